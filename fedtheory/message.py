@@ -5,7 +5,6 @@ finds. Two types declare less than their value holds, because the receiver rebui
 `Seed` and `Replay`. A test rebuilds both.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property
@@ -90,15 +89,16 @@ class Replay(Generic[T]):
 
     def cost(self, lags: Sequence[int | None]) -> Cost:
         """Charge for clients that lack so many steps (None: holds no copy), summed over them."""
-        dense, total = cost(self.value), Cost()
-        step = None if self.step is None else cost(self.step)
-        for lag, receivers in Counter(lags).items():
-            charge = dense
-            if lag is not None and step is not None:
-                steps = step * max(lag - self.known, 0)
-                charge = steps if steps.bytes < dense.bytes else dense
-            total = total + charge * receivers
-        return total
+        dense = cost(self.value)
+        dear, steps = len(lags), 0  # receivers of the value itself; steps sent to the others
+        if self.step is not None:
+            step = cost(self.step)
+            for lag in lags:
+                missed = None if lag is None else max(lag - self.known, 0)
+                if missed is not None and step.bytes * missed < dense.bytes:
+                    dear, steps = dear - 1, steps + missed
+            return dense * dear + step * steps
+        return dense * dear
 
 
 ONE: tuple[int | None, ...] = (None,)
@@ -116,33 +116,38 @@ def cost(message: Any, lags: Sequence[int | None] = ONE) -> Cost:
     Raises TypeError for a value whose size is not defined, so that nothing crosses uncounted.
     """
     receivers = len(lags)
-    if isinstance(message, torch.Tensor):
-        count = message.numel() * receivers
-        return Cost(count, count * message.element_size())
-    if message is None or isinstance(message, Known):
-        return Cost()
-    if isinstance(message, Seed):
-        return message.cost * receivers
-    if isinstance(message, Replay):
-        return message.cost(lags)
-    if isinstance(message, (int, float)):
-        return Cost(receivers, 8 * receivers)
-    if isinstance(message, tuple):
-        parts = message
-    elif is_dataclass(message):
-        parts = [getattr(message, name) for name in _names(type(message))]
-    else:
-        checks.reject(
-            "message",
-            type(message).__name__,
-            "tensors, numbers, Seed, Known, Replay, or tuples and dataclasses of them",
-            "give the type a size in fedtheory/message.py",
-            TypeError,
-        )
-    total = Cost()
-    for part in parts:
-        total = total + cost(part, lags)
-    return total
+    scalars = size = saved_scalars = saved_bytes = 0
+    waiting = [message]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, torch.Tensor):
+            count = part.numel()
+            scalars += count * receivers
+            size += count * part.element_size() * receivers
+        elif part is None or isinstance(part, Known):
+            pass
+        elif isinstance(part, (Seed, Replay)):
+            one = part.cost * receivers if isinstance(part, Seed) else part.cost(lags)
+            scalars += one.scalars
+            size += one.bytes
+            saved_scalars += one.saved_scalars
+            saved_bytes += one.saved_bytes
+        elif isinstance(part, tuple):
+            waiting.extend(part)
+        elif is_dataclass(part):
+            waiting.extend([getattr(part, name) for name in _names(type(part))])
+        elif isinstance(part, (int, float)):
+            scalars += receivers
+            size += 8 * receivers
+        else:
+            checks.reject(
+                "message",
+                type(part).__name__,
+                "tensors, numbers, Seed, Known, Replay, or tuples and dataclasses of them",
+                "give the type a size in fedtheory/message.py",
+                TypeError,
+            )
+    return Cost(scalars, size, saved_scalars, saved_bytes)
 
 
 @cache

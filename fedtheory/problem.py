@@ -82,8 +82,8 @@ class Problem(ABC):
     def losses(self, y: torch.Tensor, xi: Any) -> torch.Tensor:
         """Entry i: f_i(y_i; xi_i). y (S, d) -> (S,)."""
 
-    def restrict(self, P: Basis, x: torch.Tensor, xi: Sequence[Any]) -> Callable[[torch.Tensor, int], torch.Tensor]:
-        """The projected gradient on the affine subspace x + P b: (b, k) -> P^T grad f_i(x + P b_i; xi_i^k).
+    def restrict(self, P: Basis, x: torch.Tensor, xi: Any) -> Callable[[torch.Tensor, int], torch.Tensor]:
+        """The projected gradient on the affine subspace x + P b: (b, k) -> P^T grad f_i(x + P b_i; xi_i^k), xi from `draw`.
 
         b (S, r) -> (S, r). A problem that can evaluate it without leaving the subspace overrides this.
         """

@@ -19,6 +19,19 @@ class Rows(NamedTuple):
     Bt: torch.Tensor
 
 
+class Batches(Sequence[Rows]):
+    """The minibatches of all steps, stacked: A (steps, S, b, d) and Bt (steps, S, m, b); element k is step k's."""
+
+    def __init__(self, A: torch.Tensor, Bt: torch.Tensor) -> None:
+        self.A, self.Bt = A, Bt
+
+    def __len__(self) -> int:
+        return len(self.A)
+
+    def __getitem__(self, k: int) -> Rows:  # type: ignore[override]
+        return Rows(self.A[k], self.Bt[k])
+
+
 class MatrixRegression(Problem):
     """f_i(X) = 1/(2 n_i) ||A_i X - B_i||_F^2 + lambda/2 ||X||_F^2, X in R^{d x m} (eq. 130).
 
@@ -121,9 +134,10 @@ class MatrixRegression(Problem):
         B = A @ X_true + noise * torch.randn(n, rows, m, generator=g, dtype=torch.float64)
         return MatrixRegression(A.to(dtype), B.to(dtype), lam, batch=batch, replacement=replacement, device=device)
 
-    def draw(self, clients: torch.Tensor, steps: int, key: Key) -> Sequence[Rows]:
+    def draw(self, clients: torch.Tensor, steps: int, key: Key) -> Batches:
         if self.batch is None:
-            return [self.full(clients)] * steps
+            A, Bt = self.full(clients)
+            return Batches(A.expand(steps, -1, -1, -1), Bt.expand(steps, -1, -1, -1))
         g, S, b = key.generator(), len(clients), self.batch
         if self.replacement:
             row = torch.randint(self.rows, (steps, self.n, b), generator=g).index_select(1, clients)
@@ -132,8 +146,7 @@ class MatrixRegression(Problem):
             row = order.topk(b, dim=-1, sorted=False)[1]
         at = row.add_(clients[:, None] * self.rows).flatten().to(self.device)
         batch = self._table.index_select(0, at).view(steps, S, b, -1)
-        A, Bt = batch[..., : self.A.shape[2]], batch[..., self.A.shape[2] :].mT
-        return [Rows(*one) for one in zip(A.unbind(0), Bt.unbind(0))]
+        return Batches(batch[..., : self.A.shape[2]], batch[..., self.A.shape[2] :].mT)
 
     def full(self, clients: torch.Tensor) -> Rows:
         clients = clients.to(self.device)
@@ -145,22 +158,21 @@ class MatrixRegression(Problem):
         grad = torch.baddbmm(Yt, residual, xi.A, beta=self.lam, alpha=1 / xi.A.shape[1])
         return grad.view(-1, self.d)
 
-    def restrict(self, P: Basis, x: torch.Tensor, xi: Sequence[Rows]) -> Callable[[torch.Tensor, int], torch.Tensor]:
+    def restrict(self, P: Basis, x: torch.Tensor, xi: Batches) -> Callable[[torch.Tensor, int], torch.Tensor]:
         """P^T grad f_i(x + P b) with A P formed once a round: each step then costs r/d of a full gradient."""
         (frame,) = (matrix.to(x) for matrix in P.matrices())
-        Xt, r = x.view(1, *self._transposed[1:]), frame.shape[1]
-        square, shift = self.lam * (frame.T @ frame), self.lam * (Xt[0] @ frame)
-        made: dict[int, Rows] = {}  # full batches are one sample, repeated
-        for one in xi:
-            if id(one) not in made:
-                shifted = torch.baddbmm(one.Bt, Xt.expand(len(one.A), -1, -1), one.A.mT, alpha=-1)
-                made[id(one)] = Rows(one.A @ frame, shifted)
-        low = [made[id(one)] for one in xi]
+        Xt, r = x.view(*self._transposed[1:]), frame.shape[1]
+        square, shift = self.lam * (frame.T @ frame), self.lam * (Xt @ frame)
+        A = xi.A if self.batch is not None else xi.A[:1]  # full batches are one sample, repeated
+        products = torch.cat([frame.T, Xt]) @ A.reshape(-1, self.A.shape[2]).T  # (A P)^T and (A X)^T, all steps at once
+        products = products.view(-1, *A.shape[:-1]).permute(1, 2, 0, 3)
+        PAt, XAt = products[:, :, :r].expand(len(xi), -1, -1, -1), products[:, :, r:]
+        shifted = xi.Bt - XAt
 
         def gradient(b: torch.Tensor, k: int) -> torch.Tensor:
-            bt, (A, Bt) = b.view(len(b), -1, r), low[k]
-            residual = torch.baddbmm(Bt, bt, A.mT, beta=-1)
-            grad = torch.baddbmm(bt @ square + shift, residual, A, alpha=1 / A.shape[1])
+            bt, At = b.view(len(b), -1, r), PAt[k]
+            residual = torch.baddbmm(shifted[k], bt, At, beta=-1)
+            grad = torch.baddbmm(bt @ square + shift, residual, At.mT, alpha=1 / At.shape[2])
             return grad.view(len(b), -1)
 
         return gradient
