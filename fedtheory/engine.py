@@ -1,9 +1,11 @@
 """How the clients of a round are evaluated: stacked, or in chunks of any size. `chunk=1` is the loop over clients.
 
-The code that runs is the same for every chunk size: an algorithm's `client` sees S clients, whatever S is.
+The code that runs is the same for every chunk size: an algorithm's `client` sees S clients, whatever S is. Chunks may
+run in several threads: what a chunk computes hangs on its clients and the key, so the bits are the same.
 """
 
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -41,18 +43,28 @@ def run_clients(
     down: Any,
     key: Key,
     chunk: int | None = None,
+    threads: int = 1,
 ) -> tuple[Any, Any]:
     """Up and Own of the clients (S,), each leading with S; `own` leads with S too.
 
     Args:
-        chunk: how many clients are stacked at a time; None stacks all of them.
+        chunk: how many clients are stacked at a time; None: as many as the problem likes best.
+        threads: how many chunks run at a time; worth it for convolutions, with one thread inside each operation.
     """
-    if chunk is None or chunk >= len(clients):
+    chunk = chunk or problem.chunk or len(clients)
+    if chunk >= len(clients):
         return drain(algorithm.client(problem, clients, own, down, key))
-    parts = []
-    for start in range(0, len(clients), chunk):
+
+    def play(start: int) -> tuple[Any, Any]:
         some = slice(start, start + chunk)
-        mine = map_leaves(lambda leaf, some=some: leaf[some], own)
-        parts.append(drain(algorithm.client(problem, clients[some], mine, down, key)))
+        mine = map_leaves(lambda leaf: leaf[some], own)
+        return drain(algorithm.client(problem, clients[some], mine, down, key))
+
+    starts = range(0, len(clients), chunk)
+    if threads == 1:
+        parts = [play(start) for start in starts]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(pool.map(play, starts))
     cat: Callable[..., torch.Tensor] = lambda *leaves: torch.cat(leaves)
     return map_leaves(cat, *(up for up, _ in parts)), map_leaves(cat, *(o for _, o in parts))

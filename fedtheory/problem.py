@@ -13,6 +13,8 @@ from fedtheory.key import Key
 from fedtheory.layout import Layout
 from fedtheory.subspace import Basis
 
+Shift = Callable[[int], torch.Tensor]  # layer -> a vector's part in it
+
 
 @dataclass(frozen=True)
 class Constants:
@@ -51,9 +53,11 @@ class Problem(ABC):
         weights: p, shape (N,), float64, summing to 1: the client weights of F.
         constants: what is known of the problem.
         closed_form: whether `grads` is written out; False where it uses autograd, which `run` then leaves on.
+        chunk: how many clients are best stacked at a time; None: all. `run` may override it.
     """
 
     closed_form = True
+    chunk: int | None = None
     n: int
     layout: Layout
     dtype: torch.dtype
@@ -82,10 +86,18 @@ class Problem(ABC):
     def losses(self, y: torch.Tensor, xi: Any) -> torch.Tensor:
         """Entry i: f_i(y_i; xi_i). y (S, d) -> (S,)."""
 
-    def restrict(self, P: Basis, x: torch.Tensor, xi: Any) -> Callable[[torch.Tensor, int], torch.Tensor]:
-        """The projected gradient on the affine subspace x + P b: (b, k) -> P^T grad f_i(x + P b_i; xi_i^k), xi from `draw`.
+    def losses_at(self, y: torch.Tensor, shift: Shift, xi: Any) -> torch.Tensor:
+        """Entry i: f_i(y_i + v; xi_i), where shift(j) is the part of v in layer j, (1, size of the layer) or (S, .).
 
-        b (S, r) -> (S, r). A problem that can evaluate it without leaving the subspace overrides this.
+        A problem that needs only one layer at a time overrides this, so that neither v nor y + v is ever held.
+        """
+        v = torch.cat([shift(j) for j in range(len(self.layout.layers))], dim=-1)
+        return self.losses(y + v, xi)
+
+    def restrict(self, P: Basis, x: torch.Tensor, xi: Any) -> Callable[[torch.Tensor, int], torch.Tensor]:
+        """The projected gradient on the affine subspace x + P b: (b, k) -> P^T grad f_i(x + P b_i; xi_i^k).
+
+        xi is what `draw` gave; b (S, r) -> (S, r). A problem that can evaluate it within the subspace overrides this.
         """
         return lambda b, k: P.project(self.grads(x + P.lift(b), xi[k]))
 
@@ -129,3 +141,10 @@ class Problem(ABC):
             checks.reject("x_star", None, "a problem with a known solution", "record 'loss' instead of 'error'")
         norm = float(torch.linalg.vector_norm(x_star))
         return float(torch.linalg.vector_norm(x - x_star)) / (norm if norm > 0 else 1.0)
+
+    def accuracy(self, x: torch.Tensor) -> float:
+        """Share of test samples that the model x classifies correctly.
+
+        Raises ValueError where the problem is no classification.
+        """
+        checks.reject("metrics", "accuracy", "a problem with classes", "record 'loss' instead of 'accuracy'")

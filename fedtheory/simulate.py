@@ -68,6 +68,7 @@ class Traffic:
 METRICS: dict[str, Callable[[Problem, torch.Tensor], float]] = {
     "error": lambda problem, x: problem.error(x),
     "loss": lambda problem, x: problem.loss(x),
+    "accuracy": lambda problem, x: problem.accuracy(x),
 }
 
 
@@ -87,6 +88,7 @@ def play_round(
     *,
     lags: Sequence[int | None] | None = None,
     chunk: int | None = None,
+    threads: int = 1,
 ) -> tuple[State, Any, Traffic]:
     """One round for the given clients: a function of (state, key). Returns the new state, the uploads, the traffic.
 
@@ -95,7 +97,8 @@ def play_round(
         clients: ids (S,), each once, in any order.
         key: the round's key.
         lags: for each client the rounds since it last took part (None: never); it prices `Replay` messages.
-        chunk: clients stacked at a time; None: all.
+        chunk: clients stacked at a time; None: the problem's choice.
+        threads: chunks that run at a time.
     """
     checks.instance("clients", clients, torch.Tensor, "pass a tensor of client ids")
     ids = clients.tolist()
@@ -103,7 +106,7 @@ def play_round(
         checks.reject("clients", ids, f"ids from 0 to {problem.n - 1}, each once", "remove the others")
     if lags is not None and len(lags) != len(ids):
         checks.reject("lags", list(lags), f"one entry for each of {len(ids)} clients", "pass None where unknown")
-    exchange = _exchange(algorithm, problem, state, clients, key, lags or [None] * len(ids), chunk)
+    exchange = _exchange(algorithm, problem, state, clients, key, lags or [None] * len(ids), chunk, threads)
     return _settle(algorithm, state, exchange), exchange.up, exchange.traffic
 
 
@@ -127,11 +130,12 @@ def _exchange(
     key: Key,
     lags: Sequence[int | None],
     chunk: int | None,
+    threads: int,
 ) -> _Exchange:
     rows = clients.to(problem.device)  # the same ids, where the state is
     down = algorithm.broadcast(state.server, key)
     own = engine.map_leaves(lambda leaf: leaf.index_select(0, rows), state.own)
-    up, own = engine.run_clients(algorithm, problem, clients, own, down, key, chunk)
+    up, own = engine.run_clients(algorithm, problem, clients, own, down, key, chunk, threads)
     server, reply = algorithm.server(state.server, down, up, rows, key)
     received = cost(down, lags) + cost(reply) * len(clients)
     return _Exchange(rows, down, up, own, server, reply, Traffic(cost(up), received))
@@ -153,6 +157,7 @@ def run(
     every: int = 1,
     metrics: tuple[str, ...] = ("error",),
     chunk: int | None = None,
+    threads: int = 1,
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 1000,
     progress: Callable[[int], object] | None = None,
@@ -165,8 +170,9 @@ def run(
         seed: of every draw of the run. Draws name their path under it: ("P",), ("round", t, ...).
         x0: start, (d,), the problem's dtype; default zeros.
         every: record each so many rounds; the start and the last round always.
-        metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)).
-        chunk: clients stacked at a time; None: all. Changes no result beyond rounding.
+        metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)), "accuracy" (share of test samples that are right).
+        chunk: clients stacked at a time; None: the problem's choice. Changes no result beyond rounding.
+        threads: chunks that run at a time; changes no bit. For convolutions, with torch.set_num_threads(1).
         checkpoint: a folder. If it holds a checkpoint of this very run, the run goes on from there, with the same
             bits as an unbroken run; a checkpoint of another run is refused.
         checkpoint_every: rounds between checkpoints.
@@ -186,6 +192,7 @@ def run(
     checks.whole("checkpoint_every", checkpoint_every, 1)
     if chunk is not None:
         checks.whole("chunk", chunk, 1)
+    checks.whole("threads", threads, 1)
     checks.instance("metrics", metrics, tuple, 'pass a tuple of names, such as ("error",)')
     if progress is not None and not callable(progress):
         checks.reject("progress", progress, "a function of the rounds done", "pass progress=print", TypeError)
@@ -238,7 +245,7 @@ def run(
         ids = clients.tolist()
         lags = [None if last_seen[i] < 0 else t - last_seen[i] for i in ids]
         with torch.inference_mode(problem.closed_form):  # no autograd bookkeeping: a tenth of a small round
-            exchange = _exchange(algorithm, problem, state, clients, key, lags, chunk)
+            exchange = _exchange(algorithm, problem, state, clients, key, lags, chunk, threads)
             if not math.isfinite(float(exchange.server.x.sum())):
                 found = _not_finite(t, ids, exchange.up, exchange.server)
                 if found is not None:

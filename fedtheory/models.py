@@ -1,0 +1,381 @@
+"""The papers' networks, as functions of one flat vector.
+
+A network is a list of operations. Each knows the layers it owns in the flat vector and takes them, in that order, from
+an iterator, so that a caller may hand out views of a vector, or make each layer only when it is needed (zeroth-order
+methods perturb that way without a second model).
+
+Weights lead with an axis of weight sets, (G, size of the layer); images lead with (G, b, channels, height, width):
+G = S stacked clients, each with its own weights, or G = 1, one model on one batch.
+
+A weight matrix is stored as PyTorch stores it: linear (out, in), convolution (out, in, k, k), row-major. Seen through
+`Layout`, which stacks columns, the matrix W_l of a linear layer is (in, out) and that of a convolution (in k, out k).
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch.nn import functional
+
+from fedtheory import checks
+from fedtheory.key import Key
+from fedtheory.layout import Layer, Layout
+
+Params = Iterator[torch.Tensor]
+Moments = tuple[torch.Tensor, torch.Tensor]  # mean and variance of each channel
+Norms = list[Moments] | Iterator[Moments] | None  # see `Norm`
+
+
+class Op(ABC):
+    """One operation of a network."""
+
+    def layers(self) -> list[Layer]:
+        """The layers that it owns, in the order in which `forward` takes them; their names are made unique later."""
+        return []
+
+    def init(self, g: torch.Generator) -> list[torch.Tensor]:
+        """Initial values of the layers, float64, flat."""
+        return []
+
+    @abstractmethod
+    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+        """(G, b, ...) -> (G, b, ...)."""
+
+
+def _uniform(g: torch.Generator, fan_in: int, *sizes: int) -> list[torch.Tensor]:
+    """U(-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default for weights and biases."""
+    bound = 1 / math.sqrt(fan_in)
+    return [bound * (2 * torch.rand(size, generator=g, dtype=torch.float64) - 1) for size in sizes]
+
+
+@dataclass(frozen=True)
+class Conv(Op):
+    """Convolution with square kernel k."""
+
+    c_in: int
+    c_out: int
+    k: int
+    pad: int = 0
+    stride: int = 1
+    bias: bool = True
+
+    def layers(self) -> list[Layer]:
+        return [Layer("conv", self.c_in * self.k, self.c_out * self.k)] + [Layer("bias", self.c_out, 1)] * self.bias
+
+    def init(self, g: torch.Generator) -> list[torch.Tensor]:
+        fan_in = self.c_in * self.k**2
+        return _uniform(g, fan_in, self.c_out * fan_in, *[self.c_out] * self.bias)
+
+    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+        groups = len(h)
+        weight = next(params).reshape(groups * self.c_out, self.c_in, self.k, self.k)
+        bias = next(params).reshape(-1) if self.bias else None
+        if groups == 1:
+            return functional.conv2d(h[0], weight, bias, self.stride, self.pad)[None]
+        h = h.transpose(0, 1).flatten(1, 2)  # (b, G c_in, height, width): one grouped convolution
+        out = functional.conv2d(h, weight, bias, self.stride, self.pad, groups=groups)
+        return out.unflatten(1, (groups, self.c_out)).transpose(0, 1)
+
+
+@dataclass(frozen=True)
+class Linear(Op):
+    """h W + bias."""
+
+    n_in: int
+    n_out: int
+    bias: bool = True
+
+    def layers(self) -> list[Layer]:
+        return [Layer("linear", self.n_in, self.n_out)] + [Layer("bias", self.n_out, 1)] * self.bias
+
+    def init(self, g: torch.Generator) -> list[torch.Tensor]:
+        return _uniform(g, self.n_in, self.n_in * self.n_out, *[self.n_out] * self.bias)
+
+    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+        weight = next(params).reshape(-1, self.n_out, self.n_in)
+        if not self.bias:
+            return torch.bmm(h, weight.mT)
+        return torch.baddbmm(next(params)[:, None], h, weight.mT)
+
+
+@dataclass(frozen=True)
+class Norm(Op):
+    """Batch normalisation without running averages ("static": Diao et al. 2021, arXiv:2010.01264v3, Sec. 4).
+
+    In training a batch is normalised by its own moments, so clients carry no normalisation state and none crosses
+    during training. For evaluation the moments of the final model are gathered once from the clients
+    (`ImageClassification.moments`), which costs 2 scalars per channel and client and is counted there.
+
+    `norms`: None uses the batch's moments; a list also collects them; an iterator is used instead of them.
+    """
+
+    channels: int
+    eps: float = 1e-5
+
+    def layers(self) -> list[Layer]:
+        return [Layer("scale", self.channels, 1), Layer("shift", self.channels, 1)]
+
+    def init(self, g: torch.Generator) -> list[torch.Tensor]:
+        one = torch.ones(self.channels, dtype=torch.float64)
+        return [one, 0 * one]
+
+    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+        scale, shift = next(params), next(params)
+        if len(h) == 1 and norms is None:
+            out = functional.batch_norm(h[0], None, None, scale[0], shift[0], training=True, eps=self.eps)
+            return out[None]
+        if norms is None or isinstance(norms, list):
+            var, mean = torch.var_mean(h, dim=(1, 3, 4), correction=0)
+            if norms is not None:
+                norms.append((mean, var))
+        else:
+            mean, var = next(norms)
+        gain = scale * (var + self.eps).rsqrt()
+        return h * gain[:, None, :, None, None] + (shift - mean * gain)[:, None, :, None, None]
+
+
+@dataclass(frozen=True)
+class ReLU(Op):
+    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+        return h.relu()
+
+
+@dataclass(frozen=True)
+class Pool(Op):
+    """Maximum over 2 x 2 cells; an odd last row or column is dropped. It commutes with ReLU: put it first."""
+
+    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+        if h.requires_grad or h.device.type != "cpu":
+            return functional.max_pool2d(h.flatten(0, 1), 2).unflatten(0, h.shape[:2])
+        height, width = h.shape[-2] // 2 * 2, h.shape[-1] // 2 * 2
+        h = torch.maximum(h[..., 0:height:2, :width], h[..., 1:height:2, :width])
+        return torch.maximum(h[..., 0::2], h[..., 1::2])
+
+
+@dataclass(frozen=True)
+class Flatten(Op):
+    """(G, b, channels, height, width) -> (G, b, n)."""
+
+    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+        return h.flatten(2)
+
+
+@dataclass(frozen=True)
+class Mean(Op):
+    """Mean over the image: (G, b, channels, height, width) -> (G, b, channels)."""
+
+    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+        return h.mean((-2, -1))
+
+
+@dataclass(frozen=True)
+class Widen(Op):
+    """The shortcut without parameters (He et al. 2016, option A): every `stride`-th pixel, new channels zero."""
+
+    channels: int
+    stride: int
+
+    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+        h = h[..., :: self.stride, :: self.stride]
+        return functional.pad(h, (0, 0, 0, 0, 0, self.channels - h.shape[2]))
+
+
+@dataclass(frozen=True)
+class Residual(Op):
+    """body(h) + shortcut(h)."""
+
+    body: tuple[Op, ...]
+    shortcut: tuple[Op, ...] = ()
+
+    def layers(self) -> list[Layer]:
+        return [layer for op in (*self.body, *self.shortcut) for layer in op.layers()]
+
+    def init(self, g: torch.Generator) -> list[torch.Tensor]:
+        return [value for op in (*self.body, *self.shortcut) for value in op.init(g)]
+
+    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+        out = h
+        for op in self.body:
+            out = op.forward(params, out, norms)
+        for op in self.shortcut:
+            h = op.forward(params, h, norms)
+        return out + h
+
+
+@dataclass(frozen=True)
+class Network:
+    """A classifier of images.
+
+    Fields:
+        name: as in `NETWORKS`.
+        shape: of an image, (channels, height, width).
+        classes: number of outputs.
+        ops: the operations in order.
+    """
+
+    name: str
+    shape: tuple[int, int, int]
+    classes: int
+    ops: tuple[Op, ...]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The layers of the flat vector, named "<position>.<kind>"."""
+        layers = [layer for op in self.ops for layer in op.layers()]
+        return Layout(tuple(layer._replace(name=f"{i}.{layer.name}") for i, layer in enumerate(layers)))
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Entries of each layer."""
+        return [layer.rows * layer.cols for layer in self.layout.layers]
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """Positions in the layout of the weight matrices (convolutions and linear maps), in order."""
+        kinds = [layer.name.split(".")[1] for layer in self.layout.layers]
+        return tuple(i for i, kind in enumerate(kinds) if kind in ("conv", "linear"))
+
+    @cached_property
+    def convolutional(self) -> bool:
+        return any(layer.name.endswith(".conv") for layer in self.layout.layers)
+
+    @cached_property
+    def normalised(self) -> bool:
+        """Whether it has batch normalisation: then an image's output hangs on its batch."""
+        return any(layer.name.endswith(".scale") for layer in self.layout.layers)
+
+    def init(self, key: Key, std: float | None = None) -> torch.Tensor:
+        """Initial weights, float64, (d,): PyTorch's default, or normal with this deviation in all weight matrices."""
+        g = key.generator()
+        values = [value for op in self.ops for value in op.init(g)]
+        if std is not None:
+            for i in self.weights:
+                values[i] = std * torch.randn(self.sizes[i], generator=g, dtype=torch.float64)
+        return torch.cat(values)
+
+    def forward(self, params: Params, images: torch.Tensor, norms: Norms = None) -> torch.Tensor:
+        """Logits. Layers one by one from `params`, each (G, size); images (G, b, *shape) -> (G, b, classes)."""
+        h = images
+        for op in self.ops:
+            h = op.forward(params, h, norms)
+        return h
+
+    def logits(self, x: torch.Tensor, images: torch.Tensor, norms: Norms = None) -> torch.Tensor:
+        """x (G, d), images (G, b, *shape) -> (G, b, classes)."""
+        return self.forward(iter(x.split(self.sizes, dim=-1)), images, norms)
+
+
+def mlp(shape: tuple[int, int, int], classes: int, hidden: int = 64) -> Network:
+    """A perceptron with one hidden layer."""
+    ops = (Flatten(), Linear(math.prod(shape), hidden), ReLU(), Linear(hidden, classes))
+    return Network("mlp", shape, classes, ops)
+
+
+def decomfl_mnist(shape: tuple[int, int, int] = (1, 28, 28), classes: int = 10) -> Network:
+    """DeComFL's "simple CNN" (28,938 parameters on 28 x 28, 10 classes); operations as in its public code."""
+    c, height, width = shape
+    body = (Conv(c, 16, 5, pad=2), Pool(), ReLU(), Conv(16, 32, 5, pad=2), Pool(), ReLU(), Flatten())
+    return Network("decomfl-mnist", shape, classes, (*body, Linear(32 * (height // 4) * (width // 4), classes)))
+
+
+def decomfl_fashion(shape: tuple[int, int, int] = (1, 28, 28), classes: int = 62) -> Network:
+    """DeComFL's "larger CNN" (1,206,590 parameters with the 62 outputs of its public code, 10 of them in use)."""
+    c, height, width = shape
+    body = (Conv(c, 32, 3), ReLU(), Conv(32, 64, 3), Pool(), ReLU(), Flatten())
+    flat = 64 * ((height - 4) // 2) * ((width - 4) // 2)
+    return Network("decomfl-fashion", shape, classes, (*body, Linear(flat, 128), ReLU(), Linear(128, classes)))
+
+
+def flss_cnn(shape: tuple[int, int, int] = (3, 32, 32), classes: int = 10) -> Network:
+    """FLSS's CNN, by its usual form in federated code (878,538 parameters on 3 x 32 x 32, 10 classes)."""
+    c, height, width = shape
+    body = (Conv(c, 32, 5), Pool(), ReLU(), Conv(32, 64, 5), Pool(), ReLU(), Flatten())
+    flat = 64 * (((height - 4) // 2 - 4) // 2) * (((width - 4) // 2 - 4) // 2)
+    return Network("flss-cnn", shape, classes, (*body, Linear(flat, 512), ReLU(), Linear(512, classes)))
+
+
+def _block(c_in: int, c_out: int, pool: bool) -> tuple[Op, ...]:
+    return (Conv(c_in, c_out, 3, pad=1, bias=False), Norm(c_out), *[Pool()] * pool, ReLU())
+
+
+def fedmud_cnn(name: str, widths: tuple[int, ...], pools: tuple[bool, ...]) -> Callable[..., Network]:
+    """3 x 3 convolutions with batch normalisation and no bias, then one linear layer (FedMUD, Sec. 5.1).
+
+    A pooling that would leave no pixel (on images smaller than the paper's) is left out.
+    """
+
+    def build(shape: tuple[int, int, int], classes: int) -> Network:
+        ops: list[Op] = []
+        c, height, width = shape
+        for c_out, wanted in zip(widths, pools):
+            pool = wanted and min(height, width) > 1
+            ops += _block(c, c_out, pool)
+            c, height, width = c_out, height // (1 + pool), width // (1 + pool)
+        return Network(name, shape, classes, (*ops, Flatten(), Linear(c * height * width, classes, bias=False)))
+
+    return build
+
+
+def _stage(c_in: int, c_out: int, blocks: int, stride: int, project: bool) -> list[Op]:
+    ops: list[Op] = []
+    for i in range(blocks):
+        c, s = (c_in, stride) if i == 0 else (c_out, 1)
+        body = (Conv(c, c_out, 3, 1, s, bias=False), Norm(c_out), ReLU(), Conv(c_out, c_out, 3, 1, bias=False))
+        shortcut: tuple[Op, ...] = ()
+        if s != 1 or c != c_out:
+            shortcut = (Conv(c, c_out, 1, 0, s, bias=False), Norm(c_out)) if project else (Widen(c_out, s),)
+        ops += [Residual((*body, Norm(c_out)), shortcut), ReLU()]
+    return ops
+
+
+def resnet18(shape: tuple[int, int, int] = (3, 32, 32), classes: int = 10) -> Network:
+    """ResNet-18 with the 3 x 3 stem usual for small images (11,173,962 parameters with 10 classes)."""
+    ops: list[Op] = [Conv(shape[0], 64, 3, 1, bias=False), Norm(64), ReLU()]
+    for c_in, c_out, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)):
+        ops += _stage(c_in, c_out, 2, stride, True)
+    return Network("resnet18", shape, classes, (*ops, Mean(), Linear(512, classes)))
+
+
+def cifar_resnet(depth: int) -> Callable[..., Network]:
+    """He et al. 2016, Sec. 4.2: 6n+2 layers of 16, 32 and 64 channels, shortcuts without parameters."""
+
+    def build(shape: tuple[int, int, int] = (3, 32, 32), classes: int = 10) -> Network:
+        ops: list[Op] = [Conv(shape[0], 16, 3, 1, bias=False), Norm(16), ReLU()]
+        for c_in, c_out, stride in ((16, 16, 1), (16, 32, 2), (32, 64, 2)):
+            ops += _stage(c_in, c_out, (depth - 2) // 6, stride, False)
+        return Network(f"resnet{depth}", shape, classes, (*ops, Mean(), Linear(64, classes)))
+
+    return build
+
+
+NETWORKS: dict[str, Callable[..., Network]] = {
+    "mlp": mlp,
+    "decomfl-mnist": decomfl_mnist,
+    "decomfl-fashion": decomfl_fashion,
+    "flss-cnn": flss_cnn,
+    "fedmud-cnn4": fedmud_cnn("fedmud-cnn4", (32, 64, 128, 256), (True,) * 4),
+    "fedmud-cnn8": fedmud_cnn("fedmud-cnn8", (32, 32, 64, 64, 128, 128, 256, 256), (False, True) * 4),
+    "fedmud-cnn10": fedmud_cnn("fedmud-cnn10", (32, 32, 64, 64, 128, 128, 256, 256, 512, 512), (False, True) * 5),
+    "resnet8": cifar_resnet(8),
+    "resnet20": cifar_resnet(20),
+    "resnet18": resnet18,
+    "resnet110": cifar_resnet(110),
+}
+
+
+def network(name: str, shape: tuple[int, int, int], classes: int) -> Network:
+    """One of `NETWORKS` for images of this shape.
+
+    Raises ValueError for an unknown name or for images too small for its poolings.
+    """
+    checks.choice("network", name, NETWORKS)
+    for field, size in zip(("channels", "height", "width"), shape):
+        checks.whole(field, size, 1)
+    checks.whole("classes", classes, 2)
+    built = NETWORKS[name](shape, classes)
+    if any(isinstance(op, Linear) and op.n_in < 1 for op in built.ops):
+        checks.reject("shape", shape, f"images large enough for {name}", "choose a smaller network, such as 'mlp'")
+    return built

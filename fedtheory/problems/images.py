@@ -1,0 +1,249 @@
+"""Image classification by a network, with the data of the clients given as lists of samples."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional
+
+from fedtheory import checks
+from fedtheory.key import Key
+from fedtheory.message import Cost
+from fedtheory.models import Moments, Network, Params
+from fedtheory.problem import Constants, Problem, Shift
+
+EVALUATED = 1000  # images of one forward pass in evaluation
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one local step sees: `index` (S, b) into the data; of row i the first `size[i]` count (0: an idle step)."""
+
+    index: torch.Tensor
+    size: tuple[int, ...]
+
+    def client(self, i: int) -> "Batch":
+        """Client i's row, without padding."""
+        return Batch(self.index[i : i + 1, : self.size[i]], self.size[i : i + 1])
+
+    @property
+    def full(self) -> bool:
+        """Whether every row counts whole."""
+        return min(self.size) == self.index.shape[1]
+
+
+class ImageClassification(Problem):
+    """f_i(x) = mean cross-entropy of the network with weights x on client i's images.
+
+    A local step sees `batch` images of a client: each epoch is a fresh permutation of its data. With `epochs=None` a
+    client runs through permutation after permutation in batches that are always full (smaller only where the client
+    has fewer images). With `epochs=E` it makes E passes, the last batch of each as small as it must be; `steps` is the
+    K of the client with the most data, and the others idle (zero gradient) once they are done.
+
+    Args:
+        images: (n, channels, height, width), float32 or float64, already normalised.
+        labels: (n,), int64.
+        parts: for each client the indices of its images, (n_i,) int64, n_i >= 1.
+        network: see `fedtheory.models.network`.
+        key: of the initial weights.
+        batch: minibatch size.
+        epochs: see above.
+        std: deviation of the initial weight matrices; None: PyTorch's default.
+        test: images and labels to evaluate on; default the training data.
+        stacked: evaluate all clients' networks at once (True) or one by one (False). None chooses: stacked where the
+            network has no convolution (2.5 to 10 times faster) and on CUDA; one by one for convolutions on the CPU,
+            where a grouped convolution is slower than its parts and takes twice the memory.
+        device: where to compute.
+
+    Raises TypeError or ValueError for wrong shapes, dtypes, ranges, empty clients, or labels the network does not have.
+    """
+
+    closed_form = False
+
+    def __init__(
+        self,
+        images: torch.Tensor,
+        labels: torch.Tensor,
+        parts: Sequence[torch.Tensor],
+        network: Network,
+        key: Key,
+        *,
+        batch: int = 64,
+        epochs: int | None = None,
+        std: float | None = None,
+        test: tuple[torch.Tensor, torch.Tensor] | None = None,
+        stacked: bool | None = None,
+        device: str | torch.device = "cpu",
+    ) -> None:
+        checks.instance("network", network, Network, "pass network('mlp', (1, 28, 28), 10)")
+        self.dtype = checks.dtype("images.dtype", getattr(images, "dtype", None))
+        self.device = checks.device("device", device)
+        self.images, self.labels = self._check("", images, labels, network)
+        self.test = (self.images, self.labels) if test is None else self._check("test ", *test, network)
+        if not parts:
+            checks.reject("parts", parts, "at least one client", "pass a partition, such as data.iid(...)")
+        for i, part in enumerate(parts):
+            if len(part) < 1 or int(part.min()) < 0 or int(part.max()) >= len(images):
+                found = (len(part), *(() if len(part) < 1 else (int(part.min()), int(part.max()))))
+                checks.reject(
+                    f"parts[{i}] (count, lowest, highest)",
+                    found,
+                    f"at least one index, all from 0 to {len(images) - 1}",
+                    "leave clients without data out",
+                )
+        checks.instance("key", key, Key, "pass Key(0)")
+        self.parts, self.network, self.key = tuple(parts), network, key
+        self.batch = checks.whole("batch", batch, 1)
+        self.epochs = None if epochs is None else checks.whole("epochs", epochs, 1)
+        self.std = None if std is None else checks.number("std", std, 0.0, open_low=True)
+        self.n, self.layout = len(parts), network.layout
+        sizes = torch.tensor([len(part) for part in parts], dtype=torch.float64)
+        self.weights = sizes / sizes.sum()
+        self.constants = Constants()
+        if stacked is None:
+            stacked = self.device.type == "cuda" or not network.convolutional
+        self.stacked = checks.instance("stacked", stacked, bool, "pass True, False or None")
+        self.chunk = None if stacked else 1
+
+    def _check(
+        self, what: str, images: torch.Tensor, labels: torch.Tensor, network: Network
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        checks.tensor(f"{what}images", images, (None, *network.shape), self.dtype)
+        if labels.dtype != torch.int64 or labels.shape != (len(images),):
+            checks.reject(
+                f"{what}labels (dtype, shape)",
+                (labels.dtype, tuple(labels.shape)),
+                f"int64, ({len(images)},)",
+                "pass one label per image: labels.long()",
+            )
+        if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < network.classes:
+            checks.reject(
+                f"{what}labels (lowest, highest)",
+                (int(labels.min()), int(labels.max())),
+                f"from 0 to {network.classes - 1}",
+                "choose a network with more classes",
+            )
+        return images.to(self.device), labels.to(self.device)
+
+    def start(self) -> torch.Tensor:
+        """The network's initial weights, (d,)."""
+        return self.network.init(self.key, self.std).to(self.device, self.dtype)
+
+    @property
+    def steps(self) -> int:
+        """K of a round of `epochs` passes: that of the client with the most batches.
+
+        Raises ValueError where `epochs` is None.
+        """
+        if self.epochs is None:
+            checks.reject("epochs", None, "a number of passes", "construct the problem with epochs=1")
+        return self.epochs * max(-(-len(part) // self.batch) for part in self.parts)
+
+    def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
+        """Client i's permutations hang on the key and on i alone."""
+        if self.epochs is not None and steps != self.steps:
+            checks.reject("local_steps", steps, f"{self.steps} for {self.epochs} epochs", "pass problem.steps")
+        rows = [self._rows(int(i), steps, key.fold(int(i)).generator()) for i in clients]
+        batches = []
+        for k in range(steps):
+            size = tuple(len(row[k]) for row in rows)
+            index = torch.zeros(len(rows), max(size), dtype=torch.int64)
+            for i, row in enumerate(rows):
+                index[i, : size[i]] = row[k]
+            batches.append(Batch(index.to(self.device), size))
+        return batches
+
+    def _rows(self, i: int, steps: int, g: torch.Generator) -> list[torch.Tensor]:
+        """Client i's batches."""
+        part, shuffled = self.parts[i], lambda: self.parts[i][torch.randperm(len(self.parts[i]), generator=g)]
+        if self.epochs is None:
+            b = min(self.batch, len(part))
+            passes = -(-steps * b // len(part))
+            return list(torch.cat([shuffled() for _ in range(passes)])[: steps * b].split(b))
+        rows = [row for _ in range(self.epochs) for row in shuffled().split(self.batch)]
+        return rows + [part[:0]] * (steps - len(rows))
+
+    def full(self, clients: torch.Tensor) -> Batch:
+        parts = [self.parts[int(i)] for i in clients]
+        index = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)
+        return Batch(index.to(self.device), tuple(len(part) for part in parts))
+
+    def losses(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
+        return self.losses_at(y, None, xi)
+
+    def losses_at(self, y: torch.Tensor, shift: Shift | None, xi: Batch) -> torch.Tensor:
+        """The layers of y + shift are made one by one while the network runs: no second model is held."""
+        S = len(y)
+        shared = S > 1 and y.stride(0) == 0 and not self.network.normalised  # all clients at one point: one model
+        if S > 1 and not shared and self._one_by_one(xi):
+            rows = [self.losses_at(y[i : i + 1], shift, xi.client(i)) for i in range(S)]
+            return torch.cat(rows)
+        layers = (y[:1] if shared else y).split(self.network.sizes, dim=-1)
+        params = (layer if shift is None else layer + shift(j) for j, layer in enumerate(layers))
+        return self._losses(params, xi, shared)
+
+    def grads(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
+        if len(y) > 1 and self._one_by_one(xi):
+            return torch.cat([self.grads(y[i : i + 1], xi.client(i)) for i in range(len(y))])
+        if max(xi.size) == 0:
+            return torch.zeros_like(y)
+        leaf = y.detach().requires_grad_()
+        with torch.enable_grad():
+            losses = self._losses(iter(leaf.split(self.network.sizes, dim=-1)), xi)
+            return torch.autograd.grad(losses.sum(), leaf)[0]
+
+    def _one_by_one(self, xi: Batch) -> bool:
+        """Padding would enter the batch's moments."""
+        return not self.stacked or (self.network.normalised and not xi.full)
+
+    def _losses(self, params: Params, xi: Batch, shared: bool = False) -> torch.Tensor:
+        images, labels = self.images[xi.index], self.labels[xi.index]
+        logits = self.network.forward(params, images.flatten(0, 1)[None] if shared else images)
+        each = functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
+        if xi.full:
+            return each.mean(1)
+        size = torch.tensor(xi.size, device=self.device)[:, None]
+        counts = torch.arange(each.shape[1], device=self.device) < size
+        return (each * counts).sum(1) / size[:, 0].clamp(min=1)
+
+    def loss(self, x: torch.Tensor) -> float:
+        """F(x) over all clients' images; a network with batch normalisation uses the moments of `moments`."""
+        return self._evaluate(x, self.images[torch.cat(self.parts)], self.labels[torch.cat(self.parts)])[0]
+
+    def accuracy(self, x: torch.Tensor) -> float:
+        """Share of the test images that the network with weights x classifies correctly."""
+        return self._evaluate(x, *self.test)[1]
+
+    @torch.no_grad()
+    def _evaluate(self, x: torch.Tensor, images: torch.Tensor, labels: torch.Tensor) -> tuple[float, float]:
+        """Mean cross-entropy and accuracy."""
+        moments = self.moments(x)
+        loss = right = 0.0
+        for some, truth in zip(images.split(EVALUATED), labels.split(EVALUATED)):
+            logits = self.network.logits(x[None], some[None], iter(moments))[0]
+            loss += float(functional.cross_entropy(logits, truth, reduction="sum"))
+            right += int((logits.argmax(1) == truth).sum())
+        return loss / len(labels), right / len(labels)
+
+    @torch.no_grad()
+    def moments(self, x: torch.Tensor) -> list[Moments]:
+        """Mean and variance (1, channels) of every normalised channel at the model x, as the server gathers them.
+
+        Each client passes one batch through the network and sends the batch's moments (`moments_cost`); the server
+        takes the moments of the mixture, with the client weights.
+        """
+        if not self.network.normalised:
+            return []
+        sums: list[Moments] = []
+        for part, weight in zip(self.parts, self.weights.tolist()):
+            found: list[Moments] = []
+            self.network.logits(x[None], self.images[part[: self.batch].to(self.device)][None], found)
+            terms = [(weight * mean, weight * (var + mean**2)) for mean, var in found]
+            sums = [(a + c, b + d) for (a, b), (c, d) in zip(sums, terms)] if sums else terms
+        return [(mean, square - mean**2) for mean, square in sums]
+
+    @property
+    def moments_cost(self) -> Cost:
+        """What one client sends for one `moments`: two scalars per normalised channel."""
+        count = sum(layer.rows for layer in self.layout.layers if layer.name.endswith((".scale", ".shift")))
+        return Cost(count, count * self.dtype.itemsize)
