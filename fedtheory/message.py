@@ -1,8 +1,8 @@
 """What crosses between server and clients, and what it costs.
 
 Cost is counted on the values that crossed: `cost(message)` walks the fields of a dataclass and adds up the tensors it
-finds. Two types declare less than their value holds, because the receiver rebuilds the value from what was charged:
-`Seed` and `Replay`. A test rebuilds both.
+finds. Three types declare less than their value holds, because the receiver rebuilds the value from what was charged:
+`Seed`, `Renewed` and `Replay`. A test rebuilds each.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,6 +71,37 @@ class Known(Generic[T]):
 
 
 @dataclass(frozen=True)
+class Renewed(Generic[T]):
+    """A seeded value that is drawn anew every so many rounds: a receiver is sent the seeds that it lacks.
+
+    Fields:
+        latest: the seed of this round's value.
+        round: this round.
+        period: rounds between two draws.
+        ahead: 1 if the participants of a round leave it with the next round's value, else 0.
+        every: True for a receiver that needs each value it missed (not one that holds no copy: it starts here).
+    """
+
+    latest: Seed[T]
+    round: int
+    period: int = 1
+    ahead: int = 0
+    every: bool = False
+
+    @property
+    def value(self) -> T:
+        return self.latest.value
+
+    def cost(self, lags: Sequence[int | None]) -> Cost:
+        """Charge for clients that took part so many rounds ago (None: never), summed over them."""
+        seeds = 0
+        for lag in lags:
+            lacked = 1 if lag is None else self.round // self.period - (self.round - lag + self.ahead) // self.period
+            seeds += lacked if self.every else min(lacked, 1)
+        return self.latest.cost * seeds
+
+
+@dataclass(frozen=True)
 class Replay(Generic[T]):
     """A value that a client rebuilds from its last copy and one small step per round that it missed.
 
@@ -110,8 +141,8 @@ def cost(message: Any, lags: Sequence[int | None] = ONE) -> Cost:
     Every tensor counts its entries, a number is one scalar of 8 bytes, `None` is nothing.
 
     Args:
-        message: tensors, numbers, `Seed`, `Known`, `Replay`, or tuples and dataclasses of them.
-        lags: one entry per receiver: the rounds since its last copy of a `Replay` value (None: it holds none).
+        message: tensors, numbers, `Seed`, `Known`, `Renewed`, `Replay`, or tuples and dataclasses of them.
+        lags: one entry per receiver: the rounds since it last took part and had its copies (None: it holds none).
 
     Raises TypeError for a value whose size is not defined, so that nothing crosses uncounted.
     """
@@ -126,7 +157,7 @@ def cost(message: Any, lags: Sequence[int | None] = ONE) -> Cost:
             size += count * part.element_size() * receivers
         elif part is None or isinstance(part, Known):
             pass
-        elif isinstance(part, (Seed, Replay)):
+        elif isinstance(part, (Seed, Renewed, Replay)):
             one = part.cost * receivers if isinstance(part, Seed) else part.cost(lags)
             scalars += one.scalars
             size += one.bytes
@@ -143,7 +174,7 @@ def cost(message: Any, lags: Sequence[int | None] = ONE) -> Cost:
             checks.reject(
                 "message",
                 type(part).__name__,
-                "tensors, numbers, Seed, Known, Replay, or tuples and dataclasses of them",
+                "tensors, numbers, Seed, Known, Renewed, Replay, or tuples and dataclasses of them",
                 "give the type a size in fedtheory/message.py",
                 TypeError,
             )

@@ -42,6 +42,7 @@ T_SSF = "test_transcripts.py::test_ssf"
 T_TRAFFIC = "test_messages.py::test_traffic_by_hand"
 T_REPLAY = "test_messages.py::test_a_client_that_was_away_rebuilds_the_model_bit_for_bit"
 T_DAMAGED = "test_robust.py::test_damaged_checkpoints_are_seen_and_the_one_before_is_used"
+T_RENEWED = "test_messages.py::test_a_client_that_was_away_rebuilds_its_dual_and_the_projector"
 T_FAILED = "test_robust.py::test_a_failed_write_leaves_the_old_checkpoint_and_no_temporary_file"
 T_RESUMED = "test_robust.py::test_a_resumed_run_has_the_bits_of_an_unbroken_one"
 T_FIELDS = "test_bad_input.py::test_every_field_of_every_algorithm"
@@ -120,6 +121,10 @@ MUTANTS = [
         "self.rate(k - 1) / self.rate(k)",
         "test_laws.py::test_fedsub_decaying_rate",
     ),
+    Mutant("the reply's P charged again", FEDSUB, "ahead=int(turned)", "ahead=0", T_RENEWED),
+    Mutant("the latest seed for all missed", FEDSUB, 'every=turned and self.absent == "rotate"', "", T_RENEWED),
+    Mutant("seeds for a dual that stays", FEDSUB, 'turned and self.absent == "rotate"', "turned", T_RENEWED),
+    Mutant("a reply to nobody", FEDSUB, "if self.dual else None", "if True else None", T_TRAFFIC),
     Mutant("stored endpoints forgotten", FEDSUB, "stored.index_copy(0, clients, up.B)", "stored * 1", T_PARTIAL),
     Mutant("stored mean over S", FEDSUB, "mean = stored.mean(0)", "mean = stored.sum(0) / len(clients)", T_PARTIAL),
     # SSF
@@ -144,21 +149,28 @@ MUTANTS = [
         "Traffic(cost(up) * 2, received)",
         T_TRAFFIC,
     ),
+    Mutant(
+        "draws counted by the round",
+        "message.py",
+        "(self.round - lag + self.ahead) // self.period",
+        "(self.round - lag + self.ahead)",
+        "test_messages.py::test_a_renewed_value_costs_a_seed_for_each_draw_it_missed",
+    ),
     Mutant("one receiver pays", "simulate.py", "cost(reply) * len(clients)", "cost(reply)", T_TRAFFIC),
     Mutant("a small seed", "message.py", "SEED_BYTES = 8", "SEED_BYTES = 4", T_TRAFFIC),
-    Mutant("bytes are scalars", "message.py", "count * message.element_size()", "count * 8", T_TRAFFIC),
+    Mutant("bytes are scalars", "message.py", "count * part.element_size()", "count * 8", T_TRAFFIC),
     Mutant(
         "steps at any price",
         "message.py",
-        "charge = steps if steps.bytes < dense.bytes else dense",
-        "charge = steps",
+        "missed is not None and step.bytes * missed < dense.bytes",
+        "missed is not None",
         "test_messages.py::test_a_replay_never_costs_more_than_the_value",
     ),
     Mutant(
         "strangers cross for free",
         "message.py",
-        "if message is None or isinstance(message, Known):",
-        "if message is None or isinstance(message, (Known, dict, str)):",
+        "elif part is None or isinstance(part, Known):",
+        "elif part is None or isinstance(part, (Known, dict, str)):",
         "test_messages.py::test_a_type_without_a_size_is_refused",
     ),
     Mutant(
@@ -364,7 +376,7 @@ MUTANTS = [
     Mutant(
         "divergence unseen",
         "simulate.py",
-        "if not math.isfinite(float(new.server.x.sum())):",
+        "if not math.isfinite(float(exchange.server.x.sum())):",
         "if False:",
         "test_robust.py::test_divergence_stops_the_run_and_keeps_the_last_finite_state",
     ),

@@ -7,7 +7,7 @@ import torch
 from fedtheory import checks
 from fedtheory.algorithm import Algorithm, State
 from fedtheory.key import Key
-from fedtheory.message import Known, Seed
+from fedtheory.message import Known, Renewed, Seed
 from fedtheory.problem import Problem
 from fedtheory.subspace import Basis, Projection
 
@@ -30,7 +30,7 @@ class Own:
 
 @dataclass(frozen=True)
 class Down:
-    P: Projector
+    P: Renewed[Basis] | Known[Basis]
     x: torch.Tensor  # (d,)
     lr: float | None  # sent only where the rate is not constant
 
@@ -43,7 +43,7 @@ class Up:
 @dataclass(frozen=True)
 class Reply:
     mean: torch.Tensor  # (1/n) sum_i B_i^{k,tau}, (r,)
-    P_next: Projector | None  # P^{k+1}, None where P^k is kept
+    P_next: Projector | None  # P^{k+1}, None where P^k or the dual's coordinates are kept
     lr_ratio: float | None  # eta^{k+1} / eta^k, sent only where the dual is rescaled
 
 
@@ -57,7 +57,7 @@ class FedSub(Algorithm):
         lr: eta, constant as in the paper unless `decay_every` is set.
         local_steps: tau.
         projection: distribution of P^k. Assumption 1 is `scale="isotropic"`. `Identity()` is "our-P^k=I".
-        dual: False keeps Lambda_i = 0: with `Coordinate`, the paper's FedAvg-CD.
+        dual: False keeps Lambda_i = 0, and no reply crosses: with `Coordinate`, the paper's FedAvg-CD.
         gradient_factor: line 6's r/m in front of P^T grad f_i, i.e. (P^T P)^{-1} (1 for an orthonormal scale).
             False drops it, as FedSub's public code does (8, 15).
         refresh: rounds between projectors (5). Line 12 multiplies by (P^{k+1})^T P^k only where P changes: with
@@ -65,8 +65,8 @@ class FedSub(Algorithm):
         rotate: False leaves the dual's coordinates as they are when P changes (6).
         product_first: True forms (P^{k+1})^T P^k before applying it, as the public DNN code does (7).
         absent: what a client that was not sampled does with its dual when P changes (17; SSF, 14): "rotate" applies
-            the same (P^{k+1})^T P^k, made from the seeds (those of the rounds it missed follow from the run's seed and
-            are not charged); "keep" leaves the coordinates: client lines are run by participants only.
+            the same (P^{k+1})^T P^k when it is back, and is sent the seeds of all rounds it missed; "keep" leaves the
+            coordinates: client lines are run by participants only, and the latest seed is enough.
         form: "printed" sends B_i and adds it to Lambda_i (lines 6-14). "sums" is the paper's own rewriting (13)-(19):
             the client sends U_i = -eta sum_t g_i, of the same size, and Lambda_i^{k+1} = (P^{k+1})^T P^k (U_i - mean
             U). Equal in exact arithmetic with S = n, where Lambda_i + B_i = U_i and sum_i Lambda_i = 0 (15). In
@@ -125,7 +125,11 @@ class FedSub(Algorithm):
         return State(Server(x, P, 0, stored), Own(zeros, zeros.clone()))  # 1
 
     def broadcast(self, server: Server, key: Key) -> Down:
-        return Down(server.P, server.x, self.rate(server.k) if self.decay_every else None)  # 15
+        P = server.P
+        if isinstance(P, Seed):
+            turned = self.dual and self.rotate  # participants of the last round have P^k from its reply
+            P = Renewed(P, server.k, self.refresh, ahead=int(turned), every=turned and self.absent == "rotate")
+        return Down(P, server.x, self.rate(server.k) if self.decay_every else None)  # 15
 
     def client(self, problem: Problem, clients: torch.Tensor, own: Own, down: Down, key: Key):
         P, tau = down.P.value, self.local_steps
@@ -144,29 +148,32 @@ class FedSub(Algorithm):
         sent = B if self.form == "printed" else U
         return Up(sent), Own(own.dual, sent)  # 8
 
-    def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, Reply]:
+    def server(
+        self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key
+    ) -> tuple[Server, Reply | None]:
         P, k = down.P.value, server.k + 1
         mean = up.B.mean(0)  # 10
         x = server.x + P.lift(mean)  # 14
         P_next = None
-        if k % self.refresh == 0 and not isinstance(down.P, Known):
+        if k % self.refresh == 0 and not isinstance(server.P, Known):
             P_next = self.projection.seed(P.layout, key.fold("P"), x.dtype, x.device)
         ratio = self.rate(k) / self.rate(k - 1) if self.rescale_dual and self.rate(k) != self.rate(k - 1) else None
         stored = server.stored
         if stored is not None:
             stored = stored.index_copy(0, clients, up.B)
             mean = stored.mean(0)
-        return Server(x, P_next or server.P, k, stored), Reply(mean, P_next, ratio)
+        reply = Reply(mean, P_next if self.rotate else None, ratio) if self.dual else None
+        return Server(x, P_next or server.P, k, stored), reply
 
-    def close(self, own: Own, clients: torch.Tensor, down: Down, reply: Reply) -> Own:
-        if not self.dual:
+    def close(self, own: Own, clients: torch.Tensor, down: Down, reply: Reply | None) -> Own:
+        if reply is None:
             return own
         change = own.sent[clients] - reply.mean
         if self.form == "printed":
             dual = own.dual.index_add(0, clients, change)  # 12: Lambda_i + B_i - mean B
         else:
             dual = own.dual.index_copy(0, clients, change)  # (16): eta sum_t (g_bar - g_i)
-        if reply.P_next is not None and self.rotate:
+        if reply.P_next is not None:
             rotated = self._change(dual, down.P.value, reply.P_next.value)
             dual = rotated if self.absent == "rotate" else dual.index_copy(0, clients, rotated[clients])
         return Own(dual if reply.lr_ratio is None else reply.lr_ratio * dual, own.sent)

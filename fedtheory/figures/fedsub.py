@@ -289,7 +289,7 @@ def client_costs(algorithm: Algorithm, problem: MatrixRegression) -> tuple[int, 
     scalars = cost(up).scalars
     products = meter.multiplications(client)
     held = meter.peak_bytes(client) // 8
-    basis = getattr(down, "P", None)
+    basis = getattr(state.server, "P", None)
     if isinstance(basis, Seed):  # P^k and P^{k+1}
         held += 2 * sum(frame.numel() for frame in basis.value.matrices())
     held += problem.d + (own.dual.numel() if own is not None else 0)

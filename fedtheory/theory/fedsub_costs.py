@@ -312,6 +312,7 @@ def check_line10(full: bool, r: int = 2) -> Check:
         down = algorithm.broadcast(state.server, ROOT)
         _, (up, _) = _drain(algorithm, problem, state.own, down)
         new, reply = algorithm.server(state.server, down, up, problem.clients, ROOT)
+        assert reply is not None
         line10, line15 = cost(reply.mean).scalars, cost(down.x).scalars
         rebuilt = float((down.x + down.P.value.lift(reply.mean) - new.x).abs().max())
         data = {
@@ -350,7 +351,7 @@ def check_line12(projection: Callable[[int], Projection]) -> Check:
         down = algorithm.broadcast(state.server, ROOT)
         _, (up, own) = _drain(algorithm, problem, state.own, down)
         _, reply = algorithm.server(state.server, down, up, problem.clients, ROOT)
-        assert reply.P_next is not None
+        assert reply is not None and reply.P_next is not None
         P, P1 = down.P.value, reply.P_next.value
         v = P.lift(own.dual)
         parts = (

@@ -86,6 +86,7 @@ def traces(algorithm: FedSub, problem: Problem, rounds: int, shift: float = 0.0)
                 up, mine = stop.value
                 break
         new, reply = algorithm.server(server, down, up, clients, key)
+        assert reply is not None  # the dual is what the identities are about
         after = algorithm.close(mine, clients, down, reply)
         gradient = lambda b, P=P, x=server.x: r_m * P.project(problem.grads(x + P.lift(b), full))
         g = [gradient(b) for b in B[:-1]]
