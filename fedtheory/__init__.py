@@ -3,7 +3,7 @@
 from fedtheory.algorithms import ALGORITHMS, SSF, FedAvg, FedSub, Scaffold
 from fedtheory.key import Key
 from fedtheory.layout import Layer, Layout
-from fedtheory.problems import PROBLEMS, LogisticRegression, MatrixRegression, Quadratic
+from fedtheory.problems import PROBLEMS, ImageClassification, LogisticRegression, MatrixRegression, Quadratic
 from fedtheory.simulate import History, play_round, run
 from fedtheory.subspace import Coordinate, Gaussian, Identity, Spherical
 
@@ -19,6 +19,7 @@ __all__ = [
     "Gaussian",
     "History",
     "Identity",
+    "ImageClassification",
     "Key",
     "Layer",
     "Layout",

@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import os
 import sys
 import time
 from collections import Counter
@@ -19,7 +20,7 @@ from fedtheory.algorithms import SSF, FedAvg, FedSub, Scaffold
 from fedtheory.figures import EXTRAS, ITEMS, Runner, store
 from fedtheory.key import Key
 from fedtheory.problem import Problem
-from fedtheory.problems import PROBLEMS, LogisticRegression, MatrixRegression, Quadratic
+from fedtheory.problems import PROBLEMS, ImageClassification, LogisticRegression, MatrixRegression, Quadratic
 from fedtheory.subspace import Coordinate, Gaussian, Identity, Projection, Spherical
 from fedtheory.theory import ledger
 
@@ -39,14 +40,17 @@ MAKERS: dict[str, Callable[[Key, str], Problem]] = {
     "quadratic": lambda key, device: Quadratic.random(10, 20, key, device=device),
     "matrix_regression": lambda key, device: MatrixRegression.ssf(0.5, key, device=device),
     "logistic_regression": lambda key, device: LogisticRegression.fedsub(key, device=device),
+    "images": lambda key, device: ImageClassification.load("digits", "mlp", key, batch=32, device=device),
 }
-DEFAULT_SEEDS = {"quick": 3, "paper": 5}
+DEFAULT_SEEDS = {"quick": 3, "medium": 3, "paper": 5}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns 0, or 2 after an error message on stderr for input that was refused."""
     options = parser().parse_args(arguments)
     try:
+        if options.data is not None:
+            os.environ["FEDTHEORY_DATA"] = os.path.abspath(options.data)  # worker processes read it too
         options.command(options)
     except (ValueError, TypeError, OSError) as error:
         print(f"fedtheory: {error}", file=sys.stderr)
@@ -68,8 +72,9 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
         sub.add_argument("--out", default="figures", help="folder of figures and tables (default: figures)")
         sub.add_argument("--device", default="cpu", help="cpu or cuda")
-        sub.add_argument("--seeds", type=int, default=None, help="number of seeds (default: 3 quick, 5 paper)")
-        sub.add_argument("--scale", choices=store.SCALES, default=None, help="quick, or the paper's settings")
+        sub.add_argument("--seeds", type=int, default=None, help="number of seeds (default: 3; paper: 5)")
+        sub.add_argument("--scale", choices=store.SCALES, default=None, help="quick, medium (needs --data), or paper")
+        sub.add_argument("--data", default=None, help="folder of image sets as published (default: FEDTHEORY_DATA)")
         return sub
 
     add("list", show_list, "names of algorithms, problems, figures and tables, claims")
@@ -129,6 +134,7 @@ def show_run(options: argparse.Namespace) -> None:
     runs = []
     for seed in range(seeds):
         problem = MAKERS[options.problem](Key(seed).fold("data"), str(device))
+        metrics = ("loss", "accuracy") if options.problem == "images" else ("error",)
         algorithm = ALGORITHMS[options.algorithm](options)
         folder = None if options.checkpoint is None else Path(options.checkpoint) / f"seed-{seed}"
         rounds = checks.whole("rounds", options.rounds, 0)
@@ -140,6 +146,7 @@ def show_run(options: argparse.Namespace) -> None:
                 sampled=options.sampled,
                 seed=seed,
                 every=max(1, rounds // 20),
+                metrics=metrics,
                 checkpoint=folder,
                 progress=lambda done, bar=bar: bar.update(done - bar.n),
             )
@@ -148,25 +155,25 @@ def show_run(options: argparse.Namespace) -> None:
         )
         if not options.json:
             print(f"{algorithm!r}, seed {seed}")
-            print(f"{'round':>8} {'error':>12} {'up bytes':>12} {'down bytes':>12}")
-            for row in zip(*(history[name] for name in ("round", "error", "up_bytes", "down_bytes"))):
-                print(f"{row[0]:>8} {row[1]:>12.4e} {row[2]:>12} {row[3]:>12}")
+            print("".join(f"{name:>12}" for name in ("round", *metrics, "up bytes", "down bytes")))
+            for row in zip(*(history[name] for name in ("round", *metrics, "up_bytes", "down_bytes"))):
+                print("".join(f" {x:>11.4e}" if isinstance(x, float) else f" {x:>11}" for x in row))
             if history.diverged:
                 print(f"diverged in round {history.diverged.round}: {history.diverged.quantity} is not finite")
     if options.json:
         emit([{**run, "diverged": run["diverged"] and vars(run["diverged"])} for run in runs])
 
 
-def chosen_items(names: Sequence[str]) -> list[store.Item]:
-    """Items by name, or all those of a paper; everything where none is named."""
-    known = {**ITEMS, **EXTRAS}
+def chosen_items(names: Sequence[str], scale: str) -> list[store.Item]:
+    """Items by name, or all those of a paper; everything where none is named. Only what can be measured at a scale."""
+    known = {name: item for name, item in {**ITEMS, **EXTRAS}.items() if scale in item.scales}
     if not names:
         return list(known.values())
     chosen: dict[str, store.Item] = {}
     for name in names:
         found = {key: item for key, item in known.items() if key == name or key.startswith(f"{name}/")}
         if not found:
-            checks.reject("item", name, f"one of {', '.join(known)}", "see python -m fedtheory list")
+            checks.reject("item", name, f"at scale {scale} one of {', '.join(known)}", "see python -m fedtheory list")
         chosen |= found
     return list(chosen.values())
 
@@ -178,7 +185,7 @@ def reproduce_items(options: argparse.Namespace) -> None:
     seeds = checks.whole("seeds", DEFAULT_SEEDS[scale] if options.seeds is None else options.seeds, 1)
     if options.workers is not None:
         checks.whole("workers", options.workers, 1)
-    items = chosen_items(options.items)
+    items = chosen_items(options.items, scale)
     out = checks.folder("out", options.out)
     rows = []
     for number, item in enumerate(items, 1):
@@ -251,8 +258,7 @@ def show_report(options: argparse.Namespace) -> None:
     rows = []
     missing = []
     for name in ITEMS:
-        folders = {"paper": [out], "quick": [out / "quick", out], None: [out, out / "quick"]}[options.scale]
-        for folder in folders:
+        for folder in (out, *(out / scale for scale in reversed(store.SCALES))):
             if not (folder / name).with_suffix(".json").exists():
                 continue
             record = store.load(folder, name)
@@ -271,16 +277,14 @@ def show_report(options: argparse.Namespace) -> None:
         print(f"\nnot made yet: {', '.join(missing)}. Make them: python -m fedtheory reproduce --out {out}")
 
 
-VERDICTS = ("reproduced", "trend only", "differs")
-
-
 def count_verdicts(rows: Sequence[dict[str, Any]]) -> str:
     """Such as "40 reproduced, 3 trend only, 2 differs"."""
-    return ", ".join(f"{sum(row['verdict'] == verdict for row in rows)} {verdict}" for verdict in VERDICTS)
+    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in store.VERDICTS}
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count or verdict != "not run here")
 
 
 def show_number(value: float) -> str:
-    """Three digits; NaN for a run that diverged."""
+    """Three digits; NaN for a run that diverged or was not made."""
     return "NaN" if math.isnan(value) else f"{value:.3g}" if abs(value) >= 0.1 or value == 0 else f"{value:.2e}"
 
 
@@ -309,8 +313,8 @@ def report_page(rows: Sequence[dict[str, Any]]) -> str:
         "",
         "Generated by `python -m fedtheory report --page docs/report.md` from the committed results; not edited by",
         "hand. *reproduced*: within a factor of 1.5 of the printed number, or the printed statement holds. *trend",
-        "only*: the printed order holds, the level does not. *differs*: neither. Intervals: mean and 95% Student",
-        "interval over seeds.",
+        "only*: the printed order holds, the level does not. *differs*: neither. *not run here*: the reason names",
+        "what is missing and the command. Intervals: mean and 95% Student interval over seeds.",
         "",
         f"{count_verdicts(rows)}.",
     ]

@@ -27,10 +27,10 @@ from fedtheory.algorithm import Algorithm
 from fedtheory.checkpoint import write_atomic
 from fedtheory.key import Key
 from fedtheory.problem import Problem
-from fedtheory.problems import LogisticRegression, MatrixRegression
+from fedtheory.problems import ImageClassification, LogisticRegression, MatrixRegression
 from fedtheory.simulate import run
 
-SCALES = ("quick", "paper")
+SCALES = ("quick", "medium", "paper")  # a lower one never overwrites a higher one
 Row = dict[str, Any]
 Table = list[Row]
 
@@ -41,7 +41,8 @@ class Spec:
 
     Fields:
         algorithm: with its hyperparameters.
-        problem: "ssf" (MatrixRegression.ssf) or "fedsub" (LogisticRegression.fedsub).
+        problem: "ssf" (MatrixRegression.ssf), "fedsub" (LogisticRegression.fedsub) or "images"
+            (ImageClassification.load; its data folder is FEDTHEORY_DATA).
         options: of the problem, as sorted (name, value) pairs.
         rounds, sampled, every: of the run.
         seed: of the problem's data (path "data") and of the run.
@@ -55,15 +56,20 @@ class Spec:
     sampled: int | None = None
     every: int = 100
     dtype: str = "float64"
+    metrics: tuple[str, ...] = ("error",)
 
     def build(self, device: str) -> Problem:
         """The problem of this run."""
-        make: dict[str, Callable[..., Problem]] = {"ssf": MatrixRegression.ssf, "fedsub": LogisticRegression.fedsub}
+        make: dict[str, tuple[Callable[..., Problem], tuple[str, ...]]] = {
+            "ssf": (MatrixRegression.ssf, ("het",)),
+            "fedsub": (LogisticRegression.fedsub, ()),
+            "images": (ImageClassification.load, ("data", "network")),
+        }
         dtype = {"float32": torch.float32, "float64": torch.float64}[self.dtype]
         options = dict(self.options)
-        if self.problem == "ssf":
-            return make["ssf"](options.pop("het"), Key(self.seed).fold("data"), dtype=dtype, device=device, **options)
-        return make["fedsub"](Key(self.seed).fold("data"), dtype=dtype, device=device, **options)
+        builder, first = make[self.problem]
+        named = [options.pop(name) for name in first]
+        return builder(*named, Key(self.seed).fold("data"), dtype=dtype, device=device, **options)
 
 
 @cache
@@ -84,7 +90,13 @@ def execute(spec: Spec, device: str) -> dict[str, Any]:
     torch.set_num_threads(1)
     started, cpu = time.time(), time.process_time()
     history = run(
-        spec.algorithm, spec.build(device), spec.rounds, sampled=spec.sampled, seed=spec.seed, every=spec.every
+        spec.algorithm,
+        spec.build(device),
+        spec.rounds,
+        sampled=spec.sampled,
+        seed=spec.seed,
+        every=spec.every,
+        metrics=spec.metrics,
     )
     diverged = history.diverged
     return {
@@ -188,14 +200,14 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Cell:
-    """One number that the paper prints, and ours. NaN: diverged.
+    """One number that the paper prints, and ours. NaN: diverged, or not run.
 
     Fields:
         cell: what the number is.
         paper: printed number.
         ours, low, high: mean and 95% interval over seeds.
         seeds: how many.
-        verdict: "reproduced", "trend only" or "differs".
+        verdict: "reproduced", "trend only", "differs" or "not run here".
         reason: why.
     """
 
@@ -228,18 +240,23 @@ class Item:
         title: what it shows.
         measure: (runner, scale, seeds) -> Result.
         draw: table rows -> Figure.
+        scales: at which it can be measured.
     """
 
     name: str
     title: str
     measure: Callable[[Runner, str, int], Result]
     draw: Callable[[Table], Any]
+    scales: tuple[str, ...] = ("quick", "paper")
+
+
+VERDICTS = ("reproduced", "trend only", "differs", "not run here")
 
 
 def overall(cells: Sequence[Cell]) -> str:
-    """The verdict of an item: the worst of its numbers'."""
-    order = ("reproduced", "trend only", "differs")
-    return max((cell.verdict for cell in cells), key=order.index, default="reproduced")
+    """The verdict of an item: the worst of those of its numbers that were run."""
+    found = [cell.verdict for cell in cells if cell.verdict != VERDICTS[-1]]
+    return max(found, key=VERDICTS.index, default="reproduced" if not cells else VERDICTS[-1])
 
 
 def versions() -> dict[str, str]:
@@ -288,16 +305,14 @@ def number(value: Any) -> float:
 def place(out: Path, item: str, scale: str) -> Path:
     """Where an item's files go, without suffix: `<out>/<item>`.
 
-    A quick run never overwrites a result of the papers' scale: it goes to `<out>/quick/<item>` then.
+    A run never overwrites a result of a higher scale: it goes to `<out>/<scale>/<item>` then.
     """
     stem = out / item
-    if scale == "quick" and stem.with_suffix(".json").exists():
-        try:
-            if json.loads(stem.with_suffix(".json").read_bytes())["scale"] == "paper":
-                return out / "quick" / item
-        except (ValueError, KeyError):
-            pass
-    return stem
+    try:
+        there = json.loads(stem.with_suffix(".json").read_bytes())["scale"]
+        return out / scale / item if SCALES.index(scale) < SCALES.index(there) else stem
+    except (OSError, ValueError, KeyError):
+        return stem
 
 
 def save(out: Path, item: Item, result: Result, scale: str, seeds: int, seconds: float, device: str) -> Path:

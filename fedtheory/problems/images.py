@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch.nn import functional
 
-from fedtheory import checks
+from fedtheory import checks, models
+from fedtheory import data as readers
 from fedtheory.key import Key
 from fedtheory.message import Cost
 from fedtheory.models import Moments, Network, Params
@@ -104,6 +107,56 @@ class ImageClassification(Problem):
             stacked = self.device.type == "cuda" or not network.convolutional
         self.stacked = checks.instance("stacked", stacked, bool, "pass True, False or None")
         self.chunk = None if stacked else 1
+
+    @staticmethod
+    def load(
+        data: str,
+        network: str,
+        key: Key,
+        *,
+        clients: int = 10,
+        partition: str = "iid",
+        alpha: float = 0.3,
+        labels: int = 3,
+        subset: int | None = None,
+        tested: int | None = None,
+        side: int | None = None,
+        partial: bool = False,
+        folder: str | Path | None = None,
+        dtype: torch.dtype = torch.float32,
+        **options: Any,
+    ) -> "ImageClassification":
+        """A data set by name, divided among clients.
+
+        Args:
+            data, folder, partial: as in `fedtheory.data.load`; "digits" needs no folder.
+            network: one of `fedtheory.models.NETWORKS`, built for the data's images and classes.
+            key: of the partition (path "partition"), the subset and the initial weights.
+            partition: "iid"; "dirichlet" with `alpha`; "labels" with `labels` per client.
+            subset, tested: so many random training and test images only; default all.
+            side: images are resized to side x side pixels (bilinear) first.
+            options: of the constructor.
+        """
+        checks.choice("partition", partition, ("iid", "dirichlet", "labels"))
+        checks.instance("key", key, Key, "pass Key(0)")
+        sets = []
+        for split, count in (("train", subset), ("test", tested)):
+            images = readers.load(data, folder, split, partial=partial and split == "train")
+            if count is not None:
+                checks.whole({"train": "subset", "test": "tested"}[split], count, 1, len(images))
+            chosen = torch.randperm(len(images), generator=key.fold(split).generator())[:count]
+            x = images.floats(chosen if count is not None else slice(None), dtype)
+            if side is not None:
+                x = functional.interpolate(x, (checks.whole("side", side, 1),) * 2, mode="bilinear", antialias=True)
+            sets.append((x, images.y[chosen] if count is not None else images.y))
+        (x, y), held = sets
+        divide = {
+            "iid": lambda: readers.iid(y, clients, key.fold("partition")),
+            "dirichlet": lambda: readers.dirichlet(y, clients, alpha, key.fold("partition")),
+            "labels": lambda: readers.labels_per_client(y, clients, labels, key.fold("partition")),
+        }
+        built = models.network(network, tuple(x.shape[1:]), len(images.classes))
+        return ImageClassification(x, y, divide[partition](), built, key.fold("init"), test=held, **options)
 
     def _check(
         self, what: str, images: torch.Tensor, labels: torch.Tensor, network: Network
