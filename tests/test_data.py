@@ -1,0 +1,406 @@
+"""Readers: what was written is read, damaged files are refused with file, byte and cause. Partitions are partitions."""
+
+import os
+import pickle
+import re
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import damage
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedtheory import data
+from fedtheory.data import DataError, Images, dirichlet, iid, labels_per_client, load
+from fedtheory.figures import partition
+from fedtheory.key import Key
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """The published counts and checksums become those of the small files; payloads would leave their trace here."""
+    for name, counts in damage.COUNTS.items():
+        published = data.SETS[name]
+        forms = tuple(replace(form, counts=counts) for form in published.forms)
+        classes = published.classes[:3] if name == "tiny_imagenet" else published.classes
+        monkeypatch.setitem(data.SETS, name, replace(published, forms=forms, classes=classes))
+    monkeypatch.setattr(data, "MD5", {})
+    monkeypatch.delenv("FEDTHEORY_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("form", damage.SMALL)
+def test_reads_what_was_written(form, small):
+    name, writer = damage.SMALL[form]
+    for split, (x, y) in writer(small).items():
+        images = load(name, small, split)
+        assert images.x.dtype == torch.uint8
+        assert images.name == f"{name} {split}"
+        np.testing.assert_array_equal(images.y.numpy(), y)
+        np.testing.assert_array_equal(images.x.flatten(1).numpy(), x.reshape(len(y), -1))
+
+
+@pytest.mark.parametrize("case", damage.DAMAGES, ids=lambda case: f"{case.form}-{case.name}")
+def test_damage_is_named(case, small):
+    if case.edit is damage.unreadable and os.geteuid() == 0:
+        pytest.skip("root reads everything")
+    name, writer = damage.SMALL[case.form]
+    writer(small)
+    path = small / case.file
+    if case.on_path:
+        case.edit(path)
+    else:
+        before = path.read_bytes()
+        path.write_bytes(case.edit(before))
+        assert path.read_bytes() != before, "the edit changes nothing"
+    with pytest.raises(DataError, match=case.cause) as caught:
+        load(name, small, case.split)
+    error = caught.value
+    assert re.search(case.cause, error.cause)
+    assert error.path.removesuffix(" (decompressed)") == str(small / (case.blamed or case.file))
+    assert isinstance(error.offset, int)
+    assert error.offset >= 0
+    assert case.offset in (None, error.offset)
+    assert str(error).startswith(f"{error.path}, byte {error.offset}: {error.cause}. Fix: ")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # it crosses from worker processes
+    assert not (small / damage.TRACE).exists()
+
+
+def test_twenty_kinds_of_damage_per_format():
+    counts = Counter(case.form.split(".")[0].replace("100", "10") for case in damage.DAMAGES)
+    assert set(counts) == {"idx", "cifar10-bin", "cifar10-py", "svhn", "tiny"}
+    assert min(counts.values()) >= 20
+    names = Counter((case.form, case.name) for case in damage.DAMAGES)
+    assert max(names.values()) == 1
+
+
+def test_payloads_would_leave_their_trace(small):
+    """The control of the pickle cases: an ordinary unpickler runs them."""
+    pickle.loads(pickle.dumps(damage.Payload()))
+    assert (small / damage.TRACE).exists()
+
+
+@pytest.mark.parametrize("form", [form for form in damage.SMALL if form != "tiny"])
+def test_no_prefix_is_read(form, small):
+    """A file that breaks off, wherever it does, is refused."""
+    name, writer = damage.SMALL[form]
+    writer(small)
+    for path in sorted(path for path in small.rglob("*") if path.is_file() and "test" not in path.name):
+        if path.name.startswith("t10k"):
+            continue
+        whole = path.read_bytes()
+        ends = {*range(40), *range(len(whole) - 40, len(whole)), *range(0, len(whole), len(whole) // 60 + 1)}
+        for end in sorted(end for end in ends if 0 <= end < len(whole)):
+            path.write_bytes(whole[:end])
+            with pytest.raises(DataError) as caught:
+                load(name, small)
+            assert caught.value.path.startswith(str(path))
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("form", ["idx.gz", "idx", "cifar10-bin", "cifar10-py", "cifar10-py3", "svhn", "tiny"])
+def test_changed_bytes_give_images_or_a_data_error(form, small):
+    """Random bytes changed: what comes out is labelled images of the right shape, or a DataError."""
+    name, writer = damage.SMALL[form]
+    sides = {"tiny_imagenet": (3, 64, 64), "mnist": (1, 28, 28)}.get(name, (3, 32, 32))
+    shape = {split: (len(y), *sides) for split, (_, y) in writer(small).items()}
+    paths = sorted(path for path in small.rglob("*") if path.is_file())
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        path = paths[rng.integers(len(paths))]
+        whole = path.read_bytes()
+        changed = bytearray(whole)
+        for at in rng.integers(min(len(whole), 400), size=rng.integers(1, 4)):
+            changed[at] = rng.integers(256)
+        path.write_bytes(changed)
+        for split in ("train", "test"):
+            with suppress(DataError):
+                assert load(name, small, split).x.shape == shape[split]
+        path.write_bytes(whole)
+    assert not (small / damage.TRACE).exists()
+
+
+# load: where files are looked for, what is said of those that are absent, checksums.
+
+
+def test_absent_files_are_said(small):
+    with pytest.raises(FileNotFoundError, match=r"folder=None.*svhn.*ufldl\.stanford\.edu.*FEDTHEORY_DATA"):
+        load("svhn")
+    with pytest.raises(FileNotFoundError, match=rf"train_32x32\.mat.*{re.escape(str(small / 'svhn'))}.*ufldl"):
+        load("svhn", small)
+    damage.small_idx(small)
+    (small / f"{damage.LABELS}.gz").unlink()
+    with pytest.raises(FileNotFoundError, match="train-labels-idx1-ubyte beside the other files"):
+        load("mnist", small, partial=True)
+    with pytest.raises(ValueError, match="name='mnits'"):
+        load("mnits")
+    with pytest.raises(ValueError, match="split='validation'"):
+        load("digits", split="validation")
+
+
+def test_the_folder_comes_from_the_environment_or_is_the_sets_own(small, monkeypatch):
+    damage.small_idx(small)
+    assert len(load("mnist", small / "mnist")) == 6
+    monkeypatch.setenv("FEDTHEORY_DATA", str(small))
+    assert len(load("mnist", split="test")) == 4
+    with pytest.raises(FileNotFoundError, match="fashion-mnist"):  # the same file names: never taken for another set
+        load("fashion_mnist")
+    with pytest.raises(FileNotFoundError, match="fashion-mnist"):
+        load("fashion_mnist", small / "mnist")
+
+
+def test_missing_batches_are_said(small):
+    x, y = damage.small_cifar_binary(small)["train"]
+    for i in (3, 5):
+        (small / f"cifar-10-batches-bin/data_batch_{i}.bin").unlink()
+    with pytest.raises(FileNotFoundError, match=r"data_batch_3\.bin, data_batch_5\.bin.*partial=True"):
+        load("cifar10", small)
+    images = load("cifar10", small, partial=True)
+    assert images.missing == ("data_batch_3.bin", "data_batch_5.bin")
+    here = np.r_[0:8, 12:16]
+    np.testing.assert_array_equal(images.y.numpy(), y[here])
+    np.testing.assert_array_equal(images.x.flatten(1).numpy(), x[here])
+    assert load("cifar10", small, "test").missing == ()
+
+
+def test_checksums(small, monkeypatch):
+    """A published checksum is required unless another copy is meant; a file of another set is named."""
+    damage.small_idx(small)
+    damage.small_idx(small, "fashion-mnist")
+    digest = data.hashlib.md5((small / f"{damage.IMAGES}.gz").read_bytes()).hexdigest()
+    monkeypatch.setattr(data, "MD5", {"fashion_mnist/train-images-idx3-ubyte.gz": digest})
+    assert len(load("fashion_mnist", small)) == 6
+    with pytest.raises(DataError, match=r"is the published fashion_mnist/train-images.*official=False"):
+        load("mnist", small)
+    assert len(load("mnist", small, official=False)) == 6
+    monkeypatch.setattr(data, "MD5", {"fashion_mnist/train-images-idx3-ubyte.gz": "0" * 32})
+    with pytest.raises(DataError, match=f"MD5 {digest}, published is 0000"):
+        load("fashion_mnist", small)
+
+
+def test_published_counts_are_required(tmp_path):
+    damage.small_idx(tmp_path)
+    with pytest.raises(DataError, match=r"byte 4: 6 images, published are 60000.*official=False"):
+        load("mnist", tmp_path)
+    assert len(load("mnist", tmp_path, official=False)) == 6
+
+
+# Images.
+
+
+def test_digits_need_no_file(monkeypatch):
+    monkeypatch.delenv("FEDTHEORY_DATA", raising=False)
+    train, test = load(), load(split="test")
+    assert (len(train), len(test)) == (1437, 360)
+    assert train.x.shape[1:] == (1, 8, 8)
+    both = torch.cat([train.x, test.x]).flatten(1)
+    assert len(both.unique(dim=0)) == 1797  # every digit once
+    assert torch.equal(train.y, load().y)
+    assert int(torch.bincount(train.y).min()) > 100
+    assert_standard(train, 1e-3)
+
+
+def assert_standard(images, tolerance):
+    """Normalised with the statistics of the training images: mean 0 and deviation 1 per channel."""
+    x = images.floats()
+    assert x.dtype == torch.float32
+    assert x.mean((0, 2, 3)).abs().max() < tolerance
+    assert (x.std((0, 2, 3)) - 1).abs().max() < tolerance
+
+
+def test_floats_are_the_normalised_bytes():
+    x = torch.arange(24, dtype=torch.uint8).view(2, 3, 2, 2)
+    images = Images(x, torch.tensor([0, 1]), ("a", "b"), "two", (0.1, 0.2, 0.3), (0.5, 0.25, 1.0))
+    got = images.floats(torch.tensor([1]), torch.float64)
+    for channel, (mean, std) in enumerate(zip(images.mean, images.std)):
+        want = (x[1:, channel].double() / 255 - mean) / std
+        torch.testing.assert_close(got[:, channel], want)
+    assert images.x.equal(x)
+    with pytest.raises(ValueError, match=r"labels 0 to 1.*labels from 0 to 0"):
+        replace(images, classes=("a",))
+    with pytest.raises(ValueError, match="one label per image"):
+        replace(images, y=torch.tensor([0]))
+    with pytest.raises(ValueError, match="uint8"):
+        replace(images, x=x.float())
+    with pytest.raises(ValueError, match="one pair per channel"):
+        replace(images, mean=(0.5,))
+
+
+SHARED = os.environ.get("FEDTHEORY_DATA")
+
+
+def shared(name, file):
+    return pytest.mark.skipif(
+        SHARED is None or not (Path(SHARED) / file).exists(), reason=f"FEDTHEORY_DATA holds no {name}"
+    )
+
+
+@shared("MNIST", "mnist/train-images-idx3-ubyte.gz")
+def test_real_mnist():
+    train, test = load("mnist"), load("mnist", split="test")
+    assert train.x.shape == (60_000, 1, 28, 28)
+    assert torch.bincount(test.y).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    assert_standard(train, 5e-4)
+
+
+@shared("CIFAR-10", "cifar-10-batches-bin/data_batch_1.bin")
+def test_real_cifar10():
+    train, test = load("cifar10", partial=True), load("cifar10", split="test")
+    assert len(train) == 10_000 * (5 - len(train.missing))
+    assert torch.bincount(test.y).tolist() == [1000] * 10
+    assert_standard(train, 1e-2)  # a part of the images, or all
+
+
+# Partitions.
+
+PARTITIONS = {
+    "iid": lambda y, clients, key: iid(y, clients, key),
+    "dirichlet": lambda y, clients, key: dirichlet(y, clients, 0.5, key, min_size=0),
+    "dirichlet-uncapped": lambda y, clients, key: dirichlet(y, clients, 0.5, key, min_size=0, cap=False),
+    "labels": lambda y, clients, key: labels_per_client(y, clients, min(2, len(y.unique())), key),
+}
+problems = st.tuples(st.integers(0, 99), st.integers(1, 12), st.integers(1, 6))
+
+
+def draw_labels(seed, clients, classes):
+    """At least 24 samples of every label, in random order, with unequal counts."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(classes), rng.integers(24, 60, classes))
+    return torch.from_numpy(rng.permutation(y))
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
+@given(problem=problems)
+def test_a_partition_is_a_partition(name, problem):
+    """No sample twice, none out of range, each one used (labels: where every label has a holder)."""
+    seed, clients, classes = problem
+    y = draw_labels(*problem)
+    parts = PARTITIONS[name](y, clients, Key(seed))
+    assert len(parts) == clients
+    assert all(part.dtype == torch.int64 and torch.equal(part, part.sort().values) for part in parts)
+    used = torch.cat(parts)
+    assert len(used.unique()) == len(used)
+    assert int(used.min()) >= 0
+    assert int(used.max()) < len(y)
+    if name != "labels" or clients * min(2, classes) >= classes:
+        assert len(used) == len(y)
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
+def test_a_partition_is_a_function_of_its_key(name):
+    y = draw_labels(0, 5, 6)
+    first, again, other = (PARTITIONS[name](y, 5, key) for key in (Key(1), Key(1), Key(1).fold("other")))
+    assert all(map(torch.equal, first, again))
+    assert not all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(first, other))
+
+
+@given(problem=problems)
+def test_iid_sizes_are_equal(problem):
+    y = draw_labels(*problem)
+    sizes = [len(part) for part in iid(y, problem[1], Key(0))]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def shares(parts, y):
+    """(clients, labels): the part of each label's samples that a client holds."""
+    counts = torch.stack([torch.bincount(y[part], minlength=int(y.max()) + 1) for part in parts]).double()
+    return counts / counts.sum(0)
+
+
+@pytest.mark.parametrize("cap", [True, False])
+def test_dirichlet_between_equal_shares_and_one_owner(cap):
+    """alpha -> infinity: every client 1/N of every label; alpha -> 0: every label has one owner."""
+    y = torch.arange(10).repeat(1000)
+    even = shares(dirichlet(y, 10, 1e7, Key(0), cap=cap), y)
+    assert (even - 0.1).abs().max() < 0.005
+    single = shares(dirichlet(y, 10, 1e-3, Key(0), min_size=0, cap=cap), y)
+    assert (single.max(0).values > 0.99).all()
+
+
+def test_dirichlet_has_the_moments_of_its_shares():
+    """Without cap and minimum a label's shares are Dirichlet(alpha): mean 1/N, variance (N-1) / (N^2 (N alpha + 1))."""
+    clients, alpha = 5, 0.7
+    y = torch.arange(4).repeat(2000)
+    drawn = torch.stack(
+        [shares(dirichlet(y, clients, alpha, Key(seed), min_size=0, cap=False), y) for seed in range(300)]
+    )
+    variance = (clients - 1) / (clients**2 * (clients * alpha + 1))
+    error = (variance / (300 * 4)) ** 0.5
+    assert (drawn.mean((0, 2)) - 1 / clients).abs().max() < 5 * error
+    assert abs(drawn.var() / variance - 1) < 0.1
+
+
+def test_dirichlet_cap_and_minimum():
+    """Who has n/N samples gets no more labels; everyone has the minimum."""
+    y = torch.arange(10).repeat(300)
+    parts = dirichlet(y, 20, 0.3, Key(3))
+    assert min(map(len, parts)) >= 10
+    for part in parts:
+        held = torch.bincount(y[part], minlength=10)
+        last = int(held.nonzero()[-1])
+        assert held[:last].sum() < len(y) / 20
+    with pytest.raises(ValueError, match=r"best of 5 draws left a client with \d.*raise alpha"):
+        dirichlet(y, 100, 0.01, Key(0), tries=5)
+
+
+@given(problem=problems, labels=st.integers(1, 6))
+def test_labels_per_client_gives_exactly_that_many(problem, labels):
+    seed, clients, classes = problem
+    labels = min(labels, classes)
+    y = draw_labels(*problem)
+    parts = labels_per_client(y, clients, labels, Key(seed))
+    assert [len(y[part].unique()) for part in parts] == [labels] * clients
+    held = torch.stack([torch.bincount(y[part], minlength=classes) for part in parts])
+    holders = (held > 0).sum(0)
+    assert holders.max() - holders.min() <= 1
+    for label in range(classes):
+        mine = held[:, label][held[:, label] > 0]
+        assert len(mine) == 0 or mine.max() - mine.min() <= 1
+
+
+Y = torch.arange(20) % 4
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: iid(Y.tolist(), 2, Key(0)), TypeError, "y="),
+        (lambda: iid(Y.double(), 2, Key(0)), ValueError, "y='torch.float64"),
+        (lambda: iid(Y[:0], 2, Key(0)), ValueError, "y="),
+        (lambda: iid(Y, 0, Key(0)), ValueError, "clients=0"),
+        (lambda: iid(Y, 21, Key(0)), ValueError, "clients=21"),
+        (lambda: iid(Y, 2, 0), TypeError, "key=0"),
+        (lambda: dirichlet(Y, 2, 0.0, Key(0)), ValueError, "alpha=0"),
+        (lambda: dirichlet(Y, 2, float("nan"), Key(0)), ValueError, "alpha=nan"),
+        (lambda: dirichlet(Y, 2, 1.0, Key(0), min_size=11), ValueError, "min_size=11"),
+        (lambda: dirichlet(Y, 2, 1.0, Key(0), tries=0), ValueError, "tries=0"),
+        (lambda: labels_per_client(Y, 2, 5, Key(0)), ValueError, "labels=5"),
+        (lambda: labels_per_client(Y, 2, 0, Key(0)), ValueError, "labels=0"),
+        (lambda: labels_per_client(Y, 20, 4, Key(0)), ValueError, "hold label 0, which has 5 samples"),
+    ],
+)
+def test_bad_partitions_are_refused(call, error, words):
+    with pytest.raises(error, match=re.escape(words)) as caught:
+        call()
+    assert "expected" in str(caught.value)
+    assert "Fix:" in str(caught.value)
+
+
+def test_the_picture_shows_who_holds_what():
+    y = torch.arange(10).repeat(30)
+    parts = {"IID": iid(y, 6, Key(0)), "3 labels": labels_per_client(y, 6, 3, Key(0))}
+    table = partition.holdings(parts, y)
+    assert sum(row["samples"] for row in table if row["partition"] == "IID") == 300
+    assert all(row["samples"] > 0 for row in table)
+    figure = partition.draw_partition(table)
+    assert [axes.get_title() for axes in figure.axes] == ["IID", "3 labels"]
+    drawn = figure.axes[1].collections[0].get_offsets()
+    assert {tuple(map(int, at)) for at in drawn} == {
+        (client, int(label)) for client, part in enumerate(parts["3 labels"]) for label in y[part].unique()
+    }
