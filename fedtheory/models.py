@@ -124,7 +124,7 @@ class Norm(Op):
 
     def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
         scale, shift = next(params), next(params)
-        if len(h) == 1 and norms is None:
+        if len(h) == 1 and norms is None and h[0, :, 0].numel() > 1:
             out = functional.batch_norm(h[0], None, None, scale[0], shift[0], training=True, eps=self.eps)
             return out[None]
         if norms is None or isinstance(norms, list):
@@ -133,6 +133,8 @@ class Norm(Op):
                 norms.append((mean, var))
         else:
             mean, var = next(norms)
+            if len(h) == 1:
+                return functional.batch_norm(h[0], mean[0], var[0], scale[0], shift[0], eps=self.eps)[None]
         gain = scale * (var + self.eps).rsqrt()
         return h * gain[:, None, :, None, None] + (shift - mean * gain)[:, None, :, None, None]
 
@@ -376,6 +378,8 @@ def network(name: str, shape: tuple[int, int, int], classes: int) -> Network:
         checks.whole(field, size, 1)
     checks.whole("classes", classes, 2)
     built = NETWORKS[name](shape, classes)
-    if any(isinstance(op, Linear) and op.n_in < 1 for op in built.ops):
+    try:  # shapes only: nothing is computed on the meta device
+        built.logits(torch.empty(1, built.layout.size, device="meta"), torch.empty(1, 2, *shape, device="meta"))
+    except (RuntimeError, ValueError):
         checks.reject("shape", shape, f"images large enough for {name}", "choose a smaller network, such as 'mlp'")
     return built

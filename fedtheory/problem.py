@@ -13,7 +13,7 @@ from fedtheory.key import Key
 from fedtheory.layout import Layout
 from fedtheory.subspace import Basis
 
-Shift = Callable[[int], torch.Tensor]  # layer -> a vector's part in it
+Shift = Callable[[int, torch.Tensor], torch.Tensor]  # layer j, (S, its size) -> the layer moved, a new tensor
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ class Problem(ABC):
         """Entry i: f_i(y_i; xi_i). y (S, d) -> (S,)."""
 
     def losses_at(self, y: torch.Tensor, shift: Shift, xi: Any) -> torch.Tensor:
-        """Entry i: f_i(y_i + v; xi_i), where shift(j) is the part of v in layer j, (1, size of the layer) or (S, .).
+        """Entry i: f_i(y_i + v; xi_i), where shift(j, layer) adds to layer j of y the part of v in it.
 
         A problem that needs only one layer at a time overrides this, so that neither v nor y + v is ever held.
         """
-        v = torch.cat([shift(j) for j in range(len(self.layout.layers))], dim=-1)
-        return self.losses(y + v, xi)
+        moved = [shift(j, y[:, where]) for j, where in enumerate(self.layout.slices)]
+        return self.losses(torch.cat(moved, dim=-1), xi)
 
     def restrict(self, P: Basis, x: torch.Tensor, xi: Any) -> Callable[[torch.Tensor, int], torch.Tensor]:
         """The projected gradient on the affine subspace x + P b: (b, k) -> P^T grad f_i(x + P b_i; xi_i^k).

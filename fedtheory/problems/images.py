@@ -15,7 +15,7 @@ from fedtheory.message import Cost
 from fedtheory.models import Moments, Network, Params
 from fedtheory.problem import Constants, Problem, Shift
 
-EVALUATED = 1000  # images of one forward pass in evaluation
+EVALUATED = {"cpu": 100, "cuda": 2000}  # images of one forward pass in evaluation: more leave a core's cache
 
 
 @dataclass(frozen=True)
@@ -227,12 +227,14 @@ class ImageClassification(Problem):
     def losses_at(self, y: torch.Tensor, shift: Shift | None, xi: Batch) -> torch.Tensor:
         """The layers of y + shift are made one by one while the network runs: no second model is held."""
         S = len(y)
+        if max(xi.size) == 0:
+            return y.new_zeros(S)
         shared = S > 1 and y.stride(0) == 0 and not self.network.normalised  # all clients at one point: one model
         if S > 1 and not shared and self._one_by_one(xi):
             rows = [self.losses_at(y[i : i + 1], shift, xi.client(i)) for i in range(S)]
             return torch.cat(rows)
         layers = (y[:1] if shared else y).split(self.network.sizes, dim=-1)
-        params = (layer if shift is None else layer + shift(j) for j, layer in enumerate(layers))
+        params = (layer if shift is None else shift(j, layer) for j, layer in enumerate(layers))
         return self._losses(params, xi, shared)
 
     def grads(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
@@ -272,7 +274,8 @@ class ImageClassification(Problem):
         """Mean cross-entropy and accuracy."""
         moments = self.moments(x)
         loss = right = 0.0
-        for some, truth in zip(images.split(EVALUATED), labels.split(EVALUATED)):
+        count = EVALUATED[self.device.type]
+        for some, truth in zip(images.split(count), labels.split(count)):
             logits = self.network.logits(x[None], some[None], iter(moments))[0]
             loss += float(functional.cross_entropy(logits, truth, reduction="sum"))
             right += int((logits.argmax(1) == truth).sum())

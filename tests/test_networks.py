@@ -1,0 +1,316 @@
+"""Networks of one flat vector against PyTorch's modules, and image classification as a federated problem."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from fedtheory import FedAvg, ImageClassification, Key, Scaffold, run
+from fedtheory.models import NETWORKS, Network, Pool, network
+
+DOUBLE = torch.float64
+SMALL = {"mlp": (1, 6, 6), "decomfl-mnist": (1, 8, 8), "fedmud-cnn4": (2, 8, 8), "resnet8": (3, 8, 8)}
+
+
+def images(count: int = 40, shape=(1, 6, 6), classes: int = 3, seed: int = 0):
+    g = Key(seed).generator()
+    return torch.randn(count, *shape, generator=g, dtype=DOUBLE), torch.randint(classes, (count,), generator=g)
+
+
+def problem(name: str = "mlp", sizes=(12, 9, 7, 12), classes: int = 3, **options) -> ImageClassification:
+    shape = SMALL[name]
+    x, y = images(sum(sizes), shape, classes)
+    parts = list(torch.arange(sum(sizes)).split(list(sizes)))
+    return ImageClassification(x, y, parts, network(name, shape, classes), Key(1), **{"batch": 4, **options})
+
+
+def points(p: ImageClassification, S: int) -> torch.Tensor:
+    return p.start() + 0.1 * torch.randn(S, p.d, generator=Key(5).generator(), dtype=DOUBLE)
+
+
+# Networks.
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "classes", "count"),
+    [
+        ("decomfl-mnist", (1, 28, 28), 10, 28_938),  # DeComFL, Sec. 5.1
+        ("decomfl-fashion", (1, 28, 28), 62, 1_206_590),  # DeComFL, Sec. 5.1
+        ("flss-cnn", (3, 32, 32), 10, 878_538),
+        ("flss-cnn", (3, 32, 32), 100, 924_708),
+        ("resnet18", (3, 32, 32), 10, 11_173_962),
+        ("resnet20", (3, 32, 32), 10, 269_722),  # He et al. 2016, Table 6: 0.27M
+        ("resnet110", (3, 32, 32), 10, 1_727_962),  # He et al. 2016, Table 6: 1.7M
+    ],
+)
+def test_parameter_counts(name, shape, classes, count):
+    assert network(name, shape, classes).layout.size == count
+
+
+def module(built: Network) -> nn.Sequential:
+    """The same network in PyTorch's modules, written apart from the package's: one entry per layer."""
+    shape, classes = built.shape, built.classes
+    if built.name == "mlp":
+        pixels = math.prod(shape)
+        return nn.Sequential(nn.Flatten(), nn.Linear(pixels, 64), nn.ReLU(), nn.Linear(64, classes))
+    if built.name == "decomfl-mnist":
+        body = [nn.Conv2d(shape[0], 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)]
+        body += [nn.Conv2d(16, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+        return nn.Sequential(*body, nn.Linear(32 * (shape[1] // 4) * (shape[2] // 4), classes))
+    if built.name == "fedmud-cnn4":
+        c, side, body = shape[0], shape[1], []
+        for width in (32, 64, 128, 256):
+            body += [nn.Conv2d(c, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
+            c = width
+            if side > 1:
+                body, side = [*body, nn.MaxPool2d(2)], side // 2
+        return nn.Sequential(*body, nn.Flatten(), nn.Linear(256 * side * side, classes, bias=False))
+    return _ResNet8(shape, classes)
+
+
+class _ResNet8(nn.Sequential):
+    def __init__(self, shape, classes):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(shape[0], 16, 3, padding=1, bias=False), nn.BatchNorm2d(16))
+        self.blocks = nn.ModuleList()
+        for c, out, stride in ((16, 16, 1), (16, 32, 2), (32, 64, 2)):
+            first = [nn.Conv2d(c, out, 3, stride, 1, bias=False), nn.BatchNorm2d(out), nn.ReLU()]
+            self.blocks.append(nn.Sequential(*first, nn.Conv2d(out, out, 3, 1, 1, bias=False), nn.BatchNorm2d(out)))
+        self.head = nn.Linear(64, classes)
+
+    def forward(self, h):
+        h = self.stem(h).relu()
+        for block in self.blocks:
+            out = block(h)
+            stride = h.shape[-1] // out.shape[-1]
+            h = functional.pad(h[:, :, ::stride, ::stride], (0, 0, 0, 0, 0, out.shape[1] - h.shape[1]))
+            h = (out + h).relu()
+        return self.head(h.mean((2, 3)))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_networks_are_the_modules(name):
+    """Logits, and the gradient of the loss, of the flat vector are those of PyTorch's modules with the same weights."""
+    built = network(name, SMALL[name], 3)
+    x, (pictures, labels) = built.init(Key(2)), images(10, SMALL[name])
+    reference = module(built).double()
+    nn.utils.vector_to_parameters(x, reference.parameters())
+    leaf = x[None].clone().requires_grad_()
+    logits = built.logits(leaf, pictures[None])[0]
+    torch.testing.assert_close(logits, reference(pictures), rtol=1e-10, atol=1e-10)
+    functional.cross_entropy(logits, labels).backward()
+    functional.cross_entropy(reference(pictures), labels).backward()
+    expected = torch.cat([p.grad.flatten() for p in reference.parameters()])
+    torch.testing.assert_close(leaf.grad[0], expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_stacked_networks_are_the_networks_one_by_one(name):
+    shape = (3, 32, 32) if name in ("flss-cnn", "resnet18", "resnet110") else (3, 16, 16)
+    built = network(name, shape, 4)
+    weights = built.init(Key(3)) + 0.01 * torch.randn(2, built.layout.size, generator=Key(4).generator(), dtype=DOUBLE)
+    pictures = images(6, shape)[0].view(2, 3, *shape)
+    with torch.no_grad():
+        together = built.logits(weights, pictures)
+        apart = torch.cat([built.logits(weights[i : i + 1], pictures[i : i + 1]) for i in range(2)])
+    torch.testing.assert_close(together, apart, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("side", [2, 5, 8])
+def test_pooling_with_and_without_gradients(side):
+    h = torch.randn(2, 3, 4, side, side, generator=Key(6).generator(), dtype=DOUBLE)
+    assert torch.equal(Pool().forward(iter([]), h, None), Pool().forward(iter([]), h.clone().requires_grad_(), None))
+
+
+def test_initial_weights_are_pytorchs_in_range_and_can_be_normal():
+    built = network("decomfl-mnist", (1, 28, 28), 10)
+    first = built.init(Key(0))[:400]
+    assert float(first.abs().max()) <= 1 / 5
+    assert float(first.std()) == pytest.approx(0.2 / math.sqrt(3), rel=0.1)
+    normal = built.init(Key(0), std=0.01).split(built.sizes)
+    assert all(float(normal[i].std()) == pytest.approx(0.01, rel=0.15) for i in built.weights)
+
+
+# The federated problem.
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("epochs", [None, 2])
+def test_stacked_clients_equal_clients_one_by_one(name, epochs):
+    """Full and ragged batches, idle clients, gradients and losses; batch moments never see padding."""
+    p = problem(name, epochs=epochs)
+    steps = 5 if epochs is None else p.steps
+    xi, y = p.draw(p.clients, steps, Key(7)), points(p, 4)
+    for k in range(steps):
+        found = []
+        for p.stacked in (True, False):
+            found.append((p.grads(y, xi[k]), p.losses(y, xi[k])))
+        torch.testing.assert_close(found[0], found[1], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_gradients_are_those_of_the_losses(name):
+    p = problem(name)
+    (xi,), y = p.draw(p.clients, 1, Key(8)), points(p, 4)
+    v = torch.randn(p.d, generator=Key(9).generator(), dtype=DOUBLE)
+    h = 1e-7  # small enough that no unit of these changes sign
+    slope = (p.losses(y + h * v, xi) - p.losses(y - h * v, xi)) / (2 * h)
+    torch.testing.assert_close(p.grads(y, xi) @ v, slope, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("stacked", [True, False])
+def test_a_shift_made_layer_by_layer_is_the_shifted_model(name, stacked):
+    p = problem(name, stacked=stacked)
+    (xi,) = p.draw(p.clients, 1, Key(8))
+    v = torch.randn(1, p.d, generator=Key(9).generator(), dtype=DOUBLE)
+    shift = lambda j, layer: layer + v.split(p.network.sizes, dim=-1)[j]
+    for y in (points(p, 4), p.start().expand(4, -1)):  # apart, and all at one point
+        torch.testing.assert_close(p.losses_at(y, shift, xi), p.losses(y + v, xi), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mlp", "decomfl-mnist"])
+def test_clients_at_one_point_share_one_pass(name, monkeypatch):
+    p = problem(name, stacked=False)
+    (xi,) = p.draw(p.clients, 1, Key(8))
+    passes = []
+    forward = Network.forward
+    monkeypatch.setattr(Network, "forward", lambda *a: passes.append(1) or forward(*a))
+    p.losses(p.start().expand(4, -1), xi)
+    assert len(passes) == 1
+    p.losses(p.start().repeat(4, 1), xi)
+    assert len(passes) == 5
+
+
+def test_an_epoch_is_a_permutation_and_hangs_on_the_client_alone():
+    p = problem(epochs=2)
+    assert p.steps == 6
+    assert [b.size for b in p.draw(p.clients, 6, Key(1))][2] == (4, 1, 4, 4)
+    alone = p.draw(torch.tensor([2]), 6, Key(1))
+    xi = p.draw(torch.tensor([3, 2]), 6, Key(1))
+    rows = [b.index[1, : b.size[1]] for b in xi]
+    assert all(torch.equal(a.client(0).index[0], row) for a, row in zip(alone, rows))
+    for epoch in (rows[:2], rows[2:4]):
+        assert torch.equal(torch.cat(epoch).sort()[0], p.parts[2])
+    assert [len(row) for row in rows[4:]] == [0, 0]  # done after two epochs of two batches: idle
+    idle = p.draw(p.clients, 6, Key(1))[5]
+    assert torch.equal(p.grads(points(p, 4), idle)[2], torch.zeros(p.d, dtype=DOUBLE))
+
+
+def test_endless_batches_are_full():
+    p = problem()
+    sizes = {b.size for b in p.draw(p.clients, 9, Key(1))}
+    assert sizes == {(4, 4, 4, 4)}
+    seen = torch.cat([b.index[1] for b in p.draw(p.clients, 9, Key(1))])
+    assert torch.equal(torch.bincount(seen - 12), torch.full((9,), 4))  # 36 draws of 9 samples: each four times
+
+
+@pytest.mark.parametrize("name", ["mlp", "decomfl-mnist"])
+def test_one_client_with_one_pass_is_an_epoch_of_sgd(name):
+    p = problem(name, sizes=(10,), epochs=1)
+    reference = module(p.network).double()
+    nn.utils.vector_to_parameters(p.start(), reference.parameters())
+    optimizer = torch.optim.SGD(reference.parameters(), lr=0.1)
+    for batch in p.draw(p.clients, p.steps, Key(0).fold("round", 0, "xi")):
+        rows = batch.index[0, : batch.size[0]]
+        optimizer.zero_grad()
+        functional.cross_entropy(reference(p.images[rows]), p.labels[rows]).backward()
+        optimizer.step()
+    history = run(FedAvg(0.1, p.steps), p, 1, metrics=())
+    torch.testing.assert_close(history.x, nn.utils.parameters_to_vector(reference.parameters()), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mlp", "decomfl-mnist", "fedmud-cnn4"])
+def test_threads_and_chunks(name):
+    """Two threads give the bits of one; stacking changes rounding only."""
+    p = problem(name)
+    runs = [run(Scaffold(0.05, 3), p, 2, sampled=3, metrics=(), chunk=1, threads=t).x for t in (1, 2)]
+    assert torch.equal(*runs)
+    p.stacked = True
+    stacked = run(Scaffold(0.05, 3), p, 2, sampled=3, metrics=(), chunk=4).x
+    torch.testing.assert_close(stacked, runs[0], rtol=1e-8, atol=1e-10)
+
+
+def test_moments_are_those_of_the_mixture():
+    p = problem("fedmud-cnn4", batch=100)
+    first = p.network.ops[0]
+    x = p.start()
+    (mean, var), *rest = p.moments(x)
+    h = first.forward(iter([x[None, : p.network.sizes[0]]]), p.images[None], None)[0]
+    torch.testing.assert_close(mean[0], h.mean((0, 2, 3)))
+    torch.testing.assert_close(var[0], h.var((0, 2, 3), correction=0))
+    assert len(rest) == 3
+    assert p.moments_cost.scalars == 2 * (32 + 64 + 128 + 256)
+    assert problem("mlp").moments(problem("mlp").start()) == []
+    assert problem("mlp").moments_cost.scalars == 0
+
+
+def test_accuracy_and_loss_by_hand():
+    p = problem("mlp")
+    x = points(p, 1)[0]
+    logits = p.network.logits(x[None], p.images[None])[0]
+    assert p.accuracy(x) == pytest.approx(float((logits.argmax(1) == p.labels).double().mean()))
+    assert p.loss(x) == pytest.approx(float(functional.cross_entropy(logits, p.labels)))
+    assert p.loss(x) == pytest.approx(super(ImageClassification, p).loss(x))
+
+
+def test_digits_are_learnt():
+    """scikit-learn's digits need no file: a perceptron reaches 90% on the held-out fifth in 30 rounds."""
+    p = ImageClassification.load("digits", "mlp", Key(0), clients=8, partition="dirichlet", alpha=1.0, batch=32)
+    history = run(FedAvg(0.1, 10), p, 30, sampled=4, every=30, metrics=("accuracy",))
+    assert history["accuracy"][-1] > 0.9 > 0.3 > history["accuracy"][0]
+
+
+def test_load_resizes_and_cuts():
+    p = ImageClassification.load("digits", "decomfl-mnist", Key(0), clients=3, side=12, subset=100, tested=50)
+    assert p.images.shape == (100, 1, 12, 12)
+    assert len(p.test[0]) == 50
+    assert sorted(torch.cat(p.parts).tolist()) == list(range(100))
+
+
+X, Y = images()
+NET = network("mlp", (1, 6, 6), 3)
+HALVES = [torch.arange(20), torch.arange(20, 40)]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: network("vgg", (1, 8, 8), 3), "network='vgg'"),
+        (lambda: network("mlp", (0, 8, 8), 3), "channels=0"),
+        (lambda: network("mlp", (1, 8, 8), 1), "classes=1"),
+        (lambda: network("flss-cnn", (1, 8, 8), 3), "shape="),
+        (lambda: ImageClassification(X, Y, HALVES, "mlp", Key(0)), "network='mlp'"),
+        (lambda: ImageClassification(X.half(), Y, HALVES, NET, Key(0)), "images.dtype"),
+        (lambda: ImageClassification(X.flatten(1), Y, HALVES, NET, Key(0)), "images.shape"),
+        (lambda: ImageClassification(X * math.nan, Y, HALVES, NET, Key(0)), "images[0, 0, 0, 0]"),
+        (lambda: ImageClassification(X, Y.double(), HALVES, NET, Key(0)), "labels (dtype, shape)"),
+        (lambda: ImageClassification(X, Y[:9], HALVES, NET, Key(0)), "labels (dtype, shape)"),
+        (lambda: ImageClassification(X, Y + 2, HALVES, NET, Key(0)), "labels (lowest, highest)"),
+        (lambda: ImageClassification(X, Y, [], NET, Key(0)), "parts="),
+        (lambda: ImageClassification(X, Y, [HALVES[0], HALVES[1] + 1], NET, Key(0)), "parts[1]"),
+        (lambda: ImageClassification(X, Y, [HALVES[0], HALVES[1][:0]], NET, Key(0)), "parts[1]"),
+        (lambda: ImageClassification(X, Y, HALVES, NET, 0), "key=0"),
+        (lambda: ImageClassification(X, Y, HALVES, NET, Key(0), batch=0), "batch=0"),
+        (lambda: ImageClassification(X, Y, HALVES, NET, Key(0), epochs=0), "epochs=0"),
+        (lambda: ImageClassification(X, Y, HALVES, NET, Key(0), std=-1.0), "std=-1.0"),
+        (lambda: ImageClassification(X, Y, HALVES, NET, Key(0), stacked=1), "stacked=1"),
+        (lambda: ImageClassification(X, Y, HALVES, NET, Key(0), test=(X, Y - 1)), "test labels"),
+        (lambda: ImageClassification(X, Y, HALVES, NET, Key(0), device="tpu"), "device='tpu'"),
+        (lambda: ImageClassification(X, Y, HALVES, NET, Key(0)).steps, "epochs=None"),
+        (lambda: run(FedAvg(0.1, 2), problem(epochs=1), 1), "x_star=None"),
+        (lambda: run(FedAvg(0.1, 2), problem(epochs=1), 1, metrics=()), "local_steps=2"),
+        (lambda: run(FedAvg(0.1, 2), problem(), 1, metrics=(), threads=0), "threads=0"),
+        (lambda: ImageClassification.load("digits", "mlp", Key(0), partition="shards"), "partition='shards'"),
+        (lambda: ImageClassification.load("digits", "mlp", Key(0), subset=10**6), "subset=1000000"),
+        (lambda: ImageClassification.load("digits", "mlp", Key(0), side=0), "side=0"),
+    ],
+)
+def test_bad_input(call, words):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call()
+    assert words in str(caught.value)
+    assert "expected" in str(caught.value)
+    assert "Fix:" in str(caught.value)
