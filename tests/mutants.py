@@ -65,7 +65,7 @@ MUTANTS = [
         "test_laws.py::test_fedavg_stalls_where_scaffold_arrives",
     ),
     Mutant("sign in option II", SCAFFOLD, "self.lr) - correction", "self.lr) + correction", T_SCAFFOLD),
-    Mutant("option II without K", SCAFFOLD, "(self.local_steps * self.lr)", "self.lr", T_SCAFFOLD),
+    Mutant("option II without K", SCAFFOLD, "(-self.local_steps * self.lr)", "-self.lr", T_SCAFFOLD),
     Mutant("c without |S|/N", SCAFFOLD, "(len(clients) / server.n) * mean", "mean", T_SCAFFOLD),
     Mutant("c over N, not S", SCAFFOLD, "else mean\n", "else mean * len(clients) / server.n\n", T_SCAFFOLD),
     Mutant(

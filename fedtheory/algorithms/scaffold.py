@@ -65,21 +65,22 @@ class Scaffold(Algorithm):
         return State(Server(x, torch.zeros_like(x), problem.n), Own(x.new_zeros(problem.n, problem.d)))
 
     def broadcast(self, server: Server, key: Key) -> Down:
-        return Down(server.x, server.c)  # 4
+        return Down(server.x, server.c)  # 5
 
     def client(self, problem: Problem, clients: torch.Tensor, own: Own, down: Down, key: Key):
         xi = problem.draw(clients, self.local_steps, key.fold("xi"))
-        y = down.x.expand_as(own.c)  # 6
+        y = down.x.expand_as(own.c)  # 7
         correction = down.c - own.c
-        for k in range(self.local_steps):  # 7
-            g = problem.grads(y, xi[k])  # 8
-            y = y.sub(g + correction, alpha=self.lr)  # 9: y_i - eta_l (g_i(y_i) - c_i + c)
+        for k in range(self.local_steps):  # 8
+            g = problem.grads(y, xi[k])  # 9
+            y = y.sub(g + correction, alpha=self.lr)  # 10: y_i - eta_l (g_i(y_i) - c_i + c)
             yield y
+        dy = y - down.x
         if self.option == "I":
-            c = problem.grads(down.x.expand_as(own.c), problem.full(clients))  # 11 (i)
+            c = problem.grads(down.x.expand_as(own.c), problem.full(clients))  # 12 (i)
         else:
-            c = (down.x - y) / (self.local_steps * self.lr) - correction  # 11 (ii)
-        return Up(y - down.x, c - own.c if self.server_control == "all" else c), Own(c)  # 12-13
+            c = dy / (-self.local_steps * self.lr) - correction  # 12 (ii): c_i - c + (x - y_i) / (K eta_l)
+        return Up(dy, c - own.c if self.server_control == "all" else c), Own(c)  # 13-14
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         x = server.x + self.server_lr * up.dy.mean(0)  # 16-17
