@@ -10,7 +10,7 @@ Scale is the second difference, and it decides stability (see notebook 01):
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -246,8 +246,8 @@ class Spherical(Projection):
         for layer, r in zip(layout.layers, self.ranks(layout)):
             gauss = torch.randn(layer.rows, r, generator=generator, dtype=torch.float64)
             q, upper = torch.linalg.qr(gauss)
-            scale = torch.tensor(self._scale(layer, r), dtype=torch.float64)
-            frames.append(q.mul_(torch.copysign(scale, upper.diagonal())).to(device, dtype))
+            signs = upper.diagonal().sign()
+            frames.append(q.mul_(signs * self._scale(layer, r)).to(device, dtype))
         return DenseBasis(layout, self.low(layout), tuple(frames))
 
 
@@ -285,3 +285,73 @@ class Identity(Projection):
 
     def seed(self, layout: Layout, key: Key, dtype: torch.dtype, device: torch.device | str = "cpu") -> Known[Basis]:
         return Known(IdentityBasis(layout, layout, dtype, device))
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """The truncated SVD of a matrix G = [g_1, ..., g_J] whose columns come one at a time. G itself is never held.
+
+    Per slice of the vectors (all of it, or layer by layer) it keeps the k largest singular values of G and their left
+    vectors, O(d k) memory. A column is added by a rank-one update (Brand 2002, "Incremental singular value
+    decomposition of uncertain data with missing values"): exact while G has rank <= k; afterwards the smallest of k + 1
+    is dropped each time, and what is kept is the SVD of a matrix that lacks those parts.
+
+    Fields:
+        frames: U_l of each slice, (d_l, k_l); zero columns where G_l has no k_l directions yet.
+        values: sigma of each slice, (k_l,), falling.
+        mean, count: of the columns, where G is centred; else None.
+    """
+
+    frames: tuple[torch.Tensor, ...]
+    values: tuple[torch.Tensor, ...]
+    mean: torch.Tensor | None = None
+    count: int | None = None
+
+    @staticmethod
+    def empty(sizes: Sequence[int], kept: int, like: torch.Tensor, centred: bool = False) -> "Trajectory":
+        """No columns yet. `sizes`: lengths of the slices, `kept`: k (capped by each); dtype and device of `like`."""
+        frames = tuple(like.new_zeros(size, min(kept, size)) for size in sizes)
+        values = tuple(like.new_zeros(frame.shape[1]) for frame in frames)
+        return Trajectory(frames, values, like.new_zeros(sum(sizes)) if centred else None, 0 if centred else None)
+
+    def add(self, g: torch.Tensor, forget: float = 1.0) -> "Trajectory":
+        """With one more column, (d,); the singular values so far are multiplied by `forget` first."""
+        mean, count = self.mean, self.count
+        if mean is not None and count is not None:  # G G^T of the centred columns grows by (J-1)/J (g - mean)(.)^T
+            count, g = count + 1, g - mean
+            mean, g = mean + g / count, math.sqrt((count - 1) / count) * g
+        parts = g.split([len(frame) for frame in self.frames])
+        added = [_append(U, forget * s, part) for U, s, part in zip(self.frames, self.values, parts)]
+        return Trajectory(tuple(U for U, _ in added), tuple(s for _, s in added), mean, count)
+
+    def basis(self, rank: int) -> DenseBasis:
+        """The first `rank` left singular vectors of each slice (all, where it has fewer)."""
+        frames = tuple(frame[:, :rank] for frame in self.frames)
+        sizes, ranks = zip(*(frame.shape for frame in frames))
+        return DenseBasis(_stacked(sizes), _stacked(ranks), frames)
+
+
+def _append(U: torch.Tensor, s: torch.Tensor, g: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """U and s of [U diag(s), g], the smallest singular value dropped."""
+    k, tiny = len(s), 100 * torch.finfo(g.dtype).eps
+    p = U.T @ g
+    q = g - U @ p
+    again = U.T @ q  # a second Gram-Schmidt step makes q orthogonal to working precision
+    p, q = p + again, q - U @ again
+    rho = torch.linalg.vector_norm(q)
+    if rho <= tiny * torch.linalg.vector_norm(g):  # g is in the span: what is left is rounding, not a direction
+        rho = torch.zeros_like(rho)
+    K = torch.zeros(k + 1, k + 1, dtype=torch.float64, device=g.device)
+    K[:k, :k], K[:k, k], K[k, k] = s.diag(), p, rho
+    if not bool(torch.isfinite(K).all()):  # a diverging run; it is stopped where its model is checked
+        return U, s
+    left, values, _ = torch.linalg.svd(K)
+    left = (left * (values > tiny * values[0])).to(g)
+    unit = q / rho if rho > 0 else torch.zeros_like(q)
+    return torch.addr(U @ left[:k, :k], unit, left[k, :k]), values[:k].to(g)
+
+
+@cache
+def _stacked(sizes: tuple[int, ...]) -> Layout:
+    """One column per slice."""
+    return Layout(tuple(Layer(str(i), size, 1) for i, size in enumerate(sizes)))

@@ -137,13 +137,14 @@ class FedSub(Algorithm):
         r_m = 1 / self.projection.norm2(problem.layout, problem.dtype, problem.device) if self.gradient_factor else 1.0
         xi = problem.draw(clients, tau, key.fold("xi"))
         B = torch.zeros_like(own.dual)  # 4
-        U = torch.zeros_like(B)
+        U, correction = B, own.dual / (lr * tau)
         factored = problem.restrict(P, down.x, xi) if self.factored else None
         for t in range(tau):  # 5
             g = P.project(problem.grads(down.x + P.lift(B), xi[t])) if factored is None else factored(B, t)
             g = r_m * g
-            B = B - lr * (g + own.dual / (lr * tau))  # 6
-            U = U - lr * g
+            B = B - lr * (g + correction)  # 6
+            if self.form == "sums":
+                U = U - lr * g
             yield B
         sent = B if self.form == "printed" else U
         return Up(sent), Own(own.dual, sent)  # 8

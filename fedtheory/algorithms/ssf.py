@@ -130,7 +130,7 @@ class SSF(Algorithm):
             else:
                 g_proj = factored(y_proj, k)  # 8-9 without leaving the subspace
             y_proj = y_proj.sub(g_proj + correction, alpha=self.lr)  # 10: y - eta_l (P g - P c_i + P c)
-            total = total + g_proj
+            total += g_proj
             yield y_proj
         mean = total / self.local_steps
         c = own.c + P.lift(mean - ci_proj)  # 12: (I - P^T P) c_i + (1/K) P^T P sum_k g_i
