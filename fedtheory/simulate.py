@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,6 +79,14 @@ def sample_clients(n: int, sampled: int, key: Key) -> torch.Tensor:
     return torch.randperm(n, generator=key.generator())[:sampled].sort()[0]
 
 
+def drop_clients(ids: Sequence[int], dropout: float, key: Key) -> list[int]:
+    """Those of the clients that fall silent, each with probability `dropout`; a random one always answers."""
+    g = key.generator()
+    silent = torch.rand(len(ids), generator=g) < dropout
+    silent[torch.randint(len(ids), (), generator=g)] = False
+    return [i for i, out in zip(ids, silent.tolist()) if out]
+
+
 def play_round(
     algorithm: Algorithm,
     problem: Problem,
@@ -87,6 +95,7 @@ def play_round(
     key: Key,
     *,
     lags: Sequence[int | None] | None = None,
+    dropped: Collection[int] = (),
     chunk: int | None = None,
     threads: int = 1,
 ) -> tuple[State, Any, Traffic]:
@@ -97,6 +106,8 @@ def play_round(
         clients: ids (S,), each once, in any order.
         key: the round's key.
         lags: for each client the rounds since it last took part (None: never); it prices `Replay` messages.
+        dropped: those of the clients that receive the round's message and then fall silent: their download is paid,
+            their private state stays, and the round is that of the others.
         chunk: clients stacked at a time; None: the problem's choice.
         threads: chunks that run at a time.
     """
@@ -106,7 +117,9 @@ def play_round(
         checks.reject("clients", ids, f"ids from 0 to {problem.n - 1}, each once", "remove the others")
     if lags is not None and len(lags) != len(ids):
         checks.reject("lags", list(lags), f"one entry for each of {len(ids)} clients", "pass None where unknown")
-    exchange = _exchange(algorithm, problem, state, clients, key, lags or [None] * len(ids), chunk, threads)
+    if not set(dropped) < set(ids):
+        checks.reject("dropped", list(dropped), f"some of the clients {ids}, not all", "let one client answer")
+    exchange = _exchange(algorithm, problem, state, clients, key, lags or [None] * len(ids), dropped, chunk, threads)
     return _settle(algorithm, state, exchange), exchange.up, exchange.traffic
 
 
@@ -129,15 +142,19 @@ def _exchange(
     clients: torch.Tensor,
     key: Key,
     lags: Sequence[int | None],
+    dropped: Collection[int],
     chunk: int | None,
     threads: int,
 ) -> _Exchange:
-    rows = clients.to(problem.device)  # the same ids, where the state is
     down = algorithm.broadcast(state.server, key)
+    received = cost(down, lags)
+    if dropped:
+        clients = torch.tensor([i for i in clients.tolist() if i not in dropped])
+    rows = clients.to(problem.device)  # the same ids, where the state is
     own = engine.map_leaves(lambda leaf: leaf.index_select(0, rows), state.own)
     up, own = engine.run_clients(algorithm, problem, clients, own, down, key, chunk, threads)
     server, reply = algorithm.server(state.server, down, up, rows, key)
-    received = cost(down, lags) + cost(reply) * len(clients)
+    received = received + cost(reply) * len(clients)
     return _Exchange(rows, down, up, own, server, reply, Traffic(cost(up), received))
 
 
@@ -152,6 +169,7 @@ def run(
     rounds: int,
     *,
     sampled: int | None = None,
+    dropout: float = 0.0,
     seed: int = 0,
     x0: torch.Tensor | None = None,
     every: int = 1,
@@ -167,6 +185,7 @@ def run(
     Args:
         rounds: T >= 0.
         sampled: S, clients per round, uniform without replacement; default all.
+        dropout: probability that a sampled client falls silent after its download; one always answers.
         seed: of every draw of the run. Draws name their path under it: ("P",), ("round", t, ...).
         x0: start, (d,), the problem's dtype; default zeros.
         every: record each so many rounds; the start and the last round always.
@@ -188,6 +207,7 @@ def run(
         if sampled is None
         else checks.whole("sampled", sampled, 1, problem.n, f"sample at most the {problem.n} clients there are")
     )
+    checks.number("dropout", dropout, 0.0, 1.0)
     checks.whole("every", every, 1)
     checks.whole("checkpoint_every", checkpoint_every, 1)
     if chunk is not None:
@@ -209,7 +229,7 @@ def run(
     history = History({name: [] for name in names}, state)
     keeper = None
     if checkpoint is not None:
-        identity = f"{algorithm!r} on {type(problem).__name__} {problem.fingerprint()}, S={S}, "
+        identity = f"{algorithm!r} on {type(problem).__name__} {problem.fingerprint()}, S={S}, dropout={dropout}, "
         digest = hashlib.sha256(x0.cpu().numpy().tobytes()).hexdigest()[:16]
         identity += f"x0={digest}, seed={seed}, every={every}, metrics={metrics}"
         keeper = Checkpoint(checkpoint, identity)
@@ -245,9 +265,10 @@ def run(
         ids = clients.tolist()
         lags = [None if last_seen[i] < 0 else t - last_seen[i] for i in ids]
         with torch.inference_mode(problem.closed_form):  # no autograd bookkeeping: a tenth of a small round
-            exchange = _exchange(algorithm, problem, state, clients, key, lags, chunk, threads)
+            dropped = drop_clients(ids, dropout, key.fold("dropout")) if dropout else ()
+            exchange = _exchange(algorithm, problem, state, clients, key, lags, dropped, chunk, threads)
             if not math.isfinite(float(exchange.server.x.sum())):
-                found = _not_finite(t, ids, exchange.up, exchange.server)
+                found = _not_finite(t, exchange.rows.tolist(), exchange.up, exchange.server)
                 if found is not None:
                     history.diverged = found
                     break
@@ -255,7 +276,8 @@ def run(
         crossed = exchange.traffic
         traffic = Traffic(traffic.up + crossed.up, traffic.down + crossed.down)
         for i in ids:
-            last_seen[i] = t
+            if i not in dropped:
+                last_seen[i] = t
         done = t + 1
         if done % every == 0 or done == rounds:
             record(done)

@@ -1,0 +1,116 @@
+"""Uploads from outside: what is wrong with them is said, and nothing has changed; absent clients change nothing."""
+
+from dataclasses import fields, replace
+
+import pytest
+import torch
+from cases import ALGORITHMS, leaves, quadratic, start
+
+from fedtheory import Key, engine, play_round, run
+from fedtheory.gate import Refused, Upload, admit, ids
+
+KEY = Key(0).fold("round", 3)
+
+
+def arrivals(name: str, clients=(4, 1, 2)):
+    """The server's state and message, and each client's upload, computed alone."""
+    algorithm, problem = ALGORITHMS[name], quadratic()
+    state = algorithm.init(problem, start(problem), Key(0))
+    down = algorithm.broadcast(state.server, KEY)
+    uploads = []
+    for i in clients:
+        one = torch.tensor([i])
+        own = engine.map_leaves(lambda leaf, one=one: leaf[one], state.own)
+        uploads.append(Upload(i, 3, engine.run_clients(algorithm, problem, one, own, down, KEY)[0]))
+    return algorithm, problem, state, down, uploads
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_admitted_uploads_are_the_round(name):
+    algorithm, problem, state, down, uploads = arrivals(name)
+    up = admit(uploads, 3, uploads[0].up)
+    server, _ = algorithm.server(state.server, down, up, ids(uploads), KEY)
+    played = play_round(algorithm, problem, state, torch.tensor([4, 1, 2]), KEY)[0]
+    torch.testing.assert_close(server.x, played.server.x, rtol=1e-12, atol=1e-14)
+
+
+def damaged(up, change):
+    """The upload with its first leaf changed."""
+    name = fields(up)[0].name
+    return replace(up, **{name: change(getattr(up, name).clone())})
+
+
+def poison(leaf, value):
+    leaf.flatten()[-1] = value
+    return leaf
+
+
+DAMAGE = {
+    "nan": (lambda one: replace(one, up=damaged(one.up, lambda v: poison(v, torch.nan))), "holds nan"),
+    "inf": (lambda one: replace(one, up=damaged(one.up, lambda v: poison(v, -torch.inf))), "holds -inf"),
+    "short": (lambda one: replace(one, up=damaged(one.up, lambda v: v[..., :-1])), "shape"),
+    "two rows": (lambda one: replace(one, up=damaged(one.up, lambda v: torch.cat([v, v]))), "shape"),
+    "flat": (lambda one: replace(one, up=damaged(one.up, torch.flatten)), "shape"),
+    "dtype": (lambda one: replace(one, up=damaged(one.up, torch.Tensor.float)), "dtype"),
+    "list": (lambda one: replace(one, up=damaged(one.up, torch.Tensor.tolist)), "expected a tensor"),
+    "bare": (lambda one: replace(one, up=torch.ones(1, 12)), "is a Tensor"),
+    "stale": (lambda one: replace(one, round=2), "answers round 2"),
+    "early": (lambda one: replace(one, round=4), "answers round 4"),
+    "twice": (lambda one: replace(one, client=4), "came twice"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("name", ["FedAvg", "SCAFFOLD II all", "FedSub CD", "SSF"])
+def test_damaged_uploads_are_refused(name, kind):
+    _, _, state, _, uploads = arrivals(name)
+    damage, words = DAMAGE[kind]
+    before = [leaf.clone() for leaf in leaves(state)]
+    broken = [uploads[0], damage(uploads[1]), uploads[2]]
+    with pytest.raises(Refused, match="round 3") as caught:
+        admit(broken, 3, uploads[0].up)
+    assert words in str(caught.value)
+    assert caught.value.client == broken[1].client
+    assert all(torch.equal(a, b) for a, b in zip(before, leaves(state)))
+    assert len(fields(admit([uploads[0], uploads[2]], 3, uploads[0].up))) == len(fields(uploads[0].up))
+
+
+def test_no_upload_at_all():
+    with pytest.raises(ValueError, match="uploads"):
+        admit([], 0, None)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_client_that_drops_out_is_a_client_not_sampled(name):
+    """The state after a round in which clients received the model but did not answer is that of the others' round;
+    only the download differs."""
+    algorithm, problem = ALGORITHMS[name], quadratic(6)
+    for seed in range(8):
+        states, costs = [], []
+        for dropped in ((), (0, 3)):
+            state = algorithm.init(problem, start(problem), Key(seed))
+            for t in range(3):
+                key = Key(seed).fold("round", t)
+                clients = torch.tensor([0, 2, 3, 5]) if dropped else torch.tensor([2, 5])
+                state, _, traffic = play_round(algorithm, problem, state, clients, key, dropped=dropped)
+                costs.append((traffic.up, traffic.down.bytes))
+            states.append(state)
+        assert all(torch.equal(a, b) for a, b in zip(leaves(states[0]), leaves(states[1])))
+        assert costs[3][0] == costs[0][0]
+        assert costs[3][1] > costs[0][1]
+
+
+def test_dropout_in_runs():
+    algorithm, problem = ALGORITHMS["SSF"], quadratic(6)
+    plain, some = (run(algorithm, problem, 30, sampled=4, dropout=p) for p in (0.0, 0.5))
+    assert some["up_scalars"][-1] < 0.75 * plain["up_scalars"][-1]
+    again = run(algorithm, problem, 30, sampled=4, dropout=0.5)
+    assert torch.equal(some.x, again.x)
+    assert run(algorithm, problem, 5, sampled=2, dropout=1.0)["up_scalars"][-1] > 0  # one client always answers
+    for bad in (-0.1, 1.5, "x"):
+        with pytest.raises((ValueError, TypeError), match="dropout"):
+            run(algorithm, problem, 1, dropout=bad)
+    with pytest.raises(ValueError, match="dropped"):
+        play_round(
+            algorithm, problem, algorithm.init(problem, start(problem), KEY), torch.tensor([1]), KEY, dropped=[1]
+        )
