@@ -8,6 +8,7 @@ without running its pickle), SVHN (.mat), Tiny-ImageNet (JPEGs). A file that is 
 
 import hashlib
 import io
+import math
 import os
 import pickle
 import pickletools
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
 import torch
 from PIL import Image
 
@@ -121,28 +121,30 @@ def _require_count(path: Path, found: int, published: int | None, offset: int, w
         raise DataError(path, offset, f"no {what}")
 
 
+BLOCK, LIMIT = 1 << 16, 1 << 30  # bytes decompressed at a time, and in all
+
+
+def _inflate(path: Path, raw: bytearray, start: int, end: int, what: str) -> bytearray:
+    """The content of raw[start:end], one whole gzip or zlib stream with its checksum verified and nothing behind it."""
+    stream, content, at = zlib.decompressobj(wbits=47), bytearray(), start
+    while at < end and not stream.eof:
+        try:
+            content += stream.decompress(raw[at : min(at + BLOCK, end)])
+        except zlib.error as error:
+            raise DataError(path, at, f"{what} is damaged within {BLOCK} bytes from here ({error})") from error
+        if len(content) > LIMIT:
+            raise DataError(path, at, f"{what} decompresses to more than {LIMIT} bytes")
+        at = min(at + BLOCK, end)
+    if not stream.eof:
+        raise DataError(path, end, f"the file is short: {what} has no end")
+    if stream.unused_data:
+        raise DataError(path, at - len(stream.unused_data), f"bytes follow the end of {what}")
+    return content
+
+
 # IDX: MNIST and Fashion-MNIST.
 
-BLOCK, LIMIT = 1 << 16, 1 << 30
 IDX_MAGIC = {0x801: "labels", 0x803: "images"}
-
-
-def _gunzip(path: Path, raw: bytearray) -> bytearray:
-    """One whole gzip stream, its checksum verified, and nothing behind it."""
-    stream, content, at = zlib.decompressobj(wbits=31), bytearray(), 0
-    while at < len(raw) and not stream.eof:
-        try:
-            content += stream.decompress(raw[at : at + BLOCK])
-        except zlib.error as error:
-            raise DataError(path, at, f"the gzip stream is damaged within {BLOCK} bytes from here ({error})") from error
-        if len(content) > LIMIT:
-            raise DataError(path, at, f"decompresses to more than {LIMIT} bytes")
-        at = min(at + BLOCK, len(raw))
-    if not stream.eof:
-        raise DataError(path, len(raw), "the file is short: the gzip stream has no end")
-    if stream.unused_data:
-        raise DataError(path, at - len(stream.unused_data), "bytes follow the end of the gzip stream")
-    return content
 
 
 def _idx(path: Path, magic: int, shape: tuple[int, ...], count: int | None) -> np.ndarray:
@@ -150,7 +152,7 @@ def _idx(path: Path, magic: int, shape: tuple[int, ...], count: int | None) -> n
     raw = _read(path)
     where = path
     if raw.startswith(b"\x1f\x8b"):
-        raw, where = _gunzip(path, raw), Path(f"{path} (decompressed)")
+        raw, where = _inflate(path, raw, 0, len(raw), "the gzip stream"), Path(f"{path} (decompressed)")
     start = 4 * (2 + len(shape))
     found = int.from_bytes(raw[:4], "big")
     if found != magic:
@@ -314,57 +316,79 @@ def read_cifar_python(paths: Sequence[Path], classes: int, count: int | None) ->
     return np.concatenate(batches).reshape(-1, 3, 32, 32), np.concatenate(labels)
 
 
-# SVHN: a MATLAB 5 file with X (32, 32, 3, n) and y (n, 1), where label 10 is the digit 0.
+# SVHN: a MATLAB 5 file with X (32, 32, 3, n) and y (n, 1), where label 10 is the digit 0. Read here and not by SciPy,
+# whose reader takes the whole process down (a segmentation fault) at some damaged files.
+
+MAT_BYTES, MAT_INTS, MAT_VARIABLE, MAT_COMPRESSED = 2, 5, 14, 15  # types of elements
 
 
-def _mat_elements(path: Path, raw: bytearray) -> list[int]:
-    """Where the file's variables start: after 128 bytes of header, each with type and size in its first 8 bytes."""
+def _mat_element(where: Path, raw: bytearray, at: int, order: str) -> tuple[int, int, int]:
+    """Type, start and end of the element at `at`; up to 4 bytes may stand in the second half of its 8-byte head."""
+    if at + 8 > len(raw):
+        raise DataError(where, at, f"{len(raw) - at} bytes where an element's head of 8 should be")
+    kind, size = struct.unpack_from(f"{order}2I", raw, at)
+    start = at + 8
+    if kind >> 16:
+        kind, size, start = kind & 0xFFFF, kind >> 16, at + 4
+    if start + size > len(raw) or (start == at + 4 and size > 4):
+        raise DataError(where, len(raw), f"the file is short: the element at byte {at} has {size} bytes")
+    return kind, start, start + size
+
+
+def _mat_variables(path: Path, raw: bytearray) -> dict[str, tuple[int, Path, tuple[int, ...], int, int, np.ndarray]]:
+    """By name: its first byte; and in the variable, decompressed: the file to name, shape, type and first byte of the
+    values, and these."""
     if not raw.startswith(b"MATLAB 5.0 MAT-file"):
         raise DataError(path, 0, "no MATLAB 5 file (its first bytes do not say so)")
     order = {b"IM": "<", b"MI": ">"}.get(bytes(raw[126:128]))
     if order is None:
         raise DataError(path, min(126, len(raw)), f"byte-order mark {bytes(raw[126:128])!r} instead of b'IM' or b'MI'")
-    starts, at = [], 128
+    variables, at = {}, 128
     while at < len(raw):
-        if at + 8 > len(raw):
-            raise DataError(path, at, f"{len(raw) - at} bytes follow the last variable")
-        kind, size = struct.unpack_from(f"{order}2I", raw, at)
-        if kind not in (14, 15):
-            raise DataError(path, at, f"element of type {kind} where a variable (14 or 15) should be")
-        if at + 8 + size > len(raw):
-            raise DataError(path, len(raw), f"the file is short: the variable from byte {at} ends at {at + 8 + size}")
-        starts.append(at)
-        at += 8 + size
-    return starts
+        kind, start, end = _mat_element(path, raw, at, order)
+        where, body = path, raw[:end]
+        if kind == MAT_COMPRESSED:
+            where = Path(f"{path} (variable from byte {at}, decompressed)")
+            body = _inflate(path, raw, start, end, "the variable")
+            kind, start, end = _mat_element(where, body, 0, order)
+        if kind != MAT_VARIABLE or end != len(body):
+            raise DataError(where, start - 8, f"element of type {kind} where a variable ({MAT_VARIABLE}) should be")
+        parts = []  # flags, shape, name, values; each starts at a multiple of 8 bytes
+        for _ in range(4):
+            part = _mat_element(where, body, start, order)
+            parts.append(part)
+            start += -(-(part[2] - start) // 8) * 8
+        _, (ints, low, high), (_, *name), (kind, first, last) = parts
+        if ints != MAT_INTS or (high - low) % 4:
+            raise DataError(where, low, "a variable's shape is not a list of integers")
+        shape = tuple(np.frombuffer(body[low:high], f"{order}i4").tolist())
+        values = np.frombuffer(body, np.uint8, last - first, first)
+        variables[body[slice(*name)].decode("latin1")] = (at, where, shape, kind, first, values)
+        at = end if where is path else at + 8 + struct.unpack_from(f"{order}I", raw, at + 4)[0]
+    return variables
 
 
 def read_svhn(paths: Sequence[Path], classes: int, count: int | None) -> Arrays:
     """SVHN's cropped digits."""
     (path,) = paths
-    raw = _read(path)
-    starts, stream = _mat_elements(path, raw), io.BytesIO(raw)
-    try:
-        variables = scipy.io.whosmat(stream)
-    except Exception as error:
-        raise DataError(path, stream.tell(), f"a variable's header is damaged ({error})") from error
-    at = {name: start for (name, _, _), start in zip(variables, starts)}
-    for name, size in (("X", "(32, 32, 3, n)"), ("y", "(n, 1)")):
-        if name not in at:
-            raise DataError(path, 128, f"no variable {name!r}; it has {sorted(at)}")
-        shape, kind = next((s, k) for n, s, k in variables if n == name)
-        fits = shape[:-1] == (32, 32, 3) if name == "X" else shape[1:] == (1,)
-        if kind != "uint8" or not fits:
-            raise DataError(path, at[name], f"{name} is {kind} {shape} instead of uint8 {size}")
-    try:
-        found = scipy.io.loadmat(stream, variable_names=["X", "y"])
-    except Exception as error:
-        raise DataError(path, stream.tell(), f"a variable is damaged ({error})") from error
-    x, y = found["X"], found["y"][:, 0]
-    if x.shape[-1] != len(y):
-        raise DataError(path, at["y"], f"{len(y)} labels for {x.shape[-1]} images")
-    _require_labels(path, y, 1, classes, at["y"], 0)
-    _require_count(path, len(y), count, at["X"])
-    return np.ascontiguousarray(x.transpose(3, 2, 0, 1)), y % classes
+    variables = _mat_variables(path, _read(path))
+    for name, last in (("X", (32, 32, 3)), ("y", None)):
+        if name not in variables:
+            raise DataError(path, 128, f"no variable {name!r}; it has {sorted(variables)}")
+        at, _, shape, kind, _, values = variables[name]
+        fits = shape[:-1] == last if last else shape[1:] == (1,)
+        if not fits or kind != MAT_BYTES or len(values) != math.prod(shape):
+            found = f"shape {shape}, {len(values)} bytes of type {kind}"
+            expected = "(32, 32, 3, n)" if last else "(n, 1)"
+            raise DataError(path, at, f"{name} has {found}; expected {expected} bytes (type {MAT_BYTES})")
+    at, _, _, _, _, x = variables["X"]
+    at_y, where, _, _, first, y = variables["y"]
+    x = x.reshape(-1, 3, 32, 32)  # column by column: the axes come out reversed
+    if len(x) != len(y):
+        raise DataError(path, at_y, f"{len(y)} labels for {len(x)} images")
+    _require_labels(where, y, 1, classes, first)
+    _require_count(path, len(y), count, at)
+    return np.ascontiguousarray(x.swapaxes(2, 3)), y % classes
 
 
 # Tiny-ImageNet: wnids.txt names the classes; a folder of JPEGs per class, or one folder and val_annotations.txt.

@@ -124,9 +124,9 @@ def python3(x, y, key="labels"):
     return pickle.dumps({b"data": x, key.encode(): [int(label) for label in y]}, protocol=4)
 
 
-def mat(**variables):
+def mat(packed=True, **variables):
     stream = io.BytesIO()
-    scipy.io.savemat(stream, variables, do_compression=True)
+    scipy.io.savemat(stream, variables, do_compression=packed)
     return stream.getvalue()
 
 
@@ -134,11 +134,11 @@ def svhn_arrays(n):
     return {"X": pixels(n, 32, 32, 3).transpose(1, 2, 3, 0), "y": (labels(n, 10) + 1)[:, None]}
 
 
-def small_svhn(root):
+def small_svhn(root, packed=True):
     truth = {}
     for split, n in (("train", 6), ("test", 4)):
         arrays = svhn_arrays(n)
-        write(root / "svhn" / f"{split}_32x32.mat", mat(**arrays))
+        write(root / "svhn" / f"{split}_32x32.mat", mat(packed, **arrays))
         truth[split] = arrays["X"].transpose(3, 2, 0, 1), arrays["y"][:, 0] % 10
     return truth
 
@@ -180,6 +180,7 @@ SMALL: dict[str, tuple[str, Callable]] = {
     "cifar10-py3": ("cifar10", lambda root: small_cifar_python(root, dump=python3)),
     "cifar100-py": ("cifar100", lambda root: small_cifar_python(root, 100)),
     "svhn": ("svhn", small_svhn),
+    "svhn-plain": ("svhn", lambda root: small_svhn(root, packed=False)),
     "tiny": ("tiny_imagenet", small_tiny_imagenet),
 }
 
@@ -437,6 +438,7 @@ CIFAR_PYTHON = [
 
 MAT = "svhn/train_32x32.mat"
 ARRAYS = svhn_arrays(6)
+LENGTH = len(mat(**ARRAYS))
 
 
 def mat_of(**changes):
@@ -447,33 +449,44 @@ SVHN = [
     *anywhere("svhn", MAT, "no MATLAB 5 file"),
     Damage("svhn", "short-header", MAT, cut(100), "byte-order mark b''", 100),
     Damage("svhn", "header-only", MAT, cut(128), r"no variable 'X'; it has \[\]", 128),
-    Damage("svhn", "short-in-variable", MAT, cut(1000), "short: the variable from byte 128", 1000),
-    Damage("svhn", "one-byte-short", MAT, lambda raw: raw[:-1], "the file is short: the variable"),
-    Damage("svhn", "one-byte-long", MAT, add(b"\0"), "1 bytes follow the last variable", len(mat(**ARRAYS))),
-    Damage("svhn", "zeros-behind", MAT, add(bytes(16)), "element of type 0", len(mat(**ARRAYS))),
+    Damage("svhn", "short-in-variable", MAT, cut(1000), "short: the element at byte 128", 1000),
+    Damage("svhn", "one-byte-short", MAT, lambda raw: raw[:-1], "short: the element", LENGTH - 1),
+    Damage("svhn", "one-byte-long", MAT, add(b"\0"), "1 bytes where an element's head", LENGTH),
+    Damage("svhn", "zeros-behind", MAT, add(bytes(16)), "element of type 0", LENGTH),
     Damage("svhn", "version-7.3", MAT, put(0, b"MATLAB 7.3 MAT-file"), "no MATLAB 5 file", 0),
     Damage("svhn", "byte-order", MAT, put(126, b"XX"), "byte-order mark b'XX'", 126),
-    Damage("svhn", "other-byte-order", MAT, put(126, b"MI"), "element of type 251658240", 128),
+    Damage("svhn", "other-byte-order", MAT, put(126, b"MI"), "short: the element at byte 128"),
     Damage("svhn", "element-type", MAT, put(128, b"\x63"), "element of type 99", 128),
-    Damage("svhn", "element-size", MAT, put(132, b"\xff\xff\xff\x7f"), "short: the variable from byte 128"),
-    Damage("svhn", "pixel-flipped", MAT, flip(3000), "damaged"),
-    Damage("svhn", "name-flipped", MAT, flip(140), "damaged|no variable"),
+    Damage("svhn", "element-size", MAT, put(132, b"\xff\xff\xff\x7f"), "short: the element at byte 128", LENGTH),
+    Damage("svhn", "pixel-flipped", MAT, flip(3000), "variable is damaged", 136),
+    Damage("svhn", "head-flipped", MAT, flip(140), "variable is damaged|element", None),
     Damage("svhn", "no-X", MAT, instead(mat(y=ARRAYS["y"])), r"no variable 'X'; it has \['y'\]", 128),
     Damage("svhn", "no-y", MAT, instead(mat(X=ARRAYS["X"])), "no variable 'y'", 128),
     Damage("svhn", "names-lower-case", MAT, instead(mat(x=ARRAYS["X"], y=ARRAYS["y"])), "no variable 'X'", 128),
-    Damage("svhn", "X-double", MAT, mat_of(X=ARRAYS["X"] / 255), "X is double", 128),
-    Damage("svhn", "X-28x28", MAT, mat_of(X=pixels(28, 28, 3, 6)), r"X is uint8 \(28, 28, 3, 6\)", 128),
-    Damage("svhn", "X-grey", MAT, mat_of(X=pixels(32, 32, 6)), r"X is uint8 \(32, 32, 6\)", 128),
-    Damage("svhn", "X-images-first", MAT, mat_of(X=pixels(6, 32, 32, 3)), r"X is uint8 \(6, 32, 32, 3\)", 128),
-    Damage("svhn", "X-cell", MAT, mat_of(X=np.array([[1, "a"]], object)), "X is cell", 128),
-    Damage("svhn", "X-text", MAT, mat_of(X="pixels"), "X is char", 128),
-    Damage("svhn", "exchanged", MAT, instead(mat(X=ARRAYS["y"], y=ARRAYS["X"])), r"X is uint8 \(6, 1\)", 128),
-    Damage("svhn", "y-row", MAT, mat_of(y=ARRAYS["y"].T), r"y is uint8 \(1, 6\)"),
-    Damage("svhn", "y-double", MAT, mat_of(y=ARRAYS["y"] / 1), "y is double"),
-    Damage("svhn", "label-0", MAT, mat_of(y=ARRAYS["y"] - 1), "label 0 of image 0 is not within 1 to 10"),
-    Damage("svhn", "label-11", MAT, mat_of(y=ARRAYS["y"] + 1), "label 11 of image 5"),
+    Damage("svhn", "X-double", MAT, mat_of(X=ARRAYS["X"] / 255), "X has .* bytes of type 9", 128),
+    Damage("svhn", "X-28x28", MAT, mat_of(X=pixels(28, 28, 3, 6)), r"X has shape \(28, 28, 3, 6\)", 128),
+    Damage("svhn", "X-grey", MAT, mat_of(X=pixels(32, 32, 6)), r"X has shape \(32, 32, 6\)", 128),
+    Damage("svhn", "X-images-first", MAT, mat_of(X=pixels(6, 32, 32, 3)), r"X has shape \(6, 32, 32, 3\)", 128),
+    Damage("svhn", "X-cell", MAT, mat_of(X=np.array([[1, "a"]], object)), r"X has shape \(1, 2\).* type 14", 128),
+    Damage("svhn", "X-text", MAT, mat_of(X="pixels"), r"X has shape \(1,\)|X has shape \(1, 6\)", 128),
+    Damage("svhn", "X-signed", MAT, mat_of(X=ARRAYS["X"].astype(np.int8)), "X has .* bytes of type 1;", 128),
+    Damage("svhn", "exchanged", MAT, instead(mat(X=ARRAYS["y"], y=ARRAYS["X"])), r"X has shape \(6, 1\)", 128),
+    Damage("svhn", "y-row", MAT, mat_of(y=ARRAYS["y"].T), r"y has shape \(1, 6\)"),
+    Damage("svhn", "y-double", MAT, mat_of(y=ARRAYS["y"] / 1), "y has shape .* 48 bytes of type 9"),
+    Damage("svhn", "label-0", MAT, mat_of(y=ARRAYS["y"] - 1), "label 0 of image 0 is not within 1 to 10", 56),
+    Damage("svhn", "label-11", MAT, mat_of(y=ARRAYS["y"] + 1), "label 11 of image 5", 61),
     Damage("svhn", "label-missing", MAT, mat_of(y=ARRAYS["y"][1:]), "5 labels for 6 images"),
     Damage("svhn", "test-for-training", MAT, instead(mat(**svhn_arrays(4))), "4 images, published are 6", 128),
+    # The parts of an uncompressed variable: flags at 136, shape at 152, name at 176, values at 184.
+    Damage("svhn-plain", "flags-beyond", MAT, put(140, b"\xff\xff"), "short: the element at byte 136"),
+    Damage("svhn-plain", "shape-type", MAT, put(152, b"\x06"), "shape is not a list of integers", 160),
+    Damage("svhn-plain", "shape-of-15-bytes", MAT, put(156, b"\x0f"), "shape is not a list of integers", 160),
+    Damage("svhn-plain", "shape-negative", MAT, put(175, b"\xff"), r"shape \(32, 32, 3, -16777210\)", 128),
+    Damage("svhn-plain", "shape-beyond-data", MAT, put(172, b"\x07"), r"shape \(32, 32, 3, 7\), 18432 bytes", 128),
+    Damage("svhn-plain", "name-of-9-bytes", MAT, put(178, b"\x09"), "element at byte 176 has 9 bytes"),
+    Damage("svhn-plain", "name-changed", MAT, put(180, b"Z"), r"no variable 'X'; it has \['Z', 'y'\]", 128),
+    Damage("svhn-plain", "values-type", MAT, put(184, b"\x07"), "18432 bytes of type 7", 128),
+    Damage("svhn-plain", "values-beyond", MAT, put(191, b"\x7f"), "short: the element at byte 184"),
 ]
 
 TINY = "tiny-imagenet-200"

@@ -63,7 +63,7 @@ def test_damage_is_named(case, small):
         load(name, small, case.split)
     error = caught.value
     assert re.search(case.cause, error.cause)
-    assert error.path.removesuffix(" (decompressed)") == str(small / (case.blamed or case.file))
+    assert re.sub(r" \(.*decompressed\)$", "", error.path) == str(small / (case.blamed or case.file))
     assert isinstance(error.offset, int)
     assert error.offset >= 0
     assert case.offset in (None, error.offset)
@@ -73,7 +73,7 @@ def test_damage_is_named(case, small):
 
 
 def test_twenty_kinds_of_damage_per_format():
-    counts = Counter(case.form.split(".")[0].replace("100", "10") for case in damage.DAMAGES)
+    counts = Counter(re.sub(r"\.gz|-plain|0(?=0-)", "", case.form) for case in damage.DAMAGES)
     assert set(counts) == {"idx", "cifar10-bin", "cifar10-py", "svhn", "tiny"}
     assert min(counts.values()) >= 20
     names = Counter((case.form, case.name) for case in damage.DAMAGES)
@@ -104,7 +104,9 @@ def test_no_prefix_is_read(form, small):
         path.write_bytes(whole)
 
 
-@pytest.mark.parametrize("form", ["idx.gz", "idx", "cifar10-bin", "cifar10-py", "cifar10-py3", "svhn", "tiny"])
+@pytest.mark.parametrize(
+    "form", ["idx.gz", "idx", "cifar10-bin", "cifar10-py", "cifar10-py3", "svhn", "svhn-plain", "tiny"]
+)
 def test_changed_bytes_give_images_or_a_data_error(form, small):
     """Random bytes changed: what comes out is labelled images of the right shape, or a DataError."""
     name, writer = damage.SMALL[form]
@@ -399,8 +401,7 @@ def test_the_picture_shows_who_holds_what():
     assert sum(row["samples"] for row in table if row["partition"] == "IID") == 300
     assert all(row["samples"] > 0 for row in table)
     figure = partition.draw_partition(table)
-    assert [axes.get_title() for axes in figure.axes] == ["IID", "3 labels"]
-    drawn = figure.axes[1].collections[0].get_offsets()
-    assert {tuple(map(int, at)) for at in drawn} == {
-        (client, int(label)) for client, part in enumerate(parts["3 labels"]) for label in y[part].unique()
-    }
+    first, second, bar = figure.axes
+    assert [first.get_title(), second.get_title(), bar.get_ylabel()] == ["IID", "3 labels", "samples"]
+    shown = torch.as_tensor(second.images[0].get_array().filled())
+    assert shown.equal(torch.stack([torch.bincount(y[part], minlength=10) for part in parts["3 labels"]], 1))

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -23,25 +26,21 @@ def holdings(partitions: Mapping[str, Sequence[torch.Tensor]], y: torch.Tensor) 
 
 @style.styled
 def draw_partition(table: Table) -> Figure:
-    """One panel per partition; the area of a bubble is the number of samples, on one scale for all panels."""
+    """One panel per partition: clients to the right, labels up, samples as colour on one scale for all panels."""
     names = list(dict.fromkeys(row["partition"] for row in table))
+    clients, labels = (1 + max(row[name] for row in table) for name in ("client", "label"))
     figure, panels = style.new_figure(len(names))
-    largest = max(row["samples"] for row in table)
-    clients = 1 + max(row["client"] for row in table)
-    area = (style.WIDTH * 72 / max(clients, 12)) ** 2  # points: bubbles of neighbours touch at the largest number
-    for place, (axes, name) in enumerate(zip(panels, names)):
-        rows = [row for row in table if row["partition"] == name]
-        axes.scatter(
-            [row["client"] for row in rows],
-            [row["label"] for row in rows],
-            [area * row["samples"] / largest for row in rows],
-            color=style.SEQUENCE[place % len(style.SEQUENCE)],
-            alpha=0.7,
-            linewidths=0,
-        )
-        axes.set(title=name, xlabel="client", xlim=(-1, clients))
+    scale = PowerNorm(0.5, 0, max(row["samples"] for row in table))  # by the root: small holdings are seen
+    for axes, name in zip(panels, names):
+        held = np.zeros((labels, clients), np.int64)
+        for row in table:
+            if row["partition"] == name:
+                held[row["label"], row["client"]] = row["samples"]
+        axes.imshow(held, cmap="Blues", norm=scale, origin="lower", aspect="auto", interpolation="nearest")
+        axes.set(title=name, xlabel="client")
+        axes.grid(False)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     panels[0].set_ylabel("label")
-    figure.supxlabel(f"area: number of samples, at most {largest}", fontsize=6.5)
+    figure.colorbar(ScalarMappable(scale, "Blues"), ax=panels, label="samples")
     return figure
