@@ -37,7 +37,7 @@ VERDICTS = {
     "ssf.lemma3.eq37-40": CAVEAT,
     "ssf.lemma3.eq42": FALSE,
     "ssf.lemma3.eq43-45": HOLDS,
-    "ssf.lemma3.eq46-48": FALSE,
+    "ssf.lemma3.eq46-48": CAVEAT,
     "ssf.lemma3.eq49-54": CAVEAT,
     "ssf.lemma3.eq55-56": FALSE,
     "ssf.lemma3.eq57-59": CAVEAT,
@@ -51,6 +51,8 @@ VERDICTS = {
     "ssf.lemma4.eq82-87": CAVEAT,
     "ssf.lemma4.eq88-99": CAVEAT,
     "ssf.lemma4.eq100-101": HOLDS,
+    "ssf.sharper.lemma2": HOLDS,
+    "ssf.sharper.lemma3": HOLDS,
 }
 CLAIMS = {claim.id: claim for claim in ssf.CLAIMS}
 DECIDED_HERE = [  # exact and symbolic ones, and of the searches those whose verdict is the most surprising
@@ -58,6 +60,7 @@ DECIDED_HERE = [  # exact and symbolic ones, and of the searches those whose ver
     "ssf.r_tradeoff", "ssf.A2", "ssf.A3", "ssf.lemma1", "ssf.lemma2.noise", "ssf.lemma3",
     "ssf.lemma3.eq22-25", "ssf.lemma3.eq26-28", "ssf.lemma3.eq31", "ssf.lemma3.eq42",
     "ssf.lemma3.eq55-56", "ssf.lemma4.eq61-63", "ssf.lemma4.eq64-67", "ssf.lemma4.eq100-101",
+    "ssf.lemma3.eq46-48", "ssf.sharper.lemma2",
 ]  # fmt: skip
 REFUTED = [name for name, verdict in VERDICTS.items() if verdict != HOLDS]
 
@@ -116,7 +119,7 @@ TERMS = {
     "(39)": ssf.eq38_39(), "(40)": ssf.eq40, "(42) repaired": ssf.eq42_repaired(), "(45)": ssf.eq43_45(),
     "(48)": ssf.eq48, "(54)": ssf.eq53_54(), "(55)": ssf.eq55(), "(57)": ssf.eq57, "lemma 4": ssf.lemma4(),
     "(68)": ssf.eq68(), "(75)": ssf.eq75, "(80)": ssf.eq80(), "(81)": ssf.eq81(), "(87)": ssf.eq87(),
-    "(99)": ssf.eq99(),
+    "(99)": ssf.eq99(), "sharper lemma 2": ssf.sharper_lemma2(), "sharper lemma 3": ssf.sharper_lemma3(),
 }  # fmt: skip
 
 
@@ -139,6 +142,15 @@ def test_the_smallest_counterexample_to_55_in_exact_numbers():
     assert float(ssf.eq55()(q)[1]) / half == 9 / 16
     assert float(ssf.cross(q)) == 1 / 16
     assert all(slack >= 0 for slack in ssf.admissible(ssf.crossed()).values())
+
+
+def test_the_limit_of_lemma_2s_ratio():
+    """The drift on F = -L x^2/2 in exact numbers at K = 2: 1/16 of eta_l^2's unit; and (e - 2)/6 for large K."""
+    q = ssf.play(ssf.tiny(-1.0, K=2, lr=0.25, u=1.0))
+    assert float(q.drifts) == 1 / 16  # e_0 = 0, e_1 = eta_l^2
+    outcome = ssf.check_concave("quick")
+    assert outcome.holds
+    assert outcome.margin == pytest.approx((2.718281828459045 - 2) / 6)
 
 
 def test_lemma_3_at_its_published_edge_with_all_clients():

@@ -165,7 +165,7 @@ def implies(premises: Sequence[Any], conclusion: Any, *, timeout_ms: int = 5000)
         raise TimeoutError(f"z3 did not decide {conclusion} within {timeout_ms} ms: {solver.reason_unknown()}")
     model = solver.model()
     values = {str(name): _rational(model[name]) for name in sorted(model.decls(), key=str)}
-    return Implied(False, values, f"z3 found {values}")
+    return Implied(False, values, "z3 found " + ", ".join(f"{name} = {value}" for name, value in values.items()))
 
 
 def _rational(value: Any) -> str:
