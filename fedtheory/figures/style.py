@@ -13,6 +13,7 @@ WIDTH = 3.5  # inches: one column of a two-column paper
 
 # Okabe-Ito: told apart with any common colour blindness; line styles tell them apart in grey.
 LOOK: dict[str, tuple[str, str]] = {
+    "SCAFFOLD": ("#0072B2", "-"),
     "Full-SCAFFOLD": ("#0072B2", "-"),
     "Full-FedAvg": ("#E69F00", "--"),
     "SSF": ("#009E73", "-"),
