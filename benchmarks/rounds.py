@@ -4,16 +4,18 @@
     python benchmarks/rounds.py --json      the same as JSON
     python benchmarks/rounds.py --profile   where the time of a round goes
     python benchmarks/rounds.py --memory    resident memory over 25,000 rounds
-    python benchmarks/rounds.py --check     only the check that both styles do the same mathematics (always made first)
+    python benchmarks/rounds.py --check     only the check that both sides do the same mathematics (always made first)
 
 The workload is SSF's matrix regression (Table 1 of arXiv:2604.25467v1): N=20 clients, S=10 a round, K=5 local steps on
 minibatches of 20 rows, X 100 x 10, float32, het=0.5, step size 1e-2, r=20 for SSF.
 
 "ours" is `fedtheory.run` as a user calls it, with client sampling, traffic accounting and the check for non-finite
-numbers. "peer" is the style of most public federated code: one module per client, autograd, an optimizer, a loop over
-clients; it counts no traffic and checks nothing. It draws its minibatches by indexing the client's tensors, the
-cheapest way; "loader" is the same peer with a `DataLoader` per client, the commoner way. "limit" is the floating-point
-operations of the printed algorithm divided by this core's measured rate of float32 matrix products.
+numbers. "peer" is the style of most public federated code (PFLlib, FedLab, Flower's examples): a loop over clients,
+each with a module, autograd, an optimizer and a `DataLoader`; it counts no traffic and checks nothing. "lean" is that
+loop without the loaders, the strict reading of "a module, autograd and an optimizer per client": minibatches are drawn
+by indexing the client's tensors, the cheapest way, which favours it. `ratio` is peer/ours, `ratio_lean` lean/ours.
+"limit" is the floating-point operations of the printed algorithm divided by this core's measured rate of float32
+matrix products.
 
 On the CPU, times are CPU seconds of one thread; on CUDA, where the host's CPU time says little, synchronised wall time.
 Variants take turns block by block, so that a change of clock or load meets all of them; the median block counts.
@@ -55,6 +57,7 @@ from fedtheory.algorithm import Algorithm, State
 from fedtheory.subspace import DenseBasis
 
 SAMPLED, STEPS, BATCH, RANK, LR, HET = 10, 5, 20, 20, 1e-2, 0.5
+STYLES = ("ours", "peer", "lean")
 PEER_SHARE = 20  # a peer's block has so many times fewer rounds than ours
 
 
@@ -70,7 +73,7 @@ def ours() -> dict[str, Algorithm]:
 
 
 class Data:
-    """The clients' data, client by client; `batches` gives a round's minibatches, drawn with replacement like ours."""
+    """For "lean": the clients' tensors; `batches` gives a round's minibatches, drawn with replacement like ours."""
 
     def __init__(self, problem: MatrixRegression) -> None:
         self.A = list(problem.A)
@@ -84,7 +87,7 @@ class Data:
 
 
 class Loaders(Data):
-    """The same draws by a `DataLoader` per client: one pass over it is one round."""
+    """For "peer": the same draws by a `DataLoader` per client; one pass over it is one round."""
 
     def __init__(self, problem: MatrixRegression) -> None:
         super().__init__(problem)
@@ -243,7 +246,7 @@ def states(name: str, state: State, peer: Peer) -> dict[str, tuple[torch.Tensor,
 
 
 def check(device: str, rounds: int = 3) -> dict[str, float]:
-    """Play the same rounds on the same draws in both styles; raises where they part by more than rounding.
+    """Play the same rounds on the same draws on both sides; raises where they part by more than rounding.
 
     Returns the largest relative gap of x, c and c_i in float32, per method. Float64 rules out a small real difference.
     """
@@ -332,7 +335,7 @@ def measure(device: str, rounds: int, blocks: int) -> dict[str, dict[str, float]
     for name, algorithm in ours().items():
         play = lambda algorithm=algorithm: run(algorithm, problem, rounds, sampled=SAMPLED, every=rounds)
         variants[name, "ours"] = play, rounds
-        for style, data in (("peer", Data(problem)), ("loader", Loaders(problem))):
+        for style, data in (("peer", Loaders(problem)), ("lean", Data(problem))):
             peer = PEERS[name](problem, data)
             variants[name, style] = lambda peer=peer: [peer.round() for _ in range(peer_rounds)], peer_rounds
     seconds: dict[tuple[str, str], list[float]] = {variant: [] for variant in variants}
@@ -345,21 +348,19 @@ def measure(device: str, rounds: int, blocks: int) -> dict[str, dict[str, float]
                 seconds[variant].append(spent)
     table = {}
     for name in ours():
-        a, b, c = (statistics.median(seconds[name, style]) for style in ("ours", "peer", "loader"))
+        a, b, c = (statistics.median(seconds[name, style]) for style in STYLES)
         limit = flops(name, problem) / rate
         table[f"ssf-toy/{name}"] = {
             "ours": a,
             "peer": b,
+            "lean": c,
             "limit": limit,
             "ratio": b / a,
+            "ratio_lean": c / a,
             "fraction_of_limit": limit / a,
-            "loader": c,
-            "ratio_loader": c / a,
-            "quartiles": {style: quartiles(seconds[name, style]) for style in ("ours", "peer", "loader")},
+            "quartiles": {style: quartiles(seconds[name, style]) for style in STYLES},
             "ratio_quartiles": quartiles([b / a for a, b in zip(seconds[name, "ours"], seconds[name, "peer"])]),
-            "ratio_loader_quartiles": quartiles(
-                [b / a for a, b in zip(seconds[name, "ours"], seconds[name, "loader"])]
-            ),
+            "ratio_lean_quartiles": quartiles([b / a for a, b in zip(seconds[name, "ours"], seconds[name, "lean"])]),
             "flops": flops(name, problem),
             "flops_per_second": rate,
             "rounds": rounds,
@@ -520,17 +521,17 @@ def environment(device: str) -> dict[str, object]:
 def show_rounds(table: dict[str, dict], where: dict[str, object]) -> None:
     print(f"\nmicroseconds per round ({where['time']}, median of blocks; quartiles in brackets)\n")
     us = lambda seconds: f"{seconds * 1e6:.0f}"
-    print(f"{'':18}" + "".join(f"{style:>24}" for style in ("ours", "peer", "loader")) + f"{'limit':>8}")
+    print(f"{'':18}" + "".join(f"{style:>24}" for style in STYLES) + f"{'limit':>8}")
     for name, row in table.items():
         cells = []
-        for style in ("ours", "peer", "loader"):
+        for style in STYLES:
             low, high = row["quartiles"][style]
             cells.append(f"{us(row[style])} [{us(low)}, {us(high)}]")
         print(f"{name:18}" + "".join(f"{cell:>24}" for cell in cells) + f"{us(row['limit']):>8}")
-    print(f"\n{'':18}{'peer/ours':>24}{'loader/ours':>24}{'limit/ours':>14}   (quartiles over the blocks)")
+    print(f"\n{'':18}{'peer/ours':>24}{'lean/ours':>24}{'limit/ours':>14}   (quartiles over the blocks)")
     for name, row in table.items():
         cells = []
-        for ratio in ("ratio", "ratio_loader"):
+        for ratio in ("ratio", "ratio_lean"):
             low, high = row[f"{ratio}_quartiles"]
             cells.append(f"{row[ratio]:.1f}x [{low:.1f}, {high:.1f}]")
         print(f"{name:18}" + "".join(f"{cell:>24}" for cell in cells) + f"{row['fraction_of_limit']:>14.3f}")
@@ -559,7 +560,7 @@ def main() -> int:
     parser.add_argument("--blocks", type=int, default=25, help="blocks per variant")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
-    parser.add_argument("--check", action="store_true", help="only check that both styles agree")
+    parser.add_argument("--check", action="store_true", help="only check that both sides agree")
     parser.add_argument("--profile", action="store_true", help="only where the time of a round goes")
     parser.add_argument("--memory", action="store_true", help="only the resident memory over 25,000 rounds")
     options = parser.parse_args()
