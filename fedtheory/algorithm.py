@@ -39,6 +39,10 @@ class Algorithm(ABC):
     def broadcast(self, server: Any, key: Key) -> Any:
         """Down: all that each sampled client receives at the start of a round."""
 
+    def chunk(self, problem: Problem) -> int | None:
+        """How many clients are best stacked at a time; None: all. `run` may override it."""
+        return problem.chunk
+
     @abstractmethod
     def client(
         self, problem: Problem, clients: torch.Tensor, own: Any, down: Any, key: Key

@@ -48,10 +48,10 @@ def run_clients(
     """Up and Own of the clients (S,), each leading with S; `own` leads with S too.
 
     Args:
-        chunk: how many clients are stacked at a time; None: as many as the problem likes best.
+        chunk: how many clients are stacked at a time; None: as many as algorithm and problem like best.
         threads: how many chunks run at a time; worth it for convolutions, with one thread inside each operation.
     """
-    chunk = chunk or problem.chunk or len(clients)
+    chunk = chunk or algorithm.chunk(problem) or len(clients)
     if chunk >= len(clients):
         return drain(algorithm.client(problem, clients, own, down, key))
 

@@ -1,10 +1,11 @@
 """The algorithms, one file per method or family."""
 
+from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.algorithms.ssf import SSF
 
-ALGORITHMS = {"FedAvg": FedAvg, "SCAFFOLD": Scaffold, "FedSub": FedSub, "SSF": SSF}
+ALGORITHMS = {"FedAvg": FedAvg, "SCAFFOLD": Scaffold, "FedSub": FedSub, "SSF": SSF, "DeComFL": DeComFL}
 
-__all__ = ["ALGORITHMS", "SSF", "FedAvg", "FedSub", "Scaffold"]
+__all__ = ["ALGORITHMS", "SSF", "DeComFL", "FedAvg", "FedSub", "Scaffold"]

@@ -1,0 +1,297 @@
+"""Time of one round on networks: this package and the usual style of federated code, in one run.
+
+    python benchmarks/networks.py           a table
+    python benchmarks/networks.py --json    the same as JSON
+    python benchmarks/networks.py --check   only the check that both styles do the same mathematics (always made first)
+    python benchmarks/networks.py --only cnn/decomfl
+
+100 clients with 640 images each of MNIST's size (random numbers), 10 of them a round, float32.
+
+mlp/fedavg, cnn/fedavg: FedAvg, 10 local steps on batches of 64; a perceptron 784-64-10, and DeComFL's MNIST network
+(28,938 parameters). "peer": one module, optimizer and backward pass per client and step, batches by indexing a tensor.
+"loader": the same with a `DataLoader` over a `Subset` that is built anew for every client and round.
+
+cnn/decomfl: DeComFL with P = 10, K = 1, central differences, batches of 32. "peer": a model per client, which is
+perturbed, evaluated, perturbed the other way, evaluated and restored for every perturbation, then brought up to date
+from the history of seeds and scalars when the client is sampled again.
+
+"ours" is `fedtheory.run` as a user calls it. Times are CPU seconds of one thread on the CPU, synchronised wall time on
+CUDA; variants take turns block by block, and the median block counts.
+"""
+
+import argparse
+import copy
+import json
+import random
+import statistics
+import sys
+from collections.abc import Callable, Iterable
+
+import torch
+from rounds import clock_of, environment, quartiles, timed
+from torch import nn
+from torch.nn import functional
+from torch.nn.utils import parameters_to_vector
+from torch.utils.data import DataLoader, Subset, TensorDataset
+
+from fedtheory import DeComFL, FedAvg, Key, play_round, run
+from fedtheory.algorithm import Algorithm
+from fedtheory.models import network
+from fedtheory.problems.images import Batch, ImageClassification
+from fedtheory.simulate import sample_clients
+
+CLIENTS, SAMPLED, IMAGES, STEPS, LR = 100, 10, 640, 10, 0.05
+P, MU = 10, 1e-3
+
+
+def workload(name: str, device: str, dtype: torch.dtype = torch.float32, images: int = IMAGES) -> ImageClassification:
+    g, shape = torch.Generator().manual_seed(0), (1, 28, 28)
+    x = torch.randn(CLIENTS * images, *shape, generator=g).to(dtype)
+    labels = torch.randint(10, (len(x),), generator=g)
+    net = network("mlp" if name.startswith("mlp") else "decomfl-mnist", shape, 10)
+    batch = 32 if name.endswith("decomfl") else 64
+    parts = torch.arange(len(x)).split(images)
+    return ImageClassification(x, labels, parts, net, Key(0), batch=batch, device=device)
+
+
+def ours(name: str) -> Algorithm:
+    return DeComFL(LR, 1, P, MU, "central") if name.endswith("decomfl") else FedAvg(LR, STEPS)
+
+
+# The peers' style.
+
+
+def module(name: str) -> nn.Module:
+    if name.startswith("mlp"):
+        return nn.Sequential(nn.Flatten(), nn.Linear(784, 64), nn.ReLU(), nn.Linear(64, 10))
+    pool = lambda: nn.MaxPool2d(2)
+    body = [nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), pool(), nn.Conv2d(16, 32, 5, padding=2), nn.ReLU(), pool()]
+    return nn.Sequential(*body, nn.Flatten(), nn.Linear(1568, 10))
+
+
+class Data:
+    """The clients' images; `batches` gives those of a round, a fresh permutation of the client's images."""
+
+    def __init__(self, problem: ImageClassification) -> None:
+        self.images, self.labels = problem.images, problem.labels
+        self.parts, self.batch = [part.to(problem.device) for part in problem.parts], problem.batch
+
+    def batches(self, i: int, steps: int) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
+        part = self.parts[i]
+        order = part[torch.randperm(len(part), device=part.device)]
+        for rows in order[: steps * self.batch].split(self.batch):
+            yield self.images[rows], self.labels[rows]
+
+
+class Loaders(Data):
+    """The same draws by a `DataLoader` that is built for the round."""
+
+    def batches(self, i: int, steps: int) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
+        mine = Subset(TensorDataset(self.images, self.labels), self.parts[i].tolist())
+        for _, batch in zip(range(steps), DataLoader(mine, self.batch, shuffle=True)):
+            yield batch
+
+
+class Recorded(Data):
+    """Hands out the batches that ours drew."""
+
+    def __init__(self, problem: ImageClassification) -> None:
+        super().__init__(problem)
+        self.drawn: dict[int, list[Batch]] = {}
+
+    def batches(self, i: int, steps: int) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
+        for xi in self.drawn[i]:
+            yield self.images[xi.index[0]], self.labels[xi.index[0]]
+
+
+class Peer:
+    """FedAvg: `round` plays one round, on the given clients if any are given."""
+
+    def __init__(self, name: str, problem: ImageClassification, data: Data) -> None:
+        self.data = data
+        self.model = module(name).to(problem.device, problem.dtype)
+        nn.utils.vector_to_parameters(problem.start(), self.model.parameters())
+
+    def sample(self) -> list[int]:
+        return random.sample(range(CLIENTS), SAMPLED)
+
+    def round(self, clients: list[int] | None = None) -> None:
+        uploads = []
+        for i in clients or self.sample():
+            model = copy.deepcopy(self.model)
+            optimizer = torch.optim.SGD(model.parameters(), lr=LR)
+            for images, labels in self.data.batches(i, STEPS):
+                optimizer.zero_grad()
+                functional.cross_entropy(model(images), labels).backward()
+                optimizer.step()
+            uploads.append(model.state_dict())
+        mean = {name: torch.stack([state[name] for state in uploads]).mean(0) for name in uploads[0]}
+        self.model.load_state_dict(mean)
+
+
+class PeerDeComFL(Peer):
+    """Algorithms 3 and 4 with a model per client; the server keeps one too (line 12)."""
+
+    def __init__(self, name: str, problem: ImageClassification, data: Data) -> None:
+        super().__init__(name, problem, data)
+        self.models = [copy.deepcopy(self.model) for _ in range(CLIENTS)]
+        self.seen = [0] * CLIENTS
+        self.history: list[tuple[list[int], list[float]]] = []
+
+    def direction(self, seed: int, model: nn.Module) -> list[torch.Tensor]:
+        g = torch.Generator().manual_seed(seed)
+        return [torch.randn(p.shape, generator=g, dtype=p.dtype).to(p.device) for p in model.parameters()]
+
+    def move(self, model: nn.Module, z: list[torch.Tensor], factor: float) -> None:
+        for p, part in zip(model.parameters(), z):
+            p.add_(part, alpha=factor)
+
+    def rebuild(self, model: nn.Module, seeds: list[int], scalars: list[float]) -> None:
+        for seed, g in zip(seeds, scalars):
+            self.move(model, self.direction(seed, model), -LR / P * g)
+
+    @torch.no_grad()
+    def round(self, clients: list[int] | None = None, seeds: list[int] | None = None) -> None:
+        seeds = seeds or [random.randrange(2**31) for _ in range(P)]
+        uploads = []
+        for i in clients or self.sample():
+            model = self.models[i]
+            for step in self.history[self.seen[i] :]:
+                self.rebuild(model, *step)
+            self.seen[i] = len(self.history)
+            ((images, labels),) = self.data.batches(i, 1)
+            scalars = []
+            for seed in seeds:
+                z = self.direction(seed, model)
+                self.move(model, z, MU)
+                plus = functional.cross_entropy(model(images), labels)
+                self.move(model, z, -2 * MU)
+                minus = functional.cross_entropy(model(images), labels)
+                self.move(model, z, MU)
+                scalars.append(float((plus - minus) / (2 * MU)))
+            uploads.append(scalars)
+        self.history.append((seeds, [statistics.fmean(column) for column in zip(*uploads)]))
+        self.rebuild(self.model, *self.history[-1])
+
+
+PEERS = {"mlp/fedavg": Peer, "cnn/fedavg": Peer, "cnn/decomfl": PeerDeComFL}
+STYLES = {"mlp/fedavg": {"peer": Data, "loader": Loaders}}  # else the peer alone
+
+
+# Both styles do the same mathematics.
+
+
+def check(name: str, device: str, rounds: int = 2) -> float:
+    """Play the same rounds on the same draws in both styles, in float64; raises where they part.
+
+    Returns the largest relative gap of the models. Perturbing and restoring in place leaves rounding errors of 1e-16 in
+    the peer's weights, which the difference over 2 mu magnifies: hence 1e-9 for DeComFL.
+    """
+    problem, algorithm = workload(name, device, torch.float64, 70), ours(name)
+    data = Recorded(problem)
+    peer = PEERS[name](name, problem, data)
+    state, worst, bound = algorithm.init(problem, problem.start(), Key(0)), 0.0, 1e-12
+    for t in range(rounds):
+        key = Key(0).fold("round", t)
+        clients = sample_clients(problem.n, SAMPLED, key.fold("clients"))
+        steps, shared = STEPS, {}
+        if isinstance(algorithm, DeComFL):
+            steps, bound = 1, 1e-9
+            (seeds,) = algorithm.broadcast(state.server, key).seeds
+            shared = {"seeds": seeds.tolist()}
+            parts = lambda seed, model: [
+                z.view(p.shape) for z, p in zip(whole(algorithm, problem, seed), model.parameters())
+            ]
+            peer.direction = parts
+        xi = problem.draw(clients, steps, key.fold("xi"))
+        for j, i in enumerate(clients.tolist()):
+            data.drawn[i] = [sample.client(j) for sample in xi]
+        peer.round(clients.tolist(), **shared)
+        state = play_round(algorithm, problem, state, clients, key)[0]
+        theirs = parameters_to_vector(peer.model.parameters()).detach()
+        worst = max(worst, float((state.server.x - theirs).norm() / (theirs - problem.start()).norm()))
+        if not worst <= bound:
+            raise AssertionError(f"{name}, round {t}: the models part by {worst:.1e} > {bound:.0e}")
+    return worst
+
+
+def whole(algorithm: DeComFL, problem: ImageClassification, seed: int) -> Iterable[torch.Tensor]:
+    """z, layer by layer."""
+    zero = problem.start().zero_()
+    (z,) = algorithm.directions(problem.layout, torch.tensor([seed]), zero)
+    return (z.add(j, zero[None, where], 1.0)[0] for j, where in enumerate(problem.layout.slices))
+
+
+# Timing.
+
+
+def measure(name: str, device: str, rounds: int, blocks: int) -> dict[str, object]:
+    """Medians over the blocks, all variants taking turns."""
+    problem, clock, algorithm = workload(name, device), clock_of(device), ours(name)
+    variants: dict[str, Callable[[], object]] = {
+        "ours": lambda: run(algorithm, problem, rounds, sampled=SAMPLED, every=rounds, metrics=())
+    }
+    for style, data in STYLES.get(name, {"peer": Data}).items():
+        peer = PEERS[name](name, problem, data(problem))
+        variants[style] = lambda peer=peer: [peer.round() for _ in range(rounds)]
+    seconds: dict[str, list[float]] = {style: [] for style in variants}
+    for block in range(-1, blocks):  # the first block warms up
+        for style, play in variants.items():
+            spent = timed(play, clock) / rounds
+            if block >= 0:
+                seconds[style].append(spent)
+    medians = {style: statistics.median(times) for style, times in seconds.items()}
+    row: dict[str, object] = dict(medians)
+    row["quartiles"] = {style: quartiles(times) for style, times in seconds.items()}
+    for style in list(variants)[1:]:
+        label = "ratio" if style == "peer" else f"ratio_{style}"
+        row[label] = medians[style] / medians["ours"]
+        row[f"{label}_quartiles"] = quartiles([b / a for a, b in zip(seconds["ours"], seconds[style])])
+    return row | {"rounds": rounds, "blocks": blocks}
+
+
+def show(table: dict[str, dict]) -> None:
+    print("\nmilliseconds per round (median of blocks) and ratios to ours [quartiles over the blocks]\n")
+    for name, row in table.items():
+        cells = [f"{style} {row[style] * 1e3:.1f}" for style in row["quartiles"]]
+        for label in ("ratio", "ratio_loader"):
+            if label in row:
+                low, high = row[f"{label}_quartiles"]
+                cells.append(f"{label} {row[label]:.2f}x [{low:.2f}, {high:.2f}]")
+        print(f"{name:14}" + "   ".join(cells))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=2, help="rounds of a block")
+    parser.add_argument("--blocks", type=int, default=7, help="blocks per variant")
+    parser.add_argument("--only", choices=PEERS, help="one workload")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
+    parser.add_argument("--check", action="store_true", help="only check that both styles agree")
+    options = parser.parse_args()
+    if options.rounds < 1 or options.blocks < 1:
+        parser.error("--rounds and --blocks must be at least 1")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("--device cuda: no CUDA device was found")
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    random.seed(0)
+    names = [options.only] if options.only else list(PEERS)
+    gaps = {name: check(name, options.device) for name in names}
+    where = environment(options.device)
+    if options.check:
+        table, present = gaps, lambda table: print("\n".join(f"{n:14}largest gap {g:.1e}" for n, g in table.items()))
+    else:
+        table, present = {n: measure(n, options.device, options.rounds, options.blocks) for n in names}, show
+    if options.json:
+        json.dump(table | {"environment": where}, sys.stdout, indent=2)
+        print()
+    else:
+        print(", ".join(f"{name} {value}" for name, value in where.items()))
+        present(table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
