@@ -1,0 +1,80 @@
+"""SignSGD with error feedback: Karimireddy et al. 2019, arXiv:1901.09847, Algorithm 1, on clients' changes."""
+
+from dataclasses import dataclass
+
+import torch
+
+from fedtheory import checks
+from fedtheory.algorithm import Algorithm, State
+from fedtheory.key import Key
+from fedtheory.layout import Layout
+from fedtheory.message import Known
+from fedtheory.problem import Problem
+from fedtheory.signs import Signs
+
+
+@dataclass(frozen=True)
+class Server:
+    x: torch.Tensor  # (d,)
+    layout: Known[Layout]
+
+
+@dataclass(frozen=True)
+class Own:
+    e: torch.Tensor  # e_i: what was not sent yet, (N, d)
+
+
+@dataclass(frozen=True)
+class Down:
+    x: torch.Tensor  # (d,)
+
+
+@dataclass(frozen=True)
+class SignSGD(Algorithm):
+    """Local SGD steps; of their change, one bit per entry crosses, and what a bit cannot say is added next time.
+
+    The paper's step -gamma g_t becomes a client's change over K local steps; N workers are averaged.
+
+    Fields:
+        lr: local step size; with K = 1 the paper's gamma.
+        local_steps: K.
+        error_feedback: False forgets the error, e_i = 0.
+        scale: the scale ||p||_1 / d is taken over the whole "model", as printed, or "layer" by layer.
+    """
+
+    lr: float
+    local_steps: int
+    error_feedback: bool = True
+    scale: str = "model"
+    name = "SignSGD"
+
+    def __post_init__(self) -> None:
+        checks.rate("lr", self.lr)
+        checks.whole("local_steps", self.local_steps, 1)
+        checks.instance("error_feedback", self.error_feedback, bool, "pass True or False")
+        checks.choice("scale", self.scale, ("model", "layer"))
+
+    def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
+        return State(Server(x, Known(problem.layout)), Own(x.new_zeros(problem.n, problem.d)))
+
+    def broadcast(self, server: Server, key: Key) -> Down:
+        return Down(server.x)
+
+    def client(self, problem: Problem, clients: torch.Tensor, own: Own, down: Down, key: Key):
+        xi = problem.draw(clients, self.local_steps, key.fold("xi"))
+        y = down.x.expand_as(own.e)
+        for k in range(self.local_steps):
+            y = y.sub(problem.grads(y, xi[k]), alpha=self.lr)
+            yield y
+        sizes = self._groups(problem.layout)
+        p = y - down.x + own.e  # p_t = -gamma g_t + e_t
+        up = Signs.of(p, sizes)  # Delta_t = (||p_t||_1 / d) sign(p_t)
+        return up, Own(p - up.expand(sizes) if self.error_feedback else own.e)  # e_{t+1} = p_t - Delta_t
+
+    def server(self, server: Server, down: Down, up: Signs, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
+        change = up.expand(self._groups(server.layout.value)).mean(0)
+        return Server(server.x + change, server.layout), None  # x_{t+1} = x_t + Delta_t
+
+    def _groups(self, layout: Layout) -> list[int]:
+        """Entries that share a scale."""
+        return [layer.rows * layer.cols for layer in layout.layers] if self.scale == "layer" else [layout.size]
