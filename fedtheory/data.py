@@ -188,7 +188,8 @@ def read_idx(paths: Sequence[Path], classes: int, count: int | None) -> Arrays:
 def read_cifar_binary(paths: Sequence[Path], classes: int, count: int | None) -> Arrays:
     """Batches of <label><pixels> (CIFAR-10) or <coarse label><fine label><pixels> (CIFAR-100)."""
     label_ranges = (9,) if classes == 10 else (19, classes - 1)
-    length = len(label_ranges) + 3072
+    head = len(label_ranges)
+    length = head + 3072
     batches = []
     for path in paths:
         raw = _read(path)
@@ -201,9 +202,8 @@ def read_cifar_binary(paths: Sequence[Path], classes: int, count: int | None) ->
         _require_count(path, n, count, len(raw))
         batches.append(records)
     _require_distinct(paths, batches)
-    records = np.concatenate(batches)
-    x = np.ascontiguousarray(records[:, len(label_ranges) :]).reshape(-1, 3, 32, 32)
-    return x, records[:, len(label_ranges) - 1]
+    x, y = (np.concatenate([batch[:, part] for batch in batches]) for part in (slice(head, None), head - 1))
+    return x.reshape(-1, 3, 32, 32), y
 
 
 def _require_distinct(paths: Sequence[Path], batches: Sequence[np.ndarray]) -> None:
