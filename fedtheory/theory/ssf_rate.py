@@ -1,13 +1,13 @@
 """SSF (arXiv:2604.25467v1): the rate, the corollary, the cost claims and the experiments. Sections 1, 3, 4.7, 4.8, 5.
 
-Lemmas 1-4 are entries of another file; here they are used as printed, or, for repairs, in the sharper form that their
-own proofs give (`SHARPER`). In chains L = 1: every step-size condition is the same in all units (checked below), so a
-chain needs only h = L eta~, s = K^3 L^2 eta_l^2 and rho.
+Lemmas 1-4 are entries of another file; here they are used as printed, or, for repairs, with Lemmas 2 and 3 in their
+sharper form (`ssf.sharper.lemma2`, `ssf.sharper.lemma3`). In chains L = 1: every step-size condition is the same in all
+units (checked below), so a chain needs only h = L eta~, s = K^3 L^2 eta_l^2 and rho.
 """
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -27,6 +27,7 @@ from fedtheory.message import Replay
 from fedtheory.problems import MatrixRegression
 from fedtheory.subspace import Coordinate, Spherical
 from fedtheory.theory import instances, search
+from fedtheory.theory import ssf as lemmas
 from fedtheory.theory.claim import Check, Claim, Outcome
 
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
@@ -39,13 +40,6 @@ ABC = (
 )
 FRESH = "noise of mean zero given P_t and the past of the round"
 MEAN = "c^0 = (1/N) sum_i c_i^0"
-SHARPER = (
-    "Lemma 2 keeps ||P_t w|| where the printed proof passes to ||w||: E_drift <= 1.041 K eta_l^2 sigma^2 + 1.388 rho "
-    "K^2 eta_l^2 (C_t + ||grad F||^2); Lemma 3 without (42): drift coefficient 7/8 eta~ L^2, noise L eta~^2 "
-    "sigma^2/(NK)"
-)
-
-
 # Exact second moments of whole runs
 
 
@@ -236,26 +230,26 @@ class Terms:
         """The terms of the repaired bound; see REPAIR."""
         r, q = self.rho, (self.L * self.K * self.lr) ** 2
         return (
-            8 * self.gap / (r * self.eta * T),
-            24 * q * self.control / (r * T),
-            8 * self.L * self.sigma2 * self.eta / (r * self.N * self.K),
-            100 * self.L**2 * self.K * self.lr**2 * self.sigma2 / r,
+            5 / 2 * self.gap / (r * self.eta * T),
+            5 * q * self.control / (r * T),
+            5 / 2 * self.L * self.sigma2 * self.eta / (r * self.N * self.K),
+            21 * self.L**2 * self.K * self.lr**2 * self.sigma2 / r,
         )
 
     def corollary(self, T: int, per_L: bool = False) -> tuple[float, ...]:
         """The terms of (123), with C_0 as printed or as C_0/L."""
         gap = self.gap + (self.control / self.L if per_L else self.control)
         slow = self.sigma2**0.5 * (self.L * gap / (self.N * self.K * T)) ** 0.5 / self.rho
-        first, second = (33, 12 * 2**0.5) if per_L else (112, 8 * 2**0.5)
+        first, second = (11, 15 / 4 * 2**0.5) if per_L else (112, 8 * 2**0.5)
         return first * self.L * gap / (self.rho**2 * T), second * slow
 
 
 REPAIR = (
-    "With c^0 = (1/N) sum_i c_i^0, noise of mean zero given P_t and the past, P_t independent of the past, K L "
-    "eta_l <= "
-    "1/10 and L eta~ <= min(1/4, rho/2) [implied by (1), (2), (4); (3) is not needed]: (1/T) sum_t E||grad F(x^t)||^2 "
-    "<= 8 Delta_F/(rho eta~ T) + 24 L^2 K^2 eta_l^2 C_0/(rho T) + 8 L sigma^2 eta~/(rho N K) + 100 L^2 K eta_l^2 "
-    "sigma^2/rho"
+    "With c^0 = (1/N) sum_i c_i^0, noise of mean zero given P_t and the past, P_t independent of the past, K L eta_l "
+    "<= 1/10 and L eta~ <= min(1/4, rho/2) [implied by (1), (2), (4); (3) is not needed]: (1/T) sum_t E||grad "
+    "F(x^t)||^2 <= 5 Delta_F/(2 rho eta~ T) + 5 L^2 K^2 eta_l^2 C_0/(rho T) + 5 L sigma^2 eta~/(2 rho N K) + 21 L^2 K "
+    "eta_l^2 sigma^2/rho. So under these assumptions the printed bound holds with L^2 K^2 eta_l^2 eta~ C_0 in place of "
+    "C_0, and as it stands where L >= 1/3600"
 )
 
 
@@ -456,7 +450,8 @@ def theorem_check(bound: Rate, name: str) -> Check:
         same, factors = search.units(lambda a, b: ((a / b) ** 2, *bound(rescaled(SAMPLE, a, b), 50)))
         data = HETEROGENEOUS if name == "theorem" else COROLLARY
         found = against(data, bound)
-        units = "both sides scale alike" if same else f"units differ: terms change by {[f'{f:.3g}' for f in factors]}"
+        changes = ", ".join(f"{f:.3g}" for f in factors)
+        units = lemmas.units_said(True) if same else f"in other units the terms change by {changes}"
         if found.counterexample is not None and name == "theorem":
             other = against(INCONSISTENT, bound)
             found.counterexample["second instance"] = other.counterexample
@@ -466,30 +461,29 @@ def theorem_check(bound: Rate, name: str) -> Check:
 
 
 def repaired_rate(
-    bound: Rate, settings: Sequence[str], data: dict[str, Any], average: bool, survivor: Rate | None = None
+    bound: Rate,
+    settings: Sequence[str],
+    data: dict[str, Any],
+    average: bool,
+    chains: Sequence[Callable[[], str | None]],
 ) -> Check:
-    """A repaired bound: its proof chain with z3, units, the stored instance, and the search on exact instances.
+    """A repaired bound: its proof chains, units, the stored instance, and the search on exact instances.
 
     Args:
         settings: of `stepsizes`; none: the corollary's own steps.
-        survivor: a bound without a proof that is attacked too, and reported.
     """
 
     def check(effort: str) -> Outcome:
-        chain = repaired_chain()
+        failed = [words for chain in chains if (words := chain()) is not None]
         same, _ = search.units(lambda a, b: ((a / b) ** 2, *bound(rescaled(SAMPLE, a, b), 50)))
         stored = against(data, bound)
         edges = settings if effort == "full" else settings[:2]
         found = attack_rate(bound, average, effort, edges) if edges else attack_corollary(bound, average, effort)
-        holds = chain is None and same and stored.holds and found.holds
-        if survivor is not None:
-            survives = attack_rate(survivor, False, effort, settings[1:] if effort == "full" else settings[2:3])
-            words = f"; the printed 8, 4, 8000 with M C_0 for C_0 survive too: worst ratio {survives.ratio:.3g}"
-        else:
-            words = ""
+        holds = not failed and same and stored.holds and found.holds
         detail = (
-            f"chain: {'z3, no model' if chain is None else chain}; units alike: {same}; stored instance: ratio "
-            f"{stored.margin:.3g}; search over {found.tried} exact instances: worst ratio {found.ratio:.3g}{words}"
+            f"{'; '.join(failed) or 'every step of the chain holds (z3, sympy)'}; {lemmas.units_said(same)}; on the "
+            f"stored instance ratio {stored.margin:.3g}; search over {found.tried} exact instances: worst ratio "
+            f"{found.ratio:.3g}"
         )
         return Outcome(holds, "search", max(found.ratio, stored.margin or 0.0), detail, None)
 
@@ -520,36 +514,75 @@ def descent(rho: Any, h: Any, s: Any, K: Any) -> tuple[Any, Any]:
 
 
 def repaired_chain() -> str | None:
-    """The algebra of the repaired theorem, with M = 3 L^2 eta~ K^2 eta_l^2, decided with z3. None: every step holds.
+    """The algebra of the repaired theorem, with M = 2 L^2 eta~ K^2 eta_l^2, decided with z3. None: every step holds.
 
-    With q = (K L eta_l)^2 <= 1/100, u = h^2/rho, v = (h/rho)^2 and the constants of SHARPER: a_c >= 0, a_g >= rho
-    eta~/8, noise <= L eta~^2 sigma^2/(NK) + 12.5 L^2 eta~ K eta_l^2 sigma^2; and (1), (2), (4) imply q <= 1/100.
+    With q = (K L eta_l)^2 <= 1/100, u = h^2/rho, v = (h/rho)^2, the sharper Lemmas 2 and 3 and Lemma 4: a_c >= 0, a_g
+    >= 2 rho eta~/5, noise <= L eta~^2 sigma^2/(NK) + (33/4) L^2 eta~ K eta_l^2 sigma^2; and (1), (2), (4) imply q <=
+    1/576, with which the printed bound follows where L >= 1/3600.
     """
     import z3
 
-    rho, h, s, K, q, u, v = _reals("rho h s K q u v")
+    rho, h, s, K, q, u, v, L = _reals("rho h s K q u v L")
     Q = z3.Q
     steps = [rho > 0, rho <= 1, h > 0, 4 * h <= 1, 2 * h <= rho]
     box = [q > 0, 100 * q <= 1, u >= 0, 8 * u <= 1, v >= 0, 4 * v <= 1, rho > 0, rho <= 1]
-    B = Q(7, 8) + 3 * q * (3 + 12 * u)  # B_drift / (L^2 eta~)
+    B = Q(5, 8) + 2 * q * (3 + 12 * u)  # B_drift / (L^2 eta~)
     drift_g, drift_n = Q(347, 250), Q(1041, 1000)
     claims = {
         "u <= 1/8": (steps, 8 * h * h <= rho),
         "v <= 1/4": ([*steps, v * rho * rho == h * h], 4 * v <= 1),
-        "Lemma 3's drift coefficient": (steps, Q(1, 2) + 3 * h / 2 <= Q(7, 8)),
-        "Lemma 3's descent": (steps, -rho / 2 + h * rho <= -rho / 4),
-        "a_c >= 0": (box, Q(3, 2) - drift_g * B >= 0),
-        "a_g >= rho eta~/8": (box, Q(1, 4) - 36 * q * v - drift_g * q * B >= Q(1, 8)),
-        "noise": (box, 9 + 18 * u + drift_n * B <= Q(25, 2)),
-        "(1), (2), (4) imply K L eta_l <= 1/10": ([*_admissible(rho, h, s, K), q * K == s], 100 * q <= 1),
+        "Lemma 3's drift coefficient": (steps, (1 + h) / 2 <= Q(5, 8)),
+        "a_c >= 0": (box, 1 - drift_g * B >= 0),
+        "a_g >= 2 rho eta~/5": (box, Q(1, 2) - 24 * q * v - drift_g * q * B >= Q(2, 5)),
+        "noise": (box, 6 + 12 * u + drift_n * B <= Q(33, 4)),
+        "(1), (2), (4) imply (K L eta_l)^2 <= 1/576": ([*_admissible(rho, h, s, K), q * K == s], 576 * q <= 1),
+        "5 (K L eta_l)^2 eta~ <= 8": ([576 * q <= 1, 0 < h, 4 * h <= 1, 3600 * L >= 1], 5 * q * h <= 8 * L),
     }
     for name, (premises, conclusion) in claims.items():
         found = search.implies(premises, conclusion)
         if not found.holds:
             return f"{name}: {found.detail}"
-    # (1 + alpha)^K <= exp(K alpha) with alpha = 4 eta_l^2 L^2 K <= 4/(100 K); sum_k k^2/K <= K^2/3, sum_k k/K <= K/2
-    if not (math.exp(0.04) <= 1.041 and 4 / 3 * math.exp(0.04) <= 1.388):
-        return "Lemma 2's constants"
+    for lemma in (lemmas.symbolic_sharper2, lemmas.symbolic_sharper3("1")):
+        found = lemma("quick")
+        if not found.holds:
+            return found.detail
+    return None
+
+
+def corollary_chain() -> str | None:
+    """From the repaired theorem to the repaired corollary; D is Delta_F + C_0/L, or Delta_F + C_0 as printed.
+
+    First term: 10 L Delta_F/(rho^2 T) of eta~_0, 5 q C_0/(rho T), and 165/8 of the noise at (120)'s third term. Second:
+    eta~_1 in 5 D/(2 rho eta~ T) and in 5 L sigma^2 eta~/(2 rho NK).
+    """
+    import sympy as sp
+    import z3
+
+    p = corollary_symbols()
+    rho, smooth, D, T, noise = p["rho"], p["L"], p["D"], p["T"], p["sigma"] ** 2 / (p["N"] * p["K"])
+    half, eta1 = sp.Rational(5, 2), 2 * D / (smooth * noise * T)  # eta~_1^2
+    slow = smooth * noise * D / (rho**2 * T)  # the square of the second term, without its constant
+    parts = sp.Rational(25, 8), sp.Rational(25, 2)
+    agree = (
+        search.same((half * D / (rho * T)) ** 2 / eta1, parts[0] * slow)
+        and search.same((half * smooth * noise / rho) ** 2 * eta1, parts[1] * slow)
+        and search.same(sum(sp.sqrt(part) for part in parts), 15 * sp.sqrt(2) / 4)
+    )
+    if not agree:
+        return "the second term differs (sympy)"
+    gap, control, q, L, r = _reals("Delta_F C_0 q L rho")
+    given = [gap >= 0, control >= 0, L > 0, q > 0, 864 * q <= 1, r > 0, r <= 1]
+    rest = z3.Q(33, 160)
+    claims = {
+        "C_0/L, first term": ([*given, L == 1], 10 * gap + 5 * q * r * control + rest * (gap + control)
+                              <= 11 * (gap + control)),
+        "C_0 as printed, L >= 1/17000": ([*given, 17000 * L >= 1], 10 * L * gap + 5 * q * r * control
+                                         + rest * L * (gap + control) <= 112 * L * (gap + control)),
+    }  # fmt: skip
+    for name, (premises, conclusion) in claims.items():
+        found = search.implies(premises, conclusion)
+        if not found.holds:
+            return f"{name}: {found.detail}"
     return None
 
 
@@ -561,6 +594,7 @@ def smt(found: search.Implied, detail: str, counterexample: dict[str, Any] | Non
 
 def symbolic(equal: bool, detail: str) -> Outcome:
     """An identity's outcome."""
+    detail = f"{detail}: {'holds' if equal else 'fails'} (sympy)"
     return Outcome(equal, "symbolic", None, detail, None if equal else {"identity": detail})
 
 
@@ -602,7 +636,8 @@ def eq117a(part: Fraction) -> Check:
         holds = not broken and a_g >= part * point["rho"]
         data = {**NEGATIVE, "L": 1, "eta_l": "1/216", "eta~": "1/4", "slack": slack(**point)}
         data |= {"left: a_g / eta~": str(a_g), "right: rho / 8": str(part * point["rho"])}
-        detail = f"z3 breaks it for K in {broken} of 1..8; at the corollary's own steps a_g = {float(a_g):.3g} eta~ < 0"
+        count = f"z3 breaks it for {len(broken)} of K = 1, ..., 8"
+        detail = f"{count}; at the corollary's own steps a_g = {float(a_g):.3g} eta~ < 0"
         return Outcome(holds, "smt", None, detail, None if holds else data)
 
     return check
@@ -620,7 +655,8 @@ def eq117a_repaired(effort: str) -> Outcome:
     )
     chain = repaired_chain()
     holds = a_c.holds and a_g.holds and chain is None
-    detail = f"printed lemmas: a_c: {a_c.detail}; a_g: {a_g.detail}; sharper lemmas: {chain or 'z3, no model'}"
+    said = "a_c and a_g: no point breaks them (z3)" if a_c.holds and a_g.holds else f"{a_c.detail}; {a_g.detail}"
+    detail = f"printed lemmas: {said}; sharper lemmas: {chain or 'every step holds (z3, sympy)'}"
     return Outcome(holds, "smt", None, detail, None)
 
 
@@ -649,7 +685,8 @@ def eq117b(part: Fraction, least: int = 1) -> Check:
         tail = 24 * (3 * rho / 2 + 72 * s * (3 + 12 * u))
         rest = search.implies(box, 36 * K * rho - tail >= 72 * part.numerator * K * rho / part.denominator)
         holds = not models and rest.holds
-        detail = f"K = 1, 2 among them broken: {models}; all real K >= 3: {rest.detail}"
+        which = f"broken at K = {' and '.join(map(str, models))}" if models else "holds at K = 1, 2 where it is claimed"
+        detail = f"{which}; all real K >= 3: {rest.detail}"
         stored = {"instances": data} if data else {"K": models, "model": rest.model}
         return Outcome(holds, "smt", None, detail, None if holds else stored)
 
@@ -692,7 +729,7 @@ def eq119_repaired(effort: str) -> Outcome:
     found = search.implies(box, 216 * K + 432 * K * u + 9 * rho + 432 * s * (3 + 12 * u) <= 283 * K)
     chain = repaired_chain()
     holds = found.holds and chain is None
-    return Outcome(holds, "smt", None, f"c_2 = 283 K/rho: {found.detail}; c_2 = 12.5: {chain or 'z3, no model'}")
+    return Outcome(holds, "smt", None, f"c_2 = 283 K/rho: {found.detail}; c_2 = 33/4: {chain or 'every step holds'}")
 
 
 def phi0(
@@ -710,7 +747,7 @@ def phi0(
         left, right = gap + M * control, factor * (gap + mass(M, L, rho) * control)
         same, _ = search.units(lambda a, b: (a, a, float(mass(M, L * Fraction(a / b**2), rho)) * (a / b) ** 2))
         data = {"instance": HETEROGENEOUS["note"], "M": str(M), "left: Phi_0": str(left), "right": str(right)}
-        detail = f"Phi_0 / right = {float(left / right):.3g}; both sides in the same units: {same}"
+        detail = f"Phi_0 / right = {float(left / right):.3g}; {lemmas.units_said(same)}"
         return Outcome(left <= right and same, "exact", float(left / right), detail, None if left <= right else data)
 
     return check
@@ -736,7 +773,7 @@ def step7(with_phi: bool, share: int = 1) -> Check:
         found = search.implies(given, share * w * T * least <= share * right + T * noise)
         numbers = 8 * Fraction(1, 2) == 4 and 8 * 1000 == 8000
         return smt(
-            search.Implied(found.holds and numbers, found.model, found.detail), "telescoped (118) implies the bound"
+            search.Implied(found.holds and numbers, found.model, found.detail), "(118) summed over t, with (119)"
         )
 
     return check
@@ -775,16 +812,37 @@ def attack_round(
     )
 
 
+def round_units(statement: Callable[[Moments, torch.Tensor, Terms], tuple[float, float]]) -> bool:
+    """Whether both sides of a statement on one round scale alike."""
+    problem, x, e = random_problem(torch.randn(18, generator=KEY.fold("units").generator(), dtype=DOUBLE), 2, 2, True)
+    lr, eta = stepsizes("printed", 2, 0.5, 1.0)
+
+    def sides(a: float, b: float) -> tuple[float, float]:
+        scaled, per = problem.rescaled(a, b), b**2 / a
+        m = Moments(scaled, instances.coordinate_frames(2, 1), lr * per, 2, eta * per)
+        S = m.start(x * b, scaled.gradients(x * b) + e * (a / b))
+        t = Terms(2, 2, 1 / per, scaled.constants.sigma2 or 0.0, 0.5, lr * per, eta * per, m.gap(S), m.control(S))
+        return statement(m, S, t)
+
+    return search.units(sides, rtol=1e-7)[0]
+
+
 def round_check(
-    statement: Callable[[Moments, torch.Tensor, Terms], tuple[float, float]], words: str, mean: bool = True
+    statement: Callable[[Moments, torch.Tensor, Terms], tuple[float, float]],
+    words: str = "",
+    mean: bool = True,
+    **options: Any,
 ) -> Check:
     def check(effort: str) -> Outcome:
-        found = attack_round(statement, effort, mean=mean)
-        detail = f"{words}; {found.tried} exact rounds from arbitrary states, worst ratio {found.ratio:.4g}"
-        data = {"edge (N, K, d, r, steps, noise)": list(found.edge), "free numbers": found.point.tolist()}
+        found, same = attack_round(statement, effort, mean=mean, **options), round_units(statement)
+        N, K, d, r, setting, noisy = found.edge
+        where = f"N={N}, K={K}, d={d}, r={r}, steps '{setting}'{'' if noisy else ', no noise'}"
         finite = found.ratio if math.isfinite(found.ratio) else None
+        ratio = f"worst ratio {found.ratio:.4g} at {where}" if finite else f"right-hand side negative at {where}"
+        detail = f"{found.tried} exact rounds from arbitrary states, {ratio}; {lemmas.units_said(same)}"
+        data = {"edge (N, K, d, r, steps, noise)": list(found.edge), "free numbers": found.point.tolist()}
         stored = None if found.holds else data | {"left/right (none: the right side is negative)": finite}
-        return Outcome(found.holds, "search", finite, detail, stored)
+        return Outcome(found.holds and same, "search", finite, f"{words}: {detail}" if words else detail, stored)
 
     return check
 
@@ -807,6 +865,12 @@ def eq110(factor: float):
     return lambda m, S, t: (corrected(m, S), factor * (m.control(S) + m.gradient2(S)))
 
 
+def descent_of(m: Moments, S: torch.Tensor, M: float) -> float:
+    """Phi_t - E Phi_{t+1}."""
+    after = m.step(S)
+    return m.gap(S) + M * m.control(S) - m.gap(after) - M * m.control(after)
+
+
 def eq118(descent_factor: float):
     """descent <= Phi_t - E Phi_{t+1} + N_t with (116)."""
 
@@ -816,11 +880,68 @@ def eq118(descent_factor: float):
         noise = t.L * t.eta**2 * t.sigma2 / (2 * t.N * t.K)
         noise += M * (3 * t.sigma2 / t.K + 6 * t.L**2 * t.eta**2 * t.sigma2 / (t.rho * t.N * t.K))
         noise += 6 * B * t.K * t.lr**2 * t.sigma2
-        after, g2, control = m.step(S), m.gradient2(S), m.control(S)
-        left = descent_factor * t.rho * t.eta * g2 + M * t.rho / 4 * control
-        return left, m.gap(S) + M * control - m.gap(after) - M * m.control(after) + noise
+        left = descent_factor * t.rho * t.eta * m.gradient2(S) + M * t.rho / 4 * m.control(S)
+        return left, descent_of(m, S, M) + noise
 
     return statement
+
+
+def sharper_descent(factor: float):
+    """factor rho eta~ ||grad F||^2 <= Phi_t - E Phi_{t+1} + noise with M = 2 L^2 eta~ K^2 eta_l^2."""
+
+    def statement(m: Moments, S: torch.Tensor, t: Terms) -> tuple[float, float]:
+        noise = (t.L * t.eta**2 / (t.N * t.K) + 33 / 4 * t.L**2 * t.eta * t.K * t.lr**2) * t.sigma2
+        right = descent_of(m, S, 2 * t.L**2 * t.eta * t.K**2 * t.lr**2) + noise
+        return factor * t.rho * t.eta * m.gradient2(S), right
+
+    return statement
+
+
+def check_sharper_descent(effort: str) -> Outcome:
+    """The chain, and the search at the edges of its own conditions."""
+    chain = repaired_chain()
+    edges = ("repaired", "repaired, slow", "printed", "large eta_g")
+    found = round_check(sharper_descent(2 / 5), settings=edges)(effort)
+    words = chain or "every step of the chain holds (z3, sympy)"
+    return replace(found, holds=found.holds and chain is None, detail=f"{found.detail}; {words}")
+
+
+def proof_units(check: Check) -> Check:
+    """A check of a step of the proof that also demands that all terms of (105)-(119) are losses."""
+
+    def terms(a: float, b: float) -> tuple[float, ...]:
+        t = rescaled(SAMPLE, a, b)
+        L, K, N, rho, lr2, eta, s2 = t.L, t.K, t.N, t.rho, t.lr**2, t.eta, t.sigma2
+        g2, C, E = 1.3 * (a / b) ** 2, t.control, 0.4 * b**2  # ||grad F||^2, C_t, E_drift
+        M = 72 * L**2 * eta * K**3 * lr2 / rho
+        B = (L**2 * eta, M * L**2, M * L**4 * eta**2 / rho)  # the terms of B_drift
+        noise = (
+            L * eta**2 * s2 / (N * K),
+            M * s2 / K,
+            M * L**2 * eta**2 * s2 / (rho * N * K),
+            L**2 * eta * K * lr2 * s2,
+        )
+        drifts = [part * times for part in B for times in (E, K**2 * lr2 * g2, K**2 * lr2 * C, K * lr2 * s2)]
+        return (t.gap, rho * eta * g2, M * L**2 * eta**2 / rho * g2, M * rho * C, *drifts, *noise)
+
+    def both(effort: str) -> Outcome:
+        outcome, (same, _) = check(effort), search.units(terms)
+        return replace(outcome, holds=outcome.holds and same, detail=f"{outcome.detail}; {lemmas.units_said(same)}")
+
+    return both
+
+
+def corollary_units(check: Check) -> Check:
+    """The same for the corollary, whose terms are squared gradients if Delta_F + C_0 is a loss."""
+
+    def both(effort: str) -> Outcome:
+        loss = replace(SAMPLE, control=0.0)
+        same, _ = search.units(lambda a, b: ((a / b) ** 2, *rescaled(loss, a, b).corollary(50)))
+        outcome = check(effort)
+        detail = f"{outcome.detail}; {lemmas.units_said(same)} (Delta_F + C_0 read as one loss)"
+        return replace(outcome, holds=outcome.holds and same, detail=detail)
+
+    return both
 
 
 # Identities of the proof
@@ -870,7 +991,7 @@ def eq116(loss_power: int) -> Check:
             lambda a, b: (rescaled(SAMPLE, a, b).gap, mass(rescaled(SAMPLE, a, b)) * rescaled(SAMPLE, a, b).control)
         )
         positive = mass(Terms(1, K, L, 0, rho, lr, eta, 1, 1)) > 0
-        detail = f"M > 0 and M C_t scales as F: factors {[f'{f:.4g}' for f in factors]}"
+        detail = f"M > 0; in other units F changes by {factors[0]:.4g} and M C_t by {factors[1]:.4g}"
         return Outcome(same and positive, "exact", None, detail, None if same else {"factors": factors})
 
     return check
@@ -887,7 +1008,8 @@ def order(power: int) -> Check:
         shape = [1 / (r * e * T), e / (r * N * K), K**power * k**2 / r]
         coefficients = [sp.simplify(term / part) for term, part in zip(sp.Add.make_args(bound), _match(bound, shape))]
         free = set().union(*(c.free_symbols for c in coefficients)) & {r, e, k, N, K, T}
-        return symbolic(not free, f"coefficients {coefficients} depend on none of rho, eta~, eta_l, N, K, T")
+        listed = ", ".join(str(c) for c in coefficients)
+        return symbolic(not free, f"none of the coefficients {listed} contains rho, eta~, eta_l, N, K or T")
 
     return check
 
@@ -976,7 +1098,10 @@ def eq129(first: int, second: int) -> Check:
         x, y = sp.symbols("eta0 eta1", positive=True)
         harmonic = 1 / (1 / x + 1 / y)
         inverse = search.same(1 / harmonic, 1 / x + 1 / y) and search.same(y - harmonic, y**2 / (x + y))
-        detail = f"1/eta~_0 <= {first // 8} L/rho: {threshold.detail}; (2 sqrt(AB/T))^2 = {second} ...: {same}"
+        detail = (
+            f"1/eta~_0 <= {first // 8} L/rho: {threshold.detail}; (2 sqrt(AB/T))^2 {'has' if same else 'lacks'} the "
+            f"constant {second} (sympy)"
+        )
         holds = threshold.holds and same and inverse
         return Outcome(
             holds, "symbolic", None, detail, None if holds else {"squared": str(sp.simplify(squared / stated))}
@@ -1010,7 +1135,8 @@ def stepsize_definition(noise: bool, per_L: bool) -> Check:
         except ZeroDivisionError:
             finite = False
         detail = (
-            f"rescaled, 1/L and the steps change by {[f'{f:.4g}' for f in factors]}; defined at sigma = 0: {finite}"
+            f"in other units 1/L and the steps change by {', '.join(f'{f:.4g}' for f in factors)}; "
+            f"{'defined' if finite else 'not defined'} at sigma = 0"
         )
         data = {"loss times": 3, "variables times": "1/2", "factors of 1/L, eta_l, eta~": factors, "sigma = 0": finite}
         return Outcome(same and finite, "exact", None, detail, None if same and finite else data)
@@ -1040,14 +1166,26 @@ def eq124(multiples: Sequence[int]) -> Check:
             rows.append(
                 {"constant": 112 * times, "T": T, "c_i^0 = -+": Z, "losses times": a, "ratio": min(squares) / right}
             )
-        detail = f"constants times {list(multiples)}: ratio >= {worst:.3g}; T and the controls grow with the constant"
+        times = ", ".join(map(str, multiples))
+        detail = f"constants of (123) times {times}: ratio >= {worst:.3g}; T and the controls grow with the constant"
         return Outcome(worst <= 1, "exact", worst, detail, {"instances": rows} if worst > 1 else None)
 
     return check
 
 
 def eq124_repaired(effort: str) -> Outcome:
-    return repaired_rate(lambda t, T: t.corollary(T, per_L=True), (), COROLLARY, False)(effort)
+    """The repaired order, and for one fixed problem the printed one: q <= 1/864 by (120), D = Delta_F + C_0."""
+    rate = lambda t, T: t.corollary(T, per_L=True)
+    found = repaired_rate(rate, (), COROLLARY, False, [repaired_chain, corollary_chain])(effort)
+    gap, control, q, L, r = _reals("Delta_F C_0 q L rho")
+    given = [gap >= 0, control >= 0, L > 0, q > 0, 864 * q <= 1, r > 0, r <= 1]
+    printed_order = search.implies(
+        given,
+        10 * L * gap + 5 * q * r * control + 33 * L * (gap + control) / 160
+        <= (11 * L + search.number("1/20")) * (gap + control),
+    )
+    holds = found.holds and printed_order.holds
+    return replace(found, holds=holds, detail=f"{found.detail}; a fixed problem: {printed_order.detail}")
 
 
 # P_t and the noise
@@ -1074,7 +1212,8 @@ def dependent(shift: Sequence[Sequence[float]]) -> Check:
             "eta~": "1/1000", "T": T, "sigma^2": sigma2, "mean of the noise": biased, "left": left, "right": right,
             "slack": terms.conditions(),
         }  # fmt: skip
-        detail = f"E noise = {biased:.3g}, E[noise | P_t] != 0; x^t stays: {still}; ratio {left / right:.3g}"
+        moves = "stays where it is" if still else "moves"
+        detail = f"|E noise| = {biased:.3g}, E[noise | P_t] != 0; x^t {moves}; left over right {left / right:.3g}"
         holds = left <= right
         return Outcome(holds, "exact", left / right, detail, None if holds else data)
 
@@ -1146,44 +1285,50 @@ def local_multiplications(algorithm: Any, problem: MatrixRegression) -> int:
     return meter.multiplications(lambda: drain(algorithm.client(problem, problem.clients, state.own, down, Key(0))))
 
 
-def cost_compute(exponent: float) -> Check:
-    """The local cost of Algorithm 1 is about (r/d)^exponent of SCAFFOLD's (within a factor of 3)."""
+def cost_compute(share: float) -> Check:
+    """The clients' part of a round of Algorithm 1 costs at most `share` of SCAFFOLD's."""
 
     def check(effort: str) -> Outcome:
         problem, K = small(m=10), 4
         full = local_multiplications(Scaffold(0.01, K), problem)
-        counted = {r: local_multiplications(SSF.haar(0.01, K, r), problem) for r in (1, 4, 10, 20, 40)}
-        worst = max(count / (full * (r / 40) ** exponent) for r, count in counted.items())
-        least = min(count / (full * (r / 40) ** exponent) for r, count in counted.items())
+        counted = {r: local_multiplications(SSF.haar(0.01, K, r), problem) for r in (1, 4, 10, 20)}
+        worst = max(counted.values()) / full
         data = {"d": 40, "K": K, "SCAFFOLD": full, "SSF by r": {str(r): c for r, c in counted.items()}}
-        detail = f"multiplications of a round over SCAFFOLD's {full}: " + ", ".join(
-            f"r={r}: {count / full:.2f}" for r, count in counted.items()
-        )
-        holds = worst <= 3 and least >= 1 / 3
+        detail = f"multiplications of the clients in a round, over SCAFFOLD's: {_short(counted, full)}"
+        holds = worst <= share
         return Outcome(holds, "run", worst, detail, None if holds else data)
 
     return check
 
 
 def cost_compute_repaired(effort: str) -> Outcome:
-    """The step itself on projected data; forming them once per minibatch costs at least half a full gradient."""
-    problem = small(m=10)
+    """What is proportional to r: the overhead of Algorithm 1, and least-squares steps on data already projected."""
+    problem, K = small(m=10), 4
     xi = problem.draw(problem.clients, 1, Key(0))
-    full = meter.multiplications(lambda: problem.grads(problem.start().expand(problem.n, -1), xi[0]))
-    steps, setups = {}, {}
+    full = local_multiplications(Scaffold(0.01, K), problem)
+    gradient = meter.multiplications(lambda: problem.grads(problem.start().expand(problem.n, -1), xi[0]))
+    overhead, steps, setups, rounds = {}, {}, {}, {}
     for r in (1, 4, 10, 20):
+        overhead[r] = (local_multiplications(SSF.haar(0.01, K, r), problem) - full) / r
+        rounds[r] = local_multiplications(SSF.haar(0.01, K, r, factored=True), problem)
         P = Spherical(r, "orthonormal").draw(problem.layout, Key(1), problem.dtype)
-        gradient = problem.restrict(P, problem.start(), xi)
+        restricted = problem.restrict(P, problem.start(), xi)
         point = torch.zeros(problem.n, P.low.size, dtype=problem.dtype)
-        steps[r] = meter.multiplications(lambda g=gradient, b=point: g(b, 0)) / full / (r / 40)
-        setups[r] = meter.multiplications(lambda P=P: problem.restrict(P, problem.start(), xi)) / full
-    holds = max(steps.values()) <= 3 and min(setups.values()) >= 0.4
-    detail = f"step on projected data / (r/d full gradients): {_short(steps)}; projecting the data / a full gradient: "
-    return Outcome(holds, "run", max(steps.values()), detail + _short(setups))
+        steps[r] = meter.multiplications(lambda g=restricted, b=point: g(b, 0)) / (r / 40)
+        setups[r] = meter.multiplications(lambda P=P: problem.restrict(P, problem.start(), xi))
+    spread = max(overhead.values()) / min(overhead.values())
+    holds = spread <= 1.05 and max(steps.values()) <= 3 * gradient and min(setups.values()) >= 0.4 * gradient
+    detail = (
+        f"overhead over SCAFFOLD per unit of r: the same within a factor of {spread:.3f}; step on projected data over "
+        f"r/d gradients: {_short(steps, gradient)}; projecting a minibatch over a gradient: "
+        f"{_short(setups, gradient)}; a round that projects each minibatch first, over SCAFFOLD's: "
+        f"{_short(rounds, full)}"
+    )
+    return Outcome(holds, "run", spread, detail)
 
 
-def _short(values: dict[int, float]) -> str:
-    return ", ".join(f"r={key}: {value:.2f}" for key, value in values.items())
+def _short(values: Mapping[int, float], over: float) -> str:
+    return ", ".join(f"r={key}: {value / over:.2f}" for key, value in values.items())
 
 
 def cost_memory(per_client: Callable[[int, int], int]) -> Check:
@@ -1226,7 +1371,8 @@ def memory_at_steps(effort: str) -> Outcome:
         counts[r] = (down.c_proj.numel() + down.P.value.project(state.own.c[0]).numel()) // 2
     stored = cost_memory(lambda low, full: full)(effort)
     holds = all(count == 2 * r for r, count in counts.items()) and stored.holds
-    detail = f"controls read by local steps: {counts} (r m each); {stored.detail}"
+    read = ", ".join(f"r={r}: {count}" for r, count in counts.items())
+    detail = f"controls read by local steps: {read} (r m each); {stored.detail}"
     return Outcome(holds, "run", stored.margin, detail)
 
 
@@ -1286,7 +1432,7 @@ def abstract_rate(everyone: bool, faster: float = 1.0) -> Check:
         who = "all clients" if everyone else "S = 1 of N = 2, c^{t+1} by (6) over the participants"
         detail = f"{who}: T times the average grows {fall:.3g}-fold from T = {T} to {4 * T} (1/T rate: at most 1)"
         if everyone:
-            detail += f"; the repaired rate's chain: {chain or 'z3, no model'}"
+            detail += f"; the repaired rate: {chain or 'every step of its chain holds (z3, sympy)'}"
         data = {"problem": "two_clients(1)", "x0": [1, -2], "eta_l": lr, "eta~": eta, "early": early, "late": late}
         return Outcome(holds, "run", fall, detail, None if holds else data | {"participation": who})
 
@@ -1332,7 +1478,8 @@ def vs_fedsub(least: float | None) -> Check:
         relies = not (meets and overlap <= (least or 0.0) * 2)
         detail = (
             "FedSub's Assumption 1 asks for independent P^k and two moments; independent coordinate directions satisfy "
-            f"both ({meets}) and consecutive ones are orthogonal with probability 1/2 (overlap {overlap:g})"
+            f"{'both' if meets else 'not both'}; consecutive ones are orthogonal with probability 1/2 (overlap "
+            f"{overlap:g})"
         )
         return Outcome(relies, "exact", overlap, detail, None if relies else data)
 
@@ -1389,9 +1536,23 @@ def toy_conditions(scale: float) -> Check:
         first = rows[0]["left/right"]
         detail = (
             f"het = 0.1, r = 20: (2) exceeds its bound {first['(2)']:.3g}-fold, (3) {first['(3)']:.3g}-fold; worst "
-            f"{worst:.3g}; also S = 10 of N = 20 there, and Section 4 says nothing of FedSub's duals"
+            f"{worst:.3g}"
         )
         return Outcome(worst <= 1, "run", worst, detail, None if worst <= 1 else {"settings": rows})
+
+    return check
+
+
+def toy_link(folder: Path) -> Check:
+    """The qualitative link: steps 1000 times smaller are admissible; and SSF's committed errors fall with r."""
+
+    def check(effort: str) -> Outcome:
+        small_steps, found = toy_conditions(1e-3)(effort), records(folder, "table3")
+        if found is None:
+            return small_steps
+        fall = judge_monotone(found)
+        detail = f"steps 1000 times smaller, {small_steps.detail}; {fall.detail}"
+        return replace(small_steps, holds=small_steps.holds and fall.holds, detail=detail)
 
     return check
 
@@ -1567,20 +1728,33 @@ def fedsub_diverges(claimed: Callable[[str, int, str], bool], folder: Path) -> C
         runs = [(s, r, f) for s in ("orthonormal", "isotropic") for r in (2, 10) for f in ("printed", "sums")]
         seen = {run: grown(*run) for run in runs}
         wrong = [
-            f"{s}, r/d = {r / 20:g}, form {f}: grows {seen[s, r, f]}"
+            f"{s} scale, r/d = {r / 20:g}, form {f}: {'grows' if seen[s, r, f] else 'stays bounded'}"
             for s, r, f in runs
             if seen[s, r, f] != claimed(s, r, f)
         ]
-        outcome = judged(wrong, len(runs), "d = 20: FedSub grows past 10^6")
-        found, words = records(folder, "table4"), "committed runs at T = 25,000: not there yet"
-        if found is not None:
-            ours, _ = merged(found)
-            words = "committed runs at r = 50: " + ", ".join(
-                f"het={k[0]}: {v[0]:.3g}" for k, v in ours.items() if k[2] == "FedSub"
-            )
-        return Outcome(outcome.holds, "run", outcome.margin, f"{outcome.detail}; {words}", outcome.counterexample)
+        outcome = judged(wrong, len(runs), "growth past 10^6 in 400 rounds, d = 20")
+        return replace(outcome, detail=f"{outcome.detail}; {fedsub_record(folder)}")
 
     return check
+
+
+def fedsub_record(folder: Path) -> str:
+    """What the committed runs say of the printed cells."""
+    found = records(folder, "table2", "table3", "table4")
+    if found is None:
+        return "committed runs at T = 25,000: not there yet"
+    ours, paper = merged(found)
+    mine = {key: value[0] for key, value in ours.items() if key[2] == "FedSub"}
+    finite = [key for key in mine if not math.isnan(paper[key][0])]
+    close = sum(2 / 3 <= mine[key] / paper[key][0] <= 3 / 2 for key in finite)
+    high = [key for key in finite if key[0] == 2.0]
+    best, stated = (min(high, key=lambda key: table[key][0])[1] for table in (ours, paper))
+    nans = ", ".join(f"het={key[0]}: {value:.3g}" for key, value in mine.items() if key not in finite)
+    return (
+        f"committed runs at T = 25,000: {close} of {len(finite)} finite cells within a factor of 1.5 of the printed "
+        f"ones; smallest at het=2 for r={best}, printed for r={stated}; where NaN is printed: {nans} (not reproduced; "
+        "no verdict on the authors' record)"
+    )
 
 
 EMPIRICAL: dict[str, tuple[str, str, tuple[str, ...], Callable[..., Outcome], float, str]] = {
@@ -1627,7 +1801,6 @@ def empirical(id: str, folder: Path) -> Claim:
     return Claim(
         id, "ssf", where, statement, "empirical",
         of_records(found, judge), of_records(found, lambda f: judge(f, broken)), words,
-        error="wrong statement", implies="the number depends on what the paper leaves open (data, seeds, readings)",
     )  # fmt: skip
 
 
@@ -1666,14 +1839,18 @@ def intro_claims() -> list[Claim]:
             implies="with S of N sampled, the downlink is about (1 + N/S)/2 times 2 r m, capped by d m",
         ),
         claim(
-            "cost.compute", "Sec. 1; 3.7", "The cost of a local stochastic gradient is roughly proportional to r.",
+            "cost.compute", "Sec. 1; 3.7",
+            '"SSF reduces computation, as the computation overhead of local stochastic-gradient is roughly '
+            'proportional to the subspace dimension in most problems." Judged: "reduces", for Algorithm 1 on the problem '
+            "of Section 5.",
             "cost",
-            cost_compute(1.0), cost_compute(2.0), "proportional to r^2",
-            error="wrong statement", implies="a round of Algorithm 1 costs more than SCAFFOLD's at every r",
-            repair="Lines 8-9 form the full model and the full gradient and project on top. For least squares a "
-            "step on "
-            "already projected data costs about r/d of a gradient, but projecting a fresh minibatch costs at least 0.4 "
-            "of a full gradient at every r.",
+            cost_compute(1.0), cost_compute(0.5), "half of SCAFFOLD's cost",
+            error="wrong statement",
+            implies="Lines 8 and 9 form the full model and the full gradient and project on top: a round of Algorithm "
+            "1 costs more than SCAFFOLD's at every r.",
+            repair="The overhead over a full-dimensional round is proportional to r: nothing is saved. Savings need "
+            "another evaluation: in least squares a step on projected data costs about r/d of a gradient, but projecting "
+            "a fresh minibatch costs at least 0.4 of one: a round is cheaper than SCAFFOLD's at small r only.",
             repaired=cost_compute_repaired,
         ),
         claim(
@@ -1704,7 +1881,7 @@ def theorem_claims() -> list[Claim]:
             error="unit", repair=REPAIR,
             repaired=repaired_rate(
                 Terms.repaired, ("repaired", "large eta_g", "printed", "repaired, slow"), HETEROGENEOUS, True,
-                lambda t, T: (t.theorem(T)[0], t.repaired(T)[1], *t.theorem(T)[2:]),
+                [repaired_chain],
             ),
             implies="C_0 (a squared gradient) is added to Delta_F (a loss): measure the loss in larger units "
             "and the bound "
@@ -1719,24 +1896,23 @@ def theorem_claims() -> list[Claim]:
         ),
         claim(
             "theorem1.eq105-108", "Theorem 1, Steps 1-3 (103)-(108)", "(103) plus M times (104) gives (105)-(108).",
-            "inequality", eq105(12), eq105(6), "12 L^4 lowered to 6 in B_drift",
+            "inequality", proof_units(eq105(12)), eq105(6), "12 L^4 lowered to 6 in B_drift",
         ),
         claim(
             "theorem1.eq109", "Theorem 1, Step 4 (109)", "E_drift <= 6 K eta_l^2 sigma^2 + 12 K^2 eta_l^2 G_t.",
-            "inequality", round_check(eq109(6, 12), "(109)"), round_check(eq109(0.03, 0.06), "(109)"),
-            "constants 200 times smaller", assumes=ABC,
+            "inequality", round_check(eq109(6, 12)), round_check(eq109(0.03, 0.06)), "constants 200 times smaller",
+            assumes=ABC,
         ),
         claim(
             "theorem1.eq110", "Theorem 1, Step 4 (110)", "G_t <= 2 C_t + 2 ||grad F(x^t)||^2.", "inequality",
-            round_check(eq110(2), "(110); 1 in place of 2 is tight"), round_check(eq110(0.9), "(110)"),
-            "2 lowered to 0.9",
+            round_check(eq110(2), "1 in place of 2 is tight"), round_check(eq110(0.9)), "2 lowered to 0.9",
             caveat=f"{MEAN} (then c^t stays the mean of the c_i^t); the theorem takes c^0 as a free input.",
-            as_printed=round_check(eq110(2), "(110) with any c^t", mean=False), assumes=ABC,
+            as_printed=round_check(eq110(2), "any c^t", mean=False), assumes=ABC,
             implies="with that, 1 in place of 2 holds and is attained",
         ),
         claim(
             "theorem1.eq111-115", "Theorem 1, Step 4 (111)-(115)", "(109), (110) in (106) give (111)-(115).",
-            "inequality", eq111(24), eq111(12), "24 lowered to 12",
+            "inequality", proof_units(eq111(24)), eq111(12), "24 lowered to 12",
         ),
         claim(
             "theorem1.eq116", "Theorem 1, Step 5 (116)", "M := 72 L^2 eta~ K^3 eta_l^2/rho.", "definition",
@@ -1744,16 +1920,16 @@ def theorem_claims() -> list[Claim]:
         ),
         claim(
             "theorem1.eq117a", "Theorem 1, Step 5 (117)", "(2)-(4) and (116) imply a_g >= rho eta~/8.", "inequality",
-            eq117a(part), eq117a(Fraction(1, 4)), "rho eta~/4", error="wrong constant",
+            proof_units(eq117a(part)), eq117a(Fraction(1, 4)), "rho eta~/4", error="wrong constant",
             implies="at the corollary's own step sizes a_g < 0: the Lyapunov function of the proof proves no descent",
             repair="For K >= 2, M = 90 L^2 eta~ K^2 eta_l^2/rho: (1)-(4) imply a_g >= rho eta~/20 and a_c >= 0 "
-            "(K = 1 has "
-            f"no drift). With {SHARPER}: M = 3 L^2 eta~ K^2 eta_l^2, a_g >= rho eta~/8, a_c >= 0.",
+            "(K = 1 has no drift). With the sharper Lemmas 2 and 3 and M = 2 L^2 eta~ K^2 eta_l^2: a_g >= 2 rho "
+            "eta~/5, a_c >= 0.",
             repaired=eq117a_repaired,
         ),
         claim(
             "theorem1.eq117b", "Theorem 1, Step 5 (117)", "(2)-(4) and (116) imply a_c >= M rho/4.", "inequality",
-            eq117b(Fraction(1, 4)), eq117b(Fraction(9, 20)), "9/20 M rho", error="wrong constant",
+            proof_units(eq117b(Fraction(1, 4))), eq117b(Fraction(9, 20)), "9/20 M rho", error="wrong constant",
             implies="for K = 1 and 2 the control error is not shown to contract (a_c <= 0 at K = 1)",
             repair="For K >= 3 it holds.", repaired=eq117b(Fraction(1, 4), 3),
         ),
@@ -1761,16 +1937,16 @@ def theorem_claims() -> list[Claim]:
             "theorem1.eq118", "Theorem 1, Step 5 (118)",
             "E Phi_{t+1} - Phi_t <= -(rho eta~/8)||grad F||^2 - (M rho/4) C_t + N_t.", "inequality",
             round_check(eq118(1 / 8), "its derivation from (117) fails, the inequality survives every attack"),
-            round_check(eq118(1.0), "(118)"), "descent by rho eta~, more than a gradient step gives", assumes=ABC,
-            caveat=f"{MEAN}, {FRESH}.", as_printed=round_check(eq118(1 / 8), "(118) with any c^t", mean=False),
+            round_check(eq118(1.0)), "descent by rho eta~, more than a gradient step gives", assumes=ABC,
+            caveat=f"{MEAN}, {FRESH}.", as_printed=round_check(eq118(1 / 8), "any c^t", mean=False),
         ),
         claim(
             "theorem1.eq119", "Theorem 1, Step 6 (119)",
             "N_t <= L eta~^2 sigma^2/(2NK) + c_2 L^2 eta~ K eta_l^2 sigma^2 with a universal c_2, e.g. 1000.",
             "inequality",
-            eq119(1000), eq119(100), "c_2 = 100", error="wrong constant",
+            proof_units(eq119(1000)), eq119(100), "c_2 = 100", error="wrong constant",
             implies="the proof's third term is of order K^2 eta_l^2/rho^2, not K eta_l^2/rho",
-            repair="With the printed M: c_2 = 283 K/rho. With M = 3 L^2 eta~ K^2 eta_l^2 and the sharper lemmas: 12.5 "
+            repair="With the printed M: c_2 = 283 K/rho. With M = 2 L^2 eta~ K^2 eta_l^2 and the sharper lemmas: 33/4 "
             "(and L eta~^2 sigma^2/(NK) in front).",
             repaired=eq119_repaired,
         ),
@@ -1782,9 +1958,12 @@ def theorem_claims() -> list[Claim]:
             repair="M <= rho/(16 L), so Phi_0 <= Delta_F + rho C_0/(16 L).", repaired=phi0_repaired,
         ),
         claim(
-            "theorem1.step7", "Theorem 1, Step 7", "(118) summed, divided by rho eta~ T/8, gives (102).", "inequality",
+            "theorem1.step7", "Theorem 1, Step 7",
+            "Given (118) and (119): summed over t and divided by rho eta~ T/8 they give (102), c_2 <= 1000.",
+            "inequality",
             step7(False), step7(True, 2), "Phi_0, but half of the noise", error="unit",
-            implies="as for Phi_0", repair="It gives (102) with Phi_0 in place of Delta_F + C_0.", repaired=step7(True),
+            implies="Summing up and dividing are right; the wrong line puts Delta_F + C_0 for Phi_0 = Delta_F + M C_0.",
+            repair="Given (118) and (119): (102) with Phi_0 in place of Delta_F + C_0.", repaired=step7(True),
         ),
         claim(
             "theorem1.independence", "Theorem 1, end of proof",
@@ -1795,6 +1974,18 @@ def theorem_claims() -> list[Claim]:
             "wrong point",
             repair=f"Needed and enough: {FRESH}. Its variance may depend on P_t.", repaired=aligned,
         ),
+        claim(
+            "sharper.descent", "not in the paper; (118)-(119)",
+            "For K L eta_l <= 1/10 and L eta~ <= min(1/4, rho/2), Phi_t = F(x^t) - F* + 2 L^2 eta~ K^2 eta_l^2 C_t: E "
+            "Phi_{t+1} - Phi_t <= -(2 rho eta~/5)||grad F||^2 + L eta~^2 sigma^2/(NK) + (33/4) L^2 eta~ K eta_l^2 "
+            "sigma^2.",
+            "inequality",
+            check_sharper_descent, round_check(sharper_descent(1.0), settings=("repaired", "repaired, slow")),
+            "descent by rho eta~, more than a gradient step gives",
+            assumes=(*ABC, MEAN, FRESH, "P_t independent of the past"),
+            implies="Summed over t this is the repaired Theorem 1. (116) is 36 K/rho times this M: it carries the "
+            "noise of the controls into the bound.",
+        ),
     ]  # fmt: skip
 
 
@@ -1802,9 +1993,9 @@ def corollary_claims() -> list[Claim]:
     """Section 4.8."""
     per_L: Rate = lambda t, T: t.corollary(T, per_L=True)
     repair = (
-        "With c^0 = (1/N) sum_i c_i^0 and (120)-(122), C_0/L in place of C_0 throughout: (1/T) sum_t E||grad "
-        "F||^2 <= 33 "
-        "L (Delta_F + C_0/L)/(rho^2 T) + (12 sqrt 2/rho) sigma sqrt(L (Delta_F + C_0/L))/sqrt(NKT)"
+        "With c^0 = (1/N) sum_i c_i^0, noise of mean zero given P_t and the past, P_t independent of the past and "
+        "(120)-(122), C_0/L in place of C_0 throughout: (1/T) sum_t E||grad F||^2 <= 11 L (Delta_F + C_0/L)/(rho^2 T) "
+        "+ (15 sqrt 2/(4 rho)) sigma sqrt(L (Delta_F + C_0/L))/sqrt(NKT). With C_0 as printed: (123) where L >= 1/17000"
     )
     return [
         claim(
@@ -1822,16 +2013,21 @@ def corollary_claims() -> list[Claim]:
             "C_0))/sqrt(NKT).",
             "rate", theorem_check(Terms.corollary, "corollary"),
             theorem_check(scaled(Terms.corollary, (0.1, 1)), "corollary"), "112 lowered to 11.2", assumes=ABC,
-            error="unit", repair=repair, repaired=repaired_rate(per_L, (), COROLLARY, True),
-            implies="as for Theorem 1",
+            error="unit", repair=repair,
+            repaired=repaired_rate(per_L, (), COROLLARY, True, [repaired_chain, corollary_chain]),
+            implies="As for Theorem 1. Where L is not tiny in the units at hand, the printed bound does hold: its "
+            "constants are ten times those of the repaired one, which hides the slip.",
         ),
         claim(
             "cor1.eq124", "Sec. 4.8, Corollary 1 (124)",
-            "min_t E||grad F||^2 = O(L(Delta_F + C_0)/(rho^2 T) + sigma sqrt(L(Delta_F + C_0))/(rho sqrt(NKT))).",
-            "rate",
+            "min_t E||grad F||^2 = O(L(Delta_F + C_0)/(rho^2 T) + sigma sqrt(L(Delta_F + C_0))/(rho sqrt(NKT))), O "
+            "with an absolute constant, as in (123).", "rate",
             eq124((1, 4)), eq124((1,)), "the constant of (123)", assumes=ABC, error="unit",
-            repair="With C_0/L in place of C_0.", repaired=eq124_repaired,
-            implies="no absolute constant helps: T and the initial controls grow with it",
+            repair="With C_0/L in place of C_0. For one fixed problem and T -> infinity the printed order follows: "
+            "(120)- (122) as printed give (123) with 11 + 1/(20 L) in place of 112, a constant that depends on the "
+            "unit of the loss.",
+            repaired=eq124_repaired,
+            implies="No absolute constant will do: T and the initial controls of the counterexample grow with it.",
         ),
         claim(
             "cor1.eq126-128", "Corollary 1, Step 1 (125)-(128)",
@@ -1845,12 +2041,12 @@ def corollary_claims() -> list[Claim]:
         claim(
             "cor1.eq129", "Corollary 1, Step 3 (129)",
             "1/eta~_0 <= 4L/rho; A/(T eta~_1) + B eta~ <= 2 sqrt(AB/T); 32 and 8 sqrt 2.", "inequality",
-            eq129(32, 128), eq129(16, 128), "32 lowered to 16",
+            corollary_units(eq129(32, 128)), eq129(16, 128), "32 lowered to 16",
         ),
         claim(
             "cor1.step4-5", "Corollary 1, Steps 4-5", "D eta_l^2 <= 8000/C_* ... = 80 ...; 32 + 80 = 112.",
             "inequality",
-            step45(112), step45(100), "112 lowered to 100",
+            corollary_units(step45(112)), step45(100), "112 lowered to 100",
         ),
         claim(
             "no_heterogeneity_term", "Sec. 4.8, after the proof", "No additive heterogeneity term in the final rate.",
@@ -1892,23 +2088,32 @@ def experiment_claims(folder: Path) -> list[Claim]:
         *(empirical(id, folder) for id in EMPIRICAL),
         claim(
             "fedsub_diverges", "Sec. 5.2.2-5.2.3; 5.4",
-            "FedSub is NaN at r = 50 only, because repeated projection loses the duals' orthogonal complement.",
+            "FedSub depends non-monotonically on r and ends in NaN at r = 50; reason given: its duals are repeatedly "
+            "projected and lose the orthogonal complement, so that they drift or explode at large r. Judged: the "
+            "reason. The NaN cells record runs of code that is not published; that no reading here gives them is a "
+            "non-reproduction, not a refutation.",
             "empirical",
             fedsub_diverges(at_large_r, folder), fedsub_diverges(lambda scale, r, form: False, folder),
             "no reading grows",
             error="wrong statement",
-            implies="the remedy would be full-dimensional duals; a sum sent in another form will do",
-            repair="With P P^T = I no r grows (the rotation contracts). With FedSub's own scale P^T P = (d/r) I "
-            "every r "
-            "grows, smaller r faster: rounding errors of the mean dual, stretched at each new P. Sending the sums "
-            "instead (same information lost, same bytes) removes it.",
+            implies="The remedy would be full-dimensional duals; a sum sent in another form will do.",
+            repair="The loss of information is the same in both forms of the message and greater at small r; growth "
+            "follows neither. With P P^T = I no r grows (the rotation contracts). With FedSub's own scale P^T P = "
+            "(d/r) I every r grows, smaller r faster: rounding errors of the mean dual, stretched at each new P. "
+            "Sending the sums instead (same information lost, same bytes) removes it.",
             repaired=fedsub_diverges(rounding, folder),
         ),
         claim(
-            "toy_theory_link", "Sec. 5, introduction; 5.2.3", "The experiments align with the theory of Section 4.",
-            "empirical", toy_conditions(1.0), toy_conditions(10.0), "steps ten times larger", error="wrong statement",
-            implies="Theorem 1 says nothing about any of the runs of Section 5.2",
-            repair="Step sizes 1000 times smaller satisfy (1)-(4) at r = 20 and 50.", repaired=toy_conditions(1e-3),
+            "toy_theory_link", "Sec. 5, introduction; 5.2.3",
+            '"Throughout, the discussion is connected to ... the convergence intuition in Section 4"; "these empirical '
+            'findings align with the theoretical discussion in Section 4".',
+            "empirical", toy_link(folder), toy_conditions(10.0), "steps ten times larger",
+            caveat="Qualitatively only, and for SSF: its error falls with r, as the bound does. No run of Section 5.2 "
+            "meets (1)-(4); S = 10 of N = 20 clients take part, where Section 4 has all; and Section 4 does not "
+            "discuss FedSub, whose instability the sentence is about. With steps 1000 times smaller (1)-(4) hold at r "
+            "= 20 and 50.",
+            as_printed=toy_conditions(1.0),
+            implies="Theorem 1 says nothing about any of the runs of Section 5.2.",
         ),
         Claim(
             "ssf.text.cifar", "ssf", "Sec. 5.3 (137), Table 5",
