@@ -15,12 +15,12 @@ from fedtheory.theory.search import ratio
 
 CLAIMS = {claim.id: claim for claim in fedsub.CLAIMS}
 
-HOLDS = """table1-comm table1-mem a1-cd a1-ss eq3_/_eq16 eq4_/_eq17 a3-only-P fig1a-cd-best fig1c-mono eq5-7 eq10 eq12
+HOLDS = """table1-comm table1-comp table1-mem a1-cd a1-ss eq3_/_eq16 eq4_/_eq17 a3-only-P theta-product eq5-7 eq10 eq12
 eq13 eq15 eq18 eq19 line12-cost lemma1 eq22 eq23-26 eq27 eq28-32 eq33 lemma2 eq34 eq35 eq35-variance eq36
 lemma3_/_eq46 IV eq38 eq39 eq40-42 eq44.2 eq45"""
-CAVEAT = """table1-comp a1-rd remark1-scaffold remark1-fedlin cg-reduction thm1-floor-n thm1-obs-i theta-product
-thm1-obs-ii thm1-obs-iii fig1b-order fedavgcd-better dual-helps fig2-43pct eq9 eq37"""
-FALSE = """remark1-extra-comm thm1 eq8-pdhg eq11-drop sec73-line10 eq20 eq43-from-44 eq44.1 eq47 float.mean-dual"""
+CAVEAT = """a1-rd remark1-scaffold remark1-fedlin cg-reduction thm1-floor-n thm1-obs-i thm1-obs-ii thm1-obs-iii
+fig1a-cd-best fig1b-order fedavgcd-better dual-helps fig1c-mono fig2-43pct eq9 eq11-drop eq37 float.mean-dual"""
+FALSE = """remark1-extra-comm thm1 eq8-pdhg sec73-line10 eq20 eq43-from-44 eq44.1 eq47"""
 VERDICTS = {
     f"fedsub.{name.replace('_', ' ')}": verdict
     for verdict, names in (("holds", HOLDS), ("holds-with-caveat", CAVEAT), ("false-as-stated", FALSE))
@@ -89,11 +89,11 @@ def test_an_instance_survives_as_data():
 
 
 def test_the_stored_model_of_43_by_hand():
-    """(44) line 3 bounds the first term by 1/2, (31) the second by 20/32: together more than 1."""
-    eta, tau, L = Fraction(49, 640), 2, Fraction(8, 7)
-    assert 5 * eta * tau * L**2 <= 1
-    assert 4 * eta**2 * tau * L**2 <= Fraction(1, 8 * tau)
-    assert Fraction(5, 2) * eta * tau * L**2 + 20 * eta**2 * tau**2 * L**2 > 1
+    """(44) line 3 bounds the first term by 1/2, (31) the second by 20/32: together more than 1. m = 2 r."""
+    eta, tau, n, a, b, L = Fraction(187, 1200), 2, 2, Fraction(1, 2), 2, Fraction(2, 5)
+    assert 5 * n * a * eta * tau * L**2 * b**2 <= 1
+    assert 4 * eta**2 * a**2 * b**3 * tau * L**2 <= Fraction(1, 8 * tau)
+    assert Fraction(5, 2) * n * a * eta * tau * L**2 * b**2 + 20 * eta**2 * tau**2 * a**2 * b**3 * L**2 > 1
 
 
 def test_the_oscillation_of_theorem_1_by_hand():

@@ -1,8 +1,8 @@
 """FedSub: one round of Algorithm 1 on extreme instances, and how a display of App. 7.4 is attacked on it."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -20,11 +20,10 @@ A1 = "A1: P^T P = (m/r) I and E[P P^T] = I, P^k independent of the past"
 A2 = "A2: every f_i is L_f-smooth"
 A3 = "A3: (1/n) sum_i ||grad f_i||^2 <= B_g^2 (the instances take B_g^2 at x^k alone: the smallest value there is)"
 REPAIR = (
-    "for eta <= 1/(6 theta_r theta_m^2 L_f tau): (1/K) sum_k E||grad f(x^k)||^2 <= 8 theta_m Omega'^0/(K "
-    "tau eta) + "
-    "(640/3) eta^2 tau (tau-1) L_f^2 theta_r^3 theta_m^3 (theta_m - 1) zeta^2 with Omega' = f - f* + w (1/n) sum_i "
-    "||Y_i - Ybar||^2, w = (20/3) eta (tau-1) L_f^2 theta_r theta_m^2 and zeta^2 >= (1/n) sum_i ||grad f_i - grad "
-    "f||^2 in place of B_g^2"
+    "for eta <= 1/(6 theta_r theta_m^2 L_f tau): (1/K) sum_k E||grad f(x^k)||^2 <= "
+    "8 theta_m Omega'^0/(K tau eta) + (640/3) eta^2 tau (tau-1) L_f^2 theta_r^3 theta_m^3 (theta_m - 1) zeta^2 "
+    "with Omega' = f - f* + w (1/n) sum_i ||Y_i - Ybar||^2, w = (20/3) eta (tau-1) L_f^2 theta_r theta_m^2 and "
+    "zeta^2 >= (1/n) sum_i ||grad f_i - grad f||^2 in place of B_g^2"
 )
 
 
@@ -315,6 +314,15 @@ class Edge:
     settled: bool = False
     still: bool = False
 
+    def __str__(self) -> str:
+        layers = " and ".join(f"{m} x {cols} with rank {r}" for m, r, cols in self.layers)
+        told = [layers, f"n = {self.n}", f"tau = {self.tau}"]
+        for f in fields(self)[3:]:
+            value = getattr(self, f.name)
+            if value != f.default:
+                told.append(f.name if value is True else f"{f.name} {digits(value)}" if f.name != "shape" else value)
+        return ", ".join(told)
+
     @property
     def d(self) -> int:
         return sum(m * cols for m, _, cols in self.layers)
@@ -398,8 +406,7 @@ Terms = Callable[[Round], tuple[torch.Tensor, ...]]  # left, right, and what may
 
 
 def edges(**changes: Any) -> list[Edge]:
-    """The standard corners: tau = 1, r = m, n = 1, layers with different shapes and ranks, small and "
-    "largest steps."""
+    """The standard corners: tau = 1, r = m, n = 1, layers of different shape and rank, small and largest steps."""
     base = [
         Edge(tau=1),
         Edge(tau=2, n=1),
@@ -423,9 +430,15 @@ def attack(terms: Terms, effort: str, name: str, corners: Sequence[Edge] | None 
 
 
 def survives(
-    terms: Terms, name: str, what: str, corners: Sequence[Edge] | None = None, needs: Sequence[str] = (), **options: Any
+    terms: Terms,
+    name: str,
+    what: str = "",
+    corners: Sequence[Edge] | None = None,
+    needs: Sequence[str] = (),
+    **options: Any,
 ) -> Check:
     """The check of an inequality: it holds where the search does not break it."""
+    said = f"{what}: " if what else ""
 
     def check(effort: str) -> Outcome:
         found = attack(terms, effort, name, corners, **options)
@@ -433,10 +446,10 @@ def survives(
         at = build(found.point, found.edge)
         if found.holds:
             admissible(at, needs)
-            return Outcome(True, "search", found.ratio, f"{what}: {detail}")
+            return Outcome(True, "search", found.ratio, said + detail)
         left, right = terms(play(at))[:2]
         data = {"instance": dump(at), "left": float(left), "right": float(right), "slacks": slacks(at)}
-        return Outcome(False, "search", found.ratio, f"{what}: broken after {detail}", data)
+        return Outcome(False, "search", found.ratio, f"{said}broken after {detail}", data)
 
     return check
 
@@ -449,7 +462,7 @@ def broken(at: Callable[[], Instance], terms: Terms, why: str, needs: Sequence[s
         slack = admissible(instance, needs)
         left, right = (float(v) for v in terms(play(instance))[:2])
         worst = ratio(left, right)
-        data = {"instance": dump(instance), "left": left, "right": right, "slacks": slack}
+        data = {"instance": dump(instance), "left": digits(left), "right": digits(right), "slacks": slack}
         said = f"{why}: left {left:.6g}, right {right:.6g}"
         return Outcome(worst <= 1 + ROUNDING, "exact", worst, said, data if worst > 1 + ROUNDING else None)
 
@@ -470,12 +483,40 @@ def worst_of(*checks: Check) -> Check:
     return check
 
 
-def chain(premises: Callable[[], tuple[list[Any], Any]], what: str) -> Check:
+def with_sharper(printed: Check, sharper: Check) -> Check:
+    """A statement beside a sharper one that is no part of it: verdict and margin are those of the statement."""
+
+    def check(effort: str) -> Outcome:
+        outcome, other = printed(effort), sharper(effort)
+        if not other.holds:
+            raise AssertionError(f"the sharper statement is broken: {other.detail}")
+        return replace(outcome, detail=f"{outcome.detail}; sharper: {other.detail}")
+
+    return check
+
+
+def level(gap: float, tolerance: float) -> tuple[float, str]:
+    """A gap as margin and in words: what lies below the tolerance is rounding, which no two processors share."""
+    return (0.0, f"below {tolerance:g}") if gap < tolerance else (gap, f"{gap:.3g}")
+
+
+def digits(value: float) -> float:
+    """Four of them: the last ones differ from one processor to another."""
+    return float(f"{value:.4g}")
+
+
+def listed(values: Mapping[str, Any]) -> str:
+    """Names with their values, for a sentence."""
+    return ", ".join(f"{name}: {f'{v:.3g}' if isinstance(v, float) else v}" for name, v in values.items())
+
+
+def chain(premises: Callable[[], tuple[list[Any], Any]], what: str = "") -> Check:
     """An implication over the whole admissible set, decided by z3: premises() -> (premises, conclusion)."""
 
     def check(effort: str) -> Outcome:
         found = implies(*premises(), timeout_ms=20000)
-        return Outcome(found.holds, "smt", None, f"{what}: {found.detail}", found.model)
+        said = found.detail if found.model is None else f"z3 found {listed(found.model)}"
+        return Outcome(found.holds, "smt", None, f"{what}: {said}" if what else said, found.model)
 
     return check
 
