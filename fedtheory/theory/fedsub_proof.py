@@ -408,8 +408,8 @@ def repaired_chain(scale: int = 6) -> Callable[[], tuple[list[Any], Any]]:
     return make
 
 
-def empty_bound(left: str) -> Callable[[], tuple[list[Any], Any]]:
-    """Theorem 1 with theta_m >= 6/5, c = 1/5 and 32 before its second term: where a step that (47) admits breaks the
+def empty_bound(left: str, least: str = "6/5") -> Callable[[], tuple[list[Any], Any]]:
+    """Theorem 1 with theta_m >= `least`, c = 1/5, 32 before its second term: where a step that (47) admits breaks the
     condition `left`, that term is at least B_g^2 (over B_g^2: T >= 1), which ||grad f||^2 never exceeds.
 
     T = 32 (s/(n L_f)) a^2 b^2 (b - 1), and (47) says 1/(n L_f) >= 5 s a b^2. e = s^2 a^2 b^3 is (31) times 1/32, w is
@@ -420,7 +420,7 @@ def empty_bound(left: str) -> Callable[[], tuple[list[Any], Any]]:
         z3 = z3_module()
 
         T, a, b, e, w, g, last, pi = z3.Reals("T a b e w g last pi")
-        size = [a > 0, a <= 1, b >= z3.RealVal("6/5"), pi == a * b, pi >= 1, e > 0, w > 0, g > 0, last > 0]
+        size = [a > 0, a <= 1, b >= z3.RealVal(least), pi == a * b, pi >= 1, e > 0, w > 0, g > 0, last > 0]
         case = {
             "(31)": [32 * e > 1, 160 * e * pi * (b - 1) <= T],
             "line 2": [32 * e <= 1, 160 * w > 1, T * e == 32 * w * b * (b - 1)],
