@@ -6,6 +6,7 @@ import torch
 from fedtheory import (
     SSF,
     Coordinate,
+    DeComFL,
     FedAvg,
     FedSub,
     Gaussian,
@@ -86,7 +87,13 @@ SUBSPACE = {
     "SSF factored": SSF.haar(ETA, K, 2, factored=True),
     "SSF I": SSF(ETA, K, Identity()),
 }
-ALGORITHMS = FULL_SPACE | SUBSPACE
+ZEROTH = {
+    "DeComFL": DeComFL(ETA, K, 4, 0.5),
+    "DeComFL central": DeComFL(ETA, K, 3, 0.5, "central", momentum=0.5, seeds="derived"),
+    "DeComFL sphere": DeComFL(0.3 * ETA, K, 3, 0.5, "central", "sphere", average=False, secret=7),
+    "DeComFL projection": DeComFL(ETA, K, 3, scalar="projection", momentum=0.3, dampened=False, known_start=False),
+}
+ALGORITHMS = FULL_SPACE | SUBSPACE | ZEROTH
 
 
 def start(problem, seed: int = 0) -> torch.Tensor:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cases import ALGORITHMS, ETA, TWO_LAYERS, K, quadratic, regression, rounds, start
+from cases import ALGORITHMS, ETA, FULL_SPACE, SUBSPACE, TWO_LAYERS, ZEROTH, K, quadratic, regression, rounds, start
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +26,7 @@ from fedtheory.message import Cost, Known, Renewed, Replay, Seed, cost
 # Per client and round: scalars up, then what comes down as (numbers, seeds). Numbers of 8 bytes whatever the precision
 # (a step size that is sent) are counted as seeds are: 8 bytes each.
 UP = {"FedAvg": 12, "SCAFFOLD": 24, "FedSub": 4, "FedSub I": 12, "SSF": 8, "SSF I": 24}
+UP |= {name: K * algorithm.perturbations for name, algorithm in ZEROTH.items()}  # what comes down: test_decomfl.py
 
 
 def up_scalars(name):
@@ -61,7 +62,7 @@ def down(name, t, lag, b):
     return (4 + 4 * lag, 1 + lag, 0) if missed < dense else (4 + 12, 1, 0)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", FULL_SPACE | SUBSPACE)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("sampled", [5, 3, 1])
 def test_traffic_by_hand(name, dtype, sampled):

@@ -148,6 +148,9 @@ class DeComFL(Algorithm):
     `client` yields x^1, ..., x^K, the points where scalars are measured. It makes no x^{K+1}: line 17 reverts it.
     With K = 1 all clients stand at the same point, and one perturbed model serves all of them.
 
+    In floating point a run that diverges does not overflow: at ||x|| of about mu / eps, x + mu z rounds to x, all
+    differences vanish, and the run comes to rest there, finite. Judge it by its loss.
+
     Fields:
         lr: eta.
         local_steps: K.
