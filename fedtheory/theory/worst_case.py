@@ -1,8 +1,8 @@
 """Tight constants of one round, by semidefinite programming (PEPit, solver CLARABEL).
 
 The algorithms are linear in gradients. So one round of their own `broadcast`, `client` and `server` runs on *symbols*:
-the gradients that it evaluates are unit vectors, and what comes out are the coefficients of every local point and of
-the new model. A semidefinite program then asks which Gram matrix of the symbols is worst among all those that L-smooth
+the gradients that it evaluates are rows of coefficients of free vectors, and so are the local points and the new model
+that come out. A semidefinite program then asks which Gram matrix of the symbols is worst among all those that L-smooth
 losses (convex or not) allow. The conditions that PEPit writes for this are necessary and sufficient, so the optimum is
 the worst case over all losses in all dimensions. Reported is its *dual* value (weights with which the conditions add up
 to the bound: a proof, to the solver's tolerance), and the primal one (losses that attain it) beside it.
@@ -39,7 +39,7 @@ ROOT = Key(1606)  # of the searches; nothing else is drawn
 
 
 class Formal(Problem):
-    """N clients whose k-th gradient is a symbol of its own: rows (K, N, d) of unit vectors."""
+    """N clients whose k-th gradients are given, wherever they are evaluated: rows (K, N, d)."""
 
     def __init__(self, rows: torch.Tensor) -> None:
         self.rows, self.n = rows, rows.shape[1]
