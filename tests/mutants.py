@@ -140,7 +140,7 @@ MUTANTS = [
     Mutant("the wrong projector to replay", SSF, "Step(down.P, x_proj)", "Step(P_next, x_proj)", T_REPLAY),
     Mutant("an old step to replay", SSF, "Step(down.P, x_proj)", "Step(down.P, P.project(server.x))", T_REPLAY),
     # messages
-    Mutant("lag off by one", "message.py", "max(lag - self.known, 0)", "max(lag - 1 - self.known, 0)", T_REPLAY),
+    Mutant("lag off by one", "message.py", "self._changes(lag) - self.known", "self._changes(lag - 1)", T_REPLAY),
     Mutant("lag off by one", "simulate.py", "t - last_seen[i] for", "t - last_seen[i] - 1 for", T_TRAFFIC),
     Mutant(
         "uplink counted twice",
@@ -226,8 +226,8 @@ MUTANTS = [
     Mutant(
         "QR without its signs",
         "subspace.py",
-        "torch.copysign(scale, upper.diagonal())",
-        "scale",
+        "upper.diagonal().sign()",
+        "1.0",
         "test_subspaces.py::test_spherical_is_haar_and_not_just_some_orthonormal_frame",
     ),
     Mutant(
