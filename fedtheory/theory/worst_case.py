@@ -351,7 +351,7 @@ def settles(cases: Mapping[str, Callable[[], Tight]], printed: float, what: str,
         worst = max(margins.values())
         tight = ", ".join(f"{t.dual:.6g} at {name}" for name, t in found.items())
         gap = max(t.gap for t in found.values())
-        said = f"{what}: printed {printed:g}, tight {tight} (dual values, CLARABEL, gaps below {gap:.0e})"
+        said = f"{what}: printed {printed:g}, tight {tight} (dual values, CLARABEL, largest gap {gap:.1e})"
         holds = worst <= 1 and min(margins.values()) >= 0  # a descent that is not guaranteed has a negative margin
         return Outcome(holds, "sdp", worst, said, None if holds else {name: repr(t) for name, t in found.items()})
 
