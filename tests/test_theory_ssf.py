@@ -114,6 +114,7 @@ def test_every_refuted_claim_says_what_is_true_instead():
 
 
 TERMS = {
+    "lemma 1": ssf.lemma1, "step 6 repaired": ssf.step6_repaired,
     "lemma 2": ssf.lemma2(), "(10)": ssf.eq10, "(11)-(12)": ssf.eq11_12(), "(16)": ssf.eq16, "(20)": ssf.eq20(),
     "lemma 3": ssf.lemma3(), "lemma 3 repaired": ssf.lemma3(G=0.5, extra=True), "(35)": ssf.eq35, "(36)": ssf.eq36,
     "(39)": ssf.eq38_39(), "(40)": ssf.eq40, "(42) repaired": ssf.eq42_repaired(), "(45)": ssf.eq43_45(),

@@ -536,7 +536,7 @@ def repaired_chain() -> str | None:
         "a_g >= 2 rho eta~/5": (box, Q(1, 2) - 24 * q * v - drift_g * q * B >= Q(2, 5)),
         "noise": (box, 6 + 12 * u + drift_n * B <= Q(33, 4)),
         "(1), (2), (4) imply (K L eta_l)^2 <= 1/576": ([*_admissible(rho, h, s, K), q * K == s], 576 * q <= 1),
-        "5 (K L eta_l)^2 eta~ <= 8": ([576 * q <= 1, 0 < h, 4 * h <= 1, 3600 * L >= 1], 5 * q * h <= 8 * L),
+        "5 (K L eta_l)^2 eta~ <= 8": ([576 * q <= 1, h > 0, 4 * h <= 1, 3600 * L >= 1], 5 * q * h <= 8 * L),
     }
     for name, (premises, conclusion) in claims.items():
         found = search.implies(premises, conclusion)
@@ -1841,15 +1841,15 @@ def intro_claims() -> list[Claim]:
         claim(
             "cost.compute", "Sec. 1; 3.7",
             '"SSF reduces computation, as the computation overhead of local stochastic-gradient is roughly '
-            'proportional to the subspace dimension in most problems." Judged: "reduces", for Algorithm 1 on the problem '
-            "of Section 5.",
+            'proportional to the subspace dimension in most problems." Judged: "reduces", for Algorithm 1 on the'
+            " problem of Section 5.",
             "cost",
             cost_compute(1.0), cost_compute(0.5), "half of SCAFFOLD's cost",
             error="wrong statement",
             implies="Lines 8 and 9 form the full model and the full gradient and project on top: a round of Algorithm "
             "1 costs more than SCAFFOLD's at every r.",
             repair="The overhead over a full-dimensional round is proportional to r: nothing is saved. Savings need "
-            "another evaluation: in least squares a step on projected data costs about r/d of a gradient, but projecting "
+            "another evaluation: in least squares a step on projected data costs about r/d of a gradient; projecting "
             "a fresh minibatch costs at least 0.4 of one: a round is cheaper than SCAFFOLD's at small r only.",
             repaired=cost_compute_repaired,
         ),
@@ -2022,7 +2022,7 @@ def corollary_claims() -> list[Claim]:
             "cor1.eq124", "Sec. 4.8, Corollary 1 (124)",
             "min_t E||grad F||^2 = O(L(Delta_F + C_0)/(rho^2 T) + sigma sqrt(L(Delta_F + C_0))/(rho sqrt(NKT))), O "
             "with an absolute constant, as in (123).", "rate",
-            eq124((1, 4)), eq124((1,)), "the constant of (123)", assumes=ABC, error="unit",
+            eq124((1, 2)), eq124((1,)), "the constant of (123)", assumes=ABC, error="unit",
             repair="With C_0/L in place of C_0. For one fixed problem and T -> infinity the printed order follows: "
             "(120)- (122) as printed give (123) with 11 + 1/(20 L) in place of 112, a constant that depends on the "
             "unit of the loss.",
