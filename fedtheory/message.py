@@ -2,7 +2,7 @@
 
 Cost is counted on the values that crossed: `cost(message)` walks the fields of a dataclass and adds up the tensors it
 finds. Three types declare less than their value holds, because the receiver rebuilds the value from what was charged:
-`Seed`, `Renewed` and `Replay`. A test rebuilds each.
+`Seed`, `Renewed` and `Replay`. A test rebuilds each. `Everyone` charges for clients that are not in the round.
 """
 
 from collections.abc import Callable, Sequence
@@ -103,33 +103,58 @@ class Renewed(Generic[T]):
 
 @dataclass(frozen=True)
 class Replay(Generic[T]):
-    """A value that a client rebuilds from its last copy and one small step per round that it missed.
+    """A value that a client rebuilds from its last copy and one small step per change of the value that it missed.
 
     A client that holds the value of an earlier round is sent the steps since then, or the value itself where that is
-    smaller or where it holds none. `lag` counts the steps that a client lacks: 1 if it took part in the last round.
+    smaller or where it holds none. `lag` counts rounds: 1 if it took part in the last one.
 
     Fields:
         value: the value itself.
-        step: the message that turns the previous round's value into this one; None before the first round.
+        step: the message that turns the previous value into this one; None before the first round.
         known: how many of the latest steps reached every participant of the last round already.
+        round, period: this round and the rounds between two changes, where the value does not change in every round.
     """
 
     value: T
     step: Any
     known: int = 0
+    round: int = 0
+    period: int = 1
 
     def cost(self, lags: Sequence[int | None]) -> Cost:
-        """Charge for clients that lack so many steps (None: holds no copy), summed over them."""
+        """Charge for clients that took part so many rounds ago (None: holds no copy), summed over them."""
         dense = cost(self.value)
         dear, steps = len(lags), 0  # receivers of the value itself; steps sent to the others
         if self.step is not None:
             step = cost(self.step)
             for lag in lags:
-                missed = None if lag is None else max(lag - self.known, 0)
+                missed = None if lag is None else max(self._changes(lag) - self.known, 0)
                 if missed is not None and step.bytes * missed < dense.bytes:
                     dear, steps = dear - 1, steps + missed
             return dense * dear + step * steps
         return dense * dear
+
+    def _changes(self, lag: int) -> int:
+        return self.round // self.period - (self.round - lag) // self.period
+
+
+@dataclass(frozen=True)
+class Everyone(Generic[T]):
+    """A message that all clients receive in every round, those too that do not take part: nobody falls behind.
+
+    Fields:
+        value: the message.
+        n: number of clients.
+        first: whether nobody holds anything yet.
+    """
+
+    value: T
+    n: int
+    first: bool
+
+    def cost(self, lags: Sequence[int | None]) -> Cost:
+        """Charge for all clients, whoever takes part."""
+        return cost(self.value, [None if self.first else 1] * self.n)
 
 
 ONE: tuple[int | None, ...] = (None,)
@@ -141,7 +166,7 @@ def cost(message: Any, lags: Sequence[int | None] = ONE) -> Cost:
     Every tensor counts its entries, a number is one scalar of 8 bytes, `None` is nothing.
 
     Args:
-        message: tensors, numbers, `Seed`, `Known`, `Renewed`, `Replay`, or tuples and dataclasses of them.
+        message: tensors, numbers, `Seed`, `Known`, `Renewed`, `Replay`, `Everyone`, or tuples and dataclasses of them.
         lags: one entry per receiver: the rounds since it last took part and had its copies (None: it holds none).
 
     Raises TypeError for a value whose size is not defined, so that nothing crosses uncounted.
@@ -157,7 +182,7 @@ def cost(message: Any, lags: Sequence[int | None] = ONE) -> Cost:
             size += count * part.element_size() * receivers
         elif part is None or isinstance(part, Known):
             pass
-        elif isinstance(part, (Seed, Renewed, Replay)):
+        elif isinstance(part, (Seed, Renewed, Replay, Everyone)):
             one = part.cost * receivers if isinstance(part, Seed) else part.cost(lags)
             scalars += one.scalars
             size += one.bytes
@@ -174,7 +199,7 @@ def cost(message: Any, lags: Sequence[int | None] = ONE) -> Cost:
             checks.reject(
                 "message",
                 type(part).__name__,
-                "tensors, numbers, Seed, Known, Renewed, Replay, or tuples and dataclasses of them",
+                "tensors, numbers, Seed, Known, Renewed, Replay, Everyone, or tuples and dataclasses of them",
                 "give the type a size in fedtheory/message.py",
                 TypeError,
             )

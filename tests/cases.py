@@ -21,6 +21,8 @@ from fedtheory import (
     Spherical,
     play_round,
 )
+from fedtheory.algorithms import FedMUD
+from fedtheory.decomposition import Hadamard, Kronecker, LowRank
 from fedtheory.simulate import sample_clients
 
 ONE_MATRIX = Layout.single(6, 2)
@@ -87,13 +89,23 @@ SUBSPACE = {
     "SSF factored": SSF.haar(ETA, K, 2, factored=True),
     "SSF I": SSF(ETA, K, Identity()),
 }
+FACTORED = {
+    "FedMUD": FedMUD(ETA, K, LowRank(0.5, 1.0, layers="all")),
+    "FedMUD kept": FedMUD(ETA, K, LowRank(0.5, 1.0, layers="all"), reset_every=3, absent="at once"),
+    "FedMUD AAD": FedMUD(ETA, K, LowRank(0.5, 1.0, "aad", layers="all"), weighted=True),
+    "FedMUD F": FedMUD(ETA, K, LowRank(0.5, 1.0, "freeze", layers="all"), reset_every=2),
+    "FedMUD BKD": FedMUD(ETA, K, Kronecker(0.5, 1.0, layers="all"), reset_every=2, weighted=True),
+    "FedMUD BKD AAD": FedMUD(ETA, K, Kronecker(0.5, 1.0, "aad", layers="all", blocks="square"), reset_every=None),
+    "FedLMT": FedMUD.of_model(ETA, K, LowRank(0.5, 1.0, layers="all")),
+    "FedPara": FedMUD.of_model(ETA, K, Hadamard(0.5, 0.5, layers="all"), weighted=True),
+}
 ZEROTH = {
     "DeComFL": DeComFL(ETA, K, 4, 0.5),
     "DeComFL central": DeComFL(ETA, K, 3, 0.5, "central", momentum=0.5, seeds="derived"),
     "DeComFL sphere": DeComFL(0.3 * ETA, K, 3, 0.5, "central", "sphere", average=False, secret=7),
     "DeComFL projection": DeComFL(ETA, K, 3, scalar="projection", momentum=0.3, dampened=False, known_start=False),
 }
-ALGORITHMS = FULL_SPACE | SUBSPACE | ZEROTH
+ALGORITHMS = FULL_SPACE | SUBSPACE | FACTORED | ZEROTH
 
 
 def start(problem, seed: int = 0) -> torch.Tensor:

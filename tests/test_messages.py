@@ -26,11 +26,12 @@ from fedtheory.message import Cost, Known, Renewed, Replay, Seed, cost
 # Per client and round: scalars up, then what comes down as (numbers, seeds). Numbers of 8 bytes whatever the precision
 # (a step size that is sent) are counted as seeds are: 8 bytes each.
 UP = {"FedAvg": 12, "SCAFFOLD": 24, "FedSub": 4, "FedSub I": 12, "SSF": 8, "SSF I": 24}
+UP |= {"FedMUD": 8, "FedMUD F": 6, "FedLMT": 8, "FedPara": 16}  # what comes down: test_fedmud.py
 UP |= {name: K * algorithm.perturbations for name, algorithm in ZEROTH.items()}  # what comes down: test_decomfl.py
 
 
 def up_scalars(name):
-    """The model's change (12); and c's (24); B_i (4); y_proj and c_proj (4 + 4)."""
+    """The model's change (12); and c's (24); B_i (4); y_proj and c_proj (4 + 4); U_i and V_i."""
     return UP[name] if name in UP else UP[name.replace("FedAvg-CD", "FedSub CD").split()[0]]
 
 

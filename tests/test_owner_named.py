@@ -1,5 +1,5 @@
-"""Two facts on which both papers stand, as laws that anyone can read: what a projector is on average, and how far
-clients drift.
+"""Facts on which the papers stand, as laws that anyone can read: what a projector is on average, how far clients
+drift, what averaging does to a decomposed update, and which rank a decomposed update has.
 
 **Projectors.** SSF (Assumption 3) asks for P P^T = I_r and E[P^T P] = (r/d) I; FedSub (Assumption 1, transposed) for
 P^T P = (m/r) I and E[P P^T] = I. In the package P always has its columns in the full space: `P.project` is P^T and
@@ -7,6 +7,11 @@ P^T P = (m/r) I and E[P P^T] = I. In the package P always has its columns in the
 
 **Drift.** SSF's Lemma 2 and FedSub's Lemma 1 bound how far local iterates move from the broadcast model. Both are
 checked on the very `client` generators that train.
+
+**Averages.** FedMUD (6)-(9): an update U V^T is not linear in (U, V), so the update of the averaged factors is not the
+average of the updates; with aggregation-aware decomposition (AAD), U V~^T + U~ V^T, it is.
+
+**Rank.** FedMUD, Sec. 3.2: low rank updates have rank r, block-wise Kronecker updates (BKD) may have full rank.
 """
 
 import itertools
@@ -18,6 +23,7 @@ from hypothesis import strategies as st
 
 from fedtheory import SSF, Coordinate, FedSub, Gaussian, Key, Layout, Spherical
 from fedtheory.algorithms import fedsub
+from fedtheory.decomposition import Decoupled, KroneckerBlocks, Outer, Product
 from fedtheory.theory import ssf
 from fedtheory.theory.instances import (
     Smooth,
@@ -253,3 +259,147 @@ def test_one_sample_for_all_steps_breaks_lemma_2():
     assert fresh.local_steps == 8
     left, right = ssf.lemma2()(ssf.play(ssf.tiny(-1.0, K=8, lr=1 / 16, u=1.0)))
     assert float(left) < float(right) / 5
+
+
+# Averages of factors
+
+
+shapes = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 3))  # m, n and the rank or the number of blocks
+kinds = st.sampled_from(["low rank", "stacked blocks", "square of blocks"])
+
+
+def bilinear(kind, m, n, r):
+    """(U, V) -> U V^T, or r blocks U (x) V one after the other, or r x r of them in a square."""
+    if kind == "low rank":
+        return Outer(m, n, r)
+    p, q = (r, 1) if kind == "stacked blocks" else (r, r)
+    return KroneckerBlocks(m * n, p, q, next(z for z in itertools.count(1) if p * q * z**4 >= m * n))
+
+
+def clients_factors(of, N, seed, sums):
+    """N clients' u_i = (U_i, V_i), and aggregation weights p_i that sum to 1."""
+    p = normal(N, seed=seed + 1).abs() + 0.01
+    return normal(N, sum(of.sizes), seed=seed), p / p.sum() if sums == "weighted" else torch.full_like(p, 1 / N)
+
+
+@given(kinds, shapes, st.integers(1, 5), st.sampled_from(["alike", "weighted"]), seeds)
+def test_aad_averages_of_factors_give_averages_of_updates(kind, shape, N, sums, seed):
+    """WITH AAD (9): sum_i p_i (U_i V~^T + U~ V_i^T) = U_bar V~^T + U~ V_bar^T, any product, any weights, any U~, V~."""
+    of = bilinear(kind, *shape)
+    u, p = clients_factors(of, N, seed, sums)
+    aad, fixed = Decoupled(of, random=False), normal(sum(of.sizes), seed=seed + 2)
+    same(aad.update(p @ u, fixed), p @ aad.update(u, fixed))
+
+
+@given(kinds, shapes, st.integers(2, 5), st.sampled_from(["alike", "weighted"]), seeds)
+def test_without_aad_the_gap_is_the_covariance_of_the_factors(kind, shape, N, sums, seed):
+    """WITHOUT AAD (6), (7): mean(U_i V_i^T) - mean(U_i) mean(V_i)^T = mean((U_i - U_bar)(V_i - V_bar)^T), not zero.
+
+    Started from common U_0, V_0 the gap has the changes dU_i and dV_i in place of U_i and V_i: it is of second order.
+    """
+    of, nothing = bilinear(kind, *shape), torch.zeros(0, dtype=torch.float64)
+    plain = Product(of, random=False)
+    u, p = clients_factors(of, N, seed, sums)
+    gap = p @ plain.update(u, nothing) - plain.update(p @ u, nothing)
+    U, V = u.split(of.sizes, -1)
+    same(gap, p @ of.product(U - p @ U, V - p @ V))
+    same(gap, p @ of.product(U, V) - of.product(p @ U, p @ V))
+    assert float(gap.norm()) > 0
+    common = normal(sum(of.sizes), seed=seed + 3)
+    small = p @ plain.update(common + 1e-3 * u, nothing) - plain.update(common + 1e-3 * p @ u, nothing)
+    same(small, 1e-6 * gap)
+
+
+def test_the_gap_of_two_clients_in_figure_1c():
+    """(U_1 V_1^T + U_2 V_2^T)/2 is not (U_1 + U_2)(V_1 + V_2)^T/4: with U_2 = -U_1, V_2 = -V_1 the average is lost."""
+    plain, u = Product(Outer(3, 2, 1), random=False), normal(5, seed=0)
+    none = torch.zeros(0, dtype=torch.float64)
+    both = plain.update(torch.stack([u, -u]), none)
+    same(both[0], both[1])
+    assert not plain.update((u - u) / 2, none).any()
+    assert float(both.mean(0).norm()) > 0.1
+
+
+# Rank of an update
+
+PRIME = 2**31 - 1
+
+
+def rank_by_elimination(matrix):
+    """Rank of a matrix of integers modulo a prime, by Gaussian elimination: no rounding, no threshold."""
+    rows, rank = [[int(entry) % PRIME for entry in row] for row in matrix.tolist()], 0
+    for column in range(matrix.shape[1]):
+        pivot = next((i for i in range(rank, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        inverse = pow(rows[rank][column], -1, PRIME)
+        for i in range(rank + 1, len(rows)):
+            factor = rows[i][column] * inverse % PRIME
+            rows[i] = [(a - factor * b) % PRIME for a, b in zip(rows[i], rows[rank])]
+        rank += 1
+    return rank
+
+
+def whole_numbers(size, seed):
+    """Random integers below 2^24 as float64: products of two are exact."""
+    g = torch.Generator().manual_seed(seed)
+    return torch.randint(1, 2**24, (size,), generator=g).double()
+
+
+sides = st.integers(1, 14)
+
+
+@given(sides, sides, st.integers(1, 4), seeds)
+def test_the_rank_of_a_low_rank_update(m, n, r, seed):
+    """LOW RANK: min(r, m, n), with (m + n) r numbers."""
+    of = Outer(m, n, r)
+    assert sum(of.sizes) == (m + n) * r
+    update = of.product(*(whole_numbers(size, seed + i) for i, size in enumerate(of.sizes)))
+    assert rank_by_elimination(update.view(m, n)) == min(r, m, n)
+
+
+@settings(max_examples=200)
+@given(sides, sides, st.integers(1, 4), st.sampled_from(["stacked blocks", "square of blocks"]), seeds)
+def test_the_rank_of_a_block_wise_kronecker_update(m, n, k, kind, seed):
+    """BKD, any m, n, k: full rank min(m, n) for factors in general position, as Sec. 3.2 and Appendix B say.
+
+    Two shapes are exceptions, for truncation leaves them too little of a single block: 2 x 2 and 6 x 3 (next test).
+    """
+    of = bilinear(kind, m, n, k)
+    update = of.product(*(whole_numbers(size, seed + i) for i, size in enumerate(of.sizes)))
+    lost = ((m, n) == (2, 2) and of.z == 2) or ((m, n) == (6, 3) and k == 1)
+    assert rank_by_elimination(update.view(m, n)) == min(m, n) - lost
+
+
+@given(seeds)
+def test_truncation_can_cost_bkd_its_full_rank(seed):
+    """2 x 2, k = 1: z = ceil(4^(1/4)) = 2, and the first 4 of 16 entries are U[0, :] (x) V[0, :], an outer product.
+
+    6 x 3, k = 1: z = 3, and the first 18 of 81 entries are multiples of V[0, :] and V[1, :]: rank 2. For any U and V.
+    """
+    for m, n, z, rank in ((2, 2, 2, 1), (6, 3, 3, 2)):
+        of = KroneckerBlocks(m * n, 1, 1, z)
+        U, V = normal(z, z, seed=seed), normal(z, z, seed=seed + 1)
+        update = of.product(U.flatten(), V.flatten()).view(m, n)
+        rows = torch.stack([U[0, j] * V[i] for i in range(rank) for j in range(z)])
+        same(update, rows)
+        assert int(torch.linalg.matrix_rank(update)) <= rank < min(m, n)
+
+
+@given(st.integers(1, 3), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3), seeds)
+def test_the_rank_of_kronecker_blocks_without_truncation(z, ranks, seed):
+    """One block: rank U * rank V. Blocks one above the other: no less than each, no more than their sum and z^2."""
+    ranks = [(min(a, z), min(b, z)) for a, b in ranks]
+
+    def factor(rank, seed):  # z x z of the given rank, entries small integers
+        left, right = (whole_numbers(z * rank, seed + i) % 100 + 1 for i in (0, 1))
+        return left.view(z, rank) @ right.view(rank, z)
+
+    factors = [(factor(a, seed + 10 * i), factor(b, seed + 10 * i + 5)) for i, (a, b) in enumerate(ranks)]
+    U, V = (torch.stack(parts).flatten() for parts in zip(*factors))
+    update = KroneckerBlocks(len(ranks) * z**4, len(ranks), 1, z).product(U, V).view(len(ranks) * z**2, z**2)
+    each = [rank_by_elimination(a) * rank_by_elimination(b) for a, b in factors]
+    blocks = update.split(z**2)
+    assert [rank_by_elimination(block) for block in blocks] == each
+    assert max(each) <= rank_by_elimination(update) <= min(sum(each), z**2)

@@ -2,6 +2,7 @@
 
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.fedavg import FedAvg
+from fedtheory.algorithms.fedmud import FedMUD
 from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.flss import FLSS
 from fedtheory.algorithms.scaffold import Scaffold
@@ -13,9 +14,10 @@ ALGORITHMS = {
     "SCAFFOLD": Scaffold,
     "FedSub": FedSub,
     "SSF": SSF,
+    "FedMUD": FedMUD,
     "DeComFL": DeComFL,
     "FLSS": FLSS,
     "SignSGD": SignSGD,
 }
 
-__all__ = ["ALGORITHMS", "FLSS", "SSF", "DeComFL", "FedAvg", "FedSub", "Scaffold", "SignSGD"]
+__all__ = ["ALGORITHMS", "FLSS", "SSF", "DeComFL", "FedAvg", "FedMUD", "FedSub", "Scaffold", "SignSGD"]

@@ -1,0 +1,147 @@
+"""FedMUD: The Panaceas for Improving Low-Rank Decomposition in Communication-Efficient Federated Learning, Sec. 3.
+
+The paper prints no box; numbers behind lines are its equations. FedLMT (Liu et al. 2024) and FedPara (Hyeon-Woo et al.
+2022, arXiv:2108.06098) are FedMUD with W^0 = 0, s >= R and all factors random (Sec. 3.1).
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+
+from fedtheory import checks
+from fedtheory.algorithm import Algorithm, State
+from fedtheory.decomposition import Decomposition, Factors
+from fedtheory.key import Key
+from fedtheory.message import Everyone, Known, Replay, Seed
+from fedtheory.problem import Problem
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """What stands between two resets."""
+
+    base: torch.Tensor | Known[torch.Tensor]  # W^t of (3), (d,)
+    D: Seed[Factors]  # start and fixed values of the factors
+
+
+@dataclass(frozen=True)
+class Reset:
+    """What turns the frozen part before a reset into the one after it."""
+
+    u: torch.Tensor  # U_bar, V_bar, (q,)
+    D: Seed[Factors]
+
+
+@dataclass(frozen=True)
+class Server:
+    x: torch.Tensor  # base + update, (d,)
+    frozen: Frozen
+    u: torch.Tensor  # U_bar, V_bar of all layers, (q,)
+    last: Reset
+    t: int
+    weights: torch.Tensor  # (N,)
+
+
+@dataclass(frozen=True)
+class Down:
+    frozen: Replay[Frozen]
+    u: torch.Tensor | None  # (q,); None just after a reset, when it is D's start
+
+
+@dataclass(frozen=True)
+class Up:
+    u: torch.Tensor  # U_i, V_i, (S, q)
+
+
+@dataclass(frozen=True)
+class FedMUD(Algorithm):
+    """Local SGD on the factors of an update, the rest of the model frozen; then the average of the factors.
+
+    Where the paper leaves a point open (numbers of the list in reproduction/mud.md), a field decides it.
+
+    Fields:
+        lr: eta.
+        local_steps: E, the local steps of a round.
+        decomposition: how the update is decomposed; `Full()` makes FedMUD FedAvg.
+        reset_every: s, rounds between resets. None: never (s >= R). The model x is the same before and after (11).
+        base: "model": W^0 is the start of the run (12). "zero": 0, so that the factors are the whole model; layers that
+            stay whole keep their start. It needs reset_every=None.
+        weighted: False averages the participants alike, as (4); True by the problem's client weights p_i (7).
+        absent: what the download of clients that do not take part is charged (9). "later": a client that comes back is
+            sent the factors of all resets that it missed, or the model where that is smaller. "at once": every client
+            downloads the global update in every round, as Sec. 2 demands. What clients compute is the same.
+
+    The server resets and, from the same messages, so do the clients (10).
+    """
+
+    lr: float
+    local_steps: int
+    decomposition: Decomposition
+    reset_every: int | None = 1
+    base: str = "model"
+    weighted: bool = False
+    absent: str = "later"
+    name = "FedMUD"
+
+    def __post_init__(self) -> None:
+        checks.rate("lr", self.lr)
+        checks.whole("local_steps", self.local_steps, 1)
+        checks.instance("decomposition", self.decomposition, Decomposition, "pass LowRank(1/32) or Kronecker(1/32)")
+        checks.choice("base", self.base, ("model", "zero"))
+        if self.reset_every is not None:
+            checks.whole("reset_every", self.reset_every, 1)
+            if self.base == "zero":
+                checks.reject("reset_every", self.reset_every, "None where base='zero'", "pass reset_every=None")
+        checks.instance("weighted", self.weighted, bool, "pass True or False")
+        checks.choice("absent", self.absent, ("later", "at once"))
+
+    @staticmethod
+    def of_model(lr: float, local_steps: int, decomposition: Decomposition, **options) -> "FedMUD":
+        """The model is decomposed, not its updates: FedLMT with `LowRank`, FedPara with `Hadamard`."""
+        decomposition = replace(decomposition, random=True)
+        return FedMUD(lr, local_steps, decomposition, reset_every=None, base="zero", **options)
+
+    def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
+        D = self.decomposition.seed(problem.layout, key.fold("D"), problem.dtype, problem.device)
+        frozen, u = Frozen(x, D), D.value.start
+        if self.base == "zero":
+            frozen, u = Frozen(Known(torch.zeros_like(x)), D), D.value.whole(x)
+        server = Server(x, frozen, u, Reset(u, D), 0, problem.weights.to(x))
+        return State(replace(server, x=_model(frozen, u)), None)
+
+    def broadcast(self, server: Server, key: Key) -> Down | Everyone[Down]:
+        t, s = server.t, self.reset_every or server.t + 1
+        at_start = t % s == 0 and self.base == "model"
+        down = Down(Replay(server.frozen, server.last, round=t, period=s), None if at_start else server.u)
+        return down if self.absent == "later" else Everyone(down, len(server.weights), t == 0)
+
+    def client(self, problem: Problem, clients: torch.Tensor, own: None, down: Down | Everyone[Down], key: Key):
+        down = down.value if isinstance(down, Everyone) else down
+        D, base = down.frozen.value.D.value, _base(down.frozen.value)
+        u = (D.start if down.u is None else down.u).expand(len(clients), -1)
+        xi = problem.draw(clients, self.local_steps, key.fold("xi"))
+        for k in range(self.local_steps):
+            w = base + D.update(u)  # 3: W_i = W + U_i V_i^T
+            u = u.sub(D.pullback(u, problem.grads(w, xi[k])), alpha=self.lr)  # 15, 20
+            yield u
+        return Up(u), None
+
+    def server(
+        self, server: Server, down: Down | Everyone[Down], up: Up, clients: torch.Tensor, key: Key
+    ) -> tuple[Server, None]:
+        p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
+        u, frozen, last, t = (p / p.sum()) @ up.u, server.frozen, server.last, server.t + 1  # 4
+        x = _model(frozen, u)
+        if self.reset_every and t % self.reset_every == 0:
+            D = replace(frozen.D, key=key.fold("D"))
+            frozen, u, last = Frozen(x, D), D.value.start, Reset(u, D)  # 5, 16
+        return Server(x, frozen, u, last, t, server.weights), None
+
+
+def _base(frozen: Frozen) -> torch.Tensor:
+    return frozen.base.value if isinstance(frozen.base, Known) else frozen.base
+
+
+def _model(frozen: Frozen, u: torch.Tensor) -> torch.Tensor:
+    """W + U V^T, (d,)."""
+    return _base(frozen) + frozen.D.value.update(u)
