@@ -335,9 +335,20 @@ def _mat_element(where: Path, raw: bytearray, at: int, order: str) -> tuple[int,
     return kind, start, start + size
 
 
-def _mat_variables(path: Path, raw: bytearray) -> dict[str, tuple[int, Path, tuple[int, ...], int, int, np.ndarray]]:
-    """By name: its first byte; and in the variable, decompressed: the file to name, shape, type and first byte of the
-    values, and these."""
+@dataclass(frozen=True)
+class _Variable:
+    """Where it is in the file; its shape; the type and the bytes of its values, which start at `start` of `where`."""
+
+    at: int
+    shape: tuple[int, ...]
+    kind: int
+    values: np.ndarray
+    start: int
+    where: Path
+
+
+def _mat_variables(path: Path, raw: bytearray) -> dict[str, _Variable]:
+    """The variables of a file by name."""
     if not raw.startswith(b"MATLAB 5.0 MAT-file"):
         raise DataError(path, 0, "no MATLAB 5 file (its first bytes do not say so)")
     order = {b"IM": "<", b"MI": ">"}.get(bytes(raw[126:128]))
@@ -345,11 +356,11 @@ def _mat_variables(path: Path, raw: bytearray) -> dict[str, tuple[int, Path, tup
         raise DataError(path, min(126, len(raw)), f"byte-order mark {bytes(raw[126:128])!r} instead of b'IM' or b'MI'")
     variables, at = {}, 128
     while at < len(raw):
-        kind, start, end = _mat_element(path, raw, at, order)
-        where, body = path, raw[:end]
+        kind, start, stop = _mat_element(path, raw, at, order)
+        where, body, end = path, raw[:stop], stop
         if kind == MAT_COMPRESSED:
             where = Path(f"{path} (variable from byte {at}, decompressed)")
-            body = _inflate(path, raw, start, end, "the variable")
+            body = _inflate(path, raw, start, stop, "the variable")
             kind, start, end = _mat_element(where, body, 0, order)
         if kind != MAT_VARIABLE or end != len(body):
             raise DataError(where, start - 8, f"element of type {kind} where a variable ({MAT_VARIABLE}) should be")
@@ -363,8 +374,8 @@ def _mat_variables(path: Path, raw: bytearray) -> dict[str, tuple[int, Path, tup
             raise DataError(where, low, "a variable's shape is not a list of integers")
         shape = tuple(np.frombuffer(body[low:high], f"{order}i4").tolist())
         values = np.frombuffer(body, np.uint8, last - first, first)
-        variables[body[slice(*name)].decode("latin1")] = (at, where, shape, kind, first, values)
-        at = end if where is path else at + 8 + struct.unpack_from(f"{order}I", raw, at + 4)[0]
+        variables[body[slice(*name)].decode("latin1")] = _Variable(at, shape, kind, values, first, where)
+        at = stop
     return variables
 
 
@@ -372,23 +383,21 @@ def read_svhn(paths: Sequence[Path], classes: int, count: int | None) -> Arrays:
     """SVHN's cropped digits."""
     (path,) = paths
     variables = _mat_variables(path, _read(path))
-    for name, last in (("X", (32, 32, 3)), ("y", None)):
+    for name, expected in (("X", "(32, 32, 3, n)"), ("y", "(n, 1)")):
         if name not in variables:
             raise DataError(path, 128, f"no variable {name!r}; it has {sorted(variables)}")
-        at, _, shape, kind, _, values = variables[name]
-        fits = shape[:-1] == last if last else shape[1:] == (1,)
-        if not fits or kind != MAT_BYTES or len(values) != math.prod(shape):
-            found = f"shape {shape}, {len(values)} bytes of type {kind}"
-            expected = "(32, 32, 3, n)" if last else "(n, 1)"
-            raise DataError(path, at, f"{name} has {found}; expected {expected} bytes (type {MAT_BYTES})")
-    at, _, _, _, _, x = variables["X"]
-    at_y, where, _, _, first, y = variables["y"]
-    x = x.reshape(-1, 3, 32, 32)  # column by column: the axes come out reversed
-    if len(x) != len(y):
-        raise DataError(path, at_y, f"{len(y)} labels for {len(x)} images")
-    _require_labels(where, y, 1, classes, first)
-    _require_count(path, len(y), count, at)
-    return np.ascontiguousarray(x.swapaxes(2, 3)), y % classes
+        v = variables[name]
+        fits = v.shape[:-1] == (32, 32, 3) if name == "X" else v.shape[1:] == (1,)
+        if not fits or v.kind != MAT_BYTES or len(v.values) != math.prod(v.shape):
+            found = f"shape {v.shape}, {len(v.values)} bytes of type {v.kind}"
+            raise DataError(path, v.at, f"{name} has {found}; expected {expected} bytes (type {MAT_BYTES})")
+    X, y = variables["X"], variables["y"]
+    x = X.values.reshape(-1, 3, 32, 32)  # stored column by column: the axes come out reversed
+    if len(x) != len(y.values):
+        raise DataError(path, y.at, f"{len(y.values)} labels for {len(x)} images")
+    _require_labels(y.where, y.values, 1, classes, y.start)
+    _require_count(path, len(x), count, X.at)
+    return np.ascontiguousarray(x.swapaxes(2, 3)), y.values % classes
 
 
 # Tiny-ImageNet: wnids.txt names the classes; a folder of JPEGs per class, or one folder and val_annotations.txt.

@@ -514,6 +514,10 @@ def beside(name, content=b"?"):
     return edit
 
 
+def make_folder_of_no_class(path):
+    (path.parents[2] / "n99999999").mkdir()
+
+
 TINY_IMAGENET = [
     *anywhere("tiny", PICTURE, "no JPEG"),
     Damage("tiny", "short", PICTURE, lambda raw: raw[: len(raw) // 2], "no end-of-image marker"),
@@ -553,6 +557,16 @@ TINY_IMAGENET = [
         on_path=True,
         blamed=str(Path(PICTURE).parent),
     ),
+    Damage(
+        "tiny",
+        "folder-of-no-class",
+        PICTURE,
+        make_folder_of_no_class,
+        "names no such class",
+        0,
+        on_path=True,
+        blamed=f"{TINY}/train/n99999999",
+    ),
     Damage("tiny", "class-unnamed", NAMES, lambda raw: raw[10:], "2 classes, published are 3", 0),
     Damage("tiny", "class-twice", NAMES, lambda raw: raw + raw[:10], "stands here a second time", 30),
     Damage("tiny", "class-misspelt", NAMES, put(10, b"m"), "'m01443537' is no class name", 10),
@@ -571,7 +585,9 @@ TINY_IMAGENET = [
     Damage("tiny", "names-a-page", NAMES, instead(HTML), "web page", 0),
     Damage("tiny", "names-a-folder", NAMES, as_folder, "not a regular file", 0, on_path=True),
     Damage("tiny", "note-of-no-file", NOTES, note(b"val_9.JPEG\tn01443537\t0\t1\t2\t3\n"), "not in", LINE, "test"),
-    Damage("tiny", "note-outside", NOTES, note(b"../x.JPEG\tn01443537\t0\t1\t2\t3\n"), "not in", LINE, "test"),
+    Damage(
+        "tiny", "note-outside", NOTES, note(b"../images/val_1.JPEG\tn01443537\t0\t1\t2\t3\n"), "not in", LINE, "test"
+    ),
     Damage(
         "tiny", "note-of-no-class", NOTES, note(b"val_1.JPEG\tn01443530\t0\t1\t2\t3\n"), "n01443530", LINE + 11, "test"
     ),

@@ -191,6 +191,9 @@ def test_published_counts_are_required(tmp_path):
     with pytest.raises(DataError, match=r"byte 4: 6 images, published are 60000.*official=False"):
         load("mnist", tmp_path)
     assert len(load("mnist", tmp_path, official=False)) == 6
+    (tmp_path / f"{damage.LABELS}.gz").write_bytes(damage.idx(damage.labels(4, 10)))
+    with pytest.raises(DataError, match=r"byte 4: 4 labels for the 6 images of train-images"):
+        load("mnist", tmp_path, official=False)
 
 
 # Images.
