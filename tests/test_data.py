@@ -369,6 +369,13 @@ def test_labels_per_client_gives_exactly_that_many(problem, labels):
         assert len(mine) == 0 or mine.max() - mine.min() <= 1
 
 
+def test_labels_are_drawn_by_the_key():
+    """Which labels a client holds depends on the key, not only which of their samples."""
+    y = torch.arange(10).repeat(40)
+    held = {str([y[part].unique().tolist() for part in labels_per_client(y, 8, 3, Key(s))]) for s in range(5)}
+    assert len(held) == 5
+
+
 Y = torch.arange(20) % 4
 
 
