@@ -43,7 +43,7 @@ from fedtheory.theory.instances import (
     plane_frames,
     run_locals,
 )
-from fedtheory.theory.search import ROUNDING, Found, implies, maximise, number, ratio, reals, same, units
+from fedtheory.theory.search import ROUNDING, Found, Implied, implies, maximise, number, ratio, reals, same, units
 
 ROOT = Key(2604)
 FRESH = "given the past of the round the noise of every local step has mean zero (fresh samples at each local step)"
@@ -1422,6 +1422,14 @@ def check_second_moments(effort: str) -> Outcome:
 # Symbolic parts
 
 
+def all_implied(parts: dict[str, Implied]) -> Outcome:
+    """Several implications in one outcome: the first that fails, or that all hold."""
+    failed = next(((name, part) for name, part in parts.items() if not part.holds), None)
+    if failed is None:
+        return Outcome(True, "smt", None, f"{', '.join(parts)}: no point of the admissible set breaks them (z3)")
+    return Outcome(False, "smt", None, f"{failed[0]}: {failed[1].detail}", failed[1].model)
+
+
 def symbolic_recursion(effort: str) -> Outcome:
     """(19)-(20): the induction, alpha <= 1/K on the whole admissible set, (1 + 1/K)^K < 3."""
     import sympy
@@ -1448,8 +1456,7 @@ def symbolic_eq59(limit: str) -> Check:
         premises = [eta > 0, L > 0, rho > 0, rho <= 1, eta * L <= number(limit)]
         first = implies(premises, -rho * eta / 2 + L * eta * eta * rho <= -rho * eta / 4)
         second = implies(premises, eta * L * L / 2 + L * L * L * eta * eta <= 3 * eta * L * L / 4)
-        holds = first.holds and second.holds
-        return Outcome(holds, "smt", None, f"(59): {first.detail}; drift coefficient: {second.detail}", first.model)
+        return all_implied({"(59)": first, "the drift coefficient": second})
 
     return check
 
@@ -1503,8 +1510,7 @@ def symbolic_lemma3(effort: str) -> Outcome:
     total = -(eta / 2) * (g + p - w) + (eta * eta / 2) * (p + n + 2 * q)
     bound = -(eta / 2) * g + (eta * eta / 2) * s + (3 * eta / 2) * D + eta * eta * eta * (s * k) / 8
     chain = implies([*base, eta * q <= D + eta * eta * (s * k) / 8], total <= bound)
-    holds = young.holds and chain.holds
-    return Outcome(holds, "smt", None, f"Young on the cross term: {young.detail}; the sum: {chain.detail}")
+    return all_implied({"Young on the cross term": young, "T1 + T2": chain})
 
 
 def units_said(alike: bool) -> str:

@@ -1687,7 +1687,8 @@ def judge_r1(found: dict[str, Any], times: float = 1.0) -> Outcome:
         f"r=1 is {r1 / r5:.3g} times r=5 (nearly 36)": 1 / 1.5 <= r1 / r5 / (36 * times) <= 1.5,
         f"r=1: {r1:.3g} (printed {paper[2.0, 1, 'SSF'][0]:.3g})": 1 / 1.5 <= r1 / paper[2.0, 1, "SSF"][0] <= 1.5,
     }
-    return judged([words for words, good in facts.items() if not good], len(facts), "; ".join(facts))
+    failures = [f"the {place}" for place, good in zip(("first", "second", "third"), facts.values()) if not good]
+    return judged(failures, len(facts), "; ".join(facts))
 
 
 def judge_monotone(found: dict[str, Any], sign: float = 1.0) -> Outcome:
