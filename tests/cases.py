@@ -21,7 +21,7 @@ from fedtheory import (
     Spherical,
     play_round,
 )
-from fedtheory.algorithms import FedMUD
+from fedtheory.algorithms import FLSS, FedMUD, SignSGD
 from fedtheory.decomposition import Hadamard, Kronecker, LowRank
 from fedtheory.simulate import sample_clients
 
@@ -105,7 +105,17 @@ ZEROTH = {
     "DeComFL sphere": DeComFL(0.3 * ETA, K, 3, 0.5, "central", "sphere", average=False, secret=7),
     "DeComFL projection": DeComFL(ETA, K, 3, scalar="projection", momentum=0.3, dampened=False, known_start=False),
 }
-ALGORITHMS = FULL_SPACE | SUBSPACE | FACTORED | ZEROTH
+STREAMING = {
+    "FLSS": FLSS(ETA, K, 2, 3, refresh=2),
+    "FLSS layers": FLSS(ETA, K, 2, 4, interval=2, refresh=3, layerwise=True, normalise=True, kept=3, sr=2.0),
+    "FLSS gradient": FLSS(ETA, K, 2, 3, refresh=0, project="both", centre=True),
+}
+SIGNED = {
+    "SignSGD": SignSGD(ETA, K),
+    "FLSS signed": FLSS(ETA, K, 2, 3, refresh=2, base="signsgd"),
+    "FLSS sign first": FLSS(ETA, K, 2, 3, refresh=2, base="signsgd", order="sign", residual="all", scale="layer"),
+}
+ALGORITHMS = FULL_SPACE | SUBSPACE | FACTORED | ZEROTH | STREAMING | SIGNED
 
 
 def start(problem, seed: int = 0) -> torch.Tensor:

@@ -280,7 +280,7 @@ def test_signs_are_one_bit_per_entry(d, S, dtype, seed):
     """32 signs to a word; the receiver has sign(p) times the mean of |p|, group by group; 0 counts as positive."""
     p = random(S, d, seed=seed).to(dtype)
     p[:, 0] = 0.0
-    sizes = [1, d - 1] if d > 1 else [1]
+    sizes = [d // 2, d - d // 2] if d > 1 else [1]
     signs = Signs.of(p, sizes)
     assert signs.words.shape == (S, -(-d // 32))
     assert cost(signs).bytes == S * (4 * -(-d // 32) + len(sizes) * dtype.itemsize)

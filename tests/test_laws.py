@@ -6,6 +6,7 @@ from cases import (
     ALGORITHMS,
     FULL_SPACE,
     PROBLEMS,
+    SIGNED,
     SUBSPACE,
     TWO_LAYERS,
     ZEROTH,
@@ -89,7 +90,7 @@ def test_a_generator_yields_every_local_iterate(name):
     up, _ = engine.run_clients(algorithm, problem, problem.clients, state.own, down, key)
     if hasattr(up, "dy"):
         close(up.dy, iterates[-1] - state.server.x)
-    elif name not in ZEROTH:  # its scalars are measured at the iterates: test_decomfl.py
+    elif name not in ZEROTH | SIGNED:  # their scalars and signs: test_decomfl.py, test_flss.py
         close(leaves(up)[0], iterates[-1])
 
 
