@@ -1,6 +1,6 @@
 """Federated subspace optimization: every algorithm beside its theorem, and both of them run."""
 
-from fedtheory.algorithms import ALGORITHMS, SSF, DeComFL, FedAvg, FedSub, Scaffold
+from fedtheory.algorithms import ALGORITHMS, SSF, DeComFL, FedAvg, FedMUD, FedSub, Scaffold
 from fedtheory.key import Key
 from fedtheory.layout import Layer, Layout
 from fedtheory.problems import PROBLEMS, ImageClassification, LogisticRegression, MatrixRegression, Quadratic
@@ -16,6 +16,7 @@ __all__ = [
     "Coordinate",
     "DeComFL",
     "FedAvg",
+    "FedMUD",
     "FedSub",
     "Gaussian",
     "History",
