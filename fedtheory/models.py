@@ -97,8 +97,8 @@ class Linear(Op):
     def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
         weight = next(params).reshape(-1, self.n_out, self.n_in)
         if not self.bias:
-            return torch.bmm(h, weight.mT)
-        return torch.baddbmm(next(params)[:, None], h, weight.mT)
+            return torch.bmm(weight, h.mT).mT  # this way round the gradient in W is made in the order W is stored in
+        return torch.baddbmm(next(params)[..., None], weight, h.mT).mT
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,10 @@ class Pool(Op):
 
     def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
         if h.requires_grad or h.device.type != "cpu":
-            return functional.max_pool2d(h.flatten(0, 1), 2).unflatten(0, h.shape[:2])
+            groups, h = h.shape[:2], h.flatten(0, 1)
+            if h.device.type == "cpu":
+                h = h.contiguous(memory_format=torch.channels_last)  # a round of training takes 2/3 of the time
+            return functional.max_pool2d(h, 2).unflatten(0, groups)
         height, width = h.shape[-2] // 2 * 2, h.shape[-1] // 2 * 2
         h = torch.maximum(h[..., 0:height:2, :width], h[..., 1:height:2, :width])
         return torch.maximum(h[..., 0::2], h[..., 1::2])
