@@ -106,6 +106,20 @@ class Entry:
     assumes: list[str] = field(default_factory=list)
 
 
+def worst_of(*checks: Check) -> Check:
+    """A statement with several parts: all must hold; the first refuted part is the outcome."""
+
+    def check(effort: str) -> Outcome:
+        outcomes = [part(effort) for part in checks]
+        for outcome in outcomes:
+            if not outcome.holds:
+                return outcome
+        margins = [o.margin for o in outcomes if o.margin is not None]
+        return Outcome(True, outcomes[0].evidence, max(margins, default=None), "; ".join(o.detail for o in outcomes))
+
+    return check
+
+
 def decide(claim: Claim, effort: str) -> Entry:
     """Run a claim's check, control and repair, and enter the verdict that they decide."""
     started = time.process_time()

@@ -4,7 +4,7 @@ The checks lie in fedsub_identities, fedsub_costs and fedsub_rates, App. 7.4 fro
 """
 
 from fedtheory.subspace import Coordinate, Gaussian, Identity, Spherical
-from fedtheory.theory.claim import Claim
+from fedtheory.theory.claim import Claim, worst_of
 from fedtheory.theory.fedsub_costs import (
     check_a1_cd,
     check_a1_plain,
@@ -65,7 +65,7 @@ from fedtheory.theory.fedsub_rates import (
     figure,
     on_other_data,
 )
-from fedtheory.theory.fedsub_round import A1, A2, A3, REPAIR, chain, fedsub, survives, worst_of
+from fedtheory.theory.fedsub_round import A1, A2, A3, REPAIR, chain, fedsub, survives
 
 PART = "Sec. 4, Theorem 1"
 CD = "Algorithm 1 with CD as in the catalogue: distinct uniform coordinates times sqrt(m/r)"

@@ -12,13 +12,14 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import torch
 
 from fedtheory.layout import Layer, Layout
 from fedtheory.subspace import Gaussian
-from fedtheory.theory.claim import Check, Claim, Outcome
+from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.fedsub_round import (
     A1,
     A2,
@@ -41,10 +42,10 @@ from fedtheory.theory.fedsub_round import (
     survives,
     with_sharper,
     worst,
-    worst_of,
 )
 from fedtheory.theory.instances import Smooth, coordinate_frames
 from fedtheory.theory.search import implies
+from fedtheory.theory.worst_case import fedsub_drift, settles
 
 # The displays: (left, right) of one round
 
@@ -678,7 +679,14 @@ PROOF: list[Claim] = [
         "inequality",
         assumes=(A1, A2, "(31) with t = 0, ..., tau - 1", "c_i^0 = 0 at k = 0, where (17) is not defined"),
         check=with_sharper(
-            S(lemma1(), "lemma1", "for every P^k, not only in expectation", [*edges(), LONG]),
+            worst_of(
+                S(lemma1(), "lemma1", "for every P^k, not only in expectation", [*edges(), LONG]),
+                settles(
+                    {f"tau = {tau}": partial(fedsub_drift, tau, 32**-0.5 / tau, n=2) for tau in (2, 3)},
+                    5.0,
+                    "without noise, any smooth loss",
+                ),
+            ),
             S(lemma1(4.54, 2.27, less=1), "lemma1.sharp", "4.54 (tau-1) and 2.27 (tau-1) in place of 5 tau"),
         ),
         control=S(lemma1(0.15, 0.15), "lemma1.control"),

@@ -469,20 +469,6 @@ def broken(at: Callable[[], Instance], terms: Terms, why: str, needs: Sequence[s
     return check
 
 
-def worst_of(*checks: Check) -> Check:
-    """A statement with several parts: all must hold; the first refuted part is the outcome."""
-
-    def check(effort: str) -> Outcome:
-        outcomes = [part(effort) for part in checks]
-        for outcome in outcomes:
-            if not outcome.holds:
-                return outcome
-        margins = [o.margin for o in outcomes if o.margin is not None]
-        return Outcome(True, outcomes[0].evidence, max(margins, default=None), "; ".join(o.detail for o in outcomes))
-
-    return check
-
-
 def with_sharper(printed: Check, sharper: Check) -> Check:
     """A statement beside a sharper one that is no part of it: verdict and margin are those of the statement."""
 

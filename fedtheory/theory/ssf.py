@@ -26,7 +26,7 @@ from fedtheory.layout import Layout
 from fedtheory.message import Known, cost
 from fedtheory.simulate import play_round, run
 from fedtheory.subspace import Coordinate, Gaussian, Projection, Spherical
-from fedtheory.theory.claim import Check, Claim, Outcome
+from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.instances import (
     Joint,
     Smooth,
@@ -44,6 +44,7 @@ from fedtheory.theory.instances import (
     run_locals,
 )
 from fedtheory.theory.search import ROUNDING, Found, Implied, implies, maximise, number, ratio, reals, same, units
+from fedtheory.theory.worst_case import settles, ssf_descent, ssf_drift
 
 ROOT = Key(2604)
 FRESH = "given the past of the round the noise of every local step has mean zero (fresh samples at each local step)"
@@ -560,20 +561,6 @@ def refuted_each(*checks: Check) -> Check:
         )
         detail = "; ".join(o.detail for o in (first, *others))
         return replace(first, holds=any(o.holds for o in (first, *others)), detail=detail, counterexample=data)
-
-    return check
-
-
-def worst_of(*checks: Check) -> Check:
-    """A statement with several parts: all must hold; the first refuted part is the outcome."""
-
-    def check(effort: str) -> Outcome:
-        outcomes = [part(effort) for part in checks]
-        for outcome in outcomes:
-            if not outcome.holds:
-                return outcome
-        margins = [o.margin for o in outcomes if o.margin is not None]
-        return Outcome(True, outcomes[0].evidence, max(margins, default=None), "; ".join(o.detail for o in outcomes))
 
     return check
 
@@ -1867,7 +1854,16 @@ CLAIMS: list[Claim] = [
         "|grad F_i(x^t) - c_i^t + c^t|^2.",
         assumes=A12,
         check=with_units(
-            worst_of(survives(lemma2(), "lemma2", "any P, any controls", DRIFT), check_concave), lemma2()
+            worst_of(
+                survives(lemma2(), "lemma2", "any P, any controls", DRIFT),
+                check_concave,
+                settles(
+                    {f"K = {K}": functools.partial(ssf_drift, K, 1 / (2 * K), parts=2, N=2) for K in (2, 3)},
+                    12.0,
+                    "without noise, any smooth loss",
+                ),
+            ),
+            lemma2(),
         ),
         control=survives(lemma2(0.1, 0.2), "lemma2", "", DRIFT, enough=1.01),
         broken="constants 6 and 12 lowered to 1/10 and 1/5",
@@ -1956,7 +1952,18 @@ CLAIMS: list[Claim] = [
         "Under Assumptions 1-3 and eta <= 1/(4L): E F(x^{t+1}) <= F(x^t) - (rho eta/4)|grad F|^2 + (L eta^2/(2NK)) "
         "sigma^2 + (3 L^2 eta/2) E_drift.",
         assumes=A123,
-        check=with_units(survives(lemma3(), "lemma3", "eta = 1/(4L)", [*edges(), *FAR]), lemma3()),
+        check=with_units(
+            worst_of(
+                survives(lemma3(), "lemma3", "eta = 1/(4L)", [*edges(), *FAR]),
+                settles(
+                    {f"K = {K}": functools.partial(ssf_descent, K, 0.25, 1 / (2 * K), N=2) for K in (1, 2)},
+                    0.25,
+                    "descent without noise, exact controls, any smooth loss",
+                    guaranteed=True,
+                ),
+            ),
+            lemma3(),
+        ),
         control=survives(lemma3(noise=0.9), "lemma3c", "", edges()[-1:], enough=1.01),
         broken="the noise term times 9/10",
         caveat=f"{MEAN}; {ALL}; {FRESH}; {INDEPENDENT}. The printed proof is broken at (42) and (55): the statement "
