@@ -8,8 +8,8 @@
 100 clients with 640 images each of MNIST's size (random numbers), 10 of them a round, float32.
 
 mlp/fedavg, cnn/fedavg: FedAvg, 10 local steps on batches of 64; a perceptron 784-64-10, and DeComFL's MNIST network
-(28,938 parameters). "peer": one module, optimizer and backward pass per client and step, batches by indexing a tensor.
-"loader": the same with a `DataLoader` over a `Subset` that is built anew for every client and round.
+(28,938 parameters). "peer": one module, optimizer and backward pass per client and step, and a `DataLoader` over a
+`Subset` that is built anew for every client and round. "lean": the same, with batches by indexing a tensor.
 
 cnn/decomfl: DeComFL with P = 10, K = 1, central differences, batches of 32. "peer": a model per client, which is
 perturbed, evaluated, perturbed the other way, evaluated and restored for every perturbation, then brought up to date
@@ -84,7 +84,7 @@ class Data:
 
 
 class Loaders(Data):
-    """The same draws by a `DataLoader` that is built for the round."""
+    """The same draws by a `DataLoader` that is built for the round: the usual way."""
 
     def batches(self, i: int, steps: int) -> Iterable[tuple[torch.Tensor, torch.Tensor]]:
         mine = Subset(TensorDataset(self.images, self.labels), self.parts[i].tolist())
@@ -175,7 +175,11 @@ class PeerDeComFL(Peer):
 
 
 PEERS = {"mlp/fedavg": Peer, "cnn/fedavg": Peer, "cnn/decomfl": PeerDeComFL}
-STYLES = {"mlp/fedavg": {"peer": Data, "loader": Loaders}}  # else the peer alone
+STYLES = {
+    "mlp/fedavg": {"peer": Loaders, "lean": Data},
+    "cnn/fedavg": {"peer": Loaders, "lean": Data},
+    "cnn/decomfl": {"peer": Data},
+}
 
 
 # Both styles do the same mathematics.
@@ -231,7 +235,7 @@ def measure(name: str, device: str, rounds: int, blocks: int) -> dict[str, objec
     variants: dict[str, Callable[[], object]] = {
         "ours": lambda: run(algorithm, problem, rounds, sampled=SAMPLED, every=rounds, metrics=())
     }
-    for style, data in STYLES.get(name, {"peer": Data}).items():
+    for style, data in STYLES[name].items():
         peer = PEERS[name](name, problem, data(problem))
         variants[style] = lambda peer=peer: [peer.round() for _ in range(rounds)]
     seconds: dict[str, list[float]] = {style: [] for style in variants}
@@ -254,7 +258,7 @@ def show(table: dict[str, dict]) -> None:
     print("\nmilliseconds per round (median of blocks) and ratios to ours [quartiles over the blocks]\n")
     for name, row in table.items():
         cells = [f"{style} {row[style] * 1e3:.1f}" for style in row["quartiles"]]
-        for label in ("ratio", "ratio_loader"):
+        for label in ("ratio", "ratio_lean"):
             if label in row:
                 low, high = row[f"{label}_quartiles"]
                 cells.append(f"{label} {row[label]:.2f}x [{low:.2f}, {high:.2f}]")
