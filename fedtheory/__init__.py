@@ -1,6 +1,6 @@
 """Federated subspace optimization: every algorithm beside its theorem, and both of them run."""
 
-from fedtheory.algorithms import ALGORITHMS, SSF, DeComFL, FedAvg, FedMUD, FedSub, Scaffold
+from fedtheory.algorithms import ALGORITHMS, FLSS, SSF, DeComFL, FedAvg, FedMUD, FedSub, Scaffold, SignSGD
 from fedtheory.key import Key
 from fedtheory.layout import Layer, Layout
 from fedtheory.problems import PROBLEMS, ImageClassification, LogisticRegression, MatrixRegression, Quadratic
@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ALGORITHMS",
+    "FLSS",
     "PROBLEMS",
     "SSF",
     "Coordinate",
@@ -29,6 +30,7 @@ __all__ = [
     "MatrixRegression",
     "Quadratic",
     "Scaffold",
+    "SignSGD",
     "Spherical",
     "play_round",
     "run",

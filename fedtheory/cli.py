@@ -16,7 +16,8 @@ from tqdm import tqdm
 
 from fedtheory import checks, simulate
 from fedtheory.algorithm import Algorithm
-from fedtheory.algorithms import SSF, FedAvg, FedSub, Scaffold
+from fedtheory.algorithms import FLSS, SSF, DeComFL, FedAvg, FedMUD, FedSub, Scaffold, SignSGD
+from fedtheory.decomposition import Kronecker, LowRank
 from fedtheory.figures import EXTRAS, ITEMS, Runner, store
 from fedtheory.key import Key
 from fedtheory.problem import Problem
@@ -35,6 +36,11 @@ ALGORITHMS: dict[str, Callable[[argparse.Namespace], Algorithm]] = {
     "SCAFFOLD": lambda a: Scaffold(a.lr, a.local_steps),
     "FedSub": lambda a: FedSub(a.lr, a.local_steps, PROJECTIONS[a.projection](a.rank), form=a.form),
     "SSF": lambda a: SSF.haar(a.lr, a.local_steps, a.rank),
+    "FedMUD": lambda a: FedMUD(a.lr, a.local_steps, LowRank(a.ratio, layers="matrices")),
+    "FedMUD+BKD+AAD": lambda a: FedMUD(a.lr, a.local_steps, Kronecker(a.ratio, form="aad", layers="matrices")),
+    "FLSS": lambda a: FLSS(a.lr, a.local_steps, a.rank, warm_up=max(a.rank, a.rounds // 2)),
+    "SignSGD": lambda a: SignSGD(a.lr, a.local_steps),
+    "DeComFL": lambda a: DeComFL(a.lr, a.local_steps, a.perturbations),
 }
 MAKERS: dict[str, Callable[[Key, str], Problem]] = {
     "quadratic": lambda key, device: Quadratic.random(10, 20, key, device=device),
@@ -86,6 +92,8 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--lr", type=float, default=0.01)
     run.add_argument("--local-steps", type=int, default=5)
     run.add_argument("--rank", type=int, default=10)
+    run.add_argument("--ratio", type=float, default=1 / 32, help="FedMUD's compression ratio")
+    run.add_argument("--perturbations", type=int, default=10, help="DeComFL's P")
     run.add_argument("--projection", choices=list(PROJECTIONS), default="cd", help="FedSub's")
     run.add_argument("--form", choices=("printed", "sums"), default="printed", help="FedSub's")
     run.add_argument("--checkpoint", default=None, help="folder to save to and go on from")

@@ -285,17 +285,15 @@ class Factors:
 class Decomposition(ABC):
     """How updates are decomposed. Abstract; see `LowRank`, `Kronecker`, `Hadamard`, `Full`.
 
-    Numbers in brackets are those of the list of open points in reproduction/mud.md.
-
     Fields:
-        ratio: factors trained per entry of a decomposed layer; rank or number of blocks follow from it (4). It holds
-            for each decomposed layer, up to rounding; `for_network` makes it hold for all parameters (5).
-        a: random factors are drawn from U(-a, a), all with the same a (13, 14).
-        form: "product", "aad" or "freeze" (the left factor, 17).
+        ratio: factors trained per entry of a decomposed layer; rank or number of blocks follow from it. It holds
+            for each decomposed layer, up to rounding; `for_network` makes it hold for all parameters.
+        a: random factors are drawn from U(-a, a), all with the same a.
+        form: "product", "aad" or "freeze" (the left factor).
         random: True draws all trained factors, so that the update does not start at zero (FedLMT, FedPara).
-        layers: which are decomposed: "inner" matrices without the first and the last one (6), all "matrices", or "all"
+        layers: which are decomposed: "inner" matrices without the first and the last one, all "matrices", or "all"
             layers, vectors too.
-        kernel: of the convolutions, for the axis order (1). None: the weight, stored (c_out, c_in, k, k), is read
+        kernel: of the convolutions, for the axis order. None: the weight, stored (c_out, c_in, k, k), is read
             row by row as (c_out k, c_in k), as in the public code. k: rows are (c_out, k), columns (c_in, k), so that
             axes keep their meaning; for those convolutions that k divides.
 
@@ -341,7 +339,7 @@ class Decomposition(ABC):
         return _parts(self, layout)
 
     def draw(self, layout: Layout, key: Key, dtype: torch.dtype, device: torch.device | str = "cpu") -> Factors:
-        """Random values of all layers from one key (10). Drawn on the CPU in float64, then cast, as bases are."""
+        """Random values of all layers from one key. Drawn on the CPU in float64, then cast, as bases are."""
         generator = key.generator()
         uniform: Draw = lambda size: self.a * (2 * torch.rand(size, generator=generator, dtype=torch.float64) - 1)
         parts = self.parts(layout)
@@ -394,8 +392,8 @@ class Kronecker(Decomposition):
 
     Fields:
         blocks: "stacked" (public code): B = ceil(ratio^2 m n / 4) blocks, any number, read block after block.
-            "square" (Sec. 3.2): k^2 of them, k = ceil(ratio sqrt(m n) / 2), in a k x k square that is read row by row
-            (2, 3). Frozen: twice the ratio.
+            "square" (Sec. 3.2): k^2 of them, k = ceil(ratio sqrt(m n) / 2), in a k x k square that is read row by row.
+            Frozen: twice the ratio.
     """
 
     blocks: str = "stacked"

@@ -57,21 +57,21 @@ class Up:
 class FedMUD(Algorithm):
     """Local SGD on the factors of an update, the rest of the model frozen; then the average of the factors.
 
-    Where the paper leaves a point open (numbers of the list in reproduction/mud.md), a field decides it.
+    Where the paper leaves a point open, a field decides it.
 
     Fields:
         lr: eta.
         local_steps: E, the local steps of a round.
         decomposition: how the update is decomposed; `Full()` makes FedMUD FedAvg.
-        reset_every: s, rounds between resets. None: never (s >= R). The model x is the same before and after (11).
-        base: "model": W^0 is the start of the run (12). "zero": 0, so that the factors are the whole model; layers that
+        reset_every: s, rounds between resets. None: never (s >= R). The model x is the same before and after.
+        base: "model": W^0 is the start of the run. "zero": 0, so that the factors are the whole model; layers that
             stay whole keep their start. It needs reset_every=None.
-        weighted: False averages the participants alike, as (4); True by the problem's client weights p_i (7).
-        absent: what the download of clients that do not take part is charged (9). "later": a client that comes back is
+        weighted: False averages the participants alike, as (4); True by the problem's client weights p_i.
+        absent: what the download of clients that do not take part is charged. "later": a client that comes back is
             sent the factors of all resets that it missed, or the model where that is smaller. "at once": every client
             downloads the global update in every round, as Sec. 2 demands. What clients compute is the same.
 
-    The server resets and, from the same messages, so do the clients (10).
+    The server resets and, from the same messages, so do the clients.
     """
 
     lr: float

@@ -91,35 +91,35 @@ class FLSS(Algorithm):
 
     The inner projection that C.1 prints (P^perp, or P^T: the extraction is unclear) cannot be the one on the
     complement, for Proj_P(Proj_{P^perp}(g)) = 0 and nothing would move; C.8 has Proj_P(Proj_P(g)) = Proj_P(g).
-    Where the appendix leaves a point open (shared numbering with its list of open points), a field decides it.
+    Where the appendix leaves a point open, a field decides it.
 
     Fields:
         lr: eta.
         local_steps: tau.
-        rank: R, of the whole model or (`layerwise`) of each layer, there capped by the layer's size (3).
-        warm_up: T0, rounds of the base method (1). B.3 and Table 4 point to 200 of 400: there 400 rounds of FLSS cost
+        rank: R, of the whole model or (`layerwise`) of each layer, there capped by the layer's size.
+        warm_up: T0, rounds of the base method. B.3 and Table 4 point to 200 of 400: there 400 rounds of FLSS cost
             0.21 G = (200 + 40) * 878,538 on CIFAR-10 and 0.22 G = 240 * 924,708 on CIFAR-100.
-        interval: every so many rounds of the warm-up, w_{t+1} - w_t becomes a column of G (2).
+        interval: every so many rounds of the warm-up, w_{t+1} - w_t becomes a column of G.
         refresh: after the warm-up, every so many rounds, the global update of a round becomes a column of G, and P is
-            made anew; 0: P stays as it was at T0 (8). A.2 has the subspace "continuously" updated. 5 with
+            made anew; 0: P stays as it was at T0. A.2 has the subspace "continuously" updated. 5 with
             stream="full" costs the 40 * d of the last 200 rounds in Tables 3 and 4 (so would sending P once, R = 40).
-        stream: that round runs "full", without projection, or "projected" like the others (8). The projected global
+        stream: that round runs "full", without projection, or "projected" like the others. The projected global
             update lies in the span of P, so with "projected" P turns within its span and nothing else happens, unless
             `kept` > `rank` or `forget` < 1 changes the order of the directions kept.
         base: "fedavg" or "signsgd" (with error feedback: Karimireddy et al. 2019).
         project: "update" sends P^T g_t^k. "gradient" makes local steps along P P^T grad F_k and sends g_t^k (d
             numbers); "both" sends its coordinates (Table 1). Without momentum g_t^k is then in the span of P already,
             so "both" and "gradient" train the same model.
-        sr: factor of a step size in projected rounds (5): the "local" one (Table 1's "scaled learning rates") or the
+        sr: factor of a step size in projected rounds: the "local" one (Table 1's "scaled learning rates") or the
             "server"'s, by `scaled`. With "update" and one local step the two agree.
-        layerwise: one SVD per layer in place of one for the whole vector (3).
-        normalise, centre: columns of G have norm 1; their mean is subtracted (2). With `centre` the mean update, along
+        layerwise: one SVD per layer in place of one for the whole vector.
+        normalise, centre: columns of G have norm 1; their mean is subtracted. With `centre` the mean update, along
             which the model moves most, need not be in the span of P.
         forget: the singular values so far are multiplied by it whenever a column comes; 1: G keeps all it has seen.
         kept: singular vectors kept while G grows, at least R (the default). kept = J is the SVD of the whole G, d x J.
-        order: "project" sends the signs of the projected update, R bits; "sign" projects the signs and sends R numbers
-            (6). Table 3's costs, 1.11 M against 35.14 M, are 1 : 32.
-        residual: with SignSGD, what is left for the next round (6): what the "sign" lost (with order="project" R
+        order: "project" sends the signs of the projected update, R bits; "sign" projects the signs and sends R numbers.
+            Table 3's costs, 1.11 M against 35.14 M, are 1 : 32.
+        residual: with SignSGD, what is left for the next round: what the "sign" lost (with order="project" R
             dimensions of it are not 0), or "all" that was not sent, also what the projection left out.
         scale: of the signs, over the whole vector that is signed ("model") or "layer" by layer.
 
