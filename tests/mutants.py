@@ -47,6 +47,11 @@ T_FAILED = "test_robust.py::test_a_failed_write_leaves_the_old_checkpoint_and_no
 T_RESUMED = "test_robust.py::test_a_resumed_run_has_the_bits_of_an_unbroken_one"
 T_FIELDS = "test_bad_input.py::test_every_field_of_every_algorithm"
 T_INPUT = "test_bad_input.py::test_bad_argument"
+MODELS, IMAGES, GATE, NETS = "models.py", "problems/images.py", "gate.py", "test_networks.py"
+T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
+T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
+T_PASS = f"{NETS}::test_one_client_with_one_pass_is_an_epoch_of_sgd"
+T_GATE = "test_gate.py::test_damaged_uploads_are_refused"
 
 MUTANTS = [
     # FedAvg
@@ -463,6 +468,219 @@ MUTANTS = [
     Mutant("asymmetric matrices", QUADRATIC, "if not torch.equal(H, H.mT):", "if False:", T_INPUT),
     Mutant(
         "entries unchecked", "checks.py", "if finite and not bool(torch.isfinite(value).all()):", "if False:", T_INPUT
+    ),
+    # Networks and images
+    Mutant(
+        "no bias in a stack",
+        MODELS,
+        "out = functional.conv2d(h, weight, bias,",
+        "out = functional.conv2d(h, weight, None,",
+        T_STACK,
+    ),
+    Mutant(
+        "biased variance",
+        MODELS,
+        "correction=0",
+        "correction=1",
+        f"{T_STACK} {NETS}::test_moments_are_those_of_the_mixture",
+    ),
+    Mutant(
+        "minimum pooling",
+        MODELS,
+        "return torch.maximum(h[..., 0::2]",
+        "return torch.minimum(h[..., 0::2]",
+        f"{NETS}::test_pooling_with_and_without_gradients",
+    ),
+    Mutant("no shortcut", MODELS, "return out + h", "return out", f"{NETS}::test_networks_are_the_modules"),
+    Mutant(
+        "padding in front",
+        MODELS,
+        "(0, 0, 0, 0, 0, self.channels - h.shape[2])",
+        "(0, 0, 0, 0, self.channels - h.shape[2], 0)",
+        f"{NETS}::test_networks_are_the_modules",
+    ),
+    Mutant(
+        "initial weights twice as wide",
+        MODELS,
+        "bound * (2 * torch.rand",
+        "2 * bound * (2 * torch.rand",
+        f"{NETS}::test_initial_weights_are_pytorchs_in_range_and_can_be_normal",
+    ),
+    Mutant("padding counts", IMAGES, "(each * counts).sum(1)", "each.sum(1)", T_APART),
+    Mutant(
+        "padding enters the moments",
+        IMAGES,
+        "return not self.stacked or (self.network.normalised and not xi.full)",
+        "return not self.stacked",
+        T_APART,
+    ),
+    Mutant("one model for clients apart", IMAGES, "shared = S > 1 and y.stride(0) == 0", "shared = S > 1", T_APART),
+    Mutant(
+        "no shared pass",
+        IMAGES,
+        "shared = S > 1 and y.stride(0) == 0",
+        "shared = S < 0",
+        f"{NETS}::test_clients_at_one_point_share_one_pass",
+    ),
+    Mutant(
+        "the shift is forgotten",
+        IMAGES,
+        "shift(j, layer) for j",
+        "layer for j",
+        f"{NETS}::test_a_shift_made_layer_by_layer_is_the_shifted_model",
+    ),
+    Mutant(
+        "epochs without order",
+        IMAGES,
+        "for row in shuffled().split(self.batch)]",
+        "for row in part.split(self.batch)]",
+        f"{NETS}::test_an_epoch_is_a_permutation_and_hangs_on_the_client_alone {T_PASS}",
+    ),
+    Mutant(
+        "an epoch drops its last batch",
+        IMAGES,
+        "for _ in range(self.epochs) for row in shuffled().split(self.batch)]",
+        "for _ in range(self.epochs) for row in shuffled().split(self.batch)[:-1]]",
+        f"{NETS}::test_an_epoch_is_a_permutation_and_hangs_on_the_client_alone {T_PASS}",
+    ),
+    Mutant(
+        "one stream for all clients",
+        IMAGES,
+        "key.fold(int(i)).generator()",
+        "key.generator()",
+        f"{NETS}::test_an_epoch_is_a_permutation_and_hangs_on_the_client_alone",
+    ),
+    Mutant(
+        "mean of variances",
+        IMAGES,
+        "weight * (var + mean**2)",
+        "weight * var",
+        f"{NETS}::test_moments_are_those_of_the_mixture",
+    ),
+    Mutant(
+        "fingerprint without the partition",
+        IMAGES,
+        "(*self.parts, *self.test)",
+        "self.test",
+        f"{NETS}::test_a_checkpoint_is_of_this_partition_and_network",
+    ),
+    # Uploads and silent clients
+    Mutant("stale uploads pass", GATE, "if one.round != round:", "if one.round > round:", T_GATE),
+    Mutant("NaN passes", GATE, "if not bool(finite.all()):", "if False:", T_GATE),
+    Mutant("wrong shapes pass", GATE, "if leaf.shape != shape:", "if leaf.dim() != len(shape):", T_GATE),
+    Mutant("wrong types pass", GATE, "if leaf.dtype != wanted.dtype:", "if False:", T_GATE),
+    Mutant("one client twice", GATE, "seen.add(one.client)", "pass", T_GATE),
+    Mutant(
+        "silent clients answer",
+        "simulate.py",
+        "if i not in dropped])",
+        "if True])",
+        "test_gate.py::test_a_client_that_drops_out_is_a_client_not_sampled",
+    ),
+    Mutant(
+        "silent clients do not pay",
+        "simulate.py",
+        "    received = cost(down, lags)\n",
+        "    received = cost(down, [lag for lag, i in zip(lags, clients.tolist()) if i not in dropped])\n",
+        "test_gate.py::test_a_client_that_drops_out_is_a_client_not_sampled",
+    ),
+    Mutant(
+        "all fall silent",
+        "simulate.py",
+        "silent[torch.randint(len(ids), (), generator=g)] = False",
+        "pass",
+        "test_gate.py::test_dropout_in_runs",
+    ),
+    # FedMUD
+    Mutant(
+        "AAD without the second product",
+        "decomposition.py",
+        "[self.of.left(g, V_)",
+        "[0 * self.of.left(g, V_)",
+        "test_fedmud.py::test_the_pullback_is_the_gradient",
+    ),
+    Mutant(
+        "transposed blocks",
+        "decomposition.py",
+        "...pqij,...pqkl->...pikqjl",
+        "...pqij,...pqlk->...pikqjl",
+        "test_fedmud.py::test_updates_written_out",
+    ),
+    Mutant(
+        "sum of factors", "algorithms/fedmud.py", "(p / p.sum()) @ up.u", "p @ up.u", "test_fedmud.py::test_transcript"
+    ),
+    Mutant(
+        "the model is lost at a reset",
+        "algorithms/fedmud.py",
+        "frozen, u, last = Frozen(x, D)",
+        "frozen, u, last = Frozen(_base(frozen), D)",
+        "test_fedmud.py::test_transcript",
+    ),
+    Mutant(
+        "one key for all resets",
+        "algorithms/fedmud.py",
+        'key=key.fold("D"))',
+        "key=frozen.D.key)",
+        "test_fedmud.py::test_transcript",
+    ),
+    # DeComFL
+    Mutant(
+        "forward differences over 2 mu",
+        "algorithms/decomfl.py",
+        "- base) / mu",
+        "- base) / (2 * mu)",
+        "test_decomfl.py::test_algorithms_1_and_2",
+    ),
+    Mutant(
+        "no average over p",
+        "algorithms/decomfl.py",
+        "1 / len(z) if self.average",
+        "1.0 if self.average",
+        "test_decomfl.py::test_algorithms_3_and_4",
+    ),
+    Mutant(
+        "ascent",
+        "algorithms/decomfl.py",
+        "target, factor = model.x, -lr * share",
+        "target, factor = model.x, lr * share",
+        "test_decomfl.py::test_algorithms_1_and_2",
+    ),
+    Mutant(
+        "one direction for all layers",
+        "algorithms/decomfl.py",
+        "self.key.fold(j).generator()",
+        "self.key.generator()",
+        "test_decomfl.py::test_layers_blocks_and_keys_are_streams_of_their_own",
+    ),
+    Mutant(
+        "sphere of radius 1",
+        "algorithms/decomfl.py",
+        "math.sqrt(self.layout.size / square)",
+        "math.sqrt(1 / square)",
+        "test_decomfl.py::test_the_mean_of_g_z_is_the_gradient",
+    ),
+    # FLSS
+    Mutant(
+        "sum for mean",
+        "algorithms/flss.py",
+        "change = sent.mean(0)",
+        "change = sent.sum(0)",
+        "test_flss.py::test_transcript",
+    ),
+    Mutant("the error is forgotten", "algorithms/flss.py", "p = g + own.e", "p = g", "test_flss.py::test_transcript"),
+    Mutant(
+        "columns not sampled",
+        "algorithms/flss.py",
+        "(server.t + 1) % self.interval == 0",
+        "server.t % self.interval == 0",
+        "test_flss.py::test_transcript",
+    ),
+    Mutant(
+        "gradients not projected",
+        "algorithms/flss.py",
+        "grad = P.lift(P.project(grad))",
+        "pass",
+        "test_flss.py::test_transcript test_flss.py::test_projecting_gradients_leaves_nothing_to_project",
     ),
 ]
 

@@ -233,6 +233,21 @@ def test_threads_and_chunks(name):
     torch.testing.assert_close(stacked, runs[0], rtol=1e-8, atol=1e-10)
 
 
+def test_a_checkpoint_is_of_this_partition_and_network(tmp_path):
+    """What decides a run is in its fingerprint; a run that was killed goes on with the same bits."""
+    prints = {problem(**options).fingerprint() for options in ({}, {"sizes": (10, 11, 7, 12)}, {"std": 0.1})}
+    prints |= {problem(epochs=1).fingerprint(), problem(batch=5).fingerprint(), problem("decomfl-mnist").fingerprint()}
+    assert len(prints) == 6
+    assert problem().fingerprint() == problem().fingerprint()
+    whole = run(FedAvg(0.1, 2), problem(), 6, sampled=2, metrics=("loss",))
+    run(FedAvg(0.1, 2), problem(), 4, sampled=2, metrics=("loss",), checkpoint=tmp_path, checkpoint_every=2)
+    resumed = run(FedAvg(0.1, 2), problem(), 6, sampled=2, metrics=("loss",), checkpoint=tmp_path)
+    assert torch.equal(whole.x, resumed.x)
+    assert whole["loss"] == resumed["loss"]
+    with pytest.raises(ValueError, match="checkpoint"):
+        run(FedAvg(0.1, 2), problem(sizes=(10, 11, 7, 12)), 6, sampled=2, metrics=("loss",), checkpoint=tmp_path)
+
+
 def test_moments_are_those_of_the_mixture():
     p = problem("fedmud-cnn4", batch=100)
     first = p.network.ops[0]

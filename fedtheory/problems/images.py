@@ -1,5 +1,6 @@
 """Image classification by a network, with the data of the clients given as lists of samples."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,6 +178,13 @@ class ImageClassification(Problem):
                 "choose a network with more classes",
             )
         return images.to(self.device), labels.to(self.device)
+
+    def fingerprint(self) -> str:
+        """Also of the partition, the network and its start, which decide a run as much as the images."""
+        digest = hashlib.sha256(f"{super().fingerprint()} {self.network!r} {self.key!r} {self.epochs}".encode())
+        for part in (*self.parts, *self.test):
+            digest.update(part.cpu().numpy().tobytes())
+        return digest.hexdigest()[:16]
 
     def start(self) -> torch.Tensor:
         """The network's initial weights, (d,)."""
