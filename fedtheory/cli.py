@@ -104,6 +104,7 @@ def parser() -> argparse.ArgumentParser:
     claims.add_argument("ids", nargs="*", metavar="ID", help="such as ssf.lemma2 or ssf (default: all)")
     claims.add_argument("--paper", default=None, help="only this paper's")
     claims.add_argument("--effort", choices=("quick", "full"), default="quick")
+    claims.add_argument("--seed", type=int, default=0, help="of the attacks' random starts (default: the ledger's own)")
     claims.add_argument("--page", default=None, help="also write the ledger as a Markdown page")
     report = add("report", show_report, "every number that the papers print beside ours, from the finished items")
     report.add_argument("--page", default=None, help="also write the report as a Markdown page")
@@ -225,7 +226,7 @@ def show_claims(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     chosen = ledger.choose(options.ids, options.paper)
     with tqdm(total=len(chosen), unit="claim", disable=options.json, leave=False) as bar:
-        records = ledger.check(chosen, options.effort, lambda name: bar.update())
+        records = ledger.check(chosen, options.effort, lambda name: bar.update(), seed=options.seed)
     if options.page is not None:
         store.write_atomic(Path(options.page), ledger.page(records, options.effort).encode())
     if options.json:

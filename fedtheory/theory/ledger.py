@@ -9,6 +9,7 @@ from typing import Any
 
 from fedtheory import checks
 from fedtheory.theory.claim import EFFORTS, Claim, decide
+from fedtheory.theory.search import reseeded
 
 MODULES = {"fedsub": ("fedsub",), "ssf": ("ssf", "ssf_rate")}  # paper -> files, in the paper's order
 VERDICTS = ("holds", "holds-with-caveat", "false-as-stated", "unchecked")
@@ -59,14 +60,17 @@ def choose(ids: Sequence[str], paper: str | None) -> list[Claim]:
     return [claim for claim in chosen.values() if paper is None or claim.paper == paper]
 
 
-def check(chosen: Sequence[Claim], effort: str, tick: Callable[[str], object] | None = None) -> list[dict[str, Any]]:
-    """Decide the claims; one plain record each."""
+def check(
+    chosen: Sequence[Claim], effort: str, tick: Callable[[str], object] | None = None, *, seed: int = 0
+) -> list[dict[str, Any]]:
+    """Decide the claims; one plain record each. Another seed attacks from other random starts."""
     checks.choice("effort", effort, EFFORTS)
     records = []
-    for claim in chosen:
-        records.append(asdict(decide(claim, effort)))
-        if tick is not None:
-            tick(claim.id)
+    with reseeded(seed):
+        for claim in chosen:
+            records.append(asdict(decide(claim, effort)))
+            if tick is not None:
+                tick(claim.id)
     return records
 
 

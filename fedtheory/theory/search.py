@@ -1,13 +1,16 @@
 """How a statement is attacked: adversarial search, rescaling of units, and implications over whole admissible sets."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import torch
 
+from fedtheory import checks
 from fedtheory.key import Key
 
 ROUNDING = 1e-9  # an inequality counts as broken where left/right exceeds 1 by more than this
@@ -43,6 +46,19 @@ class Found:
         return self.ratio <= 1 + ROUNDING
 
 
+_seed = ContextVar("seed", default=0)
+
+
+@contextmanager
+def reseeded(seed: int) -> Iterator[None]:
+    """Within it every `maximise` starts from other random points; 0 are the ledger's own."""
+    token = _seed.set(checks.whole("seed", seed, 0))
+    try:
+        yield
+    finally:
+        _seed.reset(token)
+
+
 Sides = Callable[[torch.Tensor, Any], tuple[torch.Tensor, ...]]
 
 
@@ -76,6 +92,7 @@ def maximise(
         enough: stop as soon as this ratio is reached.
     """
     best, tried = Found(-math.inf, torch.zeros(0), None, 0), 0
+    key = key.fold("seed", _seed.get()) if _seed.get() else key
     for number, edge in enumerate(edges):
         count = size(edge) if callable(size) else size
         g = key.fold(number).generator()
