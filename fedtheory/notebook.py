@@ -119,13 +119,12 @@ def check(exercise: int, answer: Any, test: Callable[[Any], Any], hint: str) -> 
 def committed(item: str) -> dict[str, Any]:
     """The record of a figure or table that was computed before: "table" (rows), "cells", "settings", "notes", "scale".
 
-    It is looked for in the folder `figures` beside `notebooks`: first the result at the paper's scale, then a quick
-    one.
+    It is looked for in the folder `figures` beside `notebooks`: the result at the highest scale first.
 
     Raises FileNotFoundError with the command that makes it.
     """
     for base in (Path("..") / "figures", Path("figures")):
-        for folder in (base, base / "quick"):
+        for folder in (base, base / "medium", base / "quick"):
             if (folder / item).with_suffix(".json").exists():
                 return store.load(folder, item)
     checks.reject(
