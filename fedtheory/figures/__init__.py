@@ -15,6 +15,8 @@ ITEMS: dict[str, Item] = {
         *decomfl_costs.ITEMS,
     ]
 }
-EXTRAS: dict[str, Item] = {item.name: item for item in [*fedsub.EXTRAS, *ssf.EXTRAS, *mud.EXTRAS, *worst_case.EXTRAS]}
+EXTRAS: dict[str, Item] = {
+    item.name: item for item in [*fedsub.EXTRAS, *ssf.EXTRAS, *mud.EXTRAS, *flss.EXTRAS, *worst_case.EXTRAS]
+}
 
 __all__ = ["EXTRAS", "ITEMS", "Cell", "Item", "Result", "Runner", "load"]

@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from fedtheory import models, simulate
+from fedtheory import simulate
 from fedtheory.algorithm import Algorithm, State
 from fedtheory.algorithms import FLSS, FedAvg, SignSGD
 from fedtheory.algorithms.flss import Up
@@ -23,6 +23,7 @@ from fedtheory.problems import ImageClassification
 from fedtheory.signs import Signs
 
 NAN = math.nan
+UNITS = {"M": 1e6, "G": 1e9}
 BETAS = (0.1, 0.5, 1.0)
 EPOCHS = (1, 5, 10)
 SCALES = ("quick", "medium", "paper")
@@ -220,26 +221,25 @@ def accuracy(result: dict[str, Any]) -> float:
     return NAN if result["diverged"] else 100 * float(np.mean(result["columns"]["accuracy"][-3:]))
 
 
-def judge(
-    cell: str, paper: Mapping[str, float], ours: Mapping[str, Sequence[float]], name: str, rival: str, scale: str
-) -> Cell:
-    """A method's number, by its difference to a rival's with the same seeds.
+def judge(paper: Mapping[str, float], ours: Mapping[str, Sequence[float]], name: str, rival: str, scale: str) -> Cell:
+    """A number, by its difference to a rival's with the same seeds.
 
     Reproduced: within one point, at the paper's scale. Else trend only, if the difference has the printed sign in the
     whole 95% interval over seeds; differs, if not.
     """
-    mean, low, high = interval(ours[name])
-    gap, below, above = interval([a - b for a, b in zip(ours[name], ours[rival])])
-    printed = paper[name] - paper[rival]
-    sign = math.copysign(1, printed)
-    confirmed = len(ours[name]) > 1 and min(sign * below, sign * above) > 0
-    opposite = len(ours[name]) > 1 and max(sign * below, sign * above) < 0
-    said = "confirmed" if confirmed else "the opposite" if opposite else "not confirmed"
-    reason = f"minus {rival}: {gap:+.2f} [{below:+.2f}, {above:+.2f}] points, printed {printed:+.2f}: {said}"
-    if scale == "paper" and abs(mean - paper[name]) <= 1:
-        return Cell(cell, paper[name], mean, low, high, len(ours[name]), "reproduced", reason)
-    verdict = "trend only" if confirmed else "differs"
-    return Cell(cell, paper[name], mean, low, high, len(ours[name]), verdict, reason)
+    values, printed = ours[name], paper[name] - paper[rival]
+    gap, low, high = interval([a - b for a, b in zip(values, ours[rival])])
+    confirmed = agrees(low, high, printed, len(values))
+    said = "confirmed" if confirmed else "the opposite" if agrees(low, high, -printed, len(values)) else "not confirmed"
+    reason = f"minus {rival}: {gap:+.2f} [{low:+.2f}, {high:+.2f}] points, printed {printed:+.2f}: {said}"
+    reached = scale == "paper" and abs(interval(values)[0] - paper[name]) <= 1
+    verdict = "reproduced" if reached else "trend only" if confirmed else "differs"
+    return Cell(name, paper[name], *interval(values), len(values), verdict, reason)
+
+
+def agrees(low: float, high: float, sign: float, seeds: int) -> bool:
+    """Whether an interval over several seeds lies on the side of this sign."""
+    return seeds > 1 and (low > 0 if sign > 0 else high < 0)
 
 
 def absent(cell: str, paper: float, reason: str) -> Cell:
@@ -251,24 +251,27 @@ def command(item: str) -> str:
     return f"python -m fedtheory reproduce {item} --scale paper --device cuda --data FOLDER"
 
 
-def row(panel: str, setting: str, name: str, paper: float, results: Sequence[dict[str, Any]]) -> Row:
-    """One line of a table of accuracies."""
-    mean, low, high = interval([accuracy(one) for one in results])
-    bytes_up, bytes_down = (
-        float(np.mean([one["columns"][way][-1] for one in results])) for way in ("up_bytes", "down_bytes")
-    )
-    return {
-        "panel": panel,
-        "setting": setting,
-        "method": name,
-        "paper": paper,
-        "mean": mean,
-        "low": low,
-        "high": high,
-        "seeds": len(results),
-        "up_mb": bytes_up / 1e6,
-        "down_mb": bytes_down / 1e6,
-    }
+class Column(NamedTuple):
+    """What is run for one column of a table; no data: nothing, at this scale."""
+
+    panel: str
+    setting: str
+    data: str | None
+    network: str
+    beta: float
+    epochs: int
+
+    def label(self, name: str) -> str:
+        return f"{self.panel} {self.setting} {name}"
+
+    def row(self, name: str, paper: float, results: Sequence[dict[str, Any]]) -> Row:
+        """One line of a table of accuracies."""
+        mean, low, high = interval([accuracy(one) for one in results])
+        row = {"panel": self.panel, "here": f"{self.data}, {self.network}", "setting": self.setting, "method": name}
+        row |= {"paper": paper, "mean": mean, "low": low, "high": high, "seeds": len(results)}
+        for way in ("up", "down"):
+            row[f"{way}_mb"] = float(np.mean([one["columns"][f"{way}_bytes"][-1] for one in results])) / 1e6
+        return row
 
 
 def settings_of(at: Setting, algorithms: Mapping[str, Algorithm]) -> dict[str, Any]:
@@ -300,93 +303,77 @@ def notes_of(at: Setting, scale: str) -> list[str]:
 
 
 def measure_objects(runner: Runner, scale: str, seeds: int) -> Result:
-    """Table 1, beta = 0.5, 5 local epochs; FedAvg beside it."""
+    """Table 1, beta = 0.5, 5 local epochs."""
     at = SETTINGS[scale]
-    algorithms: dict[tuple[str, int], Algorithm] = {
-        (what, sr): method("FedAvg+FLSS", at, project=what, sr=float(sr)) for what, sr in TABLE1
-    }
+    algorithms = {f"{what}, sr={sr}": method("FedAvg+FLSS", at, project=what, sr=float(sr)) for what, sr in TABLE1}
+    paper = dict(zip(algorithms, TABLE1.values()))
     wanted = {
-        (key, seed): spec(at, algorithm, 0.5, seed, network=at.deep)
-        for key, algorithm in algorithms.items()
+        (name, seed): spec(at, algorithm, 0.5, seed, network=at.deep)
+        for name, algorithm in algorithms.items()
         for seed in range(seeds)
     }
     results = runner(wanted.values())
-    runs = {key: [results[wanted[key, seed]] for seed in range(seeds)] for key in TABLE1}
-    ours = {_object(*key): [accuracy(one) for one in found] for key, found in runs.items()}
-    paper = {_object(*key): value for key, value in TABLE1.items()}
-    table = [
-        row("ResNet-18", f"sr = {sr}", f"{what}s" if what != "both" else what, TABLE1[what, sr], runs[what, sr])
-        for what, sr in TABLE1
-    ]
+    runs = {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in algorithms}
+    ours = {name: [accuracy(one) for one in found] for name, found in runs.items()}
+    table: Table = []
     cells = []
-    for what, sr in TABLE1:
-        rival = {("update", 1): ("gradient", 1), ("update", 3): ("update", 1)}.get((what, sr), ("update", min(sr, 3)))
-        cells.append(judge(_object(what, sr), paper, ours, _object(what, sr), _object(*rival), scale))
-    return Result(
-        table, cells, settings_of(at, {_object(*key): a for key, a in algorithms.items()}), notes_of(at, scale)
-    )
-
-
-def _object(what: str, sr: int) -> str:
-    return f"Proj {what} sr={sr}"
+    for name, (what, sr) in zip(algorithms, TABLE1):
+        column = Column("ResNet-18", f"sr = {sr}", at.data, at.deep, 0.5, 5)
+        table.append(column.row(f"Proj {what}", paper[name], runs[name]))
+        rival = {"update, sr=1": "gradient, sr=1", "update, sr=3": "update, sr=1"}.get(name, f"update, sr={min(sr, 3)}")
+        cells.append(judge(paper, ours, name, rival, scale))
+    return Result(table, cells, settings_of(at, algorithms), notes_of(at, scale))
 
 
 def measure_levels(
-    runner: Runner,
-    scale: str,
-    seeds: int,
-    columns: Mapping[str, tuple[str, str | None, str | None, float, int]],
-    printed: Mapping[str, Sequence[float]],
-    item: str,
-) -> tuple[Table, list[Cell]]:
-    """Accuracies of the methods in columns (panel, data, network, beta, epochs); no data: the column is not run."""
+    runner: Runner, scale: str, seeds: int, columns: Sequence[Column], printed: Mapping[str, Sequence[float]], item: str
+) -> Result:
+    """Accuracies of METHODS in these columns. A method is judged by AGAINST; without it, by the next column."""
     at = SETTINGS[scale]
+    names = [name for name in METHODS if name in printed]
     wanted = {
-        (column, name, seed): spec(at, method(name, at, epochs), beta, seed, data, network)
-        for column, (_, data, network, beta, epochs) in columns.items()
-        for name in METHODS
-        if data and name in printed
+        (column, name, seed): spec(at, method(name, at, column.epochs), column.beta, seed, column.data, column.network)
+        for column in columns
+        for name in names
+        if column.data
         for seed in range(seeds)
     }
     results = runner(wanted.values())
-    table: Table = []
-    cells: list[Cell] = []
-    for place, (column, (panel, data, _, _, _)) in enumerate(columns.items()):
-        paper = {name: values[place] for name, values in printed.items()}
-        runs = {
-            name: [results[wanted[column, name, seed]] for seed in range(seeds)]
-            for name in METHODS
-            if data and name in printed
-        }
-        ours = {name: [accuracy(one) for one in found] for name, found in runs.items()}
-        setting = column.removeprefix(f"{panel} ")
-        for name, value in paper.items():
-            if name in ours:
-                table.append(row(panel, setting, name, value, runs[name]))
-                if AGAINST[name] in ours:
-                    cells.append(judge(f"{column} {name}", paper, ours, name, AGAINST[name], scale))
+    runs = {
+        (column, name): [results[wanted[column, name, seed]] for seed in range(seeds)]
+        for column in columns
+        for name in names
+        if column.data
+    }
+    ours = {column.label(name): [accuracy(one) for one in found] for (column, name), found in runs.items()}
+    paper = {column.label(name): values[i] for name, values in printed.items() for i, column in enumerate(columns)}
+    table = [column.row(name, paper[column.label(name)], found) for (column, name), found in runs.items()]
+    cells = []
+    for column in columns:
+        beside = [other for other in columns if other.panel == column.panel]
+        following = (beside[beside.index(column) + 1 :] or beside[-2:])[0]
+        for name in printed:
+            label = column.label(name)
+            if label in ours:
+                rival = column.label(AGAINST[name]) if AGAINST[name] in names else following.label(name)
+                cells.append(judge(paper, ours, label, rival, scale))
             else:
-                cells.append(
-                    absent(
-                        f"{column} {name}",
-                        value,
-                        WITHOUT if name not in METHODS else f"needs its data and a GPU: {command(item)}",
-                    )
+                reason = (
+                    WITHOUT if name not in METHODS else f"needs data or a GPU that were not at hand: {command(item)}"
                 )
-    return table, cells
+                cells.append(absent(label, paper[label], reason))
+    return Result(table, cells, settings_of(at, {name: method(name, at) for name in names}), notes_of(at, scale))
 
 
 def measure_heterogeneity(runner: Runner, scale: str, seeds: int) -> Result:
     """Table 2, 5 local epochs. Below the paper's scale the runs of Tables 3 and 4 stand in for Fashion-MNIST."""
     at = SETTINGS[scale]
-    columns = {}
+    columns = []
     for panel, data in SETS2:
         there = data if scale == "paper" else at.data if panel == "FMNIST" else None
         network = at.deep if panel == "CIFAR-100" else at.network
-        columns |= {f"{panel} beta={beta:g}": (panel, there, network, beta, 5) for beta in BETAS}
-    table, cells = measure_levels(runner, scale, seeds, columns, TABLE2, "flss/table2")
-    notes = notes_of(at, scale) + ([] if scale == "paper" else [f"FMNIST's columns: {at.data} here."])
-    return Result(table, cells, settings_of(at, {name: method(name, at) for name in METHODS}), notes)
+        columns += [Column(panel, f"beta={beta:g}", there, network, beta, 5) for beta in BETAS]
+    return measure_levels(runner, scale, seeds, columns, TABLE2, "flss/table2")
 
 
 # Tables 3 and 4: local epochs, and what is communicated
@@ -396,10 +383,13 @@ def sent(algorithm: Algorithm, d: int, rounds: range) -> float:
     """32-bit words that a client uploads in these rounds, on the messages it sends (one scale for all signs)."""
 
     def message(t: int) -> Up | Signs:
-        projected = isinstance(algorithm, FLSS) and algorithm.projects(t)
-        vector = torch.empty(1, algorithm.rank if projected else d, device="meta")
-        signs = isinstance(algorithm, SignSGD) or (isinstance(algorithm, FLSS) and algorithm.base == "signsgd")
-        return Signs.of(vector, [vector.shape[1]]) if signs else Up(vector)
+        if not isinstance(algorithm, FLSS):
+            p, signs = torch.empty(1, d, dtype=torch.float32, device="meta"), isinstance(algorithm, SignSGD)
+        else:
+            projected = algorithm.projects(t)
+            p = torch.empty(1, algorithm.rank if projected else d, dtype=torch.float32, device="meta")
+            signs = algorithm.base == "signsgd" and not (projected and algorithm.order == "sign")
+        return Signs.of(p, [p.shape[1]]) if signs else Up(p)
 
     return sum(cost(message(t)).bytes for t in rounds) / 4
 
@@ -407,61 +397,74 @@ def sent(algorithm: Algorithm, d: int, rounds: range) -> float:
 def printed_cost(text: str) -> float:
     """ "35.14 M" -> 35.14e6"""
     value, unit = text.split()
-    return float(value) * {"M": 1e6, "G": 1e9}[unit]
+    return float(value) * UNITS[unit]
 
 
-def cost_cell(cell: str, text: str, words: float, reading: str) -> Cell:
-    """Reproduced: the counted number, rounded or cut to the printed digits, is the printed one."""
+def cost_cell(cell: str, name: str, text: str, network: str, rounds: range) -> Cell:
+    """Reproduced: the counted number, rounded or cut off to the printed digits, is the printed one."""
+    if name not in METHODS:
+        return absent(cell, printed_cost(text), WITHOUT)
+    words = sent(method(name, SETTINGS["paper"]), PARAMETERS[network], rounds)
+    how = fits(text, words)
+    reading = f"{words:,.0f} words of 32 bits up per client in rounds {rounds.start} to {rounds.stop - 1}: {how}"
+    verdict = "differs" if how == "neither rounded nor cut off" else "reproduced"
+    return Cell(cell, printed_cost(text), words, words, words, 1, verdict, reading)
+
+
+def fits(text: str, words: float) -> str:
+    """How a count becomes the printed text."""
     value, unit = text.split()
-    scaled = words / {"M": 1e6, "G": 1e9}[unit]
     step = 10.0 ** -len(value.partition(".")[2])
-    rounded = abs(scaled - float(value)) <= 0.5 * step
-    cut = 0 <= scaled - float(value) < step
-    how = "rounded" if rounded else "cut off, not rounded" if cut else "neither rounded nor cut off"
-    verdict = "reproduced" if rounded or cut else "differs"
-    reason = f"{words:,.0f} words of 32 bits up per client, {reading}: {how}"
-    return Cell(cell, printed_cost(text), words, words, words, 1, verdict, reason)
-
-
-SECOND_HALF = "in rounds 200 to 399 only"
-WHOLE = "in all 400 rounds"
+    excess = words / UNITS[unit] - float(value)
+    if abs(excess) <= step / 2:
+        return "rounded"
+    return "cut off, not rounded" if 0 <= excess < step else "neither rounded nor cut off"
 
 
 def measure_epochs(runner: Runner, scale: str, seeds: int) -> Result:
     """Table 3, beta = 0.5; the costs by count, for the paper's networks and 400 rounds, at every scale."""
     at = SETTINGS[scale]
-    columns = {f"CNN epochs={epochs}": ("CNN", at.data, at.network, 0.5, epochs) for epochs in EPOCHS}
+    columns = [Column("CNN", f"epochs={epochs}", at.data, at.network, 0.5, epochs) for epochs in EPOCHS]
     deep = at.data if scale == "paper" else None
-    columns |= {f"ResNet-18 epochs={epochs}": ("ResNet-18", deep, at.deep, 0.5, epochs) for epochs in EPOCHS}
-    table, cells = measure_levels(runner, scale, seeds, columns, TABLE3, "flss/table3")
-    for name, texts in COSTS3.items():
-        for network, text in zip(("CNN", "ResNet-18"), texts):
-            label = f"{network} cost {name}"
-            if name in METHODS:
-                words = sent(method(name, SETTINGS["paper"]), PARAMETERS[network], range(200, 400))
-                cells.append(cost_cell(label, text, words, SECOND_HALF))
-            else:
-                cells.append(absent(label, printed_cost(text), WITHOUT))
-    return Result(table, cells, settings_of(at, {name: method(name, at) for name in METHODS}), notes_of(at, scale))
+    columns += [Column("ResNet-18", f"epochs={epochs}", deep, at.deep, 0.5, epochs) for epochs in EPOCHS]
+    result = measure_levels(runner, scale, seeds, columns, TABLE3, "flss/table3")
+    for network, texts in zip(("CNN", "ResNet-18"), zip(*COSTS3.values())):
+        for name, text in zip(COSTS3, texts):
+            result.cells.append(cost_cell(f"{network} cost {name}", name, text, network, range(200, 400)))
+    return result
 
 
 def measure_lbgm(runner: Runner, scale: str, seeds: int) -> Result:
     """Table 4, 5 local epochs; its cost by count."""
     at = SETTINGS[scale]
-    columns = {f"CIFAR-10 beta={beta:g}": ("CIFAR-10", at.data, at.network, beta, 5) for beta in BETAS}
+    columns = [Column("CIFAR-10", f"beta={beta:g}", at.data, at.network, beta, 5) for beta in BETAS]
     there = "cifar100" if scale == "paper" else None
-    columns |= {f"CIFAR-100 beta={beta:g}": ("CIFAR-100", there, at.network, beta, 5) for beta in BETAS}
-    table, cells = measure_levels(runner, scale, seeds, columns, TABLE4, "flss/table4")
+    columns += [Column("CIFAR-100", f"beta={beta:g}", there, at.network, beta, 5) for beta in BETAS]
+    result = measure_levels(runner, scale, seeds, columns, TABLE4, "flss/table4")
     for name, texts in COSTS4.items():
         for column, text in zip(columns, texts):
-            if name in METHODS:
-                d = PARAMETERS["CNN" if column.startswith("CIFAR-10 ") else "CNN, 100 classes"]
-                words = sent(method(name, SETTINGS["paper"]), d, range(400))
-                cells.append(cost_cell(f"{column} cost {name}", text, words, WHOLE))
-            else:
-                cells.append(absent(f"{column} cost {name}", printed_cost(text), WITHOUT))
-    algorithms = {name: method(name, at) for name in METHODS if name in TABLE4}
-    return Result(table, cells, settings_of(at, algorithms), notes_of(at, scale))
+            network = "CNN" if column.panel == "CIFAR-10" else "CNN, 100 classes"
+            result.cells.append(cost_cell(column.label(f"cost {name}"), name, text, network, range(400)))
+    return result
+
+
+def measure_longer(runner: Runner, scale: str, seeds: int) -> Result:
+    """FedAvg with and without FLSS, beta = 0.5, with T, T0 and R four times as large: FedAvg levels off before T0."""
+    at = SETTINGS[scale]
+    at = replace(at, rounds=4 * at.rounds, warm_up=4 * at.warm_up, rank=4 * at.rank)
+    wanted = {(name, seed): spec(at, method(name, at), 0.5, seed) for name in METHODS[:2] for seed in range(seeds)}
+    results = runner(wanted.values())
+    curves = {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in METHODS[:2]}
+    table: Table = []
+    for name, found in curves.items():
+        for place, t in enumerate(found[0]["columns"]["round"]):
+            mean, low, high = interval([100 * one["columns"]["accuracy"][place] for one in found])
+            row = {"method": name, "round": t, "mean": mean, "low": low, "high": high}
+            table.append({**row, "seeds": seeds, "warm_up": at.warm_up})
+    ours = {name: [accuracy(one) for one in found] for name, found in curves.items()}
+    paper = {name: TABLE3[name][1] for name in curves}
+    cells = [judge(paper, ours, "FedAvg+FLSS", "FedAvg", scale)]
+    return Result(table, cells, settings_of(at, {name: method(name, at) for name in curves}), notes_of(at, scale))
 
 
 # Figure 1: loss, and the singular values of the trajectory
@@ -470,9 +473,10 @@ def measure_lbgm(runner: Runner, scale: str, seeds: int) -> Result:
 def measure_loss(runner: Runner, scale: str, seeds: int) -> Result:
     """Figure 1a: training loss, with FedAvg from the same seeds, which is the same run up to round T0."""
     at = SETTINGS[scale]
-    step = max(1, at.rounds // 50)
+    at = replace(at, data=at.fashion)
+    step = at.rounds // 50 or 1
     wanted = {
-        (name, seed): spec(at, method(name, at), 0.5, seed, data=at.fashion, every=step, metrics=("loss",))
+        (name, seed): spec(at, method(name, at), 0.5, seed, every=step, metrics=("loss",))
         for name in METHODS[:2]
         for seed in range(seeds)
     }
@@ -483,37 +487,29 @@ def measure_loss(runner: Runner, scale: str, seeds: int) -> Result:
     for name, found in curves.items():
         for place, t in enumerate(rounds):
             mean, low, high = interval([one["loss"][place] for one in found])
-            table.append(
-                {
-                    "method": name,
-                    "round": t,
-                    "mean": mean,
-                    "low": low,
-                    "high": high,
-                    "seeds": seeds,
-                    "warm_up": at.warm_up,
-                }
-            )
+            row = {"method": name, "round": t, "mean": mean, "low": low, "high": high}
+            table.append({**row, "seeds": seeds, "warm_up": at.warm_up})
     start, later = rounds.index(at.warm_up), rounds.index(at.warm_up + at.rounds // 10)
-    ours = [one["loss"] for one in curves["FedAvg+FLSS"]]
-    rises = [max(loss[start + 1 : later + 1]) - loss[start] for loss in ours]
-    against = [max(loss[start + 1 : later + 1]) - loss[start] for loss in (one["loss"] for one in curves["FedAvg"])]
-    falls = [loss[-1] - loss[start] for loss in ours]
+    rises = {
+        name: [max(one["loss"][start + 1 : later + 1]) - one["loss"][start] for one in found]
+        for name, found in curves.items()
+    }
+    falls = [one["loss"][-1] - one["loss"][start] for one in curves["FedAvg+FLSS"]]
+    gaps = [a - b for a, b in zip(rises["FedAvg+FLSS"], rises["FedAvg"])]
+    said = f"FedAvg's, which just goes on: {np.mean(rises['FedAvg']):+.3f}"
     cells = [
-        change(
-            "loss: highest of T/10 rounds after T0, minus that at T0", rises, +1, f"FedAvg's: {np.mean(against):+.3f}"
-        ),
-        change("the same, minus FedAvg's", [a - b for a, b in zip(rises, against)], +1, "same seeds"),
-        change("loss: last minus that at T0", falls, -1, "training in the subspace goes on"),
+        change("loss: highest of the T/10 rounds after T0, minus that at T0", rises["FedAvg+FLSS"], +1, said),
+        change("the same, minus FedAvg's", gaps, +1, "is it the subspace that makes it rise?"),
+        change("loss: last minus that at T0", falls, -1, "training goes on in the subspace"),
     ]
     algorithms = {name: method(name, at) for name in METHODS[:2]}
-    return Result(table, cells, settings_of(replace(at, data=at.fashion), algorithms), notes_of(at, scale))
+    return Result(table, cells, settings_of(at, algorithms), notes_of(at, scale))
 
 
 def change(cell: str, values: Sequence[float], sign: int, said: str) -> Cell:
     """A sign that a text or figure states without a number: confirmed by the whole interval, or not."""
     mean, low, high = interval(values)
-    confirmed = len(values) > 1 and min(sign * low, sign * high) > 0
+    confirmed = agrees(low, high, sign, len(values))
     verdict = "trend only" if confirmed else "differs"
     words = f"no number printed; the sign is {'confirmed' if confirmed else 'not confirmed'}; {said}"
     return Cell(cell, NAN, mean, low, high, len(values), verdict, words)
@@ -548,7 +544,7 @@ def measure_spectra(runner: Runner, scale: str, seeds: int) -> Result:
 # Figure 2: features
 
 
-def models_of(algorithm: Algorithm, problem: Problem, at: Setting, seed: int) -> Iterator[tuple[int, State]]:
+def states(algorithm: Algorithm, problem: Problem, at: Setting, seed: int) -> Iterator[tuple[int, State]]:
     """The states that `run` passes through: (rounds done, state)."""
     root = Key(seed)
     state = algorithm.init(problem, problem.start(), root)
@@ -565,7 +561,7 @@ def features(problem: ImageClassification, x: torch.Tensor, images: torch.Tensor
     """What the last layer sees."""
     body = replace(problem.network, ops=problem.network.ops[:-1])
     params = iter(x[None].split(problem.network.sizes, dim=-1))
-    return models.Network.forward(body, params, images[None], iter(problem.moments(x)))[0]
+    return body.forward(params, images[None], iter(problem.moments(x)))[0]
 
 
 def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
@@ -575,16 +571,17 @@ def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
 
     torch.set_num_threads(1)
     at = SETTINGS[scale]
+    at = replace(at, data=at.fashion)
     table: Table = []
     scores: dict[str, list[float]] = {}
     times = (at.warm_up // 5, at.warm_up, at.rounds)
     for name in ("FedAvg+FLSS", "FedAvg"):
         for seed in range(seeds):
-            one = spec(at, method(name, at), 0.5, seed, data=at.fashion)
+            one = spec(at, method(name, at), 0.5, seed)
             problem = one.build(runner.device)
             assert isinstance(problem, ImageClassification)
             images, labels = (part[: at.embedded] for part in problem.test)
-            for t, state in models_of(one.algorithm, problem, at, seed):
+            for t, state in states(one.algorithm, problem, at, seed):
                 if t not in times[0 if name == "FedAvg+FLSS" else 2 :]:
                     continue
                 seen = features(problem, state.server.x, images).double().cpu().numpy()
@@ -612,7 +609,7 @@ def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
         ),
     ]
     algorithms = {name: method(name, at) for name in METHODS[:2]}
-    return Result(table, cells, settings_of(replace(at, data=at.fashion), algorithms), notes_of(at, scale))
+    return Result(table, cells, settings_of(at, algorithms), notes_of(at, scale))
 
 
 # Pictures
@@ -620,50 +617,55 @@ def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
 
 @style.styled
 def draw_levels(table: Table) -> Figure:
-    """Above ours with intervals, below what is printed: levels are not comparable, so each has its own axis."""
+    """Ours with intervals beside what is printed. Levels are not comparable, so each has its own axis."""
     panels = list(dict.fromkeys(row["panel"] for row in table))
     names = list(dict.fromkeys(row["method"] for row in table))
-    figure, axes = style.new_figure(2 * len(panels), columns=2)
+    figure, axes = style.new_figure(2 * len(panels))
     for at, panel in enumerate(panels):
         rows = [row for row in table if row["panel"] == panel]
         settings = list(dict.fromkeys(row["setting"] for row in rows))
         ours, printed = axes[2 * at : 2 * at + 2]
-        for place, name in enumerate(names):
+        for place, name in enumerate(names, 1):
             color = style.look(name, place)[0]
             for found in (row for row in rows if row["method"] == name):
-                x = settings.index(found["setting"]) + 0.16 * (place - (len(names) - 1) / 2)
+                x = settings.index(found["setting"]) + 0.16 * (place - (len(names) + 1) / 2)
                 error = [[found["mean"] - found["low"]], [found["high"] - found["mean"]]]
                 ours.errorbar([x], [found["mean"]], error, fmt="o", markersize=3.5, color=color, capsize=2)
                 printed.plot([x], [found["paper"]], "D", markersize=4.5, markerfacecolor="none", color=color)
-            if at == 0:
-                ours.plot([], [], "o", markersize=3.5, color=color, label=f"{name} (n={rows[0]['seeds']})")
+            ours.plot([], [], "o", markersize=3.5, color=color, label=f"{name} (n={rows[0]['seeds']})")
         for axis in (ours, printed):
             axis.set_xticks(range(len(settings)), settings)
-            axis.set_xlim(-0.5, len(settings) - 0.5)
-        ours.set(ylabel="test accuracy, %", title=f"{panel}: ours")
-        printed.set(title=f"{panel}: the paper's")
-    axes[1].plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="paper")
+            axis.set(xlim=(-0.5, len(settings) - 0.5), ylabel="test accuracy, %")
+        ours.set_title(f"ours: {rows[0]['here']}")
+        printed.set_title(f"printed: {panel}")
+    axes[1].plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="printed")
     style.legend_above(figure, 5)
+    return figure
+
+
+def curves_of(table: Table, ylabel: str, scale: str) -> Figure:
+    """A curve with its band per method; T0 is marked."""
+    figure, (axes,) = style.new_figure()
+    for place, name in enumerate(dict.fromkeys(row["method"] for row in table), 1):
+        rows = [row for row in table if row["method"] == name]
+        t, mean, low, high = ([row[key] for row in rows] for key in ("round", "mean", "low", "high"))
+        style.band(axes, t, mean, low, high, name, rows[0]["seeds"], place)
+    axes.axvline(table[0]["warm_up"], color="k", linestyle=":", linewidth=1, label="T0: the subspace starts")
+    axes.set(xlabel="communication rounds", ylabel=ylabel, yscale=scale)
+    style.legend_above(figure, 2)
     return figure
 
 
 @style.styled
 def draw_loss(table: Table) -> Figure:
-    """Training loss over rounds; T0 is marked."""
-    figure, (axes,) = style.new_figure()
-    for name in ("FedAvg", "FedAvg+FLSS"):
-        rows = [row for row in table if row["method"] == name]
-        style.band(
-            axes,
-            *([row[key] for row in rows] for key in ("round", "mean", "low", "high")),
-            name,
-            rows[0]["seeds"],
-            2 * (name != "FedAvg"),
-        )
-    axes.axvline(table[0]["warm_up"], color="k", linestyle=":", linewidth=1, label="T0: the subspace starts")
-    axes.set(xlabel="communication rounds", ylabel="training loss", yscale="log")
-    style.legend_above(figure, 2)
-    return figure
+    """Training loss over rounds."""
+    return curves_of(table, "training loss", "log")
+
+
+@style.styled
+def draw_longer(table: Table) -> Figure:
+    """Test accuracy over rounds."""
+    return curves_of(table, "test accuracy, %", "linear")
 
 
 @style.styled
@@ -711,4 +713,4 @@ ITEMS = [
     Item("flss/fig1bcd", "Singular values of the global updates", measure_spectra, draw_spectra, SCALES),
     Item("flss/fig2", "t-SNE of features", measure_features, draw_features, SCALES),
 ]
-EXTRAS: list[Item] = []
+EXTRAS = [Item("flss/longer", "FLSS after FedAvg has levelled off", measure_longer, draw_longer, SCALES)]

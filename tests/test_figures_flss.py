@@ -1,0 +1,105 @@
+"""FLSS's tables: what their cells say, and that costs are those of messages that were sent."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from cases import K, quadratic
+
+from fedtheory import FedAvg, run
+from fedtheory.algorithms import FLSS, SignSGD
+from fedtheory.figures.flss import (
+    COSTS3,
+    METHODS,
+    PARAMETERS,
+    SETTINGS,
+    TABLE1,
+    TABLE2,
+    TABLE3,
+    TABLE4,
+    cost_cell,
+    fits,
+    judge,
+    method,
+    printed_cost,
+    sent,
+)
+
+SMALL = FLSS(0.05, K, 2, 4)
+SENDERS = (
+    FedAvg(0.05, K),
+    SignSGD(0.05, K),
+    SMALL,
+    replace(SMALL, refresh=0),
+    replace(SMALL, base="signsgd"),
+    replace(SMALL, base="signsgd", order="sign"),
+)
+
+
+@pytest.mark.parametrize("algorithm", SENDERS, ids=repr)
+def test_costs_are_those_of_the_messages_of_a_run(algorithm):
+    """Round by round, the words that `sent` says are the bytes that `run` counts."""
+    problem = quadratic(dtype=torch.float32)
+    up = run(algorithm, problem, 15, metrics=())["up_bytes"]
+    for t in range(15):
+        assert (up[t + 1] - up[t]) / problem.n / 4 == sent(algorithm, problem.d, range(t, t + 1))
+
+
+def test_table_3_counts_the_second_half_and_table_4_all():
+    """R = 40 and 40 unprojected rounds of 200: 35.14 M and 0.21 G; one printed number is not explained."""
+    flss, signed = (method(name, SETTINGS["paper"]) for name in ("FedAvg+FLSS", "Sign+EF+FLSS"))
+    assert sent(flss, PARAMETERS["CNN"], range(200, 400)) == 40 * 878_538 + 160 * 40
+    assert sent(flss, PARAMETERS["CNN"], range(400)) == 240 * 878_538 + 160 * 40
+    assert fits("1.11 M", sent(signed, PARAMETERS["CNN"], range(200, 400))) == "neither rounded nor cut off"
+    for name, texts in COSTS3.items():
+        for network, text in zip(("CNN", "ResNet-18"), texts):
+            cell = cost_cell("", name, text, network, range(200, 400))
+            unexplained = (name, network) == ("Sign+EF+FLSS", "CNN")
+            verdict = "differs" if unexplained else "reproduced" if name in METHODS else "not run here"
+            assert cell.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "how"),
+    [
+        ("0.17 G", 175.7e6, "cut"),
+        ("0.18 G", 175.7e6, "rounded"),
+        ("0.16 G", 175.7e6, "neither"),
+        ("0.20 G", 195.1e6, "rounded"),
+        ("14.0 M", 13.94e6, "neither"),
+        ("35.14 M", 35.1479e6, "cut"),
+        ("35.14 M", 35.151e6, "neither"),
+    ],
+)
+def test_a_cost_is_rounded_or_cut_off(text, words, how):
+    assert printed_cost("35.14 M") == 35.14e6
+    assert fits(text, words).startswith(how)
+
+
+@pytest.mark.parametrize(
+    ("ours", "rival", "scale", "verdict", "said"),
+    [
+        ([50.0, 50.4, 50.8], [48.0, 48.5, 48.7], "medium", "trend only", ": confirmed"),
+        ([50.0, 50.4, 50.8], [50.0, 50.5, 50.7], "medium", "differs", ": not confirmed"),
+        ([48.0, 48.5, 48.7], [50.0, 50.4, 50.8], "medium", "differs", ": the opposite"),
+        ([86.0, 86.2, 86.4], [86.0, 86.3, 86.3], "medium", "differs", ": not confirmed"),
+        ([86.0, 86.2, 86.4], [86.0, 86.3, 86.3], "paper", "reproduced", ": not confirmed"),
+        ([50.0], [40.0], "medium", "differs", ": not confirmed"),
+        ([50.0, 50.4, math.nan], [48.0, 48.5, 48.7], "medium", "differs", ": not confirmed"),
+    ],
+)
+def test_an_ordering_is_confirmed_by_its_whole_interval(ours, rival, scale, verdict, said):
+    """Levels count at the paper's scale only; one seed, or a run that diverged, confirms nothing."""
+    paper = {"FedAvg+FLSS": 86.25, "FedAvg": 85.06}
+    cell = judge(paper, {"FedAvg+FLSS": ours, "FedAvg": rival}, "FedAvg+FLSS", "FedAvg", scale)
+    assert cell.verdict == verdict
+    assert cell.reason.endswith(said)
+
+
+def test_what_the_appendix_prints_twice_is_equal():
+    """Table 1's first number is Table 3's for ResNet-18 and 5 epochs; Table 4's second is Table 3's for the CNN."""
+    assert TABLE1["update", 1] == TABLE3["FedAvg+FLSS"][4]
+    assert TABLE4["FedAvg+FLSS"][1] == TABLE3["FedAvg+FLSS"][1]
+    assert all(len(row) == 9 for row in TABLE2.values())
+    assert all(len(row) == 6 for row in (*TABLE3.values(), *TABLE4.values()))
