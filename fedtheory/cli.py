@@ -105,7 +105,10 @@ def parser() -> argparse.ArgumentParser:
     claims.add_argument("--paper", default=None, help="only this paper's")
     claims.add_argument("--effort", choices=("quick", "full"), default="quick")
     claims.add_argument("--seed", type=int, default=0, help="of the attacks' random starts (default: the ledger's own)")
-    claims.add_argument("--page", default=None, help="also write the ledger as a Markdown page")
+    claims.add_argument("--save", default=None, help="also put the records into this JSON file, beside others there")
+    claims.add_argument(
+        "--page", default=None, help="also write the ledger (with --save: the file's) as a Markdown page"
+    )
     report = add("report", show_report, "every number that the papers print beside ours, from the finished items")
     report.add_argument("--page", default=None, help="also write the report as a Markdown page")
     return top
@@ -225,10 +228,17 @@ def show_claims(options: argparse.Namespace) -> None:
     """claims"""
     torch.set_num_threads(1)
     chosen = ledger.choose(options.ids, options.paper)
+    saved = [] if options.save is None else ledger.load(options.save)
     with tqdm(total=len(chosen), unit="claim", disable=options.json, leave=False) as bar:
         records = ledger.check(chosen, options.effort, lambda name: bar.update(), seed=options.seed)
+    kept = [{**record, "effort": options.effort, "seed": options.seed} for record in records]
+    if options.save is not None:
+        kept = ledger.merge(saved, kept)
+        store.write_atomic(
+            Path(options.save), (json.dumps(store.plain(kept), indent=1, allow_nan=False) + "\n").encode()
+        )
     if options.page is not None:
-        store.write_atomic(Path(options.page), ledger.page(records, options.effort).encode())
+        store.write_atomic(Path(options.page), ledger.page(kept).encode())
     if options.json:
         emit(records)
         return

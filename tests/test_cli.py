@@ -188,12 +188,30 @@ def test_claims_prints_the_ledger(capsys, tmp_path):
     assert "`ssf.lemma2.step6`" in page.read_text()
 
 
-def test_the_ledger_page_has_every_claim():
-    """docs/ledger.md was made from all claims there are."""
+def test_the_committed_ledger_has_every_claim_and_its_page_is_made_from_it():
+    """docs/ledger.json holds a verdict, evidence and a refuted control for each claim; docs/ledger.md shows it."""
     from fedtheory.theory import ledger
 
-    text = (ROOT / "docs" / "ledger.md").read_text()
-    assert all(f"`{name}`" in text for name in ledger.claims())
+    records = ledger.load(ROOT / "docs" / "ledger.json")
+    assert [record["id"] for record in records] == list(ledger.claims())
+    assert all(r["control_refuted"] and r["evidence"] for r in records if r["verdict"] != "unchecked")
+    assert (ROOT / "docs" / "ledger.md").read_text() == ledger.page(records)
+
+
+def test_records_are_saved_beside_others(capsys, tmp_path):
+    """--save replaces a claim's record and keeps those of others; a file that is no ledger is not touched."""
+    file = tmp_path / "ledger.json"
+    for name in ("ssf.lemma2.step6", "fedsub.a1-cd", "ssf.lemma2.step6"):
+        assert call(capsys, "claims", name, "--json", "--save", str(file), "--seed", "1")[0] == 0
+    records = json.loads(file.read_text())
+    assert [record["id"] for record in records] == ["fedsub.a1-cd", "ssf.lemma2.step6"]
+    assert {(record["effort"], record["seed"]) for record in records} == {("quick", 1)}
+    for text in ("{}", "[1]", "[", '[{"id": 1}]'):
+        file.write_text(text)
+        status, _, err = call(capsys, "claims", "fedsub.a1-cd", "--save", str(file))
+        assert status == 2
+        assert "JSON file of the ledger's records" in err
+        assert file.read_text() == text
 
 
 def test_unknown_claims_are_refused(capsys):
