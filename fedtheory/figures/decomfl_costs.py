@@ -243,7 +243,7 @@ def measure_5b(runner: Runner, scale: str, seeds: int) -> Result:
 def draw(table: Table) -> Figure:
     """Printed and counted, line by line."""
     settings = [f"{line['setting']}: {line['quantity']}" for line in table]
-    figure, (axes,) = style.new_figure(columns=2, height=0.7 + 0.17 * len(table))
+    figure, (axes,) = style.new_figure(columns=2, height=0.8 + 0.18 * len(table))
     spots = range(len(table), 0, -1)
     axes.plot([line["ours"] for line in table], spots, "o", markersize=4, color=style.SEQUENCE[0], label="ours")
     axes.plot([line["paper"] for line in table], spots, "kD", markersize=5, markerfacecolor="none", label="paper")
