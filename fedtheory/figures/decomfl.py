@@ -1,9 +1,9 @@
 """DeComFL (arXiv:2405.15861v4): Figures 2, 3, 4 and 6, accuracy and loss against rounds and communication."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import nan
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -120,14 +120,18 @@ def doubling(scale: Scale) -> DeComFL:
 
 @dataclass(frozen=True)
 class Curves:
-    """The runs of a figure, by method and seed: columns of `History`, with "vector", scalars per client."""
+    """The runs of a figure, by method and seed: columns of `History`, with "vector", scalars per client.
+
+    Of a run that left the finite numbers the last finite model stands; `lost` names it.
+    """
 
     columns: dict[str, list[dict[str, list[float]]]]
+    lost: list[str]
 
     def table(self, metric: str) -> Table:
         rows: Table = []
         for method, runs in self.columns.items():
-            for at in range(min(len(one["round"]) for one in runs)):
+            for at in range(len(runs[0]["round"])):
                 mean, low, high = interval([one[metric][at] for one in runs])
                 vector = sum(one["vector"][at] for one in runs) / len(runs)
                 rows.append(
@@ -160,11 +164,11 @@ class Curves:
         for one, goal in zip(self.columns[method], level):
             sign = -1 if metric == "loss" else 1
             reached = [u for u, v in zip(one[what], one[metric]) if sign * v >= sign * goal]
-            found.append(reached[0] if reached else nan)
+            found.append(reached[0] if reached else math.nan)
         return found
 
 
-def curves(
+def play(
     runner: Runner,
     scale: Scale,
     data: tuple[str, str],
@@ -188,21 +192,30 @@ def curves(
 
     wanted = {(name, seed): spec(algorithm, seed) for name, algorithm in methods.items() for seed in range(seeds)}
     results = runner(wanted.values())
-    columns: dict[str, list[dict[str, list[float]]]] = {name: [] for name in methods}
-    for (name, _), one in wanted.items():
-        found = results[one]["columns"]
+    curves = Curves({name: [] for name in methods}, [])
+    for (name, seed), one in wanted.items():
+        grid: list[float] = [*range(0, one.rounds, one.every), one.rounds]
+        found = {c: v + v[-1:] * (len(grid) - len(v)) for c, v in results[one]["columns"].items()}
         clients = scale.options["clients"]
         vector = [(up + down) / clients for up, down in zip(found["up_scalars"], found["down_scalars"])]
-        columns[name].append({**found, "vector": vector})
-    return Curves(columns)
+        curves.columns[name].append({**found, "round": grid, "vector": vector})
+        if results[one]["diverged"]:
+            curves.lost.append(f"{name}, seed {seed}: not finite in round {results[one]['diverged'][0]}")
+    return curves
 
 
-def order(cell: str, values: Sequence[float], says: str, paper: float = 0.0, form: str = "+.3f") -> Cell:
-    """A statement that a number lies above another one: over seeds, with its interval. One seed confirms nothing."""
-    mean, low, high = interval(values)
+def order(cell: str, values: Sequence[float], says: str, paper: float = 0.0, ratio: bool = False) -> Cell:
+    """A statement that a number lies above another one: over seeds, with its interval. One seed confirms nothing.
+
+    The interval of a ratio is formed on logarithms.
+    """
+    if ratio:
+        mean, low, high = (math.exp(value) for value in interval([math.log(value) for value in values]))
+    else:
+        mean, low, high = interval(values)
     verdict = "reproduced" if low > paper and len(values) > 1 else ("trend only" if mean > paper else "differs")
     found = {"reproduced": "confirmed", "trend only": "not separated over seeds", "differs": "not confirmed"}[verdict]
-    each = ", ".join(format(value, form) for value in values)
+    each = ", ".join(format(value, ".3g" if ratio else "+.3f") for value in values)
     return Cell(cell, paper, mean, low, high, len(values), verdict, f"{says}: {found} (seeds: {each})")
 
 
@@ -219,11 +232,11 @@ def savings(found: Curves, method: str) -> Cell:
     level = found.at(method)
     ratio = over(found.needed("FedAvg", level, "vector"), found.needed(method, level, "vector"))
     says = "DeComFL needs less communication for the same accuracy"
-    return order(f"scalars, FedAvg / {method} (above)", ratio, says, 1.0, ".3g")
+    return order(f"scalars, FedAvg / {method} (above)", ratio, says, 1.0, ratio=True)
 
 
-def absent(cell: str, reason: str, paper: float = nan) -> Cell:
-    return Cell(cell, paper, nan, nan, nan, 0, "not run here", reason)
+def absent(cell: str, reason: str, paper: float = math.nan) -> Cell:
+    return Cell(cell, paper, math.nan, math.nan, math.nan, 0, "not run here", reason)
 
 
 COMPRESSED = "comes with the compressed baselines; then: python -m fedtheory reproduce decomfl --scale medium"
@@ -232,7 +245,7 @@ COMPRESSED = "comes with the compressed baselines; then: python -m fedtheory rep
 def result(found: Curves, metric: str, cells: list[Cell], scale: str, methods: dict[str, Algorithm]) -> Result:
     about = {name: repr(algorithm) for name, algorithm in methods.items()}
     settings = {"scale": repr(SCALES[scale]), "methods": about}
-    return Result(found.table(metric), cells, settings, [*READING, SHORT[scale]])
+    return Result(found.table(metric), cells, settings, [*READING, SHORT[scale], *found.lost])
 
 
 def measure_2a(runner: Runner, scale: str, seeds: int) -> Result:
@@ -241,7 +254,7 @@ def measure_2a(runner: Runner, scale: str, seeds: int) -> Result:
     P = of.P[0]
     methods: dict[str, Algorithm] = {f"K = {k}": decomfl(P, k) for k in K}
     wide = f"P = {of.P[-1]}"
-    found = curves(runner, of, of.mnist, {**methods, wide: decomfl(of.P[-1]), "FedAvg": FEDAVG}, seeds, of.rounds)
+    found = play(runner, of, of.mnist, {**methods, wide: decomfl(of.P[-1]), "FedAvg": FEDAVG}, seeds, of.rounds)
     one, four = "K = 1", "K = 4"
     early = of.rounds // 4
     by_steps = minus(found.at(four, early), found.at(one, early))
@@ -256,7 +269,7 @@ def measure_2a(runner: Runner, scale: str, seeds: int) -> Result:
         savings(found, one),
     ]
     same = interval(minus(found.at(four), found.at(one)))
-    shown = Curves({name: found.columns[name] for name in (*methods, "FedAvg")})
+    shown = Curves({name: found.columns[name] for name in (*methods, "FedAvg")}, found.lost)
     answer = result(shown, "accuracy", cells, scale, {**methods, "FedAvg": FEDAVG})
     answer.notes.append(
         f"With the same communication K = 4 minus K = 1: {same[0]:+.3f} [{same[1]:+.3f}, {same[2]:+.3f}]"
@@ -268,7 +281,7 @@ def measure_2b(runner: Runner, scale: str, seeds: int) -> Result:
     """P perturbations, all runs with the same rounds."""
     of = SCALES[scale]
     methods: dict[str, Algorithm] = {f"P = {P}": decomfl(P) for P in of.P}
-    found = curves(runner, of, of.mnist, {**methods, "FedAvg": FEDAVG}, seeds, of.rounds)
+    found = play(runner, of, of.mnist, {**methods, "FedAvg": FEDAVG}, seeds, of.rounds)
     few, many = f"P = {of.P[0]}", f"P = {of.P[-1]}"
     cells = [
         order(
@@ -290,7 +303,7 @@ def fashion(runner: Runner, scale: str, seeds: int, with_fedavg: bool = True) ->
     of = SCALES[scale]
     methods: dict[str, Algorithm] = {"DeComFL": doubling(of), **({"FedAvg": FEDAVG} if with_fedavg else {})}
     metrics = ("loss", "accuracy")
-    return curves(runner, of, of.fashion, methods, seeds, of.doubled[-1], metrics), methods
+    return play(runner, of, of.fashion, methods, seeds, of.doubled[-1], metrics), methods
 
 
 def measure_3a(runner: Runner, scale: str, seeds: int) -> Result:
@@ -299,13 +312,22 @@ def measure_3a(runner: Runner, scale: str, seeds: int) -> Result:
     ends = minus(found.at("DeComFL", metric="loss"), found.at("FedAvg", metric="loss"))
     level = found.at("DeComFL", metric="loss")
     rounds = [found.needed(name, level, "round", "loss") for name in ("DeComFL", "FedAvg")]
-    mean, low, high = interval(over(*rounds))
+    ratio = order("", over(*rounds), "", ratio=True)
     d = 1_206_590 if scale == "paper" else 28_938 if scale == "medium" else 14_538
     why = f"not by the factor d = {d:,}; FedAvg's loss is recorded every {SCALES[scale].every // 2} rounds"
-    verdict = "reproduced" if high < d else "differs"
+    verdict = "reproduced" if ratio.high < d else "differs"
     cells = [
         order("loss, DeComFL minus FedAvg, end (above)", ends, "slower than first-order methods"),
-        Cell("rounds to the same loss, DeComFL / FedAvg (below)", d, mean, low, high, seeds, verdict, why),
+        Cell(
+            "rounds to the same loss, DeComFL / FedAvg (below)",
+            d,
+            ratio.ours,
+            ratio.low,
+            ratio.high,
+            seeds,
+            verdict,
+            why,
+        ),
         absent("FedCom, 8 bits: loss", COMPRESSED),
         absent("FedAvg+TopK, 10%: loss (slower than DeComFL)", COMPRESSED),
     ]
@@ -330,7 +352,7 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     methods: dict[str, Algorithm] = {
         f"{kind}, {lr:g}": decomfl(P, lr=lr, scalar=scalar) for lr in of.rates for kind, scalar in kinds.items()
     }
-    found = curves(runner, of, of.mnist, methods, seeds, of.rounds)
+    found = play(runner, of, of.mnist, methods, seeds, of.rounds)
     ends = {name: found.at(name) for name in methods}
     cells = [
         order(

@@ -248,7 +248,7 @@ def draw(table: Table) -> Figure:
     axes.plot([line["ours"] for line in table], spots, "o", markersize=4, color=style.SEQUENCE[0], label="ours")
     axes.plot([line["paper"] for line in table], spots, "kD", markersize=5, markerfacecolor="none", label="paper")
     axes.set_yticks(spots, settings, fontsize=6)
-    axes.set(xscale="log", xlabel="value, in the unit of the line")
+    axes.set(xscale="log", xlabel="value, in the unit of the line", ylim=(0.3, len(table) + 0.7))
     style.legend_above(figure, 2)
     return figure
 
