@@ -13,7 +13,7 @@ from fedtheory import checks
 from fedtheory.theory.claim import EFFORTS, Claim, decide
 from fedtheory.theory.search import reseeded
 
-MODULES = {"fedsub": ("fedsub",), "ssf": ("ssf", "ssf_rate")}  # paper -> files, in the paper's order
+MODULES = {"fedsub": ("fedsub",), "ssf": ("ssf", "ssf_rate"), "flss": ("flss",)}  # paper -> files, in the paper's order
 VERDICTS = ("holds", "holds-with-caveat", "false-as-stated", "unchecked")
 
 
