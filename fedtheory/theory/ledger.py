@@ -13,7 +13,12 @@ from fedtheory import checks
 from fedtheory.theory.claim import EFFORTS, Claim, decide
 from fedtheory.theory.search import reseeded
 
-MODULES = {"fedsub": ("fedsub",), "ssf": ("ssf", "ssf_rate"), "flss": ("flss",)}  # paper -> files, in the paper's order
+MODULES = {  # paper -> files, in the paper's order
+    "fedsub": ("fedsub",),
+    "ssf": ("ssf", "ssf_rate"),
+    "mud": ("mud", "mud_theory"),
+    "flss": ("flss",),
+}
 VERDICTS = ("holds", "holds-with-caveat", "false-as-stated", "unchecked")
 
 
