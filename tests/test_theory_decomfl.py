@@ -1,0 +1,193 @@
+"""The ledger of DeComFL: every id of the catalogue, its verdict, a refuted control, counterexamples that replay."""
+
+import json
+import math
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+import torch
+
+pytest.importorskip("z3")
+pytest.importorskip("sympy")
+
+from fedtheory.theory import decomfl, decomfl_proof, decomfl_rank, decomfl_round
+from fedtheory.theory.claim import EVIDENCE, decide
+from fedtheory.theory.decomfl_round import Edge, Enumerated, Round, build, load, tiny
+
+CLAIMS = {claim.id: claim for claim in decomfl.CLAIMS}
+
+CAVEAT = """assump1-3; remark1-2; corollary1; assump4; thm2.perturbation; table1; eq10.sgd_only; table4; A3.seedshift;
+eq11-12; A5.smoothing; A5.taylor; eq24; eq46-50"""
+FALSE = """eq4b; eq5; theorem1 / theorem3; table2.bytes; eq7; eq8; eq10; A3.privacy; alg5; table6.bytes; lemma3;
+lemma3.display; lemma4; lemma5; lemma5.relation; lemma5.sum;
+ eq27; eq28; lemma5.stepsize; eq34; eq37c; eq39; eq40; eq42; eq52; lemma6;
+eq54,60; eq57; eq59; eq63-64; eq65; theorem5; eq74; eq75; eq76; eq77"""
+UNCHECKED = "remark3"
+ERRORS = ("misprint", "index", "unit", "missing assumption", "wrong independence", "wrong constant", "wrong step",
+          "wrong statement")  # fmt: skip
+
+
+def named(text):
+    return [f"decomfl.{' '.join(name.split())}" for name in text.split(";")]
+
+
+VERDICTS = {name: "holds" for name in CLAIMS}
+for verdict, names in (("holds-with-caveat", CAVEAT), ("false-as-stated", FALSE), ("unchecked", UNCHECKED)):
+    VERDICTS.update(dict.fromkeys(named(names), verdict))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def test_every_id_of_the_catalogue_is_there_in_its_order():
+    assert list(CLAIMS) == named(decomfl.ORDER)
+    assert len(CLAIMS) == 94
+    assert set(VERDICTS) == set(CLAIMS)
+    assert [claim.id for claim in decomfl.CLAIMS if claim.unchecked] == named(UNCHECKED)
+
+
+@pytest.mark.parametrize("name", list(CLAIMS))
+def test_verdict_and_control(name):
+    entry = decide(CLAIMS[name], "quick")
+    assert entry.verdict == VERDICTS[name], entry.detail
+    json.dumps(vars(entry), allow_nan=False)
+    if entry.verdict == "unchecked":
+        return
+    assert entry.control_refuted, entry.control
+    assert entry.evidence in EVIDENCE
+    if entry.verdict == "false-as-stated":
+        assert entry.counterexample
+        assert entry.error in ERRORS
+        assert entry.implies
+        assert entry.repaired
+        assert entry.repaired_detail
+    if entry.verdict == "holds-with-caveat":
+        assert entry.counterexample
+        assert entry.caveat
+
+
+@pytest.mark.parametrize("name", named(FALSE))
+def test_counterexample_replays(name):
+    check = CLAIMS[name].check
+    assert check is not None
+    first = check("quick")
+    started = time.process_time()
+    second = check("quick")
+    assert time.process_time() - started < 1
+    assert not second.holds
+    assert second.counterexample == first.counterexample
+
+
+# The moments against the algorithm's own code
+
+
+@pytest.mark.parametrize(
+    "edge",
+    [
+        Edge(M=2, m=1, K=2, share=3.0),
+        Edge(M=2, m=2, P=3),
+        Edge(M=2, m=1, d=2, K=2, noisy=False, share=3.0),
+        Edge(M=2, m=1, d=2, P=2, sphere=True),
+        Edge(M=3, m=2, K=2, noisy=False, sphere=True),
+    ],
+    ids=str,
+)
+def test_moments_agree_with_the_client_on_all_directions(edge):
+    v = torch.randn(edge.size, generator=decomfl_round.ROOT.generator(), dtype=torch.float64)
+    at = build(v, edge)
+    q, r = Round(at), Enumerated(at)
+    mean = torch.stack([r.mean(end) for end in r.ends]).mean(0)
+    second = torch.stack([torch.einsum("c,ca,cb->ab", r.p, end, end) for end in r.ends]).mean(0)
+    torch.testing.assert_close(mean, q.next[0], rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(second, q.next[1], rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(torch.einsum("c,mckd->km", r.p, r.G**2), q.size2, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(torch.einsum("c,kmcd->km", r.p, (r.points - at.x) ** 2), q.far, rtol=1e-11, atol=1e-12)
+    own = at.h[:, None] * r.points + at.a[:, None]  # grad f_i(x_i^k)
+    each = [(r.G[rows].movedim(2, 0) - own[:, rows]).mean(1).sum(0) for rows in r.sets]
+    together = sum(float(r.mean((e**2).sum(1))) for e in each) / len(each)
+    assert q.together == pytest.approx(together, rel=1e-9)
+    sampled = sum(float(r.mean((own[:, rows].mean(1).sum(0) ** 2).sum(1))) for rows in r.sets) / len(r.sets)
+    assert q.of_sample == pytest.approx(sampled, rel=1e-9)
+    assert q.of_all == pytest.approx(float(r.mean((own.mean(1).sum(0) ** 2).sum(1))), rel=1e-9)
+
+
+def test_stored_instances_survive_as_data():
+    data = decide(CLAIMS["decomfl.eq39"], "quick").counterexample
+    assert data is not None
+    again = load(json.loads(json.dumps(data["instance"])))
+    left, right = decomfl_proof.eq39(decomfl_proof.printed_A2)(Round(again))
+    assert left == pytest.approx(data["left"], rel=1e-3)
+    assert left > right
+
+
+# By hand, in rationals
+
+
+def test_theorem_1_and_its_minibatch_by_hand():
+    """E x^2 <- (1 - 2 eta + eta^2 c) E x^2 + eta^2 c sigma^2, c = E[(mean of 256 z_p^2)^2] = 1 + 2/P."""
+    P, eta, R = 256, Fraction(1, 8), 200
+    c, second, total = 1 + Fraction(2, P), Fraction(0), Fraction(0)
+    for _ in range(R):
+        total += second
+        second = (1 - 2 * eta + eta**2 * c) * second + eta**2 * c
+    bound = Fraction(16 * 5, P) * eta
+    assert total / R > Fraction(3, 2) * bound
+    assert float(total / R) == pytest.approx(sum(decomfl_round.trajectory(decomfl_proof.MINIBATCH, R)) / R)
+    assert eta <= min(Fraction(P, 120), Fraction(2 * P, P + 5), 1, Fraction(64 * P, 2 * (3 * 64 * P + 343)))
+
+
+def test_theorem_5_by_hand():
+    """L E x^2 = 3/5 at rest, where 2 eta L sigma^2 = 1/2: eta L = 1/4, E z^4 = 3."""
+    rest = Fraction(3, 16) / (Fraction(2, 4) - Fraction(3, 16))
+    assert rest == Fraction(3, 5) > 2 * Fraction(1, 4)
+    squares, _ = decomfl_rank.runs(decomfl_rank.GAUSSIAN, 60)
+    assert float(squares[-1]) == pytest.approx(0.6)
+
+
+def test_the_bounds_agree_that_P_is_no_cure_only_once_repaired():
+    """As P grows: Theorem 1's noise goes to 0, the repaired bound's and Theorem 2's to a multiple of sigma^2/m."""
+    for P, below in ((10, False), (10_000, True)):
+        at = tiny(noise=1.0, P=P, lr=0.1)
+        printed, repaired = (decomfl_proof.per_round(at, kind)[1] for kind in (True, False))
+        theorem2 = 2 * at.lr * decomfl_round.rank_factor(1, P, 1.0)
+        assert (printed < 0.1 * theorem2) == below
+        assert repaired > theorem2
+
+
+def test_more_clients_do_not_average_directions():
+    """E||mean of G - grad f||^2 of equal clients: the same for every m."""
+    sizes = [Round(tiny(a=1.0, M=m, m=m)).together for m in (1, 2, 16)]
+    assert sizes == pytest.approx([2.0] * 3)
+
+
+def test_the_repaired_steps_are_admissible_where_the_printed_are_too_long():
+    """Lemma 5's printed step with K = 3, P = 5000 on x^2/2 leaves the bound; the repaired one does not."""
+    edge = Edge(K=3, P=5000)
+    for step, inside in ((decomfl_round.step_of_lemma5(1, 3, 5000), False), (decomfl_proof.right_step5(edge), True)):
+        q = Round(tiny(x=1.0, K=3, P=5000, lr=step))
+        left, right = decomfl_proof.lemma5(True, 3.0)(q)
+        assert (left <= right) == inside
+
+
+def test_a_statement_in_wrong_units_is_noticed():
+    at = tiny(x=1.0, noise=1.0, mu=0.3, L=2.0)
+    assert decomfl_round.units_alike(decomfl_rank.eq63(1, decomfl_rank.above), at)
+    assert not decomfl_round.units_alike(lambda q: (q.gain + 1e-9, q.at.L * q.at.lr), at)
+    assert not decomfl_round.units_alike(
+        decomfl_rank.eq63(2, decomfl_rank.above), replace(at, x=0 * at.x, noise=0 * at.noise)
+    )
+
+
+def test_chi_square_tails():
+    for n in (1, 2, 7, 40):
+        exact = decomfl_rank.chi2_above(n, 2 * n)
+        assert exact <= math.exp(-n * (1 - math.log(2)) / 2)
+    assert decomfl_rank.chi2_above(1, 2) == pytest.approx(math.erfc(1))
+    assert decomfl_rank.chi2_above(2, 4) == pytest.approx(math.exp(-2))
