@@ -18,7 +18,8 @@ MODULES = {  # paper -> files, in the paper's order
     "ssf": ("ssf", "ssf_rate"),
     "mud": ("mud", "mud_theory"),
     "flss": ("flss",),
-, "decomfl": ("decomfl",)}
+    "decomfl": ("decomfl",),
+}
 VERDICTS = ("holds", "holds-with-caveat", "false-as-stated", "unchecked")
 
 
