@@ -140,9 +140,9 @@ SETTINGS = {
         "mlp",
         "mlp",
         ("mlp", "resnet8"),
-        (("batch", 36), ("clients", 20)),
+        (("batch", 72), ("clients", 20)),
         0.3,
-        2,
+        1,
         4,
         40,
         20,
@@ -229,17 +229,22 @@ def judge(paper: Mapping[str, float], ours: Mapping[str, Sequence[float]], name:
     """
     values, printed = ours[name], paper[name] - paper[rival]
     gap, low, high = interval([a - b for a, b in zip(values, ours[rival])])
-    confirmed = agrees(low, high, printed, len(values))
-    said = "confirmed" if confirmed else "the opposite" if agrees(low, high, -printed, len(values)) else "not confirmed"
-    reason = f"minus {rival}: {gap:+.2f} [{low:+.2f}, {high:+.2f}] points, printed {printed:+.2f}: {said}"
+    found = outcome(low, high, printed, len(values))
+    reason = f"minus {rival}: {gap:+.2f} [{low:+.2f}, {high:+.2f}] points, printed {printed:+.2f}: {found}"
     reached = scale == "paper" and abs(interval(values)[0] - paper[name]) <= 1
-    verdict = "reproduced" if reached else "trend only" if confirmed else "differs"
+    verdict = "reproduced" if reached else OUTCOMES[found]
     return Cell(name, paper[name], *interval(values), len(values), verdict, reason)
 
 
-def agrees(low: float, high: float, sign: float, seeds: int) -> bool:
-    """Whether an interval over several seeds lies on the side of this sign."""
-    return seeds > 1 and (low > 0 if sign > 0 else high < 0)
+OUTCOMES = {"confirmed": "trend only", "not confirmed": "differs", "the opposite": "differs"}
+
+
+def outcome(low: float, high: float, sign: float, seeds: int) -> str:
+    """On which side of zero an interval over several seeds lies, given the sign it should have."""
+    below, above = (low, high) if sign > 0 else (-high, -low)
+    if seeds < 2:
+        return "not confirmed"
+    return "confirmed" if below > 0 else "the opposite" if above < 0 else "not confirmed"
 
 
 def absent(cell: str, paper: float, reason: str) -> Cell:
@@ -509,10 +514,10 @@ def measure_loss(runner: Runner, scale: str, seeds: int) -> Result:
 def change(cell: str, values: Sequence[float], sign: int, said: str) -> Cell:
     """A sign that a text or figure states without a number: confirmed by the whole interval, or not."""
     mean, low, high = interval(values)
-    confirmed = agrees(low, high, sign, len(values))
-    verdict = "trend only" if confirmed else "differs"
-    words = f"no number printed; the sign is {'confirmed' if confirmed else 'not confirmed'}; {said}"
-    return Cell(cell, NAN, mean, low, high, len(values), verdict, words)
+    found = outcome(low, high, sign, len(values))
+    return Cell(
+        cell, NAN, mean, low, high, len(values), OUTCOMES[found], f"{said}; no number printed, its sign: {found}"
+    )
 
 
 def measure_spectra(runner: Runner, scale: str, seeds: int) -> Result:
@@ -649,6 +654,7 @@ def curves_of(table: Table, ylabel: str, scale: str) -> Figure:
     for place, name in enumerate(dict.fromkeys(row["method"] for row in table), 1):
         rows = [row for row in table if row["method"] == name]
         t, mean, low, high = ([row[key] for row in rows] for key in ("round", "mean", "low", "high"))
+        low = [max(a, b / 10) for a, b in zip(low, mean)]  # stays above zero on a log axis
         style.band(axes, t, mean, low, high, name, rows[0]["seeds"], place)
     axes.axvline(table[0]["warm_up"], color="k", linestyle=":", linewidth=1, label="T0: the subspace starts")
     axes.set(xlabel="communication rounds", ylabel=ylabel, yscale=scale)
