@@ -185,6 +185,13 @@ def test_a_statement_in_wrong_units_is_noticed():
     )
 
 
+def test_step_sizes_are_the_same_in_all_units():
+    at = tiny(h=[[1.0, 0.3]], x=1.0, noise=1.0, d=2, K=3, P=4, lr=0.01)
+    needs = ("theorem1", "lemma5", "theorem2")
+    before, after = decomfl_round.slacks(at, needs), decomfl_round.slacks(at.rescaled(3.0, 0.5), needs)
+    assert after == pytest.approx(before)
+
+
 def test_chi_square_tails():
     for n in (1, 2, 7, 40):
         exact = decomfl_rank.chi2_above(n, 2 * n)
