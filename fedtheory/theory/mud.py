@@ -498,17 +498,17 @@ def claims_of_methods() -> list[Claim]:
         mud(
             "what", "Sec. 1; 3.1",
             "With W^{t+1} = W^t + dW^t and W^t known: decomposing W^{t+1} introduces errors in W^t and dW^t, "
-            "decomposing only dW^t "
-            "none in W^t.", "identity", check=what(False), control=what(True), broken="all of W^{t+1} decomposed",
+            "decomposing only dW^t none in W^t.",
+            "identity", check=what(False), control=what(True), broken="all of W^{t+1} decomposed",
         ),
         mud(
             "fig1b.count", "Fig. 1(b), caption",
-            "Low rank: rank(W) <= r << min{m, n} with (m + n) r parameters. BKD: rank(W) <= min{m, n} with k "
-            "sqrt(mn) parameters.",
+            "Low rank: rank(W) <= r << min{m, n} with (m + n) r parameters. BKD: rank(W) <= min{m, n} with k sqrt(mn) "
+            "parameters.",
             "cost", check=formula("blocks", lambda m, n, k: k * math.sqrt(m * n), False),
             control=formula("blocks", lambda m, n, k: k * math.sqrt(m * n), False, 1), broken="k = 1 only",
-            error="wrong constant", repair="2 k sqrt(mn): k^2 pairs of a b numbers each. (m + n) r and both ranks "
-            "are right.",
+            error="wrong constant", repair="2 k sqrt(mn): k^2 pairs of a b numbers each. (m + n) r and both ranks are "
+            "right.",
             repaired=both(
                 formula("blocks", lambda m, n, k: 2 * k * math.sqrt(m * n), False),
                 formula("low rank", lambda m, n, r: (m + n) * r, False), low_rank(0), bkd_rank("chosen"),
@@ -528,9 +528,8 @@ def claims_of_methods() -> list[Claim]:
         ),
         mud(
             "eq1-4", "Sec. 2 (1)-(2); 3.1 (3)-(4)",
-            "f = (1/N) sum f_i; w^{t+1} = w^t + (1/N) sum dw_i; W_i = W^t + U_i V_i^T, W^t frozen, U random from "
-            "one seed, V = 0; "
-            "Ubar, Vbar are averages.", "definition",
+            "f = (1/N) sum f_i; w^{t+1} = w^t + (1/N) sum dw_i; W_i = W^t + U_i V_i^T, W^t frozen, U random from one "
+            "seed, V = 0; Ubar, Vbar are averages.", "definition",
             check=fedmud_rounds(False), control=fedmud_rounds(True), broken="V random at the start",
         ),
         mud(
@@ -540,13 +539,12 @@ def claims_of_methods() -> list[Claim]:
             "cost", check=download(False), control=download(True), broken="catching up costs as much",
             as_printed=download(True),
             caveat="'must' and 'in that round' are one way: a client that comes back can be sent what it missed, or "
-            "the model "
-            "where that is smaller, and trains the same. As bytes the downloads of absent clients are most of the "
-            "traffic",
+            "the model where that is smaller, and trains the same. As bytes the downloads of absent clients are most "
+            "of the traffic",
         ),
         mud(
-            "eq5", "Sec. 3.1 (5)", "W^R = W^0 + sum_{tau=1}^n Ubar^{tau s} Vbar^{tau s}; more updates for smaller "
-            "s.", "identity",
+            "eq5", "Sec. 3.1 (5)", "W^R = W^0 + sum_{tau=1}^n Ubar^{tau s} Vbar^{tau s}; more updates for smaller s.",
+            "identity",
             check=eq5(True), control=eq5(False), broken="Vbar not transposed", as_printed=eq5(False),
             caveat="read (Vbar)^T, as in (3)",
         ),
@@ -560,9 +558,8 @@ def claims_of_methods() -> list[Claim]:
             control=formula("low rank", lambda m, n, r: 2 * (m + n) * r / (m * n), True, 2), broken="r = 2 only",
             error="wrong constant", repair="(m + n) r/(mn), as Fig. 1(b) counts.",
             repaired=formula("low rank", lambda m, n, r: (m + n) * r / (m * n), True),
-            implies="The ratios of low rank and BKD are compared in one paragraph; the 2 is right for pairs of "
-            "equal factors "
-            "only. At the same printed ratio low rank would get half of BKD's parameters.",
+            implies="The ratios of low rank and BKD are compared in one paragraph; the 2 is right for pairs of equal "
+            "factors only. At the same printed ratio low rank would get half of BKD's parameters.",
         ),
         mud(
             "rank.lowrank", "Sec. 3.2", "rank(dW) <= min{rank(U), rank(V)} <= r.", "inequality",
@@ -593,9 +590,9 @@ def claims_of_methods() -> list[Claim]:
             "rank(B).",
             "inequality", check=bkd_rank("chosen"), control=bkd_rank("equal"), broken="equal blocks of full rank",
             as_printed=bkd_rank("equal"),
-            caveat="blocks chosen together (full rank on the diagonal, zero elsewhere will do). The argument does "
-            "not give it: an "
-            "upper bound on the rank of a concatenation shows nothing attained, and blocks of full rank can be equal",
+            caveat="blocks chosen together (full rank on the diagonal, zero elsewhere will do). The argument does not "
+            "give it: an upper bound on the rank of a concatenation shows nothing attained, and blocks of full rank "
+            "can be equal",
         ),
         mud(
             "conv", "Sec. 3.2", "(c_out, c_in, k, k) is reshaped to (c_out k, c_in k).", "definition",
@@ -604,15 +601,14 @@ def claims_of_methods() -> list[Claim]:
         mud(
             "bkd.truncated_rank", "Sec. 3.2",
             "a = b = z = ceil((mn/k^2)^{1/4}); where k^2 z^4 > mn the first mn entries are reshaped to (m, n); the "
-            "rank bound is "
-            "full rank.", "inequality", check=truncated(False), control=truncated(False, True), broken="z + 1 in "
-            "place of z",
+            "rank bound is full rank.",
+            "inequality", check=truncated(False), control=truncated(False, True),
+            broken="z + 1 in place of z",
             error="missing assumption", repair="Where m = n = k z^2, so that nothing is cut or reshaped.",
             repaired=truncated(True),
             implies="Cutting and reshaping can cost rank for every U, V: a 2 x 2 layer with k = 1 is an outer "
-            "product. Among "
-            "shapes up to 12 x 12 only (2, 2) and (6, 3) with k = 1 lose rank: a curiosity, but 'full' is not "
-            "automatic.",
+            "product. Among shapes up to 12 x 12 only (2, 2) and (6, 3) with k = 1 lose rank: a curiosity, but 'full' "
+            "is not automatic.",
         ),
         mud(
             "eq6", "Sec. 3.3 (6)",
@@ -628,21 +624,20 @@ def claims_of_methods() -> list[Claim]:
         mud(
             "bias", "Sec. 3.3", "W and W* differ only in the last term, of second order in dU and dV.", "identity",
             check=bias(True), control=bias(False), broken="no difference",
-            implies="The error that AAD removes is the covariance A(dU dV^T) - A(dU) A(dV)^T; for two clients (dU_1 "
-            "- dU_2)(dV_1 - "
-            "dV_2)^T/4.",
+            implies="The error that AAD removes is the covariance A(dU dV^T) - A(dU) A(dV)^T; for two clients (dU_1 - "
+            "dU_2)(dV_1 - dV_2)^T/4.",
         ),
         mud(
             "eq8-9", "Sec. 3.3 (8)-(9); Sec. 1",
-            "AAD: W = U V~^T + U~ V^T; recovering and aggregating commute; U = V = 0 at the start. (Sec. 1: Ubar V~ "
-            "+ U~ Vbar.)",
+            "AAD: W = U V~^T + U~ V^T; recovering and aggregating commute; U = V = 0 at the start. (Sec. 1: Ubar V~ + "
+            "U~ Vbar.)",
             "identity", check=both(aad("aad"), aad_in_fedmud("aad"), starts_at_zero(False)),
             control=both(aad("product")), broken="U V^T",
         ),
         mud(
             "aad.any_product", "Sec. 1; 3.3", "AAD applies to any product of trainable parameters, Kronecker included.",
-            "identity", check=both(aad("aad", True)), control=aad_in_fedmud("product"), broken="products left as "
-            "they are",
+            "identity", check=both(aad("aad", True)), control=aad_in_fedmud("product"),
+            broken="products left as they are",
         ),
     ]  # fmt: skip
 
@@ -681,21 +676,18 @@ def experiments() -> list[Claim]:
             control=table1("FedPara", ("FedHM", "FedLMT"), range(2, 8), 3.0), broken="by more than 3 points",
             as_printed=table1("FedPara", ("FedHM", "FedLMT")),
             caveat="SVHN and CIFAR in the printed Table 1; on FMNIST FedPara is not above them, and FedHM is 2.8 "
-            "points above "
-            "FedLMT on SVHN. Printed numbers; why is not shown",
+            "points above FedLMT on SVHN. Printed numbers; why is not shown",
         ),
         mud(
             "text.consistent_superiority", "Sec. 5.2, Table 1",
             "Compared with FedHM, FedLMT and FedPara, FedMUD consistently has superior accuracy.", "empirical",
             check=table1("FedMUD", baselines),
             control=table1("FedMUD", ("FedPara",), range(2, 6)), broken="SVHN, CIFAR-10",
-            error="wrong statement", repair="FedMUD is above FedHM and FedLMT in all eight columns, above FedPara "
-            "in four; "
-            "FedMUD+BKD+AAD is above all three in all eight.",
+            error="wrong statement", repair="FedMUD is above FedHM and FedLMT in all eight columns, above FedPara in "
+            "four; FedMUD+BKD+AAD is above all three in all eight.",
             repaired=both(table1("FedMUD", ("FedHM", "FedLMT")), table1("FedMUD+BKD+AAD", baselines)),
             implies="By the paper's own Table 1 plain FedMUD loses to FedPara on SVHN and CIFAR-10 under both "
-            "partitions, by 0.8 "
-            "to 1.7 points; the advantage there is BKD's and AAD's.",
+            "partitions, by 0.8 to 1.7 points; the advantage there is BKD's and AAD's.",
         ),
         mud(
             "text.ef21p", "Sec. 5.2", "EF21-P updates only 3% of the parameters per round.", "cost",
@@ -712,19 +704,17 @@ def experiments() -> list[Claim]:
         ),
         mud(
             "text.freeze_size", "Sec. 5.3",
-            "At the same cost U_AAD and V_AAD are much smaller than V_F, their sum about equal; AAD is the sum of "
-            "two freezing "
-            "modules.", "cost", check=freeze_size(0.01), control=freeze_size(0.0), broken="exactly equal",
-            implies="Ranks are rounded up, which is most of the difference; the larger factor holds about two "
-            "thirds of V_F.",
+            "At the same cost U_AAD and V_AAD are much smaller than V_F, their sum about equal; AAD is the sum of two "
+            "freezing modules.", "cost", check=freeze_size(0.01), control=freeze_size(0.0), broken="exactly equal",
+            implies="Ranks are rounded up, which is most of the difference; the larger factor holds about two thirds "
+            "of V_F.",
         ),
         mud(
             "text.aad_beats_freeze", "Sec. 5.3, Table 2; App. A, Table 4",
             "Table 2 demonstrates that AAD consistently outperforms freezing U.", "empirical",
             check=table2(False), control=table2(False, True), broken="the columns swapped", as_printed=table2(True),
             caveat="'outperforms' read as 'is not below' (a tie, 88.5, on FMNIST), in the printed Table 2. Table 4 "
-            "has one cell "
-            "below: FMNIST Non-IID-2, +F 87.1, +AAD 87.0",
+            "has one cell below: FMNIST Non-IID-2, +F 87.1, +AAD 87.0",
         ),
         waits(
             "fig3", "Sec. 5.4, Fig. 3",
@@ -757,8 +747,7 @@ def experiments() -> list[Claim]:
             "table5", "App. A, Table 5",
             "ResNet18: superior performance at 32x compression, accuracy closest to FedAvg.",
             "ResNet18 on CIFAR-10 and TinyImageNet with tuned rates; compressed layers, stem and rounds are not "
-            "printed. The "
-            "printed table agrees.",
+            "printed. The printed table agrees.",
         ),
     ]  # fmt: skip
 

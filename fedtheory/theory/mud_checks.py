@@ -698,18 +698,16 @@ def redrawn(share: float = 1.0, visible: float = 1.0) -> Check:
 
 
 REDRAWN = (
-    "In the mean over a redrawn U with independent entries of variance s^2 (a^2/3 for U(-a, a)) and V = 0: "
-    "E||grad h_l||^2 = r s^2 ||grad f_l||^2, for every r"
+    "In the mean over a redrawn U with independent entries of variance s^2 (a^2/3 for U(-a, a)) and V = 0: E||grad "
+    "h_l||^2 = r s^2 ||grad f_l||^2, for every r"
 )
 REPAIR = (
     "With ||grad F_il|| <= G surely, samples drawn anew and independent across clients, psi^2 ||grad f_l||^2 <= "
-    "||grad h_l||^2 along the run (A4 gives that only with the least eigenvalues of U U^T and V V^T, hence r >= min(m, "
-    "n)) and L the larger of the Lipschitz constants of grad f and, on the set of A3, grad h: (64) with the terms of "
-    "(71) plus 4 rho L^2 E^2 G^2 eta^(3-c). In consistent units, rho = 0 and any eta: (1/T) sum E||grad f||^2 <= "
-    "4(f(w^0) "
-    "- f*)/(eta psi^2 T) + 8 L L_h^2 eta^2 E^2 G^2 (Gu^2 + Gv^2)/psi^2 + 4 L eta^2 G^4 Gu^2 Gv^2/psi^4 + 6 L L_s eta "
-    "G^2 "
-    "(Gu^4 + Gv^4 + eta^2 G^2 Gu^2 Gv^2)/psi^2"
+    "||grad h_l||^2 along the run (A4 gives that only with the least eigenvalues of U U^T and V V^T, hence r >= "
+    "min(m, n)) and L the larger of the Lipschitz constants of grad f and, on the set of A3, grad h: (64) with the "
+    "terms of (71) plus 4 rho L^2 E^2 G^2 eta^(3-c). In consistent units, rho = 0 and any eta: (1/T) sum E||grad "
+    "f||^2 <= 4(f(w^0) - f*)/(eta psi^2 T) + 8 L L_h^2 eta^2 E^2 G^2 (Gu^2 + Gv^2)/psi^2 + 4 L eta^2 G^4 Gu^2 "
+    "Gv^2/psi^4 + 6 L L_s eta G^2 (Gu^4 + Gv^4 + eta^2 G^2 Gu^2 Gv^2)/psi^2"
 )
 repaired_theorem = both(
     survives(proof.theorem(1.5), "theorem", "with (71), c = 3/2", [*SMALL, *WHOLE]),

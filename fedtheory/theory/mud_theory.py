@@ -81,37 +81,33 @@ def section4() -> list[Claim]:
     return [
         mud(
             "A1", "Sec. 4; D.2, Assumption 1 (25)",
-            "Section 4: every f_i is L_s-smooth. Appendix: h_i(x_1) <= h_i(x_2) + <x_1 - x_2, grad h_i(x_2)> + (L_s/2) "
-            "||x_1 - x_2||^2 too, for all x_1, x_2, with the same L_s; common in distributed settings.",
+            "Section 4: every f_i is L_s-smooth. Appendix: h_i(x_1) <= h_i(x_2) + <x_1 - x_2, grad h_i(x_2)> + "
+            "(L_s/2) ||x_1 - x_2||^2 too, for all x_1, x_2, with the same L_s; common in distributed settings.",
             "definition", check=survives(A1_ball(), "A1", "L_h on the set of A3"),
             control=survives(A1_ball(1e-3), "A1 control", "L_h/30"), broken="L_h 30 times smaller",
             as_printed=A1_curvature(1.0),
             caveat="on the bounded set of A3 and with its own constant, L_h = L_s max(1, kappa_u^2 + kappa_v^2) + sup "
-            "||grad f_i||. For all x_1, x_2 no product U V^T allows it. And (25) bounds curvature from above only; the "
-            "proof needs Lipschitz gradients",
+            "||grad f_i||. For all x_1, x_2 only degenerate f allow it. And (25) bounds curvature from above only; "
+            "the proof needs Lipschitz gradients",
             implies="Taken literally the appendix is about nothing: h's curvature along V at (sU, V/s) is s^2 times "
-            "f's "
-            "along U xi^T, so a bound for all s makes f affine along every rank-one line through W; with f bounded "
-            "below, grad_l f(W) = 0 in every decomposed layer.",
+            "f's along U xi^T, so a bound for all s makes f affine along every rank-one line through W; with f "
+            "bounded below, grad_l f(W) = 0 in every decomposed layer.",
         ),
         mud(
             "A2", "Sec. 4; D.2, Assumption 2 (26)",
             "E grad F_i = grad f_i, E||grad F_i - grad f_i||^2 <= sigma^2, E||grad F_il||^2 <= G^2; appendix: E grad "
-            "H_i = "
-            "grad h_i.", "definition",
+            "H_i = grad h_i.", "definition",
             check=gaps("A2", A2_pairs(SIGNS)), control=gaps("A2", A2_pairs(((1.0, 0.5), (0.0, 0.5)))),
             broken="noise with a mean",
         ),
         mud(
             "A3.exact", "Sec. 4; D.2, after (28)",
-            "In FedMUD Assumption 3 holds exactly: U_t = U_0 + eta sum g_i, ||g_i|| <= G give ||U_t||^2 <= (tau + 1)"
-            "[||U_0||^2 + eta^2 tau^2 G^2].", "inequality",
-            check=both(A3_inequality(1), survives(A3_sure(), "A3", "||U|| + ||V|| <= (1 + eta G)^tau times its "
-            "start", LOW)),
+            "In FedMUD Assumption 3 holds exactly: U_t = U_0 + eta sum g_i, ||g_i|| <= G give ||U_t||^2 <= (tau + "
+            "1)[||U_0||^2 + eta^2 tau^2 G^2].", "inequality",
+            check=both(A3_inequality(1), survives(A3_sure(), "A3", "||U|| + ||V|| against (1 + eta G)^tau", LOW)),
             control=A3_inequality(0), broken="tau in place of tau + 1", as_printed=A3_gaussian,
             caveat="||grad F_il|| <= G surely; A2 bounds the second moment only. And g_i is grad F V, whose bound "
-            "grows "
-            "with V: U and V stay bounded by (1 + eta G)^tau, not linearly in tau",
+            "grows with V: U and V stay bounded by (1 + eta G)^tau, not linearly in tau",
         ),
         mud(
             "A4", "Sec. 4; D.2, Assumption 4 (28)",
@@ -126,16 +122,16 @@ def section4() -> list[Claim]:
         mud(
             "theorem1", "Sec. 4, Theorem 1 (10); D.4 (64)",
             "A1-A4, 1 < c < 2, 0 < eta <= min{(psi^2/2)^(1/(c-1)), 1/L_s, 1}: (1/T) sum E||grad f(w^{t-1})||^2 <= "
-            "2/(eta^c T)"
-            "(f(w^0) - f*) + O(eta^(2-c))[1 + (L - rho) O(Gu^4 + Gv^4)], (64): and O(Gu^2 Gv^2); terms in (71).",
+            "2/(eta^c T)(f(w^0) - f*) + O(eta^(2-c))[1 + (L - rho) O(Gu^4 + Gv^4)], (64): and O(Gu^2 Gv^2); terms in "
+            "(71).",
             "rate",
             check=theorem_printed(), control=theorem_printed(20.0), broken="a bound 20 times larger",
             assumes=(A1, A2, A3, A4), error="wrong step", repair=REPAIR, repaired=repaired_theorem,
             implies="Between resets FedMUD moves within the span of U and V: a low-rank update that misses the "
-            "gradient "
-            "stays at a point that is not stationary for ever, whatever eta and T. What saves the algorithm is the "
-            "random redraw of U, which the theorem does not use; see mud.sharper.reset. Nor do its units agree: "
-            "eta <= 1 and eta^c change with the unit of the loss.",
+            "gradient stays at a point that is not stationary for ever, whatever eta and T. What saves the algorithm "
+            "is the random redraw of U, which the theorem does not use; see mud.sharper.reset. Units: eta <= 1 and "
+            "eta^c change with the unit of the loss. (Smoothness of h is met on the set of A3; asked for everywhere, "
+            "it leaves no decomposed layer anything to learn, see mud.A1.)",
         ),
         mud(
             "remark1", "Sec. 4, Remark 1",
@@ -144,10 +140,9 @@ def section4() -> list[Claim]:
             check=remark1_printed(), control=remark1_printed(1e4), broken="a constant of 10^4",
             assumes=(A1, A2, A3, A4), error="wrong statement",
             repair="For rho = L and eta <= 1/L_s, c = 1: (1/T) sum E||grad f||^2 <= 2(f(w^0) - f*)/(eta T) + L_s eta "
-            "sigma^2/N"
-            " + 4 L_s^2 L E^2 G^2 eta^2. For FedMUD, given the repaired Theorem 1: c = 1 + 2 log(2/psi^2)/log T, and "
-            "O(2/"
-            "(psi^2 sqrt T)); c -> 1 at a fixed T is not allowed, as (psi^2/2)^(1/(c-1)) -> 0 for psi^2 < 2.",
+            "sigma^2/N + 4 L_s^2 L E^2 G^2 eta^2. For FedMUD, given the repaired Theorem 1: c = 1 + 2 "
+            "log(2/psi^2)/log T, and O(2/(psi^2 sqrt T)); c -> 1 at a fixed T is not allowed, as (psi^2/2)^(1/(c-1)) "
+            "-> 0 for psi^2 < 2.",
             repaired=survives(proof.theorem(1.0), "fedavg", "rho = L, c = 1", WHOLE),
             implies="For every T the average squared gradient of the counterexample is 1.",
         ),
@@ -159,8 +154,7 @@ def section4() -> list[Claim]:
             as_printed=slower("s = 1", "s >= R"),
             caveat="of the bound, and where kappa is reached at all; FedMUD itself may be faster with larger S",
             implies="With a small a the first local steps after a reset see almost nothing of the gradient (a^2/3 of "
-            "it), "
-            "so that s = 1 starts anew each round; longer windows let U and V grow.",
+            "it), so that s = 1 starts anew each round; longer windows let U and V grow.",
         ),
         mud(
             "remark3", "Sec. 4, Remark 3; Sec. 1",
@@ -173,11 +167,11 @@ def section4() -> list[Claim]:
         mud(
             "sharper.reset", "not in the paper",
             REDRAWN + ". E = 1, reset in every iteration, eta <= r s^2/(L_s c_U), c_U = r (E U_11^4 + (m + r - 2) "
-            "s^4): "
-            "(1/T) sum E||grad f(w^t)||^2 <= 2(f(w^0) - f*)/(eta r s^2 T) + L_s eta c_U sigma^2/(r s^2 N).", "rate",
+            "s^4): (1/T) sum E||grad f(w^t)||^2 <= 2(f(w^0) - f*)/(eta r s^2 T) + L_s eta c_U sigma^2/(r s^2 N).",
+            "rate",
             check=redrawn(), control=redrawn(4.0), broken="eta four times larger", assumes=(A1, "A2 without G", FRESH),
-            implies="FedMUD with s = 1 converges at any rank, without A3, A4 or a bound on gradients; the price is the "
-            "factor c_U/(r s^2), about m s^2, in the admissible step size.",
+            implies="FedMUD with s = 1 converges at any rank, without A3, A4 or a bound on gradients; the price is "
+            "the factor c_U/(r s^2), about m s^2, in the admissible step size.",
         ),
     ]  # fmt: skip
 
@@ -192,8 +186,7 @@ def formulation() -> list[Claim]:
             "algorithm", check=eq15(2, False), control=eq15(3, False), broken="E = 3", error="misprint",
             repair="xbar^{t-1} in place of x_i^{t-1} in the first line.", repaired=eq15(2, True),
             implies="As printed clients never agree again after their first local steps; (33), (36), (40), (42) use "
-            "the "
-            "repaired line, and so does FedMUD.",
+            "the repaired line, and so does FedMUD.",
         ),
         mud(
             "eq16", "App. D.1 (16)",
@@ -240,8 +233,8 @@ def formulation() -> list[Claim]:
         mud(
             "eq23-24", "App. D.1 (23)-(24)", "||grad h_i||^2 = sum_l ||grad h_il||^2, the same for H, f, F.",
             "identity",
-            check=gaps("24", proof.eq24(True)), control=gaps("24", proof.eq24(False)), broken="the first layer left "
-            "out",
+            check=gaps("24", proof.eq24(True)), control=gaps("24", proof.eq24(False)),
+            broken="the first layer left out",
         ),
         mud(
             "stationary", "App. D.1, end", "The sequence w^1, ..., w^T converges to a local stationary point.", "rate",
@@ -258,8 +251,7 @@ def lemmas123() -> list[Claim]:
     lemma1_slacks = lambda q: {"A4": float(delta2(q.factors(q.ubar)[0][0][0, 0]) - 65 / 64), "f: L_s-smooth": 0.0}
     rank1 = "r < min(m, n): V^T (r x n) has a kernel, delta_min(V) is the least of its r singular values only"
     eigenvalues = "least eigenvalues of the m x m, n x n matrices"
-    gram = "With the least eigenvalues of U U^T (m x m) and V V^T (n x n) in place of delta_min^2: nothing for r < "
-    "min(m, n). "
+    gram = "With the least eigenvalues of U U^T (m x m), V V^T (n x n) for delta_min^2: nothing for r < min(m, n). "
     return [
         mud(
             "eq29", "App. D.3 (29)", "||sum_{i=1}^n z_i||^2 <= n sum ||z_i||^2, for matrices too.", "inequality",
@@ -278,8 +270,7 @@ def lemmas123() -> list[Claim]:
         mud(
             "eq31", "App. D.3 (31)",
             "||grad h_l||^2 = ||V^T grad f^T||^2 + ||U^T grad f||^2 >= (delta_min(V)^2 + delta_min(U)^2) ||grad "
-            "f||^2, by "
-            "delta_min(U) ||V||_F <= ||U V||_F for any U (m x r), V (r x n).", "inequality",
+            "f||^2, by delta_min(U) ||V||_F <= ||U V||_F for any U (m x r), V (r x n).", "inequality",
             check=broken(tilted, proof.lemma1(False), f"{rank1}: U = (1, 1/8)", lemma1_slacks),
             control=broken(lambda: stuck(2.0**-10, 1 / 4, 1.0), proof.lemma1(False), "U = (1, 1/4)", lambda q: {}),
             broken="U = (1, 1/4)", assumes=(A4,), error="wrong step",
@@ -331,9 +322,8 @@ def lemmas123() -> list[Claim]:
         mud(
             "eq37", "App. D.3 (37)",
             "... <= 2 eta^2 (t - t_e) E[(1/N) sum_i sum_tau ||grad H_il||^2 + sum_tau ||grad H_il||^2] <= 4 eta^2 (t "
-            "- t_e)^2 "
-            "E[||grad F_il(w_i^{tau-1}) V_il^{tau-1}||^2 + ||grad F_il^T U_il^{tau-1}||^2] <= 4 eta^2 E^2 G^2 (Gu^2 + "
-            "Gv^2).",
+            "- t_e)^2 E[||grad F_il(w_i^{tau-1}) V_il^{tau-1}||^2 + ||grad F_il^T U_il^{tau-1}||^2] <= 4 eta^2 E^2 "
+            "G^2 (Gu^2 + Gv^2).",
             "expectation", check=broken(uneven, proof.eq37(True), "f_1 = w, f_2 = w/8: line 3 of client 2", admissible),
             control=survives(proof.eq37(False, 0.1), "37"), broken="a tenth of every line", assumes=BOTH, error="index",
             repair="The third line with the largest of E||grad H_jl(x_j^{tau-1})||^2 over j and tau.",
@@ -350,13 +340,12 @@ def lemmas45() -> list[Claim]:
         mud(
             "lemma4", "App. D.3, Lemma 4 (38)",
             "E||wbar^t - w_i^t||^2 <= Lambda = 4 rho eta^2 E^2 G^2 + 12 (L - rho) eta^2 E^2 G^2 (Gu^4 + Gv^4 + eta^2 "
-            "E^2 G^2 "
-            "Gu^2 Gv^2). (12 in the text layer, 2 in the LaTeX layer: 12 is what (46) sums to, and 2 fails.)",
+            "E^2 G^2 Gu^2 Gv^2). (12 in the text layer, 2 in the LaTeX layer: 12 is what (46) sums to, and 2 fails.)",
             "expectation",
             check=broken(burst, proof.lemma4(False), "eta g = 128 with probability 2^-50", admissible),
             control=broken(opposed, proof.lemma4(True, 2.0), "g_1 = 1, g_2, ..., g_8 = -1, U = V = 1", admissible),
-            broken="2 in place of 12, as the LaTeX layer reads, sure gradients", assumes=BOTH, error="wrong "
-            "independence",
+            broken="2 in place of 12, as the LaTeX layer reads, sure gradients", assumes=BOTH,
+            error="wrong independence",
             repair=sure,
             repaired=with_units(survives(proof.lemma4(True), "lemma4"), lambda q: [
                 q.mean(((q.w - q.wbar[:, None]) ** 2).sum(-1)).max(), q.at.lr**2 * q.G2 * q.gamma()[0] ** 2,
@@ -365,14 +354,14 @@ def lemmas45() -> list[Claim]:
         ),
         mud(
             "eq39", "App. D.3 (39)", "E||wbar - w_i||^2 = E[sum_{l<=rho} ||Wbar_l - W_il||^2 + sum_{l>rho} ||Ubar "
-            "Vbar^T - U_i "
-            "V_i^T||^2].", "identity", check=gaps("39", proof.eq39(False)), control=gaps("39", proof.eq39(True)),
+            "Vbar^T - U_i V_i^T||^2].",
+            "identity", check=gaps("39", proof.eq39(False)), control=gaps("39", proof.eq39(True)),
             broken="the average of U_i V_i^T for Ubar Vbar^T",
         ),
         mud(
             "eq40-41", "App. D.3 (40)-(41)", "W_i, Wbar from Wbar^{t_e}; E sum_{l<=rho} ||Wbar - W_i||^2 <= ... <= 4 "
-            "rho eta^2 "
-            "E^2 G^2.", "expectation", check=both(survives(proof.eq41(), "41", "every step"), gaps("36", proof.eq36())),
+            "rho eta^2 E^2 G^2.",
+            "expectation", check=both(survives(proof.eq41(), "41", "every step"), gaps("36", proof.eq36())),
             control=survives(proof.eq41(0.05), "41"), broken="a twentieth of every line", assumes=(A2,),
         ),
         mud(
@@ -401,16 +390,14 @@ def lemmas45() -> list[Claim]:
         ),
         mud(
             "eq46", "App. D.3 (46)", "Given (44), (45): E sum ||A + B + C + D||^2 <= 3 sum E[...] <= 3 sum E[... + "
-            "2||C||^2 + 2"
-            "||D||^2] = 12 (L - rho) eta^2 E^2 G^2 (Gu^4 + Gv^4 + eta^2 E^2 G^2 Gu^2 Gv^2).", "inequality",
+            "2||C||^2 + 2||D||^2] = 12 (L - rho) eta^2 E^2 G^2 (Gu^4 + Gv^4 + eta^2 E^2 G^2 Gu^2 Gv^2).", "inequality",
             check=survives(proof.eq46(12), "46", "every step, sure gradients"),
             control=survives(proof.eq46(0.12), "46"), broken="12 lowered to 0.12", assumes=(*BOTH, SURE),
         ),
         mud(
             "lemma5", "App. D.3, Lemma 5 (47)",
             "E||wbar^t - wbar^{t-1}||^2 <= sum_{l<=rho} eta^2 E||av grad f_il||^2 + eta^2 sigma^2/N + 3 (L - rho) "
-            "eta^2 G^2 "
-            "(Gu^4 + Gv^4 + eta^2 G^2 Gu^2 Gv^2).", "expectation",
+            "eta^2 G^2 (Gu^4 + Gv^4 + eta^2 G^2 Gu^2 Gv^2).", "expectation",
             check=broken(jump, proof.lemma5(False), "one client, two iterations after a reset", admissible),
             control=survives(proof.lemma5(True, 0.03), "lemma5", "0.03, sure gradients"),
             broken="3 lowered to 0.03, sure gradients", assumes=BOTH, error="wrong independence", repair=sure,
@@ -419,15 +406,14 @@ def lemmas45() -> list[Claim]:
             implies=f"{rare_event}. Even FedMUD's own start V = 0 breaks it, at eta = 1/8, N = 1.",
         ),
         mud(
-            "eq48", "App. D.3 (48)", "E||wbar^t - wbar^{t-1}||^2 as a sum over layers, with Ubar Vbar^T for l > "
-            "rho.", "identity",
+            "eq48", "App. D.3 (48)", "E||wbar^t - wbar^{t-1}||^2 as a sum over layers, with Ubar Vbar^T for l > rho.",
+            "identity",
             check=gaps("48", proof.eq48(False)), control=gaps("48", proof.eq48(False, whole=False)),
             broken="without l <= rho", as_printed=gaps("48", proof.eq48(True)), caveat=RESET,
         ),
         mud(
             "eq49", "App. D.3 (49)", "E sum_{l<=rho} ||Wbar^t - Wbar^{t-1}||^2 = ... = (eta^2/N^2) sum E||g - d||^2 + "
-            "eta^2 E||av d||^2 "
-            "<= eta^2 sigma^2/N + ....", "expectation",
+            "eta^2 E||av d||^2 <= eta^2 sigma^2/N + ....", "expectation",
             check=both(gaps("49", proof.eq49), survives(proof.lemma5(True), "49", "the bound", [*WHOLE])),
             control=survives(halved49, "49 control", "half of sigma^2/N", WHOLE[1:2]),
             broken="half of the noise term", as_printed=shared_noise, assumes=(A2,),
@@ -456,8 +442,7 @@ def lemmas45() -> list[Claim]:
         ),
         mud(
             "eq53", "App. D.3 (53)", "Given (51), (52): E sum ||.||^2 <= 3 sum E[||A||^2 + ||B||^2 + ||C||^2] <= 3 (L "
-            "- rho) eta^2 G^2 "
-            "(Gu^4 + Gv^4 + eta^2 G^2 Gu^2 Gv^2).", "inequality",
+            "- rho) eta^2 G^2 (Gu^4 + Gv^4 + eta^2 G^2 Gu^2 Gv^2).", "inequality",
             check=survives(proof.eq53(3), "53", "every step, sure gradients"), control=survives(proof.eq53(0.03), "53"),
             broken="3 lowered to 0.03", assumes=(*BOTH, SURE),
         ),
@@ -474,24 +459,20 @@ def lemma6_claims() -> list[Claim]:
     )  # fmt: skip
     repair6 = (
         "With psi^2 ||grad f_l||^2 <= ||grad h_l||^2 along the run, ||grad F_il|| <= G surely, L_h for h, and 2 rho "
-        "L_h^2 "
-        "eta^3 E^2 G^2 more: as printed."
+        "L_h^2 eta^3 E^2 G^2 more: as printed."
     )
     repaired6 = survives(proof.lemma6(), "lemma6", "psi^2 as it is")
     return [
         mud(
             "lemma6", "App. D.3, Lemma 6 (54)",
             "E<grad f(wbar), wbar^t - wbar^{t-1}> <= -(eta/2) sum_{l<=rho} (E||grad f_l||^2 + E||av grad f_il||^2) + "
-            "(eta/2) L_s^2 "
-            "Lambda + sum_{l>rho} (eta^2 - eta psi^2)/2 E||grad f_l||^2 + 2 (L - rho) L_s^2 eta^3 E^2 G^2 (Gu^2 + "
-            "Gv^2) + (L - "
-            "rho)/2 eta^2 G^4 Gu^2 Gv^2.", "expectation",
+            "(eta/2) L_s^2 Lambda + sum_{l>rho} (eta^2 - eta psi^2)/2 E||grad f_l||^2 + 2 (L - rho) L_s^2 eta^3 E^2 "
+            "G^2 (Gu^2 + Gv^2) + (L - rho)/2 eta^2 G^4 Gu^2 Gv^2.", "expectation",
             check=broken(at, printed(4), lost, sl), control=broken(at, printed(4, 100.0), lost, sl),
             broken="the right side 100 times larger", assumes=(A1, A2, A3, A4), error="wrong step", repair=repair6,
             repaired=repaired6,
             implies="The descent eta psi^2/2 ||grad f||^2 is promised where no parameter moves; eta^2 ||grad f||^2 is "
-            "not "
-            "in units of the loss.",
+            "not in units of the loss.",
         ),
         mud(
             "eq55", "App. D.3 (55)", "E<grad f(wbar), wbar^t - wbar^{t-1}> as a sum over layers.", "identity",
@@ -500,8 +481,8 @@ def lemma6_claims() -> list[Claim]:
         ),
         mud(
             "eq56", "App. D.3 (56)", "First term of (55) = ... <= -(eta/2) sum E||d||^2 - (eta/2) sum E||av d_i||^2 + "
-            "(eta/2) L_s^2 "
-            "Lambda.", "expectation", check=survives(proof.eq56(), "56"), control=survives(proof.eq56(1e-4), "56"),
+            "(eta/2) L_s^2 Lambda.",
+            "expectation", check=survives(proof.eq56(), "56"), control=survives(proof.eq56(1e-4), "56"),
             broken="1e-4 Lambda", assumes=BOTH, caveat=exchange, as_printed=concave,
         ),
         mud(
@@ -516,8 +497,7 @@ def lemma6_claims() -> list[Claim]:
         ),
         mud(
             "eq59", "App. D.3 (59)", "-A_l <= -(1/2) E||grad f_l(wbar) Vbar||^2 + (1/2) E||grad f_l(wbar) Vbar - "
-            "(1/N) sum grad "
-            "f_il(w^{t-1}) V_il||^2, w^{t-1} without index.", "inequality",
+            "(1/N) sum grad f_il(w^{t-1}) V_il||^2, w^{t-1} without index.", "inequality",
             check=survives(proof.eq59(False), "59", "w^{t-1} read as wbar^{t-1}"),
             control=survives(proof.eq59(False), "59", "w^{t-1} read as wbar^{t-1}, another start", edges()[1:2]),
             broken="the same at one kind of instance", error="misprint", repair="grad f_il(w_i^{t-1}), as in (60).",
@@ -532,14 +512,12 @@ def lemma6_claims() -> list[Claim]:
         mud(
             "eq61", "App. D.3 (61)",
             "A_{l,1} + B_{l,1} = -(1/2) E||grad h_l(xbar)||^2 <= -(psi^2/2)||grad f_l(wbar)||^2; A_{l,2} + B_{l,2} = "
-            "... <= (L_s^2/"
-            "(2N)) sum E||xbar_l - x_il||^2 <= 2 L_s^2 eta^2 E^2 G^2 (Gu^2 + Gv^2).", "inequality",
+            "... <= (L_s^2/(2N)) sum E||xbar_l - x_il||^2 <= 2 L_s^2 eta^2 E^2 G^2 (Gu^2 + Gv^2).", "inequality",
             check=broken(lambda: stuck(2.0**-10, 1 / 8, 1.0), proof.lemma1(False), "U = (1, 1/8), V = 0", lambda q: {}),
             control=survives(proof.eq61_terms(False, 1e-6), "61"), broken="the second bound times 1e-6",
             assumes=(A1, A2, A3, A4), error="wrong step",
             repair="First part: see Lemma 1. Second part, summed over l > rho: 2 L_h^2 eta^2 E^2 G^2 [(L - rho)(Gu^2 "
-            "+ Gv^2) + "
-            "rho], as a layer's gradient depends on all layers: smoothness of h bounds no layer by itself.",
+            "+ Gv^2) + rho], as a layer's gradient depends on all layers: smoothness of h bounds no layer by itself.",
             repaired=survives(proof.eq61_terms(False), "61", "second part, all layers"),
             implies="Both halves are used in Lemma 6; the second makes it short of 2 rho L_s^2 eta^3 E^2 G^2.",
         ),
@@ -554,8 +532,7 @@ def lemma6_claims() -> list[Claim]:
         ),
         mud(
             "eq63", "App. D.3 (63)", "Second term of (55) <= sum_{l>rho} (eta^2 - eta psi^2)/2 E||d||^2 + 2 (L - rho) "
-            "L_s^2 eta^3 E^2 "
-            "G^2 (Gu^2 + Gv^2) + (L - rho)/2 eta^2 G^4 Gu^2 Gv^2.", "inequality",
+            "L_s^2 eta^3 E^2 G^2 (Gu^2 + Gv^2) + (L - rho)/2 eta^2 G^4 Gu^2 Gv^2.", "inequality",
             check=broken(at, printed(5), lost, sl), control=broken(at, printed(5, 100.0), lost, sl),
             broken="the right side 100 times larger", assumes=(A1, A2, A3, A4), error="wrong step", repair=repair6,
             repaired=repaired6, implies="As Lemma 6.",
@@ -591,20 +568,18 @@ def theorem_claims() -> list[Claim]:
         ),
         mud(
             "theorem1.eq67", "App. D.4 (67)",
-            "A_t <= ... <= -(eta^c/2) E||grad f(wbar)||^2, B_t = sum_{l<=rho} (L_s eta^2 - eta)/2 E||av d_i||^2 <= "
-            "0.", "inequality",
+            "A_t <= ... <= -(eta^c/2) E||grad f(wbar)||^2, B_t = sum_{l<=rho} (L_s eta^2 - eta)/2 E||av d_i||^2 <= 0.",
+            "inequality",
             check=chain(eq67()), control=chain(eq67(2)), broken="descent twice as large",
         ),
         mud(
             "theorem1.stepsize", "App. D.4, after (67)",
             "(a) 0 < eta <= 1, 1 < c < 2: -eta <= -eta^c, eta^2 <= eta^c; (b) eta <= (psi^2/2)^(1/(c-1)): 2 eta^c <= "
-            "eta psi^2; (c) "
-            "eta <= 1/L_s: L_s eta^2 <= eta.", "inequality",
+            "eta psi^2; (c) eta <= 1/L_s: L_s eta^2 <= eta.", "inequality",
             check=chain(stepsize("c - 1"), "in logarithms"), control=chain(stepsize("c"), "in logarithms"),
             broken="(psi^2/2)^(1/c)",
             implies="As pure numbers. In units (rho = 0) eta is a variable per loss, psi^2 a variable: neither eta <= "
-            "1 nor eta <= "
-            "(psi^2/2)^(1/(c-1)) survives a change of the unit of the loss.",
+            "1 nor eta <= (psi^2/2)^(1/(c-1)) survives a change of the unit of the loss.",
         ),
         mud(
             "theorem1.eq68", "App. D.4 (68)", "E[grad f(wbar^t)] <= E[grad f(wbar^{t-1})] - (eta^c/2) E||grad "
@@ -617,8 +592,7 @@ def theorem_claims() -> list[Claim]:
         mud(
             "theorem1.eq69", "App. D.4 (69)",
             "Summing (68) over t and dividing by eta^c/(2T): (1/T) sum E||grad f||^2 <= 2/(eta^c T)(f(wbar^0) - "
-            "f(w^T)) + 2C/eta^c "
-            "<= 2/(eta^c T)(f(wbar^0) - f*) + 2C/eta^c.", "inequality",
+            "f(w^T)) + 2C/eta^c <= 2/(eta^c T)(f(wbar^0) - f*) + 2C/eta^c.", "inequality",
             check=chain(eq69(2), "(68) for t = 1..4"), control=chain(eq69(1), "(68) for t = 1..4"), broken="C for 2C",
             as_printed=eq69_literal,
             caveat="given (68) with f for grad f, dividing by eta^c T/2, and wbar^T for w^T",
@@ -631,12 +605,11 @@ def theorem_claims() -> list[Claim]:
             "theorem1.eq71", "App. D.4 (71)",
             "2C/eta^c = 4 L_s^2 rho E^2 G^2 eta^(3-c) + ... (12 in the text layer) = O(eta^(2-c))[1 + (L - rho) "
             "O(Gu^4 + Gv^4)].", "rate",
-            check=both(eq70(12, True), order71(False)), control=eq70(2, True), broken="2 for 12, as the LaTeX layer "
-            "reads",
+            check=both(eq70(12, True), order71(False)), control=eq70(2, True),
+            broken="2 for 12, as the LaTeX layer reads",
             as_printed=order71(True),
             caveat="O as eta -> 0, with constants that depend on L_s, E, G, sigma, N and L: (L - rho)(Gu^2 + Gv^2) is "
-            "not of the "
-            "order of 1 + (L - rho)(Gu^4 + Gv^4) for many layers and small Gamma",
+            "not of the order of 1 + (L - rho)(Gu^4 + Gv^4) for many layers and small Gamma",
         ),
     ]  # fmt: skip
 
