@@ -450,7 +450,7 @@ def resnet(name: str, setting: Setting) -> Algorithm:
 
 def caption(figure: Figure, table: Table) -> None:
     """What our runs are, below the panels."""
-    lost = "; missing points: a run diverged" if any(math.isnan(row.get("mean", 0.0)) for row in table) else ""
+    lost = "\nmissing points: a run diverged" if any(math.isnan(row.get("mean", 0.0)) for row in table) else ""
     figure.supxlabel(f"ours: {table[0]['runs']}{lost}", fontsize=6)
 
 
