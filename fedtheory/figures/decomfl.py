@@ -12,6 +12,7 @@ from fedtheory.algorithm import Algorithm
 from fedtheory.algorithms import DeComFL, FedAvg
 from fedtheory.figures import style
 from fedtheory.figures.store import Cell, Item, Result, Runner, Spec, Table, interval
+from fedtheory.models import network
 
 LR, MOMENTUM, MU = 1e-3, 0.5, 1e-3  # Sec. 5; mu: open point 15
 FEDAVG = FedAvg(0.1, 1)
@@ -313,7 +314,8 @@ def measure_3a(runner: Runner, scale: str, seeds: int) -> Result:
     level = found.at("DeComFL", metric="loss")
     rounds = [found.needed(name, level, "round", "loss") for name in ("DeComFL", "FedAvg")]
     ratio = order("", over(*rounds), "", ratio=True)
-    d = 1_206_590 if scale == "paper" else 28_938 if scale == "medium" else 14_538
+    side = 8 if SCALES[scale].fashion[0] == "digits" else 28
+    d = network(SCALES[scale].fashion[1], (1, side, side), 10).layout.size
     why = f"not by the factor d = {d:,}; FedAvg's loss is recorded every {SCALES[scale].every // 2} rounds"
     verdict = "reproduced" if ratio.high < d else "differs"
     cells = [
