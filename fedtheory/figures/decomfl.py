@@ -160,11 +160,11 @@ class Curves:
         return found
 
     def needed(self, method: str, level: list[float], what: str, metric: str = "accuracy") -> list[float]:
-        """Rounds or scalars in which each seed's run reaches a level; NaN where it does not."""
+        """Rounds or scalars, from the first record on, in which each seed's run reaches a level; NaN: it does not."""
         found = []
         for one, goal in zip(self.columns[method], level):
             sign = -1 if metric == "loss" else 1
-            reached = [u for u, v in zip(one[what], one[metric]) if sign * v >= sign * goal]
+            reached = [u for u, v in zip(one[what], one[metric]) if u > 0 and sign * v >= sign * goal]
             found.append(reached[0] if reached else math.nan)
         return found
 
