@@ -107,6 +107,8 @@ def eq20(base: float = 1.0) -> Callable[[Window], list[Pair]]:
             for low in layers:
                 both = [(low.g[t] @ low.V[t]).flatten(-2), (low.g[t].mT @ low.U[t]).flatten(-2)]
                 out.append((q.pieces(found)[low.layer], torch.cat(both, -1)))
+            if base == 1.0:  # FedMUD's own
+                out.append((q.h[t], found))
         return out
 
     return pairs
