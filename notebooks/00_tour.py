@@ -170,7 +170,7 @@ for axes, algorithm in zip(panels, (FedAvg(0.2, 20), Scaffold(0.2, 20))):
     axes.set_title(algorithm.name)
     curves[algorithm.name] = ([two.error(x) for x in servers], spread)
 for name, (errors, _) in curves.items():
-    color, line = style.look("Full-SCAFFOLD" if name == "SCAFFOLD" else name)
+    color, line = style.look(name)
     panels[2].plot(errors, line, color=color, marker=".", label=f"{name}: error of the server")
 panels[2].set(yscale="log", xlabel="rounds", ylabel="error", title="error")
 style.legend_above(figure, 4)
@@ -230,7 +230,7 @@ histories = {name: run(algorithm, problem, 300, every=5) for name, algorithm in 
 def draw_errors(axes, histories, against):
     """Error against rounds, or against the megabytes that all clients sent."""
     for name, history in histories.items():
-        color, line = style.look("Full-SCAFFOLD" if name.startswith("SCAFFOLD") else name.split(",")[0])
+        color, line = style.look(name.split(",")[0])
         x = history["round"] if against == "round" else [count / 1e6 for count in history[against]]
         axes.plot(x, history["error"], line, color=color, label=name)
     axes.set(yscale="log", ylabel="error", xlabel="rounds" if against == "round" else "megabytes sent by all clients")
