@@ -26,7 +26,7 @@ from fedtheory.figures.flss import (
     sent,
 )
 
-SMALL = FLSS(0.05, K, 2, 4)
+SMALL = FLSS(0.05, K, 3, 4)  # three words are not three signs and their scale
 SENDERS = (
     FedAvg(0.05, K),
     SignSGD(0.05, K),
