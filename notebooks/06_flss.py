@@ -304,13 +304,13 @@ rows = []
 for name, algorithm in paper.items():
     for network, text in zip(("CNN", "ResNet-18"), COSTS3[name]):
         half, whole = (sent(algorithm, PARAMETERS[network], range(first, 400)) / 1e6 for first in (200, 0))
-        rows.append([name, network, f"{half:.3f} M", f"{whole:.3f} M", text])
+        rows.append([name, network, f"{half:.2f} M", f"{whole:.2f} M", text])
 table(["method", "network", "rounds 200-399", "all 400 rounds", "printed in Table 3"], rows)
 print()
 rows = []
 for network, text in zip(("CNN", "CNN, 100 classes"), COSTS4["FedAvg+FLSS"][::3]):
     half, whole = (sent(paper["FedAvg+FLSS"], PARAMETERS[network], range(first, 400)) / 1e6 for first in (200, 0))
-    rows.append(["FedAvg+FLSS", network, f"{half:.3f} M", f"{whole:.3f} M", text])
+    rows.append(["FedAvg+FLSS", network, f"{half:.2f} M", f"{whole:.2f} M", text])
 table(["method", "network", "rounds 200-399", "all 400 rounds", "printed in Table 4"], rows)
 plain, ours = (sent(paper[name], PARAMETERS["CNN"], range(200, 400)) for name in ("FedAvg", "FedAvg+FLSS"))
 plain_all, ours_all = (sent(paper[name], PARAMETERS["CNN"], range(400)) for name in ("FedAvg", "FedAvg+FLSS"))
