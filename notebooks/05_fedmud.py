@@ -481,7 +481,8 @@ assert rows[2][2] < rows[0][2] / 15
 # eight, 20 clients, 30 rounds. **Levels are not comparable**, so the verdict on a number is at most "trend only": the
 # same rank among the methods run. (60 rounds were planned. Time allowed 30; this, and taking the mean of the last two
 # records as the accuracy, was decided when the runs of seed 0 had been seen.) What is tested is the paper's **order**
-# of methods, by the 95% interval of the difference over three seeds. Everything else is "not run here", with the command that would.
+# of methods, by the 95% interval of the difference over three seeds. Everything else is "not run here", with the
+# command that would.
 #
 # ### How $a$ was chosen
 #
