@@ -287,7 +287,7 @@ def show_report(options: argparse.Namespace) -> None:
         else:
             missing.append(name)
     if options.page is not None:
-        store.write_atomic(Path(options.page), report_page(rows).encode())
+        store.write_atomic(Path(options.page), report_page(rows, out).encode())
     if options.json:
         emit(rows)
         return
@@ -325,8 +325,8 @@ def print_table(rows: Sequence[dict[str, Any]]) -> None:
     print(count_verdicts(rows))
 
 
-def report_page(rows: Sequence[dict[str, Any]]) -> str:
-    """docs/report.md: every printed number beside ours, with the picture of its item."""
+def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
+    """docs/report.md: every printed number beside ours, with the picture of its item, and our own pictures in `out`."""
     lines = [
         "# The papers' numbers and ours",
         "",
@@ -350,5 +350,6 @@ def report_page(rows: Sequence[dict[str, Any]]) -> str:
             paper = show_number(row["paper"])
             lines.append(f"| {row['cell']} | {paper} | {show_ours(row)} | {row['verdict']} | {row['reason']} |")
     for name, item in EXTRAS.items():
-        lines += ["", f"## {name}: {item.title}", "", f"![{name}](../figures/{name}.png)"]
+        if (out / name).with_suffix(".png").exists():
+            lines += ["", f"## {name}: {item.title}", "", f"![{name}](../figures/{name}.png)"]
     return "\n".join(lines) + "\n"
