@@ -20,6 +20,7 @@
 
 # %%
 import math
+import re
 import textwrap
 from collections import Counter
 from pathlib import Path
@@ -609,7 +610,8 @@ stories = (
 
 
 def wrap(title, text):
-    """A titled paragraph, in lines of a readable length."""
+    """A titled paragraph, in lines of a readable length; numbers in six digits."""
+    text = re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.6g}", text)
     print(textwrap.fill(f"{title}: {text}", 110, subsequent_indent="    "))
 
 
