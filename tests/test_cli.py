@@ -115,7 +115,8 @@ def test_interrupting_reproduce_leaves_nothing_half_written_and_the_next_run_goe
     words = [sys.executable, "-m", "fedtheory", "reproduce", "ssf/table1", "--seeds", "2", "--workers", "1"]
     words += ["--out", str(tmp_path)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is born ignoring it
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed)
     runs = tmp_path / ".runs"
     deadline = time.time() + 60
     while time.time() < deadline and not list(runs.glob("*.json")):
