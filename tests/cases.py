@@ -1,6 +1,5 @@
 """Small problems and one instance of every algorithm, shared by the tests."""
 
-import pytest
 import torch
 
 from fedtheory import (
@@ -53,11 +52,6 @@ PROBLEMS = {
 }
 
 ETA, K = 0.05, 3
-
-
-def known_bug(request, reason: str) -> None:
-    """Expect this test to fail until the package is repaired; then it fails for passing, and the call goes."""
-    request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
 
 
 FULL_SPACE = {

@@ -1,15 +1,13 @@
 """The ledger of FLSS: every id of the catalogue, its verdict, a refuted control, counterexamples that replay."""
 
 import itertools
-import json
-import time
 from fractions import Fraction
 
 import pytest
 import torch
+from entries import decided, replays
 
 from fedtheory.theory import flss, flss_proof, flss_rates, flss_round
-from fedtheory.theory.claim import EVIDENCE, decide
 from fedtheory.theory.search import ratio
 
 pytest.importorskip("z3")
@@ -31,16 +29,6 @@ ORDER = """b1-claim b2-claim b5-most-baselines b5-numbers table3-cost table4-cos
 lemma-c23 eq2 thm-c31 cor-c41 cor-c42 eq7 eq8 eq9 eq10-equality eq10-ineq_/_prop341 eq11 eq12 eq13 eq14-centering
 eq14-e-term eq15 eq16 eq17 eq18 eq19 eq20 eq21 eq22 eq23 eq24 eq25 eq26 eq27 drift-formula eq28 thm-c31-stepsizes
 thm-c31-B cor-c42-eta1 eq34 eq35 eq36 sharper.round"""
-ERRORS = ("misprint", "index", "unit", "missing assumption", "wrong independence", "wrong constant", "wrong step",
-          "wrong statement")  # fmt: skip
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def test_every_id_of_the_catalogue_is_there_in_its_order():
@@ -50,31 +38,13 @@ def test_every_id_of_the_catalogue_is_there_in_its_order():
 
 @pytest.mark.parametrize("name", list(CLAIMS))
 def test_verdict_and_control(name):
-    entry = decide(CLAIMS[name], "quick")
+    entry = decided(CLAIMS[name])
     assert entry.verdict == VERDICTS[name], entry.detail
-    assert entry.control_refuted, entry.control
-    assert entry.evidence in EVIDENCE
-    json.dumps(vars(entry), allow_nan=False)
-    if entry.verdict == "false-as-stated":
-        assert entry.counterexample
-        assert entry.error in ERRORS
-        assert entry.implies
-        assert entry.repaired
-        assert entry.repaired_detail
-    if entry.verdict == "holds-with-caveat":
-        assert entry.counterexample
-        assert entry.caveat
 
 
 @pytest.mark.parametrize("name", [name for name, verdict in VERDICTS.items() if verdict == "false-as-stated"])
 def test_counterexample_replays(name):
-    check = CLAIMS[name].check
-    assert check is not None
-    started = time.process_time()
-    first = check("quick")
-    assert time.process_time() - started < 1
-    assert not first.holds
-    assert check("quick").counterexample == first.counterexample
+    replays(CLAIMS[name].check)
 
 
 def round_at(number, seed=0):

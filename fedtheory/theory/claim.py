@@ -10,6 +10,10 @@ EVIDENCE = ("exact", "symbolic", "smt", "sdp", "search", "monte-carlo", "run")
 KINDS = (
     "definition", "identity", "inequality", "expectation", "rate", "algorithm", "cost", "empirical", "chain", "remark",
 )  # fmt: skip
+ERRORS = (
+    "misprint", "index", "unit", "missing assumption", "wrong independence", "wrong constant", "wrong step",
+    "wrong statement",
+)  # fmt: skip
 EFFORTS = ("quick", "full")
 
 
@@ -51,8 +55,7 @@ class Claim:
             is run with the assumption, `as_printed` without it, and `as_printed` must be refuted.
         as_printed: see `caveat`.
         repair: for a false statement: the strongest repaired statement, in words, and `repaired`, its check.
-        error: for a false statement, what kind: "misprint", "index", "unit", "missing assumption", "wrong
-            independence", "wrong constant", "wrong step", "wrong statement".
+        error: for a false statement, what kind, one of ERRORS.
         implies: what the printed statement would imply in practice.
         unchecked: why the claim cannot be checked here; then nothing is run.
     """

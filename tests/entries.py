@@ -1,0 +1,38 @@
+"""What every entry of the ledger owes, whatever its paper."""
+
+import json
+import time
+
+from fedtheory.theory.claim import ERRORS, EVIDENCE, Check, Claim, Entry, decide
+
+
+def decided(claim: Claim) -> Entry:
+    """The claim's entry at quick effort, after a look at everything that its verdict obliges it to carry."""
+    entry = decide(claim, "quick")
+    json.dumps(vars(entry), allow_nan=False)
+    if entry.verdict == "unchecked":
+        assert len(claim.unchecked) > 60
+        return entry
+    assert entry.control_refuted, entry.control
+    assert entry.evidence in EVIDENCE
+    if entry.verdict == "false-as-stated":
+        assert entry.counterexample
+        assert entry.error in ERRORS
+        assert entry.implies
+        assert entry.repaired
+        assert entry.repaired_detail
+    if entry.verdict == "holds-with-caveat":
+        assert entry.counterexample
+        assert entry.caveat
+    return entry
+
+
+def replays(check: Check | None) -> None:
+    """The counterexample comes back the same, in under a second."""
+    assert check is not None
+    first = check("quick")
+    started = time.process_time()
+    second = check("quick")
+    assert time.process_time() - started < 1
+    assert not second.holds
+    assert second.counterexample == first.counterexample
