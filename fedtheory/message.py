@@ -127,18 +127,18 @@ class Replay(Generic[T]):
     def cost(self, lags: Sequence[int | None]) -> Cost:
         """Charge for clients that took part so many rounds ago (None: holds no copy), summed over them."""
         dense = cost(self.value)
-        dear, steps, firsts = len(lags), 0, 0  # receivers of the value itself; steps sent to the others, the first ones
-        if self.step is not None:
-            step, held = cost(self.step), cost(self.held)
-            for lag in lags:
-                missed = None if lag is None else max(self._changes(lag) - self.known, 0)
-                if missed is not None and step.bytes * missed - held.bytes < dense.bytes:
-                    dear, steps, firsts = dear - 1, steps + missed, firsts + (missed > 0)
-            return dense * dear + step * steps + held * -firsts
-        return dense * dear
-
-    def _changes(self, lag: int) -> int:
-        return self.round // self.period - (self.round - lag) // self.period
+        if self.step is None:
+            return dense * len(lags)
+        step, held = cost(self.step), cost(self.held)
+        dear = steps = firsts = 0  # receivers of the value itself; steps sent to the others, the first ones among them
+        changes = self.round // self.period - self.known
+        for lag in lags:
+            missed = None if lag is None else max(changes - (self.round - lag) // self.period, 0)
+            if missed is None or step.bytes * missed - held.bytes >= dense.bytes:
+                dear += 1
+            else:
+                steps, firsts = steps + missed, firsts + (missed > 0)
+        return Cost(*[a * dear + b * steps - c * firsts for a, b, c in zip(dense, step, held)])
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ MUTANTS = [
     Mutant("sign of the correction", SSF, "c_proj - ci_proj, torch", "ci_proj - c_proj, torch", T_SSF),
     Mutant("no backfill of c_i", SSF, "c = own.c + P.lift(mean - ci_proj)", "c = P.lift(mean)", T_SSF),
     Mutant("no backfill of x", SSF, "P.lift(x_proj) + x_res  # 15", "P.lift(x_proj)  # 15", T_SSF),
-    Mutant("no backfill of c", SSF, "P.lift(mean) + c_res", "P.lift(mean)", T_SSF),
+    Mutant("no backfill of c", SSF, "server.c + P.lift(change)", "P.lift(down.c_proj + change)", T_SSF),
     Mutant("gradients away from the residual", SSF, "P.lift(y_proj) + x_res", "P.lift(y_proj)", T_SSF),
     Mutant("1/K missing", SSF, "mean = total / self.local_steps", "mean = total", T_SSF),
     Mutant("eta_g missing", SSF, "x_proj - self.server_lr * (x_proj", "x_proj - (x_proj", T_SSF),
@@ -155,7 +155,13 @@ MUTANTS = [
     Mutant("the wrong projector to replay", SSF, "Step(down.P, x_proj)", "Step(P_next, x_proj)", T_REPLAY),
     Mutant("an old step to replay", SSF, "Step(down.P, x_proj)", "Step(down.P, P.project(server.x))", T_REPLAY),
     # messages
-    Mutant("lag off by one", "message.py", "self._changes(lag) - self.known", "self._changes(lag - 1)", T_REPLAY),
+    Mutant(
+        "lag off by one",
+        "message.py",
+        "(self.round - lag) // self.period",
+        "(self.round - lag + 1) // self.period",
+        T_REPLAY,
+    ),
     Mutant("lag off by one", "simulate.py", "t - last_seen[i] for", "t - last_seen[i] - 1 for", T_TRAFFIC),
     Mutant(
         "uplink counted twice",
@@ -177,8 +183,8 @@ MUTANTS = [
     Mutant(
         "steps at any price",
         "message.py",
-        "missed is not None and step.bytes * missed < dense.bytes",
-        "missed is not None",
+        "missed is None or step.bytes * missed - held.bytes >= dense.bytes",
+        "missed is None",
         "test_messages.py::test_a_replay_never_costs_more_than_the_value",
     ),
     Mutant(
@@ -365,6 +371,20 @@ MUTANTS = [
         "0.0 * (both @ frame)",
         "test_problems.py::test_restricted_gradients test_transcripts.py::test_factored_steps",
     ),
+    Mutant(
+        "factored with other clients' rows",
+        MATRIX,
+        "moved = (clients - torch.arange(len(clients), device=self.device)) * self.rows",
+        "moved = clients * self.rows",
+        "test_problems.py::test_restricted_gradients",
+    ),
+    Mutant(
+        "factored without the targets",
+        MATRIX,
+        "products[r:] -= B.T",
+        "products[r:] -= 0 * B.T",
+        "test_problems.py::test_restricted_gradients",
+    ),
     Mutant("one factor per layer, not per column", "subspace.py", "r * layer.cols for layer", "r for layer", T_FEDSUB),
     # round loop and engine
     Mutant(
@@ -517,7 +537,7 @@ MUTANTS = [
         f"{NETS}::test_initial_weights_are_pytorchs_in_range_and_can_be_normal",
     ),
     Mutant("padding counts", IMAGES, "(each * self._shares(xi)).sum(1)", "each.sum(1)", T_APART),
-    Mutant("a seed is charged twice", "message.py", " + held * -firsts", "", "test_messages.py::test_traffic_by_hand"),
+    Mutant("a seed is charged twice", "message.py", " - c * firsts", "", "test_messages.py::test_traffic_by_hand"),
     Mutant(
         "ReLU lets every gradient pass",
         "perceptron.py",
@@ -700,8 +720,9 @@ MUTANTS = [
     Mutant(
         "silent clients do not pay",
         "simulate.py",
-        "    received = cost(down, lags)\n",
-        "    received = cost(down, [lag for lag, i in zip(lags, clients.tolist()) if i not in dropped])\n",
+        "    received = cost(down, lags, clients.tolist())\n",
+        "    asked = [(lag, i) for lag, i in zip(lags, clients.tolist()) if i not in dropped]\n"
+        "    received = cost(down, *zip(*asked))\n",
         "test_gate.py::test_a_client_that_drops_out_is_a_client_not_sampled",
     ),
     Mutant(

@@ -52,12 +52,18 @@ def test_gradients_are_the_gradients_of_the_losses(name, sample, scale, request)
     torch.testing.assert_close(problem.grads(y.detach(), xi), wanted, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+RESTRICTED = PROBLEMS | {  # steps draw as many rows as a client has, fewer, all of them
+    "regression, fewer rows": lambda **options: regression(batch=3, **options),
+    "regression, full batches": lambda **options: regression(batch=None, **options),
+}
+
+
+@pytest.mark.parametrize("name", RESTRICTED)
 @pytest.mark.parametrize("projection", [Coordinate(2), Spherical(2), Gaussian(2), Identity()])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_restricted_gradients(name, projection, dtype):
     """restrict evaluates P^T grad f_i(x + P b) on the subspace: the same as lifting, differentiating, projecting."""
-    problem = PROBLEMS[name](dtype=dtype)
+    problem = RESTRICTED[name](dtype=dtype)
     basis = projection.draw(problem.layout, Key(1), dtype)
     x, b = start(problem), torch.randn(3, basis.low.size, generator=Key(2).generator(), dtype=dtype)
     xi = problem.draw(torch.tensor([0, 2, 3]), 2, Key(3))

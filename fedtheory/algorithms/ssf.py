@@ -140,13 +140,12 @@ class SSF(Algorithm):
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         P, t = down.P.value, server.t + 1
         x_proj = P.project(server.x)  # 3
-        x_res, c_res = server.x - P.lift(x_proj), server.c - P.lift(down.c_proj)
+        x_res = server.x - P.lift(x_proj)
         x_proj = x_proj - self.server_lr * (x_proj - up.y_proj).mean(0)  # 14
         x = P.lift(x_proj) + x_res  # 15
         mean = up.c_proj.mean(0)
-        if self.server_control == "all":
-            mean = down.c_proj + (len(clients) / server.n) * mean
-        c = P.lift(mean) + c_res  # 16
+        change = (len(clients) / server.n) * mean if self.server_control == "all" else mean - down.c_proj
+        c = server.c + P.lift(change)  # 16: P^T (P c + change) + (I - P^T P) c
         P_next = down.P
         if t % self.refresh == 0:
             P_next = self.projection.seed(P.layout, key.fold("P"), x.dtype, x.device)  # 17

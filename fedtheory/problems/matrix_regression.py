@@ -20,16 +20,31 @@ class Rows(NamedTuple):
 
 
 class Batches(Sequence[Rows]):
-    """The minibatches of all steps, stacked: A (steps, S, b, d) and Bt (steps, S, m, b); element k is step k's."""
+    """The minibatches of all steps; element k is step k's. Rows are gathered when the first of them is asked for.
 
-    def __init__(self, A: torch.Tensor, Bt: torch.Tensor) -> None:
-        self.A, self.Bt = A, Bt
+    Fields:
+        table: all clients' rows of features and targets, (N n_i, d + m).
+        at: which rows of the table, (steps, S, b).
+        clients: (S,).
+        d: number of features.
+    """
+
+    def __init__(self, table: torch.Tensor, at: torch.Tensor, clients: torch.Tensor, d: int) -> None:
+        self.table, self.at, self.clients, self.d = table, at, clients, d
+        self._steps: list[Rows] = []
+
+    def gather(self) -> torch.Tensor:
+        """(steps, S, b, d + m)."""
+        return self.table.index_select(0, self.at.flatten()).view(*self.at.shape, -1)
 
     def __len__(self) -> int:
-        return len(self.A)
+        return len(self.at)
 
     def __getitem__(self, k: int) -> Rows:  # type: ignore[override]
-        return Rows(self.A[k], self.Bt[k])
+        if not self._steps:
+            rows = self.gather()
+            self._steps = list(map(Rows, rows[..., : self.d].unbind(), rows[..., self.d :].mT.unbind()))
+        return self._steps[k]
 
 
 class MatrixRegression(Problem):
@@ -134,19 +149,17 @@ class MatrixRegression(Problem):
         B = A @ X_true + noise * torch.randn(n, rows, m, generator=g, dtype=torch.float64)
         return MatrixRegression(A.to(dtype), B.to(dtype), lam, batch=batch, replacement=replacement, device=device)
 
-    def draw(self, clients: torch.Tensor, steps: int, key: Key) -> Batches:
+    def draw(self, clients: torch.Tensor, steps: int, key: Key) -> Sequence[Rows]:
         if self.batch is None:
-            A, Bt = self.full(clients)
-            return Batches(A.expand(steps, -1, -1, -1), Bt.expand(steps, -1, -1, -1))
-        g, S, b = key.generator(), len(clients), self.batch
+            return [self.full(clients)] * steps
+        g, b = key.generator(), self.batch
         if self.replacement:
             row = torch.randint(self.rows, (steps, self.n, b), generator=g).index_select(1, clients)
         else:
             order = torch.rand(steps, self.n, self.rows, generator=g).index_select(1, clients)
             row = order.topk(b, dim=-1, sorted=False)[1]
-        at = row.add_(clients[:, None] * self.rows).flatten().to(self.device)
-        batch = self._table.index_select(0, at).view(steps, S, b, -1)
-        return Batches(batch[..., : self.A.shape[2]], batch[..., self.A.shape[2] :].mT)
+        at = row.add_(clients[:, None] * self.rows).to(self.device)
+        return Batches(self._table, at, clients, self.A.shape[2])
 
     def full(self, clients: torch.Tensor) -> Rows:
         clients = clients.to(self.device)
@@ -158,25 +171,43 @@ class MatrixRegression(Problem):
         grad = torch.baddbmm(Yt, residual, xi.A, beta=self.lam, alpha=1 / xi.A.shape[1])
         return grad.view(-1, self.d)
 
-    def restrict(self, P: Basis, x: torch.Tensor, xi: Batches) -> Callable[[torch.Tensor, int], torch.Tensor]:
+    def restrict(self, P: Basis, x: torch.Tensor, xi: Sequence[Rows]) -> Callable[[torch.Tensor, int], torch.Tensor]:
         """P^T grad f_i(x + P b) = H b + g with H and g formed once a round: a step then costs r/b of a full gradient's.
 
-        H = (A P)^T A P / b + lam P^T P is (r, r), so this pays while r is not much larger than the minibatch.
+        H = (A P)^T A P / b + lam P^T P is (r, r), so this pays while r is not much larger than the minibatch. Where a
+        round draws more rows than a client has, each row is multiplied by P and X once, however often it is drawn.
         """
         (frame,) = (matrix.to(x) for matrix in P.matrices())
-        Xt, r = x.view(*self._transposed[1:]), frame.shape[1]
-        A = xi.A if self.batch is not None else xi.A[:1]  # full batches are one sample, repeated
-        both = torch.cat([frame.T, Xt])  # P^T and X^T
-        products = (both @ A.reshape(-1, self.A.shape[2]).T).view(-1, *A.shape[:-1]).permute(1, 2, 0, 3)
-        products[:, :, r:] -= xi.Bt[: len(A)]  # (A P)^T and (A X - B)^T, all steps at once
-        products, base = products.flatten(0, 1), self.lam * (both @ frame)
-        terms = torch.baddbmm(base, products, products[:, :r].mT, alpha=1 / A.shape[2])
-        Ht, gt = terms.view(len(A), -1, *base.shape).expand(len(xi), -1, -1, -1).split([r, len(Xt)], 2)
+        both = torch.cat([frame.T, x.view(*self._transposed[1:])])  # P^T and X^T
+        r, steps = frame.shape[1], len(xi)
+        if not isinstance(xi, Batches):  # full batches: one sample, repeated
+            products = self._products(both, r, torch.cat([xi[0].A, xi[0].Bt.mT], dim=2)[None])
+        elif xi.at[:, 0].numel() < self.rows:
+            products = self._products(both, r, xi.gather())
+        else:
+            clients = xi.clients.to(self.device)
+            each = self._products(both, r, self._table.view(self.n, self.rows, -1).index_select(0, clients))
+            moved = (clients - torch.arange(len(clients), device=self.device)) * self.rows
+            at = (xi.at - moved[:, None]).flatten()
+            products = each.flatten(1).index_select(1, at).view(len(both), *xi.at.shape)
+        S, b = products.shape[2:]
+        products = products.flatten(1, 2).transpose(0, 1)  # (A P)^T and (A X - B)^T, all steps at once
+        terms = torch.baddbmm(self.lam * (both @ frame), products, products[:, :r].mT, alpha=1 / b)
+        terms = terms.view(-1, S, *terms.shape[1:]).expand(steps, -1, -1, -1)
+        Ht, gt = terms[:, :, :r].unbind(), terms[:, :, r:].unbind()
 
         def gradient(b: torch.Tensor, k: int) -> torch.Tensor:
             return torch.baddbmm(gt[k], b.view(len(b), -1, r), Ht[k]).view(len(b), -1)
 
         return gradient
+
+    @staticmethod
+    def _products(both: torch.Tensor, r: int, rows: torch.Tensor) -> torch.Tensor:
+        """Features (.., d) times P and X, less the targets: (r + m, ..); rows (.., d + m), both (r + m, d)."""
+        A, B = rows.flatten(0, -2).split([both.shape[1], len(both) - r], dim=1)
+        products = both @ A.T
+        products[r:] -= B.T
+        return products.view(len(both), *rows.shape[:-1])
 
     def losses(self, y: torch.Tensor, xi: Rows) -> torch.Tensor:
         Yt = y.view(*self._transposed)
