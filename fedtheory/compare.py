@@ -2,8 +2,9 @@
 
 One rule for all. A method that compresses is asked to keep the same share of the numbers, `RATIO`; what crosses is
 counted whatever it asked for. The learning rate is tuned: equally many values for each method, a factor of about three
-apart, a full run each on a seed that is not used again, judged by images that no client trains on or, where there are
-none, by the training objective. Every other hyperparameter stands as in the papers that compare with the method.
+apart, and further ones, by the same rule for all, where the best lies at an end; a full run each on a seed that is not
+used again, judged by images that no client trains on or, where there are none, by the training objective. Every other
+hyperparameter stands as in the papers that compare with the method.
 """
 
 import math

@@ -101,15 +101,36 @@ class TestRuns:
     @pytest.mark.parametrize(("problem", "metric", "best"), [("images", "accuracy", 0.3), ("ssf", "loss", 0.01)])
     def test_the_best_rate_that_did_not_diverge_is_taken(self, problem, metric, best):
         task = replace(TINY, problem=problem, rates=(1.0, 0.3, 0.1, 0.01))
-        values = {1.0: 0.95, 0.3: 0.9, 0.1: 0.5, 0.01: 0.2}
+        values = {1.0: 0.95, 0.3: 0.9, 0.1: 0.5, 0.01: 0.2, 0.0033: 0.4}
 
         def answer(spec):
             return told(metric, values[spec.algorithm.lr], [0, 0, "Up.dy"] if spec.algorithm.lr == 1.0 else None)
 
         tuned, table = frontier.tune(Here(answer), task, methods(["FedAvg"]))
-        assert tuned == {"FedAvg": (best, best == 0.01)}
+        assert tuned == {"FedAvg": (best, False)}
         assert [line["rate"] for line in table if line["best"]] == [best]
         assert math.isnan(table[0]["value"])
+
+    @pytest.mark.parametrize(
+        ("peak", "tried"),
+        [
+            (0.1, [0.3, 0.1, 0.03]),
+            (0.3, [1.0, 0.3, 0.1, 0.03]),
+            (1.0, [3.0, 1.0, 0.3, 0.1, 0.03]),
+            (3.0, [10.0, 3.0, 1.0, 0.3, 0.1, 0.03]),
+            (99.0, [10.0, 3.0, 1.0, 0.3, 0.1, 0.03]),
+            (0.001, [0.3, 0.1, 0.03, 0.01, 0.003, 0.001]),
+        ],
+    )
+    def test_a_grid_goes_on_beyond_its_best_end_and_no_further(self, peak, tried):
+        """Up to three further values, one at a time; the end is named only where even those do not suffice."""
+        task, far = replace(TINY, rates=(0.3, 0.1, 0.03)), lambda rate: abs(math.log(rate / peak))
+        runner = Here(lambda spec: told("accuracy", math.exp(-far(spec.algorithm.lr))))
+        tuned, table = frontier.tune(runner, task, methods(["FedAvg", "SCAFFOLD"]))
+        for name in ("FedAvg", "SCAFFOLD"):
+            assert [line["rate"] for line in table if line["method"] == name] == tried
+            assert tuned[name] == (min(tried, key=far), min(tried, key=far) in (tried[0], tried[-1]))
+        assert len(runner.specs) == 2 * len(tried)
 
     def test_a_table_has_what_history_counted(self):
         """Bytes are History's, and a method's runs are those of the seeds."""
