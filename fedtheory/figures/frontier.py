@@ -201,8 +201,8 @@ def words(scale: str, seeds: int, methods: Sequence[Method], tasks: Sequence[Tas
     said: dict[str, Any] = {"methods": ", ".join(method.name for method in methods), "compression": f"1/{1 / RATIO:g}"}
     said["budget"] = (
         f"{len(tasks[0].rates)} learning rates per method and task and, while the best is at an end of what was tried, "
-        f"the next one beyond, up to {BEYOND}; one full run each on seed {TUNING_SEED}, chosen by held-out training images "
-        "or, without images, by the training objective; everything else as in the papers"
+        f"the next one beyond, up to {BEYOND}; one full run each on seed {TUNING_SEED}, chosen by held-out training "
+        "images or, without images, by the training objective; everything else as in the papers"
     )
     for task in tasks:
         numbers = {
