@@ -235,7 +235,7 @@ def run(
     keeper = None
     if checkpoint is not None:
         identity = f"{algorithm!r} on {type(problem).__name__} {problem.fingerprint()}, S={S}, dropout={dropout}, "
-        digest = hashlib.sha256(x0.cpu().numpy().tobytes()).hexdigest()[:16]
+        digest = hashlib.sha256(x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
         identity += f"x0={digest}, seed={seed}, every={every}, metrics={metrics}"
         identity += "" if schedule is None else f", {schedule}"
         keeper = Checkpoint(checkpoint, identity)
