@@ -31,9 +31,10 @@ def gradient(
         if len(inputs) > 1:
             inputs[-1].relu_()
         inputs.append(torch.baddbmm(bias[:, None], inputs[-1], weight.mT))
-    delta = inputs.pop().softmax(-1)
-    delta.scatter_add_(2, labels[..., None], delta.new_full((1, 1, 1), -1.0).expand(*labels.shape, 1))
-    delta.mul_(share[..., None])
+    delta = inputs.pop()
+    delta.sub_(delta.amax(-1, keepdim=True)).exp_()  # a softmax over few classes takes torch three times as long
+    share = share.expand(labels.shape)
+    delta.mul_((share / delta.sum(-1))[..., None]).scatter_add_(2, labels[..., None], -share[..., None])
     for j in reversed(range(len(maps))):
         torch.bmm(delta.mT, inputs[j], out=to_weights[j])
         torch.sum(delta, 1, out=to_biases[j])

@@ -548,8 +548,8 @@ MUTANTS = [
     Mutant(
         "a ragged batch is divided by its longest",
         "perceptron.py",
-        "mul_(share[..., None])",
-        "mul_(share[0, 0])",
+        "(share / delta.sum(-1))[..., None]",
+        "(share[0, 0] / delta.sum(-1))[..., None]",
         f"{NETS}::test_the_gradient_of_perceptrons_is_that_of_autograd",
     ),
     Mutant(

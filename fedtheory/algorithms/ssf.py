@@ -145,7 +145,7 @@ class SSF(Algorithm):
         x = P.lift(x_proj) + x_res  # 15
         mean = up.c_proj.mean(0)
         change = (len(clients) / server.n) * mean if self.server_control == "all" else mean - down.c_proj
-        c = server.c + P.lift(change)  # 16: P^T (P c + change) + (I - P^T P) c
+        c = server.c + P.lift(change)  # 16: P^T (P c + change) + c_res, c_res = (I - P^T P) c
         P_next = down.P
         if t % self.refresh == 0:
             P_next = self.projection.seed(P.layout, key.fold("P"), x.dtype, x.device)  # 17

@@ -17,6 +17,7 @@ from fedtheory.models import Moments, Network, Params
 from fedtheory.problem import Constants, Outputs, Penalty, Problem, Shift
 
 EVALUATED = {"cpu": 100, "cuda": 2000}  # images of one forward pass in evaluation: more leave a core's cache
+CACHE = 3 * 2**20  # bytes
 
 
 @dataclass(frozen=True)
@@ -110,11 +111,16 @@ class ImageClassification(Problem):
         if stacked is None:
             stacked = self.device.type == "cuda" or not network.convolutional
         self.stacked = checks.instance("stacked", stacked, bool, "pass True, False or None")
-        self.chunk = None if stacked else 1
+        self.chunk = self._near() if stacked else 1
         self.mixed = checks.instance("mixed", mixed, bool, "pass True or False")
         self.written_out = perceptron.is_perceptron(network) and not mixed
         if mixed and self.dtype != torch.float32:
             checks.reject("mixed", mixed, f"False for {self.dtype}", "load the images with dtype=torch.float32")
+
+    def _near(self) -> int | None:
+        """How many stacked clients' models, gradients and batches stay in the cache of a core; None on CUDA: all."""
+        numbers = 2 * self.d + self.batch * self.images[0].numel()
+        return None if self.device.type == "cuda" else max(1, CACHE // (numbers * self.images.element_size()))
 
     @staticmethod
     def load(
