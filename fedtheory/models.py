@@ -281,10 +281,23 @@ class Network:
 
     def features(self, params: Params, images: torch.Tensor, norms: Norms = None) -> torch.Tensor:
         """What the head, the last operation, is given: (G, b, head.n_in). Takes all layers but the head's."""
-        h = images
+        h = self._laid_out(images)
         for op in self.ops[:-1]:
             h = op.forward(params, h, norms)
         return h
+
+    def _laid_out(self, images: torch.Tensor) -> torch.Tensor:
+        """The same images with channels last in memory where that is faster: for one network's convolutions on the CPU.
+
+        Evaluation takes 70 to 90% of the time then, a gradient as much if there are poolings; ResNets' would take more.
+        """
+        if len(images) > 1 or images.device.type != "cpu" or not self.convolutional:
+            return images
+        if torch.is_grad_enabled() and not any(isinstance(op, Pool) for op in self.ops):
+            return images
+        h = images[0].contiguous(memory_format=torch.channels_last)
+        c, height, width = h.shape[1:]
+        return h.as_strided(h.shape, (c * height * width, 1, width * c, c))[None]  # said of one channel, too
 
     @property
     def head(self) -> Linear:
