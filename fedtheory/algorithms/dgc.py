@@ -33,7 +33,8 @@ class DGC(Algorithm):
 
     The paper's gradient G becomes a client's change over K local steps (K = 1: -lr times the gradient), its sum over N
     nodes of gradients divided by N becomes the mean over the participants. Who is absent keeps U and V as they were.
-    Left out: warm-up training, the paper's rising sparsity in the first epochs.
+    Left out: warm-up training, the paper's rising sparsity in the first epochs. The public code sends biases and
+    normalisation dense and clips each tensor; here all layers are thinned, and `clip` bounds the whole change.
 
     Fields:
         lr: local step size.

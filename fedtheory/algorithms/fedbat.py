@@ -34,6 +34,7 @@ class FedBAT(Algorithm):
     S(m, alpha) is alpha with probability (1 + m/alpha)/2 (clipped to [0, 1]), else -alpha: unbiased where |m| <= alpha.
     Backwards dS/dm = 1 there, else 0, and dS/dalpha = (S - m)/alpha there, else sign(m). Every layer has its alpha =
     alpha_0 exp(rho a), with a trained from 0. First comes a warm-up of plain steps, at whose end alpha_0 = mean |m|.
+    Here that holds for biases and normalisation, too, which the public code sends whole.
 
     Fields:
         lr: of m and of a.

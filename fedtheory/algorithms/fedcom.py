@@ -46,7 +46,9 @@ class FedCom(Algorithm):
     """FedAvg with quantized uploads; with `gate`, local gradients are corrected by what the others uploaded.
 
     The paper's Q is any unbiased compressor; DeComFL's baseline is "compressing each element ... to 8 bits". The paper
-    sends Q((x - y)/eta) and steps by eta gamma times the mean; ours sends Q(y - x): Q is homogeneous.
+    sends Q((x - y)/eta) and steps by eta gamma times the mean; ours sends Q(y - x): Q is homogeneous. The authors' code
+    rounds to the nearest of 256 levels between each tensor's least and largest entry, quantizes the mean on its way
+    down as well, and has a client's own unquantized change in delta_i.
 
     Fields:
         lr: eta, local step size.

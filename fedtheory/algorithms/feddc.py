@@ -55,7 +55,8 @@ class FedDC(Algorithm):
             that round, as the text has it. "none": no correction.
 
     The printed sum of theta_i + h_i runs over all N clients. Where S < N take part, theta_i is averaged over them and
-    h_i over all N, as in the authors' code. Clients count alike; that code divides alpha by a client's data share.
+    h_i over all N, as in the authors' code. Clients count alike; that code divides alpha and the global g by a client's
+    data share, and clips the norm of the local gradient with its linear terms.
     """
 
     lr: float

@@ -60,15 +60,17 @@ class FedGen(Algorithm):
     authors' code gives it. Algorithm 1 steps along the gradient in w; their code takes Adam, and so does this, its
     moments kept between rounds, without weight decay and decaying rate. p(y) is the share of each label in the batches
     that the last round's participants counted. The first round is the code's: before the generator has been trained
-    nothing is generated, and it is not sent. Not taken from the code: a third term of (5), on real images; weights in
-    (4) for each client and label; uniform labels; reg that decays.
+    nothing is generated, and it is not sent. Not taken from the code: a third term of (5), on real images; in (4) the
+    sum over clients of their own cross-entropies, weighted by client and label; uniform labels, and eps from [0, 1];
+    reg that starts at 10, decays, and is gone after 20 local epochs.
 
     Fields:
         lr: beta.
         local_steps: T.
         reg: weight of the generated term in (5), which has 1; 0 trains FedAvg's model.
-        server_steps, generator_lr: steps on (4) in a round, Adam's step size: 1000 and 0.005 in FLSS, 50 and 0.0003 in
-            the code. The longer it is fitted, the less is left of the clients' term: their heads know z already.
+        server_steps, generator_lr: steps on (4) in a round, Adam's step size: 1000 and 0.005 in FLSS, 50 and 0.0003
+            (0.0001 on EMNIST) in the code. The longer it is fitted, the less is left of the clients' term: their heads
+            know z already.
         generated: z of one local step, and of one server step.
         noise, hidden: length of eps, width of the hidden layer.
         diversity: weight in (4) of exp(-mean_ij |eps_i - eps_j|_2^2 |z_i - z_j|_1), both norms means over the entries,

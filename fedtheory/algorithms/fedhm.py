@@ -39,7 +39,7 @@ class FedHM(Algorithm):
 
     What the truncation cuts off is lost: the clients' model is not the server's. Where a layer is zero, zero factors
     would never move, so one of the two is drawn, as LoRA's. The original's clients may have ranks of their own; here,
-    as in FedMUD, all have one.
+    as in FedMUD, all have one. A public FedHM code keeps a convolution's axes together: `LowRank(..., kernel=k)`.
 
     Fields:
         lr: eta.

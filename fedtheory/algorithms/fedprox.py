@@ -31,8 +31,9 @@ class FedProx(Algorithm):
     """FedAvg whose clients minimise h_k(w; w^t) = F_k(w) + (mu/2) ||w - w^t||^2.
 
     Algorithm 2 leaves the local solver open (any gamma-inexact minimiser): here K gradient steps on h_k, the update of
-    the authors' code. It samples clients with probability p_k and averages them alike; here they are sampled uniformly,
-    and `weighted` puts p_k into the average. All clients do the same work; unequal work is the problem's `epochs`.
+    the authors' code. It samples clients with probability p_k and averages them alike; here, as in that code, they are
+    sampled uniformly, and `weighted` puts p_k into the average. All clients do the same work; unequal work is the
+    problem's `epochs`.
 
     Fields:
         lr: local step size.

@@ -47,7 +47,8 @@ class FetchSGD(Algorithm):
         server_lr: eta.
         clear: what is sent is "subtract"ed from S_e, as printed; or the cells that it touches are set to "zero" in S_e
             and in S_u (momentum factor masking), as in the public code. Where k is not small against the columns, the
-            printed line takes the estimate's noise away as if it were signal, and S_e grows.
+            printed line takes the estimate's noise away as if it were signal, and S_e grows ("this should work but
+            doesn't (model diverges)", that code says of it). There eta stands before what is sent, not before S_u.
     """
 
     lr: float

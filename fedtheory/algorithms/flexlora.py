@@ -53,8 +53,8 @@ class FlexLoRA(Algorithm):
 
     A client of a small rank is padded with zero columns, on which both gradients vanish: they stay zero, and none
     crosses. The frozen W goes to a client once. Adapters whose product is zero, as all are in round 0, have one factor
-    drawn and one zero. LoRA's scale alpha / r is in the learning rate. Layers that stay whole are trained whole, in
-    every client.
+    drawn and one zero. Without LoRA's scale alpha / r in front of B A, with which B's rate would be (alpha / r)^2 times
+    A's; public code built on the method has it. Layers that stay whole are trained whole, in every client.
 
     Fields:
         lr: eta.

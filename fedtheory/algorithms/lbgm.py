@@ -39,7 +39,8 @@ class LBGM(Algorithm):
     """A client whose change points nearly where its last whole upload did sends one number: how far along that.
 
     The accumulated gradient g_k becomes the change y - x = -lr g_k; rho is the same. The server keeps a vector of d
-    numbers for every client.
+    numbers for every client. As printed, a vector is the whole model's; the authors' code has a rho, an angle and a
+    vector for each tensor. All participants weigh the same, that code weighs them by their data.
 
     Fields:
         lr: eta.
@@ -82,4 +83,4 @@ class LBGM(Algorithm):
         g = server.g[clients]
         change = up.rows.where(up.sent, up.rho * g)  # g_k, or rho_k g_k^l
         copies = server.g.index_copy(0, clients, up.rows.where(up.sent, g))
-        return Server(server.x + change.mean(0), copies), None  # theta <- theta - eta sum_k w_k (.)
+        return Server(server.x + change.mean(0), copies), None  # theta <- theta - eta sum_k w_k (.), w_k = 1/S

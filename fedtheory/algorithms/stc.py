@@ -36,8 +36,9 @@ class Down:
 class STC(Algorithm):
     """Sparse ternary updates in both directions, with an error accumulated at each end.
 
-    A client that was away is sent the updates that it missed, one by one, or the model where that is smaller (the
-    paper has the server cache their partial sums). A position and its sign cross as one 32-bit integer, in place of
+    A client that was away is sent the updates that it missed, one by one, or the model where that is smaller (the paper
+    has the server cache their partial sums). The entries are chosen from the whole model, with one mu, as the boxes
+    read; the authors' code does so tensor by tensor. A position and its sign cross as one 32-bit integer, in place of
     the paper's Golomb code, whose length hangs on the data.
 
     Fields:
