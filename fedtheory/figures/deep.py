@@ -417,10 +417,6 @@ def measure_budgets(runner: Runner, scale: str, seeds: int) -> Result:
 # Pictures.
 
 
-def caption(figure: Figure, table: Table) -> None:
-    figure.supxlabel(f"ours: {table[0]['runs']}", fontsize=6)
-
-
 @style.styled
 def draw_curves(table: Table) -> Figure:
     """Test accuracy over passes and over megabytes; the paper's final accuracies at the right edge of the first."""
@@ -437,7 +433,7 @@ def draw_curves(table: Table) -> Figure:
     left.plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="paper, ResNet-110, CIFAR-100")
     left.set(xlabel="epochs (passes over all images)", ylabel="test accuracy in %")
     right.set(xlabel="megabytes up and down, all clients", ylabel="test accuracy in %")
-    caption(figure, table)
+    style.caption(figure, table)
     style.legend_above(figure, 3)
     return figure
 
@@ -458,7 +454,7 @@ def draw_table(table: Table) -> Figure:
     axes.plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="paper, ResNet-110, CIFAR-100")
     axes.set_xticks(range(len(names)), names)
     axes.set(ylabel="test accuracy in %")
-    caption(figure, table)
+    style.caption(figure, table)
     style.legend_above(figure, 2)
     return figure
 
@@ -473,7 +469,7 @@ def draw_rates(table: Table) -> Figure:
             lr, mean, low, high = ([row[part] for row in rows] for part in ("lr", "mean", "low", "high"))
             style.band(axes, lr, mean, low, high, name, rows[0]["seeds"], place)
         axes.set(title=what, xscale="log", xlabel=r"learning rate $\eta$", ylabel="test accuracy in %")
-    caption(figure, table)
+    style.caption(figure, table)
     style.legend_above(figure, 4)
     return figure
 

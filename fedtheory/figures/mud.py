@@ -480,12 +480,6 @@ def resnet(name: str, setting: Setting) -> Algorithm:
     return algorithm(method, setting, ratio=1 / int(times[:-1]))
 
 
-def caption(figure: Figure, table: Table) -> None:
-    """What our runs are, below the panels."""
-    lost = "\nmissing points: a run diverged" if any(math.isnan(row.get("mean", 0.0)) for row in table) else ""
-    figure.supxlabel(f"ours: {table[0]['runs']}{lost}", fontsize=6)
-
-
 @style.styled
 def draw_table(table: Table) -> Figure:
     """One panel per data set: methods from top to bottom, the paper's numbers hollow, ours with intervals."""
@@ -510,7 +504,7 @@ def draw_table(table: Table) -> Figure:
         axes.set(title=name, xlabel="accuracy in %")
         axes.margins(0.12, 0.08)
     if any(row["seeds"] for row in table):
-        caption(figure, table)
+        style.caption(figure, table)
     style.legend_above(figure, 4)
     return figure
 
@@ -590,7 +584,7 @@ def draw_partitions(table: Table) -> Figure:
             axes.plot(t, mean, line, color=color, label=f"{name} (n={rows[0]['seeds']})")
             axes.fill_between(t, low, high, color=color, alpha=0.12, linewidth=0)
         axes.set(title=panel, xlabel="communication rounds", ylabel="accuracy in %")
-    caption(figure, table)
+    style.caption(figure, table)
     style.legend_above(figure, 4)
     return figure
 
@@ -609,7 +603,7 @@ def draw_curves(table: Table) -> Figure:
             axes.fill_between(x[first:], low, high, color=color, alpha=0.12, linewidth=0)
     left.set(xlabel="communication rounds", ylabel="accuracy in %")
     right.set(xlabel="megabytes sent up by all clients", ylabel="accuracy in %", xscale="log")
-    caption(figure, table)
+    style.caption(figure, table)
     style.legend_above(figure, 4)
     return figure
 
@@ -689,6 +683,8 @@ def measure_start(runner: Runner, scale: str, seeds: int, column: str = HERE) ->
         ("less sensitive with BKD", f"values of a, of {len(values)}, within ten points of the best", good),
     ):
         reason = f"{what}: " + ", ".join(f"{name} {number:.3g}" for name, number in numbers.items())
+        if numbers is good and set(good.values()) == {len(values)}:
+            reason += "; no value lies lower, so these tell the variants nothing apart"
         holds = sum(numbers[two] > numbers[one] for one, two in pairs)
         cells.append(statement(f"{text}: of two pairs", 2, holds, seeds, scale, reason))
     return Result(table, cells, words(scale, seeds) | {"values of a": str(values)}, notes(scale))
@@ -750,7 +746,10 @@ def draw_sweep(axes: Axes, table: Table, label: str) -> None:
         if not log:
             axes.set_xticks(spots, [str(row["value"]) for row in rows])
     if log:
-        axes.set_xscale("log", base=2 if "ratio" in label else 10)
+        values = sorted({row["value"] for row in table if row["value"] != ""})
+        axes.set_xscale("log")
+        axes.set_xticks(values, [f"1/{1 / value:g}" if "ratio" in label else f"{value:g}" for value in values])
+        axes.set_xticks([], minor=True)
     axes.set(xlabel=label, ylabel="accuracy in %")
 
 
@@ -761,7 +760,7 @@ def drawer(label: str) -> Any:
     def draw(table: Table) -> Figure:
         figure, (axes,) = style.new_figure()
         draw_sweep(axes, table, label)
-        caption(figure, table)
+        style.caption(figure, table)
         style.legend_above(figure, 2)
         return figure
 
@@ -776,7 +775,7 @@ def draw_elsewhere(table: Table) -> Figure:
     for axes, panel in zip(panels, names):
         draw_sweep(axes, [row for row in table if row["panel"] == panel], panel.split(", ", 1)[1])
         axes.set_title(panel.split(", ")[0])
-    caption(figure, table)
+    style.caption(figure, table)
     style.legend_above(figure, 6)
     return figure
 
@@ -810,7 +809,7 @@ def draw_tuning(table: Table) -> Figure:
         axes.plot([row["value"] for row in rows], [row["accuracy"] for row in rows], label=name, **look)
     for axes, label in zip(panels, ("learning rate", "a")):
         axes.set(xscale="log", xlabel=label, ylabel="accuracy in % (n=1)")
-    caption(figure, table)
+    style.caption(figure, table)
     style.legend_above(figure, 5)
     return figure
 

@@ -2,6 +2,7 @@
 
 import io
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -113,7 +114,8 @@ def legend_above(figure: Figure, columns: int) -> None:
 def caption(figure: Figure, table: Sequence[dict[str, Any]]) -> None:
     """What our runs are, below the panels: the table's column "runs"."""
     lost = "\nmissing points: a run diverged" if any(math.isnan(row.get("mean", 0.0)) for row in table) else ""
-    figure.supxlabel(f"ours: {table[0]['runs']}{lost}", fontsize=6)
+    words = textwrap.fill(f"ours: {table[0]['runs']}", int(20 * figure.get_figwidth()))
+    figure.supxlabel(f"{words}{lost}", fontsize=6)
 
 
 def save_bytes(figure: Figure) -> bytes:
