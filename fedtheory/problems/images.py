@@ -222,11 +222,10 @@ class ImageClassification(Problem):
             checks.reject("local_steps", steps, f"{self.steps} for {self.epochs} epochs", "pass problem.steps")
         rows = [self._rows(int(i), steps, key.fold(int(i)).generator()) for i in clients]
         batches = []
-        for k in range(steps):
-            size = tuple(len(row[k]) for row in rows)
-            index = torch.zeros(len(rows), max(size), dtype=torch.int64)
-            for i, row in enumerate(rows):
-                index[i, : size[i]] = row[k]
+        for step in map(list, zip(*rows)):
+            size = tuple(map(len, step))
+            whole = min(size) == max(size)
+            index = torch.stack(step) if whole else torch.nn.utils.rnn.pad_sequence(step, batch_first=True)
             batches.append(Batch(index.to(self.device), size))
         return batches
 
