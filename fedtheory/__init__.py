@@ -1,9 +1,47 @@
 """Federated subspace optimization: every algorithm beside its theorem, and both of them run."""
 
-from fedtheory.algorithms import ALGORITHMS, FLSS, SSF, DeComFL, FedAvg, FedMUD, FedSub, Scaffold, SignSGD
+from fedtheory.algorithms import (
+    ALGORITHMS,
+    BAFFLE,
+    DGC,
+    EF21P,
+    FLSS,
+    LBGM,
+    MOON,
+    SSF,
+    STC,
+    DeComFL,
+    FedAvg,
+    FedBAT,
+    FedCom,
+    FedDC,
+    FedDyn,
+    FedGen,
+    FedHM,
+    FedMUD,
+    FedNTD,
+    FedProx,
+    FedSub,
+    FedZO,
+    FetchSGD,
+    FlexLoRA,
+    MeZO,
+    ProjectedFedAvg,
+    Scaffold,
+    SignSGD,
+    TopK,
+)
 from fedtheory.key import Key
 from fedtheory.layout import Layer, Layout
-from fedtheory.problems import PROBLEMS, ImageClassification, LogisticRegression, MatrixRegression, Quadratic
+from fedtheory.problems import (
+    PROBLEMS,
+    ImageClassification,
+    LogisticRegression,
+    MatrixRegression,
+    Pooled,
+    Quadratic,
+    TextClassification,
+)
 from fedtheory.simulate import History, play_round, run
 from fedtheory.subspace import Coordinate, Gaussian, Identity, Spherical
 
@@ -11,14 +49,31 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ALGORITHMS",
+    "BAFFLE",
+    "DGC",
+    "EF21P",
     "FLSS",
+    "LBGM",
+    "MOON",
     "PROBLEMS",
     "SSF",
+    "STC",
     "Coordinate",
     "DeComFL",
     "FedAvg",
+    "FedBAT",
+    "FedCom",
+    "FedDC",
+    "FedDyn",
+    "FedGen",
+    "FedHM",
     "FedMUD",
+    "FedNTD",
+    "FedProx",
     "FedSub",
+    "FedZO",
+    "FetchSGD",
+    "FlexLoRA",
     "Gaussian",
     "History",
     "Identity",
@@ -28,10 +83,15 @@ __all__ = [
     "Layout",
     "LogisticRegression",
     "MatrixRegression",
+    "MeZO",
+    "Pooled",
+    "ProjectedFedAvg",
     "Quadratic",
     "Scaffold",
     "SignSGD",
     "Spherical",
+    "TextClassification",
+    "TopK",
     "play_round",
     "run",
 ]

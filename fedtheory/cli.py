@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from fedtheory import checks, compare, simulate
+from fedtheory import checks, compare, data, simulate
 from fedtheory.algorithm import Algorithm
 from fedtheory.algorithms import (
     BAFFLE,
@@ -124,6 +124,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError) as error:
         print(f"fedtheory: {error}", file=sys.stderr)
         return 2
+    except RuntimeError as error:  # an allocator's, of the CPU or of CUDA
+        if not any(words in str(error) for words in ("can't allocate memory", "out of memory")):
+            raise
+        fix = "fewer clients at a time, a smaller batch or model, or dtype bfloat16"
+        print(f"fedtheory: memory: {str(error).splitlines()[0]}. Fix: {fix}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("interrupted; finished runs are kept and the next call goes on from them", file=sys.stderr)
         return 130
@@ -158,7 +164,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--ratio", type=float, default=1 / 32, help="compression ratio of factors")
     run.add_argument("--perturbations", type=int, default=10, help="directions, P")
     run.add_argument("--model", default=None, help="text: folder or hub name of a language model (default: a tiny one)")
-    run.add_argument("--task", choices=list(TASKS), default="sst2", help="text: a task in the folder --data")
+    run.add_argument(
+        "--task", choices=list(TASKS), default=None, help="text: a task in the folder --data (default: sst2)"
+    )
     run.add_argument("--lora", type=int, default=None, help="text: train adapters of this rank only")
     run.add_argument("--projection", choices=list(PROJECTIONS), default="cd", help="FedSub's")
     run.add_argument("--form", choices=("printed", "sums"), default="printed", help="FedSub's")
@@ -219,9 +227,13 @@ def show_list(options: argparse.Namespace) -> None:
 def text(options: argparse.Namespace, key: Key) -> TextClassification:
     """A task for a pretrained language model, or for the small one that is made on the spot."""
     if options.model is None:
+        for name in ("task", "lora"):
+            if getattr(options, name) is not None:
+                checks.reject(name, getattr(options, name), "a pretrained model", "name its folder with --model")
         return sentiment.problem(key, device=options.device)
     folder = os.environ.get("FEDTHEORY_DATA", ".")
-    return TextClassification.load(options.model, options.task, folder, key, lora=options.lora, device=options.device)
+    task = options.task or "sst2"
+    return TextClassification.load(options.model, task, folder, key, lora=options.lora, device=options.device)
 
 
 def show_run(options: argparse.Namespace) -> None:
@@ -229,6 +241,8 @@ def show_run(options: argparse.Namespace) -> None:
     device = checks.device("device", options.device)
     seeds = checks.whole("seeds", 1 if options.seeds is None else options.seeds, 1)
     torch.set_num_threads(1)
+    if options.problem != "text" and options.model is not None:
+        checks.reject("model", options.model, f"no model with the problem {options.problem}", "leave out --model")
     runs = []
     for seed in range(seeds):
         key = Key(seed).fold("data")
@@ -351,7 +365,17 @@ def compare_methods(options: argparse.Namespace) -> None:
     methods = compare.methods(options.methods)
     known = frontier.names(scale, methods)
     plain = [name for name in known if name not in compare.MEDIUM or not compare.MEDIUM[name].files]
-    items = [frontier.item(checks.choice("tasks", name, known), methods) for name in options.tasks or plain]
+    names = options.tasks or plain
+    for name in names:
+        if name in compare.MEDIUM and name not in known:
+            needs = frontier.divided(compare.MEDIUM[name], methods)[1][0]
+            checks.reject("tasks", name, f"at scale {scale} one of {', '.join(known)}", f"pass one of these ({needs})")
+        task = compare.MEDIUM.get(checks.choice("tasks", name, known))
+        if task is not None and task.files:  # what is missing is said before hours of other tasks
+            partial = bool(task.options.get("partial"))
+            for split in ("train", "test"):
+                data.load(task.options["data"], split=split, partial=partial)
+    items = [frontier.item(name, methods) for name in names]
     out = checks.folder("out", options.out)
     folder = out if len(methods) == len(compare.METHODS) else out / "some"  # never in the place of a whole comparison
     runner = Runner(out, device, options.workers)
@@ -446,9 +470,9 @@ def list_items(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
         own = [row for row in rows if row["item"] == name]
         ran = sum(row["verdict"] != store.VERDICTS[-1] for row in own)
         command = f"python -m fedtheory reproduce {name} --scale {item.scales[-1]}"
-        reason = (
-            f"{ran} of {len(own)} numbers, {item.title}" if ran else own[0]["reason"] if own else f"not made: {command}"
-        )
+        reason = own[0]["reason"] if own else f"not made: {command}"
+        if ran:
+            reason = f"{ran} of {len(own)} numbers, at the {own[0]['scale']} scale: {item.title}"
         verdict = store.overall([row["verdict"] for row in own]) if own else store.VERDICTS[-1]
         listed.append({"item": name, "verdict": verdict, "reason": reason})
     return listed

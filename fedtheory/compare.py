@@ -275,4 +275,7 @@ def methods(names: list[str] | None = None) -> list[Method]:
 
     Raises ValueError for an unknown name.
     """
+    for name in names or ():
+        if name in ABSENT:
+            checks.reject("methods", name, f"a method that is compared ({ABSENT[name]})", "leave it out")
     return [METHODS[checks.choice("methods", name, METHODS)] for name in names or METHODS]

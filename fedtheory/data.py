@@ -38,7 +38,8 @@ class DataError(ValueError):
         self.path, self.offset, self.cause, self.fix = self.args
 
     def __str__(self) -> str:
-        return f"{self.path}, byte {self.offset}: {self.cause}. Fix: {self.fix}"
+        where = "" if self.cause.startswith("line ") else f", byte {self.offset}"
+        return f"{self.path}{where}: {self.cause}. Fix: {self.fix}"
 
 
 @dataclass(frozen=True, eq=False)

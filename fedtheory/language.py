@@ -237,6 +237,7 @@ def require_room(model: str, needed: int, device: torch.device) -> None:
         checks.reject("model", model, expected, "choose a smaller one, or dtype='bfloat16'", MemoryError)
 
 
+LOADED = ("missing_keys", "unexpected_keys", "mismatched_keys")
 HUB = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
 
@@ -251,10 +252,10 @@ def load(model: str | Path, dtype: torch.dtype, device: torch.device, lora: int 
     """
     transformers, folder = extra("transformers"), Path(model)
     if folder.is_dir():
-        copies = 2 if lora is None else 1  # on the CPU the module and the vector, in a run the old and the new model
-        needed = copies * inspect_folder(folder) * dtype.itemsize
-        for place in dict.fromkeys((torch.device("cpu"), device)):
-            require_room(str(model), needed, place)
+        weights = inspect_folder(folder) * dtype.itemsize
+        for place in dict.fromkeys((torch.device("cpu"), device)):  # a run has the start, the old and the new model
+            copies = 1 if lora is not None else 3 if place == device == torch.device("cpu") else 2
+            require_room(str(model), copies * weights, place)
     elif not HUB.fullmatch(str(model)):
         checks.reject(
             "model", str(model), "a folder, or a name such as facebook/opt-125m", "correct it", FileNotFoundError
@@ -262,10 +263,18 @@ def load(model: str | Path, dtype: torch.dtype, device: torch.device, lora: int 
     transformers.utils.logging.disable_progress_bar()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(model)
-        module = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=dtype, use_safetensors=True)
-    except (OSError, ValueError) as error:
+        of = transformers.AutoModelForCausalLM
+        module, found = of.from_pretrained(model, dtype=dtype, use_safetensors=True, output_loading_info=True)
+    except (OSError, ValueError, RuntimeError) as error:
         expected = f"a causal language model that can be loaded ({str(error).splitlines()[0]})"
-        checks.reject("model", str(model), expected, "fetch it where there is a network, and pass its folder", OSError)
+        fix = "fetch it where there is a network, and pass its folder"
+        if folder.is_dir():
+            fix = "see that config.json, tokenizer and weights belong together, or fetch the folder again"
+        checks.reject("model", str(model), expected, fix, OSError)
+    strangers = [f"{kind.split('_')[0]} {name}" for kind in LOADED for name in sorted(map(str, found[kind]))]
+    if strangers:  # transformers makes random numbers of what is missing
+        expected = f"the weights of its config.json; {len(strangers)} differ, such as {strangers[0]}"
+        checks.reject("model", str(model), expected, "fetch config.json and weights again, from one place", OSError)
     if lora is not None:
         module = adapt(module, checks.whole("lora", lora, 1), key)
     return module, tokenizer

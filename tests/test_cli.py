@@ -51,7 +51,7 @@ def test_the_report_lists_every_item_of_the_five_papers():
     listed = cli.list_items([])
     assert len(listed) == 49
     assert all(item["verdict"] == "not run here" and "reproduce" in item["reason"] for item in listed)
-    row = {"item": "ssf/fig4", "verdict": "differs", "reason": "r"}
+    row = {"item": "ssf/fig4", "verdict": "differs", "reason": "r", "scale": "medium"}
     found = {item["item"]: item["verdict"] for item in cli.list_items([row, {**row, "verdict": "trend only"}])}
     assert (found.pop("ssf/fig4"), set(found.values())) == ("differs", {"not run here"})
 
@@ -103,6 +103,12 @@ def test_a_quick_run_never_overwrites_a_result_of_the_papers_scale(tmp_path):
         (("run", "FedAvg", "quadratic", "--sampled", "11"), "sampled=11"),
         (("run", "FedAvg", "quadratic", "--lr", "-1"), "lr=-1.0"),
         (("run", "FedAvg", "quadratic", "--lr", "nan"), "lr=nan"),
+        (("run", "FedAvg", "text", "--lora", "4"), "lora=4"),
+        (("run", "FedAvg", "text", "--task", "cb"), "task='cb'"),
+        (("run", "FedAvg", "images", "--model", "x"), "model='x'"),
+        (("compare", "--methods", "MeZO"), "methods='MeZO'"),
+        (("compare", "--methods", "MOON", "--tasks", "quadratics"), "tasks='quadratics'"),
+        (("compare", "--scale", "medium", "--tasks", "quadratics", "mnist", "--data", "/no"), "/no"),
     ],
 )
 def test_bad_input_is_one_line_with_a_fix(capsys, words, named):
@@ -113,6 +119,25 @@ def test_bad_input_is_one_line_with_a_fix(capsys, words, named):
     assert "expected" in err
     assert "Fix:" in err
     assert "Traceback" not in err
+
+
+def test_too_little_memory_is_one_line_with_a_fix(capsys, monkeypatch):
+    """An allocator's error; any other stays what it is."""
+    import torch
+
+    from fedtheory import cli
+
+    def fail(*given, **options):
+        torch.empty(2**60)
+
+    monkeypatch.setattr(cli.simulate, "run", fail)
+    status, out, err = call(capsys, "run", "FedAvg", "quadratic", "--json")
+    assert (status, out) == (2, "")
+    assert "memory" in err
+    assert "Fix:" in err
+    monkeypatch.setattr(cli.simulate, "run", lambda *given, **options: torch.zeros(2) @ torch.zeros(3))
+    with pytest.raises(RuntimeError):
+        call(capsys, "run", "FedAvg", "quadratic")
 
 
 def test_a_damaged_record_is_named(tmp_path):

@@ -33,4 +33,5 @@ def test_the_counts_of_the_readme_and_the_report_page_are_the_committed_ones():
     counts = cli.count_verdicts(rows)
     assert f"Of the {len(rows)} numbers" in (ROOT / "README.md").read_text()
     assert counts in (ROOT / "README.md").read_text()
+    assert f"{len(ITEMS)} items: {cli.count_verdicts(cli.list_items(rows))}" in (ROOT / "README.md").read_text()
     assert (ROOT / "docs" / "report.md").read_text() == cli.report_page(rows, ROOT / "figures")

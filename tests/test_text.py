@@ -438,9 +438,46 @@ def test_a_name_that_cannot_be_fetched(folder, monkeypatch):
     ],
 )
 def test_damaged_records(copy, lines, message):
+    """Said with the line, not with a byte."""
     (copy / "train.jsonl").write_text(lines)
     with pytest.raises(DataError, match=message):
         loaded(copy)
+
+
+def test_lines_end_at_newlines_only(copy):
+    """Other separators belong to the text, a byte-order mark to nothing; what is no UTF-8 is named."""
+    (copy / "train.jsonl").write_bytes('\ufeff{"sentence": "a\u2028b\x85c", "label": 1}\r\n'.encode())
+    assert read(copy, "sst2", "train") == ([{"sentence": "a\u2028b\x85c", "label": 1}], [1])
+    (copy / "train.jsonl").write_bytes(b'{"sentence": "\xff", "label": 1}')
+    with pytest.raises(DataError, match=r"train.jsonl, byte 14: no UTF-8 text"):
+        read(copy, "sst2", "train")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"num_hidden_layers": 4},
+        {"num_hidden_layers": 1},
+        {"hidden_size": 64, "word_embed_proj_dim": 64},
+        {"vocab_size": 90},
+        {"model_type": "bert"},
+    ],
+    ids=str,
+)
+def test_weights_of_another_config(copy, change):
+    """The library would make random numbers of what is missing and forget what is too much."""
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(OSError, match=r"model='.*': expected .*Fix: .*config.json"):
+        loaded(copy)
+
+
+def test_small_parts_on_request(folder):
+    """The Dirichlet partition's smallest part can be named."""
+    P = loaded(folder, subset=64, min_size=1)
+    assert min(map(len, P.parts)) >= 1
+    with pytest.raises(ValueError, match=r"min_size=10: expected an integer from 0 to 8"):
+        loaded(folder, subset=64)
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,8 @@ class FedSub(Algorithm):
         decay_every, decay_factor: every so many rounds the rate is multiplied by the factor (10). 0: constant.
         factored: True has the problem evaluate P^T grad f_i(x + P B) on the subspace, "without explicitly evaluating"
             the gradient (Sec. 7.3; 19). Equal in exact arithmetic; its cost is C_g(rd) where the problem supports it.
-        rescale_dual: multiply Lambda by eta^{k+1}/eta^k when the rate changes, so that Lambda/(eta tau) does not (10).
+        rescale_dual: multiply Lambda by eta^{k+1}/eta^k when the rate changes, so that Lambda/(eta tau), which tracks
+            gradients, does not (10). False leaves it in units of the old rate.
 
     All participants weigh the same, 1/S; the paper has S = n.
     """
@@ -97,7 +98,7 @@ class FedSub(Algorithm):
     dual_mean: str = "participants"
     decay_every: int = 0
     decay_factor: float = 0.1
-    rescale_dual: bool = False
+    rescale_dual: bool = True
     factored: bool = False
     name = "FedSub"
 

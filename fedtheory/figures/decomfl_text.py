@@ -95,7 +95,8 @@ def needs(item: str, model: str, task: str, method: str = "DeComFL") -> str:
 
 def accuracies(runner: Runner, item: str, wanted: list[Wanted], scale: str, seeds: int) -> list[Cell]:
     """Cells of all that is wanted: run at the paper's scale where everything is there."""
-    there = [one for one in wanted if scale == "paper" and one.algorithm is not None and one.missing() is None]
+    lacking = {one: one.missing() if scale == "paper" else None for one in wanted if one.algorithm is not None}
+    there = [one for one, lacks in lacking.items() if scale == "paper" and lacks is None]
     results = runner([one.spec(seed) for one in there for seed in range(seeds)])
     cells = []
     for one in wanted:
@@ -108,7 +109,8 @@ def accuracies(runner: Runner, item: str, wanted: list[Wanted], scale: str, seed
             cells.append(Cell(one.cell, one.paper, mean, low, high, seeds, verdict, why))
         else:
             why = FEDAVG if one.algorithm is None else needs(item, one.model, one.task, one.algorithm.name)
-            cells.append(absent(one.cell, why, one.paper))
+            lacks = lacking.get(one)
+            cells.append(absent(one.cell, why if lacks is None else f"{lacks}; {why}", one.paper))
     return cells
 
 

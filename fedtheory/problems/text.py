@@ -76,6 +76,7 @@ def _boolq_decomfl(r: Record) -> str:
     return f"{r['passage']}\nQuestion: {r['question']}\nIs that correct? Yes or No?\n"
 
 
+AGAIN = "correct the line, or fetch the file again from its publisher"
 NO_YES = ("false", "true")
 TASKS = {
     "sst2": Task(_sst2, (" terrible", " great"), ("negative", "positive"), ("sst2", "SST-2")),
@@ -118,18 +119,27 @@ def read(folder: str | Path, task: str, split: str) -> tuple[list[Record], list[
     checks.reject("data", str(folder), expected, fix, FileNotFoundError)
 
 
+def _lines(path: Path) -> list[str]:
+    """Lines end at newlines only: a text may hold other separators. A byte-order mark is no part of the first."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="\n") as file:
+            return [line.rstrip("\r\n") for line in file]
+    except UnicodeDecodeError as error:
+        raise DataError(path, error.start, "no UTF-8 text", "save it as UTF-8") from error
+
+
 def _json_lines(path: Path):
     """(line, record)"""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(_lines(path), 1):
         try:
             yield number, json.loads(line)
         except ValueError as error:
-            raise DataError(path, 0, f"line {number} is no JSON ({error})") from error
+            raise DataError(path, 0, f"line {number} is no JSON ({error})", AGAIN) from error
 
 
 def _table(path: Path):
     """(line, record); the first line names the columns."""
-    head, *lines = path.read_text(encoding="utf-8").splitlines()
+    head, *lines = _lines(path)
     for number, line in enumerate(lines, 2):
         yield number, dict(zip(head.split("\t"), line.split("\t")))
 
@@ -145,7 +155,8 @@ def _labelled(path: Path, lines: Any, task: Task) -> tuple[list[Record], list[in
             if not 0 <= label < len(task.words):
                 raise ValueError(f"label {label}")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(path, 0, f"line {number} is no labelled record of the task ({error!r})") from error
+            cause = f"line {number} is no labelled record of the task ({error!r})"
+            raise DataError(path, 0, cause, AGAIN) from error
         records.append(record)
         labels.append(label)
     if not records:
@@ -208,6 +219,7 @@ class TextClassification(Problem):
         *,
         clients: int = 8,
         alpha: float | None = 1.0,
+        min_size: int = 10,
         subset: int | None = None,
         tested: int | None = None,
         prompts: str = "mezo",
@@ -225,6 +237,7 @@ class TextClassification(Problem):
             data: see `read`.
             key: of the partition, the subsets and the adapters.
             alpha: of the Dirichlet partition by labels; None: equal parts at random.
+            min_size: texts that every client gets at least in the Dirichlet partition.
             subset, tested: so many random training and validation texts only; default all.
             prompts: "mezo" or "decomfl".
             lora: see `language.load`.
@@ -251,7 +264,9 @@ class TextClassification(Problem):
         longest = min(flat.longest, of.longest or flat.longest)
         train, test = (Texts([tokens(tokenizer, text, longest) for text in texts], y) for texts, y in found)
         y, where = train.labels, key.fold("partition")
-        parts = readers.iid(y, clients, where) if alpha is None else readers.dirichlet(y, clients, alpha, where)
+        parts = (
+            readers.iid(y, clients, where) if alpha is None else readers.dirichlet(y, clients, alpha, where, min_size)
+        )
         return TextClassification(flat, train, parts, test=test, **options)
 
     def start(self) -> torch.Tensor:
