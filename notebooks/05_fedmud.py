@@ -578,37 +578,39 @@ assert all(row["low"] < 0 < row["ours"] for row in ran if " < " in row["cell"])
 # %% [markdown]
 # Again both signs are the paper's, and neither order is confirmed.
 #
-# ### Figures 3 to 5 on the digits
+# ### Figures 3 to 5 at the medium scale
 #
-# Reset interval, initialisation, compression ratio: run at the quick scale only, the perceptron of section 6 with three
-# seeds. Read them as a test of the machinery, and of the paper's **statements** on a small problem.
+# Reset interval, initialisation, compression ratio on CIFAR-10, the four convolutions of the tables above, three seeds.
 #
-# > **Predict.** Without resets FedMUD's update has rank 1, as FedLMT's model. Does BKD, whose update has full rank,
-# > need resets, too?
+# > **Predict.** Without resets FedMUD's update keeps its low rank for the whole run, as FedLMT's model. Does BKD, whose
+# > update has full rank, need resets, too?
 
 # %%
+verdicts = {}
 for item in ("mud/fig3", "mud/fig4", "mud/fig5"):
     record = committed(item)
     provenance(record)
     show(ITEMS[item].draw(record["table"]), values=False)
-    ran = report(item)
+    verdicts[item] = [row["verdict"] for row in report(item)]
 means = {(row["method"], row["value"]): row["mean"] for row in committed("mud/fig3")["table"]}
-low_rank, with_bkd = (
-    [means[name, 1] - means[name, "R"] for name in pair]
-    for pair in (("FedMUD", "FedMUD+AAD"), ("FedMUD+BKD", "FedMUD+BKD+AAD"))
-)
-assert 0 < max(with_bkd) < min(low_rank) / 3
-assert [row["verdict"] for row in ran] == ["differs", "trend only"]
+variants = ("FedMUD", "FedMUD+BKD", "FedMUD+AAD", "FedMUD+BKD+AAD")
+assert all(abs(means[name, 1] - means[name, "R"]) < 1.5 for name in variants)
+assert verdicts == {
+    "mud/fig3": ["differs", "trend only"],
+    "mud/fig4": ["differs", "differs"],
+    "mud/fig5": ["trend only", "differs"],
+}
 
 # %% [markdown]
-# - **Figure 3.** Every variant loses without resets, as the paper says. Those with an update of rank 1 lose most; BKD,
-#   whose update has full rank, loses about a quarter of that. FedMUD without resets is not FedLMT: its $W^0$ stays
-#   below it.
-# - **Figure 4.** Too small an $a$ learns nothing in 40 rounds, too large a one diverges: a learning rate. BKD's best
-#   $a$ is larger in one of two pairs, and "less sensitive" does not show on this coarse grid. (By section 4.2 we
-#   expect no difference here: for 64 x 64 and one block, $z^2 = m$.)
-# - **Figure 5.** With $a$ scaled so that the step keeps its length, weaker compression gains a point or nothing, and
-#   FedMUD+BKD+AAD at 1/8 is within two points of FedAvg.
+# - **Figure 3.** In 30 rounds resets change next to nothing: no variant loses or gains 1.5 points without them, and
+#   FedMUD does not lose at all ("differs" is this one of four). A low rank has not filled up yet: `python -m fedtheory
+#   reproduce mud/fig3` has rank 1 and 40 rounds on the digits, and there it has.
+# - **Figure 4.** All three values of $a$, a factor of 16 apart, are within ten points of each other: on this grid no
+#   variant is sensitive, so none can be less so. BKD's best $a$ is larger in one of two pairs, in the other it is the
+#   same.
+# - **Figure 5.** With $a$ scaled so that the step keeps its length, all four gain one to three points from weaker
+#   compression, as the paper says. FedMUD+BKD+AAD at 1/8 stays four points behind FedAvg, interval and all: not
+#   "comparable" as we read it.
 #
 # ### Tables 3 to 5
 #
@@ -738,7 +740,8 @@ check(
 # - "1/32" is the ratio of a decomposed layer; in counted bytes of a whole network it is 1/24 to 1/17 in our runs,
 #   unless it is lowered for the network.
 # - On a small CIFAR-10 with three seeds all tested differences (FedLMT < FedMUD < +BKD, +AAD < +BKD+AAD, +F < +AAD)
-#   have the paper's sign; none is confirmed at 95%. On the digits, resets matter as the paper says.
+#   have the paper's sign; none is confirmed at 95%. Resets matter as the paper says on the digits (`reproduce
+#   mud/fig3`), not in 30 rounds on CIFAR-10.
 #
 # ## References
 # - S. Li et al.: The Panaceas for Improving Low-Rank Decomposition in Communication-Efficient Federated Learning, ICML

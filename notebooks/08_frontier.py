@@ -295,26 +295,28 @@ whole = [name for name, method in METHODS.items() if method.family == "full"]
 skew = broken("heterogeneity", picture=True)
 
 # %% [markdown]
-# At 0.05 most clients hold one or two digits. The methods that send whole models lose two to five points; nearly all
-# that send less lose more, on average. **Compression and skew add up**: what is left out of a client's update is what
-# that client alone knew. Plain FedMUD and two of its relatives diverge at the rate that was best at 0.3.
+# At 0.05 most clients hold one or two digits. The methods that send whole models lose four points at most, those that
+# correct drift two; nearly all that send less lose more, on average. **Compression and skew add up**: what is left out
+# of a client's update is what that client alone knew. Plain FedMUD, two of its relatives and FedBAT diverge at the rate
+# that was best at 0.3.
 
 # %%
 mean_lost = {name: skew[name, 0.05]["lost"] for name in METHODS}
-assert all(0 < mean_lost[name] < 5 for name in whole)
+assert all(0 < mean_lost[name] < 4.5 for name in whole)
+assert all(mean_lost[name] < 2 for name in exact)
 more = [name for name in METHODS if name not in whole and not mean_lost[name] < 5]
 print(f"{len(more)} of {len(METHODS) - len(whole)} others lost more than 5 points on average or diverged")
 print(f"the rest: {', '.join(name for name in METHODS if name not in whole and name not in more)}")
 assert len(more) >= 20
-assert all(skew[name, 0.05]["diverged"] for name in ("FedMUD", "FedMUD+BKD", "FedLoRU"))
+assert all(skew[name, 0.05]["diverged"] for name in ("FedMUD", "FedMUD+BKD", "FedLoRU", "FedBAT"))
 
 # %%
 compression = broken("compression")
 
 # %% [markdown]
-# Top-k and STC, which choose the largest entries, lose four and three points at 1/128. What chooses at random loses
-# more: SSF 15, EF21-P (Rand-K up) 34. DGC, which chooses the largest, too, but with momentum, loses 15. FedMUD's curves
-# are flat from 1/32 to 1/128, for rank 1 cannot be halved.
+# Top-k and STC, which choose the largest entries, lose four and two points at 1/128. What chooses at random loses more:
+# SSF 17, EF21-P (Rand-K up) 41. DGC, which chooses the largest, too, but with momentum, loses 17. FedMUD's curves are
+# flat from 1/32 to 1/128, for rank 1 cannot be halved.
 
 # %%
 hard = {name: row for (name, value), row in compression.items() if value == 1 / 128}
@@ -328,13 +330,13 @@ few = broken("participants")
 
 # %% [markdown]
 # One client in a round: no average takes noise out. Whole models lose two to five points. STC and SignSGD, in FedAvg's
-# group with five clients, lose ten; EF21-P's unbiased Rand-K and the zeroth-order estimates, which have the largest
-# variance, lose half of what they had.
+# group with five clients, lose eleven and eight; EF21-P's unbiased Rand-K and the zeroth-order estimates, which have
+# the largest variance, lose half of what they had or more.
 
 # %%
 alone = {name: row for (name, value), row in few.items() if value == 1}
 assert all(0 < alone[name]["lost"] < 5 for name in whole)
-assert min(alone[name]["lost"] for name in ("STC", "SignSGD")) > 10
+assert min(alone[name]["lost_low"] for name in ("STC", "SignSGD")) > 2
 assert min(alone[name]["lost_low"] for name in ("EF21-P", "DeComFL", "FedZO")) > 30
 
 # %%
@@ -344,12 +346,12 @@ silent = broken("lag")
 # Of five clients that download, each falls silent with this probability (one always answers). At 0.9 that is nearly
 # one client in a round, and the picture is that of few participants. What is new is what clients remember: control
 # variates and duals (SCAFFOLD, FedDyn, FedDC) are as old as a client's last answer, and yet these three lose one to two
-# points on average, FedAvg three. No interval of these four excludes zero.
+# points, FedAvg three. The intervals of these four overlap.
 
 # %%
 late = {name: row for (name, value), row in silent.items() if value == 0.9}
-assert all(late[name]["lost"] < 2 < 3 < late["FedAvg"]["lost"] for name in ("SCAFFOLD", "FedDyn", "FedDC"))
-assert all(late[name]["lost_low"] < 0 < late[name]["lost_high"] for name in ("SCAFFOLD", "FedDyn", "FedDC", "FedAvg"))
+assert all(0 < late[name]["lost"] < 2.1 < 3 < late["FedAvg"]["lost"] for name in exact)
+assert all(late[name]["lost_high"] > late["FedAvg"]["lost_low"] for name in exact)
 assert min(late[name]["lost_low"] for name in ("EF21-P", "DeComFL", "FedZO")) > 25
 
 # %%
@@ -359,23 +361,23 @@ precision = broken("precision")
 # > **Predict.** In bfloat16 the network's products have three digits (parameters and sums stay in float32). DeComFL
 # > measures differences of two losses that agree in the first three.
 #
-# Nobody loses ten points, no method of the first family loses one on average. DeComFL loses three, FedZO two, within
-# intervals that hold zero: with ten directions, five steps and five clients the errors average out, or three seeds are
-# too few. FedHM diverges in float32 and not in float64: it was at the edge.
+# Nobody loses ten points, no method of the first family loses one. DeComFL loses three, FedZO two, within intervals
+# that hold zero, DeComFL's barely: with ten directions, five steps and five clients most of the error averages out.
+# FedHM diverges on some seed in any precision; in float64 it is one, in bfloat16 three.
 
 # %%
 coarse = {name: row for (name, value), row in precision.items() if value == "bfloat16"}
 assert not any(row["lost_low"] > 10 for row in precision.values())
 assert all(abs(coarse[name]["lost"]) < 1 for name in whole)
 assert all(coarse[name]["lost_low"] < 0 < coarse[name]["lost"] < 5 for name in ("DeComFL", "FedZO"))
-assert [precision["FedHM", value]["diverged"] > 0 for value in ("float64", "float32")] == [False, True]
+assert [precision["FedHM", value]["diverged"] for value in ("float64", "float32", "bfloat16")] == [1, 2, 3]
 
 # %% [markdown]
 # ## 7. What these data do not support
 #
 # - **A ranking.** On the digits a fifth of all pairs are in no order, the front of the field among them.
 # - **A verdict on a method's best.** One run per learning rate; second hyperparameters as found in papers that compare
-#   *against* the method; eight methods whose best rate lies at an end of its grid on the digits or the regression.
+#   *against* the method.
 # - **Low rank in large networks.** 1/32 of a 64 x 64 matrix is rank 1. FedMUD's and FedLMT's papers have 256 x 256 x 9.
 # - **Equal budgets of anything but rounds and local steps.** Zeroth-order methods compute five times as much here; a
 #   method that sends a hundredth could make a hundred times the rounds for the same bytes.
@@ -390,8 +392,6 @@ apart = sum(surely(digits, a["method"], b["method"]) for a in rows for b in rows
 pairs = len(rows) * (len(rows) - 1) // 2
 print(f"digits: {pairs - apart} of {pairs} pairs are in no order")
 assert 0.15 < 1 - apart / pairs < 0.25
-at_an_end = {row["method"] for rows in (digits, regression) for row in rows.values() if row["edge"]}
-print(f"best rate at an end of the grid on digits or regression: {', '.join(sorted(at_an_end))}")
 assert round(digits["DeComFL"]["flops"] / digits["FedAvg"]["flops"]) == 5
 
 # %% [markdown]

@@ -101,7 +101,8 @@ for at in small.weights[:3]:
 # - FedSub's $\Lambda_i$ is a sum of **steps**: by (16), $\eta \tau$ times a difference of mean gradients. Line 6
 #   divides it by $\eta \tau$. If $\eta$ falls from one round to the next, the correction grows.
 #
-# The hook is one method of an algorithm. Most need nothing; FedSub multiplies by $\eta^{k+1}/\eta^k$ if told to.
+# The hook is one method of an algorithm. Most need nothing; FedSub multiplies by $\eta^{k+1}/\eta^k$ unless told not
+# to.
 
 # %%
 print(inspect.getsource(FedSub.at_rate))
@@ -116,8 +117,8 @@ problem = MatrixRegression.ssf(0.5, key.fold("problem"), n=6, rows=60, d=24, m=1
 lr, tau, schedule = 0.1, 4, Steps(100, 0.3)
 methods = {
     "SCAFFOLD": Scaffold(lr, tau),
-    "our-P=I, duals carried over": FedSub(lr, tau, Identity(), rescale_dual=True),
-    "our-P=I, duals left": FedSub(lr, tau, Identity()),
+    "our-P=I, duals carried over": FedSub(lr, tau, Identity()),
+    "our-P=I, duals left": FedSub(lr, tau, Identity(), rescale_dual=False),
     "FedAvg": FedAvg(lr, tau),
 }
 figure, (axes,) = style.new_figure()
@@ -303,8 +304,8 @@ assert counted == record["table"][0]["products"]
 print(f"counted again, on shapes: {counted / 1e9:.4g} giga-products in a step of four clients")
 
 # %% [markdown]
-# A run that does not fit is refused before any work, as is one without its data. The cell below does the runs of
-# section 4's first figure again, about five minutes of processor time.
+# A run of these that does not fit is refused before any work, as is one without its data. The cell below does the runs
+# of section 4's first figure again, about five minutes of processor time.
 
 # %%
 REDO = False
@@ -382,9 +383,9 @@ check(3, answer, lambda a: abs(a(0.1, 5, 0.02, 10) - 0.4) < 1e-12, "line 6 divid
 # - Control variates are gradients and survive a change of the rate; duals are steps and have to be carried over. Left
 #   as they are, an exact method loses what it had reached at every change.
 # - At equal local compute and FedSub's printed rate, on a small CIFAR-10 with disjoint labels and three seeds, FedAvg
-#   is first. FedSub below FedAvg is confirmed; SCAFFOLD and SSF above FedAvg are not, nor is FedSub's own claim, whose
-#   opposite is. At a tenth of the rate (one seed) the four are alike: the order hangs on a setting that SSF does not
-#   print.
+# is first. FedSub below FedAvg is confirmed; SCAFFOLD and SSF above FedAvg are not, nor is FedSub's own claim, whose
+# opposite is. At a tenth of the rate (one seed) the best records of the four lie about two points apart, the final ones
+# seven: the order hangs on a setting that SSF does not print.
 # - At the paper's scale a run of ResNet-110 is about 80 hours on one core here (one step measured) and an hour or so on
 #   a GPU (estimated, not measured).
 #
