@@ -335,11 +335,13 @@ for item in ("decomfl/fig3a", "decomfl/fig3b"):
     show(ITEMS[item].draw(record["table"]))
     print_table(report_rows(item, record))
     print()
-    assert all(cell["verdict"] in ("reproduced", "not run here") for cell in record["cells"])
+    wrong = [cell["cell"] for cell in record["cells"] if cell["verdict"] == "differs"]
+    assert wrong == (["FedAvg+TopK, 10%: loss (slower than DeComFL)"] if item.endswith("a") else [])
 
 # %% [markdown]
 # Per round DeComFL is far slower than FedAvg, but by tens and not by the factor $d = 28{,}938$; per scalar it is ahead.
-# Both statements come out. FedCom and TopK were not run at this scale; the table names the command.
+# Both statements come out, for FedCom as for FedAvg. That TopK is slower than DeComFL does not: with a tenth of the
+# entries and no error feedback, it is nearly as fast as FedAvg here.
 #
 # ### Figure 4: differences or projected gradients?
 #
@@ -389,14 +391,24 @@ assert all(ends[f"{kind}, 0.0025"] < 0.2 < 0.5 < ends[f"{kind}, 0.001"] for kind
 #
 # ### Figure 6, and what is missing
 #
-# TopK was not run at this scale (the record names the command), language models have a notebook of their own. DeComFL's
-# curve of Figure 6 is that of Figure 3.
+# DeComFL's curve of Figure 6 is that of Figure 3.
 
 # %%
-for item in ("decomfl/fig6", "decomfl/fig5b"):
-    record = committed(item)
-    print(f"{item}: {count_verdicts(report_rows(item, record))}")
-    assert all(cell["verdict"] == "not run here" for cell in record["cells"])
+record = committed("decomfl/fig6")
+provenance(record)
+show(ITEMS["decomfl/fig6"].draw(record["table"]))
+print_table(report_rows("decomfl/fig6", record))
+assert [cell["verdict"] for cell in record["cells"]].count("reproduced") == 4
+
+# %% [markdown]
+# For the same accuracy DeComFL needs 7 to 16 times fewer scalars than TopK at any of three shares. That fewer entries
+# cost accuracy is confirmed from 5% to 1%, and not separated over the seeds from 10% to 5%. Language models have a
+# notebook of their own:
+
+# %%
+record = committed("decomfl/fig5b")
+print(f"decomfl/fig5b: {count_verdicts(report_rows('decomfl/fig5b', record))}")
+assert all(cell["verdict"] == "not run here" for cell in record["cells"])
 
 # %% [markdown]
 # ## 5. The spectrum of the Hessian (Figure 5 left)
