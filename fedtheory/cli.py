@@ -241,8 +241,10 @@ def show_run(options: argparse.Namespace) -> None:
     device = checks.device("device", options.device)
     seeds = checks.whole("seeds", 1 if options.seeds is None else options.seeds, 1)
     torch.set_num_threads(1)
-    if options.problem != "text" and options.model is not None:
-        checks.reject("model", options.model, f"no model with the problem {options.problem}", "leave out --model")
+    for name in ("model", "task", "lora"):
+        if options.problem != "text" and getattr(options, name) is not None:
+            expected = f"nothing of it with the problem {options.problem}"
+            checks.reject(name, getattr(options, name), expected, f"leave out --{name}")
     runs = []
     for seed in range(seeds):
         key = Key(seed).fold("data")

@@ -385,6 +385,41 @@ MUTANTS = [
         "products[r:] -= 0 * B.T",
         "test_problems.py::test_restricted_gradients",
     ),
+    Mutant(
+        "a grid that never goes on",
+        "figures/frontier.py",
+        "range(1 + BEYOND)",
+        "range(1)",
+        "test_compare.py::TestRuns::test_a_grid_goes_on_beyond_its_best_end_and_no_further",
+    ),
+    Mutant(
+        "a grid that goes on at the wrong end",
+        "figures/frontier.py",
+        "if end == rates[0] else",
+        "if end != rates[0] else",
+        "test_compare.py::TestRuns::test_a_grid_goes_on_beyond_its_best_end_and_no_further",
+    ),
+    Mutant(
+        "channels last, said of rows",
+        MODELS,
+        "(c * height * width, 1, width * c, c)",
+        "(c * height * width, 1, c, height * c)",
+        T_PASS,
+    ),
+    Mutant(
+        "all clients at once, whatever the cache",
+        IMAGES,
+        'None if self.device.type == "cuda" else max(1,',
+        'None if self.device.type != "cuda" else max(1,',
+        f"{NETS}::test_as_many_clients_together_as_a_cache_holds",
+    ),
+    Mutant(
+        "weights of any config",
+        "language.py",
+        "if strangers:",
+        "if False:",
+        "test_text.py::test_weights_of_another_config",
+    ),
     Mutant("one factor per layer, not per column", "subspace.py", "r * layer.cols for layer", "r for layer", T_FEDSUB),
     # round loop and engine
     Mutant(

@@ -106,6 +106,7 @@ def test_a_quick_run_never_overwrites_a_result_of_the_papers_scale(tmp_path):
         (("run", "FedAvg", "text", "--lora", "4"), "lora=4"),
         (("run", "FedAvg", "text", "--task", "cb"), "task='cb'"),
         (("run", "FedAvg", "images", "--model", "x"), "model='x'"),
+        (("run", "FedAvg", "images", "--lora", "4"), "lora=4"),
         (("compare", "--methods", "MeZO"), "methods='MeZO'"),
         (("compare", "--methods", "MOON", "--tasks", "quadratics"), "tasks='quadratics'"),
         (("compare", "--scale", "medium", "--tasks", "quadratics", "mnist", "--data", "/no"), "/no"),

@@ -361,3 +361,15 @@ def test_bad_input(call, words):
     assert words in str(caught.value)
     assert "expected" in str(caught.value)
     assert "Fix:" in str(caught.value)
+
+
+def test_as_many_clients_together_as_a_cache_holds():
+    """784-64-10 with batches of 64 is 0.6 MB a client: five in 3 MB; small networks all, convolutions one by one."""
+    large = torch.zeros(10, 1, 28, 28)
+    parts = list(torch.arange(10).split(1))
+    built = ImageClassification(large, torch.arange(10) % 10, parts, network("mlp", (1, 28, 28), 10), Key(0), batch=64)
+    assert built.chunk == 5
+    apart, together = (run(FedAvg(0.1, 2), built, 2, metrics=(), chunk=chunk).x for chunk in (None, 10))
+    torch.testing.assert_close(apart, together, rtol=1e-5, atol=1e-7)
+    assert problem().chunk > problem().n
+    assert problem("decomfl-mnist").chunk == 1

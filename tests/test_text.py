@@ -448,8 +448,9 @@ def test_lines_end_at_newlines_only(copy):
     """Other separators belong to the text, a byte-order mark to nothing; what is no UTF-8 is named."""
     (copy / "train.jsonl").write_bytes('\ufeff{"sentence": "a\u2028b\x85c", "label": 1}\r\n'.encode())
     assert read(copy, "sst2", "train") == ([{"sentence": "a\u2028b\x85c", "label": 1}], [1])
-    (copy / "train.jsonl").write_bytes(b'{"sentence": "\xff", "label": 1}')
-    with pytest.raises(DataError, match=r"train.jsonl, byte 14: no UTF-8 text"):
+    first = b'{"sentence": "a", "label": 1}\n' * 1000
+    (copy / "train.jsonl").write_bytes(first + b'{"sentence": "\xff", "label": 1}')
+    with pytest.raises(DataError, match=rf"train.jsonl, byte {len(first) + 14}: no UTF-8 text"):
         read(copy, "sst2", "train")
 
 

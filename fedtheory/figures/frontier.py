@@ -416,6 +416,8 @@ def draw_task(table: Table) -> Figure:
                 best.append(row)
         axes.plot([row[axis] for row in best], [fault(row)[0] for row in best], "-k", linewidth=0.5, zorder=0)
         fault_name = "wrong in %" if table[0]["metric"] == "accuracy" else "||x - x*|| / ||x*||"
+        level = TASKS["medium"][table[0]["task"]].level  # the same at each scale
+        label += f" {level:g}" if axis == "rounds" else ""
         axes.set(xlabel=label, ylabel=fault_name, yscale="log" if shown else "linear")
         axes.invert_yaxis()
         if shown:
@@ -425,7 +427,9 @@ def draw_task(table: Table) -> Figure:
                 side.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,)))
                 side.set(major_formatter="{x:g}", minor_formatter="")
         if len(shown) < len(table):
-            axes.set_title(f"{len(table) - len(shown)} not shown: {NOT_SHOWN[axis == 'rounds']}", fontsize=6)
+            lacking = [row["method"] for row in table if row not in shown]
+            names = ", ".join(lacking) if len(lacking) <= 3 else str(len(lacking))
+            axes.set_title(f"{names} not shown: {NOT_SHOWN[axis == 'rounds']}", fontsize=6)
     figure.legend(loc="outside right upper", fontsize=5.5, labelspacing=0.4)
     return figure
 

@@ -55,9 +55,10 @@ class ImageClassification(Problem):
         epochs: see above.
         std: deviation of the initial weight matrices; None: PyTorch's default.
         test: images and labels to evaluate on; default the training data.
-        stacked: evaluate all clients' networks at once (True) or one by one (False). None chooses: stacked where the
-            network has no convolution (2.5 to 10 times faster) and on CUDA; one by one for convolutions on the CPU,
-            where a grouped convolution is slower than its parts and takes twice the memory.
+        stacked: evaluate clients' networks together (True; on the CPU as many as stay in a core's cache) or one by one
+            (False). None chooses: together where the network has no convolution (2.5 to 10 times faster) and on CUDA;
+            one by one for convolutions on the CPU, where a grouped convolution is slower than its parts and takes twice
+            the memory.
         mixed: products and convolutions in bfloat16 (`torch.autocast`) while weights, moments of normalisation, losses
             and everything that an algorithm adds up stay in the problem's dtype; float32 only.
         device: where to compute.

@@ -121,11 +121,12 @@ def read(folder: str | Path, task: str, split: str) -> tuple[list[Record], list[
 
 def _lines(path: Path) -> list[str]:
     """Lines end at newlines only: a text may hold other separators. A byte-order mark is no part of the first."""
+    content = path.read_bytes()
     try:
-        with open(path, encoding="utf-8-sig", newline="\n") as file:
-            return [line.rstrip("\r\n") for line in file]
+        text = content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise DataError(path, error.start, "no UTF-8 text", "save it as UTF-8") from error
+    return [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 
 def _json_lines(path: Path):
