@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import Executor, Future
 from pathlib import Path
 
 import pytest
@@ -160,7 +162,11 @@ def test_interrupting_reproduce_leaves_nothing_half_written_and_the_next_run_goe
     while time.time() < deadline and not list(runs.glob("*.json")):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    try:
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
     assert process.returncode == 130
     kept = {path.name: path.read_bytes() for path in runs.glob("*.json")}
     assert kept
@@ -172,6 +178,66 @@ def test_interrupting_reproduce_leaves_nothing_half_written_and_the_next_run_goe
     assert done.returncode == 0, done.stderr.decode()
     assert (tmp_path / "ssf/table1.png").exists()
     assert {name: (runs / name).read_bytes() for name in kept} == kept
+
+
+def test_ctrl_c_at_any_call_leaves_no_lock_of_a_future_held():
+    """SIGINT after the n-th call or return, for every n until all is done: afterwards every pending lock is free.
+
+    A lock left held is waited for by the pool's own thread, and so by the interpreter at exit, for ever.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        interrupted = 0
+        while _interrupted_after(interrupted + 1):
+            interrupted += 1
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert interrupted > 50
+
+
+def _interrupted_after(calls: int) -> bool:
+    """Whether SIGINT after so many calls and returns stopped the loop; asserts that no pending future is locked."""
+    futures: list[Future] = []
+
+    class Pool(Executor):
+        """Hands out futures, each finished when the loop has had the one before: no thread, the same locks."""
+
+        def submit(self, fn, /, *args, **kwargs):
+            futures.append(Future())
+            if len(futures) == 1:
+                futures[0].set_result(fn(*args))
+            return futures[-1]
+
+    count = 0
+
+    def hook(frame, event, argument):
+        nonlocal count
+        count += 1
+        if count == calls:
+            signal.raise_signal(signal.SIGINT)
+
+    stopped = False
+    try:
+        sys.setprofile(hook)
+        for job, result in store.as_finished(Pool(), abs, [-1, -2, -3]):
+            sys.setprofile(None)
+            assert result == -job
+            if result < len(futures):
+                futures[result].set_result(result + 1)
+            sys.setprofile(hook)
+        sys.setprofile(None)
+    except KeyboardInterrupt:  # raised in the hook, which ends the profiling
+        stopped = True
+    locked: list[Future] = []
+
+    def probe() -> None:  # in a thread of its own: the one that holds such a lock may take it again
+        locked.extend(f for f in futures if f._state == "PENDING" and not f._condition.acquire(blocking=False))
+
+    prober = threading.Thread(target=probe)
+    prober.start()
+    prober.join()
+    assert not locked, f"SIGINT after {calls} calls: {len(locked)} of {len(futures)} pending futures are locked"
+    return stopped
 
 
 def test_every_item_has_a_title_and_draws_from_its_committed_table():

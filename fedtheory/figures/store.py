@@ -12,12 +12,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -201,17 +203,14 @@ class Runner:
             self.workers, mp_context=get_context("spawn"), initializer=_follow, initargs=(os.getpid(),)
         )
         try:
-            pending: dict[Future, Spec] = {pool.submit(execute, spec, self.device): spec for spec in missing}
-            while pending:
-                done, _ = wait(pending, return_when=FIRST_COMPLETED)
-                for future in done:
-                    spec = pending.pop(future)
-                    results[spec] = future.result()
-                    write_atomic(self.path(spec), json.dumps(results[spec]).encode())
-                    self.tick(len(results), len(wanted))
+            for spec, result in as_finished(pool, execute, missing, self.device):
+                results[spec] = result
+                write_atomic(self.path(spec), json.dumps(result).encode())
+                self.tick(len(results), len(wanted))
         except BaseException:
+            processes = list((pool._processes or {}).values())  # shutdown() forgets them
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in list((pool._processes or {}).values()):
+            for process in processes:
                 process.terminate()
             self._pool = None
             raise
@@ -225,6 +224,36 @@ class Runner:
             return None
         except ValueError:  # not written by write_atomic: run it again
             return None
+
+
+def as_finished(pool: Executor, work: Callable[..., Any], jobs: Sequence[Any], *more: Any) -> Iterator[tuple[Any, Any]]:
+    """(job, work(job, *more)) for each job, as they finish. Ctrl-C leaves no lock of a future held.
+
+    `concurrent.futures.wait` takes the locks of all pending futures in Python code: a KeyboardInterrupt raised between
+    two of them leaves them taken, the pool's own thread waits for one for ever, and so does the interpreter at exit.
+    Here the main thread takes them with SIGINT blocked, and then waits on a queue that is written in C.
+    """
+    finished: SimpleQueue[Future] = SimpleQueue()
+    with _sigint_blocked():
+        pending = {pool.submit(work, job, *more): job for job in jobs}
+        for future in pending:
+            future.add_done_callback(finished.put)
+    while pending:
+        future = finished.get()
+        yield pending.pop(future), future.result()
+
+
+@contextmanager
+def _sigint_blocked() -> Iterator[None]:
+    """Have Ctrl-C wait until the end of the block, where the system can (not on Windows)."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _follow(parent: int) -> None:
