@@ -576,9 +576,23 @@ MUTANTS = [
     Mutant(
         "ReLU lets every gradient pass",
         "perceptron.py",
-        "inputs[j] > 0",
-        "inputs[j] > -9",
+        ".mul_(inputs[j].sign_())",
+        "",
         f"{NETS}::test_the_gradient_of_perceptrons_is_that_of_autograd",
+    ),
+    Mutant(
+        "oneDNN gets no bias",
+        "perceptron.py",
+        "for rows in zip(x, weight, bias)",
+        "for rows in zip(x, weight, torch.zeros_like(bias))",
+        f"{NETS}::test_both_libraries_of_products_give_the_gradient",
+    ),
+    Mutant(
+        "oneDNN's product is transposed",
+        "perceptron.py",
+        "zip(a.contiguous(), b.mT, out)",
+        "zip(a.mT.contiguous(), b.mT, out)",
+        f"{NETS}::test_both_libraries_of_products_give_the_gradient",
     ),
     Mutant(
         "a ragged batch is divided by its longest",

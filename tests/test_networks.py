@@ -174,6 +174,26 @@ def test_the_gradient_of_perceptrons_is_that_of_autograd(hidden, epochs):
         assert torch.allclose(p.grads(written, xi), expected, rtol=1e-13, atol=1e-16)
 
 
+@pytest.mark.parametrize("onednn", [True, False])
+def test_both_libraries_of_products_give_the_gradient(onednn, monkeypatch):
+    """In float32 a large first layer goes to oneDNN, client by client, where torch has it; to MKL otherwise."""
+    if onednn and perceptron_module.LINEAR is None:
+        pytest.skip("this build of torch has no oneDNN")
+    calls, product = [], perceptron_module.LINEAR
+    monkeypatch.setattr(perceptron_module, "LINEAR", (lambda *a: calls.append(1) or product(*a)) if onednn else None)
+    built, (x, y) = perceptron(-(-(2**14) // math.prod(SMALL["mlp"]))), images()
+    p, q = (
+        ImageClassification(x.to(dtype), y, list(torch.arange(40).split([19, 21])), built, Key(1), batch=19)
+        for dtype in (torch.float32, DOUBLE)
+    )
+    at = 0.1 * torch.randn(2, p.d, generator=Key(9).generator(), dtype=DOUBLE)
+    for xi in (*p.draw(p.clients, 1, Key(2)), p.full(p.clients)):
+        calls.clear()
+        found, exact = p.grads(at.float(), xi), q.grads(at, xi)
+        assert len(calls) == (4 if onednn else 0)
+        torch.testing.assert_close(found.double(), exact, rtol=1e-4, atol=1e-6)
+
+
 def test_only_perceptrons_are_written_out():
     assert perceptron_module.is_perceptron(perceptron(5, 4))
     flat = math.prod(SMALL["mlp"])
