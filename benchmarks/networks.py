@@ -17,6 +17,9 @@ cnn/decomfl: DeComFL with P = 10, K = 1, central differences, batches of 32. "pe
 perturbed, evaluated, perturbed the other way, evaluated and restored for every perturbation, then brought up to date
 from the history of seeds and scalars when the client is sampled again.
 
+"ratio_threads": wall time of cnn/fedavg with one client thread over that with two, each with one thread in every
+operation; on the CPU, where two cores are free. Both give the same bits (checked).
+
 "ours" is `fedtheory.run` as a user calls it. Times are CPU seconds of one thread on the CPU, synchronised wall time on
 CUDA; variants take turns block by block; of times and of the blocks' own ratios the median counts.
 """
@@ -24,9 +27,11 @@ CUDA; variants take turns block by block; of times and of the blocks' own ratios
 import argparse
 import copy
 import json
+import os
 import random
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -287,14 +292,30 @@ def measure(name: str, device: str, rounds: int, blocks: int) -> dict[str, objec
         label = "ratio" if style == "peer" else f"ratio_{style}"
         paired = [b / a for a, b in zip(seconds["ours"], seconds[style])]
         row[label], row[f"{label}_quartiles"] = statistics.median(paired), quartiles(paired)
+    if name == "cnn/fedavg" and device == "cpu" and len(os.sched_getaffinity(0)) > 1:
+        row |= threads(algorithm, problem, rounds, blocks)
     return row | {"rounds": rounds, "blocks": blocks}
+
+
+def threads(algorithm: Algorithm, problem: ImageClassification, rounds: int, blocks: int) -> dict[str, object]:
+    """Wall time with one client thread and with two, taking turns."""
+    play = lambda count: run(algorithm, problem, rounds, sampled=SAMPLED, every=rounds, metrics=(), threads=count)
+    if not torch.equal(play(1).state.server.x, play(2).state.server.x):
+        raise AssertionError("two client threads give other bits than one")
+    seconds = {1: [], 2: []}
+    for _ in range(blocks):
+        for count, times in seconds.items():
+            times.append(timed(lambda count=count: play(count), time.perf_counter) / rounds)
+    paired = [one / two for one, two in zip(seconds[1], seconds[2])]
+    wall = {f"wall_{count}": statistics.median(times) for count, times in seconds.items()}
+    return wall | {"ratio_threads": statistics.median(paired), "ratio_threads_quartiles": quartiles(paired)}
 
 
 def show(table: dict[str, dict]) -> None:
     print("\nmilliseconds per round (median of blocks) and ratios to ours [quartiles over the blocks]\n")
     for name, row in table.items():
         cells = [f"{style} {row[style] * 1e3:.1f}" for style in row["quartiles"]]
-        for label in ("ratio", "ratio_usual", "ratio_lean"):
+        for label in ("ratio", "ratio_usual", "ratio_lean", "ratio_threads"):
             if label in row:
                 low, high = row[f"{label}_quartiles"]
                 cells.append(f"{label} {row[label]:.2f}x [{low:.2f}, {high:.2f}]")

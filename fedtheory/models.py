@@ -82,7 +82,7 @@ class Conv(Op):
         weight = next(params).reshape(groups * self.c_out, self.c_in, self.k, self.k)
         bias = next(params).reshape(-1) if self.bias else None
         if groups == 1:
-            return functional.conv2d(h[0], weight, bias, self.stride, self.pad)[None]
+            return functional.conv2d(h.squeeze(0), weight, bias, self.stride, self.pad)[None]
         h = h.transpose(0, 1).flatten(1, 2)  # (b, G c_in, height, width): one grouped convolution
         out = functional.conv2d(h, weight, bias, self.stride, self.pad, groups=groups)
         return out.unflatten(1, (groups, self.c_out)).transpose(0, 1)
@@ -133,7 +133,7 @@ class Norm(Op):
     def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
         scale, shift = next(params), next(params)
         if len(h) == 1 and norms is None and h[0, :, 0].numel() > 1:
-            out = functional.batch_norm(h[0], None, None, scale[0], shift[0], training=True, eps=self.eps)
+            out = functional.batch_norm(h.squeeze(0), None, None, scale[0], shift[0], training=True, eps=self.eps)
             return out[None]
         h = h.to(scale.dtype)  # moments are never bfloat16's
         if norms is None or isinstance(norms, list):
@@ -171,7 +171,10 @@ class Pool(Op):
 
 @dataclass(frozen=True)
 class Flatten(Op):
-    """(G, b, channels, height, width) -> (G, b, n)."""
+    """(G, b, channels, height, width) -> (G, b, n).
+
+    It commutes with ReLU: put it first, so that ReLU's two arguments in the backward pass lie in memory alike.
+    """
 
     def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
         return h.flatten(2)
@@ -325,14 +328,14 @@ def mlp(shape: tuple[int, int, int], classes: int, hidden: int = 64) -> Network:
 def decomfl_mnist(shape: tuple[int, int, int] = (1, 28, 28), classes: int = 10) -> Network:
     """DeComFL's "simple CNN" (28,938 parameters on 28 x 28, 10 classes); operations as in its public code."""
     c, height, width = shape
-    body = (Conv(c, 16, 5, pad=2), Pool(), ReLU(), Conv(16, 32, 5, pad=2), Pool(), ReLU(), Flatten())
+    body = (Conv(c, 16, 5, pad=2), Pool(), ReLU(), Conv(16, 32, 5, pad=2), Pool(), Flatten(), ReLU())
     return Network("decomfl-mnist", shape, classes, (*body, Linear(32 * (height // 4) * (width // 4), classes)))
 
 
 def decomfl_fashion(shape: tuple[int, int, int] = (1, 28, 28), classes: int = 62) -> Network:
     """DeComFL's "larger CNN" (1,206,590 parameters with the 62 outputs of its public code, 10 of them in use)."""
     c, height, width = shape
-    body = (Conv(c, 32, 3), ReLU(), Conv(32, 64, 3), Pool(), ReLU(), Flatten())
+    body = (Conv(c, 32, 3), ReLU(), Conv(32, 64, 3), Pool(), Flatten(), ReLU())
     flat = 64 * ((height - 4) // 2) * ((width - 4) // 2)
     return Network("decomfl-fashion", shape, classes, (*body, Linear(flat, 128), ReLU(), Linear(128, classes)))
 
@@ -340,7 +343,7 @@ def decomfl_fashion(shape: tuple[int, int, int] = (1, 28, 28), classes: int = 62
 def flss_cnn(shape: tuple[int, int, int] = (3, 32, 32), classes: int = 10) -> Network:
     """FLSS's CNN, by its usual form in federated code (878,538 parameters on 3 x 32 x 32, 10 classes)."""
     c, height, width = shape
-    body = (Conv(c, 32, 5), Pool(), ReLU(), Conv(32, 64, 5), Pool(), ReLU(), Flatten())
+    body = (Conv(c, 32, 5), Pool(), ReLU(), Conv(32, 64, 5), Pool(), Flatten(), ReLU())
     flat = 64 * (((height - 4) // 2 - 4) // 2) * (((width - 4) // 2 - 4) // 2)
     return Network("flss-cnn", shape, classes, (*body, Linear(flat, 512), ReLU(), Linear(512, classes)))
 

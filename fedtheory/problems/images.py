@@ -315,7 +315,8 @@ class ImageClassification(Problem):
         return not self.stacked or (self.network.normalised and not xi.full)
 
     def _losses(self, params: Params, xi: Batch, shared: bool = False) -> torch.Tensor:
-        images, labels = self.images[xi.index], self.labels[xi.index]
+        images = self.images.index_select(0, xi.index.flatten()).unflatten(0, xi.index.shape)
+        labels = self.labels[xi.index]
         with self._precision():
             logits = self.network.forward(params, images.flatten(0, 1)[None] if shared else images)
         logits = logits.to(self.dtype)
