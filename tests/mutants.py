@@ -572,6 +572,13 @@ MUTANTS = [
         f"{NETS}::test_initial_weights_are_pytorchs_in_range_and_can_be_normal",
     ),
     Mutant("padding counts", IMAGES, "(each * self._shares(xi)).sum(1)", "each.sum(1)", T_APART),
+    Mutant(
+        "Ctrl-C may come while the locks of futures are taken",
+        "figures/store.py",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, set())",
+        "test_cli.py::test_ctrl_c_at_any_call_leaves_no_lock_of_a_future_held",
+    ),
     Mutant("a seed is charged twice", "message.py", " - c * firsts", "", "test_messages.py::test_traffic_by_hand"),
     Mutant(
         "ReLU lets every gradient pass",
@@ -579,6 +586,13 @@ MUTANTS = [
         ".mul_(inputs[j].sign_())",
         "",
         f"{NETS}::test_the_gradient_of_perceptrons_is_that_of_autograd",
+    ),
+    Mutant(
+        "freed memory goes back to the system",
+        "simulate.py",
+        "torch.empty(31 * 2**20, dtype=torch.uint8)",
+        "torch.empty(1, dtype=torch.uint8)",
+        f"{NETS}::test_a_run_keeps_the_memory_of_its_activations",
     ),
     Mutant(
         "oneDNN gets no bias",

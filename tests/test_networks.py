@@ -1,6 +1,10 @@
 """Networks of one flat vector against PyTorch's modules, and image classification as a federated problem."""
 
 import math
+import os
+import platform
+import subprocess
+import sys
 from itertools import pairwise
 
 import pytest
@@ -393,3 +397,27 @@ def test_as_many_clients_together_as_a_cache_holds():
     torch.testing.assert_close(apart, together, rtol=1e-5, atol=1e-7)
     assert problem().chunk > problem().n
     assert problem("decomfl-mnist").chunk == 1
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that gives memory back")
+def test_a_run_keeps_the_memory_of_its_activations():
+    """Steps of a convolutional network hardly ask the system for pages: fewer than its largest activation has (784)."""
+    words = """if True:
+        import resource, torch
+        from fedtheory import FedAvg, ImageClassification, Key, run
+        from fedtheory.models import network
+        torch.set_num_threads(1)
+        x, y = torch.randn(256, 1, 28, 28), torch.arange(256) % 10
+        net = network("decomfl-mnist", (1, 28, 28), 10)
+        p = ImageClassification(x, y, torch.arange(256).split(64), net, Key(0), batch=64)
+        pages = []
+        for rounds in (2, 2, 4):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            run(FedAvg(0.1, 4), p, rounds, metrics=())
+            pages.append((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / (rounds * 16))
+        print(pages[-1])
+    """
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")} | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", words], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 50
