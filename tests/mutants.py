@@ -573,6 +573,13 @@ MUTANTS = [
     ),
     Mutant("padding counts", IMAGES, "(each * self._shares(xi)).sum(1)", "each.sum(1)", T_APART),
     Mutant(
+        "images are run however little memory there is",
+        "figures/store.py",
+        "needed.require_room(self.device)",
+        "pass",
+        "test_deep.py::test_missing_memory_is_said_before_any_work_on_images",
+    ),
+    Mutant(
         "Ctrl-C may come while the locks of futures are taken",
         "figures/store.py",
         "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})",

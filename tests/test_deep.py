@@ -235,6 +235,16 @@ def test_all_methods_compute_the_same():
     assert paper.epochs(paper.length("fedsub")) == pytest.approx(40, abs=0.05)
 
 
+@pytest.mark.parametrize("item", ["mud/table5", "flss/table1", "flss/table3", "mud/fig2"])
+def test_missing_memory_is_said_before_any_work_on_images(item, capsys, tmp_path, monkeypatch):
+    words = ["reproduce", item, "--scale", "paper", "--seeds", "1", "--out", str(tmp_path), "--data", str(tmp_path)]
+    monkeypatch.setattr(budget, "free_bytes", lambda device: 10**8)
+    assert cli.main(words) == 2
+    assert "room for a run" in (error := capsys.readouterr().err)
+    assert "Fix: " in error
+    assert not any(tmp_path.iterdir())
+
+
 def test_missing_data_and_memory_are_said_before_any_work(capsys, tmp_path, monkeypatch):
     words = ["reproduce", "ssf/fig4", "--scale", "paper", "--seeds", "1", "--out", str(tmp_path), "--json"]
     monkeypatch.setattr(budget, "free_bytes", lambda device: 10**9)

@@ -1,6 +1,6 @@
 """What a run on a deep network needs: products and memory are counted on shapes alone, time on a GPU is estimated."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional
 
 from fedtheory import checks
+from fedtheory.data import SETS
 from fedtheory.figures.meter import PeakMemory, multiplications
 from fedtheory.language import free_bytes
 from fedtheory.models import Network, network
@@ -16,6 +17,7 @@ from fedtheory.models import Network, network
 # Assumed of a GPU, not measured.
 SUSTAINED = 10e12  # floating-point operations per second
 LAUNCH = 10e-6  # seconds that the smallest operation takes
+SIDES = {"digits": 8, "mnist": 28, "fashion_mnist": 28, "cifar10": 32, "cifar100": 32, "svhn": 32, "tiny_imagenet": 64}
 VECTORS = 6  # held per client beside a step: iterate, gradient, correction, upload, private state and its copy
 
 
@@ -114,3 +116,11 @@ class Budget:
         if free is not None and free < needed:
             have, expected = f"{device} with {free / 1e9:.2g} GB free", f"room for a run, {needed / 1e9:.2g} GB"
             checks.reject("device", have, expected, "free some, or take --scale medium", OSError)
+
+
+def of_images(options: Mapping[str, Any], sampled: int | None) -> Budget:
+    """Of one local step of a run on images, from the options of `ImageClassification.load`."""
+    name, side = options["data"], options.get("side", SIDES[options["data"]])
+    channels, classes = (len(SETS[name].mean), len(SETS[name].classes)) if name in SETS else (1, 10)
+    clients = sampled or options.get("clients", 10)
+    return Budget(options["network"], classes, options.get("batch", 64), clients, 1, (channels, side, side))

@@ -194,8 +194,6 @@ def needs(item: str) -> str:
 
 def runs(runner: Runner, names: Sequence[str], paper: str, scale: str, seeds: int) -> dict[str, list[dict[str, Any]]]:
     """Results per method and seed: all methods of a seed before the next."""
-    if scale == "paper":
-        budget(paper).require_room(runner.device)
     wanted = {(name, seed): spec(name, paper, scale, seed) for seed in range(seeds) for name in names}
     results = runner(wanted.values())
     return {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in names}

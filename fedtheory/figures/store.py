@@ -29,7 +29,7 @@ from scipy import stats
 from fedtheory import checks
 from fedtheory.algorithm import Algorithm
 from fedtheory.checkpoint import write_atomic
-from fedtheory.figures import meter
+from fedtheory.figures import budget, meter
 from fedtheory.key import Key
 from fedtheory.problem import Problem
 from fedtheory.problems import ImageClassification, LogisticRegression, MatrixRegression, Quadratic
@@ -191,13 +191,19 @@ class Runner:
         return self.cache / f"{hashlib.sha256(words.encode()).hexdigest()[:24]}.json"
 
     def __call__(self, specs: Iterable[Spec]) -> dict[Spec, dict[str, Any]]:
-        """Results of the specs, finished ones from disk."""
+        """Results of the specs, finished ones from disk.
+
+        Raises OSError, before any work, where a run on images does not fit into memory.
+        """
         wanted = list(dict.fromkeys(specs))
         results = {spec: found for spec in wanted if (found := self._read(spec)) is not None}
         missing = sorted((s for s in wanted if s not in results), key=lambda s: -s.rounds)
         self.tick(len(results), len(wanted))
         if not missing:
             return results
+        images = (spec for spec in missing if spec.problem in ("images", "validation"))
+        for needed in {budget.of_images(dict(spec.options), spec.sampled) for spec in images}:
+            needed.require_room(self.device)
         self.cache.mkdir(parents=True, exist_ok=True)
         pool = self._pool = self._pool or ProcessPoolExecutor(
             self.workers, mp_context=get_context("spawn"), initializer=_follow, initargs=(os.getpid(),)
