@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.command(options)
     except (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError) as error:
         print(f"fedtheory: {error}", file=sys.stderr)
+        return 2
+    except BrokenProcessPool:
+        fix = "the same call again goes on from the finished runs; --workers 1 takes half the memory of two"
+        print(f"fedtheory: workers: one was killed, as for want of memory. Fix: {fix}", file=sys.stderr)
         return 2
     except RuntimeError as error:  # an allocator's, of the CPU or of CUDA
         if not any(words in str(error) for words in ("can't allocate memory", "out of memory")):

@@ -580,6 +580,13 @@ MUTANTS = [
         "test_deep.py::test_missing_memory_is_said_before_any_work_on_images",
     ),
     Mutant(
+        "a killed worker is a traceback",
+        "cli.py",
+        "except BrokenProcessPool:",
+        "except ZeroDivisionError:",
+        "test_cli.py::test_a_killed_worker_is_said_in_one_line_with_a_fix",
+    ),
+    Mutant(
         "Ctrl-C may come while the locks of futures are taken",
         "figures/store.py",
         "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})",

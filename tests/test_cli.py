@@ -151,34 +151,75 @@ def test_a_damaged_record_is_named(tmp_path):
         store.load(tmp_path, "ssf/table1")
 
 
-def test_interrupting_reproduce_leaves_nothing_half_written_and_the_next_run_goes_on(tmp_path):
-    """SIGINT while runs are going on: no figure, whole runs kept, and the same command then finishes."""
-    words = [sys.executable, "-m", "fedtheory", "reproduce", "ssf/table1", "--seeds", "2", "--workers", "1"]
-    words += ["--out", str(tmp_path)]
+def started(words: list[str], runs: Path) -> subprocess.Popen:
+    """The command, once its first run is on disk."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is born ignoring it
     process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed)
-    runs = tmp_path / ".runs"
     deadline = time.time() + 60
     while time.time() < deadline and not list(runs.glob("*.json")):
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    return process
+
+
+def ended(process: subprocess.Popen) -> tuple[int, str]:
+    """Its exit status and what it said on stderr."""
     try:
-        process.communicate(timeout=60)
+        error = process.communicate(timeout=60)[1].decode()
     finally:
         process.kill()
         process.communicate()
-    assert process.returncode == 130
+    return process.returncode, error
+
+
+def reproduces(out: Path) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "fedtheory",
+        "reproduce",
+        "ssf/table1",
+        "--seeds",
+        "2",
+        "--workers",
+        "1",
+        "--out",
+        out,
+    ]
+
+
+def test_interrupting_reproduce_leaves_nothing_half_written_and_the_next_run_goes_on(tmp_path):
+    """SIGINT while runs are going on: no figure, whole runs kept, and the same command then finishes."""
+    words, runs = reproduces(tmp_path), tmp_path / ".runs"
+    process = started(words, runs)
+    process.send_signal(signal.SIGINT)
+    assert ended(process)[0] == 130
     kept = {path.name: path.read_bytes() for path in runs.glob("*.json")}
     assert kept
     for content in kept.values():
         json.loads(content)
     assert not list(tmp_path.rglob("*.tmp"))
     assert not (tmp_path / "ssf").exists() or not list((tmp_path / "ssf").iterdir())
-    done = subprocess.run(words, env=environment, capture_output=True, timeout=120)
+    done = subprocess.run(words, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr.decode()
     assert (tmp_path / "ssf/table1.png").exists()
     assert {name: (runs / name).read_bytes() for name in kept} == kept
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the worker in /proc")
+def test_a_killed_worker_is_said_in_one_line_with_a_fix(tmp_path):
+    """As the system kills when memory runs out."""
+    process = started(reproduces(tmp_path), tmp_path / ".runs")
+    for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+            os.kill(int(child), signal.SIGKILL)
+    status, error = ended(process)
+    assert status == 2
+    assert "Traceback" not in error
+    assert "workers" in error.splitlines()[-1]
+    assert "Fix: " in error.splitlines()[-1]
+    assert list((tmp_path / ".runs").glob("*.json"))
+    assert not list(tmp_path.rglob("*.tmp"))
 
 
 def test_ctrl_c_at_any_call_leaves_no_lock_of_a_future_held():
