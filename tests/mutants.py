@@ -571,6 +571,13 @@ MUTANTS = [
         "2 * bound * (2 * torch.rand",
         f"{NETS}::test_initial_weights_are_pytorchs_in_range_and_can_be_normal",
     ),
+    Mutant(
+        "a pass of images is left out",
+        IMAGES,
+        "for some in images.chunk(passes)]",
+        "for some in 2 * images.chunk(passes)[:1]]",
+        f"{NETS}::test_one_model_on_many_images_is_evaluated_in_passes",
+    ),
     Mutant("padding counts", IMAGES, "(each * self._shares(xi)).sum(1)", "each.sum(1)", T_APART),
     Mutant(
         "images are run however little memory there is",

@@ -15,6 +15,7 @@ from torch.nn import functional
 from fedtheory import FedAvg, ImageClassification, Key, Scaffold, run
 from fedtheory import perceptron as perceptron_module
 from fedtheory.models import NETWORKS, Flatten, Linear, Network, Pool, ReLU, network
+from fedtheory.problems.images import EVALUATED
 
 DOUBLE = torch.float64
 SMALL = {"mlp": (1, 6, 6), "decomfl-mnist": (1, 8, 8), "fedmud-cnn4": (2, 8, 8), "resnet8": (3, 8, 8)}
@@ -214,6 +215,25 @@ def perceptron(*hidden: int) -> Network:
     widths = (math.prod(SMALL["mlp"]), *hidden, 3)
     ops = [op for a, b in pairwise(widths) for op in (Linear(a, b), ReLU())]
     return Network("perceptron", SMALL["mlp"], 3, (Flatten(), *ops[:-1]))
+
+
+@pytest.mark.parametrize("count", [1, 7, 20, 1000])
+@torch.no_grad()
+def test_one_model_on_many_images_is_evaluated_in_passes(count, monkeypatch):
+    """Clients at one point, with a shift that is made once: passes of at most so many images give the same losses."""
+    p = problem("decomfl-mnist")
+    (xi,), y, made, passes = p.draw(p.clients, 1, Key(8)), p.start()[None].expand(4, -1), [], []
+    shift = lambda j, layer: made.append(j) or 1.1 * layer
+    alone = torch.cat([p.losses(1.1 * y[:1], xi.client(i)) for i in range(4)])
+    forward = Network.forward
+    monkeypatch.setattr(Network, "forward", lambda net, *args: passes.append(args[1].shape[1]) or forward(net, *args))
+    monkeypatch.setitem(EVALUATED, "cpu", count)
+    assert torch.allclose(p.losses_at(y, shift, xi), alone, rtol=1e-12)
+    images = xi.index.numel()
+    assert sum(passes) == images
+    assert max(passes) <= count
+    assert len(passes) == -(-images // count)
+    assert made == list(range(len(p.layout.layers)))
 
 
 @pytest.mark.parametrize("name", SMALL)
