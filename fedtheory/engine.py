@@ -6,13 +6,13 @@ run in several threads: what a chunk computes hangs on its clients and the key, 
 
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from typing import Any, TypeVar
 
 import torch
 
 from fedtheory.algorithm import Algorithm
 from fedtheory.key import Key
+from fedtheory.message import field_names
 from fedtheory.problem import Problem
 
 T = TypeVar("T")
@@ -22,8 +22,8 @@ def map_leaves(apply: Callable[..., torch.Tensor], first: T, *others: T) -> T:
     """A dataclass of tensors (or None) with `apply` on each field of it and of its companions."""
     if first is None:
         return first
-    names = [f.name for f in fields(first)]  # type: ignore[arg-type]
-    return type(first)(*(apply(*(getattr(part, name) for part in (first, *others))) for name in names))
+    parts, names = (first, *others), field_names(type(first))
+    return type(first)(*[apply(*[getattr(part, name) for part in parts]) for name in names])
 
 
 def drain(steps: Generator[Any, None, T]) -> T:

@@ -175,7 +175,7 @@ class Rows:
     rows: torch.Tensor
 
     def cost(self, lags: Sequence[int | None]) -> Cost:
-        whole = tuple(getattr(self, name) for name in _names(type(self)) if name != "rows")
+        whole = tuple(getattr(self, name) for name in field_names(type(self)) if name != "rows")
         return cost((self.rows[self.sent[:, 0]], *whole), lags)
 
 
@@ -255,7 +255,7 @@ def cost(message: Any, lags: Sequence[int | None] = ONE, clients: Sequence[int] 
         elif isinstance(part, tuple):
             waiting.extend(part)
         elif is_dataclass(part):
-            waiting.extend([getattr(part, name) for name in _names(type(part))])
+            waiting.extend([getattr(part, name) for name in field_names(type(part))])
         elif isinstance(part, (int, float)):
             scalars += receivers
             size += 8 * receivers
@@ -271,5 +271,6 @@ def cost(message: Any, lags: Sequence[int | None] = ONE, clients: Sequence[int] 
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
+def field_names(kind: type) -> tuple[str, ...]:
+    """Of a dataclass."""
     return tuple(f.name for f in fields(kind))

@@ -155,7 +155,8 @@ def _exchange(
     own = engine.map_leaves(lambda leaf: leaf.index_select(0, rows), state.own)
     up, own = engine.run_clients(algorithm, problem, clients, own, down, key, chunk, threads)
     server, reply = algorithm.server(state.server, down, up, rows, key)
-    received = received + cost(reply) * len(clients)
+    if reply is not None:
+        received = received + cost(reply) * len(clients)
     return _Exchange(rows, down, up, own, server, reply, Traffic(cost(up), received))
 
 

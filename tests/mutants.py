@@ -297,8 +297,8 @@ MUTANTS = [
     Mutant(
         "samples by place, not by client",
         MATRIX,
-        "(steps, self.n, b), generator=g).index_select(1, clients)",
-        "(steps, S, b), generator=g)",
+        "row.add_(self._first).index_select(1, clients)",
+        "row[:, : len(clients)] + self._first[clients]",
         "test_problems.py::test_the_sample_of_a_client_does_not_depend_on_who_else_takes_part",
     ),
     Mutant(

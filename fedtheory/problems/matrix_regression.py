@@ -93,6 +93,7 @@ class MatrixRegression(Problem):
         self.constants = self._constants(A.double(), B.double())
         self.A, self.Bt = A.to(self.device), B.mT.contiguous().to(self.device)
         self._transposed = (-1, B.shape[2], d)  # a batch of X^T
+        self._first = self.rows * torch.arange(self.n)[:, None]  # where a client's rows begin in the table
         self._table = torch.cat([A, B], dim=2).flatten(0, 1).to(self.device)  # one gather fetches a row and its target
 
     def _constants(self, A: torch.Tensor, B: torch.Tensor) -> Constants:
@@ -154,11 +155,10 @@ class MatrixRegression(Problem):
             return [self.full(clients)] * steps
         g, b = key.generator(), self.batch
         if self.replacement:
-            row = torch.randint(self.rows, (steps, self.n, b), generator=g).index_select(1, clients)
+            row = torch.randint(self.rows, (steps, self.n, b), generator=g)
         else:
-            order = torch.rand(steps, self.n, self.rows, generator=g).index_select(1, clients)
-            row = order.topk(b, dim=-1, sorted=False)[1]
-        at = row.add_(clients[:, None] * self.rows).to(self.device)
+            row = torch.rand(steps, self.n, self.rows, generator=g).topk(b, dim=-1, sorted=False)[1]
+        at = row.add_(self._first).index_select(1, clients).to(self.device)
         return Batches(self._table, at, clients, self.A.shape[2])
 
     def full(self, clients: torch.Tensor) -> Rows:
