@@ -55,6 +55,7 @@ from fedtheory import (
     simulate,
 )
 from fedtheory.algorithm import Algorithm, State
+from fedtheory.figures.store import source_hash
 from fedtheory.subspace import DenseBasis
 
 SAMPLED, STEPS, BATCH, RANK, LR, HET = 10, 5, 20, 20, 1e-2, 0.5
@@ -515,6 +516,7 @@ def environment(device: str) -> dict[str, object]:
     found: dict[str, object] = {
         "python": platform.python_version(),
         "torch": torch.__version__,
+        "sources": source_hash(),
         "threads": torch.get_num_threads(),
         "cpu": cpu,
         "device": device,

@@ -173,19 +173,8 @@ def ended(process: subprocess.Popen) -> tuple[int, str]:
 
 
 def reproduces(out: Path) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "fedtheory",
-        "reproduce",
-        "ssf/table1",
-        "--seeds",
-        "2",
-        "--workers",
-        "1",
-        "--out",
-        out,
-    ]
+    words = "-m fedtheory reproduce ssf/table1 --seeds 2 --workers 1 --out"
+    return [sys.executable, *words.split(), str(out)]
 
 
 def test_interrupting_reproduce_leaves_nothing_half_written_and_the_next_run_goes_on(tmp_path):

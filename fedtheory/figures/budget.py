@@ -14,10 +14,11 @@ from fedtheory.figures.meter import PeakMemory, multiplications
 from fedtheory.language import free_bytes
 from fedtheory.models import Network, network
 
+SIDES = {"digits": 8, "mnist": 28, "fashion_mnist": 28, "cifar10": 32, "cifar100": 32, "svhn": 32, "tiny_imagenet": 64}
+
 # Assumed of a GPU, not measured.
 SUSTAINED = 10e12  # floating-point operations per second
 LAUNCH = 10e-6  # seconds that the smallest operation takes
-SIDES = {"digits": 8, "mnist": 28, "fashion_mnist": 28, "cifar10": 32, "cifar100": 32, "svhn": 32, "tiny_imagenet": 64}
 VECTORS = 6  # held per client beside a step: iterate, gradient, correction, upload, private state and its copy
 
 
