@@ -44,10 +44,10 @@ from torch.nn.utils import parameters_to_vector
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
 from fedtheory import DeComFL, FedAvg, Key, play_round, run
-from fedtheory.algorithm import Algorithm
-from fedtheory.models import network
+from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.simulate import sample_clients
 from fedtheory.problems.images import Batch, ImageClassification
-from fedtheory.simulate import sample_clients
+from fedtheory.problems.models.networks import network
 
 CLIENTS, SAMPLED, IMAGES, STEPS, LR = 100, 10, 640, 10, 0.05
 P, MU = 10, 1e-3

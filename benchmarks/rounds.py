@@ -42,21 +42,11 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
-from fedtheory import (
-    SSF,
-    FedAvg,
-    Key,
-    MatrixRegression,
-    Scaffold,
-    Spherical,
-    engine,
-    play_round,
-    run,
-    simulate,
-)
-from fedtheory.algorithm import Algorithm, State
+from fedtheory import SSF, FedAvg, Key, MatrixRegression, Scaffold, Spherical, play_round, run
+from fedtheory.core import engine, simulate
+from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.figures.store import source_hash
-from fedtheory.subspace import DenseBasis
+from fedtheory.maps.subspace import DenseBasis
 
 SAMPLED, STEPS, BATCH, RANK, LR, HET = 10, 5, 20, 20, 1e-2, 0.5
 STYLES = ("ours", "peer", "lean")

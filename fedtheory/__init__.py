@@ -1,97 +1,10 @@
-"""Federated subspace optimization: every algorithm beside its theorem, and both of them run."""
+"""Federated subspace optimization: every algorithm beside its theorem, and both of them run.
 
-from fedtheory.algorithms import (
-    ALGORITHMS,
-    BAFFLE,
-    DGC,
-    EF21P,
-    FLSS,
-    LBGM,
-    MOON,
-    SSF,
-    STC,
-    DeComFL,
-    FedAvg,
-    FedBAT,
-    FedCom,
-    FedDC,
-    FedDyn,
-    FedGen,
-    FedHM,
-    FedMUD,
-    FedNTD,
-    FedProx,
-    FedSub,
-    FedZO,
-    FetchSGD,
-    FlexLoRA,
-    MeZO,
-    ProjectedFedAvg,
-    Scaffold,
-    SignSGD,
-    TopK,
-)
-from fedtheory.key import Key
-from fedtheory.layout import Layer, Layout
-from fedtheory.problems import (
-    PROBLEMS,
-    ImageClassification,
-    LogisticRegression,
-    MatrixRegression,
-    Pooled,
-    Quadratic,
-    TextClassification,
-)
-from fedtheory.simulate import History, play_round, run
-from fedtheory.subspace import Coordinate, Gaussian, Identity, Spherical
+What a user may rely on is listed in `__init__.pyi`, once; each name is imported when it is first used.
+"""
+
+import lazy_loader
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ALGORITHMS",
-    "BAFFLE",
-    "DGC",
-    "EF21P",
-    "FLSS",
-    "LBGM",
-    "MOON",
-    "PROBLEMS",
-    "SSF",
-    "STC",
-    "Coordinate",
-    "DeComFL",
-    "FedAvg",
-    "FedBAT",
-    "FedCom",
-    "FedDC",
-    "FedDyn",
-    "FedGen",
-    "FedHM",
-    "FedMUD",
-    "FedNTD",
-    "FedProx",
-    "FedSub",
-    "FedZO",
-    "FetchSGD",
-    "FlexLoRA",
-    "Gaussian",
-    "History",
-    "Identity",
-    "ImageClassification",
-    "Key",
-    "Layer",
-    "Layout",
-    "LogisticRegression",
-    "MatrixRegression",
-    "MeZO",
-    "Pooled",
-    "ProjectedFedAvg",
-    "Quadratic",
-    "Scaffold",
-    "SignSGD",
-    "Spherical",
-    "TextClassification",
-    "TopK",
-    "play_round",
-    "run",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

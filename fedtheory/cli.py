@@ -4,122 +4,41 @@ import argparse
 import json
 import math
 import os
+import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from tqdm import tqdm
 
-from fedtheory import checks, compare, data, simulate
-from fedtheory.algorithm import Algorithm
-from fedtheory.algorithms import (
-    BAFFLE,
-    DGC,
-    EF21P,
-    FLSS,
-    LBGM,
-    MOON,
-    SSF,
-    STC,
-    DeComFL,
-    FedAvg,
-    FedBAT,
-    FedCom,
-    FedDC,
-    FedDyn,
-    FedGen,
-    FedHM,
-    FedMUD,
-    FedNTD,
-    FedProx,
-    FedSub,
-    FedZO,
-    FetchSGD,
-    FlexLoRA,
-    MeZO,
-    ProjectedFedAvg,
-    Scaffold,
-    SignSGD,
-    TopK,
-)
-from fedtheory.decomposition import Hadamard, Kronecker, LowRank
-from fedtheory.figures import EXTRAS, ITEMS, Runner, frontier, store
-from fedtheory.key import Key
+from fedtheory import compare
+from fedtheory.core import checks, registry, simulate
+from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.files import is_plain, require_target, write_target
+from fedtheory.core.key import Key
+from fedtheory.figures import EXTRAS, ITEMS, Runner, store
+from fedtheory.figures.frontier import items as frontier
+from fedtheory.maps.subspace import PROJECTIONS
 from fedtheory.notebook import table
-from fedtheory.problem import Problem
-from fedtheory.problems import (
-    PROBLEMS,
-    ImageClassification,
-    LogisticRegression,
-    MatrixRegression,
-    Pooled,
-    Quadratic,
-    TextClassification,
-    sentiment,
-)
+from fedtheory.problems import data
+from fedtheory.problems.pooled import Pooled
 from fedtheory.problems.text import TASKS
-from fedtheory.subspace import Coordinate, Gaussian, Identity, Projection, Spherical
 from fedtheory.theory import ledger
 
-PROJECTIONS: dict[str, Callable[[int], Projection]] = {
-    "cd": Coordinate,
-    "ss": Spherical,
-    "rd": Gaussian,
-    "identity": lambda r: Identity(),
-}
-ALGORITHMS: dict[str, Callable[[argparse.Namespace], Algorithm]] = {
-    "FedAvg": lambda a: FedAvg(a.lr, a.local_steps),
-    "SCAFFOLD": lambda a: Scaffold(a.lr, a.local_steps),
-    "FedSub": lambda a: FedSub(a.lr, a.local_steps, PROJECTIONS[a.projection](a.rank), form=a.form),
-    "SSF": lambda a: SSF.haar(a.lr, a.local_steps, a.rank),
-    "FedMUD": lambda a: FedMUD(a.lr, a.local_steps, LowRank(a.ratio, 1.0, layers="matrices")),
-    "FedMUD+BKD+AAD": lambda a: FedMUD(a.lr, a.local_steps, Kronecker(a.ratio, 1.0, "aad", layers="matrices")),
-    "FLSS": lambda a: FLSS(a.lr, a.local_steps, a.rank, warm_up=max(a.rank, a.rounds // 2)),
-    "SignSGD": lambda a: SignSGD(a.lr, a.local_steps),
-    "DeComFL": lambda a: DeComFL(a.lr, a.local_steps, a.perturbations),
-    "FedProx": lambda a: FedProx(a.lr, a.local_steps, mu=0.01),
-    "FedDyn": lambda a: FedDyn(a.lr, a.local_steps, alpha=0.5),
-    "FedDC": lambda a: FedDC(a.lr, a.local_steps, alpha=0.5),
-    "Top-k": lambda a: TopK(a.lr, a.local_steps, a.ratio),
-    "STC": lambda a: STC(a.lr, a.local_steps, a.ratio),
-    "DGC": lambda a: DGC(a.lr, a.local_steps, a.ratio),
-    "FedCom": lambda a: FedCom(a.lr, a.local_steps),
-    "FetchSGD": lambda a: FetchSGD(a.lr, a.local_steps, a.ratio, momentum=0.0, clear="zero"),
-    "LBGM": lambda a: LBGM(a.lr, a.local_steps),
-    "EF21-P": lambda a: EF21P(a.lr, a.local_steps, a.ratio),
-    "FedBAT": lambda a: FedBAT(a.lr, a.local_steps),
-    "MOON": lambda a: MOON(a.lr, a.local_steps, mu=0.01, temperature=1.0),
-    "FedNTD": lambda a: FedNTD(a.lr, a.local_steps, beta=0.001, temperature=1.0),
-    "FedGen": lambda a: FedGen(a.lr, a.local_steps),
-    "FedZO": lambda a: FedZO(a.lr, a.local_steps, a.perturbations),
-    "MeZO": lambda a: MeZO(a.lr, a.local_steps, a.perturbations),
-    "BAFFLE": lambda a: BAFFLE(a.lr, a.perturbations),
-    "FedLMT": lambda a: FedMUD.of_model(a.lr, a.local_steps, LowRank(a.ratio, 0.3, layers="matrices")),
-    "FedPara": lambda a: FedMUD.of_model(a.lr, a.local_steps, Hadamard(a.ratio, 0.7, layers="matrices")),
-    "FedHM": lambda a: FedHM(a.lr, a.local_steps, LowRank(a.ratio, layers="matrices")),
-    "FedLoRU": lambda a: FedMUD(a.lr, a.local_steps, LowRank(a.ratio, 1.0, layers="matrices"), reset_every=10),
-    "FlexLoRA": lambda a: FlexLoRA(a.lr, a.local_steps, (LowRank(a.ratio, 1.0, layers="matrices"),)),
-    "ProjectedFedAvg": lambda a: ProjectedFedAvg(a.lr, a.local_steps, a.rank),
-}
-MAKERS: dict[str, Callable[[Key, str], Problem]] = {
-    "quadratic": lambda key, device: Quadratic.random(10, 20, key, device=device),
-    "matrix_regression": lambda key, device: MatrixRegression.ssf(0.5, key, device=device),
-    "logistic_regression": lambda key, device: LogisticRegression.fedsub(key, device=device),
-    "images": lambda key, device: ImageClassification.load("digits", "mlp", key, batch=32, device=device),
-}
 DEFAULT_SEEDS = {"quick": 3, "medium": 3, "paper": 5}
+MOST_SEEDS = 10_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns 0, or 2 after an error message on stderr for input that was refused."""
     options = parser().parse_args(arguments)
     try:
-        if options.data is not None:
+        if getattr(options, "data", None) is not None:
             os.environ["FEDTHEORY_DATA"] = os.path.abspath(options.data)  # worker processes read it too
         options.command(options)
     except (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError) as error:
@@ -141,68 +60,166 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
-    """The options of every command."""
-    top = argparse.ArgumentParser(prog="python -m fedtheory", description=__doc__)
-    commands = top.add_subparsers(required=True, metavar="list|run|reproduce|compare|report|claims")
+class Parser(argparse.ArgumentParser):
+    """What cannot be parsed is said in one line, with a fix."""
 
-    def add(name: str, command: Callable[[argparse.Namespace], None], text: str) -> argparse.ArgumentParser:
+    def error(self, message: str) -> NoReturn:
+        message = message.replace(COMMANDS, "command")
+        for pattern, said in COMPLAINTS:
+            found = re.fullmatch(pattern, message, re.DOTALL)
+            if found:
+                message = said(*found.groups())
+                break
+        fix = "" if "Fix: " in message else f" Fix: see {self.prog} --help"
+        self.exit(2, " ".join(f"fedtheory: {message}{fix}".splitlines()) + "\n")
+
+
+COMMANDS = "list|run|reproduce|compare|report|claims"
+COMPLAINTS: tuple[tuple[str, Callable[..., str]], ...] = (  # argparse's words, and ours
+    (r"argument (\S+): (=.*)", lambda name, rest: name + rest),
+    (
+        r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)",
+        lambda name, value, known: f"{name}={checks.show_text(value)}: expected one of {known}.",
+    ),
+    (r"argument (\S+): expected one argument", lambda name: f"{name}: expected a value behind it."),
+    (r"argument (\S+): expected at least one argument", lambda name: f"{name}: expected a value behind it."),
+    (r"the following arguments are required: (.*)", lambda names: f"{names}: expected, and not there."),
+    (
+        r"unrecognized arguments: (.*)",
+        lambda words: f"{checks.show_text(words)}: expected options of this command only. Fix: leave it out",
+    ),
+)
+
+
+def number_of(kind: Callable[[str], Any], low: float, high: float) -> Callable[[str], Any]:
+    """The type of an option: int or float. Its range is what no command can exceed; commands say what they need."""
+    expected = f"{'an integer' if kind is int else 'a number'} from {low:g} to {high:g}"
+
+    def parse(text: str) -> Any:
+        try:
+            value = kind(text)
+            if not (low <= value <= high or (kind is float and not math.isfinite(value))):
+                raise ValueError
+            return value
+        except ValueError:
+            said = f"={checks.show(text)}: expected {expected}. Fix: choose a value within these bounds"
+            raise argparse.ArgumentTypeError(said) from None
+
+    return parse
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of every command; a command has those only that it heeds."""
+    top = Parser(prog="python -m fedtheory", description=__doc__)
+    commands = top.add_subparsers(required=True, metavar=COMMANDS)
+    count, real = number_of(int, -checks.MOST, checks.MOST), number_of(float, -1e308, 1e308)
+    common: dict[str, dict[str, Any]] = {
+        "out": {"default": "figures", "help": "folder of figures and tables (default: figures)"},
+        "device": {"default": "cpu", "help": "cpu or cuda"},
+        "seeds": {"type": number_of(int, -MOST_SEEDS, MOST_SEEDS), "help": "number of seeds (default: 3; paper: 5)"},
+        "scale": {"choices": store.SCALES, "help": "quick, medium (needs --data), or paper"},
+        "data": {"help": "folder of data sets as published (default: FEDTHEORY_DATA)"},
+    }
+
+    def add(name: str, command: Callable[[argparse.Namespace], None], text: str, *heeded: str) -> Parser:
         sub = commands.add_parser(name, help=text, description=text)
         sub.set_defaults(command=command)
         sub.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
-        sub.add_argument("--out", default="figures", help="folder of figures and tables (default: figures)")
-        sub.add_argument("--device", default="cpu", help="cpu or cuda")
-        sub.add_argument("--seeds", type=int, default=None, help="number of seeds (default: 3; paper: 5)")
-        sub.add_argument("--scale", choices=store.SCALES, default=None, help="quick, medium (needs --data), or paper")
-        sub.add_argument("--data", default=None, help="folder of image sets as published (default: FEDTHEORY_DATA)")
+        for option in heeded:
+            sub.add_argument(f"--{option}", **common[option])
         return sub
 
     add("list", show_list, "names of algorithms, problems, figures and tables, claims")
-    run = add("run", show_run, "one algorithm on one problem")
-    run.add_argument("algorithm", choices=list(ALGORITHMS))
-    run.add_argument("problem", choices=list(PROBLEMS))
-    run.add_argument("--rounds", type=int, default=200)
-    run.add_argument("--sampled", type=int, default=None, help="clients per round (default: all)")
-    run.add_argument("--lr", type=float, default=0.01)
-    run.add_argument("--local-steps", type=int, default=5)
-    run.add_argument("--rank", type=int, default=10)
-    run.add_argument("--ratio", type=float, default=1 / 32, help="compression ratio of factors")
-    run.add_argument("--perturbations", type=int, default=10, help="directions, P")
+    run = add("run", show_run, "one algorithm on one problem", "device", "seeds", "data")
+    run.add_argument("algorithm", choices=registry.method_names())
+    run.add_argument("problem", choices=registry.problem_names())
+    run.add_argument("--rounds", type=count, default=200)
+    run.add_argument("--sampled", type=count, default=None, help="clients per round (default: all)")
+    for name, option in METHOD_OPTIONS.items():
+        given: dict[str, Any] = {"type": count if name in COUNTS else real} | option
+        run.add_argument(f"--{name.replace('_', '-')}", **given)
     run.add_argument("--model", default=None, help="text: folder or hub name of a language model (default: a tiny one)")
     run.add_argument(
         "--task", choices=list(TASKS), default=None, help="text: a task in the folder --data (default: sst2)"
     )
-    run.add_argument("--lora", type=int, default=None, help="text: train adapters of this rank only")
-    run.add_argument("--projection", choices=list(PROJECTIONS), default="cd", help="FedSub's")
-    run.add_argument("--form", choices=("printed", "sums"), default="printed", help="FedSub's")
+    run.add_argument("--lora", type=count, default=None, help="text: train adapters of this rank only")
     run.add_argument("--checkpoint", default=None, help="folder to save to and go on from")
-    reproduce = add("reproduce", reproduce_items, "figures and tables of the papers")
+    every = tuple(common)
+    reproduce = add("reproduce", reproduce_items, "figures and tables of the papers", *every)
     reproduce.add_argument(
         "items",
         nargs="*",
         metavar="ITEM",
         help="such as ssf/table3, fedsub, or extras: our own pictures (default: the papers' items)",
     )
-    reproduce.add_argument("--workers", type=int, default=None, help="processes (default: one per core)")
+    reproduce.add_argument("--workers", type=count, default=None, help="processes (default: one per core)")
     reproduce.add_argument(
         "--missing", action="store_true", help="run only the methods that a finished table lacks, and add them to it"
     )
-    compared = add("compare", compare_methods, "all methods on the same problems: quality, costs, where each breaks")
+    compared = add(
+        "compare", compare_methods, "all methods on the same problems: quality, costs, where each breaks", *every
+    )
     compared.add_argument("--methods", nargs="+", metavar="METHOD", help="only these (default: all)")
     compared.add_argument("--tasks", nargs="+", metavar="TASK", help="tasks and sweeps (default: all without files)")
-    compared.add_argument("--workers", type=int, default=None, help="processes (default: one per core)")
+    compared.add_argument("--workers", type=count, default=None, help="processes (default: one per core)")
     claims = add("claims", show_claims, "check the papers' claims and print the ledger")
     claims.add_argument("ids", nargs="*", metavar="ID", help="such as ssf.lemma2 or ssf (default: all)")
     claims.add_argument("--paper", default=None, help="only this paper's")
     claims.add_argument("--effort", choices=("quick", "full"), default="quick")
-    claims.add_argument("--seed", type=int, default=0, help="of the attacks' random starts (default: the ledger's own)")
+    claims.add_argument(
+        "--seed",
+        type=number_of(int, 0, 2**63 - 1),
+        default=0,
+        help="of the attacks' random starts (default: the ledger's own)",
+    )
     claims.add_argument("--save", default=None, help="also put the records into this JSON file, beside others there")
     claims.add_argument(
         "--page", default=None, help="also write the ledger (with --save: the file's) as a Markdown page"
     )
-    report = add("report", show_report, "every number that the papers print beside ours, from the finished items")
+    text = "every number that the papers print beside ours, from the finished items"
+    report = add("report", show_report, text, "out", "scale")
     report.add_argument("--page", default=None, help="also write the report as a Markdown page")
     return top
+
+
+# Of `run`: a method reads some of them, and those that it does not read are refused.
+METHOD_OPTIONS: dict[str, dict[str, Any]] = {
+    "lr": {"default": 0.01},
+    "local_steps": {"default": 5},
+    "rank": {"default": 10},
+    "ratio": {"default": 1 / 32, "help": "compression ratio of factors"},
+    "perturbations": {"default": 10, "help": "directions, P"},
+    "projection": {"default": "cd", "type": str, "choices": list(PROJECTIONS), "help": "FedSub's"},
+    "form": {"default": "printed", "type": str, "choices": ("printed", "sums"), "help": "FedSub's"},
+}
+COUNTS = ("local_steps", "rank", "perturbations")
+
+
+class Heeded:
+    """Options that say which of them were read."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options, self._read = options, set()
+
+    def __getattr__(self, name: str) -> Any:
+        self._read.add(name)
+        return getattr(self._options, name)
+
+
+def method(options: argparse.Namespace) -> Algorithm:
+    """The algorithm that the options ask for.
+
+    Raises ValueError for an option that it does not heed.
+    """
+    heeded: Any = Heeded(options)
+    entry = registry.method(options.algorithm)
+    made = (entry.command or entry.make)(heeded)
+    for name, option in METHOD_OPTIONS.items():
+        given = getattr(options, name)
+        if name not in heeded._read and given != option["default"]:
+            expected = f"nothing of it with {options.algorithm}, which does not heed it"
+            checks.reject(name, given, expected, f"leave out --{name.replace('_', '-')}")
+    return made
 
 
 def emit(value: Any) -> None:
@@ -213,8 +230,8 @@ def emit(value: Any) -> None:
 def show_list(options: argparse.Namespace) -> None:
     """list"""
     names = {
-        "algorithms": list(ALGORITHMS),
-        "problems": list(PROBLEMS),
+        "algorithms": registry.method_names(),
+        "problems": registry.problem_names(),
         "items": list(ITEMS),
         "extras": list(EXTRAS),
         "claims": list(ledger.claims()),
@@ -229,37 +246,26 @@ def show_list(options: argparse.Namespace) -> None:
             print(f"  {entry:<24}{title.title if title else ''}".rstrip())
 
 
-def text(options: argparse.Namespace, key: Key) -> TextClassification:
-    """A task for a pretrained language model, or for the small one that is made on the spot."""
-    if options.model is None:
-        for name in ("task", "lora"):
-            if getattr(options, name) is not None:
-                checks.reject(name, getattr(options, name), "a pretrained model", "name its folder with --model")
-        return sentiment.problem(key, device=options.device)
-    folder = os.environ.get("FEDTHEORY_DATA", ".")
-    task = options.task or "sst2"
-    return TextClassification.load(options.model, task, folder, key, lora=options.lora, device=options.device)
-
-
 def show_run(options: argparse.Namespace) -> None:
     """run"""
     device = checks.device("device", options.device)
     seeds = checks.whole("seeds", 1 if options.seeds is None else options.seeds, 1)
+    rounds = checks.whole("rounds", options.rounds, 0, checks.MOST_ROUNDS)
+    algorithm, offer = method(options), registry.problem(options.problem)
     torch.set_num_threads(1)
-    for name in ("model", "task", "lora"):
+    for name in ("model", "task", "lora", "data"):
         if options.problem != "text" and getattr(options, name) is not None:
             expected = f"nothing of it with the problem {options.problem}"
             checks.reject(name, getattr(options, name), expected, f"leave out --{name}")
+    if options.checkpoint is not None:
+        checks.path("checkpoint", options.checkpoint)
     runs = []
     for seed in range(seeds):
         key = Key(seed).fold("data")
-        problem = text(options, key) if options.problem == "text" else MAKERS[options.problem](key, str(device))
-        metrics = ("loss", "accuracy") if options.problem in ("images", "text") else ("error",)
-        algorithm = ALGORITHMS[options.algorithm](options)
-        if isinstance(algorithm, MeZO):
+        problem, metrics = offer.make(key, str(device), options), offer.metrics
+        if registry.method(options.algorithm).pooled:
             problem = Pooled(problem)
         folder = None if options.checkpoint is None else Path(options.checkpoint) / f"seed-{seed}"
-        rounds = checks.whole("rounds", options.rounds, 0)
         with tqdm(total=rounds, unit="round", disable=options.json or not sys.stderr.isatty()) as bar:
             history = simulate.run(
                 algorithm,
@@ -270,6 +276,7 @@ def show_run(options: argparse.Namespace) -> None:
                 every=max(1, rounds // 20),
                 metrics=metrics,
                 checkpoint=folder,
+                checkpoint_every=checks.MOST,  # by time: a round may take microseconds or minutes
                 progress=lambda done, bar=bar: bar.update(done - bar.n),
             )
         runs.append(
@@ -327,7 +334,19 @@ def measured(
             bar.update(done - bar.n)
 
         runner.tick = tick
-        return item.measure(runner, scale, seeds, *kept)
+        result = item.measure(runner, scale, seeds, *kept)
+        result.runs = runner.provenance()
+        result.notes += runner.said(result.runs)
+        return result
+
+
+def writable(out: str, items: Sequence[store.Item]) -> Path:
+    """The folder of figures, in which every item's files can be written: said before any work."""
+    folder = checks.folder("out", out)
+    for place in dict.fromkeys((folder / item.name).parent for item in items):
+        if place.exists():
+            checks.folder("out", place)
+    return folder
 
 
 def reproduce_items(options: argparse.Namespace) -> None:
@@ -338,12 +357,13 @@ def reproduce_items(options: argparse.Namespace) -> None:
     if options.workers is not None:
         checks.whole("workers", options.workers, 1)
     items = chosen_items(options.items, scale)
-    out = checks.folder("out", options.out)
+    out = writable(options.out, items)
     runner = Runner(out, device, options.workers)
     rows = []
+    before = {item.name: finished(item, out, scale, seeds) for item in items} if options.missing else {}
     for number, item in enumerate(items, 1):
         started, title = time.time(), f"[{number}/{len(items)}] {item.name}"
-        grown = finished(item, out, scale, seeds) if options.missing else None
+        grown = before.get(item.name)
         kept = [] if grown is None else [grown["table"]]
         result = measured(item, runner, scale, seeds, title, options, *kept)
         stem = store.save(out, item, result, scale, seeds, time.time() - started, device, grown)
@@ -377,14 +397,14 @@ def compare_methods(options: argparse.Namespace) -> None:
         if name in compare.MEDIUM and name not in known:
             needs = frontier.divided(compare.MEDIUM[name], methods)[1][0]
             checks.reject("tasks", name, f"at scale {scale} one of {', '.join(known)}", f"pass one of these ({needs})")
-        task = compare.MEDIUM.get(checks.choice("tasks", name, known))
-        if task is not None and task.files:  # what is missing is said before hours of other tasks
-            partial = bool(task.options.get("partial"))
-            for split in ("train", "test"):
-                data.load(task.options["data"], split=split, partial=partial)
+        checks.choice("tasks", name, known)
     items = [frontier.item(name, methods) for name in names]
-    out = checks.folder("out", options.out)
+    out = writable(options.out, items)
     folder = out if len(methods) == len(compare.METHODS) else out / "some"  # never in the place of a whole comparison
+    tasks = [compare.MEDIUM[name] for name in names if name in compare.MEDIUM and compare.MEDIUM[name].files]
+    for task in tasks:  # what is missing is said before hours of other tasks
+        for split in ("train", "test"):
+            data.origin(task.options["data"], split=split, partial=bool(task.options.get("partial")))
     runner = Runner(out, device, options.workers)
     records = []
     for number, item in enumerate(items, 1):
@@ -404,26 +424,35 @@ def show_claims(options: argparse.Namespace) -> None:
     """claims"""
     torch.set_num_threads(1)
     chosen = ledger.choose(options.ids, options.paper)
-    saved = [] if options.save is None else ledger.load(options.save)
+    for name in ("save", "page"):
+        if getattr(options, name) is not None:
+            require_target(name, getattr(options, name))
+    saved = [] if options.save is None or not is_plain(options.save) else ledger.load(options.save)
     with tqdm(total=len(chosen), unit="claim", disable=options.json, leave=False) as bar:
         records = ledger.check(chosen, options.effort, lambda name: bar.update(), seed=options.seed)
     kept = [{**record, "effort": options.effort, "seed": options.seed} for record in records]
-    if options.save is not None:
-        kept = ledger.merge(saved, kept)
-        store.write_atomic(
-            Path(options.save), (json.dumps(store.plain(kept), indent=1, allow_nan=False) + "\n").encode()
-        )
-    if options.page is not None:
-        store.write_atomic(Path(options.page), ledger.page(kept).encode())
-    if options.json:
+    try:
+        if options.save is not None:
+            kept = ledger.merge(saved, kept)
+            ledger.save(options.save, store.plain(kept))
+        if options.page is not None:
+            write_target(options.page, ledger.page(kept).encode())
+    finally:  # what was computed is shown also where the disk became full meanwhile
+        show_records(records, options.json)
+
+
+def show_records(records: Sequence[dict[str, Any]], as_json: bool) -> None:
+    """The claims' verdicts, one line each."""
+    if as_json:
         emit(records)
         return
-    print("id | where | statement | verdict | evidence | worst ratio | control refuted by")
+    print("id | where | statement | assumed | verdict | evidence | worst ratio | control refuted by")
     for record in records:
         margin = "" if record["margin"] is None else f"{record['margin']:.4g}"
         control = record["control"] if record["control_refuted"] else f"NOT REFUTED: {record['control']}"
-        fields = ("id", "where", "statement", "verdict", "evidence")
-        print(" | ".join([*(str(record[name]) for name in fields), margin, control]))
+        place, found = ("id", "where", "statement"), ("verdict", "evidence")
+        cells = [*(record[name] for name in place), ledger.assumed(record), *(record[name] for name in found)]
+        print(" | ".join([*cells, margin, control]))
     counts = Counter(record["verdict"] for record in records)
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
 
@@ -449,18 +478,20 @@ def report_rows(item: str, record: dict[str, Any]) -> list[dict[str, Any]]:
 
 def show_report(options: argparse.Namespace) -> None:
     """report"""
+    if options.page is not None:
+        require_target("page", options.page)
     out = Path(options.out)
     rows = []
     for name in ITEMS:
         for folder in (out, *(out / scale for scale in reversed(store.SCALES))):
-            if not (folder / name).with_suffix(".json").exists():
+            if not store.made(folder, name):
                 continue
             record = store.load(folder, name)
             if options.scale in (None, record["scale"]):
                 rows += report_rows(name, record)
                 break
     if options.page is not None:
-        store.write_atomic(Path(options.page), report_page(rows, out).encode())
+        write_target(options.page, report_page(rows, out).encode())
     if options.json:
         emit(rows)
         return

@@ -8,46 +8,14 @@ hyperparameter stands as in the papers that compare with the method.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm
-from fedtheory.algorithms import (
-    BAFFLE,
-    DGC,
-    EF21P,
-    FLSS,
-    LBGM,
-    MOON,
-    SSF,
-    STC,
-    DeComFL,
-    FedAvg,
-    FedBAT,
-    FedCom,
-    FedDC,
-    FedDyn,
-    FedGen,
-    FedHM,
-    FedMUD,
-    FedNTD,
-    FedProx,
-    FedSub,
-    FedZO,
-    FetchSGD,
-    FlexLoRA,
-    ProjectedFedAvg,
-    Scaffold,
-    SignSGD,
-    TopK,
-)
-from fedtheory.decomposition import Decomposition, Hadamard, Kronecker, LowRank
-from fedtheory.layout import Layout
-from fedtheory.models import network
-from fedtheory.subspace import Coordinate, Projection, Spherical
+from fedtheory.core import checks, registry
+from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.layout import Layout
+from fedtheory.problems.models.networks import network
 
 RATIO = 1 / 32  # FedMUD's, and FLSS's for its rivals
 TUNING_SEED = 100
@@ -155,25 +123,57 @@ QUICK = {
 }
 TASKS = {"quick": QUICK, "medium": MEDIUM}
 
-Make = Callable[[Task, float, float], Algorithm]
+P = 10  # perturbations of zeroth-order methods (DeComFL, Table 2)
+FAMILIES = registry.FAMILIES
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a method is built from for a task (see `registry.Asked`)."""
+
+    task: Task
+    lr: float
+    ratio: float
+    perturbations: int = P
+
+    @property
+    def local_steps(self) -> int:
+        return self.task.local_steps
+
+    @property
+    def rounds(self) -> int:
+        return self.task.rounds
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return self.task.ranks(self.ratio)
 
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is built.
+    """A method as it is compared: its entry in the registry, built for a task."""
 
-    Fields:
-        name, family: of the method.
-        make: (task, learning rate, compression ratio) -> algorithm.
-        needs: "matrices" in the model, "networks" on images, or "" for any problem.
-        rate: factor on all learning rates that are tried.
-    """
+    entry: registry.Method
 
-    name: str
-    family: str
-    make: Make = field(repr=False)
-    needs: str = ""
-    rate: float = 1.0
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+    @property
+    def family(self) -> str:
+        return self.entry.family
+
+    @property
+    def needs(self) -> str:
+        return self.entry.needs
+
+    @property
+    def rate(self) -> float:
+        return self.entry.rate
+
+    def make(self, task: Task, lr: float, ratio: float) -> Algorithm:
+        """The algorithm with this learning rate and compression ratio."""
+        return self.entry.make(Asked(task, lr, ratio))
 
     def rates(self, task: Task) -> list[float]:
         """Learning rates that are tried."""
@@ -184,90 +184,8 @@ class Method:
         return self.make(task, 0.1, 1 / 2) != self.make(task, 0.1, 1 / 32)
 
 
-FAMILIES = ("full", "compressed", "low rank", "subspace", "zeroth order")
-P = 10  # perturbations of zeroth-order methods (DeComFL, Table 2)
-
-
-def _plain(kind: Callable[..., Algorithm], *options: Any, **named: Any) -> Make:
-    """A method without compression ratio: options behind learning rate and local steps."""
-    return lambda task, lr, ratio: kind(lr, task.local_steps, *options, **named)
-
-
-def _sparse(kind: Callable[..., Algorithm], **named: Any) -> Make:
-    """A method that takes the ratio itself."""
-    return lambda task, lr, ratio: kind(lr, task.local_steps, ratio, **named)
-
-
-def _factors(make: Callable[..., Algorithm], how: Callable[..., Decomposition], a: float, *form: str) -> Make:
-    """A method that decomposes every matrix, factors drawn from U(-a, a)."""
-    return lambda task, lr, ratio: make(lr, task.local_steps, how(ratio, a, *form, layers="matrices"))
-
-
-def _rows(make: Callable[..., Algorithm], basis: Callable[..., Projection], *scale: str, **named: Any) -> Make:
-    """A method in a random subspace, of the same share of every layer's rows."""
-    return lambda task, lr, ratio: make(lr, task.local_steps, basis(task.ranks(ratio), *scale), **named)
-
-
-def _flss(task: Task, lr: float, ratio: float) -> Algorithm:
-    return FLSS(lr, task.local_steps, rank=max(1, task.rounds // 10), warm_up=task.rounds // 2)
-
-
-# Values with a source: FLSS, App. D (FedProx to STC), FLSS, Table 3 (FetchSGD's size), DeComFL (FedCom's 8 bits).
-FULL = {
-    "FedAvg": _plain(FedAvg),
-    "SCAFFOLD": _plain(Scaffold),
-    "FedProx": _plain(FedProx, mu=0.01),
-    "FedDyn": _plain(FedDyn, alpha=0.5),
-    "FedDC": _plain(FedDC, alpha=0.5),
-    "MOON": _plain(MOON, mu=0.01, temperature=1.0),
-    "FedNTD": _plain(FedNTD, beta=0.001, temperature=1.0),
-    "FedGen": _plain(FedGen, generator_lr=0.005, server_steps=50),  # 1000 there, for which time was lacking
-}
-COMPRESSED = {
-    "SignSGD": _plain(SignSGD),
-    "LBGM": _plain(LBGM, delta=0.05),
-    "FedCom": _plain(FedCom, bits=8),
-    "FedBAT": _plain(FedBAT),
-    "Top-k": _sparse(TopK),
-    "STC": _sparse(STC),
-    "DGC": _sparse(DGC),
-    "FetchSGD": _sparse(FetchSGD, size=0.25),
-    "EF21-P": _sparse(EF21P),
-}
-LOW_RANK = {
-    "FedMUD": _factors(FedMUD, LowRank, 1.0),
-    "FedMUD+BKD": _factors(FedMUD, Kronecker, 1.0),
-    "FedMUD+AAD": _factors(FedMUD, LowRank, 1.0, "aad"),
-    "FedMUD+BKD+AAD": _factors(FedMUD, Kronecker, 1.0, "aad"),
-    "FedLMT": _factors(FedMUD.of_model, LowRank, 0.8),
-    "FedPara": _factors(FedMUD.of_model, Hadamard, 0.9),
-    "FedHM": _factors(FedHM, LowRank, 1.0),
-    "FedLoRU": _factors(partial(FedMUD, reset_every=10), LowRank, 1.0),
-    "FlexLoRA": _factors(lambda lr, steps, how: FlexLoRA(lr, steps, (how,)), LowRank, 1.0),
-}
-SUBSPACE = {
-    "FedSub": _rows(FedSub, Coordinate),
-    "FedAvg-CD": _rows(FedSub, Coordinate, dual=False),
-    "SSF": _rows(SSF, Spherical, "orthonormal"),
-    "FLSS": _flss,
-    "ProjectedFedAvg": lambda task, lr, ratio: ProjectedFedAvg(lr, task.local_steps, max(task.ranks(ratio))),
-}
-ZEROTH = {
-    "DeComFL": _plain(DeComFL, P),
-    "FedZO": _plain(FedZO, P),
-    "BAFFLE": lambda task, lr, ratio: BAFFLE(lr, P),
-}
-NETWORK, MATRICES = ("MOON", "FedNTD", "FedGen"), (*LOW_RANK, "ProjectedFedAvg")
-NEEDS = dict.fromkeys(NETWORK, "networks") | dict.fromkeys(MATRICES, "matrices")
-SLOW = (*ZEROTH, "DGC", "FetchSGD", "EF21-P")  # momentum 0.9, entries times 1/ratio: their steps are longer
-MAKERS = dict(zip(FAMILIES, (FULL, COMPRESSED, LOW_RANK, SUBSPACE, ZEROTH)))
-METHODS = {
-    name: Method(name, family, make, NEEDS.get(name, ""), 0.1 if name in SLOW else 1.0)
-    for family, makers in MAKERS.items()
-    for name, make in makers.items()
-}
-
-ABSENT = {"MeZO": "one trainer, so nothing crosses"}
+METHODS = {name: Method(entry) for name, entry in registry.methods().items() if not entry.pooled}
+ABSENT = {name: "one trainer, so nothing crosses" for name, entry in registry.methods().items() if entry.pooled}
 
 
 def methods(names: list[str] | None = None) -> list[Method]:

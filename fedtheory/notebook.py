@@ -1,8 +1,13 @@
 """What every notebook starts with, and the few lines that several of them need."""
 
+import hashlib
 import io
+import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +16,18 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Problem
 from fedtheory.figures import store, style
-from fedtheory.key import Key
-from fedtheory.problem import Problem
 
 FLOOR = 1e-12  # smaller numbers are rounding, which differs between processors
+WIDTH = 100  # characters of a line that a reader sees whole
 DPI = 150  # sharp on a screen, and a notebook of many figures stays small
 
 
+@checks.arguments
 def start(seed: int = 0) -> Key:
     """The first line of a notebook: one thread, float64, the package's figure style, no progress bars.
 
@@ -33,6 +40,7 @@ def start(seed: int = 0) -> Key:
     return Key(seed)
 
 
+@checks.arguments
 def show(figure: Figure, *, values: bool = True) -> None:
     """Display a figure as PNG, with its description in words as the text alternative.
 
@@ -51,6 +59,7 @@ def show(figure: Figure, *, values: bool = True) -> None:
     display(content, raw=True, metadata={"image/png": {"width": round(110 * float(width))}})
 
 
+@checks.arguments
 def describe(figure: Figure, *, values: bool = True) -> str:
     """A figure in words: one line per panel, one per labelled curve."""
     lines = []
@@ -79,14 +88,38 @@ def _axis(axes: Axes, which: str) -> str:
     return label if scale == "linear" else f"{label} [{scale}]"
 
 
+def _folded(header: list[str], rows: list[list[str]]) -> None:
+    """A table that is too wide: its widest columns are folded, so that a row takes several lines."""
+    widths = [max(len(row[at]) for row in [header, *rows]) for at in range(len(header))]
+    while sum(widths) + 2 * (len(widths) - 1) > WIDTH:
+        widths[widths.index(max(widths))] -= 1
+    words = [any(row[at][:1].isalpha() for row in rows) for at in range(len(header))]
+    for number, row in enumerate([header, *rows]):
+        cells = [textwrap.wrap(text, w) or [""] for text, w in zip(row, widths)]
+        for line in range(max(map(len, cells))):
+            parts = [cell[line] if line < len(cell) else "" for cell in cells]
+            print("  ".join(t.ljust(w) if left else t.rjust(w) for t, w, left in zip(parts, widths, words)).rstrip())
+        if number == 0:
+            print("  ".join("-" * w for w in widths))
+
+
 def brief(value: float, digits: int = 4) -> str:
-    """A number in few digits; zero, or what is only rounding error, reads "~0"."""
+    """A number in few digits; zero, or what is only rounding error, reads "~0". NaN and infinity are numbers here."""
+    value = checks.outcome("value", value)
+    checks.whole("digits", digits, 1, 17)
     return "~0" if abs(value) < FLOOR else f"{value:.{digits}g}"
 
 
+@checks.arguments
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 4) -> None:
     """Print rows in aligned columns; floats in a few digits, words to the left, numbers to the right."""
+    checks.whole("digits", digits, 1, 17)
+    for i, row in enumerate(rows := list(rows)):
+        if not isinstance(row, (tuple, list)) or len(row) != len(header):
+            checks.reject(f"rows[{i}]", row, f"{len(header)} values, as in the header", "pass one value per column")
     shown = [[brief(v, digits) if isinstance(v, float) else str(v) for v in row] for row in rows]
+    if shown and sum(max(len(row[at]) for row in [list(header), *shown]) + 2 for at in range(len(header))) > WIDTH + 2:
+        return _folded(list(header), shown)
     words = [any(row[at][:1].isalpha() for row in shown) for at in range(len(header))]
     widths = [max(len(row[at]) for row in [list(header), *shown]) for at in range(len(header))]
     for number, row in enumerate([list(header), *shown]):
@@ -96,26 +129,73 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 4)
             print("  ".join("-" * w for w in widths))
 
 
+@checks.arguments
 def check(exercise: int, answer: Any, test: Callable[[Any], Any], hint: str) -> None:
     """Print whether the answer to an exercise is right; never raises.
 
     Args:
         exercise: its number.
         answer: what the learner wrote; `...` is "no answer yet".
-        test: of the answer: true if it is right.
+        test: of the answer: "" or true if it is right; a text says what a wrong answer reveals.
         hint: shown after a wrong answer.
     """
+    checks.whole("exercise", exercise, 0)
     if answer is ...:
         print(f"Exercise {exercise}: no answer yet. Replace the three dots and run the cell again.")
         return
     try:
-        right = bool(test(answer))
-        reason = ""
+        found = test(answer)
+        right = found == "" if isinstance(found, str) else bool(found)
+        reason = f" {found}" if isinstance(found, str) else ""
     except Exception as error:
         right, reason = False, f" It stopped with {type(error).__name__}: {error}."
-    print(f"Exercise {exercise}: right." if right else f"Exercise {exercise}: not yet.{reason} Hint: {hint}")
+    said = f"Exercise {exercise}: right." if right else f"Exercise {exercise}: not yet.{reason} Hint: {hint}"
+    print(textwrap.fill(said, WIDTH, subsequent_indent="  "))
 
 
+def reveals(answer: Any, right: float, slips: Mapping[str, float] | None = None, within: float = 1e-9) -> str:
+    """What a number reveals: "" if it is right, else a word for `check`.
+
+    Args:
+        answer: the learner's.
+        right: computed, never written down where the learner reads it.
+        slips: what is said of a known wrong number, and that number.
+        within: relative error allowed.
+    """
+    if isinstance(answer, bool) or not isinstance(answer, (int, float)) or not math.isfinite(answer):
+        return f"One finite number is asked for, not {answer!r}."
+    near = lambda value: abs(answer - value) <= within * max(abs(value), 1e-12)
+    if near(right):
+        return ""
+    for word, value in (slips or {}).items():
+        if near(value):
+            return word
+    return "Too small." if answer < right else "Too large."
+
+
+def seal(answer: Any, digits: int = 6) -> str:
+    """A digest of a number or of several, for `sealed`."""
+    parts = answer if isinstance(answer, (tuple, list)) else [answer]
+    words = " ".join(f"{float(part):.{digits}g}" for part in parts)
+    return hashlib.sha256(f"fedtheory, an exercise: {words}".encode()).hexdigest()[:12]
+
+
+def sealed(answer: Any, words: Mapping[str, str]) -> str:
+    """What an answer reveals, for `check`, where computing the right one would show it.
+
+    Args:
+        answer: the learner's.
+        words: by the seal of an answer what is said of it; "" of the right one.
+    """
+    return words.get(seal(answer), "This is none of the numbers that one usual slip gives.")
+
+
+def first_of(tests: Iterable[tuple[Any, str]]) -> str:
+    """The word of the first test that fails, "" where all hold: for `check`. Tests that are functions are called."""
+    return next((word for test, word in tests if not (test() if callable(test) else test)), "")
+
+
+@checks.arguments
 def committed(item: str) -> dict[str, Any]:
     """The record of a figure or table that was computed before: "table" (rows), "cells", "settings", "notes", "scale".
 
@@ -136,16 +216,140 @@ def committed(item: str) -> dict[str, Any]:
     )
 
 
+def fold(text: str, indent: str = "  ") -> None:
+    """Print a paragraph in lines that fit on a page."""
+    print(textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
+
+
 def provenance(record: dict[str, Any]) -> None:
     """Print where the numbers of a committed record come from."""
+    needed = ("item", "title", "scale", "seeds", "device", "settings")
+    if not isinstance(record, dict) or not set(needed) <= set(record):
+        checks.reject("record", record, f"a record with {', '.join(needed)}", "pass what committed(item) returns")
     print(f"{record['item']}: {record['title']}")
     print(f"scale: {record['scale']}, seeds: {', '.join(map(str, record['seeds']))}, device: {record['device']}")
     print(f"made by: python -m fedtheory reproduce {record['item']} --scale {record['scale']}")
-    for name, value in record["settings"].items():
-        if isinstance(value, (int, float, str)):
-            print(f"{name}: {value}")
+    words = {name: value for name, value in record["settings"].items() if isinstance(value, (int, float, str))}
+    plain = {name: str(value) for name, value in words.items() if not OBJECT.match(str(value))}
+    on = _data(record)
+    if on:
+        fold(f"on: {on}")
+    short = [f"{name} {value}" for name, value in plain.items() if value != on and len(value) <= 30]
+    if short:
+        fold(f"settings: {'; '.join(short)}")
+    for name, value in plain.items():
+        if value != on and len(value) > 30:
+            fold(f"{name}: {value}")
 
 
+OBJECT = re.compile(r"[A-Za-z_]\w*\(|[\[({]")  # how the repr of an object of the package begins
+
+
+def _data(record: dict[str, Any]) -> str:
+    """Data and network of an item's runs in words, as far as its record has them."""
+    first = record["table"][0]
+    return str(record["settings"].get("scale in words") or first.get("runs") or first.get("here") or "")
+
+
+def what_was_run(*items: str) -> None:
+    """Print for each item what of it was run, from its committed record: no notebook says that in words of its own."""
+    for item in items:
+        fold(standing(committed(item)))
+
+
+def standing(record: dict[str, Any]) -> str:
+    """What of an item was run: scale, seeds, data and network, verdicts, and what was not run and why."""
+    name, cells = f"{record['item']} ({record['title']})", record["cells"]
+    waiting = [cell for cell in cells if cell["verdict"] == NOT_RUN]
+    if cells and len(waiting) == len(cells):
+        return f"{name}: none of the paper's {len(cells)} numbers was run here. {waiting[0]['reason']}"
+    seeds = "1 seed" if len(record["seeds"]) == 1 else f"{len(record['seeds'])} seeds"
+    text = f"{name}: run here at the scale {record['scale']!r}, {seeds}"
+    text += f", on {_data(record)}" if _data(record) else ""
+    if not cells:
+        return f"{text}. The paper prints no numbers for it."
+    counts = Counter(cell["verdict"] for cell in cells)
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in store.VERDICTS if counts[verdict])
+    return f"{text}. Of the paper's {len(cells)} numbers: {said}; verdict: {record['verdict']}."
+
+
+def beside(item: str, *, grid: bool = False) -> "Cells":
+    """Print the numbers of a committed item beside the paper's; returns its cells by name.
+
+    Args:
+        grid: one column per setting, one row per method (the last word of a number's name), for tables of many rows:
+            ours, the paper's in brackets, and = reproduced, ~ trend only, x differs.
+    """
+    record = committed(item)
+    cells = [cell | {name: store.number(cell[name]) for name in NUMBERS} for cell in record["cells"]]
+    ran = [cell for cell in cells if cell["verdict"] != NOT_RUN]
+    if grid:
+        _grid(ran)
+    elif ran:
+        rows = [[str(at), cell["cell"], *_numbers(cell), cell["verdict"]] for at, cell in enumerate(ran, 1)]
+        table(["", "number", "paper", "ours [95% interval]", "verdict"], rows)
+    whys: dict[str, list[int]] = {}
+    for at, cell in enumerate(ran, 1):
+        whys.setdefault(re.sub(r"^ours/(paper|formula) = [\d.]+(; )?", "", cell["reason"]), []).append(at)
+    whys.pop("", None)
+    if len(whys) <= 6 and not grid:
+        for why, at in whys.items():
+            fold(f"{_ranges(at)}: {why}", "   ")
+    counts = Counter(cell["verdict"] for cell in ran)
+    fold(", ".join(f"{counts[verdict]} {verdict}" for verdict in store.VERDICTS[:3]))
+    if len(ran) < len(cells):
+        waiting = [cell for cell in cells if cell["verdict"] == NOT_RUN]
+        fold(f"{len(waiting)} not run here, for example {waiting[0]['cell']}: {waiting[0]['reason']}")
+    return Cells({cell["cell"]: cell for cell in cells})
+
+
+class Cells(dict[str, dict[str, Any]]):
+    """What `beside` returns: at the end of a notebook's cell it is not shown again."""
+
+    def _ipython_display_(self) -> None:
+        pass
+
+
+NUMBERS = ("paper", "ours", "low", "high")
+NOT_RUN = store.VERDICTS[-1]
+
+
+def _numbers(cell: dict[str, Any]) -> tuple[str, str]:
+    """The paper's number and ours with its interval."""
+    short = lambda value: "none" if math.isnan(value) else f"{value:.3g}"
+    ours = short(cell["ours"])
+    if cell["seeds"] > 1 and not math.isnan(cell["ours"]):
+        ours += f" [{short(cell['low'])}, {short(cell['high'])}]"
+    return short(cell["paper"]), ours
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Such as 1-3, 7."""
+    parts: list[list[int]] = []
+    for one in numbers:
+        if parts and one == parts[-1][-1] + 1:
+            parts[-1].append(one)
+        else:
+            parts.append([one])
+    return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
+def _grid(cells: Sequence[dict[str, Any]]) -> None:
+    marks = dict(zip(store.VERDICTS, "=~x"))
+    at = {tuple(cell["cell"].rsplit(" ", 1)): cell for cell in cells}
+    settings, methods = (list(dict.fromkeys(key[part] for key in at)) for part in (0, 1))
+    show = lambda cell: f"{cell['ours']:.3g} ({cell['paper']:.3g}) {marks[cell['verdict']]}"
+    entry = lambda setting, method: show(at[setting, method]) if (setting, method) in at else "-"
+    most = max(len(entry(setting, method)) for setting in settings for method in methods)
+    fit = max(1, (WIDTH - max(map(len, methods))) // (2 + max(most, *map(len, settings))))
+    for start_ in range(0, len(settings), fit):
+        some = settings[start_ : start_ + fit]
+        rows = [[name, *(entry(setting, name) for setting in some)] for name in methods]
+        table(["", *some], [row for row in rows if set(row[1:]) != {"-"}])
+    print("ours (the paper's): = reproduced, ~ trend only, x differs")
+
+
+@checks.arguments
 def watch(algorithm: Algorithm, problem: Problem, state: State, key: Key) -> torch.Tensor:
     """The local iterates of all clients in one round, (local_steps, N, .), without playing the round.
 

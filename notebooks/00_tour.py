@@ -21,7 +21,7 @@ import torch
 
 from fedtheory import SSF, FedAvg, FedSub, MatrixRegression, Quadratic, Scaffold, Spherical, play_round, run
 from fedtheory.figures import style
-from fedtheory.notebook import brief, check, show, start, table, watch
+from fedtheory.notebook import brief, check, first_of, reveals, show, start, table, watch
 
 key = start()
 
@@ -170,8 +170,7 @@ for axes, algorithm in zip(panels, (FedAvg(0.2, 20), Scaffold(0.2, 20))):
     axes.set_title(algorithm.name)
     curves[algorithm.name] = ([two.error(x) for x in servers], spread)
 for name, (errors, _) in curves.items():
-    color, line = style.look(name)
-    panels[2].plot(errors, line, color=color, marker=".", label=f"{name}: error of the server")
+    panels[2].plot(errors, **style.look(name).line, marker=".", label=f"{name}: error of the server")
 panels[2].set(yscale="log", xlabel="rounds", ylabel="error", title="error")
 style.legend_above(figure, 4)
 show(figure)
@@ -229,10 +228,10 @@ histories = {name: run(algorithm, problem, 300, every=5) for name, algorithm in 
 
 def draw_errors(axes, histories, against):
     """Error against rounds, or against the megabytes that all clients sent."""
+    looks = style.looks(histories)
     for name, history in histories.items():
-        color, line = style.look(name.split(",")[0])
         x = history["round"] if against == "round" else [count / 1e6 for count in history[against]]
-        axes.plot(x, history["error"], line, color=color, label=name)
+        axes.plot(x, history["error"], **looks[name].line, label=name)
     axes.set(yscale="log", ylabel="error", xlabel="rounds" if against == "round" else "megabytes sent by all clients")
 
 
@@ -339,7 +338,18 @@ def ssf_upload(rows, columns, rank):
 
 
 answer = ...  # bytes
-check(1, answer, lambda a: a == ssf_upload(200, 30, 10), "SSF sends two matrices of r rows; a float64 has 8 bytes.")
+slips = {
+    "That is one matrix of float64, or two of float32.": ssf_upload(200, 30, 10) / 2,
+    "You counted numbers, not bytes.": ssf_upload(200, 30, 10) / 8,
+    "You counted bits.": ssf_upload(200, 30, 10) * 8,
+    "That is the whole model, as FedAvg sends it.": 8 * 200 * 30,
+}
+check(
+    1,
+    answer,
+    lambda a: reveals(a, ssf_upload(200, 30, 10), slips),
+    "which two things does a client of SSF send, of what shape, in numbers of how many bytes?",
+)
 
 # %% [markdown]
 # <details>
@@ -354,28 +364,40 @@ check(1, answer, lambda a: a == ssf_upload(200, 30, 10), "SSF sends two matrices
 # </details>
 
 # %% [markdown]
-# **Exercise 2.** Back to the two clients, with step size 0.05. What is the largest number of local steps $K$ for
+# **Exercise 2.** Back to the two clients, with step size 0.003. What is the largest number of local steps $K$ for
 # which FedAvg ends within 1% of $x^\star$?
 
 
 # %%
 def ends_within(K, tolerance=0.01):
-    """Does FedAvg with rate 0.05 end so close to the solution?"""
-    return run(FedAvg(0.05, K), two, 1000, every=1000)["error"][-1] <= tolerance
+    """Does FedAvg with rate 0.003 end so close to the solution?"""
+    return two.error(resting_point(0.003, K)) <= tolerance
 
 
 answer = ...  # K
-check(2, answer, lambda a: ends_within(a) and not ends_within(a + 1), "resting_point(0.05, K) gives the end for any K.")
+check(
+    2,
+    answer,
+    lambda a: first_of(
+        [
+            (isinstance(a, int), "A number of local steps is whole."),
+            (lambda: ends_within(a), "With so many local steps FedAvg ends farther than 1% away: too many."),
+            (lambda: not ends_within(a + 1), "One local step more still ends within 1%: too few."),
+        ]
+    ),
+    "resting_point, from section 1, gives the end for any K: try some.",
+)
 
 # %% [markdown]
 # <details>
 # <summary>Solution</summary>
 #
 # ```python
-# answer = max(K for K in range(1, 50) if two.error(resting_point(0.05, K)) <= 0.01)
+# answer = max(K for K in range(1, 100) if two.error(resting_point(0.003, K)) <= 0.01)
 # ```
 #
-# $K = 3$. Only three local steps: on this problem FedAvg cannot use its clients' computing power and be right.
+# All these steps together are about as long as three steps of 0.05: on this problem FedAvg cannot use its clients'
+# computing power and be right.
 #
 # </details>
 
@@ -388,7 +410,15 @@ answer = ...  # Quadratic(H, b) with H of shape (2, 2, 2) and b of shape (2, 2)
 check(
     3,
     answer,
-    lambda a: float((a.b[0] - a.b[1]).norm()) >= 1 and run(fedavg, a, 500, every=500)["error"][-1] < 1e-8,
+    lambda a: first_of(
+        [
+            (lambda: float((a.b[0] - a.b[1]).norm()) >= 1, "The minimisers b are less than 1 apart."),
+            (
+                lambda: run(fedavg, a, 500, every=500)["error"][-1] < 1e-8,
+                "FedAvg ends away from the solution: these clients still walk towards b at different speeds.",
+            ),
+        ]
+    ),
     "look at the equation for the resting point: what if all M_i are the same?",
 )
 

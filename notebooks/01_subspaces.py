@@ -25,8 +25,8 @@ from scipy.special import digamma, polygamma
 
 from fedtheory import Coordinate, FedSub, Gaussian, Identity, Layer, Layout, Quadratic, Spherical, play_round
 from fedtheory.figures import style
-from fedtheory.notebook import check, show, start, table
-from fedtheory.subspace import CoordinateBasis
+from fedtheory.maps.subspace import CoordinateBasis
+from fedtheory.notebook import check, first_of, reveals, show, start, table
 
 key = start()
 
@@ -545,7 +545,7 @@ same = {
     name: abs(slope(drift[f"Spherical, isotropic, {name}"]) - float(pushed.mean())) < 4 * float(pushed.std())
     for name in ("float64", "float32")
 }
-print(f"the average dual grows like these vectors (4 standard deviations): {same}")
+print(f"the average dual grows like these vectors (4 standard deviations): {all(same.values())}")
 still = all(max(drift[name]) < 1e-13 for name in list(drift)[2:])
 print(f"with coordinate and with orthonormal bases it stays below 1e-13: {still}")
 assert abs(float(pushed.mean()) - rate) < 3 * spread / 80**0.5
@@ -562,7 +562,7 @@ assert typical("Spherical", 20, 4) > 2 * rate
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1.** For $m = 20$ and *isotropic* spherical bases, what is the smallest rank for which the shadow $W v$
+# **Exercise 1.** For $m = 46$ and *isotropic* spherical bases, what is the smallest rank for which the shadow $W v$
 # is a better guess of $v$ than $0$? (The check uses `price` from section 2.)
 
 # %%
@@ -570,7 +570,18 @@ answer = ...  # r
 check(
     1,
     answer,
-    lambda a: price["Spherical", "isotropic"](20, a) < 1 <= price["Spherical", "isotropic"](20, a - 1),
+    lambda a: first_of(
+        [
+            (isinstance(a, int), "A rank is a whole number."),
+            (lambda: 0 < a <= 46, "A rank lies between 1 and m."),
+            (lambda: price["Spherical", "isotropic"](46, a) != 1, "At this rank the two guesses are equally bad."),
+            (lambda: price["Spherical", "isotropic"](46, a) < 1, "Too small: here the shadow is worse than no guess."),
+            (
+                lambda: price["Spherical", "isotropic"](46, a - 1) >= 1,
+                "Too large: one rank less is still better than 0.",
+            ),
+        ]
+    ),
     "the price m/r - 1 must fall below 1.",
 )
 
@@ -579,39 +590,43 @@ check(
 # <summary>Solution</summary>
 #
 # ```python
-# answer = 11
+# answer = 46 // 2 + 1
 # ```
 #
-# $\tfrac mr - 1 < 1$ means $r > m/2$. At $r = 10$ the two guesses are equally bad.
+# $\tfrac mr - 1 < 1$ means $r > m/2$. At $r = m/2$ the two guesses are equally bad.
 #
 # </details>
 
 # %% [markdown]
 # **Exercise 2.** An isotropic Gaussian shadow has the price $\tfrac{m+1}{r} > 1$. Shrink it: for which factor $a$ is
-# $\mathbb{E}\,\lVert v - a W v \rVert^2$ smallest? Give $a$ as a function of $m$ and $r$. The check measures the
-# error at your $a$, at $0.7\,a$ and at $1.4\,a$, for two settings.
+# $\mathbb{E}\,\lVert v - a W v \rVert^2$ smallest? Give $a$ as a function of $m$ and $r$. The check compares the
+# error at your $a$ with that at a thousandth less and more, for three settings, by the moments of section 2.
 
 
 # %%
-def shrunk_error(a, m, r, draws=2000):
-    """E|v - a W v|^2 / |v|^2 for isotropic Gaussian bases, measured."""
-    layout, v = Layout.single(m), torch.ones(m) / math.sqrt(m)
-    total = 0.0
-    for t in range(draws):
-        P = draw(Gaussian(r), layout, "shrink", t)
-        total += float((v - a * P.lift(P.project(v))).square().sum())
-    return total / draws
+def shrunk_error(a, m, r):
+    """E|v - a W v|^2 / |v|^2 for isotropic Gaussian bases: E W = I, and the price of a = 1 says what E W^2 is."""
+    squared = price["Gaussian", "isotropic"](m, r) + 1
+    return 1 - 2 * a + a**2 * squared
+
+
+def best_shrinking(a):
+    """What a function of m and r reveals."""
+    for m, r in ((20, 5), (8, 6), (3, 1)):
+        here = a(m, r)
+        if shrunk_error(0.999 * here, m, r) < shrunk_error(here, m, r):
+            return f"At m = {m}, r = {r} a little less is better."
+        if shrunk_error(1.001 * here, m, r) < shrunk_error(here, m, r):
+            return f"At m = {m}, r = {r} a little more is better."
+    return ""
 
 
 answer = ...  # a function: lambda m, r: ...
 check(
     2,
     answer,
-    lambda a: all(
-        shrunk_error(a(m, r), m, r) < min(shrunk_error(0.7 * a(m, r), m, r), shrunk_error(1.4 * a(m, r), m, r))
-        for m, r in ((20, 5), (8, 6))
-    ),
-    "expand the square; E W = I and E W^2 = ((m + r + 1) / r) I.",
+    best_shrinking,
+    "expand the square; E W = I, and E W^2 stands in section 2.",
 )
 
 # %% [markdown]
@@ -647,7 +662,18 @@ def rounds_until(share, m, r, repeats=20):
 
 
 answer = ...  # rounds
-check(3, answer, lambda a: abs(a / rounds_until(0.99, 100, 5) - 1) < 0.15, "solve (1 - r/m)^t = 0.01 for t.")
+slips = {
+    "That would do if no coordinate were visited twice.": 100 / 5,
+    "That is 99% of the rounds that would do if no coordinate were visited twice.": 0.99 * 100 / 5,
+    "In so many rounds 99.99% have been visited, not 99%.": math.log(1e-4) / -0.0513,
+    "In so many rounds 90% have been visited, not 99%.": math.log(0.1) / -0.0513,
+}
+check(
+    3,
+    answer,
+    lambda a: reveals(a, rounds_until(0.99, 100, 5), slips, within=0.15),
+    "which share is left after t rounds? Section 4.",
+)
 
 # %% [markdown]
 # <details>

@@ -31,11 +31,23 @@ from pathlib import Path
 import torch
 
 from fedtheory import FedAvg, FedMUD, ImageClassification, Layer, Layout, MatrixRegression, notebook, play_round, run
-from fedtheory.cli import print_table, report_rows
-from fedtheory.decomposition import Full, Kronecker, KroneckerBlocks, LowRank, Outer
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
-from fedtheory.models import network
-from fedtheory.notebook import check, committed, provenance, show, start, table
+from fedtheory.maps.decomposition import Full, Kronecker, KroneckerBlocks, LowRank, Outer
+from fedtheory.notebook import (
+    beside,
+    check,
+    committed,
+    first_of,
+    fold,
+    provenance,
+    reveals,
+    sealed,
+    show,
+    start,
+    table,
+    what_was_run,
+)
+from fedtheory.problems.models.networks import network
 
 key = start(0)
 notebook.DPI = 100  # ten pictures: keep this file under a megabyte
@@ -522,14 +534,8 @@ assert min(larger[:2]) > 1
 
 # %%
 def report(item):
-    """The cells of a committed item that were run, and how many were not; returns them."""
-    record = committed(item)
-    rows = report_rows(item, record)
-    ran = [row for row in rows if row["verdict"] != "not run here"]
-    print_table([row | {"reason": row["reason"].split("; levels")[0]} for row in ran])
-    if len(ran) < len(rows):
-        print(f"not run here: {len(rows) - len(ran)} cells, for example {rows[0]['cell']}: {rows[0]['reason']}")
-    return ran
+    """Print the cells of a committed item; return those that were run."""
+    return [cell for cell in beside(item).values() if cell["verdict"] != "not run here"]
 
 
 record = committed("mud/table1")
@@ -614,14 +620,10 @@ assert verdicts == {
 #
 # ### Tables 3 to 5
 #
-# IID data, the other partition, ResNet18: settings are there, nothing was run here.
+# IID data, the other partition, ResNet18: the settings are there. What of them was run:
 
 # %%
-for item in ("mud/table3", "mud/table4", "mud/table5"):
-    record = committed(item)
-    cells = record["cells"]
-    print(f"{item}: {record['title']}; {len(cells)} numbers, none run here. {cells[0]['reason']}")
-    assert all(cell["verdict"] == "not run here" for cell in cells)
+what_was_run("mud/table3", "mud/table4", "mud/table5")
 show(ITEMS["mud/table3"].draw(committed("mud/table3")["table"]))
 
 # %% [markdown]
@@ -635,7 +637,7 @@ for item in ("mud/table1", "mud/table3"):
         printed[row["column"], row["method"]] = row["paper"]
 columns = list(dict.fromkeys(column for column, _ in printed))
 worse = [column for column in columns if printed[column, "FedMUD"] < printed[column, "FedPara"]]
-print(f"FedMUD is below FedPara in {len(worse)} of {len(columns)} columns of Tables 1 and 3: {', '.join(worse)}")
+fold(f"FedMUD is below FedPara in {len(worse)} of {len(columns)} columns of Tables 1 and 3: {', '.join(worse)}")
 assert all(printed[c, "FedMUD+BKD+AAD"] > printed[c, base] for c in columns for base in ("FedHM", "FedLMT", "FedPara"))
 assert worse
 
@@ -657,12 +659,23 @@ else:
 #
 # Replace the three dots and run the cell. The solutions are folded.
 #
-# **Exercise 1.** A convolution with 128 inputs, 256 outputs and a 3 x 3 kernel, ratio 1/32. How many numbers does a
+# **Exercise 1.** A convolution with 128 inputs, 256 outputs and a 3 x 3 kernel, ratio 1/40. How many numbers does a
 # client of plain FedMUD send for it?
 
 # %%
 answer = ...
-check(1, answer, lambda a: a == LowRank(1 / 32).part(256 * 3, 128 * 3).size, "m = 768, n = 384: which r?")
+slips = {
+    "A rank is a whole number, rounded up.": 256 * 3 * 128 * 3 / 40,
+    "Rounded down: the ratio would be smaller than asked for.": (256 + 128)
+    * 3
+    * int(256 * 3 * 128 * 3 / 40 / (384 * 3)),
+    "That is the matrix of 256 rows and 128 * 9 columns; the package takes 256 * 3 by 128 * 3.": LowRank(1 / 40)
+    .part(256, 128 * 9)
+    .size,
+    "That is the whole layer.": 256 * 128 * 9,
+}
+right = LowRank(1 / 40).part(256 * 3, 128 * 3).size
+check(1, answer, lambda a: reveals(a, right, slips), "which m, n and r does the package take? Section 1.")
 
 # %% [markdown]
 # <details>
@@ -670,11 +683,11 @@ check(1, answer, lambda a: a == LowRank(1 / 32).part(256 * 3, 128 * 3).size, "m 
 #
 # ```python
 # m, n = 256 * 3, 128 * 3
-# r = math.ceil(m * n / 32 / (m + n))
+# r = math.ceil(m * n / 40 / (m + n))
 # answer = (m + n) * r
 # ```
 #
-# $r = 8$: 9,216 numbers of 294,912, exactly 1/32.
+# $r = 7$: 8,064 numbers of 294,912, a little more than 1/40, since $r$ is rounded up.
 #
 # </details>
 
@@ -684,14 +697,29 @@ check(1, answer, lambda a: a == LowRank(1 / 32).part(256 * 3, 128 * 3).size, "m 
 
 # %%
 answer = ...
-check(2, answer, lambda a: a == 48, "each round adds rank 8 at most; full rank is min(768, 384)")
+check(
+    2,
+    answer,
+    lambda a: sealed(
+        a,
+        {
+            "b54f3f616801": "",
+            "6a90953d6801": "A matrix of 768 rows and 384 columns has no rank of 768.",
+            "8546f0de55e1": "A round less: the rank is not full yet.",
+            "c284b565d33f": "A number of rounds is whole.",
+            "b052d97d1e8f": "So it would be with messages of rank 1.",
+            "c5db9d8beec7": "U and V have rank r each, but their product has rank r, not 2 r.",
+        },
+    ),
+    "how much rank does a round add at most, and what is the full rank of a matrix of 768 x 384?",
+)
 
 # %% [markdown]
 # <details>
 # <summary>Solution</summary>
 #
 # ```python
-# answer = math.ceil(min(768, 384) / 8)
+# answer = math.ceil(min(768, 384) / 7)
 # ```
 #
 # With BKD one round is enough.
@@ -710,11 +738,21 @@ U_, V_ = torch.randn(6, 2, generator=g), torch.randn(4, 2, generator=g)
 check(
     3,
     answer,
-    lambda a: (
-        torch.allclose(a(U, V, U_, V_).mean(0), a(U.mean(0), V.mean(0), U_, V_))
-        and torch.allclose(a(U, V, U_, V_), a(U, 0 * V, U_, V_) + a(0 * U, V, U_, V_))
-        and torch.allclose(a(U, 0 * V, U_, V_), torch.einsum("imr,nr->imn", U, V_))
-        and not torch.allclose(a(0 * U, V, U_, V_), 0 * a(U, V, U_, V_))
+    lambda a: first_of(
+        [
+            (
+                lambda: torch.allclose(a(U, V, U_, V_).mean(0), a(U.mean(0), V.mean(0), U_, V_)),
+                "The mean of the updates is not the update of the means.",
+            ),
+            (
+                lambda: torch.allclose(a(U, 0 * V, U_, V_), torch.einsum("imr,nr->imn", U, V_)),
+                "Without V, it is not U times its fixed partner.",
+            ),
+            (
+                lambda: torch.allclose(a(0 * U, V, U_, V_), torch.einsum("mr,inr->imn", U_, V)),
+                "Without U, it is not V times its fixed partner.",
+            ),
+        ]
     ),
     "each trained factor meets the other's fixed one",
 )

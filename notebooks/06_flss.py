@@ -28,12 +28,12 @@ from pathlib import Path
 import torch
 
 from fedtheory import FLSS, FedAvg, ImageClassification, SignSGD, play_round, run
-from fedtheory.cli import print_table, report_rows
+from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
-from fedtheory.figures.flss import COSTS3, COSTS4, PARAMETERS, sent
+from fedtheory.figures.flss.items import COSTS3, COSTS4, PARAMETERS, sent
 from fedtheory.figures.store import interval
-from fedtheory.notebook import check, committed, provenance, show, start, table
-from fedtheory.subspace import Trajectory
+from fedtheory.maps.subspace import Trajectory
+from fedtheory.notebook import beside, check, committed, first_of, provenance, reveals, show, start, table
 
 key = start(0)
 
@@ -109,7 +109,7 @@ assert max(float(part.abs().max()) for part in (nothing, twice, mean_first)) < 1
 options = {"clients": 20, "partition": "dirichlet", "alpha": 0.5, "batch": 36, "dtype": torch.float64}
 problem = ImageClassification.load("digits", "mlp", key.fold("data"), **options)
 lr, tau, T0, M = 0.3, 10, 20, 4
-flss = FLSS(lr, tau, rank=4, warm_up=T0)
+flss, reading = FLSS(lr, tau, rank=4, warm_up=T0), FLSSReading(lr, tau, rank=4, warm_up=T0)
 
 
 def walk(algorithm, rounds):
@@ -123,7 +123,7 @@ def walk(algorithm, rounds):
     return torch.stack(models), state
 
 
-models, state = walk(replace(flss, kept=T0), T0)
+models, state = walk(replace(reading, kept=T0), T0)
 G = models.diff(dim=0).T  # (d, J): the global updates
 U, s, _ = torch.linalg.svd(G, full_matrices=False)
 share = (s**2).cumsum(0) / (s**2).sum()
@@ -210,7 +210,7 @@ assert [row[1:] for row in rows] == [["True", "True"], ["True", "False"]]
 # %%
 readings = {
     "P stays (refresh=0)": replace(flss, refresh=0),
-    "projected updates are added": replace(flss, stream="projected"),
+    "projected updates are added": replace(reading, stream="projected"),
     "every fifth round unprojected": flss,
 }
 dimensions = {}
@@ -233,8 +233,8 @@ assert list(dimensions.values()) == [4, 4, 8]
 # %%
 others = {
     **readings,
-    "columns of norm 1": replace(flss, normalise=True),
-    "one SVD per layer": replace(flss, layerwise=True),
+    "columns of norm 1": replace(reading, normalise=True),
+    "one SVD per layer": replace(reading, layerwise=True),
     "sr = 3": replace(flss, sr=3.0),
     "gradients projected": replace(flss, project="gradient"),
     "FedAvg": FedAvg(lr, tau),
@@ -332,7 +332,7 @@ assert round(100 * (1 - ours_all / plain_all)) == 40
 # $R$ words and not $R$ bits:
 
 # %%
-signs_first = replace(paper["Sign+EF+FLSS"], order="sign")
+signs_first = FLSSReading(**vars(paper["Sign+EF+FLSS"]), order="sign")
 fitting = [
     R
     for R in range(1, 101)
@@ -390,13 +390,11 @@ methods = {
 }
 figure, (left, right) = style.new_figure(2)
 curves = {}
-for place, (name, algorithm) in enumerate(methods.items()):
+for name, algorithm in methods.items():
     curves[name] = history = run(algorithm, single, rounds, sampled=M, metrics=("loss",))
-    color, line = style.look(name, place + 1)
-    left.plot(history["round"], history["loss"], line, color=color, label=f"{name} (n=1)")
-    right.plot(
-        [count / 1e6 for count in history["up_bytes"]], history["loss"], line, color=color, label=f"{name} (n=1)"
-    )
+    line = style.look(name).line
+    left.plot(history["round"], history["loss"], **line, label=f"{name} (n=1)")
+    right.plot([count / 1e6 for count in history["up_bytes"]], history["loss"], **line, label=f"{name} (n=1)")
 left.axvline(start_at, color="k", linestyle=":", linewidth=1, label="T0")
 left.set(yscale="log", xlabel="communication rounds", ylabel="training loss")
 right.set(yscale="log", xlabel="megabytes sent up by all clients", ylabel="training loss")
@@ -420,11 +418,6 @@ print("up to T0 a method and its FLSS are the same run; afterwards FLSS sends le
 
 
 # %%
-def ran(record):
-    """The rows of a record that were run."""
-    return [row for row in report_rows(record["item"], record) if row["verdict"] != "not run here"]
-
-
 def said(record, word):
     """How many of the orderings ended so."""
     return sum(cell["reason"].endswith(f": {word}") for cell in record["cells"])
@@ -437,7 +430,7 @@ def said(record, word):
 record = committed("flss/table1")
 provenance(record)
 show(ITEMS["flss/table1"].draw(record["table"]))
-print_table(ran(record))
+beside("flss/table1")
 ours = {cell["cell"]: cell["ours"] for cell in record["cells"]}
 assert all(abs(ours[f"gradient, sr={sr}"] - ours[f"both, sr={sr}"]) < 1 for sr in (1, 3, 10))
 assert said(record, "the opposite") == 0
@@ -455,7 +448,7 @@ assert said(record, "the opposite") == 0
 # %%
 record = committed("flss/table2")
 show(ITEMS["flss/table2"].draw(record["table"]))
-print_table(ran(record))
+beside("flss/table2", grid=True)
 gaps = {
     cell["cell"]: cell["reason"].split(": ")[1] for cell in record["cells"] if "FLSS" in cell["cell"] and cell["seeds"]
 }
@@ -483,7 +476,7 @@ for setting in ("beta=0.1", "beta=0.5", "beta=1"):
 record = committed("flss/longer")
 provenance(record)
 show(EXTRAS["flss/longer"].draw(record["table"]))
-print_table(ran(record))
+beside("flss/longer")
 assert said(record, "not confirmed") == 1
 
 # %% [markdown]
@@ -496,7 +489,7 @@ assert said(record, "not confirmed") == 1
 # %%
 record = committed("flss/table3")
 show(ITEMS["flss/table3"].draw(record["table"]))
-print_table(ran(record))
+beside("flss/table3", grid=True)
 level = {cell["cell"]: cell["ours"] for cell in record["cells"]}
 loss = [level[f"CNN epochs={E} FedAvg"] - level[f"CNN epochs={E} FedAvg+FLSS"] for E in (1, 5, 10)]
 assert 0 < loss[2] == min(loss)
@@ -523,7 +516,7 @@ for E in (1, 5, 10):
 record = committed("flss/table4")
 provenance(record)
 show(ITEMS["flss/table4"].draw(record["table"]))
-print_table(ran(record))
+beside("flss/table4")
 fedavg = {row["setting"]: row["mean"] for row in committed("flss/table2")["table"] if row["method"] == "FedAvg"}
 lbgm = {row["setting"]: row for row in record["table"] if row["method"] == "LBGM"}
 assert all(lbgm[beta]["mean"] == fedavg[beta] and lbgm[beta]["up_mb"] > lbgm[beta]["down_mb"] for beta in lbgm)
@@ -543,7 +536,7 @@ assert all(lbgm[beta]["mean"] == fedavg[beta] and lbgm[beta]["up_mb"] > lbgm[bet
 # %%
 record = committed("flss/fig1a")
 show(ITEMS["flss/fig1a"].draw(record["table"]))
-print_table(ran(record))
+beside("flss/fig1a")
 same_until = {
     name: [row["mean"] for row in record["table"] if row["method"] == name and row["round"] <= row["warm_up"]]
     for name in ("FedAvg", "FedAvg+FLSS")
@@ -562,7 +555,7 @@ assert abs(record["cells"][1]["ours"]) < 0.05
 # %%
 record = committed("flss/fig1bcd")
 show(ITEMS["flss/fig1bcd"].draw(record["table"]), values=False)
-print_table(ran(record))
+beside("flss/fig1bcd")
 assert [cell["verdict"] for cell in record["cells"]] == ["trend only", "trend only"]
 
 # %% [markdown]
@@ -576,7 +569,7 @@ assert [cell["verdict"] for cell in record["cells"]] == ["trend only", "trend on
 # %%
 record = committed("flss/fig2")
 show(ITEMS["flss/fig2"].draw(record["table"]), values=False)
-print_table(ran(record))
+beside("flss/fig2")
 assert [cell["verdict"] for cell in record["cells"]] == ["differs", "trend only"]
 assert record["cells"][0]["high"] < 0
 
@@ -613,7 +606,14 @@ some = models.diff(dim=0)[:3]
 check(
     1,
     answer,
-    lambda a: torch.allclose(a(basis, some), some @ U[:, :4] @ U[:, :4].T),
+    lambda a: first_of(
+        [
+            (lambda: a(basis, some).shape == some.shape, "These are coordinates: they are not in the full space."),
+            (lambda: not torch.allclose(a(basis, some), some), "Nothing was projected."),
+            (lambda: not torch.allclose(a(basis, some), some - some @ U[:, :4] @ U[:, :4].T), "That is what is lost."),
+            (lambda: torch.allclose(a(basis, some), some @ U[:, :4] @ U[:, :4].T), "That is not the projection."),
+        ]
+    ),
     "coordinates first, then back into the full space",
 )
 
@@ -632,7 +632,13 @@ check(
 
 # %%
 answer = ...
-check(2, answer, lambda a: a == int((share < 0.8).sum()) + 1, "rho_R is one minus the share of the squares held")
+slips = {"You took the sum of the values, not of their squares.": int((s.cumsum(0) / s.sum() < 0.8).sum()) + 1}
+check(
+    2,
+    answer,
+    lambda a: reveals(a, int((share < 0.8).sum()) + 1, slips),
+    "rho_R is one minus the share of the squares held",
+)
 
 # %% [markdown]
 # <details>
@@ -650,7 +656,19 @@ check(2, answer, lambda a: a == int((share < 0.8).sum()) + 1, "rho_R is one minu
 
 # %%
 answer = ...
-check(3, answer, lambda a: a == 67, "try sent(FLSS(0.01, 1, 40, T0), d, range(400)) with several T0")
+upload = lambda T0: sent(FLSS(0.01, 1, 40, T0), PARAMETERS["CNN"], range(400)) / (400 * PARAMETERS["CNN"])
+check(
+    3,
+    answer,
+    lambda a: first_of(
+        [
+            (isinstance(a, int), "A number of rounds is whole."),
+            (lambda: upload(a) <= 1 / 3, "With this warm-up it sends more than a third."),
+            (lambda: upload(a + 1) > 1 / 3, "One more whole round would still be within a third."),
+        ]
+    ),
+    "try sent(FLSS(0.01, 1, 40, T0), d, range(400)) with several T0; every fifth later round is whole, too",
+)
 
 # %% [markdown]
 # <details>

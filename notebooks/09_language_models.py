@@ -22,17 +22,18 @@ import textwrap
 
 import torch
 
-from fedtheory import DeComFL, FedAvg, run
-from fedtheory.algorithms import FedZO, MeZO
+from fedtheory import DeComFL, FedAvg, FedZO, MeZO, Pooled, TextClassification, run
 from fedtheory.algorithms.decomfl import Model, Step
 from fedtheory.cli import count_verdicts, report_rows
-from fedtheory.directions import Direction, walk
-from fedtheory.engine import drain
-from fedtheory.figures import decomfl_text, meter, style
-from fedtheory.language import LanguageModel, extra
-from fedtheory.notebook import check, committed, show, start, table
-from fedtheory.problem import Problem
-from fedtheory.problems import Pooled, TextClassification, sentiment
+from fedtheory.core import meter
+from fedtheory.core.engine import drain
+from fedtheory.core.problem import Problem
+from fedtheory.figures import style
+from fedtheory.figures.decomfl import text as decomfl_text
+from fedtheory.maps.directions import Direction, walk
+from fedtheory.notebook import check, committed, first_of, fold, sealed, show, start, table
+from fedtheory.problems import sentiment
+from fedtheory.problems.models.language import LanguageModel, extra
 from fedtheory.problems.text import TASKS, Texts
 
 transformers = extra("transformers")
@@ -59,7 +60,7 @@ record = {
     "question": "is it wet",
 }
 for name, task in TASKS.items():
-    print(f"{name:<6} {task.prompt(record)!r} -> {' | '.join(map(repr, task.words))}")
+    fold(f"{name:<6} {task.prompt(record)!r} -> {' | '.join(map(repr, task.words))}")
 
 # %% [markdown]
 # ### A model for it
@@ -80,7 +81,7 @@ for i in range(3):
     print(f"label {int(problem.train.labels[i])}: {tokenizer.tokenize(tokenizer.decode(problem.train.prompts[i]))}")
 sizes = [len(part) for part in problem.parts]
 goods = [int(problem.train.labels[part].sum()) for part in problem.parts]
-print(f"texts of the 8 clients, Dirichlet(1): {sizes}, of which good: {goods}")
+fold(f"texts of the 8 clients, Dirichlet(1): {sizes}, of which good: {goods}")
 right = round(128 * problem.accuracy(x_0))
 print(f"before fine-tuning: loss {problem.loss(x_0):.4f}, {right} of 128 right")
 assert right < 0.75 * 128
@@ -243,12 +244,11 @@ for name, algorithm in methods.items():
     where, sampled = (Pooled(problem), 1) if name == "MeZO" else (problem, 2)
     found[name] = run(algorithm, where, rounds, sampled=sampled, every=4, metrics=("loss", "accuracy"))
 figure, (left, right) = style.new_figure(2)
-for place, (name, history) in enumerate(found.items()):
-    color, dash = style.look(name, place + 1)
-    left.plot(history["round"], history["loss"], dash, color=color, label=name)
+for (name, history), how in zip(found.items(), style.looks(found).values()):
+    left.plot(history["round"], history["loss"], **how.line, label=name)
     sent = [(up + down) / 8 for up, down in zip(history["up_bytes"], history["down_bytes"])]
     if sent[-1]:
-        right.plot(sent[1:], history["loss"][1:], dash, color=color, label=name)
+        right.plot(sent[1:], history["loss"][1:], **how.line, label=name)
 left.set(xlabel="round", ylabel="loss", yscale="log")
 right.set(xlabel="bytes per client, counted", ylabel="loss", xscale="log", yscale="log")
 style.legend_above(figure, 4)
@@ -358,7 +358,7 @@ for item in ("decomfl/table2", "decomfl/table6", "decomfl/fig5b"):
     record = committed(item)
     waiting = [cell for cell in record["cells"] if cell["verdict"] == "not run here"]
     print(f"{item}: {count_verdicts(report_rows(item, record))}")
-    print(textwrap.fill(f"{waiting[-1]['cell']}: {waiting[-1]['reason']}", 118, initial_indent="  "))
+    fold(f"  {waiting[-1]['cell']}: {waiting[-1]['reason']}")
 assert all("python -m fedtheory reproduce" in cell["reason"] for cell in waiting)
 
 # %% [markdown]
@@ -388,7 +388,16 @@ mask = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]])
 check(
     1,
     answer,
-    lambda a: torch.equal(a(mask), torch.tensor([[0, 0, 0, 1], [0, 1, 2, 3]])),
+    lambda a: first_of(
+        [
+            (lambda: a(mask).shape == mask.shape, "One position per token and row is asked for."),
+            (lambda: int(a(mask).min()) >= 0, "The padding got negative positions."),
+            (lambda: int(a(mask)[1, 0]) == 0, "The first token of a row has the position 0."),
+            (lambda: int(a(mask)[0, 2]) == 0, "Padding counts here: the first token after it has the position 0, too."),
+            (lambda: torch.equal(a(mask)[1], torch.arange(4)), "A row without padding should count 0, 1, 2, 3."),
+            (lambda: int(a(mask)[0, 3]) == 1, "After its padding a row should count on."),
+        ]
+    ),
     "a cumulative sum counts the tokens up to here",
 )
 
@@ -415,11 +424,21 @@ v, w = torch.randn(4, 30, generator=key.fold("exercise").generator()), [3, 17]
 check(
     2,
     answer,
-    lambda a: (
-        torch.allclose(a(v, w).log_softmax(1), v[:, w].log_softmax(1))
-        and torch.allclose(a(v, w).exp(), v.softmax(1)[:, w])
+    lambda a: first_of(
+        [
+            (lambda: a(v, w).shape == (4, 2), "One number per text and word is asked for."),
+            (lambda: float(a(v, w).max()) <= 0, "A log probability is never positive."),
+            (
+                lambda: torch.allclose(a(v, w).log_softmax(1), v[:, w].log_softmax(1)),
+                "The words' odds are not those of their logits: is the logarithm missing?",
+            ),
+            (
+                lambda: torch.allclose(a(v, w).exp().sum(1), v.softmax(1)[:, w].sum(1)),
+                "They sum to one over the words alone: the other tokens were left out.",
+            ),
+        ]
     ),
-    "log_softmax first, then pick",
+    "normalise over the whole vocabulary",
 )
 
 # %% [markdown]
@@ -437,22 +456,37 @@ check(
 
 # %% [markdown]
 # **Exercise 3.** FedAvg on OPT-125M with SST-2 is printed with 0.24 TB per client, and no number of rounds. How many
-# thousand rounds does that make (4 bytes per number, $d$ up and $d$ down in a quarter of the rounds)? Round to whole
-# thousands.
+# rounds does that make (4 bytes per number, $d$ up and $d$ down in a quarter of the rounds)? Round to whole tens.
 
 # %%
 answer = ...
-check(3, answer, lambda a: a == 1, "0.24e12 / (2 * 4 * d / 4), with d = 125.2 million")
+check(
+    3,
+    answer,
+    lambda a: sealed(
+        a,
+        {
+            "9c051864d143": "",
+            "2415717cbdb8": "A client takes part in a quarter of the rounds only.",
+            "3f8be9c70194": "The model goes up and down.",
+            "8fab22c90dbd": "The model goes up and down, once each.",
+            "e72f700c1412": "Round to whole tens.",
+            "2c2ffc7b6c0e": "Rounds, not thousands of rounds.",
+            "7da1ce503303": "Four bytes per number.",
+        },
+    ),
+    "what does a client send and receive in a round in which it takes part, and in how many does it? d = 125.2 million",
+)
 
 # %% [markdown]
 # <details>
 # <summary>Solution</summary>
 #
 # ```python
-# answer = round(0.24e12 / (2 * 4 * 125.2e6 * 2 / 8) / 1000)
+# answer = round(0.24e12 / (2 * 4 * 125.2e6 * 2 / 8), -1)
 # ```
 #
-# 958 rounds, near 1,000. FedZO's 0.75 TB are 3,000, DeComFL's rounds in Table 5.
+# 958.5 before rounding, near 1,000. FedZO's 0.75 TB are 3,000, DeComFL's rounds in Table 5.
 #
 # </details>
 

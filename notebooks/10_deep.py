@@ -27,11 +27,12 @@ from pathlib import Path
 import torch
 
 from fedtheory import Coordinate, FedAvg, FedSub, Identity, ImageClassification, MatrixRegression, Scaffold, run
-from fedtheory.cli import print_table, report_rows
-from fedtheory.figures import EXTRAS, ITEMS, Runner, deep, style
-from fedtheory.models import network
-from fedtheory.notebook import check, committed, provenance, show, start, table
-from fedtheory.schedule import Steps
+from fedtheory.algorithms.readings.fedsub import FedSubReading
+from fedtheory.core.schedule import Steps
+from fedtheory.figures import EXTRAS, ITEMS, Runner, style
+from fedtheory.figures.deep import items as deep
+from fedtheory.notebook import beside, check, committed, fold, provenance, sealed, show, start, table
+from fedtheory.problems.models.networks import network
 
 key = start(0)
 
@@ -118,7 +119,7 @@ lr, tau, schedule = 0.1, 4, Steps(100, 0.3)
 methods = {
     "SCAFFOLD": Scaffold(lr, tau),
     "our-P=I, duals carried over": FedSub(lr, tau, Identity()),
-    "our-P=I, duals left": FedSub(lr, tau, Identity(), rescale_dual=False),
+    "our-P=I, duals left": FedSubReading(lr, tau, Identity(), rescale_dual=False),
     "FedAvg": FedAvg(lr, tau),
 }
 figure, (axes,) = style.new_figure()
@@ -186,18 +187,6 @@ specs = [deep.spec(name, "ssf", "medium", 0) for name in deep.TABLE5]
 assert len({replace(one, algorithm=None) for one in specs}) == 1
 assert {one.algorithm.local_steps for one in specs} == {10}
 print("the four runs of a seed differ in nothing but the method: True")
-
-
-def beside(item):
-    """The cells of a committed item; what was not run, in one line."""
-    rows = report_rows(item, committed(item))
-    ran = [row for row in rows if row["verdict"] != "not run here"]
-    print_table([row | {"reason": row["reason"].split("; levels")[0]} for row in ran])
-    for row in rows:
-        if row["verdict"] == "not run here":
-            print(f"not run here: {row['cell']}, {row['paper']:g} in the paper")
-    return {row["cell"]: row for row in rows}
-
 
 # %% [markdown]
 # > **Predict.** The paper's order is Full-SCAFFOLD > SSF > FedAvg > FedSub, with 7.5, 11 and 11 points between. Which
@@ -294,7 +283,8 @@ assert gap["our-P=I"]["high"] < gap["our-CD"]["low"]
 # %%
 record = committed("deep/budget")
 show(EXTRAS["deep/budget"].draw(record["table"]))
-print("\n".join(record["notes"]))
+for note in record["notes"]:
+    fold(note)
 units = {"parameters": 1e6, "products": 1e9, "memory": 1e9, "cpu_hours": 1, "gpu_hours": 1}
 rows = [[r["run"], r["steps"], *(r[name] / unit for name, unit in units.items())] for r in record["table"]]
 head = ["run", "steps", "million parameters", "giga-products a step", "GB", "CPU hours", "GPU hours (estimated)"]
@@ -325,7 +315,22 @@ else:
 
 # %%
 answer = ...
-check(1, answer, lambda a: a == 2 * 5 * 64 * 128, "one of the two 5s becomes 2")
+check(
+    1,
+    answer,
+    lambda a: sealed(
+        a,
+        {
+            "e502d1a7381c": "",
+            "8ff480373f5e": "Only the width is compressed, not the height.",
+            "a70b3b92402f": "That is the whole layer.",
+            "3e5f08c29550": "That is what does not train.",
+            "fc897de9c18e": "A column of a kernel has 5 numbers.",
+            "0028d3249e14": "That is one kernel: how many are there?",
+        },
+    ),
+    "which numbers of a kernel train, and how many kernels are there?",
+)
 
 # %% [markdown]
 # <details>
@@ -343,7 +348,22 @@ check(1, answer, lambda a: a == 2 * 5 * 64 * 128, "one of the two 5s becomes 2")
 
 # %%
 answer = ...
-check(2, answer, lambda a: a * 128 == 2 * 5 * 64 * 128, "r times 128 columns")
+check(
+    2,
+    answer,
+    lambda a: sealed(
+        a,
+        {
+            "1355c2842081": "",
+            "286267db865d": "That would be 2 of 1,600 rows: far fewer numbers.",
+            "34f217030703": "Half: see how many columns there are.",
+            "e502d1a7381c": "That is the number of trained numbers; r counts rows of the low matrix.",
+            "aff77e973414": "That is the whole layer.",
+            "0028d3249e14": "That is one kernel's share: a filter has 64 of them.",
+        },
+    ),
+    "r times how many columns?",
+)
 
 # %% [markdown]
 # <details>
@@ -364,7 +384,18 @@ check(2, answer, lambda a: a * 128 == 2 * 5 * 64 * 128, "r times 128 columns")
 
 # %%
 answer = ...  # lambda lr0, tau0, lr, tau: ...
-check(3, answer, lambda a: abs(a(0.1, 5, 0.02, 10) - 0.4) < 1e-12, "line 6 divides by eta tau")
+
+
+def correction_kept(factor):
+    """What a factor reveals: line 6 divides the dual by eta tau, before and after the change."""
+    for lr0, tau0, lr, tau in ((0.1, 5, 0.02, 10), (0.1, 5, 0.1, 5), (0.3, 4, 0.2, 4), (0.3, 4, 0.3, 7)):
+        kept = factor(lr0, tau0, lr, tau) / (lr * tau) * (lr0 * tau0)
+        if abs(kept - 1) > 1e-9:
+            return f"From ({lr0}, {tau0}) to ({lr}, {tau}) the correction becomes {kept:.3g} times what it was."
+    return ""
+
+
+check(3, answer, correction_kept, "line 6 divides by eta tau")
 
 # %% [markdown]
 # <details>

@@ -3,11 +3,28 @@
 import torch
 
 from fedtheory import (
+    BAFFLE,
+    DGC,
+    EF21P,
+    FLSS,
+    LBGM,
     SSF,
+    STC,
     Coordinate,
     DeComFL,
     FedAvg,
+    FedBAT,
+    FedCom,
+    FedDC,
+    FedDyn,
+    FedFTG,
+    FedHM,
+    FedMUD,
+    FedProx,
     FedSub,
+    FedZO,
+    FetchSGD,
+    FlexLoRA,
     Gaussian,
     Identity,
     Key,
@@ -15,34 +32,18 @@ from fedtheory import (
     Layout,
     LogisticRegression,
     MatrixRegression,
+    ProjectedFedAvg,
     Quadratic,
     Scaffold,
+    SignSGD,
     Spherical,
+    TopK,
     play_round,
 )
-from fedtheory.algorithms import (
-    BAFFLE,
-    DGC,
-    EF21P,
-    FLSS,
-    LBGM,
-    STC,
-    FedBAT,
-    FedCom,
-    FedDC,
-    FedDyn,
-    FedHM,
-    FedMUD,
-    FedProx,
-    FedZO,
-    FetchSGD,
-    FlexLoRA,
-    ProjectedFedAvg,
-    SignSGD,
-    TopK,
-)
-from fedtheory.decomposition import Hadamard, Kronecker, LowRank
-from fedtheory.simulate import sample_clients
+from fedtheory.algorithms.readings.fedsub import FedSubReading
+from fedtheory.algorithms.readings.flss import FLSSReading
+from fedtheory.core.simulate import sample_clients
+from fedtheory.maps.decomposition import Hadamard, Kronecker, LowRank
 
 ONE_MATRIX = Layout.single(6, 2)
 TWO_LAYERS = Layout((Layer("first", 4, 2), Layer("second", 3, 1)))  # with r = 2 the ratios m/r are 2 and 3/2
@@ -84,18 +85,18 @@ FULL_SPACE = {
 }
 SUBSPACE = {
     "FedSub CD": FedSub(ETA, K, Coordinate(2)),
-    "FedSub CD signs": FedSub(ETA, K, Coordinate(2, signs=True), refresh=2),
+    "FedSub CD signs": FedSubReading(ETA, K, Coordinate(2, signs=True), refresh=2),
     "FedSub SS": FedSub(ETA, K, Spherical(2)),
-    "FedSub SS orthonormal": FedSub(ETA, K, Spherical(2, "orthonormal"), gradient_factor=False),
+    "FedSub SS orthonormal": FedSubReading(ETA, K, Spherical(2, "orthonormal"), gradient_factor=False),
     "FedSub RD": FedSub(ETA, K, Gaussian(2)),
     "FedSub I": FedSub(ETA, K, Identity()),
     "FedSub sums": FedSub(ETA, K, Spherical(2), form="sums"),
-    "FedSub product": FedSub(ETA, K, Spherical(2), product_first=True),
-    "FedSub kept": FedSub(ETA, K, Spherical(2), refresh=2, absent="keep"),
-    "FedSub unrotated": FedSub(ETA, K, Spherical(2), rotate=False),
-    "FedSub decay": FedSub(ETA, K, Spherical(2), decay_every=2, decay_factor=0.5, rescale_dual=True),
-    "FedSub stored": FedSub(ETA, K, Spherical(2), dual_mean="stored"),
-    "FedSub factored": FedSub(ETA, K, Spherical(2), factored=True),
+    "FedSub product": FedSubReading(ETA, K, Spherical(2), product_first=True),
+    "FedSub kept": FedSubReading(ETA, K, Spherical(2), refresh=2, absent="keep"),
+    "FedSub unrotated": FedSubReading(ETA, K, Spherical(2), rotate=False),
+    "FedSub decay": FedSubReading(ETA, K, Spherical(2), decay_every=2, decay_factor=0.5, rescale_dual=True),
+    "FedSub stored": FedSubReading(ETA, K, Spherical(2), dual_mean="stored"),
+    "FedSub factored": FedSubReading(ETA, K, Spherical(2), factored=True),
     "FedAvg-CD": FedSub(ETA, K, Coordinate(2), dual=False),
     "SSF": SSF.haar(ETA, K, 2),
     "SSF all": SSF.haar(ETA, K, 2, server_control="all", server_lr=0.7),
@@ -121,13 +122,15 @@ ZEROTH = {
 }
 STREAMING = {
     "FLSS": FLSS(ETA, K, 2, 3, refresh=2),
-    "FLSS layers": FLSS(ETA, K, 2, 4, interval=2, refresh=3, layerwise=True, normalise=True, kept=3, sr=2.0),
-    "FLSS gradient": FLSS(ETA, K, 2, 3, refresh=0, project="both", centre=True),
+    "FLSS layers": FLSSReading(ETA, K, 2, 4, interval=2, refresh=3, layerwise=True, normalise=True, kept=3, sr=2.0),
+    "FLSS gradient": FLSSReading(ETA, K, 2, 3, refresh=0, project="both", centre=True),
 }
 SIGNED = {
     "SignSGD": SignSGD(ETA, K),
     "FLSS signed": FLSS(ETA, K, 2, 3, refresh=2, base="signsgd"),
-    "FLSS sign first": FLSS(ETA, K, 2, 3, refresh=2, base="signsgd", order="sign", residual="all", scale="layer"),
+    "FLSS sign first": FLSSReading(
+        ETA, K, 2, 3, refresh=2, base="signsgd", order="sign", residual="all", scale="layer"
+    ),
 }
 REGULARISED = {
     "FedProx": FedProx(ETA, K, 0.4),
@@ -165,6 +168,8 @@ TRUNCATED = {
     "FedHM decay": FedHM(ETA, K, LowRank(1.0, layers="all"), 0.1, weighted=True),
     "FlexLoRA": FlexLoRA(ETA, K, (LowRank(0.5, 1.0, layers="all"),)),
     "FlexLoRA ranks": FlexLoRA(ETA, K, (LowRank(1.0, 1.0, layers="all"), LowRank(0.3, 1.0, layers="all")), 0.5, True),
+    "FedFTG": FedFTG(ETA, K, 1, 4),
+    "FedFTG SGD": FedFTG(ETA, K, 1, 2, 1.0, "sgd", weighted=True),
     "ProjectedFedAvg": ProjectedFedAvg(ETA, K, 2, 3),
     "ProjectedFedAvg weighted": ProjectedFedAvg(ETA, K, 1, 2, weighted=True),
 }

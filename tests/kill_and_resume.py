@@ -2,6 +2,7 @@
 
 python kill_and_resume.py FOLDER loop     20 kills anywhere in the round loop
 python kill_and_resume.py FOLDER write    one kill between writing a checkpoint and giving it its name
+python kill_and_resume.py FOLDER pairs    30 pairs of runs started at once on one folder, every third one's owner killed
 """
 
 import json
@@ -11,6 +12,7 @@ import signal
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -88,7 +90,58 @@ def killed_while_writing(folder):
     return {"killed": os.WIFSIGNALED(status), "after_kill": after_kill, "same": same}
 
 
+PAIRS, REFUSED = 30, 3
+
+
+def pairs(folder):
+    """Two runs at once on one folder, pair after pair; of every third the owner is killed, and its child lives on."""
+    expected = content(job(None, 40))
+
+    def work(here, gate, loop, kill):
+        def pause(done):
+            if kill and done == 8:
+                forked(lambda: time.sleep(2))  # it has copies of all that is open
+            os.write(loop, b".")
+            time.sleep(0.004)
+
+        os.read(gate, 1)
+        try:
+            same = content(job(here, 40, pause)) == expected
+        except OSError as error:
+            text = str(error)
+            clear = "\n" not in text and all(part in text for part in ("checkpoint=", "expected", "Fix: "))
+            os._exit(REFUSED if clear else 4)
+        os._exit(0 if same else 5)
+
+    ends, slowest = [], 0.0
+    for number in range(PAIRS):
+        here, kill = folder / str(number), number % 3 == 0
+        gates, loops = [os.pipe() for _ in range(2)], [os.pipe() for _ in range(2)]
+        children = [forked(partial(work, here, reader, writer, kill)) for (reader, _), (_, writer) in zip(gates, loops)]
+        started = time.monotonic()
+        for _, gate in gates:
+            os.write(gate, b"..")
+        if kill:
+            first, status = os.wait()  # the one that was refused
+            ends.append(os.waitstatus_to_exitcode(status))
+            slowest = max(slowest, time.monotonic() - started)
+            (owner,) = set(children) - {first}
+            os.read(loops[children.index(owner)][0], 4)  # it is well in its loop
+            time.sleep(0.03)
+            os.kill(owner, signal.SIGKILL)
+            os.waitpid(owner, 0)
+            again = os.waitpid(forked(partial(work, here, gates[0][0], loops[0][1], False)), 0)[1]
+            ends.append(os.waitstatus_to_exitcode(again))
+        else:
+            ends += [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        for pipe in (*gates, *loops):
+            os.close(pipe[0])
+            os.close(pipe[1])
+    left = sorted({path.name for path in folder.glob("*/*") if path.suffix != ".ckpt"})
+    return {"ends": ends, "slowest": slowest, "left": left}
+
+
 if __name__ == "__main__":
     where, mode = Path(sys.argv[1]), sys.argv[2]
-    outcome = killed_in_the_loop(where) if mode == "loop" else killed_while_writing(where)
+    outcome = {"loop": killed_in_the_loop, "write": killed_while_writing, "pairs": pairs}[mode](where)
     print(json.dumps(outcome | {"files": sorted(path.name for path in where.iterdir())}))

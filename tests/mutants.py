@@ -31,6 +31,7 @@ class Mutant(NamedTuple):
 
 FEDAVG, SCAFFOLD = "algorithms/fedavg.py", "algorithms/scaffold.py"
 FEDSUB, SSF = "algorithms/fedsub.py", "algorithms/ssf.py"
+READ_FEDSUB, READ_FLSS = "algorithms/readings/fedsub.py", "algorithms/readings/flss.py"
 MATRIX, LOGISTIC = "problems/matrix_regression.py", "problems/logistic_regression.py"
 QUADRATIC = "problems/quadratic.py"
 
@@ -47,7 +48,7 @@ T_FAILED = "test_robust.py::test_a_failed_write_leaves_the_old_checkpoint_and_no
 T_RESUMED = "test_robust.py::test_a_resumed_run_has_the_bits_of_an_unbroken_one"
 T_FIELDS = "test_bad_input.py::test_every_field_of_every_algorithm"
 T_INPUT = "test_bad_input.py::test_bad_argument"
-MODELS, IMAGES, GATE, NETS = "models.py", "problems/images.py", "gate.py", "test_networks.py"
+MODELS, IMAGES, GATE, NETS = "problems/models/networks.py", "problems/images.py", "core/gate.py", "test_networks.py"
 T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
 T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
 T_PASS = f"{NETS}::test_one_client_with_one_pass_is_an_epoch_of_sgd"
@@ -57,7 +58,7 @@ PROX, DYN, DC = "algorithms/fedprox.py", "algorithms/feddyn.py", "algorithms/fed
 MOON, NTD, GEN = "algorithms/moon.py", "algorithms/fedntd.py", "algorithms/fedgen.py"
 
 FEDZO, BAFFLE, ZERO = "algorithms/fedzo.py", "algorithms/baffle.py", "test_zeroth_baselines.py"
-COMPRESS, PRESSED = "compress.py", "test_compressed.py"
+COMPRESS, PRESSED = "maps/compress.py", "test_compressed.py"
 T_PRESSED, T_KEPT = f"{PRESSED}::test_transcript", f"{PRESSED}::test_error_feedback_conserves_what_was_not_sent"
 
 LOWRANK = "test_lowrank_baselines.py"
@@ -98,12 +99,12 @@ MUTANTS = [
         "test_transcripts.py::test_scaffold test_laws.py::test_the_solution_is_a_fixed_point",
     ),
     # FedSub
-    Mutant("r/m missing", FEDSUB, "if self.gradient_factor else 1.0", "if False else 1.0", T_FEDSUB),
+    Mutant("r/m missing", READ_FEDSUB, "if self.gradient_factor else 1.0", "if False else 1.0", T_FEDSUB),
     Mutant("r/m upside down", FEDSUB, "1 / self.projection.norm2", "self.projection.norm2", T_FEDSUB),
     Mutant("dual without tau", FEDSUB, "own.dual / (lr * tau)", "own.dual / lr", T_FEDSUB),
     Mutant("dual without eta", FEDSUB, "own.dual / (lr * tau)", "own.dual / tau", T_FEDSUB),
     Mutant("sign of the dual", FEDSUB, "own.sent[clients] - reply.mean", "reply.mean - own.sent[clients]", T_FEDSUB),
-    Mutant("refresh off by one", FEDSUB, "if k % self.refresh", "if (k - 1) % self.refresh", T_FEDSUB),
+    Mutant("refresh off by one", READ_FEDSUB, "if k % self.refresh", "if (k - 1) % self.refresh", T_FEDSUB),
     Mutant("dual not rotated", FEDSUB, "return P_next.project(P.lift(dual))", "return dual", T_FEDSUB),
     Mutant(
         "sums added up",
@@ -113,35 +114,37 @@ MUTANTS = [
         T_FEDSUB,
     ),
     Mutant("sums send B", FEDSUB, 'B if self.form == "printed" else U', "B", T_FEDSUB),
-    Mutant("absent clients rotate anyway", FEDSUB, 'rotated if self.absent == "rotate"', "rotated if True", T_PARTIAL),
-    Mutant("absent clients stay behind", FEDSUB, 'rotated if self.absent == "rotate"', "rotated if False", T_PARTIAL),
+    Mutant("absent clients rotate anyway", READ_FEDSUB, 'and self.absent == "keep":', "and False:", T_PARTIAL),
+    Mutant("absent clients stay behind", READ_FEDSUB, 'and self.absent == "keep":', "and True:", T_PARTIAL),
     Mutant(
         "the other product",
-        FEDSUB,
+        READ_FEDSUB,
         "P1.T @ P0",
         "P0.T @ P1",
         "test_laws.py::test_line_12_in_either_order_of_its_products",
     ),
     Mutant(
         "the rate decays a round late",
-        FEDSUB,
+        READ_FEDSUB,
         "(k // self.decay_every)",
         "((k - 1) // self.decay_every)",
         "test_laws.py::test_fedsub_decaying_rate",
     ),
     Mutant(
         "dual rescaled upside down",
-        FEDSUB,
+        READ_FEDSUB,
         "self.rate(k) / self.rate(k - 1)",
         "self.rate(k - 1) / self.rate(k)",
         "test_laws.py::test_fedsub_decaying_rate",
     ),
-    Mutant("the reply's P charged again", FEDSUB, "ahead=int(turned)", "ahead=0", T_RENEWED),
-    Mutant("the latest seed for all missed", FEDSUB, 'every=turned and self.absent == "rotate"', "", T_RENEWED),
-    Mutant("seeds for a dual that stays", FEDSUB, 'turned and self.absent == "rotate"', "turned", T_RENEWED),
+    Mutant("the reply's P charged again", READ_FEDSUB, "ahead=int(turned)", "ahead=0", T_RENEWED),
+    Mutant("the latest seed for all missed", READ_FEDSUB, 'every=turned and self.absent == "rotate"', "", T_RENEWED),
+    Mutant("seeds for a dual that stays", READ_FEDSUB, 'turned and self.absent == "rotate"', "turned", T_RENEWED),
     Mutant("a reply to nobody", FEDSUB, "if self.dual else None", "if True else None", T_TRAFFIC),
-    Mutant("stored endpoints forgotten", FEDSUB, "stored.index_copy(0, clients, up.B)", "stored * 1", T_PARTIAL),
-    Mutant("stored mean over S", FEDSUB, "mean = stored.mean(0)", "mean = stored.sum(0) / len(clients)", T_PARTIAL),
+    Mutant("stored endpoints forgotten", READ_FEDSUB, "stored.index_copy(0, clients, up.B)", "stored * 1", T_PARTIAL),
+    Mutant(
+        "stored mean over S", READ_FEDSUB, "mean = stored.mean(0)", "mean = stored.sum(0) / len(clients)", T_PARTIAL
+    ),
     # SSF
     Mutant("sign of the correction", SSF, "c_proj - ci_proj, torch", "ci_proj - c_proj, torch", T_SSF),
     Mutant("no backfill of c_i", SSF, "c = own.c + P.lift(mean - ci_proj)", "c = P.lift(mean)", T_SSF),
@@ -157,60 +160,60 @@ MUTANTS = [
     # messages
     Mutant(
         "lag off by one",
-        "message.py",
+        "core/message.py",
         "(self.round - lag) // self.period",
         "(self.round - lag + 1) // self.period",
         T_REPLAY,
     ),
-    Mutant("lag off by one", "simulate.py", "t - last_seen[i] for", "t - last_seen[i] - 1 for", T_TRAFFIC),
+    Mutant("lag off by one", "core/simulate.py", "t - last_seen[i] for", "t - last_seen[i] - 1 for", T_TRAFFIC),
     Mutant(
         "uplink counted twice",
-        "simulate.py",
+        "core/simulate.py",
         "Traffic(cost(up), received)",
         "Traffic(cost(up) * 2, received)",
         T_TRAFFIC,
     ),
     Mutant(
         "draws counted by the round",
-        "message.py",
+        "core/message.py",
         "(self.round - lag + self.ahead) // self.period",
         "(self.round - lag + self.ahead)",
         "test_messages.py::test_a_renewed_value_costs_a_seed_for_each_draw_it_missed",
     ),
-    Mutant("one receiver pays", "simulate.py", "cost(reply) * len(clients)", "cost(reply)", T_TRAFFIC),
-    Mutant("a small seed", "message.py", "SEED_BYTES = 8", "SEED_BYTES = 4", T_TRAFFIC),
-    Mutant("bytes are scalars", "message.py", "count * part.element_size()", "count * 8", T_TRAFFIC),
+    Mutant("one receiver pays", "core/simulate.py", "cost(reply) * len(clients)", "cost(reply)", T_TRAFFIC),
+    Mutant("a small seed", "core/message.py", "SEED_BYTES = 8", "SEED_BYTES = 4", T_TRAFFIC),
+    Mutant("bytes are scalars", "core/message.py", "count * part.element_size()", "count * 8", T_TRAFFIC),
     Mutant(
         "steps at any price",
-        "message.py",
+        "core/message.py",
         "missed is None or step.bytes * missed - held.bytes >= dense.bytes",
         "missed is None",
         "test_messages.py::test_a_replay_never_costs_more_than_the_value",
     ),
     Mutant(
         "strangers cross for free",
-        "message.py",
+        "core/message.py",
         "elif part is None or isinstance(part, Known):",
         "elif part is None or isinstance(part, (Known, dict, str)):",
         "test_messages.py::test_a_type_without_a_size_is_refused",
     ),
     Mutant(
         "keys by joining names",
-        "key.py",
+        "core/key.py",
         "repr((self.seed, self.path)).encode()",
         '"".join(map(str, (self.seed, *self.path))).encode()',
         "test_messages.py::test_keys_are_names_and_not_sums",
     ),
     Mutant(
         "draws of the global generator",
-        "subspace.py",
+        "maps/subspace.py",
         "torch.randn(layer.rows, r, generator=generator, dtype=torch.float64)\n            q",
         "torch.randn(layer.rows, r, dtype=torch.float64)\n            q",
         "test_messages.py::test_a_seed_is_rebuilt_from_its_key",
     ),
     Mutant(
         "draws of the global generator",
-        "subspace.py",
+        "maps/subspace.py",
         "torch.randperm(layer.rows, generator=generator)[:r]",
         "torch.randperm(layer.rows)[:r]",
         "test_robust.py::test_same_seed_same_bits_whatever_the_global_generator",
@@ -218,70 +221,70 @@ MUTANTS = [
     # bases
     Mutant(
         "P not orthonormal",
-        "subspace.py",
+        "maps/subspace.py",
         "q, upper = torch.linalg.qr(gauss)",
         "q, upper = gauss, gauss[: gauss.shape[1]]",
         "test_subspaces.py::test_gram_matrix",
     ),
     Mutant(
         "scale without the root",
-        "subspace.py",
+        "maps/subspace.py",
         "math.sqrt(layer.rows / r)",
         "(layer.rows / r)",
         "test_subspaces.py::test_gram_matrix",
     ),
     Mutant(
         "rows drawn twice",
-        "subspace.py",
+        "maps/subspace.py",
         "torch.randperm(layer.rows, generator=generator)[:r]",
         "torch.randint(layer.rows, (r,), generator=generator)",
         "test_subspaces.py::test_coordinate_draws_every_subset_and_their_mean_is_exact",
     ),
     Mutant(
         "the first rows always",
-        "subspace.py",
+        "maps/subspace.py",
         "torch.randperm(layer.rows, generator=generator)[:r]",
         "torch.randperm(max(r, layer.rows - 1), generator=generator)[:r]",
         "test_subspaces.py::test_coordinate_draws_every_subset_and_their_mean_is_exact",
     ),
     Mutant(
         "QR without its signs",
-        "subspace.py",
+        "maps/subspace.py",
         "upper.diagonal().sign()",
         "1.0",
         "test_subspaces.py::test_spherical_is_haar_and_not_just_some_orthonormal_frame",
     ),
     Mutant(
         "Gaussian of another variance",
-        "subspace.py",
+        "maps/subspace.py",
         "self._scale(layer, r) / math.sqrt(layer.rows)",
         "self._scale(layer, r) / math.sqrt(r)",
         "test_subspaces.py::test_gaussian_entries test_subspaces.py::test_mean_projector_is_a_multiple_of_the_identity",
     ),
     Mutant(
         "rank not capped",
-        "subspace.py",
+        "maps/subspace.py",
         "min(self.rank, layer.rows)",
         "self.rank",
         "test_subspaces.py::test_one_rank_is_capped_by_each_layer",
     ),
     Mutant(
         "lift without the weight",
-        "subspace.py",
+        "maps/subspace.py",
         "self.index, b * self.weight",
         "self.index, b",
         "test_subspaces.py::test_project_is_the_adjoint_of_lift",
     ),
     Mutant(
         "drawn in its own precision",
-        "subspace.py",
+        "maps/subspace.py",
         "gauss = torch.randn(layer.rows, r, generator=generator, dtype=torch.float64)",
         "gauss = torch.randn(layer.rows, r, generator=generator, dtype=dtype)",
         "test_subspaces.py::test_float32_is_the_cast_of_float64",
     ),
     Mutant(
         "rows for columns",
-        "layout.py",
+        "core/layout.py",
         "(layer.cols, layer.rows)",
         "(layer.rows, layer.cols)",
         "test_problems.py::test_vec_stacks_columns",
@@ -387,14 +390,14 @@ MUTANTS = [
     ),
     Mutant(
         "a grid that never goes on",
-        "figures/frontier.py",
+        "figures/frontier/items.py",
         "range(1 + BEYOND)",
         "range(1)",
         "test_compare.py::TestRuns::test_a_grid_goes_on_beyond_its_best_end_and_no_further",
     ),
     Mutant(
         "a grid that goes on at the wrong end",
-        "figures/frontier.py",
+        "figures/frontier/items.py",
         "if end == rates[0] else",
         "if end != rates[0] else",
         "test_compare.py::TestRuns::test_a_grid_goes_on_beyond_its_best_end_and_no_further",
@@ -415,124 +418,136 @@ MUTANTS = [
     ),
     Mutant(
         "weights of any config",
-        "language.py",
+        "problems/models/language.py",
         "if strangers:",
         "if False:",
         "test_text.py::test_weights_of_another_config",
     ),
-    Mutant("one factor per layer, not per column", "subspace.py", "r * layer.cols for layer", "r for layer", T_FEDSUB),
+    Mutant(
+        "one factor per layer, not per column", "maps/subspace.py", "r * layer.cols for layer", "r for layer", T_FEDSUB
+    ),
     # round loop and engine
     Mutant(
         "chunks of the wrong clients",
-        "engine.py",
+        "core/engine.py",
         "problem, clients[some], mine",
         "problem, clients[: len(clients[some])], mine",
         "test_laws.py::test_stacked_clients_equal_clients_one_by_one",
     ),
     Mutant(
         "clients drawn twice",
-        "simulate.py",
+        "core/simulate.py",
         "torch.randperm(n, generator=key.generator())[:sampled]",
         "torch.randint(n, (sampled,), generator=key.generator())",
         "test_robust.py::test_sampled_clients_are_distinct_sorted_and_uniform",
     ),
     Mutant(
         "the last round unrecorded",
-        "simulate.py",
-        "if done % every == 0 or done == rounds:\n            record",
-        "if done % every == 0:\n            record",
+        "core/simulate.py",
+        "if done % every == 0 or done == rounds:\n                record",
+        "if done % every == 0:\n                record",
         "test_laws.py::test_recording_changes_nothing",
     ),
     Mutant(
         "divergence unseen",
-        "simulate.py",
+        "core/simulate.py",
         "if not math.isfinite(float(exchange.server.x.sum())):",
         "if False:",
         "test_robust.py::test_divergence_stops_the_run_and_keeps_the_last_finite_state",
     ),
     Mutant(
         "blame by place",
-        "simulate.py",
+        "core/simulate.py",
         "ids[int(bad.nonzero()[0, 0])]",
         "int(bad.nonzero()[0, 0])",
         "test_robust.py::test_divergence_names_the_client",
     ),
     # checkpoints
-    Mutant("SHA not checked", "checkpoint.py", "if hashlib.sha256(body).digest() != digest:", "if False:", T_DAMAGED),
+    Mutant(
+        "SHA not checked", "core/checkpoint.py", "if hashlib.sha256(body).digest() != digest:", "if False:", T_DAMAGED
+    ),
     Mutant(
         "pickles allowed",
-        "checkpoint.py",
+        "core/checkpoint.py",
         "allow_pickle=False",
         "allow_pickle=True",
         "test_robust.py::test_a_pickled_object_is_refused_even_with_a_valid_hash",
     ),
     Mutant(
         "any run's checkpoint",
-        "checkpoint.py",
+        "core/checkpoint.py",
         'if header["identity"] != self.identity:',
         "if False:",
         "test_robust.py::test_a_checkpoint_of_another_run_is_refused",
     ),
     Mutant(
         "only one kept",
-        "checkpoint.py",
+        "core/checkpoint.py",
         "KEEP = 2",
         "KEEP = 1",
         "test_robust.py::test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one",
     ),
     Mutant(
         "checkpoints written in place",
-        "checkpoint.py",
-        'path.with_name(f".{path.name}.{os.getpid()}.tmp")',
+        "core/files.py",
+        'path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")',
         "path",
         "test_robust.py::test_killed_runs_resume_with_the_same_bits",
     ),
-    Mutant("not flushed to disk", "checkpoint.py", "os.fsync(file.fileno())", "pass", T_FAILED),
+    Mutant("not flushed to disk", "core/files.py", "os.fsync(file.fileno())", "pass", T_FAILED),
     Mutant(
         "temporary file left",
-        "checkpoint.py",
+        "core/files.py",
         "temporary.unlink(missing_ok=True)",
         "pass",
         T_FAILED,
     ),
     Mutant(
         "lags forgotten",
-        "simulate.py",
+        "core/simulate.py",
         'extra["round"], extra["last_seen"], extra["columns"]',
         'extra["round"], last_seen, extra["columns"]',
         T_RESUMED,
     ),
-    Mutant("traffic forgotten", "simulate.py", 'Cost(*extra["up"])', "Cost()", T_RESUMED),
+    Mutant("traffic forgotten", "core/simulate.py", 'Cost(*extra["up"])', "Cost()", T_RESUMED),
     Mutant(
         "rounds start over",
-        "simulate.py",
+        "core/simulate.py",
         'start, last_seen, history.columns = extra["round"],',
         "start, last_seen, history.columns = 0,",
         T_RESUMED,
     ),
     # arguments
     Mutant(
-        "rates of zero", "checks.py", "number(name, value, 0.0, open_low=True,", "number(name, value, 0.0,", T_FIELDS
+        "rates of zero",
+        "core/checks.py",
+        "number(name, value, 0.0, open_low=True,",
+        "number(name, value, 0.0,",
+        T_FIELDS,
     ),
     Mutant(
         "rates that are no numbers",
-        "checks.py",
-        "if not math.isfinite(value) or value < low",
+        "core/checks.py",
+        "if not math.isfinite(found) or found < low",
         "if value < low",
         T_FIELDS,
     ),
     Mutant(
         "True for 1",
-        "checks.py",
+        "core/checks.py",
         "isinstance(value, bool) or not isinstance(value, int)",
         "not isinstance(value, int)",
         T_FIELDS,
     ),
-    Mutant("no fix named", "checks.py", "Fix: {fix}", "{fix}", T_INPUT),
-    Mutant("no upper bound", "checks.py", "(high is not None and value > high)", "False", T_INPUT),
+    Mutant("no fix named", "core/checks.py", "Fix: {fix}", "{fix}", T_INPUT),
+    Mutant("no upper bound", "core/checks.py", "(high is not None and value > high)", "False", T_INPUT),
     Mutant("asymmetric matrices", QUADRATIC, "if not torch.equal(H, H.mT):", "if False:", T_INPUT),
     Mutant(
-        "entries unchecked", "checks.py", "if finite and not bool(torch.isfinite(value).all()):", "if False:", T_INPUT
+        "entries unchecked",
+        "core/checks.py",
+        "if finite and not bool(torch.isfinite(value).all()):",
+        "if False:",
+        T_INPUT,
     ),
     # Networks and images
     Mutant(
@@ -600,38 +615,38 @@ MUTANTS = [
         "signal.pthread_sigmask(signal.SIG_BLOCK, set())",
         "test_cli.py::test_ctrl_c_at_any_call_leaves_no_lock_of_a_future_held",
     ),
-    Mutant("a seed is charged twice", "message.py", " - c * firsts", "", "test_messages.py::test_traffic_by_hand"),
+    Mutant("a seed is charged twice", "core/message.py", " - c * firsts", "", "test_messages.py::test_traffic_by_hand"),
     Mutant(
         "ReLU lets every gradient pass",
-        "perceptron.py",
+        "problems/models/perceptron.py",
         ".mul_(inputs[j].sign_())",
         "",
         f"{NETS}::test_the_gradient_of_perceptrons_is_that_of_autograd",
     ),
     Mutant(
         "freed memory goes back to the system",
-        "simulate.py",
+        "core/simulate.py",
         "torch.empty(31 * 2**20, dtype=torch.uint8)",
         "torch.empty(1, dtype=torch.uint8)",
         f"{NETS}::test_a_run_keeps_the_memory_of_its_activations",
     ),
     Mutant(
         "oneDNN gets no bias",
-        "perceptron.py",
+        "problems/models/perceptron.py",
         "for rows in zip(x, weight, bias)",
         "for rows in zip(x, weight, torch.zeros_like(bias))",
         f"{NETS}::test_both_libraries_of_products_give_the_gradient",
     ),
     Mutant(
         "oneDNN's product is transposed",
-        "perceptron.py",
+        "problems/models/perceptron.py",
         "zip(a.contiguous(), b.mT, out)",
         "zip(a.mT.contiguous(), b.mT, out)",
         f"{NETS}::test_both_libraries_of_products_give_the_gradient",
     ),
     Mutant(
         "a ragged batch is divided by its longest",
-        "perceptron.py",
+        "problems/models/perceptron.py",
         "(share / delta.sum(-1))[..., None]",
         "(share[0, 0] / delta.sum(-1))[..., None]",
         f"{NETS}::test_the_gradient_of_perceptrons_is_that_of_autograd",
@@ -789,21 +804,21 @@ MUTANTS = [
     ),
     Mutant("idle clients are penalised", IMAGES, ".clamp(max=1)", ".clamp(1, 1)", f"{REG}::test_penalised_gradients"),
     # Uploads and silent clients
-    Mutant("stale uploads pass", GATE, "if one.round != round:", "if one.round > round:", T_GATE),
+    Mutant("stale uploads pass", GATE, "or one.round != round:", "or one.round > round:", T_GATE),
     Mutant("NaN passes", GATE, "if not bool(finite.all()):", "if False:", T_GATE),
     Mutant("wrong shapes pass", GATE, "if leaf.shape != shape:", "if leaf.dim() != len(shape):", T_GATE),
     Mutant("wrong types pass", GATE, "if leaf.dtype != wanted.dtype:", "if False:", T_GATE),
     Mutant("one client twice", GATE, "seen.add(one.client)", "pass", T_GATE),
     Mutant(
         "silent clients answer",
-        "simulate.py",
+        "core/simulate.py",
         "if i not in dropped])",
         "if True])",
         "test_gate.py::test_a_client_that_drops_out_is_a_client_not_sampled",
     ),
     Mutant(
         "silent clients do not pay",
-        "simulate.py",
+        "core/simulate.py",
         "    received = cost(down, lags, clients.tolist())\n",
         "    asked = [(lag, i) for lag, i in zip(lags, clients.tolist()) if i not in dropped]\n"
         "    received = cost(down, *zip(*asked))\n",
@@ -811,7 +826,7 @@ MUTANTS = [
     ),
     Mutant(
         "all fall silent",
-        "simulate.py",
+        "core/simulate.py",
         "silent[torch.randint(len(ids), (), generator=g)] = False",
         "pass",
         "test_gate.py::test_dropout_in_runs",
@@ -819,14 +834,14 @@ MUTANTS = [
     # FedMUD
     Mutant(
         "AAD without the second product",
-        "decomposition.py",
+        "maps/decomposition.py",
         "[self.of.left(g, V_)",
         "[0 * self.of.left(g, V_)",
         "test_fedmud.py::test_the_pullback_is_the_gradient",
     ),
     Mutant(
         "transposed blocks",
-        "decomposition.py",
+        "maps/decomposition.py",
         "...pqij,...pqkl->...pikqjl",
         "...pqij,...pqlk->...pikqjl",
         "test_fedmud.py::test_updates_written_out",
@@ -851,7 +866,7 @@ MUTANTS = [
     # DeComFL
     Mutant(
         "forward differences over 2 mu",
-        "directions.py",
+        "maps/directions.py",
         "- base) / smoothing",
         "- base) / (2 * smoothing)",
         "test_decomfl.py::test_algorithms_1_and_2",
@@ -872,14 +887,14 @@ MUTANTS = [
     ),
     Mutant(
         "one direction for all layers",
-        "directions.py",
+        "maps/directions.py",
         "self.key.fold(j).generator()",
         "self.key.generator()",
         "test_decomfl.py::test_layers_blocks_and_keys_are_streams_of_their_own",
     ),
     Mutant(
         "sphere of radius 1",
-        "directions.py",
+        "maps/directions.py",
         "math.sqrt(self.layout.size / square)",
         "math.sqrt(1 / square)",
         "test_decomfl.py::test_the_mean_of_g_z_is_the_gradient",
@@ -896,7 +911,9 @@ MUTANTS = [
         "key",
         f"{ZERO}::test_a_client_makes_baffles_directions_from_the_seed",
     ),
-    Mutant("shifted the other way", "directions.py", "add_(z, alpha=mu)", "add_(z, alpha=-mu)", f"{ZERO}::test_fedzo"),
+    Mutant(
+        "shifted the other way", "maps/directions.py", "add_(z, alpha=mu)", "add_(z, alpha=-mu)", f"{ZERO}::test_fedzo"
+    ),
     # Compressed
     Mutant(
         "k entries of all groups together",
@@ -964,7 +981,7 @@ MUTANTS = [
     ),
     Mutant(
         "rows free of charge",
-        "message.py",
+        "core/message.py",
         "cost((self.rows[self.sent[:, 0]], *whole), lags)",
         "cost(whole, lags)",
         f"{PRESSED}::test_rows_cost_what_is_marked",
@@ -1119,7 +1136,7 @@ MUTANTS = [
     ),
     Mutant(
         "singular values in one factor only",
-        "decomposition.py",
+        "maps/decomposition.py",
         "V * S ** (1 - share)",
         "V",
         f"{T_LOW}[3-FedHM-quadratic]",
@@ -1133,11 +1150,27 @@ MUTANTS = [
     ),
     Mutant(
         "padding is charged",
-        "message.py",
+        "core/message.py",
         "int(self.kept.sum())",
         "self.kept.numel()",
         f"{LOWRANK}::test_traffic_of_flexlora_by_hand",
     ),
+    Mutant(
+        "one count of steps for all clients",
+        "algorithms/fedftg.py",
+        "Own(P, M, V, t)",
+        "Own(P, M, V, own.t)",
+        f"{LOWRANK}::test_moments_stay_with_their_client",
+    ),
+    Mutant("moments not corrected", "algorithms/fedftg.py", "R = M_hat", "R = M", f"{T_LOW}[3-FedFTG-tall]"),
+    Mutant(
+        "the longer side",
+        "algorithms/fedftg.py",
+        "layer.rows < layer.cols",
+        "layer.rows > layer.cols",
+        f"{T_LOW}[3-FedFTG-tall]",
+    ),
+    Mutant("alpha lost", "algorithms/fedftg.py", "self.alpha * (U @ N", "1.0 * (U @ N", f"{T_LOW}[3-FedFTG-tall]"),
     Mutant(
         "the last singular vectors",
         "algorithms/projected.py",
@@ -1168,12 +1201,18 @@ MUTANTS = [
         "change = sent.sum(0)",
         "test_flss.py::test_transcript",
     ),
-    Mutant("the error is forgotten", "algorithms/flss.py", "p = g + own.e", "p = g", "test_flss.py::test_transcript"),
+    Mutant(
+        "the error is forgotten",
+        "algorithms/flss.py",
+        "self.signed(g + own.e, P",
+        "self.signed(g, P",
+        "test_flss.py::test_transcript",
+    ),
     Mutant(
         "columns not sampled",
-        "algorithms/flss.py",
-        "(server.t + 1) % self.interval == 0",
-        "server.t % self.interval == 0",
+        READ_FLSS,
+        "(t + 1) % self.interval == 0",
+        "t % self.interval == 0",
         "test_flss.py::test_transcript",
     ),
     Mutant(

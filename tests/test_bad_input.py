@@ -11,6 +11,7 @@ from cases import TWO_LAYERS, quadratic
 from fedtheory import (
     SSF,
     Coordinate,
+    DeComFL,
     FedAvg,
     FedSub,
     Gaussian,
@@ -26,7 +27,10 @@ from fedtheory import (
     play_round,
     run,
 )
-from fedtheory.checkpoint import Checkpoint
+from fedtheory.algorithms.readings.fedsub import FedSubReading
+from fedtheory.core.checkpoint import Checkpoint
+from fedtheory.core.schedule import Cosine, Schedule, Steps
+from fedtheory.maps.decomposition import Kronecker
 
 NAN, INF = math.nan, math.inf
 DOUBLE = torch.float64
@@ -74,6 +78,13 @@ def _fedsub_data(**options):
     return LogisticRegression.fedsub(**{"key": Key(0), "n": 2, "samples": 40, "m": 3, "lam": 0.1} | options)
 
 
+class Rising(Schedule):
+    """A schedule of the caller's, that says nothing of itself and has one round at rest."""
+
+    def factor(self, t):
+        return 0.0 if t == 3 else 1.0
+
+
 def _run(algorithm=PLAIN, problem=None, rounds=1, **options):
     return run(algorithm, quadratic() if problem is None else problem, rounds, **options)
 
@@ -86,8 +97,8 @@ ALGORITHMS = {
     "FedSub": FedSub(0.1, 2, CD),
     "SSF": SSF(0.1, 2, Spherical(1, "orthonormal")),
 }
-RATES = [0.0, -0.1, NAN, INF, -INF, True, "0.1", None, 1j, [0.1], torch.tensor(0.1), np.float32(0.1)]
-COUNTS = [0, -1, True, 2.0, "2", None, NAN, np.int64(2)]
+RATES = [0.0, -0.1, NAN, INF, -INF, True, "0.1", None, 1j, [0.1], torch.tensor(0.1), np.array(0.1)]
+COUNTS = [0, -1, True, 2.0, "2", None, NAN, np.array(2)]
 FLAGS = [1, 0, "True", None]
 
 
@@ -272,6 +283,23 @@ CASES = [
     (lambda: _run(checkpoint=5), "checkpoint", "5"),
     (lambda: _run(checkpoint=""), "checkpoint", "''"),
     (lambda: _run(checkpoint_every=0), "checkpoint_every", "0"),
+    (lambda: _run(checkpoint_seconds=NAN), "checkpoint_seconds", "nan"),
+    (lambda: _run(checkpoint_seconds=-1.0), "checkpoint_seconds", "-1.0"),
+    (lambda: _run(metrics=("loss", "loss")), "metrics", "('loss', 'loss')"),
+    (lambda: _run(threads=10**30), "threads", "1" + 30 * "0"),
+    (lambda: _run(rounds=10**9), "rounds", "1000000000"),
+    (lambda: _run(FedAvg(0.1, 10**12)), "local_steps", "1000000000000"),
+    (lambda: FedAvg(0.1, 10**5000), "local_steps", "10**5000"),
+    (lambda: FedAvg(0.1, -(10**5000)), "local_steps", "-10**5000"),
+    (lambda: _run(DeComFL(0.1, 1, 10**12)), "perturbations", "1000000000000"),
+    (lambda: _random(n=10**6, d=10**6), "(n, d)", "(1000000, 1000000)"),
+    # rates that vanish in the middle of a run: said with the round
+    (lambda: _run(rounds=400, schedule=Steps(1)), "schedule", "in round t=307"),
+    (lambda: _run(rounds=5, schedule=Cosine(2)), "schedule", "in round t=2"),
+    (lambda: _run(rounds=5, schedule=Rising()), "schedule", "in round t=3"),
+    (lambda: _run(FedSubReading(0.1, 2, CD, decay_every=1), rounds=400), "lr", "in round t=307"),
+    (lambda: _run(FedSubReading(0.1, 2, CD, decay_every=3, decay_factor=1e-200), rounds=400), "lr", "in round t=6"),
+    (lambda: _run(FedAvg(1e-50, 2), quadratic(dtype=torch.float32)), "lr", "in round t=0"),
     (lambda: _run(checkpoint_every=1.5), "checkpoint_every", "1.5"),
 ]
 
@@ -280,7 +308,7 @@ CASES = [
     ("call", "name", "value"), [pytest.param(*case, id=f"{i}: {case[1]}={case[2]}") for i, case in enumerate(CASES)]
 )
 def test_bad_argument(call, name, value):
-    with pytest.raises((ValueError, TypeError)) as caught:
+    with pytest.raises((ValueError, TypeError, MemoryError)) as caught:
         call()
     complaint(caught, name, value)
 
@@ -305,6 +333,26 @@ def test_a_folder_that_cannot_be_written_to(where, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_rates_are_refused_only_where_a_round_has_none():
+    """The last round before the first bad one is fine; a rate that stays above the dtype's least number is no fault."""
+    assert _run(rounds=307, schedule=Steps(1), every=400)["round"] == [0, 307]
+    assert _run(rounds=2, schedule=Cosine(2))["round"] == [0, 1, 2]
+    assert _run(rounds=3, schedule=Rising())["round"] == [0, 1, 2, 3]
+    assert _run(FedSubReading(0.1, 2, CD, decay_every=1), rounds=100, every=100)["round"] == [0, 100]
+
+
+def test_numbers_of_numpy_are_numbers():
+    """They become Python's: names of runs, and with them checkpoints and cached results, do not hang on their type."""
+    one = FedAvg(np.float64(0.1), np.int64(2), weighted=np.bool_(False))
+    assert repr(one) == repr(PLAIN)
+    assert repr(FedAvg(1, 2)) == "FedAvg(lr=1, local_steps=2, server_lr=1.0, weighted=False)"
+    assert repr(Coordinate((np.int64(2), 1))) == repr(Coordinate((2, 1)))
+    assert Key(np.int64(3)).hash() == Key(3).hash()
+    assert repr(Layout.single(np.int64(3))) == repr(Layout.single(3))
+    assert _run(one, rounds=np.int64(2), sampled=np.int8(2)).columns == _run(rounds=2, sampled=2).columns
+    assert Kronecker(1e-200, layers="all").parts(TWO_LAYERS), "one block at least"
+
+
 def test_a_refused_run_writes_nothing(tmp_path):
     for options in ({"every": 0}, {"sampled": 9}, {"x0": ones(1)}, {"metrics": ("none",)}):
         with pytest.raises((ValueError, TypeError)):
@@ -318,7 +366,7 @@ def test_a_refused_run_writes_nothing(tmp_path):
 def _one_round(clients, **options):
     problem = quadratic()
     state = PLAIN.init(problem, problem.start(), Key(0))
-    return play_round(PLAIN, problem, state, torch.tensor(clients), Key(0), **options)
+    return play_round(PLAIN, problem, state, torch.tensor(clients), **{"key": Key(0)} | options)
 
 
 MORE = [
@@ -348,6 +396,18 @@ MORE = [
     (lambda: _one_round([7]), "clients"),
     (lambda: _one_round([1, 1]), "clients"),
     (lambda: _one_round([1, 2], lags=[1]), "lags"),
+    (lambda: _one_round([1, 2], lags=[1, NAN]), "lags[1]"),
+    (lambda: _one_round([1, 2], lags=[1, -1]), "lags[1]"),
+    (lambda: _one_round([1, 2], chunk=-1), "chunk"),
+    (lambda: _one_round([1, 2], chunk=0), "chunk"),
+    (lambda: _one_round([1, 2], threads=0), "threads"),
+    (lambda: _one_round([1, 2], key=0), "key"),
+    (lambda: _one_round([1.0, 2.0]), "clients"),
+    (lambda: _one_round([[1, 2]]), "clients"),
+    (lambda: _one_round([1, 2], dropped=[1, 2]), "dropped"),
+    (lambda: run(PLAIN, quadratic(), 1)["errors"], "name"),
+    (lambda: quadratic().error(torch.ones(1, dtype=DOUBLE)), "x.shape"),
+    (lambda: TWO_LAYERS.columns(ones(12)), "x.shape"),
 ]
 
 

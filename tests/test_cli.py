@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from fedtheory import cli
-from fedtheory.figures import EXTRAS, ITEMS, deep, store
+from fedtheory.figures import EXTRAS, ITEMS, store
+from fedtheory.figures.deep import items as deep
 from fedtheory.figures.store import Result, Runner
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -147,7 +148,7 @@ def test_too_little_memory_is_one_line_with_a_fix(capsys, monkeypatch):
 def test_a_damaged_record_is_named(tmp_path):
     (tmp_path / "ssf").mkdir()
     (tmp_path / "ssf/table1.json").write_text("{")
-    with pytest.raises(ValueError, match=r"table1\.json.*Fix: delete it"):
+    with pytest.raises(ValueError, match=r"table1\.json.*readable record.*Fix: move it away"):
         store.load(tmp_path, "ssf/table1")
 
 
@@ -156,7 +157,7 @@ def started(words: list[str], runs: Path) -> subprocess.Popen:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is born ignoring it
     process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed)
-    deadline = time.time() + 60
+    deadline = time.time() + 180  # a busy machine takes a minute to import PyTorch twice
     while time.time() < deadline and not list(runs.glob("*.json")):
         time.sleep(0.02)
     return process
@@ -165,7 +166,7 @@ def started(words: list[str], runs: Path) -> subprocess.Popen:
 def ended(process: subprocess.Popen) -> tuple[int, str]:
     """Its exit status and what it said on stderr."""
     try:
-        error = process.communicate(timeout=60)[1].decode()
+        error = process.communicate(timeout=180)[1].decode()
     finally:
         process.kill()
         process.communicate()
@@ -189,7 +190,7 @@ def test_interrupting_reproduce_leaves_nothing_half_written_and_the_next_run_goe
         json.loads(content)
     assert not list(tmp_path.rglob("*.tmp"))
     assert not (tmp_path / "ssf").exists() or not list((tmp_path / "ssf").iterdir())
-    done = subprocess.run(words, capture_output=True, timeout=120)
+    done = subprocess.run(words, capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr.decode()
     assert (tmp_path / "ssf/table1.png").exists()
     assert {name: (runs / name).read_bytes() for name in kept} == kept
@@ -314,7 +315,7 @@ def test_interval_is_students():
 
 
 def test_a_run_is_found_again_only_by_the_same_words(tmp_path):
-    from fedtheory.figures.ssf import method, spec
+    from fedtheory.figures.ssf.items import method, spec
 
     runner = Runner(tmp_path)
     one = spec(method("SSF", 0.01, 20), 0.5, 0, 100)
@@ -351,7 +352,7 @@ def test_records_are_saved_beside_others(capsys, tmp_path):
     file = tmp_path / "ledger.json"
     for name in ("ssf.lemma2.step6", "fedsub.a1-cd", "ssf.lemma2.step6"):
         assert call(capsys, "claims", name, "--json", "--save", str(file), "--seed", "1")[0] == 0
-    records = json.loads(file.read_text())
+    records = json.loads(file.read_text())["claims"]
     assert [record["id"] for record in records] == ["fedsub.a1-cd", "ssf.lemma2.step6"]
     assert {(record["effort"], record["seed"]) for record in records} == {("quick", 1)}
     for text in ("{}", "[1]", "[", '[{"id": 1}]'):

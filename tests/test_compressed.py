@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from test_bad_input import COUNTS, FLAGS, INF, NAN, RATES, complaint
 from test_transcripts import PROBLEMS, T, chosen, compare, gradient, samples_of, unvec, vec
 
-from fedtheory import FedAvg, Key, Scaffold, play_round, run
-from fedtheory.algorithms import DGC, EF21P, LBGM, STC, FedBAT, FedCom, FetchSGD, TopK
-from fedtheory.compress import Hashes, Quantized, Sampled, Sketch, Sparse, Ternary, kept, largest
-from fedtheory.message import Cost, Rows, cost
-from fedtheory.problem import Problem
-from fedtheory.signs import Signs
+from fedtheory import DGC, EF21P, LBGM, STC, FedAvg, FedBAT, FedCom, FetchSGD, Key, Scaffold, TopK, play_round, run
+from fedtheory.core.message import Cost, Rows, cost
+from fedtheory.core.problem import Problem
+from fedtheory.maps.compress import Hashes, Quantized, Sampled, Sketch, Sparse, Ternary, kept, largest
+from fedtheory.maps.signs import Signs
 
 DTYPES = [torch.float32, torch.float64]
 seeds = st.integers(0, 2**31)

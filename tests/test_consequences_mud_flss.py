@@ -9,8 +9,9 @@ import torch
 
 from fedtheory.figures import EXTRAS, store
 from fedtheory.figures import consequences_mud_flss as consequences
-from fedtheory.theory import flss_round, mud_checks
-from fedtheory.theory.flss_round import play, square
+from fedtheory.theory.fedmud import checks as mud_checks
+from fedtheory.theory.flss import round as flss_round
+from fedtheory.theory.flss.round import play, square
 
 ROOT = Path(__file__).resolve().parent.parent
 

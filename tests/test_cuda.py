@@ -6,10 +6,21 @@ from cases import ALGORITHMS, PROBLEMS, start
 from test_networks import HALVES, NET, SMALL, X, Y
 from test_networks import problem as images
 
-from fedtheory import SSF, FedAvg, FedSub, Key, MatrixRegression, Scaffold, Spherical, run
-from fedtheory.algorithms import MOON, FedGen, FedNTD
-from fedtheory.directions import Direction
-from fedtheory.problems import ImageClassification
+from fedtheory import (
+    MOON,
+    SSF,
+    FedAvg,
+    FedGen,
+    FedNTD,
+    FedSub,
+    ImageClassification,
+    Key,
+    MatrixRegression,
+    Scaffold,
+    Spherical,
+    run,
+)
+from fedtheory.maps.directions import Direction
 
 DEVICE = "cuda"
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -1,8 +1,11 @@
 """Readers: what was written is read, damaged files are refused with file, byte and cause. Partitions are partitions."""
 
+import gzip
 import os
 import pickle
 import re
+import struct
+import tracemalloc
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -15,10 +18,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedtheory import data
-from fedtheory.data import DataError, Images, dirichlet, iid, labels_per_client, load
+from fedtheory.core.key import Key
 from fedtheory.figures import partition
-from fedtheory.key import Key
+from fedtheory.problems import data
+from fedtheory.problems.data import DataError, Images, dirichlet, iid, labels_per_client, load
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def small(tmp_path, monkeypatch):
         forms = tuple(replace(form, counts=counts) for form in published.forms)
         classes = published.classes[:3] if name == "tiny_imagenet" else published.classes
         monkeypatch.setitem(data.SETS, name, replace(published, forms=forms, classes=classes))
-    monkeypatch.setattr(data, "MD5", {})
+    monkeypatch.setattr(data, "DIGESTS", {})
     monkeypatch.delenv("FEDTHEORY_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -171,19 +174,149 @@ def test_missing_batches_are_said(small):
     assert load("cifar10", small, "test").missing == ()
 
 
-def test_checksums(small, monkeypatch):
-    """A published checksum is required unless another copy is meant; a file of another set is named."""
+def test_digests(small, monkeypatch):
+    """A published digest, of decompressed content, is required unless another copy is meant; another set is named."""
     damage.small_idx(small)
-    damage.small_idx(small, "fashion-mnist")
-    digest = data.hashlib.md5((small / f"{damage.IMAGES}.gz").read_bytes()).hexdigest()
-    monkeypatch.setattr(data, "MD5", {"fashion_mnist/train-images-idx3-ubyte.gz": digest})
-    assert len(load("fashion_mnist", small)) == 6
-    with pytest.raises(DataError, match=r"is the published fashion_mnist/train-images.*official=False"):
+    damage.small_idx(small, "fashion-mnist", packed=False)
+    content = (small / "fashion-mnist/train-images-idx3-ubyte").read_bytes()
+    digest, label = data.hashlib.md5(content).hexdigest(), "fashion_mnist/train-images-idx3-ubyte"
+    monkeypatch.setattr(data, "DIGESTS", {label: digest})
+    monkeypatch.setattr(data, "_vouched", {})
+    assert load("fashion_mnist", small).verified == "unverified"  # nothing is known of its labels
+    labels = (small / "fashion-mnist/train-labels-idx1-ubyte").read_bytes()
+    known = {label: digest, label.replace("images-idx3", "labels-idx1"): data.hashlib.sha1(labels).hexdigest()}
+    monkeypatch.setattr(data, "DIGESTS", known)
+    monkeypatch.setattr(data, "_vouched", {})
+    assert load("fashion_mnist", small).verified == "published"
+    with pytest.raises(DataError, match=r"is the published fashion_mnist/train-images.*SHA256SUMS.*official=False"):
         load("mnist", small)
-    assert len(load("mnist", small, official=False)) == 6
-    monkeypatch.setattr(data, "MD5", {"fashion_mnist/train-images-idx3-ubyte.gz": "0" * 32})
+    assert load("mnist", small, official=False).verified == "unverified"
+    monkeypatch.setattr(data, "DIGESTS", {label: "0" * 32})
+    monkeypatch.setattr(data, "_vouched", {})
     with pytest.raises(DataError, match=f"MD5 {digest}, published is 0000"):
         load("fashion_mnist", small)
+
+
+def test_every_changed_byte_is_seen_where_a_digest_is_known(small, monkeypatch):
+    """60 flips of one bit in plain files whose digests are known: none is taken. Without digests most are."""
+    damage.small_idx(small, packed=False)
+    damage.small_cifar_binary(small)
+    sets = {"mnist": "mnist", "cifar10": "cifar-10-batches-bin"}
+    paths = [path for folder in sets.values() for path in sorted((small / folder).iterdir())]
+    known = {
+        f"{name}/{path.name}": data.hashlib.md5(path.read_bytes()).hexdigest()
+        for name, folder in sets.items()
+        for path in (small / folder).iterdir()
+    }
+
+    def taken():
+        silent = 0
+        rng = np.random.default_rng(0)
+        for _ in range(60):
+            path = paths[rng.integers(len(paths))]
+            whole = path.read_bytes()
+            path.write_bytes(damage.flip(int(rng.integers(len(whole))), 1 << int(rng.integers(8)))(whole))
+            name = next(name for name, folder in sets.items() if folder == path.parent.name)
+            with suppress(DataError):
+                load(name, small, "test" if path.name.startswith(("t10k", "test")) else "train")
+                silent += 1
+            path.write_bytes(whole)
+        return silent
+
+    assert taken() > 40
+    monkeypatch.setattr(data, "DIGESTS", known)
+    monkeypatch.setattr(data, "_vouched", {})
+    assert taken() == 0
+    assert load("cifar10", small).verified == load("mnist", small).verified == "published"
+
+
+def test_a_copy_is_vouched_for_by_its_own_sums(small, monkeypatch):
+    damage.small_cifar_binary(small)
+    folder = small / "cifar-10-batches-bin"
+    files = sorted(folder.glob("*.bin"))
+    monkeypatch.setattr(data, "DIGESTS", {f"cifar10/{path.name}": "0" * 40 for path in files})
+    with pytest.raises(DataError, match=r"SHA-1 .*published is 0000"):
+        load("cifar10", small)
+    lines = [f"{data.hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+    (folder / "SHA256SUMS").write_text("".join(lines))
+    assert load("cifar10", small).verified == "SHA256SUMS"
+    files[0].write_bytes(damage.flip(100)(files[0].read_bytes()))
+    with pytest.raises(DataError, match=r"data_batch_1\.bin, byte 0: its SHA-256 is not the one in SHA256SUMS"):
+        load("cifar10", small)
+
+
+def test_content_is_verified_once_per_file_and_process(small, monkeypatch):
+    """A second load looks at the stamps alone; a changed file is looked into again, and is another origin."""
+    damage.small_idx(small)
+    looked = []
+    look = data._look
+    monkeypatch.setattr(
+        data, "_look", lambda name, path, official: looked.append(path.name) or look(name, path, official)
+    )
+    first = data.origin("mnist", small)
+    again = data.origin("mnist", small)
+    load("mnist", small)
+    assert first == again == load("mnist", small).origin
+    assert len(looked) == 2
+    assert (first["verified"], first["images"]) == ("unverified", 6)
+    path = small / f"{damage.IMAGES}.gz"
+    path.write_bytes(damage.regzip(damage.flip(16))(path.read_bytes()))
+    assert data.origin("mnist", small)["sha256"] != first["sha256"]
+    assert len(looked) == 3
+    (small / f"{damage.IMAGES}.gz").unlink()
+    (small / damage.IMAGES).write_bytes(damage.idx(damage.pixels(6, 28, 28)))
+    assert data.origin("mnist", small)["sha256"] == first["sha256"], "the same images, not packed"
+
+
+def test_files_that_change_while_they_are_read_are_refused(small, monkeypatch):
+    damage.small_idx(small)
+
+    def slow(paths, classes, count):
+        found = data.read_idx(paths, classes, count)
+        paths[0].write_bytes(damage.regzip(damage.flip(16))(paths[0].read_bytes()))
+        return found
+
+    form = replace(data.SETS["mnist"].forms[0], read=slow)
+    monkeypatch.setitem(data.SETS, "mnist", replace(data.SETS["mnist"], forms=(form,)))
+    with pytest.raises(DataError, match="changed while they were read"):
+        load("mnist", small)
+
+
+def peak(work):
+    """What it raised, and the largest sum of bytes held in Python objects meanwhile."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError) as caught:
+            work()
+        return caught.value, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_too_large_is_refused_by_its_declared_size(small, monkeypatch):
+    """A sparse file of 40 GB, and streams that would decompress to 300 MB: little is read, little is held."""
+    damage.small_idx(small)
+    path = small / f"{damage.IMAGES}.gz"
+    whole = path.read_bytes()
+    with open(path, "wb") as file:
+        file.truncate(40 * 10**9)
+    error, held = peak(lambda: load("mnist", small))
+    assert "40000000000 bytes" in error.cause
+    assert held < 10**7
+    for content in (damage.idx(damage.pixels(6, 28, 28)), struct.pack(">4I", 0x803, 6, 28, 28)):
+        path.write_bytes(gzip.compress(content + bytes(300 * 10**6), 1))
+        error, held = peak(lambda: load("mnist", small))
+        assert "holds more than" in error.cause
+        assert held < 10**7
+    path.write_bytes(gzip.compress(struct.pack(">4I", 0x803, 2**31, 28, 28) + bytes(3 * 10**6), 1))
+    assert "declares" in peak(lambda: load("mnist", small, official=False))[0].cause
+    path.write_bytes(whole)
+    damage.small_svhn(small)
+    bomb = damage.mat(X=np.zeros((32, 32, 3, 10**5), np.uint8), y=np.ones((10**5, 1), np.uint8))
+    (small / "svhn/train_32x32.mat").write_bytes(bomb)
+    error, held = peak(lambda: load("svhn", small))
+    assert "declares" in error.cause
+    assert held < 10**7
 
 
 def test_published_counts_are_required(tmp_path):
@@ -249,6 +382,7 @@ def shared(name, file):
 @shared("MNIST", "mnist/train-images-idx3-ubyte.gz")
 def test_real_mnist():
     train, test = load("mnist"), load("mnist", split="test")
+    assert train.verified == test.verified == "published"
     assert train.x.shape == (60_000, 1, 28, 28)
     assert torch.bincount(test.y).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
     assert_standard(train, 5e-4)

@@ -12,15 +12,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 from torch.utils.weak import WeakIdKeyDictionary
 
-from fedtheory import DeComFL, Key, MatrixRegression, Quadratic, directions, play_round, run
+from fedtheory import DeComFL, Key, MatrixRegression, Quadratic, play_round, run
 from fedtheory.algorithms import decomfl
 from fedtheory.algorithms.decomfl import Model, Step
-from fedtheory.directions import Direction
-from fedtheory.engine import drain
-from fedtheory.message import Cost, Seed, cost
-from fedtheory.models import network
+from fedtheory.core.engine import drain
+from fedtheory.core.message import Cost, Seed, cost
+from fedtheory.core.simulate import sample_clients
+from fedtheory.maps import directions
+from fedtheory.maps.directions import Direction
 from fedtheory.problems.images import ImageClassification
-from fedtheory.simulate import sample_clients
+from fedtheory.problems.models.networks import network
 
 PROBLEMS = {
     "quadratic": lambda: quadratic(sigma=0.3),
@@ -569,7 +570,7 @@ BAD = [
 
 @pytest.mark.parametrize(("options", "name"), BAD)
 def test_bad_input(options, name):
-    with pytest.raises((TypeError, ValueError), match=rf"{name}=.*: expected .*Fix: \S"):
+    with pytest.raises((TypeError, ValueError), match=rf"{name}(\[0\])?=.*: expected .*Fix: \S"):
         DeComFL(**{"lr": 0.1} | options)
 
 

@@ -7,12 +7,15 @@ import pytest
 import torch
 from cases import quadratic
 
-from fedtheory import SSF, Coordinate, FedAvg, FedSub, Identity, ImageClassification, Key, Scaffold, Spherical, cli, run
-from fedtheory.figures import budget, deep, meter
-from fedtheory.models import VIEWS, network
+from fedtheory import SSF, Coordinate, FedAvg, Identity, ImageClassification, Key, Scaffold, Spherical, cli, run
+from fedtheory.algorithms.readings.fedsub import FedSubReading
+from fedtheory.core import meter
+from fedtheory.core.schedule import Cosine, Steps
+from fedtheory.core.simulate import play_round
+from fedtheory.figures import budget
+from fedtheory.figures.deep import items as deep
 from fedtheory.notebook import watch
-from fedtheory.schedule import Cosine, Steps
-from fedtheory.simulate import play_round
+from fedtheory.problems.models.networks import VIEWS, network
 
 SHAPE = (3, 8, 8)
 HALVED = Steps(3, 0.5)
@@ -81,7 +84,7 @@ def test_schedules():
         (lambda: Steps(2, 1.5), "by"),
         (lambda: Cosine(5, 5), "warm_up"),
         (lambda: run(FedAvg(0.1, 2), problem, 3, schedule=0.5), "schedule"),
-        (lambda: run(FedAvg(0.1, 2), problem, 6, schedule=Cosine(5)), "t=5"),
+        (lambda: run(FedAvg(0.1, 2), problem, 6, schedule=Cosine(5)), "schedule=Cosine"),
     ):
         with pytest.raises((ValueError, TypeError), match=rf"{name}.*expected.*Fix: "):
             make()
@@ -121,7 +124,7 @@ def test_control_variates_are_mean_gradients_whatever_the_rate(algorithm):
 def test_fedsubs_duals_are_carried_to_the_new_rate(rescale):
     """As by the algorithm's own decay: rescaled, Lambda / (eta tau) stays what it was."""
     problem = quadratic()
-    base = FedSub(0.08, 2, Identity(), rescale_dual=rescale)
+    base = FedSubReading(0.08, 2, Identity(), rescale_dual=rescale)
     own = run(replace(base, decay_every=3, decay_factor=0.5), problem, 7).x
     torch.testing.assert_close(run(base, problem, 7, schedule=HALVED).x, own, rtol=1e-12, atol=1e-14)
     state = run(base, problem, 3).state
@@ -133,11 +136,13 @@ def test_fedsubs_duals_are_carried_to_the_new_rate(rescale):
 def test_with_a_schedule_an_exact_method_stays_exact():
     """P = I converges to x* through four changes of the rate; rescaling spares it the start at each."""
     problem = quadratic()
-    for algorithm in (Scaffold(0.05, 2), FedSub(0.05, 2, Identity(), rescale_dual=True)):
+    for algorithm in (Scaffold(0.05, 2), FedSubReading(0.05, 2, Identity(), rescale_dual=True)):
         assert run(algorithm, problem, 2000, every=2000, schedule=Steps(400, 0.8))["error"][-1] < 1e-9
 
 
-@pytest.mark.parametrize("algorithm", [Scaffold(0.08, 2), FedSub(0.08, 2, Identity(), rescale_dual=True)], ids=repr)
+@pytest.mark.parametrize(
+    "algorithm", [Scaffold(0.08, 2), FedSubReading(0.08, 2, Identity(), rescale_dual=True)], ids=repr
+)
 @pytest.mark.parametrize("stop", [3, 5])
 def test_a_scheduled_run_goes_on_from_a_checkpoint(algorithm, stop, tmp_path):
     problem, options = quadratic(), {"schedule": HALVED, "checkpoint": tmp_path}

@@ -9,15 +9,14 @@ from cases import FACTORED, TWO_LAYERS, last, quadratic, regression, relative, r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedtheory import FedAvg, Key, Layer, Layout, Quadratic, play_round, run
-from fedtheory.algorithms import FedMUD
-from fedtheory.data import dirichlet
-from fedtheory.data import load as read
-from fedtheory.decomposition import Full, Hadamard, Kronecker, LowRank
-from fedtheory.message import Cost, Known, cost
-from fedtheory.models import network
+from fedtheory import FedAvg, FedMUD, Key, Layer, Layout, Quadratic, play_round, run
+from fedtheory.core.message import Cost, Known, cost
+from fedtheory.core.simulate import sample_clients
+from fedtheory.maps.decomposition import Full, Hadamard, Kronecker, LowRank
+from fedtheory.problems.data import dirichlet
+from fedtheory.problems.data import load as read
 from fedtheory.problems.images import ImageClassification
-from fedtheory.simulate import sample_clients
+from fedtheory.problems.models.networks import network
 
 DOUBLE = torch.float64
 NET = Layout((Layer("0.conv", 6, 9), Layer("1.conv", 6, 12), Layer("2.bias", 4, 1), Layer("3.linear", 3, 5)))

@@ -8,9 +8,9 @@ import torch
 from cases import K, quadratic
 from scipy import stats
 
-from fedtheory import FedAvg, run
-from fedtheory.algorithms import FLSS, STC, FetchSGD, SignSGD
-from fedtheory.figures.flss import (
+from fedtheory import STC, FedAvg, FetchSGD, SignSGD, run
+from fedtheory.algorithms.readings.flss import FLSSReading
+from fedtheory.figures.flss.items import (
     AGAINST,
     COSTS3,
     PARAMETERS,
@@ -30,7 +30,7 @@ from fedtheory.figures.flss import (
 )
 from fedtheory.figures.store import interval
 
-SMALL = FLSS(0.05, K, 3, 4)  # three words are not three signs and their scale
+SMALL = FLSSReading(0.05, K, 3, 4)  # three words are not three signs and their scale
 SENDERS = (
     FedAvg(0.05, K),
     SignSGD(0.05, K),

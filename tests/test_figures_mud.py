@@ -5,9 +5,21 @@ from dataclasses import replace
 
 import pytest
 
-from fedtheory.algorithms import FedAvg, FedMUD
-from fedtheory.figures import ITEMS, mud, store
-from fedtheory.figures.mud import SETTINGS, TABLE1, TABLE2, TABLE3, TABLE4, algorithm, level, measure_table, order, spec
+from fedtheory import FedAvg, FedMUD
+from fedtheory.figures import ITEMS, store
+from fedtheory.figures.fedmud import items as mud
+from fedtheory.figures.fedmud.items import (
+    SETTINGS,
+    TABLE1,
+    TABLE2,
+    TABLE3,
+    TABLE4,
+    algorithm,
+    level,
+    measure_table,
+    order,
+    spec,
+)
 
 
 def test_numbers_printed_twice_are_the_same():

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from fedtheory.figures import speedup, store
-from fedtheory.theory.decomfl_round import tiny, trajectory
+from fedtheory.figures import store
+from fedtheory.figures.decomfl import speedup
+from fedtheory.theory.decomfl.round import tiny, trajectory
 
 
 @pytest.mark.parametrize(("d", "K", "P", "m"), [(1, 1, 1, 1), (3, 2, 2, 2), (4, 3, 9, 3)])

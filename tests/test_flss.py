@@ -13,14 +13,14 @@ from test_bad_input import COUNTS, FLAGS, INF, NAN, RATES, complaint
 from test_transcripts import PROBLEMS, T, chosen, compare, gradient, samples_of, unvec, vec
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from fedtheory import FedAvg, Key, play_round, run
-from fedtheory.algorithms import FLSS, SignSGD
-from fedtheory.message import cost
-from fedtheory.signs import Signs
-from fedtheory.subspace import Trajectory
+from fedtheory import FLSS, FedAvg, Key, SignSGD, play_round, run
+from fedtheory.algorithms.readings.flss import FLSSReading
+from fedtheory.core.message import cost
+from fedtheory.maps.signs import Signs
+from fedtheory.maps.subspace import Trajectory
 
 T0, R = 3, 2
-PLAIN = FLSS(ETA, K, R, T0)
+PLAIN = FLSSReading(ETA, K, R, T0)
 SIGNED = replace(PLAIN, base="signsgd")
 
 
@@ -147,7 +147,7 @@ def test_memory_is_d_times_k_and_does_not_grow_with_the_columns():
 def test_a_full_rank_trajectory_is_fedavg(layerwise, sampled):
     """R = D and D independent updates: P P^T = I."""
     problem = quadratic(layout=TWO_LAYERS, sigma=0.3)
-    flss = FLSS(ETA, K, problem.d, problem.d, refresh=0, layerwise=layerwise)
+    flss = FLSSReading(ETA, K, problem.d, problem.d, refresh=0, layerwise=layerwise)
     same(last(flss, problem, 25, sampled=sampled).server.x, last(FedAvg(ETA, K), problem, 25, sampled=sampled).server.x)
     cut = last(replace(flss, rank=2, warm_up=11), problem, 25, sampled=sampled)
     assert relative(cut.server.x, last(FedAvg(ETA, K), problem, 25, sampled=sampled).server.x) > 1e-2
@@ -158,7 +158,7 @@ def test_a_warm_up_without_end_is_the_base_method(name):
     """T0 >= rounds: the same bits, model and residuals, and the same bytes."""
     base = {"fedavg": FedAvg(ETA, K), "signsgd": SignSGD(ETA, K), "signsgd by layer": SignSGD(ETA, K, scale="layer")}
     scale = "layer" if name.endswith("layer") else "model"
-    flss = FLSS(ETA, K, R, 12, base=name.split()[0], scale=scale, sr=3.0)
+    flss = FLSSReading(ETA, K, R, 12, base=name.split()[0], scale=scale, sr=3.0)
     problem = regression() if scale == "model" else quadratic(layout=TWO_LAYERS)
     one, two = (run(a, problem, 12, sampled=3, x0=start(problem)) for a in (flss, base[name]))
     assert torch.equal(one.x, two.x)
@@ -214,7 +214,7 @@ def test_projected_rounds(layerwise):
 def test_the_global_updates_span_what_is_projected_on():
     """C.5: at T0, P spans the R main directions of the columns w_{t+1} - w_t that were sampled."""
     problem = regression()
-    algorithm = FLSS(ETA, K, 3, 9, interval=2, kept=4, refresh=0)
+    algorithm = FLSSReading(ETA, K, 3, 9, interval=2, kept=4, refresh=0)
     states = [state for _, state in rounds(algorithm, problem, 9)]
     models = [start(problem)] + [state.server.x for state in states]
     G = torch.stack([models[t + 1] - models[t] for t in (1, 3, 5, 7)], 1)
@@ -639,8 +639,8 @@ def test_bad_fields_of_signsgd(field):
     ("make", "name", "value"),
     [
         (lambda: FLSS(ETA, K, 4, 3), "rank", "4"),
-        (lambda: FLSS(ETA, K, 2, 9, interval=5), "rank", "2"),
-        (lambda: FLSS(ETA, K, 2, 5, centre=True, forget=0.5), "forget", "0.5"),
+        (lambda: FLSSReading(ETA, K, 2, 9, interval=5), "rank", "2"),
+        (lambda: FLSSReading(ETA, K, 2, 5, centre=True, forget=0.5), "forget", "0.5"),
         (lambda: FLSS(ETA, K, 2, 5, base="signsgd", project="gradient"), "project", "gradient"),
         (lambda: FLSS(ETA, K, 13, 20).init(quadratic(), start(quadratic()), Key(0)), "rank", "13"),
     ],

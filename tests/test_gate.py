@@ -6,8 +6,9 @@ import pytest
 import torch
 from cases import ALGORITHMS, leaves, quadratic, start
 
-from fedtheory import Key, engine, play_round, run
-from fedtheory.gate import Refused, Upload, admit, ids
+from fedtheory import Key, play_round, run
+from fedtheory.core import engine
+from fedtheory.core.gate import Refused, Upload, admit, ids
 
 KEY = Key(0).fold("round", 3)
 
@@ -28,8 +29,12 @@ def arrivals(name: str, clients=(4, 1, 2)):
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_admitted_uploads_are_the_round(name):
     algorithm, problem, state, down, uploads = arrivals(name)
-    up = admit(uploads, 3, uploads[0].up)
+    up = admit(uploads, 3, uploads[0].up, 5)
+    assert ids(uploads).tolist() == [1, 2, 4]
     server, _ = algorithm.server(state.server, down, up, ids(uploads), KEY)
+    backwards = uploads[::-1]
+    other, _ = algorithm.server(state.server, down, admit(backwards, 3, uploads[0].up, 5), ids(backwards), KEY)
+    assert all(torch.equal(a, b) for a, b in zip(leaves(server), leaves(other), strict=True)), "in any order"
     played = play_round(algorithm, problem, state, torch.tensor([4, 1, 2]), KEY)[0]
     torch.testing.assert_close(server.x, played.server.x, rtol=1e-12, atol=1e-14)
 
@@ -57,6 +62,9 @@ DAMAGE = {
     "stale": (lambda one: replace(one, round=2), "answers round 2"),
     "early": (lambda one: replace(one, round=4), "answers round 4"),
     "twice": (lambda one: replace(one, client=4), "came twice"),
+    "below": (lambda one: replace(one, client=-1), "clients are 0 to 4"),
+    "beyond": (lambda one: replace(one, client=999), "clients are 0 to 4"),
+    "no id": (lambda one: replace(one, client=True), "clients are 0 to 4"),
 }
 
 
@@ -68,16 +76,16 @@ def test_damaged_uploads_are_refused(name, kind):
     before = [leaf.clone() for leaf in leaves(state)]
     broken = [uploads[0], damage(uploads[1]), uploads[2]]
     with pytest.raises(Refused, match="round 3") as caught:
-        admit(broken, 3, uploads[0].up)
+        admit(broken, 3, uploads[0].up, 5)
     assert words in str(caught.value)
     assert caught.value.client == broken[1].client
     assert all(torch.equal(a, b) for a, b in zip(before, leaves(state)))
-    assert len(fields(admit([uploads[0], uploads[2]], 3, uploads[0].up))) == len(fields(uploads[0].up))
+    assert len(fields(admit([uploads[0], uploads[2]], 3, uploads[0].up, 5))) == len(fields(uploads[0].up))
 
 
 def test_no_upload_at_all():
     with pytest.raises(ValueError, match="uploads"):
-        admit([], 0, None)
+        admit([], 0, None, 5)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

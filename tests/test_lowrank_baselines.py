@@ -1,4 +1,4 @@
-"""FedHM, FlexLoRA, FedLoRU, projected FedAvg: their texts written down a second time, their laws, their bytes."""
+"""FedHM, FlexLoRA, FedLoRU, FedFTG, projected FedAvg: their texts in NumPy, their laws, their bytes."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -9,13 +9,24 @@ import torch
 from cases import TWO_LAYERS, last, quadratic, regression, relative, rounds, start
 from test_transcripts import chosen, gradient, samples_of, unvec, vec
 
-from fedtheory import FedAvg, Key, Layer, Layout, play_round, run
-from fedtheory.algorithms import FedHM, FedMUD, FlexLoRA, ProjectedFedAvg
-from fedtheory.decomposition import Hadamard, Kronecker, LowRank
-from fedtheory.engine import drain
-from fedtheory.message import ONE, Cost, Tailored, cost
-from fedtheory.models import network
-from fedtheory.problems import ImageClassification
+from fedtheory import (
+    FedAvg,
+    FedFTG,
+    FedHM,
+    FedMUD,
+    FlexLoRA,
+    ImageClassification,
+    Key,
+    Layer,
+    Layout,
+    ProjectedFedAvg,
+    play_round,
+    run,
+)
+from fedtheory.core.engine import drain
+from fedtheory.core.message import ONE, Cost, Tailored, cost
+from fedtheory.maps.decomposition import Hadamard, Kronecker, LowRank
+from fedtheory.problems.models.networks import network
 
 T, SEED = 12, 11
 TALL = Layout((Layer("first", 6, 4), Layer("second", 5, 1)))
@@ -157,6 +168,38 @@ def projected(problem, a, S, root, x):
         yield vec(x)
 
 
+def fedftg(problem, a, S, root, x):
+    """GaLore, Algorithm 2, at every client: its own P, moments and count of steps. The shorter side is projected."""
+    x, memory = unvec(x, problem), {}
+    for t in range(T):
+        key, change = root.fold("round", t), [0 * W for W in x]
+        ids = chosen(problem, S, key)
+        for i, p in zip(ids, shares(problem, a, ids)):
+            y, mine = x, memory.setdefault(i, {"t": 0, "P": {}, "M": {}, "V": {}})
+            for sample in samples_of(problem, i, a.local_steps, key):
+                due, y_next = mine["t"] % a.period == 0, []
+                mine["t"] += 1
+                for j, (W, G) in enumerate(zip(y, gradient(problem, i, sample, y))):
+                    wide, whole = W.shape[0] < W.shape[1], 1 in W.shape
+                    G = G if wide else G.T
+                    if due and not whole:
+                        U = np.linalg.svd(G)[0][:, : a.rank]
+                        mine["P"][j] = U * [np.sign(u[np.argmax(np.abs(u))]) for u in U.T]
+                    P = np.eye(len(G)) if whole else mine["P"][j]
+                    step = R = P.T @ G
+                    if a.optimizer == "adam":
+                        M = mine["M"][j] = a.beta1 * mine["M"].get(j, 0) + (1 - a.beta1) * R
+                        V = mine["V"][j] = a.beta2 * mine["V"].get(j, 0) + (1 - a.beta2) * R**2
+                        M, V = M / (1 - a.beta1 ** mine["t"]), V / (1 - a.beta2 ** mine["t"])
+                        step = M / (np.sqrt(V) + a.eps)
+                    G = (1.0 if whole else a.alpha) * P @ step
+                    y_next.append(W - a.lr * (G if wide else G.T))
+                y = y_next
+            change = [old + p * (W - w) for old, W, w in zip(change, y, x)]
+        x = [w + step for w, step in zip(x, change)]
+        yield vec(x)
+
+
 def compare(text, algorithm, problem, S):
     x0 = start(problem)
     theirs = text(problem, algorithm, S, Key(SEED), x0.numpy())
@@ -175,6 +218,9 @@ TEXTS = {
     "FlexLoRA": (flexlora, FlexLoRA(0.02, 3, (low(1.0), low(0.3)))),
     "FlexLoRA share": (flexlora, FlexLoRA(0.05, 3, (low(0.3), low(0.7), low(1.0)), 0.5, weighted=True)),
     "FedLoRU": (fedloru, FedMUD(0.04, 3, low(0.5), reset_every=3)),
+    "FedFTG": (fedftg, FedFTG(0.02, 3, 2, 4)),
+    "FedFTG one step": (fedftg, FedFTG(0.05, 1, 1, 2, 0.5, beta1=0.5, beta2=0.9)),
+    "FedFTG SGD": (fedftg, FedFTG(0.05, 3, 1, 5, 1.0, "sgd", weighted=True)),
     "projected": (projected, ProjectedFedAvg(0.05, 3, 2, 4)),
     "projected weighted": (projected, ProjectedFedAvg(0.05, 3, 1, 2, weighted=True)),
 }
@@ -324,6 +370,56 @@ def test_every_accumulation_adds_its_rank():
         assert int((values > 1e-10 * values[0]).sum()) == min(t // 2 + 1, 6)
 
 
+# FedFTG
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("S", [5, 3])
+def test_galore_with_sgd_at_full_rank_is_fedavg(problem, S):
+    """P P^T = I, whatever gradient P came from."""
+    problem = weighed(PROBLEMS[problem]())
+    wanted = last(FedAvg(0.05, 3, weighted=True), problem, T, sampled=S).server.x
+    full = last(FedFTG(0.05, 3, 99, 2, 1.0, "sgd", weighted=True), problem, T, sampled=S).server.x
+    assert relative(full, wanted) < 1e-13
+
+
+def test_a_client_stays_in_the_best_subspace_of_the_gradient_that_gave_it():
+    """rank r of its change until the period ends; P holds the r largest singular values of its first gradient."""
+    problem, algorithm = quadratic(layout=Layout.single(8, 6)), FedFTG(0.1, 4, 2, 4)
+    x, key = start(problem), Key(3)
+    state = algorithm.init(problem, x, key)
+    steps = list(algorithm.client(problem, problem.clients, state.own, algorithm.broadcast(state.server, key), key))
+    first = problem.layout.matrices(problem.grads(x.expand(5, -1), problem.draw(problem.clients, 1, key.fold("xi"))[0]))
+    for i, end in enumerate(problem.layout.matrices(steps[-1] - x)[0]):
+        assert int(torch.linalg.matrix_rank(end, rtol=1e-10)) == 2
+        U = torch.linalg.svd(first[0][i].mT)[0][:, :2]  # six columns: the shorter side
+        assert relative(end @ U @ U.T, end) < 1e-12
+    frames = [torch.linalg.svd(one.mT)[0][:, :2] for one in first[0]]
+    assert relative(frames[0] @ frames[0].T, frames[1] @ frames[1].T) > 0.1, "clients move in subspaces of their own"
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_traffic_and_memory_of_fedftg_by_hand(rank):
+    """Models cross whole, 12 numbers. A client keeps 2 r of P, twice 6 r of moments, and its count of steps."""
+    problem, algorithm = quadratic(), FedFTG(0.05, 3, rank)
+    history = run(algorithm, problem, 4, sampled=3)
+    assert (history["up_bytes"][-1], history["down_bytes"][-1]) == (4 * 3 * 12 * 8, 4 * 3 * 12 * 8)
+    own = history.state.own
+    assert [part[0].numel() for part in (own.P, own.M, own.V, own.t)] == [2 * rank, 6 * rank, 6 * rank, 1]
+
+
+def test_moments_stay_with_their_client():
+    """Who is not sampled keeps all it has; who is has made K steps more."""
+    problem, algorithm = quadratic(), FedFTG(0.05, 3, 1, 2)
+    before = None
+    for clients, state in rounds(algorithm, problem, 6, sampled=2):
+        if before:
+            away = [i for i in range(5) if i not in clients.tolist()]
+            assert all(torch.equal(getattr(state.own, f)[away], part[away]) for f, part in before.items())
+            assert (state.own.t[clients] - before["t"][clients] == 3).all()
+        before = {f: getattr(state.own, f).clone() for f in ("P", "M", "V", "t")}
+
+
 # Projected FedAvg
 
 
@@ -414,6 +510,7 @@ def images():
     [
         FedHM(0.1, 3, LowRank(0.5, layers="matrices")),
         FlexLoRA(0.1, 3, (LowRank(0.5, 0.3, layers="matrices"), LowRank(0.2, 0.3, layers="matrices"))),
+        FedFTG(0.01, 3, 4, 5),
         ProjectedFedAvg(0.1, 3, 4, 3),
     ],
     ids=lambda a: a.name,
@@ -439,12 +536,19 @@ def test_networks(algorithm):
         (lambda: FlexLoRA(0.1, True, (low(0.5),)), "local_steps=True"),
         (lambda: FlexLoRA(0.1, 1, low(0.5)), "decompositions=LowRank"),
         (lambda: FlexLoRA(0.1, 1, ()), "decompositions=()"),
-        (lambda: FlexLoRA(0.1, 1, (low(0.5), Hadamard(0.5))), "decompositions=(LowRank"),
+        (lambda: FlexLoRA(0.1, 1, (low(0.5), Hadamard(0.5))), "decompositions[1]=Hadamard"),
         (lambda: FlexLoRA(0.1, 1, (low(0.5), LowRank(0.5))), "decompositions=(LowRank"),
         (lambda: FlexLoRA(0.1, 1, (low(0.5, form="freeze"),)), "decompositions=(LowRank"),
         (lambda: FlexLoRA(0.1, 1, (low(0.5, random=True),)), "decompositions=(LowRank"),
         (lambda: FlexLoRA(0.1, 1, (low(0.5),), 1.5), "share=1.5"),
         (lambda: FlexLoRA(0.1, 1, (low(0.5),), weighted=0), "weighted=0"),
+        (lambda: FedFTG(0.1, 1, 0), "rank=0"),
+        (lambda: FedFTG(0.1, 1, 1, 0), "period=0"),
+        (lambda: FedFTG(0.1, 1, 1, alpha=0.0), "alpha=0.0"),
+        (lambda: FedFTG(0.1, 1, 1, optimizer="adamw"), "optimizer='adamw'"),
+        (lambda: FedFTG(0.1, 1, 1, beta1=1.0), "beta1=1.0"),
+        (lambda: FedFTG(0.1, 1, 1, eps=0.0), "eps=0.0"),
+        (lambda: FedFTG(0.1, 1, 1, weighted=1), "weighted=1"),
         (lambda: ProjectedFedAvg(np.inf, 1, 1), "lr=inf"),
         (lambda: ProjectedFedAvg(0.1, 1.5, 1), "local_steps=1.5"),
         (lambda: ProjectedFedAvg(0.1, 1, 0), "rank=0"),

@@ -4,22 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from fedtheory import cli, methods
-from fedtheory.algorithms import ALGORITHMS, FedAvg, Scaffold
+import fedtheory
+from fedtheory import FedAvg, ImageClassification, Scaffold, methods
 from fedtheory.compare import METHODS
-from fedtheory.key import Key
-from fedtheory.problems import ImageClassification
+from fedtheory.core import registry
+from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.key import Key
 from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_every_method_has_a_row_and_every_claim_exists():
-    assert set(methods.ROWS) == set(METHODS) | {"MeZO"}
-    assert {type(one) for one in methods.algorithms().values()} == set(ALGORITHMS.values())
-    assert set(cli.ALGORITHMS) <= set(methods.ROWS)
+    assert set(registry.methods()) == set(METHODS) | {"MeZO"} == set(registry.method_names())
+    public = {getattr(fedtheory, name) for name in fedtheory.__all__}
+    built = {type(one) for one in methods.algorithms().values()}
+    assert built == {kind for kind in public if isinstance(kind, type) and issubclass(kind, Algorithm)}
     known = ledger.claims()
-    for row in methods.ROWS.values():
+    for row in [entry.card for entry in registry.methods().values()]:
         assert set(row.claims) <= set(known)
         assert not any("|" in text for text in (row.idea, row.update, row.proved, row.fails)), "it would end the cell"
 
@@ -29,7 +31,7 @@ def test_the_page_is_made_from_the_code():
     records = ledger.load(ROOT / "docs" / "ledger.json")
     made = methods.page(records)
     assert made == (ROOT / "docs" / "methods.md").read_text(), "make it again, as its second line says"
-    for name, row in methods.ROWS.items():
+    for name, row in ((name, entry.card) for name, entry in registry.methods().items()):
         (line,) = (line for line in made.splitlines() if line.startswith(f"| [{name}]("))
         assert line.count(" | ") == 7
         file = line.split("](../")[1].split(")")[0]

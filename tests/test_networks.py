@@ -13,9 +13,9 @@ from torch import nn
 from torch.nn import functional
 
 from fedtheory import FedAvg, ImageClassification, Key, Scaffold, run
-from fedtheory import perceptron as perceptron_module
-from fedtheory.models import NETWORKS, Flatten, Linear, Network, Pool, ReLU, network
 from fedtheory.problems.images import EVALUATED
+from fedtheory.problems.models import perceptron as perceptron_module
+from fedtheory.problems.models.networks import NETWORKS, Flatten, Linear, Network, Pool, ReLU, network
 
 DOUBLE = torch.float64
 SMALL = {"mlp": (1, 6, 6), "decomfl-mnist": (1, 8, 8), "fedmud-cnn4": (2, 8, 8), "resnet8": (3, 8, 8)}
@@ -370,7 +370,7 @@ HALVES = [torch.arange(20), torch.arange(20, 40)]
     ("call", "words"),
     [
         (lambda: network("vgg", (1, 8, 8), 3), "network='vgg'"),
-        (lambda: network("mlp", (0, 8, 8), 3), "channels=0"),
+        (lambda: network("mlp", (0, 8, 8), 3), "shape (channels)=0"),
         (lambda: network("mlp", (1, 8, 8), 1), "classes=1"),
         (lambda: network("flss-cnn", (1, 8, 8), 3), "shape="),
         (lambda: ImageClassification(X, Y, HALVES, "mlp", Key(0)), "network='mlp'"),
@@ -425,7 +425,7 @@ def test_a_run_keeps_the_memory_of_its_activations():
     words = """if True:
         import resource, torch
         from fedtheory import FedAvg, ImageClassification, Key, run
-        from fedtheory.models import network
+        from fedtheory.problems.models.networks import network
         torch.set_num_threads(1)
         x, y = torch.randn(256, 1, 28, 28), torch.arange(256) % 10
         net = network("decomfl-mnist", (1, 28, 28), 10)

@@ -8,22 +8,27 @@ import base64
 import contextlib
 import importlib.util
 import io
-import json
 import os
 import re
 import subprocess
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import flips
 import matplotlib as mpl
 import nbformat
 import numpy as np
 import pytest
 import torch
+from exercises import EXERCISES
 from matplotlib.image import imread
 
 from fedtheory import notebook as helper
+from fedtheory.figures import ITEMS, load, store
+from fedtheory.figures.store import VERDICTS
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "notebooks"
@@ -116,6 +121,106 @@ def text_faults(path: Path) -> list[str]:
     return faults
 
 
+REPR = re.compile(r"\b[A-Z]\w*\(\w+=")  # of an object of the package
+RULE = re.compile(r"^-+(?:  -+)+$", re.MULTILINE)  # under a table's header
+
+
+def reader_faults(path: Path) -> list[str]:
+    """Outputs that a reader cannot take in: wide, long and no table, an object's repr; listings are lessons."""
+    faults = []
+    for number, cell in enumerate(code_cells(nbformat.read(path, as_version=4)), 1):
+        if "getsource" in cell.source:
+            continue
+        for output in cell.outputs:
+            lines = printed(output).splitlines()
+            if "image/png" in output.get("data", {}):
+                continue
+            if max(map(len, lines), default=0) > helper.WIDTH:
+                faults.append(f"cell {number}: a line of {max(map(len, lines))} characters")
+            if len(lines) > 20 and not RULE.search(printed(output)):
+                faults.append(f"cell {number}: {len(lines)} lines and no table")
+            if len(lines) > 60:
+                faults.append(f"cell {number}: {len(lines)} lines")
+            faults += [f"cell {number}: {found}" for found in REPR.findall(printed(output))]
+    return faults
+
+
+PAPER = {"02": "fedsub", "03": "ssf", "05": "mud", "06": "flss", "07": "decomfl", "09": "decomfl"}  # of a notebook
+NAMED = {"FedSub": "fedsub", "SSF": "ssf", "FedMUD": "mud", "FLSS": "flss", "DeComFL": "decomfl"}
+ITEM = re.compile(r"(?:(\w+)'s )?(Figure|Table)s? (\d+(?:\([a-z]\))?(?:(?:, | and | to )\d+(?:\([a-z]\))?)*)")
+DENIAL = re.compile(
+    r"\b(?:is|are|was|were) not (?:run|reproduced|computed|repeated)\b|\bno such run\b|"
+    r"\b(?:nothing|none)\b[^.]*\b(?:is|are|was|were) (?:run|said|reproduced)\b|\bhas no (?:such )?runs?\b"
+)
+
+
+def items_of(text: str, paper: str | None) -> set[str]:
+    """The items that a text names, by their numbers."""
+    found = set()
+    for owner, kind, listed in ITEM.findall(text):
+        numbers = [int(one) for one in re.findall(r"\d+", listed)]
+        for number in range(numbers[0], numbers[-1] + 1) if " to " in listed else numbers:
+            stem = f"{NAMED.get(owner, paper)}/{'fig' if kind == 'Figure' else 'table'}{number}"
+            found |= {name for name in ITEMS if re.fullmatch(rf"{stem}[a-z]*", name)}
+    return found
+
+
+def denials(text: str, paper: str | None) -> list[str]:
+    """Sentences by hand that say of an item that it was not run; the items stand in the paragraph or its heading.
+
+    What was run is said by the records (`what_was_run`): a sentence by hand is not right for long.
+    """
+    faults, heading = [], ""
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = paragraph.splitlines()
+        heading = next((line for line in lines if line.startswith("#")), heading)
+        body = " ".join(line for line in lines if not line.startswith("#"))
+        if not DENIAL.search(body):
+            continue
+        for item in sorted(items_of(body, paper) or items_of(heading, paper)):
+            record = load(ROOT / "figures", item)
+            ran = sum(cell["verdict"] != "not run here" for cell in record["cells"])
+            so = f"but {ran} of {len(record['cells'])} numbers were" if ran else "as its record says"
+            faults.append(f"{item} is said not to be run, {so}: {DENIAL.search(body)[0]}")  # type: ignore[index]
+    return faults
+
+
+def markdown(path: Path) -> str:
+    notebook = nbformat.read(path, as_version=4)
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+def assumption_1(text: str) -> list[str]:
+    """FedSub prints P^T P = (m/r) I first and E[P P^T] = I second; they are stated so, since "halves" are counted."""
+    faults = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        both = [re.search(r"\^\\top P(?:\^k)?\s*=", paragraph), re.search(r"\\mathbb\{E\}(?:\\,)?\s*\[P", paragraph)]
+        if "Assumption 1" in paragraph and all(both) and both[0].start() > both[1].start():  # type: ignore[union-attr]
+            faults.append(f"the halves of Assumption 1 are swapped: {paragraph[:60]}")
+    lines = " ".join(text.split())
+    if re.search(r"[Ff]irst half (?:holds|is met|is satisfied) (?:for|by) all", lines):
+        faults.append("the first half, P^T P = (m/r) I for every draw, does not hold for Gaussian bases")
+    return faults
+
+
+def other_conditions(path: Path) -> list[str]:
+    """Hints that name conditions which their solution does not use."""
+    cells = nbformat.read(path, as_version=4).cells
+    faults = []
+    for cell, following in pairwise(cells):
+        if cell.cell_type == "code" and SOLUTION.search(following.source):
+            hint = str(ast.literal_eval(ast.parse(cell.source).body[-1].value.args[-1]))  # type: ignore[attr-defined]
+            named = conditions(hint) - conditions(following.source)
+            faults += [f"the hint names condition ({number}), the solution does not" for number in sorted(named)]
+    return faults
+
+
+def conditions(text: str) -> set[str]:
+    """The numbers after the word condition."""
+    groups = re.findall(r"[Cc]onditions? ((?:\(\d\)(?:, | and )?)+)", text)
+    return {number for group in groups for number in re.findall(r"\((\d)\)", group)}
+
+
 def test_there_are_notebooks():
     assert NAMES
 
@@ -132,6 +237,57 @@ class TestCommitted:
 
     def test_text(self, name):
         assert text_faults(FOLDER / f"{name}.ipynb") == []
+
+    def test_outputs_are_for_a_reader(self, name):
+        assert reader_faults(FOLDER / f"{name}.ipynb") == []
+
+    def test_what_was_run_is_said_by_the_records(self, name):
+        assert denials(markdown(FOLDER / f"{name}.ipynb"), PAPER.get(name[:2])) == []
+
+    def test_assumption_1_has_the_same_halves(self, name):
+        assert assumption_1(markdown(FOLDER / f"{name}.ipynb")) == []
+
+    def test_hints_and_solutions_name_the_same_conditions(self, name):
+        assert other_conditions(FOLDER / f"{name}.ipynb") == []
+
+
+def test_readme_says_what_was_run_by_the_records():
+    assert denials((ROOT / "README.md").read_text(), None) == []
+
+
+def test_denials_are_found():
+    """As they stood: they denied runs that the report shows."""
+    said = (
+        "Figure 4 and Table 5 (CIFAR-100) are not reproduced here: this package has no such run, so nothing is\nsaid."
+    )
+    found = denials(said, "ssf")
+    assert [fault.split(" is said")[0] for fault in found] == ["ssf/fig4", "ssf/table5"]
+    assert all("numbers were" in fault for fault in found)
+    assert len(denials("### Tables 3 to 5\n\nThe settings are there, nothing was run here.", "mud")) == 3
+    assert denials("Above, SSF's Table 5 was not run.", None) != []
+    assert denials("Fashion-MNIST was not run. Figure 2 shows it.\n\nTable 9 was not run.", "mud") != []
+    assert denials("Table 1 was run, Figure 2 is not small.", "mud") == []
+
+
+def test_swapped_halves_are_found():
+    assert assumption_1(r"Assumption 1, in halves: $\mathbb{E}[P P^\top] = I$ and $P^\top P = \tfrac mr I$") != []
+    assert assumption_1("74%. The first half holds for all three constructions.") != []
+    assert assumption_1(r"Assumption 1, in halves: $P^\top P = \tfrac mr I$ and $\mathbb{E}[P P^\top] = I$") == []
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_standing_counts_what_the_report_counts(name):
+    """The sentence on what was run has the verdicts, seeds and scale of the committed record."""
+    record = load(ROOT / "figures", name)
+    text, counts = helper.standing(record), Counter(cell["verdict"] for cell in record["cells"])
+    assert text.startswith(f"{name} ({record['title']}): ")
+    if counts["not run here"] == len(record["cells"]):
+        assert "none of the paper's" in text
+        assert "reproduced" not in text.replace("python -m fedtheory reproduce", "")
+    else:
+        assert f"at the scale {record['scale']!r}, {len(record['seeds'])} seed" in text
+        assert {v: int(n) for n, v in re.findall(rf"(\d+) ({'|'.join(VERDICTS)})", text)} == dict(counts)
+        assert text.endswith(f"verdict: {record['verdict']}.")
 
 
 def test_no_notebook_without_source():
@@ -157,31 +313,146 @@ def as_in_a_kernel(monkeypatch):
     torch.set_default_dtype(before)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_solutions(name, as_in_a_kernel):
-    """The hidden solution behind every exercise is right, and the exercise as committed waits for an answer."""
-    cells = build.read_source(FOLDER / f"{name}.py").cells
-    space: dict = {"__name__": "__main__"}
-    solved = 0
-    for cell, following in zip(cells, [*cells[1:], None]):
-        if cell.cell_type != "code":
+def said_by(code: list[str], space: dict, name: str) -> str:
+    """What some code prints, run in a copy of a notebook's names; as one line."""
+    said, copy = io.StringIO(), dict(space)
+    with contextlib.redirect_stdout(said):
+        for part in code:
+            exec(compile(part, name, "exec"), copy)
+    return " ".join(said.getvalue().split())
+
+
+NUMERAL = re.compile(r"(?<![\w.,\\])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w%]|[.,]\d)")
+
+
+def stands(answer: object, text: str) -> bool:
+    """Whether a number, or a pair, stands in a text, as 4800, 4,800 or 4.8e+03."""
+    if isinstance(answer, (tuple, list)):
+        inside = r"\s*,\s*".join(str(one) for one in answer)
+        return re.search(rf"[\[(]\s*{inside}\s*[\])]", text) is not None
+    found = (float(one.replace(",", "").rstrip(".")) for one in NUMERAL.findall(text))
+    return any(abs(one - answer) <= 1e-6 * abs(answer) for one in found)  # type: ignore[operator, arg-type]
+
+
+def squeezed(code: str) -> str:
+    return re.sub(r"\s", "", code)
+
+
+def given_away(answer: object, code: str, above: str, tells: tuple[str, ...]) -> list[str]:
+    """How an answer can be read off what stands above its solution: its number, its formula, or a pattern."""
+    faults = [f"{tell} stands above" for tell in tells if re.search(tell, above)]
+    if isinstance(answer, (int, float, tuple, list)):
+        return [*faults, f"{answer} stands above"] if stands(answer, above) else faults
+    lambdas = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Lambda)]
+    bodies = [squeezed(ast.unparse(node.body)) for node in lambdas]
+    return faults + [f"{body} stands above" for body in bodies if body in squeezed(above)]
+
+
+def asks(cell) -> bool:
+    """Whether a code cell is an exercise: it ends with a check."""
+    last = ast.parse(cell.source).body[-1] if cell.cell_type == "code" else None
+    return isinstance(last, ast.Expr) and ast.unparse(last).startswith("check(")
+
+
+def names_of(cell) -> tuple[set[str], set[str]]:
+    """Names that a cell binds, and names that it uses."""
+    tree = ast.parse(cell.source)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound |= {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            bound |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+    return bound, used
+
+
+def needed(cells: list, more: str) -> list[int]:
+    """Places of the code cells on which the exercises of a notebook and some more code depend: the rest is nbval's."""
+    wanted = names_of(nbformat.v4.new_code_cell(more))[1]
+    found = []
+    for at in reversed(range(len(cells))):
+        if cells[at].cell_type != "code":
             continue
+        bound, used = names_of(cells[at])
+        if asks(cells[at]) or bound & wanted:
+            wanted |= used
+            found.append(at)
+    return found[::-1]
+
+
+@pytest.fixture
+def space():
+    """Names of a notebook whose cells run here. The cell that empties a temporary folder may not be among them."""
+    names: dict = {"__name__": "__main__"}
+    yield names
+    for value in names.values():
+        if isinstance(value, TemporaryDirectory):
+            value.cleanup()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exercises(name, as_in_a_kernel, space):
+    """Solutions and other right answers are accepted, typical wrong ones refused with a word on what they reveal, and
+    no answer stands in the exercise or above it."""
+    cells = build.read_source(FOLDER / f"{name}.py").cells
+    built = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
+    above, solved, faults = "", set(), []
+    answers = [code for one in EXERCISES[name].values() for code in (*one["right"], *one["wrong"])]
+    solutions = [found for cell in cells if cell.cell_type == "markdown" for found in SOLUTION.findall(cell.source)]
+    runs = needed(cells, "\n".join([*answers, *solutions]))
+    for at, (cell, following) in enumerate(zip(cells, [*cells[1:], None])):
+        if cell.cell_type == "markdown":
+            above += re.sub(r"<details>.*?</details>", "", cell.source, flags=re.DOTALL) + "\n"
+            continue
+        above += cell.source + "\n"
         said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            exec(compile(cell.source, name, "exec"), space)
+        if at in runs:
+            with contextlib.redirect_stdout(said):
+                exec(compile(cell.source, name, "exec"), space)
         last = ast.parse(cell.source).body[-1]
-        if not (isinstance(last, ast.Expr) and ast.unparse(last).startswith("check(")):
+        if not asks(cell):
+            above += "\n".join(printed(output) for output in built[at].outputs) + "\n"
             continue
         assert "no answer yet" in said.getvalue()
         solution = SOLUTION.search(following.source) if following is not None else None
         assert solution is not None, f"no solution behind:\n{cell.source}"
-        said, copy = io.StringIO(), dict(space)
-        with contextlib.redirect_stdout(said):
+        number, ask = int(last.value.args[0].value), ast.unparse(last)  # type: ignore[attr-defined]
+        exercise = EXERCISES[name][number]
+        assert exercise["right"], "a second form of the right answer"
+        assert len(exercise["wrong"]) >= 3, "three typical wrong answers"
+        for code in [solution[1], *(f"answer = {code}" for code in exercise["right"])]:
+            reply = said_by([code, ask], space, name)
+            if reply != f"Exercise {number}: right.":
+                faults.append(f"{number}: {code.strip()} is right, but: {reply}")
+        for wrong, word in exercise["wrong"].items():
+            reply = said_by([f"answer = {wrong}", ask], space, name)
+            reason = reply.split(" Hint: ")[0].removeprefix(f"Exercise {number}: not yet.")
+            if not reply.startswith(f"Exercise {number}: not yet.") or word not in reason or "It stopped" in reason:
+                faults.append(f"{number}: {wrong} should be refused with {word!r}, but: {reply}")
+        copy = dict(space)
+        with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(solution[1], name, "exec"), copy)
-            exec(compile(ast.unparse(last), name, "exec"), copy)
-        assert said.getvalue().splitlines()[-1].endswith(": right."), said.getvalue()
-        solved += 1
-    assert solved >= 3
+        if not exercise.get("open"):
+            tells = tuple(exercise.get("tells", ()))
+            faults += [f"{number}: {fault}" for fault in given_away(copy["answer"], solution[1], above, tells)]
+        solved.add(number)
+    assert faults == []
+    assert solved == set(EXERCISES[name])
+    assert len(solved) >= 3
+
+
+def test_what_is_given_away():
+    """The search for answers finds them, in each form."""
+    assert stands(4800, "a client sends 4,800 bytes")
+    assert stands(4800.0, "4.8e+03")
+    assert stands(0.02, "eta = 0.020.")
+    assert not stands(48, "4800 of 48.5, 148, 1.48, x48, 48%")
+    assert stands((1, 3), "answer = [1, 3]")
+    assert not stands((1, 3), "(1, 2, 3)")
+    code = "answer = lambda c, P, g: c + P.lift(g)"
+    assert given_away(print, code, "where c+P.lift( g ) is", ()) == ["c+P.lift(g) stands above"]
+    assert given_away(57, "answer = 57", "check(1, answer, lambda a: a == 57)", ()) == ["57 stands above"]
+    assert given_away(print, code, "repair: rho/(16 L)", (r"rho/\(16",)) != []
 
 
 SMALL = """\
@@ -309,7 +580,61 @@ class TestHelper:
         assert said[0] == "Exercise 1: no answer yet. Replace the three dots and run the cell again."
         assert said[1] == "Exercise 1: right."
         assert said[2].startswith("Exercise 1: not yet. It stopped with TypeError")
-        assert said[3] == "Exercise 1: not yet. Hint: count."
+        assert said[-1] == "Exercise 1: not yet. Hint: count."
+        helper.check(2, 3, lambda a: "Too large." if a > 2 else "", "count.")
+        helper.check(2, 2, lambda a: "Too large." if a > 2 else "", "count.")
+        assert capsys.readouterr().out.splitlines() == [
+            "Exercise 2: not yet. Too large. Hint: count.",
+            "Exercise 2: right.",
+        ]
+
+    def test_reveals(self):
+        slips = {"Half.": 2.0}
+        assert helper.reveals(4, 4.0, slips) == ""
+        assert helper.reveals(2, 4.0, slips) == "Half."
+        assert [helper.reveals(a, 4.0, slips) for a in (3, 5)] == ["Too small.", "Too large."]
+        assert helper.reveals(4.3, 4.0, within=0.1) == ""
+        for answer in (True, "4", None, [4], float("nan")):
+            assert helper.reveals(answer, 4.0).startswith("One finite number is asked for")
+
+    def test_sealed(self):
+        words = {helper.seal(28.6): "", helper.seal(13): "One way.", helper.seal((2, 4)): "A pair."}
+        assert [helper.sealed(a, words) for a in (28.6, 286 / 10, 13.0, [2, 4])] == ["", "", "One way.", "A pair."]
+        assert "none of the numbers" in helper.sealed(28.7, words)
+        assert not any("28" in word for word in words)
+
+    def test_first_of(self):
+        assert helper.first_of([(True, "a"), (lambda: False, "b"), (lambda: 1 / 0, "c")]) == "b"
+        assert helper.first_of([(True, "a")]) == ""
+
+    def test_beside(self, capsys, monkeypatch):
+        monkeypatch.chdir(FOLDER)
+        cells = helper.beside("ssf/fig4")
+        said = capsys.readouterr().out
+        assert max(map(len, said.splitlines())) <= helper.WIDTH
+        assert "1-2: order not confirmed: the interval of the difference in points contains 0" in said
+        assert cells["final: FedSub < FedAvg"]["verdict"] in VERDICTS
+        helper.beside("ssf/table5")
+        assert "4 not run here, for example " in capsys.readouterr().out
+        helper.beside("flss/table3", grid=True)
+        said = capsys.readouterr().out.splitlines()
+        assert len(said) < 35
+        assert max(map(len, said)) <= helper.WIDTH
+        assert sum(line.startswith("FedAvg ") for line in said) == 2
+
+    def test_provenance_shows_no_objects(self, capsys, monkeypatch):
+        monkeypatch.chdir(FOLDER)
+        for item in ITEMS:
+            helper.provenance(helper.committed(item))
+        said = capsys.readouterr().out
+        assert not REPR.search(said)
+        assert max(map(len, said.splitlines())) <= helper.WIDTH
+
+    def test_a_wide_table_is_folded(self, capsys):
+        helper.table(["a", "words"], [["x", "many " * 40], ["y", "few"]])
+        said = capsys.readouterr().out.splitlines()
+        assert max(map(len, said)) <= helper.WIDTH
+        assert len(said) == 6
 
     def test_committed(self, tmp_path, monkeypatch):
         (tmp_path / "notebooks").mkdir()
@@ -317,11 +642,10 @@ class TestHelper:
         with pytest.raises(FileNotFoundError, match="reproduce ssf/table2"):
             helper.committed("ssf/table2")
         for scale, folder in (("quick", "figures/quick"), ("paper", "figures")):
-            stem = tmp_path / folder / "ssf" / "table2"
-            stem.parent.mkdir(parents=True)
-            stem.with_suffix(".json").write_text(json.dumps({"scale": scale}))
-            stem.with_suffix(".csv").write_text("a\n1\n")
-            assert helper.committed("ssf/table2") == {"scale": scale, "table": [{"a": 1}]}
+            (tmp_path / folder).mkdir(exist_ok=True, parents=True)
+            store.save(tmp_path / folder, flips.item("ssf/table2"), flips.result(), scale, 3, 1.0, "cpu")
+            record = helper.committed("ssf/table2")
+            assert (record["scale"], len(record["table"])) == (scale, 40)
 
     def test_table(self, capsys):
         helper.table(["method", "error"], [["FedAvg", 0.123456], ["SSF", 3e-17], ["exact", 0.0]])

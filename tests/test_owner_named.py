@@ -23,8 +23,7 @@ from hypothesis import strategies as st
 
 from fedtheory import SSF, Coordinate, FedSub, Gaussian, Key, Layout, Spherical
 from fedtheory.algorithms import fedsub
-from fedtheory.decomposition import Decoupled, KroneckerBlocks, Outer, Product
-from fedtheory.theory import ssf
+from fedtheory.maps.decomposition import Decoupled, KroneckerBlocks, Outer, Product
 from fedtheory.theory.instances import (
     Smooth,
     coordinate_frames,
@@ -33,6 +32,7 @@ from fedtheory.theory.instances import (
     plane_frames,
     run_locals,
 )
+from fedtheory.theory.ssf import claims as ssf
 
 sizes = st.integers(1, 5).flatmap(lambda m: st.tuples(st.just(m), st.integers(1, m)))
 scales = st.sampled_from(["orthonormal", "isotropic"])

@@ -16,8 +16,7 @@ from test_transcripts import PROBLEMS as WRITTEN
 from test_transcripts import chosen, gradient, samples_of, unvec, vec
 from torch.nn import functional
 
-from fedtheory import FedAvg, Key, Scaffold, play_round, run
-from fedtheory.algorithms import MOON, FedDC, FedDyn, FedGen, FedNTD, FedProx
+from fedtheory import MOON, FedAvg, FedDC, FedDyn, FedGen, FedNTD, FedProx, Key, Scaffold, play_round, run
 from fedtheory.algorithms.fedntd import not_true
 
 SAMPLED = pytest.mark.parametrize("sampled", [5, 3])

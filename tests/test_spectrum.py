@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from fedtheory import Key
-from fedtheory.figures import decomfl, decomfl_costs, spectrum
-from fedtheory.models import network
-from fedtheory.problems import ImageClassification
+from fedtheory import ImageClassification, Key
+from fedtheory.figures.decomfl import costs as decomfl_costs
+from fedtheory.figures.decomfl import curves as decomfl
+from fedtheory.figures.decomfl import spectrum
+from fedtheory.problems.models.networks import network
 
 
 def symmetric(values: torch.Tensor) -> torch.Tensor:

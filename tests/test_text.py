@@ -1,6 +1,7 @@
 """Language models: prompts as published, logits as the library's own, one copy of the weights, whole files only."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,16 +14,19 @@ pytest.importorskip("transformers", reason="needs the extra: pip install 'fedthe
 pytest.importorskip("peft", reason="needs the extra: pip install 'fedtheory[llm]'")
 import transformers
 
-from fedtheory import DeComFL, FedAvg, Key, Quadratic, cli, language, run
+from fedtheory import DeComFL, FedAvg, Key, Pooled, Quadratic, TextClassification, cli, run
 from fedtheory.algorithms.decomfl import Model, Step
 from fedtheory.algorithms.fedzo import FedZO, MeZO
-from fedtheory.data import DataError
-from fedtheory.directions import Direction
-from fedtheory.engine import drain
-from fedtheory.figures import Runner, decomfl_text, meter
-from fedtheory.language import LanguageModel
-from fedtheory.problem import Problem
-from fedtheory.problems import Pooled, TextClassification, sentiment
+from fedtheory.core import meter
+from fedtheory.core.engine import drain
+from fedtheory.core.problem import Problem
+from fedtheory.figures import Runner
+from fedtheory.figures.decomfl import text as decomfl_text
+from fedtheory.maps.directions import Direction
+from fedtheory.problems import sentiment
+from fedtheory.problems.data import DataError
+from fedtheory.problems.models import language
+from fedtheory.problems.models.language import LanguageModel
 from fedtheory.problems.text import PROMPTS, TASKS, Texts, read, tokens, verbalizer
 
 DOUBLE = torch.float64
@@ -515,13 +519,29 @@ def test_adapters_need_queries_and_values():
         language.adapt(module, 8, Key(0))
 
 
+def test_code_that_comes_with_a_model_is_never_run(folder, tmp_path, monkeypatch):
+    """Nobody is asked, either: one line, and what the folder's code would have done is not done."""
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("it asked"))
+    here, trace = tmp_path / "model", tmp_path / "ran"
+    shutil.copytree(folder, here)
+    config = json.loads((here / "config.json").read_text())
+    own = {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}
+    (here / "config.json").write_text(json.dumps(config | {"model_type": "own", "auto_map": own}))
+    (here / "own.py").write_text(f"open({str(trace)!r}, 'w')\n")
+    with pytest.raises(
+        OSError, match=r"ships code, which is never run.*Fix: choose a model that needs no code"
+    ) as caught:
+        TextClassification.load(here, "sst2", folder, Key(0))
+    assert len(str(caught.value).splitlines()) == 1
+    assert not trace.exists()
+
+
 def test_without_the_extra(folder):
     """All else is there, and the error says what to install."""
     code = f"""
 import sys
 sys.modules["transformers"] = None
-from fedtheory import DeComFL, Key
-from fedtheory.problems import TextClassification
+from fedtheory import DeComFL, Key, TextClassification
 try:
     TextClassification.load({str(folder)!r}, "sst2", {str(folder)!r}, Key(0))
 except ModuleNotFoundError as error:

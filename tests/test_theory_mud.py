@@ -1,12 +1,25 @@
 """The ledger of FedMUD: every id of the catalogue, its verdict, a refuted control, counterexamples that replay."""
 
+import re
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 import torch
 from entries import decided, replays
 
-from fedtheory.theory import mud, mud_checks, mud_proof, mud_round, mud_theory
+from fedtheory import EF21P, FedMUD
+from fedtheory.algorithms import fedmud
+from fedtheory.figures.fedmud import items as printed
+from fedtheory.maps.decomposition import Decoupled, Outer
+from fedtheory.problems.models import networks
+from fedtheory.theory.claim import Outcome, Printed
+from fedtheory.theory.fedmud import checks as mud_checks
+from fedtheory.theory.fedmud import claims as mud
+from fedtheory.theory.fedmud import proof as mud_proof
+from fedtheory.theory.fedmud import round as mud_round
+from fedtheory.theory.fedmud import theory as mud_theory
 from fedtheory.theory.search import ratio, units
 
 CLAIMS = {claim.id: claim for claim in [*mud.CLAIMS, *mud_theory.CLAIMS]}
@@ -14,12 +27,12 @@ CLAIMS = {claim.id: claim for claim in [*mud.CLAIMS, *mud_theory.CLAIMS]}
 HOLDS = """what fig1c eq1-4 sec3.1.fedlmt rank.lowrank ratio.kron rank.kron ratio.bkd k1 conv eq6 eq7 bias eq8-9
 aad.any_product text.noniid2 text.ef21p freeze text.freeze_size A2 eq16 eq17 eq18 FH eq20 eq21 eq23-24 eq29 eq33 eq34
 eq36 eq39 eq40-41 eq42 eq43 eq46 eq53 eq58 eq60 theorem1.eq67 theorem1.stepsize theorem1.eq70 sharper.reset"""
-CAVEAT = """bkd.fewer sec2.download eq5 appB.bkd_fullrank bkd.truncated_rank text.fedhm_fedlmt text.aad_beats_freeze
-text.s_R_equals_fedlmt A1 A3.exact A4 remark2 remark3 eq19 stationary lemma2 lemma3 eq48 eq49 eq50 eq55 eq56 eq57
-theorem1.eq69 theorem1.eq71"""
-FALSE = """fig1b.count ratio.lowrank text.consistent_superiority theorem1 remark1 eq15 eq22 lemma1
-eq31 eq37 lemma4 eq44 eq45 lemma5 eq51 eq52 lemma6 eq59 eq61 eq62 eq63 theorem1.eq65 theorem1.eq66 theorem1.eq68"""
-UNCHECKED = "text.12pct text.fedbat fig3 fig3.single fig4 fig5 table5"
+CAVEAT = """bkd.fewer sec2.download eq5 appB.bkd_fullrank bkd.truncated_rank text.12pct text.fedhm_fedlmt
+text.s_R_equals_fedlmt A4 eq19 lemma2 lemma3 eq48 eq49 eq50 eq55 eq56 eq57 eq59 theorem1.eq69 theorem1.eq71"""
+FALSE = """fig1b.count ratio.lowrank text.consistent_superiority text.aad_beats_freeze A1 A3.exact theorem1 remark1
+remark2 remark3 eq15 eq22 stationary lemma1 eq31 eq37 lemma4 eq44 eq45 lemma5 eq51 eq52 lemma6 eq61 eq62 eq63
+theorem1.eq65 theorem1.eq66 theorem1.eq68"""
+UNCHECKED = "text.fedbat fig3 fig3.single fig4 fig5 table5"
 VERDICTS = {
     f"mud.{name}": verdict
     for verdict, names in (
@@ -77,7 +90,11 @@ def test_lemma_5_by_hand():
     assert found["right"] == pytest.approx(float(right), rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["stuck", "burst", "once", "flutter", "carried", "uneven", "bent", "opposed"])
+MADE = """stuck burst once flutter carried uneven bent rare_drift grown jumped resting same_noise drifting
+drifting_whole together one_step steady apart bowl_and_dome noise bowl to_the_centre"""
+
+
+@pytest.mark.parametrize("name", MADE.split())
 def test_counterexamples_meet_their_assumptions(name):
     window = mud_round.Window(getattr(mud_checks, name)())
     assert min(mud_round.admissible(window).values()) >= -1e-12
@@ -128,3 +145,223 @@ def test_a_2_x_2_layer_with_one_block_is_an_outer_product():
     of = mud.KroneckerBlocks(4, 1, 1, 2)
     U, V = torch.randn(2, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     assert torch.equal(of.product(U, V).view(2, 2), torch.outer(U[:2], V[:2]))
+
+
+def test_assumption_3_by_hand():
+    """f = -w, |grad f| = 1: U = 10, V = 0, six steps with eta = 1: U doubles, the printed bound grows like tau^3."""
+    U, V, path = 10, 0, []
+    for _ in range(6):
+        U, V = U + V, V + U
+        path.append(U)
+    assert path == [10, 20, 40, 80, 160, 320]
+    found = CLAIMS["mud.A3.exact"].check("quick").counterexample
+    assert (found["left"], found["right"]) == (320**2, 7 * (10**2 + 6**2)) == (102400, 952)
+
+
+def test_rest_point_by_hand():
+    """f_1 = w^2/2, f_2 = (w - 1)^2/4, two steps with eta = 1: the average comes back to 3/7, where grad f = 1/14."""
+    w = Fraction(3, 7)
+    ends = []
+    for slope, centre in ((Fraction(1), 0), (Fraction(1, 2), 1)):
+        v = w
+        for _ in range(2):
+            v -= slope * (v - centre)
+        ends.append(v)
+    assert sum(ends) / 2 == w
+    assert (w + (w - 1) / 2) / 2 == Fraction(1, 14)
+
+
+def test_the_two_runs_that_refute_remark_2_are_within_theorem_1():
+    """Average squared gradient, and the step size that Assumptions 1, 3 and 4 along the run allow, c = 3/2."""
+    runs = mud_checks.race()
+    assert runs["s = 1"]["average"] > 2 * runs["s >= R"]["average"]
+    assert runs["s = 1"]["average"] > runs["FedLMT"]["average"]
+    for run in runs.values():
+        assert min(run["eta <= 1/L_s"], run["eta <= (psi^2/2)^2"]) > 0
+
+
+# Controls
+
+
+SHARP = """A1 A3.exact lemma2 eq34 lemma3 eq37 lemma4 eq40-41 eq44 eq45 eq46 lemma5 eq49 eq51 eq52 eq53 eq56 eq57 eq59
+eq60 eq61 eq62 stationary sharper.reset theorem1.eq65 theorem1.eq66 lemma1 eq31"""
+
+
+@pytest.mark.parametrize("name", SHARP.split())
+def test_a_control_is_just_beyond_what_holds(name):
+    """It fails by at most a tenth: a constant 10% larger than the control's would survive."""
+    found = CLAIMS[f"mud.{name}"].control("quick")
+    assert not found.holds
+    assert 1 < found.margin < 1.1
+
+
+def test_signs_do_not_see_the_fourth_moment():
+    """With s^4 for E U_11^4 in c_U the step size of mud.sharper.reset is too large, which U = +-s alone cannot show."""
+    z = torch.tensor([1.0, 2.0, 0.0, 0.0], dtype=torch.float64)
+    broken = {}
+    for law in mud_proof.LAWS:
+        edge = (1, 1, 1, 1, law, False)
+        *_, rs2, c, _, _ = mud_proof.reset_step(z, edge, 1.0)
+        _, change, f2, rs2, c, _, eta = mud_proof.reset_step(z, edge, float(c / rs2**2))  # r = m = 1: c wrong = s^4
+        broken[law] = bool(change > -eta * rs2 / 2 * f2 * (1 - 1e-9))
+    assert broken == {"signs": False, "as U(-a, a)": True, "skew": True, "heavy": True}
+
+
+def test_a_caveat_of_two_parts_needs_both():
+    """Without one hypothesis at a time: a part without which the statement survives is not needed, and says so."""
+    yes, no = (
+        lambda effort, holds=holds: Outcome(holds, "exact", None, str(holds), {"n": 1}) for holds in (True, False)
+    )
+    assert mud_checks.each_needed(no, yes)("quick").holds
+    refuted = mud_checks.each_needed(no, no)("quick")
+    assert not refuted.holds
+    assert refuted.counterexample == {"1": {"n": 1}, "2": {"n": 1}}
+    assert mud_checks.both(no, yes, no)("quick").detail == "False; False"
+
+
+def test_an_instance_near_equality_is_a_part_of_the_search():
+    """It is tried first, refutes at once, and its ratio is the margin where nothing worse is found."""
+    edge = mud_round.edges()[:1]
+    check = mud_round.survives(mud_proof.lemma3(), "near", corners=edge, near=[mud_checks.drifting])
+    alone = mud_round.survives(mud_proof.lemma3(), "near", corners=edge)
+    assert check("quick").margin > 0.9 > alone("quick").margin
+    broken = mud_round.survives(mud_proof.lemma3(0.9), "near", corners=edge, near=[mud_checks.drifting])("quick")
+    assert not broken.holds
+    assert broken.counterexample["left"] > broken.counterexample["right"]
+
+
+def test_an_identity_that_compares_nothing_is_no_check():
+    with pytest.raises(AssertionError, match="nothing"):
+        mud_round.gaps("nothing to compare", lambda q: [])("quick")
+
+
+# The statement or the package broken
+
+
+def holds(name):
+    return CLAIMS[f"mud.{name}"].check("quick").holds
+
+
+def second_order(self, u, fixed):
+    (U, V), (U_, V_) = u.split(self.of.sizes, -1), fixed.split(self.of.sizes, -1)
+    return self.of.product(U, V_) + self.of.product(U_, V) + self.of.product(U, V)
+
+
+def test_aad_with_a_second_order_term(monkeypatch):
+    monkeypatch.setattr(Decoupled, "update", second_order)
+    assert not any(holds(name) for name in ("aad.any_product", "eq8-9", "text.freeze_size"))
+
+
+def test_a_reset_that_keeps_the_key(monkeypatch):
+    monkeypatch.setattr(fedmud, "replace", lambda old, **new: old if "key" in new else replace(old, **new))
+    assert not holds("eq16")
+
+
+def test_a_server_that_moves_the_frozen_part(monkeypatch):
+    server = FedMUD.server
+
+    def moved(self, *args):
+        new, none = server(self, *args)
+        return replace(new, x=new.x + 1e-3, frozen=replace(new.frozen, base=new.frozen.base + 1e-3)), none
+
+    monkeypatch.setattr(FedMUD, "server", moved)
+    assert not holds("eq1-4")
+
+
+def test_a_model_that_loses_a_part(monkeypatch):
+    model = fedmud._model
+    monkeypatch.setattr(fedmud, "_model", lambda *args: 0.999 * model(*args))
+    assert not holds("what")
+
+
+def test_a_product_that_is_off(monkeypatch):
+    """Both sides of F_i(w) = H_i(x) must not come from the same line."""
+    product = Outer.product
+    monkeypatch.setattr(Outer, "product", lambda self, U, V: 1.01 * product(self, U, V))
+    assert not holds("FH")
+
+
+def test_gradients_that_are_off(monkeypatch):
+    left = Outer.left
+    monkeypatch.setattr(Outer, "left", lambda self, g, V: 1.01 * left(self, g, V))
+    assert not any(holds(name) for name in ("eq20", "eq21", "eq42"))
+
+
+def test_a_factor_that_stands_still_is_bounded(monkeypatch):
+    """What refutes `A3.exact` is what FedMUD does, and the noise of two clients what refutes (49) as printed."""
+    monkeypatch.setattr(
+        Outer, "left", lambda self, g, V: 0 * self._U(torch.zeros(g.shape[:-1] + self.sizes[:1])).flatten(-2)
+    )
+    monkeypatch.setattr(Outer, "right", lambda self, g, U: torch.zeros(g.shape[:-1] + self.sizes[1:], dtype=g.dtype))
+    assert holds("A3.exact")
+
+
+def test_noise_of_two_clients_that_is_not_shared(monkeypatch):
+    monkeypatch.setattr(mud_checks, "same_noise", mud_checks.noise)
+    printed49 = mud_round.broken(mud_checks.same_noise, mud_checks.eq49_bound(), "", mud_round.admissible)
+    assert printed49("quick").holds
+    assert not CLAIMS["mud.eq49"].as_printed("quick").holds
+
+
+def test_other_views_of_a_convolution(monkeypatch):
+    monkeypatch.setitem(networks.VIEWS, "rows", lambda c_in, k: k)
+    assert not holds("conv")
+
+
+def test_ef21p_without_top_k(monkeypatch):
+    top = EF21P._top
+    monkeypatch.setattr(EF21P, "_top", lambda self, p: top(replace(self, down_ratio=1.0), p))
+    assert not holds("text.ef21p")
+
+
+def test_the_printed_tables_decide(monkeypatch):
+    """One digit of a table more or less, and the check comes out the other way."""
+    above = {
+        name: tuple(value + 0.2 for value in row) if "AAD" in name else row for name, row in printed.TABLE4.items()
+    }
+    monkeypatch.setattr(printed, "TABLE4", above)
+    monkeypatch.setitem(printed.TABLE2, "FedMUD+AAD", (88.6, *printed.TABLE2["FedMUD+AAD"][1:]))
+    assert holds("text.aad_beats_freeze")
+    assert holds("text.12pct")
+    monkeypatch.setitem(printed.TABLE1, "FedMUD+BKD", (87.9, *printed.TABLE1["FedMUD+BKD"][1:]))
+    assert not holds("text.12pct")
+
+
+# Hypotheses
+
+
+def paper():
+    """The paper's text, where the shared papers are at hand."""
+    for parent in Path(__file__).resolve().parents:
+        found = sorted((parent / "shared" / "papers").glob("003_*.txt"))
+        if found:
+            return found[0].read_text()
+    pytest.skip("no shared/papers beside the repository")
+
+
+def stands_in(text, where):
+    """Whether a place of the form "Assumption 2", "Theorem 1", "eq. (44)" or "Sec. 3.2" is one of the paper's."""
+    kind, number = re.fullmatch(r"(Assumption|Theorem|Lemma|eq\.|Sec\.) \(?([\d.]+)\)?", where).groups()
+    if kind == "eq.":
+        return re.search(rf" \({number}\)$", text, re.MULTILINE) is not None
+    return re.search(rf"^{'' if kind == 'Sec.' else kind + ' '}{re.escape(number)}[ .]", text, re.MULTILINE) is not None
+
+
+def test_every_assumption_stands_where_it_is_said_to():
+    text, places = paper(), set()
+    for claim in CLAIMS.values():
+        for assumption in claim.assumes:
+            assert isinstance(assumption, Printed), claim.id
+            places.add(assumption.where)
+    assert {"Assumption 1", "Assumption 4", "Theorem 1", "eq. (44)"} <= places
+    for where in places:
+        assert stands_in(text, where), where
+    for invented in ("Assumption 5", "Theorem 2", "eq. (99)", "Sec. 8.1"):
+        assert not stands_in(text, invented)
+
+
+def test_what_the_paper_does_not_print_is_no_assumption():
+    """The sure bound on gradients is a caveat's or a repair's."""
+    for claim in CLAIMS.values():
+        for assumption in claim.assumes:
+            assert "surely" not in assumption.text

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 import torch
 
-from fedtheory.figures import meter
-from fedtheory.theory import ssf_rate
+from fedtheory.core import meter
 from fedtheory.theory.claim import decide
+from fedtheory.theory.ssf import rate as ssf_rate
 
 pytest.importorskip("z3")
 pytest.importorskip("sympy")
@@ -22,10 +22,10 @@ VERDICTS = {
     "ssf.theorem1": "false-as-stated",
     "ssf.theorem1.order": "holds",
     "ssf.theorem1.eq105-108": "holds",
-    "ssf.theorem1.eq109": "holds",
+    "ssf.theorem1.eq109": "holds-with-caveat",
     "ssf.theorem1.eq110": "holds-with-caveat",
     "ssf.theorem1.eq111-115": "holds",
-    "ssf.theorem1.eq116": "holds",
+    "ssf.theorem1.eq116": "false-as-stated",
     "ssf.theorem1.eq117a": "false-as-stated",
     "ssf.theorem1.eq117b": "false-as-stated",
     "ssf.theorem1.eq118": "holds-with-caveat",
@@ -45,6 +45,7 @@ VERDICTS = {
     "ssf.cor1.vs_scaffold": "holds-with-caveat",
     "ssf.vs_fedsub_theory": "false-as-stated",
     "ssf.eq130-132": "holds",
+    "ssf.text.monotone_r": "false-as-stated",
     "ssf.fedsub_diverges": "false-as-stated",
     "ssf.toy_theory_link": "holds-with-caveat",
     "ssf.text.cifar": "unchecked",
@@ -190,10 +191,10 @@ def test_noise_that_knows_the_projector_holds_sgd_still():
 
 def test_moments_agree_with_runs():
     """Exact second moments against the mean of 300 runs of the very algorithm."""
-    from fedtheory import simulate
-    from fedtheory.algorithms import SSF
-    from fedtheory.key import Key
-    from fedtheory.subspace import Coordinate
+    from fedtheory import SSF
+    from fedtheory.core import simulate
+    from fedtheory.core.key import Key
+    from fedtheory.maps.subspace import Coordinate
     from fedtheory.theory import instances
 
     z = torch.randn(18, generator=Key(1).generator(), dtype=torch.float64)
@@ -224,7 +225,7 @@ def test_the_printed_bounds_where_L_is_not_tiny():
 
 def test_a_round_statement_in_wrong_units_is_noticed():
     """sigma^2 eta_l K in place of sigma^2 eta_l^2 K would not scale."""
-    assert ssf_rate.round_units(ssf_rate.eq109(6, 12))
+    assert ssf_rate.round_units(ssf_rate.eq109)
     assert not ssf_rate.round_units(lambda m, S, t: (m.drift(S), t.K * t.lr * t.sigma2))
 
 
@@ -249,7 +250,7 @@ def cell(name, paper, ours):
 @pytest.fixture
 def results(tmp_path):
     """The paper's own numbers as if they were results."""
-    from fedtheory.figures import ssf as figures
+    from fedtheory.figures.ssf import items as figures
 
     def write(ours=lambda key, value: value, scale="paper"):
         tables = {"table2": figures.TABLE2, "table3": figures.TABLE3, "table4": figures.TABLE4}
@@ -269,6 +270,9 @@ def results(tmp_path):
     return write
 
 
+EXPECTED = {"ssf.text.r20": "holds-with-caveat"}  # of the empirical ones, where it is not "holds"
+
+
 def verdicts(folder):
     return {id: decide(ssf_rate.empirical(id, folder), "quick") for id in BY_RESULTS}
 
@@ -279,7 +283,7 @@ def test_experiments_of_the_committed_results(id):
     if ssf_rate.records(ssf_rate.FIGURES, *needs) is None:
         pytest.skip("no results of the paper's scale here")
     entry = decide(ssf_rate.empirical(id, ssf_rate.FIGURES), "quick")
-    assert entry.verdict == "holds", entry.detail
+    assert entry.verdict == EXPECTED.get(id, "holds"), entry.detail
     assert entry.control_refuted
 
 
@@ -291,11 +295,76 @@ def test_experiments_wait_for_results(tmp_path, results):
 
 def test_experiments_hold_on_the_printed_numbers(results):
     entries = verdicts(results())
-    assert all(e.verdict == "holds" for e in entries.values()), {id: e.detail for id, e in entries.items()}
-    assert all(e.control_refuted for e in entries.values())
+    assert {id: e.verdict for id, e in entries.items()} == {id: EXPECTED.get(id, "holds") for id in BY_RESULTS}
 
 
 def test_experiments_fail_on_other_numbers(results):
     entries = verdicts(results(lambda key, v: 0.9 if key[2] == "SSF" else v))
-    held = {id for id, e in entries.items() if e.verdict == "holds"}
+    held = {id for id, e in entries.items() if e.verdict.startswith("holds")}
     assert held == {"ssf.lr_search", "ssf.text.full_ranges"}
+
+
+def test_the_papers_own_tables_decide_whether_ssf_improves_with_r(monkeypatch, tmp_path):
+    """False by two of six comparisons; true of tables in which the two errors at r = 50 are those at r = 20."""
+    assert not ssf_rate.printed_monotone(1.0)("quick").holds
+    assert not ssf_rate.printed_monotone(1.0554)("quick").holds  # the larger rise is 5.54 percent
+    assert ssf_rate.printed_monotone(1.0555)("quick").holds
+    for het in (0.1, 0.5):
+        monkeypatch.setitem(ssf_rate.SSF_PRINTED, (het, 50), 0.99 * ssf_rate.SSF_PRINTED[het, 20])
+    assert ssf_rate.printed_monotone(1.0)("quick").holds
+
+
+def test_the_repair_needs_our_runs_to_fall_too(results):
+    """At het = 2.0 on the printed numbers it holds; on runs whose error rises from r = 20 to 50 it does not."""
+    assert ssf_rate.repaired_monotone(results())("quick").holds
+    rising = results(lambda key, v: 1.5 * v if key == (2.0, 50, "SSF") else v)
+    assert not ssf_rate.repaired_monotone(rising)("quick").holds
+
+
+def test_the_literal_range_of_table_2_is_left_by_fedsub_only():
+    outcome = ssf_rate.literal_r20("quick")
+    assert not outcome.holds
+    assert list(outcome.counterexample["outside 1e-3..1e-2"]) == ["FedSub"]
+
+
+def test_the_order_of_the_rate_sees_another_exponent(monkeypatch):
+    """Refuted: a fall faster by a tenth of an exponent; and steps that stop to shrink, which leave a floor in noise."""
+    assert not ssf_rate.abstract_rate(-0.1)("quick").holds
+    steps = ssf_rate.corollary_steps
+    monkeypatch.setattr(ssf_rate, "corollary_steps", lambda t, T, per_L: steps(t, 2**8, per_L))
+    monkeypatch.setattr(ssf_rate.Terms, "corollary", lambda t, T, per_L: (float("inf"),))  # the exponents decide
+    assert not ssf_rate.abstract_rate(0.005)("quick").holds
+
+
+def test_averages_by_doubling_are_those_of_the_run():
+    from fedtheory.core.key import Key
+    from fedtheory.theory import instances
+
+    z = torch.randn(18, generator=Key(2).generator(), dtype=torch.float64)
+    problem, x, _ = ssf_rate.random_problem(z, 2, 2, True)
+    moments = ssf_rate.Moments(problem, instances.coordinate_frames(2, 1), 0.05, 2, 0.2)
+    S = moments.start(x)
+    assert moments.average(S, 6) == pytest.approx(sum(moments.run(S, 64)) / 64)
+
+
+@pytest.mark.parametrize(
+    ("constant", "least", "holds"), [(72, 1, False), (72, 2, False), (50, 2, True), (40, 2, False)]
+)
+def test_the_constant_of_116_matters(constant, least, holds):
+    """Too small a weight loses a_c, too large a one a_g; between them, from K = 2 on, both are positive."""
+    assert ssf_rate.eq116(constant, least)("quick").holds == holds
+
+
+def test_119_is_formed_from_the_constant_that_is_checked():
+    assert not ssf_rate.eq119(10**6)("quick").holds
+    assert ssf_rate.eq119(10**6)("quick").detail.count("1000000") == 1
+
+
+def test_one_minibatch_per_round_breaks_109_and_118_at_admissible_steps():
+    at = ssf_rate.lemmas.kept(20, lr=2.0**-12)
+    t = ssf_rate.Terms(1, 20, 1.0, 1.0, 1.0, at.lr, at.eta, 0.0, 0.0)
+    assert max(t.conditions().values()) <= 1
+    left, right = ssf_rate.lemmas.eq109(ssf_rate.lemmas.play(at))
+    assert float(left) > float(right)
+    left, right = ssf_rate.eq118_round(ssf_rate.lemmas.play(ssf_rate.one_minibatch()))
+    assert float(left) == 0 > float(right)

@@ -14,7 +14,8 @@ import torch
 from cases import TWO_LAYERS, quadratic, regression, rounds, start
 
 from fedtheory import SSF, Coordinate, FedAvg, FedSub, Gaussian, Identity, Key, Quadratic, Scaffold, Spherical, run
-from fedtheory.simulate import sample_clients
+from fedtheory.algorithms.readings.fedsub import FedSubReading
+from fedtheory.core.simulate import sample_clients
 
 T, SEED = 25, 11
 PROBLEMS = {
@@ -115,6 +116,7 @@ def fedsub(problem, a, S, root, x):
     An absent client carries its dual to the new projector ("rotate") or leaves its coordinates alone ("keep"). The mean
     in the dual is over the participants, or over the last upload of every client ("stored").
     """
+    a = FedSubReading(**vars(a)) if type(a) is FedSub else a
     L, n, tau, eta = range(len(x)), problem.n, a.local_steps, a.lr
     P = frames(a.projection, problem, root)
     r_m = [P[l].shape[1] / P[l].shape[0] for l in L]  # r/m, layer by layer
@@ -242,7 +244,9 @@ PROJECTIONS = {
 @pytest.mark.parametrize("form", ["printed", "sums"])
 @pytest.mark.parametrize("refresh", [1, 3])
 def test_fedsub(problem, projection, form, refresh):
-    algorithm = FedSub(0.05, 4, PROJECTIONS[projection], form=form, refresh=refresh)
+    algorithm = FedSub(0.05, 4, PROJECTIONS[projection], form=form)
+    if refresh > 1:
+        algorithm = FedSubReading(**vars(algorithm), refresh=refresh)
     compare(fedsub, algorithm, PROBLEMS[problem](), 5)
 
 
@@ -259,7 +263,7 @@ def test_fedsub_without_dual(problem, projection):
 @pytest.mark.parametrize("dual_mean", ["participants", "stored"])
 def test_fedsub_partial_participation(problem, absent, form, dual_mean):
     """The paper has all clients take part; this is the reading stated in the class."""
-    algorithm = FedSub(0.05, 4, Coordinate(2), absent=absent, form=form, dual_mean=dual_mean)
+    algorithm = FedSubReading(0.05, 4, Coordinate(2), absent=absent, form=form, dual_mean=dual_mean)
     compare(fedsub, algorithm, PROBLEMS[problem](), 3)
 
 
@@ -268,7 +272,7 @@ def test_fedsub_partial_participation(problem, absent, form, dual_mean):
 def test_factored_steps(problem, projection):
     """Gradients evaluated on the subspace, x + P B never formed: the same trajectory."""
     problem, projection = PROBLEMS[problem](), PROJECTIONS[projection]
-    compare(fedsub, FedSub(0.05, 4, projection, factored=True), problem, 5)
+    compare(fedsub, FedSubReading(0.05, 4, projection, factored=True), problem, 5)
     if not isinstance(projection, Gaussian):
         compare(ssf, SSF(0.05, 4, replace(projection, scale="orthonormal"), factored=True), problem, 3)
 

@@ -10,8 +10,11 @@ import torch
 
 from fedtheory.figures import EXTRAS, store
 from fedtheory.figures import worst_case as worst_case_items
-from fedtheory.theory import fedsub_round, ssf, worst_case, worst_case_search
-from fedtheory.theory.worst_case import Program, Symbols, Tight, settles, trace_fedavg
+from fedtheory.theory.fedsub import round as fedsub_round
+from fedtheory.theory.ssf import claims as ssf
+from fedtheory.theory.worst_case import program as worst_case
+from fedtheory.theory.worst_case import reached as worst_case_search
+from fedtheory.theory.worst_case.program import Program, Symbols, Tight, settles, trace_fedavg
 
 ROOT = Path(__file__).resolve().parent.parent
 CLOSE = 1e-6  # relative; the solver is asked for 1e-7

@@ -8,14 +8,26 @@ import pytest
 import torch
 from cases import TWO_LAYERS, last, logistic, quadratic, regression, relative, rounds, start
 
-from fedtheory import DeComFL, FedAvg, Key, Layout, Quadratic, play_round, run
-from fedtheory.algorithms import BAFFLE, FedZO, MeZO, fedzo
-from fedtheory.directions import Direction, Field, slopes, walk
-from fedtheory.engine import drain
-from fedtheory.message import Known, Seed
-from fedtheory.models import network
-from fedtheory.problems import ImageClassification, Pooled
-from fedtheory.simulate import sample_clients
+from fedtheory import (
+    BAFFLE,
+    DeComFL,
+    FedAvg,
+    FedZO,
+    ImageClassification,
+    Key,
+    Layout,
+    MeZO,
+    Pooled,
+    Quadratic,
+    play_round,
+    run,
+)
+from fedtheory.algorithms import fedzo
+from fedtheory.core.engine import drain
+from fedtheory.core.message import Known, Seed
+from fedtheory.core.simulate import sample_clients
+from fedtheory.maps.directions import Direction, Field, slopes, walk
+from fedtheory.problems.models.networks import network
 
 T, SEED, MU = 12, 11, 0.3
 PROBLEMS = {

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.directions import Direction, slopes, walk
-from fedtheory.key import Key
-from fedtheory.layout import Layout
-from fedtheory.message import Cost, Known, Seed
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.message import Cost, Known, Seed
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.directions import Direction, slopes, walk
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,9 @@ class BAFFLE(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("perturbations", self.perturbations, 1)
+        checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
         checks.choice("scalar", self.scalar, ("forward", "central"))
-        checks.instance("weighted", self.weighted, bool, "pass True or False")
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x, problem.weights.to(x), Known(problem.layout)), None)
@@ -87,3 +87,19 @@ class BAFFLE(Algorithm):
         x = server.x.clone()
         walk(x[None], down.z.value, -self.lr / self.perturbations * g[None])  # x <- x - eta (1/P) sum_p g_p z_p
         return Server(x, server.weights, server.layout), None
+
+
+METHODS = [
+    Method(
+        "BAFFLE",
+        "zeroth order",
+        lambda o: BAFFLE(o.lr, o.perturbations),
+        Card(
+            "Clients only evaluate: model and seed down, P loss differences up.",
+            "x -= eta / P sum_p mean_i(g_ip) z_p, central differences",
+            "It is the first round of DeComFL with K = 1 (law).",
+            "The model goes down whole, for a single step.",
+        ),
+        rate=0.1,
+    ),
+]

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.directions import Direction, slopes, walk
-from fedtheory.key import Key
-from fedtheory.layout import Layout
-from fedtheory.message import SEED_BYTES, Cost, Known, Replay, Seed, cost
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.message import SEED_BYTES, Cost, Known, Replay, Seed, cost
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.directions import Direction, slopes, walk
 
 
 @dataclass(frozen=True)
@@ -145,8 +146,8 @@ class DeComFL(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
-        checks.whole("perturbations", self.perturbations, 1)
+        checks.count("local_steps", self.local_steps)
+        checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
         checks.choice("scalar", self.scalar, ("forward", "central", "projection"))
         checks.choice("direction", self.direction, ("gaussian", "sphere"))
@@ -154,17 +155,11 @@ class DeComFL(Algorithm):
         if self.momentum == 1:
             checks.reject("momentum", self.momentum, "a number from 0 to below 1", "choose for example 0.9")
         checks.choice("seeds", self.seeds, ("each", "derived"))
-        for name in ("average", "dampened", "known_start"):
-            checks.instance(name, getattr(self, name), bool, "pass True or False")
-        if not isinstance(self.schedule, tuple) or not all(
-            isinstance(change, tuple) and len(change) == 3 for change in self.schedule
-        ):
-            checks.reject("schedule", self.schedule, "a tuple of (round, lr, P)", "pass ((500, 1e-3, 50),)", TypeError)
         last = 0
         for i, (start, lr, P) in enumerate(self.schedule):
             last = checks.whole(f"schedule[{i}] round", start, last + 1, fix="name later rounds later, from 1 on")
             checks.rate(f"schedule[{i}] lr", lr)
-            checks.whole(f"schedule[{i}] P", P, 1)
+            checks.count(f"schedule[{i}] P", P)
         if self.secret is not None:
             checks.whole("secret", self.secret, 0)
             if not self.known_start:
@@ -273,3 +268,20 @@ class DeComFL(Algorithm):
 
 def _value(seeds: torch.Tensor | Seed[torch.Tensor]) -> torch.Tensor:
     return seeds.value if isinstance(seeds, Seed) else seeds
+
+
+METHODS = [
+    Method(
+        "DeComFL",
+        "zeroth order",
+        lambda o: DeComFL(o.lr, o.local_steps, o.perturbations),
+        Card(
+            "Slopes along directions that both sides make from seeds: only seeds and scalars cross.",
+            "x -= eta / P sum_p mean_i(g_ip) z_p, g_ip = (f_i(x + mu z_p) - f_i(x)) / mu",
+            "Its Theorem 1, and Theorem 2 for a low effective rank with K = 1:",
+            "d enters the number of rounds where the effective rank is not low; a diverging run comes to rest, finite.",
+            ("decomfl.theorem1 / theorem3", "decomfl.theorem2 / theorem4"),
+        ),
+        rate=0.1,
+    ),
+]

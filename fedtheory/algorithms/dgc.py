@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.compress import Sparse, groups, largest
-from fedtheory.key import Key
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.compress import Sparse, groups, largest
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,9 @@ class DGC(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         checks.number("momentum", self.momentum, 0.0, 1.0)
-        checks.instance("masking", self.masking, bool, "pass True or False")
         if self.clip is not None:
             checks.number("clip", self.clip, 0.0, open_low=True)
 
@@ -88,3 +88,19 @@ class DGC(Algorithm):
 
     def server(self, server: Server, down: Down, up: Sparse, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         return Server(server.x + up.expand(len(server.x)).mean(0)), None  # theta <- SGD(theta, sum_k encode(G_k))
+
+
+METHODS = [
+    Method(
+        "DGC",
+        "compressed",
+        lambda o: DGC(o.lr, o.local_steps, o.ratio),
+        Card(
+            "Momentum is added up before it is thinned out, and stops where it was sent.",
+            "U = m U + y_i - x; V += U; x += mean(Top-k(V)); U, V = 0 where sent",
+            "k = d is FedAvg (law). No rate.",
+            "Two vectors of state per client; stale momentum without masking.",
+        ),
+        rate=0.1,
+    ),
+]

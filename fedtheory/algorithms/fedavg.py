@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,8 @@ class FedAvg(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.rate("server_lr", self.server_lr)
-        checks.instance("weighted", self.weighted, bool, "pass True or False")
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x, problem.weights.to(x)), None)
@@ -71,3 +71,18 @@ class FedAvg(Algorithm):
         else:
             change = up.dy.mean(0)
         return Server(server.x + self.server_lr * change, server.weights), None  # w_{t+1} <- sum_k (n_k/m) w_{t+1}^k
+
+
+METHODS = [
+    Method(
+        "FedAvg",
+        "full",
+        lambda o: FedAvg(o.lr, o.local_steps),
+        Card(
+            "Local SGD steps, then the average of the models.",
+            "y -= eta g_i(y), K times; x += mean(y_i - x)",
+            "K = 1 is SGD on F. Equal clients: it reaches x* (law).",
+            "Unequal clients and K > 1: rests away from x* (law).",
+        ),
+    ),
+]

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.compress import groups, uniforms
-from fedtheory.key import Key
-from fedtheory.layout import Layout
-from fedtheory.message import Known, Replay
-from fedtheory.problem import Problem
-from fedtheory.signs import Signs, means
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.message import Known, Replay
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.compress import groups, uniforms
+from fedtheory.maps.signs import Signs, means
 
 
 @dataclass(frozen=True)
@@ -58,16 +59,12 @@ class FedBAT(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("rho", self.rho, 0.0)
         checks.number("warm_up", self.warm_up, 0.0, 1.0)
         if self.clip is not None:
-            pair = checks.instance("clip", self.clip, tuple, "pass (5e-4, 5e-2) or None")
-            if len(pair) != 2:
-                checks.reject("clip", pair, "two numbers", "pass (5e-4, 5e-2)")
-            low = checks.number("clip[0]", pair[0], 0.0, open_low=True)
-            checks.number("clip[1]", pair[1], low)
-        checks.instance("both", self.both, bool, "pass True or False")
+            low = checks.number("clip[0]", self.clip[0], 0.0, open_low=True)
+            checks.number("clip[1]", self.clip[1], low)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         zero = torch.zeros_like(x)[None]
@@ -131,3 +128,18 @@ def _spread(alpha: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
 def _sums(p: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
     """The sum over every layer, (S, d) -> (S, layers)."""
     return torch.stack([part.sum(-1) for part in p.split(list(sizes), -1)], -1)
+
+
+METHODS = [
+    Method(
+        "FedBAT",
+        "compressed",
+        lambda o: FedBAT(o.lr, o.local_steps),
+        Card(
+            "Clients learn their update through its own binarization.",
+            "m -= eta g_i(x + S(m, alpha)), alpha trained, too; x += mean(S(m_i, alpha_i))",
+            "S is unbiased where its scale covers the entry (law).",
+            "S has variance up to alpha^2 per entry, which does not vanish at a solution.",
+        ),
+    ),
+]

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.compress import LEVELS, Quantized, groups, uniforms
-from fedtheory.key import Key
-from fedtheory.layout import Layout
-from fedtheory.message import Known
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.message import Known
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.compress import LEVELS, Quantized, groups, uniforms
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,10 @@ class FedCom(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.choice("bits", self.bits, (*LEVELS, None))
         checks.choice("rounding", self.rounding, ("stochastic", "nearest"))
         checks.choice("scale", self.scale, ("model", "layer"))
-        checks.instance("gate", self.gate, bool, "pass True or False")
         checks.rate("server_lr", self.server_lr)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
@@ -122,3 +122,18 @@ class FedCom(Algorithm):
 
     def _expand(self, up: Up | Quantized, layout: Layout) -> torch.Tensor:
         return up.dy if isinstance(up, Up) else up.expand(groups(layout, self.scale))
+
+
+METHODS = [
+    Method(
+        "FedCom",
+        "compressed",
+        lambda o: FedCom(o.lr, o.local_steps, bits=8),
+        Card(
+            "Uploads are rounded at random to 8 bits.",
+            "y -= eta g_i(y); x += mean(Q(y_i - x))",
+            "Q is unbiased; without it FedAvg, and with `gate` SCAFFOLD (laws).",
+            "A fourth of FedAvg's upload at best; FedAvg's drift (without `gate`).",
+        ),
+    ),
+]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class FedDC(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("alpha", self.alpha, 0.0)
         checks.choice("correction", self.correction, ("scaffold", "update", "none"))
 
@@ -104,3 +105,18 @@ class FedDC(Algorithm):
     def _gradient(self, dy: torch.Tensor) -> torch.Tensor:
         """The mean gradient of K steps that went from w to w + dy."""
         return dy / (-self.local_steps * self.lr)
+
+
+METHODS = [
+    Method(
+        "FedDC",
+        "full",
+        lambda o: FedDC(o.lr, o.local_steps, alpha=0.5),
+        Card(
+            "A client's drift is added up, penalised, and added back where models are averaged.",
+            "y -= eta (g_i(y) + alpha (y + h_i - x) + (g_i - g) / (K eta)); h_i += y - x; x = mean(y_i + h_i)",
+            "Without its correction it is FedDyn (law).",
+            "Two vectors of state per client; its text and its code differ in one step.",
+        ),
+    ),
+]

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class FedDyn(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("alpha", self.alpha, 0.0, open_low=True)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
@@ -78,3 +79,18 @@ class FedDyn(Algorithm):
         mean = up.dy.mean(0)
         h = server.h - self.alpha * (len(clients) / server.n) * mean  # h^t = h^{t-1} - (alpha/m) sum_k dy_k
         return Server(server.x + mean - h / self.alpha, h, server.n), None  # theta^t = mean_k theta_k^t - h^t / alpha
+
+
+METHODS = [
+    Method(
+        "FedDyn",
+        "full",
+        lambda o: FedDyn(o.lr, o.local_steps, alpha=0.5),
+        Card(
+            "A client's linear term is changed until all clients' minimisers agree.",
+            "y -= eta (g_i(y) - dual_i + alpha (y - x)); dual_i -= alpha (y - x); x = mean(y_i) - mean(dual) / alpha",
+            "A fixed point is stationary for F (law). Original: rates for exact local minimisers.",
+            "Duals of absent clients grow old; few local steps are far from the minimiser that it assumes.",
+        ),
+    ),
+]

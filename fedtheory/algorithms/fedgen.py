@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
-from fedtheory import checks, models
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.message import Known
-from fedtheory.models import Network
-from fedtheory.problem import Outputs, Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.message import Known
+from fedtheory.core.problem import Classifier, Outputs, Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.problems.models import networks
+from fedtheory.problems.models.networks import Network
 
 Head = Callable[[torch.Tensor], torch.Tensor]
 FIRST, SECOND, TINY = 0.9, 0.999, 1e-8  # Adam's
@@ -33,7 +35,7 @@ class Server:
     v: torch.Tensor
     t: int
     weights: torch.Tensor  # (N,)
-    network: Known[Network]
+    network: Known[Classifier]
 
 
 @dataclass(frozen=True)
@@ -92,20 +94,23 @@ class FedGen(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("reg", self.reg, 0.0)
         for count in ("server_steps", "generated", "noise", "hidden"):
-            checks.whole(count, getattr(self, count), 1)
+            checks.count(count, getattr(self, count))
         checks.rate("generator_lr", self.generator_lr)
         checks.number("diversity", self.diversity, 0.0)
-        checks.instance("weighted", self.weighted, bool, "pass True or False")
 
-    def maker(self, network: Network) -> Network:
+    def maker(self, network: Classifier) -> Network:
         """G for a network's features: (eps, one-hot y) -> z."""
-        return models.mlp((1, 1, self.noise + network.classes), network.head.n_in, self.hidden)
+        return networks.mlp((1, 1, self.noise + network.classes), network.head.n_in, self.hidden)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         network = problem.classifier
+        drawn = self.server_steps * self.generated * (self.noise + network.classes)
+        checks.room("server_steps", self.server_steps, 8 * drawn * 3)
+        sides = self.hidden * (self.noise + network.classes + network.head.n_in)
+        checks.room("hidden", self.hidden, 8 * sides * 4)
         w = self.maker(network).init(key.fold("w")).to(x)
         p = x.new_full((network.classes,), 1 / network.classes)
         none = torch.zeros_like(w)
@@ -173,3 +178,20 @@ class FedGen(Algorithm):
                 apart = (z[0, :, None] - z[0]).abs().mean(-1)
                 loss = loss + self.diversity * (-(eps[:, None] - eps).square().mean(-1) * apart).mean().exp()
             return torch.autograd.grad(loss, leaf)[0][0]
+
+
+METHODS = [
+    Method(
+        "FedGen",
+        "full",
+        lambda o: FedGen(o.lr, o.local_steps, generator_lr=0.005, server_steps=50),
+        Card(
+            "A generator of features tells clients what the others' labels look like.",
+            "y -= eta grad(f_i + CE of generated features); server: Adam on the generator",
+            "Without the generated term it is FedAvg (law). No rate here.",
+            "The server trains as well; the generator and label counts cross besides the model.",
+        ),
+        command=lambda o: FedGen(o.lr, o.local_steps),
+        needs="networks",
+    ),
+]

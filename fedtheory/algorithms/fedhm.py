@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.decomposition import Factors, LowRank
-from fedtheory.key import Key
-from fedtheory.message import Known
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.message import Known
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.decomposition import Factors, LowRank
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,10 @@ class FedHM(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
-        checks.instance("decomposition", self.decomposition, LowRank, "pass LowRank(1/32)")
+        checks.count("local_steps", self.local_steps)
         if self.decomposition.form != "product" or self.decomposition.random:
             checks.reject("decomposition", self.decomposition, "a product that starts at zero", "pass LowRank(1/32)")
         checks.number("decay", self.decay, 0.0)
-        checks.instance("weighted", self.weighted, bool, "pass True or False")
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         D = self.decomposition.draw(problem.layout, key.fold("D"), problem.dtype, problem.device)
@@ -88,3 +87,21 @@ class FedHM(Algorithm):
         p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
         x = (p / p.sum()) @ down.D.value.update(up.u)  # the mean of the products
         return Server(x, server.D, server.weights), None
+
+
+METHODS = [
+    Method(
+        "FedHM",
+        "low rank",
+        lambda o: FedHM(o.lr, o.local_steps, LowRank(o.ratio, 1.0, layers="matrices")),
+        Card(
+            "The server sends a truncated SVD of the model and averages the trained products.",
+            "(U, V) = SVD_r(x); (U, V) -= eta grad; x = mean(U_i V_i^T)",
+            "The cut is the least possible (Eckart-Young); at full rank clients start at x (laws). In FedMUD's tables:",
+            "What is cut off is lost in every round: clients never see more than rank r.",
+            ("mud.text.fedhm_fedlmt",),
+        ),
+        command=lambda o: FedHM(o.lr, o.local_steps, LowRank(o.ratio, layers="matrices")),
+        needs="matrices",
+    ),
+]

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.decomposition import Decomposition, Factors
-from fedtheory.key import Key
-from fedtheory.message import Everyone, Known, Replay, Seed
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.message import Everyone, Known, Replay, Seed
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.decomposition import Decomposition, Factors, Hadamard, Kronecker, LowRank
 
 
 @dataclass(frozen=True)
@@ -87,14 +88,12 @@ class FedMUD(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
-        checks.instance("decomposition", self.decomposition, Decomposition, "pass LowRank(1/32) or Kronecker(1/32)")
+        checks.count("local_steps", self.local_steps)
         checks.choice("base", self.base, ("model", "zero"))
         if self.reset_every is not None:
             checks.whole("reset_every", self.reset_every, 1)
             if self.base == "zero":
                 checks.reject("reset_every", self.reset_every, "None where base='zero'", "pass reset_every=None")
-        checks.instance("weighted", self.weighted, bool, "pass True or False")
         checks.choice("absent", self.absent, ("later", "at once"))
 
     @staticmethod
@@ -147,3 +146,99 @@ def _base(frozen: Frozen) -> torch.Tensor:
 def _model(frozen: Frozen, u: torch.Tensor) -> torch.Tensor:
     """W + U V^T, (d,)."""
     return _base(frozen) + frozen.D.value.update(u)
+
+
+METHODS = [
+    Method(
+        "FedMUD",
+        "low rank",
+        lambda o: FedMUD(o.lr, o.local_steps, LowRank(o.ratio, 1.0, layers="matrices")),
+        Card(
+            "Train a low-rank update of a frozen model, and merge it every s rounds.",
+            "(U, V) -= eta grad in (U, V) of f_i(W + U V^T); W += mean(U) mean(V)^T",
+            "With everything whole it is FedAvg (law); its Theorem 1, and Remark 1 on rates:",
+            "The mean of products is not the product of means; a decides whether it trains.",
+            ("mud.theorem1", "mud.remark1"),
+        ),
+        needs="matrices",
+    ),
+    Method(
+        "FedMUD+BKD",
+        "low rank",
+        lambda o: FedMUD(o.lr, o.local_steps, Kronecker(o.ratio, 1.0, layers="matrices")),
+        Card(
+            "FedMUD with Kronecker products, block by block, in place of low rank.",
+            "W += blocks of mean(U) (x) mean(V)",
+            "Ranks of a Kronecker product, and of the blocks as they are cut:",
+            "The bias of averaged factors, as FedMUD; needs larger a.",
+            ("mud.rank.kron", "mud.bkd.truncated_rank"),
+        ),
+        needs="matrices",
+    ),
+    Method(
+        "FedMUD+AAD",
+        "low rank",
+        lambda o: FedMUD(o.lr, o.local_steps, LowRank(o.ratio, 1.0, "aad", layers="matrices")),
+        Card(
+            "An update that is linear in what is trained, so that averaging is exact.",
+            "dW = U V~^T + U~ V^T with U~, V~ drawn and fixed",
+            "Recovering and averaging commute:",
+            "Twice the random factors; its subspace is drawn, not learned.",
+            ("mud.eq8-9",),
+        ),
+        needs="matrices",
+    ),
+    Method(
+        "FedMUD+BKD+AAD",
+        "low rank",
+        lambda o: FedMUD(o.lr, o.local_steps, Kronecker(o.ratio, 1.0, "aad", layers="matrices")),
+        Card(
+            "Both: Kronecker blocks that are linear in what is trained.",
+            "dW = blocks of U (x) V~ + U~ (x) V",
+            "Recovering and averaging commute for any product:",
+            "As its two parts.",
+            ("mud.aad.any_product",),
+        ),
+        needs="matrices",
+    ),
+    Method(
+        "FedLMT",
+        "low rank",
+        lambda o: FedMUD.of_model(o.lr, o.local_steps, LowRank(o.ratio, 0.8, layers="matrices")),
+        Card(
+            "The model itself is a product, from the start to the end.",
+            "(U, V) -= eta grad in (U, V) of f_i(U V^T); U, V = means",
+            "It is FedMUD with W = 0 that never resets; its rate:",
+            "The model's rank is bounded for good; factors that start small stay small for long.",
+            ("mud.sec3.1.fedlmt", "mud.remark3"),
+        ),
+        command=lambda o: FedMUD.of_model(o.lr, o.local_steps, LowRank(o.ratio, 0.3, layers="matrices")),
+        needs="matrices",
+    ),
+    Method(
+        "FedPara",
+        "low rank",
+        lambda o: FedMUD.of_model(o.lr, o.local_steps, Hadamard(o.ratio, 0.9, layers="matrices")),
+        Card(
+            "As FedLMT, with an entrywise product of two low-rank products.",
+            "W = (X1 Y1^T) o (X2 Y2^T)",
+            "Original: rank up to r^2 with the numbers of 2 r. In FedMUD's tables:",
+            "Fourth order in its factors: very sensitive to their scale.",
+            ("mud.text.fedhm_fedlmt",),
+        ),
+        command=lambda o: FedMUD.of_model(o.lr, o.local_steps, Hadamard(o.ratio, 0.7, layers="matrices")),
+        needs="matrices",
+    ),
+    Method(
+        "FedLoRU",
+        "low rank",
+        lambda o: FedMUD(o.lr, o.local_steps, LowRank(o.ratio, 1.0, layers="matrices"), reset_every=10),
+        Card(
+            "Low-rank updates are merged every tau rounds: their ranks add up.",
+            "(A, B) -= eta grad of f_i(W + A B); every tau rounds W += mean(A) mean(B)",
+            "It is FedMUD with s = tau; k merges give rank (k + 1) r (laws). Original: FedAvg's rate.",
+            "The bias of averaged factors, as FedMUD.",
+        ),
+        needs="matrices",
+    ),
+]

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.problem import Outputs, Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Outputs, Problem
+from fedtheory.core.registry import Card, Method
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,9 @@ class FedNTD(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("beta", self.beta, 0.0)
         checks.number("temperature", self.temperature, 0.0, open_low=True)
-        checks.instance("weighted", self.weighted, bool, "pass True or False")
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         _ = problem.classifier  # refuses a problem that has none
@@ -91,3 +91,19 @@ def not_true(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """The logits of all classes but the true one: (..., classes), (...) -> (..., classes - 1)."""
     c = torch.arange(logits.shape[-1] - 1, device=logits.device)
     return logits.gather(-1, c + (c >= labels[..., None]))
+
+
+METHODS = [
+    Method(
+        "FedNTD",
+        "full",
+        lambda o: FedNTD(o.lr, o.local_steps, beta=0.001, temperature=1.0),
+        Card(
+            "A client keeps the global model's opinion on the classes that are not true.",
+            "y -= eta grad(f_i + beta KL(x's, y's logits without the true class)); x += mean(y_i - x)",
+            "beta = 0 is FedAvg (law). No rate.",
+            "Needs classes, and a second forward pass per step.",
+        ),
+        needs="networks",
+    ),
+]

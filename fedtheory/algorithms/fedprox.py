@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,8 @@ class FedProx(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("mu", self.mu, 0.0)
-        checks.instance("weighted", self.weighted, bool, "pass True or False")
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x, problem.weights.to(x)), None)
@@ -72,3 +72,18 @@ class FedProx(Algorithm):
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
         return Server(server.x + (p / p.sum()) @ up.dy, server.weights), None  # w^{t+1} = (1/K) sum_k w_k^{t+1}
+
+
+METHODS = [
+    Method(
+        "FedProx",
+        "full",
+        lambda o: FedProx(o.lr, o.local_steps, mu=0.01),
+        Card(
+            "A proximal term keeps local models near the global one.",
+            "y -= eta (g_i(y) + mu (y - x)); x += mean(y_i - x)",
+            "mu = 0 is FedAvg (law). Original: convergence under bounded dissimilarity, for mu large enough.",
+            "It slows the drift and does not remove it: the fixed point is not x*.",
+        ),
+    ),
+]

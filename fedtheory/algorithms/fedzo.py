@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.directions import Direction, Each, slopes, walk
-from fedtheory.key import Key
-from fedtheory.message import Known
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.message import Known
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.directions import Direction, Each, slopes, walk
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class FedZO(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
-        checks.whole("perturbations", self.perturbations, 1)
+        checks.count("local_steps", self.local_steps)
+        checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
         checks.choice("scalar", self.scalar, ("forward", "central"))
         checks.choice("direction", self.direction, ("gaussian", "sphere"))
@@ -120,8 +121,8 @@ class MeZO(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
-        checks.whole("perturbations", self.perturbations, 1)
+        checks.count("local_steps", self.local_steps)
+        checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
@@ -150,3 +151,32 @@ class MeZO(Algorithm):
 
 def _direction(kind: str, problem: Problem, key: Key) -> Direction:
     return Direction(key, problem.layout, kind, problem.dtype, problem.device)
+
+
+METHODS = [
+    Method(
+        "FedZO",
+        "zeroth order",
+        lambda o: FedZO(o.lr, o.local_steps, o.perturbations),
+        Card(
+            "FedAvg whose local steps know losses only.",
+            "y -= eta / P sum_p g_ip z_ip, own directions; x += mean(y_i - x)",
+            "Unbiased for the smoothed loss of a quadratic; over all +- sqrt(d) e_j it is FedAvg (laws). Costs:",
+            "A model crosses up and down, and steps have about d / P times a gradient's second moment.",
+            ("decomfl.eq2", "decomfl.table4"),
+        ),
+        rate=0.1,
+    ),
+    Method(
+        "MeZO",
+        "zeroth order",
+        lambda o: MeZO(o.lr, o.local_steps, o.perturbations),
+        Card(
+            "Zeroth-order SGD in place, at one trainer that holds all data.",
+            "x -= eta g z, g = (f(x + eps z) - f(x - eps z)) / (2 eps)",
+            "It is FedZO with one client, and DeComFL with pooled data (laws).",
+            "Not federated: the data must be in one place. As slow as FedZO where the effective rank is not low.",
+        ),
+        pooled=True,
+    ),
+]

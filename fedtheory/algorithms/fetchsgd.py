@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.compress import Hashes, Sketch, Sparse, largest
-from fedtheory.key import Key
-from fedtheory.message import Cost, Replay, Seed
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.message import Cost, Replay, Seed
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.compress import Hashes, Sketch, Sparse, largest
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,10 @@ class FetchSGD(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
-        checks.number("size", self.size, 0.0, open_low=True)
-        checks.whole("rows", self.rows, 1)
+        checks.number("size", self.size, 0.0, checks.MOST_PER_ROUND, open_low=True)
+        checks.count("rows", self.rows)
         if self.rows % 2 == 0:
             checks.reject("rows", self.rows, "an odd number", f"use rows={self.rows + 1}")
         checks.number("momentum", self.momentum, 0.0, 1.0)
@@ -76,6 +77,8 @@ class FetchSGD(Algorithm):
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         cols = math.ceil(self.size * problem.d / self.rows)
         cells = self.rows * problem.d
+        checks.room("rows", self.rows, 24 * cells)
+        checks.room("size", self.size, 4 * self.rows * cols * x.element_size())
         like = torch.empty_like(x)
         dense = Cost(2 * cells, cells * (8 + x.element_size()))
         hashes = Seed(key.fold("hashes"), lambda k: Hashes.draw(self.rows, cols, k, like), dense)
@@ -109,3 +112,20 @@ class FetchSGD(Algorithm):
 
     def _top(self, p: torch.Tensor) -> Sparse:
         return Sparse.of(p, largest(p.abs(), self.ratio, [p.shape[-1]]))
+
+
+METHODS = [
+    Method(
+        "FetchSGD",
+        "compressed",
+        lambda o: FetchSGD(o.lr, o.local_steps, o.ratio, size=0.25),
+        Card(
+            "Count sketches add up; momentum and error live in the server's sketch.",
+            "S_u = rho S_u + mean(sketch(y_i - x)); S_e += S_u; x += Top-k(S_e)",
+            "A sketch wide enough with k = d is FedAvg (law). Clients keep nothing.",
+            "Where entries are not few and large, estimates are noise that comes back as signal.",
+        ),
+        command=lambda o: FetchSGD(o.lr, o.local_steps, o.ratio, momentum=0.0, clear="zero"),
+        rate=0.1,
+    ),
+]

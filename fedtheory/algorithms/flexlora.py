@@ -8,13 +8,14 @@ from functools import cached_property
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.decomposition import Factors, LowRank, Whole
-from fedtheory.key import Key
-from fedtheory.layout import Layout
-from fedtheory.message import Cost, Known, Ragged, Replay, Tailored
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.message import Cost, Known, Ragged, Replay, Tailored
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.decomposition import Factors, LowRank, Whole
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,14 @@ class FlexLoRA(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         fix = "pass (LowRank(1/8), LowRank(1/32))"
-        checks.instance("decompositions", self.decompositions, tuple, fix)
-        if not self.decompositions or not all(isinstance(one, LowRank) for one in self.decompositions):
+        if not self.decompositions:
             checks.reject("decompositions", self.decompositions, "at least one LowRank", fix, TypeError)
         same = replace(self.decompositions[0], ratio=1.0, form="product", random=False)
         if {replace(one, ratio=1.0) for one in self.decompositions} != {same}:
             checks.reject("decompositions", self.decompositions, "products that differ in their ratio alone", fix)
         checks.number("share", self.share, 0.0, 1.0)
-        checks.instance("weighted", self.weighted, bool, "pass True or False")
 
     @cached_property
     def _largest(self) -> LowRank:
@@ -129,3 +128,20 @@ class FlexLoRA(Algorithm):
         p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
         delta = (p / p.sum()) @ server.adapters.value.D.update(up.rows)
         return replace(server, x=server.base + delta, delta=delta, t=server.t + 1), None
+
+
+METHODS = [
+    Method(
+        "FlexLoRA",
+        "low rank",
+        lambda o: FlexLoRA(o.lr, o.local_steps, (LowRank(o.ratio, 1.0, layers="matrices"),)),
+        Card(
+            "Adapters of each client's own rank; the server averages products and cuts their SVD for each.",
+            "delta = mean(B_i A_i); (B_i, A_i) = SVD of delta, cut at r_i; x = W + delta",
+            "Equal full ranks lose nothing (law). No rate here.",
+            "delta's rank stays near the largest r_i; B = U S, A = V^T has unequal scales, which large rates do "
+            "not stand.",
+        ),
+        needs="matrices",
+    ),
+]

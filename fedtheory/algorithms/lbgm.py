@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.message import Rows
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.message import Rows
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class LBGM(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("delta", self.delta, 0.0, 1.0)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
@@ -84,3 +85,18 @@ class LBGM(Algorithm):
         change = up.rows.where(up.sent, up.rho * g)  # g_k, or rho_k g_k^l
         copies = server.g.index_copy(0, clients, up.rows.where(up.sent, g))
         return Server(server.x + change.mean(0), copies), None  # theta <- theta - eta sum_k w_k (.), w_k = 1/S
+
+
+METHODS = [
+    Method(
+        "LBGM",
+        "compressed",
+        lambda o: LBGM(o.lr, o.local_steps, delta=0.05),
+        Card(
+            "A change that points as the last whole upload did crosses as one number.",
+            "rho_i = <y_i - x, l_i> / <l_i, l_i>; x += mean(rho_i l_i or y_i - x)",
+            "delta = 0 is FedAvg (law).",
+            "The server holds d numbers for each client; noise turns every change away from the last.",
+        ),
+    ),
+]

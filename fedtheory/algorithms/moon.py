@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.problem import Outputs, Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Outputs, Problem
+from fedtheory.core.registry import Card, Method
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,9 @@ class MOON(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("mu", self.mu, 0.0)
         checks.number("temperature", self.temperature, 0.0, open_low=True)
-        checks.instance("weighted", self.weighted, bool, "pass True or False")
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         _ = problem.classifier  # refuses a problem that has none
@@ -94,3 +94,19 @@ class MOON(Algorithm):
         z, z_glob, z_prev = out.features, out.at(x).features, out.at(previous).features  # 14-16
         near, far = (functional.cosine_similarity(z, other, dim=-1) / self.temperature for other in (z_glob, z_prev))
         return self.mu * out.mean(functional.softplus(far - near))  # 17
+
+
+METHODS = [
+    Method(
+        "MOON",
+        "full",
+        lambda o: MOON(o.lr, o.local_steps, mu=0.01, temperature=1.0),
+        Card(
+            "Features are pulled to the global model's and pushed from the client's last one's.",
+            "y -= eta grad(f_i + mu contrast(features of y, x, y_i of last time)); x += mean(y_i - x)",
+            "mu = 0 is FedAvg (law). No rate.",
+            "Needs a network, three forward passes per step, and a whole model at every client.",
+        ),
+        needs="networks",
+    ),
+]

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.layout import Layer, Layout
-from fedtheory.message import Cost, Known, Replay
-from fedtheory.problem import Problem
-from fedtheory.subspace import Basis, DenseBasis
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.basis import Basis
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layer, Layout
+from fedtheory.core.message import Cost, Known, Replay
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.subspace import DenseBasis
 
 Frames = tuple[torch.Tensor, ...]  # P_l of each layer, (m_l, r_l)
 
@@ -83,10 +85,9 @@ class ProjectedFedAvg(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.whole("rank", self.rank, 1)
         checks.whole("period", self.period, 1)
-        checks.instance("weighted", self.weighted, bool, "pass True or False")
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         low = self._low(problem.layout)
@@ -133,3 +134,20 @@ class ProjectedFedAvg(Algorithm):
         else:
             b, change = change, down.P.value.lift(change)
         return Server(server.x + change, frames, b, server.t + 1, server.layout, server.weights), None
+
+
+METHODS = [
+    Method(
+        "ProjectedFedAvg",
+        "subspace",
+        lambda o: ProjectedFedAvg(o.lr, o.local_steps, max(o.ranks)),
+        Card(
+            "Gradients are projected on the singular vectors of the last full round's update.",
+            "y -= eta P P^T g_i(y); x += mean(y_i - x); every T-th round is full and makes P",
+            "r = all rows or T = 1 is FedAvg (laws). No federated rate here; FedSub says of FedFTG: convex only.",
+            "FedAvg's drift; between full rounds nothing happens outside P.",
+        ),
+        command=lambda o: ProjectedFedAvg(o.lr, o.local_steps, o.rank),
+        needs="matrices",
+    ),
+]

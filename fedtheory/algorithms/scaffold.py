@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Scaffold(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.rate("server_lr", self.server_lr)
         checks.choice("option", self.option, ("I", "II"))
         checks.choice("server_control", self.server_control, ("all", "participants"))
@@ -87,3 +88,18 @@ class Scaffold(Algorithm):
         mean = up.c.mean(0)
         c = server.c + (len(clients) / server.n) * mean if self.server_control == "all" else mean
         return Server(x, c, server.n), None
+
+
+METHODS = [
+    Method(
+        "SCAFFOLD",
+        "full",
+        lambda o: Scaffold(o.lr, o.local_steps),
+        Card(
+            "Control variates take a client's drift out of its steps.",
+            "y -= eta (g_i(y) - c_i + c); c_i += (x - y) / (K eta) - c",
+            "x* with c_i = grad F_i(x*) is a fixed point; it is reached on quadratics whatever the clients (laws).",
+            "Twice the traffic; c_i grows old at clients that are seldom sampled.",
+        ),
+    ),
+]

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.layout import Layout
-from fedtheory.message import Known
-from fedtheory.problem import Problem
-from fedtheory.signs import Signs
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.message import Known
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.signs import Signs
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,7 @@ class SignSGD(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
-        checks.instance("error_feedback", self.error_feedback, bool, "pass True or False")
+        checks.count("local_steps", self.local_steps)
         checks.choice("scale", self.scale, ("model", "layer"))
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
@@ -78,3 +78,18 @@ class SignSGD(Algorithm):
     def _groups(self, layout: Layout) -> list[int]:
         """Entries that share a scale."""
         return [layer.rows * layer.cols for layer in layout.layers] if self.scale == "layer" else [layout.size]
+
+
+METHODS = [
+    Method(
+        "SignSGD",
+        "compressed",
+        lambda o: SignSGD(o.lr, o.local_steps),
+        Card(
+            "One bit per entry crosses; what a bit cannot say is added next time.",
+            "p = y_i - x + e_i; sent = sign(p) mean abs p; e_i = p - sent; x += mean(sent)",
+            "What is sent and what is kept sum to what was to be sent (law). Original: SGD's rate for one worker.",
+            "Without error feedback it need not converge; the model goes down whole.",
+        ),
+    ),
+]

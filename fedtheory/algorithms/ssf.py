@@ -4,12 +4,14 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.key import Key
-from fedtheory.message import Known, Replay, Seed
-from fedtheory.problem import Problem
-from fedtheory.subspace import Basis, Gaussian, Projection, Spherical
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.basis import Basis
+from fedtheory.core.key import Key
+from fedtheory.core.message import Known, Replay, Seed
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.subspace import Gaussian, Projection, Spherical
 
 Projector = Seed[Basis] | Known[Basis]
 
@@ -84,8 +86,7 @@ class SSF(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
-        checks.instance("projection", self.projection, Projection, "pass Spherical(r, 'orthonormal')")
+        checks.count("local_steps", self.local_steps)
         if self.projection.scale != "orthonormal":
             checks.reject("projection.scale", self.projection.scale, "'orthonormal' (P P^T = I_r)", "set its scale")
         if isinstance(self.projection, Gaussian):
@@ -95,8 +96,6 @@ class SSF(Algorithm):
         checks.rate("server_lr", self.server_lr)
         checks.whole("refresh", self.refresh, 1)
         checks.choice("server_control", self.server_control, ("participants", "all"))
-        checks.instance("resend_model", self.resend_model, bool, "pass True or False")
-        checks.instance("factored", self.factored, bool, "pass True or False")
 
     @staticmethod
     def haar(lr: float, local_steps: int, r: int, **options) -> "SSF":
@@ -150,3 +149,20 @@ class SSF(Algorithm):
         if t % self.refresh == 0:
             P_next = self.projection.seed(P.layout, key.fold("P"), x.dtype, x.device)  # 17
         return Server(x, c, P_next, Step(down.P, x_proj), t, server.n), None
+
+
+METHODS = [
+    Method(
+        "SSF",
+        "subspace",
+        lambda o: SSF(o.lr, o.local_steps, Spherical(o.ranks, "orthonormal")),
+        Card(
+            "SCAFFOLD in a random subspace per round; full control variates, refreshed only there.",
+            "y_P -= eta (P g_i - P c_i + P c); c_i += P^T (mean of P g_i - P c_i); x += P^T mean(y_P - x_P)",
+            "r = d is SCAFFOLD, and x* is a fixed point in any subspace (laws). Its Theorem 1 and Corollary 1:",
+            "d numbers of state per client; the bounds carry a factor d/r.",
+            ("ssf.theorem1", "ssf.cor1"),
+        ),
+        command=lambda o: SSF.haar(o.lr, o.local_steps, o.rank),
+    ),
+]

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.compress import Sparse, Ternary, largest
-from fedtheory.key import Key
-from fedtheory.message import Replay
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.message import Replay
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.compress import Sparse, Ternary, largest
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class STC(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         if self.down_ratio is not None:
             checks.number("down_ratio", self.down_ratio, 0.0, 1.0, open_low=True)
@@ -102,3 +103,18 @@ class STC(Algorithm):
         """Algorithm 1."""
         index = largest(dW.abs(), ratio, [dW.shape[-1]])
         return Ternary.of(dW, index) if self.values == "ternary" else Sparse.of(dW, index)
+
+
+METHODS = [
+    Method(
+        "STC",
+        "compressed",
+        lambda o: STC(o.lr, o.local_steps, o.ratio),
+        Card(
+            "Top-k and ternary values in both directions, with an error at each end.",
+            "sent_i = T(y_i - x + e_i); x += T(mean(sent_i) + e)",
+            "k = d with own values is FedAvg; sent and kept sum up (laws). No rate.",
+            "Errors grow old at clients that are seldom sampled.",
+        ),
+    ),
+]

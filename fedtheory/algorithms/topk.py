@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm, State
-from fedtheory.compress import Sparse, largest
-from fedtheory.key import Key
-from fedtheory.problem import Problem
+from fedtheory.core import checks
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.compress import Sparse, largest
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,8 @@ class TopK(Algorithm):
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
-        checks.whole("local_steps", self.local_steps, 1)
+        checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
-        checks.instance("error_feedback", self.error_feedback, bool, "pass True or False")
         checks.choice("by", self.by, ("magnitude", "value"))
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
@@ -77,3 +77,18 @@ class TopK(Algorithm):
 
     def server(self, server: Server, down: Down, up: Sparse, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         return Server(server.x + up.expand(len(server.x)).mean(0)), None  # x_{t+1} = x_t - g_t
+
+
+METHODS = [
+    Method(
+        "Top-k",
+        "compressed",
+        lambda o: TopK(o.lr, o.local_steps, o.ratio),
+        Card(
+            "The k largest entries of a change cross.",
+            "y -= eta g_i(y); x += mean(Top-k(y_i - x))",
+            "k = d is FedAvg (law). Original, with error feedback: SGD's rate.",
+            "Without error feedback small entries never arrive; the model goes down whole.",
+        ),
+    ),
+]

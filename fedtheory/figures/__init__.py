@@ -1,19 +1,15 @@
 """Every figure and table of the papers that is reproduced here: `measure` makes a table, `draw` a figure from it."""
 
-from fedtheory.figures import (
-    consequences_mud_flss,
-    decomfl,
-    decomfl_costs,
-    deep,
-    fedsub,
-    flss,
-    frontier,
-    mud,
-    spectrum,
-    speedup,
-    ssf,
-    worst_case,
-)
+from fedtheory.figures import consequences_mud_flss, worst_case
+from fedtheory.figures.decomfl import costs as decomfl_costs
+from fedtheory.figures.decomfl import curves as decomfl
+from fedtheory.figures.decomfl import spectrum, speedup
+from fedtheory.figures.deep import items as deep
+from fedtheory.figures.fedmud import items as mud
+from fedtheory.figures.fedsub import items as fedsub
+from fedtheory.figures.flss import items as flss
+from fedtheory.figures.frontier import items as frontier
+from fedtheory.figures.ssf import items as ssf
 from fedtheory.figures.store import Cell, Item, Result, Runner, load
 
 ITEMS: dict[str, Item] = {

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn import functional
 
-from fedtheory import checks
-from fedtheory.data import SETS
-from fedtheory.figures.meter import PeakMemory, multiplications
-from fedtheory.language import free_bytes
-from fedtheory.models import Network, network
+from fedtheory.core import checks
+from fedtheory.core.meter import PeakMemory, multiplications
+from fedtheory.problems.data import SETS
+from fedtheory.problems.models.language import free_bytes
+from fedtheory.problems.models.networks import Network, network
 
 SIDES = {"digits": 8, "mnist": 28, "fashion_mnist": 28, "cifar10": 32, "cifar100": 32, "svhn": 32, "tiny_imagenet": 64}
 
@@ -76,6 +76,12 @@ class Budget:
     steps: int
     shape: tuple[int, int, int] = (3, 32, 32)
 
+    def __post_init__(self) -> None:
+        checks.tidy(self)
+        for name in ("batch", "clients"):
+            checks.count(name, getattr(self, name))
+        checks.whole("steps", self.steps, 0)
+
     @cached_property
     def network(self) -> Network:
         return network(self.name, self.shape, self.classes)
@@ -119,8 +125,12 @@ class Budget:
             checks.reject("device", have, expected, "free some, or take --scale medium", OSError)
 
 
+@checks.arguments
 def of_images(options: Mapping[str, Any], sampled: int | None) -> Budget:
     """Of one local step of a run on images, from the options of `ImageClassification.load`."""
+    for needed in ("data", "network"):
+        if needed not in options:
+            checks.reject("options", dict(options), f"options with {needed!r}", "name the data set and the network")
     name, side = options["data"], options.get("side", SIDES[options["data"]])
     channels, classes = (len(SETS[name].mean), len(SETS[name].classes)) if name in SETS else (1, 10)
     clients = sampled or options.get("clients", 10)

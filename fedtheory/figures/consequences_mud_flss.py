@@ -7,15 +7,17 @@ import torch
 from matplotlib.figure import Figure
 
 from fedtheory.algorithms.fedmud import FedMUD
-from fedtheory.algorithms.flss import FLSS
-from fedtheory.decomposition import LowRank
+from fedtheory.algorithms.readings.flss import FLSSReading
+from fedtheory.core.key import Key
+from fedtheory.core.simulate import play_round
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Row, Runner, Table, interval
-from fedtheory.key import Key
-from fedtheory.simulate import play_round
-from fedtheory.theory import mud_checks, mud_proof, mud_round
-from fedtheory.theory.flss_proof import squares
-from fedtheory.theory.flss_round import Instance, Round, play, square
+from fedtheory.maps.decomposition import LowRank
+from fedtheory.theory.fedmud import checks as mud_checks
+from fedtheory.theory.fedmud import proof as mud_proof
+from fedtheory.theory.fedmud import round as mud_round
+from fedtheory.theory.flss.proof import squares
+from fedtheory.theory.flss.round import Instance, Round, play, square
 from fedtheory.theory.instances import Smooth
 
 DOUBLE = torch.float64
@@ -92,7 +94,7 @@ def corollary(q: Round, G2: float, rho: float, T: int) -> tuple[float, float]:
 def warmed(at: Instance, seed: int) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """w_T0 and P for R = 1, 2, ... after eight rounds of FLSS's warm-up."""
     d, key = len(at.x), Key(seed)
-    algorithm = FLSS(at.lr, at.tau, 1, warm_up=d, refresh=0, kept=d)
+    algorithm = FLSSReading(at.lr, at.tau, 1, warm_up=d, refresh=0, kept=d)
     state = algorithm.init(at.problem, at.x, key)
     g = key.fold("sets").generator()
     for t in range(d):
@@ -159,10 +161,11 @@ def draw_rank(table: Table) -> Figure:
         kept = [(row["R"], row["measured"]) for row in rows if panel == "sampling" or row["measured"] > 1e-12]
         axes.plot(*zip(*kept), "o-", color=style.SEQUENCE[3], markersize=3.5, label="measured (exact)")
         axes.legend(loc="center right" if panel == "sampling" else (0.3, 0.55))
-    for place, (name, label) in enumerate((("all", "all"), ("outside", "outside span P"), ("inside", "inside span P"))):
+    named = {"all": "all", "outside": "outside span P", "inside": "inside span P"}
+    for (name, label), how in zip(named.items(), style.looks(named).values()):
         rows = of(f"warm-up, {name}")
         mean, low, high = ([row[key] for row in rows] for key in ("measured", "low", "high"))
-        style.band(warm, [row["R"] for row in rows], mean, low, high, label, int(rows[0]["n"]), place)
+        style.band(warm, [row["R"] for row in rows], mean, low, high, label, int(rows[0]["n"]), how)
     warm.legend(loc=(0.3, 0.62))
     sampling.set(ylim=(-0.05, 2.8), title="one round, Lemma C.2.1")
     sampling.set_ylabel(r"$E\|w_{t+1}-v_{t+1}\|^2$ in $\eta^2\tau^2G^2/M$")

@@ -1,20 +1,31 @@
-"""Runs, tables and provenance: what stands behind a figure, and how it gets to disk whole or not at all."""
+"""Runs, tables and provenance: what stands behind a figure, and how it gets to disk whole or not at all.
+
+A finished run is one sealed JSON file, `<out>/.runs/<words>-<content>.json`, that holds all that is needed to make it
+again: its words (algorithm, problem, rounds, seed, see `fedtheory.core.words`), the digests of the data that was read,
+revisions, versions, device and seconds, and the result. The first part of its name is a hash of the words; the second,
+of the data's digests and of the revisions, numbers that a person raises when results change: `Algorithm.revision` (or
+of any other dataclass in the words), `Builder.revision` of a problem, `REVISION` of what all runs share. So a run is
+*stale* when the first part of its name is asked for and the second is not: that is said, and it is kept and not used.
+Sources are in neither: moving code, or making it faster, costs no run. Versions of libraries and the device change
+rounding only (random numbers are drawn on the CPU): they are recorded and said, and no run is made again for them; only
+one that measures memory and work (`metered`) holds for its device alone.
+"""
 
 import ast
 import csv
 import hashlib
 import io
-import json
 import math
 import os
 import platform
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import get_context
@@ -26,24 +37,29 @@ import numpy as np
 import torch
 from scipy import stats
 
-from fedtheory import checks
-from fedtheory.algorithm import Algorithm
-from fedtheory.checkpoint import write_atomic
-from fedtheory.figures import budget, meter
-from fedtheory.key import Key
-from fedtheory.problem import Problem
-from fedtheory.problems import ImageClassification, LogisticRegression, MatrixRegression, Quadratic
+from fedtheory.core import checks, meter, words
+from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.files import RESEAL, Broken, misfit, seal, sha256, unseal, write_atomic
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Problem
+from fedtheory.core.simulate import run
+from fedtheory.figures import budget
+from fedtheory.problems import data as readers
+from fedtheory.problems.images import ImageClassification
+from fedtheory.problems.logistic_regression import LogisticRegression
+from fedtheory.problems.matrix_regression import MatrixRegression
+from fedtheory.problems.quadratic import Quadratic
 from fedtheory.problems.validation import validation
-from fedtheory.simulate import run
 
 SCALES = ("quick", "medium", "paper")  # a lower one never overwrites a higher one
+REVISION = 1  # raised by hand when results of all runs change beyond rounding: the round loop, keys, partitions
 Row = dict[str, Any]
 Table = list[Row]
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One run, in words: what is run on what, from which seed. Its hash names the cached result.
+    """One run: what is run on what, from which seed. Its words, and what it reads, name the stored result.
 
     Fields:
         algorithm: with its hyperparameters.
@@ -71,41 +87,81 @@ class Spec:
     def build(self, device: str) -> Problem:
         """The problem of this run."""
         dtype = {"float32": torch.float32, "float64": torch.float64}[self.dtype]
-        options = dict(self.options)
-        builder, first = BUILDERS[self.problem]
-        named = [options.pop(name) for name in first]
-        return builder(*named, Key(self.seed).fold("data"), dtype=dtype, device=device, **options)
+        options, builder = dict(self.options), BUILDERS[self.problem]
+        named = [options.pop(name) for name in builder.first]
+        return builder.make(*named, Key(self.seed).fold("data"), dtype=dtype, device=device, **options)
 
-    @property
-    def sources(self) -> str:
-        """Hash of the sources that decide this run's numbers."""
-        modules = type(self.algorithm).__module__, BUILDERS[self.problem][0].__module__
-        return source_hash(*modules, "fedtheory.simulate", "fedtheory.figures.meter")
+    def words(self) -> dict[str, Any]:
+        """What decides the numbers, in plain JSON: every hyperparameter and option by name, defaults too."""
+        builder = BUILDERS[self.problem]
+        options = builder.say(words.defaults((builder.make, *builder.passed)) | dict(self.options))
+        kept = {k: v for k, v in options.items() if k not in PASSED and (k, v) not in builder.later}
+        return words.members(self, options=kept)
+
+    def revisions(self) -> dict[str, int]:
+        """The numbers that a person raises when results change, of all that takes part."""
+        own = {"all": REVISION, self.problem: BUILDERS[self.problem].revision}
+        return own | words.revisions([self.algorithm, dict(self.options)])
 
 
-BUILDERS: dict[str, tuple[Callable[..., Problem], tuple[str, ...]]] = {
-    "ssf": (MatrixRegression.ssf, ("het",)),
-    "fedsub": (LogisticRegression.fedsub, ()),
-    "quadratic": (Quadratic.random, ("n", "d")),
-    "images": (ImageClassification.load, ("data", "network")),
-    "validation": (validation, ("data", "network")),
+PASSED = ("key", "dtype", "device")  # to a builder: the spec has them
+
+
+def _images_read(options: Mapping[str, Any]) -> dict[str, Any]:
+    name, partial = options["data"], bool(options.get("partial"))
+    return {
+        f"{name} {split}": readers.origin(name, options.get("folder"), split, partial=partial and split == "train")
+        for split in ("train", "test")
+    }
+
+
+def _wherever(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name != "folder"}
+
+
+@dataclass(frozen=True)
+class Builder:
+    """How a problem of specs is made.
+
+    Fields:
+        make: (options that come first, key, dtype=, device=, other options) -> problem.
+        first: options that come first.
+        passed: what `make` passes its further options on to: their defaults are options, too.
+        reads: options -> what is read from files: name -> {"sha256": of the content, ...}.
+        say: options -> those that go into the words: what is read, not where.
+        later: (option, neutral default) of options that were added after runs had been stored: left out where equal.
+        revision: raised by hand when the problem's data, losses or gradients change beyond rounding.
+    """
+
+    make: Callable[..., Problem]
+    first: tuple[str, ...] = ()
+    passed: tuple[Callable[..., Any], ...] = ()
+    reads: Callable[[dict[str, Any]], dict[str, Any]] = lambda options: {}
+    say: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    later: tuple[tuple[str, Any], ...] = ()
+    revision: int = 1
+
+
+_IMAGES = (ImageClassification.load, ImageClassification.__init__)
+BUILDERS: dict[str, Builder] = {
+    "ssf": Builder(MatrixRegression.ssf, ("het",)),
+    "fedsub": Builder(LogisticRegression.fedsub),
+    "quadratic": Builder(Quadratic.random, ("n", "d")),
+    "images": Builder(ImageClassification.load, ("data", "network"), _IMAGES[1:], _images_read, _wherever),
+    "validation": Builder(validation, ("data", "network"), _IMAGES, _images_read, _wherever),
 }
 
 
 @cache
-def source_hash(*modules: str) -> str:
-    """SHA-256 over the code, words apart, of some modules and of what they import from the package.
+def source_hash() -> str:
+    """SHA-256 over the code, words apart, of all modules that decide numbers (not figures, not the command line).
 
-    Without modules: of all that decide numbers (not figures, not the command line).
+    It is recorded, to tell which sources computed; no stored run depends on it.
     """
     root = Path(__file__).resolve().parent.parent
-    if modules:
-        paths = _imported(modules)
-    else:
-        apart = ("figures", "theory", "cli.py", "__main__.py", "compare.py", "methods.py", "notebook.py")
-        paths = [path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in apart]
+    apart = ("figures", "theory", "cli.py", "__main__.py", "compare.py", "methods.py", "notebook.py")
     digest = hashlib.sha256()
-    for path in sorted(paths):
+    for path in sorted(path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in apart):
         digest.update(f"{path.relative_to(root)} {ast.dump(_code(path))}".encode())
     return digest.hexdigest()[:16]
 
@@ -117,21 +173,6 @@ def _code(path: Path) -> ast.Module:
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
             del node.body[0]
     return tree
-
-
-def _imported(modules: Iterable[str]) -> set[Path]:
-    """Files of the package's modules that these import, directly or not, and their own."""
-    found: dict[str, Path] = {}
-    waiting = list(modules)
-    while waiting:
-        name = waiting.pop()
-        if name in found or name == "fedtheory" or name not in sys.modules:
-            continue
-        found[name] = Path(str(sys.modules[name].__file__)).resolve()
-        for node in ast.walk(_code(found[name])):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "fedtheory":
-                waiting += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return set(found.values())
 
 
 def execute(spec: Spec, device: str) -> dict[str, Any]:
@@ -152,12 +193,24 @@ def execute(spec: Spec, device: str) -> dict[str, Any]:
     diverged = history.diverged
     metered = {} if not spec.metered else meter.client(spec.algorithm, problem, history.state, Key(spec.seed))._asdict()
     return {
+        "data": dict(problem.origin),
         "columns": history.columns,
         "diverged": None if diverged is None else [diverged.round, diverged.client, diverged.quantity],
         **metered,
         "seconds": round(time.time() - started, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),
     }
+
+
+MOST_WORKERS = 1024
+RUN = {
+    "words": dict,
+    "data": dict,
+    "revisions": dict,
+    "versions": {"torch": str, "numpy": str},
+    "device": str,
+    "result": {"columns": dict, "diverged": (list, type(None)), "seconds": (int, float)},
+}
 
 
 class Runner:
@@ -171,6 +224,7 @@ class Runner:
         tick: called with (runs done, runs in all) whenever a run is finished.
     """
 
+    @checks.arguments
     def __init__(
         self,
         out: Path,
@@ -178,40 +232,60 @@ class Runner:
         workers: int | None = None,
         tick: Callable[[int, int], object] | None = None,
     ) -> None:
+        if workers is not None:
+            checks.whole("workers", workers, 1, MOST_WORKERS)
         self.cache = out / ".runs"
         self.device = device
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.workers = workers or (cores if device == "cpu" else 1)
-        self.tick = tick or (lambda done, total: None)
+        self.tick = tick if tick is not None else (lambda done, total: None)
         self._pool: ProcessPoolExecutor | None = None  # kept from call to call: a process takes seconds to start
+        self._used: dict[Path, dict[str, Any]] = {}  # since the last call of `provenance`
+
+    def _head(self, spec: Spec) -> dict[str, Any]:
+        """What a run is, without its result."""
+        reads = BUILDERS[spec.problem].reads(dict(spec.options))
+        return {"words": spec.words(), "data": reads, "revisions": spec.revisions()}
+
+    def _named(self, head: dict[str, Any]) -> Path:
+        content = {"data": _digests(head["data"]), "revisions": head["revisions"]}
+        if head["words"]["metered"]:
+            content["device"] = self.device
+        return self.cache / f"{words.digest(head['words'])[:20]}-{words.digest(content)[:12]}.json"
 
     def path(self, spec: Spec) -> Path:
-        """Where the result of a spec is kept: named by its words, the sources and the versions of what computes."""
-        words = f"{spec!r} {spec.sources} {torch.__version__} {np.__version__} {self.device}"
-        return self.cache / f"{hashlib.sha256(words.encode()).hexdigest()[:24]}.json"
+        """Where the result of a spec is kept: named by its words, and by the data that it reads and the revisions.
+
+        Raises FileNotFoundError or DataError where the data cannot be read.
+        """
+        return self._named(self._head(spec))
+
+    def _siblings(self, spec: Spec) -> list[Path]:
+        """Stored runs of the same words, whatever they read."""
+        return sorted(self.cache.glob(f"{words.digest(spec.words())[:20]}-*.json"))
 
     def __call__(self, specs: Iterable[Spec]) -> dict[Spec, dict[str, Any]]:
         """Results of the specs, finished ones from disk.
 
-        Raises OSError, before any work, where a run on images does not fit into memory.
+        Raises OSError, before any work, where a run on images does not fit into memory or its data are not there.
         """
         wanted = list(dict.fromkeys(specs))
-        results = {spec: found for spec in wanted if (found := self._read(spec)) is not None}
+        self._require_room(spec for spec in wanted if not self._siblings(spec))
+        heads = {spec: self._head(spec) for spec in wanted}
+        results = {spec: found for spec in wanted if (found := self._read(heads[spec])) is not None}
         missing = sorted((s for s in wanted if s not in results), key=lambda s: -s.rounds)
         self.tick(len(results), len(wanted))
         if not missing:
             return results
-        images = (spec for spec in missing if spec.problem in ("images", "validation"))
-        for needed in {budget.of_images(dict(spec.options), spec.sampled) for spec in images}:
-            needed.require_room(self.device)
+        self._require_room(missing)
+        self._say_stale(missing, heads)
         self.cache.mkdir(parents=True, exist_ok=True)
         pool = self._pool = self._pool or ProcessPoolExecutor(
             self.workers, mp_context=get_context("spawn"), initializer=_follow, initargs=(os.getpid(),)
         )
         try:
             for spec, result in as_finished(pool, execute, missing, self.device):
-                results[spec] = result
-                write_atomic(self.path(spec), json.dumps(result).encode())
+                results[spec] = self._keep(heads[spec], result)
                 self.tick(len(results), len(wanted))
         except BaseException:
             processes = list((pool._processes or {}).values())  # shutdown() forgets them
@@ -222,14 +296,96 @@ class Runner:
             raise
         return results
 
-    def _read(self, spec: Spec) -> dict[str, Any] | None:
-        path = self.path(spec)
+    def _require_room(self, specs: Iterable[Spec]) -> None:
+        images = (spec for spec in specs if spec.problem in ("images", "validation"))
+        for needed in {budget.of_images(dict(spec.options), spec.sampled) for spec in images}:
+            needed.require_room(self.device)
+
+    def _say_stale(self, missing: Sequence[Spec], heads: Mapping[Spec, dict[str, Any]]) -> None:
+        stale = [(spec, path) for spec in missing for path in self._siblings(spec)]
+        if not stale:
+            return
+        spec, path = stale[0]
         try:
-            return json.loads(path.read_bytes())
+            there, here = unseal(path.read_bytes()), heads[spec] | {"device": self.device}
+            differs = [f"other {name}" for name in ("data", "revisions", "device") if there.get(name) != here[name]]
+        except (OSError, ValueError):
+            differs = ["damaged"]
+        warnings.warn(
+            f"{len(stale)} stored runs are stale, kept and not used: the same words, but {' and '.join(differs)} "
+            f"({path.name})",
+            stacklevel=3,
+        )
+
+    def _keep(self, head: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+        """Write a finished run."""
+        read = result.pop("data")
+        if _digests(read) != _digests(head["data"]):
+            fix = "run the same command again when nothing writes to the folder"
+            checks.reject("data", ", ".join(read), "files that stay as they are while a run reads them", fix)
+        own = {name: value for name, value in versions().items() if name != "matplotlib"}
+        record = {"format": "fedtheory run 1", **head, "versions": own, "device": self.device, "result": result}
+        path = self._named(head)
+        write_atomic(path, seal(plain(record), None))
+        self._used[path] = record
+        return result
+
+    def _read(self, head: dict[str, Any]) -> dict[str, Any] | None:
+        """A stored result; None where there is none. A damaged file is said and kept aside."""
+        path = self._named(head)
+        try:
+            record = unseal(path.read_bytes())
+            wrong = misfit(record, RUN) or ("it holds another run" if record["words"] != head["words"] else None)
+            if wrong is not None:
+                raise Broken(wrong)
+            result = record["result"]
+            result["columns"] = {name: [_float(v) for v in column] for name, column in result["columns"].items()}
         except FileNotFoundError:
             return None
-        except ValueError:  # not written by write_atomic: run it again
+        except (ValueError, TypeError) as error:
+            warnings.warn(f"the stored run {path} is damaged ({error}): kept as {_aside(path).name}", stacklevel=3)
             return None
+        self._used[path] = record
+        return result
+
+    def provenance(self) -> dict[str, Any]:
+        """Of the runs that were asked for since the last call: how many, what made them, and the data that they read.
+
+        It ends up in an item's record, under "runs".
+        """
+        used, self._used = list(self._used.values()), {}
+        made_with = Counter(_maker(run["versions"], run["device"]) for run in used)
+        data = {name: part for run in used for name, part in run["data"].items()}
+        return {"count": len(used), "made with": dict(made_with), "data": data}
+
+    def said(self, runs: dict[str, Any]) -> list[str]:
+        """Of such a provenance, what a reader should know: runs of other versions or another device."""
+        others = {maker: n for maker, n in runs["made with"].items() if maker != _maker(versions(), self.device)}
+        return [
+            f"{n} of {runs['count']} runs were made with {maker}; the numbers are expected to agree to rounding"
+            for maker, n in others.items()
+        ]
+
+
+def _digests(read: Mapping[str, Any]) -> dict[str, str]:
+    return {name: part["sha256"] for name, part in read.items()}
+
+
+def _maker(of: Mapping[str, str], device: str) -> str:
+    return f"torch {of['torch']}, numpy {of['numpy']}, {device}"
+
+
+def _float(value: Any) -> Any:
+    return number(value) if isinstance(value, str) else value
+
+
+def _aside(path: Path) -> Path:
+    """Rename a damaged file so that it is kept and never read: <name>.damaged, .damaged-2 ..."""
+    numbers = (f"-{n}" if n > 1 else "" for n in range(1, 10**6))
+    kept = next(new for n in numbers if not (new := path.with_name(f"{path.name}.damaged{n}")).exists())
+    with suppress(FileNotFoundError):
+        os.replace(path, kept)
+    return kept
 
 
 def as_finished(pool: Executor, work: Callable[..., Any], jobs: Sequence[Any], *more: Any) -> Iterator[tuple[Any, Any]]:
@@ -276,7 +432,9 @@ def _follow(parent: int) -> None:
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
     """Mean and 95% Student interval over seeds; NaN where any value is; the value itself for one seed."""
-    array = np.asarray(values, dtype=float)
+    if not isinstance(values, (list, tuple, np.ndarray)) or not np.ndim(values) or not len(values):
+        checks.reject("values", values, "numbers, one per seed", "pass a list of them", TypeError)
+    array = np.asarray([checks.outcome(f"values[{i}]", value) for i, value in enumerate(values)], dtype=float)
     mean = float(array.mean())
     if len(array) < 2 or not math.isfinite(mean):
         return mean, mean, mean
@@ -315,6 +473,7 @@ class Result:
     cells: list[Cell] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    runs: dict[str, Any] | None = None  # what `Runner.provenance` says of the runs behind it
 
 
 @dataclass(frozen=True)
@@ -342,9 +501,10 @@ class Item:
 VERDICTS = ("reproduced", "trend only", "differs", "not run here")
 
 
+@checks.arguments
 def overall(verdicts: Sequence[str]) -> str:
     """The verdict of an item: the worst of those of its numbers that were run."""
-    found = [verdict for verdict in verdicts if verdict != VERDICTS[-1]]
+    found = [checks.choice("verdicts", verdict, VERDICTS) for verdict in verdicts if verdict != VERDICTS[-1]]
     return max(found, key=VERDICTS.index, default=VERDICTS[-1] if verdicts else VERDICTS[0])
 
 
@@ -394,14 +554,80 @@ def number(value: Any) -> float:
 def place(out: Path, item: str, scale: str) -> Path:
     """Where an item's files go, without suffix: `<out>/<item>`.
 
-    A run never overwrites a result of a higher scale: it goes to `<out>/<scale>/<item>` then.
+    A run never overwrites a result of a higher scale: it goes to `<out>/<scale>/<item>` then. A damaged record is taken
+    for one of the highest scale, and it is said where a run gives way to it.
     """
     stem = out / item
-    try:
-        there = json.loads(stem.with_suffix(".json").read_bytes())["scale"]
-        return out / scale / item if SCALES.index(scale) < SCALES.index(there) else stem
-    except (OSError, ValueError, KeyError):
+    if not made(out, item):
         return stem
+    there, problem = SCALES[-1], None
+    try:
+        there = read(stem)["scale"]
+    except (OSError, ValueError) as error:
+        problem = error
+    if SCALES.index(scale) >= SCALES.index(there):
+        return stem
+    if problem is not None:
+        warnings.warn(f"{stem}.json is damaged ({problem}); it may be of the scale {SCALES[-1]}", stacklevel=2)
+    return out / scale / item
+
+
+ENDS = ("csv", "png", "json")  # in the order in which they are written and get their names
+
+
+def _final(stem: Path, end: str) -> Path:
+    return stem.with_name(f"{stem.name}.{end}")
+
+
+def _next(stem: Path, end: str) -> Path:
+    return stem.with_name(f".{stem.name}.{end}.next")
+
+
+def _current(stem: Path, end: str) -> Path:
+    """The file that counts: what `_commit` left waiting for its name, once all of it was there."""
+    waiting = _next(stem, end)
+    return waiting if _next(stem, "json").exists() and waiting.exists() else _final(stem, end)
+
+
+def made(out: Path, item: str) -> bool:
+    """Whether there is a record of an item, damaged or not."""
+    return _current(out / item, "json").exists()
+
+
+def _commit(stem: Path, contents: Mapping[str, bytes]) -> None:
+    """Write the three files of an item so that at any moment all are the old or all the new, also after a kill.
+
+    They are written under other names, the record last: from then on they count. Then they get their names.
+    """
+    try:
+        for end in ENDS:
+            write_atomic(_next(stem, end), contents[end])
+    finally:
+        if not _next(stem, "json").exists():  # such as on a full disk: the old ones stay
+            for end in ENDS:
+                _next(stem, end).unlink(missing_ok=True)
+    _give_names(stem)
+
+
+def _give_names(stem: Path) -> None:
+    if _next(stem, "json").exists():
+        for end in ENDS:
+            with suppress(FileNotFoundError):
+                os.replace(_next(stem, end), _final(stem, end))
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """One process at a time saves into a folder, where the system can lock files."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    (out / ".runs").mkdir(parents=True, exist_ok=True)
+    with open(out / ".runs" / "lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def save(
@@ -414,28 +640,31 @@ def save(
     device: str,
     grown: dict[str, Any] | None = None,
 ) -> Path:
-    """Write `<item>.csv`, `.png`, `.json`; the .json last: an item without it is not done.
+    """Write `<item>.csv`, `.png` and `.json`: the record, with the digests of the other two. All or none are replaced.
 
     `grown`: the record to which the result adds. Its cells stand unless the result has them, and so does what it says
     of how it came about; of the result that is said under "added".
+
+    Raises OSError where it cannot be written, ValueError for a `grown` that was made from other data. Nothing is lost
+    then; a damaged record in the place is kept aside as .damaged.
     """
     from fedtheory.figures import style
 
-    stem = place(out, item.name, scale)
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    stem.with_suffix(".json").unlink(missing_ok=True)
-    write_atomic(stem.with_suffix(".csv"), to_csv(result.table).encode())
-    write_atomic(stem.with_suffix(".png"), style.save_bytes(item.draw(read_csv(to_csv(result.table)))))
     cells = [vars(cell) for cell in result.cells]
-    origin = made = {
+    origin = own = {
         "settings": result.settings,
         "versions": versions(),
         "device": device,
         "seconds": round(seconds, 1),
+        **({} if result.runs is None else {"runs": result.runs}),
     }
     if grown is not None:
+        _require_same_data(item.name, grown, result)
         cells = list({cell["cell"]: cell for cell in [*grown["cells"], *cells]}.values())
-        origin = {name: grown[name] for name in made} | {"added": [*grown.get("added", []), made]}
+        origin = {name: grown[name] for name in own if name in grown}
+        origin |= {"added": [*grown.get("added", []), own]}
+    table = to_csv(result.table).encode()
+    picture = style.save_bytes(item.draw(read_csv(table.decode())))
     record = {
         "item": item.name,
         "title": item.title,
@@ -445,10 +674,55 @@ def save(
         "cells": cells,
         "notes": result.notes,
         **origin,
+        "files": {"csv": sha256(table), "png": sha256(picture)},
     }
-    text = json.dumps(plain(record), indent=1, allow_nan=False) + "\n"
-    write_atomic(stem.with_suffix(".json"), text.encode())
+    content = {"csv": table, "png": picture, "json": seal(plain(record))}
+    with _alone(out):
+        stem = place(out, item.name, scale)
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        _give_names(stem)
+        _keep_damaged(stem)
+        _commit(stem, content)
     return stem
+
+
+def repaint(out: Path, name: str, draw: Callable[[Table], Any]) -> bool:
+    """Draw a finished item's picture again from its table, and put its digest in the record; whether it changed.
+
+    Raises FileNotFoundError where the item is not finished, ValueError where its record or its table is damaged.
+    """
+    from fedtheory.figures import style
+
+    with _alone(out):
+        record = load(out, name, pictured=False)
+        picture, stem = style.save_bytes(draw(record.pop("table"))), out / name
+        path = _current(stem, "png")
+        files = {"csv": record["files"]["csv"], "png": sha256(picture)}
+        if files == record["files"] and path.exists() and path.read_bytes() == picture:
+            return False
+        table = _current(stem, "csv").read_bytes()
+        _commit(stem, {"csv": table, "png": picture, "json": seal(record | {"files": files})})
+    return True
+
+
+def _keep_damaged(stem: Path) -> None:
+    """What is about to be replaced and fails its checks is renamed."""
+    if not _final(stem, "json").exists():
+        return
+    try:
+        read(stem)
+    except (OSError, ValueError) as error:
+        kept = [_aside(_final(stem, end)).name for end in reversed(ENDS) if _final(stem, end).exists()]
+        warnings.warn(f"{stem}.json was damaged ({error}): kept as {', '.join(kept)}", stacklevel=3)
+
+
+def _require_same_data(item: str, grown: dict[str, Any], result: Result) -> None:
+    """Rows of a table are of one set of data, as far as the records know."""
+    old, new = ((runs or {}).get("data", {}) for runs in (grown.get("runs"), result.runs))
+    other = [name for name in new if name in old and new[name]["sha256"] != old[name]["sha256"]]
+    if other:
+        fix = "pass the folder it was made from with --data, or make the whole item again without --missing"
+        checks.reject("data", ", ".join(other), f"the data of the finished {item}", fix)
 
 
 def to_csv(table: Table) -> str:
@@ -475,14 +749,60 @@ def read_csv(text: str) -> Table:
     return [{key: parse(value) for key, value in row.items()} for row in csv.DictReader(io.StringIO(text))]
 
 
-def load(out: Path, item: str) -> dict[str, Any]:
-    """The record of a finished item (its .json, with the table's rows under "table").
+def _one_of(*allowed: str) -> Callable[[Any], None]:
+    def check(value: Any) -> None:
+        if value not in allowed:
+            raise ValueError
+
+    return check
+
+
+CELL = {
+    "cell": str,
+    **dict.fromkeys(("paper", "ours", "low", "high"), number),
+    "seeds": int,
+    "verdict": _one_of(*VERDICTS),
+    "reason": str,
+}
+RECORD = {
+    "item": str,
+    "title": str,
+    "scale": _one_of(*SCALES),
+    "seeds": [int],
+    "verdict": _one_of(*VERDICTS),
+    "cells": [CELL],
+    "notes": [str],
+    "settings": dict,
+    "versions": dict,
+    "device": str,
+    "seconds": (int, float),
+    "files": {"csv": str, "png": str},
+}
+
+
+def read(stem: Path, *, pictured: bool = True) -> dict[str, Any]:
+    """The record `<stem>.json` with the rows of its table under "table"; table and (`pictured`) picture are verified.
+
+    Raises OSError or Broken (a ValueError), which say what is wrong with which file.
+    """
+    record = unseal(_current(stem, "json").read_bytes())
+    if (wrong := misfit(record, RECORD)) is not None:
+        raise Broken(wrong)
+    table, picture = _current(stem, "csv").read_bytes(), _current(stem, "png")
+    if sha256(table) != record["files"]["csv"]:
+        raise Broken(f"{stem.name}.csv is not the table that it was saved with")
+    if pictured and picture.exists() and sha256(picture.read_bytes()) != record["files"]["png"]:
+        raise Broken(f"{stem.name}.png is not the picture that it was saved with")
+    record["table"] = read_csv(table.decode())
+    return record
+
+
+def load(out: Path, item: str, *, pictured: bool = True) -> dict[str, Any]:
+    """The record of a finished item (its .json, with the table's rows under "table"); see `read`.
 
     Raises FileNotFoundError with the command that makes it, ValueError for a damaged file.
     """
-    stem = out / item
-    path = stem.with_suffix(".json")
-    if not path.exists():
+    if not made(out, item):
         checks.reject(
             "item",
             item,
@@ -490,9 +810,15 @@ def load(out: Path, item: str) -> dict[str, Any]:
             f"python -m fedtheory reproduce {item} --out {out}",
             FileNotFoundError,
         )
-    try:
-        record = json.loads(path.read_bytes())
-        record["table"] = read_csv(stem.with_suffix(".csv").read_text())
-    except (ValueError, OSError) as error:
-        checks.reject("item", str(path), f"a readable record ({error})", "delete it and run reproduce again")
-    return record
+    path, problem = f"{out / item}.json", ""
+    for pause in (0.05, 0.2, 0.0):  # another process may be giving the files their names
+        try:
+            record = read(out / item, pictured=pictured)
+            if record["item"] == item:
+                return record
+            problem = f"it is the record of {record['item']}"
+        except (ValueError, OSError) as error:
+            problem = str(error)
+        time.sleep(pause)
+    fix = f"move it away and run reproduce again; if it was only never sealed, {RESEAL.format(path)}"
+    checks.reject("item", path, f"a readable record ({problem})", fix)

@@ -3,9 +3,9 @@
 import io
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -13,22 +13,66 @@ from matplotlib.figure import Figure
 
 WIDTH = 3.5  # inches: one column of a two-column paper
 
-# Okabe-Ito: told apart with any common colour blindness; line styles tell them apart in grey.
-LOOK: dict[str, tuple[str, str]] = {
-    "SCAFFOLD": ("#0072B2", "-"),
-    "Full-SCAFFOLD": ("#0072B2", "-"),
-    "Full-FedAvg": ("#E69F00", "--"),
-    "SSF": ("#009E73", "-"),
-    "FedSub": ("#D55E00", "-."),
-    "our-CD": ("#D55E00", "-"),
-    "our-SS": ("#009E73", "--"),
-    "our-RD": ("#CC79A7", "-."),
-    "our-P=I": ("#0072B2", "-"),
-    "FedAvg": ("#E69F00", "--"),
-    "FedAvg-CD": ("#56B4E9", "-."),
-}
+# Okabe-Ito: told apart with any common colour blindness. Markers and dashes tell methods of one colour apart, and all
+# of them in grey. The hollow diamond is no method's marker: it is the paper's value.
 SEQUENCE = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000"]
+MARKERS = "os^vPX*h"
+DASHES: list[Any] = [
+    "-",
+    "--",
+    "-.",
+    ":",
+    (0, (5, 1, 1, 1, 1, 1)),
+    (0, (8, 2.5)),
+    (0, (3, 1, 3, 1, 1, 1)),
+    (0, (1, 3)),
+]
 STYLES = ["-", "--", "-.", ":"]
+
+
+class Look(NamedTuple):
+    """How one curve is drawn. Two methods that share a colour share neither dash nor marker."""
+
+    color: str
+    dash: Any
+    marker: str
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """For `plot`: colour and dash."""
+        return {"color": self.color, "linestyle": self.dash}
+
+
+# A look is a property of the method, in every figure: one row per colour, in the order of MARKERS and DASHES.
+METHODS: dict[str, Look] = {
+    name: Look(color, dash, marker)
+    for color, names in zip(
+        SEQUENCE,
+        (
+            ("SCAFFOLD", "our-P=I", "FedLMT", "FetchSGD", "DeComFL", "FedLoRU", "FLSS"),
+            ("FedHM", "FedAvg", "DGC", "FedMUD+F", "FedMUD+BKD+F", "FedZO", "our-RD, printed"),
+            ("SSF", "our-SS", "FedPara", "FedProx", "STC", "FlexLoRA", "FedCom"),
+            ("FedMUD", "FedBAT", "FedSub", "our-CD", "FedDyn", "TopK, 5%", "Proj gradient"),
+            ("FedDC", "EF21-P", "FedMUD+BKD", "LBGM", "ProjectedFedAvg", "FedGen", "our-RD", "FedFTG"),
+            ("Top-k", "FedMUD+AAD", "MOON", "FedAvg-CD", "Sign+EF+FLSS", "our-SS, not rotated", "Proj both"),
+            ("SignSGD", "FedNTD", "FedMUD+BKD+AAD", "Proj update", "BAFFLE", "TopK, 1%", "our-SS, printed"),
+        ),
+    )
+    for name, dash, marker in zip(names, DASHES, MARKERS)
+}
+ALIASES = {  # what a paper calls a method, or one setting of it that stands for the method
+    "Full-SCAFFOLD": "SCAFFOLD",
+    "Full-FedAvg": "FedAvg",
+    "Moon": "MOON",
+    "Fetchsgd": "FetchSGD",
+    "Signsgd+EF": "SignSGD",
+    "FedAvg+FLSS": "FLSS",
+    "FedCom, 8 bits": "FedCom",
+    "TopK, 10%": "Top-k",
+    "P=I": "our-P=I",
+    "our-CD, printed": "our-CD",
+    "our-SS, form sums": "our-SS",
+}
 
 SETTINGS: dict[Any, Any] = {
     "figure.figsize": (WIDTH, 2.6),
@@ -75,9 +119,33 @@ def new_figure(panels: int = 1, height: float = 2.6, columns: int | None = None)
     return figure, list(axes.flat)
 
 
-def look(name: str, place: int = 0) -> tuple[str, str]:
-    """Colour and line style of a method; of the place in the sequence for other names."""
-    return LOOK.get(name, (SEQUENCE[place % len(SEQUENCE)], STYLES[place % len(STYLES)]))
+def look(name: str) -> Look:
+    """How a method is drawn, in every figure.
+
+    Raises KeyError for a name that is neither in METHODS nor in ALIASES: settings and networks get theirs by `looks`.
+    """
+    return METHODS[ALIASES.get(name, name)]
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """Looks for everything in one figure: a method's own, and for what is no method the first ones that are free.
+
+    No two are alike in colour and dash, or in colour and marker. Colours of the methods in the figure are taken last.
+    """
+    names = list(dict.fromkeys(names))
+    own = {name: look(name) for name in names if ALIASES.get(name, name) in METHODS}
+    taken = set(own.values())
+    free = [color for color in SEQUENCE if color not in {one.color for one in taken}]
+    rest = [color for color in SEQUENCE if color not in free]
+    every = (
+        Look(color, DASHES[level], MARKERS[level])
+        for colors in (free, rest)
+        for turn in range(len(DASHES))
+        for place, color in enumerate(colors)
+        for level in [(place + turn) % len(DASHES)]
+    )
+    others = (one for one in every if one not in taken)
+    return {name: own[name] if name in own else next(others) for name in names}
 
 
 def band(
@@ -88,18 +156,18 @@ def band(
     high: Sequence[float],
     name: str,
     n: int,
-    place: int = 0,
+    how: Look | None = None,
 ) -> None:
-    """A curve with its confidence band and n in the legend."""
-    color, style = look(name, place)
-    axes.plot(x, mean, style, color=color, label=f"{name} (n={n})")
+    """A curve with its confidence band and n in the legend; of a method, unless `how` says how it is drawn."""
+    how = how or look(name)
+    axes.plot(x, mean, **how.line, label=f"{name} (n={n})")
     if n > 1:
-        axes.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
+        axes.fill_between(x, low, high, color=how.color, alpha=0.18, linewidth=0)
 
 
 def paper_mark(axes: Axes, x: float, value: float, name: str) -> None:
     """The value that the paper prints: a hollow diamond in the method's colour at the right edge."""
-    axes.plot([x], [value], marker="D", markersize=4.5, markerfacecolor="none", color=look(name)[0], clip_on=False)
+    axes.plot([x], [value], marker="D", markersize=4.5, markerfacecolor="none", color=look(name).color, clip_on=False)
 
 
 def legend_above(figure: Figure, columns: int) -> None:

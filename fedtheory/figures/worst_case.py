@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Row, Runner, Table
-from fedtheory.theory import worst_case, worst_case_search
+from fedtheory.theory.worst_case import program as worst_case
+from fedtheory.theory.worst_case import reached as worst_case_search
 
 AMOUNT = {"quick": {"restarts": 1, "steps": 8}, "paper": {"restarts": 2, "steps": 30}}
 SHARES = {"quick": (0.25, 1.0, 2.0), "paper": (0.05, 0.1, 0.2, 0.4, 1.0, 2.0, 4.0)}
@@ -125,12 +126,11 @@ def measure(curves: list[Curve], grids: dict[str, tuple[float, ...]], runner: Ru
 
 def draw_panel(axes: Axes, rows: Table) -> None:
     """Lines: tight. Circles: reached. Black: printed, as far as the paper's step-size condition (dotted) goes."""
-    for place, name in enumerate(dict.fromkeys(row["curve"] for row in rows)):
+    for name, how in style.looks(row["curve"] for row in rows).items():
         own = [row for row in rows if row["curve"] == name]
-        color, dash = style.look("", place)
         x = [row["x"] for row in own]
-        axes.plot(x, [row["tight_dual"] for row in own], dash, color=color, label=name)
-        axes.plot(x, [row["reached"] for row in own], "o", color=color, markersize=3.2, markerfacecolor="none")
+        axes.plot(x, [row["tight_dual"] for row in own], **how.line, label=name)
+        axes.plot(x, [row["reached"] for row in own], "o", color=how.color, markersize=3.2, markerfacecolor="none")
         printed = [(row["x"], row["paper"]) for row in own if not math.isnan(row["paper"])]
         axes.plot(*zip(*printed), "k-", linewidth=2) if printed else None
     for condition in {row["condition"] for row in rows}:

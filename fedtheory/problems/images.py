@@ -9,12 +9,14 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from fedtheory import checks, models, perceptron
-from fedtheory import data as readers
-from fedtheory.key import Key
-from fedtheory.message import Cost
-from fedtheory.models import Moments, Network, Params
-from fedtheory.problem import Constants, Outputs, Penalty, Problem, Shift
+from fedtheory.core import checks
+from fedtheory.core.key import Key
+from fedtheory.core.message import Cost
+from fedtheory.core.problem import Constants, Outputs, Penalty, Problem, Shift
+from fedtheory.core.registry import Offer
+from fedtheory.problems import data as readers
+from fedtheory.problems.models import networks, perceptron
+from fedtheory.problems.models.networks import Moments, Network, Params
 
 EVALUATED = {"cpu": 100, "cuda": 2000}  # images of one forward pass in evaluation: more leave a core's cache
 CACHE = 3 * 2**20  # bytes
@@ -49,7 +51,7 @@ class ImageClassification(Problem):
         images: (n, channels, height, width), float32 or float64, already normalised.
         labels: (n,), int64.
         parts: for each client the indices of its images, (n_i,) int64, n_i >= 1.
-        network: see `fedtheory.models.network`.
+        network: see `fedtheory.problems.models.networks.network`.
         key: of the initial weights.
         batch: minibatch size.
         epochs: see above.
@@ -68,6 +70,7 @@ class ImageClassification(Problem):
 
     closed_form = False
 
+    @checks.arguments
     def __init__(
         self,
         images: torch.Tensor,
@@ -84,7 +87,6 @@ class ImageClassification(Problem):
         mixed: bool = False,
         device: str | torch.device = "cpu",
     ) -> None:
-        checks.instance("network", network, Network, "pass network('mlp', (1, 28, 28), 10)")
         self.dtype = checks.dtype("images.dtype", getattr(images, "dtype", None))
         self.device = checks.device("device", device)
         self.images, self.labels = self._check("", images, labels, network)
@@ -92,6 +94,11 @@ class ImageClassification(Problem):
         if not parts:
             checks.reject("parts", parts, "at least one client", "pass a partition, such as data.iid(...)")
         for i, part in enumerate(parts):
+            if part.dtype != torch.int64 or part.dim() != 1:
+                found = f"{part.dtype} {tuple(part.shape)}"
+                checks.reject(
+                    f"parts[{i}]", found, "indices: torch.int64 (n_i,)", "pass a partition, such as data.iid(...)"
+                )
             if len(part) < 1 or int(part.min()) < 0 or int(part.max()) >= len(images):
                 found = (len(part), *(() if len(part) < 1 else (int(part.min()), int(part.max()))))
                 checks.reject(
@@ -100,10 +107,9 @@ class ImageClassification(Problem):
                     f"at least one index, all from 0 to {len(images) - 1}",
                     "leave clients without data out",
                 )
-        checks.instance("key", key, Key, "pass Key(0)")
         self.parts, self.network, self.key = tuple(parts), network, key
         self.batch = checks.whole("batch", batch, 1)
-        self.epochs = None if epochs is None else checks.whole("epochs", epochs, 1)
+        self.epochs = None if epochs is None else checks.count("epochs", epochs)
         self.std = None if std is None else checks.number("std", std, 0.0, open_low=True)
         self.n, self.layout = len(parts), network.layout
         sizes = torch.tensor([len(part) for part in parts], dtype=torch.float64)
@@ -111,9 +117,9 @@ class ImageClassification(Problem):
         self.constants = Constants()
         if stacked is None:
             stacked = self.device.type == "cuda" or not network.convolutional
-        self.stacked = checks.instance("stacked", stacked, bool, "pass True, False or None")
+        self.stacked = stacked
         self.chunk = self._near() if stacked else 1
-        self.mixed = checks.instance("mixed", mixed, bool, "pass True or False")
+        self.mixed = mixed
         self.written_out = perceptron.is_perceptron(network) and not mixed
         if mixed and self.dtype != torch.float32:
             checks.reject("mixed", mixed, f"False for {self.dtype}", "load the images with dtype=torch.float32")
@@ -124,6 +130,7 @@ class ImageClassification(Problem):
         return None if self.device.type == "cuda" else max(1, CACHE // (numbers * self.images.element_size()))
 
     @staticmethod
+    @checks.arguments
     def load(
         data: str,
         network: str,
@@ -146,26 +153,36 @@ class ImageClassification(Problem):
         """A data set by name, divided among clients.
 
         Args:
-            data, folder, partial: as in `fedtheory.data.load`; "digits" needs no folder.
-            network: one of `fedtheory.models.NETWORKS`, built for the data's images and classes.
+            data, folder, partial: as in `fedtheory.problems.data.load`; "digits" needs no folder.
+            network: one of `fedtheory.problems.models.networks.NETWORKS`, built for the data's images and classes.
             key: of the partition (path "partition"), the subset and the initial weights.
             partition: "iid"; "dirichlet" with `alpha`; "labels" with `labels` per client.
             subset, tested: so many random training and test images only; default all.
             side: images are resized to side x side pixels (bilinear) first.
-            view, whole: what a basis compresses, see `fedtheory.models.Network`.
+            view, whole: what a basis compresses, see `fedtheory.problems.models.networks.Network`.
             options: of the constructor.
         """
         checks.choice("partition", partition, ("iid", "dirichlet", "labels"))
-        checks.instance("key", key, Key, "pass Key(0)")
-        sets = []
+        checks.choice("network", network, networks.NETWORKS)
+        checks.dtype("dtype", dtype)
+        checks.choice("view", view, networks.VIEWS)
+        for kind in whole:
+            checks.choice("whole", kind, networks.KINDS)
+        checks.number("alpha", alpha, *readers.ALPHA)
+        checks.whole("labels", labels, 1)
+        if side is not None:
+            checks.whole("side", side, 1, 4096)
+        sets, origin = [], {}
         for split, count in (("train", subset), ("test", tested)):
-            images = readers.load(data, folder, split, partial=partial and split == "train")
+            some = partial and split == "train"
+            images = readers.load(data, folder, split, partial=some)
+            origin[f"{data} {split}"] = readers.origin(data, folder, split, partial=some, images=images)
             if count is not None:
                 checks.whole({"train": "subset", "test": "tested"}[split], count, 1, len(images))
             chosen = torch.randperm(len(images), generator=key.fold(split).generator())[:count]
             x = images.floats(chosen if count is not None else slice(None), dtype)
             if side is not None:
-                x = functional.interpolate(x, (checks.whole("side", side, 1),) * 2, mode="bilinear", antialias=True)
+                x = functional.interpolate(x, (side,) * 2, mode="bilinear", antialias=True)
             sets.append((x, images.y[chosen] if count is not None else images.y))
         (x, y), held = sets
         divide = {
@@ -173,14 +190,16 @@ class ImageClassification(Problem):
             "dirichlet": lambda: readers.dirichlet(y, clients, alpha, key.fold("partition")),
             "labels": lambda: readers.labels_per_client(y, clients, labels, key.fold("partition")),
         }
-        built = models.network(network, tuple(x.shape[1:]), len(images.classes), view, whole)
-        return ImageClassification(x, y, divide[partition](), built, key.fold("init"), test=held, **options)
+        built = networks.network(network, tuple(x.shape[1:]), len(images.classes), view, whole)
+        problem = ImageClassification(x, y, divide[partition](), built, key.fold("init"), test=held, **options)
+        problem.origin = origin
+        return problem
 
     def _check(
         self, what: str, images: torch.Tensor, labels: torch.Tensor, network: Network
     ) -> tuple[torch.Tensor, torch.Tensor]:
         checks.tensor(f"{what}images", images, (None, *network.shape), self.dtype)
-        if labels.dtype != torch.int64 or labels.shape != (len(images),):
+        if labels.is_meta or labels.dtype != torch.int64 or labels.shape != (len(images),):
             checks.reject(
                 f"{what}labels (dtype, shape)",
                 (labels.dtype, tuple(labels.shape)),
@@ -395,3 +414,13 @@ class ImageClassification(Problem):
 def _cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Of each sample: (S, b, classes), (S, b) -> (S, b)."""
     return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
+
+
+PROBLEMS = [
+    Offer(
+        "images",
+        ImageClassification,
+        lambda key, device, options: ImageClassification.load("digits", "mlp", key, batch=32, device=device),
+        ("loss", "accuracy"),
+    )
+]

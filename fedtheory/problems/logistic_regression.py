@@ -6,11 +6,14 @@ from typing import NamedTuple
 import torch
 from torch.nn.functional import logsigmoid
 
-from fedtheory import checks
-from fedtheory.key import Key
-from fedtheory.layout import Layout
-from fedtheory.problem import Constants, Problem
+from fedtheory.core import checks
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.problem import Constants, Problem
+from fedtheory.core.registry import Offer
 from fedtheory.problems.quadratic import client_weights
+
+FAR = 1e6  # in deviations of the data; farther away no digit of theirs is left
 
 
 class SignedRows(NamedTuple):
@@ -33,6 +36,7 @@ class LogisticRegression(Problem):
     Raises TypeError or ValueError for wrong shapes, dtypes, labels, or data on which Newton's method finds no x*.
     """
 
+    @checks.arguments
     def __init__(
         self, A: torch.Tensor, b: torch.Tensor, lam: float = 0.0, *, device: str | torch.device = "cpu"
     ) -> None:
@@ -46,7 +50,7 @@ class LogisticRegression(Problem):
         checks.tensor("b", b, (self.n, self.rows), A.dtype)
         if not bool((b.abs() == 1).all()):
             checks.reject("b", float(b[b.abs() != 1][0]), "labels -1 and +1", "map your labels: 2 * b - 1")
-        self.lam = checks.number("lam", lam, 0.0)
+        self.lam = checks.number("lam", lam, 0.0, 1e100)
         self.device = checks.device("device", device)
         self.layout = Layout.single(m)
         self.weights = client_weights(None, self.n)
@@ -93,6 +97,7 @@ class LogisticRegression(Problem):
         )
 
     @staticmethod
+    @checks.arguments
     def fedsub(
         key: Key,
         *,
@@ -115,13 +120,16 @@ class LogisticRegression(Problem):
             "center": cluster i is N(mu_i, I) around a centre of norm offset * sqrt(m); its labels are decided by its
                 own random hyperplane through that centre and flipped with probability `noise`.
         """
-        checks.instance("key", key, Key, "pass Key(0)")
         checks.choice("geometry", geometry, ("hyperplane", "center"))
         for name, value in (("n", n), ("m", m)):
             checks.whole(name, value, 1)
         checks.whole("samples", samples, n, fix=f"use at least one sample per client, samples >= {n}")
-        checks.number("noise", noise, 0.0)
-        checks.number("offset", offset)
+        checks.number("noise", noise, 0.0, FAR)
+        checks.number("offset", offset, -FAR, FAR)
+        checks.number("lam", lam, 0.0)
+        checks.dtype("dtype", dtype)
+        checks.device("device", device)
+        checks.room("(samples, m)", (samples, m), 8 * (6 * samples * m + 4 * (n + 1) * m * m))
         g = key.generator()
         rows = samples // n
         normal = torch.randn(n, m, generator=g, dtype=torch.float64)
@@ -155,3 +163,12 @@ class LogisticRegression(Problem):
     def losses(self, y: torch.Tensor, xi: SignedRows) -> torch.Tensor:
         margin = (xi.Z @ y[..., None])[..., 0]
         return -logsigmoid(margin).mean(1) + 0.5 * self.lam * (y**2).sum(-1)
+
+
+PROBLEMS = [
+    Offer(
+        "logistic_regression",
+        LogisticRegression,
+        lambda key, device, options: LogisticRegression.fedsub(key, device=device),
+    )
+]

@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import torch
 
-from fedtheory import checks
-from fedtheory.key import Key
-from fedtheory.layout import Layout
-from fedtheory.problem import Constants, Problem
-from fedtheory.subspace import Basis
+from fedtheory.core import checks
+from fedtheory.core.basis import Basis
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.problem import Constants, Problem
+from fedtheory.core.registry import Offer
 
 
 class Rows(NamedTuple):
@@ -64,6 +65,7 @@ class MatrixRegression(Problem):
     Raises TypeError or ValueError for wrong shapes, dtypes, ranges, or non-finite data.
     """
 
+    @checks.arguments
     def __init__(
         self,
         A: torch.Tensor,
@@ -82,10 +84,9 @@ class MatrixRegression(Problem):
         self.n, self.rows, d = A.shape
         self.dtype = checks.dtype("A.dtype", A.dtype)
         checks.tensor("B", B, (self.n, self.rows, None), A.dtype)
-        self.lam = checks.number("lam", lam, 0.0)
-        checks.instance("replacement", replacement, bool, "pass True or False")
+        self.lam = checks.number("lam", lam, 0.0, 1e100)
         if batch is not None:
-            checks.whole("batch", batch, 1, None if replacement else self.rows)
+            checks.whole("batch", batch, 1, checks.MOST_PER_ROUND if replacement else self.rows)
         self.batch, self.replacement = batch, replacement
         self.device = checks.device("device", device)
         self.layout = Layout.single(d, B.shape[2])
@@ -117,6 +118,7 @@ class MatrixRegression(Problem):
         )
 
     @staticmethod
+    @checks.arguments
     def ssf(
         het: float,
         key: Key,
@@ -138,11 +140,14 @@ class MatrixRegression(Problem):
         all clients; B_i = A_i X_true + noise * standard normal. The paper prints mu_i, the noise level and the sizes;
         the distribution around mu_i, X_true and where the noise enters are this package's reading.
         """
-        checks.instance("key", key, Key, "pass Key(0)")
-        checks.number("het", het, 0.0)
-        checks.number("noise", noise, 0.0)
+        checks.number("het", het, 0.0, 1e100)
+        checks.number("noise", noise, 0.0, 1e100)
         for name, value in (("n", n), ("rows", rows), ("d", d), ("m", m)):
             checks.whole(name, value, 1)
+        checks.dtype("dtype", dtype)
+        if batch is not None:
+            checks.whole("batch", batch, 1, checks.MOST_PER_ROUND if replacement else rows)
+        checks.room("(n, rows, d, m)", (n, rows, d, m), 8 * 4 * n * ((rows + d) * (d + m)))
         g = key.generator()
         mu = het * torch.randn(n, 1, d, generator=g, dtype=torch.float64)
         A = mu + torch.randn(n, rows, d, generator=g, dtype=torch.float64)
@@ -213,3 +218,12 @@ class MatrixRegression(Problem):
         Yt = y.view(*self._transposed)
         residual = torch.baddbmm(xi.Bt, Yt, xi.A.mT, beta=-1)
         return (residual**2).sum((1, 2)) / (2 * xi.A.shape[1]) + 0.5 * self.lam * (y**2).sum(-1)
+
+
+PROBLEMS = [
+    Offer(
+        "matrix_regression",
+        MatrixRegression,
+        lambda key, device, options: MatrixRegression.ssf(0.5, key, device=device),
+    )
+]

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from fedtheory import checks
-from fedtheory.key import Key
-from fedtheory.problem import Problem, Shift
+from fedtheory.core import checks
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Problem, Shift
 
 
 class Pooled(Problem):
@@ -20,8 +20,9 @@ class Pooled(Problem):
         whole: the problem whose clients are pooled.
     """
 
+    @checks.arguments
     def __init__(self, whole: Problem) -> None:
-        self.whole = checks.instance("whole", whole, Problem, "pass a problem")
+        self.whole = whole
         self.n, self.layout, self.dtype, self.device = 1, whole.layout, whole.dtype, whole.device
         self.closed_form = whole.closed_form
         self.weights = torch.ones(1, dtype=torch.float64)

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import torch
 
-from fedtheory import checks
-from fedtheory.key import Key
-from fedtheory.layout import Layout
-from fedtheory.problem import Constants, Problem
+from fedtheory.core import checks
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.problem import Constants, Problem
+from fedtheory.core.registry import Offer
 
 
 class QuadraticSample(NamedTuple):
@@ -32,6 +33,7 @@ class Quadratic(Problem):
     Raises TypeError or ValueError for wrong shapes, dtypes, non-finite entries or a matrix that is not symmetric.
     """
 
+    @checks.arguments
     def __init__(
         self,
         H: torch.Tensor,
@@ -56,8 +58,6 @@ class Quadratic(Problem):
             gap = float((H - H.mT).abs().max())
             checks.reject("H", f"asymmetric by {gap:.2g}", "symmetric matrices", "pass (H + H.mT) / 2")
         self.n, self.dtype, self.device = n, H.dtype, checks.device("device", device)
-        if layout is not None:
-            checks.instance("layout", layout, Layout, "pass Layout.single(d)")
         self.layout = layout or Layout.single(d)
         if self.layout.size != d:
             checks.reject("layout.size", self.layout.size, f"d = {d}", "give a layout whose layers hold d entries")
@@ -87,6 +87,7 @@ class Quadratic(Problem):
         )
 
     @staticmethod
+    @checks.arguments
     def random(
         n: int,
         d: int,
@@ -110,13 +111,11 @@ class Quadratic(Problem):
         """
         checks.whole("n", n, 1)
         checks.whole("d", d, 1)
-        checks.instance("key", key, Key, "pass Key(0)")
         checks.dtype("dtype", dtype)
         checks.number("spread", spread, 0.0)
         checks.number("sigma", sigma, 0.0)
-        if not isinstance(spectrum, tuple) or len(spectrum) != 2:
-            checks.reject("spectrum", spectrum, "a pair (smallest, largest)", "pass for example (0.1, 1.0)", TypeError)
-        low, high = (checks.number("spectrum", value) for value in spectrum)
+        checks.room("(n, d)", (n, d), 8 * 6 * n * d * d)
+        low, high = spectrum
         if low > high:
             checks.reject("spectrum", spectrum, "(smallest, largest)", "swap the two")
         g = key.generator()
@@ -165,3 +164,6 @@ def client_weights(weights: torch.Tensor | None, n: int) -> torch.Tensor:
     if float(weights.min()) < 0 or float(weights.sum()) <= 0:
         checks.reject("weights", weights.tolist(), "non-negative weights with a positive sum", "pass sample counts")
     return weights.double() / weights.double().sum()
+
+
+PROBLEMS = [Offer("quadratic", Quadratic, lambda key, device, options: Quadratic.random(10, 20, key, device=device))]

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from fedtheory import checks
-from fedtheory.key import Key
-from fedtheory.language import extra
+from fedtheory.core import checks
+from fedtheory.core.key import Key
+from fedtheory.problems.models.language import extra
 from fedtheory.problems.text import PROMPTS, TextClassification
 
 MOODS = (

@@ -7,6 +7,7 @@ cuts to 32 tokens, and another prompt for BoolQ. That code takes CB's third labe
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +16,14 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from fedtheory import checks, language
-from fedtheory import data as readers
-from fedtheory.data import DataError
-from fedtheory.key import Key
-from fedtheory.language import LanguageModel, Layers
-from fedtheory.problem import Constants, Problem, Shift
+from fedtheory.core import checks
+from fedtheory.core.key import Key
+from fedtheory.core.problem import Constants, Problem, Shift
+from fedtheory.core.registry import Offer
+from fedtheory.problems import data as readers
+from fedtheory.problems.data import DataError
+from fedtheory.problems.models import language
+from fedtheory.problems.models.language import LanguageModel, Layers
 
 Record = dict[str, Any]
 Rows = tuple[torch.Tensor, ...]  # for each client the indices of its texts
@@ -102,6 +105,23 @@ def read(folder: str | Path, task: str, split: str) -> tuple[list[Record], list[
 
     Raises FileNotFoundError for what is missing, DataError with file and line for what cannot be read.
     """
+    path, records = _place(folder, task, split)
+    return _labelled(path, records(path), TASKS[task])
+
+
+def origin(model: str | Path, task: str, folder: str | Path) -> dict[str, Any]:
+    """What a task and a model are read from: SHA-256 of their files, computed once while they do not change.
+
+    A model that is named on the hub has none: only its name is known.
+    """
+    found = {f"{task} {split}": readers.digest_of([_place(folder, task, split)[0]]) for split in SPLITS}
+    weights = readers.digest_of([Path(model)]) if Path(model).is_dir() else f"hub: {model}"
+    found[f"model {Path(model).name}"] = weights
+    return {name: {"sha256": digest, "verified": "unverified"} for name, digest in found.items()}
+
+
+def _place(folder: str | Path, task: str, split: str) -> tuple[Path, Callable[[Path], Any]]:
+    """The file or folder of a split, and what reads (line, record) from it."""
     root, of = Path(folder), TASKS[checks.choice("task", task, TASKS)]
     checks.choice("split", split, SPLITS)
     places = [root, *(root / name for name in of.folders)]
@@ -110,10 +130,9 @@ def read(folder: str | Path, task: str, split: str) -> tuple[list[Record], list[
             for end, reader in ((".jsonl", _json_lines), (".tsv", _table)):
                 path = place / f"{name}{end}"
                 if path.is_file():
-                    return _labelled(path, reader(path), of)
+                    return path, reader
             if (place / name / "dataset_info.json").is_file():
-                saved = language.extra("datasets").load_from_disk(str(place / name))
-                return _labelled(place / name, enumerate(saved, 1), of)
+                return place / name, _saved
     fix = "get SuperGLUE's zip of the task (SST-2: GLUE's), and pass the folder into which it was unpacked"
     expected = f"{split}.jsonl or .tsv of {task}, there or in {' or '.join(of.folders)}"
     checks.reject("data", str(folder), expected, fix, FileNotFoundError)
@@ -121,12 +140,17 @@ def read(folder: str | Path, task: str, split: str) -> tuple[list[Record], list[
 
 def _lines(path: Path) -> list[str]:
     """Lines end at newlines only: a text may hold other separators. A byte-order mark is no part of the first."""
-    content = path.read_bytes()
+    content = readers.content_of(path)
     try:
         text = content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise DataError(path, error.start, "no UTF-8 text", "save it as UTF-8") from error
     return [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")] if text else []
+
+
+def _saved(path: Path):
+    """(number, record) of what `datasets` saved."""
+    yield from enumerate(language.extra("datasets").load_from_disk(str(path)), 1)
 
 
 def _json_lines(path: Path):
@@ -190,6 +214,7 @@ class TextClassification(Problem):
     closed_form = False
     chunk = 1
 
+    @checks.arguments
     def __init__(
         self,
         model: LanguageModel,
@@ -200,7 +225,8 @@ class TextClassification(Problem):
         test: Texts | None = None,
         at_once: int = 64,
     ) -> None:
-        checks.instance("model", model, LanguageModel, "pass what fedtheory.language makes, or use load")
+        if not parts:
+            checks.reject("parts", parts, "at least one client", "pass a partition, such as data.iid(...)")
         for i, part in enumerate(parts):
             if len(part) < 1 or int(part.min()) < 0 or int(part.max()) >= len(train.prompts):
                 checks.reject(f"parts[{i}]", part, f"indices of {len(train.prompts)} texts", "leave out idle clients")
@@ -212,6 +238,7 @@ class TextClassification(Problem):
         self.constants = Constants()
 
     @staticmethod
+    @checks.arguments
     def load(
         model: str | Path,
         task: str,
@@ -249,7 +276,7 @@ class TextClassification(Problem):
         if dtype not in language.DTYPES.values():
             checks.reject("dtype", dtype, f"one of {', '.join(language.DTYPES)}", "pass torch.float32", TypeError)
         of = PROMPTS[checks.choice("prompts", prompts, PROMPTS)][checks.choice("task", task, TASKS)]
-        checks.instance("key", key, Key, "pass Key(0)")
+        checks.device("device", device)
         found = []
         for split, name, count in (("train", "subset", subset), ("validation", "tested", tested)):
             records, labels = read(data, task, split)
@@ -268,7 +295,9 @@ class TextClassification(Problem):
         parts = (
             readers.iid(y, clients, where) if alpha is None else readers.dirichlet(y, clients, alpha, where, min_size)
         )
-        return TextClassification(flat, train, parts, test=test, **options)
+        problem = TextClassification(flat, train, parts, test=test, **options)
+        problem.origin = origin(model, task, data)
+        return problem
 
     def start(self) -> torch.Tensor:
         """The pretrained weights, (d,), on the CPU: `run` makes the copy that it works on."""
@@ -359,3 +388,20 @@ def verbalizer(tokenizer: Any, task: Task, prompt: str) -> list[int]:
     if len(set(found)) < len(found):
         checks.reject("words", task.words, "distinct tokens", "choose a model whose vocabulary has the words")
     return found
+
+
+def _asked(key: Key, device: str, options: Any) -> TextClassification:
+    """A task for the pretrained language model that is asked for, or for the small one that is made on the spot."""
+    if options.model is None:
+        from fedtheory.problems import sentiment
+
+        for name in ("task", "lora"):
+            if getattr(options, name) is not None:
+                checks.reject(name, getattr(options, name), "a pretrained model", "name its folder with --model")
+        return sentiment.problem(key, device=device)
+    folder = os.environ.get("FEDTHEORY_DATA", ".")
+    task = options.task or "sst2"
+    return TextClassification.load(options.model, task, folder, key, lora=options.lora, device=device)
+
+
+PROBLEMS = [Offer("text", TextClassification, _asked, ("loss", "accuracy"))]

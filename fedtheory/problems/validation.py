@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from fedtheory.key import Key
+from fedtheory.core.key import Key
 from fedtheory.problems.images import ImageClassification
 
 
@@ -15,7 +15,7 @@ def validation(data: str, network: str, key: Key, **options: Any) -> ImageClassi
     order = [part[torch.randperm(len(part), generator=g)] for part in whole.parts]
     held = torch.cat([part[: len(part) // 5] for part in order])
     kept = [part[len(part) // 5 :] for part in order]
-    return ImageClassification(
+    problem = ImageClassification(
         whole.images,
         whole.labels,
         kept,
@@ -28,3 +28,5 @@ def validation(data: str, network: str, key: Key, **options: Any) -> ImageClassi
         mixed=whole.mixed,
         device=whole.device,
     )
+    problem.origin = whole.origin
+    return problem

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 EVIDENCE = ("exact", "symbolic", "smt", "sdp", "search", "monte-carlo", "run")
 KINDS = (
@@ -41,13 +41,28 @@ class Outcome:
 Check = Callable[[str], Outcome]  # of the effort
 
 
+class Printed(NamedTuple):
+    """An assumption that the paper prints.
+
+    Fields:
+        text: what is assumed.
+        where: the place that prints it ("Assumption 2", "Sec. 3.4.3", "eq. (31)"): what has no such place is no
+            assumption of the paper's but a caveat of ours.
+    """
+
+    text: str
+    where: str
+
+
 @dataclass(frozen=True)
 class Claim:
     """A statement of a paper as printed, with the check that decides it and the control that the check must refute.
 
     Fields:
         id, paper, where, statement, kind: as in the catalogue of claims.
-        assumes: the paper's assumptions that the instances satisfy.
+        assumes: the assumptions that the instances satisfy and that the paper prints, each with its place. A
+            hypothesis that no place prints is a caveat: see there.
+        reading: where the print allows several readings, which one was taken; where nothing turns on it, nothing.
         check: decides the statement as printed.
         control: the same check with an assumption broken or a constant sharpened: it must come out refuted.
         broken: what the control breaks, in words.
@@ -68,7 +83,8 @@ class Claim:
     check: Check | None = None
     control: Check | None = None
     broken: str = ""
-    assumes: tuple[str, ...] = ()
+    assumes: tuple[Printed, ...] = ()
+    reading: str = ""
     caveat: str = ""
     as_printed: Check | None = None
     repair: str = ""
@@ -82,6 +98,12 @@ class Claim:
             raise ValueError(f"kind={self.kind!r}: expected one of {', '.join(KINDS)}. Fix: choose one of these")
         if not self.unchecked and (self.check is None or self.control is None or not self.broken):
             raise ValueError(f"id={self.id!r}: expected a check, a control and what it breaks. Fix: add them")
+        for part in self.assumes:
+            if not isinstance(part, Printed) or not part.text.strip() or not part.where.strip():
+                raise ValueError(
+                    f"assumes={part!r} of {self.id!r}: expected Printed(text, where) with the place that prints it. "
+                    "Fix: name the place, or make it a caveat with `as_printed`"
+                )
 
 
 @dataclass
@@ -106,7 +128,8 @@ class Entry:
     control: str
     control_refuted: bool
     seconds: float
-    assumes: list[str] = field(default_factory=list)
+    assumes: list[dict[str, str]] = field(default_factory=list)
+    reading: str = ""
 
 
 def worst_of(*checks: Check) -> Check:
@@ -173,5 +196,6 @@ def _entry(
         control=f"{claim.broken}: {control.detail}" if control else "",
         control_refuted=control is not None and not control.holds,
         seconds=round(time.process_time() - started, 3),
-        assumes=list(claim.assumes),
+        assumes=[part._asdict() for part in claim.assumes],
+        reading=claim.reading,
     )

@@ -14,14 +14,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from fedtheory import checks, engine
-from fedtheory.algorithm import Algorithm
-from fedtheory.key import Key
-from fedtheory.layout import Layer, Layout
-from fedtheory.message import Known
-from fedtheory.problem import Constants, Problem
+from fedtheory.core import checks, engine
+from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.basis import Basis
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layer, Layout
+from fedtheory.core.message import Known
+from fedtheory.core.problem import Constants, Problem
+from fedtheory.maps.subspace import DenseBasis, Projection
 from fedtheory.problems.quadratic import client_weights
-from fedtheory.subspace import Basis, DenseBasis, Projection
 
 T = TypeVar("T")
 SHAPES = ("quadratic", "huber", "cosine", "spline")

@@ -1,7 +1,6 @@
 """The ledger: every claim of the papers with its verdict, and the page that shows it."""
 
 import importlib
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -9,16 +8,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fedtheory import checks
+from fedtheory.core import checks
+from fedtheory.core.files import RESEAL, misfit, seal, unseal, write_target
 from fedtheory.theory.claim import EFFORTS, Claim, decide
 from fedtheory.theory.search import reseeded
 
 MODULES = {  # paper -> files, in the paper's order
-    "fedsub": ("fedsub",),
-    "ssf": ("ssf", "ssf_rate"),
-    "mud": ("mud", "mud_theory"),
-    "flss": ("flss",),
-    "decomfl": ("decomfl",),
+    "fedsub": ("fedsub.claims",),
+    "ssf": ("ssf.claims", "ssf.rate"),
+    "mud": ("fedmud.claims", "fedmud.theory"),
+    "flss": ("flss.claims",),
+    "decomfl": ("decomfl.claims",),
 }
 VERDICTS = ("holds", "holds-with-caveat", "false-as-stated", "unchecked")
 
@@ -82,20 +82,37 @@ def check(
     return records
 
 
+TEXTS = ("id", "paper", "where", "statement", "kind", "verdict", "evidence", "detail", "control", "caveat", "effort")
+RECORD = {  # what the page, and whoever builds on the file, needs of every record
+    **dict.fromkeys(TEXTS, str),
+    "margin": (int, float, str, type(None)),
+    "counterexample": (dict, type(None)),
+    "control_refuted": bool,
+    "assumes": [{"text": str, "where": str}],
+}
+
+
 def load(path: str | Path) -> list[dict[str, Any]]:
     """The records saved in a file; none where there is no file.
 
-    Raises ValueError for a file that holds something else.
+    Raises ValueError for a file that holds something else, or was changed.
     """
     if not Path(path).exists():
         return []
     try:
-        found = json.loads(Path(path).read_text())
-        if {"id", "effort"} <= set.intersection(*(set(record) for record in found)):
-            return found
-    except (ValueError, TypeError, AttributeError):
-        pass
-    checks.reject("path", str(path), "a JSON file of the ledger's records", "name another file")
+        found = unseal(Path(path).read_bytes())
+        wrong = misfit(found, {"claims": [RECORD]})
+    except ValueError as error:
+        found, wrong = {}, str(error)
+    if wrong is not None:
+        fix = f"name another file; if it was only never sealed, {RESEAL.format(path)}"
+        checks.reject("path", str(path), f"a JSON file of the ledger's records ({wrong})", fix)
+    return found["claims"]
+
+
+def save(path: str | Path, records: Sequence[dict[str, Any]]) -> None:
+    """Write records, with their SHA-256; numbers that are not finite must have become words."""
+    write_target(path, seal({"claims": list(records)}))
 
 
 def merge(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -131,8 +148,8 @@ def page(records: Sequence[dict[str, Any]]) -> str:
             "",
             f"## {paper}",
             "",
-            "| id | where | statement | verdict | evidence | worst ratio | control |",
-            "|---|---|---|---|---|---|---|",
+            "| id | where | statement | assumed | verdict | evidence | worst ratio | control |",
+            "|---|---|---|---|---|---|---|---|",
         ]
         for record in records:
             if record["paper"] == paper:
@@ -140,6 +157,7 @@ def page(records: Sequence[dict[str, Any]]) -> str:
                     f"`{record['id']}`",
                     record["where"],
                     record["statement"],
+                    assumed(record),
                     f"**{record['verdict']}**",
                     f"{record['evidence']}: {record['detail']}" if record["evidence"] else record["detail"],
                     "" if record["margin"] is None else f"{record['margin']:.4g}",
@@ -159,18 +177,31 @@ def page(records: Sequence[dict[str, Any]]) -> str:
             ]
             for title, key in (
                 ("Kind of error", "error"),
+                ("Read as", "reading"),
                 ("Missing assumption", "caveat"),
                 ("Found", "detail"),
                 ("In practice", "implies"),
                 ("Repaired", "repaired"),
                 ("Repair checked", "repaired_detail"),
             ):
-                if record[key]:
+                if record.get(key):
                     lines.append(f"- {title}: {record[key]}")
             if record["counterexample"]:
                 facts = ", ".join(f"{key} = {value}" for key, value in record["counterexample"].items())
                 lines.append(f"- Counterexample: {facts}")
     return "\n".join(lines) + "\n"
+
+
+def assumed(record: dict[str, Any]) -> str:
+    """Everything that a claim's check took for granted: what the paper prints (where), then what it does not."""
+    if "assumes" not in record:
+        return "not recorded; check the claim again"
+    parts = [f"{part['text']} ({part['where']})" for part in record["assumes"]]
+    if record["caveat"]:
+        parts.append(f"NOT PRINTED: {record['caveat']}")
+    if record.get("reading"):
+        parts.append(f"read as: {record['reading']}")
+    return "; ".join(parts) or "nothing"
 
 
 def _cell(text: str) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from fedtheory import checks
-from fedtheory.key import Key
+from fedtheory.core import checks
+from fedtheory.core.key import Key
 
 ROUNDING = 1e-9  # an inequality counts as broken where left/right exceeds 1 by more than this
 
@@ -181,7 +181,7 @@ def implies(premises: Sequence[Any], conclusion: Any, *, timeout_ms: int = 5000)
     if answer == z3.unknown:
         raise TimeoutError(f"z3 did not decide {conclusion} within {timeout_ms} ms: {solver.reason_unknown()}")
     model = solver.model()
-    values = {str(name): _rational(model[name]) for name in sorted(model.decls(), key=str)}
+    values = {str(name): _rational(model[name]) for name in sorted(model.decls(), key=str) if name.arity() == 0}
     return Implied(False, values, "z3 found " + ", ".join(f"{name} = {value}" for name, value in values.items()))
 
 

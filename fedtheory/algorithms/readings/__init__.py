@@ -1,0 +1,1 @@
+"""What the papers leave open: for a method, the alternatives to single steps of its box, each with its number."""

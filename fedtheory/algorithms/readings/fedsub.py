@@ -1,0 +1,134 @@
+"""FedSub's open points: every field puts another step in the place of a named one of the box."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from fedtheory.algorithms import fedsub
+from fedtheory.algorithms.fedsub import FedSub, Own, Projector, Up
+from fedtheory.core import checks
+from fedtheory.core.algorithm import State
+from fedtheory.core.basis import Basis
+from fedtheory.core.key import Key
+from fedtheory.core.message import Known, Renewed, Seed
+from fedtheory.core.problem import Problem
+
+
+@dataclass(frozen=True)
+class Server(fedsub.Server):
+    stored: torch.Tensor | None  # last B_i of every client, (N, r); kept for dual_mean="stored"
+
+
+@dataclass(frozen=True)
+class Down(fedsub.Down):
+    lr: float | None  # sent only where the rate is not constant
+
+
+@dataclass(frozen=True)
+class Reply(fedsub.Reply):
+    lr_ratio: float | None  # eta^{k+1} / eta^k, sent only where the dual is rescaled
+
+
+@dataclass(frozen=True)
+class FedSubReading(FedSub):
+    """FedSub as it could also be meant. With all defaults it is FedSub, bit for bit.
+
+    Fields, with the numbers of the paper's open points:
+        gradient_factor: line 6's r/m in front of P^T grad f_i, i.e. (P^T P)^{-1}. False drops it, as FedSub's public
+            code does (8, 15).
+        refresh: rounds between projectors (5). Line 12 multiplies by (P^{k+1})^T P^k only where P changes: with
+            P^{k+1} = P^k it would multiply the dual by m/r in every round.
+        rotate: False leaves the dual's coordinates as they are when P changes (6).
+        product_first: True forms (P^{k+1})^T P^k before applying it, as the public DNN code does (7).
+        absent: what a client that was not sampled does with its dual when P changes (17; SSF, 14): "rotate" applies
+            the same (P^{k+1})^T P^k when it is back, and is sent the seeds of all rounds it missed; "keep" leaves the
+            coordinates: client lines are run by participants only, and the latest seed is enough.
+        dual_mean: the mean of line 10 that enters the dual when S < n (16, 17). "participants": over this round's
+            uploads. "stored": over the last endpoint of every client, which the server keeps (SSF, Sec. 3.7: FedSub's
+            "dual and endpoint states" take N r m); absent clients' endpoints are stale, in old coordinates. The model
+            moves by the participants' mean either way. Equal with S = n.
+        decay_every, decay_factor: every so many rounds the rate is multiplied by the factor (10). 0: constant.
+        rescale_dual: multiply Lambda by eta^{k+1}/eta^k when the rate changes, so that Lambda/(eta tau), which tracks
+            gradients, does not (10). False leaves it in units of the old rate.
+        factored: True has the problem evaluate P^T grad f_i(x + P B) on the subspace, "without explicitly evaluating"
+            the gradient (Sec. 7.3; 19). Equal in exact arithmetic; its cost is C_g(rd) where the problem supports it.
+    """
+
+    gradient_factor: bool = True
+    refresh: int = 1
+    rotate: bool = True
+    product_first: bool = False
+    absent: str = "rotate"
+    dual_mean: str = "participants"
+    decay_every: int = 0
+    decay_factor: float = 0.1
+    rescale_dual: bool = True
+    factored: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.whole("refresh", self.refresh, 1)
+        checks.choice("absent", self.absent, ("rotate", "keep"))
+        checks.choice("dual_mean", self.dual_mean, ("participants", "stored"))
+        checks.whole("decay_every", self.decay_every, 0)
+        checks.number("decay_factor", self.decay_factor, 0.0, 1.0, open_low=True)
+
+    def rate(self, k: int) -> float:
+        """The rate of round k (10)."""
+        return self.lr * self.decay_factor ** (k // self.decay_every) if self.decay_every else self.lr
+
+    def eta(self, down: Any) -> float:
+        return self.lr if down.lr is None else down.lr
+
+    def at_rate(self, lr: float, own: Own) -> tuple[FedSub, Own]:
+        """`rescale_dual` says whether the dual is carried over."""
+        return super().at_rate(lr, own) if self.rescale_dual else (replace(self, lr=lr), own)
+
+    def factor(self, problem: Problem) -> Any:
+        return super().factor(problem) if self.gradient_factor else 1.0
+
+    def gradient(self, problem: Problem, P: Basis, x: torch.Tensor, xi: Any) -> Callable[..., torch.Tensor]:
+        return problem.restrict(P, x, xi) if self.factored else super().gradient(problem, P, x, xi)
+
+    def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
+        (server, own) = super().init(problem, x, key)
+        stored = own.sent.clone() if self.dual_mean == "stored" else None
+        return State(Server(server.x, server.P, server.k, stored), own)
+
+    def broadcast(self, server: Any, key: Key) -> Down:
+        P = server.P
+        if isinstance(P, Seed):
+            turned = self.dual and self.rotate
+            P = Renewed(P, server.k, self.refresh, ahead=int(turned), every=turned and self.absent == "rotate")
+        return Down(P, server.x, self.rate(server.k) if self.decay_every else None)
+
+    def server(self, server: Any, down: Any, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, Reply | None]:
+        P, k, mean = down.P.value, server.k + 1, up.B.mean(0)
+        x = server.x + P.lift(mean)
+        P_next: Projector | None = None
+        if k % self.refresh == 0 and not isinstance(server.P, Known):
+            P_next = self.projection.seed(P.layout, key.fold("P"), x.dtype, x.device)
+        ratio = self.rate(k) / self.rate(k - 1) if self.rescale_dual and self.rate(k) != self.rate(k - 1) else None
+        stored = server.stored
+        if stored is not None:
+            stored = stored.index_copy(0, clients, up.B)
+            mean = stored.mean(0)
+        reply = Reply(mean, P_next if self.rotate else None, ratio) if self.dual else None
+        return Server(x, P_next or server.P, k, stored), reply
+
+    def close(self, own: Own, clients: torch.Tensor, down: Any, reply: Any) -> Own:
+        if reply is None:
+            return own
+        closed = super().close(own, clients, down, reply)
+        dual = closed.dual
+        if reply.P_next is not None and self.absent == "keep":
+            dual = self.moved(own, clients, reply).index_copy(0, clients, dual[clients])
+        return Own(dual if reply.lr_ratio is None else reply.lr_ratio * dual, own.sent)
+
+    def turn(self, dual: torch.Tensor, P: Basis, P_next: Basis) -> torch.Tensor:
+        if not self.product_first:
+            return super().turn(dual, P, P_next)
+        blocks = zip(P_next.matrices(), P.matrices(), P.low.matrices(dual))
+        return P.low.flatten([P1.T @ P0 @ block for P1, P0, block in blocks])

@@ -1,0 +1,265 @@
+"""Checkpoints: written atomically, carrying their own SHA-256, loaded without pickle.
+
+A file is a magic line, the SHA-256 of the rest, the length of a JSON header, the header, and NumPy's .npz of the
+tensors. It is written beside its final name, flushed to disk and renamed, so a killed process leaves either the whole
+file or none; the last two are kept, so a damaged one costs the rounds since the one before.
+"""
+
+import hashlib
+import io
+import json
+import os
+import socket
+import struct
+import warnings
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from weakref import WeakSet
+
+try:
+    import fcntl
+except ImportError:  # a system without it
+    fcntl = None
+
+import numpy as np
+import torch
+
+from fedtheory.core import checks
+from fedtheory.core.algorithm import State
+from fedtheory.core.files import write_atomic
+from fedtheory.core.key import Key
+from fedtheory.core.message import Known, Seed
+
+MAGIC = b"fedtheory checkpoint 1\n"
+KEEP = 2
+
+
+class Damaged(Exception):
+    """A checkpoint file that fails its checks."""
+
+
+class _Descriptor:
+    """An open file that is closed with the last reference to it, and in every child that is forked.
+
+    A child's copy would keep a lock when the one that took it is gone.
+    """
+
+    number: int = -1
+
+    def __init__(self, path: Path) -> None:
+        self.number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        _OPEN.add(self)
+
+    def close(self) -> None:
+        number, self.number = self.number, -1
+        if number >= 0:
+            os.close(number)
+
+    __del__ = close
+
+
+_OPEN: WeakSet[_Descriptor] = WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: [one.close() for one in list(_OPEN)])
+
+
+class Owned:
+    """A folder that belongs to one `with` block at a time, of all processes and threads that ask for it here.
+
+    The owner holds a lock on the file `.lock` in it (`flock`; on NFS the system asks the server for one). The system
+    takes the lock back when the owner's process ends, however it ends, so a file that was left behind locks nothing and
+    is used again. A child that is forked inside the block does not own the folder and does not keep it locked. Where
+    the system has no such locks, nothing is owned, and a warning says so.
+
+    Raises OSError, at once, while another holds it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self._process = folder / ".lock", 0
+        self._file: _Descriptor | None = None
+
+    @property
+    def held(self) -> bool:
+        return self._file is not None and self._process == os.getpid()
+
+    def __enter__(self) -> None:
+        if self.held:
+            self._refuse("this run")
+        while True:
+            file = _Descriptor(self.path)
+            if not self._lock(file.number):
+                return
+            if self._is_the_file(file.number):  # not one that its last owner has just taken away
+                break
+        os.ftruncate(file.number, 0)
+        os.write(file.number, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        self._file, self._process = file, os.getpid()
+
+    def __exit__(self, *raised: object) -> None:
+        if self.held:
+            self.path.unlink(missing_ok=True)  # while it is locked: whoever opened it meanwhile sees that it is gone
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _lock(self, descriptor: int) -> bool:
+        """Whether the lock is there; False where the system has none."""
+        if fcntl is None:
+            warnings.warn(f"{self.path.parent}: this system has no file locks; start no second run on it", stacklevel=4)
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._refuse(os.pread(descriptor, 200, 0).decode(errors="replace") or "another process")
+        except OSError as error:
+            text = f"{self.path.parent}: its file system has no locks ({error.strerror}); start no second run on it"
+            warnings.warn(text, stacklevel=4)
+            return False
+        return True
+
+    def _is_the_file(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def _refuse(self, owner: str) -> None:
+        expected = f"a folder that no other run is using ({owner} is)"
+        checks.reject("checkpoint", str(self.path.parent), expected, "name another folder, or wait for it", OSError)
+
+
+class Checkpoint:
+    """The checkpoints of one run in one folder.
+
+    Inside `with` the folder belongs to it, see `Owned`; `save` outside takes it for as long as it writes.
+
+    Args:
+        folder: made if missing.
+        identity: what the run is; a folder that holds another run's checkpoints is refused.
+
+    Raises OSError for a folder that cannot be written or that another run uses, ValueError for checkpoints of another
+    run.
+    """
+
+    @checks.arguments
+    def __init__(self, folder: str | Path, identity: str) -> None:
+        self.folder = checks.folder("checkpoint", folder)
+        self.identity = identity
+        self._owned = Owned(self.folder)
+
+    def __enter__(self) -> "Checkpoint":
+        self._owned.__enter__()
+        for left in self.folder.glob(".round-*.tmp"):  # of a process that was killed while it wrote
+            left.unlink(missing_ok=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._owned.__exit__()
+
+    def files(self) -> list[Path]:
+        """Checkpoint files, newest first."""
+        return sorted(self.folder.glob("round-*.ckpt"), reverse=True)
+
+    def save(self, tree: Any, extra: dict[str, Any]) -> Path:
+        """Write `tree` (tensors, numbers, seeds, in tuples and dataclasses) and `extra` (JSON; it names "round")."""
+        if not self._owned.held:
+            with self:
+                return self._save(tree, extra)
+        return self._save(tree, extra)
+
+    def _save(self, tree: Any, extra: dict[str, Any]) -> Path:
+        arrays: list[np.ndarray] = []
+        header = {"identity": self.identity, "tree": _pack(tree, arrays), "extra": extra}
+        text = json.dumps(header).encode()
+        stream = io.BytesIO()
+        np.savez(stream, *arrays)
+        body = struct.pack("<Q", len(text)) + text + stream.getvalue()
+        path = self.folder / f"round-{extra['round']:012d}.ckpt"
+        write_atomic(path, MAGIC + hashlib.sha256(body).digest() + body)
+        for old in self.files()[KEEP:]:
+            old.unlink()
+        return path
+
+    def load(self, template: Any) -> tuple[Any, dict[str, Any]] | None:
+        """The newest undamaged checkpoint in the shape of `template`; None if there is none.
+
+        A damaged file is named in a warning and passed over.
+        """
+        for path in self.files():
+            try:
+                header, arrays = self._read(path)
+            except Damaged as error:
+                warnings.warn(f"checkpoint {path.name} is damaged ({error}); trying the one before", stacklevel=2)
+                continue
+            if header["identity"] != self.identity:
+                checks.reject(
+                    "checkpoint",
+                    str(self.folder),
+                    f"checkpoints of this run ({self.identity})",
+                    f"name another folder; this one holds {header['identity']}",
+                )
+            return _unpack(template, header["tree"], arrays), header["extra"]
+        return None
+
+    def _read(self, path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
+        content = path.read_bytes()
+        if content[: len(MAGIC)] != MAGIC:
+            raise Damaged("its first line is not a checkpoint's")
+        digest, body = content[len(MAGIC) : len(MAGIC) + 32], content[len(MAGIC) + 32 :]
+        if hashlib.sha256(body).digest() != digest:
+            raise Damaged("its SHA-256 does not match")
+        (length,) = struct.unpack("<Q", body[:8])
+        header = json.loads(body[8 : 8 + length])
+        with np.load(io.BytesIO(body[8 + length :]), allow_pickle=False) as archive:
+            return header, [archive[f"arr_{i}"] for i in range(len(archive.files))]
+
+
+def copy_tree(tree: Any) -> Any:
+    """The same tree with ordinary tensors, whatever mode its own were made in."""
+    arrays: list[np.ndarray] = []
+    packed = _pack(tree, arrays)
+    return _unpack(tree, packed, [array.copy() for array in arrays])
+
+
+def _pack(tree: Any, arrays: list[np.ndarray]) -> Any:
+    if isinstance(tree, torch.Tensor):
+        tree = tree.detach().cpu()
+        arrays.append((tree.view(torch.int16) if tree.dtype == torch.bfloat16 else tree).numpy())  # NumPy lacks it
+        return len(arrays) - 1
+    if isinstance(tree, Seed):
+        return [tree.key.seed, list(tree.key.path)]
+    if isinstance(tree, Known) or tree is None:
+        return None
+    if isinstance(tree, (bool, int, float)):
+        return tree
+    if isinstance(tree, tuple):
+        return [_pack(part, arrays) for part in tree]
+    if is_dataclass(tree):
+        return {f.name: _pack(getattr(tree, f.name), arrays) for f in fields(tree)}
+    raise TypeError(f"{type(tree).__name__} cannot be checkpointed")
+
+
+def _unpack(template: Any, packed: Any, arrays: list[np.ndarray]) -> Any:
+    if isinstance(template, torch.Tensor):
+        loaded = torch.from_numpy(arrays[packed])
+        if (template.dtype, loaded.dtype) == (torch.bfloat16, torch.int16):
+            loaded = loaded.view(torch.bfloat16)
+        if loaded.shape != template.shape or loaded.dtype != template.dtype:
+            checks.reject("checkpoint", (tuple(loaded.shape), loaded.dtype), "this run's shapes", "name another folder")
+        return loaded.to(template.device)
+    if isinstance(template, Seed):
+        return replace(template, key=Key(packed[0], tuple(packed[1])))
+    if isinstance(template, Known) or template is None:
+        return template
+    if isinstance(template, (bool, int, float)):
+        return packed
+    if isinstance(template, tuple):
+        values = [_unpack(part, value, arrays) for part, value in zip(template, packed)]
+        return type(template)._make(values) if isinstance(template, State) else tuple(values)
+    return replace(
+        template, **{f.name: _unpack(getattr(template, f.name), packed[f.name], arrays) for f in fields(template)}
+    )

@@ -1,0 +1,403 @@
+"""Argument checks. Every message is one line that names the argument, its value, what was expected, and one fix.
+
+A number of NumPy's counts as the Python number that it holds, and is turned into it, so that what is made of it (names
+of runs, keys, JSON) does not hang on where it came from. A bool is no number; neither is an array or a tensor.
+"""
+
+import collections.abc as abc
+import inspect
+import math
+import os
+import re
+import reprlib
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from functools import cache, wraps
+from pathlib import Path
+from types import UnionType
+from typing import Any, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import torch
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+LONG = 120  # characters of a value that a message shows
+MOST = 10**9  # of anything that is counted
+MOST_PER_ROUND = 10**6  # of what a round does one after the other, or holds side by side
+MOST_ROUNDS = 10**8  # half an hour at 20 microseconds, and no round is that fast
+
+
+def show(value: Any) -> str:
+    """A value in one line of at most `LONG` characters, whatever it is."""
+    try:
+        if isinstance(value, int) and value.bit_length() > 400:  # Python refuses to write out very long ones
+            text = f"{'-' if value < 0 else ''}10**{int(value.bit_length() * math.log10(2))} or more"
+            return text.replace("or more", "or less") if value < 0 else text
+        if isinstance(value, (torch.Tensor, np.ndarray)) and (math.prod(value.shape) > 8 or _holds_nothing(value)):
+            return f"{type(value).__name__} of shape {tuple(value.shape)}, {value.dtype}"
+        text = reprlib.repr(value) if isinstance(value, (list, tuple, dict, set)) and len(value) > 20 else repr(value)
+    except Exception:
+        text = f"<{type(value).__name__}>"
+    text = " ".join(text.split()) if "\n" in text else text
+    return text if len(text) <= LONG else text[: LONG - 3] + "..."
+
+
+def show_text(text: str) -> str:
+    """Words as they are, cut to one line of at most `LONG` characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= LONG else text[: LONG - 3] + "..."
+
+
+def _holds_nothing(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and (value.is_meta or value.layout != torch.strided)
+
+
+def reject(name: str, value: Any, expected: str, fix: str, error: type[Exception] = ValueError) -> NoReturn:
+    """Raise `error` with the four parts in one sentence each."""
+    raise error(" ".join(f"{name}={show(value)}: expected {expected}. Fix: {fix}".splitlines()))
+
+
+def plain(value: Any) -> Any:
+    """NumPy's scalars as Python's, also within tuples; anything else as it is."""
+    if isinstance(value, np.generic):
+        return float(value) if isinstance(value, np.floating) else value.item()
+    if type(value) is tuple and any(plain(part) is not part for part in value):
+        return tuple(map(plain, value))
+    return value
+
+
+# Types, from annotations.
+
+FIXES = {  # by the name of a type: what to pass
+    "Algorithm": "pass for example FedAvg(lr=0.1, local_steps=5)",
+    "Problem": "pass for example Quadratic.random(10, 5, Key(0))",
+    "Key": "pass Key(0)",
+    "Layout": "pass Layout.single(d)",
+    "Projection": "pass Coordinate(r), Spherical(r) or Gaussian(r)",
+    "Decomposition": "pass LowRank(1/32) or Kronecker(1/32)",
+    "LowRank": "pass LowRank(1/32)",
+    "Network": "pass network('mlp', (1, 28, 28), 10)",
+    "Schedule": "pass Steps(100) or Cosine(rounds)",
+    "State": "pass what algorithm.init or play_round returned",
+    "Generator": "pass Key(0).generator()",
+    "Figure": "pass a matplotlib Figure",
+    "bool": "pass True or False",
+    "int": "pass a plain integer",
+    "str": "pass a text in quotes",
+    "dtype": "pass torch.float64",
+    "Path": "pass a path",
+    "Callable": "pass a function",
+}
+NAMES = {"int": "an integer", "str": "a text", "bool": "True or False", "NoneType": "None", "Path": "a path"}
+
+
+def typed(name: str, value: Any, kind: Any) -> Any:
+    """The value, if it has the type that an annotation names; NumPy's scalars become Python's.
+
+    Types are checked, with the parts of tuples and sequences, and floats for being finite; ranges are not.
+    """
+    value = plain(value)
+    if value.__class__ is kind and kind in (int, bool, str):
+        return value
+    if kind is float:
+        found = number(name, value)
+        return found if not isinstance(value, int) or abs(value) > 2**53 else value  # 1 stays 1: it is in names of runs
+    if kind is torch.Tensor:
+        return tensor(name, value, kinds=None, finite=False)
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _one_of(name, value, parts)
+    shape = origin or kind
+    if shape in (tuple, abc.Sequence, abc.Iterable, abc.Collection, list):
+        return _each(name, value, shape, parts)
+    if shape is abc.Callable:
+        return value if callable(value) else reject(name, value, "a function", FIXES["Callable"], TypeError)
+    if not isinstance(shape, type) or shape in (object, Any):
+        return value
+    if not isinstance(value, shape) or (shape is int and isinstance(value, bool)):
+        said = shape.__name__
+        expected = NAMES.get(said, f"an instance of {said}")
+        reject(name, value, expected, FIXES.get(said, f"pass {expected}"), TypeError)
+    return value
+
+
+def _one_of(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
+    if value is None and type(None) in kinds:
+        return None
+    rest = [kind for kind in kinds if kind is not type(None)]
+    for number_of, kind in enumerate(rest, 1):
+        try:
+            return typed(name, value, kind)
+        except (TypeError, ValueError):
+            if number_of == len(rest):
+                if len(rest) == 1:
+                    raise
+                said = [NAMES.get(n, n) for n in (getattr(kind, "__name__", str(kind)) for kind in kinds)]
+                reject(name, value, " or ".join(said), f"pass {said[0]}", TypeError)
+    return value
+
+
+def _each(name: str, value: Any, shape: Any, parts: tuple[Any, ...]) -> Any:
+    said = {tuple: "a tuple", list: "a list"}.get(shape, "a list or tuple")
+    if isinstance(value, np.ndarray) and value.ndim and shape not in (tuple, list):
+        value = value.tolist()
+    if not isinstance(value, shape) or isinstance(value, (str, bytes, torch.Tensor, np.ndarray)):
+        reject(name, value, said, f"wrap it: {name}=({name},)", TypeError)
+    if not parts or not isinstance(value, (tuple, list)):
+        return value
+    if shape is tuple and parts[-1] is not Ellipsis:
+        if len(value) != len(parts):
+            reject(name, value, f"{len(parts)} values", f"pass a tuple of {len(parts)}", TypeError)
+        kinds: Iterable[Any] = parts
+    else:
+        kinds = [parts[0]] * len(value)
+    found = [typed(f"{name}[{i}]", part, kind) for i, (part, kind) in enumerate(zip(value, kinds))]
+    same = all(one is other for one, other in zip(found, value))
+    return value if same else type(value)(found) if type(value) in (tuple, list) else value
+
+
+@cache
+def _hints(of: Any) -> dict[str, Any]:
+    hints = get_type_hints(of)
+    hints.pop("return", None)
+    return hints
+
+
+def tidy(instance: Any) -> None:
+    """Every field of a dataclass, frozen or not, has its annotation's type; NumPy's scalars become Python's."""
+    hints = _hints(type(instance))
+    for f in fields(instance):
+        value = getattr(instance, f.name)
+        found = typed(f.name, value, hints[f.name])
+        if found is not value:
+            object.__setattr__(instance, f.name, found)
+
+
+def arguments(function: F) -> F:
+    """A function whose arguments have the types of their annotations, which is checked before it is called."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def checked(*given: Any, **named: Any) -> Any:
+        bound, hints = signature.bind(*given, **named), _hints(function)
+        for name, value in bound.arguments.items():
+            if name in hints and signature.parameters[name].kind not in VARIADIC:
+                bound.arguments[name] = typed(name, value, hints[name])
+        return function(*bound.args, **bound.kwargs)
+
+    return checked  # type: ignore[return-value]
+
+
+def explained(function: F) -> F:
+    """As `arguments`, but looked at only once the function has failed: for what runs in every step."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def tried(*given: Any, **named: Any) -> Any:
+        try:
+            return function(*given, **named)
+        except (TypeError, ValueError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError):
+            hints = _hints(function)
+            for name, value in signature.bind(*given, **named).arguments.items():
+                if name in hints:
+                    typed(name, value, hints[name])
+                    if hints[name] is int:
+                        whole(name, value, 0, MOST_PER_ROUND)
+            raise
+
+    return tried  # type: ignore[return-value]
+
+
+# Ranges.
+
+
+def whole(name: str, value: Any, low: int, high: int | None = None, fix: str = "") -> int:
+    """An integer in [low, high], by default at most `MOST`; a bool or a float is refused with TypeError."""
+    value = plain(value)
+    bounds = f"an integer >= {low}" if high is None else f"an integer from {low} to {high}"
+    if isinstance(value, bool) or not isinstance(value, int):
+        reject(name, value, bounds, fix or f"pass an integer such as {name}={low}", TypeError)
+    if high is None and value > MOST:
+        reject(name, value, f"{bounds} and <= {MOST}", f"choose {name} within these bounds")
+    if value < low or (high is not None and value > high):
+        reject(name, value, bounds, fix or f"choose {name} within these bounds")
+    return value
+
+
+def count(name: str, value: Any, most: int = MOST_PER_ROUND) -> int:
+    """How many of something a round makes: an integer from 1 on that a machine can be asked for."""
+    return whole(name, value, 1, most)
+
+
+def number(
+    name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False, fix: str = ""
+) -> float:
+    """A finite real number in [low, high] (or (low, high] with `open_low`)."""
+    value = plain(value)
+    left = f"{'>' if open_low else '>='} {low:g}" if low > -math.inf else ""
+    right = f"<= {high:g}" if high < math.inf else ""
+    bounds = " ".join(["a finite number", " and ".join(part for part in (left, right) if part)]).strip()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        reject(name, value, bounds, fix or f"pass a plain float for {name}", TypeError)
+    try:
+        found = float(value)
+    except OverflowError:
+        reject(name, value, bounds, fix or f"choose {name} within these bounds")
+    if not math.isfinite(found) or found < low or found > high or (open_low and found <= low):
+        reject(name, value, bounds, fix or f"choose {name} within these bounds")
+    return found
+
+
+def outcome(name: str, value: Any) -> float:
+    """A number that came out of a computation: NaN and infinity are allowed."""
+    value = plain(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or (type(value) is int and abs(value) > 10**308):
+        reject(name, value, "a number", f"pass a plain float for {name}", TypeError)
+    return value
+
+
+def rate(name: str, value: Any) -> float:
+    """A step size: finite and positive."""
+    return number(name, value, 0.0, open_low=True, fix=f"use a positive step size, for example {name}=0.01")
+
+
+def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
+    """One of a few names."""
+    options, value = list(allowed), plain(value)
+    simple = value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))
+    if not simple or value not in options:
+        listed = ", ".join(repr(option) for option in options)
+        reject(name, value, f"one of {listed}", f"spell {name} as one of these")
+    return value
+
+
+def instance(name: str, value: Any, kind: type | tuple[type, ...], fix: str) -> Any:
+    """An object of the type that the interface needs."""
+    value = plain(value)
+    if not isinstance(value, kind):
+        names = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+        reject(name, value, f"an instance of {names}", fix, TypeError)
+    return value
+
+
+def tensor(
+    name: str,
+    value: Any,
+    shape: tuple[int | None, ...] | None = None,
+    dtype: torch.dtype | None = None,
+    *,
+    finite: bool = True,
+    kinds: str | None = "floating-point",
+) -> torch.Tensor:
+    """A real floating-point tensor (`kinds=None`: any) of the given shape (None: any size along an axis) and dtype."""
+    if not isinstance(value, torch.Tensor):
+        reject(name, type(value).__name__, "a torch.Tensor", f"wrap it: torch.as_tensor({name})", TypeError)
+    if _holds_nothing(value):
+        kind = "meta" if value.is_meta else str(value.layout)
+        reject(
+            name, f"a {kind} tensor", "a tensor that holds its entries", f"make {name} dense, on cpu or cuda", TypeError
+        )
+    if kinds is not None and not value.is_floating_point():
+        reject(f"{name}.dtype", value.dtype, "a floating-point tensor", f"call {name}.double()", TypeError)
+    if shape is not None:
+        fits = value.dim() == len(shape) and all(want in (None, got) for want, got in zip(shape, value.shape))
+        if not fits:
+            wanted = "(" + ", ".join("any" if want is None else str(want) for want in shape) + ")"
+            reject(f"{name}.shape", tuple(value.shape), f"shape {wanted}", f"reshape {name} to {wanted}")
+    if dtype is not None and value.dtype != dtype:
+        reject(f"{name}.dtype", value.dtype, str(dtype), f"call {name}.to({dtype})", TypeError)
+    if finite and not bool(torch.isfinite(value).all()):
+        at = tuple(int(i) for i in (~torch.isfinite(value)).nonzero()[0])
+        reject(
+            f"{name}[{', '.join(map(str, at))}]", float(value[at]), "finite entries", f"clean {name} before the call"
+        )
+    return value
+
+
+def dtype(name: str, value: Any) -> torch.dtype:
+    """float32 or float64."""
+    if not isinstance(value, torch.dtype) or value not in (torch.float32, torch.float64):
+        reject(name, value, "torch.float32 or torch.float64", f"pass {name}=torch.float64", TypeError)
+    return value
+
+
+def device(name: str, value: Any) -> torch.device:
+    """A device that exists on this machine."""
+    value = plain(value)
+    try:
+        if not isinstance(value, (str, torch.device)):
+            raise TypeError
+        found = torch.device(value)
+    except (RuntimeError, TypeError):
+        reject(name, value, "'cpu' or 'cuda'", f"pass {name}='cpu'")
+    if found.type not in ("cpu", "cuda"):
+        reject(name, value, "'cpu' or 'cuda'", f"pass {name}='cpu'")
+    if found.type == "cuda" and not torch.cuda.is_available():
+        reject(name, value, "a device of this machine (no CUDA device was found)", f"pass {name}='cpu'")
+    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
+        reject(name, value, f"one of {torch.cuda.device_count()} CUDA devices", f"pass {name}='cuda:0'")
+    return found
+
+
+def path(name: str, value: Any) -> Path:
+    """A path in words, which need not be there."""
+    value = plain(value)
+    if not isinstance(value, (str, Path)) or not str(value):
+        reject(name, value, "a path", f"pass {name}='figures'", TypeError)
+    if "\0" in str(value):
+        reject(name, value, "a path without a null character", f"pass {name}='figures'")
+    return Path(value)
+
+
+def folder(name: str, value: Any) -> Path:
+    """A folder that exists or can be made, and can be written to. Any number of processes may ask at once."""
+    value = plain(value)
+    if not isinstance(value, (str, Path)) or not str(value):
+        reject(name, value, "the path of a folder", f"pass {name}='figures'", TypeError)
+    found = path(name, value)
+    try:
+        found.mkdir(parents=True, exist_ok=True)
+        descriptor, probe = tempfile.mkstemp(prefix=".fedtheory-probe-", dir=found)  # a name that no other process has
+        os.close(descriptor)
+        os.unlink(probe)
+    except OSError as error:
+        reject(
+            name, str(found), f"a folder that can be written to ({error.strerror})", f"choose another {name}", OSError
+        )
+    return found
+
+
+def clients(name: str, value: Any, n: int) -> list[int]:
+    """Ids of different clients of n, as a tensor of integers (S,), S >= 1: returned as a list."""
+    instance(name, value, torch.Tensor, "pass a tensor of client ids")
+    if value.dim() != 1 or value.dtype != torch.int64 or _holds_nothing(value):
+        found = f"{value.dtype} {tuple(value.shape)}"
+        reject(name, found, "ids: torch.int64 (S,)", f"pass torch.tensor([0, {min(1, n - 1)}]).unique()", TypeError)
+    ids = value.tolist()
+    if not ids or len(set(ids)) < len(ids) or min(ids) < 0 or max(ids) >= n:
+        reject(name, ids, f"ids from 0 to {n - 1}, each once", "remove the others")
+    return ids
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """Memory that can still be had; None where the system does not say."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    try:
+        found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return None if found is None else 1024 * int(found[1])
+
+
+def room(name: str, value: Any, needed: int, device: torch.device | None = None) -> None:
+    """Raises MemoryError where what an argument asks for, `needed` bytes, is more than the device has left."""
+    if needed < 2**24:  # nobody lacks that, and asking takes longer than allocating it
+        return
+    free = free_bytes(device or torch.device("cpu"))
+    if free is not None and free < needed:
+        expected = f"what fits into memory: it takes {needed / 1e9:.2g} GB, {free / 1e9:.2g} are free"
+        reject(name, value, expected, f"choose a smaller {name}", MemoryError)

@@ -1,0 +1,70 @@
+"""How the clients of a round are evaluated: stacked, or in chunks of any size. `chunk=1` is the loop over clients.
+
+The code that runs is the same for every chunk size: an algorithm's `client` sees S clients, whatever S is. Chunks may
+run in several threads: what a chunk computes hangs on its clients and the key, so the bits are the same.
+"""
+
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import torch
+
+from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.key import Key
+from fedtheory.core.message import field_names
+from fedtheory.core.problem import Problem
+
+T = TypeVar("T")
+
+
+def map_leaves(apply: Callable[..., torch.Tensor], first: T, *others: T) -> T:
+    """A dataclass of tensors (or None) with `apply` on each field of it and of its companions."""
+    if first is None:
+        return first
+    parts, names = (first, *others), field_names(type(first))
+    return type(first)(*[apply(*[getattr(part, name) for part in parts]) for name in names])
+
+
+def drain(steps: Generator[Any, None, T]) -> T:
+    """Run a generator to its end and return what it returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return stop.value
+
+
+def run_clients(
+    algorithm: Algorithm,
+    problem: Problem,
+    clients: torch.Tensor,
+    own: Any,
+    down: Any,
+    key: Key,
+    chunk: int | None = None,
+    threads: int = 1,
+) -> tuple[Any, Any]:
+    """Up and Own of the clients (S,), each leading with S; `own` leads with S too.
+
+    Args:
+        chunk: how many clients are stacked at a time; None: as many as algorithm and problem like best.
+        threads: how many chunks run at a time; worth it for convolutions, with one thread inside each operation.
+    """
+    chunk = chunk or algorithm.chunk(problem) or len(clients)
+    if chunk >= len(clients):
+        return drain(algorithm.client(problem, clients, own, down, key))
+
+    def play(start: int) -> tuple[Any, Any]:
+        some = slice(start, start + chunk)
+        mine = map_leaves(lambda leaf: leaf[some], own)
+        return drain(algorithm.client(problem, clients[some], mine, down, key))
+
+    starts = range(0, len(clients), chunk)
+    if threads == 1:
+        parts = [play(start) for start in starts]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(pool.map(play, starts))
+    cat: Callable[..., torch.Tensor] = lambda *leaves: torch.cat(leaves)
+    return map_leaves(cat, *(up for up, _ in parts)), map_leaves(cat, *(o for _, o in parts))

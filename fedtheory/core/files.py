@@ -1,0 +1,170 @@
+"""Files that are there whole or not at all, and JSON that carries its own SHA-256.
+
+A sealed file is a JSON object whose last member is the SHA-256 of all bytes before that member, so every change of a
+byte is seen. `python -m fedtheory.core.seal FILE...` seals JSON files that are not.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import stat
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from fedtheory.core import checks
+
+SEAL = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\n\Z')
+RESEAL = "look at it, then seal it: python -m fedtheory.core.seal {}"
+
+
+class Broken(ValueError):
+    """A sealed file that fails its checks; the message says how."""
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write a whole file or none: a temporary file in the same folder, fsync, rename, fsync of the folder.
+
+    A file that is replaced keeps its permissions.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _end_of_links(path: Path) -> Path | int:
+    """The file at the end of a chain of links, or the number of the open file to which it leads (/dev/stdout)."""
+    for _ in range(40):
+        number = re.fullmatch(r"(?:/dev/fd|/proc/(?:self|thread-self|\d+)/fd)/(\d+)", str(path))
+        if number:
+            return int(number[1])
+        if not path.is_symlink():
+            return path
+        path = path.parent / os.readlink(path)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+
+
+def is_plain(value: str | Path) -> bool:
+    """Whether it is a regular file that can be read back: no device, no pipe, no open file of this process."""
+    end = _end_of_links(Path(value))
+    return not isinstance(end, int) and end.is_file()
+
+
+def require_target(name: str, value: str) -> None:
+    """A file that `write_target` can write, before any work.
+
+    Raises OSError otherwise.
+    """
+    path = Path(value)
+    try:
+        end = _end_of_links(path)
+        if isinstance(end, int):
+            os.fstat(end)
+            return
+        if end.is_dir() or not value:
+            checks.reject(
+                name, value, "a file to write (this is a folder)", f"name a file in it with --{name}", OSError
+            )
+        if end.exists() and not os.access(end, os.W_OK):
+            checks.reject(name, value, "a file that can be written to", f"choose another --{name}", OSError)
+        if not end.exists() or end.is_file():  # replaced as a whole: by a new file in its folder
+            with tempfile.TemporaryFile(dir=end.parent):
+                pass
+    except OSError as error:
+        if error.strerror is None:
+            raise
+        expected = f"a file that can be written ({error.strerror})"
+        checks.reject(name, value, expected, f"make its folder, or choose another --{name}", OSError)
+
+
+def write_target(value: str | Path, content: bytes) -> None:
+    """Write to a file that a user named: whole or not at all, and a link, device or pipe stays what it is."""
+    end = _end_of_links(Path(value))
+    if isinstance(end, int):
+        sys.stdout.flush()
+        left = memoryview(content)
+        while left:
+            left = left[os.write(end, left) :]
+    elif end.exists() and not end.is_file():
+        with open(end, "wb") as file:
+            file.write(content)
+    else:
+        write_atomic(end, content)
+
+
+def sha256(content: bytes | bytearray) -> str:
+    """64 hex digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def seal(value: dict[str, Any], indent: int | None = 1) -> bytes:
+    """A JSON object with its SHA-256 as last member. A number that is not finite raises ValueError."""
+    body = json.dumps(value, indent=indent, allow_nan=False).removesuffix("}").removesuffix("\n").encode()
+    return body + f',\n "sha256": "{sha256(body)}"\n}}\n'.encode()
+
+
+def unseal(content: bytes) -> dict[str, Any]:
+    """The object of a sealed file, without its SHA-256.
+
+    Raises Broken for a changed byte, a file cut short, or one without a seal.
+    """
+    found = SEAL.search(content)
+    if found is None:
+        raise Broken("it does not end in its SHA-256: cut short, changed, or never sealed")
+    if sha256(content[: found.start()]) != found[1].decode():
+        raise Broken("its SHA-256 does not match: a byte was changed")
+    try:
+        value = json.loads(content)
+    except ValueError as error:
+        raise Broken(f"it is no JSON ({error})") from error
+    del value["sha256"]
+    return value
+
+
+def misfit(value: Any, shape: Any, where: str = "") -> str | None:
+    """What is wrong with a JSON value, or None.
+
+    A shape is a type, a tuple of types, a function that raises ValueError or TypeError, a list of one shape (of every
+    entry), or a dict of shapes (of members that must be there).
+    """
+    at = where or "it"
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return f"{at} is {type(value).__name__}, not an object"
+        for name, part in shape.items():
+            if name not in value:
+                return f"{at} has no {name!r}"
+            if (wrong := misfit(value[name], part, f"{where}.{name}" if where else name)) is not None:
+                return wrong
+        return None
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return f"{at} is {type(value).__name__}, not a list"
+        wrongs = (misfit(part, shape[0], f"{where}[{i}]") for i, part in enumerate(value))
+        return next((wrong for wrong in wrongs if wrong is not None), None)
+    if isinstance(shape, (type, tuple)):
+        kinds = shape if isinstance(shape, tuple) else (shape,)
+        fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+        return None if fits else f"{at} is {str(value)[:40]!r}, not {' or '.join(kind.__name__ for kind in kinds)}"
+    try:
+        shape(value)
+    except (ValueError, TypeError):
+        return f"{at} is {str(value)[:40]!r}"
+    return None

@@ -1,0 +1,429 @@
+"""The round loop, and what a run leaves behind."""
+
+import hashlib
+import math
+import signal
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from fedtheory.core import checks, engine
+from fedtheory.core import schedule as schedules
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.checkpoint import Checkpoint, copy_tree
+from fedtheory.core.key import Key
+from fedtheory.core.message import Cost, cost
+from fedtheory.core.problem import Problem
+from fedtheory.core.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where a run left the finite numbers.
+
+    Fields:
+        round: the round (from 0) in which it happened.
+        client: the first client whose upload was not finite; None where every upload was.
+        quantity: which value, such as "Up.dy" or "Server.x".
+    """
+
+    round: int
+    client: int | None
+    quantity: str
+
+
+@dataclass
+class History:
+    """What a run recorded.
+
+    Fields:
+        columns: one list per quantity, all of one length: "round" (rounds done, 0 = start), the metrics asked for
+            ("error", "loss"), and the traffic so far, summed over the clients: "up_scalars", "up_bytes",
+            "down_scalars", "down_bytes", and "saved_bytes", what shared seeds spared in both directions.
+        state: after the last finite round.
+        diverged: None, or where the run left the finite numbers; it stops there.
+    """
+
+    columns: dict[str, list[float]]
+    state: State
+    diverged: Divergence | None = None
+
+    @property
+    def x(self) -> torch.Tensor:
+        """The final global model, (d,)."""
+        return self.state.server.x
+
+    def __getitem__(self, name: str) -> list[float]:
+        return self.columns[checks.choice("name", name, self.columns)]
+
+
+@dataclass
+class Traffic:
+    """Messages of all rounds so far, summed over clients."""
+
+    up: Cost = field(default_factory=Cost)
+    down: Cost = field(default_factory=Cost)
+
+
+MOST_THREADS = 1024
+METRICS: dict[str, Callable[[Problem, torch.Tensor], float]] = {
+    "error": lambda problem, x: problem.error(x),
+    "loss": lambda problem, x: problem.loss(x),
+    "accuracy": lambda problem, x: problem.accuracy(x),
+}
+
+
+def sample_clients(n: int, sampled: int, key: Key) -> torch.Tensor:
+    """`sampled` of n clients, uniformly without replacement, in increasing order: (S,) int64."""
+    if sampled == n:
+        return torch.arange(n)
+    return torch.randperm(n, generator=key.generator())[:sampled].sort()[0]
+
+
+def drop_clients(ids: Sequence[int], dropout: float, key: Key) -> list[int]:
+    """Those of the clients that fall silent, each with probability `dropout`; a random one always answers."""
+    g = key.generator()
+    silent = torch.rand(len(ids), generator=g) < dropout
+    silent[torch.randint(len(ids), (), generator=g)] = False
+    return [i for i, out in zip(ids, silent.tolist()) if out]
+
+
+@checks.arguments
+def play_round(
+    algorithm: Algorithm,
+    problem: Problem,
+    state: State,
+    clients: torch.Tensor,
+    key: Key,
+    *,
+    lags: Sequence[int | None] | None = None,
+    dropped: Collection[int] = (),
+    chunk: int | None = None,
+    threads: int = 1,
+) -> tuple[State, Any, Traffic]:
+    """One round for the given clients: a function of (state, key). Returns the new state, the uploads, the traffic.
+
+    Clients are computed and summed by rising id, so their order changes no bit; uploads come in the order given.
+
+    Args:
+        state: its `own` is updated in place, row by row; clone it to keep the old one.
+        clients: ids (S,), each once, in any order.
+        key: the round's key.
+        lags: for each client the rounds since it last took part (None: never); it prices `Replay` messages.
+        dropped: those of the clients that receive the round's message and then fall silent: their download is paid,
+            their private state stays, and the round is that of the others.
+        chunk: clients stacked at a time; None: the problem's choice.
+        threads: chunks that run at a time.
+    """
+    ids = checks.clients("clients", clients, problem.n)
+    known = [None] * len(ids) if lags is None else list(lags)
+    if len(known) != len(ids):
+        checks.reject("lags", known, f"one entry for each of {len(ids)} clients", "pass None where unknown")
+    for i, lag in enumerate(known):
+        if lag is not None:
+            checks.whole(f"lags[{i}]", lag, 1)
+    if not set(dropped) < set(ids):
+        checks.reject("dropped", list(dropped), f"some of the clients {ids}, not all", "let one client answer")
+    if chunk is not None:
+        checks.whole("chunk", chunk, 1)
+    checks.whole("threads", threads, 1, MOST_THREADS)
+    lag_of = dict(zip(ids, known))
+    rising = sorted(ids)
+    exchange = _exchange(
+        algorithm, problem, state, torch.tensor(rising), key, [lag_of[i] for i in rising], dropped, chunk, threads
+    )
+    up = exchange.up
+    if rising != ids:
+        place = {i: at for at, i in enumerate(i for i in rising if i not in dropped)}
+        given = torch.tensor([place[i] for i in ids if i not in dropped], device=problem.device)
+        up = engine.map_leaves(lambda leaf: leaf.index_select(0, given), up)
+    return _settle(algorithm, state, exchange), up, exchange.traffic
+
+
+class _Exchange(NamedTuple):
+    """A round up to the server's line, before any private state has changed."""
+
+    rows: torch.Tensor
+    down: Any
+    up: Any
+    own: Any
+    server: Any
+    reply: Any
+    traffic: Traffic
+
+
+def _exchange(
+    algorithm: Algorithm,
+    problem: Problem,
+    state: State,
+    clients: torch.Tensor,
+    key: Key,
+    lags: Sequence[int | None],
+    dropped: Collection[int],
+    chunk: int | None,
+    threads: int,
+) -> _Exchange:
+    down = algorithm.broadcast(state.server, key)
+    received = cost(down, lags, clients.tolist())
+    if dropped:
+        clients = torch.tensor([i for i in clients.tolist() if i not in dropped])
+    rows = clients.to(problem.device)  # the same ids, where the state is
+    own = engine.map_leaves(lambda leaf: leaf.index_select(0, rows), state.own)
+    up, own = engine.run_clients(algorithm, problem, clients, own, down, key, chunk, threads)
+    server, reply = algorithm.server(state.server, down, up, rows, key)
+    if reply is not None:
+        received = received + cost(reply) * len(clients)
+    return _Exchange(rows, down, up, own, server, reply, Traffic(cost(up), received))
+
+
+def _settle(algorithm: Algorithm, state: State, exchange: _Exchange) -> State:
+    own = engine.map_leaves(lambda leaf, new: leaf.index_copy_(0, exchange.rows, new), state.own, exchange.own)
+    return State(exchange.server, algorithm.close(own, exchange.rows, exchange.down, exchange.reply))
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Have Ctrl-C wait until the end of the block. Only the main thread gets it, and only there it can be told to."""
+    waiting = []
+    try:
+        before = signal.signal(signal.SIGINT, lambda *given: waiting.append(given))
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if waiting and callable(before):
+            before(*waiting[0])
+
+
+def _keep_freed_memory() -> None:
+    """Have glibc keep what operations free, so that the next ones need not ask the system for it.
+
+    It gives back whatever exceeds twice the largest block freed so far, of those below 32 MiB. By itself it comes to
+    give back a network's activations after each step: hundreds of page faults a step and 10% of the time, more where a
+    virtual machine's host takes idle pages away. Other allocators do not care.
+    """
+    torch.empty(31 * 2**20, dtype=torch.uint8)
+
+
+@checks.arguments
+def run(
+    algorithm: Algorithm,
+    problem: Problem,
+    rounds: int,
+    *,
+    sampled: int | None = None,
+    dropout: float = 0.0,
+    seed: int = 0,
+    x0: torch.Tensor | None = None,
+    schedule: Schedule | None = None,
+    every: int = 1,
+    metrics: tuple[str, ...] = ("error",),
+    chunk: int | None = None,
+    threads: int = 1,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 1000,
+    checkpoint_seconds: float = 30.0,
+    progress: Callable[[int], object] | None = None,
+) -> History:
+    """Run an algorithm on a problem.
+
+    Args:
+        rounds: T >= 0.
+        sampled: S, clients per round, uniform without replacement; default all.
+        dropout: probability that a sampled client falls silent after its download; one always answers.
+        seed: of every draw of the run. Draws name their path under it: ("P",), ("round", t, ...).
+        x0: start, (d,), the problem's dtype; default zeros.
+        schedule: factors on the algorithm's lr, see `fedtheory.core.schedule`; default none: 1.
+        every: record each so many rounds; the start and the last round always.
+        metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)), "accuracy" (share of test samples that are right).
+        chunk: clients stacked at a time; None: the problem's choice. Changes no result beyond rounding.
+        threads: chunks that run at a time; changes no bit. For convolutions, with torch.set_num_threads(1).
+        checkpoint: a folder. If it holds a checkpoint of this very run, the run goes on from there, with the same
+            bits as an unbroken run; a checkpoint of another run is refused, and so is a folder that a run uses.
+        checkpoint_every, checkpoint_seconds: rounds and seconds after which the next checkpoint is due, whichever comes
+            first; one more is written at the end, also where the run diverges or is interrupted (Ctrl-C).
+        progress: called with the number of rounds done, at every recorded round.
+
+    Raises TypeError or ValueError for arguments out of range, before any work.
+    """
+    checks.whole("rounds", rounds, 0, checks.MOST_ROUNDS)
+    S = (
+        problem.n
+        if sampled is None
+        else checks.whole("sampled", sampled, 1, problem.n, f"sample at most the {problem.n} clients there are")
+    )
+    checks.number("dropout", dropout, 0.0, 1.0)
+    checks.whole("every", every, 1)
+    checks.whole("checkpoint_every", checkpoint_every, 1)
+    checks.number("checkpoint_seconds", checkpoint_seconds, 0.0)
+    if chunk is not None:
+        checks.whole("chunk", chunk, 1)
+    checks.whole("threads", threads, 1, MOST_THREADS)
+    for metric in metrics:
+        checks.choice("metrics", metric, METRICS)
+    if len(set(metrics)) < len(metrics):
+        checks.reject("metrics", metrics, "each metric once", f"pass metrics={tuple(dict.fromkeys(metrics))}")
+    _require_rates(algorithm, problem, rounds, schedule)
+    root = Key(seed)
+    if x0 is None:
+        x0 = problem.start()
+    checks.tensor("x0", x0, (problem.d,), problem.dtype)
+    keeper = nullcontext()
+    if checkpoint is not None:
+        identity = f"{algorithm!r} on {type(problem).__name__} {problem.fingerprint()}, S={S}, dropout={dropout}, "
+        digest = hashlib.sha256(x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
+        identity += f"x0={digest}, seed={seed}, every={every}, metrics={metrics}"
+        identity += "" if schedule is None else f", {schedule}"
+        keeper = Checkpoint(checkpoint, identity)
+    with keeper as kept:
+        due = (checkpoint_every, checkpoint_seconds)
+        return _run(
+            algorithm, problem, rounds, S, dropout, root, x0, schedule, every, metrics, chunk, threads, kept,
+            due, progress
+        )  # fmt: skip
+
+
+def _require_rates(algorithm: Algorithm, problem: Problem, rounds: int, schedule: Schedule | None) -> None:
+    """Every round has a step size that the problem's numbers can hold. Raises ValueError with the first without."""
+    least, most = torch.finfo(problem.dtype).tiny, torch.finfo(problem.dtype).max
+    own = schedules.end(algorithm.rate, rounds, 0, least, most)
+    if own is not None:
+        what = f"a step size from {least:.1g} to {most:.1g} (of {problem.dtype}) in each of the {rounds} rounds"
+        fix = "choose another, let it fall less or later, or run fewer rounds"
+        checks.reject("lr", algorithm.lr, f"{what}; in round t={own} it is {algorithm.rate(own):.1g}", fix)
+    if schedule is None:
+        return
+    rate = lambda t: schedule.factor(t) * algorithm.rate(t)
+    found = schedules.end(rate, rounds, schedule.falls_from, least, most)
+    if found is not None:
+        expected = f"a positive step size in each of the {rounds} rounds; in round t={found} there is none"
+        checks.reject("schedule", schedule, expected, "let it fall less or later, as for example Cosine(rounds) does")
+
+
+def _run(
+    algorithm: Algorithm,
+    problem: Problem,
+    rounds: int,
+    S: int,
+    dropout: float,
+    root: Key,
+    x0: torch.Tensor,
+    schedule: Schedule | None,
+    every: int,
+    metrics: tuple[str, ...],
+    chunk: int | None,
+    threads: int,
+    keeper: Checkpoint | None,
+    due: tuple[int, float],
+    progress: Callable[[int], object] | None,
+) -> History:
+    """`run`, its arguments checked and its folder owned."""
+    _keep_freed_memory()
+    state = algorithm.init(problem, x0.to(problem.device).clone(), root)
+    traffic, last_seen, start = Traffic(), [-1] * problem.n, 0
+    names = ("round", *metrics, "up_scalars", "up_bytes", "down_scalars", "down_bytes", "saved_bytes")
+    history = History({name: [] for name in names}, state)
+    saved = None if keeper is None else keeper.load((state, x0))
+    if keeper is not None and saved is not None:
+        (state, _), extra = saved
+        start, last_seen, history.columns = extra["round"], extra["last_seen"], extra["columns"]
+        traffic = Traffic(Cost(*extra["up"]), Cost(*extra["down"]))
+        history.state = state
+        if start > rounds:
+            there = f"at least the {start} rounds in {keeper.folder}"
+            checks.reject("rounds", rounds, there, "name another folder")
+
+    def record(done: int) -> None:
+        if not history["round"] or history["round"][-1] < done:
+            values = [METRICS[metric](problem, state.server.x) for metric in metrics]
+            up, down = traffic.up, traffic.down
+            counted = (up.scalars, up.bytes, down.scalars, down.bytes, up.saved_bytes + down.saved_bytes)
+            with uninterrupted():
+                for name, number in zip(names, (done, *values, *counted)):
+                    history.columns[name].append(number)
+        if progress is not None:
+            progress(done)
+
+    done, whole, at_disk, written = start, True, start, time.monotonic()
+    uninterrupted = nullcontext if keeper is None else _uninterrupted
+
+    def save() -> None:
+        nonlocal at_disk, written
+        if keeper is not None and whole and done > at_disk:
+            extra = {
+                "round": done,
+                "last_seen": last_seen,
+                "columns": history.columns,
+                "up": list(traffic.up),
+                "down": list(traffic.down),
+            }
+            keeper.save((state, x0), extra)
+            at_disk, written = done, time.monotonic()
+
+    if history["round"] and history["round"][-1] % every:  # the last round of a shorter run, off this one's grid
+        for column in history.columns.values():
+            column.pop()
+    if start in (0, rounds) or start % every == 0:
+        record(start)
+    elif progress is not None:
+        progress(start)
+    full = algorithm
+    if schedule is not None and start > 0:
+        algorithm, _ = full.at_rate(full.lr * schedule.factor(start - 1), state.own)  # what is saved is at that rate
+    try:
+        for t in range(start, rounds):
+            moved = state  # at this round's rate; `state` itself stays at the last one's until the round is settled
+            if schedule is not None:
+                algorithm, own = algorithm.at_rate(full.lr * schedule.factor(t), state.own)
+                moved = State(state.server, own)
+            key = root.fold("round", t)
+            clients = sample_clients(problem.n, S, key.fold("clients"))
+            ids = clients.tolist()
+            lags = [None if last_seen[i] < 0 else t - last_seen[i] for i in ids]
+            with torch.inference_mode(problem.closed_form):  # no autograd bookkeeping: a tenth of a small round
+                dropped = drop_clients(ids, dropout, key.fold("dropout")) if dropout else ()
+                exchange = _exchange(algorithm, problem, moved, clients, key, lags, dropped, chunk, threads)
+                if not math.isfinite(float(exchange.server.x.sum())):
+                    found = _not_finite(t, exchange.rows.tolist(), exchange.up, exchange.server)
+                    if found is not None:
+                        history.diverged = found
+                        break
+                with uninterrupted():  # from here on the round is done, and counted
+                    whole = False  # private state changes in place: what breaks off in here cannot be saved
+                    state = history.state = _settle(algorithm, moved, exchange)
+                    crossed = exchange.traffic
+                    traffic = Traffic(traffic.up + crossed.up, traffic.down + crossed.down)
+                    for i in ids:
+                        if i not in dropped:
+                            last_seen[i] = t
+                    done, whole = t + 1, True
+            if done % every == 0 or done == rounds:
+                record(done)
+            if keeper is not None and (done % due[0] == 0 or time.monotonic() - written >= due[1]):
+                save()
+    finally:
+        save()
+    history.state = copy_tree(history.state)
+    return history
+
+
+def _not_finite(t: int, ids: list[int], up: Any, server: Any) -> Divergence | None:
+    """The first value that is not finite: a client's upload before the server's model."""
+    for f in fields(up):
+        leaf = getattr(up, f.name)
+        if not isinstance(leaf, torch.Tensor):  # both sides are one machine
+            continue
+        bad = ~torch.isfinite(leaf).flatten(1).all(1)
+        if bool(bad.any()):
+            return Divergence(t, ids[int(bad.nonzero()[0, 0])], f"Up.{f.name}")
+    if not bool(torch.isfinite(server.x).all()):
+        return Divergence(t, None, "Server.x")
+    return None  # the sum overflowed, the entries did not

@@ -1,0 +1,141 @@
+"""DeComFL, Figure 5 left: the density of a Hessian's eigenvalues by stochastic Lanczos quadrature.
+
+Ghorbani, Krishnan, Xiao 2019, arXiv:1901.10159, Sec. 2; Golub and Welsch 1969.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from torch.nn import functional
+
+from fedtheory.algorithms.fedavg import FedAvg
+from fedtheory.core.key import Key
+from fedtheory.core.simulate import run
+from fedtheory.figures import style
+from fedtheory.figures.decomfl.curves import ALL, order
+from fedtheory.figures.store import Item, Result, Runner, Table, interval
+from fedtheory.problems.images import ImageClassification
+
+Product = Callable[[torch.Tensor], torch.Tensor]
+
+
+def hessian(problem: ImageClassification, x: torch.Tensor, index: torch.Tensor) -> Product:
+    """v -> H v for the mean loss over the images `index` at the weights x: the gradient, differentiated once more."""
+    leaf = x.detach().clone().requires_grad_()
+    logits = problem.network.logits(leaf[None], problem.images[index][None])[0]
+    (gradient,) = torch.autograd.grad(functional.cross_entropy(logits, problem.labels[index]), leaf, create_graph=True)
+    return lambda v: torch.autograd.grad(gradient, leaf, v, retain_graph=True)[0]
+
+
+def lanczos(product: Product, start: torch.Tensor, steps: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Nodes and weights of Gauss quadrature for the measure sum_i (u_i^T start)^2 delta(lambda_i) / ||start||^2.
+
+    `steps` products give at most as many nodes, fewer where the Krylov space is exhausted. Every new vector is made
+    orthogonal to all former ones, twice, in float64: else rounding brings found eigenvalues back as copies.
+    """
+    basis = (start.double() / start.double().norm())[None]
+    diagonal, side = [], []
+    for _ in range(steps):
+        w = product(basis[-1].to(start)).double()
+        diagonal.append(basis[-1] @ w)
+        scale = w.norm()
+        for _ in range(2):
+            w = w - (basis @ w) @ basis
+        if w.norm() <= 1e-10 * scale:
+            break
+        side.append(w.norm())
+        basis = torch.cat([basis, w[None] / side[-1]])
+    side = side[: len(diagonal) - 1]
+    T = torch.diag(torch.stack(diagonal))
+    if side:
+        T = T + torch.diag(torch.stack(side), 1) + torch.diag(torch.stack(side), -1)
+    nodes, vectors = torch.linalg.eigh(T)
+    return nodes, vectors[0] ** 2
+
+
+# Data, network, options; training steps; images of the Hessian; Lanczos steps; probes per network.
+SCALES: dict[str, tuple[dict[str, Any], int, int, int, int]] = {
+    "quick": ({"data": "digits", "network": "mlp", "side": 4}, 200, 1437, 40, 2),
+    "medium": ({"data": "cifar10", "network": "resnet8", "partial": True, "tested": 100}, 200, 256, 32, 1),
+    "paper": ({"data": "cifar10", "network": "resnet20"}, 5000, 10_000, 90, 10),
+}
+EXACT = 2000  # parameters up to which all eigenvalues are computed as well
+NEAR = 0.01  # of the largest eigenvalue: this counts as zero
+
+
+def measure(runner: Runner, scale: str, seeds: int) -> Result:
+    """One trained network per seed; random probes share its quadrature."""
+    options, length, images, steps, probes = SCALES[scale]
+    torch.set_num_threads(1)
+    table: Table = []
+    shares, ranks, exact, d = [], [], [], 0
+    for seed in range(seeds):
+        key = Key(seed)
+        problem = ImageClassification.load(
+            key=key.fold("data"), clients=1, batch=64, dtype=torch.float32, device=runner.device, **options
+        )
+        d = problem.d
+        x = run(FedAvg(0.1, 50), problem, length // 50, seed=seed, every=length, metrics=()).x
+        index = torch.randperm(len(problem.images), generator=key.fold("hessian").generator())[:images]
+        product = hessian(problem, x, index.to(problem.device))
+        nodes, weights = torch.empty(0), torch.empty(0)
+        for probe in range(probes):
+            v = torch.randn(d, generator=key.fold("probe", probe).generator()).to(x)
+            found = lanczos(product, v, steps)
+            nodes, weights = torch.cat([nodes, found[0].cpu()]), torch.cat([weights, found[1].cpu() / probes])
+        table += rows("Lanczos", seed, nodes, weights)
+        shares.append(near_zero(nodes, weights))
+        ranks.append(float((weights * nodes.abs()).sum() / nodes.abs().max()))
+        if d <= EXACT:
+            H = torch.stack([product(e) for e in torch.eye(d, dtype=x.dtype, device=x.device)]).double().cpu()
+            values = torch.linalg.eigvalsh((H + H.T) / 2)
+            even = torch.full_like(values, 1 / d)
+            table += rows("all eigenvalues", seed, values, even)
+            exact.append(near_zero(values, even))
+    cell = order(f"share of eigenvalues within {NEAR:.0%} of the largest (above)", shares, "the majority is 0", 0.5)
+    mean, low, high = interval(ranks)
+    notes = [
+        f"Effective rank sum |lambda| / max |lambda| over d = {d:,}: {mean:.4f} [{low:.4f}, {high:.4f}]",
+        f"{length} steps of SGD at 0.1, batch 64; Hessian of the mean loss over {images:,} training images (a network "
+        f"with batch normalisation: by their moments), {steps} Lanczos steps, {probes} probe(s) per network.",
+    ]
+    if exact:
+        notes.append(
+            f"All eigenvalues computed: share {interval(exact)[0]:.3f}, by quadrature {interval(shares)[0]:.3f}"
+        )
+    if options.get("partial"):
+        notes.append("CIFAR-10: 20,000 of the 50,000 training images. The paper's network and training are not named.")
+    return Result(table, [cell], {"scale": repr(SCALES[scale]), "d": d}, notes)
+
+
+def near_zero(nodes: torch.Tensor, weights: torch.Tensor) -> float:
+    return float(weights[nodes.abs() <= NEAR * nodes.abs().max()].sum())
+
+
+def rows(kind: str, seed: int, nodes: torch.Tensor, weights: torch.Tensor) -> Table:
+    pairs = zip(nodes.tolist(), weights.tolist())
+    return [{"kind": kind, "seed": seed, "eigenvalue": node, "weight": weight} for node, weight in pairs]
+
+
+@style.styled
+def draw(table: Table) -> Figure:
+    """Density over all seeds, each eigenvalue widened to a normal of 1% of the range."""
+    figure, (axes,) = style.new_figure()
+    values = np.array([row["eigenvalue"] for row in table])
+    width = NEAR * (values.max() - values.min())
+    at = np.linspace(values.min() - 4 * width, values.max() + 4 * width, 800)
+    for kind, how in style.looks(row["kind"] for row in table).items():
+        some = [row for row in table if row["kind"] == kind]
+        n = len({row["seed"] for row in some})
+        nodes, weights = (np.array([row[part] for row in some]) for part in ("eigenvalue", "weight"))
+        bell = np.exp(-((at[:, None] - nodes) ** 2) / (2 * width**2)) / (width * np.sqrt(2 * np.pi))
+        axes.plot(at, bell @ weights / n, **how.line, label=f"{kind} (n={n})")
+    axes.set(yscale="log", ylim=(1e-6, None), xlabel="eigenvalue of the Hessian", ylabel="density")
+    style.legend_above(figure, 2)
+    return figure
+
+
+ITEMS = [Item("decomfl/fig5a", "Eigenvalues of the Hessian", measure, draw, ALL)]

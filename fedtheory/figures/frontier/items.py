@@ -1,0 +1,550 @@
+"""All methods on the same problems: quality against what it costs, ranks, and where each method breaks."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
+
+from fedtheory.compare import ABSENT, FAMILIES, METHODS, RATIO, SEEDS, TASKS, TUNING_SEED, Method, Task
+from fedtheory.core.algorithm import Algorithm
+from fedtheory.figures import style
+from fedtheory.figures.store import Item, Result, Row, Runner, Spec, Table, interval
+
+COSTS = {  # columns of a task's table -> axis
+    "up": "MB sent up by all clients",
+    "down": "MB sent down to all clients",
+    "memory": "client's memory, kB",
+    "flops": "client's MFLOP per round",
+    "rounds": "rounds to the level",
+}
+Tuned = dict[str, tuple[float, bool]]  # method -> its learning rate, and whether it is the lowest or highest tried
+Runs = Mapping[str, Sequence[dict[str, Any]]]  # method -> one result per seed
+
+
+# Runs
+
+
+def spec(task: Task, algorithm: Algorithm, seed: int, tuning: bool = False) -> Spec:
+    """One run; with `tuning` it records what the learning rate is chosen by."""
+    images = task.problem == "images"
+    if tuning:
+        problem, metrics = ("validation", ("accuracy",)) if images else (task.problem, ("loss",))
+    else:
+        problem, metrics = task.problem, (task.metric,)
+    return Spec(
+        algorithm,
+        problem,
+        tuple(sorted(task.options.items())),
+        task.rounds,
+        seed,
+        task.sampled,
+        task.rounds // 20,
+        task.dtype,
+        metrics,
+        task.dropout,
+        metered=not tuning,
+    )
+
+
+def last(result: dict[str, Any], metric: str) -> float:
+    """Mean of the last three records, of an error the geometric one; NaN for a run that diverged."""
+    values = result["columns"][metric][-3:]
+    if result["diverged"] or not all(map(math.isfinite, values)):
+        return math.nan
+    return float(np.exp(np.mean(np.log(values)))) if metric == "error" else float(np.mean(values))
+
+
+BEYOND = 3  # learning rates that may be added to a grid
+
+
+def tune(runner: Runner, task: Task, methods: Sequence[Method]) -> tuple[Tuned, Table]:
+    """The best learning rate of each method, and all that was tried.
+
+    The grid first; where the best of a method is at an end of what it tried, the next value beyond, `BEYOND` times.
+    """
+    metric, sign = ("accuracy", 1) if task.problem == "images" else ("loss", -1)
+    tried: dict[str, dict[float, float]] = {method.name: {} for method in methods}
+    asked = {method.name: method.rates(task) for method in methods}
+    tuned: Tuned = {}
+    for _ in range(1 + BEYOND):
+        wanted = {
+            (method.name, rate): spec(task, method.make(task, rate, RATIO), TUNING_SEED, tuning=True)
+            for method in methods
+            for rate in asked[method.name]
+        }
+        results = runner(wanted.values())
+        for (name, rate), run in wanted.items():
+            tried[name][rate] = last(results[run], metric)
+        for name, values in tried.items():
+            finite = [rate for rate in values if math.isfinite(values[rate])] or [min(values)]
+            best = max(finite, key=lambda rate: sign * values[rate])
+            rates = sorted(values)
+            tuned[name] = best, best in (rates[0], rates[-1])
+            asked[name] = [beyond(rates, best)] if tuned[name][1] and len(rates) > 1 else []
+        if not any(asked.values()):
+            break
+    table = [
+        {"task": task.name, "method": method.name, "rate": rate, "metric": metric, "value": value}
+        | {"best": int(rate == tuned[method.name][0])}
+        for method in methods
+        for rate, value in sorted(tried[method.name].items(), reverse=True)
+    ]
+    return tuned, table
+
+
+def beyond(rates: Sequence[float], end: float) -> float:
+    """The next value of a grid, rising, beyond one of its ends: 0.1, 0.3, 1 goes on with 3, and before it is 0.03."""
+    near = list(rates[:3] if end == rates[0] else rates[:-4:-1])  # from the end inwards
+    last, before, third = near if len(near) == 3 else (near[0], *near)
+    return float(f"{last * before / third:.2g}")
+
+
+def play(runner: Runner, task: Task, methods: Sequence[Method], tuned: Tuned, seeds: int, ratio: float = RATIO) -> Runs:
+    """Runs of the methods at their learning rates, all methods of a seed before the next."""
+    wanted = {
+        (method.name, seed): spec(task, method.make(task, tuned[method.name][0], ratio), seed)
+        for seed in range(seeds)
+        for method in methods
+    }
+    results = runner(wanted.values())
+    return {method.name: [results[wanted[method.name, seed]] for seed in range(seeds)] for method in methods}
+
+
+def quality(task: Task, results: Sequence[dict[str, Any]]) -> tuple[float, float, float]:
+    """Mean and 95% interval over seeds: accuracy in percent, or error (interval of its logarithm)."""
+    values = [last(result, task.metric) for result in results]
+    if task.metric == "accuracy":
+        return interval([100 * value for value in values])
+    mean, low, high = (math.exp(value) for value in interval([math.log(value) for value in values]))
+    return mean, low, high
+
+
+def reached(task: Task, result: dict[str, Any]) -> float:
+    """The first recorded round at the task's level or better; infinity where there is none."""
+    sign = 1 if task.metric == "accuracy" else -1
+    columns = result["columns"]
+    good = (at for at, value in zip(columns["round"], columns[task.metric]) if sign * value >= sign * task.level)
+    return next(map(float, good), math.inf)
+
+
+def span(row: Row) -> tuple[float, float]:
+    """The worse and the better end of a method's interval, larger is better; a method that diverged is behind all."""
+    ends = (row["low"], row["high"]) if row["metric"] == "accuracy" else (-row["high"], -row["low"])
+    return (-math.inf, -math.inf) if math.isnan(row["quality"]) else ends
+
+
+def ranks(rows: Sequence[Row]) -> list[tuple[int, int]]:
+    """First and last place that each method may have: one is before another only where their intervals are apart."""
+    spans = [span(row) for row in rows]
+    return [
+        (1 + sum(worst > mine for worst, _ in spans), len(rows) - sum(best < least for _, best in spans))
+        for least, mine in spans
+    ]
+
+
+def undominated(rows: Sequence[Row], axis: str) -> list[bool]:
+    """Whether no method that costs at most as much on this axis is better, intervals apart."""
+    return [
+        math.isfinite(row[axis])
+        and span(row)[1] > -math.inf
+        and not any(other[axis] <= row[axis] and span(other)[0] > span(row)[1] for other in rows)
+        for row in rows
+    ]
+
+
+def task_rows(task: Task, methods: Sequence[Method], tuned: Tuned, runs: Runs) -> Table:
+    """One line per method."""
+    rows: Table = []
+    for method in methods:
+        results = runs[method.name]
+        mean, low, high = quality(task, results)
+        row: Row = {"task": task.name, "method": method.name, "family": method.family}
+        row |= {"metric": task.metric, "quality": mean, "low": low, "high": high, "seeds": len(results)}
+        row |= {"diverged": sum(math.isnan(last(result, task.metric)) for result in results)}
+        row |= {"rate": tuned[method.name][0], "edge": int(tuned[method.name][1])}
+        ways = {way: [result["columns"][f"{way}_bytes"][-1] / 1e6 for result in results] for way in ("up", "down")}
+        ways["memory"] = [result["memory"] / 1e3 for result in results]
+        ways["flops"] = [2 * result["products"] / 1e6 for result in results]
+        ways["rounds"] = [reached(task, result) for result in results]
+        for axis, values in ways.items():
+            row |= dict(zip((axis, f"{axis}_low", f"{axis}_high"), interval(values)))
+        rows.append(row | {"reached": sum(map(math.isfinite, ways["rounds"]))})
+    for row, (first, final) in zip(rows, ranks(rows)):
+        row |= {"first": first, "final": final}
+    for axis in COSTS:
+        for row, free in zip(rows, undominated(rows, axis)):
+            row[f"front {axis}"] = int(free)
+    return rows
+
+
+# Tables
+
+
+def divided(task: Task, methods: Sequence[Method], ratio: bool = False) -> tuple[list[Method], list[str]]:
+    """The methods that are defined on a task (with `ratio`: and compress there), and a sentence about the others."""
+    lacking = {method: f"need {method.needs}" for method in methods if not task.offers(method.needs)}
+    if ratio:
+        lacking |= {m: "compress nothing" for m in methods if m not in lacking and not m.compresses(task)}
+    here = [method for method in methods if method not in lacking]
+    reasons = {method.name: why for method, why in lacking.items()} | ABSENT
+    groups = {why: ", ".join(name for name, reason in reasons.items() if reason == why) for why in reasons.values()}
+    return here, [f"Not on {task.name}: {'; '.join(f'{why}: {group}' for why, group in groups.items())}."]
+
+
+def words(scale: str, seeds: int, methods: Sequence[Method], tasks: Sequence[Task]) -> dict[str, Any]:
+    """Provenance of a result."""
+    said: dict[str, Any] = {"methods": ", ".join(method.name for method in methods), "compression": f"1/{1 / RATIO:g}"}
+    said["budget"] = (
+        f"{len(tasks[0].rates)} learning rates per method and task and, while the best is at an end of what was tried, "
+        f"the next one beyond, up to {BEYOND}; one full run each on seed {TUNING_SEED}, chosen by held-out training "
+        "images or, without images, by the training objective; everything else as in the papers"
+    )
+    for task in tasks:
+        numbers = {
+            name: getattr(task, name) for name in ("rounds", "sampled", "local_steps", "dtype", "rates", "level")
+        }
+        said[task.name] = {**numbers, **task.options}
+    return said
+
+
+READING = [
+    "Final quality: mean of the last three of 21 records; intervals: 95% Student over seeds, each with its own "
+    "problem, start and sampling, the same for all methods; of errors, the interval of the logarithm.",
+    "Places: a method is before another only where their intervals do not overlap; between overlapping intervals no "
+    "order is claimed.",
+    "Bytes are summed over clients and rounds as they crossed. Memory and FLOP are one client's in the round after the "
+    "last: peak of its tensors, received ones and private state among them, data not; matrix products only.",
+]
+
+
+def measure_task(name: str, methods: Sequence[Method], runner: Runner, scale: str, seeds: int) -> Result:
+    """Final quality of every method on a task, and what it cost."""
+    task = TASKS[scale][name]
+    here, lacking = divided(task, methods)
+    tuned, _ = tune(runner, task, here)
+    table = task_rows(task, here, tuned, play(runner, task, here, tuned, seeds))
+    edges = [row["method"] for row in table if row["edge"]]
+    notes = [*READING, *lacking]
+    if edges:
+        notes.append(f"Best learning rate at an end of those tried: {', '.join(edges)}.")
+    return Result(table, [], words(scale, seeds, here, [task]), notes)
+
+
+def measure_tuning(methods: Sequence[Method], runner: Runner, scale: str, seeds: int) -> Result:
+    """All learning rates that were tried on the tasks without files."""
+    tasks = plain_tasks(scale)
+    table = [row for task in tasks for row in tune(runner, task, divided(task, methods)[0])[1]]
+    return Result(table, [], words(scale, 1, methods, tasks), [])
+
+
+def plain_tasks(scale: str) -> list[Task]:
+    """Those that need no files."""
+    return [task for task in TASKS[scale].values() if not task.files]
+
+
+def measure_ranks(methods: Sequence[Method], runner: Runner, scale: str, seeds: int) -> Result:
+    """Places of every method on every task without files."""
+    table: Table = []
+    lacking: list[str] = []
+    for task in plain_tasks(scale):
+        here, missing = divided(task, methods)
+        tuned, _ = tune(runner, task, here)
+        rows = task_rows(task, here, tuned, play(runner, task, here, tuned, seeds))
+        order = sorted(rows, key=span, reverse=True)
+        kept = ("task", "method", "family", "metric", "quality", "low", "high", "first", "final", "seeds")
+        table += [{name: row[name] for name in kept} | {"of": len(rows)} for row in order]
+        lacking += missing
+    return Result(table, [], words(scale, seeds, methods, plain_tasks(scale)), [*READING[:2], *lacking])
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One condition made harder, at the learning rates of the task itself.
+
+    Fields:
+        task, title, label: which task, what is shown, the axis.
+        values: easy to hard.
+        change: (task, value) -> the task under this condition.
+        ratio: whether the value is the compression ratio.
+    """
+
+    task: str
+    title: str
+    label: str
+    values: tuple[Any, ...]
+    change: Callable[[Task, Any], Task] = lambda task, value: task
+    ratio: bool = False
+
+
+SWEEPS = {
+    "heterogeneity": Sweep(
+        "digits",
+        "Where methods break: heterogeneity",
+        "Dirichlet parameter",
+        (10.0, 0.3, 0.05),
+        lambda task, value: replace(task, options={**task.options, "alpha": value}),
+    ),
+    "compression": Sweep(
+        "digits", "Where methods break: compression", "compression ratio", (1 / 8, 1 / 32, 1 / 128), ratio=True
+    ),
+    "participants": Sweep(
+        "digits",
+        "Where methods break: few participants",
+        "participants of 20",
+        (20, 5, 1),
+        lambda task, value: replace(task, sampled=value),
+    ),
+    "lag": Sweep(
+        "digits",
+        "Where methods break: clients that fall silent",
+        "probability of silence",
+        (0.0, 0.5, 0.9),
+        lambda task, value: replace(task, dropout=value),
+    ),
+    "precision": Sweep(
+        "digits",
+        "Where methods break: precision",
+        "arithmetic",
+        ("float64", "float32", "bfloat16"),
+        lambda task, value: (
+            replace(task, options={**task.options, "mixed": True})  # parameters and sums stay in float32
+            if value == "bfloat16"
+            else replace(task, dtype=value)
+        ),
+    ),
+}
+
+
+def measure_sweep(name: str, methods: Sequence[Method], runner: Runner, scale: str, seeds: int) -> Result:
+    """Quality of every method under a condition, and what it lost against the easiest, paired by seed."""
+    sweep = SWEEPS[name]
+    base = TASKS[scale][sweep.task]
+    here, lacking = divided(base, methods, sweep.ratio)
+    tuned, _ = tune(runner, base, here)
+    table: Table = []
+    found: dict[Any, Runs] = {}
+    for value in sweep.values:
+        task = sweep.change(base, value)
+        found[value] = play(runner, task, here, tuned, seeds, value if sweep.ratio else RATIO)
+        for method in here:
+            results, easy = found[value][method.name], found[sweep.values[0]][method.name]
+            mean, low, high = quality(task, results)
+            row: Row = {"task": task.name, "method": method.name, "family": method.family, "value": value}
+            row |= {"metric": task.metric, "quality": mean, "low": low, "high": high, "seeds": seeds}
+            row["diverged"] = sum(math.isnan(last(result, task.metric)) for result in results)
+            lost = [loss(task, one, other) for one, other in zip(easy, results)]
+            row |= dict(zip(("lost", "lost_low", "lost_high"), interval(lost)))
+            table.append(row)
+    notes = [*READING[:1], "Learning rates are those tuned on the task itself, not tuned again.", LOSS, *lacking]
+    return Result(table, [], words(scale, seeds, here, [base]) | {"values": str(sweep.values)}, notes)
+
+
+LOSS = "Lost: accuracy in points, or the factor by which the error grew as its logarithm to base 10."
+
+
+def loss(task: Task, easy: dict[str, Any], hard: dict[str, Any]) -> float:
+    """What a run is worse by, of the same seed."""
+    before, after = last(easy, task.metric), last(hard, task.metric)
+    return 100 * (before - after) if task.metric == "accuracy" else math.log10(after / before)
+
+
+def lines(table: Table) -> tuple[list[str], list[list[Any]]]:
+    """Header and rows of a table for a reader, best first."""
+    if "lost" in table[0]:
+        header = ["method", *(str(value) for value in dict.fromkeys(row["value"] for row in table)), "lost", "interval"]
+        of = {row["method"]: [other for other in table if other["method"] == row["method"]] for row in table}
+        order = sorted(of, key=lambda name: (math.isnan(of[name][-1]["lost"]), of[name][-1]["lost"]))
+        rows = [[name, *(row["quality"] for row in of[name]), of[name][-1]["lost"]] for name in order]
+        return header, [[*row, between(of[row[0]][-1], "lost_low", "lost_high")] for row in rows]
+    if "best" in table[0]:
+        chosen = [row for row in table if row["best"]]
+        return ["task", "method", "rate", "value"], [
+            [row[n] for n in ("task", "method", "rate", "value")] for row in chosen
+        ]
+    header = ["task", "place", "method", "quality", "interval"]
+    rows = [
+        [row["task"], f"{row['first']}-{row['final']}", row["method"], row["quality"], between(row, "low", "high")]
+        for row in sorted(table, key=lambda row: (row["task"], [-end for end in span(row)]))
+    ]
+    if "up" not in table[0]:
+        return header, rows
+    ordered = sorted(table, key=lambda row: [-end for end in span(row)])
+    header += ["up MB", "down MB", "memory kB", "MFLOP", "rounds"]
+    return header, [[*row, *(one[axis] for axis in COSTS)] for row, one in zip(rows, ordered)]
+
+
+def between(row: Row, low: str, high: str) -> str:
+    return f"[{row[low]:.3g}, {row[high]:.3g}]"
+
+
+# Pictures
+
+
+WORST = 100.0  # percent that are wrong; of errors, a hundred times the start's: a run that diverged without overflow
+NOT_SHOWN = "diverged", "level not reached"
+
+
+def numbers(table: Table) -> dict[str, int]:
+    """The number by which a picture names a method: its place among all methods, the same in every picture."""
+    return {name: place for place, name in enumerate(dict.fromkeys([*METHODS, *(r["method"] for r in table)]), 1)}
+
+
+@style.styled
+def draw_task(table: Table) -> Figure:
+    """Quality, better is higher, against each cost; the line joins what is better, on average, than all cheaper."""
+    figure = Figure(figsize=(2.2 * style.WIDTH, 4.4), layout="constrained")
+    panels = list(figure.subplots(2, 3).flat)
+    figure.delaxes(panels.pop())
+    looks, number = style.looks(row["method"] for row in table), numbers(table)
+    for axes, (axis, label) in zip(panels, COSTS.items()):
+        shown = [row for row in table if math.isfinite(row[axis]) and fault(row)[0] <= WORST]
+        for row in table:
+            if row not in shown:
+                continue
+            look = {"color": looks[row["method"]].color, "alpha": 1.0 if row[f"front {axis}"] else 0.45}
+            middle, low, high = fault(row)
+            axes.vlines(row[axis], low, high, linewidth=0.7, **look)
+            axes.hlines(middle, row[f"{axis}_low"], row[f"{axis}_high"], linewidth=0.7, **look)
+            name = f"{row['method']} (n={row['seeds']})" if axes is panels[0] else None
+            axes.plot(
+                row[axis], middle, marker=f"${number[row['method']]}$", markersize=6, linestyle="", label=name, **look
+            )
+        best: Table = []
+        for row in sorted(shown, key=lambda row: (row[axis], tuple(-end for end in span(row)))):
+            if not best or score(row) > score(best[-1]):
+                best.append(row)
+        axes.plot([row[axis] for row in best], [fault(row)[0] for row in best], "-k", linewidth=0.5, zorder=0)
+        fault_name = "wrong in %" if table[0]["metric"] == "accuracy" else "||x - x*|| / ||x*||"
+        level = TASKS["medium"][table[0]["task"]].level  # the same at each scale
+        label += f" {level:g}" if axis == "rounds" else ""
+        axes.set(xlabel=label, ylabel=fault_name, yscale="log" if shown else "linear")
+        axes.invert_yaxis()
+        if shown:
+            axes.set_xscale("log")
+            for side in (axes.xaxis, axes.yaxis) if table[0]["metric"] == "accuracy" else (axes.xaxis,):
+                low, high = sorted(side.get_view_interval())
+                side.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,)))
+                side.set(major_formatter="{x:g}", minor_formatter="")
+        if len(shown) < len(table):
+            lacking = [row["method"] for row in table if row not in shown]
+            names = ", ".join(lacking) if len(lacking) <= 3 else str(len(lacking))
+            axes.set_title(f"{names} not shown: {NOT_SHOWN[axis == 'rounds']}", fontsize=6)
+    figure.legend(loc="outside right upper", fontsize=5.5, labelspacing=0.4)
+    return figure
+
+
+def fault(row: Row) -> tuple[float, float, float]:
+    """Mean and interval as smaller is better: percent that are wrong, or the error."""
+    values = (row["quality"], row["low"], row["high"])
+    return tuple(max(100 - value, 0.1) for value in values) if row["metric"] == "accuracy" else values  # type: ignore
+
+
+def score(row: Row) -> float:
+    """Larger is better."""
+    return row["quality"] if row["metric"] == "accuracy" else -row["quality"]
+
+
+@style.styled
+def draw_ranks(table: Table) -> Figure:
+    """From the first to the last place that each method may have, task by task."""
+    middle = lambda rows: float(np.mean([(row["first"] + row["final"]) / 2 / row["of"] for row in rows]))
+    of = {row["method"]: [other for other in table if other["method"] == row["method"]] for row in table}
+    order = sorted(of, key=lambda name: middle(of[name]))
+    figure, (axes,) = style.new_figure(columns=2, height=1.0 + 0.17 * len(order))
+    for place, task in enumerate(dict.fromkeys(row["task"] for row in table)):
+        rows = [row for row in table if row["task"] == task]
+        spots = [order.index(row["method"]) + 0.22 * (place - 1) for row in rows]
+        tint = style.SEQUENCE[place]
+        axes.hlines(spots, [row["first"] for row in rows], [row["final"] for row in rows], color=tint, linewidth=2)
+        points = sorted(range(len(rows)), key=lambda at: -score(rows[at]))
+        axes.plot(
+            [1 + points.index(at) for at in range(len(rows))],
+            spots,
+            "osD^v"[place],
+            color=tint,
+            markersize=3,
+            label=f"{task} (n={rows[0]['seeds']}, {len(rows)} methods)",
+        )
+    axes.set_yticks(range(len(order)), order, fontsize=6)
+    axes.invert_yaxis()
+    axes.set(xlabel="place; bar: the places that the intervals allow")
+    style.legend_above(figure, 3)
+    return figure
+
+
+@style.styled
+def draw_sweep(label: str, table: Table) -> Figure:
+    """Quality over a condition, one panel per family."""
+    families = [family for family in FAMILIES if any(row["family"] == family for row in table)]
+    figure, panels = style.new_figure(len(families), height=2.8, columns=3)
+    values, looks = list(dict.fromkeys(row["value"] for row in table)), style.looks(row["method"] for row in table)
+    for axes, family in zip(panels, families):
+        names = dict.fromkeys(row["method"] for row in table if row["family"] == family)
+        for place, name in enumerate(names):
+            rows = [row for row in table if row["method"] == name]
+            how = looks[name]
+            spots = [values.index(row["value"]) + 0.05 * (place - (len(names) - 1) / 2) for row in rows]
+            mean, low, high = ([row[part] for row in rows] for part in ("quality", "low", "high"))
+            axes.plot(spots, mean, marker=how.marker, **how.line, markersize=3, label=name)
+            axes.vlines(spots, low, high, color=how.color, linewidth=0.6)
+        shown = [f"1/{1 / value:g}" if "ratio" in label else f"{value}" for value in values]
+        axes.set_xticks(range(len(values)), shown)
+        axes.set(xlabel=label, title=f"{family} (n={table[0]['seeds']})")
+        axes.legend(fontsize=5, loc="best")
+    panels[0].set_ylabel("accuracy in %")
+    least = min(axes.get_ylim()[0] for axes in panels)
+    for axes in panels:
+        axes.set_ylim(max(least, 0), 101)
+    return figure
+
+
+@style.styled
+def draw_tuning(table: Table) -> Figure:
+    """What was tried: one panel per task, one curve per method."""
+    tasks = list(dict.fromkeys(row["task"] for row in table))
+    figure, panels = style.new_figure(len(tasks), height=3.4)
+    looks = style.looks(row["method"] for row in table)
+    for axes, task in zip(panels, tasks):
+        rows = [row for row in table if row["task"] == task]
+        for name in dict.fromkeys(row["method"] for row in rows):
+            own, how = [row for row in rows if row["method"] == name], looks[name]
+            look = {"marker": how.marker, "markersize": 2.5, "linewidth": 0.8, "markerfacecolor": "none", "mew": 0.6}
+            axes.plot([row["rate"] for row in own], [row["value"] for row in own], label=name, **how.line, **look)
+            best = [(row["rate"], row["value"]) for row in own if row["best"]]
+            axes.plot(*zip(*best), how.marker, color=how.color, markersize=3.5)
+        axes.set(xlabel="learning rate (n=1)", ylabel=f"{task}: {rows[0]['metric']}", xscale="log")
+        if rows[0]["metric"] == "loss":  # what diverged is out of the picture
+            values = sorted(row["value"] for row in rows if math.isfinite(row["value"]))
+            axes.set(yscale="log", ylim=(0.99 * values[0], 1.01 * values[3 * len(values) // 4]))
+    style.legend_above(figure, 7)
+    return figure
+
+
+def item(name: str, methods: Sequence[Method] = tuple(METHODS.values())) -> Item:
+    """A comparison of these methods: of a task, a sweep, "ranks" or "tuning"."""
+    full = f"frontier/{name}"
+    if name in SWEEPS:
+        sweep = SWEEPS[name]
+        return Item(full, sweep.title, partial(measure_sweep, name, methods), partial(draw_sweep, sweep.label), SCALES)
+    if name == "ranks":
+        return Item(full, "Places on every task", partial(measure_ranks, methods), draw_ranks, SCALES)
+    if name == "tuning":
+        return Item(full, "Learning rates tried", partial(measure_tuning, methods), draw_tuning, SCALES)
+    task = TASKS["medium"][name]
+    return Item(full, task.title, partial(measure_task, name, methods), draw_task, SCALES[name not in TASKS["quick"] :])
+
+
+def names(scale: str, methods: Sequence[Method]) -> list[str]:
+    """What can be compared at a scale: items of which at least one method is defined."""
+    wanted = {**{name: (task, False) for name, task in TASKS[scale].items()}, "ranks": None, "tuning": None}
+    wanted |= {name: (TASKS[scale][sweep.task], sweep.ratio) for name, sweep in SWEEPS.items()}
+    return [name for name, where in wanted.items() if where is None or divided(where[0], methods, where[1])[0]]
+
+
+SCALES = tuple(SEEDS)
+EXTRAS = [item(name) for name in names("medium", list(METHODS.values()))]

@@ -1,0 +1,113 @@
+"""Zeroth order: directions that both sides regenerate from a key, slopes along them, and steps."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.problem import Problem
+
+BLOCK = 2**16  # entries of z that an update holds at a time
+
+
+class Field(ABC):
+    """z: one entry for each parameter, in blocks. Fields: layout."""
+
+    layout: Layout
+
+    @abstractmethod
+    def blocks(self, j: int) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Layer j in pieces: where it lies in the flat vector, and z there."""
+
+    @abstractmethod
+    def losses(self, problem: Problem, y: torch.Tensor, mu: float, xi: Any) -> torch.Tensor:
+        """Entry i: f_i(y_i + mu z). y (S, d) -> (S,)."""
+
+    def __iter__(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        for j in range(len(self.layout.layers)):
+            yield from self.blocks(j)
+
+
+@dataclass(frozen=True)
+class Direction(Field):
+    """z: a function of a key, made where it is needed, block by block, and never held whole.
+
+    Every layer has its own stream, drawn on the CPU in the model's precision, so that all clients agree bit for bit.
+    """
+
+    key: Key
+    layout: Layout
+    kind: str
+    dtype: torch.dtype
+    device: torch.device
+
+    def blocks(self, j: int) -> Iterator[tuple[slice, torch.Tensor]]:
+        g, start = self.key.fold(j).generator(), self.layout.slices[j].start
+        stop = self.layout.slices[j].stop
+        for at in range(start, stop, BLOCK):
+            end = min(at + BLOCK, stop)
+            z = torch.empty(end - at, dtype=self.dtype).normal_(generator=g).to(self.device)
+            yield slice(at, end), z if self.kind == "gaussian" else z.mul_(self._scale)
+
+    @cached_property
+    def _scale(self) -> float:
+        """sqrt(d) / ||z||: on the sphere of radius sqrt(d), as Sec. 4.1 before Theorem 2."""
+        gauss = replace(self, kind="gaussian")
+        square = math.fsum(float(z.double().square().sum()) for _, z in gauss)
+        return math.sqrt(self.layout.size / square)
+
+    def losses(self, problem: Problem, y: torch.Tensor, mu: float, xi: Any) -> torch.Tensor:
+        return problem.losses_at(y, lambda j, layer: self.add(j, layer, mu), xi)
+
+    def add(self, j: int, layer: torch.Tensor, factor: float) -> torch.Tensor:
+        """layer + factor z_j, a new tensor, (., size of layer j)."""
+        layer, start = layer.clone(), self.layout.slices[j].start
+        for where, z in self.blocks(j):
+            layer[:, where.start - start : where.stop - start].add_(z, alpha=factor)
+        return layer
+
+
+@dataclass(frozen=True)
+class Each(Field):
+    """A direction of its own for each of S clients; y + mu z is held."""
+
+    rows: tuple[Direction, ...]
+
+    @property
+    def layout(self) -> Layout:  # type: ignore[override]
+        return self.rows[0].layout
+
+    def blocks(self, j: int) -> Iterator[tuple[slice, torch.Tensor]]:
+        for parts in zip(*(one.blocks(j) for one in self.rows)):
+            yield parts[0][0], torch.stack([z for _, z in parts])
+
+    def losses(self, problem: Problem, y: torch.Tensor, mu: float, xi: Any) -> torch.Tensor:
+        moved = y.clone(memory_format=torch.contiguous_format)
+        for where, z in self:
+            moved[:, where].add_(z, alpha=mu)
+        return problem.losses(moved, xi)
+
+
+@torch.no_grad()
+def slopes(
+    problem: Problem, y: torch.Tensor, z: Sequence[Field], smoothing: float, xi: Any, *, central: bool
+) -> torch.Tensor:
+    """(f_i(y_i + mu z_p) - f_i(y_i)) / mu, or (f_i(y_i + mu z_p) - f_i(y_i - mu z_p)) / (2 mu): y (S, d) -> (S, P)."""
+    at = lambda one, mu: one.losses(problem, y, mu, xi)
+    if central:
+        return torch.stack([(at(one, smoothing) - at(one, -smoothing)) / (2 * smoothing) for one in z], 1)
+    base = problem.losses(y, xi)
+    return torch.stack([(at(one, smoothing) - base) / smoothing for one in z], 1)
+
+
+def walk(y: torch.Tensor, z: Sequence[Field], factors: torch.Tensor) -> None:
+    """y_i <- y_i + sum_p factors_{i,p} z_p, in place: y (S, d), factors (S, P)."""
+    for p, one in enumerate(z):
+        for where, part in one:
+            y[:, where].addcmul_(factors[:, p, None], part)

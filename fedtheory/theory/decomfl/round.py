@@ -1,0 +1,572 @@
+"""DeComFL: rounds of its own code on enumerated directions and noise, and exact moments for any P and K on quadratics.
+
+What this paper needs beyond the others: all clients of a round step along the same z_{r,p}^k, and all P scalars of a
+local step are measured on the same minibatch xi_{i,r}^k. Neither is independent, and both decide variances.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedtheory.algorithms.decomfl import DeComFL, Model
+from fedtheory.core.key import Key
+from fedtheory.theory.claim import Check, Claim, Outcome, Printed
+from fedtheory.theory.fedsub.round import digits
+from fedtheory.theory.instances import Sample, Smooth, drain, parse, plain
+from fedtheory.theory.search import ROUNDING, Found, maximise, ratio
+
+ROOT = Key(2405)
+DOUBLE = torch.float64
+SMALL_MU = 2.0**-20  # mu of instances in which it plays no part: the paper has mu > 0
+A1 = Printed("A1: unbiased stochastic gradients of variance at most sigma^2 at the x_r", "Assumption 1")
+MEAN = Printed("f_i is the mean of f_i(.; xi), so that its gradients are unbiased everywhere", "eq. (1)")
+A2 = Printed("A2: ||grad f - grad f_i||^2 <= sigma_G^2", "Assumption 2")
+A3 = Printed("A3: f is L-smooth", "Assumption 3")
+A4 = Printed("A4: Hess f <= H(x_r) <= L I in a ball around x_r, tr H <= kappa ||H||", "Assumption 4")
+UNIFORM = Printed("C_r a set of m clients, uniform", "Algorithm 1, line 5")
+EACH = "every f_i(.; xi) is L-smooth (Assumption 3 says it of f alone)"
+LOCAL = ". With every f_i(.; xi) L-smooth, and the variance of Assumption 1 wherever a client stands"
+
+
+def decomfl(id: str, where: str, statement: str, kind: str, **options: Any) -> Claim:
+    return Claim(f"decomfl.{id}", "decomfl", where, statement, kind, **options)
+
+
+# An instance: quadratic clients f_i(x; xi) = x^T diag(h_i) x/2 + (a_i + xi u_i)^T x with xi = +-1
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A state of DeComFL on quadratics.
+
+    Fields:
+        h, a, noise: h_i, a_i, u_i, each (M, d).
+        x: x_r, (d,).
+        lr, K, P, mu, m, L: of the paper.
+        sphere: z on the sphere of radius sqrt(d); else Gaussian.
+    """
+
+    h: torch.Tensor
+    a: torch.Tensor
+    noise: torch.Tensor
+    x: torch.Tensor
+    lr: float
+    K: int = 1
+    P: int = 1
+    mu: float = 0.0
+    m: int = 1
+    L: float = 1.0
+    sphere: bool = False
+
+    @property
+    def M(self) -> int:
+        return len(self.h)
+
+    @property
+    def d(self) -> int:
+        return self.h.shape[1]
+
+    @property
+    def sigma2(self) -> float:
+        return float((self.noise**2).sum(1).max())
+
+    @property
+    def dissimilarity2(self) -> float:
+        """max_i ||grad f_i - grad f||^2 at x_r, the smallest sigma_G^2 that Assumption 2 allows."""
+        own = self.h * self.x + self.a
+        return float(((own - own.mean(0)) ** 2).sum(1).max())
+
+    def rescaled(self, loss: float, variable: float) -> "Instance":
+        """Losses times `loss`, variables times `variable`."""
+        g, h = loss / variable, loss / variable**2
+        return replace(
+            self, h=self.h * h, a=self.a * g, noise=self.noise * g, x=self.x * variable, lr=self.lr / h,
+            mu=self.mu * variable, L=self.L * h,
+        )  # fmt: skip
+
+
+def tiny(
+    h: Any = 1.0,
+    a: Any = 0.0,
+    noise: Any = 0.0,
+    x: Any = 0.0,
+    *,
+    M: int = 1,
+    d: int = 1,
+    lr: float = 1 / 8,
+    **options: Any,
+) -> Instance:
+    """h, a, noise: one number, or lists that broadcast to (M, d); x: to (d,)."""
+    table = lambda v: torch.tensor(v, dtype=DOUBLE).expand(M, d).clone()
+    return Instance(table(h), table(a), table(noise), torch.tensor(x, dtype=DOUBLE).expand(d).clone(), lr, **options)
+
+
+def load(data: dict[str, Any]) -> Instance:
+    """An instance from its stored numbers."""
+    return Instance(**{name: parse(value) for name, value in data.items()})
+
+
+# Step sizes
+
+
+def steps_of_theorem1(d: int, K: int, P: int, m: int, L: float = 1.0) -> dict[str, float]:
+    """c1 to c4."""
+    cubes = (d + 3) ** 3, (d + 6) ** 3
+    return {
+        "c1": m * P / (24 * L * (d + 4)),
+        "c2": 2 * P / (m * K * L * (d + P + 4)),
+        "c3": 1 / (m * K**2 * L),
+        "c4": m * P * cubes[0] / (2 * L * (3 * m * P * K * cubes[0] + cubes[1])),
+    }
+
+
+def step_of_lemma5(d: int, K: int, P: int, L: float = 1.0) -> float:
+    return 2 * P / (math.sqrt(6) * L * K * math.sqrt(d + P + 4))
+
+
+def rank_factor(d: int, P: int, kappa: float, sphere: bool = True) -> float:
+    """1 + (kappa d + d - 2)/(P (d + 2)) of Theorem 2; for Gaussian z the same moment gives 1 + (kappa + 1)/P."""
+    return 1 + ((kappa * d + d - 2) / (d + 2) if sphere else kappa + 1) / P
+
+
+def rank_of(H: torch.Tensor) -> float:
+    """tr H/||H|| of a diagonal H, as printed: from -d to d."""
+    return float(H.sum() / H.abs().max()) if bool((H != 0).any()) else 1.0
+
+
+def kappa_of(at: Instance) -> float:
+    """Effective rank of the smallest diagonal H that lies above every Hessian and is not negative."""
+    return rank_of(at.h.mean(0).clamp(min=0))
+
+
+def slacks(at: Instance, needs: Sequence[str] = ()) -> dict[str, float]:
+    """Left over right of every assumption: admissible where none exceeds 1."""
+    found = {"A3: max |h| / L": float(at.h.abs().max()) / at.L}
+    if "theorem1" in needs:
+        found |= {name: at.lr / top for name, top in steps_of_theorem1(at.d, at.K, at.P, at.m, at.L).items()}
+    if "lemma5" in needs:
+        found["eta of Lemma 5"] = at.lr / step_of_lemma5(at.d, at.K, at.P, at.L)
+    if "theorem2" in needs:
+        found["eta of Theorem 2"] = at.lr * 4 * at.L * rank_factor(at.d, at.P, kappa_of(at))
+    return found
+
+
+def admissible(at: Instance, needs: Sequence[str] = ()) -> dict[str, float]:
+    """The slacks; AssertionError where an assumption is not met."""
+    found = slacks(at, needs)
+    if bad := {name: value for name, value in found.items() if value > 1 + ROUNDING}:
+        raise AssertionError(f"not admissible: {bad}")
+    return {name: digits(value) for name, value in found.items()}
+
+
+# Moments
+
+
+def pairs(M: int, m: int) -> torch.Tensor:
+    """E[1(i in C) 1(j in C)]/m^2 for a uniform set C of m clients, (M, M)."""
+    off = (m - 1) / (m * M * (M - 1)) if M > 1 else 0.0
+    return torch.full((M, M), off, dtype=DOUBLE) + (1 / (m * M) - off) * torch.eye(M, dtype=DOUBLE)
+
+
+class Round:
+    """Exact second moments of one round from x_r, or from a random x_r with given mean and second moment.
+
+    The state is (x_1..x_M, T_1..T_M, 1), T_i the sum of grad f_i over the steps so far. All M clients are followed,
+    sampled or not, as the proof does.
+
+    Attributes:
+        G: E<G_i^k, G_j^k>, K matrices (M, M); `exact`: the same of grad f_i(x_i^k), which is grad f_i^mu(x_i^k) here.
+        distance: E||x_i^k - x_r||^2, K vectors (M,), from a given x_r.
+    """
+
+    def __init__(self, at: Instance, mean: torch.Tensor | None = None, second: torch.Tensor | None = None) -> None:
+        M, d, size = at.M, at.d, at.M * at.d
+        mean = at.x if mean is None else mean
+        second = torch.outer(mean, mean) if second is None else second
+        S = torch.zeros(2 * size + 1, 2 * size + 1, dtype=DOUBLE)
+        S[:size, :size] = second.repeat(M, M)
+        S[:size, -1] = S[-1, :size] = mean.repeat(M)
+        S[-1, -1] = 1
+        gradient = torch.zeros(size, 2 * size + 1, dtype=DOUBLE)
+        gradient[:, :size], gradient[:, -1] = torch.diag(at.h.flatten()), at.a.flatten()
+        step = torch.eye(2 * size + 1, dtype=DOUBLE)
+        step[:size] -= at.lr * gradient
+        step[size : 2 * size] += gradient
+        four = d / (d + 2) if at.sphere else 1.0
+        six = d**2 / ((d + 2) * (d + 4)) if at.sphere else 1.0
+        eye, same = torch.eye(d, dtype=DOUBLE), torch.eye(M, dtype=DOUBLE)[..., None, None]
+        noise = same * torch.einsum("ia,jb->ijab", at.noise, at.noise)
+        curvature = at.mu**2 / (4 * at.P) * six * curvatures(at.h)
+        self.at, self.size, self.start = at, size, S
+        self.G, self.exact, self.distance = [], [], []
+        for _ in range(at.K):
+            exact = (gradient @ S @ gradient.T).view(M, d, M, d).permute(0, 2, 1, 3)
+            W = exact + noise
+            G = (1 - 1 / at.P) * W + four / at.P * (traces(W)[..., None, None] * eye + W + W.mT) + curvature
+            self.G.append(traces(G))
+            self.exact.append(traces(exact))
+            own = S[:size, :size].diagonal().view(M, d) - 2 * mean * S[:size, -1].view(M, d)
+            self.distance.append(own.sum(1) + mean @ mean)
+            S = step @ S @ step.T
+            S[:size, :size] += at.lr**2 * (G - exact).permute(0, 2, 1, 3).reshape(size, size)
+        self.end = S
+
+    def _sampled(self, block: torch.Tensor) -> torch.Tensor:
+        """E of the mean over C of the second moments of (M d)-vectors, (d, d)."""
+        M, d = self.at.M, self.at.d
+        return torch.einsum("ij,iajb->ab", pairs(M, self.at.m), block.view(M, d, M, d))
+
+    @cached_property
+    def next(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean and second moment of x_{r+1}."""
+        n = self.size
+        return self.end[:n, -1].view(self.at.M, self.at.d).mean(0), self._sampled(self.end[:n, :n])
+
+    @cached_property
+    def gradient2(self) -> float:
+        """||grad f(x_r)||^2 in expectation."""
+        d, h, a = self.at.d, self.at.h.mean(0), self.at.a.mean(0)
+        second, mean = self.start[:d, :d], self.start[:d, -1]
+        return float((h**2 * second.diagonal()).sum() + 2 * (h * a * mean).sum() + a @ a)
+
+    @property
+    def gain(self) -> float:
+        """E f(x_{r+1}) - E f(x_r)."""
+        d, h, a = self.at.d, self.at.h.mean(0), self.at.a.mean(0)
+        mean, second = self.next
+        value = lambda mean, second: float((h * second.diagonal()).sum() / 2 + a @ mean)
+        return value(mean, second) - value(self.start[:d, -1], self.start[:d, :d])
+
+    @property
+    def moved(self) -> float:
+        """E||x_{r+1} - x_r||^2/eta^2, from a given x_r."""
+        mean, second = self.next
+        x = self.at.x
+        return float(second.trace() - 2 * x @ mean + x @ x) / self.at.lr**2
+
+    @property
+    def chi(self) -> float:
+        """chi_r."""
+        return float(torch.stack(self.distance).sum(0).mean())
+
+    @property
+    def far(self) -> torch.Tensor:
+        """E||x_i^k - x_r||^2, (K, M)."""
+        return torch.stack(self.distance)
+
+    @property
+    def size2(self) -> torch.Tensor:
+        """E||G_i^k||^2, (K, M)."""
+        return torch.stack([G.diagonal() for G in self.G])
+
+    @property
+    def exact2(self) -> torch.Tensor:
+        """E||grad f_i(x_i^k)||^2, (K, M)."""
+        return torch.stack([exact.diagonal() for exact in self.exact])
+
+    @property
+    def together(self) -> float:
+        """E||(1/m) sum_{i in C} sum_k [G_i^k - grad f_i^mu(x_i^k)]||^2: a martingale in k, not independent in i."""
+        weights = pairs(self.at.M, self.at.m)
+        return sum(float((weights * (G - exact)).sum()) for G, exact in zip(self.G, self.exact, strict=True))
+
+    def summed(self, weights: torch.Tensor) -> float:
+        """sum_ij w_ij E<sum_k grad f_i(x_i^k), sum_k grad f_j(x_j^k)>."""
+        n, M, d = self.size, self.at.M, self.at.d
+        block = self.end[n : 2 * n, n : 2 * n].view(M, d, M, d)
+        return float(torch.einsum("ij,iaja->", weights, block))
+
+    @property
+    def of_sample(self) -> float:
+        """E||(1/m) sum_{i in C} sum_k grad f_i^mu(x_i^k)||^2."""
+        return self.summed(pairs(self.at.M, self.at.m))
+
+    @property
+    def of_all(self) -> float:
+        """E||(1/M) sum_i sum_k grad f_i^mu(x_i^k)||^2."""
+        return self.summed(pairs(self.at.M, self.at.M))
+
+
+def traces(blocks: torch.Tensor) -> torch.Tensor:
+    return blocks.diagonal(dim1=-2, dim2=-1).sum(-1)
+
+
+def curvatures(h: torch.Tensor) -> torch.Tensor:
+    """E[z z^T (z^T H_i z)(z^T H_j z)] for Gaussian z and H_i = diag(h_i), (M, M, d, d)."""
+    t, both = h.sum(1), h[:, None] * h[None]
+    across = t[:, None, None] * h[None] + t[None, :, None] * h[:, None]
+    return torch.diag_embed((t[:, None] * t + 2 * both.sum(-1))[..., None] + 2 * across + 8 * both)
+
+
+def trajectory(at: Instance, rounds: int) -> list[float]:
+    """E||grad f(x_r)||^2, r = 0, ..., rounds - 1."""
+    values, mean, second = [], at.x, torch.outer(at.x, at.x)
+    for _ in range(rounds):
+        q = Round(at, mean, second)
+        values.append(q.gradient2)
+        mean, second = q.next
+    return values
+
+
+def start_gap(at: Instance) -> float:
+    """D = f(x_0) - f*; inf where f has no minimum."""
+    h, g = at.h.mean(0), at.h.mean(0) * at.x + at.a.mean(0)
+    if bool(((h <= 0) & ((h < 0) | (g != 0))).any()):
+        return math.inf
+    return float((g**2 / h.clamp(min=1e-300) / 2).sum())
+
+
+# The algorithm's own rounds on enumerated directions and noise
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A direction per row in place of one for all: z (S, d)."""
+
+    z: torch.Tensor
+
+    def __iter__(self):
+        yield slice(0, self.z.shape[1]), self.z
+
+    def losses(self, problem: Any, y: torch.Tensor, mu: float, xi: Any) -> torch.Tensor:
+        return problem.losses(y + mu * self.z, xi)
+
+
+@dataclass(frozen=True)
+class Played(DeComFL):
+    """DeComFL whose seeds count the directions in `rows`, (S, K P, d)."""
+
+    rows: torch.Tensor = field(kw_only=True)
+
+    def directions(self, layout: Any, seeds: torch.Tensor, like: torch.Tensor) -> list[Any]:
+        return [Rows(self.rows[:, seed]) for seed in seeds.tolist()]
+
+
+class Given(Smooth):
+    """A problem whose noise factors are given, (K, S, 1)."""
+
+    def __init__(self, base: Smooth, factors: torch.Tensor) -> None:
+        for name, value in vars(base).items():
+            setattr(self, name, value)
+        self.factors = factors
+
+    def draw(self, clients: torch.Tensor, steps: int, key: Key) -> Sequence[Sample]:
+        return [Sample(clients, self.factors[k]) for k in range(steps)]
+
+
+def directions(d: int, sphere: bool, nodes: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Points z and weights that integrate polynomials of degree < 2 nodes exactly (sphere: d = 1, 2)."""
+    if sphere and d == 1:
+        return torch.tensor([[1.0], [-1.0]], dtype=DOUBLE), torch.full((2,), 0.5, dtype=DOUBLE)
+    if sphere:
+        angle = torch.arange(2 * nodes, dtype=DOUBLE) * (math.pi / nodes)
+        return math.sqrt(2) * torch.stack([angle.cos(), angle.sin()], 1), torch.full(
+            (2 * nodes,), 0.5 / nodes, dtype=DOUBLE
+        )
+    points, weights = (torch.tensor(v, dtype=DOUBLE) for v in np.polynomial.hermite_e.hermegauss(nodes))
+    grid = torch.cartesian_prod(*[torch.arange(nodes)] * d).view(-1, d)
+    return points[grid], (weights / weights.sum())[grid].prod(1)
+
+
+class Enumerated:
+    """One round of `DeComFL.client` and of the server's line over all directions, noise and sampled sets.
+
+    Attributes:
+        p: probability of a scenario, (C,).
+        z: (C, K, P, d); g: (M, C, K, P); points: x_i^k, (K, M, C, d); G: (M, C, K, d).
+        ends: (sets, C, d): x_{r+1} for each set of m clients.
+    """
+
+    def __init__(self, at: Instance, *, losses: Smooth | None = None, nodes: int = 4, **options: Any) -> None:
+        M, d, K, P = at.M, at.d, at.K, at.P
+        base = losses or Smooth(at.h, torch.zeros_like(at.h), a=at.a, noise=at.noise)
+        values, weights = directions(d, at.sphere, nodes)
+        noisy = bool((at.noise != 0).any())
+        signs = torch.tensor(list(itertools.product((1.0, -1.0), repeat=K * M if noisy else 0)), dtype=DOUBLE)
+        pick = torch.cartesian_prod(*[torch.arange(len(values))] * (K * P)).view(-1, K * P)
+        z = values[pick].repeat_interleave(len(signs), 0)  # (C, K P, d)
+        self.p = weights[pick].prod(1).repeat_interleave(len(signs)) / len(signs)
+        C = len(z)
+        factors = (
+            signs.repeat(len(pick), 1).view(C, K, M).permute(1, 2, 0) if noisy else torch.zeros(K, M, C, dtype=DOUBLE)
+        )
+        problem = Given(base, factors.reshape(K, M * C, 1))
+        options = {"scalar": "forward" if at.mu else "central"} | options  # central: exact on quadratics, as mu -> 0
+        algorithm = Played(at.lr, K, P, at.mu or 1.0, rows=z.repeat(M, 1, 1), **options)
+        down = algorithm.broadcast(algorithm.init(problem, at.x, ROOT).server, ROOT)
+        down = replace(down, seeds=torch.arange(K * P).view(K, P))
+        points, (up, _) = drain(algorithm.client(problem, torch.arange(M).repeat_interleave(C), None, down, ROOT))
+        self.at, self.algorithm, self.problem = at, algorithm, problem
+        self.points = torch.stack(points).view(K, M, C, d)
+        self.g, self.z = up.g.view(M, C, K, P), z.view(C, K, P, d)
+        self.G = torch.einsum("mckp,ckpd->mckd", self.g, self.z) / P
+        self.sets = [list(rows) for rows in itertools.combinations(range(M), at.m)]
+        self.ends = torch.stack([self.server(self.g[rows].mean(0)) for rows in self.sets])
+
+    def server(self, g: torch.Tensor) -> torch.Tensor:
+        """x_{r+1} from scalars (C, K, P) by the algorithm's own line."""
+        server = replace(self.algorithm, rows=self.z.flatten(1, 2))
+        model = Model(self.at.x.expand(len(self.z), -1).clone(), None)
+        for k in range(self.at.K):
+            own = server.directions(None, torch.arange(self.at.P) + k * self.at.P, model.x)
+            server._move(model, own, g[:, k], self.at.lr)
+        return model.x
+
+    def mean(self, values: torch.Tensor) -> torch.Tensor:
+        """E over the scenarios, axis 0."""
+        return torch.tensordot(self.p, values, dims=1)
+
+
+# Checks
+
+Terms = Callable[[Round], tuple[float, float]]
+STEPS = {"theorem1": lambda e: min(steps_of_theorem1(e.d, e.K, e.P, e.m).values()),
+         "lemma5": lambda e: step_of_lemma5(e.d, e.K, e.P)}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A discrete setting: sizes, how large the step is, whether there is noise, which z."""
+
+    M: int = 1
+    m: int = 1
+    d: int = 1
+    K: int = 1
+    P: int = 1
+    rule: str | Callable[["Edge"], float] = "theorem1"
+    share: float = 1.0
+    noisy: bool = True
+    sphere: bool = False
+
+    @property
+    def size(self) -> int:
+        return 3 * self.M * self.d + self.d + 1
+
+    def __str__(self) -> str:
+        z = "sphere" if self.sphere else "Gaussian"
+        return f"M={self.M}, m={self.m}, d={self.d}, K={self.K}, P={self.P}, {z}"
+
+
+def build(v: torch.Tensor, e: Edge) -> Instance:
+    """The instance that free numbers stand for, L = 1."""
+    n = e.M * e.d
+    h, a, noise, x, mu = v.split([n, n, n, e.d, 1])
+    h = h.view(e.M, e.d)
+    rule = STEPS[e.rule] if isinstance(e.rule, str) else e.rule
+    return Instance(
+        h / h.abs().max(), a.view(e.M, e.d), noise.view(e.M, e.d) * float(e.noisy), x, e.share * rule(e), e.K, e.P,
+        float(mu.exp()) / 10, e.m, 1.0, e.sphere,
+    )  # fmt: skip
+
+
+def corners(**changes: Any) -> list[Edge]:
+    """One client and many, all sampled and few, one direction and many more than d."""
+    edges = [
+        Edge(), Edge(P=1000), Edge(d=3, K=3), Edge(M=3, m=3, d=2, noisy=False), Edge(M=3, m=2, K=2, P=4),
+        Edge(M=8, m=8, d=3, noisy=False), Edge(M=2, m=1, d=2, K=4, P=50), Edge(M=4, m=1, K=3, noisy=False, share=0.3),
+    ]  # fmt: skip
+    return [replace(edge, **changes) for edge in edges]
+
+
+def alone(edges: Sequence[Edge]) -> list[torch.Tensor]:
+    """Numbers for `build`: curvature 1 and one cause of error alone, a gradient, dissimilarity, noise or smoothing."""
+    starts = []
+    for M, d in dict.fromkeys((e.M, e.d) for e in edges):
+        ones, point = torch.ones(M * d, dtype=DOUBLE), torch.ones(d, dtype=DOUBLE)
+        turns = (1 - 2 * (torch.arange(M, dtype=DOUBLE) % 2)).repeat_interleave(d)
+        for a, noise, x, log_mu in ((0, 0, 1, -12.0), (1, 0, 0, -12.0), (0, 1, 0, -12.0), (0, 0, 0, 2.0)):
+            mu = torch.tensor([log_mu], dtype=DOUBLE)
+            starts.append(torch.cat([ones, a * turns, noise * ones, x * point, mu]))
+    return starts
+
+
+def attack(terms: Terms, name: str, effort: str, edges: Sequence[Edge]) -> Found:
+    """The largest left/right over instances."""
+
+    def sides(v: torch.Tensor, edge: Edge) -> tuple[torch.Tensor, torch.Tensor]:
+        left, right = terms(Round(build(v.detach(), edge)))
+        return torch.tensor(left, dtype=DOUBLE), torch.tensor(right, dtype=DOUBLE)
+
+    amount: dict[str, Any] = {"restarts": 3, "steps": 12} if effort == "quick" else {"restarts": 12, "steps": 60}
+    return maximise(sides, lambda edge: edge.size, ROOT.fold(name), edges=edges, starts=alone(edges), **amount)
+
+
+def units_alike(terms: Terms, at: Instance) -> bool:
+    """Whether both sides change by the same factor in other units."""
+    before, after = terms(Round(at)), terms(Round(at.rescaled(3.0, 0.5)))
+    left, right = (b / a if a else math.nan for a, b in zip(before, after, strict=True))
+    return math.isnan(left) or math.isclose(left, right, rel_tol=1e-8)
+
+
+def survives(
+    terms: Terms, name: str, what: str = "", edges: Sequence[Edge] | None = None, needs: Sequence[str] = ()
+) -> Check:
+    """The check of an inequality: it holds where the search does not break it, in any units."""
+    edges = corners() if edges is None else edges
+    said = f"{what}: " if what else ""
+
+    def check(effort: str) -> Outcome:
+        found = attack(terms, name, effort, edges)
+        at = build(found.point, found.edge)
+        detail = f"{said}exact moments of {found.tried} rounds, worst at {found.edge}"
+        if found.holds and units_alike(terms, at):
+            admissible(at, needs)
+            return Outcome(True, "search", found.ratio, f"{detail}; both sides scale alike in other units")
+        why = "broken" if not found.holds else "the two sides do not scale alike in other units"
+        return Outcome(False, "search", found.ratio, f"{detail}; {why}", witness(at, terms, needs))
+
+    return check
+
+
+def witness(at: Instance, terms: Terms, needs: Sequence[str] = ()) -> dict[str, Any]:
+    left, right = terms(Round(at))
+    return {"instance": plain(at), "left": digits(left), "right": digits(right), "slacks": slacks(at, needs)}
+
+
+def broken(at: Instance, terms: Terms, why: str, needs: Sequence[str] = ()) -> Check:
+    """A stored instance against an inequality; every assumption it must meet is checked."""
+
+    def check(effort: str) -> Outcome:
+        admissible(at, needs)
+        left, right = terms(Round(at))
+        worst = ratio(left, right)
+        holds = worst <= 1 + ROUNDING
+        said = f"{why}: left {left:.6g}, right {right:.6g}"
+        return Outcome(holds, "exact", worst, said, None if holds else witness(at, terms, needs))
+
+    return check
+
+
+def each_fails(**checks: Check) -> Check:
+    """A statement without one part of its caveat at a time: refuted where it fails without each of them."""
+
+    def check(effort: str) -> Outcome:
+        outcomes = {name: part(effort) for name, part in checks.items()}
+        kept = [name for name, outcome in outcomes.items() if outcome.holds]
+        said = "; ".join(f"without {name}: {outcome.detail}" for name, outcome in outcomes.items())
+        data = {f"without {name}": outcome.counterexample for name, outcome in outcomes.items()}
+        return Outcome(bool(kept), "exact", None, said, None if kept else data)
+
+    return check
+
+
+def equal(left: Any, right: Any, said: str, data: dict[str, Any] | None = None, *, tolerance: float = 1e-9) -> Outcome:
+    """Two values or tensors that must agree, up to rounding."""
+    left, right = (torch.as_tensor(v, dtype=DOUBLE) for v in (left, right))
+    size = max(float(left.abs().max()), float(right.abs().max()), 1e-300)
+    gap = float((left - right).abs().max()) / size
+    holds = gap < tolerance
+    shown = "below rounding" if holds else f"{gap:.3g}"
+    found = None if holds else {**(data or {}), "relative gap": digits(gap)}
+    return Outcome(holds, "exact", 0.0 if holds else gap, f"{said}: relative gap {shown}", found)
+
+
+def rational(value: float, bound: int = 10**6) -> str:
+    return str(Fraction(value).limit_denominator(bound))

@@ -1,0 +1,256 @@
+"""Answers to every exercise of the notebooks: right ones in two forms, typical wrong ones, and what is said of each.
+
+EXERCISES[notebook][exercise]: "right" (code that is put after `answer = `; the folded solution is the first form and
+stands in the notebook), "wrong" (code, and words that the refusal must contain), "tells": patterns that must not stand
+above the solution, beside the answer itself; "open": not searched for above, since more than one number is right, or
+since it is a small count.
+"""
+
+from typing import Any
+
+Exercise = dict[str, Any]
+
+EXERCISES: dict[str, dict[int, Exercise]] = {
+    "00_tour": {
+        1: {
+            "right": ["2 * (10 * 30) * 64 // 8", "4800.0"],
+            "wrong": {"10 * 30 * 8": "one matrix", "2 * 10 * 30": "not bytes", "200 * 30 * 8": "whole model"},
+        },
+        2: {
+            "right": ["sum(two.error(resting_point(0.003, K)) <= 0.01 for K in range(1, 80))"],
+            "wrong": {"1": "too few", "90": "too many", "14.5": "is whole", "None": "is whole"},
+        },
+        3: {
+            "right": ["Quadratic(torch.eye(2).expand(2, 2, 2), torch.tensor([[0.0, 0.0], [0.0, 1.5]]))"],
+            "wrong": {
+                "Quadratic(H, b)": "different speeds",
+                "Quadratic(H, torch.zeros(2, 2))": "less than 1 apart",
+                "Quadratic(H[:1].expand(2, 2, 2), b / 100)": "less than 1 apart",
+            },
+        },
+    },
+    "01_subspaces": {
+        1: {
+            "right": ["int(46 / 2 + 1)"],
+            "wrong": {"23.5": "whole number", "23": "equally bad", "12": "Too small", "40": "Too large"},
+        },
+        2: {
+            "right": ["lambda m, r: 1 / ((m + r + 1) / r)"],
+            "wrong": {
+                "lambda m, r: r / (m + r)": "a little less is better",
+                "lambda m, r: r / m": "a little less is better",
+                "lambda m, r: 1.0": "a little less is better",
+                "lambda m, r: r / (m + 2 * r + 1)": "a little more is better",
+            },
+        },
+        3: {
+            "right": ["math.log(0.01, 0.95)", "90"],
+            "wrong": {"20": "visited twice", "19.8": "visited twice", "45": "90%", "math.inf": "One finite number"},
+        },
+    },
+    "02_fedsub": {
+        1: {
+            "right": ["math.ceil(17 / math.log10(3))", "36.0"],
+            "wrong": {"18": "mean square", "35": "One round earlier", "34": "m/r = 10", "16": "powers of ten"},
+        },
+        2: {
+            "right": ["lambda dual: dual - dual.sum(0) / len(dual)"],
+            "wrong": {
+                "lambda dual: dual": "do not average to zero",
+                "lambda dual: 0 * dual": "differences have changed",
+                "lambda dual: dual - dual[0]": "do not average to zero",
+                "lambda dual: dual - dual.mean(1, keepdim=True)": "differences have changed",
+            },
+        },
+        3: {
+            "right": ["0.06"],
+            "open": True,
+            "wrong": {"0.2": "times that without", "0.5": "Outside", "0.001": "Outside"},
+        },
+    },
+    "03_ssf": {
+        1: {
+            "right": ["1 + int(math.log(1e-4) / math.log(1 - 2 / 64))", "291.0"],
+            "wrong": {"290": "One round earlier", "32": "of the start", "295": "approximated", "146": "1%"},
+        },
+        2: {
+            "right": ["lambda c, P, g: c - P.lift(P.project(c - g))"],
+            "wrong": {
+                "lambda c, P, g: P.lift(P.project(g))": "Outside the subspace",
+                "lambda c, P, g: c + P.lift(P.project(g))": "is not g",
+                "lambda c, P, g: P.project(g)": "lift what you projected",
+                "lambda c, P, g: g": "Outside the subspace",
+            },
+        },
+        3: {
+            "right": ["int(74 / 2) + 1"],
+            "wrong": {"37": "exactly as far", "10": "Too small", "60": "Too large", "37.5": "whole number"},
+        },
+    },
+    "04_theory_ledger": {
+        1: {
+            "right": ["min(K for K in range(2, 60) if kept_ratio(K) > 1)"],
+            "wrong": {"15": "still holds", "60": "One local step less", "31.5": "is whole", "2": "still holds"},
+        },
+        2: {
+            "right": ["lambda L, rho: 0.0625 * rho / L", "lambda L, rho: rho / (19 * L)"],
+            "tells": [r"rho\s*/\s*\(?\s*16", r"1\s*/\s*16\b"],
+            "wrong": {
+                "lambda L, rho: rho / (20 * L)": "Too small",
+                "lambda L, rho: rho / 16": "Units",
+                "lambda L, rho: 1 / (32 * L)": "as large as needed",
+                "lambda L, rho: 1": "Units",
+                "lambda L, rho: 1 / L": "as large as needed",
+            },
+        },
+        3: {
+            "right": ["0.102"],
+            "open": True,
+            "wrong": {"0.2": "still stands", "0.05": "breaks the lemma", "1.0": "still stands"},
+        },
+    },
+    "05_fedmud": {
+        1: {
+            "right": ["(768 + 384) * 7"],
+            "wrong": {"768 * 384 / 40": "rounded up", "(768 + 384) * 6": "Rounded down", "768 * 384": "whole layer"},
+        },
+        2: {
+            "right": ["-(-384 // 7)", "55.0"],
+            "wrong": {"110": "no rank of 768", "54": "not full yet", "384 / 7": "is whole", "28": "not 2 r"},
+        },
+        3: {
+            "right": ["lambda U, V, U_, V_: torch.einsum('...mr,nr->...mn', U, V_) + (V @ U_.T).mT"],
+            "tells": [r"U @ V_"],
+            "wrong": {
+                "lambda U, V, U_, V_: U @ V_.T + 2 * U_ @ V.mT": "fixed partner",
+                "lambda U, V, U_, V_: U @ V.mT": "mean of the updates",
+                "lambda U, V, U_, V_: U @ V_.T": "Without U",
+                "lambda U, V, U_, V_: U_ @ V.mT": "Without V",
+            },
+        },
+    },
+    "06_flss": {
+        1: {
+            "right": ["lambda P, g: P.lift(P.project(2 * g)) / 2"],
+            "wrong": {
+                "lambda P, g: P.project(g)": "coordinates",
+                "lambda P, g: g": "Nothing was projected",
+                "lambda P, g: g - P.lift(P.project(g))": "what is lost",
+                "lambda P, g: 2 * P.lift(P.project(g))": "not the projection",
+            },
+        },
+        2: {
+            "right": ["int((share < 0.8).sum()) + 1"],
+            "open": True,  # its answer, 4, stands in any text as a number of something else
+            "wrong": {
+                "int((share < 0.8).sum())": "Too small",
+                "int((share < 0.8).sum()) + 2": "Too large",
+                "int((s.cumsum(0) / s.sum() < 0.8).sum()) + 1": "not of their squares",
+                "len(s) + 1": "Too large",
+            },
+        },
+        3: {
+            "right": ["67"],
+            "wrong": {"66": "One more", "133": "more than a third", "68": "more than a third", "66.7": "is whole"},
+        },
+    },
+    "07_decomfl": {
+        1: {
+            "right": ["13 * (10 + 10 + 200) / 100", "28.6"],
+            "wrong": {"27.3": "seeds of the round", "15.6": "two numbers each", "286": "per participant", "13": "K P"},
+        },
+        2: {
+            "right": ["1 / 32", "0.03125"],
+            "wrong": {"2 / 62": "2/d", "1 / 64": "Half", "2": "gradient descent's", "2 / 63": "d + 1"},
+        },
+        3: {
+            "right": ["lambda x, Z, g, eta: x - eta * (Z * g[:, None]).mean(0)"],
+            "wrong": {
+                "lambda x, Z, g, eta: x - eta * g @ Z": "the sum",
+                "lambda x, Z, g, eta: x + eta * g @ Z / len(g)": "sign",
+                "lambda x, Z, g, eta: x - g @ Z / len(g)": "eta is missing",
+                "lambda x, Z, g, eta: x - eta * g[0] * Z[0]": "elsewhere",
+            },
+        },
+    },
+    "08_frontier": {
+        1: {
+            "right": ["[2, 4]", "(2.0, 4.0)"],
+            "wrong": {
+                "(1, 4)": "surely better",
+                "(2, 3)": "surely worse",
+                "(3, 3)": "means",
+                "(4, 2)": "First the best",
+            },
+        },
+        2: {
+            "right": ["4 * (4810 // 32 + 1) + 4", "608.0"],
+            "wrong": {"604": "the scale", "4810 / 8 + 4": "Words are whole", "4842": "bits", "19240": "FedAvg"},
+        },
+        3: {
+            "right": [
+                "lambda rows, axis: [a['method'] for a in rows for b in rows "
+                "if b[axis] <= a[axis] and a['high'] < b['low']]"
+            ],
+            "tells": [r"b\[axis\] <= a\[axis\]"],
+            "wrong": {
+                "lambda rows, axis: {a['method'] for a in rows} - {'SCAFFOLD'}": "surely the best",
+                "lambda rows, axis: {a['method'] for a in rows if any(b[axis] <= a[axis] and "
+                "b['quality'] > a['quality'] for b in rows)}": "means alone",
+                "lambda rows, axis: {a['method'] for a in rows if any(b['low'] > a['high'] for b in rows)}": (
+                    "means alone"
+                ),
+                "lambda rows, axis: {a['method'] for a in rows if any(b[axis] < a[axis] and "
+                "b['low'] > a['high'] for b in rows)}": "no more",
+                "lambda rows, axis: {'tie'} & {a['method'] for a in rows}": "On the digits",
+            },
+        },
+    },
+    "09_language_models": {
+        1: {
+            "right": ["lambda mask: mask * (mask.cumsum(1) - 1)"],
+            "wrong": {
+                "lambda mask: mask.cumsum(1)": "position 0",
+                "lambda mask: mask.cumsum(1) - 1": "negative",
+                "lambda mask: torch.arange(mask.shape[1]).expand(mask.shape)": "Padding counts",
+                "lambda mask: 0 * mask": "count 0, 1, 2, 3",
+            },
+        },
+        2: {
+            "right": ["lambda v, w: v.softmax(1)[:, w].log()"],
+            "wrong": {
+                "lambda v, w: v[:, w].log_softmax(1)": "left out",
+                "lambda v, w: v.softmax(1)[:, w]": "never positive",
+                "lambda v, w: v[:, w] - v.max()": "left out",
+                "lambda v, w: v.log_softmax(1)": "per text and word",
+            },
+        },
+        3: {
+            "right": ["10 * round(0.24e12 / (0.25 * 8 * 125.2e6) / 10)", "960.0"],
+            "wrong": {"240": "quarter", "1920": "up and down", "958": "whole tens", "1": "thousands"},
+        },
+    },
+    "10_deep": {
+        1: {
+            "right": ["64 * 128 * 10", "81920.0"],
+            "wrong": {
+                "2 * 2 * 64 * 128": "not the height",
+                "25 * 64 * 128": "whole layer",
+                "3 * 5 * 64 * 128": "not train",
+            },
+        },
+        2: {
+            "right": ["1600 * 2 // 5", "640.0"],
+            "wrong": {"2": "2 of 1,600", "10": "one kernel", "81920": "number of trained", "1600": "whole layer"},
+        },
+        3: {
+            "right": ["lambda lr0, tau0, lr, tau: (lr / lr0) * (tau / tau0)"],
+            "wrong": {
+                "lambda lr0, tau0, lr, tau: 0.4": "times what it was",
+                "lambda lr0, tau0, lr, tau: lr / lr0": "times what it was",
+                "lambda lr0, tau0, lr, tau: lr0 * tau0 / (lr * tau)": "times what it was",
+                "lambda lr0, tau0, lr, tau: 1": "times what it was",
+            },
+        },
+    },
+}

@@ -1,0 +1,158 @@
+"""The house: which folder may use which, names that stand once, methods and problems from other distributions."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fedtheory
+from fedtheory.core import registry
+
+ROOT = Path(fedtheory.__file__).parent
+FLOORS = ("core", "maps", "problems", "algorithms", "compare", "theory", "figures", "notebook", "methods", "cli")
+UPSTAIRS = {  # theory that still reads settings and printed numbers where figures are made: none may be added
+    ("theory/fedsub/costs.py", "figures"),
+    ("theory/fedsub/rates.py", "figures"),
+    ("theory/ssf/rate.py", "figures"),
+    ("theory/fedmud/claims.py", "figures"),
+    ("theory/flss/rates.py", "figures"),
+}
+
+
+def floors_used(source: str) -> set[str]:
+    """Folders and files at the package's root that a source imports from, wherever the import stands."""
+    used = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "fedtheory":
+            name = str(node.module)
+            used |= {name.split(".")[1]} if "." in name else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            used |= {a.name.split(".")[1] for a in node.names if a.name.startswith("fedtheory.")}
+    return used & set(FLOORS)
+
+
+def arrows_up(root: Path) -> set[tuple[str, str]]:
+    found = set()
+    for path in root.rglob("*.py"):
+        place = path.relative_to(root)
+        floor = place.parts[0].removesuffix(".py")
+        if floor in FLOORS:
+            above = FLOORS[FLOORS.index(floor) + 1 :]
+            found |= {(place.as_posix(), name) for name in floors_used(path.read_text()) if name in above}
+    return found
+
+
+def test_arrows_run_down():
+    assert arrows_up(ROOT) == UPSTAIRS
+
+
+def test_an_arrow_that_runs_up_is_seen(tmp_path):
+    """Also inside a function, and by way of the package itself."""
+    for name, line in (("core", "from fedtheory import compare"), ("maps", "import fedtheory.figures.store")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "new.py").write_text(f"def f():\n    {line}\n")
+    assert arrows_up(tmp_path) == {("core/new.py", "compare"), ("maps/new.py", "figures")}
+
+
+def test_every_place_at_the_root_has_its_floor():
+    """At most a dozen, and each in FLOORS, so that none escapes the test of the arrows."""
+    there = {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.suffix == ".py" or path.is_dir()}
+    there -= {"__pycache__"}
+    assert there - {"__init__", "__main__"} == set(FLOORS)
+    assert len(there) <= 12
+
+
+def test_a_name_stands_once():
+    """In the file of what it names: the classes that are public are those that some file defines and lists."""
+    for names, entries in (
+        (registry.method_names(), registry.methods()),
+        (registry.problem_names(), registry.problems()),
+    ):
+        assert set(names) == set(entries)
+        assert all(name == entry.name for name, entry in entries.items())
+    text = "".join(path.read_text() for path in (ROOT / "algorithms").glob("*.py"))
+    for name in registry.method_names():
+        assert text.count(f'    Method(\n        "{name}",\n') == 1, name
+
+
+def test_names_cost_no_import():
+    """Public names are imported when they are used; torch's compiler and matplotlib are not needed for that."""
+    code = "import sys, fedtheory; print('torch' in sys.modules); fedtheory.FedAvg; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from fedtheory import FedAvg, Quadratic
+from fedtheory.core.registry import Card, Method, Offer
+
+@dataclass(frozen=True)
+class Half(FedAvg):
+    name = "Half"
+    def server(self, server, down, up, clients, key):
+        new, reply = super().server(server, down, up, clients, key)
+        return type(new)(*[0.5 * (a + b) if i == 0 else a for i, (a, b) in
+                           enumerate(zip(vars(new).values(), vars(server).values()))]), reply
+
+CARD = Card("Half a step.", "x += mean(y_i - x) / 2", "Nothing.", "Slow.")
+HALF = Method("Half", "full", lambda o: Half(o.lr, o.local_steps), CARD)
+TINY = Offer("tiny", Quadratic, lambda key, device, options: Quadratic.random(3, 4, key, device=device))
+OTHER = 7
+"""
+
+
+@pytest.fixture
+def distribution(tmp_path):
+    """A small distribution as pip leaves it: a module, and metadata with entry points."""
+
+    def install(points: str) -> dict[str, str]:
+        (tmp_path / "half.py").write_text(PLUGIN)
+        info = tmp_path / "half-1.0.dist-info"
+        info.mkdir(exist_ok=True)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: half\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(points)
+        paths = [str(tmp_path), str(ROOT.parent), os.environ.get("PYTHONPATH", "")]
+        return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+    return install
+
+
+def command(env: dict[str, str], *words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "fedtheory", *words], capture_output=True, text=True, env=env)
+
+
+def test_a_method_and_a_problem_from_another_distribution(distribution, tmp_path):
+    """They are listed, run, and compared with ours."""
+    points = "[fedtheory.algorithms]\nHalf = half:HALF\n[fedtheory.problems]\ntiny = half:TINY\n"
+    env = distribution(points)
+    listed = json.loads(command(env, "list", "--json").stdout)
+    assert "Half" in listed["algorithms"]
+    assert "tiny" in listed["problems"]
+    done = json.loads(command(env, "run", "Half", "tiny", "--rounds", "5", "--json").stdout)
+    assert done[0]["algorithm"].startswith("Half(")
+    assert done[0]["columns"]["error"][-1] < done[0]["columns"]["error"][0]
+    words = ("--methods", "Half", "FedAvg", "--tasks", "quadratics", "--seeds", "2", "--workers", "1", "--json")
+    compared = command(env, "compare", *words, "--out", str(tmp_path / "out"))
+    assert compared.returncode == 0, compared.stderr
+    assert {row["method"] for row in json.loads(compared.stdout)[0]["table"]} == {"Half", "FedAvg"}
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ("[fedtheory.algorithms]\nFedAvg = half:HALF\n", "entry point fedtheory.algorithms='FedAvg'"),
+        ("[fedtheory.algorithms]\nHelf = half:HALF\n", "entry point Helf='half:HALF'"),
+        ("[fedtheory.problems]\ntiny = half:OTHER\n", "entry point tiny='half:OTHER'"),
+    ],
+)
+def test_entry_points_that_do_not_fit(distribution, points, said):
+    done = command(distribution(points), "run", "Helf" if "Helf" in points else "FedAvg", "tiny", "--rounds", "1")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Fix: " in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

@@ -1,0 +1,199 @@
+"""One look per method: in every panel of every figure, drawn from the committed tables; and pictures drawn again."""
+
+import io
+from functools import cache
+from pathlib import Path
+
+import matplotlib.lines
+import numpy as np
+import pytest
+from matplotlib import colors
+from matplotlib.container import BarContainer, ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+
+from fedtheory import compare
+from fedtheory.figures import EXTRAS, ITEMS, load, redraw, style
+from fedtheory.figures.fedmud import items as mud
+
+FIGURES = Path(__file__).resolve().parent.parent / "figures"
+DRAWN = {name: item for name, item in {**ITEMS, **EXTRAS}.items() if (FIGURES / f"{name}.json").exists()}
+NONE = ("None", "none", "", " ")
+
+
+@cache
+def drawn(name: str) -> Figure:
+    return DRAWN[name].draw(load(FIGURES, name)["table"])
+
+
+def of_handle(handle) -> tuple[str, object, object]:
+    """Colour, dash and marker of what stands in a legend; None where it has none."""
+    if isinstance(handle, BarContainer):
+        return colors.to_hex(handle.patches[0].get_facecolor()), None, None
+    line = handle.lines[0] if isinstance(handle, ErrorbarContainer) else handle
+    assert isinstance(line, matplotlib.lines.Line2D)
+    dash = None if line.get_linestyle() in NONE else (line.get_linestyle(), str(line._unscaled_dash_pattern))
+    marker = None if str(line.get_marker()) in NONE else line.get_marker()
+    return colors.to_hex(line.get_color()), dash, marker
+
+
+def labelled(figure: Figure) -> list[tuple[int, str, tuple]]:
+    """(panel, label without n, look) of everything that a legend can name."""
+    found = []
+    for panel, axes in enumerate(figure.axes):
+        for handle, label in zip(*axes.get_legend_handles_labels()):
+            found.append((panel, label.split(" (n=")[0], of_handle(handle)))
+    return found
+
+
+def method(label: str) -> str | None:
+    """The method that a label names."""
+    name = style.ALIASES.get(label, label)
+    return name if name in style.METHODS else None
+
+
+def clashes(named: dict[str, set[tuple]]) -> list[str]:
+    """Names with two colours, two dashes or two markers (a number in a picture is not a marker)."""
+    faults = []
+    for name, seen in named.items():
+        for part, kind in enumerate(("colours", "dashes", "markers")):
+            values = {look[part] for look in seen} - {None}
+            values = {v for v in values if not (kind == "markers" and str(v).startswith("$"))}
+            if len(values) > 1:
+                faults.append(f"{name}: {len(values)} {kind} {sorted(map(str, values))}")
+    return faults
+
+
+def test_every_figure_has_a_committed_table():
+    assert len(DRAWN) > 60
+    assert set(ITEMS) <= set(DRAWN)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_label_has_one_look_in_all_panels(name):
+    own_legends = any(axes.get_legend() for axes in drawn(name).axes)
+    named: dict[str, set[tuple]] = {}
+    for panel, label, look in labelled(drawn(name)):
+        named.setdefault(f"{label} in panel {panel}" if own_legends else label, set()).add(look)
+    assert clashes(named) == []
+
+
+def test_a_method_has_one_look_in_all_figures():
+    named: dict[str, set[tuple]] = {}
+    for name in DRAWN:
+        for _, label, look in labelled(drawn(name)):
+            if method(label):
+                named.setdefault(str(method(label)), set()).add(look)
+    assert len(named) >= 34
+    assert clashes(named) == []
+
+
+def test_a_method_has_one_number_in_all_figures():
+    numbers: dict[str, set[str]] = {}
+    for name in DRAWN:
+        for _, label, (_, _, marker) in labelled(drawn(name)):
+            if str(marker).startswith("$"):
+                numbers.setdefault(label, set()).add(str(marker))
+    assert len(numbers) == 34
+    assert all(len(found) == 1 for found in numbers.values()), numbers
+    assert len(set.union(*numbers.values())) == 34
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_curves_of_one_panel_can_be_told_apart(name):
+    """No two named curves share colour and dash, or colour and marker."""
+    for panel in range(len(drawn(name).axes)):
+        looks = {label: look for at, label, look in labelled(drawn(name)) if at == panel}
+        for part in (1, 2):
+            pairs = [(look[0], look[part]) for look in looks.values() if look[part] is not None]
+            assert len(set(pairs)) == len(pairs), (panel, looks)
+
+
+def test_every_method_has_a_look():
+    names = {*compare.METHODS, *mud.TRIED, *mud.CURVES}
+    assert {name for name in names if style.ALIASES.get(name, name) not in style.METHODS} == set()
+    assert set(style.ALIASES.values()) <= set(style.METHODS)
+
+
+def test_no_two_methods_share_a_pair():
+    looks = list(style.METHODS.values())
+    assert len({(look.color, look.marker) for look in looks}) == len(looks) == 50
+    assert len({(look.color, look.dash) for look in looks}) == len(looks)
+    assert "D" not in style.MARKERS  # the paper's values
+
+
+def test_looks_for_what_is_no_method():
+    found = style.looks(["FedAvg", *(f"K = {k}" for k in range(40))])
+    assert found["FedAvg"] == style.look("FedAvg")
+    assert len({(one.color, one.dash) for one in found.values()}) == len({(o.color, o.marker) for o in found.values()})
+    assert len(set(found.values())) == 41
+    assert style.look("FedAvg").color not in {found[f"K = {k}"].color for k in range(6)}
+
+
+def seen(rgb: np.ndarray, blind: str) -> np.ndarray:
+    """CIELAB of a colour as a dichromat sees it (Machado, Oliveira, Fernandes 2009, severity 1)."""
+    kinds = {
+        "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+        "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    }
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(np.array(kinds[blind]) @ linear, 0, 1)
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ linear
+    f = np.cbrt(np.maximum(xyz / np.array([0.9505, 1.0, 1.089]), 0.008856))
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("blind", ["protan", "deutan", "tritan"])
+def test_colours_stay_apart_for_the_colour_blind(blind):
+    lab = [seen(np.array(colors.to_rgb(color)), blind) for color in style.SEQUENCE]
+    apart = [float(np.linalg.norm(a - b)) for i, a in enumerate(lab) for b in lab[:i]]
+    assert min(apart) > 10  # 2.3 is a just noticeable difference
+
+
+class TestRedraw:
+    """Pictures follow their tables."""
+
+    @pytest.fixture
+    def out(self, tmp_path) -> Path:
+        for suffix in (".csv", ".json", ".png"):
+            path = (tmp_path / "mud" / "tuning").with_suffix(suffix)
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes((FIGURES / f"mud/tuning{suffix}").read_bytes())
+        return tmp_path
+
+    def test_a_picture_that_is_old_is_drawn_again(self, out, capsys):
+        path = out / "mud" / "tuning.png"
+        before = load(out, "mud/tuning", pictured=False)
+        path.write_bytes(b"old")
+        with pytest.raises(ValueError, match="not the picture"):
+            load(out, "mud/tuning")
+        redraw.main(["--out", str(out)])
+        assert capsys.readouterr().out == "mud/tuning: drawn again\n"
+        assert path.read_bytes().startswith(b"\x89PNG")
+        after = load(out, "mud/tuning")
+        assert after.pop("files")["csv"] == before.pop("files")["csv"]
+        assert repr(after) == repr(before), "the record is as it was, but for the picture's digest"
+
+    def test_drawn_twice_is_the_same_file(self, out, capsys):
+        redraw.redraw(out, "mud/tuning")
+        assert not redraw.redraw(out, "mud/tuning")
+        redraw.main(["--out", str(out), "mud/tuning"])
+        assert capsys.readouterr().out == ""
+
+    def test_an_item_that_is_not_finished(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="reproduce mud/tuning"):
+            redraw.redraw(tmp_path, "mud/tuning")
+
+    def test_an_item_that_is_none(self, tmp_path, capsys):
+        with pytest.raises(SystemExit):
+            redraw.main(["--out", str(tmp_path), "mud/tunnig"])
+        assert "no item is called 'mud/tunnig'" in capsys.readouterr().err
+
+    def test_committed_pictures_show_their_tables_in_this_look(self):
+        """Decoded, without matplotlib's version in the way: the size and the share of pixels that differ."""
+        for name in ("mud/tuning", "frontier/tuning", "fedsub/fig1b"):
+            fresh = imread(io.BytesIO(style.save_bytes(drawn(name))), format="png")
+            there = imread(FIGURES / f"{name}.png")
+            assert fresh.shape == there.shape, name
+            assert float(np.mean(np.abs(fresh - there) > 0.1)) < 0.002, name

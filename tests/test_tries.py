@@ -1,0 +1,51 @@
+"""A share of the generated tries of bad input (tries.py): each works, or ends at once in one line with a fix."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import fedtheory
+
+SHARE, LEAST = 24, 400
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="limits each try's memory by what /proc says")
+def test_every_try_works_or_is_refused_at_once_in_one_line(tmp_path):
+    """In a process of its own, whose children may be killed. Each group has its part, and each outcome occurs."""
+    script, found = Path(__file__).with_name("tries.py"), tmp_path / "found.json"
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(fedtheory.__file__).parents[1])}
+    words = [sys.executable, str(script), "--share", str(SHARE), "--json", str(found)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    outcomes = json.loads(found.read_text())
+    faults = {name: outcome for name, outcome in outcomes.items() if outcome[0] not in ("works", "clear")}
+    assert not faults
+    counts = Counter(verdict for verdict, _ in outcomes.values())
+    assert counts["clear"] + counts["works"] >= LEAST
+    assert counts["works"] > 20, "numbers of NumPy, for example, are taken"
+
+
+def test_the_judge_tells_the_faults_apart():
+    """Each of the outcomes that count as a fault, from a call that is made to have it."""
+    import tries
+
+    def refuse(text):
+        raise ValueError(text)
+
+    good = "n=0: expected an integer >= 1. Fix: choose n within these bounds"
+    for work, silent, verdict in (
+        (lambda: refuse(good), True, "clear"),
+        (lambda: refuse("bad value"), True, "vague"),
+        (lambda: refuse(good.replace("n=", "m=")), True, "vague"),
+        (lambda: refuse(good.replace(". ", ".\n")), True, "vague"),
+        (lambda: [][1], True, "vague"),
+        (lambda: None, True, "silent"),
+        (lambda: None, False, "works"),
+        (lambda: sum(i % 7 for i in range(60_000_000)), False, "slow"),
+    ):
+        assert tries.judged(tries.Try("a call", "n", work, silent, ("n=",)))[0] == verdict
