@@ -17,7 +17,7 @@ import torch
 from tqdm import tqdm
 
 from fedtheory import compare
-from fedtheory.core import checks, registry, simulate
+from fedtheory.core import checks, records, registry, simulate
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.files import is_plain, require_target, write_target
 from fedtheory.core.key import Key
@@ -117,7 +117,7 @@ def parser() -> argparse.ArgumentParser:
         "out": {"default": "figures", "help": "folder of figures and tables (default: figures)"},
         "device": {"default": "cpu", "help": "cpu or cuda"},
         "seeds": {"type": number_of(int, -MOST_SEEDS, MOST_SEEDS), "help": "number of seeds (default: 3; paper: 5)"},
-        "scale": {"choices": store.SCALES, "help": "quick, medium (needs --data), or paper"},
+        "scale": {"choices": records.SCALES, "help": "quick, medium (needs --data), or paper"},
         "data": {"help": "folder of data sets as published (default: FEDTHEORY_DATA)"},
     }
 
@@ -224,7 +224,7 @@ def method(options: argparse.Namespace) -> Algorithm:
 
 def emit(value: Any) -> None:
     """JSON on stdout; a number that is not finite as a string."""
-    print(json.dumps(store.plain(value), indent=1, allow_nan=False))
+    print(json.dumps(records.plain(value), indent=1, allow_nan=False))
 
 
 def show_list(options: argparse.Namespace) -> None:
@@ -316,7 +316,7 @@ def finished(item: store.Item, out: Path, scale: str, seeds: int) -> dict[str, A
     """The record of an item that can be added to: of the same scale and seeds."""
     if not item.grows:
         checks.reject("items", item.name, "a table that can be added to", "leave out --missing")
-    record = store.load(store.place(out, item.name, scale).parent.parent, item.name)
+    record = records.load(records.place(out, item.name, scale).parent.parent, item.name)
     if (record["scale"], len(record["seeds"])) != (scale, seeds):
         there = f"--scale {record['scale']} --seeds {len(record['seeds'])}"
         checks.reject("seeds", seeds, f"what {item.name} was made with: {there}", "pass these, or leave out --missing")
@@ -367,7 +367,7 @@ def reproduce_items(options: argparse.Namespace) -> None:
         kept = [] if grown is None else [grown["table"]]
         result = measured(item, runner, scale, seeds, title, options, *kept)
         stem = store.save(out, item, result, scale, seeds, time.time() - started, device, grown)
-        record = store.load(stem.parent.parent, item.name)
+        record = records.load(stem.parent.parent, item.name)
         rows += report_rows(item.name, record)
         if not options.json:
             verdict = record["verdict"] if record["cells"] else "(explains)"
@@ -406,18 +406,18 @@ def compare_methods(options: argparse.Namespace) -> None:
         for split in ("train", "test"):
             data.origin(task.options["data"], split=split, partial=bool(task.options.get("partial")))
     runner = Runner(out, device, options.workers)
-    records = []
+    shown = []
     for number, item in enumerate(items, 1):
         started, title = time.time(), f"[{number}/{len(items)}] {item.name}"
         result = measured(item, runner, scale, seeds, title, options)
         stem = store.save(folder, item, result, scale, seeds, time.time() - started, device)
-        records.append(store.load(stem.parent.parent, item.name))
+        shown.append(records.load(stem.parent.parent, item.name))
         if not options.json:
             print(f"{title}: {item.title}; {time.time() - started:.1f} s, {stem}.png")
-            table(*frontier.lines(records[-1]["table"]), digits=3)
+            table(*frontier.lines(shown[-1]["table"]), digits=3)
             print("\n".join([*result.notes, ""]), flush=True)
     if options.json:
-        emit(records)
+        emit(shown)
 
 
 def show_claims(options: argparse.Namespace) -> None:
@@ -429,31 +429,31 @@ def show_claims(options: argparse.Namespace) -> None:
             require_target(name, getattr(options, name))
     saved = [] if options.save is None or not is_plain(options.save) else ledger.load(options.save)
     with tqdm(total=len(chosen), unit="claim", disable=options.json, leave=False) as bar:
-        records = ledger.check(chosen, options.effort, lambda name: bar.update(), seed=options.seed)
-    kept = [{**record, "effort": options.effort, "seed": options.seed} for record in records]
+        found = ledger.check(chosen, options.effort, lambda name: bar.update(), seed=options.seed)
+    kept = [{**record, "effort": options.effort, "seed": options.seed} for record in found]
     try:
         if options.save is not None:
             kept = ledger.merge(saved, kept)
-            ledger.save(options.save, store.plain(kept))
+            ledger.save(options.save, records.plain(kept))
         if options.page is not None:
             write_target(options.page, ledger.page(kept).encode())
     finally:  # what was computed is shown also where the disk became full meanwhile
-        show_records(records, options.json)
+        show_records(found, options.json)
 
 
-def show_records(records: Sequence[dict[str, Any]], as_json: bool) -> None:
+def show_records(found: Sequence[dict[str, Any]], as_json: bool) -> None:
     """The claims' verdicts, one line each."""
     if as_json:
-        emit(records)
+        emit(found)
         return
     print("id | where | statement | assumed | verdict | evidence | worst ratio | control refuted by")
-    for record in records:
+    for record in found:
         margin = "" if record["margin"] is None else f"{record['margin']:.4g}"
         control = record["control"] if record["control_refuted"] else f"NOT REFUTED: {record['control']}"
-        place, found = ("id", "where", "statement"), ("verdict", "evidence")
-        cells = [*(record[name] for name in place), ledger.assumed(record), *(record[name] for name in found)]
+        place, outcome = ("id", "where", "statement"), ("verdict", "evidence")
+        cells = [*(record[name] for name in place), ledger.assumed(record), *(record[name] for name in outcome)]
         print(" | ".join([*cells, margin, control]))
-    counts = Counter(record["verdict"] for record in records)
+    counts = Counter(record["verdict"] for record in found)
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
 
 
@@ -461,7 +461,7 @@ def report_rows(item: str, record: dict[str, Any]) -> list[dict[str, Any]]:
     """One object per number that the paper prints."""
     rows = []
     for cell in record["cells"]:
-        numbers = {name: store.number(cell[name]) for name in ("paper", "ours", "low", "high")}
+        numbers = {name: records.number(cell[name]) for name in ("paper", "ours", "low", "high")}
         rows.append(
             {
                 "item": item,
@@ -483,10 +483,10 @@ def show_report(options: argparse.Namespace) -> None:
     out = Path(options.out)
     rows = []
     for name in ITEMS:
-        for folder in (out, *(out / scale for scale in reversed(store.SCALES))):
-            if not store.made(folder, name):
+        for folder in (out, *(out / scale for scale in reversed(records.SCALES))):
+            if not records.made(folder, name):
                 continue
-            record = store.load(folder, name)
+            record = records.load(folder, name)
             if options.scale in (None, record["scale"]):
                 rows += report_rows(name, record)
                 break
@@ -506,19 +506,19 @@ def list_items(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     listed = []
     for name, item in ITEMS.items():
         own = [row for row in rows if row["item"] == name]
-        ran = sum(row["verdict"] != store.VERDICTS[-1] for row in own)
+        ran = sum(row["verdict"] != records.VERDICTS[-1] for row in own)
         command = f"python -m fedtheory reproduce {name} --scale {item.scales[-1]}"
         reason = own[0]["reason"] if own else f"not made: {command}"
         if ran:
             reason = f"{ran} of {len(own)} numbers, at the {own[0]['scale']} scale: {item.title}"
-        verdict = store.overall([row["verdict"] for row in own]) if own else store.VERDICTS[-1]
+        verdict = records.overall([row["verdict"] for row in own]) if own else records.VERDICTS[-1]
         listed.append({"item": name, "verdict": verdict, "reason": reason})
     return listed
 
 
 def count_verdicts(rows: Sequence[dict[str, Any]]) -> str:
     """Such as "40 reproduced, 3 trend only, 2 differs"."""
-    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in store.VERDICTS}
+    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in records.VERDICTS}
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count or verdict != "not run here")
 
 

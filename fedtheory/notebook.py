@@ -16,11 +16,11 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedtheory.core import checks
+from fedtheory.core import checks, records
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
-from fedtheory.figures import store, style
+from fedtheory.figures import style
 
 FLOOR = 1e-12  # smaller numbers are rounding, which differs between processors
 WIDTH = 100  # characters of a line that a reader sees whole
@@ -206,7 +206,7 @@ def committed(item: str) -> dict[str, Any]:
     for base in (Path("..") / "figures", Path("figures")):
         for folder in (base, base / "medium", base / "quick"):
             if (folder / item).with_suffix(".json").exists():
-                return store.load(folder, item)
+                return records.load(folder, item)
     checks.reject(
         "item",
         item,
@@ -269,7 +269,7 @@ def standing(record: dict[str, Any]) -> str:
     if not cells:
         return f"{text}. The paper prints no numbers for it."
     counts = Counter(cell["verdict"] for cell in cells)
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in store.VERDICTS if counts[verdict])
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in records.VERDICTS if counts[verdict])
     return f"{text}. Of the paper's {len(cells)} numbers: {said}; verdict: {record['verdict']}."
 
 
@@ -281,7 +281,7 @@ def beside(item: str, *, grid: bool = False) -> "Cells":
             ours, the paper's in brackets, and = reproduced, ~ trend only, x differs.
     """
     record = committed(item)
-    cells = [cell | {name: store.number(cell[name]) for name in NUMBERS} for cell in record["cells"]]
+    cells = [cell | {name: records.number(cell[name]) for name in NUMBERS} for cell in record["cells"]]
     ran = [cell for cell in cells if cell["verdict"] != NOT_RUN]
     if grid:
         _grid(ran)
@@ -296,7 +296,7 @@ def beside(item: str, *, grid: bool = False) -> "Cells":
         for why, at in whys.items():
             fold(f"{_ranges(at)}: {why}", "   ")
     counts = Counter(cell["verdict"] for cell in ran)
-    fold(", ".join(f"{counts[verdict]} {verdict}" for verdict in store.VERDICTS[:3]))
+    fold(", ".join(f"{counts[verdict]} {verdict}" for verdict in records.VERDICTS[:3]))
     if len(ran) < len(cells):
         waiting = [cell for cell in cells if cell["verdict"] == NOT_RUN]
         fold(f"{len(waiting)} not run here, for example {waiting[0]['cell']}: {waiting[0]['reason']}")
@@ -311,7 +311,7 @@ class Cells(dict[str, dict[str, Any]]):
 
 
 NUMBERS = ("paper", "ours", "low", "high")
-NOT_RUN = store.VERDICTS[-1]
+NOT_RUN = records.VERDICTS[-1]
 
 
 def _numbers(cell: dict[str, Any]) -> tuple[str, str]:
@@ -335,7 +335,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def _grid(cells: Sequence[dict[str, Any]]) -> None:
-    marks = dict(zip(store.VERDICTS, "=~x"))
+    marks = dict(zip(records.VERDICTS, "=~x"))
     at = {tuple(cell["cell"].rsplit(" ", 1)): cell for cell in cells}
     settings, methods = (list(dict.fromkeys(key[part] for key in at)) for part in (0, 1))
     show = lambda cell: f"{cell['ours']:.3g} ({cell['paper']:.3g}) {marks[cell['verdict']]}"

@@ -20,6 +20,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from fedtheory import SSF, cli
+from fedtheory.core import records
 from fedtheory.figures import store
 from fedtheory.problems import data
 from fedtheory.theory import ledger
@@ -36,7 +37,7 @@ def item(name="ssf/made"):
 def result(ours=1.25):
     """A table of 40 rows and two cells."""
     table = [{"method": f"m{i}", "seed": i, "value": ours * i / 7} for i in range(40)]
-    cells = [store.Cell(f"c{i}", 1.5, ours, 1.0, 1.5, 3, "reproduced", "within a factor of 1.5") for i in range(2)]
+    cells = [records.Cell(f"c{i}", 1.5, ours, 1.0, 1.5, 3, "reproduced", "within a factor of 1.5") for i in range(2)]
     return store.Result(table, cells, {"rounds": 30, "rates": [0.1, 0.01]}, ["a note"])
 
 
@@ -48,7 +49,7 @@ def stored(folder, runner):
     with contextlib.redirect_stdout(io.StringIO()):
         assert cli.main(["claims", *CLAIMS, "--json", "--save", str(book)]) == 0
     asked = runner._head(SPEC) if hasattr(runner, "_head") else SPEC
-    load = lambda: store.load(folder, "ssf/made")
+    load = lambda: records.load(folder, "ssf/made")
     return {
         "run": (runner.path(SPEC), lambda: runner._read(asked)),
         "table": (stem.with_suffix(".csv"), load),

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fedtheory import cli
+from fedtheory.core import records
 from fedtheory.figures import EXTRAS, ITEMS, store
 from fedtheory.figures.deep import items as deep
 from fedtheory.figures.store import Result, Runner
@@ -79,7 +80,7 @@ def test_reproduce_writes_picture_table_and_provenance(capsys, tmp_path):
     assert stem.with_suffix(".png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     record = json.loads(stem.with_suffix(".json").read_text())
     assert record["versions"]["torch"]
-    assert store.load(tmp_path, "fedsub/table1")["table"] == store.read_csv(stem.with_suffix(".csv").read_text())
+    assert records.load(tmp_path, "fedsub/table1")["table"] == records.read_csv(stem.with_suffix(".csv").read_text())
     status, out, _ = call(capsys, "report", "--out", str(tmp_path), "--json")
     assert json.loads(out) == rows
 
@@ -149,7 +150,7 @@ def test_a_damaged_record_is_named(tmp_path):
     (tmp_path / "ssf").mkdir()
     (tmp_path / "ssf/table1.json").write_text("{")
     with pytest.raises(ValueError, match=r"table1\.json.*readable record.*Fix: move it away"):
-        store.load(tmp_path, "ssf/table1")
+        records.load(tmp_path, "ssf/table1")
 
 
 def started(words: list[str], runs: Path) -> subprocess.Popen:
@@ -279,7 +280,7 @@ def test_every_item_has_a_title_and_draws_from_its_committed_table():
     for name, item in {**ITEMS, **EXTRAS}.items():
         assert item.title
         if (ROOT / "figures" / name).with_suffix(".json").exists():
-            record = store.load(ROOT / "figures", name)
+            record = records.load(ROOT / "figures", name)
             figure = item.draw(record["table"])
             for axes in figure.axes:
                 assert axes.get_xlabel() or axes.get_xticklabels()
@@ -296,12 +297,12 @@ def test_committed_results_are_complete():
         assert path.exists(), name
         record = json.loads(path.read_text())
         images = not name.startswith(("fedsub/", "ssf/")) or ITEMS[name] in deep.ITEMS
-        assert record["scale"] in (store.SCALES if images else ("paper",))
+        assert record["scale"] in (records.SCALES if images else ("paper",))
         assert record["settings"]
         assert record["seeds"]
         assert {"torch", "numpy", "python", "sources"} <= set(record["versions"])
         for cell in record["cells"]:
-            assert cell["verdict"] in store.VERDICTS
+            assert cell["verdict"] in records.VERDICTS
             assert cell["reason"]
             assert (cell["verdict"] == "not run here") == (cell["seeds"] == 0)
 
@@ -341,10 +342,10 @@ def test_the_committed_ledger_has_every_claim_and_its_page_is_made_from_it():
     """docs/ledger.json holds a verdict, evidence and a refuted control for each claim; docs/ledger.md shows it."""
     from fedtheory.theory import ledger
 
-    records = ledger.load(ROOT / "docs" / "ledger.json")
-    assert [record["id"] for record in records] == list(ledger.claims())
-    assert all(r["control_refuted"] and r["evidence"] for r in records if r["verdict"] != "unchecked")
-    assert (ROOT / "docs" / "ledger.md").read_text() == ledger.page(records)
+    found = ledger.load(ROOT / "docs" / "ledger.json")
+    assert [record["id"] for record in found] == list(ledger.claims())
+    assert all(r["control_refuted"] and r["evidence"] for r in found if r["verdict"] != "unchecked")
+    assert (ROOT / "docs" / "ledger.md").read_text() == ledger.page(found)
 
 
 def test_records_are_saved_beside_others(capsys, tmp_path):
@@ -352,9 +353,9 @@ def test_records_are_saved_beside_others(capsys, tmp_path):
     file = tmp_path / "ledger.json"
     for name in ("ssf.lemma2.step6", "fedsub.a1-cd", "ssf.lemma2.step6"):
         assert call(capsys, "claims", name, "--json", "--save", str(file), "--seed", "1")[0] == 0
-    records = json.loads(file.read_text())["claims"]
-    assert [record["id"] for record in records] == ["fedsub.a1-cd", "ssf.lemma2.step6"]
-    assert {(record["effort"], record["seed"]) for record in records} == {("quick", 1)}
+    found = json.loads(file.read_text())["claims"]
+    assert [record["id"] for record in found] == ["fedsub.a1-cd", "ssf.lemma2.step6"]
+    assert {(record["effort"], record["seed"]) for record in found} == {("quick", 1)}
     for text in ("{}", "[1]", "[", '[{"id": 1}]'):
         file.write_text(text)
         status, _, err = call(capsys, "claims", "fedsub.a1-cd", "--save", str(file))

@@ -9,7 +9,7 @@ import torch
 
 from fedtheory import FedAvg, ImageClassification, Quadratic, Scaffold, cli, compare
 from fedtheory.compare import ABSENT, FAMILIES, MEDIUM, METHODS, QUICK, RATIO, TUNING_SEED, methods
-from fedtheory.core import meter, registry
+from fedtheory.core import meter, records, registry
 from fedtheory.core.key import Key
 from fedtheory.core.simulate import run
 from fedtheory.figures import store
@@ -276,7 +276,7 @@ class TestItems:
         item = frontier.item(name, methods(["FedAvg", "SSF", "FedMUD"]))
         result = item.measure(Here(answer), "quick", 2)
         store.save(tmp_path, item, result, "quick", 2, 0.0, "cpu")
-        table = store.load(tmp_path, item.name)["table"]
+        table = records.load(tmp_path, item.name)["table"]
         figure = item.draw(table)
         assert all(axes.get_xlabel() for axes in figure.axes)
         assert len(frontier.lines(table)[1]) > 0

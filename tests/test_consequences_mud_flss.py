@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from fedtheory.core import records
 from fedtheory.figures import EXTRAS, store
 from fedtheory.figures import consequences_mud_flss as consequences
 from fedtheory.theory.fedmud import checks as mud_checks
@@ -17,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def committed(name, panel):
-    record = store.load(ROOT / "figures", name)
+    record = records.load(ROOT / "figures", name)
     assert record["scale"] == "paper"
     return [row for row in record["table"] if row["panel"] == panel]
 
@@ -122,5 +123,5 @@ def test_quick_runs_draw(name, tmp_path):
     item = EXTRAS[name]
     if name.startswith("flss"):
         table = item.measure(store.Runner(tmp_path), "quick", 1).table
-        assert item.draw(store.read_csv(store.to_csv(table))).axes
-    assert item.draw(store.load(ROOT / "figures", name)["table"]).axes
+        assert item.draw(records.read_csv(records.to_csv(table))).axes
+    assert item.draw(records.load(ROOT / "figures", name)["table"]).axes

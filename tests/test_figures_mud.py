@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fedtheory import FedAvg, FedMUD
+from fedtheory.core import records
 from fedtheory.figures import ITEMS, store
 from fedtheory.figures.fedmud import items as mud
 from fedtheory.figures.fedmud.items import (
@@ -121,15 +122,15 @@ def test_methods_that_a_finished_table_lacks_are_run_and_added(tmp_path):
     blank = {"ours": math.nan, "verdict": "not run here", "reason": "missing"}
     cells = [replace(cell, **blank) if any(name in cell.cell for name in late) else cell for cell in whole.cells]
     store.save(tmp_path, item, store.Result(without, cells, {"made": "before"}, ["note"]), "medium", 3, 0.0, "cpu")
-    before = store.load(tmp_path, item.name)
+    before = records.load(tmp_path, item.name)
     runner = Fake(values)
     result = item.measure(runner, "medium", 3, before["table"])
     assert {one.algorithm.name for one in runner.specs if one.rounds > 1} == set(late)
     store.save(tmp_path, item, result, "medium", 3, 0.0, "cpu", before)
-    after = store.load(tmp_path, item.name)
-    assert store.to_csv(after["table"]) == store.to_csv(whole.table)
+    after = records.load(tmp_path, item.name)
+    assert records.to_csv(after["table"]) == records.to_csv(whole.table)
     cells = {cell["cell"]: cell for cell in after["cells"]}
-    assert cells == {cell.cell: store.plain(vars(cell)) for cell in whole.cells}
+    assert cells == {cell.cell: records.plain(vars(cell)) for cell in whole.cells}
     assert (after["settings"], after["versions"]) == ({"made": "before"}, before["versions"])
     (added,) = after["added"]
     assert set(added["settings"]["methods"]) == set(late)

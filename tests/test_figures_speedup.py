@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from fedtheory.core import records
 from fedtheory.figures import store
 from fedtheory.figures.decomfl import speedup
 from fedtheory.theory.decomfl.round import tiny, trajectory
@@ -53,7 +54,7 @@ def test_draws_from_what_is_written(monkeypatch):
     runner.tick = lambda count, total: done.append((count, total))
     result = speedup.measure(runner, "quick", 2)
     assert len(done) == len(result.table) == done[0][1]
-    figure = speedup.draw(store.read_csv(store.to_csv(result.table)))
+    figure = speedup.draw(records.read_csv(records.to_csv(result.table)))
     assert len(figure.axes) == 10
     assert any("the best average falls" in note for note in result.notes)
 
@@ -66,7 +67,7 @@ def test_on_a_line_needs_its_factor():
 
 
 def test_committed_numbers_come_back_and_runs_agree():
-    record = store.load(Path(__file__).resolve().parents[1] / "figures", "decomfl/speedup")
+    record = records.load(Path(__file__).resolve().parents[1] / "figures", "decomfl/speedup")
     rows = {(row["cause"], row["axis"], row["P"]): row for row in record["table"] if row["kind"] == "exact"}
     for P in (30, 10_000):
         again, kept = speedup.exact_row("minibatch noise", "P", P), rows["minibatch noise", "P", P]

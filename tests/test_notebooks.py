@@ -27,8 +27,8 @@ from exercises import EXERCISES
 from matplotlib.image import imread
 
 from fedtheory import notebook as helper
+from fedtheory.core.records import VERDICTS
 from fedtheory.figures import ITEMS, load, store
-from fedtheory.figures.store import VERDICTS
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "notebooks"

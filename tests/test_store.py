@@ -14,7 +14,7 @@ import flips
 import pytest
 
 from fedtheory import SSF, Coordinate, FedAvg, FedSub, cli, compare
-from fedtheory.core import files, words
+from fedtheory.core import files, records, words
 from fedtheory.figures import store
 from fedtheory.figures.frontier import items as frontier
 from fedtheory.figures.store import Builder, Runner, Spec
@@ -233,7 +233,7 @@ def test_rows_of_other_data_are_not_added_to_a_table(tmp_path):
     first, second = replace(flips.result(), runs=runs("a")), replace(flips.result(), runs=runs("b"))
     stem = store.save(tmp_path, flips.item(), first, "quick", 1, 0.0, "cpu")
     before = stem.with_suffix(".json").read_bytes()
-    grown = store.load(tmp_path, "ssf/made")
+    grown = records.load(tmp_path, "ssf/made")
     with pytest.raises(ValueError, match="data='mnist train': expected the data of the finished ssf/made"):
         store.save(tmp_path, flips.item(), second, "quick", 1, 0.0, "cpu", grown)
     assert stem.with_suffix(".json").read_bytes() == before
@@ -346,7 +346,7 @@ def test_files_that_do_not_belong_together_are_refused(end, tmp_path):
     store.save(tmp_path, wider, flips.result(1.3), "quick", 3, 0.0, "cpu")
     stem.with_suffix(f".{end}").write_bytes(old)
     with pytest.raises(ValueError, match=r"made\.(csv|png) is not the"):
-        store.load(tmp_path, "ssf/made")
+        records.load(tmp_path, "ssf/made")
 
 
 def content(folder):
@@ -374,13 +374,13 @@ def test_a_full_disk_leaves_the_old_result(tmp_path, monkeypatch):
         except OSError:
             failed += 1
             monkeypatch.undo()
-        got = store.load(tmp_path, "ssf/made")["cells"][0]["ours"]
+        got = records.load(tmp_path, "ssf/made")["cells"][0]["ours"]
         if failed < 6:  # until the record is there under its waiting name
             assert content(tmp_path / "ssf") == before
             assert got == 1.25
     assert failed >= 5
     monkeypatch.undo()
-    assert store.load(tmp_path, "ssf/made")["cells"][0]["ours"] == 2.0
+    assert records.load(tmp_path, "ssf/made")["cells"][0]["ours"] == 2.0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -410,11 +410,11 @@ def test_a_kill_at_any_moment_leaves_the_old_or_the_new_result(tmp_path):
             ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             if ended == 0:
                 break
-            record = store.load(out, "ssf/made")
-            assert record["table"] == store.read_csv(store.to_csv(flips.result(record["cells"][0]["ours"]).table))
+            record = records.load(out, "ssf/made")
+            assert record["table"] == records.read_csv(records.to_csv(flips.result(record["cells"][0]["ours"]).table))
             kills.append(record["cells"][0]["ours"])
             store.save(out, flips.item(), flips.result(3.0), "quick", 3, 0.0, "cpu")
-            assert store.load(out, "ssf/made")["cells"][0]["ours"] == 3.0
+            assert records.load(out, "ssf/made")["cells"][0]["ours"] == 3.0
             names = {path.name for path in (out / "ssf").iterdir() if not path.name.endswith(".tmp")}
             assert names == {"made.csv", "made.png", "made.json"}
     assert kills.count(1.25) > 5
@@ -436,7 +436,7 @@ def test_a_damaged_record_is_never_taken_as_absent(tmp_path):
     kept = content(stem.parent)
     assert kept["made.json.damaged"] == broken
     assert kept["made.csv.damaged"] == before["made.csv"]
-    assert store.load(tmp_path, "ssf/made")["cells"][0]["ours"] == 2.0
+    assert records.load(tmp_path, "ssf/made")["cells"][0]["ours"] == 2.0
 
 
 def test_two_processes_that_save_one_item_leave_one_of_the_two(tmp_path):
@@ -448,7 +448,7 @@ def test_two_processes_that_save_one_item_leave_one_of_the_two(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert store.load(tmp_path, "ssf/made")["cells"][0]["ours"] in (1.0, 2.0, 3.0, 4.0)
+    assert records.load(tmp_path, "ssf/made")["cells"][0]["ours"] in (1.0, 2.0, 3.0, 4.0)
     assert {path.name for path in (tmp_path / "ssf").iterdir()} == {"made.csv", "made.png", "made.json"}
 
 
@@ -481,7 +481,7 @@ def test_sealing_by_hand_changes_no_number(tmp_path, capsys):
     del record["sha256"], record["files"]
     path.write_text(json.dumps(record))
     with pytest.raises(ValueError, match=rf"never sealed.*python -m fedtheory\.core\.seal {path}"):
-        store.load(tmp_path, "ssf/made")
+        records.load(tmp_path, "ssf/made")
     seal.main([str(path)])
     assert path.read_bytes() == kept
     book = tmp_path / "ledger.json"
@@ -528,7 +528,7 @@ def no_work(monkeypatch):
     """Any check of a claim, and any measuring, fails the test."""
     monkeypatch.setattr(ledger, "check", lambda *given, **options: pytest.fail("work was begun"))
     monkeypatch.setattr(cli, "measured", lambda *given: pytest.fail("work was begun"))
-    monkeypatch.setattr(store, "load", lambda *given: pytest.fail("work was begun"))
+    monkeypatch.setattr(records, "load", lambda *given: pytest.fail("work was begun"))
 
 
 @pytest.mark.parametrize("bad", ["missing/x", "folder", "loop", "file/x", ""])

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from fedtheory.figures import EXTRAS, store
+from fedtheory.core import records
+from fedtheory.figures import EXTRAS
 from fedtheory.figures import worst_case as worst_case_items
 from fedtheory.theory.fedsub import round as fedsub_round
 from fedtheory.theory.ssf import claims as ssf
@@ -156,7 +157,7 @@ def test_fedsubs_conditions_are_where_the_picture_draws_them():
 @pytest.mark.parametrize("name", ["ssf/worst_case", "fedsub/worst_case"])
 def test_committed_tables(name):
     """Within the paper's step sizes: printed no sharper than tight; everywhere: the search stays below tight."""
-    record = store.load(ROOT / "figures", name)
+    record = records.load(ROOT / "figures", name)
     assert record["scale"] == "paper"
     for row in record["table"]:
         tight, paper = row["tight_dual"], row["paper"]
@@ -174,7 +175,7 @@ def test_committed_tables(name):
 def test_the_programs_give_the_committed_numbers(paper):
     """One row of every curve, solved again."""
     curves = {"ssf": worst_case_items.ssf_curves, "fedsub": worst_case_items.fedsub_curves}[paper]()
-    table = store.load(ROOT / "figures", f"{paper}/worst_case")["table"]
+    table = records.load(ROOT / "figures", f"{paper}/worst_case")["table"]
     for place, curve in enumerate(curves):
         rows = [row for row in table if (row["panel"], row["curve"]) == (curve.panel, curve.label)]
         row = rows[place % len(rows)]

@@ -1,5 +1,6 @@
 """Every figure and table of the papers that is reproduced here: `measure` makes a table, `draw` a figure from it."""
 
+from fedtheory.core.records import Cell, load
 from fedtheory.figures import consequences_mud_flss, worst_case
 from fedtheory.figures.decomfl import costs as decomfl_costs
 from fedtheory.figures.decomfl import curves as decomfl
@@ -10,7 +11,7 @@ from fedtheory.figures.fedsub import items as fedsub
 from fedtheory.figures.flss import items as flss
 from fedtheory.figures.frontier import items as frontier
 from fedtheory.figures.ssf import items as ssf
-from fedtheory.figures.store import Cell, Item, Result, Runner, load
+from fedtheory.figures.store import Item, Result, Runner
 
 ITEMS: dict[str, Item] = {
     item.name: item

@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 from fedtheory.algorithms.fedmud import FedMUD
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.core.key import Key
+from fedtheory.core.records import Row, Table
 from fedtheory.core.simulate import play_round
 from fedtheory.figures import style
-from fedtheory.figures.store import Item, Result, Row, Runner, Table, interval
+from fedtheory.figures.store import Item, Result, Runner, interval
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.theory.fedmud import checks as mud_checks
 from fedtheory.theory.fedmud import proof as mud_proof

@@ -9,8 +9,8 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from fedtheory.core.records import Table
 from fedtheory.figures import style
-from fedtheory.figures.store import Table
 
 
 def holdings(partitions: Mapping[str, Sequence[torch.Tensor]], y: torch.Tensor) -> Table:

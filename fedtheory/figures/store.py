@@ -12,9 +12,7 @@ one that measures memory and work (`metered`) holds for its device alone.
 """
 
 import ast
-import csv
 import hashlib
-import io
 import math
 import os
 import platform
@@ -25,7 +23,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import get_context
@@ -39,9 +37,26 @@ from scipy import stats
 
 from fedtheory.core import checks, meter, words
 from fedtheory.core.algorithm import Algorithm
-from fedtheory.core.files import RESEAL, Broken, misfit, seal, sha256, unseal, write_atomic
+from fedtheory.core.files import Broken, misfit, seal, sha256, unseal, write_atomic
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
+from fedtheory.core.records import (
+    Cell,
+    Table,
+    alone,
+    commit,
+    current,
+    give_names,
+    keep_damaged,
+    load,
+    number,
+    overall,
+    place,
+    plain,
+    read_csv,
+    set_aside,
+    to_csv,
+)
 from fedtheory.core.simulate import run
 from fedtheory.figures import budget
 from fedtheory.problems import data as readers
@@ -51,10 +66,7 @@ from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.problems.validation import validation
 
-SCALES = ("quick", "medium", "paper")  # a lower one never overwrites a higher one
 REVISION = 1  # raised by hand when results of all runs change beyond rounding: the round loop, keys, partitions
-Row = dict[str, Any]
-Table = list[Row]
 
 
 @dataclass(frozen=True)
@@ -343,7 +355,7 @@ class Runner:
         except FileNotFoundError:
             return None
         except (ValueError, TypeError) as error:
-            warnings.warn(f"the stored run {path} is damaged ({error}): kept as {_aside(path).name}", stacklevel=3)
+            warnings.warn(f"the stored run {path} is damaged ({error}): kept as {set_aside(path).name}", stacklevel=3)
             return None
         self._used[path] = record
         return result
@@ -377,15 +389,6 @@ def _maker(of: Mapping[str, str], device: str) -> str:
 
 def _float(value: Any) -> Any:
     return number(value) if isinstance(value, str) else value
-
-
-def _aside(path: Path) -> Path:
-    """Rename a damaged file so that it is kept and never read: <name>.damaged, .damaged-2 ..."""
-    numbers = (f"-{n}" if n > 1 else "" for n in range(1, 10**6))
-    kept = next(new for n in numbers if not (new := path.with_name(f"{path.name}.damaged{n}")).exists())
-    with suppress(FileNotFoundError):
-        os.replace(path, kept)
-    return kept
 
 
 def as_finished(pool: Executor, work: Callable[..., Any], jobs: Sequence[Any], *more: Any) -> Iterator[tuple[Any, Any]]:
@@ -442,29 +445,6 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One number that the paper prints, and ours. NaN: diverged, or not run.
-
-    Fields:
-        cell: what the number is.
-        paper: printed number.
-        ours, low, high: mean and 95% interval over seeds.
-        seeds: how many.
-        verdict: "reproduced", "trend only", "differs" or "not run here".
-        reason: why.
-    """
-
-    cell: str
-    paper: float
-    ours: float
-    low: float
-    high: float
-    seeds: int
-    verdict: str
-    reason: str
-
-
 @dataclass
 class Result:
     """What `measure` returns: the table behind the picture, the numbers beside the paper's, and how it came about."""
@@ -498,16 +478,6 @@ class Item:
     grows: bool = False
 
 
-VERDICTS = ("reproduced", "trend only", "differs", "not run here")
-
-
-@checks.arguments
-def overall(verdicts: Sequence[str]) -> str:
-    """The verdict of an item: the worst of those of its numbers that were run."""
-    found = [checks.choice("verdicts", verdict, VERDICTS) for verdict in verdicts if verdict != VERDICTS[-1]]
-    return max(found, key=VERDICTS.index, default=VERDICTS[-1] if verdicts else VERDICTS[0])
-
-
 def versions() -> dict[str, str]:
     """What computed: package sources, Python and libraries, processor."""
     import matplotlib
@@ -533,101 +503,6 @@ def _processor() -> str:
     except OSError:
         pass
     return platform.processor() or "unknown processor"
-
-
-def plain(value: Any) -> Any:
-    """JSON has no NaN: a number that diverged is written as the string "NaN"."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    return value
-
-
-def number(value: Any) -> float:
-    """The inverse of `plain` for one number; a file that holds none raises ValueError."""
-    return float(value)
-
-
-def place(out: Path, item: str, scale: str) -> Path:
-    """Where an item's files go, without suffix: `<out>/<item>`.
-
-    A run never overwrites a result of a higher scale: it goes to `<out>/<scale>/<item>` then. A damaged record is taken
-    for one of the highest scale, and it is said where a run gives way to it.
-    """
-    stem = out / item
-    if not made(out, item):
-        return stem
-    there, problem = SCALES[-1], None
-    try:
-        there = read(stem)["scale"]
-    except (OSError, ValueError) as error:
-        problem = error
-    if SCALES.index(scale) >= SCALES.index(there):
-        return stem
-    if problem is not None:
-        warnings.warn(f"{stem}.json is damaged ({problem}); it may be of the scale {SCALES[-1]}", stacklevel=2)
-    return out / scale / item
-
-
-ENDS = ("csv", "png", "json")  # in the order in which they are written and get their names
-
-
-def _final(stem: Path, end: str) -> Path:
-    return stem.with_name(f"{stem.name}.{end}")
-
-
-def _next(stem: Path, end: str) -> Path:
-    return stem.with_name(f".{stem.name}.{end}.next")
-
-
-def _current(stem: Path, end: str) -> Path:
-    """The file that counts: what `_commit` left waiting for its name, once all of it was there."""
-    waiting = _next(stem, end)
-    return waiting if _next(stem, "json").exists() and waiting.exists() else _final(stem, end)
-
-
-def made(out: Path, item: str) -> bool:
-    """Whether there is a record of an item, damaged or not."""
-    return _current(out / item, "json").exists()
-
-
-def _commit(stem: Path, contents: Mapping[str, bytes]) -> None:
-    """Write the three files of an item so that at any moment all are the old or all the new, also after a kill.
-
-    They are written under other names, the record last: from then on they count. Then they get their names.
-    """
-    try:
-        for end in ENDS:
-            write_atomic(_next(stem, end), contents[end])
-    finally:
-        if not _next(stem, "json").exists():  # such as on a full disk: the old ones stay
-            for end in ENDS:
-                _next(stem, end).unlink(missing_ok=True)
-    _give_names(stem)
-
-
-def _give_names(stem: Path) -> None:
-    if _next(stem, "json").exists():
-        for end in ENDS:
-            with suppress(FileNotFoundError):
-                os.replace(_next(stem, end), _final(stem, end))
-
-
-@contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """One process at a time saves into a folder, where the system can lock files."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    (out / ".runs").mkdir(parents=True, exist_ok=True)
-    with open(out / ".runs" / "lock", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def save(
@@ -677,12 +552,12 @@ def save(
         "files": {"csv": sha256(table), "png": sha256(picture)},
     }
     content = {"csv": table, "png": picture, "json": seal(plain(record))}
-    with _alone(out):
+    with alone(out):
         stem = place(out, item.name, scale)
         stem.parent.mkdir(parents=True, exist_ok=True)
-        _give_names(stem)
-        _keep_damaged(stem)
-        _commit(stem, content)
+        give_names(stem)
+        keep_damaged(stem)
+        commit(stem, content)
     return stem
 
 
@@ -693,27 +568,16 @@ def repaint(out: Path, name: str, draw: Callable[[Table], Any]) -> bool:
     """
     from fedtheory.figures import style
 
-    with _alone(out):
+    with alone(out):
         record = load(out, name, pictured=False)
         picture, stem = style.save_bytes(draw(record.pop("table"))), out / name
-        path = _current(stem, "png")
+        path = current(stem, "png")
         files = {"csv": record["files"]["csv"], "png": sha256(picture)}
         if files == record["files"] and path.exists() and path.read_bytes() == picture:
             return False
-        table = _current(stem, "csv").read_bytes()
-        _commit(stem, {"csv": table, "png": picture, "json": seal(record | {"files": files})})
+        table = current(stem, "csv").read_bytes()
+        commit(stem, {"csv": table, "png": picture, "json": seal(record | {"files": files})})
     return True
-
-
-def _keep_damaged(stem: Path) -> None:
-    """What is about to be replaced and fails its checks is renamed."""
-    if not _final(stem, "json").exists():
-        return
-    try:
-        read(stem)
-    except (OSError, ValueError) as error:
-        kept = [_aside(_final(stem, end)).name for end in reversed(ENDS) if _final(stem, end).exists()]
-        warnings.warn(f"{stem}.json was damaged ({error}): kept as {', '.join(kept)}", stacklevel=3)
 
 
 def _require_same_data(item: str, grown: dict[str, Any], result: Result) -> None:
@@ -723,102 +587,3 @@ def _require_same_data(item: str, grown: dict[str, Any], result: Result) -> None
     if other:
         fix = "pass the folder it was made from with --data, or make the whole item again without --missing"
         checks.reject("data", ", ".join(other), f"the data of the finished {item}", fix)
-
-
-def to_csv(table: Table) -> str:
-    """Rows as CSV, numbers with 17 significant digits at most (they round-trip)."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(table[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(table)
-    return stream.getvalue()
-
-
-def read_csv(text: str) -> Table:
-    """Rows of a CSV written by `to_csv`; what reads as a number is one."""
-
-    def parse(value: str) -> Any:
-        try:
-            return int(value)
-        except ValueError:
-            try:
-                return float(value)
-            except ValueError:
-                return value
-
-    return [{key: parse(value) for key, value in row.items()} for row in csv.DictReader(io.StringIO(text))]
-
-
-def _one_of(*allowed: str) -> Callable[[Any], None]:
-    def check(value: Any) -> None:
-        if value not in allowed:
-            raise ValueError
-
-    return check
-
-
-CELL = {
-    "cell": str,
-    **dict.fromkeys(("paper", "ours", "low", "high"), number),
-    "seeds": int,
-    "verdict": _one_of(*VERDICTS),
-    "reason": str,
-}
-RECORD = {
-    "item": str,
-    "title": str,
-    "scale": _one_of(*SCALES),
-    "seeds": [int],
-    "verdict": _one_of(*VERDICTS),
-    "cells": [CELL],
-    "notes": [str],
-    "settings": dict,
-    "versions": dict,
-    "device": str,
-    "seconds": (int, float),
-    "files": {"csv": str, "png": str},
-}
-
-
-def read(stem: Path, *, pictured: bool = True) -> dict[str, Any]:
-    """The record `<stem>.json` with the rows of its table under "table"; table and (`pictured`) picture are verified.
-
-    Raises OSError or Broken (a ValueError), which say what is wrong with which file.
-    """
-    record = unseal(_current(stem, "json").read_bytes())
-    if (wrong := misfit(record, RECORD)) is not None:
-        raise Broken(wrong)
-    table, picture = _current(stem, "csv").read_bytes(), _current(stem, "png")
-    if sha256(table) != record["files"]["csv"]:
-        raise Broken(f"{stem.name}.csv is not the table that it was saved with")
-    if pictured and picture.exists() and sha256(picture.read_bytes()) != record["files"]["png"]:
-        raise Broken(f"{stem.name}.png is not the picture that it was saved with")
-    record["table"] = read_csv(table.decode())
-    return record
-
-
-def load(out: Path, item: str, *, pictured: bool = True) -> dict[str, Any]:
-    """The record of a finished item (its .json, with the table's rows under "table"); see `read`.
-
-    Raises FileNotFoundError with the command that makes it, ValueError for a damaged file.
-    """
-    if not made(out, item):
-        checks.reject(
-            "item",
-            item,
-            f"a finished item in {out}",
-            f"python -m fedtheory reproduce {item} --out {out}",
-            FileNotFoundError,
-        )
-    path, problem = f"{out / item}.json", ""
-    for pause in (0.05, 0.2, 0.0):  # another process may be giving the files their names
-        try:
-            record = read(out / item, pictured=pictured)
-            if record["item"] == item:
-                return record
-            problem = f"it is the record of {record['item']}"
-        except (ValueError, OSError) as error:
-            problem = str(error)
-        time.sleep(pause)
-    fix = f"move it away and run reproduce again; if it was only never sealed, {RESEAL.format(path)}"
-    checks.reject("item", path, f"a readable record ({problem})", fix)

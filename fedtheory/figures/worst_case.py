@@ -9,8 +9,9 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fedtheory.core.records import Row, Table
 from fedtheory.figures import style
-from fedtheory.figures.store import Item, Result, Row, Runner, Table
+from fedtheory.figures.store import Item, Result, Runner
 from fedtheory.theory.worst_case import program as worst_case
 from fedtheory.theory.worst_case import reached as worst_case_search
 

@@ -15,11 +15,12 @@ from fedtheory.core import meter
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.engine import drain
 from fedtheory.core.key import Key
+from fedtheory.core.records import Cell, Row, Table
 from fedtheory.core.simulate import run
 from fedtheory.figures import style
 from fedtheory.figures.decomfl.curves import ALL
 from fedtheory.figures.decomfl.text import READING, SIZES, Wanted, accuracies, convergence, methods
-from fedtheory.figures.store import Cell, Item, Result, Row, Runner, Spec, Table
+from fedtheory.figures.store import Item, Result, Runner, Spec
 from fedtheory.problems.images import ImageClassification
 from fedtheory.problems.models.networks import network
 from fedtheory.problems.quadratic import Quadratic

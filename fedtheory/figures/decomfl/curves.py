@@ -13,8 +13,9 @@ from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.fedcom import FedCom
 from fedtheory.algorithms.topk import TopK
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.records import Cell, Table
 from fedtheory.figures import style
-from fedtheory.figures.store import Cell, Item, Result, Runner, Spec, Table, interval
+from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.problems.models.networks import network
 
 LR, MOMENTUM, MU = 1e-3, 0.5, 1e-3  # Sec. 5; mu: open point 15

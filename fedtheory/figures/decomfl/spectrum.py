@@ -13,10 +13,11 @@ from torch.nn import functional
 
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.core.key import Key
+from fedtheory.core.records import Table
 from fedtheory.core.simulate import run
 from fedtheory.figures import style
 from fedtheory.figures.decomfl.curves import ALL, order
-from fedtheory.figures.store import Item, Result, Runner, Table, interval
+from fedtheory.figures.store import Item, Result, Runner, interval
 from fedtheory.problems.images import ImageClassification
 
 Product = Callable[[torch.Tensor], torch.Tensor]

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from scipy.optimize import minimize_scalar
 
 from fedtheory.algorithms.decomfl import DeComFL
+from fedtheory.core.records import Row, Table
 from fedtheory.core.simulate import run
 from fedtheory.figures import style
-from fedtheory.figures.store import Item, Result, Row, Runner, Table, interval
+from fedtheory.figures.store import Item, Result, Runner, interval
 from fedtheory.theory.decomfl.proof import bound1, repaired_step
 from fedtheory.theory.decomfl.round import DOUBLE, Edge, Instance, Round, steps_of_theorem1
 from fedtheory.theory.instances import Smooth

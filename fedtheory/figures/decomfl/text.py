@@ -12,8 +12,9 @@ from typing import Any
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.fedzo import FedZO, MeZO
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.records import Cell, Row
 from fedtheory.figures.decomfl.curves import MU, absent
-from fedtheory.figures.store import BUILDERS, Builder, Cell, Row, Runner, Spec, interval
+from fedtheory.figures.store import BUILDERS, Builder, Runner, Spec, interval
 from fedtheory.problems.models import language
 from fedtheory.problems.text import TextClassification, origin, read
 

@@ -20,12 +20,13 @@ from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.algorithms.ssf import SSF
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.layout import Layout
+from fedtheory.core.records import Cell, Table
 from fedtheory.figures import style
 from fedtheory.figures.budget import LAUNCH, SUSTAINED, VECTORS, Budget, gradient
 from fedtheory.figures.fedmud import items as mud
 from fedtheory.figures.fedmud.items import order
 from fedtheory.figures.flss import items as flss
-from fedtheory.figures.store import Cell, Item, Result, Runner, Spec, Table, interval
+from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.subspace import Coordinate, Identity, Projection, Spherical
 from fedtheory.problems.models.networks import network
 

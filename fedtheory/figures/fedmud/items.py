@@ -14,9 +14,10 @@ from fedtheory.algorithms.fedbat import FedBAT
 from fedtheory.algorithms.fedhm import FedHM
 from fedtheory.algorithms.fedmud import FedMUD
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.records import Cell, Row, Table
 from fedtheory.figures import style
 from fedtheory.figures.budget import Budget
-from fedtheory.figures.store import Cell, Item, Result, Row, Runner, Spec, Table, interval
+from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.decomposition import Decomposition, Hadamard, Kronecker, LowRank
 
 NAN = math.nan

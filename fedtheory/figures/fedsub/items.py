@@ -14,8 +14,9 @@ from fedtheory.core import engine, meter, simulate
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.core.message import Seed, cost
+from fedtheory.core.records import Cell, Table
 from fedtheory.figures import style
-from fedtheory.figures.store import Cell, Item, Result, Runner, Spec, Table, interval
+from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.subspace import Coordinate, Gaussian, Identity, Spherical
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.matrix_regression import MatrixRegression

@@ -30,9 +30,10 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.message import cost
 from fedtheory.core.problem import Problem
+from fedtheory.core.records import Cell, Row, Table
 from fedtheory.figures import style
 from fedtheory.figures.budget import Budget
-from fedtheory.figures.store import Cell, Item, Result, Row, Runner, Spec, Table, interval
+from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.compress import Sketch, Ternary, kept
 from fedtheory.maps.signs import Signs
 from fedtheory.problems.images import ImageClassification

@@ -12,8 +12,9 @@ from matplotlib.ticker import LogLocator
 
 from fedtheory.compare import ABSENT, FAMILIES, METHODS, RATIO, SEEDS, TASKS, TUNING_SEED, Method, Task
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.records import Row, Table
 from fedtheory.figures import style
-from fedtheory.figures.store import Item, Result, Row, Runner, Spec, Table, interval
+from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 
 COSTS = {  # columns of a task's table -> axis
     "up": "MB sent up by all clients",

@@ -15,8 +15,9 @@ from fedtheory.algorithms.ssf import SSF
 from fedtheory.core import simulate
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
+from fedtheory.core.records import Cell, Row, Table
 from fedtheory.figures import style
-from fedtheory.figures.store import Cell, Item, Result, Row, Runner, Spec, Table, interval
+from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
 

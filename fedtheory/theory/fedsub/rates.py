@@ -349,11 +349,11 @@ def live(algorithm: Algorithm, geometry: str = "hyperplane", seed: int = 0, roun
 
 def plateaus(item: str, algorithms: dict[str, Algorithm]) -> tuple[dict[str, float], str]:
     """Plateau per method: from the committed result at the paper's scale, or from short live runs."""
-    from fedtheory.figures import store
+    from fedtheory.core import records
 
     path = FIGURES / f"{item}.json"
     if path.exists() and json.loads(path.read_bytes())["scale"] == "paper":
-        table = store.load(FIGURES, item)["table"]
+        table = records.load(FIGURES, item)["table"]
         means = {}
         for name in algorithms:
             rows = [float(row["mean"]) for row in table if row["method"] == name]
