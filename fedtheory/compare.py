@@ -27,7 +27,7 @@ class Task:
     """A problem, and how long every method runs on it.
 
     Fields:
-        name, title: of the task.
+        name: of the task.
         problem, options, dtype: as `figures.store.Spec` has them.
         layout: of the model.
         rounds, sampled, local_steps: of every run; `dropout`: as in `fedtheory.run`.
@@ -37,7 +37,6 @@ class Task:
     """
 
     name: str
-    title: str
     problem: str
     options: Mapping[str, Any]
     layout: Layout
@@ -66,12 +65,12 @@ class Task:
         return tuple(math.ceil(ratio * layer.rows) for layer in self.layout.layers)
 
 
-def _images(name: str, net: str, shape: tuple[int, int, int], title: str, rounds: int, **options: Any) -> Task:
+def _images(name: str, net: str, shape: tuple[int, int, int], rounds: int, **options: Any) -> Task:
     """Twenty clients with unequal label shares, a quarter of them in each round."""
     wanted = {"data": name, "network": net, "clients": 20, "partition": "dirichlet", "alpha": 0.3, "batch": 32}
     layout, rates = network(net, shape, 10).layout, (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
     level = {"digits": 0.8, "mnist": 0.8, "cifar10": 0.3}[name]
-    return Task(name, title, "images", wanted | options, layout, rounds, 5, rates, level, files=name != "digits")
+    return Task(name, "images", wanted | options, layout, rounds, 5, rates, level, files=name != "digits")
 
 
 MEDIUM = {
@@ -79,7 +78,6 @@ MEDIUM = {
     for task in (
         Task(
             "quadratics",
-            "Heterogeneous quadratics, d = 50",
             "quadratic",
             {"n": 20, "d": 50},
             Layout.single(50),
@@ -91,7 +89,6 @@ MEDIUM = {
         ),
         Task(
             "regression",
-            "Matrix regression, 100 x 10",
             "ssf",
             {"het": 0.5},
             Layout.single(100, 10),
@@ -101,13 +98,12 @@ MEDIUM = {
             level=0.1,
             dtype="float64",
         ),
-        _images("digits", "mlp", (1, 8, 8), "Digits, a perceptron 64-64-10", 60),
-        _images("mnist", "mlp", (1, 28, 28), "MNIST, a perceptron", 60, subset=6000, tested=2000),
+        _images("digits", "mlp", (1, 8, 8), 60),
+        _images("mnist", "mlp", (1, 28, 28), 60, subset=6000, tested=2000),
         _images(
             "cifar10",
             "flss-cnn",
             (3, 16, 16),
-            "CIFAR-10, two convolutions, 16 x 16 pixels",
             40,
             subset=4000,
             tested=2000,

@@ -48,7 +48,7 @@ rows = []
 for task in tasks:
     here = [method for method in METHODS.values() if task.offers(method.needs)]
     numbers = task.layout.size, task.rounds, task.sampled, task.local_steps, task.level, len(here)
-    rows.append([task.name, task.title, *numbers])
+    rows.append([task.name, EXTRAS[f"frontier/{task.name}"].title, *numbers])
 table(["task", "what", "d", "rounds", "sampled", "steps", "level", "methods"], rows)
 for task in tasks[:2]:
     fold(frontier.divided(task, methods())[1][0])
@@ -451,7 +451,7 @@ assert round(digits["DeComFL"]["flops"] / digits["FedAvg"]["flops"]) == 5
 # %%
 REDO = False
 if REDO:  # a minute or two; all methods: python -m fedtheory compare --scale quick
-    result = frontier.item("digits", methods(["FedAvg", "SignSGD", "STC", "DeComFL"])).measure(one_by_one, "quick", 3)
+    result = frontier.some("digits", methods(["FedAvg", "SignSGD", "STC", "DeComFL"])).measure(one_by_one, "quick", 3)
     table(*frontier.lines(result.table), digits=3)
 else:
     print("switched off: REDO = True runs it")

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from fedtheory import cli
-from fedtheory.core import records
+from fedtheory.cli import report
+from fedtheory.core import records, simulate
 from fedtheory.figures import EXTRAS, ITEMS, store
 from fedtheory.figures.deep import items as deep
 from fedtheory.figures.store import Result, Runner
@@ -53,11 +54,11 @@ def test_list_names_everything(capsys):
 
 def test_the_report_lists_every_item_of_the_five_papers():
     """Those without a result, too: what is missing is a command."""
-    listed = cli.list_items([])
+    listed = report.list_items([])
     assert len(listed) == 49
     assert all(item["verdict"] == "not run here" and "reproduce" in item["reason"] for item in listed)
     row = {"item": "ssf/fig4", "verdict": "differs", "reason": "r", "scale": "medium"}
-    found = {item["item"]: item["verdict"] for item in cli.list_items([row, {**row, "verdict": "trend only"}])}
+    found = {item["item"]: item["verdict"] for item in report.list_items([row, {**row, "verdict": "trend only"}])}
     assert (found.pop("ssf/fig4"), set(found.values())) == ("differs", {"not run here"})
 
 
@@ -131,17 +132,15 @@ def test_too_little_memory_is_one_line_with_a_fix(capsys, monkeypatch):
     """An allocator's error; any other stays what it is."""
     import torch
 
-    from fedtheory import cli
-
     def fail(*given, **options):
         torch.empty(2**60)
 
-    monkeypatch.setattr(cli.simulate, "run", fail)
+    monkeypatch.setattr(simulate, "run", fail)
     status, out, err = call(capsys, "run", "FedAvg", "quadratic", "--json")
     assert (status, out) == (2, "")
     assert "memory" in err
     assert "Fix:" in err
-    monkeypatch.setattr(cli.simulate, "run", lambda *given, **options: torch.zeros(2) @ torch.zeros(3))
+    monkeypatch.setattr(simulate, "run", lambda *given, **options: torch.zeros(2) @ torch.zeros(3))
     with pytest.raises(RuntimeError):
         call(capsys, "run", "FedAvg", "quadratic")
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from fedtheory import FedAvg, ImageClassification, Quadratic, Scaffold, cli, compare
+from fedtheory.cli import figures as commands
 from fedtheory.compare import ABSENT, FAMILIES, MEDIUM, METHODS, QUICK, RATIO, TUNING_SEED, methods
 from fedtheory.core import meter, records, registry
 from fedtheory.core.key import Key
@@ -273,7 +274,7 @@ class TestItems:
             at["columns"] |= {"up_bytes": [0, 1, 2, 3e6], "down_bytes": [0, 1, 2, 4e6]}
             return at | {"memory": 1000, "products": 5000}
 
-        item = frontier.item(name, methods(["FedAvg", "SSF", "FedMUD"]))
+        item = frontier.some(name, methods(["FedAvg", "SSF", "FedMUD"]))
         result = item.measure(Here(answer), "quick", 2)
         store.save(tmp_path, item, result, "quick", 2, 0.0, "cpu")
         table = records.load(tmp_path, item.name)["table"]
@@ -306,7 +307,7 @@ def test_bad_input_is_one_line_with_a_fix(capsys, words, named):
 
 def test_compare_on_the_command_line(capsys, monkeypatch, tmp_path):
     """JSON of the whole record; a part of the methods never takes the place of a comparison of all."""
-    monkeypatch.setattr(cli, "Runner", lambda *words: Here())
+    monkeypatch.setattr(commands, "Runner", lambda *words: Here())
     monkeypatch.setitem(compare.QUICK, "quadratics", replace(QUICK["quadratics"], rounds=20))
     words = [
         "compare",

@@ -1,6 +1,7 @@
 """The house: which folder may use which, names that stand once, methods and problems from other distributions."""
 
 import ast
+import importlib
 import json
 import os
 import subprocess
@@ -11,6 +12,9 @@ import pytest
 
 import fedtheory
 from fedtheory.core import registry
+from fedtheory.maps import subspace
+from fedtheory.problems import text
+from fedtheory.theory import ledger
 
 ROOT = Path(fedtheory.__file__).parent
 FLOORS = ("core", "maps", "problems", "algorithms", "compare", "theory", "figures", "notebook", "methods", "cli")
@@ -79,11 +83,42 @@ def test_a_name_stands_once():
         assert text.count(f'    Method(\n        "{name}",\n') == 1, name
 
 
+def test_figures_and_claims_stand_once():
+    """What is read from the sources, without importing them, is what they hold."""
+    for name, listed in registry.items().items():
+        item = registry.item(name)
+        assert (item.name, item.title) == (listed.name, listed.title)
+        assert "paper" in item.scales or listed.ours
+    modules = {importlib.import_module(item.module) for item in registry.items().values()}
+    held = [item.name for module in modules for part in ("ITEMS", "EXTRAS") for item in getattr(module, part, ())]
+    assert sorted(held) == sorted(registry.items())
+    assert set(registry.claim_names()) == set(ledger.claims())
+    assert registry.keys("maps/subspace.py", "PROJECTIONS") == list(subspace.PROJECTIONS)
+    assert registry.keys("problems/text.py", "TASKS") == list(text.TASKS)
+
+
 def test_names_cost_no_import():
     """Public names are imported when they are used; torch's compiler and matplotlib are not needed for that."""
     code = "import sys, fedtheory; print('torch' in sys.modules); fedtheory.FedAvg; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize("words", ["--help", "list", "run --help", "report", "claims --list"])
+def test_what_only_shows_names_or_numbers_starts_at_once(words):
+    """The command line has its choices from the sources, and the report is made of records."""
+    code = f"""
+import sys
+from fedtheory.cli import main
+try:
+    main({words.split()!r})
+except SystemExit:
+    pass
+print(*{{"torch", "numpy", "scipy", "sympy", "matplotlib", "pandas", "tqdm"}} & set(sys.modules), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
+    assert done.stderr.split() == []
+    assert len(done.stdout.split()) > 30
 
 
 PLUGIN = """

@@ -26,13 +26,13 @@ def test_links_lead_somewhere():
 
 def test_the_counts_of_the_readme_and_the_report_page_are_the_committed_ones():
     """No number in prose that the committed results do not give."""
-    from fedtheory import cli
+    from fedtheory.cli import report
     from fedtheory.core import records
     from fedtheory.figures import ITEMS
 
-    rows = [row for name in ITEMS for row in cli.report_rows(name, records.load(ROOT / "figures", name))]
-    counts = cli.count_verdicts(rows)
+    rows = [row for name in ITEMS for row in report.report_rows(name, records.load(ROOT / "figures", name))]
+    counts = report.count_verdicts(rows)
     assert f"Of the {len(rows)} numbers" in (ROOT / "README.md").read_text()
     assert counts in (ROOT / "README.md").read_text()
-    assert f"{len(ITEMS)} items: {cli.count_verdicts(cli.list_items(rows))}" in (ROOT / "README.md").read_text()
-    assert (ROOT / "docs" / "report.md").read_text() == cli.report_page(rows, ROOT / "figures")
+    assert f"{len(ITEMS)} items: {report.count_verdicts(report.list_items(rows))}" in (ROOT / "README.md").read_text()
+    assert (ROOT / "docs" / "report.md").read_text() == report.report_page(rows, ROOT / "figures")

@@ -14,6 +14,8 @@ import flips
 import pytest
 
 from fedtheory import SSF, Coordinate, FedAvg, FedSub, cli, compare
+from fedtheory.cli import claims as cli_claims
+from fedtheory.cli import figures as commands
 from fedtheory.core import files, records, words
 from fedtheory.figures import store
 from fedtheory.figures.frontier import items as frontier
@@ -527,7 +529,7 @@ def test_a_ledger_of_the_wrong_shape_is_one_clear_line(tmp_path, capsys):
 def no_work(monkeypatch):
     """Any check of a claim, and any measuring, fails the test."""
     monkeypatch.setattr(ledger, "check", lambda *given, **options: pytest.fail("work was begun"))
-    monkeypatch.setattr(cli, "measured", lambda *given: pytest.fail("work was begun"))
+    monkeypatch.setattr(commands, "measured", lambda *given: pytest.fail("work was begun"))
     monkeypatch.setattr(records, "load", lambda *given: pytest.fail("work was begun"))
 
 
@@ -615,7 +617,7 @@ def test_what_was_computed_is_shown_when_the_disk_is_full(tmp_path, monkeypatch,
     def full(path, content):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cli, "write_target", full)
+    monkeypatch.setattr(cli_claims, "write_target", full)
     assert cli.main(["claims", "fedsub.a1-cd", "--json", "--page", str(tmp_path / "page.md")]) == 2
     out, err = capsys.readouterr()
     assert json.loads(out)[0]["id"] == "fedsub.a1-cd"

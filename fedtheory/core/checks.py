@@ -4,24 +4,51 @@ A number of NumPy's counts as the Python number that it holds, and is turned int
 of runs, keys, JSON) does not hang on where it came from. A bool is no number; neither is an array or a tensor.
 """
 
+from __future__ import annotations
+
 import collections.abc as abc
+import importlib
 import inspect
 import math
 import os
 import re
 import reprlib
+import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import cache, wraps
 from pathlib import Path
 from types import UnionType
-from typing import Any, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-import torch
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Never:
+    """In the place of a package's types while nobody has imported it: no value is of one."""
+
+
+class _Later:
+    """A package that is imported when it is first used: the command line checks its words without PyTorch."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if self._name not in sys.modules and name in ("Tensor", "ndarray", "generic", "floating"):
+            return _Never
+        found = getattr(importlib.import_module(self._name), name)
+        setattr(self, name, found)
+        return found
+
+
+if not TYPE_CHECKING:
+    np, torch = _Later("numpy"), _Later("torch")
 
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 LONG = 120  # characters of a value that a message shows

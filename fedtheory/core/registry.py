@@ -1,14 +1,17 @@
-"""What can be named on the command line: methods and problems. A name stands once, in the file of what it names.
+"""What can be named on the command line: methods, problems, figures, claims.
 
-A file of `algorithms/` ends with the list METHODS, one of `problems/` with the list PROBLEMS. Their names are read from
-the sources, so that a list of names costs no import; what a name stands for is imported when it is asked for.
+A name stands once, in the file of what it names.
+A file of `algorithms/` ends with the list METHODS, one of `problems/` with the list PROBLEMS, one of `figures/` with
+the lists ITEMS (of the papers) and EXTRAS (our own). Their names are read from the sources, so that a list of names
+costs no import; what a name stands for is imported when it is asked for.
 Other distributions add their own through the entry-point groups `fedtheory.algorithms` and `fedtheory.problems`: an
 entry point's name is the method's or problem's, and it refers to a `Method` or an `Offer`.
 """
 
 import ast
 import importlib
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -118,7 +121,7 @@ class _Kind:
         """Name -> the package's module, or another distribution's entry point."""
         found: dict[str, str | EntryPoint] = {}
         for path in sorted((PACKAGE / self.folder).glob("*.py")):
-            for name in _listed(path, self.listed):
+            for name, *_ in _listed(path, self.listed):
                 found[name] = f"fedtheory.{self.folder}.{path.stem}"
         for point in entry_points(group=f"fedtheory.{self.folder}"):
             if point.name in found:
@@ -147,15 +150,67 @@ class _Kind:
         return entry
 
 
-def _listed(path: Path, name: str) -> Iterator[str]:
-    """The first argument of each call in a list at the top level of a source."""
-    source = path.read_text()
-    if name not in source:
-        return
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-            for call in getattr(node.value, "elts", ()):
-                yield ast.literal_eval(call.args[0])
+def _listed(path: Path, name: str) -> Iterator[list[str]]:
+    """The words that each call begins with, in a list of this name at the top level of a source."""
+    found = re.search(rf"^{name} = (\[.*?^\]|\[.*\])$", path.read_text(), re.DOTALL | re.MULTILINE)
+    if found:
+        for call in ast.parse(found[1], mode="eval").body.elts:  # type: ignore[attr-defined]
+            words = [part.value if isinstance(part, ast.Constant) else None for part in call.args[:2]]
+            yield [word for word in words if isinstance(word, str)]
+
+
+def keys(file: str, name: str) -> list[str]:
+    """The keys of a dict of this name at the top level of one of the package's sources, which is not imported."""
+    found = re.search(rf"^{name}\b[^=\n]*= \{{.*?^\}}$", (PACKAGE / file).read_text(), re.DOTALL | re.MULTILINE)
+    assert found is not None, (file, name)
+    return re.findall(r'^    "(.+?)": ', found[0], re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A figure or table by name, not imported.
+
+    Fields:
+        name, title: as its `Item` has them.
+        module: where it stands.
+        ours: whether it is our own picture, in EXTRAS, and no item of a paper, in ITEMS.
+    """
+
+    name: str
+    title: str
+    module: str
+    ours: bool
+
+
+PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl")  # as items and claims are named
+FOLDERS = {"mud": "fedmud"}  # where a paper's folder has another name
+
+
+def _order(item: Listed) -> tuple[Any, ...]:
+    """The papers' own first, by paper, figures before tables."""
+    paper, name = item.name.split("/")
+    place = PAPERS.index(paper) if paper in PAPERS else len(PAPERS)
+    return (True, place) if item.ours else (False, place, name)
+
+
+@cache
+def items() -> dict[str, Listed]:
+    """All figures and tables, by paper, the papers' own first; nothing is imported."""
+    found = []
+    for path in sorted((PACKAGE / "figures").rglob("*.py")):
+        module = ".".join(("fedtheory", *path.relative_to(PACKAGE).with_suffix("").parts))
+        for ours, listed in enumerate(("ITEMS", "EXTRAS")):
+            found += [Listed(name, title, module, bool(ours)) for name, title in _listed(path, listed)]
+    return {item.name: item for item in sorted(found, key=_order)}
+
+
+def item(name: str) -> Any:
+    """The `Item` of a figure or table by name.
+
+    Raises ValueError for an unknown one.
+    """
+    module = importlib.import_module(items()[checks.choice("item", name, items())].module)
+    return next(one for one in (*getattr(module, "ITEMS", ()), *getattr(module, "EXTRAS", ())) if one.name == name)
 
 
 _METHODS = _Kind("algorithms", "METHODS", Method, "algorithm")
@@ -199,3 +254,34 @@ def methods() -> dict[str, Method]:
 def problems() -> dict[str, Offer]:
     """All problems, by the alphabet."""
     return {name: problem(name) for name in problem_names()}
+
+
+@cache
+def claim_names() -> list[str]:
+    """Ids of all claims, by paper; nothing is imported.
+
+    A claim stands in theory/<paper> as `claim("lemma2", ...)`, under another function's name that says the paper or how
+    it is decided, or as a row `"ssf.tables2-4": (...)` of a table.
+    """
+    found: dict[str, None] = {}
+    for paper in PAPERS:
+        called = re.compile(rf'\b(?:claim|{paper}|waits|Claim)\(\s*"(?:{paper}\.)?([^"\n]+)"')
+        listed = re.compile(rf'^    "{paper}\.([^"\n]+)": \(', re.MULTILINE)
+        for path in sorted((PACKAGE / "theory" / FOLDERS.get(paper, paper)).rglob("*.py")):
+            source = path.read_text()
+            found |= {f"{paper}.{id}": None for pattern in (called, listed) for id in pattern.findall(source)}
+    return list(found)
+
+
+def chosen_claims(wanted: Sequence[str]) -> list[str]:
+    """Ids of claims by their names: a paper, a leading part that ends at a dot, an id, one of those that share a claim.
+
+    Raises ValueError for a name of none.
+    """
+    chosen: dict[str, None] = {}
+    for name in wanted:
+        some = [i for i in claim_names() if i == name or i.startswith(f"{name}.") or name in i.split(" / ")]
+        if not some:
+            checks.reject("id", name, "the id of a claim", "see python -m fedtheory list")
+        chosen |= dict.fromkeys(some)
+    return list(chosen) if wanted else claim_names()

@@ -1,44 +1,40 @@
-"""Every figure and table of the papers that is reproduced here: `measure` makes a table, `draw` a figure from it."""
+"""Every figure and table of the papers that is reproduced here: `measure` makes a table, `draw` a figure from it.
 
+ITEMS and EXTRAS (our own pictures) map names to items, each of which is imported when it is asked for.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+from fedtheory.core import registry
 from fedtheory.core.records import Cell, load
-from fedtheory.figures import consequences_mud_flss, worst_case
-from fedtheory.figures.decomfl import costs as decomfl_costs
-from fedtheory.figures.decomfl import curves as decomfl
-from fedtheory.figures.decomfl import spectrum, speedup
-from fedtheory.figures.deep import items as deep
-from fedtheory.figures.fedmud import items as mud
-from fedtheory.figures.fedsub import items as fedsub
-from fedtheory.figures.flss import items as flss
-from fedtheory.figures.frontier import items as frontier
-from fedtheory.figures.ssf import items as ssf
-from fedtheory.figures.store import Item, Result, Runner
 
-ITEMS: dict[str, Item] = {
-    item.name: item
-    for item in [
-        *fedsub.ITEMS,
-        *ssf.ITEMS,
-        *deep.ITEMS,
-        *mud.ITEMS,
-        *flss.ITEMS,
-        *decomfl.ITEMS,
-        *spectrum.ITEMS,
-        *decomfl_costs.ITEMS,
-    ]
-}
-EXTRAS: dict[str, Item] = {
-    item.name: item
-    for item in [
-        *fedsub.EXTRAS,
-        *ssf.EXTRAS,
-        *mud.EXTRAS,
-        *flss.EXTRAS,
-        *worst_case.EXTRAS,
-        *consequences_mud_flss.EXTRAS,
-        *speedup.EXTRAS,
-        *deep.EXTRAS,
-        *frontier.EXTRAS,
-    ]
-}
+if TYPE_CHECKING:
+    from fedtheory.figures.store import Item, Result, Runner
+
+__getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"store": ["Item", "Result", "Runner"]})
 
 __all__ = ["EXTRAS", "ITEMS", "Cell", "Item", "Result", "Runner", "load"]
+
+
+class Named(Mapping[str, "Item"]):
+    """Items by name."""
+
+    def __init__(self, ours: bool) -> None:
+        self._names = tuple(name for name, item in registry.items().items() if item.ours == ours)
+
+    def __getitem__(self, name: str) -> "Item":
+        if name not in self._names:
+            raise KeyError(name)
+        return registry.item(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+ITEMS, EXTRAS = Named(False), Named(True)

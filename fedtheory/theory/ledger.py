@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fedtheory.core import checks
+from fedtheory.core import checks, registry
 from fedtheory.core.files import RESEAL, misfit, seal, unseal, write_target
 from fedtheory.theory.claim import EFFORTS, Claim, decide
 from fedtheory.theory.search import reseeded
@@ -52,20 +52,11 @@ def claims() -> dict[str, Claim]:
 
 
 def choose(ids: Sequence[str], paper: str | None) -> list[Claim]:
-    """Claims by id (a paper's name or a leading part that ends at a dot chooses several) and by paper."""
+    """Claims by id (a paper's name or a leading part that ends at a dot chooses several) and by paper, in its order."""
     if paper is not None:
         checks.choice("paper", paper, MODULES)
-    chosen: dict[str, Claim] = {}
-    for wanted in ids or [""]:
-        some = {
-            key: claim
-            for key, claim in claims().items()
-            if not wanted or key == wanted or key.startswith(f"{wanted}.") or wanted in key.split(" / ")
-        }
-        if not some:
-            checks.reject("id", wanted, "the id of a claim", "see python -m fedtheory list")
-        chosen |= some
-    return [claim for claim in chosen.values() if paper is None or claim.paper == paper]
+    chosen = set(registry.chosen_claims(ids))
+    return [claim for claim in claims().values() if claim.id in chosen and paper in (None, claim.paper)]
 
 
 def check(

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from fedtheory.compare import ABSENT, FAMILIES, METHODS, RATIO, SEEDS, TASKS, TUNING_SEED, Method, Task
+from fedtheory.core import registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.records import Row, Table
 from fedtheory.figures import style
@@ -268,14 +269,13 @@ class Sweep:
     """One condition made harder, at the learning rates of the task itself.
 
     Fields:
-        task, title, label: which task, what is shown, the axis.
+        task, label: which task, the axis.
         values: easy to hard.
         change: (task, value) -> the task under this condition.
         ratio: whether the value is the compression ratio.
     """
 
     task: str
-    title: str
     label: str
     values: tuple[Any, ...]
     change: Callable[[Task, Any], Task] = lambda task, value: task
@@ -285,31 +285,25 @@ class Sweep:
 SWEEPS = {
     "heterogeneity": Sweep(
         "digits",
-        "Where methods break: heterogeneity",
         "Dirichlet parameter",
         (10.0, 0.3, 0.05),
         lambda task, value: replace(task, options={**task.options, "alpha": value}),
     ),
-    "compression": Sweep(
-        "digits", "Where methods break: compression", "compression ratio", (1 / 8, 1 / 32, 1 / 128), ratio=True
-    ),
+    "compression": Sweep("digits", "compression ratio", (1 / 8, 1 / 32, 1 / 128), ratio=True),
     "participants": Sweep(
         "digits",
-        "Where methods break: few participants",
         "participants of 20",
         (20, 5, 1),
         lambda task, value: replace(task, sampled=value),
     ),
     "lag": Sweep(
         "digits",
-        "Where methods break: clients that fall silent",
         "probability of silence",
         (0.0, 0.5, 0.9),
         lambda task, value: replace(task, dropout=value),
     ),
     "precision": Sweep(
         "digits",
-        "Where methods break: precision",
         "arithmetic",
         ("float64", "float32", "bfloat16"),
         lambda task, value: (
@@ -526,18 +520,22 @@ def draw_tuning(table: Table) -> Figure:
     return figure
 
 
-def item(name: str, methods: Sequence[Method] = tuple(METHODS.values())) -> Item:
-    """A comparison of these methods: of a task, a sweep, "ranks" or "tuning"."""
-    full = f"frontier/{name}"
+def item(full: str, title: str, methods: Sequence[Method] = tuple(METHODS.values())) -> Item:
+    """A comparison of these methods: of a task, a sweep, "ranks" or "tuning", after "frontier/"."""
+    name = full.removeprefix("frontier/")
     if name in SWEEPS:
-        sweep = SWEEPS[name]
-        return Item(full, sweep.title, partial(measure_sweep, name, methods), partial(draw_sweep, sweep.label), SCALES)
+        return Item(full, title, partial(measure_sweep, name, methods), partial(draw_sweep, SWEEPS[name].label), SCALES)
     if name == "ranks":
-        return Item(full, "Places on every task", partial(measure_ranks, methods), draw_ranks, SCALES)
+        return Item(full, title, partial(measure_ranks, methods), draw_ranks, SCALES)
     if name == "tuning":
-        return Item(full, "Learning rates tried", partial(measure_tuning, methods), draw_tuning, SCALES)
-    task = TASKS["medium"][name]
-    return Item(full, task.title, partial(measure_task, name, methods), draw_task, SCALES[name not in TASKS["quick"] :])
+        return Item(full, title, partial(measure_tuning, methods), draw_tuning, SCALES)
+    return Item(full, title, partial(measure_task, name, methods), draw_task, SCALES[name not in TASKS["quick"] :])
+
+
+def some(name: str, methods: Sequence[Method]) -> Item:
+    """The comparison of this name, of these methods."""
+    listed = registry.items()[f"frontier/{name}"]
+    return item(listed.name, listed.title, methods)
 
 
 def names(scale: str, methods: Sequence[Method]) -> list[str]:
@@ -548,4 +546,17 @@ def names(scale: str, methods: Sequence[Method]) -> list[str]:
 
 
 SCALES = tuple(SEEDS)
-EXTRAS = [item(name) for name in names("medium", list(METHODS.values()))]
+EXTRAS = [
+    item("frontier/quadratics", "Heterogeneous quadratics, d = 50"),
+    item("frontier/regression", "Matrix regression, 100 x 10"),
+    item("frontier/digits", "Digits, a perceptron 64-64-10"),
+    item("frontier/mnist", "MNIST, a perceptron"),
+    item("frontier/cifar10", "CIFAR-10, two convolutions, 16 x 16 pixels"),
+    item("frontier/ranks", "Places on every task"),
+    item("frontier/tuning", "Learning rates tried"),
+    item("frontier/heterogeneity", "Where methods break: heterogeneity"),
+    item("frontier/compression", "Where methods break: compression"),
+    item("frontier/participants", "Where methods break: few participants"),
+    item("frontier/lag", "Where methods break: clients that fall silent"),
+    item("frontier/precision", "Where methods break: precision"),
+]

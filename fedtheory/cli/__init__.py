@@ -1,0 +1,194 @@
+"""The command line: list, run, reproduce, compare, report, claims. Each takes --json.
+
+Here are the options; a command's own file is imported when it is called.
+"""
+
+import argparse
+import importlib
+import math
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from fedtheory.core import checks, records, registry
+
+MOST_SEEDS = 10_000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command. Returns 0, or 2 after an error message on stderr for input that was refused."""
+    options = parser().parse_args(arguments)
+    try:
+        if getattr(options, "data", None) is not None:
+            os.environ["FEDTHEORY_DATA"] = os.path.abspath(options.data)  # worker processes read it too
+        module, command = options.command.split(".")
+        getattr(importlib.import_module(f"fedtheory.cli.{module}"), command)(options)
+    except (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError) as error:
+        print(f"fedtheory: {error}", file=sys.stderr)
+        return 2
+    except RuntimeError as error:  # of the pool, or an allocator's, of the CPU or of CUDA
+        from concurrent.futures.process import BrokenProcessPool
+
+        if isinstance(error, BrokenProcessPool):
+            fix = "the same call again goes on from the finished runs; --workers 1 takes half the memory of two"
+            print(f"fedtheory: workers: one was killed, as for want of memory. Fix: {fix}", file=sys.stderr)
+            return 2
+        if not any(words in str(error) for words in ("can't allocate memory", "out of memory")):
+            raise
+        fix = "fewer clients at a time, a smaller batch or model, or dtype bfloat16"
+        print(f"fedtheory: memory: {str(error).splitlines()[0]}. Fix: {fix}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; finished runs are kept and the next call goes on from them", file=sys.stderr)
+        return 130
+    return 0
+
+
+class Parser(argparse.ArgumentParser):
+    """What cannot be parsed is said in one line, with a fix."""
+
+    def error(self, message: str) -> NoReturn:
+        message = message.replace(COMMANDS, "command")
+        for pattern, said in COMPLAINTS:
+            found = re.fullmatch(pattern, message, re.DOTALL)
+            if found:
+                message = said(*found.groups())
+                break
+        fix = "" if "Fix: " in message else f" Fix: see {self.prog} --help"
+        self.exit(2, " ".join(f"fedtheory: {message}{fix}".splitlines()) + "\n")
+
+
+COMMANDS = "list|run|reproduce|compare|report|claims"
+COMPLAINTS: tuple[tuple[str, Callable[..., str]], ...] = (  # argparse's words, and ours
+    (r"argument (\S+): (=.*)", lambda name, rest: name + rest),
+    (
+        r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)",
+        lambda name, value, known: f"{name}={checks.show_text(value)}: expected one of {known}.",
+    ),
+    (r"argument (\S+): expected one argument", lambda name: f"{name}: expected a value behind it."),
+    (r"argument (\S+): expected at least one argument", lambda name: f"{name}: expected a value behind it."),
+    (r"the following arguments are required: (.*)", lambda names: f"{names}: expected, and not there."),
+    (
+        r"unrecognized arguments: (.*)",
+        lambda words: f"{checks.show_text(words)}: expected options of this command only. Fix: leave it out",
+    ),
+)
+
+
+def number_of(kind: Callable[[str], Any], low: float, high: float) -> Callable[[str], Any]:
+    """The type of an option: int or float. Its range is what no command can exceed; commands say what they need."""
+    expected = f"{'an integer' if kind is int else 'a number'} from {low:g} to {high:g}"
+
+    def parse(text: str) -> Any:
+        try:
+            value = kind(text)
+            if not (low <= value <= high or (kind is float and not math.isfinite(value))):
+                raise ValueError
+            return value
+        except ValueError:
+            said = f"={checks.show(text)}: expected {expected}. Fix: choose a value within these bounds"
+            raise argparse.ArgumentTypeError(said) from None
+
+    return parse
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of every command; a command has those only that it heeds."""
+    top = Parser(prog="python -m fedtheory", description=__doc__)
+    commands = top.add_subparsers(required=True, metavar=COMMANDS)
+    count, real = number_of(int, -checks.MOST, checks.MOST), number_of(float, -1e308, 1e308)
+    common: dict[str, dict[str, Any]] = {
+        "out": {"default": "figures", "help": "folder of figures and tables (default: figures)"},
+        "device": {"default": "cpu", "help": "cpu or cuda"},
+        "seeds": {"type": number_of(int, -MOST_SEEDS, MOST_SEEDS), "help": "number of seeds (default: 3; paper: 5)"},
+        "scale": {"choices": records.SCALES, "help": "quick, medium (needs --data), or paper"},
+        "data": {"help": "folder of data sets as published (default: FEDTHEORY_DATA)"},
+    }
+
+    def add(name: str, command: str, text: str, *heeded: str) -> Parser:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(command=command)
+        sub.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
+        for option in heeded:
+            sub.add_argument(f"--{option}", **common[option])
+        return sub
+
+    add("list", "names.show", "names of algorithms, problems, figures and tables, claims")
+    run = add("run", "run.show", "one algorithm on one problem", "device", "seeds", "data")
+    run.add_argument("algorithm", choices=registry.method_names())
+    run.add_argument("problem", choices=registry.problem_names())
+    run.add_argument("--rounds", type=count, default=200)
+    run.add_argument("--sampled", type=count, default=None, help="clients per round (default: all)")
+    for name, option in METHOD_OPTIONS.items():
+        given: dict[str, Any] = {"type": count if name in COUNTS else real} | option
+        run.add_argument(f"--{name.replace('_', '-')}", **given)
+    run.add_argument("--model", default=None, help="text: folder or hub name of a language model (default: a tiny one)")
+    run.add_argument(
+        "--task",
+        choices=registry.keys("problems/text.py", "TASKS"),
+        default=None,
+        help="text: a task in the folder --data (default: sst2)",
+    )
+    run.add_argument("--lora", type=count, default=None, help="text: train adapters of this rank only")
+    run.add_argument("--checkpoint", default=None, help="folder to save to and go on from")
+    every = tuple(common)
+    reproduce = add("reproduce", "figures.reproduce_items", "figures and tables of the papers", *every)
+    reproduce.add_argument(
+        "items",
+        nargs="*",
+        metavar="ITEM",
+        help="such as ssf/table3, fedsub, or extras: our own pictures (default: the papers' items)",
+    )
+    reproduce.add_argument("--workers", type=count, default=None, help="processes (default: one per core)")
+    reproduce.add_argument(
+        "--missing", action="store_true", help="run only the methods that a finished table lacks, and add them to it"
+    )
+    compared = add(
+        "compare",
+        "figures.compare_methods",
+        "all methods on the same problems: quality, costs, where each breaks",
+        *every,
+    )
+    compared.add_argument("--methods", nargs="+", metavar="METHOD", help="only these (default: all)")
+    compared.add_argument("--tasks", nargs="+", metavar="TASK", help="tasks and sweeps (default: all without files)")
+    compared.add_argument("--workers", type=count, default=None, help="processes (default: one per core)")
+    claims = add("claims", "claims.show", "check the papers' claims and print the ledger")
+    claims.add_argument("ids", nargs="*", metavar="ID", help="such as ssf.lemma2 or ssf (default: all)")
+    claims.add_argument("--paper", default=None, help="only this paper's")
+    listing: dict[str, Any] = {"action": "store_const", "dest": "command", "const": "names.show_claims"}
+    claims.add_argument("--list", help="print their ids and decide nothing", **listing)
+    claims.add_argument("--effort", choices=("quick", "full"), default="quick")
+    claims.add_argument(
+        "--seed",
+        type=number_of(int, 0, 2**63 - 1),
+        default=0,
+        help="of the attacks' random starts (default: the ledger's own)",
+    )
+    claims.add_argument("--save", default=None, help="also put the records into this JSON file, beside others there")
+    claims.add_argument(
+        "--page", default=None, help="also write the ledger (with --save: the file's) as a Markdown page"
+    )
+    text = "every number that the papers print beside ours, from the finished items"
+    report = add("report", "report.show", text, "out", "scale")
+    report.add_argument("--page", default=None, help="also write the report as a Markdown page")
+    return top
+
+
+# Of `run`: a method reads some of them, and those that it does not read are refused.
+METHOD_OPTIONS: dict[str, dict[str, Any]] = {
+    "lr": {"default": 0.01},
+    "local_steps": {"default": 5},
+    "rank": {"default": 10},
+    "ratio": {"default": 1 / 32, "help": "compression ratio of factors"},
+    "perturbations": {"default": 10, "help": "directions, P"},
+    "projection": {
+        "default": "cd",
+        "type": str,
+        "choices": registry.keys("maps/subspace.py", "PROJECTIONS"),
+        "help": "FedSub's",
+    },
+    "form": {"default": "printed", "type": str, "choices": ("printed", "sums"), "help": "FedSub's"},
+}
+COUNTS = ("local_steps", "rank", "perturbations")

@@ -1,0 +1,51 @@
+"""claims"""
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from fedtheory.cli.say import emit
+from fedtheory.core import records
+from fedtheory.core.files import is_plain, require_target, write_target
+from fedtheory.theory import ledger
+
+
+def show(options: argparse.Namespace) -> None:
+    """claims"""
+    torch.set_num_threads(1)
+    chosen = ledger.choose(options.ids, options.paper)
+    for name in ("save", "page"):
+        if getattr(options, name) is not None:
+            require_target(name, getattr(options, name))
+    saved = [] if options.save is None or not is_plain(options.save) else ledger.load(options.save)
+    with tqdm(total=len(chosen), unit="claim", disable=options.json, leave=False) as bar:
+        found = ledger.check(chosen, options.effort, lambda name: bar.update(), seed=options.seed)
+    kept = [{**record, "effort": options.effort, "seed": options.seed} for record in found]
+    try:
+        if options.save is not None:
+            kept = ledger.merge(saved, kept)
+            ledger.save(options.save, records.plain(kept))
+        if options.page is not None:
+            write_target(options.page, ledger.page(kept).encode())
+    finally:  # what was computed is shown also where the disk became full meanwhile
+        show_records(found, options.json)
+
+
+def show_records(found: Sequence[dict[str, Any]], as_json: bool) -> None:
+    """The claims' verdicts, one line each."""
+    if as_json:
+        emit(found)
+        return
+    print("id | where | statement | assumed | verdict | evidence | worst ratio | control refuted by")
+    for record in found:
+        margin = "" if record["margin"] is None else f"{record['margin']:.4g}"
+        control = record["control"] if record["control_refuted"] else f"NOT REFUTED: {record['control']}"
+        place, outcome = ("id", "where", "statement"), ("verdict", "evidence")
+        cells = [*(record[name] for name in place), ledger.assumed(record), *(record[name] for name in outcome)]
+        print(" | ".join([*cells, margin, control]))
+    counts = Counter(record["verdict"] for record in found)
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))

@@ -1,0 +1,147 @@
+"""reproduce, compare"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from fedtheory import compare
+from fedtheory.cli.report import print_table, report_rows
+from fedtheory.cli.say import emit
+from fedtheory.core import checks, records
+from fedtheory.figures import EXTRAS, ITEMS, Runner, store
+from fedtheory.figures.frontier import items as frontier
+from fedtheory.notebook import table
+from fedtheory.problems import data
+
+DEFAULT_SEEDS = {"quick": 3, "medium": 3, "paper": 5}
+
+
+def chosen_items(names: Sequence[str], scale: str) -> list[store.Item]:
+    """Items by name, all those of a paper, or all "extras"; the papers' own where none is named.
+
+    Only what can be measured at a scale.
+    """
+    known = {name: item for name, item in {**ITEMS, **EXTRAS}.items() if scale in item.scales}
+    if not names:
+        return [item for name, item in known.items() if name in ITEMS]
+    chosen: dict[str, store.Item] = {}
+    for name in names:
+        found = {key: item for key, item in known.items() if key == name or key.startswith(f"{name}/")}
+        if name == "extras":
+            found = {key: item for key, item in known.items() if key in EXTRAS}
+        if not found:
+            checks.reject("item", name, f"at scale {scale} one of {', '.join(known)}", "see python -m fedtheory list")
+        chosen |= found
+    return list(chosen.values())
+
+
+def finished(item: store.Item, out: Path, scale: str, seeds: int) -> dict[str, Any]:
+    """The record of an item that can be added to: of the same scale and seeds."""
+    if not item.grows:
+        checks.reject("items", item.name, "a table that can be added to", "leave out --missing")
+    record = records.load(records.place(out, item.name, scale).parent.parent, item.name)
+    if (record["scale"], len(record["seeds"])) != (scale, seeds):
+        there = f"--scale {record['scale']} --seeds {len(record['seeds'])}"
+        checks.reject("seeds", seeds, f"what {item.name} was made with: {there}", "pass these, or leave out --missing")
+    return record
+
+
+def measured(
+    item: store.Item, runner: Runner, scale: str, seeds: int, title: str, options: argparse.Namespace, *kept: Any
+) -> store.Result:
+    """The result of an item, with a progress bar over its runs."""
+    with tqdm(desc=title, unit="run", disable=options.json, leave=False) as bar:
+
+        def tick(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        runner.tick = tick
+        result = item.measure(runner, scale, seeds, *kept)
+        result.runs = runner.provenance()
+        result.notes += runner.said(result.runs)
+        return result
+
+
+def writable(out: str, items: Sequence[store.Item]) -> Path:
+    """The folder of figures, in which every item's files can be written: said before any work."""
+    folder = checks.folder("out", out)
+    for place in dict.fromkeys((folder / item.name).parent for item in items):
+        if place.exists():
+            checks.folder("out", place)
+    return folder
+
+
+def reproduce_items(options: argparse.Namespace) -> None:
+    """reproduce"""
+    scale = options.scale or "quick"
+    device = str(checks.device("device", options.device))
+    seeds = checks.whole("seeds", DEFAULT_SEEDS[scale] if options.seeds is None else options.seeds, 1)
+    if options.workers is not None:
+        checks.whole("workers", options.workers, 1)
+    items = chosen_items(options.items, scale)
+    out = writable(options.out, items)
+    runner = Runner(out, device, options.workers)
+    rows = []
+    before = {item.name: finished(item, out, scale, seeds) for item in items} if options.missing else {}
+    for number, item in enumerate(items, 1):
+        started, title = time.time(), f"[{number}/{len(items)}] {item.name}"
+        grown = before.get(item.name)
+        kept = [] if grown is None else [grown["table"]]
+        result = measured(item, runner, scale, seeds, title, options, *kept)
+        stem = store.save(out, item, result, scale, seeds, time.time() - started, device, grown)
+        record = records.load(stem.parent.parent, item.name)
+        rows += report_rows(item.name, record)
+        if not options.json:
+            verdict = record["verdict"] if record["cells"] else "(explains)"
+            print(
+                f"[{number}/{len(items)}] {item.name:<16} {verdict:<11} {time.time() - started:6.1f} s  {stem}.png",
+                flush=True,
+            )
+    if options.json:
+        emit(rows)
+    else:
+        print()
+        print_table(rows)
+
+
+def compare_methods(options: argparse.Namespace) -> None:
+    """compare"""
+    scale = checks.choice("scale", options.scale or "quick", compare.TASKS)
+    device = str(checks.device("device", options.device))
+    seeds = checks.whole("seeds", compare.SEEDS[scale] if options.seeds is None else options.seeds, 1)
+    if options.workers is not None:
+        checks.whole("workers", options.workers, 1)
+    methods = compare.methods(options.methods)
+    known = frontier.names(scale, methods)
+    plain = [name for name in known if name not in compare.MEDIUM or not compare.MEDIUM[name].files]
+    names = options.tasks or plain
+    for name in names:
+        if name in compare.MEDIUM and name not in known:
+            needs = frontier.divided(compare.MEDIUM[name], methods)[1][0]
+            checks.reject("tasks", name, f"at scale {scale} one of {', '.join(known)}", f"pass one of these ({needs})")
+        checks.choice("tasks", name, known)
+    items = [frontier.some(name, methods) for name in names]
+    out = writable(options.out, items)
+    folder = out if len(methods) == len(compare.METHODS) else out / "some"  # never in the place of a whole comparison
+    tasks = [compare.MEDIUM[name] for name in names if name in compare.MEDIUM and compare.MEDIUM[name].files]
+    for task in tasks:  # what is missing is said before hours of other tasks
+        for split in ("train", "test"):
+            data.origin(task.options["data"], split=split, partial=bool(task.options.get("partial")))
+    runner = Runner(out, device, options.workers)
+    shown = []
+    for number, item in enumerate(items, 1):
+        started, title = time.time(), f"[{number}/{len(items)}] {item.name}"
+        result = measured(item, runner, scale, seeds, title, options)
+        stem = store.save(folder, item, result, scale, seeds, time.time() - started, device)
+        shown.append(records.load(stem.parent.parent, item.name))
+        if not options.json:
+            print(f"{title}: {item.title}; {time.time() - started:.1f} s, {stem}.png")
+            table(*frontier.lines(shown[-1]["table"]), digits=3)
+            print("\n".join([*result.notes, ""]), flush=True)
+    if options.json:
+        emit(shown)

@@ -1,0 +1,37 @@
+"""list, claims --list"""
+
+import argparse
+
+from fedtheory.cli.say import emit
+from fedtheory.core import checks, registry
+
+
+def show(options: argparse.Namespace) -> None:
+    """list"""
+    items = registry.items()
+    names = {
+        "algorithms": registry.method_names(),
+        "problems": registry.problem_names(),
+        "items": [name for name, item in items.items() if not item.ours],
+        "extras": [name for name, item in items.items() if item.ours],
+        "claims": registry.claim_names(),
+    }
+    if options.json:
+        emit(names)
+        return
+    for kind, entries in names.items():
+        print(f"{kind}:")
+        for entry in entries:
+            title = items[entry].title if entry in items else ""
+            print(f"  {entry:<24}{title}".rstrip())
+
+
+def show_claims(options: argparse.Namespace) -> None:
+    """claims --list"""
+    if options.paper is not None:
+        checks.choice("paper", options.paper, registry.PAPERS)
+    chosen = [id for id in registry.chosen_claims(options.ids) if options.paper in (None, id.split(".")[0])]
+    if options.json:
+        emit(chosen)
+        return
+    print("\n".join(chosen))

@@ -1,0 +1,90 @@
+"""run"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from fedtheory.cli import METHOD_OPTIONS
+from fedtheory.cli.say import emit
+from fedtheory.core import checks, registry, simulate
+from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.key import Key
+from fedtheory.problems.pooled import Pooled
+
+
+class Heeded:
+    """Options that say which of them were read."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options, self._read = options, set()
+
+    def __getattr__(self, name: str) -> Any:
+        self._read.add(name)
+        return getattr(self._options, name)
+
+
+def method(options: argparse.Namespace) -> Algorithm:
+    """The algorithm that the options ask for.
+
+    Raises ValueError for an option that it does not heed.
+    """
+    heeded: Any = Heeded(options)
+    entry = registry.method(options.algorithm)
+    made = (entry.command or entry.make)(heeded)
+    for name, option in METHOD_OPTIONS.items():
+        given = getattr(options, name)
+        if name not in heeded._read and given != option["default"]:
+            expected = f"nothing of it with {options.algorithm}, which does not heed it"
+            checks.reject(name, given, expected, f"leave out --{name.replace('_', '-')}")
+    return made
+
+
+def show(options: argparse.Namespace) -> None:
+    """run"""
+    device = checks.device("device", options.device)
+    seeds = checks.whole("seeds", 1 if options.seeds is None else options.seeds, 1)
+    rounds = checks.whole("rounds", options.rounds, 0, checks.MOST_ROUNDS)
+    algorithm, offer = method(options), registry.problem(options.problem)
+    torch.set_num_threads(1)
+    for name in ("model", "task", "lora", "data"):
+        if options.problem != "text" and getattr(options, name) is not None:
+            expected = f"nothing of it with the problem {options.problem}"
+            checks.reject(name, getattr(options, name), expected, f"leave out --{name}")
+    if options.checkpoint is not None:
+        checks.path("checkpoint", options.checkpoint)
+    runs = []
+    for seed in range(seeds):
+        key = Key(seed).fold("data")
+        problem, metrics = offer.make(key, str(device), options), offer.metrics
+        if registry.method(options.algorithm).pooled:
+            problem = Pooled(problem)
+        folder = None if options.checkpoint is None else Path(options.checkpoint) / f"seed-{seed}"
+        with tqdm(total=rounds, unit="round", disable=options.json or not sys.stderr.isatty()) as bar:
+            history = simulate.run(
+                algorithm,
+                problem,
+                rounds,
+                sampled=options.sampled,
+                seed=seed,
+                every=max(1, rounds // 20),
+                metrics=metrics,
+                checkpoint=folder,
+                checkpoint_every=checks.MOST,  # by time: a round may take microseconds or minutes
+                progress=lambda done, bar=bar: bar.update(done - bar.n),
+            )
+        runs.append(
+            {"seed": seed, "algorithm": repr(algorithm), "columns": history.columns, "diverged": history.diverged}
+        )
+        if not options.json:
+            print(f"{algorithm!r}, seed {seed}")
+            print("".join(f"{name:>12}" for name in ("round", *metrics, "up bytes", "down bytes")))
+            for row in zip(*(history[name] for name in ("round", *metrics, "up_bytes", "down_bytes"))):
+                print("".join(f" {x:>11.4e}" if isinstance(x, float) else f" {x:>11}" for x in row))
+            if history.diverged:
+                print(f"diverged in round {history.diverged.round}: {history.diverged.quantity} is not finite")
+    if options.json:
+        emit([{**run, "diverged": run["diverged"] and vars(run["diverged"])} for run in runs])
