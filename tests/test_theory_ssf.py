@@ -10,9 +10,19 @@ import torch
 
 from fedtheory.theory.claim import Printed, decide
 from fedtheory.theory.ssf import algorithm, claims
-from fedtheory.theory.ssf.attack import build, edges, on, scale_alike, times
+from fedtheory.theory.ssf.attack import build, edges, found_gap, identical, on, scale_alike, times
 from fedtheory.theory.ssf.lemma1 import lemma1
-from fedtheory.theory.ssf.lemma2 import check_concave, eq10, eq11_12, eq16, eq20, eq109, lemma2, step6_repaired
+from fedtheory.theory.ssf.lemma2 import (
+    check_concave,
+    eq10,
+    eq11_12,
+    eq16,
+    eq20,
+    eq109,
+    lemma2,
+    step6_repaired,
+    step6_sum,
+)
 from fedtheory.theory.ssf.lemma3 import (
     cross,
     eq35,
@@ -220,6 +230,17 @@ def test_lemma_2s_control_is_just_below_the_tight_constants():
     assert check_concave(0.719)("quick").holds
     assert not check_concave(6, 0.4935)("quick").holds
     assert check_concave(6, 0.4936)("quick").holds
+
+
+def test_step_6_fails_by_its_surplus_term_alone():
+    """Without e_K the sums agree; with K = 2 the largest e_k is the only one, and the repaired line is attained."""
+    at = lambda: tiny(0.0, a=1.0, lr=0.5)
+    assert found_gap(at, step6_sum(0.0), "")("quick").holds
+    assert identical(step6_sum(0.0), "step 6")("quick").holds
+    assert not found_gap(at, step6_sum(0.01), "")("quick").holds
+    two = lambda: tiny(0.0, a=1.0, K=2)
+    assert on(two, step6_repaired, "")("quick").margin == 1
+    assert not on(two, times(0.99, step6_repaired), "")("quick").holds
 
 
 # A change of the algorithm turns the checks red

@@ -241,6 +241,27 @@ def test_growth_follows_neither_r_nor_the_loss_of_information(scale, r, form, gr
     assert time.process_time() - started < 1
 
 
+def test_one_reading_the_other_way_round_is_noticed(monkeypatch):
+    """Each of the eight; and a control that claims what is seen is not refuted."""
+    seen = {at: experiments.by_rounding(*at) for at in experiments.READINGS}
+    monkeypatch.setattr(experiments, "grown", lambda *at: seen[at])
+    control = experiments.fedsub_one_wrong(experiments.by_rounding)
+    assert not control("quick").holds
+    assert len(control("quick").counterexample["not reproduced"]) == 8
+    for one in experiments.READINGS:
+        monkeypatch.setitem(seen, one, not seen[one])
+        assert experiments.fedsub_one_wrong(experiments.by_rounding)("quick").holds
+        monkeypatch.setitem(seen, one, not seen[one])
+
+
+@pytest.mark.parametrize(("share", "holds"), [(100, True), (101, False)])
+def test_similar_subspaces_just_beyond_what_dimensions_force(share, holds):
+    """2r - m common directions and r^2/m in the mean are forced; a hundredth more is not."""
+    forced = rate.vs_fedsub(lambda m, r, least, mean: 100 * least >= share * (2 * r - m), "")
+    mean = rate.vs_fedsub(lambda m, r, least, mean: 100 * mean * m >= share * r * r, "")
+    assert forced("quick").holds == mean("quick").holds == holds
+
+
 # Experiments: the checks decide from files
 
 

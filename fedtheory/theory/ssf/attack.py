@@ -8,7 +8,7 @@ import torch
 
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, orthogonal
-from fedtheory.theory.search import ROUNDING, Found, Implied, maximise, ratio, units
+from fedtheory.theory.search import ROUNDING, Found, Implied, maximise, maximise_together, ratio, units
 from fedtheory.theory.ssf.round import ROOT, Instance, Round, admissible, dump, play, rescaled, slacks
 
 
@@ -135,10 +135,10 @@ FAR = [  # eta_g > 1 and losses that bend down near x and up further away: the s
 
 def attack(terms: Terms, effort: str, name: str, corners: Iterable[Edge] | None = None, **options: Any) -> Found:
     """Search for the largest left/right of a statement over admissible instances."""
-    amount: dict[str, Any] = {"restarts": 2, "steps": 8} if effort == "quick" else {"restarts": 6, "steps": 40}
+    search, restarts, steps = (maximise, 2, 8) if effort == "quick" else (maximise_together, 6, 40)
     sides = lambda z, edge: terms(play(build(z, edge)))
-    corners = edges() if corners is None else list(corners)
-    return maximise(sides, lambda edge: edge.size, ROOT.fold(name), edges=corners, **(amount | options))
+    corners, amount = edges() if corners is None else list(corners), {"restarts": restarts, "steps": steps} | options
+    return search(sides, lambda edge: edge.size, ROOT.fold(name), edges=corners, **amount)
 
 
 def survives(terms: Terms, name: str, what: str = "", corners: Iterable[Edge] | None = None, **options: Any) -> Check:
@@ -269,8 +269,8 @@ def refuted_each(*checks: Check) -> Check:
 def worst_entry(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The entry with the largest left/right of many inequalities."""
     left, right = left.flatten(), right.flatten()
-    at = int((left / right.clamp(min=1e-12)).detach().argmax())
-    return left[at], right[at]
+    at = (left / right.clamp(min=1e-12)).detach().argmax()[None]
+    return left.gather(0, at)[0], right.gather(0, at)[0]
 
 
 # Outcomes of solvers

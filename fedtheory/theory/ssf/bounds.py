@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from fedtheory.algorithms.ssf import SSF
-from fedtheory.core.key import Key
 from fedtheory.theory import instances, search
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.ssf.attack import units_said
@@ -28,9 +27,7 @@ from fedtheory.theory.ssf.moments import (
 )
 
 
-def attack_rate(
-    rate: Rate, average: bool, effort: str, settings: Sequence[str], *, start: str = "any", key: Key = KEY
-) -> search.Found:
+def attack_rate(rate: Rate, average: bool, effort: str, settings: Sequence[str]) -> search.Found:
     """Maximise E||grad F||^2 (minimum over t, or average) over the bound, with exact expectations, at the edges."""
     shapes = [(1, 1, 1, 1), (2, 2, 1, 1), (2, 3, 2, 1), (3, 2, 3, 1), (2, 6, 2, 2), (3, 1, 2, 1)]
     edges = [(*shape, s, noisy) for shape in shapes for s in settings for noisy in (True, False)]
@@ -42,18 +39,17 @@ def attack_rate(
         problem, x, e = random_problem(z, N, d, noisy)
         lr, eta = stepsizes(setting, K, r / d, 1.0)
         moments = Moments(problem, instances.coordinate_frames(d, r), lr, K, eta)
-        ci = {"any": problem.gradients(x) + 3 * e, "zero": 0 * e, "exact": problem.gradients(x)}[start]
-        S = moments.start(x, ci)
+        S = moments.start(x, problem.gradients(x) + 3 * e)
         terms = Terms(N, K, 1.0, problem.constants.sigma2 or 0.0, r / d, lr, eta, moments.gap(S), moments.control(S))
         values = torch.tensor(moments.run(S, rounds), dtype=DOUBLE)
-        T = torch.arange(1, rounds + 1)
+        T: Any = torch.arange(1, rounds + 1, dtype=DOUBLE)
         left = values.cumsum(0) / T if average else values.cummin(0)[0]
-        right = torch.tensor([sum(rate(terms, int(t))) for t in T], dtype=DOUBLE)
+        right = sum(rate(terms, T), torch.zeros(rounds, dtype=DOUBLE))
         worst = int((left / right).argmax())
         return left[worst], right[worst]
 
     return search.maximise(
-        sides, lambda e: 4 * e[0] * e[2] + e[2], key, edges=edges, restarts=tries[0], steps=2 * tries[1]
+        sides, lambda e: 4 * e[0] * e[2] + e[2], KEY, edges=edges, restarts=tries[0], steps=2 * tries[1]
     )
 
 

@@ -1,8 +1,9 @@
 """SSF (arXiv:2604.25467v1): what is said of its rate in the abstract and after Corollary 1 (Sec. 4.8)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import torch
 
@@ -12,6 +13,7 @@ from fedtheory.core.key import Key
 from fedtheory.maps.subspace import Coordinate
 from fedtheory.theory import instances, search
 from fedtheory.theory.claim import Check, Claim, Outcome
+from fedtheory.theory.ssf.attack import refuted_each
 from fedtheory.theory.ssf.corollary import corollary_symbols
 from fedtheory.theory.ssf.hypotheses import A123, MEAN, UNBIASED, claim
 from fedtheory.theory.ssf.moments import DOUBLE, Moments, Terms, corollary_steps, stepsizes
@@ -143,37 +145,46 @@ def vs_scaffold(sigma: bool, power: int = 1) -> Check:
     return check
 
 
-def vs_fedsub(least: float | None) -> Check:
-    """FedSub's assumptions force consecutive subspaces to overlap (None: by anything; else by this much of m/r)."""
+Overlap = Callable[[int, int, Fraction, Fraction], bool]  # of m, r, and of |(P^{k+1})^T P^k|^2 the least and the mean
+
+
+def overlaps(m: int, r: int) -> tuple[Fraction, Fraction]:
+    """Least and mean of tr(Pi Pi') over two independent coordinate subspaces: FedSub's Assumption 1, in units of m/r.
+
+    Raises AssertionError where its two moments are not met: E[P P^T] = I, P^T P = (m/r) I.
+    """
+    frames = instances.coordinate_frames(m, r, scale="isotropic")
+    gaps = (frames @ frames.mT).mean(0) - torch.eye(m, dtype=DOUBLE), frames.mT @ frames - m / r * torch.eye(r)
+    if max(float(gap.abs().max()) for gap in gaps) > 1e-12:
+        raise AssertionError(f"m = {m}, r = {r}: Assumption 1 of FedSub is not met")
+    squares = (torch.einsum("amr,bms->abrs", frames, frames) ** 2).sum((-1, -2)) * (r / m) ** 2
+    found = [Fraction(value).limit_denominator(10**6) for value in squares.flatten().tolist()]
+    return min(found), sum(found, Fraction(0)) / len(found)
+
+
+def vs_fedsub(similar: Overlap, words: str) -> Check:
+    """Whether FedSub's Assumption 1 forces consecutive subspaces to be similar, in all dimensions m <= 5 and ranks."""
 
     def check(effort: str) -> Outcome:
-        frames = instances.coordinate_frames(2, 1, scale="isotropic")
-        mean = (frames @ frames.mT).mean(0)
-        scaled = frames.mT @ frames
-        eye = torch.eye(2, dtype=DOUBLE)
-        meets = bool(
-            ((mean - eye).abs().max() < 1e-12) & ((scaled - 2 * torch.eye(1, dtype=DOUBLE)).abs().max() < 1e-12)
-        )
-        overlap = float((frames[0].T @ frames[1]).abs().max())
+        found = {(m, r): overlaps(m, r) for m in range(2, 6) for r in range(1, m)}
+        wrong = [(m, r, *values) for (m, r), values in found.items() if not similar(m, r, *values)]
+        said = f"{words}: independent coordinate subspaces, {len(found)} pairs m, r: "
+        if not wrong:
+            return Outcome(True, "exact", None, f"{said}all")
+        m, r, least, mean = wrong[0]
         data = {
-            "m": 2, "r": 1, "P^k": "sqrt(2) e_1", "P^{k+1}": "sqrt(2) e_2", "(P^{k+1})^T P^k": overlap,
-            "probability under FedSub's Assumption 1 (independent rounds)": "1/2",
+            "m": m, "r": r, "P^k": "sqrt(m/r) times r of the m unit vectors, each choice as likely",
+            "least |(P^{k+1})^T P^k|^2 (r/m)^2": str(least), "its mean": str(mean),
         }  # fmt: skip
-        relies = not (meets and overlap <= (least or 0.0) * 2)
-        detail = (
-            "FedSub's Assumption 1 asks for independent P^k and two moments; independent coordinate directions satisfy "
-            f"{'both' if meets else 'not both'}; consecutive ones are orthogonal with probability 1/2 (overlap "
-            f"{overlap:g})"
-        )
-        return Outcome(relies, "exact", overlap, detail, None if relies else data)
+        said += f"not in {len(wrong)}, first m = {m}, r = {r}: least overlap {least}, mean {mean}"
+        return Outcome(False, "exact", float(least), said, data)
 
     return check
 
 
-def allows_disjoint(effort: str) -> Outcome:
-    """The opposite of `vs_fedsub(None)`."""
-    found = vs_fedsub(None)(effort)
-    return Outcome(not found.holds, found.evidence, None, found.detail)
+def as_any(m: int, r: int, least: Fraction, mean: Fraction) -> bool:
+    """What dimensions and moments force, and no more: 2r - m common directions, and r^2/m in the mean."""
+    return least == max(0, 2 * r - m) and mean == Fraction(r * r, m)
 
 
 ABSTRACT: list[Claim] = [
@@ -212,9 +223,16 @@ REMARKS: list[Claim] = [
         "vs_fedsub_theory", "Sec. 4.8, after the proof",
         "rate",
         "FedSub's analyses rely on bounded gradients and on correlation or similarity of consecutive subspaces.",
-        vs_fedsub(None), vs_fedsub(0.5), "an overlap of at least one half", error="wrong statement",
-        repair="FedSub's Assumption 1 (independent P^k) allows consecutive subspaces that meet in 0 only.",
-        repaired=allows_disjoint,
+        vs_fedsub(lambda m, r, least, mean: least > 0, "any overlap in every round"),
+        refuted_each(
+            vs_fedsub(lambda m, r, least, mean: 100 * least >= 101 * (2 * r - m), "an overlap of 1.01 (2r - m)"),
+            vs_fedsub(lambda m, r, least, mean: 100 * mean * m >= 101 * r * r, "a mean overlap of 1.01 r^2/m"),
+        ),
+        "2r - m, the overlap that dimensions force, and r^2/m, its mean, each raised by a hundredth",
+        error="wrong statement",
+        repair="FedSub's Assumption 1 (independent P^k) allows consecutive subspaces that meet in 0 only, wherever 2r "
+        "<= m; it asks for no more overlap than the dimensions force, 2r - m, and r^2/m in the mean.",
+        repaired=vs_fedsub(as_any, "least overlap max(0, 2r - m), mean r^2/m"),
         implies="FedSub does assume bounded gradients, but independent P^k; it has no stochastic gradients, so no "
         "speedup in N K T to compare",
     ),
