@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 import torch
 
-from fedtheory.core import meter
+from fedtheory.core import meter, records
+from fedtheory.core.files import seal, sha256
 from fedtheory.theory.claim import decide
 from fedtheory.theory.ssf import bounds, corollary, costs, experiments, moments, printed, rate, theorem1
 from fedtheory.theory.ssf.lemma2 import eq109
@@ -266,7 +267,21 @@ def test_similar_subspaces_just_beyond_what_dimensions_force(share, holds):
 
 
 def cell(name, paper, ours):
-    return {"cell": name, "paper": paper, "ours": ours, "low": ours, "high": ours}
+    numbers = {"paper": paper, "ours": ours, "low": ours, "high": ours}
+    plain = {key: "NaN" if value != value else value for key, value in numbers.items()}
+    return {"cell": name, **plain, "seeds": 1, "verdict": "reproduced", "reason": "made up"}
+
+
+def save(folder, name, scale, cells):
+    """A record as `reproduce` leaves it."""
+    contents = {"csv": b"made,up\n1,2\n", "png": b"none"}
+    record = {
+        "item": f"ssf/{name}", "title": name, "scale": scale, "seeds": [0], "verdict": "reproduced", "cells": cells,
+        "notes": [], "settings": {}, "versions": {}, "device": "cpu", "seconds": 1.0,
+        "files": {end: sha256(data) for end, data in contents.items()},
+    }  # fmt: skip
+    (folder / "ssf").mkdir(exist_ok=True)
+    records.commit(folder / "ssf" / name, contents | {"json": seal(record)})
 
 
 @pytest.fixture
@@ -275,17 +290,15 @@ def results(tmp_path):
 
     def write(ours=lambda key, value: value, scale="paper"):
         tables = {"table2": printed.TABLE2, "table3": printed.TABLE3, "table4": printed.TABLE4}
-        (tmp_path / "ssf").mkdir(exist_ok=True)
         for name, table in tables.items():
             rows = [
                 cell(f"het={het} r={r} {m}", v, ours((het, r, m), v))
                 for (het, r), values in table.items()
                 for m, v in zip(printed.METHODS, values, strict=True)
             ]
-            rows = [{k: "NaN" if v != v else v for k, v in row.items()} for row in rows]
-            (tmp_path / "ssf" / f"{name}.json").write_text(json.dumps({"scale": scale, "cells": rows}))
+            save(tmp_path, name, scale, rows)
         rates = [cell(f"het={het} learning rate", lr, lr) for het, lr in printed.RATE.items()]
-        (tmp_path / "ssf" / "table1.json").write_text(json.dumps({"scale": scale, "cells": rates}))
+        save(tmp_path, "table1", scale, rates)
         return tmp_path
 
     return write
@@ -301,7 +314,7 @@ def verdicts(folder):
 @pytest.mark.parametrize("id", BY_RESULTS)
 def test_experiments_of_the_committed_results(id):
     needs = experiments.EMPIRICAL[id][2]
-    if experiments.records(experiments.FIGURES, *needs) is None:
+    if experiments.results(experiments.FIGURES, *needs) is None:
         pytest.skip("no results of the paper's scale here")
     entry = decide(experiments.empirical(id, experiments.FIGURES), "quick")
     assert entry.verdict == EXPECTED.get(id, "holds"), entry.detail
@@ -312,6 +325,28 @@ def test_experiments_wait_for_results(tmp_path, results):
     assert {e.verdict for e in verdicts(tmp_path).values()} == {"unchecked"}
     assert {e.verdict for e in verdicts(results(scale="quick")).values()} == {"unchecked"}
     assert "reproduce ssf/table3 --scale paper" in verdicts(tmp_path)["ssf.text.r50"].detail.replace("table4", "table3")
+
+
+@pytest.mark.parametrize(
+    ("end", "old", "new"),
+    [("json", b'"low": 0.00781', b'"low": 0.00581'), ("json", b"}", b"]"), ("csv", b"1,2", b"1,3")],
+)
+def test_a_damaged_result_decides_nothing(results, end, old, new):
+    """A changed number, broken JSON, another table: the claims that need it are unchecked and say why, in one line."""
+    folder = results()
+    path = folder / "ssf" / f"table3.{end}"
+    assert old in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+    entries = verdicts(folder)
+    for id, entry in entries.items():
+        needs = "table3" in experiments.EMPIRICAL[id][2]
+        assert (entry.verdict == "unchecked") == needs, id
+        if needs:
+            assert "table3.json" in entry.detail
+            assert "Fix: " in entry.detail
+            assert "\n" not in entry.detail
+    with pytest.raises(ValueError, match=r"table3\.json.*Fix: "):
+        experiments.repaired_monotone(folder)("quick")
 
 
 def test_experiments_hold_on_the_printed_numbers(results):

@@ -1,6 +1,5 @@
 """SSF (arXiv:2604.25467v1), Section 5: its experiments, decided from the committed results of the paper's scale."""
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import Any
 import torch
 
 from fedtheory.algorithms.fedsub import FedSub
-from fedtheory.core import simulate
+from fedtheory.core import records, simulate
 from fedtheory.core.key import Key
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
@@ -89,18 +88,16 @@ def toy_link(folder: Path) -> Check:
     return check
 
 
-def records(folder: Path, *names: str) -> dict[str, Any] | None:
-    """The finished results of ssf/<name> at the paper's scale, or None while one is missing."""
-    found = {}
-    for name in names:
-        try:
-            record = json.loads((folder / "ssf" / f"{name}.json").read_bytes())
-        except (FileNotFoundError, ValueError):
-            return None
-        if record["scale"] != "paper":
-            return None
-        found[name] = record
-    return found
+def results(folder: Path, *names: str) -> dict[str, Any] | None:
+    """The finished results of ssf/<name> at the paper's scale, verified, or None while one is missing.
+
+    Raises ValueError for a damaged one, with what is wrong with it and the way out.
+    """
+    items = [f"ssf/{name}" for name in names]
+    if not all(records.made(folder, item) for item in items):
+        return None
+    found = {name: records.load(folder, item, pictured=False) for name, item in zip(names, items)}
+    return found if all(record["scale"] == "paper" for record in found.values()) else None
 
 
 Cells = dict[tuple[float, int, str], tuple[float, float, float]]
@@ -266,7 +263,7 @@ def judge_monotone(values: Mapping[int, float], full: float, what: str) -> Outco
 
 def ours_monotone(folder: Path) -> Outcome | None:
     """`judge_monotone` on the committed runs, with what they say of the other levels; None where there are none."""
-    found = records(folder, "table2", "table3", "table4")
+    found = results(folder, "table2", "table3", "table4")
     if found is None:
         return None
     ours, _ = merged(found)
@@ -360,7 +357,7 @@ def fedsub_one_wrong(claimed: Callable[[str, int, str], bool]) -> Check:
 
 def fedsub_record(folder: Path) -> str:
     """What the committed runs say of the printed cells."""
-    found = records(folder, "table2", "table3", "table4")
+    found = results(folder, "table2", "table3", "table4")
     if found is None:
         return "committed runs at T = 25,000: not there yet"
     ours, paper = merged(found)
@@ -415,12 +412,15 @@ CAVEATS: dict[str, tuple[str, Check]] = {  # of EMPIRICAL: the caveat, and the c
 
 
 def empirical(id: str, folder: Path) -> Claim:
-    """A claim of Section 5: decided by the committed results, unchecked while they are missing."""
+    """A claim of Section 5: decided by the committed results, unchecked while they are missing or damaged."""
     where, statement, needs, judge, broken, words = EMPIRICAL[id]
-    found = records(folder, *needs)
+    names = " ".join(f"ssf/{name}" for name in needs)
+    reason = f"waits for the paper-scale results: python -m fedtheory reproduce {names} --scale paper"
+    try:
+        found = results(folder, *needs)
+    except ValueError as damaged:
+        found, reason = None, str(damaged)
     if found is None:
-        names = " ".join(f"ssf/{name}" for name in needs)
-        reason = f"waits for the paper-scale results: python -m fedtheory reproduce {names} --scale paper"
         return Claim(id, "ssf", where, statement, "empirical", unchecked=reason)
     return Claim(
         id, "ssf", where, statement, "empirical",

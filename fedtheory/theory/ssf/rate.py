@@ -149,12 +149,15 @@ Overlap = Callable[[int, int, Fraction, Fraction], bool]  # of m, r, and of |(P^
 
 
 def overlaps(m: int, r: int) -> tuple[Fraction, Fraction]:
-    """Least and mean of tr(Pi Pi') over two independent coordinate subspaces: FedSub's Assumption 1, in units of m/r.
+    """Least and mean of (r/m)^2 |P'^T P|^2 over two independent coordinate subspaces, P as FedSub scales it.
 
     Raises AssertionError where its two moments are not met: E[P P^T] = I, P^T P = (m/r) I.
     """
     frames = instances.coordinate_frames(m, r, scale="isotropic")
-    gaps = (frames @ frames.mT).mean(0) - torch.eye(m, dtype=DOUBLE), frames.mT @ frames - m / r * torch.eye(r)
+    gaps = (
+        (frames @ frames.mT).mean(0) - torch.eye(m, dtype=DOUBLE),
+        frames.mT @ frames - m / r * torch.eye(r, dtype=DOUBLE),
+    )
     if max(float(gap.abs().max()) for gap in gaps) > 1e-12:
         raise AssertionError(f"m = {m}, r = {r}: Assumption 1 of FedSub is not met")
     squares = (torch.einsum("amr,bms->abrs", frames, frames) ** 2).sum((-1, -2)) * (r / m) ** 2
