@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from fedtheory.theory.claim import Printed, decide
+from fedtheory.theory.search import maximise_together
 from fedtheory.theory.ssf import algorithm, claims
 from fedtheory.theory.ssf.attack import build, edges, found_gap, identical, on, scale_alike, times
 from fedtheory.theory.ssf.lemma1 import lemma1
@@ -38,7 +39,7 @@ from fedtheory.theory.ssf.lemma3 import (
     lemma3,
 )
 from fedtheory.theory.ssf.lemma4 import eq68, eq75, eq80, eq81, eq87, eq99, lemma4
-from fedtheory.theory.ssf.round import admissible, crossed, dump, leap, load, offset, play, steep, tiny
+from fedtheory.theory.ssf.round import ROOT, admissible, crossed, dump, leap, load, offset, play, steep, tiny
 from fedtheory.theory.ssf.sharper import sharper_lemma2, sharper_lemma3
 
 HOLDS, CAVEAT, FALSE = "holds", "holds-with-caveat", "false-as-stated"
@@ -241,6 +242,30 @@ def test_step_6_fails_by_its_surplus_term_alone():
     two = lambda: tiny(0.0, a=1.0, K=2)
     assert on(two, step6_repaired, "")("quick").margin == 1
     assert not on(two, times(0.99, step6_repaired), "")("quick").holds
+
+
+# The full effort's search: all restarts of a corner at once
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_a_batch_of_instances_has_the_ratios_of_each(name):
+    terms = TERMS[name]
+    for edge in [edge for edge in edges() if edge.K > 1 or "step 6" not in name][::3]:
+        Z = torch.randn(3, edge.size, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        together = torch.func.vmap(lambda z, edge=edge: terms(play(build(z, edge)))[:2])(Z)
+        alone = [torch.stack(terms(play(build(z, edge)))[:2]) for z in Z]
+        for (left, right), both in zip(zip(*together), alone):
+            assert float(left / right) == pytest.approx(float(both[0] / both[1]), rel=1e-7, abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize(("by", "holds"), [(1.0, True), (0.99, False)])
+def test_the_search_in_batches_finds_what_breaks(by, holds):
+    """(16) is attained: it holds, and not with 99/100 of its right-hand side."""
+    few = dict(restarts=3, steps=12, edges=[edge for edge in edges() if edge.noisy][:3])
+    sides = lambda z, edge: times(by, eq16)(play(build(z, edge)))
+    found = maximise_together(sides, lambda edge: edge.size, ROOT.fold("eq16"), **few)
+    assert found.holds == holds
+    assert found.ratio == pytest.approx(1 / by, rel=1e-6)
 
 
 # A change of the algorithm turns the checks red

@@ -403,6 +403,24 @@ def test_averages_by_doubling_are_those_of_the_run():
     assert exactly.average(S, 6) == pytest.approx(sum(exactly.run(S, 64)) / 64)
 
 
+@pytest.mark.parametrize("noisy", [True, False])
+def test_runs_by_blocks_are_those_round_by_round(noisy):
+    """Long runs are products of powers: the same squares, to rounding, at every round and at the ends of blocks."""
+    from fedtheory.core.key import Key
+    from fedtheory.theory import instances
+
+    z = torch.randn(18, generator=Key(2).generator(), dtype=torch.float64)
+    problem, x, _ = moments.random_problem(z, 2, 2, noisy)
+    exactly = moments.Moments(problem, instances.coordinate_frames(2, 1), 0.05, 2, 0.2)
+    S = exactly.start(x)
+    for rounds in (401, 416, 417):
+        slowly, T = [], S
+        for _ in range(rounds):
+            slowly.append(exactly.gradient2(T))
+            T = exactly.step(T)
+        assert exactly.run(S, rounds) == pytest.approx(slowly, rel=1e-9, abs=1e-14)
+
+
 @pytest.mark.parametrize(
     ("constant", "least", "holds"), [(72, 1, False), (72, 2, False), (50, 2, True), (40, 2, False)]
 )

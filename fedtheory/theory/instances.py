@@ -86,7 +86,7 @@ class Smooth(Problem):
         self.weights = client_weights(None, self.n)
 
     @functools.cached_property
-    def constants(self) -> Constants:
+    def constants(self) -> Constants:  # pyright: ignore[reportIncompatibleVariableOverride]
         noise = self.noise
         sigma2 = 0.0 if noise is None else float((noise.detach() ** 2).sum(-1).max())
         return Constants(L=float(self.h.detach().abs().max()), sigma2=sigma2)

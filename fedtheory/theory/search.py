@@ -164,8 +164,8 @@ def maximise_together(
         many = torch.func.vmap(lambda z, edge=edge: sides(z, edge))
         top = Found(-math.inf, torch.zeros(count, dtype=torch.float64), edge, 0)
 
-        def keep(Z: torch.Tensor, left: torch.Tensor, right: torch.Tensor, top: Found = top) -> list[float]:
-            values = [ratio(a, b) for a, b in zip(left.tolist(), right.tolist())]
+        def keep(Z: torch.Tensor, sides: Sequence[torch.Tensor], top: Found = top) -> list[float]:
+            values = [ratio(a, b) for a, b in zip(sides[0].tolist(), sides[1].tolist())]
             at = max(range(len(values)), key=lambda i: -math.inf if math.isnan(values[i]) else values[i])
             if values[at] > top.ratio:
                 top.ratio, top.point = values[at], Z[at].detach().clone()
@@ -177,7 +177,7 @@ def maximise_together(
         for _ in range(steps):
             left, right, *shift = many(Z)
             tried += int(alive.sum())
-            values = keep(Z, left.detach(), right.detach())
+            values = keep(Z, (left.detach(), right.detach()))
             up, low = (left + shift[0], right + shift[0]) if shift else (left, right)
             alive = alive & torch.tensor([math.isfinite(v) for v in values]) & (up.detach() > 0) & (low.detach() > 0)
             if not (alive.any() and up.requires_grad):
@@ -192,7 +192,7 @@ def maximise_together(
         with torch.no_grad():
             for _ in range(math.ceil(2 * restarts * steps / batch) if count else 0):
                 Z = top.point + widths * torch.randn(batch, count, generator=g, dtype=torch.float64)
-                keep(Z, *many(Z)[:2])
+                keep(Z, many(Z))
                 tried += batch
         if top.ratio > best.ratio:
             best = top

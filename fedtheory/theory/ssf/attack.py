@@ -137,7 +137,8 @@ def attack(terms: Terms, effort: str, name: str, corners: Iterable[Edge] | None 
     """Search for the largest left/right of a statement over admissible instances."""
     search, restarts, steps = (maximise, 2, 8) if effort == "quick" else (maximise_together, 6, 40)
     sides = lambda z, edge: terms(play(build(z, edge)))
-    corners, amount = edges() if corners is None else list(corners), {"restarts": restarts, "steps": steps} | options
+    corners = edges() if corners is None else list(corners)
+    amount: dict[str, Any] = {"restarts": restarts, "steps": steps} | options
     return search(sides, lambda edge: edge.size, ROOT.fold(name), edges=corners, **amount)
 
 

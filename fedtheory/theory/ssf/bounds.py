@@ -44,7 +44,7 @@ def attack_rate(rate: Rate, average: bool, effort: str, settings: Sequence[str])
         values = torch.tensor(moments.run(S, rounds), dtype=DOUBLE)
         T: Any = torch.arange(1, rounds + 1, dtype=DOUBLE)
         left = values.cumsum(0) / T if average else values.cummin(0)[0]
-        right = sum(rate(terms, T), torch.zeros(rounds, dtype=DOUBLE))
+        right = torch.zeros(rounds, dtype=DOUBLE) + sum(rate(terms, T))
         worst = int((left / right).argmax())
         return left[worst], right[worst]
 

@@ -76,39 +76,9 @@ class Moments:
     ) -> None:
         self.problem, self.steps, self.lr, self.eta = problem, steps, lr, eta
         n, d = problem.h.shape
+        self.frames, self.by_frame, self.shift = frames, noise, shift
         self.n, self.d, size = n, d, (2 + n) * d
         self.size, self.rho = size, frames.shape[2] / d
-        replicas = 1 + size + steps * n
-        z = torch.zeros(replicas, size, dtype=DOUBLE)
-        z[1 : 1 + size] = torch.eye(size, dtype=DOUBLE)
-        factors = torch.zeros(steps, n, replicas, 1, dtype=DOUBLE)
-        factors[:, :, 1 + size :, 0] = torch.eye(steps * n, dtype=DOUBLE).view(steps, n, -1)
-        maps, noises, drifts, drift_noises = [], [], [], []
-        for at, frame in enumerate(frames):
-            own = problem
-            if noise is not None:
-                own = own.replace(noise=noise[at])
-            if shift is not None:
-                a = torch.zeros(n, d, dtype=DOUBLE) if own.a is None else own.a
-                own = own.replace(a=a + shift[at])
-            if own.noise is None:
-                own = own.replace(noise=torch.zeros(n, d, dtype=DOUBLE))
-            algorithm = SSF(lr, steps, instances.fixed(frame), server_lr=eta / (lr * steps))
-            x, c, ci = z[:, :d], z[:, d : 2 * d], z[:, 2 * d :].view(replicas, n, d).movedim(1, 0)
-            x1, c1, ci1, path = play(algorithm, Given(own, factors), x, c, ci)
-            out = torch.cat([x1, c1, ci1.movedim(0, 1).reshape(replicas, -1)], dim=1)
-            gaps = torch.stack([y - path[0] for y in path[:-1]]).movedim(2, 0).reshape(replicas, -1)
-            for values, maps_of, noises_of in ((out, maps, noises), (gaps, drifts, drift_noises)):
-                linear, base = values[1 : 1 + size] - values[0], values[0]
-                maps_of.append(torch.cat([linear, base[None]]).T)
-                noises_of.append((values[1 + size :] - base).T)
-        one = torch.zeros(len(frames), 1, size + 1, dtype=DOUBLE)
-        one[..., -1] = 1
-        self.map = torch.cat([torch.stack(maps), one], dim=1)
-        spread = torch.stack(noises)
-        self.noise = torch.zeros(size + 1, size + 1, dtype=DOUBLE)
-        self.noise[:-1, :-1] = (spread @ spread.mT).mean(0)
-        self._drift, self._drift_noise = torch.stack(drifts), torch.stack(drift_noises)
         eye = torch.eye(d, dtype=DOUBLE)
         offset = problem.gradients(torch.zeros(d, dtype=DOUBLE))  # (N, d)
         hessian = (problem.gradients(eye) - offset[:, None]).mT  # (N, d, d)
@@ -125,6 +95,50 @@ class Moments:
         self.loss[:d, :d] = mean_h / 2
         self.loss[:d, -1] = self.loss[-1, :d] = -mean_h @ self.x_star / 2
         self.loss[-1, -1] = self.x_star @ mean_h @ self.x_star / 2
+
+    @functools.cached_property
+    def _round(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """A round's map of (z, 1) and the second moment of its noise; the same of y - x at every local step."""
+        n, d, size, steps = self.n, self.d, self.size, self.steps
+        replicas = 1 + size + steps * n
+        z = torch.zeros(replicas, size, dtype=DOUBLE)
+        z[1 : 1 + size] = torch.eye(size, dtype=DOUBLE)
+        factors = torch.zeros(steps, n, replicas, 1, dtype=DOUBLE)
+        factors[:, :, 1 + size :, 0] = torch.eye(steps * n, dtype=DOUBLE).view(steps, n, -1)
+        maps, noises, drifts, drift_noises = [], [], [], []
+        for at, frame in enumerate(self.frames):
+            own = self.problem
+            if self.by_frame is not None:
+                own = own.replace(noise=self.by_frame[at])
+            if self.shift is not None:
+                a = torch.zeros(n, d, dtype=DOUBLE) if own.a is None else own.a
+                own = own.replace(a=a + self.shift[at])
+            if own.noise is None:
+                own = own.replace(noise=torch.zeros(n, d, dtype=DOUBLE))
+            algorithm = SSF(self.lr, steps, instances.fixed(frame), server_lr=self.eta / (self.lr * steps))
+            x, c, ci = z[:, :d], z[:, d : 2 * d], z[:, 2 * d :].view(replicas, n, d).movedim(1, 0)
+            x1, c1, ci1, path = play(algorithm, Given(own, factors), x, c, ci)
+            out = torch.cat([x1, c1, ci1.movedim(0, 1).reshape(replicas, -1)], dim=1)
+            gaps = torch.stack([y - path[0] for y in path[:-1]]).movedim(2, 0).reshape(replicas, -1)
+            for values, maps_of, noises_of in ((out, maps, noises), (gaps, drifts, drift_noises)):
+                linear, base = values[1 : 1 + size] - values[0], values[0]
+                maps_of.append(torch.cat([linear, base[None]]).T)
+                noises_of.append((values[1 + size :] - base).T)
+        one = torch.zeros(len(self.frames), 1, size + 1, dtype=DOUBLE)
+        one[..., -1] = 1
+        spread = torch.stack(noises)
+        noise = torch.zeros(size + 1, size + 1, dtype=DOUBLE)
+        noise[:-1, :-1] = (spread @ spread.mT).mean(0)
+        whole = torch.cat([torch.stack(maps), one], dim=1)
+        return whole, noise, torch.stack(drifts), torch.stack(drift_noises)
+
+    @property
+    def map(self) -> torch.Tensor:
+        return self._round[0]
+
+    @property
+    def noise(self) -> torch.Tensor:
+        return self._round[1]
 
     def start(self, x: torch.Tensor, ci: torch.Tensor | None = None, c: torch.Tensor | None = None) -> torch.Tensor:
         """The second moment of (z, 1) at x, with c_i = grad F_i(x) and c their mean where none are given."""
@@ -155,8 +169,9 @@ class Moments:
 
     def drift(self, S: torch.Tensor) -> float:
         """E_drift of the coming round."""
-        noise = float((self._drift_noise**2).sum()) / len(self._drift)
-        return (self.squared(self._drift, S) / len(self._drift) + noise) / (self.n * self.steps)
+        _, _, moved, spread = self._round
+        noise = float((spread**2).sum()) / len(moved)
+        return (self.squared(moved, S) / len(moved) + noise) / (self.n * self.steps)
 
     @functools.cached_property
     def operator(self) -> torch.Tensor:
@@ -200,7 +215,7 @@ class Moments:
         return (torch.stack(late) @ torch.stack(early).mT).flatten()[:rounds].tolist()
 
 
-LONG = 200  # rounds; from here on a run by blocks is the faster one
+LONG = 400  # rounds; from here on a run by blocks is the faster one by far
 
 
 @dataclass(frozen=True)
