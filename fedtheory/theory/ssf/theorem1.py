@@ -285,7 +285,7 @@ def attack_round(
     """Maximise left over right of a statement on one round, over problems, states and edges of the conditions."""
     shapes = [(1, 1, 1, 1), (2, 2, 1, 1), (2, 1, 2, 1), (3, 3, 2, 1), (2, 5, 3, 2)]
     edges = [(*shape, s, noisy) for shape in shapes for s in settings for noisy in (True, False)]
-    tries = (2, 8) if effort == "quick" else (4, 60)
+    tries = (2, 8) if effort == "quick" else (4, 30)
 
     @torch.no_grad()
     def sides(z: torch.Tensor, edge: Any) -> tuple[torch.Tensor, torch.Tensor]:
