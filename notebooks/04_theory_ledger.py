@@ -32,8 +32,13 @@ from fedtheory.figures import EXTRAS, load, style
 from fedtheory.notebook import check, first_of, fold, show, start, table
 from fedtheory.theory import ledger, search
 from fedtheory.theory.fedsub import rates as fedsub_rates
-from fedtheory.theory.ssf import claims as ssf
-from fedtheory.theory.ssf import rate as ssf_rate
+from fedtheory.theory.ssf.attack import Edge, attack
+from fedtheory.theory.ssf.bounds import HETEROGENEOUS, run_exactly
+from fedtheory.theory.ssf.lemma2 import DRIFT, lemma2
+from fedtheory.theory.ssf.lemma3 import cross
+from fedtheory.theory.ssf.moments import SAMPLE, Terms, rescaled
+from fedtheory.theory.ssf.round import kept, play, tiny
+from fedtheory.theory.ssf.theorem1 import phi0
 
 key = start()
 
@@ -342,8 +347,8 @@ for axes, part, title in zip(panels, (drift_part, noise_part), ("drift: of 12", 
     found = []
     for share in (0.1, 0.4, 0.7, 1.0):
         noisy = part is noise_part
-        edge = ssf.Edge(K=8, share=share, one_frame=True, noisy=noisy)
-        top = ssf.attack(ssf.lemma2(), "quick", f"tightness {share}", [edge], restarts=6)
+        edge = Edge(K=8, share=share, one_frame=True, noisy=noisy)
+        top = attack(lemma2(), "quick", f"tightness {share}", [edge], restarts=6)
         found.append(top.ratio)
         assert 0.9 < top.ratio / part(8, share / 2) < 1 + 1e-9
     axes.plot([0.05, 0.2, 0.35, 0.5], found, "x", color="k", label="K = 8, search")
@@ -353,10 +358,10 @@ show(figure)
 
 for K in (2, 5):
     for s in (0.1, 0.5):
-        alone = ssf.play(ssf.tiny(-1.0, K=K, lr=s / K, c=1.0))  # no noise, gradient 1
-        noisy = ssf.play(ssf.tiny(-1.0, K=K, lr=s / K, u=1.0))  # noise only
+        alone = play(tiny(-1.0, K=K, lr=s / K, c=1.0))  # no noise, gradient 1
+        noisy = play(tiny(-1.0, K=K, lr=s / K, u=1.0))  # noise only
         for played, part in ((alone, drift_part), (noisy, noise_part)):
-            left, right = ssf.lemma2()(played)
+            left, right = lemma2()(played)
             assert abs(float(left / right) - part(K, s)) < 1e-12
 limits = ((math.e - 4 * math.sqrt(math.e) + 4) / 3, (math.e - 2) / 6)
 print(f"K to infinity, s = 1/2: drift {limits[0]:.4f}, noise {limits[1]:.4f}")
@@ -390,8 +395,8 @@ assert abs(1 / noise_part(1000, 1e-4) - 12) < 0.1
 
 # %%
 names = ("left", "Delta_F", "C_0", "noise 1", "noise 2")
-for label, bound in (("printed", ssf_rate.Terms.theorem), ("repaired", ssf_rate.Terms.repaired)):
-    scaled = lambda a, b, bound=bound: ((a / b) ** 2, *bound(ssf_rate.rescaled(ssf_rate.SAMPLE, a, b), 50))
+for label, bound in (("printed", Terms.theorem), ("repaired", Terms.repaired)):
+    scaled = lambda a, b, bound=bound: ((a / b) ** 2, *bound(rescaled(SAMPLE, a, b), 50))
     same, factors = search.units(scaled)
     grown = ", ".join(f"{name} x {factor:.4g}" for name, factor in zip(names, factors))
     fold(f"{label}: {grown}; alike: {same}")
@@ -411,14 +416,14 @@ assert entry["verdict"] == "false-as-stated"
 # > **Predict.** The bound must stay above the run in every unit. Does it?
 
 # %%
-squares, terms, slack = ssf_rate.run_exactly(ssf_rate.HETEROGENEOUS)
-T = ssf_rate.HETEROGENEOUS["T"]
+squares, terms, slack = run_exactly(HETEROGENEOUS)
+T = HETEROGENEOUS["T"]
 assert all(value <= 1 + 1e-9 for value in slack.values())  # every condition of the theorem is met
 
 units = [10.0 ** (number / 2) for number in range(-4, 37)]  # a = unit * 10^-16
 ratios = {
-    label: [unit**2 * min(squares) / sum(bound(ssf_rate.rescaled(terms, unit, 1.0), T)) for unit in units]
-    for label, bound in (("printed", ssf_rate.Terms.theorem), ("repaired", ssf_rate.Terms.repaired))
+    label: [unit**2 * min(squares) / sum(bound(rescaled(terms, unit, 1.0), T)) for unit in units]
+    for label, bound in (("printed", Terms.theorem), ("repaired", Terms.repaired))
 }
 figure, (axes,) = style.new_figure(columns=1.5)
 for place, (label, values) in enumerate(ratios.items()):
@@ -469,8 +474,8 @@ figure, (axes,) = style.new_figure(columns=1.5)
 for place, K in enumerate((1, 2, 3)):
     products = []
     for h in curvatures:
-        q = ssf.play(ssf.tiny(h, K=K, lr=lr / max(1, K - 1), u=1.0))
-        products.append(float(ssf.cross(q)))
+        q = play(tiny(h, K=K, lr=lr / max(1, K - 1), u=1.0))
+        products.append(float(cross(q)))
     axes.plot(curvatures, products, style.STYLES[place], color=style.SEQUENCE[place], label=f"K = {K}")
     if K == 1:
         assert max(abs(value) for value in products) < 1e-15
@@ -680,7 +685,7 @@ assert again["verdict"] == before["verdict"]
 # %%
 def kept_ratio(K):
     """Left over right of Lemma 2, its constants doubled, where one sample is kept."""
-    left, right = ssf.lemma2(12, 24)(ssf.play(ssf.kept(K, -1.0, lr=1 / (4 * K))))
+    left, right = lemma2(12, 24)(play(kept(K, -1.0, lr=1 / (4 * K))))
     return float(left / right)
 
 
@@ -743,7 +748,7 @@ def mass(factor):
             return f"Too small: at rho = {rho} there are admissible steps whose M is {needed / given:.3g} times that."
         if rho <= 0.5 and given > 2 * needed:
             return f"True, but at rho = {rho} it is {given / needed:.3g} times as large as needed."
-    return "" if ssf_rate.phi0(1, lambda M, L, rho: factor(L, rho))("quick").holds else "The counterexample breaks it."
+    return "" if phi0(1, lambda M, L, rho: factor(L, rho))("quick").holds else "The counterexample breaks it."
 
 
 answer = ...  # a function: lambda L, rho: ...
@@ -772,7 +777,7 @@ check(2, answer, mass, "condition (2) bounds K^3 eta_l^2, and condition (4) boun
 # %%
 def survives_with(f):
     """Whether the search leaves Lemma 2 standing with constants 6 f and 12 f."""
-    return ssf.attack(ssf.lemma2(6 * f, 12 * f), "quick", "lemma2", ssf.DRIFT).holds
+    return attack(lemma2(6 * f, 12 * f), "quick", "lemma2", DRIFT).holds
 
 
 answer = ...  # f

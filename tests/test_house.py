@@ -21,7 +21,6 @@ FLOORS = ("core", "maps", "problems", "algorithms", "compare", "theory", "figure
 UPSTAIRS = {  # theory that still reads settings and printed numbers where figures are made: none may be added
     ("theory/fedsub/costs.py", "figures"),
     ("theory/fedsub/rates.py", "figures"),
-    ("theory/ssf/rate.py", "figures"),
     ("theory/fedmud/claims.py", "figures"),
     ("theory/flss/rates.py", "figures"),
 }

@@ -32,7 +32,9 @@ from fedtheory.theory.instances import (
     plane_frames,
     run_locals,
 )
-from fedtheory.theory.ssf import claims as ssf
+from fedtheory.theory.ssf.attack import Edge, build
+from fedtheory.theory.ssf.lemma2 import lemma2
+from fedtheory.theory.ssf.round import Instance, kept, play, tiny
 
 sizes = st.integers(1, 5).flatmap(lambda m: st.tuples(st.just(m), st.integers(1, m)))
 scales = st.sampled_from(["orthonormal", "isotropic"])
@@ -142,7 +144,7 @@ def test_haar_second_moment_in_space():
 
 
 edges = st.builds(
-    ssf.Edge,
+    Edge,
     N=st.integers(1, 2),
     K=st.integers(1, 4),
     shape=st.sampled_from(["quadratic", "huber", "cosine", "spline"]),
@@ -151,7 +153,7 @@ edges = st.builds(
     free_c=st.just(True),
     one_frame=st.just(True),
 ) | st.builds(
-    ssf.Edge,
+    Edge,
     N=st.integers(1, 2),
     K=st.integers(1, 3),
     d=st.just(2),
@@ -171,9 +173,9 @@ def test_ssf_lemma_2(edge, seed):
 
     and even with 2 and 1 in place of 6 and 12.
     """
-    q = ssf.play(ssf.build(normal(edge.size, seed=seed), edge))
+    q = play(build(normal(edge.size, seed=seed), edge))
     for noise, drift in ((6.0, 12.0), (2.0, 1.0)):
-        left, right = ssf.lemma2(noise, drift)(q)
+        left, right = lemma2(noise, drift)(q)
         assert float(left) <= float(right) * (1 + 1e-9) + 1e-15
 
 
@@ -189,8 +191,7 @@ def test_ssf_without_control_variates_drifts_with_heterogeneity(K, spread):
     x, none = torch.zeros(1, dtype=torch.float64), torch.zeros(2, 1, dtype=torch.float64)
     frame, lr = torch.ones(1, 1, 1, dtype=torch.float64), 1 / (2 * K)
     drifts = [
-        float(ssf.play(ssf.Instance(problem, x, ci, ci.mean(0), frame, lr, K)).drift)
-        for ci in (problem.gradients(x), none)
+        float(play(Instance(problem, x, ci, ci.mean(0), frame, lr, K)).drift) for ci in (problem.gradients(x), none)
     ]
     assert drifts[0] == 0.0
     assert drifts[1] >= lr**2 * spread**2 / 4
@@ -252,12 +253,12 @@ def test_fedsub_without_duals_drifts_with_heterogeneity():
 
 def test_one_sample_for_all_steps_breaks_lemma_2():
     """Assumption 2 as printed allows a client to keep one sample: at K = 16 the drift is above Lemma 2's bound."""
-    q = ssf.play(ssf.kept(16, -1.0, lr=1 / 32))
-    left, right = ssf.lemma2()(q)
+    q = play(kept(16, -1.0, lr=1 / 32))
+    left, right = lemma2()(q)
     assert float(left) > float(right)
     fresh = SSF(1 / 32, 8, fixed(torch.ones(1, 1, dtype=torch.float64)))
     assert fresh.local_steps == 8
-    left, right = ssf.lemma2()(ssf.play(ssf.tiny(-1.0, K=8, lr=1 / 16, u=1.0)))
+    left, right = lemma2()(play(tiny(-1.0, K=8, lr=1 / 16, u=1.0)))
     assert float(left) < float(right) / 5
 
 

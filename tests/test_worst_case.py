@@ -12,7 +12,8 @@ from fedtheory.core import records
 from fedtheory.figures import EXTRAS
 from fedtheory.figures import worst_case as worst_case_items
 from fedtheory.theory.fedsub import round as fedsub_round
-from fedtheory.theory.ssf import claims as ssf
+from fedtheory.theory.ssf.attack import attack
+from fedtheory.theory.ssf.lemma2 import lemma2
 from fedtheory.theory.worst_case import program as worst_case
 from fedtheory.theory.worst_case import reached as worst_case_search
 from fedtheory.theory.worst_case.program import Program, Symbols, Tight, settles, trace_fedavg
@@ -116,8 +117,8 @@ def test_a_constant_sharpened_below_the_tight_one_is_refuted():
     """Lemma 2 with its terms and its own edges: the tight constant survives the search, 0.99 of it does not."""
     tight = value(worst_case.ssf_drift(3, 1 / 6))
     edges = worst_case_search.ssf_edges(1, 3, 1 / 6)
-    assert ssf.attack(ssf.lemma2(0.0, tight * (1 + CLOSE)), "quick", "tight", edges).holds
-    assert not ssf.attack(ssf.lemma2(0.0, 0.99 * tight), "quick", "sharper", edges).holds
+    assert attack(lemma2(0.0, tight * (1 + CLOSE)), "quick", "tight", edges).holds
+    assert not attack(lemma2(0.0, 0.99 * tight), "quick", "sharper", edges).holds
 
 
 def test_evidence_for_the_ledger():

@@ -6,6 +6,7 @@ scenarios of gradient noise behind the client axis, and every iterate comes out 
 uploads (N, C, .) with C joint scenarios of all clients make every server line (C, .).
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, fields
@@ -83,9 +84,12 @@ class Smooth(Problem):
         self.dtype, self.device = h.dtype, torch.device("cpu")
         self.layout = layout or Layout.single(d)
         self.weights = client_weights(None, self.n)
-        L = float(h.detach().abs().max())
+
+    @functools.cached_property
+    def constants(self) -> Constants:  # pyright: ignore[reportIncompatibleVariableOverride]
+        noise = self.noise
         sigma2 = 0.0 if noise is None else float((noise.detach() ** 2).sum(-1).max())
-        self.constants = Constants(L=L, sigma2=sigma2)
+        return Constants(L=float(self.h.detach().abs().max()), sigma2=sigma2)
 
     def replace(self, **changes: Any) -> "Smooth":
         """The same problem with some arguments changed."""

@@ -16,7 +16,7 @@ from fedtheory.theory.search import reseeded
 
 MODULES = {  # paper -> files, in the paper's order
     "fedsub": ("fedsub.claims",),
-    "ssf": ("ssf.claims", "ssf.rate"),
+    "ssf": ("ssf.claims",),
     "mud": ("fedmud.claims", "fedmud.theory"),
     "flss": ("flss.claims",),
     "decomfl": ("decomfl.claims",),

@@ -20,32 +20,9 @@ from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
+from fedtheory.theory.ssf.printed import METHODS, NAN, RATE, REFRESH, SAMPLED, STEPS, TABLE2, TABLE3, TABLE4, D
 
-D = 100
-SAMPLED, STEPS, REFRESH = 10, 5, 5  # Table 1
-RATE = {0.1: 1e-2, 0.5: 1e-2, 2.0: 1e-3}  # (136)
-METHODS = ("Full-SCAFFOLD", "Full-FedAvg", "SSF", "FedSub")
 ROUNDS = {"quick": 1200, "paper": 25_000}
-NAN = math.nan
-
-# Printed final relative errors at T = 25,000: (het, r) -> method -> value. Tables 2-4; NaN: "NaN (diverged)".
-TABLE2 = {
-    (0.1, 20): (6.9726e-03, 9.1265e-03, 7.5535e-03, 1.1295e-02),
-    (0.5, 20): (6.4701e-03, 1.1197e-02, 8.2431e-03, 1.0556e-02),
-    (2.0, 20): (2.0831e-03, 3.8143e-03, 3.4495e-03, 6.0512e-03),
-}
-TABLE3 = {
-    (2.0, 1): (2.12e-03, 3.65e-03, 2.82e-01, 2.81e-01),
-    (2.0, 5): (2.03e-03, 3.71e-03, 7.81e-03, 6.76e-03),
-    (2.0, 10): (2.06e-03, 3.89e-03, 3.74e-03, 4.32e-03),
-    (2.0, 20): (2.08e-03, 3.81e-03, 3.45e-03, 6.05e-03),
-    (2.0, 50): (2.08e-03, 3.87e-03, 3.03e-03, NAN),
-}
-TABLE4 = {
-    (0.1, 50): (7.27e-03, 8.25e-03, 7.69e-03, NAN),
-    (0.5, 50): (7.00e-03, 1.04e-02, 8.70e-03, NAN),
-    (2.0, 50): (2.08e-03, 3.87e-03, 3.03e-03, NAN),
-}
 
 READING = [
     "Minibatches: 20 of 50 rows drawn independently (with replacement), fresh in each local step (open point 7).",

@@ -10,7 +10,9 @@ from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.theory.fedsub import proof as fedsub_proof
 from fedtheory.theory.fedsub import round as fedsub_round
 from fedtheory.theory.search import maximise
-from fedtheory.theory.ssf import claims as ssf
+from fedtheory.theory.ssf.attack import Edge, build
+from fedtheory.theory.ssf.lemma2 import lemma2
+from fedtheory.theory.ssf.round import Instance, play
 from fedtheory.theory.worst_case.program import ROOT, lyapunov_weight, play_fedavg
 
 SHAPES = ("quadratic", "huber")
@@ -42,17 +44,17 @@ def reached(
 
 def ssf_edges(
     N: int, K: int, lr: float, *, d: int = 1, r: int = 1, eta: float | None = None, **options: Any
-) -> list[ssf.Edge]:
+) -> list[Edge]:
     """lr is eta_l L; eta_g is 1 unless eta_g eta_l K L is given."""
     share = None if eta is None else 4 * eta
-    edge = ssf.Edge(N=N, K=K, d=d, r=r, share=2 * K * lr, global_share=share, noisy=False, **options)
+    edge = Edge(N=N, K=K, d=d, r=r, share=2 * K * lr, global_share=share, noisy=False, **options)
     return [replace(edge, shape=shape) for shape in SHAPES]
 
 
 def ssf_drift(K: int, lr: float, *, convex: bool = False, parts: int = 1, N: int = 1, **amount: Any) -> float:
     """`worst_case.ssf_drift` by search."""
-    sides = lambda at: ssf.lemma2(0.0, 1.0)(ssf.play(at))
-    return reached(sides, ssf.build, ssf_edges(N, K, lr, d=parts, one_frame=True), "drift", convex, **amount)
+    sides = lambda at: lemma2(0.0, 1.0)(play(at))
+    return reached(sides, build, ssf_edges(N, K, lr, d=parts, one_frame=True), "drift", convex, **amount)
 
 
 def ssf_descent(
@@ -60,14 +62,14 @@ def ssf_descent(
 ) -> float:
     """`worst_case.ssf_descent` by search."""
 
-    def sides(at: ssf.Instance) -> Sides:
-        q = ssf.play(at)
+    def sides(at: Instance) -> Sides:
+        q = play(at)
         return q.gain - 1.5 * eta * q.drift, at.rho * eta * q.G2
 
-    return -reached(sides, ssf.build, ssf_edges(N, K, lr, d=parts, eta=eta), "descent", convex, **amount)
+    return -reached(sides, build, ssf_edges(N, K, lr, d=parts, eta=eta), "descent", convex, **amount)
 
 
-def spread_to(at: ssf.Instance, zeta2: float) -> ssf.Instance:
+def spread_to(at: Instance, zeta2: float) -> Instance:
     """The instance with the deviations of grad F_i(x) scaled to zeta^2 = zeta2 ||grad F(x)||^2, by linear terms."""
     start = at.problem.gradients(at.x)
     G, e = start.mean(0), start - start.mean(0)
@@ -76,7 +78,7 @@ def spread_to(at: ssf.Instance, zeta2: float) -> ssf.Instance:
     return replace(at, problem=at.problem.replace(a=at.problem.a + (share - 1) * e))
 
 
-def play_fedavg_on(at: ssf.Instance, zeta2: float) -> tuple[ssf.Instance, torch.Tensor, torch.Tensor, torch.Tensor]:
+def play_fedavg_on(at: Instance, zeta2: float) -> tuple[Instance, torch.Tensor, torch.Tensor, torch.Tensor]:
     """The instance within zeta2, its local points, its new model and ||grad F(x)||^2."""
     at = spread_to(at, zeta2)
     y, x = play_fedavg(FedAvg(at.lr, at.K), at.problem, at.x)
@@ -86,19 +88,19 @@ def play_fedavg_on(at: ssf.Instance, zeta2: float) -> tuple[ssf.Instance, torch.
 def fedavg_drift(K: int, lr: float, zeta2: float, *, convex: bool = False, N: int = 2, **amount: Any) -> float:
     """`worst_case.fedavg_drift` by search."""
 
-    def sides(at: ssf.Instance) -> Sides:
+    def sides(at: Instance) -> Sides:
         at, y, _, G2 = play_fedavg_on(at, zeta2)
         return ((y - at.x) ** 2).sum() / (N * K), K**2 * lr**2 * G2
 
-    return reached(sides, ssf.build, ssf_edges(N, K, lr), "fedavg drift", convex, **amount)
+    return reached(sides, build, ssf_edges(N, K, lr), "fedavg drift", convex, **amount)
 
 
 def one_round(K: int, eta: float, zeta2: float | None, *, convex: bool = False, N: int = 2, **amount: Any) -> float:
     """`worst_case.one_round` by search."""
 
-    def sides(at: ssf.Instance) -> Sides:
+    def sides(at: Instance) -> Sides:
         if zeta2 is None:
-            q = ssf.play(at)
+            q = play(at)
             return q.gain, eta * q.G2
         at, _, x, G2 = play_fedavg_on(at, zeta2)
         return at.problem.values(x).mean() - at.problem.values(at.x).mean(), eta * G2
@@ -106,7 +108,7 @@ def one_round(K: int, eta: float, zeta2: float | None, *, convex: bool = False, 
     edges = ssf_edges(N, K, eta / K, controlled=zeta2 is None)
     if zeta2 is not None:  # clients that pull sideways; losses whose curvature changes
         edges += [*ssf_edges(N, K, eta / K, d=2, r=2), replace(edges[0], shape="spline")]
-    return -reached(sides, ssf.build, edges, "round", convex, **amount)
+    return -reached(sides, build, edges, "round", convex, **amount)
 
 
 def fedsub_edges(n: int, tau: int, lr: float, parts: int = 1) -> list[fedsub_round.Edge]:

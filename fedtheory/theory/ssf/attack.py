@@ -1,0 +1,324 @@
+"""How statements on one round of SSF are attacked: instances from free numbers, their corners, checks and controls."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from fedtheory.theory.claim import Check, Outcome
+from fedtheory.theory.instances import Smooth, coordinate_frames, exact, orthogonal
+from fedtheory.theory.search import ROUNDING, Found, Implied, maximise, maximise_together, ratio, units
+from fedtheory.theory.ssf.round import ROOT, Instance, Round, admissible, dump, play, rescaled, slacks
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The discrete side of an instance: sizes, the family of losses, and the step sizes as shares of their bounds.
+
+    lr = share / (2 K L); server_lr makes the effective step size global_share / (4 L) (None: it is `server_lr`).
+    """
+
+    N: int = 1
+    K: int = 2
+    d: int = 1
+    r: int = 1
+    shape: str = "quadratic"
+    share: float = 1.0
+    global_share: float | None = 1.0
+    server_lr: float = 1.0
+    noisy: bool = True
+    reuse: bool = False
+    free_c: bool = False
+    gated: bool = False
+    stretch: float = 1.0  # of the frames: P P^T = stretch^2 I
+    one_frame: bool = False  # a single projector: statements given P_t
+    stationary: bool = False  # grad F(x^t) = 0
+    controlled: bool = False  # c_i^t = grad F_i(x^t) + a common vector: no first-order drift
+
+    def __str__(self) -> str:
+        sizes = f"N={self.N}, K={self.K}, d={self.d}, r={self.r}, {self.shape}, eta_l = {self.share:g}/(2KL)"
+        eta = f"eta_g = {self.server_lr:g}" if self.global_share is None else f"eta = {self.global_share:g}/(4L)"
+        flags = {"no noise": not self.noisy, "grad F = 0": self.stationary, "c_i = grad F_i": self.controlled,
+                 "one P": self.one_frame, "any c": self.free_c}  # fmt: skip
+        return ", ".join([sizes, eta, *(name for name, on in flags.items() if on)])
+
+    def parts(self) -> dict[str, int]:
+        full = self.N * self.d
+        parts = {"h": full, "a": full, "ci": full, "b": 0 if self.shape == "quadratic" else full}
+        parts["q"] = self.N * self.d * (self.d - 1) // 2
+        parts["frame"] = self.d * (self.d - 1) // 2
+        parts["u"] = full + 1 if self.noisy else 0
+        parts["c"] = self.d if self.free_c else 0
+        parts["spline"] = 7 if self.shape == "spline" else 0
+        parts["gate"] = full if self.gated else 0
+        return parts
+
+    @property
+    def size(self) -> int:
+        return sum(self.parts().values())
+
+
+def build(z: torch.Tensor, edge: Edge) -> Instance:
+    """The admissible instance (L = 1, x = 0) that the free numbers z describe."""
+    parts = dict(zip(edge.parts(), z.split(list(edge.parts().values()))))
+    N, d = edge.N, edge.d
+    rows = lambda name: parts[name].view(N, d)
+    q = frames = None
+    if d > 1:
+        turns = parts["q"].view(N, -1)
+        q = torch.stack([orthogonal(turn, d) for turn in turns])
+        frames = coordinate_frames(d, edge.r, rotation=orthogonal(parts["frame"], d))
+    else:
+        frames = coordinate_frames(1, 1)
+    frames = edge.stretch * (frames[:1] if edge.one_frame else frames)
+    knots = slopes = None
+    if edge.shape == "spline":
+        knots = torch.cumsum(torch.cat([parts["spline"][:1] - 0.7, parts["spline"][1:3].exp()]), 0)
+        slopes = torch.sin(parts["spline"][3:])
+    noise = gate = None
+    if edge.noisy:
+        v = parts["u"][:-1].view(N, d)
+        noise = parts["u"][-1].exp() * v / torch.linalg.vector_norm(v, dim=-1).max().clamp(min=1e-9)
+    if edge.gated:
+        gate = rows("gate") * 3
+    b = rows("b") if edge.shape != "quadratic" else torch.zeros(N, d, dtype=torch.float64)
+    problem = Smooth(
+        torch.sin(rows("h") * 1.5), b, shape=edge.shape, a=rows("a"), q=q, knots=knots, slopes=slopes, noise=noise,
+        gate=gate,
+    )  # fmt: skip
+    x = torch.zeros(d, dtype=torch.float64)
+    if edge.stationary:
+        problem = problem.replace(a=rows("a") - problem.gradients(x).mean(0))
+    ci = rows("ci")
+    if edge.controlled:
+        ci = problem.gradients(x) + 0 * ci
+    c = parts["c"] if edge.free_c else ci.mean(0)
+    lr = edge.share / (2 * edge.K)
+    server_lr = edge.server_lr if edge.global_share is None else edge.global_share / (4 * lr * edge.K)
+    return Instance(problem, x, ci, c, frames, lr, edge.K, server_lr, reuse=edge.reuse)
+
+
+Terms = Callable[[Round], tuple[torch.Tensor, ...]]  # left, right, and what may be added to both (see `maximise`)
+
+
+def edges(**changes: Any) -> list[Edge]:
+    """The standard corners: K = 1; r = d; r < d; losses with curvature of both signs; small and largest steps."""
+    base = [
+        Edge(K=1, N=2, d=2),
+        Edge(K=2, N=1),
+        Edge(K=3, N=2, global_share=0.5),
+        Edge(K=2, N=2, d=2, share=0.25),
+        Edge(K=2, N=1, d=2, r=2),
+        Edge(K=3, N=1, shape="spline", share=0.5),
+        Edge(K=2, N=2, shape="cosine", share=0.1),
+        Edge(K=2, N=1, d=2, shape="huber", noisy=False),
+        Edge(K=3, N=1, noisy=False),
+        Edge(K=2, N=2, shape="spline", stationary=True, share=0.25),
+        Edge(K=2, N=1, stationary=True, controlled=True),
+        Edge(K=4, N=1, stationary=True, controlled=True, share=0.02),
+    ]
+    return [replace(edge, **changes) for edge in base]
+
+
+GIVEN_P = [replace(edge, one_frame=True, free_c=True) for edge in edges()]
+FREE = [replace(edge, free_c=True) for edge in edges()]
+NOISY = [edge for edge in edges() if edge.noisy]
+FAR = [  # eta_g > 1 and losses that bend down near x and up further away: the step of Lemma 3 whose proof is broken
+    Edge(K=2, shape="spline", stationary=True, controlled=True, share=0.25),
+    Edge(K=3, shape="spline", stationary=True, share=0.125),
+    Edge(K=3, N=2, shape="spline", stationary=True, share=0.06),
+    Edge(K=2, share=4.0),  # Lemma 3 bounds eta only: local steps beyond 1/(2KL)
+    Edge(K=3, shape="cosine", share=8.0),
+]
+
+
+def attack(terms: Terms, effort: str, name: str, corners: Iterable[Edge] | None = None, **options: Any) -> Found:
+    """Search for the largest left/right of a statement over admissible instances."""
+    search, restarts, steps = (maximise, 2, 8) if effort == "quick" else (maximise_together, 6, 40)
+    sides = lambda z, edge: terms(play(build(z, edge)))
+    corners = edges() if corners is None else list(corners)
+    amount: dict[str, Any] = {"restarts": restarts, "steps": steps} | options
+    return search(sides, lambda edge: edge.size, ROOT.fold(name), edges=corners, **amount)
+
+
+def survives(terms: Terms, name: str, what: str = "", corners: Iterable[Edge] | None = None, **options: Any) -> Check:
+    """The check of an inequality: it holds where the search does not break it. `what`: which, where there are more."""
+
+    def check(effort: str) -> Outcome:
+        found = attack(terms, effort, name, corners, **options)
+        tried = f"{found.tried} admissible instances by ascent through SSF.client and SSF.server"
+        if found.holds:
+            return Outcome(True, "search", found.ratio, about(what, f"{tried}, worst at {found.edge}"))
+        data = witness(build(found.point, found.edge), terms)
+        return Outcome(False, "search", found.ratio, about(what, f"broken at {found.edge} after {tried}"), data)
+
+    return check
+
+
+def times(by: float, terms: Terms) -> Terms:
+    """The statement with its right-hand side multiplied (not for statements whose sides may be negative)."""
+
+    def less(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
+        left, right = terms(q)[:2]
+        return left, by * right
+
+    return less
+
+
+def sharpened(by: float, terms: Terms, name: str, *corners: Edge) -> Check:
+    """The control of an inequality: its right-hand side lowered to just beyond the tightest ratio that its own search
+    finds, attacked at the corners at which it is tight."""
+    return survives(times(by, terms), name, "", corners, enough=1 + 1e-3)
+
+
+def about(what: str, found: str) -> str:
+    return f"{what}: {found}" if what else found
+
+
+def _numbers(values: torch.Tensor) -> str:
+    """Entries in words; every value once."""
+    return ", ".join(f"{value:g}" for value in dict.fromkeys(values.flatten().tolist()))
+
+
+def witness(at: Instance, terms: Terms) -> dict[str, Any]:
+    """What both sides are at an instance, with the slack of every assumption."""
+    left, right = terms(play(at))[:2]
+    return {
+        "instance": dump(at),
+        "left": float(left),
+        "right": float(right),
+        "slacks": {name: round(slack, 12) for name, slack in slacks(at).items()},
+    }
+
+
+def on(at: Callable[[], Instance], terms: Terms, why: str, needs: Sequence[str] = ()) -> Check:
+    """An inequality on a stored instance, of which every assumption it must meet is checked."""
+
+    def check(effort: str) -> Outcome:
+        instance = at()
+        admissible(instance, needs)
+        data = witness(instance, terms)
+        worst = ratio(data["left"], data["right"])
+        holds = worst <= 1 + ROUNDING
+        said = about(why, f"left {data['left']:.6g}, right {data['right']:.6g}")
+        return Outcome(holds, "exact", worst, said, None if holds else data)
+
+    return check
+
+
+def identical(
+    pairs: Callable[[Round], Sequence[tuple[torch.Tensor, torch.Tensor]]], name: str, what: str = "", **changes: Any
+) -> Check:
+    """The check of an identity: the largest relative gap over the standard corners."""
+
+    def check(effort: str) -> Outcome:
+        worst, where, count = 0.0, None, 0
+        for place, edge in enumerate(edges(**changes) * (1 if effort == "quick" else 5)):
+            z = torch.randn(edge.size, generator=ROOT.fold(name, place).generator(), dtype=torch.float64)
+            at = build(z, edge)
+            for left, right in pairs(play(at)):
+                count += 1
+                gap = float((left - right).abs().max() / right.abs().max().clamp(min=1.0))
+                if gap > worst:
+                    worst, where = gap, at
+        holds = worst < 1e-10
+        data = None if holds or where is None else {"instance": dump(where), "gap": worst}
+        said = about(what, f"largest gap {worst:.1e} over {count} pairs of sides (scenarios enumerated)")
+        return Outcome(holds, "exact", worst, said, data)
+
+    return check
+
+
+def found_gap(
+    at: Callable[[], Instance],
+    pairs: Callable[[Round], Sequence[tuple[torch.Tensor, torch.Tensor]]],
+    why: str,
+    strict: bool = True,
+) -> Check:
+    """A stored instance on which an identity fails; `strict`: it must meet Assumptions 1-3."""
+
+    def check(effort: str) -> Outcome:
+        instance = at()
+        slack = admissible(instance) if strict else slacks(instance)
+        gaps = [(float((a - b).abs().max()), a, b) for a, b in pairs(play(instance))]
+        gap, left, right = max(gaps, key=lambda entry: entry[0])
+        data = {"instance": dump(instance), "left": exact(left), "right": exact(right), "slacks": slack}
+        said = about(why, f"left {_numbers(left)}, right {_numbers(right)}")
+        relative = gap / max(float(left.abs().max()), float(right.abs().max()), 1e-300)
+        return Outcome(gap < 1e-10, "exact", relative, said, data if gap >= 1e-10 else None)
+
+    return check
+
+
+def refuted_each(*checks: Check) -> Check:
+    """Several hidden assumptions, each with its own counterexample: refuted where every part is refuted."""
+
+    def check(effort: str) -> Outcome:
+        first, *others = (part(effort) for part in checks)
+        data = (
+            None
+            if first.counterexample is None
+            else first.counterexample | {"also": [o.counterexample for o in others]}
+        )
+        detail = "; ".join(o.detail for o in (first, *others))
+        return replace(first, holds=any(o.holds for o in (first, *others)), detail=detail, counterexample=data)
+
+    return check
+
+
+def worst_entry(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The entry with the largest left/right of many inequalities."""
+    left, right = left.flatten(), right.flatten()
+    at = (left / right.clamp(min=1e-12)).detach().argmax()[None]
+    return left.gather(0, at)[0], right.gather(0, at)[0]
+
+
+# Outcomes of solvers
+
+
+def all_implied(parts: dict[str, Implied]) -> Outcome:
+    """Several implications in one outcome: the first that fails, or that all hold."""
+    failed = next(((name, part) for name, part in parts.items() if not part.holds), None)
+    if failed is None:
+        return Outcome(True, "smt", None, f"{', '.join(parts)}: no point of the admissible set breaks them (z3)")
+    return Outcome(False, "smt", None, f"{failed[0]}: {failed[1].detail}", failed[1].model)
+
+
+def smt(found: Implied, detail: str, counterexample: dict[str, Any] | None = None) -> Outcome:
+    """An implication's outcome."""
+    stored = None if found.holds else (counterexample or {"model": found.model})
+    return Outcome(found.holds, "smt", None, f"{detail}: {found.detail}", stored)
+
+
+def symbolic(equal: bool, detail: str) -> Outcome:
+    """An identity's outcome."""
+    detail = f"{detail}: {'holds' if equal else 'fails'} (sympy)"
+    return Outcome(equal, "symbolic", None, detail, None if equal else {"identity": detail})
+
+
+# Units
+
+
+def scale_alike(terms: Terms) -> bool:
+    """Whether both sides change by the same factor under a change of units, on a noisy quadratic."""
+    edge = Edge(K=2, N=2, d=2)
+    z = torch.randn(edge.size, generator=ROOT.fold("units").generator(), dtype=torch.float64)
+    at = build(z, edge)
+    values = lambda a, b: [float(v) for v in terms(play(rescaled(at, a, b)))[:2]]
+    return units(values, rtol=1e-7)[0]
+
+
+def units_said(alike: bool) -> str:
+    return "both sides scale alike" if alike else "the sides scale differently"
+
+
+def with_units(check: Check, terms: Terms) -> Check:
+    """A check that also demands that both sides scale alike when the units of loss and variable change."""
+
+    def both(effort: str) -> Outcome:
+        outcome = check(effort)
+        alike = scale_alike(terms)
+        return replace(outcome, holds=outcome.holds and alike, detail=f"{outcome.detail}; {units_said(alike)}")
+
+    return both

@@ -1,0 +1,280 @@
+"""SSF (arXiv:2604.25467v1), Section 4.6: Lemma 4, the contraction of the controls' error, (60) to (101)."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
+from fedtheory.theory.search import implies, number, reals, same
+from fedtheory.theory.ssf.attack import (
+    FREE,
+    NOISY,
+    Terms,
+    edges,
+    identical,
+    on,
+    refuted_each,
+    sharpened,
+    survives,
+    times,
+    with_units,
+    worst_entry,
+)
+from fedtheory.theory.ssf.hypotheses import A3, A12, A123, ALL, C_FIXED, CENTRED, FRESH, INDEPENDENT, MEAN, claim
+from fedtheory.theory.ssf.lemma3 import check_informed_noise, check_traces
+from fedtheory.theory.ssf.round import (
+    NOISE_ALONE,
+    ONE_STEP,
+    Round,
+    carried,
+    client_parts,
+    kept,
+    leap,
+    offset,
+    quiet,
+    steep,
+)
+
+# The statements: (left, right) of one round
+
+
+def eq60(
+    eta: Any, L: Any, N: Any, K: Any, rho: Any, sigma2: Any, G2: Any, D: Any, C: Any,
+    noise: float = 3, contraction: float = 0.5,
+) -> Any:  # fmt: skip
+    """Of (60); C is C_t."""
+    rest = 12 * L**2 / rho * eta**2 * G2 + 6 * L**2 / rho * eta**2 * sigma2 / (N * K) + 12 * L**4 / rho * eta**2 * D
+    return (1 - contraction * rho) * C + noise * sigma2 / K + 3 * L**2 * D + rest
+
+
+def lemma4(noise: float = 3.0, contraction: float = 0.5) -> Terms:
+    def terms(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
+        at = q.at
+        right = eq60(at.eta, at.L, at.N, at.K, at.rho, at.sigma2, q.G2, q.drift, q.C0, noise, contraction)
+        return q.C1, right
+
+    return terms
+
+
+def eq61_63(q: Round) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    at = q.at
+    ci = at.ci[:, None].expand(*q.grad.shape[:3], -1)
+    mean = (q.grad + q.xi).mean(-2)
+    gap = q.ci - q.start[:, None]
+    A = q.A[:, :, None].expand_as(gap)
+    squares = (gap**2).sum(-1)
+    zero = (A * q.B).sum(-1)
+    return [
+        (q.ci, ci - q.down(ci) + q.down(mean)),
+        (gap, A + q.B),
+        (zero, torch.zeros_like(zero)),
+        (squares, (A**2).sum(-1) + (q.B**2).sum(-1)),
+    ]
+
+
+def eq67(q: Round) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    return [((q.A**2).sum(-1).mean(0), (1 - q.at.rho) * ((q.at.ci - q.start) ** 2).sum(-1))]
+
+
+def eq68(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
+    xi, delta = client_parts(q)
+    square = lambda v: q.each((v**2).sum(-1))
+    middle = 2 * square(q.down(xi)) + 2 * square(q.down(delta))
+    last = 2 * square(q.down(xi)) + 2 * square(delta)
+    return worst_entry(torch.cat([square(q.B), middle]), torch.cat([middle, last]))
+
+
+def eq75(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
+    xi, _ = client_parts(q)
+    square = lambda v: q.each((v**2).sum(-1))
+    mean = q.each((q.xi**2).sum((-1, -2))) / q.at.K**2
+    bound = (q.at.sigma2 / q.at.K).expand(q.at.N)
+    return worst_entry(torch.cat([square(q.down(xi)), square(xi), mean]), torch.cat([square(xi), mean + 1e-15, bound]))
+
+
+def eq80(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
+    _, delta = client_parts(q)
+    L2, K = q.at.L**2, q.at.K
+    right = 2 * q.at.sigma2 / K + 2 * L2 / K * q.drifts
+    square = q.each((delta**2).sum(-1))
+    return worst_entry(torch.cat([q.each((q.B**2).sum(-1)), square]), torch.cat([right, L2 / K * q.drifts]))
+
+
+def frozen(q: Round) -> torch.Tensor:
+    """E ||c_i^{t+1} - v_i*||^2, (N,)."""
+    return q.each(((q.ci - q.start[:, None]) ** 2).sum(-1))
+
+
+def eq81(contraction: float = 1.0) -> Terms:
+    def terms(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
+        K = q.at.K
+        old = ((q.at.ci - q.start) ** 2).sum(-1)
+        right = (1 - contraction * q.at.rho) * old + 2 * q.at.sigma2 / K + 2 * q.at.L**2 / K * q.drifts
+        return worst_entry(frozen(q), right)
+
+    return terms
+
+
+def eq87(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
+    rho, L2 = q.at.rho, q.at.L**2
+    return q.C1, (1 - rho / 2) * q.C0 + 3 * q.at.sigma2 / q.at.K + 3 * L2 * q.drift + 3 * L2 / rho * q.moved
+
+
+def eq99(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
+    eta, L2, N, K = q.at.eta, q.at.L**2, q.at.N, q.at.K
+    g = q.every((q.g_bar**2).sum(-1))
+    xi = q.every((q.xi_bar**2).sum(-1))
+    s2 = q.at.sigma2 / (N * K)
+    lines = [
+        (q.moved, 2 * eta**2 * (g + xi)),
+        (g, 2 * q.G2 + 2 * L2 * q.drift),
+        (q.moved, 4 * eta**2 * q.G2 + 4 * L2 * eta**2 * q.drift + 2 * eta**2 * s2),
+    ]
+    return worst_entry(torch.stack([a for a, _ in lines]), torch.stack([b for _, b in lines]))
+
+
+# Symbolic parts
+
+
+def symbolic_young(top: str) -> Check:
+    """(82)-(87): the coefficients for beta = rho/2 on the whole interval 0 < rho <= top."""
+
+    def check(effort: str) -> Outcome:
+        (rho,) = reals("rho")
+        premises = [rho > 0, rho <= number(top)]
+        parts = [
+            implies(premises, (1 + rho / 2) * (1 - rho) == 1 - rho / 2 - rho * rho / 2),
+            implies(premises, 1 - rho / 2 - rho * rho / 2 <= 1 - rho / 2),
+            implies(premises, 1 + rho / 2 <= number("3/2")),
+            implies(premises, rho + 2 <= 3),  # 1 + 2/rho <= 3/rho
+        ]
+        model = next((part.model for part in parts if not part.holds), None)
+        said = f"0 < rho <= {top}: " + ("all coefficients (z3)" if model is None else f"broken at rho = {model['rho']}")
+        return Outcome(model is None, "smt", None, said, model)
+
+    return check
+
+
+def symbolic_substitution(factor: int) -> Check:
+    """(100)-(101): `factor` L^2 / rho times (99) added to the rest of (87) is (60)."""
+
+    def check(effort: str) -> Outcome:
+        import sympy
+
+        L, rho, eta, s2, N, K, G2, D, C = sympy.symbols("L rho eta sigma2 N K G2 D C", positive=True)
+        head = (1 - rho / 2) * C + 3 * s2 / K + 3 * L**2 * D
+        moved = 4 * eta**2 * G2 + 4 * L**2 * eta**2 * D + 2 * eta**2 * s2 / (N * K)
+        printed = 12 * L**2 / rho * eta**2 * G2 + 6 * L**2 / rho * eta**2 * s2 / (N * K) + 12 * L**4 / rho * eta**2 * D
+        holds = same(head + factor * L**2 / rho * moved, head + printed)
+        verb = "is" if holds else "is not"
+        return Outcome(holds, "symbolic", None, f"(87) with {factor} L^2/rho times (99) {verb} (60) (sympy)")
+
+    return check
+
+
+LEMMA4 = [replace(edge, global_share=share) for edge in edges() for share in (1.0, 8.0)][::2] + [
+    replace(edge, global_share=None, server_lr=8.0) for edge in edges()[:4]
+]
+
+
+CLAIMS: list[Claim] = [
+    claim(
+        "lemma4", "Sec. 4.6, Lemma 4 (60)", "expectation",
+        "Under Assumptions 1-3 and eta_l <= 1/(2KL): C_{t+1} <= (1 - rho/2) C_t + 3 sigma^2/K + 3 L^2 E_drift + "
+        "(12 L^2/rho) eta^2 |grad F|^2 + (6 L^2/rho) eta^2 sigma^2/(NK) + (12 L^4/rho) eta^2 E_drift.",
+        assumes=A123,
+        check=with_units(survives(lemma4(), "lemma4", "any c_i, c = mean c_i", LEMMA4), lemma4()),
+        control=refuted_each(on(carried, lemma4(contraction=1.01), ""), on(quiet, lemma4(0.99), "")),
+        broken="1 - rho/2 lowered to 1 - 1.01 rho; 3 sigma^2/K to 99/100 sigma^2/K",
+        caveat=f"{MEAN}; {ALL}; {FRESH}; {INDEPENDENT}",
+        as_printed=refuted_each(
+            on(offset, lemma4(), "N = K = 1, at the minimiser, no noise, c_1 = grad F_1 = 0, c = 1"),
+            on(lambda: kept(4, lr=1 / 64, L=1 / 8, server_lr=1 / 16), lemma4(), "one sample kept, K = 4, F = 0"),
+        ),
+        implies="C_t = 0, no noise and a stationary point do not give C_{t+1} = 0 where c differs from mean c_i.",
+    ),
+    claim(
+        "lemma4.eq61-63", "Lemma 4, Step 1 (61)-(63)", "identity",
+        "c_i^{t+1} - v_i* = A_i + B_i, A_i = (I - P)(c_i^t - v_i*), B_i = P(g_bar_i - v_i*), A_i orthogonal to B_i, "
+        "|c_i^{t+1} - v_i*|^2 = |A_i|^2 + |B_i|^2.",
+        check=identical(eq61_63, "eq61", "(61)-(63)", free_c=True),
+        control=identical(eq61_63, "eq61", free_c=True, stretch=1.01),
+        broken="P P^T = 1.0201 I",
+    ),
+    claim(
+        "lemma4.eq64-67", "Lemma 4, Step 2 (64)-(67)", "expectation",
+        "E_P |A_i|^2 = (1 - rho)|c_i^t - v_i*|^2, c_i^t and v_i* fixed before P_t is sampled.",
+        assumes=(A3, C_FIXED),
+        check=identical(eq67, "eq67", "(66) over all coordinate subsets in a random rotation", free_c=True),
+        control=identical(eq67, "eq67", free_c=True, one_frame=True),
+        broken="one fixed P instead of a random one",
+    ),
+    claim(
+        "lemma4.eq68", "Lemma 4, Step 3 (68)", "inequality",
+        "E|B_i|^2 <= 2 E|P xi_bar_i|^2 + 2 E|P delta_bar_i|^2 <= 2 E|P xi_bar_i|^2 + 2 E|delta_bar_i|^2.",
+        check=with_units(survives(eq68, "eq68", "(68)", FREE), eq68),
+        control=sharpened(0.99, eq68, "eq68", *FREE),
+        broken="right-hand sides times 99/100",
+    ),
+    claim(
+        "lemma4.eq69-75", "Lemma 4, Step 3 (69)-(75)", "expectation",
+        "E[|P xi_bar_i|^2 | P] = tr(P Sigma_i) <= tr(Sigma_i) = E[|xi_bar_i|^2 | P] (69)-(71); E|P xi_bar_i|^2 <= "
+        "E|xi_bar_i|^2 <= (1/K^2) sum_k E|xi_i^k|^2 <= sigma^2/K.",
+        assumes=A12,
+        check=with_units(worst_of(survives(eq75, "eq75", "(72)-(75)", NOISY), check_traces), eq75),
+        control=sharpened(0.99, eq75, "eq75", *NOISY),
+        broken="right-hand sides times 99/100",
+        caveat=f"{FRESH}; for (69) and (71): {CENTRED}",
+        as_printed=refuted_each(on(lambda: kept(2), eq75, "one sample kept, K = 2, F = 0"), check_informed_noise),
+    ),
+    claim(
+        "lemma4.eq76-80", "Lemma 4, Step 3 (76)-(80)", "inequality",
+        "E|delta_bar_i|^2 <= (L^2/K) E_{i,t}; E|B_i|^2 <= 2 sigma^2/K + (2 L^2/K) E_{i,t}.",
+        assumes=A12,
+        check=with_units(worst_of(survives(eq80, "eq80", "(76)-(80)", FREE), on(leap, eq80, ONE_STEP)), eq80),
+        control=on(leap, times(0.985, eq80), ""),
+        broken="right-hand sides times 985/1000",
+        caveat=f"{FRESH} (only (80))",
+        as_printed=on(lambda: kept(4, lr=1 / 64), eq80, "one sample kept, K = 4, F = 0, eta_l = 1/64"),
+    ),
+    claim(
+        "lemma4.eq81", "Lemma 4, Step 4 (81)", "inequality",
+        "E|c_i^{t+1} - v_i*|^2 <= (1 - rho) E|c_i^t - v_i*|^2 + 2 sigma^2/K + (2 L^2/K) E_{i,t}.",
+        assumes=(*A123, C_FIXED),
+        check=with_units(survives(eq81(), "eq81", "(81)", FREE), eq81()),
+        control=on(carried, eq81(1.01), ""),
+        broken="1 - rho lowered to 1 - 1.01 rho",
+        caveat=FRESH,
+        as_printed=on(lambda: kept(4, lr=1 / 64), eq81(), "one sample kept, K = 4, F = 0, eta_l = 1/64"),
+    ),
+    claim(
+        "lemma4.eq82-87", "Lemma 4, Step 5 (82)-(87)", "inequality",
+        "Young with beta = rho/2: (1 + rho/2)(1 - rho) <= 1 - rho/2, 1 + rho/2 <= 3/2, 1 + 2/rho <= 3/rho; C_{t+1} <= "
+        "(1 - rho/2) C_t + 3 sigma^2/K + 3 L^2 E_drift + (3 L^2/rho) E|x^{t+1} - x^t|^2.",
+        assumes=(*A123, C_FIXED),
+        check=with_units(worst_of(survives(eq87, "eq87", "(87)", FREE), symbolic_young("1")), eq87),
+        control=symbolic_young("101/100"),
+        broken="rho up to 101/100",
+        caveat=FRESH,
+        as_printed=on(lambda: kept(4, lr=1 / 64, L=1 / 8), eq87, "one sample kept, K = 4, F = 0, eta_l = 1/64"),
+    ),
+    claim(
+        "lemma4.eq88-99", "Lemma 4, Step 6 (88)-(99)", "expectation",
+        "E|x^{t+1} - x^t|^2 <= 2 eta^2 E|g_bar|^2 + 2 eta^2 E|xi_bar|^2 <= 4 eta^2 |grad F|^2 + 4 L^2 eta^2 E_drift + "
+        "2 eta^2 sigma^2/(NK); no independence between P_t and the noise is assumed.",
+        assumes=A123,
+        check=with_units(worst_of(survives(eq99, "eq99", "(88)-(99)"), on(steep, eq99, NOISE_ALONE)), eq99),
+        control=on(steep, times(0.72, eq99), ""),
+        broken="right-hand sides times 72/100",
+        caveat=f"{MEAN}; {ALL}; {FRESH}",
+        as_printed=on(offset, eq99, "N = K = 1, at the minimiser, no noise, c = 1, c_1 = 0"),
+    ),
+    claim(
+        "lemma4.eq100-101", "Lemma 4, Step 7 (100)-(101)", "identity",
+        "Substituting (99) into (87) and rearranging yields exactly (60).",
+        check=symbolic_substitution(3),
+        control=symbolic_substitution(2),
+        broken="3 L^2/rho replaced by 2 L^2/rho",
+    ),
+]  # fmt: skip
