@@ -1230,10 +1230,10 @@ MUTANTS = [
         "test_store.py::test_other_data_are_another_run",
     ),
     Mutant(
-        "data are named by their folder, not by what they hold",
+        "data are named by the folder they were read from",
         "figures/store.py",
-        'return {name: part["sha256"] for name, part in read.items()}',
-        "return {name: str(part) for name, part in read.items()}",
+        'own = {"all": REVISION,',
+        'own = {"all": len(os.environ.get("FEDTHEORY_DATA", "")) + ord(os.environ.get("FEDTHEORY_DATA", "A")[-1]),',
         "test_store.py::test_the_same_data_elsewhere_and_packed_otherwise_are_the_same_run",
     ),
     Mutant(

@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 from fedtheory.core.key import Key
 from fedtheory.figures import partition
 from fedtheory.problems import data
-from fedtheory.problems.data import DataError, Images, dirichlet, iid, labels_per_client, load
+from fedtheory.problems.data import Images, load
+from fedtheory.problems.formats import DataError
+from fedtheory.problems.partitions import dirichlet, iid, labels_per_client
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from fedtheory import FedAvg, FedMUD, Key, Layer, Layout, Quadratic, play_round,
 from fedtheory.core.message import Cost, Known, cost
 from fedtheory.core.simulate import sample_clients
 from fedtheory.maps.decomposition import Full, Hadamard, Kronecker, LowRank
-from fedtheory.problems.data import dirichlet
 from fedtheory.problems.data import load as read
 from fedtheory.problems.images import ImageClassification
 from fedtheory.problems.models.networks import network
+from fedtheory.problems.partitions import dirichlet
 
 DOUBLE = torch.float64
 NET = Layout((Layer("0.conv", 6, 9), Layer("1.conv", 6, 12), Layer("2.bias", 4, 1), Layer("3.linear", 3, 5)))

@@ -24,7 +24,7 @@ from fedtheory.figures import Runner
 from fedtheory.figures.decomfl import text as decomfl_text
 from fedtheory.maps.directions import Direction
 from fedtheory.problems import sentiment
-from fedtheory.problems.data import DataError
+from fedtheory.problems.formats import DataError
 from fedtheory.problems.models import language
 from fedtheory.problems.models.language import LanguageModel
 from fedtheory.problems.text import PROMPTS, TASKS, Texts, read, tokens, verbalizer

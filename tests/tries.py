@@ -65,7 +65,7 @@ from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.checkpoint import Checkpoint
 from fedtheory.figures import budget, store
 from fedtheory.maps.decomposition import Full, Hadamard, Kronecker, LowRank
-from fedtheory.problems import data
+from fedtheory.problems import data, partitions
 from fedtheory.problems.models import networks
 
 SECONDS, MEMORY = 1.0, 3 << 30  # processor time after which a try is slow; bytes that it may take
@@ -329,9 +329,9 @@ def api_targets() -> Iterator[Target]:
     yield target("Steps", schedules.Steps, stepped, every=2, by=0.5)
     yield target("Cosine", schedules.Cosine, stepped, rounds=5, warm_up=1)
     labels = lambda: torch.arange(60) % 3
-    yield target("iid", data.iid, y=labels, clients=3, key=key)
-    yield target("dirichlet", data.dirichlet, y=labels, clients=3, alpha=0.5, key=key, min_size=1)
-    yield target("labels_per_client", data.labels_per_client, y=labels, clients=3, labels=2, key=key)
+    yield target("iid", partitions.iid, y=labels, clients=3, key=key)
+    yield target("dirichlet", partitions.dirichlet, y=labels, clients=3, alpha=0.5, key=key, min_size=1)
+    yield target("labels_per_client", partitions.labels_per_client, y=labels, clients=3, labels=2, key=key)
     yield target("data.load", data.load, name="digits")
     made = target("network", networks.network, name="mlp", shape=(1, 6, 6), classes=3)
     yield made._replace(known={"name": ("network",)})

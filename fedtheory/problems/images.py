@@ -15,6 +15,7 @@ from fedtheory.core.message import Cost
 from fedtheory.core.problem import Constants, Outputs, Penalty, Problem, Shift
 from fedtheory.core.registry import Offer
 from fedtheory.problems import data as readers
+from fedtheory.problems import partitions
 from fedtheory.problems.models import networks, perceptron
 from fedtheory.problems.models.networks import Moments, Network, Params
 
@@ -168,7 +169,7 @@ class ImageClassification(Problem):
         checks.choice("view", view, networks.VIEWS)
         for kind in whole:
             checks.choice("whole", kind, networks.KINDS)
-        checks.number("alpha", alpha, *readers.ALPHA)
+        checks.number("alpha", alpha, *partitions.ALPHA)
         checks.whole("labels", labels, 1)
         if side is not None:
             checks.whole("side", side, 1, 4096)
@@ -186,9 +187,9 @@ class ImageClassification(Problem):
             sets.append((x, images.y[chosen] if count is not None else images.y))
         (x, y), held = sets
         divide = {
-            "iid": lambda: readers.iid(y, clients, key.fold("partition")),
-            "dirichlet": lambda: readers.dirichlet(y, clients, alpha, key.fold("partition")),
-            "labels": lambda: readers.labels_per_client(y, clients, labels, key.fold("partition")),
+            "iid": lambda: partitions.iid(y, clients, key.fold("partition")),
+            "dirichlet": lambda: partitions.dirichlet(y, clients, alpha, key.fold("partition")),
+            "labels": lambda: partitions.labels_per_client(y, clients, labels, key.fold("partition")),
         }
         built = networks.network(network, tuple(x.shape[1:]), len(images.classes), view, whole)
         problem = ImageClassification(x, y, divide[partition](), built, key.fold("init"), test=held, **options)

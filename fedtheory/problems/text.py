@@ -21,7 +21,8 @@ from fedtheory.core.key import Key
 from fedtheory.core.problem import Constants, Problem, Shift
 from fedtheory.core.registry import Offer
 from fedtheory.problems import data as readers
-from fedtheory.problems.data import DataError
+from fedtheory.problems import formats, partitions
+from fedtheory.problems.formats import DataError
 from fedtheory.problems.models import language
 from fedtheory.problems.models.language import LanguageModel, Layers
 
@@ -140,7 +141,7 @@ def _place(folder: str | Path, task: str, split: str) -> tuple[Path, Callable[[P
 
 def _lines(path: Path) -> list[str]:
     """Lines end at newlines only: a text may hold other separators. A byte-order mark is no part of the first."""
-    content = readers.content_of(path)
+    content = formats.content_of(path)
     try:
         text = content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -293,7 +294,9 @@ class TextClassification(Problem):
         train, test = (Texts([tokens(tokenizer, text, longest) for text in texts], y) for texts, y in found)
         y, where = train.labels, key.fold("partition")
         parts = (
-            readers.iid(y, clients, where) if alpha is None else readers.dirichlet(y, clients, alpha, where, min_size)
+            partitions.iid(y, clients, where)
+            if alpha is None
+            else partitions.dirichlet(y, clients, alpha, where, min_size)
         )
         problem = TextClassification(flat, train, parts, test=test, **options)
         problem.origin = origin(model, task, data)

@@ -23,7 +23,7 @@ from fedtheory.core import checks
 from fedtheory.core.checks import free_bytes
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
-from fedtheory.problems.data import DataError
+from fedtheory.problems.formats import DataError
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
 BLOCK = 2**20  # entries of an embedding that are one layer

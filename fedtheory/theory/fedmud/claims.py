@@ -31,8 +31,8 @@ from fedtheory.maps.decomposition import (
     Part,
     Product,
 )
-from fedtheory.problems.data import dirichlet, labels_per_client
 from fedtheory.problems.models.networks import Conv, network
+from fedtheory.problems.partitions import dirichlet, labels_per_client
 from fedtheory.theory.claim import Check, Claim, Outcome
 from fedtheory.theory.fedmud.checks import NET, both, fedlmt, linear_problem, outcome, rounds
 from fedtheory.theory.fedmud.round import DOUBLE, KEY, mud, waits
