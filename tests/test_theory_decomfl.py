@@ -27,6 +27,7 @@ from fedtheory.theory.decomfl import rank as decomfl_rank
 from fedtheory.theory.decomfl import round as decomfl_round
 from fedtheory.theory.decomfl import smooth as decomfl_smooth
 from fedtheory.theory.decomfl.round import Edge, Enumerated, Round, build, load, tiny
+from fedtheory.theory.forms import each_fails
 
 CLAIMS = {claim.id: claim for claim in decomfl.CLAIMS}
 
@@ -111,8 +112,8 @@ def test_every_assumption_names_a_place_of_the_paper():
 
 def test_each_part_of_a_caveat_must_be_needed():
     holds, fails = (lambda effort, fine=fine: Outcome(fine, "exact", None, "", None) for fine in (True, False))
-    assert not decomfl_round.each_fails(one=fails, two=fails)("quick").holds
-    assert decomfl_round.each_fails(one=fails, two=holds)("quick").holds
+    assert not each_fails(one=fails, two=fails)("quick").holds
+    assert each_fails(one=fails, two=holds)("quick").holds
 
 
 @pytest.mark.parametrize("name", named(FALSE))

@@ -17,21 +17,11 @@ from fedtheory.maps.directions import Direction
 from fedtheory.problems.models.networks import NETWORKS
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.proof import per_round
-from fedtheory.theory.decomfl.round import (
-    DOUBLE,
-    ROOT,
-    Enumerated,
-    Round,
-    decomfl,
-    directions,
-    each_fails,
-    equal,
-    tiny,
-    trajectory,
-)
-from fedtheory.theory.fedsub.round import chain, digits
+from fedtheory.theory.decomfl.round import DOUBLE, ROOT, Enumerated, Round, decomfl, directions, equal, tiny, trajectory
+from fedtheory.theory.forms import chain, each_fails
 from fedtheory.theory.instances import Smooth, drain
 from fedtheory.theory.search import reals, same
+from fedtheory.theory.shown import digits
 
 N, DIM = 4, 3
 REMARK3 = (

@@ -45,9 +45,10 @@ from fedtheory.theory.decomfl.round import (
     tiny,
     trajectory,
 )
-from fedtheory.theory.fedsub.round import chain, digits
+from fedtheory.theory.forms import chain
 from fedtheory.theory.instances import Smooth, plain
 from fedtheory.theory.search import maximise, reals, same
+from fedtheory.theory.shown import digits
 
 REPAIR = (
     "for eta <= min{P/(24 L(d+4)), sqrt(P/(d+P+4))/(8 K L)}, without m: (1/R) sum_r E||grad f(x_r)||^2 <= 4D/(K R eta) "

@@ -45,7 +45,6 @@ from fedtheory.theory.decomfl.round import (
     build,
     decomfl,
     directions,
-    each_fails,
     equal,
     kappa_of,
     rank_factor,
@@ -54,9 +53,10 @@ from fedtheory.theory.decomfl.round import (
     survives,
     tiny,
 )
-from fedtheory.theory.fedsub.round import chain, digits
+from fedtheory.theory.forms import chain, each_fails
 from fedtheory.theory.instances import Sample, Smooth, drain, plain
 from fedtheory.theory.search import maximise, ratio, reals
+from fedtheory.theory.shown import digits
 
 STEP = "eta <= (1/(4L))(1 + (kappa d + d - 2)/(P(d+2)))^{-1}"
 STEP2 = Printed(STEP, "Theorem 2")

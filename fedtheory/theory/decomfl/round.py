@@ -18,9 +18,9 @@ import torch
 from fedtheory.algorithms.decomfl import DeComFL, Model
 from fedtheory.core.key import Key
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed
-from fedtheory.theory.fedsub.round import digits
 from fedtheory.theory.instances import Sample, Smooth, drain, parse, plain
 from fedtheory.theory.search import ROUNDING, Found, maximise, ratio
+from fedtheory.theory.shown import digits
 
 ROOT = Key(2405)
 DOUBLE = torch.float64
@@ -540,19 +540,6 @@ def broken(at: Instance, terms: Terms, why: str, needs: Sequence[str] = ()) -> C
         holds = worst <= 1 + ROUNDING
         said = f"{why}: left {left:.6g}, right {right:.6g}"
         return Outcome(holds, "exact", worst, said, None if holds else witness(at, terms, needs))
-
-    return check
-
-
-def each_fails(**checks: Check) -> Check:
-    """A statement without one part of its caveat at a time: refuted where it fails without each of them."""
-
-    def check(effort: str) -> Outcome:
-        outcomes = {name: part(effort) for name, part in checks.items()}
-        kept = [name for name, outcome in outcomes.items() if outcome.holds]
-        said = "; ".join(f"without {name}: {outcome.detail}" for name, outcome in outcomes.items())
-        data = {f"without {name}": outcome.counterexample for name, outcome in outcomes.items()}
-        return Outcome(bool(kept), "exact", None, said, None if kept else data)
 
     return check
 

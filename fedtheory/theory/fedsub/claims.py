@@ -78,11 +78,11 @@ from fedtheory.theory.fedsub.round import (
     S31,
     SAME_P,
     START,
-    chain,
     fedsub,
     sharpened,
     survives,
 )
+from fedtheory.theory.forms import chain
 
 PART = "Sec. 4, Theorem 1"
 BUILT = Printed("the construction is that of the paper's reference [9]", "Sec. 2")

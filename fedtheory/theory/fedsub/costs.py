@@ -23,7 +23,8 @@ from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.fedsub.identities import traces_from
-from fedtheory.theory.fedsub.round import ROOT, digits, level, listed
+from fedtheory.theory.fedsub.round import ROOT
+from fedtheory.theory.shown import digits, level, listed
 
 # Assumption 1 and the projections
 

@@ -14,9 +14,10 @@ from fedtheory.maps.subspace import Basis, Coordinate, Identity, Projection, Sph
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.claim import Check, Outcome
-from fedtheory.theory.fedsub.round import ROOT, digits, level, step
+from fedtheory.theory.fedsub.round import ROOT, step
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed, orthogonal
 from fedtheory.theory.search import same
+from fedtheory.theory.shown import digits, level
 
 TWO_LAYERS = Layout((Layer("first", 4, 2), Layer("second", 3, 1)))  # with r = 2 the ratios m/r are 2 and 3/2
 

@@ -41,12 +41,10 @@ from fedtheory.theory.fedsub.round import (
     Terms,
     broken,
     build,
-    chain,
     edges,
     fedsub,
     floor46,
     left38,
-    level,
     play,
     right38,
     right41,
@@ -58,11 +56,11 @@ from fedtheory.theory.fedsub.round import (
     step_sizes,
     survives,
     symbols,
-    with_sharper,
-    worst,
 )
+from fedtheory.theory.forms import chain, with_sharper
 from fedtheory.theory.instances import Smooth, coordinate_frames
-from fedtheory.theory.search import implies, same
+from fedtheory.theory.search import implies, same, worst
+from fedtheory.theory.shown import level
 from fedtheory.theory.worst_case.program import fedsub_drift, settles
 
 # The displays: (left, right) of one round

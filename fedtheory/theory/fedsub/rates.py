@@ -25,20 +25,10 @@ from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.fedsub.identities import traces_from
 from fedtheory.theory.fedsub.proof import lemma2
-from fedtheory.theory.fedsub.round import (
-    ROOT,
-    Edge,
-    digits,
-    floor46,
-    level,
-    listed,
-    right_lemma2,
-    step,
-    survives,
-    symbols,
-)
+from fedtheory.theory.fedsub.round import ROOT, Edge, floor46, right_lemma2, step, survives, symbols
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed, plane_frames, rotation
 from fedtheory.theory.search import same
+from fedtheory.theory.shown import digits, level, listed
 
 # Sec. 4: floors, exactly, from the second moment of the stationary law
 
