@@ -1,10 +1,12 @@
 """FedSub ("An Efficient Subspace Algorithm for Federated Learning on Heterogeneous Data"): its claims in its order.
 
-The checks lie in fedsub_identities, fedsub_costs and fedsub_rates, App. 7.4 from (20) on in fedsub_proof.
+The checks lie in `identities`, `costs` and `rates`; App. 7.4 from (20) on in `lemma1`, `lemma2`, `lemma3` and
+`theorem1`.
 """
 
 from fedtheory.maps.subspace import Gaussian, Spherical
 from fedtheory.theory.claim import Claim, Printed, worst_of
+from fedtheory.theory.fedsub import lemma1, lemma2, lemma3, theorem1
 from fedtheory.theory.fedsub.costs import (
     check_a1_cd,
     check_a1_rd,
@@ -42,7 +44,6 @@ from fedtheory.theory.fedsub.identities import (
     identical,
     laboratory,
 )
-from fedtheory.theory.fedsub.proof import HARD, PROOF, UNIVERSAL, check_empty_bound, repaired, repaired_chain, wide
 from fedtheory.theory.fedsub.rates import (
     TAU_ONE,
     check_43,
@@ -73,6 +74,7 @@ from fedtheory.theory.fedsub.round import (
     A3,
     ALL,
     EVERY_T,
+    HARD,
     MEAN_P,
     REPAIR,
     S31,
@@ -82,6 +84,7 @@ from fedtheory.theory.fedsub.round import (
     sharpened,
     survives,
 )
+from fedtheory.theory.fedsub.theorem1 import UNIVERSAL, check_empty_bound, repaired, repaired_chain, wide
 from fedtheory.theory.forms import chain
 
 PART = "Sec. 4, Theorem 1"
@@ -604,4 +607,4 @@ MAIN: list[Claim] = [
     ),
 ]
 
-CLAIMS: list[Claim] = [*MAIN, *PROOF, FLOAT]
+CLAIMS: list[Claim] = [*MAIN, *lemma1.CLAIMS, *lemma2.CLAIMS, *lemma3.CLAIMS, *theorem1.CLAIMS, FLOAT]

@@ -24,7 +24,7 @@ from fedtheory.problems.models.networks import cifar_resnet
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.fedsub.identities import traces_from
-from fedtheory.theory.fedsub.proof import lemma2
+from fedtheory.theory.fedsub.lemma2 import lemma2
 from fedtheory.theory.fedsub.round import ROOT, Edge, floor46, right_lemma2, step, survives, symbols
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed, plane_frames, rotation
 from fedtheory.theory.search import same
