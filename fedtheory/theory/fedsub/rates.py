@@ -25,6 +25,7 @@ from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.fedsub.identities import traces_from
 from fedtheory.theory.fedsub.lemma2 import lemma2
+from fedtheory.theory.fedsub.printed import LR, RANK, RANKS, TAU, M, methods
 from fedtheory.theory.fedsub.round import ROOT, Edge, floor46, right_lemma2, step, survives, symbols
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed, plane_frames, rotation
 from fedtheory.theory.search import same
@@ -319,6 +320,7 @@ def check_a3(identity: bool) -> Check:
 
 
 FIGURES = Path(__file__).resolve().parents[3] / "figures"
+CURVES = methods() | {f"r={r}": methods(r)["our-CD"] for r in RANKS}
 
 
 @functools.cache
@@ -359,10 +361,7 @@ def figure(item: str, names: Sequence[str], holds: Callable[[dict[str, float]], 
     """The check of an order between plateaus."""
 
     def check(effort: str) -> Outcome:
-        from fedtheory.figures.fedsub.items import RANKS, methods
-
-        every = methods() | {f"r={r}": methods(r)["our-CD"] for r in RANKS}
-        found, source = plateaus(item, {name: every[name] for name in names})
+        found, source = plateaus(item, {name: CURVES[name] for name in names})
         said = f"{source}: plateaus {listed(found)}"
         answer = holds(found)
         return Outcome(answer, "run", None, said, None if answer else {"source": source, **found})
@@ -377,10 +376,7 @@ def on_other_data(names: Sequence[str], holds: Callable[[dict[str, float]], bool
     """The check of an order between plateaus on every one of four other data sets, in short live runs."""
 
     def check(effort: str) -> Outcome:
-        from fedtheory.figures.fedsub.items import RANKS, methods
-
-        every = methods() | {f"r={r}": methods(r)["our-CD"] for r in RANKS}
-        found = {f"{g}, seed {s}": {name: live(every[name], g, s) for name in names} for g, s in DATA}
+        found = {f"{g}, seed {s}": {name: live(CURVES[name], g, s) for name in names} for g, s in DATA}
         good = [name for name, values in found.items() if holds(values)]
         shown = "; ".join(
             f"{name} ({listed({method: level(value, 1e-8)[1] for method, value in values.items()})})"
@@ -494,8 +490,6 @@ def hurt() -> Smooth:
 
 def check_same_step(effort: str) -> Outcome:
     """Whether FedAvg-CD beats FedAvg at eta r/m, the step that FedAvg-CD takes on average: E[(r/m) P P^T] = r/m."""
-    from fedtheory.figures.fedsub.items import LR, RANK, TAU, M, methods
-
     names = ("FedAvg-CD", "FedAvg", "FedAvg, eta r/m")
     found: dict[str, float] = dict(
         zip(names, map(live, (methods()["FedAvg-CD"], methods()["FedAvg"], FedAvg(LR * RANK / M, TAU))))
