@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -186,7 +187,7 @@ def test_step_sizes_of_the_proof_are_assumed_where_they_are_used():
 
 
 NEAR = """eq20 lemma1 eq23-26 eq27 eq28-32 eq33 lemma2 eq34 eq35 eq35-variance eq36 eq37 IV eq38 eq40-42 thm1-obs-ii
-thm1-obs-iii table1-comp cg-reduction dual-helps"""
+thm1-obs-iii table1-comp cg-reduction dual-helps theta-product fig1a-cd-best fig1b-order fedavgcd-better fig1c-mono"""
 
 
 @pytest.mark.parametrize("name", NEAR.split())
@@ -301,3 +302,43 @@ def test_approximately_is_a_number():
     assert not fedsub_costs.check_a1_rd(20, 10)("quick").holds
     assert not fedsub_costs.check_a1_rd(20, 10, 0.7)("quick").holds
     assert fedsub_costs.check_a1_rd(200, 1)("quick").holds
+
+
+# Committed records
+
+
+def damage(folder, how):
+    """fig1b's record and table, wrong in one place."""
+    record, table = folder / "fig1b.json", folder / "fig1b.csv"
+    text = record.read_text()
+    if how == "scale":
+        assert '"paper"' in text
+        record.write_text(text.replace('"paper"', '"quick"'))
+    elif how == "table":
+        table.write_text(table.read_text().replace("e-05", "e-06", 1))
+    elif how == "cut":
+        record.write_text(text[: len(text) // 2])
+    elif how == "shape":
+        record.write_text("[]")
+    else:
+        for end in ("json", "csv"):
+            shutil.copy(fedsub_rates.FIGURES / f"fedsub/fig1a.{end}", folder / f"fig1b.{end}")
+
+
+@pytest.mark.parametrize("how", ["scale", "table", "cut", "shape", "another's"])
+def test_a_damaged_record_is_not_read_and_not_passed_over(how, tmp_path, monkeypatch):
+    """Neither its numbers nor a short live run decide in its place."""
+
+    def live(*rest):
+        raise AssertionError("a live run in the place of the record")
+
+    (tmp_path / "fedsub").mkdir()
+    for end in ("json", "csv"):
+        shutil.copy(fedsub_rates.FIGURES / f"fedsub/fig1b.{end}", tmp_path / "fedsub")
+    check = CLAIMS["fedsub.fedavgcd-better"].check
+    assert check is not None
+    damage(tmp_path / "fedsub", how)
+    monkeypatch.setattr(fedsub_rates, "FIGURES", tmp_path)
+    monkeypatch.setattr(fedsub_rates, "live", live)
+    with pytest.raises(ValueError, match=r"fig1b\.json'?: expected a readable record"):
+        check("quick")

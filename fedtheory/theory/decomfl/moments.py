@@ -25,6 +25,7 @@ from fedtheory.theory.decomfl.round import (
     decomfl,
     directions,
     equal,
+    over_sets,
     tiny,
 )
 from fedtheory.theory.instances import Smooth, plain
@@ -143,21 +144,7 @@ def check_60(printed: bool, scale: Fraction = Fraction(1)) -> Check:
 
 
 def check_57(factor: Callable[[int, int], Fraction]) -> Check:
-    """E sum_{i,i' in C} v_i v_i' = m^2 vbar^2 + m factor Delta, numbers, all sets."""
-
-    def check(effort: str) -> Outcome:
-        for M, m in ((2, 2), (3, 2), (4, 1), (5, 3)):
-            v = [Fraction(i * i + 1) for i in range(M)]
-            sets = list(itertools.combinations(v, m))
-            left = sum(sum(rows) ** 2 for rows in sets) / len(sets)
-            mean = sum(v) / M
-            right = m * m * mean**2 + m * factor(M, m) * (sum(u * u for u in v) / M - mean**2)
-            if left != right:
-                data = {"M": M, "m": m, "grad f_i": [str(u) for u in v], "left": str(left), "right": str(right)}
-                return Outcome(False, "exact", None, f"M = {M}, m = {m}: {left} against {right}", data)
-        return Outcome(True, "exact", 0.0, "all sets of four (M, m), in rationals: equal")
-
-    return check
+    return over_sets(factor, lambda M: [Fraction(i * i + 1) for i in range(M)], "grad f_i")
 
 
 def check_58(scale: Fraction) -> Check:

@@ -9,7 +9,7 @@ from functools import partial
 import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
-from fedtheory.theory.fedsub.identities import Trace, identical
+from fedtheory.theory.fedsub.identities import Trace, from_zero
 from fedtheory.theory.fedsub.round import (
     A1,
     A2,
@@ -252,10 +252,7 @@ CLAIMS: list[Claim] = [
         "App. 7.4 (22) and text after (25)",
         "Ybar^k = eta tau (r/m) (P^k)^T grad f(x^k).",
         "identity",
-        assumes=(ALL, START),
-        check=identical(eq22),
-        control=identical(eq22, shift=1.0),
-        broken="Lambda_i^0 = 1 for every client, so that the controls do not sum to zero",
+        **from_zero(eq22),
     ),
     fedsub(
         "eq23-26",

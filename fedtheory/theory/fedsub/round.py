@@ -12,11 +12,12 @@ from fedtheory.algorithms.fedsub import Down, FedSub, Own, Server
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.message import Known
-from fedtheory.theory.claim import Check, Claim, Outcome, Printed
+from fedtheory.theory.claim import Check, Outcome, Printed, entries
 from fedtheory.theory.instances import Smooth, coordinate_frames, drain, exact, fixed, is_smooth, orthogonal, parse
 from fedtheory.theory.search import ROUNDING, Found, maximise, ratio, units
 from fedtheory.theory.shown import digits
 
+fedsub = entries("fedsub")
 ROOT = Key(715)
 A1 = Printed("(P_l^k)^T P_l^k = (m_l/r_l) I, E[P_l^k (P_l^k)^T] = I, all P_l^k independent", "Assumption 1")
 SAME_P = Printed("(P^k)^T P^k = (m/r) I", "Assumption 1")
@@ -598,7 +599,3 @@ def broken(at: Callable[[], Instance], terms: Terms, why: str, needs: Sequence[s
 
 def square(v: torch.Tensor) -> torch.Tensor:
     return (v**2).sum(-1)
-
-
-def fedsub(id: str, where: str, statement: str, kind: str, **options: Any) -> Claim:
-    return Claim(f"fedsub.{id}", "fedsub", where, statement, kind, **options)
