@@ -19,8 +19,6 @@ from fedtheory.theory import ledger
 ROOT = Path(fedtheory.__file__).parent
 FLOORS = ("core", "maps", "problems", "algorithms", "compare", "theory", "figures", "notebook", "methods", "cli")
 UPSTAIRS = {  # theory that still reads settings and printed numbers where figures are made: none may be added
-    ("theory/fedsub/costs.py", "figures"),
-    ("theory/fedsub/rates.py", "figures"),
     ("theory/fedmud/claims.py", "figures"),
     ("theory/flss/rates.py", "figures"),
 }

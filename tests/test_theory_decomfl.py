@@ -20,13 +20,21 @@ from fedtheory.algorithms.fedzo import FedZO
 from fedtheory.maps.directions import Direction
 from fedtheory.problems.models.networks import NETWORKS
 from fedtheory.theory.claim import Outcome, Printed, decide
-from fedtheory.theory.decomfl import algorithm as decomfl_algorithm
+from fedtheory.theory.decomfl import box as decomfl_box
 from fedtheory.theory.decomfl import claims as decomfl
-from fedtheory.theory.decomfl import proof as decomfl_proof
-from fedtheory.theory.decomfl import rank as decomfl_rank
+from fedtheory.theory.decomfl import costs as decomfl_costs
+from fedtheory.theory.decomfl import descent as decomfl_descent
+from fedtheory.theory.decomfl import lemmas as decomfl_lemmas
+from fedtheory.theory.decomfl import low_rank as decomfl_low_rank
+from fedtheory.theory.decomfl import rough as decomfl_rough
 from fedtheory.theory.decomfl import round as decomfl_round
 from fedtheory.theory.decomfl import smooth as decomfl_smooth
+from fedtheory.theory.decomfl import tails as decomfl_tails
+from fedtheory.theory.decomfl import theorem1 as decomfl_theorem1
+from fedtheory.theory.decomfl import theorem2 as decomfl_theorem2
+from fedtheory.theory.decomfl import variants as decomfl_variants
 from fedtheory.theory.decomfl.round import Edge, Enumerated, Round, build, load, tiny
+from fedtheory.theory.forms import each_fails
 
 CLAIMS = {claim.id: claim for claim in decomfl.CLAIMS}
 
@@ -57,7 +65,7 @@ def test_every_id_of_the_catalogue_is_there_in_its_order():
 
 @pytest.mark.parametrize("name", list(CLAIMS))
 def test_verdict_and_control(name):
-    """And a control that a search refutes is barely false: no constant a fifth beyond what the search reaches."""
+    """And a control that a search refutes is barely false: at most 3% beyond what the search reaches."""
     claim, controls = CLAIMS[name], []
 
     def control(effort):
@@ -69,7 +77,7 @@ def test_verdict_and_control(name):
     assert entry.verdict == VERDICTS[name], entry.detail
     for outcome in controls:
         if outcome.evidence == "search":
-            assert 1 < outcome.margin < 1.2, outcome.detail
+            assert 1 < outcome.margin < 1.03, outcome.detail
 
 
 # What is assumed, and where it is printed
@@ -111,8 +119,8 @@ def test_every_assumption_names_a_place_of_the_paper():
 
 def test_each_part_of_a_caveat_must_be_needed():
     holds, fails = (lambda effort, fine=fine: Outcome(fine, "exact", None, "", None) for fine in (True, False))
-    assert not decomfl_round.each_fails(one=fails, two=fails)("quick").holds
-    assert decomfl_round.each_fails(one=fails, two=holds)("quick").holds
+    assert not each_fails(one=fails, two=fails)("quick").holds
+    assert each_fails(one=fails, two=holds)("quick").holds
 
 
 @pytest.mark.parametrize("name", named(FALSE))
@@ -170,7 +178,7 @@ def test_stored_instances_survive_as_data():
     data = decide(CLAIMS["decomfl.eq39"], "quick").counterexample
     assert data is not None
     again = load(json.loads(json.dumps(data["instance"])))
-    left, right = decomfl_proof.eq39(decomfl_proof.printed_A2)(Round(again))
+    left, right = decomfl_descent.eq39(decomfl_descent.printed_A2)(Round(again))
     assert left == pytest.approx(data["left"], rel=1e-3)
     assert left > right
 
@@ -187,7 +195,7 @@ def test_theorem_1_and_its_minibatch_by_hand():
         second = (1 - 2 * eta + eta**2 * c) * second + eta**2 * c
     bound = Fraction(16 * 5, P) * eta
     assert total / R > Fraction(3, 2) * bound
-    assert float(total / R) == pytest.approx(sum(decomfl_round.trajectory(decomfl_proof.MINIBATCH, R)) / R)
+    assert float(total / R) == pytest.approx(sum(decomfl_round.trajectory(decomfl_theorem1.MINIBATCH, R)) / R)
     assert eta <= min(Fraction(P, 120), Fraction(2 * P, P + 5), 1, Fraction(64 * P, 2 * (3 * 64 * P + 343)))
 
 
@@ -195,7 +203,7 @@ def test_theorem_5_by_hand():
     """L E x^2 = 3/5 at rest, where 2 eta L sigma^2 = 1/2: eta L = 1/4, E z^4 = 3."""
     rest = Fraction(3, 16) / (Fraction(2, 4) - Fraction(3, 16))
     assert rest == Fraction(3, 5) > 2 * Fraction(1, 4)
-    squares, _ = decomfl_rank.runs(decomfl_rank.GAUSSIAN, 60)
+    squares, _ = decomfl_low_rank.runs(decomfl_tails.GAUSSIAN, 60)
     assert float(squares[-1]) == pytest.approx(0.6)
 
 
@@ -204,7 +212,7 @@ def test_theorem_5_with_many_clients_fails_in_its_repaired_unit_too():
     m, R = 64, 60
     at = tiny(h=1.0, noise=1.0, lr=1 / 4, M=m, m=m)
     decomfl_round.admissible(at, ("theorem2",))
-    squares, _ = decomfl_rank.runs(at, R)
+    squares, _ = decomfl_low_rank.runs(at, R)
     largest = 2 * float((squares[1:] + at.sigma2).sum())  # E max_r G(x_r)^2
     bound = 2 * at.lr / m * at.sigma2 + largest * math.exp(-m)
     assert float(squares[1:].mean()) > 1.15 * bound
@@ -220,7 +228,7 @@ def test_the_bounds_agree_that_P_is_no_cure_only_once_repaired():
     """As P grows: Theorem 1's noise goes to 0, the repaired bound's and Theorem 2's to a multiple of sigma^2/m."""
     for P, below in ((10, False), (10_000, True)):
         at = tiny(noise=1.0, P=P, lr=0.1)
-        printed, repaired = (decomfl_proof.per_round(at, kind)[1] for kind in (True, False))
+        printed, repaired = (decomfl_descent.per_round(at, kind)[1] for kind in (True, False))
         theorem2 = 2 * at.lr * decomfl_round.rank_factor(1, P, 1.0)
         assert (printed < 0.1 * theorem2) == below
         assert repaired > theorem2
@@ -235,18 +243,18 @@ def test_more_clients_do_not_average_directions():
 def test_the_repaired_steps_are_admissible_where_the_printed_are_too_long():
     """Lemma 5's printed step with K = 3, P = 5000 on x^2/2 leaves the bound; the repaired one does not."""
     edge = Edge(K=3, P=5000)
-    for step, inside in ((decomfl_round.step_of_lemma5(1, 3, 5000), False), (decomfl_proof.right_step5(edge), True)):
+    for step, inside in ((decomfl_round.step_of_lemma5(1, 3, 5000), False), (decomfl_lemmas.right_step5(edge), True)):
         q = Round(tiny(x=1.0, K=3, P=5000, lr=step))
-        left, right = decomfl_proof.lemma5(True)(q)
+        left, right = decomfl_lemmas.lemma5(True)(q)
         assert (left <= right) == inside
 
 
 def test_a_statement_in_wrong_units_is_noticed():
     at = tiny(x=1.0, noise=1.0, mu=0.3, L=2.0)
-    assert decomfl_round.units_alike(decomfl_rank.eq63(1, decomfl_rank.above), at)
+    assert decomfl_round.units_alike(decomfl_low_rank.eq63(1, decomfl_low_rank.above), at)
     assert not decomfl_round.units_alike(lambda q: (q.gain + 1e-9, q.at.L * q.at.lr), at)
     assert not decomfl_round.units_alike(
-        decomfl_rank.eq63(2, decomfl_rank.above), replace(at, x=0 * at.x, noise=0 * at.noise)
+        decomfl_low_rank.eq63(2, decomfl_low_rank.above), replace(at, x=0 * at.x, noise=0 * at.noise)
     )
 
 
@@ -259,10 +267,10 @@ def test_step_sizes_are_the_same_in_all_units():
 
 def test_chi_square_tails():
     for n in (1, 2, 7, 40):
-        exact = decomfl_rank.chi2_above(n, 2 * n)
+        exact = decomfl_tails.chi2_above(n, 2 * n)
         assert exact <= math.exp(-n * (1 - math.log(2)) / 2)
-    assert decomfl_rank.chi2_above(1, 2) == pytest.approx(math.erfc(1))
-    assert decomfl_rank.chi2_above(2, 4) == pytest.approx(math.exp(-2))
+    assert decomfl_tails.chi2_above(1, 2) == pytest.approx(math.erfc(1))
+    assert decomfl_tails.chi2_above(2, 4) == pytest.approx(math.exp(-2))
 
 
 # Statements at their edges
@@ -275,9 +283,9 @@ def test_41_fails_from_3d_plus_16_directions_on(d):
         noise = [[1.0] + [0.0] * (d - 1)]
         at = tiny(h=1.0, noise=noise, d=d, P=P, lr=2.0**-6, mu=decomfl_round.SMALL_MU)
         decomfl_round.admissible(at, ("theorem1",))
-        left, right = decomfl_proof.eq41(decomfl_proof.printed_A2)(Round(at))
+        left, right = decomfl_descent.eq41(decomfl_descent.printed_A2)(Round(at))
         assert (left <= right) == inside
-        left, right = decomfl_proof.eq41(decomfl_proof.repaired_A2)(Round(at))
+        left, right = decomfl_descent.eq41(decomfl_descent.repaired_A2)(Round(at))
         assert left < right
 
 
@@ -286,9 +294,9 @@ def test_a_negative_bound_on_the_hessian_breaks_66_and_not_68():
     at = tiny(h=-1.0, noise=1.0, lr=0.25, mu=1 / 64, sphere=True)
     assert decomfl_round.rank_of(at.h[0]) == -1
     assert at.lr <= 1 / (4 * decomfl_round.rank_factor(1, 1, -1.0))
-    left, right = decomfl_rank.eq65(lambda at: at.h.mean(0), last=True)(Round(at))
+    left, right = decomfl_low_rank.eq65(lambda at: at.h.mean(0), last=True)(Round(at))
     assert left > 60 * right
-    left, right = decomfl_rank.eq67()(Round(at))
+    left, right = decomfl_low_rank.eq67()(Round(at))
     assert left < 0 < right
 
 
@@ -297,19 +305,19 @@ def test_68_needs_a_kappa_that_allows_a_step():
     at = tiny(h=-0.1, a=[[1.0, 0.0, 0.0]], d=3, lr=0.1, sphere=True)
     C = decomfl_round.rank_factor(3, 1, -3.0)
     assert pytest.approx(-0.6) == C
-    assert decomfl_rank.form(at, at.h[0]) == pytest.approx(-0.3)
-    assert decomfl_rank.low_rank(at) > -3
+    assert decomfl_low_rank.form(at, at.h[0]) == pytest.approx(-0.3)
+    assert decomfl_low_rank.low_rank(at) > -3
 
 
 def test_rough_clients_need_a_large_d_to_break_theorem_2():
     """E||grad f(x_1)||^2/2 = d/(32 C^2), C = 3d/(d+2), against 1/2: d = 144 is enough, and 120 is not."""
-    assert decomfl_rank.check_cones("theorem", 120)("quick").holds
-    found = decomfl_rank.check_cones("theorem", 160)("quick")
+    assert decomfl_rough.check_cones("theorem", 120)("quick").holds
+    found = decomfl_rough.check_cones("theorem", 160)("quick")
     assert found.margin == pytest.approx(160 / 16 / (480 / 162) ** 2, rel=1e-3)
 
 
 def test_the_aligned_gradients_reach_the_constants_of_26():
-    at = decomfl_proof.ALIGNED
+    at = decomfl_lemmas.ALIGNED
     q = Round(at)
     assert float(q.exact2[1, 0]) == pytest.approx(9, rel=0.01)
     assert (q.gradient2, at.dissimilarity2) == (1, 1)
@@ -325,79 +333,79 @@ def refuted(check):
 def test_no_average_over_the_perturbations_is_noticed(monkeypatch):
     move = DeComFL._move
     monkeypatch.setattr(DeComFL, "_move", lambda self, *rest: move(replace(self, average=False), *rest))
-    assert refuted(decomfl_proof.check_eq22(True))
-    assert refuted(decomfl_algorithm.check_sum(True))
+    assert refuted(decomfl_lemmas.check_eq22(True))
+    assert refuted(decomfl_variants.check_sum(True))
 
 
 def test_another_smoothing_is_noticed(monkeypatch):
     measure = DeComFL.measure
     longer = lambda self, *rest: measure(replace(self, smoothing=1.01 * self.smoothing), *rest)
     monkeypatch.setattr(DeComFL, "measure", longer)
-    assert refuted(decomfl_algorithm.check_eq3(0.5))
+    assert refuted(decomfl_box.check_eq3(0.5))
     assert refuted(decomfl_smooth.check_taylor(2))
     assert refuted(decomfl_smooth.estimate(0.9))
 
 
 def test_a_wrong_compensation_is_noticed(monkeypatch):
-    assert not refuted(decomfl_algorithm.check_synchronise(1))
+    assert not refuted(decomfl_variants.check_synchronise(1))
     synchronise = DeComFL.synchronise
     for wrong in (
         lambda self, layout, y, g, step: None,
         lambda self, layout, y, g, step: synchronise(self, layout, y, step.g, replace(step, g=g)),
     ):
         monkeypatch.setattr(DeComFL, "synchronise", wrong)
-        assert refuted(decomfl_algorithm.check_synchronise(1))
+        assert refuted(decomfl_variants.check_synchronise(1))
 
 
 def test_another_momentum_is_noticed(monkeypatch):
-    assert not refuted(decomfl_algorithm.check_compensation(0))
+    assert not refuted(decomfl_variants.check_compensation(0))
     move = DeComFL._move
     monkeypatch.setattr(DeComFL, "_move", lambda self, *rest: move(replace(self, dampened=False), *rest))
-    assert refuted(decomfl_algorithm.check_compensation(0))
+    assert refuted(decomfl_variants.check_compensation(0))
 
 
 def test_a_private_shift_that_clients_do_not_share_is_noticed(monkeypatch):
-    assert not refuted(decomfl_algorithm.check_secret(37))
+    assert not refuted(decomfl_variants.check_secret(37))
     rebuild = DeComFL.rebuild
     server = lambda self, *rest: rebuild(replace(self, secret=None), *rest)
     monkeypatch.setattr(DeComFL, "rebuild", server)
-    assert refuted(decomfl_algorithm.check_secret(37))
+    assert refuted(decomfl_variants.check_secret(37))
 
 
 def test_directions_off_the_sphere_are_noticed(monkeypatch):
-    assert not refuted(decomfl_rank.check_perturbation("sphere"))
+    assert not refuted(decomfl_theorem2.check_perturbation("sphere"))
     monkeypatch.setattr(Direction, "_scale", 1.0)
-    assert refuted(decomfl_rank.check_perturbation("sphere"))
+    assert refuted(decomfl_theorem2.check_perturbation("sphere"))
 
 
 def test_another_network_is_noticed(monkeypatch):
-    assert not refuted(decomfl_algorithm.check_parameters())
+    assert not refuted(decomfl_costs.check_parameters())
     small = NETWORKS["decomfl-mnist"]
     monkeypatch.setitem(NETWORKS, "decomfl-fashion", small)
-    assert refuted(decomfl_algorithm.check_parameters())
-    assert decomfl_algorithm.trained()["Fashion CNN"][0] == small((1, 28, 28), 62).layout.size
+    assert refuted(decomfl_costs.check_parameters())
+    assert decomfl_costs.trained()["Fashion CNN"][0] == small((1, 28, 28), 62).layout.size
 
 
 def test_other_messages_are_noticed(monkeypatch):
-    assert not refuted(decomfl_algorithm.check_rule("6"))
+    assert not refuted(decomfl_costs.check_rule("6"))
     seeds = DeComFL._seeds
     monkeypatch.setattr(DeComFL, "_seeds", lambda self, P, key: seeds(self, P + 1, key))
-    assert refuted(decomfl_algorithm.check_rule("6"))
+    assert refuted(decomfl_costs.check_rule("6"))
 
 
 def test_another_fedzo_is_noticed(monkeypatch):
-    assert not refuted(decomfl_algorithm.check_fedzo_round(True))
+    assert not refuted(decomfl_box.check_fedzo_round(True))
     server = FedZO.server
     monkeypatch.setattr(
         FedZO,
         "server",
         lambda self, state, down, up, *rest: server(self, state, down, replace(up, dy=up.dy[:1]), *rest),
     )
-    assert refuted(decomfl_algorithm.check_fedzo_round(True))
+    assert refuted(decomfl_box.check_fedzo_round(True))
 
 
 def test_sizes_of_opt_are_those_of_its_names():
     for hidden, blocks, name in ((768, 12, 125e6), (2048, 24, 1.3e9)):
-        d, phi = decomfl_algorithm.opt(hidden, blocks)
+        d, phi = decomfl_costs.opt(hidden, blocks)
         assert d == pytest.approx(name, rel=0.015)
         assert phi == 50_272 * hidden

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,9 +18,11 @@ from fedtheory.theory.claim import Printed
 from fedtheory.theory.fedsub import claims as fedsub
 from fedtheory.theory.fedsub import costs as fedsub_costs
 from fedtheory.theory.fedsub import identities as fedsub_identities
-from fedtheory.theory.fedsub import proof as fedsub_proof
+from fedtheory.theory.fedsub import lemma1 as fedsub_lemma1
+from fedtheory.theory.fedsub import lemma3 as fedsub_lemma3
 from fedtheory.theory.fedsub import rates as fedsub_rates
 from fedtheory.theory.fedsub import round as fedsub_round
+from fedtheory.theory.fedsub import theorem1 as fedsub_theorem1
 from fedtheory.theory.instances import coordinate_frames
 from fedtheory.theory.search import implies, ratio, same
 
@@ -62,7 +65,7 @@ def test_counterexample_replays(name):
 
 
 def test_an_instance_survives_as_data():
-    at = fedsub_proof.build(torch.linspace(-1, 1, (edge := fedsub_proof.edges()[4]).size, dtype=torch.float64), edge)
+    at = fedsub_round.build(torch.linspace(-1, 1, (edge := fedsub_round.edges()[4]).size, dtype=torch.float64), edge)
     again = fedsub_round.load(json.loads(json.dumps(fedsub_round.dump(at))))
     left, right = fedsub_round.play(at), fedsub_round.play(again)
     assert torch.equal(left.x, right.x)
@@ -90,8 +93,8 @@ def test_the_oscillation_of_theorem_1_by_hand():
 @pytest.mark.parametrize("left", ["(31)", "line 1", "line 2"])
 def test_theorem_1_says_nothing_where_its_rule_leaves_the_proof(left):
     """6/5 is the least theta_m for it: at (31) the bound is 32 * 5/32 * (theta_m - 1) B_g^2 and more."""
-    assert implies(*fedsub_proof.empty_bound(left)()).holds
-    assert left != "(31)" or not implies(*fedsub_proof.empty_bound(left, "119/100")()).holds
+    assert implies(*fedsub_theorem1.empty_bound(left)()).holds
+    assert left != "(31)" or not implies(*fedsub_theorem1.empty_bound(left, "119/100")()).holds
 
 
 @pytest.mark.parametrize(("kind", "m", "r"), [(Spherical, 20, 10), (Gaussian, 20, 10), (Spherical, 8, 2)])
@@ -102,8 +105,8 @@ def test_growth_exponent_is_near_half_the_logarithm_of_m_over_r(kind, m, r):
 
 
 def test_a_search_reports_ratios_that_the_instance_reproduces():
-    found = fedsub_round.attack(fedsub_proof.lemma1(), "quick", "replay", fedsub_proof.edges()[1:2])
-    left, right = fedsub_proof.lemma1()(fedsub_round.play(fedsub_round.build(found.point, found.edge)))
+    found = fedsub_round.attack(fedsub_lemma1.lemma1(), "quick", "replay", fedsub_round.edges()[1:2])
+    left, right = fedsub_lemma1.lemma1()(fedsub_round.play(fedsub_round.build(found.point, found.edge)))
     assert ratio(left, right) == pytest.approx(found.ratio)
 
 
@@ -117,11 +120,11 @@ def test_units_of_theorem_1():
 
 def test_units_are_checked_where_the_search_finds_nothing():
     """Lemma 1 with a constant that has a unit, and Lemma 3, whose Omega adds ||Y||^2 to f, told as if it did not."""
-    mixed = lambda q: (fedsub_proof.lemma1()(q)[0], 10 * q.at.L * fedsub_proof.lemma1()(q)[1] + 10 * q.at.L)
-    assert fedsub_round.alike(fedsub_proof.lemma1(), None)
+    mixed = lambda q: (fedsub_lemma1.lemma1()(q)[0], 10 * q.at.L * fedsub_lemma1.lemma1()(q)[1] + 10 * q.at.L)
+    assert fedsub_round.alike(fedsub_lemma1.lemma1(), None)
     assert not fedsub_round.alike(mixed, None)
     assert not fedsub_round.survives(mixed, "mixed")("quick").holds
-    assert not fedsub_round.alike(fedsub_proof.lemma3(), fedsub_proof.lemma3_edges())
+    assert not fedsub_round.alike(fedsub_lemma3.lemma3(), fedsub_lemma3.lemma3_edges())
 
 
 # What a claim assumes, and where the paper prints it
@@ -184,7 +187,7 @@ def test_step_sizes_of_the_proof_are_assumed_where_they_are_used():
 
 
 NEAR = """eq20 lemma1 eq23-26 eq27 eq28-32 eq33 lemma2 eq34 eq35 eq35-variance eq36 eq37 IV eq38 eq40-42 thm1-obs-ii
-thm1-obs-iii table1-comp cg-reduction dual-helps"""
+thm1-obs-iii table1-comp cg-reduction dual-helps theta-product fig1a-cd-best fig1b-order fedavgcd-better fig1c-mono"""
 
 
 @pytest.mark.parametrize("name", NEAR.split())
@@ -200,7 +203,7 @@ def test_a_control_lies_just_beyond_what_the_search_reaches(name):
 def test_the_controls_of_the_descent_are_tight():
     """7/8: two steps of gradient descent with s = eta tau L_f = 1/sqrt(32) lower f by (1 - (1-s/2)^4)/(2 s) = 0.875."""
     s = 1 / math.sqrt(32)
-    assert 7.0 < fedsub_proof.LEAST < 7.1
+    assert 7.0 < fedsub_lemma3.LEAST < 7.1
     assert 8 * (1 - (1 - s / 2) ** 4) / (2 * s) == pytest.approx(7.0, abs=0.01)
     assert fedsub_rates.check_theorem(0.25, 1.9)("quick").holds
     assert not fedsub_rates.check_theorem(0.25, 2.0)("quick").holds
@@ -225,10 +228,10 @@ def test_the_chains_take_their_coefficients_from_the_displays():
     s = fedsub_round.symbols()
     step = s.eta * s.tau * s.L
     p, e = s.n * s.theta_r * step * s.L * s.theta_m**2, step**2 * s.theta_r**2 * s.theta_m**3
-    assert same(fedsub_proof.weight_of_Y(s)[0], sympy.Rational(5, 2) * p + 20 * e)
+    assert same(fedsub_lemma3.weight_of_Y(s)[0], sympy.Rational(5, 2) * p + 20 * e)
     v = step**3 / (s.n * s.L)
     G = step * s.theta_r**2 * s.theta_m**2 + 4 * v * s.theta_r**4 * s.theta_m**2
-    assert same(fedsub_proof.weight_of_G(s)[0], G)
+    assert same(fedsub_lemma3.weight_of_G(s)[0], G)
     sizes = fedsub_round.step_sizes(s)
     assert same(sizes["(31)"][0] / sizes["(31)"][1], 32 * e)
     assert same(sizes["(44) line 3"][0], 5 * p)
@@ -299,3 +302,43 @@ def test_approximately_is_a_number():
     assert not fedsub_costs.check_a1_rd(20, 10)("quick").holds
     assert not fedsub_costs.check_a1_rd(20, 10, 0.7)("quick").holds
     assert fedsub_costs.check_a1_rd(200, 1)("quick").holds
+
+
+# Committed records
+
+
+def damage(folder, how):
+    """fig1b's record and table, wrong in one place."""
+    record, table = folder / "fig1b.json", folder / "fig1b.csv"
+    text = record.read_text()
+    if how == "scale":
+        assert '"paper"' in text
+        record.write_text(text.replace('"paper"', '"quick"'))
+    elif how == "table":
+        table.write_text(table.read_text().replace("e-05", "e-06", 1))
+    elif how == "cut":
+        record.write_text(text[: len(text) // 2])
+    elif how == "shape":
+        record.write_text("[]")
+    else:
+        for end in ("json", "csv"):
+            shutil.copy(fedsub_rates.FIGURES / f"fedsub/fig1a.{end}", folder / f"fig1b.{end}")
+
+
+@pytest.mark.parametrize("how", ["scale", "table", "cut", "shape", "another's"])
+def test_a_damaged_record_is_not_read_and_not_passed_over(how, tmp_path, monkeypatch):
+    """Neither its numbers nor a short live run decide in its place."""
+
+    def live(*rest):
+        raise AssertionError("a live run in the place of the record")
+
+    (tmp_path / "fedsub").mkdir()
+    for end in ("json", "csv"):
+        shutil.copy(fedsub_rates.FIGURES / f"fedsub/fig1b.{end}", tmp_path / "fedsub")
+    check = CLAIMS["fedsub.fedavgcd-better"].check
+    assert check is not None
+    damage(tmp_path / "fedsub", how)
+    monkeypatch.setattr(fedsub_rates, "FIGURES", tmp_path)
+    monkeypatch.setattr(fedsub_rates, "live", live)
+    with pytest.raises(ValueError, match=r"fig1b\.json'?: expected a readable record"):
+        check("quick")

@@ -106,6 +106,15 @@ class Claim:
                 )
 
 
+def entries(paper: str) -> Callable[..., Claim]:
+    """How a paper's files write their claims: entry(id without the paper, where, statement, kind, **other fields)."""
+
+    def entry(id: str, where: str, statement: str, kind: str, **fields: Any) -> Claim:
+        return Claim(f"{paper}.{id}", paper, where, statement, kind, **fields)
+
+    return entry
+
+
 @dataclass
 class Entry:
     """A line of the ledger."""

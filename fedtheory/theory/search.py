@@ -24,6 +24,14 @@ def ratio(left: Any, right: Any, floor: float = 1e-12) -> float:
     return 0.0 if left <= floor else math.inf
 
 
+def worst(*lines: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The entry with the largest left/right of many inequalities with right sides that are not negative."""
+    left = torch.cat([a.flatten() for a, _ in lines])
+    right = torch.cat([b.flatten() for _, b in lines])
+    at = int((left / right.clamp(min=1e-12)).detach().argmax())
+    return left[at], right[at]
+
+
 @dataclass
 class Found:
     """The worst point of a search.
@@ -262,6 +270,13 @@ def _rational(value: Any) -> str:
         if z3.is_rational_value(value)
         else str(value)
     )
+
+
+def z3_module() -> Any:
+    """z3, whose overloaded operators no type checker follows."""
+    import z3
+
+    return z3
 
 
 def reals(names: str) -> list[Any]:

@@ -15,8 +15,9 @@ from fedtheory.core.records import Row, Table
 from fedtheory.core.simulate import run
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner, interval
-from fedtheory.theory.decomfl.proof import bound1, repaired_step
+from fedtheory.theory.decomfl.descent import repaired_step
 from fedtheory.theory.decomfl.round import DOUBLE, Edge, Instance, Round, steps_of_theorem1
+from fedtheory.theory.decomfl.theorem1 import bound1
 from fedtheory.theory.instances import Smooth
 
 D, CLIENTS = 30, 64

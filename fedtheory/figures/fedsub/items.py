@@ -10,18 +10,18 @@ from matplotlib.figure import Figure
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.readings.fedsub import FedSubReading
-from fedtheory.core import engine, meter, simulate
+from fedtheory.core import meter, simulate
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
-from fedtheory.core.message import Seed, cost
 from fedtheory.core.records import Cell, Table
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.subspace import Coordinate, Gaussian, Identity, Spherical
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.matrix_regression import MatrixRegression
+from fedtheory.theory.fedsub.costs import LAYER, client_costs
+from fedtheory.theory.fedsub.printed import LEVELS, LR, RANK, RANKS, TAU, M, methods
 
-M, RANK, LR, TAU = 20, 10, 0.2, 5
 ROUNDS = {"quick": 400, "paper": 3000}  # K is not printed; in 3000 rounds all plateaus with r >= 10 are reached
 
 READING = [
@@ -33,18 +33,6 @@ READING = [
     "(fedsub/why_nan), which is also what the public code's switch avoids (6).",
     "FedAvg-CD keeps the factor r/m; FedAvg has the same step size and tau (9).",
 ]
-
-
-def methods(r: int = RANK) -> dict[str, Algorithm]:
-    """The paper's curves by name."""
-    return {
-        "our-P=I": FedSub(LR, TAU, Identity()),
-        "our-CD": FedSub(LR, TAU, Coordinate(r)),
-        "our-SS": FedSub(LR, TAU, Spherical(r), form="sums"),
-        "our-RD": FedSub(LR, TAU, Gaussian(r), form="sums"),
-        "FedAvg": FedAvg(LR, TAU),
-        "FedAvg-CD": FedSub(LR, TAU, Coordinate(r), dual=False),
-    }
 
 
 def spec(algorithm: Algorithm, seed: int, rounds: int, **options: Any) -> Spec:
@@ -103,14 +91,14 @@ def measure_1a(runner: Runner, scale: str, seeds: int) -> Result:
     verdict = exact([row["mean"] for row in table if row["method"] == "our-P=I"])
     cells.append(Cell("our-P=I (exact convergence)", 0.0, mean, low, high, seeds, *verdict))
     mean, low, high = plateau["our-CD"]
-    factor = mean / 1e-7
+    factor = mean / LEVELS["our-CD"]
     best = all(mean <= plateau[name][0] for name in ("our-SS", "our-RD"))
     others = ", ".join(f"{name[4:]} {plateau[name][0]:.2e}" for name in ("our-SS", "our-RD"))
     rank = f"CD is {'' if best else 'not '}the best of the three on average ({others})"
     cells.append(
         Cell(
             "our-CD (about)",
-            1e-7,
+            LEVELS["our-CD"],
             mean,
             low,
             high,
@@ -127,10 +115,9 @@ def measure_1b(runner: Runner, scale: str, seeds: int) -> Result:
     chosen = {name: methods()[name] for name in ("our-CD", "our-P=I", "FedAvg", "FedAvg-CD")}
     table, plateaus = curves(runner, chosen, seeds, ROUNDS[scale])
     plateau = {name: interval(values) for name, values in plateaus.items()}
-    printed = {"our-CD": 1e-7, "FedAvg-CD": 1e-5}
     ordered = plateau["our-P=I"][0] < plateau["our-CD"][0] < plateau["FedAvg-CD"][0] < plateau["FedAvg"][0]
     cells = []
-    for name, paper in printed.items():
+    for name, paper in LEVELS.items():
         mean, low, high = plateau[name]
         ratio = mean / paper
         close = 1 / 1.5 <= ratio <= 1.5
@@ -164,9 +151,6 @@ def measure_1b(runner: Runner, scale: str, seeds: int) -> Result:
     return Result(table, cells, settings(ROUNDS[scale], chosen), list(READING))
 
 
-RANKS = (5, 10, 15, 18)
-
-
 def measure_1c(runner: Runner, scale: str, seeds: int) -> Result:
     """our-CD for several r (the values are not printed): accuracy improves with r."""
     chosen = {f"r={r}": methods(r)["our-CD"] for r in RANKS}
@@ -178,9 +162,6 @@ def measure_1c(runner: Runner, scale: str, seeds: int) -> Result:
     steps = sum(a > b for a, b in pairwise(means))
     cell = Cell("steps of r at which the error falls", len(RANKS) - 1, steps, steps, steps, seeds, verdict, reason)
     return Result(table, [cell], settings(ROUNDS[scale], chosen), [*READING, "r is not printed: 5, 10, 15, 18 of 20."])
-
-
-PRINTED = {"our-CD": 1e-7, "FedAvg-CD": 1e-5}
 
 
 @style.styled
@@ -200,11 +181,11 @@ def draw(table: Table) -> Figure:
             rows[0]["seeds"],
             how,
         )
-        if name in PRINTED:
-            axes.axhline(PRINTED[name], color=how.color, linestyle=":", linewidth=1)
+        if name in LEVELS:
+            axes.axhline(LEVELS[name], color=how.color, linestyle=":", linewidth=1)
             axes.annotate(
                 f"paper: {name}",
-                (0.99, PRINTED[name]),
+                (0.99, LEVELS[name]),
                 (0, -2),  # below its level: the curves end above it
                 axes.get_yaxis_transform(),
                 "offset points",
@@ -220,15 +201,13 @@ def draw(table: Table) -> Figure:
 
 # Table 1: costs per round and client of one layer, counted.
 
-COST_SIZES = {"m": 100, "d": 10, "r": 20, "rows": 50, "tau": 5}
-
 
 def measure_costs(runner: Runner, scale: str, seeds: int) -> Result:
     """Uplink from messages, multiplications from PyTorch's counter, memory from live tensors; one layer, m x d.
 
     C_g and M_g are measured on the same problem (matrix regression, 50 rows per client) and inserted in the formulas.
     """
-    m, d, r, rows, tau = COST_SIZES.values()
+    m, d, r, rows, tau = LAYER.values()
     torch.set_num_threads(1)
     problem = MatrixRegression.ssf(0.5, Key(0), n=4, rows=rows, d=m, m=d, batch=None, device=runner.device)
     one = torch.tensor([0])
@@ -269,35 +248,7 @@ def measure_costs(runner: Runner, scale: str, seeds: int) -> Result:
         "C_g(rd) = C_g(md) here: the gradient is formed and then projected, not evaluated in factored form.",
         "Downlink, not in the paper's table: see 'down_scalars' in every history.",
     ]
-    return Result(table, cells, {**COST_SIZES, "C_g": gradient, "M_g": held}, notes)
-
-
-def client_costs(algorithm: Algorithm, problem: MatrixRegression) -> tuple[int, int, int]:
-    """Uplink scalars, multiplications and peak memory in scalars of one client in one round (the second)."""
-    root = Key(0)
-    state = algorithm.init(problem, problem.start(), root)
-    clients = problem.clients
-    state, _, _ = simulate.play_round(algorithm, problem, state, clients, root.fold("round", 0))
-    key, one = root.fold("round", 1), clients[:1]
-    down = algorithm.broadcast(state.server, key)
-    own = engine.map_leaves(lambda leaf: leaf[one], state.own)
-    _, reply = algorithm.server(
-        state.server, down, engine.run_clients(algorithm, problem, clients, state.own, down, key)[0], clients, key
-    )
-
-    def client() -> tuple[Any, Any]:
-        up, mine = engine.run_clients(algorithm, problem, one, own, down, key)
-        return up, algorithm.close(mine, torch.tensor([0]), down, reply)
-
-    up, _ = client()  # bases are drawn before counting: their cost is a random draw, not a product
-    scalars = cost(up).scalars
-    products = meter.multiplications(client)
-    held = meter.peak_bytes(client) // 8
-    basis = getattr(state.server, "P", None)
-    if isinstance(basis, Seed):  # P^k and P^{k+1}
-        held += 2 * sum(frame.numel() for frame in basis.value.matrices())
-    held += problem.d + (own.dual.numel() if own is not None else 0)
-    return scalars, products, held
+    return Result(table, cells, {**LAYER, "C_g": gradient, "M_g": held}, notes)
 
 
 @style.styled
@@ -383,8 +334,8 @@ def draw_geometry(table: Table) -> Figure:
         values = [max(row["error"], 1e-16) for row in rows]
         how = style.look(name)
         axes.plot(values, spots, how.marker, markersize=4, color=how.color, label=f"{name} (n=1)")
-        if name in PRINTED:
-            axes.axvline(PRINTED[name], color=how.color, linestyle=":", linewidth=1)
+        if name in LEVELS:
+            axes.axvline(LEVELS[name], color=how.color, linestyle=":", linewidth=1)
     axes.plot([], [], "k:", label="paper: our-CD 1e-7, FedAvg-CD 1e-5")
     axes.set_yticks(range(len(labels), 0, -1), labels)
     axes.set(xscale="log", xlabel="plateau of the error")

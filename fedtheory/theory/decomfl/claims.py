@@ -1,13 +1,24 @@
 """DeComFL (arXiv:2405.15861v4): every claim, in the paper's order.
 
-Sec. 3, A.1 to A.5 and the costs are in `decomfl_algorithm`, C.2 in `decomfl_smooth`, C.3 and Theorem 1 in
-`decomfl_proof`, C.4, C.5 and Theorems 2 and 5 in `decomfl_rank`; rounds and moments in `decomfl_round`.
+Sec. 3 and C.1 are in `box`, Sec. 4.1 in `speedup`, `theorem1` and `theorem2`, Sec. 4.2 and 5 in `costs`, App. A in
+`variants`, C.2 in `smooth`, C.3 in `lemmas` and `descent`, C.4 in `moments` and `low_rank`, C.5 in `tails`; what they
+stand on is in `round` (moments), `session` (runs) and `rough` (clients that are not smooth).
 """
 
-from fedtheory.theory.decomfl import algorithm as decomfl_algorithm
-from fedtheory.theory.decomfl import proof as decomfl_proof
-from fedtheory.theory.decomfl import rank as decomfl_rank
-from fedtheory.theory.decomfl import smooth as decomfl_smooth
+from fedtheory.theory.decomfl import (
+    box,
+    costs,
+    descent,
+    lemmas,
+    low_rank,
+    moments,
+    smooth,
+    speedup,
+    tails,
+    theorem1,
+    theorem2,
+    variants,
+)
 
 ORDER = """abstract.cost; eq2; eq3; eq4a; eq4b; eq4.avg; eq5; history_contents; alg1-2; assump1-3; theorem1 / theorem3;
 remark1-2; corollary1; assump4; thm2.perturbation; theorem2 / theorem4; eq6,62,71; remark3; table1; s42.kappa;
@@ -20,7 +31,7 @@ eq75; eq76; chi2tail; eq77"""
 
 _FOUND = {
     claim.id: claim
-    for module in (decomfl_algorithm, decomfl_smooth, decomfl_proof, decomfl_rank)
+    for module in (box, speedup, theorem1, theorem2, costs, variants, smooth, lemmas, descent, moments, low_rank, tails)
     for claim in module.CLAIMS
 }
 CLAIMS = [_FOUND[f"decomfl.{' '.join(name.split())}"] for name in ORDER.split(";")]

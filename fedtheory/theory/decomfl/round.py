@@ -17,11 +17,12 @@ import torch
 
 from fedtheory.algorithms.decomfl import DeComFL, Model
 from fedtheory.core.key import Key
-from fedtheory.theory.claim import Check, Claim, Outcome, Printed
-from fedtheory.theory.fedsub.round import digits
+from fedtheory.theory.claim import Check, Outcome, Printed, entries
 from fedtheory.theory.instances import Sample, Smooth, drain, parse, plain
 from fedtheory.theory.search import ROUNDING, Found, maximise, ratio
+from fedtheory.theory.shown import digits
 
+decomfl = entries("decomfl")
 ROOT = Key(2405)
 DOUBLE = torch.float64
 SMALL_MU = 2.0**-20  # mu of instances in which it plays no part: the paper has mu > 0
@@ -33,10 +34,6 @@ A4 = Printed("A4: Hess f <= H(x_r) <= L I in a ball around x_r, tr H <= kappa ||
 UNIFORM = Printed("C_r a set of m clients, uniform", "Algorithm 1, line 5")
 EACH = "every f_i(.; xi) is L-smooth (Assumption 3 says it of f alone)"
 LOCAL = ". With every f_i(.; xi) L-smooth, and the variance of Assumption 1 wherever a client stands"
-
-
-def decomfl(id: str, where: str, statement: str, kind: str, **options: Any) -> Claim:
-    return Claim(f"decomfl.{id}", "decomfl", where, statement, kind, **options)
 
 
 # An instance: quadratic clients f_i(x; xi) = x^T diag(h_i) x/2 + (a_i + xi u_i)^T x with xi = +-1
@@ -487,15 +484,16 @@ def alone(edges: Sequence[Edge]) -> list[torch.Tensor]:
     return starts
 
 
-def attack(terms: Terms, name: str, effort: str, edges: Sequence[Edge]) -> Found:
-    """The largest left/right over instances."""
+def attack(terms: Terms, name: str, effort: str, edges: Sequence[Edge], starts: Sequence[torch.Tensor] = ()) -> Found:
+    """The largest left/right over instances; `starts`: numbers for `build` that are tried besides `alone`."""
 
     def sides(v: torch.Tensor, edge: Edge) -> tuple[torch.Tensor, torch.Tensor]:
         left, right = terms(Round(build(v.detach(), edge)))
         return torch.tensor(left, dtype=DOUBLE), torch.tensor(right, dtype=DOUBLE)
 
     amount: dict[str, Any] = {"restarts": 3, "steps": 12} if effort == "quick" else {"restarts": 12, "steps": 60}
-    return maximise(sides, lambda edge: edge.size, ROOT.fold(name), edges=edges, starts=alone(edges), **amount)
+    starts = [*starts, *alone(edges)]
+    return maximise(sides, lambda edge: edge.size, ROOT.fold(name), edges=edges, starts=starts, **amount)
 
 
 def units_alike(terms: Terms, at: Instance) -> bool:
@@ -506,14 +504,19 @@ def units_alike(terms: Terms, at: Instance) -> bool:
 
 
 def survives(
-    terms: Terms, name: str, what: str = "", edges: Sequence[Edge] | None = None, needs: Sequence[str] = ()
+    terms: Terms,
+    name: str,
+    what: str = "",
+    edges: Sequence[Edge] | None = None,
+    needs: Sequence[str] = (),
+    starts: Sequence[torch.Tensor] = (),
 ) -> Check:
     """The check of an inequality: it holds where the search does not break it, in any units."""
     edges = corners() if edges is None else edges
     said = f"{what}: " if what else ""
 
     def check(effort: str) -> Outcome:
-        found = attack(terms, name, effort, edges)
+        found = attack(terms, name, effort, edges, starts)
         at = build(found.point, found.edge)
         detail = f"{said}exact moments of {found.tried} rounds, worst at {found.edge}"
         if found.holds and units_alike(terms, at):
@@ -523,6 +526,27 @@ def survives(
         return Outcome(False, "search", found.ratio, f"{detail}; {why}", witness(at, terms, needs))
 
     return check
+
+
+def beyond(
+    terms: Callable[[float], Terms], share: float, name: str, of: str = "the right side", edges: Any = None, **more: Any
+) -> dict[str, Any]:
+    """The control of an inequality that survives, and its words: `share` of its right side, under another search.
+
+    Args:
+        terms: the inequality with its right side scaled.
+        share: just below what the search reaches.
+    """
+    said = f"{share:g} of {of}"
+    return {"control": survives(terms(share), f"{name}.control", said, edges, **more), "broken": said}
+
+
+def mended(
+    terms: Callable[[float], Terms], share: float, name: str, edges: Sequence[Edge], **more: Any
+) -> dict[str, Any]:
+    """The repair of an inequality that a stored instance has broken, and the control that is `beyond` it."""
+    repaired = survives(terms(1.0), name, "", edges, **more)
+    return {"repaired": repaired, **beyond(terms, share, name, "the repaired right side", edges, **more)}
 
 
 def witness(at: Instance, terms: Terms, needs: Sequence[str] = ()) -> dict[str, Any]:
@@ -544,19 +568,6 @@ def broken(at: Instance, terms: Terms, why: str, needs: Sequence[str] = ()) -> C
     return check
 
 
-def each_fails(**checks: Check) -> Check:
-    """A statement without one part of its caveat at a time: refuted where it fails without each of them."""
-
-    def check(effort: str) -> Outcome:
-        outcomes = {name: part(effort) for name, part in checks.items()}
-        kept = [name for name, outcome in outcomes.items() if outcome.holds]
-        said = "; ".join(f"without {name}: {outcome.detail}" for name, outcome in outcomes.items())
-        data = {f"without {name}": outcome.counterexample for name, outcome in outcomes.items()}
-        return Outcome(bool(kept), "exact", None, said, None if kept else data)
-
-    return check
-
-
 def equal(left: Any, right: Any, said: str, data: dict[str, Any] | None = None, *, tolerance: float = 1e-9) -> Outcome:
     """Two values or tensors that must agree, up to rounding."""
     left, right = (torch.as_tensor(v, dtype=DOUBLE) for v in (left, right))
@@ -568,5 +579,24 @@ def equal(left: Any, right: Any, said: str, data: dict[str, Any] | None = None, 
     return Outcome(holds, "exact", 0.0 if holds else gap, f"{said}: relative gap {shown}", found)
 
 
-def rational(value: float, bound: int = 10**6) -> str:
-    return str(Fraction(value).limit_denominator(bound))
+def over_sets(factor: Callable[[int, int], Fraction], values: Callable[[int], list[Fraction]], name: str) -> Check:
+    """E (sum_{i in C} v_i)^2 = m^2 vbar^2 + m factor(M, m) (mean v_i^2 - vbar^2), C uniform among sets of m clients.
+
+    Args:
+        values: M -> v_1, ..., v_M.
+        name: what they stand for.
+    """
+
+    def check(effort: str) -> Outcome:
+        for M, m in ((2, 2), (2, 1), (3, 2), (4, 1), (5, 3)):
+            v = values(M)
+            sets = list(itertools.combinations(v, m))
+            left = sum(sum(rows) ** 2 for rows in sets) / len(sets)
+            mean = sum(v) / M
+            right = m * m * mean**2 + m * factor(M, m) * (sum(u * u for u in v) / M - mean**2)
+            if left != right:
+                data = {"M": M, "m": m, name: [str(u) for u in v], "left": str(left), "right": str(right)}
+                return Outcome(False, "exact", None, f"M = {M}, m = {m}: {left} against {right}", data)
+        return Outcome(True, "exact", 0.0, "all sets of five (M, m), in rationals: equal")
+
+    return check

@@ -39,9 +39,9 @@ from fedtheory.theory.fedmud.round import (
     with_units,
     worst,
 )
-from fedtheory.theory.fedsub.round import digits, level
 from fedtheory.theory.instances import Smooth, exact
 from fedtheory.theory.search import maximise, number, reals, same
+from fedtheory.theory.shown import digits, level
 
 BOTH = (A1, A2, A3)
 SECOND = "G and Gamma bound second moments only"

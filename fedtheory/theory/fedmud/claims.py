@@ -36,8 +36,8 @@ from fedtheory.problems.partitions import dirichlet, labels_per_client
 from fedtheory.theory.claim import Check, Claim, Outcome
 from fedtheory.theory.fedmud.checks import NET, both, fedlmt, linear_problem, outcome, rounds
 from fedtheory.theory.fedmud.round import DOUBLE, KEY, mud, waits
-from fedtheory.theory.fedsub.round import digits, level
 from fedtheory.theory.instances import Smooth, drain
+from fedtheory.theory.shown import digits, level
 
 COLUMNS = [f"{data} {partition}" for data in printed.SETS for partition in ("N1", "N2")]  # of Table 1
 RUNS = (

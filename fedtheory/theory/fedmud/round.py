@@ -20,9 +20,9 @@ from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.message import Known, Replay
 from fedtheory.maps.decomposition import Factors, Full, Outer, Product, Whole
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed
-from fedtheory.theory.fedsub.round import digits
 from fedtheory.theory.instances import Sample, Smooth, drain, exact
 from fedtheory.theory.search import ROUNDING, Found, maximise, ratio, units
+from fedtheory.theory.shown import digits
 
 KEY = Key(64)
 DOUBLE = torch.float64

@@ -94,7 +94,7 @@ from fedtheory.theory.fedmud.round import (
     survives,
     with_units,
 )
-from fedtheory.theory.fedsub.round import chain
+from fedtheory.theory.forms import chain
 
 
 def section4() -> list[Claim]:

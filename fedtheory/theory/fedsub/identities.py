@@ -14,9 +14,10 @@ from fedtheory.maps.subspace import Basis, Coordinate, Identity, Projection, Sph
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.claim import Check, Outcome
-from fedtheory.theory.fedsub.round import ROOT, digits, level, step
+from fedtheory.theory.fedsub.round import ALL, ROOT, START, step
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed, orthogonal
 from fedtheory.theory.search import same
+from fedtheory.theory.shown import digits, level
 
 TWO_LAYERS = Layout((Layer("first", 4, 2), Layer("second", 3, 1)))  # with r = 2 the ratios m/r are 2 and 3/2
 
@@ -147,6 +148,16 @@ def identical(
         return Outcome(holds, "exact", margin, said + "carries out exactly", data)
 
     return check
+
+
+def from_zero(terms: Callable[[Trace], list[tuple[torch.Tensor, torch.Tensor]]]) -> dict[str, Any]:
+    """The entry of an identity that rests on Lambda_i^0 = 0: what is assumed, check, and control."""
+    return {
+        "assumes": (ALL, START),
+        "check": identical(terms),
+        "control": identical(terms, shift=1.0),
+        "broken": "Lambda_i^0 = 1 for every client",
+    }
 
 
 def eq3(q: Trace) -> list[tuple[torch.Tensor, torch.Tensor]]:

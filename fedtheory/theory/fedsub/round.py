@@ -1,7 +1,7 @@
 """FedSub: one round of Algorithm 1 on extreme instances, and how a display of App. 7.4 is attacked on it."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,10 +12,12 @@ from fedtheory.algorithms.fedsub import Down, FedSub, Own, Server
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.message import Known
-from fedtheory.theory.claim import Check, Claim, Outcome, Printed
+from fedtheory.theory.claim import Check, Outcome, Printed, entries
 from fedtheory.theory.instances import Smooth, coordinate_frames, drain, exact, fixed, is_smooth, orthogonal, parse
-from fedtheory.theory.search import ROUNDING, Found, implies, maximise, ratio, units
+from fedtheory.theory.search import ROUNDING, Found, maximise, ratio, units
+from fedtheory.theory.shown import digits
 
+fedsub = entries("fedsub")
 ROOT = Key(715)
 A1 = Printed("(P_l^k)^T P_l^k = (m_l/r_l) I, E[P_l^k (P_l^k)^T] = I, all P_l^k independent", "Assumption 1")
 SAME_P = Printed("(P^k)^T P^k = (m/r) I", "Assumption 1")
@@ -489,6 +491,7 @@ def build(z: torch.Tensor, edge: Edge) -> Instance:
     return replace(at, u=u if edge.free else u - u.mean(0))
 
 
+HARD: dict[str, Any] = {"restarts": 4, "steps": 20}  # a search that reaches the tight value from any start
 Terms = Callable[[Round], tuple[torch.Tensor, ...]]  # left, right, and what may be added to both (see `maximise`)
 
 
@@ -594,55 +597,5 @@ def broken(at: Callable[[], Instance], terms: Terms, why: str, needs: Sequence[s
     return check
 
 
-def with_sharper(printed: Check, sharper: Check) -> Check:
-    """A statement beside a sharper one that is no part of it: verdict and margin are those of the statement."""
-
-    def check(effort: str) -> Outcome:
-        outcome, other = printed(effort), sharper(effort)
-        if not other.holds:
-            raise AssertionError(f"the sharper statement is broken: {other.detail}")
-        return replace(outcome, detail=f"{outcome.detail}; sharper: {other.detail}")
-
-    return check
-
-
-def level(gap: float, tolerance: float) -> tuple[float, str]:
-    """A gap as margin and in words: what lies below the tolerance is rounding, which no two processors share."""
-    return (0.0, f"below {tolerance:g}") if gap < tolerance else (gap, f"{gap:.3g}")
-
-
-def digits(value: float) -> float:
-    """Four of them: the last ones differ from one processor to another."""
-    return float(f"{value:.4g}")
-
-
-def listed(values: Mapping[str, Any]) -> str:
-    """Names with their values, for a sentence."""
-    return ", ".join(f"{name}: {f'{v:.3g}' if isinstance(v, float) else v}" for name, v in values.items())
-
-
-def chain(premises: Callable[[], tuple[list[Any], Any]], what: str = "") -> Check:
-    """An implication over the whole admissible set, decided by z3: premises() -> (premises, conclusion)."""
-
-    def check(effort: str) -> Outcome:
-        found = implies(*premises(), timeout_ms=20000)
-        said = found.detail if found.model is None else f"z3 found {listed(found.model)}"
-        return Outcome(found.holds, "smt", None, f"{what}: {said}" if what else said, found.model)
-
-    return check
-
-
-def worst(*lines: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The entry with the largest left/right of many inequalities with right sides that are not negative."""
-    left = torch.cat([a.flatten() for a, _ in lines])
-    right = torch.cat([b.flatten() for _, b in lines])
-    at = int((left / right.clamp(min=1e-12)).detach().argmax())
-    return left[at], right[at]
-
-
 def square(v: torch.Tensor) -> torch.Tensor:
     return (v**2).sum(-1)
-
-
-def fedsub(id: str, where: str, statement: str, kind: str, **options: Any) -> Claim:
-    return Claim(f"fedsub.{id}", "fedsub", where, statement, kind, **options)

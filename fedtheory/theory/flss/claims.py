@@ -7,7 +7,6 @@ round in flss_round.
 from dataclasses import replace
 
 from fedtheory.theory.claim import Check, Claim, Printed, worst_of
-from fedtheory.theory.fedsub.round import chain, with_sharper
 from fedtheory.theory.flss.proof import (
     APART,
     BEYOND,
@@ -123,6 +122,7 @@ from fedtheory.theory.flss.updates import (
     eq15,
     over_sets,
 )
+from fedtheory.theory.forms import chain, with_sharper
 
 S = survives
 PRINTED = "of the printed accuracies, single numbers without a spread; the runs are not repeated here"

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 
 from fedtheory.theory.claim import Check, Outcome
-from fedtheory.theory.fedsub.round import digits, worst
 from fedtheory.theory.flss.round import (
     ROUND,
     SPANNED,
@@ -32,7 +31,8 @@ from fedtheory.theory.flss.round import (
     square,
 )
 from fedtheory.theory.instances import Smooth
-from fedtheory.theory.search import number, reals
+from fedtheory.theory.search import number, reals, worst
+from fedtheory.theory.shown import digits
 
 # The sums over i: sum of i^2 and of (i - 1)^2, i = 1, ..., tau
 

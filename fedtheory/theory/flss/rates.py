@@ -17,10 +17,10 @@ from fedtheory.figures.flss.items import COSTS3, COSTS4, SETTINGS, fits, method,
 from fedtheory.problems.models.networks import flss_cnn, resnet18
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.claim import Check, Outcome
-from fedtheory.theory.fedsub.round import digits
 from fedtheory.theory.flss.proof import KEPT, POINT, PURE, THIN, blind, ratchet, squares
 from fedtheory.theory.flss.round import ROOT, Edge, Instance, admissible, build, dump, play, square
 from fedtheory.theory.search import ROUNDING, implies, number, ratio, reals
+from fedtheory.theory.shown import digits
 
 # Runs over several rounds, every path of noise and client sets
 

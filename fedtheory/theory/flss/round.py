@@ -12,9 +12,9 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.maps.subspace import Trajectory
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed
-from fedtheory.theory.fedsub.round import digits
 from fedtheory.theory.instances import Sample, Smooth, drain, exact, fixed, joint, orthogonal, subsets
 from fedtheory.theory.search import ROUNDING, Found, maximise, ratio, units
+from fedtheory.theory.shown import digits
 
 ROOT = Key(341)
 SMOOTH = Printed("F_k is L-smooth", "App. C.8 (16)")

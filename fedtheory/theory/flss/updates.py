@@ -14,7 +14,6 @@ from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.core.simulate import play_round
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.claim import Check, Outcome
-from fedtheory.theory.fedsub.round import digits, level, listed
 from fedtheory.theory.flss.proof import TILTED, blind, row
 from fedtheory.theory.flss.round import (
     ROOT,
@@ -32,6 +31,7 @@ from fedtheory.theory.flss.round import (
 )
 from fedtheory.theory.instances import Smooth, exact, fixed, joint, subsets
 from fedtheory.theory.search import ROUNDING, ratio
+from fedtheory.theory.shown import digits, level, listed
 
 
 def printed_next(q: Round) -> tuple[torch.Tensor, torch.Tensor]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from fedtheory.algorithms.fedavg import FedAvg
-from fedtheory.theory.fedsub import proof as fedsub_proof
+from fedtheory.theory.fedsub import lemma1 as fedsub_lemma1
 from fedtheory.theory.fedsub import round as fedsub_round
 from fedtheory.theory.search import maximise
 from fedtheory.theory.ssf.attack import Edge, build
@@ -119,7 +119,7 @@ def fedsub_edges(n: int, tau: int, lr: float, parts: int = 1) -> list[fedsub_rou
 
 def fedsub_drift(tau: int, lr: float, *, convex: bool = False, parts: int = 1, n: int = 1, **amount: Any) -> float:
     """`worst_case.fedsub_drift` by search."""
-    sides = lambda at: fedsub_proof.lemma1(1.0, 1.0)(fedsub_round.play(at))
+    sides = lambda at: fedsub_lemma1.lemma1(1.0, 1.0)(fedsub_round.play(at))
     return reached(sides, fedsub_round.build, fedsub_edges(n, tau, lr, parts), "lemma1", convex, **amount)
 
 

@@ -1,0 +1,131 @@
+"""DeComFL: clients that are not smooth while their mean f is, which Assumption 3 admits.
+
+The algorithm uses f_i(.; xi) at two points, and Assumption 3 is about f alone. Local steps then drift by amounts that
+no term of Theorem 1 sees, and scalars grow with d where Theorem 2 has an effective rank.
+"""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from fedtheory.theory.claim import Check, Outcome
+from fedtheory.theory.decomfl.round import DOUBLE, ROOT, SMALL_MU, Enumerated, Played, rank_factor, tiny
+from fedtheory.theory.instances import Sample, Smooth, drain
+from fedtheory.theory.shown import digits
+
+# Theorem 1
+
+ROUGH = Smooth(  # f = x is 0-smooth, f_1, f_2 = x +- 2 (1 - cos x) are not; ||grad f_i - grad f|| <= 2 everywhere
+    torch.tensor([[2.0], [-2.0]], dtype=DOUBLE),
+    torch.zeros(2, 1, dtype=DOUBLE),
+    shape="cosine",
+    a=torch.ones(2, 1, dtype=DOUBLE),
+)
+
+
+def rough(x: float, m: int) -> tuple[Enumerated, torch.Tensor]:
+    """A round on ROUGH, K = 2, and grad f_i^mu(x_i^k) in it, (K, M, C)."""
+    r = Enumerated(tiny(a=1.0, x=x, M=2, m=m, K=2, lr=0.3, L=0.0, mu=1e-4), losses=ROUGH, nodes=40)
+    own = 1 + math.exp(-(r.at.mu**2) / 2) * ROUGH.h.view(1, 2, 1) * torch.sin(r.points[..., 0])
+    return r, own
+
+
+def rough_data(x: float, m: int, left: float) -> dict[str, Any]:
+    return {
+        "f": "x (L = 0)", "f_i": "x +- 2 (1 - cos x)", "K": 2, "m": m, "eta": 0.3, "x_r": x, "left": digits(left),
+        "right": 0,
+    }  # fmt: skip
+
+
+def check_rough(effort: str) -> Outcome:
+    """The bound on A_1 with the L of f, which is 0."""
+    r, own = rough(1.0, 2)
+    left = r.at.K * r.at.lr / 2 * float(r.mean((own.mean((0, 1)) - 1) ** 2))
+    said = f"f = x, f_i = x +- 2 (1 - cos x): A_1 exceeds the bound with f's L = 0 by {left:.3g} (client code)"
+    return Outcome(left <= 0, "exact", None, said, rough_data(1.0, 2, left))
+
+
+def rough_sampled(effort: str) -> Outcome:
+    """A_4 against (36)-(37) with the L of f: 0, as the clients' gradients agree at x_r = 0."""
+    r, own = rough(0.0, 1)
+    total = own.sum(0)  # over k, (M, C)
+    left = float(r.mean(((total - total.mean(0)) ** 2).mean(0)))
+    said = f"f = x, f_i = x +- 2 (1 - cos x), x_r = 0, m = 1: A_4 = {left:.3g} against 0 (client code)"
+    return Outcome(left <= 1e-6, "exact", None, said, rough_data(0.0, 1, left))
+
+
+def rough_moments(which: str) -> Check:
+    """(26) and (38) need no more than f's L where Assumption 2 holds everywhere: grad f_i is sigma_G from grad f."""
+
+    def check(effort: str) -> Outcome:
+        r, own = rough(1.0, 1)
+        K, sigma_G2 = r.at.K, 4.0
+        total = own.sum(0)
+        left, right = {
+            "(26)": (max(float(r.mean(v**2)) for v in own.flatten(0, 1)), 6 * sigma_G2 + 6),
+            "(38)": (float(r.mean(((total - total.mean(0)) ** 2).mean(0))), 9 * K**2 * sigma_G2),
+        }[which]
+        said = f"f = x with clients that are not 0-smooth, L = 0: {left:.3g} against {right:g}"
+        return Outcome(left <= right, "exact", left / right, said, None if left <= right else {"left": left})
+
+    return check
+
+
+# Theorem 2
+
+
+def rough_51(effort: str) -> Outcome:
+    """eps_r of clients that are not smooth, f = x being 0-smooth, m = 1: the client's step less z z^T grad f_i(x_r)."""
+    r = Enumerated(tiny(a=1.0, x=1.0, M=2, mu=0.7, L=0.0, sphere=True), losses=ROUGH)
+    exact = r.z[:, 0, 0] * (r.z[:, 0, 0] * ROUGH.gradients(r.at.x)[:, None]).sum(-1, keepdim=True)
+    left = float(((r.G[:, :, 0] - exact) ** 2).sum(-1).max())
+    said = f"f = x, f_i = x +- 2 (1 - cos x), x_r = 1, mu = 0.7: ||eps_r||^2 = {left:.3g} against 0"
+    data = {"f": "x (L = 0)", "f_i": "x +- 2 (1 - cos x)", "x_r": 1, "mu": 0.7, "left": digits(left), "right": 0}
+    return Outcome(left <= 0, "exact", None, said, data)
+
+
+class Cones(Smooth):
+    """Two clients f +- (sqrt(||x||^2 + delta^2) - delta), f = sum_j h_j x_j^2/2: sigma_G = 1, gradients 0 at x = 0."""
+
+    delta = 2.0**-40
+
+    def losses(self, y: torch.Tensor, xi: Sample) -> torch.Tensor:
+        cone = ((y**2).sum(-1) + self.delta**2).sqrt() - self.delta
+        return super().losses(y, xi) + (1 - 2 * xi.clients).view(-1, *[1] * (y.dim() - 2)) * cone
+
+
+def check_cones(which: str, d: int = 160) -> Check:
+    """Clients that are not L-smooth, f = x_1^2/2 that is; m = 1 of 2, P = 1, x_0 = 0 = x*, kappa = 1.
+
+    Their scalars are +-||z||, whatever z is, where smooth clients with that sigma_G would send <z, g>: d times larger
+    in E||G||^2. Directions +-sqrt(d) e_j have the sphere's E z z^T, and x_1 depends on no more but for mu^2.
+    """
+
+    def check(effort: str) -> Outcome:
+        C, mu = rank_factor(d, 1, 1.0), SMALL_MU
+        z = math.sqrt(d) * torch.cat([torch.eye(d, dtype=DOUBLE), -torch.eye(d, dtype=DOUBLE)]).repeat(2, 1)
+        h = torch.zeros(2, d, dtype=DOUBLE)
+        h[:, 0] = 1
+        problem = Cones(h, torch.zeros_like(h))
+        algorithm = Played(1 / (4 * C), 1, 1, mu, rows=z[:, None])
+        down = algorithm.broadcast(algorithm.init(problem, torch.zeros(d, dtype=DOUBLE), ROOT).server, ROOT)
+        down = replace(down, seeds=torch.zeros(1, 1, dtype=torch.int64))
+        up, _ = drain(algorithm.client(problem, torch.arange(2).repeat_interleave(2 * d), None, down, ROOT))[1]
+        x1 = -algorithm.lr * up.g[:, 0] * z
+        square, eta = float((x1[:, 0] ** 2).mean()), algorithm.lr
+        smoothing = eta * mu**2 / 8 * (d + 3) ** 3 + eta**2 * mu**2 * d**3
+        left, right = {  # R = 2 for the theorem; T_3 = 0 in (66), as all gradients vanish at x_0
+            "theorem": (square / 2, 2 * eta * C + mu**2 / 2 * (d + 3) ** 3 + 4 * mu**2 * d**3 * eta),
+            "(66)": (square / 2, smoothing),
+            "(69)": (square / 2, smoothing + eta**2 * C),
+        }[which]
+        said = f"f = x_1^2/2, f_i = f +- ||x|| with a round tip, d = {d}, {which}: {left:.4g} against {right:.4g}"
+        data = {
+            "f": "x_1^2/2", "f_i - f": "+-(sqrt(||x||^2 + 2^-80) - 2^-40)", "sigma_G": 1, "d": d, "P": 1,
+            "m": 1, "M": 2, "x_0": 0, "kappa": 1, "mu": mu, "eta": eta, "left": digits(left), "right": digits(right),
+        }  # fmt: skip
+        return Outcome(left <= right, "exact", left / right, said, None if left <= right else data)
+
+    return check
