@@ -212,7 +212,8 @@ def altered(monkeypatch, old, new):
 
     from fedtheory.algorithms import ssf as algorithm
 
-    method = "client" if old in inspect.getsource(algorithm.SSF.client) else "server"
+    lines = ("client", "server", "change")
+    method = next(name for name in lines if old in inspect.getsource(getattr(algorithm.SSF, name)))
     source = textwrap.dedent(inspect.getsource(getattr(algorithm.SSF, method)))
     assert source.count(old) == 1
     scope = dict(vars(algorithm))
@@ -224,7 +225,7 @@ def altered(monkeypatch, old, new):
     ("name", "old", "new"),
     [
         ("ssf.alg1", "alpha=self.lr", "alpha=0.9 * self.lr"),
-        ("ssf.eq6-7", "mean - down.c_proj", "0.9 * mean - down.c_proj"),
+        ("ssf.eq6-7", "up.c_proj.mean(0)", "0.9 * up.c_proj.mean(0)"),
         ("ssf.eq6-7", "P.lift(mean - ci_proj)", "P.lift(mean)"),
         ("ssf.info_loss", "own.c + P.lift(mean - ci_proj)", "P.lift(mean)"),
         ("ssf.eq1-5", "P.lift(x_proj) + x_res", "P.lift(x_proj)"),

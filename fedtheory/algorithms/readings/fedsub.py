@@ -7,12 +7,12 @@ from typing import Any
 import torch
 
 from fedtheory.algorithms import fedsub
-from fedtheory.algorithms.fedsub import FedSub, Own, Projector, Up
+from fedtheory.algorithms.fedsub import FedSub, Own, Projector, Renewed, Up
 from fedtheory.core import checks
 from fedtheory.core.algorithm import State
 from fedtheory.core.basis import Basis
 from fedtheory.core.key import Key
-from fedtheory.core.message import Known, Renewed, Seed
+from fedtheory.core.message import Known, Seed
 from fedtheory.core.problem import Problem
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from fedtheory.algorithms.fedsub import FedSub
+from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.algorithms.ssf import SSF, Down, Own, Server, Step, Up
 from fedtheory.core import meter, simulate
@@ -61,7 +62,7 @@ def play(
     P = algorithm.projection.seed(layout, Key(0), problem.dtype)
     down = Down(P, Replay(x, None), P.value.project(c))
     iterates, (up, own) = instances.drain(algorithm.client(problem, clients, Own(ci), down, Key(0)))
-    server = Server(x, c, P, Step(P, P.value.project(x)), 0, problem.n)
+    server = Server(x, c, P, Step(P, P.value.project(x)), 0)
     server, _ = algorithm.server(server, down, Up(up.y_proj, up.c_proj), clients, Key(0))
     start = P.value.project(x).expand_as(iterates[0])
     return server.x, server.c, own.c, [start, *iterates]
@@ -1344,7 +1345,7 @@ def cost_compute_repaired(effort: str) -> Outcome:
     overhead, steps, setups, rounds = {}, {}, {}, {}
     for r in (1, 4, 10, 20):
         overhead[r] = (local_multiplications(SSF.haar(0.01, K, r), problem) - full) / r
-        rounds[r] = local_multiplications(SSF.haar(0.01, K, r, factored=True), problem)
+        rounds[r] = local_multiplications(SSFReading.haar(0.01, K, r, factored=True), problem)
         P = Spherical(r, "orthonormal").draw(problem.layout, Key(1), problem.dtype)
         restricted = problem.restrict(P, problem.start(), xi)
         point = torch.zeros(problem.n, P.low.size, dtype=problem.dtype)
