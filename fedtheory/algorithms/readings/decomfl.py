@@ -8,6 +8,7 @@ import torch
 
 from fedtheory.algorithms import decomfl
 from fedtheory.algorithms.decomfl import DeComFL, Model, Server, unsent
+from fedtheory.algorithms.readings import OpenPoint
 from fedtheory.core import checks
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
@@ -177,3 +178,65 @@ class DeComFLReading(DeComFL):
 def value(seeds: torch.Tensor | Seed[torch.Tensor]) -> torch.Tensor:
     """The seeds, (K, P), of what crossed."""
     return seeds.value if isinstance(seeds, Seed) else seeds
+
+
+OPEN = (
+    OpenPoint(
+        "1",
+        "Is the step divided by P (Algorithms 3 and 4), or not (7)?",
+        ("average",),
+        ("decomfl.eq7", "test_decomfl.py::test_algorithms_3_and_4"),
+    ),
+    OpenPoint(
+        "2, 6",
+        "How is the scalar measured: forward or central differences, or Algorithm 5's projection?",
+        ("scalar",),
+        ("decomfl/fig4", "decomfl.eq3", "decomfl.alg5", "notebook 07"),
+    ),
+    OpenPoint(
+        "4",
+        "Does a round send K P seeds, or one from which they are derived?",
+        ("seeds",),
+        ("decomfl.iid_z", "test_decomfl.py::test_each_and_derived_seeds_are_the_same_run"),
+    ),
+    OpenPoint(
+        "9",
+        "Which momentum, and with the factor 1 - beta?",
+        ("momentum", "dampened"),
+        ("decomfl.eq8", "decomfl.eq9", "test_decomfl.py::test_algorithms_3_and_4"),
+    ),
+    OpenPoint(
+        "11",
+        "How is the model reverted: from a snapshot, or by (10)?",
+        ("synchronise",),
+        (
+            "decomfl.eq10",
+            "decomfl.eq10.use",
+            "test_decomfl.py::test_without_a_snapshot_rounding_errors_pile_up",
+        ),
+    ),
+    OpenPoint(
+        "12, 13",
+        "Does the history hold the step size and P where they change, and when do they?",
+        ("schedule",),
+        ("decomfl/fig3a", "test_decomfl.py::test_a_rebuild_with_another_rate_or_average_is_seen"),
+    ),
+    OpenPoint(
+        "15",
+        "Which mu?",
+        ("smoothing",),
+        ("decomfl.A5.smoothing", "decomfl.A5.taylor"),
+    ),
+    OpenPoint(
+        "28",
+        "Does the server hold a model, and do clients start with it?",
+        ("known_start", "secret"),
+        ("decomfl.A3.pull", "decomfl.A3.seedshift", "test_decomfl.py::test_model_pull"),
+    ),
+    OpenPoint(
+        "30",
+        "Are directions Gaussian, or uniform on a sphere?",
+        ("direction",),
+        ("decomfl.thm2.perturbation", "test_decomfl.py::test_the_mean_of_g_z_is_the_gradient"),
+    ),
+)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from fedtheory.algorithms import ssf
+from fedtheory.algorithms.readings import OpenPoint
 from fedtheory.algorithms.ssf import SSF, Down, Up
 from fedtheory.core import checks
 from fedtheory.core.algorithm import State
@@ -67,3 +68,37 @@ class SSFReading(SSF):
     def server(self, server: Any, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Any, None]:
         new, _ = super().server(server, down, up, clients, key)
         return new if new.t % self.refresh == 0 else replace(new, P=down.P), None
+
+
+OPEN = (
+    OpenPoint(
+        "1, 2",
+        "Over whom are lines 14 and 16 averaged when S of N clients take part?",
+        ("server_control",),
+        ("ssf/readings", "test_laws.py::test_server_control_all_is_the_mean_of_the_stored_controls"),
+    ),
+    OpenPoint(
+        "5",
+        "Which distribution has the projector?",
+        ("projection",),
+        ("ssf.A3", "test_transcripts.py::test_ssf"),
+    ),
+    OpenPoint(
+        "6",
+        "How often is the projector redrawn?",
+        ("refresh",),
+        ("ssf.refresh_tunable",),
+    ),
+    OpenPoint(
+        "18, 19",
+        "What is sent, and how does a client that was not sampled obtain x_res?",
+        ("resend_model",),
+        ("notebook 03", "ssf.cost.comm"),
+    ),
+    OpenPoint(
+        "Sec. 3.7",
+        "Does the cost of a local step depend on d?",
+        ("factored",),
+        ("ssf.cost.compute", "test_transcripts.py::test_factored_steps"),
+    ),
+)
