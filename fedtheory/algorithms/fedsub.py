@@ -10,7 +10,7 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.basis import Basis
 from fedtheory.core.key import Key
-from fedtheory.core.message import Cost, Known, Seed, cost
+from fedtheory.core.message import Cost, Known, Seed
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.subspace import PROJECTIONS, Coordinate, Projection
@@ -46,7 +46,7 @@ class Renewed:
         for lag in lags:
             lacked = 1 if lag is None else self.round // self.period - (self.round - lag + self.ahead) // self.period
             seeds += lacked if self.every else min(lacked, 1)
-        return cost(self.latest) * seeds
+        return self.latest.cost([None] * seeds, ())
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,8 @@ class Seed(Generic[T]):
 
     def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
         """Charge for all receivers: an integer each."""
-        return Cost(1, SEED_BYTES, self.dense.scalars - 1, self.dense.bytes - SEED_BYTES) * len(lags)
+        n, dense = len(lags), self.dense
+        return Cost(n, SEED_BYTES * n, (dense[0] - 1) * n, (dense[1] - SEED_BYTES) * n)
 
 
 @dataclass(frozen=True)
