@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedtheory.algorithms.readings import OpenPoint, points
-from fedtheory.figures import EXTRAS, ITEMS
+from fedtheory.core import registry
 from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,7 +28,7 @@ def faults(paper: points.Paper) -> list[str]:
 
 def exists(name: str, point: OpenPoint) -> bool:
     if "/" in name:
-        return name in ITEMS | EXTRAS
+        return name in registry.items()
     if "::" in name:
         file, test = name.split("::")
         return f"\ndef {test}(" in (ROOT / "tests" / file).read_text()
