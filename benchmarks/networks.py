@@ -44,6 +44,7 @@ from torch.nn.utils import parameters_to_vector
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 
 from fedtheory import DeComFL, FedAvg, Key, play_round, run
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.simulate import sample_clients
 from fedtheory.problems.images import Batch, ImageClassification
@@ -65,7 +66,7 @@ def workload(name: str, device: str, dtype: torch.dtype = torch.float32, images:
 
 
 def ours(name: str) -> Algorithm:
-    return DeComFL(LR, 1, P, MU, "central") if name.endswith("decomfl") else FedAvg(LR, STEPS)
+    return DeComFLReading(LR, 1, P, MU, scalar="central") if name.endswith("decomfl") else FedAvg(LR, STEPS)
 
 
 # The peers' style.

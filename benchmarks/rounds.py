@@ -42,7 +42,8 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
-from fedtheory import SSF, FedAvg, Key, MatrixRegression, Scaffold, Spherical, play_round, run
+from fedtheory import FedAvg, Key, MatrixRegression, Scaffold, Spherical, play_round, run
+from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.core import engine, simulate
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.figures.store import source_hash
@@ -61,7 +62,7 @@ def ours() -> dict[str, Algorithm]:
     return {
         "fedavg": FedAvg(LR, STEPS),
         "scaffold": Scaffold(LR, STEPS),
-        "ssf": SSF.haar(LR, STEPS, RANK, factored=True),
+        "ssf": SSFReading.haar(LR, STEPS, RANK, factored=True),
     }
 
 

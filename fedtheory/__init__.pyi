@@ -23,6 +23,10 @@ from .algorithms.flss import FLSS as FLSS
 from .algorithms.lbgm import LBGM as LBGM
 from .algorithms.moon import MOON as MOON
 from .algorithms.projected import ProjectedFedAvg as ProjectedFedAvg
+from .algorithms.readings.decomfl import DeComFLReading as DeComFLReading
+from .algorithms.readings.fedsub import FedSubReading as FedSubReading
+from .algorithms.readings.flss import FLSSReading as FLSSReading
+from .algorithms.readings.ssf import SSFReading as SSFReading
 from .algorithms.scaffold import Scaffold as Scaffold
 from .algorithms.signsgd import SignSGD as SignSGD
 from .algorithms.ssf import SSF as SSF

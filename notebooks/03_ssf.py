@@ -27,7 +27,9 @@ from pathlib import Path
 import torch
 
 from fedtheory import SSF, FedAvg, FedSub, MatrixRegression, Quadratic, Scaffold, Spherical, notebook, play_round, run
+from fedtheory.algorithms.readings import points
 from fedtheory.algorithms.readings.fedsub import FedSubReading
+from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
 from fedtheory.notebook import (
     beside,
@@ -80,7 +82,7 @@ notebook.DPI = 110  # fifteen pictures: keep this file under a megabyte
 # is $P_t\,\cdot$ and `P.lift` is $P_t^\top\,\cdot$.
 
 # %%
-parts = (SSF.init, SSF.broadcast, SSF.client, SSF.server)
+parts = (SSF.init, SSF.broadcast, SSF.client, SSF.server, SSF.gradient, SSF.told, SSF.change)
 for method in parts:
     print(textwrap.dedent(inspect.getsource(method)))
 
@@ -89,14 +91,17 @@ for method in parts:
 # |---|---|---|
 # | 1, 17 | `init`, end of `server` | the basis crosses as a seed of 8 bytes |
 # | 3 | `broadcast`, `client`, `server` | both sides decompose $x$; only the server needs $c_{res}$ |
-# | 5-11 | `client` | all clients at once, one row each; with `factored`, lines 8-9 stay inside the subspace |
+# | 5-11 | `client`, `gradient` | all clients at once, one row each |
 # | 12 | `client` | $c_i$ changes by $P_t^\top(\frac1K \sum_k P_t g_i^k - c_{i,proj})$, which is (7) |
 # | 14-15 | `server` | $\eta_\ell K$ cancels in line 14 |
-# | 16 | `server` | (6); `server_control` says over whom |
+# | 16 | `server`, `told`, `change` | (6), over the participants |
 #
-# Two things are open in the paper and options here. The box runs all $N$ clients, the experiments sample $S = 10$ of
-# $N = 20$: who enters the sums in lines 14 and 16? The default is the $S$ participants. And how does a client that
-# was away get $x_{res}$? Section 4 comes to that.
+# Two things are open in the paper. The box runs all $N$ clients, the experiments sample $S = 10$ of $N = 20$: who
+# enters the sums in lines 14 and 16? Here the $S$ participants. And how does a client that was away get $x_{res}$?
+# Section 4 comes to that. `SSFReading` puts another step in the place of a named one:
+
+# %%
+table(points.COLUMNS, points.rows(points.PAPERS["SSF"]))
 
 # %%
 code = "".join(inspect.getsource(method) for method in parts)
@@ -339,7 +344,7 @@ assert gap > 1e-3
 # gradients, not only $x_{proj}$. If it holds $x^{t-1}$, it can rebuild $x^t$ from the seed of $P_{t-1}$, which it was
 # sent a round ago, and the new $x_{proj}$: that is a `Replay` message of $r$ rows. If it was away for some rounds, it
 # needs one such step per round, with the seeds that it missed, or the model itself where that is smaller. Its first
-# time, it needs the model. The alternative, `resend_model=True`, sends the model every time.
+# time, it needs the model. The alternative, `SSFReading(resend_model=True)`, sends the model every time.
 #
 # > **Predict.** Per client and round, up and down together, relative to SCAFFOLD: what do you expect for $r/d = 0.2$
 # > when (a) all clients take part, (b) 10 of 20 are sampled, (c) the model is sent every time?
@@ -360,7 +365,7 @@ assert scaffold_up == scaffold_down == 2 * D * M * 8
 ranks = (1, 5, 10, 20, 35, 50, 75, 100)
 settings = {"all clients": (20, False), "10 of 20": (10, False), "all clients, model resent": (20, True)}
 counted = {
-    (name, rank): bytes_per_round(SSF.haar(1e-2, 1, rank, resend_model=resend), sampled)
+    (name, rank): bytes_per_round(SSFReading.haar(1e-2, 1, rank, resend_model=resend), sampled)
     for name, (sampled, resend) in settings.items()
     for rank in ranks
 }

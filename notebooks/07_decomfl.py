@@ -25,7 +25,9 @@ import textwrap
 import torch
 
 from fedtheory import DeComFL, FedAvg, ImageClassification, Quadratic, play_round, run
-from fedtheory.algorithms.decomfl import Model, Step
+from fedtheory.algorithms.decomfl import Model
+from fedtheory.algorithms.readings import points
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.cli import count_verdicts, report_rows
 from fedtheory.figures import ITEMS
 from fedtheory.figures.decomfl import spectrum
@@ -74,7 +76,7 @@ key = start(0)
 # the same boxes with $P = 1$; those of Algorithm 4 stand in parentheses where they differ.
 
 # %%
-box = (DeComFL.broadcast, DeComFL.client, DeComFL.measure, DeComFL._move, DeComFL.rebuild, DeComFL.server)
+box = (DeComFL.broadcast, DeComFL.client, DeComFL.server, DeComFL.rebuild, DeComFL.move, DeComFL.measure)
 parts = (*box, slopes, walk)
 for part in parts:
     print(textwrap.dedent(inspect.getsource(part)))
@@ -85,7 +87,7 @@ for part in parts:
 # | 5, 7 | `broadcast` | `Rebuild` is priced for every client by the rounds that it missed |
 # | 2-8 of Algorithm 4 | `rebuild` | also the server's optional line 12: one function, so both get the same bits |
 # | 17-18 | `measure`, `slopes` | `Direction` makes $z$ block by block, and never holds it whole |
-# | 21 | `_move`, `walk` | not made for the last step: line 23 would take it back |
+# | 21 | `move`, `walk` | not made for the last step: line 23 would take it back |
 # | 10-12 | `server` | the mean of the scalars is all that the server computes |
 
 # %%
@@ -93,6 +95,12 @@ code = "".join(inspect.getsource(part) for part in parts)
 marked = {int(number) for number in re.findall(r"# (\d+)\b", code)}
 assert {5, 10, 12, 13, 14, 15, 17} <= marked
 print("every line of Algorithms 1 and 2 that computes or sends something is marked in the code")
+
+# %% [markdown]
+# What the paper leaves open stands beside the box: `DeComFLReading` puts another step in the place of a named one.
+
+# %%
+table(points.COLUMNS, points.rows(points.PAPERS["DeComFL"]))
 
 # %% [markdown]
 # ## 2. The derivation, executed
@@ -114,7 +122,7 @@ y, seeds = x_0.expand(n, -1), torch.arange(P)
 
 def scalars_at(kind, mu=1.0):
     """g_{i,p} of all clients (n, P), and the directions (P, d)."""
-    algorithm = DeComFL(0.1, 1, P, mu, kind)
+    algorithm = DeComFLReading(0.1, 1, P, mu, scalar=kind)
     z = algorithm.directions(problem.layout, seeds, y)
     return algorithm.measure(problem, y, z, everything), torch.stack([torch.cat([v for _, v in one]) for one in z])
 
@@ -170,7 +178,7 @@ for r in range(40):
     round_key = key.fold("round", r)
     down = zo.broadcast(state.server, round_key)
     state, up, _ = play_round(zo, problem, state, torch.tensor([1, 2, 3, 4, 5]), round_key)
-    steps.append(Step(down.seeds, up.g.mean(0), None))
+    steps.append(zo.step(down, up.g.mean(0)))
 for step in steps:
     zo.rebuild(problem.layout, asleep, step)
 print(f"equal in every bit: {torch.equal(asleep.x, state.server.x)}")
@@ -229,7 +237,7 @@ for dimension in (10, 40, 160):
         x[:5] = 1.0  # the same five directions everywhere
         rate = 2 / 3 / (float(values.sum()) + 2)
         lengths = []
-        zo = DeComFL(rate, 1, 1, 1e-3, "central")
+        zo = DeComFLReading(rate, 1, 1, 1e-3, scalar="central")
         for trial in range(3):
             history = run(zo, one, 4 * dimension + 60, x0=x, seed=trial, metrics=("loss",))
             reached = [r for r, loss in zip(history["round"], history["loss"]) if loss <= 0.1 * history["loss"][0]]
@@ -368,7 +376,7 @@ digits = ImageClassification.load(
     "digits", "mlp", key.fold("digits"), clients=10, batch=16, side=4, dtype=torch.float64
 )
 pair = {
-    kind: run(DeComFL(0.04, 1, 5, 1e-3, kind), digits, 40, every=40, metrics=("loss", "accuracy"))
+    kind: run(DeComFLReading(0.04, 1, 5, 1e-3, scalar=kind), digits, 40, every=40, metrics=("loss", "accuracy"))
     for kind in ("central", "projection")
 }
 one, other = pair.values()

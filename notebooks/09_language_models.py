@@ -23,7 +23,8 @@ import textwrap
 import torch
 
 from fedtheory import DeComFL, FedAvg, FedZO, MeZO, Pooled, TextClassification, run
-from fedtheory.algorithms.decomfl import Model, Step
+from fedtheory.algorithms.decomfl import Model
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.cli import count_verdicts, report_rows
 from fedtheory.core import meter
 from fedtheory.core.engine import drain
@@ -163,9 +164,9 @@ config = transformers.OPTConfig(
 module = transformers.OPTForCausalLM(config).to(torch.bfloat16)
 texts = Texts([torch.arange(3, 11)], torch.tensor([0]))
 deep = TextClassification(LanguageModel(module, [50, 70], block=2**13), texts, [torch.arange(1)], batch=1)
-y, one, zo = deep.start(), torch.tensor([0]), DeComFL(1e-3, 1, 2, scalar="central")
+y, one, zo = deep.start(), torch.tensor([0]), DeComFLReading(1e-3, 1, 2, scalar="central")
 down = zo.broadcast(zo.init(deep, y, key).server, key)
-step = Step(down.seeds, torch.full((1, 2), 0.1, dtype=torch.float32), None)
+step = zo.step(down, torch.full((1, 2), 0.1, dtype=torch.float32))
 shift = Direction(key, deep.layout, "gaussian", y.dtype, deep.device)
 (xi,) = deep.draw(one, 1, key)
 

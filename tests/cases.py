@@ -40,8 +40,10 @@ from fedtheory import (
     TopK,
     play_round,
 )
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.flss import FLSSReading
+from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.core.simulate import sample_clients
 from fedtheory.maps.decomposition import Hadamard, Kronecker, LowRank
 
@@ -99,9 +101,9 @@ SUBSPACE = {
     "FedSub factored": FedSubReading(ETA, K, Spherical(2), factored=True),
     "FedAvg-CD": FedSub(ETA, K, Coordinate(2), dual=False),
     "SSF": SSF.haar(ETA, K, 2),
-    "SSF all": SSF.haar(ETA, K, 2, server_control="all", server_lr=0.7),
-    "SSF CD kept": SSF(ETA, K, Coordinate(2, "orthonormal"), refresh=3, resend_model=True),
-    "SSF factored": SSF.haar(ETA, K, 2, factored=True),
+    "SSF all": SSFReading.haar(ETA, K, 2, server_control="all", server_lr=0.7),
+    "SSF CD kept": SSFReading(ETA, K, Coordinate(2, "orthonormal"), refresh=3, resend_model=True),
+    "SSF factored": SSFReading.haar(ETA, K, 2, factored=True),
     "SSF I": SSF(ETA, K, Identity()),
 }
 FACTORED = {
@@ -116,9 +118,13 @@ FACTORED = {
 }
 ZEROTH = {
     "DeComFL": DeComFL(ETA, K, 4, 0.5),
-    "DeComFL central": DeComFL(ETA, K, 3, 0.5, "central", momentum=0.5, seeds="derived"),
-    "DeComFL sphere": DeComFL(0.3 * ETA, K, 3, 0.5, "central", "sphere", average=False, secret=7),
-    "DeComFL projection": DeComFL(ETA, K, 3, scalar="projection", momentum=0.3, dampened=False, known_start=False),
+    "DeComFL central": DeComFLReading(ETA, K, 3, 0.5, 0.5, scalar="central", seeds="derived"),
+    "DeComFL sphere": DeComFLReading(
+        0.3 * ETA, K, 3, 0.5, scalar="central", direction="sphere", average=False, secret=7
+    ),
+    "DeComFL projection": DeComFLReading(
+        ETA, K, 3, scalar="projection", momentum=0.3, dampened=False, known_start=False
+    ),
 }
 STREAMING = {
     "FLSS": FLSS(ETA, K, 2, 3, refresh=2),

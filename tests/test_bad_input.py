@@ -28,6 +28,7 @@ from fedtheory import (
     run,
 )
 from fedtheory.algorithms.readings.fedsub import FedSubReading
+from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.core.checkpoint import Checkpoint
 from fedtheory.core.schedule import Cosine, Schedule, Steps
 from fedtheory.maps.decomposition import Kronecker
@@ -96,6 +97,7 @@ ALGORITHMS = {
     "Scaffold": Scaffold(0.1, 2),
     "FedSub": FedSub(0.1, 2, CD),
     "SSF": SSF(0.1, 2, Spherical(1, "orthonormal")),
+    "SSFReading": SSFReading(0.1, 2, Spherical(1, "orthonormal")),
 }
 RATES = [0.0, -0.1, NAN, INF, -INF, True, "0.1", None, 1j, [0.1], torch.tensor(0.1), np.array(0.1)]
 COUNTS = [0, -1, True, 2.0, "2", None, NAN, np.array(2)]

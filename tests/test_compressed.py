@@ -14,7 +14,8 @@ from test_bad_input import COUNTS, FLAGS, INF, NAN, RATES, complaint
 from test_transcripts import PROBLEMS, T, chosen, compare, gradient, samples_of, unvec, vec
 
 from fedtheory import DGC, EF21P, LBGM, STC, FedAvg, FedBAT, FedCom, FetchSGD, Key, Scaffold, TopK, play_round, run
-from fedtheory.core.message import Cost, Rows, cost
+from fedtheory.algorithms.lbgm import Up
+from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem
 from fedtheory.maps.compress import Hashes, Quantized, Sampled, Sketch, Sparse, Ternary, kept, largest
 from fedtheory.maps.signs import Signs
@@ -234,9 +235,9 @@ def test_hashes_are_rebuilt_from_their_key(dtype):
 
 
 def test_rows_cost_what_is_marked():
-    """One byte for every row, and d numbers for a marked one; a subclass's own fields cross whole."""
+    """A byte and a coefficient for every row, and d numbers for a marked one."""
     sent = torch.tensor([[True], [False], [True]])
-    assert cost(Rows(sent, torch.zeros(3, 7))) == Cost(3 + 14, 3 + 14 * 4)
+    assert cost(Up(sent, torch.zeros(3, 7), torch.zeros(3, 1))) == Cost(3 + 3 + 14, 3 + 3 * 4 + 14 * 4)
     state, up = play(LBGM(ETA, K), quadratic(), 6)
     assert cost(up) == Cost(10 + 12 * int(up.sent.sum()), 5 * 9 + 96 * int(up.sent.sum()))
     assert not up.rows[~up.sent[:, 0]].any(), "what does not cross is not there"

@@ -8,7 +8,6 @@ from test_networks import problem as images
 
 from fedtheory import (
     MOON,
-    SSF,
     FedAvg,
     FedGen,
     FedNTD,
@@ -20,6 +19,7 @@ from fedtheory import (
     Spherical,
     run,
 )
+from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.maps.directions import Direction
 
 DEVICE = "cuda"
@@ -43,7 +43,9 @@ def test_every_algorithm_gives_the_trajectory_of_the_cpu(name, problem):
 
 
 @pytest.mark.parametrize(
-    "algorithm", [Scaffold(1e-2, 3), SSF.haar(1e-2, 3, 5, factored=True), FedSub(1e-2, 3, Spherical(5))], ids=repr
+    "algorithm",
+    [Scaffold(1e-2, 3), SSFReading.haar(1e-2, 3, 5, factored=True), FedSub(1e-2, 3, Spherical(5))],
+    ids=repr,
 )
 def test_at_the_papers_size(algorithm):
     close(algorithm, lambda device: MatrixRegression.ssf(0.5, Key(0), device=device), 1e-10, rounds=20, sampled=5)

@@ -3,6 +3,7 @@
 import math
 import random
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from torch.utils._pytree import tree_flatten
 from torch.utils.weak import WeakIdKeyDictionary
 
 from fedtheory import DeComFL, Key, MatrixRegression, Quadratic, play_round, run
-from fedtheory.algorithms import decomfl
-from fedtheory.algorithms.decomfl import Model, Step
+from fedtheory.algorithms.decomfl import Model
+from fedtheory.algorithms.readings.decomfl import DeComFLReading, value
 from fedtheory.core.engine import drain
 from fedtheory.core.message import Cost, Seed, cost
 from fedtheory.core.simulate import sample_clients
@@ -90,6 +91,7 @@ def algorithms_1_and_2(problem, eta, mu, K, T, m, x_0):
 
 def algorithms_3_and_4(problem, a, T, m, x_0):
     """P > 1, with what the paper adds in words: (7), (8)-(9), the sphere, central differences, seed shifting."""
+    a = DeComFLReading(**vars(a)) if type(a) is DeComFL else a
     N, root, mu, K = problem.n, Key(0), a.smoothing, a.local_steps
     t, history = [0] * N, []
     local = [(x_0.copy(), 0 * x_0) for _ in range(N)]
@@ -148,14 +150,15 @@ def test_algorithms_1_and_2(problem, steps, m):
 
 VARIANTS = {
     "printed": DeComFL(0.02, 3, 4, 0.1),
-    "central": DeComFL(0.02, 1, 4, 0.1, "central"),
-    "sum (7)": DeComFL(0.01, 2, 3, 0.1, average=False),
-    "momentum (8)-(9)": DeComFL(0.05, 3, 3, 0.1, "central", momentum=0.5),
-    "momentum, public code": DeComFL(0.02, 2, 3, 0.1, "central", momentum=0.5, dampened=False),
-    "sphere": DeComFL(0.02, 2, 3, 0.1, direction="sphere"),
-    "secret": DeComFL(0.02, 2, 3, 0.1, secret=41),
-    "schedule": DeComFL(0.01, 2, 2, 0.1, "central", momentum=0.3, schedule=((4, 0.03, 5), (9, 0.02, 1))),
-    "derived": DeComFL(0.02, 2, 3, 0.1, seeds="derived"),
+    "central": DeComFLReading(0.02, 1, 4, 0.1, scalar="central"),
+    "sum (7)": DeComFLReading(0.01, 2, 3, 0.1, average=False),
+    "momentum (8)-(9)": DeComFLReading(0.05, 3, 3, 0.1, 0.5, scalar="central"),
+    "momentum, public code": DeComFLReading(0.02, 2, 3, 0.1, 0.5, scalar="central", dampened=False),
+    "sphere": DeComFLReading(0.02, 2, 3, 0.1, direction="sphere"),
+    "secret": DeComFLReading(0.02, 2, 3, 0.1, secret=41),
+    "schedule": DeComFLReading(0.01, 2, 2, 0.1, 0.3, scalar="central", schedule=((4, 0.03, 5), (9, 0.02, 1))),
+    "derived": DeComFLReading(0.02, 2, 3, 0.1, seeds="derived"),
+    "momentum, forward": DeComFL(0.05, 2, 3, 0.1, 0.5),
 }
 
 
@@ -184,11 +187,11 @@ def test_central_differences_of_a_quadratic_are_exact(layout, direction):
     """f(x + mu z) - f(x - mu z) = 2 mu <grad f(x), z> for any mu; a forward difference is off by (mu/2) z^T H z."""
     problem = PROBLEMS[layout]()
     y = start(problem).expand(problem.n, -1)
-    exact, z = scalars(DeComFL(1.0, 1, 6, scalar="projection", direction=direction), problem, y)
+    exact, z = scalars(DeComFLReading(1.0, 1, 6, scalar="projection", direction=direction), problem, y)
     torch.testing.assert_close(exact, problem.grads(y, problem.full(problem.clients)) @ z.T, rtol=1e-12, atol=1e-12)
     for mu in (3.0, 0.1):
-        central, _ = scalars(DeComFL(1.0, 1, 6, mu, "central", direction), problem, y)
-        forward, _ = scalars(DeComFL(1.0, 1, 6, mu, "forward", direction), problem, y)
+        central, _ = scalars(DeComFLReading(1.0, 1, 6, mu, scalar="central", direction=direction), problem, y)
+        forward, _ = scalars(DeComFLReading(1.0, 1, 6, mu, scalar="forward", direction=direction), problem, y)
         torch.testing.assert_close(central, exact, rtol=1e-11, atol=1e-11)
         curvature = torch.einsum("pd,nde,pe->np", z, problem.H, z)
         torch.testing.assert_close(forward, exact + mu / 2 * curvature, rtol=1e-11, atol=1e-11)
@@ -200,9 +203,10 @@ def test_projection_is_the_limit_of_both_differences():
     """mu -> 0 on logistic losses: errors fall like mu (forward) and mu^2 (central)."""
     problem = logistic()
     y = start(problem).expand(problem.n, -1)
-    exact, _ = scalars(DeComFL(1.0, 1, 5, scalar="projection"), problem, y)
+    exact, _ = scalars(DeComFLReading(1.0, 1, 5, scalar="projection"), problem, y)
     for scalar, order in (("forward", 1), ("central", 2)):
-        errors = [relative(scalars(DeComFL(1.0, 1, 5, mu, scalar), problem, y)[0], exact) for mu in (1e-2, 1e-3)]
+        at = partial(DeComFLReading, 1.0, 1, 5, scalar=scalar)
+        errors = [relative(scalars(at(smoothing=mu), problem, y)[0], exact) for mu in (1e-2, 1e-3)]
         assert errors[1] < 1e-2
         assert math.log10(errors[0] / errors[1]) == pytest.approx(order, abs=0.15)
 
@@ -212,7 +216,8 @@ def test_the_mean_of_g_z_is_the_gradient(direction):
     """E[<grad, z> z] = grad F for both distributions; 8,000 draws, each coordinate within 4.5 standard errors."""
     problem = quadratic(layout=TWO_LAYERS)
     y = start(problem)[None]
-    g, z = scalars(DeComFL(1.0, 1, 8_000, 0.1, "central", direction), problem, y, xi=problem.full(torch.tensor([0])))
+    algorithm = DeComFLReading(1.0, 1, 8_000, 0.1, scalar="central", direction=direction)
+    g, z = scalars(algorithm, problem, y, xi=problem.full(torch.tensor([0])))
     samples = g[0][:, None] * z
     error = (samples.mean(0) - problem.grads(y, problem.full(torch.tensor([0])))[0]).abs()
     assert bool((error < 4.5 * samples.std(0) / len(samples) ** 0.5).all())
@@ -224,7 +229,7 @@ def test_one_client_is_zo_sgd_in_mezos_form():
     """N = 1, K = 1: perturb in place, evaluate, perturb back twice, evaluate, restore; x <- x - eta g z."""
     problem, eta, mu = regression(1), 0.02, 0.1
     x = start(problem)
-    for t, (_, state) in enumerate(rounds(DeComFL(eta, 1, 1, mu, "central"), problem, 20)):
+    for t, (_, state) in enumerate(rounds(DeComFLReading(eta, 1, 1, mu, scalar="central"), problem, 20)):
         key = Key(0).fold("round", t)
         (xi,) = problem.draw(torch.tensor([0]), 1, key.fold("xi"))
         seed = int(torch.randint(2**63 - 1, (1, 1), generator=key.fold("z").generator()))
@@ -246,7 +251,7 @@ def test_averaging_scalars_is_averaging_models(name):
     for t, clients in enumerate(torch.tensor([[0, 2, 3], [1, 2, 4], [0, 3, 4]])):
         key = Key(0).fold("round", t)
         down = algorithm.broadcast(state.server, key)
-        seeds = decomfl._value(down.seeds)
+        seeds = value(down.seeds)
         points = list(algorithm.client(problem, clients, None, down, key))
         up, _ = drain(algorithm.client(problem, clients, None, down, key))
         xi = problem.draw(clients, K, key.fold("xi"))
@@ -256,7 +261,7 @@ def test_averaging_scalars_is_averaging_models(name):
             torch.testing.assert_close(points[k], ends, rtol=1e-12, atol=1e-12)
             z = algorithm.directions(problem.layout, seeds[k], ends)
             torch.testing.assert_close(up.g[:, k], algorithm.measure(problem, ends, z, xi[k]), rtol=1e-11, atol=1e-11)
-            algorithm._move(Model(ends, m), z, up.g[:, k], algorithm.lr)
+            algorithm.move(Model(ends, m), z, up.g[:, k], algorithm.lr)
         state = play_round(algorithm, problem, state, clients, key)[0]
         assert relative(ends.mean(0), state.server.x) < 1e-12
 
@@ -272,7 +277,8 @@ def test_a_diverging_run_comes_to_rest(name):
 
 
 def test_each_and_derived_seeds_are_the_same_run():
-    one, two = (run(DeComFL(0.02, 2, 3, seeds=seeds), regression(), 10, sampled=3) for seeds in ("each", "derived"))
+    kinds = (DeComFLReading(0.02, 2, 3, seeds=seeds) for seeds in ("each", "derived"))
+    one, two = (run(algorithm, regression(), 10, sampled=3) for algorithm in kinds)
     assert torch.equal(one.x, two.x)
     assert one["up_bytes"] == two["up_bytes"]
     assert one["down_bytes"][-1] > two["down_bytes"][-1]
@@ -280,7 +286,7 @@ def test_each_and_derived_seeds_are_the_same_run():
 
 def test_a_constant_schedule_is_no_schedule():
     """The same model; the rate crosses each round and with each missed step."""
-    plain, scheduled = DeComFL(0.02, 2, 3), DeComFL(0.02, 2, 3, schedule=((3, 0.02, 3),))
+    plain, scheduled = DeComFL(0.02, 2, 3), DeComFLReading(0.02, 2, 3, schedule=((3, 0.02, 3),))
     one, two = (run(algorithm, regression(), 10, sampled=2) for algorithm in (plain, scheduled))
     assert torch.equal(one.x, two.x)
     assert two["down_bytes"][-1] > one["down_bytes"][-1]
@@ -288,14 +294,14 @@ def test_a_constant_schedule_is_no_schedule():
 
 def test_the_server_cannot_make_the_directions_of_a_secret():
     """A.3: with the private shift the history alone leads elsewhere; with it, to the clients' model."""
-    problem, secret = quadratic(), DeComFL(0.05, 2, 3, 0.1, secret=5)
+    problem, secret = quadratic(), DeComFLReading(0.05, 2, 3, 0.1, secret=5)
     state, steps = secret.init(problem, start(problem), Key(0)), []
     for r in range(10):
         key = Key(0).fold("round", r)
         down = secret.broadcast(state.server, key)
         assert not down.model.pull
         state, up, _ = play_round(secret, problem, state, problem.clients, key)
-        steps.append(Step(down.seeds, up.g.mean(0), None))
+        steps.append(secret.step(down, up.g.mean(0)))
     for reader, same in ((secret, True), (replace(secret, secret=None), False), (replace(secret, secret=6), False)):
         model = Model(start(problem).clone(), None)
         for step in steps:
@@ -321,13 +327,13 @@ def test_layers_blocks_and_keys_are_streams_of_their_own(monkeypatch):
 
 def random_algorithm(chance):
     changes = sorted(chance.sample(range(1, 20), chance.randrange(3)))
-    return DeComFL(
+    return DeComFLReading(
         chance.uniform(0.001, 0.05),
         chance.randint(1, 3),
         chance.randint(1, 4),
         0.1,
-        chance.choice(("forward", "central", "projection")),
-        chance.choice(("gaussian", "sphere")),
+        scalar=chance.choice(("forward", "central", "projection")),
+        direction=chance.choice(("gaussian", "sphere")),
         average=chance.random() < 0.5,
         momentum=chance.choice((0.0, 0.5, 0.9)),
         dampened=chance.random() < 0.5,
@@ -369,19 +375,19 @@ def test_lagging_clients_rebuild_the_servers_model_bit_for_bit(trial):
                 present.append(i)  # the others drop out in the middle of the round
         if present:  # else the round is tried again
             state, up, _ = play_round(algorithm, problem, state, torch.tensor(present), key)
-            steps.append(Step(down.seeds, up.g.mean(0), down.lr))
+            steps.append(algorithm.step(down, up.g.mean(0)))
     assert bool(torch.isfinite(state.server.x).all())
 
 
 def test_a_rebuild_with_another_rate_or_average_is_seen():
     """The comparison above can fail: a client that misses the change of eta is elsewhere."""
-    problem, algorithm = quadratic(), DeComFL(0.05, 2, 3, 0.1, schedule=((1, 0.02, 3),))
+    problem, algorithm = quadratic(), DeComFLReading(0.05, 2, 3, 0.1, schedule=((1, 0.02, 3),))
     state = algorithm.init(problem, start(problem), Key(0))
     down = algorithm.broadcast(state.server, Key(1))
     after, up, _ = play_round(algorithm, problem, state, problem.clients, Key(1))
     for lr, same in ((0.05, True), (0.02, False)):
         model = Model(state.server.x.clone(), None)
-        algorithm.rebuild(problem.layout, model, Step(down.seeds, up.g.mean(0), lr))
+        algorithm.rebuild(problem.layout, model, replace(algorithm.step(down, up.g.mean(0)), lr=lr))
         assert torch.equal(model.x, after.server.x) == same
 
 
@@ -389,7 +395,7 @@ def test_a_rebuild_with_another_rate_or_average_is_seen():
 def test_without_a_snapshot_rounding_errors_pile_up(dtype):
     """(10) synchronises a client by scalars alone: 400 rounds in a row leave a gap of some tens of units in the last
     place, and not zero; the snapshot leaves none."""
-    algorithm, problem = DeComFL(0.02, 3, 2, 0.1, "central"), quadratic(3, dtype=dtype)
+    algorithm, problem = DeComFLReading(0.02, 3, 2, 0.1, scalar="central"), quadratic(3, dtype=dtype)
     state = algorithm.init(problem, start(problem), Key(0))
     y, gaps = state.server.x.clone(), []
     for r in range(400):
@@ -397,12 +403,12 @@ def test_without_a_snapshot_rounding_errors_pile_up(dtype):
         down = algorithm.broadcast(state.server, key)
         before = state.server.x
         state, up, _ = play_round(algorithm, problem, state, problem.clients, key)
-        algorithm.rebuild(problem.layout, Model(y, None), Step(down.seeds, up.g[0], None))  # y = x_{0,r}^{K+1}
+        algorithm.rebuild(problem.layout, Model(y, None), algorithm.step(down, up.g[0]))  # y = x_{0,r}^{K+1}
         if r == 0:
             back = y.clone()
-            algorithm.synchronise(problem.layout, back, up.g[0], Step(down.seeds, torch.zeros_like(up.g[0]), None))
+            algorithm.synchronise(problem.layout, back, up.g[0], algorithm.step(down, torch.zeros_like(up.g[0])))
             assert relative(back, before) < 8 * torch.finfo(dtype).eps, "g = 0 leads back to x_r"
-        algorithm.synchronise(problem.layout, y, up.g[0], Step(down.seeds, up.g.mean(0), None))
+        algorithm.synchronise(problem.layout, y, up.g[0], algorithm.step(down, up.g.mean(0)))
         gaps.append(relative(y, state.server.x) / torch.finfo(dtype).eps)
     assert 0 < gaps[0] < 8
     assert 0 < max(gaps[200:]) < 100
@@ -410,7 +416,7 @@ def test_without_a_snapshot_rounding_errors_pile_up(dtype):
 
 def test_synchronise_is_refused_with_momentum():
     with pytest.raises(ValueError, match=r"momentum=0.5: expected 0, .*Fix: revert from a snapshot"):
-        DeComFL(0.1, momentum=0.5).synchronise(SGD.layout, torch.zeros(2), torch.zeros(1, 1), None)
+        DeComFLReading(0.1, momentum=0.5).synchronise(SGD.layout, torch.zeros(2), torch.zeros(1, 1), None)
 
 
 # Bytes
@@ -428,7 +434,7 @@ def test_bytes_by_hand(dtype, seeds, sampled):
     steps, P, T = 2, 3, 9
     layout = replace(TWO_LAYERS, layers=(TWO_LAYERS.layers[0]._replace(rows=500),))
     problem = quadratic(layout=replace(layout, layers=(layout.layers[0]._replace(cols=1),)), dtype=dtype)
-    history = run(DeComFL(1e-4, steps, P, seeds=seeds), problem, T, sampled=sampled)
+    history = run(DeComFLReading(1e-4, steps, P, seeds=seeds), problem, T, sampled=sampled)
     b, count, seed_bytes = dtype.itemsize, steps * P, 8 * (steps * P if seeds == "each" else 1)
     up, down, last = [0], [0], [0] * 5
     for t in range(T):
@@ -445,10 +451,11 @@ def test_bytes_by_hand(dtype, seeds, sampled):
         assert one[1:] == [2 * 5 * count + 5 * count] * (T - 1), "and the round's own seeds (line 8), not in Table 1"
 
 
-@pytest.mark.parametrize("options", [{}, {"known_start": False}, {"secret": 3}])
+@pytest.mark.parametrize("options", [None, {}, {"known_start": False}, {"secret": 3}])
 def test_model_pull(options):
     """A small model: a client that lags far is sent x (and m) instead, unless the server cannot have it."""
-    algorithm = DeComFL(0.01, 1, 2, momentum=0.5, **options)
+    plain, options = options is None, options or {}
+    algorithm = DeComFL(0.01, 1, 2, momentum=0.5) if plain else DeComFLReading(0.01, 1, 2, momentum=0.5, **options)
     problem = quadratic()  # d = 12: x and m take 192 bytes, a step 2 * (8 + 8) = 32
     state = algorithm.init(problem, start(problem), Key(0))
     state = state._replace(server=replace(state.server, r=20))
@@ -500,13 +507,13 @@ def test_memory_of_a_client_is_one_model_and_its_activations():
     x, one = problem.start(), torch.tensor([0])
     model_bytes = 4 * problem.d
     assert problem.d == 1_206_590
-    algorithm = DeComFL(1e-4, 1, 4, scalar="central")
+    algorithm = DeComFLReading(1e-4, 1, 4, scalar="central")
     state = algorithm.init(problem, x, Key(0))
     down = algorithm.broadcast(state.server, Key(1))
     (xi,) = problem.draw(one, 1, Key(1))
     with torch.no_grad():
         plain = model_bytes + peak(lambda: problem.losses(x[None], xi))
-        step = Step(down.seeds, torch.full((1, 4), 0.1), None)
+        step = algorithm.step(down, torch.full((1, 4), 0.1))
 
         def client():
             for _ in range(3):
@@ -529,7 +536,7 @@ def test_clients_at_one_point_share_the_perturbed_models(name, monkeypatch):
     net = network(name, (1, 8, 8), 10)
     parts = [torch.arange(8) + 8 * i for i in range(6)]
     problem = ImageClassification(torch.rand(48, 1, 8, 8), torch.arange(48) % 10, parts, net, Key(0), batch=4)
-    algorithm, passes, forward = DeComFL(0.1, 1, 3, scalar="central"), [], type(net).forward
+    algorithm, passes, forward = DeComFLReading(0.1, 1, 3, scalar="central"), [], type(net).forward
     monkeypatch.setattr(type(net), "forward", lambda *a: passes.append(1) or forward(*a))
     found = {}
     for chunk, count in ((None, 6), (1, 36), (4, 12)):
@@ -571,14 +578,15 @@ BAD = [
 @pytest.mark.parametrize(("options", "name"), BAD)
 def test_bad_input(options, name):
     with pytest.raises((TypeError, ValueError), match=rf"{name}(\[0\])?=.*: expected .*Fix: \S"):
-        DeComFL(**{"lr": 0.1} | options)
+        DeComFLReading(**{"lr": 0.1} | options)
 
 
 def test_seeds_are_distinct_and_derived_seeds_one_message():
     down = DeComFL(0.1, 3, 4).broadcast(DeComFL(0.1).init(SGD, torch.zeros(2), Key(0)).server, Key(0))
     assert down.seeds.dtype == torch.int64
     assert down.seeds.unique().numel() == 12
-    one = DeComFL(0.1, 3, 4, seeds="derived").broadcast(DeComFL(0.1).init(SGD, torch.zeros(2), Key(0)).server, Key(0))
+    server = DeComFL(0.1).init(SGD, torch.zeros(2), Key(0)).server
+    one = DeComFLReading(0.1, 3, 4, seeds="derived").broadcast(server, Key(0))
     assert isinstance(one.seeds, Seed)
     assert cost(one.seeds).bytes == 8
     assert torch.equal(one.seeds.value, down.seeds)

@@ -39,6 +39,7 @@ from fedtheory import (
     run,
 )
 from fedtheory.algorithms.readings.fedsub import FedSubReading
+from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.core import engine
 from fedtheory.core.algorithm import State
 
@@ -179,7 +180,7 @@ FULL_RANK = {
     "FedSub CD r=m": FedSub(0.1, 1, Coordinate(6)),
     "FedSub SS r=m": FedSub(0.1, 1, Spherical(6)),
     "SSF r=d": SSF.haar(0.1, 1, 6),
-    "SSF r=d all": SSF.haar(0.1, 1, 6, server_control="all"),
+    "SSF r=d all": SSFReading.haar(0.1, 1, 6, server_control="all"),
     "SSF P=I": SSF(0.1, 1, Identity()),
 }
 
@@ -206,7 +207,7 @@ def test_the_solution_is_a_fixed_point(name, problem):
         "SCAFFOLD I": Scaffold(0.1, 4, option="I"),
         "SSF r=d": SSF.haar(0.1, 4, 6),
         "SSF r=2": SSF.haar(0.1, 4, 2),
-        "SSF CD": SSF(0.1, 4, Coordinate(3, "orthonormal"), server_control="all"),
+        "SSF CD": SSFReading(0.1, 4, Coordinate(3, "orthonormal"), server_control="all"),
         "FedSub P=I": FedSub(0.1, 4, Identity()),
     }[name]
     if name == "SSF r=d" and problem == "two layers":
@@ -242,7 +243,7 @@ def test_ssf_at_full_rank_is_scaffold(problem, server_control, sampled, kind):
         "coordinate": Coordinate(most, "orthonormal", signs=True),
         "identity": Identity(),
     }[kind]
-    ssf = SSF(0.05, 4, projection, server_lr=0.8, server_control=server_control)
+    ssf = SSFReading(0.05, 4, projection, server_lr=0.8, server_control=server_control)
     scaffold = Scaffold(0.05, 4, server_lr=0.8, server_control=server_control)
     for (_, a), (_, b) in zip(
         rounds(ssf, problem, 15, sampled=sampled), rounds(scaffold, problem, 15, sampled=sampled), strict=True
@@ -278,13 +279,16 @@ def test_fedsub_without_dual_at_full_rank_is_fedavg(problem, sampled):
 
 @pytest.mark.parametrize("control", ["all", "participants"])
 def test_the_two_readings_of_the_server_control_agree_when_all_take_part(control):
-    for family in (lambda c: Scaffold(0.05, 4, server_control=c), lambda c: SSF.haar(0.05, 4, 2, server_control=c)):
+    for family in (
+        lambda c: Scaffold(0.05, 4, server_control=c),
+        lambda c: SSFReading.haar(0.05, 4, 2, server_control=c),
+    ):
         one, two = last(family(control), regression(), 15), last(family("all"), regression(), 15)
         close(one.server.x, two.server.x)
         close(one.server.c, two.server.c)
 
 
-@pytest.mark.parametrize("algorithm", [Scaffold(0.05, 4), SSF.haar(0.05, 4, 2, server_control="all")])
+@pytest.mark.parametrize("algorithm", [Scaffold(0.05, 4), SSFReading.haar(0.05, 4, 2, server_control="all")])
 def test_server_control_all_is_the_mean_of_the_stored_controls(algorithm):
     """c = (1/N) sum_i c_i after every round, whoever took part."""
     for _, state in rounds(algorithm, regression(), 15, sampled=2):

@@ -23,8 +23,9 @@ from fedtheory import (
     play_round,
     run,
 )
+from fedtheory.algorithms.flexlora import Tailored
 from fedtheory.core.engine import drain
-from fedtheory.core.message import ONE, Cost, Tailored, cost
+from fedtheory.core.message import ONE, Cost, cost
 from fedtheory.maps.decomposition import Hadamard, Kronecker, LowRank
 from fedtheory.problems.models.networks import network
 

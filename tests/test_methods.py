@@ -6,6 +6,7 @@ import pytest
 
 import fedtheory
 from fedtheory import FedAvg, ImageClassification, Scaffold, methods
+from fedtheory.algorithms.readings import points
 from fedtheory.compare import METHODS
 from fedtheory.core import registry
 from fedtheory.core.algorithm import Algorithm
@@ -18,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def test_every_method_has_a_row_and_every_claim_exists():
     assert set(registry.methods()) == set(METHODS) | {"MeZO"} == set(registry.method_names())
     public = {getattr(fedtheory, name) for name in fedtheory.__all__}
-    built = {type(one) for one in methods.algorithms().values()}
+    built = {type(one) for one in methods.algorithms().values()} | {paper.reading for paper in points.PAPERS.values()}
     assert built == {kind for kind in public if isinstance(kind, type) and issubclass(kind, Algorithm)}
     known = ledger.claims()
     for row in [entry.card for entry in registry.methods().values()]:

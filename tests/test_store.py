@@ -110,7 +110,7 @@ def test_names_of_stored_runs_stay():
     assert names == NAMES
 
 
-NAMES = ["e8022b0347b330e91fb2", "82f98d1f0bb1d5b958fc", "bb6078e34624a3e5a6a9"]
+NAMES = ["dbc8d4a2d4e029d991d7", "82f98d1f0bb1d5b958fc", "bb6078e34624a3e5a6a9"]
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ pytest.importorskip("peft", reason="needs the extra: pip install 'fedtheory[llm]
 import transformers
 
 from fedtheory import DeComFL, FedAvg, Key, Pooled, Quadratic, TextClassification, cli, run
-from fedtheory.algorithms.decomfl import Model, Step
+from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.fedzo import FedZO, MeZO
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core import meter
 from fedtheory.core.engine import drain
 from fedtheory.core.problem import Problem
@@ -287,7 +288,7 @@ def test_bytes_do_not_depend_on_what_is_tuned(folder, pretrained):
     each = {"tuned": pretrained, "adapters": small, "quadratic": Quadratic.random(8, 2, Key(0))}
     costs = {}
     for name, P in each.items():
-        history = run(DeComFL(1e-4, 1, 3, secret=0), P, 6, sampled=2, every=6, metrics=())
+        history = run(DeComFLReading(1e-4, 1, 3, secret=0), P, 6, sampled=2, every=6, metrics=())
         costs[name] = (history["up_bytes"][-1], history["down_bytes"][-1])
         if name != "quadratic":
             dense = run(FedAvg(1e-4, 1), P, 2, sampled=2, every=2, metrics=())
@@ -328,9 +329,9 @@ def test_a_client_holds_one_copy_of_the_weights(dtype):
     """A round, the rebuild of a missed one included, peaks within 1.1 of inference; a moved copy would not."""
     module = opt(dtype, hidden_size=96, word_embed_proj_dim=96, ffn_dim=384, num_hidden_layers=8, vocab_size=2000)
     P = TextClassification(LanguageModel(module, WORDS, block=2**13), texts(2), [torch.arange(2)], batch=1)
-    x, one, algorithm = P.start(), torch.tensor([0]), DeComFL(1e-3, 1, 2, scalar="central")
+    x, one, algorithm = P.start(), torch.tensor([0]), DeComFLReading(1e-3, 1, 2, scalar="central")
     down = algorithm.broadcast(algorithm.init(P, x, Key(0)).server, Key(1))
-    step = Step(down.seeds, torch.full((1, 2), 0.1), None)
+    step = algorithm.step(down, torch.full((1, 2), 0.1))
     (xi,) = P.draw(one, 1, Key(1))
 
     def client():
@@ -349,7 +350,7 @@ def test_a_client_holds_one_copy_of_the_weights(dtype):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_scalars_are_finer_than_the_weights(dtype):
     P = problem(dtype=dtype)
-    algorithm = DeComFL(1e-3, 1, 2, secret=0)
+    algorithm = DeComFLReading(1e-3, 1, 2, secret=0)
     history = run(algorithm, P, 3, sampled=2, metrics=("loss", "accuracy"))
     assert history.x.dtype == dtype
     single = run(algorithm, problem(dtype=torch.float32), 3, sampled=2, metrics=())

@@ -17,6 +17,7 @@ from entries import decided, replays
 
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.fedzo import FedZO
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.maps.directions import Direction
 from fedtheory.problems.models.networks import NETWORKS
 from fedtheory.theory.claim import Outcome, Printed, decide
@@ -331,8 +332,7 @@ def refuted(check):
 
 
 def test_no_average_over_the_perturbations_is_noticed(monkeypatch):
-    move = DeComFL._move
-    monkeypatch.setattr(DeComFL, "_move", lambda self, *rest: move(replace(self, average=False), *rest))
+    monkeypatch.setattr(DeComFL, "share", lambda self, P: 1.0)
     assert refuted(decomfl_lemmas.check_eq22(True))
     assert refuted(decomfl_variants.check_sum(True))
 
@@ -348,27 +348,26 @@ def test_another_smoothing_is_noticed(monkeypatch):
 
 def test_a_wrong_compensation_is_noticed(monkeypatch):
     assert not refuted(decomfl_variants.check_synchronise(1))
-    synchronise = DeComFL.synchronise
+    synchronise = DeComFLReading.synchronise
     for wrong in (
         lambda self, layout, y, g, step: None,
         lambda self, layout, y, g, step: synchronise(self, layout, y, step.g, replace(step, g=g)),
     ):
-        monkeypatch.setattr(DeComFL, "synchronise", wrong)
+        monkeypatch.setattr(DeComFLReading, "synchronise", wrong)
         assert refuted(decomfl_variants.check_synchronise(1))
 
 
 def test_another_momentum_is_noticed(monkeypatch):
     assert not refuted(decomfl_variants.check_compensation(0))
-    move = DeComFL._move
-    monkeypatch.setattr(DeComFL, "_move", lambda self, *rest: move(replace(self, dampened=False), *rest))
+    monkeypatch.setattr(DeComFL, "damping", 1.0)
     assert refuted(decomfl_variants.check_compensation(0))
 
 
 def test_a_private_shift_that_clients_do_not_share_is_noticed(monkeypatch):
     assert not refuted(decomfl_variants.check_secret(37))
-    rebuild = DeComFL.rebuild
+    rebuild = DeComFLReading.rebuild
     server = lambda self, *rest: rebuild(replace(self, secret=None), *rest)
-    monkeypatch.setattr(DeComFL, "rebuild", server)
+    monkeypatch.setattr(DeComFLReading, "rebuild", server)
     assert refuted(decomfl_variants.check_secret(37))
 
 
@@ -388,8 +387,8 @@ def test_another_network_is_noticed(monkeypatch):
 
 def test_other_messages_are_noticed(monkeypatch):
     assert not refuted(decomfl_costs.check_rule("6"))
-    seeds = DeComFL._seeds
-    monkeypatch.setattr(DeComFL, "_seeds", lambda self, P, key: seeds(self, P + 1, key))
+    draw = DeComFL.draw
+    monkeypatch.setattr(DeComFL, "draw", lambda self, P, key: draw(self, P + 1, key))
     assert refuted(decomfl_costs.check_rule("6"))
 
 

@@ -13,8 +13,9 @@ import pytest
 import torch
 from cases import TWO_LAYERS, quadratic, regression, rounds, start
 
-from fedtheory import SSF, Coordinate, FedAvg, FedSub, Gaussian, Identity, Key, Quadratic, Scaffold, Spherical, run
+from fedtheory import Coordinate, FedAvg, FedSub, Gaussian, Identity, Key, Quadratic, Scaffold, Spherical, run
 from fedtheory.algorithms.readings.fedsub import FedSubReading
+from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.core.simulate import sample_clients
 
 T, SEED = 25, 11
@@ -274,7 +275,7 @@ def test_factored_steps(problem, projection):
     problem, projection = PROBLEMS[problem](), PROJECTIONS[projection]
     compare(fedsub, FedSubReading(0.05, 4, projection, factored=True), problem, 5)
     if not isinstance(projection, Gaussian):
-        compare(ssf, SSF(0.05, 4, replace(projection, scale="orthonormal"), factored=True), problem, 3)
+        compare(ssf, SSFReading(0.05, 4, replace(projection, scale="orthonormal"), factored=True), problem, 3)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -283,5 +284,5 @@ def test_factored_steps(problem, projection):
 @pytest.mark.parametrize("S", [5, 3])
 @pytest.mark.parametrize("refresh", [1, 3])
 def test_ssf(problem, projection, server_control, S, refresh):
-    algorithm = SSF(0.05, 4, projection, server_lr=0.9, server_control=server_control, refresh=refresh)
+    algorithm = SSFReading(0.05, 4, projection, server_lr=0.9, server_control=server_control, refresh=refresh)
     compare(ssf, algorithm, PROBLEMS[problem](), S)

@@ -10,7 +10,6 @@ from cases import TWO_LAYERS, last, logistic, quadratic, regression, relative, r
 
 from fedtheory import (
     BAFFLE,
-    DeComFL,
     FedAvg,
     FedZO,
     ImageClassification,
@@ -23,8 +22,9 @@ from fedtheory import (
     run,
 )
 from fedtheory.algorithms import fedzo
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.engine import drain
-from fedtheory.core.message import Known, Seed
+from fedtheory.core.message import Known, Seed, cost
 from fedtheory.core.simulate import sample_clients
 from fedtheory.maps.directions import Direction, Field, slopes, walk
 from fedtheory.problems.models.networks import network
@@ -231,7 +231,7 @@ def test_fedzo_with_one_client_is_mezo(problem, K):
 
 def decomfl_round(scalar):
     """DeComFL's first round of K = 1 on five quadratics, its seeds and its directions."""
-    problem, algorithm = quadratic(), DeComFL(0.05, 1, 4, MU, scalar)
+    problem, algorithm = quadratic(), DeComFLReading(0.05, 1, 4, MU, scalar=scalar)
     state, key = algorithm.init(problem, start(problem), Key(0)), Key(0).fold("round", 0)
     seeds = algorithm.broadcast(state.server, key).seeds[0]
     z = algorithm.directions(problem.layout, seeds, state.server.x)
@@ -271,7 +271,7 @@ def test_a_client_makes_baffles_directions_from_the_seed():
     problem = quadratic()
     algorithm = BAFFLE(0.05, 7)
     sent = algorithm.broadcast(algorithm.init(problem, start(problem), Key(0)).server, Key(4)).z
-    assert sent.cost.scalars == 1
+    assert cost(sent).scalars == 1
     again = Seed(sent.key, sent.make, sent.dense).value
     z, other = (torch.stack([torch.cat([part for _, part in one]) for one in some]) for some in (sent.value, again))
     assert torch.equal(z, other)

@@ -57,8 +57,7 @@ from fedtheory import (
     play_round,
     run,
 )
-from fedtheory.algorithms.readings.fedsub import FedSubReading
-from fedtheory.algorithms.readings.flss import FLSSReading
+from fedtheory.algorithms.readings import points
 from fedtheory.core import gate, records
 from fedtheory.core import schedule as schedules
 from fedtheory.core.algorithm import Algorithm
@@ -221,8 +220,8 @@ def images() -> ImageClassification:
 
 MANY = {"n": 4} if "n" in inspect.signature(gate.admit).parameters else {}
 ALGORITHMS = {  # the public ones by name, and their readings
-    (kind.name if kind.__name__ in fedtheory.__all__ else kind.__name__): kind
-    for kind in [*(getattr(fedtheory, name) for name in fedtheory.__all__), FedSubReading, FLSSReading]
+    (kind.__name__ if kind in [paper.reading for paper in points.PAPERS.values()] else kind.name): kind
+    for kind in (getattr(fedtheory, name) for name in fedtheory.__all__)
     if isinstance(kind, type) and issubclass(kind, Algorithm)
 }
 LOW = LowRank(0.5, layers="all")
@@ -236,6 +235,8 @@ GIVEN: dict[str, dict[str, Any]] = {
     "FedFTG": {"rank": 1},
     "FedSubReading": {"projection": Coordinate(2)},
     "FLSSReading": {"rank": 1, "warm_up": 2},
+    "SSFReading": {"projection": Spherical(2, "orthonormal")},
+    "DeComFLReading": {"perturbations": 2},
     "FedGen": {"server_steps": 2},
     "ProjectedFedAvg": {"rank": 1},
     "BAFFLE": {"perturbations": 2},

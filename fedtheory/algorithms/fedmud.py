@@ -6,6 +6,7 @@ The paper prints no box; numbers behind lines are its equations. FedLMT (Liu et 
 U = sqrt(alpha) A, V = sqrt(alpha) B at rate alpha eta.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -13,7 +14,7 @@ import torch
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
-from fedtheory.core.message import Everyone, Known, Replay, Seed
+from fedtheory.core.message import Cost, Known, Replay, Seed, cost
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.decomposition import Decomposition, Factors, Hadamard, Kronecker, LowRank
@@ -49,6 +50,25 @@ class Server:
 class Down:
     frozen: Replay[Frozen]
     u: torch.Tensor | None  # (q,); None just after a reset, when it is D's start
+
+
+@dataclass(frozen=True)
+class Everyone:
+    """A message that all clients receive in every round, those too that do not take part: nobody falls behind.
+
+    Fields:
+        value: the message.
+        n: number of clients.
+        first: whether nobody holds anything yet.
+    """
+
+    value: Down
+    n: int
+    first: bool
+
+    def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
+        """Charge for all clients, whoever takes part."""
+        return cost(self.value, [None if self.first else 1] * self.n)
 
 
 @dataclass(frozen=True)
@@ -110,13 +130,13 @@ class FedMUD(Algorithm):
         server = Server(x, frozen, u, Reset(u, D), 0, problem.weights.to(x))
         return State(replace(server, x=_model(frozen, u)), None)
 
-    def broadcast(self, server: Server, key: Key) -> Down | Everyone[Down]:
+    def broadcast(self, server: Server, key: Key) -> Down | Everyone:
         t, s = server.t, self.reset_every or server.t + 1
         at_start = t % s == 0 and self.base == "model"
         down = Down(Replay(server.frozen, server.last, round=t, period=s), None if at_start else server.u)
         return down if self.absent == "later" else Everyone(down, len(server.weights), t == 0)
 
-    def client(self, problem: Problem, clients: torch.Tensor, own: None, down: Down | Everyone[Down], key: Key):
+    def client(self, problem: Problem, clients: torch.Tensor, own: None, down: Down | Everyone, key: Key):
         down = down.value if isinstance(down, Everyone) else down
         D, base = down.frozen.value.D.value, _base(down.frozen.value)
         u = (D.start if down.u is None else down.u).expand(len(clients), -1)
@@ -128,7 +148,7 @@ class FedMUD(Algorithm):
         return Up(u), None
 
     def server(
-        self, server: Server, down: Down | Everyone[Down], up: Up, clients: torch.Tensor, key: Key
+        self, server: Server, down: Down | Everyone, up: Up, clients: torch.Tensor, key: Key
     ) -> tuple[Server, None]:
         p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
         u, frozen, last, t = (p / p.sum()) @ up.u, server.frozen, server.last, server.t + 1  # 4

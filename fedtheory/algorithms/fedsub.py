@@ -1,6 +1,6 @@
 """FedSub: An Efficient Subspace Algorithm for Federated Learning on Heterogeneous Data, Algorithm 1."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,12 +10,43 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.basis import Basis
 from fedtheory.core.key import Key
-from fedtheory.core.message import Known, Renewed, Seed
+from fedtheory.core.message import Cost, Known, Seed
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.subspace import PROJECTIONS, Coordinate, Projection
 
 Projector = Seed[Basis] | Known[Basis]
+
+
+@dataclass(frozen=True)
+class Renewed:
+    """A seeded basis that is drawn anew every so many rounds: a receiver is sent the seeds that it lacks.
+
+    Fields:
+        latest: the seed of this round's basis.
+        round: this round.
+        period: rounds between two draws.
+        ahead: 1 if the participants of a round leave it with the next round's basis, else 0.
+        every: True for a receiver that needs each basis it missed (not one that holds no copy: it starts here).
+    """
+
+    latest: Seed[Basis]
+    round: int
+    period: int = 1
+    ahead: int = 0
+    every: bool = False
+
+    @property
+    def value(self) -> Basis:
+        return self.latest.value
+
+    def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
+        """Charge for clients that took part so many rounds ago (None: never), summed over them."""
+        seeds = 0
+        for lag in lags:
+            lacked = 1 if lag is None else self.round // self.period - (self.round - lag + self.ahead) // self.period
+            seeds += lacked if self.every else min(lacked, 1)
+        return self.latest.cost([None] * seeds, ())
 
 
 @dataclass(frozen=True)
@@ -33,7 +64,7 @@ class Own:
 
 @dataclass(frozen=True)
 class Down:
-    P: Renewed[Basis] | Known[Basis]
+    P: Renewed | Known[Basis]
     x: torch.Tensor  # (d,)
 
 

@@ -3,6 +3,7 @@
 Bai et al. 2024, arXiv:2402.11505; from the first step, on any model.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,7 +13,7 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
-from fedtheory.core.message import Cost, Known, Ragged, Replay, Tailored
+from fedtheory.core.message import Cost, Known, Replay
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.decomposition import Factors, LowRank, Whole
@@ -24,6 +25,25 @@ class Adapters:
 
     D: Factors
     kept: torch.Tensor  # (kinds, q) bool
+
+
+@dataclass(frozen=True)
+class Tailored:
+    """A vector of which every client is sent a part of its own; a test makes the part of what was charged.
+
+    Fields:
+        value: what the parts are parts of.
+        prices: of client i's part, (N,).
+    """
+
+    value: torch.Tensor
+    prices: tuple[Cost, ...]
+
+    def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
+        """Charge for these clients, summed over them."""
+        if len(clients) != len(lags):
+            checks.reject("clients", list(clients), f"the ids of {len(lags)} receivers", "pass their ids")
+        return sum((self.prices[i] for i in clients), Cost())
 
 
 @dataclass(frozen=True)
@@ -40,12 +60,22 @@ class Server:
 class Down:
     base: Replay[torch.Tensor]  # (d,), sent once
     adapters: Known[Adapters]
-    u: Tailored[torch.Tensor]  # B, A of the largest rank, (q,): client i is sent its first r_i columns
+    u: Tailored  # B, A of the largest rank, (q,): client i is sent its first r_i columns
 
 
 @dataclass(frozen=True)
-class Up(Ragged):
-    """B_i, A_i of rank r_i, in the shape of the largest rank."""
+class Up:
+    """B_i, A_i of rank r_i, in the shape of the largest rank: entries cross where they are marked, the others are zero.
+
+    Both sides know the marks.
+    """
+
+    rows: torch.Tensor  # (S, q)
+    kept: torch.Tensor  # the marks, (S, q) bool
+
+    def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
+        count = int(self.kept.sum())
+        return Cost(count, count * self.rows.element_size())
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Streamed(Replay[tuple[torch.Tensor, Trajectory]]):
     full: int = field(kw_only=True)
     complete: bool = field(kw_only=True)
 
-    def cost(self, lags: Sequence[int | None]) -> Cost:
+    def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
         wide, total = cost(self.value[0]), Cost()
         dense = cost(self.value)
         for lag in lags:

@@ -2,6 +2,7 @@
 arXiv:2202.00280, Algorithm 1.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +10,7 @@ import torch
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
-from fedtheory.core.message import Rows
+from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 
@@ -31,8 +32,15 @@ class Down:
 
 
 @dataclass(frozen=True)
-class Up(Rows):
+class Up:
+    """The rows of g_k cross only where they are marked; the others are zero."""
+
+    sent: torch.Tensor  # the marks, (S, 1) bool, one byte each
+    rows: torch.Tensor  # g_k, (S, d)
     rho: torch.Tensor  # look-back coefficient, (S, 1)
+
+    def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
+        return cost((self.sent, self.rows[self.sent[:, 0]], self.rho), lags)
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ class Model(Replay[tuple[torch.Tensor, Frames | None]]):
 
     since: int = field(kw_only=True)
 
-    def cost(self, lags: Sequence[int | None]) -> Cost:
-        return super().cost([None if lag is None or lag > self.since else lag for lag in lags])
+    def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
+        return super().cost([None if lag is None or lag > self.since else lag for lag in lags], clients)
 
 
 @dataclass(frozen=True)

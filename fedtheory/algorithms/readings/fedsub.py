@@ -7,12 +7,13 @@ from typing import Any
 import torch
 
 from fedtheory.algorithms import fedsub
-from fedtheory.algorithms.fedsub import FedSub, Own, Projector, Up
+from fedtheory.algorithms.fedsub import FedSub, Own, Projector, Renewed, Up
+from fedtheory.algorithms.readings import OpenPoint
 from fedtheory.core import checks
 from fedtheory.core.algorithm import State
 from fedtheory.core.basis import Basis
 from fedtheory.core.key import Key
-from fedtheory.core.message import Known, Renewed, Seed
+from fedtheory.core.message import Known, Seed
 from fedtheory.core.problem import Problem
 
 
@@ -132,3 +133,61 @@ class FedSubReading(FedSub):
             return super().turn(dual, P, P_next)
         blocks = zip(P_next.matrices(), P.matrices(), P.low.matrices(dual))
         return P.low.flatten([P1.T @ P0 @ block for P1, P0, block in blocks])
+
+
+OPEN = (
+    OpenPoint(
+        "2-4",
+        "How are CD, SS and RD drawn, and in which scale?",
+        ("projection",),
+        ("fedsub/fig1a", "ssf/readings", "fedsub.a1-cd", "fedsub.a1-ss", "fedsub.a1-rd"),
+    ),
+    OpenPoint(
+        "5",
+        "Is P redrawn in every round, or less often?",
+        ("refresh",),
+        ("ssf/readings",),
+    ),
+    OpenPoint(
+        "6",
+        "Is the dual turned into the next subspace whatever the projection?",
+        ("rotate",),
+        ("ssf/readings", "fedsub/why_nan"),
+    ),
+    OpenPoint(
+        "7",
+        "In which order are line 12's products formed?",
+        ("product_first",),
+        ("fedsub.line12-cost", "test_laws.py::test_line_12_in_either_order_of_its_products"),
+    ),
+    OpenPoint(
+        "8, 9",
+        "Is the projected gradient multiplied by r/m, also in FedAvg-CD?",
+        ("gradient_factor",),
+        ("ssf/readings", "test_laws.py::test_fedsub_gradient_factor_is_the_inverse_gram_matrix"),
+    ),
+    OpenPoint(
+        "10",
+        "Does the step size fall, and what becomes of the dual, which is divided by it?",
+        ("decay_every", "decay_factor", "rescale_dual"),
+        ("fedsub/geometry", "notebook 10", "test_laws.py::test_fedsub_decaying_rate"),
+    ),
+    OpenPoint(
+        "17",
+        "What does a client that was not sampled do with its dual when P changes?",
+        ("absent",),
+        ("ssf/readings", "test_laws.py::test_an_absent_client_and_its_dual"),
+    ),
+    OpenPoint(
+        "16, 17",
+        "Over whom is the mean that enters the dual?",
+        ("dual_mean",),
+        ("ssf/readings", "test_transcripts.py::test_fedsub_partial_participation"),
+    ),
+    OpenPoint(
+        "19",
+        "Is the gradient formed and then projected, or evaluated on the subspace?",
+        ("factored",),
+        ("fedsub.cg-reduction", "test_transcripts.py::test_factored_steps"),
+    ),
+)

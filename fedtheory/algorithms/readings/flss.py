@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from fedtheory.algorithms.flss import FLSS, Own, Up
+from fedtheory.algorithms.readings import OpenPoint
 from fedtheory.core import checks
 from fedtheory.core.basis import Basis
 from fedtheory.core.layout import Layout
@@ -104,3 +105,49 @@ class FLSSReading(FLSS):
 
     def groups(self, layout: Layout) -> list[int]:
         return [layer.rows * layer.cols for layer in layout.layers] if self.scale == "layer" else super().groups(layout)
+
+
+OPEN = (
+    OpenPoint(
+        "1",
+        "How long is the first phase, without projection?",
+        ("warm_up",),
+        ("flss/fig1a", "flss/longer"),
+    ),
+    OpenPoint(
+        "2",
+        "Which global updates become columns of G: how often, normalised, centred, and how many are kept?",
+        ("interval", "normalise", "centre", "kept"),
+        ("notebook 06", "flss.eq14-centering", "test_flss.py::test_transcript"),
+    ),
+    OpenPoint(
+        "3",
+        "Which R, and one SVD for the whole vector or one per layer?",
+        ("rank", "layerwise"),
+        ("flss/rank_bound", "notebook 06"),
+    ),
+    OpenPoint(
+        "5",
+        "What do the scaled learning rates scale: the local step or the server's?",
+        ("sr", "scaled"),
+        ("flss/table1", "test_flss.py::test_scaled_rates"),
+    ),
+    OpenPoint(
+        "6",
+        "SignSGD: which comes first, sign or projection; what is kept as the residual; over what is the scale?",
+        ("order", "residual", "scale"),
+        ("notebook 06", "flss.table3-cost", "test_flss.py::test_what_is_sent_and_what_is_left"),
+    ),
+    OpenPoint(
+        "8",
+        "When is P updated, and by which vectors?",
+        ("refresh", "stream", "forget"),
+        ("notebook 06", "test_flss.py::test_the_projected_global_update_adds_no_direction"),
+    ),
+    OpenPoint(
+        "Table 1",
+        "Which object is projected?",
+        ("project",),
+        ("flss/table1", "test_flss.py::test_projecting_gradients_leaves_nothing_to_project"),
+    ),
+)

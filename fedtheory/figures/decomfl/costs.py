@@ -7,10 +7,11 @@ from math import nan
 import torch
 from matplotlib.figure import Figure
 
-from fedtheory.algorithms.decomfl import DeComFL, Model, Step
+from fedtheory.algorithms.decomfl import DeComFL, Model
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.fedcom import FedCom
 from fedtheory.algorithms.fedzo import FedZO
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core import meter
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.engine import drain
@@ -124,7 +125,7 @@ def per_client(P: int) -> dict[int, float]:
     which would be cheaper here.
     """
     problem = Quadratic.random(8, 2, Key(0), dtype=torch.float32)
-    history = run(DeComFL(1e-6, 1, P, secret=0), problem, ROUNDS, sampled=2, every=500, metrics=())
+    history = run(DeComFLReading(1e-6, 1, P, secret=0), problem, ROUNDS, sampled=2, every=500, metrics=())
     both = zip(history["round"], history["up_bytes"], history["down_bytes"])
     return {int(r): (up + down) / 8 / 1e6 for r, up, down in both}
 
@@ -205,9 +206,9 @@ def client_memory(problem: ImageClassification) -> tuple[float, float, float]:
     One missed round is rebuilt, P = 2 scalars are measured.
     """
     x, one, d = problem.start(), torch.tensor([0]), problem.d
-    algorithm = DeComFL(1e-4, 1, 2, scalar="central")
+    algorithm = DeComFLReading(1e-4, 1, 2, scalar="central")
     down = algorithm.broadcast(algorithm.init(problem, x, Key(0)).server, Key(1))
-    step = Step(down.seeds, torch.full((1, 2), 0.1), None)
+    step = algorithm.step(down, torch.full((1, 2), 0.1))
     (xi,) = problem.draw(one, 1, Key(1))
 
     def client() -> None:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.fedcom import FedCom
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.algorithms.topk import TopK
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.records import Cell, Table
@@ -123,7 +124,7 @@ LABEL = {  # on pictures
 
 
 def decomfl(P: int, K: int = 1, lr: float = LR, scalar: str = "central", **options: Any) -> DeComFL:
-    return DeComFL(lr, K, P, MU, scalar, momentum=MOMENTUM, dampened=False, **options)
+    return DeComFLReading(lr, K, P, MU, MOMENTUM, scalar=scalar, dampened=False, **options)
 
 
 def doubling(scale: Scale) -> DeComFL:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.readings.fedsub import FedSubReading
+from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.algorithms.ssf import SSF
 from fedtheory.core import simulate
@@ -364,6 +365,7 @@ def readings() -> dict[str, tuple[Callable[[float, int], Algorithm], dict[str, A
     def fedsub(scale: str = "orthonormal", **options: Any) -> Callable[[float, int], Algorithm]:
         return lambda lr, r: FedSubReading(lr, STEPS, Spherical(r, scale), **{"refresh": REFRESH, **options})
 
+    over_all = lambda lr, r: SSFReading.haar(lr, STEPS, r, server_control="all")
     without = {"replacement": False}
     return {
         "Full-FedAvg": (lambda lr, r: FedAvg(lr, STEPS), {}),
@@ -372,8 +374,8 @@ def readings() -> dict[str, tuple[Callable[[float, int], Algorithm], dict[str, A
         "Full-SCAFFOLD, c over all": (lambda lr, r: Scaffold(lr, STEPS), {}),
         "Full-SCAFFOLD, c over all, batch without repl.": (lambda lr, r: Scaffold(lr, STEPS), without),
         "SSF, c over participants": (lambda lr, r: SSF.haar(lr, STEPS, r), {}),
-        "SSF, c over all": (lambda lr, r: SSF.haar(lr, STEPS, r, server_control="all"), {}),
-        "SSF, c over all, batch without repl.": (lambda lr, r: SSF.haar(lr, STEPS, r, server_control="all"), without),
+        "SSF, c over all": (over_all, {}),
+        "SSF, c over all, batch without repl.": (over_all, without),
         "FedSub, P P^T = I, stored endpoints": (fedsub(dual_mean="stored"), {}),
         "FedSub, P P^T = I": (fedsub(), {}),
         "FedSub, P P^T = I, new P each round": (fedsub(refresh=1), {}),

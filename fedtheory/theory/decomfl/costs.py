@@ -5,7 +5,8 @@ from typing import Any
 
 import torch
 
-from fedtheory.algorithms.decomfl import DeComFL, Step
+from fedtheory.algorithms.decomfl import DeComFL
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.message import Cost, cost
 from fedtheory.core.simulate import run
 from fedtheory.problems.models.networks import NETWORKS
@@ -24,7 +25,7 @@ def messages(P: int) -> tuple[Cost, Cost]:
     state = algorithm.init(of, of.start().float(), ROOT)
     down = algorithm.broadcast(state.server, ROOT)
     up = drain_all(algorithm.client(of, of.clients[:1], None, down, ROOT))[1][0]
-    return cost(Step(down.seeds, up.g[0].float(), None)), cost(up.g[0].float())
+    return cost(algorithm.step(down, up.g[0].float())), cost(up.g[0].float())
 
 
 def opt(hidden: int, blocks: int) -> tuple[int, int]:
@@ -201,7 +202,7 @@ def check_pull_cost(pull: bool) -> Check:
     """The price of a rebuild after `lag` rounds against that of a model."""
 
     def check(effort: str) -> Outcome:
-        algorithm, zero = replace(MANY, secret=None if pull else 3), torch.zeros(1, 100, dtype=DOUBLE)
+        algorithm, zero = DeComFLReading(**vars(MANY), secret=None if pull else 3), torch.zeros(1, 100, dtype=DOUBLE)
         state = algorithm.init(Smooth(zero, zero), zero[0], ROOT)
         down = algorithm.broadcast(replace(state.server, r=40), ROOT)
         lags = (1, 2, 10, 40)

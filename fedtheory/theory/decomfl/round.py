@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedtheory.algorithms.decomfl import DeComFL, Model
+from fedtheory.algorithms.decomfl import Model
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.key import Key
 from fedtheory.theory.claim import Check, Outcome, Printed, entries
 from fedtheory.theory.instances import Sample, Smooth, drain, parse, plain
@@ -337,7 +338,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Played(DeComFL):
+class Played(DeComFLReading):
     """DeComFL whose seeds count the directions in `rows`, (S, K P, d)."""
 
     rows: torch.Tensor = field(kw_only=True)
@@ -413,7 +414,7 @@ class Enumerated:
         model = Model(self.at.x.expand(len(self.z), -1).clone(), None)
         for k in range(self.at.K):
             own = server.directions(None, torch.arange(self.at.P) + k * self.at.P, model.x)
-            server._move(model, own, g[:, k], self.at.lr)
+            server.move(model, own, g[:, k], self.at.lr)
         return model.x
 
     def mean(self, values: torch.Tensor) -> torch.Tensor:

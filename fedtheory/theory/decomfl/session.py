@@ -52,7 +52,7 @@ def session(algorithm: DeComFL, rounds: int, sampled: int = N) -> list[Record]:
         z = torch.stack([torch.stack([torch.cat([part for _, part in one]) for one in row]) for row in rows])
         before = state.server.x.clone()
         state = play_round(algorithm, of, state, torch.tensor(clients), key)[0]
-        step = Step(seeds, up.g[clients].mean(0), down.lr)
+        step = algorithm.step(down, up.g[clients].mean(0))
         records.append(Record(before, clients, step, z, up.g, points, state.server.x.clone()))
     return records
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from fedtheory.algorithms.decomfl import DeComFL
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.layout import Layout
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.low_rank import STEP, STEP2, STEPPED, check_runs, low_rank, runs
@@ -118,7 +118,7 @@ def check_perturbation(law: str) -> Check:
             if law == "ball":
                 found[d] = [d / (d + 2)]
                 continue
-            one, like = DeComFL(1.0, direction=law), torch.zeros(d, dtype=DOUBLE)
+            one, like = DeComFLReading(1.0, direction=law), torch.zeros(d, dtype=DOUBLE)
             z = one.directions(Layout.single(d), torch.arange(20), like)
             found[d] = [sum(float((part**2).sum()) for _, part in draw) / d for draw in z]
         gap = max(abs(value - 1) for values in found.values() for value in values)

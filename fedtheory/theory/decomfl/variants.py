@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import torch
 
-from fedtheory.algorithms.decomfl import Model, Step
+from fedtheory.algorithms.decomfl import Model
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.layout import Layout
 from fedtheory.core.simulate import play_round
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
@@ -46,7 +47,7 @@ def check_sum(average: bool, scale: float = 1.0) -> Check:
     """The step of (7) against that of Algorithm 4."""
 
     def check(effort: str) -> Outcome:
-        q = session(replace(MANY, average=average), 1)[0]
+        q = session(DeComFLReading(**vars(MANY), average=average), 1)[0]
         left, right = q.points[1] - q.points[0], -scale * MANY.lr * torch.einsum("np,pd->nd", q.g[:, 0], q.z[0]) / 3
         kind = "1/P" if average else "no 1/P, as (7)"
         return equal(left, right, f"P = 3, {kind}, against -(eta/P) sum_p g_p z_p", {"P": 3, "ratio": 3})
@@ -113,21 +114,22 @@ def check_synchronise(late: int, steps: int = 3) -> Check:
     """
 
     def check(effort: str) -> Outcome:
-        of, records = problem(), session(PLAIN, 8, 2)
+        algorithm = DeComFLReading(**vars(PLAIN))
+        of, records = problem(), session(algorithm, 8, 2)
         local = [Model(records[0].x.clone(), None) for _ in range(N)]
         held, gap, data = [0] * N, 0.0, None  # the first round that is missing
         for r, q in enumerate(records):
             for i in q.clients:
                 for missed in records[held[i] : r]:
-                    PLAIN.rebuild(of.layout, local[i], missed.step)
+                    algorithm.rebuild(of.layout, local[i], missed.step)
                 found = float((local[i].x - q.x).abs().max())
                 if found > 1e-9 and data is None:
                     data = {"round": r, "client": i, "j from": held[i], "|x_i^1 - x_r|": digits(found)}
                 gap = max(gap, found)
-                PLAIN.rebuild(of.layout, local[i], replace(q.step, g=q.g[i]))  # x_i^{K+1}
+                algorithm.rebuild(of.layout, local[i], replace(q.step, g=q.g[i]))  # x_i^{K+1}
                 mean, own = (g.clone() for g in (q.mean, q.g[i]))
                 mean[steps:] = own[steps:] = 0
-                PLAIN.synchronise(of.layout, local[i].x, own, replace(q.step, g=mean))
+                algorithm.synchronise(of.layout, local[i].x, own, replace(q.step, g=mean))
                 held[i] = r + late
         said = (
             f"eight rounds, m = 2 of {N}, K = 3, {steps} local steps compensated, (5) from j = r'{' + 1' * late} on: "
@@ -194,14 +196,14 @@ def check_secret(shift: int | None, guesses: int = 0) -> Check:
     """The server rebuilds from its history without the secret, or tries `guesses` of them with a loss at hand."""
 
     def check(effort: str) -> Outcome:
-        of, algorithm = problem(), replace(MANY, secret=shift, lr=0.1)
+        of, algorithm = problem(), DeComFLReading(**vars(replace(MANY, lr=0.1)), secret=shift)
         state, steps = algorithm.init(of, torch.ones(DIM, dtype=DOUBLE), ROOT), []
         start = state.server.x.clone()
         for r in range(15):
             key = ROOT.fold("secret", r)
             down = algorithm.broadcast(state.server, key)
             state, up, _ = play_round(algorithm, of, state, of.clients, key)
-            steps.append(Step(down.seeds, up.g.mean(0), None))
+            steps.append(algorithm.step(down, up.g.mean(0)))
 
         def reads(secret: int | None) -> torch.Tensor:
             model = Model(start.clone(), None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from fedtheory.algorithms import fedsub
+from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.algorithms.ssf import SSF, Own
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
@@ -196,7 +197,7 @@ class Refreshed:
 
 def refreshed(problem: Smooth, r: int, K: int, lr: float, period: int, rounds: int, key: Key) -> Refreshed:
     """One such run. Raises AssertionError where F rises: then no decrease has a logarithm."""
-    algorithm = SSF.haar(lr, K, r, refresh=period)
+    algorithm = SSFReading.haar(lr, K, r, refresh=period)
     state = algorithm.init(problem, problem.start(), key)
     frames, losses = [], [problem.loss(state.server.x)]
     for t in range(rounds):

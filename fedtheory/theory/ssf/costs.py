@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from fedtheory.algorithms.fedsub import FedSub
+from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.algorithms.ssf import SSF
 from fedtheory.core import meter, simulate
@@ -86,7 +87,7 @@ def cost_compute_repaired(effort: str) -> Outcome:
     overhead, steps, setups, rounds = {}, {}, {}, {}
     for r in (1, 4, 10, 20):
         overhead[r] = (local_multiplications(SSF.haar(0.01, K, r), problem) - full) / r
-        rounds[r] = local_multiplications(SSF.haar(0.01, K, r, factored=True), problem)
+        rounds[r] = local_multiplications(SSFReading.haar(0.01, K, r, factored=True), problem)
         P = Spherical(r, "orthonormal").draw(problem.layout, Key(1), problem.dtype)
         restricted = problem.restrict(P, problem.start(), xi)
         point = torch.zeros(problem.n, P.low.size, dtype=problem.dtype)

@@ -43,7 +43,7 @@ def play(
     P = algorithm.projection.seed(layout, Key(0), problem.dtype)
     down = Down(P, Replay(x, None), P.value.project(c))
     iterates, (up, own) = instances.drain(algorithm.client(problem, clients, Own(ci), down, Key(0)))
-    server = Server(x, c, P, Step(P, P.value.project(x)), 0, problem.n)
+    server = Server(x, c, P, Step(P, P.value.project(x)), 0)
     server, _ = algorithm.server(server, down, Up(up.y_proj, up.c_proj), clients, Key(0))
     start = P.value.project(x).expand_as(iterates[0])
     return server.x, server.c, own.c, [start, *iterates]
