@@ -22,8 +22,6 @@ UPSTAIRS = {  # theory that still reads settings and printed numbers where figur
     ("theory/fedsub/costs.py", "figures"),
     ("theory/fedsub/rates.py", "figures"),
     ("theory/ssf/rate.py", "figures"),
-    ("theory/fedmud/claims.py", "figures"),
-    ("theory/flss/rates.py", "figures"),
 }
 
 
