@@ -15,7 +15,17 @@ from fedtheory.maps.decomposition import Decoupled, KroneckerBlocks, Outer
 from fedtheory.problems.models import networks
 from fedtheory.theory.claim import Outcome, Printed
 from fedtheory.theory.fedmud import claims as mud
-from fedtheory.theory.fedmud import counterexamples, drift, factors, printed, reset, step, theorem
+from fedtheory.theory.fedmud import (
+    counterexamples,
+    decomposition,
+    drift,
+    factors,
+    formulation,
+    printed,
+    reset,
+    step,
+    theorem,
+)
 from fedtheory.theory.fedmud import round as mud_round
 from fedtheory.theory.fedmud.assumptions import race
 from fedtheory.theory.search import ratio, units
@@ -191,6 +201,27 @@ def test_a_control_is_just_beyond_what_holds(name):
     found = CLAIMS[f"mud.{name}"].control("quick")
     assert not found.holds
     assert 1 < found.margin < 1.1
+
+
+THIRDS = (1 / 3, 1 / 3, 1 / 3)
+BESIDE = {  # a check that holds, and each of the false statements beside it that its control is made of
+    "rank.kron": (decomposition.kron_rank(), [decomposition.kron_rank(less=1), decomposition.kron_rank(slack=1)]),
+    "bkd.truncated_rank": (
+        decomposition.truncated("exact"),
+        [decomposition.truncated("exact", 1), decomposition.truncated("square")],
+    ),
+    "eq17": (formulation.eq17(*THIRDS), [formulation.eq17(*(third + s for third, s in zip(THIRDS, (1e-6, -1e-6, 0))))]),
+    "theorem1.eq70": (theorem.eq70(), [theorem.eq70("12.01"), theorem.eq70("11.99")]),
+    "theorem1.eq71": (theorem.eq70(multiply=True), [theorem.eq70("12.01", True), theorem.eq70("2", True)]),
+    "order of (71)": (theorem.order71(False), [theorem.order71(False, 0.02)]),
+}
+
+
+@pytest.mark.parametrize("name", list(BESIDE))
+def test_the_statements_beside_a_true_one_are_refuted(name):
+    true, beside = BESIDE[name]
+    assert true("quick").holds
+    assert not any(check("quick").holds for check in beside)
 
 
 def test_signs_do_not_see_the_fourth_moment():

@@ -71,7 +71,7 @@ def Lambda(q: Window, sure: bool, factor: float = 12.0) -> torch.Tensor:
 
 
 def residual(
-    L: int, rho: int, E: int, N: int, eta: Any, Ls: Any, G2: Any, sigma2: Any, gu: Any, gv: Any, twelve: float = 12
+    L: int, rho: int, E: int, N: int, eta: Any, Ls: Any, G2: Any, sigma2: Any, gu: Any, gv: Any, twelve: Any = 12
 ) -> Any:
     """C of (66)."""
     low = L - rho
