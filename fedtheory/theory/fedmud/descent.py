@@ -19,7 +19,7 @@ from fedtheory.theory.fedmud.counterexamples import (
     tilted,
 )
 from fedtheory.theory.fedmud.factors import lemma1
-from fedtheory.theory.fedmud.quantities import BOTH, RESET, Lambda, Low, constants, lows
+from fedtheory.theory.fedmud.quantities import BOTH, RESET, Lambda, Low, constants, lows, surely
 from fedtheory.theory.fedmud.round import (
     A1,
     A2,
@@ -302,11 +302,9 @@ def claims() -> list[Claim]:
             "eq62", "App. D.3 (62)", "C_l <= (1/2) E||d||^2 + (1/2) E||[av a][av b]||^2 <= (1/2) E||d||^2 + (1/2) G^4 "
             "Gu^2 Gv^2.",
             "expectation",
-            check=broken(once, eq62(False), "second step, g = 4 with probability 2^-10", admissible),
-            control=survives(eq62(True, 0.99), "62", near=[one_step]),
-            broken="the repair, the second bound 1% less", assumes=BOTH,
-            error="wrong independence", repair=f"With {SURE}: as printed.",
-            repaired=survives(eq62(True), "62", near=[one_step]),
+            **surely(eq62, "62", once, "second step, g = 4 with probability 2^-10", one_step, 0.99) | {
+                "repair": f"With {SURE}: as printed."},
+            broken="the repair, the second bound 1% less",
             implies="E||g||^4 again. For U and V that are not random the two ends of the display hold all the same.",
         ),
         mud(

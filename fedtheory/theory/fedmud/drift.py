@@ -7,7 +7,20 @@ import torch
 
 from fedtheory.theory.claim import Claim, Printed
 from fedtheory.theory.fedmud.counterexamples import burst, carried, drifting, drifting_whole, together
-from fedtheory.theory.fedmud.quantities import BOTH, RARE, SECOND, SURELY, Lambda, Low, constants, local, lows, since
+from fedtheory.theory.fedmud.quantities import (
+    BOTH,
+    RARE,
+    SECOND,
+    SURELY,
+    Lambda,
+    Low,
+    constants,
+    drifting_parts,
+    local,
+    lows,
+    since,
+    surely,
+)
 from fedtheory.theory.fedmud.round import (
     A2,
     DOUBLE,
@@ -86,7 +99,7 @@ def eq41(scale: float = 1.0) -> Terms:
                 second = (4 * eta**2 * (t - te) ** 2 * G2).expand_as(first)
                 steps = [q.mean(sq(bar[t] - W[t])), first, second, (4 * eta**2 * E**2 * G2).expand_as(first)]
                 lines += [(a, scale * b) for a, b in pairwise(steps)]
-        return worst(*lines or [(torch.zeros(1, dtype=DOUBLE), torch.ones(1, dtype=DOUBLE))])
+        return worst(*lines)
 
     return terms
 
@@ -96,9 +109,8 @@ def eq42(mean: bool = True) -> Callable[[Window], list[Pair]]:
 
     def pairs(q: Window) -> list[Pair]:
         out = []
-        for low in lows(q):
-            for t, te in local(q):
-                out += since(q, low.U, low.a, t, te, mean) + since(q, low.V, low.b.mT, t, te, mean)
+        for low, t, te in drifting_parts(q):
+            out += since(q, low.U, low.a, t, te, mean) + since(q, low.V, low.b.mT, t, te, mean)
         return out
 
     return pairs
@@ -107,10 +119,9 @@ def eq42(mean: bool = True) -> Callable[[Window], list[Pair]]:
 def eq43(keep: int = 4) -> Callable[[Window], list[Pair]]:
     def pairs(q: Window) -> list[Pair]:
         out = []
-        for low in lows(q):
-            for t, te in local(q):
-                left = low.Ub[t] @ low.Vb[t].mT - low.U[t] @ low.V[t].mT
-                out.append((left, sum(parts43(q, low, t, te)[:keep])))
+        for low, t, te in drifting_parts(q):
+            left = low.Ub[t] @ low.Vb[t].mT - low.U[t] @ low.V[t].mT
+            out.append((left, sum(parts43(q, low, t, te)[:keep])))
         return out
 
     return pairs
@@ -120,14 +131,10 @@ def eq44(sure: bool, scale: float = 1.0) -> Terms:
     def terms(q: Window) -> Pair:
         eta, E, G2, gu, gv = constants(q, sure)
         lines = []
-        for low in lows(q):
-            for t, te in local(q):
-                A, B = parts43(q, low, t, te)[:2]
-                lines += [
-                    (q.mean(sq(A)), scale * 4 * eta**2 * E**2 * G2 * gv**2),
-                    (q.mean(sq(B)), scale * 4 * eta**2 * E**2 * G2 * gu**2),
-                ]
-        return worst(*lines or [(torch.zeros(1, dtype=DOUBLE), torch.ones(1, dtype=DOUBLE))])
+        for low, t, te in drifting_parts(q):
+            A, B = parts43(q, low, t, te)[:2]
+            lines += [(q.mean(sq(X)), scale * 4 * eta**2 * E**2 * G2 * g**2) for X, g in ((A, gv), (B, gu))]
+        return worst(*lines)
 
     return terms
 
@@ -136,12 +143,9 @@ def eq45(sure: bool, scale: float = 1.0) -> Terms:
     def terms(q: Window) -> Pair:
         eta, E, G2, gu, gv = constants(q, sure)
         lines = []
-        for low in lows(q):
-            for t, te in local(q):
-                C, D = parts43(q, low, t, te)[2:]
-                right = scale * eta**4 * E**4 * G2**2 * gu * gv
-                lines += [(q.mean(sq(C)), right), (q.mean(sq(D)), right)]
-        return worst(*lines or [(torch.zeros(1, dtype=DOUBLE), torch.ones(1, dtype=DOUBLE))])
+        for low, t, te in drifting_parts(q):
+            lines += [(q.mean(sq(X)), scale * eta**4 * E**4 * G2**2 * gu * gv) for X in parts43(q, low, t, te)[2:]]
+        return worst(*lines)
 
     return terms
 
@@ -152,19 +156,18 @@ def eq46(front: float) -> Terms:
     def terms(q: Window) -> Pair:
         eta, E, G2, gu, gv = constants(q, False)
         lines = [(torch.zeros(1, dtype=DOUBLE), torch.ones(1, dtype=DOUBLE))]
-        for low in lows(q):
-            for t, te in local(q):
-                P = parts43(q, low, t, te)
-                squares = [q.mean(sq(v)) for v in P]
-                A, B, C, D = squares
-                three = 3 * (A + B + q.mean(sq(P[2] + P[3])))
-                four = 3 * (A + B + 2 * C + 2 * D)
-                lines += [(q.mean(sq(torch.stack(P).sum(0))), three), (three, four)]
-                second = eta**4 * E**4 * G2**2 * gu * gv
-                given = [4 * eta**2 * E**2 * G2 * gv**2, 4 * eta**2 * E**2 * G2 * gu**2, second, second]
-                if all(bool((v <= bound * (1 + 1e-12)).all()) for v, bound in zip(squares, given)):
-                    last = front * eta**2 * E**2 * G2 * (gu**2 + gv**2 + eta**2 * E**2 * G2 * gu * gv)
-                    lines.append((four, last))
+        for low, t, te in drifting_parts(q):
+            P = parts43(q, low, t, te)
+            squares = [q.mean(sq(v)) for v in P]
+            A, B, C, D = squares
+            three = 3 * (A + B + q.mean(sq(P[2] + P[3])))
+            four = 3 * (A + B + 2 * C + 2 * D)
+            lines += [(q.mean(sq(torch.stack(P).sum(0))), three), (three, four)]
+            second = eta**4 * E**4 * G2**2 * gu * gv
+            given = [4 * eta**2 * E**2 * G2 * gv**2, 4 * eta**2 * E**2 * G2 * gu**2, second, second]
+            if all(bool((v <= bound * (1 + 1e-12)).all()) for v, bound in zip(squares, given)):
+                last = front * eta**2 * E**2 * G2 * (gu**2 + gv**2 + eta**2 * E**2 * G2 * gu * gv)
+                lines.append((four, last))
         return worst(*lines)
 
     return terms
@@ -216,17 +219,14 @@ def claims() -> list[Claim]:
             "eq44", "App. D.3 (44)", "E||A_l||^2 <= eta^2 Gv^2 E||sum av a_j - sum a_i||^2 <= ... <= 4 eta^2 E^2 G^2 "
             "Gv^4; B_l.",
             "expectation",
-            check=broken(carried, eq44(False), "Vbar^{t_e} = -1 with probability 2^-39", admissible),
-            control=survives(eq44(True, 0.93), "44", near=[drifting]),
-            broken="the repair with 3.72 in place of 4", assumes=BOTH,
-            error="wrong independence", repair=SURELY, repaired=survives(eq44(True), "44", near=[drifting]),
+            **surely(eq44, "44", carried, "Vbar^{t_e} = -1 with probability 2^-39", drifting, 0.93),
+            broken="the repair with 3.72 in place of 4",
             implies=f"Step (a) takes Vbar^(t_e), which is random, out of the expectation at its mean square: {SECOND}.",
         ),
         mud(
             "eq45", "App. D.3 (45)", "E||C_l||^2 <= ... <= eta^4 E^4 G^4 Gu^2 Gv^2, the same for D_l.", "expectation",
-            check=broken(burst, eq45(False), "eta g = 128 with probability 2^-50", admissible),
-            control=survives(eq45(True, 0.93), "45", near=[together]), broken="the repair, 7% less", assumes=BOTH,
-            error="wrong independence", repair=SURELY, repaired=survives(eq45(True), "45", near=[together]),
+            **surely(eq45, "45", burst, "eta g = 128 with probability 2^-50", together, 0.93),
+            broken="the repair, 7% less",
             implies=f"Step (d) puts G^4 for E||g||^4: {SECOND}.",
         ),
         mud(

@@ -1,10 +1,11 @@
 """FedMUD: what the displays are made of: the layers of a window, Lambda of (38), C of (66)."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
-from fedtheory.theory.fedmud.round import A1, A2, A3, SURE, Pair, Window
+from fedtheory.theory.fedmud.round import A1, A2, A3, SURE, Instance, Pair, Terms, Window, admissible, broken, survives
 
 BOTH = (A1, A2, A3)
 SECOND = "G and Gamma bound second moments only"
@@ -34,6 +35,20 @@ def lows(q: Window) -> list[Low]:
 def local(q: Window) -> list[tuple[int, int]]:
     """(t, t_e) with t > t_e."""
     return [(t, q.last(t)) for t in range(1, q.at.S + 1) if t > q.last(t)]
+
+
+def drifting_parts(q: Window) -> Iterator[tuple[Low, int, int]]:
+    """(layer, t, t_e) for every decomposed layer and t > t_e."""
+    for low in lows(q):
+        for t, te in local(q):
+            yield low, t, te
+
+
+def moving_parts(q: Window) -> Iterator[tuple[Low, int]]:
+    """(layer, t) for every decomposed layer and t."""
+    for low in lows(q):
+        for t in range(1, q.at.S + 1):
+            yield low, t
 
 
 def after_reset(q: Window) -> torch.Tensor:
@@ -81,3 +96,24 @@ def residual(
         eta / 2 * Ls**2 * lam + 2 * low * Ls**2 * eta**3 * E**2 * G2 * (gu + gv) + low * eta**2 * G2**2 * gu * gv / 2
         + Ls * eta**2 * sigma2 / (2 * N) + 3 * Ls / 2 * low * eta**2 * G2 * (gu**2 + gv**2 + eta**2 * G2 * gu * gv)
     )  # fmt: skip
+
+
+def surely(
+    terms: Callable[..., Terms],
+    name: str,
+    rarely: Callable[[], Instance],
+    why: str,
+    near: Callable[[], Instance],
+    share: float,
+) -> dict[str, Any]:
+    """Options of a claim that multiplies expectations: refuted at `rarely`; with sure bounds it holds, and `share` of
+    its right side is too little (near: an instance near equality).
+    """
+    return {
+        "check": broken(rarely, terms(False), why, admissible),
+        "control": survives(terms(True, share), name, near=[near]),
+        "assumes": BOTH,
+        "error": "wrong independence",
+        "repair": SURELY,
+        "repaired": survives(terms(True), name, near=[near]),
+    }

@@ -293,7 +293,10 @@ class Window:
 
 
 def worst(*lines: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The entry with the largest left/right of many inequalities with right sides that are not negative."""
+    """The entry with the largest left/right of many inequalities with right sides that are not negative; 0 <= 1 of
+    none.
+    """
+    lines = lines or ((torch.zeros(1, dtype=DOUBLE), torch.ones(1, dtype=DOUBLE)),)
     left = torch.cat([torch.as_tensor(a).flatten() for a, _ in lines])
     right = torch.cat([torch.as_tensor(b).expand_as(torch.as_tensor(a)).flatten() for a, b in lines])
     at = int((left / right.clamp(min=1e-300)).nan_to_num(0.0).detach().argmax())

@@ -6,7 +6,19 @@ import torch
 
 from fedtheory.theory.claim import Claim, Printed
 from fedtheory.theory.fedmud.counterexamples import flutter, noise, once, one_step, same_noise
-from fedtheory.theory.fedmud.quantities import BOTH, RARE, RESET, SECOND, SURELY, Low, after_reset, constants, lows
+from fedtheory.theory.fedmud.quantities import (
+    BOTH,
+    RARE,
+    RESET,
+    SECOND,
+    SURELY,
+    Low,
+    after_reset,
+    constants,
+    lows,
+    moving_parts,
+    surely,
+)
 from fedtheory.theory.fedmud.round import (
     A2,
     DOUBLE,
@@ -111,10 +123,9 @@ def eq51(sure: bool, scale: float = 1.0) -> Terms:
     def terms(q: Window) -> Pair:
         eta, _, G2, gu, gv = constants(q, sure)
         lines = []
-        for low in lows(q):
-            for t in range(1, q.at.S + 1):
-                A, B, _ = parts50(q, low, t)
-                lines += [(q.mean(sq(A)), scale * eta**2 * G2 * gv**2), (q.mean(sq(B)), scale * eta**2 * G2 * gu**2)]
+        for low, t in moving_parts(q):
+            A, B, _ = parts50(q, low, t)
+            lines += [(q.mean(sq(A)), scale * eta**2 * G2 * gv**2), (q.mean(sq(B)), scale * eta**2 * G2 * gu**2)]
         return worst(*lines)
 
     return terms
@@ -125,11 +136,7 @@ def eq52(sure: bool, scale: float = 1.0) -> Terms:
 
     def terms(q: Window) -> Pair:
         eta, _, G2, gu, gv = constants(q, sure)
-        lines = [
-            (q.mean(sq(parts50(q, low, t)[2])), scale * eta**4 * G2**2 * gu * gv)
-            for low in lows(q)
-            for t in range(1, q.at.S + 1)
-        ]
+        lines = [(q.mean(sq(parts50(q, low, t)[2])), scale * eta**4 * G2**2 * gu * gv) for low, t in moving_parts(q)]
         return worst(*lines)
 
     return terms
@@ -141,16 +148,15 @@ def eq53(factor: float) -> Terms:
     def terms(q: Window) -> Pair:
         eta, _, G2, gu, gv = constants(q, False)
         lines = []
-        for low in lows(q):
-            for t in range(1, q.at.S + 1):
-                P = parts50(q, low, t)
-                squares = [q.mean(sq(v)) for v in P]
-                three = 3 * sum(squares, torch.zeros((), dtype=DOUBLE))
-                lines.append((q.mean(sq(torch.stack(P).sum(0))), three))
-                given = [eta**2 * G2 * gv**2, eta**2 * G2 * gu**2, eta**4 * G2**2 * gu * gv]
-                if all(bool(v <= bound * (1 + 1e-12)) for v, bound in zip(squares, given)):
-                    last = factor * eta**2 * G2 * (gu**2 + gv**2 + eta**2 * G2 * gu * gv)
-                    lines.append((three, last))
+        for low, t in moving_parts(q):
+            P = parts50(q, low, t)
+            squares = [q.mean(sq(v)) for v in P]
+            three = 3 * sum(squares, torch.zeros((), dtype=DOUBLE))
+            lines.append((q.mean(sq(torch.stack(P).sum(0))), three))
+            given = [eta**2 * G2 * gv**2, eta**2 * G2 * gu**2, eta**4 * G2**2 * gu * gv]
+            if all(bool(v <= bound * (1 + 1e-12)) for v, bound in zip(squares, given)):
+                last = factor * eta**2 * G2 * (gu**2 + gv**2 + eta**2 * G2 * gu * gv)
+                lines.append((three, last))
         return worst(*lines)
 
     return terms
@@ -194,19 +200,17 @@ def claims() -> list[Claim]:
         mud(
             "eq51", "App. D.3 (51)", "E||A_l||^2 <= ... <= eta^2 G^2 Gv^4; E||B_l||^2 <= eta^2 G^2 Gu^4.",
             "expectation",
-            check=broken(flutter, eq51(False), "V = -2^23 with probability 2^-77", admissible),
-            control=survives(eq51(True, 0.99), "51", near=[one_step]), broken="the repair, 1% less", assumes=BOTH,
-            error="wrong independence", repair=SURELY, repaired=survives(eq51(True), "51", near=[one_step]),
+            **surely(eq51, "51", flutter, "V = -2^23 with probability 2^-77", one_step, 0.99),
+            broken="the repair, 1% less",
             implies=f"E||V||^4 is not Gv^4: {SECOND}.",
         ),
         mud(
             "eq52", "App. D.3 (52)", "E||C_l||^2 <= eta^4 E||av a||^2 E||av b||^2 <= ... <= eta^4 G^4 Gu^2 Gv^2.",
             "expectation",
-            check=broken(once, eq52(False), "g = 4 with probability 2^-10, U = V = 1", admissible),
-            control=survives(eq52(True, 0.99), "52", near=[one_step]), broken="the repair, 1% less", assumes=BOTH,
-            error="wrong independence", repair=f"With {SURE}: E||C_l||^2 <= eta^4 E[||av a||^2 ||av b||^2] <= eta^4 "
-            "G^4 Gu^2 Gv^2; the product of expectations in the middle stays too small.",
-            repaired=survives(eq52(True), "52", near=[one_step]),
+            **surely(eq52, "52", once, "g = 4 with probability 2^-10, U = V = 1", one_step, 0.99) | {
+                "repair": f"With {SURE}: E||C_l||^2 <= eta^4 E[||av a||^2 ||av b||^2] <= eta^4 G^4 Gu^2 Gv^2; the "
+                "product of expectations in the middle stays too small."},
+            broken="the repair, 1% less",
             implies="a and b hold the same gradient: their squares are not independent.",
         ),
         mud(
