@@ -377,6 +377,17 @@ def share_cell(cell: str, text: str, network: str, share: float, scale: str) -> 
     return Cell(cell, printed_cost(text), words, words, words, 1, verdict, reason)
 
 
+def bands(at: Setting, curves: Mapping[str, Sequence[dict[str, Any]]], column: str, unit: float = 1) -> Table:
+    """Mean and interval over seeds of a column of runs, a row per method and round."""
+    table: Table = []
+    for name, found in curves.items():
+        for place, t in enumerate(found[0]["round"]):
+            mean, low, high = interval([unit * one[column][place] for one in found])
+            row = {"method": name, "round": t, "mean": mean, "low": low, "high": high}
+            table.append({**row, "seeds": len(found), "warm_up": at.warm_up, "runs": at.runs})
+    return table
+
+
 def measure_longer(runner: Runner, scale: str, seeds: int) -> Result:
     """FedAvg with and without FLSS, beta = 0.5, with T, T0 and R four times as large: FedAvg levels off before T0."""
     at = SETTINGS[scale]
@@ -384,16 +395,12 @@ def measure_longer(runner: Runner, scale: str, seeds: int) -> Result:
     wanted = {(name, seed): spec(at, method(name, at), 0.5, seed) for name in PAIR for seed in range(seeds)}
     results = runner(wanted.values())
     curves = {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in PAIR}
-    table: Table = []
-    for name, found in curves.items():
-        for place, t in enumerate(found[0]["columns"]["round"]):
-            mean, low, high = interval([100 * one["columns"]["accuracy"][place] for one in found])
-            row = {"method": name, "round": t, "mean": mean, "low": low, "high": high}
-            table.append({**row, "seeds": seeds, "warm_up": at.warm_up, "runs": at.runs})
+    columns = {name: [one["columns"] for one in found] for name, found in curves.items()}
     ours = {name: [accuracy(one) for one in found] for name, found in curves.items()}
     paper = {name: TABLE3[name][1] for name in curves}
     cells = [judge(paper, ours, "FedAvg+FLSS", "FedAvg", scale)]
-    return Result(table, cells, settings_of(at, {name: method(name, at) for name in curves}), notes_of(at, scale))
+    algorithms = {name: method(name, at) for name in PAIR}
+    return Result(bands(at, columns, "accuracy", 100), cells, settings_of(at, algorithms), notes_of(at, scale))
 
 
 # Figure 1: loss, and the singular values of the trajectory
@@ -412,12 +419,6 @@ def measure_loss(runner: Runner, scale: str, seeds: int) -> Result:
     results = runner(wanted.values())
     curves = {name: [results[wanted[name, seed]]["columns"] for seed in range(seeds)] for name in PAIR}
     rounds = curves["FedAvg"][0]["round"]
-    table: Table = []
-    for name, found in curves.items():
-        for place, t in enumerate(rounds):
-            mean, low, high = interval([one["loss"][place] for one in found])
-            row = {"method": name, "round": t, "mean": mean, "low": low, "high": high}
-            table.append({**row, "seeds": seeds, "warm_up": at.warm_up, "runs": at.runs})
     start, later = rounds.index(at.warm_up), rounds.index(at.warm_up + at.rounds // 10)
     rises = {
         name: [max(one["loss"][start + 1 : later + 1]) - one["loss"][start] for one in found]
@@ -432,7 +433,7 @@ def measure_loss(runner: Runner, scale: str, seeds: int) -> Result:
         change("loss: last minus that at T0", falls, -1, "training goes on in the subspace"),
     ]
     algorithms = {name: method(name, at) for name in PAIR}
-    return Result(table, cells, settings_of(at, algorithms), notes_of(at, scale))
+    return Result(bands(at, curves, "loss"), cells, settings_of(at, algorithms), notes_of(at, scale))
 
 
 def change(cell: str, values: Sequence[float], sign: int, said: str) -> Cell:
