@@ -628,8 +628,8 @@ check(
 # </details>
 
 # %% [markdown]
-# **Exercise 2.** A slower spectrum: 200 updates whose singular values are $\sigma_i = 1/\sqrt i$. What is the smallest $R$
-# with $\rho_R \le 0.2$?
+# **Exercise 2.** A slower spectrum: 200 updates whose singular values are $\sigma_i = 1/\sqrt i$. What is the
+# smallest $R$ with $\rho_R \le 0.2$?
 
 # %%
 answer = ...

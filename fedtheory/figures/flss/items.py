@@ -21,8 +21,6 @@ from fedtheory.core.records import Cell, Row, Table
 from fedtheory.figures import style
 from fedtheory.figures.budget import Budget
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
-from fedtheory.maps.compress import Sketch, Ternary, kept
-from fedtheory.maps.signs import Signs
 from fedtheory.problems.images import ImageClassification
 from fedtheory.theory.flss.printed import (
     COSTS3,
