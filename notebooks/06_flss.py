@@ -30,10 +30,10 @@ import torch
 from fedtheory import FLSS, FedAvg, ImageClassification, SignSGD, play_round, run
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
-from fedtheory.figures.flss.items import COSTS3, COSTS4, PARAMETERS, sent
 from fedtheory.figures.store import interval
 from fedtheory.maps.subspace import Trajectory
 from fedtheory.notebook import beside, check, committed, first_of, provenance, reveals, show, start, table
+from fedtheory.theory.flss.printed import COSTS3, COSTS4, PARAMETERS, sent
 
 key = start(0)
 
@@ -628,25 +628,29 @@ check(
 # </details>
 
 # %% [markdown]
-# **Exercise 2.** From the singular values `s` of section 2.1: what is the smallest $R$ with $\rho_R \le 0.2$?
+# **Exercise 2.** A slower spectrum: 200 updates whose singular values are $\sigma_i = 1/\sqrt i$. What is the
+# smallest $R$ with $\rho_R \le 0.2$?
 
 # %%
 answer = ...
-slips = {"You took the sum of the values, not of their squares.": int((s.cumsum(0) / s.sum() < 0.8).sum()) + 1}
-check(
-    2,
-    answer,
-    lambda a: reveals(a, int((share < 0.8).sum()) + 1, slips),
-    "rho_R is one minus the share of the squares held",
-)
+slow = torch.arange(1.0, 201.0) ** -0.5
+held_by = lambda values: int((values.cumsum(0) / values.sum() < 0.8).sum()) + 1
+slips = {
+    "You took the sum of the values, not of their squares.": held_by(slow),
+    "That is a share of their number.": int(0.8 * len(slow)),
+}
+check(2, answer, lambda a: reveals(a, held_by(slow**2), slips), "rho_R is one minus the share of the squares held")
 
 # %% [markdown]
 # <details>
 # <summary>Solution</summary>
 #
 # ```python
-# answer = next(R for R in range(1, 21) if float((s[R:] ** 2).sum() / (s**2).sum()) <= 0.2)
+# squares = [1 / i for i in range(1, 201)]
+# answer = next(R for R in range(1, 201) if sum(squares[R:]) <= 0.2 * sum(squares))
 # ```
+#
+# A third of all directions, where the 20 updates above need a fifth.
 #
 # </details>
 

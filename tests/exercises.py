@@ -140,13 +140,13 @@ EXERCISES: dict[str, dict[int, Exercise]] = {
             },
         },
         2: {
-            "right": ["int((share < 0.8).sum()) + 1"],
-            "open": True,  # its answer, 4, stands in any text as a number of something else
+            "right": ["held_by(1 / torch.arange(1.0, 201))", "float(held_by(slow**2))"],
             "wrong": {
-                "int((share < 0.8).sum())": "Too small",
-                "int((share < 0.8).sum()) + 2": "Too large",
-                "int((s.cumsum(0) / s.sum() < 0.8).sum()) + 1": "not of their squares",
-                "len(s) + 1": "Too large",
+                "held_by(slow**2) - 1": "Too small",
+                "held_by(slow**2) + 1": "Too large",
+                "held_by(slow)": "not of their squares",
+                "160": "share of their number",
+                "4": "Too small",
             },
         },
         3: {

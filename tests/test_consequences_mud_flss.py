@@ -10,7 +10,7 @@ import torch
 from fedtheory.core import records
 from fedtheory.figures import EXTRAS, store
 from fedtheory.figures import consequences_mud_flss as consequences
-from fedtheory.theory.fedmud import checks as mud_checks
+from fedtheory.theory.fedmud.counterexamples import stuck
 from fedtheory.theory.flss import round as flss_round
 from fedtheory.theory.flss.round import play, square
 
@@ -115,7 +115,7 @@ def test_a_redrawn_U_sees_the_gradient_in_the_mean():
     keep = float(((1 - lr * U**2) ** 2).mean())
     assert consequences.missed(2)["redrawn"] == pytest.approx(sum(keep**t for t in range(16)) / 16, rel=1e-7)
     assert consequences.played(1, 0) <= 1
-    assert float(mud_checks.stuck().problem.values(torch.zeros(4, dtype=torch.float64))) == 0.5
+    assert float(stuck().problem.values(torch.zeros(4, dtype=torch.float64))) == 0.5
 
 
 @pytest.mark.parametrize("name", ["flss/rank_bound", "mud/repaired_rate"])

@@ -12,23 +12,25 @@ from fedtheory import STC, FedAvg, FetchSGD, SignSGD, run
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.figures.flss.items import (
     AGAINST,
+    SETTINGS,
+    apart,
+    cost_cell,
+    judge,
+    measure_lbgm,
+)
+from fedtheory.figures.store import interval
+from fedtheory.theory.flss.printed import (
     COSTS3,
     PARAMETERS,
-    SETTINGS,
     TABLE1,
     TABLE2,
     TABLE3,
     TABLE4,
-    apart,
-    cost_cell,
     fits,
-    judge,
-    measure_lbgm,
     method,
     printed_cost,
     sent,
 )
-from fedtheory.figures.store import interval
 
 SMALL = FLSSReading(0.05, K, 3, 4)  # three words are not three signs and their scale
 SENDERS = (

@@ -11,16 +11,13 @@ from fedtheory.figures import ITEMS, store
 from fedtheory.figures.fedmud import items as mud
 from fedtheory.figures.fedmud.items import (
     SETTINGS,
-    TABLE1,
-    TABLE2,
-    TABLE3,
-    TABLE4,
     algorithm,
     level,
     measure_table,
     order,
     spec,
 )
+from fedtheory.theory.fedmud.printed import TABLE1, TABLE2, TABLE3, TABLE4, named
 
 
 def test_numbers_printed_twice_are_the_same():
@@ -28,7 +25,7 @@ def test_numbers_printed_twice_are_the_same():
     for name in ("FedMUD+AAD", "FedMUD+BKD+AAD"):
         assert TABLE2[name] == TABLE1[name][0::2]
         assert TABLE4[name] == tuple(x for pair in zip(TABLE1[name][1::2], TABLE3[name]) for x in pair)
-    assert mud.named("N2", "IID")[:3] == ("FMNIST N2", "FMNIST IID", "SVHN N2")
+    assert named("N2", "IID")[:3] == ("FMNIST N2", "FMNIST IID", "SVHN N2")
 
 
 class Fake:
@@ -50,7 +47,7 @@ class Fake:
 def test_every_printed_number_has_a_cell_a_verdict_and_a_reason():
     """All methods as far apart as in the paper: every order is confirmed, no level is called reproduced."""
     runner = Fake({name: values[4] / 100 - 0.3 for name, values in TABLE1.items()})
-    result = measure_table(runner, "medium", 3, "mud/table1", TABLE1, mud.named("N1", "N2"), mud.ORDERS1)
+    result = measure_table(runner, "medium", 3, "mud/table1", TABLE1, named("N1", "N2"), mud.ORDERS1)
     ran = [cell for cell in result.cells if cell.verdict != "not run here"]
     assert len(result.cells) == 80 + 5
     assert len(ran) == 10 + 5
@@ -65,7 +62,7 @@ def test_every_printed_number_has_a_cell_a_verdict_and_a_reason():
 def test_runs_go_seed_by_seed():
     """So that an interrupted run leaves whole seeds behind."""
     runner = Fake(dict.fromkeys(TABLE2, 0.5))
-    measure_table(runner, "medium", 3, "mud/table2", TABLE2, mud.named("N1"), mud.ORDERS2)
+    measure_table(runner, "medium", 3, "mud/table2", TABLE2, named("N1"), mud.ORDERS2)
     assert [one.seed for one in runner.specs] == [seed for seed in range(3) for _ in TABLE2]
 
 

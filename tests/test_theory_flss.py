@@ -12,14 +12,15 @@ from entries import decided, replays
 
 from fedtheory.algorithms.flss import FLSS, Up
 from fedtheory.algorithms.readings.flss import FLSSReading
-from fedtheory.figures.flss.items import SETTINGS, fits, method, sent
 from fedtheory.maps.subspace import Trajectory
 from fedtheory.theory.claim import Outcome, Printed
 from fedtheory.theory.flss import claims as flss
 from fedtheory.theory.flss import proof as flss_proof
 from fedtheory.theory.flss import rates as flss_rates
 from fedtheory.theory.flss import round as flss_round
+from fedtheory.theory.flss import statements, tables
 from fedtheory.theory.flss import updates as flss_updates
+from fedtheory.theory.flss.printed import PAPER, fits, method, sent
 from fedtheory.theory.search import ratio
 
 pytest.importorskip("z3")
@@ -155,7 +156,7 @@ def test_a_search_reports_ratios_that_the_instance_reproduces():
 
 def test_the_printed_costs_are_those_of_half_the_rounds():
     """40 D and 200 D of the CNN: 35.14 M and 0.17 G; 240 D: 0.21 G, the same run in Table 4."""
-    D = flss_rates.parameters()["CNN, 10 classes"]
+    D = tables.parameters()["CNN, 10 classes"]
     assert D == 878_538
     assert round(40 * D / 1e6, 2) == 35.14
     assert int(200 * D / 1e7) / 100 == 0.17
@@ -221,7 +222,10 @@ def test_an_invented_place_is_seen(invented):
 
 
 def test_a_caveat_that_is_not_needed_is_seen():
-    broken, fine = (lambda effort: Outcome(False, "exact", None, "no", {"w": 1})), flss_round.equal(flss.eq1(), "eq1")
+    broken, fine = (
+        (lambda effort: Outcome(False, "exact", None, "no", {"w": 1})),
+        flss_round.equal(statements.eq1(), "eq1"),
+    )
     assert not flss_round.each_needed(one=broken, other=broken)("quick").holds
     found = flss_round.each_needed(one=broken, other=fine)("quick")
     assert found.holds
@@ -285,9 +289,9 @@ TIGHT = {  # the constant at which the statement is still true, and its control'
     "eq14-e-term": (lambda c: flss_proof.eq14_e(1.0, c), flss_proof.PURE, 1.0, 0.99),
     "eq16": (lambda c: flss_proof.eq16(True, c), flss_proof.POINT, 1.0, 0.99),
     "eq18": (lambda c: flss_proof.eq18(False, c), flss_proof.POINT, 1.0, 0.99),
-    "eq19": (flss_proof.eq19, flss.CORNER[0], 1.0, 1.01),
+    "eq19": (flss_proof.eq19, flss_proof.CORNER[0], 1.0, 1.01),
     "eq24": (flss_proof.eq24, flss_proof.POINT, 1.0, 0.99),
-    "eq25": (flss_proof.eq25, flss.STRAIGHT, 0.75, 0.74),
+    "eq25": (flss_proof.eq25, flss_proof.STRAIGHT, 0.75, 0.74),
     "eq28": (flss_proof.eq28, flss_proof.PURE, 1.0, 0.99),
     "sharper.round": (lambda c: flss_proof.sharp(True, c), replace(flss_proof.PURE, share=3.0), 1.0, 0.99),
 }
@@ -309,21 +313,21 @@ def test_the_corollaries_controls_are_just_beyond_the_tight_constants():
 
 
 def test_the_cells_that_fail_are_found_and_an_exception_too_many_is_refused():
-    found = flss_rates.check_table2(flss.PAIRS)("quick")
+    found = tables.check_table2(tables.PAIRS)("quick")
     assert found.counterexample == {"wrong": ["Sign+EF+FLSS 13.2, Signsgd+EF 14.02 at TINY beta=0.1"]}
     told = ["Sign+EF+FLSS, TINY beta=0.1", "Sign+EF+FLSS, TINY beta=0.5"]
-    assert flss_rates.check_table2(flss.PAIRS, told[:1])("quick").holds
-    assert not flss_rates.check_table2(flss.PAIRS, told)("quick").holds
+    assert tables.check_table2(tables.PAIRS, told[:1])("quick").holds
+    assert not tables.check_table2(tables.PAIRS, told)("quick").holds
 
 
 def test_the_costs_leave_no_room():
     """One round more, another rank or the other order of signs and projection, and a printed cost does not come out."""
-    D = flss_rates.parameters()["CNN, 10 classes"]
+    D = tables.parameters()["CNN, 10 classes"]
     late = range(200, 400)
-    assert flss_rates.words("FedAvg+FLSS", D, late) == 40 * D + 160 * 50
-    assert flss_rates.words("FedAvg+FLSS", D, range(400)) == 240 * D + 160 * 50
+    assert tables.words("FedAvg+FLSS", D, late) == 40 * D + 160 * 50
+    assert tables.words("FedAvg+FLSS", D, range(400)) == 240 * D + 160 * 50
     for first, failing in ((199, "FedAvg+FLSS"), (201, "Signsgd+EF")):
-        found = flss_rates.check_table3_cost(first)("quick").counterexample
+        found = tables.check_table3_cost(first)("quick").counterexample
         assert any(failing in name for name in found)
     ranks = [R for R in range(35, 60) if fits("1.11 M", sent(replace(signs_first(), rank=R), D, late)) in FITTING]
     assert (min(ranks), max(ranks)) == (43, 59)
@@ -336,7 +340,7 @@ FITTING = ("rounded", "cut off, not rounded")
 
 
 def signs_first():
-    return FLSSReading(**vars(method("Sign+EF+FLSS", SETTINGS["paper"])), order="sign")
+    return FLSSReading(**vars(method("Sign+EF+FLSS", PAPER)), order="sign")
 
 
 # A change of the algorithm turns the checks red

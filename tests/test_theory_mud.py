@@ -11,18 +11,26 @@ from entries import decided, replays
 
 from fedtheory import EF21P, FedMUD
 from fedtheory.algorithms import fedmud
-from fedtheory.figures.fedmud import items as printed
-from fedtheory.maps.decomposition import Decoupled, Outer
+from fedtheory.maps.decomposition import Decoupled, KroneckerBlocks, Outer
 from fedtheory.problems.models import networks
 from fedtheory.theory.claim import Outcome, Printed
-from fedtheory.theory.fedmud import checks as mud_checks
 from fedtheory.theory.fedmud import claims as mud
-from fedtheory.theory.fedmud import proof as mud_proof
+from fedtheory.theory.fedmud import (
+    counterexamples,
+    decomposition,
+    drift,
+    factors,
+    formulation,
+    printed,
+    reset,
+    step,
+    theorem,
+)
 from fedtheory.theory.fedmud import round as mud_round
-from fedtheory.theory.fedmud import theory as mud_theory
+from fedtheory.theory.fedmud.assumptions import race
 from fedtheory.theory.search import ratio, units
 
-CLAIMS = {claim.id: claim for claim in [*mud.CLAIMS, *mud_theory.CLAIMS]}
+CLAIMS = {claim.id: claim for claim in mud.CLAIMS}
 
 HOLDS = """what fig1c eq1-4 sec3.1.fedlmt rank.lowrank ratio.kron rank.kron ratio.bkd k1 conv eq6 eq7 bias eq8-9
 aad.any_product text.noniid2 text.ef21p freeze text.freeze_size A2 eq16 eq17 eq18 FH eq20 eq21 eq23-24 eq29 eq33 eq34
@@ -45,7 +53,7 @@ VERDICTS = {
 def test_every_id_of_the_catalogue_is_there():
     """98 rows of the catalogue and one statement of our own."""
     assert set(CLAIMS) == set(VERDICTS)
-    assert len(CLAIMS) == len(mud.CLAIMS) + len(mud_theory.CLAIMS) == 99
+    assert len(CLAIMS) == len(mud.CLAIMS) == 99
 
 
 @pytest.mark.parametrize("name", list(CLAIMS))
@@ -96,7 +104,7 @@ drifting_whole together one_step steady apart bowl_and_dome noise bowl to_the_ce
 
 @pytest.mark.parametrize("name", MADE.split())
 def test_counterexamples_meet_their_assumptions(name):
-    window = mud_round.Window(getattr(mud_checks, name)())
+    window = mud_round.Window(getattr(counterexamples, name)())
     assert min(mud_round.admissible(window).values()) >= -1e-12
     assert float(window.probability.sum()) == pytest.approx(1, abs=1e-12)
 
@@ -120,7 +128,7 @@ def test_the_window_is_fedmud():
 
 
 def test_a_search_reports_ratios_that_the_instance_reproduces():
-    terms = mud_proof.lemma4(True)
+    terms = drift.lemma4(True)
     found = mud_round.attack(terms, "quick", "replay", mud_round.edges()[1:2])
     assert ratio(*terms(mud_round.Window(mud_round.build(found.point, found.edge)))[:2]) == pytest.approx(found.ratio)
 
@@ -135,14 +143,14 @@ def test_units_of_theorem_1():
         return [float((q.fbar(0) ** 2).sum(-1).max()), float(q.f(0)) / q.at.lr**1.5]
 
     def repaired(loss, variable):
-        return [float(v) for v in mud_proof.sharper_parts(mud_round.Window(mud_round.scaled(at, loss, variable)))]
+        return [float(v) for v in theorem.sharper_parts(mud_round.Window(mud_round.scaled(at, loss, variable)))]
 
     assert not units(printed)[0]
     assert units(repaired)[0]
 
 
 def test_a_2_x_2_layer_with_one_block_is_an_outer_product():
-    of = mud.KroneckerBlocks(4, 1, 1, 2)
+    of = KroneckerBlocks(4, 1, 1, 2)
     U, V = torch.randn(2, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     assert torch.equal(of.product(U, V).view(2, 2), torch.outer(U[:2], V[:2]))
 
@@ -173,7 +181,7 @@ def test_rest_point_by_hand():
 
 def test_the_two_runs_that_refute_remark_2_are_within_theorem_1():
     """Average squared gradient, and the step size that Assumptions 1, 3 and 4 along the run allow, c = 3/2."""
-    runs = mud_checks.race()
+    runs = race()
     assert runs["s = 1"]["average"] > 2 * runs["s >= R"]["average"]
     assert runs["s = 1"]["average"] > runs["FedLMT"]["average"]
     for run in runs.values():
@@ -195,14 +203,35 @@ def test_a_control_is_just_beyond_what_holds(name):
     assert 1 < found.margin < 1.1
 
 
+THIRDS = (1 / 3, 1 / 3, 1 / 3)
+BESIDE = {  # a check that holds, and each of the false statements beside it that its control is made of
+    "rank.kron": (decomposition.kron_rank(), [decomposition.kron_rank(less=1), decomposition.kron_rank(slack=1)]),
+    "bkd.truncated_rank": (
+        decomposition.truncated("exact"),
+        [decomposition.truncated("exact", 1), decomposition.truncated("square")],
+    ),
+    "eq17": (formulation.eq17(*THIRDS), [formulation.eq17(*(third + s for third, s in zip(THIRDS, (1e-6, -1e-6, 0))))]),
+    "theorem1.eq70": (theorem.eq70(), [theorem.eq70("12.01"), theorem.eq70("11.99")]),
+    "theorem1.eq71": (theorem.eq70(multiply=True), [theorem.eq70("12.01", True), theorem.eq70("2", True)]),
+    "order of (71)": (theorem.order71(False), [theorem.order71(False, 0.02)]),
+}
+
+
+@pytest.mark.parametrize("name", list(BESIDE))
+def test_the_statements_beside_a_true_one_are_refuted(name):
+    true, beside = BESIDE[name]
+    assert true("quick").holds
+    assert not any(check("quick").holds for check in beside)
+
+
 def test_signs_do_not_see_the_fourth_moment():
     """With s^4 for E U_11^4 in c_U the step size of mud.sharper.reset is too large, which U = +-s alone cannot show."""
     z = torch.tensor([1.0, 2.0, 0.0, 0.0], dtype=torch.float64)
     broken = {}
-    for law in mud_proof.LAWS:
+    for law in reset.LAWS:
         edge = (1, 1, 1, 1, law, False)
-        *_, rs2, c, _, _ = mud_proof.reset_step(z, edge, 1.0)
-        _, change, f2, rs2, c, _, eta = mud_proof.reset_step(z, edge, float(c / rs2**2))  # r = m = 1: c wrong = s^4
+        *_, rs2, c, _, _ = reset.reset_step(z, edge, 1.0)
+        _, change, f2, rs2, c, _, eta = reset.reset_step(z, edge, float(c / rs2**2))  # r = m = 1: c wrong = s^4
         broken[law] = bool(change > -eta * rs2 / 2 * f2 * (1 - 1e-9))
     assert broken == {"signs": False, "as U(-a, a)": True, "skew": True, "heavy": True}
 
@@ -212,20 +241,20 @@ def test_a_caveat_of_two_parts_needs_both():
     yes, no = (
         lambda effort, holds=holds: Outcome(holds, "exact", None, str(holds), {"n": 1}) for holds in (True, False)
     )
-    assert mud_checks.each_needed(no, yes)("quick").holds
-    refuted = mud_checks.each_needed(no, no)("quick")
+    assert mud_round.each_needed(no, yes)("quick").holds
+    refuted = mud_round.each_needed(no, no)("quick")
     assert not refuted.holds
     assert refuted.counterexample == {"1": {"n": 1}, "2": {"n": 1}}
-    assert mud_checks.both(no, yes, no)("quick").detail == "False; False"
+    assert mud_round.both(no, yes, no)("quick").detail == "False; False"
 
 
 def test_an_instance_near_equality_is_a_part_of_the_search():
     """It is tried first, refutes at once, and its ratio is the margin where nothing worse is found."""
     edge = mud_round.edges()[:1]
-    check = mud_round.survives(mud_proof.lemma3(), "near", corners=edge, near=[mud_checks.drifting])
-    alone = mud_round.survives(mud_proof.lemma3(), "near", corners=edge)
+    check = mud_round.survives(factors.lemma3(), "near", corners=edge, near=[counterexamples.drifting])
+    alone = mud_round.survives(factors.lemma3(), "near", corners=edge)
     assert check("quick").margin > 0.9 > alone("quick").margin
-    broken = mud_round.survives(mud_proof.lemma3(0.9), "near", corners=edge, near=[mud_checks.drifting])("quick")
+    broken = mud_round.survives(factors.lemma3(0.9), "near", corners=edge, near=[counterexamples.drifting])("quick")
     assert not broken.holds
     assert broken.counterexample["left"] > broken.counterexample["right"]
 
@@ -297,8 +326,8 @@ def test_a_factor_that_stands_still_is_bounded(monkeypatch):
 
 
 def test_noise_of_two_clients_that_is_not_shared(monkeypatch):
-    monkeypatch.setattr(mud_checks, "same_noise", mud_checks.noise)
-    printed49 = mud_round.broken(mud_checks.same_noise, mud_checks.eq49_bound(), "", mud_round.admissible)
+    monkeypatch.setattr(counterexamples, "same_noise", counterexamples.noise)
+    printed49 = mud_round.broken(counterexamples.same_noise, step.eq49_bound(), "", mud_round.admissible)
     assert printed49("quick").holds
     assert not CLAIMS["mud.eq49"].as_printed("quick").holds
 

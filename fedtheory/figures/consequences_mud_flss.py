@@ -14,9 +14,11 @@ from fedtheory.core.simulate import play_round
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner, interval
 from fedtheory.maps.decomposition import LowRank
-from fedtheory.theory.fedmud import checks as mud_checks
-from fedtheory.theory.fedmud import proof as mud_proof
 from fedtheory.theory.fedmud import round as mud_round
+from fedtheory.theory.fedmud.counterexamples import stuck
+from fedtheory.theory.fedmud.quantities import residual
+from fedtheory.theory.fedmud.stuck import slacks_A4, stuck_terms
+from fedtheory.theory.fedmud.theorem import sharper_parts
 from fedtheory.theory.flss.proof import squares
 from fedtheory.theory.flss.round import Instance, Round, play, square
 from fedtheory.theory.instances import Smooth
@@ -198,10 +200,10 @@ def full_rank(lr: float, T: int, c: float = 1.5) -> Row:
     """Average squared gradient over T iterations, and what the two repaired theorems say, per ||grad f(w^0)||^2."""
     q = window(lr, T)
     first = (q.fbar(0) ** 2).sum(-1).max()
-    squares_, *rest = mud_proof.sharper_parts(q)
+    squares_, *rest = sharper_parts(q)
     L, (gu, gv) = torch.maximum(q.Ls, q.Lh), q.gamma(True)
     allowed = float(torch.minimum((q.psi2 / 2) ** (1 / (c - 1)), 1 / L).clamp(max=1))
-    C = mud_proof.residual(1, 0, q.at.E, q.at.N, lr, L, q.G2_sure, 0.0, gu, gv)
+    C = residual(1, 0, q.at.E, q.at.N, lr, L, q.G2_sure, 0.0, gu, gv)
     printed = 2 / (lr**c * T) * (q.f(0) - q.f(T)) + 2 * C / lr**c
     return {
         "panel": "full rank",
@@ -218,12 +220,12 @@ def full_rank(lr: float, T: int, c: float = 1.5) -> Row:
 def missed(power: int) -> Row:
     """f = (w_22 - 1)^2/2, rank 1, eta = 1/sqrt T = 2^-power: no reset and U = (1/4, 0), or U(-1/2, 1/2) redrawn."""
     lr, T, a, c = 2.0**-power, 4.0**power, 0.5, 1.5
-    q = mud_round.Window(mud_checks.stuck(lr))
+    q = mud_round.Window(stuck(lr))
     if not torch.equal(q.u[0], q.u[-1]):
         raise AssertionError("the iterates move")
-    C = mud_checks.stuck_terms(q)[3]
+    C = stuck_terms(q)[3]
     s2, keep = a**2 / 3, 1 - 2 * lr * a**2 / 3 + lr**2 * a**4 / 5  # E(1 - eta U_2^2)^2
-    slack = min(value for name, value in mud_checks.slacks_A4(q).items())
+    slack = min(value for name, value in slacks_A4(q).items())
     return {
         "panel": "rank 1",
         "eta": lr,
@@ -237,7 +239,7 @@ def missed(power: int) -> Row:
 
 def played(power: int, seed: int) -> float:
     """The average squared gradient of FedMUD itself with a reset in every iteration, on the problem of `missed`."""
-    problem, T, key = mud_checks.stuck().problem, 4**power, Key(seed)
+    problem, T, key = stuck().problem, 4**power, Key(seed)
     algorithm = FedMUD(2.0**-power, 1, LowRank(0.5, 0.5, layers="all"), 1)
     state, total = algorithm.init(problem, torch.zeros(4, dtype=DOUBLE), key), 0.0
     for t in range(T):

@@ -18,11 +18,12 @@ from fedtheory.algorithms.fedmud import Down, FedMUD, Frozen
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.message import Known, Replay
-from fedtheory.maps.decomposition import Factors, Full, Outer, Product, Whole
+from fedtheory.core.simulate import play_round
+from fedtheory.maps.decomposition import Decomposition, Factors, Full, Outer, Product, Whole
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed
 from fedtheory.theory.instances import Sample, Smooth, drain, exact
 from fedtheory.theory.search import ROUNDING, Found, maximise, ratio, units
-from fedtheory.theory.shown import digits
+from fedtheory.theory.shown import digits, level
 
 KEY = Key(64)
 DOUBLE = torch.float64
@@ -292,7 +293,10 @@ class Window:
 
 
 def worst(*lines: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The entry with the largest left/right of many inequalities with right sides that are not negative."""
+    """The entry with the largest left/right of many inequalities with right sides that are not negative; 0 <= 1 of
+    none.
+    """
+    lines = lines or ((torch.zeros(1, dtype=DOUBLE), torch.ones(1, dtype=DOUBLE)),)
     left = torch.cat([torch.as_tensor(a).flatten() for a, _ in lines])
     right = torch.cat([torch.as_tensor(b).expand_as(torch.as_tensor(a)).flatten() for a, b in lines])
     at = int((left / right.clamp(min=1e-300)).nan_to_num(0.0).detach().argmax())
@@ -373,6 +377,20 @@ def edges() -> list[Edge]:
     ]
 
 
+WHOLE = [
+    Edge(1, 1, 1, ((2, 1, 0),)),
+    Edge(2, 2, 1, ((1, 1, 0),)),
+    Edge(2, 2, 1, ((1, 1, 0),), share=0.1),
+    Edge(4, 4, 1, ((1, 1, 0), (1, 1, 0)), noisy=False, shape="cosine"),
+]
+SMALL = [
+    Edge(1, 1, 1, ((1, 1, 1),), share=0.02),
+    Edge(2, 2, 1, ((2, 2, 2),), share=0.01),
+    Edge(2, 2, 1, ((1, 1, 0), (1, 1, 1)), share=0.02),
+    Edge(2, 2, 2, ((1, 1, 1),), mud=True, share=0.05),
+    Edge(4, 3, 1, ((1, 2, 1),), noisy=False, share=0.02),
+]
+LOW = [edge for edge in edges() if all(r for _, _, r in edge.layers)]
 Pair = tuple[torch.Tensor, torch.Tensor]
 Terms = Callable[[Window], tuple[torch.Tensor, ...]]
 
@@ -507,3 +525,65 @@ def scaled(at: Instance, loss: float, variable: float) -> Instance:
     root = variable if whole else math.sqrt(variable)
     lr = at.lr * (variable**2 if whole else variable) / loss
     return replace(at, problem=p, start=at.start * root, base=at.base * variable, lr=lr)
+
+
+# Outcomes of single checks
+
+
+def normal(*shape: int, name: str) -> torch.Tensor:
+    return torch.randn(*shape, generator=KEY.fold(name).generator(), dtype=DOUBLE)
+
+
+def close(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]], said: str, tol: float = 1e-12) -> Outcome:
+    """The outcome of an identity."""
+    gap, shown = level(max(float((a - b).abs().max()) for a, b in pairs), tol)
+    return outcome(gap < tol, "exact", gap, f"{said}: largest gap {shown} over {len(pairs)} pairs of sides")
+
+
+def outcome(holds: bool, evidence: str, margin: float | None, said: str, data: dict[str, Any] | None = None) -> Outcome:
+    return Outcome(holds, evidence, margin, said, None if holds else (data or {"found": said}))
+
+
+def both(*checks: Check) -> Check:
+    """All of them, with the first one's margin; where some fail, the first of these, and what the others found."""
+
+    def check(effort: str) -> Outcome:
+        found = [one(effort) for one in checks]
+        some = [one for one in found if not one.holds] or found
+        return replace(some[0], detail="; ".join(one.detail for one in some))
+
+    return check
+
+
+def each_needed(*checks: Check) -> Check:
+    """The statement without one of its hypotheses at a time: refuted only where it fails without each of them."""
+
+    def check(effort: str) -> Outcome:
+        found = [one(effort) for one in checks]
+        first = next((one for one in found if one.holds), found[0])
+        merged = {str(number): one.counterexample for number, one in enumerate(found, 1)} if not first.holds else None
+        return replace(first, detail="; ".join(one.detail for one in found), counterexample=merged)
+
+    return check
+
+
+# Rounds of FedMUD, on three clients with two decomposed layers
+
+
+NET = Layout((Layer("0", 3, 4), Layer("1", 2, 3)))
+
+
+def linear_problem() -> Smooth:
+    g = KEY.fold("net").generator()
+    h, b = torch.rand(3, NET.size, generator=g, dtype=DOUBLE), torch.randn(3, NET.size, generator=g, dtype=DOUBLE)
+    return Smooth(h, b, layout=NET)
+
+
+def rounds(how: Decomposition, s: int | None, count: int):
+    """States of FedMUD on three clients with two decomposed layers."""
+    problem, algorithm = linear_problem(), FedMUD(0.3, 2, how, s)
+    state = algorithm.init(problem, torch.ones(NET.size, dtype=DOUBLE), Key(3))
+    for t in range(count):
+        after, up, _ = play_round(algorithm, problem, state, torch.arange(3), Key(3).fold("round", t))
+        yield state.server, up, after.server
+        state = after

@@ -14,22 +14,38 @@ from typing import Any
 
 import torch
 
-from fedtheory.theory.claim import Check, Outcome
+from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.flss.round import (
+    ALL,
+    ANY_STEP,
+    BOUNDED,
+    CONVEX,
+    FRESH,
+    GIVEN,
     ROUND,
+    SMOOTH,
     SPANNED,
+    STEP,
+    UNBIASED,
     Edge,
     Instance,
     Pairs,
     Round,
     Terms,
     admissible,
+    broken,
     dump,
+    each_needed,
     edges,
+    equal,
+    flss,
     outside,
     play,
     square,
+    survives,
+    with_units,
 )
+from fedtheory.theory.forms import chain
 from fedtheory.theory.instances import Smooth
 from fedtheory.theory.search import number, reals, worst
 from fedtheory.theory.shown import digits
@@ -503,3 +519,237 @@ def eq17_sides(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
 
 def eq17(q: Round) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:
     return [eq17_sides(q)]
+
+
+def eq15(factor: float = 2.0) -> Pairs:
+    def pairs(q: Round) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:
+        A2 = square(q.v - q.at.x) @ q.all_odds
+        return [(q.after, q.D + A2 + factor * q.A3)]
+
+    return pairs
+
+
+S = survives
+NOISE = "one client at the minimum of F = w^2/2, stochastic gradient w +- 1"
+SIGMA = "sigma^2 >= E||grad F_k(w, xi) - grad F_k(w)||^2"
+CORNER = [Edge(N=1, d=1, R=1, kappa=1.0)]
+STRAIGHT = Edge(N=1, tau=3, d=1, R=1, kappa=1.0, share=1e-3, noise=False)  # three tiny steps, one gradient
+
+
+def without(terms: Terms, rest: Check) -> Check:
+    """`as_printed` of a claim with both caveats; rest: the check without fresh samples."""
+    return each_needed(**{"3.4.4 given w_t": unconditional(terms), "fresh samples": rest})
+
+
+CLAIMS: list[Claim] = [
+    flss(
+        "eq15",
+        "App. C.8 (15)",
+        "E||v_{t+1} - w^*||^2 = A_1 + A_2 + 2 A_3.",
+        "identity",
+        check=equal(eq15(), "eq15"),
+        control=equal(eq15(1.0), "eq15"),
+        broken="A_3 once",
+    ),
+    flss(
+        "eq16",
+        "App. C.8 (16)",
+        "Since ||grad F_k(w_{t,i}^k, xi)||^2 <= 2 L (F_k(w_{t,i}^k) - F_k^*): A_2 <= (1/N) sum E||ghat_k||^2 <= "
+        "(1/N) sum "
+        "E||g_k||^2 <= (eta^2 tau/N) sum E||grad F_k(., xi)||^2 <= (2 L eta^2 tau/N) sum E[F_k(w_{t,i}^k) - F_k^*].",
+        "inequality",
+        assumes=ALL,
+        check=broken(noisy_optimum, eq16(False), NOISE),
+        control=S(eq16(True, 0.99), "eq16.control", corners=[POINT]),
+        broken="the repaired last step times 0.99",
+        error="wrong step",
+        repair=f"eta^2 tau^2 sigma^2 added on the right, {SIGMA} ({FRESH}): smoothness bounds the exact gradient only. "
+        "As printed it holds where every sample's loss is L-smooth and nowhere below F_k^*",
+        repaired=S(eq16(True), "eq16", "with eta^2 tau^2 sigma^2", BEYOND, ANY_STEP),
+        implies="as printed a client at the minimum would not move, however noisy its gradients. The lemma survives, "
+        "for (28) adds (2 + mu - mu eta) eta^2 tau^2 G^2 too much",
+    ),
+    flss(
+        "eq17",
+        "App. C.8 (17)",
+        "2 E<w_t - w^*, (1/N) sum_k ghat_k> = (2 eta/N) sum_k E<w^* - w_t, sum_i grad F_k(w_{t,i}^k, xi)>.",
+        "expectation",
+        assumes=ALL,
+        caveat=GIVEN,
+        check=equal(eq17, "eq17"),
+        as_printed=unconditional(eq17_sides),
+        control=equal(eq17, "eq17", corners=TILTED),
+        broken="w_t - w^* not in span P",
+        implies="epsilon_t, by which w_t - w^* leaves span P, drops out only because E[g_t | w_t] lies in it",
+    ),
+    flss(
+        "eq18",
+        "App. C.8 (18)",
+        "C_1 <= (eta/N) sum E[||w_{t,i}^k - w_t||^2/eta + eta ||grad F_k(w_{t,i}^k, xi)||^2] <= (1/N) sum "
+        "E||w_{t,i}^k - "
+        "w_t||^2 + (2 L eta^2/N) sum E[F_k(w_{t,i}^k) - F_k^*] (C_1 is defined with 1/K, K undefined: N).",
+        "inequality",
+        assumes=ALL,
+        check=broken(noisy_optimum, eq18(True), NOISE),
+        control=S(eq18(False, 0.99), "eq18.control", corners=[POINT]),
+        broken="the repaired last step times 0.99",
+        error="wrong step",
+        repair=f"grad F_k(w_{{t,i}}^k) in place of grad F_k(w_{{t,i}}^k, xi) in the middle ({FRESH}); then the ends "
+        f"hold",
+        repaired=S(eq18(False), "eq18", "exact gradients in the middle", BEYOND, ANY_STEP),
+        implies="nothing for (20), which uses the ends",
+    ),
+    flss(
+        "eq19",
+        "App. C.8 (19)",
+        "C_2 = (2 eta/N) sum E<w^* - w_{t,i}^k, grad F_k(w_{t,i}^k)> <= (2 eta/N) sum E[F_k(w^*) - F_k(w_{t,i}^k) - "
+        "(mu/2) "
+        "||w_{t,i}^k - w^*||^2] (C_2 is defined with 1/K, K undefined: N).",
+        "inequality",
+        assumes=(CONVEX, UNBIASED),
+        caveat=f"{FRESH}: unbiasedness is printed at w_t and used at w_{{t,i}}^k, which depends on the earlier samples",
+        check=worst_of(
+            S(eq19(), "eq19", "for every client and step", BEYOND, ANY_STEP),
+            equal(eq19_equality, "eq19", "the equality"),
+        ),
+        as_printed=broken(kept_sample, eq19_sides, "one sample +-1 kept for two steps, F = w^2/2, w_t = 0"),
+        control=S(eq19(1.01), "eq19.control", corners=CORNER),
+        broken="1.01 mu",
+    ),
+    flss(
+        "eq20",
+        "App. C.8 (20)",
+        "2 E<w_t - w^*, (1/N) sum ghat_k> <= (1/N) sum E||w_{t,i}^k - w_t||^2 + (2 L eta^2/N) sum E[F_k(w_{t,i}^k) "
+        "- F_k^*] "
+        "+ (2 eta/N) sum E(F_k(w^*) - F_k(w_{t,i}^k)) - (mu eta/N) sum E||w_{t,i}^k - w^*||^2.",
+        "inequality",
+        assumes=ALL,
+        caveat=f"{GIVEN}; {FRESH}",
+        check=S(eq20(), "eq20", corners=BEYOND, needs=ANY_STEP),
+        as_printed=without(eq20(), broken(ratchet, eq20(), KEPT)),
+        control=S(eq20(0.99), "eq20.control", corners=[Edge(N=1, d=1, R=1, kappa=1.0, share=3.0, still=True)]),
+        broken="the first two terms on the right times 0.99",
+    ),
+    flss(
+        "eq21",
+        "App. C.8 (21)",
+        "E||v_{t+1} - w^*||^2 <= E||w_t - w^*||^2 - D_1 + (1/N) sum E||w_{t,i}^k - w_t||^2 + D_2.",
+        "inequality",
+        assumes=ALL,
+        check=broken(noisy_optimum, eq21(0.0), NOISE),
+        control=broken(noisy_optimum, eq21(0.99), "with 0.99 eta^2 tau^2 sigma^2"),
+        broken="0.99 of the repair's new term",
+        error="wrong step",
+        repair=f"eta^2 tau^2 sigma^2 added on the right, {SIGMA}; 3.4.4 given w_t; {FRESH}",
+        repaired=S(eq21(1.0), "eq21", "with eta^2 tau^2 sigma^2", BEYOND, ANY_STEP),
+        implies="inherited from (16): SGD at the optimum would not move",
+    ),
+    flss(
+        "eq22",
+        "App. C.8 (22)",
+        "-||w_{t,i}^k - w^*||^2 = ... <= -(1 - eta) ||w_t - w^*||^2 + (1/eta - 1) ||w_{t,i}^k - w_t||^2.",
+        "inequality",
+        check=with_units(
+            worst_of(
+                S(eq22(), "eq22", "any step size", [*edges(), *edges(share=3.0)], ANY_STEP),
+                equal(eq22_equality, "eq22"),
+            ),
+            lambda q: [q.D, q.at.lr * q.D],
+            False,
+        ),
+        control=S(eq22(0.99), "eq22.control", corners=[Edge(R=1, noise=False, kappa=0.0), Edge(d=1, R=1)]),
+        broken="the Cauchy-Schwarz terms times 0.99",
+    ),
+    flss(
+        "eq23",
+        "App. C.8 (23)",
+        "gamma_t = 2 eta (1 - L eta tau - L eta): D_2 = -(gamma_t/N) sum E[F_k(w_{t,i}^k) - F^*] + (2 L eta^2 "
+        "(tau+1)/N) sum "
+        "E[F^* - F_k^*]; 0 <= gamma_t <= 2 eta for eta <= 1/(L (tau+1)).",
+        "identity",
+        assumes=(STEP,),
+        check=worst_of(equal(eq23(), "eq23"), chain(needs_chain(), "0 <= gamma_t <= 2 eta")),
+        control=equal(eq23(0.99), "eq23"),
+        broken="0.99 of the second term",
+    ),
+    flss(
+        "eq24",
+        "App. C.8 (24)",
+        "(1/N) sum E[F_k(w_{t,i}^k) - F_k(w_t)] >= (1/N) sum E<grad F_k(w_t), w_{t,i}^k - w_t> >= -(1/(2N)) sum "
+        "E[eta ||grad "
+        "F_k(w_t)||^2 + ||w_{t,i}^k - w_t||^2/eta] >= -(1/N) sum E[eta L (F_k(w_t) - F_k^*) + ||w_{t,i}^k - "
+        "w_t||^2/(2 eta)].",
+        "inequality",
+        assumes=(SMOOTH, CONVEX),
+        check=S(eq24(), "eq24", "its three steps", BEYOND, ANY_STEP),
+        control=S(eq24(0.99), "eq24.control", corners=[POINT]),
+        broken="0.99 L in the last step",
+    ),
+    flss(
+        "eq25",
+        "App. C.8 (25)",
+        "-(gamma_t/N) sum E[F_k(w_{t,i}^k) - F^*] <= (gamma_t/N) sum E[eta L (F_k(w_t) - F_k^*) + ||w_{t,i}^k - "
+        "w_t||^2/(2 eta) "
+        "- (F(w_t) - F^*)].",
+        "inequality",
+        assumes=(SMOOTH, CONVEX, STEP),
+        check=S(eq25(), "eq25", "3/4 is reached where gradients are constant", [STRAIGHT, *edges(), *edges(share=0.3)]),
+        control=S(eq25(0.74), "eq25.control", corners=[STRAIGHT]),
+        broken="the first two terms times 0.74",
+    ),
+    flss(
+        "eq26",
+        "App. C.8 (26)",
+        "-(gamma_t/N) sum E[F_k(w_{t,i}^k) - F^*] + 2 L eta^2 tau (tau+1) Gamma <= ... = ... <= (2 L eta^2 tau^2 + "
+        "4 L eta^2 "
+        "tau) Gamma + (1/N) sum E||w_{t,i}^k - w_t||^2.",
+        "inequality",
+        assumes=(SMOOTH, CONVEX, STEP),
+        check=worst_of(S(eq26(), "eq26", "both inequalities"), equal(eq26_equality, "eq26", "the equality")),
+        control=S(eq26(3.9), "eq26.control", corners=[Edge(tau=1, still=True, share=1e-3)]),
+        broken="3.9 L eta^2 tau in place of 4 L eta^2 tau",
+    ),
+    flss(
+        "eq27",
+        "App. C.8 (27)",
+        "E||v_{t+1} - w^*||^2 <= (1 - mu eta tau (1 - eta)) E||w_t - w^*||^2 + (2 L eta^2 tau^2 + 4 L eta^2 tau) "
+        "Gamma + ((2 + "
+        "mu (1 - eta))/N) sum E||w_{t,i}^k - w_t||^2.",
+        "inequality",
+        assumes=(*ALL, STEP),
+        check=broken(noisy_optimum, eq27(0.0), NOISE),
+        control=broken(noisy_optimum, eq27(0.99), "with 0.99 eta^2 tau^2 sigma^2"),
+        broken="0.99 of the repair's new term",
+        error="wrong step",
+        repair=f"eta^2 tau^2 sigma^2 added on the right, {SIGMA}; 3.4.4 given w_t; {FRESH}",
+        repaired=S(eq27(1.0), "eq27", "with eta^2 tau^2 sigma^2"),
+        implies="with one local step and equal clients the error would contract to zero whatever the noise",
+    ),
+    flss(
+        "drift-formula",
+        "App. C.8, before (28)",
+        "w_{t,i}^k - w_t = sum_{j=1}^i eta_t grad F_k(w_{t,j}^k, xi_{t,j}^k).",
+        "identity",
+        reading="w_{t,1}^k = w_t, for (16) sums the gradients at w_{t,1}^k, ..., w_{t,tau}^k; with any other numbering "
+        "the sign is wrong all the same",
+        check=check_drift(1, 1),
+        control=check_drift(-1, 1),
+        broken="the sign alone corrected",
+        error="index",
+        repair="w_{t,i}^k - w_t = -sum_{j=1}^{i-1} eta_t grad F_k(w_{t,j}^k, xi_{t,j}^k)",
+        repaired=equal(drift(-1, 0), "drift"),
+        implies="(28) has sum i^2 where sum (i-1)^2 will do; the surplus pays for the noise that (16) forgets",
+    ),
+    flss(
+        "eq28",
+        "App. C.8 (28)",
+        "((2 + mu (1 - eta)) eta^2/N) sum_k sum_i E||sum_{j=1}^i grad F_k(w_{t,j}^k, xi)||^2 <= (2 + mu - mu eta) "
+        "eta^2 G^2 "
+        "tau (tau+1)(2 tau+1)/6.",
+        "inequality",
+        assumes=(BOUNDED, STEP),
+        check=S(eq28(), "eq28"),
+        control=S(eq28(0.99), "eq28.control", corners=[PURE]),
+        broken="0.99 of the right side",
+    ),
+]

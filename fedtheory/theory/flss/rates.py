@@ -1,4 +1,4 @@
-"""FLSS: the corollaries of C.4 and their proofs in C.10, and the tables of App. B recomputed."""
+"""FLSS: the corollaries of C.4 and the proofs of C.9 and C.10."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,17 +8,47 @@ from typing import Any
 
 import torch
 
-from fedtheory.algorithms.flss import FLSS
-from fedtheory.algorithms.readings.flss import FLSSReading
-from fedtheory.core import meter
-from fedtheory.core.message import cost
-from fedtheory.core.simulate import play_round
-from fedtheory.figures.flss.items import COSTS3, COSTS4, SETTINGS, fits, method, printed_cost, sent
-from fedtheory.problems.models.networks import flss_cnn, resnet18
-from fedtheory.problems.quadratic import Quadratic
-from fedtheory.theory.claim import Check, Outcome
-from fedtheory.theory.flss.proof import KEPT, POINT, PURE, THIN, blind, ratchet, squares
-from fedtheory.theory.flss.round import ROOT, Edge, Instance, admissible, build, dump, play, square
+from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
+from fedtheory.theory.flss.proof import (
+    FAR,
+    KEPT,
+    POINT,
+    PURE,
+    THIN,
+    S,
+    blind,
+    check_C,
+    eq30_chain,
+    eq30_sum,
+    needs_chain,
+    ranges,
+    ratchet,
+    sharp,
+    sharp_chain,
+    sharp_pieces,
+    squares,
+)
+from fedtheory.theory.flss.round import (
+    ANY_STEP,
+    BOUNDED,
+    CONVEX,
+    ROOT,
+    SMOOTH,
+    STEP,
+    UNBIASED,
+    UNIFORM,
+    Edge,
+    Instance,
+    admissible,
+    build,
+    dump,
+    equal,
+    flss,
+    play,
+    square,
+    with_units,
+)
+from fedtheory.theory.forms import chain
 from fedtheory.theory.search import ROUNDING, implies, number, ratio, reals
 from fedtheory.theory.shown import digits
 
@@ -81,12 +111,9 @@ RUNS = [
     (replace(THIN, M=2, noise=False), 40),
     (Edge(tau=3, N=1, M=1, noise=False, shape="spline"), 40),
 ]
-
-
 NOISY = [(PURE, 1)]  # where (32) is tight
 QUIET = [(replace(POINT, L=2.0), 1)]  # where (6) is tightest
 FEW = [*RUNS[:2], (replace(POINT, L=2.0), 5)]
-
 Bounds = Callable[[Path, int], tuple[float, float]]  # a run and T -> (left, right)
 
 
@@ -344,195 +371,107 @@ def check_36(index: str, front: str = "1/2") -> Check:
     return check
 
 
-# App. B: tables
-
-METHODS = (
-    "FedAvg",
-    "FedProx",
-    "Moon",
-    "FedGen",
-    "FedNTD",
-    "FedAvg+FLSS",
-    "Fetchsgd",
-    "Signsgd+EF",
-    "STC",
-    "Sign+EF+FLSS",
-)
-TABLE2: dict[str, tuple[float, ...]] = {  # FMNIST, Cifar100*, TINY, each beta = 0.1, 0.5, 1
-    "FedAvg": (85.06, 91.02, 91.18, 23.04, 26.42, 27.43, 14.26, 15.61, 18.47),
-    "FedDyn": (83.11, 90.68, 90.92, 24.41, 28.65, 29.09, 15.63, math.nan, 19.07),
-    "FedAvg+FLSS": (86.25, 91.64, 91.29, 24.31, 29.32, 30.68, 17.01, 17.84, 19.00),
-    "Signsgd+EF": (80.79, 90.76, 90.37, 22.57, 25.99, 26.01, 14.02, 14.20, 16.86),
-    "Sign+EF+FLSS": (81.32, 91.05, 91.02, 23.01, 27.59, 26.17, 13.20, 15.04, 17.32),
-}
-COLUMNS2 = [f"{data} beta={beta}" for data in ("FMNIST", "Cifar100*", "TINY") for beta in (0.1, 0.5, 1)]
-NAN = math.nan
-TABLE3: dict[str, tuple[float, ...]] = {  # CNN with 1, 5, 10 local epochs, ResNet-18 with 1, 5, 10
-    "FedAvg": (59.88, 65.29, 65.31, 48.51, 56.17, 58.88),
-    "FedProx": (59.77, 65.38, 65.11, 48.44, 56.03, 58.27),
-    "Moon": (59.93, 65.33, 65.26, 48.74, 56.28, 59.24),
-    "FedGen": (60.03, 65.61, 65.12, 49.23, 56.24, 59.04),
-    "FedNTD": (60.42, 65.52, 65.15, 49.64, 56.42, 59.06),
-    "FedAvg+FLSS": (62.31, 67.19, 65.53, 51.92, 57.34, 58.93),
-    "Fetchsgd": (52.20, 59.83, 58.57, NAN, 54.18, 56.04),
-    "Signsgd+EF": (59.21, 64.27, 63.95, 47.22, 54.23, 55.68),
-    "STC": (59.55, 59.02, 62.38, 47.91, 55.03, 55.35),
-    "Sign+EF+FLSS": (59.01, 64.69, 64.06, 49.02, 54.77, 56.81),
-}
-TABLE1 = {  # by what is projected and by the factor of the learning rate, sr
-    "update": {1: 57.34, 3: 60.02},
-    "gradient": {1: 55.98, 3: 57.58, 10: 56.58},
-    "both": {1: 56.10, 3: 57.01, 10: 56.28},
-}
-
-
-def check_table2(pairs: Sequence[tuple[str, str]], excepted: Sequence[str] = ()) -> Check:
-    """Whether the first method is above the second in every column, and in the columns that are excepted not."""
-
-    def check(effort: str) -> Outcome:
-        below, count, wrong = [], 0, []
-        for better, worse in pairs:
-            for column, a, b in zip(COLUMNS2, TABLE2[better], TABLE2[worse]):
-                if math.isnan(a) or math.isnan(b):
-                    continue
-                count += 1
-                told = f"{better}, {column}" in excepted
-                if a <= b:
-                    below.append(f"{better} {a} <= {worse} {b} at {column}")
-                if (a <= b) != told:
-                    wrong.append(f"{better} {a}, {worse} {b} at {column}")
-        said = f"{count - len(below)} of {count} printed pairs" + (f"; not: {'; '.join(below)}" if below else "")
-        return Outcome(not wrong, "exact", None, said, {"wrong": wrong} if wrong else None)
-
-    return check
-
-
-PLAIN = ("FedAvg", "FedProx", "Moon", "FedGen", "FedNTD")  # they send the whole model
-
-
-def check_most(method: str, gains: bool, others: Sequence[str] = ()) -> Check:
-    """Whether a method is above most of the others (default: all without FLSS) in all six columns of Table 3.
-
-    gains: and its gain over its base falls with the number of local epochs.
-    """
-
-    def check(effort: str) -> Outcome:
-        against = others or [name for name in METHODS if "FLSS" not in name]
-        wins = []
-        for column, own in enumerate(TABLE3[method]):
-            values = [TABLE3[name][column] for name in against if not math.isnan(TABLE3[name][column])]
-            wins.append((sum(own > value for value in values), len(values)))
-        base = TABLE3["FedAvg" if method == "FedAvg+FLSS" else "Signsgd+EF"]
-        gain = [round(a - b, 2) for a, b in zip(TABLE3[method], base)]
-        falls = all(gain[i] > gain[i + 1] for i in (0, 1, 3, 4))
-        holds = all(2 * won > of for won, of in wins) and (falls or not gains)
-        said = (
-            f"{method} is above {', '.join(f'{won} of {of}' for won, of in wins)}; its gains over its base are {gain}"
-        )
-        return Outcome(holds, "exact", None, said, None if holds else {"above": [list(w) for w in wins], "gains": gain})
-
-    return check
-
-
-def check_gains(relative: bool, printed: tuple[float, float] = (2.43, 3.41)) -> Check:
-    def check(effort: str) -> Outcome:
-        a, b = TABLE3["FedAvg+FLSS"], TABLE3["FedAvg"]
-        gains = [round((a[i] - b[i]) / (b[i] / 100 if relative else 1), 2) for i in (0, 3)]
-        holds = gains == list(printed)
-        said = f"differences {'in percent of FedAvg' if relative else 'in points'}: {gains}, against {list(printed)}"
-        return Outcome(holds, "exact", None, said, None if holds else {"gains": gains})
-
-    return check
-
-
-def parameters() -> dict[str, int]:
-    """D of the networks that the printed costs point to; ResNet-18's first layer is 7 x 7 there, 3 x 3 here."""
-    stem = 3 * 64 * (7**2 - 3**2)
-    return {
-        "CNN, 10 classes": flss_cnn().layout.size,
-        "CNN, 100 classes": flss_cnn(classes=100).layout.size,
-        "ResNet-18": resnet18().layout.size + stem,
-    }
-
-
-def words(name: str, size: int, rounds: range, **options: Any) -> float:
-    """32-bit words that one client uploads in these rounds, on the messages of the algorithm with the paper's options.
-
-    FLSS: a warm-up of 200 rounds (B.3), then one whole update in five, R = 50; signs first, then the projection.
-    """
-    algorithm = method(name, SETTINGS["paper"])
-    if isinstance(algorithm, FLSS):
-        algorithm = FLSSReading(**(vars(algorithm) | {"rank": 50, "order": "sign"} | options))
-        kinds = [algorithm.projects(t) for t in rounds]
-    else:
-        kinds = [False] * len(rounds)
-    firsts = {kind: rounds[kinds.index(kind)] for kind in set(kinds)}
-    return sum(kinds.count(kind) * sent(algorithm, size, range(t, t + 1)) for kind, t in firsts.items())
-
-
-def costs(rounds: range, tables: Sequence[tuple[str, str, int]], said: str, **options: Any) -> Outcome:
-    """Printed costs, (method, cost, D), against what is sent: equal when rounded or, as some are, cut off."""
-    off, told = 0.0, {}
-    for name, printed, size in tables:
-        count = words(name, size, rounds, **options)
-        off = max(off, count / printed_cost(printed), printed_cost(printed) / count)
-        if fits(printed, count) == "neither rounded nor cut off":
-            told[f"{name}, D = {size}"] = f"printed {printed}, counted {count / 1e6:.4g} M"
-    said = (
-        f"{said}, 32-bit words up per client: {len(tables) - len(told)} of {len(tables)} costs come out digit by digit"
-    )
-    return Outcome(not told, "exact", digits(off), said, told or None)
-
-
-def check_table3_cost(first: int) -> Check:
-    """The printed costs as those of rounds `first` to 400."""
-
-    def check(effort: str) -> Outcome:
-        sizes = parameters()
-        networks = sizes["CNN, 10 classes"], sizes["ResNet-18"]
-        tables = [(name, *pair) for name, texts in COSTS3.items() for pair in zip(texts, networks)]
-        return costs(range(first, 400), tables, f"rounds {first} to 399")
-
-    return check
-
-
-def check_table4_cost(first: int = 0, refresh: int = 5) -> Check:
-    """FedAvg+FLSS on Cifar10 and Cifar100 as the costs of rounds `first` to 400."""
-
-    def check(effort: str) -> Outcome:
-        sizes, printed = parameters(), COSTS4["FedAvg+FLSS"]
-        tables = [
-            ("FedAvg+FLSS", text, sizes[f"CNN, {10 if column < 3 else 100} classes"])
-            for column, text in enumerate(printed)
-        ]
-        return costs(range(first, 400), tables, f"rounds {first} to 399", refresh=refresh)
-
-    return check
-
-
-def check_b1(project: str = "update") -> Check:
-    """Upload and products counted; accuracy at sr = 1 against FedAvg's in Table 3, at every sr against the others'."""
-
-    def check(effort: str) -> Outcome:
-        problem = Quadratic.random(2, 40, ROOT.fold("b1"))
-        algorithm = FLSS(1e-3, 1, 2, warm_up=2, refresh=0, project=project)
-        state = algorithm.init(problem, problem.start() + 1, ROOT)
-        sizes = []
-        for t in range(3):
-            state, up, _ = play_round(algorithm, problem, state, problem.clients, ROOT.fold(t))
-            sizes.append(cost(up).scalars // problem.n)
-        g = torch.ones(problem.n, problem.d, dtype=torch.float64)
-        P = state.server.G.basis(algorithm.rank)
-        products, few = meter.multiplications(lambda: P.lift(P.project(g))) // problem.n, 2 * problem.d * algorithm.rank
-        own, base = TABLE1[project], TABLE3["FedAvg"][4]
-        above = all(own[sr] > row[sr] for name, row in TABLE1.items() if name != project for sr in own if sr in row)
-        holds = sizes[-1] == algorithm.rank and products == few and own[1] > base and above
-        said = (
-            f"an upload has {sizes[-1]} numbers (D = {problem.d}, R = {algorithm.rank}), projecting and lifting takes "
-            f"{products} products (2 D R = {few}); printed at sr = 1: {own[1]} against FedAvg's {base}"
-            f"{'' if above else '; not above the other columns of Table 1'}"
-        )
-        data = {"upload": sizes[-1], "Table 1": list(own.values()), "FedAvg in Table 3": base}
-        return Outcome(holds, "exact", None, said, None if holds else data)
-
-    return check
+POSITIVE = Printed("mu > 0, for kappa = L/mu", "Corollary C.4.2")
+CLAIMS: list[Claim] = [
+    flss(
+        "thm-c31-stepsizes",
+        "App. C.3, C.9",
+        "Theorem C.3.1 takes 0 < eta <= min{1/(mu B), 1/(L (tau+1))}, its proof 0 < eta <= min{1/(mu B), 1/(L "
+        "(2 tau+1))}: what C.8 and C.9 use of the step size follows.",
+        "inequality",
+        assumes=(SMOOTH, CONVEX),
+        reading="of both ranges; that they are one is not printed",
+        check=worst_of(
+            chain(needs_chain(), "all that C.8 and C.9 need, for the range of C.3.1"),
+            chain(needs_chain(2), "for the range of C.9"),
+            ranges,
+        ),
+        control=chain(needs_chain(1, "99/100"), "eta <= 1/(L (tau + 0.99))"),
+        broken="1/(L (tau + 0.99))",
+        implies="C.9 proves the theorem for fewer steps than it states, although its argument covers them all; "
+        "1/(mu B) is never the smaller of the two where B > 0",
+    ),
+    flss(
+        "thm-c31-B",
+        "App. C.9 (30)",
+        "Lemmas C.2.1 to C.2.3 give (30), whose last step replaces 1 - mu eta tau (1 - eta) by 1 - mu eta B and "
+        "collects C.",
+        "inequality",
+        assumes=(STEP,),
+        check=worst_of(
+            equal(eq30_sum, "eq30", "E||w_{t+1} - w^*||^2 is the sum of what the lemmas bound"),
+            chain(eq30_chain(), "the last step of (30)"),
+            check_C(),
+        ),
+        control=chain(eq30_chain("99/100"), "B = tau - 0.99 tau/(L (tau + 1))"),
+        broken="B = tau - 0.99 tau/(L (tau + 1))",
+    ),
+    flss(
+        "cor-c42-eta1",
+        "App. C.10.2",
+        "eta_t = beta/(t + gamma), beta > 1/(mu B), gamma > 0, eta_1 <= min{1/(mu B), 1/(L (tau+1))} = 1/(L "
+        "(tau+1)): the "
+        "choice beta = 2/(mu B), gamma = 2 L^2 (tau+1)^2/(mu tau (L (tau+1) - 1)) - 1.",
+        "identity",
+        assumes=(SMOOTH, CONVEX, POSITIVE),
+        caveat="L (tau + 1) > 1",
+        check=check_eta1(False),
+        as_printed=check_eta1(True),
+        control=check_eta1(False, "199/100"),
+        broken="1.99 L^2 (tau + 1)^2 in gamma",
+    ),
+    flss(
+        "eq34",
+        "App. C.10.2 (34)",
+        "Delta_t <= v/(gamma + t) with v = max{beta^2 C/(beta mu B - 1), (gamma+1) Delta_1}, by induction.",
+        "inequality",
+        assumes=(
+            Printed("eta_t = beta/(t + gamma) <= 1/(mu B), beta > 1/(mu B), gamma > 0", "App. C.10.2"),
+            Printed("Delta_{t+1} <= (1 - mu eta_t B) Delta_t + eta_t^2 C", "Theorem C.3.1 (3)"),
+        ),
+        check=chain(eq34_chain(), "Delta_t <= v/s gives Delta_{t+1} <= v/(s + 1)"),
+        control=chain(eq34_chain("99/100"), "0.99 of the first part of v"),
+        broken="0.99 of the first part of v",
+    ),
+    flss(
+        "eq35",
+        "App. C.10.2 (35)",
+        "v <= beta^2 C/(beta mu B - 1) + (gamma+1) Delta_1 = 4 C/(mu^2 B^2) + (gamma+1) Delta_1.",
+        "inequality",
+        assumes=(Printed("beta = 2/(mu B)", "App. C.10.2"),),
+        check=check_35(),
+        control=check_35(1),
+        broken="3 in place of 4",
+    ),
+    flss(
+        "eq36",
+        "App. C.10.2 (36)",
+        "E F(w_T) - F^* <= (L/2) v/(gamma + t) <= (kappa/(gamma + t)) (2 C/(mu B^2) + (mu (gamma+1)/2) Delta_1).",
+        "rate",
+        caveat="t on the right is T",
+        check=worst_of(check_36("T"), corollary([eq6(less=0)], True, runs=FEW)),
+        as_printed=check_36("t"),
+        control=check_36("T", "101/200"),
+        broken="1.01 L/2",
+    ),
+    flss(
+        "sharper.round",
+        "this package",
+        "For every eta, with 3.4.4 given w_t and fresh samples: E||w_{t+1} - w^*||^2 <= (1 - mu eta tau/2) E||w_t - "
+        "w^*||^2 + "
+        "eta^2 G^2 (3 tau^2 - 2 tau + mu eta (tau-1) tau (2 tau-1)/6 + tau^2 (N-M)/(M (N-1))).",
+        "inequality",
+        assumes=(CONVEX, UNBIASED, BOUNDED, UNIFORM),
+        check=with_units(
+            worst_of(
+                S(sharp(True), "sharp", "steps up to 30/(L (tau + 1))", FAR, ANY_STEP),
+                chain(sharp_chain, "with eta for 1/2 its noise term is below that of Lemma C.2.2"),
+            ),
+            sharp_pieces,
+            True,
+        ),
+        control=S(sharp(True, 0.99), "sharp.control", corners=[replace(PURE, share=3.0)]),
+        broken="the noise term times 0.99",
+        implies="no Gamma, no rho_R, no L, no bound on eta, tau^2 in place of tau^3, and units that agree",
+    ),
+]

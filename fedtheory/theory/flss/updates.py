@@ -1,4 +1,4 @@
-"""FLSS, App. C.1, C.2 and C.5 to C.7: what is projected, the singular values of G, sums over client subsets."""
+"""FLSS, App. C.5 to C.7: what is projected, the singular values of G, sums over the sets M_t."""
 
 import itertools
 import math
@@ -13,97 +13,31 @@ from fedtheory.algorithms.flss import FLSS
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.core.simulate import play_round
 from fedtheory.problems.quadratic import Quadratic
-from fedtheory.theory.claim import Check, Outcome
-from fedtheory.theory.flss.proof import TILTED, blind, row
+from fedtheory.theory.claim import Check, Claim, Outcome
+from fedtheory.theory.flss.proof import BEYOND, PURE, TILTED, S, eq14_e, row, torn
 from fedtheory.theory.flss.round import (
+    ANY_STEP,
+    BOUNDED,
+    ORTHONORMAL,
     ROOT,
+    SPAN,
     STEP,
+    UNIFORM,
     Edge,
     Instance,
-    Pairs,
     Round,
+    broken,
     build,
     dump,
+    each_needed,
     edges,
+    flss,
     play,
-    random_rounds,
     square,
 )
-from fedtheory.theory.instances import Smooth, exact, fixed, joint, subsets
+from fedtheory.theory.instances import Smooth, exact, fixed, subsets
 from fedtheory.theory.search import ROUNDING, ratio
 from fedtheory.theory.shown import digits, level, listed
-
-
-def printed_next(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
-    """w_{t+1} (B, C, d) and v_{t+1} (C, d) as C.1 has them, from the ghat_t^k."""
-    ghat = joint(q.odds, q.at.N).pick(q.ghat)
-    w = torch.stack([q.at.x + ghat[chosen].sum(0) / q.at.M for chosen in subsets(q.at.N, q.at.M)])
-    return w, q.at.x + ghat.sum(0) / q.at.N
-
-
-def check_c1(inner: str, stretch: float = 1.0) -> Check:
-    """The server's change against Proj_P(Proj_inner(g)) of the local updates, then w_{t+1} and v_{t+1}.
-
-    First P = (0, 1)^T, w_t = (0, 1). stretch: of P, whose columns then have that length.
-    """
-
-    def check(effort: str) -> Outcome:
-        rounds = [play(replace(blind(), x=row(0.0, 1.0)[0])), *random_rounds("c1")]
-        if stretch != 1:
-            rounds = [play(replace(q.at, frame=stretch * q.at.frame)) for q in rounds]
-        gap = 0.0
-        for q in rounds:
-            P = q.at.frame @ q.at.frame.T
-            twice = q.g @ P @ (P if inner == "P" else torch.eye(len(P), dtype=P.dtype) - P)
-            size = q.g.abs().max()
-            value = float((q.ghat - twice).abs().max() / size)
-            for ours, printed in zip((q.w, q.v), printed_next(q)):
-                value = max(value, float((ours - printed).abs().max() / size))
-            if value > 1e-12:
-                data = {"instance": dump(q.at), "g": exact(q.g), "the server adds": exact(q.ghat), "C.1": exact(twice)}
-                nothing = ", nothing moves" if float(twice.abs().max()) == 0 else ""
-                said = f"Proj_P(Proj_{inner}(g)) = {listed_numbers(twice)}{nothing}; relative gap {value:.3g}"
-                return Outcome(False, "exact", digits(value), said, data)
-            gap = max(gap, value)
-        margin, small = level(gap, 1e-12)
-        said = f"the server's w_(t+1) and v_(t+1) against C.1, {len(rounds)} rounds: largest relative gap {small}"
-        return Outcome(True, "exact", margin, said)
-
-    return check
-
-
-def listed_numbers(values: torch.Tensor) -> str:
-    """The first row, to three digits."""
-    return f"({', '.join(f'{v + 0.0:.3g}' for v in values.flatten(0, -2)[0].tolist())})"
-
-
-def eq1(shift: float = 0.0) -> Pairs:
-    def pairs(q: Round) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:
-        cross = (2 - shift) * ((q.w - q.v) * q.v).sum(-1)
-        return [(square(q.w), square(q.w - q.v) + square(q.v) + cross)]
-
-    return pairs
-
-
-def eq15(factor: float = 2.0) -> Pairs:
-    def pairs(q: Round) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:
-        A2 = square(q.v - q.at.x) @ q.all_odds
-        return [(q.after, q.D + A2 + factor * q.A3)]
-
-    return pairs
-
-
-def c23(uneven: bool) -> Pairs:
-    """uneven: the first set M_t drawn twice as often."""
-
-    def pairs(q: Round) -> Sequence[tuple[torch.Tensor, torch.Tensor]]:
-        weight = torch.ones(len(q.w), dtype=torch.float64)
-        weight[0] += float(uneven)
-        mean = torch.tensordot(weight / weight.sum(), q.w, dims=1)
-        return [(mean, q.v), (((mean - q.v) * q.v).sum(-1), torch.zeros(len(q.v), dtype=torch.float64))]
-
-    return pairs
-
 
 # Sums over the sets M_t, on FLSS's own uploads
 
@@ -186,17 +120,6 @@ def over_sets(sides: Sides, what: str, replacement: bool = False) -> Check:
         return Outcome(True, "exact", margin, said)
 
     return check
-
-
-def eq2_sides(wrong: int = 0) -> Sides:
-    """wrong = 1: C(N - 1, M) for C(N - 1, M - 1)."""
-
-    def sides(at: Sets) -> Sequence[torch.Tensor]:
-        N, M = at.size
-        left = (at.q.w[:, 0] - at.q.at.x).mean(0)
-        return left, comb(N - 1, M - 1 + wrong) / (M * comb(N, M)) * at.ghat.sum(0), at.ghat.sum(0) / N
-
-    return sides
 
 
 def eq11_sides(cross: int = 1) -> Sides:
@@ -474,3 +397,138 @@ def two_updates() -> Outcome:
     data = {"F_k": "||w - e_k||^2/2", "eta": "1/4", "E[P P^T g]": left.tolist(), "E[P P^T] E[g]": right.tolist()}
     said = f"P made of the first round's update: E[P P^T g] = {left.tolist()}, E[P P^T] E[g] = {right.tolist()}"
     return Outcome(gap < 1e-12, "exact", gap, said, data if gap >= 1e-12 else None)
+
+
+CLAIMS: list[Claim] = [
+    flss(
+        "eq7",
+        "App. C.5 (7)",
+        "E[Proj(g_t)] = E[P P^T g_t] = P P^T E[g_t] = Proj(E[g_t]); with E[g_t] in span P it is E[g_t].",
+        "expectation",
+        assumes=(SPAN, UNIFORM),
+        caveat="P is fixed before g_t is drawn: E is given the past. P is made of past updates, on which g_t depends",
+        check=check_7("given"),
+        as_printed=check_7("random"),
+        control=check_7("tilted"),
+        broken="E[g_t] not in span P",
+    ),
+    flss(
+        "eq8",
+        "App. C.6 (8)",
+        "E_{g_t in G} ||g_t - Proj(g_t)||^2 = (1/J) sum_j ||G_j - P P^T G_j||^2.",
+        "identity",
+        assumes=(ORTHONORMAL,),
+        reading="E over g_t in G gives every sampled update the same weight",
+        check=check_8_to_10("(8)"),
+        control=check_8_to_10("(8)", later=True),
+        broken="the five updates after those in G",
+        implies="an error in the sample: Prop. 3.4.1 says nothing about the updates of the projected rounds",
+    ),
+    flss(
+        "eq9",
+        "App. C.6 (9)",
+        "(1/J) sum_j ||G_j - P P^T G_j||^2 = (1/J) tr(G^T (I - P P^T) G) = (1/J) tr((I - P P^T) G G^T).",
+        "identity",
+        assumes=(ORTHONORMAL,),
+        check=check_8_to_10("(9)"),
+        control=check_8_to_10("(9)", stretch=1.01),
+        broken="1.01 P",
+    ),
+    flss(
+        "eq10-equality",
+        "App. C.6 (10), first part",
+        "E||g_t - Proj(g_t)||^2 = (1/J) sum_{r>R} sigma_r^2.",
+        "identity",
+        assumes=(ORTHONORMAL,),
+        check=check_8_to_10("(10)"),
+        control=check_8_to_10("(10)", kept=2),
+        broken="a trajectory that keeps R vectors as the columns come (0.7% more)",
+    ),
+    flss(
+        "eq10-ineq / prop341",
+        "App. C.6 (10), second part; Prop. 3.4.1",
+        "(1/J) sum_{r>R} sigma_r^2 <= rho_R eta_t^2 tau^2 G^2, since E||g_t||^2 <= eta_t^2 tau^2 G^2 and ||G||_2^2 "
+        "<= J "
+        "eta_t^2 tau^2 G^2.",
+        "inequality",
+        assumes=(BOUNDED, ORTHONORMAL),
+        caveat="eta_t is the step size of all sampled rounds (or eta_t^2 the mean of their squares); 3.4.3 holds for "
+        "every draw, not only on average",
+        reading="||G||_2 is the Frobenius norm: with the spectral norm the last clause is true as well, but (10) does "
+        "not follow from it",
+        check=check_prop341(),
+        as_printed=each_needed(
+            **{"constant steps": check_prop341_falling, "3.4.3 for every draw": check_prop341_noisy}
+        ),
+        control=check_prop341(0.99),
+        broken="0.99 of the right side",
+        implies="under the decreasing steps of Corollary C.4.2 the columns of G come from rounds with longer steps "
+        "than eta_t; Lemma C.2.1 does not need the proposition",
+    ),
+    flss(
+        "eq11",
+        "App. C.7 (11)",
+        "E||w_{t+1} - v_{t+1}||^2 = E||(1/M) sum_m (ghat_{i_m} - ghat)||^2 = (1/M^2) E[sum_m ||.||^2 + sum_{m != "
+        "m'} <., .>].",
+        "identity",
+        assumes=(UNIFORM,),
+        check=over_sets(eq11_sides(), "(11)"),
+        control=over_sets(eq11_sides(0), "without the cross terms"),
+        broken="the cross terms left out",
+    ),
+    flss(
+        "eq12",
+        "App. C.7 (12)",
+        "E_{M_t} sum_m ||ghat_{i_m} - ghat||^2 = (C(N-1,M-1)/C(N,M)) sum_k ||.||^2 = (M/N) sum_k ||ghat_k - ghat||^2.",
+        "identity",
+        assumes=(UNIFORM,),
+        check=over_sets(eq12_sides(), "(12)"),
+        control=over_sets(eq12_sides(1), "C(N-1, M)"),
+        broken="C(N-1, M) in place of C(N-1, M-1)",
+    ),
+    flss(
+        "eq13",
+        "App. C.7 (13)",
+        "E_{M_t} sum_{m != m'} <., .> = (C(N-2,M-2)/C(N,M)) sum_{k=1}^K sum_{k' != k} <ghat_k - ghat, ghat_k' - "
+        "ghat> = "
+        "-(C(N-2,M-2)/C(N,M)) sum_k ||ghat_k - ghat||^2 <= 0.",
+        "identity",
+        caveat="K, which is nowhere defined, is N",
+        assumes=(UNIFORM,),
+        check=over_sets(eq13_sides(), "(13)"),
+        as_printed=over_sets(eq13_sides("M"), "K = M"),
+        control=over_sets(eq13_sides(), "with replacement", replacement=True),
+        broken="clients drawn with replacement",
+    ),
+    flss(
+        "eq14-centering",
+        "App. C.7 (14), first part",
+        "E||w_{t+1} - v_{t+1}||^2 = (1/(NM)) sum_k E||ghat_k - ghat||^2 + the terms of (13)/M^2 <= (1/(NM)) sum_k "
+        "E||ghat_k - ghat||^2 = (1/(NM)) (sum_k E||ghat_k||^2 - E||ghat||^2) <= (1/(NM)) sum_k E||ghat_k||^2.",
+        "identity",
+        assumes=(UNIFORM,),
+        check=over_sets(eq14_sides("1"), "with E||ghat||^2"),
+        control=over_sets(eq14_sides("M"), "with M E||ghat||^2"),
+        broken="M E||ghat||^2",
+        error="wrong constant",
+        repair="N E||ghat||^2 in place of E||ghat||^2",
+        repaired=over_sets(eq14_sides("N"), "with N E||ghat||^2"),
+        implies="nothing: the term is dropped in the next step, and as an inequality the line is true. (If the sum is "
+        "read to cover both terms, against the way it is printed, the equality is true too.)",
+    ),
+    flss(
+        "eq14-e-term",
+        "App. C.7 (14), last part",
+        "(1/(NM)) sum_k E||ghat_k||^2 <= (1/(NM)) sum_k E||g_k + e_k||^2 <= 2 eta^2 tau^2 G^2/M + 2 rho_R eta^2 "
+        "tau^2 G^2/M.",
+        "inequality",
+        assumes=(BOUNDED,),
+        caveat="e_t^k, which is nowhere defined, is ghat_t^k - g_t^k",
+        check=S(eq14_e(1.0), "eq14", "rho_R = 0, the first step is an equality", BEYOND, ANY_STEP),
+        as_printed=broken(torn, eq14_e(-1.0), "e = g - ghat, as (10) writes the error, rho_R = 0"),
+        control=S(eq14_e(1.0, 0.99), "eq14.control", corners=[PURE]),
+        broken="0.99 eta^2 tau^2 G^2/M in place of 2 eta^2 tau^2 G^2/M, rho_R = 0",
+        implies="the second step does not follow from E||e_t^k||^2 <= rho_R eta^2 tau^2 G^2, which is false for local "
+        "updates, but from ||ghat|| <= ||g||",
+    ),
+]
