@@ -179,7 +179,8 @@ def test_a_method_and_a_problem_from_another_distribution(distribution, tmp_path
     ],
 )
 def test_entry_points_that_do_not_fit(distribution, points, said):
-    done = command(distribution(points), "run", "Helf" if "Helf" in points else "FedAvg", "tiny", "--rounds", "1")
+    words = "Helf" if "Helf" in points else "FedAvg", "tiny" if "tiny" in points else "quadratic"
+    done = command(distribution(points), "run", *words, "--rounds", "1")
     assert done.returncode == 2
     assert said in done.stderr
     assert "Fix: " in done.stderr

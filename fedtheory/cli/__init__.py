@@ -19,8 +19,8 @@ MOST_SEEDS = 10_000
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns 0, or 2 after an error message on stderr for input that was refused."""
-    options = parser().parse_args(arguments)
     try:
+        options = parser().parse_args(arguments)
         if getattr(options, "data", None) is not None:
             os.environ["FEDTHEORY_DATA"] = os.path.abspath(options.data)  # worker processes read it too
         module, command = options.command.split(".")
