@@ -28,7 +28,7 @@ from fedtheory import DeComFL, FedAvg, ImageClassification, Quadratic, play_roun
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.readings import points
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
-from fedtheory.cli import count_verdicts, report_rows
+from fedtheory.cli.report import count_verdicts, report_rows
 from fedtheory.figures import ITEMS
 from fedtheory.figures.decomfl import spectrum
 from fedtheory.maps.directions import slopes, walk

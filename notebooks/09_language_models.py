@@ -25,7 +25,7 @@ import torch
 from fedtheory import DeComFL, FedAvg, FedZO, MeZO, Pooled, TextClassification, run
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
-from fedtheory.cli import count_verdicts, report_rows
+from fedtheory.cli.report import count_verdicts, report_rows
 from fedtheory.core import meter
 from fedtheory.core.engine import drain
 from fedtheory.core.problem import Problem
