@@ -2,10 +2,13 @@
 
 import ast
 import importlib
+import inspect
 import json
 import os
+import re
 import subprocess
 import sys
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
@@ -112,6 +115,20 @@ print(*{{"torch", "numpy", "scipy", "sympy", "matplotlib", "pandas", "tqdm"}} & 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
     assert done.stderr.split() == []
     assert len(done.stdout.split()) > 30
+
+
+@pytest.mark.parametrize("name", fedtheory.__all__)
+def test_a_public_name_says_what_it_takes(name):
+    """Every field of a class and every argument of a function stands in its docstring, or in that of its base."""
+    public = getattr(fedtheory, name)
+    if inspect.isclass(public):
+        said = " ".join(part.__doc__ or "" for part in public.__mro__)
+        wanted = [one.name for one in fields(public)] if is_dataclass(public) else []
+        assert public.__doc__
+        assert not public.__doc__.startswith(f"{name}("), "made by @dataclass"
+    else:
+        said, wanted = public.__doc__ or "", list(inspect.signature(public).parameters)
+    assert [part for part in wanted if not re.search(rf"\b{part}\b", said)] == []
 
 
 PLUGIN = """

@@ -111,6 +111,7 @@ def play_round(
     Clients are computed and summed by rising id, so their order changes no bit; uploads come in the order given.
 
     Args:
+        algorithm, problem: as in `run`.
         state: its `own` is updated in place, row by row; clone it to keep the old one.
         clients: ids (S,), each once, in any order.
         key: the round's key.
