@@ -1290,7 +1290,7 @@ MUTANTS = [
         "a damaged run is thrown away",
         "figures/store.py",
         'kept as {set_aside(path).name}"',
-        'thrown away{path.unlink() or ""}"',
+        'kept as {path.unlink() or path.name}"',
         "test_store.py::test_a_damaged_run_is_said_kept_aside_and_made_again",
     ),
     Mutant(
@@ -1381,7 +1381,7 @@ MUTANTS = [
         "what was computed is lost with a full disk",
         "cli/claims.py",
         "    finally:  #",
-        "    else:  #",
+        "    except ZeroDivisionError:  #",
         "test_store.py::test_what_was_computed_is_shown_when_the_disk_is_full",
     ),
     Mutant(

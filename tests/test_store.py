@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import threading
+import time
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 
@@ -441,7 +442,16 @@ def test_a_damaged_record_is_never_taken_as_absent(tmp_path):
     assert records.load(tmp_path, "ssf/made")["cells"][0]["ours"] == 2.0
 
 
-def test_two_processes_that_save_one_item_leave_one_of_the_two(tmp_path):
+def test_two_processes_that_save_one_item_leave_one_of_the_two(tmp_path, monkeypatch):
+    """They are about it at once, and the last to write the table would be the first to write the record."""
+    write, turn = records.write_atomic, {}
+
+    def slowly(path, content):
+        mine = turn.setdefault(threading.get_ident(), len(turn))
+        time.sleep({".csv": 0.03 * mine, ".png": 0.0, "json": 0.12 * (3 - mine)}[path.name.removesuffix(".next")[-4:]])
+        write(path, content)
+
+    monkeypatch.setattr(records, "write_atomic", slowly)
     threads = [
         threading.Thread(target=store.save, args=(tmp_path, flips.item(), flips.result(x), "quick", 3, 0.0, "cpu"))
         for x in (1.0, 2.0, 3.0, 4.0)
