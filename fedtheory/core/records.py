@@ -34,6 +34,8 @@ class Cell:
         seeds: how many.
         verdict: "reproduced", "trend only", "differs" or "not run here".
         reason: why.
+        kind: what ours is: "run", a measurement of training; "count", of messages, tensors, parameters; "arithmetic",
+            on numbers that the paper prints.
     """
 
     cell: str
@@ -44,8 +46,13 @@ class Cell:
     seeds: int
     verdict: str
     reason: str
+    kind: str = "run"
+
+    def __post_init__(self) -> None:
+        checks.choice("kind", self.kind, KINDS)
 
 
+KINDS = ("run", "count", "arithmetic")
 VERDICTS = ("reproduced", "trend only", "differs", "not run here")
 
 
@@ -91,6 +98,23 @@ def place(out: Path, item: str, scale: str) -> Path:
     if problem is not None:
         warnings.warn(f"{stem}.json is damaged ({problem}); it may be of the scale {SCALES[-1]}", stacklevel=2)
     return out / scale / item
+
+
+RAN = ("ran data", "ran network", "ran rounds")  # columns of every table: what stands behind a row
+
+
+def behind(data: str = "not run", network: str = "none", rounds: int = 0) -> Row:
+    """The columns RAN of a row that no `Spec` stands behind: printed alone, counted, solved, or run in another way."""
+    return dict(zip(RAN, (data, network, rounds)))
+
+
+def ran_words(table: Sequence[Row]) -> str:
+    """What the runs behind a table were, from its rows: networks, data, rounds; "" where nothing was run."""
+    found: dict[str, set[int]] = {}
+    for row in table:
+        if row.get(RAN[2]):
+            found.setdefault(f"{row[RAN[1]]} on {row[RAN[0]]}", set()).add(row[RAN[2]])
+    return "; ".join(f"{what}, {' or '.join(map(str, sorted(rounds)))} rounds" for what, rounds in found.items())
 
 
 ENDS = ("csv", "png", "json")  # in the order in which they are written and get their names
