@@ -9,7 +9,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,11 +110,20 @@ def behind(data: str = "not run", network: str = "none", rounds: int = 0) -> Row
 
 def ran_words(table: Sequence[Row]) -> str:
     """What the runs behind a table were, from its rows: networks, data, rounds; "" where nothing was run."""
-    found: dict[str, set[int]] = {}
-    for row in table:
-        if row.get(RAN[2]):
-            found.setdefault(f"{row[RAN[1]]} on {row[RAN[0]]}", set()).add(row[RAN[2]])
-    return "; ".join(f"{what}, {' or '.join(map(str, sorted(rounds)))} rounds" for what, rounds in found.items())
+    found = list(dict.fromkeys(tuple(row[part] for part in RAN) for row in table if row.get(RAN[2])))
+    alike: dict[int, list[tuple[str, str, int]]] = {}
+    for label in found:
+        alike.setdefault(len(label[0].split(", ")), []).append(label)
+    return "; ".join(
+        f"{_either(network for _, network, _ in labels)} on "
+        f"{', '.join(map(_either, zip(*(data.split(', ') for data, _, _ in labels))))}, "
+        f"{_either(map(str, sorted({rounds for _, _, rounds in labels})))} rounds"
+        for labels in alike.values()
+    )
+
+
+def _either(words: Iterable[str]) -> str:
+    return " or ".join(dict.fromkeys(words))
 
 
 ENDS = ("csv", "png", "json")  # in the order in which they are written and get their names

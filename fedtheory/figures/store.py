@@ -164,7 +164,7 @@ class Builder:
 
 
 def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
-    parts = [options["data"] + (" (partial)" if options.get("partial") else "")]
+    parts = [options["data"] + (" (partial)" if options.get("partial") and options["data"] == "cifar10" else "")]
     if "subset" in options:
         parts.append(f"{options['subset']:,} images")
     if "side" in options:
@@ -177,16 +177,16 @@ def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
     return ", ".join(parts) + held, options["network"]
 
 
-def _equations(name: str) -> Callable[[dict[str, Any]], tuple[str, str]]:
-    """Problems without a network: their name and options."""
-    return lambda options: (", ".join([name, *(f"{key} = {value}" for key, value in options.items())]), "linear")
+def _equations(name: str, model: str) -> Callable[[dict[str, Any]], tuple[str, str]]:
+    """Problems without a network: their name and options, and what is fitted."""
+    return lambda options: (", ".join([name, *(f"{key} = {value}" for key, value in options.items())]), model)
 
 
 _IMAGES = (ImageClassification.load, ImageClassification.__init__)
 BUILDERS: dict[str, Builder] = {
-    "ssf": Builder(MatrixRegression.ssf, ("het",), label=_equations("matrix regression")),
-    "fedsub": Builder(LogisticRegression.fedsub, label=_equations("logistic regression")),
-    "quadratic": Builder(Quadratic.random, ("n", "d"), label=_equations("quadratics")),
+    "ssf": Builder(MatrixRegression.ssf, ("het",), label=_equations("matrix regression", "linear")),
+    "fedsub": Builder(LogisticRegression.fedsub, label=_equations("logistic regression", "linear")),
+    "quadratic": Builder(Quadratic.random, ("n", "d"), label=_equations("quadratics", "none")),
     "images": Builder(
         ImageClassification.load, ("data", "network"), _IMAGES[1:], _images_read, _wherever, _images_label
     ),
