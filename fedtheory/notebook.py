@@ -247,8 +247,7 @@ OBJECT = re.compile(r"[A-Za-z_]\w*\(|[\[({]")  # how the repr of an object of th
 
 def _data(record: dict[str, Any]) -> str:
     """Data and network of an item's runs in words, as far as its record has them."""
-    first = record["table"][0]
-    return str(record["settings"].get("scale in words") or first.get("runs") or first.get("here") or "")
+    return str(record["settings"].get("scale in words") or records.ran_words(record["table"]))
 
 
 def what_was_run(*items: str) -> None:

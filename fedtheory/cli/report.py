@@ -21,6 +21,7 @@ def report_rows(item: str, record: dict[str, Any]) -> list[dict[str, Any]]:
                 "item": item,
                 "cell": cell["cell"],
                 **numbers,
+                "kind": cell.get("kind", "run"),
                 "seeds": cell["seeds"],
                 "scale": record["scale"],
                 "verdict": cell["verdict"],
@@ -53,6 +54,7 @@ def show(options: argparse.Namespace) -> None:
     items = list_items(rows)
     print("\n" + "\n".join(f"{item['item']:<15} | {item['verdict']:<12} | {item['reason']}" for item in items))
     print(f"{len(items)} items: {count_verdicts(items)}")
+    print("\n".join(summary(rows)))
 
 
 def papers_items() -> dict[str, registry.Listed]:
@@ -80,6 +82,32 @@ def count_verdicts(rows: Sequence[dict[str, Any]]) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count or verdict != "not run here")
 
 
+def distinct(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every printed number once, with the worst of its verdicts: a cell of one paper that stands in several items."""
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        paper = row["item"].split("/")[0]
+        groups.setdefault((paper, row["cell"], str(row["paper"])), []).append(row)
+    return [group[0] | {"verdict": records.overall([row["verdict"] for row in group])} for group in groups.values()]
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """How many distinct numbers there are, their verdicts, and the verdicts by what ours is."""
+    once = distinct(rows)
+    lines = [f"{len(once)} distinct numbers in {len(rows)} cells: {count_verdicts(once)}"]
+    for kind, words in KINDS.items():
+        own = [row for row in once if row["kind"] == kind and row["verdict"] != records.VERDICTS[-1]]
+        lines.append(f"{len(own)} {words}: {count_verdicts(own)}")
+    return lines
+
+
+KINDS = {
+    "run": "of them are results of training runs",
+    "count": "are counts, on messages, tensors or parameters",
+    "arithmetic": "are arithmetic on printed numbers",
+}
+
+
 def show_number(value: float) -> str:
     """Three digits; NaN for a run that diverged or was not made."""
     return "NaN" if math.isnan(value) else f"{value:.3g}" if abs(value) >= 0.1 or value == 0 else f"{value:.2e}"
@@ -100,7 +128,6 @@ def print_table(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         name, paper = f"{row['item']} {row['cell']}", show_number(row["paper"])
         print(f"{name:<{width}} | {paper:>8} | {show_ours(row):<34} | {row['verdict']:<10} | {row['reason']}")
-    print(count_verdicts(rows))
 
 
 def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
@@ -113,7 +140,9 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
         "only*: the printed order holds, the level does not. *differs*: neither. *not run here*: the reason names",
         "what is missing and the command. Intervals: mean and 95% Student interval over seeds.",
         "",
-        f"{count_verdicts(rows)}.",
+        "A number that a paper prints in several items is counted once, with the worst of its verdicts:",
+        "",
+        *(f"- {line}" for line in summary(rows)),
         "",
         "## The items",
         "",
@@ -128,8 +157,10 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
     for name in dict.fromkeys(row["item"] for row in rows):
         own = [row for row in rows if row["item"] == name]
         lines += ["", f"## {name}: {registry.items()[name].title}", "", f"![{name}](../figures/{name}.png)", ""]
+        record = records.load(out, name) if records.made(out, name) else {"table": [], "notes": []}
+        ran = records.ran_words(record["table"])
         lines += [
-            f"Scale: {own[0]['scale']}.",
+            f"Scale: {own[0]['scale']}." + (f" Run: {ran}." if ran else ""),
             "",
             "| cell | paper | ours | verdict | reason |",
             "|---|---|---|---|---|",
@@ -137,6 +168,7 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
         for row in own:
             paper = show_number(row["paper"])
             lines.append(f"| {row['cell']} | {paper} | {show_ours(row)} | {row['verdict']} | {row['reason']} |")
+        lines += ["", *(f"- {note}" for note in record["notes"])] if record["notes"] else []
     for name, item in registry.items().items():
         if item.ours and (out / name).with_suffix(".png").exists():
             lines += ["", f"## {name}: {item.title}", "", f"![{name}](../figures/{name}.png)"]

@@ -9,7 +9,7 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,8 @@ class Cell:
         seeds: how many.
         verdict: "reproduced", "trend only", "differs" or "not run here".
         reason: why.
+        kind: what ours is: "run", a measurement of training; "count", of messages, tensors, parameters; "arithmetic",
+            on numbers that the paper prints.
     """
 
     cell: str
@@ -44,8 +46,13 @@ class Cell:
     seeds: int
     verdict: str
     reason: str
+    kind: str = "run"
+
+    def __post_init__(self) -> None:
+        checks.choice("kind", self.kind, KINDS)
 
 
+KINDS = ("run", "count", "arithmetic")
 VERDICTS = ("reproduced", "trend only", "differs", "not run here")
 
 
@@ -91,6 +98,32 @@ def place(out: Path, item: str, scale: str) -> Path:
     if problem is not None:
         warnings.warn(f"{stem}.json is damaged ({problem}); it may be of the scale {SCALES[-1]}", stacklevel=2)
     return out / scale / item
+
+
+RAN = ("ran data", "ran network", "ran rounds")  # columns of every table: what stands behind a row
+
+
+def behind(data: str = "not run", network: str = "none", rounds: int = 0) -> Row:
+    """The columns RAN of a row that no `Spec` stands behind: printed alone, counted, solved, or run in another way."""
+    return dict(zip(RAN, (data, network, rounds)))
+
+
+def ran_words(table: Sequence[Row]) -> str:
+    """What the runs behind a table were, from its rows: networks, data, rounds; "" where nothing was run."""
+    found = list(dict.fromkeys(tuple(row[part] for part in RAN) for row in table if row.get(RAN[2])))
+    alike: dict[int, list[tuple[str, str, int]]] = {}
+    for label in found:
+        alike.setdefault(len(label[0].split(", ")), []).append(label)
+    return "; ".join(
+        f"{_either(network for _, network, _ in labels)} on "
+        f"{', '.join(map(_either, zip(*(data.split(', ') for data, _, _ in labels))))}, "
+        f"{_either(map(str, sorted({rounds for _, _, rounds in labels})))} rounds"
+        for labels in alike.values()
+    )
+
+
+def _either(words: Iterable[str]) -> str:
+    return " or ".join(dict.fromkeys(words))
 
 
 ENDS = ("csv", "png", "json")  # in the order in which they are written and get their names

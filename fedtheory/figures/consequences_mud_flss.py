@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from fedtheory.algorithms.fedmud import FedMUD
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.core.key import Key
-from fedtheory.core.records import Row, Table
+from fedtheory.core.records import Row, Table, behind
 from fedtheory.core.simulate import play_round
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner, interval
@@ -118,7 +118,8 @@ def measure_rank(runner: Runner, scale: str, seeds: int) -> Result:
 
     def add(panel: str, R: int, **values: float) -> None:
         blank = dict.fromkeys(("measured", "low", "high", "n", "paper", "repaired"), math.nan)
-        table.append({"panel": panel, "R": R, **(blank | values)})
+        of = behind("quadratics", "none", T) if panel.startswith("warm-up") else behind("exact expectation")
+        table.append({"panel": panel, "R": R, **(blank | values), **of})
 
     for R in ranks:
         spread = float(play(replace(at, frame=eye[:, :R])).spread / unit)
@@ -265,6 +266,9 @@ def measure_rate(runner: Runner, scale: str, seeds: int) -> Result:
         rows.append({"panel": "runs", "eta": 2.0**-power, "T": 4.0**power, "measured": mean, "low": low, "high": high})
     names = list(dict.fromkeys(name for row in rows for name in row))
     table: Table = [{name: row.get(name, math.nan) for name in names} for row in rows]
+    for row in table:
+        of_runs = row["panel"] == "runs"
+        row |= behind("a quadratic, 2 x 2", "none", int(row["T"])) if of_runs else behind("exact expectation")
     best = min((row for row in rows if row["panel"] == "full rank"), key=lambda row: row["repaired"])
     least = min(row["terms of (71)"] for row in rows if row.get("terms of (71)", math.nan) > 0)
     last = next(row for row in rows if row["panel"] == "rank 1" and row["T"] == 2.0**40)

@@ -41,7 +41,9 @@ from fedtheory.core.files import Broken, misfit, seal, sha256, unseal, write_ato
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.records import (
+    RAN,
     Cell,
+    Row,
     Table,
     alone,
     commit,
@@ -115,6 +117,11 @@ class Spec:
         own = {"all": REVISION, self.problem: BUILDERS[self.problem].revision}
         return own | words.revisions([self.algorithm, dict(self.options)])
 
+    def ran(self) -> Row:
+        """The columns RAN of a row that shows this run: data, network, rounds."""
+        data, network = BUILDERS[self.problem].label(dict(self.options))
+        return dict(zip(RAN, (data, network, self.rounds)))
+
 
 PASSED = ("key", "dtype", "device")  # to a builder: the spec has them
 
@@ -141,6 +148,7 @@ class Builder:
         passed: what `make` passes its further options on to: their defaults are options, too.
         reads: options -> what is read from files: name -> {"sha256": of the content, ...}.
         say: options -> those that go into the words: what is read, not where.
+        label: options -> what is run, for a table's reader: data and network.
         later: (option, neutral default) of options that were added after runs had been stored: left out where equal.
         revision: raised by hand when the problem's data, losses or gradients change beyond rounding.
     """
@@ -150,17 +158,46 @@ class Builder:
     passed: tuple[Callable[..., Any], ...] = ()
     reads: Callable[[dict[str, Any]], dict[str, Any]] = lambda options: {}
     say: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    label: Callable[[dict[str, Any]], tuple[str, str]] = lambda options: ("synthetic", "none")
     later: tuple[tuple[str, Any], ...] = ()
     revision: int = 1
 
 
+def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
+    parts = [options["data"] + (" (partial)" if options.get("partial") and options["data"] == "cifar10" else "")]
+    if "subset" in options:
+        parts.append(f"{options['subset']:,} images")
+    if "side" in options:
+        parts.append(f"{options['side']} x {options['side']} pixels")
+    if "clients" in options:
+        parts.append(f"{options['clients']} clients")
+    split = {"dirichlet": "alpha", "labels": "labels"}.get(options.get("partition", ""))
+    if "partition" in options:
+        parts.append(f"{options['partition']} {options[split]:g}" if split in options else options["partition"])
+    return ", ".join(parts) + held, options["network"]
+
+
+def _equations(name: str, model: str) -> Callable[[dict[str, Any]], tuple[str, str]]:
+    """Problems without a network: their name and options, and what is fitted."""
+    return lambda options: (", ".join([name, *(f"{key} = {value}" for key, value in options.items())]), model)
+
+
 _IMAGES = (ImageClassification.load, ImageClassification.__init__)
 BUILDERS: dict[str, Builder] = {
-    "ssf": Builder(MatrixRegression.ssf, ("het",)),
-    "fedsub": Builder(LogisticRegression.fedsub),
-    "quadratic": Builder(Quadratic.random, ("n", "d")),
-    "images": Builder(ImageClassification.load, ("data", "network"), _IMAGES[1:], _images_read, _wherever),
-    "validation": Builder(validation, ("data", "network"), _IMAGES, _images_read, _wherever),
+    "ssf": Builder(MatrixRegression.ssf, ("het",), label=_equations("matrix regression", "linear")),
+    "fedsub": Builder(LogisticRegression.fedsub, label=_equations("logistic regression", "linear")),
+    "quadratic": Builder(Quadratic.random, ("n", "d"), label=_equations("quadratics", "none")),
+    "images": Builder(
+        ImageClassification.load, ("data", "network"), _IMAGES[1:], _images_read, _wherever, _images_label
+    ),
+    "validation": Builder(
+        validation,
+        ("data", "network"),
+        _IMAGES,
+        _images_read,
+        _wherever,
+        lambda o: _images_label(o, ", a fifth held out"),
+    ),
 }
 
 

@@ -11,6 +11,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fedtheory.core.records import ran_words
+
 WIDTH = 3.5  # inches: one column of a two-column paper
 
 # Okabe-Ito: told apart with any common colour blindness. Markers and dashes tell methods of one colour apart, and all
@@ -180,9 +182,9 @@ def legend_above(figure: Figure, columns: int) -> None:
 
 
 def caption(figure: Figure, table: Sequence[dict[str, Any]]) -> None:
-    """What our runs are, below the panels: the table's column "runs"."""
+    """What our runs are, below the panels, from the rows of the table."""
     lost = "\nmissing points: a run diverged" if any(math.isnan(row.get("mean", 0.0)) for row in table) else ""
-    words = textwrap.fill(f"ours: {table[0]['runs']}", int(20 * figure.get_figwidth()))
+    words = textwrap.fill(f"ours: {ran_words(table)}", int(20 * figure.get_figwidth()))
     figure.supxlabel(f"{words}{lost}", fontsize=6)
 
 

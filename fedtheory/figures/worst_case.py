@@ -9,7 +9,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedtheory.core.records import Row, Table
+from fedtheory.core.records import Row, Table, behind
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner
 from fedtheory.theory.worst_case import program as worst_case
@@ -52,6 +52,7 @@ class Curve:
             "tight_dual": found.dual,
             "tight_primal": found.primal,
             "reached": self.reached(*self.arguments(x), **self.options, **amount),
+            **behind("worst case over losses"),
         }
 
 

@@ -16,7 +16,7 @@ from fedtheory.core import meter
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.engine import drain
 from fedtheory.core.key import Key
-from fedtheory.core.records import Cell, Row, Table
+from fedtheory.core.records import Cell, Row, Table, behind
 from fedtheory.core.simulate import run
 from fedtheory.figures import style
 from fedtheory.figures.decomfl.curves import ALL
@@ -71,15 +71,18 @@ FIG5 = {
 }
 
 
-def close(cell: str, paper: float, ours: float, why: str) -> Cell:
+COMPUTED = behind("computed from printed numbers")
+
+
+def close(cell: str, paper: float, ours: float, why: str, kind: str = "count") -> Cell:
     """A counted or measured number: within a factor of 1.5 it is reproduced."""
     ratio = ours / paper
     verdict = "reproduced" if 1 / 1.5 <= ratio <= 1.5 else "differs"
-    return Cell(cell, paper, ours, ours, ours, 1, verdict, f"ours/paper = {ratio:.3g}; {why}")
+    return Cell(cell, paper, ours, ours, ours, 1, verdict, f"ours/paper = {ratio:.3g}; {why}", kind)
 
 
-def row(setting: str, quantity: str, paper: float, ours: float) -> Row:
-    return {"setting": setting, "quantity": quantity, "paper": paper, "ours": ours}
+def row(setting: str, quantity: str, paper: float, ours: float, of: Row = COMPUTED) -> Row:
+    return {"setting": setting, "quantity": quantity, "paper": paper, "ours": ours, **of}
 
 
 def measure_1(runner: Runner, scale: str, seeds: int) -> Result:
@@ -110,11 +113,17 @@ def measure_1(runner: Runner, scale: str, seeds: int) -> Result:
             why = "words of 32 bits a round, beta = 1/4" if words else "scalars a round, all clients"
             if way == "down" and name.startswith("DeComFL"):
                 why += "; the formula leaves out the seeds of the round itself, m/(2M) of the rest"
-            table.append(row(name, f"{way}link", paper, ours))
+            table.append(row(name, f"{way}link", paper, ours, specs[name].ran()))
             cells.append(close(f"{name}: {way}link per round", paper, ours, why))
     settings = {"M": M, "m": m, "K": K, "P": P, "d": d, "rounds": rounds}
     notes = ["One scalar is a number or a seed. Round complexities and totals are theory, not measured here."]
     return Result(table, cells, settings, notes)
+
+
+def counting(P: int, rounds: int) -> Spec:
+    """The run that `per_client` counts on, up to a round."""
+    algorithm = DeComFLReading(1e-6, 1, P, secret=0)
+    return Spec(algorithm, "quadratic", (("d", 2), ("n", 8)), rounds, 0, 2, 500, "float32", ())
 
 
 @cache
@@ -125,7 +134,7 @@ def per_client(P: int) -> dict[int, float]:
     which would be cheaper here.
     """
     problem = Quadratic.random(8, 2, Key(0), dtype=torch.float32)
-    history = run(DeComFLReading(1e-6, 1, P, secret=0), problem, ROUNDS, sampled=2, every=500, metrics=())
+    history = run(counting(P, ROUNDS).algorithm, problem, ROUNDS, sampled=2, every=500, metrics=())
     both = zip(history["round"], history["up_bytes"], history["down_bytes"])
     return {int(r): (up + down) / 8 / 1e6 for r, up, down in both}
 
@@ -146,11 +155,11 @@ def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
         for task, (printed, (_, fedzo, decomfl)), (lr, rounds) in zip(TASKS, lines, TABLE5[model]):
             where = f"{model} {task}"
             both = 2 * 4 * SIZES[model] * rounds * 2 / 8 / 1e12
-            table.append(row(where, "DeComFL, MB", decomfl, counted[rounds]))
+            table.append(row(where, "DeComFL, MB", decomfl, counted[rounds], counting(10, rounds).ran()))
             table.append(row(where, "FedZO, TB", fedzo, both))
             cells.append(close(f"{where}: DeComFL, MB", decomfl, counted[rounds], COUNTED))
             why = "computed, not run: 2 d numbers of 4 bytes in each of a client's rounds (R/4)"
-            cells.append(close(f"{where}: FedZO, TB", fedzo, both, why))
+            cells.append(close(f"{where}: FedZO, TB", fedzo, both, why, "arithmetic"))
             for method, accuracy in zip(("FedAvg", "MeZO", "FedZO P=10", "DeComFL P=10"), printed):
                 name = f"{where}: {method.split()[0]}, accuracy in %"
                 wanted.append(Wanted(name, accuracy, model, task, methods(lr)[method], rounds))
@@ -167,7 +176,7 @@ def measure_6(runner: Runner, scale: str, seeds: int) -> Result:
     for place, P in enumerate((5, 10)):
         counted = per_client(P)
         for task, (_, megabytes), (_, rounds) in zip(TASKS, TABLE6, tuned):
-            table.append(row(task, f"P = {P}, MB", megabytes[place], counted[rounds]))
+            table.append(row(task, f"P = {P}, MB", megabytes[place], counted[rounds], counting(P, rounds).ran()))
             cells.append(close(f"{task}, P = {P}: DeComFL, MB", megabytes[place], counted[rounds], COUNTED))
     wanted = [
         Wanted(f"{task}: {method}, accuracy in %", accuracy, "OPT-125M", task, methods(lr)[method], rounds, lora=8)
@@ -189,7 +198,7 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
             table.append(row(f"{model} {task}", "rounds", rounds, implied))
             item = "table6" if "LoRA" in model else "table2"
             why = f"computed from the printed {megabytes} MB; learning rate {lr:g}: used in decomfl/{item}"
-            cells.append(close(f"{model} {task}: rounds", rounds, implied, why))
+            cells.append(close(f"{model} {task}: rounds", rounds, implied, why, "arithmetic"))
     return Result(table, cells, {"P": 10, "bytes of a round and perturbation": 12}, ["No run: a check of print."])
 
 
@@ -242,8 +251,9 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     for name, shape in (("decomfl-fashion", (1, 28, 28)), ("resnet18", (3, 32, 32))):
         problem = one_client(name, shape)
         d, (whole, plain, largest) = problem.d, client_memory(problem)
-        table.append(row(f"client, {name}", "memory / d", 1.0, whole))
-        table.append(row(f"forward pass alone, {name}", "memory / d", nan, plain))
+        of = behind("a random image", name, 1)
+        table.append(row(f"client, {name}", "memory / d", 1.0, whole, of))
+        table.append(row(f"forward pass alone, {name}", "memory / d", nan, plain, of))
         why = f"d = {d:,}: the model, a perturbed copy of its largest layer ({largest:.2f} d), activations of batch 1"
         cells.append(close(f"DeComFL client, {name}: memory / d", 1.0, whole, why))
     history = {
@@ -255,14 +265,17 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
         table.append(row(f"server's history, {name}", "memory / d", 0.0, share))
         why = "computed: seeds and scalars of all rounds, 2 K P numbers each; the server needs no model"
         verdict = "reproduced" if share < 0.01 else "differs"
-        cells.append(Cell(f"DeComFL server (negligible), {name}", 0.0, share, share, share, 1, verdict, why))
+        cells.append(
+            Cell(f"DeComFL server (negligible), {name}", 0.0, share, share, share, 1, verdict, why, "arithmetic")
+        )
     measured = fedzo_memory(one_client("decomfl-fashion", (1, 28, 28)))
     whys = {
         "server": "the model, the mean change, their sum; what came up is not counted",
         "client": "the received model, the local one, its next value, a perturbed copy of the largest layer",
     }
     for who, paper in (("server", 2.0), ("client", 3.0)):
-        table.append(row(f"FedZO {who}, decomfl-fashion", "memory / d", paper, measured[who]))
+        of = behind("a random image", "decomfl-fashion", 1)
+        table.append(row(f"FedZO {who}, decomfl-fashion", "memory / d", paper, measured[who], of))
         cells.append(close(f"FedZO {who}: memory / d", paper, measured[who], whys[who]))
     notes = ["Live tensors, in units of d numbers of 4 bytes. Gradients would need activations and d numbers more."]
     return Result(table, cells, {"batch": 1, "P": 2, "K": 1}, notes)
@@ -272,7 +285,9 @@ def measure_5b(runner: Runner, scale: str, seeds: int) -> Result:
     """What the authors' logs say, and our runs where models and data are at hand."""
     rounds = (500, 1000, 1500, 2000)
     table: Table = [
-        {"model": m, "round": r, "accuracy": a} for m, values in FIG5.items() for r, a in zip(rounds, values)
+        {"model": m, "round": r, "accuracy": a, **behind("the authors' logs")}
+        for m, values in FIG5.items()
+        for r, a in zip(rounds, values)
     ]
     ours, cells = convergence(runner, scale, seeds)
     notes = [READING] if ours else ["Nothing here was run by this package."]

@@ -13,11 +13,11 @@ from torch.nn import functional
 
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.core.key import Key
-from fedtheory.core.records import Table
+from fedtheory.core.records import Row, Table
 from fedtheory.core.simulate import run
 from fedtheory.figures import style
 from fedtheory.figures.decomfl.curves import ALL, order
-from fedtheory.figures.store import Item, Result, Runner, interval
+from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.problems.images import ImageClassification
 
 Product = Callable[[torch.Tensor], torch.Tensor]
@@ -87,14 +87,17 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
             v = torch.randn(d, generator=key.fold("probe", probe).generator()).to(x)
             found = lanczos(product, v, steps)
             nodes, weights = torch.cat([nodes, found[0].cpu()]), torch.cat([weights, found[1].cpu() / probes])
-        table += rows("Lanczos", seed, nodes, weights)
+        trained = Spec(
+            FedAvg(0.1, 50), "images", tuple({"clients": 1, "batch": 64, **options}.items()), length // 50, seed
+        )
+        table += rows("Lanczos", seed, nodes, weights, trained.ran())
         shares.append(near_zero(nodes, weights))
         ranks.append(float((weights * nodes.abs()).sum() / nodes.abs().max()))
         if d <= EXACT:
             H = torch.stack([product(e) for e in torch.eye(d, dtype=x.dtype, device=x.device)]).double().cpu()
             values = torch.linalg.eigvalsh((H + H.T) / 2)
             even = torch.full_like(values, 1 / d)
-            table += rows("all eigenvalues", seed, values, even)
+            table += rows("all eigenvalues", seed, values, even, trained.ran())
             exact.append(near_zero(values, even))
     cell = order(f"share of eigenvalues within {NEAR:.0%} of the largest (above)", shares, "the majority is 0", 0.5)
     mean, low, high = interval(ranks)
@@ -116,9 +119,9 @@ def near_zero(nodes: torch.Tensor, weights: torch.Tensor) -> float:
     return float(weights[nodes.abs() <= NEAR * nodes.abs().max()].sum())
 
 
-def rows(kind: str, seed: int, nodes: torch.Tensor, weights: torch.Tensor) -> Table:
+def rows(kind: str, seed: int, nodes: torch.Tensor, weights: torch.Tensor, of: Row) -> Table:
     pairs = zip(nodes.tolist(), weights.tolist())
-    return [{"kind": kind, "seed": seed, "eigenvalue": node, "weight": weight} for node, weight in pairs]
+    return [{"kind": kind, "seed": seed, "eigenvalue": node, "weight": weight, **of} for node, weight in pairs]
 
 
 @style.styled

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import minimize_scalar
 
 from fedtheory.algorithms.decomfl import DeComFL
-from fedtheory.core.records import Row, Table
+from fedtheory.core.records import Row, Table, behind
 from fedtheory.core.simulate import run
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner, interval
@@ -101,7 +101,7 @@ def exact_row(cause: str, axis: str, value: int) -> Row:
     for name, printed in (("printed", True), ("repaired", False)):
         row[name], step = lowest(lambda lr, p=printed: bound(replace(at, lr=lr), ROUNDS, p), longest(m, K, P, printed))
         row[f"{name}_step"], row[f"at_{name}_step"] = step, average(replace(at, lr=step), ROUNDS)
-    return row | {"low": math.nan, "high": math.nan, "seeds": 0}
+    return row | {"low": math.nan, "high": math.nan, "seeds": 0, **behind("exact expectation")}
 
 
 def played_row(cause: str, sizes: tuple[int, int, int], rounds: int, seeds: int) -> Row:
@@ -119,7 +119,7 @@ def played_row(cause: str, sizes: tuple[int, int, int], rounds: int, seeds: int)
     row |= {"best": mean, "best_step": lr}
     row |= {f"{name}{part}": math.nan for name in ("printed", "repaired") for part in ("", "_step")}
     row |= {f"at_{name}_step": math.nan for name in ("printed", "repaired")}
-    return row | {"low": low, "high": high, "seeds": seeds}
+    return row | {"low": low, "high": high, "seeds": seeds, **behind("quadratics", "none", rounds)}
 
 
 def measure(runner: Runner, scale: str, seeds: int) -> Result:

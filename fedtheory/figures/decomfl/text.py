@@ -31,6 +31,7 @@ BUILDERS["text"] = Builder(
     (TextClassification.__init__,),
     lambda options: origin(options["model"], options["task"], options["data"]),
     _said,
+    lambda options: (f"{options['task']}, {options['clients']} clients", Path(options["model"]).name),
 )
 
 SIZES = {"OPT-125M": 125.2e6, "OPT-350M": 331.2e6, "OPT-1.3B": 1315.8e6, "OPT-2.7B": 2651.6e6}
@@ -156,7 +157,7 @@ def convergence(runner: Runner, scale: str, seeds: int) -> tuple[list[Row], list
         found = [result["columns"] for result in runner(specs).values()]
         for at, r in enumerate(found[0]["round"]):
             mean = sum(columns["accuracy"][at] for columns in found) / seeds
-            table.append({"model": f"{model}, ours", "round": r, "accuracy": mean})
+            table.append({"model": f"{model}, ours", "round": r, "accuracy": mean, **specs[0].ran()})
         reached = []
         for columns in found:
             tail = columns["accuracy"][-10:]

@@ -20,7 +20,7 @@ from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.algorithms.ssf import SSF
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.layout import Layout
-from fedtheory.core.records import Cell, Table
+from fedtheory.core.records import Cell, Table, behind
 from fedtheory.figures import style
 from fedtheory.figures.budget import LAUNCH, SUSTAINED, VECTORS, Budget, gradient
 from fedtheory.figures.fedmud import items as mud
@@ -55,7 +55,7 @@ class Setting:
     """What a scale runs.
 
     Fields:
-        label: on pictures and in reasons.
+        label: in reasons.
         what: in words.
         network: of `models.NETWORKS`.
         options: of the problem.
@@ -206,7 +206,9 @@ def runs(runner: Runner, names: Sequence[str], paper: str, scale: str, seeds: in
     return {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in names}
 
 
-def curve_rows(found: dict[str, list[dict[str, Any]]], scale: str, printed: dict[str, tuple[float, float]]) -> Table:
+def curve_rows(
+    found: dict[str, list[dict[str, Any]]], paper: str, scale: str, printed: dict[str, tuple[float, float]]
+) -> Table:
     """Accuracy over epochs; the printed final accuracy and its epoch stand in every row of a method."""
     table: Table = []
     for name, several in found.items():
@@ -216,7 +218,7 @@ def curve_rows(found: dict[str, list[dict[str, Any]]], scale: str, printed: dict
             here = {"method": name, "epoch": SETTINGS[scale].epochs(columns["round"][place])}
             numbers = {"mean": mean, "low": low, "high": high, "seeds": len(several)}
             sent = {"up_mb": columns["up_bytes"][place] / 1e6, "down_mb": columns["down_bytes"][place] / 1e6}
-            table.append({**here, **numbers, **sent, "paper": printed[name][0], "runs": SETTINGS[scale].label})
+            table.append({**here, **numbers, **sent, "paper": printed[name][0], **spec(name, paper, scale, 0).ran()})
     return table
 
 
@@ -261,7 +263,7 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
             for what, values in (("final", [run[-1] for run in several]), ("best", [max(run) for run in several])):
                 mean, low, high = interval(values)
                 here = {"method": name, "lr": lr, "what": what, "mean": mean, "low": low, "high": high}
-                table.append({**here, "seeds": seeds, "runs": SETTINGS[scale].label})
+                table.append({**here, "seeds": seeds, **wanted[name, lr, 0].ran()})
     varied = f"In this picture eta is varied: {', '.join(map(str, RATES))}; all else as said."
     said = words(scale, "ssf", list(TABLE5), seeds) | {"lr": str(RATES)}
     return Result(table, [], said, [*notes(scale), varied])
@@ -314,8 +316,8 @@ def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
         "what m is"
     )
     verdict = "reproduced" if round(share, 2) == SHARE else "differs"
-    cells.append(Cell("trainable parameters of our-CD", SHARE, share, share, share, 1, verdict, reason))
-    table = curve_rows(found, scale, {name: (paper, NAN) for name, paper in FIG2.items()})
+    cells.append(Cell("trainable parameters of our-CD", SHARE, share, share, share, 1, verdict, reason, "count"))
+    table = curve_rows(found, "fedsub", scale, {name: (paper, NAN) for name, paper in FIG2.items()})
     return Result(table, cells, words(scale, "fedsub", list(FIG2), seeds), notes(scale))
 
 
@@ -326,7 +328,7 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     printed = {name: row[0] for name, row in TABLE5.items()}
     names = list(TABLE5)
     cells = [order(low, high, "final:", printed, ours, scale) for high, low in pairwise(names)]
-    table = curve_rows(found, scale, {name: (row[0], row[2]) for name, row in TABLE5.items()})
+    table = curve_rows(found, "ssf", scale, {name: (row[0], row[2]) for name, row in TABLE5.items()})
     return Result(table, cells, words(scale, "ssf", names, seeds), notes(scale))
 
 
@@ -353,7 +355,7 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
         for what, values, paper in (("final", final, row[0]), ("best", best, row[1])):
             mean, low, high = interval(values[name])
             here = {"method": name, "what": what, "paper": paper, "mean": mean, "low": low, "high": high}
-            table.append({**here, "seeds": seeds, "runs": at.label})
+            table.append({**here, "seeds": seeds, **spec(name, "ssf", scale, 0).ran()})
     margin = [a - b for a, b in zip(final["Full-SCAFFOLD"], final["SSF"])]
     mean, low, high = interval(margin)
     reason = "points; the printed 52.92 and 45.43 give 7.49"
@@ -406,6 +408,7 @@ def measure_budgets(runner: Runner, scale: str, seeds: int) -> Result:
                 "gpu_hours": run.hours,
                 "cpu_seconds": seconds[one],
                 "cpu_hours": seconds[one] * run.clients * run.steps / 3600,
+                **behind("random images, one step", run.name),
             }
         )
     notes = [
@@ -499,9 +502,9 @@ def draw_budgets(table: Table) -> Figure:
 
 
 ITEMS = [
-    Item("fedsub/fig2", "CIFAR-100 with ResNet-110", measure_2, draw_curves, SCALES),
-    Item("ssf/fig4", "CIFAR-100 with ResNet-110: test accuracy over epochs", measure_4, draw_curves, SCALES),
-    Item("ssf/table5", "CIFAR-100 with ResNet-110: final and best accuracy", measure_5, draw_table, SCALES),
+    Item("fedsub/fig2", "Deep networks: accuracy over epochs and bytes", measure_2, draw_curves, SCALES),
+    Item("ssf/fig4", "Deep networks: test accuracy over epochs", measure_4, draw_curves, SCALES),
+    Item("ssf/table5", "Deep networks: final and best accuracy", measure_5, draw_table, SCALES),
 ]
 EXTRAS = [
     Item("deep/rates", "The four methods at other learning rates", measure_rates, draw_rates, SCALES),

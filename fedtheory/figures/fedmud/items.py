@@ -14,7 +14,7 @@ from fedtheory.algorithms.fedbat import FedBAT
 from fedtheory.algorithms.fedhm import FedHM
 from fedtheory.algorithms.fedmud import FedMUD
 from fedtheory.core.algorithm import Algorithm
-from fedtheory.core.records import Cell, Row, Table
+from fedtheory.core.records import Cell, Row, Table, behind
 from fedtheory.figures import style
 from fedtheory.figures.budget import Budget
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
@@ -33,7 +33,7 @@ class Setting:
     """What a scale runs.
 
     Fields:
-        label: on pictures and in reasons.
+        label: in reasons.
         what: in words.
         columns: of the tables that are run.
         rounds, sampled, steps, every: of a run.
@@ -207,6 +207,17 @@ def problem(column: str, scale: str) -> dict[str, Any]:
     return {"data": DATA[name], "network": network, "clients": 100, "batch": 64, "std": 0.01, **split}
 
 
+def shown(column: str, scale: str) -> str:
+    """A printed column, and the data that this scale runs in its place."""
+    data = problem(column, scale)["data"]
+    return column if DATA[column.split()[0]] == data else f"{column} (run: {data})"
+
+
+def on(column: str, scale: str) -> str:
+    """The data that this scale runs for a column of a figure, and the partition."""
+    return f"{problem(column, scale)['data']} {column.split()[1]}"
+
+
 def spec(how: Algorithm, column: str, scale: str, seed: int, rounds: int | None = None, **options: Any) -> Spec:
     """One run."""
     setting = SETTINGS[scale]
@@ -260,7 +271,7 @@ def accuracies(
     return {(n, c): [percent(results[wanted[n, c, s]]) for s in range(seeds)] for n in names for c in columns}
 
 
-def not_run(item: str, name: str, column: str, paper: float) -> Cell:
+def absent(item: str, name: str, column: str, paper: float) -> Cell:
     """A printed number without ours, and what is missing."""
     command = f"python -m fedtheory reproduce {item} --scale paper --data FOLDER --device cuda"
     reason = f"needs the files of {column.split()[0]} and a GPU: {command}"
@@ -318,23 +329,26 @@ def measure_table(
     Methods with numbers in all these columns of `finished` are not run; their numbers stand.
     """
     run = [column for column in columns if column in SETTINGS[scale].columns]
+    label = {column: shown(column, scale) if column in run else column for column in columns}
     stand = {(row["method"], row["column"]): (row["ours"], row["low"], row["high"]) for row in finished if row["seeds"]}
-    names = [name for name in printed if any((name, column) not in stand for column in run)]
+    names = [name for name in printed if any((name, label[column]) not in stand for column in run)]
     found = accuracies(runner, scale, seeds, names, run)
-    known = stand | {key: interval(values) for key, values in found.items()}
+    known = stand | {(name, label[column]): interval(values) for (name, column), values in found.items()}
     table: Table = []
     cells: list[Cell] = []
     for at, column in enumerate(columns):
         paper = {name: values[at] for name, values in printed.items()}
-        ours = {name: known[name, column] for name in paper if column in run}
+        ours = {name: known[name, label[column]] for name in paper if column in run}
         for name, value in paper.items():
             own = name in ours
-            cells.append(level(name, column, paper, ours, scale, seeds) if own else not_run(item, name, column, value))
+            where = label[column]
+            cells.append(level(name, where, paper, ours, scale, seeds) if own else absent(item, name, column, value))
             last = cells[-1]
             numbers = {"paper": value, "ours": last.ours, "low": last.low, "high": last.high, "seeds": last.seeds}
-            table.append({"column": column, "method": name, **numbers, "runs": SETTINGS[scale].label})
+            of = spec(algorithm(name, SETTINGS[scale]), column, scale, 0).ran() if own else behind()
+            table.append({"column": where, "method": name, **numbers, **of})
         pairs = [pair for pair in orders if all((name, column) in found for name in pair)]
-        cells += [order(*pair, column, paper, {n: found[n, column] for n in pair}, scale) for pair in pairs]
+        cells += [order(*pair, label[column], paper, {n: found[n, column] for n in pair}, scale) for pair in pairs]
     return Result(table, cells, words(scale, seeds, names), notes(scale))
 
 
@@ -365,8 +379,8 @@ def measure_1(runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = 
         reason = f"counted bytes; ours/paper = {share / RATIO:.2f}"
         if verdict == "differs":
             reason += ": layers that stay whole are sent, too"
-        cell = Cell(f"{column} upload of {name} / FedAvg's", RATIO, share, share, share, 1, verdict, reason)
-        result.cells.append(cell)
+        cell = f"{shown(column, scale)} upload of {name} / FedAvg's"
+        result.cells.append(Cell(cell, RATIO, share, share, share, 1, verdict, reason, "count"))
     return result
 
 
@@ -390,10 +404,11 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
     columns = ("CIFAR-10 N1", "TinyImageNet N1")
     if scale != "paper":
         cells = [
-            not_run("mud/table5", name, column, values[at])
+            absent("mud/table5", name, column, values[at])
             for at, column in enumerate(columns)
             for name, values in TABLE5.items()
         ]
+        labels = [behind()] * len(cells)
     else:
         setting = SETTINGS[scale]
         wanted = {
@@ -410,10 +425,11 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
                 name: interval([percent(results[wanted[name, column, s]]) for s in range(seeds)]) for name in TABLE5
             }
             cells += [level(name, column, paper, ours, scale, seeds) for name in TABLE5]
+        labels = [wanted[name, column, 0].ran() for column in columns for name in TABLE5]
     table = [
         {"column": column, "method": name, "paper": one.paper, "ours": one.ours, "low": one.low, "high": one.high,
-         "seeds": one.seeds, "runs": SETTINGS[scale].label}
-        for one, (column, name) in zip(cells, ((c, n) for c in columns for n in TABLE5))
+         "seeds": one.seeds, **of}
+        for one, (column, name), of in zip(cells, ((c, n) for c in columns for n in TABLE5), labels)
     ]  # fmt: skip
     return Result(table, cells, words(scale, seeds), notes(scale))
 
@@ -442,7 +458,7 @@ def draw_table(table: Table) -> Figure:
     figure, panels = style.new_figure(len(sets), 0.8 + 0.19 * len(methods), columns=2)
     for axes, name in zip(panels, sets):
         for place, partition in enumerate(partitions):
-            rows = [row for row in table if row["column"] == f"{name} {partition}"]
+            rows = [row for row in table if row["column"].split()[:2] == [name, partition]]
             color, spots = style.SEQUENCE[place], [len(methods) - methods.index(row["method"]) for row in rows]
             mark = {"color": color, "markersize": 4.5, "markerfacecolor": "none", "linestyle": "none"}
             axes.plot([row["paper"] for row in rows], spots, "D", label=f"paper, {partition}", **mark)
@@ -487,7 +503,8 @@ def measure_curves(runner: Runner, scale: str, seeds: int, column: str = HERE) -
             round_, sent = (runs[0]["columns"][c][at] for c in ("round", "up_bytes"))
             numbers = {"mean": mean, "low": low, "high": high, "seeds": seeds}
             here = {"method": name, "round": round_, "up_bytes": sent}
-            table.append(here | numbers | {"runs": SETTINGS[scale].label})
+            of = spec(algorithm(name, SETTINGS[scale]), column, scale, 0).ran()
+            table.append(here | numbers | of)
     means = {name: [row["mean"] for row in table if row["method"] == name] for name in CURVES}
     rounds = sorted({row["round"] for row in table})
     cells = []
@@ -521,7 +538,8 @@ def together(parts: dict[str, Result]) -> Result:
 
 def measure_partitions(runner: Runner, scale: str, seeds: int) -> Result:
     """Figure 6: Figure 2 for all three partitions."""
-    return together({column: measure_curves(runner, scale, seeds, column) for column in (HERE, *ELSEWHERE)})
+    columns = (HERE, *ELSEWHERE)
+    return together({on(column, scale): measure_curves(runner, scale, seeds, column) for column in columns})
 
 
 @style.styled
@@ -586,7 +604,7 @@ def sweep(
         mean, low, high = interval(runs)
         shown = "R" if value is None else value
         here = {"method": name, "value": shown, "mean": mean, "low": low, "high": high, "seeds": seeds}
-        table.append(here | {"runs": setting.label})
+        table.append(here | wanted[name, value, 0].ran())
     return table, found
 
 
@@ -674,7 +692,7 @@ SWEEPS = {  # what is varied: (measure, whether its axis is logarithmic)
 def measure_elsewhere(runner: Runner, scale: str, seeds: int) -> Result:
     """Figure 7: Figures 3-5 under the two other partitions."""
     parts = {
-        f"{column}, {label}": measure(runner, scale, seeds, column)
+        f"{on(column, scale)}, {label}": measure(runner, scale, seeds, column)
         for column in ELSEWHERE
         for label, (measure, _) in SWEEPS.items()
     }
@@ -745,7 +763,7 @@ def measure_tuning(runner: Runner, scale: str, seeds: int, finished: Sequence[Ro
     table: Table = []
     for (name, value), one in wanted.items():
         reached = NAN if results[one]["diverged"] else 100 * results[one]["columns"]["accuracy"][-1]
-        table.append({"method": name, "value": value, "accuracy": reached, "runs": setting.label})
+        table.append({"method": name, "value": value, "accuracy": reached, **one.ran()})
     return Result([*finished, *table], [], words(scale, 1, names) | TUNING, notes(scale))
 
 

@@ -13,7 +13,7 @@ from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.core import meter, simulate
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
-from fedtheory.core.records import Cell, Table
+from fedtheory.core.records import Cell, Table, behind
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.subspace import Coordinate, Gaussian, Identity, Spherical
@@ -54,7 +54,8 @@ def curves(
         for at in range(shared):
             mean, low, high = interval([one["columns"]["error"][at] for one in runs])
             round_ = runs[0]["columns"]["round"][at]
-            table.append({"method": name, "round": round_, "mean": mean, "low": low, "high": high, "seeds": seeds})
+            row = {"method": name, "round": round_, "mean": mean, "low": low, "high": high, "seeds": seeds}
+            table.append({**row, **wanted[name, 0].ran()})
         plateau[name] = [math.nan if one["diverged"] else sum(one["columns"]["error"][-10:]) / 10 for one in runs]
     return table, plateau
 
@@ -235,13 +236,14 @@ def measure_costs(runner: Runner, scale: str, seeds: int) -> Result:
     for name, algorithm in algorithms.items():
         counted = client_costs(algorithm, problem)
         for (quantity, how), paper, ours in zip(what.items(), formulas[name], counted):
-            table.append({"method": name, "quantity": quantity, "paper": paper, "ours": ours})
+            row = {"method": name, "quantity": quantity, "paper": paper, "ours": ours}
+            table.append({**row, **behind("matrix regression, 4 clients", "one layer", 1)})
             ratio = ours / paper
             verdict = "reproduced" if 1 / 1.5 <= ratio <= 1.5 else "trend only"
             reason = f"{how}; ours/formula = {ratio:.2f}"
             if name == "FedSub" and quantity == "multiplications":
                 reason += "; the product P^T grad f, m r d per step, is missing from the formula's terms"
-            cells.append(Cell(f"{name}: {quantity}", paper, ours, ours, ours, 1, verdict, reason))
+            cells.append(Cell(f"{name}: {quantity}", paper, ours, ours, ours, 1, verdict, reason, "count"))
     notes = [
         f"One layer, m={m}, d={d}, r={r}, tau={tau}, {rows} rows per client, float64; O-constants are 1.",
         f"Measured: C_g = {gradient} multiplications for the full gradient, M_g = {held} scalars while it is computed. "
@@ -318,7 +320,7 @@ def measure_geometry(runner: Runner, scale: str, seeds: int) -> Result:
         result = results[one]
         tail = result["columns"]["error"][-10:]
         value = math.nan if result["diverged"] else sum(tail) / len(tail)
-        table.append({"data": label, "method": name, "error": value})
+        table.append({"data": label, "method": name, "error": value, **one.ran()})
     notes = [*READING, f"Mean of the last ten of 100 records over {rounds} rounds, one seed per setting."]
     return Result(table, [], {"rounds": rounds, "geometries": GEOMETRIES}, notes)
 
@@ -367,7 +369,8 @@ def measure_why(runner: Runner, scale: str, seeds: int) -> Result:
                 error = problem.error(state.server.x)
                 if not (math.isfinite(mean) and math.isfinite(error)):
                     break
-                table.append({"method": name, "round": t, "error": error, "mean_dual": mean})
+                row = {"method": name, "round": t, "error": error, "mean_dual": mean}
+                table.append({**row, **spec(algorithm, 0, 250).ran()})
             state, _, _ = simulate.play_round(algorithm, problem, state, problem.clients, root.fold("round", t))
     notes = [
         "S = n = 30, float64, one seed. (15) says sum_i Lambda_i = 0; rounding leaves about 1e-17, and line 12 "

@@ -175,6 +175,10 @@ def command(item: str) -> str:
     return f"python -m fedtheory reproduce {item} --scale paper --device cuda --data FOLDER"
 
 
+NAMED_DATA = {"CIFAR-10": PAPER.data, **dict(SETS2)}
+NAMED = {"CNN": PAPER.network, "ResNet-18": PAPER.deep, **NAMED_DATA}  # what a printed header names
+
+
 class Column(NamedTuple):
     """What is run for one column of a table; no data: nothing, at this scale."""
 
@@ -185,17 +189,25 @@ class Column(NamedTuple):
     beta: float
     epochs: int
 
-    def label(self, name: str) -> str:
-        return f"{self.panel} {self.setting} {name}"
+    @property
+    def place(self) -> str:
+        """The printed header, and what is run in the place of the data or network that it names."""
+        named = NAMED[self.panel]
+        if self.data is None or named in (self.data, self.network):
+            return self.panel
+        return f"{self.panel} (run: {self.data if self.panel in NAMED_DATA else self.network})"
 
-    def row(self, name: str, paper: float, results: Sequence[dict[str, Any]]) -> Row:
+    def label(self, name: str) -> str:
+        return f"{self.place} {self.setting} {name}"
+
+    def row(self, name: str, paper: float, of: Row, results: Sequence[dict[str, Any]]) -> Row:
         """One line of a table of accuracies."""
         mean, low, high = interval([accuracy(one) for one in results])
-        row = {"panel": self.panel, "here": f"{self.data}, {self.network}", "setting": self.setting, "method": name}
+        row = {"panel": self.place, "setting": self.setting, "method": name}
         row |= {"paper": paper, "mean": mean, "low": low, "high": high, "seeds": len(results)}
         for way in ("up", "down"):
             row[f"{way}_mb"] = float(np.mean([one["columns"][f"{way}_bytes"][-1] for one in results])) / 1e6
-        return row
+        return row | of
 
 
 def settings_of(at: Setting, algorithms: Mapping[str, Algorithm]) -> dict[str, Any]:
@@ -223,6 +235,11 @@ def notes_of(at: Setting, scale: str) -> list[str]:
         notes.append(
             "2,000 of the 20,000 training images at hand (the set has 50,000) and of the test images, 16 x 16."
         )
+        notes.append(
+            f"A reduced setting: 2,000 images, {at.rounds} rounds, R = {at.rank} directions; the paper has 400 rounds "
+            "and R = 40. It says nothing of FLSS at the printed length; Table 3's CNN at that length is an item of its "
+            "own."
+        )
     return notes
 
 
@@ -246,7 +263,7 @@ def measure_objects(runner: Runner, scale: str, seeds: int) -> Result:
     cells = []
     for name, (what, sr) in zip(algorithms, TABLE1):
         column = Column("ResNet-18", f"sr = {sr}", at.data, at.deep, 0.5, 5)
-        table.append(column.row(f"Proj {what}", paper[name], runs[name]))
+        table.append(column.row(f"Proj {what}", paper[name], wanted[name, 0].ran(), runs[name]))
         rival = {"update, sr=1": "gradient, sr=1", "update, sr=3": "update, sr=1"}.get(name, f"update, sr={min(sr, 3)}")
         cells.append(judge(paper, ours, name, rival, scale))
     return Result(table, cells, settings_of(at, algorithms), notes_of(at, scale))
@@ -295,7 +312,7 @@ def measure_levels(
         for name in printed:
             label = column.label(name)
             if label in runs:
-                table.append(column.row(name, paper[label], runs[label]))
+                table.append(column.row(name, paper[label], wanted[column, name, 0].ran(), runs[label]))
                 rival = column.label(AGAINST[name]) if AGAINST[name] in printed else following.label(name)
                 cells.append(judge(paper, ours, label, rival, scale, stand))
             elif label in stand:
@@ -329,7 +346,7 @@ def cost_cell(cell: str, name: str, text: str, network: str, rounds: range) -> C
     how = fits(text, words)
     reading = f"{words:,.0f} words of 32 bits up per client in rounds {rounds.start} to {rounds.stop - 1}: {how}"
     verdict = "differs" if how == "neither rounded nor cut off" else "reproduced"
-    return Cell(cell, printed_cost(text), words, words, words, 1, verdict, reading)
+    return Cell(cell, printed_cost(text), words, words, words, 1, verdict, reading, "count")
 
 
 def measure_epochs(runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = ()) -> Result:
@@ -345,6 +362,12 @@ def measure_epochs(runner: Runner, scale: str, seeds: int, finished: Sequence[Ro
     return result
 
 
+LBGM_SENT_ALL = (
+    "LBGM sent every model in our runs (its upload is FedAvg's and a few bytes more per message): it is FedAvg here, "
+    "and the table compares two methods, not three."
+)
+
+
 def measure_lbgm(runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = ()) -> Result:
     """Table 4, 5 local epochs; FLSS's cost by count, LBGM's by the share of a model that it sent in our runs."""
     at = SETTINGS[scale]
@@ -358,11 +381,13 @@ def measure_lbgm(runner: Runner, scale: str, seeds: int, finished: Sequence[Row]
         network = "CNN" if column.panel == "CIFAR-10" else "CNN, 100 classes"
         label = column.label("cost LBGM")
         if column.data:
-            result.cells.append(share_cell(label, lbgm, network, shares[column[:2]], scale))
+            result.cells.append(share_cell(label, lbgm, network, shares[column.place, column.setting], scale))
         else:
             result.cells.append(absent(label, printed_cost(lbgm), command("flss/table4")))
         cell = cost_cell(column.label("cost FedAvg+FLSS"), "FedAvg+FLSS", flss, network, range(400))
         result.cells.append(cell)
+    if rows and all(share >= 1 for share in shares.values()):
+        result.notes.append(LBGM_SENT_ALL)
     return result
 
 
@@ -372,17 +397,24 @@ def share_cell(cell: str, text: str, network: str, share: float, scale: str) -> 
     near = 1 / 1.5 <= words / printed_cost(text) <= 1.5
     verdict = "differs" if not near else "reproduced" if scale == "paper" else "trend only"
     reason = f"{share:.1%} of the model a round, as in our runs, for 400 rounds of the paper's network"
-    return Cell(cell, printed_cost(text), words, words, words, 1, verdict, reason)
+    return Cell(cell, printed_cost(text), words, words, words, 1, verdict, reason, "count")
 
 
-def bands(at: Setting, curves: Mapping[str, Sequence[dict[str, Any]]], column: str, unit: float = 1) -> Table:
+def bands(
+    at: Setting,
+    wanted: Mapping[tuple[str, int], Spec],
+    results: Mapping[Spec, dict[str, Any]],
+    column: str,
+    unit: float = 1,
+) -> Table:
     """Mean and interval over seeds of a column of runs, a row per method and round."""
+    curves = {name: [results[one]["columns"] for (n, _), one in wanted.items() if n == name] for name, _ in wanted}
     table: Table = []
     for name, found in curves.items():
         for place, t in enumerate(found[0]["round"]):
             mean, low, high = interval([unit * one[column][place] for one in found])
             row = {"method": name, "round": t, "mean": mean, "low": low, "high": high}
-            table.append({**row, "seeds": len(found), "warm_up": at.warm_up, "runs": at.runs})
+            table.append({**row, "seeds": len(found), "warm_up": at.warm_up, **wanted[name, 0].ran()})
     return table
 
 
@@ -393,12 +425,11 @@ def measure_longer(runner: Runner, scale: str, seeds: int) -> Result:
     wanted = {(name, seed): spec(at, method(name, at), 0.5, seed) for name in PAIR for seed in range(seeds)}
     results = runner(wanted.values())
     curves = {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in PAIR}
-    columns = {name: [one["columns"] for one in found] for name, found in curves.items()}
     ours = {name: [accuracy(one) for one in found] for name, found in curves.items()}
     paper = {name: TABLE3[name][1] for name in curves}
     cells = [judge(paper, ours, "FedAvg+FLSS", "FedAvg", scale)]
     algorithms = {name: method(name, at) for name in PAIR}
-    return Result(bands(at, columns, "accuracy", 100), cells, settings_of(at, algorithms), notes_of(at, scale))
+    return Result(bands(at, wanted, results, "accuracy", 100), cells, settings_of(at, algorithms), notes_of(at, scale))
 
 
 # Figure 1: loss, and the singular values of the trajectory
@@ -431,7 +462,7 @@ def measure_loss(runner: Runner, scale: str, seeds: int) -> Result:
         change("loss: last minus that at T0", falls, -1, "training goes on in the subspace"),
     ]
     algorithms = {name: method(name, at) for name in PAIR}
-    return Result(bands(at, curves, "loss"), cells, settings_of(at, algorithms), notes_of(at, scale))
+    return Result(bands(at, wanted, results, "loss"), cells, settings_of(at, algorithms), notes_of(at, scale))
 
 
 def change(cell: str, values: Sequence[float], sign: int, said: str) -> Cell:
@@ -453,13 +484,13 @@ def measure_spectra(runner: Runner, scale: str, seeds: int) -> Result:
     shares: dict[str, list[float]] = {}
     for network in at.spectra:
         for seed in range(seeds):
-            one = spec(at, algorithm, 0.5, seed, network=network)
+            one = replace(spec(at, algorithm, 0.5, seed, network=network), rounds=J)
             problem = one.build(runner.device)
             G = simulate.run(algorithm, problem, J, sampled=at.sampled, seed=seed, every=J, metrics=()).state.server.G
             values = G.values[0].double()
             for place, value in enumerate((values / values[0]).tolist(), 1):
                 row = {"network": network, "d": problem.d, "seed": seed, "index": place, "ratio": value}
-                table.append({**row, "runs": at.runs})
+                table.append({**row, **one.ran()})
             energy = (values**2).cumsum(0) / (values**2).sum()
             shares.setdefault(network, []).append(float(energy[2]))
     cells = []
@@ -520,7 +551,7 @@ def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
                     points = TSNE(random_state=0, init="pca").fit_transform(seen)
                     for (x, y), label in zip(points.tolist(), labels.tolist()):
                         row = {"panel": panel, "x": x, "y": y, "label": label, "silhouette": scores[panel][0]}
-                        table.append({**row, "runs": at.runs})
+                        table.append({**row, **replace(one, rounds=t).ran()})
     final = scores[f"FedAvg+FLSS, T = {at.rounds}"]
     plain = scores[f"FedAvg, T = {at.rounds}"]
     early = scores[f"FedAvg+FLSS, T = {times[0]}"]
@@ -566,9 +597,10 @@ def draw_levels(table: Table) -> Figure:
         for axis in (ours, printed):
             axis.set_xticks(range(len(settings)), settings)
             axis.set(xlim=(-0.5, len(settings) - 0.5), ylabel="test accuracy, %")
-        ours.set_title(f"ours: {rows[0]['here']}")
-        printed.set_title(f"printed: {panel}")
+        ours.set_title(f"ours, {panel}")
+        printed.set_title(f"printed: {panel.split(' (')[0]}")
     axes[1].plot([], [], "ko", markersize=4.5, markerfacecolor="none", label="printed: hollow")
+    style.caption(figure, table)
     style.legend_above(figure, 5)
     return figure
 

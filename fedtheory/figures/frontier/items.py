@@ -13,7 +13,7 @@ from matplotlib.ticker import LogLocator
 from fedtheory.compare import ABSENT, FAMILIES, METHODS, RATIO, SEEDS, TASKS, TUNING_SEED, Method, Task
 from fedtheory.core import registry
 from fedtheory.core.algorithm import Algorithm
-from fedtheory.core.records import Row, Table
+from fedtheory.core.records import RAN, Row, Table
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 
@@ -93,6 +93,7 @@ def tune(runner: Runner, task: Task, methods: Sequence[Method]) -> tuple[Tuned, 
     table = [
         {"task": task.name, "method": method.name, "rate": rate, "metric": metric, "value": value}
         | {"best": int(rate == tuned[method.name][0])}
+        | spec(task, method.make(task, rate, RATIO), TUNING_SEED, tuning=True).ran()
         for method in methods
         for rate, value in sorted(tried[method.name].items(), reverse=True)
     ]
@@ -162,6 +163,7 @@ def undominated(rows: Sequence[Row], axis: str) -> list[bool]:
 def task_rows(task: Task, methods: Sequence[Method], tuned: Tuned, runs: Runs) -> Table:
     """One line per method."""
     rows: Table = []
+    of: dict[str, Row] = {}
     for method in methods:
         results = runs[method.name]
         mean, low, high = quality(task, results)
@@ -176,12 +178,13 @@ def task_rows(task: Task, methods: Sequence[Method], tuned: Tuned, runs: Runs) -
         for axis, values in ways.items():
             row |= dict(zip((axis, f"{axis}_low", f"{axis}_high"), interval(values)))
         rows.append(row | {"reached": sum(map(math.isfinite, ways["rounds"]))})
+        of[method.name] = spec(task, method.make(task, tuned[method.name][0], RATIO), 0).ran()
     for row, (first, final) in zip(rows, ranks(rows)):
         row |= {"first": first, "final": final}
     for axis in COSTS:
         for row, free in zip(rows, undominated(rows, axis)):
             row[f"front {axis}"] = int(free)
-    return rows
+    return [row | of[row["method"]] for row in rows]
 
 
 # Tables
@@ -258,7 +261,7 @@ def measure_ranks(methods: Sequence[Method], runner: Runner, scale: str, seeds: 
         tuned, _ = tune(runner, task, here)
         rows = task_rows(task, here, tuned, play(runner, task, here, tuned, seeds))
         order = sorted(rows, key=span, reverse=True)
-        kept = ("task", "method", "family", "metric", "quality", "low", "high", "first", "final", "seeds")
+        kept = ("task", "method", "family", "metric", "quality", "low", "high", "first", "final", "seeds", *RAN)
         table += [{name: row[name] for name in kept} | {"of": len(rows)} for row in order]
         lacking += missing
     return Result(table, [], words(scale, seeds, methods, plain_tasks(scale)), [*READING[:2], *lacking])
@@ -334,7 +337,8 @@ def measure_sweep(name: str, methods: Sequence[Method], runner: Runner, scale: s
             row["diverged"] = sum(math.isnan(last(result, task.metric)) for result in results)
             lost = [loss(task, one, other) for one, other in zip(easy, results)]
             row |= dict(zip(("lost", "lost_low", "lost_high"), interval(lost)))
-            table.append(row)
+            how = method.make(task, tuned[method.name][0], value if sweep.ratio else RATIO)
+            table.append(row | spec(task, how, 0).ran())
     notes = [*READING[:1], "Learning rates are those tuned on the task itself, not tuned again.", LOSS, *lacking]
     return Result(table, [], words(scale, seeds, here, [base]) | {"values": str(sweep.values)}, notes)
 

@@ -89,6 +89,7 @@ def measure_cells(runner: Runner, scale: str, seeds: int, printed: dict[tuple[fl
                         "low": low,
                         "high": high,
                         "seeds": seeds,
+                        **wanted[het, r, name, 0].ran(),
                     }
                 )
         for name, paper in zip(METHODS, values):
@@ -215,7 +216,8 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
         for lr in grid:
             finals = [final(results[wanted[het, lr, seed]]) for seed in range(seeds)]
             mean, low, high = interval(finals)
-            table.append({"het": het, "lr": lr, "mean": mean, "low": low, "high": high, "seeds": seeds})
+            row = {"het": het, "lr": lr, "mean": mean, "low": low, "high": high, "seeds": seeds}
+            table.append({**row, **wanted[het, lr, 0].ran()})
         mean, low, high = interval(chosen)
         votes = sum(lr == paper for lr in chosen)
         verdict = "reproduced" if votes == seeds else ("trend only" if votes else "differs")
@@ -301,7 +303,8 @@ def measure_why(runner: Runner, scale: str, seeds: int) -> Result:
     for r in WHY_RANKS:
         for form in ("printed", "sums"):
             algorithm = FedSubReading(RATE[0.5], STEPS, Spherical(r), refresh=REFRESH, form=form)
-            table += trace(algorithm, problem, rounds, every, {"r": r, "form": form})
+            of = spec(algorithm, 0.5, 0, rounds).ran()
+            table += [row | of for row in trace(algorithm, problem, rounds, every, {"r": r, "form": form})]
     notes = [
         "P^T P = (d/r) I (FedSub, Assumption 1), het = 0.5, float64, S = 10 of 20, P new every 5 rounds, one seed.",
         "Predicted: 1e-16 * (d/r)^(t / (2 * 5)), no fitted constant.",
@@ -411,7 +414,7 @@ def measure_readings(runner: Runner, scale: str, seeds: int) -> Result:
         paper = printed[0.5, r][METHODS.index(row_method)]
         ours = NAN if result["diverged"] else sum(tail) / len(tail)
         at = result["diverged"][0] if result["diverged"] else -1
-        table.append({"reading": name, "r": r, "paper": paper, "ours": ours, "diverged_at": at})
+        table.append({"reading": name, "r": r, "paper": paper, "ours": ours, "diverged_at": at, **one.ran()})
     return Result(table, [], {"rounds": rounds}, [*READING, "Mean of the last ten records of one run per reading."])
 
 

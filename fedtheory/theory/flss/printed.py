@@ -137,13 +137,6 @@ class Setting:
         """Rounds between records."""
         return self.rounds // 10
 
-    @property
-    def runs(self) -> str:
-        """What is run, on pictures."""
-        options = dict(self.options)
-        some = f"{options['subset']:,} images of {options['side']} x {options['side']}, " if "subset" in options else ""
-        return f"{self.data}, {some}{options['clients']} clients, {self.sampled} a round"
-
 
 PAPER = Setting(
     "cifar10",
