@@ -291,7 +291,7 @@ def altered(monkeypatch, old, new):
     ("name", "old", "new"),
     [
         ("ssf.alg1", "alpha=self.lr", "alpha=0.9 * self.lr"),
-        ("ssf.eq6-7", "mean - down.c_proj", "0.9 * mean - down.c_proj"),
+        ("ssf.eq6-7", "up.c_proj.mean(0)", "0.9 * up.c_proj.mean(0)"),
         ("ssf.eq6-7", "P.lift(mean - ci_proj)", "P.lift(mean)"),
         ("ssf.info_loss", "own.c + P.lift(mean - ci_proj)", "P.lift(mean)"),
         ("ssf.eq1-5", "P.lift(x_proj) + x_res", "P.lift(x_proj)"),

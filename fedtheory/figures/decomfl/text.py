@@ -7,32 +7,15 @@ published, such as SST-2 and CB.
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.fedzo import FedZO, MeZO
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.records import Cell, Row
 from fedtheory.figures.decomfl.curves import MU, absent
-from fedtheory.figures.store import BUILDERS, Builder, Runner, Spec, interval
+from fedtheory.figures.store import Runner, Spec, interval
 from fedtheory.problems.models import language
-from fedtheory.problems.text import TextClassification, origin, read
-
-
-def _said(options: dict[str, Any]) -> dict[str, Any]:
-    """The model by name; where it and the texts lie decides nothing."""
-    named = options | {"model": Path(options["model"]).name}
-    return {name: value for name, value in named.items() if name != "data"}
-
-
-BUILDERS["text"] = Builder(
-    TextClassification.load,
-    ("model", "task", "data"),
-    (TextClassification.__init__,),
-    lambda options: origin(options["model"], options["task"], options["data"]),
-    _said,
-    lambda options: (f"{options['task']}, {options['clients']} clients", Path(options["model"]).name),
-)
+from fedtheory.problems.text import read
 
 SIZES = {"OPT-125M": 125.2e6, "OPT-350M": 331.2e6, "OPT-1.3B": 1315.8e6, "OPT-2.7B": 2651.6e6}
 WIDTHS = {"OPT-125M": 768, "OPT-350M": 1024, "OPT-1.3B": 2048, "OPT-2.7B": 2560}
