@@ -95,6 +95,8 @@ SUBSPACE = {
     "FedSub sums": FedSub(ETA, K, Spherical(2), form="sums"),
     "FedSub product": FedSubReading(ETA, K, Spherical(2), product_first=True),
     "FedSub kept": FedSubReading(ETA, K, Spherical(2), refresh=2, absent="keep"),
+    "FedSub stepped": FedSubReading(ETA, K, Spherical(2), refresh=2, absent="step"),
+    "FedSub stepped turned": FedSubReading(ETA, K, Spherical(2), refresh=2, absent="step turned", dual_mean="stored"),
     "FedSub unrotated": FedSubReading(ETA, K, Spherical(2), rotate=False),
     "FedSub decay": FedSubReading(ETA, K, Spherical(2), decay_every=2, decay_factor=0.5, rescale_dual=True),
     "FedSub stored": FedSubReading(ETA, K, Spherical(2), dual_mean="stored"),

@@ -416,6 +416,47 @@ def test_an_absent_client_and_its_dual(absent):
         close(state.own.dual[i], P_next.project(P.lift(before[i])) if absent == "rotate" else before[i])
 
 
+@pytest.mark.parametrize("absent", ["step", "step turned"])
+@pytest.mark.parametrize("dual_mean", ["participants", "stored"])
+@pytest.mark.parametrize("form", ["printed", "sums"])
+def test_where_all_take_part_nobody_is_absent(absent, dual_mean, form):
+    """FedSub bit for bit with S = n; with S < n another run."""
+    for projection in (Coordinate(2), Spherical(2), Identity()):
+        plain = FedSub(0.05, 4, projection, form=form)
+        stepped = FedSubReading(0.05, 4, projection, form=form, absent=absent, dual_mean=dual_mean)
+        for problem in (regression(), quadratic(sigma=0.3)):
+            for (_, a), (_, b) in zip(rounds(plain, problem, 15), rounds(stepped, problem, 15), strict=True):
+                assert torch.equal(a.server.x, b.server.x)
+                assert torch.equal(a.own.dual, b.own.dual)
+        one, two = (last(algorithm, regression(), 15, sampled=3) for algorithm in (plain, stepped))
+        assert relative(one.server.x, two.server.x) > 1e-6
+
+
+@pytest.mark.parametrize("absent", ["step", "step turned"])
+@pytest.mark.parametrize("problem", ["regression", "two layers"])
+def test_a_stepped_dual_with_all_taking_part_and_p_the_identity_is_scaffold(absent, problem):
+    """Lambda_i / (eta tau) is SCAFFOLD's c - c_i."""
+    problem, fedsub = PROBLEMS[problem](), FedSubReading(0.05, 4, Identity(), absent=absent)
+    for (_, a), (_, b) in zip(rounds(fedsub, problem, 15), rounds(Scaffold(0.05, 4), problem, 15), strict=True):
+        close(a.server.x, b.server.x)
+        close(a.own.dual / (0.05 * 4), b.server.c - b.own.c)
+
+
+@pytest.mark.parametrize("absent", ["step", "step turned"])
+@pytest.mark.parametrize("dual_mean", ["participants", "stored"])
+def test_the_mean_of_stepped_duals(absent, dual_mean):
+    """Line 12 changes the duals' sum by sum_i B_i - n mean B: nothing where the mean is over all stored B_i.
+
+    P = I, so that neither projections nor coordinates hide it.
+    """
+    algorithm = FedSubReading(0.05, 4, Identity(), absent=absent, dual_mean=dual_mean)
+    means = [state.own.dual.mean(0) for _, state in rounds(algorithm, regression(), 10, sampled=2)]
+    if dual_mean == "stored":
+        assert max(float(mean.abs().max()) for mean in means) < 1e-13
+    else:
+        assert min(float(mean.abs().max()) for mean in means) > 1e-3
+
+
 @pytest.mark.parametrize("name", FULL_SPACE)
 def test_only_participants_change_their_private_state(name):
     for problem in (quadratic(), regression()):

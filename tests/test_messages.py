@@ -8,6 +8,7 @@ its dual to P^{k+1}, which the reply brings with the mean of B. Back after `lag`
 P^{t-lag+2}, ..., P^t: lag - 1 seeds, all of which its dual passes through; none where lag = 1. Where P is drawn after
 every second round, those of an even index count. absent="keep" needs P^t alone, if it lacks it. rotate=False turns
 nothing, so the reply brings the mean without P^{k+1}, and P^t comes down every round; FedAvg-CD has no dual, no reply.
+absent="step" needs P^t alone, too, and its own dual of 4 numbers, unless the client was there in the last round.
 """
 
 from dataclasses import dataclass
@@ -70,13 +71,15 @@ def down(name, t, lag, b):
     if name == "FedSub unrotated":
         return 12 + 4, 1, 0
     if name.startswith("FedSub"):  # x and the mean of B; seeds
-        two = name in ("FedSub CD signs", "FedSub kept")  # a new projector after every second round
+        stepped = name.startswith("FedSub stepped")
+        two = name in ("FedSub CD signs", "FedSub kept") or stepped  # a new projector after every second round
         drawn = [s for s in range(1, t + 2) if s % 2 == 0 or not two]  # rounds that begin with a new projector
         lacked = 1 if lag is None else sum(t - lag + 1 < s <= t for s in drawn)
-        if name == "FedSub kept":
+        if name == "FedSub kept" or stepped:
             lacked = min(lacked, 1)
+        dual = 4 * (stepped and t > 0 and lag != 1)
         # decay: the rate; and its ratio where it changes, after every second round
-        return 12 + 4, lacked + (t + 1 in drawn), (1 + (t % 2 == 1)) * (name == "FedSub decay")
+        return 12 + 4 + dual, lacked + (t + 1 in drawn), (1 + (t % 2 == 1)) * (name == "FedSub decay")
     if name == "SSF I":
         return 12 + 12, 0, 0  # c and x: a step is as large as the model
     if name == "SSF CD kept" or lag is None:
@@ -322,6 +325,37 @@ def test_a_client_that_was_away_rebuilds_its_dual_and_the_projector(name, schedu
             duals[i], rates[i] = state.own.dual[i].clone(), algorithm.rate(t + 1)
             if getattr(algorithm, "rotate", True):
                 has[i] = len(every)  # the reply brought it
+
+
+@pytest.mark.parametrize("absent", ["step", "step turned"])
+@pytest.mark.parametrize("dual_mean", ["participants", "stored"])
+@given(schedule=schedules)
+@settings(max_examples=15)
+def test_a_server_can_make_the_dual_that_it_sends_again(absent, dual_mean, schedule):
+    """The server follows line 12 for all clients, from uploads alone; what it sends to who was away is what trains.
+
+    Who was there in the last round is sent no dual, and has it: by the reply to its own upload.
+    """
+    algorithm = FedSubReading(ETA, K, Spherical(2), refresh=2, absent=absent, dual_mean=dual_mean)
+    problem, root = quadratic(), Key(3)
+    state = algorithm.init(problem, start(problem), root)
+    duals = endpoints = torch.zeros_like(state.own.dual)
+    present: set[int] = set()
+    for t, ids in enumerate(schedule):
+        key, clients, down = root.fold("round", t), torch.tensor(sorted(ids)), algorithm.broadcast(state.server, root)
+        for i in ids:
+            charged = cost(down.dual, [1 if i in present else None])
+            assert charged.scalars == (0 if i in present or t == 0 else 4)
+            torch.testing.assert_close(state.own.dual[i], duals[i], rtol=1e-10, atol=1e-13)
+        P = state.server.P.value
+        state, up, _ = play_round(algorithm, problem, state, clients, key)
+        endpoints = endpoints.index_copy(0, clients, up.B)
+        duals = duals + endpoints - (up.B if dual_mean == "participants" else endpoints).mean(0)
+        if (t + 1) % 2 == 0:
+            duals = state.server.P.value.project(P.lift(duals))
+            if absent == "step turned":
+                endpoints = state.server.P.value.project(P.lift(endpoints))
+        present = set(ids)
 
 
 @given(st.integers(0, 30), st.integers(1, 5), st.integers(0, 1), st.lists(st.none() | st.integers(1, 30), max_size=9))

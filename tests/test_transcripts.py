@@ -114,8 +114,9 @@ def scaffold(problem, a, S, root, x):
 def fedsub(problem, a, S, root, x):
     """FedSub, Algorithm 1. Beyond the print: P is kept for `refresh` rounds, S < n clients take part.
 
-    An absent client carries its dual to the new projector ("rotate") or leaves its coordinates alone ("keep"). The mean
-    in the dual is over the participants, or over the last upload of every client ("stored").
+    An absent client carries its dual to the new projector ("rotate") or leaves its coordinates alone ("keep"); or line
+    12 is run for it, too, with its last upload ("step"), which is carried along ("step turned"). The mean in the dual
+    is over the participants, or over the last upload of every client ("stored").
     """
     a = FedSubReading(**vars(a)) if type(a) is FedSub else a
     L, n, tau, eta = range(len(x)), problem.n, a.local_steps, a.lr
@@ -140,14 +141,16 @@ def fedsub(problem, a, S, root, x):
         fresh = (k + 1) % a.refresh == 0 and not isinstance(a.projection, Identity)
         P_next = frames(a.projection, problem, key) if fresh else P
         for i in range(n if a.dual else 0):  # 11
-            new = Lambda[i]
-            if i in ids and a.form == "printed":
-                new = [Lambda[i][l] + B[i][l] - shared[l] for l in L]
-            elif i in ids:
-                new = [U[i][l] - shared[l] for l in L]
-            if fresh and (i in ids or a.absent == "rotate"):
+            new, stepped = Lambda[i], i in ids or a.absent in ("step", "step turned")
+            if stepped and a.form == "printed":
+                new = [Lambda[i][l] + latest[i][l] - shared[l] for l in L]
+            elif stepped:
+                new = [latest[i][l] - shared[l] for l in L]
+            if fresh and (stepped or a.absent == "rotate"):
                 new = [P_next[l].T @ (P[l] @ new[l]) for l in L]  # 12
             Lambda[i] = new
+            if fresh and a.absent == "step turned":
+                latest[i] = [P_next[l].T @ (P[l] @ latest[i][l]) for l in L]
         x = [x[l] + P[l] @ mean[l] for l in L]  # 14
         P = P_next
         yield vec(x), np.stack([vec(dual) for dual in Lambda])
@@ -259,12 +262,13 @@ def test_fedsub_without_dual(problem, projection):
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("absent", ["rotate", "keep"])
+@pytest.mark.parametrize("absent", ["rotate", "keep", "step", "step turned"])
 @pytest.mark.parametrize("form", ["printed", "sums"])
 @pytest.mark.parametrize("dual_mean", ["participants", "stored"])
-def test_fedsub_partial_participation(problem, absent, form, dual_mean):
+@pytest.mark.parametrize("refresh", [1, 3])
+def test_fedsub_partial_participation(problem, absent, form, dual_mean, refresh):
     """The paper has all clients take part; this is the reading stated in the class."""
-    algorithm = FedSubReading(0.05, 4, Coordinate(2), absent=absent, form=form, dual_mean=dual_mean)
+    algorithm = FedSubReading(0.05, 4, Coordinate(2), refresh=refresh, absent=absent, form=form, dual_mean=dual_mean)
     compare(fedsub, algorithm, PROBLEMS[problem](), 3)
 
 

@@ -1,6 +1,6 @@
 """FedSub's open points: every field puts another step in the place of a named one of the box."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import State
 from fedtheory.core.basis import Basis
 from fedtheory.core.key import Key
-from fedtheory.core.message import Known, Seed
+from fedtheory.core.message import Cost, Known, Seed, cost
 from fedtheory.core.problem import Problem
 
 
@@ -23,8 +23,27 @@ class Server(fedsub.Server):
 
 
 @dataclass(frozen=True)
+class Resent:
+    """The dual of a client that was away, sent to it on its return: its own row, which a server that has all uploads
+    makes, too. It is as large as one mean of B, and who was away has missed at least one of those.
+
+    Fields:
+        one: price of a dual.
+        round: this round; before the first one all duals are zero.
+    """
+
+    one: Cost
+    round: int
+
+    def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
+        """Charge for all that were not there in the last round."""
+        return self.one * sum(lag != 1 for lag in lags) if self.round else Cost()
+
+
+@dataclass(frozen=True)
 class Down(fedsub.Down):
     lr: float | None  # sent only where the rate is not constant
+    dual: Resent | None  # sent only where the duals of absent clients go on
 
 
 @dataclass(frozen=True)
@@ -43,13 +62,17 @@ class FedSubReading(FedSub):
             P^{k+1} = P^k it would multiply the dual by m/r in every round.
         rotate: False leaves the dual's coordinates as they are when P changes (6).
         product_first: True forms (P^{k+1})^T P^k before applying it, as the public DNN code does (7).
-        absent: what a client that was not sampled does with its dual when P changes (17; SSF, 14): "rotate" applies
+        absent: what a client that was not sampled does with its dual (17; SSF, 14). When P changes, "rotate" applies
             the same (P^{k+1})^T P^k when it is back, and is sent the seeds of all rounds it missed; "keep" leaves the
-            coordinates: client lines are run by participants only, and the latest seed is enough.
+            coordinates: client lines are run by participants only, and the latest seed is enough. "step" runs all of
+            line 12 for every client in every round, with the B_i that it sent last (zero before its first): the loop
+            over i goes over all n, and B_i, computed at participants only, keeps its value. The stale B_i stays in
+            the coordinates of its own round. "step turned" turns it with the dual into every new P. A returning
+            client is then sent its dual.
         dual_mean: the mean of line 10 that enters the dual when S < n (16, 17). "participants": over this round's
             uploads. "stored": over the last endpoint of every client, which the server keeps (SSF, Sec. 3.7: FedSub's
-            "dual and endpoint states" take N r m); absent clients' endpoints are stale, in old coordinates. The model
-            moves by the participants' mean either way. Equal with S = n.
+            "dual and endpoint states" take N r m); absent clients' endpoints are stale, in old coordinates
+            (turned by absent="step turned"). The model moves by the participants' mean either way. Equal with S = n.
         decay_every, decay_factor: every so many rounds the rate is multiplied by the factor (10). 0: constant.
         rescale_dual: multiply Lambda by eta^{k+1}/eta^k when the rate changes, so that Lambda/(eta tau), which tracks
             gradients, does not (10). False leaves it in units of the old rate.
@@ -71,10 +94,20 @@ class FedSubReading(FedSub):
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.whole("refresh", self.refresh, 1)
-        checks.choice("absent", self.absent, ("rotate", "keep"))
+        checks.choice("absent", self.absent, ("rotate", "keep", "step", "step turned"))
         checks.choice("dual_mean", self.dual_mean, ("participants", "stored"))
         checks.whole("decay_every", self.decay_every, 0)
         checks.number("decay_factor", self.decay_factor, 0.0, 1.0, open_low=True)
+
+    @property
+    def steps(self) -> bool:
+        """Whether line 12 is run for absent clients, too."""
+        return self.absent in ("step", "step turned")
+
+    @property
+    def turns_endpoints(self) -> bool:
+        """Whether last endpoints follow the projector."""
+        return self.absent == "step turned"
 
     def rate(self, k: int) -> float:
         """The rate of round k (10)."""
@@ -103,7 +136,10 @@ class FedSubReading(FedSub):
         if isinstance(P, Seed):
             turned = self.dual and self.rotate
             P = Renewed(P, server.k, self.refresh, ahead=int(turned), every=turned and self.absent == "rotate")
-        return Down(P, server.x, self.rate(server.k) if self.decay_every else None)
+        resent = None
+        if self.dual and self.steps:
+            resent = Resent(cost(server.x.new_zeros(P.value.low.size)), server.k)
+        return Down(P, server.x, self.rate(server.k) if self.decay_every else None, resent)
 
     def server(self, server: Any, down: Any, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, Reply | None]:
         P, k, mean = down.P.value, server.k + 1, up.B.mean(0)
@@ -116,6 +152,8 @@ class FedSubReading(FedSub):
         if stored is not None:
             stored = stored.index_copy(0, clients, up.B)
             mean = stored.mean(0)
+            if self.turns_endpoints and self.rotate and P_next is not None:
+                stored = self.turn(stored, P, P_next.value)
         reply = Reply(mean, P_next if self.rotate else None, ratio) if self.dual else None
         return Server(x, P_next or server.P, k, stored), reply
 
@@ -123,10 +161,16 @@ class FedSubReading(FedSub):
         if reply is None:
             return own
         closed = super().close(own, clients, down, reply)
-        dual = closed.dual
+        dual, sent = closed.dual, own.sent
         if reply.P_next is not None and self.absent == "keep":
             dual = self.moved(own, clients, reply).index_copy(0, clients, dual[clients])
-        return Own(dual if reply.lr_ratio is None else reply.lr_ratio * dual, own.sent)
+        if reply.P_next is not None and self.turns_endpoints:
+            sent = self.turn(sent, down.P.value, reply.P_next.value)
+        return Own(dual if reply.lr_ratio is None else reply.lr_ratio * dual, sent)
+
+    def moved(self, own: Own, clients: torch.Tensor, reply: Any) -> torch.Tensor:
+        everyone = torch.arange(len(own.dual), device=own.dual.device)
+        return super().moved(own, everyone if self.steps else clients, reply)
 
     def turn(self, dual: torch.Tensor, P: Basis, P_next: Basis) -> torch.Tensor:
         if not self.product_first:
@@ -174,9 +218,14 @@ OPEN = (
     ),
     OpenPoint(
         "17",
-        "What does a client that was not sampled do with its dual when P changes?",
+        "What does a client that was not sampled do with its dual, and its last endpoint, meanwhile?",
         ("absent",),
-        ("ssf/readings", "test_laws.py::test_an_absent_client_and_its_dual"),
+        (
+            "ssf/readings",
+            "test_laws.py::test_an_absent_client_and_its_dual",
+            "test_transcripts.py::test_fedsub_partial_participation",
+            "test_messages.py::test_a_server_can_make_the_dual_that_it_sends_again",
+        ),
     ),
     OpenPoint(
         "16, 17",
