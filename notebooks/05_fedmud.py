@@ -567,7 +567,8 @@ ran = report("mud/fig2")
 # to either side, as much as the differences themselves. Not confirmed is not refuted; it takes more seeds or longer
 # runs. Some ranks hang on a few tenths of a point.
 #
-# What is certain is the right panel: FedAvg is ahead per round, and the others send about a twenty-fourth of its bytes.
+# What is certain is the right panel: FedAvg is ahead per round, which the paper's Table 1 prints, too, and the others
+# send about a twenty-fourth of its bytes.
 #
 # ### Table 2: decoupling against freezing
 #

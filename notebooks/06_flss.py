@@ -450,7 +450,7 @@ record = committed("flss/table2")
 show(ITEMS["flss/table2"].draw(record["table"]))
 beside("flss/table2", grid=True)
 gaps = {
-    cell["cell"]: cell["reason"].split(": ")[1] for cell in record["cells"] if "FLSS" in cell["cell"] and cell["seeds"]
+    cell["cell"]: cell["reason"].split(": ")[-2] for cell in record["cells"] if "FLSS" in cell["cell"] and cell["seeds"]
 }
 assert all(gap.startswith("-") for gap in gaps.values())
 assert sum("FLSS" in cell["cell"] and "the opposite" in cell["reason"] for cell in record["cells"]) == 4
