@@ -1,7 +1,7 @@
 """SSF's matrix regression: Figures 1-3, Tables 1-4 (arXiv:2604.25467v1, Sec. 5), and the pictures that explain them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -29,8 +29,9 @@ READING = [
     "Minibatches: 20 of 50 rows drawn independently (with replacement), fresh in each local step (open point 7).",
     "c^{t+1}: the printed (6) with the S participants in place of N, for SSF and Full-SCAFFOLD (open points 1, 2).",
     "Data: A_i = mu_i + standard normal rows, one standard normal X_true for all clients (open point 9).",
-    "FedSub: P P^T = I_r as SSF's own projector, new every 5 rounds; means over the participants; the dual of every "
-    "client is rotated by (P^{k+1})^T P^k (open points 13-16). ssf/readings shows the other readings.",
+    "FedSub: P P^T = I_r as SSF's own projector, new every 5 rounds; means over the participants; a participant's dual "
+    "is rotated by (P^{k+1})^T P^k, an absent client's keeps its coordinates (open points 13-16). ssf/readings shows "
+    "the other readings.",
     "x^0, c^0, c_i^0 and duals are zero (3); float64 (20); last iterate (11); data and run redrawn per seed (10).",
 ]
 
@@ -122,7 +123,9 @@ def judge(
         if math.isnan(paper):
             return "differs", (
                 "finite here: with P P^T = I_r the rotation (P')^T P contracts the dual. With FedSub's own scale it "
-                "diverges at every r, not at r = 50 alone: see ssf/why_nan and ssf/readings"
+                "diverges at every r, not at r = 50 alone: see ssf/why_nan and ssf/readings. Where absent clients go "
+                "on stepping their duals with their last endpoints, turned along, it diverges at r = 50 and not at "
+                "r <= 20, as printed, with levels at r = 20 several times the printed ones: see ssf/readings"
             )
         return "differs", "diverges here, finite in the paper"
     ratio = value / paper
@@ -384,6 +387,8 @@ def readings() -> dict[str, tuple[Callable[[float, int], Algorithm], dict[str, A
         "FedSub, P P^T = I, new P each round": (fedsub(refresh=1), {}),
         "FedSub, P P^T = I, dual not rotated": (fedsub(rotate=False), {}),
         "FedSub, P P^T = I, absent keep": (fedsub(absent="keep"), {}),
+        "FedSub, P P^T = I, absent step": (fedsub(absent="step"), {}),
+        STEPPED: (fedsub(absent="step turned"), {}),
         "FedSub, P P^T = I, form sums": (fedsub(form="sums"), {}),
         "FedSub, P^T P = (d/r) I": (fedsub("isotropic"), {}),
         "FedSub, P^T P = (d/r) I, new P each round": (fedsub("isotropic", refresh=1), {}),
@@ -394,58 +399,95 @@ def readings() -> dict[str, tuple[Callable[[float, int], Algorithm], dict[str, A
 
 
 READING_SETTINGS = ((0.5, 20), (0.5, 50))
+STEPPED = "FedSub, P P^T = I, absent step turned"  # the reading that is run in all printed settings, for all rounds
 
 
-def measure_readings(runner: Runner, scale: str, seeds: int) -> Result:
-    """Every reading at het = 0.5 and r = 20, 50, where 5,000 rounds reach the plateau; one seed, last ten records."""
+def measure_readings(runner: Runner, scale: str, seeds: int, rows: Sequence[Row] = ()) -> Result:
+    """Every reading at het = 0.5 and r = 20, 50, where 5,000 rounds reach the plateau; one seed, last ten records.
+
+    STEPPED in every setting of Tables 2 to 4, at the length of the tables: what it shows is where FedSub diverges.
+
+    Args:
+        rows: of a finished table: what they hold is not run again.
+    """
     rounds = 600 if scale == "quick" else 5000
-    wanted = {
-        (name, r): spec(make(RATE[het], r), het, 0, rounds, **options)
-        for name, (make, options) in readings().items()
-        for het, r in READING_SETTINGS
-    }
-    results = runner(wanted.values())
-    printed = {**TABLE4, **TABLE2}
+    printed = {**TABLE3, **TABLE4, **TABLE2}
+    held = {(row["reading"], row["het"], row["r"]): row for row in rows}
+    wanted: dict[tuple[str, float, int], Spec | None] = {}
+    for name, (make, options) in readings().items():
+        for het, r in printed if name == STEPPED else READING_SETTINGS:
+            length = ROUNDS[scale] if name == STEPPED else rounds
+            one = spec(make(RATE[het], r), het, 0, length, **options)
+            wanted[name, het, r] = None if (name, het, r) in held else one
+    results = runner(one for one in wanted.values() if one is not None)
     table: Table = []
-    for (name, r), one in wanted.items():
+    for (name, het, r), one in wanted.items():
+        if one is None:
+            table.append(held[name, het, r])
+            continue
         result = results[one]
         tail = result["columns"]["error"][-10:]
-        row_method = next(m for m in METHODS if name.startswith(m))
-        paper = printed[0.5, r][METHODS.index(row_method)]
+        paper = printed[het, r][next(at for at, m in enumerate(METHODS) if name.startswith(m))]
         ours = NAN if result["diverged"] else sum(tail) / len(tail)
         at = result["diverged"][0] if result["diverged"] else -1
-        table.append({"reading": name, "r": r, "paper": paper, "ours": ours, "diverged_at": at, **one.ran()})
-    return Result(table, [], {"rounds": rounds}, [*READING, "Mean of the last ten records of one run per reading."])
+        table.append(
+            {"reading": name, "het": het, "r": r, "paper": paper, "ours": ours, "diverged_at": at, **one.ran()}
+        )
+    notes = [*READING, "Mean of the last ten records of one run per reading and setting; -1: it did not diverge."]
+    return Result(table, [], {"rounds": rounds, f"rounds of {STEPPED}": ROUNDS[scale]}, notes)
 
 
 @style.styled
 def draw_readings(table: Table) -> Figure:
-    """One line per reading: ours (dots) and the printed value (diamonds)."""
-    names = list(dict.fromkeys(row["reading"] for row in table))
-    figure, (axes,) = style.new_figure(columns=2, height=3.6)
-    high = 3e-2
+    """Left, a line per reading: ours (dots) and the printed value (diamonds). Right: STEPPED, all settings."""
+    figure, (left, right) = style.new_figure(2, columns=3, height=3.9)
+    compared = [row for row in table if (row["het"], row["r"]) in READING_SETTINGS]
+    names = list(dict.fromkeys(row["reading"] for row in compared))
+    high = 0.2
     beyond: dict[str, list[str]] = {name: [] for name in names}
     for place, r in enumerate((20, 50)):
         color = style.SEQUENCE[place]
-        for row in (row for row in table if row["r"] == r):
+        for row in (row for row in compared if row["r"] == r):
             y = len(names) - names.index(row["reading"]) + 0.18 * (0.5 - place)
             if row["ours"] == row["ours"] and row["ours"] < high:
-                axes.plot([row["ours"]], [y], "o", markersize=4, color=color)
+                left.plot([row["ours"]], [y], "o", markersize=4, color=color)
             else:
-                far = f"> {high:g}" if row["ours"] == row["ours"] else f"NaN in round {row['diverged_at']}"
-                beyond[row["reading"]].append(f"r={r}: {far}")
+                beyond[row["reading"]].append(f"r={r}: {beyond_text(row, high)}")
             if row["paper"] == row["paper"]:
-                axes.plot([row["paper"]], [y], "D", markersize=5, markerfacecolor="none", color=color)
-        axes.plot([], [], "o", color=color, label=f"ours, r = {r} (n=1)")
+                left.plot([row["paper"]], [y], "D", markersize=5, markerfacecolor="none", color=color)
+        left.plot([], [], "o", color=color, label=f"ours, r = {r} (n=1)")
     for name, texts in beyond.items():
         y = len(names) - names.index(name)
-        axes.text(high * 0.98, y, ", ".join(texts), fontsize=5.5, va="center", ha="right")
-    axes.plot([], [], "kD", markerfacecolor="none", label="paper (FedSub r=50: NaN)")
-    axes.set_yticks(range(len(names), 0, -1), names)
-    axes.set(xscale="log", xlim=(3e-3, high), xlabel="plateau of the relative error, het = 0.5")
-    axes.tick_params(axis="y", labelsize=6)
+        left.text(high * 0.98, y, ", ".join(texts), fontsize=5.5, va="center", ha="right")
+    left.plot([], [], "kD", markerfacecolor="none", label="paper (FedSub r=50: NaN)")
+    left.set_yticks(range(len(names), 0, -1), names)
+    left.set(xscale="log", xlim=(4e-3, high), xlabel="plateau of the relative error, het = 0.5")
+    left.tick_params(axis="y", labelsize=6)
+    stepped = sorted((row for row in table if row["reading"] == STEPPED), key=lambda row: (row["het"], row["r"]))
+    for at, row in enumerate(stepped):
+        if row["ours"] == row["ours"]:
+            right.plot([at], [row["ours"]], "ko", markersize=4)
+        else:
+            place, text = right.get_xaxis_transform(), beyond_text(row, math.inf)
+            right.text(at, 0.97, text, transform=place, fontsize=5.5, rotation=90, va="top", ha="center")
+        if row["paper"] == row["paper"]:
+            right.plot([at], [row["paper"]], "kD", markersize=5, markerfacecolor="none")
+    right.set_xticks(range(len(stepped)), [f"{row['het']:g}\n{row['r']}" for row in stepped])
+    right.set(
+        yscale="log",
+        xlim=(-0.5, len(stepped) - 0.5),
+        ylim=(2e-3, 1),
+        xlabel="het (above) and r (below)",
+        ylabel="relative error at the end",
+    )
+    right.set_title(f"absent step turned, {max(row['ran rounds'] for row in stepped):,} rounds (n=1)")
     style.legend_above(figure, 3)
     return figure
+
+
+def beyond_text(row: Row, high: float) -> str:
+    """What is written where there is no dot."""
+    return f"> {high:g}" if row["ours"] == row["ours"] else f"NaN in round {row['diverged_at']}"
 
 
 def _curves(name: str, title: str, setting: tuple[float, int], printed: dict) -> Item:
@@ -477,5 +519,5 @@ ITEMS = [
 ]
 EXTRAS = [
     Item("ssf/why_nan", "Why FedSub's scale diverges, and how to switch it off", measure_why, draw_why),
-    Item("ssf/readings", "What each reading of the open points changes", measure_readings, draw_readings),
+    Item("ssf/readings", "What each reading of the open points changes", measure_readings, draw_readings, grows=True),
 ]
