@@ -525,8 +525,8 @@ assert all(4 < row["ours"] / row["paper"] < 6 for row in rows if row["r"] == 20)
 # %% [markdown]
 # What it reproduces: NaN at $r = 50$ in all three settings; finite numbers at the smaller $r$; an error that grows from
 # $r = 10$ to $20$. What it does not: the levels, about five times too high at $r = 20$, and the paper's best $r$, which
-# is 10. So this is a possible cause of the NaN, not FedSub as the paper ran it. It also bears on the paper's reason: the
-# dual's loss of information is what holds this run together at small $r$; at $r = 50$ too little is lost.
+# is 10. So this is a possible cause of the NaN, not FedSub as the paper ran it. It also bears on the paper's reason:
+# the dual's loss of information is what holds this run together at small $r$; at $r = 50$ too little is lost.
 #
 # ## 6. The paper's figures and tables
 #
