@@ -237,8 +237,7 @@ def notes_of(at: Setting, scale: str) -> list[str]:
         )
         notes.append(
             f"A reduced setting: 2,000 images, {at.rounds} rounds, R = {at.rank} directions; the paper has 400 rounds "
-            "and R = 40. It says nothing of FLSS at the printed length; Table 3's CNN at that length is an item of its "
-            "own."
+            "and R = 40. It says nothing of FLSS at the printed length."
         )
     return notes
 
