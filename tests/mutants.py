@@ -143,7 +143,7 @@ MUTANTS = [
         T_PARTIAL,
     ),
     Mutant(
-        "all stepped endpoints are turned, all duals are not",
+        "a stepped dual stays as it is",
         READ_FEDSUB,
         "return Own(dual if reply.lr_ratio is None else reply.lr_ratio * dual, sent)",
         "return Own(own.dual if self.steps else dual, sent)",
