@@ -328,7 +328,7 @@ for item in ("decomfl/fig2a", "decomfl/fig2b"):
     show(ITEMS[item].draw(record["table"]))
     beside(item)
     print()
-print(committed("decomfl/fig2a")["notes"][-1])
+fold(committed("decomfl/fig2a")["notes"][-1])
 verdicts = {item: [cell["verdict"] for cell in committed(item)["cells"]] for item in ("decomfl/fig2a", "decomfl/fig2b")}
 assert verdicts["decomfl/fig2a"] == ["reproduced", "differs", "reproduced"]
 assert verdicts["decomfl/fig2b"] == ["trend only"] * 3 + ["reproduced"] * 2
