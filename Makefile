@@ -16,7 +16,7 @@ test: $(VENV)/.installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/pyright
-	$(RUN) -m pytest -n 2 --dist loadscope tests
+	$(RUN) -m pytest -n 2 --dist loadscope --no-loadscope-reorder tests
 	$(RUN) -m pytest -p no:randomly --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg \
 		--nbval-cell-timeout 120 -n 2 --dist loadscope notebooks
 
