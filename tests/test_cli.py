@@ -31,7 +31,7 @@ PAPER_ITEMS = {
     *(f"decomfl/{name}" for name in ("fig2a", "fig2b", "fig3a", "fig3b", "fig4", "fig5a", "fig5b", "fig6")),
     *(f"decomfl/table{number}" for number in (1, 2, 4, 5, 6)),
 }
-REPORT_KEYS = {"item", "cell", "paper", "ours", "low", "high", "seeds", "scale", "verdict", "reason"}
+REPORT_KEYS = {"item", "cell", "paper", "ours", "low", "high", "seeds", "scale", "verdict", "reason", "kind"}
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

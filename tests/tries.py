@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import sklearn.datasets  # noqa: F401  # imported by the first try otherwise, which would be slow for that
 import torch
 
 import fedtheory
