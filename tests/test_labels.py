@@ -93,12 +93,12 @@ def misnamed(texts: Iterable[str], ran: Iterable[Row]) -> list[str]:
     return faults
 
 
-RUN = [(name, scale) for name, item in ALL.items() if name not in ITSELF for scale in item.scales]
+RUN = [(name, item.scales[-1]) for name, item in ALL.items() if name not in ITSELF]
 
 
 @pytest.mark.parametrize(("name", "scale"), RUN)
 def test_the_label_of_a_row_is_that_of_its_runs(name, scale):
-    """At every scale, from the specs that were asked for."""
+    """At the highest scale, from the specs that were asked for; the next test does it at the committed one."""
     result, runner = measured(name, scale)
     assert all(set(RAN) <= set(row) for row in result.table)
     assert untrue(result.table, runner.codes) == []
