@@ -59,7 +59,7 @@ from fedtheory import (
     run,
 )
 from fedtheory.algorithms.readings import points
-from fedtheory.core import gate, records
+from fedtheory.core import gate
 from fedtheory.core import schedule as schedules
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.checkpoint import Checkpoint
@@ -349,7 +349,6 @@ def api_targets() -> Iterator[Target]:
         kinds={"name": str}
     )
     yield target("interval", store.interval, values=[1.0, 2.0])
-    yield target("overall", records.overall, verdicts=["differs"])
     yield target("Runner", store.Runner, out=lambda: Path("out"))
     sizes = {"classes": 3, "batch": 2, "clients": 2, "steps": 1, "shape": (1, 6, 6)}
     made = target("Budget", budget.Budget, lambda made: made.memory, name="mlp", **sizes)

@@ -17,6 +17,7 @@ from typing import Any
 
 from fedtheory.core import checks
 from fedtheory.core.files import RESEAL, Broken, misfit, sha256, unseal, write_atomic
+from fedtheory.core.verdicts import RUNS, TUNINGS, VERDICTS
 
 SCALES = ("quick", "medium", "paper")  # a lower one never overwrites a higher one
 Row = dict[str, Any]
@@ -32,10 +33,12 @@ class Cell:
         paper: printed number.
         ours, low, high: mean and 95% interval over seeds.
         seeds: how many.
-        verdict: "reproduced", "trend only", "differs" or "not run here".
+        verdict: one of `verdicts.VERDICTS`, by the rule written there.
         reason: why.
         kind: what ours is: "run", a measurement of training; "count", of messages, tensors, parameters; "arithmetic",
             on numbers that the paper prints.
+        ran: one of `verdicts.RUNS`: whether data, network and length are the paper's; "" where nothing was run.
+        tuning: one of `verdicts.TUNINGS`: where rates and the like are from; "" where there is nothing to tune.
     """
 
     cell: str
@@ -47,20 +50,17 @@ class Cell:
     verdict: str
     reason: str
     kind: str = "run"
+    ran: str = ""
+    tuning: str = ""
 
     def __post_init__(self) -> None:
+        checks.choice("verdict", self.verdict, VERDICTS)
         checks.choice("kind", self.kind, KINDS)
+        checks.choice("ran", self.ran, RUNS)
+        checks.choice("tuning", self.tuning, TUNINGS)
 
 
 KINDS = ("run", "count", "arithmetic")
-VERDICTS = ("reproduced", "trend only", "differs", "not run here")
-
-
-@checks.arguments
-def overall(verdicts: Sequence[str]) -> str:
-    """The verdict of an item: the worst of those of its numbers that were run."""
-    found = [checks.choice("verdicts", verdict, VERDICTS) for verdict in verdicts if verdict != VERDICTS[-1]]
-    return max(found, key=VERDICTS.index, default=VERDICTS[-1] if verdicts else VERDICTS[0])
 
 
 def plain(value: Any) -> Any:
@@ -242,13 +242,15 @@ CELL = {
     "seeds": int,
     "verdict": _one_of(*VERDICTS),
     "reason": str,
+    "kind": _one_of(*KINDS),
+    "ran": _one_of(*RUNS),
+    "tuning": _one_of(*TUNINGS),
 }
 RECORD = {
     "item": str,
     "title": str,
     "scale": _one_of(*SCALES),
     "seeds": [int],
-    "verdict": _one_of(*VERDICTS),
     "cells": [CELL],
     "notes": [str],
     "settings": dict,

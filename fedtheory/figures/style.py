@@ -108,16 +108,19 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return wrapped
 
 
-def new_figure(panels: int = 1, height: float = 2.6, columns: int | None = None) -> tuple[Figure, list[Axes]]:
-    """Panels in one row, in the package's style, made without pyplot's global state.
+def new_figure(
+    panels: int = 1, height: float = 2.6, columns: int | None = None, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Panels in one row or several, in the package's style, made without pyplot's global state.
 
     Args:
         panels: how many.
-        height: inches.
+        height: inches, of all rows together.
         columns: width in print columns; default one per panel.
+        rows: into which the panels are divided, as many in each.
     """
     figure = Figure(figsize=(WIDTH * (columns or panels), height), layout="constrained")
-    axes = figure.subplots(1, panels, squeeze=False)
+    axes = figure.subplots(rows, panels // rows, squeeze=False)
     return figure, list(axes.flat)
 
 
