@@ -50,6 +50,7 @@ T_RESUMED = "test_robust.py::test_a_resumed_run_has_the_bits_of_an_unbroken_one"
 T_FIELDS = "test_bad_input.py::test_every_field_of_every_algorithm"
 T_INPUT = "test_bad_input.py::test_bad_argument"
 MODELS, IMAGES, GATE, NETS = "problems/models/networks.py", "problems/images.py", "core/gate.py", "test_networks.py"
+AUGMENT, AUGMENTED = "problems/augment.py", "test_augment.py"
 T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
 T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
 T_PASS = f"{NETS}::test_one_client_with_one_pass_is_an_epoch_of_sgd"
@@ -642,6 +643,83 @@ MUTANTS = [
         "for some in images.chunk(passes)]",
         "for some in 2 * images.chunk(passes)[:1]]",
         f"{NETS}::test_one_model_on_many_images_is_evaluated_in_passes",
+    ),
+    Mutant(
+        "crops all at one row",
+        AUGMENT,
+        "rows + down,",
+        "rows + PADDING,",
+        f"{AUGMENTED}::test_networks_see_the_crops_and_flips_that_were_drawn",
+    ),
+    Mutant(
+        "flips the padded image, not the window",
+        AUGMENT,
+        "width - 1 - columns,",
+        "width + 7 - columns,",
+        f"{AUGMENTED}::test_networks_see_the_crops_and_flips_that_were_drawn",
+    ),
+    Mutant(
+        "padded by the mean",
+        AUGMENT,
+        "images.amin((0, 2, 3))",
+        "0 * images.amin((0, 2, 3))",
+        f"{AUGMENTED}::test_networks_see_the_crops_and_flips_that_were_drawn",
+    ),
+    Mutant(
+        "a window of eight, not nine",
+        AUGMENT,
+        "torch.randint(2 * PADDING + 1,",
+        "torch.randint(2 * PADDING,",
+        f"{AUGMENTED}::test_every_window_and_both_sides_are_drawn_alike",
+    ),
+    Mutant(
+        "one crop for all steps",
+        IMAGES,
+        'self.augment.draw(sum(sizes), key.fold(int(i), "augment")).split(sizes))',
+        'self.augment.draw(max(sizes), key.fold(int(i), "augment")).repeat(len(sizes), 1).split(sizes))',
+        f"{AUGMENTED}::test_draws_hang_on_the_client_and_the_key_alone",
+    ),
+    Mutant(
+        "all clients crop alike",
+        IMAGES,
+        'key.fold(int(i), "augment")',
+        'key.fold("augment")',
+        f"{AUGMENTED}::test_draws_hang_on_the_client_and_the_key_alone",
+    ),
+    Mutant(
+        "crops of the run, not of the round",
+        IMAGES,
+        'key.fold(int(i), "augment")',
+        'self.key.fold(int(i), "augment")',
+        f"{AUGMENTED}::test_draws_hang_on_the_client_and_the_key_alone",
+    ),
+    Mutant(
+        "a client's row keeps another's crops",
+        IMAGES,
+        "else self.draws[row])",
+        "else self.draws[: 1, : self.size[i]])",
+        f"{AUGMENTED}::test_epochs_pad_the_draws_with_the_batches",
+    ),
+    Mutant(
+        "a checkpoint without its crops",
+        IMAGES,
+        'digest.update(f"crop={self.augment.crop} flip={self.augment.flip}".encode())',
+        "pass",
+        f"{AUGMENTED}::test_a_run_that_was_cut_off_goes_on_with_the_same_bits",
+    ),
+    Mutant(
+        "tuned without crops",
+        "problems/validation.py",
+        'augment=options.get("augment", "none"),',
+        "",
+        f"{AUGMENTED}::test_black_pads_real_images",
+    ),
+    Mutant(
+        "crops make all stored runs stale",
+        "figures/store.py",
+        '_LATER = (("augment", "none"),)',
+        "_LATER = ()",
+        f"{AUGMENTED}::test_stored_runs_keep_their_names",
     ),
     Mutant("padding counts", IMAGES, "(each * self._shares(xi)).sum(1)", "each.sum(1)", T_APART),
     Mutant(
