@@ -50,6 +50,7 @@ T_RESUMED = "test_robust.py::test_a_resumed_run_has_the_bits_of_an_unbroken_one"
 T_FIELDS = "test_bad_input.py::test_every_field_of_every_algorithm"
 T_INPUT = "test_bad_input.py::test_bad_argument"
 MODELS, IMAGES, GATE, NETS = "problems/models/networks.py", "problems/images.py", "core/gate.py", "test_networks.py"
+AVERAGE = "core/average.py"
 AUGMENT, AUGMENTED = "problems/augment.py", "test_augment.py"
 T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
 T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
@@ -396,6 +397,35 @@ MUTANTS = [
         "(steps, self.n, 1), generator=key.generator()) - 1",
         "(steps, 1, 1), generator=key.generator()).expand(-1, self.n, -1) - 1",
         "test_problems.py::test_two_point_noise_draws_both_signs_alike_and_independently",
+    ),
+    Mutant(
+        "weights of all clients, not of the participants",
+        AVERAGE,
+        "of = p[clients]",
+        "of = p[: len(clients)]",
+        f"{T_SCAFFOLD} {PRESSED}::test_transcript",
+    ),
+    Mutant(
+        "weights that sum to less than one",
+        AVERAGE,
+        "of / of.sum()",
+        "of",
+        "test_flss.py::test_transcript",
+    ),
+    Mutant(
+        "equal weights are weights",
+        AVERAGE,
+        "if weighted and not bool((p == p[0]).all()) else None",
+        "if weighted else None",
+        "test_laws.py::test_clients_of_one_size_give_the_same_bits_weighted_or_not",
+    ),
+    Mutant("always weighted", AVERAGE, "if weighted and not", "if not", "test_flss.py::test_transcript"),
+    Mutant(
+        "weights of y_i, not of c_i",
+        SCAFFOLD,
+        "average(up.c, server.p, clients)",
+        "up.c.mean(0)",
+        "test_laws.py::test_weighted_scaffold_minimises_the_weighted_loss",
     ),
     Mutant(
         "L of the positive part",
