@@ -50,7 +50,7 @@ T_RESUMED = "test_robust.py::test_a_resumed_run_has_the_bits_of_an_unbroken_one"
 T_FIELDS = "test_bad_input.py::test_every_field_of_every_algorithm"
 T_INPUT = "test_bad_input.py::test_bad_argument"
 MODELS, IMAGES, GATE, NETS = "problems/models/networks.py", "problems/images.py", "core/gate.py", "test_networks.py"
-AVERAGE = "core/average.py"
+AVERAGE, READINGS = "core/average.py", "figures/readings.py"
 AUGMENT, AUGMENTED = "problems/augment.py", "test_augment.py"
 T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
 T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
@@ -397,6 +397,41 @@ MUTANTS = [
         "(steps, self.n, 1), generator=key.generator()) - 1",
         "(steps, 1, 1), generator=key.generator()).expand(-1, self.n, -1) - 1",
         "test_problems.py::test_two_point_noise_draws_both_signs_alike_and_independently",
+    ),
+    Mutant(
+        "the start is the best record",
+        READINGS,
+        "max(percents(result)[1:], default=math.nan)",
+        "max(percents(result))",
+        "test_readings.py::test_the_last_and_the_best_by_hand",
+    ),
+    Mutant(
+        "the last record for the last three",
+        READINGS,
+        "percents(result)[-n:]",
+        "percents(result)[-1:]",
+        "test_readings.py::test_the_last_and_the_best_by_hand",
+    ),
+    Mutant(
+        "the best round is judged",
+        "figures/flss/items.py",
+        "ours = {label: [last(one) for",
+        "ours = {label: [best(one) for",
+        "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
+    ),
+    Mutant(
+        "the best round of the last three",
+        "figures/flss/items.py",
+        "interval([best(one) for one in results])",
+        "interval([last(one) for one in results])",
+        "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
+    ),
+    Mutant(
+        "the best round without its warning",
+        "figures/flss/items.py",
+        "[*notes_of(at, scale), BEST])\n\n\ndef",
+        "notes_of(at, scale))\n\n\ndef",
+        "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
     ),
     Mutant(
         "weights of all clients, not of the participants",

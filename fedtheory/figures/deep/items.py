@@ -26,6 +26,7 @@ from fedtheory.figures.budget import LAUNCH, SUSTAINED, VECTORS, Budget, gradien
 from fedtheory.figures.fedmud import items as mud
 from fedtheory.figures.fedmud.items import order
 from fedtheory.figures.flss import items as flss
+from fedtheory.figures.readings import OPTIMISTIC, best, best_at, last
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.subspace import Coordinate, Identity, Projection, Spherical
 from fedtheory.problems.models.networks import network
@@ -222,11 +223,6 @@ def curve_rows(
     return table
 
 
-def percents(result: dict[str, Any]) -> list[float]:
-    """Accuracies of a run after the start; NaN alone for one that diverged."""
-    return [NAN] if result["diverged"] else [100 * value for value in result["columns"]["accuracy"][1:]]
-
-
 def level(what: str, name: str, printed: dict[str, float], ours: dict[str, list[float]], scale: str) -> Cell:
     """A printed accuracy: reproduced within two points at the paper's scale; elsewhere its rank among the methods."""
     mean, low, high = interval(ours[name])
@@ -259,14 +255,17 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
     table: Table = []
     for name in TABLE5:
         for lr in RATES:
-            several = [percents(results[wanted[name, lr, seed]]) for seed in range(seeds)]
-            for what, values in (("final", [run[-1] for run in several]), ("best", [max(run) for run in several])):
+            several = [results[wanted[name, lr, seed]] for seed in range(seeds)]
+            for what, values in (
+                ("final", [last(one, 1) for one in several]),
+                ("best", [best(one) for one in several]),
+            ):
                 mean, low, high = interval(values)
                 here = {"method": name, "lr": lr, "what": what, "mean": mean, "low": low, "high": high}
                 table.append({**here, "seeds": seeds, **wanted[name, lr, 0].ran()})
     varied = f"In this picture eta is varied: {', '.join(map(str, RATES))}; all else as said."
     said = words(scale, "ssf", list(TABLE5), seeds) | {"lr": str(RATES)}
-    return Result(table, [], said, [*notes(scale), varied])
+    return Result(table, [], said, [*notes(scale), varied, OPTIMISTIC])
 
 
 def words(scale: str, paper: str, names: Sequence[str], seeds: int) -> dict[str, Any]:
@@ -295,7 +294,7 @@ def notes(scale: str) -> list[str]:
 def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
     """FedSub's Figure 2: both variants outperform FedAvg, with 43% of the parameters in one of them."""
     found = runs(runner, list(FIG2), "fedsub", scale, seeds)
-    ours = {name: [percents(one)[-1] for one in several] for name, several in found.items()}
+    ours = {name: [last(one, 1) for one in several] for name, several in found.items()}
     cells = []
     for name, paper in FIG2.items():
         mean, low, high = interval(ours[name])
@@ -324,7 +323,7 @@ def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
 def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     """SSF's Figure 4, (137): Full-SCAFFOLD > SSF > FedAvg > FedSub, at the final epoch."""
     found = runs(runner, list(TABLE5), "ssf", scale, seeds)
-    ours = {name: [percents(one)[-1] for one in several] for name, several in found.items()}
+    ours = {name: [last(one, 1) for one in several] for name, several in found.items()}
     printed = {name: row[0] for name, row in TABLE5.items()}
     names = list(TABLE5)
     cells = [order(low, high, "final:", printed, ours, scale) for high, low in pairwise(names)]
@@ -335,24 +334,23 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
 def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
     """SSF's Table 5: final and best accuracy, and the epoch of the best record."""
     found = runs(runner, list(TABLE5), "ssf", scale, seeds)
-    accuracies = {name: [percents(one) for one in several] for name, several in found.items()}
     at = SETTINGS[scale]
     step = at.epochs(max(1, at.length("ssf") // at.records))
-    final = {name: [run[-1] for run in several] for name, several in accuracies.items()}
-    best = {name: [max(run) for run in several] for name, several in accuracies.items()}
+    final = {name: [last(one, 1) for one in several] for name, several in found.items()}
+    highest = {name: [best(one) for one in several] for name, several in found.items()}
     table: Table = []
     cells = []
     for name, row in TABLE5.items():
         cells.append(level("final", name, {n: r[0] for n, r in TABLE5.items()}, final, scale))
-        cells.append(level("best", name, {n: r[1] for n, r in TABLE5.items()}, best, scale))
-        epochs = [step * (1 + run.index(max(run))) for run in accuracies[name]]
+        cells.append(level("best", name, {n: r[1] for n, r in TABLE5.items()}, highest, scale))
+        epochs = [step * best_at(one) for one in found[name]]
         mean, low, high = interval(epochs)
         if scale == "paper":
             reached = "reproduced" if abs(mean - row[2]) <= 5 else "differs"
             cells.append(Cell(f"{name} best epoch", row[2], mean, low, high, seeds, reached, "of the best record"))
         else:
             cells.append(Cell(f"{name} best epoch", row[2], NAN, NAN, NAN, 0, "not run here", needs("ssf/table5")))
-        for what, values, paper in (("final", final, row[0]), ("best", best, row[1])):
+        for what, values, paper in (("final", final, row[0]), ("best", highest, row[1])):
             mean, low, high = interval(values[name])
             here = {"method": name, "what": what, "paper": paper, "mean": mean, "low": low, "high": high}
             table.append({**here, "seeds": seeds, **spec(name, "ssf", scale, 0).ran()})
@@ -362,7 +360,7 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
     reached = scale == "paper" and abs(mean - 7.5) <= 2
     verdict = "reproduced" if reached else "trend only" if low > 0 else "differs"
     cells.append(Cell("text: Full-SCAFFOLD minus SSF", 7.5, mean, low, high, seeds, verdict, reason))
-    return Result(table, cells, words(scale, "ssf", list(TABLE5), seeds), notes(scale))
+    return Result(table, cells, words(scale, "ssf", list(TABLE5), seeds), [*notes(scale), OPTIMISTIC])
 
 
 # What runs at the papers' scales need: counted, one local step measured here, the rest estimated.
