@@ -533,8 +533,8 @@ MUTANTS = [
     Mutant(
         "only one kept",
         "core/checkpoint.py",
-        "KEEP = 2",
-        "KEEP = 1",
+        "_KEEP = 2",
+        "_KEEP = 1",
         "test_robust.py::test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one",
     ),
     Mutant(
@@ -848,7 +848,7 @@ MUTANTS = [
     Mutant(
         "Adam without its correction",
         GEN,
-        "-self.generator_lr / (1 - FIRST**done)",
+        "-self.generator_lr / (1 - _FIRST**done)",
         "-self.generator_lr",
         f"{REG}::test_transcript_on_networks",
     ),
@@ -1352,8 +1352,8 @@ MUTANTS = [
     Mutant(
         "a record of the wrong shape is read",
         "core/records.py",
-        "if (wrong := misfit(record, RECORD)) is not None:",
-        "if False and (wrong := misfit(record, RECORD)) is not None:",
+        "if (wrong := misfit(record, _RECORD)) is not None:",
+        "if False and (wrong := misfit(record, _RECORD)) is not None:",
         "test_store.py::test_a_record_of_the_wrong_shape_is_one_clear_line",
     ),
     Mutant(
@@ -1366,8 +1366,8 @@ MUTANTS = [
     Mutant(
         "the old record is unlinked first",
         "core/records.py",
-        "    try:\n        for end in ENDS:\n",
-        '    try:\n        _final(stem, "json").unlink(missing_ok=True)\n        for end in ENDS:\n',
+        "    try:\n        for end in _ENDS:\n",
+        '    try:\n        _final(stem, "json").unlink(missing_ok=True)\n        for end in _ENDS:\n',
         "test_store.py::test_a_full_disk_leaves_the_old_result",
     ),
     Mutant(
