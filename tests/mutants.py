@@ -257,8 +257,8 @@ MUTANTS = [
     Mutant(
         "draws of the global generator",
         "maps/subspace.py",
-        "torch.randn(layer.rows, r, generator=generator, dtype=torch.float64)\n            q",
-        "torch.randn(layer.rows, r, dtype=torch.float64)\n            q",
+        "torch.randn(layer.rows, r, generator=generator, dtype=torch.float64)",
+        "torch.randn(layer.rows, r, dtype=torch.float64)",
         "test_messages.py::test_a_seed_is_rebuilt_from_its_key",
     ),
     Mutant(
@@ -307,8 +307,8 @@ MUTANTS = [
     Mutant(
         "Gaussian of another variance",
         "maps/subspace.py",
-        "self._scale(layer, r) / math.sqrt(layer.rows)",
-        "self._scale(layer, r) / math.sqrt(r)",
+        "scale / math.sqrt(len(gauss))",
+        "scale / math.sqrt(gauss.shape[1])",
         "test_subspaces.py::test_gaussian_entries test_subspaces.py::test_mean_projector_is_a_multiple_of_the_identity",
     ),
     Mutant(
