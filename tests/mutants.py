@@ -259,8 +259,8 @@ MUTANTS = [
     Mutant(
         "draws of the global generator",
         "maps/subspace.py",
-        "torch.randn(layer.rows, r, generator=generator, dtype=torch.float64)\n            q",
-        "torch.randn(layer.rows, r, dtype=torch.float64)\n            q",
+        "torch.randn(layer.rows, r, generator=generator, dtype=torch.float64)",
+        "torch.randn(layer.rows, r, dtype=torch.float64)",
         "test_messages.py::test_a_seed_is_rebuilt_from_its_key",
     ),
     Mutant(
@@ -309,8 +309,8 @@ MUTANTS = [
     Mutant(
         "Gaussian of another variance",
         "maps/subspace.py",
-        "self._scale(layer, r) / math.sqrt(layer.rows)",
-        "self._scale(layer, r) / math.sqrt(r)",
+        "scale / math.sqrt(len(gauss))",
+        "scale / math.sqrt(gauss.shape[1])",
         "test_subspaces.py::test_gaussian_entries test_subspaces.py::test_mean_projector_is_a_multiple_of_the_identity",
     ),
     Mutant(
@@ -599,8 +599,8 @@ MUTANTS = [
     Mutant(
         "only one kept",
         "core/checkpoint.py",
-        "KEEP = 2",
-        "KEEP = 1",
+        "_KEEP = 2",
+        "_KEEP = 1",
         "test_robust.py::test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one",
     ),
     Mutant(
@@ -991,7 +991,7 @@ MUTANTS = [
     Mutant(
         "Adam without its correction",
         GEN,
-        "-self.generator_lr / (1 - FIRST**done)",
+        "-self.generator_lr / (1 - _FIRST**done)",
         "-self.generator_lr",
         f"{REG}::test_transcript_on_networks",
     ),
@@ -1495,8 +1495,8 @@ MUTANTS = [
     Mutant(
         "a record of the wrong shape is read",
         "core/records.py",
-        "if (wrong := misfit(record, RECORD)) is not None:",
-        "if False and (wrong := misfit(record, RECORD)) is not None:",
+        "if (wrong := misfit(record, _RECORD)) is not None:",
+        "if False and (wrong := misfit(record, _RECORD)) is not None:",
         "test_store.py::test_a_record_of_the_wrong_shape_is_one_clear_line",
     ),
     Mutant(
@@ -1509,8 +1509,8 @@ MUTANTS = [
     Mutant(
         "the old record is unlinked first",
         "core/records.py",
-        "    try:\n        for end in ENDS:\n",
-        '    try:\n        _final(stem, "json").unlink(missing_ok=True)\n        for end in ENDS:\n',
+        "    try:\n        for end in _ENDS:\n",
+        '    try:\n        _final(stem, "json").unlink(missing_ok=True)\n        for end in _ENDS:\n',
         "test_store.py::test_a_full_disk_leaves_the_old_result",
     ),
     Mutant(

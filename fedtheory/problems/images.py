@@ -21,7 +21,7 @@ from fedtheory.problems.models import networks, perceptron
 from fedtheory.problems.models.networks import Moments, Network, Params
 
 EVALUATED = {"cpu": 100, "cuda": 2000}  # images of one forward pass in evaluation: more leave a core's cache
-CACHE = 3 * 2**20  # bytes
+_CACHE = 3 * 2**20  # bytes
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class ImageClassification(Problem):
     def _near(self) -> int | None:
         """How many stacked clients' models, gradients and batches stay in the cache of a core; None on CUDA: all."""
         numbers = 2 * self.d + self.batch * self.images[0].numel()
-        return None if self.device.type == "cuda" else max(1, CACHE // (numbers * self.images.element_size()))
+        return None if self.device.type == "cuda" else max(1, _CACHE // (numbers * self.images.element_size()))
 
     @staticmethod
     @checks.arguments
