@@ -63,6 +63,7 @@ COMPRESS, PRESSED = "maps/compress.py", "test_compressed.py"
 T_PRESSED, T_KEPT = f"{PRESSED}::test_transcript", f"{PRESSED}::test_error_feedback_conserves_what_was_not_sent"
 
 PACKAGED, FILES, T_PACKAGED = "problems/models/packaged.py", "core/files.py", "test_packaged.py::test_"
+SMOLLM, T_SMOLLM = "figures/decomfl/smollm.py", "test_smollm.py::test_"
 STORE, T_RESUMES = "figures/store.py", "test_store.py::test_a_long_run_goes_on_where_it_stopped"
 
 LOWRANK = "test_lowrank_baselines.py"
@@ -560,6 +561,49 @@ MUTANTS = [
         T_RESUMES,
     ),
     Mutant("seconds of a part as of the whole", STORE, "if done[0] else {}", "if False else {}", T_RESUMES),
+    # SmolLM2
+    Mutant(
+        "a rate that diverged is chosen",
+        SMOLLM,
+        'float("inf") if found["diverged"] else',
+        "",
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "rates within the grid only",
+        SMOLLM,
+        "if chosen[which] in ends else ()",
+        "if False else ()",
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "rates of the runs' own seed",
+        SMOLLM,
+        "rate, TUNING_SEED, trial=True)",
+        "rate, 0, trial=True)",
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "bytes of all clients",
+        SMOLLM,
+        "/ seeds / CLIENTS / 1e6",
+        "/ seeds / 1e6",
+        f"{T_SMOLLM}rows_are_percent_rounds_and_bytes_a_client",
+    ),
+    Mutant(
+        "adapters for all",
+        SMOLLM,
+        '"lora": WAYS[way]',
+        '"lora": RANK',
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "a folder that is no model",
+        "problems/text.py",
+        "        language.require_name(model)",
+        "        pass",
+        f"{T_SMOLLM}what_is_missing_is_said_before_any_run",
+    ),
     # texts of like length
     Mutant(
         "texts in the order of their lengths",
