@@ -64,6 +64,10 @@ FEDZO, BAFFLE, ZERO = "algorithms/fedzo.py", "algorithms/baffle.py", "test_zerot
 COMPRESS, PRESSED = "maps/compress.py", "test_compressed.py"
 T_PRESSED, T_KEPT = f"{PRESSED}::test_transcript", f"{PRESSED}::test_error_feedback_conserves_what_was_not_sent"
 
+PACKAGED, FILES, T_PACKAGED = "problems/models/packaged.py", "core/files.py", "test_packaged.py::test_"
+SMOLLM, T_SMOLLM = "figures/decomfl/smollm.py", "test_smollm.py::test_"
+STORE, T_RESUMES = "figures/store.py", "test_store.py::test_a_long_run_goes_on_where_it_stopped"
+
 LOWRANK = "test_lowrank_baselines.py"
 T_LOW = f"{LOWRANK}::test_transcript"
 
@@ -541,6 +545,138 @@ MUTANTS = [
     ),
     Mutant(
         "one factor per layer, not per column", "maps/subspace.py", "r * layer.cols for layer", "r for layer", T_FEDSUB
+    ),
+    # a model from a package
+    Mutant(
+        "any file of the name",
+        PACKAGED,
+        "if found != model.sha256:",
+        "if False:",
+        f"{T_PACKAGED}another_file_is_refused",
+    ),
+    Mutant(
+        "gguf is not asked for",
+        PACKAGED,
+        'metadata.version("gguf")',
+        "pass",
+        f"{T_PACKAGED}a_missing_package_is_one_line_with_both_commands",
+    ),
+    Mutant(
+        "a file that is not there",
+        PACKAGED,
+        "if not path.is_file():",
+        "if False:",
+        f"{T_PACKAGED}a_package_without_its_file_is_missing",
+    ),
+    Mutant(
+        "into a full folder",
+        PACKAGED,
+        "if out.exists() and not",
+        "if False and not",
+        f"{T_PACKAGED}what_is_there_stays",
+    ),
+    Mutant(
+        "a model without its tokenizer",
+        PACKAGED,
+        "        tokenizer.save_pretrained(part)\n",
+        "",
+        f"{T_PACKAGED}the_loader_takes_the_folder",
+    ),
+    Mutant(
+        "a folder that grows in its place",
+        FILES,
+        'part = folder.with_name(f".{folder.name}.part")',
+        "part = folder",
+        f"{T_PACKAGED}a_killed_process_leaves_no_folder_and_the_next_call_cleans_up",
+    ),
+    Mutant(
+        "what a killed process left",
+        FILES,
+        "                left.unlink()",
+        "                pass",
+        f"{T_PACKAGED}a_killed_process_leaves_no_folder_and_the_next_call_cleans_up",
+    ),
+    Mutant(
+        "half a folder beside",
+        FILES,
+        "            shutil.rmtree(part)\n",
+        "",
+        f"{T_PACKAGED}a_conversion_that_fails_leaves_nothing",
+    ),
+    Mutant(
+        "two in one folder",
+        FILES,
+        "fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        "fcntl.LOCK_SH)",
+        f"{T_PACKAGED}one_process_at_a_time",
+    ),
+    # long runs
+    Mutant("long runs start again", STORE, "checkpoint=(unfinished or {}).get(spec),", "checkpoint=None,", T_RESUMES),
+    Mutant(
+        "checkpoints stay",
+        STORE,
+        "                    shutil.rmtree(unfinished[spec])",
+        "                    pass",
+        T_RESUMES,
+    ),
+    Mutant(
+        "every run is kept on the way",
+        STORE,
+        "for spec in missing if BUILDERS[spec.problem].resumes}",
+        "for spec in missing}",
+        T_RESUMES,
+    ),
+    Mutant("seconds of a part as of the whole", STORE, "if done[0] else {}", "if False else {}", T_RESUMES),
+    # SmolLM2
+    Mutant(
+        "a rate that diverged is chosen",
+        SMOLLM,
+        'float("inf") if found["diverged"] else',
+        "",
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "rates within the grid only",
+        SMOLLM,
+        "if chosen[which] in ends else ()",
+        "if False else ()",
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "rates of the runs' own seed",
+        SMOLLM,
+        "rate, TUNING_SEED, trial=True)",
+        "rate, 0, trial=True)",
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "bytes of all clients",
+        SMOLLM,
+        "/ seeds / CLIENTS / 1e6",
+        "/ seeds / 1e6",
+        f"{T_SMOLLM}rows_are_percent_rounds_and_bytes_a_client",
+    ),
+    Mutant(
+        "adapters for all",
+        SMOLLM,
+        '"lora": WAYS[way]',
+        '"lora": RANK',
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "a folder that is no model",
+        "problems/text.py",
+        "        language.require_name(model)",
+        "        pass",
+        f"{T_SMOLLM}what_is_missing_is_said_before_any_run",
+    ),
+    # texts of like length
+    Mutant(
+        "texts in the order of their lengths",
+        "problems/text.py",
+        "[order.argsort()]",
+        "",
+        "test_text.py::test_texts_of_like_length_pass_together",
     ),
     # round loop and engine
     Mutant(

@@ -52,7 +52,7 @@ class Outcome:
 
     experiment: str | None
     theory: dict[str, int]
-    cells: list[Mapping[str, Any]]
+    cells: list[dict[str, Any]]
     claims: list[Mapping[str, Any]]
 
     def words(self) -> str:
@@ -71,9 +71,7 @@ _LEDGER_WORDS = {
 }
 
 
-def decide(
-    conclusion: Conclusion, rows: Sequence[Mapping[str, Any]], ledger: Mapping[str, Mapping[str, Any]]
-) -> Outcome:
+def decide(conclusion: Conclusion, rows: Sequence[dict[str, Any]], ledger: Mapping[str, Mapping[str, Any]]) -> Outcome:
     """The outcome of a conclusion.
 
     Args:
@@ -83,7 +81,7 @@ def decide(
 
     Raises ValueError for evidence that does not exist.
     """
-    cells: list[Mapping[str, Any]] = []
+    cells: list[dict[str, Any]] = []
     for pattern in conclusion.cells:
         known = re.compile(".*".join(map(re.escape, pattern.split("*"))))
         found = [row for row in rows if known.fullmatch(f"{row['item']}: {row['cell']}")]
