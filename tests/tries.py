@@ -223,7 +223,7 @@ MANY = {"n": 4} if "n" in inspect.signature(gate.admit).parameters else {}
 ALGORITHMS = {  # the public ones by name, and their readings
     (kind.__name__ if kind in [paper.reading for paper in points.PAPERS.values()] else kind.name): kind
     for kind in (getattr(fedtheory, name) for name in fedtheory.__all__)
-    if isinstance(kind, type) and issubclass(kind, Algorithm)
+    if isinstance(kind, type) and issubclass(kind, Algorithm) and kind is not Algorithm
 }
 LOW = LowRank(0.5, layers="all")
 GIVEN: dict[str, dict[str, Any]] = {

@@ -59,11 +59,11 @@ class Outcome:
         """Both, for a table."""
         said = [] if self.experiment is None else [self.experiment]
         for verdict, count in self.theory.items():
-            said.append(LEDGER_WORDS[verdict] + (f" ({count})" if len(self.claims) > 1 else ""))
+            said.append(_LEDGER_WORDS[verdict] + (f" ({count})" if len(self.claims) > 1 else ""))
         return "; ".join(said)
 
 
-LEDGER_WORDS = {
+_LEDGER_WORDS = {
     "holds": "theory holds",
     "holds-with-caveat": "theory holds with a caveat",
     "false-as-stated": "theory false as stated",
@@ -93,7 +93,7 @@ def decide(
     for name in conclusion.claims:
         checks.choice("claims", name, ledger)
     claims = [ledger[name] for name in conclusion.claims]
-    theory = {verdict: sum(claim["verdict"] == verdict for claim in claims) for verdict in LEDGER_WORDS}
+    theory = {verdict: sum(claim["verdict"] == verdict for claim in claims) for verdict in _LEDGER_WORDS}
     return Outcome(
         verdicts.combine(row["verdict"] for row in cells) if cells else None,
         {verdict: count for verdict, count in theory.items() if count},

@@ -126,7 +126,7 @@ def _either(words: Iterable[str]) -> str:
     return " or ".join(dict.fromkeys(words))
 
 
-ENDS = ("csv", "png", "json")  # in the order in which they are written and get their names
+_ENDS = ("csv", "png", "json")  # in the order in which they are written and get their names
 
 
 def _final(stem: Path, end: str) -> Path:
@@ -154,18 +154,18 @@ def commit(stem: Path, contents: Mapping[str, bytes]) -> None:
     They are written under other names, the record last: from then on they count. Then they get their names.
     """
     try:
-        for end in ENDS:
+        for end in _ENDS:
             write_atomic(_next(stem, end), contents[end])
     finally:
         if not _next(stem, "json").exists():  # such as on a full disk: the old ones stay
-            for end in ENDS:
+            for end in _ENDS:
                 _next(stem, end).unlink(missing_ok=True)
     give_names(stem)
 
 
 def give_names(stem: Path) -> None:
     if _next(stem, "json").exists():
-        for end in ENDS:
+        for end in _ENDS:
             with suppress(FileNotFoundError):
                 os.replace(_next(stem, end), _final(stem, end))
 
@@ -191,7 +191,7 @@ def keep_damaged(stem: Path) -> None:
     try:
         read(stem)
     except (OSError, ValueError) as error:
-        kept = [set_aside(_final(stem, end)).name for end in reversed(ENDS) if _final(stem, end).exists()]
+        kept = [set_aside(_final(stem, end)).name for end in reversed(_ENDS) if _final(stem, end).exists()]
         warnings.warn(f"{stem}.json was damaged ({error}): kept as {', '.join(kept)}", stacklevel=3)
 
 
@@ -236,7 +236,7 @@ def _one_of(*allowed: str) -> Callable[[Any], None]:
     return check
 
 
-CELL = {
+_CELL = {
     "cell": str,
     **dict.fromkeys(("paper", "ours", "low", "high"), number),
     "seeds": int,
@@ -246,12 +246,12 @@ CELL = {
     "ran": _one_of(*RUNS),
     "tuning": _one_of(*TUNINGS),
 }
-RECORD = {
+_RECORD = {
     "item": str,
     "title": str,
     "scale": _one_of(*SCALES),
     "seeds": [int],
-    "cells": [CELL],
+    "cells": [_CELL],
     "notes": [str],
     "settings": dict,
     "versions": dict,
@@ -267,7 +267,7 @@ def read(stem: Path, *, pictured: bool = True) -> dict[str, Any]:
     Raises OSError or Broken (a ValueError), which say what is wrong with which file.
     """
     record = unseal(current(stem, "json").read_bytes())
-    if (wrong := misfit(record, RECORD)) is not None:
+    if (wrong := misfit(record, _RECORD)) is not None:
         raise Broken(wrong)
     table, picture = current(stem, "csv").read_bytes(), current(stem, "png")
     if sha256(table) != record["files"]["csv"]:

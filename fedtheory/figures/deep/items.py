@@ -26,6 +26,7 @@ from fedtheory.figures import judge, style
 from fedtheory.figures.budget import LAUNCH, SUSTAINED, VECTORS, Budget, gradient
 from fedtheory.figures.fedmud import items as mud
 from fedtheory.figures.flss import items as flss
+from fedtheory.figures.readings import OPTIMISTIC, best, best_at, last
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.subspace import Coordinate, Identity, Projection, Spherical
 from fedtheory.problems.models.networks import network
@@ -222,11 +223,6 @@ def curve_rows(
     return table
 
 
-def percents(result: dict[str, Any]) -> list[float]:
-    """Accuracies of a run after the start; NaN alone for one that diverged."""
-    return [NAN] if result["diverged"] else [100 * value for value in result["columns"]["accuracy"][1:]]
-
-
 def level(what: str, name: str, printed: dict[str, float], ours: dict[str, list[float]], scale: str) -> Cell:
     """A printed accuracy; below the paper's scale its difference to the first method's."""
     first, at = next(iter(printed)), SETTINGS[scale]
@@ -251,14 +247,17 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
     table: Table = []
     for name in TABLE5:
         for lr in RATES:
-            several = [percents(results[wanted[name, lr, seed]]) for seed in range(seeds)]
-            for what, values in (("final", [run[-1] for run in several]), ("best", [max(run) for run in several])):
+            several = [results[wanted[name, lr, seed]] for seed in range(seeds)]
+            for what, values in (
+                ("final", [last(one, 1) for one in several]),
+                ("best", [best(one) for one in several]),
+            ):
                 mean, low, high = interval(values)
                 here = {"method": name, "lr": lr, "what": what, "mean": mean, "low": low, "high": high}
                 table.append({**here, "seeds": seeds, **wanted[name, lr, 0].ran()})
     varied = f"In this picture eta is varied: {', '.join(map(str, RATES))}; all else as said."
     said = words(scale, "ssf", list(TABLE5), seeds) | {"lr": str(RATES)}
-    return Result(table, [], said, [*notes(scale), varied])
+    return Result(table, [], said, [*notes(scale), varied, OPTIMISTIC])
 
 
 def words(scale: str, paper: str, names: Sequence[str], seeds: int) -> dict[str, Any]:
@@ -287,10 +286,10 @@ def notes(scale: str) -> list[str]:
 def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
     """FedSub's Figure 2: both variants outperform FedAvg, with 43% of the parameters in one of them."""
     found = runs(runner, list(FIG2), "fedsub", scale, seeds)
-    ours = {name: [percents(one)[-1] for one in several] for name, several in found.items()}
-    at = SETTINGS[scale]
+    ours = {name: [last(one, 1) for one in several] for name, several in found.items()}
+    at, lacks = SETTINGS[scale], "" if scale == "paper" else needs("fedsub/fig2")
     cells = [
-        judge.level(f"{name} (nearly)", paper, ours[name], verdicts.points(paper), at.ran, "printed")
+        judge.level(f"{name} (nearly)", paper, ours[name], verdicts.points(paper), at.ran, "printed", None, lacks)
         for name, paper in FIG2.items()
         if not math.isnan(paper)
     ]
@@ -311,7 +310,7 @@ def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
 def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     """SSF's Figure 4, (137): Full-SCAFFOLD > SSF > FedAvg > FedSub, at the final epoch."""
     found = runs(runner, list(TABLE5), "ssf", scale, seeds)
-    ours = {name: [percents(one)[-1] for one in several] for name, several in found.items()}
+    ours = {name: [last(one, 1) for one in several] for name, several in found.items()}
     printed = {name: row[0] for name, row in TABLE5.items()}
     names = list(TABLE5)
     ran = SETTINGS[scale].ran
@@ -323,20 +322,20 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
 def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
     """SSF's Table 5: final and best accuracy, and the epoch of the best record."""
     found = runs(runner, list(TABLE5), "ssf", scale, seeds)
-    accuracies = {name: [percents(one) for one in several] for name, several in found.items()}
     at = SETTINGS[scale]
     step = at.epochs(max(1, at.length("ssf") // at.records))
-    final = {name: [run[-1] for run in several] for name, several in accuracies.items()}
-    best = {name: [max(run) for run in several] for name, several in accuracies.items()}
+    final = {name: [last(one, 1) for one in several] for name, several in found.items()}
+    highest = {name: [best(one) for one in several] for name, several in found.items()}
     table: Table = []
     cells = []
     for name, row in TABLE5.items():
         cells.append(level("final", name, {n: r[0] for n, r in TABLE5.items()}, final, scale))
-        cells.append(level("best", name, {n: r[1] for n, r in TABLE5.items()}, best, scale))
-        epochs = [step * (1 + run.index(max(run))) for run in accuracies[name]]
-        cell, near, said = f"{name} best epoch", verdicts.points(row[2], 5), "of the best record"
+        cells.append(level("best", name, {n: r[1] for n, r in TABLE5.items()}, highest, scale))
+        epochs = [step * best_at(one) for one in found[name]]
+        cell, near = f"{name} best epoch", verdicts.points(row[2], 5)
+        said = "of the best record" if scale == "paper" else needs("ssf/table5")
         cells.append(judge.level(cell, row[2], epochs, near, at.ran, "printed", None, said))
-        for what, values, paper in (("final", final, row[0]), ("best", best, row[1])):
+        for what, values, paper in (("final", final, row[0]), ("best", highest, row[1])):
             mean, low, high = interval(values[name])
             here = {"method": name, "what": what, "paper": paper, "mean": mean, "low": low, "high": high}
             table.append({**here, "seeds": seeds, **spec(name, "ssf", scale, 0).ran()})
@@ -344,7 +343,7 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
     region = verdicts.points(7.5) if at.ran == "paper's" else verdicts.above()
     said = "points; the printed 52.92 and 45.43 give 7.49"
     cells.append(judge.side("text: Full-SCAFFOLD minus SSF", 7.5, margin, region, at.ran, "printed", said))
-    return Result(table, cells, words(scale, "ssf", list(TABLE5), seeds), notes(scale))
+    return Result(table, cells, words(scale, "ssf", list(TABLE5), seeds), [*notes(scale), OPTIMISTIC])
 
 
 # What runs at the papers' scales need: counted, one local step measured here, the rest estimated.
