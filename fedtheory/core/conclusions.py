@@ -46,7 +46,7 @@ class Outcome:
     Fields:
         experiment: the verdict of all its numbers together, of `verdicts.VERDICTS`; None: it rests on claims alone.
         theory: ledger verdict -> how many of its claims have it.
-        cells: the rows that decide, as `cli.report` has them.
+        cells: the rows that decide, as `records.report_rows` has them.
         claims: the ledger's records that decide.
     """
 
@@ -76,7 +76,7 @@ def decide(conclusion: Conclusion, rows: Sequence[dict[str, Any]], ledger: Mappi
 
     Args:
         conclusion: it.
-        rows: of all committed items, as `cli.report.report_rows` makes them.
+        rows: of all committed items, as `records.report_rows` makes them.
         ledger: id -> record.
 
     Raises ValueError for evidence that does not exist.
