@@ -50,7 +50,7 @@ T_RESUMED = "test_robust.py::test_a_resumed_run_has_the_bits_of_an_unbroken_one"
 T_FIELDS = "test_bad_input.py::test_every_field_of_every_algorithm"
 T_INPUT = "test_bad_input.py::test_bad_argument"
 MODELS, IMAGES, GATE, NETS = "problems/models/networks.py", "problems/images.py", "core/gate.py", "test_networks.py"
-AVERAGE, READINGS = "core/average.py", "figures/readings.py"
+AVERAGE, READINGS, CURVES = "core/average.py", "figures/readings.py", "figures/decomfl/curves.py"
 AUGMENT, AUGMENTED = "problems/augment.py", "test_augment.py"
 T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
 T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
@@ -436,6 +436,48 @@ MUTANTS = [
         "[*notes_of(at, scale), BEST])\n\n\ndef",
         "notes_of(at, scale))\n\n\ndef",
         "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
+    ),
+    Mutant(
+        "the authors' momentum with its factor",
+        CURVES,
+        'self.smoothing, self.momentum, scalar="central", dampened=False)',
+        'self.smoothing, self.momentum, scalar="central")',
+        "test_figures_decomfl.py::test_the_authors_files_are_their_settings",
+    ),
+    Mutant(
+        "the authors' runs on the printed split",
+        CURVES,
+        "problem=reading.options, shared=False",
+        "shared=False",
+        "test_figures_decomfl.py::test_rows_and_cells_name_their_reading",
+    ),
+    Mutant(
+        "the right panel's rounds shared",
+        CURVES,
+        "problem=reading.options, shared=False",
+        "problem=reading.options",
+        "test_figures_decomfl.py::test_the_authors_files_are_their_settings",
+    ),
+    Mutant(
+        "both readings under one name of cells",
+        CURVES,
+        "return name if self.name == PRINTED else",
+        "return name if self.name else",
+        "test_figures_decomfl.py::test_rows_and_cells_name_their_reading",
+    ),
+    Mutant(
+        "published accuracies beside the printed reading",
+        CURVES,
+        "theirs = published if reading.name == AUTHORS",
+        "theirs = published if reading.name",
+        "test_figures_decomfl.py::test_published_accuracies_stand_beside_ours_in_their_reading_alone",
+    ),
+    Mutant(
+        "the printed reading at the authors' rate",
+        CURVES,
+        "PRINTED, MOMENTUM, MU, of.options, of.P[0], LR,",
+        "PRINTED, MOMENTUM, MU, of.options, of.P[0], 5e-4,",
+        "test_figures_decomfl.py::test_as_printed_is_what_was_run_before",
     ),
     Mutant(
         "weights of all clients, not of the participants",
