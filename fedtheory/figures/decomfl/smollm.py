@@ -93,7 +93,7 @@ def _medium(task: str, rounds: int, **options: Any) -> Setting:
 
 SETTINGS = {
     "sst2": {"quick": QUICK, "medium": _medium("sst2", 400, subset=1000)},
-    "cb": {"quick": QUICK, "medium": _medium("cb", 200)},
+    "cb": {"medium": _medium("cb", 200)},
 }
 
 
@@ -219,16 +219,7 @@ def draw(table: Table) -> Figure:
     return figure
 
 
-SCALES = ("quick", "medium")
 EXTRAS = [
-    Item(
-        "decomfl/smollm2",
-        "SmolLM2-135M on SST-2: zeroth order, adapters, bytes",
-        partial(measure, "sst2"),
-        draw,
-        SCALES,
-    ),
-    Item(
-        "decomfl/smollm2_cb", "SmolLM2-135M on CB: zeroth order, adapters, bytes", partial(measure, "cb"), draw, SCALES
-    ),
+    Item("decomfl/smollm2", "SmolLM2-135M on SST-2", partial(measure, "sst2"), draw, tuple(SETTINGS["sst2"])),
+    Item("decomfl/smollm2_cb", "SmolLM2-135M on CB", partial(measure, "cb"), draw, tuple(SETTINGS["cb"])),
 ]
