@@ -1,0 +1,25 @@
+// Filters: a <div class="filter"> shows buttons for the verdicts found below it on the page; one press keeps one verdict.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const bar of document.querySelectorAll("div.filter")) {
+    const rows = [...document.querySelectorAll("article table tbody tr, article section section")]
+      .map((row) => [row, row.querySelector(":scope > td span.verdict, :scope > .verdict-line span.verdict")])
+      .filter(([, badge]) => badge)
+      .map(([row, badge]) => [row, badge.textContent.trim()]);
+    const counts = new Map();
+    rows.forEach(([, verdict]) => counts.set(verdict, (counts.get(verdict) ?? 0) + 1));
+    if (counts.size < 2) continue;
+    const buttons = [["all", rows.length], ...counts].map(([name, count]) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = `${name} (${count})`;
+      button.dataset.verdict = name;
+      button.setAttribute("aria-pressed", String(name === "all"));
+      button.addEventListener("click", () => {
+        buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
+        rows.forEach(([row, verdict]) => row.classList.toggle("filtered-out", name !== "all" && verdict !== name));
+      });
+      return button;
+    });
+    bar.append(...buttons);
+  }
+});
