@@ -18,17 +18,16 @@ BOOK = Path(__file__).resolve().parent
 ROOT = BOOK.parent.parent
 sys.path[:0] = [str(BOOK / "_ext"), str(ROOT)]
 
-import api
-import cards
-import claims
-import items
-import papers
+import api_pages
+import claim_pages
+import item_pages
+import method_pages
+import notebook_pages
+import text_pages
 from code_pages import Code
 from sphinx.cmd.build import main as sphinx
 from stage import Stage
 from used import Uses
-
-import notebooks
 
 SOURCE, TREES, OUT = (ROOT / "build" / name for name in ("book-source", "book-trees", "book"))
 MATHJAX = ("sphinx-mathjax-offline", "tex-svg.js")  # distribution, file
@@ -52,15 +51,15 @@ def stage_all() -> None:
     for name in ("conf.py", "_ext/code_pages.py"):
         stage.copy(BOOK / name, name)
     stage.copy(mathjax(), "_static/mathjax/tex-svg.js")
-    where = claims.write(stage, code, uses)
-    verdicts = {record["id"]: record["verdict"] for record in claims.records()}
-    cards.write(stage, code, uses, where, verdicts)
-    items.write(stage, uses)
-    api.write(stage, code)
-    papers.symbols(stage)
-    papers.open_points(stage)
-    papers.bibliography(stage)
-    notebooks.write(stage, where)
+    where = claim_pages.write(stage, code, uses)
+    verdicts = {record["id"]: record["verdict"] for record in claim_pages.records()}
+    method_pages.write(stage, code, uses, where, verdicts)
+    item_pages.write(stage, uses)
+    api_pages.write(stage, code)
+    text_pages.symbols(stage)
+    text_pages.open_points(stage)
+    text_pages.bibliography(stage)
+    notebook_pages.write(stage, where)
     stage.write("_ext/code.json", json.dumps(sorted(code.files)))
     stage.finish()
 

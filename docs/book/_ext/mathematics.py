@@ -52,7 +52,7 @@ TOKEN = re.compile(
 )
 LETTERS = re.compile(r"[A-Za-z]+")
 NAME = re.compile(r"[A-Z]{1,3}|[a-z]|[A-Za-z]'")
-STRONG = re.compile(r"[A-Za-z0-9\])|}~'>](_|\^|\*\*)[\w({*+-]|<=|>=|\|\|")
+STRONG = re.compile(r"[A-Za-z0-9\])|}~'>](_|\^|\*\*)[\w({*+-]|<=|>=|\|\||^[A-Za-z]\*$")
 ALLOWED = re.compile(r"[\w\s^{}()\[\]|<>=+\-*/.,:;~'!%&#]+")
 OPEN, CLOSE = "([{", ")]}"
 
@@ -132,13 +132,20 @@ def _reach(words: list[str], at: int) -> int:
 def _trim(run: str) -> tuple[str, str, str]:
     """A run without the brackets and marks of the sentence around it: (before, run, behind)."""
     core = run.rstrip()
-    while core and ((core[-1] in ",;:." and not core.endswith("..."))
-                    or (core[-1] == ")" and core.count(")") > core.count("("))):  # fmt: skip
+    while core and (
+        (core[-1] in ",;:." and not core.endswith("...")) or (core[-1] == ")" and core.count(")") > core.count("("))
+    ):
         core = core[:-1]
     lead = 0
     while core[lead : lead + 1] == "(" and core[lead:].count("(") > core.count(")"):
         lead += 1
+    inner = core[lead + 1 : -1]
+    if core[lead:].startswith("(") and core.endswith(")") and balanced(inner) and RELATION.search(inner):
+        return core[: lead + 1], inner, run[len(core) - 1 :]
     return core[:lead], core[lead:], run[len(core) :]
+
+
+RELATION = re.compile(r" (=|<=|>=|<|>) ")
 
 
 def _is_mathematics(core: str) -> bool:
@@ -220,6 +227,8 @@ def latex(text: str) -> str:
             if at + 1 < len(tokens) and tokens[at + 1] == "~":
                 piece, at = rf"\tilde{{{piece.strip()}}}", at + 1
             out.append(piece)
+        elif one == "*" and at and tokens[at - 1][-1].isalpha() and [*tokens, ""][at + 1] in ("", ")", "]", ","):
+            out.append(r"^{\star}")
         elif one == "<" and at + 1 < len(tokens) and not tokens[at + 1].isspace() and ">" in tokens[at:]:
             out.append(r"\langle ")
         elif one == ">" and at and not tokens[at - 1].isspace() and r"\langle " in out:
@@ -256,12 +265,12 @@ def _spaced(piece: str) -> str:
 
 
 CALL = re.compile(r"\b[A-Z]\w*\((?=\w+=)")
-SQUARE = re.compile(r"\[(?=[\[\d-])")
+PLAIN = re.compile(r"\[(?=[\[\d-])|\{(?=')")
 
 
 def worded(text: str) -> str:
     """Objects of the code and lists that a sentence quotes, as numbers with their names."""
-    for pattern in (CALL, SQUARE):
+    for pattern in (CALL, PLAIN):
         at = 0
         while found := pattern.search(text, at):
             end, depth = found.end(), 1
@@ -274,7 +283,7 @@ def worded(text: str) -> str:
             except (SyntaxError, ValueError):
                 said = text[found.start() : end]
             text = text[: found.start()] + said + text[end:]
-            at = found.start() + len(said) if pattern is SQUARE else found.start() + 1
+            at = found.start() + len(said) if pattern is PLAIN else found.start() + 1
     return re.sub(r": (True|False)\b", lambda m: f": {YES[m[1] == 'True']}", text)
 
 
@@ -295,6 +304,8 @@ def said(value: object) -> str:
         return "none"
     if isinstance(value, float):
         return f"{value:g}" if value == float(f"{value:g}") else f"{value:.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} = {said(part)}" for key, part in value.items())
     if isinstance(value, (list, tuple)):
         nested = any(isinstance(part, (list, tuple)) for part in value)
         return f"({('; ' if nested else ', ').join(said(part)[1:-1] if nested else said(part) for part in value)})"

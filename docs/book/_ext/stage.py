@@ -6,6 +6,9 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from fedtheory.core import records
+from fedtheory.theory import ledger
+
 ROOT = Path(__file__).resolve().parents[3]
 BOOK = ROOT / "docs" / "book"
 
@@ -35,16 +38,10 @@ class Stage:
                 shutil.rmtree(path)
 
 
-GRADES = {  # how a verdict is coloured; a word that is not here has no colour
-    "good": ("holds", "reproduced"),
-    "partly": ("holds-with-caveat", "trend only"),
-    "bad": ("false-as-stated", "differs"),
-}
-
-
 def badge(verdict: str) -> str:
-    """A verdict, as records have it, in its colour."""
-    grade = next((grade for grade, words in GRADES.items() if verdict in words), "open")
+    """A verdict, as the ledger and the records have it, in its colour: best first there, then the worst, then none."""
+    words = next((words for words in (ledger.VERDICTS, records.VERDICTS) if verdict in words), (verdict,))
+    grade = {0: "good", len(words) - 2: "bad", len(words) - 1: "open"}.get(words.index(verdict), "partly")
     return f"[{verdict}]{{.verdict .{grade}}}"
 
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from claims import TITLES
+from claim_pages import TITLES
 from mathematics import prose
 from stage import ROOT, Stage, badge, plain, slug, table, toctree
 from used import Uses
@@ -73,7 +73,7 @@ def _page(name: str, record: dict[str, Any], uses: Uses) -> list[str]:
             [plain(c["cell"]), number(c["paper"]), ours(c), badge(c["verdict"]), prose(c["reason"])]
             for c in record["cells"]
         ]
-        lines += [*table(["number", "paper", "ours [95% interval]", "verdict", "why"], rows), ""]
+        lines += ["{.beside}", *table(["number", "paper", "ours [95% interval]", "verdict", "why"], rows), ""]
     lines += [f"- {prose(note)}" for note in record["notes"]] + [""]
     seeds = ", ".join(map(str, record["seeds"]))
     lines += [

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Mapping
 
-from claims import Place
+from claim_pages import Place
 from code_pages import Code
 from mathematics import prose
 from stage import ROOT, Stage, badge, folded, plain, slug, table, toctree

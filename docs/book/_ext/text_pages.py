@@ -4,8 +4,8 @@ import ast
 import re
 
 import nbformat
-from cards import said
 from mathematics import ACCENTED, GREEK, latex, prose
+from method_pages import said
 from stage import ROOT, Stage, plain, slug
 from used import NOTEBOOKS
 

@@ -6,8 +6,8 @@ import re
 import textwrap
 from typing import Any
 
-from cards import said
 from code_pages import Code
+from method_pages import said
 from stage import ROOT, Stage, plain, slug, table, toctree
 
 import fedtheory

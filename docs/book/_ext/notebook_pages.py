@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 import nbformat
-from claims import Place
+from claim_pages import Place
 from stage import Stage, slug
 from used import NOTEBOOKS
 
@@ -55,16 +55,16 @@ def with_links(text: str, stem: str, where: Mapping[str, Place], linked: set[str
             id = part.strip("`")
             if part.startswith("`") and id in where and not part.startswith("```"):
                 parts[at] = f"[`{id}`](../{where[id].page}.md#{where[id].anchor})"
-            continue
-        parts[at] = re.sub(r"\b([Nn]otebook) (\d\d)\b", lambda m: _notebook(m, stem), part)
     for name in registry.method_names():
         whole = re.compile(rf"(?<![\w/\[.-]){re.escape(name)}(?![\w\].-])")
         for at in range(0, len(parts), 2):
-            if name not in linked and whole.search(parts[at]) and "](" not in parts[at]:
+            if name not in linked and whole.search(parts[at]):
                 linked.add(name)
                 before, after = whole.split(parts[at], maxsplit=1)
                 parts[at : at + 1] = [before, f"[{name}](../look-up/methods/{slug(name)}.md)", after]
                 break
+    for at in range(0, len(parts), 2):
+        parts[at] = re.sub(r"\b([Nn]otebook) (\d\d)\b", lambda found: _notebook(found, stem), parts[at])
     return "".join(parts)
 
 
