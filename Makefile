@@ -25,6 +25,7 @@ lab: $(VENV)/.installed
 
 notebooks: $(VENV)/.installed
 	$(RUN) notebooks/build.py
+	$(RUN) docs/book/primer.py
 
 book: $(VENV)/.book
 	$(RUN) docs/book/build.py

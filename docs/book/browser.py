@@ -11,8 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import websocket
-
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 MISSING = (
     "browser: found none of {names} on the PATH, expected one. Fix: apt-get install chromium (Debian, Ubuntu), "
@@ -49,6 +47,8 @@ class Browser:
             if time.time() - started > SECONDS or self.process.poll() is not None:
                 raise SystemExit("browser: it did not start. Fix: try it by hand with --headless --no-sandbox")
             time.sleep(0.1)
+        import websocket  # of the extra [book]; what needs no browser needs it not
+
         number, path = port.read_text().split("\n")[:2]
         self.socket = websocket.create_connection(
             f"ws://127.0.0.1:{number}{path}", timeout=SECONDS, suppress_origin=True

@@ -34,8 +34,11 @@ PAGE = r"""(async () => {
       if (pattern.test(text)) wrong.push(`Python's own words: ${text.trim().slice(0, 90)}`);
     }
   }
-  for (const node of document.querySelectorAll("merror, [data-mjx-error], mjx-merror, g[data-mml-node='merror']"))
-    wrong.push(`formula: ${(node.getAttribute("data-mjx-error") || node.textContent).slice(0, 120)}`);
+  for (const one of window.MathJax?.startup?.document?.math ?? []) {
+    const bad = one.typesetRoot?.querySelector("[data-mjx-error], [data-mml-node='merror']");
+    const why = bad?.getAttribute("data-mjx-error") ?? "not understood";
+    if (bad) wrong.push(`formula: ${why}: ${one.math.slice(0, 160)}`);
+  }
   for (const node of document.querySelectorAll(".math:not(:has(mjx-container))"))
     wrong.push(`formula not set: ${node.textContent.slice(0, 80)}`);
   for (const image of document.images) {

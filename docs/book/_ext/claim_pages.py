@@ -8,7 +8,7 @@ from typing import Any
 
 import statements
 from code_pages import Code
-from mathematics import prose, said
+from mathematics import prose, said, worded
 from stage import ROOT, Stage, badge, folded, plain, read_json, slug, table, toctree
 from used import Uses
 
@@ -249,7 +249,7 @@ def _deep(value: Any) -> bool:
 
 
 def _short(text: str) -> str:
-    text = text.replace("**", "^")
+    text = worded(text).replace("**", "^")
     return escape(
         text if len(text) <= 300 else f"{text[:260]} ... ({len(text)} characters; in full in docs/ledger.json)"
     )

@@ -185,11 +185,13 @@ def latex(text: str) -> str:
                     break
             inner = "".join(tokens[start + 1 : end - 1])
             return latex(inner), end
-        if one in "+-" and start + 1 < len(tokens):
+        if one in "+-" and "".join(tokens[start + 1 : start + 2]).isalnum():
             inner, end = group(start + 1)
             return one + inner, end
         if one == "*":
             return r"\star", start + 1
+        if one in "+-":
+            return one, start + 1
         if one == "T":
             return r"\top", start + 1
         return (letters(one, True) if one[0].isalpha() else one), start + 1

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Control variates
 #
-# You want the mean of a random $X$ and know another random $C$, close to $X$, with a mean that you know. Then $X - C
-# + \mathbb{E} C$ has the mean of $X$, and the variance of $X - C$: small, if $C$ follows $X$.
+# You want the mean of a random $X$ and know another random $C$, close to $X$, with a mean that you know. Then
+# $X - C + \mathbb{E} C$ has the mean of $X$, and the variance of $X - C$: small, if $C$ follows $X$.
 #
 # $$\operatorname{Var}(X - C) = \operatorname{Var} X + \operatorname{Var} C - 2 \operatorname{Cov}(X, C) .$$
 #
