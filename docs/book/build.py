@@ -54,10 +54,10 @@ def stage_all() -> None:
     where = claim_pages.write(stage, code, uses)
     verdicts = {record["id"]: record["verdict"] for record in claim_pages.records()}
     method_pages.write(stage, code, uses, where, verdicts)
-    item_pages.write(stage, uses)
+    made = item_pages.write(stage, uses)
     api_pages.write(stage, code)
     text_pages.symbols(stage)
-    text_pages.open_points(stage)
+    text_pages.open_points(stage, where, made)
     text_pages.bibliography(stage)
     notebook_pages.write(stage, where)
     stage.write("_ext/code.json", json.dumps(sorted(code.files)))

@@ -10,6 +10,7 @@ author = "the authors of fedtheory"
 copyright = "MIT license"
 html_title = "fedtheory"
 language = "en"
+smartquotes = False  # it would make one dash of the two of a command
 
 extensions = ["myst_nb", "code_pages"]
 root_doc = "index"

@@ -46,26 +46,35 @@ def records() -> list[dict[str, Any]]:
     return read_json(ROOT / "docs" / "ledger.json")["claims"]
 
 
+KINDS = (  # what a place begins with, or names, and the section that its claim is sorted under, in this order
+    (r"Abstract", "Abstract"),
+    (r"(?:Sec\. |Section )(\d+)", "Section {}"),
+    (r"((?:Lemma|Theorem|Corollary) \d+)", "{}"),
+    (r"App\. (\d+|[A-Z])", "Appendix {}"),
+    (r"\b([A-D])\.\d", "Appendix {}"),
+    (r"Fig\.|Table", "Figures and tables"),
+    (r"Alg\.", "Algorithms"),
+    (r"not in the paper|this package", "Beyond the paper"),
+)
+
+
 def section(where: str) -> str:
     """The paper's section that a claim is sorted under, from the place that it names first."""
     first = re.split(r"[;,]", where)[0].strip()
-    for pattern, name in (
-        (r"(?:Sec\. |Section )(\d+)", "Section {}"),
-        (r"App\. (\d+|[A-Z])", "Appendix {}"),
-        (r"([A-D])\.\d", "Appendix {}"),
-        (r"((?:Lemma|Theorem|Corollary) \d+)", "{}"),
-        (r"(Abstract)", "{}"),
-    ):
-        if found := re.match(pattern, first):
-            return name.format(found[1])
-    for pattern, name in (
-        (r"(?:Sec\. )(\d+)", "Section {}"),
-        (r"App\. (\d+|[A-Z])", "Appendix {}"),
-        (r"\b([A-D])\.\d", "Appendix {}"),
-    ):
-        if found := re.search(pattern, where):
-            return name.format(found[1])
-    return "Elsewhere"
+    for look, text in ((re.match, first), (re.search, where)):
+        for pattern, name in KINDS:
+            if found := look(pattern, text):
+                return name.format(*found.groups())
+    raise ValueError(f"where={where!r}: expected a place in the paper. Fix: name its section first")
+
+
+def in_order(found: Sequence[dict[str, Any]]) -> list[str]:
+    """The sections of a paper's claims: the abstract, sections, proofs by their lemma, appendices, the rest."""
+    names = list(dict.fromkeys(section(record["where"]) for record in found))
+    heads = [name.split("{}")[0] for _, name in KINDS]
+    rank = lambda name: next(at for at, head in enumerate(heads) if head and name.startswith(head))
+    kind = lambda name: 2 if re.match("Lemma|Theorem|Corollary", name) else rank(name)
+    return sorted(names, key=lambda name: (kind(name), name if kind(name) in (1, 3, 4) else ""))
 
 
 def places(found: Sequence[dict[str, Any]]) -> dict[str, Place]:
@@ -117,7 +126,7 @@ def write(stage: Stage, code: Code, uses: Uses) -> dict[str, Place]:
     for paper in papers:
         own = [record for record in found if record["paper"] == paper]
         _paper(stage, paper, own, where, said_of)
-        for name in dict.fromkeys(section(record["where"]) for record in own):
+        for name in in_order(own):
             some = [record for record in own if section(record["where"]) == name]
             _section(stage, paper, name, some, said_of, code, uses)
     return where
@@ -134,7 +143,7 @@ def _link(record: dict[str, Any], where: dict[str, Place], base: str) -> str:
 
 
 def _paper(stage: Stage, paper: str, own: list[dict[str, Any]], where: dict[str, Place], said_of: Any) -> None:
-    sections = list(dict.fromkeys(section(record["where"]) for record in own))
+    sections = in_order(own)
     lines = [
         f"# {TITLES[paper]}",
         "",

@@ -48,7 +48,7 @@ SIGNS = {
     "<": r"\lt ", ">": r"\gt ", "%": r"\%", "#": r"\#", "{": r"\{", "}": r"\}",
 }  # fmt: skip
 TOKEN = re.compile(
-    r"[A-Za-z]+|\d+(?:,\d{3})+|\d+(?:\.\d+)?(?:e[+-]?\d+)?|<=|>=|!=|->|\.\.\.|\.\.|\|\||\+-|<<|>>|\*\*|:=|\S|\s+"
+    r"[A-Za-z]+|\d+(?:,\d{3})+|\d+(?:\.\d+)?(?:e[+-]?\d+)?|<=|>=|!=|<-|->|\.\.\.|\.\.|\|\||\+-|<<|>>|\*\*|:=|\S|\s+"
 )
 LETTERS = re.compile(r"[A-Za-z]+")
 NAME = re.compile(r"[A-Z]{1,3}|[a-z]|[A-Za-z]'")
@@ -151,6 +151,8 @@ RELATION = re.compile(r" (=|<=|>=|<|>) ")
 def _is_mathematics(core: str) -> bool:
     words = core.split()
     if not words or not balanced(core) or words[0] in EDGES or words[-1] in EDGES or unclosed(core):
+        return False
+    if re.match(r"[\d.,-]+ \(", core):
         return False
     if words[-1] in ("a", "A") or (words[0] in ("a", "A", "I") and len(words) > 1 and words[1] not in RELATIONS):
         return False
@@ -257,8 +259,17 @@ def _beside(left: str, right: str) -> bool:
 
 def prose(text: str) -> str:
     """A sentence of the ledger as Markdown, its mathematics set."""
-    pieces = runs(worded(" ".join(text.split())))
-    return "".join(f"${latex(piece)}$" if maths else _spaced(piece) for maths, piece in pieces).strip()
+    parts = COMMAND.split(worded(" ".join(text.split())))
+    shown = [f"`{part}`" if at % 2 else _set(part) for at, part in enumerate(parts)]
+    return "".join(shown).strip()
+
+
+COMMAND = re.compile(r"(python -m fedtheory[^;:,)`]*[^;:,)` .])")
+
+
+def _set(text: str) -> str:
+    lead = " " if text[:1].isspace() else ""
+    return lead + "".join(f"${latex(piece)}$" if maths else _spaced(piece) for maths, piece in runs(text))
 
 
 def _spaced(piece: str) -> str:

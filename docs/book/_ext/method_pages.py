@@ -40,7 +40,7 @@ def write(stage: Stage, code: Code, uses: Uses, where: Mapping[str, Place], verd
         "# Methods",
         "",
         "One card for each method. Down, up and state are counted on the messages: bytes of one client in one round on",
-        "a small perceptron, as [the card's page says](how-counted.md).",
+        "a small perceptron: [how, and of which](how-counted.md).",
         "",
     ]
     for family in registry.FAMILIES:
