@@ -1,6 +1,7 @@
 """Federated subspace optimization: every algorithm beside its theorem, and both of them run.
 
-What a user may rely on is listed in `__init__.pyi`, once; each name is imported when it is first used.
+What a user may rely on is listed in `__init__.pyi`, once; each name is imported when it is first used. Nothing else is
+promised: other names without underscore are shared between the package's own files, and may move.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-# What a user of the package may rely on; everything else may move.
+# What a user of the package may rely on, also who writes a method or a problem; everything else may move.
 from .algorithms.baffle import BAFFLE as BAFFLE
 from .algorithms.decomfl import DeComFL as DeComFL
 from .algorithms.dgc import DGC as DGC
@@ -32,12 +32,31 @@ from .algorithms.signsgd import SignSGD as SignSGD
 from .algorithms.ssf import SSF as SSF
 from .algorithms.stc import STC as STC
 from .algorithms.topk import TopK as TopK
+from .core.algorithm import Algorithm as Algorithm
+from .core.algorithm import State as State
 from .core.key import Key as Key
 from .core.layout import Layer as Layer
 from .core.layout import Layout as Layout
+from .core.message import Cost as Cost
+from .core.message import Known as Known
+from .core.message import Replay as Replay
+from .core.message import Seed as Seed
+from .core.problem import Constants as Constants
+from .core.problem import Problem as Problem
+from .core.registry import Card as Card
+from .core.registry import Method as Method
+from .core.registry import Offer as Offer
+from .core.schedule import Cosine as Cosine
+from .core.schedule import Steps as Steps
+from .core.simulate import Divergence as Divergence
 from .core.simulate import History as History
+from .core.simulate import Traffic as Traffic
 from .core.simulate import play_round as play_round
 from .core.simulate import run as run
+from .maps.decomposition import Full as Full
+from .maps.decomposition import Hadamard as Hadamard
+from .maps.decomposition import Kronecker as Kronecker
+from .maps.decomposition import LowRank as LowRank
 from .maps.subspace import Coordinate as Coordinate
 from .maps.subspace import Gaussian as Gaussian
 from .maps.subspace import Identity as Identity

@@ -6,7 +6,6 @@ import math
 import os
 import re
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from fedtheory.core import checks, records
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
+from fedtheory.core.verdicts import VERDICTS, tally
 from fedtheory.figures import style
 
 FLOOR = 1e-12  # smaller numbers are rounding, which differs between processors
@@ -259,7 +259,7 @@ def what_was_run(*items: str) -> None:
 def standing(record: dict[str, Any]) -> str:
     """What of an item was run: scale, seeds, data and network, verdicts, and what was not run and why."""
     name, cells = f"{record['item']} ({record['title']})", record["cells"]
-    waiting = [cell for cell in cells if cell["verdict"] == NOT_RUN]
+    waiting = [cell for cell in cells if not cell["seeds"]]
     if cells and len(waiting) == len(cells):
         return f"{name}: none of the paper's {len(cells)} numbers was run here. {waiting[0]['reason']}"
     seeds = "1 seed" if len(record["seeds"]) == 1 else f"{len(record['seeds'])} seeds"
@@ -267,9 +267,9 @@ def standing(record: dict[str, Any]) -> str:
     text += f", on {_data(record)}" if _data(record) else ""
     if not cells:
         return f"{text}. The paper prints no numbers for it."
-    counts = Counter(cell["verdict"] for cell in cells)
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in records.VERDICTS if counts[verdict])
-    return f"{text}. Of the paper's {len(cells)} numbers: {said}; verdict: {record['verdict']}."
+    said = tally([cell["verdict"] for cell in cells if cell["seeds"]])
+    lacking = f"; {len(waiting)} were not run" if waiting else ""
+    return f"{text}. Of the paper's {len(cells)} numbers and statements: {said}{lacking}."
 
 
 def beside(item: str, *, grid: bool = False) -> "Cells":
@@ -277,11 +277,11 @@ def beside(item: str, *, grid: bool = False) -> "Cells":
 
     Args:
         grid: one column per setting, one row per method (the last word of a number's name), for tables of many rows:
-            ours, the paper's in brackets, and = reproduced, ~ trend only, x differs.
+            ours, the paper's in brackets, and a mark for the verdict.
     """
     record = committed(item)
     cells = [cell | {name: records.number(cell[name]) for name in NUMBERS} for cell in record["cells"]]
-    ran = [cell for cell in cells if cell["verdict"] != NOT_RUN]
+    ran = [cell for cell in cells if cell["seeds"]]
     if grid:
         _grid(ran)
     elif ran:
@@ -294,10 +294,9 @@ def beside(item: str, *, grid: bool = False) -> "Cells":
     if len(whys) <= 6 and not grid:
         for why, at in whys.items():
             fold(f"{_ranges(at)}: {why}", "   ")
-    counts = Counter(cell["verdict"] for cell in ran)
-    fold(", ".join(f"{counts[verdict]} {verdict}" for verdict in records.VERDICTS[:3]))
+    fold(tally([cell["verdict"] for cell in ran]))
     if len(ran) < len(cells):
-        waiting = [cell for cell in cells if cell["verdict"] == NOT_RUN]
+        waiting = [cell for cell in cells if not cell["seeds"]]
         fold(f"{len(waiting)} not run here, for example {waiting[0]['cell']}: {waiting[0]['reason']}")
     return Cells({cell["cell"]: cell for cell in cells})
 
@@ -310,7 +309,7 @@ class Cells(dict[str, dict[str, Any]]):
 
 
 NUMBERS = ("paper", "ours", "low", "high")
-NOT_RUN = records.VERDICTS[-1]
+MARKS = dict(zip(VERDICTS, "=~?x "))
 
 
 def _numbers(cell: dict[str, Any]) -> tuple[str, str]:
@@ -334,10 +333,9 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def _grid(cells: Sequence[dict[str, Any]]) -> None:
-    marks = dict(zip(records.VERDICTS, "=~x"))
     at = {tuple(cell["cell"].rsplit(" ", 1)): cell for cell in cells}
     settings, methods = (list(dict.fromkeys(key[part] for key in at)) for part in (0, 1))
-    show = lambda cell: f"{cell['ours']:.3g} ({cell['paper']:.3g}) {marks[cell['verdict']]}"
+    show = lambda cell: f"{cell['ours']:.3g} ({cell['paper']:.3g}) {MARKS[cell['verdict']]}"
     entry = lambda setting, method: show(at[setting, method]) if (setting, method) in at else "-"
     most = max(len(entry(setting, method)) for setting in settings for method in methods)
     fit = max(1, (WIDTH - max(map(len, methods))) // (2 + max(most, *map(len, settings))))
@@ -345,7 +343,7 @@ def _grid(cells: Sequence[dict[str, Any]]) -> None:
         some = settings[start_ : start_ + fit]
         rows = [[name, *(entry(setting, name) for setting in some)] for name in methods]
         table(["", *some], [row for row in rows if set(row[1:]) != {"-"}])
-    print("ours (the paper's): = reproduced, ~ trend only, x differs")
+    print("ours (the paper's): " + ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items() if mark != " "))
 
 
 @checks.arguments

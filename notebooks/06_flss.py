@@ -21,6 +21,7 @@
 
 # %%
 import inspect
+import re
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -413,14 +414,17 @@ print("up to T0 a method and its FLSS are the same run; afterwards FLSS sends le
 # 16 x 16 pixels (MNIST where the paper has Fashion-MNIST), 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$,
 # the CNN also where the paper has ResNet-18, three seeds. Rates and batches are ours anyway, since the paper's are in
 # its main body. **Levels are not comparable.** What is tested is the ordering: a method minus the one named, same
-# seeds, and whether the 95% interval lies on the printed side (*trend only*: it does; *differs*: it does not). Cells
-# that were not run here say what would run them.
+# seeds, and whether the 95% interval lies on the printed side (*direction holds*); where it does not, such a small run
+# leaves the paper's statement open (*inconclusive*). Cells that were not run here say what would run them.
 
 
 # %%
 def said(record, word):
     """How many of the orderings ended so."""
-    return sum(cell["reason"].endswith(f": {word}") for cell in record["cells"])
+    return sum(word in cell["reason"] for cell in record["cells"])
+
+
+OPPOSITE = "the other way here"
 
 
 # %% [markdown]
@@ -433,7 +437,7 @@ show(ITEMS["flss/table1"].draw(record["table"]))
 beside("flss/table1")
 ours = {cell["cell"]: cell["ours"] for cell in record["cells"]}
 assert all(abs(ours[f"gradient, sr={sr}"] - ours[f"both, sr={sr}"]) < 1 for sr in (1, 3, 10))
-assert said(record, "the opposite") == 0
+assert said(record, OPPOSITE) == 0
 
 # %% [markdown]
 # "gradient" and "both" agree to a fraction of a point (not exactly: in float32 their rounding differs, and 25 rounds
@@ -450,11 +454,13 @@ record = committed("flss/table2")
 show(ITEMS["flss/table2"].draw(record["table"]))
 beside("flss/table2", grid=True)
 gaps = {
-    cell["cell"]: cell["reason"].split(": ")[-2] for cell in record["cells"] if "FLSS" in cell["cell"] and cell["seeds"]
+    cell["cell"]: float(re.search(r" ([+-][\d.]+) \[", cell["reason"])[1])
+    for cell in record["cells"]
+    if "FLSS" in cell["cell"] and cell["seeds"]
 }
-assert all(gap.startswith("-") for gap in gaps.values())
-assert sum("FLSS" in cell["cell"] and "the opposite" in cell["reason"] for cell in record["cells"]) == 4
-print({word: said(record, word) for word in ("confirmed", "not confirmed", "the opposite")})
+assert max(gaps.values()) < 0
+assert sum("FLSS" in cell["cell"] and OPPOSITE in cell["reason"] for cell in record["cells"]) == 4
+print({word: said(record, word) for word in ("as printed", "on both sides", OPPOSITE)})
 of = {(row["method"], row["setting"]): row for row in record["table"]}
 for setting in ("beta=0.1", "beta=0.5", "beta=1"):
     base = of["FedAvg", setting]["mean"]
@@ -477,7 +483,7 @@ record = committed("flss/longer")
 provenance(record)
 show(EXTRAS["flss/longer"].draw(record["table"]))
 beside("flss/longer")
-assert said(record, "not confirmed") == 1
+assert said(record, "on both sides") == 1
 
 # %% [markdown]
 # Once FedAvg has levelled off, what FLSS loses shrinks from 3 points to less than one, and the interval holds zero. So
@@ -493,7 +499,7 @@ beside("flss/table3", grid=True)
 level = {cell["cell"]: cell["ours"] for cell in record["cells"]}
 loss = [level[f"CNN epochs={E} FedAvg"] - level[f"CNN epochs={E} FedAvg+FLSS"] for E in (1, 5, 10)]
 assert 0 < loss[2] == min(loss)
-assert sum(cell["verdict"] == "reproduced" for cell in record["cells"]) == 17
+assert sum(cell["verdict"] == "matches" for cell in record["cells"]) == 17
 for E in (1, 5, 10):
     base = level[f"CNN epochs={E} FedAvg"]
     assert all(abs(level[f"CNN epochs={E} {name}"] - base) < 0.5 for name in ("FedProx", "Moon", "FedNTD"))
@@ -556,7 +562,7 @@ assert abs(record["cells"][1]["ours"]) < 0.05
 record = committed("flss/fig1bcd")
 show(ITEMS["flss/fig1bcd"].draw(record["table"]), values=False)
 beside("flss/fig1bcd")
-assert [cell["verdict"] for cell in record["cells"]] == ["trend only", "trend only"]
+assert [cell["verdict"] for cell in record["cells"]] == ["direction holds", "direction holds"]
 
 # %% [markdown]
 # Confirmed, and clearly: the deeper the network, the flatter the spectrum. It is depth rather than size: resnet8 has
@@ -570,7 +576,7 @@ assert [cell["verdict"] for cell in record["cells"]] == ["trend only", "trend on
 record = committed("flss/fig2")
 show(ITEMS["flss/fig2"].draw(record["table"]), values=False)
 beside("flss/fig2")
-assert [cell["verdict"] for cell in record["cells"]] == ["differs", "trend only"]
+assert [cell["verdict"] for cell in record["cells"]] == ["inconclusive", "direction holds"]
 assert record["cells"][0]["high"] < 0
 
 # %% [markdown]

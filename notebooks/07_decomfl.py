@@ -28,7 +28,8 @@ from fedtheory import DeComFL, FedAvg, ImageClassification, Quadratic, play_roun
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.readings import points
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
-from fedtheory.cli.report import count_verdicts, report_rows
+from fedtheory.cli.report import report_rows
+from fedtheory.core.verdicts import tally
 from fedtheory.figures import ITEMS
 from fedtheory.figures.decomfl import spectrum
 from fedtheory.maps.directions import slopes, walk
@@ -262,7 +263,7 @@ record = committed("decomfl/table1")
 provenance(record)
 show(ITEMS["decomfl/table1"].draw(record["table"]))
 beside("decomfl/table1")
-assert all(cell["verdict"] in ("reproduced", "not run here") for cell in record["cells"])
+assert all(cell["verdict"] == "matches" for cell in record["cells"])
 
 # %% [markdown]
 # The five percent that the downlink has on top are the $mKP$ seeds of the round itself, line 8, which the formula
@@ -289,9 +290,9 @@ assert round(ratio["authors' axis"] / ratio["messages"], 6) == 11
 for item in ("decomfl/table2", "decomfl/table5", "decomfl/table6"):
     record = committed(item)
     rows = report_rows(item, record)
-    print(f"{item}: {count_verdicts(rows)}")
-    wrong = [row for row in rows if row["verdict"] == "differs"]
-    table(("differs", "paper", "ours"), [(row["cell"], row["paper"], row["ours"]) for row in wrong])
+    print(f"{item}: {tally([row['verdict'] for row in rows])}")
+    wrong = [row for row in rows if row["verdict"] == "contradicted"]
+    table(("contradicted", "paper", "ours"), [(row["cell"], row["paper"], row["ours"]) for row in wrong])
 costs = {row["cell"]: row for row in report_rows("decomfl/table2", committed("decomfl/table2"))}
 assert round(costs["OPT-1.3B RTE: DeComFL, MB"]["paper"] / (3 * 4 * 10 * 1500 / 1e6), 6) == 10
 
@@ -330,8 +331,8 @@ for item in ("decomfl/fig2a", "decomfl/fig2b"):
     print()
 fold(committed("decomfl/fig2a")["notes"][-1])
 verdicts = {item: [cell["verdict"] for cell in committed(item)["cells"]] for item in ("decomfl/fig2a", "decomfl/fig2b")}
-assert verdicts["decomfl/fig2a"] == ["reproduced", "differs", "reproduced"]
-assert verdicts["decomfl/fig2b"] == ["trend only"] * 3 + ["reproduced"] * 2
+assert verdicts["decomfl/fig2a"] == ["direction holds", "inconclusive", "direction holds"]
+assert verdicts["decomfl/fig2b"] == ["inconclusive"] * 3 + ["direction holds"] * 2
 
 # %% [markdown]
 # What comes out of our runs, and what does not:
@@ -355,7 +356,7 @@ for item in ("decomfl/fig3a", "decomfl/fig3b"):
     show(ITEMS[item].draw(record["table"]))
     beside(item)
     print()
-    wrong = [cell["cell"] for cell in record["cells"] if cell["verdict"] == "differs"]
+    wrong = [cell["cell"] for cell in record["cells"] if cell["verdict"] == "inconclusive"]
     assert wrong == (["FedAvg+TopK, 10%: loss (slower than DeComFL)"] if item.endswith("a") else [])
 
 # %% [markdown]
@@ -418,7 +419,7 @@ record = committed("decomfl/fig6")
 provenance(record)
 show(ITEMS["decomfl/fig6"].draw(record["table"]))
 beside("decomfl/fig6")
-assert [cell["verdict"] for cell in record["cells"]].count("reproduced") == 4
+assert [cell["verdict"] for cell in record["cells"]].count("direction holds") == 4
 
 # %% [markdown]
 # For the same accuracy DeComFL needs 7 to 16 times fewer scalars than TopK at any of three shares. That fewer entries

@@ -25,7 +25,8 @@ import torch
 from fedtheory import DeComFL, FedAvg, FedZO, MeZO, Pooled, TextClassification, run
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
-from fedtheory.cli.report import count_verdicts, report_rows
+from fedtheory.cli.report import report_rows
+from fedtheory.core.verdicts import tally
 from fedtheory.core import meter
 from fedtheory.core.engine import drain
 from fedtheory.core.problem import Problem
@@ -309,7 +310,7 @@ dense = 2 * 4 * decomfl_text.SIZES["OPT-125M"] * 3000 * 2 / 8 / 1e12
 print(f"FedZO: {dense:.4g} TB, printed 0.75")
 rows = report_rows("decomfl/table2", committed("decomfl/table2"))
 counted = [row for row in rows if row["cell"].endswith(("MB", "TB"))]
-print(f"all costs of Table 2: {count_verdicts(counted)}")
+print(f"all costs of Table 2: {tally([row['verdict'] for row in counted])}")
 assert at_paper["scalars of 4 bytes"] / 0.36 == 1.25
 assert abs(dense / 0.75 - 1) < 0.01
 
@@ -357,8 +358,8 @@ assert history["accuracy"][1] < 0.75
 # %%
 for item in ("decomfl/table2", "decomfl/table6", "decomfl/fig5b"):
     record = committed(item)
-    waiting = [cell for cell in record["cells"] if cell["verdict"] == "not run here"]
-    print(f"{item}: {count_verdicts(report_rows(item, record))}")
+    waiting = [cell for cell in record["cells"] if not cell["seeds"]]
+    print(f"{item}: {tally([cell['verdict'] for cell in record['cells']])}")
     fold(f"  {waiting[-1]['cell']}: {waiting[-1]['reason']}")
 assert all("python -m fedtheory reproduce" in cell["reason"] for cell in waiting)
 

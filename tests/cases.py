@@ -82,6 +82,7 @@ FULL_SPACE = {
     "FedAvg weighted": FedAvg(ETA, K, server_lr=0.7, weighted=True),
     "SCAFFOLD II all": Scaffold(ETA, K),
     "SCAFFOLD II participants": Scaffold(ETA, K, server_lr=0.7, server_control="participants"),
+    "SCAFFOLD weighted": Scaffold(ETA, K, server_lr=0.7, weighted=True),
     "SCAFFOLD I all": Scaffold(ETA, K, option="I"),
     "SCAFFOLD I participants": Scaffold(ETA, K, option="I", server_control="participants"),
 }
@@ -131,10 +132,12 @@ ZEROTH = {
 STREAMING = {
     "FLSS": FLSS(ETA, K, 2, 3, refresh=2),
     "FLSS layers": FLSSReading(ETA, K, 2, 4, interval=2, refresh=3, layerwise=True, normalise=True, kept=3, sr=2.0),
+    "FLSS weighted": FLSSReading(ETA, K, 2, 3, refresh=2, weighted=True),
     "FLSS gradient": FLSSReading(ETA, K, 2, 3, refresh=0, project="both", centre=True),
 }
 SIGNED = {
     "SignSGD": SignSGD(ETA, K),
+    "SignSGD weighted": SignSGD(ETA, K, weighted=True),
     "FLSS signed": FLSS(ETA, K, 2, 3, refresh=2, base="signsgd"),
     "FLSS sign first": FLSSReading(
         ETA, K, 2, 3, refresh=2, base="signsgd", order="sign", residual="all", scale="layer"
@@ -169,6 +172,7 @@ ROLLED = {  # a client's dice are its own: what it draws hangs on its id
     "EF21-P": EF21P(ETA, K, 0.5),
     "EF21-P DIANA": EF21P(ETA, K, 0.5, 0.25, beta=0.5),
     "FedBAT": FedBAT(ETA, K, rho=0.5),
+    "FedBAT weighted": FedBAT(ETA, K, rho=0.5, weighted=True),
     "FedBAT one way": FedBAT(ETA, K, rho=0.5, both=False),
 }
 TRUNCATED = {

@@ -55,7 +55,7 @@ def killed_in_the_loop(folder):
     newest = []  # the newest checkpoint at each kill
 
     def work(loop):
-        def pause(done):  # 8 ms per 4 rounds: 20 kills within 60 ms each cannot reach the end
+        def pause(done):  # 8 ms per 4 rounds: 20 kills within 8 pauses each cannot reach the end
             os.write(loop, b".")
             time.sleep(0.008)
 
@@ -64,8 +64,9 @@ def killed_in_the_loop(folder):
     for _ in range(KILLS):
         reader, writer = os.pipe()
         child = forked(lambda writer=writer: work(writer))
-        os.read(reader, 1)  # it has entered the loop
-        time.sleep(moments.uniform(0.0, 0.06))
+        for _ in range(moments.randint(1, 8)):  # pauses, not seconds: on a busy machine it may stand still for long
+            os.read(reader, 1)
+        time.sleep(moments.uniform(0.0, 0.008))
         os.kill(child, signal.SIGKILL)
         if not os.WIFSIGNALED(os.waitpid(child, 0)[1]):
             sys.exit("the run ended before it was killed")

@@ -50,6 +50,8 @@ T_RESUMED = "test_robust.py::test_a_resumed_run_has_the_bits_of_an_unbroken_one"
 T_FIELDS = "test_bad_input.py::test_every_field_of_every_algorithm"
 T_INPUT = "test_bad_input.py::test_bad_argument"
 MODELS, IMAGES, GATE, NETS = "problems/models/networks.py", "problems/images.py", "core/gate.py", "test_networks.py"
+AVERAGE, READINGS = "core/average.py", "figures/readings.py"
+AUGMENT, AUGMENTED = "problems/augment.py", "test_augment.py"
 T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
 T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
 T_PASS = f"{NETS}::test_one_client_with_one_pass_is_an_epoch_of_sgd"
@@ -257,8 +259,8 @@ MUTANTS = [
     Mutant(
         "draws of the global generator",
         "maps/subspace.py",
-        "torch.randn(layer.rows, r, generator=generator, dtype=torch.float64)\n            q",
-        "torch.randn(layer.rows, r, dtype=torch.float64)\n            q",
+        "torch.randn(layer.rows, r, generator=generator, dtype=torch.float64)",
+        "torch.randn(layer.rows, r, dtype=torch.float64)",
         "test_messages.py::test_a_seed_is_rebuilt_from_its_key",
     ),
     Mutant(
@@ -307,8 +309,8 @@ MUTANTS = [
     Mutant(
         "Gaussian of another variance",
         "maps/subspace.py",
-        "self._scale(layer, r) / math.sqrt(layer.rows)",
-        "self._scale(layer, r) / math.sqrt(r)",
+        "scale / math.sqrt(len(gauss))",
+        "scale / math.sqrt(gauss.shape[1])",
         "test_subspaces.py::test_gaussian_entries test_subspaces.py::test_mean_projector_is_a_multiple_of_the_identity",
     ),
     Mutant(
@@ -395,6 +397,70 @@ MUTANTS = [
         "(steps, self.n, 1), generator=key.generator()) - 1",
         "(steps, 1, 1), generator=key.generator()).expand(-1, self.n, -1) - 1",
         "test_problems.py::test_two_point_noise_draws_both_signs_alike_and_independently",
+    ),
+    Mutant(
+        "the start is the best record",
+        READINGS,
+        "max(percents(result)[1:], default=math.nan)",
+        "max(percents(result))",
+        "test_readings.py::test_the_last_and_the_best_by_hand",
+    ),
+    Mutant(
+        "the last record for the last three",
+        READINGS,
+        "percents(result)[-n:]",
+        "percents(result)[-1:]",
+        "test_readings.py::test_the_last_and_the_best_by_hand",
+    ),
+    Mutant(
+        "the best round is judged",
+        "figures/flss/items.py",
+        "ours = {label: [last(one) for",
+        "ours = {label: [best(one) for",
+        "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
+    ),
+    Mutant(
+        "the best round of the last three",
+        "figures/flss/items.py",
+        "interval([best(one) for one in results])",
+        "interval([last(one) for one in results])",
+        "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
+    ),
+    Mutant(
+        "the best round without its warning",
+        "figures/flss/items.py",
+        "[*notes_of(at, scale), BEST])\n\n\ndef",
+        "notes_of(at, scale))\n\n\ndef",
+        "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
+    ),
+    Mutant(
+        "weights of all clients, not of the participants",
+        AVERAGE,
+        "of = p[clients]",
+        "of = p[: len(clients)]",
+        f"{T_SCAFFOLD} {PRESSED}::test_transcript",
+    ),
+    Mutant(
+        "weights that sum to less than one",
+        AVERAGE,
+        "of / of.sum()",
+        "of",
+        "test_flss.py::test_transcript",
+    ),
+    Mutant(
+        "equal weights are weights",
+        AVERAGE,
+        "if weighted and not bool((p == p[0]).all()) else None",
+        "if weighted else None",
+        "test_laws.py::test_clients_of_one_size_give_the_same_bits_weighted_or_not",
+    ),
+    Mutant("always weighted", AVERAGE, "if weighted and not", "if not", "test_flss.py::test_transcript"),
+    Mutant(
+        "weights of y_i, not of c_i",
+        SCAFFOLD,
+        "average(up.c, server.p, clients)",
+        "up.c.mean(0)",
+        "test_laws.py::test_weighted_scaffold_minimises_the_weighted_loss",
     ),
     Mutant(
         "L of the positive part",
@@ -533,8 +599,8 @@ MUTANTS = [
     Mutant(
         "only one kept",
         "core/checkpoint.py",
-        "KEEP = 2",
-        "KEEP = 1",
+        "_KEEP = 2",
+        "_KEEP = 1",
         "test_robust.py::test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one",
     ),
     Mutant(
@@ -642,6 +708,83 @@ MUTANTS = [
         "for some in images.chunk(passes)]",
         "for some in 2 * images.chunk(passes)[:1]]",
         f"{NETS}::test_one_model_on_many_images_is_evaluated_in_passes",
+    ),
+    Mutant(
+        "crops all at one row",
+        AUGMENT,
+        "rows + down,",
+        "rows + PADDING,",
+        f"{AUGMENTED}::test_networks_see_the_crops_and_flips_that_were_drawn",
+    ),
+    Mutant(
+        "flips the padded image, not the window",
+        AUGMENT,
+        "width - 1 - columns,",
+        "width + 7 - columns,",
+        f"{AUGMENTED}::test_networks_see_the_crops_and_flips_that_were_drawn",
+    ),
+    Mutant(
+        "padded by the mean",
+        AUGMENT,
+        "images.amin((0, 2, 3))",
+        "0 * images.amin((0, 2, 3))",
+        f"{AUGMENTED}::test_networks_see_the_crops_and_flips_that_were_drawn",
+    ),
+    Mutant(
+        "a window of eight, not nine",
+        AUGMENT,
+        "torch.randint(2 * PADDING + 1,",
+        "torch.randint(2 * PADDING,",
+        f"{AUGMENTED}::test_every_window_and_both_sides_are_drawn_alike",
+    ),
+    Mutant(
+        "one crop for all steps",
+        IMAGES,
+        'self.augment.draw(sum(sizes), key.fold(int(i), "augment")).split(sizes))',
+        'self.augment.draw(max(sizes), key.fold(int(i), "augment")).repeat(len(sizes), 1).split(sizes))',
+        f"{AUGMENTED}::test_draws_hang_on_the_client_and_the_key_alone",
+    ),
+    Mutant(
+        "all clients crop alike",
+        IMAGES,
+        'key.fold(int(i), "augment")',
+        'key.fold("augment")',
+        f"{AUGMENTED}::test_draws_hang_on_the_client_and_the_key_alone",
+    ),
+    Mutant(
+        "crops of the run, not of the round",
+        IMAGES,
+        'key.fold(int(i), "augment")',
+        'self.key.fold(int(i), "augment")',
+        f"{AUGMENTED}::test_draws_hang_on_the_client_and_the_key_alone",
+    ),
+    Mutant(
+        "a client's row keeps another's crops",
+        IMAGES,
+        "else self.draws[row])",
+        "else self.draws[: 1, : self.size[i]])",
+        f"{AUGMENTED}::test_epochs_pad_the_draws_with_the_batches",
+    ),
+    Mutant(
+        "a checkpoint without its crops",
+        IMAGES,
+        'digest.update(f"crop={self.augment.crop} flip={self.augment.flip}".encode())',
+        "pass",
+        f"{AUGMENTED}::test_a_run_that_was_cut_off_goes_on_with_the_same_bits",
+    ),
+    Mutant(
+        "tuned without crops",
+        "problems/validation.py",
+        'augment=options.get("augment", "none"),',
+        "",
+        f"{AUGMENTED}::test_black_pads_real_images",
+    ),
+    Mutant(
+        "crops make all stored runs stale",
+        "figures/store.py",
+        '_LATER = (("augment", "none"),)',
+        "_LATER = ()",
+        f"{AUGMENTED}::test_stored_runs_keep_their_names",
     ),
     Mutant("padding counts", IMAGES, "(each * self._shares(xi)).sum(1)", "each.sum(1)", T_APART),
     Mutant(
@@ -848,7 +991,7 @@ MUTANTS = [
     Mutant(
         "Adam without its correction",
         GEN,
-        "-self.generator_lr / (1 - FIRST**done)",
+        "-self.generator_lr / (1 - _FIRST**done)",
         "-self.generator_lr",
         f"{REG}::test_transcript_on_networks",
     ),
@@ -1352,8 +1495,8 @@ MUTANTS = [
     Mutant(
         "a record of the wrong shape is read",
         "core/records.py",
-        "if (wrong := misfit(record, RECORD)) is not None:",
-        "if False and (wrong := misfit(record, RECORD)) is not None:",
+        "if (wrong := misfit(record, _RECORD)) is not None:",
+        "if False and (wrong := misfit(record, _RECORD)) is not None:",
         "test_store.py::test_a_record_of_the_wrong_shape_is_one_clear_line",
     ),
     Mutant(
@@ -1366,8 +1509,8 @@ MUTANTS = [
     Mutant(
         "the old record is unlinked first",
         "core/records.py",
-        "    try:\n        for end in ENDS:\n",
-        '    try:\n        _final(stem, "json").unlink(missing_ok=True)\n        for end in ENDS:\n',
+        "    try:\n        for end in _ENDS:\n",
+        '    try:\n        _final(stem, "json").unlink(missing_ok=True)\n        for end in _ENDS:\n',
         "test_store.py::test_a_full_disk_leaves_the_old_result",
     ),
     Mutant(

@@ -16,6 +16,7 @@ import pytest
 from fedtheory import cli
 from fedtheory.cli import report
 from fedtheory.core import records, simulate
+from fedtheory.core.verdicts import VERDICTS
 from fedtheory.figures import EXTRAS, ITEMS, store
 from fedtheory.figures.deep import items as deep
 from fedtheory.figures.store import Result, Runner
@@ -56,10 +57,10 @@ def test_the_report_lists_every_item_of_the_five_papers():
     """Those without a result, too: what is missing is a command."""
     listed = report.list_items([])
     assert len(listed) == 49
-    assert all(item["verdict"] == "not run here" and "reproduce" in item["reason"] for item in listed)
-    row = {"item": "ssf/fig4", "verdict": "differs", "reason": "r", "scale": "medium"}
-    found = {item["item"]: item["verdict"] for item in report.list_items([row, {**row, "verdict": "trend only"}])}
-    assert (found.pop("ssf/fig4"), set(found.values())) == ("differs", {"not run here"})
+    assert all(item["verdicts"] == "not tested" and "reproduce" in item["reason"] for item in listed)
+    row = {"item": "ssf/fig4", "verdict": "contradicted", "reason": "r", "scale": "medium", "seeds": 2}
+    found = {item["item"]: item["verdicts"] for item in report.list_items([row, {**row, "verdict": "matches"}])}
+    assert (found.pop("ssf/fig4"), set(found.values())) == ("1 matches, 1 contradicted", {"not tested"})
 
 
 def test_run_prints_json_and_goes_on_from_a_checkpoint(capsys, tmp_path):
@@ -301,9 +302,14 @@ def test_committed_results_are_complete():
         assert record["seeds"]
         assert {"torch", "numpy", "python", "sources"} <= set(record["versions"])
         for cell in record["cells"]:
-            assert cell["verdict"] in records.VERDICTS
+            assert cell["verdict"] in VERDICTS
             assert cell["reason"]
-            assert (cell["verdict"] == "not run here") == (cell["seeds"] == 0)
+            assert cell["seeds"] or cell["verdict"] == "not tested"
+            assert bool(cell["ran"]) == (cell["seeds"] > 0 and cell["kind"] == "run")
+            if cell["ran"] != "paper's" and cell["kind"] == "run":
+                assert cell["verdict"] not in ("matches", "contradicted")
+            if record["scale"] == "quick":
+                assert cell["kind"] != "run" or cell["verdict"] == "not tested"
 
 
 def test_interval_is_students():

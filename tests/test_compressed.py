@@ -11,7 +11,7 @@ from cases import PROBLEMS as CASES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_bad_input import COUNTS, FLAGS, INF, NAN, RATES, complaint
-from test_transcripts import PROBLEMS, T, chosen, compare, gradient, samples_of, unvec, vec
+from test_transcripts import PROBLEMS, T, chosen, compare, gradient, samples_of, unvec, vec, weigh
 
 from fedtheory import DGC, EF21P, LBGM, STC, FedAvg, FedBAT, FedCom, FetchSGD, Key, Scaffold, TopK, play_round, run
 from fedtheory.algorithms.lbgm import Up
@@ -853,7 +853,9 @@ def fedbat(problem, a, S, root, x):
 
     for t in range(T):
         key, sent = root.fold("round", t), []
-        for i in chosen(problem, S, key):
+        ids = chosen(problem, S, key)
+        p = np.array([float(problem.weights[i]) if a.weighted else 1.0 for i in ids])
+        for i in ids:
             g = key.fold("S", i).generator()
             m, a_l, alpha_0 = np.zeros(problem.d), [0.0] * len(layers), None
             for k, sample in enumerate(samples_of(problem, i, a.local_steps, key)):
@@ -877,7 +879,7 @@ def fedbat(problem, a, S, root, x):
             sent.append(
                 binarize(m, steps(alpha_0, a_l), torch.rand(problem.d, generator=g, dtype=torch.float64).numpy())
             )
-        mean = sum(sent) / S
+        mean = p / p.sum() @ np.stack(sent)
         if a.both:
             u = torch.rand(problem.d, generator=key.fold("down").generator(), dtype=torch.float64).numpy()
             mean = binarize(mean, [np.abs(mean[where]).mean() for where in layers], u)
@@ -905,6 +907,7 @@ WRITTEN = {
     "EF21-P with DIANA": (ef21p, EF21P(ETA, K, 0.5, 0.3, beta=0.5)),
     "FedBAT": (fedbat, FedBAT(ETA, 4, 0.5)),
     "FedBAT, one way": (fedbat, FedBAT(ETA, 4, 2.0, 0.3, (0.02, 0.2), both=False)),
+    "FedBAT, weighted": (fedbat, FedBAT(ETA, 4, 0.5, weighted=True)),
 }
 
 
@@ -913,7 +916,7 @@ WRITTEN = {
 @pytest.mark.parametrize("S", [5, 3])
 def test_transcript(name, problem, S):
     transcript, algorithm = WRITTEN[name]
-    compare(transcript, algorithm, PROBLEMS[problem](), S)
+    compare(transcript, algorithm, weigh(PROBLEMS[problem]()), S)
 
 
 # Bad input
@@ -934,7 +937,7 @@ BAD = {
 }
 for text in ("by", "rounding", "scale", "clear"):
     BAD[text] = BAD["values"]
-for flag in ("error_feedback", "masking", "gate", "unbiased", "both"):
+for flag in ("error_feedback", "masking", "gate", "unbiased", "both", "weighted"):
     BAD[flag] = FLAGS
 
 

@@ -63,6 +63,15 @@ def test_methods_that_look_into_networks(algorithm):
     close(algorithm, make, 1e-8, rounds=2, x0=make("cpu").start(), metrics=("loss",))
 
 
+def test_crops_and_flips_are_those_of_the_cpu():
+    """Pixels are moved, so the images are equal bit for bit."""
+    here, there = (images("decomfl-mnist", augment="crop+flip", device=device) for device in ("cpu", DEVICE))
+    for a, b in zip(here.draw(here.clients, 3, Key(2)), there.draw(there.clients, 3, Key(2)), strict=True):
+        assert torch.equal(here._seen(a), there._seen(b).cpu())
+    make = lambda device: images("decomfl-mnist", augment="crop+flip", device=device)
+    close(FedAvg(0.05, 2), make, 1e-8, rounds=2, x0=here.start(), metrics=("loss", "accuracy"))
+
+
 def test_mixed_precision_is_near_single():
     """bfloat16 products: as near to float32 on this device as they are on the CPU, within its 8 bits."""
     make = lambda mixed: ImageClassification(X.float(), Y, HALVES, NET, Key(0), device=DEVICE, mixed=mixed)

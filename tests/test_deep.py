@@ -214,18 +214,15 @@ ORDER = {"Full-SCAFFOLD": 0.5, "SSF": 0.4, "FedAvg": 0.3, "FedSub": 0.2, "our-CD
 
 @pytest.mark.parametrize(("item", "count"), [("fedsub/fig2", 5), ("ssf/fig4", 3), ("ssf/table5", 13)])
 def test_every_printed_number_has_a_cell_a_verdict_and_a_reason(item, count):
-    """In the paper's order every order is confirmed; levels are not called reproduced below the paper's scale."""
+    """In the paper's order every order holds; levels are not compared below the paper's scale."""
     chosen = next(one for one in deep.ITEMS if one.name == item)
     result = chosen.measure(Fake(ORDER), "medium", 3)
     assert len(result.cells) == count
-    ran = [cell for cell in result.cells if cell.verdict != "not run here"]
-    assert {cell.verdict for cell in ran if "trainable" not in cell.cell} == {"trend only"}
+    assert all(cell.reason and cell.seeds for cell in result.cells)
     for cell in result.cells:
-        assert cell.reason
-        assert (cell.seeds == 0) == (cell.verdict == "not run here")
-        if cell.seeds == 0:
-            assert f"reproduce {item} --scale paper" in cell.reason
-            assert "GB (counted)" in cell.reason
+        levels = "nearly" in cell.cell or "epoch" in cell.cell or cell.cell.startswith("Full-SCAFFOLD ")
+        if cell.kind == "run":
+            assert cell.verdict == ("not tested" if levels else "direction holds"), cell
     assert chosen.draw(result.table).axes
 
 

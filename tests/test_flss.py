@@ -10,7 +10,7 @@ from cases import ETA, TWO_LAYERS, K, last, quadratic, regression, relative, rou
 from hypothesis import given
 from hypothesis import strategies as st
 from test_bad_input import COUNTS, FLAGS, INF, NAN, RATES, complaint
-from test_transcripts import PROBLEMS, T, chosen, compare, gradient, samples_of, unvec, vec
+from test_transcripts import PROBLEMS, T, chosen, compare, gradient, samples_of, unvec, vec, weigh
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fedtheory import FLSS, FedAvg, Key, SignSGD, play_round, run
@@ -153,18 +153,38 @@ def test_a_full_rank_trajectory_is_fedavg(layerwise, sampled):
     assert relative(cut.server.x, last(FedAvg(ETA, K), problem, 25, sampled=sampled).server.x) > 1e-2
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ["fedavg", "signsgd", "signsgd by layer"])
-def test_a_warm_up_without_end_is_the_base_method(name):
-    """T0 >= rounds: the same bits, model and residuals, and the same bytes."""
+def test_a_warm_up_without_end_is_the_base_method(name, weighted):
+    """T0 >= rounds: the same bits, model and residuals, and the same bytes. Clients' sizes differ."""
     base = {"fedavg": FedAvg(ETA, K), "signsgd": SignSGD(ETA, K), "signsgd by layer": SignSGD(ETA, K, scale="layer")}
     scale = "layer" if name.endswith("layer") else "model"
     flss = FLSSReading(ETA, K, R, 12, base=name.split()[0], scale=scale, sr=3.0)
-    problem = regression() if scale == "model" else quadratic(layout=TWO_LAYERS)
-    one, two = (run(a, problem, 12, sampled=3, x0=start(problem)) for a in (flss, base[name]))
+    problem = weigh(regression() if scale == "model" else quadratic(layout=TWO_LAYERS))
+    both = (replace(a, weighted=weighted) for a in (flss, base[name]))
+    one, two = (run(a, problem, 12, sampled=3, x0=start(problem)) for a in both)
     assert torch.equal(one.x, two.x)
     assert one.columns == two.columns
     if name != "fedavg":
         assert torch.equal(one.state.own.e, two.state.own.e)
+
+
+@pytest.mark.parametrize("base", ["fedavg", "signsgd"])
+def test_clients_count_by_their_data(base):
+    """With equal sizes the bits of the plain mean; else another run, in which a client without weight has no say."""
+    flss = FLSSReading(ETA, K, R, 4, base=base, refresh=3)
+    counted = replace(flss, weighted=True)
+    same, other = regression(), weigh(regression())
+    runs = [run(a, p, 12, x0=start(p)).x for p in (same, other) for a in (flss, counted)]
+    assert torch.equal(runs[0], runs[1])
+    assert torch.equal(runs[0], runs[2])
+    assert relative(runs[3], runs[2]) > 1e-3
+    mute, silent = regression(), regression()
+    mute.weights = torch.tensor([1.0, 2.0, 0.0, 3.0, 4.0], dtype=torch.float64) / 10
+    grads = silent.grads
+    silent.weights = mute.weights
+    silent.grads = lambda y, xi: grads(y, xi).index_fill(0, torch.tensor([2]), 7.0)
+    assert torch.equal(*(run(counted, p, 12, x0=start(p)).x for p in (mute, silent)))
 
 
 def history(algorithm, problem, T, **options):
@@ -535,7 +555,10 @@ def flss(problem, a, S, root, x):
                 P = np.hstack([P, wide])
                 low.append(P.shape[1])
         total = np.zeros(d)
-        for i in chosen(problem, S, key):
+        ids = chosen(problem, S, key)
+        p_i = {i: float(problem.weights[i]) if a.weighted else 1.0 for i in ids}
+        for i in ids:
+            share = p_i[i] / sum(p_i.values())
             y = w.copy()
             for sample in samples_of(problem, i, a.local_steps, key):
                 grad = vec(gradient(problem, i, sample, unvec(y, problem)))
@@ -544,7 +567,7 @@ def flss(problem, a, S, root, x):
                 y = y - a.lr * (a.sr if projected and a.scaled == "local" else 1) * grad
             g = y - w
             if a.base == "fedavg":
-                total += (P @ (P.T @ g) if projected else g) / S
+                total += share * (P @ (P.T @ g) if projected else g)
                 continue
             p = g + e[i]
             if not projected:
@@ -559,7 +582,7 @@ def flss(problem, a, S, root, x):
                 signs = sign(b, low[:-1] if a.scale == "layer" else [])
                 sent = P @ signs
                 e[i] = P @ (b - signs) if a.residual == "sign" else p - sent
-            total += sent / S
+            total += share * sent
         if projected and a.scaled == "server":
             total = a.sr * total
         w = w + total
@@ -591,6 +614,8 @@ READINGS = {
     "sign first": replace(SIGNED, order="sign"),
     "sign first, all": replace(SIGNED, order="sign", residual="all", sr=2.0),
     "signed by layer": replace(SIGNED, layerwise=True, scale="layer"),
+    "weighted": replace(PLAIN, weighted=True),
+    "signed, weighted": replace(SIGNED, weighted=True),
 }
 
 
@@ -598,7 +623,7 @@ READINGS = {
 @pytest.mark.parametrize("problem", ["regression", "quadratic", "two layers"])
 @pytest.mark.parametrize("S", [5, 3])
 def test_transcript(reading, problem, S):
-    compare(flss, READINGS[reading], PROBLEMS[problem](), S)
+    compare(flss, READINGS[reading], weigh(PROBLEMS[problem]()), S)
 
 
 # Bad input
@@ -613,7 +638,7 @@ def table():
     yield from (("refresh", bad) for bad in (-1, True, 2.0, None))
     yield from (("kept", bad) for bad in (1, 0, True, 2.0, "2"))
     yield from (("forget", bad) for bad in (0.0, -0.5, 1.5, NAN, INF, "half"))
-    for name in ("layerwise", "normalise", "centre"):
+    for name in ("layerwise", "normalise", "centre", "weighted"):
         yield from ((name, bad) for bad in FLAGS)
     for name in ("stream", "base", "project", "scaled", "order", "residual", "scale"):
         yield from ((name, bad) for bad in ("sideways", "", 1, None))

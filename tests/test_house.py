@@ -8,6 +8,9 @@ import os
 import re
 import subprocess
 import sys
+import typing
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
@@ -15,11 +18,13 @@ import pytest
 
 import fedtheory
 from fedtheory.core import registry
+from fedtheory.core.problem import Problem
 from fedtheory.maps import subspace
 from fedtheory.problems import text
 from fedtheory.theory import ledger
 
 ROOT = Path(fedtheory.__file__).parent
+LIBRARY = ("core", "maps", "problems", "algorithms")  # what a user's program is made of
 FLOORS = ("core", "maps", "problems", "algorithms", "compare", "theory", "figures", "notebook", "methods", "cli")
 
 
@@ -117,6 +122,85 @@ print(*{{"torch", "numpy", "scipy", "sympy", "matplotlib", "pandas", "tqdm"}} & 
     assert len(done.stdout.split()) > 30
 
 
+def defined(source: str) -> Iterator[str]:
+    """Functions and constants at the top level of a source, without underscore.
+
+    No classes: their names are content, in the words of stored runs, in error lines and on the methods' page.
+    """
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef):
+            found = [node.name]
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            found = [
+                part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+            ]
+        else:
+            continue
+        yield from (name for name in found if not name.startswith("_"))
+
+
+ASKED = re.compile(r"""[.'"](\w+)|^ *from \S+ import (\([^)]*\)|.+)""", re.MULTILINE)
+
+
+def asked_for(source: str) -> set[str]:
+    """What a source imports, takes from something by a dot, or begins a string with, as the registry does."""
+    return {name for found in ASKED.findall(source) for name in re.findall(r"\w+", " ".join(found))}
+
+
+def private_without_underscore(root: Path) -> set[tuple[str, str]]:
+    """(file, name) in the library's folders that no other file asks for, of package, tests, notebooks, benchmarks."""
+    beside = [path for name in ("tests", "notebooks", "benchmarks") for path in (root.parent / name).glob("*.py")]
+    sources = {path: path.read_text() for path in (*root.rglob("*.py"), root / "__init__.pyi", *beside)}
+    asked = {path: asked_for(source) for path, source in sources.items()}
+    askers = Counter(name for names in asked.values() for name in names)
+    return {
+        (path.relative_to(root).as_posix(), name)
+        for part in LIBRARY
+        for path in (root / part).rglob("*.py")
+        for name in defined(sources[path])
+        if askers[name] == (name in asked[path])
+    }
+
+
+def test_what_is_used_in_one_file_alone_has_an_underscore():
+    assert private_without_underscore(ROOT) == set()
+
+
+def test_a_name_for_one_file_alone_is_seen(tmp_path):
+    """Public, asked for elsewhere, its own file's with an underscore: well; a use in its own file is not enough."""
+    root = tmp_path / "package"
+    (root / "core").mkdir(parents=True)
+    (root / "__init__.pyi").write_text("from .core.one import public as public\n")
+    (root / "core" / "one.py").write_text(
+        "def public(): ...\ndef helper(): ...\n_SIZE = SIZE = 3\nSHARED: int = SIZE\n"
+    )
+    (root / "core" / "two.py").write_text("from package.core import one\nprint(one.SHARED)\n")
+    assert private_without_underscore(root) == {("core/one.py", "helper"), ("core/one.py", "SIZE")}
+
+
+def met(annotation: object) -> Iterator[type]:
+    """The package's classes in an annotation."""
+    for part in typing.get_args(annotation):
+        yield from met(part)
+    if inspect.isclass(annotation) and annotation.__module__.startswith("fedtheory."):
+        yield annotation
+
+
+def test_what_a_user_passes_or_is_given_is_public():
+    """Hyperparameters, and what the public functions take and return; for an abstract class, what can stand there."""
+    public = {name: getattr(fedtheory, name) for name in fedtheory.__all__}
+    classes = [one for one in public.values() if inspect.isclass(one)]
+    hidden = set()
+    for name, one in public.items():
+        if inspect.isclass(one) and not (is_dataclass(one) and not issubclass(one, Problem)):
+            continue  # a problem is loaded by names
+        for argument, annotation in typing.get_type_hints(one, vars(sys.modules[one.__module__]) | public).items():
+            for kind in met(annotation):
+                if not any(issubclass(known, kind) for known in classes):
+                    hidden.add((name, argument, kind.__name__))
+    assert hidden == set()
+
+
 @pytest.mark.parametrize("name", fedtheory.__all__)
 def test_a_public_name_says_what_it_takes(name):
     """Every field of a class and every argument of a function stands in its docstring, or in that of its base."""
@@ -133,8 +217,7 @@ def test_a_public_name_says_what_it_takes(name):
 
 PLUGIN = """
 from dataclasses import dataclass
-from fedtheory import FedAvg, Quadratic
-from fedtheory.core.registry import Card, Method, Offer
+from fedtheory import Card, FedAvg, Method, Offer, Quadratic
 
 @dataclass(frozen=True)
 class Half(FedAvg):

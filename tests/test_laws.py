@@ -1,5 +1,7 @@
 """Laws that hold for every algorithm, and the laws that tie one algorithm to another."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from cases import (
@@ -27,6 +29,7 @@ from fedtheory import (
     SSF,
     Coordinate,
     FedAvg,
+    FedBAT,
     FedSub,
     Gaussian,
     Identity,
@@ -34,6 +37,7 @@ from fedtheory import (
     MatrixRegression,
     Quadratic,
     Scaffold,
+    SignSGD,
     Spherical,
     play_round,
     run,
@@ -310,6 +314,24 @@ def test_a_zero_weight_client_has_no_say_in_weighted_fedavg():
     three = Quadratic(one.H[rest], one.b[rest], layout=one.layout, weights=weights[rest])
     algorithm = FedAvg(0.05, 4, weighted=True)
     close(last(algorithm, two, 10).server.x, last(algorithm, three, 10).server.x)
+
+
+@pytest.mark.parametrize("algorithm", [Scaffold(0.05, 4), SignSGD(0.05, 4), FedBAT(0.05, 4, 0.5)], ids=repr)
+def test_clients_of_one_size_give_the_same_bits_weighted_or_not(algorithm):
+    for sampled in (5, 3):
+        one, two = (last(replace(algorithm, weighted=w), regression(), 15, sampled=sampled) for w in (False, True))
+        assert torch.equal(one.server.x, two.server.x)
+
+
+@pytest.mark.parametrize("server_control", ["all", "participants"])
+def test_weighted_scaffold_minimises_the_weighted_loss(server_control):
+    """x* of F = sum_i p_i F_i, which SCAFFOLD as printed does not reach where clients differ in size."""
+    one = quadratic(spectrum=(0.3, 1.0))
+    weights = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0], dtype=torch.float64)
+    problem = Quadratic(one.H, one.b, layout=one.layout, weights=weights)
+    printed = Scaffold(0.1, 10, server_control=server_control)
+    assert problem.error(last(replace(printed, weighted=True), problem, 400).server.x) < 1e-13
+    assert problem.error(last(printed, problem, 400).server.x) > 1e-2
 
 
 # What the papers are about

@@ -74,7 +74,8 @@ def test_costs_per_client():
 
 
 def test_one_seed_confirms_nothing():
-    assert decomfl.order("", [1.0], "").verdict == "trend only"
-    assert decomfl.order("", [1.0, 1.1, 0.9], "").verdict == "reproduced"
-    assert decomfl.order("", [1.0, 3.0, -1.0], "").verdict == "trend only"
-    assert decomfl.order("", [-1.0, 0.5, 0.1], "").verdict == "differs"
+    assert decomfl.order("", [1.0], "", "paper's").verdict == "inconclusive"
+    assert decomfl.order("", [1.0, 1.1, 0.9], "", "paper's").verdict == "matches"
+    assert decomfl.order("", [1.0, 1.1, 0.9], "", "reduced").verdict == "direction holds"
+    assert decomfl.order("", [1.0, 3.0, -1.0], "", "paper's").verdict == "inconclusive"
+    assert decomfl.order("", [-1.0, -1.1, -0.9], "", "paper's").verdict == "contradicted"

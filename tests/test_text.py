@@ -591,12 +591,12 @@ def test_printed_accuracies_are_run_where_weights_and_tasks_are(folder, tmp_path
     assert all(0 < value <= 100 for value in found.values())
     command = "python -m fedtheory reproduce decomfl/table2 --scale paper --data FOLDER --device cuda"
     for name, what, room in (("other task", "CB", "2.2 GB"), ("other model", "OPT-1.3B", "11 GB")):
-        assert cells[name].verdict == "not run here"
+        assert (cells[name].verdict, cells[name].seeds) == ("not tested", 0)
         assert cells[name].reason.endswith(f"and a GPU with about {room}: {command}")
         assert what in cells[name].reason
     assert cells["FedAvg"].reason == decomfl_text.FEDAVG
     quick = decomfl_text.accuracies(runner, "decomfl/table2", wanted, "quick", 1)
-    assert {cell.verdict for cell in quick} == {"not run here"}
+    assert {(cell.verdict, cell.seeds) for cell in quick} == {("not tested", 0)}
     (folder_cut := tmp_path / "opt-1.3b").mkdir()
     for path in folder.iterdir():
         (folder_cut / path.name).write_bytes(path.read_bytes()[: 10_000 if path.suffix == ".safetensors" else None])

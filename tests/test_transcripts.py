@@ -93,6 +93,8 @@ def scaffold(problem, a, S, root, x):
         key = root.fold("round", t)
         dx, dc, sent = [0 * W for W in x], [0 * W for W in x], [0 * W for W in x]
         ids = chosen(problem, S, key)
+        p = {i: float(problem.weights[i]) if a.weighted else 1 / N for i in ids}
+        P = sum(p.values())
         for i in ids:
             y = x
             for sample in samples_of(problem, i, K, key):
@@ -102,12 +104,12 @@ def scaffold(problem, a, S, root, x):
                 new = gradient(problem, i, problem.full(torch.tensor([i])), x)
             else:
                 new = [c_i[i][l] - c[l] + (x[l] - y[l]) / (K * a.lr) for l in L]
-            dx = [dx[l] + (y[l] - x[l]) / S for l in L]
-            dc = [dc[l] + (new[l] - c_i[i][l]) / S for l in L]
-            sent = [sent[l] + new[l] / S for l in L]
+            dx = [dx[l] + p[i] / P * (y[l] - x[l]) for l in L]
+            dc = [dc[l] + p[i] * (new[l] - c_i[i][l]) for l in L]
+            sent = [sent[l] + p[i] / P * new[l] for l in L]
             c_i[i] = new
         x = [x[l] + a.server_lr * dx[l] for l in L]
-        c = [c[l] + S / N * dc[l] for l in L] if a.server_control == "all" else sent
+        c = [c[l] + dc[l] for l in L] if a.server_control == "all" else sent
         yield vec(x), np.stack([vec(mine) for mine in c_i])
 
 
@@ -229,9 +231,11 @@ def weigh(problem):
 @pytest.mark.parametrize("option", ["I", "II"])
 @pytest.mark.parametrize("server_control", ["all", "participants"])
 @pytest.mark.parametrize("S", [5, 3])
-def test_scaffold(problem, option, server_control, S):
-    algorithm = Scaffold(0.05, 4, server_lr=0.9, option=option, server_control=server_control)
-    compare(scaffold, algorithm, PROBLEMS[problem](), S)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scaffold(problem, option, server_control, S, weighted):
+    """Without weights (N/S) (1/N) is 1/S, as printed."""
+    algorithm = Scaffold(0.05, 4, 0.9, option, server_control, weighted)
+    compare(scaffold, algorithm, weigh(PROBLEMS[problem]()), S)
 
 
 PROJECTIONS = {

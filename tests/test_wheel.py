@@ -1,9 +1,11 @@
 """The wheel: what it holds, what it says of itself, and that it works without the extras."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -15,25 +17,47 @@ EXTRAS = ("sympy", "z3", "PEPit", "clarabel", "transformers", "peft", "datasets"
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Built from a copy, as `python -m build --wheel --no-isolation` builds it."""
+def built(tmp_path_factory):
+    """Source distribution and wheel from a copy, as `python -m build --no-isolation` builds them, without a warning."""
     tree = tmp_path_factory.mktemp("tree")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
     shutil.copytree(ROOT / "fedtheory", tree / "fedtheory", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("tests", "notebooks", "figures", "docs"):
         (tree / name).mkdir()
-        (tree / name / "one.py").write_text("")
-    code = "from setuptools import build_meta; print(build_meta.build_wheel('.'))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=tree, capture_output=True, text=True, check=True)
-    return tree / done.stdout.split()[-1]
+        (tree / name / "test_one.py").write_text("")
+    code = """
+import warnings
+from setuptools import build_meta
+warnings.simplefilter("error")
+print(build_meta.build_sdist("."))
+print(build_meta.build_wheel("."))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tree, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [tree / line for line in done.stdout.splitlines() if line.endswith((".tar.gz", ".whl"))]
+
+
+@pytest.fixture(scope="module")
+def wheel(built):
+    return built[1]
+
+
+def package() -> set[str]:
+    found = {path.relative_to(ROOT).as_posix() for path in (ROOT / "fedtheory").rglob("*.py*")}
+    return {name for name in found if "__pycache__" not in name}
+
+
+def test_the_source_holds_the_package_and_what_builds_it(built):
+    with tarfile.open(built[0]) as archive:
+        names = {member.name.split("/", 1)[1] for member in archive.getmembers() if member.isfile()}
+    beside = {"LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg"}
+    assert {name for name in names if ".egg-info/" not in name} == package() | beside
 
 
 def test_it_holds_the_package_and_nothing_else(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    package = {path.relative_to(ROOT).as_posix() for path in (ROOT / "fedtheory").rglob("*.py*")}
-    package = {name for name in package if "__pycache__" not in name}
-    assert {name for name in names if ".dist-info/" not in name} == package
+    assert {name for name in names if ".dist-info/" not in name} == package()
 
 
 def test_its_metadata_are_valid(wheel):
@@ -52,7 +76,7 @@ def test_it_works_without_the_extras(wheel, tmp_path):
     """Every module can be imported, a method runs, and what needs an extra says which."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    block = f"""
+    code = f"""
 import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
@@ -64,15 +88,23 @@ import fedtheory
 assert fedtheory.__file__.startswith({str(tmp_path)!r}), fedtheory.__file__
 for name in fedtheory.__all__:
     getattr(fedtheory, name)
+import contextlib, io, json
 from fedtheory.cli import main
+for words in json.loads(sys.argv[1]):
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        status = main(words)
+    print(json.dumps([status, said.getvalue()]))
 """
-    for words, status, said in (
+    calls = [
         (["list"], 0, "SSF"),
         (["run", "SSF", "matrix_regression", "--rounds", "3"], 0, "SSF"),
-        (["claims", "ssf.lemma2"], 2, r"expected the packages that the checks use\. Fix: pip install .*\[theory\]"),
-    ):
-        code = f"{block}\nsys.exit(main({words!r}))"
-        done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == status, done.stderr
-        assert re.search(said, done.stdout + done.stderr), done.stderr
-        assert "Traceback" not in done.stderr
+        (["claims", "ssf.lemma2"], 2, r"expected the packages that the checks use\. Fix: .*'fedtheory\[theory\]'"),
+    ]
+    words = [sys.executable, "-P", "-c", code, json.dumps([words for words, _, _ in calls])]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for (_, status, said), line in zip(calls, done.stdout.splitlines(), strict=True):
+        found, text = json.loads(line)
+        assert found == status, text
+        assert re.search(said, text), text

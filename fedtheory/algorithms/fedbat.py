@@ -7,11 +7,13 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.average import average, shares
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Known, Replay
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import later
 from fedtheory.maps.compress import groups, uniforms
 from fedtheory.maps.signs import Signs, means
 
@@ -21,6 +23,7 @@ class Server:
     x: torch.Tensor  # w, (d,)
     layout: Known[Layout]
     last: Signs | None  # the update that made x, where it goes down binarized; 0 before the first round
+    p: torch.Tensor | None  # client weights, (N,), where they count
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class FedBAT(Algorithm):
         both: also the mean of the updates goes down binarized, as FedMUD has it "for a fair comparison": by the same S,
             with alpha = mean |m| layer by layer, since the server trains nothing. A client that was away is sent the
             updates it missed, or the model where that is smaller. False: the paper's own FedBAT, the model goes down.
+        weighted: False averages the participants alike; True by the problem's client weights p_i (the public code: by
+            their numbers of minibatches).
     """
 
     lr: float
@@ -55,6 +60,7 @@ class FedBAT(Algorithm):
     warm_up: float = 0.5
     clip: tuple[float, float] | None = None
     both: bool = True
+    weighted: bool = later(False)
     name = "FedBAT"
 
     def __post_init__(self) -> None:
@@ -69,7 +75,7 @@ class FedBAT(Algorithm):
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         zero = torch.zeros_like(x)[None]
         last = Signs.of(zero, groups(problem.layout, "layer")) if self.both else None
-        return State(Server(x, Known(problem.layout), last), None)
+        return State(Server(x, Known(problem.layout), last, shares(problem, self.weighted, x)), None)
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(Replay(server.x, server.last))
@@ -102,13 +108,13 @@ class FedBAT(Algorithm):
 
     def server(self, server: Server, down: Down, up: Signs, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         sizes = groups(server.layout.value, "layer")
-        change, last = up.expand(sizes).mean(0, keepdim=True), None
+        change, last = average(up.expand(sizes), server.p, clients)[None], None
         if self.both:
             alpha = means(change, sizes)
             u = uniforms([key.fold("down").generator()], change)
             last = Signs.of(_binarize(change, _spread(alpha, sizes), u), sizes, alpha)
             change = last.expand(sizes)
-        return Server(server.x + change[0], server.layout, last), None
+        return Server(server.x + change[0], server.layout, last, server.p), None
 
     def _alpha(self, alpha_0: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
         alpha = alpha_0 * torch.exp(self.rho * a)

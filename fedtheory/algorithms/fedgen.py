@@ -17,8 +17,8 @@ from fedtheory.core.registry import Card, Method
 from fedtheory.problems.models import networks
 from fedtheory.problems.models.networks import Network
 
-Head = Callable[[torch.Tensor], torch.Tensor]
-FIRST, SECOND, TINY = 0.9, 0.999, 1e-8  # Adam's
+_Head = Callable[[torch.Tensor], torch.Tensor]
+_FIRST, _SECOND, _TINY = 0.9, 0.999, 1e-8  # Adam's
 
 
 @dataclass(frozen=True)
@@ -145,11 +145,11 @@ class FedGen(Algorithm):
         w, m, v = server.generator.w.clone(), server.m.clone(), server.v.clone()
         for k in range(self.server_steps):  # w <- w - alpha grad J(w)
             g = self._slope(maker, w, lambda z: network.classify(x[None], z), labels[k], inputs[k])
-            m.lerp_(g, 1 - FIRST)
-            v.lerp_(g * g, 1 - SECOND)
+            m.lerp_(g, 1 - _FIRST)
+            v.lerp_(g * g, 1 - _SECOND)
             done = server.t * self.server_steps + k + 1
-            size = (v / (1 - SECOND**done)).sqrt_().add_(TINY)
-            w.addcdiv_(m, size, value=-self.generator_lr / (1 - FIRST**done))
+            size = (v / (1 - _SECOND**done)).sqrt_().add_(_TINY)
+            w.addcdiv_(m, size, value=-self.generator_lr / (1 - _FIRST**done))
         return Server(x, Generator(w, p), m, v, server.t + 1, server.weights, server.network), None
 
     def _draw(self, p: torch.Tensor, steps: int, key: Key) -> tuple[torch.Tensor, torch.Tensor]:
@@ -166,7 +166,7 @@ class FedGen(Algorithm):
         return self.reg * each.view(labels.shape).mean(1)
 
     def _slope(
-        self, maker: Network, w: torch.Tensor, head: Head, labels: torch.Tensor, inputs: torch.Tensor
+        self, maker: Network, w: torch.Tensor, head: _Head, labels: torch.Tensor, inputs: torch.Tensor
     ) -> torch.Tensor:
         """The gradient of (4) in w on one batch."""
         leaf = w[None].clone().requires_grad_()

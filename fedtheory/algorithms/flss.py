@@ -4,7 +4,7 @@ Printed are C.1 (updates), C.5 with (7) (subspace) and Table 1 (what is projecte
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -175,13 +175,13 @@ class FLSS(Algorithm):
         P = None if down.P is None else down.P.value
         layout = server.layout.value if P is None else P.low
         sent = up.expand(self.groups(layout)) if isinstance(up, Signs) else up.dy
-        change = sent.mean(0)  # C.1: (1/M) sum_k ghat_t^k
+        change = self.mean(server, sent, clients)  # C.1: (1/M) sum_k ghat_t^k
         if P is not None:
             change = P.lift(self.scaled_up(P.project(change) if self.project == "gradient" else change))  # (7): P P^T g
         x, t, G = server.x + change, server.t, server.G
         if self.samples(t):  # C.5; the update as a client sees it that has both models
             G = self.grown(G, x - server.x if P is None else change)
-        return Server(x, G, t + 1, server.complete and len(clients) == server.n, server.n, server.layout), None
+        return replace(server, x=x, G=G, t=t + 1, complete=server.complete and len(clients) == server.n), None
 
     def signed(self, p: torch.Tensor, P: Basis | None, layout: Layout) -> tuple[Any, Own]:
         """SignSGD with error feedback: what is sent of p, and what is left for the next round."""
@@ -222,6 +222,10 @@ class FLSS(Algorithm):
     def local_lr(self) -> float:
         """The local step size of a projected round."""
         return self.sr * self.lr
+
+    def mean(self, server: Server, sent: torch.Tensor, clients: torch.Tensor) -> torch.Tensor:
+        """C.1's average over the participants, (M, ...)."""
+        return sent.mean(0)
 
     def scaled_up(self, b: torch.Tensor) -> torch.Tensor:
         """The server's step in a projected round, (..., r)."""

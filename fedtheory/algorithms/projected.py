@@ -19,11 +19,11 @@ from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.subspace import DenseBasis
 
-Frames = tuple[torch.Tensor, ...]  # P_l of each layer, (m_l, r_l)
+_Frames = tuple[torch.Tensor, ...]  # P_l of each layer, (m_l, r_l)
 
 
 @dataclass(frozen=True)
-class Model(Replay[tuple[torch.Tensor, Frames | None]]):
+class Model(Replay[tuple[torch.Tensor, _Frames | None]]):
     """x_t and, in a projected round, P. Who took part in a projected round of this period has both of that round.
 
     It is sent the steps since, r numbers each; another client all of it, as is one for whom that is less.
@@ -41,7 +41,7 @@ class Model(Replay[tuple[torch.Tensor, Frames | None]]):
 @dataclass(frozen=True)
 class Server:
     x: torch.Tensor  # (d,)
-    frames: Frames
+    frames: _Frames
     b: torch.Tensor  # coordinates of the last step, (r,)
     t: int
     layout: Known[Layout]
@@ -99,7 +99,7 @@ class ProjectedFedAvg(Algorithm):
         rank = lambda layer: layer.rows if layer.cols == 1 else min(self.rank, layer.rows)
         return Layout(tuple(Layer(layer.name, rank(layer), layer.cols) for layer in layout.layers))
 
-    def _frames(self, layout: Layout, change: torch.Tensor) -> Frames:
+    def _frames(self, layout: Layout, change: torch.Tensor) -> _Frames:
         """P_l: the first r left singular vectors of the change of a matrix, I for a vector."""
         frames = []
         for W, low in zip(layout.matrices(change), self._low(layout).layers):

@@ -6,9 +6,11 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.average import average, shares
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import later
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,7 @@ class Server:
     x: torch.Tensor  # (d,)
     c: torch.Tensor  # (d,)
     n: int  # N
+    p: torch.Tensor | None  # client weights, (N,), where they count
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Scaffold(Algorithm):
         option: "II" takes c_i^+ from the steps just made; "I" from the full local gradient at the server's model.
         server_control: how c is averaged when S < N. "all" (line 17): c + (1/N) sum_S (c_i^+ - c_i), the mean of all
             stored c_i. "participants": c = (1/S) sum_S c_i^+, which is SSF's (6) at r = d with S for N.
+        weighted: False counts the clients alike, as printed; True by the problem's client weights p_i, in the mean of
+            y_i - x over the participants and in c = sum_i p_i c_i: what is minimised is F = sum_i p_i F_i.
     """
 
     lr: float
@@ -53,6 +58,7 @@ class Scaffold(Algorithm):
     server_lr: float = 1.0
     option: str = "II"
     server_control: str = "all"
+    weighted: bool = later(False)
     name = "SCAFFOLD"
 
     def __post_init__(self) -> None:
@@ -63,7 +69,10 @@ class Scaffold(Algorithm):
         checks.choice("server_control", self.server_control, ("all", "participants"))
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        return State(Server(x, torch.zeros_like(x), problem.n), Own(x.new_zeros(problem.n, problem.d)))
+        return State(
+            Server(x, torch.zeros_like(x), problem.n, shares(problem, self.weighted, x)),
+            Own(x.new_zeros(problem.n, problem.d)),
+        )
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(server.x, server.c)  # 5
@@ -84,10 +93,11 @@ class Scaffold(Algorithm):
         return Up(dy, c - own.c if self.server_control == "all" else c), Own(c)  # 13-14
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        x = server.x + self.server_lr * up.dy.mean(0)  # 16-17
-        mean = up.c.mean(0)
-        c = server.c + (len(clients) / server.n) * mean if self.server_control == "all" else mean
-        return Server(x, c, server.n), None
+        x = server.x + self.server_lr * average(up.dy, server.p, clients)  # 16-17
+        mean = average(up.c, server.p, clients)
+        share = len(clients) / server.n if server.p is None else server.p[clients].sum()
+        c = server.c + share * mean if self.server_control == "all" else mean
+        return Server(x, c, server.n, server.p), None
 
 
 METHODS = [

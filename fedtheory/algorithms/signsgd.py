@@ -1,16 +1,18 @@
 """SignSGD with error feedback: Karimireddy et al. 2019, arXiv:1901.09847, Algorithm 1, on clients' changes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.average import average, shares
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import later
 from fedtheory.maps.signs import Signs
 
 
@@ -18,6 +20,7 @@ from fedtheory.maps.signs import Signs
 class Server:
     x: torch.Tensor  # (d,)
     layout: Known[Layout]
+    p: torch.Tensor | None  # client weights, (N,), where they count
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,14 @@ class SignSGD(Algorithm):
         local_steps: K.
         error_feedback: False forgets the error, e_i = 0.
         scale: the scale ||p||_1 / d is taken over the whole "model", as printed, or "layer" by layer.
+        weighted: False averages the participants alike; True by the problem's client weights p_i.
     """
 
     lr: float
     local_steps: int
     error_feedback: bool = True
     scale: str = "model"
+    weighted: bool = later(False)
     name = "SignSGD"
 
     def __post_init__(self) -> None:
@@ -55,7 +60,9 @@ class SignSGD(Algorithm):
         checks.choice("scale", self.scale, ("model", "layer"))
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        return State(Server(x, Known(problem.layout)), Own(x.new_zeros(problem.n, problem.d)))
+        return State(
+            Server(x, Known(problem.layout), shares(problem, self.weighted, x)), Own(x.new_zeros(problem.n, problem.d))
+        )
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(server.x)
@@ -72,8 +79,8 @@ class SignSGD(Algorithm):
         return up, Own(p - up.expand(sizes) if self.error_feedback else own.e)  # e_{t+1} = p_t - Delta_t
 
     def server(self, server: Server, down: Down, up: Signs, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        change = up.expand(self._groups(server.layout.value)).mean(0)
-        return Server(server.x + change, server.layout), None  # x_{t+1} = x_t + Delta_t
+        change = average(up.expand(self._groups(server.layout.value)), server.p, clients)
+        return replace(server, x=server.x + change), None  # x_{t+1} = x_t + Delta_t
 
     def _groups(self, layout: Layout) -> list[int]:
         """Entries that share a scale."""

@@ -1,4 +1,4 @@
-"""The command line: list, run, reproduce, compare, report, claims. Each takes --json.
+"""The command line: list, run, reproduce, compare, report, conclusions, claims. Each takes --json.
 
 Here are the options; a command's own file is imported when it is called.
 """
@@ -154,6 +154,10 @@ def parser() -> argparse.ArgumentParser:
     compared.add_argument("--methods", nargs="+", metavar="METHOD", help="only these (default: all)")
     compared.add_argument("--tasks", nargs="+", metavar="TASK", help="tasks and sweeps (default: all without files)")
     compared.add_argument("--workers", type=count, default=None, help="processes (default: one per core)")
+    concluded = add("conclusions", "conclusions.show", "what the papers conclude, and what our results say", "out")
+    concluded.add_argument("papers", nargs="*", metavar="PAPER", help="fedsub, ssf, mud, flss, decomfl (default: all)")
+    concluded.add_argument("--ledger", default="docs/ledger.json", help="claims' verdicts (default: docs/ledger.json)")
+    concluded.add_argument("--page", default=None, help="also write the page docs/conclusions.md")
     claims = add("claims", "claims.show", "check the papers' claims and print the ledger")
     claims.add_argument("ids", nargs="*", metavar="ID", help="such as ssf.lemma2 or ssf (default: all)")
     claims.add_argument("--paper", default=None, help="only this paper's")

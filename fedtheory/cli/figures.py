@@ -12,6 +12,7 @@ from fedtheory import compare
 from fedtheory.cli.report import print_table, report_rows
 from fedtheory.cli.say import emit
 from fedtheory.core import checks, records
+from fedtheory.core.verdicts import tally
 from fedtheory.figures import EXTRAS, ITEMS, Runner, store
 from fedtheory.figures.frontier import items as frontier
 from fedtheory.notebook import table
@@ -97,9 +98,9 @@ def reproduce_items(options: argparse.Namespace) -> None:
         record = records.load(stem.parent.parent, item.name)
         rows += report_rows(item.name, record)
         if not options.json:
-            verdict = record["verdict"] if record["cells"] else "(explains)"
+            found = tally([cell["verdict"] for cell in record["cells"]]) or "explains"
             print(
-                f"[{number}/{len(items)}] {item.name:<16} {verdict:<11} {time.time() - started:6.1f} s  {stem}.png",
+                f"[{number}/{len(items)}] {item.name:<16} {time.time() - started:6.1f} s  {stem}.png  {found}",
                 flush=True,
             )
     if options.json:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fedtheory.cli.say import emit
-from fedtheory.core import records, registry
+from fedtheory.core import records, registry, verdicts
 from fedtheory.core.files import require_target, write_target
 
 
@@ -21,11 +21,8 @@ def report_rows(item: str, record: dict[str, Any]) -> list[dict[str, Any]]:
                 "item": item,
                 "cell": cell["cell"],
                 **numbers,
-                "kind": cell.get("kind", "run"),
-                "seeds": cell["seeds"],
+                **{name: cell[name] for name in ("kind", "seeds", "ran", "tuning", "verdict", "reason")},
                 "scale": record["scale"],
-                "verdict": cell["verdict"],
-                "reason": cell["reason"],
             }
         )
     return rows
@@ -52,8 +49,7 @@ def show(options: argparse.Namespace) -> None:
         return
     print_table(rows)
     items = list_items(rows)
-    print("\n" + "\n".join(f"{item['item']:<15} | {item['verdict']:<12} | {item['reason']}" for item in items))
-    print(f"{len(items)} items: {count_verdicts(items)}")
+    print("\n" + "\n".join(f"{item['item']:<15} | {item['verdicts']} | {item['reason']}" for item in items))
     print("\n".join(summary(rows)))
 
 
@@ -63,46 +59,49 @@ def papers_items() -> dict[str, registry.Listed]:
 
 
 def list_items(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """Every item of the papers: the worst verdict of its numbers that were run, and how many were or why none was."""
+    """Every item of the papers: how many of its numbers have which verdict, and how many were run or why none was."""
     listed = []
     for name, item in papers_items().items():
         own = [row for row in rows if row["item"] == name]
-        ran = sum(row["verdict"] != records.VERDICTS[-1] for row in own)
+        ran = sum(row["seeds"] > 0 for row in own)
         reason = own[0]["reason"] if own else f"not made: python -m fedtheory reproduce {name} --scale paper"
         if ran:
             reason = f"{ran} of {len(own)} numbers, at the {own[0]['scale']} scale: {item.title}"
-        verdict = records.overall([row["verdict"] for row in own]) if own else records.VERDICTS[-1]
-        listed.append({"item": name, "verdict": verdict, "reason": reason})
+        found = verdicts.tally([row["verdict"] for row in own]) or verdicts.UNTESTED
+        listed.append({"item": name, "verdicts": found, "reason": reason})
     return listed
 
 
-def count_verdicts(rows: Sequence[dict[str, Any]]) -> str:
-    """Such as "40 reproduced, 3 trend only, 2 differs"."""
-    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in records.VERDICTS}
-    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count or verdict != "not run here")
-
-
 def distinct(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every printed number once, with the worst of its verdicts: a cell of one paper that stands in several items."""
+    """Every printed number once, with one verdict: a cell of one paper that stands in several items."""
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in rows:
         paper = row["item"].split("/")[0]
         groups.setdefault((paper, row["cell"], str(row["paper"])), []).append(row)
-    return [group[0] | {"verdict": records.overall([row["verdict"] for row in group])} for group in groups.values()]
+    return [group[0] | {"verdict": verdicts.combine(row["verdict"] for row in group)} for group in groups.values()]
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """How many distinct numbers there are, their verdicts, and the verdicts by what ours is."""
+    """How many distinct numbers and statements there are, their verdicts, by what ours is and at which scale."""
     once = distinct(rows)
-    lines = [f"{len(once)} distinct numbers in {len(rows)} cells: {count_verdicts(once)}"]
+    lines = [f"{len(once)} distinct numbers and statements in {len(rows)} cells"]
     for kind, words in KINDS.items():
-        own = [row for row in once if row["kind"] == kind and row["verdict"] != records.VERDICTS[-1]]
-        lines.append(f"{len(own)} {words}: {count_verdicts(own)}")
-    return lines
+        own = [row for row in once if row["kind"] == kind and row["seeds"]]
+        lines.append(f"{len(own)} {words}: {verdicts.tally([row['verdict'] for row in own])}")
+        for ran in [name for name in verdicts.RUNS if name] if kind == "run" else []:
+            part = [row["verdict"] for row in own if row["ran"] == ran]
+            lines += [f"of these, {SCALE_WORDS[ran]}: {verdicts.tally(part)}"] if part else []
+    return [*lines, f"{sum(not row['seeds'] for row in once)} were not run"]
 
 
+SCALE_WORDS = {
+    "paper's": "on the paper's data, network and length",
+    "reduced": "on less of the paper's data, for fewer rounds or with a smaller network",
+    "stand-in": "on other data in the place of the paper's",
+    "smoke": "as a smoke test",
+}
 KINDS = {
-    "run": "of them are results of training runs",
+    "run": "are results of training runs",
     "count": "are counts, on messages, tensors or parameters",
     "arithmetic": "are arithmetic on printed numbers",
 }
@@ -124,10 +123,10 @@ def show_ours(row: dict[str, Any]) -> str:
 def print_table(rows: Sequence[dict[str, Any]]) -> None:
     """item | paper | ours (mean and interval over seeds) | verdict | reason"""
     width = max((len(f"{row['item']} {row['cell']}") for row in rows), default=10)
-    print(f"{'item':<{width}} | {'paper':>8} | {'ours (95% interval over seeds)':<34} | {'verdict':<10} | reason")
+    print(f"{'item':<{width}} | {'paper':>8} | {'ours (95% interval over seeds)':<34} | {'verdict':<15} | reason")
     for row in rows:
         name, paper = f"{row['item']} {row['cell']}", show_number(row["paper"])
-        print(f"{name:<{width}} | {paper:>8} | {show_ours(row):<34} | {row['verdict']:<10} | {row['reason']}")
+        print(f"{name:<{width}} | {paper:>8} | {show_ours(row):<34} | {row['verdict']:<15} | {row['reason']}")
 
 
 def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
@@ -136,24 +135,30 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
         "# The papers' numbers and ours",
         "",
         "Generated by `python -m fedtheory report --page docs/report.md` from the committed results; not edited by",
-        "hand. *reproduced*: within a factor of 1.5 of the printed number, or the printed statement holds. *trend",
-        "only*: the printed order holds, the level does not. *differs*: neither. *not run here*: the reason names",
-        "what is missing and the command. Intervals: mean and 95% Student interval over seeds.",
+        "hand. What the papers conclude, and what to believe of it, stands in [conclusions.md](conclusions.md).",
         "",
-        "A number that a paper prints in several items is counted once, with the worst of its verdicts:",
+        "One rule for all papers. A printed statement is a level, or the side of a bound; ours is a mean and a 95%",
+        "Student interval over seeds, and two methods are compared by their difference, paired by seed.",
+        "",
+        "- *matches*: the paper's data, network and length, and the whole interval lies where it is printed (an error",
+        "  within a factor of 1.5, an accuracy within two points, FLSS's within one);",
+        "- *direction holds*: the same for a side, on other data, a smaller network or a shorter run;",
+        "- *inconclusive*: the interval lies on both sides, and the seeds that would decide are named; or the",
+        "  difference is the other way round where data, network or length are not the paper's;",
+        "- *contradicted*: the paper's data, network and length, and the whole interval lies elsewhere;",
+        "- *not tested*: not run, or a level where data, network or length are not the paper's.",
+        "",
+        "A number that a paper prints in several items is counted once:",
         "",
         *(f"- {line}" for line in summary(rows)),
         "",
         "## The items",
         "",
-        "An item has the worst verdict of its numbers that were run.",
-        "",
-        "| item | verdict | numbers run, or what is missing |",
+        "| item | verdicts | numbers run, or what is missing |",
         "|---|---|---|",
     ]
     items = list_items(rows)
-    lines += [f"| {item['item']} | {item['verdict']} | {item['reason']} |" for item in items]
-    lines += ["", f"{len(items)} items: {count_verdicts(items)}."]
+    lines += [f"| {item['item']} | {item['verdicts']} | {item['reason']} |" for item in items]
     for name in dict.fromkeys(row["item"] for row in rows):
         own = [row for row in rows if row["item"] == name]
         lines += ["", f"## {name}: {registry.items()[name].title}", "", f"![{name}](../figures/{name}.png)", ""]
@@ -162,12 +167,13 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
         lines += [
             f"Scale: {own[0]['scale']}." + (f" Run: {ran}." if ran else ""),
             "",
-            "| cell | paper | ours | verdict | reason |",
-            "|---|---|---|---|---|",
+            "| cell | paper | ours | verdict | run; tuning | reason |",
+            "|---|---|---|---|---|---|",
         ]
         for row in own:
             paper = show_number(row["paper"])
-            lines.append(f"| {row['cell']} | {paper} | {show_ours(row)} | {row['verdict']} | {row['reason']} |")
+            how = "; ".join(part for part in (row["ran"] or row["kind"], row["tuning"]) if part) if row["seeds"] else ""
+            lines.append(f"| {row['cell']} | {paper} | {show_ours(row)} | {row['verdict']} | {how} | {row['reason']} |")
         lines += ["", *(f"- {note}" for note in record["notes"])] if record["notes"] else []
     for name, item in registry.items().items():
         if item.ours and (out / name).with_suffix(".png").exists():

@@ -33,7 +33,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Known, Seed
 
 MAGIC = b"fedtheory checkpoint 1\n"
-KEEP = 2
+_KEEP = 2
 
 
 class Damaged(Exception):
@@ -180,7 +180,7 @@ class Checkpoint:
         body = struct.pack("<Q", len(text)) + text + stream.getvalue()
         path = self.folder / f"round-{extra['round']:012d}.ckpt"
         write_atomic(path, MAGIC + hashlib.sha256(body).digest() + body)
-        for old in self.files()[KEEP:]:
+        for old in self.files()[_KEEP:]:
             old.unlink()
         return path
 

@@ -50,15 +50,15 @@ class _Later:
 if not TYPE_CHECKING:
     np, torch = _Later("numpy"), _Later("torch")
 
-VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-LONG = 120  # characters of a value that a message shows
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_LONG = 120  # characters of a value that a message shows
 MOST = 10**9  # of anything that is counted
 MOST_PER_ROUND = 10**6  # of what a round does one after the other, or holds side by side
 MOST_ROUNDS = 10**8  # half an hour at 20 microseconds, and no round is that fast
 
 
 def show(value: Any) -> str:
-    """A value in one line of at most `LONG` characters, whatever it is."""
+    """A value in one line of at most `_LONG` characters, whatever it is."""
     try:
         if isinstance(value, int) and value.bit_length() > 400:  # Python refuses to write out very long ones
             text = f"{'-' if value < 0 else ''}10**{int(value.bit_length() * math.log10(2))} or more"
@@ -69,13 +69,13 @@ def show(value: Any) -> str:
     except Exception:
         text = f"<{type(value).__name__}>"
     text = " ".join(text.split()) if "\n" in text else text
-    return text if len(text) <= LONG else text[: LONG - 3] + "..."
+    return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
 
 
 def show_text(text: str) -> str:
-    """Words as they are, cut to one line of at most `LONG` characters."""
+    """Words as they are, cut to one line of at most `_LONG` characters."""
     text = " ".join(text.split())
-    return text if len(text) <= LONG else text[: LONG - 3] + "..."
+    return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
 
 
 def _holds_nothing(value: Any) -> bool:
@@ -98,7 +98,7 @@ def plain(value: Any) -> Any:
 
 # Types, from annotations.
 
-FIXES = {  # by the name of a type: what to pass
+_FIXES = {  # by the name of a type: what to pass
     "Algorithm": "pass for example FedAvg(lr=0.1, local_steps=5)",
     "Problem": "pass for example Quadratic.random(10, 5, Key(0))",
     "Key": "pass Key(0)",
@@ -118,10 +118,10 @@ FIXES = {  # by the name of a type: what to pass
     "Path": "pass a path",
     "Callable": "pass a function",
 }
-NAMES = {"int": "an integer", "str": "a text", "bool": "True or False", "NoneType": "None", "Path": "a path"}
+_NAMES = {"int": "an integer", "str": "a text", "bool": "True or False", "NoneType": "None", "Path": "a path"}
 
 
-def typed(name: str, value: Any, kind: Any) -> Any:
+def _typed(name: str, value: Any, kind: Any) -> Any:
     """The value, if it has the type that an annotation names; NumPy's scalars become Python's.
 
     Types are checked, with the parts of tuples and sequences, and floats for being finite; ranges are not.
@@ -141,13 +141,13 @@ def typed(name: str, value: Any, kind: Any) -> Any:
     if shape in (tuple, abc.Sequence, abc.Iterable, abc.Collection, list):
         return _each(name, value, shape, parts)
     if shape is abc.Callable:
-        return value if callable(value) else reject(name, value, "a function", FIXES["Callable"], TypeError)
+        return value if callable(value) else reject(name, value, "a function", _FIXES["Callable"], TypeError)
     if not isinstance(shape, type) or shape in (object, Any):
         return value
     if not isinstance(value, shape) or (shape is int and isinstance(value, bool)):
         said = shape.__name__
-        expected = NAMES.get(said, f"an instance of {said}")
-        reject(name, value, expected, FIXES.get(said, f"pass {expected}"), TypeError)
+        expected = _NAMES.get(said, f"an instance of {said}")
+        reject(name, value, expected, _FIXES.get(said, f"pass {expected}"), TypeError)
     return value
 
 
@@ -157,12 +157,12 @@ def _one_of(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
     rest = [kind for kind in kinds if kind is not type(None)]
     for number_of, kind in enumerate(rest, 1):
         try:
-            return typed(name, value, kind)
+            return _typed(name, value, kind)
         except (TypeError, ValueError):
             if number_of == len(rest):
                 if len(rest) == 1:
                     raise
-                said = [NAMES.get(n, n) for n in (getattr(kind, "__name__", str(kind)) for kind in kinds)]
+                said = [_NAMES.get(n, n) for n in (getattr(kind, "__name__", str(kind)) for kind in kinds)]
                 reject(name, value, " or ".join(said), f"pass {said[0]}", TypeError)
     return value
 
@@ -181,7 +181,7 @@ def _each(name: str, value: Any, shape: Any, parts: tuple[Any, ...]) -> Any:
         kinds: Iterable[Any] = parts
     else:
         kinds = [parts[0]] * len(value)
-    found = [typed(f"{name}[{i}]", part, kind) for i, (part, kind) in enumerate(zip(value, kinds))]
+    found = [_typed(f"{name}[{i}]", part, kind) for i, (part, kind) in enumerate(zip(value, kinds))]
     same = all(one is other for one, other in zip(found, value))
     return value if same else type(value)(found) if type(value) in (tuple, list) else value
 
@@ -198,7 +198,7 @@ def tidy(instance: Any) -> None:
     hints = _hints(type(instance))
     for f in fields(instance):
         value = getattr(instance, f.name)
-        found = typed(f.name, value, hints[f.name])
+        found = _typed(f.name, value, hints[f.name])
         if found is not value:
             object.__setattr__(instance, f.name, found)
 
@@ -211,8 +211,8 @@ def arguments(function: F) -> F:
     def checked(*given: Any, **named: Any) -> Any:
         bound, hints = signature.bind(*given, **named), _hints(function)
         for name, value in bound.arguments.items():
-            if name in hints and signature.parameters[name].kind not in VARIADIC:
-                bound.arguments[name] = typed(name, value, hints[name])
+            if name in hints and signature.parameters[name].kind not in _VARIADIC:
+                bound.arguments[name] = _typed(name, value, hints[name])
         return function(*bound.args, **bound.kwargs)
 
     return checked  # type: ignore[return-value]
@@ -230,7 +230,7 @@ def explained(function: F) -> F:
             hints = _hints(function)
             for name, value in signature.bind(*given, **named).arguments.items():
                 if name in hints:
-                    typed(name, value, hints[name])
+                    _typed(name, value, hints[name])
                     if hints[name] is int:
                         whole(name, value, 0, MOST_PER_ROUND)
             raise

@@ -18,7 +18,7 @@ from typing import Any
 
 from fedtheory.core import checks
 
-SEAL = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\n\Z')
+_SEAL = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\n\Z')
 RESEAL = "look at it, then seal it: python -m fedtheory.core.seal {}"
 
 
@@ -125,7 +125,7 @@ def unseal(content: bytes) -> dict[str, Any]:
 
     Raises Broken for a changed byte, a file cut short, or one without a seal.
     """
-    found = SEAL.search(content)
+    found = _SEAL.search(content)
     if found is None:
         raise Broken("it does not end in its SHA-256: cut short, changed, or never sealed")
     if sha256(content[: found.start()]) != found[1].decode():

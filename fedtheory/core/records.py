@@ -17,6 +17,7 @@ from typing import Any
 
 from fedtheory.core import checks
 from fedtheory.core.files import RESEAL, Broken, misfit, sha256, unseal, write_atomic
+from fedtheory.core.verdicts import RUNS, TUNINGS, VERDICTS
 
 SCALES = ("quick", "medium", "paper")  # a lower one never overwrites a higher one
 Row = dict[str, Any]
@@ -32,10 +33,12 @@ class Cell:
         paper: printed number.
         ours, low, high: mean and 95% interval over seeds.
         seeds: how many.
-        verdict: "reproduced", "trend only", "differs" or "not run here".
+        verdict: one of `verdicts.VERDICTS`, by the rule written there.
         reason: why.
         kind: what ours is: "run", a measurement of training; "count", of messages, tensors, parameters; "arithmetic",
             on numbers that the paper prints.
+        ran: one of `verdicts.RUNS`: whether data, network and length are the paper's; "" where nothing was run.
+        tuning: one of `verdicts.TUNINGS`: where rates and the like are from; "" where there is nothing to tune.
     """
 
     cell: str
@@ -47,20 +50,17 @@ class Cell:
     verdict: str
     reason: str
     kind: str = "run"
+    ran: str = ""
+    tuning: str = ""
 
     def __post_init__(self) -> None:
+        checks.choice("verdict", self.verdict, VERDICTS)
         checks.choice("kind", self.kind, KINDS)
+        checks.choice("ran", self.ran, RUNS)
+        checks.choice("tuning", self.tuning, TUNINGS)
 
 
 KINDS = ("run", "count", "arithmetic")
-VERDICTS = ("reproduced", "trend only", "differs", "not run here")
-
-
-@checks.arguments
-def overall(verdicts: Sequence[str]) -> str:
-    """The verdict of an item: the worst of those of its numbers that were run."""
-    found = [checks.choice("verdicts", verdict, VERDICTS) for verdict in verdicts if verdict != VERDICTS[-1]]
-    return max(found, key=VERDICTS.index, default=VERDICTS[-1] if verdicts else VERDICTS[0])
 
 
 def plain(value: Any) -> Any:
@@ -126,7 +126,7 @@ def _either(words: Iterable[str]) -> str:
     return " or ".join(dict.fromkeys(words))
 
 
-ENDS = ("csv", "png", "json")  # in the order in which they are written and get their names
+_ENDS = ("csv", "png", "json")  # in the order in which they are written and get their names
 
 
 def _final(stem: Path, end: str) -> Path:
@@ -154,18 +154,18 @@ def commit(stem: Path, contents: Mapping[str, bytes]) -> None:
     They are written under other names, the record last: from then on they count. Then they get their names.
     """
     try:
-        for end in ENDS:
+        for end in _ENDS:
             write_atomic(_next(stem, end), contents[end])
     finally:
         if not _next(stem, "json").exists():  # such as on a full disk: the old ones stay
-            for end in ENDS:
+            for end in _ENDS:
                 _next(stem, end).unlink(missing_ok=True)
     give_names(stem)
 
 
 def give_names(stem: Path) -> None:
     if _next(stem, "json").exists():
-        for end in ENDS:
+        for end in _ENDS:
             with suppress(FileNotFoundError):
                 os.replace(_next(stem, end), _final(stem, end))
 
@@ -191,7 +191,7 @@ def keep_damaged(stem: Path) -> None:
     try:
         read(stem)
     except (OSError, ValueError) as error:
-        kept = [set_aside(_final(stem, end)).name for end in reversed(ENDS) if _final(stem, end).exists()]
+        kept = [set_aside(_final(stem, end)).name for end in reversed(_ENDS) if _final(stem, end).exists()]
         warnings.warn(f"{stem}.json was damaged ({error}): kept as {', '.join(kept)}", stacklevel=3)
 
 
@@ -236,20 +236,22 @@ def _one_of(*allowed: str) -> Callable[[Any], None]:
     return check
 
 
-CELL = {
+_CELL = {
     "cell": str,
     **dict.fromkeys(("paper", "ours", "low", "high"), number),
     "seeds": int,
     "verdict": _one_of(*VERDICTS),
     "reason": str,
+    "kind": _one_of(*KINDS),
+    "ran": _one_of(*RUNS),
+    "tuning": _one_of(*TUNINGS),
 }
-RECORD = {
+_RECORD = {
     "item": str,
     "title": str,
     "scale": _one_of(*SCALES),
     "seeds": [int],
-    "verdict": _one_of(*VERDICTS),
-    "cells": [CELL],
+    "cells": [_CELL],
     "notes": [str],
     "settings": dict,
     "versions": dict,
@@ -265,7 +267,7 @@ def read(stem: Path, *, pictured: bool = True) -> dict[str, Any]:
     Raises OSError or Broken (a ValueError), which say what is wrong with which file.
     """
     record = unseal(current(stem, "json").read_bytes())
-    if (wrong := misfit(record, RECORD)) is not None:
+    if (wrong := misfit(record, _RECORD)) is not None:
         raise Broken(wrong)
     table, picture = current(stem, "csv").read_bytes(), current(stem, "png")
     if sha256(table) != record["files"]["csv"]:

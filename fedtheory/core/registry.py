@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from fedtheory.core.key import Key
     from fedtheory.core.problem import Problem
 
-PACKAGE = Path(__file__).resolve().parent.parent
+_PACKAGE = Path(__file__).resolve().parent.parent
 FAMILIES = ("full", "compressed", "low rank", "subspace", "zeroth order")
-NEEDS = ("", "matrices", "networks")
+_NEEDS = ("", "matrices", "networks")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Method:
 
     def __post_init__(self) -> None:
         checks.choice("family", self.family, FAMILIES)
-        checks.choice("needs", self.needs, NEEDS)
+        checks.choice("needs", self.needs, _NEEDS)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class _Kind:
     def places(self) -> dict[str, str | EntryPoint]:
         """Name -> the package's module, or another distribution's entry point."""
         found: dict[str, str | EntryPoint] = {}
-        for path in sorted((PACKAGE / self.folder).glob("*.py")):
+        for path in sorted((_PACKAGE / self.folder).glob("*.py")):
             for name, *_ in _listed(path, self.listed):
                 found[name] = f"fedtheory.{self.folder}.{path.stem}"
         for point in entry_points(group=f"fedtheory.{self.folder}"):
@@ -161,7 +161,7 @@ def _listed(path: Path, name: str) -> Iterator[list[str]]:
 
 def keys(file: str, name: str) -> list[str]:
     """The keys of a dict of this name at the top level of one of the package's sources, which is not imported."""
-    found = re.search(rf"^{name}\b[^=\n]*= \{{.*?^\}}$", (PACKAGE / file).read_text(), re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^{name}\b[^=\n]*= \{{.*?^\}}$", (_PACKAGE / file).read_text(), re.DOTALL | re.MULTILINE)
     assert found is not None, (file, name)
     return re.findall(r'^    "(.+?)": ', found[0], re.MULTILINE)
 
@@ -183,7 +183,7 @@ class Listed:
 
 
 PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl")  # as items and claims are named
-FOLDERS = {"mud": "fedmud"}  # where a paper's folder has another name
+_FOLDERS = {"mud": "fedmud"}  # where a paper's folder has another name
 
 
 def _order(item: Listed) -> tuple[Any, ...]:
@@ -197,8 +197,8 @@ def _order(item: Listed) -> tuple[Any, ...]:
 def items() -> dict[str, Listed]:
     """All figures and tables, by paper, the papers' own first; nothing is imported."""
     found = []
-    for path in sorted((PACKAGE / "figures").rglob("*.py")):
-        module = ".".join(("fedtheory", *path.relative_to(PACKAGE).with_suffix("").parts))
+    for path in sorted((_PACKAGE / "figures").rglob("*.py")):
+        module = ".".join(("fedtheory", *path.relative_to(_PACKAGE).with_suffix("").parts))
         for ours, listed in enumerate(("ITEMS", "EXTRAS")):
             found += [Listed(name, title, module, bool(ours)) for name, title in _listed(path, listed)]
     return {item.name: item for item in sorted(found, key=_order)}
@@ -267,7 +267,7 @@ def claim_names() -> list[str]:
     for paper in PAPERS:
         called = re.compile(rf'\b(?:claim|{paper}|waits|Claim)\(\s*"(?:{paper}\.)?([^"\n]+)"')
         listed = re.compile(rf'^    "{paper}\.([^"\n]+)": \(', re.MULTILINE)
-        for path in sorted((PACKAGE / "theory" / FOLDERS.get(paper, paper)).rglob("*.py")):
+        for path in sorted((_PACKAGE / "theory" / _FOLDERS.get(paper, paper)).rglob("*.py")):
             source = path.read_text()
             found |= {f"{paper}.{id}": None for pattern in (called, listed) for id in pattern.findall(source)}
     return list(found)

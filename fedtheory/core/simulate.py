@@ -64,14 +64,18 @@ class History:
 
 @dataclass
 class Traffic:
-    """Messages of all rounds so far, summed over clients."""
+    """Messages of one round or of all rounds so far, summed over clients.
+
+    Fields:
+        up, down: to the server and from it, each a `Cost`.
+    """
 
     up: Cost = field(default_factory=Cost)
     down: Cost = field(default_factory=Cost)
 
 
-MOST_THREADS = 1024
-METRICS: dict[str, Callable[[Problem, torch.Tensor], float]] = {
+_MOST_THREADS = 1024
+_METRICS: dict[str, Callable[[Problem, torch.Tensor], float]] = {
     "error": lambda problem, x: problem.error(x),
     "loss": lambda problem, x: problem.loss(x),
     "accuracy": lambda problem, x: problem.accuracy(x),
@@ -85,7 +89,7 @@ def sample_clients(n: int, sampled: int, key: Key) -> torch.Tensor:
     return torch.randperm(n, generator=key.generator())[:sampled].sort()[0]
 
 
-def drop_clients(ids: Sequence[int], dropout: float, key: Key) -> list[int]:
+def _drop_clients(ids: Sequence[int], dropout: float, key: Key) -> list[int]:
     """Those of the clients that fall silent, each with probability `dropout`; a random one always answers."""
     g = key.generator()
     silent = torch.rand(len(ids), generator=g) < dropout
@@ -132,7 +136,7 @@ def play_round(
         checks.reject("dropped", list(dropped), f"some of the clients {ids}, not all", "let one client answer")
     if chunk is not None:
         checks.whole("chunk", chunk, 1)
-    checks.whole("threads", threads, 1, MOST_THREADS)
+    checks.whole("threads", threads, 1, _MOST_THREADS)
     lag_of = dict(zip(ids, known))
     rising = sorted(ids)
     exchange = _exchange(
@@ -267,9 +271,9 @@ def run(
     checks.number("checkpoint_seconds", checkpoint_seconds, 0.0)
     if chunk is not None:
         checks.whole("chunk", chunk, 1)
-    checks.whole("threads", threads, 1, MOST_THREADS)
+    checks.whole("threads", threads, 1, _MOST_THREADS)
     for metric in metrics:
-        checks.choice("metrics", metric, METRICS)
+        checks.choice("metrics", metric, _METRICS)
     if len(set(metrics)) < len(metrics):
         checks.reject("metrics", metrics, "each metric once", f"pass metrics={tuple(dict.fromkeys(metrics))}")
     _require_rates(algorithm, problem, rounds, schedule)
@@ -344,7 +348,7 @@ def _run(
 
     def record(done: int) -> None:
         if not history["round"] or history["round"][-1] < done:
-            values = [METRICS[metric](problem, state.server.x) for metric in metrics]
+            values = [_METRICS[metric](problem, state.server.x) for metric in metrics]
             up, down = traffic.up, traffic.down
             counted = (up.scalars, up.bytes, down.scalars, down.bytes, up.saved_bytes + down.saved_bytes)
             with uninterrupted():
@@ -390,7 +394,7 @@ def _run(
             ids = clients.tolist()
             lags = [None if last_seen[i] < 0 else t - last_seen[i] for i in ids]
             with torch.inference_mode(problem.closed_form):  # no autograd bookkeeping: a tenth of a small round
-                dropped = drop_clients(ids, dropout, key.fold("dropout")) if dropout else ()
+                dropped = _drop_clients(ids, dropout, key.fold("dropout")) if dropout else ()
                 exchange = _exchange(algorithm, problem, moved, clients, key, lags, dropped, chunk, threads)
                 if not math.isfinite(float(exchange.server.x.sum())):
                     found = _not_finite(t, exchange.rows.tolist(), exchange.up, exchange.server)

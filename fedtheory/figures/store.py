@@ -52,7 +52,6 @@ from fedtheory.core.records import (
     keep_damaged,
     load,
     number,
-    overall,
     place,
     plain,
     read_csv,
@@ -176,6 +175,8 @@ def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
     split = {"dirichlet": "alpha", "labels": "labels"}.get(options.get("partition", ""))
     if "partition" in options:
         parts.append(f"{options['partition']} {options[split]:g}" if split in options else options["partition"])
+    if options.get("augment", "none") != "none":
+        parts.append(f"augmented by {options['augment']}")
     return ", ".join(parts) + held, options["network"]
 
 
@@ -185,6 +186,7 @@ def _equations(name: str, model: str) -> Callable[[dict[str, Any]], tuple[str, s
 
 
 _IMAGES = (ImageClassification.load, ImageClassification.__init__)
+_LATER = (("augment", "none"),)
 
 
 def _text_said(options: dict[str, Any]) -> dict[str, Any]:
@@ -198,7 +200,7 @@ BUILDERS: dict[str, Builder] = {
     "fedsub": Builder(LogisticRegression.fedsub, label=_equations("logistic regression", "linear")),
     "quadratic": Builder(Quadratic.random, ("n", "d"), label=_equations("quadratics", "none")),
     "images": Builder(
-        ImageClassification.load, ("data", "network"), _IMAGES[1:], _images_read, _wherever, _images_label
+        ImageClassification.load, ("data", "network"), _IMAGES[1:], _images_read, _wherever, _images_label, _LATER
     ),
     "validation": Builder(
         validation,
@@ -207,6 +209,7 @@ BUILDERS: dict[str, Builder] = {
         _images_read,
         _wherever,
         lambda o: _images_label(o, ", a fifth held out"),
+        _LATER,
     ),
     "text": Builder(
         TextClassification.load,
@@ -600,7 +603,6 @@ def save(
         "title": item.title,
         "scale": scale,
         "seeds": list(range(seeds)),
-        "verdict": overall([cell["verdict"] for cell in cells]),
         "cells": cells,
         "notes": result.notes,
         **origin,

@@ -3,7 +3,7 @@
 import io
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -108,16 +108,19 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return wrapped
 
 
-def new_figure(panels: int = 1, height: float = 2.6, columns: int | None = None) -> tuple[Figure, list[Axes]]:
-    """Panels in one row, in the package's style, made without pyplot's global state.
+def new_figure(
+    panels: int = 1, height: float = 2.6, columns: int | None = None, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Panels in one row or several, in the package's style, made without pyplot's global state.
 
     Args:
         panels: how many.
-        height: inches.
+        height: inches, of all rows together.
         columns: width in print columns; default one per panel.
+        rows: into which the panels are divided, as many in each.
     """
     figure = Figure(figsize=(WIDTH * (columns or panels), height), layout="constrained")
-    axes = figure.subplots(1, panels, squeeze=False)
+    axes = figure.subplots(rows, panels // rows, squeeze=False)
     return figure, list(axes.flat)
 
 
@@ -194,3 +197,30 @@ def save_bytes(figure: Figure) -> bytes:
     with mpl.rc_context(SETTINGS):
         figure.savefig(stream, format="png", metadata={"Software": None})
     return stream.getvalue()
+
+
+def name_points(axes: Axes, points: Sequence[tuple[str, float, float]], looks: Mapping[str, Look]) -> None:
+    """Names beside points, to the right and apart from each other, with a thin line where one had to move.
+
+    Args:
+        axes: of a figure that has been laid out.
+        points: name, x, y.
+        looks: of the names.
+    """
+    scale = 72 / axes.figure.dpi  # points of print in a pixel
+    spots = [(name, x, y, *(axes.transData.transform((x, y)) * scale)) for name, x, y in points]
+    bottom, top = (edge * scale for edge in (axes.bbox.y0, axes.bbox.y1))
+    taken: list[tuple[float, float, float]] = []  # left, right, height of names that are placed
+    for name, x, y, left, height in sorted(spots, key=lambda spot: (spot[4], spot[3])):
+        left, right, at = left + 5, left + 5 + 3.1 * len(name), max(height, bottom + 4)
+        dots = [(px - 3, px + 3, py) for *_, px, py in spots if (px, py) != (left - 5, height)]
+        while any(abs(at - other) < 5.8 and left < end and start < right for start, end, other in [*taken, *dots]):
+            at += 0.5
+        at = at if at < top - 3 else height
+        taken.append((left, right, at))
+        moved = {"arrowstyle": "-", "linewidth": 0.3, "color": looks[name].color} if abs(at - height) > 3 else None
+        offset = (5, at - height)
+        axes.annotate(
+            name, (x, y), offset, textcoords="offset points", fontsize=5.4, va="center", color=looks[name].color,
+            arrowprops=moved, zorder=4,
+        )  # fmt: skip

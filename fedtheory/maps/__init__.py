@@ -1,0 +1,1 @@
+"""How a vector becomes a small message: bases, factors, sparse and signed vectors, directions."""

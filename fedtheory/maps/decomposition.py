@@ -25,8 +25,8 @@ from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Seed
 
-Draw = Callable[[int], torch.Tensor]  # so many entries from U(-a, a)
-FORMS = ("product", "aad", "freeze")
+_Draw = Callable[[int], torch.Tensor]  # so many entries from U(-a, a)
+_FORMS = ("product", "aad", "freeze")
 
 
 # Two factors -> the entries of a matrix
@@ -127,7 +127,7 @@ class Part(ABC):
     fixed: int = 0
 
     @abstractmethod
-    def start(self, uniform: Draw) -> torch.Tensor:
+    def start(self, uniform: _Draw) -> torch.Tensor:
         """u before the first step, (size,)."""
 
     @abstractmethod
@@ -149,7 +149,7 @@ class Whole(Part):
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def start(self, uniform: Draw) -> torch.Tensor:
+    def start(self, uniform: _Draw) -> torch.Tensor:
         return _zeros(self.size)
 
     def update(self, u: torch.Tensor, fixed: torch.Tensor) -> torch.Tensor:
@@ -168,7 +168,7 @@ class Product(Part):
     def __init__(self, of: Bilinear, random: bool) -> None:
         self.of, self.random, self.size = of, random, sum(of.sizes)
 
-    def start(self, uniform: Draw) -> torch.Tensor:
+    def start(self, uniform: _Draw) -> torch.Tensor:
         U, V = self.of.sizes
         return torch.cat([uniform(U), (uniform if self.random else _zeros)(V)])
 
@@ -189,7 +189,7 @@ class Decoupled(Part):
     def __init__(self, of: Bilinear, random: bool) -> None:
         self.of, self.random, self.size, self.fixed = of, random, sum(of.sizes), sum(of.sizes)
 
-    def start(self, uniform: Draw) -> torch.Tensor:
+    def start(self, uniform: _Draw) -> torch.Tensor:
         return (uniform if self.random else _zeros)(self.size)
 
     def update(self, u: torch.Tensor, fixed: torch.Tensor) -> torch.Tensor:
@@ -207,7 +207,7 @@ class Frozen(Part):
     def __init__(self, of: Bilinear, random: bool) -> None:
         self.of, self.random, (self.fixed, self.size) = of, random, of.sizes
 
-    def start(self, uniform: Draw) -> torch.Tensor:
+    def start(self, uniform: _Draw) -> torch.Tensor:
         return (uniform if self.random else _zeros)(self.size)
 
     def update(self, u: torch.Tensor, fixed: torch.Tensor) -> torch.Tensor:
@@ -223,7 +223,7 @@ class Elementwise(Part):
     def __init__(self, of: Outer, random: bool) -> None:
         self.of, self.random, self.size = of, random, 2 * sum(of.sizes)
 
-    def start(self, uniform: Draw) -> torch.Tensor:
+    def start(self, uniform: _Draw) -> torch.Tensor:
         X, Y = self.of.sizes
         return torch.cat([uniform(X + Y + X), (uniform if self.random else _zeros)(Y)])
 
@@ -245,7 +245,7 @@ class Permuted(Part):
         self.part, self.size, self.fixed = part, part.size, part.fixed
         self.weight, self.matrix = (c_out, c_in, k, k), (c_out, k, c_in, k)
 
-    def start(self, uniform: Draw) -> torch.Tensor:
+    def start(self, uniform: _Draw) -> torch.Tensor:
         return self.part.start(uniform)
 
     def update(self, u: torch.Tensor, fixed: torch.Tensor) -> torch.Tensor:
@@ -348,7 +348,7 @@ class Decomposition(ABC):
         checks.tidy(self)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True, fix="pass for example ratio=1/32")
         checks.number("a", self.a, 0.0, open_low=True)
-        checks.choice("form", self.form, FORMS)
+        checks.choice("form", self.form, _FORMS)
         checks.instance("random", self.random, bool, "pass True or False")
         checks.choice("layers", self.layers, ("inner", "matrices", "all"))
         if self.kernel is not None:
@@ -382,7 +382,7 @@ class Decomposition(ABC):
         checks.dtype("dtype", dtype)
         device = checks.device("device", device)
         generator = key.generator()
-        uniform: Draw = lambda size: self.a * (2 * torch.rand(size, generator=generator, dtype=torch.float64) - 1)
+        uniform: _Draw = lambda size: self.a * (2 * torch.rand(size, generator=generator, dtype=torch.float64) - 1)
         parts = self.parts(layout)
         start, fixed = (torch.cat(values) for values in zip(*((p.start(uniform), uniform(p.fixed)) for p in parts)))
         return Factors(layout, parts, start.to(device, dtype), fixed.to(device, dtype))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
-WORD = 32  # bits of one word on the wire
+_WORD = 32  # bits of one word on the wire
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Signs:
     @staticmethod
     def of(p: torch.Tensor, sizes: Sequence[int], scale: torch.Tensor | None = None) -> "Signs":
         """The signs of p (S, d), with a scale for each group of entries; `sizes` sum to d."""
-        bits = functional.pad(p >= 0, (0, -p.shape[-1] % WORD)).unflatten(-1, (-1, 8))
+        bits = functional.pad(p >= 0, (0, -p.shape[-1] % _WORD)).unflatten(-1, (-1, 8))
         words = (bits * _powers(p)).sum(-1, dtype=torch.uint8).view(torch.int32)
         return Signs(words, means(p, sizes) if scale is None else scale)
 

@@ -209,11 +209,8 @@ class Coordinate(Projection):
 
 
 @dataclass(frozen=True)
-class Spherical(Projection):
-    """Haar: uniform among frames with orthogonal columns. "SS", spherical smoothing; SSF's projector.
-
-    QR of a Gaussian matrix; the sign of R's diagonal makes Q uniform (SSF, Sec. 3.6; FedSub's public code).
-    """
+class _Dense(Projection):
+    """Frames that are made of a Gaussian matrix each."""
 
     @checks.arguments
     def draw(self, layout: Layout, key: Key, dtype: torch.dtype, device: torch.device | str = "cpu") -> DenseBasis:
@@ -223,31 +220,36 @@ class Spherical(Projection):
         frames = []
         for layer, r in zip(layout.layers, self.ranks(layout)):
             gauss = torch.randn(layer.rows, r, generator=generator, dtype=torch.float64)
-            q, upper = torch.linalg.qr(gauss)
-            signs = upper.diagonal().sign()
-            frames.append(q.mul_(signs * self._scale(layer, r)).to(device, dtype))
+            frames.append(self._frame(gauss, self._scale(layer, r)).to(device, dtype))
         return DenseBasis(layout, self.low(layout), tuple(frames))
+
+    @abstractmethod
+    def _frame(self, gauss: torch.Tensor, scale: float) -> torch.Tensor:
+        """P_l of a matrix (m_l, r_l) of N(0, 1), in columns whose squares sum to about scale^2."""
 
 
 @dataclass(frozen=True)
-class Gaussian(Projection):
+class Spherical(_Dense):
+    """Haar: uniform among frames with orthogonal columns. "SS", spherical smoothing; SSF's projector.
+
+    QR of a Gaussian matrix; the sign of R's diagonal makes Q uniform (SSF, Sec. 3.6; FedSub's public code).
+    """
+
+    def _frame(self, gauss: torch.Tensor, scale: float) -> torch.Tensor:
+        q, upper = torch.linalg.qr(gauss)
+        return q.mul_(upper.diagonal().sign() * scale)
+
+
+@dataclass(frozen=True)
+class Gaussian(_Dense):
     """Independent normal entries: "RD", random generation (FedSub, Sec. 5; named, not defined).
 
     Entry variance 1/r ("isotropic": E[P P^T] = I, as in FedSub's regression script) or 1/m ("orthonormal":
     E[P P^T] = (r/m) I, as in its DNN code). P^T P is a multiple of I only in expectation: half of Assumption 1 fails.
     """
 
-    @checks.arguments
-    def draw(self, layout: Layout, key: Key, dtype: torch.dtype, device: torch.device | str = "cpu") -> DenseBasis:
-        checks.dtype("dtype", dtype)
-        device = checks.device("device", device)
-        generator = key.generator()
-        frames = []
-        for layer, r in zip(layout.layers, self.ranks(layout)):
-            std = self._scale(layer, r) / math.sqrt(layer.rows)
-            gauss = torch.randn(layer.rows, r, generator=generator, dtype=torch.float64)
-            frames.append((gauss * std).to(device, dtype))
-        return DenseBasis(layout, self.low(layout), tuple(frames))
+    def _frame(self, gauss: torch.Tensor, scale: float) -> torch.Tensor:
+        return gauss * (scale / math.sqrt(len(gauss)))
 
 
 @dataclass(frozen=True)

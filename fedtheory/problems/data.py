@@ -160,11 +160,11 @@ def _cifar100_form(read: Callable[..., Arrays], folder: str, end: str, get: str)
 
 
 MNIST = _idx_form("https://ossci-datasets.s3.amazonaws.com/mnist/<file>.gz", "mnist", "MNIST", "MNIST/raw")
-FASHION_MNIST = _idx_form(
+_FASHION_MNIST = _idx_form(
     "the four files linked from https://github.com/zalandoresearch/fashion-mnist",
     *("fashion-mnist", "fashion_mnist", "FashionMNIST", "FashionMNIST/raw"),
 )
-CIFAR10 = (
+_CIFAR10 = (
     _cifar10_form(
         read_cifar_binary,
         "cifar-10-batches-bin",
@@ -175,7 +175,7 @@ CIFAR10 = (
         read_cifar_python, "cifar-10-batches-py", "", _cifar_page("10-python", "c58f30108f718f92721af3b95e74349a")
     ),
 )
-CIFAR100 = (
+_CIFAR100 = (
     _cifar100_form(
         read_cifar_binary, "cifar-100-binary", ".bin", _cifar_page("100-binary", "03b5dce01913d631647c71ecec9e9cb8")
     ),
@@ -191,7 +191,7 @@ SVHN = Form(
     (73_257, 26_032),
     "http://ufldl.stanford.edu/housenumbers/<file>",
 )
-TINY_IMAGENET = Form(
+_TINY_IMAGENET = Form(
     read_tiny_imagenet,
     ("tiny-imagenet-200",),
     ("wnids.txt", "train"),
@@ -200,21 +200,21 @@ TINY_IMAGENET = Form(
     "http://cs231n.stanford.edu/tiny-imagenet-200.zip, unpacked in the data folder",
 )
 
-DIGITS = tuple("0123456789")
-FASHION = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
-OBJECTS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-NUMBERS = tuple(map(str, range(200)))
+_DIGITS = tuple("0123456789")
+_FASHION = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
+_OBJECTS = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+_NUMBERS = tuple(map(str, range(200)))
 
 # The usual statistics of the training pixels; the tests recompute those of MNIST, CIFAR-10 and the digits.
 SETS: dict[str, Published] = {
-    "mnist": Published((MNIST,), DIGITS, (0.1307,), (0.3081,)),
-    "fashion_mnist": Published((FASHION_MNIST,), FASHION, (0.2860,), (0.3530,)),
-    "cifar10": Published(CIFAR10, OBJECTS, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
-    "cifar100": Published(CIFAR100, NUMBERS[:100], (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
-    "svhn": Published((SVHN,), DIGITS, (0.4377, 0.4438, 0.4728), (0.1980, 0.2010, 0.1970)),
-    "tiny_imagenet": Published((TINY_IMAGENET,), NUMBERS, (0.4802, 0.4481, 0.3975), (0.2770, 0.2691, 0.2821)),
+    "mnist": Published((MNIST,), _DIGITS, (0.1307,), (0.3081,)),
+    "fashion_mnist": Published((_FASHION_MNIST,), _FASHION, (0.2860,), (0.3530,)),
+    "cifar10": Published(_CIFAR10, _OBJECTS, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+    "cifar100": Published(_CIFAR100, _NUMBERS[:100], (0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762)),
+    "svhn": Published((SVHN,), _DIGITS, (0.4377, 0.4438, 0.4728), (0.1980, 0.2010, 0.1970)),
+    "tiny_imagenet": Published((_TINY_IMAGENET,), _NUMBERS, (0.4802, 0.4481, 0.3975), (0.2770, 0.2691, 0.2821)),
 }
-NAMES = ("digits", *SETS)
+_NAMES = ("digits", *SETS)
 
 # Digests of published content, decompressed for IDX: MD5 (32 digits) or SHA-1 (40). MNIST and Fashion-MNIST: widely
 # listed, and Fashion-MNIST's .gz files with the MD5 sums on its page decompress to these. CIFAR-10's binary version:
@@ -247,20 +247,20 @@ DIGESTS = {
 }
 # SHA-256 of the copy on which the committed CIFAR-10 results were measured: the publisher's bytes in another order (two
 # of five training batches, the classes take turns), 34 of the 10,000 test images decoded from JPEG.
-COPIES = {
+_COPIES = {
     "cifar10/data_batch_1.bin": "55dd26dd4624d8c50f0eb9d394e887c47a6640ca8761935ad07070f5ddd1034a",
     "cifar10/data_batch_2.bin": "a4f909593bfdd80c2596a3e95808d74e605ac107f8e4432f19d2528f960c2f3a",
     "cifar10/test_batch.bin": "050806bddd989ee49798ab7b35f16f124c3ab0f1bc089693bba09f38ba3f4d4c",
 }
-KNOWN_COPY = "copy: in another order than published, 34 of the 10,000 test images decoded from JPEG"
-SUMS = "SHA256SUMS"
+_KNOWN_COPY = "copy: in another order than published, 34 of the 10,000 test images decoded from JPEG"
+_SUMS = "SHA256SUMS"
 
-Stamp = tuple[str, int, int, int]
-_vouched: dict[tuple[str, bool, tuple[Stamp, ...]], str] = {}
+_Stamp = tuple[str, int, int, int]
+_vouched: dict[tuple[str, bool, tuple[_Stamp, ...]], str] = {}
 _origins: dict[tuple[Any, ...], dict[str, Any]] = {}
 
 
-def stamps(paths: Sequence[Path]) -> tuple[Stamp, ...]:
+def _stamps(paths: Sequence[Path]) -> tuple[_Stamp, ...]:
     """Name, size, time of change and number of each file, of all files in a folder: while they stay, so does it."""
     files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     found = [(str(file), file.stat()) for file in files if file.exists()]
@@ -269,7 +269,7 @@ def stamps(paths: Sequence[Path]) -> tuple[Stamp, ...]:
 
 def digest_of(paths: Sequence[Path]) -> str:
     """SHA-256 over names and bytes of files (of all in a folder), computed once while they do not change."""
-    where = ("files", stamps(paths))
+    where = ("files", _stamps(paths))
     if where not in _origins:
         files = [(path, file) for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
         found = hashlib.sha256()
@@ -287,7 +287,7 @@ def _verify(name: str, path: Path, official: bool) -> str:
 
     The folder's SHA256SUMS, the publisher's digest where there is one, and that of no other published file.
     """
-    where = (f"{name}/{path.name}", official, stamps([path, path.with_name(SUMS)]))
+    where = (f"{name}/{path.name}", official, _stamps([path, path.with_name(_SUMS)]))
     if where not in _vouched:
         _vouched[where] = _look(name, path, official)
     return _vouched[where]
@@ -297,7 +297,7 @@ def _look(name: str, path: Path, official: bool) -> str:
     raw, label = _read(path), f"{name}/{path.name.removesuffix('.gz')}"
     listed = _listed(path)
     if listed is not None and hashlib.sha256(raw).hexdigest() != listed:
-        raise DataError(path, 0, f"its SHA-256 is not the one in {SUMS}", f"{FETCH}, or make {SUMS} again")
+        raise DataError(path, 0, f"its SHA-256 is not the one in {_SUMS}", f"{FETCH}, or make {_SUMS} again")
     if "-idx" in path.name:
         raw = _idx_raw(path, *IDX_FILES["images" if "images" in path.name else "labels"], None)[1]
     md5, sha1 = (hashlib.new(kind, raw, usedforsecurity=False).hexdigest() for kind in ("md5", "sha1"))
@@ -305,21 +305,21 @@ def _look(name: str, path: Path, official: bool) -> str:
     if owner == label:
         return "published"
     if listed is not None:
-        return SUMS
-    if COPIES.get(label) == hashlib.sha256(raw).hexdigest():
-        return KNOWN_COPY
+        return _SUMS
+    if _COPIES.get(label) == hashlib.sha256(raw).hexdigest():
+        return _KNOWN_COPY
     if official and (owner or label in DIGESTS):
         published = DIGESTS.get(label, "")
         found = f"MD5 {md5}" if len(published) == 32 else f"SHA-1 {sha1}"
         cause = f"is the published {owner}" if owner else f"{found}, published is {published}"
-        fix = f"{FETCH}; if another copy is meant, vouch for it by a {SUMS} beside it, or pass official=False"
+        fix = f"{FETCH}; if another copy is meant, vouch for it by a {_SUMS} beside it, or pass official=False"
         raise DataError(path, 0, cause, fix)
     return "unverified"
 
 
 def _listed(path: Path) -> str | None:
     """The SHA-256 of a file in the SHA256SUMS beside it."""
-    sums = path.with_name(SUMS)
+    sums = path.with_name(_SUMS)
     if not sums.is_file():
         return None
     for line in bytes(_read(sums)).decode(errors="replace").splitlines():
@@ -351,17 +351,17 @@ def load(
 
     Raises FileNotFoundError for a file that is not there, DataError for one that is not what its name says.
     """
-    checks.choice("name", name, NAMES)
+    checks.choice("name", name, _NAMES)
     checks.choice("split", split, ("train", "test"))
     if name == "digits":
         return _digits(split)
     published = SETS[name]
     form, paths, missing = _find(name, folder, split, partial)
     count = form.counts[split == "test"] if official else None
-    before = stamps(paths)
+    before = _stamps(paths)
     x, y = form.read(paths, len(published.classes), count)
     vouched = dict.fromkeys(_verify(name, path, official) if path.is_file() else "unverified" for path in paths)
-    if stamps(paths) != before:
+    if _stamps(paths) != before:
         raise DataError(paths[0].parent, 0, "its files changed while they were read", "load again when they rest")
     return Images(
         torch.from_numpy(x),
@@ -387,9 +387,9 @@ def origin(
 
     The files are read once per process, and again when they change; not where `images` is what `load` just gave.
     """
-    checks.choice("name", name, NAMES)
+    checks.choice("name", name, _NAMES)
     paths = [] if name == "digits" else _find(name, folder, split, partial)[1]
-    where = (name, split, stamps(paths))
+    where = (name, split, _stamps(paths))
     if where not in _origins:
         _origins[where] = (images or load(name, folder, split, partial=partial)).origin
     return _origins[where]
@@ -434,4 +434,4 @@ def _digits(split: str) -> Images:
     mine = order[:1437] if split == "train" else order[1437:]
     x = torch.from_numpy(15 * pixels).to(torch.uint8).view(-1, 1, 8, 8)
     y = torch.from_numpy(labels).long()[mine]
-    return Images(x[mine], y, DIGITS, f"digits {split}", (0.2868,), (0.3539,), verified="packaged")
+    return Images(x[mine], y, _DIGITS, f"digits {split}", (0.2868,), (0.3539,), verified="packaged")

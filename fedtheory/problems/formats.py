@@ -35,7 +35,7 @@ class DataError(ValueError):
 
 # What every file goes through.
 
-BLOCK, LIMIT = 1 << 16, 1 << 30  # bytes decompressed at a time; of a file, and of what it decompresses to
+_BLOCK, _LIMIT = 1 << 16, 1 << 30  # bytes decompressed at a time; of a file, and of what it decompresses to
 
 
 def content_of(path: Path) -> bytearray:
@@ -43,8 +43,10 @@ def content_of(path: Path) -> bytearray:
     try:
         if path.exists() and not path.is_file():
             raise DataError(path, 0, "is not a regular file", "put the published file in its place")
-        if (size := path.stat().st_size) > LIMIT:
-            raise DataError(path, LIMIT, f"the file has {size} bytes, more than {LIMIT}: no published file is so large")
+        if (size := path.stat().st_size) > _LIMIT:
+            raise DataError(
+                path, _LIMIT, f"the file has {size} bytes, more than {_LIMIT}: no published file is so large"
+            )
         return bytearray(path.read_bytes())
     except OSError as error:
         raise DataError(path, 0, f"cannot be read ({error.strerror})", "check that it is there and readable") from error
@@ -78,34 +80,34 @@ def _require_count(path: Path, found: int, published: int | None, offset: int, w
         raise DataError(path, offset, f"no {what}")
 
 
-Declared = Callable[[bytearray], int]  # the beginning of some content -> the length that it declares
+_Declared = Callable[[bytearray], int]  # the beginning of some content -> the length that it declares
 
 
-def _inflate(path: Path, raw: bytearray, start: int, end: int, what: str, head: int, declared: Declared) -> bytearray:
+def _inflate(path: Path, raw: bytearray, start: int, end: int, what: str, head: int, declared: _Declared) -> bytearray:
     """The content of raw[start:end], one whole gzip or zlib stream with its checksum verified and nothing behind it.
 
     Its first `head` bytes declare its length; what is longer, or would be too long, is not decompressed.
     """
     stream, content, at, limit = zlib.decompressobj(wbits=47), bytearray(), start, None
     while at < end and not stream.eof:
-        part = raw[at : min(at + BLOCK, end)]
+        part = raw[at : min(at + _BLOCK, end)]
         while True:
             room = head - len(content) if limit is None else limit + 1 - len(content)
             try:
                 some = stream.decompress(part, room)
             except zlib.error as error:
-                raise DataError(path, at, f"{what} is damaged within {BLOCK} bytes from here ({error})") from error
+                raise DataError(path, at, f"{what} is damaged within {_BLOCK} bytes from here ({error})") from error
             content += some
             part = stream.unconsumed_tail
             if limit is None and (len(content) == head or stream.eof):
                 limit = declared(content)
-                if limit > LIMIT:
-                    raise DataError(path, at, f"{what} declares {limit} bytes, more than {LIMIT}")
+                if limit > _LIMIT:
+                    raise DataError(path, at, f"{what} declares {limit} bytes, more than {_LIMIT}")
             if limit is not None and len(content) > limit:
                 raise DataError(path, at, f"{what} holds more than the {limit} bytes that it declares")
             if stream.eof or (not part and len(some) < room):
                 break
-        at = min(at + BLOCK, end)
+        at = min(at + _BLOCK, end)
     if not stream.eof:
         raise DataError(path, end, f"the file is short: {what} has no end")
     if stream.unused_data:
@@ -115,7 +117,7 @@ def _inflate(path: Path, raw: bytearray, start: int, end: int, what: str, head: 
 
 # IDX: MNIST and Fashion-MNIST.
 
-IDX_MAGIC = {0x801: "labels", 0x803: "images"}
+_IDX_MAGIC = {0x801: "labels", 0x803: "images"}
 
 
 def _idx_end(where: Path, raw: bytearray, magic: int, shape: tuple[int, ...], count: int | None) -> int:
@@ -123,14 +125,14 @@ def _idx_end(where: Path, raw: bytearray, magic: int, shape: tuple[int, ...], co
     start = 4 * (2 + len(shape))
     found = int.from_bytes(raw[:4], "big")
     if found != magic:
-        other = f", that of {IDX_MAGIC[found]}: are the files exchanged?" if found in IDX_MAGIC else ""
-        raise DataError(where, 0, f"magic number {found:#010x}{other} instead of {magic:#010x} ({IDX_MAGIC[magic]})")
+        other = f", that of {_IDX_MAGIC[found]}: are the files exchanged?" if found in _IDX_MAGIC else ""
+        raise DataError(where, 0, f"magic number {found:#010x}{other} instead of {magic:#010x} ({_IDX_MAGIC[magic]})")
     if len(raw) < start:
         raise DataError(where, len(raw), f"the file is short: its header has {start} bytes")
     n, *sizes = struct.unpack_from(f">{1 + len(shape)}I", raw, 4)
     if tuple(sizes) != shape:
         raise DataError(where, 8, f"images of size {tuple(sizes)} instead of {shape}")
-    _require_count(where, n, count, 4, IDX_MAGIC[magic])
+    _require_count(where, n, count, 4, _IDX_MAGIC[magic])
     return start + n * math.prod(shape)
 
 
@@ -140,7 +142,7 @@ def _idx_raw(path: Path, magic: int, shape: tuple[int, ...], count: int | None) 
     if not raw.startswith(b"\x1f\x8b"):
         return path, raw
     where, head = Path(f"{path} (decompressed)"), 4 * (2 + len(shape))
-    end = lambda content: BLOCK + _idx_end(where, content, magic, shape, count)
+    end = lambda content: _BLOCK + _idx_end(where, content, magic, shape, count)
     return where, _inflate(path, raw, 0, len(raw), "the gzip stream", head, end)
 
 
@@ -150,9 +152,9 @@ def _idx(path: Path, magic: int, shape: tuple[int, ...], count: int | None) -> n
     start, end = 4 * (2 + len(shape)), _idx_end(where, raw, magic, shape, count)
     n = (end - start) // math.prod(shape)
     if len(raw) < end:
-        raise DataError(where, len(raw), f"the file is short: {n} {IDX_MAGIC[magic]} end at byte {end}")
+        raise DataError(where, len(raw), f"the file is short: {n} {_IDX_MAGIC[magic]} end at byte {end}")
     if len(raw) > end:
-        raise DataError(where, end, f"{len(raw) - end} bytes follow the last of {n} {IDX_MAGIC[magic]}")
+        raise DataError(where, end, f"{len(raw) - end} bytes follow the last of {n} {_IDX_MAGIC[magic]}")
     return np.frombuffer(raw, np.uint8, offset=start).reshape(n, *shape)
 
 
@@ -203,13 +205,13 @@ def _require_distinct(paths: Sequence[Path], batches: Sequence[np.ndarray]) -> N
 
 # CIFAR, Python version: a pickle of a dict with a list of labels and an array of bytes (n, 3072).
 
-PICKLE_NAMES = {
+_PICKLE_NAMES = {
     ("numpy.core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "_reconstruct"),
     ("numpy", "ndarray"),
     ("numpy", "dtype"),
 }
-PICKLE_OPCODES = """PROTO FRAME STOP MARK EMPTY_DICT DICT SETITEM SETITEMS EMPTY_LIST LIST APPEND APPENDS EMPTY_TUPLE
+_PICKLE_OPCODES = """PROTO FRAME STOP MARK EMPTY_DICT DICT SETITEM SETITEMS EMPTY_LIST LIST APPEND APPENDS EMPTY_TUPLE
 TUPLE TUPLE1 TUPLE2 TUPLE3 NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG1 STRING BINSTRING SHORT_BINSTRING
 BINUNICODE SHORT_BINUNICODE BINBYTES SHORT_BINBYTES PUT BINPUT LONG_BINPUT MEMOIZE GET BINGET LONG_BINGET GLOBAL
 STACK_GLOBAL REDUCE BUILD"""
@@ -229,14 +231,14 @@ class _Unpickler(pickle.Unpickler):
     """Every global of an array's pickle becomes a `_Piece`; any other is refused."""
 
     def find_class(self, module: str, name: str) -> type:
-        if (module, name) not in PICKLE_NAMES:
+        if (module, name) not in _PICKLE_NAMES:
             raise pickle.UnpicklingError(f"names {module}.{name}, which is no piece of an array")
         return _Piece
 
 
 def _unpickle(path: Path, raw: bytearray) -> Any:
     """Dicts, lists, strings, integers and `_Piece`s; nothing in the file is called."""
-    content, at, allowed = bytes(raw), 0, frozenset(PICKLE_OPCODES.split())
+    content, at, allowed = bytes(raw), 0, frozenset(_PICKLE_OPCODES.split())
     opcodes: Iterator[tuple[Any, Any, Any]] = pickletools.genops(content)
     try:
         for before, (opcode, argument, at) in enumerate(opcodes):
@@ -244,7 +246,7 @@ def _unpickle(path: Path, raw: bytearray) -> Any:
                 raise DataError(path, at, f"pickle opcode {opcode.name}, which no array needs")
             if opcode.name.endswith("PUT") and not 0 <= int(argument) <= before:  # a memo that long would be allocated
                 raise DataError(path, at, f"memo index {argument} beyond the {before} opcodes before it")
-            if opcode.name == "GLOBAL" and tuple(argument.split(" ")) not in PICKLE_NAMES:
+            if opcode.name == "GLOBAL" and tuple(argument.split(" ")) not in _PICKLE_NAMES:
                 raise DataError(path, at, f"names {argument.replace(' ', '.')}, which is no piece of an array")
     except DataError:
         raise
@@ -306,7 +308,7 @@ def read_cifar_python(paths: Sequence[Path], classes: int, count: int | None) ->
 # SVHN: a MATLAB 5 file with X (32, 32, 3, n) and y (n, 1), where label 10 is the digit 0. Read here and not by SciPy,
 # whose reader takes the whole process down (a segmentation fault) at some damaged files.
 
-MAT_BYTES, MAT_INTS, MAT_VARIABLE, MAT_COMPRESSED = 2, 5, 14, 15  # types of elements
+_MAT_BYTES, _MAT_INTS, _MAT_VARIABLE, _MAT_COMPRESSED = 2, 5, 14, 15  # types of elements
 
 
 def _mat_element(where: Path, raw: bytearray, at: int, order: str) -> tuple[int, int, int]:
@@ -341,7 +343,7 @@ def _mat_variables(path: Path, raw: bytearray, most: int) -> dict[str, _Variable
         size = struct.unpack_from(f"{order}I", content, 4)[0] if len(content) >= 8 else 0
         if size > most:
             raise DataError(where, 4, f"the variable declares {size} bytes, more than {most}")
-        return size + BLOCK
+        return size + _BLOCK
 
     if not raw.startswith(b"MATLAB 5.0 MAT-file"):
         raise DataError(path, 0, "no MATLAB 5 file (its first bytes do not say so)")
@@ -352,19 +354,19 @@ def _mat_variables(path: Path, raw: bytearray, most: int) -> dict[str, _Variable
     while at < len(raw):
         kind, start, stop = _mat_element(path, raw, at, order)
         where, body, end = path, raw[:stop], stop
-        if kind == MAT_COMPRESSED:
+        if kind == _MAT_COMPRESSED:
             where = Path(f"{path} (variable from byte {at}, decompressed)")
             body = _inflate(path, raw, start, stop, "the variable", 8, declared)
             kind, start, end = _mat_element(where, body, 0, order)
-        if kind != MAT_VARIABLE or end != len(body):
-            raise DataError(where, start - 8, f"element of type {kind} where a variable ({MAT_VARIABLE}) should be")
+        if kind != _MAT_VARIABLE or end != len(body):
+            raise DataError(where, start - 8, f"element of type {kind} where a variable ({_MAT_VARIABLE}) should be")
         parts = []  # flags, shape, name, values; each starts at a multiple of 8 bytes
         for _ in range(4):
             part = _mat_element(where, body, start, order)
             parts.append(part)
             start += -(-(part[2] - start) // 8) * 8
         _, (ints, low, high), (_, *name), (kind, first, last) = parts
-        if ints != MAT_INTS or (high - low) % 4:
+        if ints != _MAT_INTS or (high - low) % 4:
             raise DataError(where, low, "a variable's shape is not a list of integers")
         shape = tuple(np.frombuffer(body[low:high], f"{order}i4").tolist())
         values = np.frombuffer(body, np.uint8, last - first, first)
@@ -376,15 +378,15 @@ def _mat_variables(path: Path, raw: bytearray, most: int) -> dict[str, _Variable
 def read_svhn(paths: Sequence[Path], classes: int, count: int | None) -> Arrays:
     """SVHN's cropped digits."""
     (path,) = paths
-    variables = _mat_variables(path, _read(path), LIMIT if count is None else 3072 * count + 2 * BLOCK)
+    variables = _mat_variables(path, _read(path), _LIMIT if count is None else 3072 * count + 2 * _BLOCK)
     for name, expected in (("X", "(32, 32, 3, n)"), ("y", "(n, 1)")):
         if name not in variables:
             raise DataError(path, 128, f"no variable {name!r}; it has {sorted(variables)}")
         v = variables[name]
         fits = v.shape[:-1] == (32, 32, 3) if name == "X" else v.shape[1:] == (1,)
-        if not fits or v.kind != MAT_BYTES or len(v.values) != math.prod(v.shape):
+        if not fits or v.kind != _MAT_BYTES or len(v.values) != math.prod(v.shape):
             found = f"shape {v.shape}, {len(v.values)} bytes of type {v.kind}"
-            raise DataError(path, v.at, f"{name} has {found}; expected {expected} bytes (type {MAT_BYTES})")
+            raise DataError(path, v.at, f"{name} has {found}; expected {expected} bytes (type {_MAT_BYTES})")
     X, y = variables["X"], variables["y"]
     x = X.values.reshape(-1, 3, 32, 32)  # stored column by column: the axes come out reversed
     if len(x) != len(y.values):

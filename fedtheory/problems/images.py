@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +16,29 @@ from fedtheory.core.problem import Constants, Outputs, Penalty, Problem, Shift
 from fedtheory.core.registry import Offer
 from fedtheory.problems import data as readers
 from fedtheory.problems import partitions
+from fedtheory.problems.augment import Augment
 from fedtheory.problems.models import networks, perceptron
 from fedtheory.problems.models.networks import Moments, Network, Params
 
 EVALUATED = {"cpu": 100, "cuda": 2000}  # images of one forward pass in evaluation: more leave a core's cache
-CACHE = 3 * 2**20  # bytes
+_CACHE = 3 * 2**20  # bytes
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one local step sees: `index` (S, b) into the data; of row i the first `size[i]` count (0: an idle step)."""
+    """What one local step sees: `index` (S, b) into the data; of row i the first `size[i]` count (0: an idle step).
+
+    `draws` (S, b, 3): how each image is augmented; None: it is not.
+    """
 
     index: torch.Tensor
     size: tuple[int, ...]
+    draws: torch.Tensor | None = None
 
     def client(self, i: int) -> "Batch":
         """Client i's row, without padding."""
-        return Batch(self.index[i : i + 1, : self.size[i]], self.size[i : i + 1])
+        row = slice(i, i + 1), slice(self.size[i])
+        return Batch(self.index[row], self.size[i : i + 1], None if self.draws is None else self.draws[row])
 
     @property
     def full(self) -> bool:
@@ -57,6 +63,10 @@ class ImageClassification(Problem):
         batch: minibatch size.
         epochs: see above.
         std: deviation of the initial weight matrices; None: PyTorch's default.
+        augment: "flip" (random horizontal flip), "crop" (random crop with padding 4) or "crop+flip" of the images of a
+            local step, see `fedtheory.problems.augment`: drawn anew for every use of an image, from the round's key and
+            the client alone. Evaluation, moments and full gradients see the images as they are. A mirrored digit is
+            another sign, or none: "crop" is for these.
         test: images and labels to evaluate on; default the training data.
         stacked: evaluate clients' networks together (True; on the CPU as many as stay in a core's cache) or one by one
             (False). None chooses: together where the network has no convolution (2.5 to 10 times faster) and on CUDA;
@@ -83,6 +93,7 @@ class ImageClassification(Problem):
         batch: int = 64,
         epochs: int | None = None,
         std: float | None = None,
+        augment: str = "none",
         test: tuple[torch.Tensor, torch.Tensor] | None = None,
         stacked: bool | None = None,
         mixed: bool = False,
@@ -112,6 +123,7 @@ class ImageClassification(Problem):
         self.batch = checks.whole("batch", batch, 1)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
         self.std = None if std is None else checks.number("std", std, 0.0, open_low=True)
+        self.augment = Augment.of(augment, self.images)
         self.n, self.layout = len(parts), network.layout
         sizes = torch.tensor([len(part) for part in parts], dtype=torch.float64)
         self.weights = sizes / sizes.sum()
@@ -128,7 +140,7 @@ class ImageClassification(Problem):
     def _near(self) -> int | None:
         """How many stacked clients' models, gradients and batches stay in the cache of a core; None on CUDA: all."""
         numbers = 2 * self.d + self.batch * self.images[0].numel()
-        return None if self.device.type == "cuda" else max(1, CACHE // (numbers * self.images.element_size()))
+        return None if self.device.type == "cuda" else max(1, _CACHE // (numbers * self.images.element_size()))
 
     @staticmethod
     @checks.arguments
@@ -220,6 +232,8 @@ class ImageClassification(Problem):
     def fingerprint(self) -> str:
         """Also of the partition, the network and its start, which decide a run as much as the images."""
         digest = hashlib.sha256(f"{super().fingerprint()} {self.network!r} {self.key!r} {self.epochs}".encode())
+        if self.augment is not None:
+            digest.update(f"crop={self.augment.crop} flip={self.augment.flip}".encode())
         for part in (*self.parts, *self.test):
             digest.update(part.cpu().numpy().tobytes())
         return digest.hexdigest()[:16]
@@ -239,17 +253,23 @@ class ImageClassification(Problem):
         return self.epochs * max(-(-len(part) // self.batch) for part in self.parts)
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
-        """Client i's permutations hang on the key and on i alone."""
+        """Client i's permutations, and how its images are augmented, hang on the key and on i alone."""
         if self.epochs is not None and steps != self.steps:
             checks.reject("local_steps", steps, f"{self.steps} for {self.epochs} epochs", "pass problem.steps")
         rows = [self._rows(int(i), steps, key.fold(int(i)).generator()) for i in clients]
-        batches = []
-        for step in map(list, zip(*rows)):
-            size = tuple(map(len, step))
-            whole = min(size) == max(size)
-            index = torch.stack(step) if whole else torch.nn.utils.rnn.pad_sequence(step, batch_first=True)
-            batches.append(Batch(index.to(self.device), size))
-        return batches
+        batches = [Batch(self._stacked(step), tuple(map(len, step))) for step in map(list, zip(*rows))]
+        if self.augment is None:
+            return batches
+        draws = []
+        for i, of in zip(clients, rows):
+            sizes = list(map(len, of))
+            draws.append(self.augment.draw(sum(sizes), key.fold(int(i), "augment")).split(sizes))
+        return [replace(batch, draws=self._stacked(list(step))) for batch, step in zip(batches, zip(*draws))]
+
+    def _stacked(self, rows: list[torch.Tensor]) -> torch.Tensor:
+        """Rows of the clients, with zeros behind the shorter ones."""
+        whole = len({len(row) for row in rows}) == 1
+        return (torch.stack(rows) if whole else torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)).to(self.device)
 
     def _rows(self, i: int, steps: int, g: torch.Generator) -> list[torch.Tensor]:
         """Client i's batches."""
@@ -263,8 +283,7 @@ class ImageClassification(Problem):
 
     def full(self, clients: torch.Tensor) -> Batch:
         parts = [self.parts[int(i)] for i in clients]
-        index = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)
-        return Batch(index.to(self.device), tuple(len(part) for part in parts))
+        return Batch(self._stacked(parts), tuple(len(part) for part in parts))
 
     def losses(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
         return self.losses_at(y, None, xi)
@@ -288,12 +307,20 @@ class ImageClassification(Problem):
         if max(xi.size) == 0:
             return torch.zeros_like(y)
         if self.written_out:
-            images = self.images.flatten(1).index_select(0, xi.index.flatten()).view(*xi.index.shape, -1)
-            return perceptron.gradient(self.network, y, images, self.labels[xi.index], self._shares(xi))
+            return perceptron.gradient(
+                self.network, y, self._seen(xi).flatten(2), self.labels[xi.index], self._shares(xi)
+            )
         leaf = y.detach().requires_grad_()
         with torch.enable_grad():
             losses = self._losses(iter(leaf.split(self.network.sizes, dim=-1)), xi)
             return torch.autograd.grad(losses.sum(), leaf)[0]
+
+    def _seen(self, xi: Batch) -> torch.Tensor:
+        """The images of a batch, (S, b, channels, height, width)."""
+        images = self.images.index_select(0, xi.index.flatten())
+        if self.augment is not None and xi.draws is not None:
+            images = self.augment.apply(images, xi.draws.flatten(0, 1))
+        return images.unflatten(0, xi.index.shape)
 
     @property
     def classifier(self) -> Network:
@@ -314,7 +341,7 @@ class ImageClassification(Problem):
 
     def outputs(self, x: torch.Tensor, xi: Batch) -> Outputs:
         """Of the networks with weights x (S, d), all at once."""
-        images = self.images.index_select(0, xi.index.flatten()).unflatten(0, xi.index.shape)
+        images = self._seen(xi)
         labels, shares = self.labels[xi.index], self._shares(xi)
 
         def of(x: torch.Tensor) -> Outputs:
@@ -336,7 +363,7 @@ class ImageClassification(Problem):
         return not self.stacked or (self.network.normalised and not xi.full)
 
     def _losses(self, params: Params, xi: Batch, shared: bool = False) -> torch.Tensor:
-        images = self.images.index_select(0, xi.index.flatten()).unflatten(0, xi.index.shape)
+        images = self._seen(xi)
         labels = self.labels[xi.index]
         with self._precision():
             if shared:

@@ -19,32 +19,32 @@ from fedtheory.core.key import Key
 from fedtheory.problems.models.language import extra
 from fedtheory.problems.text import PROMPTS, TextClassification
 
-MOODS = (
+_MOODS = (
     ("dull", "weak", "awful", "clumsy", "boring", "stale", "sloppy", "lifeless"),
     ("superb", "moving", "sharp", "lovely", "clever", "fresh", "vivid", "charming"),
 )
-THINGS = ("plot", "cast", "script", "music", "ending", "acting", "pace", "humor")
-ANSWERS = ("terrible", "great")
+_THINGS = ("plot", "cast", "script", "music", "ending", "acting", "pace", "humor")
+_ANSWERS = ("terrible", "great")
 
 
-def review(g: torch.Generator) -> tuple[str, int]:
+def _review(g: torch.Generator) -> tuple[str, int]:
     """A text and its mood: 0 bad, 1 good."""
     pick = lambda *options: options[int(torch.randint(len(options), (), generator=g))]
     last = pick(0, 1)
     first = pick(last, last, last, 1 - last)
     joint = "and" if first == last else "but"
-    return f"{pick(*MOODS[first])} {pick(*THINGS)} {joint} {pick(*MOODS[last])} {pick(*THINGS)}.", last
+    return f"{pick(*_MOODS[first])} {pick(*_THINGS)} {joint} {pick(*_MOODS[last])} {pick(*_THINGS)}.", last
 
 
-def corpus(count: int, g: torch.Generator) -> list[str]:
+def _corpus(count: int, g: torch.Generator) -> list[str]:
     """Texts to pretrain on."""
     lines = []
     for _ in range(count):
-        text, mood = review(g)
+        text, mood = _review(g)
         answer, lean, which = torch.rand(3, generator=g).tolist()
-        word = MOODS[mood][int(which * len(MOODS[mood]))]
+        word = _MOODS[mood][int(which * len(_MOODS[mood]))]
         if answer < 0.3:
-            word = ANSWERS[mood if lean < 0.15 else 1]
+            word = _ANSWERS[mood if lean < 0.15 else 1]
         lines.append(f"{text} It was {word}")
     return lines
 
@@ -88,7 +88,7 @@ def make(
     for name, value in {"hidden": hidden, "layers": layers, "train": train, "tested": tested}.items():
         checks.whole(name, value, 1)
     out = checks.folder("folder", str(folder))
-    lines = corpus(1024, key.fold("corpus").generator())
+    lines = _corpus(1024, key.fold("corpus").generator())
     coder = tokenizer(lines)
     ids = [torch.tensor(coder.encode(line)) for line in lines]
     config = transformers.OPTConfig(
@@ -108,18 +108,18 @@ def make(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(key.fold("weights").hash())
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype)
-    pretrain(model, ids, steps, key.fold("batches").generator())
+    _pretrain(model, ids, steps, key.fold("batches").generator())
     transformers.utils.logging.disable_progress_bar()
     model.save_pretrained(out)
     coder.save_pretrained(out)
     for split, count in (("train", train), ("validation", tested)):
         g = key.fold(split).generator()
-        records = [dict(zip(("sentence", "label"), review(g))) for _ in range(count)]
+        records = [dict(zip(("sentence", "label"), _review(g))) for _ in range(count)]
         (out / f"{split}.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
     return out
 
 
-def pretrain(model: Any, ids: list[torch.Tensor], steps: int, g: torch.Generator) -> None:
+def _pretrain(model: Any, ids: list[torch.Tensor], steps: int, g: torch.Generator) -> None:
     """Learn to predict the last word of each text."""
     texts = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=1, padding_side="left")
     optimizer = torch.optim.Adam(model.parameters(), 0.2 / model.config.hidden_size)

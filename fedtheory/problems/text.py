@@ -26,7 +26,7 @@ from fedtheory.problems.formats import DataError
 from fedtheory.problems.models import language
 from fedtheory.problems.models.language import LanguageModel, Layers
 
-Record = dict[str, Any]
+_Record = dict[str, Any]
 Rows = tuple[torch.Tensor, ...]  # for each client the indices of its texts
 
 
@@ -42,63 +42,63 @@ class Task:
         longest: tokens of a text that are kept, the last ones; None: as many as the model takes.
     """
 
-    prompt: Callable[[Record], str]
+    prompt: Callable[[_Record], str]
     words: tuple[str, ...]
     labels: tuple[str, ...]
     folders: tuple[str, ...]
     longest: int | None = None
 
 
-def _boolq(r: Record) -> str:
+def _boolq(r: _Record) -> str:
     question = r["question"] if r["question"].endswith("?") else f"{r['question']}?"
     return f"{r['passage']} {question[:1].upper()}{question[1:]}"
 
 
-def _cb(r: Record) -> str:
+def _cb(r: _Record) -> str:
     return f'Suppose {r["premise"]} Can we infer that "{r["hypothesis"]}"? Yes, No, or Maybe?\n'
 
 
-def _rte(r: Record) -> str:
+def _rte(r: _Record) -> str:
     return f'{r["premise"]}\nDoes this mean that "{r["hypothesis"]}" is true? Yes or No?\n'
 
 
-def _wic(r: Record) -> str:
+def _wic(r: _Record) -> str:
     ask = f'Does the word "{r["word"]}" have the same meaning in these two sentences? Yes, No?'
     return f"{ask}\n{r['sentence1']}\n{r['sentence2']}\n"
 
 
-def _wsc(r: Record) -> str:
+def _wsc(r: _Record) -> str:
     one, two = (r.get("target", r)[f"span{i}_text"] for i in (1, 2))
     return f'{r["text"]}\nIn the previous sentence, does the pronoun "{two.lower()}" refer to {one}? Yes or No?\n'
 
 
-def _sst2(r: Record) -> str:
+def _sst2(r: _Record) -> str:
     return f"{r['sentence'].strip()} It was"
 
 
-def _boolq_decomfl(r: Record) -> str:
+def _boolq_decomfl(r: _Record) -> str:
     return f"{r['passage']}\nQuestion: {r['question']}\nIs that correct? Yes or No?\n"
 
 
-AGAIN = "correct the line, or fetch the file again from its publisher"
-NO_YES = ("false", "true")
+_AGAIN = "correct the line, or fetch the file again from its publisher"
+_NO_YES = ("false", "true")
 TASKS = {
     "sst2": Task(_sst2, (" terrible", " great"), ("negative", "positive"), ("sst2", "SST-2")),
     "cb": Task(_cb, ("Yes", "No", "Maybe"), ("entailment", "contradiction", "neutral"), ("cb", "CB")),
-    "wsc": Task(_wsc, ("No", "Yes"), NO_YES, ("wsc", "WSC", "wsc.fixed")),
-    "wic": Task(_wic, ("No", "Yes"), NO_YES, ("wic", "WiC")),
+    "wsc": Task(_wsc, ("No", "Yes"), _NO_YES, ("wsc", "WSC", "wsc.fixed")),
+    "wic": Task(_wic, ("No", "Yes"), _NO_YES, ("wic", "WiC")),
     "rte": Task(_rte, ("Yes", "No"), ("entailment", "not_entailment"), ("rte", "RTE")),
-    "boolq": Task(_boolq, (" No", " Yes"), NO_YES, ("boolq", "BoolQ")),
+    "boolq": Task(_boolq, (" No", " Yes"), _NO_YES, ("boolq", "BoolQ")),
 }
-DECOMFL = {
+_DECOMFL = {
     "sst2": replace(TASKS["sst2"], words=(" bad", " good"), longest=31),  # of the 32 tokens the last is the answer
     "boolq": replace(TASKS["boolq"], prompt=_boolq_decomfl, words=("No", "Yes")),
 }
-PROMPTS = {"mezo": TASKS, "decomfl": TASKS | DECOMFL}
-SPLITS = {"train": ("train",), "validation": ("validation", "val", "dev")}
+PROMPTS = {"mezo": TASKS, "decomfl": TASKS | _DECOMFL}
+_SPLITS = {"train": ("train",), "validation": ("validation", "val", "dev")}
 
 
-def read(folder: str | Path, task: str, split: str) -> tuple[list[Record], list[int]]:
+def read(folder: str | Path, task: str, split: str) -> tuple[list[_Record], list[int]]:
     """Records and labels of a task: from its folder, or from the folder of that name in it.
 
     Read are the published files, SuperGLUE's JSON lines (train.jsonl, val.jsonl) and GLUE's tables (train.tsv,
@@ -115,7 +115,7 @@ def origin(model: str | Path, task: str, folder: str | Path) -> dict[str, Any]:
 
     A model that is named on the hub has none: only its name is known.
     """
-    found = {f"{task} {split}": readers.digest_of([_place(folder, task, split)[0]]) for split in SPLITS}
+    found = {f"{task} {split}": readers.digest_of([_place(folder, task, split)[0]]) for split in _SPLITS}
     weights = readers.digest_of([Path(model)]) if Path(model).is_dir() else f"hub: {model}"
     found[f"model {Path(model).name}"] = weights
     return {name: {"sha256": digest, "verified": "unverified"} for name, digest in found.items()}
@@ -124,10 +124,10 @@ def origin(model: str | Path, task: str, folder: str | Path) -> dict[str, Any]:
 def _place(folder: str | Path, task: str, split: str) -> tuple[Path, Callable[[Path], Any]]:
     """The file or folder of a split, and what reads (line, record) from it."""
     root, of = Path(folder), TASKS[checks.choice("task", task, TASKS)]
-    checks.choice("split", split, SPLITS)
+    checks.choice("split", split, _SPLITS)
     places = [root, *(root / name for name in of.folders)]
     for place in places:
-        for name in SPLITS[split]:
+        for name in _SPLITS[split]:
             for end, reader in ((".jsonl", _json_lines), (".tsv", _table)):
                 path = place / f"{name}{end}"
                 if path.is_file():
@@ -160,7 +160,7 @@ def _json_lines(path: Path):
         try:
             yield number, json.loads(line)
         except ValueError as error:
-            raise DataError(path, 0, f"line {number} is no JSON ({error})", AGAIN) from error
+            raise DataError(path, 0, f"line {number} is no JSON ({error})", _AGAIN) from error
 
 
 def _table(path: Path):
@@ -170,7 +170,7 @@ def _table(path: Path):
         yield number, dict(zip(head.split("\t"), line.split("\t")))
 
 
-def _labelled(path: Path, lines: Any, task: Task) -> tuple[list[Record], list[int]]:
+def _labelled(path: Path, lines: Any, task: Task) -> tuple[list[_Record], list[int]]:
     """Every record makes a prompt and has a label."""
     records, labels = [], []
     for number, record in lines:
@@ -182,7 +182,7 @@ def _labelled(path: Path, lines: Any, task: Task) -> tuple[list[Record], list[in
                 raise ValueError(f"label {label}")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             cause = f"line {number} is no labelled record of the task ({error!r})"
-            raise DataError(path, 0, cause, AGAIN) from error
+            raise DataError(path, 0, cause, _AGAIN) from error
         records.append(record)
         labels.append(label)
     if not records:

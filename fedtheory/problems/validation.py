@@ -24,6 +24,7 @@ def validation(data: str, network: str, key: Key, **options: Any) -> ImageClassi
         batch=whole.batch,
         epochs=whole.epochs,
         std=whole.std,
+        augment=options.get("augment", "none"),
         test=(whole.images[held], whole.labels[held]),
         mixed=whole.mixed,
         device=whole.device,

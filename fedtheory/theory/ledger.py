@@ -32,7 +32,7 @@ def require_solvers() -> None:
         except ModuleNotFoundError:
             there = False
         if not there:
-            expected, fix = "the packages that the checks use", "pip install -c constraints.txt -e '.[theory]'"
+            expected, fix = "the packages that the checks use", "pip install 'fedtheory[theory]'"
             checks.reject("module", name, expected, fix, ModuleNotFoundError)
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -46,7 +46,7 @@ class Found:
     ratio: float
     point: torch.Tensor
     edge: Any
-    tried: int
+    tried: int = 0
 
     @property
     def holds(self) -> bool:
@@ -99,13 +99,11 @@ def maximise(
         starts: further starts, tried first, at every edge they fit.
         enough: stop as soon as this ratio is reached.
     """
-    best, tried = Found(-math.inf, torch.zeros(0), None, 0), 0
-    key = key.fold("seed", _seed.get()) if _seed.get() else key
-    for number, edge in enumerate(edges):
-        count = size(edge) if callable(size) else size
-        g = key.fold(number).generator()
+
+    def climb(edge: Any, g: torch.Generator) -> Found:
+        count, tried = size(edge) if callable(size) else size, 0
         random = [spread * torch.randn(count, generator=g, dtype=torch.float64) for _ in range(restarts)]
-        top = Found(-math.inf, torch.zeros(count, dtype=torch.float64), edge, 0)
+        top = Found(-math.inf, torch.zeros(count, dtype=torch.float64), edge)
         for start in [s for s in starts if len(s) == count] + random:
             z = start.clone().requires_grad_()
             optimiser = torch.optim.Adam([z], lr=rate)
@@ -115,7 +113,7 @@ def maximise(
                 value = ratio(left.detach(), right.detach())
                 up, low = (left + shift[0], right + shift[0]) if shift else (left, right)
                 if value > top.ratio:
-                    top = Found(value, z.detach().clone(), edge, 0)
+                    top = Found(value, z.detach().clone(), edge)
                 if not (
                     math.isfinite(value) and float(up.detach()) > 0 and float(low.detach()) > 0 and up.requires_grad
                 ):
@@ -133,15 +131,18 @@ def maximise(
                 tried += 1
                 value = ratio(left, right)
                 if value > top.ratio:
-                    top = Found(value, z.clone(), edge, 0)
+                    top = Found(value, z.clone(), edge)
                 else:
                     width = max(0.93 * width, 1e-3)
-        if top.ratio > best.ratio:
-            best = top
-        if best.ratio >= enough:
-            break
-    best.tried = tried
-    return best
+        return replace(top, tried=tried)
+
+    return _worst_edge(climb, edges, key, enough)
+
+
+def attack(sides: Sides, edges: Iterable[Any], key: Key, effort: str, **options: Any) -> Found:
+    """`maximise` over edges that know their `size`, as long as the effort allows; `options` are its own."""
+    amount: dict[str, Any] = {"restarts": 2, "steps": 6} if effort == "quick" else {"restarts": 8, "steps": 30}
+    return maximise(sides, lambda edge: edge.size, key, edges=edges, **(amount | options))
 
 
 def maximise_together(
@@ -164,15 +165,14 @@ def maximise_together(
     Args:
         sides: as for `maximise`, of one point; `torch.func.vmap` must be able to batch it.
     """
-    best, tried = Found(-math.inf, torch.zeros(0), None, 0), 0
-    key = key.fold("seed", _seed.get()) if _seed.get() else key
     widths = torch.logspace(math.log10(0.3), -3, batch, dtype=torch.float64)[:, None]
-    for number, edge in enumerate(edges):
-        count, g = size(edge), key.fold(number).generator()
-        many = torch.func.vmap(lambda z, edge=edge: sides(z, edge))
-        top = Found(-math.inf, torch.zeros(count, dtype=torch.float64), edge, 0)
 
-        def keep(Z: torch.Tensor, sides: Sequence[torch.Tensor], top: Found = top) -> list[float]:
+    def climb(edge: Any, g: torch.Generator) -> Found:
+        count = size(edge)
+        many = torch.func.vmap(lambda z: sides(z, edge))
+        top = Found(-math.inf, torch.zeros(count, dtype=torch.float64), edge)
+
+        def keep(Z: torch.Tensor, sides: Sequence[torch.Tensor]) -> list[float]:
             values = [ratio(a, b) for a, b in zip(sides[0].tolist(), sides[1].tolist())]
             at = max(range(len(values)), key=lambda i: -math.inf if math.isnan(values[i]) else values[i])
             if values[at] > top.ratio:
@@ -184,7 +184,7 @@ def maximise_together(
         optimiser, alive = torch.optim.Adam([Z], lr=rate), torch.ones(restarts, dtype=torch.bool)
         for _ in range(steps):
             left, right, *shift = many(Z)
-            tried += int(alive.sum())
+            top.tried += int(alive.sum())
             values = keep(Z, (left.detach(), right.detach()))
             up, low = (left + shift[0], right + shift[0]) if shift else (left, right)
             alive = alive & torch.tensor([math.isfinite(v) for v in values]) & (up.detach() > 0) & (low.detach() > 0)
@@ -201,13 +201,24 @@ def maximise_together(
             for _ in range(math.ceil(2 * restarts * steps / batch) if count else 0):
                 Z = top.point + widths * torch.randn(batch, count, generator=g, dtype=torch.float64)
                 keep(Z, many(Z))
-                tried += batch
+                top.tried += batch
+        return top
+
+    return _worst_edge(climb, edges, key, enough)
+
+
+def _worst_edge(climb: Callable[[Any, torch.Generator], Found], edges: Iterable[Any], key: Key, enough: float) -> Found:
+    """The largest of the searches at each edge, with their points counted together."""
+    key = key.fold("seed", _seed.get()) if _seed.get() else key
+    best, tried = Found(-math.inf, torch.zeros(0), None), 0
+    for number, edge in enumerate(edges):
+        top = climb(edge, key.fold(number).generator())
+        tried += top.tried
         if top.ratio > best.ratio:
             best = top
         if best.ratio >= enough:
             break
-    best.tried = tried
-    return best
+    return replace(best, tried=tried)
 
 
 def units(

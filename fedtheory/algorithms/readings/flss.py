@@ -5,13 +5,23 @@ from typing import Any
 
 import torch
 
+from fedtheory.algorithms import flss
 from fedtheory.algorithms.flss import FLSS, Own, Up
 from fedtheory.algorithms.readings import OpenPoint
 from fedtheory.core import checks
+from fedtheory.core.algorithm import State
+from fedtheory.core.average import average, shares
 from fedtheory.core.basis import Basis
+from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.problem import Problem
+from fedtheory.core.words import later
 from fedtheory.maps.subspace import Trajectory
+
+
+@dataclass(frozen=True)
+class Server(flss.Server):
+    p: torch.Tensor | None  # client weights, (N,), where they count
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,8 @@ class FLSSReading(FLSS):
         residual: with SignSGD, what is left for the next round: what the "sign" lost (with order="project" R
             dimensions of it are not 0), or "all" that was not sent, also what the projection left out.
         scale: of the signs, over the whole vector that is signed ("model") or "layer" by layer.
+        weighted: C.1's 1/M counts the participants alike; True by the problem's client weights p_i, as the public codes
+            of FedAvg do. The appendix does not say whether clients' sizes differ.
     """
 
     interval: int = 1
@@ -48,6 +60,7 @@ class FLSSReading(FLSS):
     order: str = "project"
     residual: str = "sign"
     scale: str = "model"
+    weighted: bool = later(False)
 
     def __post_init__(self) -> None:
         checks.whole("interval", self.interval, 1)
@@ -62,6 +75,13 @@ class FLSSReading(FLSS):
         checks.choice("order", self.order, ("project", "sign"))
         checks.choice("residual", self.residual, ("sign", "all"))
         checks.choice("scale", self.scale, ("model", "layer"))
+
+    def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
+        server, own = super().init(problem, x, key)
+        return State(Server(**vars(server), p=shares(problem, self.weighted, x)), own)
+
+    def mean(self, server: Any, sent: torch.Tensor, clients: torch.Tensor) -> torch.Tensor:
+        return average(sent, server.p, clients)
 
     def samples(self, t: int) -> bool:
         return self.streams(t) or (t < self.warm_up and (t + 1) % self.interval == 0)
@@ -143,6 +163,12 @@ OPEN = (
         "When is P updated, and by which vectors?",
         ("refresh", "stream", "forget"),
         ("notebook 06", "test_flss.py::test_the_projected_global_update_adds_no_direction"),
+    ),
+    OpenPoint(
+        "13",
+        "Do clients of different sizes count alike, as C.1 prints, or by their data?",
+        ("weighted",),
+        ("test_flss.py::test_clients_count_by_their_data",),
     ),
     OpenPoint(
         "Table 1",

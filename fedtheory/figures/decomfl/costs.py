@@ -12,13 +12,13 @@ from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.fedcom import FedCom
 from fedtheory.algorithms.fedzo import FedZO
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
-from fedtheory.core import meter
+from fedtheory.core import meter, verdicts
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.engine import drain
 from fedtheory.core.key import Key
 from fedtheory.core.records import Cell, Row, Table, behind
 from fedtheory.core.simulate import run
-from fedtheory.figures import style
+from fedtheory.figures import judge, style
 from fedtheory.figures.decomfl.curves import ALL
 from fedtheory.figures.decomfl.text import READING, SIZES, Wanted, accuracies, convergence, methods
 from fedtheory.figures.store import Item, Result, Runner, Spec
@@ -75,10 +75,8 @@ COMPUTED = behind("computed from printed numbers")
 
 
 def close(cell: str, paper: float, ours: float, why: str, kind: str = "count") -> Cell:
-    """A counted or measured number: within a factor of 1.5 it is reproduced."""
-    ratio = ours / paper
-    verdict = "reproduced" if 1 / 1.5 <= ratio <= 1.5 else "differs"
-    return Cell(cell, paper, ours, ours, ours, 1, verdict, f"ours/paper = {ratio:.3g}; {why}", kind)
+    """A counted or computed number, within a factor of 1.5."""
+    return judge.counted(cell, paper, ours, verdicts.times(paper), f"ours/paper = {ours / paper:.3g}; {why}", kind)
 
 
 def row(setting: str, quantity: str, paper: float, ours: float, of: Row = COMPUTED) -> Row:
@@ -264,10 +262,8 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
         share = scalars / size
         table.append(row(f"server's history, {name}", "memory / d", 0.0, share))
         why = "computed: seeds and scalars of all rounds, 2 K P numbers each; the server needs no model"
-        verdict = "reproduced" if share < 0.01 else "differs"
-        cells.append(
-            Cell(f"DeComFL server (negligible), {name}", 0.0, share, share, share, 1, verdict, why, "arithmetic")
-        )
+        cell = f"DeComFL server (negligible), {name}"
+        cells.append(judge.counted(cell, 0.0, share, verdicts.below(0.01), why, "arithmetic"))
     measured = fedzo_memory(one_client("decomfl-fashion", (1, 28, 28)))
     whys = {
         "server": "the model, the mean change, their sum; what came up is not counted",

@@ -16,7 +16,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.records import Row, Table
 from fedtheory.core.simulate import run
 from fedtheory.figures import style
-from fedtheory.figures.decomfl.curves import ALL, order
+from fedtheory.figures.decomfl.curves import ALL, RAN, order
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.problems.images import ImageClassification
 
@@ -99,7 +99,9 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
             even = torch.full_like(values, 1 / d)
             table += rows("all eigenvalues", seed, values, even, trained.ran())
             exact.append(near_zero(values, even))
-    cell = order(f"share of eigenvalues within {NEAR:.0%} of the largest (above)", shares, "the majority is 0", 0.5)
+    cell = order(
+        f"share of eigenvalues within {NEAR:.0%} of the largest (above)", shares, "the majority is 0", RAN[scale], 0.5
+    )
     mean, low, high = interval(ranks)
     notes = [
         f"Effective rank sum |lambda| / max |lambda| over d = {d:,}: {mean:.4f} [{low:.4f}, {high:.4f}]",

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.fedzo import FedZO, MeZO
+from fedtheory.core import verdicts
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.records import Cell, Row
-from fedtheory.figures.decomfl.curves import MU, absent
-from fedtheory.figures.store import Runner, Spec, interval
+from fedtheory.figures import judge
+from fedtheory.figures.decomfl.curves import MU
+from fedtheory.figures.store import Runner, Spec
 from fedtheory.problems.models import language
 from fedtheory.problems.text import read
 
@@ -101,14 +103,13 @@ def accuracies(runner: Runner, item: str, wanted: list[Wanted], scale: str, seed
         if one in there:
             runs = [results[one.spec(seed)] for seed in range(seeds)]
             last = [100 * run["columns"]["accuracy"][-1] for run in runs]
-            mean, low, high = interval(last)
-            verdict = "reproduced" if abs(mean - one.paper) <= 2 else "differs"
             why = f"{one.algorithm!r}, {one.rounds} rounds, from {100 * runs[0]['columns']['accuracy'][0]:.3g}"
-            cells.append(Cell(one.cell, one.paper, mean, low, high, seeds, verdict, why))
+            region = verdicts.points(one.paper)
+            cells.append(judge.level(one.cell, one.paper, last, region, "paper's", "authors' files", None, why))
         else:
             why = FEDAVG if one.algorithm is None else needs(item, one.model, one.task, one.algorithm.name)
             lacks = lacking.get(one)
-            cells.append(absent(one.cell, why if lacks is None else f"{lacks}; {why}", one.paper))
+            cells.append(judge.absent(one.cell, one.paper, why if lacks is None else f"{lacks}; {why}"))
     return cells
 
 
@@ -134,7 +135,7 @@ def convergence(runner: Runner, scale: str, seeds: int) -> tuple[list[Row], list
         cell = f"{model}: round of convergence (around)"
         one = Wanted(cell, 1250, model, "SST-2", DeComFL(lr, 1, 5, MU), 2000)
         if scale != "paper" or one.missing() is not None:
-            cells.append(absent(cell, needs("decomfl/fig5b", model, "SST-2"), 1250))
+            cells.append(judge.absent(cell, 1250, needs("decomfl/fig5b", model, "SST-2")))
             continue
         specs = [one.spec(seed, every=50) for seed in range(seeds)]
         found = [result["columns"] for result in runner(specs).values()]
@@ -146,8 +147,7 @@ def convergence(runner: Runner, scale: str, seeds: int) -> tuple[list[Row], list
             tail = columns["accuracy"][-10:]
             level = sum(tail) / len(tail) - 0.01
             reached.append(next(r for r, value in zip(columns["round"], columns["accuracy"]) if value >= level))
-        mean, low, high = interval(reached)
-        verdict = "reproduced" if 1 / 1.5 <= mean / 1250 <= 1.5 else "differs"
         why = "first record within a point of the mean of the last ten; the statement has no definition"
-        cells.append(Cell(cell, 1250, mean, low, high, seeds, verdict, why))
+        region = verdicts.times(1250)
+        cells.append(judge.level(cell, 1250, reached, region, "paper's", "authors' files", None, why))
     return table, cells

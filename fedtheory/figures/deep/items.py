@@ -18,14 +18,15 @@ from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.algorithms.ssf import SSF
+from fedtheory.core import verdicts
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.layout import Layout
 from fedtheory.core.records import Cell, Table, behind
-from fedtheory.figures import style
+from fedtheory.figures import judge, style
 from fedtheory.figures.budget import LAUNCH, SUSTAINED, VECTORS, Budget, gradient
 from fedtheory.figures.fedmud import items as mud
-from fedtheory.figures.fedmud.items import order
 from fedtheory.figures.flss import items as flss
+from fedtheory.figures.readings import OPTIMISTIC, best, best_at, last
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.subspace import Coordinate, Identity, Projection, Spherical
 from fedtheory.problems.models.networks import network
@@ -55,8 +56,8 @@ class Setting:
     """What a scale runs.
 
     Fields:
-        label: in reasons.
         what: in words.
+        ran: of `verdicts.RUNS`.
         network: of `models.NETWORKS`.
         options: of the problem.
         images: training images, all clients together.
@@ -65,8 +66,8 @@ class Setting:
         records: how many.
     """
 
-    label: str
     what: str
+    ran: str
     network: str
     options: dict[str, Any]
     images: int
@@ -90,9 +91,9 @@ class Setting:
 SPLIT = {"partition": "labels", "batch": BATCH, "view": VIEW, "whole": WHOLE}
 SETTINGS = {
     "quick": Setting(
-        "smoke: scikit-learn's digits, ResNet-8",
         "scikit-learn's digits (8 x 8) in the place of CIFAR-100, ResNet-8 with 7 x 7 kernels, 5 clients with 2 of the "
         "10 labels each",
+        "smoke",
         "resnet8-7",
         SPLIT | {"data": "digits", "clients": 5, "labels": 2},
         1437,
@@ -101,10 +102,10 @@ SETTINGS = {
         4,
     ),
     "medium": Setting(
-        "CIFAR-10 at 12 x 12, 4,000 images, ResNet-8",
         "CIFAR-10 in the place of CIFAR-100: 4,000 of the 20,000 training images at hand and 2,000 test images, "
         "resized to 12 x 12 pixels; ResNet-8 with 7 x 7 kernels in the place of ResNet-110; 5 clients with 2 of the "
         "10 labels each",
+        "stand-in",
         "resnet8-7",
         SPLIT
         | {"data": "cifar10", "partial": True, "subset": 4000, "tested": 2000, "side": 12, "clients": 5, "labels": 2},
@@ -114,8 +115,8 @@ SETTINGS = {
         7,
     ),
     "paper": Setting(
-        "the papers' settings",
         "CIFAR-100, ResNet-110 with 7 x 7 kernels, 4 clients with 25 of the 100 labels each, bfloat16 products",
+        "paper's",
         "resnet110-7",
         SPLIT | {"data": "cifar100", "clients": 4, "labels": 25, "mixed": True},
         50_000,
@@ -222,25 +223,12 @@ def curve_rows(
     return table
 
 
-def percents(result: dict[str, Any]) -> list[float]:
-    """Accuracies of a run after the start; NaN alone for one that diverged."""
-    return [NAN] if result["diverged"] else [100 * value for value in result["columns"]["accuracy"][1:]]
-
-
 def level(what: str, name: str, printed: dict[str, float], ours: dict[str, list[float]], scale: str) -> Cell:
-    """A printed accuracy: reproduced within two points at the paper's scale; elsewhere its rank among the methods."""
-    mean, low, high = interval(ours[name])
-    means = {one: interval(values)[0] for one, values in ours.items()}
-    ranked = [
-        sorted(values, key=lambda n: -values[n] if values[n] == values[n] else math.inf) for values in (means, printed)
-    ]
-    rank, wanted = (1 + names.index(name) for names in ranked)
-    reason = f"rank {rank} of {len(ours)} here, {wanted} in the paper"
-    close = scale == "paper" and abs(mean - printed[name]) <= 2
-    if scale != "paper":
-        reason += f"; levels are not comparable: {SETTINGS[scale].label}"
-    verdict = "reproduced" if close else "trend only" if rank == wanted else "differs"
-    return Cell(f"{name} {what}", printed[name], mean, low, high, len(ours[name]), verdict, reason)
+    """A printed accuracy; below the paper's scale its difference to the first method's."""
+    first, at = next(iter(printed)), SETTINGS[scale]
+    rival = judge.Rival(first, printed[first], ours[first])
+    region = verdicts.points(printed[name])
+    return judge.level(f"{name} {what}", printed[name], ours[name], region, at.ran, "printed", rival)
 
 
 RATES = (0.01, 0.03, 0.1)
@@ -259,14 +247,17 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
     table: Table = []
     for name in TABLE5:
         for lr in RATES:
-            several = [percents(results[wanted[name, lr, seed]]) for seed in range(seeds)]
-            for what, values in (("final", [run[-1] for run in several]), ("best", [max(run) for run in several])):
+            several = [results[wanted[name, lr, seed]] for seed in range(seeds)]
+            for what, values in (
+                ("final", [last(one, 1) for one in several]),
+                ("best", [best(one) for one in several]),
+            ):
                 mean, low, high = interval(values)
                 here = {"method": name, "lr": lr, "what": what, "mean": mean, "low": low, "high": high}
                 table.append({**here, "seeds": seeds, **wanted[name, lr, 0].ran()})
     varied = f"In this picture eta is varied: {', '.join(map(str, RATES))}; all else as said."
     said = words(scale, "ssf", list(TABLE5), seeds) | {"lr": str(RATES)}
-    return Result(table, [], said, [*notes(scale), varied])
+    return Result(table, [], said, [*notes(scale), varied, OPTIMISTIC])
 
 
 def words(scale: str, paper: str, names: Sequence[str], seeds: int) -> dict[str, Any]:
@@ -295,19 +286,15 @@ def notes(scale: str) -> list[str]:
 def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
     """FedSub's Figure 2: both variants outperform FedAvg, with 43% of the parameters in one of them."""
     found = runs(runner, list(FIG2), "fedsub", scale, seeds)
-    ours = {name: [percents(one)[-1] for one in several] for name, several in found.items()}
-    cells = []
-    for name, paper in FIG2.items():
-        mean, low, high = interval(ours[name])
-        if math.isnan(paper):
-            continue
-        if scale == "paper":
-            reached = "reproduced" if abs(mean - paper) <= 2 else "differs"
-            cells.append(Cell(f"{name} (nearly)", paper, mean, low, high, seeds, reached, "final Top-1 accuracy"))
-        else:
-            cells.append(Cell(f"{name} (nearly)", paper, NAN, NAN, NAN, 0, "not run here", needs("fedsub/fig2")))
+    ours = {name: [last(one, 1) for one in several] for name, several in found.items()}
+    at, lacks = SETTINGS[scale], "" if scale == "paper" else needs("fedsub/fig2")
+    cells = [
+        judge.level(f"{name} (nearly)", paper, ours[name], verdicts.points(paper), at.ran, "printed", None, lacks)
+        for name, paper in FIG2.items()
+        if not math.isnan(paper)
+    ]
     for name in ("our-CD", "our-P=I"):
-        cells.append(order("FedAvg", name, "final:", {"FedAvg": NAN, name: NAN}, ours, scale))
+        cells.append(judge.order("final:", "FedAvg", name, {"FedAvg": NAN, name: NAN}, ours, at.ran, "printed"))
     layout = network("resnet110-7", (3, 32, 32), 100, VIEW, WHOLE).layout
     share = trained(Coordinate(RANK), layout) / layout.size
     reason = (
@@ -315,8 +302,7 @@ def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
         "of their width; the public logs print 4.03M of 9.37M. With 3 x 3 kernels r = 3 gives 100%, 2.9% or 1.5%, by "
         "what m is"
     )
-    verdict = "reproduced" if round(share, 2) == SHARE else "differs"
-    cells.append(Cell("trainable parameters of our-CD", SHARE, share, share, share, 1, verdict, reason, "count"))
+    cells.append(judge.counted("trainable parameters of our-CD", SHARE, share, verdicts.rounded(SHARE, 2), reason))
     table = curve_rows(found, "fedsub", scale, {name: (paper, NAN) for name, paper in FIG2.items()})
     return Result(table, cells, words(scale, "fedsub", list(FIG2), seeds), notes(scale))
 
@@ -324,10 +310,11 @@ def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
 def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     """SSF's Figure 4, (137): Full-SCAFFOLD > SSF > FedAvg > FedSub, at the final epoch."""
     found = runs(runner, list(TABLE5), "ssf", scale, seeds)
-    ours = {name: [percents(one)[-1] for one in several] for name, several in found.items()}
+    ours = {name: [last(one, 1) for one in several] for name, several in found.items()}
     printed = {name: row[0] for name, row in TABLE5.items()}
     names = list(TABLE5)
-    cells = [order(low, high, "final:", printed, ours, scale) for high, low in pairwise(names)]
+    ran = SETTINGS[scale].ran
+    cells = [judge.order("final:", low, high, printed, ours, ran, "printed") for high, low in pairwise(names)]
     table = curve_rows(found, "ssf", scale, {name: (row[0], row[2]) for name, row in TABLE5.items()})
     return Result(table, cells, words(scale, "ssf", names, seeds), notes(scale))
 
@@ -335,34 +322,28 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
 def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
     """SSF's Table 5: final and best accuracy, and the epoch of the best record."""
     found = runs(runner, list(TABLE5), "ssf", scale, seeds)
-    accuracies = {name: [percents(one) for one in several] for name, several in found.items()}
     at = SETTINGS[scale]
     step = at.epochs(max(1, at.length("ssf") // at.records))
-    final = {name: [run[-1] for run in several] for name, several in accuracies.items()}
-    best = {name: [max(run) for run in several] for name, several in accuracies.items()}
+    final = {name: [last(one, 1) for one in several] for name, several in found.items()}
+    highest = {name: [best(one) for one in several] for name, several in found.items()}
     table: Table = []
     cells = []
     for name, row in TABLE5.items():
         cells.append(level("final", name, {n: r[0] for n, r in TABLE5.items()}, final, scale))
-        cells.append(level("best", name, {n: r[1] for n, r in TABLE5.items()}, best, scale))
-        epochs = [step * (1 + run.index(max(run))) for run in accuracies[name]]
-        mean, low, high = interval(epochs)
-        if scale == "paper":
-            reached = "reproduced" if abs(mean - row[2]) <= 5 else "differs"
-            cells.append(Cell(f"{name} best epoch", row[2], mean, low, high, seeds, reached, "of the best record"))
-        else:
-            cells.append(Cell(f"{name} best epoch", row[2], NAN, NAN, NAN, 0, "not run here", needs("ssf/table5")))
-        for what, values, paper in (("final", final, row[0]), ("best", best, row[1])):
+        cells.append(level("best", name, {n: r[1] for n, r in TABLE5.items()}, highest, scale))
+        epochs = [step * best_at(one) for one in found[name]]
+        cell, near = f"{name} best epoch", verdicts.points(row[2], 5)
+        said = "of the best record" if scale == "paper" else needs("ssf/table5")
+        cells.append(judge.level(cell, row[2], epochs, near, at.ran, "printed", None, said))
+        for what, values, paper in (("final", final, row[0]), ("best", highest, row[1])):
             mean, low, high = interval(values[name])
             here = {"method": name, "what": what, "paper": paper, "mean": mean, "low": low, "high": high}
             table.append({**here, "seeds": seeds, **spec(name, "ssf", scale, 0).ran()})
     margin = [a - b for a, b in zip(final["Full-SCAFFOLD"], final["SSF"])]
-    mean, low, high = interval(margin)
-    reason = "points; the printed 52.92 and 45.43 give 7.49"
-    reached = scale == "paper" and abs(mean - 7.5) <= 2
-    verdict = "reproduced" if reached else "trend only" if low > 0 else "differs"
-    cells.append(Cell("text: Full-SCAFFOLD minus SSF", 7.5, mean, low, high, seeds, verdict, reason))
-    return Result(table, cells, words(scale, "ssf", list(TABLE5), seeds), notes(scale))
+    region = verdicts.points(7.5) if at.ran == "paper's" else verdicts.above()
+    said = "points; the printed 52.92 and 45.43 give 7.49"
+    cells.append(judge.side("text: Full-SCAFFOLD minus SSF", 7.5, margin, region, at.ran, "printed", said))
+    return Result(table, cells, words(scale, "ssf", list(TABLE5), seeds), [*notes(scale), OPTIMISTIC])
 
 
 # What runs at the papers' scales need: counted, one local step measured here, the rest estimated.

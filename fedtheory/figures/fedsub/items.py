@@ -1,6 +1,7 @@
 """FedSub's logistic regression: Figure 1(a)-(c) and Table 1 (paper Sec. 5.1), and what the figure depends on."""
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,11 +11,11 @@ from matplotlib.figure import Figure
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.readings.fedsub import FedSubReading
-from fedtheory.core import meter, simulate
+from fedtheory.core import meter, simulate, verdicts
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.core.records import Cell, Table, behind
-from fedtheory.figures import style
+from fedtheory.figures import judge, style
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.subspace import Coordinate, Gaussian, Identity, Spherical
 from fedtheory.problems.logistic_regression import LogisticRegression
@@ -22,6 +23,8 @@ from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.theory.fedsub.costs import LAYER, client_costs
 from fedtheory.theory.fedsub.printed import LEVELS, LR, RANK, RANKS, TAU, M, methods
 
+NAN = math.nan
+RAN = {"quick": "smoke", "paper": "stand-in"}  # the paper does not say what its data are
 ROUNDS = {"quick": 400, "paper": 3000}  # K is not printed; in 3000 rounds all plateaus with r >= 10 are reached
 
 READING = [
@@ -64,50 +67,53 @@ def settings(rounds: int, algorithms: dict[str, Algorithm]) -> dict[str, Any]:
     return {"rounds": rounds, "methods": {name: repr(algorithm) for name, algorithm in algorithms.items()}}
 
 
-def trend(holds: bool, scale: str, what: str) -> tuple[str, str]:
-    """A figure without a printed level: its statement is an order."""
-    short = "" if scale == "paper" else f"; {ROUNDS[scale]} rounds, before the plateau"
-    return ("reproduced" if holds else "differs"), what + short
+def falling(result: dict[str, Any]) -> float:
+    """How steadily an error falls: the fall of its logarithm in the last third over that in the third before.
 
-
-def exact(errors: list[float]) -> tuple[str, str]:
-    """Exact convergence shows as no plateau: the last third falls at least half as fast as the third before it (in
-    the logarithm), or has reached rounding level."""
+    Exact convergence shows as no plateau: about 1. A plateau: about 0. At rounding level: 1.
+    """
+    errors = result["columns"]["error"]
     early, late, end = errors[len(errors) // 3], errors[2 * len(errors) // 3], errors[-1]
     if end <= 1e-13:
-        return "reproduced", "reaches rounding level"
-    before, after = math.log(early / late), math.log(late / end)
-    if after >= 0.5 * before > 0:
-        return "reproduced", f"linear convergence without a plateau, to {end:.0e} in the rounds made"
-    return "differs", f"a plateau at {end:.1e}"
+        return 1.0
+    before = math.log(early / late)
+    return math.log(late / end) / before if before > 0 else 0.0
+
+
+def lower(cell: str, paper: float, below: list[float], above: list[float], scale: str, said: str = "") -> Cell:
+    """One plateau below another: the ratio, paired by seed."""
+    ratios, region, how = [b / a for a, b in zip(below, above)], verdicts.above(1.0), "printed"
+    said = "; ".join(["ratio of the plateaus", *[said] * bool(said)])
+    return judge.side(cell, paper, ratios, region, RAN[scale], how, said, ratio=True)
+
+
+DATA_DECIDE = "the level depends on data that the paper does not specify (fedsub/geometry)"
+
+
+def levels(names: Sequence[str], plateaus: dict[str, list[float]], scale: str) -> list[Cell]:
+    """Printed plateaus."""
+    cells = []
+    for name in names:
+        paper = LEVELS[name]
+        said = f"ours/paper = {interval(plateaus[name])[0] / paper:.3g}; {DATA_DECIDE}"
+        region = verdicts.times(paper)
+        cells.append(judge.level(f"{name} (about)", paper, plateaus[name], region, RAN[scale], "printed", None, said))
+    return cells
 
 
 def measure_1a(runner: Runner, scale: str, seeds: int) -> Result:
     """P = I converges exactly; projections stall; CD is best of the three."""
     chosen = {name: methods()[name] for name in ("our-CD", "our-SS", "our-RD", "our-P=I")}
     table, plateaus = curves(runner, chosen, seeds, ROUNDS[scale])
-    plateau = {name: interval(values) for name, values in plateaus.items()}
-    cells = []
-    mean, low, high = plateau["our-P=I"]
-    verdict = exact([row["mean"] for row in table if row["method"] == "our-P=I"])
-    cells.append(Cell("our-P=I (exact convergence)", 0.0, mean, low, high, seeds, *verdict))
-    mean, low, high = plateau["our-CD"]
-    factor = mean / LEVELS["our-CD"]
-    best = all(mean <= plateau[name][0] for name in ("our-SS", "our-RD"))
-    others = ", ".join(f"{name[4:]} {plateau[name][0]:.2e}" for name in ("our-SS", "our-RD"))
-    rank = f"CD is {'' if best else 'not '}the best of the three on average ({others})"
-    cells.append(
-        Cell(
-            "our-CD (about)",
-            LEVELS["our-CD"],
-            mean,
-            low,
-            high,
-            seeds,
-            "trend only" if mean > 1e-12 and best else "differs",
-            f"stalls at {factor:.3g} times the printed level, which depends on the data (fedsub/geometry); {rank}",
-        )
-    )
+    wanted = [spec(chosen["our-P=I"], seed, ROUNDS[scale]) for seed in range(seeds)]
+    steady = [falling(one) for one in runner(wanted).values()]
+    said = "fall of the error's logarithm in the last third over that in the third before; a plateau has 0"
+    region = verdicts.above(0.5)
+    cells = [
+        judge.side("our-P=I (exact convergence)", NAN, steady, region, RAN[scale], "printed", said),
+        *levels(["our-CD"], plateaus, scale),
+        *(lower(f"our-CD below {n}", NAN, plateaus["our-CD"], plateaus[n], scale) for n in ("our-SS", "our-RD")),
+    ]
     return Result(table, cells, settings(ROUNDS[scale], chosen), list(READING))
 
 
@@ -115,40 +121,11 @@ def measure_1b(runner: Runner, scale: str, seeds: int) -> Result:
     """Dual variables lower the plateau in the full space and in subspaces."""
     chosen = {name: methods()[name] for name in ("our-CD", "our-P=I", "FedAvg", "FedAvg-CD")}
     table, plateaus = curves(runner, chosen, seeds, ROUNDS[scale])
-    plateau = {name: interval(values) for name, values in plateaus.items()}
-    ordered = plateau["our-P=I"][0] < plateau["our-CD"][0] < plateau["FedAvg-CD"][0] < plateau["FedAvg"][0]
-    cells = []
-    for name, paper in LEVELS.items():
-        mean, low, high = plateau[name]
-        ratio = mean / paper
-        close = 1 / 1.5 <= ratio <= 1.5
-        verdict = "reproduced" if close else ("trend only" if ordered else "differs")
-        order = "order our-P=I < our-CD < FedAvg-CD < FedAvg " + ("holds" if ordered else "does not hold")
-        cells.append(
-            Cell(
-                f"{name} (about)",
-                paper,
-                mean,
-                low,
-                high,
-                seeds,
-                verdict,
-                f"ours/paper = {ratio:.3g}; {order}; the level depends on data the paper does not specify",
-            )
-        )
-    gain, low, high = interval([a / b for a, b in zip(plateaus["FedAvg-CD"], plateaus["our-CD"])])
-    cells.append(
-        Cell(
-            "FedAvg-CD / our-CD (about)",
-            100.0,
-            gain,
-            low,
-            high,
-            seeds,
-            "reproduced" if 1 / 1.5 <= gain / 100 <= 1.5 else ("trend only" if gain > 1 else "differs"),
-            "ratio of the two plateaus per seed; see fedsub/geometry for what moves it",
-        )
-    )
+    order = ("our-P=I", "our-CD", "FedAvg-CD", "FedAvg")
+    cells = levels(list(LEVELS), plateaus, scale)
+    for a, b in pairwise(order):
+        paper, said = (100.0, "about 100 in the paper") if (a, b) == ("our-CD", "FedAvg-CD") else (NAN, "")
+        cells.append(lower(f"{a} below {b}", paper, plateaus[a], plateaus[b], scale, said))
     return Result(table, cells, settings(ROUNDS[scale], chosen), list(READING))
 
 
@@ -156,13 +133,10 @@ def measure_1c(runner: Runner, scale: str, seeds: int) -> Result:
     """our-CD for several r (the values are not printed): accuracy improves with r."""
     chosen = {f"r={r}": methods(r)["our-CD"] for r in RANKS}
     table, plateaus = curves(runner, chosen, seeds, ROUNDS[scale])
-    means = [interval(plateaus[f"r={r}"])[0] for r in RANKS]
-    holds = all(a > b for a, b in pairwise(means))
-    ranks = ", ".join(f"r={r}: {mean:.1e}" for r, mean in zip(RANKS, means))
-    verdict, reason = trend(holds, scale, f"error falls with r: {ranks}")
-    steps = sum(a > b for a, b in pairwise(means))
-    cell = Cell("steps of r at which the error falls", len(RANKS) - 1, steps, steps, steps, seeds, verdict, reason)
-    return Result(table, [cell], settings(ROUNDS[scale], chosen), [*READING, "r is not printed: 5, 10, 15, 18 of 20."])
+    cells = [
+        lower(f"r={b} below r={a}", NAN, plateaus[f"r={b}"], plateaus[f"r={a}"], scale) for a, b in pairwise(RANKS)
+    ]
+    return Result(table, cells, settings(ROUNDS[scale], chosen), [*READING, "r is not printed: 5, 10, 15, 18 of 20."])
 
 
 @style.styled
@@ -239,11 +213,10 @@ def measure_costs(runner: Runner, scale: str, seeds: int) -> Result:
             row = {"method": name, "quantity": quantity, "paper": paper, "ours": ours}
             table.append({**row, **behind("matrix regression, 4 clients", "one layer", 1)})
             ratio = ours / paper
-            verdict = "reproduced" if 1 / 1.5 <= ratio <= 1.5 else "trend only"
             reason = f"{how}; ours/formula = {ratio:.2f}"
             if name == "FedSub" and quantity == "multiplications":
                 reason += "; the product P^T grad f, m r d per step, is missing from the formula's terms"
-            cells.append(Cell(f"{name}: {quantity}", paper, ours, ours, ours, 1, verdict, reason, "count"))
+            cells.append(judge.counted(f"{name}: {quantity}", paper, ours, verdicts.times(paper), reason))
     notes = [
         f"One layer, m={m}, d={d}, r={r}, tau={tau}, {rows} rows per client, float64; O-constants are 1.",
         f"Measured: C_g = {gradient} multiplications for the full gradient, M_g = {held} scalars while it is computed. "

@@ -4,22 +4,21 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
-from scipy import stats
 
 from fedtheory.algorithms.flss import FLSS
-from fedtheory.core import simulate
+from fedtheory.core import simulate, verdicts
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.records import Cell, Row, Table
-from fedtheory.figures import style
+from fedtheory.figures import judge, style
 from fedtheory.figures.budget import Budget
+from fedtheory.figures.readings import OPTIMISTIC, best, last
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.problems.images import ImageClassification
 from fedtheory.theory.flss.printed import (
@@ -113,62 +112,15 @@ def spec(
     )
 
 
-def accuracy(result: dict[str, Any]) -> float:
-    """Percent, mean of the last three records (open point 12); NaN for a run that diverged."""
-    return NAN if result["diverged"] else 100 * float(np.mean(result["columns"]["accuracy"][-3:]))
+RAN = {"quick": "smoke", "medium": "reduced", "paper": "paper's"}
 
 
-def judge(
-    paper: Mapping[str, float],
-    ours: Mapping[str, Sequence[float]],
-    name: str,
-    rival: str,
-    scale: str,
-    finished: Mapping[str, Row] = MappingProxyType({}),
+def level(
+    paper: Mapping[str, float], ours: Mapping[str, list[float]], name: str, rival: str, ran: str, said: str = ""
 ) -> Cell:
-    """A number, by its difference to a rival's with the same seeds, or to that of a row of a finished table.
-
-    Reproduced: within one point, at the paper's scale. Else trend only, if the difference has the printed sign in the
-    whole 95% interval over seeds; differs, if not.
-    """
-    values, printed, alone = ours[name], paper[name] - paper[rival], rival in finished
-    pairs = [] if alone else [a - b for a, b in zip(values, ours[rival])]
-    gap, low, high = apart(values, finished[rival]) if alone else interval(pairs)
-    found = outcome(low, high, printed, len(values))
-    words = f"minus {rival}: {gap:+.2f} [{low:+.2f}, {high:+.2f}] points{', seeds not paired' if alone else ''}"
-    reached = scale == "paper" and abs(interval(values)[0] - paper[name]) <= 1
-    verdict = "reproduced" if reached else OUTCOMES[found]
-    reason = f"{words}, printed {printed:+.2f}: {found}"
-    return Cell(name, paper[name], *interval(values), len(values), verdict, reason)
-
-
-def apart(values: Sequence[float], row: Row) -> tuple[float, float, float]:
-    """Difference to the mean of a row that keeps no single runs, and its 95% interval (Welch)."""
-    counts = len(values), row["seeds"]
-    gap = float(np.mean(values)) - row["mean"]
-    if min(counts) < 2:
-        return gap, gap, gap
-    error = (row["high"] - row["mean"]) / stats.t.ppf(0.975, counts[1] - 1)
-    squares = np.array([np.var(values, ddof=1) / counts[0], error**2])
-    freedom = squares.sum() ** 2 / (squares**2 / np.subtract(counts, 1)).sum()
-    half = float(stats.t.ppf(0.975, freedom) * math.sqrt(squares.sum()))
-    return gap, gap - half, gap + half
-
-
-OUTCOMES = {"confirmed": "trend only", "not confirmed": "differs", "the opposite": "differs"}
-
-
-def outcome(low: float, high: float, sign: float, seeds: int) -> str:
-    """On which side of zero an interval over several seeds lies, given the sign it should have."""
-    below, above = (low, high) if sign > 0 else (-high, -low)
-    if seeds < 2 or math.isnan(sign):
-        return "not confirmed"
-    return "confirmed" if below > 0 else "the opposite" if above < 0 else "not confirmed"
-
-
-def absent(cell: str, paper: float, reason: str) -> Cell:
-    """A printed number that was not run."""
-    return Cell(cell, paper, NAN, NAN, NAN, 0, "not run here", reason)
+    """An accuracy: within a point, at the paper's scale; else by its difference to a rival's with the same seeds."""
+    beside = judge.Rival(rival, paper[rival], ours[rival])
+    return judge.level(name, paper[name], ours[name], verdicts.points(paper[name], 1), ran, "printed", beside, said)
 
 
 def command(item: str) -> str:
@@ -197,14 +149,19 @@ class Column(NamedTuple):
             return self.panel
         return f"{self.panel} (run: {self.data if self.panel in NAMED_DATA else self.network})"
 
+    def ran(self, scale: str) -> str:
+        """What runs, as `verdicts.RUNS` says it."""
+        return "stand-in" if scale == "medium" and self.place != self.panel else RAN[scale]
+
     def label(self, name: str) -> str:
         return f"{self.place} {self.setting} {name}"
 
     def row(self, name: str, paper: float, of: Row, results: Sequence[dict[str, Any]]) -> Row:
         """One line of a table of accuracies."""
-        mean, low, high = interval([accuracy(one) for one in results])
+        mean, low, high = interval([last(one) for one in results])
         row = {"panel": self.place, "setting": self.setting, "method": name}
         row |= {"paper": paper, "mean": mean, "low": low, "high": high, "seeds": len(results)}
+        row |= dict(zip(("best", "best_low", "best_high"), interval([best(one) for one in results])))
         for way in ("up", "down"):
             row[f"{way}_mb"] = float(np.mean([one["columns"][f"{way}_bytes"][-1] for one in results])) / 1e6
         return row | of
@@ -257,16 +214,18 @@ def measure_objects(runner: Runner, scale: str, seeds: int) -> Result:
     }
     results = runner(wanted.values())
     runs = {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in algorithms}
-    ours = {name: [accuracy(one) for one in found] for name, found in runs.items()}
+    ours = {name: [last(one) for one in found] for name, found in runs.items()}
     table: Table = []
     cells = []
     for name, (what, sr) in zip(algorithms, TABLE1):
         column = Column("ResNet-18", f"sr = {sr}", at.data, at.deep, 0.5, 5)
         table.append(column.row(f"Proj {what}", paper[name], wanted[name, 0].ran(), runs[name]))
         rival = {"update, sr=1": "gradient, sr=1", "update, sr=3": "update, sr=1"}.get(name, f"update, sr={min(sr, 3)}")
-        cells.append(judge(paper, ours, name, rival, scale))
-    return Result(table, cells, settings_of(at, algorithms), notes_of(at, scale))
+        cells.append(level(paper, ours, name, rival, column.ran(scale)))
+    return Result(table, cells, settings_of(at, algorithms), [*notes_of(at, scale), BEST])
 
+
+BEST = f"Best round: in the columns best, best_low and best_high, beside the mean that is judged. {OPTIMISTIC}"
 
 DEEP = (("flss/table2", "CIFAR-100"), ("flss/table3", "ResNet-18"))  # on ResNet-18
 
@@ -285,24 +244,19 @@ def measure_levels(
     columns: Sequence[Column],
     printed: Mapping[str, Sequence[float]],
     item: str,
-    finished: Sequence[Row] = (),
 ) -> Result:
-    """Accuracies in these columns. A method is judged by AGAINST; without it, by the next column.
-
-    What stands in `finished` is not run.
-    """
+    """Accuracies in these columns. A method is judged by AGAINST; without it, by the next column."""
     at = SETTINGS[scale]
-    stand = {f"{row['panel']} {row['setting']} {row['method']}": row for row in finished}
     paper = {column.label(name): values[i] for name, values in printed.items() for i, column in enumerate(columns)}
-    new = [(c, name) for c in columns for name in printed if c.data and c.label(name) not in stand]
+    run = [(c, name) for c in columns for name in printed if c.data]
     wanted = {
         (column, name, seed): spec(at, method(name, at, column.epochs), column.beta, seed, column.data, column.network)
         for seed in range(seeds)
-        for column, name in new
+        for column, name in run
     }
     results = runner(wanted.values())
-    runs = {column.label(name): [results[wanted[column, name, seed]] for seed in range(seeds)] for column, name in new}
-    ours = {label: [accuracy(one) for one in found] for label, found in runs.items()}
+    runs = {column.label(name): [results[wanted[column, name, seed]] for seed in range(seeds)] for column, name in run}
+    ours = {label: [last(one) for one in found] for label, found in runs.items()}
     table: Table = []
     cells = []
     for column in columns:
@@ -313,19 +267,17 @@ def measure_levels(
             if label in runs:
                 table.append(column.row(name, paper[label], wanted[column, name, 0].ran(), runs[label]))
                 rival = column.label(AGAINST[name]) if AGAINST[name] in printed else following.label(name)
-                cells.append(judge(paper, ours, label, rival, scale, stand))
-            elif label in stand:
-                table.append(stand[label])
+                cells.append(level(paper, ours, label, rival, column.ran(scale)))
             else:
                 reason = f"needs data or a GPU that were not at hand: {command(item)}"
                 if (item, column.panel) in DEEP:
                     reason += f"; {deep_run(column)}"
-                cells.append(absent(label, paper[label], reason))
-    names = dict.fromkeys(name for _, name in new) if finished else printed
-    return Result(table, cells, settings_of(at, {name: method(name, at) for name in names}), notes_of(at, scale))
+                cells.append(judge.absent(label, paper[label], reason))
+    algorithms = {name: method(name, at) for name in printed}
+    return Result(table, cells, settings_of(at, algorithms), [*notes_of(at, scale), BEST])
 
 
-def measure_heterogeneity(runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = ()) -> Result:
+def measure_heterogeneity(runner: Runner, scale: str, seeds: int) -> Result:
     """Table 2, 5 local epochs. Below the paper's scale the runs of Tables 3 and 4 stand in for Fashion-MNIST."""
     at = SETTINGS[scale]
     columns = []
@@ -333,28 +285,28 @@ def measure_heterogeneity(runner: Runner, scale: str, seeds: int, finished: Sequ
         there = data if scale == "paper" else at.data if panel == "FMNIST" else None
         network = at.deep if panel == "CIFAR-100" else at.network
         columns += [Column(panel, f"beta={beta:g}", there, network, beta, 5) for beta in BETAS]
-    return measure_levels(runner, scale, seeds, columns, TABLE2, "flss/table2", finished)
+    return measure_levels(runner, scale, seeds, columns, TABLE2, "flss/table2")
 
 
 # Tables 3 and 4: local epochs, and what is communicated
 
 
 def cost_cell(cell: str, name: str, text: str, network: str, rounds: range) -> Cell:
-    """Reproduced: the counted number, rounded or cut off to the printed digits, is the printed one."""
+    """It matches where the counted number, rounded or cut off to the printed digits, is the printed one."""
     words = sent(method(name, PAPER), PARAMETERS[network], rounds)
     how = fits(text, words)
     reading = f"{words:,.0f} words of 32 bits up per client in rounds {rounds.start} to {rounds.stop - 1}: {how}"
-    verdict = "differs" if how == "neither rounded nor cut off" else "reproduced"
+    verdict = verdicts.AGAINST if how == "neither rounded nor cut off" else verdicts.MATCHES
     return Cell(cell, printed_cost(text), words, words, words, 1, verdict, reading, "count")
 
 
-def measure_epochs(runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = ()) -> Result:
+def measure_epochs(runner: Runner, scale: str, seeds: int) -> Result:
     """Table 3, beta = 0.5; the costs by count, for the paper's networks and 400 rounds, at every scale."""
     at = SETTINGS[scale]
     columns = [Column("CNN", f"epochs={epochs}", at.data, at.network, 0.5, epochs) for epochs in EPOCHS]
     deep = at.data if scale == "paper" else None
     columns += [Column("ResNet-18", f"epochs={epochs}", deep, at.deep, 0.5, epochs) for epochs in EPOCHS]
-    result = measure_levels(runner, scale, seeds, columns, TABLE3, "flss/table3", finished)
+    result = measure_levels(runner, scale, seeds, columns, TABLE3, "flss/table3")
     for network, texts in zip(("CNN", "ResNet-18"), zip(*COSTS3.values())):
         for name, text in zip(COSTS3, texts):
             result.cells.append(cost_cell(f"{network} cost {name}", name, text, network, range(200, 400)))
@@ -367,13 +319,13 @@ LBGM_SENT_ALL = (
 )
 
 
-def measure_lbgm(runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = ()) -> Result:
+def measure_lbgm(runner: Runner, scale: str, seeds: int) -> Result:
     """Table 4, 5 local epochs; FLSS's cost by count, LBGM's by the share of a model that it sent in our runs."""
     at = SETTINGS[scale]
     columns = [Column("CIFAR-10", f"beta={beta:g}", at.data, at.network, beta, 5) for beta in BETAS]
     there = "cifar100" if scale == "paper" else None
     columns += [Column("CIFAR-100", f"beta={beta:g}", there, at.network, beta, 5) for beta in BETAS]
-    result = measure_levels(runner, scale, seeds, columns, TABLE4, "flss/table4", finished)
+    result = measure_levels(runner, scale, seeds, columns, TABLE4, "flss/table4")
     rows = [row for row in result.table if row["method"] == "LBGM"]
     shares = {(row["panel"], row["setting"]): row["up_mb"] / row["down_mb"] for row in rows}
     for column, lbgm, flss in zip(columns, *COSTS4.values()):
@@ -382,7 +334,7 @@ def measure_lbgm(runner: Runner, scale: str, seeds: int, finished: Sequence[Row]
         if column.data:
             result.cells.append(share_cell(label, lbgm, network, shares[column.place, column.setting], scale))
         else:
-            result.cells.append(absent(label, printed_cost(lbgm), command("flss/table4")))
+            result.cells.append(judge.absent(label, printed_cost(lbgm), command("flss/table4"), "count"))
         cell = cost_cell(column.label("cost FedAvg+FLSS"), "FedAvg+FLSS", flss, network, range(400))
         result.cells.append(cell)
     if rows and all(share >= 1 for share in shares.values()):
@@ -393,10 +345,9 @@ def measure_lbgm(runner: Runner, scale: str, seeds: int, finished: Sequence[Row]
 def share_cell(cell: str, text: str, network: str, share: float, scale: str) -> Cell:
     """A cost that hangs on the data: the share of 400 models that was sent up in our runs."""
     words = share * 400 * PARAMETERS[network]
-    near = 1 / 1.5 <= words / printed_cost(text) <= 1.5
-    verdict = "differs" if not near else "reproduced" if scale == "paper" else "trend only"
     reason = f"{share:.1%} of the model a round, as in our runs, for 400 rounds of the paper's network"
-    return Cell(cell, printed_cost(text), words, words, words, 1, verdict, reason, "count")
+    paper = printed_cost(text)
+    return judge.level(cell, paper, [words], verdicts.times(paper), RAN[scale], "printed", None, reason)
 
 
 def bands(
@@ -424,9 +375,9 @@ def measure_longer(runner: Runner, scale: str, seeds: int) -> Result:
     wanted = {(name, seed): spec(at, method(name, at), 0.5, seed) for name in PAIR for seed in range(seeds)}
     results = runner(wanted.values())
     curves = {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in PAIR}
-    ours = {name: [accuracy(one) for one in found] for name, found in curves.items()}
+    ours = {name: [last(one) for one in found] for name, found in curves.items()}
     paper = {name: TABLE3[name][1] for name in curves}
-    cells = [judge(paper, ours, "FedAvg+FLSS", "FedAvg", scale)]
+    cells = [level(paper, ours, "FedAvg+FLSS", "FedAvg", RAN[scale])]
     algorithms = {name: method(name, at) for name in PAIR}
     return Result(bands(at, wanted, results, "accuracy", 100), cells, settings_of(at, algorithms), notes_of(at, scale))
 
@@ -456,21 +407,19 @@ def measure_loss(runner: Runner, scale: str, seeds: int) -> Result:
     gaps = [a - b for a, b in zip(rises["FedAvg+FLSS"], rises["FedAvg"])]
     said = f"FedAvg's, which just goes on: {np.mean(rises['FedAvg']):+.3f}"
     cells = [
-        change("loss: highest of the T/10 rounds after T0, minus that at T0", rises["FedAvg+FLSS"], +1, said),
-        change("the same, minus FedAvg's", gaps, +1, "is it the subspace that makes it rise?"),
-        change("loss: last minus that at T0", falls, -1, "training goes on in the subspace"),
+        change(
+            "loss: highest of the T/10 rounds after T0, minus that at T0", rises["FedAvg+FLSS"], +1, said, RAN[scale]
+        ),
+        change("the same, minus FedAvg's", gaps, +1, "is it the subspace that makes it rise?", RAN[scale]),
+        change("loss: last minus that at T0", falls, -1, "training goes on in the subspace", RAN[scale]),
     ]
     algorithms = {name: method(name, at) for name in PAIR}
     return Result(bands(at, wanted, results, "loss"), cells, settings_of(at, algorithms), notes_of(at, scale))
 
 
-def change(cell: str, values: Sequence[float], sign: int, said: str) -> Cell:
-    """A sign that a text or figure states without a number: confirmed by the whole interval, or not."""
-    mean, low, high = interval(values)
-    found = outcome(low, high, sign, len(values))
-    return Cell(
-        cell, NAN, mean, low, high, len(values), OUTCOMES[found], f"{said}; no number printed, its sign: {found}"
-    )
+def change(cell: str, values: Sequence[float], sign: int, said: str, ran: str) -> Cell:
+    """A sign that a text or figure states without a number."""
+    return judge.side(cell, NAN, values, verdicts.like(sign), ran, "printed", f"{said}; no number printed")
 
 
 def measure_spectra(runner: Runner, scale: str, seeds: int) -> Result:
@@ -496,7 +445,7 @@ def measure_spectra(runner: Runner, scale: str, seeds: int) -> Result:
     for small, large in pairwise(at.spectra):
         gaps = [a - b for a, b in zip(shares[small], shares[large])]
         said = f"{np.mean(shares[small]):.3f} and {np.mean(shares[large]):.3f}"
-        cells.append(change(f"energy in the first three: {small} minus {large}", gaps, +1, said))
+        cells.append(change(f"energy in the first three: {small} minus {large}", gaps, +1, said, RAN[scale]))
     return Result(table, cells, settings_of(at, {"FLSS": algorithm}), notes_of(at, scale))
 
 
@@ -560,12 +509,14 @@ def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
             [a - b for a, b in zip(final, plain)],
             +1,
             f"{np.mean(final):.3f} and {np.mean(plain):.3f}",
+            RAN[scale],
         ),
         change(
             "silhouette of FLSS: last round minus T0/5",
             [a - b for a, b in zip(final, early)],
             +1,
             f"{np.mean(final):.3f} and {np.mean(early):.3f}",
+            RAN[scale],
         ),
     ]
     algorithms = {name: method(name, at) for name in PAIR}
@@ -668,9 +619,9 @@ def draw_features(table: Table) -> Figure:
 
 ITEMS = [
     Item("flss/table1", "What is projected: updates, gradients, both", measure_objects, draw_levels, SCALES),
-    Item("flss/table2", "Heterogeneity, with and without FLSS", measure_heterogeneity, draw_levels, SCALES, True),
-    Item("flss/table3", "Local epochs, and communication cost", measure_epochs, draw_levels, SCALES, True),
-    Item("flss/table4", "Accuracy and cost beside LBGM", measure_lbgm, draw_levels, SCALES, True),
+    Item("flss/table2", "Heterogeneity, with and without FLSS", measure_heterogeneity, draw_levels, SCALES),
+    Item("flss/table3", "Local epochs, and communication cost", measure_epochs, draw_levels, SCALES),
+    Item("flss/table4", "Accuracy and cost beside LBGM", measure_lbgm, draw_levels, SCALES),
     Item("flss/fig1a", "Training loss when the subspace starts", measure_loss, draw_loss, SCALES),
     Item("flss/fig1bcd", "Singular values of the global updates", measure_spectra, draw_spectra, SCALES),
     Item("flss/fig2", "t-SNE of features", measure_features, draw_features, SCALES),

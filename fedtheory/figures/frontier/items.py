@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
@@ -388,35 +389,40 @@ WORST = 100.0  # percent that are wrong; of errors, a hundred times the start's:
 NOT_SHOWN = "diverged", "level not reached"
 
 
-def numbers(table: Table) -> dict[str, int]:
-    """The number by which a picture names a method: its place among all methods, the same in every picture."""
-    return {name: place for place, name in enumerate(dict.fromkeys([*METHODS, *(r["method"] for r in table)]), 1)}
+OURS = ("FedAvg", "FedSub", "SSF", "FedMUD+BKD+AAD", "FLSS", "DeComFL")  # named in every picture, with the front
+
+
+def front(rows: Sequence[Row], axis: str) -> Table:
+    """From cheap to dear, what is better, on average, than all that is cheaper."""
+    best: Table = []
+    for row in sorted(rows, key=lambda row: (row[axis], tuple(-end for end in span(row)))):
+        if not best or score(row) > score(best[-1]):
+            best.append(row)
+    return best
 
 
 @style.styled
 def draw_task(table: Table) -> Figure:
-    """Quality, better is higher, against each cost; the line joins what is better, on average, than all cheaper."""
-    figure = Figure(figsize=(2.2 * style.WIDTH, 4.4), layout="constrained")
-    panels = list(figure.subplots(2, 3).flat)
-    figure.delaxes(panels.pop())
-    looks, number = style.looks(row["method"] for row in table), numbers(table)
+    """Quality, better is higher, against each cost.
+
+    The line joins what is better, on average, than all that is cheaper; it and OURS are named, the rest is grey. Beside
+    it: the named ones, and what they cost.
+    """
+    figure = Figure(figsize=(2.4 * style.WIDTH, 5.0), layout="constrained")
+    *panels, beside = figure.subplots(2, 3).flat
+    looks = style.looks(row["method"] for row in table)
+    named: dict[Any, Table] = {}
     for axes, (axis, label) in zip(panels, COSTS.items()):
         shown = [row for row in table if math.isfinite(row[axis]) and fault(row)[0] <= WORST]
-        for row in table:
-            if row not in shown:
-                continue
-            look = {"color": looks[row["method"]].color, "alpha": 1.0 if row[f"front {axis}"] else 0.45}
+        best = front(shown, axis)
+        named[axes] = [row for row in shown if row in best or row["method"] in OURS]
+        for row in shown:
+            color = looks[row["method"]].color if row in named[axes] else "0.75"
             middle, low, high = fault(row)
-            axes.vlines(row[axis], low, high, linewidth=0.7, **look)
-            axes.hlines(middle, row[f"{axis}_low"], row[f"{axis}_high"], linewidth=0.7, **look)
-            name = f"{row['method']} (n={row['seeds']})" if axes is panels[0] else None
-            axes.plot(
-                row[axis], middle, marker=f"${number[row['method']]}$", markersize=6, linestyle="", label=name, **look
-            )
-        best: Table = []
-        for row in sorted(shown, key=lambda row: (row[axis], tuple(-end for end in span(row)))):
-            if not best or score(row) > score(best[-1]):
-                best.append(row)
+            order = 3 if row in named[axes] else 1
+            axes.vlines(row[axis], low, high, linewidth=0.7, color=color, zorder=order)
+            axes.hlines(middle, row[f"{axis}_low"], row[f"{axis}_high"], linewidth=0.7, color=color, zorder=order)
+            axes.plot(row[axis], middle, "o", markersize=3, color=color, zorder=order)
         axes.plot([row[axis] for row in best], [fault(row)[0] for row in best], "-k", linewidth=0.5, zorder=0)
         fault_name = "wrong in %" if table[0]["metric"] == "accuracy" else "||x - x*|| / ||x*||"
         level = TASKS["medium"][table[0]["task"]].level  # the same at each scale
@@ -425,6 +431,8 @@ def draw_task(table: Table) -> Figure:
         axes.invert_yaxis()
         if shown:
             axes.set_xscale("log")
+            low, high = axes.get_xlim()
+            axes.set_xlim(low, high * (high / low) ** 0.3)  # room for names
             for side in (axes.xaxis, axes.yaxis) if table[0]["metric"] == "accuracy" else (axes.xaxis,):
                 low, high = sorted(side.get_view_interval())
                 side.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,)))
@@ -433,8 +441,23 @@ def draw_task(table: Table) -> Figure:
             lacking = [row["method"] for row in table if row not in shown]
             names = ", ".join(lacking) if len(lacking) <= 3 else str(len(lacking))
             axes.set_title(f"{names} not shown: {NOT_SHOWN[axis == 'rounds']}", fontsize=6)
-    figure.legend(loc="outside right upper", fontsize=5.5, labelspacing=0.4)
+    list_named(beside, named[panels[0]], "wrong in %" if table[0]["metric"] == "accuracy" else "error", len(table))
+    figure.draw_without_rendering()  # settles where the points lie
+    for axes, axis in zip(panels, COSTS):
+        style.name_points(axes, [(row["method"], row[axis], fault(row)[0]) for row in named[axes]], looks)
     return figure
+
+
+def list_named(axes: Axes, rows: Table, fault_name: str, many: int) -> None:
+    """A table in the place of a panel: quality with its interval and bytes up, the best first."""
+    axes.axis("off")
+    lines = [f"{'method':<15}{fault_name:>9} {'95% interval':<15}{'MB up':>7}"]
+    for row in sorted(rows, key=score, reverse=True):
+        middle, low, high = fault(row)
+        ends = f"[{min(low, high):.3g}, {max(low, high):.3g}]"
+        lines.append(f"{row['method']:<15}{middle:>9.3g} {ends:<15}{row['up']:>7.3g}")
+    lines += ["", f"n={rows[0]['seeds']}; grey: the other {many - len(rows)} methods"]
+    axes.text(0, 1, "\n".join(lines), family="monospace", fontsize=5.6, va="top", linespacing=1.45)
 
 
 def fault(row: Row) -> tuple[float, float, float]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -13,17 +14,18 @@ from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.algorithms.ssf import SSF
-from fedtheory.core import simulate
+from fedtheory.core import simulate, verdicts
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.core.records import Cell, Row, Table
-from fedtheory.figures import style
+from fedtheory.figures import judge, style
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.theory.ssf.printed import METHODS, NAN, RATE, REFRESH, SAMPLED, STEPS, TABLE2, TABLE3, TABLE4, D
 
 ROUNDS = {"quick": 1200, "paper": 25_000}
+RAN = {"quick": "smoke", "paper": "paper's"}
 
 READING = [
     "Minibatches: 20 of 50 rows drawn independently (with replacement), fresh in each local step (open point 7).",
@@ -60,8 +62,12 @@ def spec(algorithm: Algorithm, het: float, seed: int, rounds: int, points: int =
     )
 
 
-def measure_cells(runner: Runner, scale: str, seeds: int, printed: dict[tuple[float, int], tuple]) -> Result:
-    """Run the four methods in the given (het, r) settings and put the final errors beside the printed ones."""
+def measure_cells(
+    runner: Runner, scale: str, seeds: int, printed: dict[tuple[float, int], tuple], orders: bool = True
+) -> Result:
+    """Run the four methods in the given (het, r) settings and put the final errors beside the printed ones; `orders`:
+    and the printed order of methods that follow each other.
+    """
     rounds = ROUNDS[scale]
     wanted = {
         (het, r, name, seed): spec(method(name, RATE[het], r), het, seed, rounds)
@@ -73,10 +79,10 @@ def measure_cells(runner: Runner, scale: str, seeds: int, printed: dict[tuple[fl
     table: Table = []
     cells: list[Cell] = []
     for (het, r), values in printed.items():
-        ours: dict[str, tuple[float, float, float]] = {}
+        ours: dict[str, list[float]] = {}
         for name in METHODS:
             runs = [results[wanted[het, r, name, seed]] for seed in range(seeds)]
-            ours[name] = interval([final(one) for one in runs])
+            ours[name] = [final(one) for one in runs]
             shared = min(len(one["columns"]["round"]) for one in runs)
             for at in range(shared):
                 mean, low, high = interval([one["columns"]["error"][at] for one in runs])
@@ -93,10 +99,10 @@ def measure_cells(runner: Runner, scale: str, seeds: int, printed: dict[tuple[fl
                         **wanted[het, r, name, 0].ran(),
                     }
                 )
-        for name, paper in zip(METHODS, values):
-            verdict, reason = judge(name, r, paper, ours, dict(zip(METHODS, values)), scale)
-            mean, low, high = ours[name]
-            cells.append(Cell(f"het={het} r={r} {name}", paper, mean, low, high, seeds, verdict, reason))
+        row: dict[str, float] = dict(zip(METHODS, values))
+        cells += [error(f"het={het} r={r} {name}", name, row[name], ours[name], scale) for name in METHODS]
+        finite = sorted((name for name in METHODS if not math.isnan(row[name])), key=lambda name: row[name])
+        cells += [order(f"het={het} r={r}", a, b, row, ours, scale) for a, b in pairwise(finite)] * orders
     settings = {
         "rounds": rounds,
         "sampled": SAMPLED,
@@ -112,33 +118,28 @@ def final(result: dict[str, Any]) -> float:
     return NAN if result["diverged"] else result["columns"]["error"][-1]
 
 
-def judge(
-    name: str, r: int, paper: float, ours: dict[str, tuple[float, float, float]], row: dict[str, float], scale: str
-) -> tuple[str, str]:
-    """Within a factor of 1.5: reproduced. Else, in the printed rank among the row's methods: trend only."""
-    value = ours[name][0]
-    if math.isnan(paper) or math.isnan(value):
-        if math.isnan(paper) and math.isnan(value):
-            return "reproduced", "diverges here too"
-        if math.isnan(paper):
-            return "differs", (
-                "finite here: with P P^T = I_r the rotation (P')^T P contracts the dual. With FedSub's own scale it "
-                "diverges at every r, not at r = 50 alone: see ssf/why_nan and ssf/readings. Where absent clients go "
-                "on stepping their duals with their last endpoints, turned along, it diverges at r = 50 and not at "
-                "r <= 20, as printed, with levels at r = 20 several times the printed ones: see ssf/readings"
-            )
-        return "differs", "diverges here, finite in the paper"
-    ratio = value / paper
-    if 1 / 1.5 <= ratio <= 1.5:
-        return "reproduced", f"ours/paper = {ratio:.2f}"
-    short = "" if scale == "paper" else f"; T = {ROUNDS[scale]} here, 25,000 in the paper"
-    finite = [m for m in METHODS if not math.isnan(row[m]) and not math.isnan(ours[m][0])]
-    rank = sorted(finite, key=lambda m: row[m]).index(name)
-    same = sorted(finite, key=lambda m: ours[m][0]).index(name) == rank
-    why = f"ours/paper = {ratio:.2f}{short}"
+def error(cell: str, name: str, paper: float, ours: list[float], scale: str) -> Cell:
+    """A printed final error beside ours."""
+    if math.isnan(paper):
+        said = (
+            "with P P^T = I_r the rotation (P')^T P contracts the dual; with FedSub's own scale it diverges at every "
+            "r, not at r = 50 alone (ssf/why_nan, ssf/readings); where absent clients go on stepping their duals with "
+            "their last endpoints, turned along, it diverges at r = 50 and not at r <= 20, as printed, with levels at "
+            "r = 20 several times the printed ones (ssf/readings)"
+        )
+        return judge.diverges(cell, ours, RAN[scale], "printed", said)
+    said = f"ours/paper = {interval(ours)[0] / paper:.2f}"
     if name == "FedSub":
-        why += "; the level depends on readings of FedSub that the paper leaves open: see ssf/readings"
-    return ("trend only", f"{why}; same rank in its row") if same else ("differs", why)
+        said += "; the level depends on readings of FedSub that the paper leaves open: see ssf/readings"
+    return judge.level(cell, paper, ours, verdicts.times(paper), RAN[scale], "printed", None, said)
+
+
+def order(where: str, low: str, high: str, row: dict[str, float], ours: dict[str, list[float]], scale: str) -> Cell:
+    """Two methods whose printed errors follow each other: the ratio of the errors, paired by seed."""
+    ratios = [b / a for a, b in zip(ours[low], ours[high])]
+    cell, printed, said = f"{where} {low} < {high}", row[high] / row[low], "ratio of the errors"
+    region = verdicts.above(1.0)
+    return judge.side(cell, printed, ratios, region, RAN[scale], "printed", said, ratio=True)
 
 
 @style.styled
@@ -221,11 +222,9 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
             mean, low, high = interval(finals)
             row = {"het": het, "lr": lr, "mean": mean, "low": low, "high": high, "seeds": seeds}
             table.append({**row, **wanted[het, lr, 0].ran()})
-        mean, low, high = interval(chosen)
-        votes = sum(lr == paper for lr in chosen)
-        verdict = "reproduced" if votes == seeds else ("trend only" if votes else "differs")
-        reason = f"chosen in {votes} of {seeds} seeds"
-        cells.append(Cell(f"het={het} learning rate", paper, mean, low, high, seeds, verdict, reason))
+        said = f"chosen in {sum(lr == paper for lr in chosen)} of {seeds} seeds"
+        region = verdicts.times(paper, 1.01)
+        cells.append(judge.level(f"het={het} learning rate", paper, chosen, region, RAN[scale], "printed", None, said))
     return Result(table, cells, {"grid": grid, "rounds": 500}, list(READING))
 
 
@@ -277,13 +276,9 @@ def measure_text(runner: Runner, scale: str, seeds: int) -> Result:
         ("text: SSF r=1 / SSF r=5 (nearly)", 36.0, ("SSF", 1), ("SSF", 5)),
     ):
         ratios = [a / b for a, b in zip(finals(*above), finals(*below))]
-        mean, low, high = interval(ratios)
-        if "more than" in text:
-            verdict = "reproduced" if low > paper else ("trend only" if mean > paper else "differs")
-        else:
-            verdict = "reproduced" if 1 / 1.5 <= mean / paper <= 1.5 else "differs"
-        reason = f"ours/paper = {mean / paper:.2f}" + ("" if scale == "paper" else f"; T = {rounds} here")
-        result.cells.append(Cell(text, paper, mean, low, high, seeds, verdict, reason))
+        region = verdicts.above(paper) if "more than" in text else verdicts.times(paper)
+        said = f"ours/paper = {interval(ratios)[0] / paper:.2f}"
+        result.cells.append(judge.side(text, paper, ratios, region, RAN[scale], "printed", said))
     return result
 
 
@@ -492,7 +487,7 @@ def beyond_text(row: Row, high: float) -> str:
 
 def _curves(name: str, title: str, setting: tuple[float, int], printed: dict) -> Item:
     def measure(runner: Runner, scale: str, seeds: int) -> Result:
-        return measure_cells(runner, scale, seeds, {setting: printed[setting]})
+        return measure_cells(runner, scale, seeds, {setting: printed[setting]}, False)
 
     return Item(name, title, measure, draw_curves)
 

@@ -1,0 +1,1 @@
+"""Models behind losses: networks on images, perceptrons, language models."""

@@ -150,7 +150,7 @@ class LanguageModel:
 
 # From a folder, or by name.
 
-TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
 
 def extra(name: str) -> Any:
@@ -166,7 +166,7 @@ def extra(name: str) -> Any:
         checks.reject("extra", error.name, "an installed package", "pip install 'fedtheory[llm]'", ModuleNotFoundError)
 
 
-def safetensors_shapes(path: Path) -> dict[str, list[int]]:
+def _safetensors_shapes(path: Path) -> dict[str, list[int]]:
     """Name and shape of every tensor in a safetensors file.
 
     Raises DataError for a file that is damaged or shorter than its header says.
@@ -199,8 +199,8 @@ def inspect_folder(folder: Path) -> int:
     missing = lambda what, fix: checks.reject("model", str(folder), f"a folder with {what}", fix, FileNotFoundError)
     if not (folder / "config.json").is_file():
         missing("config.json", "pass the folder into which the model was saved")
-    if not any((folder / name).is_file() for name in TOKENIZERS):
-        missing(f"a tokenizer ({', '.join(TOKENIZERS)})", "save it there too: tokenizer.save_pretrained(folder)")
+    if not any((folder / name).is_file() for name in _TOKENIZERS):
+        missing(f"a tokenizer ({', '.join(_TOKENIZERS)})", "save it there too: tokenizer.save_pretrained(folder)")
     index, single = folder / "model.safetensors.index.json", folder / "model.safetensors"
     names = {single.name}
     if index.is_file():
@@ -214,7 +214,7 @@ def inspect_folder(folder: Path) -> int:
                 "fetch it; pickled weights (.bin) are not read: model.save_pretrained(folder) makes safetensors of them"
             )
             missing(name, fix)
-    return sum(math.prod(shape) for name in names for shape in safetensors_shapes(folder / name).values())
+    return sum(math.prod(shape) for name in names for shape in _safetensors_shapes(folder / name).values())
 
 
 def require_room(model: str, needed: int, device: torch.device) -> None:
@@ -227,8 +227,8 @@ def require_room(model: str, needed: int, device: torch.device) -> None:
         checks.reject("model", model, expected, "choose a smaller one, or dtype='bfloat16'", MemoryError)
 
 
-LOADED = ("missing_keys", "unexpected_keys", "mismatched_keys")
-HUB = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
+_LOADED = ("missing_keys", "unexpected_keys", "mismatched_keys")
+_HUB = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
 
 def load(model: str | Path, dtype: torch.dtype, device: torch.device, lora: int | None, key: Key) -> tuple[Any, Any]:
@@ -246,7 +246,7 @@ def load(model: str | Path, dtype: torch.dtype, device: torch.device, lora: int 
         for place in dict.fromkeys((torch.device("cpu"), device)):  # a run has the start, the old and the new model
             copies = 1 if lora is not None else 3 if place == device == torch.device("cpu") else 2
             require_room(str(model), copies * weights, place)
-    elif not HUB.fullmatch(str(model)):
+    elif not _HUB.fullmatch(str(model)):
         checks.reject(
             "model", str(model), "a folder, or a name such as facebook/opt-125m", "correct it", FileNotFoundError
         )
@@ -265,7 +265,7 @@ def load(model: str | Path, dtype: torch.dtype, device: torch.device, lora: int 
             expected = "an architecture of transformers' own; this one ships code, which is never run"
             fix = "choose a model that needs no code of its own"
         checks.reject("model", str(model), expected, fix, OSError)
-    strangers = [f"{kind.split('_')[0]} {name}" for kind in LOADED for name in sorted(map(str, found[kind]))]
+    strangers = [f"{kind.split('_')[0]} {name}" for kind in _LOADED for name in sorted(map(str, found[kind]))]
     if strangers:  # transformers makes random numbers of what is missing
         expected = f"the weights of its config.json; {len(strangers)} differ, such as {strangers[0]}"
         checks.reject("model", str(model), expected, "fetch config.json and weights again, from one place", OSError)

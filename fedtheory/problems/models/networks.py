@@ -27,7 +27,7 @@ from fedtheory.core.layout import Layer, Layout
 
 Params = Iterator[torch.Tensor]
 Moments = tuple[torch.Tensor, torch.Tensor]  # mean and variance of each channel
-Norms = list[Moments] | Iterator[Moments] | None  # see `Norm`
+_Norms = list[Moments] | Iterator[Moments] | None  # see `Norm`
 VIEWS: dict[str, Callable[[int, int], int]] = {  # (c_in, k) -> rows of a convolution (c_out, c_in, k, k)
     "rows": lambda c_in, k: c_in * k,  # FedMUD: (c_out k, c_in k) transposed
     "width": lambda c_in, k: k,  # the kernel's width: 7 -> 3 in FedSub's public code
@@ -48,7 +48,7 @@ class Op(ABC):
         return []
 
     @abstractmethod
-    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+    def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         """(G, b, ...) -> (G, b, ...)."""
 
 
@@ -77,7 +77,7 @@ class Conv(Op):
         fan_in = self.c_in * self.k**2
         return _uniform(g, fan_in, self.c_out * fan_in, *[self.c_out] * self.bias)
 
-    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+    def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         groups = len(h)
         weight = next(params).reshape(groups * self.c_out, self.c_in, self.k, self.k)
         bias = next(params).reshape(-1) if self.bias else None
@@ -102,7 +102,7 @@ class Linear(Op):
     def init(self, g: torch.Generator) -> list[torch.Tensor]:
         return _uniform(g, self.n_in, self.n_in * self.n_out, *[self.n_out] * self.bias)
 
-    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+    def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         weight = next(params).reshape(-1, self.n_out, self.n_in)
         if not self.bias:
             return torch.bmm(weight, h.mT).mT  # this way round the gradient in W is made in the order W is stored in
@@ -130,7 +130,7 @@ class Norm(Op):
         one = torch.ones(self.channels, dtype=torch.float64)
         return [one, 0 * one]
 
-    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+    def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         scale, shift = next(params), next(params)
         if len(h) == 1 and norms is None and h[0, :, 0].numel() > 1:
             out = functional.batch_norm(h.squeeze(0), None, None, scale[0], shift[0], training=True, eps=self.eps)
@@ -150,7 +150,7 @@ class Norm(Op):
 
 @dataclass(frozen=True)
 class ReLU(Op):
-    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+    def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         return h.relu()
 
 
@@ -158,7 +158,7 @@ class ReLU(Op):
 class Pool(Op):
     """Maximum over 2 x 2 cells; an odd last row or column is dropped. It commutes with ReLU: put it first."""
 
-    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+    def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         if h.requires_grad or h.device.type != "cpu":
             groups, h = h.shape[:2], h.flatten(0, 1)
             if h.device.type == "cpu":
@@ -176,7 +176,7 @@ class Flatten(Op):
     It commutes with ReLU: put it first, so that ReLU's two arguments in the backward pass lie in memory alike.
     """
 
-    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+    def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         return h.flatten(2)
 
 
@@ -184,7 +184,7 @@ class Flatten(Op):
 class Mean(Op):
     """Mean over the image: (G, b, channels, height, width) -> (G, b, channels)."""
 
-    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+    def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         return h.mean((-2, -1))
 
 
@@ -195,7 +195,7 @@ class Widen(Op):
     channels: int
     stride: int
 
-    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+    def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         h = h[..., :: self.stride, :: self.stride]
         return functional.pad(h, (0, 0, 0, 0, 0, self.channels - h.shape[2]))
 
@@ -213,7 +213,7 @@ class Residual(Op):
     def init(self, g: torch.Generator) -> list[torch.Tensor]:
         return [value for op in (*self.body, *self.shortcut) for value in op.init(g)]
 
-    def forward(self, params: Params, h: torch.Tensor, norms: Norms) -> torch.Tensor:
+    def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         out = h
         for op in self.body:
             out = op.forward(params, out, norms)
@@ -278,11 +278,11 @@ class Network:
                 values[i] = std * torch.randn(self.sizes[i], generator=g, dtype=torch.float64)
         return torch.cat(values)
 
-    def forward(self, params: Params, images: torch.Tensor, norms: Norms = None) -> torch.Tensor:
+    def forward(self, params: Params, images: torch.Tensor, norms: _Norms = None) -> torch.Tensor:
         """Logits. Layers one by one from `params`, each (G, size); images (G, b, *shape) -> (G, b, classes)."""
         return self.ops[-1].forward(params, self.features(params, images, norms), norms)
 
-    def features(self, params: Params, images: torch.Tensor, norms: Norms = None) -> torch.Tensor:
+    def features(self, params: Params, images: torch.Tensor, norms: _Norms = None) -> torch.Tensor:
         """What the head, the last operation, is given: (G, b, head.n_in). Takes all layers but the head's."""
         h = self._laid_out(images)
         for op in self.ops[:-1]:
@@ -314,7 +314,7 @@ class Network:
         sizes = self.sizes[-1 - self.head.bias :]
         return self.head.forward(iter(x[..., -sum(sizes) :].split(sizes, dim=-1)), features, None)
 
-    def logits(self, x: torch.Tensor, images: torch.Tensor, norms: Norms = None) -> torch.Tensor:
+    def logits(self, x: torch.Tensor, images: torch.Tensor, norms: _Norms = None) -> torch.Tensor:
         """x (G, d), images (G, b, *shape) -> (G, b, classes)."""
         return self.forward(iter(x.split(self.sizes, dim=-1)), images, norms)
 
@@ -325,14 +325,14 @@ def mlp(shape: tuple[int, int, int], classes: int, hidden: int = 64) -> Network:
     return Network("mlp", shape, classes, ops)
 
 
-def decomfl_mnist(shape: tuple[int, int, int] = (1, 28, 28), classes: int = 10) -> Network:
+def _decomfl_mnist(shape: tuple[int, int, int] = (1, 28, 28), classes: int = 10) -> Network:
     """DeComFL's "simple CNN" (28,938 parameters on 28 x 28, 10 classes); operations as in its public code."""
     c, height, width = shape
     body = (Conv(c, 16, 5, pad=2), Pool(), ReLU(), Conv(16, 32, 5, pad=2), Pool(), Flatten(), ReLU())
     return Network("decomfl-mnist", shape, classes, (*body, Linear(32 * (height // 4) * (width // 4), classes)))
 
 
-def decomfl_fashion(shape: tuple[int, int, int] = (1, 28, 28), classes: int = 62) -> Network:
+def _decomfl_fashion(shape: tuple[int, int, int] = (1, 28, 28), classes: int = 62) -> Network:
     """DeComFL's "larger CNN" (1,206,590 parameters with the 62 outputs of its public code, 10 of them in use)."""
     c, height, width = shape
     body = (Conv(c, 32, 3), ReLU(), Conv(32, 64, 3), Pool(), Flatten(), ReLU())
@@ -352,7 +352,7 @@ def _block(c_in: int, c_out: int, pool: bool) -> tuple[Op, ...]:
     return (Conv(c_in, c_out, 3, pad=1, bias=False), Norm(c_out), *[Pool()] * pool, ReLU())
 
 
-def fedmud_cnn(name: str, widths: tuple[int, ...], pools: tuple[bool, ...]) -> Callable[..., Network]:
+def _fedmud_cnn(name: str, widths: tuple[int, ...], pools: tuple[bool, ...]) -> Callable[..., Network]:
     """3 x 3 convolutions with batch normalisation and no bias, then one linear layer (FedMUD, Sec. 5.1).
 
     A pooling that would leave no pixel (on images smaller than the paper's) is left out.
@@ -422,12 +422,12 @@ def cifar_resnet(depth: int, k: int = 3) -> Callable[..., Network]:
 
 NETWORKS: dict[str, Callable[..., Network]] = {
     "mlp": mlp,
-    "decomfl-mnist": decomfl_mnist,
-    "decomfl-fashion": decomfl_fashion,
+    "decomfl-mnist": _decomfl_mnist,
+    "decomfl-fashion": _decomfl_fashion,
     "flss-cnn": flss_cnn,
-    "fedmud-cnn4": fedmud_cnn("fedmud-cnn4", (32, 64, 128, 256), (True,) * 4),
-    "fedmud-cnn8": fedmud_cnn("fedmud-cnn8", (32, 32, 64, 64, 128, 128, 256, 256), (False, True) * 4),
-    "fedmud-cnn10": fedmud_cnn("fedmud-cnn10", (32, 32, 64, 64, 128, 128, 256, 256, 512, 512), (False, True) * 5),
+    "fedmud-cnn4": _fedmud_cnn("fedmud-cnn4", (32, 64, 128, 256), (True,) * 4),
+    "fedmud-cnn8": _fedmud_cnn("fedmud-cnn8", (32, 32, 64, 64, 128, 128, 256, 256), (False, True) * 4),
+    "fedmud-cnn10": _fedmud_cnn("fedmud-cnn10", (32, 32, 64, 64, 128, 128, 256, 256, 512, 512), (False, True) * 5),
     "resnet8": cifar_resnet(8),
     "resnet8-7": cifar_resnet(8, 7),
     "resnet20": cifar_resnet(20),

@@ -8,7 +8,7 @@ from fedtheory.problems.models.networks import Flatten, Linear, Network, ReLU
 
 # The product of inductor's compiled networks. Not public: where a build of torch lacks it, torch's own is used.
 LINEAR: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
-ONEDNN_FROM = 2**14  # entries of a weight matrix: the loop over clients costs microseconds each
+_ONEDNN_FROM = 2**14  # entries of a weight matrix: the loop over clients costs microseconds each
 
 
 def is_perceptron(network: Network) -> bool:
@@ -68,4 +68,4 @@ def _products(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:
 def _onednn(product: torch.Tensor) -> bool:
     """Whether oneDNN is worth a loop over clients: on an AMD processor it needs two thirds of MKL's time."""
     rows, columns = product.shape[1:]
-    return LINEAR is not None and product.dtype == torch.float32 and product.is_cpu and rows * columns >= ONEDNN_FROM
+    return LINEAR is not None and product.dtype == torch.float32 and product.is_cpu and rows * columns >= _ONEDNN_FROM

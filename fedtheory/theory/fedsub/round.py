@@ -12,9 +12,10 @@ from fedtheory.algorithms.fedsub import Down, FedSub, Own, Server
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.message import Known
+from fedtheory.theory import search
 from fedtheory.theory.claim import Check, Outcome, Printed, entries
 from fedtheory.theory.instances import Smooth, coordinate_frames, drain, exact, fixed, is_smooth, orthogonal, parse
-from fedtheory.theory.search import ROUNDING, Found, maximise, ratio, units
+from fedtheory.theory.search import ROUNDING, Found, ratio, units
 from fedtheory.theory.shown import digits
 
 fedsub = entries("fedsub")
@@ -513,10 +514,8 @@ def edges(**changes: Any) -> list[Edge]:
 
 def attack(terms: Terms, effort: str, name: str, corners: Sequence[Edge] | None = None, **options: Any) -> Found:
     """Search for the largest left/right of a statement over admissible instances."""
-    amount: dict[str, Any] = {"restarts": 2, "steps": 6} if effort == "quick" else {"restarts": 8, "steps": 30}
-    corners = edges() if corners is None else corners
     sides = lambda z, edge: terms(play(build(z, edge)))
-    return maximise(sides, lambda edge: edge.size, ROOT.fold(name), edges=corners, **(amount | options))
+    return search.attack(sides, edges() if corners is None else corners, ROOT.fold(name), effort, **options)
 
 
 def rescaled(at: Instance, loss: float, variable: float) -> Instance:

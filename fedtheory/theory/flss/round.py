@@ -11,9 +11,10 @@ from fedtheory.algorithms.flss import FLSS, Down, Server, Up
 from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.maps.subspace import Trajectory
+from fedtheory.theory import search
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed
 from fedtheory.theory.instances import Sample, Smooth, drain, exact, fixed, joint, orthogonal, subsets
-from fedtheory.theory.search import ROUNDING, Found, maximise, ratio, units
+from fedtheory.theory.search import ROUNDING, Found, ratio, units
 from fedtheory.theory.shown import digits
 
 ROOT = Key(341)
@@ -436,10 +437,8 @@ def edges(**changes: Any) -> list[Edge]:
 
 def attack(terms: Terms, effort: str, name: str, corners: Sequence[Edge] | None = None, **options: Any) -> Found:
     """Search for the largest left/right of a statement over admissible instances."""
-    amount: dict[str, Any] = {"restarts": 2, "steps": 6} if effort == "quick" else {"restarts": 8, "steps": 30}
-    corners = edges() if corners is None else corners
     sides = lambda z, edge: terms(play(build(z, edge)))
-    return maximise(sides, lambda edge: edge.size, ROOT.fold(name), edges=corners, **(amount | options))
+    return search.attack(sides, edges() if corners is None else corners, ROOT.fold(name), effort, **options)
 
 
 def survives(

@@ -21,9 +21,9 @@ from fedtheory.theory.ssf.moments import (
     Terms,
     corollary_steps,
     play,
+    posed,
     random_problem,
     rescaled,
-    stepsizes,
 )
 
 
@@ -35,12 +35,7 @@ def attack_rate(rate: Rate, average: bool, effort: str, settings: Sequence[str])
 
     @torch.no_grad()
     def sides(z: torch.Tensor, edge: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        N, K, d, r, setting, noisy = edge
-        problem, x, e = random_problem(z, N, d, noisy)
-        lr, eta = stepsizes(setting, K, r / d, 1.0)
-        moments = Moments(problem, instances.coordinate_frames(d, r), lr, K, eta)
-        S = moments.start(x, problem.gradients(x) + 3 * e)
-        terms = Terms(N, K, 1.0, problem.constants.sigma2 or 0.0, r / d, lr, eta, moments.gap(S), moments.control(S))
+        moments, S, terms = posed(z, edge, errors=3.0)
         values = torch.tensor(moments.run(S, rounds), dtype=DOUBLE)
         T: Any = torch.arange(1, rounds + 1, dtype=DOUBLE)
         left = values.cumsum(0) / T if average else values.cummin(0)[0]

@@ -8,6 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -318,3 +319,21 @@ def random_problem(z: torch.Tensor, N: int, d: int, noisy: bool) -> tuple[instan
     h = h + (0.05 * h.abs().max() - h.mean(0)).clamp(min=0)
     problem = instances.Smooth(h / h.abs().max(), b.view(N, d), noise=noise.view(N, d) if noisy else None)
     return problem, x, e.view(N, d)
+
+
+def posed(z: torch.Tensor, edge: Any, errors: float = 1.0, mean: bool = True) -> tuple[Moments, torch.Tensor, Terms]:
+    """SSF at free numbers: its moments, its start, and the terms of the rates there.
+
+    Args:
+        edge: N, K, d, r, the setting of `stepsizes`, and whether gradients are noisy.
+        errors: factor on the controls' errors.
+        mean: whether c starts as the mean of the c_i.
+    """
+    N, K, d, r, setting, noisy = edge
+    problem, x, e = random_problem(z, N, d, noisy)
+    lr, eta = stepsizes(setting, K, r / d, 1.0)
+    moments = Moments(problem, instances.coordinate_frames(d, r), lr, K, eta)
+    ci = problem.gradients(x) + errors * e
+    S = moments.start(x, ci, None if mean else ci.mean(0) + z[:d])
+    sigma2 = problem.constants.sigma2 or 0.0
+    return moments, S, Terms(N, K, 1.0, sigma2, r / d, lr, eta, moments.gap(S), moments.control(S))

@@ -21,7 +21,7 @@ from fedtheory.theory.ssf.hypotheses import A12, A123, GIVEN, MEAN, UNBIASED, cl
 from fedtheory.theory.ssf.lemma2 import eq8
 from fedtheory.theory.ssf.lemma3 import eq21
 from fedtheory.theory.ssf.lemma4 import eq60
-from fedtheory.theory.ssf.moments import DOUBLE, KEY, SAMPLE, Moments, Terms, random_problem, rescaled, stepsizes
+from fedtheory.theory.ssf.moments import DOUBLE, KEY, SAMPLE, Moments, Terms, posed, random_problem, rescaled, stepsizes
 from fedtheory.theory.ssf.round import NOISE_ALONE, Instance, Round, kept, steep
 from fedtheory.theory.ssf.sharper import symbolic_sharper2, symbolic_sharper3
 
@@ -289,15 +289,7 @@ def attack_round(
 
     @torch.no_grad()
     def sides(z: torch.Tensor, edge: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        N, K, d, r, setting, noisy = edge
-        problem, x, e = random_problem(z, N, d, noisy)
-        lr, eta = stepsizes(setting, K, r / d, 1.0)
-        moments = Moments(problem, instances.coordinate_frames(d, r), lr, K, eta)
-        ci = problem.gradients(x) + e
-        S = moments.start(x, ci, None if mean else ci.mean(0) + z[:d])
-        sigma2 = problem.constants.sigma2 or 0.0
-        terms = Terms(N, K, 1.0, sigma2, r / d, lr, eta, moments.gap(S), moments.control(S))
-        left, right = statement(moments, S, terms)
+        left, right = statement(*posed(z, edge, mean=mean))
         return torch.tensor(left), torch.tensor(right)
 
     return search.maximise(

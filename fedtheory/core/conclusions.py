@@ -1,0 +1,102 @@
+"""What a paper concludes, and what its numbers and claims that were checked say of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedtheory.core import checks, verdicts
+
+PAPERS = {  # as items and claims are named -> the method, and its folder
+    "fedsub": ("FedSub", "fedsub"),
+    "ssf": ("SSF", "ssf"),
+    "mud": ("FedMUD", "fedmud"),
+    "flss": ("FLSS", "flss"),
+    "decomfl": ("DeComFL", "decomfl"),
+}
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """A sentence that a reader takes home from a paper.
+
+    Fields:
+        says: it, in plain words.
+        where: its place in the paper.
+        cells: numbers that decide it, as "<item>: <cell>"; * stands for anything.
+        claims: ids of the ledger that decide it.
+        know: what a reader should know besides.
+    """
+
+    says: str
+    where: str
+    cells: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    know: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.cells and not self.claims:
+            checks.reject("cells", self.says, "numbers or claims that decide it", "name one")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the evidence says.
+
+    Fields:
+        experiment: the verdict of all its numbers together, of `verdicts.VERDICTS`; None: it rests on claims alone.
+        theory: ledger verdict -> how many of its claims have it.
+        cells: the rows that decide, as `cli.report` has them.
+        claims: the ledger's records that decide.
+    """
+
+    experiment: str | None
+    theory: dict[str, int]
+    cells: list[Mapping[str, Any]]
+    claims: list[Mapping[str, Any]]
+
+    def words(self) -> str:
+        """Both, for a table."""
+        said = [] if self.experiment is None else [self.experiment]
+        for verdict, count in self.theory.items():
+            said.append(_LEDGER_WORDS[verdict] + (f" ({count})" if len(self.claims) > 1 else ""))
+        return "; ".join(said)
+
+
+_LEDGER_WORDS = {
+    "holds": "theory holds",
+    "holds-with-caveat": "theory holds with a caveat",
+    "false-as-stated": "theory false as stated",
+    "unchecked": "theory not checked",
+}
+
+
+def decide(
+    conclusion: Conclusion, rows: Sequence[Mapping[str, Any]], ledger: Mapping[str, Mapping[str, Any]]
+) -> Outcome:
+    """The outcome of a conclusion.
+
+    Args:
+        conclusion: it.
+        rows: of all committed items, as `cli.report.report_rows` makes them.
+        ledger: id -> record.
+
+    Raises ValueError for evidence that does not exist.
+    """
+    cells: list[Mapping[str, Any]] = []
+    for pattern in conclusion.cells:
+        known = re.compile(".*".join(map(re.escape, pattern.split("*"))))
+        found = [row for row in rows if known.fullmatch(f"{row['item']}: {row['cell']}")]
+        if not found:
+            checks.reject("cells", pattern, "a cell of the committed items", "see python -m fedtheory report")
+        cells += [row for row in found if row not in cells]
+    for name in conclusion.claims:
+        checks.choice("claims", name, ledger)
+    claims = [ledger[name] for name in conclusion.claims]
+    theory = {verdict: sum(claim["verdict"] == verdict for claim in claims) for verdict in _LEDGER_WORDS}
+    return Outcome(
+        verdicts.combine(row["verdict"] for row in cells) if cells else None,
+        {verdict: count for verdict, count in theory.items() if count},
+        cells,
+        claims,
+    )

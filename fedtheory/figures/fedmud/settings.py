@@ -1,0 +1,296 @@
+"""What FedMUD's runs are: settings of the three scales, methods, problems, and what the paper leaves open."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from fedtheory.algorithms.ef21p import EF21P
+from fedtheory.algorithms.fedavg import FedAvg
+from fedtheory.algorithms.fedbat import FedBAT
+from fedtheory.algorithms.fedhm import FedHM
+from fedtheory.algorithms.fedmud import FedMUD
+from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.layout import Layout
+from fedtheory.figures.store import Spec
+from fedtheory.maps.decomposition import Decomposition, Hadamard, Kronecker, LowRank
+from fedtheory.problems.models.networks import network
+from fedtheory.theory.fedmud.printed import named
+
+NAN = math.nan
+RATIO = 1 / 32
+SCALES = ("quick", "medium", "paper")
+
+# Our runs.
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a scale runs.
+
+    Fields:
+        what: in words.
+        ran: of `verdicts.RUNS`.
+        columns: of the tables that are run.
+        rounds, sampled, steps, every: of a run.
+        layers: which the decompositions decompose.
+        whole: whether the ratio holds for all parameters, as in the public code, or for each decomposed layer.
+        best: learning rate of each method, and a of its initialisation U(-a, a); NaN: it has none.
+    """
+
+    what: str
+    ran: str
+    columns: tuple[str, ...]
+    rounds: int
+    sampled: int
+    steps: int
+    every: int
+    layers: str
+    whole: bool
+    best: dict[str, tuple[float, float]]
+
+
+OTHERS: dict[str, Callable[[float, int], Algorithm]] = {  # without a: (learning rate, local steps)
+    "FedAvg": FedAvg,
+    "FedHM": lambda lr, steps: FedHM(lr, steps, LowRank(RATIO)),
+    "EF21-P": lambda lr, steps: EF21P(lr, steps, RATIO),
+    "FedBAT": FedBAT,
+}
+METHODS = {
+    "FedLMT": LowRank(RATIO),
+    "FedPara": Hadamard(RATIO),
+    "FedMUD": LowRank(RATIO),
+    "FedMUD+BKD": Kronecker(RATIO),
+    "FedMUD+AAD": LowRank(RATIO, form="aad"),
+    "FedMUD+BKD+AAD": Kronecker(RATIO, form="aad"),
+    "FedMUD+F": LowRank(RATIO, form="freeze"),
+    "FedMUD+BKD+F": Kronecker(RATIO, form="freeze"),
+}
+ALONE = (0.003, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # rates of methods without a
+RATES = (0.03, 0.1, 0.3)
+TRIED: dict[str, list[tuple[float, float]]] = {  # (rate, a): twelve for every method
+    **{name: [(lr, NAN) for lr in ALONE] for name in OTHERS},
+    **{
+        name: [(lr, least * times) for lr in RATES for times in (1.0, 2.0, 4.0, 8.0)]
+        for name, least in {
+            "FedLMT": 0.05,
+            "FedPara": 0.2,
+            "FedMUD": 0.25,
+            "FedMUD+BKD": 0.5,
+            "FedMUD+AAD": 0.25,
+            "FedMUD+BKD+AAD": 0.5,
+            "FedMUD+F": 0.25,
+            "FedMUD+BKD+F": 0.5,
+        }.items()
+    },
+}
+TUNING = {"quick": 10, "medium": 20}  # rounds on seed 7, which is not used again
+TUNING_SEED = 7
+SMOKE = {  # mud/tuning at the quick scale
+    "FedAvg": (0.5, NAN),
+    "FedHM": (0.2, NAN),
+    "EF21-P": (0.1, NAN),
+    "FedBAT": (0.1, NAN),
+    "FedLMT": (0.3, 0.4),
+    "FedPara": (0.3, 0.8),
+    "FedMUD": (0.3, 0.5),
+    "FedMUD+BKD": (0.3, 1.0),
+    "FedMUD+AAD": (0.3, 0.5),
+    "FedMUD+BKD+AAD": (0.03, 2.0),
+    "FedMUD+F": (0.3, 0.5),
+    "FedMUD+BKD+F": (0.1, 2.0),
+}
+TUNED = {  # and at the medium scale
+    "FedAvg": (0.03, NAN),
+    "FedHM": (0.03, NAN),
+    "EF21-P": (0.01, NAN),
+    "FedBAT": (0.03, NAN),
+    "FedLMT": (0.1, 0.1),
+    "FedPara": (0.1, 0.4),
+    "FedMUD": (0.1, 0.25),
+    "FedMUD+BKD": (0.1, 1.0),
+    "FedMUD+AAD": (0.1, 0.5),
+    "FedMUD+BKD+AAD": (0.03, 2.0),
+    "FedMUD+F": (0.1, 1.0),
+    "FedMUD+BKD+F": (0.1, 0.5),
+}
+SETTINGS = {
+    "quick": Setting(
+        "scikit-learn's digits in the place of CIFAR-10, a perceptron 64-64-10 with both matrices decomposed, "
+        "10 clients (Dirichlet 0.3), 5 sampled, 10 local steps of 32 images, 40 rounds; rates, a: best of mud/tuning",
+        "smoke",
+        ("CIFAR-10 N1",),
+        rounds=40,
+        sampled=5,
+        steps=10,
+        every=4,
+        layers="matrices",
+        whole=False,
+        best=SMOKE,
+    ),
+    "medium": Setting(
+        "20,000 of the 50,000 training images, resized to 16 x 16 pixels, and 2,000 test images; four convolutions "
+        "where the paper has eight; 20 clients, 4 sampled, 16 local steps of 64 images, 60 rounds; learning rate and a "
+        "(or learning rate alone): the best of twelve settings for every method in mud/tuning, after 20 rounds on "
+        "another seed",
+        "reduced",
+        ("CIFAR-10 N1",),
+        rounds=60,
+        sampled=4,
+        steps=16,
+        every=10,
+        layers="inner",
+        whole=True,
+        best=TUNED,
+    ),
+    "paper": Setting(
+        "the paper's; 24 local steps, three epochs of the average client; rates and a as the public code has them for "
+        "FedAvg and FedMUD+BKD+AAD, else as at the medium scale, since they are not printed",
+        "paper's",
+        named("N1", "N2"),
+        rounds=200,
+        sampled=10,
+        steps=24,
+        every=20,
+        layers="inner",
+        whole=True,
+        best=TUNED | {"FedAvg": (0.03, NAN), "FedMUD+BKD+AAD": (0.01, 5.0)},
+    ),
+}
+EXTENT = {  # of the sweeps: values of s (None: never), factors on a, compression ratios
+    "quick": {"s": (1, 4, None), "a": (0.1, 0.5, 1.0, 2.0, 4.0), "ratio": (1 / 32, 1 / 8)},
+    "medium": {"s": (1, None), "a": (0.25, 1.0, 4.0), "ratio": (1 / 32, 1 / 8)},
+    "paper": {
+        "s": (1, 2, 4, 8, 16, None),
+        "a": (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0),
+        "ratio": (1 / 64, 1 / 32, 1 / 16, 1 / 8),
+    },
+}
+READING = [
+    "The ratio 1/32 holds for the whole network, as in the public code: that of the decomposed layers is lowered until "
+    "it does (quick scale: for each decomposed layer). First and last layer stay whole; convolutions are read row by "
+    "row as (c_out k) x (c_in k) matrices, Kronecker blocks are stacked, as in the public code. EF21-P and FedBAT "
+    "compress all layers, in both directions.",
+    "s = 1; averages over the participants, not weighted; batch normalisation by the batch's own moments, gathered "
+    "once from the clients for evaluation. Accuracy: mean of the last two records, since few clients with skewed "
+    "labels per round let it jump; not the best round.",
+    "Intervals: mean and 95% Student interval over seeds, each with its own partition, start and sampling; methods "
+    "are compared on the same ones.",
+]
+
+
+def algorithm(name: str, column: str, scale: str, network: str | None = None, **changes: Any) -> Algorithm:
+    """A method as this scale runs it on a column's network, or another one; `lr`, `s` and its decomposition's fields
+    can be changed."""
+    setting, layers = SETTINGS[scale], SETTINGS[scale].layers
+    rate, a = setting.best[name]
+    rate, s = changes.pop("lr", rate), changes.pop("s", 1)
+    if name in OTHERS:
+        plain = OTHERS[name](rate, setting.steps)
+        if isinstance(plain, FedHM):
+            plain = replace(
+                plain, decomposition=fitted(replace(plain.decomposition, layers=layers), column, scale, network)
+            )
+        return plain
+    how = fitted(replace(METHODS[name], **{"a": a, "layers": layers} | changes), column, scale, network)
+    if name in ("FedLMT", "FedPara"):
+        return FedMUD.of_model(rate, setting.steps, how)
+    return FedMUD(rate, setting.steps, how, s)
+
+
+def fitted(how: Decomposition, column: str, scale: str, network: str | None = None) -> Decomposition:
+    """With the ratio that makes its own hold for the whole network, where the scale demands it."""
+    if not SETTINGS[scale].whole:
+        return how
+    of = problem(column, scale)
+    side = of.get("side") or {"tiny_imagenet": 64, "fashion_mnist": 28}.get(of["data"], 32)
+    channels = 1 if of["data"] == "fashion_mnist" else 3
+    classes = {"cifar100": 100, "tiny_imagenet": 200}.get(of["data"], 10)
+    return how.for_network(layout(network or of["network"], (channels, side, side), classes))
+
+
+@cache
+def layout(name: str, shape: tuple[int, int, int], classes: int) -> Layout:
+    """Of a network."""
+    return network(name, shape, classes).layout
+
+
+HERE = "CIFAR-10 N1"  # of figures and tuning: the paper draws them on four data sets
+DATA = {
+    "FMNIST": "fashion_mnist",
+    "SVHN": "svhn",
+    "CIFAR-10": "cifar10",
+    "CIFAR-100": "cifar100",
+    "TinyImageNet": "tiny_imagenet",
+}
+
+
+def problem(column: str, scale: str) -> dict[str, Any]:
+    """Options of `ImageClassification.load` for a column of the tables."""
+    name, partition = column.split()
+    many = name == "CIFAR-100"
+    split = {
+        "N1": {"partition": "dirichlet", "alpha": 0.1 if many else 0.3},
+        "N2": {"partition": "labels", "labels": 10 if many else 3},
+        "IID": {"partition": "iid"},
+    }[partition]
+    if scale == "quick":
+        return {"data": "digits", "network": "mlp", "batch": 32, **split}
+    if scale == "medium":
+        small = {"clients": 20, "partial": True, "side": 16, "tested": 2000}
+        return {"data": "cifar10", "network": "fedmud-cnn4", "batch": 64, **small, **split}
+    network = "fedmud-cnn8" if name.startswith("CIFAR") else "fedmud-cnn4"
+    return {"data": DATA[name], "network": network, "clients": 100, "batch": 64, "std": 0.01, **split}
+
+
+def shown(column: str, scale: str) -> str:
+    """A printed column, and the data that this scale runs in its place."""
+    data = problem(column, scale)["data"]
+    return column if DATA[column.split()[0]] == data else f"{column} (run: {data})"
+
+
+def on(column: str, scale: str) -> str:
+    """The data that this scale runs for a column of a figure, and the partition."""
+    return f"{problem(column, scale)['data']} {column.split()[1]}"
+
+
+def spec(
+    how: Algorithm,
+    column: str,
+    scale: str,
+    seed: int,
+    rounds: int | None = None,
+    every: int | None = None,
+    **options: Any,
+) -> Spec:
+    """One run."""
+    setting = SETTINGS[scale]
+    if rounds is None:
+        halved = scale == "paper" and column.split()[0] in ("FMNIST", "SVHN")
+        rounds = setting.rounds // 2 if halved else setting.rounds
+    chosen = tuple(sorted((problem(column, scale) | options).items()))
+    every, dtype = min(every or setting.every, rounds), "float32"
+    return Spec(how, "images", chosen, rounds, seed, setting.sampled, every, dtype, ("accuracy",))
+
+
+def tuning(names: Sequence[str], scale: str) -> str:
+    """Where rates and a of these methods are from, as `verdicts.TUNINGS` says it."""
+    return "authors' files" if scale == "paper" and set(names) <= {"FedAvg", "FedMUD+BKD+AAD"} else "ours"
+
+
+def percent(result: dict[str, Any]) -> float:
+    """Mean accuracy of the last two records; NaN for a run that diverged."""
+    return NAN if result["diverged"] else 100 * sum(result["columns"]["accuracy"][-2:]) / 2
+
+
+def words(scale: str, seeds: int, names: Sequence[str] = (*OTHERS, *METHODS)) -> dict[str, Any]:
+    """Provenance of a result."""
+    setting = SETTINGS[scale]
+    numbers = {name: getattr(setting, name) for name in ("rounds", "sampled", "steps", "layers")}
+    methods = {name: repr(algorithm(name, HERE, scale)) for name in names}
+    return {"scale in words": setting.what, **numbers, "methods": methods, "seeds": seeds}
+
+
+def notes(scale: str) -> list[str]:
+    return [f"Runs: {SETTINGS[scale].what}.", *READING]

@@ -1,0 +1,110 @@
+"""Cells: a printed number, ours, and what the one rule of `core.verdicts` says of them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fedtheory.core import verdicts
+from fedtheory.core.records import Cell
+from fedtheory.core.verdicts import Interval, Region
+from fedtheory.figures.store import interval
+
+NAN = math.nan
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What a level is compared with where levels themselves are not comparable: another method on the same seeds.
+
+    Fields:
+        name: of the method.
+        paper: its printed number.
+        values: ours, one per seed.
+    """
+
+    name: str
+    paper: float
+    values: Sequence[float]
+
+
+def side(
+    cell: str,
+    paper: float,
+    values: Sequence[float],
+    region: Region,
+    ran: str,
+    tuning: str,
+    said: str = "",
+    *,
+    ratio: bool = False,
+) -> Cell:
+    """A statement on a quantity that is measured once per seed, such as a difference of two methods.
+
+    `ratio`: its interval is formed on logarithms.
+    """
+    if ratio:
+        mean, low, high = (math.exp(v) for v in interval([math.log(v) for v in values]))
+        found: Interval = (mean, low, high)
+    else:
+        found = interval(values)
+    verdict, why = verdicts.judge(region, found, len(values), ran)
+    return Cell(cell, paper, *found, len(values), verdict, _both(said, why), "run", ran, tuning)
+
+
+def level(
+    cell: str,
+    paper: float,
+    values: Sequence[float],
+    region: Region,
+    ran: str,
+    tuning: str,
+    rival: Rival | None = None,
+    said: str = "",
+) -> Cell:
+    """A printed level. Where it is not comparable, its difference to a rival's is judged instead, by its sign."""
+    found = interval(values)
+    if ran == "paper's" or rival is None:
+        verdict, why = verdicts.judge(region, found, len(values), ran)
+    elif rival.values is values:
+        verdict, why = verdicts.UNTESTED, "the others are compared with it; its level is not comparable"
+    else:
+        gap, printed = interval([a - b for a, b in zip(values, rival.values, strict=True)]), paper - rival.paper
+        verdict, why = verdicts.judge(verdicts.like(printed), gap, len(values), ran)
+        why = f"minus {rival.name} {gap[0]:+.3g} [{gap[1]:+.3g}, {gap[2]:+.3g}], printed {printed:+.3g}: {why}"
+    return Cell(cell, paper, *found, len(values), verdict, _both(said, why), "run", ran, tuning)
+
+
+def order(
+    where: str,
+    low: str,
+    high: str,
+    printed: Mapping[str, float],
+    ours: Mapping[str, list[float]],
+    ran: str,
+    tuning: str,
+) -> Cell:
+    """Two methods' accuracies: the difference in points, paired by seed. NaN in print: the order alone is stated."""
+    paper, gaps = printed[high] - printed[low], [b - a for a, b in zip(ours[low], ours[high], strict=True)]
+    region = verdicts.above() if math.isnan(paper) else verdicts.like(paper)
+    return side(f"{where} {low} < {high}", paper, gaps, region, ran, tuning, "difference in points")
+
+
+def diverges(cell: str, values: Sequence[float], ran: str, tuning: str, said: str = "") -> Cell:
+    """A run that diverges in print: NaN of ours are those that do here."""
+    verdict, why = verdicts.diverged([math.isnan(value) for value in values], ran)
+    return Cell(cell, NAN, *interval(values), len(values), verdict, _both(said, why), "run", ran, tuning)
+
+
+def counted(cell: str, paper: float, ours: float, region: Region, said: str, kind: str = "count") -> Cell:
+    """A number without chance: counted on messages, tensors or parameters, or computed from printed ones."""
+    verdict, why = verdicts.exact(region, ours)
+    return Cell(cell, paper, ours, ours, ours, 1, verdict, _both(said, why), kind)
+
+
+def absent(cell: str, paper: float, reason: str, kind: str = "run") -> Cell:
+    """A printed number that was not run, and what is missing."""
+    return Cell(cell, paper, NAN, NAN, NAN, 0, verdicts.UNTESTED, reason, kind)
+
+
+def _both(said: str, why: str) -> str:
+    return f"{said}; {why}" if said else why

@@ -1,0 +1,129 @@
+"""DeComFL's Figure 2 under two readings: what each runs, that rows and cells name theirs, and the authors' files."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from fedtheory.algorithms.decomfl import DeComFL
+from fedtheory.algorithms.readings.decomfl import DeComFLReading
+from fedtheory.figures import ITEMS
+from fedtheory.figures.decomfl import curves
+from fedtheory.figures.decomfl.curves import AUTHORS, FILES, PRINTED, decomfl, draw_2, less_than_k, readings
+
+FIGURES = ("decomfl/fig2a", "decomfl/fig2b")
+
+
+class Made:
+    """Runs whose accuracy tells momentum and split: 0.5 + momentum / 4, and 0.1 more where the split is IID."""
+
+    def __init__(self):
+        self.specs = []
+
+    def __call__(self, specs):
+        self.specs += (specs := list(specs))
+        return {one: self.result(one) for one in specs}
+
+    def result(self, one):
+        rounds = [*range(0, one.rounds, one.every), one.rounds]
+        value = 0.5 + getattr(one.algorithm, "momentum", 0) / 4 + 0.1 * (dict(one.options)["partition"] == "iid")
+        sent = {f"{way}_{unit}": [100.0 * t for t in rounds] for way in ("up", "down") for unit in ("scalars", "bytes")}
+        return {"diverged": None, "columns": {"round": rounds, "accuracy": [value] * len(rounds), **sent}}
+
+
+def measured(name, scale="medium"):
+    runner = Made()
+    return ITEMS[name].measure(runner, scale, 2), runner.specs
+
+
+def test_as_printed_is_what_was_run_before():
+    """The words of the stored runs: method, problem, rounds."""
+    for name, scale in ((name, scale) for name in FIGURES for scale in curves.ALL):
+        of = curves.SCALES[scale]
+        _, specs = measured(name, scale)
+        own = [one for one in specs if dict(one.options)["partition"] == "dirichlet"]
+        options = tuple(sorted({"data": of.mnist[0], "network": of.mnist[1], **of.options}.items()))
+        if name.endswith("a"):
+            wanted = {(decomfl(of.P[0], K), of.rounds // K, of.every) for K in of.K}
+            wanted |= {(decomfl(4 * of.P[0]), of.rounds, of.every)}
+        else:
+            wanted = {(decomfl(P), of.rounds, of.every) for P in of.P}
+        wanted |= {(curves.FEDAVG, of.rounds, of.every // 2)}
+        assert {(one.algorithm, one.rounds, one.every) for one in own} == wanted
+        assert {(one.options, one.sampled) for one in own} == {(options, of.sampled)}
+
+
+def test_the_authors_files_are_their_settings():
+    """Momentum 0.9 without its factor, IID, central differences at mu = 1e-4; left 1e-3, right K = 4 at 5e-4."""
+    for scale, batch in (("medium", 64), ("paper", 256)):
+        for name, rate, steps in (
+            ("decomfl/fig2a", 1e-3, {1, 4, *curves.SCALES[scale].K}),
+            ("decomfl/fig2b", 5e-4, {4}),
+        ):
+            own = [one for one in measured(name, scale)[1] if dict(one.options)["partition"] == "iid"]
+            assert all(dict(one.options)["batch"] == batch and "subset" not in dict(one.options) for one in own)
+            ours = [one.algorithm for one in own if isinstance(one.algorithm, DeComFL)]
+            assert {a.local_steps for a in ours} == steps
+            assert {a.perturbations for a in ours} == ({20, 80} if name.endswith("a") else {10, 20, 40})
+            plain = DeComFLReading(rate, momentum=0.9, smoothing=1e-4, scalar="central", dampened=False)
+            assert {replace(a, local_steps=1, perturbations=10) for a in ours} == {plain}
+            lengths = {(one.rounds, one.algorithm.local_steps) for one in own if isinstance(one.algorithm, DeComFL)}
+            left = readings(scale)[1].rounds[0]
+            shared = {(left // K, K) for K in curves.SCALES[scale].K} | {(left // 4, 1)}
+            assert lengths == (shared if name.endswith("a") else {(readings(scale)[1].rounds[1], 4)})
+            assert any(one.rounds >= 100 for one in own), "there is a published accuracy to compare with"
+
+
+@pytest.mark.parametrize("scale", ["quick", "medium"])
+@pytest.mark.parametrize("name", FIGURES)
+def test_rows_and_cells_name_their_reading(name, scale):
+    result, specs = measured(name, scale)
+    assert list(dict.fromkeys(row["reading"] for row in result.table)) == [PRINTED, AUTHORS]
+    for row in result.table:
+        iid = row["reading"] == AUTHORS
+        momentum = 0 if row["method"] == "FedAvg" else 0.9 if iid else 0.5
+        assert row["mean"] == pytest.approx(0.5 + momentum / 4 + 0.1 * iid)
+        assert ("iid" in row["ran data"]) == iid
+    own = [cell.cell for cell in result.cells if not cell.cell.endswith(AUTHORS)]
+    assert len(own) == len(result.cells) // 2 == (3 if name.endswith("a") else 5)
+    stem = lambda cell: cell.split(" in round ")[0].removesuffix(f", {AUTHORS}").split(" (above)")[0]
+    assert [stem(cell.cell) for cell in result.cells[len(own) :]] == [stem(cell) for cell in own]
+    assert len({cell.cell for cell in result.cells}) == len(result.cells)
+    assert {one.seed for one in specs} == {0, 1}
+    assert less_than_k() in result.notes
+    figure = draw_2(result.table)
+    assert [axes.get_title() for axes in figure.axes] == [PRINTED, AUTHORS]
+
+
+def test_published_accuracies_stand_beside_ours_in_their_reading_alone():
+    for name in FIGURES:
+        table = measured(name)[0].table
+        found = {(row["method"], row["round"]): row["files"] for row in table if not math.isnan(row["files"])}
+        rows = {(row["method"], row["round"]) for row in table if row["reading"] == AUTHORS}
+        assert found == {
+            (method, t): pytest.approx(sum(values) / len(values))
+            for method, of in FILES.items()
+            for t, values in of.items()
+            if (method, t) in rows
+        }
+        assert (("K = 4" if name.endswith("a") else "P = 20"), 100) in found
+        assert all(row["reading"] == AUTHORS for row in table if not math.isnan(row["files"]))
+
+
+def test_what_the_note_says_of_p_and_k_is_in_the_files():
+    """Four times K gains more than four times P, at every round that both have."""
+    gain = lambda low, high, t: curves.published(high, t) - curves.published(low, t)
+    assert all(gain("K = 1", "K = 4", t) > gain("P = 10", "P = 40", t) for t in (100, 500, 1000))
+    assert curves.published("K = 1", 100) == pytest.approx((0.8458 + 0.8234 + 0.8113) / 3)
+    for method in ("K = 1", "K = 4", "P = 10", "P = 40"):
+        assert f"{curves.published(method, 100):.3f}" in less_than_k()
+    assert math.isnan(curves.published("K = 1", 99))
+
+
+def test_a_table_from_before_is_drawn():
+    table = [
+        {name: value for name, value in row.items() if name not in ("reading", "files")}
+        for row in measured("decomfl/fig2a")[0].table
+        if row["reading"] == PRINTED
+    ]
+    assert [axes.get_title() for axes in draw_2(table).axes] == [PRINTED]

@@ -1,0 +1,108 @@
+"""The one rule of verdicts: where an interval lies, on what, and nothing else."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedtheory.core import verdicts
+from fedtheory.core.verdicts import AGAINST, HOLDS, MATCHES, OPEN, UNTESTED, Region, above, below, judge, points, times
+from fedtheory.figures import judge as cells
+from fedtheory.figures.store import interval
+
+FINITE = st.floats(-1e6, 1e6)
+REGIONS = st.one_of(
+    FINITE.map(above),
+    FINITE.map(below),
+    FINITE.map(points),
+    st.floats(1e-6, 1e6).map(times),
+    st.just(verdicts.COMPARABLE),
+)
+
+
+@given(REGIONS, FINITE, st.floats(0, 1e3), st.integers(2, 50), st.sampled_from([r for r in verdicts.RUNS if r]))
+def test_only_the_papers_scale_matches_or_contradicts(region, mean, half, seeds, ran):
+    verdict, why = judge(region, (mean, mean - half, mean + half), seeds, ran)
+    assert why
+    if ran != "paper's":
+        assert verdict in (HOLDS, OPEN, UNTESTED)
+    if ran == "smoke":
+        assert verdict == UNTESTED
+    if ran in ("reduced", "stand-in"):
+        assert (verdict == UNTESTED) == (not region.side)
+
+
+@given(REGIONS, FINITE, st.floats(1e-9, 1e3), st.integers(2, 50))
+def test_the_whole_interval_decides(region, mean, half, seeds):
+    low, high = mean - half, mean + half
+    verdict, _ = judge(region, (mean, low, high), seeds, "paper's")
+    inside, outside = region.low < low and high < region.high, high <= region.low or low >= region.high
+    assert verdict == (MATCHES if inside else AGAINST if outside else OPEN)
+
+
+@pytest.mark.parametrize("ran", ["paper's", "reduced", "stand-in"])
+def test_one_seed_and_a_lost_run_decide_nothing_for(ran):
+    assert judge(above(), (1.0, 1.0, 1.0), 1, ran)[0] == OPEN
+    lost = judge(above(), (math.nan,) * 3, 3, ran)[0]
+    assert lost == (AGAINST if ran == "paper's" else OPEN)
+    assert judge(above(), (math.nan,) * 3, 0, "")[0] == UNTESTED
+
+
+@pytest.mark.parametrize(("spread", "edge"), [(1.0, 0.5), (3.0, 0.4), (0.2, 0.07)])
+def test_the_seeds_that_would_decide_do(spread, edge):
+    """With as many values of the same spread about the same mean the interval lies on one side, with one less not."""
+    found = interval([edge - spread, edge, edge + spread])
+    assert judge(above(), found, 3, "paper's")[0] == OPEN
+    n = int(verdicts.needed(above(), found, 3).split()[1])
+
+    def verdict(count):  # same sample deviation, whatever the count
+        ends = [edge + side * spread * math.sqrt((count - 1) / 2) for side in (-1, 1)]
+        return judge(above(), interval([*ends, *[edge] * (count - 2)]), count, "paper's")[0]
+
+    assert (verdict(n), verdict(n - 1)) == (MATCHES, OPEN)
+    assert "more than" in verdicts.needed(above(), (1e-9, -1.0, 1.0), 3)
+
+
+def test_a_printed_difference_of_zero_is_comparable():
+    assert verdicts.like(0.0) == verdicts.COMPARABLE
+    assert verdicts.like(-3.0) == below()
+    assert judge(verdicts.like(0.0), (0.5, 0.2, 0.8), 3, "paper's")[0] == MATCHES
+
+
+def test_a_run_that_diverges_in_print():
+    assert verdicts.diverged([True, True], "paper's")[0] == MATCHES
+    assert verdicts.diverged([False, False], "paper's")[0] == AGAINST
+    assert verdicts.diverged([True, False], "paper's")[0] == OPEN
+    assert verdicts.diverged([True, True], "reduced")[0] == UNTESTED
+
+
+def test_a_level_that_is_not_comparable_is_set_against_a_rival():
+    first, rest = [60.0, 61.0, 62.0], [58.0, 58.9, 60.1]
+    rival = cells.Rival("FedAvg", 80.0, first)
+    cell = cells.level("c", 70.0, rest, points(70.0), "reduced", "ours", rival)
+    assert (cell.verdict, cell.ours) == (HOLDS, pytest.approx(59.0))
+    assert "minus FedAvg" in cell.reason
+    assert cells.level("c", 80.0, first, points(80.0), "reduced", "ours", rival).verdict == UNTESTED
+    assert cells.level("c", 90.0, rest, points(90.0), "reduced", "ours", rival).verdict == OPEN
+    assert cells.level("c", 59.0, rest, points(59.0, 3), "paper's", "ours", rival).verdict == MATCHES
+
+
+def test_numbers_without_chance():
+    assert cells.counted("c", 0.43, 0.4295, verdicts.rounded(0.43, 2), "").verdict == MATCHES
+    assert cells.counted("c", 0.43, 0.436, verdicts.rounded(0.43, 2), "").verdict == AGAINST
+
+
+def test_of_several_verdicts():
+    assert verdicts.combine([MATCHES, HOLDS]) == HOLDS
+    assert verdicts.combine([MATCHES, OPEN, UNTESTED]) == OPEN
+    assert verdicts.combine([OPEN, AGAINST]) == AGAINST
+    assert verdicts.combine([UNTESTED]) == verdicts.combine([]) == UNTESTED
+    assert verdicts.tally([OPEN, MATCHES, OPEN]) == "1 matches, 2 inconclusive"
+    with pytest.raises(ValueError, match="verdicts"):
+        verdicts.combine(["reproduced"])
+
+
+def test_a_region_knows_its_edge():
+    assert Region(0.0, 2.0, False).misses(1.5) == -0.5
+    assert above(1.0).misses(0.0) == 1.0
