@@ -587,7 +587,11 @@ provenance(record)
 show(ITEMS["ssf/table3"].draw(record["table"]))
 beside("ssf/table3")
 assert all(near_print(cell) for cell in record["cells"])
-ssf_error = {cell["cell"].split()[1]: cell["ours"] for cell in record["cells"] if cell["cell"].endswith(" SSF") and " < " not in cell["cell"]}
+ssf_error = {
+    cell["cell"].split()[1]: cell["ours"]
+    for cell in record["cells"]
+    if cell["cell"].endswith(" SSF") and " < " not in cell["cell"]
+}
 assert list(ssf_error.values()) == sorted(ssf_error.values(), reverse=True)
 tail = {row["round"]: row["mean"] for row in record["table"] if (row["method"], row["r"]) == ("SSF", 1)}
 half, end = max(tail) // 2, max(tail)

@@ -57,7 +57,7 @@ def _claims() -> dict[str, tuple[str, int]]:
 
     found = {}
     for paper in registry.PAPERS:
-        folder = ROOT / "fedtheory" / "theory" / registry.FOLDERS.get(paper, paper)
+        folder = ROOT / "fedtheory" / "theory" / ledger.MODULES[paper][0].split(".")[0]
         for path in sorted(folder.rglob("*.py")):
             text = path.read_text()
             for id in registry.claim_names():

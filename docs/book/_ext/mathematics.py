@@ -90,7 +90,7 @@ BAR = re.compile(r"(?<!\s)\||\|(?!\s)")  # " | " with spaces is "given"
 
 
 def unclosed(text: str) -> bool:
-    opened = sum(text.count(sign) for sign in OPEN) + len(re.findall(r"<(?=[^\s=<])", text))
+    opened = sum(text.count(sign) for sign in OPEN) + len(re.findall(r"<(?=[^\s=<-])", text))
     return opened > sum(text.count(sign) for sign in CLOSE) + len(re.findall(r"(?<=[^\s-])>(?![=>])", text))
 
 
@@ -157,7 +157,7 @@ def _is_mathematics(core: str) -> bool:
     if words[-1] in ("a", "A") or (words[0] in ("a", "A", "I") and len(words) > 1 and words[1] not in RELATIONS):
         return False
     return any(kind(word) == "strong" for word in words) or (
-        " = " in core or re.fullmatch(r"\w=[\w./]+", core) is not None
+        RELATION.search(core) is not None or re.fullmatch(r"\w=[\w./]+", core) is not None
     )
 
 
