@@ -17,10 +17,12 @@ from matplotlib.figure import Figure
 
 from fedtheory.core import checks, records
 from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.conclusions import PAPERS
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.verdicts import VERDICTS, tally
 from fedtheory.figures import style
+from fedtheory.theory.conclusions import decided
 
 FLOOR = 1e-12  # smaller numbers are rounding, which differs between processors
 WIDTH = 100  # characters of a line that a reader sees whole
@@ -214,6 +216,27 @@ def committed(item: str) -> dict[str, Any]:
         f"python -m fedtheory reproduce {item}",
         FileNotFoundError,
     )
+
+
+@checks.arguments
+def conclusions(paper: str) -> None:
+    """Print what a paper concludes, where, and what our committed results and the ledger say of it.
+
+    They are looked for in the folders `figures` and `docs` beside `notebooks`.
+
+    Args:
+        paper: one of "fedsub", "ssf", "mud", "flss", "decomfl".
+
+    Raises FileNotFoundError where there is no ledger, ValueError for evidence that does not exist.
+    """
+    checks.choice("paper", paper, PAPERS)
+    for base in (Path(".."), Path()):
+        ledger = base / "docs" / "ledger.json"
+        if ledger.exists():
+            found = decided(paper, base / "figures", ledger)
+            return table(["it says", "where", "outcome"], [(one.says, one.where, how.words()) for one, how in found])
+    fix = "run the notebook in the folder notebooks of a checkout"
+    checks.reject("paper", paper, "the file docs/ledger.json beside notebooks", fix, FileNotFoundError)
 
 
 def fold(text: str, indent: str = "  ") -> None:

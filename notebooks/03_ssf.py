@@ -546,7 +546,7 @@ beside("ssf/table1")
 
 
 def near_print(cell):
-    """A level whose mean is within a factor of 1.5 of the printed one; NaN in print, or an order: nothing to compare."""
+    """Whether a mean is within a factor of 1.5 of the printed level. NaN in print, an order: nothing to compare."""
     return cell["paper"] == "NaN" or " < " in cell["cell"] or 1 / 1.5 < cell["ours"] / cell["paper"] < 1.5
 
 
@@ -587,11 +587,8 @@ provenance(record)
 show(ITEMS["ssf/table3"].draw(record["table"]))
 beside("ssf/table3")
 assert all(near_print(cell) for cell in record["cells"])
-ssf_error = {
-    cell["cell"].split()[1]: cell["ours"]
-    for cell in record["cells"]
-    if cell["cell"].endswith(" SSF") and " < " not in cell["cell"]
-}
+levels = [cell for cell in record["cells"] if " < " not in cell["cell"]]
+ssf_error = {cell["cell"].split()[1]: cell["ours"] for cell in levels if cell["cell"].endswith(" SSF")}
 assert list(ssf_error.values()) == sorted(ssf_error.values(), reverse=True)
 tail = {row["round"]: row["mean"] for row in record["table"] if (row["method"], row["r"]) == ("SSF", 1)}
 half, end = max(tail) // 2, max(tail)

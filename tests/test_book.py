@@ -22,7 +22,7 @@ import stage
 import statements
 import used
 
-from fedtheory.core import records, registry
+from fedtheory.core import registry, verdicts
 from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -112,9 +112,9 @@ def test_numbers_have_no_marks_of_python():
 
 
 def test_every_verdict_has_a_colour():
-    for word in (*records.VERDICTS, *ledger.VERDICTS):
+    for word in (*verdicts.VERDICTS, *ledger.VERDICTS):
         assert re.fullmatch(rf"\[{re.escape(word)}\]\{{\.verdict \.(good|partly|bad|open)\}}", stage.badge(word))
-    assert stage.badge(records.VERDICTS[0]).endswith(".good}")
+    assert stage.badge(verdicts.VERDICTS[0]).endswith(".good}")
     assert stage.badge(ledger.VERDICTS[-1]).endswith(".open}")
 
 

@@ -48,7 +48,7 @@ def inline(monkeypatch):
     made = []
     execute = store.execute
     monkeypatch.setattr(store, "ProcessPoolExecutor", Inline)
-    monkeypatch.setattr(store, "execute", lambda spec, device: made.append(spec) or execute(spec, device))
+    monkeypatch.setattr(store, "execute", lambda *given: made.append(given[0]) or execute(*given))
     return made
 
 
@@ -70,6 +70,37 @@ def small(tmp_path, monkeypatch):
 IMAGES = (("clients", 2), ("data", "mnist"), ("network", "mlp"))
 ON_IMAGES = Spec(FedAvg(0.1, 1), "images", IMAGES, 1, 0, every=1, dtype="float32", metrics=("loss",))
 CONVEX = flips.SPEC
+
+
+# A run that is interrupted
+
+
+def test_a_long_run_goes_on_where_it_stopped(tmp_path, inline, monkeypatch):
+    """With the numbers of an unbroken one; what was kept of it is gone then. Short runs keep nothing."""
+    play, spec = store.run, replace(CONVEX, rounds=40, every=10)
+    whole = Runner(tmp_path / "unbroken", workers=1)([spec])[spec]
+    monkeypatch.setitem(store.BUILDERS, spec.problem, replace(store.BUILDERS[spec.problem], resumes=True))
+
+    def broken(*given, progress, **options):
+        def stop(done):
+            progress(done)
+            if done == 20:
+                raise KeyboardInterrupt
+
+        return play(*given, progress=stop, **options)
+
+    runner = Runner(tmp_path, workers=1)
+    monkeypatch.setattr(store, "run", broken)
+    with pytest.raises(KeyboardInterrupt):
+        runner([spec])
+    assert [path.name for path in (tmp_path / ".runs" / "unfinished").iterdir()] == [runner.path(spec).stem]
+    monkeypatch.setattr(store, "run", play)
+    result = runner([spec])[spec]
+    assert result["columns"] == whole["columns"]
+    assert result["timed_from_round"] == 20
+    assert not list((tmp_path / ".runs" / "unfinished").iterdir())
+    assert "timed_from_round" not in whole
+    assert not (tmp_path / "unbroken" / ".runs" / "unfinished").exists()
 
 
 # What names a run
@@ -198,9 +229,9 @@ def test_the_same_data_elsewhere_and_packed_otherwise_are_the_same_run(small, in
 def test_data_that_change_while_a_run_reads_them_are_refused(small, inline, monkeypatch):
     execute = store.execute
 
-    def swapped(spec, device):
+    def swapped(*given):
         os.environ["FEDTHEORY_DATA"] = str(small / "B")
-        return execute(spec, device)
+        return execute(*given)
 
     monkeypatch.setattr(store, "execute", swapped)
     with pytest.raises(ValueError, match="data='mnist train, mnist test': expected files that stay as they are"):

@@ -255,6 +255,18 @@ def test_evaluation_in_parts_is_evaluation():
     assert P.accuracy(x) == small.accuracy(x)
 
 
+def test_texts_of_like_length_pass_together(monkeypatch):
+    """Every text gets its own answer back."""
+    P, rows, passed = problem(at_once=3), torch.arange(12), []
+    layers, logits = P.start().split(P.model.sizes), P.model.logits
+    monkeypatch.setattr(P.model, "logits", lambda layer, some: passed.extend(map(len, some)) or logits(layer, some))
+    with torch.no_grad():
+        found = P._logits(layers.__getitem__, P.train, rows)
+        alone = torch.cat([logits(layers.__getitem__, [prompt]) for prompt in P.train.prompts])
+    torch.testing.assert_close(found, alone, rtol=1e-10, atol=1e-12)
+    assert passed == sorted(map(len, P.train.prompts))
+
+
 # Fine-tuning
 
 

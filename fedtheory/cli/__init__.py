@@ -1,4 +1,4 @@
-"""The command line: list, run, reproduce, compare, report, conclusions, claims. Each takes --json.
+"""The command line: list, run, reproduce, compare, report, conclusions, claims, model. Each takes --json.
 
 Here are the options; a command's own file is imported when it is called.
 """
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, " ".join(f"fedtheory: {message}{fix}".splitlines()) + "\n")
 
 
-COMMANDS = "list|run|reproduce|compare|report|claims"
+COMMANDS = "list|run|reproduce|compare|report|claims|model"
 COMPLAINTS: tuple[tuple[str, Callable[..., str]], ...] = (  # argparse's words, and ours
     (r"argument (\S+): (=.*)", lambda name, rest: name + rest),
     (
@@ -177,6 +177,9 @@ def parser() -> argparse.ArgumentParser:
     text = "every number that the papers print beside ours, from the finished items"
     report = add("report", "report.show", text, "out", "scale")
     report.add_argument("--page", default=None, help="also write the report as a Markdown page")
+    model = add("model", "model.save", "a pretrained language model from an installed package, as a folder")
+    model.add_argument("model", choices=registry.keys("problems/models/packaged.py", "PACKAGED"))
+    model.add_argument("folder", metavar="FOLDER", help="new or empty; run's --model takes it")
     return top
 
 

@@ -1,18 +1,16 @@
 """conclusions"""
 
 import argparse
-import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fedtheory.cli.report import papers_items, report_rows, show_ours
+from fedtheory.cli.report import papers_items, show_ours
 from fedtheory.cli.say import emit
-from fedtheory.core import checks, records, verdicts
-from fedtheory.core.conclusions import PAPERS, Conclusion, Outcome, decide
-from fedtheory.core.files import require_target, unseal, write_target
-
-Decided = list[tuple[Conclusion, Outcome]]
+from fedtheory.core import checks, verdicts
+from fedtheory.core.conclusions import PAPERS, Outcome
+from fedtheory.core.files import require_target, write_target
+from fedtheory.theory.conclusions import Decided, decided
 
 
 def show(options: argparse.Namespace) -> None:
@@ -20,7 +18,8 @@ def show(options: argparse.Namespace) -> None:
     if options.page is not None:
         require_target("page", options.page)
     chosen = [checks.choice("papers", paper, PAPERS) for paper in options.papers] or list(PAPERS)
-    found = decided(Path(options.out), Path(options.ledger))
+    wanted = list(PAPERS) if options.page is not None else chosen
+    found = {paper: decided(paper, Path(options.out), Path(options.ledger)) for paper in wanted}
     if options.page is not None:
         write_target(options.page, page(found).encode())
     if options.json:
@@ -32,39 +31,20 @@ def show(options: argparse.Namespace) -> None:
             print(f"  {conclusion.says} ({conclusion.where}): {outcome.words()}. {evidence(outcome)}")
 
 
-def of_paper(paper: str) -> list[Conclusion]:
-    """What a paper concludes."""
-    return importlib.import_module(f"fedtheory.theory.{PAPERS[paper][1]}.conclusions").CONCLUSIONS
-
-
-def decided(figures: Path, ledger: Path) -> dict[str, Decided]:
-    """Every paper's conclusions with their outcomes, from the committed items and the ledger.
-
-    Raises OSError or ValueError where the ledger or an item's record cannot be read.
-    """
-    claims = {record["id"]: record for record in unseal(ledger.read_bytes())["claims"]}
-    rows = [
-        row
-        for name in papers_items()
-        if records.made(figures, name)
-        for row in report_rows(name, records.load(figures, name, pictured=False))
-    ]
-    return {paper: [(one, decide(one, rows, claims)) for one in of_paper(paper)] for paper in PAPERS}
-
-
-def evidence(outcome: Outcome) -> str:
-    """The numbers behind an outcome: all of a few, else how many; and the claims."""
+def evidence(outcome: Outcome, item: Callable[[str], str] = str, claim: Callable[[str], str] = str) -> str:
+    """The numbers behind an outcome: all of a few, else how many; and the claims. `item`, `claim`: how one is put."""
     said = []
     ran = [row for row in outcome.cells if row["seeds"]]
+    waiting = [row for row in outcome.cells if not row["seeds"]]
     if 0 < len(ran) <= 2:
-        said += [f"{row['item']}, {row['cell']}: {show_ours(row)}" for row in ran]
+        said += [f"{item(row['item'])}, {row['cell']}: {show_ours(row)}" for row in ran]
     elif ran:
-        items = ", ".join(dict.fromkeys(row["item"] for row in ran))
+        items = ", ".join(item(name) for name in dict.fromkeys(row["item"] for row in ran))
         said.append(f"{items}: {verdicts.tally([row['verdict'] for row in ran])}")
-    if len(ran) < len(outcome.cells):
-        items = ", ".join(dict.fromkeys(row["item"] for row in outcome.cells if not row["seeds"]))
-        said.append(f"{len(outcome.cells) - len(ran)} numbers of {items} were not run")
-    said += [claim["id"] for claim in outcome.claims]
+    if waiting:
+        items = ", ".join(item(name) for name in dict.fromkeys(row["item"] for row in waiting))
+        said.append(f"{len(waiting)} number{'s were' if len(waiting) > 1 else ' was'} not run: {items}")
+    said += [claim(one["id"]) for one in outcome.claims]
     return "; ".join(said)
 
 
@@ -124,20 +104,10 @@ def page(found: Mapping[str, Decided]) -> str:
 
 def linked(outcome: Outcome) -> str:
     """The evidence with links to the report's sections and to the ledger."""
-    text = evidence(outcome)
-    for item in sorted({row["item"] for row in outcome.cells}, key=len, reverse=True):
-        text = text.replace(item, f"[{item}](report.md#{anchor(item)})")
-    for claim in outcome.claims:
-        text = text.replace(claim["id"], f"[{claim['id']}](ledger.md)")
-    return text
+    return evidence(outcome, lambda name: f"[{name}](report.md#{anchor(name)})", lambda name: f"[{name}](ledger.md)")
 
 
 def anchor(item: str) -> str:
     """Of an item's heading in docs/report.md, as GitHub makes it."""
     heading = f"{item}: {papers_items()[item].title}".lower()
     return "".join(c for c in heading.replace(" ", "-") if c.isalnum() or c in "-_")
-
-
-def rows(found: Decided) -> Sequence[Sequence[str]]:
-    """For a notebook's table."""
-    return [(one.says, one.where, outcome.words()) for one, outcome in found]

@@ -9,23 +9,7 @@ from typing import Any
 from fedtheory.cli.say import emit
 from fedtheory.core import records, registry, verdicts
 from fedtheory.core.files import require_target, write_target
-
-
-def report_rows(item: str, record: dict[str, Any]) -> list[dict[str, Any]]:
-    """One object per number that the paper prints."""
-    rows = []
-    for cell in record["cells"]:
-        numbers = {name: records.number(cell[name]) for name in ("paper", "ours", "low", "high")}
-        rows.append(
-            {
-                "item": item,
-                "cell": cell["cell"],
-                **numbers,
-                **{name: cell[name] for name in ("kind", "seeds", "ran", "tuning", "verdict", "reason")},
-                "scale": record["scale"],
-            }
-        )
-    return rows
+from fedtheory.core.records import report_rows
 
 
 def show(options: argparse.Namespace) -> None:

@@ -46,13 +46,13 @@ class Outcome:
     Fields:
         experiment: the verdict of all its numbers together, of `verdicts.VERDICTS`; None: it rests on claims alone.
         theory: ledger verdict -> how many of its claims have it.
-        cells: the rows that decide, as `cli.report` has them.
+        cells: the rows that decide, as `records.report_rows` has them.
         claims: the ledger's records that decide.
     """
 
     experiment: str | None
     theory: dict[str, int]
-    cells: list[Mapping[str, Any]]
+    cells: list[dict[str, Any]]
     claims: list[Mapping[str, Any]]
 
     def words(self) -> str:
@@ -71,19 +71,17 @@ _LEDGER_WORDS = {
 }
 
 
-def decide(
-    conclusion: Conclusion, rows: Sequence[Mapping[str, Any]], ledger: Mapping[str, Mapping[str, Any]]
-) -> Outcome:
+def decide(conclusion: Conclusion, rows: Sequence[dict[str, Any]], ledger: Mapping[str, Mapping[str, Any]]) -> Outcome:
     """The outcome of a conclusion.
 
     Args:
         conclusion: it.
-        rows: of all committed items, as `cli.report.report_rows` makes them.
+        rows: of all committed items, as `records.report_rows` makes them.
         ledger: id -> record.
 
     Raises ValueError for evidence that does not exist.
     """
-    cells: list[Mapping[str, Any]] = []
+    cells: list[dict[str, Any]] = []
     for pattern in conclusion.cells:
         known = re.compile(".*".join(map(re.escape, pattern.split("*"))))
         found = [row for row in rows if known.fullmatch(f"{row['item']}: {row['cell']}")]

@@ -9,12 +9,20 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import stat
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # a system without it
+    fcntl = None
 
 from fedtheory.core import checks
 
@@ -45,6 +53,41 @@ def write_atomic(path: Path, content: bytes) -> None:
     descriptor = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A folder to write into, beside `folder`, whose name it gets at the end of the block; nothing where that raises.
+
+    Of a process that was killed in the block the folder beside is left, which the next call empties. One process at a
+    time has it, where the system can lock files.
+
+    Raises OSError where it cannot be made, or while another process has it; `folder` must be new or empty.
+    """
+    part = folder.with_name(f".{folder.name}.part")
+    part.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(part, os.O_RDONLY)
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                expected = "a folder that no other process is writing"
+                checks.reject("folder", str(folder), expected, "name another one, or wait for it", OSError)
+        try:
+            for left in part.iterdir():
+                left.unlink()
+            yield part
+            for path in part.iterdir():
+                with open(path, "rb") as file:
+                    os.fsync(file.fileno())
+            os.fsync(descriptor)
+            os.rename(part, folder)
+        except BaseException:
+            shutil.rmtree(part)
+            raise
     finally:
         os.close(descriptor)
 

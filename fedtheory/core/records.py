@@ -303,3 +303,20 @@ def load(out: Path, item: str, *, pictured: bool = True) -> dict[str, Any]:
         time.sleep(pause)
     fix = f"move it away and run reproduce again; if it was only never sealed, {RESEAL.format(path)}"
     checks.reject("item", path, f"a readable record ({problem})", fix)
+
+
+def report_rows(item: str, record: dict[str, Any]) -> list[dict[str, Any]]:
+    """One object per number that the paper prints."""
+    rows = []
+    for cell in record["cells"]:
+        numbers = {name: number(cell[name]) for name in ("paper", "ours", "low", "high")}
+        rows.append(
+            {
+                "item": item,
+                "cell": cell["cell"],
+                **numbers,
+                **{name: cell[name] for name in ("kind", "seeds", "ran", "tuning", "verdict", "reason")},
+                "scale": record["scale"],
+            }
+        )
+    return rows

@@ -6,6 +6,7 @@ revisions, versions, device and seconds, and the result. The first part of its n
 of the data's digests and of the revisions, numbers that a person raises when results change: `Algorithm.revision` (or
 of any other dataclass in the words), `Builder.revision` of a problem, `REVISION` of what all runs share. So a run is
 *stale* when the first part of its name is asked for and the second is not: that is said, and it is kept and not used.
+Of long runs checkpoints are kept until they are finished, in `<out>/.runs/unfinished`.
 Sources are in neither: moving code, or making it faster, costs no run. Versions of libraries and the device change
 rounding only (random numbers are drawn on the CPU): they are recorded and said, and no run is made again for them; only
 one that measures memory and work (`metered`) holds for its device alone.
@@ -16,6 +17,7 @@ import hashlib
 import math
 import os
 import platform
+import shutil
 import signal
 import threading
 import time
@@ -61,7 +63,7 @@ from fedtheory.core.records import (
 from fedtheory.core.simulate import run
 from fedtheory.figures import budget
 from fedtheory.problems import data as readers
-from fedtheory.problems import text
+from fedtheory.problems import sentiment, text
 from fedtheory.problems.images import ImageClassification
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.matrix_regression import MatrixRegression
@@ -152,6 +154,7 @@ class Builder:
         label: options -> what is run, for a table's reader: data and network.
         later: (option, neutral default) of options that were added after runs had been stored: left out where equal.
         revision: raised by hand when the problem's data, losses or gradients change beyond rounding.
+        resumes: whether its runs are long: they are saved every ten minutes, and an interrupted one goes on from there.
     """
 
     make: Callable[..., Problem]
@@ -162,6 +165,7 @@ class Builder:
     label: Callable[[dict[str, Any]], tuple[str, str]] = lambda options: ("synthetic", "none")
     later: tuple[tuple[str, Any], ...] = ()
     revision: int = 1
+    resumes: bool = False
 
 
 def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
@@ -195,6 +199,17 @@ def _text_said(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in named.items() if name != "data"}
 
 
+def _adapted(model: str, options: dict[str, Any]) -> str:
+    return model if options.get("lora") is None else f"{model} with LoRA {options['lora']}"
+
+
+def _text_label(options: dict[str, Any]) -> tuple[str, str]:
+    parts = [options["task"], f"{options['clients']} clients"]
+    if "subset" in options:
+        parts.insert(1, f"{options['subset']:,} texts")
+    return ", ".join(parts), _adapted(Path(options["model"]).name, options)
+
+
 BUILDERS: dict[str, Builder] = {
     "ssf": Builder(MatrixRegression.ssf, ("het",), label=_equations("matrix regression", "linear")),
     "fedsub": Builder(LogisticRegression.fedsub, label=_equations("logistic regression", "linear")),
@@ -217,7 +232,13 @@ BUILDERS: dict[str, Builder] = {
         (TextClassification.__init__,),
         lambda options: text.origin(options["model"], options["task"], options["data"]),
         _text_said,
-        lambda options: (f"{options['task']}, {options['clients']} clients", Path(options["model"]).name),
+        _text_label,
+        resumes=True,
+    ),
+    "sentiment": Builder(
+        sentiment.problem,
+        passed=(sentiment.make,),
+        label=lambda options: ("generated reviews, 8 clients", _adapted("tiny OPT", options)),
     ),
 }
 
@@ -245,11 +266,15 @@ def _code(path: Path) -> ast.Module:
     return tree
 
 
-def execute(spec: Spec, device: str) -> dict[str, Any]:
-    """Run a spec with one thread; plain numbers come back, ready for JSON."""
+def execute(spec: Spec, device: str, unfinished: Mapping[Spec, Path] | None = None) -> dict[str, Any]:
+    """Run a spec with one thread; plain numbers come back, ready for JSON.
+
+    Args:
+        unfinished: folder of the checkpoints of each spec that has any; such a run goes on from the last one.
+    """
     torch.set_num_threads(1)
     problem = spec.build(device)
-    started, cpu = time.time(), time.process_time()
+    started, cpu, done = time.time(), time.process_time(), []
     history = run(
         spec.algorithm,
         problem,
@@ -259,6 +284,10 @@ def execute(spec: Spec, device: str) -> dict[str, Any]:
         seed=spec.seed,
         every=spec.every,
         metrics=spec.metrics,
+        checkpoint=(unfinished or {}).get(spec),
+        checkpoint_every=checks.MOST,
+        checkpoint_seconds=600.0,
+        progress=done.append,
     )
     diverged = history.diverged
     metered = {} if not spec.metered else meter.client(spec.algorithm, problem, history.state, Key(spec.seed))._asdict()
@@ -267,6 +296,7 @@ def execute(spec: Spec, device: str) -> dict[str, Any]:
         "columns": history.columns,
         "diverged": None if diverged is None else [diverged.round, diverged.client, diverged.quantity],
         **metered,
+        **({"timed_from_round": done[0]} if done[0] else {}),  # it was resumed: the seconds are those since then
         "seconds": round(time.time() - started, 2),
         "cpu_seconds": round(time.process_time() - cpu, 2),
     }
@@ -353,9 +383,13 @@ class Runner:
         pool = self._pool = self._pool or ProcessPoolExecutor(
             self.workers, mp_context=get_context("spawn"), initializer=_follow, initargs=(os.getpid(),)
         )
+        names = {spec: self._named(heads[spec]).stem for spec in missing if BUILDERS[spec.problem].resumes}
+        unfinished = {spec: self.cache / "unfinished" / name for spec, name in names.items()}
         try:
-            for spec, result in as_finished(pool, execute, missing, self.device):
+            for spec, result in as_finished(pool, execute, missing, self.device, unfinished):
                 results[spec] = self._keep(heads[spec], result)
+                if spec in unfinished:
+                    shutil.rmtree(unfinished[spec])
                 self.tick(len(results), len(wanted))
         except BaseException:
             processes = list((pool._processes or {}).values())  # shutdown() forgets them

@@ -132,8 +132,14 @@ def _pretrain(model: Any, ids: list[torch.Tensor], steps: int, g: torch.Generato
         optimizer.step()
 
 
-def problem(key: Key, *, device: str | torch.device = "cpu", **options: Any) -> TextClassification:
-    """The task for a small model, divided among eight clients; options as of `make`."""
+def problem(
+    key: Key, *, device: str | torch.device = "cpu", lora: int | None = None, **options: Any
+) -> TextClassification:
+    """The task for a small model, divided among eight clients; `lora` as of `language.load`, options as of `make`."""
     with TemporaryDirectory() as folder:
         made = make(folder, key, **options)
-        return TextClassification.load(made, "sst2", made, key, batch=16, dtype=torch.float64, device=device)
+        found = TextClassification.load(
+            made, "sst2", made, key, batch=16, lora=lora, dtype=torch.float64, device=device
+        )
+    found.origin = {}  # the folder is gone, and the key makes it again
+    return found

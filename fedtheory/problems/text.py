@@ -114,7 +114,11 @@ def origin(model: str | Path, task: str, folder: str | Path) -> dict[str, Any]:
     """What a task and a model are read from: SHA-256 of their files, computed once while they do not change.
 
     A model that is named on the hub has none: only its name is known.
+
+    Raises FileNotFoundError for what is missing.
     """
+    if not Path(model).is_dir():
+        language.require_name(model)
     found = {f"{task} {split}": readers.digest_of([_place(folder, task, split)[0]]) for split in _SPLITS}
     weights = readers.digest_of([Path(model)]) if Path(model).is_dir() else f"hub: {model}"
     found[f"model {Path(model).name}"] = weights
@@ -343,10 +347,11 @@ class TextClassification(Problem):
         return torch.stack(rows)
 
     def _logits(self, layer: Layers, texts: Texts, rows: torch.Tensor) -> torch.Tensor:
-        parts = [
-            self.model.logits(layer, [texts.prompts[i] for i in some.tolist()]) for some in rows.split(self.at_once)
-        ]
-        return torch.cat(parts)
+        """Texts of like length pass together: little is padded."""
+        prompts = [texts.prompts[i] for i in rows.tolist()]
+        order = torch.tensor([len(prompt) for prompt in prompts]).argsort(stable=True)
+        parts = [self.model.logits(layer, [prompts[i] for i in some.tolist()]) for some in order.split(self.at_once)]
+        return torch.cat(parts)[order.argsort()]
 
     def _losses(self, layer: Layers, texts: Texts, rows: torch.Tensor) -> torch.Tensor:
         """Cross-entropy of each text."""

@@ -54,6 +54,7 @@ def _claims() -> dict[str, tuple[str, int]]:
     from stage import ROOT
 
     from fedtheory.core import registry
+    from fedtheory.theory import ledger
 
     found = {}
     for paper in registry.PAPERS:

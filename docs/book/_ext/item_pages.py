@@ -1,6 +1,7 @@
 """Every figure and table of the papers on a page of its own: our picture, the printed numbers beside ours, verdicts."""
 
 import math
+from collections import Counter
 from typing import Any
 
 from claim_pages import TITLES
@@ -8,7 +9,7 @@ from mathematics import prose
 from stage import ROOT, Stage, badge, plain, slug, table, toctree
 from used import Uses
 
-from fedtheory.core import records, registry
+from fedtheory.core import records, registry, verdicts
 
 FIGURES = ROOT / "figures"
 OURS = {"deep": "Deep networks", "frontier": "All methods compared"}
@@ -32,8 +33,9 @@ def write(stage: Stage, uses: Uses) -> list[str]:
     lines = [
         "# Figures and tables",
         "",
-        "The figures and tables of the five papers, with the printed numbers beside ours, and our own pictures. An",
-        "item has the worst verdict of its numbers that were run.",
+        "The figures and tables of the five papers, with the printed numbers beside ours, and our own pictures. A",
+        "number *matches* or is *contradicted* only by a run on the paper's own data, network and length; a smaller run",
+        "can show that a direction holds. Every item says what was run.",
         "",
         '<div class="filter"></div>',
         "",
@@ -44,7 +46,7 @@ def write(stage: Stage, uses: Uses) -> list[str]:
             [f"[{name}]({slug(name)}.md)", plain(registry.items()[name].title), _verdict(name, made[name][0])]
             for name in names
         ]
-        lines += [*table(["item", "what it shows", "verdict"], rows), ""]
+        lines += [*table(["item", "what it shows", "verdicts"], rows), ""]
     lines += toctree(slug(name) for names in groups.values() for name in names)
     stage.write("look-up/items/index.md", "\n".join(lines) + "\n")
     for name, (record, picture) in made.items():
@@ -54,7 +56,11 @@ def write(stage: Stage, uses: Uses) -> list[str]:
 
 
 def _verdict(name: str, record: dict[str, Any]) -> str:
-    return "ours" if registry.items()[name].ours or not record["cells"] else badge(record["verdict"])
+    """How many of an item's numbers have which verdict."""
+    counts = Counter(cell["verdict"] for cell in record["cells"])
+    if registry.items()[name].ours or not counts:
+        return "ours"
+    return ", ".join(f"{counts[verdict]} {badge(verdict)}" for verdict in verdicts.VERDICTS if counts[verdict])
 
 
 def _page(name: str, record: dict[str, Any], uses: Uses) -> list[str]:

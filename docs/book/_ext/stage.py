@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fedtheory.core import records
+from fedtheory.core import verdicts
 from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -40,7 +40,7 @@ class Stage:
 
 def badge(verdict: str) -> str:
     """A verdict, as the ledger and the records have it, in its colour: best first there, then the worst, then none."""
-    words = next((words for words in (ledger.VERDICTS, records.VERDICTS) if verdict in words), (verdict,))
+    words = next((words for words in (ledger.VERDICTS, verdicts.VERDICTS) if verdict in words), (verdict,))
     grade = {0: "good", len(words) - 2: "bad", len(words) - 1: "open"}.get(words.index(verdict), "partly")
     return f"[{verdict}]{{.verdict .{grade}}}"
 

@@ -1,12 +1,13 @@
-// Filters: a <div class="filter"> shows buttons for the verdicts found below it on the page; one press keeps one verdict.
+// Filters: a <div class="filter"> shows buttons for the verdicts found below it on the page; one press keeps
+// the rows and sections that have this one.
 document.addEventListener("DOMContentLoaded", () => {
   for (const bar of document.querySelectorAll("div.filter")) {
     const rows = [...document.querySelectorAll("article table tbody tr, article section section")]
-      .map((row) => [row, row.querySelector(":scope > td span.verdict, :scope > .verdict-line span.verdict")])
-      .filter(([, badge]) => badge)
-      .map(([row, badge]) => [row, badge.textContent.trim()]);
+      .map((row) => [row, row.querySelectorAll(":scope > td span.verdict, :scope > .verdict-line span.verdict")])
+      .filter(([, badges]) => badges.length)
+      .map(([row, badges]) => [row, new Set([...badges].map((badge) => badge.textContent.trim()))]);
     const counts = new Map();
-    rows.forEach(([, verdict]) => counts.set(verdict, (counts.get(verdict) ?? 0) + 1));
+    rows.forEach(([, found]) => found.forEach((verdict) => counts.set(verdict, (counts.get(verdict) ?? 0) + 1)));
     if (counts.size < 2) continue;
     const buttons = [["all", rows.length], ...counts].map(([name, count]) => {
       const button = document.createElement("button");
@@ -16,7 +17,7 @@ document.addEventListener("DOMContentLoaded", () => {
       button.setAttribute("aria-pressed", String(name === "all"));
       button.addEventListener("click", () => {
         buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
-        rows.forEach(([row, verdict]) => row.classList.toggle("filtered-out", name !== "all" && verdict !== name));
+        rows.forEach(([row, found]) => row.classList.toggle("filtered-out", name !== "all" && !found.has(name)));
       });
       return button;
     });

@@ -227,6 +227,13 @@ def require_room(model: str, needed: int, device: torch.device) -> None:
         checks.reject("model", model, expected, "choose a smaller one, or dtype='bfloat16'", MemoryError)
 
 
+def require_name(model: str | Path) -> None:
+    """Raises FileNotFoundError for a model that is no folder where it could not be a name on the hub, either."""
+    if not _HUB.fullmatch(str(model)):
+        fix = "correct it, or make the folder, such as of SmolLM2: python -m fedtheory model smollm2 FOLDER"
+        checks.reject("model", str(model), "a folder, or a name such as facebook/opt-125m", fix, FileNotFoundError)
+
+
 _LOADED = ("missing_keys", "unexpected_keys", "mismatched_keys")
 _HUB = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
@@ -246,10 +253,8 @@ def load(model: str | Path, dtype: torch.dtype, device: torch.device, lora: int 
         for place in dict.fromkeys((torch.device("cpu"), device)):  # a run has the start, the old and the new model
             copies = 1 if lora is not None else 3 if place == device == torch.device("cpu") else 2
             require_room(str(model), copies * weights, place)
-    elif not _HUB.fullmatch(str(model)):
-        checks.reject(
-            "model", str(model), "a folder, or a name such as facebook/opt-125m", "correct it", FileNotFoundError
-        )
+    else:
+        require_name(model)
     transformers.utils.logging.disable_progress_bar()
     try:
         safe = {"trust_remote_code": False}  # code that comes with a model is never run, nor is anybody asked

@@ -2,4 +2,109 @@
 
 from fedtheory.core.conclusions import Conclusion
 
-CONCLUSIONS: list[Conclusion] = []
+CONCLUSIONS = [
+    Conclusion(
+        "What crosses in a round is a few numbers, however large the model is, up and down",
+        "Secs. 3 and 4.2, Table 1",
+        ("decomfl/table1: DeComFL*: uplink per round", "decomfl/table1: DeComFL*: downlink per round"),
+        ("decomfl.history_contents", "decomfl.alg1-2", "decomfl.table1"),
+        "The download grows with the rounds that a client has missed.",
+    ),
+    Conclusion(
+        "Fine-tuning a model of 1.3 billion parameters takes about 1 MB per client in all, where others send 10 GB a "
+        "round",
+        "Abstract; Sec. 1",
+        (),
+        ("decomfl.abstract.cost",),
+        "Two of Table 2's costs of that model are ten times what the printed rounds give.",
+    ),
+    Conclusion(
+        "DeComFL reaches the same accuracy with many times fewer numbers than FedAvg, quantisation or Top-k",
+        "Sec. 5, Figs. 2 and 3 right; App. B.3.2, Fig. 6",
+        ("decomfl/fig*: scalars, * (above)",),
+    ),
+    Conclusion(
+        "Top-k loses accuracy where it sends fewer entries",
+        "App. B.3.2 on Fig. 6",
+        ("decomfl/fig6: accuracy, TopK, *",),
+        (),
+        "The authors' public function keeps the largest signed values, not the largest magnitudes.",
+    ),
+    Conclusion(
+        "It needs more rounds than first-order methods, but not more by a factor of the model's dimension",
+        "Sec. 5, Fig. 3 left",
+        (
+            "decomfl/fig3a: loss, DeComFL minus FedAvg, end (above)",
+            "decomfl/fig3a: rounds to the same loss, DeComFL / FedAvg (below)",
+        ),
+    ),
+    Conclusion(
+        "The number of rounds does not grow with the size of a language model",
+        "App. B.3.1, Fig. 5 right",
+        ("decomfl/fig5b: *: round of convergence (around)",),
+    ),
+    Conclusion(
+        "The Hessian of a trained network has a low effective rank: most eigenvalues are near 0",
+        "App. B.3.1, Fig. 5 left",
+        ("decomfl/fig5a: *",),
+    ),
+    Conclusion(
+        "More perturbations (random directions in a step) give a higher accuracy in the end",
+        "Sec. 5, Fig. 2 right",
+        ("decomfl/fig2b: accuracy, P = * minus P = *, end (above)",),
+    ),
+    Conclusion(
+        "More local steps converge faster",
+        "Sec. 5, Fig. 2 left",
+        ("decomfl/fig2a: accuracy, K = * minus K = * in round * (above)",),
+    ),
+    Conclusion(
+        "The number of perturbations matters more than that of local steps",
+        "Sec. 5 on Fig. 2",
+        ("decomfl/fig2a: accuracy gained in round *, by 4 P minus by 4 K (above)",),
+        (),
+        "In the result files that the authors published it does not.",
+    ),
+    Conclusion(
+        "Differences of losses are better than gradients projected on the same directions, and bear more rates",
+        "App. A.5, Fig. 4",
+        ("decomfl/fig4: accuracy, differences minus projection, *", "decomfl/fig4: spread over rates, *"),
+        ("decomfl.A5.smoothing", "decomfl.A5.taylor"),
+        "Both reasons that the paper names are weaker than they sound: the extra term vanishes in the mean step.",
+    ),
+    Conclusion(
+        "Fine-tuned language models are as accurate as with FedZO, and as with MeZO or better",
+        "Sec. 5, Table 2, accuracies",
+        tuple(f"decomfl/table2: *: {method}, accuracy in %" for method in ("DeComFL", "FedZO", "MeZO")),
+    ),
+    Conclusion(
+        "Adapters, trained alone, reach accuracies comparable with those of the whole model",
+        "App. B.2, Table 6, accuracies",
+        tuple(f"decomfl/table6: *: {method}, accuracy in %" for method in ("DeComFL P=*", "FedZO P=5", "MeZO")),
+        (),
+        "FedZO's printed costs of adapters are those of a whole model.",
+    ),
+    Conclusion(
+        "A client needs little more memory than its model, the server next to none",
+        "App. A.2, Table 4",
+        ("decomfl/table4: DeComFL *",),
+        ("decomfl.table4", "decomfl.eq10.use"),
+        "A client also needs a copy of its largest layer, which is most of a small network; a server's history "
+        "outgrows a small model, not a large one.",
+    ),
+    Conclusion(
+        "In general the rate is sqrt(d/(mPKR)): it speeds up linearly in clients, local steps and perturbations",
+        "Sec. 4.1, Theorem 1, Corollary 1, Remark 2",
+        (),
+        ("decomfl.theorem1 / theorem3", "decomfl.corollary1", "decomfl.remark1-2"),
+        "More clients do not average out the directions, which they share; local steps and perturbations help only "
+        "while there are fewer of them than dimensions.",
+    ),
+    Conclusion(
+        "With a low effective rank the rate does not depend on the dimension",
+        "Sec. 4.1, Theorem 2; App. C.5, Theorem 5",
+        (),
+        ("decomfl.theorem2 / theorem4", "decomfl.eq6,62,71", "decomfl.theorem5"),
+        "It is shown for one local step and directions on a sphere; for Gaussian directions a repaired bound holds.",
+    ),
+]

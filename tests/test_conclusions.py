@@ -1,0 +1,160 @@
+"""What the papers conclude: each sentence has evidence that exists, and its outcome is that of all of it together."""
+
+import re
+from itertools import chain, permutations
+from pathlib import Path
+
+import pytest
+
+from fedtheory import notebook
+from fedtheory.cli import conclusions
+from fedtheory.core.conclusions import PAPERS, Conclusion, decide
+from fedtheory.core.verdicts import AGAINST, HOLDS, MATCHES, OPEN, UNTESTED
+from fedtheory.theory.conclusions import decided, of_paper
+
+ROOT = Path(__file__).resolve().parent.parent
+ALL = [one for paper in PAPERS for one in of_paper(paper)]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_paper_has_its_conclusions_and_their_evidence_exists(paper):
+    """`decided` refuses a pattern that no committed cell matches, and a claim that is not in the ledger."""
+    found = decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json")
+    assert len(found) >= 8
+    assert all(outcome.cells or outcome.claims for _, outcome in found)
+
+
+def faults(listed: list[Conclusion]) -> list[str]:
+    """What is wrong with sentences."""
+    found = [f"{one.says}: said twice" for one in listed if sum(one.says == other.says for other in listed) > 1]
+    for one in listed:
+        found += [f"{text}: ends with a full stop" for text in (one.says, one.where) if text.endswith(".")]
+        found += [f"{text}: begins small" for text in (one.says, one.where) if not text[:1].isupper()]
+        if one.know and not one.know.endswith("."):
+            found.append(f"{one.know}: is no sentence")
+    return found
+
+
+def test_sentences_are_unique_and_end_as_the_page_needs_them():
+    assert faults(ALL) == []
+    for paper in PAPERS:
+        places = [one.where for one in of_paper(paper)]
+        assert sorted(set(places)) == sorted(places)
+
+
+def test_a_faulty_sentence_is_seen():
+    one = Conclusion("It is so.", "sec. 1", claims=("a",), know="of course")
+    assert len(faults([one])) == 3
+    assert len(faults([ALL[0], ALL[0]])) == 2
+
+
+CELLS = [
+    {"item": "mud/table1", "cell": "A < B", "verdict": MATCHES, "seeds": 3, "ours": 1.0, "low": 0.5, "high": 1.5},
+    {"item": "mud/table1", "cell": "B < C", "verdict": MATCHES, "seeds": 3, "ours": 2.0, "low": 1.5, "high": 2.5},
+    {"item": "mud/table2", "cell": "A < B", "verdict": UNTESTED, "seeds": 0, "ours": 0.0, "low": 0.0, "high": 0.0},
+]
+LEDGER = {
+    "mud.a": {"id": "mud.a", "verdict": "holds"},
+    "mud.a.b": {"id": "mud.a.b", "verdict": "false-as-stated"},
+}
+
+
+def test_a_pattern_takes_the_cells_that_it_names_and_no_others():
+    for pattern, number in (
+        ("mud/table1: A < B", 1),
+        ("mud/table*: A < B", 2),
+        ("mud/table1: * < *", 2),
+        ("mud/table1: *", 2),
+        ("*", 3),
+    ):
+        assert len(decide(Conclusion("S", "W", (pattern,)), CELLS, {}).cells) == number
+    assert len(decide(Conclusion("S", "W", ("mud/table1: *", "*: A < B")), CELLS, {}).cells) == 3  # each once
+
+
+@pytest.mark.parametrize("wrong", ["mud/table1: A < C", "mud/table1: A", "table1: A < B", "mud/table1: [AB] < B", ""])
+def test_evidence_that_does_not_exist_is_refused(wrong):
+    """A dot or a bracket in a cell's name is no pattern; a part of a name does not match."""
+    with pytest.raises(ValueError, match="cells="):
+        decide(Conclusion("S", "W", (wrong,)), CELLS, LEDGER)
+    with pytest.raises(ValueError, match="claims="):
+        decide(Conclusion("S", "W", (), (wrong,)), CELLS, LEDGER)
+    with pytest.raises(ValueError, match="numbers or claims"):
+        Conclusion("S", "W")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "outcome"),
+    [
+        ([MATCHES, MATCHES], MATCHES),
+        ([MATCHES, HOLDS], HOLDS),
+        ([MATCHES, HOLDS, OPEN], OPEN),
+        ([MATCHES, HOLDS, OPEN, AGAINST, UNTESTED], AGAINST),
+        ([MATCHES, UNTESTED], MATCHES),
+        ([UNTESTED, UNTESTED], UNTESTED),
+    ],
+)
+def test_one_number_against_contradicts_and_one_open_leaves_open(verdicts, outcome):
+    """In whichever order they stand."""
+    for order in permutations(verdicts):
+        rows = [CELLS[0] | {"cell": f"cell {at}", "verdict": verdict} for at, verdict in enumerate(order)]
+        assert decide(Conclusion("S", "W", ("mud/table1: cell *",)), rows, {}).experiment == outcome
+
+
+def test_words_say_experiments_and_theory_apart():
+    for cells, claims, words in (
+        (("mud/table1: *",), (), "matches"),
+        ((), ("mud.a.b",), "theory false as stated"),
+        (("mud/table2: *",), ("mud.a", "mud.a.b"), "not tested; theory holds (1); theory false as stated (1)"),
+    ):
+        assert decide(Conclusion("S", "W", cells, claims), CELLS, LEDGER).words() == words
+
+
+def test_evidence_names_a_few_numbers_and_counts_many():
+    few = decide(Conclusion("S", "W", ("mud/table*: A < B",), ("mud.a", "mud.a.b")), CELLS, LEDGER)
+    said = "mud/table1, A < B: 1 [0.5, 1.5] n=3; 1 number was not run: mud/table2; mud.a; mud.a.b"
+    assert conclusions.evidence(few) == said
+    for part in ("[mud/table1](report.md#mudtable1-", "[mud.a](ledger.md); [mud.a.b](ledger.md)"):
+        assert part in conclusions.linked(few)
+    many = [CELLS[0] | {"cell": str(at), "verdict": verdict} for at, verdict in enumerate((MATCHES, HOLDS, OPEN))]
+    outcome = decide(Conclusion("S", "W", ("mud/table1: *",)), many, {})
+    assert conclusions.evidence(outcome) == "mud/table1: 1 matches, 1 direction holds, 1 inconclusive"
+
+
+def test_the_page_is_made_from_the_committed_results():
+    found = {paper: decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json") for paper in PAPERS}
+    assert (ROOT / "docs" / "conclusions.md").read_text() == conclusions.page(found)
+
+
+def test_links_of_the_page_lead_to_headings_of_the_report():
+    headings = [line for line in (ROOT / "docs" / "report.md").read_text().splitlines() if line.startswith("## ")]
+    named = {pattern.split(":")[0] for pattern in chain.from_iterable(one.cells for one in ALL)}
+    for item in (name for name in named if "*" not in name):
+        letters = [c for c in conclusions.anchor(item) if c.isalnum()]
+        assert any([c for c in line.lower() if c.isalnum()] == letters for line in headings), item
+
+
+def words(text: str) -> set[str]:
+    """A line may end within a word that has a hyphen."""
+    return set(re.split(r"[\s-]+", text))
+
+
+def test_a_notebook_shows_them(capsys, monkeypatch):
+    """From the folder notebooks and from its parent; every sentence whole, on lines that fit."""
+    for folder in (ROOT / "notebooks", ROOT):
+        monkeypatch.chdir(folder)
+        for paper in PAPERS:
+            notebook.conclusions(paper)
+            lines = capsys.readouterr().out.splitlines()
+            assert max(map(len, lines)) <= notebook.WIDTH <= 120
+            for one, outcome in decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json"):
+                for text in (one.says, one.where, outcome.words()):
+                    assert words(text) <= words(" ".join(lines))
+
+
+def test_a_notebook_refuses_what_is_not_there(monkeypatch, tmp_path):
+    with pytest.raises(ValueError, match="paper='fedmud': expected one of 'fedsub'"):
+        notebook.conclusions("fedmud")
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path / "notebooks")
+    with pytest.raises(FileNotFoundError, match=r"docs/ledger\.json"):
+        notebook.conclusions("mud")

@@ -1,0 +1,113 @@
+"""SmolLM2's items: rates chosen on a seed of their own, and numbers that are the runs'. No model is loaded here."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from fedtheory.algorithms.fedavg import FedAvg
+from fedtheory.compare import TUNING_SEED
+from fedtheory.figures import store
+from fedtheory.figures.decomfl import smollm
+
+BEST = {"FedAvg": 3e-3, "FedZO": 3e-5, "DeComFL": 1e-4}  # of all weights; of adapters a thousand times that
+
+
+class Fake:
+    """A loss that is least at the best rate; at ten times that a run diverges, with a low one. Seeds differ."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, specs):
+        return {one: self.result(one) for one in dict.fromkeys(specs)}
+
+    def result(self, one):
+        self.asked.append(one)
+        best = BEST[one.algorithm.name] * (1 if dict(one.options)["lora"] is None else 1000)
+        far = abs(math.log10(one.algorithm.lr / best))
+        rounds = [*range(0, one.rounds, one.every), one.rounds]
+        gain = 0.3 if isinstance(one.algorithm, FedAvg) else 0.1
+        columns = {
+            "round": rounds,
+            "loss": [1.0 + far * r / one.rounds for r in rounds],
+            "accuracy": [0.5 + (gain + 0.01 * one.seed) * r / one.rounds for r in rounds],
+            "up_bytes": [4e6 * r for r in rounds],
+            "down_bytes": [12e6 * r for r in rounds],
+        }
+        if one.algorithm.lr > 9 * best:
+            return {"columns": columns | {"loss": [0.0]}, "diverged": [1, None, "Server.x"]}
+        return {"columns": columns, "diverged": None}
+
+
+@pytest.fixture(scope="module")
+def made():
+    runner = Fake()
+    return smollm.measure("sst2", runner, "medium", 2), runner
+
+
+def test_the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid(made):
+    result, runner = made
+    trials = [one for one in runner.asked if one.seed == TUNING_SEED]
+    assert all(one.metrics == ("loss",) for one in trials)
+    found = {(row["method"], row["trained"]): row["rate"] for row in result.table}
+    assert found[("FedAvg", "full")] == 3e-3
+    assert found[("DeComFL", "full")] == 1e-4
+    assert found[("FedZO", "LoRA 8")] == 0.03
+    grids = smollm.SETTINGS["sst2"]["medium"].rates
+    assert grids[False, "full"][-1] == 3e-3
+    assert {len(tried) for tried in result.settings["tried"].values()} <= {3, 4, 5}
+    assert "0.01" in result.settings["tried"]["FedAvg, full"]  # the next beyond an end is looked at
+    assert all(one.algorithm.lr in found.values() for one in runner.asked if one.seed != TUNING_SEED)
+
+
+def test_every_method_has_as_many_trials_and_runs(made):
+    runs = [one for one in made[1].asked if one.seed != TUNING_SEED]
+    assert len(runs) == 2 * 6
+    assert {one.seed for one in runs} == {0, 1}
+    assert all((one.rounds == 100) == isinstance(one.algorithm, FedAvg) for one in runs)
+
+
+def test_rows_are_percent_rounds_and_bytes_a_client(made):
+    table = made[0].table
+    ends = [row for row in table if row["method"] == "DeComFL" and row["trained"] == "full"]
+    assert (ends[0]["round"], ends[0]["mean"], ends[0]["MB"]) == (0, 50.0, 0.0)
+    assert ends[-1]["mean"] == pytest.approx(60.5)
+    assert ends[-1]["MB"] == pytest.approx(16 * 400 / 8)
+    assert {row["seeds"] for row in table} == {2}
+
+
+def test_notes_say_what_was_gained(made):
+    (note,) = (text for text in made[0].notes if text.startswith("FedAvg, full"))
+    assert "50.0% before, 80.5% after 100 rounds" in note
+    assert "+30.5 points" in note
+    assert "n = 2" in note
+
+
+def test_a_picture_shows_both_ways(made):
+    figure = smollm.draw(made[0].table)
+    left, right = figure.axes
+    assert len(left.get_lines()) == 6 + 1
+    assert len(right.get_lines()) == 6
+
+
+def test_what_is_missing_is_said_before_any_run(tmp_path, monkeypatch):
+    """The runner reads digests first."""
+    from fedtheory.figures import Runner
+
+    monkeypatch.setenv("FEDTHEORY_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="python -m fedtheory model smollm2"):
+        smollm.measure("sst2", Runner(tmp_path / "out", workers=1), "medium", 1)
+
+
+@pytest.mark.parametrize("lora", [None, 8])
+def test_the_quick_stand_in_is_made_on_the_spot(lora):
+    """And says what it is."""
+    pytest.importorskip("peft", reason="needs the extra: pip install 'fedtheory[llm]'")
+    of = replace(smollm.QUICK, options={"train": 128, "tested": 16, "steps": 0}, rounds={True: 1, False: 1})
+    one = smollm.spec(of, "DeComFL", "full" if lora is None else "LoRA 8", 0.01, 0)
+    found = store.execute(one, "cpu")
+    assert found["data"] == store.BUILDERS["sentiment"].reads(dict(one.options)) == {}
+    assert found["columns"]["round"] == [0, 1]
+    assert one.words()["options"]["lora"] == lora
+    assert one.ran()["ran network"] == ("tiny OPT" if lora is None else "tiny OPT with LoRA 8")
