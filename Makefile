@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 export OMP_NUM_THREADS := 1
 export PYTHONHASHSEED := 0
 
-.PHONY: reproduce test lab notebooks format bench
+.PHONY: reproduce test lab notebooks book book-check format bench
 
 reproduce: $(VENV)/.installed
 	$(RUN) -m fedtheory reproduce --scale $(SCALE) --out $(OUT)
@@ -25,6 +25,13 @@ lab: $(VENV)/.installed
 
 notebooks: $(VENV)/.installed
 	$(RUN) notebooks/build.py
+	$(RUN) docs/book/primer.py
+
+book: $(VENV)/.book
+	$(RUN) docs/book/build.py
+
+book-check: $(VENV)/.book
+	$(RUN) docs/book/check.py
 
 format: $(VENV)/.installed
 	$(VENV)/bin/ruff format .
@@ -37,4 +44,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fedtheory needs Python 3.11 or later: make PYTHON=python3.11 ...')"
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --constraint constraints.txt --editable '.[notebooks,theory,llm,test]'
+	touch $@
+
+# The book is made by importing the package, so its extra goes into the same environment and not into a second one.
+$(VENV)/.book: $(VENV)/.installed
+	$(RUN) -m pip install --quiet --constraint constraints.txt --editable '.[book]'
 	touch $@

@@ -1,0 +1,264 @@
+"""Every claim of the ledger as a section of a page: a page for each section of each paper, with filters by verdict."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import statements
+from code_pages import Code
+from mathematics import prose, said, worded
+from stage import ROOT, Stage, badge, folded, plain, read_json, slug, table, toctree
+from used import Uses
+
+TITLES = {"fedsub": "FedSub", "ssf": "SSF", "mud": "FedMUD", "flss": "FLSS", "decomfl": "DeComFL"}
+EVIDENCE = {
+    "exact": "exactly: a closed form, or all cases enumerated",
+    "symbolic": "with symbols (SymPy)",
+    "smt": "by a solver for real arithmetic (z3)",
+    "sdp": "by a semidefinite program (PEPit)",
+    "search": "by a search: no counterexample was found where it holds; a search proves nothing",
+    "monte-carlo": "by sampling, with error bars",
+    "run": "by training runs",
+}
+FACTS = (
+    ("Missing assumption, which the paper does not print", "caveat"),
+    ("Read as", "reading"),
+    ("Found", "detail"),
+    ("Control: what the same check refutes", "control"),
+    ("Kind of error", "error"),
+    ("In practice", "implies"),
+    ("Repair", "repaired"),
+    ("Repair checked", "repaired_detail"),
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a claim stands in the book: its page and the anchor there."""
+
+    page: str
+    anchor: str
+
+
+def records() -> list[dict[str, Any]]:
+    return read_json(ROOT / "docs" / "ledger.json")["claims"]
+
+
+KINDS = (  # what a place begins with, or names, and the section that its claim is sorted under, in this order
+    (r"Abstract", "Abstract"),
+    (r"(?:Sec\. |Section )(\d+)", "Section {}"),
+    (r"((?:Lemma|Theorem|Corollary) \d+)", "{}"),
+    (r"App\. (\d+|[A-Z])", "Appendix {}"),
+    (r"\b([A-D])\.\d", "Appendix {}"),
+    (r"Fig\.|Table", "Figures and tables"),
+    (r"Alg\.", "Algorithms"),
+    (r"not in the paper|this package", "Beyond the paper"),
+)
+
+
+def section(where: str) -> str:
+    """The paper's section that a claim is sorted under, from the place that it names first."""
+    first = re.split(r"[;,]", where)[0].strip()
+    for look, text in ((re.match, first), (re.search, where)):
+        for pattern, name in KINDS:
+            if found := look(pattern, text):
+                return name.format(*found.groups())
+    raise ValueError(f"where={where!r}: expected a place in the paper. Fix: name its section first")
+
+
+def in_order(found: Sequence[dict[str, Any]]) -> list[str]:
+    """The sections of a paper's claims: the abstract, sections, proofs by their lemma, appendices, the rest."""
+    names = list(dict.fromkeys(section(record["where"]) for record in found))
+    heads = [name.split("{}")[0] for _, name in KINDS]
+    rank = lambda name: next(at for at, head in enumerate(heads) if head and name.startswith(head))
+    kind = lambda name: 2 if re.match("Lemma|Theorem|Corollary", name) else rank(name)
+    return sorted(names, key=lambda name: (kind(name), name if kind(name) in (1, 3, 4) else ""))
+
+
+def places(found: Sequence[dict[str, Any]]) -> dict[str, Place]:
+    return {r["id"]: Place(f"look-up/claims/{r['paper']}/{slug(section(r['where']))}", slug(r["id"])) for r in found}
+
+
+def write(stage: Stage, code: Code, uses: Uses) -> dict[str, Place]:
+    """All pages of the claims; returns where each claim stands."""
+    found, said_of = records(), statements.load()
+    where = places(found)
+    verdicts = list(dict.fromkeys(record["verdict"] for record in found))
+    papers = list(dict.fromkeys(record["paper"] for record in found))
+    lines = [
+        "# Claims",
+        "",
+        f"{len(found)} statements of the five papers: definitions, identities, inequalities, rates, costs, and what",
+        "the experiments are said to show. A check forms the printed formula from what the training code yields. Each",
+        "claim has a control, the nearest false statement, which the same check must refute.",
+        "",
+        *table(
+            ["paper", *verdicts, "controls refuted"],
+            [
+                [
+                    f"[{TITLES[paper]}]({paper}/index.md)",
+                    *(str(sum(r["verdict"] == verdict for r in found if r["paper"] == paper)) for verdict in verdicts),
+                    f"{sum(r['control_refuted'] for r in found if r['paper'] == paper)} of "
+                    f"{sum(bool(r['evidence']) for r in found if r['paper'] == paper)}",
+                ]
+                for paper in papers
+            ],
+        ),
+        "",
+        "*holds-with-caveat*: true under an assumption that the paper does not print, and false without it.",
+        "*false-as-stated*: a counterexample satisfies every printed assumption. Verdicts name how they were decided;",
+        "where that is a search, *holds* means that the search found nothing.",
+        "",
+        "## All of them",
+        "",
+        '<div class="filter"></div>',
+        "",
+        *table(
+            ["claim", "in plain words", "verdict"],
+            [[_link(r, where, "../claims/"), _in_words(r, said_of), badge(r["verdict"])] for r in found],
+        ),
+        "",
+        *toctree(f"{paper}/index" for paper in papers),
+    ]
+    stage.write("look-up/claims/index.md", "\n".join(lines) + "\n")
+    for paper in papers:
+        own = [record for record in found if record["paper"] == paper]
+        _paper(stage, paper, own, where, said_of)
+        for name in in_order(own):
+            some = [record for record in own if section(record["where"]) == name]
+            _section(stage, paper, name, some, said_of, code, uses)
+    return where
+
+
+def _in_words(record: dict[str, Any], said_of: dict[str, statements.Statement]) -> str:
+    one = said_of.get(record["id"])
+    return one.words if one and one.words and "|" not in one.words else plain(record["where"])
+
+
+def _link(record: dict[str, Any], where: dict[str, Place], base: str) -> str:
+    place = where[record["id"]]
+    return f"[{record['id']}]({base}{place.page.removeprefix('look-up/claims/')}.md#{place.anchor})"
+
+
+def _paper(stage: Stage, paper: str, own: list[dict[str, Any]], where: dict[str, Place], said_of: Any) -> None:
+    sections = in_order(own)
+    lines = [
+        f"# {TITLES[paper]}",
+        "",
+        f"{len(own)} claims, in the paper's order. [What the letters mean](notation.md).",
+        "",
+        '<div class="filter"></div>',
+        "",
+    ]
+    for name in sections:
+        some = [record for record in own if section(record["where"]) == name]
+        lines += [f"## {name}", ""]
+        rows = [[_link(r, where, "../"), _in_words(r, said_of), badge(r["verdict"])] for r in some]
+        lines += [*table(["claim", "in plain words", "verdict"], rows), ""]
+    lines += toctree(["notation", *(slug(name) for name in sections)])
+    stage.write(f"look-up/claims/{paper}/index.md", "\n".join(lines) + "\n")
+    notation = statements.notation(paper)
+    stage.write(f"look-up/claims/{paper}/notation.md", f"# {TITLES[paper]}: letters and assumptions\n\n{notation}\n")
+
+
+def _section(
+    stage: Stage,
+    paper: str,
+    name: str,
+    some: list[dict[str, Any]],
+    said_of: dict[str, statements.Statement],
+    code: Code,
+    uses: Uses,
+) -> None:
+    lines = [f"# {TITLES[paper]}, {name}", "", '<div class="filter"></div>', ""]
+    for record in some:
+        lines += one_claim(record, said_of.get(record["id"]), code, uses)
+    stage.write(f"look-up/claims/{paper}/{slug(name)}.md", "\n".join(lines) + "\n")
+
+
+def one_claim(record: dict[str, Any], given: "statements.Statement | None", code: Code, uses: Uses) -> list[str]:
+    """The section of one claim."""
+    up = "../../../"
+    lines = [
+        f"({slug(record['id'])})=",
+        f"## {plain(record['id'])}",
+        "",
+        "{.verdict-line}",
+        f"{badge(record['verdict'])} {prose(record['where'])} ({record['kind']})",
+        "",
+        "{.statement}",
+        *(f"> {line}" for line in (given.latex if given else prose(record["statement"])).splitlines()),
+        "",
+    ]
+    if given and given.words:
+        lines += [f"*In plain words.* {given.words}", ""]
+    facts: list[tuple[str, str]] = []
+    assumed = [f"- {prose(part['text'])} ({prose(part['where'])})" for part in record["assumes"]]
+    facts.append(("Assumed, where the paper prints it", "\n".join(assumed) or "nothing"))
+    if record["evidence"]:
+        facts.append(("How it was decided", EVIDENCE.get(record["evidence"], record["evidence"])))
+    for title, key in FACTS:
+        if record.get(key):
+            title = "Why it is not checked" if key == "detail" and not record["evidence"] else title
+            facts.append((title, prose(record[key])))
+    lines += ["{.facts}"]
+    for title, text in facts:
+        first, *rest = text.split("\n")
+        lines += [title, f": {first}", *(f"  {line}" for line in rest), ""]
+    if record["counterexample"]:
+        lines += folded("Counterexample in numbers", [numbers(record["counterexample"])])
+        lines.append("")
+    if record["evidence"]:
+        cell = given.cell if given and given.cell else RUN.format(id=record["id"])
+        lines += folded("Run it", ["```python", cell, "```"])
+        lines.append("")
+    target = code.claim(record["id"])
+    links = [f'<a href="{up}{target}">the check</a>'] if target else []
+    links += [f"[{title}]({up}{target})" for title, target in uses.of(record["id"])]
+    if links:
+        lines += [f"Code and notebooks: {', '.join(links)}.", ""]
+    return lines
+
+
+RUN = """from fedtheory.theory import ledger
+from fedtheory.notebook import start
+
+start()
+(record,) = ledger.check(ledger.choose(["{id}"], None), "quick", seed=3)  # other random starts than the ledger's
+print(record["verdict"], record["detail"], sep="; ")
+print(record["counterexample"])"""
+
+
+def numbers(value: Any) -> str:
+    """Plain data as a table in HTML, without Python's marks."""
+    if isinstance(value, dict):
+        rows = "".join(f"<tr><th>{escape(str(k))}</th><td>{numbers(v)}</td></tr>" for k, v in value.items())
+        return f'<table class="numbers"><tbody>{rows}</tbody></table>'
+    if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
+        if len({tuple(part) for part in value}) == 1 and not any(_deep(v) for part in value for v in part.values()):
+            head = "".join(f"<th>{escape(str(key))}</th>" for key in value[0])
+            rows = "".join(f"<tr>{''.join(f'<td>{numbers(v)}</td>' for v in part.values())}</tr>" for part in value)
+            return f'<table class="numbers"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+        return "".join(numbers(part) for part in value)
+    if isinstance(value, list) and value and all(isinstance(part, list) for part in value):
+        if any(_deep(part) for row in value for part in row) or len(value) > MOST:
+            return _short(said(value))
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(said(part))}</td>' for part in row[:MOST])}</tr>" for row in value)
+        return f'<table class="numbers"><tbody>{rows}</tbody></table>'
+    return _short(said(value))
+
+
+MOST = 12  # rows and columns of a matrix that are shown; longer ones are cut, and say so
+
+
+def _deep(value: Any) -> bool:
+    return isinstance(value, (dict, list))
+
+
+def _short(text: str) -> str:
+    text = worded(text).replace("**", "^")
+    return escape(
+        text if len(text) <= 300 else f"{text[:260]} ... ({len(text)} characters; in full in docs/ledger.json)"
+    )

@@ -1,0 +1,74 @@
+"""Pages with the package's sources, so that a claim or a method links to its line: made for the files linked to.
+
+build.py asks for lines; Sphinx, for which this is an extension, makes the pages of their files.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+FOLDER = "code"
+
+
+class Code:
+    """Links to sources; it remembers the files that a page was asked for."""
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+
+    def line(self, file: str, number: int) -> str:
+        """The target of a line of a file, from the book's root."""
+        self.files.add(file)
+        return f"{FOLDER}/{file.removesuffix('.py')}.html#line-{number}"
+
+    def claim(self, id: str) -> str:
+        place = _claims().get(id)
+        return self.line(*place) if place else ""
+
+
+def pages(app: Any) -> Iterator[tuple[str, dict[str, str], str]]:
+    """For Sphinx's event html-collect-pages."""
+    for file in json.loads((Path(app.srcdir) / "_ext" / "code.json").read_text()):
+        text = (Path(app.config.repository) / file).read_text()
+        look = HtmlFormatter(linenos="inline", lineanchors="line", cssclass="highlight")
+        body = f'<h1>{file}</h1><div class="code-page">{highlight(text, PythonLexer(), look)}</div>'
+        yield f"{FOLDER}/{file.removesuffix('.py')}", {"title": file, "body": body}, "page.html"
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.add_config_value("repository", "", "html")
+    app.connect("html-collect-pages", pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+@cache
+def _claims() -> dict[str, tuple[str, int]]:
+    """Where each claim is written: file and line."""
+    from stage import ROOT
+
+    from fedtheory.core import registry
+    from fedtheory.theory import ledger
+
+    found = {}
+    for paper in registry.PAPERS:
+        folder = ROOT / "fedtheory" / "theory" / ledger.MODULES[paper][0].split(".")[0]
+        for path in sorted(folder.rglob("*.py")):
+            text = path.read_text()
+            for id in registry.claim_names():
+                short = id.removeprefix(f"{paper}.")
+                if not id.startswith(f"{paper}.") or id in found:
+                    continue
+                called = re.search(
+                    rf'(\b(?:claim|{paper}|waits|Claim)\(\s*|^    )"(?:{paper}\.)?{re.escape(short)}"', text, re.M
+                )
+                if called:
+                    file = path.relative_to(ROOT).as_posix()
+                    found[id] = (file, text.count("\n", 0, called.start()) + 1)
+    return found

@@ -1,0 +1,109 @@
+"""Every figure and table of the papers on a page of its own: our picture, the printed numbers beside ours, verdicts."""
+
+import math
+from collections import Counter
+from typing import Any
+
+from claim_pages import TITLES
+from mathematics import prose
+from stage import ROOT, Stage, badge, plain, slug, table, toctree
+from used import Uses
+
+from fedtheory.core import records, registry, verdicts
+
+FIGURES = ROOT / "figures"
+OURS = {"deep": "Deep networks", "frontier": "All methods compared"}
+
+
+def record_of(name: str) -> tuple[dict[str, Any], str] | None:
+    """The record of an item at the highest scale that is committed, and its picture's path from figures/."""
+    for folder in ("", *(f"{scale}/" for scale in reversed(records.SCALES))):
+        if records.made(FIGURES / folder, name):
+            return records.load(FIGURES / folder, name), f"{folder}{name}.png"
+    return None
+
+
+def write(stage: Stage, uses: Uses) -> list[str]:
+    """All pages of the items; returns the names that have one."""
+    made = {name: found for name in registry.items() if (found := record_of(name)) is not None}
+    groups: dict[str, list[str]] = {}
+    for name in registry.items():
+        if name in made:
+            groups.setdefault(name.split("/")[0], []).append(name)
+    lines = [
+        "# Figures and tables",
+        "",
+        "The figures and tables of the five papers, with the printed numbers beside ours, and our own pictures. A",
+        "number *matches* or is *contradicted* only by a run on the paper's own data, network and length; a smaller run",
+        "can show that a direction holds. Every item says what was run.",
+        "",
+        '<div class="filter"></div>',
+        "",
+    ]
+    for paper, names in groups.items():
+        lines += [f"## {TITLES.get(paper) or OURS.get(paper, paper)}", ""]
+        rows = [
+            [f"[{name}]({slug(name)}.md)", plain(registry.items()[name].title), _verdict(name, made[name][0])]
+            for name in names
+        ]
+        lines += [*table(["item", "what it shows", "verdicts"], rows), ""]
+    lines += toctree(slug(name) for names in groups.values() for name in names)
+    stage.write("look-up/items/index.md", "\n".join(lines) + "\n")
+    for name, (record, picture) in made.items():
+        stage.copy(FIGURES / picture, f"look-up/items/{slug(name)}.png")
+        stage.write(f"look-up/items/{slug(name)}.md", "\n".join(_page(name, record, uses)) + "\n")
+    return list(made)
+
+
+def _verdict(name: str, record: dict[str, Any]) -> str:
+    """How many of an item's numbers have which verdict."""
+    counts = Counter(cell["verdict"] for cell in record["cells"])
+    if registry.items()[name].ours or not counts:
+        return "ours"
+    return ", ".join(f"{counts[verdict]} {badge(verdict)}" for verdict in verdicts.VERDICTS if counts[verdict])
+
+
+def _page(name: str, record: dict[str, Any], uses: Uses) -> list[str]:
+    ran = records.ran_words(record["table"])
+    lines = [
+        f"# {name}: {plain(registry.items()[name].title)}",
+        "",
+        f"{_verdict(name, record)} Scale: {record['scale']}." + (f" Run: {plain(ran)}." if ran else ""),
+        "",
+        f"![{plain(record['title'])}]({slug(name)}.png)",
+        "",
+    ]
+    if record["cells"]:
+        lines += ['<div class="filter"></div>', ""]
+        rows = [
+            [plain(c["cell"]), number(c["paper"]), ours(c), badge(c["verdict"]), prose(c["reason"])]
+            for c in record["cells"]
+        ]
+        lines += ["{.beside}", *table(["number", "paper", "ours [95% interval]", "verdict", "why"], rows), ""]
+    lines += [f"- {prose(note)}" for note in record["notes"]] + [""]
+    seeds = ", ".join(map(str, record["seeds"]))
+    lines += [
+        f"Made by `python -m fedtheory reproduce {name} --scale {record['scale']}`, "
+        + (f"seeds {seeds}, " if seeds else "")
+        + f"on {plain(record['device'])}, in {record['seconds']:,.0f} seconds.",
+        "",
+    ]
+    if places := uses.of(name):
+        lines += [f"In {', '.join(f'[{title}](../../{target})' for title, target in places)}.", ""]
+    return lines
+
+
+def number(value: Any) -> str:
+    """Three digits; "none" for what diverged or was not run."""
+    value = records.number(value)
+    if not math.isfinite(value):
+        return "none" if math.isnan(value) else "infinite"
+    return f"{value:.3g}" if abs(value) >= 0.1 or value == 0 else f"{value:.2e}"
+
+
+def ours(cell: dict[str, Any]) -> str:
+    """Mean, 95% interval over seeds, number of seeds."""
+    text = number(cell["ours"])
+    if cell["seeds"] > 1 and text != "none":
+        text += rf" \[{number(cell['low'])}, {number(cell['high'])}\], {cell['seeds']} seeds"
+    return text

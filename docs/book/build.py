@@ -1,0 +1,98 @@
+"""Build the book: python docs/book/build.py (make book). It goes to build/book and needs the extra [book], no network.
+
+Pages written by hand lie beside this file. Those of the part "Look up" are made from the package and its records, and
+the notebooks are taken as they are committed. All are staged in build/book-source, where Sphinx reads them; a warning
+of Sphinx is an error.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ.update(OMP_NUM_THREADS="1", TQDM_DISABLE="1")
+BOOK = Path(__file__).resolve().parent
+ROOT = BOOK.parent.parent
+sys.path[:0] = [str(BOOK / "_ext"), str(ROOT)]
+
+import api_pages
+import claim_pages
+import item_pages
+import method_pages
+import notebook_pages
+import text_pages
+from code_pages import Code
+from sphinx.cmd.build import main as sphinx
+from stage import Stage
+from used import Uses
+
+SOURCE, TREES, OUT = (ROOT / "build" / name for name in ("book-source", "book-trees", "book"))
+MATHJAX = ("sphinx-mathjax-offline", "tex-svg.js")  # distribution, file
+
+
+def mathjax() -> Path:
+    """The file of MathJax that the distribution holds."""
+    for file in importlib.metadata.files(MATHJAX[0]) or ():
+        if file.name == MATHJAX[1]:
+            return Path(str(file.locate()))
+    raise SystemExit(f"{MATHJAX[0]} has no {MATHJAX[1]}: pip install -c constraints.txt -e '.[book]'")
+
+
+def stage_all() -> None:
+    """Everything that Sphinx reads."""
+    stage, code, uses = Stage(SOURCE), Code(), Uses()
+    for path in sorted(BOOK.rglob("*")):
+        name = path.relative_to(BOOK).as_posix()
+        if path.suffix in (".md", ".ipynb", ".css", ".js") and not name.startswith("statements/"):
+            stage.copy(path, name)
+    for name in ("conf.py", "_ext/code_pages.py"):
+        stage.copy(BOOK / name, name)
+    stage.copy(mathjax(), "_static/mathjax/tex-svg.js")
+    where = claim_pages.write(stage, code, uses)
+    verdicts = {record["id"]: record["verdict"] for record in claim_pages.records()}
+    method_pages.write(stage, code, uses, where, verdicts)
+    made = item_pages.write(stage, uses)
+    api_pages.write(stage, code)
+    text_pages.symbols(stage)
+    text_pages.open_points(stage, where, made)
+    text_pages.bibliography(stage)
+    notebook_pages.write(stage, where)
+    stage.write("_ext/code.json", json.dumps(sorted(code.files)))
+    stage.finish()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fresh", action="store_true", help="read every page again")
+    options = parser.parse_args()
+    started = time.time()
+    stage_all()
+    staged = time.time()
+    words = [
+        "-q",
+        "-W",
+        "--keep-going",
+        "-n",
+        "-b",
+        "html",
+        "-d",
+        str(TREES),
+        "-D",
+        f"repository={ROOT}",
+        *(["-E", "-a"] if options.fresh else []),
+    ]
+    failed = sphinx([*words, str(SOURCE), str(OUT)])
+    if not failed:
+        for path in OUT.rglob("*.map"):  # for those who change the theme's scripts
+            path.unlink()
+        pages, size = sum(1 for _ in OUT.rglob("*.html")), sum(p.stat().st_size for p in OUT.rglob("*") if p.is_file())
+        took = f"pages made in {staged - started:.0f} s, read and written in {time.time() - staged:.0f} s"
+        print(f"{OUT.relative_to(ROOT)}: {pages} pages, {size / 1e6:.1f} MB, {took}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

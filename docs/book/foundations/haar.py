@@ -1,0 +1,48 @@
+# %% [markdown]
+# # A random subspace
+#
+# Draw an $r$-dimensional subspace of $\mathbb{R}^d$ so that no direction is preferred: turned by any rotation, its
+# law stays the same. There is one such law, named after Haar. In practice: fill a $d \times r$ matrix with
+# independent normal numbers and orthonormalise its columns (QR). Let $P \in \mathbb{R}^{r \times d}$ have these
+# columns as rows, so that $P P^\top = I_r$, and $\mathcal{P} = P^\top P$ is the orthogonal projector.
+#
+# **First moment.** $\mathbb{E}[\mathcal{P}] = \frac{r}{d} I$.
+#
+# *Why.* The mean commutes with every rotation, so it is a multiple of $I$; and its trace is
+# $\mathbb{E}\operatorname{tr} \mathcal{P} = r$. It follows that a vector keeps, on average, the share $r/d$ of its
+# square: $\mathbb{E}\lVert \mathcal{P} x \rVert^2 = \mathbb{E}\, x^\top \mathcal{P} x = \frac{r}{d} \lVert x
+# \rVert^2$.
+#
+# **Spread.** For a unit vector $x$, the kept share $\lVert \mathcal{P} x \rVert^2$ is the sum of $r$ of the $d$
+# squares of a uniform unit vector. It has a Beta law with parameters $r/2$ and $(d-r)/2$, hence the variance $\frac{2
+# r (d - r)}{d^2 (d + 2)}$: in high dimension every draw keeps nearly the same share.
+#
+# **Two scales.** With $P P^\top = I$ the map $P^\top P$ shortens on average. With $P P^\top = \frac{d}{r} I$ it is
+# unbiased, $\mathbb{E}[P^\top P] = I$, and as an estimate of $x$ it is off by $\mathbb{E}\lVert P^\top P x - x
+# \rVert^2 = (\frac{d}{r} - 1) \lVert x \rVert^2$: more than saying $0$, as soon as $r < d/2$. FedSub uses the second
+# scale, SSF the first.
+
+# %%
+import torch
+
+from fedtheory import Layout, Spherical
+from fedtheory.notebook import start, table
+
+key = start()
+d, draws = 30, 2000
+x = torch.ones(d) / d**0.5
+layout = Layout.single(d)
+rows = []
+for r in (1, 3, 10, 29):
+    bases = [Spherical(r, "orthonormal").seed(layout, key.fold(r, i), x.dtype, x.device).value for i in range(draws)]
+    kept = torch.stack([P.project(x).square().sum() for P in bases])
+    guess = torch.stack([(d / r * P.lift(P.project(x)) - x).square().sum() for P in bases])
+    variance = 2 * r * (d - r) / (d**2 * (d + 2))
+    rows.append([r, float(kept.mean()), r / d, float(kept.var()), variance, float(guess.mean()), d / r - 1])
+    assert abs(float(kept.mean()) - r / d) < 5 * (variance / draws) ** 0.5
+    assert abs(float(guess.mean()) - (d / r - 1)) < 0.1 * (d / r - 1)
+table(["r", "kept", "r/d", "its variance", "formula", "error, other scale", "d/r - 1"], rows)
+
+# %% [markdown]
+# **Try.** Replace `Spherical` by `Coordinate`: rows of the unit matrix. The first column stays. Which one changes for
+# this $x$, and for which $x$ does it change most?

@@ -1,0 +1,227 @@
+"""The book's parts that need no Sphinx: statements in LaTeX, mathematics from ASCII, folded cells, links, the primer.
+
+That every page opens in a browser is `make book-check`; that Sphinx has no warning is `make book`.
+"""
+
+import contextlib
+import importlib.util
+import io
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import claim_pages
+import mathematics
+import method_pages
+import nbformat
+import notebook_pages
+import pytest
+import stage
+import statements
+import used
+
+from fedtheory.core import registry, verdicts
+from fedtheory.theory import ledger
+
+ROOT = Path(__file__).resolve().parent.parent
+BOOK = ROOT / "docs" / "book"
+
+
+def load(name: str, path: Path):
+    """A script that is no module of the package."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+builder = load("build_notebooks", ROOT / "notebooks" / "build.py")
+browser = load("browser", BOOK / "browser.py")
+check = load("check_book", BOOK / "check.py")
+
+
+def test_every_claim_has_its_statement_in_latex_and_in_plain_words():
+    """And none stands there that the ledger does not have."""
+    found = statements.load()
+    assert set(found) == set(registry.claim_names())
+    assert [id for id, one in found.items() if not one.latex or not one.words] == []
+    assert [id for id, one in found.items() if "|" in one.words] == [], "a table's cell ends there"
+
+
+def ascii_left(text: str) -> list[str]:
+    """Words outside of dollars that are mathematics in ASCII."""
+    outside = re.sub(r"\$[^$]*\$|`[^`]*`", " ", text)
+    return re.findall(r"\S*(?:\w[_^]\{?\w|<=|>=|\|\|)\S*", outside)
+
+
+def test_statements_hold_no_ascii_mathematics():
+    for id, one in statements.load().items():
+        assert ascii_left(one.latex) == [], id
+        assert ascii_left(one.words) == [], id
+        assert one.latex.count("$") % 2 == 0, id
+        for formula in re.findall(r"\$([^$]*)\$", one.latex):
+            assert formula.count("{") - formula.count(r"\{") == formula.count("}") - formula.count(r"\}"), id
+            assert len(re.findall(r"\\left\b", formula)) == len(re.findall(r"\\right\b", formula)), id
+
+
+def test_ascii_mathematics_is_seen():
+    assert ascii_left("so E||x||^2 <= sigma^2 here") == ["E||x||^2", "<=", "sigma^2"]
+    assert ascii_left(r"so $x_i^2$ and `y_i` here") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("noise of E||g_i||^2 <= sigma^2 only", r"noise of $\mathbb E\Vert g_{i}\Vert ^{2} \le  \sigma ^{2}$ only"),
+        ("with c^0 = (1/N) sum_i c_i^0, a mean", r"with $c^{0} = (1/N) \sum _{i}\,c_{i}^{0}$, a mean"),
+        ("E[|xi|^2 | y] is given", r"$\mathbb E[\vert \xi \vert ^{2} \mid  y]$ is given"),
+        ("each f_i is L_f-smooth (so is f)", "each $f_{i}$ is $L_{f}$-smooth (so is f)"),
+        ("with {'lr': 0.5, 'T': 8} it ends", "with lr = 0.5, $T = 8$ it ends"),
+        ("for a client (eta = 1)", r"for a client ($\eta  = 1$)"),
+        ("a word, a test and I", "a word, a test and I"),
+        ("sides [[0.0, -1.5], [1, 2]] at Edge(N=6, noisy=False)", "sides (0, -1.5; 1, 2) at $N = 6$, noisy = no"),
+    ],
+)
+def test_sentences_of_the_ledger_are_set(text, shown):
+    assert mathematics.prose(text) == shown
+
+
+def test_every_set_run_is_sound():
+    """Of all sentences of the ledger: brackets match, no index on an index, no object of the code is left."""
+    for record in claim_pages.records():
+        for part in (record["detail"], record["control"], record["caveat"], record["repaired"], record["implies"]):
+            shown = mathematics.prose(part)
+            for formula in re.findall(r"(?<!\\)\$([^$]*)(?<!\\)\$", shown):
+                assert formula.replace(r"\{", "").count("{") == formula.replace(r"\}", "").count("}"), record["id"]
+                assert not re.search(r"[_^]\{[^{}]*\}\s*\^\{[^{}]*\}\s*\^|_\{[^{}]*\}\s*_\{", formula), record["id"]
+            assert not re.search(r"\b[A-Z]\w+\(\w+=", shown), record["id"]
+
+
+def test_numbers_have_no_marks_of_python():
+    shown = claim_pages.numbers(
+        {"h": [["1/2", "0"], ["1", 2.5]], "reuse": False, "also": [{"K": 2}, {"K": 3}], "left": None}
+    )
+    assert "<td>1/2</td><td>0</td>" in shown
+    assert "<th>reuse</th><td>no</td>" in shown
+    assert "<thead><tr><th>K</th></tr></thead>" in shown
+    assert not re.search(r"[\[\]']|False|None", shown)
+
+
+def test_every_verdict_has_a_colour():
+    for word in (*verdicts.VERDICTS, *ledger.VERDICTS):
+        assert re.fullmatch(rf"\[{re.escape(word)}\]\{{\.verdict \.(good|partly|bad|open)\}}", stage.badge(word))
+    assert stage.badge(verdicts.VERDICTS[0]).endswith(".good}")
+    assert stage.badge(ledger.VERDICTS[-1]).endswith(".open}")
+
+
+def test_every_method_has_its_row_for_its_card():
+    assert set(method_pages.counted()) == set(registry.method_names())
+
+
+def test_what_only_draws_or_checks_is_folded():
+    assert notebook_pages.fold("assert x == 1\nassert y") == "the checks"
+    drawing = "figure, axes = style.new_figure()\n" + "axes.plot(1)\n" * 12 + "show(figure)"
+    assert notebook_pages.fold(drawing) == "the code of the picture"
+    assert notebook_pages.fold("x = 1\nassert x") == ""
+    assert notebook_pages.fold(f"answer = 1\n{drawing}") == ""
+
+
+def test_names_are_linked_once_and_never_in_code_or_mathematics():
+    linked: set[str] = set()
+    text = "`SSF` and $SSF$; SSF is like FedSub, as notebook 02 shows; SSF again; `ssf.lemma2`"
+    where = claim_pages.places(claim_pages.records())
+    shown = notebook_pages.with_links(text, "03_ssf", where, linked)
+    assert shown.count("](../look-up/methods/ssf.md)") == 1
+    assert "`SSF` and $SSF$; [SSF](../look-up/methods/ssf.md) is like [FedSub](" in shown
+    assert "[notebook 02](02_fedsub.ipynb)" in shown
+    assert "[`ssf.lemma2`](../look-up/claims/ssf/section-4.md#ssf-lemma2)" in shown
+
+
+@pytest.mark.parametrize("path", sorted((BOOK / "foundations").glob("*.py")), ids=lambda path: path.stem)
+def test_the_primer_is_in_step_and_was_run(path):
+    """One cell with code, which printed something."""
+    assert builder.out_of_step(path) is None
+    built = nbformat.read(path.with_suffix(".ipynb"), as_version=4)
+    (cell,) = [cell for cell in built.cells if cell.cell_type == "code"]
+    assert cell.outputs
+    assert "assert" in cell.source
+    assert all(output.get("name") != "stderr" for output in cell.outputs)
+
+
+def test_statements_give_cells_that_run():
+    """A cell that stands with a claim is at most ten lines long and runs."""
+    for id, one in statements.load().items():
+        if one.cell:
+            assert len(one.cell.splitlines()) <= 10, id
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(one.cell, {})
+            assert printed.getvalue(), id
+
+
+def test_pages_are_written_only_where_they_changed(tmp_path):
+    one = stage.Stage(tmp_path)
+    one.write("a/b.md", "text")
+    old = (tmp_path / "a/b.md").stat().st_mtime_ns
+    two = stage.Stage(tmp_path)
+    two.write("a/b.md", "text")
+    two.write("c.md", "more")
+    two.finish()
+    assert (tmp_path / "a/b.md").stat().st_mtime_ns == old
+    three = stage.Stage(tmp_path)
+    three.write("c.md", "more")
+    three.finish()
+    assert [path.name for path in tmp_path.rglob("*")] == ["c.md"]
+
+
+def test_notebooks_that_name_a_claim_are_found():
+    uses = used.Uses()
+    assert ("notebook 04", "notebooks/04_theory_ledger.ipynb") in uses.of("ssf.lemma2", most=12)
+    assert uses.of("no-such-name") == []
+
+
+def test_no_browser_is_one_line_with_a_fix():
+    code = "import browser; browser.find()"
+    environment = {"PATH": "", "BROWSER": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=BOOK, env=environment)
+    assert done.returncode == 1
+    assert re.fullmatch(r"browser: found none of .*, expected one\. Fix: apt-get install chromium .*\n", done.stderr)
+
+
+PAGES = {  # what stands on a page -> what is said of it
+    "<p>a formula \\(x_i\\) that nobody set</p>": "raw TeX",
+    "<p>The answer is tensor(0.5000)</p>": "Python's own words",
+    '<img src="nowhere.png">': "no picture",
+    f'<div class="cell_output"><pre style="overflow:auto">{"wide " * 200}</pre></div>': "output wider than its box",
+    '<div style="width:900px">a table</div>': "wider than a phone",
+    '<a href="missing.html">there</a>': "leads to no file",
+    '<a href="good.html#missing">there</a>': "leads to no anchor",
+    '<a href="../outside.html">there</a>': "leads out of the book",
+    '<details><summary>Solution</summary><p style="display:none">42</p></details>': "box does not open",
+    "<script>nothing.at.all</script>": "ReferenceError",
+    '<script src="https://example.org/x.js"></script>': "asks the network",
+    '<span class="math">x</span>': "formula not set",
+}
+GOOD = '<h1 id="top">All is well</h1><details><summary>Solution</summary><p>42</p></details><a href="#top">up</a>'
+
+
+def test_broken_pages_are_seen(tmp_path):
+    """In a real browser, one fault a page, and none on the good page; the search, which is not there, finds nothing."""
+    if not any(map(shutil.which, browser.NAMES)):
+        pytest.skip(f"no browser ({', '.join(browser.NAMES)}): apt-get install chromium")
+    pytest.importorskip("websocket", reason="make book installs websocket-client")
+    shell = "<!doctype html><html><head><title>t</title></head><body><article>{}</article></body></html>"
+    (tmp_path / "good.html").write_text(shell.format(GOOD))
+    (tmp_path / "search.html").write_text(shell.format('<p id="search-results">did not match</p>'))
+    (tmp_path.parent / "outside.html").write_text("")
+    for number, body in enumerate(PAGES):
+        (tmp_path / f"{number}.html").write_text(shell.format(body))
+    pages = [tmp_path / "good.html", *(tmp_path / f"{number}.html" for number in range(len(PAGES)))]
+    said = list(check.check(tmp_path, pages))
+    for number, words in enumerate(PAGES.values()):
+        assert any(line.startswith(f"{number}.html: ") and words in line for line in said), (words, said)
+    assert [line for line in said if line.startswith("good.html")] == []
+    assert sum("and none with" in line for line in said) == len(check.SOUGHT)
