@@ -24,7 +24,7 @@ CONCLUSIONS = [
         "Secs. 3.1 and 5.2, Table 1",
         tuple(f"mud/table1: * {rival} < FedMUD" for rival in ("FedHM", "FedLMT", "FedPara")),
         ("mud.what",),
-        "Table 1 itself prints FedPara ahead of FedMUD in half of its columns, on CIFAR-10, too: there its order is the "
+        "Table 1 itself prints FedPara ahead of FedMUD in half of its columns, on CIFAR-10 too: its order there is the "
         "printed one.",
     ),
     Conclusion(
