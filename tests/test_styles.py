@@ -1,6 +1,7 @@
 """One look per method: in every panel of every figure, drawn from the committed tables; and pictures drawn again."""
 
 import io
+import math
 from functools import cache
 from pathlib import Path
 
@@ -13,8 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from fedtheory import compare
+from fedtheory.compare import TASKS
 from fedtheory.figures import EXTRAS, ITEMS, load, redraw, style
 from fedtheory.figures.fedmud import items as mud
+from fedtheory.figures.fedmud.settings import TRIED
+from fedtheory.figures.frontier import items as frontier
 
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
 DRAWN = {name: item for name, item in {**ITEMS, **EXTRAS}.items() if (FIGURES / f"{name}.json").exists()}
@@ -88,15 +92,17 @@ def test_a_method_has_one_look_in_all_figures():
     assert clashes(named) == []
 
 
-def test_a_method_has_one_number_in_all_figures():
-    numbers: dict[str, set[str]] = {}
-    for name in DRAWN:
-        for _, label, (_, _, marker) in labelled(drawn(name)):
-            if str(marker).startswith("$"):
-                numbers.setdefault(label, set()).add(str(marker))
-    assert len(numbers) == 34
-    assert all(len(found) == 1 for found in numbers.values()), numbers
-    assert len(set.union(*numbers.values())) == 34
+@pytest.mark.parametrize("name", [name for name in DRAWN if name.removeprefix("frontier/") in TASKS["medium"]])
+def test_a_frontier_names_its_front_and_the_papers_methods(name):
+    """Names stand apart, and in the colour of their point."""
+    figure = drawn(name)
+    rows = {row["method"]: row for row in load(FIGURES, name)["table"]}
+    for axes, axis in zip(figure.axes, frontier.COSTS):
+        texts = [text for text in axes.texts if text.get_text() in rows]
+        shown = [row for row in rows.values() if math.isfinite(row[axis]) and frontier.fault(row)[0] <= frontier.WORST]
+        wanted = {row["method"] for row in frontier.front(shown, axis)}
+        wanted |= {row["method"] for row in shown if row["method"] in frontier.OURS}
+        assert {text.get_text() for text in texts} == wanted
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -110,7 +116,7 @@ def test_curves_of_one_panel_can_be_told_apart(name):
 
 
 def test_every_method_has_a_look():
-    names = {*compare.METHODS, *mud.TRIED, *mud.CURVES}
+    names = {*compare.METHODS, *TRIED, *mud.CURVES}
     assert {name for name in names if style.ALIASES.get(name, name) not in style.METHODS} == set()
     assert set(style.ALIASES.values()) <= set(style.METHODS)
 

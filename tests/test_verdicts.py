@@ -64,6 +64,10 @@ def test_the_seeds_that_would_decide_do(spread, edge):
     assert "more than" in verdicts.needed(above(), (1e-9, -1.0, 1.0), 3)
 
 
+def test_a_number_that_is_not_printed_is_not_tested():
+    assert judge(points(math.nan), (1.0, 0.0, 2.0), 3, "paper's")[0] == UNTESTED
+
+
 def test_a_printed_difference_of_zero_is_comparable():
     assert verdicts.like(0.0) == verdicts.COMPARABLE
     assert verdicts.like(-3.0) == below()

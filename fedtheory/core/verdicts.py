@@ -95,6 +95,8 @@ def judge(region: Region, found: Interval, seeds: int, ran: str) -> tuple[str, s
         return UNTESTED, "not run"
     if ran == "smoke":
         return UNTESTED, "a smoke test decides nothing"
+    if math.isnan(region.low):
+        return UNTESTED, "no number is printed"
     if not region.side and ran != "paper's":
         return UNTESTED, "levels are compared on the paper's data, network and length only"
     if math.isnan(mean):

@@ -14,7 +14,7 @@ from fedtheory.algorithms.fedmud import FedMUD
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.layout import Layout
 from fedtheory.figures.store import Spec
-from fedtheory.maps.decomposition import Decomposition, Hadamard, Kronecker, LowRank, Whole
+from fedtheory.maps.decomposition import Decomposition, Hadamard, Kronecker, LowRank
 from fedtheory.problems.models.networks import network
 from fedtheory.theory.fedmud.printed import named
 
@@ -212,10 +212,10 @@ def fitted(how: Decomposition, column: str, scale: str, network: str | None = No
     channels = 1 if of["data"] == "fashion_mnist" else 3
     classes = {"cifar100": 100, "tiny_imagenet": 200}.get(of["data"], 10)
     model = layout(network or of["network"], (channels, side, side), classes)
-    parts = how.parts(model)
-    if sum(part.size for part in parts if isinstance(part, Whole)) >= how.ratio * model.size:
+    try:
+        return how.for_network(model)
+    except ValueError:
         return how
-    return how.for_network(model)
 
 
 @cache
