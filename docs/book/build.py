@@ -85,6 +85,9 @@ def main() -> int:
         *(["-E", "-a"] if options.fresh else []),
     ]
     failed = sphinx([*words, str(SOURCE), str(OUT)])
+    if failed and not options.fresh:  # a label that moved from one page to another is a warning of the first reading
+        print("reading every page again")
+        failed = sphinx([*words, "-E", str(SOURCE), str(OUT)])
     if not failed:
         for path in OUT.rglob("*.map"):  # for those who change the theme's scripts
             path.unlink()
