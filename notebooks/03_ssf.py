@@ -35,6 +35,7 @@ from fedtheory.notebook import (
     beside,
     check,
     committed,
+    conclusions,
     first_of,
     fold,
     provenance,
@@ -47,6 +48,15 @@ from fedtheory.notebook import (
 
 key = start(0)
 notebook.DPI = 110  # fifteen pictures: keep this file under a megabyte
+
+# %% [markdown]
+# ## What the paper concludes, and what to believe
+#
+# One line for each sentence that a reader takes home. The outcome is computed from the committed results and from the
+# ledger; [docs/conclusions.md](../docs/conclusions.md) has the evidence, [docs/report.md](../docs/report.md) the rule.
+
+# %%
+conclusions("ssf")
 
 # %% [markdown]
 # ## 1. The algorithm

@@ -32,11 +32,14 @@ import torch
 
 from fedtheory import FedAvg, FedMUD, ImageClassification, Layer, Layout, MatrixRegression, notebook, play_round, run
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
+from fedtheory.figures.fedmud.settings import TUNED
+from fedtheory.figures.fedmud.tuning import best
 from fedtheory.maps.decomposition import Full, Kronecker, KroneckerBlocks, LowRank, Outer
 from fedtheory.notebook import (
     beside,
     check,
     committed,
+    conclusions,
     first_of,
     fold,
     provenance,
@@ -51,6 +54,15 @@ from fedtheory.problems.models.networks import network
 
 key = start(0)
 notebook.DPI = 100  # ten pictures: keep this file under a megabyte
+
+# %% [markdown]
+# ## What the paper concludes, and what to believe
+#
+# One line for each sentence that a reader takes home. The outcome is computed from the committed results and from the
+# ledger; [docs/conclusions.md](../docs/conclusions.md) has the evidence, [docs/report.md](../docs/report.md) the rule.
+
+# %%
+conclusions("mud")
 
 # %% [markdown]
 # ## 1. The algorithm
@@ -490,41 +502,36 @@ assert rows[2][2] < rows[0][2] / 15
 #
 # Hollow diamonds are the paper's numbers. We have run CIFAR-10 with label skew N1 (Dirichlet 0.3) at a scale that two
 # processor cores carry: 20,000 of the 50,000 training images, 16 x 16 pixels, four convolutions where the paper has
-# eight, 20 clients, 30 rounds. **Levels are not comparable**, so the verdict on a number is at most "trend only": the
-# same rank among the methods run. (60 rounds were planned. Time allowed 30; this, and taking the mean of the last two
-# records as the accuracy, was decided when the runs of seed 0 had been seen.) What is tested is the paper's **order**
-# of methods, by the 95% interval of the difference over three seeds. Everything else is "not run here", with the
+# eight, 20 clients, 60 rounds. **Levels are not comparable** with the paper's: what is tested is the difference to
+# another method, on the same seeds, by its 95% interval. All methods but FedAvg send a 32nd of the whole network (the
+# ratio of the decomposed layers is lowered until they do, as in the public code). What was not run says so, with the
 # command that would.
 #
-# ### How $a$ was chosen
+# ### How rates and $a$ were chosen
 #
-# The same rule for every method: learning rate 0.1 and three or four values of $a$ a factor of two apart (for FedAvg,
-# FedHM, EF21-P and FedBAT, which have no $a$: learning rates), 10 rounds on a seed that is not used again, one more
-# value where the best was the lowest.
+# Twelve settings for every method: three learning rates times four values of $a$, or twelve learning rates where there
+# is no $a$; 20 rounds each on a seed that is not used again, the mean of the last two records.
 
 # %%
 record = committed("mud/tuning")
 provenance(record)
 show(EXTRAS["mud/tuning"].draw(record["table"]))
-best = {}
-for row in record["table"]:
-    if row["accuracy"] > best.get(row["method"], (0, 0))[0]:
-        best[row["method"]] = row["accuracy"], row["value"]
-table(["method", "best value", "accuracy in %"], [[name, value, accuracy] for name, (accuracy, value) in best.items()])
-used = record["settings"]["methods"] | record["added"][0]["settings"]["methods"]
-for name, (_, value) in best.items():
-    assert f"{'lr' if name in ('FedAvg', 'FedHM', 'EF21-P', 'FedBAT') else 'a'}={value}" in used[name]
-larger = [
-    best[name.replace("FedMUD", "FedMUD+BKD")][1] / best[name][1] for name in ("FedMUD", "FedMUD+AAD", "FedMUD+F")
-]
+found = best(record["table"])
+reached = {(row["method"], row["rate"], str(row["a"])): row["accuracy"] for row in record["table"]}
+rows = [[name, rate, a if a == a else "-", reached[name, rate, str(a)]] for name, (rate, a) in found.items()]
+table(["method", "rate", "a", "accuracy in %"], rows)
+fold(record["notes"][-1])
+assert {name: str(pair) for name, pair in found.items()} == {name: str(pair) for name, pair in TUNED.items()}
+low = ("FedMUD", "FedMUD+AAD", "FedMUD+F")
+larger = [found[name.replace("FedMUD", "FedMUD+BKD")][1] / found[name][1] for name in low]
 print(f"best a with BKD / best a with low rank: MUD {larger[0]:g}, +AAD {larger[1]:g}, +F {larger[2]:g}")
-assert min(larger[:2]) > 1
+assert all(2 <= ratio <= 4 for ratio in larger)
 
 # %% [markdown]
-# This is little: one seed, and 2,000 test images have a standard error of one point. Within such errors most methods
-# have a flat range of $a$, and three have their best at the lowest value tried. Section 4.2 predicts a larger $a$ for
-# BKD, by $\sqrt{384}/8 = 2.4$ to $\sqrt{768}/8 = 3.5$ in the largest layer (768 x 384): so it is for MUD and +AAD, not
-# for +F.
+# Section 4.2 predicts a larger $a$ for BKD, by $\sqrt{384}/8 = 2.4$ to $\sqrt{768}/8 = 3.5$ in the largest layer
+# (768 x 384), and so it is for all three, on a grid of powers of two. One seed, and 2,000 test images have a standard
+# error of one point: around its best value every method is flat. Most of the decomposed methods have their best rate at
+# the lowest of three that were tried, which is FedAvg's best one; a lower one has not been tried.
 #
 # ### Table 1 and Figure 2: accuracy under label skew
 #
@@ -535,7 +542,7 @@ assert min(larger[:2]) > 1
 # %%
 def report(item):
     """Print the cells of a committed item; return those that were run."""
-    return [cell for cell in beside(item).values() if cell["verdict"] != "not run here"]
+    return [cell for cell in beside(item).values() if cell["seeds"]]
 
 
 record = committed("mud/table1")
@@ -544,15 +551,10 @@ show(ITEMS["mud/table1"].draw(record["table"]))
 ran = report("mud/table1")
 
 # %%
-orders = [row for row in ran if " < " in row["cell"]]
-assert all(row["ours"] > 0 for row in orders)
-for row in orders:
-    confirmed = row["low"] > 0
-    assert confirmed == row["reason"].startswith("order confirmed")
-    print(f"{row['cell']}: {'confirmed' if confirmed else 'not confirmed'}")
-assert len(orders) == 5
-assert not any(row["low"] > 0 for row in orders)
-assert all(row["verdict"] in ("trend only", "differs") for row in ran if "upload" not in row["cell"])
+orders = {row["cell"].removeprefix("CIFAR-10 N1 "): row for row in ran if " < " in row["cell"]}
+for cell, row in orders.items():
+    print(f"{cell}: {row['verdict']}")
+ORDERS
 
 # %%
 record = committed("mud/fig2")
@@ -560,15 +562,7 @@ show(ITEMS["mud/fig2"].draw(record["table"]))
 ran = report("mud/fig2")
 
 # %% [markdown]
-# All five differences have the paper's sign, and the order of the means of the decompositions is nearly the paper's,
-# but FedPara is last here, and +BKD and +AAD are on a par. FedBAT and EF21-P, which compress updates, are second and
-# third in the mean, where the paper has EF21-P last by far; the rates are ours (`mud/tuning`), the paper's are not
-# printed. Yet **none of the orders is confirmed**: with three seeds, the interval of a difference reaches three points
-# to either side, as much as the differences themselves. Not confirmed is not refuted; it takes more seeds or longer
-# runs. Some ranks hang on a few tenths of a point.
-#
-# What is certain is the right panel: FedAvg is ahead per round, which the paper's Table 1 prints, too, and the others
-# send about a twenty-fourth of its bytes.
+# TEXT1
 #
 # ### Table 2: decoupling against freezing
 #
@@ -580,44 +574,36 @@ record = committed("mud/table2")
 provenance(record)
 show(ITEMS["mud/table2"].draw(record["table"]))
 ran = report("mud/table2")
-assert all(row["low"] < 0 < row["ours"] for row in ran if " < " in row["cell"])
+ORDERS2
 
 # %% [markdown]
-# Again both signs are the paper's, and neither order is confirmed.
+# TEXT2
 #
 # ### Figures 3 to 5 at the medium scale
 #
-# Reset interval, initialisation, compression ratio on CIFAR-10, the four convolutions of the tables above, three seeds.
+# Reset interval, initialisation, compression ratio on CIFAR-10, the four convolutions of the tables above, three seeds;
+# but these runs are older: 30 rounds, another tuning, and 4% of the network sent. So they are shown and not judged.
 #
 # > **Predict.** Without resets FedMUD's update keeps its low rank for the whole run, as FedLMT's model. Does BKD, whose
 # > update has full rank, need resets, too?
 
 # %%
-verdicts = {}
 for item in ("mud/fig3", "mud/fig4", "mud/fig5"):
     record = committed(item)
     provenance(record)
     show(ITEMS[item].draw(record["table"]), values=False)
-    verdicts[item] = [row["verdict"] for row in report(item)]
+    assert all(cell["verdict"] == "not tested" for cell in record["cells"])
 means = {(row["method"], row["value"]): row["mean"] for row in committed("mud/fig3")["table"]}
 variants = ("FedMUD", "FedMUD+BKD", "FedMUD+AAD", "FedMUD+BKD+AAD")
 assert all(abs(means[name, 1] - means[name, "R"]) < 1.5 for name in variants)
-assert verdicts == {
-    "mud/fig3": ["differs", "trend only"],
-    "mud/fig4": ["differs", "differs"],
-    "mud/fig5": ["trend only", "differs"],
-}
 
 # %% [markdown]
-# - **Figure 3.** In 30 rounds resets change next to nothing: no variant loses or gains 1.5 points without them, and
-#   FedMUD does not lose at all ("differs" is this one of four). A low rank has not filled up yet: `python -m fedtheory
-#   reproduce mud/fig3` has rank 1 and 40 rounds on the digits, and there it has.
-# - **Figure 4.** All three values of $a$, a factor of 16 apart, are within ten points of each other: on this grid no
-#   variant is sensitive, so none can be less so. BKD's best $a$ is larger in one of two pairs, in the other it is the
-#   same.
+# - **Figure 3.** In 30 rounds resets change next to nothing: no variant loses or gains 1.5 points without them. A low
+#   rank has not filled up yet: `python -m fedtheory reproduce mud/fig3` has rank 1 and 40 rounds on the digits, and
+#   there it has.
+# - **Figure 4.** All three values of $a$, a factor of 16 apart, are within ten points of each other.
 # - **Figure 5.** With $a$ scaled so that the step keeps its length, all four gain one to three points from weaker
-#   compression, as the paper says. FedMUD+BKD+AAD at 1/8 stays four points behind FedAvg, interval and all: not
-#   "comparable" as we read it.
+#   compression. At these settings FedMUD+BKD+AAD at 1/8 stays behind FedAvg.
 #
 # ### Tables 3 to 5
 #

@@ -33,10 +33,19 @@ from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
 from fedtheory.figures.store import interval
 from fedtheory.maps.subspace import Trajectory
-from fedtheory.notebook import beside, check, committed, first_of, provenance, reveals, show, start, table
+from fedtheory.notebook import beside, check, committed, conclusions, first_of, provenance, reveals, show, start, table
 from fedtheory.theory.flss.printed import COSTS3, COSTS4, PARAMETERS, sent
 
 key = start(0)
+
+# %% [markdown]
+# ## What the paper concludes, and what to believe
+#
+# One line for each sentence that a reader takes home. The outcome is computed from the committed results and from the
+# ledger; [docs/conclusions.md](../docs/conclusions.md) has the evidence, [docs/report.md](../docs/report.md) the rule.
+
+# %%
+conclusions("flss")
 
 # %% [markdown]
 # ## 1. The algorithm

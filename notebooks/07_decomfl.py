@@ -37,6 +37,7 @@ from fedtheory.notebook import (
     beside,
     check,
     committed,
+    conclusions,
     first_of,
     fold,
     provenance,
@@ -48,6 +49,15 @@ from fedtheory.notebook import (
 )
 
 key = start(0)
+
+# %% [markdown]
+# ## What the paper concludes, and what to believe
+#
+# One line for each sentence that a reader takes home. The outcome is computed from the committed results and from the
+# ledger; [docs/conclusions.md](../docs/conclusions.md) has the evidence, [docs/report.md](../docs/report.md) the rule.
+
+# %%
+conclusions("decomfl")
 
 # %% [markdown]
 # ## 1. The algorithm

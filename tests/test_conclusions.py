@@ -8,8 +8,10 @@ import pytest
 
 from fedtheory import notebook
 from fedtheory.cli import conclusions
+from fedtheory.core import records
 from fedtheory.core.conclusions import PAPERS, Conclusion, decide
 from fedtheory.core.verdicts import AGAINST, HOLDS, MATCHES, OPEN, UNTESTED
+from fedtheory.figures import ITEMS
 from fedtheory.theory.conclusions import decided, of_paper
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,7 +23,22 @@ def test_every_paper_has_its_conclusions_and_their_evidence_exists(paper):
     """`decided` refuses a pattern that no committed cell matches, and a claim that is not in the ledger."""
     found = decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json")
     assert len(found) >= 8
-    assert all(outcome.cells or outcome.claims for _, outcome in found)
+    assert all(outcome.cells or outcome.claims or one.pending for one, outcome in found)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_is_pending_is_in_no_committed_item(paper):
+    """Once it is, it decides."""
+    rows = committed(paper)
+    for pattern in chain.from_iterable(one.pending for one in of_paper(paper)):
+        with pytest.raises(ValueError, match="cells="):
+            decide(Conclusion("S", "W", (pattern,)), rows, {})
+
+
+def committed(paper):
+    """All cells of a paper's committed items."""
+    names = [name for name in ITEMS if name.startswith(f"{paper}/")]
+    return [row for name in names for row in records.report_rows(name, records.load(ROOT / "figures", name))]
 
 
 def faults(listed: list[Conclusion]) -> list[str]:

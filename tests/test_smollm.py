@@ -65,7 +65,7 @@ def test_every_method_has_as_many_trials_and_runs(made):
     runs = [one for one in made[1].asked if one.seed != TUNING_SEED]
     assert len(runs) == 2 * 6
     assert {one.seed for one in runs} == {0, 1}
-    assert all((one.rounds == 100) == isinstance(one.algorithm, FedAvg) for one in runs)
+    assert all((one.rounds == 60) == isinstance(one.algorithm, FedAvg) for one in runs)
 
 
 def test_rows_are_percent_rounds_and_bytes_a_client(made):
@@ -73,13 +73,13 @@ def test_rows_are_percent_rounds_and_bytes_a_client(made):
     ends = [row for row in table if row["method"] == "DeComFL" and row["trained"] == "full"]
     assert (ends[0]["round"], ends[0]["mean"], ends[0]["MB"]) == (0, 50.0, 0.0)
     assert ends[-1]["mean"] == pytest.approx(60.5)
-    assert ends[-1]["MB"] == pytest.approx(16 * 400 / 8)
+    assert ends[-1]["MB"] == pytest.approx(16 * 240 / 8)
     assert {row["seeds"] for row in table} == {2}
 
 
 def test_notes_say_what_was_gained(made):
     (note,) = (text for text in made[0].notes if text.startswith("FedAvg, full"))
-    assert "50.0% before, 80.5% after 100 rounds" in note
+    assert "50.0% before, 80.5% after 60 rounds" in note
     assert "+30.5 points" in note
     assert "n = 2" in note
 

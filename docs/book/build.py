@@ -58,6 +58,7 @@ def stage_all() -> None:
     api_pages.write(stage, code)
     text_pages.symbols(stage)
     text_pages.open_points(stage, where, made)
+    text_pages.conclusions(stage, where, made)
     text_pages.bibliography(stage)
     notebook_pages.write(stage, where)
     stage.write("_ext/code.json", json.dumps(sorted(code.files)))

@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,7 @@ def show_number(value: float) -> str:
     return "NaN" if math.isnan(value) else f"{value:.3g}" if abs(value) >= 0.1 or value == 0 else f"{value:.2e}"
 
 
-def show_ours(row: dict[str, Any]) -> str:
+def show_ours(row: Mapping[str, Any]) -> str:
     """Mean, 95% interval and n."""
     text = show_number(row["ours"])
     if row["seeds"] > 1 and not math.isnan(row["ours"]):

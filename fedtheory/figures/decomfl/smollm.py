@@ -81,7 +81,7 @@ def _medium(task: str, rounds: int, **options: Any) -> Setting:
         "float32",
         {True: rounds, False: rounds // 4},
         {True: rounds // 10, False: rounds // 40},
-        {True: rounds // 10, False: rounds // 40},
+        {True: rounds // 6, False: rounds // 24},
         {
             (True, FULL): (1e-5, 3e-5, 1e-4),
             (True, LORA): (0.03, 0.1, 0.3),
@@ -92,8 +92,8 @@ def _medium(task: str, rounds: int, **options: Any) -> Setting:
 
 
 SETTINGS = {
-    "sst2": {"quick": QUICK, "medium": _medium("sst2", 400, subset=1000)},
-    "cb": {"quick": QUICK, "medium": _medium("cb", 200)},
+    "sst2": {"quick": QUICK, "medium": _medium("sst2", 240, subset=1000)},
+    "cb": {"medium": _medium("cb", 120)},
 }
 
 
@@ -219,16 +219,7 @@ def draw(table: Table) -> Figure:
     return figure
 
 
-SCALES = ("quick", "medium")
 EXTRAS = [
-    Item(
-        "decomfl/smollm2",
-        "SmolLM2-135M on SST-2: zeroth order, adapters, bytes",
-        partial(measure, "sst2"),
-        draw,
-        SCALES,
-    ),
-    Item(
-        "decomfl/smollm2_cb", "SmolLM2-135M on CB: zeroth order, adapters, bytes", partial(measure, "cb"), draw, SCALES
-    ),
+    Item("decomfl/smollm2", "SmolLM2-135M on SST-2", partial(measure, "sst2"), draw, tuple(SETTINGS["sst2"])),
+    Item("decomfl/smollm2_cb", "SmolLM2-135M on CB", partial(measure, "cb"), draw, tuple(SETTINGS["cb"])),
 ]

@@ -97,10 +97,14 @@ def measure_table(
 
 BEST = "FedMUD+BKD+AAD"
 ORDERS1 = (
+    ("FedHM", "FedMUD"),
     ("FedLMT", "FedMUD"),
+    ("FedPara", "FedMUD"),
     ("FedMUD", "FedMUD+BKD"),
     ("FedMUD", "FedMUD+AAD"),
+    ("FedMUD+BKD", "FedMUD+AAD"),
     *((name, BEST) for name in TABLE1 if name not in ("FedAvg", "FedMUD", BEST)),
+    (BEST, "FedAvg"),
 )
 ORDERS2 = (("FedMUD+F", "FedMUD+AAD"), ("FedMUD+BKD+F", "FedMUD+BKD+AAD"))
 

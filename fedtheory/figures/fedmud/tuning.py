@@ -37,8 +37,21 @@ def measure_tuning(runner: Runner, scale: str, seeds: int, finished: Sequence[Ro
         ends = results[one]["columns"]["accuracy"][-2:]
         reached = NAN if results[one]["diverged"] else 100 * sum(ends) / 2
         table.append({"method": name, "rate": rate, "a": a, "accuracy": reached, **one.ran()})
+    table = [*finished, *table]
     said = {"seed": TUNING_SEED, "rounds": TUNING[scale]}
-    return Result([*finished, *table], [], words(scale, 1, names) | said, notes(scale))
+    return Result(table, [], words(scale, 1, names) | said, [*notes(scale), ends(table)])
+
+
+def ends(table: Sequence[Row]) -> str:
+    """Which best settings lie at an end of what was tried."""
+    found = best(table)
+    tried = {name: list(zip(*TRIED[name])) for name in found}
+    edge = lambda name, at: found[name][at] in (min(tried[name][at]), max(tried[name][at]))
+    rates, starts = ([name for name in found if edge(name, at)] for at in (0, 1))
+    return (
+        f"Best rate at an end of those tried: {', '.join(rates) or 'none'}. Best a at an end: "
+        f"{', '.join(starts) or 'none'}."
+    )
 
 
 def best(table: Sequence[Row]) -> dict[str, tuple[float, float]]:

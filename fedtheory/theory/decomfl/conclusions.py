@@ -21,7 +21,7 @@ CONCLUSIONS = [
     Conclusion(
         "DeComFL reaches the same accuracy with many times fewer numbers than FedAvg, quantisation or Top-k",
         "Sec. 5, Figs. 2 and 3 right; App. B.3.2, Fig. 6",
-        ("decomfl/fig*: scalars, * (above)",),
+        ("decomfl/fig*: scalars, * (above)*",),
     ),
     Conclusion(
         "Top-k loses accuracy where it sends fewer entries",
@@ -51,17 +51,19 @@ CONCLUSIONS = [
     Conclusion(
         "More perturbations (random directions in a step) give a higher accuracy in the end",
         "Sec. 5, Fig. 2 right",
-        ("decomfl/fig2b: accuracy, P = * minus P = *, end (above)",),
+        ("decomfl/fig2b: accuracy, P = * minus P = *, end (above)*",),
+        (),
+        "Fig. 2 is run as the text describes it, and with what the published result files name instead.",
     ),
     Conclusion(
         "More local steps converge faster",
         "Sec. 5, Fig. 2 left",
-        ("decomfl/fig2a: accuracy, K = * minus K = * in round * (above)",),
+        ("decomfl/fig2a: accuracy, K = * minus K = * in round * (above)*",),
     ),
     Conclusion(
         "The number of perturbations matters more than that of local steps",
         "Sec. 5 on Fig. 2",
-        ("decomfl/fig2a: accuracy gained in round *, by 4 P minus by 4 K (above)",),
+        ("decomfl/fig2a: accuracy gained in round *, by 4 P minus by 4 K (above)*",),
         (),
         "In the result files that the authors published it does not.",
     ),
