@@ -65,6 +65,19 @@ def stage_all() -> None:
     stage.finish()
 
 
+def remove_old() -> list[Path]:
+    """Pages of an earlier build that no source is left for; Sphinx keeps them."""
+    files = json.loads((SOURCE / "_ext" / "code.json").read_text())
+    kept = {"search", "genindex", *(f"code/{file.removesuffix('.py')}" for file in files)}
+    old = []
+    for page in sorted(OUT.rglob("*.html")):
+        name = page.relative_to(OUT).as_posix().removesuffix(".html")
+        if name not in kept and not any((SOURCE / f"{name}{end}").exists() for end in (".md", ".ipynb")):
+            page.unlink()
+            old.append(page)
+    return old
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fresh", action="store_true", help="read every page again")
@@ -90,6 +103,7 @@ def main() -> int:
         print("reading every page again")
         failed = sphinx([*words, "-E", str(SOURCE), str(OUT)])
     if not failed:
+        remove_old()
         for path in OUT.rglob("*.map"):  # for those who change the theme's scripts
             path.unlink()
         pages, size = sum(1 for _ in OUT.rglob("*.html")), sum(p.stat().st_size for p in OUT.rglob("*") if p.is_file())
