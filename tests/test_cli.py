@@ -32,7 +32,21 @@ PAPER_ITEMS = {
     *(f"decomfl/{name}" for name in ("fig2a", "fig2b", "fig3a", "fig3b", "fig4", "fig5a", "fig5b", "fig6")),
     *(f"decomfl/table{number}" for number in (1, 2, 4, 5, 6)),
 }
-REPORT_KEYS = {"item", "cell", "paper", "ours", "low", "high", "seeds", "scale", "verdict", "reason", "kind"}
+REPORT_KEYS = {
+    "item",
+    "cell",
+    "paper",
+    "ours",
+    "low",
+    "high",
+    "seeds",
+    "scale",
+    "verdict",
+    "reason",
+    "kind",
+    "ran",
+    "tuning",
+}
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -104,7 +118,7 @@ def test_a_quick_run_never_overwrites_a_result_of_the_papers_scale(tmp_path):
         (("reproduce", "ssf/table1", "--workers", "0"), "workers=0"),
         (("reproduce", "ssf/table1", "--device", "tpu"), "device='tpu'"),
         (("reproduce", "ssf/table1", "--missing"), "items='ssf/table1'"),
-        (("reproduce", "mud/table1", "--missing", "--scale", "medium", "--seeds", "9"), "seeds=9"),
+        (("reproduce", "mud/tuning", "--missing", "--scale", "medium", "--seeds", "9"), "seeds=9"),
         (("reproduce", "ssf/table1", "--out", "/dev/null/x"), "out='/dev/null/x'"),
         (("run", "SSF", "quadratic", "--rank", "21"), "rank=21"),
         (("run", "FedAvg", "quadratic", "--sampled", "11"), "sampled=11"),

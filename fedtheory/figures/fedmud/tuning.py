@@ -39,10 +39,10 @@ def measure_tuning(runner: Runner, scale: str, seeds: int, finished: Sequence[Ro
         table.append({"method": name, "rate": rate, "a": a, "accuracy": reached, **one.ran()})
     table = [*finished, *table]
     said = {"seed": TUNING_SEED, "rounds": TUNING[scale]}
-    return Result(table, [], words(scale, 1, names) | said, [*notes(scale), ends(table)])
+    return Result(table, [], words(scale, 1, names) | said, [*notes(scale), at_ends(table)])
 
 
-def ends(table: Sequence[Row]) -> str:
+def at_ends(table: Sequence[Row]) -> str:
     """Which best settings lie at an end of what was tried."""
     found = best(table)
     tried = {name: list(zip(*TRIED[name])) for name in found}
