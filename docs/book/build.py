@@ -58,10 +58,24 @@ def stage_all() -> None:
     api_pages.write(stage, code)
     text_pages.symbols(stage)
     text_pages.open_points(stage, where, made)
+    text_pages.conclusions(stage, where, made)
     text_pages.bibliography(stage)
     notebook_pages.write(stage, where)
     stage.write("_ext/code.json", json.dumps(sorted(code.files)))
     stage.finish()
+
+
+def remove_old() -> list[Path]:
+    """Pages of an earlier build that no source is left for; Sphinx keeps them."""
+    files = json.loads((SOURCE / "_ext" / "code.json").read_text())
+    kept = {"search", "genindex", *(f"code/{file.removesuffix('.py')}" for file in files)}
+    old = []
+    for page in sorted(OUT.rglob("*.html")):
+        name = page.relative_to(OUT).as_posix().removesuffix(".html")
+        if name not in kept and not any((SOURCE / f"{name}{end}").exists() for end in (".md", ".ipynb")):
+            page.unlink()
+            old.append(page)
+    return old
 
 
 def main() -> int:
@@ -85,7 +99,11 @@ def main() -> int:
         *(["-E", "-a"] if options.fresh else []),
     ]
     failed = sphinx([*words, str(SOURCE), str(OUT)])
+    if failed and not options.fresh:  # a label that moved from one page to another is a warning of the first reading
+        print("reading every page again")
+        failed = sphinx([*words, "-E", str(SOURCE), str(OUT)])
     if not failed:
+        remove_old()
         for path in OUT.rglob("*.map"):  # for those who change the theme's scripts
             path.unlink()
         pages, size = sum(1 for _ in OUT.rglob("*.html")), sum(p.stat().st_size for p in OUT.rglob("*") if p.is_file())

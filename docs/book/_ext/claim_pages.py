@@ -61,8 +61,8 @@ KINDS = (  # what a place begins with, or names, and the section that its claim 
 def section(where: str) -> str:
     """The paper's section that a claim is sorted under, from the place that it names first."""
     first = re.split(r"[;,]", where)[0].strip()
-    for look, text in ((re.match, first), (re.search, where)):
-        for pattern, name in KINDS:
+    for look, text, kinds in ((re.match, first, KINDS[:5]), (re.search, where, KINDS)):
+        for pattern, name in kinds:
             if found := look(pattern, text):
                 return name.format(*found.groups())
     raise ValueError(f"where={where!r}: expected a place in the paper. Fix: name its section first")

@@ -278,7 +278,7 @@ def _spaced(piece: str) -> str:
 
 
 CALL = re.compile(r"\b[A-Z]\w*\((?=\w+=)")
-PLAIN = re.compile(r"\[(?=[\[\d-])|\{(?=')")
+PLAIN = re.compile(r"\[(?=\[)|\{(?=')")  # a matrix, a dictionary; a pair in brackets is an interval
 
 
 def worded(text: str) -> str:

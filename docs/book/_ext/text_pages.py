@@ -88,6 +88,33 @@ def open_points(stage: Stage, where: Mapping[str, Place], items: Container[str])
     stage.write("look-up/open-points.md", "\n".join(lines) + "\n")
 
 
+def conclusions(stage: Stage, where: Mapping[str, Place], items: Container[str]) -> None:
+    """docs/conclusions.md with links that hold in the book."""
+    lines = []
+    for line in _unsigned((ROOT / "docs" / "conclusions.md").read_text()).splitlines():
+        if line.startswith("|") and not line.startswith("|-"):
+            cells = [_evidence(cell.strip(), where, items) for cell in line.strip().strip("|").split(" | ")]
+            line = f"| {' | '.join(cells)} |"
+        else:
+            line = line.replace("](report.md)", "](items/index.md)").replace("](ledger.md)", "](claims/index.md)")
+        lines.append(line)
+    stage.write("look-up/conclusions.md", "\n".join(lines) + "\n")
+
+
+def _evidence(cell: str, where: Mapping[str, Place], items: Container[str]) -> str:
+    """A cell with links to claims and items, what stands between them set."""
+    shown = []
+    for at, part in enumerate(re.split(r"(\[[^\]]+\]\((?:report|ledger)\.md[^)]*\))", cell)):
+        name = part[1 : part.index("]")] if at % 2 else ""
+        if name in items:
+            shown.append(f"[{name}](items/{slug(name)}.md)")
+        elif name in where:
+            shown.append(f"[{name}](../{where[name].page}.md#{where[name].anchor})")
+        else:
+            shown.append(name or _words(part))
+    return "".join(shown)
+
+
 def bibliography(stage: Stage) -> None:
     """What the methods' files and the notebooks cite."""
     lines = ["# Bibliography", "", "Collected from the methods' files and from the notebooks.", "", "## Methods", ""]
