@@ -566,8 +566,8 @@ ran = report("mud/fig2")
 # %% [markdown]
 # Most of the paper's order comes out: each of BKD and AAD improves FedMUD, both together most; FedMUD+BKD+AAD is ahead
 # of every other method that sends as little (FedBAT is nearest, by less than a point) and behind FedAvg. Open after
-# three seeds: whether plain FedMUD is ahead of FedLMT and FedHM, and AAD ahead of BKD. FedPara is last here; in print it
-# is ahead of FedMUD.
+# three seeds: whether plain FedMUD is ahead of FedLMT and FedHM, and AAD ahead of BKD. FedPara is last here; in print
+# it is ahead of FedMUD.
 #
 # An earlier run had confirmed none of these orders and had BKD+AAD behind FedBAT and EF21-P: half the rounds, $a$ tuned
 # at one rate only, and bytes that were not equal. What looked like a paper that does not come back was a run too short
