@@ -8,6 +8,7 @@ from fedtheory.core.records import Row, Table
 from fedtheory.figures import style
 from fedtheory.figures.fedmud.settings import (
     HERE,
+    METHODS,
     NAN,
     OTHERS,
     SCALES,
@@ -47,7 +48,10 @@ def at_ends(table: Sequence[Row]) -> str:
     found = best(table)
     tried = {name: list(zip(*TRIED[name])) for name in found}
     edge = lambda name, at: found[name][at] in (min(tried[name][at]), max(tried[name][at]))
-    rates, starts = ([name for name in found if edge(name, at)] for at in (0, 1))
+    rates, starts = (
+        [name for name in found if edge(name, 0)],
+        [name for name in METHODS if name in found and edge(name, 1)],
+    )
     return (
         f"Best rate at an end of those tried: {', '.join(rates) or 'none'}. Best a at an end: "
         f"{', '.join(starts) or 'none'}."
@@ -80,6 +84,9 @@ def draw_tuning(table: Table) -> Figure:
             axes.plot(spots, heights, "o-", color=style.SEQUENCE[place], markersize=3, label=label)
         axes.set(xscale="log", title=name, xlabel="learning rate", ylim=(min(reached) - 2, max(reached) + 2))
         if len(values) > 1:
+            rates = sorted({row["rate"] for row in rows})
+            axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
+            axes.set_xticks([], minor=True)
             axes.legend(fontsize=5.5, handlelength=1.2, loc="lower left")
     for axes in panels[:: len(names) // 3]:
         axes.set_ylabel("accuracy in % (n=1)")
