@@ -1570,7 +1570,7 @@ MUTANTS = [
         "algorithms/flss.py",
         "return sent.mean(0)",
         "return sent.sum(0)",
-        "test_flss.py::test_transcript",
+        "test_flss.py::test_the_box_is_its_reading_with_all_defaults",
     ),
     Mutant(
         "the error is forgotten",

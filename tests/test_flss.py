@@ -153,6 +153,14 @@ def test_a_full_rank_trajectory_is_fedavg(layerwise, sampled):
     assert relative(cut.server.x, last(FedAvg(ETA, K), problem, 25, sampled=sampled).server.x) > 1e-2
 
 
+@pytest.mark.parametrize("base", ["fedavg", "signsgd"])
+def test_the_box_is_its_reading_with_all_defaults(base):
+    """Bit for bit."""
+    problem = quadratic(layout=TWO_LAYERS, sigma=0.3)
+    box, reading = (kind(ETA, K, 2, 3, refresh=2, base=base) for kind in (FLSS, FLSSReading))
+    assert torch.equal(last(box, problem, 8, sampled=3).server.x, last(reading, problem, 8, sampled=3).server.x)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ["fedavg", "signsgd", "signsgd by layer"])
 def test_a_warm_up_without_end_is_the_base_method(name, weighted):
