@@ -18,6 +18,7 @@ PICTURE = re.compile(r"^\s*(show\(|figure\b.*=|style\.)", re.MULTILINE)
 PROSE = re.compile(
     r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>|^#.*?$)", re.DOTALL | re.MULTILINE
 )
+PAGES = {"conclusions": "conclusions", "report": "items/index"}  # of docs, and where the book has them
 LONG = 12  # lines of code above which a cell that draws is folded
 
 
@@ -49,6 +50,8 @@ def fold(source: str) -> str:
 
 def with_links(text: str, stem: str, where: Mapping[str, Place], linked: set[str]) -> str:
     """Names of other notebooks, of claims, and of methods where they first appear, as links."""
+    for page, target in PAGES.items():
+        text = text.replace(f"](../docs/{page}.md)", f"](../look-up/{target}.md)")
     parts = PROSE.split(text)
     for at, part in enumerate(parts):
         if at % 2:
