@@ -503,9 +503,9 @@ assert rows[2][2] < rows[0][2] / 15
 # Hollow diamonds are the paper's numbers. We have run CIFAR-10 with label skew N1 (Dirichlet 0.3) at a scale that two
 # processor cores carry: 20,000 of the 50,000 training images, 16 x 16 pixels, four convolutions where the paper has
 # eight, 20 clients, 60 rounds. **Levels are not comparable** with the paper's: what is tested is the difference to
-# another method, on the same seeds, by its 95% interval. All methods but FedAvg send a 32nd of the whole network (the
-# ratio of the decomposed layers is lowered until they do, as in the public code). What was not run says so, with the
-# command that would.
+# another method, on the same seeds, by its 95% interval. All methods but FedAvg send about a 32nd of the whole network
+# (2.7% to 3.2%: the ratio of the decomposed layers is lowered until they do, as in the public code). What was not run
+# says so, with the command that would.
 #
 # ### How rates and $a$ were chosen
 #

@@ -121,6 +121,7 @@ def test_words_say_experiments_and_theory_apart():
     for cells, claims, words in (
         (("mud/table1: *",), (), "matches"),
         ((), ("mud.a.b",), "theory false as stated"),
+        (("mud/table*: *",), (), "matches, in part"),
         (("mud/table2: *",), ("mud.a", "mud.a.b"), "not tested; theory holds (1); theory false as stated (1)"),
     ):
         assert decide(Conclusion("S", "W", cells, claims), CELLS, LEDGER).words() == words

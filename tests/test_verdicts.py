@@ -92,6 +92,16 @@ def test_a_level_that_is_not_comparable_is_set_against_a_rival():
     assert cells.level("c", 59.0, rest, points(59.0, 3), "paper's", "ours", rival).verdict == MATCHES
 
 
+def test_a_ratio_is_judged_on_logarithms():
+    """Twice as much and half as much are the same distance: both decide after as many seeds."""
+    more = cells.side("c", 1.0, [1.0, 2.0, 4.0], above(1.0), "paper's", "ours", ratio=True)
+    less = cells.side("c", 1.0, [1.0, 0.5, 0.25], below(1.0), "paper's", "ours", ratio=True)
+    assert (more.verdict, more.ours, less.ours) == (OPEN, pytest.approx(2.0), pytest.approx(0.5))
+    assert more.reason == less.reason
+    below_zero = cells.side("c", 1.0, [1.0, 2.0], above(0.0), "paper's", "ours", ratio=True)
+    assert below_zero.verdict == MATCHES
+
+
 def test_numbers_without_chance():
     assert cells.counted("c", 0.43, 0.4295, verdicts.rounded(0.43, 2), "").verdict == MATCHES
     assert cells.counted("c", 0.43, 0.436, verdicts.rounded(0.43, 2), "").verdict == AGAINST

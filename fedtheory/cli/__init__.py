@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, " ".join(f"fedtheory: {message}{fix}".splitlines()) + "\n")
 
 
-COMMANDS = "list|run|reproduce|compare|report|claims|model"
+COMMANDS = "list|run|reproduce|compare|report|conclusions|claims|model"
 COMPLAINTS: tuple[tuple[str, Callable[..., str]], ...] = (  # argparse's words, and ours
     (r"argument (\S+): (=.*)", lambda name, rest: name + rest),
     (

@@ -85,7 +85,7 @@ def page(found: Mapping[str, Decided]) -> str:
         "*direction holds*: on a smaller scale, or on other data. *inconclusive*: our runs do not decide it, and",
         "[the report](report.md) says how many seeds would. *not tested*: not run. *theory ...*: what the ledger's",
         "search or proof says ([the ledger](ledger.md)). A conclusion has the outcome of all its numbers together:",
-        "contradicted by one of them, inconclusive if one of them is.",
+        "contradicted by one of them, inconclusive if one of them is. *In part*: others of its numbers are not tested.",
         "",
         "| paper | conclusions | experiments |",
         "|---|---|---|",

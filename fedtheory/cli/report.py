@@ -125,7 +125,7 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
         "Student interval over seeds, and two methods are compared by their difference, paired by seed.",
         "",
         "- *matches*: the paper's data, network and length, and the whole interval lies where it is printed (an error",
-        "  within a factor of 1.5, an accuracy within two points, FLSS's within one);",
+        "  within a factor of 1.5, an accuracy within two points);",
         "- *direction holds*: the same for a side, on other data, a smaller network or a shorter run;",
         "- *inconclusive*: the interval lies on both sides, and the seeds that would decide are named; or the",
         "  difference is the other way round where data, network or length are not the paper's;",

@@ -61,7 +61,10 @@ class Outcome:
 
     def words(self) -> str:
         """Both, for a table."""
+        part = self.pending or any(row["verdict"] == verdicts.UNTESTED for row in self.cells)
         said = [] if self.experiment is None else [self.experiment]
+        if part and self.experiment not in (None, verdicts.UNTESTED):
+            said = [f"{self.experiment}, in part"]
         for verdict, count in self.theory.items():
             said.append(_LEDGER_WORDS[verdict] + (f" ({count})" if len(self.claims) > 1 else ""))
         return "; ".join(said)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fedtheory.core import verdicts
 from fedtheory.core.records import Cell
-from fedtheory.core.verdicts import Interval, Region
+from fedtheory.core.verdicts import Region
 from fedtheory.figures.store import interval
 
 NAN = math.nan
@@ -40,14 +40,14 @@ def side(
 ) -> Cell:
     """A statement on a quantity that is measured once per seed, such as a difference of two methods.
 
-    `ratio`: its interval is formed on logarithms.
+    `ratio`: its interval is formed and judged on logarithms.
     """
+    found = interval([math.log(value) for value in values] if ratio else values)
+    edges = Region(_log(region.low), _log(region.high), region.side) if ratio else region
+    verdict, why = verdicts.judge(edges, found, len(values), ran)
     if ratio:
-        mean, low, high = (math.exp(v) for v in interval([math.log(v) for v in values]))
-        found: Interval = (mean, low, high)
-    else:
-        found = interval(values)
-    verdict, why = verdicts.judge(region, found, len(values), ran)
+        mean, low, high = map(math.exp, found)
+        found = (mean, low, high)
     return Cell(cell, paper, *found, len(values), verdict, _both(said, why), "run", ran, tuning)
 
 
@@ -104,6 +104,11 @@ def counted(cell: str, paper: float, ours: float, region: Region, said: str, kin
 def absent(cell: str, paper: float, reason: str, kind: str = "run") -> Cell:
     """A printed number that was not run, and what is missing."""
     return Cell(cell, paper, NAN, NAN, NAN, 0, verdicts.UNTESTED, reason, kind)
+
+
+def _log(edge: float) -> float:
+    """Of a region's edge: a ratio has nothing below 0."""
+    return math.log(edge) if edge > 0 else -math.inf
 
 
 def _both(said: str, why: str) -> str:

@@ -24,12 +24,12 @@ from fedtheory.figures.fedmud.settings import (
     algorithm,
     notes,
     on,
-    percent,
     shown,
     spec,
     tuning,
     words,
 )
+from fedtheory.figures.readings import last
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 from fedtheory.theory.fedmud.printed import TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, named
 
@@ -47,7 +47,7 @@ def accuracies(
         for name in names
     }
     results = runner(wanted.values())
-    return {(n, c): [percent(results[wanted[n, c, s]]) for s in range(seeds)] for n in names for c in columns}
+    return {(n, c): [last(results[wanted[n, c, s]], 2) for s in range(seeds)] for n in names for c in columns}
 
 
 def absent(item: str, name: str, column: str, paper: float) -> Cell:
@@ -162,7 +162,7 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
         results = runner(wanted.values())
         cells = []
         for at, column in enumerate(columns):
-            ours = {n: [percent(results[wanted[n, column, seed]]) for seed in range(seeds)] for n in TABLE5}
+            ours = {n: [last(results[wanted[n, column, seed]], 2) for seed in range(seeds)] for n in TABLE5}
             cells += [
                 judge.level(
                     f"{column} {name}", values[at], ours[name], verdicts.points(values[at]), "paper's",
@@ -345,7 +345,7 @@ def sweep(
     results = runner(wanted.values())
     found: dict[tuple[str, Any], list[float]] = {}
     for (name, value, _), one in wanted.items():
-        found.setdefault((name, value), []).append(percent(results[one]))
+        found.setdefault((name, value), []).append(last(results[one], 2))
     table: Table = []
     for (name, value), runs in found.items():
         mean, low, high = interval(runs)

@@ -287,11 +287,6 @@ def tuning(names: Sequence[str], scale: str) -> str:
     return "authors' files" if scale == "paper" and set(names) <= {"FedAvg", "FedMUD+BKD+AAD"} else "ours"
 
 
-def percent(result: dict[str, Any]) -> float:
-    """Mean accuracy of the last two records; NaN for a run that diverged."""
-    return NAN if result["diverged"] else 100 * sum(result["columns"]["accuracy"][-2:]) / 2
-
-
 def words(scale: str, seeds: int, names: Sequence[str] = (*OTHERS, *METHODS)) -> dict[str, Any]:
     """Provenance of a result."""
     setting = SETTINGS[scale]

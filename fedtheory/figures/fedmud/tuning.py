@@ -9,7 +9,6 @@ from fedtheory.figures import style
 from fedtheory.figures.fedmud.settings import (
     HERE,
     METHODS,
-    NAN,
     OTHERS,
     SCALES,
     TRIED,
@@ -20,6 +19,7 @@ from fedtheory.figures.fedmud.settings import (
     spec,
     words,
 )
+from fedtheory.figures.readings import last
 from fedtheory.figures.store import Item, Result, Runner
 
 
@@ -35,9 +35,7 @@ def measure_tuning(runner: Runner, scale: str, seeds: int, finished: Sequence[Ro
     results = runner(wanted.values())
     table: Table = []
     for (name, rate, a), one in wanted.items():
-        ends = results[one]["columns"]["accuracy"][-2:]
-        reached = NAN if results[one]["diverged"] else 100 * sum(ends) / 2
-        table.append({"method": name, "rate": rate, "a": a, "accuracy": reached, **one.ran()})
+        table.append({"method": name, "rate": rate, "a": a, "accuracy": last(results[one], 2), **one.ran()})
     table = [*finished, *table]
     said = {"seed": TUNING_SEED, "rounds": TUNING[scale]}
     return Result(table, [], words(scale, 1, names) | said, [*notes(scale), at_ends(table)])

@@ -118,9 +118,9 @@ RAN = {"quick": "smoke", "medium": "reduced", "paper": "paper's"}
 def level(
     paper: Mapping[str, float], ours: Mapping[str, list[float]], name: str, rival: str, ran: str, said: str = ""
 ) -> Cell:
-    """An accuracy: within a point, at the paper's scale; else by its difference to a rival's with the same seeds."""
+    """An accuracy: within two points, at the paper's scale; else by its difference to a rival's with the same seeds."""
     beside = judge.Rival(rival, paper[rival], ours[rival])
-    return judge.level(name, paper[name], ours[name], verdicts.points(paper[name], 1), ran, "printed", beside, said)
+    return judge.level(name, paper[name], ours[name], verdicts.points(paper[name]), ran, "printed", beside, said)
 
 
 def command(item: str) -> str:
