@@ -25,7 +25,7 @@ seconds' test; nothing."""
 TUNINGS = ("printed", "authors' files", "ours", "")
 MOST = 1000  # seeds that are asked for by number
 
-Interval = tuple[float, float, float]  # mean, low, high
+_Interval = tuple[float, float, float]  # mean, low, high
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def like(printed: float) -> Region:
     return above() if printed > 0 else below() if printed < 0 else COMPARABLE
 
 
-def judge(region: Region, found: Interval, seeds: int, ran: str) -> tuple[str, str]:
+def judge(region: Region, found: _Interval, seeds: int, ran: str) -> tuple[str, str]:
     """The verdict on a measured quantity, and why in words.
 
     Args:
@@ -126,7 +126,7 @@ def exact(region: Region, value: float) -> tuple[str, str]:
     return (MATCHES, "as printed") if region.misses(value) < 0 else (AGAINST, "another number")
 
 
-def needed(region: Region, found: Interval, seeds: int) -> str:
+def needed(region: Region, found: _Interval, seeds: int) -> str:
     """How many seeds would make the interval fit on one side of the region's edge, if mean and spread stay."""
     from scipy import stats
 
