@@ -67,15 +67,15 @@ METHODS = {
     "FedMUD+F": LowRank(RATIO, form="freeze"),
     "FedMUD+BKD+F": Kronecker(RATIO, form="freeze"),
 }
-ALONE = (0.003, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # rates of methods without a
-RATES = (0.03, 0.1, 0.3)
-TRIED: dict[str, list[tuple[float, float]]] = {  # (rate, a): twelve for every method
+ALONE = (0.003, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # without a
+RATES = (0.01, 0.03, 0.1, 0.3)
+TRIED: dict[str, list[tuple[float, float]]] = {  # (rate, a): sixteen for every method
     **{name: [(lr, NAN) for lr in ALONE] for name in OTHERS},
     **{
         name: [(lr, least * times) for lr in RATES for times in (1.0, 2.0, 4.0, 8.0)]
         for name, least in {
-            "FedLMT": 0.05,
-            "FedPara": 0.2,
+            "FedLMT": 0.025,
+            "FedPara": 0.1,
             "FedMUD": 0.25,
             "FedMUD+BKD": 0.5,
             "FedMUD+AAD": 0.25,
