@@ -37,19 +37,16 @@ from fedtheory.figures.fedmud.tuning import best
 from fedtheory.maps.decomposition import Full, Kronecker, KroneckerBlocks, LowRank, Outer
 from fedtheory.notebook import (
     beside,
-    check,
     committed,
     conclusions,
-    first_of,
     fold,
     provenance,
-    reveals,
-    sealed,
     show,
     start,
     table,
     what_was_run,
 )
+from fedtheory.notebook.exercises import check
 from fedtheory.problems.models.networks import network
 
 key = start(0)
@@ -654,23 +651,12 @@ else:
 #
 # Replace the three dots and run the cell. The solutions are folded.
 #
-# **Exercise 1.** A convolution with 128 inputs, 256 outputs and a 3 x 3 kernel, ratio 1/40. How many numbers does a
-# client of plain FedMUD send for it?
+# **Exercise 1** (1 point). A convolution with 128 inputs, 256 outputs and a 3 x 3 kernel, ratio 1/40. How many numbers
+# does a client of plain FedMUD send for it?
 
 # %%
 answer = ...
-slips = {
-    "A rank is a whole number, rounded up.": 256 * 3 * 128 * 3 / 40,
-    "Rounded down: the ratio would be smaller than asked for.": (256 + 128)
-    * 3
-    * int(256 * 3 * 128 * 3 / 40 / (384 * 3)),
-    "That is the matrix of 256 rows and 128 * 9 columns; the package takes 256 * 3 by 128 * 3.": LowRank(1 / 40)
-    .part(256, 128 * 9)
-    .size,
-    "That is the whole layer.": 256 * 128 * 9,
-}
-right = LowRank(1 / 40).part(256 * 3, 128 * 3).size
-check(1, answer, lambda a: reveals(a, right, slips), "which m, n and r does the package take? Section 1.")
+check("05.1", answer)
 
 # %% [markdown]
 # <details>
@@ -687,27 +673,12 @@ check(1, answer, lambda a: reveals(a, right, slips), "which m, n and r does the 
 # </details>
 
 # %% [markdown]
-# **Exercise 2.** $s = 1$. After how many rounds at the earliest can FedMUD have changed this layer by a matrix of full
-# rank?
+# **Exercise 2** (1 point). $s = 1$. After how many rounds at the earliest can FedMUD have changed this layer by a
+# matrix of full rank?
 
 # %%
 answer = ...
-check(
-    2,
-    answer,
-    lambda a: sealed(
-        a,
-        {
-            "b54f3f616801": "",
-            "6a90953d6801": "A matrix of 768 rows and 384 columns has no rank of 768.",
-            "8546f0de55e1": "A round less: the rank is not full yet.",
-            "c284b565d33f": "A number of rounds is whole.",
-            "b052d97d1e8f": "So it would be with messages of rank 1.",
-            "c5db9d8beec7": "U and V have rank r each, but their product has rank r, not 2 r.",
-        },
-    ),
-    "how much rank does a round add at most, and what is the full rank of a matrix of 768 x 384?",
-)
+check("05.2", answer)
 
 # %% [markdown]
 # <details>
@@ -722,35 +693,12 @@ check(
 # </details>
 
 # %% [markdown]
-# **Exercise 3.** Write AAD's update (8): a function of `U` (..., m, r), `V` (..., n, r) and the fixed `U_`, `V_`, so
-# that the mean over clients of the updates is the update of the means.
+# **Exercise 3** (2 points). Write AAD's update (8): a function of `U` (..., m, r), `V` (..., n, r) and the fixed `U_`,
+# `V_`, so that the mean over clients of the updates is the update of the means.
 
 # %%
 answer = ...  # lambda U, V, U_, V_: ...
-g = key.fold("exercise").generator()
-U, V = torch.randn(5, 6, 2, generator=g), torch.randn(5, 4, 2, generator=g)
-U_, V_ = torch.randn(6, 2, generator=g), torch.randn(4, 2, generator=g)
-check(
-    3,
-    answer,
-    lambda a: first_of(
-        [
-            (
-                lambda: torch.allclose(a(U, V, U_, V_).mean(0), a(U.mean(0), V.mean(0), U_, V_)),
-                "The mean of the updates is not the update of the means.",
-            ),
-            (
-                lambda: torch.allclose(a(U, 0 * V, U_, V_), torch.einsum("imr,nr->imn", U, V_)),
-                "Without V, it is not U times its fixed partner.",
-            ),
-            (
-                lambda: torch.allclose(a(0 * U, V, U_, V_), torch.einsum("mr,inr->imn", U_, V)),
-                "Without U, it is not V times its fixed partner.",
-            ),
-        ]
-    ),
-    "each trained factor meets the other's fixed one",
-)
+check("05.3", answer)
 
 # %% [markdown]
 # <details>

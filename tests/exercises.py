@@ -109,26 +109,6 @@ EXERCISES: dict[str, dict[int, Exercise]] = {
             "wrong": {"0.2": "still stands", "0.05": "breaks the lemma", "1.0": "still stands"},
         },
     },
-    "05_fedmud": {
-        1: {
-            "right": ["(768 + 384) * 7"],
-            "wrong": {"768 * 384 / 40": "rounded up", "(768 + 384) * 6": "Rounded down", "768 * 384": "whole layer"},
-        },
-        2: {
-            "right": ["-(-384 // 7)", "55.0"],
-            "wrong": {"110": "no rank of 768", "54": "not full yet", "384 / 7": "is whole", "28": "not 2 r"},
-        },
-        3: {
-            "right": ["lambda U, V, U_, V_: torch.einsum('...mr,nr->...mn', U, V_) + (V @ U_.T).mT"],
-            "tells": [r"U @ V_"],
-            "wrong": {
-                "lambda U, V, U_, V_: U @ V_.T + 2 * U_ @ V.mT": "fixed partner",
-                "lambda U, V, U_, V_: U @ V.mT": "mean of the updates",
-                "lambda U, V, U_, V_: U @ V_.T": "Without U",
-                "lambda U, V, U_, V_: U_ @ V.mT": "Without V",
-            },
-        },
-    },
     "06_flss": {
         1: {
             "right": ["lambda P, g: P.lift(P.project(2 * g)) / 2"],

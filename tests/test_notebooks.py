@@ -31,6 +31,7 @@ from matplotlib.image import imread
 from fedtheory import notebook as helper
 from fedtheory.core.verdicts import VERDICTS
 from fedtheory.figures import ITEMS, load, store
+from fedtheory.notebook.exercises import exercises
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "notebooks"
@@ -211,7 +212,9 @@ def other_conditions(path: Path) -> list[str]:
     faults = []
     for cell, following in pairwise(cells):
         if cell.cell_type == "code" and SOLUTION.search(following.source):
-            hint = str(ast.literal_eval(ast.parse(cell.source).body[-1].value.args[-1]))  # type: ignore[attr-defined]
+            given = ast.parse(cell.source).body[-1].value.args  # type: ignore[attr-defined]
+            own = exercises(path.name[:2])
+            hint = own[int(given[0].value[3:])].hint if own else str(ast.literal_eval(given[-1]))
             named = conditions(hint) - conditions(following.source)
             faults += [f"the hint names condition ({number}), the solution does not" for number in sorted(named)]
     return faults
@@ -419,6 +422,33 @@ def space():
             value.cleanup()
 
 
+def listed_for(name: str) -> dict[int, dict]:
+    """The exercises of a notebook that a check decides."""
+    own = {number: vars(one) for number, one in exercises(name[:2]).items() if one.test is not None}
+    return own or EXERCISES[name]
+
+
+QUESTION = re.compile(r"^\*\*Exercise (\d+)\*\* \((\d+) points?(, in words)?\)\.", re.MULTILINE)
+ANSWER = "*Your answer:*"  # the cell below a question that is answered in words
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if exercises(name[:2])])
+def test_questions_and_their_points(name):
+    """Each exercise is asked once, with its points; one in words has a cell to answer in, and its rubric folded."""
+    cells = build.read_source(FOLDER / f"{name}.py").cells
+    asked = {}
+    for at, cell in enumerate(cells):
+        for number, points, words in QUESTION.findall(cell.source):
+            assert int(number) not in asked
+            asked[int(number)] = (int(points), bool(words))
+            if words:
+                assert cells[at + 1].source == ANSWER
+                assert "<summary>Rubric and a model answer</summary>" in cells[at + 2].source
+                for says in exercises(name[:2])[int(number)].rubric:
+                    assert says in " ".join(cells[at + 2].source.split()), says
+    assert asked == {n: (one.points, one.kind == "explain") for n, one in exercises(name[:2]).items()}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_exercises(name, as_in_a_kernel, space):
     """Solutions and other right answers are accepted, typical wrong ones refused with a word on what they reveal, and
@@ -426,7 +456,8 @@ def test_exercises(name, as_in_a_kernel, space):
     cells = build.read_source(FOLDER / f"{name}.py").cells
     built = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
     above, solved, faults = "", set(), []
-    answers = [code for one in EXERCISES[name].values() for code in (*one["right"], *one["wrong"])]
+    listed = listed_for(name)
+    answers = [code for one in listed.values() for code in (*one["right"], *one["wrong"])]
     solutions = [found for cell in cells if cell.cell_type == "markdown" for found in SOLUTION.findall(cell.source)]
     runs = needed(cells, "\n".join([*answers, *solutions]))
     for at, (cell, following) in enumerate(zip(cells, [*cells[1:], None])):
@@ -445,8 +476,9 @@ def test_exercises(name, as_in_a_kernel, space):
         assert "no answer yet" in said.getvalue()
         solution = SOLUTION.search(following.source) if following is not None else None
         assert solution is not None, f"no solution behind:\n{cell.source}"
-        number, ask = int(last.value.args[0].value), ast.unparse(last)  # type: ignore[attr-defined]
-        exercise = EXERCISES[name][number]
+        first, ask = last.value.args[0].value, ast.unparse(last)  # type: ignore[attr-defined]
+        number = int(str(first).removeprefix(f"{name[:2]}."))
+        exercise = listed[number]
         assert exercise["right"], "a second form of the right answer"
         assert len(exercise["wrong"]) >= 3, "three typical wrong answers"
         for code in [solution[1], *(f"answer = {code}" for code in exercise["right"])]:
@@ -466,7 +498,7 @@ def test_exercises(name, as_in_a_kernel, space):
             faults += [f"{number}: {fault}" for fault in given_away(copy["answer"], solution[1], above, tells)]
         solved.add(number)
     assert faults == []
-    assert solved == set(EXERCISES[name])
+    assert solved == set(listed)
     assert len(solved) >= 3
 
 
