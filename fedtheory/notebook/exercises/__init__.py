@@ -1,8 +1,8 @@
 """Exercises of the notebooks: what an answer is tested by, its points, and the wrong answers that are typical.
 
 One file a notebook (`n05.py`), with EXERCISES: number -> `Exercise`. The question and the solution stand in the
-notebook, where the cell is `answer = ...` and `check("05.1", answer)`; the test stands here, so that nothing of the answer is
-read above the solution. Student and instructor versions are made from both (`python -m fedtheory course`).
+notebook, where the cell is `answer = ...` and `check("05.1", answer)`; the test stands here, so that nothing of the
+answer is read above the solution. Student and instructor versions are made from both (`python -m fedtheory course`).
 """
 
 import importlib
