@@ -85,7 +85,7 @@ def draw_tuning(table: Table) -> Figure:
             rates = sorted({row["rate"] for row in rows})
             axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
             axes.set_xticks([], minor=True)
-            axes.legend(fontsize=5.5, handlelength=1.2, loc="lower left")
+            axes.legend(fontsize=5.5, handlelength=1.2, loc="best")
     for axes in panels[:: len(names) // 3]:
         axes.set_ylabel("accuracy in % (n=1)")
     style.caption(figure, table)
