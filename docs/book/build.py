@@ -23,6 +23,7 @@ import claim_pages
 import item_pages
 import method_pages
 import notebook_pages
+import proof_pages
 import text_pages
 from code_pages import Code
 from sphinx.cmd.build import main as sphinx
@@ -61,6 +62,7 @@ def stage_all() -> None:
     text_pages.conclusions(stage, where, made)
     text_pages.bibliography(stage)
     notebook_pages.write(stage, where)
+    proof_pages.write(stage, code, where)
     stage.write("_ext/code.json", json.dumps(sorted(code.files)))
     stage.finish()
 
