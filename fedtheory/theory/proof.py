@@ -55,7 +55,7 @@ class Step:
         return Outcome(self.check(), self.kind, None, self.says)
 
 
-PAPERS = ("ssf", "flss")  # those with a page
+PAPERS = ("ssf", "flss", "decomfl")  # those with a page
 
 
 def steps(paper: str) -> dict[str, Step]:
