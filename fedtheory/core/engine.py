@@ -36,7 +36,7 @@ def drain(steps: Generator[Any, None, T]) -> T:
 
 
 def run_clients(
-    algorithm: Algorithm,
+    algorithm: Any,
     problem: Problem,
     clients: torch.Tensor,
     own: Any,

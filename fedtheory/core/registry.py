@@ -10,6 +10,7 @@ entry point's name is the method's or problem's, and it refers to a `Method` or 
 
 import ast
 import importlib
+import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -91,6 +92,9 @@ class Method:
     def __post_init__(self) -> None:
         checks.choice("family", self.family, FAMILIES)
         checks.choice("needs", self.needs, _NEEDS)
+        label = f"Method({self.name!r})"
+        _takes(f"{label}.make", self.make, "options", "lambda o: Mine(o.lr, o.local_steps)")
+        checks.instance(f"{label}.card", self.card, Card, "pass Card(idea, update, proved, fails)")
 
 
 @dataclass(frozen=True)
@@ -102,12 +106,34 @@ class Offer:
         kind: its class.
         make: builds the one that `run` plays on, from its data's key, the device and the options of the command line.
         metrics: what is recorded on it.
+        rates: learning rates that `compare` tries on it, falling by a factor of about three; where it names none, it is
+            not compared. One that is needs a known solution: methods are judged by their error.
+        rounds, level: of a comparison: how long it plays, and the error by which methods' rounds are compared.
     """
 
     name: str
     kind: type["Problem"]
     make: Callable[["Key", str, Any], "Problem"] = field(repr=False)
     metrics: tuple[str, ...] = ("error",)
+    rates: tuple[float, ...] = ()
+    rounds: int = 100
+    level: float = 0.1
+
+    def __post_init__(self) -> None:
+        label = f"Offer({self.name!r})"
+        checks.instance(f"{label}.kind", self.kind, type, "pass the problem's class")
+        _takes(f"{label}.make", self.make, "key, device, options", "lambda key, device, options: Mine(key)")
+        for rate in self.rates:
+            checks.rate(f"{label}.rates", rate)
+        checks.whole(f"{label}.rounds", self.rounds, 20)
+
+
+def _takes(name: str, make: Any, given: str, like: str) -> None:
+    """A function that is called with so many arguments."""
+    try:
+        inspect.signature(make).bind(*given.split(", "))
+    except (TypeError, ValueError):
+        checks.reject(name, make, f"a function of ({given})", f"pass {like}", TypeError)
 
 
 class _Kind:
