@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from fedtheory.core import checks
 
@@ -63,6 +63,14 @@ class Asked(Protocol):
     def ranks(self) -> tuple[int, ...]:
         """Rows of a basis for each layer at that ratio."""
         ...
+
+
+def no_option(name: str, known: Sequence[str]) -> NoReturn:
+    """Say that what a method is built from has no such option. Raises ValueError; for a name of Python's own its error."""
+    if name.startswith("_"):
+        raise AttributeError(name)
+    fix = "write the number in the method's entry, as in lambda o: Mine(o.lr, o.local_steps, 0.9)"
+    checks.reject("option", name, f"one of {', '.join(known)}", fix)
 
 
 @dataclass(frozen=True)
@@ -269,6 +277,12 @@ def problem(name: str) -> Offer:
     Raises ValueError for an unknown one.
     """
     return _PROBLEMS.get(name)
+
+
+def further_problems() -> dict[str, Offer]:
+    """Those of other distributions, by the alphabet."""
+    places = _PROBLEMS.places
+    return {name: problem(name) for name in problem_names() if not isinstance(places[name], str)}
 
 
 def methods() -> dict[str, Method]:
