@@ -1,5 +1,6 @@
 """What an algorithm is: a frozen dataclass of hyperparameters and the lines of its paper's box."""
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import Field, fields, is_dataclass, make_dataclass, replace
@@ -65,7 +66,7 @@ def _complete(kind: type) -> frozenset[str]:
     checks.steps(kind, _STEPS)
     known = getattr(kind, "__dataclass_fields__", {})
     above = kind.__mro__[: kind.__mro__.index(Algorithm)]
-    written = [name for base in above for name in base.__dict__.get("__annotations__", ())]
+    written = [name for base in above for name in inspect.get_annotations(base)]
     missed = [name for name in written if name not in known]
     if missed or not known:
         what = f"a dataclass with the fields {', '.join(missed)}" if missed else "a dataclass"
@@ -96,7 +97,9 @@ class Algorithm(ABC):
         known = _complete(cls)
         for name in named.keys() - known:
             fields = ", ".join(one for one in cls.__dataclass_fields__ if one not in ("name", "revision"))  # type: ignore[attr-defined]
-            checks.reject(name, named[name], f"a field of {cls.__name__}: {fields}", "spell it as one of these", TypeError)
+            checks.reject(
+                name, named[name], f"a field of {cls.__name__}: {fields}", "spell it as one of these", TypeError
+            )
         return super().__new__(cls)
 
     def __init_subclass__(cls) -> None:

@@ -247,7 +247,15 @@ def explained(function: F, returned: Callable[..., None] | None = None) -> F:
     def tried(*given: Any, **named: Any) -> Any:
         try:
             found = function(*given, **named)
-        except (TypeError, ValueError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
+        except (
+            TypeError,
+            ValueError,
+            RuntimeError,
+            LookupError,
+            AttributeError,
+            ArithmeticError,
+            MemoryError,
+        ) as error:
             hints = _hints(function)
             for name, value in signature.bind(*given, **named).arguments.items():
                 if name in hints:
@@ -442,7 +450,9 @@ def steps(kind: type, wanted: Mapping[str, Sequence[str]]) -> None:
             inspect.signature(found).bind("self", *given)
         except TypeError:
             said = f"({', '.join(inspect.signature(found).parameters)})"
-            reject(f"{kind.__name__}.{name}", said, f"these arguments: {', '.join(given)}", f"write {written}", TypeError)
+            reject(
+                f"{kind.__name__}.{name}", said, f"these arguments: {', '.join(given)}", f"write {written}", TypeError
+            )
 
 
 def clients(name: str, value: Any, n: int) -> list[int]:

@@ -25,7 +25,7 @@ _SLIPS = (TypeError, AttributeError)  # of a step, that are explained
 _PARTS = {"server": "init", "down": "broadcast", "up": "client", "own": "init", "reply": "server"}  # where it is made
 
 
-def is_message(value: Any) -> bool:
+def _is_message(value: Any) -> bool:
     """Whether it is an instance of a dataclass."""
     return is_dataclass(value) and not isinstance(value, type)
 
@@ -75,10 +75,10 @@ class Watched:
             raise
         if not isinstance(state, State):
             self._refuse("init", state, "a State", "end with return State(Server(x), None)")
-        if not is_message(state.server):
+        if not _is_message(state.server):
             self._refuse("init", state.server, "a dataclass as State.server", "end with return State(Server(x), None)")
         self._look_at_model("init", state.server, x)
-        if state.own is not None and not is_message(state.own):
+        if state.own is not None and not _is_message(state.own):
             fix = f"define a dataclass Own with tensors that lead with N = {problem.n}, or return State(..., None)"
             self._refuse("init", state.own, "a dataclass, or None, as State.own", fix)
         self._look_at_rows(state.own, problem.n, "N", "the clients: row i is client i's")
@@ -129,7 +129,7 @@ class Watched:
         if not isinstance(found, tuple) or len(found) != 2:
             self._refuse("client", found, "to return a pair (Up, Own)", "end with return Up(y - down.x), None")
         up, new = found
-        if not is_message(up):
+        if not _is_message(up):
             self._refuse("client", up, "a dataclass as Up", "define Up with its tensors, and return Up(...), own")
         self._look_at_rows(up, S, "S", "the clients of the round: the server averages, not the client", numbers=False)
         self._look_at_own("client", new, own)
@@ -173,7 +173,9 @@ class Watched:
             fix = "average over the clients, as in up.dy.mean(0)" if found.dim() > 1 else "keep the model's length"
             checks.reject(f"{kind}.x.shape", tuple(found.shape), f"{tuple(x.shape)}, the model's", f"{fix} ({step})")
         if found.dtype != x.dtype:
-            checks.reject(f"{kind}.x.dtype", found.dtype, f"{x.dtype}, the problem's", f"call .to(x) ({step})", TypeError)
+            checks.reject(
+                f"{kind}.x.dtype", found.dtype, f"{x.dtype}, the problem's", f"call .to(x) ({step})", TypeError
+            )
         for name, part in _leaves(server):
             if not _can_be_kept(part):
                 checks.reject(f"{kind}.{name}", part, f"{_KEPT} ({step})", "make it a field of the method", TypeError)
@@ -185,7 +187,9 @@ class Watched:
             if isinstance(leaf, torch.Tensor):
                 if leaf.dim() == 0 or len(leaf) != rows:
                     expected = f"({rows}, .): {letter} = {rows} leads, {of}"
-                    checks.reject(f"{label}.shape", tuple(leaf.shape), expected, f"keep an axis for the {letter} clients")
+                    checks.reject(
+                        f"{label}.shape", tuple(leaf.shape), expected, f"keep an axis for the {letter} clients"
+                    )
             elif numbers or isinstance(leaf, (int, float)):
                 expected = f"a tensor that leads with {letter} = {rows}, {of}"
                 checks.reject(label, leaf, expected, "make it a tensor with a row for each client", TypeError)
@@ -244,7 +248,7 @@ def _can_be_kept(part: Any) -> bool:
         return all(map(_can_be_kept, part))
     if isinstance(part, (torch.Tensor, Seed, Known, int, float)) or part is None:
         return True
-    return is_message(part) and all(_can_be_kept(leaf) for _, leaf in _leaves(part))
+    return _is_message(part) and all(_can_be_kept(leaf) for _, leaf in _leaves(part))
 
 
 def _given_to(function: str, trace: TracebackType | None) -> Any:
@@ -254,5 +258,3 @@ def _given_to(function: str, trace: TracebackType | None) -> Any:
         if frame.f_code.co_name == function:
             return frame.f_locals[frame.f_code.co_varnames[0]]
     return function
-
-

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import torch
 
-from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.core.message import field_names
 from fedtheory.core.problem import Problem

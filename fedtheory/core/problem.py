@@ -109,7 +109,9 @@ def _draws(self: "Problem", clients: torch.Tensor, steps: int, key: Key, found: 
 def _full(self: "Problem", clients: torch.Tensor, found: Any) -> None:
     if found is None:
         fix = "return the sample whose gradient is grad F_i, as for example the clients themselves"
-        checks.reject(f"{type(self).__name__}.full", None, "the sample that holds all of a client's data", fix, TypeError)
+        checks.reject(
+            f"{type(self).__name__}.full", None, "the sample that holds all of a client's data", fix, TypeError
+        )
 
 
 def _grads(self: "Problem", y: torch.Tensor, xi: Any, found: Any) -> None:
@@ -126,7 +128,9 @@ def _grads(self: "Problem", y: torch.Tensor, xi: Any, found: Any) -> None:
 
 def _losses(self: "Problem", y: torch.Tensor, xi: Any, found: Any) -> None:
     if not isinstance(found, Exception):
-        _rows(f"{type(self).__name__}.losses", found, (len(y),), "entry i is f_i(y_i), so sum over all axes but the first")
+        _rows(
+            f"{type(self).__name__}.losses", found, (len(y),), "entry i is f_i(y_i), so sum over all axes but the first"
+        )
 
 
 def _rows(name: str, found: Any, shape: tuple[int, ...], why: str) -> None:

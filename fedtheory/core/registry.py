@@ -66,7 +66,7 @@ class Asked(Protocol):
 
 
 def no_option(name: str, known: Sequence[str]) -> NoReturn:
-    """Say that what a method is built from has no such option. Raises ValueError; for a name of Python's own its error."""
+    """Say that what methods are built from has no such option: by ValueError, by AttributeError for names of Python."""
     if name.startswith("_"):
         raise AttributeError(name)
     fix = "write the number in the method's entry, as in lambda o: Mine(o.lr, o.local_steps, 0.9)"
