@@ -98,7 +98,9 @@ def control(answer) -> str:
     if history.diverged is not None:
         return "It diverges: any check refutes that, so it shows nothing of this one."
     later = run(answer, two, 2200, every=2200).x
-    off, whole = float((history.x - fedavg).norm()), float((two.constants.x_star - fedavg).norm())
+    solution = two.constants.x_star
+    assert solution is not None
+    off, whole = float((history.x - fedavg).norm()), float((solution - fedavg).norm())
     return first_of(
         [
             (float((later - history.x).norm()) < 1e-9, "It does not rest: 200 rounds later it is elsewhere."),
