@@ -325,7 +325,7 @@ assert abs(dense / 0.75 - 1) < 0.01
 # pretrained models each; one rate for all.
 #
 # > **Predict.** $d$ grows by a factor of 11. By which factor do the rounds to half the loss grow? In the worst case (a
-# > Hessian that is the identity: notebook 07, section 2.4) by about 11.
+# > Hessian that is the identity: notebook 07, section 2.5) by about 11.
 
 # %%
 half, dimension = {}, {}

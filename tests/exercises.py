@@ -134,25 +134,6 @@ EXERCISES: dict[str, dict[int, Exercise]] = {
             "wrong": {"66": "One more", "133": "more than a third", "68": "more than a third", "66.7": "is whole"},
         },
     },
-    "07_decomfl": {
-        1: {
-            "right": ["13 * (10 + 10 + 200) / 100", "28.6"],
-            "wrong": {"27.3": "seeds of the round", "15.6": "two numbers each", "286": "per participant", "13": "K P"},
-        },
-        2: {
-            "right": ["1 / 32", "0.03125"],
-            "wrong": {"2 / 62": "2/d", "1 / 64": "Half", "2": "gradient descent's", "2 / 63": "d + 1"},
-        },
-        3: {
-            "right": ["lambda x, Z, g, eta: x - eta * (Z * g[:, None]).mean(0)"],
-            "wrong": {
-                "lambda x, Z, g, eta: x - eta * g @ Z": "the sum",
-                "lambda x, Z, g, eta: x + eta * g @ Z / len(g)": "sign",
-                "lambda x, Z, g, eta: x - g @ Z / len(g)": "eta is missing",
-                "lambda x, Z, g, eta: x - eta * g[0] * Z[0]": "elsewhere",
-            },
-        },
-    },
     "08_frontier": {
         1: {
             "right": ["[2, 4]", "(2.0, 4.0)"],
