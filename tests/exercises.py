@@ -134,39 +134,6 @@ EXERCISES: dict[str, dict[int, Exercise]] = {
             "wrong": {"66": "One more", "133": "more than a third", "68": "more than a third", "66.7": "is whole"},
         },
     },
-    "08_frontier": {
-        1: {
-            "right": ["[2, 4]", "(2.0, 4.0)"],
-            "wrong": {
-                "(1, 4)": "surely better",
-                "(2, 3)": "surely worse",
-                "(3, 3)": "means",
-                "(4, 2)": "First the best",
-            },
-        },
-        2: {
-            "right": ["4 * (4810 // 32 + 1) + 4", "608.0"],
-            "wrong": {"604": "the scale", "4810 / 8 + 4": "Words are whole", "4842": "bits", "19240": "FedAvg"},
-        },
-        3: {
-            "right": [
-                "lambda rows, axis: [a['method'] for a in rows for b in rows "
-                "if b[axis] <= a[axis] and a['high'] < b['low']]"
-            ],
-            "tells": [r"b\[axis\] <= a\[axis\]"],
-            "wrong": {
-                "lambda rows, axis: {a['method'] for a in rows} - {'SCAFFOLD'}": "surely the best",
-                "lambda rows, axis: {a['method'] for a in rows if any(b[axis] <= a[axis] and "
-                "b['quality'] > a['quality'] for b in rows)}": "means alone",
-                "lambda rows, axis: {a['method'] for a in rows if any(b['low'] > a['high'] for b in rows)}": (
-                    "means alone"
-                ),
-                "lambda rows, axis: {a['method'] for a in rows if any(b[axis] < a[axis] and "
-                "b['low'] > a['high'] for b in rows)}": "no more",
-                "lambda rows, axis: {'tie'} & {a['method'] for a in rows}": "On the digits",
-            },
-        },
-    },
     "09_language_models": {
         1: {
             "right": ["lambda mask: mask * (mask.cumsum(1) - 1)"],
