@@ -240,9 +240,10 @@ assert all(len(grid) == 6 for grid in grids.values())
 #
 # ## 5. Quality against cost *
 #
-# Numbers in the pictures name methods (legend); a method has the same number, colour and marker in every picture. Bars
-# are 95% intervals over seeds. Pale methods are **dominated**: another one costs no more and is better, intervals
-# apart. The thin line joins the best means.
+# In each picture the thin line joins the methods that are better, on average, than all that cost less. They, and the
+# five papers' own, have names and colours; the others are grey. Bars are 95% intervals over seeds. A method is
+# **dominated** where another one costs no more and is better, intervals apart: a stricter thing than to lie below the
+# line. Those that are not dominated are listed below each table.
 #
 # ### Heterogeneous quadratics
 
@@ -621,7 +622,7 @@ check("08.2", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 3** (2 points). Write the rule behind the pale methods: a function of (`rows`, `axis`) that returns the set
+# **Exercise 3** (2 points). Write the rule "is dominated": a function of (`rows`, `axis`) that returns the set
 # of names of rows that another row surely beats (intervals of accuracy apart) at no more cost. A row is a dict with
 # "method", "low", "high" and the cost under `axis`. The check holds it against the package on the digits.
 
