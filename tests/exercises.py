@@ -158,27 +158,4 @@ EXERCISES: dict[str, dict[int, Exercise]] = {
             "wrong": {"240": "quarter", "1920": "up and down", "958": "whole tens", "1": "thousands"},
         },
     },
-    "10_deep": {
-        1: {
-            "right": ["64 * 128 * 10", "81920.0"],
-            "wrong": {
-                "2 * 2 * 64 * 128": "not the height",
-                "25 * 64 * 128": "whole layer",
-                "3 * 5 * 64 * 128": "not train",
-            },
-        },
-        2: {
-            "right": ["1600 * 2 // 5", "640.0"],
-            "wrong": {"2": "2 of 1,600", "10": "one kernel", "81920": "number of trained", "1600": "whole layer"},
-        },
-        3: {
-            "right": ["lambda lr0, tau0, lr, tau: (lr / lr0) * (tau / tau0)"],
-            "wrong": {
-                "lambda lr0, tau0, lr, tau: 0.4": "times what it was",
-                "lambda lr0, tau0, lr, tau: lr / lr0": "times what it was",
-                "lambda lr0, tau0, lr, tau: lr0 * tau0 / (lr * tau)": "times what it was",
-                "lambda lr0, tau0, lr, tau: 1": "times what it was",
-            },
-        },
-    },
 }
