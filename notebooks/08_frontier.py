@@ -49,7 +49,7 @@ key = start(0)
 # ## 1. The methods
 #
 # Thirty-odd methods in five families. For the code a method is a name, a way to build it for a task, a learning rate
-# and a compression ratio, and what it needs of a task. [The page of methods](../docs/methods.md) has update, messages
+# and a compression ratio, and what it needs of a task. The page `docs/methods.md` has update, messages
 # and memory of each.
 #
 # **Full models cross**

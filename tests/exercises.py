@@ -134,28 +134,4 @@ EXERCISES: dict[str, dict[int, Exercise]] = {
             "wrong": {"66": "One more", "133": "more than a third", "68": "more than a third", "66.7": "is whole"},
         },
     },
-    "09_language_models": {
-        1: {
-            "right": ["lambda mask: mask * (mask.cumsum(1) - 1)"],
-            "wrong": {
-                "lambda mask: mask.cumsum(1)": "position 0",
-                "lambda mask: mask.cumsum(1) - 1": "negative",
-                "lambda mask: torch.arange(mask.shape[1]).expand(mask.shape)": "Padding counts",
-                "lambda mask: 0 * mask": "count 0, 1, 2, 3",
-            },
-        },
-        2: {
-            "right": ["lambda v, w: v.softmax(1)[:, w].log()"],
-            "wrong": {
-                "lambda v, w: v[:, w].log_softmax(1)": "left out",
-                "lambda v, w: v.softmax(1)[:, w]": "never positive",
-                "lambda v, w: v[:, w] - v.max()": "left out",
-                "lambda v, w: v.log_softmax(1)": "per text and word",
-            },
-        },
-        3: {
-            "right": ["10 * round(0.24e12 / (0.25 * 8 * 125.2e6) / 10)", "960.0"],
-            "wrong": {"240": "quarter", "1920": "up and down", "958": "whole tens", "1": "thousands"},
-        },
-    },
 }
