@@ -5,7 +5,7 @@
 # arXiv:2405.15861v4) moves all clients along random directions that everybody makes from shared seeds. What a client
 # has to say about a direction is one number, so a round costs a few numbers, whatever the size $d$ of the model.
 #
-# **Time:** core sections (*) 1, 2 and 4, about 30 minutes; all of it with the exercises about 135. It runs in 25 s.
+# **Time:** core sections (*) 1, 2 and 4, about 30 minutes; all of it with the exercises about 135. It runs in 30 s.
 # **Needs:** notebook 00.
 #
 # ## What you will learn
@@ -48,6 +48,7 @@ import math
 import re
 import textwrap
 from dataclasses import replace
+from itertools import permutations
 
 import torch
 
@@ -246,7 +247,8 @@ assert float((ends[0] - ends[1]).norm()) > 1e-3
 #
 # The paper's (5) starts at "$x_{i,r'}^K$", the end of the local update, "presuming" that it is $x_{r'}$: true after
 # line 23 only. For (10), its way without a snapshot, Algorithm 1's $t_i = r$ is one round too early
-# (`decomfl.eq10.use`).
+# (`decomfl.eq10.use`). And the mean in (5) is printed over $C_r$; it is over the clients of the round that is
+# replayed (`decomfl.eq5`).
 #
 # > **Predict.** Six clients, two per round. Each of the three, with $t_i = r$ and with $t_i = r + 1$: which of the six
 # > keep server and clients together? Which of the wrong ones harms the server's model, too?
@@ -420,6 +422,9 @@ table(
 )
 turned = float((replay(heavy, steps[::-1], x_0) - replay(heavy, steps, x_0)).norm()) / way
 print(f"with momentum 0.9, rounds in another order: {turned:.2g}")
+orders = [up.g[list(order)].mean(0) for order in permutations(range(5))]
+other = sum(not torch.equal(found, steps[-1].g) for found in orders)
+print(f"the last mean, its five clients in another order, may have other bits: {other > 0}")
 
 # %% tags=["hide-input"]
 # Checks: which replays have the same bits, which are off by rounding, and which by far
@@ -429,6 +434,8 @@ assert all(0 < off[name] < 1e-14 for name in replays if name.endswith("in anothe
 assert 1e-9 < off["model in float32, directions as they were"] < 1e-6 < off["scalars rounded to 16 bits"] < 1e-2
 assert abs(off["eta = 0.04, not 0.05"] - 0.2) < 1e-9
 assert min(off["all in float32, directions too"], off["sum over p, not mean"], turned) > 0.1
+assert other > 0
+assert all(torch.allclose(found, steps[-1].g, rtol=1e-12) for found in orders)
 
 # %% [markdown]
 # Three kinds of wrong. **Rounding** (order) leaves the model as good as it was and breaks the promise of equal bits.
@@ -518,7 +525,9 @@ assert growth["five are 1"][2] < 3 * growth["five are 1"][0]
 # $$g_p = \frac1S \sum_{i \in C_r} \langle G_i, z_p \rangle = \langle \bar G, z_p \rangle , \qquad
 # \mathrm{Var}(\bar G) = \frac1S \left( \sigma^2 + \frac{n - S}{n - 1}\, \sigma_G^2 \right) =: \frac{v}{S} ,$$
 #
-# where $(n-S)/(n-1)$ is what sampling without replacement leaves (all clients: nothing). Two things in $g_p$ are
+# (the variance of a vector is its expected squared distance from its mean) where $(n-S)/(n-1)$ is what sampling without
+# replacement leaves of heterogeneity: with all clients nothing, so that $v$ itself falls to $\sigma^2$. Two things in
+# $g_p$ are
 # random, $z_p$ and $\bar G$. With $\mathbb{E}[z z^\top] = I$
 #
 # $$\mathrm{Var}(g_p) = \lVert \nabla f \rVert^2 + \frac vS :$$
@@ -578,17 +587,26 @@ rows = [[S, *(of[name][at] for name in formula for of in (measured, formula))] f
 table(["S", "Var(g_p)", "formula", "error, shared", "formula", "error, own", "formula"], rows, 3)
 
 # %% tags=["hide-input"]
-# Picture: the error of the estimate against the clients that are averaged
-figure, (axes,) = style.new_figure()
-labels = {"shared": "shared directions (DeComFL)", "own": "own directions (FedZO)"}
-for place, (name, label) in enumerate(labels.items()):
-    axes.plot(sizes, formula[name], color=style.SEQUENCE[place], label=f"{label}, formula")
-    axes.plot(sizes, measured[name], "os"[place], color=style.SEQUENCE[place], markersize=5, label=f"{name}, 400 draws")
-axes.axhline(excess, color="k", linewidth=0.8, linestyle=":", label="(d + 1)/P: what no client buys")
-axes.set(xscale="log", yscale="log", xlabel="clients S of the round", ylabel=r"$E\|u-\nabla f\|^2 / \|\nabla f\|^2$")
-axes.set_xticks(sizes, [str(S) for S in sizes])
-axes.minorticks_off()
-style.legend_above(figure, 1)
+# Picture: the variance of the averaged scalar, and the error of the estimate, against the clients that are averaged
+figure, (left, right) = style.new_figure(2)
+panels = {"scalar": (left, 0), "shared": (right, 0), "own": (right, 1)}
+labels = {
+    "scalar": "shared directions (DeComFL)",
+    "shared": "shared directions (DeComFL)",
+    "own": "own directions (FedZO)",
+}
+for name, (axes, place) in panels.items():
+    color = style.SEQUENCE[place]
+    axes.plot(sizes, formula[name], color=color, label=f"{labels[name]}, formula")
+    axes.plot(sizes, measured[name], "os"[place], color=color, markersize=5, label=f"{labels[name]}, 400 draws")
+for axes, floor in ((left, 1.0), (right, excess)):
+    axes.axhline(floor, color="k", linewidth=0.8, linestyle=":", label="what no client buys")
+    axes.set(xscale="log", yscale="log", xlabel="clients S of the round")
+    axes.set_xticks(sizes, [str(S) for S in sizes])
+    axes.minorticks_off()
+left.set_ylabel(r"Var$(g_p) / \|\nabla f\|^2$")
+right.set_ylabel(r"$E\|u-\nabla f\|^2 / \|\nabla f\|^2$")
+style.legend_above(figure, 2)
 show(figure)
 
 # %% tags=["hide-input"]
@@ -607,7 +625,8 @@ assert measured["scalar"][-1] > 1
 #
 # ### 3.2 What the theorems say of it
 #
-# Theorem 1, in our letters, for small enough steps:
+# Theorem 1, in our letters, for small enough steps (the ledger refutes it as printed and repairs it,
+# `decomfl.theorem1 / theorem3`):
 #
 # $$\frac1R \sum_{r<R} \mathbb{E}\, \lVert \nabla f(x_r) \rVert^2 \le \frac{4D}{KR\eta}
 #   + \left( \frac{72 K L \eta}{S} + \frac{24 (d+4) L \eta}{SP} \right) \sigma_G^2
@@ -615,7 +634,7 @@ assert measured["scalar"][-1] > 1
 #
 # - **Clients, $S$**, divide all of the noise terms. They do not buy a longer step: $\eta \lesssim P/(L(d+4))$ is the
 #   directions' variance. Printed is $SP/(24L(d+4))$, as if every client had directions of its own; the repaired theorem
-#   has no $S$ there (`decomfl.theorem1 / theorem3`).
+#   has no $S$ there.
 # - **Directions, $P$**, buy a longer step, and less of $(d+4)/P$, while $P < d$. They do not buy away minibatch
 #   noise: the printed $\sigma^2$ term falls with $P$ for ever, but all $P$ directions see one minibatch, so
 #   $\sigma^2/S$ stays.
