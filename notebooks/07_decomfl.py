@@ -561,7 +561,10 @@ origin, true = torch.zeros(dim), torch.eye(dim)[0]  # at 0 the gradient of clien
 crowd = Quadratic(torch.eye(dim).repeat(crowd_size, 1, 1), -(true + apart_by), noise=noise)
 shared, own = DeComFL(1.0, 1, P_here, 1e-6), FedZO(1.0, 1, P_here, 1e-6, direction="gaussian")
 sizes = (1, 2, 4, 8, 16, 32)
-scalars, errors = torch.zeros(draws, len(sizes)), {name: torch.zeros(draws, len(sizes)) for name in ("shared", "own")}
+scalars, errors = (
+    torch.zeros(draws, P_here, len(sizes)),
+    {name: torch.zeros(draws, len(sizes)) for name in ("shared", "own")},
+)
 for t in range(draws):
     of_draw = key.fold("draw", t)
     order = torch.randperm(crowd_size, generator=of_draw.fold("C").generator())  # the first S of it are C_r
@@ -571,7 +574,7 @@ for t in range(draws):
     zo_down = own.broadcast(own.init(crowd, origin, key).server, of_draw)
     walked = drain(own.client(crowd, crowd.clients, None, zo_down, of_draw))[0].dy
     for at, S in enumerate(sizes):
-        scalars[t, at] = g[order[:S], 0].mean()
+        scalars[t, :, at] = g[order[:S]].mean(0)
         for name, each in (("shared", g @ Z / P_here), ("own", -walked)):
             errors[name][t, at] = (each[order[:S]].mean(0) - true).square().sum()
 
@@ -582,7 +585,7 @@ formula = {
     "shared": [excess + (1 + excess) * v_of(S) / S for S in sizes],
     "own": [excess / S * (1 + 2.0**2 + 1.5**2) + v_of(S) / S for S in sizes],
 }
-measured = {"scalar": scalars.var(0).tolist(), **{name: errors[name].mean(0).tolist() for name in errors}}
+measured = {"scalar": scalars.flatten(0, 1).var(0).tolist(), **{name: errors[name].mean(0).tolist() for name in errors}}
 rows = [[S, *(of[name][at] for name in formula for of in (measured, formula))] for at, S in enumerate(sizes)]
 table(["S", "Var(g_p)", "formula", "error, shared", "formula", "error, own", "formula"], rows, 3)
 
@@ -601,9 +604,10 @@ for name, (axes, place) in panels.items():
     axes.plot(sizes, measured[name], "os"[place], color=color, markersize=5, label=f"{labels[name]}, 400 draws")
 for axes, floor in ((left, 1.0), (right, excess)):
     axes.axhline(floor, color="k", linewidth=0.8, linestyle=":", label="what no client buys")
-    axes.set(xscale="log", yscale="log", xlabel="clients S of the round")
+    axes.set(xscale="log", yscale="linear" if axes is left else "log", xlabel="clients S of the round")
     axes.set_xticks(sizes, [str(S) for S in sizes])
     axes.minorticks_off()
+left.set_ylim(0)
 left.set_ylabel(r"Var$(g_p) / \|\nabla f\|^2$")
 right.set_ylabel(r"$E\|u-\nabla f\|^2 / \|\nabla f\|^2$")
 style.legend_above(figure, 2)
