@@ -168,7 +168,7 @@ def read(cells: Sequence[Cell], number: str) -> Iterator[Cell | Asked]:
         checks.reject("exercise", missing[0], "a question in its notebook", f"ask it, or see exercises/n{number}.py")
 
 
-def _parts(source: str) -> Iterator[tuple[str, str]]:
+def parts(source: str) -> Iterator[tuple[str, str]]:
     """A text by its headings of the second level: (heading in small letters, part with it); code is no heading."""
     heading, lines, fenced = "", [], False
     for line in source.splitlines():
@@ -233,7 +233,7 @@ def _plain(cells: Sequence[Cell | Asked], *, outputs: bool) -> Iterator[tuple[bo
         elif cell["cell_type"] != "markdown":
             yield summary, _bare(cell, _code(cell["source"]), outputs=outputs)
         else:
-            for at, (heading, part) in enumerate(_parts(cell["source"])):
+            for at, (heading, part) in enumerate(parts(cell["source"])):
                 summary = heading.startswith("summary") if heading else summary
                 if part := _text(part).strip():
                     yield summary, _bare(cell, part, id=cell["id"] if at == 0 else f"{cell['id']}-{at}")
