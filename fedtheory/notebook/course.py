@@ -487,7 +487,7 @@ with nbgrader and fedtheory installed in one environment:
 ```
 nbgrader generate_assignment {first}   # release/{first}: hand it out
 nbgrader autograde {first}             # of submitted/STUDENT/{first}/{first}.ipynb
-nbgrader formgrader                    # questions in words; or: jupyter lab, and there Nbgrader, Formgrader
+jupyter lab                            # questions in words: menu Nbgrader, Formgrader
 nbgrader generate_feedback {first}     # feedback/STUDENT/{first}
 ```
 

@@ -172,8 +172,8 @@ def _blocks(cells: Sequence[Cell]) -> Iterator[Block]:
             for heading, part in course.parts(cell["source"]):
                 section = heading or section
                 if not section.startswith(LEFT_OUT):
-                    yield from _prose(part)
-        elif not section.startswith(LEFT_OUT):
+                    yield from _prose(course.QUESTION.split(part)[0])
+        elif not section.startswith(LEFT_OUT) and "check(" not in cell["source"]:
             shown = [block for output in cell["outputs"] for block in _output(output, f"{at}.png")]
             if shown:
                 yield Block(_code(cell["source"]), CODE + 8, leads=True)
@@ -196,9 +196,11 @@ def _prose(text: str) -> Iterator[Block]:
 
 
 def _paragraph(part: str) -> Iterator[Block]:
+    if part.startswith(("**Time:**", course.ANSWER)):
+        return
     if re.match(r"#{1,6} ", part):
         first, _, rest = part.partition("\n")
-        yield Block(first, LINE)
+        yield Block(first.removesuffix(" *"), LINE)  # the star marks a core section
         if rest.strip():
             yield from _paragraph(rest.strip())
     elif re.match(r"- |\* |\d+\. ", part):
@@ -244,8 +246,10 @@ def _output(output: Mapping[str, Any], name: str) -> Iterator[Block]:
 
 
 def _code(source: str) -> str:
-    """Code behind one word that opens it, over the slide."""
-    return f"<details class='code'><summary>code</summary>\n\n```python\n{source.strip()}\n```\n\n</details>"
+    """Code behind its caption, which opens it, over the slide; a caption is a comment in the first line."""
+    caption = re.match(r"# ((?:Picture|Checks?): .+)", source)
+    word = caption[1] if caption else "code"
+    return f"<details class='code'><summary>{word}</summary>\n\n```python\n{source.strip()}\n```\n\n</details>"
 
 
 TEMPLATE = """\
@@ -302,6 +306,7 @@ body, .reveal-viewport { background: #fff; }
   box-shadow: 0 2px 14px #0005;
 }
 .reveal .controls { font-size: 6px; }
+.reveal .slide-number { right: auto; left: 12px; background: none; color: #667; font-size: 14px; }
 .reveal .jp-InputPrompt, .reveal .jp-Collapser, .reveal a.anchor-link { display: none; }
 .reveal .jp-Cell, .reveal .jp-Cell-inputWrapper { padding: 0; margin: 0; display: block; }
 """
