@@ -280,6 +280,12 @@ class TestFolder:
             "source/a.txt": b"new",
         }
 
+    def test_what_a_killed_process_left_is_no_part_of_it(self, tmp_path):
+        (tmp_path / ".course.part" / "sub").mkdir(parents=True)
+        (tmp_path / ".course.part" / "sub" / "half").write_text("x")
+        course.save(tmp_path / "course", "student", {"sub/a.txt": b"a"})
+        assert set(whole(tmp_path)) == {"course/sub/a.txt", f"course/{course.MADE}"}
+
     @pytest.mark.parametrize("words", [["--student"], ["--instructor"], ["--slides"]])
     def test_refused(self, tmp_path, capsys, words):
         """A folder with other things, one of another kind, one with a changed file, a file: in one line each."""
