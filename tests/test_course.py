@@ -157,6 +157,14 @@ class TestSmall:
     @pytest.mark.parametrize(
         ("change", "said"),
         [
+            (lambda cells: cells.__delitem__(slice(3, 6)), "exercise='99.1': expected one of its notebook"),
+            (
+                lambda cells: [
+                    cells[3].update(source='answer = ...\ncheck("99.2", answer)'),
+                    cells.__delitem__(slice(5, 8)),
+                ],
+                "exercise='99.2': expected one of its notebook",
+            ),
             (lambda cells: cells.pop(4), "its folded solution in the next cell"),
             (lambda cells: cells.pop(7), "its folded solution in the next cell"),
             (lambda cells: cells[3].update(source='answer = 1\ncheck("99.1", answer)'), "one line answer = ..."),
