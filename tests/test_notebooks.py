@@ -31,6 +31,7 @@ from matplotlib.image import imread
 from fedtheory import notebook as helper
 from fedtheory.core.verdicts import VERDICTS
 from fedtheory.figures import ITEMS, load, store
+from fedtheory.notebook import course
 from fedtheory.notebook.exercises import exercises
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -452,11 +453,14 @@ def test_questions_and_their_points(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_exercises(name, as_in_a_kernel, space):
     """Solutions and other right answers are accepted, typical wrong ones refused with a word on what they reveal, and
-    no answer stands in the exercise or above it."""
+    no answer stands in the exercise or above it, nor anywhere in the student version."""
     cells = build.read_source(FOLDER / f"{name}.py").cells
     built = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
     above, solved, faults = "", set(), []
-    listed = listed_for(name)
+    listed, students = listed_for(name), ""
+    if exercises(name[:2]):
+        cells_given = course.student(course.cells_of(FOLDER / f"{name}.ipynb"), name[:2])
+        students = "\n".join(cell["source"] for cell in cells_given)
     answers = [code for one in listed.values() for code in (*one["right"], *one["wrong"])]
     solutions = [found for cell in cells if cell.cell_type == "markdown" for found in SOLUTION.findall(cell.source)]
     runs = needed(cells, "\n".join([*answers, *solutions]))
@@ -496,6 +500,8 @@ def test_exercises(name, as_in_a_kernel, space):
         if not exercise.get("open"):
             tells = tuple(exercise.get("tells", ()))
             faults += [f"{number}: {fault}" for fault in given_away(copy["answer"], solution[1], above, tells)]
+            told = given_away(copy["answer"], solution[1], students, tells)
+            faults += [f"{number}, student version: {fault}" for fault in told]
         solved.add(number)
     assert faults == []
     assert solved == set(listed)
