@@ -135,10 +135,8 @@ def draw_bytes(table: Table) -> Figure:
     axes.step(x, y, where="post", color="k", linewidth=0.8, label="the best within the budget")
     axes.axvline(budget, color="k", linewidth=0.8, linestyle=":")
     best = f"{front[-1]['method']}: {front[-1]['quality']:.1f}%" if front else "no method"
-    axes.set_title(f"the best within this budget: {best} (n={table[0]['seeds']})")
-    axes.set(
-        xscale="log", xlim=(5e-5, 9), ylim=(0, 102), xlabel=f"{table[0]['way']} / FedAvg's", ylabel="accuracy in %"
-    )
+    axes.set_title(f"{table[0]['way']}, the best within this budget: {best} (n={table[0]['seeds']})")
+    axes.set(xscale="log", xlim=(5e-5, 9), ylim=(0, 102), xlabel="bytes / FedAvg's bytes", ylabel="accuracy in %")
     axes.set_xticks((1e-4, 1e-3, 1e-2, 0.1, 1), ("1/10000", "1/1000", "1/100", "1/10", "1"))
     axes.minorticks_off()
     figure.draw_without_rendering()  # settles where the points lie

@@ -56,7 +56,7 @@ def draw_averages(table: Table) -> Figure:
         matrix = torch.zeros(1 + max(row["row"] for row in own), 1 + max(row["column"] for row in own))
         for row in own:
             matrix[row["row"], row["column"]] = row["value"]
-        axes.imshow(matrix, cmap="RdBu", vmin=-1, vmax=1, aspect="equal")
+        axes.imshow(matrix.numpy(), cmap="RdBu", vmin=-1, vmax=1, aspect="equal")
         axes.set(title=name, xlabel="column", ylabel="row", xticks=(), yticks=())
         axes.grid(visible=False)
     gaps = [row for row in table if row["what"] == "gap"]
@@ -105,7 +105,13 @@ def compute_kronecker(ratio: float, shape: str) -> Table:
             sent, update = update_of(kind(share, layers="all"), m, n)
             sigma = torch.linalg.svdvals(update) / torch.linalg.matrix_norm(update, 2)
             rank, most = int((sigma > 1e-9).sum()), min(m, n)
-            point = {"name": name, "sent": sent / (m * n), "rank": rank / most, "said": f"rank {rank} of {most}"}
+            point = {
+                "name": name,
+                "asked": share,
+                "sent": sent / (m * n),
+                "rank": rank / most,
+                "said": f"rank {rank} of {most}",
+            }
             rows.append({"what": "rank", **point, "here": int(share == ratio)})
             if share == ratio:
                 values = enumerate(sigma.tolist(), 1)
@@ -133,6 +139,7 @@ def draw_kronecker(table: Table) -> Figure:
         (here,) = (row for row in ranks if row["here"])
         right.plot(here["sent"], here["rank"], "o", color=style.SEQUENCE[place], markersize=8, markerfacecolor="none")
         said.append(f"{name}: {here['said']}")
+        right.axvline(here["asked"], color="k", linewidth=0.8, linestyle=":", label="_asked for")
     left.set(
         yscale="log", xlim=(0, 1.03), ylim=(1e-4, 1.5), xlabel="number / min(m, n)", ylabel="singular value / largest"
     )

@@ -15,7 +15,7 @@ from fedtheory.theory.fedsub.rates import dual_means, growth_exponent
 
 # Coverage
 
-M, REPEATS = 40, 10
+M, REPEATS = 40, 15
 RANKS, TIMES = (1, 2, 4, 8, 16, 32), (1, 2, 3, 5, 8, 12, 20, 40)
 
 
@@ -74,7 +74,13 @@ def draw_coverage(table: Table) -> Figure:
         if row["what"] == "coordinate":
             seen[row["number"], row["since"] - 1 : row["t"]] = 1
     left.imshow(
-        seen, aspect="auto", origin="lower", cmap="Greens", vmin=0, vmax=1.3, extent=(0.5, TIMES[-1] + 0.5, 0, M)
+        seen.numpy(),
+        aspect="auto",
+        origin="lower",
+        cmap="Greens",
+        vmin=0,
+        vmax=1.3,
+        extent=(0.5, TIMES[-1] + 0.5, 0, M),
     )
     count = int(seen[:, shares[-1]["round"] - 1].sum())
     left.set(title=f"{count} of {M} coordinates visited (green)", xlabel="rounds", ylabel="coordinate")
