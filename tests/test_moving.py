@@ -123,23 +123,21 @@ def test_live_sliders_show_what_the_frames_show(tmp_path):
     pytest.importorskip("ipywidgets", reason="pip install -c constraints.txt -e '.[notebooks]'")
     from nbclient import NotebookClient
 
-    code = """
+    begin = """
 import ipywidgets
 from fedtheory.notebook.moving import moving
-boxes = []
-keep = ipywidgets.VBox
+boxes, keep = [], ipywidgets.VBox
 ipywidgets.VBox = lambda parts: boxes.append(parts) or keep(parts)
 moving("drift", live=True)
-boxes[0][1].value = 50
-boxes[0][-1].outputs
+said, slider, *_, frame = boxes[0]
 """
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-    NotebookClient(
-        notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    ).execute()
-    said = str(notebook)
-    assert "distance of their mean from x*: 21 points" in said
-    assert "distance of their mean from x*: 51 points" in said
+    cells = [begin, "print(frame.outputs)", "slider.value = 50", "print(frame.outputs)"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    resources = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(notebook, timeout=60, kernel_name="python3", resources=resources).execute()
+    before, after = (str(notebook.cells[at].outputs) for at in (1, 3))
+    assert "distance of their mean from x*: 21 points" in before
+    assert "distance of their mean from x*: 51 points" in after
 
 
 # What the pictures say, on their numbers
