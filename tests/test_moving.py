@@ -39,7 +39,7 @@ def drawn(figure: Figure) -> str:
     return json.dumps([parts, maps, [axes.get_title() for axes in figure.axes]])
 
 
-def test_there_are_eight_and_each_says_what_it_is():
+def test_there_are_at_least_eight_and_each_says_what_it_is():
     assert len(PICTURES) >= 8
     for name, picture in PICTURES.items():
         assert name == picture.name
@@ -166,6 +166,23 @@ def test_unseen_shares_follow_the_formula():
             assert row["left"] == pytest.approx(row["formula"], abs=0.08)
             assert row["unvisited"] == pytest.approx(row["formula"], abs=0.08)
             assert row["outside"] == max(40 - 8 * row["round"], 0) / 40
+
+
+def test_a_subspace_allows_a_longer_step_where_few_curvatures_are_large():
+    longer = lambda spectrum: {
+        row["ratio"]: row["longer"] for row in subspaces.compute_curvature(20, spectrum) if row["what"] == "step"
+    }
+    assert all(step == pytest.approx(1) for step in longer("all alike").values())
+    assert longer("1/i")[1.0] == pytest.approx(1)
+    assert 2 < longer("1/i")[5.0] < 5
+
+
+def test_what_lies_outside_the_subspace_stays_and_noise_grows_with_its_rank():
+    errors = {R: [row for row in PICTURES["trajectory"].compute(R, 0.2) if row["what"] == "error"] for R in (1, 4, 8)}
+    for rows in errors.values():
+        assert rows[0]["outside"] == pytest.approx(rows[-1]["outside"], abs=1e-12)
+    assert errors[1][-1]["outside"] > 100 * errors[8][-1]["outside"]
+    assert errors[1][-1]["inside"] < errors[4][-1]["inside"] < errors[8][-1]["inside"]
 
 
 def test_rounding_errors_grow_as_printed_and_not_with_sums():

@@ -11,11 +11,11 @@ from typing import Any
 
 from fedtheory.core import checks
 from fedtheory.notebook import fold, show
-from fedtheory.notebook.moving import costs, factors, local, subspaces
+from fedtheory.notebook.moving import costs, factors, local, subspaces, trajectories
 from fedtheory.notebook.moving.frame import Moving, word
 
 PICTURES: dict[str, Moving] = {
-    picture.name: picture for file in (local, subspaces, factors, costs) for picture in file.PICTURES
+    picture.name: picture for file in (local, subspaces, factors, trajectories, costs) for picture in file.PICTURES
 }
 
 

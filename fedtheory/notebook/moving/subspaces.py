@@ -1,6 +1,7 @@
-"""Random subspaces: how much of the space they have seen, and what the change of basis does to rounding errors."""
+"""Random subspaces: what they have seen of the space and of its curvature, and what new bases do to rounding errors."""
 
 import math
+from collections.abc import Callable
 from functools import cache
 
 import torch
@@ -110,6 +111,80 @@ COVERAGE = Moving(
     says={"r": "rank r, of m = 40", "t": "rounds t"},
 )
 
+# Curvature
+
+D, DRAWS = 100, 15
+WIDTHS = (100, 50, 20, 10, 5, 2)
+SPECTRA: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "one large": lambda i: torch.full_like(i, 0.01).masked_fill(i == 1, 1.0),
+    "1/i": lambda i: 1 / i,
+    "all alike": torch.ones_like,
+}
+
+
+def compute_curvature(r: int, spectrum: str) -> Table:
+    """Eigenvalues of a Hessian H, and of P^T H P for orthonormal P of several ranks, largest of DRAWS draws."""
+    values = SPECTRA[spectrum](torch.arange(1, D + 1, dtype=torch.float64))
+    H, layout = torch.diag(values), Layout.single(D)
+    rows: Table = [{"what": "whole", "at": i, "value": value} for i, value in enumerate(values.tolist(), 1)]
+    for rank in WIDTHS:
+        frames = [
+            Spherical(rank, "orthonormal").draw(layout, KEY.fold("H", rank, t), torch.float64) for t in range(DRAWS)
+        ]
+        seen = torch.stack([torch.linalg.eigvalsh(P.frames[0].T @ H @ P.frames[0]).flip(0) for P in frames])
+        longer = float(values.max() / seen.max())
+        rows.append({"what": "step", "ratio": D / rank, "longer": longer, "here": int(rank == r)})
+        if rank == r:
+            rows += [{"what": "seen", "at": i, "value": value} for i, value in enumerate(seen.mean(0).tolist(), 1)]
+    return rows
+
+
+@style.styled
+def draw_curvature(table: Table) -> Figure:
+    """Left: curvatures of the space and of the subspace. Right: how much longer a step may be, against m/r."""
+    figure, (left, right) = style.new_figure(2, height=3.0)
+    whole, seen, steps = ([row for row in table if row["what"] == what] for what in ("whole", "seen", "step"))
+    (here,) = (row for row in steps if row["here"])
+    blue, red = style.SEQUENCE[0], style.SEQUENCE[3]
+    left.plot(
+        [row["at"] for row in whole], [row["value"] for row in whole], color="0.6", linewidth=2, label="whole space"
+    )
+    left.plot(
+        [row["at"] for row in seen],
+        [row["value"] for row in seen],
+        ".-",
+        color=blue,
+        label=f"subspace, mean of {DRAWS}",
+    )
+    ratios = [row["ratio"] for row in steps]
+    right.plot(
+        ratios, [row["longer"] for row in steps], ".-", color=red, label="longest stable step / that of the whole space"
+    )
+    right.plot(here["ratio"], here["longer"], "o", color=red, markersize=7, markerfacecolor="w")
+    right.plot(ratios, ratios, ":", color="k", linewidth=0.8, label="m/r: as many rounds as with the whole space")
+    left.set(xscale="log", yscale="log", xlim=(0.9, 115), ylim=(5e-3, 1.6), xlabel="number", ylabel="curvature")
+    right.set(xscale="log", yscale="log", xlim=(0.9, 56), ylim=(0.8, 80), xlabel="m/r", ylabel="times longer")
+    for axes, ticks in ((left, (1, 10, 100)), (right, (1, 2, 5, 10, 20, 50))):
+        axes.set_xticks(ticks, map(str, ticks))
+        axes.minorticks_off()
+    right.set_yticks((1, 2, 5, 10, 20, 50), ("1", "2", "5", "10", "20", "50"))
+    style.legend_above(figure, 2)
+    return figure
+
+
+CURVATURE = Moving(
+    "curvature",
+    "What a subspace does not see, and the longer step that this allows",
+    "A message m/r times shorter needs m/r times as many rounds at the same step. The gain is a longer step, since a "
+    "random subspace hardly ever holds the steepest direction: much where few curvatures are large, nothing where all "
+    "are alike.",
+    {"r": WIDTHS, "spectrum": tuple(SPECTRA)},
+    compute_curvature,
+    draw_curvature,
+    start={"r": 20, "spectrum": "1/i"},
+    says={"r": "rank r, of m = 100", "spectrum": "curvatures"},
+)
+
 # Rounding errors
 
 SIDE, LENGTH = 20, 100
@@ -179,4 +254,4 @@ ROUNDING = Moving(
     values=False,
 )
 
-PICTURES = [COVERAGE, ROUNDING]
+PICTURES = [COVERAGE, CURVATURE, ROUNDING]
