@@ -45,7 +45,7 @@ SPEC.loader.exec_module(build)
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 NAMES = [source.stem for source in SOURCES]
 MIMES = {"text/plain", "image/png"}
-SPEAKING = re.compile(r"^\s*(print|show|check|table|provenance)\(", re.MULTILINE)
+SPEAKING = re.compile(r"^\s*(print|show|check|table|provenance|moving)\(", re.MULTILINE)
 ABSOLUTE = re.compile(r"(?<![\w.:/])/(?:[\w.-]+/)+[\w.-]+|\b[A-Z]:\\")
 NUMBER = re.compile(r"(?<![\w.])(\d+\.\d+)(?:e[+-]?\d+)?(?![\w.])")
 SECTIONS = ("what you will learn", "prerequisites", "exercises", "summary", "references")
