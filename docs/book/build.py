@@ -20,6 +20,7 @@ sys.path[:0] = [str(BOOK / "_ext"), str(ROOT)]
 
 import api_pages
 import claim_pages
+import course_pages
 import item_pages
 import method_pages
 import notebook_pages
@@ -46,7 +47,7 @@ def stage_all() -> None:
     stage, code, uses = Stage(SOURCE), Code(), Uses()
     for path in sorted(BOOK.rglob("*")):
         name = path.relative_to(BOOK).as_posix()
-        if path.suffix in (".md", ".ipynb", ".css", ".js") and not name.startswith("statements/"):
+        if path.suffix in (".md", ".ipynb", ".css", ".js") and not name.startswith(("statements/", *course_pages.MADE)):
             stage.copy(path, name)
     for name in ("conf.py", "_ext/code_pages.py"):
         stage.copy(BOOK / name, name)
@@ -61,6 +62,7 @@ def stage_all() -> None:
     text_pages.conclusions(stage, where, made)
     text_pages.bibliography(stage)
     notebook_pages.write(stage, where)
+    course_pages.write(stage)
     stage.write("_ext/code.json", json.dumps(sorted(code.files)))
     stage.finish()
 
