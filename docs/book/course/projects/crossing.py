@@ -15,7 +15,7 @@ import math
 
 import torch
 
-from fedtheory import FedAvg, Key, Quadratic, Scaffold, run
+from fedtheory import FedAvg, Key, Quadratic, Scaffold, play_round, run
 from fedtheory.figures.store import interval
 
 N, D, LR = 4, 3, 0.3
@@ -71,6 +71,24 @@ def scaffold(problem: Quadratic, K: int, sampled: int) -> Maps:
     return found
 
 
+def checked(K: int) -> None:
+    """The maps are what a round of the package does: two of the clients, no noise, any state."""
+    noisy, at = clients(1.0), torch.tensor([0, 2])
+    problem = Quadratic(noisy.H, noisy.b)
+    pair = list(itertools.combinations(range(N), 2)).index((0, 2))
+    x_star, x = problem.constants.x_star, torch.randn(D, generator=Key(4).generator())
+    plain = FedAvg(LR, K)
+    state, _, _ = play_round(plain, problem, plain.init(problem, x, Key(5)), at, Key(6))
+    A, shift, _ = fedavg(noisy, K, 2)[pair]
+    assert torch.allclose(state.server.x, A @ x + shift)
+    corrected = Scaffold(LR, K)
+    state, _, _ = play_round(corrected, problem, corrected.init(problem, x, Key(5)), at, Key(6))
+    at_star = problem.grads(x_star.expand(N, -1), problem.full(problem.clients))
+    after = scaffold(noisy, K, 2)[pair][0] @ torch.cat([x - x_star, -at_star.flatten()])  # every c_i is zero at first
+    assert torch.allclose(state.server.x - x_star, after[:D])
+    assert torch.allclose(state.own.c - at_star, after[D:].view(N, D))
+
+
 def mean_square(maps: Maps, origin: torch.Tensor) -> float:
     """E ||x - origin||^2 in the stationary state, x the first D entries."""
     size, count = len(maps[0][0]), len(maps)
@@ -99,6 +117,8 @@ def measured(algorithm: FedAvg | Scaffold, zeta: float, sampled: int, seed: int)
 
 
 def main() -> None:
+    for K in (1, 5):
+        checked(K)
     print("predicted: FedAvg's floor, its growth with zeta^2, SCAFFOLD's floor, the crossing")
     for K, sampled in itertools.product((1, 5, 20), (1, 2, 4)):
         floor, growth, other = predicted(K, sampled)
