@@ -24,6 +24,7 @@ import course_pages
 import item_pages
 import method_pages
 import notebook_pages
+import proof_pages
 import text_pages
 from code_pages import Code
 from sphinx.cmd.build import main as sphinx
@@ -62,6 +63,7 @@ def stage_all() -> None:
     text_pages.conclusions(stage, where, made)
     text_pages.bibliography(stage)
     notebook_pages.write(stage, where)
+    proof_pages.write(stage, code, where)
     course_pages.write(stage)
     stage.write("_ext/code.json", json.dumps(sorted(code.files)))
     stage.finish()
