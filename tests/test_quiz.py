@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 COURSE = ROOT / "docs" / "book" / "course"
 SUBJECTS = {  # what the quiz must ask about: words of a question or its answer
     "FLSS's bound, and what R does to it": r"larger \$R\$ do",
-    "m in DeComFL": r"more clients \$m\$",
+    "m in DeComFL": r"more clients \(the paper's \$m\$\)",
     "reverting": r"put its model back",
     "replaying": r"replay",
     "FedMUD's Lemma 1": r"Lemma 1",
@@ -73,7 +73,7 @@ def test_the_quiz_is_whole(text):
     """60 questions, none twice, each with an answer and a place that exists."""
     assert faults(text) == []
     assert {one.level for one in course_pages.questions(text)} == {1, 2, 3}
-    assert {one.notebook for one in course_pages.questions(text)} >= {f"{number:02}" for number in range(9)}
+    assert {one.notebook for one in course_pages.questions(text)} >= {f"{number:02}" for number in (*range(11), 11)}
 
 
 def test_a_broken_quiz_is_seen(text):
@@ -132,7 +132,7 @@ def test_the_plan_has_every_notebook():
     """Minutes, needs and points are made from the notebooks; the seconds were measured once, for all of them."""
     found = {one.stem for one in pace.notebooks()}
     assert len(course_pages.minutes()) == len(course_pages.wanted()) == len(found) + 2
-    assert set(pace.seconds()) == found
+    assert set(pace.seconds()) >= found
     assert course_pages.picture().startswith(b"\x89PNG")
     for one in pace.notebooks():
         assert one.stem[:2] == "00" or one.needs, one.stem
