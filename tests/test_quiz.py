@@ -124,6 +124,18 @@ def test_minutes_follow_the_rule(tmp_path):
     assert pace.Count().minutes() == 5
 
 
+def test_notebooks_state_the_minutes_of_the_rule():
+    """Within a fifth, or ten minutes: a first cell that was not counted again after long changes is seen."""
+    near = lambda stated, counted: abs(stated - counted) <= max(10, counted / 5)
+    for one in pace.notebooks():
+        if one.said is not None:
+            assert near(one.said[0], one.core.minutes()), (one.stem, one.core.minutes())
+            assert near(one.said[1], one.whole.minutes(one.points)), (one.stem, one.whole.minutes(one.points))
+    assert not near(145, 90)
+    assert pace.said("**Time:** core sections (*) 1, about 40\nminutes; all of it about 80. It runs") == (40, 80)
+    assert pace.said("no time") is None
+
+
 def test_needs_are_drawn_without_what_follows():
     assert pace.reduced({"00": (), "01": ("00",), "02": ("00", "01")}) == {"00": (), "01": ("00",), "02": ("01",)}
 

@@ -52,7 +52,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Pace:
-    """Fields: stem and title; all that is read; the part in core sections; points; two digits of what it needs."""
+    """Fields: stem and title; all that is read; the part in core sections; points; what it needs; minutes it states."""
 
     stem: str
     title: str
@@ -60,6 +60,7 @@ class Pace:
     core: Count
     points: int
     needs: tuple[str, ...]
+    said: tuple[int, int] | None
 
 
 def count(source: str, kind: str, folded: bool = False) -> Count:
@@ -96,7 +97,8 @@ def pace(path: Path) -> Pace:
             whole, core = whole + here, core + here if star else core
     first = notebook.cells[0].source
     points = sum(one.points for one in exercises(path.stem[:2]).values()) if path.parent == FOLDER else 0
-    return Pace(path.stem, first.splitlines()[0].lstrip("# "), whole, core, points, needs(first, path.stem[:2]))
+    title = first.splitlines()[0].lstrip("# ")
+    return Pace(path.stem, title, whole, core, points, needs(first, path.stem[:2]), said(first))
 
 
 def needs(first: str, own: str) -> tuple[str, ...]:
@@ -108,6 +110,12 @@ def needs(first: str, own: str) -> tuple[str, ...]:
     for low, high in re.findall(r"(\d\d) to (\d\d)", text):
         found |= {f"{number:02}" for number in range(int(low), int(high) + 1)}
     return tuple(sorted(one for one in found if one < own))
+
+
+def said(first: str) -> tuple[int, int] | None:
+    """Minutes of the core sections and of all with the exercises, as a first cell states them; None without them."""
+    found = re.search(r"\*\*Time:\*\*.*?about (\d+)\s+minutes;.*?about (\d+)", first, re.DOTALL)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def reduced(all_needs: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -170,8 +178,9 @@ def main() -> int:
         return 0
     for one in [*notebooks(), *primer()]:
         core = f"core {one.core.minutes()}" if one.core != Count() else "no core section"
-        whole = f"{one.whole.minutes(one.points)} minutes with {one.points} points"
-        print(f"{one.stem}: {one.whole.minutes()} minutes, {core}, {whole}; {one.whole}; needs {', '.join(one.needs)}")
+        states = "" if one.said is None else f" (it states {one.said[0]} and {one.said[1]})"
+        print(f"{one.stem}: {core}, all {one.whole.minutes()}, with {one.points} points "
+              f"{one.whole.minutes(one.points)}{states}; needs {', '.join(one.needs) or 'nothing'}")  # fmt: skip
     return 0
 
 
