@@ -52,8 +52,8 @@ def faults(text: str) -> list[str]:
             found.append(f"{name}: {one.quote!r} should stand in one cell of notebook {one.notebook}, stands: {stand}")
         elif not places[0].heading:
             found.append(f"{name}: no heading above {one.quote!r}")
-        sentences = len(re.findall(r"[.?!:](?=\s|$)", re.sub(r"\$[^$]*\$", "x", one.answer.replace("\n", " "))))
-        if not 2 <= sentences <= 8:  # a colon counts here
+        sentences = len(re.findall(r"[.?!](?=\s|$)", re.sub(r"\$[^$]*\$", "x", one.answer.replace("\n", " "))))
+        if not 2 <= sentences <= 5:
             found.append(f"{name}: {sentences} sentences")
         if not one.text.startswith("Why ") or not one.text.endswith("?"):
             found.append(f"{name} is no why-question")
