@@ -48,26 +48,6 @@ EXERCISES: dict[str, dict[int, Exercise]] = {
             "wrong": {"20": "visited twice", "19.8": "visited twice", "45": "90%", "math.inf": "One finite number"},
         },
     },
-    "02_fedsub": {
-        1: {
-            "right": ["math.ceil(17 / math.log10(3))", "36.0"],
-            "wrong": {"18": "mean square", "35": "One round earlier", "34": "m/r = 10", "16": "powers of ten"},
-        },
-        2: {
-            "right": ["lambda dual: dual - dual.sum(0) / len(dual)"],
-            "wrong": {
-                "lambda dual: dual": "do not average to zero",
-                "lambda dual: 0 * dual": "differences have changed",
-                "lambda dual: dual - dual[0]": "do not average to zero",
-                "lambda dual: dual - dual.mean(1, keepdim=True)": "differences have changed",
-            },
-        },
-        3: {
-            "right": ["0.06"],
-            "open": True,
-            "wrong": {"0.2": "times that without", "0.5": "Outside", "0.001": "Outside"},
-        },
-    },
     "03_ssf": {
         1: {
             "right": ["1 + int(math.log(1e-4) / math.log(1 - 2 / 64))", "291.0"],
