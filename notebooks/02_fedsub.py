@@ -34,7 +34,8 @@
 # | $K$, $k$ | rounds, index of the round | $T$, $t$ | `rounds`, `k` |
 # | $\tau$, $t$ | local steps of a round, index of the step | $K$, $k$ | `local_steps` (`tau`), `t` |
 # | $\eta$ | local step size | $\eta$ | `lr` |
-# | $m$, $r$ | entries of the model (rows of a layer), dimension of the subspace | $m$, $r$ | `layer.rows`, `rank` |
+# | $m$ | entries of the model; rows of a layer | $m$; in 03 $d$, as in SSF | `layer.rows` |
+# | $r$ | dimension of the subspace | $r$ | `rank` |
 # | $f_i$, $f$ | loss of client $i$, their mean | $F_i$, $F$ | `problem` |
 # | $x^k$, $z_i^{k,t}$ | model of the server, of a client | $x^t$, $y_i^{t,k}$ | `x`, `z` |
 # | $P^k$ | basis of round $k$, $m \times r$, $(P^k)^\top P^k = \frac mr I$ | $P$ | `P` |

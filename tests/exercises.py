@@ -29,25 +29,6 @@ EXERCISES: dict[str, dict[int, Exercise]] = {
             },
         },
     },
-    "01_subspaces": {
-        1: {
-            "right": ["int(46 / 2 + 1)"],
-            "wrong": {"23.5": "whole number", "23": "equally bad", "12": "Too small", "40": "Too large"},
-        },
-        2: {
-            "right": ["lambda m, r: 1 / ((m + r + 1) / r)"],
-            "wrong": {
-                "lambda m, r: r / (m + r)": "a little less is better",
-                "lambda m, r: r / m": "a little less is better",
-                "lambda m, r: 1.0": "a little less is better",
-                "lambda m, r: r / (m + 2 * r + 1)": "a little more is better",
-            },
-        },
-        3: {
-            "right": ["math.log(0.01, 0.95)", "90"],
-            "wrong": {"20": "visited twice", "19.8": "visited twice", "45": "90%", "math.inf": "One finite number"},
-        },
-    },
     "03_ssf": {
         1: {
             "right": ["1 + int(math.log(1e-4) / math.log(1 - 2 / 64))", "291.0"],
