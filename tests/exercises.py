@@ -11,24 +11,6 @@ from typing import Any
 Exercise = dict[str, Any]
 
 EXERCISES: dict[str, dict[int, Exercise]] = {
-    "00_tour": {
-        1: {
-            "right": ["2 * (10 * 30) * 64 // 8", "4800.0"],
-            "wrong": {"10 * 30 * 8": "one matrix", "2 * 10 * 30": "not bytes", "200 * 30 * 8": "whole model"},
-        },
-        2: {
-            "right": ["sum(two.error(resting_point(0.003, K)) <= 0.01 for K in range(1, 80))"],
-            "wrong": {"1": "too few", "90": "too many", "14.5": "is whole", "None": "is whole"},
-        },
-        3: {
-            "right": ["Quadratic(torch.eye(2).expand(2, 2, 2), torch.tensor([[0.0, 0.0], [0.0, 1.5]]))"],
-            "wrong": {
-                "Quadratic(H, b)": "different speeds",
-                "Quadratic(H, torch.zeros(2, 2))": "less than 1 apart",
-                "Quadratic(H[:1].expand(2, 2, 2), b / 100)": "less than 1 apart",
-            },
-        },
-    },
     "03_ssf": {
         1: {
             "right": ["1 + int(math.log(1e-4) / math.log(1 - 2 / 64))", "291.0"],
