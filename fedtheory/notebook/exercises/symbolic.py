@@ -56,4 +56,4 @@ def formula(
 
 def _near(one: sympy.Expr, other: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> bool:
     gap, size = (sympy.N(abs(value.subs(at)), 30) for value in (one - other, other))
-    return bool(gap.is_number and gap <= _TOLERANCE * size)
+    return bool(gap.is_number and gap.is_finite and gap <= _TOLERANCE * size)
