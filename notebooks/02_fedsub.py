@@ -110,7 +110,7 @@ conclusions("fedsub")
 # method without subspaces.
 #
 # A round in words. A client walks $\tau$ steps in $r$ coordinates: its position $B_i$ is lifted into the model, the
-# gradient found there is projected back (lines 4 to 7). To every step it adds a $\tau$-th of its dual variable
+# gradient found there is projected back (lines 4 to 7). From every step it takes a $\tau$-th of its dual variable
 # $\Lambda_i$, the correction, which makes up for what the other clients want. It sends where it arrived (8), the server
 # moves the model by the mean (10, 14), and each client adds to its dual how far it was from that mean, which is then
 # carried over into the coordinates of the next basis (12).
@@ -392,7 +392,7 @@ assert plateau["FedSub"] > plateau["FedSub, no dual"]
 #
 # So $\Lambda_i^k + B_i^{k,\tau} = -\eta \sum_t g_i$: the old dual cancels. The average of the duals is zero (15): it is
 # at the start, and line 12 adds to duals that average to zero a term $B_i - \frac1n \sum_j B_j$ that does so, too. Put
-# both into lines 12 and 14, and with $\bar g = \frac1n \sum_i g_i$, each $g_i$ taken at its own $B_i^{k,t}$,
+# both into lines 12 and 14, and with $\bar g^{k,t} = \frac1n \sum_j g_j(B_j^{k,t})$,
 #
 # $$\Lambda_i^{k+1} = (P^{k+1})^\top P^k \, \eta \sum_{t=0}^{\tau-1} \big( \bar g^{k,t} - g_i(B_i^{k,t}) \big),
 # \qquad x^{k+1} = x^k - \eta P^k \sum_{t=0}^{\tau-1} \bar g^{k,t}. \tag{16, 18}$$
@@ -627,10 +627,9 @@ assert max(largest["our-CD, printed"], largest["our-SS, form sums"], largest["ou
 # ## 4. The paper's figures and table
 #
 # The pictures below are drawn from tables that were computed before, with `python -m fedtheory reproduce`; each says
-# how. Dotted lines are the levels that the paper's text prints. The
-# verdicts are those of one rule for all papers ([docs/report.md](../docs/report.md)). The paper does not say what its
-# data are, so its levels cannot be tested: what is tested is which method ends below which, by the ratio of their
-# plateaus, seed by seed.
+# how. Dotted lines are the levels that the paper's text prints. The verdicts are those of one rule for all papers
+# ([docs/report.md](../docs/report.md)). The paper does not say what its data are, so its levels cannot be tested: what
+# is tested is which method ends below which, by the ratio of their plateaus, seed by seed.
 #
 # ### Figure 1: logistic regression, $m = 20$, $n = 30$, $r = 10$, $\tau = 5$, $\eta = 0.2$
 #

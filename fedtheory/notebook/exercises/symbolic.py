@@ -30,8 +30,8 @@ def formula(
 
     Raises ValueError without points.
     """
-    points = [tuple(sympy.nsimplify(value) for value in at) for at in points]
-    if not points:
+    exact = [tuple(sympy.nsimplify(value) for value in at) for at in points]
+    if not exact:
         checks.reject("points", points, "at least one point", "pass tuples of values")
     names = tuple(inspect.signature(right).parameters)
     if not callable(answer):
@@ -40,7 +40,7 @@ def formula(
     given, wanted = (sympy.sympify(one(*symbols)) for one in (answer, right))
     if not isinstance(given, sympy.Expr):
         return f"One expression is asked for, not {given}."
-    values = [dict(zip(symbols, at)) for at in points]
+    values: list[dict[Any, Any]] = [dict(zip(symbols, at)) for at in exact]
     if all(_near(given, wanted, at) for at in values):
         return ""
     for word, slip in (slips or {}).items():
@@ -54,6 +54,6 @@ def formula(
     return f"At {place} it is {here}, which is too {'small' if here < sympy.N(wanted.subs(at)) else 'large'}."
 
 
-def _near(one: sympy.Expr, other: sympy.Expr, at: Mapping[sympy.Symbol, Any]) -> bool:
+def _near(one: Any, other: Any, at: dict[Any, Any]) -> bool:
     gap, size = (sympy.N(abs(value.subs(at)), 30) for value in (one - other, other))
     return bool(gap.is_number and gap.is_finite and gap <= _TOLERANCE * size)
