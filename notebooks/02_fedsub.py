@@ -910,8 +910,8 @@ check("02.4", answer)
 
 # %% [markdown]
 # **Exercise 5** (2 points). Break the derivation of section 2.4 and predict what goes red. One round is played from
-# given duals; which of the facts (13), (15), (16), (18) fail? (15) is asked of the duals *after* the round. Give for each case the
-# set of the numbers, `set()` if none fails.
+# given duals; which of the facts (13), (15), (16), (18) fail? (15) is asked of the duals *after* the round. Give for
+# each case the set of the numbers, `set()` if none fails.
 #
 # - **A**: all duals are shifted by the same vector, so that they do not average to zero; the algorithm is as printed.
 # - **B**: the same duals, but `form="sums"`.
