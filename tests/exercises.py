@@ -11,63 +11,6 @@ from typing import Any
 Exercise = dict[str, Any]
 
 EXERCISES: dict[str, dict[int, Exercise]] = {
-    "00_tour": {
-        1: {
-            "right": ["2 * (10 * 30) * 64 // 8", "4800.0"],
-            "wrong": {"10 * 30 * 8": "one matrix", "2 * 10 * 30": "not bytes", "200 * 30 * 8": "whole model"},
-        },
-        2: {
-            "right": ["sum(two.error(resting_point(0.003, K)) <= 0.01 for K in range(1, 80))"],
-            "wrong": {"1": "too few", "90": "too many", "14.5": "is whole", "None": "is whole"},
-        },
-        3: {
-            "right": ["Quadratic(torch.eye(2).expand(2, 2, 2), torch.tensor([[0.0, 0.0], [0.0, 1.5]]))"],
-            "wrong": {
-                "Quadratic(H, b)": "different speeds",
-                "Quadratic(H, torch.zeros(2, 2))": "less than 1 apart",
-                "Quadratic(H[:1].expand(2, 2, 2), b / 100)": "less than 1 apart",
-            },
-        },
-    },
-    "01_subspaces": {
-        1: {
-            "right": ["int(46 / 2 + 1)"],
-            "wrong": {"23.5": "whole number", "23": "equally bad", "12": "Too small", "40": "Too large"},
-        },
-        2: {
-            "right": ["lambda m, r: 1 / ((m + r + 1) / r)"],
-            "wrong": {
-                "lambda m, r: r / (m + r)": "a little less is better",
-                "lambda m, r: r / m": "a little less is better",
-                "lambda m, r: 1.0": "a little less is better",
-                "lambda m, r: r / (m + 2 * r + 1)": "a little more is better",
-            },
-        },
-        3: {
-            "right": ["math.log(0.01, 0.95)", "90"],
-            "wrong": {"20": "visited twice", "19.8": "visited twice", "45": "90%", "math.inf": "One finite number"},
-        },
-    },
-    "02_fedsub": {
-        1: {
-            "right": ["math.ceil(17 / math.log10(3))", "36.0"],
-            "wrong": {"18": "mean square", "35": "One round earlier", "34": "m/r = 10", "16": "powers of ten"},
-        },
-        2: {
-            "right": ["lambda dual: dual - dual.sum(0) / len(dual)"],
-            "wrong": {
-                "lambda dual: dual": "do not average to zero",
-                "lambda dual: 0 * dual": "differences have changed",
-                "lambda dual: dual - dual[0]": "do not average to zero",
-                "lambda dual: dual - dual.mean(1, keepdim=True)": "differences have changed",
-            },
-        },
-        3: {
-            "right": ["0.06"],
-            "open": True,
-            "wrong": {"0.2": "times that without", "0.5": "Outside", "0.001": "Outside"},
-        },
-    },
     "03_ssf": {
         1: {
             "right": ["1 + int(math.log(1e-4) / math.log(1 - 2 / 64))", "291.0"],
