@@ -20,10 +20,12 @@ sys.path[:0] = [str(BOOK / "_ext"), str(ROOT)]
 
 import api_pages
 import claim_pages
+import course_pages
 import item_pages
 import method_pages
 import moving_pages
 import notebook_pages
+import proof_pages
 import text_pages
 from code_pages import Code
 from sphinx.cmd.build import main as sphinx
@@ -47,7 +49,8 @@ def stage_all() -> None:
     stage, code, uses = Stage(SOURCE), Code(), Uses()
     for path in sorted(BOOK.rglob("*")):
         name = path.relative_to(BOOK).as_posix()
-        if path.suffix in (".md", ".ipynb", ".css", ".js") and not name.startswith(("statements/", "index.md")):
+        made = ("statements/", "index.md", *course_pages.MADE)
+        if path.suffix in (".md", ".ipynb", ".css", ".js") and not name.startswith(made):
             stage.copy(path, name)
     for name in ("conf.py", "_ext/code_pages.py"):
         stage.copy(BOOK / name, name)
@@ -62,6 +65,8 @@ def stage_all() -> None:
     text_pages.conclusions(stage, where, made)
     text_pages.bibliography(stage)
     notebook_pages.write(stage, where, moving_pages.write(stage))
+    proof_pages.write(stage, code, where)
+    course_pages.write(stage)
     text_pages.front(stage)
     stage.write("_ext/code.json", json.dumps(sorted(code.files)))
     stage.finish()

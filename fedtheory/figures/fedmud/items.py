@@ -240,11 +240,11 @@ def measure_curves(runner: Runner, scale: str, seeds: int, column: str = HERE) -
     """FedMUD and its variants converge faster than FedLMT and FedPara."""
     found = curves(runner, scale, seeds, column)
     table: Table = []
+    rounds = max((one["columns"]["round"] for runs in found.values() for one in runs), key=len)
     for name, runs in found.items():
-        for at in range(min(len(one["columns"]["round"]) for one in (*runs, *found["FedAvg"]))):
-            ours = [100 * one["columns"]["accuracy"][at] for one in runs]
-            gaps = [a - 100 * one["columns"]["accuracy"][at] for a, one in zip(ours, found["FedAvg"])]
-            round_, sent = (runs[0]["columns"][c][at] for c in ("round", "up_bytes"))
+        for at, round_ in enumerate(rounds):
+            ours, base = ([reached(one, at) for one in of] for of in (runs, found["FedAvg"]))
+            gaps, sent = minus(ours, base), max(one["columns"]["up_bytes"][: at + 1][-1] for one in runs)
             numbers = dict(zip(("mean", "low", "high"), interval(ours)))
             numbers |= dict(zip(("gap", "gap low", "gap high"), interval(gaps)), seeds=seeds)
             here = {"method": name, "round": round_, "up_bytes": sent}
@@ -259,6 +259,12 @@ def measure_curves(runner: Runner, scale: str, seeds: int, column: str = HERE) -
             what = f"{name} converges faster than {base}"
             cells.append(judge.side(what, NAN, gaps, verdicts.above(), SETTINGS[scale].ran, how, said))
     return Result(table, cells, words(scale, seeds), notes(scale))
+
+
+def reached(result: dict[str, Any], at: int) -> float:
+    """Accuracy in percent in a record; NaN where the run had diverged."""
+    found = result["columns"]["accuracy"]
+    return 100 * found[at] if at < len(found) else NAN
 
 
 def height(result: dict[str, Any]) -> float:

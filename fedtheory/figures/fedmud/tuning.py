@@ -1,4 +1,4 @@
-"""How rates and initialisations of FedMUD's runs were chosen: twelve settings for every method, one short run each."""
+"""How rates and initialisations of FedMUD's runs were chosen: sixteen settings for every method, one short run each."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ from fedtheory.figures.store import Item, Result, Runner
 
 
 def measure_tuning(runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = ()) -> Result:
-    """Every method at twelve settings for a few rounds, on a seed that is not used again: mean of two records."""
+    """Every method at sixteen settings for a few rounds, on a seed that is not used again: mean of two records."""
     names = [name for name in TRIED if name not in {row["method"] for row in finished}]
     wanted = {}
     for name in names:
@@ -85,7 +85,7 @@ def draw_tuning(table: Table) -> Figure:
             rates = sorted({row["rate"] for row in rows})
             axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
             axes.set_xticks([], minor=True)
-            axes.legend(fontsize=5.5, handlelength=1.2, loc="lower left")
+            axes.legend(fontsize=5.5, handlelength=1.2, loc="best")
     for axes in panels[:: len(names) // 3]:
         axes.set_ylabel("accuracy in % (n=1)")
     style.caption(figure, table)

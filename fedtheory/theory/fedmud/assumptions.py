@@ -257,7 +257,7 @@ def slower(*names: str) -> Check:
         said = "f = ||w - 4 e_1||^2/2, w 8 x 1, eta = 2^-6, c = 3/2, T = 256: average squared gradient "
         said += ", ".join(f"{name}: {value:g}" for name, value in shown.items())
         slack = {name: digits(min(run["eta <= 1/L_s"], run["eta <= (psi^2/2)^2"])) for name, run in found.items()}
-        data = {"average squared gradient": shown, "eta, T, a": str(RACE), "slacks": slack}
+        data = {"average squared gradient": shown, "eta": RACE["lr"], "T": RACE["T"], "a": RACE["a"], "slacks": slack}
         values = [found[name]["average"] for name in names]
         return outcome(all(a <= b for a, b in pairwise(values)), "run", values[0] / values[-1], said, data)
 

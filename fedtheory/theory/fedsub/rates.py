@@ -304,7 +304,8 @@ def check_theta(limit: Fraction = Fraction(2)) -> Check:
             ratios = [Fraction(r, m) for r, m in zip(ranks, rows)]
             if max(ratios) / min(ratios) > most:
                 most, where = max(ratios) / min(ratios), {"m": rows, "r": ranks}
-        said = f"{len(networks)} networks, the largest theta_r theta_m is {float(most):.4g} at {where}"
+        place = f"m = {where['m']}, r = {where['r']}"
+        said = f"{len(networks)} networks, the largest theta_r theta_m is {float(most):.4g} at {place}"
         holds = most <= limit
         data = None if holds else {**where, "product": str(most)}
         return Outcome(holds, "search", float(most / limit), said, data)

@@ -1,0 +1,189 @@
+"""How long the notebooks and the primer take: minutes by one rule, points, what needs what, seconds to run.
+
+python docs/book/_ext/pace.py            minutes, points and needs of every notebook
+python docs/book/_ext/pace.py --measure  run every notebook once and write docs/book/course/seconds.csv
+"""
+
+import argparse
+import csv
+import importlib.util
+import re
+import resource
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "notebooks"
+SECONDS = ROOT / "docs" / "book" / "course" / "seconds.csv"
+WORDS, LINES, FORMULAS, POINTS = 130, 15, 1, 0.2  # a minute holds so many of each
+SOLUTION = re.compile(r"<details>.*?</details>", re.DOTALL)
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+PRIMER = {  # which notebooks use a page of the primer
+    "svd": ("05", "06"),
+    "haar": ("01", "02", "03"),
+    "jensen": ("01", "03"),
+    "smoothness": ("03", "04", "07"),
+    "control_variates": ("00", "03"),
+    "zeroth_order": ("07", "09"),
+}
+
+
+@dataclass(frozen=True)
+class Count:
+    """What there is to read: words of prose, lines of open code, formulas on lines of their own."""
+
+    words: int = 0
+    lines: int = 0
+    formulas: int = 0
+
+    def __add__(self, other: "Count") -> "Count":
+        return Count(self.words + other.words, self.lines + other.lines, self.formulas + other.formulas)
+
+    def minutes(self, points: int = 0) -> int:
+        """By the rule, in steps of five, and never nothing."""
+        exact = self.words / WORDS + self.lines / LINES + self.formulas / FORMULAS + points / POINTS
+        return max(5, 5 * round(exact / 5))
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Fields: stem and title; all that is read; the part in core sections; points; what it needs; minutes it states."""
+
+    stem: str
+    title: str
+    whole: Count
+    core: Count
+    points: int
+    needs: tuple[str, ...]
+    said: tuple[int, int] | None
+
+
+def count(source: str, kind: str, folded: bool = False) -> Count:
+    """Of one cell. Solutions are not counted, nor is folded code; a paper's box in the prose is code."""
+    if kind == "code":
+        return Count(lines=0 if folded else _lines(source))
+    text = SOLUTION.sub("", source)
+    boxes, text = FENCE.findall(text), FENCE.sub("", text)
+    formulas = re.findall(r"\$\$.*?\$\$", text, re.DOTALL)
+    text = re.sub(r"\$\$.*?\$\$", "", text, flags=re.DOTALL)
+    text = re.sub(r"\]\([^)]*\)|[#>|*-]", " ", re.sub(r"\$[^$]*\$", " x ", text))
+    return Count(len(re.findall(r"[^\W_][\w.'-]*", text)), sum(_lines(box) - 2 for box in boxes), len(formulas))
+
+
+def _lines(source: str) -> int:
+    """Lines with something on them that is no comment."""
+    return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in source.splitlines())
+
+
+def pace(path: Path) -> Pace:
+    """Of a built notebook; a section whose heading ends with a star is core, with all that stands below it."""
+    from fedtheory.notebook.exercises import exercises
+
+    notebook = nbformat.read(path, as_version=4)
+    whole, core, star = Count(), Count(), 0  # star: level of the core heading that we are below
+    for cell in notebook.cells:
+        hidden = "hide-input" in cell.metadata.get("tags", [])
+        parts = re.split(r"(?m)^(?=#{1,4} )", cell.source) if cell.cell_type == "markdown" else [cell.source]
+        for part in parts:
+            head = re.match(r"(#{1,4}) (.+)", part) if cell.cell_type == "markdown" else None
+            if head and (not star or len(head[1]) <= star):
+                star = len(head[1]) if head[2].endswith(" *") else 0
+            here = count(part, cell.cell_type, hidden)
+            whole, core = whole + here, core + here if star else core
+    first = notebook.cells[0].source
+    points = sum(one.points for one in exercises(path.stem[:2]).values()) if path.parent == FOLDER else 0
+    title = first.splitlines()[0].lstrip("# ")
+    return Pace(path.stem, title, whole, core, points, needs(first, path.stem[:2]), said(first))
+
+
+def needs(first: str, own: str) -> tuple[str, ...]:
+    """The notebooks that a first cell says it needs: on its line "Needs", or else under "Prerequisites"."""
+    said = re.search(r"\*\*Needs:\*\*(.*?)(?:\n\s*\n|\Z)", first, re.DOTALL)
+    said = said or re.search(r"## Prerequisites\n(.*?)(?:\n## |\Z)", first, re.DOTALL)
+    text = said[1] if said else ""
+    found = set(re.findall(r"(?<![\d.])\d\d(?![\d.]\d|\d)", text))
+    for low, high in re.findall(r"(\d\d) to (\d\d)", text):
+        found |= {f"{number:02}" for number in range(int(low), int(high) + 1)}
+    return tuple(sorted(one for one in found if one < own))
+
+
+def said(first: str) -> tuple[int, int] | None:
+    """Minutes of the core sections and of all with the exercises, as a first cell states them; None without them."""
+    found = re.search(r"\*\*Time:\*\*.*?about (\d+)\s+minutes;.*?about (\d+)", first, re.DOTALL)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def reduced(all_needs: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Without what is needed anyway by something else that is needed."""
+
+    @cache
+    def below(one: str) -> frozenset[str]:
+        direct = all_needs.get(one, ())
+        return frozenset(direct).union(*(below(other) for other in direct))
+
+    return {
+        one: tuple(n for n in direct if not any(n in below(other) for other in direct))
+        for one, direct in all_needs.items()
+    }
+
+
+def notebooks() -> list[Pace]:
+    return [pace(path) for path in sorted(FOLDER.glob("[0-9][0-9]_*.ipynb"))]
+
+
+def primer() -> list[Pace]:
+    return [pace(path) for path in sorted((ROOT / "docs" / "book" / "foundations").glob("*.ipynb"))]
+
+
+def seconds() -> dict[str, float]:
+    """Processor seconds of a run, by stem, as they were measured once."""
+    with SECONDS.open() as file:
+        return {row["notebook"]: float(row["cpu_seconds"]) for row in csv.DictReader(file)}
+
+
+def measure(paths: Iterable[Path]) -> dict[str, float]:
+    """Run notebooks one after the other, as build.py does, and write nothing: processor seconds by stem."""
+    spec = importlib.util.spec_from_file_location("build_notebooks", FOLDER / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    found = {}
+    for path in paths:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        resources = {"metadata": {"path": str(FOLDER)}}
+        build.NotebookClient(build.read_source(path), timeout=600, kernel_name="python3", resources=resources).execute()
+        now = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found[path.stem] = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+        print(f"{path.stem}: {found[path.stem]:.0f} s", flush=True)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", action="store_true", help="run them and keep the times")
+    parser.add_argument("names", nargs="*", help="beginnings of names, such as 00 (default: all)")
+    options = parser.parse_args()
+    if options.measure:
+        chosen = [path for path in sorted(FOLDER.glob("[0-9][0-9]_*.py"))
+                  if not options.names or path.stem.startswith(tuple(options.names))]  # fmt: skip
+        kept = (seconds() if SECONDS.exists() else {}) | measure(chosen)
+        rows = [f"{stem},{kept[stem]:.0f}" for stem in sorted(kept)]
+        SECONDS.write_text("\n".join(["notebook,cpu_seconds", *rows]) + "\n")
+        return 0
+    for one in [*notebooks(), *primer()]:
+        core = f"core {one.core.minutes()}" if one.core != Count() else "no core section"
+        states = "" if one.said is None else f" (it states {one.said[0]} and {one.said[1]})"
+        print(f"{one.stem}: {core}, all {one.whole.minutes()}, with {one.points} points "
+              f"{one.whole.minutes(one.points)}{states}; needs {', '.join(one.needs) or 'nothing'}")  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""The pages of proofs, docs/theory: behind every step a link to what was checked, in a table at the end of the page."""
+
+import re
+from collections.abc import Mapping
+
+from claim_pages import Place
+from code_pages import Code
+from mathematics import prose
+from stage import ROOT, Stage, table, toctree
+
+from fedtheory.theory import ledger
+from fedtheory.theory.proof import KINDS, PAPERS, Step, folder, steps
+
+MARK = re.compile(r"\[((?:" + "|".join(PAPERS) + r")\.\d+\.\d+)\]")
+MARGIN = re.compile(r"\[margin (\S+?)\]")
+FOLDER = ROOT / "docs" / "theory"
+HEAD = """\
+# Proofs
+
+What the papers' theorems should say, proved in numbered steps. Behind each step stands its check, which a machine
+carries out, and a control: a false step near by, which the same check refuses. The tests run both.
+"""
+
+
+def anchor(id: str) -> str:
+    return f"step-{id.replace('.', '-')}"
+
+
+def write(stage: Stage, code: Code, where: Mapping[str, Place]) -> None:
+    for paper in PAPERS:
+        stage.write(f"theory/{paper}.md", page(paper, code, where))
+    stage.write("theory/index.md", "\n".join([HEAD, *toctree(PAPERS, hidden=False)]) + "\n")
+
+
+def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
+    text, known = (FOLDER / f"{paper}.md").read_text(), steps(paper)
+    margins = {record["id"]: record["margin"] for record in ledger.load(ROOT / "docs" / "ledger.json")}
+    text = MARGIN.sub(lambda found: f"{margins[found[1]]:.2g}", text)
+    text = MARK.sub(lambda found: f'(<a href="#{anchor(found[1])}">checked</a>)', text)
+    text = re.sub(r"`([a-z]+\.[\w.-]+)`", lambda found: _linked(found, where), text)
+    source = f"fedtheory/theory/{folder(paper)}/steps.py"
+    lines = [
+        "",
+        "## The checks",
+        "",
+        f'In <a href="../{code.line(source, 1)}">{source}</a>. '
+        "Each also names the claims that measure the same on what the training code yields.",
+        "",
+        *table(
+            ["step", "how", "what is checked", "refused", "claims"], map(lambda step: _row(step, where), known.values())
+        ),
+    ]
+    return text + "\n".join(lines) + "\n"
+
+
+def _row(step: Step, where: Mapping[str, Place]) -> list[str]:
+    number = step.id.partition(".")[2]
+    claims = ", ".join(f"[{id}](../{where[id].page}.md#{where[id].anchor})" for id in step.claims)
+    return [
+        f'<span id="{anchor(step.id)}">{number}</span>',
+        KINDS[step.kind],
+        prose(step.says),
+        prose(step.broken),
+        claims,
+    ]
+
+
+def _linked(found: re.Match[str], where: Mapping[str, Place]) -> str:
+    id = found[1]
+    return f"[`{id}`](../{where[id].page}.md#{where[id].anchor})" if id in where else found[0]

@@ -1,0 +1,80 @@
+"""Proofs in steps: every step of a page in docs/theory has a check here that a machine carries out, and a control.
+
+A page says `[ssf.2.3]` behind a step; the paper's file `theory/<paper>/steps.py` has the step of that name. A step is
+proved where its check is a proof: an identity, an implication over the whole admissible set, a certificate, an
+expectation by enumeration. One that rests on a search says so.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fedtheory.core import checks, conclusions
+from fedtheory.theory.claim import Outcome
+from fedtheory.theory.search import implies, same
+
+KINDS = {
+    "identity": "an identity, expanded by sympy",
+    "implication": "an implication between polynomials, decided by z3 over all real numbers that are admitted",
+    "certificate": "an inequality, by writing the difference as a sum of squares",
+    "expectation": "an expectation, by enumeration of all outcomes with symbols for what they depend on",
+    "arithmetic": "exact rational arithmetic",
+    "search": "a search that failed to break it: no proof",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a proof.
+
+    Fields:
+        id: "<paper>.<lemma>.<step>", as the page says it.
+        kind: of KINDS.
+        says: what is checked, in words.
+        check: whether it holds.
+        control: the nearest false step: whether that one holds, by the same means.
+        broken: what is false there, in words.
+        claims: ids of the ledger that measure the same on what the training code yields.
+    """
+
+    id: str
+    kind: str
+    says: str
+    check: Callable[[], bool]
+    control: Callable[[], bool]
+    broken: str
+    claims: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        checks.choice("kind", self.kind, KINDS)
+
+    def outcome(self) -> Outcome:
+        """What the check says; a control that holds raises AssertionError: the check could not fail."""
+        if self.control():
+            raise AssertionError(f"{self.id}: the control holds, too: {self.broken}")
+        return Outcome(self.check(), self.kind, None, self.says)
+
+
+PAPERS = ("ssf", "mud", "flss", "decomfl")  # those with a page
+
+
+def folder(paper: str) -> str:
+    """Of a paper's theory."""
+    return conclusions.PAPERS[paper][1]
+
+
+def steps(paper: str) -> dict[str, Step]:
+    """The steps of a paper's proofs, by id, in their order."""
+    checks.choice("paper", paper, PAPERS)
+    listed = importlib.import_module(f"fedtheory.theory.{folder(paper)}.steps").STEPS
+    return {step.id: step for step in listed}
+
+
+def follows(premises: Callable[[], tuple[list, object]]) -> Callable[[], bool]:
+    """Whether the premises imply the conclusion, over all reals; `premises` makes both, with z3's variables."""
+    return lambda: implies(*premises()).holds
+
+
+def equal(sides: Callable[[], tuple[object, object]]) -> Callable[[], bool]:
+    """Whether both sides, made of sympy's symbols, are the same expression."""
+    return lambda: same(*sides())

@@ -1,0 +1,497 @@
+"""SSF, the repaired Theorem 1: the steps of docs/theory/ssf.md. G = grad F(x), P a round's projector, as there."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+from fedtheory.theory.proof import Step, equal, follows
+from fedtheory.theory.search import number, reals
+
+# 1: the round
+
+
+def _vectors(sympy: Any, names: str, count: int, d: int = 2) -> list[Any]:
+    return [sympy.Matrix(sympy.symbols(f"{names}{i}_:{d}")) for i in range(count)]
+
+
+def controls(weight: int = 1) -> Callable[[], bool]:
+    """c^{t+1} is the mean of the c_i^{t+1} again, for any linear map in the place of P. `weight`: of the second."""
+
+    def check() -> bool:
+        import sympy
+
+        P, one = sympy.Matrix(2, 2, sympy.symbols("p:4")), sympy.eye(2)
+        c, g = _vectors(sympy, "c", 3), _vectors(sympy, "g", 3)
+        mean = lambda v: (v[0] + weight * v[1] + v[2]) / 3
+        new = [(one - P) * a + P * b for a, b in zip(c, g)]
+        return sympy.expand(sum(new, sympy.zeros(2, 1)) / 3 - (one - P) * mean(c) - P * mean(g)) == sympy.zeros(2, 1)
+
+    return check
+
+
+def server(known: bool) -> Callable[[], bool]:
+    """Two clients, two steps: the controls leave the model's step where c is their mean (`known`)."""
+
+    def check() -> bool:
+        import sympy
+
+        P, lr, eta = sympy.Matrix(2, 2, sympy.symbols("p:4")), *sympy.symbols("lr eta")
+        (x,), c, g = _vectors(sympy, "x", 1), _vectors(sympy, "c", 2), _vectors(sympy, "g", 4)
+        mean = (c[0] + c[1]) / 2 if known else _vectors(sympy, "m", 1)[0]
+        ends = [x - lr * P * (g[2 * i] + g[2 * i + 1] - 2 * c[i] + 2 * mean) for i in (0, 1)]
+        moved = x + eta / (2 * lr) * ((ends[0] + ends[1]) / 2 - x)
+        return sympy.expand(moved - x + eta * P * sum(g, sympy.zeros(2, 1)) / 4) == sympy.zeros(2, 1)
+
+    return check
+
+
+def unrolled(times: int = 1) -> Callable[[], bool]:
+    """Three local steps, one dimension of the subspace: y^3 - x. `times`: how often d enters a step."""
+
+    def check() -> bool:
+        import sympy
+
+        lr, p, d = sympy.symbols("lr p d")
+        a, noise = sympy.symbols("a0:3"), sympy.symbols("n0:3")
+        y = sympy.Integer(0)
+        for k in range(3):
+            y = y - lr * p * (a[k] + times * d + noise[k])
+        return sympy.expand(y + lr * p * (sum(a) + 3 * d + sum(noise))) == 0
+
+    return check
+
+
+# 2: drift
+
+
+def squares(factor: int) -> Callable[[], bool]:
+    """factor (u^2 + v^2) - (u + v)^2 is the square (u - v)^2."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        u, v = sympy.symbols("u v")
+        return factor * (u**2 + v**2) - (u + v) ** 2, (u - v) ** 2
+
+    return equal(sides)
+
+
+def sums(lost: int) -> Callable[[], bool]:
+    """k sum a^2 - (sum a)^2 is a sum of squares: one more, b, adds sum_j (a_j - b)^2. s1, s2: sums of a and of a^2."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        k, b, s1, s2 = sympy.symbols("k b s1 s2")
+        more = (k + 1 - lost) * (s2 + b**2) - (s1 + b) ** 2
+        return more - (k * s2 - s1**2), s2 - 2 * b * s1 + k * b**2
+
+    return equal(sides)
+
+
+def martingale(fresh: bool) -> Callable[[], bool]:
+    """Three noises e_j s_j, e_j = +-1, s_j any function of the signs before: the square's mean is that of the squares.
+
+    `fresh`: a sign is drawn for every step; else the first one is kept.
+    """
+
+    def check() -> bool:
+        import sympy
+
+        size = {
+            past: sympy.Symbol(f"s{''.join(map(str, past))}") for n in range(3) for past in product((0, 1), repeat=n)
+        }
+        total = parts = sympy.Integer(0)
+        for signs in product((0, 1), repeat=3):
+            drawn = [size[signs[:j]] * (2 * signs[j if fresh else 0] - 1) for j in range(3)]
+            total += sum(drawn) ** 2 / 8
+            parts += sum(one**2 for one in drawn) / 8
+        return sympy.expand(total - parts) == 0
+
+    return check
+
+
+def share(drawn: Sequence[tuple[int, ...]]) -> Callable[[], bool]:
+    """E |P d|^2 = (r/m) |d|^2 over coordinate subspaces, r = 2, m = 4: P independent of d."""
+
+    def check() -> bool:
+        import sympy
+
+        d = sympy.symbols("d:4")
+        mean = sum(sum(d[i] ** 2 for i in chosen) for chosen in drawn) / sympy.Integer(len(drawn))
+        return sympy.expand(mean - sum(one**2 for one in d) / 2) == 0
+
+    return check
+
+
+def gronwall(known: bool) -> Callable[[], bool]:
+    """The induction from S_k <= (1 + alpha)^k B_k to k + 1; `known`: that the power is at least 1."""
+
+    def premises() -> tuple[list, Any]:
+        alpha, power, S, B, b = reals("alpha power S B b")
+        given = [alpha >= 0, b >= 0, B >= 0, power * B >= S, power >= (1 if known else 0)]
+        return given, (1 + alpha) * S + b <= (1 + alpha) * power * (B + b)
+
+    return follows(premises)
+
+
+def counted(third: int) -> Callable[[], bool]:
+    """The sums of 2k and 4k^2 up to K - 1, and their bounds K^2 and (4/third) K^3 for K >= 1."""
+
+    def check() -> bool:
+        import sympy
+
+        K, k = sympy.symbols("K k", positive=True)
+        one = sympy.expand(sympy.summation(2 * k, (k, 0, K - 1)) - K * (K - 1)) == 0
+        two = sympy.expand(sympy.summation(4 * k**2, (k, 0, K - 1)) - 2 * K * (K - 1) * (2 * K - 1) / 3) == 0
+        (x,) = (reals("x y")[0],)
+        bound = follows(lambda: ([x >= 1], third * 2 * x * (x - 1) * (2 * x - 1) <= 3 * 4 * x * x * x))()
+        return one and two and bound
+
+    return check
+
+
+def exponential(bound: str) -> Callable[[], bool]:
+    """e^(1/25) <= bound: five terms of the series, the rest by a geometric one; 4/3 of it is 1.388."""
+
+    def check() -> bool:
+        x, term, total = Fraction(1, 25), Fraction(1), Fraction(0)
+        for n in range(5):
+            total += term
+            term *= x / (n + 1)
+        return total + term / (1 - x) <= Fraction(bound) and Fraction(4, 3) * Fraction(bound) <= Fraction("1.388")
+
+    return check
+
+
+def pulls(mean: bool) -> Callable[[], bool]:
+    """(1/N) sum |u_i - u + G|^2 = (1/N) sum |u_i|^2 - |u|^2 + |G|^2 where u is the mean of the u_i; N = 4, and any N as
+    the right side is linear in the sums."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        u, G, other = sympy.symbols("u0:4"), sympy.Symbol("G"), sympy.Symbol("o")
+        centre = sum(u) / 4 if mean else other
+        return sum((one - centre + G) ** 2 for one in u) / 4, sum(one**2 for one in u) / 4 - centre**2 + G**2
+
+    return equal(sides)
+
+
+# 3: descent
+
+
+def smooth(half: int) -> Callable[[], bool]:
+    """The integral of L u s^2 over u from 0 to 1 is L s^2 / half."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        L, s, u = sympy.symbols("L s u", positive=True)
+        return sympy.integrate(L * u * s**2, (u, 0, 1)), L * s**2 / half
+
+    return equal(sides)
+
+
+def descent(noise: str) -> Callable[[], bool]:
+    """T1 + T2 in units of L = 1; a2 = E|PG|^2, b2 = E|P(g - G)|^2, n2 = E|P xi|^2, ab and bn the mean products."""
+
+    def premises() -> tuple[list, Any]:
+        eta, a2, b2, n2, ab, bn = reals("eta a2 b2 n2 ab bn")
+        given = [eta > 0, eta <= 1, a2 >= 0, b2 >= 0, n2 >= 0, -2 * ab <= a2 + b2, 2 * bn <= b2 + n2]
+        total = -eta * (a2 + ab) + eta * eta / 2 * (a2 + b2 + n2 + 2 * ab + 2 * bn)
+        return given, total <= -eta / 2 * a2 + eta * (1 + eta) / 2 * b2 + number(noise) * eta * eta * n2
+
+    return follows(premises)
+
+
+def averaged(independent: bool) -> Callable[[], bool]:
+    """The mean of two clients' two noises: a quarter of the mean square each, where signs are independent."""
+
+    def check() -> bool:
+        import sympy
+
+        s = sympy.symbols("s0:4")
+        total = sympy.Integer(0)
+        for signs in product((-1, 1), repeat=4):
+            drawn = [one * (sign if independent else signs[0]) for one, sign in zip(s, signs)]
+            total += (sum(drawn) / 4) ** 2 / 16
+        return sympy.expand(total - sum(one**2 for one in s) / 16) == 0
+
+    return check
+
+
+def _projector(sympy: Any) -> tuple[Any, Any, Any]:
+    """On a line of R^3, as symbols, and two vectors."""
+    u, a, b = (sympy.Matrix(sympy.symbols(f"{name}0:3", real=True)) for name in "uab")
+    return u * u.T / (u.T * u)[0], a, b
+
+
+def pythagoras(sign: int) -> Callable[[], bool]:
+    """|(I - P) a + P b|^2 = |(I - P) a|^2 + sign |P b|^2, and |b|^2 - |P b|^2 = |(I - P) b|^2."""
+
+    def check() -> bool:
+        import sympy
+
+        P, a, b = _projector(sympy)
+        rest = sympy.eye(3) - P
+        square = lambda v: (v.T * v)[0]
+        gap = square(rest * a + P * b) - square(rest * a) - sign * square(P * b)
+        return sympy.simplify(gap) == 0 and sympy.simplify(square(b) - square(P * b) - square(rest * b)) == 0
+
+    return check
+
+
+def mean_zero(given: bool) -> Callable[[], bool]:
+    """E <G, P xi> = 0 where the noise has mean zero given P; not where its sign depends on the drawn P."""
+
+    def check() -> bool:
+        import sympy
+
+        G, s = sympy.symbols("G0:2"), sympy.symbols("s0:2", positive=True)
+        outcomes = [(line, sign) for line in (0, 1) for sign in ((-1, 1) if given else (1 - 2 * line,))]
+        return sympy.expand(sum(G[line] * sign * s[line] for line, sign in outcomes)) == 0
+
+    return check
+
+
+# 4: controls
+
+
+def young(cross: int) -> Callable[[], bool]:
+    """(1 + s^2) a^2 + (1 + 1/s^2) b^2 - (a + b)^2 = (s a - b/s)^2."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        s, a, b = sympy.symbols("s a b", positive=True)
+        return (1 + s**2) * a**2 + (1 + 1 / s**2) * b**2 - (a + b) ** 2, (s * a - cross * b / s) ** 2
+
+    return equal(sides)
+
+
+def constants(kept: str) -> Callable[[], bool]:
+    """With beta = rho/2, 0 < rho <= 1: what Young's factors become. `kept`: the share of rho that is left."""
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        rho = reals("rho other")[0]
+        lost = 1 - number(kept) * rho
+        parts = [(1 + rho / 2) * (1 - rho) <= lost, 1 + rho / 2 <= number("3/2"), rho + 2 <= 3]
+        return [rho > 0, rho <= 1], z3.And(*parts)
+
+    return follows(premises)
+
+
+def moved(share: str) -> Callable[[], bool]:
+    """E|P(g + xi)|^2 <= 4 rho G2 + 4 L^2 D + 2 n2, for the parts a = P G, b = P(g - G), n = P xi."""
+
+    def premises() -> tuple[list, Any]:
+        a2, b2, n2, ab, an, bn = reals("a2 b2 n2 ab an bn")
+        pairs = [2 * ab <= a2 + b2, 2 * (an + bn) <= a2 + b2 + 2 * ab + n2]
+        total = a2 + b2 + n2 + 2 * ab + 2 * an + 2 * bn
+        return [a2 >= 0, b2 >= 0, n2 >= 0, *pairs], total <= number(share) * (a2 + b2) + 2 * n2
+
+    return follows(premises)
+
+
+# 5: the potential; q = (K L eta_l)^2, h = L eta, u = h^2/rho
+
+
+BOX = "q > 0, 100 q <= 1, 0 <= u <= 1/8, 0 < rho <= 1"
+
+
+def _box() -> tuple[list, Any, Any, Any]:
+    q, u, rho = reals("q u rho")
+    B = number("5/8") + 2 * q * (3 + 12 * u)
+    return [q > 0, 100 * q <= 1, u >= 0, 8 * u <= 1, rho > 0, rho <= 1], q, u, B
+
+
+def step_size(eighth: int) -> Callable[[], bool]:
+    """L eta <= min(1/4, rho/2) gives h^2 <= rho/8 and (1 + h)/2 <= 5/8."""
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        rho, h = reals("rho h")
+        given = [rho > 0, rho <= 1, h > 0, 4 * h <= 1, 2 * h <= rho]
+        return given, z3.And(eighth * h * h <= rho, (1 + h) / 2 <= number("5/8"))
+
+    return follows(premises)
+
+
+def gradients(part: str) -> Callable[[], bool]:
+    """The coefficient of rho eta |G|^2 is at least 9/20."""
+
+    def premises() -> tuple[list, Any]:
+        box, q, u, B = _box()
+        return box, number("1/2") - 24 * q * u - number("347/250") * q * B >= number(part)
+
+    return follows(premises)
+
+
+def memory(factor: str) -> Callable[[], bool]:
+    """The coefficient of C is not positive."""
+
+    def premises() -> tuple[list, Any]:
+        box, _, _, B = _box()
+        return box, 1 - number(factor) * B >= 0
+
+    return follows(premises)
+
+
+def noise(most: str) -> Callable[[], bool]:
+    """The coefficient of L^2 eta K eta_l^2 sigma^2 is at most 33/4."""
+
+    def premises() -> tuple[list, Any]:
+        box, _, u, B = _box()
+        return box, 6 + 12 * u + number("1041/1000") * B <= number(most)
+
+    return follows(premises)
+
+
+def rate(part: str) -> Callable[[], bool]:
+    """Divided by (9/20) rho eta T: the constants 20/9, 40/9, 20/9 and 55/3 of the theorem."""
+
+    def check() -> bool:
+        turned = 1 / Fraction(part)
+        return (turned, 2 * turned, turned * Fraction(33, 4)) == (Fraction(20, 9), Fraction(40, 9), Fraction(55, 3))
+
+    return check
+
+
+# 6: corollaries
+
+
+def noise_free(share: str) -> Callable[[], bool]:
+    """sigma = 0, eta_l = 1/(10 K L), eta = min(1/4, rho/2)/L, rho <= 1/2: 40/9 and 2/45."""
+
+    def check() -> bool:
+        q, half = Fraction(1, 100), Fraction(1, 2)  # eta = half rho / L
+        return (Fraction(20, 9) / half, Fraction(40, 9) * q) == (Fraction(40, 9), Fraction(share))
+
+    return check
+
+
+def balanced(factor: int) -> Callable[[], bool]:
+    """D/(T b) + 2 L b s^2/(N K) at b^2 = N K D/(2 L s^2 T) is 2 sqrt(2 L D s^2/(N K T))."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        D, T, L, s, M = sympy.symbols("D T L s M", positive=True)  # M = N K
+        b = sympy.sqrt(M * D / (factor * L * s**2 * T))
+        return D / (T * b) + 2 * L * b * s**2 / M, 2 * sympy.sqrt(2 * L * D * s**2 / (M * T))
+
+    return equal(sides)
+
+
+def small_steps(part: str) -> Callable[[], bool]:
+    """eta_l^2 <= (4/33) eta/(L N K^2): the drift's noise is at most that of the averaged gradient."""
+
+    def check() -> bool:
+        return Fraction(55, 3) * Fraction(part) <= Fraction(20, 9)
+
+    return check
+
+
+# 7: other memories
+
+
+def rescaled(power: int) -> Callable[[], bool]:
+    """A local step and the server's with s Pi are those with Pi at s times the step sizes."""
+
+    def check() -> bool:
+        import sympy
+
+        s, lr, p, g, y = sympy.symbols("s lr p g y")
+        return sympy.expand((y - lr * (s * p) * g) - (y - (s**power * lr) * p * g)) == 0
+
+    return check
+
+
+def spread(mean: bool) -> Callable[[], bool]:
+    """(1/N) sum |g_i|^2 = |G|^2 + (1/N) sum |g_i - G|^2 where G is the mean; N = 4, and any N as above."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        g, other = sympy.symbols("g0:4"), sympy.Symbol("o")
+        G = sum(g) / 4 if mean else other
+        return sum(one**2 for one in g) / 4, G**2 + sum((one - G) ** 2 for one in g) / 4
+
+    return equal(sides)
+
+
+def without(part: str) -> Callable[[], bool]:
+    """The coefficient of rho eta |G|^2 without a memory, for q <= 1/100, and what it is divided by."""
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        q = reals("q other")[0]
+        kept = number("49/100")
+        lead = number("1/2") - number("5/8") * number("347/250") * q >= kept
+        parts = [number("205/100") * kept >= 1, number(part) * kept >= number("5/8") * number("347/250")]
+        return [q > 0, 100 * q <= 1], z3.And(lead, *parts, number("4/3") * kept >= number("5/8") * number("1041/1000"))
+
+    return follows(premises)
+
+
+ALL = list(combinations(range(4), 2))
+
+STEPS = [
+    Step("ssf.1.1", "identity", "three clients, any linear map in the place of P", controls(), controls(2),
+         "a mean with another weight for one client", ("ssf.lemma3.eq26-28",)),
+    Step("ssf.1.2", "identity", "two clients, two local steps, any linear map in the place of P", server(True),
+         server(False), "c is not the mean of the c_i", ("ssf.lemma3.eq22-25", "ssf.lemma3.eq26-28")),
+    Step("ssf.2.1", "identity", "three local steps, unrolled", unrolled(), unrolled(2), "the correction counted twice",
+         ("ssf.lemma2.eq9-10",)),
+    Step("ssf.2.2", "certificate", "2 u^2 + 2 v^2 - (u + v)^2 = (u - v)^2, for each coordinate", squares(2), squares(1),
+         "a factor of 1", ("ssf.lemma2.eq9-10",)),
+    Step("ssf.2.3", "certificate", "from k to k + 1 the difference k sum a^2 - (sum a)^2 grows by a sum of squares",
+         sums(0), sums(1), "k - 1 in the place of k", ("ssf.lemma2.eq11-12",)),
+    Step("ssf.2.4", "expectation", "three steps, the size of each noise any function of the signs before it",
+         martingale(True), martingale(False), "one sample kept for all local steps", ("ssf.lemma2.eq13-16",)),
+    Step("ssf.2.5", "expectation", "all coordinate subspaces of two dimensions in four, d as symbols",
+         share(ALL), share([(0, 1), (0, 1), (2, 3)]), "a law whose mean is not rho I", ("ssf.lemma3.eq32-36",)),
+    Step("ssf.2.6", "implication", "the induction from k to k + 1", gronwall(True), gronwall(False),
+         "a power that may be less than 1"),
+    Step("ssf.2.7", "implication", "both sums by sympy, their bounds for all real K >= 1 by z3", counted(3), counted(4),
+         "K^3 in the place of (4/3) K^3"),
+    Step("ssf.2.8", "arithmetic", "the series of the exponential with a bound of its rest", exponential("1.041"),
+         exponential("1.0408"), "1.0408 in the place of 1.041"),
+    Step("ssf.2.9", "identity", "four clients; both sides are linear in the sums of u_i and |u_i|^2, so for any N",
+         pulls(True), pulls(False), "any vector in the place of the mean", ("ssf.theorem1.eq110",)),
+    Step("ssf.3.1", "identity", "the integral that is left after Lipschitz continuity", smooth(2), smooth(3),
+         "L/3 in the place of L/2"),
+    Step("ssf.3.2", "expectation", "two coordinate lines, noise of any size and both signs for each",
+         mean_zero(True), mean_zero(False), "a sign that depends on the drawn P", ("ssf.lemma3.eq31",)),
+    Step("ssf.3.3", "implication", "T_1 + T_2 for all steps up to 1/L and all second moments", descent("1"),
+         descent("9/10"), "nine tenths of the noise", ("ssf.sharper.lemma3",)),
+    Step("ssf.3.4", "expectation", "two clients, two steps, independent signs", averaged(True), averaged(False),
+         "one sign for all", ("ssf.lemma3.eq49-54",)),
+    Step("ssf.4.1", "identity", "a line in three dimensions, all symbols", pythagoras(1), pythagoras(-1),
+         "a minus between the parts", ("ssf.lemma4.eq61-63",)),
+    Step("ssf.4.2", "certificate", "the difference is a square", young(1), young(2), "twice b in the square"),
+    Step("ssf.4.3", "implication", "for all rho in (0, 1]", constants("1/2"), constants("3/4"),
+         "1 - 3 rho/4 in the place of 1 - rho/2", ("ssf.lemma4.eq82-87",)),
+    Step("ssf.4.4", "implication", "for all second moments of the three parts", moved("4"), moved("3"),
+         "3 in the place of 4", ("ssf.lemma4.eq88-99",)),
+    Step("ssf.5.1", "implication", "for all rho in (0, 1] and all admitted steps", step_size(8), step_size(9),
+         "rho/9 in the place of rho/8"),
+    Step("ssf.5.2", "implication", BOX, gradients("9/20"), gradients("47/100"), "47/100 in the place of 9/20"),
+    Step("ssf.5.3", "implication", BOX, memory("347/250"), memory("7/5"), "1.4 in the place of 1.388"),
+    Step("ssf.5.4", "implication", BOX, noise("33/4"), noise("8"), "8 in the place of 33/4"),
+    Step("ssf.5.5", "arithmetic", "20/9, 40/9 and 55/3", rate("9/20"), rate("2/5"), "2/5 in the place of 9/20"),
+    Step("ssf.6.1", "arithmetic", "40/9 and 2/45", noise_free("2/45"), noise_free("1/45"), "1/45"),
+    Step("ssf.6.2", "arithmetic", "55/3 of 4/33 is 20/9", small_steps("4/33"), small_steps("1/8"), "1/8 for 4/33"),
+    Step("ssf.6.3", "identity", "both terms at the step that balances them", balanced(2), balanced(1),
+         "twice that step, squared"),
+    Step("ssf.7.1", "identity", "a local step in the subspace", rescaled(1), rescaled(2), "the square of the scale"),
+    Step("ssf.7.2", "identity", "four clients; both sides are linear in the sums of g_i and |g_i|^2, so for any N",
+         spread(True), spread(False), "any vector in the place of the mean"),
+    Step("ssf.7.3", "implication", "for 0 < q <= 1/100", without("9/5"), without("17/10"), "1.7 in the place of 1.8"),
+]  # fmt: skip

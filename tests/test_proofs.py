@@ -1,0 +1,62 @@
+"""The proofs of docs/theory: every step's check holds, its control does not, and pages and steps name each other."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fedtheory.theory import ledger
+from fedtheory.theory.proof import KINDS, PAPERS, Step, steps
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "theory"
+ALL = [step for paper in PAPERS for step in steps(paper).values()]
+MARK = re.compile(r"\[(\w+\.\d+\.\d+)\]")
+
+
+@pytest.mark.parametrize("step", ALL, ids=lambda step: step.id)
+def test_a_step_holds_and_its_control_does_not(step):
+    assert step.check()
+    assert not step.control()
+    assert step.outcome().evidence in KINDS
+
+
+def test_a_control_that_holds_is_no_control():
+    step = Step("ssf.0.0", "identity", "1 = 1", lambda: True, lambda: True, "1 = 1")
+    with pytest.raises(AssertionError, match=r"ssf\.0\.0: the control holds, too: 1 = 1"):
+        step.outcome()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_step_of_a_page_has_its_check(paper):
+    """In the page's order, each once."""
+    assert MARK.findall((FOLDER / f"{paper}.md").read_text()) == list(steps(paper))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_numbered_steps_are_marked(paper):
+    """A bold number is followed by its own mark before the next one; what is not numbered is no step."""
+    text = (FOLDER / f"{paper}.md").read_text()
+    parts = re.split(r"^\*\*(\d+\.\d+)", text, flags=re.MULTILINE)[1:]
+    for number, body in zip(parts[::2], parts[1::2]):
+        assert MARK.findall(body) == [f"{paper}.{number}"], number
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_a_page_names_exists(paper):
+    known = {record["id"]: record for record in ledger.load(FOLDER.parent / "ledger.json")}
+    text = (FOLDER / f"{paper}.md").read_text()
+    for id in [*re.findall(rf"`({paper}\.[\w.-]+)`", text), *re.findall(r"\[margin (\S+?)\]", text)]:
+        assert id in known, id
+    for step in steps(paper).values():
+        assert all(known[id]["verdict"].startswith("holds") for id in step.claims), step.id
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_cells_of_a_page_run(paper, capsys):
+    """At most ten lines, and they print something."""
+    cells = re.findall(r"```python\n(.*?)\n```", (FOLDER / f"{paper}.md").read_text(), re.DOTALL)
+    assert cells
+    for cell in cells:
+        assert len(cell.splitlines()) <= 10
+        exec(compile(cell, paper, "exec"), {})
+        assert capsys.readouterr().out

@@ -1,0 +1,161 @@
+"""The course's papers: the quiz and its places in the notebooks, minutes by the rule, the projects' solutions.
+
+That the pages are sound for Sphinx is `make book`.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import course_pages
+import nbformat
+import pace
+import pytest
+from test_book import ascii_left
+
+ROOT = Path(__file__).resolve().parent.parent
+COURSE = ROOT / "docs" / "book" / "course"
+SUBJECTS = {  # what the quiz must ask about: words of a question or its answer
+    "FLSS's bound, and what R does to it": r"larger \$R\$ do",
+    "m in DeComFL": r"more clients \(the paper's \$m\$\)",
+    "reverting": r"put its model back",
+    "replaying": r"replay",
+    "FedMUD's Lemma 1": r"Lemma 1",
+    "12 K^3 in SSF's Lemma 2": r"\$12K\^3\$",
+    "FedSub's NaN": r"FedSub end in NaN",
+    "AAD": r"what does AAD buy",
+    "Kronecker blocks": r"Kronecker blocks not more information",
+    "coverage": r"seen all coordinates",
+    "control variates": r"control variate",
+    "bytes and seeds": r"charged as eight bytes",
+    "tuning and equal budgets": r"same tuning budget",
+    "intervals paired by seed": r"intervals paired by seed",
+    'what "contradicted" needs': r'"contradicted" need',
+}
+
+
+def faults(text: str) -> list[str]:
+    """What is wrong with a quiz's source."""
+    asked = course_pages.questions(text)
+    found = [] if len(asked) == 60 else [f"{len(asked)} questions, not 60"]
+    same = lambda one: re.sub(r"\W+", " ", one).lower().strip()
+    seen: set[str] = set()
+    for one in asked:
+        name = f"{one.text!r}"
+        if same(one.text) in seen:
+            found.append(f"{name} is asked twice")
+        seen.add(same(one.text))
+        places = course_pages.places(one.quote)
+        if [place.stem[:2] for place in places] != [one.notebook]:
+            stand = ", ".join(f"{place.stem} cell {place.cell}" for place in places) or "nowhere"
+            found.append(f"{name}: {one.quote!r} should stand in one cell of notebook {one.notebook}, stands: {stand}")
+        elif not places[0].heading:
+            found.append(f"{name}: no heading above {one.quote!r}")
+        sentences = len(re.findall(r"[.?!](?=\s|$)", re.sub(r"\$[^$]*\$", "x", one.answer.replace("\n", " "))))
+        if not 2 <= sentences <= 5:
+            found.append(f"{name}: {sentences} sentences")
+        if not one.text.startswith("Why ") or not one.text.endswith("?"):
+            found.append(f"{name} is no why-question")
+        words = f"{one.text}\n{one.answer}"
+        if ascii_left(words) or words.count("$") % 2 or "$$" in words:
+            found.append(f"{name}: ASCII mathematics or an open dollar {ascii_left(words)}")
+    text = " ".join(text.split())
+    return found + [f"nothing on {what}" for what, pattern in SUBJECTS.items() if not re.search(pattern, text)]
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return course_pages.QUESTIONS.read_text()
+
+
+def test_the_quiz_is_whole(text):
+    """60 questions, none twice, each with an answer and a place that exists."""
+    assert faults(text) == []
+    assert {one.level for one in course_pages.questions(text)} == {1, 2, 3}
+    assert {one.notebook for one in course_pages.questions(text)} >= {f"{number:02}" for number in (*range(11), 11)}
+
+
+def test_a_broken_quiz_is_seen(text):
+    first, second = course_pages.questions(text)[:2]
+    assert any("stands: nowhere" in one for one in faults(text.replace(first.quote, f"{first.quote} indeed")))
+    assert any("stands: 00" in one for one in faults(text.replace(f"00 | {first.quote}", f"01 | {first.quote}")))
+    assert any("stands: " in one for one in faults(text.replace(first.quote, "key = start")))
+    assert any("asked twice" in one for one in faults(text.replace(second.text, first.text)))
+    assert any("59 questions" in one for one in faults(re.sub(r"(?s)### .*?(?=### )", "", text, count=1)))
+    assert any("ASCII" in one for one in faults(text.replace(first.answer, "Since x_i^2 <= 1. So it is.")))
+    assert any("1 sentences" in one for one in faults(text.replace(first.answer, "Because it is so.")))
+    assert any("nothing on replaying" in one for one in faults(text.replace("replay", "repeat")))
+    with pytest.raises(ValueError, match="has not the form"):
+        course_pages.questions(text.replace("1 | 00 |", "00 |", 1))
+
+
+def test_answers_are_folded_and_lead_to_their_cells(text, tmp_path):
+    stage = course_pages.Stage(tmp_path)
+    for path in course_pages.NOTEBOOKS:
+        stage.copy(path, f"notebooks/{path.name}")
+    page = course_pages.quiz(text, stage)
+    assert page.count("<details>") == page.count("</details>") == page.count("*Taught in*") == 60
+    outside = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)
+    assert not any(one.answer in outside for one in course_pages.questions(text))
+    assert page.count(".ipynb#") == 60
+    assert course_pages.anchor("4. Seeing all of $\\mathbb{R}^m$") == "4-seeing-all-of-"
+    assert course_pages.anchor("2.4 The price: variance, and *") == "24-the-price-variance-and-"
+
+
+CELLS = [
+    nbformat.v4.new_markdown_cell("# A title\n\n**Needs:** notebooks 01 to 03, 05.\n\n## Prerequisites\nNotebook 04."),
+    nbformat.v4.new_markdown_cell("## 1. First *\none two $x_i$ three\n\n$$a\n= b$$\n\n```\nbox\n```"),
+    nbformat.v4.new_code_cell("# a comment\n\nx = 1\ny = 2"),
+    nbformat.v4.new_markdown_cell("### 1.1 Below\nfour\n\n<details>\n<summary>S</summary>\nhidden words\n\n</details>"),
+    nbformat.v4.new_code_cell("# Picture: of it\nz = 3", metadata={"tags": ["hide-input"]}),
+    nbformat.v4.new_markdown_cell("## 2. Second\nfive six"),
+]
+
+
+def test_minutes_follow_the_rule(tmp_path):
+    """Words, open lines, formulas on lines of their own; solutions and folded code are not counted."""
+    path = tmp_path / "09_made.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=CELLS), path)
+    found = pace.pace(path)
+    assert found.core == pace.Count(words=2 + 4 + 3, lines=3, formulas=1)
+    assert found.needs == ("01", "02", "03", "05")
+    assert pace.Count(words=1300, lines=150, formulas=5).minutes(4) == 45
+    assert pace.Count().minutes() == 5
+
+
+def test_notebooks_state_the_minutes_of_the_rule():
+    """Within a fifth, or ten minutes: a first cell that was not counted again after long changes is seen."""
+    near = lambda stated, counted: abs(stated - counted) <= max(10, counted / 5)
+    for one in pace.notebooks():
+        if one.said is not None:
+            assert near(one.said[0], one.core.minutes()), (one.stem, one.core.minutes())
+            assert near(one.said[1], one.whole.minutes(one.points)), (one.stem, one.whole.minutes(one.points))
+    assert not near(145, 90)
+    assert pace.said("**Time:** core sections (*) 1, about 40\nminutes; all of it about 80. It runs") == (40, 80)
+    assert pace.said("no time") is None
+
+
+def test_needs_are_drawn_without_what_follows():
+    assert pace.reduced({"00": (), "01": ("00",), "02": ("00", "01")}) == {"00": (), "01": ("00",), "02": ("01",)}
+
+
+def test_the_plan_has_every_notebook():
+    """Minutes, needs and points are made from the notebooks; the seconds were measured once, for all of them."""
+    found = {one.stem for one in pace.notebooks()}
+    assert len(course_pages.minutes()) == len(course_pages.wanted()) == len(found) + 2
+    assert set(pace.seconds()) >= found
+    assert course_pages.picture().startswith(b"\x89PNG")
+    for one in pace.notebooks():
+        assert one.stem[:2] == "00" or one.needs, one.stem
+    made = set(re.findall(r"^\{\{(\w+)\}\}$", course_pages.PLAN.read_text(), re.MULTILINE))
+    assert made == {"minutes", "needs", "primer"}
+
+
+@pytest.mark.parametrize("path", sorted((COURSE / "projects").glob("*.py")), ids=lambda path: path.stem)
+def test_a_projects_solution_runs(path):
+    """In a process of its own, in under a minute; it prints what it found and asserts it."""
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=240, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) >= 5
+    assert "assert " in path.read_text()
