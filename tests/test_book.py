@@ -23,7 +23,6 @@ import notebook_pages
 import pytest
 import stage
 import statements
-import text_pages
 import used
 
 from fedtheory.core import registry, verdicts
@@ -139,19 +138,6 @@ def test_a_folded_cell_is_hidden_in_a_notebook_too(tmp_path):
     hidden, shown = (cell.metadata for cell in builder.read_source(tmp_path / "n.py").cells)
     assert hidden == {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}
     assert shown == {}
-
-
-def test_the_first_page_leads_to_pages_that_are_there(tmp_path):
-    one = stage.Stage(tmp_path)
-    one.write("start/what.md", "")
-    one.write("glossary.md", "")
-    text_pages.front(one)
-    text = (tmp_path / "index.md").read_text()
-    assert re.findall(r"(?s)```\{toctree\}.*?```", text) == [
-        "```{toctree}\n:hidden:\n:caption: Start\n\nstart/what\n```",
-        "```{toctree}\n:hidden:\n:caption: Look up\n\nglossary\n```",
-    ]
-    assert re.findall(r"\]\((.*?)\)", text) == ["glossary.md"]
 
 
 def test_a_cell_with_a_picture_that_moves_becomes_its_sliders(monkeypatch, tmp_path):

@@ -49,7 +49,7 @@ def stage_all() -> None:
     stage, code, uses = Stage(SOURCE), Code(), Uses()
     for path in sorted(BOOK.rglob("*")):
         name = path.relative_to(BOOK).as_posix()
-        made = ("statements/", "index.md", *course_pages.MADE)
+        made = ("statements/", *course_pages.MADE)
         if path.suffix in (".md", ".ipynb", ".css", ".js") and not name.startswith(made):
             stage.copy(path, name)
     for name in ("conf.py", "_ext/code_pages.py"):
@@ -67,7 +67,6 @@ def stage_all() -> None:
     notebook_pages.write(stage, where, moving_pages.write(stage))
     proof_pages.write(stage, code, where)
     course_pages.write(stage)
-    text_pages.front(stage)
     stage.write("_ext/code.json", json.dumps(sorted(code.files)))
     stage.finish()
 

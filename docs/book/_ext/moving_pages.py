@@ -109,5 +109,5 @@ def page(frames: Frames) -> list[str]:
         where = [path for path, own in cells.items() if any(shown(cell.source) is picture for cell in own)]
         links = ", ".join(f"[notebook {path.stem[:2]}](../notebooks/{path.name})" for path in where)
         lines += [f"## {picture.title}", "", html(picture, frames, "../"), ""]
-        lines += [f'`moving("{name}")`{"; in " + links if links else ""}.', ""]
+        lines += [f'In a notebook: `moving("{name}")`{"; shown in " + links if links else ""}.', ""]
     return lines

@@ -1,4 +1,4 @@
-"""Pages made from the repository's own texts: the first one, symbols, open points, bibliography."""
+"""Pages made from the repository's own texts: symbols, open points, bibliography."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ import nbformat
 from claim_pages import Place
 from mathematics import ACCENTED, GREEK, latex, prose
 from method_pages import said
-from stage import BOOK, ROOT, Stage, plain, slug
+from stage import ROOT, Stage, plain, slug
 from used import NOTEBOOKS, stems
 
 from fedtheory.core import registry
@@ -137,18 +137,3 @@ def bibliography(stage: Stage) -> None:
         links = ", ".join(f"[{stem[:2]}](../notebooks/{stem}.ipynb)" for stem in found[part])
         lines.append(f"- {part} (notebook {links})")
     stage.write("look-up/bibliography.md", "\n".join(lines) + "\n")
-
-
-def front(stage: Stage) -> None:
-    """docs/book/index.md, without what leads to pages that are not staged. To be called when all others are."""
-    there = {path.relative_to(stage.folder).with_suffix("").as_posix() for path in stage.kept}
-    text = (BOOK / "index.md").read_text()
-    link = lambda found: found[0] if found[2] in there else found[1]
-    text = re.sub(r"\[([^\]]+)\]\(([\w/-]+)\.(?:md|ipynb)\)", link, text)
-
-    def contents(found: re.Match[str]) -> str:
-        options, entries = found[1], found[2].split()
-        kept = [name for name in entries if name in there]
-        return "\n".join([f"```{{toctree}}\n{options}", *kept, "```\n"]) if kept else ""
-
-    stage.write("index.md", re.sub(r"(?ms)^```\{toctree\}\n((?:^:.*?\n)+)(.*?)^```\n", contents, text))
