@@ -10,7 +10,7 @@
 # about reading: what the appendix fixes, what it leaves open, and what can be worked out backwards from its tables.
 #
 # **Time:** core sections (*) 1 to 4, about 50 minutes; all of it with the exercises about 145. It runs in 45 s.
-# **Needs:** notebooks 00, 01.
+# **Needs:** notebooks 00, 01; 04 for section 4.
 #
 # ## What you will learn
 # - the algorithm as a reading of the appendix, beside the code that runs;
@@ -646,14 +646,15 @@ assert entries[1]["counterexample"]["gamma"] == "-5"
 #
 # ### 4.5 Bounded gradients against strong convexity
 #
-# Let $\mathbf w_k^*$ minimise $F_k$. Strong convexity says $\Vert\nabla F_k(\mathbf w)\Vert \ge
-# \mu\,\Vert\mathbf w - \mathbf w_k^*\Vert$, and by Jensen a stochastic gradient is no shorter on average. With 3.4.3,
+# Let $\mathbf w_k^*$ minimise $F_k$. Strong convexity says
+# $\Vert\nabla F_k(\mathbf w)\Vert \ge \mu\,\Vert\mathbf w - \mathbf w_k^*\Vert$, and by Jensen a stochastic gradient is
+# no shorter on average. With 3.4.3,
 #
 # $$\mu\,\Vert\mathbf w-\mathbf w_k^*\Vert \;\le\; G_\nabla \quad\text{for every } \mathbf w:$$
 #
-# no function on all of $\mathbb R^d$ has both properties, and a theorem that assumes both speaks of nothing. It can be
-# saved by asking for 3.4.3 only where the run goes; the ledger reads it so. Then $G_\nabla$ is not a constant of the
-# problem but of the run, and grows with the distance from which it starts.
+# for $\mu > 0$ no function on all of $\mathbb R^d$ has both properties, and a theorem that assumes both speaks of
+# nothing. It can be saved by asking for 3.4.3 only where the run goes; the ledger reads it so. Then $G_\nabla$ is not
+# a constant of the problem but of the run, and grows with the distance from which it starts.
 #
 # > **Predict.** One client, $F = w^2/2$, $\tau = 4$, exact gradients: the simplest problem there is. Its error goes to
 # > zero. What does Corollary C.4.1 promise after 50 rounds, in parts of the error at the start?
