@@ -7,7 +7,7 @@
 # decompose **updates**, not models (MUD); use **Kronecker blocks**, not low rank (BKD); make the update **linear** in
 # what is averaged (AAD).
 #
-# **Time:** core sections (*) 1 to 5, about 45 minutes; all of it with the exercises about 145. It runs in 45 s.
+# **Time:** core sections (*) 1 to 5, about 45 minutes; all of it with the exercises about 145. It runs in 30 s.
 # **Needs:** notebook 00; 04 for section 5.
 #
 # ## What you will learn
@@ -40,6 +40,9 @@
 # | $x$, $h$ | all factors; the loss as a function of them, $h(x) = f(w)$ | the same | `u` |
 # | $L_s$ | smoothness of every $f_i$ ($L$ in the other notebooks) | the same | `constants.L` |
 # | $L$, $\rho$ | number of layers; of those that stay whole | the same | `layout` |
+# | $\sigma^2$, $G^2$ | variance of gradients; bound on their mean square | the same | `constants.sigma2`, `G2` |
+# | $\psi^2$ | least $\delta_{\min}(\bar U)^2 + \delta_{\min}(\bar V)^2$ (Assumption 4) | $\psi_{uv}^2$ | `psi2` |
+# | $v$ | variance of a random entry of $U$, $a^2/3$ | (not in the paper) | |
 
 # %%
 import inspect
@@ -700,7 +703,8 @@ assert rows[0][2] < rows[1][2] < rows[2][2]
 
 # %% [markdown]
 # For the product never is best: its factors grow along the gradient, and its steps with them, until a reset takes both
-# away. So resets buy reach, not speed; what they cost or bring in speed depends on the problem.
+# away. With AAD the steps do not grow, and never is worst. So what resets buy is reach; what they cost or bring in
+# speed depends on the form and on the problem.
 #
 # ### 5.4 What AAD changes in the theory
 #
