@@ -52,29 +52,4 @@ EXERCISES: dict[str, dict[int, Exercise]] = {
             "wrong": {"0.2": "still stands", "0.05": "breaks the lemma", "1.0": "still stands"},
         },
     },
-    "06_flss": {
-        1: {
-            "right": ["lambda P, g: P.lift(P.project(2 * g)) / 2"],
-            "wrong": {
-                "lambda P, g: P.project(g)": "coordinates",
-                "lambda P, g: g": "Nothing was projected",
-                "lambda P, g: g - P.lift(P.project(g))": "what is lost",
-                "lambda P, g: 2 * P.lift(P.project(g))": "not the projection",
-            },
-        },
-        2: {
-            "right": ["held_by(1 / torch.arange(1.0, 201))", "float(held_by(slow**2))"],
-            "wrong": {
-                "held_by(slow**2) - 1": "Too small",
-                "held_by(slow**2) + 1": "Too large",
-                "held_by(slow)": "not of their squares",
-                "160": "share of their number",
-                "4": "Too small",
-            },
-        },
-        3: {
-            "right": ["67"],
-            "wrong": {"66": "One more", "133": "more than a third", "68": "more than a third", "66.7": "is whole"},
-        },
-    },
 }
