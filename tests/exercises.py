@@ -68,25 +68,6 @@ EXERCISES: dict[str, dict[int, Exercise]] = {
             "wrong": {"0.2": "times that without", "0.5": "Outside", "0.001": "Outside"},
         },
     },
-    "03_ssf": {
-        1: {
-            "right": ["1 + int(math.log(1e-4) / math.log(1 - 2 / 64))", "291.0"],
-            "wrong": {"290": "One round earlier", "32": "of the start", "295": "approximated", "146": "1%"},
-        },
-        2: {
-            "right": ["lambda c, P, g: c - P.lift(P.project(c - g))"],
-            "wrong": {
-                "lambda c, P, g: P.lift(P.project(g))": "Outside the subspace",
-                "lambda c, P, g: c + P.lift(P.project(g))": "is not g",
-                "lambda c, P, g: P.project(g)": "lift what you projected",
-                "lambda c, P, g: g": "Outside the subspace",
-            },
-        },
-        3: {
-            "right": ["int(74 / 2) + 1"],
-            "wrong": {"37": "exactly as far", "10": "Too small", "60": "Too large", "37.5": "whole number"},
-        },
-    },
     "04_theory_ledger": {
         1: {
             "right": ["min(K for K in range(2, 60) if kept_ratio(K) > 1)"],
