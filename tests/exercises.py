@@ -68,28 +68,6 @@ EXERCISES: dict[str, dict[int, Exercise]] = {
             "wrong": {"0.2": "times that without", "0.5": "Outside", "0.001": "Outside"},
         },
     },
-    "04_theory_ledger": {
-        1: {
-            "right": ["min(K for K in range(2, 60) if kept_ratio(K) > 1)"],
-            "wrong": {"15": "still holds", "60": "One local step less", "31.5": "is whole", "2": "still holds"},
-        },
-        2: {
-            "right": ["lambda L, rho: 0.0625 * rho / L", "lambda L, rho: rho / (19 * L)"],
-            "tells": [r"rho\s*/\s*\(?\s*16", r"1\s*/\s*16\b"],
-            "wrong": {
-                "lambda L, rho: rho / (20 * L)": "Too small",
-                "lambda L, rho: rho / 16": "Units",
-                "lambda L, rho: 1 / (32 * L)": "as large as needed",
-                "lambda L, rho: 1": "Units",
-                "lambda L, rho: 1 / L": "as large as needed",
-            },
-        },
-        3: {
-            "right": ["0.102"],
-            "open": True,
-            "wrong": {"0.2": "still stands", "0.05": "breaks the lemma", "1.0": "still stands"},
-        },
-    },
     "06_flss": {
         1: {
             "right": ["lambda P, g: P.lift(P.project(2 * g)) / 2"],
