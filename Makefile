@@ -3,11 +3,12 @@ PYTHON ?= python3
 SCALE ?= quick
 OUT ?= figures
 VENV := .venv
+CLASS := .venv-course
 RUN := $(VENV)/bin/python
 export OMP_NUM_THREADS := 1
 export PYTHONHASHSEED := 0
 
-.PHONY: reproduce test lab notebooks book book-check format bench
+.PHONY: reproduce test lab notebooks book book-check course-check format bench
 
 reproduce: $(VENV)/.installed
 	$(RUN) -m fedtheory reproduce --scale $(SCALE) --out $(OUT)
@@ -33,6 +34,9 @@ book: $(VENV)/.book
 book-check: $(VENV)/.book
 	$(RUN) docs/book/check.py
 
+course-check: $(CLASS)/.installed
+	$(CLASS)/bin/python -m pytest tests/test_course.py
+
 format: $(VENV)/.installed
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
@@ -49,4 +53,14 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 # The book is made by importing the package, so its extra goes into the same environment and not into a second one.
 $(VENV)/.book: $(VENV)/.installed
 	$(RUN) -m pip install --quiet --constraint constraints.txt --editable '.[book]'
+	touch $@
+
+# nbgrader brings a notebook server's extensions, which would change `make lab`: it has an environment of its own, which
+# takes from the first what is there already, but for two packages, whose templates and pages lie beside Python's folders.
+$(CLASS)/.installed: $(VENV)/.installed
+	$(PYTHON) -m venv $(CLASS)
+	$(RUN) -c "import site; print(f'import site; site.addsitedir({site.getsitepackages()[0]!r})')" \
+		> $$($(CLASS)/bin/python -c "import site; print(site.getsitepackages()[0])")/first.pth
+	$(CLASS)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[course]'
+	$(CLASS)/bin/python -m pip install --quiet --constraint constraints.txt --ignore-installed --no-deps nbconvert jupyterlab
 	touch $@

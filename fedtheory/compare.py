@@ -14,6 +14,7 @@ from typing import Any
 
 from fedtheory.core import checks, registry
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.problems.models.networks import network
 
@@ -112,6 +113,22 @@ MEDIUM = {
         ),
     )
 }
+
+
+def _further(offer: registry.Offer) -> Task:
+    """The task on a problem of another distribution: all clients take part."""
+    problem = offer.make(Key(0), "cpu", None)
+    dtype = str(problem.dtype).removeprefix("torch.")
+    return Task(
+        offer.name, offer.name, {}, problem.layout, offer.rounds, problem.n, offer.rates, offer.level, dtype=dtype
+    )
+
+
+FURTHER = {name: offer for name, offer in registry.further_problems().items() if offer.rates}
+for _name in FURTHER:
+    if _name in MEDIUM:
+        checks.reject("entry point fedtheory.problems", _name, "a name that no task has", "rename it")
+MEDIUM |= {name: _further(offer) for name, offer in FURTHER.items()}
 QUICK = {
     name: replace(task, rounds=max(20, task.rounds // 5), rates=task.rates[::2])
     for name, task in MEDIUM.items()
@@ -143,6 +160,9 @@ class Asked:
     @property
     def ranks(self) -> tuple[int, ...]:
         return self.task.ranks(self.ratio)
+
+    def __getattr__(self, name: str) -> Any:
+        registry.no_option(name, ("lr", "local_steps", "ratio", "rounds", "perturbations", "ranks"))
 
 
 @dataclass(frozen=True)

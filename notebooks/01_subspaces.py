@@ -1,10 +1,14 @@
 # %% [markdown]
 # # Random subspaces: what a projection keeps, loses and amplifies
 #
-# FedSub and SSF work in a new random subspace in every round. Everything that is special about them happens in two
-# lines: `P.project(g)`, down from $m$ to $r$ dimensions, and `P.lift(b)`, back up. This notebook is about these two
-# lines alone. Three quarters of it is geometry that you can see; the last quarter is why a correct algorithm can be
-# destroyed by rounding errors.
+# FedSub (notebook 02) and SSF (notebook 03) are methods of federated learning whose clients move, in each round, inside
+# a new random subspace only, so that little has to be sent. Everything that is special about them happens in two lines:
+# `P.project(g)`, down from $m$ to $r$ dimensions, and `P.lift(b)`, back up. This notebook is about these two lines
+# alone. Three quarters of it is geometry that you can see; the last quarter is why a correct algorithm can be destroyed
+# by rounding errors.
+#
+# **Time:** core sections (*) 1 to 4 and 6, about 30 minutes; all of it with the exercises about 100. It runs in half a
+# minute. **Needs:** nothing, or notebook 00.
 #
 # ## What you will learn
 # - four ways to draw a basis $P$, and two ways to scale it;
@@ -15,6 +19,22 @@
 #
 # ## Prerequisites
 # Orthogonal projections, expectation and variance. Notebook 00 says what the subspaces are for, but is not needed.
+#
+# ## Symbols
+#
+# | here | meaning | the paper's letter | in the code |
+# |---|---|---|---|
+# | $m$ | entries of a vector; in a network, rows of a layer | FedSub $m$, SSF $d$ (so in notebook 03) | `layer.rows` |
+# | $r$ | dimension of the subspace | $r$ | `rank` |
+# | $P$, $P'$ | basis of a round, of the next, $m \times r$ | FedSub $P^k$, $P^{k+1}$; SSF transposes | `P` |
+# | $P^\top v$, $P b$ | down to $r$ numbers, up to $m$ | | `P.project(v)`, `P.lift(b)` |
+# | $W$ | $P P^\top$: down and up again | | |
+# | $s^2$ | squared length of a column of $P$ | FedSub $m/r$, SSF 1 | `scale`, `norm2` |
+# | $t$, $T$ | index of the round, rounds | FedSub $k$, $K$; SSF $t$, $T$ | `t`, `T` |
+# | $u$ | a vector in the coordinates of a subspace, $r$ numbers | | `u` |
+# | $\Lambda_i$ | FedSub's dual variable of client $i$, an example of $u$ | FedSub $\Lambda_i$ | `own.dual` |
+# | $N$ | clients | FedSub $n$, SSF $N$ | `problem.n` |
+# | $\psi$ | digamma function, the derivative of $\ln \Gamma$ | | `digamma` |
 
 # %%
 import itertools
@@ -26,7 +46,8 @@ from scipy.special import digamma, polygamma
 from fedtheory import Coordinate, FedSub, Gaussian, Identity, Layer, Layout, Quadratic, Spherical, play_round
 from fedtheory.figures import style
 from fedtheory.maps.subspace import CoordinateBasis
-from fedtheory.notebook import check, first_of, reveals, show, start, table
+from fedtheory.notebook import show, start, table
+from fedtheory.notebook.exercises import check
 
 key = start()
 
@@ -37,7 +58,7 @@ def draw(projection, layout, *names):
 
 
 # %% [markdown]
-# ## 1. The shadow of an arrow
+# ## 1. The shadow of an arrow *
 #
 # A basis $P$ is an $m \times r$ matrix. `project` computes $P^\top v$ ($r$ numbers: this is what travels), `lift`
 # computes $P b$. Down and up again, a vector $v$ becomes its **shadow** $W v$ with $W = P P^\top$.
@@ -50,34 +71,35 @@ def draw(projection, layout, *names):
 # | `Identity()` | $P = I$ | all coordinates |
 #
 # Each comes in two scales, and the papers differ in it. `"orthonormal"`: the columns have length 1 (SSF).
-# `"isotropic"`: they are longer by $\sqrt{m/r}$ (FedSub).
+# `"isotropic"`: they are longer by $\sqrt{m/r}$ (FedSub). Gaussian columns have these lengths in the mean square only:
+# entries of variance $1/m$, or $1/r$.
 #
 # > **Predict.** In the plane ($m = 2$, $r = 1$) we take one arrow $v$ and draw its shadow for 300 random lines. What
 # > figure do the tips of the shadows make?
 
 # %%
 plane, arrow = Layout.single(2), torch.tensor([1.5, 1.0])
-figure, panels = style.new_figure(2, height=3.6)
 tips = {}
+for scale in ("orthonormal", "isotropic"):
+    for kind in (Gaussian, Spherical, Coordinate):
+        bases = [draw(kind(1, scale), plane, "shadow", t) for t in range(300)]
+        tips[kind.__name__, scale] = torch.stack([P.lift(P.project(arrow)) for P in bases])
+
+# %% tags=["hide-input"]
+# Picture: tips of the shadows of one arrow, 300 random lines each
+figure, panels = style.new_figure(2, height=3.6)
 for axes, scale in zip(panels, ("orthonormal", "isotropic")):
-    for place, kind in enumerate((Gaussian, Spherical, Coordinate)):
-        color = style.SEQUENCE[(4, 2, 3)[place]]
-        shadows = []
-        for t in range(300):
-            P = draw(kind(1, scale), plane, "shadow", t)
-            shadows.append(P.lift(P.project(arrow)))
-        tips[kind.__name__, scale] = torch.stack(shadows)
-        size = (2, 3, 6)[place]
-        axes.plot(
-            *tips[kind.__name__, scale].T, "o", color=color, markersize=size, label=kind.__name__, alpha=0.6, mew=0
-        )
+    for name, color, size in (("Gaussian", 4, 2), ("Spherical", 2, 3), ("Coordinate", 3, 6)):
+        look = {"color": style.SEQUENCE[color], "markersize": size, "alpha": 0.6, "mew": 0}
+        axes.plot(*tips[name, scale].T, "o", label=name, **look)
     axes.annotate("", arrow.tolist(), (0, 0), arrowprops={"arrowstyle": "-|>", "color": "k", "linewidth": 1.5})
+    axes.text(1.55, 1.0, "v")
     axes.set(title=scale, aspect="equal", xlim=(-1.5, 4.2), ylim=(-1.7, 3.2), xlabel="first", ylabel="second")
-panels[0].text(1.55, 1.0, "v")
-panels[1].text(1.55, 1.0, "v")
 style.legend_above(figure, 3)
 show(figure)
 
+# %% tags=["hide-input"]
+# Checks: spherical tips lie on the circle, coordinate tips are two of its points
 center = {"orthonormal": arrow / 2, "isotropic": arrow}
 for scale, middle in center.items():
     distance = (tips["Spherical", scale] - middle).norm(dim=1)
@@ -94,16 +116,16 @@ for scale, middle in center.items():
 # That is the whole trade: *too short and close*, or *right on average and far off*. Now with numbers.
 
 # %% [markdown]
-# ## 2. Moments
+# ## 2. Moments *
 #
 # Two facts decide everything that follows. Write $s^2$ for the squared length of the columns, 1 or $m/r$.
 #
 # **Fact 1.** If $P^\top P = s^2 I$, then $W^2 = P (P^\top P) P^\top = s^2 W$, so $(I - W)^2 = I - 2W + s^2 W$ and
 # $\lVert (I - W) v \rVert^2 = \lVert v \rVert^2 + (s^2 - 2)\, v^\top W v$.
 #
-# **Fact 2.** $\mathbb{E}\, W = s^2 \tfrac{r}{m} I$.
+# **Fact 2.** $\mathbb{E}\, W = s^2 \tfrac{r}{m} I$ (shown below, for each construction).
 #
-# Together:
+# Together they give what a shadow loses, its **price**:
 #
 # $$\mathbb{E}\, \lVert (I - W) v \rVert^2 = \Bigl(1 + (s^2 - 2)\, s^2\, \tfrac{r}{m}\Bigr) \lVert v \rVert^2
 # = \begin{cases} 1 - \tfrac{r}{m} & \text{orthonormal},\\ \tfrac{m}{r} - 1 & \text{isotropic} \end{cases} \;\times\;
@@ -126,13 +148,20 @@ def every_coordinate_basis(m, r, scale):
 
 
 v = torch.randn(m, generator=key.fold("v").generator())
-for scale, s2, expected in (("orthonormal", 1, 1 - r / m), ("isotropic", m / r, m / r - 1)):
+exact = {}
+for scale in ("orthonormal", "isotropic"):
     bases = list(every_coordinate_basis(m, r, scale))
     frames = [P.matrices()[0] for P in bases]
     mean_W = torch.stack([frame @ frame.T for frame in frames]).mean(0)
     lost = torch.stack([(v - P.lift(P.project(v))).square().sum() for P in bases]).mean() / v.square().sum()
+    exact[scale] = frames, mean_W, float(lost)
     print(f"{scale}: {len(bases)} subsets, E W = {mean_W[0, 0]:.4f} I, E|(I - W)v|^2 / |v|^2 = {lost:.4f}")
-    assert len(bases) == math.comb(m, r)
+
+# %% tags=["hide-input"]
+# Checks: both facts and the price, over all subsets of coordinates
+for scale, s2, expected in (("orthonormal", 1, 1 - r / m), ("isotropic", m / r, m / r - 1)):
+    frames, mean_W, lost = exact[scale]
+    assert len(frames) == math.comb(m, r)
     assert all(torch.allclose(frame.T @ frame, s2 * torch.eye(r)) for frame in frames)
     assert torch.allclose(mean_W, s2 * r / m * torch.eye(m))
     assert abs(lost - expected) < 1e-12
@@ -151,17 +180,26 @@ small = Layout.single(4)
 flips = [torch.diag(torch.tensor(signs)) for signs in itertools.product((1.0, -1.0), repeat=4)]
 orders = [torch.eye(4)[list(order)] for order in itertools.permutations(range(4))]
 group = torch.stack([flip @ order for flip in flips for order in orders])
-for scale, s2 in (("orthonormal", 1.0), ("isotropic", 4 / 2)):
+averages = {}
+for scale in ("orthonormal", "isotropic"):
     frame = draw(Spherical(2, scale), small, "symmetry").matrices()[0]
     W = frame @ frame.T
-    averaged = (group @ W @ group.mT).mean(0)
-    print(f"{scale}: trace {W.trace():.4f}, average over {len(group)} symmetries = {averaged[0, 0]:.4f} I")
+    averages[scale] = frame, (group @ W @ group.mT).mean(0)
+    print(f"{scale}: trace {W.trace():.4f}, average over {len(group)} symmetries = {averages[scale][1][0, 0]:.4f} I")
+
+# %% tags=["hide-input"]
+# Checks: both facts for a spherical basis
+for scale, s2 in (("orthonormal", 1.0), ("isotropic", 4 / 2)):
+    frame, averaged = averages[scale]
     assert torch.allclose(frame.T @ frame, s2 * torch.eye(2))
     assert torch.allclose(averaged, s2 * 2 / 4 * torch.eye(4))
 
 # %% [markdown]
-# **Gaussian.** The same symmetry gives Fact 2. But Fact 1 fails: $P^\top P$ is $s^2 I$ only on average. With entries
-# of variance $\sigma^2$, one finds $\mathbb{E}\,W^2 = \sigma^4 r\,(m + r + 1)\, I$, hence
+# **Gaussian.** The same symmetry gives Fact 2. But Fact 1 fails: $P^\top P$ is $s^2 I$ only on average. Let the entries
+# have variance $\sigma^2$. By symmetry $\mathbb{E}\,W^2$ is a multiple of $I$, so look at one diagonal entry,
+# $\sum_j W_{1j}^2$: $W_{11}$ is $\sigma^2$ times a chi-square with $r$ degrees of freedom, $\mathbb{E} W_{11}^2 =
+# \sigma^4 r (r + 2)$, and each of the $m - 1$ others is a product of two independent rows, $\mathbb{E} W_{1j}^2 =
+# \sigma^4 r$. Together $\mathbb{E}\,W^2 = \sigma^4 r\,(m + r + 1)\, I$, hence
 #
 # $$\mathbb{E}\, \lVert (I - W) v \rVert^2 = \bigl(1 - 2 \sigma^2 r + \sigma^4 r (m + r + 1)\bigr) \lVert v \rVert^2
 # = \tfrac{m+1}{r}\, \lVert v \rVert^2 \quad\text{for } \sigma^2 = \tfrac1r \text{ (isotropic)}.$$
@@ -172,7 +210,8 @@ for scale, s2 in (("orthonormal", 1.0), ("isotropic", 4 / 2)):
 # > **Predict.** For which $r$ is the isotropic shadow a worse guess of $v$ than no guess at all, that is, worse than
 # > $0$, whose squared error is $\lVert v \rVert^2$?
 #
-# We measure all of it, 400 draws per point, with bars of $\pm 2$ standard errors.
+# We measure all of it, 400 draws per point, with bars of $\pm 2$ standard errors. All 48 measurements lie within 4
+# standard errors of their formula; the table shows twelve.
 
 # %%
 m = 20
@@ -189,26 +228,29 @@ price = {
 }
 ranks, draws = (1, 2, 4, 7, 10, 13, 16, 19), 400
 kinds = {"Coordinate": Coordinate, "Spherical": Spherical, "Gaussian": Gaussian}
-figure, panels = style.new_figure(2)
-rows, worst = [], 0.0
+measured, rows = {}, []
 for (name, scale), formula in price.items():
-    axes = panels[("orthonormal", "isotropic").index(scale)]
-    place = list(kinds).index(name)
-    color = style.SEQUENCE[(3, 2, 4)[place]]
-    means, bars = [], []
     for r in ranks:
         lost = []
         for t in range(draws):
             P = draw(kinds[name](r, scale), layout, "price", name, r, t)
             lost.append((v - P.lift(P.project(v))).square().sum())
         lost = torch.stack(lost)
-        means.append(float(lost.mean()))
-        bars.append(float(2 * lost.std() / math.sqrt(draws)))
-        worst = max(worst, 2 * abs(means[-1] - formula(m, r)) / (bars[-1] + 1e-9))
+        measured[name, scale, r] = float(lost.mean()), float(2 * lost.std() / math.sqrt(draws))
         if r in (4, 10):
-            rows.append([name, scale, r, formula(m, r), means[-1], bars[-1]])
-    fine = [rank / 10 for rank in range(10, 10 * m + 1)]
+            rows.append([name, scale, r, formula(m, r), *measured[name, scale, r]])
+table(["construction", "scale", "r", "formula", "measured", "2 std. errors"], rows)
+
+# %% tags=["hide-input"]
+# Picture: the price against r, formulas and measurements
+figure, panels = style.new_figure(2)
+fine = [rank / 10 for rank in range(10, 10 * m + 1)]
+for (name, scale), formula in price.items():
+    axes = panels[("orthonormal", "isotropic").index(scale)]
+    place = list(kinds).index(name)
+    color = style.SEQUENCE[(3, 2, 4)[place]]
     axes.plot(fine, [formula(m, rank) for rank in fine], (":", "-", "--")[place], color=color, label=f"{name}: formula")
+    means, bars = zip(*(measured[name, scale, r] for r in ranks))
     spots = [rank + 0.2 * (place - 1) for rank in ranks]
     axes.errorbar(spots, means, bars, fmt="osD"[place], color=color, markersize=3, capsize=2)
 for axes, scale in zip(panels, ("orthonormal", "isotropic")):
@@ -217,9 +259,11 @@ for axes, scale in zip(panels, ("orthonormal", "isotropic")):
 panels[1].set(yscale="log", ylim=(0.04, 40))
 style.legend_above(figure, 3)
 show(figure)
-table(["construction", "scale", "r", "formula", "measured", "2 std. errors"], rows)
-print(f"48 measurements, each within 4 standard errors: {worst < 4}")
-assert worst < 4
+
+# %% tags=["hide-input"]
+# Checks: all 48 measurements lie within 4 standard errors of their formula
+for (name, scale, r), (mean, bar) in measured.items():
+    assert abs(mean - price[name, scale](m, r)) < 2 * (bar + 1e-9)
 
 # %% [markdown]
 # For $r < m/2$ the isotropic shadow is worse than no guess (the line at 1), and the Gaussian one for *every* $r$. (At
@@ -228,7 +272,7 @@ assert worst < 4
 # over many rounds errors average out while a bias would not.
 
 # %% [markdown]
-# ## 3. Which half of Assumption 1?
+# ## 3. Which half of Assumption 1? *
 #
 # FedSub's theory assumes, for every round $k$,
 #
@@ -269,6 +313,9 @@ for scale in ("isotropic", "orthonormal"):
         verdicts[type(projection).__name__, scale] = fedsub, ssf
         rows.append([type(projection).__name__, scale, *("yes" if holds else "no" for holds in (*fedsub, *ssf))])
 table(["construction", "scale", "P^T P = (m/r) I", "E[P P^T] = I", "P^T P = I", "E[P P^T] = (r/m) I"], rows)
+
+# %% tags=["hide-input"]
+# Checks: who satisfies which half
 both, second, neither = (True, True), (False, True), (False, False)
 for name in ("Coordinate", "Spherical"):
     assert verdicts[name, "isotropic"] == (both, neither)
@@ -280,11 +327,12 @@ assert on_average(Identity(), 1)
 
 # %% [markdown]
 # Scaled coordinate and spherical bases satisfy both halves of FedSub's assumption, unscaled ones both halves of
-# SSF's; Gaussian bases satisfy only the second halves. ($P = I$, with $r = m$, satisfies everything.) The two
+# SSF's; Gaussian bases satisfy only the second halves, each of the assumption of its own scale. ($P = I$, with
+# $r = m$, satisfies everything.) The two
 # assumptions differ by a factor only. But both halves together leave no freedom: by Facts 1 and 2 the price is
 # exactly $\tfrac mr - 1$ under FedSub's and $1 - \tfrac rm$ under SSF's, however the basis is drawn.
 #
-# ## 4. Seeing all of $\mathbb{R}^m$
+# ## 4. Seeing all of $\mathbb{R}^m$ *
 #
 # One round sees an $r$-dimensional slice. How much is left unseen after $t$ rounds?
 #
@@ -311,9 +359,10 @@ for repeat in range(repeats):
         left[repeat, t + 1] = rest.square().sum() / v.square().sum()
         outside[repeat, t + 1] = max(m - r * (t + 1), 0) / m  # dimensions outside the span of all bases so far
 
-spans = [draw(Spherical(r, "orthonormal"), layout, "cover", 0, t).matrices()[0] for t in range(m // r)]
-assert int(torch.linalg.matrix_rank(torch.cat(spans, 1))) == m  # ten spherical bases span everything
+print(f"after 10 rounds: {1 - float(unvisited[:, 10].mean()):.3f} of the coordinates visited")
 
+# %% tags=["hide-input"]
+# Picture: which coordinates have been visited, and three shares that are unseen
 figure, (picture, axes) = style.new_figure(2, height=3.0)
 picture.imshow(seen.T.numpy(), aspect="auto", origin="lower", cmap="Greens", interpolation="nearest", vmin=0, vmax=1.3)
 picture.set(title="coordinates visited so far (green)", xlabel="rounds", ylabel="coordinate")
@@ -327,11 +376,13 @@ axes.set(title="unseen share", xlabel="rounds", ylabel="share", ylim=(-0.02, 1.0
 style.legend_above(figure, 4)
 show(figure)
 
+# %% tags=["hide-input"]
+# Checks: both shares follow (1 - r/m)^t within 4 standard errors; ten spherical bases span everything
 error = 4 * torch.stack([unvisited, left]).std(1) / math.sqrt(repeats) + 1e-9
 gap = (torch.stack([unvisited, left]).mean(1) - (1 - r / m) ** rounds).abs()
-print(f"after 10 rounds: {1 - float(unvisited[:, 10].mean()):.3f} of the coordinates visited")
-print(f"both shares follow (1 - r/m)^t within 4 standard errors: {bool((gap <= error).all())}")
 assert bool((gap <= error).all())
+spans = [draw(Spherical(r, "orthonormal"), layout, "cover", 0, t).matrices()[0] for t in range(m // r)]
+assert int(torch.linalg.matrix_rank(torch.cat(spans, 1))) == m
 
 # %% [markdown]
 # Three notions of "seen", and they are worth keeping apart.
@@ -342,7 +393,8 @@ assert bool((gap <= error).all())
 #   rounds (here 35).
 # - **What is left of a vector** when each round removes the part that its subspace sees. It falls at exactly the same
 #   rate for both constructions, by Fact 2. This is how SSF's control variates are brought up to date: a client
-#   refreshes $P P^\top c_i$ and keeps $(I - P P^\top) c_i$, so the old part fades by $1 - r/m$ per round.
+#   refreshes the part $P P^\top c_i$ of its correction $c_i$ and keeps $(I - P P^\top) c_i$, so the old part fades by
+#   $1 - r/m$ per round.
 
 # %% [markdown]
 # ## 5. Layer by layer
@@ -353,7 +405,7 @@ assert bool((gap <= error).all())
 
 # %%
 net = Layout((Layer("hidden", 12, 3), Layer("out", 4, 5)))
-rows = []
+rows, layerwise = [], []
 for rank in (6, (4, 2)):
     projection = Spherical(rank)
     low = projection.low(net)
@@ -361,12 +413,17 @@ for rank in (6, (4, 2)):
     g = torch.randn(net.size, generator=key.fold("g").generator())
     small = low.matrices(P.project(g))
     for layer, part, frame, G, b in zip(net.layers, low.layers, P.matrices(), net.matrices(g), small):
-        assert torch.allclose(frame.T @ G, b)  # project acts on each layer from the left
-        assert torch.allclose(frame.T @ frame, layer.rows / part.rows * torch.eye(part.rows))
+        layerwise.append((frame, G, b, layer.rows / part.rows))
         sizes = [f"{layer.rows} x {layer.cols}", f"{part.rows} x {part.cols}"]
         rows.append([str(rank), layer.name, *sizes, layer.rows / part.rows])
     print(f"rank {rank}: {net.size} numbers become {low.size}")
 table(["rank", "layer", "full", "low", "m_l / r_l"], rows)
+
+# %% tags=["hide-input"]
+# Checks: project acts on each layer from the left, with a basis that is isotropic for that layer
+for frame, G, b, stretch in layerwise:
+    assert torch.allclose(frame.T @ G, b)
+    assert torch.allclose(frame.T @ frame, stretch * torch.eye(frame.shape[1]))
 assert Spherical(6).low(net).size == 6 * 3 + 4 * 5
 
 # %% [markdown]
@@ -383,15 +440,20 @@ parts = [g[where].square().sum() for where in net.slices]
 predicted = float((1 - 4 / 12) * parts[0] + (1 - 2 / 4) * parts[1])
 bar = float(2 * lost.std() / math.sqrt(draws))
 print(f"lost: {float(lost.mean()):.4f} +- {bar:.4f} measured, {predicted:.4f} predicted")
+
+# %% tags=["hide-input"]
+# Checks: the loss is the sum of the layers' prices
 assert abs(float(lost.mean()) - predicted) < 2 * bar
 
 # %% [markdown]
-# ## 6. From one round's basis to the next
+# ## 6. From one round's basis to the next *
 #
-# FedSub's dual variable $\Lambda$ lives in the coordinates of the round's basis. When the basis changes from $P$ to
-# $P'$, line 12 of Algorithm 1 carries it over with $(P')^\top P$. What does that do to its length?
+# FedSub gives each client a dual variable $\Lambda_i$, a correction against client drift, which lives in the
+# coordinates of the round's basis ($r$ numbers). When the basis changes from $P$ to $P'$, line 12 of Algorithm 1
+# carries it over with $(P')^\top P$. What does that do to its length?
 #
-# $\mathbb{E}\,\lVert (P')^\top P u \rVert^2 = u^\top P^\top\, \mathbb{E}[P' P'^\top]\, P u = \lVert P u \rVert^2$
+# For a $u$ that does not know $P'$, $\mathbb{E}\,\lVert (P')^\top P u \rVert^2 = u^\top P^\top\, \mathbb{E}[P'
+# P'^\top]\, P u = \lVert P u \rVert^2$
 # under the second half of Assumption 1, and $\lVert P u \rVert^2 = \tfrac mr \lVert u \rVert^2$ under the first. So
 # the change of basis **stretches** squared lengths by $m/r$ on average; with orthonormal bases the same computation
 # gives $r/m$, and it shrinks.
@@ -407,11 +469,12 @@ assert abs(float(lost.mean()) - predicted) < 2 * bar
 # | Gaussian, isotropic | $(m + r + 1)/r$ | $\ln\frac 2r + \frac12[\psi(\frac r2) + \psi(\frac{m + r - 1}2)]$ |
 # | Coordinate, isotropic | $m/r$ | $-\infty$ |
 #
-# Here $\psi$ is the digamma function. Why: look at $w = P u$ in the full space; a change of basis multiplies it by
-# $W' = P' P'^\top$. For spherical bases $\lVert W' w \rVert^2 = (\frac mr)^2\, \beta\, \lVert w \rVert^2$ with
-# $\beta \sim \mathrm{Beta}(\frac r2, \frac{m-r}2)$, whatever the direction of $w$, so the rounds are independent; and
-# $\mathbb{E} \ln \beta = \psi(\frac r2) - \psi(\frac m2)$. For Gaussian bases $\beta$'s place is taken by a product
-# of two chi-squares. (These are rates: the very first change differs by a constant factor, which the lines
+# Here $\psi$ is the digamma function. Why: look at $w = P u$ in the full space; there a change of basis multiplies by
+# $W' = P' P'^\top$. For spherical bases $\lVert W' w \rVert^2 = (\frac mr)^2\, \beta\, \lVert w \rVert^2$ with $\beta
+# \sim \mathrm{Beta}(\frac r2, \frac{m-r}2)$, the share of its square that a vector keeps in a uniform subspace (its
+# mean is $\frac rm$, its mean square $\frac{r (r+2)}{m (m+2)}$), whatever the direction of $w$, so the rounds are
+# independent; and $\mathbb{E} \ln \beta = \psi(\frac r2) - \psi(\frac m2)$. For Gaussian bases $\beta$'s place is taken
+# by a product of two chi-squares. (These are rates: the very first change differs by a constant factor, which the lines
 # below leave out.)
 #
 # > **Predict.** Coordinate and spherical bases have the same mean square growth, $m/r$ per round. We follow 40
@@ -445,6 +508,8 @@ for name, projection in {
             u, P = after.project(P.lift(u)), after  # (P')^T P u
             lengths[name][chain, t] = u.norm()
 
+# %% tags=["hide-input"]
+# Picture: 40 vectors through 60 changes of basis
 figure, panels = style.new_figure(4, height=2.8, columns=2.6)
 growth = {"Spherical, isotropic": m / r, "Spherical, orthonormal": r / m, "Coordinate, isotropic": m / r}
 growth["Gaussian, isotropic"] = (m + r + 1) / r
@@ -460,6 +525,7 @@ for axes, (name, values) in zip(panels, lengths.items()):
 style.legend_above(figure, 2)
 show(figure, values=False)
 
+# %%
 rows = []
 for name, values in lengths.items():
     alive = int((values[:, -1] > 0).sum())
@@ -469,8 +535,11 @@ for name, values in lengths.items():
     rates = values[:, -1].log() / T
     predicted = typical(name.split(",")[0], m, r) - (math.log(m / r) if "orthonormal" in name else 0)
     rows.append([name, alive, predicted, float(rates.mean()), float(2 * rates.std() / math.sqrt(chains))])
-    assert abs(rows[-1][3] - predicted) < 2 * rows[-1][4]
 table(["construction", "alive of 40", "predicted", "measured", "2 std. errors"], rows)
+
+# %% tags=["hide-input"]
+# Checks: typical growth as predicted; all coordinate chains die; typical below the mean square's
+assert all(abs(measured - predicted) < 2 * bar for _, _, predicted, measured, bar in rows[:-1])
 assert rows[-1][1] == 0
 assert 0 < rows[0][2] < 0.5 * math.log(m / r)
 
@@ -482,7 +551,7 @@ assert 0 < rows[0][2] < 0.5 * math.log(m / r)
 #
 # ### Rounding errors
 #
-# In exact arithmetic the duals average to zero, $\sum_i \Lambda_i = 0$ (FedSub's (15)), and
+# In exact arithmetic the duals of all clients average to zero, $\sum_i \Lambda_i = 0$ (FedSub's (15)), and
 # $(P')^\top P \cdot 0 = 0$. In floating point they average to about $10^{-17}$, and that is carried through every
 # change of basis. Nothing in the algorithm ever removes it.
 #
@@ -516,6 +585,8 @@ for t in range(T):
     logs[t] = u.norm(dim=1).log()
 pushed = (logs[100] - logs[20]) / 80  # growth of the logarithm per round
 
+# %% tags=["hide-input"]
+# Picture: the average dual against rounds
 figure, (axes,) = style.new_figure(height=3.2, columns=1.6)
 for place, (name, means) in enumerate(drift.items()):
     axes.plot(range(1, T + 1), means, style.STYLES[place], color=style.SEQUENCE[place], label=name)
@@ -531,6 +602,7 @@ style.legend_above(figure, 2)
 show(figure, values=False)
 
 
+# %%
 def slope(values):
     """Growth of the logarithm per round, rounds 20 to 100."""
     return (math.log(values[100]) - math.log(values[20])) / 80
@@ -548,6 +620,9 @@ same = {
 print(f"the average dual grows like these vectors (4 standard deviations): {all(same.values())}")
 still = all(max(drift[name]) < 1e-13 for name in list(drift)[2:])
 print(f"with coordinate and with orthonormal bases it stays below 1e-13: {still}")
+
+# %% tags=["hide-input"]
+# Checks: the growth is that of the formula, in both precisions, and absent for the other two
 assert abs(float(pushed.mean()) - rate) < 3 * spread / 80**0.5
 assert all(same.values())
 assert still
@@ -562,28 +637,15 @@ assert typical("Spherical", 20, 4) > 2 * rate
 # %% [markdown]
 # ## Exercises
 #
-# **Exercise 1.** For $m = 46$ and *isotropic* spherical bases, what is the smallest rank for which the shadow $W v$
-# is a better guess of $v$ than $0$? (The check uses `price` from section 2.)
+# Replace the three dots and run the cell. The solutions are folded. An answer in words goes into the cell below its
+# question; grade it by the rubric that is folded behind it.
+#
+# **Exercise 1** (1 point). For $m = 46$ and *isotropic* spherical bases, what is the smallest rank for which the shadow
+# $W v$ is a better guess of $v$ than $0$?
 
 # %%
 answer = ...  # r
-check(
-    1,
-    answer,
-    lambda a: first_of(
-        [
-            (isinstance(a, int), "A rank is a whole number."),
-            (lambda: 0 < a <= 46, "A rank lies between 1 and m."),
-            (lambda: price["Spherical", "isotropic"](46, a) != 1, "At this rank the two guesses are equally bad."),
-            (lambda: price["Spherical", "isotropic"](46, a) < 1, "Too small: here the shadow is worse than no guess."),
-            (
-                lambda: price["Spherical", "isotropic"](46, a - 1) >= 1,
-                "Too large: one rank less is still better than 0.",
-            ),
-        ]
-    ),
-    "the price m/r - 1 must fall below 1.",
-)
+check("01.1", answer)
 
 # %% [markdown]
 # <details>
@@ -598,36 +660,14 @@ check(
 # </details>
 
 # %% [markdown]
-# **Exercise 2.** An isotropic Gaussian shadow has the price $\tfrac{m+1}{r} > 1$. Shrink it: for which factor $a$ is
-# $\mathbb{E}\,\lVert v - a W v \rVert^2$ smallest? Give $a$ as a function of $m$ and $r$. The check compares the
-# error at your $a$ with that at a thousandth less and more, for three settings, by the moments of section 2.
-
+# **Exercise 2** (2 points). An isotropic Gaussian shadow has the price $\tfrac{m+1}{r} > 1$. Shrink it: for which
+# factor $a$ is $\mathbb{E}\,\lVert v - a W v \rVert^2$ smallest? Give $a$ as a function of $m$ and $r$. (The check
+# compares the error at your $a$ with that at a thousandth less and more, for three settings, by the moments of section
+# 2.)
 
 # %%
-def shrunk_error(a, m, r):
-    """E|v - a W v|^2 / |v|^2 for isotropic Gaussian bases: E W = I, and the price of a = 1 says what E W^2 is."""
-    squared = price["Gaussian", "isotropic"](m, r) + 1
-    return 1 - 2 * a + a**2 * squared
-
-
-def best_shrinking(a):
-    """What a function of m and r reveals."""
-    for m, r in ((20, 5), (8, 6), (3, 1)):
-        here = a(m, r)
-        if shrunk_error(0.999 * here, m, r) < shrunk_error(here, m, r):
-            return f"At m = {m}, r = {r} a little less is better."
-        if shrunk_error(1.001 * here, m, r) < shrunk_error(here, m, r):
-            return f"At m = {m}, r = {r} a little more is better."
-    return ""
-
-
-answer = ...  # a function: lambda m, r: ...
-check(
-    2,
-    answer,
-    best_shrinking,
-    "expand the square; E W = I, and E W^2 stands in section 2.",
-)
+answer = ...  # lambda m, r: ...
+check("01.2", answer)
 
 # %% [markdown]
 # <details>
@@ -644,36 +684,12 @@ check(
 # </details>
 
 # %% [markdown]
-# **Exercise 3.** SSF with coordinate bases, $m = 100$, $r = 5$: after how many rounds have 99% of the coordinates
-# been visited, on average? The check draws bases until it is so.
-
+# **Exercise 3** (1 point). SSF with coordinate bases, $m = 100$, $r = 5$: after how many rounds have 99% of the
+# coordinates been visited, on average? The check draws bases until it is so.
 
 # %%
-def rounds_until(share, m, r, repeats=20):
-    """Average number of rounds until that share of the coordinates has been visited."""
-    layout, total = Layout.single(m), 0
-    for repeat in range(repeats):
-        visited, t = torch.zeros(m, dtype=torch.bool), 0
-        while float(visited.double().mean()) < share:
-            visited[draw(Coordinate(r), layout, "until", repeat, t).index] = True
-            t += 1
-        total += t
-    return total / repeats
-
-
 answer = ...  # rounds
-slips = {
-    "That would do if no coordinate were visited twice.": 100 / 5,
-    "That is 99% of the rounds that would do if no coordinate were visited twice.": 0.99 * 100 / 5,
-    "In so many rounds 99.99% have been visited, not 99%.": math.log(1e-4) / -0.0513,
-    "In so many rounds 90% have been visited, not 99%.": math.log(0.1) / -0.0513,
-}
-check(
-    3,
-    answer,
-    lambda a: reveals(a, rounds_until(0.99, 100, 5), slips, within=0.15),
-    "which share is left after t rounds? Section 4.",
-)
+check("01.3", answer)
 
 # %% [markdown]
 # <details>
@@ -686,6 +702,100 @@ check(
 # About 90 rounds, where 20 would do if no coordinate were visited twice. (That the *expected share* is 99% after 90
 # rounds and that 99% is reached after 90 rounds *on average* are two statements; here they are close, and the check
 # allows 15%.)
+#
+# </details>
+
+# %% [markdown]
+# **Exercise 4** (3 points). *Crosstalk.* In a subspace a client that wants to go along $v$ also goes along every $u$
+# perpendicular to it: $u^\top W v$ is zero on average only. For isotropic **spherical** bases and unit vectors $u \perp
+# v$, derive $\mathbb{E}\, (u^\top W v)^2$ as a function of $m$ and $r$. (The check calls your function with sympy's
+# symbols.)
+
+# %%
+answer = ...  # lambda m, r: ...
+check("01.4", answer)
+
+# %% [markdown]
+# <details>
+# <summary>Solution</summary>
+#
+# ```python
+# answer = lambda m, r: m * (m - r) / (r * (m - 1) * (m + 2))
+# ```
+#
+# By Fact 1, $\lVert W v \rVert^2 = v^\top W^2 v = \tfrac mr v^\top W v$, with mean $\tfrac mr$. Along $v$ the shadow
+# has $v^\top W v = \tfrac mr \beta$, whose mean square is $(\tfrac mr)^2 \tfrac{r(r+2)}{m(m+2)} =
+# \tfrac{m(r+2)}{r(m+2)}$. What is left, $\tfrac mr - \tfrac{m(r+2)}{r(m+2)} = \tfrac{m(m-r)}{r(m+2)}$, is spread evenly
+# over the $m - 1$ directions perpendicular to $v$. For large $m$ each of them gets about $\tfrac1r$: little, but there
+# are $m - 1$ of them, and together they are nearly the whole price $\tfrac mr - 1$.
+#
+# </details>
+
+# %% [markdown]
+# **Exercise 5** (2 points). Break Assumption 1 and predict what fails. Three laws for $P$ and the basis $P'$ of the
+# next round:
+#
+# - `"fixed"`: $P = P' = \sqrt{m/r}$ times the first $r$ columns of $I$, always;
+# - `"Gaussian"`: isotropic Gaussian bases, independent;
+# - `"once"`: one isotropic spherical basis, drawn before the first round and kept: $P' = P$.
+#
+# Which statements hold for which law? $u$ is any vector that knows neither basis.
+#
+# - (a) $W^2 = \tfrac mr W$ for every draw.
+# - (b) $\mathbb{E}\, W v = v$ for every $v$.
+# - (c) $\mathbb{E}\, \lVert (I - W) v \rVert^2 = (\tfrac mr - 1) \lVert v \rVert^2$ for every $v$.
+# - (d) $\mathbb{E}\, \lVert (P')^\top P u \rVert^2 = \tfrac mr \lVert u \rVert^2$ for every $u$.
+# - (e) $\operatorname{tr} W = m$ for every draw.
+
+# %%
+answer = ...  # {"fixed": "...", "Gaussian": "...", "once": "..."}, each the letters of what holds, such as "ab"
+check("01.5", answer)
+
+# %% [markdown]
+# <details>
+# <summary>Solution</summary>
+#
+# ```python
+# answer = {"fixed": "ae", "Gaussian": "bd", "once": "abce"}
+# ```
+#
+# (a) and (e) use the first half only, (b) the second only, (c) both. (d) needs the second half for $P'$, the mean of
+# $P^\top P$, and that $P'$ is independent of $P$: Gaussian bases have all three. (Section 6 has $\tfrac{m+r+1}{r}$ per
+# change for them, and no contradiction: there $u$ was made with $P$. Here is the very first change.) With one basis for
+# ever both halves hold in every round and $(P')^\top P = \tfrac mr I$: the square grows by $(\tfrac mr)^2$.
+# "Independently over the rounds" is not a formality.
+#
+# </details>
+
+# %% [markdown]
+# **Exercise 6** (3 points, in words). A colleague wants bases that see the gradient. The first column of $P$ is to
+# point along the average gradient, the other $r - 1$ are spherical in what is perpendicular to it, all of length
+# $\sqrt{m/r}$. "It keeps Assumption 1, and what matters most is never lost." Which half does it keep? What is
+# $\mathbb{E}\, W$ now, and what does that do to the other directions over many rounds? And what would a federated
+# method have to send?
+
+# %% [markdown]
+# *Your answer:*
+
+# %% [markdown]
+# <details>
+# <summary>Rubric and a model answer</summary>
+#
+# - The first half of Assumption 1 holds, the second does not: $\mathbb{E} W$ is $\frac mr$ along the chosen direction
+#   and $\frac mr \cdot \frac{r-1}{m-1} < 1$ perpendicular to it. (1 point)
+# - The trace of $W$ is $m$ whatever the law: what one direction gains the others lose, and the loss is a bias, which no
+#   number of rounds averages out. (1 point)
+# - A seed makes the same basis at all clients only if all know the direction: it must come from what all have seen
+#   before the round, such as the last step of the model, or be sent, as many numbers as the model. (1 point)
+#
+# **A model answer.** The columns are orthogonal and of the right length, so $P^\top P = \tfrac mr I$. But the law has a
+# preferred direction $g$: along it every draw has $W g = \tfrac mr g$; perpendicular to it $r - 1$ of $m - 1$
+# dimensions are seen, so that $\mathbb{E}\, W v = \tfrac mr \tfrac{r-1}{m-1} v$. A step is $\tfrac mr$ times too long
+# along $g$ and too short elsewhere, in every round where $g$ is the same, and that does not average out; one could
+# divide it out, since both factors are known. What a client wants that is *not* in the average gradient, which is what
+# a correction of drift is about, is among the directions that lose. And the average gradient is not known before the
+# round: clients would use the last one, which they can read off the model's last step, or the server would have to send
+# $m$ numbers, which is what the subspace was to spare.
 #
 # </details>
 
@@ -708,3 +818,7 @@ check(
 #   Assumption 3, Section 3.6.
 # - R. Vershynin, *High-Dimensional Probability*, 2018, Chapter 5: random projections.
 # - H. Furstenberg and H. Kesten, *Products of Random Matrices*, 1960: why typical growth has a limit.
+#
+# ---
+#
+# Previous: [00 A tour](00_tour.ipynb) · Next: [02 FedSub](02_fedsub.ipynb)

@@ -6,6 +6,9 @@
 # is built. Here a tiny model of the same architecture goes the same way through the same code: it shows **the
 # mechanism, the bytes, the memory, and rounds against dimension**. Section 7 says what it does not show.
 #
+# **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 75. It runs in 40 s.
+# **Needs:** notebook 07, and the extra `llm`.
+#
 # ## What you will learn
 # - how classification becomes the prediction of one word, and what left padding is for;
 # - how a model is perturbed layer by layer, so that one copy of the weights is enough, and what 16 bits do to that;
@@ -14,6 +17,28 @@
 #
 # ## Prerequisites
 # Notebook 07 (DeComFL), and the extra: `pip install 'fedtheory[llm]'`. The first cell says so where it is missing.
+#
+# ## Symbols
+# | here | meaning | the paper's letter | in the code |
+# |---|---|---|---|
+# | $n$, $S$ | clients, here 8; clients of a round, here 2 | $M$, $m$ | `problem.n`, `sampled` |
+# | $K$, $P$ | local steps, here 1; directions of a step | the same | `local_steps`, `perturbations` |
+# | $d$ | numbers that are trained | $d$ | `problem.d` |
+# | $\eta$, $\mu$ | step size, length of a perturbation (MeZO's $\epsilon$) | the same | `lr`, `smoothing` |
+# | $x$, $z$, $g$ | model, direction, slope along it | the same | `x`, `Direction`, `up.g` |
+# | $\kappa$ | effective rank of the Hessian | $\kappa$ | |
+# | $W + BA$ | a matrix and its adapter | LoRA's $W_0 + BA$ | `lora` |
+#
+# $m$ and $\tau$ do not occur; $r$ is a round, and LoRA's rank is called a rank.
+#
+# ## Methods
+# | method | in five words | paper |
+# |---|---|---|
+# | FedAvg | local gradient steps, averaged models | McMahan et al. 2017, arXiv:1602.05629 |
+# | MeZO | measured slopes at one trainer | Malladi et al. 2023, arXiv:2305.17333 |
+# | FedZO | FedAvg with measured slopes | Fang et al. 2022, arXiv:2201.09531 |
+# | DeComFL | only seeds and scalars cross | Li et al. 2024, arXiv:2405.15861, notebook 07 |
+# | LoRA | trains small factors beside weights | Hu et al. 2021, arXiv:2106.09685 |
 
 # %%
 import inspect
@@ -33,7 +58,8 @@ from fedtheory.core.verdicts import tally
 from fedtheory.figures import style
 from fedtheory.figures.decomfl import text as decomfl_text
 from fedtheory.maps.directions import Direction, walk
-from fedtheory.notebook import check, committed, first_of, fold, sealed, show, start, table
+from fedtheory.notebook import committed, fold, show, start, table
+from fedtheory.notebook.exercises import check
 from fedtheory.problems import sentiment
 from fedtheory.problems.models.language import LanguageModel, extra
 from fedtheory.problems.text import TASKS, Texts
@@ -42,7 +68,7 @@ transformers = extra("transformers")
 key = start(0)
 
 # %% [markdown]
-# ## 1. A task as a prompt
+# ## 1. A task as a prompt *
 #
 # MeZO's protocol, which the paper follows: a record becomes a prompt, the model's next token is read off, and of the
 # whole vocabulary only the logits of a few words count. The six tasks of Table 2:
@@ -86,6 +112,9 @@ goods = [int(problem.train.labels[part].sum()) for part in problem.parts]
 fold(f"texts of the 8 clients, Dirichlet(1): {sizes}, of which good: {goods}")
 right = round(128 * problem.accuracy(x_0))
 print(f"before fine-tuning: loss {problem.loss(x_0):.4f}, {right} of 128 right")
+
+# %% tags=["hide-input"]
+# Checks: there is something left to learn
 assert right < 0.75 * 128
 
 # %% [markdown]
@@ -107,10 +136,13 @@ with torch.no_grad():
     batched = problem.model.logits(layers.__getitem__, prompts)
 print(f"lengths: {[len(prompt) for prompt in prompts]}")
 print(f"the library's model, prompt by prompt, and ours in one batch agree: {torch.allclose(single, batched)}")
+
+# %% tags=["hide-input"]
+# Checks: the same logits
 assert torch.allclose(single, batched, rtol=1e-10)
 
 # %% [markdown]
-# ## 2. One copy of the weights
+# ## 2. One copy of the weights *
 #
 # Inference needs the weights. A gradient needs as much again, and the activations of all layers. A loss at
 # $x + \mu z$ seems to need a second model; it does not: a layer is perturbed when the network gets to it, and
@@ -141,6 +173,9 @@ blocks = [j for j, layer in enumerate(cut.layout.layers) if "embed_tokens" in la
 print(f"layers: {len(cut.layout.layers)}, of which blocks of the embedding: {len(blocks)}")
 print(f"blocks that the batch asked for: {len(set(asked) & set(blocks))}")
 print(f"the same losses as at a whole moved model: {torch.allclose(in_parts, whole, rtol=1e-12)}")
+
+# %% tags=["hide-input"]
+# Checks: the same losses, every layer asked for
 assert torch.allclose(in_parts, whole, rtol=1e-12)
 assert set(range(len(cut.layout.layers))) - set(blocks) <= set(asked)
 
@@ -189,6 +224,9 @@ with torch.no_grad():
 peaks["a gradient (FedAvg)"] = meter.peak_bytes(lambda: deep.grads(y[None], xi))
 ratio = {name: peak / inference for name, peak in peaks.items()}
 table(("peak memory", "over inference's"), [(name, f"{value:.1f}") for name, value in ratio.items()])
+
+# %% tags=["hide-input"]
+# Checks: one within 1.1, two near 2
 assert ratio["DeComFL's client"] < 1.1
 assert min(ratio["a second, moved model"], ratio["a gradient (FedAvg)"]) > 1.8
 
@@ -217,6 +255,9 @@ for name, dtype in (("float32", torch.float32), ("float16", torch.float16), ("bf
     direction_kept[name] = float(done @ meant / (done.norm() * meant.norm()))
     rows.append((name, f"{moved_share[name]}%", f"{direction_kept[name]:.2f}", f"{stepped_share[name]}%"))
 table(("weights", "moved by mu z", "cosine with z", "moved by the step"), rows)
+
+# %% tags=["hide-input"]
+# Checks: what each precision moves
 assert moved_share["float32"] == 100 > moved_share["float16"] > moved_share["bfloat16"]
 assert direction_kept["bfloat16"] < 0.98 < direction_kept["float16"]
 assert stepped_share["bfloat16"] < 10
@@ -226,7 +267,7 @@ assert stepped_share["bfloat16"] < 10
 # The scalar then belongs to another direction than the one that is walked, and small steps are lost. The paper does
 # not say which precision it used (its public code: 32 bits). In 32 bits nothing is lost, so that is our default.
 #
-# ## 3. Fine-tuning
+# ## 3. Fine-tuning *
 #
 # Two of eight clients per round, one local step, $\mu = 10^{-3}$ as in the paper; $P = 5$. MeZO stands alone with
 # all data. FedAvg knows gradients.
@@ -245,6 +286,17 @@ found = {}
 for name, algorithm in methods.items():
     where, sampled = (Pooled(problem), 1) if name == "MeZO" else (problem, 2)
     found[name] = run(algorithm, where, rounds, sampled=sampled, every=4, metrics=("loss", "accuracy"))
+bytes_each = {name: round((h["up_bytes"][-1] + h["down_bytes"][-1]) / 8) for name, h in found.items()}
+table(
+    ("method", "loss before", "after", "right of 128", "bytes per client"),
+    [
+        (name, h["loss"][0], h["loss"][-1], round(128 * h["accuracy"][-1]), bytes_each[name])
+        for name, h in found.items()
+    ],
+)
+
+# %% tags=["hide-input"]
+# Picture: loss against rounds, and against bytes; MeZO sends nothing
 figure, (left, right) = style.new_figure(2)
 for (name, history), how in zip(found.items(), style.looks(found).values()):
     left.plot(history["round"], history["loss"], **how.line, label=name)
@@ -255,14 +307,9 @@ left.set(xlabel="round", ylabel="loss", yscale="log")
 right.set(xlabel="bytes per client, counted", ylabel="loss", xscale="log", yscale="log")
 style.legend_above(figure, 4)
 show(figure)
-bytes_each = {name: round((h["up_bytes"][-1] + h["down_bytes"][-1]) / 8) for name, h in found.items()}
-table(
-    ("method", "loss before", "after", "right of 128", "bytes per client"),
-    [
-        (name, h["loss"][0], h["loss"][-1], round(128 * h["accuracy"][-1]), bytes_each[name])
-        for name, h in found.items()
-    ],
-)
+
+# %% tags=["hide-input"]
+# Checks: all learn, and DeComFL needs a 500th of the bytes
 assert all(h["loss"][-1] < 0.6 * h["loss"][0] for h in found.values())
 assert bytes_each["DeComFL"] * 500 < min(bytes_each["FedZO"], bytes_each["FedAvg"])
 
@@ -281,6 +328,9 @@ print(f"trained: {adapted.d} of {problem.d + adapted.d}")
 tuned = run(DeComFL(1.0, 1, 5), adapted, rounds, sampled=2, every=rounds, metrics=("loss", "accuracy"))
 print(f"loss {tuned['loss'][0]:.4f} -> {tuned['loss'][-1]:.4f}, {round(128 * tuned['accuracy'][-1])} of 128 right")
 print(f"bytes, those of full fine-tuning: {tuned['down_bytes'][-1] == found['DeComFL']['down_bytes'][-1]}")
+
+# %% tags=["hide-input"]
+# Checks: the same start, less loss, the same bytes
 assert tuned["loss"][0] == found["DeComFL"]["loss"][0]  # B starts at zero
 assert tuned["loss"][-1] < tuned["loss"][0]
 assert tuned["down_bytes"][-1] == found["DeComFL"]["down_bytes"][-1]
@@ -303,7 +353,6 @@ mean = (history["up_bytes"][-1] + history["down_bytes"][-1]) / 8
 caught_up = (8 + 8) * P * length  # all rounds, for a client that has caught up with the last
 own = (8 + 8) * P * length * 2 / 8  # rounds in which it takes part
 print(f"counted, bytes per client: {mean:.0f}; all caught up they would be {caught_up + own:.0f}")
-assert 0.8 < mean / (caught_up + own) <= 1
 at_paper = {"scalars of 4 bytes": (4 + 8) * P * 3000 * (1 + 2 / 8) / 1e6, "printed": 0.36}
 table(("OPT-125M, SST-2, DeComFL", "MB"), at_paper.items())
 dense = 2 * 4 * decomfl_text.SIZES["OPT-125M"] * 3000 * 2 / 8 / 1e12
@@ -311,6 +360,10 @@ print(f"FedZO: {dense:.4g} TB, printed 0.75")
 rows = report_rows("decomfl/table2", committed("decomfl/table2"))
 counted = [row for row in rows if row["cell"].endswith(("MB", "TB"))]
 print(f"all costs of Table 2: {tally([row['verdict'] for row in counted])}")
+
+# %% tags=["hide-input"]
+# Checks: a quarter more than printed; FedZO as printed
+assert 0.8 < mean / (caught_up + own) <= 1
 assert at_paper["scalars of 4 bytes"] / 0.36 == 1.25
 assert abs(dense / 0.75 - 1) < 0.01
 
@@ -325,7 +378,7 @@ assert abs(dense / 0.75 - 1) < 0.01
 # pretrained models each; one rate for all.
 #
 # > **Predict.** $d$ grows by a factor of 11. By which factor do the rounds to half the loss grow? In the worst case (a
-# > Hessian that is the identity: notebook 07, section 2.4) by about 11.
+# > Hessian that is the identity: notebook 07, section 2.5) by about 11.
 
 # %%
 half, dimension = {}, {}
@@ -337,6 +390,9 @@ for hidden in (16, 32, 64):
         history = run(DeComFL(0.01, 1, 5), grown, 20, sampled=2, every=2, metrics=("loss",), seed=seed)
         half[hidden].append(next(r for r, v in zip(history["round"], history["loss"]) if v < history["loss"][0] / 2))
 table(("hidden size", "d", "rounds to half the loss"), [(h, dimension[h], str(half[h])) for h in half])
+
+# %% tags=["hide-input"]
+# Checks: eleven times the size, hardly more rounds
 assert dimension[64] > 10 * dimension[16]
 assert sum(half[64]) <= 1.5 * sum(half[16])
 
@@ -348,6 +404,9 @@ assert sum(half[64]) <= 1.5 * sum(half[16])
 raw = sentiment.problem(key.fold("raw"), steps=0, tested=128)
 history = run(DeComFL(0.01, 1, 5), raw, rounds, sampled=2, every=rounds, metrics=("loss", "accuracy"))
 print(f"random weights: {round(128 * history['accuracy'][0])}, then {round(128 * history['accuracy'][1])} of 128 right")
+
+# %% tags=["hide-input"]
+# Checks: random weights learn little
 assert history["accuracy"][1] < 0.75
 
 # %% [markdown]
@@ -361,6 +420,9 @@ for item in ("decomfl/table2", "decomfl/table6", "decomfl/fig5b"):
     waiting = [cell for cell in record["cells"] if not cell["seeds"]]
     print(f"{item}: {tally([cell['verdict'] for cell in record['cells']])}")
     fold(f"  {waiting[-1]['cell']}: {waiting[-1]['reason']}")
+
+# %% tags=["hide-input"]
+# Checks: each cell that waits says how it is made
 assert all("python -m fedtheory reproduce" in cell["reason"] for cell in waiting)
 
 # %% [markdown]
@@ -408,27 +470,12 @@ fold(f"SHA-256 {smol.sha256}")
 #
 # Replace the three dots and run the cell. The solutions are folded.
 #
-# **Exercise 1.** Write the positions of a left-padded batch: a function of the attention mask (1 for tokens, 0 for
-# padding) that gives 0, 1, 2, ... to the tokens of each row, and 0 to the padding.
+# **Exercise 1** (2 points). Write the positions of a left-padded batch: a function of the attention mask (1 for tokens,
+# 0 for padding) that gives 0, 1, 2, ... to the tokens of each row, and 0 to the padding.
 
 # %%
 answer = ...  # lambda mask: ...
-mask = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]])
-check(
-    1,
-    answer,
-    lambda a: first_of(
-        [
-            (lambda: a(mask).shape == mask.shape, "One position per token and row is asked for."),
-            (lambda: int(a(mask).min()) >= 0, "The padding got negative positions."),
-            (lambda: int(a(mask)[1, 0]) == 0, "The first token of a row has the position 0."),
-            (lambda: int(a(mask)[0, 2]) == 0, "Padding counts here: the first token after it has the position 0, too."),
-            (lambda: torch.equal(a(mask)[1], torch.arange(4)), "A row without padding should count 0, 1, 2, 3."),
-            (lambda: int(a(mask)[0, 3]) == 1, "After its padding a row should count on."),
-        ]
-    ),
-    "a cumulative sum counts the tokens up to here",
-)
+check("09.1", answer)
 
 # %% [markdown]
 # <details>
@@ -443,32 +490,13 @@ check(
 # </details>
 
 # %% [markdown]
-# **Exercise 2.** MeZO scores a word by its log probability among all tokens; here the loss is the cross-entropy over
-# the words' logits alone. Given logits `v` of the whole vocabulary and the words' tokens `w`, write the first: a
-# function of (v, w) that gives log probabilities of the words among all tokens.
+# **Exercise 2** (1 point). MeZO scores a word by its log probability among all tokens; here the loss is the
+# cross-entropy over the words' logits alone. Given logits `v` of the whole vocabulary and the words' tokens `w`, write
+# the first: a function of (v, w) that gives log probabilities of the words among all tokens.
 
 # %%
 answer = ...  # lambda v, w: ...
-v, w = torch.randn(4, 30, generator=key.fold("exercise").generator()), [3, 17]
-check(
-    2,
-    answer,
-    lambda a: first_of(
-        [
-            (lambda: a(v, w).shape == (4, 2), "One number per text and word is asked for."),
-            (lambda: float(a(v, w).max()) <= 0, "A log probability is never positive."),
-            (
-                lambda: torch.allclose(a(v, w).log_softmax(1), v[:, w].log_softmax(1)),
-                "The words' odds are not those of their logits: is the logarithm missing?",
-            ),
-            (
-                lambda: torch.allclose(a(v, w).exp().sum(1), v.softmax(1)[:, w].sum(1)),
-                "They sum to one over the words alone: the other tokens were left out.",
-            ),
-        ]
-    ),
-    "normalise over the whole vocabulary",
-)
+check("09.2", answer)
 
 # %% [markdown]
 # <details>
@@ -478,34 +506,19 @@ check(
 # answer = lambda v, w: v.log_softmax(1)[:, w]
 # ```
 #
-# The check says why it makes no difference: both give the same cross-entropy over the words, as the normalisation is
-# the same for all words of a prompt.
+# It makes no difference: both give the same cross-entropy over the words, as the normalisation is the same for all
+# words of a prompt. The check makes use of that.
 #
 # </details>
 
 # %% [markdown]
-# **Exercise 3.** FedAvg on OPT-125M with SST-2 is printed with 0.24 TB per client, and no number of rounds. How many
-# rounds does that make (4 bytes per number, $d$ up and $d$ down in a quarter of the rounds)? Round to whole tens.
+# **Exercise 3** (1 point). FedAvg on OPT-125M with SST-2 is printed with 0.24 TB per client, and no number of rounds.
+# How many rounds does that make (4 bytes per number, $d$ up and $d$ down in a quarter of the rounds)? Round to whole
+# tens.
 
 # %%
-answer = ...
-check(
-    3,
-    answer,
-    lambda a: sealed(
-        a,
-        {
-            "9c051864d143": "",
-            "2415717cbdb8": "A client takes part in a quarter of the rounds only.",
-            "3f8be9c70194": "The model goes up and down.",
-            "8fab22c90dbd": "The model goes up and down, once each.",
-            "e72f700c1412": "Round to whole tens.",
-            "2c2ffc7b6c0e": "Rounds, not thousands of rounds.",
-            "7da1ce503303": "Four bytes per number.",
-        },
-    ),
-    "what does a client send and receive in a round in which it takes part, and in how many does it? d = 125.2 million",
-)
+answer = ...  # a number of rounds
+check("09.3", answer)
 
 # %% [markdown]
 # <details>
@@ -516,6 +529,53 @@ check(
 # ```
 #
 # 958.5 before rounding, near 1,000. FedZO's 0.75 TB are 3,000, DeComFL's rounds in Table 5.
+#
+# </details>
+
+# %% [markdown]
+# **Exercise 4** (2 points). Break the perturbation. A weight in bfloat16 is changed by 0.001 and rounded to the nearest
+# bfloat16. Predict: which is the least power of two that stays what it was? (bfloat16 has 8 bits of precision, the
+# leading one not stored.)
+
+# %%
+answer = ...  # a power of two
+check("09.4", answer)
+
+# %% [markdown]
+# <details>
+# <summary>Solution</summary>
+#
+# ```python
+# answer = 0.5
+# ```
+#
+# From $2^e$ on neighbours are $2^{e-7}$ apart, and a change below half of that is lost: $2^{e-8} > 0.001$ from
+# $e = -1$ on. A weight of 1, as layers of normalisation have, moves up only where $z > 3.9$ and down only where
+# $z < -1.95$ (below 1 the spacing is half), and then by twice what was meant.
+#
+# </details>
+
+# %% [markdown]
+# **Exercise 5** (3 points, in words). In section 5 the rounds do not grow with $d$. Why does theory allow that, why
+# does it happen here, and what would it take to say it of OPT-2.7B?
+
+# %% [markdown]
+# *Your answer:*
+
+# %% [markdown]
+# <details>
+# <summary>Rubric and a model answer</summary>
+#
+# - Theorem 2 says so where the effective rank of the Hessian is low, whatever d is (1 point)
+# - Here few directions suffice: pretrained models, an easy task, answers that only lean to one side (1 point)
+# - Three sizes of one toy cannot show it for large models; larger d, other tasks, the spectrum would (1 point)
+#
+# *A model answer.* The step of a zeroth-order method is limited by the trace of the Hessian, not by $d$: if $\kappa =
+# \mathrm{tr}(H)/\lVert H \rVert$ is small, Theorem 2 has $\kappa$ where the worst case has $d$. Our models are
+# pretrained and know the moods; what is wrong is a lean of the answers to one side, and many directions in any of the
+# models correct that, so that it takes ten rounds at any size. That agrees with a low effective rank and does not
+# show it: three sizes up to 115,520 parameters, one easy task. One would need runs at several large sizes on tasks
+# that are not solved by a shift, and the spectrum of their Hessians, as in notebook 07, section 6.
 #
 # </details>
 
@@ -533,3 +593,7 @@ check(
 # - S. Malladi et al.: Fine-Tuning Language Models with Just Forward Passes (MeZO), arXiv:2305.17333.
 # - E. J. Hu et al.: LoRA: Low-Rank Adaptation of Large Language Models, arXiv:2106.09685.
 # - S. Zhang et al.: OPT: Open Pre-trained Transformer Language Models, arXiv:2205.01068.
+#
+# ---
+#
+# Previous: [08 Frontier](08_frontier.ipynb) · Next: [10 Deep](10_deep.ipynb)

@@ -39,7 +39,8 @@ def read_source(path: Path) -> nbformat.NotebookNode:
         seen[name] = seen.get(name, 0) + 1
         cell.id = name if seen[name] == 1 else f"{name}-{seen[name]}"
         tags = cell.metadata.get("tags")
-        cell.metadata = nbformat.from_dict({"tags": list(tags)} if tags else {})
+        folded = {"jupyter": {"source_hidden": True}} if tags and "hide-input" in tags else {}
+        cell.metadata = nbformat.from_dict({"tags": list(tags), **folded} if tags else {})
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": LANGUAGE})
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook

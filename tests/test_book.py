@@ -6,15 +6,18 @@ That every page opens in a browser is `make book-check`; that Sphinx has no warn
 import contextlib
 import importlib.util
 import io
+import json
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import claim_pages
 import mathematics
 import method_pages
+import moving_pages
 import nbformat
 import notebook_pages
 import pytest
@@ -23,6 +26,7 @@ import statements
 import used
 
 from fedtheory.core import registry, verdicts
+from fedtheory.notebook.moving import PICTURES
 from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -122,12 +126,44 @@ def test_every_method_has_its_row_for_its_card():
     assert set(method_pages.counted()) == set(registry.method_names())
 
 
-def test_what_only_draws_or_checks_is_folded():
-    assert notebook_pages.fold("assert x == 1\nassert y") == "the checks"
-    drawing = "figure, axes = style.new_figure()\n" + "axes.plot(1)\n" * 12 + "show(figure)"
-    assert notebook_pages.fold(drawing) == "the code of the picture"
-    assert notebook_pages.fold("x = 1\nassert x") == ""
-    assert notebook_pages.fold(f"answer = 1\n{drawing}") == ""
+def test_a_folded_cell_is_named_by_its_first_line():
+    assert (
+        notebook_pages.caption("# Picture: the drift over the step\nfigure = 1") == "Picture: the drift over the step"
+    )
+    assert notebook_pages.caption("figure = 1\n# a remark") == "the code"
+
+
+def test_a_folded_cell_is_hidden_in_a_notebook_too(tmp_path):
+    (tmp_path / "n.py").write_text('# %% tags=["hide-input"]\n# Checks: one\nassert 1\n\n# %%\nprint(1)\n')
+    hidden, shown = (cell.metadata for cell in builder.read_source(tmp_path / "n.py").cells)
+    assert hidden == {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}
+    assert shown == {}
+
+
+def test_a_cell_with_a_picture_that_moves_becomes_its_sliders(monkeypatch, tmp_path):
+    """All frames are in the page, in the order in which book.js counts them; the first one stands without a script."""
+    picture = PICTURES["kronecker"]
+    small = replace(picture, sliders={"ratio": (1 / 4, 1.0), "shape": ("6 x 3", "2 x 2")}, start={"shape": "2 x 2"})
+    monkeypatch.setattr(moving_pages, "PICTURES", {"kronecker": small})
+    frames = moving_pages.write(stage.Stage(tmp_path))
+    files = [file for file, _ in frames["kronecker"]]
+    assert sorted(path.name for path in (tmp_path / "_static" / "moving").iterdir()) == sorted(files)
+    assert len(set(files)) == 4
+    assert moving_pages.shown('x = 1\nmoving("kronecker")') is small
+    assert moving_pages.shown('moving("kronecker", live=True)') is None
+    shown = moving_pages.html(small, frames, "../")
+    assert (
+        f'<img src="../_static/moving/{files[1]}" alt="numbers sent per entry, asked for = 0.25, matrix = 2 x 2.'
+        in shown
+    )
+    data = json.loads(re.search(r'<script type="application/json">(.*)</script>', shown)[1])
+    assert [one["start"] for one in data["sliders"]] == [0, 1]
+    assert [words.split(". ")[0].rsplit("= ")[-1] for _, words in data["frames"]] == ["6 x 3", "2 x 2"] * 2
+    drawn = (tmp_path / "_static" / "moving" / files[0]).stat().st_mtime_ns
+    again = stage.Stage(tmp_path)
+    assert {name: [tuple(one) for one in own] for name, own in moving_pages.write(again).items()} == frames
+    again.finish()
+    assert (tmp_path / "_static" / "moving" / files[0]).stat().st_mtime_ns == drawn
 
 
 def test_names_are_linked_once_and_never_in_code_or_mathematics():
@@ -191,6 +227,10 @@ def test_no_browser_is_one_line_with_a_fix():
     assert re.fullmatch(r"browser: found none of .*, expected one\. Fix: apt-get install chromium .*\n", done.stderr)
 
 
+ROW = (  # a slider that changes nothing
+    '<img src="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///ywAAAAAAQABAAACAUwAOw==" alt="K = 1">'
+    '<div class="sliders"><label><span>K</span><input type="range" max="1" {1}><output>{0}</output></label></div>'
+)
 PAGES = {  # what stands on a page -> what is said of it
     "<p>a formula \\(x_i\\) that nobody set</p>": "raw TeX",
     "<p>The answer is tensor(0.5000)</p>": "Python's own words",
@@ -204,6 +244,10 @@ PAGES = {  # what stands on a page -> what is said of it
     "<script>nothing.at.all</script>": "ReferenceError",
     '<script src="https://example.org/x.js"></script>': "asks the network",
     '<span class="math">x</span>': "formula not set",
+    '<figure class="moving" data-moving="a"></figure>': "picture a: no slider",
+    f'<figure class="moving" data-moving="b">{ROW.format(1, "value=0")}</figure>': "picture b: does not change",
+    f'<figure class="moving" data-moving="c">{ROW.format("", "")}</figure>': "picture c: K does not say its value",
+    f'<figure class="moving" data-moving="d">{ROW.format(1, "disabled")}</figure>': "does not move it",
 }
 GOOD = '<h1 id="top">All is well</h1><details><summary>Solution</summary><p>42</p></details><a href="#top">up</a>'
 

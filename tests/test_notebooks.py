@@ -24,6 +24,7 @@ import matplotlib as mpl
 import nbformat
 import numpy as np
 import pytest
+import sympy
 import torch
 from exercises import EXERCISES
 from matplotlib.image import imread
@@ -31,7 +32,9 @@ from matplotlib.image import imread
 from fedtheory import notebook as helper
 from fedtheory.core.verdicts import VERDICTS
 from fedtheory.figures import ITEMS, load, store
+from fedtheory.notebook import course
 from fedtheory.notebook.exercises import exercises
+from fedtheory.notebook.exercises.symbolic import formula
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "notebooks"
@@ -44,7 +47,7 @@ SPEC.loader.exec_module(build)
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 NAMES = [source.stem for source in SOURCES]
 MIMES = {"text/plain", "image/png"}
-SPEAKING = re.compile(r"^\s*(print|show|check|table|provenance)\(", re.MULTILINE)
+SPEAKING = re.compile(r"^\s*(print|show|check|table|provenance|moving)\(", re.MULTILINE)
 ABSOLUTE = re.compile(r"(?<![\w.:/])/(?:[\w.-]+/)+[\w.-]+|\b[A-Z]:\\")
 NUMBER = re.compile(r"(?<![\w.])(\d+\.\d+)(?:e[+-]?\d+)?(?![\w.])")
 SECTIONS = ("what you will learn", "prerequisites", "exercises", "summary", "references")
@@ -452,11 +455,14 @@ def test_questions_and_their_points(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_exercises(name, as_in_a_kernel, space):
     """Solutions and other right answers are accepted, typical wrong ones refused with a word on what they reveal, and
-    no answer stands in the exercise or above it."""
+    no answer stands in the exercise or above it, nor anywhere in the student version."""
     cells = build.read_source(FOLDER / f"{name}.py").cells
     built = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
     above, solved, faults = "", set(), []
-    listed = listed_for(name)
+    listed, students = listed_for(name), ""
+    if exercises(name[:2]):
+        cells_given = course.student(course.cells_of(FOLDER / f"{name}.ipynb"), name[:2])
+        students = "\n".join(cell["source"] for cell in cells_given)
     answers = [code for one in listed.values() for code in (*one["right"], *one["wrong"])]
     solutions = [found for cell in cells if cell.cell_type == "markdown" for found in SOLUTION.findall(cell.source)]
     runs = needed(cells, "\n".join([*answers, *solutions]))
@@ -496,6 +502,8 @@ def test_exercises(name, as_in_a_kernel, space):
         if not exercise.get("open"):
             tells = tuple(exercise.get("tells", ()))
             faults += [f"{number}: {fault}" for fault in given_away(copy["answer"], solution[1], above, tells)]
+            told = given_away(copy["answer"], solution[1], students, tells)
+            faults += [f"{number}, student version: {fault}" for fault in told]
         solved.add(number)
     assert faults == []
     assert solved == set(listed)
@@ -667,6 +675,23 @@ class TestHelper:
     def test_first_of(self):
         assert helper.first_of([(True, "a"), (lambda: False, "b"), (lambda: 1 / 0, "c")]) == "b"
         assert helper.first_of([(True, "a")]) == ""
+
+    def test_formula(self):
+        right, points = (lambda m, r: (m**2 - r**2) / m), [(20, 5), (3, 1.5), (7, 7)]
+        said = lambda answer: formula(answer, right, points, {"Not squared.": lambda m, r: (m - r) / m})
+        for answer in (right, lambda m, r: (m - r) * (1 + r / m), lambda m, r: m - r**2.0 / m):
+            assert said(answer) == ""
+        assert said(lambda m, r: 1 - r / m) == "Not squared."
+        assert said(lambda m, r: m) == "At m = 20, r = 5 it is 20.00, which is too large."
+        assert said(lambda m, r: 0).endswith("too small.")
+        assert said(lambda m, r: (m**2 - r**2) / m + (m - 20) * (m - 3) * 1e-3).startswith("At m = 7, r = 7")
+        for answer in (lambda m, r: 1 / (m - m), lambda m, r: (r - m) ** 0.5, lambda m, r: m / (r - r) * 0):
+            assert said(answer).endswith("which is no finite number.")
+        assert said(lambda m, r: sympy.Symbol("x")).endswith("which is no finite number.")
+        assert said(lambda m, r: m > r).startswith("One expression is asked for")
+        assert said(2).startswith("A function is asked for, such as lambda m, r: ...")
+        with pytest.raises(ValueError, match="at least one point"):
+            formula(right, right, [])
 
     def test_beside(self, capsys, monkeypatch):
         monkeypatch.chdir(FOLDER)

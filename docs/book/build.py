@@ -23,6 +23,7 @@ import claim_pages
 import course_pages
 import item_pages
 import method_pages
+import moving_pages
 import notebook_pages
 import proof_pages
 import text_pages
@@ -48,7 +49,8 @@ def stage_all() -> None:
     stage, code, uses = Stage(SOURCE), Code(), Uses()
     for path in sorted(BOOK.rglob("*")):
         name = path.relative_to(BOOK).as_posix()
-        if path.suffix in (".md", ".ipynb", ".css", ".js") and not name.startswith(("statements/", *course_pages.MADE)):
+        made = ("statements/", *course_pages.MADE)
+        if path.suffix in (".md", ".ipynb", ".css", ".js") and not name.startswith(made):
             stage.copy(path, name)
     for name in ("conf.py", "_ext/code_pages.py"):
         stage.copy(BOOK / name, name)
@@ -62,7 +64,7 @@ def stage_all() -> None:
     text_pages.open_points(stage, where, made)
     text_pages.conclusions(stage, where, made)
     text_pages.bibliography(stage)
-    notebook_pages.write(stage, where)
+    notebook_pages.write(stage, where, moving_pages.write(stage))
     proof_pages.write(stage, code, where)
     course_pages.write(stage)
     stage.write("_ext/code.json", json.dumps(sorted(code.files)))
@@ -70,7 +72,7 @@ def stage_all() -> None:
 
 
 def remove_old() -> list[Path]:
-    """Pages of an earlier build that no source is left for; Sphinx keeps them."""
+    """Pages and frames of an earlier build that no source is left for; Sphinx keeps them."""
     files = json.loads((SOURCE / "_ext" / "code.json").read_text())
     kept = {"search", "genindex", *(f"code/{file.removesuffix('.py')}" for file in files)}
     old = []
@@ -79,6 +81,10 @@ def remove_old() -> list[Path]:
         if name not in kept and not any((SOURCE / f"{name}{end}").exists() for end in (".md", ".ipynb")):
             page.unlink()
             old.append(page)
+    for picture in sorted((OUT / moving_pages.FOLDER).glob("*.png")):
+        if not (SOURCE / moving_pages.FOLDER / picture.name).exists():
+            picture.unlink()
+            old.append(picture)
     return old
 
 

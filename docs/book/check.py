@@ -2,10 +2,12 @@
 
 On every page: no error on the console, nothing asked of the network, every formula set and no TeX left to read, every
 picture there, no output wider than its box on a laptop, nothing wider than a phone, every link and anchor of the book
-found, every folded box opens, no object shown as Python shows it. And the search finds what is there.
+found, every folded box opens, no object shown as Python shows it; every slider of a picture that moves changes it, by
+hand and by an arrow key, and says its value. And the search finds what is there.
 """
 
 import argparse
+import itertools
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -58,6 +60,37 @@ PAGE = r"""(async () => {
   }
   return wrong;
 })()"""
+MOVES = r"""(async () => {
+  const wrong = [];
+  for (const figure of document.querySelectorAll("figure.moving")) {
+    const image = figure.querySelector("img"), rows = [...figure.querySelectorAll(".sliders label")];
+    const say = (words) => wrong.push(`picture ${figure.dataset.moving}: ${words}`);
+    if (!rows.length) say("no slider");
+    for (const row of rows) {
+      const input = row.querySelector("input"), first = input.value, name = row.querySelector("span").textContent;
+      const [files, values] = [new Map(), new Set()];
+      for (let at = 0; at <= Number(input.max); at++) {
+        input.value = at;
+        input.dispatchEvent(new Event("input", { bubbles: true }));
+        const value = row.querySelector("output").textContent;
+        try { await image.decode(); } catch { say(`no picture at ${name} = ${value}`); }
+        if (files.has(image.src)) say(`does not change from ${name} = ${files.get(image.src)} to ${value}`);
+        if (!value || values.has(value) || !image.alt.includes(`${name} = ${value}`))
+          say(`${name} does not say its value ${value}`);
+        files.set(image.src, value);
+        values.add(value);
+      }
+      input.value = first;
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  }
+  return wrong;
+})()"""
+KEYED = r"""(() => {
+  const input = document.querySelectorAll("figure.moving .sliders input")[%d];
+  if (input) input.focus();
+  return input ? [input.value, input.closest("figure").querySelector("img").src] : null;
+})()"""
 FOUND = r"""new Promise((done) => {
   let looks = 0;
   const look = () => {
@@ -89,7 +122,7 @@ def check(book: Path, pages: Sequence[Path]) -> Iterator[str]:
         for page in pages:
             name = page.relative_to(book)
             browser.open(page.as_uri())
-            found = [*browser.ask(PAGE), *browser.errors]
+            found = [*browser.ask(PAGE), *browser.ask(MOVES), *_keyed(browser), *browser.errors]
             links += [(page, link) for link in browser.ask(LINKS)]
             ids[page] = set(browser.ask(IDS))
             browser.size(*PHONE)
@@ -104,6 +137,23 @@ def check(book: Path, pages: Sequence[Path]) -> Iterator[str]:
                 listed = ", ".join(titles[:5])
                 yield f"search.html: {words!r} finds {len(titles)} pages and none with {title!r}: {listed}"
             yield from (f"search.html: {line}" for line in browser.errors)
+
+
+def _keyed(browser: Browser) -> Iterator[str]:
+    """Sliders that an arrow key does not move, or whose picture stays."""
+    for number in itertools.count():
+        if (before := browser.ask(KEYED % number)) is None:
+            return
+        left = int(before[0]) > 0
+        key = (
+            {"key": "ArrowLeft", "windowsVirtualKeyCode": 37}
+            if left
+            else {"key": "ArrowRight", "windowsVirtualKeyCode": 39}
+        )
+        for kind in ("rawKeyDown", "keyUp"):
+            browser.say("Input.dispatchKeyEvent", type=kind, code=key["key"], **key)
+        if any(old == new for old, new in zip(before, browser.ask(KEYED % number))):
+            yield f"slider {number + 1} of the page: {key['key']} does not move it"
 
 
 def _links(book: Path, links: Sequence[tuple[Path, str]], ids: dict[Path, set[str]]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The command line: list, run, reproduce, compare, report, conclusions, claims, model. Each takes --json.
+"""The command line: list, run, reproduce, compare, report, conclusions, claims, model, course. Each takes --json.
 
 Here are the options; a command's own file is imported when it is called.
 """
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, " ".join(f"fedtheory: {message}{fix}".splitlines()) + "\n")
 
 
-COMMANDS = "list|run|reproduce|compare|report|conclusions|claims|model"
+COMMANDS = "list|run|reproduce|compare|report|conclusions|claims|model|course"
 COMPLAINTS: tuple[tuple[str, Callable[..., str]], ...] = (  # argparse's words, and ours
     (r"argument (\S+): (=.*)", lambda name, rest: name + rest),
     (
@@ -180,6 +180,11 @@ def parser() -> argparse.ArgumentParser:
     model = add("model", "model.save", "a pretrained language model from an installed package, as a folder")
     model.add_argument("model", choices=registry.keys("problems/models/packaged.py", "PACKAGED"))
     model.add_argument("folder", metavar="FOLDER", help="new or empty; run's --model takes it")
+    course = add("course", "course.make", "the notebooks for students and instructors (nbgrader), and slides")
+    course.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; slides: 00 and 01)")
+    course.add_argument("--student", metavar="DIR", help="without outputs and solutions")
+    course.add_argument("--instructor", metavar="DIR", help="nbgrader's source: solutions, wrong answers, rubrics")
+    course.add_argument("--slides", metavar="DIR", help="reveal.js, which works without a network")
     return top
 
 

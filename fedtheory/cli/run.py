@@ -23,6 +23,8 @@ class Heeded:
         self._options, self._read = options, set()
 
     def __getattr__(self, name: str) -> Any:
+        if name not in vars(self._options):
+            registry.no_option(name, list(METHOD_OPTIONS))
         self._read.add(name)
         return getattr(self._options, name)
 

@@ -1,10 +1,11 @@
 """What an algorithm is: a frozen dataclass of hyperparameters and the lines of its paper's box."""
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from dataclasses import replace
-from functools import wraps
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import Field, fields, is_dataclass, make_dataclass, replace
+from functools import cache, wraps
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 
@@ -13,16 +14,70 @@ from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 
 
-class State(NamedTuple):
-    """Everything that outlives a round.
+class _Pair(NamedTuple):
+    server: Any
+    own: Any
+
+
+class State(_Pair):
+    """Everything that outlives a round: a pair, and `dataclasses.replace` changes its fields, too.
 
     Fields:
         server: a dataclass with at least `x`, the global model (d,).
         own: a dataclass of the clients' private tensors, each leading with N; None where clients keep nothing.
+
+    Raises TypeError for a field that it does not have, or that holds something else.
     """
 
-    server: Any
-    own: Any
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]] = {
+        f.name: f for f in fields(make_dataclass("State", _Pair._fields))
+    }
+
+    def __new__(cls, server: Any, own: Any, **other: Any) -> Self:
+        if other or not hasattr(server, "x") or not (own is None or is_dataclass(own)):
+            _refuse_state(server, own, other)
+        return super().__new__(cls, server, own)
+
+
+def _refuse_state(server: Any, own: Any, other: dict[str, Any]) -> None:
+    for name, value in other.items():
+        fix = f"write server=... or own=...; fields of the server's part: replace(state.server, {name}=...)"
+        checks.reject(f"State.{name}", value, "a field of State: server or own", fix, TypeError)
+    if not hasattr(server, "x"):
+        expected = "a dataclass with a field x, the global model (d,)"
+        checks.reject("State.server", server, expected, "pass Server(x), a dataclass of yours", TypeError)
+    expected = "a dataclass of tensors that lead with N, or None"
+    checks.reject("State.own", own, expected, "pass Own(...), a dataclass of yours, or None", TypeError)
+
+
+_STEPS = {
+    "init": ("problem", "x", "key"),
+    "broadcast": ("server", "key"),
+    "client": ("problem", "clients", "own", "down", "key"),
+    "server": ("server", "down", "up", "clients", "key"),
+    "close": ("own", "clients", "down", "reply"),
+}
+
+
+@cache
+def _complete(kind: type) -> frozenset[str]:
+    """The fields of a method's class that has all it needs. Raises TypeError with the first that it lacks."""
+    checks.steps(kind, _STEPS)
+    known = getattr(kind, "__dataclass_fields__", {})
+    above = kind.__mro__[: kind.__mro__.index(Algorithm)]
+    written = [name for base in above for name in inspect.get_annotations(base)]
+    missed = [name for name in written if name not in known]
+    if missed or not known:
+        what = f"a dataclass with the fields {', '.join(missed)}" if missed else "a dataclass"
+        checks.reject(kind.__name__, kind, what, "write @dataclass(frozen=True) above the class", TypeError)
+    if not isinstance(getattr(kind, "name", None), str) and "name" not in known:
+        expected = "a text, by which tables and the command line call the method"
+        fix = f'write name = "{kind.__name__}" in the class'
+        checks.reject(f"{kind.__name__}.name", getattr(kind, "name", None), expected, fix, TypeError)
+    if "lr" not in known and not hasattr(kind, "lr"):
+        checks.reject(f"{kind.__name__}.lr", None, "a field: the step size", "write lr: float in the class", TypeError)
+    return frozenset(known)
 
 
 class Algorithm(ABC):
@@ -37,6 +92,15 @@ class Algorithm(ABC):
         1  # raised by hand when the method's results change beyond rounding: stored runs are stale
     )
     lr: float
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        known = _complete(cls)
+        for name in named.keys() - known:
+            fields = ", ".join(one for one in cls.__dataclass_fields__ if one not in ("name", "revision"))  # type: ignore[attr-defined]
+            checks.reject(
+                name, named[name], f"a field of {cls.__name__}: {fields}", "spell it as one of these", TypeError
+            )
+        return super().__new__(cls)
 
     def __init_subclass__(cls) -> None:
         """Before a method's own `__post_init__` looks at ranges, its fields have the types of their annotations."""

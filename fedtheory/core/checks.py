@@ -15,7 +15,8 @@ import re
 import reprlib
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache, wraps
 from pathlib import Path
@@ -218,22 +219,55 @@ def arguments(function: F) -> F:
     return checked  # type: ignore[return-value]
 
 
-def explained(function: F) -> F:
-    """As `arguments`, but looked at only once the function has failed: for what runs in every step."""
+class _Now:
+    """Whether the round that is played is a run's first, in which what steps return is looked at, too."""
+
+    first_round = False
+
+
+@contextmanager
+def first_round() -> Iterator[None]:
+    """Within it what a problem's functions return is looked at."""
+    before, _Now.first_round = _Now.first_round, True
+    try:
+        yield
+    finally:
+        _Now.first_round = before
+
+
+def explained(function: F, returned: Callable[..., None] | None = None) -> F:
+    """As `arguments`, but looked at only once the function has failed: for what runs in every step.
+
+    Args:
+        returned: called with the arguments and, behind them, what came back or the error, in a run's first round.
+    """
     signature = inspect.signature(function)
 
     @wraps(function)
     def tried(*given: Any, **named: Any) -> Any:
         try:
-            return function(*given, **named)
-        except (TypeError, ValueError, RuntimeError, LookupError, AttributeError, ArithmeticError, MemoryError):
+            found = function(*given, **named)
+        except (
+            TypeError,
+            ValueError,
+            RuntimeError,
+            LookupError,
+            AttributeError,
+            ArithmeticError,
+            MemoryError,
+        ) as error:
             hints = _hints(function)
             for name, value in signature.bind(*given, **named).arguments.items():
                 if name in hints:
                     _typed(name, value, hints[name])
                     if hints[name] is int:
                         whole(name, value, 0, MOST_PER_ROUND)
+            if returned is not None and _Now.first_round:
+                returned(*given, *named.values(), error)
             raise
+        if _Now.first_round and returned is not None:
+            returned(*given, *named.values(), found)
+        return found
 
     return tried  # type: ignore[return-value]
 
@@ -395,6 +429,30 @@ def folder(name: str, value: Any) -> Path:
             name, str(found), f"a folder that can be written to ({error.strerror})", f"choose another {name}", OSError
         )
     return found
+
+
+def steps(kind: type, wanted: Mapping[str, Sequence[str]]) -> None:
+    """A class that a user writes has the methods of its contract, and each takes what it will be given.
+
+    Args:
+        kind: the class.
+        wanted: name of a method -> its arguments, self apart.
+
+    Raises TypeError with the first that is missing or takes something else.
+    """
+    for name, given in wanted.items():
+        written = f"def {name}({', '.join(('self', *given))})"
+        found = getattr(kind, name, None)
+        if found is None or name in getattr(kind, "__abstractmethods__", ()):
+            what = (found.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+            reject(f"{kind.__name__}.{name}", None, f"a method: {what}", f"write {written}", TypeError)
+        try:
+            inspect.signature(found).bind("self", *given)
+        except TypeError:
+            said = f"({', '.join(inspect.signature(found).parameters)})"
+            reject(
+                f"{kind.__name__}.{name}", said, f"these arguments: {', '.join(given)}", f"write {written}", TypeError
+            )
 
 
 def clients(name: str, value: Any, n: int) -> list[int]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import torch
 
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.contract import Watched
 from fedtheory.core.key import Key
 from fedtheory.core.message import field_names
 from fedtheory.core.problem import Problem
@@ -36,7 +37,7 @@ def drain(steps: Generator[Any, None, T]) -> T:
 
 
 def run_clients(
-    algorithm: Algorithm,
+    algorithm: Algorithm | Watched,
     problem: Problem,
     clients: torch.Tensor,
     own: Any,

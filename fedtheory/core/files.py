@@ -78,11 +78,12 @@ def whole_folder(folder: Path) -> Iterator[Path]:
                 checks.reject("folder", str(folder), expected, "name another one, or wait for it", OSError)
         try:
             for left in part.iterdir():
-                left.unlink()
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
             yield part
-            for path in part.iterdir():
-                with open(path, "rb") as file:
-                    os.fsync(file.fileno())
+            for path in part.rglob("*"):
+                if path.is_file():
+                    with open(path, "rb") as file:
+                        os.fsync(file.fileno())
             os.fsync(descriptor)
             os.rename(part, folder)
         except BaseException:

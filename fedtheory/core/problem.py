@@ -1,12 +1,13 @@
 """A federated problem: N clients, their losses and gradients, and the constants that theory needs."""
 
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import torch
 
@@ -93,6 +94,65 @@ def _at_a_model(evaluate: Callable[[Any, torch.Tensor], Any]) -> Callable[[Any, 
     return evaluated
 
 
+def _draws(self: "Problem", clients: torch.Tensor, steps: int, key: Key, found: Any) -> None:
+    name = type(self).__name__
+    if isinstance(found, Exception):
+        return
+    if not hasattr(found, "__getitem__") or not hasattr(found, "__len__"):
+        fix = "end with return [sample] * steps, or one for each step"
+        checks.reject(f"{name}.draw", found, f"a sequence of the samples of {steps} steps", fix, TypeError)
+    if len(found) < steps:
+        fix = "draw for all steps at once: one sample a step, each for the given clients"
+        checks.reject(f"len({name}.draw)", len(found), f"a sample for each of the {steps} steps", fix)
+
+
+def _full(self: "Problem", clients: torch.Tensor, found: Any) -> None:
+    if found is None:
+        fix = "return the sample whose gradient is grad F_i, as for example the clients themselves"
+        checks.reject(
+            f"{type(self).__name__}.full", None, "the sample that holds all of a client's data", fix, TypeError
+        )
+
+
+def _grads(self: "Problem", y: torch.Tensor, xi: Any, found: Any) -> None:
+    name = type(self).__name__
+    if isinstance(found, Exception):
+        if self.closed_form and re.search("does not require grad|[Ii]nference tensor", str(found)):
+            expected = "False where grads uses autograd, which is off otherwise"
+            checks.reject(f"{name}.closed_form", True, expected, "write closed_form = False in the class")
+        return
+    _rows(f"{name}.grads", found, tuple(y.shape), "row i is grad f_i(y_i), of client i alone")
+    if found.dtype != y.dtype:
+        checks.reject(f"{name}.grads.dtype", found.dtype, f"{y.dtype}, as y has", "keep the problem's dtype", TypeError)
+
+
+def _losses(self: "Problem", y: torch.Tensor, xi: Any, found: Any) -> None:
+    if not isinstance(found, Exception):
+        _rows(
+            f"{type(self).__name__}.losses", found, (len(y),), "entry i is f_i(y_i), so sum over all axes but the first"
+        )
+
+
+def _rows(name: str, found: Any, shape: tuple[int, ...], why: str) -> None:
+    checks.instance(name, found, torch.Tensor, f"return a tensor {shape}: {why}")
+    if tuple(found.shape) != shape:
+        checks.reject(f"{name}.shape", tuple(found.shape), f"{shape} for y of {shape[0]} clients", why)
+
+
+_RETURNED = {"draw": _draws, "full": _full, "grads": _grads, "losses": _losses}
+_STEPS = {
+    "draw": ("clients", "steps", "key"),
+    "full": ("clients",),
+    "grads": ("y", "xi"),
+    "losses": ("y", "xi"),
+}
+
+
+@cache
+def _complete(kind: type) -> None:
+    checks.steps(kind, _STEPS)
+
+
 class Problem(ABC):
     """N client losses F_i of one flat parameter vector, stacked, and F = sum_i p_i F_i.
 
@@ -105,7 +165,7 @@ class Problem(ABC):
         layout: the layers of the parameter vector.
         dtype, device: of parameters and gradients.
         weights: p, shape (N,), float64, summing to 1: the client weights of F.
-        constants: what is known of the problem.
+        constants: what is known of the problem; nothing, where a class does not say.
         closed_form: whether `grads` is written out; False where it uses autograd, which `run` then leaves on.
         chunk: how many clients are best stacked at a time; None: all. `run` may override it.
         origin: what was read from files, if anything: name -> {"sha256": of the content, ...}.
@@ -117,19 +177,23 @@ class Problem(ABC):
 
     def __init_subclass__(cls) -> None:
         """Models are looked at before they are evaluated, arguments of what runs in every step once it has failed."""
-        for name in ("draw", "full", "grads", "losses"):
+        for name, returned in _RETURNED.items():
             if name in cls.__dict__:
-                setattr(cls, name, checks.explained(cls.__dict__[name]))
+                setattr(cls, name, checks.explained(cls.__dict__[name], returned))
         for name in ("loss", "grad", "error", "accuracy"):
             if name in cls.__dict__:
                 setattr(cls, name, _at_a_model(cls.__dict__[name]))
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        _complete(cls)
+        return super().__new__(cls)
 
     n: int
     layout: Layout
     dtype: torch.dtype
     device: torch.device
     weights: torch.Tensor
-    constants: Constants
+    constants: Constants = Constants()
 
     @property
     def d(self) -> int:

@@ -10,13 +10,14 @@ entry point's name is the method's or problem's, and it refers to a `Method` or 
 
 import ast
 import importlib
+import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from fedtheory.core import checks
 
@@ -64,6 +65,14 @@ class Asked(Protocol):
         ...
 
 
+def no_option(name: str, known: Sequence[str]) -> NoReturn:
+    """Say that what methods are built from has no such option: by ValueError, by AttributeError for names of Python."""
+    if name.startswith("_"):
+        raise AttributeError(name)
+    fix = "write the number in the method's entry, as in lambda o: Mine(o.lr, o.local_steps, 0.9)"
+    checks.reject("option", name, f"one of {', '.join(known)}", fix)
+
+
 @dataclass(frozen=True)
 class Method:
     """A method by name.
@@ -91,6 +100,9 @@ class Method:
     def __post_init__(self) -> None:
         checks.choice("family", self.family, FAMILIES)
         checks.choice("needs", self.needs, _NEEDS)
+        label = f"Method({self.name!r})"
+        _takes(f"{label}.make", self.make, "options", "lambda o: Mine(o.lr, o.local_steps)")
+        checks.instance(f"{label}.card", self.card, Card, "pass Card(idea, update, proved, fails)")
 
 
 @dataclass(frozen=True)
@@ -102,12 +114,34 @@ class Offer:
         kind: its class.
         make: builds the one that `run` plays on, from its data's key, the device and the options of the command line.
         metrics: what is recorded on it.
+        rates: learning rates that `compare` tries on it, falling by a factor of about three; where it names none, it is
+            not compared. One that is needs a known solution: methods are judged by their error.
+        rounds, level: of a comparison: how long it plays, and the error by which methods' rounds are compared.
     """
 
     name: str
     kind: type["Problem"]
     make: Callable[["Key", str, Any], "Problem"] = field(repr=False)
     metrics: tuple[str, ...] = ("error",)
+    rates: tuple[float, ...] = ()
+    rounds: int = 100
+    level: float = 0.1
+
+    def __post_init__(self) -> None:
+        label = f"Offer({self.name!r})"
+        checks.instance(f"{label}.kind", self.kind, type, "pass the problem's class")
+        _takes(f"{label}.make", self.make, "key, device, options", "lambda key, device, options: Mine(key)")
+        for rate in self.rates:
+            checks.rate(f"{label}.rates", rate)
+        checks.whole(f"{label}.rounds", self.rounds, 20)
+
+
+def _takes(name: str, make: Any, given: str, like: str) -> None:
+    """A function that is called with so many arguments."""
+    try:
+        inspect.signature(make).bind(*given.split(", "))
+    except (TypeError, ValueError):
+        checks.reject(name, make, f"a function of ({given})", f"pass {like}", TypeError)
 
 
 class _Kind:
@@ -243,6 +277,12 @@ def problem(name: str) -> Offer:
     Raises ValueError for an unknown one.
     """
     return _PROBLEMS.get(name)
+
+
+def further_problems() -> dict[str, Offer]:
+    """Those of other distributions, by the alphabet."""
+    places = _PROBLEMS.places
+    return {name: problem(name) for name in problem_names() if not isinstance(places[name], str)}
 
 
 def methods() -> dict[str, Method]:

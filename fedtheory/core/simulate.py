@@ -16,6 +16,7 @@ from fedtheory.core import checks, engine
 from fedtheory.core import schedule as schedules
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.checkpoint import Checkpoint, copy_tree
+from fedtheory.core.contract import Watched, look_at_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem
@@ -139,9 +140,12 @@ def play_round(
     checks.whole("threads", threads, 1, _MOST_THREADS)
     lag_of = dict(zip(ids, known))
     rising = sorted(ids)
-    exchange = _exchange(
-        algorithm, problem, state, torch.tensor(rising), key, [lag_of[i] for i in rising], dropped, chunk, threads
-    )
+    given = (problem, state, torch.tensor(rising), key, [lag_of[i] for i in rising], dropped, chunk, threads)
+    try:
+        exchange = _exchange(algorithm, *given)
+    except (TypeError, AttributeError, LookupError, RuntimeError):
+        _first_exchange(algorithm, *given)  # it names the step that broke the contract, if one did
+        raise
     up = exchange.up
     if rising != ids:
         place = {i: at for at, i in enumerate(i for i in rising if i not in dropped)}
@@ -163,7 +167,7 @@ class _Exchange(NamedTuple):
 
 
 def _exchange(
-    algorithm: Algorithm,
+    algorithm: Algorithm | Watched,
     problem: Problem,
     state: State,
     clients: torch.Tensor,
@@ -186,7 +190,13 @@ def _exchange(
     return _Exchange(rows, down, up, own, server, reply, Traffic(cost(up), received))
 
 
-def _settle(algorithm: Algorithm, state: State, exchange: _Exchange) -> State:
+def _first_exchange(algorithm: Algorithm, *given: Any) -> _Exchange:
+    """As `_exchange`, where what every step returns is looked at."""
+    with checks.first_round():
+        return _exchange(Watched(algorithm), *given)
+
+
+def _settle(algorithm: Algorithm | Watched, state: State, exchange: _Exchange) -> State:
     own = engine.map_leaves(lambda leaf, new: leaf.index_copy_(0, exchange.rows, new), state.own, exchange.own)
     return State(exchange.server, algorithm.close(own, exchange.rows, exchange.down, exchange.reply))
 
@@ -260,6 +270,7 @@ def run(
     Raises TypeError or ValueError for arguments out of range, before any work.
     """
     checks.whole("rounds", rounds, 0, checks.MOST_ROUNDS)
+    look_at_problem(problem)
     S = (
         problem.n
         if sampled is None
@@ -332,7 +343,8 @@ def _run(
 ) -> History:
     """`run`, its arguments checked and its folder owned."""
     _keep_freed_memory()
-    state = algorithm.init(problem, x0.to(problem.device).clone(), root)
+    with checks.first_round():
+        state = Watched(algorithm).init(problem, x0.to(problem.device).clone(), root)
     traffic, last_seen, start = Traffic(), [-1] * problem.n, 0
     names = ("round", *metrics, "up_scalars", "up_bytes", "down_scalars", "down_bytes", "saved_bytes")
     history = History({name: [] for name in names}, state)
@@ -377,7 +389,8 @@ def _run(
         for column in history.columns.values():
             column.pop()
     if start in (0, rounds) or start % every == 0:
-        record(start)
+        with checks.first_round():
+            record(start)
     elif progress is not None:
         progress(start)
     full = algorithm
@@ -395,7 +408,8 @@ def _run(
             lags = [None if last_seen[i] < 0 else t - last_seen[i] for i in ids]
             with torch.inference_mode(problem.closed_form):  # no autograd bookkeeping: a tenth of a small round
                 dropped = _drop_clients(ids, dropout, key.fold("dropout")) if dropout else ()
-                exchange = _exchange(algorithm, problem, moved, clients, key, lags, dropped, chunk, threads)
+                play = _first_exchange if t == start else _exchange
+                exchange = play(algorithm, problem, moved, clients, key, lags, dropped, chunk, threads)
                 if not math.isfinite(float(exchange.server.x.sum())):
                     found = _not_finite(t, exchange.rows.tolist(), exchange.up, exchange.server)
                     if found is not None:
@@ -403,7 +417,8 @@ def _run(
                         break
                 with uninterrupted():  # from here on the round is done, and counted
                     whole = False  # private state changes in place: what breaks off in here cannot be saved
-                    state = history.state = _settle(algorithm, moved, exchange)
+                    looked_at = Watched(algorithm) if t == start else algorithm
+                    state = history.state = _settle(looked_at, moved, exchange)
                     crossed = exchange.traffic
                     traffic = Traffic(traffic.up + crossed.up, traffic.down + crossed.down)
                     for i in ids:

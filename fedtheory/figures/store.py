@@ -37,7 +37,7 @@ import numpy as np
 import torch
 from scipy import stats
 
-from fedtheory.core import checks, meter, words
+from fedtheory.core import checks, meter, registry, words
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.files import Broken, misfit, seal, sha256, unseal, write_atomic
 from fedtheory.core.key import Key
@@ -82,7 +82,7 @@ class Spec:
         algorithm: with its hyperparameters.
         problem: "ssf" (MatrixRegression.ssf), "fedsub" (LogisticRegression.fedsub), "quadratic" (Quadratic.random),
             "images" (ImageClassification.load; its data folder is FEDTHEORY_DATA) or "validation" (the same, tested on
-            a fifth of every client's training images, which are not trained on).
+            a fifth of every client's training images, which are not trained on), or a problem of another distribution.
         options: of the problem, as sorted (name, value) pairs.
         rounds, sampled, every, dropout: of the run.
         seed: of the problem's data (path "data") and of the run.
@@ -241,6 +241,24 @@ BUILDERS: dict[str, Builder] = {
         label=lambda options: ("generated reviews, 8 clients", _adapted("tiny OPT", options)),
     ),
 }
+
+
+@cache
+def _fingerprint(offer: registry.Offer) -> str:
+    return offer.make(Key(0).fold("data"), "cpu", None).fingerprint()
+
+
+def _further(offer: registry.Offer) -> Builder:
+    """How another distribution's problem is made; runs on it are named by its data and its class's `revision`, too."""
+    return Builder(
+        lambda key, dtype, device: offer.make(key, device, None),
+        say=lambda options: {"fingerprint": _fingerprint(offer)},
+        label=lambda options: (offer.name, "none"),
+        revision=getattr(offer.kind, "revision", 1),
+    )
+
+
+BUILDERS |= {name: _further(offer) for name, offer in registry.further_problems().items()}
 
 
 @cache

@@ -109,7 +109,7 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def new_figure(
-    panels: int = 1, height: float = 2.6, columns: int | None = None, rows: int = 1
+    panels: int = 1, height: float = 2.6, columns: float | None = None, rows: int = 1
 ) -> tuple[Figure, list[Axes]]:
     """Panels in one row or several, in the package's style, made without pyplot's global state.
 

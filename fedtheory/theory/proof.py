@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fedtheory.core import checks
+from fedtheory.core import checks, conclusions
 from fedtheory.theory.claim import Outcome
 from fedtheory.theory.search import implies, same
 
@@ -55,13 +55,18 @@ class Step:
         return Outcome(self.check(), self.kind, None, self.says)
 
 
-PAPERS = ("ssf",)  # those with a page
+PAPERS = ("ssf", "mud", "flss", "decomfl")  # those with a page
+
+
+def folder(paper: str) -> str:
+    """Of a paper's theory."""
+    return conclusions.PAPERS[paper][1]
 
 
 def steps(paper: str) -> dict[str, Step]:
     """The steps of a paper's proofs, by id, in their order."""
     checks.choice("paper", paper, PAPERS)
-    listed = importlib.import_module(f"fedtheory.theory.{paper}.steps").STEPS
+    listed = importlib.import_module(f"fedtheory.theory.{folder(paper)}.steps").STEPS
     return {step.id: step for step in listed}
 
 

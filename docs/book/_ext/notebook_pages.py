@@ -1,12 +1,12 @@
-"""The notebooks as the book shows them: with links, and with the code of pictures and checks folded.
+"""The notebooks as the book shows them: with links, folded cells with their captions, and pictures that move.
 
 The committed files are not touched and not run: their outputs are those that the tests checked.
 """
 
-import ast
 import re
 from collections.abc import Mapping
 
+import moving_pages
 import nbformat
 from claim_pages import Place
 from stage import Stage, slug
@@ -14,38 +14,33 @@ from used import NOTEBOOKS
 
 from fedtheory.core import registry
 
-PICTURE = re.compile(r"^\s*(show\(|figure\b.*=|style\.)", re.MULTILINE)
 PROSE = re.compile(
     r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>|^#.*?$)", re.DOTALL | re.MULTILINE
 )
 PAGES = {"conclusions": "conclusions", "report": "items/index"}  # of docs, and where the book has them
-LONG = 12  # lines of code above which a cell that draws is folded
 
 
-def write(stage: Stage, where: Mapping[str, Place]) -> None:
+def write(stage: Stage, where: Mapping[str, Place], frames: moving_pages.Frames) -> None:
     for path in NOTEBOOKS:
         notebook = nbformat.read(path, as_version=4)
         linked: set[str] = set()
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = with_links(cell.source, path.stem, where, linked)
-            elif caption := fold(cell.source):
-                cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
-                cell.metadata["mystnb"] = {"code_prompt_show": f"Show {caption}", "code_prompt_hide": f"Hide {caption}"}
+                continue
+            if "hide-input" in cell.metadata.get("tags", []):
+                prompts = {f"code_prompt_{way}": f"{caption(cell.source)} ({way} the code)" for way in ("show", "hide")}
+                cell.metadata["mystnb"] = prompts
+            if picture := moving_pages.shown(cell.source):
+                data = {"text/html": moving_pages.html(picture, frames, "../")}
+                cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
         stage.write(f"notebooks/{path.name}", nbformat.writes(notebook))
 
 
-def fold(source: str) -> str:
-    """What a cell is, where it only checks or mostly draws; "" for a cell that is part of the story."""
-    try:
-        body = ast.parse(source).body
-    except SyntaxError:
-        return ""
-    if body and all(isinstance(node, ast.Assert) for node in body):
-        return "the checks"
-    if "answer" in source or len(source.splitlines()) <= LONG:
-        return ""
-    return "the code of the picture" if PICTURE.search(source) and "show(" in source else ""
+def caption(source: str) -> str:
+    """Of a folded cell: its first line, a comment."""
+    first = source.lstrip().partition("\n")[0]
+    return first.lstrip("# ").strip() if first.startswith("#") else "the code"
 
 
 def with_links(text: str, stem: str, where: Mapping[str, Place], linked: set[str]) -> str:

@@ -9,7 +9,7 @@ from mathematics import prose
 from stage import ROOT, Stage, table, toctree
 
 from fedtheory.theory import ledger
-from fedtheory.theory.proof import KINDS, PAPERS, Step, steps
+from fedtheory.theory.proof import KINDS, PAPERS, Step, folder, steps
 
 MARK = re.compile(r"\[((?:" + "|".join(PAPERS) + r")\.\d+\.\d+)\]")
 MARGIN = re.compile(r"\[margin (\S+?)\]")
@@ -38,7 +38,7 @@ def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
     text = MARGIN.sub(lambda found: f"{margins[found[1]]:.2g}", text)
     text = MARK.sub(lambda found: f'(<a href="#{anchor(found[1])}">checked</a>)', text)
     text = re.sub(r"`([a-z]+\.[\w.-]+)`", lambda found: _linked(found, where), text)
-    source = f"fedtheory/theory/{paper}/steps.py"
+    source = f"fedtheory/theory/{folder(paper)}/steps.py"
     lines = [
         "",
         "## The checks",

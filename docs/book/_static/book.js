@@ -24,3 +24,34 @@ document.addEventListener("DOMContentLoaded", () => {
     bar.append(...buttons);
   }
 });
+
+// Pictures that move: a <figure class="moving"> names a file and its words for each setting; sliders swap them.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const figure of document.querySelectorAll("figure.moving")) {
+    const image = figure.querySelector("img");
+    const { folder, sliders, frames } = JSON.parse(figure.querySelector("script").textContent);
+    const panel = document.createElement("div");
+    panel.className = "sliders";
+    const rows = sliders.map(({ label, values, start }) => {
+      const [line, name, input, shown] = ["label", "span", "input", "output"].map((tag) => document.createElement(tag));
+      name.textContent = label;
+      Object.assign(input, { type: "range", min: 0, max: values.length - 1, step: 1, value: start });
+      line.append(name, input, shown);
+      panel.append(line);
+      return { input, shown, values };
+    });
+    const show = () => {
+      let at = 0;
+      for (const { input, shown, values } of rows) {
+        at = at * values.length + Number(input.value);
+        shown.textContent = values[input.value];
+        input.setAttribute("aria-valuetext", values[input.value]);
+      }
+      image.src = folder + frames[at][0];
+      image.alt = frames[at][1];
+    };
+    rows.forEach(({ input }) => input.addEventListener("input", show));
+    image.after(panel);
+    show();
+  }
+});

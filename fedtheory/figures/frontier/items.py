@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from fedtheory.compare import ABSENT, FAMILIES, METHODS, RATIO, SEEDS, TASKS, TUNING_SEED, Method, Task
+from fedtheory.compare import ABSENT, FAMILIES, FURTHER, METHODS, RATIO, SEEDS, TASKS, TUNING_SEED, Method, Task
 from fedtheory.core import registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.records import RAN, Row, Table
@@ -561,6 +561,8 @@ def item(full: str, title: str, methods: Sequence[Method] = tuple(METHODS.values
 
 def some(name: str, methods: Sequence[Method]) -> Item:
     """The comparison of this name, of these methods."""
+    if name in FURTHER:
+        return item(f"frontier/{name}", f"{name}, a problem of another distribution", methods)
     listed = registry.items()[f"frontier/{name}"]
     return item(listed.name, listed.title, methods)
 

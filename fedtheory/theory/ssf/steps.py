@@ -397,6 +397,49 @@ def small_steps(part: str) -> Callable[[], bool]:
     return check
 
 
+# 7: other memories
+
+
+def rescaled(power: int) -> Callable[[], bool]:
+    """A local step and the server's with s Pi are those with Pi at s times the step sizes."""
+
+    def check() -> bool:
+        import sympy
+
+        s, lr, p, g, y = sympy.symbols("s lr p g y")
+        return sympy.expand((y - lr * (s * p) * g) - (y - (s**power * lr) * p * g)) == 0
+
+    return check
+
+
+def spread(mean: bool) -> Callable[[], bool]:
+    """(1/N) sum |g_i|^2 = |G|^2 + (1/N) sum |g_i - G|^2 where G is the mean; N = 4, and any N as above."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        g, other = sympy.symbols("g0:4"), sympy.Symbol("o")
+        G = sum(g) / 4 if mean else other
+        return sum(one**2 for one in g) / 4, G**2 + sum((one - G) ** 2 for one in g) / 4
+
+    return equal(sides)
+
+
+def without(part: str) -> Callable[[], bool]:
+    """The coefficient of rho eta |G|^2 without a memory, for q <= 1/100, and what it is divided by."""
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        q = reals("q other")[0]
+        kept = number("49/100")
+        lead = number("1/2") - number("5/8") * number("347/250") * q >= kept
+        parts = [number("205/100") * kept >= 1, number(part) * kept >= number("5/8") * number("347/250")]
+        return [q > 0, 100 * q <= 1], z3.And(lead, *parts, number("4/3") * kept >= number("5/8") * number("1041/1000"))
+
+    return follows(premises)
+
+
 ALL = list(combinations(range(4), 2))
 
 STEPS = [
@@ -447,4 +490,8 @@ STEPS = [
     Step("ssf.6.2", "arithmetic", "55/3 of 4/33 is 20/9", small_steps("4/33"), small_steps("1/8"), "1/8 for 4/33"),
     Step("ssf.6.3", "identity", "both terms at the step that balances them", balanced(2), balanced(1),
          "twice that step, squared"),
+    Step("ssf.7.1", "identity", "a local step in the subspace", rescaled(1), rescaled(2), "the square of the scale"),
+    Step("ssf.7.2", "identity", "four clients; both sides are linear in the sums of g_i and |g_i|^2, so for any N",
+         spread(True), spread(False), "any vector in the place of the mean"),
+    Step("ssf.7.3", "implication", "for 0 < q <= 1/100", without("9/5"), without("17/10"), "1.7 in the place of 1.8"),
 ]  # fmt: skip

@@ -1,0 +1,164 @@
+"""FLSS in a fixed subspace: the steps of docs/theory/flss.md. Names as there: w, w_P, P, q = eta tau L."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from fedtheory.theory.proof import Step, equal, follows
+from fedtheory.theory.search import number, reals
+
+
+def unbounded(part: str) -> Callable[[], bool]:
+    """<g, s> >= mu |s|^2 and <g, s> <= |g| |s| give |g| >= mu |s|."""
+
+    def premises() -> tuple[list, Any]:
+        g, s, mu, inner = reals("g s mu inner")
+        return [g >= 0, s > 0, mu > 0, inner >= mu * s * s, inner <= g * s], g >= number(part) * mu * s
+
+    return follows(premises)
+
+
+def floor(half: str) -> Callable[[], bool]:
+    """F(w_P) - F* between mu/2 and L/2 times the distance squared; at: F at the nearest point, far: |w_P - w*|^2."""
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        L, mu, distance, far, low, at = reals("L mu distance far low at")
+        given = [
+            mu > 0,
+            mu <= L,
+            distance >= 0,
+            far >= distance,
+            low <= at,
+            at <= L / 2 * distance,
+            low >= mu / 2 * far,
+        ]
+        return given, z3.And(low <= number(half) * L * distance, low >= mu / 2 * distance)
+
+    return follows(premises)
+
+
+def nearer(factor: int) -> Callable[[], bool]:
+    """2 |y - x|^2 + 2 |z - y|^2 - |z - x|^2 is the square |(y - x) - (z - y)|^2."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        x, y, z = sympy.symbols("x y z")
+        return factor * (y - x) ** 2 + 2 * (z - y) ** 2 - (z - x) ** 2, (2 * y - x - z) ** 2
+
+    return equal(sides)
+
+
+def perturbed(share: str) -> Callable[[], bool]:
+    """h at x and z from its tangent at y: A = |z - y|^2, B = |z - x|^2, C = |y - x|^2, gz = <grad h(y), z - y>."""
+
+    def premises() -> tuple[list, Any]:
+        L, mu, A, B, C, hx, hy, hz, gx, gz = reals("L mu A B C hx hy hz gx gz")
+        given = [mu > 0, mu <= L, A >= 0, B >= 0, C >= 0, 2 * C >= B - 2 * A]
+        given += [hz <= hy + gz + L / 2 * A, hx >= hy + gx + mu / 2 * C]
+        return given, gz - gx >= hz - hx + number(share) * mu * B - L * A
+
+    return follows(premises)
+
+
+def gained(length: int) -> Callable[[], bool]:
+    """A step of length/L against the gradient lowers an L-smooth function by |g|^2/(2L) at least, at length 1."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        L, g = sympy.symbols("L g", positive=True)
+        step = length / L
+        return -step * g**2 + L / 2 * step**2 * g**2, -(g**2) / (2 * L)
+
+    return equal(sides)
+
+
+def drawn(size: Callable[[int, int], Fraction]) -> Callable[[], bool]:
+    """The variance of the mean of M of N numbers, drawn without replacement, over that of the N: all subsets."""
+
+    def check() -> bool:
+        import sympy
+
+        for N, M in ((4, 2), (5, 3), (3, 3)):
+            g = sympy.symbols(f"g0:{N}")
+            mean, subsets = sum(g) / N, list(combinations(g, M))
+            left = sum((sum(one) / M - mean) ** 2 for one in subsets) / len(subsets)
+            right = sympy.Rational(size(N, M)) * sum((one - mean) ** 2 for one in g) / N
+            if sympy.expand(left - right) != 0:
+                return False
+        return True
+
+    return check
+
+
+def second_moment(share: str) -> Callable[[], bool]:
+    """|P(a + b + n)|^2 <= 4 |P a|^2 + 4 |P b|^2 + 2 |P n|^2: a the gradients at w, b their change, n the noise."""
+
+    def premises() -> tuple[list, Any]:
+        a2, b2, n2, ab, an, bn = reals("a2 b2 n2 ab an bn")
+        pairs = [2 * ab <= a2 + b2, 2 * (an + bn) <= a2 + b2 + 2 * ab + n2]
+        total = a2 + b2 + n2 + 2 * ab + 2 * an + 2 * bn
+        return [a2 >= 0, b2 >= 0, n2 >= 0, *pairs], total <= number(share) * (a2 + b2) + 2 * n2
+
+    return follows(premises)
+
+
+def descent(most: str) -> Callable[[], bool]:
+    """What multiplies eta tau (F(w) - F(w_P)), for q <= 1/20 and any sampling."""
+
+    def premises() -> tuple[list, Any]:
+        q, s = reals("q s")
+        total = 8 * q * (1 + 2 * s) + (2 + 4 * q) * number("5552/1000") * q * q - 2
+        return [q > 0, 20 * q <= 1, s >= 0, s <= 1], total <= number(most)
+
+    return follows(premises)
+
+
+def constants(noise: str) -> Callable[[], bool]:
+    """With 2 + 4 q <= 11/5: what the drift leaves of noise and heterogeneity; and twice 1.388, four times 1.388."""
+
+    def check() -> bool:
+        lead = 2 + 4 * Fraction(1, 20)
+        drift = Fraction("1.388")
+        left = lead * Fraction("1.041") <= Fraction(noise) and lead * 2 * drift <= Fraction("6.2")
+        return left and 4 * drift == Fraction("5.552")
+
+    return check
+
+
+def summed(factor: int) -> Callable[[], bool]:
+    """The fixed point of e = (1 - m/2) e + c is 2 c/m, above which e does not rise: m = mu eta tau."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        m, c = sympy.symbols("m c", positive=True)
+        e = sympy.Symbol("e")
+        return sympy.solve(sympy.Eq(e, (1 - m / 2) * e + c), e)[0], factor * c / m
+
+    return equal(sides)
+
+
+STEPS = [
+    Step("flss.1.1", "implication", "strong convexity and Cauchy-Schwarz", unbounded("1"), unbounded("11/10"),
+         "mu raised by a tenth"),
+    Step("flss.2.1", "implication", "both sides of the gap, from smoothness at the nearest point and strong convexity",
+         floor("1/2"), floor("1/4"), "L/4 in the place of L/2"),
+    Step("flss.3.1", "certificate", "the difference is a square", nearer(2), nearer(1), "1 in the place of 2"),
+    Step("flss.3.2", "implication", "from the tangent at y, for all 0 < mu <= L", perturbed("1/4"), perturbed("1/2"),
+         "mu/2 in the place of mu/4", ("flss.eq19",)),
+    Step("flss.3.3", "identity", "what a step of 1/L gains", gained(1), gained(2), "a step of 2/L"),
+    Step("flss.3.4", "expectation", "all subsets of two of four, three of five, three of three",
+         drawn(lambda N, M: Fraction(N - M, M * (N - 1))), drawn(lambda N, M: Fraction(1, M)),
+         "1/M, as with replacement", ("flss.eq11", "flss.eq12")),
+    Step("flss.3.5", "implication", "for all second moments of the three parts", second_moment("4"),
+         second_moment("3"), "3 in the place of 4"),
+    Step("flss.3.6", "implication", "for 0 < q <= 1/20, 0 <= s <= 1", descent("-3/4"), descent("-4/5"),
+         "-4/5 in the place of -3/4"),
+    Step("flss.3.7", "arithmetic", "11/5 of 1.041, of 2.776", constants("2.3"), constants("2.2"), "2.2 for 2.3"),
+    Step("flss.3.8", "identity", "the fixed point of the recursion", summed(2), summed(1), "half of it"),
+]  # fmt: skip

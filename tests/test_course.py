@@ -1,0 +1,546 @@
+"""The course: what students get gives nothing away, what nbgrader gets it takes; slides that fit.
+
+The round trip through nbgrader runs where it is installed (`make course-check`), and is skipped elsewhere.
+"""
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fedtheory
+from fedtheory import cli
+from fedtheory.notebook import course, slides
+from fedtheory.notebook.exercises import Exercise, exercises
+
+ROOT = Path(fedtheory.__file__).resolve().parents[1]
+ALL = course.committed_notebooks()
+NEW = [path.stem for path in ALL if exercises(path.stem[:2])]  # notebooks whose exercises are in the new form
+FIRST = "05_fedmud"
+
+QUESTION = """**Exercise 1** (2 points). What is twice 21?
+
+It has ![a picture](x.png)."""
+SOLVED = "<details>\n<summary>Solution</summary>\n\n```python\nanswer = 2 * 21\n```\n\nTwice.\n\n</details>"
+MODEL = "<details>\n<summary>Rubric and a model answer</summary>\n\n- 3: it says why\n\nBecause.\n\n</details>"
+
+
+def cell(kind: str, source: str, **more) -> dict:
+    found = {"cell_type": kind, "id": f"{kind}-{abs(hash(source)) % 10**8}", "metadata": {}, "source": source}
+    return (
+        found
+        | ({"execution_count": 1, "outputs": [{"output_type": "stream", "text": "42"}]} if kind == "code" else {})
+        | more
+    )
+
+
+SMALL = [
+    cell(
+        "markdown",
+        "# Small\n\nThe solutions are folded. [the next](01_next.ipynb), [docs](../docs/report.md#x)\n\n## One",
+    ),
+    cell("code", 'import math\nfrom fedtheory.notebook.exercises import check\nopen(Path("..") / "x")'),
+    cell("markdown", QUESTION),
+    cell("code", 'given = 1\nanswer = ...  # a number\ncheck("99.1", answer)'),
+    cell("markdown", SOLVED),
+    cell("markdown", "**Exercise 2** (3 points, in words). Why?"),
+    cell("markdown", "*Your answer:*"),
+    cell("markdown", MODEL),
+    cell("markdown", "## Summary\n- twice 21 is 42\n\n```\n# no heading\n```\n\n### Still\n\n## References\n- none"),
+]
+TEST = lambda answer: "" if answer == 42 else "That is not twice 21."
+TWO = {
+    1: Exercise("compute", 2, "add", TEST, right=("42.0",), wrong={"21": "not twice", "nowhere": "not twice"}),
+    2: Exercise("explain", 3, rubric={"it says why": 3}, weak={"It is so": "Nothing is said."}),
+}
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr("fedtheory.notebook.exercises.exercises", lambda number: TWO if number == "99" else {})
+    monkeypatch.setattr(course, "exercises", lambda number: TWO if number == "99" else {})
+    return SMALL
+
+
+def graded(cells) -> dict[str, dict]:
+    return {
+        c["metadata"]["nbgrader"]["grade_id"]: c["metadata"]["nbgrader"] for c in cells if "nbgrader" in c["metadata"]
+    }
+
+
+def faults(cells) -> list[str]:
+    """What nbgrader's schema 3 and its rules forbid."""
+    found, seen = [], set()
+    for one in cells:
+        meta = one["metadata"].get("nbgrader")
+        if one["cell_type"] == "code" and set(one) != {
+            "cell_type",
+            "id",
+            "metadata",
+            "source",
+            "outputs",
+            "execution_count",
+        }:
+            found.append(f"{one['id']}: fields {sorted(one)}")
+        if one["id"] in seen or not re.fullmatch(r"[\w-]{1,64}", one["id"]):
+            found.append(f"{one['id']}: an id twice, or none")
+        seen.add(one["id"])
+        if meta is None:
+            continue
+        if set(meta) - {"points"} != {"schema_version", "grade_id", "grade", "solution", "locked", "task"}:
+            found.append(f"{one['id']}: {sorted(meta)}")
+        if meta["schema_version"] != 3 or not re.fullmatch(r"[a-zA-Z0-9_-]+", meta["grade_id"]):
+            found.append(f"{one['id']}: schema or id")
+        if ("points" in meta) != meta["grade"] or meta["locked"] != (meta["grade"] and not meta["solution"]):
+            found.append(f"{one['id']}: points or lock")
+        if one["cell_type"] == "markdown" and not (meta["grade"] and meta["solution"]):
+            found.append(f"{one['id']}: words are answered and graded")
+    return found
+
+
+class TestSmall:
+    """A notebook of nine cells."""
+
+    def test_student(self, small):
+        made = course.student(small, "99")
+        assert faults(made) == []
+        text = "\n".join(one["source"] for one in made)
+        assert not re.search(r"2 \* 21|42|Twice|Because|it says why|Summary|Still|folded|details", text)
+        assert [one["source"] for one in made if one["id"].startswith("exercise")] == [
+            "given = 1\n# a number\nanswer = ...",
+            'from fedtheory.notebook.exercises import graded\n\ngraded("99.1", answer)',
+            "*Your answer:*",
+        ]
+        assert {name: meta.get("points") for name, meta in graded(made).items()} == {
+            "exercise-99-1-answer": None,
+            "exercise-99-1-test": 2,
+            "exercise-99-2-words": 3,
+        }
+        assert all(
+            one["outputs"] == [] and one["execution_count"] is None for one in made if one["cell_type"] == "code"
+        )
+        assert "[the next](../01_next/01_next.ipynb), docs" in text
+        assert "![a picture](x.png)" in text
+        assert 'open(Path() / "x")' in text
+        assert "import check" not in text
+        assert made[-1]["source"] == "## References\n- none"
+
+    def test_instructor(self, small):
+        made = course.instructor(small, "99")
+        assert faults(made) == []
+        assert graded(made) == graded(course.student(small, "99"))
+        by_id = {one["id"]: one for one in made}
+        answer = "given = 1\n# a number\n### BEGIN SOLUTION\nanswer = 2 * 21\n### END SOLUTION"
+        assert by_id["exercise-99-1-answer"]["source"] == answer
+        notes = by_id["exercise-99-1-notes"]["source"]
+        assert "- `21`: That is not twice 21.\n- `nowhere`: ... not twice ..." in notes
+        assert SOLVED in notes
+        assert "- `42.0`" in notes
+        words = by_id["exercise-99-2-words"]["source"]
+        assert words == "### BEGIN SOLUTION\n\n- 3: it says why\n\nBecause.\n\n### END SOLUTION"
+        assert '- "It is so": Nothing is said.' in by_id["exercise-99-2-notes"]["source"]
+        hidden = [one["source"] for one in made if "instructor" in one["metadata"].get("tags", [])]
+        assert len(hidden) == 3
+        assert "### Still" in hidden[-1]
+        assert all(source.startswith(course.NOTES[0]) and source.endswith(course.NOTES[1]) for source in hidden)
+
+    def test_what_nbgrader_makes_of_the_source_is_what_students_get(self, small):
+        """Notes out, what stands between the marks replaced: the same cells."""
+        assert released(course.instructor(small, "99")) == course.student(small, "99")
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            (lambda cells: cells.__delitem__(slice(3, 6)), "exercise='99.1': expected one of its notebook"),
+            (
+                lambda cells: [
+                    cells[3].update(source='answer = ...\ncheck("99.2", answer)'),
+                    cells.__delitem__(slice(5, 8)),
+                ],
+                "exercise='99.2': expected one of its notebook",
+            ),
+            (lambda cells: cells.pop(4), "its folded solution in the next cell"),
+            (lambda cells: cells.pop(7), "its folded solution in the next cell"),
+            (lambda cells: cells[3].update(source='answer = 1\ncheck("99.1", answer)'), "one line answer = ..."),
+            (lambda cells: cells[3].update(source='answer = ...\ncheck("99.7", answer)'), "exercise='99.7'"),
+            (lambda cells: cells.insert(5, cells[3]), "asked once"),
+            (lambda cells: cells.__delitem__(slice(5, 8)), "exercise='99.2': expected a question"),
+            (lambda cells: cells[4].update(source=SOLVED.replace("python", "text")), "its folded solution"),
+        ],
+    )
+    def test_an_exercise_that_is_not_written_as_they_are(self, small, change, said):
+        cells = [dict(one) for one in small]
+        change(cells)
+        for make in (course.student, course.instructor):
+            with pytest.raises(ValueError, match=re.escape(said)):
+                make(cells, "99")
+
+    def test_the_old_form_is_left_out(self, small):
+        cells = [*small[:3], cell("code", 'answer = ...\ncheck(1, answer, lambda a: a == 1, "one")'), *small[4:]]
+        for number, found in (("99", cells), ("98", small), ("99", small[:2])):
+            with pytest.raises(course.OldForm):
+                course.student(found, number)
+
+
+def released(cells) -> list[dict]:
+    """What `nbgrader generate_assignment` makes of a source, with the course's configuration."""
+    made = []
+    for one in cells:
+        if "instructor" in one["metadata"].get("tags", []):
+            continue
+        stub = course.STUB if one["cell_type"] == "code" else course.ANSWER
+        source = re.sub(r"### BEGIN SOLUTION\n.*?### END SOLUTION", stub, one["source"], flags=re.DOTALL)
+        made.append(one | {"source": source} | ({"outputs": []} if one["cell_type"] == "code" else {}))
+    return made
+
+
+@pytest.mark.parametrize("name", NEW)
+class TestVersions:
+    """Of every notebook whose exercises are in the new form; nothing is run but checks."""
+
+    def cells(self, name):
+        return course.cells_of(ROOT / "notebooks" / f"{name}.ipynb"), name[:2]
+
+    def test_students_get_no_solution(self, name):
+        cells, number = self.cells(name)
+        made = course.student(cells, number)
+        assert faults(made) == []
+        text = "\n".join(one["source"] for one in made)
+        assert not re.search(r"<details>|BEGIN SOLUTION|## Summary|\bcheck\(", text)
+        for asked in course.read(cells, number):
+            if not isinstance(asked, course.Asked):
+                continue
+            own = asked.exercise
+            for pattern in own.tells:
+                assert not re.search(pattern, text), f"{asked.name}: {pattern}"
+            for says in own.rubric:
+                assert " ".join(says.split()) not in " ".join(text.split())
+            if asked.test:
+                solution = re.sub(r"#.*", "", course.SOLUTION.findall(asked.folded["source"])[0])
+                told = [line.strip() for line in solution.splitlines() if len(line.strip()) > len("answer = 12345")]
+                assert [line for line in told if line.startswith("answer") and line in text] == []
+        assert [one["id"] for one in made if one.get("outputs") or one.get("execution_count")] == []
+
+    def test_points_add_up(self, name):
+        cells, number = self.cells(name)
+        points = [meta["points"] for meta in graded(course.student(cells, number)).values() if meta["grade"]]
+        assert sorted(points) == sorted(one.points for one in exercises(number).values())
+
+    def test_instructors_get_all(self, name):
+        cells, number = self.cells(name)
+        made = course.instructor(cells, number)
+        assert faults(made) == []
+        assert released(made) == course.student(cells, number)
+        notes = [one["source"] for one in made if one["id"].endswith("-notes")]
+        assert len(notes) == len(exercises(number))
+        for note, own in zip(notes, exercises(number).values()):
+            for word in [*own.wrong.values(), *own.weak.values()]:
+                assert " ".join(word.split()) in " ".join(note.split())
+
+    def test_the_records_that_it_reads_come_along(self, name, tmp_path, monkeypatch):
+        from fedtheory.core import records, registry
+
+        cells, _ = self.cells(name)
+        held = course.data(cells)
+        code = "\n".join(one["source"] for one in cells if one["cell_type"] == "code")
+        named = {item for item in registry.items() if f'"{item}"' in code}
+        for path, content in held.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_bytes(content)
+        assert {item for item in named if not records.made(tmp_path / "figures", item)} == set()
+        assert sum(map(len, held.values())) < 4e6
+
+
+def whole(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+class TestFolder:
+    """What a folder holds, and which are refused."""
+
+    def test_made_twice(self, tmp_path, capsys):
+        folder = tmp_path / "of" / "students"
+        assert cli.main(["course", "--student", str(folder), FIRST]) == 0
+        points = sum(one.points for one in exercises("05").values())
+        assert capsys.readouterr().out.endswith(f"exercises, {points} points\n")
+        first = whole(folder)
+        assert f"{FIRST}/{FIRST}.ipynb" in first
+        assert f"{FIRST}/docs/ledger.json" in first
+        assert cli.main(["course", "--student", str(folder), FIRST, "--json"]) == 0
+        assert whole(folder) == first
+        said = json.loads(capsys.readouterr().out)
+        assert said["notebooks"][0]["name"] == FIRST
+        assert sum(said["notebooks"][0]["points"].values()) == points
+
+    def test_what_a_teacher_has_there_stays(self, tmp_path):
+        folder = tmp_path / "course"
+        course.save(folder, "instructor", {"source/a.txt": b"a", "old/b.txt": b"b"})
+        (folder / "gradebook.db").write_bytes(b"grades")
+        course.save(folder, "instructor", {"source/a.txt": b"new"})
+        assert {name: held for name, held in whole(folder).items() if name != course.MADE} == {
+            "gradebook.db": b"grades",
+            "source/a.txt": b"new",
+        }
+
+    def test_what_a_killed_process_left_is_no_part_of_it(self, tmp_path):
+        (tmp_path / ".course.part" / "sub").mkdir(parents=True)
+        (tmp_path / ".course.part" / "sub" / "half").write_text("x")
+        course.save(tmp_path / "course", "student", {"sub/a.txt": b"a"})
+        assert set(whole(tmp_path)) == {"course/sub/a.txt", f"course/{course.MADE}"}
+
+    @pytest.mark.parametrize("words", [["--student"], ["--instructor"], ["--slides"]])
+    def test_refused(self, tmp_path, capsys, words):
+        """A folder with other things, one of another kind, one with a changed file, a file: in one line each."""
+        folders = {name: tmp_path / name for name in ("other", "kind", "changed", "file", "broken")}
+        (folders["other"] / "sub").mkdir(parents=True)
+        course.save(folders["kind"], "another kind", {"a.txt": b"a"})
+        course.save(folders["changed"], words[0][2:], {"a.txt": b"a"})
+        (folders["changed"] / "a.txt").write_bytes(b"mine")
+        folders["file"].write_text("x")
+        folders["broken"].mkdir()
+        (folders["broken"] / course.MADE).write_text("[")
+        for folder in folders.values():
+            before = whole(folder)
+            assert cli.main(["course", *words, str(folder)]) == 2
+            said = capsys.readouterr().err
+            assert said.startswith("fedtheory: folder=")
+            assert "Fix: " in said
+            assert len(said.splitlines()) == 1
+            assert whole(folder) == before
+        assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+    def test_nothing_half_written(self, tmp_path, monkeypatch):
+        """An error in a notebook, and one while writing."""
+
+        def broken(*_):
+            raise OSError("full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(course, "instructor", broken)
+            assert cli.main(["course", "--instructor", str(tmp_path / "course"), FIRST]) == 2
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "write_bytes", broken)
+            assert cli.main(["course", "--student", str(tmp_path / "course"), FIRST]) == 2
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["--student", "{}", "77"], "notebooks='77': expected the beginning of a notebook's name"),
+            (["--student", "{}", "--instructor", "{}"], "--student, --instructor: expected one of"),
+            ([], "course='none'"),
+        ],
+    )
+    def test_words(self, tmp_path, capsys, words, said):
+        assert cli.main(["course", *(word.format(tmp_path / "x") for word in words)]) == 2
+        assert said.split(": ")[0] in capsys.readouterr().err
+        assert list(tmp_path.iterdir()) == []
+
+    def test_without_notebooks(self, tmp_path, monkeypatch, capsys):
+        """As where the package was installed and not cloned."""
+        monkeypatch.setattr(fedtheory, "__file__", str(tmp_path / "fedtheory" / "__init__.py"))
+        assert cli.main(["course", "--student", str(tmp_path / "x")]) == 2
+        said = capsys.readouterr().err
+        assert "expected the committed notebooks. Fix: run the command in a clone" in said
+        assert len(said.splitlines()) == 1
+
+
+# The round trip, with nbgrader itself.
+
+RIGHT, WRONG, EMPTY = "right", "wrong", "empty"
+GRADES = """
+import json, sys
+from nbgrader.api import Gradebook
+name, words = sys.argv[1], json.loads(sys.argv[2])
+with Gradebook("sqlite:///gradebook.db") as book:
+    for (student, id), score in [((*key.split("/"),), score) for key, score in words.items()]:
+        grade = book.find_grade(id, name, name, student)
+        grade.manual_score, grade.needs_manual_grade = score, False
+    book.db.commit()
+    found = {}
+    for one in book.assignment_submissions(name):
+        grades = [grade for notebook in one.notebooks for grade in notebook.grades]
+        found[one.student.id] = {grade.name: [grade.auto_score, grade.max_score, grade.score] for grade in grades}
+    print(json.dumps(found))
+"""
+
+
+def command(folder: Path, *words: str) -> str:
+    """nbgrader in a course's folder; what it prints."""
+    bin = Path(sys.executable).parent
+    env = os.environ | {
+        "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run([str(bin / words[0]), *words[1:]], cwd=folder, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def submit(made: Path, folder: Path, name: str, student: str, answers: dict[str, str]) -> None:
+    """A student's notebook, with answers by the cells' ids."""
+    notebook = json.loads((made / name / f"{name}.ipynb").read_text())
+    for one in notebook["cells"]:
+        one["source"] = answers.get(one["id"], one["source"])
+    target = folder / "submitted" / student / name / f"{name}.ipynb"
+    target.parent.mkdir(parents=True)
+    target.write_text(json.dumps(notebook))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("nbgrader") is None, reason="needs nbgrader: make course-check")
+@pytest.mark.parametrize("name", NEW)
+def test_round_trip(name, tmp_path):
+    """nbgrader makes the assignment, grades right, wrong and no answers, and says what a wrong one reveals."""
+    number = name[:2]
+    students, teacher = tmp_path / "students", tmp_path / "teacher"
+    course.course("student", students, [name])
+    course.course("instructor", teacher, [name])
+    command(teacher, "nbgrader", "generate_assignment", name)
+    release = json.loads((teacher / "release" / name / f"{name}.ipynb").read_text())["cells"]
+    ours = json.loads((students / name / f"{name}.ipynb").read_text())["cells"]
+    assert ["".join(one["source"]) for one in release] == [one["source"] for one in ours]
+    assert set(graded(release)) == set(graded(ours))
+    asked = [one for one in course.read(course.cells_of(ROOT / "notebooks" / f"{name}.ipynb"), number)]
+    asked = [one for one in asked if isinstance(one, course.Asked)]
+    coded = [one for one in asked if one.test]
+    right = {f"{one.id}-answer": course.SOLUTION.findall(one.folded["source"])[0] for one in coded}
+    firsts = {one.name: next(iter(one.exercise.wrong.items())) for one in coded}
+    wrong = {f"{one.id}-answer": f"answer = {firsts[one.name][0]}" for one in coded}
+    words = {f"{one.id}-words": "Since it is so." for one in asked if not one.test}
+    handed_in = {RIGHT: right | words, WRONG: wrong} | ({EMPTY: {}} if name == FIRST else {})
+    for student, answers in handed_in.items():
+        submit(students, teacher, name, student, answers)
+    command(teacher, "nbgrader", "autograde", name)
+    manual = {f"{RIGHT}/{id}": 1 for id in words}
+    grades = json.loads(command(teacher, "python", "-c", GRADES, name, json.dumps(manual)))
+    for one in asked:
+        id = f"{one.id}-test" if one.test else f"{one.id}-words"
+        points = one.exercise.points
+        assert grades[RIGHT][id] == ([points, points, points] if one.test else [None, points, 1]), one.name
+        for student in handed_in.keys() - {RIGHT}:
+            assert grades[student][id] == [0, points, 0], (student, one.name)
+    assert len(grades[RIGHT]) == len(asked)
+    run = json.loads((teacher / "autograded" / RIGHT / name / f"{name}.ipynb").read_text())["cells"]
+    assert [one["source"] for one in run for out in one.get("outputs", []) if out["output_type"] == "error"] == []
+    command(teacher, "nbgrader", "generate_feedback", name)
+    page = (teacher / "feedback" / WRONG / name / f"{name}.html").read_text()
+    page = " ".join(
+        re.sub(r"<[^>]+>", "", page).replace("&#39;", "'").replace("&lt;", "<").replace("&gt;", ">").split()
+    )
+    assert [word for _, word in firsts.values() if " ".join(word.split()) not in page] == []
+
+
+@pytest.mark.skipif(importlib.util.find_spec("nbgrader") is None, reason="needs nbgrader: make course-check")
+def test_without_the_configuration_nothing_is_handed_out(tmp_path):
+    """A source that was moved into another course: nbgrader stops at the first note."""
+    course.course("instructor", tmp_path / "course", [FIRST])
+    (tmp_path / "course" / "nbgrader_config.py").unlink()
+    with pytest.raises(AssertionError, match="Solution region detected in a non-solution cell"):
+        command(tmp_path / "course", "nbgrader", "generate_assignment", FIRST)
+    assert not (tmp_path / "course" / "release" / FIRST / f"{FIRST}.ipynb").exists()
+
+
+# Slides.
+
+MEASURE = r"""(async () => {
+  const wrong = [];
+  for (const slide of Reveal.getSlides()) {
+    const { h, v } = Reveal.getIndices(slide);
+    Reveal.slide(h, v);
+    await new Promise((done) => setTimeout(done, 50));
+    const name = `slide ${h + 1}.${v + 1}`;
+    if (slide.scrollHeight > slide.clientHeight + 1) wrong.push(`${name}: too high`);
+    if (slide.scrollWidth > slide.clientWidth + 1) wrong.push(`${name}: too wide`);
+    for (const pre of slide.querySelectorAll("pre"))
+      if (!pre.closest("details") && pre.scrollWidth > pre.clientWidth + 1) wrong.push(`${name}: a wide listing`);
+    for (const image of slide.querySelectorAll("img")) if (!image.naturalWidth) wrong.push(`${name}: no picture`);
+    if (/\$[^$\s][^$]*\$|\\(frac|sum|mathbb)/.test(slide.innerText)) wrong.push(`${name}: raw TeX`);
+  }
+  return wrong;
+})()"""
+WAIT = r"""new Promise((done) => {
+  const look = () => (window.Reveal?.isReady() ? done(true) : setTimeout(look, 50));
+  look();
+})"""
+
+
+def installed(*names: str) -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in names)
+
+
+def packaged() -> bool:
+    return {"sphinx-revealjs", "sphinx-mathjax-offline"} <= {
+        str(one.metadata["Name"]).replace("_", "-") for one in importlib.metadata.distributions()
+    }
+
+
+def text_of(pages) -> str:
+    return "\n\n".join(page["source"] for page in pages)
+
+
+class TestSlides:
+    @pytest.mark.parametrize("lecture", slides.LECTURES)
+    def test_what_is_on_them(self, lecture):
+        """All sections but those left out, all pictures, no exercise, no solution; a prediction ends its slide."""
+        (path,) = course.committed_notebooks([lecture])
+        cells = course.cells_of(path)
+        pages = list(slides.paged(cells))
+        text = text_of(pages)
+        assert not re.search(r"Exercise \d|Solution|## (Prerequisites|Exercises|References)|answer = ", text)
+        pictures = sum("image/png" in out.get("data", {}) for one in cells for out in one.get("outputs", []))
+        assert sum(len(page.get("attachments", {})) for page in pages) == pictures > 3
+        for page in pages:
+            assert re.match(r"#{1,3} ", page["source"])
+            assert re.fullmatch(r"(?s).*Predict\.\*\*(?!.*\n\n).*|(?!.*\*\*Predict).*", page["source"])
+        headings = [
+            h for one in cells if one["cell_type"] == "markdown" for h in re.findall(r"^## .*$", one["source"], re.M)
+        ]
+        kept = [h for h in headings if not h.lstrip("# ").lower().startswith(slides.LEFT_OUT)]
+        shown = [
+            page["source"].splitlines()[0] for page in pages if page["metadata"]["slideshow"]["slide_type"] == "slide"
+        ]
+        assert [h for h in shown if h.startswith("## ")] == kept
+
+    def test_long_things_are_cut(self):
+        """A listing and a list that fill three slides; formulas and code stay whole."""
+        lines = "\n".join(f"line {i}" for i in range(3 * slides.LISTED))
+        items = "\n".join(f"- item {i}" for i in range(40))
+        cells = [cell("markdown", f"# T\n\n## Long\n\n{items}"), cell("code", "x = 1")]
+        cells[1]["outputs"] = [{"output_type": "stream", "text": lines}]
+        pages = list(slides.paged(cells))
+        assert len(pages) > 4
+        assert re.findall(r"line \d+", text_of(pages)) == lines.splitlines()
+        assert re.findall(r"- item \d+", text_of(pages)) == items.splitlines()
+        assert all(page["source"].count("```") % 2 == 0 for page in pages)
+
+    @pytest.mark.skipif(installed("nbconvert") and packaged(), reason="all is installed")
+    def test_what_is_missing_is_said(self, tmp_path, capsys):
+        assert cli.main(["course", "--slides", str(tmp_path / "slides")]) == 2
+        assert "Fix: pip install 'fedtheory[course]'" in capsys.readouterr().err
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.skipif(not (installed("nbconvert", "websocket") and packaged()), reason="needs make course-check")
+    def test_they_fit(self, tmp_path, monkeypatch):
+        """In a browser without a network: nothing is cut off, no picture is missing, every formula is set."""
+        monkeypatch.syspath_prepend(str(ROOT / "docs" / "book"))
+        browser = pytest.importorskip("browser")
+        try:
+            browser.find()
+        except SystemExit as missing:
+            pytest.skip(str(missing))
+        decks = slides.save(tmp_path / "slides")
+        assert [deck.name[:2] for deck in decks] == list(slides.LECTURES)
+        with browser.Browser(width=slides.SIZE[0], height=slides.SIZE[1]) as tab:
+            for deck in decks:
+                tab.open((tmp_path / "slides" / f"{deck.name}.html").as_uri())
+                tab.ask(WAIT)
+                assert tab.ask(MEASURE) == []
+                assert tab.errors == []
+                assert tab.ask("Reveal.getTotalSlides()") == deck.slides
