@@ -208,7 +208,8 @@ def one_claim(record: dict[str, Any], given: "statements.Statement | None", code
         first, *rest = text.split("\n")
         lines += [title, f": {first}", *(f"  {line}" for line in rest), ""]
     if record["counterexample"]:
-        lines += folded("Counterexample in numbers", [numbers(record["counterexample"])])
+        shown = f'<div class="table-box">{numbers(record["counterexample"])}</div>'  # wide ones scroll on a phone
+        lines += folded("Counterexample in numbers", [shown])
         lines.append("")
     if record["evidence"]:
         cell = given.cell if given and given.cell else RUN.format(id=record["id"])
