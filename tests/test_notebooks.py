@@ -26,14 +26,13 @@ import numpy as np
 import pytest
 import sympy
 import torch
-from exercises import EXERCISES
 from matplotlib.image import imread
 
 from fedtheory import notebook as helper
 from fedtheory.core.verdicts import VERDICTS
 from fedtheory.figures import ITEMS, load, store
 from fedtheory.notebook import course
-from fedtheory.notebook.exercises import exercises
+from fedtheory.notebook.exercises import check, exercises, graded
 from fedtheory.notebook.exercises.symbolic import formula
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -216,8 +215,7 @@ def other_conditions(path: Path) -> list[str]:
     for cell, following in pairwise(cells):
         if cell.cell_type == "code" and SOLUTION.search(following.source):
             given = ast.parse(cell.source).body[-1].value.args  # type: ignore[attr-defined]
-            own = exercises(path.name[:2])
-            hint = own[int(given[0].value[3:])].hint if own else str(ast.literal_eval(given[-1]))
+            hint = exercises(path.name[:2])[int(given[0].value[3:])].hint
             named = conditions(hint) - conditions(following.source)
             faults += [f"the hint names condition ({number}), the solution does not" for number in sorted(named)]
     return faults
@@ -427,15 +425,14 @@ def space():
 
 def listed_for(name: str) -> dict[int, dict]:
     """The exercises of a notebook that a check decides."""
-    own = {number: vars(one) for number, one in exercises(name[:2]).items() if one.test is not None}
-    return own or EXERCISES[name]
+    return {number: vars(one) for number, one in exercises(name[:2]).items() if one.test is not None}
 
 
 QUESTION = re.compile(r"^\*\*Exercise (\d+)\*\* \((\d+) points?(, in words)?\)\.", re.MULTILINE)
 ANSWER = "*Your answer:*"  # the cell below a question that is answered in words
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if exercises(name[:2])])
+@pytest.mark.parametrize("name", NAMES)
 def test_questions_and_their_points(name):
     """Each exercise is asked once, with its points; one in words has a cell to answer in, and its rubric folded."""
     cells = build.read_source(FOLDER / f"{name}.py").cells
@@ -643,19 +640,22 @@ class TestHelper:
         assert (key.seed, torch.get_default_dtype(), torch.get_num_threads()) == (3, torch.float64, 1)
 
     def test_check(self, capsys):
-        for answer in (..., 2, "two", 1):
-            helper.check(1, answer, lambda a: a + 1 == 3, "count.")
-        said = capsys.readouterr().out.splitlines()
-        assert said[0] == "Exercise 1: no answer yet. Replace the three dots and run the cell again."
-        assert said[1] == "Exercise 1: right."
-        assert said[2].startswith("Exercise 1: not yet. It stopped with TypeError")
-        assert said[-1] == "Exercise 1: not yet. Hint: count."
-        helper.check(2, 3, lambda a: "Too large." if a > 2 else "", "count.")
-        helper.check(2, 2, lambda a: "Too large." if a > 2 else "", "count.")
-        assert capsys.readouterr().out.splitlines() == [
-            "Exercise 2: not yet. Too large. Hint: count.",
-            "Exercise 2: right.",
-        ]
+        for answer in (..., 55, 110, "two"):
+            check("05.2", answer)
+        said = " ".join(capsys.readouterr().out.split())
+        assert said.startswith("Exercise 2: no answer yet. Replace the three dots and run the cell again.")
+        assert "Exercise 2: right. Exercise 2: not yet. A matrix of 768 rows" in said
+        assert "Exercise 2: not yet. One finite number is asked for, not 'two'. Hint: how much rank" in said
+        check("05.3", lambda U: U)
+        assert "It stopped with TypeError" in capsys.readouterr().out
+        with pytest.raises(ValueError, match=r"name.*'05\.99'.*05\.1"):
+            check("05.99", 1)
+
+    def test_graded_raises_what_a_wrong_answer_reveals(self, capsys):
+        graded("05.2", 55)
+        for answer, word in ((110, "no rank of 768"), (..., "no answer")):
+            with pytest.raises(AssertionError, match=word):
+                graded("05.2", answer)
 
     def test_reveals(self):
         slips = {"Half.": 2.0}
@@ -665,12 +665,6 @@ class TestHelper:
         assert helper.reveals(4.3, 4.0, within=0.1) == ""
         for answer in (True, "4", None, [4], float("nan")):
             assert helper.reveals(answer, 4.0).startswith("One finite number is asked for")
-
-    def test_sealed(self):
-        words = {helper.seal(28.6): "", helper.seal(13): "One way.", helper.seal((2, 4)): "A pair."}
-        assert [helper.sealed(a, words) for a in (28.6, 286 / 10, 13.0, [2, 4])] == ["", "", "One way.", "A pair."]
-        assert "none of the numbers" in helper.sealed(28.7, words)
-        assert not any("28" in word for word in words)
 
     def test_first_of(self):
         assert helper.first_of([(True, "a"), (lambda: False, "b"), (lambda: 1 / 0, "c")]) == "b"

@@ -358,7 +358,6 @@ def api_targets() -> Iterator[Target]:
     yield target("start", notebook.start, seed=0)
     yield target("brief", notebook.brief, value=0.5, digits=3)._replace(kinds={"digits": int})  # NaN has a text
     yield target("table", notebook.table, header=("a", "b"), rows=[(1, 2.0)], digits=3)
-    yield target("check", notebook.check, exercise=1, answer=2, test=lambda: lambda x: x == 2, hint="think")
     yield target("committed", notebook.committed, item="ssf/table1")._replace(names=())
     yield target("provenance", notebook.provenance)._replace(
         good=lambda: {"record": {k: "x" for k in ("item", "title", "scale", "device")} | {"seeds": [0], "settings": {}}}

@@ -1,12 +1,11 @@
 """What every notebook starts with, and the few lines that several of them need."""
 
-import hashlib
 import io
 import math
 import os
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,30 +130,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 4)
             print("  ".join("-" * w for w in widths))
 
 
-@checks.arguments
-def check(exercise: int, answer: Any, test: Callable[[Any], Any], hint: str) -> None:
-    """Print whether the answer to an exercise is right; never raises.
-
-    Args:
-        exercise: its number.
-        answer: what the learner wrote; `...` is "no answer yet".
-        test: of the answer: "" or true if it is right; a text says what a wrong answer reveals.
-        hint: shown after a wrong answer.
-    """
-    checks.whole("exercise", exercise, 0)
-    if answer is ...:
-        print(f"Exercise {exercise}: no answer yet. Replace the three dots and run the cell again.")
-        return
-    try:
-        found = test(answer)
-        right = found == "" if isinstance(found, str) else bool(found)
-        reason = f" {found}" if isinstance(found, str) else ""
-    except Exception as error:
-        right, reason = False, f" It stopped with {type(error).__name__}: {error}."
-    said = f"Exercise {exercise}: right." if right else f"Exercise {exercise}: not yet.{reason} Hint: {hint}"
-    print(textwrap.fill(said, WIDTH, subsequent_indent="  "))
-
-
 def reveals(answer: Any, right: float, slips: Mapping[str, float] | None = None, within: float = 1e-9) -> str:
     """What a number reveals: "" if it is right, else a word for `check`.
 
@@ -173,23 +148,6 @@ def reveals(answer: Any, right: float, slips: Mapping[str, float] | None = None,
         if near(value):
             return word
     return "Too small." if answer < right else "Too large."
-
-
-def seal(answer: Any, digits: int = 6) -> str:
-    """A digest of a number or of several, for `sealed`."""
-    parts = answer if isinstance(answer, (tuple, list)) else [answer]
-    words = " ".join(f"{float(part):.{digits}g}" for part in parts)
-    return hashlib.sha256(f"fedtheory, an exercise: {words}".encode()).hexdigest()[:12]
-
-
-def sealed(answer: Any, words: Mapping[str, str]) -> str:
-    """What an answer reveals, for `check`, where computing the right one would show it.
-
-    Args:
-        answer: the learner's.
-        words: by the seal of an answer what is said of it; "" of the right one.
-    """
-    return words.get(seal(answer), "This is none of the numbers that one usual slip gives.")
 
 
 def first_of(tests: Iterable[tuple[Any, str]]) -> str:
