@@ -559,6 +559,11 @@ SLIPS = {  # slip -> what is called, what the line begins with, and a word of th
         "Offer('mine').make=<function",
         "lambda key,",
     ),
+    "one rate": (
+        lambda: Offer("mine", Bowls, lambda key, device, options: Bowls(), rates=0.1),  # type: ignore[arg-type]
+        "Offer('mine').rates=0.1: expected an instance of tuple",
+        "rates=(0.3, 0.1, 0.03)",
+    ),
     "an option that compare has not": (
         lambda: Asked(MEDIUM["quadratics"], 0.1, 0.5).momentum,
         "option='momentum': expected one of lr, local_steps",

@@ -131,6 +131,7 @@ class Offer:
         label = f"Offer({self.name!r})"
         checks.instance(f"{label}.kind", self.kind, type, "pass the problem's class")
         _takes(f"{label}.make", self.make, "key, device, options", "lambda key, device, options: Mine(key)")
+        checks.instance(f"{label}.rates", self.rates, tuple, "pass rates=(0.3, 0.1, 0.03), or leave it out")
         for rate in self.rates:
             checks.rate(f"{label}.rates", rate)
         checks.whole(f"{label}.rounds", self.rounds, 20)
