@@ -45,6 +45,7 @@ from fedtheory import SSF, FedAvg, FedSub, MatrixRegression, Quadratic, Scaffold
 from fedtheory.figures import style
 from fedtheory.notebook import brief, show, start, table, watch
 from fedtheory.notebook.exercises import check
+from fedtheory.notebook.moving import moving
 
 key = start()
 
@@ -165,6 +166,16 @@ assert torch.allclose(resting_point(0.2, 1000), b.mean(0), atol=1e-6)
 # The runs end where the formula says, and more local work ends farther away. The error is
 # $\lVert x - x^\star\rVert / \lVert x^\star\rVert$ here and everywhere below.
 #
+# **Pictures that move.** Here stands the first frame; the book has sliders in this place, JupyterLab with
+# `moving("drift", live=True)`.
+
+# %%
+moving("drift")
+
+# %%
+moving("rest")
+
+# %% [markdown]
 # ## 2. SCAFFOLD: tell each client where the others are going *
 #
 # If client $i$ knew its own gradient $c_i$ and the average $c$ of all of them, its **control variates**, it could walk
@@ -381,6 +392,13 @@ assert 1.5 < rows[1][2] / rows[3][2] < 3
 # FedSub sends half as much as SSF in each round, and stalls: what its correction knew outside the new subspace is
 # lost when the subspace changes. Notebook 02 looks at that, notebook 03 at SSF.
 #
+# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
+# `moving("curvature", live=True)`.
+
+# %%
+moving("curvature")
+
+# %% [markdown]
 # ## Exercises
 #
 # Replace the three dots and run the cell. The solutions are folded. An answer in words goes into the cell below its

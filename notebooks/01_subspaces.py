@@ -48,6 +48,7 @@ from fedtheory.figures import style
 from fedtheory.maps.subspace import CoordinateBasis
 from fedtheory.notebook import show, start, table
 from fedtheory.notebook.exercises import check
+from fedtheory.notebook.moving import moving
 
 key = start()
 
@@ -395,6 +396,13 @@ assert int(torch.linalg.matrix_rank(torch.cat(spans, 1))) == m
 #   rate for both constructions, by Fact 2. This is how SSF's control variates are brought up to date: a client
 #   refreshes the part $P P^\top c_i$ of its correction $c_i$ and keeps $(I - P P^\top) c_i$, so the old part fades by
 #   $1 - r/m$ per round.
+
+# %% [markdown]
+# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
+# `moving("coverage", live=True)`.
+
+# %%
+moving("coverage")
 
 # %% [markdown]
 # ## 5. Layer by layer

@@ -84,6 +84,7 @@ from fedtheory.notebook import (
     what_was_run,
 )
 from fedtheory.notebook.exercises import check
+from fedtheory.notebook.moving import moving
 
 key = start(0)
 
@@ -528,6 +529,13 @@ table(["projection, m = 20", "predicted", "measured", "sqrt(m/r)"], rows, digits
 # %% tags=["hide-input"]
 # Checks: measured growth within 2% of the prediction
 assert all(abs(measured - predicted) <= 0.02 * predicted for _, predicted, measured, _ in rows)
+
+# %% [markdown]
+# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
+# `moving("rounding", live=True)`.
+
+# %%
+moving("rounding")
 
 # %% [markdown]
 # ### 3.2 Four ways out

@@ -84,6 +84,7 @@ from fedtheory.notebook import (
     what_was_run,
 )
 from fedtheory.notebook.exercises import check
+from fedtheory.notebook.moving import moving
 from fedtheory.problems.models.networks import network
 from fedtheory.theory import ledger
 
@@ -313,6 +314,13 @@ print(f"the 2 x 2 update is an outer product: {float((cut - outer).abs().max()) 
 assert float((cut - outer).abs().max()) < 1e-15
 
 # %% [markdown]
+# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
+# `moving("kronecker", live=True)`.
+
+# %%
+moving("kronecker")
+
+# %% [markdown]
 # ### 3.3 Is a high rank more information?
 #
 # The paper: "the rank of a matrix indicates the amount of information it encodes". But 72 numbers are 72 numbers. How
@@ -427,6 +435,13 @@ assert all(3 < b / a < 5 for _, *values in rows for a, b in pairwise(values))
 # Four times: the relative gap is of the order of $\eta^2$. With $V = 0$ after every reset it is small for small steps;
 # it grows with the local movement, so with $\eta$, $E$ and the window $s$ (without resets neither factor is small).
 #
+# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
+# `moving("averages", live=True)`.
+
+# %%
+moving("averages")
+
+# %% [markdown]
 # ### 4.2 What AAD is: preconditioned SGD
 #
 # With AAD or +F the update is $Au$ for a fixed random matrix $A$, so $w = W + Au$ moves by

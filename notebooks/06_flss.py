@@ -59,6 +59,7 @@ from fedtheory.figures.store import interval
 from fedtheory.maps.subspace import Trajectory
 from fedtheory.notebook import beside, committed, conclusions, fold, provenance, show, start, table, watch
 from fedtheory.notebook.exercises import check
+from fedtheory.notebook.moving import moving
 from fedtheory.theory import ledger
 from fedtheory.theory.flss.printed import COSTS3, COSTS4, PARAMETERS, sent
 from fedtheory.theory.flss.rates import eq32, path
@@ -610,6 +611,13 @@ assert rows[2][3] == 200 * cnn
 # | words up | nothing to speak of: the unprojected rounds decide |
 # | memory, SVD, way down | grow like $dR$: $P$ is $R$ models long (section 5) |
 #
+# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
+# `moving("trajectory", live=True)`.
+
+# %%
+moving("trajectory")
+
+# %% [markdown]
 # ### 4.4 Step sizes
 #
 # The theorem takes steps up to $\frac1{L(\tau+1)}$, its proof up to $\frac1{L(2\tau+1)}$; both suffice, and

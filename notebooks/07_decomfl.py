@@ -74,6 +74,7 @@ from fedtheory.notebook import (
     what_was_run,
 )
 from fedtheory.notebook.exercises import check
+from fedtheory.notebook.moving import moving
 from fedtheory.theory.decomfl.descent import per_round
 from fedtheory.theory.decomfl.round import tiny
 
@@ -517,6 +518,13 @@ assert growth["five are 1"][2] < 3 * growth["five are 1"][0]
 # With the identity the rounds grow about as fast as $d$; with five directions that matter they stay where they are.
 # So everything hangs on the spectrum of real networks' Hessians: section 6.
 #
+# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
+# `moving("directions", live=True)`.
+
+# %%
+moving("directions")
+
+# %% [markdown]
 # ## 3. What clients, local steps and directions buy
 #
 # ### 3.1 More clients, when directions are shared

@@ -42,6 +42,7 @@ from fedtheory.figures import EXTRAS, store
 from fedtheory.figures.frontier import items as frontier
 from fedtheory.notebook import committed, fold, provenance, show, start, table
 from fedtheory.notebook.exercises import check
+from fedtheory.notebook.moving import moving
 
 key = start(0)
 
@@ -405,6 +406,13 @@ everywhere = (quadratics, regression, digits, mnist, cifar10)
 assert all(rows["FedDyn"]["final"] <= 4 and rows["FedDyn"]["first"] <= 2 for rows in everywhere)
 assert [surely(rows, "SCAFFOLD", "FedAvg") for rows in everywhere] == [True, True, True, True, False]
 assert [surely(rows, "FedDyn", "FedAvg") for rows in everywhere] == [True] * 5
+
+# %% [markdown]
+# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
+# `moving("bytes", live=True)`.
+
+# %%
+moving("bytes")
 
 # %% [markdown]
 # ## 6. Places *
