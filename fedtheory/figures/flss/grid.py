@@ -56,7 +56,7 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
         )
         mean, low, high = interval([a - b for a, b in zip(ours, base)])
         sent = [results[wanted[change, name, 0]]["columns"]["up_bytes"][-1] / 1e6 for name in ("FLSS", "FedAvg")]
-        row: Row = {"change": change, "FLSS": interval(ours)[0], "FedAvg": interval(base)[0]}
+        row: Row = {"change": change, "mean": interval(ours)[0], "FedAvg": interval(base)[0]}
         row |= {"gap": mean, "low": low, "high": high, "seeds": seeds, "up_mb": sent[0], "up_mb FedAvg": sent[1]}
         table.append(row | wanted[change, "FLSS", 0].ran())
     said = settings_of(at, {f"{change}: {n}": a for change, of in CHANGES.items() for n, a in methods(at, of).items()})

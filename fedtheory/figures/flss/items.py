@@ -115,9 +115,8 @@ def spec(
 LENGTH = replace(PAPER, epoch=4, options=(*PAPER.options, ("partial", True)))  # an epoch of 20,000 / 100 images
 COMPARED = ("FedAvg", "FedAvg+FLSS", "Signsgd+EF", "STC", "Sign+EF+FLSS")
 PRINTED_LENGTH = (
-    "The column of one local epoch with the CNN is run at the printed length: 32 x 32 pixels, 400 rounds, T0 = 200, "
-    "R = 40, 10 of 100 clients; 20,000 of the 50,000 training images, so that an epoch has 4 steps of 50, and all "
-    f"10,000 test images. Of the methods: {', '.join(COMPARED)}."
+    "Medium scale: 32 x 32 pixels, 400 rounds, T0 = 200, R = 40, 10 of 100 clients, as printed; 20,000 of the 50,000 "
+    "training images, so that an epoch has 4 steps of 50, and all 10,000 test images."
 )
 
 RAN = {"quick": "smoke", "medium": "reduced", "paper": "paper's"}
@@ -142,7 +141,7 @@ NAMED = {"CNN": PAPER.network, "ResNet-18": PAPER.deep, **NAMED_DATA}  # what a 
 class Column(NamedTuple):
     """What is run for one column of a table; no data: nothing, at this scale.
 
-    `at`: a setting of its own, in the place of the scale's; `only`: the methods that are run, where not all are.
+    `at`: a setting of its own, in the place of the scale's.
     """
 
     panel: str
@@ -152,11 +151,6 @@ class Column(NamedTuple):
     beta: float
     epochs: int
     at: Setting | None = None
-    only: tuple[str, ...] = ()
-
-    def runs(self, name: str) -> bool:
-        """Whether a method is run here."""
-        return self.data is not None and (not self.only or name in self.only)
 
     @property
     def place(self) -> str:
@@ -265,7 +259,7 @@ def measure_levels(
     """Accuracies in these columns. A method is judged by AGAINST; without it, by the next column."""
     at = SETTINGS[scale]
     paper = {column.label(name): values[i] for name, values in printed.items() for i, column in enumerate(columns)}
-    run = [(c, name) for c in columns for name in printed if c.runs(name)]
+    run = [(c, name) for c in columns for name in printed if c.data]
 
     def one(column: Column, name: str, seed: int) -> Spec:
         here = column.at or at
@@ -286,8 +280,6 @@ def measure_levels(
                 table.append(column.row(name, paper[label], wanted[column, name, 0].ran(), runs[label]))
                 rival = column.label(AGAINST[name]) if AGAINST[name] in printed else following.label(name)
                 cells.append(level(paper, ours, label, rival, column.ran(scale)))
-            elif column.data:
-                cells.append(judge.absent(label, paper[label], "this column is run at the printed length, in hours"))
             else:
                 reason = f"needs data or a GPU that were not at hand: {command(item)}"
                 if (item, column.panel) in DEEP:
@@ -324,17 +316,23 @@ def measure_epochs(runner: Runner, scale: str, seeds: int) -> Result:
     """Table 3, beta = 0.5; the costs by count, for the paper's networks and 400 rounds, at every scale."""
     at = SETTINGS[scale]
     columns = [Column("CNN", f"epochs={epochs}", at.data, at.network, 0.5, epochs) for epochs in EPOCHS]
-    if scale == "medium":
-        columns[0] = columns[0]._replace(at=LENGTH, only=COMPARED)
     deep = at.data if scale == "paper" else None
     columns += [Column("ResNet-18", f"epochs={epochs}", deep, at.deep, 0.5, epochs) for epochs in EPOCHS]
     result = measure_levels(runner, scale, seeds, columns, TABLE3, "flss/table3")
     for network, texts in zip(("CNN", "ResNet-18"), zip(*COSTS3.values())):
         for name, text in zip(COSTS3, texts):
             result.cells.append(cost_cell(f"{network} cost {name}", name, text, network, range(200, 400)))
-    if scale == "medium":
-        result.notes.append(PRINTED_LENGTH)
     return result
+
+
+def measure_length(runner: Runner, scale: str, seeds: int) -> Result:
+    """Table 3's first column with the CNN, at the printed length where the scale can carry it."""
+    at = LENGTH if scale == "medium" else SETTINGS[scale]
+    column = Column("CNN", "epochs=1", at.data, at.network, 0.5, 1, at)
+    result = measure_levels(runner, scale, seeds, [column], {name: TABLE3[name] for name in COMPARED}, "flss/length")
+    return Result(
+        result.table, result.cells, settings_of(at, {n: method(n, at, 1) for n in COMPARED}), [PRINTED_LENGTH]
+    )
 
 
 LBGM_SENT_ALL = (
@@ -650,4 +648,7 @@ ITEMS = [
     Item("flss/fig1bcd", "Singular values of the global updates", measure_spectra, draw_spectra, SCALES),
     Item("flss/fig2", "t-SNE of features", measure_features, draw_features, SCALES),
 ]
-EXTRAS = [Item("flss/longer", "FLSS after FedAvg has levelled off", measure_longer, draw_longer, SCALES)]
+EXTRAS = [
+    Item("flss/length", "Table 3's CNN at the printed length", measure_length, draw_levels, SCALES),
+    Item("flss/longer", "FLSS after FedAvg has levelled off", measure_longer, draw_longer, SCALES),
+]
