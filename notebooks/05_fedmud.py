@@ -891,7 +891,7 @@ assert all(2 <= ratio <= 4 for ratio in larger)
 # ### Table 1 and Figure 2: accuracy under label skew
 #
 # > **Predict.** The paper's order on CIFAR-10: FedLMT < FedMUD < +BKD < +AAD < +BKD+AAD < FedAvg. Which of these steps
-# > will three seeds confirm?
+# > will five seeds confirm?
 
 
 # %% tags=["hide-input"]
@@ -914,18 +914,19 @@ left_open = [cell for cell in orders if cell not in confirmed]
 fold(f"{len(confirmed)} of {len(orders)} orders are confirmed. Left open: {', '.join(left_open)}.")
 ahead = {cell.split(" < ")[0]: row["ours"] for cell, row in orders.items() if cell.endswith("< FedMUD+BKD+AAD")}
 nearest = min(ahead, key=ahead.__getitem__)
-print(f"nearest behind FedMUD+BKD+AAD: {nearest}, by {ahead[nearest]:.1f} points")
+print(f"nearest to FedMUD+BKD+AAD: {nearest}, {ahead[nearest]:+.1f} points behind it")
 
 # %% tags=["hide-input"]
 # Checks: what the text and the summary say
 wanted = (
     "FedMUD < FedMUD+BKD",
     "FedMUD < FedMUD+AAD",
+    "FedMUD+BKD < FedMUD+AAD",
     "FedMUD+BKD+AAD < FedAvg",
-    *(c for c in orders if c.endswith("< FedMUD+BKD+AAD")),
+    *(c for c in orders if c.endswith("< FedMUD+BKD+AAD") and not c.startswith("FedBAT")),
 )
 assert all(orders[cell]["verdict"] == "direction holds" for cell in wanted)
-assert {"FedHM < FedMUD", "FedLMT < FedMUD", "FedPara < FedMUD"} <= set(left_open)
+assert {"FedHM < FedMUD", "FedLMT < FedMUD", "FedPara < FedMUD", "FedBAT < FedMUD+BKD+AAD"} == set(left_open)
 assert orders["FedPara < FedMUD"]["low"] > 0 > orders["FedPara < FedMUD"]["paper"]
 
 # %% tags=["hide-input"]
@@ -935,12 +936,14 @@ show(ITEMS["mud/fig2"].draw(record["table"]))
 ran = report("mud/fig2")
 
 # %% [markdown]
-# Most of the paper's order comes out: each of BKD and AAD improves FedMUD, both together most; FedMUD+BKD+AAD is ahead
-# of every other method that sends as little and behind FedAvg. Plain FedMUD against FedLMT and FedHM stays open after
-# three seeds. FedPara is behind FedMUD here; in print it is ahead.
+# Most of the paper's order comes out: each of BKD and AAD improves FedMUD, AAD more, both together most;
+# FedMUD+BKD+AAD is behind FedAvg and ahead of every other method that sends as little, but for FedBAT, which is level
+# with it or ahead. Plain FedMUD against FedLMT and FedHM stays open after five seeds. FedPara is behind FedMUD here;
+# in print it is ahead.
 #
-# An earlier, shorter run, tuned less and with bytes that were not equal, had confirmed none of these orders. What
-# looked like a paper that does not come back was a run too short and too little tuned.
+# How such a table moves: a first run, shorter, tuned less and with bytes that were not equal, had confirmed none of
+# these orders. A second one, with twelve settings a method and three seeds, had FedMUD+BKD+AAD ahead of FedBAT, too.
+# With sixteen settings, some of them between FedBAT's old ones, that lead is gone. Tuning decides small differences.
 #
 # ### Table 2: decoupling against freezing
 #
@@ -961,8 +964,8 @@ for row in ran:
         print(f"{row['cell']}: {row['ours']:+.2f} points, {sign}; {row['verdict']}")
 
 # %% tags=["hide-input"]
-# Checks: three seeds leave both open
-assert all(row["verdict"] == "inconclusive" for row in ran if " < " in row["cell"])
+# Checks: five seeds confirm both
+assert all(row["verdict"] == "direction holds" for row in ran if " < " in row["cell"])
 
 # %% [markdown]
 # ### Figures 3 to 5 at the medium scale
@@ -1206,8 +1209,9 @@ check("05.6", answer)
 #   buy reach; whether they cost speed depends on the problem.
 # - "1/32" is the ratio of a decomposed layer; in counted bytes of a whole network it is 1/24 to 1/17 in our runs,
 #   unless it is lowered for the network.
-# - On a small CIFAR-10 with three seeds and equal bytes, BKD and AAD each improve FedMUD, both together most, behind
-#   FedAvg and ahead of all others. That plain FedMUD is ahead of FedLMT and FedHM, and AAD ahead of +F, stays open.
+# - On a small CIFAR-10 with five seeds and equal bytes, BKD and AAD each improve FedMUD, AAD more, both together most;
+#   AAD is ahead of +F. They stay behind FedAvg, are ahead of FedHM, FedLMT, FedPara and EF21-P, and level with FedBAT.
+#   That plain FedMUD is ahead of FedLMT and FedHM stays open.
 #   Resets matter as the paper says on the digits (`reproduce mud/fig3`), not in 30 rounds on CIFAR-10.
 #
 # ## References
