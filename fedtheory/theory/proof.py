@@ -32,7 +32,7 @@ class Step:
         kind: of KINDS.
         says: what is checked, in words.
         check: whether it holds.
-        control: the nearest false step: whether that one holds, by the same means.
+        control: a false step near by: whether that one holds, by the same means.
         broken: what is false there, in words.
         claims: ids of the ledger that measure the same on what the training code yields.
     """

@@ -36,17 +36,19 @@ def fourth(twice: int) -> Callable[[], bool]:
 
 
 def several(independent: bool) -> Callable[[], bool]:
-    """The mean of two directions' (z^T w) z, squared: (1/P) (d + 2)|w|^2 + (1 - 1/P)|w|^2, P = 2, d = 2."""
+    """a^T H a for two directions in two dimensions, H symmetric: (1/P)(tr(H)|w|^2 + 2 w^T H w) + (1 - 1/P) w^T H w."""
 
     def check() -> bool:
         import sympy
 
         first, w = sympy.Matrix(sympy.symbols("y:2")), sympy.Matrix(sympy.symbols("w:2"))
         second = sympy.Matrix(sympy.symbols("z:2")) if independent else first
+        h = sympy.symbols("h:3")
+        H = sympy.Matrix([[h[0], h[1]], [h[1], h[2]]])
         a = ((first.T * w)[0] * first + (second.T * w)[0] * second) / 2
-        normal = (*first, *second) if independent else tuple(first)
-        size = (w.T * w)[0]
-        return sympy.expand(mean_of((a.T * a)[0], normal) - (sympy.Integer(4) * size + size) / 2) == 0
+        normal, form = (*first, *second) if independent else tuple(first), (w.T * H * w)[0]
+        wanted = (H.trace() * (w.T * w)[0] + 2 * form) / 2 + form / 2
+        return sympy.expand(mean_of((a.T * H * a)[0], normal) - wanted) == 0
 
     return check
 
@@ -219,7 +221,7 @@ def doubled(share: str) -> Callable[[], bool]:
 STEPS = [
     Step("decomfl.1.1", "expectation", "three dimensions, H symmetric, all symbols, moments of normal variables",
          fourth(2), fourth(1), "1 in the place of 2"),
-    Step("decomfl.1.2", "expectation", "two directions in two dimensions", several(True), several(False),
+    Step("decomfl.1.2", "expectation", "two directions in two dimensions, H symmetric, all symbols", several(True), several(False),
          "the same direction twice"),
     Step("decomfl.1.3", "implication", "for all P >= 1, kappa, and all values of the two forms", rank(1), rank(0),
          "kappa in the place of kappa + 1"),

@@ -86,8 +86,8 @@ def second(less: int) -> Callable[[], bool]:
         k = sympy.Symbol("k")
         for m, r in GRID:
             U = _matrix("u", m, r)
-            found = mean_of(((U * U.T) ** 2)[0, 0], tuple(U), k)
-            if sympy.expand(found - r * (m + r + k - less)) != 0:
+            found = ((U * U.T) ** 2).applyfunc(lambda one, U=U: mean_of(one, tuple(U), k))
+            if found != (r * (m + r + k - less) * sympy.eye(m)).applyfunc(sympy.expand):
                 return False
         return True
 
@@ -176,8 +176,8 @@ STEPS = [
          first(2), "twice as much"),
     Step("mud.3.2", "expectation", "all m, r up to 3; both sides are polynomials of degree 1 in m and 2 in r, which "
          "nine values decide", second(2), second(1), "k - 1 in the place of k - 2", ("mud.sharper.reset",)),
-    Step("mud.3.3", "expectation", "m, n up to 2, r up to 3; degree 1 in m and n, 2 in r", both(2), both(0),
-         "without the mixed product"),
+    Step("mud.3.3", "expectation", "m, n up to 2, r up to 3; degree 1 in m and n, 2 in r", both(2), both(1),
+         "half of the mixed product"),
     Step("mud.4.1", "implication", "for L alpha c <= 1 and all second moments", descent("1/2"), descent("3/5"),
          "3/5 in the place of 1/2"),
     Step("mud.5.1", "identity", "the two prices at m = n", halved("1/2"), halved("0"), "half, without the rest"),

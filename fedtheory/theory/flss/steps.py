@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from fedtheory.theory.proof import Step, equal, follows
-from fedtheory.theory.search import number, reals
+from fedtheory.theory.search import implies, number, reals
 
 
 def unbounded(part: str) -> Callable[[], bool]:
@@ -40,14 +40,14 @@ def floor(half: str) -> Callable[[], bool]:
     return follows(premises)
 
 
-def nearer(factor: int) -> Callable[[], bool]:
+def nearer(factor: str) -> Callable[[], bool]:
     """2 |y - x|^2 + 2 |z - y|^2 - |z - x|^2 is the square |(y - x) - (z - y)|^2."""
 
     def sides() -> tuple[Any, Any]:
         import sympy
 
         x, y, z = sympy.symbols("x y z")
-        return factor * (y - x) ** 2 + 2 * (z - y) ** 2 - (z - x) ** 2, (2 * y - x - z) ** 2
+        return sympy.Rational(factor) * (y - x) ** 2 + 2 * (z - y) ** 2 - (z - x) ** 2, (2 * y - x - z) ** 2
 
     return equal(sides)
 
@@ -78,7 +78,7 @@ def gained(length: int) -> Callable[[], bool]:
 
 
 def drawn(size: Callable[[int, int], Fraction]) -> Callable[[], bool]:
-    """The variance of the mean of M of N numbers, drawn without replacement, over that of the N: all subsets."""
+    """The variance of the mean of M of N numbers drawn without replacement: all subsets, and the count for any N, M."""
 
     def check() -> bool:
         import sympy
@@ -90,7 +90,9 @@ def drawn(size: Callable[[int, int], Fraction]) -> Callable[[], bool]:
             right = sympy.Rational(size(N, M)) * sum((one - mean) ** 2 for one in g) / N
             if sympy.expand(left - right) != 0:
                 return False
-        return True
+        N, M = sympy.symbols("N M")
+        count = (M / N - M * (M - 1) / (N * (N - 1))) / M**2 - (N - M) / (M * (N - 1)) / N
+        return sympy.simplify(count) == 0
 
     return check
 
@@ -130,15 +132,42 @@ def constants(noise: str) -> Callable[[], bool]:
     return check
 
 
-def summed(factor: int) -> Callable[[], bool]:
-    """The fixed point of e = (1 - m/2) e + c is 2 c/m, above which e does not rise: m = mu eta tau."""
+def summed(last: str) -> Callable[[], bool]:
+    """The fixed point of e = (1 - m/2) e + c, m = mu eta tau, is 2 c/m, with the theorem's constants; 0 < m/2 < 1."""
+
+    def check() -> bool:
+        import sympy
+
+        mu, eta, tau, L, s, z, noise, M = sympy.symbols("mu eta tau L s z noise M", positive=True)
+        m, e, tenth = mu * eta * tau, sympy.Symbol("e"), sympy.Rational(1, 10)
+        c = 8 * s * eta**2 * tau**2 * z + 2 * eta**2 * tau * noise / M
+        c += 23 * tenth * L * eta**3 * tau**2 * noise + 62 * tenth * L * eta**3 * tau**3 * z
+        shown = 16 * s * tau * z + 4 * noise / M + 46 * tenth * L * eta * tau * noise
+        shown += sympy.Rational(last) * L * eta * tau**2 * z
+        fixed = sympy.solve(sympy.Eq(e, (1 - m / 2) * e + c), e)[0]
+        q, size = reals("q size")  # m <= eta tau L = q <= 1/20
+        less = implies([q > 0, 20 * q <= 1, size > 0, size <= q], size / 2 < 1).holds
+        return less and sympy.expand(fixed - eta / mu * shown) == 0
+
+    return check
+
+
+def assembled(factor: int) -> Callable[[], bool]:
+    """The square of 3, with 3.2, 3.5 and the drift; W = |w - w_P|^2. `factor`: of L delta in the drift."""
 
     def sides() -> tuple[Any, Any]:
         import sympy
 
-        m, c = sympy.symbols("m c", positive=True)
-        e = sympy.Symbol("e")
-        return sympy.solve(sympy.Eq(e, (1 - m / 2) * e + c), e)[0], factor * c / m
+        names = "mu eta tau L s z noise M delta W"
+        mu, eta, tau, L, s, z, noise, M, delta, W = sympy.symbols(names, positive=True)
+        a, b, q = sympy.Rational("1.041"), sympy.Rational("1.388"), eta * tau * L
+        D = a * tau * eta**2 * noise + b * tau**2 * eta**2 * (factor * L * delta + 2 * z)
+        second = 4 * (2 * L * delta + s * (4 * L * delta + 2 * z)) + 4 * L**2 * D + 2 * noise / (M * tau)
+        left = -2 * eta * tau * (delta + mu / 4 * W - L * D) + eta**2 * tau**2 * second
+        right = -mu * eta * tau / 2 * W + 8 * s * eta**2 * tau**2 * z + 2 * eta**2 * tau * noise / M
+        right += eta * tau * delta * (8 * q * (1 + 2 * s) + (2 + 4 * q) * 4 * b * q**2 - 2)
+        right += eta * tau * L * (2 + 4 * q) * (a * tau * eta**2 * noise + 2 * b * tau**2 * eta**2 * z)
+        return left, right
 
     return equal(sides)
 
@@ -148,7 +177,8 @@ STEPS = [
          "mu raised by a tenth"),
     Step("flss.2.1", "implication", "both sides of the gap, from smoothness at the nearest point and strong convexity",
          floor("1/2"), floor("1/4"), "L/4 in the place of L/2"),
-    Step("flss.3.1", "certificate", "the difference is a square", nearer(2), nearer(1), "1 in the place of 2"),
+    Step("flss.3.1", "certificate", "the difference is a square", nearer("2"), nearer("19/10"),
+         "19/10 in the place of 2"),
     Step("flss.3.2", "implication", "from the tangent at y, for all 0 < mu <= L", perturbed("1/4"), perturbed("1/2"),
          "mu/2 in the place of mu/4", ("flss.eq19",)),
     Step("flss.3.3", "identity", "what a step of 1/L gains", gained(1), gained(2), "a step of 2/L"),
@@ -157,8 +187,10 @@ STEPS = [
          "1/M, as with replacement", ("flss.eq11", "flss.eq12")),
     Step("flss.3.5", "implication", "for all second moments of the three parts", second_moment("4"),
          second_moment("3"), "3 in the place of 4"),
-    Step("flss.3.6", "implication", "for 0 < q <= 1/20, 0 <= s <= 1", descent("-3/4"), descent("-4/5"),
+    Step("flss.3.6", "identity", "the sum of all parts", assembled(4), assembled(5), "5 L delta in the drift"),
+    Step("flss.3.7", "implication", "for 0 < q <= 1/20, 0 <= s <= 1", descent("-3/4"), descent("-4/5"),
          "-4/5 in the place of -3/4"),
-    Step("flss.3.7", "arithmetic", "11/5 of 1.041, of 2.776", constants("2.3"), constants("2.2"), "2.2 for 2.3"),
-    Step("flss.3.8", "identity", "the fixed point of the recursion", summed(2), summed(1), "half of it"),
+    Step("flss.3.8", "arithmetic", "11/5 of 1.041, of 2.776", constants("2.3"), constants("2.2"), "2.2 for 2.3"),
+    Step("flss.3.9", "identity", "the fixed point of the recursion, and that it contracts", summed("12.4"),
+         summed("12.3"), "12.3 in the place of 12.4"),
 ]  # fmt: skip
