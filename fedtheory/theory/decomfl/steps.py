@@ -221,7 +221,7 @@ def doubled(share: str) -> Callable[[], bool]:
 STEPS = [
     Step("decomfl.1.1", "expectation", "three dimensions, H symmetric, all symbols, moments of normal variables",
          fourth(2), fourth(1), "1 in the place of 2"),
-    Step("decomfl.1.2", "expectation", "two directions in two dimensions, H symmetric, all symbols", several(True), several(False),
+    Step("decomfl.1.2", "expectation", "two directions in two dimensions, H symmetric", several(True), several(False),
          "the same direction twice"),
     Step("decomfl.1.3", "implication", "for all P >= 1, kappa, and all values of the two forms", rank(1), rank(0),
          "kappa in the place of kappa + 1"),
