@@ -446,6 +446,119 @@ def remembered(fresh: bool) -> Callable[[], bool]:
     return check
 
 
+# 8: quadratic losses; P is Q of the page, r its root, c is the root of theta_m, s is E|x^+ - x|^2/t^2
+
+
+QUADRATIC = "0 <= Q <= (5/6) lambda^2, 6 lambda theta_m^(1/2) <= 1, theta_m >= 1"
+
+
+def linear(square: bool) -> Callable[[], bool]:
+    """Three local steps with the gradient d + A z: what they make of d + e is the sum of what they make of d and e."""
+
+    def check() -> bool:
+        import sympy
+
+        lr, p, A, d, e = sympy.symbols("lr p A d e")
+
+        def end(pull: Any) -> Any:
+            z = sympy.Integer(0)
+            for _ in range(3):
+                z = z - lr * p * (pull + A * z + (z**2 if square else 0))
+            return z
+
+        return sympy.expand(end(d + e) - end(d) - end(e)) == 0
+
+    return check
+
+
+def unbiased(drawn: Iterable[tuple[int, ...]]) -> Callable[[], bool]:
+    """E (I - R^{-1} Pi) v = 0, coordinate by coordinate."""
+    drawn = tuple(drawn)
+    return lambda: all(
+        sum(1 - (j in kept) * len(rows) for kept in drawn) == 0
+        for rows in ROWS
+        for j in rows  # 1/rho rows in a layer
+    )
+
+
+def products(eighth: str) -> Callable[[], bool]:
+    """r x (u + v) <= x^2/16 + 8 r^2 (u^2 + v^2), half of it for u alone, lam m r z <= (lam/2)(r^2 z^2 + m^2)."""
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        r, x, u, v, m, z, lam = reals("r x u v m z lam")
+        first = r * x * (u + v) <= x * x / 16 + number(eighth) * r * r * (u * u + v * v)
+        start = r * x * u <= x * x / 16 + 4 * r * r * u * u
+        return [lam >= 0], z3.And(first, start, lam * m * r * z <= lam / 2 * (r * r * z * z + m * m))
+
+    return follows(premises)
+
+
+def _quadratic() -> tuple[list, Any, Any, Any, Any]:
+    r, lam, c, P = reals("r lam c P")
+    given = [r >= 0, r * r == P, lam > 0, c >= 1, 6 * lam * c <= 1, 5 * lam * lam >= 6 * P]
+    return [*given, P * c * c <= number("5/216"), 36 * lam * lam <= 1, 5 * lam >= 36 * P], r, lam, c, P
+
+
+def given_too(third: str) -> Callable[[], bool]:
+    """What `_quadratic` adds follows: c^2 P <= 5/216, lam^2 <= 1/36, P <= 5 lam/36."""
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        given, _, lam, c, P = _quadratic()
+        return given[:-3], z3.And(P * c * c <= number(third), 36 * lam * lam <= 1, 5 * lam >= 36 * P)
+
+    return follows(premises)
+
+
+def duals(whole: str) -> Callable[[], bool]:
+    """The sum of the H: 1 over what is left of it at most 10/9, and that times what the gradients add at most 9/25."""
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        given, _, lam, c, P = _quadratic()
+        left = 1 - 4 * c * c * P - 8 * lam * lam * P
+        added = 4 * c * c * P + 8 * lam * lam * (1 + P)
+        return given, z3.And(number(whole) * left >= 1, number("9/25") * left >= added)
+
+    return follows(premises)
+
+
+def _taken(lam: Any, c: Any, P: Any) -> Any:
+    """What multiplies the sum of the H in that of the descents, over t P."""
+    return 2 * lam + 16 * P * lam * lam + 8 * c * c * P
+
+
+def descents(part: str) -> Callable[[], bool]:
+    """The coefficient of the sum of the |G|_R^2, over -t, is at least 2/5."""
+
+    def premises() -> tuple[list, Any]:
+        given, r, lam, c, P = _quadratic()
+        before = (8 * P * lam * lam + lam / 2) * (2 + 2 * P) + 8 * c * c * P * P
+        lost = lam * (1 + P) + r + number("1/16") + before + number("9/25") * P * _taken(lam, c, P)
+        return given, 1 - lost >= number(part)
+
+    return follows(premises)
+
+
+def floors(most: str) -> Callable[[], bool]:
+    """What stays, over t P: at most 8 lam c times (1 - 1/theta_m) zeta^2 a round, and 5 H_0 once; 125/12 and 50/3."""
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        given, _, lam, c, P = _quadratic()
+        taken, turned = _taken(lam, c, P), number("5/2") * number("5/6")
+        constants = z3.And(turned * 5 == number("125/12"), turned * 8 == number("50/3"))
+        stays = number("20/9") * taken + lam / 2 <= number(most) * lam * c
+        return given, z3.And(stays, 4 + number("10/9") * taken <= 5, constants)
+
+    return follows(premises)
+
+
 STEPS = [
     Step("fedsub.1.1", "identity", "a line of three dimensions, as symbols", projector("1/3"), projector("1"),
          "P P^T itself in the place of (r/m) P P^T", ("fedsub.a1-cd", "fedsub.a1-ss")),
@@ -504,4 +617,14 @@ STEPS = [
          undropped(False), "of y_i only its projection is kept", ("fedsub.eq9", "fedsub.eq10")),
     Step("fedsub.7.2", "expectation", "all pairs of lines of three dimensions, v as symbols", remembered(True),
          remembered(False), "the same line in both rounds"),
+    Step("fedsub.8.1", "identity", "three local steps of one coordinate, all symbols", linear(False), linear(True),
+         "a gradient with a square in it"),
+    Step("fedsub.8.2", "expectation", "two layers with r/m = 1/3 and 1/2, all their coordinate lines", unbiased(LINES),
+         unbiased(LINES[:-1]), "one of the six choices left out"),
+    Step("fedsub.8.3", "implication", "all three products, for all real numbers", products("8"), products("7"),
+         "7 in the place of 8"),
+    Step("fedsub.8.4", "implication", QUADRATIC, lambda: given_too("5/216")() and duals("10/9")(),
+         lambda: given_too("5/216")() and duals("11/10")(), "11/10 in the place of 10/9"),
+    Step("fedsub.8.5", "implication", QUADRATIC, descents("2/5"), descents("9/20"), "9/20 in the place of 2/5"),
+    Step("fedsub.8.6", "implication", QUADRATIC, floors("8"), floors("7"), "7 in the place of 8"),
 ]  # fmt: skip
