@@ -453,20 +453,24 @@ QUADRATIC = "0 <= Q <= (5/6) lambda^2, 6 lambda theta_m^(1/2) <= 1, theta_m >= 1
 
 
 def linear(square: bool) -> Callable[[], bool]:
-    """Three local steps with the gradient d + A z: what they make of d + e is the sum of what they make of d and e."""
+    """Two local steps with the gradient d + M z, any Pi and M: of d + e they make the sum of what they make of d and e.
+
+    `square`: the gradient has the squares of z besides.
+    """
 
     def check() -> bool:
         import sympy
 
-        lr, p, A, d, e = sympy.symbols("lr p A d e")
+        lr, (Pi, M) = sympy.Symbol("lr"), (sympy.Matrix(2, 2, sympy.symbols(f"{name}:4")) for name in "pm")
+        d, e = _vectors(sympy, "d", 2)
 
         def end(pull: Any) -> Any:
-            z = sympy.Integer(0)
-            for _ in range(3):
-                z = z - lr * p * (pull + A * z + (z**2 if square else 0))
+            z = sympy.zeros(2, 1)
+            for _ in range(2):
+                z = z - lr * Pi * (pull + M * z + (z.applyfunc(lambda one: one**2) if square else sympy.zeros(2, 1)))
             return z
 
-        return sympy.expand(end(d + e) - end(d) - end(e)) == 0
+        return (end(d + e) - end(d) - end(e)).applyfunc(sympy.expand) == sympy.zeros(2, 1)
 
     return check
 
@@ -617,7 +621,8 @@ STEPS = [
          undropped(False), "of y_i only its projection is kept", ("fedsub.eq9", "fedsub.eq10")),
     Step("fedsub.7.2", "expectation", "all pairs of lines of three dimensions, v as symbols", remembered(True),
          remembered(False), "the same line in both rounds"),
-    Step("fedsub.8.1", "identity", "three local steps of one coordinate, all symbols", linear(False), linear(True),
+    Step("fedsub.8.1", "identity", "two local steps in two dimensions, any matrices in the place of Pi and M_i",
+         linear(False), linear(True),
          "a gradient with a square in it"),
     Step("fedsub.8.2", "expectation", "two layers with r/m = 1/3 and 1/2, all their coordinate lines", unbiased(LINES),
          unbiased(LINES[:-1]), "one of the six choices left out"),
