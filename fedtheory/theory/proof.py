@@ -55,7 +55,7 @@ class Step:
         return Outcome(self.check(), self.kind, None, self.says)
 
 
-PAPERS = ("ssf", "mud", "flss", "decomfl")  # those with a page
+PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl")  # those with a page
 
 
 def folder(paper: str) -> str:
