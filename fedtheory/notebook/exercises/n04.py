@@ -40,7 +40,7 @@ def _largest_mass(L: float, rho: float) -> float:
     return largest
 
 
-def mass(factor: Callable[[float, float], float]) -> str:
+def mass(factor: Callable[..., Any]) -> str:
     """The factor in front of C_0: units, the largest M of admissible steps, and the counterexample in rationals."""
     for rho in (0.01, 0.1, 0.5, 1.0):
         if abs(factor(10.0, rho) * 10 / factor(1.0, rho) - 1) > 1e-9:

@@ -29,7 +29,7 @@ def fourth(twice: int) -> Callable[[], bool]:
         z, w = sympy.Matrix(sympy.symbols("z:3")), sympy.Matrix(sympy.symbols("w:3"))
         h = sympy.symbols("h:6")
         H = sympy.Matrix([[h[0], h[1], h[2]], [h[1], h[3], h[4]], [h[2], h[4], h[5]]])
-        left = mean_of((z.T * w)[0] ** 2 * (z.T * H * z)[0], tuple(z))
+        left = mean_of((z.T * w)[0] ** 2 * (z.T * H * z)[0], tuple(z.flat()))
         return sympy.expand(left - H.trace() * (w.T * w)[0] - twice * (w.T * H * w)[0]) == 0
 
     return check
@@ -46,7 +46,7 @@ def several(independent: bool) -> Callable[[], bool]:
         h = sympy.symbols("h:3")
         H = sympy.Matrix([[h[0], h[1]], [h[1], h[2]]])
         a = ((first.T * w)[0] * first + (second.T * w)[0] * second) / 2
-        normal, form = (*first, *second) if independent else tuple(first), (w.T * H * w)[0]
+        normal, form = (*first, *second) if independent else tuple(first.flat()), (w.T * H * w)[0]
         wanted = (H.trace() * (w.T * w)[0] + 2 * form) / 2 + form / 2
         return sympy.expand(mean_of((a.T * H * a)[0], normal) - wanted) == 0
 
@@ -72,8 +72,8 @@ def lengths(step: int) -> Callable[[], bool]:
 
         d = sympy.Symbol("d", positive=True)
         for k in (1, 2, 3):
-            moment = 2**k * sympy.gamma(d / 2 + k) / sympy.gamma(d / 2)
-            if sympy.simplify(sympy.gammasimp(moment) - sympy.prod([d + step * j for j in range(k)])) != 0:
+            moment: Any = sympy.gammasimp(2**k * sympy.gamma(d / 2 + k) / sympy.gamma(d / 2))
+            if sympy.simplify(moment - sympy.prod([d + step * j for j in range(k)])) != 0:
                 return False
         return True
 

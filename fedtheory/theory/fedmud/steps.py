@@ -41,7 +41,7 @@ def resting(start: str) -> Callable[[], bool]:
         if start == "second row":
             U = sympy.Matrix([0, sympy.Symbol("u")])
         G = sympy.Matrix([[0, 0], [0, (U * V.T)[1, 1] - 1]])
-        return not any(G * V) and not any(G.T * U) and any(G)
+        return not any((G * V).flat()) and not any((G.T * U).flat()) and any(G.flat())
 
     return check
 

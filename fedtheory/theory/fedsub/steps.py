@@ -573,7 +573,7 @@ STEPS = [
     Step("fedsub.2.1", "identity", "three local steps, unrolled, with any additional terms", unrolled(), unrolled(2),
          "the pull counted twice", ("fedsub.eq23-26",)),
     Step("fedsub.2.2", "certificate", "both differences are sums of squares, the second from t to t + 1",
-         lambda: squares(2)() and sums(0)(), lambda: squares(2)() and sums(1)(), "t - 1 in the place of t",
+         lambda: squares("2")() and sums(0)(), lambda: squares("2")() and sums(1)(), "t - 1 in the place of t",
          ("fedsub.eq23-26", "fedsub.eq27")),
     Step("fedsub.2.3", "expectation", "two layers with r/m = 1/3 and 1/2, all their coordinate lines, d as symbols",
          share(LINES), share(LINES[:-1]), "one of the six choices left out", ("fedsub.eq45",)),
