@@ -269,3 +269,14 @@ def test_broken_pages_are_seen(tmp_path):
         assert any(line.startswith(f"{number}.html: ") and words in line for line in said), (words, said)
     assert [line for line in said if line.startswith("good.html")] == []
     assert sum("and none with" in line for line in said) == len(check.SOUGHT)
+
+
+def test_pages_of_docs_that_notebooks_link_to_have_a_place():
+    """Else the book would not build: Sphinx does not find them."""
+    linked = {
+        page
+        for path in used.NOTEBOOKS
+        for page in re.findall(r"\]\(\.\./docs/(\S+?)\.md", path.with_suffix(".py").read_text())
+    }
+    assert linked
+    assert linked <= set(notebook_pages.PAGES)

@@ -17,7 +17,7 @@ from fedtheory.core import registry
 PROSE = re.compile(
     r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>|^#.*?$)", re.DOTALL | re.MULTILINE
 )
-PAGES = {"conclusions": "conclusions", "report": "items/index"}  # of docs, and where the book has them
+PAGES = {"conclusions": "conclusions", "report": "items/index", "symbols": "symbols"}  # of docs, and the book's places
 
 
 def write(stage: Stage, where: Mapping[str, Place], frames: moving_pages.Frames) -> None:
