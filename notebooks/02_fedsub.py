@@ -967,12 +967,13 @@ check("02.5", answer)
 #   the dual anew in each round, for the same bytes. (1 point)
 #
 # **A model answer.** Line 12 keeps the average of the duals at zero in exact arithmetic, but a rounding error in it is
-# carried on by $(P^{k+1})^\top P^k$, which stretches it by about $\sqrt{m/r}$, nearly 1.4 here, in every round. After a
-# hundred rounds that is a factor of $10^{14}$: from float32's $10^{-8}$ to $10^6$, and line 14 puts that into the
-# model. Smaller steps make smaller duals, and so smaller first errors, a digit for a factor of ten: seven rounds.
-# float64 starts nine digits lower: some sixty rounds. Clipping keeps the numbers finite; but once the average
-# dominates, all clipped duals are nearly the same vector, and the differences, for which they are there, are lost. With
-# $U_i$ the average is subtracted in every round and nothing is carried on.
+# carried on by $(P^{k+1})^\top P^k$, which stretches it by about $\sqrt{m/r}$, nearly 1.4 here, in every round. After
+# a hundred rounds that is a factor of $10^{14}$: from float32's $10^{-8}$ to $10^6$, and line 14 puts that into the
+# model. It goes on until the numbers overflow, at $10^{38}$ in float32, and $\infty - \infty$ is NaN. Smaller steps
+# make smaller duals, and so smaller first errors, a digit for a factor of ten: seven rounds. float64 starts nine
+# digits lower: some sixty rounds. Clipping keeps the numbers finite; but once the average dominates, all clipped duals
+# are nearly the same vector, and the differences, for which they are there, are lost. With $U_i$ the average is
+# subtracted in every round and nothing is carried on.
 #
 # </details>
 

@@ -1012,6 +1012,7 @@ check("03.7", answer)
 #   stays $d$.
 # - Of the paper's numbers those of SSF, SCAFFOLD and FedAvg come out. FedSub's depend on readings that are open, and
 #   its NaN at $r = 50$ alone came out in one of ours, whose finite numbers are not the printed ones.
+# - Its lemmas and its rate, why there is a $12K^3$, and what of it is tight: notebook 04, sections 6 to 8.
 #
 # ## References
 # - S. Zhu, Z. Huang, Y. Xu, P. Li: Subspace Optimization for Efficient Federated Learning under Heterogeneous Data,

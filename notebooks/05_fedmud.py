@@ -573,8 +573,8 @@ assert all(entry["control_refuted"] for entry in entries)
 #
 # In words: what the factors see of a gradient is at least as much as their smallest singular values let through. Its
 # proof uses $\delta_{\min}(U)\Vert M\Vert_F \le \Vert UM\Vert_F$, which is true for a tall $U$, and applies it to
-# $U^\top$, which is flat: of an $m \times r$ factor with $r < m$ a whole space of $m - r$ directions is invisible. The
-# smallest counterexample, with the factors as a reset leaves them:
+# $U^\top$, which is flat: of an $m \times r$ factor with $r < m$ a whole space of $m - r$ directions is invisible. As
+# printed it needs $r \ge \max(m, n)$. A counterexample, with the factors as a reset leaves them:
 
 # %%
 U, V = torch.tensor([[1.0], [0.0]]), torch.zeros(2, 1)  # r = 1, after a reset

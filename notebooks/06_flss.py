@@ -431,7 +431,8 @@ assert sum(ends) / 2 == 1 > bound
 # The equality is Eckart and Young's. For the inequality multiply and divide by $\sum_r \sigma_r^2$, which is
 # $\Vert G\Vert_F^2 = \sum_j \Vert G_j\Vert^2$: an update is $\eta_t$ times a mean of sums of $\tau$ gradients, so no
 # column has a square above $\eta_t^2\tau^2G_\nabla^2$. In words: what the subspace misses is at most the missed share
-# of the trajectory times a bound on an update.
+# of the trajectory times a bound on an update. Of $\rho_R$ itself one thing is sure, $\rho_R \le 1 - R/J$, since the
+# $\sigma_r$ are sorted; a flat spectrum attains it.
 
 # %%
 entries = judged("eq10-equality", "eq10-ineq / prop341", "eq14-e-term")

@@ -37,6 +37,7 @@
 # | $x_r$, $x_{i,r}^k$ | global model; local model before step $k$: a client ends at $k = K + 1$ | the same | `x` |
 # | $\sigma^2$ | variance of a client's stochastic gradient | $\sigma^2$ | `constants.sigma2` |
 # | $\sigma_G^2$ | mean squared distance of the clients' gradients to $\nabla f$ | $\sigma_G^2$ (a bound) | |
+# | $D$, $L$ | $f(x_0) - f^\star$; smoothness of every sample's loss | $D$, $L$ | |
 # | $\kappa$ | effective rank, $\mathrm{tr}(H)/\lVert H \rVert$ | $\kappa$ | |
 #
 # The letter $m$ is DeComFL's for our $S$. Alone it does not occur below: in notebooks 01 to 05 it is a side of a
@@ -638,7 +639,7 @@ assert measured["scalar"][-1] > 1
 #
 # ### 3.2 What the theorems say of it
 #
-# Theorem 1, in our letters, for small enough steps (the ledger refutes it as printed and repairs it,
+# Theorem 1 as printed, in our letters, for small enough steps (the ledger refutes it and repairs it,
 # `decomfl.theorem1 / theorem3`):
 #
 # $$\frac1R \sum_{r<R} \mathbb{E}\, \lVert \nabla f(x_r) \rVert^2 \le \frac{4D}{KR\eta}

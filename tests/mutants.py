@@ -634,7 +634,7 @@ MUTANTS = [
     Mutant(
         "what a killed process left",
         FILES,
-        "                left.unlink()",
+        "                shutil.rmtree(left) if left.is_dir() else left.unlink()",
         "                pass",
         f"{T_PACKAGED}a_killed_process_leaves_no_folder_and_the_next_call_cleans_up",
     ),

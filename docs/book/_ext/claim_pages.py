@@ -92,7 +92,8 @@ def write(stage: Stage, code: Code, uses: Uses) -> dict[str, Place]:
         "",
         f"{len(found)} statements of the five papers: definitions, identities, inequalities, rates, costs, and what",
         "the experiments are said to show. A check forms the printed formula from what the training code yields. Each",
-        "claim has a control, the nearest false statement, which the same check must refute.",
+        "claim has a control, the nearest false statement, which the same check must refute. In an instance *left* and",
+        "*right* are the sides of an inequality read as left at most right, also where it is printed the other way.",
         "",
         *table(
             ["paper", *verdicts, "controls refuted"],

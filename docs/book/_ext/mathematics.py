@@ -227,7 +227,13 @@ def latex(text: str) -> str:
             continue
         if one[0].isalpha():
             behind = "".join(tokens[at + 1 : at + 3]).strip()[:1]
-            piece = r"\mathbb E" if one == "E" and behind and behind in "[|<_" else letters(one)
+            index = re.match(
+                r"_(?:\{[^}]*\}|\w+)\s*(<=|.?)", "".join(tokens[at + 1 :])
+            )  # E_22, E_{i,t}: no expectation
+            named = index is not None and index[1] not in ("[", "|", "<", "(")
+            piece = r"\mathbb E" if one == "E" and not named and behind and behind in "[|<_" else letters(one)
+            if one == "x" and re.fullmatch(r"[\dmnrd.]+ x [\dmnrd.]+", "".join(tokens[max(at - 2, 0) : at + 3])):
+                piece = r"\times "
             if at + 1 < len(tokens) and tokens[at + 1] == "~":
                 piece, at = rf"\tilde{{{piece.strip()}}}", at + 1
             out.append(piece)

@@ -93,7 +93,7 @@ def html(picture: Moving, frames: Frames, root: str) -> str:
 def shown(source: str) -> Moving | None:
     """The picture that a cell shows."""
     found = re.search(r'^moving\("(\w+)"\)$', source, re.MULTILINE)
-    return PICTURES[found[1]] if found else None
+    return PICTURES.get(found[1]) if found else None
 
 
 def page(frames: Frames) -> list[str]:

@@ -7,6 +7,7 @@ from claim_pages import Place
 from code_pages import Code
 from mathematics import prose
 from stage import ROOT, Stage, table, toctree
+from used import NOTEBOOKS
 
 from fedtheory.theory import ledger
 from fedtheory.theory.proof import KINDS, PAPERS, Step, folder, steps
@@ -38,6 +39,7 @@ def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
     text = MARGIN.sub(lambda found: f"{margins[found[1]]:.2g}", text)
     text = MARK.sub(lambda found: f'(<a href="#{anchor(found[1])}">checked</a>)', text)
     text = re.sub(r"`([a-z]+\.[\w.-]+)`", lambda found: _linked(found, where), text)
+    text = re.sub(r"\b[Nn]otebook (\d\d)\b", _notebook, text)
     source = f"fedtheory/theory/{folder(paper)}/steps.py"
     lines = [
         "",
@@ -63,6 +65,11 @@ def _row(step: Step, where: Mapping[str, Place]) -> list[str]:
         prose(step.broken),
         claims,
     ]
+
+
+def _notebook(found: re.Match[str]) -> str:
+    target = next(path.stem for path in NOTEBOOKS if path.stem.startswith(found[1]))
+    return f"[{found[0]}](../notebooks/{target}.ipynb)"
 
 
 def _linked(found: re.Match[str], where: Mapping[str, Place]) -> str:
