@@ -52,7 +52,7 @@ TOKEN = re.compile(
 )
 LETTERS = re.compile(r"[A-Za-z]+")
 NAME = re.compile(r"[A-Z]{1,3}|[a-z]|[A-Za-z]'")
-STRONG = re.compile(r"[A-Za-z0-9\])|}~'>](_|\^|\*\*)[\w({*+-]|<=|>=|\|\||^[A-Za-z]\*$")
+STRONG = re.compile(r"[A-Za-z0-9\])|}~'>](_|\^|\*\*)[\w({*+-]|<=|>=|\|\||^[A-Za-z]\*$|\bsqrt\(")
 ALLOWED = re.compile(r"[\w\s^{}()\[\]|<>=+\-*/.,:;~'!%&#]+")
 OPEN, CLOSE = "([{", ")]}"
 
@@ -221,8 +221,9 @@ def latex(text: str) -> str:
             continue
         seen.clear()
         powers = len(out)
-        if one == "sqrt" and at + 1 < len(tokens) and tokens[at + 1] == "(":
-            inner, at = group(at + 1)
+        if one == "sqrt" and (spaced := [*tokens, ""][at + 1].isspace()) + at + 1 < len(tokens):
+            inner, at = group(at + 1 + spaced)
+            inner = "T" if inner == r"\top" else inner  # no transpose under a root
             out.append(rf"\sqrt{{{inner}}}")
             continue
         if one[0].isalpha():
