@@ -103,7 +103,7 @@ def parser() -> argparse.ArgumentParser:
         "out": {"default": "figures", "help": "folder of figures and tables (default: figures)"},
         "device": {"default": "cpu", "help": "cpu or cuda"},
         "seeds": {"type": number_of(int, -MOST_SEEDS, MOST_SEEDS), "help": "number of seeds (default: 3; paper: 5)"},
-        "scale": {"choices": records.SCALES, "help": "quick, medium (needs --data), or paper"},
+        "scale": {"choices": records.SCALES, "help": "quick, medium or large (need --data), or paper"},
         "data": {"help": "folder of data sets as published (default: FEDTHEORY_DATA)"},
     }
 
