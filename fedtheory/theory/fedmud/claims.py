@@ -19,6 +19,7 @@ from fedtheory.theory.fedmud import (
     experiments,
     factors,
     formulation,
+    local,
     method,
     reset,
     step,
@@ -40,6 +41,7 @@ CLAIMS: list[Claim] = [
         step,  # Lemma 5
         descent,  # Lemma 6
         theorem,  # D.4
+        local,
     )
     for claim in section.claims()
 ]
