@@ -511,7 +511,7 @@ def collected(kept: str) -> Callable[[], bool]:
 
 
 def divided(zeta: str) -> Callable[[], bool]:
-    """Over 4/5 the constants are those of Theorem 2."""
+    """Over 4/5 the constants are those of the page's second theorem."""
 
     def check() -> bool:
         found = [Fraction(one) / Fraction(4, 5) for one in ("2", "1.714", "2.57", "2.5", "6.25")]
