@@ -252,7 +252,7 @@ def unbroken(terms: Terms, name: str, corners: Sequence[Member], **options: Any)
     return check
 
 
-_PARTIAL = 1 / 2**1.5  # h = phi sqrt(rho)/8 with phi = rho = 1/2, as a share of 1/4
+_PARTIAL = 1 / 2**2.5  # h = phi sqrt(rho)/8 with phi = rho = 1/2, as a share of 1/4
 MEMBERS = [  # the largest steps that the corollaries admit
     Member(K=2, N=2, d=2, method="FedAvg-CD", global_share=None, sampled=1),
     Member(K=3, N=2, d=2, r=2, method="FedAvg-CD", global_share=None, noisy=False, sampled=1),
@@ -260,10 +260,10 @@ MEMBERS = [  # the largest steps that the corollaries admit
     Member(K=2, N=2, method="SCAFFOLD", global_share=1 / 4, sampled=1, shape="spline"),
     Member(K=3, N=2, method="SCAFFOLD"),
     Member(K=1, N=3, method="SCAFFOLD", global_share=1 / 6, sampled=1, stationary=True),
-    Member(K=2, N=2, d=2, method="SSF", global_share=_PARTIAL / 2, sampled=1),
-    Member(K=2, N=3, d=2, method="SSF", global_share=_PARTIAL / 2, sampled=2, noisy=False, shape="cosine"),
+    Member(K=2, N=2, d=2, method="SSF", global_share=_PARTIAL, sampled=1),
+    Member(K=2, N=3, d=2, method="SSF", global_share=_PARTIAL, sampled=2, noisy=False, shape="cosine"),
     Member(K=2, N=2, d=2, method="SSF"),
-    Member(K=1, N=2, d=2, method="SSF", global_share=_PARTIAL / 2, sampled=1),
+    Member(K=1, N=2, d=2, method="SSF", global_share=_PARTIAL, sampled=1),
     Member(K=2, N=2, d=2, r=2, method="SSF", global_share=1 / 4, sampled=1),
     Member(K=2, N=2, d=2, method="FedSub", global_share=None),
     Member(K=3, N=2, d=3, method="FedSub", global_share=None, noisy=False, shape="cosine"),
