@@ -438,6 +438,16 @@ def chosen(twice: str) -> Callable[[], bool]:
     return follows(premises)
 
 
+def speedup(most: str) -> Callable[[], bool]:
+    """160/9 = 8 (20/9), 2 (A B)^(1/2) of 7.10, squared, for (20/9)(20/9 + 39), and 39 = 20 + 19 of 7.4."""
+
+    def check() -> bool:
+        first = Fraction(20, 9)
+        return 8 * first == Fraction(160, 9) and 4 * first * (first + 20 + 19) <= Fraction(most) ** 2
+
+    return check
+
+
 # 8: which control
 
 
@@ -509,5 +519,6 @@ STEPS = [
     Step("family.7.9", "expectation", "from the moments of a standard normal number", gaussian(3), gaussian(1),
          "signs in the place of normal numbers"),
     Step("family.7.10", "implication", "both cases of the smaller step", chosen("2"), chosen("3/2"), "3/2 for 2"),
+    Step("family.7.11", "arithmetic", "160/9 and 19.2", speedup("19.2"), speedup("19"), "19 in the place of 19.2"),
     Step("family.8.1", "identity", "the recursion's solution", fresh(1), fresh(2), "two rounds forgotten in one"),
 ]  # fmt: skip
