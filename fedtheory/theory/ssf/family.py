@@ -173,7 +173,7 @@ def play(at: Instance, of: Member) -> Round:
             gain = gain + both.mean(away) / len(sets)
             moved = moved + both.mean(((server.x - at.x) ** 2).sum(-1)) / len(sets)
             target = problem.gradients(server.x)  # (N, C, d)
-            if of.method == "FedSub":
+            if isinstance(algorithm, FedSub) and algorithm.dual:
                 own = pick_leaves(local.own, both.pick)
                 u = (algorithm.moved(own, chosen, reply) @ (frame / at.rho**0.5).mT) / at.eta
                 error = _variance(target + u / at.rho)
