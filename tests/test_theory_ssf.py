@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from fedtheory.theory.claim import Printed, decide
-from fedtheory.theory.search import maximise_together
-from fedtheory.theory.ssf import algorithm, claims
+from fedtheory.theory.search import maximise_together, units
+from fedtheory.theory.ssf import algorithm, claims, family
 from fedtheory.theory.ssf.attack import build, edges, found_gap, identical, on, scale_alike, times
 from fedtheory.theory.ssf.lemma1 import lemma1
 from fedtheory.theory.ssf.lemma2 import (
@@ -39,7 +39,7 @@ from fedtheory.theory.ssf.lemma3 import (
     lemma3,
 )
 from fedtheory.theory.ssf.lemma4 import eq68, eq75, eq80, eq81, eq87, eq99, lemma4
-from fedtheory.theory.ssf.round import ROOT, admissible, crossed, dump, leap, load, offset, play, steep, tiny
+from fedtheory.theory.ssf.round import ROOT, admissible, crossed, dump, leap, load, offset, play, rescaled, steep, tiny
 from fedtheory.theory.ssf.sharper import sharper_lemma2, sharper_lemma3
 
 HOLDS, CAVEAT, FALSE = "holds", "holds-with-caveat", "false-as-stated"
@@ -86,6 +86,8 @@ VERDICTS = {
     "ssf.lemma4.eq100-101": HOLDS,
     "ssf.sharper.lemma2": HOLDS,
     "ssf.sharper.lemma3": HOLDS,
+    "ssf.family": HOLDS,
+    "ssf.partial_control": HOLDS,
 }
 CLAIMS = {claim.id: claim for claim in claims.CLAIMS}
 DECIDED_HERE = [  # exact and symbolic ones, and of the searches those whose verdict is the most surprising
@@ -93,7 +95,7 @@ DECIDED_HERE = [  # exact and symbolic ones, and of the searches those whose ver
     "ssf.r_tradeoff", "ssf.A2", "ssf.A3", "ssf.lemma1", "ssf.lemma2.noise", "ssf.lemma3",
     "ssf.lemma3.eq22-25", "ssf.lemma3.eq26-28", "ssf.lemma3.eq31", "ssf.lemma3.eq42",
     "ssf.lemma3.eq55-56", "ssf.lemma4.eq61-63", "ssf.lemma4.eq64-67", "ssf.lemma4.eq100-101",
-    "ssf.lemma3.eq46-48", "ssf.sharper.lemma2",
+    "ssf.lemma3.eq46-48", "ssf.sharper.lemma2", "ssf.family", "ssf.partial_control",
 ]  # fmt: skip
 REFUTED = [name for name, verdict in VERDICTS.items() if verdict != HOLDS]
 
@@ -162,6 +164,25 @@ TERMS = {
 def test_both_sides_scale_alike(name):
     """Losses times 3, variables times 1/2: both sides change by the same factor."""
     assert scale_alike(TERMS[name])
+
+
+@pytest.mark.parametrize("terms", [family.drift, family.descent, family.refreshed, family.potential])
+@pytest.mark.parametrize("method", ["FedAvg-CD", "SSF", "FedSub"])
+def test_the_family_scales_alike(terms, method):
+    """As above, for the three methods that have a subspace, one of two clients where it may be."""
+    sampled, share = (0, None) if method == "FedSub" else (1, 0.1 if method == "SSF" else None)
+    of = family.Member(K=2, N=2, d=2, method=method, sampled=sampled, global_share=share)
+    z = torch.randn(of.size, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    values = lambda a, b: [float(v) for v in terms(family.play(rescaled(family.made(z, of), a, b), of))[:2]]
+    assert units(values, rtol=1e-7)[0]
+
+
+def test_steps_beyond_the_familys_theorem_are_refused():
+    """A search that strayed there would attack what nobody claims."""
+    of = family.Member(K=2, N=2, d=2, method="SSF", sampled=1, global_share=2.0)
+    z = torch.zeros(of.size, dtype=torch.float64)
+    with pytest.raises(AssertionError, match="steps that the theorem does not admit"):
+        family.potential(family.play(family.made(z, of), of))
 
 
 def test_a_wrong_unit_is_noticed():

@@ -55,12 +55,12 @@ class Step:
         return Outcome(self.check(), self.kind, None, self.says)
 
 
-PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl")  # those with a page
+PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl", "family")  # those with a page; the family's is of no paper
 
 
 def folder(paper: str) -> str:
     """Of a paper's theory."""
-    return conclusions.PAPERS[paper][1]
+    return conclusions.PAPERS[paper][1] if paper in conclusions.PAPERS else paper
 
 
 def steps(paper: str) -> dict[str, Step]:
