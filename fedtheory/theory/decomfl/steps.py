@@ -533,6 +533,26 @@ def speedup(room: int) -> Callable[[], bool]:
     return follows(premises)
 
 
+def printed(half: str) -> Callable[[], bool]:
+    """Theorem 2's constant, which is that of 1.2 on the sphere; and d^2/2 + d^3/4 <= half (d + 3)^3 for d >= 1."""
+
+    def check() -> bool:
+        import sympy
+
+        kappa, d, P = sympy.symbols("kappa d P", positive=True)
+        mine = d / (d + 2) * (kappa + 2) / P + 1 - 1 / P
+        if sympy.simplify(mine - 1 - (kappa * d + d - 2) / (P * (d + 2))) != 0:
+            return False
+
+        def premises() -> tuple[list, Any]:
+            (n,) = reals("n")
+            return [n >= 1], n * n / 2 + n * n * n / 4 <= number(half) * (n + 3) * (n + 3) * (n + 3)
+
+        return follows(premises)()
+
+    return check
+
+
 def rounds(power: int) -> Callable[[], bool]:
     """From which R the second term is the largest: x = L D/R at N^2/(16 theta^2) and at (2/3)^6 N^power/V^2."""
 
@@ -688,6 +708,8 @@ STEPS = [
          "P K up to 2 kappa"),
     Step("decomfl.10.3", "identity", "the rounds at which two terms are equal", rounds(6), rounds(4),
          "N to the fourth"),
+    Step("decomfl.10.4", "implication", "the constant by sympy, then for all d >= 1", printed("1/2"), printed("1/5"),
+         "1/5 in the place of 1/2"),
     Step("decomfl.11.1", "certificate", "the difference is a square", fastest(1), fastest(2), "kappa + 2",
          ("decomfl.sharper.numbers",)),
     Step("decomfl.11.2", "identity", "the fixed point, any step", resting(2), resting(1), "1 in the place of 2"),
