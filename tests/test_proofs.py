@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+import sympy
 
 from fedtheory.theory import ledger
-from fedtheory.theory.proof import KINDS, PAPERS, Step, steps
+from fedtheory.theory.proof import KINDS, PAPERS, Step, mean_of, steps
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "theory"
 ALL = [step for paper in PAPERS for step in steps(paper).values()]
@@ -24,6 +25,17 @@ def test_a_control_that_holds_is_no_control():
     step = Step("ssf.0.0", "identity", "1 = 1", lambda: True, lambda: True, "1 = 1")
     with pytest.raises(AssertionError, match=r"ssf\.0\.0: the control holds, too: 1 = 1"):
         step.outcome()
+
+
+def test_the_mean_of_a_polynomial():
+    """Of normal entries (odd powers, 3, 15), of signs, and of entries that are not symmetric."""
+    x, y, k = sympy.symbols("x y k")
+    assert mean_of(x**6 + x**4 * y**2 + x**3 * y + 2 * x + 7, (x, y)) == 15 + 3 + 7
+    assert mean_of(x**4 + k * x**2 * y**2 + x**3 * y, (x, y), 1) == 1 + k
+    assert mean_of((x + y) ** 4, (x, y), k) == 2 * k + 6
+    assert mean_of(k * x**2, (x,)) == k
+    with pytest.raises(ValueError, match=r"expression=.*expected no power above the fourth.*Fix: "):
+        mean_of(x**6, (x,), k)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
