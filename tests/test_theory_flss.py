@@ -29,7 +29,7 @@ pytest.importorskip("sympy")
 CLAIMS = {claim.id: claim for claim in flss.CLAIMS}
 
 HOLDS = """b1-claim eq1 lemma-c21 lemma-c23 eq2 eq8 eq9 eq10-equality eq11 eq12 eq15 eq22 eq23 eq24 eq25 eq26 eq28
-thm-c31-stepsizes thm-c31-B eq34 eq35 sharper.round"""
+thm-c31-stepsizes thm-c31-B eq34 eq35 sharper.round sharper.fixed sharper.gap a343-convex a344-span"""
 CAVEAT = """b5-most-baselines b5-numbers table3-cost table4-cost c1-def lemma-c22_/_eq29 thm-c31 cor-c41 cor-c42 eq7
 eq10-ineq_/_prop341 eq13 eq14-e-term eq17 eq19 eq20 cor-c42-eta1 eq36"""
 FALSE = """b2-claim eq14-centering eq16 eq18 eq21 eq27 drift-formula"""
@@ -41,7 +41,7 @@ VERDICTS = {
 ORDER = """b1-claim b2-claim b5-most-baselines b5-numbers table3-cost table4-cost c1-def eq1 lemma-c21 lemma-c22_/_eq29
 lemma-c23 eq2 thm-c31 cor-c41 cor-c42 eq7 eq8 eq9 eq10-equality eq10-ineq_/_prop341 eq11 eq12 eq13 eq14-centering
 eq14-e-term eq15 eq16 eq17 eq18 eq19 eq20 eq21 eq22 eq23 eq24 eq25 eq26 eq27 drift-formula eq28 thm-c31-stepsizes
-thm-c31-B cor-c42-eta1 eq34 eq35 eq36 sharper.round"""
+thm-c31-B cor-c42-eta1 eq34 eq35 eq36 sharper.round sharper.fixed sharper.gap a343-convex a344-span"""
 
 
 def test_every_id_of_the_catalogue_is_there_in_its_order():
