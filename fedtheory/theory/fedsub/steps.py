@@ -335,7 +335,7 @@ def implied(sixth: str) -> Callable[[], bool]:
 
 
 def balanced(factor: int) -> Callable[[], bool]:
-    """A/beta + C beta^2 at beta^3 = A/(2 C) is (3/2)(2 C A^2)^(1/3), and its constant is at most 5.61."""
+    """A/beta + C beta^2 at beta^3 = A/(2 C) is (3/2)(2 C A^2)^(1/3); 5.61 for that, 15/2 for A times 3."""
 
     def check() -> bool:
         import sympy
@@ -344,7 +344,7 @@ def balanced(factor: int) -> Callable[[], bool]:
         beta = (A / (factor * C)) ** sympy.Rational(1, 3)
         sides = A / beta + C * beta**2 - sympy.Rational(3, 2) * (2 * C * A**2) ** sympy.Rational(1, 3)
         constant = 2 * Fraction(25, 6) * Fraction(5, 2) ** 2 <= (Fraction("5.61") / Fraction(3, 2)) ** 3
-        return sympy.simplify(sides) == 0 and constant
+        return sympy.simplify(sides) == 0 and constant and 3 * Fraction(5, 2) == Fraction(15, 2)
 
     return check
 
@@ -360,6 +360,27 @@ def without(floor: str) -> Callable[[], bool]:
         return [p >= 0, 9 * p <= 1], z3.And(number("9/4") * kept >= 1, number(floor) * kept >= number("5/12"))
 
     return follows(premises)
+
+
+def one_ratio(times: int) -> Callable[[], bool]:
+    """theta_r = rho, theta_m = 1/rho: how much longer the step (`times` over the root of rho), how much smaller the error.
+
+    And that the error is below that without the dual for rho > 25/31 alone.
+    """
+
+    def check() -> bool:
+        import sympy
+
+        root = sympy.Symbol("root", positive=True)  # of rho
+        a, b = root**2, 1 / root**2
+        longer = 1 / (3 * sympy.sqrt(b)) / (1 / (6 * a * b**2)) - times / root
+        smaller = sympy.Rational(640, 3) * (a * b) ** 3 / sympy.Rational(25, 6) - sympy.Rational(256, 5)
+        rho = reals("rho other")[0]
+        better = number("25/6") * (1 - rho) < rho
+        wins = follows(lambda: ([rho > 0, rho <= 1], better == (rho > number("25/31"))))()
+        return sympy.simplify(longer) == 0 and sympy.simplify(smaller) == 0 and wins
+
+    return check
 
 
 # 7: what the dropped term costs
@@ -582,6 +603,7 @@ STEPS = [
     Step("fedsub.6.2", "identity", "at the step that balances both terms, and 5.61", balanced(2), balanced(1),
          "twice the cube of that step"),
     Step("fedsub.6.3", "implication", "for 0 <= 9 p <= 1", without("1"), without("9/10"), "0.9 in the place of 1"),
+    Step("fedsub.6.4", "identity", "2, 51.2 and 25/31", one_ratio(2), one_ratio(3), "3 in the place of 2"),
     Step("fedsub.7.1", "identity", "two clients, two local steps, any matrix in the place of Pi", undropped(True),
          undropped(False), "of y_i only its projection is kept", ("fedsub.eq9", "fedsub.eq10")),
     Step("fedsub.7.2", "expectation", "all pairs of lines of three dimensions, v as symbols", remembered(True),
