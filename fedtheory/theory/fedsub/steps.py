@@ -363,7 +363,7 @@ def without(floor: str) -> Callable[[], bool]:
 
 
 def one_ratio(times: int) -> Callable[[], bool]:
-    """theta_r = rho, theta_m = 1/rho: how much longer the step (`times` over the root of rho), how much smaller the error.
+    """theta_r = rho, theta_m = 1/rho: how much longer the step, `times` over the root of rho, how much less stays.
 
     And that the error is below that without the dual for rho > 25/31 alone.
     """

@@ -182,9 +182,9 @@ CLAIMS: list[Claim] = [
         "sharper.fixed",
         "this package",
         "Without 3.4.3 and 3.4.4, in a fixed span P, mu > 0, for eta tau L <= 1/20, fresh samples, w_P the minimiser "
-        "of F on w_0 + span P, zeta^2 = (1/N) sum_k |grad F_k(w_P)|^2, s = (N-M)/(M(N-1)): E|w_T - w_P|^2 <= (1 - mu "
-        "eta tau/2)^T |w_0 - w_P|^2 + (eta/mu)(16 s tau zeta^2 + 4 sigma^2/M + 4.6 L eta tau sigma^2 + 12.4 L eta tau^2 "
-        "zeta^2).",
+        "of F on w_0 + span P, zeta^2 = (1/N) sum_k |grad F_k(w_P)|^2, s = (N-M)/(M(N-1)): E|w_T - w_P|^2 <= (1 - "
+        "mu eta tau/2)^T |w_0 - w_P|^2 + (eta/mu)(16 s tau zeta^2 + 4 sigma^2/M + 4.6 L eta tau sigma^2 + 12.4 L eta "
+        "tau^2 zeta^2).",
         "rate",
         assumes=(SMOOTH, CONVEX, UNBIASED, UNIFORM, ORTHONORMAL),
         check=with_units(
