@@ -322,7 +322,7 @@ def test_a_control_in_a_fixed_subspace_is_just_beyond_the_tight_constant(name):
 def test_a_projected_run_ends_at_the_best_point_of_its_subspace():
     """Without noise and with all clients: linearly to a point that nears w_P as the step shrinks, and not to w^*."""
     corner = fixed.Fixed(replace(fixed.EDGES[2].edge, noise=False, kappa=0.5), 1)
-    z = torch.randn(corner.size, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    z = torch.randn(corner.size, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
     left = []
     for q in (1 / 20, 1 / 40):
         at = fixed.posed(z, replace(corner, q=q))
@@ -331,7 +331,7 @@ def test_a_projected_run_ends_at_the_best_point_of_its_subspace():
             at = replace(at, x=flss_round.play(at).w[0, 0])
         left.append(float((at.x - goal).norm()))
         assert float(at.x.norm()) > 10 * left[-1]
-    assert left[0] < 0.1
+    assert left[0] < 0.01
     assert left[1] < 0.6 * left[0]
 
 
