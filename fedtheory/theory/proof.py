@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedtheory.core import checks, conclusions
-from fedtheory.theory.claim import Outcome
+from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.search import implies, same
 
 KINDS = {
@@ -69,6 +69,18 @@ def steps(paper: str) -> dict[str, Step]:
     checks.choice("paper", paper, PAPERS)
     listed = importlib.import_module(f"fedtheory.theory.{folder(paper)}.steps").STEPS
     return {step.id: step for step in listed}
+
+
+def by_steps(paper: str, *ids: str) -> Check:
+    """The check of a claim that steps of a page prove: all of them hold, and all of their controls do not."""
+
+    def check(effort: str) -> Outcome:
+        known = steps(paper)
+        failed = [id for id in ids if not known[id].outcome().holds]
+        said = f"proved in docs/theory/{paper}.md, of whose steps {len(ids)} were run again"
+        return Outcome(not failed, "symbolic", None, f"steps that fail: {', '.join(failed)}" if failed else said)
+
+    return check
 
 
 def follows(premises: Callable[[], tuple[list, object]]) -> Callable[[], bool]:
