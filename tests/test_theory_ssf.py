@@ -101,8 +101,7 @@ DECIDED_HERE = [  # exact and symbolic ones, and of the searches those whose ver
     "ssf.lemma3.eq22-25", "ssf.lemma3.eq26-28", "ssf.lemma3.eq31", "ssf.lemma3.eq42",
     "ssf.lemma3.eq55-56", "ssf.lemma4.eq61-63", "ssf.lemma4.eq64-67", "ssf.lemma4.eq100-101",
     "ssf.lemma3.eq46-48", "ssf.sharper.lemma2", "ssf.family", "ssf.partial_control",
-    "ssf.sharper.lemma4",
-    "ssf.sharper.theorem", "ssf.sharper.short",
+    "ssf.sharper.lemma4", "ssf.sharper.theorem", "ssf.sharper.short",
 ]  # fmt: skip
 REFUTED = [name for name, verdict in VERDICTS.items() if verdict != HOLDS]
 
