@@ -88,11 +88,11 @@ VERDICTS = {
     "ssf.lemma4.eq100-101": HOLDS,
     "ssf.sharper.lemma2": HOLDS,
     "ssf.sharper.lemma3": HOLDS,
-    "ssf.family": HOLDS,
-    "ssf.partial_control": HOLDS,
     "ssf.sharper.lemma4": HOLDS,
     "ssf.sharper.theorem": HOLDS,
     "ssf.sharper.short": HOLDS,
+    "ssf.family": HOLDS,
+    "ssf.partial_control": HOLDS,
 }
 CLAIMS = {claim.id: claim for claim in claims.CLAIMS}
 DECIDED_HERE = [  # exact and symbolic ones, and of the searches those whose verdict is the most surprising
