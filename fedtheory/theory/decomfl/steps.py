@@ -346,7 +346,8 @@ def crossed(fresh: bool) -> Callable[[], bool]:
             return mean_of((y.T * before)[0] * (z.T * after)[0] * (y.T * H * z)[0], normal)
 
         s, t = sympy.symbols("s t")
-        later = t * (y[0] * y[1] + s) * u
+        both: Any = sympy.prod(y)
+        later = t * (both + s) * u
         total = product_of(w + s * v, w + later)
         signs = sum(total.subs({s: a, t: b}) for a, b in product((-1, 1), repeat=2)) / 4
         return sympy.expand(signs - (w.T * H * w)[0]) == 0
@@ -364,7 +365,8 @@ def moving(fresh: bool) -> Callable[[], bool]:
         z = sympy.Matrix(sympy.symbols("z:2")) if fresh else y
         h = sympy.symbols("h:3")
         H = sympy.Matrix([[h[0], h[1]], [h[1], h[2]]])
-        later = q + y[0] * y[1] * u
+        both: Any = sympy.prod(y)
+        later = q + both * u
         before, after = (y.T * q)[0] * y - q, (z.T * later)[0] * z - later
         normal = (*y, *z) if fresh else tuple(y.flat())
         return sympy.expand(mean_of((before.T * H * after)[0], normal)) == 0
@@ -604,9 +606,9 @@ def sampled(at: int) -> Callable[[], bool]:
         q = 1 - 2 * eta + eta**2 * c
         top, low = 1 - 2 * (1 - eta) ** K + q**K, 1 - q**K
         flat = top.subs(eta, 0) == 0 and sympy.simplify(sympy.diff(top, eta).subs(eta, 0)) == 0
-        curve, slope = sympy.diff(top, eta, 2).subs(eta, 0) / 2, sympy.diff(low, eta).subs(eta, 0)
-        theta = 1 + (c - at) / K
-        return flat and sympy.simplify(curve / slope - K * theta / 2) == 0
+        curve: Any = sympy.diff(top, eta, 2).subs(eta, 0)
+        slope: Any = sympy.diff(low, eta).subs(eta, 0)
+        return flat and sympy.simplify(curve / (2 * slope) - K * (1 + (c - at) / K) / 2) == 0
 
     return check
 
@@ -620,7 +622,7 @@ def hidden(plus: int) -> Callable[[], bool]:
         eta, h = sympy.symbols("eta h")
         for d in (3, 4):
             y, z = sympy.Matrix(sympy.symbols(f"y:{d}")), sympy.Matrix(sympy.symbols(f"z:{d}"))
-            ends = []
+            ends: list[Any] = []
             for sign in (1, -1):
                 bent = sympy.diag(1, *[sign] * (d - 1))
                 pull = sympy.Matrix([0, sign * h, *[0] * (d - 2)])
