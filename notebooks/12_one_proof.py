@@ -7,8 +7,8 @@
 # **SCAFFOLD** itself. Every line has two cells: why it is there, and a cell that evaluates both of its sides on a
 # round of the code that trains and runs the machine's proof of it. You may break each of them, and should.
 #
-# The proof is the one of `docs/theory/ssf.md`, sections 1 to 6, and keeps its numbers: line 2.4 here is step 2.4
-# there.
+# The proof is the one of [docs/theory/ssf.md](../docs/theory/ssf.md), sections 1 to 6, and keeps its numbers: line
+# 2.4 here is step 2.4 there.
 #
 # **Time:** core sections (*) 1 to 5, about 60 minutes; all of it with the exercises about 180. It runs in half a
 # minute. **Needs:** notebooks 00, 03, 04.
@@ -437,19 +437,19 @@ line("2.7", counted_up)
 
 
 # %%
-def growth(q):
+def compounded(q):
     alpha = 4 * (q.at.lr * q.at.L) ** 2 * q.at.K
     return (1 + alpha) ** q.at.K, 1.041
 
 
-line("2.8", growth)
+line("2.8", compounded)
 
 # %% [markdown]
 # > **Break it.** Ten times the step, $K L \eta_\ell = 1$. Does the line fail? And the claim itself?
 
 # %%
 long_steps = {"ten times the step": play(opening(5, lr=1 / K, server_lr=1 / 8))}
-line("2.8", growth, on=long_steps)
+line("2.8", compounded, on=long_steps)
 
 # %% [markdown]
 # **2.9** The pulls in the mean over clients: with $u_i = \nabla F_i(x) - c_i$, whose mean is $u = G - c$ by 1.1,
@@ -485,7 +485,7 @@ line("2, the claim", drift_claim, on=long_steps | {"it contains the pulls": look
 
 # %% tags=["hide-input"]
 # Checks: a line that fails need not break its claim
-assert not sides_of(growth, long_steps["ten times the step"])[2]
+assert not sides_of(compounded, long_steps["ten times the step"])[2]
 assert all(sides_of(drift_claim, one)[2] for one in (*long_steps.values(), looks["it contains the pulls"]))
 
 # %% [markdown]
@@ -1315,7 +1315,8 @@ check("12.5", answer)
 # - S. Zhu, Z. Huang, Y. Xu, P. Li: Subspace Optimization for Efficient Federated Learning under Heterogeneous Data
 #   (SSF), arXiv:2604.25467v1: Lemmas 1 to 4, Theorem 1, Corollary 1.
 # - Y. Nesterov: Lectures on Convex Optimization, 2018, section 1.2: line 3.1 and what follows from it alone.
-# - `docs/theory/ssf.md`: the page that this notebook walks through, with section 7 on other memories.
+# - [docs/theory/ssf.md](../docs/theory/ssf.md): the page that this notebook walks through, with section 7 on other
+#   memories.
 #
 # ---
 #
