@@ -181,7 +181,7 @@ EXERCISES = {
             "lambda e, h: [(1 - h / 2) - e * (1 - h) / 2, h / 2 + h / 2 + (1 - h) / e / 2]",
         ),
         wrong={
-            "lambda eps, h: (sympy.Rational(1, 2), (1 + h) / 2)": "equal weights",
+            "lambda eps, h: (0.5, (1 + h) / 2)": "equal weights",
             "lambda eps, h: (1 - eps / 2, 1 / (2 * eps))": "as well, with h/2",
             "lambda eps, h: (1 - h / 2 - eps / 2, 1 / (2 * eps) + h)": "comes with 1 - h",
             "lambda eps, h: (1 - h / 2 - (1 - h) / (2 * eps), (1 - h) * eps / 2 + h)": "wrong square",
