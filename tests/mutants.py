@@ -37,6 +37,7 @@ MATRIX, LOGISTIC = "problems/matrix_regression.py", "problems/logistic_regressio
 QUADRATIC = "problems/quadratic.py"
 
 T_FEDAVG = "test_transcripts.py::test_fedavg"
+T_FAMILY = "test_theory_ssf.py::test_verdict_and_control[ssf.family]"
 T_SCAFFOLD = "test_transcripts.py::test_scaffold"
 T_FEDSUB = "test_transcripts.py::test_fedsub"
 T_PARTIAL = "test_transcripts.py::test_fedsub_partial_participation"
@@ -211,6 +212,10 @@ MUTANTS = [
     Mutant("eta_g missing", SSF, "x_proj - self.server_lr * (x_proj", "x_proj - (x_proj", T_SSF),
     Mutant("refresh off by one", READ_SSF, "new.t % self.refresh", "(new.t - 1) % self.refresh", T_SSF),
     Mutant("c without S/N", READ_SSF, "(len(up.c_proj) / server.n) * ", "", T_SSF),
+    Mutant("family: c without S/N", READ_SSF, "(len(up.c_proj) / server.n) * ", "", T_FAMILY),
+    Mutant("family: no backfill", SSF, "c = own.c + P.lift(mean - ci_proj)", "c = P.lift(mean)", T_FAMILY),
+    Mutant("family: a long step", FEDSUB, "x = server.x + P.lift(mean)", "x = server.x + P.lift(3 * mean)", T_FAMILY),
+    Mutant("family: no r/m", FEDSUB, "g = r_m * gradient(B, t)", "g = gradient(B, t)", T_FAMILY),
     Mutant("the wrong projector to replay", SSF, "Step(down.P, x_proj)", "Step(P_next, x_proj)", T_REPLAY),
     Mutant("an old step to replay", SSF, "Step(down.P, x_proj)", "Step(down.P, P.project(server.x))", T_REPLAY),
     # messages

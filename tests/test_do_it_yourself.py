@@ -656,3 +656,17 @@ def test_only_the_first_round_is_looked_at():
     assert posed(grads=grads).diverged is None
     assert len(calls) == 4
     assert Quadratic.random(2, 2, Key(0)).full(torch.arange(2)) is not None
+
+
+@pytest.mark.parametrize(("words", "tries"), [("DefaultCPUAllocator: can't allocate memory", 1), ("a slip", 2)])
+def test_a_round_without_memory_is_not_played_again(words, tries):
+    """Anything else is: the second time each step's return is looked at."""
+    seen = []
+
+    def broadcast(self, server, key):
+        seen.append(words)
+        raise RuntimeError(words)
+
+    with pytest.raises(RuntimeError, match=words):
+        play_round(method(broadcast=broadcast), Bowls(), ready(), torch.arange(4), Key(0))
+    assert len(seen) == tries

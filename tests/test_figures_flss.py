@@ -11,9 +11,11 @@ from fedtheory import STC, FedAvg, FetchSGD, SignSGD, run
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.figures.flss.items import (
     AGAINST,
+    COMPARED,
     SETTINGS,
     cost_cell,
     level,
+    measure_epochs,
     measure_lbgm,
 )
 from fedtheory.theory.flss.printed import (
@@ -132,3 +134,32 @@ def test_methods_are_compared_on_the_same_seeds_and_costs_follow_what_was_sent()
     assert level.verdict == "inconclusive"
     (cost,) = (cell for cell in whole.cells if cell.cell == "CIFAR-10 beta=0.5 cost LBGM")
     assert cost.ours == 0.5 * 400 * PARAMETERS["CNN"]
+
+
+class Same:
+    """Runs that all reach the same accuracy."""
+
+    def __init__(self):
+        self.specs = []
+
+    def __call__(self, specs):
+        self.specs += specs
+        one = {"diverged": None, "columns": {"accuracy": [0.5] * 11, "up_bytes": [1.0] * 11, "down_bytes": [1.0] * 11}}
+        return dict.fromkeys(self.specs, one)
+
+
+def test_the_large_scale_has_one_column_at_the_printed_length():
+    """Five methods with three seeds; the same column's other methods are not run, and no other column changes."""
+    found = {scale: (runner := Same(), measure_epochs(runner, scale, 3)) for scale in ("medium", "large")}
+    long = [one for one in found["large"][0].specs if one.rounds == 400]
+    assert len(long) == 3 * len(COMPARED)
+    assert {(dict(one.options)["clients"], one.sampled, "side" in dict(one.options)) for one in long} == {
+        (100, 10, False)
+    }
+    ran = {scale: {cell.cell for cell in result.cells if cell.seeds == 3} for scale, (_, result) in found.items()}
+    first = {label for label in ran["medium"] if "epochs=1 " in label}
+    assert ran["medium"] - ran["large"] == {label for label in first if label.split("epochs=1 ")[1] not in COMPARED}
+    assert ran["large"] < ran["medium"]
+    others = {scale: [one for one in of[0].specs if one.rounds != 400] for scale, of in found.items()}
+    assert set(others["large"]) < set(others["medium"])
+    assert "CNN, epochs=1" in found["large"][1].settings

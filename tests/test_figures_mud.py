@@ -114,6 +114,21 @@ def test_algorithms_and_specs_are_those_of_the_setting():
     assert sum(part.size for part in deep.decomposition.parts(of)) / of.size == pytest.approx(1 / 16, abs=0.001)
 
 
+def test_the_large_scale_has_the_papers_runs_of_fashion_mnist_and_the_medium_ones_of_cifar10():
+    """The same runs, so that the stored ones are found; Fashion-MNIST's with three seeds, and judged as the paper's."""
+    runner = Tried()
+    result = measure_table(runner, "large", 5, "mud/table1", TABLE1, named("N1", "N2"), mud.ORDERS1)
+    for column, part, seeds in (("FMNIST N1", "paper", 3), ("FMNIST N2", "paper", 3), ("CIFAR-10 N1", "medium", 5)):
+        own = [spec(algorithm(name, column, part), column, part, seed) for seed in range(seeds) for name in TABLE1]
+        assert sum(one in own for one in runner.specs) == len(own) == seeds * len(TABLE1)
+        rows = [row for row in result.table if row["column"] == column]
+        assert {row["seeds"] for row in rows} == {seeds}
+        levels = [cell for cell in result.cells if cell.cell.startswith(f"{column} ") and cell.seeds]
+        assert {cell.ran for cell in levels} == {SETTINGS[part].ran}
+    assert len(runner.specs) == (3 + 3 + 5) * len(TABLE1)
+    assert {part: result.settings[part]["rounds"] for part in ("medium", "paper")} == {"medium": 60, "paper": 200}
+
+
 def test_methods_that_a_finished_table_lacks_are_run_and_added(tmp_path):
     """Only they run; rows and provenance of the others stand, bit for bit; the result is as if run at once."""
     item, late = EXTRAS["mud/tuning"], ("FedHM", "FedBAT")

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from fedtheory.theory.claim import Printed, decide
-from fedtheory.theory.search import maximise_together
-from fedtheory.theory.ssf import algorithm, claims
+from fedtheory.theory.search import maximise_together, units
+from fedtheory.theory.ssf import algorithm, claims, family
 from fedtheory.theory.ssf.attack import build, edges, found_gap, identical, on, scale_alike, times
+from fedtheory.theory.ssf.bounds import scaled
 from fedtheory.theory.ssf.lemma1 import lemma1
 from fedtheory.theory.ssf.lemma2 import (
     check_concave,
@@ -39,8 +40,9 @@ from fedtheory.theory.ssf.lemma3 import (
     lemma3,
 )
 from fedtheory.theory.ssf.lemma4 import eq68, eq75, eq80, eq81, eq87, eq99, lemma4
-from fedtheory.theory.ssf.round import ROOT, admissible, crossed, dump, leap, load, offset, play, steep, tiny
-from fedtheory.theory.ssf.sharper import sharper_lemma2, sharper_lemma3
+from fedtheory.theory.ssf.moments import Terms
+from fedtheory.theory.ssf.round import ROOT, admissible, crossed, dump, leap, load, offset, play, rescaled, steep, tiny
+from fedtheory.theory.ssf.sharper import sharper_lemma2, sharper_lemma3, sharper_lemma4, steady
 
 HOLDS, CAVEAT, FALSE = "holds", "holds-with-caveat", "false-as-stated"
 VERDICTS = {
@@ -86,6 +88,11 @@ VERDICTS = {
     "ssf.lemma4.eq100-101": HOLDS,
     "ssf.sharper.lemma2": HOLDS,
     "ssf.sharper.lemma3": HOLDS,
+    "ssf.family": HOLDS,
+    "ssf.partial_control": HOLDS,
+    "ssf.sharper.lemma4": HOLDS,
+    "ssf.sharper.theorem": HOLDS,
+    "ssf.sharper.short": HOLDS,
 }
 CLAIMS = {claim.id: claim for claim in claims.CLAIMS}
 DECIDED_HERE = [  # exact and symbolic ones, and of the searches those whose verdict is the most surprising
@@ -93,7 +100,8 @@ DECIDED_HERE = [  # exact and symbolic ones, and of the searches those whose ver
     "ssf.r_tradeoff", "ssf.A2", "ssf.A3", "ssf.lemma1", "ssf.lemma2.noise", "ssf.lemma3",
     "ssf.lemma3.eq22-25", "ssf.lemma3.eq26-28", "ssf.lemma3.eq31", "ssf.lemma3.eq42",
     "ssf.lemma3.eq55-56", "ssf.lemma4.eq61-63", "ssf.lemma4.eq64-67", "ssf.lemma4.eq100-101",
-    "ssf.lemma3.eq46-48", "ssf.sharper.lemma2",
+    "ssf.lemma3.eq46-48", "ssf.sharper.lemma2", "ssf.family", "ssf.partial_control",
+    "ssf.sharper.lemma4", "ssf.sharper.theorem", "ssf.sharper.short",
 ]  # fmt: skip
 REFUTED = [name for name, verdict in VERDICTS.items() if verdict != HOLDS]
 
@@ -155,6 +163,7 @@ TERMS = {
     "(68)": eq68, "(75)": eq75, "(80)": eq80, "(81)": eq81(), "(87)": eq87,
     "(99)": eq99,
     "(109)": eq109, "sharper lemma 2": sharper_lemma2(), "sharper lemma 3": sharper_lemma3(),
+    "sharper lemma 4": sharper_lemma4(),
 }  # fmt: skip
 
 
@@ -162,6 +171,25 @@ TERMS = {
 def test_both_sides_scale_alike(name):
     """Losses times 3, variables times 1/2: both sides change by the same factor."""
     assert scale_alike(TERMS[name])
+
+
+@pytest.mark.parametrize("terms", [family.drift, family.descent, family.refreshed, family.potential])
+@pytest.mark.parametrize("method", ["FedAvg-CD", "SSF", "FedSub"])
+def test_the_family_scales_alike(terms, method):
+    """As above, for the three methods that have a subspace, one of two clients where it may be."""
+    sampled, share = (0, None) if method == "FedSub" else (1, 0.1 if method == "SSF" else None)
+    of = family.Member(K=2, N=2, d=2, method=method, sampled=sampled, global_share=share)
+    z = torch.randn(of.size, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    values = lambda a, b: [float(v) for v in terms(family.play(rescaled(family.made(z, of), a, b), of))[:2]]
+    assert units(values, rtol=1e-7)[0]
+
+
+def test_steps_beyond_the_familys_theorem_are_refused():
+    """A search that strayed there would attack what nobody claims."""
+    of = family.Member(K=2, N=2, d=2, method="SSF", sampled=1, global_share=2.0)
+    z = torch.zeros(of.size, dtype=torch.float64)
+    with pytest.raises(AssertionError, match="steps that the theorem does not admit"):
+        family.potential(family.play(family.made(z, of), of))
 
 
 def test_a_wrong_unit_is_noticed():
@@ -231,6 +259,13 @@ def test_lemma_2s_control_is_just_below_the_tight_constants():
     assert check_concave(0.719)("quick").holds
     assert not check_concave(6, 0.4935)("quick").holds
     assert check_concave(6, 0.4936)("quick").holds
+
+
+@pytest.mark.parametrize("bound", [Terms.sharper, Terms.shorter])
+def test_the_theorems_control_is_the_nearest_false_bound(bound):
+    """One client on a parabola is within 2 percent of 53/100 of the bound."""
+    assert not steady(scaled(bound, (0.53,) * 4))("quick").holds
+    assert steady(scaled(bound, (0.54,) * 4))("quick").holds
 
 
 def test_step_6_fails_by_its_surplus_term_alone():

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             fix = "the same call again goes on from the finished runs; --workers 1 takes half the memory of two"
             print(f"fedtheory: workers: one was killed, as for want of memory. Fix: {fix}", file=sys.stderr)
             return 2
-        if not any(words in str(error) for words in ("can't allocate memory", "out of memory")):
+        if not checks.out_of_memory(error):
             raise
         fix = "fewer clients at a time, a smaller batch or model, or dtype bfloat16"
         print(f"fedtheory: memory: {str(error).splitlines()[0]}. Fix: {fix}", file=sys.stderr)
@@ -103,7 +103,7 @@ def parser() -> argparse.ArgumentParser:
         "out": {"default": "figures", "help": "folder of figures and tables (default: figures)"},
         "device": {"default": "cpu", "help": "cpu or cuda"},
         "seeds": {"type": number_of(int, -MOST_SEEDS, MOST_SEEDS), "help": "number of seeds (default: 3; paper: 5)"},
-        "scale": {"choices": records.SCALES, "help": "quick, medium (needs --data), or paper"},
+        "scale": {"choices": records.SCALES, "help": "quick, medium or large (need --data), or paper"},
         "data": {"help": "folder of data sets as published (default: FEDTHEORY_DATA)"},
     }
 

@@ -18,7 +18,7 @@ from fedtheory.figures.frontier import items as frontier
 from fedtheory.notebook import table
 from fedtheory.problems import data
 
-DEFAULT_SEEDS = {"quick": 3, "medium": 3, "paper": 5}
+DEFAULT_SEEDS = {"quick": 3, "medium": 3, "large": 5, "paper": 5}
 
 
 def chosen_items(names: Sequence[str], scale: str) -> list[store.Item]:

@@ -19,7 +19,7 @@ def show(options: argparse.Namespace) -> None:
     out = Path(options.out)
     rows = []
     for name in papers_items():
-        for folder in (out, *(out / scale for scale in reversed(records.SCALES))):
+        for folder in records.folders(out):
             if not records.made(folder, name):
                 continue
             record = records.load(folder, name)

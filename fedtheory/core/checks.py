@@ -385,6 +385,11 @@ def dtype(name: str, value: Any) -> torch.dtype:
     return value
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out: an allocator's, of the CPU or of CUDA, is a RuntimeError."""
+    return any(words in str(error) for words in ("can't allocate memory", "out of memory"))
+
+
 def device(name: str, value: Any) -> torch.device:
     """A device that exists on this machine."""
     value = plain(value)

@@ -19,7 +19,7 @@ from fedtheory.core import checks
 from fedtheory.core.files import RESEAL, Broken, misfit, sha256, unseal, write_atomic
 from fedtheory.core.verdicts import RUNS, TUNINGS, VERDICTS
 
-SCALES = ("quick", "medium", "paper")  # a lower one never overwrites a higher one
+SCALES = ("quick", "medium", "large", "paper")  # a lower one never overwrites a higher one
 Row = dict[str, Any]
 Table = list[Row]
 
@@ -98,6 +98,11 @@ def place(out: Path, item: str, scale: str) -> Path:
     if problem is not None:
         warnings.warn(f"{stem}.json is damaged ({problem}); it may be of the scale {SCALES[-1]}", stacklevel=2)
     return out / scale / item
+
+
+def folders(out: Path) -> list[Path]:
+    """Where an item's record may lie: the highest scale first."""
+    return [out, *(out / scale for scale in reversed(SCALES))]
 
 
 RAN = ("ran data", "ran network", "ran rounds")  # columns of every table: what stands behind a row

@@ -143,8 +143,9 @@ def play_round(
     given = (problem, state, torch.tensor(rising), key, [lag_of[i] for i in rising], dropped, chunk, threads)
     try:
         exchange = _exchange(algorithm, *given)
-    except (TypeError, AttributeError, LookupError, RuntimeError):
-        _first_exchange(algorithm, *given)  # it names the step that broke the contract, if one did
+    except (TypeError, AttributeError, LookupError, RuntimeError) as error:
+        if not checks.out_of_memory(error):
+            _first_exchange(algorithm, *given)  # it names the step that broke the contract, if one did
         raise
     up = exchange.up
     if rising != ids:

@@ -164,7 +164,7 @@ def committed(item: str) -> dict[str, Any]:
     Raises FileNotFoundError with the command that makes it.
     """
     for base in (Path("..") / "figures", Path("figures")):
-        for folder in (base, base / "medium", base / "quick"):
+        for folder in records.folders(base):
             if (folder / item).with_suffix(".json").exists():
                 return records.load(folder, item)
     checks.reject(

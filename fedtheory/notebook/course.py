@@ -354,8 +354,7 @@ def data(cells: Sequence[Cell]) -> dict[str, bytes]:
     named = {*re.findall(r"[\"'](\w+)/", code), *re.findall(r"\bconclusions\([\"'](\w+)[\"']\)", code)}
     root, found = home(), {}
     for item in registry.items():
-        folders = [root / "figures", root / "figures" / "medium", root / "figures" / "quick"]
-        place = next((folder for folder in folders if records.made(folder, item)), None)
+        place = next((folder for folder in records.folders(root / "figures") if records.made(folder, item)), None)
         if item.partition("/")[0] in named and place is not None:
             for suffix in (".json", ".csv"):
                 path = (place / item).with_suffix(suffix)

@@ -75,7 +75,11 @@ OPEN = (
         "1, 2",
         "Over whom are lines 14 and 16 averaged when S of N clients take part?",
         ("server_control",),
-        ("ssf/readings", "test_laws.py::test_server_control_all_is_the_mean_of_the_stored_controls"),
+        (
+            "ssf/readings",
+            "ssf.partial_control",
+            "test_laws.py::test_server_control_all_is_the_mean_of_the_stored_controls",
+        ),
     ),
     OpenPoint(
         "5",

@@ -17,13 +17,16 @@ from fedtheory.figures.budget import Budget
 from fedtheory.figures.fedmud.settings import (
     EXTENT,
     HERE,
+    LARGE,
     NAN,
     RATIO,
     SCALES,
     SETTINGS,
     algorithm,
+    held,
     notes,
     on,
+    seeded,
     shown,
     spec,
     tuning,
@@ -45,9 +48,13 @@ def accuracies(
         for seed in range(seeds)
         for column in columns
         for name in names
+        if seed < seeded(column, scale, seeds)
     }
     results = runner(wanted.values())
-    return {(n, c): [last(results[wanted[n, c, s]], 2) for s in range(seeds)] for n in names for c in columns}
+    found: dict[tuple[str, str], list[float]] = {}
+    for (name, column, _), one in wanted.items():
+        found.setdefault((name, column), []).append(last(results[one], 2))
+    return found
 
 
 def absent(item: str, name: str, column: str, paper: float) -> Cell:
@@ -76,12 +83,13 @@ def measure_table(
     cells: list[Cell] = []
     for at, column in enumerate(columns):
         paper = {name: values[at] for name, values in printed.items()}
-        first = next(iter(paper))
+        first, at_scale = next(iter(paper)), held(column, scale)
+        ran = SETTINGS[at_scale].ran
         for name, value in paper.items():
             own, where = column in run, label[column]
             if own:
                 rival = judge.Rival(first, paper[first], found[first, column])
-                region, ran, how = verdicts.points(value), SETTINGS[scale].ran, tuning((name, first), scale)
+                region, how = verdicts.points(value), tuning((name, first), at_scale)
                 cells.append(judge.level(f"{where} {name}", value, found[name, column], region, ran, how, rival))
             else:
                 cells.append(absent(item, name, column, value))
@@ -90,8 +98,8 @@ def measure_table(
             of = spec(algorithm(name, column, scale), column, scale, 0).ran() if own else behind()
             table.append({"column": where, "method": name, **numbers, **of})
         if column in run:
-            ours, ran = {name: found[name, column] for name in paper}, SETTINGS[scale].ran
-            cells += [judge.order(label[column], *pair, paper, ours, ran, tuning(pair, scale)) for pair in orders]
+            ours = {name: found[name, column] for name in paper}
+            cells += [judge.order(label[column], *pair, paper, ours, ran, tuning(pair, at_scale)) for pair in orders]
     return Result(table, cells, words(scale, seeds, list(printed)), notes(scale))
 
 
@@ -115,14 +123,12 @@ SENDERS = ("FedMUD", "FedMUD+BKD+AAD", "FedHM", "EF21-P", "FedBAT")
 def measure_1(runner: Runner, scale: str, seeds: int) -> Result:
     """Accuracies under label skew, and what is sent: upload relative to FedAvg's, from the bytes of one round."""
     result = measure_table(runner, scale, seeds, "mud/table1", TABLE1, named("N1", "N2"), ORDERS1)
-    setting = SETTINGS[scale]
-    column = setting.columns[0] if scale != "paper" else "CIFAR-10 N1"
-    specs = {name: spec(algorithm(name, column, scale), column, scale, 0, rounds=1) for name in ("FedAvg", *SENDERS)}
+    specs = {name: spec(algorithm(name, HERE, scale), HERE, scale, 0, rounds=1) for name in ("FedAvg", *SENDERS)}
     found = runner(specs.values())
     sent = {name: found[one]["columns"]["up_bytes"][-1] for name, one in specs.items()}
     for name in SENDERS:
         share = sent[name] / sent["FedAvg"]
-        cell, said = f"{shown(column, scale)} upload of {name} / FedAvg's", f"ours/paper = {share / RATIO:.2f}"
+        cell, said = f"{shown(HERE, scale)} upload of {name} / FedAvg's", f"ours/paper = {share / RATIO:.2f}"
         result.cells.append(judge.counted(cell, RATIO, share, verdicts.times(RATIO), said))
     return result
 
@@ -519,10 +525,10 @@ def draw_elsewhere(table: Table) -> Figure:
 
 
 ITEMS = [
-    Item("mud/table1", "Accuracy under label skew", measure_1, draw_table, SCALES),
-    Item("mud/table2", "Decoupling against freezing", measure_2, draw_table, SCALES),
-    Item("mud/table3", "Accuracy without label skew", measure_3, draw_table, SCALES),
-    Item("mud/table4", "Decoupling against freezing, other partitions", measure_4, draw_table, SCALES),
+    Item("mud/table1", "Accuracy under label skew", measure_1, draw_table, LARGE),
+    Item("mud/table2", "Decoupling against freezing", measure_2, draw_table, LARGE),
+    Item("mud/table3", "Accuracy without label skew", measure_3, draw_table, LARGE),
+    Item("mud/table4", "Decoupling against freezing, other partitions", measure_4, draw_table, LARGE),
     Item("mud/table5", "ResNet18", measure_5, draw_table, SCALES),
     Item("mud/fig2", "Convergence", measure_curves, draw_curves, SCALES),
     Item("mud/fig3", "Reset interval", measure_resets, drawer("reset interval s"), SCALES),

@@ -1,4 +1,4 @@
-"""What FedMUD's runs are: settings of the three scales, methods, problems, and what the paper leaves open."""
+"""What FedMUD's runs are: settings of the scales, methods, problems, and what the paper leaves open."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,6 +21,8 @@ from fedtheory.theory.fedmud.printed import named
 NAN = math.nan
 RATIO = 1 / 32
 SCALES = ("quick", "medium", "paper")
+LARGE = ("quick", "medium", "large", "paper")  # of the tables with Fashion-MNIST's columns
+MOST_SEEDS = 3  # of those columns at the large scale: a run takes a quarter of an hour
 
 # Our runs.
 
@@ -158,6 +160,11 @@ SETTINGS = {
         best=TUNED | {"FedAvg": (0.03, NAN), "FedMUD+BKD+AAD": (0.01, 5.0)},
     ),
 }
+SETTINGS["large"] = replace(
+    SETTINGS["medium"],
+    what="Fashion-MNIST at the paper's scale, with three seeds at most; CIFAR-10 as at the medium scale",
+    columns=("FMNIST N1", "FMNIST N2", "FMNIST IID", "CIFAR-10 N1"),
+)
 EXTENT = {  # of the sweeps: values of s (None: never), factors on a, compression ratios
     "quick": {"s": (1, 4, None), "a": (0.1, 0.5, 1.0, 2.0, 4.0), "ratio": (1 / 32, 1 / 8)},
     "medium": {"s": (1, None), "a": (0.25, 1.0, 4.0), "ratio": (1 / 32, 1 / 8)},
@@ -181,9 +188,22 @@ READING = [
 ]
 
 
+def held(column: str, scale: str) -> str:
+    """The scale whose setting a column has: at the large one Fashion-MNIST has the paper's, the others the medium."""
+    if scale != "large":
+        return scale
+    return "paper" if column.startswith("FMNIST") else "medium"
+
+
+def seeded(column: str, scale: str, seeds: int) -> int:
+    """How many of the seeds a column is run with."""
+    return min(seeds, MOST_SEEDS) if scale == "large" and held(column, scale) == "paper" else seeds
+
+
 def algorithm(name: str, column: str, scale: str, network: str | None = None, **changes: Any) -> Algorithm:
     """A method as this scale runs it on a column's network, or another one; `lr`, `s` and its decomposition's fields
     can be changed."""
+    scale = held(column, scale)
     setting, layers = SETTINGS[scale], SETTINGS[scale].layers
     rate, a = setting.best[name]
     rate, s = changes.pop("lr", rate), changes.pop("s", 1)
@@ -205,6 +225,7 @@ def fitted(how: Decomposition, column: str, scale: str, network: str | None = No
 
     Where the layers that stay whole are more than that already (SVHN, CIFAR-100), it holds for each decomposed layer.
     """
+    scale = held(column, scale)
     if not SETTINGS[scale].whole:
         return how
     of = problem(column, scale)
@@ -224,6 +245,7 @@ def layout(name: str, shape: tuple[int, int, int], classes: int) -> Layout:
     return network(name, shape, classes).layout
 
 
+HELD = {"CIFAR-10 N1": "medium", "FMNIST N1": "paper"}  # what `held` says at the large scale
 HERE = "CIFAR-10 N1"  # of figures and tuning: the paper draws them on four data sets
 DATA = {
     "FMNIST": "fashion_mnist",
@@ -236,6 +258,7 @@ DATA = {
 
 def problem(column: str, scale: str) -> dict[str, Any]:
     """Options of `ImageClassification.load` for a column of the tables."""
+    scale = held(column, scale)
     name, partition = column.split()
     many = name == "CIFAR-100"
     split = {
@@ -273,6 +296,7 @@ def spec(
     **options: Any,
 ) -> Spec:
     """One run."""
+    scale = held(column, scale)
     setting = SETTINGS[scale]
     if rounds is None:
         halved = scale == "paper" and column.split()[0] in ("FMNIST", "SVHN")
@@ -289,6 +313,9 @@ def tuning(names: Sequence[str], scale: str) -> str:
 
 def words(scale: str, seeds: int, names: Sequence[str] = (*OTHERS, *METHODS)) -> dict[str, Any]:
     """Provenance of a result."""
+    if scale == "large":
+        parts = {part: words(part, seeded(column, scale, seeds), names) for column, part in HELD.items()}
+        return {"scale in words": SETTINGS[scale].what, **parts}
     setting = SETTINGS[scale]
     numbers = {name: getattr(setting, name) for name in ("rounds", "sampled", "steps", "layers")}
     methods = {name: repr(algorithm(name, HERE, scale)) for name in names}
@@ -296,4 +323,5 @@ def words(scale: str, seeds: int, names: Sequence[str] = (*OTHERS, *METHODS)) ->
 
 
 def notes(scale: str) -> list[str]:
-    return [f"Runs: {SETTINGS[scale].what}.", *READING]
+    parts = [part for part in SETTINGS if part == scale or (scale == "large" and part in HELD.values())]
+    return [*(f"Runs{'' if part == scale else f', {part}'}: {SETTINGS[part].what}." for part in parts), *READING]

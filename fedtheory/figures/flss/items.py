@@ -41,6 +41,7 @@ NAN = math.nan
 BETAS = (0.1, 0.5, 1.0)
 EPOCHS = (1, 5, 10)
 SCALES = ("quick", "medium", "paper")
+LARGE = ("quick", "medium", "large", "paper")  # of Table 3, which has a column at the printed length
 
 SETS2 = (("FMNIST", "fashion_mnist"), ("CIFAR-100", "cifar100"), ("Tiny-ImageNet", "tiny_imagenet"))
 AGAINST = {  # whose difference to a method is tested
@@ -87,6 +88,7 @@ SETTINGS = {
     ),
     "paper": PAPER,
 }
+SETTINGS["large"] = SETTINGS["medium"]
 
 
 def spec(
@@ -115,11 +117,11 @@ def spec(
 LENGTH = replace(PAPER, epoch=4, options=(*PAPER.options, ("partial", True)))  # an epoch of 20,000 / 100 images
 COMPARED = ("FedAvg", "FedAvg+FLSS", "Signsgd+EF", "STC", "Sign+EF+FLSS")
 PRINTED_LENGTH = (
-    "Medium scale: 32 x 32 pixels, 400 rounds, T0 = 200, R = 40, 10 of 100 clients, as printed; 20,000 of the 50,000 "
-    "training images, so that an epoch has 4 steps of 50, and all 10,000 test images."
+    "CNN, epochs=1: 32 x 32 pixels, 400 rounds, T0 = 200, R = 40, 10 of 100 clients, as printed; 20,000 of the 50,000 "
+    "training images, so that an epoch has 4 steps of 50, and all 10,000 test images. All else as at the medium scale:"
 )
 
-RAN = {"quick": "smoke", "medium": "reduced", "paper": "paper's"}
+RAN = {"quick": "smoke", "medium": "reduced", "large": "reduced", "paper": "paper's"}
 
 
 def level(
@@ -141,7 +143,7 @@ NAMED = {"CNN": PAPER.network, "ResNet-18": PAPER.deep, **NAMED_DATA}  # what a 
 class Column(NamedTuple):
     """What is run for one column of a table; no data: nothing, at this scale.
 
-    `at`: a setting of its own, in the place of the scale's.
+    `at`: a setting of its own, in the place of the scale's; `names`: the methods that are run; None: all.
     """
 
     panel: str
@@ -151,6 +153,7 @@ class Column(NamedTuple):
     beta: float
     epochs: int
     at: Setting | None = None
+    names: tuple[str, ...] | None = None
 
     @property
     def place(self) -> str:
@@ -162,7 +165,7 @@ class Column(NamedTuple):
 
     def ran(self, scale: str) -> str:
         """What runs, as `verdicts.RUNS` says it."""
-        return "stand-in" if scale == "medium" and self.place != self.panel else RAN[scale]
+        return "stand-in" if scale in ("medium", "large") and self.place != self.panel else RAN[scale]
 
     def label(self, name: str) -> str:
         return f"{self.place} {self.setting} {name}"
@@ -199,7 +202,7 @@ def notes_of(at: Setting, scale: str) -> list[str]:
             f"Stand-ins at this scale: {at.data} for CIFAR-10, {at.fashion} for Fashion-MNIST, {at.network} for both "
             "networks; levels are not comparable with the printed ones, orderings are what is tested."
         )
-    if scale == "medium":
+    if scale in ("medium", "large"):
         notes.append(
             "2,000 of the 20,000 training images at hand (the set has 50,000) and of the test images, 16 x 16."
         )
@@ -259,7 +262,7 @@ def measure_levels(
     """Accuracies in these columns. A method is judged by AGAINST; without it, by the next column."""
     at = SETTINGS[scale]
     paper = {column.label(name): values[i] for name, values in printed.items() for i, column in enumerate(columns)}
-    run = [(c, name) for c in columns for name in printed if c.data]
+    run = [(c, name) for c in columns for name in printed if c.data and name in (c.names or printed)]
 
     def one(column: Column, name: str, seed: int) -> Spec:
         here = column.at or at
@@ -281,7 +284,8 @@ def measure_levels(
                 rival = column.label(AGAINST[name]) if AGAINST[name] in printed else following.label(name)
                 cells.append(level(paper, ours, label, rival, column.ran(scale)))
             else:
-                reason = f"needs data or a GPU that were not at hand: {command(item)}"
+                lacks = "hours of computing at the printed length" if column.names else "data or a GPU"
+                reason = f"needs {lacks} that were not at hand: {command(item)}"
                 if (item, column.panel) in DEEP:
                     reason += f"; {deep_run(column)}"
                 cells.append(judge.absent(label, paper[label], reason))
@@ -314,25 +318,20 @@ def cost_cell(cell: str, name: str, text: str, network: str, rounds: range) -> C
 
 def measure_epochs(runner: Runner, scale: str, seeds: int) -> Result:
     """Table 3, beta = 0.5; the costs by count, for the paper's networks and 400 rounds, at every scale."""
-    at = SETTINGS[scale]
+    at, printed = SETTINGS[scale], scale == "large"
     columns = [Column("CNN", f"epochs={epochs}", at.data, at.network, 0.5, epochs) for epochs in EPOCHS]
+    if printed:
+        columns[0] = Column("CNN", "epochs=1", LENGTH.data, LENGTH.network, 0.5, 1, LENGTH, COMPARED)
     deep = at.data if scale == "paper" else None
     columns += [Column("ResNet-18", f"epochs={epochs}", deep, at.deep, 0.5, epochs) for epochs in EPOCHS]
     result = measure_levels(runner, scale, seeds, columns, TABLE3, "flss/table3")
+    if printed:
+        result.settings["CNN, epochs=1"] = settings_of(LENGTH, {name: method(name, LENGTH) for name in COMPARED})
+        result.notes.insert(0, PRINTED_LENGTH)
     for network, texts in zip(("CNN", "ResNet-18"), zip(*COSTS3.values())):
         for name, text in zip(COSTS3, texts):
             result.cells.append(cost_cell(f"{network} cost {name}", name, text, network, range(200, 400)))
     return result
-
-
-def measure_length(runner: Runner, scale: str, seeds: int) -> Result:
-    """Table 3's first column with the CNN, at the printed length where the scale can carry it."""
-    at = LENGTH if scale == "medium" else SETTINGS[scale]
-    column = Column("CNN", "epochs=1", at.data, at.network, 0.5, 1, at)
-    result = measure_levels(runner, scale, seeds, [column], {name: TABLE3[name] for name in COMPARED}, "flss/length")
-    return Result(
-        result.table, result.cells, settings_of(at, {n: method(n, at, 1) for n in COMPARED}), [PRINTED_LENGTH]
-    )
 
 
 LBGM_SENT_ALL = (
@@ -642,13 +641,12 @@ def draw_features(table: Table) -> Figure:
 ITEMS = [
     Item("flss/table1", "What is projected: updates, gradients, both", measure_objects, draw_levels, SCALES),
     Item("flss/table2", "Heterogeneity, with and without FLSS", measure_heterogeneity, draw_levels, SCALES),
-    Item("flss/table3", "Local epochs, and communication cost", measure_epochs, draw_levels, SCALES),
+    Item("flss/table3", "Local epochs, and communication cost", measure_epochs, draw_levels, LARGE),
     Item("flss/table4", "Accuracy and cost beside LBGM", measure_lbgm, draw_levels, SCALES),
     Item("flss/fig1a", "Training loss when the subspace starts", measure_loss, draw_loss, SCALES),
     Item("flss/fig1bcd", "Singular values of the global updates", measure_spectra, draw_spectra, SCALES),
     Item("flss/fig2", "t-SNE of features", measure_features, draw_features, SCALES),
 ]
 EXTRAS = [
-    Item("flss/length", "Table 3's CNN at the printed length", measure_length, draw_levels, SCALES),
     Item("flss/longer", "FLSS after FedAvg has levelled off", measure_longer, draw_longer, SCALES),
 ]
