@@ -182,7 +182,7 @@ def line(number, sides, equal=False, on=None):
         assert refused
 
 
-print(f"steps of the page, each with a check and a control: {len(steps)}")
+print(f"the first step of the page: {next(iter(steps))}, kind of its check: {steps['ssf.1.1'].kind}")
 
 # %% [markdown]
 # ## 1. The round *
@@ -835,9 +835,10 @@ for number, sides in {"5.3": descent_left, "5.4": weight_enough, "5.5": noise_ga
     line(number, sides)
 
 # %% [markdown]
-# > **Break it.** Is $\rho/(2L)$ the largest step? It is used in 5.1 only, for $u \le \frac18$. Take $L \tilde\eta =
-# > \frac14$ at $r = 5$, twice what is allowed, by a larger step of the server: once with the clients' steps as they
-# > are, once with theirs smaller, $K L \eta_\ell = \frac{\sqrt\rho}{10}$. Which of the four lines fail?
+# > **Break it.** Is $\rho/(2L)$ the largest step? It is used in 5.1 only, for $u \le \frac18$, and $\sqrt{\rho/8}$
+# > would do for that. Take $L \tilde\eta = \frac14$ at $r = 5$, twice what is allowed, by a larger step of the
+# > server: once with the clients' steps as they are, once with theirs smaller, $K L \eta_\ell =
+# > \frac{\sqrt\rho}{10}$. Which of the four lines fail?
 
 # %%
 rho = 5 / d
@@ -858,8 +859,8 @@ for name, one in faster.items():
 
 # %% [markdown]
 # The bound on the server's step is a matter of what the clients do: $u$ comes with $q$ before it, and without noise
-# only the product counts. The theorem's steps are a choice that makes three constants simple. Exercise 5 makes
-# another.
+# only the product counts. The theorem's steps are a choice that makes three constants simple; 6.4 and 6.5 of the
+# page, and exercise 5, take others.
 #
 # So in every round
 #
@@ -1263,8 +1264,8 @@ check("12.5", answer)
 # With the steps of (ii) it is 4 for all $\rho$: $q \le \frac\rho{100}$ and $qu = q h^2/\rho \le \frac1{1600}$, so
 # that $B \le 0.625 + 0.06 + 0.015 = 0.7$, in 5.3 stands at least $0.5 - 0.015 - 0.0098 > 0.45$, and in 5.4 $1.388
 # \cdot 0.7 < 1$. So by this theory the subspace costs rounds, and no bytes: the second $\frac1\rho$ was the price of
-# long local steps, and not of the subspace. (At $\eta_\ell \to 0$ the method is gradient descent on projected
-# gradients, whose step needs no memory at all.)
+# long local steps, and not of the subspace; 6.5 of the page has it with noise. (At $\eta_\ell \to 0$ the method is
+# gradient descent on projected gradients, whose step needs no memory at all.)
 #
 # </details>
 
