@@ -17,7 +17,12 @@ from fedtheory.core import registry
 PROSE = re.compile(
     r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>|^#.*?$)", re.DOTALL | re.MULTILINE
 )
-PAGES = {"conclusions": "conclusions", "report": "items/index", "symbols": "symbols"}  # of docs, and the book's places
+PAGES = {  # of docs, and the book's places
+    "conclusions": "look-up/conclusions",
+    "report": "look-up/items/index",
+    "symbols": "look-up/symbols",
+    "theory/ssf": "theory/ssf",
+}
 
 
 def write(stage: Stage, where: Mapping[str, Place], frames: moving_pages.Frames) -> None:
@@ -46,7 +51,7 @@ def caption(source: str) -> str:
 def with_links(text: str, stem: str, where: Mapping[str, Place], linked: set[str]) -> str:
     """Names of other notebooks, of claims, and of methods where they first appear, as links."""
     for page, target in PAGES.items():
-        text = text.replace(f"](../docs/{page}.md)", f"](../look-up/{target}.md)")
+        text = text.replace(f"](../docs/{page}.md)", f"](../{target}.md)")
     parts = PROSE.split(text)
     for at, part in enumerate(parts):
         if at % 2:
