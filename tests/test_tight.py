@@ -1,16 +1,21 @@
 """How tight the theorems are: nothing found breaks a bound, steps multiply to what it loses, sharper ones break."""
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import tight_pages
+import torch
 
 from fedtheory.core import records
+from fedtheory.core.key import Key
 from fedtheory.figures import EXTRAS
 from fedtheory.figures.tight import decomfl, fedsub, flss, mud, ssf
 from fedtheory.figures.tight.table import GOAL, Entry, over_the_line, shares
 from fedtheory.theory import ledger
+from fedtheory.theory.instances import is_smooth
 from fedtheory.theory.worst_case import found, ours
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,6 +92,12 @@ def test_programs_have_their_closed_forms():
     assert ours.flss_rate(2).dual == close((1 - (1 - ours.REACH / 2 * 0.1) ** 4) / (0.1 * ours.REACH))
 
 
+def test_a_third_client_changes_nothing():
+    assert ours.ssf_round(2, 1, 3).dual == close(ours.ssf_round(2, 1, 2).dual)
+    assert ours.memoryless_round(2, 1, 3).dual == close(ours.memoryless_round(2).dual)
+    assert ours.fedsub_dual(2, 1, 3).dual == close(ours.fedsub_dual(2, 1, 2).dual)
+
+
 @pytest.mark.parametrize("paper", ["ssf", "fedsub"])
 def test_a_search_stays_below_the_program(paper):
     for which in ("drift", "descent", {"ssf": "memory", "fedsub": "dual"}[paper], "round"):
@@ -114,14 +125,23 @@ def test_steps_multiply_to_what_a_bound_loses():
 
 
 def test_a_staircase_is_smooth_and_loses_what_it_says():
-    from fedtheory.core.key import Key
-    from fedtheory.theory.instances import is_smooth
-
     stairs = found.staircase(0.25, 8)
     assert is_smooth(stairs, 1.0, Key(0)) <= 1 + 1e-12
-    import torch
-
     x = -0.25 * torch.arange(9, dtype=torch.float64)[:, None]
     assert stairs.gradients(x).flatten().tolist() == pytest.approx([1.0] * 9)
     falls = (stairs.values(x)[0, :-1] - stairs.values(x)[0, 1:]).tolist()
     assert falls == pytest.approx([0.25 * (1 - 0.25 / 4)] * 8)
+
+
+def test_what_the_page_quotes_is_in_the_records():
+    """Every table and every number: a name or a key that the record lacks is an error, not a blank."""
+    text = (ROOT / "docs" / "theory" / "tight.md").read_text()
+    tables = {paper: records.load(ROOT / "figures", f"{paper}/tight")["table"] for paper in MODULES}
+    assert sorted(tight_pages.TABLE.findall(text)) == sorted(MODULES)
+    quoted = tight_pages.VALUE.findall(text)
+    assert len(quoted) >= 10
+    for paper, name, key in quoted:
+        assert math.isfinite(tight_pages.value_of(tables[paper], name, key))
+    assert not re.search(r"\[\w+: ", tight_pages.VALUE.sub("", text))
+    with pytest.raises(KeyError):
+        tight_pages.value_of(tables["ssf"], "drift", "factor")

@@ -99,7 +99,7 @@ class Entry:
             "statement": self.name,
             "kind": self.kind,
             "unit": self.unit,
-            "descent": self.descent,
+            "constant": "descent" if self.descent else "bound",
             "claim": self.claim,
             "printed": self.printed,
             "ours": self.ours,
@@ -156,7 +156,11 @@ def item(
 def shares(row: Row) -> dict[str, float]:
     """Printed, worst, reached and typical constant as shares of ours: 1 is ours, and less is what it gives away."""
     part = lambda v: (
-        NAN if v is None or math.isnan(v) or v <= 0 else row["ours"] / v if row["descent"] else v / row["ours"]
+        NAN
+        if v is None or math.isnan(v) or v <= 0
+        else row["ours"] / v
+        if row["constant"] == "descent"
+        else v / row["ours"]
     )
     return {name: part(row[name]) for name in ("printed", "worst", "reached", "typical")}
 
