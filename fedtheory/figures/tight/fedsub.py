@@ -7,7 +7,7 @@ import torch
 from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.core.key import Key
 from fedtheory.figures.tight.ssf import chain
-from fedtheory.figures.tight.table import Entry, Steps, item
+from fedtheory.figures.tight.table import Entry, Steps, gap, item, known
 from fedtheory.maps.subspace import Identity, Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.theory.fedsub import round as fedsub_round
@@ -103,9 +103,9 @@ def stays_steps(rounds: int = 1500) -> Steps:
     return chain(values)[1]
 
 
-def theorem(gap: float, K: int, step: float, theta: float, p: float, H0: float, zeta2: float, L: float) -> float:
+def theorem(above: float, K: int, step: float, theta: float, p: float, H0: float, zeta2: float, L: float) -> float:
     """Theorem 1's right side."""
-    return 2.5 * theta * gap * L / (step * K) + 25 / 12 * theta * p * H0 / K + 25 / 6 * (theta - 1) * p * zeta2
+    return 2.5 * theta * above * L / (step * K) + 25 / 12 * theta * p * H0 / K + 25 / 6 * (theta - 1) * p * zeta2
 
 
 @torch.no_grad()
@@ -113,7 +113,7 @@ def typical(T: int) -> tuple[dict[str, float], str]:
     """FedSub in the form of sums on SSF's problem with full gradients; ratios of sums over rounds."""
     problem = MatrixRegression.ssf(0.5, Key(17), batch=None)
     tau, r, m, key = 3, 50, 100, Key(4)
-    rho, L, f_star = r / m, problem.constants.L, problem.constants.f_star
+    rho, L = r / m, known(problem.constants.L)
     t = HALF / L
     algorithm = FedSub(t / tau, tau, Spherical(r, "isotropic"), form="sums")
     full, clients = problem.full(problem.clients), problem.clients
@@ -124,7 +124,7 @@ def typical(T: int) -> tuple[dict[str, float], str]:
     state = algorithm.init(problem, problem.start(), key)
     server, own, u = state.server, state.own, torch.zeros(problem.n, problem.d, dtype=problem.dtype)
     out = dict.fromkeys(("G2", "D", "gain", "moved", "zeta2", "H", "H1"), 0.0)
-    gap, p, worst = loss(server.x) - (f_star or 0.0), L**2 * t**2 * (tau - 1) / tau, 0.0
+    start, p, worst = gap(problem, server.x), L**2 * t**2 * (tau - 1) / tau, 0.0
     H0 = rho * square(spread(grads(server.x)))
     for k in range(T):
         g, before, x, at = grads(server.x), loss(server.x), server.x, key.fold("round", k)
@@ -151,7 +151,7 @@ def typical(T: int) -> tuple[dict[str, float], str]:
         "descent": descent / (t * rho * s["G2"]),
         "dual": s["H1"] / right,
         "round": -change / (t * rho * s["G2"]),
-        "theorem": s["G2"] / T / theorem(gap, T, L * t, 1 / rho, p, H0, worst, L),
+        "theorem": s["G2"] / T / theorem(start, T, L * t, 1 / rho, p, H0, worst, L),
     }, f"{T} rounds of FedSub (r = 50 of 100) on SSF's problem, het 0.5, full gradients, tau = 3, largest step."
 
 
@@ -191,14 +191,14 @@ def entries() -> list[Entry]:
         ) for tau in (1, 2, 3)),
         Entry(
             "Theorem 1, K = 2", "left/right", 1.0, f"{TWO}, tau = 3", "SDP", partial(ours.fedsub_theorem, 3),
-            claim="fedsub.thm1", typical="theorem", kind="theorem",
+            claim="fedsub.thm1", kind="theorem",
             why="f above f* at the points of the run: a bound from above for two clients",
         ),
         Entry(
             "Theorem 1, K to infinity", "left/right", 1.0, "a staircase, P = I, tau = 1", "lower bound",
             lambda: 2 / 5 / (1 - LIMIT / 4), claim="fedsub.thm1", typical="theorem", kind="theorem",
             reached=lambda amount: found.on_staircase(
-                FedSub(LIMIT, 1, Identity()), LIMIT, 40, lambda gap: theorem(gap, 40, LIMIT, 1.0, 0.0, 0.0, 0.0, 1.0)
+                FedSub(LIMIT, 1, Identity()), LIMIT, 40, lambda v: theorem(v, 40, LIMIT, 1.0, 0.0, 0.0, 0.0, 1.0)
             ),
         ),
         Entry(

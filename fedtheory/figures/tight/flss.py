@@ -8,7 +8,7 @@ from fedtheory.algorithms.flss import FLSS
 from fedtheory.core.key import Key
 from fedtheory.core.simulate import play_round
 from fedtheory.figures.tight.ssf import chain
-from fedtheory.figures.tight.table import Entry, Steps, item
+from fedtheory.figures.tight.table import Entry, Steps, item, known
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.theory.instances import Smooth
 from fedtheory.theory.worst_case import ours
@@ -94,14 +94,16 @@ def typical(T: int) -> tuple[dict[str, float], str]:
     """FLSS on a small problem of SSF's kind: its distance to w_P, round by round, and where it comes to rest."""
     N, d, R, warm = 10, 12, 6, 10
     problem = MatrixRegression.ssf(0.3, Key(17), n=N, rows=50, d=d, m=1, noise=1.0, batch=None)
-    L, mu_each = problem.constants.L, problem.A.mT @ problem.A / problem.rows
-    mu = float(torch.linalg.eigvalsh(mu_each).min()) + problem.lam
+    L, each = known(problem.constants.L), problem.A.mT @ problem.A / problem.rows
+    mu = float(torch.linalg.eigvalsh(each).min()) + problem.lam
     algorithm, key = FLSS(REACH / (TAU * L), TAU, R, warm, refresh=0), Key(2)
     state = algorithm.init(problem, problem.start(), key)
     for t in range(warm):
         state, _, _ = play_round(algorithm, problem, state, problem.clients, key.fold("round", t))
-    frame = algorithm.broadcast(state.server, key).P.value.matrices()[0].to(torch.float64)
-    H = mu_each.mean(0) + problem.lam * torch.eye(d, dtype=torch.float64)
+    P = algorithm.broadcast(state.server, key).P
+    assert P is not None  # the warm-up is over
+    frame = P.value.matrices()[0].to(torch.float64)
+    H = each.mean(0) + problem.lam * torch.eye(d, dtype=torch.float64)
     w, best = state.server.x, problem.constants.x_star
     target = w + frame @ torch.linalg.lstsq(frame.T @ H @ frame, frame.T @ H @ (best - w), driver="gelsd").solution
     grads = problem.grads(target.expand(N, -1), problem.full(problem.clients))
