@@ -98,6 +98,12 @@ def test_a_third_client_changes_nothing():
     assert ours.fedsub_dual(2, 1, 3).dual == close(ours.fedsub_dual(2, 1, 2).dual)
 
 
+def test_one_client_is_the_worst_for_the_theorems():
+    """There the program is exact: for several, F above F* at the points of the run is necessary only."""
+    assert ours.ssf_theorem(2, 2, 1).dual == close(ours.ssf_theorem(2, 2, 2).dual)
+    assert ours.fedsub_theorem(2, 2, 1).dual == close(ours.fedsub_theorem(2, 2, 2).dual)
+
+
 @pytest.mark.parametrize("paper", ["ssf", "fedsub"])
 def test_a_search_stays_below_the_program(paper):
     for which in ("drift", "descent", {"ssf": "memory", "fedsub": "dual"}[paper], "round"):

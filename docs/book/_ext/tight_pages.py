@@ -34,7 +34,7 @@ def write(stage: Stage, where: Mapping[str, Place]) -> None:
         return "\n".join(_shown(mark[1], rows, known, where))
 
     def value(mark: re.Match[str]) -> str:
-        return f"{value_of(held[mark[1]][0], mark[2], mark[3]):.2g}"
+        return short(value_of(held[mark[1]][0], mark[2], mark[3]))
 
     stage.write("theory/tight.md", TABLE.sub(shown, VALUE.sub(value, text)))
 
@@ -47,18 +47,21 @@ def value_of(rows: records.Table, name: str, key: str) -> float:
     return records.number({row["statement"]: row for row in rows}[name][key])
 
 
+def short(value: float) -> str:
+    """Two digits, more where they stand before the point."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.2g}"
+
+
 def _shown(paper: str, rows: records.Table, known: Mapping[str, Any], where: Mapping[str, Place]) -> list[str]:
     """Picture, table, and a line a row on the setting, the steps that lose, and what is open."""
     lines = [f"![{paper}: how tight](tight-{paper}.png)", "", *table(HEAD, (_row(r, known, where) for r in rows)), ""]
     lines += ["<details>", "<summary>Settings, and which steps lose</summary>", ""]
     for row in rows:
         loses = f" Steps that lose, by what factor: {row['loses']}." if row["loses"] else ""
-        why = f" {row['why'].capitalize()}." if row["why"] else ""
+        why = " " + prose(f"{row['why'][0].upper()}{row['why'][1:]}.") if row["why"] else ""
         gap = records.number(row["gap"])
         solver = f", gap {gap:.0e}" if row["how"] == "SDP" else ""
-        lines.append(
-            f"- **{plain(row['statement'])}**: {prose(row['setting'])} ({row['how']}{solver}).{loses}{prose(why)}"
-        )
+        lines.append(f"- **{plain(row['statement'])}**: {prose(row['setting'])} ({row['how']}{solver}).{loses}{why}")
     return [
         *lines,
         "",
@@ -80,8 +83,15 @@ def _row(row: records.Row, known: Mapping[str, Any], where: Mapping[str, Place])
         worst,
         _blank(row["reached"]),
         _blank(row["typical"]),
-        _blank(row["factor"]),
+        _factor(row),
     ]
+
+
+def _factor(row: records.Row) -> str:
+    """What ours loses: at most so much, where the worst case is that of a family."""
+    if row["how"] == "not computed":
+        return ""
+    return ("at most " if row["how"] == "lower bound" else "") + short(records.number(row["factor"]))
 
 
 def _blank(value: Any) -> str:

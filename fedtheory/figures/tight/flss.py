@@ -124,7 +124,7 @@ def typical(T: int) -> tuple[dict[str, float], str]:
 def entries() -> list[Entry]:
     return [
         Entry(
-            "gap (2)", "left/right", 1.0, "F = L |w - w*|^2/2", "exact", lambda: 1.0,
+            "gap (2)", "left/right", 1.0, "F = L |w|^2/2", "exact", lambda: 1.0,
             why="both sides are attained, where mu = L",
         ),
         Entry(
