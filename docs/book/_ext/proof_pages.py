@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+import tight_pages
 from claim_pages import Place
 from code_pages import Code
 from mathematics import prose
@@ -30,7 +31,8 @@ def anchor(id: str) -> str:
 def write(stage: Stage, code: Code, where: Mapping[str, Place]) -> None:
     for paper in PAPERS:
         stage.write(f"theory/{paper}.md", page(paper, code, where))
-    stage.write("theory/index.md", "\n".join([HEAD, *toctree(PAPERS, hidden=False)]) + "\n")
+    tight_pages.write(stage, where)
+    stage.write("theory/index.md", "\n".join([HEAD, *toctree([*PAPERS, "tight"], hidden=False)]) + "\n")
 
 
 def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
