@@ -21,7 +21,7 @@ D = 50
 COUNTS = {"quick": (1, 7, 50), "medium": (1, 2, 3, 5, 7, 14, 30, 50, 100)}
 STEPS = {"quick": (0.25, 1.0), "medium": (0.25, 0.5, 1.0, 1.4)}  # L eta c; the rule's first
 LEVEL = {"quick": 0.3, "medium": 0.1}  # of the starting gap
-MOST = 60  # rounds after which a run ends, times c
+MOST = 1000  # rounds after which a run ends, times c
 
 
 def spectrum(name: str) -> torch.Tensor:
