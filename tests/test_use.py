@@ -138,3 +138,104 @@ def test_the_bounds_are_those_of_the_page():
     assert plain(gap=1.0) == pytest.approx(2.05 / (rho * K * lr * T))
     assert plain(zeta2=1.0) == pytest.approx(1.8 * L**2 * K**2 * lr**2)
     assert plain(sigma2=1.0) == pytest.approx(2.05 * L * K * lr / (rho * N * K) + 4 * L**2 * K * lr**2 / (3 * rho))
+
+
+# The page and the records
+
+
+def test_every_number_of_the_page_is_in_a_record():
+    """And every item is on the page, with its picture."""
+    marks = MARK.findall(PAGE)
+    assert len(marks) > 30
+    for item, name in marks:
+        assert name in said(item), (item, name)
+    assert {item for item, _ in marks} == set(ITEMS)
+    assert sorted(re.findall(r"\]\(\.\./\.\./figures/(\S+)\.png\)", PAGE)) == sorted(ITEMS)
+    for item in ITEMS:
+        record = records.load(ROOT / "figures", item)
+        assert (record["scale"], len(record["seeds"])) == ("medium", 5)
+        assert record["notes"] == [f"{name}: {value:.3g}" for name, value in said(item).items()]
+
+
+def test_the_book_sets_the_numbers(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "book" / "_ext"))
+    page = importlib.import_module("proof_pages").use()
+    assert not MARK.search(page)
+    assert "../look-up/items/use-step.png" in page
+    for item, name in MARK.findall(PAGE)[:3]:
+        value = said(item)[name]
+        assert f"{value:.3g}" in page
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_quick_runs_draw(name, tmp_path):
+    table = EXTRAS[name].measure(store.Runner(tmp_path), "quick", 2).table
+    assert EXTRAS[name].draw(records.read_csv(records.to_csv(table))).axes
+
+
+def test_rows_come_back():
+    """Cheap rows of two items, by the code of today."""
+    (kept,) = rows("use/reset", panel="range", x=0.3)
+    fresh = reset.scaled(0.3, "medium", 5)
+    assert all(kept[name] == pytest.approx(fresh[name], rel=1e-6) for name in ("mean", "low", "high", "rule"))
+    (kept,) = rows("use/step", panel="price", method="FedMUD", x=4)
+    fresh = step.by_price("FedMUD", 4, "medium", 5)
+    assert all(kept[name] == pytest.approx(fresh[name], rel=1e-6) for name in ("mean", "low", "high", "rule"))
+
+
+def means(item, **wanted):
+    return [row["mean"] for row in rows(item, **wanted)]
+
+
+def test_steps_stand_as_the_page_says():
+    for panel in ("matrix regression", "logistic regression"):
+        for method in ("SSF", "FedAvg-CD"):
+            edges, rule = means("use/step", panel=panel, method=method), rows("use/step", panel=panel, method=method)
+            assert edges == sorted(edges, reverse=True), "longer steps in smaller subspaces"
+            assert all(row["low"] > row["rule"] for row in rule)
+        rules_ = [row["rule"] for row in rows("use/step", panel=panel, method="SSF")]
+        assert rules_ == sorted(rules_)
+        (ssf, *_), (fedsub, *_) = (rows("use/step", panel=panel, method=name) for name in ("SSF", "FedSub"))
+        assert ssf["rule"] < fedsub["rule"]
+        assert fedsub["high"] < ssf["low"]
+    found = said("use/step")
+    for method, factor in (("DeComFL", 8), ("FedMUD", 2)):
+        assert 0.8 * factor < found[f"{method}, least edge over rule"]
+        assert found[f"{method}, largest edge over rule"] < 1.25 * factor
+
+
+def test_ranks_stand_as_the_page_says():
+    full, mini, mud = ("SSF, full gradients", "SSF, minibatches", "FedMUD, one step a reset")
+    found = said("use/rank")
+    assert {row["sent"] for row in rows("use/rank") if row["panel"] != mud} == {4000}
+    assert len({row["sent"] for row in rows("use/rank", panel=mud)}) == 1
+    for panel in (full, mini):
+        assert found[f"{panel}, same, smallest r over largest"] == pytest.approx(1, abs=0.005)
+        assert (
+            found[f"{panel}, best, smallest r over largest, high"]
+            < 1
+            < found[f"{panel}, bound, smallest r over largest"]
+        )
+        first, *_, last = rows("use/rank", panel=panel, kind="best")
+        assert (first["edge"], last["edge"]) == (1, 0)
+        assert first["step"] > last["step"]
+    assert found[f"{mud}, rule, smallest r over largest, high"] < 1
+    assert found[f"{mud}, bound, smallest r over largest"] < 1
+
+
+def test_resets_stand_as_the_page_says():
+    for panel in ("one curvature", "curvatures 0.1 to 1"):
+        for form in ("freeze", "aad", "product"):
+            left = means("use/reset", panel=panel, form=form)
+            assert left == sorted(left)
+    for form in ("freeze", "aad"):
+        for row in rows("use/reset", panel="one curvature", form=form):
+            if row["x"] >= 20:
+                assert row["low"] < row["rule"] < row["high"]
+    freeze, aad = (rows("use/reset", panel="one curvature", form=form) for form in ("freeze", "aad"))
+    assert all(a["rule"] < b["rule"] for a, b in zip(freeze, aad))
+    ranges = rows("use/reset", panel="range")
+    price = rules.mud_price(16, 16, 4)
+    for row in ranges:
+        assert (row["mean"] < 1) == (row["x"] ** 2 < 6 / (0.25 * 4 * price))
+    assert ranges[0]["mean"] > 0.95

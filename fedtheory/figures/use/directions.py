@@ -18,9 +18,9 @@ from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory import rules
 
 D = 50
-COUNTS = {"quick": (1, 7, 50), "medium": (1, 2, 3, 5, 7, 14, 30, 50, 100)}
-STEPS = {"quick": (0.25, 1.0), "medium": (0.25, 0.5, 1.0, 1.4)}  # L eta c; the rule's first
-LEVEL = {"quick": 0.3, "medium": 0.1}  # of the starting gap
+COUNTS = {"quick": (1, 7, 50), "medium": (1, 2, 4, 7, 14, 30, 100)}
+STEPS = {"quick": (0.25, 1.0), "medium": (0.25, 0.5, 1.0)}  # L eta c; the rule's first
+LEVEL = {"quick": 0.3, "medium": 0.2}  # of the starting gap
 MOST = 1000  # rounds after which a run ends, times c
 
 
@@ -61,20 +61,16 @@ def reached(name: str, P: int, step: float, scale: str, seed: int) -> float:
     return math.inf
 
 
-def rows_of(name: str, P: int, scale: str, seeds: int) -> list[Row]:
-    """Rounds and evaluations of the loss at the rule's step, and at the best of the grid for a seed of its own."""
+def row_of(name: str, P: int, scale: str, seeds: int) -> Row:
+    """Rounds and evaluations of the loss at the best step of the grid for a seed of its own."""
     kappa = problem(name, 0)[2]
     tried = {step: reached(name, P, step, scale, seeds) for step in STEPS[scale]}
-    rows: list[Row] = []
-    for kind, step in (("rule", STEPS[scale][0]), ("best", min(tried, key=lambda step: tried[step]))):
-        found = [reached(name, P, step, scale, seed) for seed in range(seeds)]
-        row: Row = {"panel": name, "kind": kind, "P": P, "step": step, "kappa": kappa, "seeds": seeds}
-        row |= dict(zip(("rounds", "low", "high"), middle(found)))
-        row |= {"evaluations": row["rounds"] * (P + 1), "c": rules.directions_price(kappa, P)}
-        rows.append(
-            row | {f"seed {i}": value for i, value in enumerate(found)} | behind(name, "none", round(max(found)))
-        )
-    return rows
+    step = min(tried, key=lambda step: tried[step])
+    found = [reached(name, P, step, scale, seed) for seed in range(seeds)]
+    row: Row = {"panel": name, "P": P, "step": step, "kappa": kappa, "c": rules.directions_price(kappa, P)}
+    row |= dict(zip(("rounds", "low", "high"), middle(found))) | {"seeds": seeds}
+    row |= {"evaluations": row["rounds"] * (P + 1), "rounds at the rule's step": tried[STEPS[scale][0]]}
+    return row | {f"seed {i}": value for i, value in enumerate(found)} | behind(name, "none", round(max(found)))
 
 
 PANELS = {"quick": ("flat", "falling"), "medium": ("flat", "falling", "logistic regression")}
@@ -87,7 +83,7 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
     rows: list[Row] = []
     for at, point in enumerate(points):
         runner.tick(at, len(points))
-        rows += rows_of(*point, scale, seeds)
+        rows.append(row_of(*point, scale, seeds))
     table = filled(rows)
     notes = [f"{name}: {value:.3g}" for name, value in says(table).items()]
     settings = {"d": D, "level": LEVEL[scale], "L eta c": STEPS[scale], "tuned on": f"seed {seeds}", "K": 1}
@@ -98,7 +94,7 @@ def says(table: Table) -> dict[str, float]:
     """The numbers of docs/theory/use.md, section 3."""
     said: dict[str, float] = {}
     for name in dict.fromkeys(row["panel"] for row in table):
-        rows = of(table, panel=name, kind="best")
+        rows = of(table, panel=name)
         kappa, best = rows[0]["kappa"], min(rows, key=lambda row: row["evaluations"])
         rule = rules.best_directions(kappa)
         near = min(rows, key=lambda row: abs(math.log(row["P"] / rule)))
@@ -122,25 +118,21 @@ def says(table: Table) -> dict[str, float]:
     return said
 
 
-LABELS = {"rule": r"at $\eta=\frac{1}{4Lc}$", "best": "at the best step of a grid"}
-
-
 @style.styled
 def draw(table: Table) -> Figure:
     """Evaluations over P; dotted: (P + 1) c, scaled to the best; vertical: the rule's P."""
     names = [*dict.fromkeys(row["panel"] for row in table)]
     figure, panels = style.new_figure(len(names), height=2.9)
     for axes, name in zip(panels, names):
-        for kind, how in style.looks(LABELS).items():
-            rows = of(table, panel=name, kind=kind)
-            each = [row["P"] + 1 for row in rows]
-            mean = [row["rounds"] * n for row, n in zip(rows, each)]
-            low = [(row["rounds"] - row["low"]) * n for row, n in zip(rows, each)]
-            high = [(row["high"] - row["rounds"]) * n for row, n in zip(rows, each)]
-            label = f"{LABELS[kind]} (n={rows[0]['seeds']})"
-            look = {"color": how.color, "linestyle": how.dash, "marker": how.marker, "markersize": 3.5}
-            axes.errorbar([row["P"] for row in rows], mean, [low, high], label=label, **look)
-        rows = of(table, panel=name, kind="best")
+        rows = of(table, panel=name)
+        each = [row["P"] + 1 for row in rows]
+        mean = [row["evaluations"] for row in rows]
+        low = [(row["rounds"] - row["low"]) * n for row, n in zip(rows, each)]
+        high = [(row["high"] - row["rounds"]) * n for row, n in zip(rows, each)]
+        label = f"runs, at the best step of a grid (n={rows[0]['seeds']})"
+        axes.errorbar(
+            [row["P"] for row in rows], mean, [low, high], fmt="o", color="#0072B2", markersize=4, label=label
+        )
         cost = [row["c"] * (row["P"] + 1) for row in rows]
         scale = min(row["evaluations"] for row in rows) / min(cost)
         axes.plot(

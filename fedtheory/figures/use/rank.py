@@ -24,7 +24,7 @@ from fedtheory.theory import rules
 K, SIDE = 5, 16
 RANKS = {"quick": (20, 100), "medium": (5, 20, 50, 100)}  # of 100
 MUD = {"quick": (1, 8), "medium": (1, 2, 4, 8)}  # of 16
-BUDGET = {"quick": 5, "medium": 20}  # rounds at the largest rank
+BUDGET = {"quick": 5, "medium": 10}  # rounds at the largest rank
 STEPS = {"quick": (0.3, 3.0), "medium": (1.0, 3.0, 10.0, 20.0, 40.0)}  # K L eta
 PRICED = {"quick": (0.5, 1.0), "medium": (0.25, 0.5, 1.0, 1.5, 2.0)}  # L alpha c
 SAME = 0.1  # K L eta: one step for all ranks

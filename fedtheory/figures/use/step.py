@@ -27,10 +27,10 @@ from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory import rules
 
 K = 5
-RANKS = {"quick": (0.2, 1.0), "medium": (0.05, 0.2, 0.5, 1.0)}
+RANKS = {"quick": (0.2, 1.0), "medium": (0.05, 0.2, 1.0)}
 DIRECTIONS = {"quick": (1, 10), "medium": (1, 3, 10, 30)}
 SIDES = {"quick": (2, 8), "medium": (1, 2, 4, 8)}  # ranks of a 16 x 16 matrix
-ROUNDS = {"quick": 10, "medium": 40}
+ROUNDS = {"quick": 10, "medium": 25}
 SIDE, FLAT = 16, 50
 METHODS: dict[str, Callable[[float, int], Algorithm]] = {
     "FedAvg-CD": lambda lr, r: FedSub(lr, K, Spherical(r), dual=False),
