@@ -157,6 +157,13 @@ def test_every_number_of_the_page_is_in_a_record():
         assert record["notes"] == [f"{name}: {value:.3g}" for name, value in said(item).items()]
 
 
+def test_the_cell_of_the_page_runs(capsys):
+    (cell,) = re.findall(r"```python\n(.*?)\n```", PAGE, re.DOTALL)
+    assert len(cell.splitlines()) <= 10
+    exec(compile(cell, "use", "exec"), {})
+    assert capsys.readouterr().out.count("\n") == 4
+
+
 def test_the_book_sets_the_numbers(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "book" / "_ext"))
     page = importlib.import_module("proof_pages").use()

@@ -134,8 +134,8 @@ def draw(table: Table) -> Figure:
     pairs = {f"{row['curvatures']} curvatures, {memory} memory": (row, memory) for row in shown for memory in MEMORIES}
     for (label, (row, memory)), how in zip(pairs.items(), style.looks(pairs).values()):
         rows = of(table, panel="curve", memory=memory, **{k: row[k] for k in ("curvatures", "share", "q", "sigma")})
-        columns = [[point[key] for point in rows] for key in ("t", "mean", "low", "high")]
-        style.band(curves, *columns, label, row["seeds"], how)
+        t, mean, low, high = ([point[key] for point in rows] for key in ("t", "mean", "low", "high"))
+        style.band(curves, t, mean, low, high, label, row["seeds"], how)
     curves.set(xscale="log", yscale="log", xlabel="bytes, in rounds of SSF", title="share 1, $KL\\eta=1$, no noise")
     curves.set_ylabel(r"average of $\|\nabla F(x^t)\|^2$ so far")
     curves.legend(loc="lower left")
