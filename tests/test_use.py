@@ -249,3 +249,27 @@ def test_resets_stand_as_the_page_says():
     for row in ranges:
         assert (row["mean"] < 1) == (row["x"] ** 2 < 6 / (0.25 * 4 * price))
     assert ranges[0]["mean"] > 0.95
+
+
+def test_directions_stand_as_the_page_says():
+    for name in ("flat", "falling", "logistic regression"):
+        found, tried = said("use/directions"), rows("use/directions", panel=name)
+        low, high = (found[f"{name}, evaluations at the rule's P over the best, {end}"] for end in ("low", "high"))
+        assert low < 1 < high
+        assert {row["step"] for row in tried} == {1.0}
+        assert tried[-1]["P"] == 100
+        assert found[f"{name}, evaluations at the largest P over the best"] > 1.5
+
+
+def test_controls_stand_as_the_page_says():
+    case = lambda **wanted: rows("use/controls", panel="case", **wanted)
+    (alike,) = case(curvatures="alike")
+    assert math.isinf(alike["found"])
+    assert alike["rule"] < 10
+    assert alike["end ratio"] == pytest.approx(2, 1e-3)
+    for row in case(curvatures="different"):
+        pays = row["share"] == row["q"] == 1
+        assert math.isfinite(row["found"]) == pays
+        assert (row["high"] < 1) == pays
+        assert math.isinf(row["rule"]) == (row["sigma"] == 3)
+        assert math.isinf(row["rule"]) or row["found"] > 10 * row["rule"]
