@@ -12,7 +12,7 @@ from stage import ROOT, Stage, plain, slug, table, toctree
 
 import fedtheory
 
-FOLDERS = {"core": "Running", "algorithms": "Methods", "maps": "Bases", "problems": "Problems"}
+FOLDERS = {"core": "Running", "algorithms": "Methods", "maps": "Bases", "problems": "Problems", "theory": "Rules"}
 PARTS = ("Fields", "Args", "Returns", "Raises", "Example")
 
 

@@ -24,6 +24,7 @@ from fedtheory.theory.fedsub.costs import (
     check_rd_law,
     check_scaffold,
     check_scaffold_cost,
+    check_traffic,
 )
 from fedtheory.theory.fedsub.identities import (
     check_5_7,
@@ -596,6 +597,22 @@ MAIN: list[Claim] = [
         "P^k can make it from line 10",
         repaired=check_line10(False),
         implies="line 15's m d scalars per round can be saved where all clients take part",
+    ),
+    fedsub(
+        "sec6-traffic",
+        "Sec. 6",
+        "FedSub reduces communication costs.",
+        "cost",
+        reading="of a participant's round, against FedAvg's",
+        caveat="of the uplink; of both directions together only where 2 r d and the seeds are less than m d. Line 15, "
+        "line 10 and the seeds make the downlink larger than FedAvg's at every r, and under partial participation by a "
+        "seed more for every round that a client missed",
+        check=worst_of(check_traffic(10, both=False), check_traffic(9), check_traffic(8, sampled=5)),
+        as_printed=check_traffic(10),
+        control=check_traffic(9, sampled=2),
+        broken="both directions at r = 9 of m = 20 with two of ten clients a round: the seeds decide",
+        implies="at the paper's r = 10 of m = 20 a round takes more numbers than FedAvg's, both ways together; where "
+        "the downlink counts, send the steps that a client missed in place of line 15, as SSF does",
     ),
     fedsub(
         "line12-cost",
