@@ -326,7 +326,7 @@ adapted = TextClassification.load(home, "sst2", home, key, lora=8, **setting)
 folder.cleanup()
 print(f"trained: {adapted.d} of {problem.d + adapted.d}")
 tuned = run(DeComFL(1.0, 1, 5), adapted, rounds, sampled=2, every=rounds, metrics=("loss", "accuracy"))
-print(f"loss {tuned['loss'][0]:.4f} -> {tuned['loss'][-1]:.4f}, {round(128 * tuned['accuracy'][-1])} of 128 right")
+print(f"loss {tuned['loss'][0]:.4f} → {tuned['loss'][-1]:.4f}, {round(128 * tuned['accuracy'][-1])} of 128 right")
 print(f"bytes, those of full fine-tuning: {tuned['down_bytes'][-1] == found['DeComFL']['down_bytes'][-1]}")
 
 # %% tags=["hide-input"]
