@@ -279,7 +279,7 @@ def provenance(record: dict[str, Any]) -> None:
     if not isinstance(record, dict) or not set(needed) <= set(record):
         checks.reject("record", record, f"a record with {', '.join(needed)}", "pass what committed(item) returns")
     print(f"{record['item']}: {record['title']}")
-    print(f"scale: {record['scale']}, seeds: {', '.join(map(str, record['seeds']))}, device: {record['device']}")
+    print(f"scale: {record['scale']}, seeds: {records.seed_words(record['seeds'])}, device: {record['device']}")
     print(f"made by: python -m fedtheory reproduce {record['item']} --scale {record['scale']}")
     words = {name: value for name, value in record["settings"].items() if isinstance(value, (int, float, str))}
     plain = {name: str(value) for name, value in words.items() if not OBJECT.match(str(value))}

@@ -81,10 +81,10 @@ def _page(name: str, record: dict[str, Any], uses: Uses) -> list[str]:
         ]
         lines += ["{.beside}", *table(["number", "paper", "ours [95% interval]", "verdict", "why"], rows), ""]
     lines += [f"- {prose(note)}" for note in record["notes"]] + [""]
-    seeds = ", ".join(map(str, record["seeds"]))
+    seeds = records.seed_words(record["seeds"])
     lines += [
         f"Made by `python -m fedtheory reproduce {name} --scale {record['scale']}`, "
-        + (f"seeds {seeds}, " if seeds else "")
+        + (f"{'seeds' if len(record['seeds']) > 1 else 'seed'} {seeds}, " if seeds else "")
         + f"on {plain(record['device'])}, in {record['seconds']:,.0f} seconds.",
         "",
     ]

@@ -142,13 +142,14 @@ def symbolic_recursion(effort: str) -> Outcome:
 def check_gronwall(effort: str) -> Outcome:
     """Lemma 2 with constants 2 and 1, for every K, by norms in L2 and a = eta_l L <= 1/(2K).
 
-    |Delta_k| <= eta_l (k |G| + L sum_{j<k} |Delta_j| + sigma sqrt k): the recursion is linear, so its noise part n_k = sqrt k
-    + a sum_{j<k} n_j and its drift part d_k = k + a sum_{j<k} d_j add up, and (u + v)^2 <= 2 u^2 + 2 v^2. It is to show
-    that 2 sum n_k^2 <= 2 K^2 and 2 sum d_k^2 <= K^3. Both parts rise with k, so that a sum over k < K is at most the
-    integral over (0, K), and by induction they are at most K^{1/2} n(k/K) and K d(k/K), where n(u) = sqrt u + (1/2) int_0^u
-    n and d(u) = u + (1/2) int_0^u d. Then d(u) = 2 (e^{u/2} - 1), whose square has the integral 4 (e - 4 sqrt e + 4) < 1/2,
-    and n(u) <= sqrt u (1 + c u), c = sqrt e/3 (Gronwall), whose square has the integral 1/2 + 2 c/3 + c^2/4 < 1. The
-    recursions themselves are played for K up to 3,000 beside these two limits.
+    |Delta_k| <= eta_l (k |G| + L sum_{j<k} |Delta_j| + sigma sqrt k): the recursion is linear, so its noise part
+    n_k = sqrt k + a sum_{j<k} n_j and its drift part d_k = k + a sum_{j<k} d_j add up, and (u + v)^2 <= 2 u^2 + 2
+    v^2. It is to show that 2 sum n_k^2 <= 2 K^2 and 2 sum d_k^2 <= K^3. Both parts rise with k, so that a sum over
+    k < K is at most the integral over (0, K), and by induction they are at most K^{1/2} n(k/K) and K d(k/K), where
+    n(u) = sqrt u + (1/2) int_0^u n and d(u) = u + (1/2) int_0^u d. Then d(u) = 2 (e^{u/2} - 1), whose square has
+    the integral 4 (e - 4 sqrt e + 4) < 1/2, and n(u) <= sqrt u (1 + c u), c = sqrt e/3 (Gronwall), whose square has
+    the integral 1/2 + 2 c/3 + c^2/4 < 1. The recursions themselves are played for K up to 3,000 beside these two
+    limits.
     """
     noise = drift = 0.0
     for K in range(1, 200 if effort == "quick" else 3000):
@@ -193,8 +194,9 @@ def check_concave(noise: float = 6.0, drift: float = 12.0) -> Check:
         rising = all(a[i] <= b[i] for a, b in itertools.pairwise([*values, limits]) for i in (0, 1))
         worst = max(limits[0] / noise, limits[1] / drift)
         said = (
-            f"closed forms on F = -L x^2/2 (gap {gap:.1e} to played rounds), rising with K to e - 2 = {limits[0]:.4f} of "
-            f"the noise and 4 (sqrt e - 2)^2 = {limits[1]:.4f} of the drift: no smaller constants hold for every K"
+            f"closed forms on F = -L x^2/2 (gap {gap:.1e} to played rounds), rising with K to e - 2 = "
+            f"{limits[0]:.4f} of the noise and 4 (sqrt e - 2)^2 = {limits[1]:.4f} of the drift: no "
+            "smaller constants hold for every K"
         )
         return Outcome(gap < 1e-12 and rising and worst <= 1, "exact", worst, said)
 
