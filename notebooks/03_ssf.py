@@ -536,7 +536,7 @@ def lost(name, rank):
 
 pattern = [name for name in names if lost(name, 50) and not lost(name, 20)]
 below = [name for name in names if name.startswith("FedSub") and at[name, 20] < at["SSF, c over participants", 20]]
-print(f"lost at r = 50 but not at r = 20, as in the paper: {', '.join(pattern) or 'none'}")
+fold(f"lost at r = 50 but not at r = 20, as in the paper: {', '.join(pattern) or 'none'}")
 fold(f"FedSub better than SSF (c over participants) at r = 20: {'; '.join(below) or 'none'}")
 finite = [at[name, 20] for name in names if name.startswith("FedSub") and not lost(name, 20)]
 print(f"FedSub's finite plateaus at r = 20: {min(finite):.2g} to {max(finite):.2g}; the paper prints 0.0106")

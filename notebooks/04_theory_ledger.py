@@ -715,8 +715,8 @@ def off(record):
 
 
 def short(text):
-    """Numbers in six digits, and at most five lines."""
-    text = re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.6g}", text)
+    """Numbers in six digits, no marks of Python, and at most five lines."""
+    text = re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.6g}", re.sub(r"[\[\]{}']", "", text))
     return textwrap.shorten(text, 400, placeholder=" [...]")
 
 

@@ -319,7 +319,7 @@ assert bytes_each["DeComFL"] * 500 < min(bytes_each["FedZO"], bytes_each["FedAvg
 #
 # ### With adapters (Table 6)
 #
-# LoRA with rank 8 and alpha 8 on all query and value matrices: $W + BA$, and only $A$ and $B$ are trained.
+# LoRA with rank 8 and $\alpha = 8$ on all query and value matrices: $W + BA$, and only $A$ and $B$ are trained.
 
 # %%
 adapted = TextClassification.load(home, "sst2", home, key, lora=8, **setting)

@@ -72,22 +72,30 @@ def seen(figure: Figure, *, values: bool = True) -> str:
     Args:
         values: False leaves the values out, for curves that are made of rounding errors.
     """
-    panels = [text for axes in figure.axes if (text := _panel(axes, values))]
+    panels: list[str] = []
+    names: list[str] = []
+    for axes in figure.axes:
+        lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+        if not (said := _heading(axes)):  # of a scale of colours
+            continue
+        before, names = names, [str(line.get_label()) for line in lines]
+        told = [_course(line, values and len(lines) <= MOST) for line in lines]
+        if len(lines) > MOST or (names == before and not values):
+            told = ["the same curves" if names == before else f"{len(lines)} curves"] if lines else []
+        panels.append(f"{said}: {', '.join(told)}" if told else said)
     return f"{'; '.join(panels) or 'A picture without axes'}."
 
 
-MOST = 8  # curves of a panel that are told one by one
+MOST = 6  # curves of a panel that are told one by one
 
 
-def _panel(axes: Axes, values: bool) -> str:
-    named = axes.get_ylabel() or axes.get_xlabel()
-    if not (axes.get_title() or named):  # of a scale of colours
-        return ""
-    against = f"{_axis(axes, 'y')} against {_axis(axes, 'x')}" if named else ""
-    said = untex(" - ".join(part for part in (axes.get_title(), against) if part)).replace("\n", " ")
-    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
-    told = [_course(line, values and len(lines) <= MOST) for line in lines]
-    return f"{said}: {', '.join(told)}" if told else said
+def _heading(axes: Axes) -> str:
+    """A panel's title and axes."""
+    y, x = (
+        _axis(axes, which) if label else "" for which, label in (("y", axes.get_ylabel()), ("x", axes.get_xlabel()))
+    )
+    against = " against ".join(part for part in (y, x) if part)
+    return untex(": ".join(part for part in (axes.get_title(), against) if part)).replace("\n", " ")
 
 
 def _course(line: Line2D, values: bool) -> str:
@@ -99,11 +107,8 @@ def _course(line: Line2D, values: bool) -> str:
     first, last = brief(y[0], 2), brief(y[-1], 2)
     if len(y) == 1:
         return f"{name} at {last}"
-    return (
-        f"{name} stays at {last}"
-        if first == last
-        else f"{name} {'rises' if y[-1] > y[0] else 'falls'} from {first} to {last}"
-    )
+    goes = "rises" if y[-1] > y[0] else "falls"
+    return f"{name} stays at {last}" if first == last else f"{name} {goes} from {first} to {last}"
 
 
 @checks.arguments

@@ -9,6 +9,7 @@ GREEK = {
     **dict(zip(("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"), "αβγδεζηθ")),
     **dict(zip(("kappa", "lambda", "mu", "nu", "xi", "rho"), "κλμνξρ")),
     **dict(zip(("sigma", "tau", "phi", "chi", "psi", "omega"), "στφχψω")),
+    "eps": "ε",
     **dict(zip(("Gamma", "Delta", "Theta", "Lambda", "Xi", "Sigma", "Phi", "Psi", "Omega"), "ΓΔΘΛΞΣΦΨΩ")),
 }  # fmt: skip
 COMMANDS = {
@@ -21,7 +22,8 @@ HIGH = dict(zip("0123456789+-=()abcdefghijklmnoprstuvwxyzT*", "⁰¹²³⁴⁵�
 }
 LOW = dict(zip("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")) | {",": ","}
 NAMES = re.compile(rf"(?<![\w./'\"-])({'|'.join(GREEK)})(?![A-Za-z(]|_[A-Za-z]{{3}}|_\w+\(|\.[a-z]|[-/][a-z]{{2}})")
-SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "+-": "±", "||": "‖", " -> ": " → "}
+SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "+-": "±", "||": "‖"}
+ARROW = re.compile(r"(?<!\S)->(?=\s|$)")
 ROOT = re.compile(r"\bsqrt(?=\()|\bsqrt (?=[A-Za-z0-9]\b)")
 SUM, GRADIENT = re.compile(r"\bsum_"), re.compile(r"\bgrad(_\w)? (?=[A-Za-z](?:\b|_))")
 INDEX = r"\{([^{}]*)\}|(-?\d+|(?:\*|T|in|[A-Za-z]\d?)(?![A-Za-z]))"
@@ -45,6 +47,7 @@ def letters(text: str) -> str:
     text = NAME.sub(keep, text)
     for sign, shown in SIGNS.items():
         text = text.replace(sign, shown)
+    text = ARROW.sub("→", text).replace("O(.)", "O(·)")
     text = NAMES.sub(lambda found: GREEK[found[1]], ROOT.sub("√", SUM.sub("∑_", text)))
     text = GRADIENT.sub(r"∇\1", text)
     before = ""
@@ -68,7 +71,7 @@ def untex(text: str) -> str:
 
 FRACTION = re.compile(r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}|\\t?frac(\w)(\w)")
 ACCENTS = {"bar": "\u0304", "hat": "\u0302", "tilde": "\u0303"}
-ACCENT = re.compile(r"\\(bar|hat|tilde)(?: |\{)(\w)\}?")
+ACCENT = re.compile(r"\\(bar|hat|tilde)(?: |\{)?(\w|\\[a-z]+)\}?")
 
 
 def _formula(tex: str) -> str:

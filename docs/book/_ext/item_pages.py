@@ -76,7 +76,7 @@ def _page(name: str, record: dict[str, Any], uses: Uses) -> list[str]:
     if record["cells"]:
         lines += ['<div class="filter"></div>', ""]
         rows = [
-            [plain(c["cell"]), number(c["paper"]), ours(c), badge(c["verdict"]), prose(c["reason"])]
+            [prose(c["cell"]), number(c["paper"]), ours(c), badge(c["verdict"]), prose(c["reason"])]
             for c in record["cells"]
         ]
         lines += ["{.beside}", *table(["number", "paper", "ours [95% interval]", "verdict", "why"], rows), ""]
