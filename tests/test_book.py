@@ -28,7 +28,7 @@ import statements
 import used
 
 from fedtheory.core import registry, verdicts
-from fedtheory.notebook.letters import GREEK, LOW, letters, untex
+from fedtheory.core.letters import GREEK, LOW, letters, untex
 from fedtheory.notebook.moving import PICTURES
 from fedtheory.theory import ledger
 
@@ -81,7 +81,7 @@ def test_ascii_mathematics_is_seen():
 
 
 ASCII = {  # what a reader would have to translate -> how it is found
-    "a Greek letter": rf"(?<![\w./'\"-])(?:{'|'.join(GREEK)})(?![\w('./-])",
+    "a Greek letter": rf"(?<![\w./'\"-])(?:{'|'.join(GREEK)})(?![A-Za-z0-9('-]|_\w{{2}}|\.\w|/[a-z]{{2}})",
     "a power": r"[\w)\]|}]\^[\w{*+-]",
     "an index": rf"(?<![\w.-])[A-Za-z]_(?:[{''.join(filter(str.isalnum, LOW))}](?![A-Za-z])|\{{)",
     "a sign": r"<=|>=|!=|\|\||(?<![-<=\w])->|\bsqrt\b",

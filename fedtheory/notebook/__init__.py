@@ -20,10 +20,10 @@ from fedtheory.core import checks, records
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.conclusions import PAPERS
 from fedtheory.core.key import Key
+from fedtheory.core.letters import letters, untex
 from fedtheory.core.problem import Problem
 from fedtheory.core.verdicts import VERDICTS, tally
 from fedtheory.figures import style
-from fedtheory.notebook.letters import letters, untex
 from fedtheory.theory import ledger
 from fedtheory.theory.conclusions import decided
 

@@ -12,7 +12,7 @@ from mathematics import latex, prose, runs, said, worded
 from stage import ROOT, Stage, badge, folded, plain, read_json, slug, table, toctree
 from used import Uses
 
-from fedtheory.notebook.letters import letters
+from fedtheory.core.letters import letters
 
 TITLES = {"fedsub": "FedSub", "ssf": "SSF", "mud": "FedMUD", "flss": "FLSS", "decomfl": "DeComFL"}
 EVIDENCE = {

@@ -11,7 +11,7 @@ import re
 
 from stage import plain
 
-from fedtheory.notebook.letters import letters as in_letters
+from fedtheory.core.letters import letters as in_letters
 
 GREEK = {
     *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi"),

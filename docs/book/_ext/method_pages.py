@@ -13,7 +13,7 @@ from used import Uses
 
 from fedtheory import methods
 from fedtheory.core import registry
-from fedtheory.notebook.letters import letters
+from fedtheory.core.letters import letters
 
 WORDS = {
     "full": "Whole models",

@@ -27,7 +27,7 @@ ARROW = re.compile(r"(?<!\S)->(?=\s|$)")
 ROOT = re.compile(r"\bsqrt(?=\()|\bsqrt (?=[A-Za-z0-9]\b)")
 SUM, GRADIENT = re.compile(r"\bsum_"), re.compile(r"\bgrad(_\w)? (?=[A-Za-z](?:\b|_))")
 INDEX = r"\{([^{}]*)\}|(-?\d+|(?:\*|T|in|[A-Za-z]\d?)(?![A-Za-z]))"
-SCRIPT = re.compile(rf"(?<=[\w)\]|‖∑'⁰-ₜ])([_^])(?:{INDEX})")
+SCRIPT = re.compile(rf"(?<=[\w)\]|‖∑'\u0300-\u036f⁰-ₜ])([_^])(?:{INDEX})")
 NAME = re.compile(r"\b(?:[a-z]{2,}|[A-Z][a-z]+)_\w+|\b\w_[A-Za-z]{3,}|\b\w{2,}_\w+\(|\S*(?:::|\.py)\S*")
 BAR, HAT = re.compile(r"\b([xwgyfcdBUV]|(?:xi|[gx])_)bar(?![a-z])"), re.compile(r"\b([gxy])hat(?![a-z])")
 
