@@ -70,7 +70,7 @@ def _page(name: str, record: dict[str, Any], uses: Uses) -> list[str]:
         "",
         f"{_verdict(name, record)} Scale: {record['scale']}." + (f" Run: {plain(ran)}." if ran else ""),
         "",
-        f"![{plain(record['title'])}]({slug(name)}.png)",
+        f"![{alternative(record)}]({slug(name)}.png)",
         "",
     ]
     if record["cells"]:
@@ -91,6 +91,12 @@ def _page(name: str, record: dict[str, Any], uses: Uses) -> list[str]:
     if places := uses.of(name):
         lines += [f"In {', '.join(f'[{title}](../../{target})' for title, target in places)}.", ""]
     return lines
+
+
+def alternative(record: dict[str, Any]) -> str:
+    """What stands in the place of an item's picture: its title, who made it, where its numbers stand in words."""
+    where = "table" if record["cells"] else "notes"
+    return plain(f"{record['title']}: our runs at the scale {record['scale']}, in numbers in the {where} below.")
 
 
 def number(value: Any) -> str:
