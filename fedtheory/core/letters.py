@@ -79,6 +79,6 @@ def _formula(tex: str) -> str:
     tex = ACCENT.sub(lambda found: found[2] + ACCENTS[found[1]], tex)
     tex = FRACTION.sub(lambda found: f"({found[1] or found[3]}/{found[2] or found[4]})", tex)
     tex = re.sub(r"\\[|]", "‖", re.sub(r"\\(?:left|right|[,;!])", " ", tex))
-    tex = re.sub(r"\\([A-Za-z]+) ?", lambda found: COMMANDS.get(found[1], found[1]), tex)
+    tex = re.sub(r"\\([A-Za-z]+)(?: (?=[A-Za-z\\]))?", lambda found: COMMANDS.get(found[1], found[1]), tex)
     tex = re.sub(r"√\{([^{}]*)\}", r"√(\1)", tex).replace("^⋆", "^*").replace("^ᵀ", "ᵀ")
     return re.sub(r"[{}\\]", "", letters(" ".join(tex.split())))
