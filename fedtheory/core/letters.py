@@ -12,24 +12,24 @@ GREEK = {
     "eps": "ε",
     **dict(zip(("Gamma", "Delta", "Theta", "Lambda", "Xi", "Sigma", "Phi", "Psi", "Omega"), "ΓΔΘΛΞΣΦΨΩ")),
 }  # fmt: skip
-COMMANDS = {
+_COMMANDS = {
     **GREEK,
     **dict(zip(("nabla", "sum", "star", "le", "ge", "ne", "cdot", "times", "ell", "infty", "to"), "∇∑⋆≤≥≠·×ℓ∞→")),
     **dict(zip(("pm", "approx", "sqrt", "Vert", "langle", "rangle", "top"), "±≈√‖⟨⟩ᵀ")),
 }
-HIGH = dict(zip("0123456789+-=()abcdefghijklmnoprstuvwxyzT*", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ⋆")) | {
+_HIGH = dict(zip("0123456789+-=()abcdefghijklmnoprstuvwxyzT*", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ⋆")) | {
     ",": ","
 }
 LOW = dict(zip("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")) | {",": ","}
-NAMES = re.compile(rf"(?<![\w./'\"-])({'|'.join(GREEK)})(?![A-Za-z(]|_[A-Za-z]{{3}}|_\w+\(|\.[a-z]|[-/][a-z]{{2}})")
-SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "+-": "±", "||": "‖"}
-ARROW = re.compile(r"(?<!\S)->(?=\s|$)")
-ROOT = re.compile(r"\bsqrt(?=\()|\bsqrt (?=[A-Za-z0-9]\b)")
-SUM, GRADIENT = re.compile(r"\bsum_"), re.compile(r"\bgrad(_\w)? (?=[A-Za-z](?:\b|_))")
-INDEX = r"\{([^{}]*)\}|(-?\d+|(?:\*|T|in|[A-Za-z]\d?)(?![A-Za-z]))"
-SCRIPT = re.compile(rf"(?<=[\w)\]|‖∑'\u0300-\u036f⁰-ₜ])([_^])(?:{INDEX})")
-NAME = re.compile(r"\b(?:[a-z]{2,}|[A-Z][a-z]+)_\w+|\b\w_[A-Za-z]{3,}|\b\w{2,}_\w+\(|\S*(?:::|\.py)\S*")
-BAR, HAT = re.compile(r"\b([xwgyfcdBUV]|(?:xi|[gx])_)bar(?![a-z])"), re.compile(r"\b([gxy])hat(?![a-z])")
+_NAMES = re.compile(rf"(?<![\w./'\"-])({'|'.join(GREEK)})(?![A-Za-z(]|_[A-Za-z]{{3}}|_\w+\(|\.[a-z]|[-/][a-z]{{2}})")
+_SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "+-": "±", "||": "‖"}
+_ARROW = re.compile(r"(?<!\S)->(?=\s|$)")
+_ROOT = re.compile(r"\bsqrt(?=\()|\bsqrt (?=[A-Za-z0-9]\b)")
+_SUM, _GRADIENT = re.compile(r"\bsum_"), re.compile(r"\bgrad(_\w)? (?=[A-Za-z](?:\b|_))")
+_INDEX = r"\{([^{}]*)\}|(-?\d+|(?:\*|T|in|[A-Za-z]\d?)(?![A-Za-z]))"
+_SCRIPT = re.compile(rf"(?<=[\w)\]|‖∑'\u0300-\u036f⁰-ₜ])([_^])(?:{_INDEX})")
+_NAME = re.compile(r"\b(?:[a-z]{2,}|[A-Z][a-z]+)_\w+|\b\w_[A-Za-z]{3,}|\b\w{2,}_\w+\(|\S*(?:::|\.py)\S*")
+_BAR, _HAT = re.compile(r"\b([xwgyfcdBUV]|(?:xi|[gx])_)bar(?![a-z])"), re.compile(r"\b([gxy])hat(?![a-z])")
 
 
 def letters(text: str) -> str:
@@ -42,23 +42,23 @@ def letters(text: str) -> str:
         kept.append(found[0])
         return f"\0{chr(0xE000 + len(kept) - 1)}"  # so long in one private letter
 
-    text = BAR.sub(lambda found: f"{found[1].rstrip('_')}\u0304", text.replace("eta~", "eta\u0303"))
-    text = HAT.sub("\\1\u0302", text)
-    text = NAME.sub(keep, text)
-    for sign, shown in SIGNS.items():
+    text = _BAR.sub(lambda found: f"{found[1].rstrip('_')}\u0304", text.replace("eta~", "eta\u0303"))
+    text = _HAT.sub("\\1\u0302", text)
+    text = _NAME.sub(keep, text)
+    for sign, shown in _SIGNS.items():
         text = text.replace(sign, shown)
-    text = ARROW.sub("→", text).replace("O(.)", "O(·)")
-    text = NAMES.sub(lambda found: GREEK[found[1]], ROOT.sub("√", SUM.sub("∑_", text)))
-    text = GRADIENT.sub(r"∇\1", text)
+    text = _ARROW.sub("→", text).replace("O(.)", "O(·)")
+    text = _NAMES.sub(lambda found: GREEK[found[1]], _ROOT.sub("√", _SUM.sub("∑_", text)))
+    text = _GRADIENT.sub(r"∇\1", text)
     before = ""
     while before != text:  # a power behind an index, an index of an index
-        before, text = text, SCRIPT.sub(_script, text)
+        before, text = text, _SCRIPT.sub(_script, text)
     return re.sub("\0(.)", lambda found: kept[ord(found[1]) - 0xE000], text)
 
 
 def _script(found: re.Match[str]) -> str:
     """An index or a power in small letters; in brackets, where there are none for it."""
-    small, inner = HIGH if found[1] == "^" else LOW, (found[2] or found[3] or "").replace(" ", "")
+    small, inner = _HIGH if found[1] == "^" else LOW, (found[2] or found[3] or "").replace(" ", "")
     if set(inner) <= set(small):
         return "".join(small[sign] for sign in inner)
     return f"{found[1]}({found[2]})" if found[2] and len(found[2]) > 1 else f"{found[1]}{inner}"
@@ -69,16 +69,16 @@ def untex(text: str) -> str:
     return re.sub(r"\$([^$]*)\$", lambda found: _formula(found[1]), text)
 
 
-FRACTION = re.compile(r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}|\\t?frac(\w)(\w)")
-ACCENTS = {"bar": "\u0304", "hat": "\u0302", "tilde": "\u0303"}
-ACCENT = re.compile(r"\\(bar|hat|tilde)(?: |\{)?(\w|\\[a-z]+)\}?")
+_FRACTION = re.compile(r"\\t?frac\{([^{}]*)\}\{([^{}]*)\}|\\t?frac(\w)(\w)")
+_ACCENTS = {"bar": "\u0304", "hat": "\u0302", "tilde": "\u0303"}
+_ACCENT = re.compile(r"\\(bar|hat|tilde)(?: |\{)?(\w|\\[a-z]+)\}?")
 
 
 def _formula(tex: str) -> str:
     tex = re.sub(r"\\(?:mathbb|mathrm|mathcal|operatorname)\{?(\w+)\}?", r"\1", tex)
-    tex = ACCENT.sub(lambda found: found[2] + ACCENTS[found[1]], tex)
-    tex = FRACTION.sub(lambda found: f"({found[1] or found[3]}/{found[2] or found[4]})", tex)
+    tex = _ACCENT.sub(lambda found: found[2] + _ACCENTS[found[1]], tex)
+    tex = _FRACTION.sub(lambda found: f"({found[1] or found[3]}/{found[2] or found[4]})", tex)
     tex = re.sub(r"\\[|]", "‖", re.sub(r"\\(?:left|right|[,;!])", " ", tex))
-    tex = re.sub(r"\\([A-Za-z]+)(?: (?=[A-Za-z\\]))?", lambda found: COMMANDS.get(found[1], found[1]), tex)
+    tex = re.sub(r"\\([A-Za-z]+)(?: (?=[A-Za-z\\]))?", lambda found: _COMMANDS.get(found[1], found[1]), tex)
     tex = re.sub(r"√\{([^{}]*)\}", r"√(\1)", tex).replace("^⋆", "^*").replace("^ᵀ", "ᵀ")
     return re.sub(r"[{}\\]", "", letters(" ".join(tex.split())))
