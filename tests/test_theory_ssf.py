@@ -253,8 +253,8 @@ def test_the_control_is_the_nearest_false_statement(name):
     assert on(at, times(1.02 * by, terms), "")("quick").holds
 
 
-def test_lemma_2s_control_is_just_below_the_tight_constants():
-    """The tight constants of the noise and of the drift, e - 2 and 4 (sqrt e - 2)^2, between control and statement."""
+def test_lemma_2s_control_is_just_below_what_is_reached():
+    """What F = -L x^2/2 reaches, e - 2 and 4 (sqrt e - 2)^2, between control and statement."""
     assert not check_concave(0.718)("quick").holds
     assert check_concave(0.719)("quick").holds
     assert not check_concave(6, 0.4935)("quick").holds

@@ -18,6 +18,7 @@ from fedtheory.theory.proof import KINDS, PAPERS, Step, folder, steps
 
 MARK = re.compile(r"\[((?:" + "|".join(PAPERS) + r")\.\d+\.\d+)\]")
 SAID = re.compile(r"\[(use/\w+): ([^\]]+)\]")
+CLAIM = re.compile(r"`([a-z]+\.[\w.-]+(?: / [\w.-]+)*)`")
 MARGIN = re.compile(r"\[margin (\S+?)\]")
 FOLDER = ROOT / "docs" / "theory"
 HEAD = """\
@@ -45,7 +46,7 @@ def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
     margins = {record["id"]: record["margin"] for record in ledger.load(ROOT / "docs" / "ledger.json")}
     text = MARGIN.sub(lambda found: f"{margins[found[1]]:.2g}", text)
     text = MARK.sub(lambda found: f'(<a href="#{anchor(found[1])}">checked</a>)', text)
-    text = re.sub(r"`([a-z]+\.[\w.-]+)`", lambda found: _linked(found, where), text)
+    text = CLAIM.sub(lambda found: _linked(found, where), text)
     text = re.sub(r"\b[Nn]otebook (\d\d)\b", _notebook, text)
     source = f"fedtheory/theory/{folder(paper)}/steps.py"
     lines = [
