@@ -199,25 +199,26 @@ def apart() -> torch.Tensor:
 
 @torch.no_grad()
 def bent(share: float = 1.0) -> Callable[[torch.Tensor, tuple[int, int, int, int, int]], tuple[torch.Tensor, ...]]:
-    """|W+ - W + eta U U^T sum_k mean_i g_i^k|, `share` of |U|^2 (((1 + x)^2K - (1 - x)^2K)/4 - K x), x = eta B."""
+    """|W+ - W + eta U U^T sum_k mean_i g_i^k|, `share` of ((1 + x)^2K - (1 - x)^2K)/4 - K x, x = eta B, for |U| = 1."""
 
     def sides(z: torch.Tensor, edge: tuple[int, int, int, int, int]) -> tuple[torch.Tensor, ...]:
         N, K, m, n, r = edge
         d = m * n
         h, a, U, W, rate = z.detach().split([N * d, N * d, m * r, d, 1])
         problem = Smooth(h.view(N, d), torch.zeros(N, d, dtype=DOUBLE), a=a.view(N, d), layout=layout(((m, n, r),)))
-        start = torch.cat([U, torch.zeros(n * r, dtype=DOUBLE)])
+        U = U.view(m, r) / torch.linalg.matrix_norm(U.view(m, r), 2)  # |U| is a unit: of f(W/c) c with c U U^T
+        start = torch.cat([U.flatten(), torch.zeros(n * r, dtype=DOUBLE)])
         D = Factors(problem.layout, (Product(Outer(m, n, r), False),), start, torch.zeros(0, dtype=DOUBLE))
         lr = float(rate.exp())
         after, _, seen = play(problem, D, W, lr, K, torch.zeros(K, N, 1, dtype=DOUBLE))
-        B, U = float(seen.norm(dim=-1).max()), U.view(m, r)
+        B = float(seen.norm(dim=-1).max())
         G = D.layout.columns(seen.sum(0).mean(0))[0]
         error = D.layout.columns(after - W)[0] + lr * U @ U.T @ G
-        x, size = lr * B, float(torch.linalg.matrix_norm(U, 2)) ** 2
+        x = lr * B
         if not 0.01 <= K * x <= 10:  # below it, a third power is rounding
             return torch.zeros((), dtype=DOUBLE), torch.ones((), dtype=DOUBLE)
         right = ((1 + x) ** (2 * K) - (1 - x) ** (2 * K)) / 4 - K * x
-        left, right = (v / (K * x) ** 3 for v in (sq(error)[0].sqrt() / size, torch.as_tensor(right, dtype=DOUBLE)))
+        left, right = (v / (K * x) ** 3 for v in (sq(error)[0].sqrt(), torch.as_tensor(right, dtype=DOUBLE)))
         return left, share * right + 1e-9  # K = 1: both are 0
 
     return sides
