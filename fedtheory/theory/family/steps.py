@@ -376,14 +376,19 @@ def odds(most: str) -> Callable[[], bool]:
 
 
 def full(part: str) -> Callable[[], bool]:
-    """A memory refreshed in full, all clients: m = 1/2, alpha = gamma = 3; h <= 1/4, e = h^2."""
+    """A memory refreshed in full, all clients: m = 1/2, alpha = gamma = 3; h <= 1/4, e = h^2, s = 1/N.
+
+    The drift's noise, 2/3 + (7/8)(rho/k)(3.06 + ...), is at most 33/2 over 20/9.
+    """
 
     def premises() -> tuple[list, Any]:
-        rho, p, e = reals("rho p e")
+        rho, p, e, s = reals("rho p e s")
         k = number("1/2") - rho * (number("21/5") * p + number("63/5") * p * e)
         steps = rho * number("7/8") * p * (number("21/5") * p + (number("21/5") * p + 2) * 3 * e) <= k / 25
-        given = [rho > 0, rho <= 1, p >= 0, 100 * p <= 1, e >= 0, 16 * e <= 1]
-        return given, _all([k > 0, steps, number("20/9") * number("7/8") <= number(part) * k])
+        noise = number("7/8") * rho * (number("3.06") + (number("1/25") + 2 * s) * 3 * e)
+        rest = noise <= (number("33/2") * number("9/20") - number("2/3")) * k
+        given = [rho > 0, rho <= 1, p >= 0, 100 * p <= 1, e >= 0, 16 * e <= 1, s > 0, s <= 1]
+        return given, _all([k > 0, steps, number("20/9") * number("7/8") <= number(part) * k, rest])
 
     return follows(premises)
 
@@ -523,7 +528,7 @@ STEPS = [
     Step("family.7.3", "implication", "for p <= 1/100, y <= 1/64, all S, N >= 2", both(some("64"), odds("1")),
          both(some("40"), odds("1")), "h^2 <= phi^2 rho/40"),
     Step("family.7.4", "arithmetic", "the constants of 7.3", constants("5.5"), constants("5"), "5 for 5.5"),
-    Step("family.7.5", "implication", "for p <= 1/100, h <= 1/4", full("13/3"), full("4"), "4 in the place of 13/3"),
+    Step("family.7.5", "implication", "for p <= 1/100, h <= 1/4, N >= 1", full("13/3"), full("4"), "4 for 13/3"),
     Step("family.7.6", "implication", "for p <= 1/100, h <= 1/10, c p <= rho/5", dropped("1/5"), dropped("1/4"),
          "c p <= rho/4"),
     Step("family.7.7", "arithmetic", "25/9, 50/9 and 25", dropping("50/9"), dropping("5"), "5 for 50/9"),
