@@ -67,5 +67,7 @@ from .problems.matrix_regression import MatrixRegression as MatrixRegression
 from .problems.pooled import Pooled as Pooled
 from .problems.quadratic import Quadratic as Quadratic
 from .problems.text import TextClassification as TextClassification
+from .theory.rules import best_directions as best_directions
+from .theory.rules import largest_step as largest_step
 
 __version__: str

@@ -157,7 +157,7 @@ rows = [[K, *end.tolist(), *resting_point(0.2, K).tolist(), two.error(end)] for 
 table(["K", "run: first", "second", "formula: first", "second", "error"], rows)
 
 # %% tags=["hide-input"]
-# Checks: every run ends at the formula's point; more steps end farther away, in the limit at the mean of b_1 and b_2
+# Checks: every run ends at the formula's point; more steps end farther away, in the limit at the mean of b₁ and b₂
 assert all(torch.allclose(end, resting_point(0.2, K), atol=1e-10) for K, end in ends.items())
 assert [row[-1] for row in rows] == sorted(row[-1] for row in rows)
 assert torch.allclose(resting_point(0.2, 1000), b.mean(0), atol=1e-6)

@@ -156,7 +156,7 @@ for scale in ("orthonormal", "isotropic"):
     mean_W = torch.stack([frame @ frame.T for frame in frames]).mean(0)
     lost = torch.stack([(v - P.lift(P.project(v))).square().sum() for P in bases]).mean() / v.square().sum()
     exact[scale] = frames, mean_W, float(lost)
-    print(f"{scale}: {len(bases)} subsets, E W = {mean_W[0, 0]:.4f} I, E|(I - W)v|^2 / |v|^2 = {lost:.4f}")
+    print(f"{scale}: {len(bases)} subsets, E W = {mean_W[0, 0]:.4f} I, E|(I - W)v|² / |v|² = {lost:.4f}")
 
 # %% tags=["hide-input"]
 # Checks: both facts and the price, over all subsets of coordinates

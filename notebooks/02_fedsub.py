@@ -235,7 +235,7 @@ scaffold = run(Scaffold(lr, tau), problem, 40)
 gap_model = float((full_space.x - scaffold.x).abs().max())
 own, server = scaffold.state.own, scaffold.state.server
 gap_dual = float((full_space.state.own.dual - lr * tau * (server.c - own.c)).abs().max())
-print(f"same model: {gap_model < 1e-12};  dual = eta tau (c - c_i): {gap_dual < 1e-12}")
+print(f"same model: {gap_model < 1e-12};  dual = ητ(c - cᵢ): {gap_dual < 1e-12}")
 rows = []
 for name, history in (("SCAFFOLD", scaffold), ("FedSub, P = I", full_space)):
     per_client = [history[f"{way}_scalars"][-1] / (40 * n) for way in ("up", "down")]
@@ -282,7 +282,7 @@ B = torch.randn(n, r, generator=key.fold("some B").generator())
 y_after = first.lift(B - B.mean(0))
 dropped = first.lift(first.project(y_after))  # P P^T y
 ratio = float(dropped.norm() / y_after.norm())
-print(f"P P^T y = {ratio:.4g} y   (m/r = {m / r:.4g})")
+print(f"P Pᵀ y = {ratio:.4g} y   (m/r = {m / r:.4g})")
 
 stranger = torch.randn(4000, m, generator=key.fold("stranger").generator())
 bases = (projection.draw(problem.layout, key.fold("P", j), torch.float64) for j in range(4000))
@@ -326,7 +326,7 @@ x, y = without_dropping(problem, projection, 60)
 ssf = run(SSF.haar(lr, tau, r), problem, 60)
 gap_model = float((x - ssf.x).abs().max())
 gap_dual = float((y - lr * tau * (ssf.state.server.c - ssf.state.own.c)).abs().max())
-print(f"(10) and SSF agree: models {gap_model < 1e-12}, duals y_i = eta tau (c - c_i) {gap_dual < 1e-12}")
+print(f"(10) and SSF agree: models {gap_model < 1e-12}, duals yᵢ = ητ(c - cᵢ) {gap_dual < 1e-12}")
 
 # %% tags=["hide-input"]
 # Checks: nothing dropped is SSF, model and duals
@@ -414,7 +414,7 @@ after, up, _ = play_round(fedsub, problem, state, problem.clients, this_round)
 P_next = after.server.P.value
 
 facts = {
-    "(13) Lambda_i + B_i = -eta sum_t g_i": dual + up.B + lr * sum_g,
+    "(13) Λᵢ + Bᵢ = -η ∑ₜ gᵢ": dual + up.B + lr * sum_g,
     "(15) the duals average to zero": after.own.dual.mean(0),
     "(16) the next dual": after.own.dual - P_next.project(P.lift(lr * (sum_g.mean(0) - sum_g))),
     "(18) the next model": after.server.x - (x - lr * P.lift(sum_g.mean(0))),

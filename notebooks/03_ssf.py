@@ -163,16 +163,16 @@ state, up, _ = play_round(ssf, problem, state, problem.clients, key.fold("round"
 step, change = state.server.x - x, state.own.c - c_i
 (frame,) = P.matrices()
 facts = {
-    "(2) P P^T = I": frame.T @ frame - torch.eye(r),
+    "(2) P Pᵀ = I": frame.T @ frame - torch.eye(r),
     "(3) the projector is idempotent": P.lift(P.project(P.lift(x_proj))) - P.lift(x_proj),
     "(4) the two parts are orthogonal": P.lift(x_proj) @ x_res,
-    "(5) x_res is where it was": step - P.lift(P.project(step)),
-    "(7) c_i changed inside the subspace only": change - P.lift(P.project(change)),
+    "(5) the residual of x is where it was": step - P.lift(P.project(step)),
+    "(7) cᵢ changed inside the subspace only": change - P.lift(P.project(change)),
 }
 for name, difference in facts.items():
     print(f"{name}: {float(difference.abs().max()) < 1e-12}")
 rank = int(torch.linalg.matrix_rank(change, atol=1e-10))
-print(f"rank of the {n} changes of c_i: {rank}")
+print(f"rank of the {n} changes of cᵢ: {rank}")
 
 # %% tags=["hide-input"]
 # Checks: (2) to (5), (7) and the rank
@@ -370,7 +370,7 @@ before = state.server.x
 P = state.server.P.value
 state, _, _ = play_round(ssf, noisy, state, noisy.clients, key.fold("round", 7))
 gap = float((P.project(before - state.server.x) - lr * K * P.project(state.server.c)).abs().max())
-print(f"all clients: the movement is eta K times the new control: {gap < 1e-12}")
+print(f"all clients: the movement is ηK times the new control: {gap < 1e-12}")
 everyone = gap
 
 state = run(ssf, noisy, 7, sampled=3).state
@@ -536,7 +536,7 @@ def lost(name, rank):
 
 pattern = [name for name in names if lost(name, 50) and not lost(name, 20)]
 below = [name for name in names if name.startswith("FedSub") and at[name, 20] < at["SSF, c over participants", 20]]
-print(f"lost at r = 50 but not at r = 20, as in the paper: {', '.join(pattern) or 'none'}")
+fold(f"lost at r = 50 but not at r = 20, as in the paper: {', '.join(pattern) or 'none'}")
 fold(f"FedSub better than SSF (c over participants) at r = 20: {'; '.join(below) or 'none'}")
 finite = [at[name, 20] for name in names if name.startswith("FedSub") and not lost(name, 20)]
 print(f"FedSub's finite plateaus at r = 20: {min(finite):.2g} to {max(finite):.2g}; the paper prints 0.0106")

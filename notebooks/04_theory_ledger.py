@@ -245,7 +245,7 @@ style.legend_above(figure, 4)
 show(figure)
 
 # %% tags=["hide-input"]
-# Checks: the Gaussian error is sqrt((r + 1)/m), the others are exact
+# Checks: the Gaussian error is √((r + 1)/m), the others are exact
 assert entry["verdict"] != "holds"
 assert all(abs(e / math.sqrt((r + 1) / m) - 1) < 0.1 for e, r in zip(measured["Gaussian"], ranks))
 assert max(measured["Spherical"] + measured["Coordinate"]) < 1e-12
@@ -427,9 +427,9 @@ assert abs(1 / noise_part(1000, 1e-4) - 12) < 0.1
 # %% [markdown]
 # The search comes within 10% of the formula and never above it: it finds nothing worse than negative curvature. At the
 # largest allowed step and for many local steps the noise part of the bound is too large by a factor of 8, the drift
-# part by a factor of 24; for small steps by 12 and 36. The ledger's repair, 2 and 1 in place of 6 and 12,
-# has a proof; this example
-# needs 0.72 and 0.49.
+# part by a factor of 24; for small steps by 12 and 36. The ledger's repair, 2 and 1 in place of 6 and 12, is proved
+# for every $K$, by a recursion of norms (its check is `check_gronwall`); this example needs 0.72 and 0.49, and that no
+# other needs more is what the search says, not a proof.
 #
 # The crosses also show what "worst ratio" means. At $K = 8$, the largest $K$ at which the search runs, it finds 0.095,
 # a lower bound on the tightness; the ledger adds this family for large $K$, whose limit is $(e - 2)/6 = 0.12$.
@@ -541,7 +541,7 @@ style.legend_above(figure, 3)
 show(figure)
 
 # %% tags=["hide-input"]
-# Checks: the two sides as fractions; zero for one step, -h eta_l sigma^2 / 4 for two
+# Checks: the two sides as fractions; zero for one step, -h ηₗ σ²/4 for two
 assert (facts["left"], facts["right"]) == ("41/2048", "33/2048")
 assert entry["error"] == "wrong independence"
 assert max(abs(value) for value in products[1]) < 1e-15
@@ -715,8 +715,8 @@ def off(record):
 
 
 def short(text):
-    """Numbers in six digits, and at most five lines."""
-    text = re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.6g}", text)
+    """Numbers in six digits, no marks of Python, and at most five lines."""
+    text = re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.6g}", re.sub(r"[\[\]{}']", "", text))
     return textwrap.shorten(text, 400, placeholder=" [...]")
 
 

@@ -77,6 +77,7 @@ from fedtheory.notebook import (
     committed,
     conclusions,
     fold,
+    judged,
     provenance,
     show,
     start,
@@ -86,7 +87,6 @@ from fedtheory.notebook import (
 from fedtheory.notebook.exercises import check
 from fedtheory.notebook.moving import moving
 from fedtheory.problems.models.networks import network
-from fedtheory.theory import ledger
 
 key = start(0)
 notebook.DPI = 100  # ten pictures: keep this file under a megabyte
@@ -539,22 +539,9 @@ assert all(abs(measured / predicted - 1) < 0.15 for _, predicted, measured in ro
 # > **Predict.** A rank-1 update without resets cannot become a matrix of rank 2 (section 2). Can (10) be true for it?
 
 # %%
-claims = ledger.claims()
-
-
-def attacked(*names):
-    """Run claims of FedMUD now and print their verdicts; left/right: the worst instance that was found."""
-    found = {one["id"]: one for one in ledger.check([claims[f"mud.{name}"] for name in names], "quick")}
-    rows = []
-    for name in names:
-        one = found[f"mud.{name}"]
-        worst = "-" if one["margin"] is None else f"{one['margin']:.2g}"
-        rows.append([name, one["verdict"], one["error"] or "-", worst, "yes" if one["control_refuted"] else "NO"])
-    table(["claim mud.", "verdict", "error", "left/right", "control refuted"], rows)
-    return [found[f"mud.{name}"] for name in names]
-
-
-entries = attacked("A1", "A3.exact", "A4", "lemma2", "lemma1", "theorem1", "remark1", "remark2")
+# left/right: of the worst instance that was found
+names = ("A1", "A3.exact", "A4", "lemma2", "lemma1", "theorem1", "remark1", "remark2")
+entries = judged(*(f"mud.{name}" for name in names))
 
 # %% tags=["hide-input"]
 # Checks: the theorem, its Lemma 1 and two assumptions are false as stated
@@ -581,7 +568,7 @@ U, V = torch.tensor([[1.0], [0.0]]), torch.zeros(2, 1)  # r = 1, after a reset
 gradient = torch.tensor([[0.0, 0.0], [0.0, -1.0]])  # of f = (w_22 - 1)^2 / 2 at w = 0
 seen = float((gradient @ V).square().sum() + (gradient.T @ U).square().sum())  # (22)
 psi2 = float(torch.linalg.svdvals(U)[-1] ** 2 + torch.linalg.svdvals(V)[-1] ** 2)  # Assumption 4
-print(f"|grad h|^2 = {seen:g}; Lemma 1: at least psi^2 |grad f|^2 = {psi2 * float(gradient.square().sum()):g}")
+print(f"|∇h|² = {seen:g}; Lemma 1: at least ψ² |∇f|² = {psi2 * float(gradient.square().sum()):g}")
 
 # %% tags=["hide-input"]
 # Checks: Assumption 4 holds, and the factors see nothing
@@ -654,7 +641,7 @@ worst = lambda form, s: max(left_over(form, s, seed) for seed in range(3))
 rows = [["never" if s is None else s, worst("product", s), worst("aad", s)] for s in (1, 10, 100, None)]
 print("squared gradient after 1,000 rounds, the largest of three seeds:")
 table(["resets every", "FedMUD", "FedMUD+AAD"], rows, 2)
-entries = attacked("sharper.reset")
+entries = judged("mud.sharper.reset")
 
 # %% tags=["hide-input"]
 # Checks: with resets zero, without 1 for the product (Eckart and Young)
@@ -1185,8 +1172,8 @@ check("05.6", answer)
 #   is the update of the mean factors.
 # - 1 point: It does not buy reach: between resets the update stays in the range of a fixed random map of few
 #   dimensions, and a gradient outside is not seen until the factors are drawn anew.
-# - 1 point: It is not FedAvg even inside that range: the step is preconditioned by a random matrix, so that eta and a
-#   together are the learning rate, and directions move at different speeds.
+# - 1 point: It is not FedAvg even inside that range: the step is preconditioned by a random matrix, so that $\eta$ and
+#   $a$ together are the learning rate, and directions move at different speeds.
 #
 # AAD removes the covariance of the clients' factors, a share of order $\eta^2$ of the update, and makes the loss as
 # smooth in the factors as in the model, up to a constant. What a message of a 32nd can say stays a 32nd: the update is

@@ -57,10 +57,9 @@ from fedtheory.core.algorithm import State
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
 from fedtheory.figures.store import interval
 from fedtheory.maps.subspace import Trajectory
-from fedtheory.notebook import beside, committed, conclusions, fold, provenance, show, start, table, watch
+from fedtheory.notebook import beside, committed, conclusions, fold, judged, provenance, show, start, table, watch
 from fedtheory.notebook.exercises import check
 from fedtheory.notebook.moving import moving
-from fedtheory.theory import ledger
 from fedtheory.theory.flss.printed import COSTS3, COSTS4, PARAMETERS, sent
 from fedtheory.theory.flss.rates import eq32, path
 from fedtheory.theory.flss.round import Instance
@@ -192,7 +191,7 @@ table(
 )
 
 # %% tags=["hide-input"]
-# Checks: what P P^T G loses is rho_R of all, and fewer vectors than updates are enough
+# Checks: what P Pᵀ G loses is ρ_R of all, and fewer vectors than updates are enough
 lost = float((G - U[:, :4] @ (U[:, :4].T @ G)).norm() ** 2 / G.norm() ** 2)
 assert abs(lost - (1 - float(share[3]))) < 1e-12
 assert enough < T0
@@ -369,22 +368,10 @@ assert losses["P stays (refresh=0)"] != losses["every fifth round unprojected"]
 # > **Predict.** Which of the statements hold as printed? And does each step of the proof?
 
 # %%
-claims = ledger.claims()
-
-
-def judged(*names):
-    """Run claims of FLSS now and print their verdicts; a worst ratio of 1: both sides meet somewhere."""
-    found = {one["id"]: one for one in ledger.check([claims[f"flss.{name}"] for name in names], "quick")}
-    rows = []
-    for name in names:
-        one = found[f"flss.{name}"]
-        worst = "-" if one["margin"] is None else f"{one['margin']:.2g}"
-        rows.append([name, one["verdict"], worst, "yes" if one["control_refuted"] else "NO"])
-    table(["claim flss.", "verdict", "worst ratio", "control refuted"], rows)
-    return [found[f"flss.{name}"] for name in names]
-
-
-entries = judged("thm-c31", "cor-c41", "cor-c42", "lemma-c22 / eq29", "eq16", "drift-formula")
+# left/right at 1: both sides meet somewhere
+entries = judged(
+    "flss.thm-c31", "flss.cor-c41", "flss.cor-c42", "flss.lemma-c22 / eq29", "flss.eq16", "flss.drift-formula"
+)
 
 # %% tags=["hide-input"]
 # Checks: the theorem with a caveat, two steps of its proof false, every control refuted
@@ -412,7 +399,7 @@ for w in (torch.tensor([1.0, 0.0]), torch.tensor([-1.0, 0.0])):
     ends.append(float(w @ w))
 B, C = 1 - 1 / 2, 3 + 2 * (1 + 1)  # tau = L = mu = M = G = 1, Gamma = 0, rho_R at its largest
 bound = (1 - eta * B) ** rounds + eta * C / B
-print(f"E|w|^2 after {rounds} rounds: {sum(ends) / 2:g}; Corollary C.4.1: at most {bound:.3f}")
+print(f"E|w|² after {rounds} rounds: {sum(ends) / 2:g}; Corollary C.4.1: at most {bound:.3f}")
 
 # %% tags=["hide-input"]
 # Checks: the corollary would be broken
@@ -435,7 +422,7 @@ assert sum(ends) / 2 == 1 > bound
 # $\sigma_r$ are sorted; a flat spectrum attains it.
 
 # %%
-entries = judged("eq10-equality", "eq10-ineq / prop341", "eq14-e-term")
+entries = judged("flss.eq10-equality", "flss.eq10-ineq / prop341", "flss.eq14-e-term")
 G2 = {name: entries[1]["counterexample"]["without constant steps"][name] for name in ("steps", "left", "right")}
 print("where the steps fall:", ", ".join(f"{name} {value}" for name, value in G2.items()))
 
@@ -532,14 +519,14 @@ assert shares["right side of (10)"][3] > 200
 # > **Predict.** From $R = 1$ to $R = d$, does the printed bound rise or fall? Does the quantity that it bounds?
 
 # %%
-entries = judged("lemma-c21", "sharper.round")
+entries = judged("flss.lemma-c21", "flss.sharper.round")
 fold(entries[0]["detail"].split("; ")[-1])
 rows = []
 for steps in (1, 5, 10):
     drift = 2 * steps * (steps + 1) * (2 * steps + 1) / 6
     change = [(2 * steps**2 / M) / (drift + 4 * steps**2 / M) for M in (1, 4, 10)]
     rows.append([steps, *(f"{100 * value:.1f}%" for value in change)])
-print("the most by which C of (4) can fall as rho_R goes from 1 to 0 (mu = 0, Gamma = 0):")
+print("the most by which C of (4) can fall as ρ_R goes from 1 to 0 (μ = 0, Γ = 0):")
 table(["local steps", "M = 1", "M = 4", "M = 10"], rows)
 
 # %% tags=["hide-input"]
@@ -640,10 +627,10 @@ for L in (4.0, 1.0, 0.51, 0.25):
     steps = [2 / (mu * B * (gamma + t)) for t in (1, 2, 3, 6)]
     rows.append([L, B, gamma, *steps, 1 / q])
 table(["L = mu", "B", "gamma", "round 1", "2", "3", "6", "1/(L (tau + 1))"], rows, 3)
-entries = judged("thm-c31-stepsizes", "cor-c42-eta1")
+entries = judged("flss.thm-c31-stepsizes", "flss.cor-c42-eta1")
 
 # %% tags=["hide-input"]
-# Checks: below L (tau + 1) = 1 the steps grow and turn negative
+# Checks: below L(τ + 1) = 1 the steps grow and turn negative
 assert rows[3][3] < rows[3][4] < rows[3][5]
 assert rows[3][6] < 0 > rows[3][1]
 assert all(abs(row[3] - row[-1]) < 1e-12 for row in rows)
@@ -679,7 +666,7 @@ for step in (1.0, 0.1, 0.01):  # times 1/(L (tau + 1))
 table(["step L (tau + 1)", "start", "G^2 of the run", "error after 50 rounds", "promised"], rows, 3)
 
 # %% tags=["hide-input"]
-# Checks: G^2 is the square of the start, and what is promised does not depend on it
+# Checks: G² is the square of the start, and what is promised does not depend on it
 assert all(abs(row[2] - row[1] ** 2) < 1e-12 for row in rows)
 assert all(abs(rows[i][4] - rows[i + 1][4]) < 1e-9 for i in (0, 2, 4))
 assert rows[0][4] > 7
@@ -846,13 +833,13 @@ fitting = [
     for R in range(1, 101)
     if f"{sent(replace(signs_first, rank=R), PARAMETERS['CNN'], range(200, 400)) / 1e6:.2f}" == "1.11"
 ]
-print(f"1.11 M comes out for {min(fitting)} <= R <= {max(fitting)}")
+print(f"1.11 M comes out for {min(fitting)} ≤ R ≤ {max(fitting)}")
 cut = [
     R
     for R in fitting
     if 35.14e6 <= sent(replace(paper["FedAvg+FLSS"], rank=R), PARAMETERS["CNN"], range(200, 400)) < 35.15e6
 ]
-print(f"and 35.14 M as well, if cut off, for {min(cut)} <= R <= {max(cut)}")
+print(f"and 35.14 M as well, if cut off, for {min(cut)} ≤ R ≤ {max(cut)}")
 
 # %% tags=["hide-input"]
 # Checks: R = 40 is not among them

@@ -189,9 +189,9 @@ exact, Z = scalars_at("projection")
 central, forward = scalars_at("central", mu)[0], scalars_at("forward", mu)[0]
 curvature = torch.einsum("pd,nde,pe->np", Z, problem.H, Z)
 facts = {
-    "Algorithm 5's scalar is <grad f_i, z>": exact - problem.grads(y, everything) @ Z.T,
-    "central difference, mu = 3": central - exact,
-    "forward difference minus (mu/2) z^T H z": forward - mu / 2 * curvature - exact,
+    "Algorithm 5's scalar is ⟨∇fᵢ, z⟩": exact - problem.grads(y, everything) @ Z.T,
+    "central difference, μ = 3": central - exact,
+    "forward difference minus (μ/2) zᵀHz": forward - mu / 2 * curvature - exact,
 }
 for name, gap in facts.items():
     print(f"{name}: {float(gap.abs().max()) < 1e-11}")
@@ -462,8 +462,8 @@ draws = torch.randn(20_000, P, d, generator=key.fold("draws").generator())
 estimates = torch.einsum("tpd,tp->td", draws, draws @ gradient) / P
 square = float(gradient @ gradient)
 second = {
-    "||g||^2": (estimates.square().sum(1), (P + d + 1) / P * square),
-    "g^T H g": (
+    "‖g‖²": (estimates.square().sum(1), (P + d + 1) / P * square),
+    "gᵀHg": (
         torch.einsum("td,de,te->t", estimates, H, estimates),
         (float(H.trace()) * square + (P + 1) * float(gradient @ H @ gradient)) / P,
     ),
@@ -471,7 +471,7 @@ second = {
 for name, (values, formula) in second.items():
     error = float(values.std()) / math.sqrt(len(values))
     within = abs(float(values.mean()) - formula) < 4.5 * error
-    print(f"E {name} over ||grad f||^2: formula {formula / square:.4g}; 20,000 draws agree within 4.5 errors: {within}")
+    print(f"E {name} over ‖∇f‖²: formula {formula / square:.4g}; 20,000 draws agree within 4.5 errors: {within}")
 
 # %% tags=["hide-input"]
 # Checks: both formulas, against the draws
@@ -924,7 +924,7 @@ print(f"H is symmetric: {asymmetry < 1e-10}")
 print(f"largest eigenvalue found: {abs(float(nodes[-1] / values[-1]) - 1) < 1e-8}")
 print(f"moments 1, 2, 5 of the quadrature: {all(abs(a / b - 1) < 1e-8 for a, b in moments.values())}")
 print(f"share within 1% of the largest: {exact_share:.3f} of all eigenvalues, {share:.2f} by 40 products")
-print(f"effective rank sum |lambda| / max |lambda|: {kappa:.3g} of {small.d}")
+print(f"effective rank ∑|λ| / max|λ|: {kappa:.3g} of {small.d}")
 
 # %% tags=["hide-input"]
 # Checks: the quadrature against all eigenvalues

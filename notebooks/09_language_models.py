@@ -319,14 +319,14 @@ assert bytes_each["DeComFL"] * 500 < min(bytes_each["FedZO"], bytes_each["FedAvg
 #
 # ### With adapters (Table 6)
 #
-# LoRA with rank 8 and alpha 8 on all query and value matrices: $W + BA$, and only $A$ and $B$ are trained.
+# LoRA with rank 8 and $\alpha = 8$ on all query and value matrices: $W + BA$, and only $A$ and $B$ are trained.
 
 # %%
 adapted = TextClassification.load(home, "sst2", home, key, lora=8, **setting)
 folder.cleanup()
 print(f"trained: {adapted.d} of {problem.d + adapted.d}")
 tuned = run(DeComFL(1.0, 1, 5), adapted, rounds, sampled=2, every=rounds, metrics=("loss", "accuracy"))
-print(f"loss {tuned['loss'][0]:.4f} -> {tuned['loss'][-1]:.4f}, {round(128 * tuned['accuracy'][-1])} of 128 right")
+print(f"loss {tuned['loss'][0]:.4f} → {tuned['loss'][-1]:.4f}, {round(128 * tuned['accuracy'][-1])} of 128 right")
 print(f"bytes, those of full fine-tuning: {tuned['down_bytes'][-1] == found['DeComFL']['down_bytes'][-1]}")
 
 # %% tags=["hide-input"]

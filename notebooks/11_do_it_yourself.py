@@ -723,4 +723,4 @@ check("11.4", answer)
 # - S. P. Karimireddy et al., *SCAFFOLD*, arXiv:1910.06378: what takes the drift out.
 #
 # ---
-# Previous: [10 Deep](10_deep.ipynb)
+# Previous: [10 Deep](10_deep.ipynb) · Next: [12 One proof](12_one_proof.ipynb)

@@ -20,12 +20,15 @@ import method_pages
 import moving_pages
 import nbformat
 import notebook_pages
+import pages
+import proof_pages
 import pytest
 import stage
 import statements
 import used
 
 from fedtheory.core import registry, verdicts
+from fedtheory.core.letters import GREEK, LOW, letters, untex
 from fedtheory.notebook.moving import PICTURES
 from fedtheory.theory import ledger
 
@@ -75,6 +78,100 @@ def test_statements_hold_no_ascii_mathematics():
 def test_ascii_mathematics_is_seen():
     assert ascii_left("so E||x||^2 <= sigma^2 here") == ["E||x||^2", "<=", "sigma^2"]
     assert ascii_left(r"so $x_i^2$ and `y_i` here") == []
+
+
+ASCII = {  # what a reader would have to translate -> how it is found
+    "a Greek letter": rf"(?<![\w./'\"-])(?:{'|'.join(GREEK)})(?![A-Za-z0-9('-]|_\w{{2}}|\.\w|/[a-z]{{2}})",
+    "a power": r"[\w)\]|}]\^[\w{*+-]",
+    "an index": rf"(?<![\w.-])[A-Za-z]_(?:[{''.join(filter(str.isalnum, LOW))}](?![A-Za-z])|\{{)",
+    "a sign": r"<=|>=|!=|\|\||(?<![-<=\w])->|\bsqrt\b",
+}
+UNSEEN = re.compile(  # code, formulas, tags, targets of links, attributes
+    r"```.*?```|<style.*?</style>|<script.*?</script>|<span class=\"math.*?</span>|`[^`]*`|\$\$.*?\$\$|"
+    r"(?<!\\)\$(?:[^$\\]|\\.)*\$|<[A-Za-z/!][^>]*>|\]\([^)]*\)|\{\.[^}]*\}|\{\w+\}|https?://\S+",
+    re.DOTALL,
+)
+LISTS = re.compile(r"getsource|print\(source|Texts|python -m")  # cells that print code or data, as it is
+
+
+def read(path: Path):
+    """What a reader of a staged page sees of it in letters: (place, text)."""
+    if path.suffix == ".md":
+        yield "", re.sub(r"\\(.)", r"\1", UNSEEN.sub(" ", path.read_text()))
+        return
+    for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
+        if cell.cell_type == "markdown":
+            yield f"cell {number}", re.sub(r"\\(.)", r"\1", UNSEEN.sub(" ", cell.source))
+        else:
+            yield f"caption of cell {number}", cell.metadata.get("mystnb", {}).get("code_prompt_show", "")
+            if not LISTS.search(cell.source):
+                yield from ((f"output of cell {number}", output.get("text", "")) for output in cell.outputs)
+
+
+def ascii_mathematics(path: Path) -> list[str]:
+    """Lines of a staged page with mathematics that nobody set."""
+    return [
+        f"{path.name}, {place}: {found[0]!r} is {kind} in ASCII: {line.strip()[:120]}"
+        for place, text in read(path)
+        for line in text.splitlines()
+        for kind, pattern in ASCII.items()
+        if (found := re.search(pattern, line))
+    ]
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory) -> Path:
+    """All pages as Sphinx reads them, without the frames of the pictures that move."""
+    folder = tmp_path_factory.mktemp("book")
+    with pytest.MonkeyPatch.context() as patch:
+        frames = {name: [("frame.png", "words")] * len(list(one.settings())) for name, one in PICTURES.items()}
+        patch.setattr(moving_pages, "write", lambda stage: frames)
+        pages.write(stage.Stage(folder))
+    return folder
+
+
+def test_no_page_shows_mathematics_in_ascii(staged):
+    """A name of the code stands in backticks; a formula in dollars, an output in the letters of mathematics."""
+    paths = [path for path in sorted(staged.rglob("*")) if path.suffix in (".md", ".ipynb")]
+    assert len(paths) > 250
+    assert [fault for path in paths for fault in ascii_mathematics(path)] == []
+
+
+def test_mathematics_in_ascii_is_found(tmp_path):
+    """As pages had it: in prose, in a table of numbers, in the name and in the reason of a number."""
+    old = {
+        "the rate is O(sqrt(d/(mPKR)))": "'sqrt' is a sign",
+        "<table><tr><th>eta_l</th><td>1/8</td></tr></table>": "'eta' is a Greek letter",
+        "| CIFAR-10 beta=0.1 LBGM | 25.1 |": "'beta' is a Greek letter",
+        r"finite here: P P\^T = I": "'P^T' is a power",
+        r"client i's part, c\_i": "'c_i' is an index",
+        r"E\|\|g\|\| of all": "'||' is a sign",
+    }
+    page = tmp_path / "page.md"
+    for text, said in old.items():
+        page.write_text(f"# Page\n\n{text}\n")
+        assert said in " ".join(ascii_mathematics(page)), text
+    page.write_text("$\\eta_l^2 \\le 1$, `eta_l <= 1`, [ηₗ](beta^2.md), eta.json, local_steps, a-b\n")
+    assert ascii_mathematics(page) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("E||x_i||^2 <= sigma^2", "E‖xᵢ‖² ≤ σ²"),
+        ("(P^{k+1})^T P^k: by e^{lambda k}", "(Pᵏ⁺¹)ᵀ Pᵏ: by e^(λ k)"),
+        ("|grad F_i(x^t)| and sum_i xbar_i, eta~", "|∇Fᵢ(xᵗ)| and ∑ᵢ x̄ᵢ, η̃"),
+        ("rho_R of C_g, x* -> 1/sqrt T", "ρ_R of C_g, x* → 1/√T"),
+        ("local_steps, c_proj, t_decomfl.py::test_a_b, eta(x)", "local_steps, c_proj, t_decomfl.py::test_a_b, eta(x)"),
+    ],
+)
+def test_outputs_are_in_the_letters_of_mathematics(text, shown):
+    assert letters(text) == shown
+
+
+def test_labels_of_pictures_without_their_tex():
+    assert untex(r"$\|x^k-x^\star\|\,/\,\|x^\star\|$, one seed") == "‖xᵏ-x⋆‖ / ‖x⋆‖, one seed"
+    assert untex(r"$\frac{1}{n}\sum_i\bar\xi_i$ and $\sqrt{m/r}$") == "(1/n)∑ᵢξ̄ᵢ and √(m/r)"
 
 
 @pytest.mark.parametrize(
@@ -133,6 +230,19 @@ def test_a_folded_cell_is_named_by_its_first_line():
     assert notebook_pages.caption("figure = 1\n# a remark") == "the code"
 
 
+def test_every_picture_says_what_is_seen(staged):
+    """A sentence of its own for every picture of the notebooks and of the pages; frames say their setting."""
+    sentences = json.loads((staged / "_ext" / "alternatives.json").read_text())
+    for path in used.NOTEBOOKS:
+        found = dict(notebook_pages.alternatives(nbformat.read(path, as_version=4)))
+        assert all(re.fullmatch(r"\S.{20,}\.", sentence) and "$" not in sentence for sentence in found.values()), path
+        assert found.items() <= sentences.items()
+    assert len(sentences) > 90
+    for path in staged.rglob("*.md"):
+        for words, file in re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", path.read_text()):
+            assert len(words.split()) > 3, (path.name, file)
+
+
 def test_a_folded_cell_is_hidden_in_a_notebook_too(tmp_path):
     (tmp_path / "n.py").write_text('# %% tags=["hide-input"]\n# Checks: one\nassert 1\n\n# %%\nprint(1)\n')
     hidden, shown = (cell.metadata for cell in builder.read_source(tmp_path / "n.py").cells)
@@ -164,6 +274,19 @@ def test_a_cell_with_a_picture_that_moves_becomes_its_sliders(monkeypatch, tmp_p
     assert {name: [tuple(one) for one in own] for name, own in moving_pages.write(again).items()} == frames
     again.finish()
     assert (tmp_path / "_static" / "moving" / files[0]).stat().st_mtime_ns == drawn
+
+
+def test_a_claim_with_two_names_is_linked_on_a_page_of_proofs():
+    where = claim_pages.places(claim_pages.records())
+    for id in ("ssf.lemma2", "decomfl.theorem1 / theorem3"):
+        shown = re.sub(proof_pages.CLAIM, lambda found: proof_pages._linked(found, where), f"see `{id}` there")
+        assert f"[`{id}`](../{where[id].page}.md#{where[id].anchor})" in shown
+
+
+def test_every_page_of_claims_leads_to_its_letters(staged):
+    paths = [path for path in (staged / "look-up" / "claims").glob("*/*.md") if path.stem != "notation"]
+    assert len(paths) > 40
+    assert [path.name for path in paths if "](notation.md)" not in path.read_text()] == []
 
 
 def test_names_are_linked_once_and_never_in_code_or_mathematics():

@@ -315,6 +315,38 @@ class TestFolder:
             assert whole(folder) == before
         assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            ([], "course='none': expected one of --student, --instructor, --slides"),
+            (["05"], "course='none': expected one of --student, --instructor, --slides"),
+            (["--student"], "--student: expected a value behind it"),
+            (["--student", "{0}/a", "--instructor", "{0}/b"], "course='--student, --instructor': expected one of"),
+            (["--student", "{0}/a", "99"], "notebooks='99': expected the beginning of a notebook's name"),
+            (["--instructor", "{0}/a", "05", ""], "notebooks='': expected the beginning of a notebook's name"),
+            (["--student", ""], "folder='': expected a path"),
+            (["--student", "{0}/file/sub/course", "05"], "expected a folder that can be made (not a directory)"),
+            (
+                ["--instructor", "{0}/" + 300 * "n", "05"],
+                "expected a folder that can be looked into (file name too long)",
+            ),
+        ],
+    )
+    def test_bad_words(self, tmp_path, capsys, words, said):
+        """One line that names what was wrong, and nothing is left of the attempt."""
+        (tmp_path / "file").write_text("x")
+        try:
+            code = cli.main(["course", *(word.format(tmp_path) for word in words)])
+        except SystemExit as stop:  # of words that are not understood
+            code = stop.code
+        printed = capsys.readouterr()
+        assert (code, printed.out) == (2, "")
+        assert printed.err.startswith("fedtheory: ")
+        assert said in printed.err
+        assert ". Fix: " in printed.err
+        assert len(printed.err.splitlines()) == 1
+        assert whole(tmp_path) == {"file": b"x"}
+
     def test_nothing_half_written(self, tmp_path, monkeypatch):
         """An error in a notebook, and one while writing."""
 

@@ -26,6 +26,7 @@ import numpy as np
 import pytest
 import sympy
 import torch
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from fedtheory import notebook as helper
@@ -99,6 +100,13 @@ def picture_faults(data) -> list[str]:
     if min(picture.shape[:2]) < 100 or float(np.ptp(picture[..., :3])) < 0.1:
         return ["picture is empty"]
     return [] if data.get("text/plain", "").startswith("Panel 1: ") else ["picture without a description"]
+
+
+def unspoken(path: Path) -> list[str]:
+    """Pictures of a notebook without a sentence that says what is seen: what a screen reader reads."""
+    outputs = (output for cell in code_cells(nbformat.read(path, as_version=4)) for output in cell.outputs)
+    said = (o.metadata.get("image/png", {}).get("alt", "") for o in outputs if "image/png" in o.get("data", {}))
+    return [words for words in said if len(words.split()) < 4 or not words.endswith(".") or "$" in words]
 
 
 def text_faults(path: Path) -> list[str]:
@@ -240,6 +248,9 @@ class TestCommitted:
 
     def test_outputs(self, name):
         assert output_faults(FOLDER / f"{name}.ipynb") == []
+
+    def test_pictures_say_what_is_seen(self, name):
+        assert unspoken(FOLDER / f"{name}.ipynb") == []
 
     def test_text(self, name):
         assert text_faults(FOLDER / f"{name}.ipynb") == []
@@ -619,6 +630,9 @@ class TestGate:
         caught = output_faults(path) != [] or mutate in (*SEEN_BY_NBVAL, swap_two_cells)
         assert caught
 
+    def test_a_picture_without_a_sentence_is_seen(self, damaged):
+        assert unspoken(damaged / "intact.ipynb") == [""]
+
     def test_nbval(self, damaged):
         names = ["intact", *(mutate.__name__ for mutate in SEEN_BY_NBVAL)]
         command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(damaged)]
@@ -709,6 +723,30 @@ class TestHelper:
         said = capsys.readouterr().out
         assert not REPR.search(said)
         assert max(map(len, said.splitlines())) <= helper.WIDTH
+
+    def test_judged(self, capsys):
+        with pytest.raises(ValueError, match=r"ids='ssf\.no-such'"):
+            helper.judged("ssf.no-such")
+        (found,) = helper.judged("fedsub.eq20")
+        head, _, row = capsys.readouterr().out.splitlines()
+        assert head.split() == ["claim", "verdict", "error", "left/right", "control", "refuted"]
+        assert row.startswith("fedsub.eq20")
+        assert found["verdict"] in row
+        assert row.endswith("yes" if found["control_refuted"] else "NO")
+
+    def test_a_picture_is_told_in_a_sentence(self):
+        figure = Figure()
+        left, right = figure.subplots(1, 2)
+        left.plot([0, 1], [3.0, 1e-20], label=r"$\eta_\ell = 1$")
+        left.plot([0], [2.0], label="solution")
+        left.set(xlabel="rounds", ylabel=r"$\|x-x^\star\|$", yscale="log", title="drift")
+        for at in range(helper.MOST + 1):
+            right.plot([0, 1], [at, at], label=f"client {at}")
+        right.set(xlabel="rounds")
+        said = "drift: ‖x-x⋆‖ [log] against rounds: η_ℓ = 1 falls from 3 to ~0, solution at 2; rounds: 7 curves."
+        assert helper.seen(figure) == said
+        assert helper.seen(figure, values=False).startswith("drift: ‖x-x⋆‖ [log] against rounds: η_ℓ = 1, solution;")
+        assert helper.seen(Figure()) == "A picture without axes."
 
     def test_a_wide_table_is_folded(self, capsys):
         helper.table(["a", "words"], [["x", "many " * 40], ["y", "few"]])

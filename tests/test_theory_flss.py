@@ -15,10 +15,10 @@ from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.maps.subspace import Trajectory
 from fedtheory.theory.claim import Outcome, Printed
 from fedtheory.theory.flss import claims as flss
+from fedtheory.theory.flss import fixed, statements, tables
 from fedtheory.theory.flss import proof as flss_proof
 from fedtheory.theory.flss import rates as flss_rates
 from fedtheory.theory.flss import round as flss_round
-from fedtheory.theory.flss import statements, tables
 from fedtheory.theory.flss import updates as flss_updates
 from fedtheory.theory.flss.printed import PAPER, fits, method, sent
 from fedtheory.theory.search import ratio
@@ -29,7 +29,7 @@ pytest.importorskip("sympy")
 CLAIMS = {claim.id: claim for claim in flss.CLAIMS}
 
 HOLDS = """b1-claim eq1 lemma-c21 lemma-c23 eq2 eq8 eq9 eq10-equality eq11 eq12 eq15 eq22 eq23 eq24 eq25 eq26 eq28
-thm-c31-stepsizes thm-c31-B eq34 eq35 sharper.round"""
+thm-c31-stepsizes thm-c31-B eq34 eq35 sharper.round sharper.fixed sharper.gap a343-convex a344-span"""
 CAVEAT = """b5-most-baselines b5-numbers table3-cost table4-cost c1-def lemma-c22_/_eq29 thm-c31 cor-c41 cor-c42 eq7
 eq10-ineq_/_prop341 eq13 eq14-e-term eq17 eq19 eq20 cor-c42-eta1 eq36"""
 FALSE = """b2-claim eq14-centering eq16 eq18 eq21 eq27 drift-formula"""
@@ -41,7 +41,7 @@ VERDICTS = {
 ORDER = """b1-claim b2-claim b5-most-baselines b5-numbers table3-cost table4-cost c1-def eq1 lemma-c21 lemma-c22_/_eq29
 lemma-c23 eq2 thm-c31 cor-c41 cor-c42 eq7 eq8 eq9 eq10-equality eq10-ineq_/_prop341 eq11 eq12 eq13 eq14-centering
 eq14-e-term eq15 eq16 eq17 eq18 eq19 eq20 eq21 eq22 eq23 eq24 eq25 eq26 eq27 drift-formula eq28 thm-c31-stepsizes
-thm-c31-B cor-c42-eta1 eq34 eq35 eq36 sharper.round"""
+thm-c31-B cor-c42-eta1 eq34 eq35 eq36 sharper.round sharper.fixed sharper.gap a343-convex a344-span"""
 
 
 def test_every_id_of_the_catalogue_is_there_in_its_order():
@@ -303,6 +303,36 @@ def test_a_control_is_just_beyond_the_tight_constant(name):
     assert abs(beyond / tight - 1) < 0.02
     assert at_corner(terms(tight), corner)
     assert not at_corner(terms(beyond), corner)
+
+
+IN_A_FIXED_SUBSPACE = {
+    "sharper.fixed": (fixed.contraction, fixed.NOISE_ALONE, 0.4729, 0.47),
+    "sharper.gap": (fixed.gap, [fixed.ROUND_BOWL], 1.0, 0.99),
+    "a343-convex": (fixed.steep, [fixed.ROUND_BOWL], 1.0, 1.01),
+}
+
+
+@pytest.mark.parametrize("name", list(IN_A_FIXED_SUBSPACE))
+def test_a_control_in_a_fixed_subspace_is_just_beyond_the_tight_constant(name):
+    terms, corners, tight, beyond = IN_A_FIXED_SUBSPACE[name]
+    assert fixed.survives(terms(tight), "tight", "", corners)("quick").holds
+    assert not fixed.survives(terms(beyond), "tight", "", corners)("quick").holds
+
+
+def test_a_projected_run_ends_at_the_best_point_of_its_subspace():
+    """Without noise and with all clients: linearly to a point that nears w_P as the step shrinks, and not to w^*."""
+    corner = fixed.Fixed(replace(fixed.EDGES[2].edge, noise=False, kappa=0.5), 1)
+    z = torch.randn(corner.size, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    left = []
+    for q in (1 / 20, 1 / 40):
+        at = fixed.posed(z, replace(corner, q=q))
+        goal = fixed.optimum(at)
+        for _ in range(800):
+            at = replace(at, x=flss_round.play(at).w[0, 0])
+        left.append(float((at.x - goal).norm()))
+        assert float(at.x.norm()) > 10 * left[-1]
+    assert left[0] < 0.01
+    assert left[1] < 0.6 * left[0]
 
 
 def test_the_corollaries_controls_are_just_beyond_the_tight_constants():

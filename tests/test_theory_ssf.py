@@ -12,6 +12,7 @@ from fedtheory.theory.claim import Printed, decide
 from fedtheory.theory.search import maximise_together, units
 from fedtheory.theory.ssf import algorithm, claims, family
 from fedtheory.theory.ssf.attack import build, edges, found_gap, identical, on, scale_alike, times
+from fedtheory.theory.ssf.bounds import scaled
 from fedtheory.theory.ssf.lemma1 import lemma1
 from fedtheory.theory.ssf.lemma2 import (
     check_concave,
@@ -39,8 +40,9 @@ from fedtheory.theory.ssf.lemma3 import (
     lemma3,
 )
 from fedtheory.theory.ssf.lemma4 import eq68, eq75, eq80, eq81, eq87, eq99, lemma4
+from fedtheory.theory.ssf.moments import Terms
 from fedtheory.theory.ssf.round import ROOT, admissible, crossed, dump, leap, load, offset, play, rescaled, steep, tiny
-from fedtheory.theory.ssf.sharper import sharper_lemma2, sharper_lemma3
+from fedtheory.theory.ssf.sharper import sharper_lemma2, sharper_lemma3, sharper_lemma4, steady
 
 HOLDS, CAVEAT, FALSE = "holds", "holds-with-caveat", "false-as-stated"
 VERDICTS = {
@@ -86,6 +88,9 @@ VERDICTS = {
     "ssf.lemma4.eq100-101": HOLDS,
     "ssf.sharper.lemma2": HOLDS,
     "ssf.sharper.lemma3": HOLDS,
+    "ssf.sharper.lemma4": HOLDS,
+    "ssf.sharper.theorem": HOLDS,
+    "ssf.sharper.short": HOLDS,
     "ssf.family": HOLDS,
     "ssf.partial_control": HOLDS,
 }
@@ -96,6 +101,7 @@ DECIDED_HERE = [  # exact and symbolic ones, and of the searches those whose ver
     "ssf.lemma3.eq22-25", "ssf.lemma3.eq26-28", "ssf.lemma3.eq31", "ssf.lemma3.eq42",
     "ssf.lemma3.eq55-56", "ssf.lemma4.eq61-63", "ssf.lemma4.eq64-67", "ssf.lemma4.eq100-101",
     "ssf.lemma3.eq46-48", "ssf.sharper.lemma2", "ssf.family", "ssf.partial_control",
+    "ssf.sharper.lemma4", "ssf.sharper.theorem", "ssf.sharper.short",
 ]  # fmt: skip
 REFUTED = [name for name, verdict in VERDICTS.items() if verdict != HOLDS]
 
@@ -157,6 +163,7 @@ TERMS = {
     "(68)": eq68, "(75)": eq75, "(80)": eq80, "(81)": eq81(), "(87)": eq87,
     "(99)": eq99,
     "(109)": eq109, "sharper lemma 2": sharper_lemma2(), "sharper lemma 3": sharper_lemma3(),
+    "sharper lemma 4": sharper_lemma4(),
 }  # fmt: skip
 
 
@@ -246,12 +253,19 @@ def test_the_control_is_the_nearest_false_statement(name):
     assert on(at, times(1.02 * by, terms), "")("quick").holds
 
 
-def test_lemma_2s_control_is_just_below_the_tight_constants():
-    """The tight constants of the noise and of the drift, e - 2 and 4 (sqrt e - 2)^2, between control and statement."""
+def test_lemma_2s_control_is_just_below_what_is_reached():
+    """What F = -L x^2/2 reaches, e - 2 and 4 (sqrt e - 2)^2, between control and statement."""
     assert not check_concave(0.718)("quick").holds
     assert check_concave(0.719)("quick").holds
     assert not check_concave(6, 0.4935)("quick").holds
     assert check_concave(6, 0.4936)("quick").holds
+
+
+@pytest.mark.parametrize("bound", [Terms.sharper, Terms.shorter])
+def test_the_theorems_control_is_the_nearest_false_bound(bound):
+    """One client on a parabola is within 2 percent of 53/100 of the bound."""
+    assert not steady(scaled(bound, (0.53,) * 4))("quick").holds
+    assert steady(scaled(bound, (0.54,) * 4))("quick").holds
 
 
 def test_step_6_fails_by_its_surplus_term_alone():

@@ -67,6 +67,7 @@ from fedtheory.figures import budget, store
 from fedtheory.maps.decomposition import Full, Hadamard, Kronecker, LowRank
 from fedtheory.problems import data, partitions
 from fedtheory.problems.models import networks
+from fedtheory.theory import rules
 
 SECONDS, MEMORY = 1.0, 3 << 30  # processor time after which a try is slow; bytes that it may take
 NAN, INF, DOUBLE = math.nan, math.inf, torch.float64
@@ -348,6 +349,8 @@ def api_targets() -> Iterator[Target]:
     yield target("History[]", lambda name: History({"round": [0]}, None)[name], name="round")._replace(
         kinds={"name": str}
     )
+    yield target("largest_step", rules.largest_step, method="SSF", L=2.0, local_steps=5, share=0.2)
+    yield target("best_directions", rules.best_directions, kappa=10.0)
     yield target("interval", store.interval, values=[1.0, 2.0])
     yield target("Runner", store.Runner, out=lambda: Path("out"))
     sizes = {"classes": 3, "batch": 2, "clients": 2, "steps": 1, "shape": (1, 6, 6)}

@@ -18,19 +18,10 @@ BOOK = Path(__file__).resolve().parent
 ROOT = BOOK.parent.parent
 sys.path[:0] = [str(BOOK / "_ext"), str(ROOT)]
 
-import api_pages
-import claim_pages
-import course_pages
-import item_pages
-import method_pages
 import moving_pages
-import notebook_pages
-import proof_pages
-import text_pages
-from code_pages import Code
+import pages
 from sphinx.cmd.build import main as sphinx
 from stage import Stage
-from used import Uses
 
 SOURCE, TREES, OUT = (ROOT / "build" / name for name in ("book-source", "book-trees", "book"))
 MATHJAX = ("sphinx-mathjax-offline", "tex-svg.js")  # distribution, file
@@ -46,28 +37,9 @@ def mathjax() -> Path:
 
 def stage_all() -> None:
     """Everything that Sphinx reads."""
-    stage, code, uses = Stage(SOURCE), Code(), Uses()
-    for path in sorted(BOOK.rglob("*")):
-        name = path.relative_to(BOOK).as_posix()
-        made = ("statements/", *course_pages.MADE)
-        if path.suffix in (".md", ".ipynb", ".css", ".js") and not name.startswith(made):
-            stage.copy(path, name)
-    for name in ("conf.py", "_ext/code_pages.py"):
-        stage.copy(BOOK / name, name)
+    stage = Stage(SOURCE)
     stage.copy(mathjax(), "_static/mathjax/tex-svg.js")
-    where = claim_pages.write(stage, code, uses)
-    verdicts = {record["id"]: record["verdict"] for record in claim_pages.records()}
-    method_pages.write(stage, code, uses, where, verdicts)
-    made = item_pages.write(stage, uses)
-    api_pages.write(stage, code)
-    text_pages.symbols(stage)
-    text_pages.open_points(stage, where, made)
-    text_pages.conclusions(stage, where, made)
-    text_pages.bibliography(stage)
-    notebook_pages.write(stage, where, moving_pages.write(stage))
-    proof_pages.write(stage, code, where)
-    course_pages.write(stage)
-    stage.write("_ext/code.json", json.dumps(sorted(code.files)))
+    pages.write(stage)
     stage.finish()
 
 

@@ -10,6 +10,7 @@ from fedtheory.cli.say import emit
 from fedtheory.core import checks, verdicts
 from fedtheory.core.conclusions import PAPERS, Outcome
 from fedtheory.core.files import require_target, write_target
+from fedtheory.core.letters import letters
 from fedtheory.theory.conclusions import Decided, decided
 
 
@@ -100,7 +101,7 @@ def page(found: Mapping[str, Decided]) -> str:
             "|---|---|---|---|---|",
         ]
         for one, outcome in own:
-            cells = (one.says, one.where, outcome.words(), linked(outcome), one.know)
+            cells = (letters(one.says), one.where, outcome.words(), linked(outcome), letters(one.know))
             lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

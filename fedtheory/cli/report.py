@@ -9,6 +9,7 @@ from typing import Any
 from fedtheory.cli.say import emit
 from fedtheory.core import records, registry, verdicts
 from fedtheory.core.files import require_target, write_target
+from fedtheory.core.letters import letters
 from fedtheory.core.records import report_rows
 
 
@@ -157,8 +158,9 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
         for row in own:
             paper = show_number(row["paper"])
             how = "; ".join(part for part in (row["ran"] or row["kind"], row["tuning"]) if part) if row["seeds"] else ""
-            lines.append(f"| {row['cell']} | {paper} | {show_ours(row)} | {row['verdict']} | {how} | {row['reason']} |")
-        lines += ["", *(f"- {note}" for note in record["notes"])] if record["notes"] else []
+            cell, reason = letters(row["cell"]), letters(row["reason"])
+            lines.append(f"| {cell} | {paper} | {show_ours(row)} | {row['verdict']} | {how} | {reason} |")
+        lines += ["", *(f"- {letters(note)}" for note in record["notes"])] if record["notes"] else []
     for name, item in registry.items().items():
         if item.ours and (out / name).with_suffix(".png").exists():
             lines += ["", f"## {name}: {item.title}", "", f"![{name}](../figures/{name}.png)"]

@@ -67,7 +67,11 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     Raises OSError where it cannot be made, or while another process has it; `folder` must be new or empty.
     """
     part = folder.with_name(f".{folder.name}.part")
-    part.mkdir(parents=True, exist_ok=True)
+    try:
+        part.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        expected = f"a folder that can be made ({(error.strerror or str(error)).lower()})"
+        checks.reject("folder", str(folder), expected, "name one where you may write", type(error))
     descriptor = os.open(part, os.O_RDONLY)
     try:
         if fcntl is not None:

@@ -127,6 +127,12 @@ def ran_words(table: Sequence[Row]) -> str:
     )
 
 
+def seed_words(seeds: Sequence[int]) -> str:
+    """The seeds of a record: "0, 1, 2", and "0 to 127" for many."""
+    many = len(seeds) > 16 and list(seeds) == list(range(seeds[0], seeds[-1] + 1))
+    return f"{seeds[0]} to {seeds[-1]}" if many else ", ".join(map(str, seeds))
+
+
 def _either(words: Iterable[str]) -> str:
     return " or ".join(dict.fromkeys(words))
 

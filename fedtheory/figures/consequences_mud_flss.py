@@ -149,7 +149,7 @@ def measure_rank(runner: Runner, scale: str, seeds: int) -> Result:
         "Expectations over all sets M_t are exact; P of the warm-up by FLSS's own rounds.",
     ]
     settings = {"N, M, D, tau": [at.N, at.M, len(at.x), at.tau], "eta L (tau + 1)": 0.2, "rounds": T, "warm-ups": n}
-    return Result(table, [], settings, notes)
+    return Result(table, [], settings, notes, seeds=range(n))
 
 
 @style.styled
@@ -280,7 +280,7 @@ def measure_rate(runner: Runner, scale: str, seeds: int) -> Result:
         f"With the terms of (71) and c = 3/2 the least bound is {least:.3g} of ||grad f(w^0)||^2.",
     ]
     settings = {"T": T, "c": 1.5, "steps": steps, "runs of FedMUD": n}
-    return Result(table, [], settings, notes)
+    return Result(table, [], settings, notes, seeds=range(n))
 
 
 @style.styled
@@ -293,13 +293,12 @@ def draw_rate(table: Table) -> Figure:
     full.plot(eta, [row["measured"] for row in rows], "o-", color=red, markersize=3.5, label="measured")
     full.plot(eta, [row["repaired"] for row in rows], "--", color=blue, label="repaired, any step")
     full.plot(eta, [row["terms of (71)"] for row in rows], "-.", color=green, label="repaired, terms of (71), c = 3/2")
-    full.axhline(1, color="black", linewidth=0.8)
-    full.axvline(
-        max(row["eta"] for row in rows if row["eta"] <= row["allowed"]), color=green, linestyle=":", linewidth=1
-    )
+    full.axhline(1, color="black", linewidth=0.8, label="gradient at the start")
+    most = max(row["eta"] for row in rows if row["eta"] <= row["allowed"])
+    full.axvline(most, color=green, linestyle=":", linewidth=1, label="largest step of (71)")
     full.set(xscale="log", yscale="log", xlabel=r"$\eta$ ($L_s=1$)", ylim=(None, 1e7))
     full.set_title(f"full rank, T = {int(rows[0]['T'])}")
-    full.set_ylabel(r"$\frac{1}{T}\sum E\|\nabla f\|^2\,/\,\|\nabla f(w^0)\|^2$")
+    full.set_ylabel("mean squared gradient,\nrelative to the start")
     full.legend(loc="upper left")
     rows, runs = of("rank 1"), of("runs")
     T = [row["T"] for row in rows]

@@ -557,13 +557,17 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 @dataclass
 class Result:
-    """What `measure` returns: the table behind the picture, the numbers beside the paper's, and how it came about."""
+    """What `measure` returns: the table behind the picture, the numbers beside the paper's, and how it came about.
+
+    `seeds`: those that were run, where these are not as many as were asked for.
+    """
 
     table: Table
     cells: list[Cell] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     runs: dict[str, Any] | None = None  # what `Runner.provenance` says of the runs behind it
+    seeds: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -654,7 +658,7 @@ def save(
         "item": item.name,
         "title": item.title,
         "scale": scale,
-        "seeds": list(range(seeds)),
+        "seeds": list(range(seeds) if result.seeds is None else result.seeds),
         "cells": cells,
         "notes": result.notes,
         **origin,

@@ -52,11 +52,11 @@ METHODS: dict[str, Look] = {
         SEQUENCE,
         (
             ("SCAFFOLD", "our-P=I", "FedLMT", "FetchSGD", "DeComFL", "FedLoRU", "FLSS"),
-            ("FedHM", "FedAvg", "DGC", "FedMUD+F", "FedMUD+BKD+F", "FedZO", "our-RD, printed"),
+            ("FedHM", "FedAvg", "DGC", "FedMUD+F", "FedMUD+BKD+F", "our-RD, printed"),
             ("SSF", "our-SS", "FedPara", "FedProx", "STC", "FlexLoRA", "FedCom"),
             ("FedMUD", "FedBAT", "FedSub", "our-CD", "FedDyn", "TopK, 5%", "Proj gradient"),
             ("FedDC", "EF21-P", "FedMUD+BKD", "LBGM", "ProjectedFedAvg", "FedGen", "our-RD", "FedFTG"),
-            ("Top-k", "FedMUD+AAD", "MOON", "FedAvg-CD", "Sign+EF+FLSS", "our-SS, not rotated", "Proj both"),
+            ("Top-k", "FedMUD+AAD", "MOON", "FedAvg-CD", "Sign+EF+FLSS", "our-SS, not rotated", "Proj both", "FedZO"),
             ("SignSGD", "FedNTD", "FedMUD+BKD+AAD", "Proj update", "BAFFLE", "TopK, 1%", "our-SS, printed"),
         ),
     )

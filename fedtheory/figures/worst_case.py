@@ -118,9 +118,10 @@ def measure(curves: list[Curve], grids: dict[str, tuple[float, ...]], runner: Ru
     for curve in curves:
         inside = [row for row in table if row["curve"] == curve.label and row["panel"] == curve.panel]
         edge = max((row for row in inside if row["x"] <= row["condition"]), key=lambda row: row["x"])
+        printed = "not printed" if math.isnan(edge["paper"]) else f"printed {edge['paper']:.4g}"
         notes.append(
-            f"{curve.panel}, {curve.label}, x = {edge['x']:.4g}: printed {edge['paper']:.4g}, tight "
-            f"{edge['tight_dual']:.6g}, reached {edge['reached']:.6g}"
+            f"{curve.panel}, {curve.label}, x = {edge['x']:.4g}: {printed}, tight {edge['tight_dual']:.6g}, reached "
+            f"{edge['reached']:.6g}"
         )
     settings = {"search": AMOUNT[scale], "grids": grids, "solver": "CLARABEL", "tolerance": worst_case.TOLERANCE}
     return Result(table, [], settings, notes)

@@ -10,17 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from fedtheory.core import checks, records
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.conclusions import PAPERS
 from fedtheory.core.key import Key
+from fedtheory.core.letters import letters, untex
 from fedtheory.core.problem import Problem
 from fedtheory.core.verdicts import VERDICTS, tally
 from fedtheory.figures import style
+from fedtheory.theory import ledger
 from fedtheory.theory.conclusions import decided
 
 FLOOR = 1e-12  # smaller numbers are rounding, which differs between processors
@@ -43,7 +47,7 @@ def start(seed: int = 0) -> Key:
 
 @checks.arguments
 def show(figure: Figure, *, values: bool = True) -> None:
-    """Display a figure as PNG, with its description in words as the text alternative.
+    """Display a figure as PNG, with a sentence that says what is seen, and its description in words.
 
     The words are checked when the notebook is tested, pictures are not: axis labels, scales, legend, and for each curve
     the number of points and its last value.
@@ -57,7 +61,54 @@ def show(figure: Figure, *, values: bool = True) -> None:
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=DPI, metadata={"Software": None}, pil_kwargs={"optimize": True})
     content = {"image/png": stream.getvalue(), "text/plain": describe(figure, values=values)}
-    display(content, raw=True, metadata={"image/png": {"width": round(110 * float(width))}})
+    look = {"width": round(110 * float(width)), "alt": seen(figure, values=values)}
+    display(content, raw=True, metadata={"image/png": look})
+
+
+@checks.arguments
+def seen(figure: Figure, *, values: bool = True) -> str:
+    """One sentence on what a figure shows: each panel's axes, and from where to where its curves go.
+
+    Args:
+        values: False leaves the values out, for curves that are made of rounding errors.
+    """
+    panels: list[str] = []
+    names: list[str] = []
+    for axes in figure.axes:
+        lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+        if not (said := _heading(axes)):  # of a scale of colours
+            continue
+        before, names = names, [str(line.get_label()) for line in lines]
+        told = [_course(line, values and len(lines) <= MOST) for line in lines]
+        if len(lines) > MOST or (names == before and not values):
+            told = ["the same curves" if names == before else f"{len(lines)} curves"] if lines else []
+        panels.append(f"{said}: {', '.join(told)}" if told else said)
+    return f"{'; '.join(panels) or 'A picture without axes'}."
+
+
+MOST = 6  # curves of a panel that are told one by one
+
+
+def _heading(axes: Axes) -> str:
+    """A panel's title and axes."""
+    y, x = (
+        _axis(axes, which) if label else "" for which, label in (("y", axes.get_ylabel()), ("x", axes.get_xlabel()))
+    )
+    against = " against ".join(part for part in (y, x) if part)
+    return untex(": ".join(part for part in (axes.get_title(), against) if part)).replace("\n", " ")
+
+
+def _course(line: Line2D, values: bool) -> str:
+    """A curve's name, and from where to where it goes."""
+    name = untex(str(line.get_label())).replace("\n", " ")
+    y = [float(value) for value in np.ravel(np.asarray(line.get_ydata(), dtype=float)) if math.isfinite(value)]
+    if not values or not y:
+        return name
+    first, last = brief(y[0], 2), brief(y[-1], 2)
+    if len(y) == 1:
+        return f"{name} at {last}"
+    goes = "rises" if y[-1] > y[0] else "falls"
+    return f"{name} stays at {last}" if first == last else f"{name} {goes} from {first} to {last}"
 
 
 @checks.arguments
@@ -113,17 +164,21 @@ def brief(value: float, digits: int = 4) -> str:
 
 @checks.arguments
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 4) -> None:
-    """Print rows in aligned columns; floats in a few digits, words to the left, numbers to the right."""
+    """Print rows in aligned columns; floats in a few digits, words to the left, numbers to the right.
+
+    Formulas in words, such as "sigma^2 <= 1", are printed in the letters of mathematics.
+    """
     checks.whole("digits", digits, 1, 17)
+    header = [letters(str(name)) for name in header]
     for i, row in enumerate(rows := list(rows)):
         if not isinstance(row, (tuple, list)) or len(row) != len(header):
             checks.reject(f"rows[{i}]", row, f"{len(header)} values, as in the header", "pass one value per column")
-    shown = [[brief(v, digits) if isinstance(v, float) else str(v) for v in row] for row in rows]
-    if shown and sum(max(len(row[at]) for row in [list(header), *shown]) + 2 for at in range(len(header))) > WIDTH + 2:
-        return _folded(list(header), shown)
+    shown = [[brief(v, digits) if isinstance(v, float) else letters(str(v)) for v in row] for row in rows]
+    if shown and sum(max(len(row[at]) for row in [header, *shown]) + 2 for at in range(len(header))) > WIDTH + 2:
+        return _folded(header, shown)
     words = [any(row[at][:1].isalpha() for row in shown) for at in range(len(header))]
-    widths = [max(len(row[at]) for row in [list(header), *shown]) for at in range(len(header))]
-    for number, row in enumerate([list(header), *shown]):
+    widths = [max(len(row[at]) for row in [header, *shown]) for at in range(len(header))]
+    for number, row in enumerate([header, *shown]):
         cells = [text.ljust(w) if left else text.rjust(w) for text, w, left in zip(row, widths, words)]
         print("  ".join(cells).rstrip())
         if number == 0:
@@ -177,6 +232,27 @@ def committed(item: str) -> dict[str, Any]:
 
 
 @checks.arguments
+def judged(*ids: str) -> list[dict[str, Any]]:
+    """Check claims of the ledger now, at quick effort, print their verdicts, and return their records in this order.
+
+    "left/right" is the largest ratio of an inequality's sides over all instances that were tried: at 1 they meet.
+
+    Raises ValueError for an id that the ledger does not have.
+    """
+    known = ledger.claims()
+    for id in ids:
+        if id not in known:
+            checks.reject("ids", id, "the id of a claim", "see python -m fedtheory claims --list")
+    found = ledger.check([known[id] for id in ids], "quick")
+    rows = []
+    for one in found:
+        worst = "-" if one["margin"] is None else f"{one['margin']:.2g}"
+        rows.append([one["id"], one["verdict"], one["error"] or "-", worst, "yes" if one["control_refuted"] else "NO"])
+    table(["claim", "verdict", "error", "left/right", "control refuted"], rows)
+    return found
+
+
+@checks.arguments
 def conclusions(paper: str) -> None:
     """Print what a paper concludes, where, and what our committed results and the ledger say of it.
 
@@ -189,17 +265,17 @@ def conclusions(paper: str) -> None:
     """
     checks.choice("paper", paper, PAPERS)
     for base in (Path(".."), Path()):
-        ledger = base / "docs" / "ledger.json"
-        if ledger.exists():
-            found = decided(paper, base / "figures", ledger)
+        saved = base / "docs" / "ledger.json"
+        if saved.exists():
+            found = decided(paper, base / "figures", saved)
             return table(["it says", "where", "outcome"], [(one.says, one.where, how.words()) for one, how in found])
     fix = "run the notebook in the folder notebooks of a checkout"
     checks.reject("paper", paper, "the file docs/ledger.json beside notebooks", fix, FileNotFoundError)
 
 
 def fold(text: str, indent: str = "  ") -> None:
-    """Print a paragraph in lines that fit on a page."""
-    print(textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
+    """Print a paragraph in lines that fit on a page, its formulas in the letters of mathematics."""
+    print(textwrap.fill(letters(text), WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
 
 
 def provenance(record: dict[str, Any]) -> None:
@@ -208,7 +284,7 @@ def provenance(record: dict[str, Any]) -> None:
     if not isinstance(record, dict) or not set(needed) <= set(record):
         checks.reject("record", record, f"a record with {', '.join(needed)}", "pass what committed(item) returns")
     print(f"{record['item']}: {record['title']}")
-    print(f"scale: {record['scale']}, seeds: {', '.join(map(str, record['seeds']))}, device: {record['device']}")
+    print(f"scale: {record['scale']}, seeds: {records.seed_words(record['seeds'])}, device: {record['device']}")
     print(f"made by: python -m fedtheory reproduce {record['item']} --scale {record['scale']}")
     words = {name: value for name, value in record["settings"].items() if isinstance(value, (int, float, str))}
     plain = {name: str(value) for name, value in words.items() if not OBJECT.match(str(value))}

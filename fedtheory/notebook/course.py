@@ -103,7 +103,7 @@ def committed_notebooks(chosen: Sequence[str] = ()) -> list[Path]:
     """The committed notebooks whose names begin with one of those chosen; all, where none is."""
     paths = sorted((home() / "notebooks").glob("[0-9][0-9]_*.ipynb"))
     for name in chosen:
-        if not any(path.stem.startswith(name) for path in paths):
+        if not name or not any(path.stem.startswith(name) for path in paths):
             known = ", ".join(path.stem for path in paths)
             checks.reject("notebooks", name, "the beginning of a notebook's name", f"one of {known}")
     return [path for path in paths if not chosen or path.stem.startswith(tuple(chosen))]
@@ -416,7 +416,12 @@ def made_before(folder: Path, kind: str) -> dict[str, str]:
 
     Raises FileExistsError for any other folder, and for a file that was changed since.
     """
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+    try:
+        new = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        expected = f"a folder that can be looked into ({(error.strerror or str(error)).lower()})"
+        checks.reject("folder", str(folder), expected, "name one where you may write", type(error))
+    if new:
         return {}
     expected = f"a folder that is new, empty, or made by this command with --{kind}"
     try:

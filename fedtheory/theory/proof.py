@@ -8,9 +8,10 @@ expectation by enumeration. One that rests on a search says so.
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from fedtheory.core import checks, conclusions
-from fedtheory.theory.claim import Outcome
+from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.search import implies, same
 
 KINDS = {
@@ -70,6 +71,18 @@ def steps(paper: str) -> dict[str, Step]:
     return {step.id: step for step in listed}
 
 
+def by_steps(paper: str, *ids: str) -> Check:
+    """The check of a claim that steps of a page prove: all of them hold, and all of their controls do not."""
+
+    def check(effort: str) -> Outcome:
+        known = steps(paper)
+        failed = [id for id in ids if not known[id].outcome().holds]
+        said = f"proved in docs/theory/{paper}.md, of whose steps {len(ids)} were run again"
+        return Outcome(not failed, "symbolic", None, f"steps that fail: {', '.join(failed)}" if failed else said)
+
+    return check
+
+
 def follows(premises: Callable[[], tuple[list, object]]) -> Callable[[], bool]:
     """Whether the premises imply the conclusion, over all reals; `premises` makes both, with z3's variables."""
     return lambda: implies(*premises()).holds
@@ -78,3 +91,28 @@ def follows(premises: Callable[[], tuple[list, object]]) -> Callable[[], bool]:
 def equal(sides: Callable[[], tuple[object, object]]) -> Callable[[], bool]:
     """Whether both sides, made of sympy's symbols, are the same expression."""
     return lambda: same(*sides())
+
+
+def mean_of(expression: Any, entries: tuple[Any, ...], kurtosis: Any = 3) -> Any:
+    """The expectation of a polynomial in independent entries of mean 0 and variance 1.
+
+    Args:
+        expression: of sympy.
+        entries: its symbols that are random.
+        kurtosis: their fourth moment. At 3 they are standard normal, E z^k = (k - 1)!! for even k. Otherwise no power
+            above the fourth may occur, and a third one only beside a first one, whose mean is 0.
+
+    Raises ValueError where a higher power occurs.
+    """
+    import sympy
+
+    def moment(k: int) -> Any:
+        if kurtosis == 3:
+            return 0 if k % 2 else sympy.factorial2(k - 1)
+        if k > 4:
+            expected = "no power above the fourth beside a kurtosis that is not 3"
+            checks.reject("expression", expression, expected, "leave out kurtosis for normal entries")
+        return {0: 1, 1: 0, 2: 1, 3: sympy.Symbol("third"), 4: kurtosis}[k]
+
+    terms = sympy.Poly(sympy.expand(expression), *entries).terms()
+    return sympy.expand(sum(factor * sympy.prod([moment(k) for k in powers]) for powers, factor in terms))

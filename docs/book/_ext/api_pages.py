@@ -8,11 +8,11 @@ from typing import Any
 
 from code_pages import Code
 from method_pages import said
-from stage import ROOT, Stage, plain, slug, table, toctree
+from stage import ROOT, Stage, slug, table, toctree
 
 import fedtheory
 
-FOLDERS = {"core": "Running", "algorithms": "Methods", "maps": "Bases", "problems": "Problems"}
+FOLDERS = {"core": "Running", "algorithms": "Methods", "maps": "Bases", "problems": "Problems", "theory": "Rules"}
 PARTS = ("Fields", "Args", "Returns", "Raises", "Example")
 
 
@@ -54,7 +54,7 @@ def _page(name: str, code: Code) -> list[str]:
     lines += ["```python", signature(name, thing), "```", "", *docstring(thing), ""]
     if inspect.isclass(thing):
         for own, member in sorted(_members(thing).items()):
-            lines += [f"## {plain(own)}", "", "```python", signature(own, member), "```", "", *docstring(member), ""]
+            lines += [f"## `{own}`", "", "```python", signature(own, member), "```", "", *docstring(member), ""]
     return lines
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import statements
 from code_pages import Code
-from mathematics import prose, said, worded
+from mathematics import latex, prose, runs, said, worded
 from stage import ROOT, Stage, badge, folded, plain, read_json, slug, table, toctree
 from used import Uses
+
+from fedtheory.core.letters import letters
 
 TITLES = {"fedsub": "FedSub", "ssf": "SSF", "mud": "FedMUD", "flss": "FLSS", "decomfl": "DeComFL"}
 EVIDENCE = {
@@ -173,7 +175,8 @@ def _section(
     code: Code,
     uses: Uses,
 ) -> None:
-    lines = [f"# {TITLES[paper]}, {name}", "", '<div class="filter"></div>', ""]
+    lines = [f"# {TITLES[paper]}, {name}", "", "[What the letters mean](notation.md).", ""]
+    lines += ['<div class="filter"></div>', ""]
     for record in some:
         lines += one_claim(record, said_of.get(record["id"]), code, uses)
     stage.write(f"look-up/claims/{paper}/{slug(name)}.md", "\n".join(lines) + "\n")
@@ -236,18 +239,20 @@ print(record["counterexample"])"""
 def numbers(value: Any) -> str:
     """Plain data as a table in HTML, without Python's marks."""
     if isinstance(value, dict):
-        rows = "".join(f"<tr><th>{escape(str(k))}</th><td>{numbers(v)}</td></tr>" for k, v in value.items())
+        rows = "".join(f"<tr><th>{formulas(str(k))}</th><td>{numbers(v)}</td></tr>" for k, v in value.items())
         return f'<table class="numbers"><tbody>{rows}</tbody></table>'
     if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
         if len({tuple(part) for part in value}) == 1 and not any(_deep(v) for part in value for v in part.values()):
-            head = "".join(f"<th>{escape(str(key))}</th>" for key in value[0])
+            head = "".join(f"<th>{formulas(str(key))}</th>" for key in value[0])
             rows = "".join(f"<tr>{''.join(f'<td>{numbers(v)}</td>' for v in part.values())}</tr>" for part in value)
             return f'<table class="numbers"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
         return "".join(numbers(part) for part in value)
     if isinstance(value, list) and value and all(isinstance(part, list) for part in value):
         if any(_deep(part) for row in value for part in row) or len(value) > MOST:
             return _short(said(value))
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(said(part))}</td>' for part in row[:MOST])}</tr>" for row in value)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{formulas(said(part))}</td>' for part in row[:MOST])}</tr>" for row in value
+        )
         return f'<table class="numbers"><tbody>{rows}</tbody></table>'
     return _short(said(value))
 
@@ -261,6 +266,17 @@ def _deep(value: Any) -> bool:
 
 def _short(text: str) -> str:
     text = worded(text).replace("**", "^")
-    return escape(
-        text if len(text) <= 300 else f"{text[:260]} ... ({len(text)} characters; in full in docs/ledger.json)"
-    )
+    if len(text) > 300:
+        text = f"{text[:260]} ... ({len(text)} characters; in full in docs/ledger.json)"
+    return formulas(text)
+
+
+def formulas(text: str) -> str:
+    """A text as HTML, its mathematics as Sphinx writes it for MathJax."""
+    shown = [
+        rf"{MATH}\({escape(latex(piece))}\)</span>" if set_ else escape(letters(piece)) for set_, piece in runs(text)
+    ]
+    return "".join(shown) or escape(text)
+
+
+MATH = '<span class="math notranslate nohighlight">'

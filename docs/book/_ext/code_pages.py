@@ -1,6 +1,7 @@
 """Pages with the package's sources, so that a claim or a method links to its line: made for the files linked to.
 
-build.py asks for lines; Sphinx, for which this is an extension, makes the pages of their files.
+build.py asks for lines; Sphinx, for which this is an extension, makes the pages of their files, and gives the pictures
+of the notebooks the sentences that say what is seen.
 """
 
 import json
@@ -42,9 +43,18 @@ def pages(app: Any) -> Iterator[tuple[str, dict[str, str], str]]:
         yield f"{FOLDER}/{file.removesuffix('.py')}", {"title": file, "body": body}, "page.html"
 
 
+def describe(app: Any, doctree: Any) -> None:
+    """For Sphinx's event doctree-read: a notebook's picture is a file that its digest names."""
+    sentences = json.loads((Path(app.srcdir) / "_ext" / "alternatives.json").read_text())
+    for image in doctree.findall(lambda node: node.tagname == "image"):
+        if sentence := sentences.get(Path(image["uri"]).stem):
+            image["alt"] = sentence
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.add_config_value("repository", "", "html")
     app.connect("html-collect-pages", pages)
+    app.connect("doctree-read", describe)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -12,7 +12,7 @@ from used import Uses
 from fedtheory.core import records, registry, verdicts
 
 FIGURES = ROOT / "figures"
-OURS = {"deep": "Deep networks", "frontier": "All methods compared"}
+OURS = {"deep": "Deep networks", "frontier": "All methods compared", "use": "What a practitioner takes"}
 
 
 def record_of(name: str) -> tuple[dict[str, Any], str] | None:
@@ -70,27 +70,33 @@ def _page(name: str, record: dict[str, Any], uses: Uses) -> list[str]:
         "",
         f"{_verdict(name, record)} Scale: {record['scale']}." + (f" Run: {plain(ran)}." if ran else ""),
         "",
-        f"![{plain(record['title'])}]({slug(name)}.png)",
+        f"![{alternative(record)}]({slug(name)}.png)",
         "",
     ]
     if record["cells"]:
         lines += ['<div class="filter"></div>', ""]
         rows = [
-            [plain(c["cell"]), number(c["paper"]), ours(c), badge(c["verdict"]), prose(c["reason"])]
+            [prose(c["cell"]), number(c["paper"]), ours(c), badge(c["verdict"]), prose(c["reason"])]
             for c in record["cells"]
         ]
         lines += ["{.beside}", *table(["number", "paper", "ours [95% interval]", "verdict", "why"], rows), ""]
     lines += [f"- {prose(note)}" for note in record["notes"]] + [""]
-    seeds = ", ".join(map(str, record["seeds"]))
+    seeds = records.seed_words(record["seeds"])
     lines += [
         f"Made by `python -m fedtheory reproduce {name} --scale {record['scale']}`, "
-        + (f"seeds {seeds}, " if seeds else "")
+        + (f"{'seeds' if len(record['seeds']) > 1 else 'seed'} {seeds}, " if seeds else "")
         + f"on {plain(record['device'])}, in {record['seconds']:,.0f} seconds.",
         "",
     ]
     if places := uses.of(name):
         lines += [f"In {', '.join(f'[{title}](../../{target})' for title, target in places)}.", ""]
     return lines
+
+
+def alternative(record: dict[str, Any]) -> str:
+    """What stands in the place of an item's picture: its title, who made it, where its numbers stand in words."""
+    where = "table" if record["cells"] else "notes"
+    return plain(f"{record['title']}: our runs at the scale {record['scale']}, in numbers in the {where} below.")
 
 
 def number(value: Any) -> str:

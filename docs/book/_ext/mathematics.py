@@ -1,13 +1,17 @@
 """ASCII mathematics of the ledger's sentences, such as `E||g_i||^2 <= sigma^2`, as LaTeX between dollars.
 
 Words stay words: what is set is a run of neighbouring words that all read as mathematics and of which one can be
-nothing else (an index, a power, a Greek letter, a relation). A run whose brackets do not match stays as it is.
+nothing else (an index, a power, a Greek letter, a relation). What is no such run, or one whose brackets do not match,
+is written in the letters of mathematics, as an output of a notebook is.
 """
 
 import ast
+import itertools
 import re
 
 from stage import plain
+
+from fedtheory.core.letters import letters as in_letters
 
 GREEK = {
     *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi"),
@@ -41,6 +45,7 @@ ACCENTED = {
     "Vbar": r"\bar V",
 }
 ACCENTED |= {"ybar": r"\bar y", "fbar": r"\bar f", "cbar": r"\bar c", "dbar": r"\bar d", "Bbar": r"\bar B"}
+ACCENTED |= {"Ybar": r"\bar Y"}
 ACCENTED |= {"Gu": r"\Gamma_u", "Gv": r"\Gamma_v", "etilde": r"\tilde e"}
 SIGNS = {
     "<=": r"\le ", ">=": r"\ge ", "!=": r"\ne ", "->": r"\to ", "...": r"\dots ", "..": r"\dots ", "||": r"\Vert ",
@@ -51,7 +56,8 @@ TOKEN = re.compile(
     r"[A-Za-z]+|\d+(?:,\d{3})+|\d+(?:\.\d+)?(?:e[+-]?\d+)?|<=|>=|!=|<-|->|\.\.\.|\.\.|\|\||\+-|<<|>>|\*\*|:=|\S|\s+"
 )
 LETTERS = re.compile(r"[A-Za-z]+")
-NAME = re.compile(r"[A-Z]{1,3}|[a-z]|[A-Za-z]'")
+PRODUCT = r"m[A-Z]{1,3}|md[A-Z]{1,2}|mn|w[KL]|d[UV]"  # of letters without a sign between them
+NAME = re.compile(rf"[A-Z]{{1,3}}|[a-z]|[A-Za-z]'|{PRODUCT}")
 STRONG = re.compile(r"[A-Za-z0-9\])|}~'>](_|\^|\*\*)[\w({*+-]|<=|>=|\|\||^[A-Za-z]\*$|\bsqrt\(")
 ALLOWED = re.compile(r"[\w\s^{}()\[\]|<>=+\-*/.,:;~'!%&#]+")
 OPEN, CLOSE = "([{", ")]}"
@@ -119,7 +125,7 @@ def _reach(words: list[str], at: int) -> int:
     end = at
     while end < len(words):
         word = words[end].rstrip()
-        core = word if word.endswith("...") else word.rstrip(",;:.")
+        core = word if word.endswith("...") else word.rstrip(",;:.?")
         bare = core.strip("()") if core.count("(") != core.count(")") else core
         if not (kind(core) or kind(bare)):
             break
@@ -133,7 +139,7 @@ def _trim(run: str) -> tuple[str, str, str]:
     """A run without the brackets and marks of the sentence around it: (before, run, behind)."""
     core = run.rstrip()
     while core and (
-        (core[-1] in ",;:." and not core.endswith("...")) or (core[-1] == ")" and core.count(")") > core.count("("))
+        (core[-1] in ",;:.?" and not core.endswith("...")) or (core[-1] == ")" and core.count(")") > core.count("("))
     ):
         core = core[:-1]
     lead = 0
@@ -205,7 +211,8 @@ def latex(text: str) -> str:
             return ACCENTED[one]
         if one in FUNCTIONS and not index:
             return FUNCTIONS[one]
-        return one if len(one) == 1 or one.isupper() or (index and len(one) == 2) else rf"\mathrm{{{one}}}"
+        whole = len(one) == 1 or one.isupper() or (index and len(one) == 2) or re.fullmatch(PRODUCT, one)
+        return one if whole else rf"\mathrm{{{one}}}"
 
     while at < len(tokens):
         one = tokens[at]
@@ -276,12 +283,25 @@ COMMAND = re.compile(r"(python -m fedtheory[^;:,)`]*[^;:,)` .])")
 
 def _set(text: str) -> str:
     lead = " " if text[:1].isspace() else ""
-    return lead + "".join(f"${latex(piece)}$" if maths else _spaced(piece) for maths, piece in runs(text))
+    shown = []
+    for maths, pieces in itertools.groupby(runs(text), lambda found: found[0]):
+        whole = [piece for _, piece in pieces]
+        shown += [f"${latex(piece)}$" for piece in whole] if maths else [_spaced("".join(whole))]
+    return lead + "".join(shown)
 
 
-def _spaced(piece: str) -> str:
-    shown = plain(piece)
-    return shown + (" " if piece[-1:].isspace() else "")
+INDEXED = re.compile(r"((?<![\w.])[A-Za-z]_[A-Za-z](?!\w))")
+
+
+def _spaced(text: str) -> str:
+    """Words, with the spaces at their ends; a letter whose index has no small letter is set."""
+    parts = INDEXED.split(in_letters(text))
+    return "".join(f"${latex(part)}$" if at % 2 else _kept(part) for at, part in enumerate(parts))
+
+
+def _kept(text: str) -> str:
+    inner = plain(text)
+    return (" " if text[:1].isspace() else "") + inner + (" " if text[-1:].isspace() and inner else "")
 
 
 CALL = re.compile(r"\b[A-Z]\w*\((?=\w+=)")

@@ -13,6 +13,7 @@ from used import Uses
 
 from fedtheory import methods
 from fedtheory.core import registry
+from fedtheory.core.letters import letters
 
 WORDS = {
     "full": "Whole models",
@@ -47,7 +48,13 @@ def write(stage: Stage, code: Code, uses: Uses, where: Mapping[str, Place], verd
         own = [entry for entry in registry.methods().values() if entry.family == family]
         lines += [f"## {WORDS.get(family, family.capitalize())}", ""]
         cells = [
-            [f"[{e.name}]({slug(e.name)}.md)", said(e.card.idea), rows[e.name]["up"], rows[e.name]["down"]] for e in own
+            [
+                f"[{e.name}]({slug(e.name)}.md)",
+                said(e.card.idea),
+                named(rows[e.name]["up"]),
+                named(rows[e.name]["down"]),
+            ]
+            for e in own
         ]
         lines += [*table(["method", "idea", "up", "down"], cells), ""]
     lines += toctree(["how-counted", *(slug(name) for name in registry.methods())])
@@ -57,6 +64,11 @@ def write(stage: Stage, code: Code, uses: Uses, where: Mapping[str, Place], verd
     for name, entry in registry.methods().items():
         text = _card(entry, type(made[name]), rows[name], code, uses, where, verdicts)
         stage.write(f"look-up/methods/{slug(name)}.md", "\n".join(text) + "\n")
+
+
+def named(cell: str) -> str:
+    """What crosses, "x 40, reply.mean 8", the names of the code as such."""
+    return re.sub(r"\b([A-Za-z][\w.]*)(?= \d)", r"`\1`", cell)
 
 
 def said(text: str) -> str:
@@ -86,10 +98,10 @@ def _card(
     origin = inspect.getdoc(sys.modules[kind.__module__]) or ""
     card = entry.card
     facts = [
-        ("Update", f"`{card.update}`"),
-        ("Down, bytes", row["down"]),
-        ("Up, bytes", row["up"]),
-        ("Kept by a client, bytes", row["state"]),
+        ("Update", f"`{letters(card.update)}`"),
+        ("Down, bytes", named(row["down"])),
+        ("Up, bytes", named(row["up"])),
+        ("Kept by a client, bytes", named(row["state"])),
         ("Needs", entry.needs or "any problem"),
         ("What is proved or tested", said(card.proved)),
     ]

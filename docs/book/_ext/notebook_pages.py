@@ -3,8 +3,11 @@
 The committed files are not touched and not run: their outputs are those that the tests checked.
 """
 
+import base64
+import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import moving_pages
 import nbformat
@@ -13,16 +16,24 @@ from stage import Stage, slug
 from used import NOTEBOOKS
 
 from fedtheory.core import registry
+from fedtheory.core.letters import letters
 
 PROSE = re.compile(
     r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>|^#.*?$)", re.DOTALL | re.MULTILINE
 )
-PAGES = {"conclusions": "conclusions", "report": "items/index", "symbols": "symbols"}  # of docs, and the book's places
+PAGES = {  # of docs, and the book's places
+    "conclusions": "look-up/conclusions",
+    "report": "look-up/items/index",
+    "symbols": "look-up/symbols",
+    "theory/ssf": "theory/ssf",
+}
 
 
 def write(stage: Stage, where: Mapping[str, Place], frames: moving_pages.Frames) -> None:
+    sentences: dict[str, str] = {}
     for path in NOTEBOOKS:
         notebook = nbformat.read(path, as_version=4)
+        sentences |= dict(alternatives(notebook))
         linked: set[str] = set()
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
@@ -35,18 +46,27 @@ def write(stage: Stage, where: Mapping[str, Place], frames: moving_pages.Frames)
                 data = {"text/html": moving_pages.html(picture, frames, "../")}
                 cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
         stage.write(f"notebooks/{path.name}", nbformat.writes(notebook))
+    stage.write("_ext/alternatives.json", json.dumps(sentences))
+
+
+def alternatives(notebook: nbformat.NotebookNode) -> Iterator[tuple[str, str]]:
+    """Of each picture: the digest that names its file in the book, and the sentence that says what is seen."""
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+        if "image/png" in output.get("data", {}):
+            picture = base64.b64decode(output["data"]["image/png"])
+            yield hashlib.sha256(picture).hexdigest(), output.metadata["image/png"]["alt"]
 
 
 def caption(source: str) -> str:
     """Of a folded cell: its first line, a comment."""
     first = source.lstrip().partition("\n")[0]
-    return first.lstrip("# ").strip() if first.startswith("#") else "the code"
+    return letters(first.lstrip("# ").strip()) if first.startswith("#") else "the code"
 
 
 def with_links(text: str, stem: str, where: Mapping[str, Place], linked: set[str]) -> str:
     """Names of other notebooks, of claims, and of methods where they first appear, as links."""
     for page, target in PAGES.items():
-        text = text.replace(f"](../docs/{page}.md)", f"](../look-up/{target}.md)")
+        text = text.replace(f"](../docs/{page}.md)", f"](../{target}.md)")
     parts = PROSE.split(text)
     for at, part in enumerate(parts):
         if at % 2:

@@ -1,18 +1,24 @@
 """The pages of proofs, docs/theory: behind every step a link to what was checked, in a table at the end of the page."""
 
+import importlib
+import math
 import re
 from collections.abc import Mapping
 
+import tight_pages
 from claim_pages import Place
 from code_pages import Code
 from mathematics import prose
-from stage import ROOT, Stage, table, toctree
+from stage import ROOT, Stage, slug, table, toctree
 from used import NOTEBOOKS
 
+from fedtheory.core import records, registry
 from fedtheory.theory import ledger
 from fedtheory.theory.proof import KINDS, PAPERS, Step, folder, steps
 
 MARK = re.compile(r"\[((?:" + "|".join(PAPERS) + r")\.\d+\.\d+)\]")
+SAID = re.compile(r"\[(use/\w+): ([^\]]+)\]")
+CLAIM = re.compile(r"`([a-z]+\.[\w.-]+(?: / [\w.-]+)*)`")
 MARGIN = re.compile(r"\[margin (\S+?)\]")
 FOLDER = ROOT / "docs" / "theory"
 HEAD = """\
@@ -30,7 +36,9 @@ def anchor(id: str) -> str:
 def write(stage: Stage, code: Code, where: Mapping[str, Place]) -> None:
     for paper in PAPERS:
         stage.write(f"theory/{paper}.md", page(paper, code, where))
-    stage.write("theory/index.md", "\n".join([HEAD, *toctree(PAPERS, hidden=False)]) + "\n")
+    tight_pages.write(stage, where)
+    stage.write("theory/use.md", use())
+    stage.write("theory/index.md", "\n".join([HEAD, *toctree([*PAPERS, "tight", "use"], hidden=False)]) + "\n")
 
 
 def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
@@ -38,7 +46,7 @@ def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
     margins = {record["id"]: record["margin"] for record in ledger.load(ROOT / "docs" / "ledger.json")}
     text = MARGIN.sub(lambda found: f"{margins[found[1]]:.2g}", text)
     text = MARK.sub(lambda found: f'(<a href="#{anchor(found[1])}">checked</a>)', text)
-    text = re.sub(r"`([a-z]+\.[\w.-]+)`", lambda found: _linked(found, where), text)
+    text = CLAIM.sub(lambda found: _linked(found, where), text)
     text = re.sub(r"\b[Nn]otebook (\d\d)\b", _notebook, text)
     source = f"fedtheory/theory/{folder(paper)}/steps.py"
     lines = [
@@ -53,6 +61,23 @@ def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
         ),
     ]
     return text + "\n".join(lines) + "\n"
+
+
+def use() -> str:
+    """The page of consequences: its numbers are those of the items' records, its pictures theirs."""
+    text = (FOLDER / "use.md").read_text()
+    text = SAID.sub(lambda found: said(found[1], found[2]), text)
+    text = re.sub(r"\.\./\.\./figures/([\w/]+)\.png", lambda found: f"../look-up/items/{slug(found[1])}.png", text)
+    text = re.sub(r"`(use/\w+)`", lambda found: f"[`{found[1]}`](../look-up/items/{slug(found[1])}.md)", text)
+    return re.sub(r"\b[Nn]otebook (\d\d)\b", _notebook, text)
+
+
+def said(item: str, name: str) -> str:
+    """A number of an item's record in three digits, or what stands for one that is not finite."""
+    value = importlib.import_module(registry.items()[item].module).says(records.load(ROOT / "figures", item)["table"])[
+        name
+    ]
+    return f"{value:.3g}" if math.isfinite(value) else "none"
 
 
 def _row(step: Step, where: Mapping[str, Place]) -> list[str]:

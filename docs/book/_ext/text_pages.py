@@ -22,7 +22,7 @@ def symbols(stage: Stage) -> None:
     for line in (ROOT / "docs" / "symbols.md").read_text().splitlines():
         if line.startswith("|") and not line.startswith("|-"):
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-            line = f"| {' | '.join(cell if '`' in cell and not letters(cell) else symbol(cell) for cell in cells)} |"
+            line = f"| {' | '.join(map(symbol, cells))} |"
         elif not line.startswith(("|", "#")):
             line = said(line) if line.strip() else line
         lines.append(line)

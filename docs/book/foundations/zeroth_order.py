@@ -43,7 +43,7 @@ for d, P in ((10, 1), (10, 10), (100, 1), (100, 10)):
     rows.append([d, P, sum(errors) / len(errors) / size, (d + 1) / P, off, (d + 1) / draws])
     assert 0.7 < rows[-1][2] / rows[-1][3] < 1.3
     assert off < 3 * (d + 1) / draws
-table(["d", "P", "squared error / |grad|^2", "(d+1)/P", "of the mean of all", "its size by chance"], rows)
+table(["d", "P", "squared error / |∇f|²", "(d+1)/P", "of the mean of all", "its size by chance"], rows)
 
 # %% [markdown]
 # **Try.** Draw $z$ uniformly on the sphere of radius $\sqrt{d}$: `z *= d**0.5 / z.norm(dim=1, keepdim=True)`. The

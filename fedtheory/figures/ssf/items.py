@@ -309,7 +309,7 @@ def measure_why(runner: Runner, scale: str, seeds: int) -> Result:
         "form='sums' sends U_i = -eta sum_t g_i instead of B_i (the paper's (13)-(19)): same bytes, no growth. With "
         "all clients it is the same algorithm; with 10 of 20 sampled, as here, another one, whose dual stays bounded.",
     ]
-    return Result(table, [], {"rounds": rounds, "ranks": WHY_RANKS}, notes)
+    return Result(table, [], {"rounds": rounds, "ranks": WHY_RANKS}, notes, seeds=(0,))
 
 
 def trace(algorithm: FedSub, problem: MatrixRegression, rounds: int, every: int, labels: Row) -> Table:
@@ -429,7 +429,8 @@ def measure_readings(runner: Runner, scale: str, seeds: int, rows: Sequence[Row]
             {"reading": name, "het": het, "r": r, "paper": paper, "ours": ours, "diverged_at": at, **one.ran()}
         )
     notes = [*READING, "Mean of the last ten records of one run per reading and setting; -1: it did not diverge."]
-    return Result(table, [], {"rounds": rounds, f"rounds of {STEPPED}": ROUNDS[scale]}, notes)
+    settings = {"rounds": rounds, f"rounds of {STEPPED}": ROUNDS[scale]}
+    return Result(table, [], settings, notes, seeds=(0,))
 
 
 @style.styled

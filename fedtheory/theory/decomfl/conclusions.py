@@ -107,6 +107,7 @@ CONCLUSIONS = [
         "Sec. 4.1, Theorem 2; App. C.5, Theorem 5",
         (),
         ("decomfl.theorem2 / theorem4", "decomfl.eq6,62,71", "decomfl.theorem5"),
-        "It is shown for one local step and directions on a sphere; for Gaussian directions a repaired bound holds.",
+        "It is shown for one local step and directions on a sphere; for Gaussian directions, and for more local steps "
+        "if the rank is low at every client, a repaired bound holds.",
     ),
 ]

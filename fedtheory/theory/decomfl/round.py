@@ -181,7 +181,7 @@ class Round:
 
     Attributes:
         G: E<G_i^k, G_j^k>, K matrices (M, M); `exact`: the same of grad f_i(x_i^k), which is grad f_i^mu(x_i^k) here.
-        distance: E||x_i^k - x_r||^2, K vectors (M,), from a given x_r.
+        apart: E of the squared entries of x_i^k - x_r, K tensors (M, d), from a given x_r; `distance`: their sums.
     """
 
     def __init__(self, at: Instance, mean: torch.Tensor | None = None, second: torch.Tensor | None = None) -> None:
@@ -203,7 +203,7 @@ class Round:
         noise = same * torch.einsum("ia,jb->ijab", at.noise, at.noise)
         curvature = at.mu**2 / (4 * at.P) * six * curvatures(at.h)
         self.at, self.size, self.start = at, size, S
-        self.G, self.exact, self.distance = [], [], []
+        self.G, self.exact, self.apart = [], [], []
         for _ in range(at.K):
             exact = (gradient @ S @ gradient.T).view(M, d, M, d).permute(0, 2, 1, 3)
             W = exact + noise
@@ -211,10 +211,14 @@ class Round:
             self.G.append(traces(G))
             self.exact.append(traces(exact))
             own = S[:size, :size].diagonal().view(M, d) - 2 * mean * S[:size, -1].view(M, d)
-            self.distance.append(own.sum(1) + mean @ mean)
+            self.apart.append(own + mean**2)
             S = step @ S @ step.T
             S[:size, :size] += at.lr**2 * (G - exact).permute(0, 2, 1, 3).reshape(size, size)
         self.end = S
+
+    @property
+    def distance(self) -> list[torch.Tensor]:
+        return [own.sum(1) for own in self.apart]
 
     def _sampled(self, block: torch.Tensor) -> torch.Tensor:
         """E of the mean over C of the second moments of (M d)-vectors, (d, d)."""

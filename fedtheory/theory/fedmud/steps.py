@@ -7,20 +7,8 @@ from math import comb, factorial
 from typing import Any
 
 from fedtheory.theory.fedmud.quantities import residual
-from fedtheory.theory.proof import Step, equal, follows
+from fedtheory.theory.proof import Step, equal, follows, mean_of
 from fedtheory.theory.search import number, reals
-
-
-def mean_of(expression: Any, entries: tuple[Any, ...], kurtosis: Any) -> Any:
-    """The expectation of a polynomial in independent entries of mean 0, variance 1, fourth moment k; degree 4 at most.
-
-    A third power stands beside a first one there, whose mean is 0.
-    """
-    import sympy
-
-    moment = {0: 1, 1: 0, 2: 1, 3: sympy.Symbol("third"), 4: kurtosis}
-    terms = sympy.Poly(sympy.expand(expression), *entries).terms()
-    return sympy.expand(sum(factor * sympy.prod([moment[k] for k in powers]) for powers, factor in terms))
 
 
 def every(*checks: Callable[[], bool]) -> Callable[[], bool]:

@@ -1,14 +1,14 @@
 """FedSub ("An Efficient Subspace Algorithm for Federated Learning on Heterogeneous Data"): its claims in its order.
 
 The checks lie in `identities`, `costs` and `rates`; App. 7.4 from (20) on in `lemma1`, `lemma2`, `lemma3` and
-`theorem1`.
+`theorem1`; what is not in the paper in `sharper`.
 """
 
 from fractions import Fraction
 
 from fedtheory.maps.subspace import Gaussian, Spherical
 from fedtheory.theory.claim import Claim, Printed, worst_of
-from fedtheory.theory.fedsub import lemma1, lemma2, lemma3, theorem1
+from fedtheory.theory.fedsub import lemma1, lemma2, lemma3, sharper, theorem1
 from fedtheory.theory.fedsub.costs import (
     check_a1_cd,
     check_a1_rd,
@@ -24,6 +24,7 @@ from fedtheory.theory.fedsub.costs import (
     check_rd_law,
     check_scaffold,
     check_scaffold_cost,
+    check_traffic,
 )
 from fedtheory.theory.fedsub.identities import (
     check_5_7,
@@ -598,6 +599,22 @@ MAIN: list[Claim] = [
         implies="line 15's m d scalars per round can be saved where all clients take part",
     ),
     fedsub(
+        "sec6-traffic",
+        "Sec. 6",
+        "FedSub reduces communication costs.",
+        "cost",
+        reading="of a participant's round, against FedAvg's",
+        caveat="of the uplink; of both directions together only where 2 r d and the seeds are less than m d. Line 15, "
+        "line 10 and the seeds make the downlink larger than FedAvg's at every r, and under partial participation by a "
+        "seed more for every round that a client missed",
+        check=worst_of(check_traffic(10, both=False), check_traffic(9), check_traffic(8, sampled=5)),
+        as_printed=check_traffic(10),
+        control=check_traffic(9, sampled=2),
+        broken="both directions at r = 9 of m = 20 with two of ten clients a round: the seeds decide",
+        implies="at the paper's r = 10 of m = 20 a round takes more numbers than FedAvg's, both ways together; where "
+        "the downlink counts, send the steps that a client missed in place of line 15, as SSF does",
+    ),
+    fedsub(
         "line12-cost",
         "Sec. 7.3",
         "P^k(.) costs mrd and (P^{k+1})^T of it mrd.",
@@ -608,4 +625,4 @@ MAIN: list[Claim] = [
     ),
 ]
 
-CLAIMS: list[Claim] = [*MAIN, *lemma1.CLAIMS, *lemma2.CLAIMS, *lemma3.CLAIMS, *theorem1.CLAIMS, FLOAT]
+CLAIMS: list[Claim] = [*MAIN, *lemma1.CLAIMS, *lemma2.CLAIMS, *lemma3.CLAIMS, *theorem1.CLAIMS, FLOAT, *sharper.CLAIMS]

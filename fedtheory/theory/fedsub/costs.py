@@ -18,7 +18,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Seed, cost
 from fedtheory.core.problem import Problem
-from fedtheory.core.simulate import play_round
+from fedtheory.core.simulate import play_round, run
 from fedtheory.maps.subspace import Coordinate, Gaussian, Identity, Projection, Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.problems.quadratic import Quadratic
@@ -406,6 +406,35 @@ def _drain(algorithm: FedSub, problem: Problem, own: Any, down: Any):
     from fedtheory.theory.instances import drain
 
     return drain(algorithm.client(problem, problem.clients, own, down, ROOT))
+
+
+def check_traffic(r: int, *, both: bool = True, sampled: int | None = None) -> Check:
+    """Whether a participant's round costs less than FedAvg's, by the messages of 60 rounds: both ways, or up alone.
+
+    m = 20 and d = 1, as in Sec. 5.1, with ten clients. A round's downlink is m numbers (line 15), r (line 10),
+    the seed of P^{k+1}, and a seed for every basis that the client missed: more than FedAvg's m for every r.
+    """
+
+    def check(effort: str) -> Outcome:
+        problem, rounds = Quadratic.random(10, 20, ROOT.fold("traffic")), 60
+        visits = rounds * (sampled or problem.n)
+        sent: dict[str, tuple[float, float]] = {}
+        for name, algorithm in {"FedSub": FedSub(0.01, 2, Coordinate(r)), "FedAvg": FedAvg(0.01, 2)}.items():
+            history = run(algorithm, problem, rounds, sampled=sampled, every=rounds)
+            sent[name] = history["up_scalars"][-1] / visits, history["down_scalars"][-1] / visits
+        (up, down), (up_full, down_full) = sent["FedSub"], sent["FedAvg"]
+        if not down > down_full + r:
+            raise AssertionError("FedSub's downlink is FedAvg's, line 10 and seeds")
+        ours, theirs = (up + down, up_full + down_full) if both else (up, up_full)
+        said = (
+            f"m = 20, r = {r}, a round of one of {sampled or 10} of 10 clients: FedSub takes {up:.4g} numbers up and "
+            f"{down:.4g} down, seeds and reply included, of FedAvg {up_full:.4g} and {down_full:.4g}"
+        )
+        counted = {name: [digits(value) for value in values] for name, values in sent.items()}
+        data = None if ours < theirs else {"m": 20, "d": 1, "r": r, "sampled": sampled or 10, "up, down": counted}
+        return Outcome(ours < theirs, "exact", ours / theirs, said, data)
+
+    return check
 
 
 def check_line12(product_first: bool = False) -> Check:

@@ -7,6 +7,7 @@ from typing import Any
 
 from fedtheory.theory.proof import Step, equal, follows
 from fedtheory.theory.search import implies, number, reals
+from fedtheory.theory.ssf.steps import moved
 
 
 def unbounded(part: str) -> Callable[[], bool]:
@@ -97,18 +98,6 @@ def drawn(size: Callable[[int, int], Fraction]) -> Callable[[], bool]:
     return check
 
 
-def second_moment(share: str) -> Callable[[], bool]:
-    """|P(a + b + n)|^2 <= 4 |P a|^2 + 4 |P b|^2 + 2 |P n|^2: a the gradients at w, b their change, n the noise."""
-
-    def premises() -> tuple[list, Any]:
-        a2, b2, n2, ab, an, bn = reals("a2 b2 n2 ab an bn")
-        pairs = [2 * ab <= a2 + b2, 2 * (an + bn) <= a2 + b2 + 2 * ab + n2]
-        total = a2 + b2 + n2 + 2 * ab + 2 * an + 2 * bn
-        return [a2 >= 0, b2 >= 0, n2 >= 0, *pairs], total <= number(share) * (a2 + b2) + 2 * n2
-
-    return follows(premises)
-
-
 def descent(most: str) -> Callable[[], bool]:
     """What multiplies eta tau (F(w) - F(w_P)), for q <= 1/20 and any sampling."""
 
@@ -185,8 +174,8 @@ STEPS = [
     Step("flss.3.4", "expectation", "all subsets of two of four, three of five, three of three",
          drawn(lambda N, M: Fraction(N - M, M * (N - 1))), drawn(lambda N, M: Fraction(1, M)),
          "1/M, as with replacement", ("flss.eq11", "flss.eq12")),
-    Step("flss.3.5", "implication", "for all second moments of the three parts", second_moment("4"),
-         second_moment("3"), "3 in the place of 4"),
+    Step("flss.3.5", "implication", "for all second moments of the three parts", moved("4"), moved("3"),
+         "3 in the place of 4"),
     Step("flss.3.6", "identity", "the sum of all parts", assembled(4), assembled(5), "5 L delta in the drift"),
     Step("flss.3.7", "implication", "for 0 < q <= 1/20, 0 <= s <= 1", descent("-3/4"), descent("-4/5"),
          "-4/5 in the place of -3/4"),

@@ -12,7 +12,7 @@ from fedtheory.algorithms import fedsub, scaffold
 from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.algorithms.scaffold import Scaffold
-from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.algorithm import State
 from fedtheory.core.engine import map_leaves
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.instances import (
@@ -136,7 +136,7 @@ def _variance(v: torch.Tensor) -> torch.Tensor:
     return ((v - v.mean(0)) ** 2).sum(-1).mean(0)
 
 
-def begin(at: Instance, method: str, frame: torch.Tensor) -> tuple[Algorithm, State]:
+def begin(at: Instance, method: str, frame: torch.Tensor) -> tuple[Any, State]:
     """A method in the instance's state, with one projector. FedAvg is FedAvg-CD with r = d."""
     if method == "SCAFFOLD":
         server = scaffold.Server(at.x, at.c, at.N, None)
@@ -173,7 +173,7 @@ def play(at: Instance, of: Member) -> Round:
             gain = gain + both.mean(away) / len(sets)
             moved = moved + both.mean(((server.x - at.x) ** 2).sum(-1)) / len(sets)
             target = problem.gradients(server.x)  # (N, C, d)
-            if isinstance(algorithm, FedSub) and algorithm.dual:
+            if of.method == "FedSub":
                 own = pick_leaves(local.own, both.pick)
                 u = (algorithm.moved(own, chosen, reply) @ (frame / at.rho**0.5).mT) / at.eta
                 error = _variance(target + u / at.rho)

@@ -265,6 +265,17 @@ class Terms:
             21 * self.L**2 * self.K * self.lr**2 * self.sigma2 / r,
         )
 
+    def sharper(self, T: int) -> tuple[float, ...]:
+        """The terms of the theorem of docs/theory/ssf.md."""
+        r, q, noise = self.rho, (self.L * self.K * self.lr) ** 2, self.L * self.sigma2 * self.eta / (self.N * self.K)
+        start = (20 / 9 * self.gap / (r * self.eta * T), 40 / 9 * q * self.control / (r * T))
+        return (*start, 20 / 9 * noise / r, 55 / 3 * self.L**2 * self.K * self.lr**2 * self.sigma2 / r)
+
+    def shorter(self, T: int) -> tuple[float, ...]:
+        """The same for K L eta_l <= sqrt(rho)/10, where eta~ is bounded by 1/(4L) alone."""
+        first, second, third, fourth = self.sharper(T)
+        return first, second, 103 / 100 * third, 9 / 11 * fourth
+
     def corollary(self, T: int, per_L: bool = False) -> tuple[float, ...]:
         """The terms of (123), with C_0 as printed or as C_0/L."""
         gap = self.gap + (self.control / self.L if per_L else self.control)
@@ -289,8 +300,12 @@ SAMPLE = Terms(3, 4, 1.5, 0.7, 0.5, 0.01, 0.1, 2.0, 0.9)
 
 
 def stepsizes(setting: str, K: int, rho: float, L: float) -> tuple[float, float]:
-    """eta_l and eta~ at the edge of the conditions: "printed" (1)-(4), "corollary" is (120)-(122) at sigma = 0."""
-    h = min(1 / 4, rho / 2)
+    """eta_l and eta~ at the edge of the conditions.
+
+    "printed" is (1)-(4), "corollary" is (120)-(122) at sigma = 0, "longer" and "short local" are steps 6.4 and 6.5 of
+    docs/theory/ssf.md.
+    """
+    h = min(1 / 4, {"longer": math.sqrt(rho / 8), "short local": 1 / 4}.get(setting, rho / 2))
     s = {
         "printed": min(rho / 576, rho**3 / (3456 * h * h)),
         "corollary": rho / 864,
@@ -298,6 +313,8 @@ def stepsizes(setting: str, K: int, rho: float, L: float) -> tuple[float, float]
         "printed, slow": min(rho / 576, rho**3 / (3456 * (h / 8) ** 2)),
         "repaired, slow": K / 100,
         "large eta_g": rho / 576e6,
+        "longer": K / 100,
+        "short local": rho * K / 100,
     }[setting]
     return math.sqrt(s / K**3) / L * (1 - 1e-9), (h / 8 if "slow" in setting else h) / L
 

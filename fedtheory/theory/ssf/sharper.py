@@ -1,17 +1,34 @@
-"""Lemmas 2 and 3 of SSF in sharper forms, which the repaired rate uses. Not in the paper."""
+"""Lemmas 2 to 4 of SSF in sharper forms, and the theorem of docs/theory/ssf.md. Not in the paper."""
 
 import functools
 import math
 from dataclasses import replace
+from typing import Any
 
 import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
-from fedtheory.theory.search import implies, number, reals, same
-from fedtheory.theory.ssf.attack import FAR, Edge, Terms, edges, on, survives, times, with_units
+from fedtheory.theory.proof import by_steps
+from fedtheory.theory.search import ROUNDING, implies, number, reals, same, units
+from fedtheory.theory.ssf.attack import (
+    FAR,
+    Edge,
+    Terms,
+    edges,
+    on,
+    refuted_each,
+    survives,
+    times,
+    units_said,
+    with_units,
+)
+from fedtheory.theory.ssf.bounds import attack_rate, run_exactly, scaled
 from fedtheory.theory.ssf.hypotheses import A123, GIVEN, claim
 from fedtheory.theory.ssf.lemma3 import STILL, wide_steps
-from fedtheory.theory.ssf.round import NOISE_ALONE, Round, steep
+from fedtheory.theory.ssf.lemma4 import LEMMA4
+from fedtheory.theory.ssf.moments import SAMPLE, Rate, rescaled
+from fedtheory.theory.ssf.moments import Terms as Numbers
+from fedtheory.theory.ssf.round import NOISE_ALONE, Round, carried, quiet, steep
 
 
 def sharper_lemma2(noise: float = 1.041, drift: float = 1.388) -> Terms:
@@ -30,6 +47,52 @@ def sharper_lemma3(noise: float = 1.0, drift: float = 1.0) -> Terms:
         return left, right, (eta * q.G2 + L * q.moved).detach()
 
     return terms
+
+
+def sharper_lemma4(noise: float = 3.0, contraction: float = 0.5) -> Terms:
+    """Of the terms with 1/rho in the printed one, that with the gradient has none."""
+
+    def terms(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
+        at, rho, h2 = q.at, q.at.rho, (q.at.L * q.at.eta) ** 2
+        kept = (1 - contraction * rho) * q.C0 + noise * at.sigma2 / at.K
+        moved = 12 * h2 * q.G2 + 6 * h2 / rho * at.sigma2 / (at.N * at.K)
+        return q.C1, kept + (3 + 12 * h2 / rho) * at.L**2 * q.drift + moved
+
+    return terms
+
+
+# One client, F = x^2/2, exact memory, ten local steps: nearly as far from the solution as the theorem allows
+STEADY: dict[str, Any] = {
+    "curvature": ["1"], "slope": ["0"], "x0": ["1"], "c_i": ["1"], "L": "1", "eta_l": "1/100", "eta": "1/4", "K": 10,
+    "T": 60, "note": "N = 1, d = r = 1, F = x^2/2, sigma = 0, c_1 = grad F(x^0), K L eta_l = 1/10, L eta~ = 1/4",
+}  # fmt: skip
+
+
+def steady(rate: Rate) -> Check:
+    """The average of ||grad F||^2 on the stored instance against a bound, for every T up to its own."""
+
+    def check(effort: str) -> Outcome:
+        squares, terms, _ = run_exactly(STEADY)
+        sums = [sum(squares[:T]) / T / sum(rate(terms, T)) for T in range(1, len(squares) + 1)]
+        worst, T = max(zip(sums, range(1, len(sums) + 1)))
+        data = STEADY | {"T": T, "left/right": worst}
+        return Outcome(worst <= 1, "exact", worst, f"{STEADY['note']}: left/right {worst:.4g} at T = {T}", data)
+
+    return check
+
+
+def run_of(rate: Rate, *settings: str) -> Check:
+    """A bound on a run: units, the stored instance, and the search on exact runs with steps at their edges."""
+
+    def check(effort: str) -> Outcome:
+        alike, _ = units(lambda a, b: ((a / b) ** 2, *rate(rescaled(SAMPLE, a, b), 50)))
+        stored, first = steady(rate)(effort), settings[: 1 if effort == "quick" else None]
+        found = attack_rate(rate, True, effort, first)
+        said = f"{stored.detail}; {found.tried} exact runs of SSF, worst {found.ratio:.4g} at {found.edge}"
+        holds = alike and stored.holds and found.ratio <= 1 + ROUNDING
+        return Outcome(holds, "search", max(found.ratio, stored.margin or 0.0), f"{said}; {units_said(alike)}")
+
+    return check
 
 
 def symbolic_sharper2(effort: str) -> Outcome:
@@ -90,6 +153,16 @@ SHARPER3 = (
 )
 
 
+SHARPER4 = (
+    f"{GIVEN}, with c^0 = (1/N) sum_i c_i^0 and all clients in every round, for any steps: C_{{t+1}} <= (1 - rho/2) "
+    "C_t + 3 sigma^2/K + (3 + 12 L^2 eta~^2/rho) L^2 E_drift + 12 L^2 eta~^2 |grad F|^2 + 6 L^2 eta~^2 "
+    "sigma^2/(rho N K)."
+)
+BEGIN = f"{GIVEN}, with c^0 = (1/N) sum_i c_i^0 and all clients in every round, for"
+AVERAGE = "(1/T) sum_t E|grad F(x^t)|^2 <= 20 Delta_F/(9 rho eta~ T) + 40 L^2 K^2 eta_l^2 C_0/(9 rho T) + "
+WIDE4 = [replace(edge, share=4.0) for edge in edges()[:3]]  # local steps beyond 1/(2KL)
+
+
 CLAIMS: list[Claim] = [
     claim(
         "sharper.lemma2", "not in the paper; Lemma 2 and (109)-(111)", "expectation",
@@ -118,5 +191,49 @@ CLAIMS: list[Claim] = [
         broken="the noise term times 49/100",
         implies="Four times the step and twice the descent of (21), with 5/8 in place of 3/2 before the drift where "
         "eta <= 1/(4L), at the price of twice its noise term. No step needs (42): E <P G, P xi_bar> = 0 is enough.",
+    ),
+    claim(
+        "sharper.lemma4", "not in the paper; Lemma 4 (60)", "expectation",
+        SHARPER4,
+        assumes=A123,
+        check=with_units(
+            worst_of(
+                survives(sharper_lemma4(), "sharper4", "", [*LEMMA4, *WIDE4]),
+                by_steps("ssf", *(f"ssf.4.{step}" for step in range(1, 6))),
+            ),
+            sharper_lemma4(),
+        ),
+        control=refuted_each(
+            on(carried, sharper_lemma4(contraction=1.01), ""), on(quiet, sharper_lemma4(0.99), "")
+        ),
+        broken="1 - rho/2 lowered to 1 - 1.01 rho; 3 sigma^2/K to 99/100 sigma^2/K",
+        implies="(60) has 1/rho before |grad F|^2: it bounds |P grad F| by |grad F|. Without it a memory in a small "
+        "subspace allows steps of order sqrt(rho)/L, not rho/L.",
+    ),
+    claim(
+        "sharper.theorem", "not in the paper; Theorem 1 (102)", "rate",
+        f"{BEGIN} K L eta_l <= 1/10 and L eta~ <= min(1/4, sqrt(rho/8)): {AVERAGE}20 L eta~ sigma^2/(9 rho N K) + "
+        "55 L^2 K eta_l^2 sigma^2/(3 rho).",
+        assumes=A123,
+        check=worst_of(
+            run_of(Numbers.sharper, "longer", "repaired", "large eta_g", "repaired, slow"),
+            by_steps("ssf", *(f"ssf.5.{step}" for step in range(1, 7)), "ssf.6.4"),
+        ),
+        control=steady(scaled(Numbers.sharper, (0.53,) * 4)), broken="53/100 of the right side",
+        implies="C_0 is multiplied by a squared step, and min(1/4, rho/2) of (1) and (4) is not needed: without noise "
+        "rho^(-3/2) in place of rho^(-2).",
+    ),
+    claim(
+        "sharper.short", "not in the paper; Theorem 1 (102)", "rate",
+        f"{BEGIN} K L eta_l <= sqrt(rho)/10 and L eta~ <= 1/4: {AVERAGE}103 L eta~ sigma^2/(45 rho N K) + "
+        "15 L^2 K eta_l^2 sigma^2/rho.",
+        assumes=A123,
+        check=worst_of(
+            run_of(Numbers.shorter, "short local", "large eta_g"),
+            by_steps("ssf", *(f"ssf.5.{step}" for step in range(1, 7)), "ssf.6.5"),
+        ),
+        control=steady(scaled(Numbers.shorter, (0.53,) * 4)), broken="53/100 of the right side",
+        implies="With local steps that shrink with sqrt(rho) the subspace costs 1/rho and no more, with or without "
+        "noise: the server's step need not shrink.",
     ),
 ]  # fmt: skip

@@ -222,23 +222,21 @@ def averaged(independent: bool) -> Callable[[], bool]:
     return check
 
 
-def _projector(sympy: Any) -> tuple[Any, Any, Any]:
-    """On a line of R^3, as symbols, and two vectors."""
-    u, a, b = (sympy.Matrix(sympy.symbols(f"{name}0:3", real=True)) for name in "uab")
-    return u * u.T / (u.T * u)[0], a, b
-
-
 def pythagoras(sign: int) -> Callable[[], bool]:
-    """|(I - P) a + P b|^2 = |(I - P) a|^2 + sign |P b|^2, and |b|^2 - |P b|^2 = |(I - P) b|^2."""
+    """|(I - P) a + P b|^2 = |(I - P) a|^2 + sign |P b|^2, and |b|^2 - |P b|^2 = |(I - P) b|^2.
+
+    In an orthonormal basis in which the projector P is diagonal, coordinate by coordinate: p is 0 or 1.
+    """
 
     def check() -> bool:
         import sympy
 
-        P, a, b = _projector(sympy)
-        rest = sympy.eye(3) - P
-        square = lambda v: (v.T * v)[0]
-        gap = square(rest * a + P * b) - square(rest * a) - sign * square(P * b)
-        return sympy.simplify(gap) == 0 and sympy.simplify(square(b) - square(P * b) - square(rest * b)) == 0
+        a, b = sympy.symbols("a b")
+        for p in (0, 1):
+            first = ((1 - p) * a + p * b) ** 2 - ((1 - p) * a) ** 2 - sign * (p * b) ** 2
+            if sympy.expand(first) != 0 or sympy.expand(b**2 - (p * b) ** 2 - ((1 - p) * b) ** 2) != 0:
+                return False
+        return True
 
     return check
 
@@ -431,6 +429,43 @@ def small_steps(part: str) -> Callable[[], bool]:
     return check
 
 
+def longer(eighth: int) -> Callable[[], bool]:
+    """All that section 5 takes of h = L eta: u <= 1/8, (1 + h)/2 <= 5/8, h <= 1; and 20/9 sqrt(8) = 40 sqrt(2)/9.
+
+    `eighth`: the steps are up to min(1/4, sqrt(rho/eighth)), which contains min(1/4, rho/2).
+    """
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        rho, h, u = reals("rho h u")
+        given = [rho > 0, rho <= 1, h > 0, 4 * h <= 1, u * rho == h * h, z3.Or(eighth * h * h <= rho, 2 * h <= rho)]
+        return given, z3.And(8 * u <= 1, (1 + h) / 2 <= number("5/8"), h <= 1)
+
+    return lambda: follows(premises)() and Fraction(20, 9) ** 2 * 8 == Fraction(40, 9) ** 2 * 2
+
+
+def short_local(small: bool) -> Callable[[], bool]:
+    """Section 5 for any h <= 1/4 and q = s rho, so that q u = s h^2; 15 and 103/45.
+
+    `small`: s <= 1/100; else only q <= 1/100, as in the theorem.
+    """
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        s, h, rho = reals("s h rho")
+        given = [s > 0, 100 * s * (1 if small else rho) <= 1, rho > 0, rho <= 1, h > 0, 4 * h <= 1]
+        B, drift = number("5/8") + 6 * s * rho + 24 * s * h * h, number("347/250")
+        lead = number("1/2") - 24 * s * h * h - drift * s * rho * B >= number("9/20")
+        noise = z3.And(6 + number("1041/1000") * B <= number("27/4"), 12 * s * h * h <= number("3/100") * h)
+        return given, z3.And(lead, drift * B <= 1, noise)
+
+    turned = Fraction(20, 9)
+    exact = (turned * Fraction(27, 4), turned * Fraction(103, 100)) == (15, Fraction(103, 45))
+    return lambda: exact and follows(premises)()
+
+
 # 7: other memories
 
 
@@ -508,7 +543,7 @@ STEPS = [
          descent("9/10"), "nine tenths of the noise", ("ssf.sharper.lemma3",)),
     Step("ssf.3.4", "expectation", "two clients, two steps, independent signs", averaged(True), averaged(False),
          "one sign for all", ("ssf.lemma3.eq49-54",)),
-    Step("ssf.4.1", "identity", "a line in three dimensions, all symbols", pythagoras(1), pythagoras(-1),
+    Step("ssf.4.1", "identity", "in each coordinate of a basis in which P is diagonal", pythagoras(1), pythagoras(-1),
          "a minus between the parts", ("ssf.lemma4.eq61-63",)),
     Step("ssf.4.2", "certificate", "the difference is a square", young(1), young(2), "twice b in the square"),
     Step("ssf.4.3", "implication", "for all rho in (0, 1]", constants("1/2"), constants("3/4"),
@@ -529,6 +564,10 @@ STEPS = [
     Step("ssf.6.2", "arithmetic", "55/3 of 4/33 is 20/9", small_steps("4/33"), small_steps("1/8"), "1/8 for 4/33"),
     Step("ssf.6.3", "identity", "both terms at the step that balances them", balanced(2), balanced(1),
          "twice that step, squared"),
+    Step("ssf.6.4", "implication", "for all rho in (0, 1], both ways to bound the step", longer(8), longer(7),
+         "sqrt(rho/7) in the place of sqrt(rho/8)", ("ssf.sharper.theorem",)),
+    Step("ssf.6.5", "implication", "for all rho in (0, 1], q <= rho/100, L eta <= 1/4", short_local(True),
+         short_local(False), "q <= 1/100 alone", ("ssf.sharper.short",)),
     Step("ssf.7.1", "identity", "a local step in the subspace", rescaled(1), rescaled(2), "the square of the scale"),
     Step("ssf.7.2", "identity", "any number of clients, by the first two moments of the g_i",
          spread(True), spread(False), "any vector in the place of the mean"),

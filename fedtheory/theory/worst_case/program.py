@@ -69,6 +69,7 @@ class Symbols:
         local: grad F_i at the local points, (B, K, N, d). At k = 0, grad F_i(x) is G + e_i, or G where `tilted`.
         after: grad F_i(x^+), (B, N, d).
         frames: P_b^T with orthonormal columns, (B, d, r).
+        spare: more free vectors, for what a state keeps besides, (., d).
         unit: what a change of a gradient is measured in, eta L K: without it small steps are ill-conditioned.
     """
 
@@ -77,25 +78,26 @@ class Symbols:
     local: torch.Tensor
     after: torch.Tensor
     frames: torch.Tensor
+    spare: torch.Tensor
     unit: float
 
     @staticmethod
     def make(
-        N: int, K: int, unit: float, parts: int = 1, branches: int | None = None, *, tilted: bool = True
+        N: int, K: int, unit: float, parts: int = 1, branches: int | None = None, *, tilted: bool = True, spare: int = 0
     ) -> "Symbols":
         """`tilted`: for algorithms with controls. They see grad F_i - c_i + c only, so that a linear function added to
         F_i, and to c_i its gradient, changes nothing: all grad F_i(x) = G and c = 0 lose no generality, c_i = -e_i.
         """
         branches = parts if branches is None else branches
-        count = 1 + N * branches * K + N - 1
+        count = 1 + N * branches * K + N - 1 + spare
         eye = torch.eye(parts * count, dtype=torch.float64)
         frames = eye.view(parts, count, -1)  # block b of the coordinates is component b of every symbol
-        G, rest, free = frames.sum(0).split([1, N * branches * K, N - 1])
+        G, rest, free, more = frames.sum(0).split([1, N * branches * K, N - 1, spare])
         e = torch.cat([free, -free.sum(0, keepdim=True)])
         start = (G if tilted else G + e).expand(N, -1)
         later = start + unit * rest.view(branches, K, N, -1)
         local = torch.cat([start.expand(branches, 1, -1, -1), later[:, 1:]], 1)
-        return Symbols(G[0], e, local, later[:, 0], frames[:branches].mT, unit)
+        return Symbols(G[0], e, local, later[:, 0], frames[:branches].mT, more, unit)
 
     @property
     def start(self) -> torch.Tensor:
@@ -105,24 +107,29 @@ class Symbols:
 
 @dataclass(frozen=True)
 class Traced:
-    """Coefficients of a round: local points y_i^k, k < K, (B, K, N, d); x^+, (B, d); FedSub's new dual, lifted."""
+    """Coefficients of a round: local points y_i^k, k < K, (B, K, N, d); x^+, (B, d); what clients keep, (B, N, d).
+
+    Fields:
+        kept: SSF's new controls; FedSub's new duals, lifted.
+    """
 
     y: torch.Tensor
     x: torch.Tensor
-    dual: torch.Tensor | None = None
+    kept: torch.Tensor | None = None
 
 
 def trace_ssf(at: Symbols, lr: float, control: torch.Tensor, server_lr: float = 1.0) -> Traced:
     """SSF with c_i = `control` and c their mean."""
-    ys, xs = [], []
+    ys, xs, kept = [], [], []
     for frame, rows in zip(at.frames, at.local):
         problem, algorithm = Formal(rows), SSF(lr, len(rows), fixed(frame), server_lr=server_lr)
         server = replace(algorithm.init(problem, problem.start(), ROOT).server, c=control.mean(0))
         down = algorithm.broadcast(server, ROOT)
-        path, (up, _) = drain(algorithm.client(problem, problem.clients, Own(control), down, ROOT))
+        path, (up, own) = drain(algorithm.client(problem, problem.clients, Own(control), down, ROOT))
         ys.append(down.P.value.lift(torch.stack([torch.zeros_like(path[0]), *path[:-1]])))
         xs.append(algorithm.server(server, down, up, problem.clients, ROOT)[0].x)
-    return Traced(torch.stack(ys), torch.stack(xs))
+        kept.append(own.c)
+    return Traced(torch.stack(ys), torch.stack(xs), torch.stack(kept))
 
 
 def trace_fedavg(at: Symbols, lr: float) -> Traced:
@@ -181,19 +188,23 @@ class Tight:
 
 
 class Program:
-    """Losses F_1, ..., F_N of a class at x (where they are 0) and at the local points of a round."""
+    """Losses F_1, ..., F_N of a class at x (where they are 0) and at the local points of a round.
 
-    def __init__(self, at: Symbols, traced: Traced, convex: bool) -> None:
+    The class: L-smooth; convex as well; `strong` > 0: strongly convex with that mu besides.
+    """
+
+    def __init__(self, at: Symbols, traced: Traced, convex: bool, strong: float = 0.0) -> None:
         try:
             from PEPit import PEP, Point
         except ModuleNotFoundError:
             checks.reject("PEPit", None, "PEPit and clarabel", "pip install 'fedtheory[theory]'", ModuleNotFoundError)
         from PEPit.expression import null_expression
-        from PEPit.functions import SmoothConvexFunction, SmoothFunction
+        from PEPit.functions import SmoothConvexFunction, SmoothFunction, SmoothStronglyConvexFunction
 
         self.at, self.pep = at, PEP()
-        self.losses = [self.pep.declare_function(SmoothConvexFunction if convex else SmoothFunction, L=1.0)
-                       for _ in at.e]  # fmt: skip
+        kind = SmoothStronglyConvexFunction if strong else SmoothConvexFunction if convex else SmoothFunction
+        options = {"mu": strong} if strong else {}
+        self.losses = [self.pep.declare_function(kind, L=1.0, **options) for _ in at.e]
         d, r = at.frames.shape[1:]
         self.leaves = [Point() for _ in range(d)]
         for j in range(d):
@@ -325,10 +336,10 @@ def fedsub_descent(tau: int, lr: float, *, repaired: bool = False, convex: bool 
     t = lr * tau
     at = Symbols.make(n, tau, t)
     traced = trace_fedsub(at, lr, at.e)
-    assert traced.dual is not None
+    assert traced.kept is not None
     program = Program(at, traced, convex)
     gain = program.value(traced.x.expand_as(at.e), at.after[0])
-    Y = t * at.after[0] + traced.dual[0]
+    Y = t * at.after[0] + traced.kept[0]
     change = program.square(Y - Y.mean(0)) - program.square(t * at.e)
     metric = gain / t + lyapunov_weight(tau, lr, n, repaired) / t * change
     return program.maximise(metric, program.square(at.G) == 1).guaranteed()

@@ -1,0 +1,353 @@
+"""DeComFL with any number of local steps: what docs/theory/decomfl.md proves, on what the training code yields.
+
+Not in the paper, but for the left side of its Theorem 1. H is the least diagonal matrix that lies above |h_i| of every
+client, kappa its trace over L.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
+from fedtheory.theory.decomfl.low_rank import above
+from fedtheory.theory.decomfl.round import (
+    A1,
+    A2,
+    A3,
+    DOUBLE,
+    ROOT,
+    SMALL_MU,
+    UNIFORM,
+    Edge,
+    Enumerated,
+    Instance,
+    Round,
+    Terms,
+    admissible,
+    alone,
+    beyond,
+    build,
+    decomfl,
+    start_gap,
+    survives,
+    tiny,
+    trajectory,
+)
+from fedtheory.theory.decomfl.theorem1 import C14, same_hessian
+from fedtheory.theory.instances import Smooth, plain
+from fedtheory.theory.search import maximise, worst
+from fedtheory.theory.shown import digits
+
+
+def matrix(at: Instance) -> torch.Tensor:
+    """The diagonal of H, above the curvature of every client."""
+    return at.h.abs().max(0).values
+
+
+def rank(at: Instance) -> float:
+    """kappa = tr H/L, at least 1."""
+    return max(1.0, float(matrix(at).sum()) / at.L)
+
+
+def prices(at: Instance) -> tuple[float, float]:
+    """theta = 1 + (kappa + 1)/(P K) and c = 1 + (kappa + 1)/P."""
+    more = (rank(at) + 1) / at.P
+    return 1 + more / at.K, 1 + more
+
+
+def bias2(at: Instance) -> float:
+    """b^2 = (mu L/2)^2 kappa (kappa + 2)."""
+    return (at.mu * at.L / 2) ** 2 * rank(at) * (rank(at) + 2)
+
+
+def spread(at: Instance) -> tuple[float, float]:
+    """sigma_G^2 at x_r, the mean over the clients, and gamma = (M - m)/(M - 1)."""
+    own = at.h * at.x + at.a
+    return float(((own - own.mean(0)) ** 2).sum(1).mean()), (at.M - at.m) / max(at.M - 1, 1)
+
+
+def floors(at: Instance) -> tuple[float, float]:
+    """N^2 and V: what is left of noise and heterogeneity to first and to second order in the step."""
+    (theta, c), (differ, gamma) = prices(at), spread(at)
+    once = theta * gamma * differ / at.m + c * at.sigma2 / (at.m * at.K)
+    return once, (1 - 1 / at.K) * (theta * differ + c * at.sigma2 / at.K)
+
+
+def long(e: Edge) -> float:
+    """The longest step at kappa = d, L = 1: K eta theta = 1/8."""
+    return 1 / (8 * (e.K + (e.d + 1) / e.P))
+
+
+def longest(terms: Terms) -> Terms:
+    """The same with a step that is longer by as much as kappa is smaller than d."""
+    more = lambda at: (at.K + (at.d + 1) / at.P) / (at.K + (rank(at) + 1) / at.P)
+    return lambda q: terms(Round(replace(q.at, lr=q.at.lr * more(q.at))))
+
+
+# The displays: (left, right) of one round
+
+
+def drift(scale: float = 1.0) -> Terms:
+    """The drift in H of every client."""
+
+    def terms(q: Round) -> tuple[float, float]:
+        at, (theta, c) = q.at, prices(q.at)
+        left = (torch.stack(q.apart) * matrix(at)).sum(-1).mean(0)
+        own = ((at.h * at.x + at.a) ** 2).sum(1)
+        rest = c * at.sigma2 / at.K + 10 * theta * bias2(at)
+        right = scale * 8 / 7 * (1 - 1 / at.K) * at.L * (at.K * at.lr) ** 2 * (theta * own + rest)
+        found = worst((left, right))
+        return float(found[0]), float(found[1])
+
+    return terms
+
+
+def one_round(scale: float = 1.0) -> Terms:
+    """The round inequality of K steps."""
+
+    def terms(q: Round) -> tuple[float, float]:
+        at, (once, twice), step = q.at, floors(q.at), q.at.K * q.at.lr
+        right = at.L * step**2 * once + 3 * at.L**2 * step**3 * twice + 4 * step * bias2(at)
+        return q.gain + step / 2 * q.gradient2, scale * right
+
+    return terms
+
+
+def one_step(scale: float = 1.0) -> Terms:
+    """Step 3.4 of the page: K = 1, H above the Hessian of f alone."""
+
+    def terms(q: Round) -> tuple[float, float]:
+        at, d, (differ, gamma) = q.at, q.at.d, spread(q.at)
+        c = 1 + (max(1.0, float(above(at).sum()) / at.L) + 1) / at.P
+        noise = at.lr**2 * at.L * c * (gamma * differ + at.sigma2) / at.m
+        missed = (at.mu * at.L / 2) ** 2 * d * (d + 2)
+        right = noise + at.lr * missed * d + at.lr**2 * at.L * missed * (d + 4)
+        return q.gain + at.lr / 2 * q.gradient2, scale * right
+
+    return terms
+
+
+EDGES = [
+    Edge(rule=long), Edge(K=2, P=1000, rule=long), Edge(d=3, K=3, rule=long), Edge(M=2, m=2, d=2, K=4, rule=long),
+    Edge(M=3, m=2, d=2, K=2, P=4, rule=long), Edge(M=2, m=1, K=8, P=50, rule=long),
+    Edge(M=2, m=1, d=4, K=1, P=2, rule=long), Edge(M=2, m=2, d=4, K=2, rule=long, sphere=True),
+    Edge(M=3, m=1, K=5, noisy=False, rule=long, share=0.1), Edge(M=2, m=2, K=4, P=1000, noisy=False, rule=long),
+]  # fmt: skip
+# clients +-(x^2/2 + x) + g x, both in every round: only the drift is left, and grad f = g is as large as it, against it
+APART = torch.tensor([1.0, -1.0, 1.047, -0.953, 0.0, 0.0, 0.0, -12.0], dtype=DOUBLE)
+DRIFTING = [edge for edge in EDGES if edge.K > 1]
+SINGLE = [
+    Edge(rule=lambda e: 1 / (4 * (1 + (e.d + 1) / e.P)), M=M, m=m, d=d, P=P, noisy=noisy)
+    for M, m, d, P, noisy in ((1, 1, 1, 1, True), (1, 1, 1, 1000, True), (3, 2, 3, 2, True), (2, 2, 6, 1, False),
+                              (4, 1, 2, 50, False), (1, 1, 4, 100, True))
+]  # fmt: skip
+
+
+# Curved losses, by enumeration of directions and samples
+
+
+def check_curved(effort: str) -> Outcome:
+    """The round inequality where grad f = 0, for cosines and Huber's losses: K = 2, one dimension, kappa = L = 1."""
+    worst_ratio, tried = 0.0, 0
+    for shape in ("cosine", "huber"):
+        for x in (-2.0, 0.3, 1.2):
+            for m, noise in ((2, 0.0), (1, 0.0), (2, 1.0)):
+                at = tiny(h=[[1.0], [-0.5]], a=[[1.0], [-0.7]], noise=noise, x=x, M=2, m=m, K=2, mu=0.1, lr=1 / 32)
+                centres = torch.tensor([[0.0], [0.5]], dtype=DOUBLE)  # K eta theta = 2 eta (1 + 2/2) = 1/8
+                tilt = Smooth(at.h, centres, shape=shape, a=at.a).gradients(at.x).mean(0)
+                losses = Smooth(at.h, centres, shape=shape, a=at.a - tilt, noise=at.noise)
+                q = Enumerated(at, losses=losses, nodes=8 if effort == "quick" else 12)
+                own, step, gamma = losses.gradients(at.x), at.K * at.lr, 2.0 - m
+                differ = float((own**2).mean())
+                gain = sum(float(q.mean(losses.values(end).mean(0))) for end in q.ends) / len(q.ends)
+                gain -= float(losses.values(at.x).mean(0))
+                once = 2 * gamma * differ / m + 3 * at.sigma2 / (m * 2)
+                twice = (2 * differ + 3 * at.sigma2 / 2) / 2
+                right = step**2 * once + 3 * step**3 * twice + 4 * step * bias2(at)
+                worst_ratio, tried = max(worst_ratio, gain / right), tried + 1
+    said = (
+        f"{tried} rounds of clients with cosines and Huber's losses, K = 2, by enumeration: at most {worst_ratio:.3g}"
+    )
+    data = None if worst_ratio <= 1 else {"ratio": digits(worst_ratio)}
+    return Outcome(worst_ratio <= 1, "search", worst_ratio, said, data)
+
+
+# Whole runs
+
+
+def check_runs(name: str, scale: float = 1.0) -> Check:
+    """The largest average of E||grad f||^2 over the theorem's bound, R up to 40 rounds (120 at full effort)."""
+
+    def check(effort: str) -> Outcome:
+        R = 40 if effort == "quick" else 120
+        amount: dict[str, Any] = {"restarts": 2, "steps": 4} if effort == "quick" else {"restarts": 3, "steps": 15}
+        counts = torch.arange(1, R + 1, dtype=DOUBLE)
+
+        def sides(v: torch.Tensor, edge: Edge) -> tuple[torch.Tensor, torch.Tensor]:
+            at = same_hessian(build(v.detach(), edge))
+            step, (once, twice) = at.K * at.lr, floors(at)
+            left = torch.tensor(trajectory(at, R), dtype=DOUBLE).cumsum(0) / counts
+            rest = 2 * at.L * step * once + 6 * (at.L * step) ** 2 * twice + 8 * bias2(at)
+            right = scale * (2 * start_gap(at) / (step * counts) + rest)
+            at_worst = int((left / right).argmax())
+            return left[at_worst], right[at_worst]
+
+        edges = EDGES[:6]
+        found = maximise(sides, lambda e: e.size, ROOT.fold(name), edges=edges, starts=alone(edges), **amount)
+        said = f"exact moments of {found.tried} whole runs, K eta theta L up to 1/8, worst at {found.edge}"
+        data = None if found.holds else {"edge": str(found.edge), "ratio": digits(found.ratio)}
+        return Outcome(found.holds, "search", found.ratio, said, data)
+
+    return check
+
+
+def check_numbers(plus: int) -> Check:
+    """f = ||x||^2/2 without noise: the least E||x_R||^2 over steps against exp(-P K R/(d + plus)) ||x_0||^2."""
+
+    def check(effort: str) -> Outcome:
+        tightest, where = 0.0, {}
+        for d in (1, 3, 20):
+            for K, P, M in ((1, 1, 1), (1, 1, 4), (3, 1, 1), (2, 8, 2), (1, 100, 3)):
+                first = torch.eye(d, dtype=DOUBLE)[0].tolist()
+                best = 1 / (1 + (d + 1) / P)
+                least = min(
+                    float(Round(tiny(x=first, d=d, M=M, m=M, K=K, P=P, lr=share * best)).next[1].trace())
+                    for share in (0.5, 0.9, 1.0, 1.1, 1.5)
+                )
+                if math.exp(-K * P / (d + plus)) / least > tightest:
+                    tightest, where = math.exp(-K * P / (d + plus)) / least, {"d": d, "K": K, "P": P, "m": M}
+        code = Enumerated(tiny(x=1.0, K=2, P=1, lr=1 / 3))  # the same by the client and the server
+        same = abs(float(code.mean(code.ends[0, :, 0] ** 2)) - (2 / 3) ** 2) < 1e-9
+        said = f"15 sizes, five steps each: exp(-P K/(d + {plus})) is at most {tightest:.4g} of the best round, {where}"
+        holds = same and tightest <= 1
+        return Outcome(holds, "exact", tightest, said, None if holds else where | {"ratio": digits(tightest)})
+
+    return check
+
+
+# The left side of Theorem 1
+
+RARE = tiny(h=1.0, noise=1000.0, lr=1 / 128, mu=SMALL_MU)  # xi = +-1 with probability 5e-7 each, else 0: sigma = 1
+
+
+def check_left(average: Callable[[Enumerated, torch.Tensor], float], name: str) -> Check:
+    """(1/2) sum of the first two ||grad f(x_r)||^2 against the bound of Theorem 1, where the rare sample is drawn.
+
+    average: how the second one is meant: (round, its values) -> number, given that sample.
+    """
+
+    def check(effort: str) -> Outcome:
+        at, sigma2 = RARE, 1.0
+        admissible(at, ("theorem1",))
+        q = Enumerated(at)
+        left = average(q, q.ends[0, :, 0] ** 2) / 2
+        right = 16 * 5 * at.lr * sigma2 + 2 * at.mu**2 * 64
+        said = (
+            f"f = x^2/2, P[xi = +-1000] = 10^-6, else 0, d = P = K = m = 1, eta = 1/128, x_0 = x*, R = 2, {name}: "
+            f"left {left:.4g}, right {right:.4g}"
+        )
+        data = {"instance": plain(at), "R": 2, "sigma": 1, "left": digits(left), "right": digits(right)}
+        return Outcome(left <= right, "exact", left / right, said, None if left <= right else data)
+
+    return check
+
+
+PROBABILITY = 1e-6
+SEEN = check_left(lambda q, values: float(values.min()), "that sample drawn, the shortest of the directions")
+MEANT = check_left(lambda q, values: PROBABILITY * float(q.mean(values)), "mean over samples and directions")
+HALF = check_left(lambda q, values: float(q.mean(values)), "mean over the directions, that sample drawn")
+
+EACH_SMOOTH = (
+    "for every sample's loss l of every client |<grad l(x + s) - grad l(x), u>| <= |s|_H |u|_H, 0 <= H <= L I, tr H <= "
+    "kappa L, kappa >= 1 (always with H = L I, kappa = d); samples fresh in every local step, independent of the "
+    "directions"
+)
+ROUND = (
+    "With theta = 1 + (kappa + 1)/(P K), c = 1 + (kappa + 1)/P, gamma = (M - m)/(M - 1), eta' = K eta, eta' L theta <= "
+    "1/8"
+)
+
+CLAIMS: list[Claim] = [
+    decomfl(
+        "theorem1.left",
+        "Sec. 4.1, Theorem 1",
+        "The left side of Theorem 1, (1/R) sum_r E_r||grad f(x_r)||^2, E_r given x_r and the information before round "
+        "r, is at most its right side.",
+        "definition",
+        assumes=(A1, A2, A3, C14),
+        reading="E_r as the paper's notation has it; then E_r||grad f(x_r)||^2 is ||grad f(x_r)||^2, which is random",
+        check=SEEN,
+        control=HALF,
+        broken="the mean over the directions alone",
+        error="misprint",
+        repair="E for E_r, over directions, samples and clients of all rounds before, as in Theorem 2",
+        repaired=MEANT,
+        implies="as printed it would bound every single run. With Gaussian directions no finite number does: x_1 = "
+        "(1 - eta z^2) x_0 for x^2/2",
+    ),
+    decomfl(
+        "sharper.one",
+        "not in the paper; Theorems 2 and 5",
+        "K = 1, Gaussian z, every f_i(.; xi) L-smooth, f(x + s) <= f(x) + <grad f, s> + s^T H s/2, 0 <= H <= L I, "
+        "tr H <= kappa L, c = 1 + (kappa + 1)/P, eta L c <= 1/4: E f(x_{r+1}) <= f(x_r) - (eta/2)||grad f||^2 + "
+        "eta^2 L c nu^2/m + (eta mu^2 L^2/4) d^2 (d + 2) + (eta^2 mu^2 L^3/4) d (d + 2)(d + 4), nu^2 = gamma "
+        "sigma_G^2 + sigma^2.",
+        "inequality",
+        assumes=(A1, A2, A3, UNIFORM),
+        check=survives(one_step(), "one", "", SINGLE),
+        **beyond(one_step, 0.49, "one", edges=SINGLE),
+        implies="H may belong to f alone: with one local step no client's own curvature is felt",
+    ),
+    decomfl(
+        "sharper.drift",
+        "not in the paper; Lemma 5",
+        f"{ROUND}: a client's drift (1/K) sum_(k<K) E|y_i^k - x|_H^2 <= (8/7)(1 - 1/K) L eta'^2 (theta ||grad "
+        f"f_i(x)||^2 + c sigma^2/K + 10 theta b^2), b^2 = (mu L/2)^2 kappa (kappa + 2); {EACH_SMOOTH}.",
+        "inequality",
+        assumes=(A1, A2, A3),
+        check=survives(longest(drift()), "drift", "", DRIFTING),
+        **beyond(lambda share: longest(drift(share)), 0.43, "drift", edges=DRIFTING),
+        implies="K steps along P directions drift as K P directions would, not K^2 times as one step does: what "
+        "directions add is a martingale",
+    ),
+    decomfl(
+        "sharper.round",
+        "not in the paper; (42)",
+        f"{ROUND}: E f(x_{{r+1}}) <= f(x_r) - (eta'/2)||grad f||^2 + L eta'^2 (theta gamma sigma_G^2/m + c "
+        "sigma^2/(mK)) + 3 (1 - 1/K) L^2 eta'^3 (theta sigma_G^2 + c sigma^2/K) + 4 eta' b^2, b^2 = (mu L/2)^2 kappa "
+        f"(kappa + 2); {EACH_SMOOTH}.",
+        "inequality",
+        assumes=(A1, A2, A3, UNIFORM),
+        check=worst_of(survives(longest(one_round()), "local", "", EDGES, starts=[APART]), check_curved),
+        **beyond(lambda share: longest(one_round(share)), 0.49, "local", edges=EDGES),
+        implies="K local steps count as K times the directions; heterogeneity is divided by m alone and is gone with "
+        "full participation, to first order",
+    ),
+    decomfl(
+        "sharper.theorem",
+        "not in the paper; Theorems 1, 2, 3, 5",
+        f"{ROUND}: (1/R) sum_r E||grad f(x_r)||^2 <= 2D/(eta' R) + 2 L eta' (theta gamma sigma_G^2/m + c "
+        "sigma^2/(mK)) + 6 (1 - 1/K) L^2 eta'^2 (theta sigma_G^2 + c sigma^2/K) + 2 mu^2 L^2 kappa (kappa + 2).",
+        "rate",
+        assumes=(A1, A2, A3, UNIFORM),
+        check=check_runs("local.theorem"),
+        control=check_runs("local.theorem.control", 0.55),
+        broken="0.55 of the bound",
+        implies="one bound for Theorems 1, 2, 3 and 5: a low effective rank serves K local steps as well, and mu need "
+        "not fall with d",
+    ),
+    decomfl(
+        "sharper.numbers",
+        "not in the paper; Remark 2, Table 1",
+        "f = ||x||^2/2, no noise, exact slopes: E||x_R||^2 >= exp(-P K R/(d + 1)) ||x_0||^2 for all steps, m, K, P.",
+        "inequality",
+        check=check_numbers(1),
+        control=check_numbers(2),
+        broken="d + 2 in place of d + 1",
+        implies="a client sends at least (d + 1) log(1/eps) numbers, however they are cut into rounds, local steps and "
+        "directions: K and P save rounds and no numbers, m nothing",
+    ),
+]

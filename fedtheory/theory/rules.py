@@ -1,0 +1,124 @@
+"""What the theorems of docs/theory say to who must choose: steps, ranks, directions, control variates, resets.
+
+Each rule names the page and the step that it is from. Losses are L-smooth, steps of the server are 1, all clients take
+part. q stands for K L eta: how far a round's local steps go, in units of what curvature allows.
+"""
+
+import math
+
+from fedtheory.core import checks
+
+_STEPS = {  # q, of the share rho = r/d
+    "FedAvg": lambda rho: 1 / 3,  # fedsub.6.3 with P = I: exact gradients
+    "FedAvg-CD": lambda rho: 1 / 3,  # fedsub.6.3
+    "FedSub": lambda rho: math.sqrt(rho) / 3,  # FedSub's theorem
+    "SCAFFOLD": lambda rho: 1 / 10,  # SSF's theorem at rho = 1
+    "SSF": lambda rho: min(1 / 10, rho / 2),  # SSF's theorem
+}
+_FULL = ("FedAvg", "SCAFFOLD")
+_PLACE = "take it from the problem's constants, for example L=problem.constants.L"
+
+
+@checks.arguments
+def largest_step(method: str, L: float, local_steps: int = 1, share: float = 1.0) -> float:
+    """The largest local step for which a theorem of docs/theory holds: a safe one, not the largest that converges.
+
+    K L eta is at most 1/3 for FedAvg and FedAvg-CD with exact gradients (fedsub.6.3), sqrt(share)/3 for FedSub (its
+    theorem), min(1/10, share/2) for SSF and SCAFFOLD (SSF's theorem, server step 1). How far beyond it runs still
+    converge is measured in the item use/step.
+
+    Args:
+        method: "FedAvg", "FedAvg-CD", "FedSub", "SCAFFOLD" or "SSF".
+        L: smoothness of every client's loss, > 0: `problem.constants.L`.
+        local_steps: K.
+        share: r/d, the share of the directions that a round keeps; 1 for methods without a subspace.
+
+    Raises TypeError or ValueError for arguments out of range.
+    """
+    checks.choice("method", method, _STEPS)
+    checks.number("L", L, 1e-100, 1e100, fix=_PLACE)
+    checks.count("local_steps", local_steps)
+    checks.number("share", share, 0.0, 1.0, open_low=True, fix="pass r/d, for example share=0.2")
+    if method in _FULL and share != 1:
+        checks.reject("share", share, f"1 for {method}, which keeps all directions", "leave it out")
+    return _STEPS[method](share) / (local_steps * L)
+
+
+def proof_step(share: float) -> float:
+    """What SSF's proof needs of q in place of min(1/10, share/2): u = q^2/share <= 1/8 in ssf.5.1, and q <= 1/10."""
+    return min(1 / 10, math.sqrt(share / 8))
+
+
+def directions_price(kappa: float, directions: float) -> float:
+    """DeComFL's c = 1 + (kappa + 1)/P: its step is 1/(4 L c), its rounds grow with c (decomfl.1.3, decomfl.4.1)."""
+    return 1 + (kappa + 1) / directions
+
+
+@checks.arguments
+def best_directions(kappa: float, fixed: float = 1.0, each: float = 1.0) -> int:
+    """How many directions P are worth it for DeComFL: the P for which rounds times the cost of a round is least.
+
+    Rounds grow with c = 1 + (kappa + 1)/P (decomfl.4.1), and a round costs fixed + P each: the product is least at
+    P = sqrt((kappa + 1) fixed/each). For evaluations of the loss by forward differences both costs are 1.
+
+    Args:
+        kappa: effective rank of the Hessian, its trace over its largest eigenvalue, > 0; d where nothing is known.
+        fixed: what a round costs whatever P is (latency, the loss at the model), >= 0.
+        each: what a direction costs (a loss, a scalar, a seed), > 0, in the same unit.
+
+    Raises TypeError or ValueError for arguments out of range.
+    """
+    checks.number("kappa", kappa, 0.0, 1e12, open_low=True, fix="pass the trace of the Hessian over L, or d")
+    checks.number("fixed", fixed, 0.0, 1e12, fix="pass what a round costs without directions, for example fixed=1.0")
+    checks.number("each", each, 1e-12, 1e12, fix="pass what a direction costs, for example each=1.0")
+    near = max(1, math.floor(math.sqrt((kappa + 1) * fixed / each)))
+    return min((near, near + 1), key=lambda P: directions_price(kappa, P) * (fixed + P * each))
+
+
+def mud_price(m: int, n: int, r: int, *, aad: bool = False, moment: float = 9 / 5) -> float:
+    """FedMUD's c: alpha = eta gamma is at most 1/(L c), its rounds grow with c (mud.3.2, mud.3.3, mud.5.3).
+
+    `moment`: E u^4/(E u^2)^2 of the factors' entries, 9/5 for uniform ones.
+    """
+    return (m + n + 4 * r + 2 * moment - 4) / (4 * r) if aad else (m + r + moment - 2) / r
+
+
+def missed(shares: tuple[float, ...], resets: int) -> float:
+    """Share of the squared distance to a target that FedMUD has not touched after so many redrawn fixed factors.
+
+    A frozen left factor of rank r sees the share r/m of a matrix, AAD's two see all but (1 - r/m)(1 - r/n) of it, each
+    in the mean; redrawn factors are independent. `shares`: (r/m,) or (r/m, r/n). It holds for every loss, step and
+    number of local steps (docs/theory/use.md, section 5).
+    """
+    return math.prod(1 - share for share in shares) ** resets
+
+
+def bound_with_memory(
+    T: float, q: float, rho: float, *, L: float, gap: float, start2: float, sigma2: float, N: int, K: int
+) -> float:
+    """SSF's theorem: a bound on the mean squared gradient of T rounds. gap: F(x^0) - F*; start2: C_0."""
+    fading = 20 * L * gap / (9 * rho * q) + 40 * q**2 * start2 / (9 * rho)
+    return fading / T + sigma2 * (20 * q / (9 * rho * N * K) + 55 * q**2 / (3 * rho * K))
+
+
+def bound_without(
+    T: float, q: float, rho: float, *, L: float, gap: float, zeta2: float, sigma2: float, N: int, K: int
+) -> float:
+    """ssf.7.3: the same with no memory. zeta2: mean of ||grad F_i - grad F||^2 over the clients."""
+    stays = 1.8 * q**2 * zeta2 + sigma2 * (2.05 * q / (rho * N * K) + 4 * q**2 / (3 * rho * K))
+    return 2.05 * L * gap / (rho * q * T) + stays
+
+
+def controls_pay_after(
+    q: float, rho: float, *, L: float, gap: float, start2: float, zeta2: float, sigma2: float, N: int, K: int
+) -> float:
+    """Rounds from which SSF's bound lies below that without memory at the same bytes, for twice the rounds; infinity
+    where it never does.
+
+    It never does where memory's noise, 17 q^2 sigma^2/(rho K) and a little, outweighs what it removes, 1.8 q^2 zeta^2.
+    """
+    common = {"L": L, "gap": gap, "sigma2": sigma2, "N": N, "K": K}
+    stays = bound_without(math.inf, q, rho, zeta2=zeta2, **common)
+    stays -= bound_with_memory(math.inf, q, rho, start2=start2, **common)
+    fades = 20 * L * gap / (9 * rho * q) + 40 * q**2 * start2 / (9 * rho) - 2.05 * L * gap / (2 * rho * q)
+    return fades / stays if stays > 0 else math.inf
