@@ -5,9 +5,20 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from fedtheory.theory.fedmud.steps import second
 from fedtheory.theory.proof import Step, equal, follows
 from fedtheory.theory.search import number, reals
-from fedtheory.theory.ssf.steps import averaged, exponential, gronwall, martingale, pulls, rescaled, squares, sums
+from fedtheory.theory.ssf.steps import (
+    averaged,
+    exponential,
+    gronwall,
+    martingale,
+    pulls,
+    pythagoras,
+    rescaled,
+    squares,
+    sums,
+)
 from fedtheory.theory.ssf.steps import unrolled as drifted
 
 # 1: the round
@@ -365,14 +376,19 @@ def odds(most: str) -> Callable[[], bool]:
 
 
 def full(part: str) -> Callable[[], bool]:
-    """A memory refreshed in full, all clients: m = 1/2, alpha = gamma = 3; h <= 1/4, e = h^2."""
+    """A memory refreshed in full, all clients: m = 1/2, alpha = gamma = 3; h <= 1/4, e = h^2, s = 1/N.
+
+    The drift's noise, 2/3 + (7/8)(rho/k)(3.06 + ...), is at most 33/2 over 20/9.
+    """
 
     def premises() -> tuple[list, Any]:
-        rho, p, e = reals("rho p e")
+        rho, p, e, s = reals("rho p e s")
         k = number("1/2") - rho * (number("21/5") * p + number("63/5") * p * e)
         steps = rho * number("7/8") * p * (number("21/5") * p + (number("21/5") * p + 2) * 3 * e) <= k / 25
-        given = [rho > 0, rho <= 1, p >= 0, 100 * p <= 1, e >= 0, 16 * e <= 1]
-        return given, _all([k > 0, steps, number("20/9") * number("7/8") <= number(part) * k])
+        noise = number("7/8") * rho * (number("3.06") + (number("1/25") + 2 * s) * 3 * e)
+        rest = noise <= (number("33/2") * number("9/20") - number("2/3")) * k
+        given = [rho > 0, rho <= 1, p >= 0, 100 * p <= 1, e >= 0, 16 * e <= 1, s > 0, s <= 1]
+        return given, _all([k > 0, steps, number("20/9") * number("7/8") <= number(part) * k, rest])
 
     return follows(premises)
 
@@ -439,11 +455,12 @@ def chosen(twice: str) -> Callable[[], bool]:
 
 
 def speedup(most: str) -> Callable[[], bool]:
-    """160/9 = 8 (20/9), 2 (A B)^(1/2) of 7.10, squared, for (20/9)(20/9 + 39), and 39 = 20 + 19 of 7.4."""
+    """160/9 = 8 (20/9), 2 (A B)^(1/2) of 7.10, squared, for (20/9)(20/9 + 39), and 39 = 20 + 19 of 7.4; the start."""
 
     def check() -> bool:
         first = Fraction(20, 9)
-        return 8 * first == Fraction(160, 9) and 4 * first * (first + 20 + 19) <= Fraction(most) ** 2
+        start = (Fraction("5.5") + Fraction("6.2")) / 8 <= Fraction("1.5")
+        return start and 8 * first == Fraction(160, 9) and 4 * first * (first + 20 + 19) <= Fraction(most) ** 2
 
     return check
 
@@ -511,14 +528,16 @@ STEPS = [
     Step("family.7.3", "implication", "for p <= 1/100, y <= 1/64, all S, N >= 2", both(some("64"), odds("1")),
          both(some("40"), odds("1")), "h^2 <= phi^2 rho/40"),
     Step("family.7.4", "arithmetic", "the constants of 7.3", constants("5.5"), constants("5"), "5 for 5.5"),
-    Step("family.7.5", "implication", "for p <= 1/100, h <= 1/4", full("13/3"), full("4"), "4 in the place of 13/3"),
+    Step("family.7.5", "implication", "for p <= 1/100, h <= 1/4, N >= 1", full("13/3"), full("4"), "4 for 13/3"),
     Step("family.7.6", "implication", "for p <= 1/100, h <= 1/10, c p <= rho/5", dropped("1/5"), dropped("1/4"),
          "c p <= rho/4"),
     Step("family.7.7", "arithmetic", "25/9, 50/9 and 25", dropping("50/9"), dropping("5"), "5 for 50/9"),
-    Step("family.7.8", "implication", "for all steps up to 1/(L omega)", single("1/2"), single("3/5"), "3/5 for 1/2"),
-    Step("family.7.9", "expectation", "from the moments of a standard normal number", gaussian(3), gaussian(1),
-         "signs in the place of normal numbers"),
+    Step("family.7.8", "implication", "for all steps up to 1/(L omega), with 3.3 for any two symmetric outcomes",
+         both(moment(True), single("1/2")), both(moment(True), single("3/5")), "3/5 for 1/2"),
+    Step("family.7.9", "expectation", "E (U U^T)^2 for entries of any fourth moment, d and r up to 3 (mud.3.2), at 3",
+         both(second(2), gaussian(3)), both(second(2), gaussian(1)), "signs in the place of normal numbers"),
     Step("family.7.10", "implication", "both cases of the smaller step", chosen("2"), chosen("3/2"), "3/2 for 2"),
-    Step("family.7.11", "arithmetic", "160/9 and 19.2", speedup("19.2"), speedup("19"), "19 in the place of 19.2"),
-    Step("family.8.1", "identity", "the recursion's solution", fresh(1), fresh(2), "two rounds forgotten in one"),
+    Step("family.7.11", "arithmetic", "160/9, 19.2 and 1.5", speedup("19.2"), speedup("19"), "19 in the place of 19.2"),
+    Step("family.8.1", "identity", "the two parts are orthogonal (a line in three dimensions); the solution",
+         both(pythagoras(1), fresh(1)), both(pythagoras(1), fresh(2)), "two rounds forgotten in one"),
 ]  # fmt: skip

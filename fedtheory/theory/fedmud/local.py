@@ -407,9 +407,11 @@ def claims() -> list[Claim]:
         ),
         mud(
             "sharper.saturates", "not in the paper",
-            "f = ||W||^2/2, one client, fresh factors: one step at alpha = 1/c leaves exactly 1 - 1/c of E||W||^2; K "
-            "steps with r random coordinates 1 - (r/m)(1 - (1 - eta)^(2K)) with +F; and no number of steps between two "
-            "resets leaves less than 1 - r/m with +F, (1 - r/m)(1 - r/n) with AAD.", "identity",
+            "f = ||W||^2/2, one client, fresh factors, their entries independent of one symmetric law or their columns "
+            "orthonormal, Haar or random coordinates; AAD: two independent partners; one step at alpha = 1/c leaves "
+            "exactly 1 - 1/c of E||W||^2; K steps with r random coordinates 1 - (r/m)(1 - (1 - eta)^(2K)) with +F; and "
+            "no number of steps between two resets leaves less than 1 - r/m with +F, (1 - r/m)(1 - r/n) with AAD.",
+            "identity",
             check=saturates(), control=each_needed(saturates(1.01), saturates(1.0, 1.02)),
             broken="1% more is left; 1.02 c", assumes=(A1,),
             implies="Where steps are many, resets count and rounds do not: reset interval s needs s times the rounds.",

@@ -11,6 +11,15 @@ from fedtheory.theory.proof import Step, equal, follows, mean_of
 from fedtheory.theory.search import number, reals
 
 
+def every(*checks: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: all(check() for check in checks)
+
+
+def either(*checks: Callable[[], bool]) -> Callable[[], bool]:
+    """Of controls: none of them may hold."""
+    return lambda: any(check() for check in checks)
+
+
 def _matrix(name: str, rows: int, cols: int) -> Any:
     import sympy
 
@@ -382,6 +391,20 @@ def summed(linear: int) -> Callable[[], bool]:
     return check
 
 
+def layers(crossed: bool) -> Callable[[], bool]:
+    """(x1^2 + x2^2)(y1^2 + y2^2) - (x1^2 y1^2 + x2^2 y2^2) is a sum of squares; crossed: both layers' products."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        x, y = sympy.symbols("x1 x2"), sympy.symbols("y1 y2")
+        apart = x[0] ** 2 * y[0] ** 2 + x[1] ** 2 * y[1] ** 2
+        crosses = x[0] ** 2 * y[1] ** 2 + (x[1] ** 2 * y[0] ** 2 if crossed else 0)
+        return (x[0] ** 2 + x[1] ** 2) * (y[0] ** 2 + y[1] ** 2) - apart, crosses
+
+    return equal(sides)
+
+
 def cubic(most: str) -> Callable[[], bool]:
     """(1/2) sum_{j >= 3 odd} 1/j! 2^3 <= most, the value at theta = 1/2 over theta^3; binom(2K, j) <= (2K)^j/j!."""
 
@@ -581,8 +604,11 @@ def left_over(twice: int) -> Callable[[], bool]:
     return check
 
 
-def projected(flips: bool) -> Callable[[], bool]:
-    """The mean of S M S^T over exchanges and changes of sign S of the rows is (tr M/m) I, M symmetric; m = 2, 3."""
+def projected(flips: bool, exchanges: bool = True) -> Callable[[], bool]:
+    """The mean of S M S^T over exchanges and changes of sign S of the rows is (tr M/m) I, M symmetric; m = 2, 3.
+
+    `exchanges`: False leaves the rows in their places, as for independent entries of different laws.
+    """
 
     def check() -> bool:
         import sympy
@@ -590,7 +616,8 @@ def projected(flips: bool) -> Callable[[], bool]:
         for m in (2, 3):
             M = sympy.Matrix(m, m, lambda i, j: sympy.Symbol(f"m{min(i, j)}{max(i, j)}"))
             total, count = sympy.zeros(m, m), 0
-            for order, signs in product(permutations(range(m)), product((1, -1) if flips else (1,), repeat=m)):
+            orders = list(permutations(range(m))) if exchanges else [tuple(range(m))]
+            for order, signs in product(orders, product((1, -1) if flips else (1,), repeat=m)):
                 S = sympy.Matrix(m, m, lambda i, j, order=order, signs=signs: signs[i] * int(order[i] == j))
                 total, count = total + S * M * S.T, count + 1
             if (total / count - M.trace() / m * sympy.eye(m)).applyfunc(sympy.expand) != sympy.zeros(m, m):
@@ -617,7 +644,10 @@ def compared(times: int) -> Callable[[], bool]:
 
 
 def tails(more: int) -> Callable[[], bool]:
-    """sum s_j p_j >= the smallest 4 - r of the s_j, and `more`, for 0 <= p <= 1, sum p = 4 - r; r = 1, 2, 3."""
+    """sum s_j p_j >= the smallest 4 - r of the s_j, and `more`, for 0 <= p <= 1, sum p = 4 - r; r = 1, 2, 3.
+
+    For any number of them: A, B and a, b are sums over j <= r of s_j p_j and p_j, over j > r of s_j (1 - p_j), 1 - p_j.
+    """
 
     def premises() -> tuple[list, Any]:
         import z3
@@ -628,7 +658,8 @@ def tails(more: int) -> Callable[[], bool]:
             p = reals(" ".join(f"p{r}{j}" for j in range(4)))
             given += [sum(p) == 4 - r] + [one >= 0 for one in p] + [one <= 1 for one in p]
             parts.append(sum(a * b for a, b in zip(s, p)) >= sum(s[r - more :]))
-        return given, z3.And(parts)
+        A, B, a, b, least = reals("A B a b least")
+        return [*given, least * a <= A, least * b >= B, a == b], z3.And(*parts, A >= B)
 
     return follows(premises)
 
@@ -682,8 +713,9 @@ STEPS = [
          "c and s exchanged"),
     Step("mud.7.2", "identity", "two clients, three steps, any gradients, a layer of 2 x 1", bent(True), bent(False),
          "without the second term", ("mud.sharper.bent",)),
-    Step("mud.7.3", "identity", "K up to 6, all x; for every K by 7.1, whose second part summed is s_K", summed(1),
-         summed(2), "2 K x"),
+    Step("mud.7.3", "identity", "K up to 6, all x; for every K by 7.1, whose second part summed is s_K; two layers",
+         every(summed(1), layers(True)), either(every(summed(2), layers(True)), every(summed(1), layers(False))),
+         "2 K x; one of the layers' products"),
     Step("mud.7.4", "arithmetic", "partial sums as fractions, and what is left of the series", cubic("0.701"),
          cubic("0.7"), "0.7"),
     Step("mud.7.5", "identity", "K up to 6, all x; the recursion is that of 7.1", attained(1), attained(2), "2 K x"),
@@ -708,10 +740,12 @@ STEPS = [
          "1 - eta where both projections act",
          ("mud.sharper.saturates",)),
     Step("mud.10.2", "expectation", "every symmetric matrix of 2 or 3 rows, all exchanges and signs",
-         projected(True), projected(False), "exchanges alone"),
+         projected(True), either(projected(False), projected(True, exchanges=False)),
+         "exchanges alone, and signs alone"),
     Step("mud.10.3", "identity", "all shares; the first part for all m, r, k at least 1", compared(1), compared(2),
          "2 a b"),
-    Step("mud.10.4", "implication", "four singular values, ranks 1 to 3; p_j is the share of the j-th direction in Z",
+    Step("mud.10.4", "implication", "four singular values, ranks 1 to 3, and the sums for any number; p_j is the share "
+         "of the j-th direction in Z",
          tails(0), tails(1), "one singular value more"),
     Step("mud.10.5", "identity", "a line in the plane", distance(-1), distance(1), "the other sign"),
 ]  # fmt: skip

@@ -53,7 +53,7 @@ class Memory:
 
 
 def memory(method: str, rho: float, phi: float) -> Memory:
-    """What docs/theory/family.md, section 4, proves of a method's memory; rho: of the refresh."""
+    """What docs/theory/family.md, section 5, proves of a method's memory; rho: of the refresh."""
     if method == "FedAvg-CD":
         return Memory(1, 1, 0, 0)
     if method == "FedSub":
@@ -342,7 +342,7 @@ CLAIMS: list[Claim] = [
     claim(
         "family", "not in the paper; docs/theory/family.md", "expectation",
         "A round of FedAvg-CD (FedAvg at r = d), SCAFFOLD, SSF and FedSub, S of N clients: drift, descent, memory and "
-        "the potential F + M C obey steps 2, 3, 4 and 5 of the page, at the largest steps of its corollaries; with "
+        "the potential F + M C obey sections 3, 4, 5 and 6 of the page, at the largest steps of its corollaries; with "
         "partial participation SCAFFOLD and SSF keep c = (1/N) sum_i c_i.",
         assumes=A123,
         check=worst_of(
