@@ -261,7 +261,7 @@ def balanced(lead: str) -> Callable[[], bool]:
         X, Y, Z, T, W, w = reals("X Y Z T W w")
         chosen = w - number("7/5") * X - number("21/5") * Y - 2 * Z == number(lead) * T + W
         drift = number("1.388") * (number("5/8") * T + X + 3 * Y)
-        return [X >= 0, Y >= 0, Z >= 0, T > 0, W >= 0, chosen], -w + drift + W + 2 * Z <= 0
+        return [X >= 0, Y >= 0, Z >= 0, T >= 0, W >= 0, chosen], -w + drift + W + 2 * Z <= 0
 
     return follows(premises)
 
