@@ -685,7 +685,7 @@ def hidden(plus: int) -> Callable[[], bool]:
 
 
 def sent(more: int) -> Callable[[], bool]:
-    """P K theta = P K + kappa + more, at most 2 (kappa + 1) for P K <= kappa + 1; P K R where 4 N sqrt(L D/R) = e.
+    """P K theta = P K + kappa + more, at most twice the larger of P K and kappa + 1; P K R where 4 N sqrt(L D/R) = e.
 
     g is gamma sigma_G^2, s is sigma^2.
     """
@@ -703,8 +703,10 @@ def sent(more: int) -> Callable[[], bool]:
         asked = sympy.simplify(16 * noise * L * D / R - e**2) == 0 and sympy.simplify(P * K * R - wanted) == 0
 
         def premises() -> tuple[list, Any]:
+            import z3
+
             both, rank = reals("PK kappa")
-            return [rank >= 1, both <= rank + 1], both + rank + 1 <= 2 * (rank + 1)
+            return [rank >= 1, both >= 1], z3.Or(both + rank + 1 <= 2 * (rank + 1), both + rank + 1 <= 2 * both)
 
         return asked and follows(premises)()
 
