@@ -986,8 +986,8 @@ assert all(cell["ours"] <= 0 and cell["verdict"] == "inconclusive" for cell in l
 #   FedLMT's equal stays open.
 # - **Figure 4.** BKD's best $a$ is larger than plain FedMUD's, as printed. That BKD is less sensitive to $a$ is not
 #   seen: at the smallest $a$ tried FedMUD+BKD+AAD is twelve points below its best, FedMUD two.
-# - **Figure 5.** With $a$ scaled so that the step keeps its length, all four gain three to four points from an eighth in
-#   the place of a 32nd, and there FedMUD+BKD+AAD is at FedAvg's level, as printed.
+# - **Figure 5.** With $a$ scaled so that the step keeps its length, all four gain three to four points from an eighth
+#   in the place of a 32nd, and there FedMUD+BKD+AAD is at FedAvg's level, as printed.
 #
 # ### Tables 3 to 5
 #
