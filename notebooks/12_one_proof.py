@@ -1310,6 +1310,8 @@ check("12.5", answer)
 #   $r$ and few rounds, the end that is dropped are most of it.
 # - At $r = d$ the theorem is SCAFFOLD's rate. The subspace costs $\frac1\rho$ in rounds; a second $\frac1\rho$
 #   depends on how long the local steps are.
+# - The page that this notebook walks through is [docs/theory/ssf.md](../docs/theory/ssf.md); its section 7 has other
+#   memories.
 #
 # ## References
 # - S. P. Karimireddy et al.: SCAFFOLD: Stochastic Controlled Averaging for Federated Learning, ICML 2020,
@@ -1317,8 +1319,6 @@ check("12.5", answer)
 # - S. Zhu, Z. Huang, Y. Xu, P. Li: Subspace Optimization for Efficient Federated Learning under Heterogeneous Data
 #   (SSF), arXiv:2604.25467v1: Lemmas 1 to 4, Theorem 1, Corollary 1.
 # - Y. Nesterov: Lectures on Convex Optimization, 2018, section 1.2: line 3.1 and what follows from it alone.
-# - [docs/theory/ssf.md](../docs/theory/ssf.md): the page that this notebook walks through, with section 7 on other
-#   memories.
 #
 # ---
 #
