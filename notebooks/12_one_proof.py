@@ -1284,7 +1284,7 @@ check("12.5", answer)
 # - 1 point: The drift enters the rate with q in front, at most a hundredth by the choice of the local steps: its
 #   slack is a few hundredths of the theorem's.
 # - 1 point: Line 3.3 loses most: equal weights give half of the descent away for a product with b, which is small.
-# - 1 point: The factor 1/rho of a round is no slack: a random subspace sees a share rho of the gradient, and 2.5 is
+# - 1 point: The factor d/r of a round is no slack: a random subspace sees a share r/d of the gradient, and 2.5 is
 #   an equality.
 #
 # *A model answer.* The lemma stands in the sum behind $L^2 \tilde\eta B$, and bounds $D$ by terms of size $K^2

@@ -12,6 +12,7 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
+from fedtheory.core.letters import letters
 from fedtheory.notebook import describe, moving
 from fedtheory.notebook.moving import PICTURES, frame, local, subspaces
 from fedtheory.problems.quadratic import Quadratic
@@ -95,8 +96,8 @@ def test_a_notebook_shows_the_first_frame_in_words(name, monkeypatch):
     assert drawn(figure) == drawn(picture.frame(**picture.first))
     assert describe(figure, values=values).startswith("Panel 1: ")
     words = " ".join(said.getvalue().split())
-    assert picture.look in words
-    assert picture.words(picture.first) in words
+    assert letters(picture.look) in words
+    assert letters(picture.words(picture.first)) in words
     assert max(map(len, said.getvalue().splitlines())) <= 100
 
 

@@ -14,6 +14,7 @@ from mathematics import prose
 from stage import ROOT, Stage, badge, plain, slug, table
 
 from fedtheory.core import records
+from fedtheory.core.letters import letters
 from fedtheory.theory import ledger
 from fedtheory.theory.proof import PAPERS
 
@@ -54,14 +55,21 @@ def short(value: float) -> str:
 
 def _shown(paper: str, rows: records.Table, known: Mapping[str, Any], where: Mapping[str, Place]) -> list[str]:
     """Picture, table, and a line a row on the setting, the steps that lose, and what is open."""
-    lines = [f"![{paper}: how tight](tight-{paper}.png)", "", *table(HEAD, (_row(r, known, where) for r in rows)), ""]
+    lines = [
+        f"![Shares of the bounds on the page of {paper} that are reached](tight-{paper}.png)",
+        "",
+        *table(HEAD, (_row(r, known, where) for r in rows)),
+        "",
+    ]
     lines += ["<details>", "<summary>Settings, and which steps lose</summary>", ""]
     for row in rows:
         loses = f" Steps that lose, by what factor: {row['loses']}." if row["loses"] else ""
         why = " " + prose(f"{row['why'][0].upper()}{row['why'][1:]}.") if row["why"] else ""
         gap = records.number(row["gap"])
         solver = f", gap {gap:.0e}" if row["how"] == "SDP" else ""
-        lines.append(f"- **{plain(row['statement'])}**: {prose(row['setting'])} ({row['how']}{solver}).{loses}{why}")
+        lines.append(
+            f"- **{letters(plain(row['statement']))}**: {prose(row['setting'])} ({row['how']}{solver}).{loses}{why}"
+        )
     return [
         *lines,
         "",
@@ -76,7 +84,7 @@ def _row(row: records.Row, known: Mapping[str, Any], where: Mapping[str, Place])
     if row["how"] == "lower bound":  # a family of instances
         worst = f"{'at most' if row['constant'] == 'descent' else 'at least'} {worst}"
     return [
-        plain(row["statement"]),
+        letters(plain(row["statement"])),
         prose(row["unit"]),
         _printed(row, known, where),
         number(row["ours"]),

@@ -263,7 +263,7 @@ EXERCISES = {
             "The drift enters the rate with q in front, at most a hundredth by the choice of the local steps: its "
             "slack is a few hundredths of the theorem's.": 1,
             "Line 3.3 loses most: equal weights give half of the descent away for a product with b, which is small.": 1,
-            "The factor 1/rho of a round is no slack: a random subspace sees a share rho of the gradient, and 2.5 is "
+            "The factor d/r of a round is no slack: a random subspace sees a share r/d of the gradient, and 2.5 is "
             "an equality.": 1,
         },
         weak={
