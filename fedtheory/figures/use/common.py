@@ -4,12 +4,15 @@ import math
 from collections.abc import Sequence
 
 import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.records import Row, Table
 from fedtheory.core.simulate import play_round
+from fedtheory.figures import style
 from fedtheory.figures.store import interval
 
 SCALES = ("quick", "medium")
@@ -40,6 +43,13 @@ def filled(rows: Sequence[Row]) -> Table:
 def of(table: Table, **wanted: object) -> Table:
     """The rows that have these values."""
     return [row for row in table if all(row[name] == value for name, value in wanted.items())]
+
+
+def panelled(table: Table) -> tuple[Figure, list[Axes], list[str]]:
+    """A figure with a panel for each name in the column "panel": the panels and their names, in the table's order."""
+    names = list(dict.fromkeys(row["panel"] for row in table))
+    figure, panels = style.new_figure(len(names), height=2.9)
+    return figure, list(panels), names
 
 
 def one_thread() -> None:

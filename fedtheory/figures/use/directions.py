@@ -12,7 +12,7 @@ from fedtheory.core.records import Row, Table, behind
 from fedtheory.core.simulate import play_round
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner
-from fedtheory.figures.use.common import SCALES, filled, middle, of, one_thread
+from fedtheory.figures.use.common import SCALES, filled, middle, of, one_thread, panelled
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory import rules
@@ -121,9 +121,8 @@ def says(table: Table) -> dict[str, float]:
 @style.styled
 def draw(table: Table) -> Figure:
     """Evaluations over P; dotted: (P + 1) c, scaled to the best; vertical: the rule's P."""
-    names = [*dict.fromkeys(row["panel"] for row in table)]
-    figure, panels = style.new_figure(len(names), height=2.9)
-    for axes, name in zip(panels, names):
+    figure, panels, names = panelled(table)
+    for name, axes in zip(names, panels):
         rows = of(table, panel=name)
         each = [row["P"] + 1 for row in rows]
         mean = [row["evaluations"] for row in rows]

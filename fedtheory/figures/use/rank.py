@@ -15,7 +15,7 @@ from fedtheory.core.records import Row, Table, behind
 from fedtheory.core.simulate import run
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner
-from fedtheory.figures.use.common import SCALES, filled, middle, of, one_thread
+from fedtheory.figures.use.common import SCALES, filled, middle, of, one_thread, panelled
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.problems.quadratic import Quadratic
@@ -130,9 +130,8 @@ LABELS = {"rule": "at the rule's step", "same": f"at $KL\\eta={SAME:g}$", "best"
 @style.styled
 def draw(table: Table) -> Figure:
     """Errors over r, all at the same numbers sent up; thin: what the bound makes of r, through the largest rank."""
-    names = [*dict.fromkeys(row["panel"] for row in table)]
-    figure, panels = style.new_figure(len(names), height=2.9)
-    for axes, name in zip(panels, names):
+    figure, panels, names = panelled(table)
+    for name, axes in zip(names, panels):
         for kind, how in style.looks(LABELS).items():
             rows = of(table, panel=name, kind=kind)
             if not rows:

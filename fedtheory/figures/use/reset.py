@@ -12,7 +12,7 @@ from fedtheory.core.records import Row, Table, behind
 from fedtheory.core.simulate import run
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner
-from fedtheory.figures.use.common import SCALES, filled, middle, of, one_thread
+from fedtheory.figures.use.common import SCALES, filled, middle, of, one_thread, panelled
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory import rules
@@ -113,9 +113,8 @@ def says(table: Table) -> dict[str, float]:
 @style.styled
 def draw(table: Table) -> Figure:
     """What is left over the rounds between resets (wide: the rule), and over the range of the factors."""
-    names = [*dict.fromkeys(row["panel"] for row in table)]
-    figure, panels = style.new_figure(len(names), height=2.9)
-    for axes, name in zip(panels, names):
+    figure, panels, names = panelled(table)
+    for name, axes in zip(names, panels):
         for form in FORMS:
             rows = [row for row in of(table, panel=name, form=form) if math.isfinite(row["mean"])]
             if not rows:

@@ -18,7 +18,7 @@ from fedtheory.core.records import Row, Table, behind
 from fedtheory.core.simulate import run
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner
-from fedtheory.figures.use.common import SCALES, filled, middle, of, one_thread
+from fedtheory.figures.use.common import SCALES, filled, middle, of, one_thread, panelled
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.logistic_regression import LogisticRegression
@@ -86,8 +86,7 @@ def in_subspace(name: str, method: str, share: float, scale: str, seeds: int) ->
         assert L is not None
         make = lambda q, r=r, L=L: METHODS[method](q / (K * L), r)
         found.append(edge(make, problem, ROUNDS[scale], seed, rule))
-    row = {"panel": name, "method": method, "x": share, "rule": rule, "proof": math.nan}
-    row |= {"proof": rules.proof_step(share)} if method == "SSF" else {}
+    row = {"panel": name, "method": method, "x": share, "rule": rule}
     return (
         row
         | dict(zip(("mean", "low", "high"), middle(found)))
@@ -155,9 +154,8 @@ def says(table: Table) -> dict[str, float]:
 @style.styled
 def draw(table: Table) -> Figure:
     """K L eta over r/d for each problem, with the rules in thin lines; steps over P or r for DeComFL and FedMUD."""
-    names = [*dict.fromkeys(row["panel"] for row in table)]
-    figure, panels = style.new_figure(len(names), height=2.9)
-    for axes, name in zip(panels, names):
+    figure, panels, names = panelled(table)
+    for name, axes in zip(names, panels):
         for method in dict.fromkeys(row["method"] for row in of(table, panel=name)):
             rows, how = of(table, panel=name, method=method), style.look(method)
             x, mean = [row["x"] for row in rows], [row["mean"] for row in rows]
@@ -169,8 +167,6 @@ def draw(table: Table) -> Figure:
             axes.plot(x, [row["rule"] for row in rows], color=how.color, linestyle=how.dash, linewidth=0.7, alpha=0.8)
             if name == "price":
                 axes.plot(x, [2 / row["price"] for row in rows], color=how.color, linewidth=3.5, alpha=0.2)
-            elif method == "SSF":
-                axes.plot(x, [row["proof"] for row in rows], color=how.color, linestyle=":", linewidth=0.7)
         axes.set(xscale="log", yscale="log", title=name, xlabel="share $r/d$", ylabel=r"largest $KL\eta$")
         axes.xaxis.set_minor_formatter("")
         axes.yaxis.set_minor_formatter("")

@@ -27,18 +27,26 @@ def fourth(twice: int) -> Callable[[], bool]:
     return check
 
 
+def _two(independent: bool) -> tuple[Any, Any, Any, tuple[Any, ...]]:
+    """(1/P) sum_p z_p z_p^T w for two directions in two dimensions, w, a symmetric H, and the entries of the z_p."""
+    import sympy
+
+    first, w = sympy.Matrix(sympy.symbols("y:2")), sympy.Matrix(sympy.symbols("w:2"))
+    second = sympy.Matrix(sympy.symbols("z:2")) if independent else first
+    h = sympy.symbols("h:3")
+    a = ((first.T * w)[0] * first + (second.T * w)[0] * second) / 2
+    normal = (*first, *second) if independent else tuple(first.flat())
+    return a, w, sympy.Matrix([[h[0], h[1]], [h[1], h[2]]]), normal
+
+
 def several(independent: bool) -> Callable[[], bool]:
     """a^T H a for two directions in two dimensions, H symmetric: (1/P)(tr(H)|w|^2 + 2 w^T H w) + (1 - 1/P) w^T H w."""
 
     def check() -> bool:
         import sympy
 
-        first, w = sympy.Matrix(sympy.symbols("y:2")), sympy.Matrix(sympy.symbols("w:2"))
-        second = sympy.Matrix(sympy.symbols("z:2")) if independent else first
-        h = sympy.symbols("h:3")
-        H = sympy.Matrix([[h[0], h[1]], [h[1], h[2]]])
-        a = ((first.T * w)[0] * first + (second.T * w)[0] * second) / 2
-        normal, form = (*first, *second) if independent else tuple(first.flat()), (w.T * H * w)[0]
+        a, w, H, normal = _two(independent)
+        form = (w.T * H * w)[0]
         wanted = (H.trace() * (w.T * w)[0] + 2 * form) / 2 + form / 2
         return sympy.expand(mean_of((a.T * H * a)[0], normal) - wanted) == 0
 
@@ -247,12 +255,8 @@ def spread(independent: bool) -> Callable[[], bool]:
     def check() -> bool:
         import sympy
 
-        first, w = sympy.Matrix(sympy.symbols("y:2")), sympy.Matrix(sympy.symbols("w:2"))
-        second = sympy.Matrix(sympy.symbols("z:2")) if independent else first
-        h = sympy.symbols("h:3")
-        H = sympy.Matrix([[h[0], h[1]], [h[1], h[2]]])
-        gap = ((first.T * w)[0] * first + (second.T * w)[0] * second) / 2 - w
-        normal = (*first, *second) if independent else tuple(first.flat())
+        a, w, H, normal = _two(independent)
+        gap = a - w
         wanted = (H.trace() * (w.T * w)[0] + (w.T * H * w)[0]) / 2
         exact = sympy.expand(mean_of((gap.T * H * gap)[0], normal) - wanted) == 0
 
