@@ -74,7 +74,7 @@ class FedDC(Algorithm):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         zeros = torch.zeros_like(x)
-        none = zeros.repeat(problem.n, 1)
+        none = zeros.repeat(problem.kept, 1)
         return State(Server(x, zeros, zeros, problem.n), Own(none, none.clone()))
 
     def broadcast(self, server: Server, key: Key) -> Down:

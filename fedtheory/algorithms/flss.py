@@ -140,7 +140,7 @@ class FLSS(Algorithm):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         checks.whole("rank", self.rank, 1, problem.d)
-        own = Own(x.new_zeros(problem.n, problem.d)) if self.base == "signsgd" else None
+        own = Own(x.new_zeros(problem.kept, problem.d)) if self.base == "signsgd" else None
         return State(Server(x, self.empty(problem, x), 0, True, problem.n, Known(problem.layout)), own)
 
     def broadcast(self, server: Server, key: Key) -> Down:

@@ -71,7 +71,7 @@ class Scaffold(Algorithm):
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(
             Server(x, torch.zeros_like(x), problem.n, shares(problem, self.weighted, x)),
-            Own(x.new_zeros(problem.n, problem.d)),
+            Own(x.new_zeros(problem.kept, problem.d)),
         )
 
     def broadcast(self, server: Server, key: Key) -> Down:

@@ -97,7 +97,7 @@ class SSF(Algorithm):
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         P = self.projection.seed(problem.layout, key.fold("P"), problem.dtype, problem.device)  # 1
         step = Step(P, P.value.project(x))
-        return State(Server(x, torch.zeros_like(x), P, step, 0), Own(x.new_zeros(problem.n, problem.d)))
+        return State(Server(x, torch.zeros_like(x), P, step, 0), Own(x.new_zeros(problem.kept, problem.d)))
 
     def broadcast(self, server: Server, key: Key) -> Down:
         step = None if server.t == 0 else server.last

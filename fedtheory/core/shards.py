@@ -1,0 +1,319 @@
+"""Clients divided over processes: who keeps whom, and how uploads come together. The engine is torch.distributed.
+
+The N clients are cut into blocks of ids, and a process takes whole blocks that lie side by side. Only clients of one
+block are stacked, so the bits of a run hang on the number of blocks and not on the number of processes: one process
+with the same `blocks` makes the same. Every process draws the same participants, computes its own, gathers all
+uploads in the order of their ids and makes the same server step.
+"""
+
+import hashlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import accumulate, pairwise
+from typing import Any, NoReturn, TypeVar
+
+import torch
+import torch.distributed as dist
+
+from fedtheory.core import checks
+from fedtheory.core.engine import map_leaves
+from fedtheory.core.message import Cost, cost
+
+T = TypeVar("T")
+
+BLOCKS = 12  # of a sharded run that names none: 1, 2, 3, 4, 6 and 12 processes take the same number of clients
+_SECONDS_TO_REPORT = 3.0  # for which a process that lost another waits for the others' word
+_SECONDS_TO_END = 20.0  # after which one that was asked to end does so, whatever it computes
+
+
+class Lost(OSError):
+    """Another process of the run is gone."""
+
+
+def edges(n: int, blocks: int) -> list[int]:
+    """Block b holds the clients from edge b up to edge b + 1, blocks + 1 edges: sizes differ by one at most."""
+    return [b * n // blocks for b in range(blocks + 1)]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Processes that share the clients of a run.
+
+    Fields:
+        processes: a process group of torch.distributed, gloo for the CPU or nccl for CUDA; None: all processes.
+        division: how many blocks each process takes, in the order of ranks; None: as even as it goes.
+        reduce: methods whose server line reads only the participants' average (`Algorithm.averaged`) sum it over the
+            processes in place of gathering the uploads: S rows are not sent to all, one is. The average is then rounded
+            as a sum of P partial averages, so the result differs in the last digits, and with the number of processes.
+
+    Raises ValueError where torch.distributed has not been started.
+    """
+
+    processes: Any = None
+    division: tuple[int, ...] | None = None
+    reduce: bool = False
+
+    def __post_init__(self) -> None:
+        if not dist.is_available() or not dist.is_initialized():
+            fix = "start with torchrun, and call fedtheory.core.shards.join() first"
+            checks.reject("group", None, "processes that torch.distributed has brought together", fix)
+        if self.processes is None:
+            object.__setattr__(self, "processes", dist.group.WORLD)
+        checks.instance("reduce", self.reduce, bool, "pass True or False")
+
+    @property
+    def rank(self) -> int:
+        """Of this process, from 0."""
+        return dist.get_rank(self.processes)
+
+    @property
+    def size(self) -> int:
+        """P, the number of processes."""
+        return dist.get_world_size(self.processes)
+
+
+class Shards:
+    """The clients that this process keeps, and its exchange with the others.
+
+    Args:
+        group: the processes.
+        n: N, the clients of all.
+        blocks: into which they are cut.
+        device: the problem's.
+        weights: by which the server averages, (N,); None: all count alike.
+
+    Raises ValueError for a division that does not fit.
+    """
+
+    def __init__(
+        self, group: Group, n: int, blocks: int, device: torch.device, weights: torch.Tensor | None = None
+    ) -> None:
+        self.group, self.rank, self.size = group, group.rank, group.size
+        self.blocks, self.device, self.weights, self.reduces = blocks, device, weights, group.reduce
+        at = edges(n, blocks)
+        taken = group.division
+        if taken is None:
+            taken = tuple(b - a for a, b in pairwise(edges(blocks, self.size)))
+            if min(taken) < 1:
+                fix = f"pass blocks={self.size} or more, or start fewer processes"
+                checks.reject("blocks", blocks, f"a block for each of the {self.size} processes", fix)
+        good = len(taken) == self.size and sum(taken) == blocks and all(type(b) is int and b >= 1 for b in taken)
+        if not good:
+            expected = f"{self.size} whole numbers from 1, one for each process, that sum to the {blocks} blocks"
+            checks.reject("division", taken, expected, "leave it out for an even one")
+        self.bounds = [at[b] for b in accumulate(taken, initial=0)]  # process k keeps the ids from k to k + 1 here
+        self.start, self.stop = self.bounds[self.rank], self.bounds[self.rank + 1]
+        self.wire = device if dist.get_backend(group.processes) == "nccl" else torch.device("cpu")
+
+    @property
+    def kept(self) -> int:
+        """How many clients are kept here."""
+        return self.stop - self.start
+
+    def mine(self, clients: torch.Tensor) -> torch.Tensor:
+        """Those of the rising ids (S,) that are kept here."""
+        return clients[(clients >= self.start) & (clients < self.stop)]
+
+    def players(self, clients: torch.Tensor) -> torch.Tensor:
+        """Those that are computed here: of the rising ids (S,) the own ones; the first of all where there are none.
+
+        Every process has to know the shape of an upload; what that client makes is thrown away.
+        """
+        mine = self.mine(clients)
+        return mine if len(mine) else torch.tensor([self.start])
+
+    def meet(self, up: T, sent: Cost, clients: torch.Tensor) -> tuple[T, Cost]:
+        """What the server's line reads of all participants, (S, ...) in the order of their ids, and what it cost.
+
+        Args:
+            up: of this process's own participants, or of one that takes no part: see `players`.
+            sent: what `up` cost.
+            clients: the participants of all, rising (S,).
+        """
+        if self.reduces:
+            own = sent if len(self.mine(clients)) else Cost()
+            total = torch.tensor(own, device=self.wire)
+            self._exchange(lambda: dist.all_reduce(total, group=self.group.processes))
+            return self._average(up, clients), Cost(*total.tolist())
+        up = self._gather(up, clients)
+        return up, cost(up)
+
+    def _gather(self, up: T, clients: torch.Tensor) -> T:
+        counts = self._counts(clients)
+        mine, most = counts[self.rank], max(counts)
+
+        def gathered(leaf: torch.Tensor) -> torch.Tensor:
+            row = leaf.shape[1:]
+            sent = leaf.new_zeros((most, *row))
+            sent[:mine] = leaf[:mine]
+            sent = sent.view(most, -1).view(torch.uint8).to(self.wire)
+            found = sent.new_empty((self.size * most, sent.shape[1]))
+            self._exchange(lambda: dist.all_gather_into_tensor(found, sent, group=self.group.processes))
+            parts = [found[k * most : k * most + count] for k, count in enumerate(counts) if count]
+            return torch.cat(parts).view(leaf.dtype).view(sum(counts), *row).to(self.device)
+
+        return map_leaves(gathered, up)
+
+    def _average(self, up: T, clients: torch.Tensor) -> T:
+        """The participants' average in the place of each one's upload: one row, repeated (S, ...)."""
+        mine = self.mine(clients)
+        weights = torch.ones(int(self.bounds[-1]), dtype=torch.float64) if self.weights is None else self.weights
+        of = weights[mine] / weights[clients].sum()
+
+        def averaged(leaf: torch.Tensor) -> torch.Tensor:
+            partial = torch.tensordot(of.to(leaf), leaf[: len(mine)], 1).contiguous().to(self.wire)
+            self._exchange(lambda: dist.all_reduce(partial, group=self.group.processes))
+            return partial.to(self.device).expand(len(clients), *partial.shape)
+
+        return map_leaves(averaged, up)
+
+    def agree(self, x: torch.Tensor, values: Sequence[float], count: int) -> list[float]:
+        """The first process's `count` values, at every process, if all have the same model.
+
+        Raises RuntimeError at a process whose model has other bits.
+        """
+        raw = x.detach().cpu().contiguous().view(torch.uint8).numpy()
+        digest = float(int.from_bytes(hashlib.blake2b(raw, digest_size=6).digest(), "little"))  # 48 bits: exact
+        *told, of_first = self.told([*(values if self.rank == 0 else [0.0] * count), digest])
+        if of_first != digest:
+            expected = "the same bits of the model in every process"
+            fix = "give all processes the same kind of processor, the same PyTorch and the same number of threads"
+            checks.reject("group", f"rank {self.rank}", expected, fix, RuntimeError)
+        return told
+
+    def told(self, numbers: Sequence[float]) -> list[float]:
+        """What the first process says, at every process."""
+        said = torch.tensor(numbers, dtype=torch.float64, device=self.wire)
+        self._exchange(lambda: dist.broadcast(said, group_src=0, group=self.group.processes))
+        return said.tolist()
+
+    def most(self, number: int) -> int:
+        """The largest of the processes' numbers."""
+        found = torch.tensor(number, device=self.wire)
+        self._exchange(lambda: dist.all_reduce(found, dist.ReduceOp.MAX, group=self.group.processes))
+        return int(found)
+
+    def all(self, text: str) -> list[str]:
+        """Every process's text (ASCII), in the order of ranks."""
+        sent = torch.frombuffer(bytearray(text.encode("ascii").ljust(256)), dtype=torch.uint8).to(self.wire)
+        found = sent.new_empty(self.size * len(sent))
+        self._exchange(lambda: dist.all_gather_into_tensor(found, sent, group=self.group.processes))
+        return [bytes(part.tolist()).decode().rstrip() for part in found.cpu().view(self.size, -1)]
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+        self.most(0)
+
+    def _counts(self, clients: torch.Tensor) -> list[int]:
+        at = torch.searchsorted(clients, torch.tensor(self.bounds)).tolist()
+        return [b - a for a, b in pairwise(at)]
+
+    def _exchange(self, call: Callable[[], Any]) -> None:
+        try:
+            call()
+        except RuntimeError as error:  # of gloo and nccl alike: their connections are gone
+            _report(error)
+
+
+# The launcher's side: one process of those that torchrun started
+
+_joined: dist.Store | None = None
+_ending = threading.Event()
+
+
+def launched() -> bool:
+    """Whether torchrun started this process as one of several."""
+    return "TORCHELASTIC_RUN_ID" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) >= 1
+
+
+def join(device: str = "cpu", minutes: float = 30.0) -> torch.device:
+    """Bring the processes that torchrun started together; on CUDA each takes the card of its place on the host.
+
+    Args:
+        device: "cpu" (gloo) or "cuda" (nccl).
+        minutes: for which a process waits for the slowest one in a round.
+
+    Returns this process's device. Raises ValueError where torchrun did not start it.
+    """
+    global _joined
+    if not launched():
+        fix = "start with torchrun --nproc-per-node P -m fedtheory ..."
+        checks.reject("group", None, "a process that torchrun started", fix)
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    served = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    where = torch.device(device)
+    if where.type == "cuda":
+        where = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(where)
+    patience = timedelta(minutes=minutes)
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    base = dist.TCPStore(host, port, size, is_master=rank == 0 and not served, timeout=patience)
+    _joined = dist.PrefixStore(f"fedtheory/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", base)
+    _joined.set(f"at/{rank}", f"{socket.gethostname()}, process {os.getpid()}")
+    backend = "nccl" if where.type == "cuda" else "gloo"
+    store = dist.PrefixStore("group", _joined)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=patience)
+    return where
+
+
+@contextmanager
+def ends_in_one_line() -> Iterator[None]:
+    """Where one of torchrun's processes dies, the others say which, and end.
+
+    torchrun asks the others to end as soon as it sees one fail. They are given the time to say why.
+    """
+    if not launched():
+        yield
+        return
+    signal.signal(signal.SIGTERM, _asked_to_end)
+    try:
+        yield
+    except RuntimeError as error:
+        if _joined is not None and _is_of_connections(error):
+            _report(error)
+        raise
+    finally:
+        if dist.is_initialized() and not _ending.is_set() and sys.exc_info()[0] is None:
+            dist.destroy_process_group()
+
+
+def _is_of_connections(error: RuntimeError) -> bool:
+    return isinstance(error, dist.DistError) or any(
+        word in str(error) for word in ("gloo", "NCCL", "Connection", "Socket")
+    )
+
+
+def _asked_to_end(number: int, frame: Any) -> None:
+    _ending.set()
+
+    def end() -> None:
+        time.sleep(_SECONDS_TO_END)
+        os._exit(1)  # it computes, or hangs in a call of the system
+
+    threading.Thread(target=end, daemon=True).start()
+
+
+def _report(error: RuntimeError) -> NoReturn:
+    """Find out who is gone; the first of those that are left says it. Raises Lost."""
+    again = "start the same command again: with a checkpoint it goes on from there"
+    if _joined is None:
+        text = f"group: a process of the run is gone ({str(error).splitlines()[0][:200]}). Fix: {again}"
+        raise Lost(text) from error
+    rank, size = dist.get_rank(), dist.get_world_size()
+    _joined.set(f"left/{rank}", "1")
+    time.sleep(_SECONDS_TO_REPORT)
+    left = [k for k in range(size) if _joined.check([f"left/{k}"])]
+    gone = [k for k in range(size) if k not in left]
+    if left and left[0] != rank:
+        raise SystemExit(1) from error
+    names = ", ".join(f"rank {k} ({_joined.get(f'at/{k}').decode()})" for k in gone) or "a connection"
+    text = f"group: {names}: gone, so the other {len(left)} of {size} processes end. Fix: {again}"
+    raise Lost(text) from error
