@@ -65,6 +65,7 @@ class FedDC(Algorithm):
     alpha: float
     correction: str = "scaffold"
     name = "FedDC"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

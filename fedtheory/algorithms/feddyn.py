@@ -53,6 +53,7 @@ class FedDyn(Algorithm):
     local_steps: int
     alpha: float
     name = "FedDyn"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

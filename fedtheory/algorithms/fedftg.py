@@ -84,6 +84,7 @@ class FedFTG(Algorithm):
     eps: float = 1e-8
     weighted: bool = False
     name = "FedFTG"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

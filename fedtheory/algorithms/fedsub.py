@@ -105,6 +105,7 @@ class FedSub(Algorithm):
     form: str = "printed"
     dual: bool = True
     name = "FedSub"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

@@ -123,6 +123,7 @@ class FLSS(Algorithm):
     project: str = "update"
     sr: float = 1.0
     name = "FLSS"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

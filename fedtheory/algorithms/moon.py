@@ -59,6 +59,7 @@ class MOON(Algorithm):
     temperature: float = 0.5
     weighted: bool = False
     name = "MOON"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

@@ -60,6 +60,7 @@ class Scaffold(Algorithm):
     server_control: str = "all"
     weighted: bool = later(False)
     name = "SCAFFOLD"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

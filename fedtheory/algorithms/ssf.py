@@ -77,6 +77,7 @@ class SSF(Algorithm):
     projection: Projection
     server_lr: float = 1.0
     name = "SSF"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

@@ -155,10 +155,9 @@ class Shards:
             sent = leaf.new_zeros((most, *row))
             sent[:mine] = leaf[:mine]
             sent = sent.view(most, -1).view(torch.uint8).to(self.wire)
-            found = sent.new_empty((self.size * most, sent.shape[1]))
-            self._exchange(lambda: dist.all_gather_into_tensor(found, sent, group=self.group.processes))
-            parts = [found[k * most : k * most + count] for k, count in enumerate(counts) if count]
-            return torch.cat(parts).view(leaf.dtype).view(sum(counts), *row).to(self.device)
+            found = [torch.empty_like(sent) for _ in counts]
+            self._exchange(lambda: dist.all_gather(found, sent, group=self.group.processes))
+            return torch.cat([part[:count] for part, count in zip(found, counts)]).view(leaf.dtype).view(sum(counts), *row).to(self.device)
 
         return map_leaves(gathered, up)
 
@@ -169,6 +168,9 @@ class Shards:
         of = weights[mine] / weights[clients].sum()
 
         def averaged(leaf: torch.Tensor) -> torch.Tensor:
+            if not leaf.dtype.is_floating_point:
+                expected = f"False where uploads are no real numbers ({type(up).__name__} has {leaf.dtype})"
+                checks.reject("group.reduce", True, expected, "leave it out: uploads are gathered then")
             partial = torch.tensordot(of.to(leaf), leaf[: len(mine)], 1).contiguous().to(self.wire)
             self._exchange(lambda: dist.all_reduce(partial, group=self.group.processes))
             return partial.to(self.device).expand(len(clients), *partial.shape)
@@ -204,9 +206,9 @@ class Shards:
     def all(self, text: str) -> list[str]:
         """Every process's text (ASCII), in the order of ranks."""
         sent = torch.frombuffer(bytearray(text.encode("ascii").ljust(256)), dtype=torch.uint8).to(self.wire)
-        found = sent.new_empty(self.size * len(sent))
-        self._exchange(lambda: dist.all_gather_into_tensor(found, sent, group=self.group.processes))
-        return [bytes(part.tolist()).decode().rstrip() for part in found.cpu().view(self.size, -1)]
+        found = [torch.empty_like(sent) for _ in range(self.size)]
+        self._exchange(lambda: dist.all_gather(found, sent, group=self.group.processes))
+        return [bytes(part.tolist()).decode().rstrip() for part in found]
 
     def wait(self) -> None:
         """Until all processes are here."""
