@@ -6,7 +6,13 @@ shards_worker.py FOLDER resume ROUNDS     one run with a checkpoint
 shards_worker.py FOLDER slow              the same, with a pause in each round, until it is killed
 """
 
+from fedtheory.core import ending
+
+if __name__ == "__main__":
+    ending.watch()  # before anything else is imported
+
 import json
+import os
 import sys
 import time
 from dataclasses import fields
@@ -31,7 +37,12 @@ def jobs():
         for name, algorithm in ALGORITHMS.items():
             yield f"{name}, {dtype}", algorithm, p, {"sampled": 3, "x0": start(p), "dropout": 0.2}
     for name, algorithm in NETWORKS.items():
-        yield f"{name}, network", algorithm, network_problem(sizes=(12, 9, 7, 12, 5)), {"sampled": 3, "metrics": ("loss",)}
+        yield (
+            f"{name}, network",
+            algorithm,
+            network_problem(sizes=(12, 9, 7, 12, 5)),
+            {"sampled": 3, "metrics": ("loss",)},
+        )
 
 
 def resumed(folder, rounds, **options):
@@ -58,6 +69,7 @@ def content(history):
 
 def main(folder, what, *rest):
     torch.set_num_threads(1)
+    (folder / f"process-{os.environ['RANK']}").write_text(str(os.getpid()))
     shards.join()
     group, found = shards.Group(), {}
     if what == "every":
@@ -80,5 +92,4 @@ def main(folder, what, *rest):
 
 
 if __name__ == "__main__":
-    with shards.ends_in_one_line():
-        main(Path(sys.argv[1]), *sys.argv[2:])
+    main(Path(sys.argv[1]), *sys.argv[2:])

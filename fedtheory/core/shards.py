@@ -8,30 +8,26 @@ uploads in the order of their ids and makes the same server step.
 
 import hashlib
 import os
-import signal
 import socket
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import accumulate, pairwise
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 
-from fedtheory.core import checks
+from fedtheory.core import checks, ending
 from fedtheory.core.engine import map_leaves
 from fedtheory.core.message import Cost, cost
 
 T = TypeVar("T")
 
 BLOCKS = 12  # of a sharded run that names none: 1, 2, 3, 4, 6 and 12 processes take the same number of clients
+_PATIENCE = timedelta(hours=1)  # for which a process waits for the slowest one in a round
 _SECONDS_TO_REPORT = 3.0  # for which a process that lost another waits for the others' word
-_SECONDS_TO_END = 20.0  # after which one that was asked to end does so, whatever it computes
 
 
 class Lost(OSError):
@@ -157,7 +153,12 @@ class Shards:
             sent = sent.view(most, -1).view(torch.uint8).to(self.wire)
             found = [torch.empty_like(sent) for _ in counts]
             self._exchange(lambda: dist.all_gather(found, sent, group=self.group.processes))
-            return torch.cat([part[:count] for part, count in zip(found, counts)]).view(leaf.dtype).view(sum(counts), *row).to(self.device)
+            return (
+                torch.cat([part[:count] for part, count in zip(found, counts)])
+                .view(leaf.dtype)
+                .view(sum(counts), *row)
+                .to(self.device)
+            )
 
         return map_leaves(gathered, up)
 
@@ -180,7 +181,7 @@ class Shards:
     def agree(self, x: torch.Tensor, values: Sequence[float], count: int) -> list[float]:
         """The first process's `count` values, at every process, if all have the same model.
 
-        Raises RuntimeError at a process whose model has other bits.
+        Raises OSError at a process whose model has other bits.
         """
         raw = x.detach().cpu().contiguous().view(torch.uint8).numpy()
         digest = float(int.from_bytes(hashlib.blake2b(raw, digest_size=6).digest(), "little"))  # 48 bits: exact
@@ -188,7 +189,7 @@ class Shards:
         if of_first != digest:
             expected = "the same bits of the model in every process"
             fix = "give all processes the same kind of processor, the same PyTorch and the same number of threads"
-            checks.reject("group", f"rank {self.rank}", expected, fix, RuntimeError)
+            checks.reject("group", f"rank {self.rank}", expected, fix, OSError)
         return told
 
     def told(self, numbers: Sequence[float]) -> list[float]:
@@ -222,100 +223,88 @@ class Shards:
         try:
             call()
         except RuntimeError as error:  # of gloo and nccl alike: their connections are gone
-            _report(error)
+            if ending.active:
+                ending.leave()
+            cause = str(error).splitlines()[0][:200]
+            raise Lost(f"group: a process of the run is gone ({cause}). Fix: {ending.AGAIN}") from error
 
 
 # The launcher's side: one process of those that torchrun started
 
-_joined: dist.Store | None = None
-_ending = threading.Event()
+_reports: dist.Store | None = None
 
 
-def launched() -> bool:
-    """Whether torchrun started this process as one of several."""
-    return "TORCHELASTIC_RUN_ID" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) >= 1
+def connect() -> dist.Store:
+    """A store that all processes see that torchrun started together.
+
+    Raises ValueError where torchrun did not start this one.
+    """
+    global _reports
+    if not ending.launched():
+        fix = "start with torchrun --nproc-per-node P -m fedtheory ..."
+        checks.reject("group", None, "a process that torchrun started", fix)
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    serves = rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    at = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), size
+    name = f"fedtheory/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    joined, _reports = (  # two connections: one may wait while the other reports
+        dist.PrefixStore(name, dist.TCPStore(*at, is_master=master, timeout=_PATIENCE, wait_for_workers=False))
+        for master in (serves, False)
+    )
+    _reports.set(f"at/{rank}", f"{socket.gethostname()}, process {os.getpid()}")
+    ending.mark = lambda reports=_reports: reports.set(f"left/{rank}", "1")
+    ending.who = _gone
+    return joined
 
 
-def join(device: str = "cpu", minutes: float = 30.0) -> torch.device:
+def join(device: str = "cpu") -> torch.device:
     """Bring the processes that torchrun started together; on CUDA each takes the card of its place on the host.
 
     Args:
         device: "cpu" (gloo) or "cuda" (nccl).
-        minutes: for which a process waits for the slowest one in a round.
 
     Returns this process's device. Raises ValueError where torchrun did not start it.
     """
-    global _joined
-    if not launched():
-        fix = "start with torchrun --nproc-per-node P -m fedtheory ..."
-        checks.reject("group", None, "a process that torchrun started", fix)
+    store, where = connect(), local(device)
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    served = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    backend = "nccl" if where.type == "cuda" else "gloo"
+    group = dist.PrefixStore("group", store)
+    dist.init_process_group(backend, store=group, rank=rank, world_size=size, timeout=_PATIENCE)
+    return where
+
+
+def local(device: str) -> torch.device:
+    """The device of this process: on CUDA the card of its place on the host."""
     where = torch.device(device)
     if where.type == "cuda":
         where = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(where)
-    patience = timedelta(minutes=minutes)
-    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    base = dist.TCPStore(host, port, size, is_master=rank == 0 and not served, timeout=patience)
-    _joined = dist.PrefixStore(f"fedtheory/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", base)
-    _joined.set(f"at/{rank}", f"{socket.gethostname()}, process {os.getpid()}")
-    backend = "nccl" if where.type == "cuda" else "gloo"
-    store = dist.PrefixStore("group", _joined)
-    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=patience)
     return where
 
 
-@contextmanager
-def ends_in_one_line() -> Iterator[None]:
-    """Where one of torchrun's processes dies, the others say which, and end.
+class Spread:
+    """Jobs divided over the processes that torchrun started: each takes the next one that nobody has taken."""
 
-    torchrun asks the others to end as soon as it sees one fail. They are given the time to say why.
-    """
-    if not launched():
-        yield
-        return
-    signal.signal(signal.SIGTERM, _asked_to_end)
-    try:
-        yield
-    except RuntimeError as error:
-        if _joined is not None and _is_of_connections(error):
-            _report(error)
-        raise
-    finally:
-        if dist.is_initialized() and not _ending.is_set() and sys.exc_info()[0] is None:
-            dist.destroy_process_group()
+    def __init__(self) -> None:
+        self._store = connect()
+        self.rank = int(os.environ["RANK"])
+
+    def taken(self, jobs: Mapping[str, T]) -> Iterator[T]:
+        """Those of the jobs, by their names, that this process does: each is taken once."""
+        for name, job in jobs.items():
+            if self._store.add(f"job/{name}", 1) == 1:
+                yield job
 
 
-def _is_of_connections(error: RuntimeError) -> bool:
-    return isinstance(error, dist.DistError) or any(
-        word in str(error) for word in ("gloo", "NCCL", "Connection", "Socket")
-    )
-
-
-def _asked_to_end(number: int, frame: Any) -> None:
-    _ending.set()
-
-    def end() -> None:
-        time.sleep(_SECONDS_TO_END)
-        os._exit(1)  # it computes, or hangs in a call of the system
-
-    threading.Thread(target=end, daemon=True).start()
-
-
-def _report(error: RuntimeError) -> NoReturn:
-    """Find out who is gone; the first of those that are left says it. Raises Lost."""
-    again = "start the same command again: with a checkpoint it goes on from there"
-    if _joined is None:
-        text = f"group: a process of the run is gone ({str(error).splitlines()[0][:200]}). Fix: {again}"
-        raise Lost(text) from error
-    rank, size = dist.get_rank(), dist.get_world_size()
-    _joined.set(f"left/{rank}", "1")
+def _gone() -> str:
+    """Who is gone, to be said by the first of those that are left; "" at the others."""
+    assert _reports is not None
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    _reports.set(f"left/{rank}", "1")
     time.sleep(_SECONDS_TO_REPORT)
-    left = [k for k in range(size) if _joined.check([f"left/{k}"])]
-    gone = [k for k in range(size) if k not in left]
-    if left and left[0] != rank:
-        raise SystemExit(1) from error
-    names = ", ".join(f"rank {k} ({_joined.get(f'at/{k}').decode()})" for k in gone) or "a connection"
-    text = f"group: {names}: gone, so the other {len(left)} of {size} processes end. Fix: {again}"
-    raise Lost(text) from error
+    left = [k for k in range(size) if _reports.check([f"left/{k}"])]
+    if left[0] != rank:
+        return ""
+    at = [_reports.get(f"at/{k}").decode() if _reports.check([f"at/{k}"]) else "not there yet" for k in range(size)]
+    gone = ", ".join(f"rank {k} ({at[k]})" for k in range(size) if k not in left) or "a connection"
+    return f"group: {gone}: gone, so the other {len(left)} of {size} processes end. Fix: {ending.AGAIN}"

@@ -246,6 +246,27 @@ def _uninterrupted() -> Iterator[None]:
             before(*waiting[0])
 
 
+@contextmanager
+def _told_to_stop() -> Iterator[list[Any]]:
+    """Note the first Ctrl-C: processes that share a run end together, after a round. A second one ends this one."""
+    asked: list[Any] = []
+    before: Any = None
+
+    def note(*given: Any) -> None:
+        asked.append(given)
+        signal.signal(signal.SIGINT, before)
+
+    try:
+        before = signal.signal(signal.SIGINT, note)
+    except ValueError:  # not the main thread
+        yield asked
+        return
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _keep_freed_memory() -> None:
     """Have glibc keep what operations free, so that the next ones need not ask the system for it.
 
@@ -346,12 +367,13 @@ def run(
         identity += "" if blocks is None else f", blocks={blocks}"
         identity += ", reduced" if shards is not None and shards.reduces else ""
         keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
-    with keeper as kept:
+    stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
+    with keeper as kept, stops as asked:
         due = (checkpoint_every, checkpoint_seconds)
         cut = () if blocks is None else edges(problem.n, blocks)
         return _run(
             algorithm, problem, rounds, S, dropout, root, x0, schedule, every, metrics, chunk, threads, kept,
-            due, progress, cut, shards, map_folder
+            due, progress, cut, shards, map_folder, asked
         )  # fmt: skip
 
 
@@ -401,6 +423,7 @@ def _run(
     cut: Sequence[int],
     shards: Shards | None,
     map_folder: Path | None,
+    asked: list[Any],
 ) -> History:
     """`run`, its arguments checked and its folder owned."""
     _keep_freed_memory()
@@ -466,7 +489,6 @@ def _run(
     full = algorithm
     if schedule is not None and start > 0:
         algorithm, _ = full.at_rate(full.lr * schedule.factor(start - 1), state.own)  # what is saved is at that rate
-    asked: list[Any] = []  # of Ctrl-C, where the processes have to end after the same round
     try:
         for t in range(start, rounds):
             moved = state  # at this round's rate; `state` itself stays at the last one's until the round is settled
