@@ -744,7 +744,8 @@ STEPS = [
     Step("mud.7.3", "identity", "K up to 6, all x; for every K by 7.1, whose second part summed is s_K; two layers",
          every(summed(1), layers(True)), either(every(summed(2), layers(True)), every(summed(1), layers(False))),
          "2 K x; one of the layers' products"),
-    Step("mud.7.4", "arithmetic", "partial sums as fractions, and what is left of the series", cubic("0.701"),
+    Step("mud.7.4", "arithmetic", "partial sums as fractions, what is left of the series; binomials for K up to 8, a "
+         "binomial times j! being j factors of at most 2K for every K", cubic("0.701"),
          cubic("0.7"), "0.7"),
     Step("mud.7.5", "identity", "K up to 6, all x; the recursion is that of 7.1", attained(1), attained(2), "2 K x"),
     Step("mud.8.1", "identity", "in every coordinate", four(4), four(3), "3 in the place of 4"),
