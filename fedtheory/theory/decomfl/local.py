@@ -121,10 +121,10 @@ def one_step(scale: float = 1.0) -> Terms:
 
     def terms(q: Round) -> tuple[float, float]:
         at, d, (differ, gamma) = q.at, q.at.d, spread(q.at)
-        c = 1 + (max(1.0, float(above(at).sum()) / at.L) + 1) / at.P
-        noise = at.lr**2 * at.L * c * (gamma * differ + at.sigma2) / at.m
-        missed = (at.mu * at.L / 2) ** 2 * d * (d + 2)
-        right = noise + at.lr * missed * d + at.lr**2 * at.L * missed * (d + 4)
+        kappa = max(1.0, float(above(at).sum()) / at.L)
+        noise = at.lr**2 * at.L * (1 + (kappa + 1) / at.P) * (gamma * differ + at.sigma2) / at.m
+        missed, long = at.lr * (at.mu * at.L) ** 2, kappa / (4 * at.P) * (d + 2) * (d + 4)
+        right = noise + missed * (d + at.lr * at.L * (d + long))
         return q.gain + at.lr / 2 * q.gradient2, scale * right
 
     return terms
@@ -293,7 +293,7 @@ CLAIMS: list[Claim] = [
         "not in the paper; Theorems 2 and 5",
         "K = 1, Gaussian z, every f_i(.; xi) L-smooth, f(x + s) <= f(x) + <grad f, s> + s^T H s/2, 0 <= H <= L I, "
         "tr H <= kappa L, c = 1 + (kappa + 1)/P, eta L c <= 1/4: E f(x_{r+1}) <= f(x_r) - (eta/2)||grad f||^2 + "
-        "eta^2 L c nu^2/m + (eta mu^2 L^2/4) d^2 (d + 2) + (eta^2 mu^2 L^3/4) d (d + 2)(d + 4), nu^2 = gamma "
+        "eta^2 L c nu^2/m + eta mu^2 L^2 d + eta^2 mu^2 L^3 (d + (kappa/(4 P))(d + 2)(d + 4)), nu^2 = gamma "
         "sigma_G^2 + sigma^2.",
         "inequality",
         assumes=(A1, A2, A3, UNIFORM),
