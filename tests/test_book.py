@@ -183,6 +183,7 @@ def test_labels_of_pictures_without_their_tex():
         ("each f_i is L_f-smooth (so is f)", "each $f_{i}$ is $L_{f}$-smooth (so is f)"),
         ("with {'lr': 0.5, 'T': 8} it ends", "with lr = 0.5, $T = 8$ it ends"),
         ("for a client (eta = 1)", r"for a client ($\eta  = 1$)"),
+        ("has A = S^(1 - share) V^T, too", r"has $A = S^{1 - \mathrm{share}} V^{\top}$, too"),
         ("a word, a test and I", "a word, a test and I"),
         ("sides [[0.0, -1.5], [1, 2]] at Edge(N=6, noisy=False)", "sides (0, -1.5; 1, 2) at $N = 6$, noisy = no"),
     ],

@@ -72,7 +72,7 @@ def kind(word: str) -> str:
     """ "strong", "weak" or "" for a word between spaces, without the punctuation behind it."""
     if not word or not ALLOWED.fullmatch(word) or re.search(r"::|__|\.\w*[a-z]{2}|^[-.]+$|\w-[a-z]{2}", word):
         return "" if word not in ("-", "...") else "weak"
-    bare = re.sub(r"[_^]\{[^}]*\}|[_^][A-Za-z]+", "", word)  # an index may be a word
+    bare = re.sub(r"[_^]\{[^}]*\}|\^\([^()]*\)|[_^][A-Za-z]+", "", word)  # an index may be a word, a power of words
     if any(is_word(name) for name in LETTERS.findall(re.sub(r"\d+(\.\d+)?e[+-]?\d+", "1", bare))):
         return ""
     if STRONG.search(word) or any(name in GREEK for name in LETTERS.findall(bare)):
@@ -102,7 +102,7 @@ def unclosed(text: str) -> bool:
 
 def runs(text: str) -> list[tuple[bool, str]]:
     """The text in pieces, (whether it is mathematics, piece), with the spaces between them in the pieces."""
-    words = [part for word in re.findall(r"\S+\s*", text) for part in re.split(r"(?<=\w)(?=-[a-z]{4,})", word)]
+    words = [part for word in WORD.findall(text) for part in re.split(r"(?<=\w)(?=-[a-z]{4,})", word)]
     found: list[tuple[bool, str]] = []
     at = 0
     while at < len(words):
@@ -118,6 +118,9 @@ def runs(text: str) -> list[tuple[bool, str]]:
             end = at + 1
         at = end
     return [piece for piece in found if piece[1]]
+
+
+WORD = re.compile(r"(?:\^\([^()]*\)|\S)+\s*")  # `S^(1 - s)` is one
 
 
 def _reach(words: list[str], at: int) -> int:
