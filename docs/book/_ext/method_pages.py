@@ -11,7 +11,7 @@ from mathematics import prose
 from stage import ROOT, Stage, badge, folded, plain, slug, table, toctree
 from used import Uses
 
-from fedtheory import methods
+from fedtheory.cli import methods
 from fedtheory.core import registry
 from fedtheory.core.letters import letters
 
