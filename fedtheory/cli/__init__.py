@@ -113,7 +113,7 @@ def parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=command)
         sub.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
         for option in heeded:
-            more = {"help": f"number of seeds (default: {SEEDS[name]})"} if option == "seeds" else {}
+            more: dict[str, Any] = {"help": f"number of seeds (default: {SEEDS[name]})"} if option == "seeds" else {}
             sub.add_argument(f"--{option}", **common[option] | more)
         return sub
 
