@@ -18,7 +18,6 @@ from fedtheory import Key, MatrixRegression, run
 from fedtheory.cli import METHOD_OPTIONS
 from fedtheory.core import registry
 from fedtheory.core.message import Known, Seed
-from fedtheory.problems.pooled import Pooled
 
 SIDE, N, D, S, K, BATCH = 1000, 10**6, 10**7, 1000, 5, 20
 ASSUMED = {  # of each of eight cards; the share of arithmetic is what a round of SSF's problem reaches on a CPU
@@ -40,22 +39,26 @@ def bytes_of(part: object) -> int:
     return sum(bytes_of(getattr(part, f.name)) for f in fields(part)) if is_dataclass(part) else 0
 
 
-def counted(name: str, problem: MatrixRegression) -> dict[str, float]:
-    """Bytes of a client's private state, of the server's, and of a client's messages in a round."""
+def counted(name: str) -> dict[str, float]:
+    """Bytes of a client's private state, of the server's, and of a client's messages in a round.
+
+    The server's is a part that does not grow with the clients and one that does, told apart by two more of them.
+    """
     rounds = 22 if name == "FLSS" else 3  # ten directions want ten rounds of warm-up, and a round after them
     given = {key: option["default"] for key, option in METHOD_OPTIONS.items()}
     given |= {"lr": 1e-8, "rank": 10 if name == "FLSS" else SIDE // 32, "rounds": rounds - 2}
-    entry = registry.method(name)
+    entry, held = registry.method(name), {}
     algorithm = (entry.command or entry.make)(argparse.Namespace(**given))
-    history = run(algorithm, Pooled(problem) if entry.pooled else problem, rounds, metrics=("loss",))
-    n = problem.n
-    crossed = {way: (history[f"{way}_bytes"][-1] - history[f"{way}_bytes"][-2]) / n for way in ("up", "down")}
-    return {
-        "own": bytes_of(history.state.own) / n,
-        "server": bytes_of(history.state.server),
-        **crossed,
-        "reduced": algorithm.averaged,
-    }
+    of: dict[str, float] = {"reduced": algorithm.averaged}
+    for n in (5, 3):
+        problem = MatrixRegression.ssf(0.5, Key(0), n=n, rows=2, d=SIDE, m=SIDE, batch=None, dtype=torch.float32)
+        history = run(algorithm, problem, rounds, metrics=("loss",))
+        of["own"], held[n] = bytes_of(history.state.own) / n, bytes_of(history.state.server)
+        for way in ("up", "down"):
+            of[way] = (history[f"{way}_bytes"][-1] - history[f"{way}_bytes"][-2]) / n
+    of["each"] = (held[5] - held[3]) / 2
+    of["server"] = held[3] - 3 * of["each"]
+    return of
 
 
 def scaled(value: float) -> float:
@@ -80,13 +83,14 @@ def seconds(of: dict[str, float]) -> tuple[float, float, float]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    problem = MatrixRegression.ssf(0.5, Key(0), n=3, rows=2, d=SIDE, m=SIDE, batch=None, dtype=torch.float32)
     head = ["method", "a client keeps", "all clients", "server", "up", "down", "arithmetic s", "state s", "uploads s"]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     left_out = []
     for name in registry.method_names():
+        if registry.method(name).pooled:  # one trainer
+            continue
         try:
-            of = counted(name, problem)
+            of = counted(name)
         except ValueError:
             left_out.append(name)
             continue
@@ -94,7 +98,7 @@ def main() -> None:
         cells = [
             size(kept),
             size(kept * N),
-            size(scaled(of["server"])),
+            size(scaled(of["server"]) + N * scaled(of["each"])),
             size(scaled(of["up"])),
             size(scaled(of["down"])),
         ]

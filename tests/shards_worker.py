@@ -90,7 +90,7 @@ def main(folder, what, *rest):
         (folder / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(spread(folder)))
         return
     (folder / f"process-{os.environ['RANK']}").write_text(str(os.getpid()))
-    shards.join()
+    shards.join_group()
     group, found = shards.Group(), {}
     if what == "every":
         division = json.loads(rest[0])
