@@ -427,7 +427,9 @@ class ClientHalf:
         if self._pending is not None and last is not None and last == self._pending.round:
             if replied:
                 self._refuse("last", last, "a round whose reply it has heard", "let it hear `ServerHalf.again` first")
-            self._kept, self._pending = self._pending, None
+            pending = self._pending
+            pending.own = pending.algorithm.close(pending.own, torch.tensor([0]), self._down, None)
+            self._kept, self._pending = pending, None
         if last != self._kept.round:
             self._refuse("last", last, f"{self._kept.round}, the last round that it knows to be counted")
         self._pending = None
