@@ -365,17 +365,19 @@ def test_a_client_refuses_what_was_not_made_for_it():
     """A round that is over, another client's parcel, a shape or a precision that is not the model's."""
     problem = regression(6)
     federation = Federation(SSF.haar(ETA, K, 2), problem, sampled=6)
+    old = []
     for _ in range(3):
-        old = federation.server.open()[0]
+        old.append(federation.server.open()[0])
         federation.round()
     new = federation.server.open()[0]
     stranger = ClientHalf(SSF.haar(ETA, K, 2), problem, 0)
     node = ("message", "fields", "c_proj")
     assert at(new.metadata, *node) == {"float64": [4]}
     for client, parcel, words in (
-        (federation.clients[0], old, "parcel.last=1"),
+        (federation.clients[0], old[1], "round=1: expected a round from 2 on"),
+        (federation.clients[0], replace(old[1], round=9), "parcel.last=0: expected 1"),
         (federation.clients[0], replace(new, kind="reply"), "kind"),
-        (federation.clients[0], replace(new, round=1), "round after 2, which is over"),
+        (federation.clients[0], replace(new, round=1), "round=1: expected a round from 2 on"),
         (federation.clients[0], replace(new, round="3"), "round"),
         (federation.clients[0], changed(new, *node, to={"float64": [2, 2]}), "c_proj"),
         (federation.clients[0], changed(new, "message", "fields", "x", "steps", 0, "fields", "x_proj", to=None), "SSF"),

@@ -320,10 +320,12 @@ class ClientHalf:
         """
         self._look_at(parcel, "down")
         t = parcel.round
+        over = -1 if self._kept.round is None else self._kept.round
+        first = over + 1 if self._pending is None or self._pending.round is None else self._pending.round
+        if t < first:
+            self._refuse("round", t, f"a round from {first} on, as those before it are over")
         self._settle(parcel.metadata.get("last"), parcel.metadata.get("replied"))
         kept = self._kept
-        if kept.round is not None and t <= kept.round:
-            self._refuse("round", t, f"a round after {kept.round}, which is over")
         down, timelines = self._read(parcel)
         algorithm, own = kept.algorithm, kept.own
         for q in range(kept.rated + 1, t + 1):
