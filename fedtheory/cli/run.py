@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from fedtheory.cli import METHOD_OPTIONS
 from fedtheory.cli.say import emit
-from fedtheory.core import checks, registry, simulate
+from fedtheory.core import checks, ending, registry, shards, simulate
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.problems.pooled import Pooled
@@ -52,6 +52,14 @@ def show(options: argparse.Namespace) -> None:
     rounds = checks.whole("rounds", options.rounds, 0, checks.MOST_ROUNDS)
     algorithm, offer = method(options), registry.problem(options.problem)
     torch.set_num_threads(1)
+    group = None
+    if ending.launched():
+        device = shards.join(str(device))
+        group = shards.Group(reduce=options.reduce)
+    elif options.reduce:
+        fix = "start with torchrun --nproc-per-node P -m fedtheory run ..."
+        checks.reject("reduce", True, "several processes, whose sums it is", fix)
+    speaks = group is None or group.rank == 0
     for name in ("model", "task", "lora", "data"):
         if options.problem != "text" and getattr(options, name) is not None:
             expected = f"nothing of it with the problem {options.problem}"
@@ -65,7 +73,7 @@ def show(options: argparse.Namespace) -> None:
         if registry.method(options.algorithm).pooled:
             problem = Pooled(problem)
         folder = None if options.checkpoint is None else Path(options.checkpoint) / f"seed-{seed}"
-        with tqdm(total=rounds, unit="round", disable=options.json or not sys.stderr.isatty()) as bar:
+        with tqdm(total=rounds, unit="round", disable=options.json or not speaks or not sys.stderr.isatty()) as bar:
             history = simulate.run(
                 algorithm,
                 problem,
@@ -74,10 +82,15 @@ def show(options: argparse.Namespace) -> None:
                 seed=seed,
                 every=max(1, rounds // 20),
                 metrics=metrics,
+                blocks=options.blocks,
+                group=group,
+                memory_map=options.memory_map,
                 checkpoint=folder,
                 checkpoint_every=checks.MOST,  # by time: a round may take microseconds or minutes
                 progress=lambda done, bar=bar: bar.update(done - bar.n),
             )
+        if not speaks:
+            continue
         runs.append(
             {"seed": seed, "algorithm": repr(algorithm), "columns": history.columns, "diverged": history.diverged}
         )
@@ -88,5 +101,5 @@ def show(options: argparse.Namespace) -> None:
                 print("".join(f" {x:>11.4e}" if isinstance(x, float) else f" {x:>11}" for x in row))
             if history.diverged:
                 print(f"diverged in round {history.diverged.round}: {history.diverged.quantity} is not finite")
-    if options.json:
+    if options.json and speaks:
         emit([{**run, "diverged": run["diverged"] and vars(run["diverged"])} for run in runs])
