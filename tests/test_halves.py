@@ -1,7 +1,7 @@
 """A run in halves that know each other through bytes alone: the bits and the counts of `run`, and what is refused.
 
 Every parcel goes through JSON and a copy of its bytes, so that no object is shared on the way. The reference is
-`run(..., chunk=1)`: a client computes its own lines alone.
+`run(..., blocks=problem.n)`: a client computes its own lines alone.
 """
 
 import json
@@ -157,7 +157,7 @@ def test_the_bits_and_the_bytes_of_a_run(name, sampled, dtype):
     for _ in range(T):
         federation.round()
         assert federation.server.refused == {}
-    same(federation, run(CARRIED[name], problem, T, sampled=sampled, chunk=1, x0=x0))
+    same(federation, run(CARRIED[name], problem, T, sampled=sampled, blocks=problem.n, x0=x0))
     assert not torch.equal(federation.x, x0)
     assert federation.most >= 2 or name not in SEVERAL or sampled != 3
 
@@ -168,7 +168,7 @@ def test_the_bits_and_the_bytes_of_a_run_with_networks(name):
     federation = Federation(NETWORKED[name], problem, sampled=2)
     for _ in range(T):
         federation.round()
-    same(federation, run(NETWORKED[name], problem, T, sampled=2, chunk=1, metrics=("loss",)))
+    same(federation, run(NETWORKED[name], problem, T, sampled=2, blocks=problem.n, metrics=("loss",)))
 
 
 def test_every_registered_method_is_carried_or_named():
@@ -188,23 +188,12 @@ def test_what_cannot_be_carried_is_refused_in_one_line(name):
     assert words[-1] in str(told.value)
 
 
-class RowByRow(FedSub):
-    """FedSub whose line 12 turns one row at a time, as clients do that are alone."""
-
-    def turn(self, dual, P, P_next):
-        return torch.cat([super(RowByRow, self).turn(row[None], P, P_next) for row in dual])
-
-
 @pytest.mark.parametrize("form", ["printed", "sums"])
 def test_a_dual_that_is_turned_alone(form):
-    """`run` turns all duals by one product, whose rows may end in other bits than a row's own: there the halves have
-    those of a run that turns them one by one."""
-    problem = MatrixRegression.ssf(het=0.5, key=Key(0))
-    federation = Federation(FedSub(0.01, 5, Spherical(20), form=form), problem, sampled=10)
-    for _ in range(8):
-        federation.round()
-    reference = run(RowByRow(0.01, 5, Spherical(20), form=form), problem, 8, sampled=10, chunk=1)
-    assert torch.equal(federation.x, reference.x)
+    """All duals turned by one product may have other last bits than a row alone; here the products are large."""
+    problem, algorithm = MatrixRegression.ssf(het=0.5, key=Key(0)), FedSub(0.01, 5, Spherical(20), form=form)
+    federation = played(algorithm, problem, 8, sampled=10)
+    assert torch.equal(federation.x, run(algorithm, problem, 8, sampled=10, blocks=problem.n).x)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +204,7 @@ def test_a_schedule_is_known_to_both(name):
     federation = Federation(CARRIED[name], problem, sampled=3, schedule=plan)
     for _ in range(10):
         federation.round()
-    same(federation, run(CARRIED[name], problem, 10, sampled=3, chunk=1, schedule=plan))
+    same(federation, run(CARRIED[name], problem, 10, sampled=3, blocks=problem.n, schedule=plan))
 
 
 FALLEN = ["SCAFFOLD II all", "FedSub SS", "SSF", "FedMUD", "FLSS", "DeComFL-short", "LBGM", "STC", "FedCOMGATE"]
@@ -232,7 +221,7 @@ def test_uploads_that_are_lost_leave_no_trace(name):
     federation, root = Federation(CARRIED[name], problem, sampled=4), Key(0)
     for t in range(T):
         federation.round(dropped=lambda ids, t=t: fallen(ids, root.fold("round", t).fold("dropout")))
-    same(federation, run(CARRIED[name], problem, T, sampled=4, chunk=1, dropout=0.4))
+    same(federation, run(CARRIED[name], problem, T, sampled=4, blocks=problem.n, dropout=0.4))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +233,7 @@ def test_a_client_goes_on_in_another_process(name):
     federation = Federation(CARRIED[name], problem, sampled=3, fresh=True)
     for _ in range(9):
         federation.round()
-    same(federation, run(CARRIED[name], problem, 9, sampled=3, chunk=1))
+    same(federation, run(CARRIED[name], problem, 9, sampled=3, blocks=problem.n))
 
 
 # What is refused
@@ -380,7 +369,7 @@ def test_a_round_without_an_upload_is_asked_again():
             assert torch.equal(federation.x, before)
             assert federation.server.round == t
         federation.round()
-    assert torch.equal(federation.x, run(CARRIED["SSF"], problem, 8, sampled=3, chunk=1).x)
+    assert torch.equal(federation.x, run(CARRIED["SSF"], problem, 8, sampled=3, blocks=problem.n).x)
 
 
 def test_a_client_refuses_what_was_not_made_for_it():
@@ -411,7 +400,7 @@ def test_a_client_refuses_what_was_not_made_for_it():
             client.play(carried(parcel))
         assert "\n" not in str(told.value)
     federation.clients[0].play(carried(new))  # and none of it has changed anything
-    assert torch.equal(federation.x, run(SSF.haar(ETA, K, 2), problem, 3, chunk=1).x)
+    assert torch.equal(federation.x, run(SSF.haar(ETA, K, 2), problem, 3, blocks=problem.n).x)
 
 
 def test_a_reply_that_was_not_heard_is_asked_for_and_sent_again():
@@ -426,7 +415,7 @@ def test_a_reply_that_was_not_heard_is_asked_for_and_sent_again():
     federation.clients[4].hear(carried(federation.server.again(4)))
     for _ in range(3):
         federation.round()
-    assert torch.equal(federation.x, run(algorithm, problem, 5, chunk=1).x)
+    assert torch.equal(federation.x, run(algorithm, problem, 5, blocks=problem.n).x)
     with pytest.raises(ValueError, match="reply"):
         federation.clients[4].hear(carried(federation.server.again(4)))
 
