@@ -248,7 +248,12 @@ class Reader:
             value = self._read(node["value"], getattr(like, "copy", None), like, path, depth + 1)
             return kind.received(self.replay(path, None, value))  # type: ignore[attr-defined]
         rounds, steps = node.get("rounds"), node.get("steps")
-        if not _counts(rounds) or not isinstance(steps, list) or len(steps) != len(rounds):
+        if (
+            not isinstance(rounds, list)
+            or not _counts(rounds)
+            or not isinstance(steps, list)
+            or len(steps) != len(rounds)
+        ):
             _refuse(f"{name}'s steps", rounds, "a round for each step")
         made = [self._read(step, None, None, path, depth + 1) for step in steps]
         return kind.received(self.replay(path, rounds, made))  # type: ignore[attr-defined]
