@@ -310,6 +310,7 @@ DAMAGE = {
     "a byte too many": lambda p: replace(p, data=p.data + b"0"),
     "a huge shape": lambda p: changed(p, *DY, to={"float64": [1, 2**62]}),
     "a huge shape of nothing": lambda p: changed(p, *DY, to={"float64": [0, 2**62]}),
+    "axes of nothing": lambda p: changed(p, *DY, to={"float64": [0] + 7 * [10**6]}),
     "many axes": lambda p: changed(p, *DY, to={"float64": [1] * 60}),
     "a negative shape": lambda p: changed(p, *DY, to={"float64": [-1, -12]}),
     "a shape of texts": lambda p: changed(p, *DY, to={"float64": ["1", "12"]}),

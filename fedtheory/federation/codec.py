@@ -81,7 +81,7 @@ class Writer:
         if hasattr(type(part), "crosses"):
             return {"part": self.write(part.crosses(whole, self.client), part, path)}
         if hasattr(type(part), "cost"):
-            fix = "write its method `crosses` beside `cost`, or `missed` where it comes down"
+            fix = "play it in one process, with `run`, or write `crosses` or `missed` beside its `cost`"
             checks.reject("message", type(part).__name__, "parts that say what crosses of them", fix, TypeError)
         if isinstance(part, tuple):
             return {"tuple": [self.write(one, whole, f"{path}.{i}") for i, one in enumerate(part)]}
