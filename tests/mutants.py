@@ -1567,7 +1567,7 @@ MUTANTS = [
     # The methods' page
     Mutant(
         "a client is charged for all",
-        "methods.py",
+        "cli/methods.py",
         "-(-size // problem.n)",
         "size",
         "test_methods.py::test_counts",
