@@ -58,7 +58,7 @@ T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
 T_PASS = f"{NETS}::test_one_client_with_one_pass_is_an_epoch_of_sgd"
 SHARDS = "test_shards.py"
 T_BLOCKS = f"{SHARDS}::test_blocks_hold_every_client_once_and_are_alike_in_size"
-T_MAPPED = f"{SHARDS}::test_private_state_in_a_memory_map_has_the_same_bits"
+T_ONE = f"{SHARDS}::test_blocks_are_what_decides_the_bits_and_they_change_rounding_only"
 T_ROWS = f"{SHARDS}::test_a_memory_map_holds_what_memory_need_not"
 T_EVERY = f"{SHARDS}::test_any_number_of_processes_makes_the_same_bits"
 T_GATE = "test_gate.py::test_damaged_uploads_are_refused"
@@ -243,7 +243,7 @@ MUTANTS = [
         T_TRAFFIC,
     ),
     Mutant("edges are not heeded", "core/engine.py", "for edge in edges)})", "for edge in edges[:0])})", T_BLOCKS),
-    Mutant("closed rows are not kept", "core/simulate.py", "leaf.copy_(new), block", "leaf, block", T_MAPPED),
+    Mutant("closed rows are not kept", "core/simulate.py", "leaf.copy_(new), block", "leaf, block", T_ONE),
     Mutant("rows of a part that lie elsewhere", "core/rows.py", "rows[a - part.start :", "rows[a - start :", T_ROWS),
     Mutant("a part that is damaged is whole", "core/rows.py", "== part.sha256", "!= part.sha256", T_ROWS),
     Mutant(
