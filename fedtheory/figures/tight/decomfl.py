@@ -1,12 +1,11 @@
-"""DeComFL with one local step: docs/theory/decomfl.md. eta L c = 1/4, c = 1 + (kappa + 1)/P."""
-
-import math
+"""DeComFL: docs/theory/decomfl.md. With one local step eta L c = 1/4, c = 1 + (kappa + 1)/P."""
 
 import torch
 
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.core.key import Key
 from fedtheory.core.simulate import play_round
+from fedtheory.figures.tight import decomfl_local as local
 from fedtheory.figures.tight.mud import on_bowl, squares
 from fedtheory.figures.tight.table import Entry, Mean, Steps, gap, item, known
 from fedtheory.problems.matrix_regression import MatrixRegression
@@ -70,18 +69,24 @@ def typical(T: int) -> tuple[dict[str, float], str]:
 
 
 def bias(d: int) -> float:
-    """Rest at g = -b for f = sum x_j |x_j|/2 + g x: |b|^2 over the theorem's mu^2 L^2 d^2 (d + 2)/2, small steps."""
-    return d * (8 / math.pi) / 4 / (d**2 * (d + 2) / 2)
+    """Rest at g = -b: |b|^2 over the theorem's mu^2 L^2 d^2 (d + 2)/2, small steps."""
+    return local.bias2(d) / (d**2 * (d + 2) / 2)
 
 
 def bias_steps(d: int) -> Steps:
-    """3.1 doubles |b|^2. 2.2 takes (E|z|^3)^2 for what is at most (E|u^T z| |z|^2)^2 = 2 (d + 1)^2/pi, u = b/|b|."""
-    sharper = 2 / math.pi * (d + 1) ** 2
+    """3.1 doubles |b|^2. 2.2 takes (E|z|^3)^2 where (E|y| + sqrt(2/pi))^2 would do."""
+    limit = local.bias2_at_most(d)
     return {
-        "2.2": d**2 * (d + 2) / sharper,
+        "2.2": d**2 * (d + 2) / 4 / limit,
         "3.1": 2.0,
-        "the instance, which may not be the worst": sharper / (d * 8 / math.pi),
+        "the instance, which may not be the worst": limit / local.bias2(d),
     }
+
+
+def both(T: int) -> tuple[dict[str, float], str]:
+    """One local step and several."""
+    one, several = typical(T), local.typical(T)
+    return one[0] | several[0], f"{one[1]} {several[1]}"
 
 
 def entries() -> list[Entry]:
@@ -103,13 +108,14 @@ def entries() -> list[Entry]:
             why="the worst ratio over quadratics",
         ),
         *(Entry(
-            f"theorem, smoothing, d = {d}", "left/right", 1.0, "f = sum x |x|/2 + g x, eta to 0", "lower bound",
+            f"theorem, smoothing, d = {d}", "left/right", 1.0, "rest at g = -b, eta to 0", "lower bound",
             lambda d=d: bias(d), kind="theorem", claim="decomfl.lemma2a", steps=lambda d=d: bias_steps(d),
-            why="the first of the two terms with mu; 2.2 would give 2 (d + 1)^2/pi in the place of d^2 (d + 2)",
+            why="the first of the two terms with mu; no bias is longer than mu L (E|y| + sqrt(2/pi))",
         ) for d in (1, WIDE)),
+        *local.entries(),
     ]  # fmt: skip
 
 
 EXTRAS = [
-    item("decomfl/tight", "How tight the page's theorem is: DeComFL with one local step", entries(), typical),
+    item("decomfl/tight", "How tight the page's theorems and lemmas are: DeComFL", entries(), both),
 ]
