@@ -11,13 +11,12 @@ from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.algorithms.ssf import SSF
 from fedtheory.core.key import Key
-from fedtheory.figures.tight.fedsub import MANY, unlike
+from fedtheory.figures.tight.fedsub import MANY, left_on_kinked, on_kinked
 from fedtheory.figures.tight.mud import drift_noise, squares, squares_and_spreads
-from fedtheory.figures.tight.ssf import FAR, drift_chain, opposed, slope_left
+from fedtheory.figures.tight.ssf import FAR, chain, drift_chain, opposed, slope_left
 from fedtheory.figures.tight.table import Entry, Mean, Steps, gap, item, known
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
-from fedtheory.theory.fedsub.rates import floor
 from fedtheory.theory.instances import Smooth, coordinate_frames
 from fedtheory.theory.ssf import family
 from fedtheory.theory.ssf.round import Instance
@@ -117,14 +116,6 @@ def rest(K: int = 8) -> float:
     return slope_left(problem, after) / (35 / 18 * (1 - 1 / K) * LOCAL**2)
 
 
-def stays() -> float:
-    """FedSub's exact stationary error on FedSub's two clients, r = 1 of m = 2, over 50/9 (1/rho - 1) p zeta^2."""
-    problem, p = unlike(), LOCAL**2 * (MANY - 1) / MANY
-    g = problem.gradients(torch.zeros(2, dtype=torch.float64))
-    zeta2 = float(((g - g.mean(0)) ** 2).sum(-1).mean())
-    return floor(problem, coordinate_frames(2, 1, scale="isotropic"), LOCAL / MANY, MANY) / (50 / 9 * p * zeta2)
-
-
 def pulled() -> Smooth:
     """Clients x^2/2 +- x: the mean has its minimum at 0, where zeta^2 = 1."""
     one = torch.ones(2, 1, dtype=torch.float64)
@@ -149,6 +140,21 @@ def one_step(amount: dict[str, int]) -> Mean:
 def start_steps() -> Steps:
     """Of SCAFFOLD with few clients on `pulled`, small steps: the sum of |grad F|^2 is h nu C_0/(2 phi)."""
     return {"4.1": 4.0, "5.2": 2.0, "7.3": 0.5 / 0.36, "6.3": 0.5 / 0.45}
+
+
+def forgotten_steps() -> Steps:
+    """What each step loses on FedSub's kinked clients: as in `fedsub.stays_steps`, with the steps of this page."""
+    rho, s = 0.5, on_kinked(LOCAL)
+    p, own = LOCAL**2 * (MANY - 1) / MANY, family.memory("FedSub", 0.5, 1)
+    values = {
+        "": s["G"],
+        "4.1": s["B"],
+        "4.1, the mean": s["D"],
+        "3": 1.388 * rho * p * (s["H"] + s["G"]) / rho,
+        "5.3, 5.4": 1.388 * rho * p * (own.chi * s["zeta2"] + own.alpha * s["D"] + own.gamma * s["moved"]),
+        "6": 50 / 9 * rho * p * s["zeta2"],
+    }
+    return chain(values)[1]
 
 
 def typical(T: int) -> tuple[dict[str, float], str]:
@@ -229,7 +235,8 @@ def entries() -> list[Entry]:
         ),
         Entry(
             "theorem, FedAvg: what local steps leave", "left/right", 1.0,
-            "curvatures 1 and -1, K to infinity, eta to 0", "lower bound", lambda: 9 / 70, claim="ssf.family", kind="theorem", reached=lambda amount: rest(),
+            "curvatures 1 and -1, K to infinity, eta to 0", "lower bound", lambda: 9 / 70,
+            claim="ssf.family", kind="theorem", reached=lambda amount: rest(),
             why="where FedAvg rests on them: a run that starts there stays",
         ),
         Entry(
@@ -242,14 +249,15 @@ def entries() -> list[Entry]:
             lambda: 9 / 20 / (2 - STEP), claim="ssf.family", kind="theorem",
         ),
         Entry(
-            "theorem, FedSub: what stays", "left/right", 1.0, f"two quadratic clients, r = 1 of m = 2, K = {MANY}",
-            "lower bound", stays, claim="ssf.family", kind="theorem",
-            why="on quadratic losses it is of third order in the step, as in FedSub's Theorem 2; for others it is open",
+            "theorem, FedSub: what stays", "left/right", 1.0, "two kinked clients, K to infinity, eta to 0",
+            "lower bound", lambda: 9 / 200, claim="ssf.family", kind="theorem",
+            reached=lambda amount: left_on_kinked(LOCAL, 50 / 9), steps=forgotten_steps,
         ),
         Entry(
             "theorem, SCAFFOLD with few clients: start", "left/right", 1.0, "x^2/2 +- x, one of two, K = 1, h = phi/8",
-            "lower bound", lambda: 1 / (2 - FEW) / 6.2, claim="ssf.family", typical="SCAFFOLD", kind="theorem",
-            steps=start_steps, reached=lambda amount: of_runs(Scaffold(FEW, 1), 60, 6.2 * FEW / 0.5 / 60, 6 * amount["steps"]),
+            "lower bound", lambda: 1 / (2 - FEW) / 6.2, claim="ssf.family", kind="theorem",
+            steps=start_steps,
+            reached=lambda amount: of_runs(Scaffold(FEW, 1), 60, 6.2 * FEW / 0.5 / 60, 6 * amount["steps"]),
         ),
         Entry(
             "one local step (7.8), T to infinity", "left/right", 1.0, "F = |x|^2/2, L eta omega = 1", "exact",
