@@ -7,6 +7,7 @@ directions": a = 0. A round is then one of FedAvg, and directions of length sqrt
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -122,7 +123,7 @@ def seen(at: Instance, unit: float) -> float:
     return float(sum(q.mean(((y[0] - at.x) ** 2).sum(-1)) for y in q.points)) / at.K / unit
 
 
-def line(K: int, **options: float) -> Instance:
+def line(K: int, **options: Any) -> Instance:
     """-x^2/2 on the line, one Gaussian direction: a = 2."""
     return tiny(h=-1.0, K=K, lr=step(K, 2.0), **options)
 

@@ -53,7 +53,7 @@ def drift_chain(
 def opposed(lr: float, K: int) -> Smooth:
     """Two clients of curvatures 1 and -0.999 on the line whose K local steps from 0 cancel: FedAvg rests there."""
     h = torch.tensor([[1.0], [-0.999]], dtype=torch.float64)
-    way = sum((1 - lr * h) ** k for k in range(K))
+    way = torch.stack([(1 - lr * h) ** k for k in range(K)]).sum(0)
     return Smooth(h, 0 * h, a=torch.tensor([[1.0], [-1.0]], dtype=torch.float64) * way[0] / way)
 
 
