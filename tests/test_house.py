@@ -25,7 +25,10 @@ from fedtheory.theory import ledger
 
 ROOT = Path(fedtheory.__file__).parent
 LIBRARY = ("core", "maps", "problems", "algorithms")  # what a user's program is made of
-FLOORS = ("core", "maps", "problems", "algorithms", "compare", "theory", "figures", "notebook", "methods", "cli")
+FLOORS = (
+    *("core", "maps", "problems", "algorithms", "federation"),
+    *("compare", "theory", "figures", "notebook", "methods", "cli"),
+)
 
 
 def floors_used(source: str) -> set[str]:

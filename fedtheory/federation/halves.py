@@ -1,0 +1,363 @@
+"""A run in two halves that share no memory: a server, and clients of one row each. What passes is a `Parcel`.
+
+    server = ServerHalf(algorithm, problem, seed=0, sampled=3)
+    clients = {i: ClientHalf(algorithm, problem, i, seed=0) for i in range(problem.n)}
+    for t in range(rounds):
+        uploads = {i: clients[i].play(parcel) for i, parcel in server.open().items()}
+        for i, parcel in server.close(uploads).items():
+            clients[i].hear(parcel)
+
+gives the bits of `run(..., chunk=1)`. Both sides know before the first round: the method with its hyperparameters and
+schedule, the problem's layout and precision, x0, N, and the run's seed, of which minibatches are drawn. Of the data a
+client needs its own; the server needs none. Whatever else a side needs it is sent, and the bytes are counted.
+
+A parcel down says which round its client was last counted in. A client keeps what it made of a round until that word
+says whether it counts: so an upload that was lost leaves no trace, and an answer needs no receipt.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+import torch
+
+from fedtheory.core import checks, gate
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.engine import drain, map_leaves
+from fedtheory.core.key import Key
+from fedtheory.core.message import Known, Seed, cost
+from fedtheory.core.problem import Problem
+from fedtheory.core.schedule import Schedule
+from fedtheory.core.simulate import Traffic, sample_clients
+from fedtheory.federation.codec import Parcel, Reader, Vocabulary, Writer, walk
+
+_LOG = logging.getLogger("fedtheory.federation")
+
+
+class _Blank(Problem):
+    """A problem without data, for the shapes of what a client line returns: its gradients are zero."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.n, self.layout, self.dtype, self.device = problem.n, problem.layout, problem.dtype, problem.device
+        self.weights, self._of = problem.weights, problem
+
+    def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[torch.Tensor]:
+        return [clients] * steps
+
+    def full(self, clients: torch.Tensor) -> torch.Tensor:
+        return clients
+
+    def grads(self, y: torch.Tensor, xi: Any) -> torch.Tensor:
+        return torch.zeros_like(y)
+
+    def losses(self, y: torch.Tensor, xi: Any) -> torch.Tensor:
+        return y.new_zeros(len(y))
+
+    @property
+    def classifier(self) -> Any:
+        return self._of.classifier
+
+    def penalised(self, y: torch.Tensor, xi: Any, penalty: Any, *extras: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(y)
+
+    def count_labels(self, xi: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(len(xi), self.classifier.classes, dtype=torch.int32, device=self.device)
+
+
+def _start(
+    algorithm: Algorithm, problem: Problem, seed: int, x0: torch.Tensor | None
+) -> tuple[State, Any, Vocabulary, Key]:
+    """What both sides know: the first state, the first message, the words of all messages, the run's key."""
+    root = Key(seed)
+    x0 = problem.start() if x0 is None else checks.tensor("x0", x0, (problem.d,), problem.dtype)
+    state = algorithm.init(problem, x0.to(problem.device).clone(), root)
+    down = algorithm.broadcast(state.server, root.fold("round", 0))
+    return state, down, Vocabulary.of(algorithm, problem, state.server, down), root
+
+
+def _row(own: Any, i: int) -> Any:
+    """Client i's private state, leading with 1."""
+    return map_leaves(lambda leaf: leaf[i : i + 1].clone(), own)
+
+
+class ServerHalf:
+    """The server of a run, to which clients are bytes.
+
+    Args:
+        algorithm, problem, seed, sampled, x0, schedule: as in `run`. Of the problem neither losses nor data are used.
+
+    Attributes:
+        round: the one that is played, or comes next.
+        state: `State` after the last round; its `own` is None, for private state lies with its clients.
+        traffic: what crossed so far, as `run` counts it.
+        payload: what crossed so far, (up, down), as bytes of parcels.
+        refused: of the last round, client -> one line that says why its upload was left out.
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        sampled: int | None = None,
+        x0: torch.Tensor | None = None,
+        schedule: Schedule | None = None,
+    ) -> None:
+        fix = f"sample at most the {problem.n} clients there are"
+        self.sampled = problem.n if sampled is None else checks.whole("sampled", sampled, 1, problem.n, fix)
+        self.problem, self.full, self.schedule = problem, algorithm, schedule
+        state, self._first, self._words, self._root = _start(algorithm, problem, seed, x0)
+        self.state, self._rows = State(state.server, None), _row(state.own, 0)
+        self.round, self.traffic, self.payload, self.refused = 0, Traffic(), (0, 0), dict[int, str]()
+        self._algorithm, self._last_seen = algorithm, dict[int, int]()
+        self._steps: dict[str, list[tuple[int, Any, Any]]] = {}
+        self._likes: dict[str, Any] = {}
+        self._down: Any = None
+        self._ids: list[int] = []
+
+    @property
+    def key(self) -> Key:
+        """The round's."""
+        return self._root.fold("round", self.round)
+
+    def open(self) -> dict[int, Parcel]:
+        """What is sent to each client of the round: client id -> parcel. Again for the same round, the same."""
+        t, key = self.round, self.key
+        if self.schedule is not None:
+            self._algorithm, _ = self._algorithm.at_rate(self.full.lr * self.schedule.factor(t), self._rows)
+        self._ids = sample_clients(self.problem.n, self.sampled, key.fold("clients")).tolist()
+        self._down = down = self._algorithm.broadcast(self.state.server, key)
+        self._look_at(down)
+        for path, part in walk(down):
+            if hasattr(type(part), "missed"):
+                self._remember(path, t, part.change(t), getattr(part, "held", None))
+        lags = [self._lag(i) for i in self._ids]
+        parcels = {i: self._down_to(i) for i in self._ids}
+        self._count("down", cost(down, lags, self._ids), parcels)
+        return parcels
+
+    def close(self, uploads: Mapping[int, Parcel]) -> dict[int, Parcel]:
+        """The server's line on the uploads that came: what goes back to each client, nothing for most methods.
+
+        Who is missing has fallen silent. An upload that cannot be taken is left out, with a line in the log of
+        "fedtheory.federation" and in `refused`; the round is that of the others.
+
+        Raises ValueError where no upload can be taken; nothing has changed then, and `open` asks again.
+        """
+        t, taken, self.refused = self.round, [], {}
+        for i, parcel in sorted(uploads.items()):
+            try:
+                taken.append(self._admitted(i, parcel))
+            except (gate.Refused, ValueError, TypeError) as error:
+                self.refused[i] = str(error)
+                _LOG.warning("%s", error)
+        if not taken:
+            checks.reject("uploads", list(uploads), f"one of round {t} that can be taken", "open the round again")
+        ids = torch.tensor([one.client for one in taken])
+        up = taken[0].up
+        if len(taken) > 1:
+            up = map_leaves(lambda *leaves: torch.cat(leaves), *(one.up for one in taken))
+        self._count("up", cost(up), {one.client: uploads[one.client] for one in taken})
+        before, rows = self.state.server, ids.to(self.problem.device)
+        server, reply = self._algorithm.server(before, self._down, up, rows, self.key)
+        if not bool(torch.isfinite(server.x).all()):
+            checks.reject("Server.x", server.x, f"finite numbers after round {t}", "take a smaller step size")
+        recap = self._algorithm.recap(before, self._down, up, rows)
+        for path, part in walk(self._down):
+            if recap is not None and hasattr(type(part), "missed"):
+                self._remember(path, t + 1, recap, None)
+        replies: dict[int, Parcel] = {}
+        if reply is not None:
+            for i in ids.tolist():
+                writer = Writer(_whole, i)
+                replies[i] = Parcel(t, "reply", {"message": writer.write(reply)}, bytes(writer.data))
+            self._count("down", cost(reply) * len(ids), replies)
+        self.state, self.round = State(server, None), t + 1
+        self._last_seen |= dict.fromkeys(ids.tolist(), t)
+        return replies
+
+    def _lag(self, i: int) -> int | None:
+        return self.round - self._last_seen[i] if i in self._last_seen else None
+
+    def _down_to(self, i: int) -> Parcel:
+        lag = self._lag(i)
+
+        def steps(part: Any, path: str) -> list[tuple[int, Any, Any]] | None:
+            count = part.missed(lag)
+            if count is None:
+                return None
+            some = self._steps.get(path, [])[len(self._steps.get(path, [])) - count :]
+            return [(r, step, held if at == 0 else None) for at, (r, step, held) in enumerate(some)]
+
+        writer = Writer(steps, i)
+        message = writer.write(self._down)
+        return Parcel(self.round, "down", {"last": self._last_seen.get(i), "message": message}, bytes(writer.data))
+
+    def _remember(self, path: str, t: int, step: Any, held: Any) -> None:
+        """Log a step, once."""
+        log = self._steps.setdefault(path, [])
+        if step is not None and (not log or log[-1][0] < t):
+            log.append((t, step, held))
+
+    def _admitted(self, i: int, parcel: Parcel) -> gate.Upload:
+        if i not in self._ids:
+            raise gate.Refused(i, parcel.round, f"it was not asked in round {self.round}")
+        if parcel.kind != "up" or parcel.round != self.round:
+            raise gate.Refused(i, self.round, f"it answers round {checks.show(parcel.round)} with {parcel.kind!r}")
+        like = self._like(i)
+        try:
+            up = Reader(parcel.data, self._words).read(parcel.metadata.get("message"), like)
+        except (ValueError, TypeError) as error:
+            raise gate.Refused(i, self.round, str(error)) from error
+        one = gate.Upload(i, self.round, up)
+        if self.problem.n > 1:
+            gate.admit([one], self.round, like, self.problem.n)
+        return one
+
+    def _like(self, i: int) -> Any:
+        """An upload as client i's must look, made without data."""
+        blank, ids = _Blank(self.problem), torch.tensor([i])
+        up, _ = drain(self._algorithm.client(blank, ids, self._rows, self._down, self.key))
+        return up
+
+    def _look_at(self, down: Any) -> None:
+        """What both sides are said to know is what they knew."""
+
+    def _count(self, way: str, counted: Any, parcels: Mapping[int, Parcel]) -> None:
+        sent, (up, down) = sum(parcel.payload for parcel in parcels.values()), self.payload
+        if way == "up":
+            self.traffic, self.payload = replace(self.traffic, up=self.traffic.up + counted), (up + sent, down)
+        else:
+            self.traffic, self.payload = replace(self.traffic, down=self.traffic.down + counted), (up, down + sent)
+
+
+def _whole(part: Any, path: str) -> NoReturn:
+    checks.reject("message", type(part).__name__, "a part that crosses whole", "send it with the broadcast", TypeError)
+
+
+@dataclass
+class _Kept:
+    """What a client holds after a round that was counted.
+
+    Fields:
+        round: that round; None before the first.
+        own: its private row, leading with 1; None where clients keep nothing.
+        copies: of the parts that are replayed, by their path.
+        held: seeds and known values of its last message, by the names of their fields.
+        algorithm: at the step size of the last round that `own` has followed, `rated`.
+    """
+
+    round: int | None
+    own: Any
+    algorithm: Algorithm
+    rated: int = -1
+    copies: dict[str, Any] = field(default_factory=dict)
+    held: dict[str, Any] = field(default_factory=dict)
+
+
+class ClientHalf:
+    """One client of a run: its private row, its copies, its data. Of the server it has what it was sent.
+
+    Args:
+        algorithm, problem, seed, x0, schedule: as in `run` and at the server: both sides know them.
+        client: its id.
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        problem: Problem,
+        client: int,
+        *,
+        seed: int = 0,
+        x0: torch.Tensor | None = None,
+        schedule: Schedule | None = None,
+    ) -> None:
+        self.client = checks.whole("client", client, 0, problem.n - 1, f"the clients are 0 to {problem.n - 1}")
+        self.problem, self.full, self.schedule = problem, algorithm, schedule
+        state, self._first, self._words, self._root = _start(algorithm, problem, seed, x0)
+        self._kept = _Kept(None, _row(state.own, self.client), algorithm)
+        self._pending: _Kept | None = None
+        self._down: Any = None
+
+    def play(self, parcel: Parcel) -> Parcel:
+        """The local steps of a round: its upload. What it leaves behind waits for the word that it counts.
+
+        Raises ValueError in one line for a parcel that is not of a round to come, or that does not fit.
+        """
+        t = checks.whole("parcel.round", parcel.round, 0)
+        if parcel.kind != "down":
+            self._refuse("kind", parcel.kind, "'down'")
+        self._settle(parcel.metadata.get("last"))
+        kept = self._kept
+        if kept.round is not None and t <= kept.round:
+            self._refuse("round", t, f"a round after {kept.round}, which is over")
+        timelines = dict[str, list[tuple[int, Any]]]()
+
+        def replay(path: str, rounds: list[int] | None, came: Any) -> Any:
+            if rounds is None:
+                timelines[path] = [(t, came)]
+                return came
+            value = kept.copies[path] if path in kept.copies else self._known_start(path)
+            line = [(-1, value)]
+            for r, step in zip(rounds, came):
+                value = self.full.follow(self.problem, value, step, r)
+                line.append((r, value))
+            timelines[path] = line
+            return value
+
+        reader = Reader(parcel.data, self._words, replay, kept.held)
+        down = self.full.understood(self.problem, reader.read(parcel.metadata.get("message"), self._first))
+        algorithm, own = kept.algorithm, kept.own
+        for q in range(kept.rated + 1, t + 1):
+            if self.schedule is not None:
+                algorithm, own = algorithm.at_rate(self.full.lr * self.schedule.factor(q), own)
+            if kept.round is not None and q < t and own is not None:
+                at, after = ({path: _at(line, r) for path, line in timelines.items()} for r in (q, q + 1))
+                own = algorithm.away(own, at, after, q)
+        key = self._root.fold("round", t)
+        up, own = drain(algorithm.client(self.problem, torch.tensor([self.client]), own, down, key))
+        copies = {path: line[-1][1] for path, line in timelines.items()}
+        held = {path: part for path, part in walk(down) if isinstance(part, (Seed, Known)) and "." not in path}
+        self._pending, self._down = _Kept(t, own, algorithm, t, copies, held), down
+        writer = Writer(_whole, self.client)
+        return Parcel(t, "up", {"message": writer.write(up)}, bytes(writer.data))
+
+    def hear(self, parcel: Parcel) -> None:
+        """The server's reply to its upload: the round is over, and counted.
+
+        Raises ValueError in one line for a reply to another round, or one that does not fit.
+        """
+        pending = self._pending
+        if pending is None or parcel.kind != "reply" or parcel.round != pending.round:
+            asked = "none" if pending is None else pending.round
+            self._refuse("round", parcel.round, f"a reply to its upload of round {asked}")
+        reply = Reader(parcel.data, self._words).read(parcel.metadata.get("message"))
+        pending.own = pending.algorithm.close(pending.own, torch.tensor([0]), self._down, reply)
+        pending.copies = pending.copies | pending.algorithm.heard(pending.copies, reply)
+        self._kept, self._pending = pending, None
+
+    def _settle(self, last: Any) -> None:
+        """Keep or forget what was made of the last round, as the server's word has it."""
+        if self._pending is not None and last == self._pending.round and last is not None:
+            self._kept, self._pending = self._pending, None
+        if last != self._kept.round:
+            self._refuse("last", last, f"{self._kept.round}, the last round that it knows to be counted")
+        self._pending = None
+
+    def _known_start(self, path: str) -> Any:
+        for name, part in walk(self._first):
+            if name == path and hasattr(type(part), "missed"):
+                return part.value
+        return None
+
+    def _refuse(self, name: str, value: Any, expected: str) -> NoReturn:
+        fix = f"send client {self.client} the parcel that was made for it"
+        checks.reject(f"parcel.{name}", value, expected, fix)
+
+
+def _at(line: list[tuple[int, Any]], r: int) -> Any:
+    """The last value of a timeline that began by round r."""
+    return [value for start, value in line if start <= r][-1]
