@@ -33,6 +33,7 @@ from fedtheory.core.problem import Problem
 from fedtheory.core.schedule import Schedule
 from fedtheory.federation.codec import Parcel
 from fedtheory.federation.halves import ClientHalf, ServerHalf
+from fedtheory.federation.kept import keep, restore
 
 try:
     from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
@@ -180,7 +181,7 @@ def _play(half: ClientHalf, parcels: Sequence[Parcel], file: Path) -> tuple[list
         else:
             answers.append(half.play(parcel))
     file.parent.mkdir(parents=True, exist_ok=True)
-    kept = half.keep()
+    kept = keep(half)
     head = json.dumps({"heard": heard_last, "metadata": kept.metadata}, allow_nan=False).encode()
     write_atomic(file, head + b"\n" + kept.data)
     return answers, heard
@@ -193,7 +194,7 @@ def _restore(half: ClientHalf, file: Path) -> int:
     head, _, data = file.read_bytes().partition(b"\n")
     try:
         words = json.loads(head)
-        half.restore(Parcel(0, "state", words["metadata"], data))
+        restore(half, Parcel(0, "state", words["metadata"], data))
         return int(words["heard"])
     except (ValueError, TypeError, KeyError) as error:
         checks.reject("file", str(file), f"what a client keeps ({error})", "remove it: the client starts anew")
