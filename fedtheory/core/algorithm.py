@@ -167,13 +167,17 @@ class Algorithm(ABC):
         what = f"{type(self).__name__}.follow(problem, copy, step, t), the line that turns one value into the next"
         checks.reject("method", self.name, what, "write it beside the box", TypeError)
 
-    def recap(self, server: Any, down: Any, up: Any, clients: torch.Tensor) -> Any:
-        """The step of this round, where the next broadcast does not hold it; `server` is as before the round."""
-        return None
+    def recap(self, server: Any, down: Any, up: Any, clients: torch.Tensor, new: Any) -> dict[str, Any]:
+        """The steps of this round that no broadcast holds, by the path of the part; `new` is what `server` became."""
+        return {}
 
     def understood(self, problem: Problem, down: Any) -> Any:
         """A message with the parts that the receiver makes of the others."""
         return down
+
+    def learned(self, problem: Problem, copies: dict[str, Any], down: Any, last: int | None, t: int) -> dict[str, Any]:
+        """Copies that a client makes of messages that came whole; `copies` are of round `last`, its last one."""
+        return {}
 
     def away(self, own: Any, at: dict[str, Any], after: dict[str, Any], t: int) -> Any:
         """A client's row (1, .) after a round t that it missed: what `close` does to the rows of all others.

@@ -54,12 +54,15 @@ class Writer:
     """Writes messages to one receiver, one after the other.
 
     Args:
+        client: the id of the client that it goes to or comes from.
         steps: of a part with `missed` and its path: the steps that this receiver is sent, each with the round from
-            which on it holds and the part of it that the receiver has; None where it is sent the value.
-        client: the receiver's or sender's id.
+            which on it holds and the part of it that the receiver has; None where it is sent the value. Only what a
+            server sends at the start of a round may leave out what both sides know: elsewhere there are no steps.
     """
 
-    def __init__(self, steps: Callable[[Any, str], list[tuple[int, Any, Any]] | None], client: int) -> None:
+    def __init__(
+        self, client: int, steps: Callable[[Any, str], list[tuple[int, Any, Any]] | None] | None = None
+    ) -> None:
         self.steps, self.client, self.data = steps, client, bytearray()
 
     def write(self, part: Any, whole: Any = None, path: str = "") -> Any:
@@ -71,16 +74,15 @@ class Writer:
         if isinstance(part, Seed):
             self.data += struct.pack("<q", part.key.seed)
             return {"seed": list(part.key.path)}
-        if isinstance(part, Known):
+        if self.steps is not None and isinstance(part, Known):
             return "known"
-        if hasattr(type(part), "missed"):
-            return self._replayed(part, path)
+        if self.steps is not None and hasattr(type(part), "missed"):
+            return self._replayed(part, self.steps(part, path), path)
         if hasattr(type(part), "crosses"):
             return {"part": self.write(part.crosses(whole, self.client), part, path)}
         if hasattr(type(part), "cost"):
-            kind = type(part).__name__
-            fix = "write its method `crosses` or `missed` beside `cost`"
-            checks.reject("message", kind, "parts that say what crosses of them", fix, TypeError)
+            fix = "write its method `crosses` beside `cost`, or `missed` where it comes down"
+            checks.reject("message", type(part).__name__, "parts that say what crosses of them", fix, TypeError)
         if isinstance(part, tuple):
             return {"tuple": [self.write(one, whole, f"{path}.{i}") for i, one in enumerate(part)]}
         if is_dataclass(part):
@@ -105,10 +107,10 @@ class Writer:
             node["order"] = order
         return node
 
-    def _replayed(self, part: Any, path: str) -> Any:
-        kind, steps = type(part).__name__, self.steps(part, path)
+    def _replayed(self, part: Any, steps: list[tuple[int, Any, Any]] | None, path: str) -> Any:
+        kind = type(part).__name__
         if steps is None:
-            return {"class": kind, "value": self.write(part.value, part, path)}
+            return {"class": kind, "value": self.write(part.copy, part, path)}
         written = []
         for _, step, held in steps:
             if held is None:
@@ -165,6 +167,7 @@ class Reader:
         replay: of a part's path, the rounds and the steps that came, or no rounds and the value: what the receiver
             makes of its copy.
         held: of a field's name: what the receiver had in its last message.
+        client: the id of the client that it goes to or comes from.
     """
 
     def __init__(
@@ -173,18 +176,19 @@ class Reader:
         words: Vocabulary,
         replay: Callable[[str, list[int] | None, Any], Any] | None = None,
         held: Mapping[str, Any] | None = None,
+        client: int = 0,
     ) -> None:
-        self.data, self.words, self.replay, self.held = data, words, replay, held or {}
+        self.data, self.words, self.replay, self.held, self.client = data, words, replay, held or {}, client
         self.at = self.parts = 0
 
     def read(self, node: Any, like: Any = None) -> Any:
         """The message of its metadata. `like`: the receiver's own message of this kind, for parts made of it."""
-        found = self._read(node, like, "", 0)
+        found = self._read(node, like, None, "", 0)
         if self.at != len(self.data):
             _refuse("payload", len(self.data), f"the {self.at} bytes that its metadata names")
         return found
 
-    def _read(self, node: Any, like: Any, path: str, depth: int) -> Any:
+    def _read(self, node: Any, like: Any, whole: Any, path: str, depth: int) -> Any:
         self.parts += 1
         if depth > _DEPTH or self.parts > _PARTS:
             _refuse("metadata", f"{self.parts} parts, {depth} deep", f"at most {_PARTS} parts, {_DEPTH} deep")
@@ -203,9 +207,9 @@ class Reader:
             return self._seed(node["seed"])
         if first == "tuple" and isinstance(node["tuple"], list):
             inside = enumerate(node["tuple"])
-            return tuple(self._read(one, _entry(like, i), f"{path}.{i}", depth + 1) for i, one in inside)
+            return tuple(self._read(one, _entry(like, i), whole, f"{path}.{i}", depth + 1) for i, one in inside)
         if first == "part" and hasattr(type(like), "arrived"):
-            return like.arrived(self._read(node["part"], None, path, depth + 1))
+            return like.arrived(self._read(node["part"], None, None, path, depth + 1), whole, self.client)
         if first == "class":
             return self._dataclass(node, like, path, depth)
         _refuse("metadata", node, "a part as the codec writes it")
@@ -227,17 +231,18 @@ class Reader:
                         _refuse(f"{name}.{part}", "held", "a part that came with an earlier message")
                     values.append(self.held[part])
                 else:
-                    values.append(self._read(given[part], getattr(like, part, None), _join(path, part), depth + 1))
+                    inside = getattr(like, part, None)
+                    values.append(self._read(given[part], inside, like, _join(path, part), depth + 1))
             return kind(*values)
         if self.replay is None or not hasattr(kind, "missed"):
             _refuse("metadata", node, "a part as the codec writes it")
         if "value" in node:
-            value = self._read(node["value"], getattr(like, "value", None), path, depth + 1)
+            value = self._read(node["value"], getattr(like, "copy", None), like, path, depth + 1)
             return kind.received(self.replay(path, None, value))  # type: ignore[attr-defined]
         rounds, steps = node.get("rounds"), node.get("steps")
         if not _counts(rounds) or not isinstance(steps, list) or len(steps) != len(rounds):
             _refuse(f"{name}'s steps", rounds, "a round for each step")
-        made = [self._read(step, None, path, depth + 1) for step in steps]
+        made = [self._read(step, None, None, path, depth + 1) for step in steps]
         return kind.received(self.replay(path, rounds, made))  # type: ignore[attr-defined]
 
     def _take(self, size: int) -> bytes:
@@ -296,7 +301,7 @@ def walk(part: Any, path: str = "") -> list[tuple[str, Any]]:
     if isinstance(part, (Seed, Known, torch.Tensor)):
         return found
     if hasattr(type(part), "missed"):
-        return found + walk(part.value, path)[1:]
+        return found + walk(part.copy, path)
     if isinstance(part, tuple) and not hasattr(part, "_fields"):
         return found + [leaf for i, one in enumerate(part) for leaf in walk(one, f"{path}.{i}")]
     if is_dataclass(part) and not isinstance(part, type):

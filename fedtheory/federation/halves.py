@@ -16,7 +16,7 @@ says whether it counts: so an upload that was lost leaves no trace, and an answe
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -113,8 +113,8 @@ class ServerHalf:
         self.round, self.traffic, self.payload, self.refused = 0, Traffic(), (0, 0), dict[int, str]()
         self._algorithm, self._last_seen = algorithm, dict[int, int]()
         self._steps: dict[str, list[tuple[int, Any, Any]]] = {}
-        self._likes: dict[str, Any] = {}
         self._down: Any = None
+        self._alike: Any = None
         self._ids: list[int] = []
 
     @property
@@ -129,10 +129,13 @@ class ServerHalf:
             self._algorithm, _ = self._algorithm.at_rate(self.full.lr * self.schedule.factor(t), self._rows)
         self._ids = sample_clients(self.problem.n, self.sampled, key.fold("clients")).tolist()
         self._down = down = self._algorithm.broadcast(self.state.server, key)
+        self._alike = None
         self._look_at(down)
         for path, part in walk(down):
             if hasattr(type(part), "missed"):
-                self._remember(path, t, part.change(t), getattr(part, "held", None))
+                self._remember(path, t, part.change, getattr(part, "held", None))
+                most = max(part.missed(lag) or 0 for lag in {self._lag(i) for i in range(self.problem.n)})
+                self._steps[path] = self._steps[path][len(self._steps[path]) - most :]
         lags = [self._lag(i) for i in self._ids]
         parcels = {i: self._down_to(i) for i in self._ids}
         self._count("down", cost(down, lags, self._ids), parcels)
@@ -164,14 +167,12 @@ class ServerHalf:
         server, reply = self._algorithm.server(before, self._down, up, rows, self.key)
         if not bool(torch.isfinite(server.x).all()):
             checks.reject("Server.x", server.x, f"finite numbers after round {t}", "take a smaller step size")
-        recap = self._algorithm.recap(before, self._down, up, rows)
-        for path, part in walk(self._down):
-            if recap is not None and hasattr(type(part), "missed"):
-                self._remember(path, t + 1, recap, None)
+        for path, step in self._algorithm.recap(before, self._down, up, rows, server).items():
+            self._remember(path, t + 1, step, None)
         replies: dict[int, Parcel] = {}
         if reply is not None:
             for i in ids.tolist():
-                writer = Writer(_whole, i)
+                writer = Writer(i)
                 replies[i] = Parcel(t, "reply", {"message": writer.write(reply)}, bytes(writer.data))
             self._count("down", cost(reply) * len(ids), replies)
         self.state, self.round = State(server, None), t + 1
@@ -185,13 +186,15 @@ class ServerHalf:
         lag = self._lag(i)
 
         def steps(part: Any, path: str) -> list[tuple[int, Any, Any]] | None:
-            count = part.missed(lag)
-            if count is None:
-                return None
-            some = self._steps.get(path, [])[len(self._steps.get(path, [])) - count :]
-            return [(r, step, held if at == 0 else None) for at, (r, step, held) in enumerate(some)]
+            count, log = part.missed(lag), self._steps[path]
+            some = log[len(log) - (count or 0) :]
+            return (
+                None
+                if count is None
+                else [(r, step, held if at == 0 else None) for at, (r, step, held) in enumerate(some)]
+            )
 
-        writer = Writer(steps, i)
+        writer = Writer(i, steps)
         message = writer.write(self._down)
         return Parcel(self.round, "down", {"last": self._last_seen.get(i), "message": message}, bytes(writer.data))
 
@@ -208,7 +211,7 @@ class ServerHalf:
             raise gate.Refused(i, self.round, f"it answers round {checks.show(parcel.round)} with {parcel.kind!r}")
         like = self._like(i)
         try:
-            up = Reader(parcel.data, self._words).read(parcel.metadata.get("message"), like)
+            up = Reader(parcel.data, self._words, client=i).read(parcel.metadata.get("message"), like)
         except (ValueError, TypeError) as error:
             raise gate.Refused(i, self.round, str(error)) from error
         one = gate.Upload(i, self.round, up)
@@ -217,13 +220,30 @@ class ServerHalf:
         return one
 
     def _like(self, i: int) -> Any:
-        """An upload as client i's must look, made without data."""
-        blank, ids = _Blank(self.problem), torch.tensor([i])
-        up, _ = drain(self._algorithm.client(blank, ids, self._rows, self._down, self.key))
-        return up
+        """An upload as client i's must look, made without data; where it crosses whole, all clients' look the same."""
+        if self._alike is None:
+            ids = torch.tensor([i])
+            up, _ = drain(self._algorithm.client(_Blank(self.problem), ids, self._rows, self._down, self.key))
+            if hasattr(type(up), "crosses"):
+                return up
+            self._alike = up
+        return self._alike
 
     def _look_at(self, down: Any) -> None:
-        """What both sides are said to know is what they knew."""
+        """What both sides are said to know is what they knew before the first round."""
+        makes_parts = type(self._algorithm).understood is not Algorithm.understood
+        for path, part in walk(down):
+            if isinstance(part, Known) and not (makes_parts and path not in self._words.known):
+                first = self._words.known.get(path, Known(None)).value
+                same = first is part.value or (isinstance(first, torch.Tensor) and torch.equal(first, part.value))
+                if not same:
+                    self._refuse(path, "a value that both sides knew before the first round, as it changes meanwhile")
+            if isinstance(part, Seed) and self._words.makers[str(part.key.path[-1])].dense != part.dense:
+                self._refuse(path, "a seed whose value keeps its size, for the receiver makes it as in the first round")
+
+    def _refuse(self, path: str, expected: str) -> NoReturn:
+        fix = f"play {self.full.name} in one process, with `run`"
+        checks.reject(f"{type(self._down).__name__}.{path}", self.full.name, expected, fix)
 
     def _count(self, way: str, counted: Any, parcels: Mapping[int, Parcel]) -> None:
         sent, (up, down) = sum(parcel.payload for parcel in parcels.values()), self.payload
@@ -231,10 +251,6 @@ class ServerHalf:
             self.traffic, self.payload = replace(self.traffic, up=self.traffic.up + counted), (up + sent, down)
         else:
             self.traffic, self.payload = replace(self.traffic, down=self.traffic.down + counted), (up, down + sent)
-
-
-def _whole(part: Any, path: str) -> NoReturn:
-    checks.reject("message", type(part).__name__, "a part that crosses whole", "send it with the broadcast", TypeError)
 
 
 @dataclass
@@ -308,21 +324,22 @@ class ClientHalf:
             timelines[path] = line
             return value
 
-        reader = Reader(parcel.data, self._words, replay, kept.held)
-        down = self.full.understood(self.problem, reader.read(parcel.metadata.get("message"), self._first))
+        reader = Reader(parcel.data, self._words, replay, kept.held, self.client)
+        message = reader.read(parcel.metadata.get("message"), self._first)
+        down = self.full.understood(self.problem, message)
         algorithm, own = kept.algorithm, kept.own
         for q in range(kept.rated + 1, t + 1):
             if self.schedule is not None:
                 algorithm, own = algorithm.at_rate(self.full.lr * self.schedule.factor(q), own)
             if kept.round is not None and q < t and own is not None:
-                at, after = ({path: _at(line, r) for path, line in timelines.items()} for r in (q, q + 1))
-                own = algorithm.away(own, at, after, q)
+                own = algorithm.away(own, _at(timelines, q), _at(timelines, q + 1), q)
         key = self._root.fold("round", t)
         up, own = drain(algorithm.client(self.problem, torch.tensor([self.client]), own, down, key))
         copies = {path: line[-1][1] for path, line in timelines.items()}
+        copies |= algorithm.learned(self.problem, kept.copies, down, kept.round, t)
         held = {path: part for path, part in walk(down) if isinstance(part, (Seed, Known)) and "." not in path}
         self._pending, self._down = _Kept(t, own, algorithm, t, copies, held), down
-        writer = Writer(_whole, self.client)
+        writer = Writer(self.client)
         return Parcel(t, "up", {"message": writer.write(up)}, bytes(writer.data))
 
     def hear(self, parcel: Parcel) -> None:
@@ -350,7 +367,7 @@ class ClientHalf:
     def _known_start(self, path: str) -> Any:
         for name, part in walk(self._first):
             if name == path and hasattr(type(part), "missed"):
-                return part.value
+                return part.copy
         return None
 
     def _refuse(self, name: str, value: Any, expected: str) -> NoReturn:
@@ -358,6 +375,6 @@ class ClientHalf:
         checks.reject(f"parcel.{name}", value, expected, fix)
 
 
-def _at(line: list[tuple[int, Any]], r: int) -> Any:
-    """The last value of a timeline that began by round r."""
-    return [value for start, value in line if start <= r][-1]
+def _at(timelines: Mapping[str, list[tuple[int, Any]]], r: int) -> dict[str, Any]:
+    """What stood in round r, by its path: the last value that began by then, where it is known."""
+    return {path: value for path, line in timelines.items() for start, value in line if start <= r}
