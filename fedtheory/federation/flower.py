@@ -345,8 +345,9 @@ class _Rounds:
             silent |= {i: str(error) for i in silent if self.node_of.get(i) == node}
             return []
         now.up += sum(one.payload for _, one in parcels)
-        for one in said.get("heard") or []:
-            if isinstance(one, list) and len(one) == 2 and self.node_of.get(one[0]) == node:
+        heard = said.get("heard")
+        for one in heard if isinstance(heard, list) else ():
+            if isinstance(one, list) and [type(part) for part in one] == [int, int] and self.node_of.get(one[0]) == node:
                 self.unheard[one[0]] = [parcel for parcel in self.unheard.get(one[0], []) if parcel.round != one[1]]
         refused = said.get("refused")
         for i, cause in refused.items() if isinstance(refused, dict) else ():

@@ -9,7 +9,7 @@ from fedtheory.federation.halves import ClientHalf, _Kept
 
 def keep(half: ClientHalf) -> Parcel:
     """All that a client holds: its row, its copies, and what it made of a round that may not count yet."""
-    writer = Writer(lambda part, path: None, half.client)
+    writer = Writer(half.client, lambda part, path: None)
     metadata = {"kept": _write(writer, half._kept), "pending": None, "down": None}
     if half._pending is not None:
         metadata["pending"] = _write(writer, half._pending)
@@ -19,7 +19,7 @@ def keep(half: ClientHalf) -> Parcel:
 
 def restore(half: ClientHalf, parcel: Parcel) -> None:
     """Give a new half of the same client what an older one kept. Raises ValueError in one line for anything else."""
-    reader = Reader(parcel.data, half._words, lambda path, rounds, came: came)
+    reader = Reader(parcel.data, half._words, lambda path, rounds, came: came, client=half.client)
     try:
         words = parcel.metadata
         kept, pending = _read(half, reader, words["kept"]), None
@@ -41,9 +41,9 @@ def _write(writer: Writer, kept: _Kept) -> dict[str, Any]:
 
 
 def _read(half: ClientHalf, reader: Reader, words: dict[str, Any]) -> _Kept:
-    own = reader._read(words["own"], None, "", 0)
-    copies = {path: reader._read(node, None, path, 0) for path, node in words["copies"].items()}
-    held = {path: reader._read(node, None, path, 0) for path, node in words["held"].items()}
+    own = reader._read(words["own"], None, None, "", 0)
+    copies = {path: reader._read(node, None, None, path, 0) for path, node in words["copies"].items()}
+    held = {path: reader._read(node, None, None, path, 0) for path, node in words["held"].items()}
     algorithm, rated = half.full, words["rated"]
     if half.schedule is not None and rated >= 0:
         algorithm, _ = algorithm.at_rate(algorithm.lr * half.schedule.factor(rated), own)
