@@ -284,7 +284,9 @@ def test_an_answer_for_a_round_that_is_over(tmp_path, caplog):
 def test_nobody_answers(tmp_path, caplog):
     """The round is asked again, with the same bits; where nobody ever answers, one line says so."""
     problem, algorithm = cases.quadratic(2), Scaffold(0.05, 3)
-    once = {(1, 10 + k): lambda link, message: link.faults.pop((1, message.metadata.dst_node_id)) and None for k in (0, 1)}
+    once = {
+        (1, 10 + k): lambda link, message: link.faults.pop((1, message.metadata.dst_node_id)) and None for k in (0, 1)
+    }
     x, _, _ = federate(algorithm, problem, tmp_path / "once", 3, nodes=2, faults=once, patience=0.1)
     assert torch.equal(x, without(algorithm, problem, 3, {}))
     assert "round 1: no upload can be taken; it is asked again" in caplog.messages
@@ -308,6 +310,30 @@ def test_a_client_that_lost_what_it_kept(tmp_path, caplog):
     lines = [one for one in caplog.messages if one.startswith("round 2: client 1 dropped: ")]
     assert len(lines) == 1
     assert "last" in lines[0]
+
+
+def test_a_node_that_comes_back_as_another(tmp_path, caplog):
+    """Killed and started again it has a new name; the client is asked there once its old node is silent."""
+
+    def leaves(link: Link, message: Message) -> None:
+        link.config[99] = link.config[11]
+        link.faults |= {(t, 11): silent for t in range(10)}
+
+    problem, algorithm = cases.quadratic(3), Scaffold(0.05, 3)
+    x, record, _ = federate(algorithm, problem, tmp_path, 5, faults={(2, 11): leaves}, patience=0.3)
+    assert torch.equal(x, without(algorithm, problem, 5, {2: [1]}))
+    assert record["rounds"][3]["clients"] == [0, 1, 2]
+
+
+def test_a_client_that_two_nodes_claim(tmp_path, caplog):
+    """It stays where it was, and a line says so."""
+    problem, algorithm = cases.quadratic(3), Scaffold(0.05, 3)
+    link = Link(flower.client_app(algorithm, problem), 3, 3, tmp_path)
+    link.config[99] = link.config[11] | {"folder": str(tmp_path / "99")}
+    server = flower.server_app(algorithm, problem, 3, save=tmp_path)
+    server(link, Context(7, SERVER, {}, RecordDict(), {}))
+    assert "node 99: client 1 refused: node 11 holds it" in caplog.messages
+    assert not (tmp_path / "99").exists()
 
 
 # Hostile messages
@@ -386,11 +412,18 @@ def test_a_hostile_node(tmp_path, caplog):
             ]
         )
     ]
-    attacks.append(message({"parcels": [parcel(client=0, round=5, size=96, metadata={"message": up})], "said": {}}, b"x" * 96))
+    attacks.append(
+        message({"parcels": [parcel(client=0, round=5, size=96, metadata={"message": up})], "said": {}}, b"x" * 96)
+    )
     attacks.append(message("no JSON"))
-    attacks.append(message({"parcels": [], "said": {"heard": [[1, "x"], 3, [[], 1]], "refused": {"1": 5, "x": "y", "0": "not me"}}}))
+    attacks.append(
+        message(
+            {"parcels": [], "said": {"heard": [[1, "x"], 3, [[], 1]], "refused": {"1": 5, "x": "y", "0": "not me"}}}
+        )
+    )
     faults = {
-        (t, 11): lambda link, asked, content=content: Message(content, reply_to=asked) for t, content in enumerate(attacks)
+        (t, 11): lambda link, asked, content=content: Message(content, reply_to=asked)
+        for t, content in enumerate(attacks)
     }
     problem, algorithm = cases.quadratic(3), FedAvg(0.05, 3)
     x, record, _ = federate(algorithm, problem, tmp_path, len(attacks) + 1, faults=faults, patience=0.3)
@@ -406,7 +439,11 @@ def test_a_hostile_server(tmp_path):
     _, _, link = federate(algorithm, problem, tmp_path, 2, nodes=2)
     before = {file: file.read_bytes() for file in tmp_path.rglob("*.state")}
     bomb = pickle.dumps(Bomb(tmp_path / "unpickled"))
-    for words in ({"last": 1, "message": {"class": "Down", "fields": {}}}, {"last": 7, "message": None}, {"message": 3}):
+    for words in (
+        {"last": 1, "message": {"class": "Down", "fields": {}}},
+        {"last": 7, "message": None},
+        {"message": 3},
+    ):
         content = message({"parcels": [parcel(round=2, kind="down", size=len(bomb), metadata=words)], "said": {}}, bomb)
         said = flower.unpack(link.play(carried(Message(content, 10, "train"), "x")).content)[1]
         assert list(said["refused"]) == ["0"]

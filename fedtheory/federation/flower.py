@@ -61,7 +61,9 @@ def pack(parcels: Sent, said: dict[str, Any]) -> RecordDict:
         {"client": i, "round": one.round, "kind": one.kind, "size": one.payload, "metadata": one.metadata}
         for i, one in parcels
     ]
-    content = RecordDict({_TEXT: ConfigRecord({"json": json.dumps({"parcels": listed, "said": said}, allow_nan=False)})})
+    content = RecordDict(
+        {_TEXT: ConfigRecord({"json": json.dumps({"parcels": listed, "said": said}, allow_nan=False)})}
+    )
     payload = b"".join(one.data for _, one in parcels)
     if payload:
         content[_BYTES] = ArrayRecord({"all": Array("uint8", (len(payload),), "bytes", payload)})
@@ -233,39 +235,44 @@ class _Rounds:
     grid: Grid
     half: ServerHalf
     patience: float
+    claims: dict[int, list[int]] = field(default_factory=dict)  # node -> the clients that it says it holds
+    silent: set[int] = field(default_factory=set)  # nodes that let their last message go unanswered
     node_of: dict[int, int] = field(default_factory=dict)  # client -> node
-    asked: set[int] = field(default_factory=set)  # nodes that were asked whom they hold
     waiting: dict[str, tuple[int, int]] = field(default_factory=dict)  # message -> its round, its node
     unheard: dict[int, list[Parcel]] = field(default_factory=dict)  # client -> replies without a receipt
     played: list[Played] = field(default_factory=list)
 
-    def gather(self, wanted: Iterable[int]) -> None:
-        """Wait until every client that is wanted is held by some node, as long as patience lasts."""
-        end, wanted = time.monotonic() + self.patience, set(wanted)
+    def gather(self) -> None:
+        """Wait until every client is held by some node, as long as patience lasts."""
+        end, wanted = time.monotonic() + self.patience, set(range(self.half.problem.n))
         while not wanted <= set(self.node_of) and time.monotonic() < end:
             self.meet()
             time.sleep(_LOOK)
 
     def meet(self) -> None:
-        """Ask nodes that are new whom they hold, and forget those that have left."""
-        here = set(self.grid.get_node_ids())
-        self.node_of = {i: node for i, node in self.node_of.items() if node in here}
-        new = here - self.asked
-        if not new:
-            return
-        self.asked |= new
+        """Ask nodes that are new whom they hold; then say which node is asked for each client.
+
+        It is the first that claims the client. One that let its last message go unanswered gives way to another.
+        """
+        here = list(self.grid.get_node_ids())
+        new = [node for node in here if node not in self.claims]
         questions = [Message(pack([], {}), node, "query", ttl=self.patience) for node in new]
         for node, content in self.answers(self.push(-1, questions), self.patience, {}):
             try:
                 held = unpack(content)[1].get("clients")
             except ValueError as error:
-                _LOG.warning("node %d: %s", node, error)
-                continue
-            for i in held if isinstance(held, list) else []:
-                if type(i) is not int or not 0 <= i < self.half.problem.n:
-                    _LOG.warning("node %d: client %s refused: there is none", node, checks.show(i))
-                elif self.node_of.setdefault(i, node) != node:
-                    _LOG.warning("node %d: client %d refused: another node holds it", node, i)
+                held = []
+                _LOG.warning("node %d refused: %s", node, error)
+            self.claims[node] = [i for i in held if type(i) is int] if isinstance(held, list) else []
+        known = [node for node in self.claims if node in here]
+        asked = {i: node for node in reversed(known) for i in self.claims[node]}
+        self.node_of = asked | {
+            i: node for node in reversed(known) if node not in self.silent for i in self.claims[node]
+        }
+        for node in new:
+            for i in self.claims.get(node, []):
+                if self.node_of[i] != node:
+                    _LOG.warning("node %d: client %d refused: node %d holds it", node, i, self.node_of[i])
 
     def play(self) -> Played:
         """One round: it is asked again until at least one upload can be taken. Raises ValueError where none ever can."""
@@ -347,7 +354,11 @@ class _Rounds:
         now.up += sum(one.payload for _, one in parcels)
         heard = said.get("heard")
         for one in heard if isinstance(heard, list) else ():
-            if isinstance(one, list) and [type(part) for part in one] == [int, int] and self.node_of.get(one[0]) == node:
+            if (
+                isinstance(one, list)
+                and [type(part) for part in one] == [int, int]
+                and self.node_of.get(one[0]) == node
+            ):
                 self.unheard[one[0]] = [parcel for parcel in self.unheard.get(one[0], []) if parcel.round != one[1]]
         refused = said.get("refused")
         for i, cause in refused.items() if isinstance(refused, dict) else ():
@@ -366,10 +377,12 @@ class _Rounds:
     def answers(self, ids: set[str], seconds: float, silent: dict[int, str]) -> Iterator[tuple[int, RecordDict]]:
         """(node, content) of the answers to these messages; what answers an older one is refused, and said."""
         end, left = time.monotonic() + seconds, set(ids)
+        self.silent |= {self.waiting[one][1] for one in ids}
         while left and time.monotonic() < end:
             for answer in self.grid.pull_messages(list(self.waiting)):
                 asked = answer.metadata.reply_to_message_id
                 t, node = self.waiting.pop(asked, (-1, 0))
+                self.silent.discard(node)
                 if asked not in left:
                     self.refuse_late(t, node, answer)
                     continue
@@ -437,7 +450,7 @@ def server_app(
         try:
             half = ServerHalf(algorithm, problem, seed=seed, sampled=sampled, x0=x0, schedule=schedule)
             all_rounds = _Rounds(grid, half, patience)
-            all_rounds.gather(range(problem.n))
+            all_rounds.gather()
             models, counted = [half.state.server.x], [_counted(half)]
             for _ in range(rounds):
                 now = all_rounds.play()
@@ -473,7 +486,11 @@ def _save(folder: Path, models: Sequence[torch.Tensor], counted: list[dict[str, 
     stacked = torch.stack([x.detach().cpu() for x in models])
     data = stacked.contiguous().view(torch.uint8).numpy().tobytes()
     record = {
-        "models": {"dtype": str(stacked.dtype), "shape": list(stacked.shape), "sha256": hashlib.sha256(data).hexdigest()},
+        "models": {
+            "dtype": str(stacked.dtype),
+            "shape": list(stacked.shape),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        },
         "columns": {name: [row[name] for row in counted] for name in counted[0]},
         "rounds": [asdict(one) for one in played],
     }

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from fedtheory.core import checks
 from fedtheory.federation import wire
 
@@ -96,7 +98,11 @@ class Federation:
         (app / "pyproject.toml").write_text(_PROJECT)
         (app / f"{APP}.py").write_text(source)
         said = subprocess.run(
-            [_tool("flwr"), "run", str(app), "here"], env=self.environment, capture_output=True, text=True, timeout=_WAIT
+            [_tool("flwr"), "run", str(app), "here"],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=_WAIT,
         )
         if said.returncode:
             self._failed("flwr run", said.stdout + said.stderr)
@@ -132,7 +138,9 @@ class Federation:
         """Start the superlink, and wait until it listens."""
         home = self.folder / "flower"
         home.mkdir(exist_ok=True)
-        settings = f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "{_HOST}:{self.link}"\ninsecure = true\n'
+        settings = (
+            f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "{_HOST}:{self.link}"\ninsecure = true\n'
+        )
         (home / "config.toml").write_text(settings)
         command = [_tool("flower-superlink"), "--insecure", "--host", _HOST, "--port", str(self.link)]
         self._start("link", [*command, "--disable-runtime-dependency-installation"])
@@ -185,7 +193,9 @@ def _tool(name: str) -> str:
     """A command of Flower, from the environment of this Python. Raises ValueError where it is not installed."""
     path = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if path is None:
-        checks.reject("flower", name, "Flower's commands beside this Python", "make flower, then use .venv-flower/bin/python")
+        checks.reject(
+            "flower", name, "Flower's commands beside this Python", "make flower, then use .venv-flower/bin/python"
+        )
     return str(path)
 
 
@@ -218,7 +228,16 @@ def federation(held: Sequence[Sequence[int]], folder: Path) -> Iterator[Federati
         yield here
 
 
-def apps(words: Mapping[str, Any], build: str) -> str:
+def models(folder: Path) -> torch.Tensor:
+    """The models that a server app saved in a federation's folder: (rounds + 1, d), the start first."""
+    saved = folder / "saved"
+    record = json.loads((saved / "record.json").read_text())["models"]
+    kind = getattr(torch, record["dtype"].removeprefix("torch."))
+    data = torch.frombuffer(bytearray((saved / "models.bin").read_bytes()), dtype=torch.uint8)
+    return data.view(kind).view(record["shape"])
+
+
+def app(words: Mapping[str, Any], build: str) -> str:
     """The source of an app whose algorithm and problem a function makes of plain words.
 
     Args:
@@ -234,5 +253,5 @@ from {module} import {name}
 
 algorithm, problem, options = {name}(json.loads({json.dumps(json.dumps(words))}))
 server = flower.server_app(algorithm, problem, save=os.environ["FEDTHEORY_SAVE"], **options)
-client = flower.client_app(algorithm, problem)
+client = flower.client_app(algorithm, problem, seed=options["seed"])
 """

@@ -8,9 +8,10 @@ import asyncio
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 _REQUEST = re.compile(rb"(?:GET|POST|PUT|DELETE) (\S{1,200}) HTTP/1\.1\r\n")
 _CHUNK = 1 << 16
@@ -104,12 +105,12 @@ def counted(target: int) -> Iterator[Counter]:
 
 @dataclass
 class Passed:
-    """Bytes of messages, and of what keeps the connection.
+    """Bytes on a socket, both ways, by what they were for.
 
     Fields:
-        up, down: bytes of requests that carried a message, towards the superlink and back.
+        up, down: of the requests and answers by which messages went to the superlink, and came from it.
         requests: how many these were.
-        idle: bytes of all others, both ways: polls that brought nothing, heartbeats, the app itself.
+        idle: of all others: polls that brought nothing, heartbeats, the app itself.
     """
 
     up: int = 0
@@ -132,7 +133,32 @@ def passed(requests: Sequence[Request], start: float, end: float) -> Passed:
         empty = one.name == POLL and (after is None or after.name in (POLL, "push-messages"))
         if empty:
             total.idle += one.up + one.down
-        else:
-            total.up, total.down = total.up + one.up, total.down + one.down
-            total.requests += 1
+            continue
+        way = "up" if one.name.startswith("push") else "down"
+        setattr(total, way, getattr(total, way) + one.up + one.down)
+        total.requests += 1
     return total
+
+
+def by_round(record: Mapping[str, Any], counters: Sequence[Counter]) -> list[dict[str, int]]:
+    """What crossed in each round of a record: as counted, as bytes of parcels, as bytes on the sockets.
+
+    Args:
+        record: of `flower.server_app`.
+        counters: of all nodes.
+
+    Fields of a row: "round", "clients" (that were asked), "messages" (Flower's, both ways), "requests" (HTTP's), and for
+    "up" and "down": "_count", "_payload", "_wire"; "idle" (polls and heartbeats meanwhile).
+    """
+    columns, rows = record["columns"], []
+    for t, one in enumerate(record["rounds"]):
+        row = {"round": one["round"], "clients": len(one["clients"]) + len(one["dropped"]), "messages": one["messages"]}
+        through = [passed(counter.requests, one["start"], one["end"]) for counter in counters]
+        for way in ("up", "down"):
+            row[f"{way}_count"] = columns[f"{way}_bytes"][t + 1] - columns[f"{way}_bytes"][t]
+            row[f"{way}_payload"] = one[way]
+            row[f"{way}_wire"] = sum(getattr(part, way) for part in through)
+        row["requests"] = sum(part.requests for part in through)
+        row["idle"] = sum(part.idle for part in through)
+        rows.append(row)
+    return rows
