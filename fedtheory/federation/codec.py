@@ -181,12 +181,14 @@ class Reader:
         self.data, self.words, self.replay, self.held, self.client = data, words, replay, held or {}, client
         self.at = self.parts = 0
 
-    def read(self, node: Any, like: Any = None) -> Any:
-        """The message of its metadata. `like`: the receiver's own message of this kind, for parts made of it."""
-        found = self._read(node, like, None, "", 0)
+    def read(self, node: Any, like: Any = None, path: str = "") -> Any:
+        """The next message, of its metadata. `like`: the receiver's own of this kind, for parts that are made of it."""
+        return self._read(node, like, None, path, 0)
+
+    def end(self) -> None:
+        """Nothing is left."""
         if self.at != len(self.data):
-            _refuse("payload", len(self.data), f"the {self.at} bytes that its metadata names")
-        return found
+            _refuse("payload", f"{len(self.data)} bytes", f"the {self.at} that its metadata names")
 
     def _read(self, node: Any, like: Any, whole: Any, path: str, depth: int) -> Any:
         self.parts += 1
@@ -200,7 +202,10 @@ class Reader:
             _refuse("metadata", node, "a part as the codec writes it")
         first = next(iter(node))
         if first in _DTYPES:
-            return self._tensor(node, first)
+            tensor = self._tensor(node, first)
+            if self.replay is not None and isinstance(like, torch.Tensor) and tensor.is_floating_point():
+                checks.tensor(f"parcel's {path}", tensor, tuple(like.shape), like.dtype)
+            return tensor
         if first == "number" and node["number"] in tuple(_NUMBERS):
             return self._number(node["number"])
         if first == "seed":
@@ -233,7 +238,10 @@ class Reader:
                 else:
                     inside = getattr(like, part, None)
                     values.append(self._read(given[part], inside, like, _join(path, part), depth + 1))
-            return kind(*values)
+            try:
+                return kind(*values)
+            except Exception as error:
+                _refuse(name, str(error), "what its class takes")
         if self.replay is None or not hasattr(kind, "missed"):
             _refuse("metadata", node, "a part as the codec writes it")
         if "value" in node:

@@ -16,8 +16,9 @@ says whether it counts: so an upload that was lost leaves no trace, and an answe
 """
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, NoReturn
 
 import torch
@@ -115,6 +116,7 @@ class ServerHalf:
         self._steps: dict[str, list[tuple[int, Any, Any]]] = {}
         self._down: Any = None
         self._alike: Any = None
+        self._replies: dict[int, Parcel] = {}
         self._ids: list[int] = []
 
     @property
@@ -175,9 +177,21 @@ class ServerHalf:
                 writer = Writer(i)
                 replies[i] = Parcel(t, "reply", {"message": writer.write(reply)}, bytes(writer.data))
             self._count("down", cost(reply) * len(ids), replies)
+            self._replies |= replies
         self.state, self.round = State(server, None), t + 1
         self._last_seen |= dict.fromkeys(ids.tolist(), t)
         return replies
+
+    def again(self, i: int) -> Parcel:
+        """The reply to client i's last upload, for one that did not hear it. Its bytes are counted once more.
+
+        Raises ValueError where there is none.
+        """
+        if i not in self._replies:
+            checks.reject("i", i, "a client that was sent a reply", "open the next round")
+        up, down = self.payload
+        self.payload = (up, down + self._replies[i].payload)
+        return self._replies[i]
 
     def _lag(self, i: int) -> int | None:
         return self.round - self._last_seen[i] if i in self._last_seen else None
@@ -188,15 +202,12 @@ class ServerHalf:
         def steps(part: Any, path: str) -> list[tuple[int, Any, Any]] | None:
             count, log = part.missed(lag), self._steps[path]
             some = log[len(log) - (count or 0) :]
-            return (
-                None
-                if count is None
-                else [(r, step, held if at == 0 else None) for at, (r, step, held) in enumerate(some)]
-            )
+            first = [(r, step, held if at == 0 else None) for at, (r, step, held) in enumerate(some)]
+            return None if count is None else first
 
         writer = Writer(i, steps)
-        message = writer.write(self._down)
-        return Parcel(self.round, "down", {"last": self._last_seen.get(i), "message": message}, bytes(writer.data))
+        metadata = {"message": writer.write(self._down), "last": self._last_seen.get(i), "replied": i in self._replies}
+        return Parcel(self.round, "down", metadata, bytes(writer.data))
 
     def _remember(self, path: str, t: int, step: Any, held: Any) -> None:
         """Log a step, once."""
@@ -207,16 +218,17 @@ class ServerHalf:
     def _admitted(self, i: int, parcel: Parcel) -> gate.Upload:
         if i not in self._ids:
             raise gate.Refused(i, parcel.round, f"it was not asked in round {self.round}")
-        if parcel.kind != "up" or parcel.round != self.round:
+        if parcel.kind != "up" or parcel.round != self.round or not isinstance(parcel.metadata, dict):
             raise gate.Refused(i, self.round, f"it answers round {checks.show(parcel.round)} with {parcel.kind!r}")
         like = self._like(i)
         try:
-            up = Reader(parcel.data, self._words, client=i).read(parcel.metadata.get("message"), like)
+            reader = Reader(parcel.data, self._words, client=i)
+            up = reader.read(parcel.metadata.get("message"), like)
+            reader.end()
         except (ValueError, TypeError) as error:
             raise gate.Refused(i, self.round, str(error)) from error
         one = gate.Upload(i, self.round, up)
-        if self.problem.n > 1:
-            gate.admit([one], self.round, like, self.problem.n)
+        gate.admit([one], self.round, like, self.problem.n)
         return one
 
     def _like(self, i: int) -> Any:
@@ -233,13 +245,14 @@ class ServerHalf:
         """What both sides are said to know is what they knew before the first round."""
         makes_parts = type(self._algorithm).understood is not Algorithm.understood
         for path, part in walk(down):
-            if isinstance(part, Known) and not (makes_parts and path not in self._words.known):
-                first = self._words.known.get(path, Known(None)).value
-                same = first is part.value or (isinstance(first, torch.Tensor) and torch.equal(first, part.value))
-                if not same:
-                    self._refuse(path, "a value that both sides knew before the first round, as it changes meanwhile")
-            if isinstance(part, Seed) and self._words.makers[str(part.key.path[-1])].dense != part.dense:
-                self._refuse(path, "a seed whose value keeps its size, for the receiver makes it as in the first round")
+            if isinstance(part, Known) and (path in self._words.known or not makes_parts):
+                first = self._words.known.get(path, Known(None))
+                if not _same(first.value, part.value):
+                    self._refuse(path, "a value that both sides knew before the first round, and that stays as it was")
+            elif isinstance(part, Seed):
+                maker = self._words.makers.get(str(part.key.path[-1]))
+                if maker is None or maker.dense != part.dense:
+                    self._refuse(path, "a seed whose value is made in every round as in the first one")
 
     def _refuse(self, path: str, expected: str) -> NoReturn:
         fix = f"play {self.full.name} in one process, with `run`"
@@ -295,38 +308,23 @@ class ClientHalf:
         self.problem, self.full, self.schedule = problem, algorithm, schedule
         state, self._first, self._words, self._root = _start(algorithm, problem, seed, x0)
         self._kept = _Kept(None, _row(state.own, self.client), algorithm)
+        self._blank = self._kept.own
         self._pending: _Kept | None = None
         self._down: Any = None
+        self._asked: Parcel | None = None
 
     def play(self, parcel: Parcel) -> Parcel:
         """The local steps of a round: its upload. What it leaves behind waits for the word that it counts.
 
         Raises ValueError in one line for a parcel that is not of a round to come, or that does not fit.
         """
-        t = checks.whole("parcel.round", parcel.round, 0)
-        if parcel.kind != "down":
-            self._refuse("kind", parcel.kind, "'down'")
-        self._settle(parcel.metadata.get("last"))
+        self._look_at(parcel, "down")
+        t = parcel.round
+        self._settle(parcel.metadata.get("last"), parcel.metadata.get("replied"))
         kept = self._kept
         if kept.round is not None and t <= kept.round:
             self._refuse("round", t, f"a round after {kept.round}, which is over")
-        timelines = dict[str, list[tuple[int, Any]]]()
-
-        def replay(path: str, rounds: list[int] | None, came: Any) -> Any:
-            if rounds is None:
-                timelines[path] = [(t, came)]
-                return came
-            value = kept.copies[path] if path in kept.copies else self._known_start(path)
-            line = [(-1, value)]
-            for r, step in zip(rounds, came):
-                value = self.full.follow(self.problem, value, step, r)
-                line.append((r, value))
-            timelines[path] = line
-            return value
-
-        reader = Reader(parcel.data, self._words, replay, kept.held, self.client)
-        message = reader.read(parcel.metadata.get("message"), self._first)
-        down = self.full.understood(self.problem, message)
+        down, timelines = self._read(parcel)
         algorithm, own = kept.algorithm, kept.own
         for q in range(kept.rated + 1, t + 1):
             if self.schedule is not None:
@@ -335,10 +333,7 @@ class ClientHalf:
                 own = algorithm.away(own, _at(timelines, q), _at(timelines, q + 1), q)
         key = self._root.fold("round", t)
         up, own = drain(algorithm.client(self.problem, torch.tensor([self.client]), own, down, key))
-        copies = {path: line[-1][1] for path, line in timelines.items()}
-        copies |= algorithm.learned(self.problem, kept.copies, down, kept.round, t)
-        held = {path: part for path, part in walk(down) if isinstance(part, (Seed, Known)) and "." not in path}
-        self._pending, self._down = _Kept(t, own, algorithm, t, copies, held), down
+        self._wait(parcel, own, down, timelines)
         writer = Writer(self.client)
         return Parcel(t, "up", {"message": writer.write(up)}, bytes(writer.data))
 
@@ -347,22 +342,114 @@ class ClientHalf:
 
         Raises ValueError in one line for a reply to another round, or one that does not fit.
         """
+        self._look_at(parcel, "reply")
         pending = self._pending
-        if pending is None or parcel.kind != "reply" or parcel.round != pending.round:
-            asked = "none" if pending is None else pending.round
-            self._refuse("round", parcel.round, f"a reply to its upload of round {asked}")
-        reply = Reader(parcel.data, self._words).read(parcel.metadata.get("message"))
-        pending.own = pending.algorithm.close(pending.own, torch.tensor([0]), self._down, reply)
-        pending.copies = pending.copies | pending.algorithm.heard(pending.copies, reply)
+        if pending is None or parcel.round != pending.round:
+            asked = "nothing that it waits for" if pending is None else f"its upload of round {pending.round}"
+            self._refuse("round", parcel.round, f"a reply to {asked}")
+        reader = Reader(parcel.data, self._words)
+        reply = reader.read(parcel.metadata.get("message"))
+        reader.end()
+        with self._fits():
+            pending.own = pending.algorithm.close(pending.own, torch.tensor([0]), self._down, reply)
+            pending.copies = pending.copies | pending.algorithm.heard(pending.copies, reply)
         self._kept, self._pending = pending, None
 
-    def _settle(self, last: Any) -> None:
+    def state(self) -> Parcel:
+        """All that it holds, to go on in another process: `restore`."""
+        kept, pending = self._kept, self._pending
+        writer = Writer(self.client, lambda part, path: None)
+        metadata: dict[str, Any] = {
+            "own": writer.write(kept.own),
+            "copies": {path: writer.write(copy, path=path) for path, copy in kept.copies.items()},
+            "held": {path: writer.write(part, path=path) for path, part in kept.held.items()},
+            "round": kept.round,
+            "rated": kept.rated,
+        }
+        data = bytes(writer.data)
+        if pending is not None and self._asked is not None:
+            writer = Writer(self.client)
+            own = writer.write(pending.own)
+            metadata |= {"pending": own, "asked": self._asked.metadata, "sizes": [len(data), len(writer.data)]}
+            data += bytes(writer.data) + self._asked.data
+        return Parcel(-1 if pending is None or pending.round is None else pending.round, "state", metadata, data)
+
+    def restore(self, parcel: Parcel) -> None:
+        """Go on from a `state` of this client. Raises ValueError in one line for one that does not fit."""
+        self._look_at(parcel, "state", -1)
+        plain, data = parcel.metadata, parcel.data
+        first, second = plain.get("sizes", (len(data), 0))
+        reader, row = Reader(data[:first], self._words), self._kept.own
+        own = reader.read(plain.get("own"), row)
+        copies = {path: reader.read(node, path=path) for path, node in plain.get("copies", {}).items()}
+        held = {path: reader.read(node, path=path) for path, node in plain.get("held", {}).items()}
+        reader.end()
+        rated = plain.get("rated", -1)
+        self._kept = _Kept(plain.get("round"), own, self._at_rate(rated), rated, copies, held)
+        self._pending = None
+        if "asked" in plain:
+            asked = Parcel(parcel.round, "down", plain["asked"], data[first + second :])
+            reader = Reader(data[first : first + second], self._words)
+            own = reader.read(plain.get("pending"), row)
+            self._wait(asked, own, *self._read(asked))
+
+    def _read(self, parcel: Parcel) -> tuple[Any, dict[str, list[tuple[int, Any]]]]:
+        """The message, and how its replayed parts came to be what they are: from which round on which value stood."""
+        t, kept, timelines = parcel.round, self._kept, dict[str, list[tuple[int, Any]]]()
+
+        def replay(path: str, rounds: list[int] | None, came: Any) -> Any:
+            if rounds is None:
+                timelines[path] = [(t, came)]
+                return came
+            value = kept.copies[path] if path in kept.copies else self._known_start(path)
+            timelines[path] = [(-1, value)]
+            for r, step in zip(rounds, came):
+                value = self._at_rate(r - 1).follow(self.problem, value, step, r)
+                timelines[path].append((r, value))
+            return value
+
+        with self._fits():
+            reader = Reader(parcel.data, self._words, replay, kept.held, self.client)
+            message = reader.read(parcel.metadata.get("message"), self._first)
+            reader.end()
+            return self.full.understood(self.problem, message), timelines
+
+    def _wait(self, asked: Parcel, own: Any, down: Any, timelines: dict[str, list[tuple[int, Any]]]) -> None:
+        """Hold what a round left behind until it is said to count."""
+        t, algorithm = asked.round, self._at_rate(asked.round)
+        copies = {path: line[-1][1] for path, line in timelines.items()}
+        copies |= algorithm.learned(self.problem, self._kept.copies, down, self._kept.round, t)
+        held = {path: part for path, part in walk(down) if isinstance(part, (Seed, Known)) and "." not in path}
+        self._pending, self._down, self._asked = _Kept(t, own, algorithm, t, copies, held), down, asked
+
+    def _settle(self, last: Any, replied: Any) -> None:
         """Keep or forget what was made of the last round, as the server's word has it."""
-        if self._pending is not None and last == self._pending.round and last is not None:
+        if self._pending is not None and last is not None and last == self._pending.round:
+            if replied:
+                self._refuse("last", last, "a round whose reply it has heard", "let it hear `ServerHalf.again` first")
             self._kept, self._pending = self._pending, None
         if last != self._kept.round:
             self._refuse("last", last, f"{self._kept.round}, the last round that it knows to be counted")
         self._pending = None
+
+    def _at_rate(self, t: int) -> Algorithm:
+        """The method at the step size of round t."""
+        if self.schedule is None or t < 0:
+            return self.full
+        return self.full.at_rate(self.full.lr * self.schedule.factor(t), self._blank)[0]
+
+    @contextmanager
+    def _fits(self) -> Iterator[None]:
+        """What breaks in a method's own lines is told as a parcel that does not fit."""
+        try:
+            yield
+        except (RuntimeError, AttributeError, LookupError, TypeError) as error:
+            self._refuse("message", str(error), f"what {self.full.name} sends")
+
+    def _look_at(self, parcel: Parcel, kind: str, least: int = 0) -> None:
+        if parcel.kind != kind or not isinstance(parcel.metadata, dict):
+            self._refuse("kind", parcel.kind, repr(kind))
+        checks.whole("parcel.round", parcel.round, least)
 
     def _known_start(self, path: str) -> Any:
         for name, part in walk(self._first):
@@ -370,9 +457,20 @@ class ClientHalf:
                 return part.copy
         return None
 
-    def _refuse(self, name: str, value: Any, expected: str) -> NoReturn:
-        fix = f"send client {self.client} the parcel that was made for it"
+    def _refuse(self, name: str, value: Any, expected: str, fix: str = "") -> NoReturn:
+        fix = fix or f"send client {self.client} the parcel that was made for it"
         checks.reject(f"parcel.{name}", value, expected, fix)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two values that are known are equal, tensors bit for bit."""
+    if isinstance(a, torch.Tensor):
+        return isinstance(b, torch.Tensor) and a.dtype == b.dtype and torch.equal(a, b)
+    if is_dataclass(a) and type(a) is type(b):
+        return all(_same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return a is b or a == b
 
 
 def _at(timelines: Mapping[str, list[tuple[int, Any]]], r: int) -> dict[str, Any]:
