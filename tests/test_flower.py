@@ -1,21 +1,37 @@
-"""A federation by Flower: the bits of `run`, faults, hostile messages; and one over real sockets. `make test-flower`."""
+"""A federation by Flower: the bits of `run`, faults, hostile messages, and one over sockets. `make test-flower`."""
 
 import json
 import logging
 import pickle
 import re
+import threading
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import cases
 import pytest
 import torch
 
-import cases
-from fedtheory import DeComFL, FedAvg, FedSub, Gaussian, Key, Scaffold, play_round, run
+from fedtheory import (
+    FLSS,
+    SSF,
+    Coordinate,
+    DeComFL,
+    FedAvg,
+    FedMUD,
+    FedSub,
+    Key,
+    Quadratic,
+    Scaffold,
+    play_round,
+    run,
+)
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.problem import Problem
 from fedtheory.core.simulate import sample_clients
+from fedtheory.maps.decomposition import Kronecker
 
 pytest.importorskip("flwr", reason="make test-flower has it")
 
@@ -26,7 +42,7 @@ from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
 from flwr.supercore.task_identity import TaskIdentity
 
-from fedtheory.federation import flower
+from fedtheory.federation import flower, local, wire
 from fedtheory.federation.codec import Parcel
 
 SERVER = 1
@@ -171,9 +187,17 @@ def without(
 
 
 SOME = [FedAvg(0.05, 3), Scaffold(0.05, 3)]
+SEVEN = [
+    *SOME,
+    FedSub(0.05, 3, Coordinate(4)),
+    SSF.haar(0.05, 3, 4),
+    FedMUD(0.05, 3, Kronecker(0.5, form="aad", layers="all")),
+    FLSS(0.05, 3, rank=2, warm_up=2),
+    DeComFL(0.01, 2, perturbations=3),
+]
 
 
-@pytest.mark.parametrize("algorithm", SOME, ids=lambda one: one.name)
+@pytest.mark.parametrize("algorithm", SEVEN, ids=lambda one: one.name)
 @pytest.mark.parametrize("nodes", [2, 6])
 def test_the_bits_of_run(algorithm, nodes, tmp_path):
     """With absences, and a payload that is the count."""
@@ -236,7 +260,7 @@ def late(link: Link, message: Message) -> None:
     link.hold(message)
 
 
-FAULTS = {
+FAULTS: dict[str, tuple[Fault, str]] = {
     "silent": (silent, "client 1 dropped: no answer in 0.5 s"),
     "killed_after": (killed_after, "client 1 dropped: no answer in 0.5 s"),
     "nan": (with_entry(float("nan")), "finite numbers"),
@@ -249,7 +273,7 @@ FAULTS = {
 @pytest.mark.parametrize("algorithm", SOME, ids=lambda one: one.name)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_refused_and_the_run_goes_on(name, algorithm, tmp_path, caplog):
-    """One line in the log; the final model is that of the run without this client in this round, and in it afterwards."""
+    """One line in the log; the final model is that of the run without this client in this round alone."""
     fault, said = FAULTS[name]
     problem = cases.quadratic(3)
     x, record, _ = federate(algorithm, problem, tmp_path, 5, faults={(1, 11): fault}, patience=0.5)
@@ -262,7 +286,7 @@ def test_a_fault_is_refused_and_the_run_goes_on(name, algorithm, tmp_path, caplo
     assert record["rounds"][2]["clients"] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("algorithm", SOME, ids=lambda one: one.name)
+@pytest.mark.parametrize("algorithm", SEVEN, ids=lambda one: one.name)
 def test_back_ten_rounds_later(algorithm, tmp_path):
     """A node that is away for ten rounds catches up from what it is sent."""
     problem = cases.quadratic(3)
@@ -279,6 +303,30 @@ def test_an_answer_for_a_round_that_is_over(tmp_path, caplog):
     assert torch.equal(x, without(algorithm, problem, 5, {1: [1]}))
     assert "round 2: client 1 refused: it answers round 1, which is over" in caplog.messages
     assert record["rounds"][2]["clients"] == [0, 1, 2]
+
+
+def is_reply(message: Message) -> bool:
+    return any(one.kind == "reply" for _, one in flower.unpack(message.content)[0])
+
+
+def deaf(link: Link, message: Message) -> Message | None:
+    """It plays, and is killed before it hears the reply."""
+    return None if is_reply(message) else link.play(message)
+
+
+def without_receipt(link: Link, message: Message) -> Message | None:
+    """It plays and hears the reply, and is killed before it can say so."""
+    answer = link.play(message)
+    return None if is_reply(message) else answer
+
+
+@pytest.mark.parametrize("fault", [deaf, without_receipt])
+def test_a_reply_that_is_lost(fault, tmp_path):
+    """It is told again before the next round, once more paid, and heard once."""
+    problem, algorithm = cases.quadratic(3), FedSub(0.05, 3, Coordinate(4))
+    x, record, _ = federate(algorithm, problem, tmp_path, 4, faults={(1, 11): fault}, patience=0.3)
+    assert torch.equal(x, without(algorithm, problem, 4, {}))
+    assert record["rounds"][2]["down"] > record["rounds"][3]["down"]
 
 
 def test_nobody_answers(tmp_path, caplog):
@@ -457,3 +505,52 @@ def test_nodes_without_a_configuration(tmp_path):
     context = Context(7, 5, {}, RecordDict(), {})
     with pytest.raises(ValueError, match=r"^node-config=.* Fix: start it with --node-config"):
         app(Message(flower.pack([], {}), 5, "query"), context)
+
+
+# Over sockets
+
+SOURCE = """
+import os
+
+from fedtheory import Coordinate, FedSub, Key, Quadratic, Scaffold
+from fedtheory.federation import flower
+
+problem = Quadratic.random(3, 12, Key(1))
+algorithm = {algorithm}
+server = flower.server_app(algorithm, problem, {rounds}, patience={patience}, save=os.environ["FEDTHEORY_SAVE"])
+client = flower.client_app(algorithm, problem)
+"""
+
+
+def kill_and_start(here: local.Federation, at: int) -> None:
+    """Kill node 1 when its message number `at` has come, and start it again."""
+    end = time.monotonic() + 200
+    while here.log("node-1").count("Receiving: train") < at and time.monotonic() < end:
+        time.sleep(0.05)
+    here.kill_node(1)
+    here.start_node(1)
+
+
+def test_over_sockets(tmp_path):
+    """Processes of their own; a supernode is killed while it plays, and comes back; then nothing is left running."""
+    problem = Quadratic.random(3, 12, Key(1))
+    with local.federation([[0, 2], [1]], tmp_path) as here:
+        record = here.play(SOURCE.format(algorithm="FedSub(0.05, 3, Coordinate(4))", rounds=2, patience=60), 200)
+        models = local.models(tmp_path)
+        history = run(FedSub(0.05, 3, Coordinate(4)), problem, 2, chunk=1)
+        assert torch.equal(models[-1], history.x)
+        rows = wire.by_round(record, here.counters)
+        for row, way in ((row, way) for row in rows for way in ("up", "down")):
+            assert row[f"{way}_count"] == row[f"{way}_payload"] < row[f"{way}_wire"]
+        assert sum(row["messages"] for row in rows) == 2 * 2 * 2 * 2  # rounds, nodes, message and reply, both ways
+        came = here.log("node-1").count("Receiving: train")
+        killer = threading.Thread(target=kill_and_start, args=(here, came + 2), daemon=True)
+        killer.start()
+        record = here.play(SOURCE.format(algorithm="Scaffold(0.05, 3)", rounds=4, patience=30), 300)
+        killer.join()
+        dropped = {one["round"]: [int(i) for i in one["dropped"]] for one in record["rounds"]}
+        assert dropped[1] == [1]
+        assert torch.equal(local.models(tmp_path)[-1], without(Scaffold(0.05, 3), problem, 4, dropped))
+        assert "round 1: client 1 dropped: no answer in 30 s" in here.log("link")
+        assert here.alive()
+    assert not here.alive()

@@ -1,6 +1,6 @@
-"""The command line: list, run, federate, reproduce, compare, report, conclusions, claims, model, course. Each takes --json.
+"""The command line: list, run, federate, reproduce, compare, report, conclusions, claims, model, course.
 
-Here are the options; a command's own file is imported when it is called.
+Each takes --json. Here are the options; a command's own file is imported when it is called.
 """
 
 import argparse

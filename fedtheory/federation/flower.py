@@ -18,7 +18,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -33,7 +33,6 @@ from fedtheory.core.problem import Problem
 from fedtheory.core.schedule import Schedule
 from fedtheory.federation.codec import Parcel
 from fedtheory.federation.halves import ClientHalf, ServerHalf
-from fedtheory.federation.kept import keep, restore
 
 try:
     from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, RecordDict
@@ -171,7 +170,7 @@ def _held(context: Context) -> list[int]:
 
 
 def _play(half: ClientHalf, parcels: Sequence[Parcel], file: Path) -> tuple[list[Parcel], list[int]]:
-    """A client's answers to what it is sent, and the rounds whose replies it has heard. Its file is then of after it."""
+    """A client's answers to what it is sent, and the rounds whose replies it has heard. Its file is written then."""
     heard_last = _restore(half, file)
     answers, heard = [], []
     for parcel in parcels:
@@ -183,8 +182,9 @@ def _play(half: ClientHalf, parcels: Sequence[Parcel], file: Path) -> tuple[list
         else:
             answers.append(half.play(parcel))
     file.parent.mkdir(parents=True, exist_ok=True)
-    kept = keep(half)
-    head = json.dumps({"heard": heard_last, "metadata": kept.metadata}, allow_nan=False).encode()
+    kept = half.state()
+    words = {"heard": heard_last, "round": kept.round, "metadata": kept.metadata}
+    head = json.dumps(words, allow_nan=False).encode()
     write_atomic(file, head + b"\n" + kept.data)
     return answers, heard
 
@@ -196,7 +196,7 @@ def _restore(half: ClientHalf, file: Path) -> int:
     head, _, data = file.read_bytes().partition(b"\n")
     try:
         words = json.loads(head)
-        restore(half, Parcel(0, "state", words["metadata"], data))
+        half.restore(Parcel(words["round"], "state", words["metadata"], data))
         return int(words["heard"])
     except (ValueError, TypeError, KeyError) as error:
         checks.reject("file", str(file), f"what a client keeps ({error})", "remove it: the client starts anew")
@@ -239,7 +239,7 @@ class _Rounds:
     silent: set[int] = field(default_factory=set)  # nodes that let their last message go unanswered
     node_of: dict[int, int] = field(default_factory=dict)  # client -> node
     waiting: dict[str, tuple[int, int]] = field(default_factory=dict)  # message -> its round, its node
-    unheard: dict[int, list[Parcel]] = field(default_factory=dict)  # client -> replies without a receipt
+    unheard: dict[int, int] = field(default_factory=dict)  # client -> the round whose reply has no receipt
     played: list[Played] = field(default_factory=list)
 
     def gather(self) -> None:
@@ -275,7 +275,7 @@ class _Rounds:
                     _LOG.warning("node %d: client %d refused: node %d holds it", node, i, self.node_of[i])
 
     def play(self) -> Played:
-        """One round: it is asked again until at least one upload can be taken. Raises ValueError where none ever can."""
+        """One round: it is asked again until an upload can be taken. Raises ValueError where none ever can."""
         t = self.half.round
         now = Played(t, start=time.time())
         self.played.append(now)
@@ -294,8 +294,7 @@ class _Rounds:
             now.dropped[i] = cause
         now.clients = [i for i in sorted(uploads) if i not in self.half.refused]
         now.dropped = {i: cause for i, cause in sorted(now.dropped.items()) if i not in now.clients}
-        for i, parcel in replies.items():
-            self.unheard.setdefault(i, []).append(parcel)
+        self.unheard |= dict.fromkeys(replies, t)
         if replies:
             self.tell(now, replies)
         now.end = time.time()
@@ -304,7 +303,8 @@ class _Rounds:
     def ask(self, parcels: dict[int, Parcel], now: Played) -> dict[int, Parcel]:
         """Send the round's parcels, after the replies that their receivers have not heard; what comes back in time."""
         t, silent = self.half.round, {i: "no node holds it" for i in parcels if i not in self.node_of}
-        sent = {i: [*self.unheard.get(i, []), parcel] for i, parcel in parcels.items() if i in self.node_of}
+        again = {i: [self.half.again(i)] for i in parcels if i in self.unheard and i in self.node_of}
+        sent = {i: [*again.get(i, []), parcel] for i, parcel in parcels.items() if i in self.node_of}
         uploads: dict[int, Parcel] = {}
         silent |= {i: f"no answer in {self.patience:g} s" for i in sent}
         for node, content in self.exchange(sent, now, silent):
@@ -321,7 +321,7 @@ class _Rounds:
 
     def tell(self, now: Played, replies: dict[int, Parcel]) -> None:
         """Send the round's replies. Who does not say that it has heard is told again before its next round."""
-        sent = {i: self.unheard[i] for i in replies if i in self.node_of}
+        sent = {i: [parcel] for i, parcel in replies.items() if i in self.node_of}
         for node, content in self.exchange(sent, now, {}):
             for i, parcel in self.received(node, content, now, {}):
                 _LOG.warning("round %d: client %d refused: it answers %r to a reply", now.round, i, parcel.kind)
@@ -354,12 +354,9 @@ class _Rounds:
         now.up += sum(one.payload for _, one in parcels)
         heard = said.get("heard")
         for one in heard if isinstance(heard, list) else ():
-            if (
-                isinstance(one, list)
-                and [type(part) for part in one] == [int, int]
-                and self.node_of.get(one[0]) == node
-            ):
-                self.unheard[one[0]] = [parcel for parcel in self.unheard.get(one[0], []) if parcel.round != one[1]]
+            pair = isinstance(one, list) and [type(part) for part in one] == [int, int]
+            if pair and self.node_of.get(one[0]) == node and self.unheard.get(one[0]) == one[1]:
+                del self.unheard[one[0]]
         refused = said.get("refused")
         for i, cause in refused.items() if isinstance(refused, dict) else ():
             if i.isdigit() and self.node_of.get(int(i)) == node and int(i) in silent:

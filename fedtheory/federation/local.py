@@ -70,13 +70,10 @@ class Federation:
         """Start a supernode. What its clients keep lies in a folder, so that it may be killed and started again."""
         kept = self.folder / f"node-{node}"
         kept.mkdir(exist_ok=True)
-        held = ",".join(map(str, self.held[node]))
-        to = f"{_HOST}:{self.counters[node].port}"
-        self._start(
-            f"node-{node}",
-            [_tool("flower-supernode"), "--insecure", "--superlink", to, "--host", _HOST, "--port", str(free_port())]
-            + ["--node-config", f'clients="{held}" folder="{kept}"'],
-        )
+        config = f'clients="{",".join(map(str, self.held[node]))}" folder="{kept}"'
+        command = [_tool("flower-supernode"), "--insecure", "--superlink", f"{_HOST}:{self.counters[node].port}"]
+        command += ["--host", _HOST, "--port", str(free_port()), "--node-config", config]
+        self._start(f"node-{node}", command)
 
     def kill_node(self, node: int) -> None:
         """Kill a supernode and the client that it runs, at once (SIGKILL)."""
@@ -153,9 +150,21 @@ class Federation:
         self._failed("the superlink", f"it does not listen after {_WAIT:g} s")
 
     def end(self) -> None:
-        """End all processes: nodes first, so that they can take their leave of the superlink."""
+        """End all processes: nodes first, so that they can take their leave of the superlink, and whatever is left."""
         for name in reversed(list(self.processes)):
             _end(self.processes.pop(name), signal.SIGTERM)
+        for left in self.alive():
+            with suppress(ProcessLookupError):
+                os.kill(left, signal.SIGKILL)
+
+    def alive(self) -> list[int]:
+        """Processes that have this federation's folder as Flower's home, where the system has /proc."""
+        mark, found = f"FLWR_HOME={self.folder / 'flower'}\0".encode(), []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (process / "environ").read_bytes():
+                    found.append(int(process.name))
+        return found
 
     def log(self, name: str) -> str:
         """What a process has said so far."""

@@ -147,8 +147,8 @@ def by_round(record: Mapping[str, Any], counters: Sequence[Counter]) -> list[dic
         record: of `flower.server_app`.
         counters: of all nodes.
 
-    Fields of a row: "round", "clients" (that were asked), "messages" (Flower's, both ways), "requests" (HTTP's), and for
-    "up" and "down": "_count", "_payload", "_wire"; "idle" (polls and heartbeats meanwhile).
+    Fields of a row: "round", "clients" (that were asked), "messages" (Flower's, both ways), "requests" (HTTP's), for
+    "up" and "down" "_count", "_payload", "_wire", and "idle" (polls and heartbeats meanwhile).
     """
     columns, rows = record["columns"], []
     for t, one in enumerate(record["rounds"]):
