@@ -4,6 +4,7 @@ What is started here is Flower's own: `flower-superlink`, `flower-supernode`, `f
 whatever happens in it.
 """
 
+import importlib.metadata
 import json
 import os
 import shutil
@@ -264,3 +265,8 @@ algorithm, problem, options = {name}(json.loads({json.dumps(json.dumps(words))})
 server = flower.server_app(algorithm, problem, save=os.environ["FEDTHEORY_SAVE"], **options)
 client = flower.client_app(algorithm, problem, seed=options["seed"])
 """
+
+
+def version() -> str:
+    """Of Flower, here."""
+    return importlib.metadata.version("flwr")
