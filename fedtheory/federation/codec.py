@@ -283,7 +283,7 @@ class Reader:
         if not _counts(order) or sorted(order) != list(range(len(shape))):
             _refuse("order", order, f"an order of {len(shape)} axes")
         count = math.prod(shape)
-        if count > 0 and max(shape) > len(self.data):
+        if count > 0 and max(shape, default=0) > len(self.data):
             _refuse("shape", shape, f"entries that lie in {len(self.data)} bytes")
         raw = self._take(count * dtype.itemsize)
         stored = [shape[i] for i in order]

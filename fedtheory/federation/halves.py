@@ -320,10 +320,12 @@ class ClientHalf:
         """
         self._look_at(parcel, "down")
         t = parcel.round
+        over = -1 if self._kept.round is None else self._kept.round
+        first = over + 1 if self._pending is None or self._pending.round is None else self._pending.round
+        if t < first:
+            self._refuse("round", t, f"a round from {first} on, as those before it are over")
         self._settle(parcel.metadata.get("last"), parcel.metadata.get("replied"))
         kept = self._kept
-        if kept.round is not None and t <= kept.round:
-            self._refuse("round", t, f"a round after {kept.round}, which is over")
         down, timelines = self._read(parcel)
         algorithm, own = kept.algorithm, kept.own
         for q in range(kept.rated + 1, t + 1):
@@ -427,7 +429,9 @@ class ClientHalf:
         if self._pending is not None and last is not None and last == self._pending.round:
             if replied:
                 self._refuse("last", last, "a round whose reply it has heard", "let it hear `ServerHalf.again` first")
-            self._kept, self._pending = self._pending, None
+            pending = self._pending
+            pending.own = pending.algorithm.close(pending.own, torch.tensor([0]), self._down, None)
+            self._kept, self._pending = pending, None
         if last != self._kept.round:
             self._refuse("last", last, f"{self._kept.round}, the last round that it knows to be counted")
         self._pending = None
