@@ -45,7 +45,7 @@ def show(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="fedtheory-") as folder:
         held = [local.clients_of(node, nodes, problem.n) for node in range(nodes)]
         with local.federation(held, Path(folder)) as here:
-            seconds = 120 + 60.0 * options.rounds
+            seconds = 600.0 * (1 + options.rounds)
             record = here.play(local.app(words, f"{parts.__module__}.{parts.__name__}"), seconds)
             rows = wire.by_round(record, here.counters)
             models = local.models(here.folder)

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -418,7 +419,7 @@ def server_app(
     sampled: int | None = None,
     x0: torch.Tensor | None = None,
     schedule: Schedule | None = None,
-    patience: float = 60.0,
+    patience: float = 120.0,
     save: str | Path | None = None,
     progress: Callable[[Played], object] | None = None,
 ) -> ServerApp:
@@ -428,7 +429,7 @@ def server_app(
         algorithm, problem, rounds, seed, sampled, x0, schedule: as in `run`. The problem's data are not read.
         patience: seconds that a round waits for its clients; who has not answered then is left out of it.
         save: folder for `record.json` and `models.bin`: the models after each round, the traffic as counted and as it
-            crossed, and who was left out why. `failed.txt` in it says why there is none.
+            crossed, and who was left out why; `log.txt` has the lines of the log, `failed.txt` why there is no record.
         progress: called after each round.
 
     A client that falls silent, cannot be understood, or answers a round that is over is left out of the round with one
@@ -436,33 +437,45 @@ def server_app(
     """
     checks.whole("rounds", rounds, 0, checks.MOST_ROUNDS)
     checks.number("patience", patience, 0.0, open_low=True)
+    start = partial(ServerHalf, algorithm, problem, seed=seed, sampled=sampled, x0=x0, schedule=schedule)
     app = ServerApp()
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
         torch.set_num_threads(1)
-        folder = None if save is None else Path(save)
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
+        if save is None:
+            _serve(grid, start(), rounds, patience, progress)
+            return
+        folder = Path(save)
+        folder.mkdir(parents=True, exist_ok=True)
+        log = logging.FileHandler(folder / "log.txt")
+        _LOG.addHandler(log)
         try:
-            half = ServerHalf(algorithm, problem, seed=seed, sampled=sampled, x0=x0, schedule=schedule)
-            all_rounds = _Rounds(grid, half, patience)
-            all_rounds.gather()
-            models, counted = [half.state.server.x], [_counted(half)]
-            for _ in range(rounds):
-                now = all_rounds.play()
-                models.append(half.state.server.x)
-                counted.append(_counted(half))
-                if progress is not None:
-                    progress(now)
+            _save(folder, *_serve(grid, start(), rounds, patience, progress))
         except BaseException as error:
-            if folder is not None:
-                (folder / "failed.txt").write_text(str(error))
+            (folder / "failed.txt").write_text(str(error))
             raise
-        if folder is not None:
-            _save(folder, models, counted, all_rounds.played)
+        finally:
+            _LOG.removeHandler(log)
+            log.close()
 
     return app
+
+
+def _serve(
+    grid: Grid, half: ServerHalf, rounds: int, patience: float, progress: Callable[[Played], object] | None
+) -> tuple[list[torch.Tensor], list[dict[str, int]], list[Played]]:
+    """All rounds: the models from the start on, what was counted by then, what happened in each."""
+    under_way = _Rounds(grid, half, patience)
+    under_way.gather()
+    models, counted = [half.state.server.x], [_counted(half)]
+    for _ in range(rounds):
+        now = under_way.play()
+        models.append(half.state.server.x)
+        counted.append(_counted(half))
+        if progress is not None:
+            progress(now)
+    return models, counted, under_way.played
 
 
 def _counted(half: ServerHalf) -> dict[str, int]:

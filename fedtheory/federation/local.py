@@ -168,7 +168,7 @@ class Federation:
         return found
 
     def log(self, name: str) -> str:
-        """What a process has said so far."""
+        """What a process has said so far. The server app's lines are in `saved/log.txt`."""
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def _start(self, name: str, command: list[str]) -> None:

@@ -1,71 +1,75 @@
 """What crosses a socket beside what is counted: seven methods over Flower on the loopback interface."""
 
+import re
 import tempfile
-from argparse import Namespace
 from pathlib import Path
-from typing import Any
 
 import torch
 from matplotlib.figure import Figure
 
-from fedtheory.core import registry
+from fedtheory.algorithms.decomfl import DeComFL
+from fedtheory.algorithms.fedavg import FedAvg
+from fedtheory.algorithms.fedmud import FedMUD
+from fedtheory.algorithms.fedsub import FedSub
+from fedtheory.algorithms.flss import FLSS
+from fedtheory.algorithms.scaffold import Scaffold
+from fedtheory.algorithms.ssf import SSF
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
-from fedtheory.core.problem import Problem
 from fedtheory.core.records import Table, behind
 from fedtheory.core.simulate import run
 from fedtheory.federation import local, wire
 from fedtheory.figures import style
 from fedtheory.figures.store import Item, Result, Runner
+from fedtheory.maps.decomposition import Kronecker
+from fedtheory.maps.subspace import Coordinate
 from fedtheory.problems.matrix_regression import MatrixRegression
 
-CLIENTS, SAMPLED, ROUNDS = 3, 2, 5
-OPTIONS = {
-    "lr": 0.01,
-    "local_steps": 5,
-    "rank": 2,
-    "ratio": 1 / 8,
-    "perturbations": 10,
-    "projection": "cd",
-    "form": "printed",
-    "rounds": 4,
-}
-METHODS = {  # -> what differs from OPTIONS
-    "FedAvg": {},
-    "SCAFFOLD": {},
-    "FedSub": {"rank": 10},
-    "SSF": {"rank": 10},
-    "FedMUD+BKD+AAD": {},
-    "FLSS": {},
-    "DeComFL": {"lr": 1e-4},
+CLIENTS, SAMPLED, ROUNDS = 3, 2, 4
+METHODS: dict[str, Algorithm] = {
+    "FedAvg": FedAvg(0.01, 5),
+    "SCAFFOLD": Scaffold(0.01, 5),
+    "FedSub": FedSub(0.01, 5, Coordinate(10)),
+    "SSF": SSF.haar(0.01, 5, 10),
+    "FedMUD+BKD+AAD": FedMUD(0.01, 5, Kronecker(1 / 8, form="aad", layers="all")),
+    "FLSS": FLSS(0.01, 5, rank=2, warm_up=2),
+    "DeComFL": DeComFL(1e-4, 5, perturbations=10),
 }
 WAYS = ("up", "down")
+APP = """import os
+
+from fedtheory import {names}
+from fedtheory.federation import flower
+
+problem = MatrixRegression.ssf(0.5, Key(0).fold("data"), n={n})
+algorithm = {algorithm!r}
+server = flower.server_app(algorithm, problem, {rounds}, sampled={sampled}, save=os.environ["FEDTHEORY_SAVE"])
+client = flower.client_app(algorithm, problem)
+"""
 
 
-def parts(words: dict[str, Any]) -> tuple[Algorithm, Problem, dict[str, Any]]:
-    """A method of METHODS on SSF's problem with three clients, in each process anew."""
-    options = Namespace(**OPTIONS | METHODS[words["method"]])
-    entry = registry.method(words["method"])
-    problem = MatrixRegression.ssf(0.5, Key(0).fold("data"), n=CLIENTS)
-    return (entry.command or entry.make)(options), problem, {"rounds": ROUNDS, "sampled": SAMPLED, "seed": 0}
+def app(algorithm: Algorithm) -> str:
+    """The module of an app that plays a method on SSF's problem."""
+    names = {"Key", "MatrixRegression", *re.findall(r"\b[A-Z]\w+(?=\()", repr(algorithm))}
+    given = {"n": CLIENTS, "rounds": ROUNDS, "sampled": SAMPLED, "algorithm": algorithm}
+    return APP.format(names=", ".join(sorted(names)), **given)
 
 
 def measure(runner: Runner, scale: str, seeds: int) -> Result:
     """One federation of three supernodes, one client each; the methods one after the other.
 
-    Raises ValueError where Flower is not installed, or where a trajectory or a payload is not that of `run`.
+    Raises ValueError where Flower is not installed, or a run does not end.
     """
     torch.set_num_threads(1)
     table: Table = []
     said: dict[str, str] = {}
-    build = f"{parts.__module__}.{parts.__name__}"
+    problem = MatrixRegression.ssf(0.5, Key(0).fold("data"), n=CLIENTS)
     with (
         tempfile.TemporaryDirectory(prefix="fedtheory-") as folder,
         local.federation([[i] for i in range(CLIENTS)], Path(folder)) as here,
     ):
-        for name in METHODS:
-            algorithm, problem, _ = parts({"method": name})
-            record = here.play(local.app({"method": name}, build), 120.0 * ROUNDS)
+        for name, algorithm in METHODS.items():
+            record = here.play(app(algorithm), 600.0 * ROUNDS)
             history = run(algorithm, problem, ROUNDS, sampled=SAMPLED, chunk=1)
             rows, said[name] = wire.by_round(record, here.counters), repr(algorithm)
             same = torch.equal(local.models(here.folder)[-1], history.x)
@@ -83,7 +87,7 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
                 )
     notes = [
         "Bytes are means over the rounds and the clients that were asked. count: as `run` counts; payload: of the "
-        "parcels in Flower's messages; wire: all bytes on the socket between supernode and superlink, both ways, of the "
+        "parcels in Flower's messages; wire: all bytes on the socket between supernode and superlink, both ways, of "
         "requests that carried messages in this direction, HTTP headers included; over: wire less payload, a message.",
         "idle: bytes of polls that brought nothing and of heartbeats meanwhile, which grow with seconds and not with "
         "messages.",
