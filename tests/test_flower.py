@@ -4,6 +4,8 @@ import json
 import logging
 import pickle
 import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -42,7 +44,7 @@ from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
 from flwr.supercore.task_identity import TaskIdentity
 
-from fedtheory.federation import flower, local, wire
+from fedtheory.federation import flower, local, watch, wire
 from fedtheory.federation.codec import Parcel
 
 SERVER = 1
@@ -552,5 +554,30 @@ def test_over_sockets(tmp_path):
         assert dropped[1] == [1]
         assert torch.equal(local.models(tmp_path)[-1], without(Scaffold(0.05, 3), problem, 4, dropped))
         assert "round 1: client 1 dropped: no answer in 30 s" in (tmp_path / "saved" / "log.txt").read_text()
-        assert here.alive()
-    assert not here.alive()
+        assert watch.alive(tmp_path)
+    assert not watch.alive(tmp_path)
+
+
+STARTED = """
+import sys, time
+from pathlib import Path
+from fedtheory.federation import local
+
+with local.federation([[0]], Path(sys.argv[1])):
+    print("up", flush=True)
+    time.sleep(200)
+"""
+
+
+def test_nothing_outlives_who_started_it(tmp_path):
+    """Killed, it has no block to leave: what it started ends all the same."""
+    command = [sys.executable, "-c", STARTED, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        assert len(watch.alive(tmp_path)) >= 2
+        process.kill()
+    end = time.monotonic() + 30
+    while watch.alive(tmp_path) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not watch.alive(tmp_path)

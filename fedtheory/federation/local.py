@@ -1,7 +1,7 @@
 """A federation on one machine: superlink, supernodes and an app, each a process of its own, on the loopback interface.
 
 What is started here is Flower's own: `flower-superlink`, `flower-supernode`, `flwr run`. All of it ends with the block,
-whatever happens in it.
+whatever happens in it, and with the process that started it, however that ends (`watch`).
 """
 
 import importlib.metadata
@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.federation import wire
+from fedtheory.federation import watch, wire
 
 _HOST = "127.0.0.1"
 _WAIT = 60.0  # seconds for a process to come up: imports take long on a machine that is busy
@@ -154,18 +154,7 @@ class Federation:
         """End all processes: nodes first, so that they can take their leave of the superlink, and whatever is left."""
         for name in reversed(list(self.processes)):
             _end(self.processes.pop(name), signal.SIGTERM)
-        for left in self.alive():
-            with suppress(ProcessLookupError):
-                os.kill(left, signal.SIGKILL)
-
-    def alive(self) -> list[int]:
-        """Processes that have this federation's folder as Flower's home, where the system has /proc."""
-        mark, found = f"FLWR_HOME={self.folder / 'flower'}\0".encode(), []
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                if mark in (process / "environ").read_bytes():
-                    found.append(int(process.name))
-        return found
+        watch.end(self.folder)
 
     def log(self, name: str) -> str:
         """What a process has said so far. The server app's lines are in `saved/log.txt`."""
@@ -229,7 +218,9 @@ def federation(held: Sequence[Sequence[int]], folder: Path) -> Iterator[Federati
         folder: new or empty; it holds the logs, and what the nodes keep.
     """
     here = Federation(folder, free_port(), held)
+    guard = [sys.executable, watch.__file__, str(folder)]
     with ExitStack() as stack:
+        stack.enter_context(subprocess.Popen(guard, stdin=subprocess.PIPE))  # its end of the pipe is closed at the end
         here.counters = [stack.enter_context(wire.counted(here.link)) for _ in held]
         stack.callback(here.end)
         here.start_link()
