@@ -129,7 +129,10 @@ RUNS = [(name, 3, dtype) for name in CARRIED for dtype in (torch.float64, torch.
 RUNS += [(name, 1, torch.float32) for name in MATTERS] + [(name, 6, torch.float64) for name in MATTERS]
 
 
-@pytest.mark.parametrize(("name", "sampled", "dtype"), RUNS)
+IDS = [f"{name.replace(' ', '_')}-{sampled}-{str(dtype)[6:]}" for name, sampled, dtype in RUNS]
+
+
+@pytest.mark.parametrize(("name", "sampled", "dtype"), RUNS, ids=IDS)
 def test_the_bits_and_the_bytes_of_a_run(name, sampled, dtype):
     """With absences of many rounds, and with none."""
     problem, T = small(name, dtype), 20 if sampled == 1 else 9
