@@ -49,7 +49,11 @@ class Counter:
 
 
 async def _relay(counter: Counter, target: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    there_reader, there_writer = await asyncio.open_connection("127.0.0.1", target)
+    try:
+        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", target)
+    except OSError:  # the superlink is not up yet, or gone: as if nobody listened here
+        writer.close()
+        return
     current = Request(time.time(), "")
     counter.requests.append(current)
 
