@@ -123,7 +123,7 @@ def test_every_app_of_the_item_makes_its_method():
 
 
 def test_the_page_shows_the_record():
-    """The table of docs/federation.md is that of the committed run; its payload is the count, its bits those of `run`."""
+    """The table of docs/federation.md is the committed one; its payload is the count, its bits those of `run`."""
     table = records.load(ROOT / "figures", "frontier/wire")["table"]
     for row in table:
         assert row["count"] == row["payload"] == row["counted by run"] < row["wire"]

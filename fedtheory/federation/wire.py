@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,9 +76,13 @@ async def _relay(counter: Counter, target: int, reader: asyncio.StreamReader, wr
             await writer.drain()
         writer.close()
 
-    await asyncio.gather(up(), down(), return_exceptions=True)  # a side that is killed ends its connection, no more
-    for end in (writer, there_writer):
-        end.close()
+    try:
+        await asyncio.gather(up(), down(), return_exceptions=True)  # a side that is killed ends its connection, no more
+    finally:
+        for end in (writer, there_writer):
+            end.close()
+            with suppress(OSError):
+                await end.wait_closed()
 
 
 @contextmanager
@@ -93,8 +97,10 @@ def counted(target: int) -> Iterator[Counter]:
         up.set()
         await stop.wait()
         server.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
             task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
