@@ -1,9 +1,14 @@
 """What is counted on a socket, and the page that shows it."""
 
+import importlib
+import importlib.util
 import socket
 import threading
 from pathlib import Path
 
+import pytest
+
+from fedtheory import cli
 from fedtheory.core import records
 from fedtheory.federation import watch, wire
 from fedtheory.figures import EXTRAS
@@ -111,6 +116,33 @@ def test_rows_of_a_record():
 def test_processes_are_known_by_their_folder(tmp_path):
     assert watch.alive(tmp_path) == []
     watch.end(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("FedAvg quadratic --nodes 0", "nodes=0"),
+        ("FedAvg quadratic --nodes 1000", "nodes=1000"),
+        ("FedAvg quadratic --rounds 0", "rounds=0"),
+        ("MeZO quadratic", "algorithm='MeZO'"),
+        ("FedAvg quadratic --rank 3", "rank=3"),
+    ],
+)
+def test_what_cannot_be_federated_is_refused(words, said, capsys):
+    assert cli.main(["federate", *words.split()]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Fix: " in error
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.skipif(importlib.util.find_spec("flwr") is not None, reason="it is installed here")
+def test_without_flower(capsys):
+    """The command and the import say how to get it."""
+    assert cli.main(["federate", "FedAvg", "quadratic"]) == 2
+    assert "make flower" in capsys.readouterr().err
+    with pytest.raises(ModuleNotFoundError, match=r"^flower: it is not installed here. Fix: make flower"):
+        importlib.import_module("fedtheory.federation.flower")
 
 
 def test_every_app_of_the_item_makes_its_method():

@@ -1,8 +1,6 @@
 """federate"""
 
 import argparse
-import signal
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -41,7 +39,6 @@ def show(options: argparse.Namespace) -> None:
         "nodes", options.nodes, 1, problem.n, f"start at most one node for each of {problem.n} clients"
     )
     metrics = registry.problem(options.problem).metrics
-    signal.signal(signal.SIGTERM, lambda *given: sys.exit(143))  # so that the block below ends what it started
     with tempfile.TemporaryDirectory(prefix="fedtheory-") as folder:
         held = [local.clients_of(node, nodes, problem.n) for node in range(nodes)]
         with local.federation(held, Path(folder)) as here:

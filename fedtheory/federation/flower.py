@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -104,7 +104,7 @@ def _is_parcel(one: Any) -> bool:
     return all(type(one[name]) is kind for name, kind in wanted.items()) and min(one["size"], one["client"]) >= 0
 
 
-def _refuse(name: str, value: Any, expected: str) -> None:
+def _refuse(name: str, value: Any, expected: str) -> NoReturn:
     checks.reject(name, value, expected, "refuse it, and leave its sender out of this round")
 
 
