@@ -124,6 +124,7 @@ def test_processes_are_known_by_their_folder(tmp_path):
         ("FedAvg quadratic --nodes 0", "nodes=0"),
         ("FedAvg quadratic --nodes 1000", "nodes=1000"),
         ("FedAvg quadratic --rounds 0", "rounds=0"),
+        ("FedAvg quadratic --sampled 1000", "sampled=1000"),
         ("MeZO quadratic", "algorithm='MeZO'"),
         ("FedAvg quadratic --rank 3", "rank=3"),
     ],
