@@ -82,7 +82,7 @@ def unpack(content: RecordDict) -> tuple[Sent, dict[str, Any]]:
         _refuse("message", text[:40], "JSON")
     record = content.get(_BYTES)
     array = record.get("all") if isinstance(record, ArrayRecord) else None
-    payload = array.data if isinstance(array, Array) else b""
+    payload = getattr(array, "data", b"")
     listed = found.get("parcels") if isinstance(found, dict) else None
     said = found.get("said") if isinstance(found, dict) else None
     if not isinstance(listed, list) or not isinstance(said, dict) or not all(map(_is_parcel, listed)):
