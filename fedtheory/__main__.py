@@ -2,7 +2,10 @@
 
 import sys
 
-from fedtheory.cli import main
+from fedtheory.core import ending
 
 if __name__ == "__main__":
+    ending.watch()  # before anything else is imported, which takes seconds
+    from fedtheory.cli import main
+
     sys.exit(main())

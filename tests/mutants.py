@@ -1831,7 +1831,7 @@ MUTANTS = [
         HALVES,
         "_at(timelines, q + 1), q)",
         "_at(timelines, t), q)",
-        f"{T_BITS}[FedSub_SS-1-float32]",
+        f"{T_BITS}[FedSub_SS-3-float64]",
     ),
     Mutant(
         "the reply's seed is not kept",
@@ -1859,14 +1859,14 @@ MUTANTS = [
         "algorithms/decomfl.py",
         "model = copy.map(torch.clone)\n        self.rebuild(problem.layout, model, step)\n        return model",
         "model = copy\n        self.rebuild(problem.layout, model, step)\n        return model",
-        f"{T_LOST}[DeComFL]",
+        f"{T_LOST}[DeComFL-short]",
     ),
     Mutant(
         "a step of another rate",
         HALVES,
         "self._at_rate(r - 1).follow",
         "self._at_rate(r).follow",
-        f"{HALVED}::test_a_schedule_is_known_to_both[DeComFL]",
+        f"{HALVED}::test_a_schedule_is_known_to_both[DeComFL-short]",
     ),
     Mutant(
         "the SVD is not followed",

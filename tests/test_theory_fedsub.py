@@ -30,7 +30,8 @@ CLAIMS = {claim.id: claim for claim in fedsub.CLAIMS}
 
 HOLDS = """table1-comm table1-mem a1-cd a1-ss eq3_/_eq16 eq4_/_eq17 a3-only-P theta-product eq5-7 eq10 eq12
 eq13 eq15 eq18 eq19 line12-cost lemma1 eq22 eq23-26 eq27 eq28-32 eq33 lemma2 eq34 eq35 eq35-variance eq36
-lemma3_/_eq46 IV eq38 eq39 eq40-42 eq44.2 eq45 sharper.round sharper.whole"""
+lemma3_/_eq46 IV eq38 eq39 eq40-42 eq44.2 eq45 sharper.round sharper.whole sharper.without
+sharper.quadratic"""
 CAVEAT = """table1-comp remark1-scaffold remark1-fedlin cg-reduction thm1-floor-n thm1-obs-i thm1-obs-ii thm1-obs-iii
 fig1a-cd-best fig1b-order fedavgcd-better dual-helps fig1c-mono fig2-43pct eq9 eq37 float.mean-dual sec6-traffic"""
 FALSE = """a1-rd eq11-drop remark1-extra-comm thm1 eq8-pdhg sec73-line10 eq20 eq43-from-44 eq44.1 eq47"""
@@ -44,7 +45,7 @@ remark1-extra-comm cg-reduction a3-only-P thm1 thm1-floor-n thm1-obs-i theta-pro
 fig1a-cd-best fig1b-order fedavgcd-better dual-helps fig1c-mono fig2-43pct eq5-7 eq8-pdhg eq9 eq10 eq11-drop eq12 eq13
 eq15 eq18 eq19 sec73-line10 sec6-traffic line12-cost eq20 lemma1 eq22 eq23-26 eq27 eq28-32 eq33 lemma2 eq34 eq35
 eq35-variance eq36 lemma3_/_eq46 eq37 IV eq38 eq39 eq40-42 eq43-from-44 eq44.1 eq44.2 eq45 eq47 float.mean-dual
-sharper.round sharper.whole"""
+sharper.round sharper.whole sharper.without sharper.quadratic"""
 
 
 def test_every_id_of_the_catalogue_is_there_in_its_order():

@@ -56,6 +56,7 @@ class BAFFLE(Algorithm):
     scalar: str = "central"
     weighted: bool = False
     name = "BAFFLE"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

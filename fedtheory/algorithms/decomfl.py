@@ -136,6 +136,7 @@ class DeComFL(Algorithm):
     smoothing: float = 1e-3
     momentum: float = 0.0
     name = "DeComFL"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

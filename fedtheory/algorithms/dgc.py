@@ -65,7 +65,7 @@ class DGC(Algorithm):
             checks.number("clip", self.clip, 0.0, open_low=True)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        return State(Server(x), Own(x.new_zeros(problem.n, problem.d), x.new_zeros(problem.n, problem.d)))
+        return State(Server(x), Own(x.new_zeros(problem.kept, problem.d), x.new_zeros(problem.kept, problem.d)))
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(server.x)

@@ -74,7 +74,7 @@ class EF21P(Algorithm):
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         zero = torch.zeros_like(x)
         server = Server(x, x, zero, self._top(zero), problem.n)  # w^0 = x^0
-        return State(server, Own(x.new_zeros(problem.n, problem.d)))  # h_i^0 = 0
+        return State(server, Own(x.new_zeros(problem.kept, problem.d)))  # h_i^0 = 0
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(Replay(server.w, server.last))

@@ -44,6 +44,7 @@ class FedAvg(Algorithm):
     server_lr: float = 1.0
     weighted: bool = False
     name = "FedAvg"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

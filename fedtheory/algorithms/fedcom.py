@@ -81,7 +81,7 @@ class FedCom(Algorithm):
         checks.rate("server_lr", self.server_lr)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        own = Own(x.new_zeros(problem.n, problem.d)) if self.gate else None
+        own = Own(x.new_zeros(problem.kept, problem.d)) if self.gate else None
         return State(Server(x, Known(problem.layout)), own)
 
     def broadcast(self, server: Server, key: Key) -> Down:

@@ -65,6 +65,7 @@ class FedDC(Algorithm):
     alpha: float
     correction: str = "scaffold"
     name = "FedDC"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
@@ -74,7 +75,7 @@ class FedDC(Algorithm):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         zeros = torch.zeros_like(x)
-        none = zeros.repeat(problem.n, 1)
+        none = zeros.repeat(problem.kept, 1)
         return State(Server(x, zeros, zeros, problem.n), Own(none, none.clone()))
 
     def broadcast(self, server: Server, key: Key) -> Down:

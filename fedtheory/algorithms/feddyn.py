@@ -53,6 +53,7 @@ class FedDyn(Algorithm):
     local_steps: int
     alpha: float
     name = "FedDyn"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
@@ -60,7 +61,7 @@ class FedDyn(Algorithm):
         checks.number("alpha", self.alpha, 0.0, open_low=True)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        return State(Server(x, torch.zeros_like(x), problem.n), Own(x.new_zeros(problem.n, problem.d)))
+        return State(Server(x, torch.zeros_like(x), problem.n), Own(x.new_zeros(problem.kept, problem.d)))
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(server.x)

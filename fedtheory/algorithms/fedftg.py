@@ -84,6 +84,7 @@ class FedFTG(Algorithm):
     eps: float = 1e-8
     weighted: bool = False
     name = "FedFTG"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
@@ -99,8 +100,8 @@ class FedFTG(Algorithm):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         *_, last = self._pieces(problem.layout)
-        zeros = lambda size: x.new_zeros(problem.n, size)
-        steps = torch.zeros(problem.n, dtype=torch.int64, device=x.device)
+        zeros = lambda size: x.new_zeros(problem.kept, size)
+        steps = torch.zeros(problem.kept, dtype=torch.int64, device=x.device)
         own = Own(zeros(last.P.stop), zeros(last.low.stop), zeros(last.low.stop), steps)
         return State(Server(x, problem.weights.to(x)), own)
 

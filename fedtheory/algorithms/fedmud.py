@@ -105,6 +105,7 @@ class FedMUD(Algorithm):
     weighted: bool = False
     absent: str = "later"
     name = "FedMUD"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

@@ -52,6 +52,7 @@ class FedNTD(Algorithm):
     temperature: float = 1.0
     weighted: bool = False
     name = "FedNTD"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

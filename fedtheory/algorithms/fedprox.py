@@ -48,6 +48,7 @@ class FedProx(Algorithm):
     mu: float
     weighted: bool = False
     name = "FedProx"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

@@ -124,6 +124,7 @@ class FedSub(Algorithm):
     form: str = "printed"
     dual: bool = True
     name = "FedSub"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
@@ -132,7 +133,7 @@ class FedSub(Algorithm):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         P = self.projection.seed(problem.layout, key.fold("P"), problem.dtype, problem.device)
-        zeros = x.new_zeros(problem.n, self.projection.low(problem.layout).size)
+        zeros = x.new_zeros(problem.kept, self.projection.low(problem.layout).size)
         return State(Server(x, P, 0), Own(zeros, zeros.clone()))  # 1
 
     def at_rate(self, lr: float, own: Own) -> tuple["FedSub", Own]:

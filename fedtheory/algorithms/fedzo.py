@@ -57,6 +57,7 @@ class FedZO(Algorithm):
     scalar: str = "forward"
     direction: str = "sphere"
     name = "FedZO"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

@@ -61,6 +61,7 @@ class FetchSGD(Algorithm):
     server_lr: float = 1.0
     clear: str = "subtract"
     name = "FetchSGD"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

@@ -130,6 +130,7 @@ class FLSS(Algorithm):
     project: str = "update"
     sr: float = 1.0
     name = "FLSS"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
@@ -147,7 +148,7 @@ class FLSS(Algorithm):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         checks.whole("rank", self.rank, 1, problem.d)
-        own = Own(x.new_zeros(problem.n, problem.d)) if self.base == "signsgd" else None
+        own = Own(x.new_zeros(problem.kept, problem.d)) if self.base == "signsgd" else None
         return State(Server(x, self.empty(problem, x), 0, True, problem.n, Known(problem.layout)), own)
 
     def broadcast(self, server: Server, key: Key) -> Down:

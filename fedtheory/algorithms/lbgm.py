@@ -83,8 +83,7 @@ class LBGM(Algorithm):
         checks.number("delta", self.delta, 0.0, 1.0)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        zeros = x.new_zeros(problem.n, problem.d)
-        return State(Server(x, zeros), Own(zeros.clone()))
+        return State(Server(x, x.new_zeros(problem.n, problem.d)), Own(x.new_zeros(problem.kept, problem.d)))
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(server.x)

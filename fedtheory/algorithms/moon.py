@@ -59,6 +59,7 @@ class MOON(Algorithm):
     temperature: float = 0.5
     weighted: bool = False
     name = "MOON"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
@@ -68,8 +69,8 @@ class MOON(Algorithm):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         _ = problem.classifier  # refuses a problem that has none
-        trained = torch.zeros(problem.n, dtype=torch.bool, device=x.device)
-        return State(Server(x, problem.weights.to(x)), Own(x.new_zeros(problem.n, problem.d), trained))
+        trained = torch.zeros(problem.kept, dtype=torch.bool, device=x.device)
+        return State(Server(x, problem.weights.to(x)), Own(x.new_zeros(problem.kept, problem.d), trained))
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(server.x)

@@ -90,6 +90,7 @@ class ProjectedFedAvg(Algorithm):
     period: int = 10
     weighted: bool = False
     name = "ProjectedFedAvg"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

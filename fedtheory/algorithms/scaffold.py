@@ -60,6 +60,7 @@ class Scaffold(Algorithm):
     server_control: str = "all"
     weighted: bool = later(False)
     name = "SCAFFOLD"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
@@ -71,7 +72,7 @@ class Scaffold(Algorithm):
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(
             Server(x, torch.zeros_like(x), problem.n, shares(problem, self.weighted, x)),
-            Own(x.new_zeros(problem.n, problem.d)),
+            Own(x.new_zeros(problem.kept, problem.d)),
         )
 
     def broadcast(self, server: Server, key: Key) -> Down:

@@ -61,7 +61,8 @@ class SignSGD(Algorithm):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(
-            Server(x, Known(problem.layout), shares(problem, self.weighted, x)), Own(x.new_zeros(problem.n, problem.d))
+            Server(x, Known(problem.layout), shares(problem, self.weighted, x)),
+            Own(x.new_zeros(problem.kept, problem.d)),
         )
 
     def broadcast(self, server: Server, key: Key) -> Down:

@@ -77,6 +77,7 @@ class SSF(Algorithm):
     projection: Projection
     server_lr: float = 1.0
     name = "SSF"
+    averaged = True
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)
@@ -97,7 +98,7 @@ class SSF(Algorithm):
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         P = self.projection.seed(problem.layout, key.fold("P"), problem.dtype, problem.device)  # 1
         step = Step(P, P.value.project(x))
-        return State(Server(x, torch.zeros_like(x), P, step, 0), Own(x.new_zeros(problem.n, problem.d)))
+        return State(Server(x, torch.zeros_like(x), P, step, 0), Own(x.new_zeros(problem.kept, problem.d)))
 
     def broadcast(self, server: Server, key: Key) -> Down:
         step = None if server.t == 0 else server.last

@@ -70,7 +70,7 @@ class STC(Algorithm):
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         zero = torch.zeros_like(x)
         server = Server(x, zero, self._compress(zero[None], self._down_ratio))  # Delta W, R <- 0
-        return State(server, Own(x.new_zeros(problem.n, problem.d)))  # R_i <- 0
+        return State(server, Own(x.new_zeros(problem.kept, problem.d)))  # R_i <- 0
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(Replay(server.x, server.last))

@@ -60,7 +60,7 @@ class TopK(Algorithm):
         checks.choice("by", self.by, ("magnitude", "value"))
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        return State(Server(x), Own(x.new_zeros(problem.n, problem.d)))
+        return State(Server(x), Own(x.new_zeros(problem.kept, problem.d)))
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(server.x)

@@ -26,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         module, command = options.command.split(".")
         getattr(importlib.import_module(f"fedtheory.cli.{module}"), command)(options)
     except (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError) as error:
-        print(f"fedtheory: {error}", file=sys.stderr)
+        if isinstance(error, (OSError, MemoryError)) or os.environ.get("RANK", "0") == "0":  # input is the same for all
+            print(f"fedtheory: {error}", file=sys.stderr)
         return 2
     except RuntimeError as error:  # of the pool, or an allocator's, of the CPU or of CUDA
         from concurrent.futures.process import BrokenProcessPool
@@ -138,6 +139,9 @@ def parser() -> argparse.ArgumentParser:
 
     run = add("run", "run.show", "one algorithm on one problem", "device", "seeds", "data")
     add_choice(run, 200)
+    run.add_argument("--blocks", type=count, default=None, help="of clients; fixes the bits (under torchrun: 12)")
+    run.add_argument("--reduce", action="store_true", help="under torchrun: sum averages over the processes")
+    run.add_argument("--memory-map", default=None, metavar="FOLDER", help="where private state lies in mapped files")
     run.add_argument("--checkpoint", default=None, help="folder to save to and go on from")
     text = "one algorithm on one problem as a federation of processes on this machine, by Flower; its wire is measured"
     federate = add("federate", "federate.show", text, "data")

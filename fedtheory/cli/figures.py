@@ -11,7 +11,8 @@ from tqdm import tqdm
 from fedtheory import compare
 from fedtheory.cli.report import print_table, report_rows
 from fedtheory.cli.say import emit
-from fedtheory.core import checks, records
+from fedtheory.core import checks, ending, records
+from fedtheory.core.shards import Spread, local
 from fedtheory.core.verdicts import tally
 from fedtheory.figures import EXTRAS, ITEMS, Runner, store
 from fedtheory.figures.frontier import items as frontier
@@ -55,7 +56,7 @@ def measured(
     item: store.Item, runner: Runner, scale: str, seeds: int, title: str, options: argparse.Namespace, *kept: Any
 ) -> store.Result:
     """The result of an item, with a progress bar over its runs."""
-    with tqdm(desc=title, unit="run", disable=options.json, leave=False) as bar:
+    with tqdm(desc=title, unit="run", disable=options.json or not runner.leads, leave=False) as bar:
 
         def tick(done: int, total: int) -> None:
             bar.total = total
@@ -66,6 +67,17 @@ def measured(
         result.runs = runner.provenance()
         result.notes += runner.said(result.runs)
         return result
+
+
+def running(out: Path, device: str, workers: int | None) -> Runner:
+    """With worker processes of its own, or with the processes that torchrun started: they share the runs."""
+    if not ending.launched():
+        return Runner(out, device, workers)
+    if workers is not None:
+        expected = "nothing of it under torchrun, whose processes share the runs"
+        checks.reject("workers", workers, expected, "leave out --workers, or torchrun")
+    local(device)
+    return Runner(out, device, spread=Spread())
 
 
 def writable(out: str, items: Sequence[store.Item]) -> Path:
@@ -86,7 +98,7 @@ def reproduce_items(options: argparse.Namespace) -> None:
         checks.whole("workers", options.workers, 1)
     items = chosen_items(options.items, scale)
     out = writable(options.out, items)
-    runner = Runner(out, device, options.workers)
+    runner = running(out, device, options.workers)
     rows = []
     before = {item.name: finished(item, out, scale, seeds) for item in items} if options.missing else {}
     for number, item in enumerate(items, 1):
@@ -94,6 +106,8 @@ def reproduce_items(options: argparse.Namespace) -> None:
         grown = before.get(item.name)
         kept = [] if grown is None else [grown["table"]]
         result = measured(item, runner, scale, seeds, title, options, *kept)
+        if not runner.leads:
+            continue
         stem = store.save(out, item, result, scale, seeds, time.time() - started, device, grown)
         record = records.load(stem.parent.parent, item.name)
         rows += report_rows(item.name, record)
@@ -103,6 +117,8 @@ def reproduce_items(options: argparse.Namespace) -> None:
                 f"[{number}/{len(items)}] {item.name:<16} {time.time() - started:6.1f} s  {stem}.png  {found}",
                 flush=True,
             )
+    if not runner.leads:
+        return
     if options.json:
         emit(rows)
     else:
@@ -133,16 +149,18 @@ def compare_methods(options: argparse.Namespace) -> None:
     for task in tasks:  # what is missing is said before hours of other tasks
         for split in ("train", "test"):
             data.origin(task.options["data"], split=split, partial=bool(task.options.get("partial")))
-    runner = Runner(out, device, options.workers)
+    runner = running(out, device, options.workers)
     shown = []
     for number, item in enumerate(items, 1):
         started, title = time.time(), f"[{number}/{len(items)}] {item.name}"
         result = measured(item, runner, scale, seeds, title, options)
+        if not runner.leads:
+            continue
         stem = store.save(folder, item, result, scale, seeds, time.time() - started, device)
         shown.append(records.load(stem.parent.parent, item.name))
         if not options.json:
             print(f"{title}: {item.title}; {time.time() - started:.1f} s, {stem}.png")
             table(*frontier.lines(shown[-1]["table"]), digits=3)
             print("\n".join([*result.notes, ""]), flush=True)
-    if options.json:
+    if options.json and runner.leads:
         emit(shown)

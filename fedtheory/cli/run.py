@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from fedtheory.cli import METHOD_OPTIONS
 from fedtheory.cli.say import emit
-from fedtheory.core import checks, registry, simulate
+from fedtheory.core import checks, ending, registry, shards, simulate
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.problems.pooled import Pooled
@@ -61,6 +61,14 @@ def show(options: argparse.Namespace) -> None:
     rounds = checks.whole("rounds", options.rounds, 0, checks.MOST_ROUNDS)
     algorithm, offer = method(options), registry.problem(options.problem)
     torch.set_num_threads(1)
+    group = None
+    if ending.launched():
+        device = shards.join(str(device))
+        group = shards.Group(reduce=options.reduce)
+    elif options.reduce:
+        fix = "start with torchrun --nproc-per-node P -m fedtheory run ..."
+        checks.reject("reduce", True, "several processes, whose sums it is", fix)
+    speaks = group is None or group.rank == 0
     for name in ("model", "task", "lora", "data"):
         if options.problem != "text" and getattr(options, name) is not None:
             expected = f"nothing of it with the problem {options.problem}"
@@ -74,7 +82,7 @@ def show(options: argparse.Namespace) -> None:
         if registry.method(options.algorithm).pooled:
             problem = Pooled(problem)
         folder = None if options.checkpoint is None else Path(options.checkpoint) / f"seed-{seed}"
-        with tqdm(total=rounds, unit="round", disable=options.json or not sys.stderr.isatty()) as bar:
+        with tqdm(total=rounds, unit="round", disable=options.json or not speaks or not sys.stderr.isatty()) as bar:
             history = simulate.run(
                 algorithm,
                 problem,
@@ -83,10 +91,15 @@ def show(options: argparse.Namespace) -> None:
                 seed=seed,
                 every=max(1, rounds // 20),
                 metrics=metrics,
+                blocks=options.blocks,
+                group=group,
+                memory_map=options.memory_map,
                 checkpoint=folder,
                 checkpoint_every=checks.MOST,  # by time: a round may take microseconds or minutes
                 progress=lambda done, bar=bar: bar.update(done - bar.n),
             )
+        if not speaks:
+            continue
         runs.append(
             {"seed": seed, "algorithm": repr(algorithm), "columns": history.columns, "diverged": history.diverged}
         )
@@ -95,5 +108,5 @@ def show(options: argparse.Namespace) -> None:
             print_rows(history.columns, metrics)
             if history.diverged:
                 print(f"diverged in round {history.diverged.round}: {history.diverged.quantity} is not finite")
-    if options.json:
+    if options.json and speaks:
         emit([{**run, "diverged": run["diverged"] and vars(run["diverged"])} for run in runs])

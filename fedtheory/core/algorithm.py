@@ -91,6 +91,7 @@ class Algorithm(ABC):
     revision: ClassVar[int] = (
         1  # raised by hand when the method's results change beyond rounding: stored runs are stale
     )
+    averaged: ClassVar[bool] = False  # whether the server line reads nothing of `up` but the participants' average
     lr: float
 
     def __new__(cls, *given: Any, **named: Any) -> Self:

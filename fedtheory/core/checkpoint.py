@@ -26,7 +26,7 @@ except ImportError:  # a system without it
 import numpy as np
 import torch
 
-from fedtheory.core import checks
+from fedtheory.core import checks, rows
 from fedtheory.core.algorithm import State
 from fedtheory.core.files import write_atomic
 from fedtheory.core.key import Key
@@ -138,62 +138,127 @@ class Checkpoint:
     Args:
         folder: made if missing.
         identity: what the run is; a folder that holds another run's checkpoints is refused.
+        shards: this process's share of a sharded run: each process writes the private state that it keeps, the first
+            one binds the parts. Any number of processes, also one without shards, goes on from it.
+        parted: whether private state is written as a part in one process, too: without a copy of it in memory.
 
     Raises OSError for a folder that cannot be written or that another run uses, ValueError for checkpoints of another
     run.
     """
 
     @checks.arguments
-    def __init__(self, folder: str | Path, identity: str) -> None:
+    def __init__(self, folder: str | Path, identity: str, shards: Any = None, parted: bool = False) -> None:
         self.folder = checks.folder("checkpoint", folder)
         self.identity = identity
+        self.shards, self.parted = shards, parted or shards is not None
         self._owned = Owned(self.folder)
 
+    @property
+    def _first(self) -> bool:
+        """Whether this process binds the parts."""
+        return self.shards is None or self.shards.rank == 0
+
     def __enter__(self) -> "Checkpoint":
-        self._owned.__enter__()
-        for left in self.folder.glob(".round-*.tmp"):  # of a process that was killed while it wrote
-            left.unlink(missing_ok=True)
+        if self._first:
+            self._owned.__enter__()
+            for left in self.folder.glob(".round-*.tmp"):  # of a process that was killed while it wrote
+                left.unlink(missing_ok=True)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._owned.__exit__()
+        if self._first:
+            self._owned.__exit__()
 
     def files(self) -> list[Path]:
         """Checkpoint files, newest first."""
         return sorted(self.folder.glob("round-*.ckpt"), reverse=True)
 
-    def save(self, tree: Any, extra: dict[str, Any]) -> Path:
-        """Write `tree` (tensors, numbers, seeds, in tuples and dataclasses) and `extra` (JSON; it names "round")."""
-        if not self._owned.held:
-            with self:
-                return self._save(tree, extra)
-        return self._save(tree, extra)
+    def save(self, tree: tuple[State, Any], extra: dict[str, Any]) -> Path:
+        """Write a state and what else belongs to the run (tensors, numbers, seeds, in tuples and dataclasses).
 
-    def _save(self, tree: Any, extra: dict[str, Any]) -> Path:
+        Args:
+            extra: JSON; it names "round".
+        """
+        if self._first and not self._owned.held:
+            with self:
+                return self._save(*tree, extra)
+        return self._save(*tree, extra)
+
+    def _save(self, state: State, rest: Any, extra: dict[str, Any]) -> Path:
+        path = self.folder / f"round-{extra['round']:012d}.ckpt"
+        if self.parted:
+            extra, state = extra | {"parts": self._save_rows(path, state.own)}, State(state.server, None)
+            if not self._first:
+                return path
         arrays: list[np.ndarray] = []
-        header = {"identity": self.identity, "tree": _pack(tree, arrays), "extra": extra}
+        header = {"identity": self.identity, "tree": _pack((state, rest), arrays), "extra": extra}
         text = json.dumps(header).encode()
         stream = io.BytesIO()
         np.savez(stream, *arrays)
         body = struct.pack("<Q", len(text)) + text + stream.getvalue()
-        path = self.folder / f"round-{extra['round']:012d}.ckpt"
         write_atomic(path, MAGIC + hashlib.sha256(body).digest() + body)
         for old in self.files()[_KEEP:]:
             old.unlink()
+        kept = {old.stem for old in self.files()}
+        for part in self.folder.glob("round-*.part"):
+            if part.name.split(".")[0] not in kept:
+                part.unlink()
         return path
 
-    def load(self, template: Any) -> tuple[Any, dict[str, Any]] | None:
+    def _save_rows(self, path: Path, own: Any) -> list[rows.Part]:
+        """Each process writes the private state that it keeps, into a file of its own. Returns all parts."""
+        if self.shards is None:
+            count = len(getattr(own, fields(own)[0].name)) if own is not None else 0
+            return [rows.save(path.with_suffix(".rank-0-of-1.part"), own, 0, count)]
+        at = self.shards
+        name = path.with_suffix(f".rank-{at.rank}-of-{at.size}.part")
+        part = rows.save(name, own, at.start, at.stop)
+        return [rows.Part(*json.loads(text)) for text in at.all(json.dumps(part))]
+
+    def load(self, template: tuple[State, Any]) -> tuple[tuple[State, Any], dict[str, Any]] | None:
         """The newest undamaged checkpoint in the shape of `template`; None if there is none.
 
+        Private state that was saved in parts, or is kept in parts now, is filled into the template's.
         A damaged file is named in a warning and passed over.
         """
-        for path in self.files():
+        found, chosen = None, self.files()
+        if self._first:
+            found = self._newest(chosen)
+        if self.shards is not None:
+            (at,) = self.shards.told([-1 if found is None else found[0]["extra"]["round"]])
+            if at < 0:
+                return None
+            if found is None:
+                found = self._read(self.folder / f"round-{int(at):012d}.ckpt")
+        if found is None:
+            return None
+        header, arrays = found
+        parts = header["extra"].pop("parts", None)
+        if parts is None and not self.parted:
+            return _unpack(template, header["tree"], arrays), header["extra"]
+        (state, rest), start = template, 0 if self.shards is None else self.shards.start
+        new, rest = _unpack((State(state.server, None), rest), header["tree"], arrays)
+        if parts is not None:
+            rows.load(self.folder, [rows.Part(*part) for part in parts], state.own, start)
+        elif state.own is not None:
+            for f in fields(state.own):
+                leaf = getattr(state.own, f.name)
+                all_rows = _tensor(arrays[header["tree"][0][1][f.name]], leaf.dtype)
+                _require_shape(all_rows[:1], leaf[:1])
+                leaf.copy_(all_rows[start : start + len(leaf)])
+        return (State(new.server, state.own), rest), header["extra"]
+
+    def _newest(self, paths: list[Path]) -> tuple[dict[str, Any], list[np.ndarray]] | None:
+        for path in paths:
             try:
                 header, arrays = self._read(path)
+                for part in header["extra"].get("parts", ()):
+                    if not rows.whole(self.folder, rows.Part(*part)):
+                        raise Damaged(f"{part[0]} is not the file that was written")
             except Damaged as error:
-                warnings.warn(f"checkpoint {path.name} is damaged ({error}); trying the one before", stacklevel=2)
+                warnings.warn(f"checkpoint {path.name} is damaged ({error}); trying the one before", stacklevel=3)
                 continue
             if header["identity"] != self.identity:
                 checks.reject(
@@ -202,7 +267,7 @@ class Checkpoint:
                     f"checkpoints of this run ({self.identity})",
                     f"name another folder; this one holds {header['identity']}",
                 )
-            return _unpack(template, header["tree"], arrays), header["extra"]
+            return header, arrays
         return None
 
     def _read(self, path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
@@ -243,13 +308,20 @@ def _pack(tree: Any, arrays: list[np.ndarray]) -> Any:
     raise TypeError(f"{type(tree).__name__} cannot be checkpointed")
 
 
+def _tensor(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
+    loaded = torch.from_numpy(array)
+    return loaded.view(dtype) if (dtype, loaded.dtype) == (torch.bfloat16, torch.int16) else loaded
+
+
+def _require_shape(loaded: torch.Tensor, template: torch.Tensor) -> None:
+    if loaded.shape != template.shape or loaded.dtype != template.dtype:
+        checks.reject("checkpoint", (tuple(loaded.shape), loaded.dtype), "this run's shapes", "name another folder")
+
+
 def _unpack(template: Any, packed: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(template, torch.Tensor):
-        loaded = torch.from_numpy(arrays[packed])
-        if (template.dtype, loaded.dtype) == (torch.bfloat16, torch.int16):
-            loaded = loaded.view(torch.bfloat16)
-        if loaded.shape != template.shape or loaded.dtype != template.dtype:
-            checks.reject("checkpoint", (tuple(loaded.shape), loaded.dtype), "this run's shapes", "name another folder")
+        loaded = _tensor(arrays[packed], template.dtype)
+        _require_shape(loaded, template)
         return loaded.to(template.device)
     if isinstance(template, Seed):
         return replace(template, key=Key(packed[0], tuple(packed[1])))

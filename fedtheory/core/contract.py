@@ -81,7 +81,11 @@ class Watched:
         if state.own is not None and not _is_message(state.own):
             fix = f"define a dataclass Own with tensors that lead with N = {problem.n}, or return State(..., None)"
             self._refuse("init", state.own, "a dataclass, or None, as State.own", fix)
-        self._look_at_rows(state.own, problem.n, "N", "the clients: row i is client i's")
+        if problem.kept != problem.n and _rows(state.own) == problem.n:
+            fix = "write problem.kept in the place of problem.n where init makes Own"
+            expected = f"{problem.kept} rows: this process keeps so many of the {problem.n} clients"
+            checks.reject(f"{self.kind}.init", f"Own of {problem.n} rows", expected, fix)
+        self._look_at_rows(state.own, problem.kept, "N", "the clients: row i is client i's")
         return state
 
     def broadcast(self, server: Any, key: Key) -> Any:
@@ -240,6 +244,11 @@ class Watched:
 
 def _leaves(part: Any) -> list[tuple[str, Any]]:
     return [] if part is None else [(f.name, getattr(part, f.name)) for f in fields(part)]
+
+
+def _rows(part: Any) -> int | None:
+    """With how many its tensors lead."""
+    return next((len(leaf) for _, leaf in _leaves(part) if isinstance(leaf, torch.Tensor) and leaf.dim()), None)
 
 
 def _can_be_kept(part: Any) -> bool:

@@ -4,8 +4,10 @@ The code that runs is the same for every chunk size: an algorithm's `client` see
 run in several threads: what a chunk computes hangs on its clients and the key, so the bits are the same.
 """
 
-from collections.abc import Callable, Generator
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import torch
@@ -45,27 +47,35 @@ def run_clients(
     key: Key,
     chunk: int | None = None,
     threads: int = 1,
+    edges: Sequence[int] = (),
 ) -> tuple[Any, Any]:
     """Up and Own of the clients (S,), each leading with S; `own` leads with S too.
 
     Args:
         chunk: how many clients are stacked at a time; None: as many as algorithm and problem like best.
         threads: how many chunks run at a time; worth it for convolutions, with one thread inside each operation.
+        edges: ids between which no two clients are stacked, see `fedtheory.core.shards`; the clients then rise.
     """
     chunk = chunk or algorithm.chunk(problem) or len(clients)
-    if chunk >= len(clients):
+    cuts = pieces(clients, chunk, edges)
+    if len(cuts) == 1:
         return drain(algorithm.client(problem, clients, own, down, key))
 
-    def play(start: int) -> tuple[Any, Any]:
-        some = slice(start, start + chunk)
+    def play(some: slice) -> tuple[Any, Any]:
         mine = map_leaves(lambda leaf: leaf[some], own)
         return drain(algorithm.client(problem, clients[some], mine, down, key))
 
-    starts = range(0, len(clients), chunk)
     if threads == 1:
-        parts = [play(start) for start in starts]
+        parts = [play(some) for some in cuts]
     else:
         with ThreadPoolExecutor(threads) as pool:
-            parts = list(pool.map(play, starts))
+            parts = list(pool.map(play, cuts))
     cat: Callable[..., torch.Tensor] = lambda *leaves: torch.cat(leaves)
     return map_leaves(cat, *(up for up, _ in parts)), map_leaves(cat, *(o for _, o in parts))
+
+
+def pieces(clients: torch.Tensor, chunk: int, edges: Sequence[int] = ()) -> list[slice]:
+    """Which of the clients (S,) are stacked: at most `chunk`, and none from both sides of an edge."""
+    ids = clients.tolist() if edges else []
+    at = sorted({0, len(clients), *(bisect_left(ids, edge) for edge in edges)})
+    return [slice(a, min(a + chunk, end)) for start, end in pairwise(at) for a in range(start, end, chunk)]

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 try:
     import fcntl
@@ -34,15 +34,16 @@ class Broken(ValueError):
     """A sealed file that fails its checks; the message says how."""
 
 
-def write_atomic(path: Path, content: bytes) -> None:
-    """Write a whole file or none: a temporary file in the same folder, fsync, rename, fsync of the folder.
+@contextmanager
+def written(path: Path) -> Iterator[BinaryIO]:
+    """A file to write a whole file or none: a temporary one in the same folder, fsync, rename, fsync of the folder.
 
     A file that is replaced keeps its permissions.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
         with open(temporary, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
@@ -55,6 +56,12 @@ def write_atomic(path: Path, content: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write a whole file or none, see `written`."""
+    with written(path) as file:
+        file.write(content)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """A federated problem: N clients, their losses and gradients, and the constants that theory needs."""
 
+import copy
 import hashlib
 import re
 from abc import ABC, abstractmethod
@@ -199,6 +200,17 @@ class Problem(ABC):
     def d(self) -> int:
         """Length of the parameter vector."""
         return self.layout.size
+
+    @property
+    def kept(self) -> int:
+        """How many rows Own has here: all n, or in a sharded run those of the clients that this process keeps."""
+        return vars(self).get("_kept", self.n)
+
+    def keeping(self, kept: int) -> Self:
+        """The same problem, where private state has so many rows; it shares all data with this one."""
+        other = copy.copy(self)
+        vars(other)["_kept"] = kept
+        return other
 
     @abstractmethod
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> Sequence[Any]:

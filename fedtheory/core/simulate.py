@@ -6,21 +6,24 @@ import signal
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from fedtheory.core import checks, engine
+from fedtheory.core import checks, engine, rows
 from fedtheory.core import schedule as schedules
 from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.average import shares
 from fedtheory.core.checkpoint import Checkpoint, copy_tree
 from fedtheory.core.contract import Watched, look_at_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem
 from fedtheory.core.schedule import Schedule
+from fedtheory.core.shards import BLOCKS, Group, Shards, edges
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,8 @@ def play_round(
 class _Exchange(NamedTuple):
     """A round up to the server's line, before any private state has changed."""
 
-    rows: torch.Tensor
+    rows: torch.Tensor  # the participants
+    mine: torch.Tensor  # where those that are kept here have their private state
     down: Any
     up: Any
     own: Any
@@ -177,18 +181,29 @@ def _exchange(
     dropped: Collection[int],
     chunk: int | None,
     threads: int,
+    cut: Sequence[int] = (),
+    shards: Shards | None = None,
 ) -> _Exchange:
     down = algorithm.broadcast(state.server, key)
     received = cost(down, lags, clients.tolist())
     if dropped:
         clients = torch.tensor([i for i in clients.tolist() if i not in dropped])
-    rows = clients.to(problem.device)  # the same ids, where the state is
-    own = engine.map_leaves(lambda leaf: leaf.index_select(0, rows), state.own)
-    up, own = engine.run_clients(algorithm, problem, clients, own, down, key, chunk, threads)
+    rows = mine = clients.to(problem.device)  # the same ids, where the state is
+    played = clients
+    if shards is not None:
+        played = shards.players(clients)
+        mine = (played - shards.start).to(problem.device)
+    own = engine.map_leaves(lambda leaf: leaf.index_select(0, mine), state.own)
+    up, own = engine.run_clients(algorithm, problem, played, own, down, key, chunk, threads, cut)
+    sent = cost(up)
+    if shards is not None:
+        if len(shards.mine(clients)) == 0:  # it played for the shape of an upload
+            mine, own = mine[:0], engine.map_leaves(lambda leaf: leaf[:0], own)
+        up, sent = shards.meet(up, sent, clients)
     server, reply = algorithm.server(state.server, down, up, rows, key)
     if reply is not None:
         received = received + cost(reply) * len(clients)
-    return _Exchange(rows, down, up, own, server, reply, Traffic(cost(up), received))
+    return _Exchange(rows, mine, down, up, own, server, reply, Traffic(sent, received))
 
 
 def _first_exchange(algorithm: Algorithm, *given: Any) -> _Exchange:
@@ -197,9 +212,21 @@ def _first_exchange(algorithm: Algorithm, *given: Any) -> _Exchange:
         return _exchange(Watched(algorithm), *given)
 
 
-def _settle(algorithm: Algorithm | Watched, state: State, exchange: _Exchange) -> State:
-    own = engine.map_leaves(lambda leaf, new: leaf.index_copy_(0, exchange.rows, new), state.own, exchange.own)
-    return State(exchange.server, algorithm.close(own, exchange.rows, exchange.down, exchange.reply))
+def _settle(
+    algorithm: Algorithm | Watched, state: State, exchange: _Exchange, cut: Sequence[int] = (), start: int = 0
+) -> State:
+    """The round is done. Private state changes in place; with blocks, of one after the other: see `core.shards`."""
+    mine = exchange.mine
+    own = engine.map_leaves(lambda leaf, new: leaf.index_copy_(0, mine, new), state.own, exchange.own)
+    if not cut or own is None:
+        return State(exchange.server, algorithm.close(own, mine, exchange.down, exchange.reply))
+    for a, b in pairwise(edge - start for edge in cut):
+        block = engine.map_leaves(lambda leaf: leaf[a:b], own)  # noqa: B023  # called at once
+        inside = mine[(mine >= a) & (mine < b)] - a
+        closed = algorithm.close(block, inside, exchange.down, exchange.reply)
+        if closed is not block:
+            engine.map_leaves(lambda leaf, new: leaf.copy_(new), block, closed)
+    return State(exchange.server, own)
 
 
 @contextmanager
@@ -217,6 +244,27 @@ def _uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         if waiting and callable(before):
             before(*waiting[0])
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[list[Any]]:
+    """Note the first Ctrl-C: processes that share a run end together, after a round. A second one ends this one."""
+    asked: list[Any] = []
+    before: Any = None
+
+    def note(*given: Any) -> None:
+        asked.append(given)
+        signal.signal(signal.SIGINT, before)
+
+    try:
+        before = signal.signal(signal.SIGINT, note)
+    except ValueError:  # not the main thread
+        yield asked
+        return
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _keep_freed_memory() -> None:
@@ -244,6 +292,9 @@ def run(
     metrics: tuple[str, ...] = ("error",),
     chunk: int | None = None,
     threads: int = 1,
+    blocks: int | None = None,
+    group: Any = None,
+    memory_map: str | Path | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 1000,
     checkpoint_seconds: float = 30.0,
@@ -262,8 +313,15 @@ def run(
         metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)), "accuracy" (share of test samples that are right).
         chunk: clients stacked at a time; None: the problem's choice. Changes no result beyond rounding.
         threads: chunks that run at a time; changes no bit. For convolutions, with torch.set_num_threads(1).
-        checkpoint: a folder. If it holds a checkpoint of this very run, the run goes on from there, with the same
-            bits as an unbroken run; a checkpoint of another run is refused, and so is a folder that a run uses.
+        blocks: of client ids; only clients of one block are stacked. Default one, with a group `shards.BLOCKS`. A run
+            with so many blocks has the same bits in one process and in any number of them.
+        group: processes that share the clients, a `shards.Group` or a group of torch.distributed; every process calls
+            `run` with the same arguments. Each keeps the private state of its own clients only, which is what
+            `History.state.own` holds; all else is the same in all of them.
+        memory_map: a folder. Private state lies in files there that are mapped into memory and may be larger than it.
+        checkpoint: a folder (with a group: one that all processes see). If it holds a checkpoint of this very run, the
+            run goes on from there, with the same bits as an unbroken run, in any number of processes; a checkpoint of
+            another run is refused, and so is a folder that a run uses.
         checkpoint_every, checkpoint_seconds: rounds and seconds after which the next checkpoint is due, whichever comes
             first; one more is written at the end, also where the run diverges or is interrupted (Ctrl-C).
         progress: called with the number of rounds done, at every recorded round.
@@ -289,6 +347,13 @@ def run(
     if len(set(metrics)) < len(metrics):
         checks.reject("metrics", metrics, "each metric once", f"pass metrics={tuple(dict.fromkeys(metrics))}")
     _require_rates(algorithm, problem, rounds, schedule)
+    if blocks is not None:
+        checks.whole("blocks", blocks, 1, problem.n, f"cut the {problem.n} clients into so many at most")
+    shards = None
+    if group is not None:
+        shards = _shards(algorithm, problem, blocks or min(BLOCKS, problem.n), group)
+        blocks = shards.blocks
+    map_folder = None if memory_map is None else checks.folder("memory_map", memory_map)
     root = Key(seed)
     if x0 is None:
         x0 = problem.start()
@@ -299,13 +364,27 @@ def run(
         digest = hashlib.sha256(x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
         identity += f"x0={digest}, seed={seed}, every={every}, metrics={metrics}"
         identity += "" if schedule is None else f", {schedule}"
-        keeper = Checkpoint(checkpoint, identity)
-    with keeper as kept:
+        identity += "" if blocks is None else f", blocks={blocks}"
+        identity += ", reduced" if shards is not None and shards.reduces else ""
+        keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
+    stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
+    with keeper as kept, stops as asked:
         due = (checkpoint_every, checkpoint_seconds)
+        cut = () if blocks is None else edges(problem.n, blocks)
         return _run(
             algorithm, problem, rounds, S, dropout, root, x0, schedule, every, metrics, chunk, threads, kept,
-            due, progress
+            due, progress, cut, shards, map_folder, asked
         )  # fmt: skip
+
+
+def _shards(algorithm: Algorithm, problem: Problem, blocks: int, group: Any) -> Shards:
+    """This process's share. Raises ValueError for a group or a division that does not fit."""
+    group = group if isinstance(group, Group) else Group(group)
+    if group.reduce and not algorithm.averaged:
+        expected = f"False with {algorithm.name}, whose server line reads each participant's upload"
+        checks.reject("group.reduce", True, expected, "leave it out: uploads are gathered then")
+    weights = shares(problem, getattr(algorithm, "weighted", False), problem.weights)
+    return Shards(group, problem.n, blocks, problem.device, weights)
 
 
 def _require_rates(algorithm: Algorithm, problem: Problem, rounds: int, schedule: Schedule | None) -> None:
@@ -341,11 +420,20 @@ def _run(
     keeper: Checkpoint | None,
     due: tuple[int, float],
     progress: Callable[[int], object] | None,
+    cut: Sequence[int],
+    shards: Shards | None,
+    map_folder: Path | None,
+    asked: list[Any],
 ) -> History:
     """`run`, its arguments checked and its folder owned."""
     _keep_freed_memory()
+    first, kept = (0, problem.n) if shards is None else (shards.start, shards.kept)
+    here = [edge for edge in cut if first <= edge <= first + kept]
     with checks.first_round():
-        state = Watched(algorithm).init(problem, x0.to(problem.device).clone(), root)
+        began = problem if kept == problem.n and map_folder is None else problem.keeping(1 if map_folder else kept)
+        state = Watched(algorithm).init(began, x0.to(problem.device).clone(), root)
+    if map_folder is not None:
+        state = State(state.server, rows.mapped(state.own, map_folder, kept))
     traffic, last_seen, start = Traffic(), [-1] * problem.n, 0
     names = ("round", *metrics, "up_scalars", "up_bytes", "down_scalars", "down_bytes", "saved_bytes")
     history = History({name: [] for name in names}, state)
@@ -361,7 +449,11 @@ def _run(
 
     def record(done: int) -> None:
         if not history["round"] or history["round"][-1] < done:
-            values = [_METRICS[metric](problem, state.server.x) for metric in metrics]
+            values = []
+            if shards is None or shards.rank == 0:
+                values = [_METRICS[metric](problem, state.server.x) for metric in metrics]
+            if shards is not None:
+                values = shards.agree(state.server.x, values, len(metrics))
             up, down = traffic.up, traffic.down
             counted = (up.scalars, up.bytes, down.scalars, down.bytes, up.saved_bytes + down.saved_bytes)
             with uninterrupted():
@@ -371,7 +463,7 @@ def _run(
             progress(done)
 
     done, whole, at_disk, written = start, True, start, time.monotonic()
-    uninterrupted = nullcontext if keeper is None else _uninterrupted
+    uninterrupted = nullcontext if keeper is None or shards is not None else _uninterrupted
 
     def save() -> None:
         nonlocal at_disk, written
@@ -402,6 +494,9 @@ def _run(
             moved = state  # at this round's rate; `state` itself stays at the last one's until the round is settled
             if schedule is not None:
                 algorithm, own = algorithm.at_rate(full.lr * schedule.factor(t), state.own)
+                if map_folder is not None and own is not state.own:
+                    expected = f"None with {algorithm.name}, which rescales private state: it would be in memory then"
+                    checks.reject("schedule", schedule, expected, "leave out memory_map, or the schedule")
                 moved = State(state.server, own)
             key = root.fold("round", t)
             clients = sample_clients(problem.n, S, key.fold("clients"))
@@ -410,16 +505,18 @@ def _run(
             with torch.inference_mode(problem.closed_form):  # no autograd bookkeeping: a tenth of a small round
                 dropped = _drop_clients(ids, dropout, key.fold("dropout")) if dropout else ()
                 play = _first_exchange if t == start else _exchange
-                exchange = play(algorithm, problem, moved, clients, key, lags, dropped, chunk, threads)
+                exchange = play(algorithm, problem, moved, clients, key, lags, dropped, chunk, threads, cut, shards)
                 if not math.isfinite(float(exchange.server.x.sum())):
                     found = _not_finite(t, exchange.rows.tolist(), exchange.up, exchange.server)
+                    if found is not None and shards is not None and shards.reduces:
+                        found = replace(found, client=None)  # the others' uploads are in the average, too
                     if found is not None:
                         history.diverged = found
                         break
                 with uninterrupted():  # from here on the round is done, and counted
                     whole = False  # private state changes in place: what breaks off in here cannot be saved
                     looked_at = Watched(algorithm) if t == start else algorithm
-                    state = history.state = _settle(looked_at, moved, exchange)
+                    state = history.state = _settle(looked_at, moved, exchange, here, first)
                     crossed = exchange.traffic
                     traffic = Traffic(traffic.up + crossed.up, traffic.down + crossed.down)
                     for i in ids:
@@ -428,11 +525,21 @@ def _run(
                     done, whole = t + 1, True
             if done % every == 0 or done == rounds:
                 record(done)
-            if keeper is not None and (done % due[0] == 0 or time.monotonic() - written >= due[1]):
-                save()
+            if keeper is not None:
+                save_now = done % due[0] == 0 or time.monotonic() - written >= due[1]
+                if shards is not None:
+                    save_now = shards.most(2 if asked else int(save_now))
+                if save_now:
+                    save()
+                if save_now == 2:
+                    raise KeyboardInterrupt
     finally:
-        save()
-    history.state = copy_tree(history.state)
+        if shards is None:
+            save()
+    if shards is not None:
+        save()  # with the others, who are all here
+    own = history.state.own if map_folder is not None else copy_tree(history.state.own)
+    history.state = State(copy_tree(history.state.server), own)
     return history
 
 

@@ -7,9 +7,10 @@
         for i, parcel in server.close(uploads).items():
             clients[i].hear(parcel)
 
-gives the bits of `run(..., chunk=1)`. Both sides know before the first round: the method with its hyperparameters and
-schedule, the problem's layout and precision, x0, N, and the run's seed, of which minibatches are drawn. Of the data a
-client needs its own; the server needs none. Whatever else a side needs it is sent, and the bytes are counted.
+gives the bits of `run(..., blocks=problem.n)`, in which every client is alone, too. Both sides know before the first
+round: the method with its hyperparameters and schedule, the problem's layout and precision, x0, N, and the run's seed,
+of which minibatches are drawn. Of the data a client needs its own; the server needs none. Whatever else a side needs it
+is sent, and the bytes are counted.
 
 A parcel down says which round its client was last counted in. A client keeps what it made of a round until that word
 says whether it counts: so an upload that was lost leaves no trace, and an answer needs no receipt.
@@ -72,14 +73,9 @@ def _start(
     """What both sides know: the first state, the first message, the words of all messages, the run's key."""
     root = Key(seed)
     x0 = problem.start() if x0 is None else checks.tensor("x0", x0, (problem.d,), problem.dtype)
-    state = algorithm.init(problem, x0.to(problem.device).clone(), root)
+    state = algorithm.init(problem.keeping(1), x0.to(problem.device).clone(), root)
     down = algorithm.broadcast(state.server, root.fold("round", 0))
     return state, down, Vocabulary.of(algorithm, problem, state.server, down), root
-
-
-def _row(own: Any, i: int) -> Any:
-    """Client i's private state, leading with 1."""
-    return map_leaves(lambda leaf: leaf[i : i + 1].clone(), own)
 
 
 class ServerHalf:
@@ -110,7 +106,7 @@ class ServerHalf:
         self.sampled = problem.n if sampled is None else checks.whole("sampled", sampled, 1, problem.n, fix)
         self.problem, self.full, self.schedule = problem, algorithm, schedule
         state, self._first, self._words, self._root = _start(algorithm, problem, seed, x0)
-        self.state, self._rows = State(state.server, None), _row(state.own, 0)
+        self.state, self._rows = State(state.server, None), state.own
         self.round, self.traffic, self.payload, self.refused = 0, Traffic(), (0, 0), dict[int, str]()
         self._algorithm, self._last_seen = algorithm, dict[int, int]()
         self._steps: dict[str, list[tuple[int, Any, Any]]] = {}
@@ -226,7 +222,7 @@ class ServerHalf:
             up = reader.read(parcel.metadata.get("message"), like)
             reader.end()
         except (ValueError, TypeError) as error:
-            raise gate.Refused(i, self.round, str(error)) from error
+            raise gate.Refused(i, self.round, str(error).partition(". Fix:")[0]) from error
         one = gate.Upload(i, self.round, up)
         gate.admit([one], self.round, like, self.problem.n)
         return one
@@ -307,7 +303,7 @@ class ClientHalf:
         self.client = checks.whole("client", client, 0, problem.n - 1, f"the clients are 0 to {problem.n - 1}")
         self.problem, self.full, self.schedule = problem, algorithm, schedule
         state, self._first, self._words, self._root = _start(algorithm, problem, seed, x0)
-        self._kept = _Kept(None, _row(state.own, self.client), algorithm)
+        self._kept = _Kept(None, state.own, algorithm)
         self._blank = self._kept.own
         self._pending: _Kept | None = None
         self._down: Any = None
@@ -327,7 +323,7 @@ class ClientHalf:
         self._settle(parcel.metadata.get("last"), parcel.metadata.get("replied"))
         kept = self._kept
         down, timelines = self._read(parcel)
-        algorithm, own = kept.algorithm, kept.own
+        algorithm, own = kept.algorithm, map_leaves(torch.clone, kept.own)
         for q in range(kept.rated + 1, t + 1):
             if self.schedule is not None:
                 algorithm, own = algorithm.at_rate(self.full.lr * self.schedule.factor(q), own)

@@ -60,6 +60,7 @@ from fedtheory.core.records import (
     set_aside,
     to_csv,
 )
+from fedtheory.core.shards import Spread
 from fedtheory.core.simulate import run
 from fedtheory.figures import budget
 from fedtheory.problems import data as readers
@@ -340,6 +341,8 @@ class Runner:
         device: "cpu" or "cuda".
         workers: processes; default one per core on the CPU, one on CUDA.
         tick: called with (runs done, runs in all) whenever a run is finished.
+        spread: the processes that torchrun started, which share the runs in the place of workers. Each calls the runner
+            with the same specs, and finds what the others ran on disk.
     """
 
     @checks.arguments
@@ -349,6 +352,7 @@ class Runner:
         device: str = "cpu",
         workers: int | None = None,
         tick: Callable[[int, int], object] | None = None,
+        spread: Spread | None = None,
     ) -> None:
         if workers is not None:
             checks.whole("workers", workers, 1, MOST_WORKERS)
@@ -356,9 +360,15 @@ class Runner:
         self.device = device
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.workers = workers or (cores if device == "cpu" else 1)
+        self.spread = spread
         self.tick = tick if tick is not None else (lambda done, total: None)
         self._pool: ProcessPoolExecutor | None = None  # kept from call to call: a process takes seconds to start
         self._used: dict[Path, dict[str, Any]] = {}  # since the last call of `provenance`
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process writes and prints: of those that share the runs, the first."""
+        return self.spread is None or self.spread.rank == 0
 
     def _head(self, spec: Spec) -> dict[str, Any]:
         """What a run is, without its result."""
@@ -398,11 +408,12 @@ class Runner:
         self._require_room(missing)
         self._say_stale(missing, heads)
         self.cache.mkdir(parents=True, exist_ok=True)
+        if self.spread is not None:
+            return self._share(self.spread, missing, heads, results)
         pool = self._pool = self._pool or ProcessPoolExecutor(
             self.workers, mp_context=get_context("spawn"), initializer=_follow, initargs=(os.getpid(),)
         )
-        names = {spec: self._named(heads[spec]).stem for spec in missing if BUILDERS[spec.problem].resumes}
-        unfinished = {spec: self.cache / "unfinished" / name for spec, name in names.items()}
+        unfinished = self._unfinished(missing, heads)
         try:
             for spec, result in as_finished(pool, execute, missing, self.device, unfinished):
                 results[spec] = self._keep(heads[spec], result)
@@ -416,6 +427,33 @@ class Runner:
                 process.terminate()
             self._pool = None
             raise
+        return results
+
+    def _unfinished(self, missing: Sequence[Spec], heads: Mapping[Spec, dict[str, Any]]) -> dict[Spec, Path]:
+        names = {spec: self._named(heads[spec]).stem for spec in missing if BUILDERS[spec.problem].resumes}
+        return {spec: self.cache / "unfinished" / name for spec, name in names.items()}
+
+    def _share(
+        self,
+        spread: Spread,
+        missing: Sequence[Spec],
+        heads: Mapping[Spec, dict[str, Any]],
+        results: dict[Spec, dict[str, Any]],
+    ) -> dict[Spec, dict[str, Any]]:
+        """Run this process's part, and wait for the others': one that dies ends them all."""
+        unfinished, total = self._unfinished(missing, heads), len(results) + len(missing)
+        for spec in spread.taken({self._named(heads[spec]).stem: spec for spec in missing}):
+            results[spec] = self._keep(heads[spec], execute(spec, self.device, unfinished))
+            if spec in unfinished:
+                shutil.rmtree(unfinished[spec])
+            self.tick(len(results), total)
+        for spec in missing:
+            while spec not in results:
+                if self._named(heads[spec]).exists() and (found := self._read(heads[spec])) is not None:
+                    results[spec] = found
+                    self.tick(len(results), total)
+                else:
+                    time.sleep(0.2)
         return results
 
     def _require_room(self, specs: Iterable[Spec]) -> None:

@@ -48,6 +48,9 @@ class Batches(Sequence[Rows]):
         return self._steps[k]
 
 
+_AT_A_TIME = 2048  # clients whose Hessians are held
+
+
 class MatrixRegression(Problem):
     """f_i(X) = 1/(2 n_i) ||A_i X - B_i||_F^2 + lambda/2 ||X||_F^2, X in R^{d x m} (eq. 130).
 
@@ -98,24 +101,39 @@ class MatrixRegression(Problem):
         self._table = torch.cat([A, B], dim=2).flatten(0, 1).to(self.device)  # one gather fetches a row and its target
 
     def _constants(self, A: torch.Tensor, B: torch.Tensor) -> Constants:
+        """A Hessian a client, (N, d, d), is held for so many clients at a time only."""
         eye = torch.eye(A.shape[2], dtype=torch.float64)
-        H = A.mT @ A / self.rows + self.lam * eye  # Hessian of f_i, the same for every column of X
-        mean_H = H.mean(0)
-        L = float(torch.linalg.eigvalsh(H).max())
+        parts = list(zip(A.split(_AT_A_TIME), B.split(_AT_A_TIME)))
+        L, mean_H, mean_AB = 0.0, torch.zeros_like(eye), torch.zeros(A.shape[2], B.shape[2], dtype=torch.float64)
+        for a, b in parts:
+            H = a.mT @ a / self.rows + self.lam * eye  # Hessian of f_i, the same for every column of X
+            share = len(a) / self.n
+            mean_H, mean_AB = mean_H + share * H.mean(0), mean_AB + share * (a.mT @ b).mean(0)
+            L = max(L, self._largest(a, H))
         mu = float(torch.linalg.eigvalsh(mean_H)[0])
         if mu <= 1e-12 * L:
             return Constants(L=L, mu=mu)
-        X = torch.linalg.solve(mean_H, (A.mT @ B).mean(0) / self.rows)  # closed-form minimiser of (131)
-        residual = A @ X - B
-        grads = A.mT @ residual / self.rows + self.lam * X
-        loss = (residual**2).sum((1, 2)) / (2 * self.rows) + 0.5 * self.lam * (X**2).sum()
+        X = torch.linalg.solve(mean_H, mean_AB / self.rows)  # closed-form minimiser of (131)
+        heterogeneity = f_star = 0.0
+        for a, b in parts:
+            residual, share = a @ X - b, len(a) / self.n
+            grads = a.mT @ residual / self.rows + self.lam * X
+            loss = (residual**2).sum((1, 2)) / (2 * self.rows) + 0.5 * self.lam * (X**2).sum()
+            heterogeneity += share * float((grads**2).sum((1, 2)).mean())
+            f_star += share * float(loss.mean())
         return Constants(
             L=L,
             mu=mu,
-            heterogeneity=float((grads**2).sum((1, 2)).mean()),
+            heterogeneity=heterogeneity,
             x_star=self.layout.flatten([X]).to(self.device, self.dtype),
-            f_star=float(loss.mean()),
+            f_star=f_star,
         )
+
+    def _largest(self, A: torch.Tensor, H: torch.Tensor) -> float:
+        """The largest eigenvalue of the Hessians; of many clients by A A^T, which is small where the rows are few."""
+        if self.n > _AT_A_TIME and self.rows < A.shape[2]:
+            return float(torch.linalg.eigvalsh(A @ A.mT / self.rows).max()) + self.lam
+        return float(torch.linalg.eigvalsh(H).max())
 
     @staticmethod
     @checks.arguments
@@ -147,7 +165,7 @@ class MatrixRegression(Problem):
         checks.dtype("dtype", dtype)
         if batch is not None:
             checks.whole("batch", batch, 1, checks.MOST_PER_ROUND if replacement else rows)
-        checks.room("(n, rows, d, m)", (n, rows, d, m), 8 * 4 * n * ((rows + d) * (d + m)))
+        checks.room("(n, rows, d, m)", (n, rows, d, m), 8 * 4 * (n * rows + min(n, _AT_A_TIME) * d) * (d + m))
         g = key.generator()
         mu = het * torch.randn(n, 1, d, generator=g, dtype=torch.float64)
         A = mu + torch.randn(n, rows, d, generator=g, dtype=torch.float64)

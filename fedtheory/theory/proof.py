@@ -93,6 +93,16 @@ def equal(sides: Callable[[], tuple[object, object]]) -> Callable[[], bool]:
     return lambda: same(*sides())
 
 
+def every(*checks: Callable[[], bool]) -> Callable[[], bool]:
+    """Whether all parts of a check hold."""
+    return lambda: all(check() for check in checks)
+
+
+def either(*checks: Callable[[], bool]) -> Callable[[], bool]:
+    """Of controls: none of them may hold."""
+    return lambda: any(check() for check in checks)
+
+
 def mean_of(expression: Any, entries: tuple[Any, ...], kurtosis: Any = 3) -> Any:
     """The expectation of a polynomial in independent entries of mean 0 and variance 1.
 

@@ -86,6 +86,7 @@ class FedSubReading(FedSub):
     product_first: bool = False
     absent: str = "rotate"
     dual_mean: str = "participants"
+    averaged = False  # "stored" means read each upload
     decay_every: int = 0
     decay_factor: float = 0.1
     rescale_dual: bool = True
@@ -128,7 +129,7 @@ class FedSubReading(FedSub):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         (server, own) = super().init(problem, x, key)
-        stored = own.sent.clone() if self.dual_mean == "stored" else None
+        stored = x.new_zeros(problem.n, own.sent.shape[1]) if self.dual_mean == "stored" else None
         return State(Server(server.x, server.P, server.k, stored), own)
 
     def broadcast(self, server: Any, key: Key) -> Down:

@@ -6,7 +6,8 @@ from itertools import combinations
 from typing import Any
 
 from fedtheory.theory.fedmud.steps import second
-from fedtheory.theory.proof import Step, equal, follows
+from fedtheory.theory.fedsub.steps import centred, parts
+from fedtheory.theory.proof import Step, either, equal, every, follows
 from fedtheory.theory.search import number, reals
 from fedtheory.theory.ssf.steps import (
     averaged,
@@ -25,11 +26,11 @@ from fedtheory.theory.ssf.steps import unrolled as drifted
 
 
 def contraction(bounded: bool) -> Callable[[], bool]:
-    """An eigenvalue p of P in [0, 1] has p^2 <= p: so |P v|^2 <= <v, P v>, and E P^2 <= E P. `bounded`: by 1."""
+    """An eigenvalue p of P in [0, 1]: |P v|^2 <= <v, P v> <= |v|^2, and E P^2 <= E P. `bounded`: by 1."""
 
     def premises() -> tuple[list, Any]:
         p, v = reals("p v")
-        return [p >= 0, p <= (1 if bounded else 2)], (p * v) * (p * v) <= p * v * v
+        return [p >= 0, p <= (1 if bounded else 2)], _all([(p * v) * (p * v) <= p * v * v, p * v * v <= v * v])
 
     return follows(premises)
 
@@ -121,10 +122,6 @@ def moment(second: bool) -> Callable[[], bool]:
         return sympy.expand(mean - d.T * square * d) == sympy.zeros(1, 1)
 
     return check
-
-
-def both(*checks: Callable[[], bool]) -> Callable[[], bool]:
-    return lambda: all(check() for check in checks)
 
 
 def counted(less: int) -> Callable[[], bool]:
@@ -493,14 +490,14 @@ STEPS = [
          sampled(False), sampled(True), "drawn with replacement"),
     Step("family.3.1", "identity", "three local steps, unrolled", drifted(), drifted(2), "the correction counted twice",
          ("ssf.lemma2.eq9-10",)),
-    Step("family.3.2", "certificate", "both differences are sums of squares", both(squares("2"), sums(0)),
-         both(squares("2"), sums(1)), "k - 1 in the place of k", ("ssf.lemma2.eq11-12",)),
+    Step("family.3.2", "certificate", "both differences are sums of squares", every(squares("2"), sums(0)),
+         every(squares("2"), sums(1)), "k - 1 in the place of k", ("ssf.lemma2.eq11-12",)),
     Step("family.3.3", "expectation", "two symmetric outcomes with any odds, all symbols", moment(True), moment(False),
          "the square of the mean"),
     Step("family.3.4", "expectation", "three steps, the size of each noise any function of the signs before it",
          martingale(True), martingale(False), "one sample kept for all local steps", ("ssf.lemma2.eq13-16",)),
     Step("family.3.5", "implication", "the sums by sympy, their bound, the induction by z3, the exponential's series",
-         both(counted(0), gronwall(True), exponential("1.041")), both(counted(1), gronwall(True)),
+         every(counted(0), gronwall(True), exponential("1.041")), every(counted(1), gronwall(True)),
          "K (K - 1)^2 in the place of K^2 (K - 1)", ("ssf.sharper.lemma2",)),
     Step("family.3.6", "identity", "any number of clients, by the first two moments of the u_i", pulls(True),
          pulls(False), "any vector in the place of the mean", ("ssf.theorem1.eq110",)),
@@ -513,9 +510,12 @@ STEPS = [
     Step("family.5.1", "certificate", "the difference is p (1 - p) times a square, for each eigenvalue", convex(1),
          convex(2), "twice the square"),
     Step("family.5.2", "implication", "for all phi mu in (0, 1]", kept("1/2"), kept("3/4"), "1 - 3 f/4 for 1 - f/2"),
-    Step("family.5.3", "certificate", "the difference is a sum of squares", parted(2), parted(1), "1 for 2"),
-    Step("family.5.4", "expectation", "from the first two moments of Q", forgotten(2), forgotten(1),
-         "divided by rho, not by its square"),
+    Step("family.5.3", "certificate", "the parts, three clients, any matrix in the place of Q/rho (fedsub.4.1); the "
+         "difference of the squares is a sum of squares", every(parts(1), parted(2)), either(parts(-1), parted(1)),
+         "the drift with the other sign; 1 for 2"),
+    Step("family.5.4", "expectation", "from the first two moments of Q; a client's part against the mean one "
+         "(fedsub.4.6)", every(forgotten(2), centred(True)), either(forgotten(1), centred(False)),
+         "divided by rho, not by its square; any vector in the place of the mean"),
     Step("family.6.1", "identity", "the sum of the claims", assembled("1.388"), assembled("1.389"), "1.389 for 1.388"),
     Step("family.6.2", "implication", "linear in the products that occur", balanced("7/8"), balanced("6/7"),
          "6/7 in the place of 7/8"),
@@ -525,19 +525,19 @@ STEPS = [
     Step("family.6.5", "arithmetic", "20/9, 35/18, 40/27", summed("9/20"), summed("1/2"), "1/2 in the place of 9/20"),
     Step("family.7.1", "implication", "for p <= 1/100, u <= 1/8 and N >= 1", whole("8"), whole("7"), "h^2 <= rho/7"),
     Step("family.7.2", "implication", "for p <= rho/100, h = 1/4", once("2/45"), once("1/24"), "1/24 for 2/45"),
-    Step("family.7.3", "implication", "for p <= 1/100, y <= 1/64, all S, N >= 2", both(some("64"), odds("1")),
-         both(some("40"), odds("1")), "h^2 <= phi^2 rho/40"),
+    Step("family.7.3", "implication", "for p <= 1/100, y <= 1/64, all S, N >= 2", every(some("64"), odds("1")),
+         every(some("40"), odds("1")), "h^2 <= phi^2 rho/40"),
     Step("family.7.4", "arithmetic", "the constants of 7.3", constants("5.5"), constants("5"), "5 for 5.5"),
     Step("family.7.5", "implication", "for p <= 1/100, h <= 1/4, N >= 1", full("13/3"), full("4"), "4 for 13/3"),
     Step("family.7.6", "implication", "for p <= 1/100, h <= 1/10, c p <= rho/5", dropped("1/5"), dropped("1/4"),
          "c p <= rho/4"),
     Step("family.7.7", "arithmetic", "25/9, 50/9 and 25", dropping("50/9"), dropping("5"), "5 for 50/9"),
     Step("family.7.8", "implication", "for all steps up to 1/(L omega), with 3.3 for any two symmetric outcomes",
-         both(moment(True), single("1/2")), both(moment(True), single("3/5")), "3/5 for 1/2"),
+         every(moment(True), single("1/2")), every(moment(True), single("3/5")), "3/5 for 1/2"),
     Step("family.7.9", "expectation", "E (U U^T)^2 for entries of any fourth moment, d and r up to 3 (mud.3.2), at 3",
-         both(second(2), gaussian(3)), both(second(2), gaussian(1)), "signs in the place of normal numbers"),
+         every(second(2), gaussian(3)), every(second(2), gaussian(1)), "signs in the place of normal numbers"),
     Step("family.7.10", "implication", "both cases of the smaller step", chosen("2"), chosen("3/2"), "3/2 for 2"),
     Step("family.7.11", "arithmetic", "160/9, 19.2 and 1.5", speedup("19.2"), speedup("19"), "19 in the place of 19.2"),
-    Step("family.8.1", "identity", "the two parts are orthogonal (a line in three dimensions); the solution",
-         both(pythagoras(1), fresh(1)), both(pythagoras(1), fresh(2)), "two rounds forgotten in one"),
+    Step("family.8.1", "identity", "the two parts are orthogonal, in a basis in which P is diagonal; the solution",
+         every(pythagoras(1), fresh(1)), every(pythagoras(1), fresh(2)), "two rounds forgotten in one"),
 ]  # fmt: skip

@@ -7,17 +7,10 @@ from math import comb, factorial
 from typing import Any
 
 from fedtheory.theory.fedmud.quantities import residual
-from fedtheory.theory.proof import Step, equal, follows, mean_of
+from fedtheory.theory.fedsub.steps import centred
+from fedtheory.theory.flss.steps import floor
+from fedtheory.theory.proof import Step, either, equal, every, follows, mean_of
 from fedtheory.theory.search import number, reals
-
-
-def every(*checks: Callable[[], bool]) -> Callable[[], bool]:
-    return lambda: all(check() for check in checks)
-
-
-def either(*checks: Callable[[], bool]) -> Callable[[], bool]:
-    """Of controls: none of them may hold."""
-    return lambda: any(check() for check in checks)
 
 
 def _matrix(name: str, rows: int, cols: int) -> Any:
@@ -139,15 +132,21 @@ def halved(rest: str) -> Callable[[], bool]:
     return equal(sides)
 
 
-def orthonormal(whole: bool) -> Callable[[], bool]:
-    """U U^T = (gamma/rho) Pi with E Pi = rho I: E|(gamma/rho) Pi A|^2 = (gamma^2/rho)|A|^2; lines in two dimensions."""
+def orthonormal(twice: int) -> Callable[[], bool]:
+    """Pi, Pi' on r random coordinates: of every A_ij^2 E|Pi A|^2 has r/m, E|A Pi' + Pi A|^2 has c (r/m + r/n)^2, AAD's
+    c = m n (m + n + 2 r)/(r (m + n)^2). `twice`: of the mixed product.
+    """
 
     def check() -> bool:
-        import sympy
-
-        a, gamma, rho = sympy.symbols("a:2"), sympy.Symbol("gamma"), sympy.Rational(1, 2)
-        lines = sum(one**2 for one in a) / 2 if whole else a[0] ** 2
-        return sympy.expand((gamma / rho) ** 2 * lines - gamma**2 / rho * sum(one**2 for one in a)) == 0
+        for m, n, r in ((2, 2, 1), (3, 2, 1), (3, 2, 2), (3, 3, 2)):
+            pairs = list(product(combinations(range(m), r), combinations(range(n), r)))
+            price = Fraction(m * n * (m + n + twice * r), r * (m + n) ** 2)
+            for i, j in product(range(m), range(n)):
+                one = Fraction(sum(int(i in S) for S, _ in pairs), len(pairs))
+                two = Fraction(sum((int(i in S) + int(j in T)) ** 2 for S, T in pairs), len(pairs))
+                if one != Fraction(r, m) or two != price * (Fraction(r, m) + Fraction(r, n)) ** 2:
+                    return False
+        return True
 
     return check
 
@@ -348,6 +347,20 @@ def growth(same: bool) -> Callable[[], bool]:
         return all(sympy.expand(new - old - rise) == 0 for new, old, rise in zip(higher, (c, s), rises))
 
     return check
+
+
+def drifts(larger: str) -> Callable[[], bool]:
+    """u <= c - 1 and v <= s, then also u + x v <= c + x s - 1 and v + x (1 + u) <= s + x c; `larger`: in place of 1."""
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        u, v, c, s, x = reals("u v c s x")
+        return [x >= 0, u <= c - 1, v <= s], z3.And(
+            u + x * v <= c + x * s - 1, v + x * (number(larger) + u) <= s + x * c
+        )
+
+    return follows(premises)
 
 
 def bent(whole: bool) -> Callable[[], bool]:
@@ -575,6 +588,19 @@ def interval(first: str) -> Callable[[], bool]:
     return follows(premises)
 
 
+def given(part: str) -> Callable[[], bool]:
+    """Half of 1 - 1.714 q^2 u is at least `part` for q <= 1/4, u <= 1; l y <= Lambda y for an eigenvalue l of R."""
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        q, u, size, most, apart = reals("q u l Lambda apart")
+        bounds = [q > 0, 4 * q <= 1, u >= 0, u <= 1, size >= 0, size <= most, apart >= 0]
+        return bounds, z3.And(1 - number("1.714") * q * q * u >= 2 * number(part), size * apart <= most * apart)
+
+    return follows(premises)
+
+
 # What a reset buys
 
 
@@ -685,7 +711,8 @@ STEPS = [
          eigenbases(False), "G in place of P^T G Q"),
     Step("mud.1.3", "implication", "two eigenvalues each, all squared entries", least(0), least(1),
          "the second eigenvalue of S"),
-    Step("mud.1.4", "identity", "every U of 3 x 2", unseen(True), unseen(False), "x a column of U"),
+    Step("mud.1.4", "identity", "every U of 3 x 2 with independent columns", unseen(True), unseen(False),
+         "x a column of U"),
     Step("mud.1.5", "identity", "a matrix of 2 x 3, r = 2, all entries", partners(True), partners(False),
          "the trained factors in place of their partners", ("mud.aad.any_product",)),
     Step("mud.1.6", "arithmetic", "both sides at m = 64, as fractions", passed(14), passed(17), "17 times"),
@@ -701,22 +728,24 @@ STEPS = [
     Step("mud.4.1", "implication", "for L alpha c <= 1 and all second moments", descent("1/2"), descent("3/5"),
          "3/5 in the place of 1/2"),
     Step("mud.5.1", "identity", "the two prices at m = n", halved("1/2"), halved("0"), "half, without the rest"),
-    Step("mud.5.2", "expectation", "both axes of two dimensions", orthonormal(True), orthonormal(False),
-         "one axis alone"),
+    Step("mud.5.2", "expectation", "random coordinates, four shapes; of any law only E Pi, E Pi' and independence are "
+         "used", orthonormal(2), orthonormal(1), "half of the mixed product"),
     Step("mud.5.3", "expectation", "W with two rows, r = 1, entries of any law", bowl(1), bowl(2), "k + 2"),
     Step("mud.6.1", "identity", "two clients, two steps, any gradients, layers of 2 x 2", affine("aad"),
          affine("product"), "the product U V^T in place of AAD", ("mud.eq8-9",)),
     Step("mud.6.2", "identity", "all matrices of 2 x 2", symmetric(1), symmetric(-1), "minus"),
     Step("mud.6.3", "implication", "two eigenvalues between 0 and Lambda", ceiling("1"), ceiling("1/2"), "Lambda/2"),
     Step("mud.6.4", "identity", "all sides, ranks and scales", laws(3), laws(2), "a variance of a^2/2"),
-    Step("mud.7.1", "identity", "all k, with (1 + x)^k and (1 - x)^k as symbols", growth(True), growth(False),
-         "c and s exchanged"),
+    Step("mud.7.1", "implication", "from k to k + 1, for all norms, and the recursion of c and s as an identity",
+         every(growth(True), drifts("1")), either(growth(False), drifts("11/10")),
+         "c and s exchanged; |U| a tenth longer"),
     Step("mud.7.2", "identity", "two clients, three steps, any gradients, a layer of 2 x 1", bent(True), bent(False),
          "without the second term", ("mud.sharper.bent",)),
     Step("mud.7.3", "identity", "K up to 6, all x; for every K by 7.1, whose second part summed is s_K; two layers",
          every(summed(1), layers(True)), either(every(summed(2), layers(True)), every(summed(1), layers(False))),
          "2 K x; one of the layers' products"),
-    Step("mud.7.4", "arithmetic", "partial sums as fractions, and what is left of the series", cubic("0.701"),
+    Step("mud.7.4", "arithmetic", "partial sums as fractions, what is left of the series; binomials for K up to 8, a "
+         "binomial times j! being j factors of at most 2K for every K", cubic("0.701"),
          cubic("0.7"), "0.7"),
     Step("mud.7.5", "identity", "K up to 6, all x; the recursion is that of 7.1", attained(1), attained(2), "2 K x"),
     Step("mud.8.1", "identity", "in every coordinate", four(4), four(3), "3 in the place of 4"),
@@ -733,8 +762,9 @@ STEPS = [
     Step("mud.9.1", "arithmetic", "1.6 of the gradient, as fractions", alike("1.6"), alike("1.4"), "1.4"),
     Step("mud.9.2", "implication", "all gaps, gradients and steps", contracts("4/5"), contracts("5/4"),
          "5/4 in the place of 4/5"),
-    Step("mud.9.3", "implication", "three rounds; each round more adds a line", interval("1"), interval("2"),
-         "the first round twice"),
+    Step("mud.9.3", "implication", "section 8 for a given R, in an eigenvector of it; three rounds; each round more "
+         "adds a line", every(centred(True), given("2/5"), interval("1")), either(given("9/20"), interval("2")),
+         "9/20 in the place of 2/5; the first round twice"),
     Step("mud.10.1", "expectation", "random coordinates, three shapes, one and two steps; the left side is linear in "
          "each projection, and a function of three eigenvalues", left_over(2), left_over(1),
          "1 - eta where both projections act",
@@ -747,5 +777,6 @@ STEPS = [
     Step("mud.10.4", "implication", "four singular values, ranks 1 to 3, and the sums for any number; p_j is the share "
          "of the j-th direction in Z",
          tails(0), tails(1), "one singular value more"),
-    Step("mud.10.5", "identity", "a line in the plane", distance(-1), distance(1), "the other sign"),
+    Step("mud.10.5", "implication", "both bounds, for all mu <= L (as flss.2.1); the nearest point of a line in the "
+         "plane", every(floor("1/2"), distance(-1)), either(floor("1/4"), distance(1)), "L/4; the other sign"),
 ]  # fmt: skip

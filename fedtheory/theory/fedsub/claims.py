@@ -1,14 +1,14 @@
 """FedSub ("An Efficient Subspace Algorithm for Federated Learning on Heterogeneous Data"): its claims in its order.
 
 The checks lie in `identities`, `costs` and `rates`; App. 7.4 from (20) on in `lemma1`, `lemma2`, `lemma3` and
-`theorem1`; what is not in the paper in `sharper`.
+`theorem1`; what is not in the paper in `sharper` and `average`.
 """
 
 from fractions import Fraction
 
 from fedtheory.maps.subspace import Gaussian, Spherical
 from fedtheory.theory.claim import Claim, Printed, worst_of
-from fedtheory.theory.fedsub import lemma1, lemma2, lemma3, sharper, theorem1
+from fedtheory.theory.fedsub import average, lemma1, lemma2, lemma3, sharper, theorem1
 from fedtheory.theory.fedsub.costs import (
     check_a1_cd,
     check_a1_rd,
@@ -625,4 +625,5 @@ MAIN: list[Claim] = [
     ),
 ]
 
-CLAIMS: list[Claim] = [*MAIN, *lemma1.CLAIMS, *lemma2.CLAIMS, *lemma3.CLAIMS, *theorem1.CLAIMS, FLOAT, *sharper.CLAIMS]
+OURS = [*sharper.CLAIMS, *average.CLAIMS]  # not in the paper
+CLAIMS: list[Claim] = [*MAIN, *lemma1.CLAIMS, *lemma2.CLAIMS, *lemma3.CLAIMS, *theorem1.CLAIMS, FLOAT, *OURS]

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -36,9 +36,12 @@ from fedtheory.theory.shown import digits, level, listed
 
 
 def affine_rounds(
-    problem: Smooth, frames: torch.Tensor, lr: float, tau: int, dual: bool
+    problem: Smooth, frames: Iterable[torch.Tensor | Sequence[torch.Tensor]], lr: float, tau: int, dual: bool
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """One round as z -> A z + b for every frame, z = (x, u_1, ..., u_{n-1}), by FedSub's own lines; quadratics only."""
+    """One round as z -> A z + b for every frame, z = (x, u_1, ..., u_{n-1}), by FedSub's own lines; quadratics only.
+
+    frames: each a basis (m, r), or one for every layer.
+    """
     n, d = problem.n, problem.d
     size = d * n if dual else d
 

@@ -602,7 +602,8 @@ STEPS = [
          implied("2"), "a step three times as long"),
     Step("fedsub.6.2", "identity", "at the step that balances both terms, and 5.61", balanced(2), balanced(1),
          "twice the cube of that step"),
-    Step("fedsub.6.3", "implication", "for 0 <= 9 p <= 1", without("1"), without("9/10"), "0.9 in the place of 1"),
+    Step("fedsub.6.3", "implication", "for 0 <= 9 p <= 1", without("1"), without("9/10"), "0.9 in the place of 1",
+         ("fedsub.sharper.without",)),
     Step("fedsub.6.4", "identity", "2, 51.2 and 25/31", one_ratio(2), one_ratio(3), "3 in the place of 2"),
     Step("fedsub.7.1", "identity", "two clients, two local steps, any matrix in the place of Pi", undropped(True),
          undropped(False), "of y_i only its projection is kept", ("fedsub.eq9", "fedsub.eq10")),
@@ -618,5 +619,6 @@ STEPS = [
     Step("fedsub.8.4", "implication", QUADRATIC, lambda: given_too("5/216")() and duals("10/9")(),
          lambda: given_too("5/216")() and duals("11/10")(), "11/10 in the place of 10/9"),
     Step("fedsub.8.5", "implication", QUADRATIC, descents("2/5"), descents("9/20"), "9/20 in the place of 2/5"),
-    Step("fedsub.8.6", "implication", QUADRATIC, floors("8"), floors("7"), "7 in the place of 8"),
+    Step("fedsub.8.6", "implication", QUADRATIC, floors("8"), floors("7"), "7 in the place of 8",
+         ("fedsub.sharper.quadratic",)),
 ]  # fmt: skip

@@ -161,6 +161,42 @@ def assembled(factor: int) -> Callable[[], bool]:
     return equal(sides)
 
 
+def loss(half: str) -> Callable[[], bool]:
+    """F(w) - F* <= (L/2)(|w - w_P|^2 + dist^2), from smoothness at w_P, a product that is zero, and the gap."""
+
+    def premises() -> tuple[list, Any]:
+        L, low, at, inner, near, distance = reals("L low at inner near distance")  # at, low: F(w) - F*, F(w_P) - F*
+        given = [L > 0, near >= 0, distance >= 0, inner == 0, at <= low + inner + L / 2 * near, low <= L / 2 * distance]
+        return given, at <= number(half) * L * (near + distance)
+
+    return follows(premises)
+
+
+def decreasing(power: int) -> Callable[[], bool]:
+    """eta = 4/(mu tau n): m/2 is 2/n, c at most v/n^2, z = zeta^2; 0 <= (1 - 2/n) v/n + v/n^power <= v/(n + 1)."""
+
+    def check() -> bool:
+        import sympy
+
+        mu, tau, n, s, z, noise, M = sympy.symbols("mu tau n s z noise M", positive=True)
+        eta, share = 4 / (mu * tau * n), sympy.Rational(1, 20)  # L eta tau <= 1/20
+        most = [sympy.Rational(one) * share for one in ("6.2", "2.3")]
+        c = eta**2 * tau**2 * z * (8 * s + most[0]) + eta**2 * tau * noise * (2 / M + most[1])
+        wanted = (8 * s + sympy.Rational("0.31")) * z + (2 / M + sympy.Rational("0.115")) * noise / tau
+        alike = sympy.simplify(c - 16 / mu**2 * wanted / n**2) == 0 and sympy.simplify(mu * eta * tau / 2 - 2 / n) == 0
+
+        def premises() -> tuple[list, Any]:
+            import z3
+
+            k, v = reals("n v")
+            total = (k - 2) * v + (v if power == 2 else v * k)  # times n^2
+            return [k >= 80, v >= 0], z3.And(total >= 0, total * (k + 1) <= v * k * k)
+
+        return alike and follows(premises)()
+
+    return check
+
+
 STEPS = [
     Step("flss.1.1", "implication", "strong convexity and Cauchy-Schwarz", unbounded("1"), unbounded("11/10"),
          "mu raised by a tenth"),
@@ -182,4 +218,8 @@ STEPS = [
     Step("flss.3.8", "arithmetic", "11/5 of 1.041, of 2.776", constants("2.3"), constants("2.2"), "2.2 for 2.3"),
     Step("flss.3.9", "identity", "the fixed point of the recursion, and that it contracts", summed("12.4"),
          summed("12.3"), "12.3 in the place of 12.4"),
+    Step("flss.4.1", "implication", "smoothness at w_P and the gap", loss("1/2"), loss("1/4"),
+         "L/4 in the place of L/2"),
+    Step("flss.4.2", "implication", "the terms by sympy, the induction for all n >= 80", decreasing(2), decreasing(1),
+         "a round that adds v/n"),
 ]  # fmt: skip

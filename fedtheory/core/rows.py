@@ -1,0 +1,133 @@
+"""Private rows on disk: memory-mapped while a run goes on, and as the processes' parts of a checkpoint.
+
+A part is a magic line, the length of a JSON header, the header, and the bytes of the leaves' rows, one leaf after the
+other. Its SHA-256 stands in the checkpoint that binds the parts, so it is one of that checkpoint's or it is damaged.
+Nothing here holds more than `_PIECE` bytes of rows at a time.
+"""
+
+import hashlib
+import json
+import os
+import struct
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+
+from fedtheory.core import checks
+from fedtheory.core.engine import map_leaves
+from fedtheory.core.files import written
+
+MAGIC = b"fedtheory rows 1\n"
+_PIECE = 64 * 2**20
+
+T = TypeVar("T")
+
+
+class Part(NamedTuple):
+    """The rows of the clients from `start` up to `stop` in one file."""
+
+    file: str
+    sha256: str
+    start: int
+    stop: int
+
+
+def mapped(row: T, folder: Path, rows: int) -> T:
+    """A dataclass of tensors with so many rows, each leaf in a file that is mapped into memory.
+
+    The system reads and writes what is used, so it may be larger than the memory. The files have no name once they are
+    open: they are gone with the process, however it ends.
+
+    Args:
+        row: leads with 1: with what every client starts.
+        folder: where there is room.
+    """
+
+    def leaf_of(start: torch.Tensor) -> torch.Tensor:
+        path = folder / f".rows-{os.getpid()}-{id(start):x}"
+        count = rows * start[0].numel()
+        size = count * start.element_size()
+        try:
+            with open(path, "xb") as file:
+                file.truncate(max(size, 1))
+            data = torch.from_file(str(path), shared=True, size=count, dtype=start.dtype).view(rows, *start.shape[1:])
+        except (OSError, RuntimeError) as error:
+            fix = "name a folder on a disk with room"
+            checks.reject("memory_map", str(folder), f"room for {size / 2**30:.3g} GiB ({error})", fix, OSError)
+        finally:
+            path.unlink(missing_ok=True)
+        if bool((start != 0).any()):  # a new file holds zeros
+            data.copy_(start.expand_as(data))
+        return data
+
+    return map_leaves(leaf_of, row)
+
+
+def _bytes(leaf: torch.Tensor) -> memoryview:
+    raw = leaf.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    return memoryview(raw.numpy())
+
+
+def _pieces(leaf: torch.Tensor) -> range:
+    """The first rows of slices of at most `_PIECE` bytes."""
+    each = max(1, leaf[:1].numel() * leaf.element_size())
+    return range(0, len(leaf), max(1, _PIECE // each))
+
+
+def save(path: Path, own: Any, start: int, stop: int) -> Part:
+    """Write the rows of the clients from `start` up to `stop`, whole or not at all."""
+    leaves = [] if own is None else [(f.name, getattr(own, f.name)) for f in fields(own)]
+    shapes = [[name, str(leaf.dtype), list(leaf.shape)] for name, leaf in leaves]
+    header = json.dumps({"start": start, "stop": stop, "leaves": shapes}).encode()
+    digest = hashlib.sha256()
+    with written(path) as file:
+
+        def put(content: Any) -> None:
+            digest.update(content)
+            file.write(content)
+
+        put(MAGIC + struct.pack("<Q", len(header)) + header)
+        for _, leaf in leaves:
+            pieces = _pieces(leaf)
+            for first in pieces:
+                put(_bytes(leaf[first : first + pieces.step]))
+    return Part(path.name, digest.hexdigest(), start, stop)
+
+
+def whole(folder: Path, part: Part) -> bool:
+    """Whether a part's file is there and has its SHA-256."""
+    try:
+        with open(folder / part.file, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == part.sha256
+    except FileNotFoundError:
+        return False
+
+
+def load(folder: Path, parts: list[Part], own: Any, start: int) -> None:
+    """Fill `own`, the rows of the clients from `start` on, from the parts that hold them.
+
+    Raises ValueError for rows of another run.
+    """
+    for part in parts if own is not None else ():
+        with open(folder / part.file, "rb") as file:
+            file.seek(len(MAGIC))
+            (length,) = struct.unpack("<Q", file.read(8))
+            header = json.loads(file.read(length))
+            at = file.tell()
+        for f, (name, dtype, shape) in zip(fields(own), header["leaves"]):
+            leaf = getattr(own, f.name)
+            if (name, dtype, shape[1:]) != (f.name, str(leaf.dtype), list(leaf.shape[1:])):
+                checks.reject("checkpoint", (name, dtype, shape), "this run's shapes", "name another folder")
+            first, last = max(start, part.start), min(start + len(leaf), part.stop)
+            each = leaf[:1].numel() * leaf.element_size()
+            if first < last and each:
+                rows = np.memmap(folder / part.file, np.uint8, "r", at, (shape[0], each))
+                pieces = _pieces(leaf)
+                for a in range(first, last, pieces.step):
+                    b = min(a + pieces.step, last)
+                    raw = torch.from_numpy(np.array(rows[a - part.start : b - part.start]))
+                    leaf[a - start : b - start] = raw.view(leaf.dtype).view(b - a, *leaf.shape[1:]).to(leaf.device)
+            at += shape[0] * each

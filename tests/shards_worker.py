@@ -1,0 +1,95 @@
+"""One process of a sharded run. Started with torchrun by test_shards.py.
+
+shards_worker.py FOLDER every DIVISION    every algorithm, a few rounds, in float64 and float32
+shards_worker.py FOLDER reduce            those whose server reads the average only, reduced
+shards_worker.py FOLDER resume ROUNDS     one run with a checkpoint
+shards_worker.py FOLDER slow              the same, with a pause in each round, until it is killed
+"""
+
+from fedtheory.core import ending
+
+if __name__ == "__main__":
+    ending.watch()  # before anything else is imported
+
+import json
+import os
+import sys
+import time
+from dataclasses import fields
+from pathlib import Path
+
+import torch
+from cases import ALGORITHMS, regression, start
+from test_networks import problem as network_problem
+
+from fedtheory import MOON, SSF, FedAvg, FedGen, FedNTD, run
+from fedtheory.core import shards
+
+BLOCKS, ROUNDS = 5, 6
+NETWORKS = {"FedNTD": FedNTD(0.05, 2), "MOON": MOON(0.05, 2, 1.0), "FedGen": FedGen(0.05, 2), "FedAvg": FedAvg(0.05, 2)}
+SLOW = 150
+
+
+def jobs():
+    """Name, algorithm, problem and options of every run."""
+    for dtype in (torch.float64, torch.float32):
+        p = regression(7, dtype=dtype)
+        for name, algorithm in ALGORITHMS.items():
+            yield f"{name}, {dtype}", algorithm, p, {"sampled": 3, "x0": start(p), "dropout": 0.2}
+    for name, algorithm in NETWORKS.items():
+        yield (
+            f"{name}, network",
+            algorithm,
+            network_problem(sizes=(12, 9, 7, 12, 5)),
+            {"sampled": 3, "metrics": ("loss",)},
+        )
+
+
+def resumed(folder, rounds, **options):
+    """SSF on 24 clients, with a checkpoint every three rounds."""
+    kept = {"checkpoint": folder / "kept", "checkpoint_every": 3, "checkpoint_seconds": 60.0}
+    return run(SSF.haar(0.05, 2, 2), regression(24), rounds, sampled=5, blocks=8, every=5, **kept, **options)
+
+
+def numbers(value):
+    """All tensors of a state's part as plain lists, which JSON keeps exactly."""
+    if isinstance(value, torch.Tensor):
+        return value.tolist()
+    if isinstance(value, tuple):
+        return [numbers(part) for part in value]
+    if hasattr(value, "__dataclass_fields__") and not hasattr(type(value), "cost"):
+        return {f.name: numbers(getattr(value, f.name)) for f in fields(value)}
+    return None
+
+
+def content(history):
+    server, own = history.state
+    return {"columns": history.columns, "server": numbers(server), "own": numbers(own), "end": str(history.diverged)}
+
+
+def main(folder, what, *rest):
+    torch.set_num_threads(1)
+    (folder / f"process-{os.environ['RANK']}").write_text(str(os.getpid()))
+    shards.join()
+    group, found = shards.Group(), {}
+    if what == "every":
+        division = json.loads(rest[0])
+        group = shards.Group(division=division and tuple(division))
+        for name, algorithm, p, options in jobs():
+            found[name] = content(run(algorithm, p, ROUNDS, blocks=BLOCKS, group=group, **options))
+    elif what == "reduce":
+        group = shards.Group(reduce=True)
+        for name, algorithm, p, options in jobs():
+            try:
+                found[name] = content(run(algorithm, p, ROUNDS, blocks=BLOCKS, group=group, **options))
+            except ValueError as error:
+                found[name] = str(error)
+    elif what == "resume":
+        found = content(resumed(folder, int(rest[0]), group=group))
+    else:
+        found = content(resumed(folder, SLOW, group=group, progress=lambda done: time.sleep(0.05)))
+    (folder / f"rank-{group.rank}.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -1,0 +1,274 @@
+"""Clients divided over processes: the same bits as one process, checkpoints in parts, and processes that die."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from cases import ALGORITHMS, regression, start
+from shards_worker import BLOCKS, ROUNDS, SLOW, content, jobs, resumed
+
+from fedtheory import SSF, FedAvg, FedCom, FedSub, Key, Spherical, play_round, run
+from fedtheory.algorithms.ssf import Own
+from fedtheory.core import engine, rows
+from fedtheory.core.schedule import Steps
+from fedtheory.core.shards import edges
+
+WORKER = Path(__file__).with_name("shards_worker.py")
+DIVISIONS = {1: (None,), 2: ([4, 1],), 3: (None,)}
+
+
+def launch(processes, folder, *arguments):
+    """torchrun on this machine; its own process group, so that it can be ended as a whole."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(WORKER.parent), *sys.path])}
+    command += [str(WORKER), str(folder), *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    )
+
+
+def finish(process, folder, processes):
+    """What each rank wrote."""
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said[:6000]
+    return [json.loads((folder / f"rank-{k}.json").read_text()) for k in range(processes)]
+
+
+def joined(parts):
+    """The ranks' private rows in the order of the clients; all else is the same in all of them."""
+    first, own = parts[0], [part["own"] for part in parts]
+    for part in parts[1:]:
+        assert {k: v for k, v in part.items() if k != "own"} == {k: v for k, v in first.items() if k != "own"}
+    return first | {"own": own[0] and {name: [row for one in own for row in one[name]] for name in own[0]}}
+
+
+def same(a, b):
+    """Equality of JSON in which NaN equals NaN."""
+    return json.dumps(a) == json.dumps(b)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """Every run in one process, cut into the same blocks."""
+    return {
+        name: json.loads(json.dumps(content(run(algorithm, p, ROUNDS, blocks=BLOCKS, **options))))
+        for name, algorithm, p, options in jobs()
+    }
+
+
+@pytest.mark.parametrize(("processes", "division"), [(P, cut) for P, cuts in DIVISIONS.items() for cut in cuts])
+def test_any_number_of_processes_makes_the_same_bits(processes, division, alone, tmp_path):
+    parts = finish(launch(processes, tmp_path, "every", json.dumps(division)), tmp_path, processes)
+    assert set(parts[0]) == set(alone)
+    kept = edges(7, BLOCKS)
+    for name, expected in alone.items():
+        assert same(joined([part[name] for part in parts]), expected), name
+        own = parts[0][name]["own"]
+        if own and "network" not in name:  # private state lies where its client does, and nowhere else
+            blocks = (division or [b - a for a, b in pairwise(edges(BLOCKS, processes))])[0]
+            assert {len(leaf) for leaf in own.values()} == {kept[blocks]}
+
+
+def test_blocks_are_what_decides_the_bits_and_they_change_rounding_only(alone):
+    """A run in one block is the run without any; another number of blocks rounds differently for some methods."""
+    changed = 0
+    for name, algorithm, p, options in jobs():
+        one, none = (run(algorithm, p, ROUNDS, blocks=b, **options) for b in (1, None))
+        assert same(content(one), content(none)), name
+        changed += content(one)["server"] != alone[name]["server"]
+    assert changed > 0
+
+
+@pytest.mark.parametrize("n", [1, 5, 12, 13, 100])
+@pytest.mark.parametrize("blocks", [1, 2, 5])
+def test_blocks_hold_every_client_once_and_are_alike_in_size(n, blocks):
+    blocks = min(n, blocks)
+    at = edges(n, blocks)
+    sizes = [b - a for a, b in pairwise(at)]
+    assert (at[0], at[-1]) == (0, n)
+    assert max(sizes) - min(sizes) <= 1
+    clients = torch.arange(n)[:: 2 if n > 3 else 1]
+    cuts = engine.pieces(clients, 3, at)
+    assert torch.equal(torch.cat([clients[cut] for cut in cuts]), clients)
+    for cut in cuts:
+        ids = clients[cut].tolist()
+        assert 1 <= len(ids) <= 3
+        assert len({next(b for b in range(blocks) if at[b] <= i < at[b + 1]) for i in ids}) == 1
+
+
+def test_averages_may_be_reduced_and_differ_by_rounding_only(alone, tmp_path):
+    found = finish(launch(2, tmp_path, "reduce"), tmp_path, 2)
+    reduced, refused = 0, 0
+    for name, algorithm, _, _ in jobs():
+        first, other = found[0][name], found[1][name]
+        if not algorithm.averaged or isinstance(first, str):
+            assert "reduce" in first, name
+            assert first == other, name
+            refused += 1
+            continue
+        reduced += 1
+        assert same(first["columns"], other["columns"]), name
+        expected = alone[name]["columns"]
+        traffic = [column for column in expected if "bytes" in column or "scalars" in column]
+        assert all(first["columns"][column] == expected[column] for column in traffic), name
+        metric = "loss" if "network" in name else "error"
+        close = 1e-3 if "float32" in name else 1e-9
+        assert first["columns"][metric] == pytest.approx(expected[metric], rel=close), name
+    assert reduced > 60
+    assert refused > 40
+
+
+@pytest.mark.parametrize("name", [name for name, one in ALGORITHMS.items() if not one.averaged])
+def test_no_method_could_be_reduced_that_says_it_cannot(name):
+    """Its server line makes something else of the average than of the uploads, or cannot read it."""
+    algorithm, p = ALGORITHMS[name], regression(5)
+    state, changed = algorithm.init(p, start(p), Key(0)), False
+    for t in range(4):
+        key = Key(0).fold("round", t)
+        down = algorithm.broadcast(state.server, key)
+        up, _ = engine.run_clients(algorithm, p, p.clients, state.own, down, key)
+        try:
+            mean = engine.map_leaves(lambda leaf: leaf.mean(0).expand_as(leaf), up)
+            one, other = (algorithm.server(state.server, down, sent, p.clients, key)[0] for sent in (up, mean))
+            changed |= not torch.allclose(one.x, other.x, rtol=1e-9)
+        except RuntimeError:  # whole numbers, or marks: they have no average
+            changed = True
+        state = play_round(algorithm, p, state, p.clients, key)[0]
+    assert changed or name.startswith("FedSub")  # its reading with a stored mean is a field of a class that has none
+
+
+def test_a_run_goes_on_in_another_number_of_processes(tmp_path):
+    """Three, then two, then one of torchrun's, then none: the bits of an unbroken run."""
+    for processes, done in ((3, 7), (2, 13), (1, 16)):
+        parts = finish(launch(processes, tmp_path, "resume", done), tmp_path, processes)
+        assert parts[0]["columns"]["round"][-1] == done
+    parts = sorted(path.name for path in (tmp_path / "kept").glob("*.part"))
+    assert parts == [f"round-{t:012d}.rank-0-of-1.part" for t in (15, 16)]  # those of the last two checkpoints
+    last = content(resumed(tmp_path, 21))
+    assert same(last, content(resumed(tmp_path / "unbroken", 21)))
+    (tmp_path / "other").mkdir()
+    resumed(tmp_path / "other", 4)  # and from one to several
+    again = joined(finish(launch(2, tmp_path / "other", "resume", 21), tmp_path / "other", 2))
+    assert same(again, last)
+
+
+def test_a_damaged_part_is_passed_over(tmp_path):
+    finish(launch(2, tmp_path, "resume", 9), tmp_path, 2)
+    newest = max((tmp_path / "kept").glob("*.rank-1-of-2.part"))
+    content_of = bytearray(newest.read_bytes())
+    content_of[-3] ^= 1
+    newest.write_bytes(content_of)
+    with pytest.warns(UserWarning, match="rank-1-of-2.part is not the file that was written"):
+        assert same(content(resumed(tmp_path, 21)), content(resumed(tmp_path / "unbroken", 21)))
+
+
+def killed(folder, moment, victim, processes=3):
+    """Start the slow run and kill one process after `moment` seconds. Returns what was said, and the seconds it took.
+
+    None where the run had ended by then.
+    """
+    for old in folder.glob("process-*"):
+        old.unlink()
+    process = launch(processes, folder, "slow")
+    place = folder / f"process-{victim}"
+    while not (place.exists() and place.read_text()):
+        time.sleep(0.01)
+    time.sleep(moment)
+    with suppress(ProcessLookupError):
+        os.kill(int(place.read_text()), signal.SIGKILL)
+    at = time.monotonic()
+    _, said = process.communicate(timeout=120)
+    return (said if process.returncode else None), time.monotonic() - at
+
+
+def kills(folder, count, seed=0):
+    """Kill a random rank at a random moment, so many times, and let the run go on each time.
+
+    Returns for each the seconds until all processes had ended, and the run's end.
+    """
+    chance, seconds = random.Random(seed), []
+    while len(seconds) < count:
+        victim = chance.randrange(3)
+        said, took = killed(folder, chance.uniform(0.0, 4.0), victim)
+        if said is None:
+            raise AssertionError(f"the run ended after {len(seconds)} kills: make it longer")
+        lines = [line for line in said.splitlines() if line.startswith("fedtheory: ")]
+        assert len(lines) == 1, said
+        assert f"rank {victim} (" in lines[0] or "before all had met" in lines[0], lines
+        assert "Fix: start the same command again" in lines[0]
+        assert took < 30
+        seconds.append(took)
+    return seconds
+
+
+def test_a_process_that_dies_ends_the_others_and_the_run_goes_on(tmp_path):
+    kills(tmp_path, 2)
+    parts = joined(finish(launch(3, tmp_path, "slow"), tmp_path, 3))
+    assert same(parts, content(resumed(tmp_path / "unbroken", SLOW)))
+
+
+def test_private_state_in_a_memory_map_has_the_same_bits(tmp_path):
+    """No file of it is left; a run with it goes on from a checkpoint without it, and the other way round."""
+    p, folder = regression(24), tmp_path / "map"
+    for algorithm in (SSF.haar(0.05, 2, 2), FedSub(0.05, 2, Spherical(2)), FedCom(0.05, 2, gate=True), FedAvg(0.05, 2)):
+        for blocks in (None, 4):
+            options = {"sampled": 9, "blocks": blocks}
+            plain = run(algorithm, p, 6, **options)
+            mapped = run(algorithm, p, 6, memory_map=folder, **options)
+            assert same(content(plain), content(mapped))
+            assert list(folder.iterdir()) == []
+            kept = tmp_path / f"{algorithm.name}-{blocks}"
+            run(algorithm, p, 3, memory_map=folder, checkpoint=kept, **options)
+            assert same(
+                content(run(algorithm, p, 5, checkpoint=kept, **options)), content(run(algorithm, p, 5, **options))
+            )
+            assert same(content(run(algorithm, p, 6, memory_map=folder, checkpoint=kept, **options)), content(plain))
+
+
+def test_a_memory_map_holds_what_memory_need_not(tmp_path):
+    """Rows that nobody has touched take no room, and what a part of a checkpoint holds comes back."""
+    row = Own(torch.zeros(1, 1000, dtype=torch.float64))
+    mapped = rows.mapped(row, tmp_path, 100_000)
+    assert mapped.c.shape == (100_000, 1000)
+    mapped.c[99_999] = 1.0
+    part = rows.save(tmp_path / "some.part", Own(mapped.c[99_990:]), 99_990, 100_000)
+    assert rows.whole(tmp_path, part)
+    back = Own(torch.zeros(4, 1000, dtype=torch.float64))
+    rows.load(tmp_path, [part], back, 99_996)
+    assert back.c.sum(1).tolist() == [0.0, 0.0, 0.0, 1000.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"blocks": 0}, "blocks=0: expected an integer from 1 to 5"),
+        ({"blocks": 6}, "cut the 5 clients into so many at most"),
+        ({"group": "all"}, "group=None: expected processes that torch.distributed has brought together"),
+        ({"memory_map": 3}, "memory_map=3: expected"),
+    ],
+)
+def test_bad_input_is_refused(options, said):
+    with pytest.raises((ValueError, TypeError), match=re.escape(said)):
+        run(FedAvg(0.05, 2), regression(5), 1, **options)
+
+
+def test_rescaled_private_state_is_not_mapped(tmp_path):
+    with pytest.raises(ValueError, match="which rescales private state"):
+        run(FedSub(0.05, 2, Spherical(2)), regression(5), 3, memory_map=tmp_path, schedule=Steps(1, 0.5))
+
+
+if __name__ == "__main__":  # python tests/test_shards.py FOLDER 50
+    seconds = kills(Path(sys.argv[1]), int(sys.argv[2]))
+    parts = joined(finish(launch(3, Path(sys.argv[1]), "slow"), Path(sys.argv[1]), 3))
+    assert same(parts, content(resumed(Path(sys.argv[1]) / "unbroken", SLOW)))
+    print(f"{len(seconds)} kills, at most {max(seconds):.1f} s until all had ended; the bits of an unbroken run")
