@@ -205,7 +205,7 @@ def test_the_bits_of_run(algorithm, nodes, tmp_path):
     """With absences, and a payload that is the count."""
     problem = cases.quadratic(6)
     x, record, link = federate(algorithm, problem, tmp_path, 5, sampled=3, nodes=nodes)
-    history = run(algorithm, problem, 5, sampled=3, chunk=1)
+    history = run(algorithm, problem, 5, sampled=3, blocks=problem.n)
     assert torch.equal(x, history.x)
     for way, counted in (("up", history["up_bytes"]), ("down", history["down_bytes"])):
         assert record["columns"][f"{way}_bytes"] == counted
@@ -539,7 +539,7 @@ def test_over_sockets(tmp_path):
     with local.federation([[0, 2], [1]], tmp_path) as here:
         record = here.play(SOURCE.format(algorithm="FedSub(0.05, 3, Coordinate(4))", rounds=2, patience=60), 200)
         models = local.models(tmp_path)
-        history = run(FedSub(0.05, 3, Coordinate(4)), problem, 2, chunk=1)
+        history = run(FedSub(0.05, 3, Coordinate(4)), problem, 2, blocks=problem.n)
         assert torch.equal(models[-1], history.x)
         rows = wire.by_round(record, here.counters)
         for row, way in ((row, way) for row in rows for way in ("up", "down")):
@@ -552,6 +552,7 @@ def test_over_sockets(tmp_path):
         killer.join()
         dropped = {one["round"]: [int(i) for i in one["dropped"]] for one in record["rounds"]}
         assert dropped[1] == [1]
+        assert record["rounds"][-1]["clients"] == [0, 1, 2]
         assert torch.equal(local.models(tmp_path)[-1], without(Scaffold(0.05, 3), problem, 4, dropped))
         assert "round 1: client 1 dropped: no answer in 30 s" in (tmp_path / "saved" / "log.txt").read_text()
         assert watch.alive(tmp_path)
