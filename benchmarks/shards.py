@@ -42,7 +42,7 @@ def peak() -> float:
 def measure(sampled: int, clients: int, blocks: int, reduce: bool, mapped: str | None) -> dict:
     """One run of a few rounds; what it took at this process."""
     problem = MatrixRegression.ssf(0.5, Key(0), n=clients, rows=2, batch=2, dtype=torch.float64)
-    shards.join()
+    shards.join_group()
     group, at, cpu = shards.Group(reduce=reduce), [], []
 
     def note(done: int) -> None:

@@ -330,6 +330,41 @@ assert levels["SSF, noisy"] < levels["FedSub, own scale, noisy"]
 # difference of floors, and it can be small. Remember this when we come to the paper's tables, whose gradients come
 # from minibatches.
 #
+# ### 2.5 And when only some clients take part?
+#
+# Line 16, which is (6), averages the refreshed controls of all $N$ clients. When $S$ take part there are two ways to
+# read it. `"participants"` puts them in the place of $N$: $c$ becomes the mean of $S$ fresh controls, in the subspace.
+# That is our default, and what our runs of the paper's tables use. `"all"` keeps $c = \frac1N \sum_i c_i$, the mean of
+# all stored controls, as SCAFFOLD's own box does: a participant sends by how much its control changed, and the server
+# adds $\frac1N$ of the sum. Both send $r$ numbers.
+#
+# > **Predict.** Exact gradients, 3 of the 6 clients in a round. Which of the two goes to the solution? How do they
+# > compare with FedAvg in the same subspaces (FedSub without its dual), which remembers nothing?
+
+# %%
+few = {
+    "SSF, c over participants": SSFReading.haar(lr, K, r, server_control="participants"),
+    "SSF, c over all": SSFReading.haar(lr, K, r, server_control="all"),
+    "FedAvg in subspaces": FedSub(lr, K, Spherical(r, "orthonormal"), dual=False),
+}
+tails = {name: run(algorithm, problem, 600, sampled=3)["error"][-200:] for name, algorithm in few.items()}
+rows = [[name, sum(tail) / len(tail)] for name, tail in tails.items()]
+table(["3 of 6 clients, exact gradients", "mean error of the last 200 rounds"], rows, digits=2)
+
+# %% tags=["hide-input"]
+# Checks: the mean of all stored controls goes to the solution; that of the participants' is near no memory at all
+levels = dict(rows)
+assert levels["SSF, c over all"] < 1e-9
+assert 0.8 < levels["SSF, c over participants"] / levels["FedAvg in subspaces"] < 1.2
+
+# %% [markdown]
+# Only the mean of all stored controls gets there. With the participants' mean SSF is hardly better than a method that
+# remembers nothing, though no gradient is noisy. The mean of three clients' gradients is not the mean of six, and it is
+# another one in each round: $c$ carries this sampling noise into every local step, however exact the $c_i$ are. On
+# linear losses it can be counted exactly (`ssf.partial_control`): after $t$ rounds the model moves, in the mean square,
+# $1 - (1 - \rho)^t$ times as far as FedAvg in the same subspaces, and with the mean of all controls it rests. One line
+# says why ([docs/theory/family.md](../docs/theory/family.md), step 8.1).
+#
 # ## 3. Relatives *
 #
 # ### 3.1 At $r = d$ SSF is SCAFFOLD
@@ -1007,6 +1042,8 @@ check("03.7", answer)
 # - With $x$ held still, the error of the control variate falls as $(1 - r/d)^t$ in mean square. FedSub's correction
 #   stays off by $\sqrt{d/r - 1}$ (its own scale) or $\sqrt{1 - r/d}$ (orthonormal). With exact gradients SSF reaches
 #   the solution of our problem and FedSub does not; with noisy ones all have floors.
+# - When only some clients take part, the printed mean over the participants brings back FedAvg's sampling noise; the
+#   mean of all stored controls does not, for the same bytes.
 # - Uplink: $r/d$ of SCAFFOLD's, exactly. Downlink: $r/d$ if clients rebuild the model from seeds and small steps and
 #   are always present; more when they are sampled; half of SCAFFOLD's stays if the model is resent. Memory per client
 #   stays $d$.

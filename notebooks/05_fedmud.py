@@ -576,7 +576,8 @@ assert seen == 0
 assert psi2 == 1
 
 # %% [markdown]
-# What is true: $\psi^2$ may be the least **eigenvalue** of $UU^\top$ ($m \times m$), or of $VV^\top$. For
+# What is true: $\psi^2$ may be the least **eigenvalue** of $UU^\top$ ($m \times m$) plus that of $VV^\top$
+# ($n \times n$), and no larger constant will do ([docs/theory/mud.md](../docs/theory/mud.md)). For
 # $r < \min(m, n)$ both are zero, and the lemma says nothing. But **on average over a fresh draw** of $U$, with
 # independent entries of variance $v$ ($a^2/3$ here) and $V = 0$, every gradient is seen alike (`mud.sharper.reset`):
 #

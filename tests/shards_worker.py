@@ -4,6 +4,7 @@ shards_worker.py FOLDER every DIVISION    every algorithm, a few rounds, in floa
 shards_worker.py FOLDER reduce            those whose server reads the average only, reduced
 shards_worker.py FOLDER resume ROUNDS     one run with a checkpoint
 shards_worker.py FOLDER slow              the same, with a pause in each round, until it is killed
+shards_worker.py FOLDER spread            nine runs of a figure, shared by the processes
 """
 
 from fedtheory.core import ending
@@ -24,6 +25,8 @@ from test_networks import problem as network_problem
 
 from fedtheory import MOON, SSF, FedAvg, FedGen, FedNTD, run
 from fedtheory.core import shards
+from fedtheory.figures import store
+from fedtheory.figures.store import Spec
 
 BLOCKS, ROUNDS = 5, 6
 NETWORKS = {"FedNTD": FedNTD(0.05, 2), "MOON": MOON(0.05, 2, 1.0), "FedGen": FedGen(0.05, 2), "FedAvg": FedAvg(0.05, 2)}
@@ -51,6 +54,20 @@ def resumed(folder, rounds, **options):
     return run(SSF.haar(0.05, 2, 2), regression(24), rounds, sampled=5, blocks=8, every=5, **kept, **options)
 
 
+def specs():
+    """Runs of a figure."""
+    options = (("d", 6), ("n", 4))
+    return [Spec(FedAvg(0.05, K), "quadratic", options, 20, seed, every=10) for K in (1, 2, 3) for seed in range(3)]
+
+
+def spread(folder):
+    """What this process ran of them, and all results."""
+    ran = []
+    store.execute, execute = lambda spec, *more: ran.append(repr(spec)) or execute(spec, *more), store.execute
+    found = store.Runner(folder / "out", spread=shards.Spread())(specs())
+    return {"ran": ran, "errors": {repr(spec): result["columns"]["error"] for spec, result in found.items()}}
+
+
 def numbers(value):
     """All tensors of a state's part as plain lists, which JSON keeps exactly."""
     if isinstance(value, torch.Tensor):
@@ -69,8 +86,11 @@ def content(history):
 
 def main(folder, what, *rest):
     torch.set_num_threads(1)
+    if what == "spread":
+        (folder / f"rank-{os.environ['RANK']}.json").write_text(json.dumps(spread(folder)))
+        return
     (folder / f"process-{os.environ['RANK']}").write_text(str(os.getpid()))
-    shards.join()
+    shards.join_group()
     group, found = shards.Group(), {}
     if what == "every":
         division = json.loads(rest[0])

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import claim_pages
+import item_pages
 import mathematics
 import method_pages
 import moving_pages
@@ -162,6 +163,7 @@ def test_mathematics_in_ascii_is_found(tmp_path):
         ("(P^{k+1})^T P^k: by e^{lambda k}", "(Pᵏ⁺¹)ᵀ Pᵏ: by e^(λ k)"),
         ("|grad F_i(x^t)| and sum_i xbar_i, eta~", "|∇Fᵢ(xᵗ)| and ∑ᵢ x̄ᵢ, η̃"),
         ("rho_R of C_g, x* -> 1/sqrt T", "ρ_R of C_g, x* → 1/√T"),
+        ("U (x) V~, F (x) is", "U ⊗ V\u0303, F (x) is"),
         ("local_steps, c_proj, t_decomfl.py::test_a_b, eta(x)", "local_steps, c_proj, t_decomfl.py::test_a_b, eta(x)"),
     ],
 )
@@ -183,12 +185,26 @@ def test_labels_of_pictures_without_their_tex():
         ("each f_i is L_f-smooth (so is f)", "each $f_{i}$ is $L_{f}$-smooth (so is f)"),
         ("with {'lr': 0.5, 'T': 8} it ends", "with lr = 0.5, $T = 8$ it ends"),
         ("for a client (eta = 1)", r"for a client ($\eta  = 1$)"),
+        ("has A = S^(1 - share) V^T, too", r"has $A = S^{1 - \mathrm{share}} V^{\top}$, too"),
+        (
+            "blocks U (x) V~, w 8 x 1, (c k) x (d k), R^{D x J}",
+            "blocks U ⊗ V\u0303, w 8 × 1, (c k) x (d k), $R^{D\\,\\times \\,J}$",
+        ),
+        ("P^perp, of [1.0, 2, 3e-4] and [1, 2]", r"$P^{\perp}$, of (1.0, 2, 3e-4) and \[1, 2\]"),
         ("a word, a test and I", "a word, a test and I"),
         ("sides [[0.0, -1.5], [1, 2]] at Edge(N=6, noisy=False)", "sides (0, -1.5; 1, 2) at $N = 6$, noisy = no"),
     ],
 )
 def test_sentences_of_the_ledger_are_set(text, shown):
     assert mathematics.prose(text) == shown
+
+
+def test_an_items_numbers_are_a_table_and_its_runs_are_in_words():
+    found = item_pages.notes(["Said: of 2.", "SSF, best: 0.3", "SSF, best, low: 0.2", "SSF, best, high: 0.4", "q: inf"])
+    assert found[0] == "- Said: of 2."
+    assert [line for line in found if line.startswith("| ")][1:] == [r"| SSF, best | 0.3 \[0.2, 0.4\] |", "| q | inf |"]
+    rows = [{"ran data": "quadratics, 1 clients", "ran network": "none", "ran rounds": 1}]
+    assert item_pages.ran_words(rows) == "quadratics, 1 client, 1 round"
 
 
 def test_every_set_run_is_sound():

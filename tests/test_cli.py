@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fedtheory import cli
-from fedtheory.cli import report
+from fedtheory import cli, compare
+from fedtheory.cli import figures, report
 from fedtheory.core import records, simulate
 from fedtheory.core.verdicts import VERDICTS
 from fedtheory.figures import EXTRAS, ITEMS, store
@@ -54,6 +54,14 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
     status = cli.main(words)
     out, err = capsys.readouterr()
     return status, out, err
+
+
+@pytest.mark.parametrize(("command", "decided"), [("reproduce", figures.DEFAULT_SEEDS), ("compare", compare.SEEDS)])
+def test_help_has_the_number_of_seeds_that_runs(command, decided):
+    first, _, rest = cli.SEEDS[command].partition("; ")
+    scales, _, more = rest.partition(": ")
+    said = dict.fromkeys(decided, int(first)) | dict.fromkeys(scales.split(" and "), int(more))
+    assert said == decided
 
 
 def test_list_names_everything(capsys):

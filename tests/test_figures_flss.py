@@ -17,6 +17,7 @@ from fedtheory.figures.flss.items import (
     level,
     measure_epochs,
     measure_lbgm,
+    notes_of,
 )
 from fedtheory.theory.flss.printed import (
     COSTS3,
@@ -51,6 +52,22 @@ def test_costs_are_those_of_the_messages_of_a_run(algorithm):
     up = run(algorithm, problem, 15, metrics=())["up_bytes"]
     for t in range(15):
         assert (up[t + 1] - up[t]) / problem.n / 4 == sent(algorithm, problem.d, range(t, t + 1))
+
+
+@pytest.mark.parametrize(
+    ("scale", "said"),
+    [
+        ("quick", ": digits for CIFAR-10, digits for Fashion-MNIST, mlp for both"),
+        ("medium", ": mnist for Fashion-MNIST, flss-cnn for both"),
+    ],
+)
+def test_no_data_set_stands_in_for_itself(scale, said):
+    """Nor one for a set that the item does not run on: Figure 1a is on Fashion-MNIST alone."""
+    at = SETTINGS[scale]
+    for own in (at, replace(at, data=at.fashion)):
+        (note,) = (note for note in notes_of(own, scale) if note.startswith("Stand-ins"))
+        assert said in note
+    assert not any(note.startswith("Stand-ins") for note in notes_of(SETTINGS["paper"], "paper"))
 
 
 def test_table_3_counts_the_second_half_and_table_4_all():

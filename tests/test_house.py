@@ -25,10 +25,7 @@ from fedtheory.theory import ledger
 
 ROOT = Path(fedtheory.__file__).parent
 LIBRARY = ("core", "maps", "problems", "algorithms")  # what a user's program is made of
-FLOORS = (
-    *("core", "maps", "problems", "algorithms", "federation"),
-    *("compare", "theory", "figures", "notebook", "methods", "cli"),
-)
+FLOORS = ("core", "maps", "problems", "algorithms", "federation", "compare", "theory", "figures", "notebook", "cli")
 
 
 def floors_used(source: str) -> set[str]:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import fedtheory
-from fedtheory import FedAvg, ImageClassification, Scaffold, methods
+from fedtheory import FedAvg, ImageClassification, Scaffold
 from fedtheory.algorithms.readings import points
+from fedtheory.cli import methods
 from fedtheory.compare import METHODS
 from fedtheory.core import registry
 from fedtheory.core.algorithm import Algorithm

@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 import torch
 from cases import ALGORITHMS, regression, start
-from shards_worker import BLOCKS, ROUNDS, SLOW, content, jobs, resumed
+from shards_worker import BLOCKS, ROUNDS, SLOW, content, jobs, resumed, specs
 
 from fedtheory import SSF, FedAvg, FedCom, FedSub, Key, Spherical, play_round, run
 from fedtheory.algorithms.ssf import Own
 from fedtheory.core import engine, rows
 from fedtheory.core.schedule import Steps
 from fedtheory.core.shards import edges
+from fedtheory.figures.store import Runner
 
 WORKER = Path(__file__).with_name("shards_worker.py")
 DIVISIONS = {1: (None,), 2: ([4, 1],), 3: (None,)}
@@ -215,6 +216,16 @@ def test_a_process_that_dies_ends_the_others_and_the_run_goes_on(tmp_path):
     kills(tmp_path, 2)
     parts = joined(finish(launch(3, tmp_path, "slow"), tmp_path, 3))
     assert same(parts, content(resumed(tmp_path / "unbroken", SLOW)))
+
+
+def test_processes_share_the_runs_of_a_figure(tmp_path):
+    """Each run is made once, by one of them; all of them have all results, which are those of one process."""
+    found = finish(launch(3, tmp_path, "spread"), tmp_path, 3)
+    ran = [spec for part in found for spec in part["ran"]]
+    assert sorted(ran) == sorted(map(repr, specs()))
+    alone = Runner(tmp_path / "alone", workers=1)(specs())
+    for part in found:
+        assert part["errors"] == {repr(spec): result["columns"]["error"] for spec, result in alone.items()}
 
 
 def test_private_state_in_a_memory_map_has_the_same_bits(tmp_path):

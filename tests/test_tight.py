@@ -124,7 +124,7 @@ def test_steps_multiply_to_what_a_bound_loses():
     lost = math.prod(flss.rate_steps().values())
     assert lost == close((1 - (1 - ours.REACH / 2) ** 4) / ours.REACH / 0.5)
     assert math.prod(flss.drift_steps().values()) == close(6.2 / ours.flss_drift(flss.TAU, flss.STRONG).dual)
-    assert math.prod(decomfl.bias_steps(10).values()) == close(1 / decomfl.bias(10))
+    assert math.prod(decomfl.bias_steps().values()) == close(1 / decomfl.bias())
     assert math.prod(flss.floor_steps(8 * (ours.REACH / flss.contracted()) ** 2, "").values()) == close(
         1 / flss.sampling()
     )

@@ -3,7 +3,7 @@
 The paper prints no box; numbers behind lines are its equations. FedLMT (Liu et al. 2024) and FedPara (Hyeon-Woo et al.
 2022, arXiv:2108.06098) are FedMUD with W^0 = 0, s >= R and all factors random (Sec. 3.1). FedLoRU (Park and Klabjan
 2024, arXiv:2409.12371v2) is FedMUD with `LowRank` and s its accumulation cycle tau: alpha A B at rate eta is U V^T with
-U = sqrt(alpha) A, V = sqrt(alpha) B at rate alpha eta.
+U = A sqrt(alpha), V^T = B sqrt(alpha) at rate alpha eta.
 """
 
 from collections.abc import Sequence
@@ -217,10 +217,10 @@ METHODS = [
         "low rank",
         lambda o: FedMUD(o.lr, o.local_steps, Kronecker(o.ratio, 1.0, "aad", layers="matrices")),
         Card(
-            "Both: Kronecker blocks that are linear in what is trained.",
+            "FedMUD with both: Kronecker blocks (BKD), linear in what is trained (AAD).",
             "dW = blocks of U (x) V~ + U~ (x) V",
             "Recovering and averaging commute for any product:",
-            "As its two parts.",
+            "Where FedMUD+AAD does, and it needs larger a, as FedMUD+BKD.",
             ("mud.aad.any_product",),
         ),
         needs="matrices",

@@ -65,9 +65,10 @@ class SSF(Algorithm):
         projection: distribution of P_t with P_t P_t^T = I_r. `Spherical(r, "orthonormal")` is Sec. 3.6's QR.
         server_lr: eta_g.
 
-    The sums of lines 14 and 16 go over the S participants, in place of all N. The full x^t crosses once: afterwards a
-    client is sent the steps that it missed, so that a payload is r-dimensional (Sec. 3.6, "projected communication
-    only").
+    The sums of lines 14 and 16 go over the S participants, in place of all N; with S < N such a c has FedAvg's
+    sampling noise (`ssf.partial_control`), and `SSFReading(server_control="all")` has none. The full x^t crosses once:
+    afterwards a client is sent the steps that it missed, so that a payload is r-dimensional (Sec. 3.6, "projected
+    communication only").
 
     Raises ValueError for a projection that is not orthonormal.
     """
@@ -165,7 +166,9 @@ METHODS = [
             "SCAFFOLD in a random subspace per round; full control variates, refreshed only there.",
             "y_P -= eta (P g_i - P c_i + P c); c_i += P^T (mean of P g_i - P c_i); x += P^T mean(y_P - x_P)",
             "r = d is SCAFFOLD, and x* is a fixed point in any subspace (laws). Its Theorem 1 and Corollary 1:",
-            "d numbers of state per client; the bounds carry a factor d/r.",
+            "d numbers of state per client; the bounds carry a factor d/r. With few participants the mean of their "
+            "fresh controls, (6), has all of FedAvg's sampling noise (`ssf.partial_control`); the mean of all stored "
+            "ones, `server_control` in `SSFReading`, has none, for the same bytes.",
             ("ssf.theorem1", "ssf.cor1"),
         ),
         command=lambda o: SSF.haar(o.lr, o.local_steps, o.rank),

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from fedtheory.core import checks, records, registry
 
 MOST_SEEDS = 10_000
+SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium: 5"}  # by default
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -103,7 +104,7 @@ def parser() -> argparse.ArgumentParser:
     common: dict[str, dict[str, Any]] = {
         "out": {"default": "figures", "help": "folder of figures and tables (default: figures)"},
         "device": {"default": "cpu", "help": "cpu or cuda"},
-        "seeds": {"type": number_of(int, -MOST_SEEDS, MOST_SEEDS), "help": "number of seeds (default: 3; paper: 5)"},
+        "seeds": {"type": number_of(int, -MOST_SEEDS, MOST_SEEDS)},
         "scale": {"choices": records.SCALES, "help": "quick, medium or large (need --data), or paper"},
         "data": {"help": "folder of data sets as published (default: FEDTHEORY_DATA)"},
     }
@@ -113,7 +114,8 @@ def parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=command)
         sub.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
         for option in heeded:
-            sub.add_argument(f"--{option}", **common[option])
+            more: dict[str, Any] = {"help": f"number of seeds (default: {SEEDS[name]})"} if option == "seeds" else {}
+            sub.add_argument(f"--{option}", **common[option] | more)
         return sub
 
     add("list", "names.show", "names of algorithms, problems, figures and tables, claims")

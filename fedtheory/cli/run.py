@@ -63,7 +63,7 @@ def show(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     group = None
     if ending.launched():
-        device = shards.join(str(device))
+        device = shards.join_group(str(device))
         group = shards.Group(reduce=options.reduce)
     elif options.reduce:
         fix = "start with torchrun --nproc-per-node P -m fedtheory run ..."

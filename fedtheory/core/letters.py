@@ -29,6 +29,7 @@ _SUM, _GRADIENT = re.compile(r"\bsum_"), re.compile(r"\bgrad(_\w)? (?=[A-Za-z](?
 _INDEX = r"\{([^{}]*)\}|(-?\d+|(?:\*|T|in|[A-Za-z]\d?)(?![A-Za-z]))"
 _SCRIPT = re.compile(rf"(?<=[\w)\]|‖∑'\u0300-\u036f⁰-ₜ])([_^])(?:{_INDEX})")
 _NAME = re.compile(r"\b(?:[a-z]{2,}|[A-Z][a-z]+)_\w+|\b\w_[A-Za-z]{3,}|\b\w{2,}_\w+\(|\S*(?:::|\.py)\S*")
+_TILDE, _TENSOR = re.compile(r"\b([A-Z])~"), re.compile(r"(?<=[\w\u0303] )\(x\)(?= [A-Z])")  # V~; U (x) V
 _BAR, _HAT = re.compile(r"\b([xwgyfcdBUV]|(?:xi|[gx])_)bar(?![a-z])"), re.compile(r"\b([gxy])hat(?![a-z])")
 
 
@@ -43,6 +44,7 @@ def letters(text: str) -> str:
         return f"\0{chr(0xE000 + len(kept) - 1)}"  # so long in one private letter
 
     text = _BAR.sub(lambda found: f"{found[1].rstrip('_')}\u0304", text.replace("eta~", "eta\u0303"))
+    text = _TENSOR.sub("⊗", _TILDE.sub("\\1\u0303", text))
     text = _HAT.sub("\\1\u0302", text)
     text = _NAME.sub(keep, text)
     for sign, shown in _SIGNS.items():

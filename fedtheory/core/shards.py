@@ -59,7 +59,7 @@ class Group:
 
     def __post_init__(self) -> None:
         if not dist.is_available() or not dist.is_initialized():
-            fix = "start with torchrun, and call fedtheory.core.shards.join() first"
+            fix = "start with torchrun, and call join_group() first"
             checks.reject("group", None, "processes that torch.distributed has brought together", fix)
         if self.processes is None:
             object.__setattr__(self, "processes", dist.group.WORLD)
@@ -257,7 +257,7 @@ def connect() -> dist.Store:
     return joined
 
 
-def join(device: str = "cpu") -> torch.device:
+def join_group(device: str = "cpu") -> torch.device:
     """Bring the processes that torchrun started together; on CUDA each takes the card of its place on the host.
 
     Args:

@@ -12,8 +12,8 @@ _STEPS = {  # q, of the share rho = r/d
     "FedAvg": lambda rho: 1 / 3,  # fedsub.6.3 with P = I: exact gradients
     "FedAvg-CD": lambda rho: 1 / 3,  # fedsub.6.3
     "FedSub": lambda rho: math.sqrt(rho) / 3,  # FedSub's theorem
-    "SCAFFOLD": lambda rho: 1 / 10,  # SSF's theorem at rho = 1
-    "SSF": lambda rho: min(1 / 10, math.sqrt(rho / 8)),  # ssf.6.4
+    "SCAFFOLD": lambda rho: 1 / 10,  # that at rho = 1
+    "SSF": lambda rho: min(1 / 10, math.sqrt(rho / 8)),  # SSF's theorem
 }
 _FULL = ("FedAvg", "SCAFFOLD")
 _PLACE = "take it from the problem's constants, for example L=problem.constants.L"
@@ -24,7 +24,7 @@ def largest_step(method: str, L: float, local_steps: int = 1, share: float = 1.0
     """The largest local step for which a theorem of docs/theory holds: a safe one, not the largest that converges.
 
     K L eta is at most 1/3 for FedAvg and FedAvg-CD with exact gradients (fedsub.6.3), sqrt(share)/3 for FedSub (its
-    theorem), min(1/10, sqrt(share/8)) for SSF and SCAFFOLD (ssf.6.4, server step 1). How far beyond it runs still
+    theorem), min(1/10, sqrt(share/8)) for SSF and SCAFFOLD (SSF's, server step 1). How far beyond it runs still
     converge is measured in the item use/step.
 
     Args:

@@ -1,7 +1,9 @@
 """Every figure and table of the papers on a page of its own: our picture, the printed numbers beside ours, verdicts."""
 
 import math
+import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from claim_pages import TITLES
@@ -64,11 +66,11 @@ def _verdict(name: str, record: dict[str, Any]) -> str:
 
 
 def _page(name: str, record: dict[str, Any], uses: Uses) -> list[str]:
-    ran = records.ran_words(record["table"])
+    ran = ran_words(record["table"])
     lines = [
         f"# {name}: {plain(registry.items()[name].title)}",
         "",
-        f"{_verdict(name, record)} Scale: {record['scale']}." + (f" Run: {plain(ran)}." if ran else ""),
+        f"{_verdict(name, record)}. Scale: {record['scale']}." + (f" Run: {plain(ran)}." if ran else ""),
         "",
         f"![{alternative(record)}]({slug(name)}.png)",
         "",
@@ -80,17 +82,42 @@ def _page(name: str, record: dict[str, Any], uses: Uses) -> list[str]:
             for c in record["cells"]
         ]
         lines += ["{.beside}", *table(["number", "paper", "ours [95% interval]", "verdict", "why"], rows), ""]
-    lines += [f"- {prose(note)}" for note in record["notes"]] + [""]
+    lines += notes(record["notes"])
     seeds = records.seed_words(record["seeds"])
     lines += [
         f"Made by `python -m fedtheory reproduce {name} --scale {record['scale']}`, "
         + (f"{'seeds' if len(record['seeds']) > 1 else 'seed'} {seeds}, " if seeds else "")
-        + f"on {plain(record['device'])}, in {record['seconds']:,.0f} seconds.",
+        + f"on {plain(record['device'])}, "
+        + (f"in {record['seconds']:,.0f} seconds." if record["seconds"] >= 1 else "in less than a second.")
+        + " Runs that were kept are not counted.",
         "",
     ]
     if places := uses.of(name):
         lines += [f"In {', '.join(f'[{title}](../../{target})' for title, target in places)}.", ""]
     return lines
+
+
+def ran_words(table: Sequence[Mapping[str, Any]]) -> str:
+    """What ran, without a network where there is none, and "1 round"."""
+    words = re.sub(r"(^|; )none on ", r"\1", records.ran_words(table))
+    return re.sub(r"(?<![\d,.])(1 (?:client|round))s\b", r"\1", words)
+
+
+NAMED = re.compile(r"(?P<name>[^:]+(?:: [^:]+)?): (?P<value>-?[\d.]+(?:e[+-]?\d+)?|inf)")
+
+
+def notes(of: Sequence[str]) -> list[str]:
+    """An item's notes: sentences as a list; names with a number, and its interval where one was noted, as a table."""
+    values = {found["name"]: found["value"] for note in of if (found := NAMED.fullmatch(note))}
+    lines = [f"- {prose(note)}" for note in of if not NAMED.fullmatch(note)]
+    rows = []
+    for name, value in values.items():
+        ends = [values.get(f"{name}, {end}") for end in ("low", "high")]
+        if all(ends):
+            rows.append([prose(name), rf"{value} \[{', '.join(map(str, ends))}\]"])
+        elif not re.search(", (low|high)$", name):
+            rows.append([prose(name), value])
+    return [*lines, "", *(table(["number", "value [95% interval]"], rows) if rows else []), ""]
 
 
 def alternative(record: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ ACCENTED |= {"Gu": r"\Gamma_u", "Gv": r"\Gamma_v", "etilde": r"\tilde e"}
 SIGNS = {
     "<=": r"\le ", ">=": r"\ge ", "!=": r"\ne ", "->": r"\to ", "...": r"\dots ", "..": r"\dots ", "||": r"\Vert ",
     "+-": r"\pm ", "<<": r"\ll ", ">>": r"\gg ", "**": "^", ":=": ":=", "*": r"\cdot ", "|": r"\vert ", "~": r"\sim ",
-    "<": r"\lt ", ">": r"\gt ", "%": r"\%", "#": r"\#", "{": r"\{", "}": r"\}",
+    "<": r"\lt ", ">": r"\gt ", "%": r"\%", "#": r"\#", "{": r"\{", "}": r"\}", "⊗": r"\otimes ",
 }  # fmt: skip
 TOKEN = re.compile(
     r"[A-Za-z]+|\d+(?:,\d{3})+|\d+(?:\.\d+)?(?:e[+-]?\d+)?|<=|>=|!=|<-|->|\.\.\.|\.\.|\|\||\+-|<<|>>|\*\*|:=|\S|\s+"
@@ -59,7 +59,7 @@ LETTERS = re.compile(r"[A-Za-z]+")
 PRODUCT = r"m[A-Z]{1,3}|md[A-Z]{1,2}|mn|w[KL]|d[UV]"  # of letters without a sign between them
 NAME = re.compile(rf"[A-Z]{{1,3}}|[a-z]|[A-Za-z]'|{PRODUCT}")
 STRONG = re.compile(r"[A-Za-z0-9\])|}~'>](_|\^|\*\*)[\w({*+-]|<=|>=|\|\||^[A-Za-z]\*$|\bsqrt\(")
-ALLOWED = re.compile(r"[\w\s^{}()\[\]|<>=+\-*/.,:;~'!%&#]+")
+ALLOWED = re.compile(r"[\w\s^{}()\[\]|<>=+\-*/.,:;~'!%&#⊗]+")
 OPEN, CLOSE = "([{", ")]}"
 
 
@@ -72,7 +72,7 @@ def kind(word: str) -> str:
     """ "strong", "weak" or "" for a word between spaces, without the punctuation behind it."""
     if not word or not ALLOWED.fullmatch(word) or re.search(r"::|__|\.\w*[a-z]{2}|^[-.]+$|\w-[a-z]{2}", word):
         return "" if word not in ("-", "...") else "weak"
-    bare = re.sub(r"[_^]\{[^}]*\}|[_^][A-Za-z]+", "", word)  # an index may be a word
+    bare = re.sub(r"[_^]\{[^}]*\}|\^\([^()]*\)|[_^][A-Za-z]+", "", word)  # an index may be a word, a power of words
     if any(is_word(name) for name in LETTERS.findall(re.sub(r"\d+(\.\d+)?e[+-]?\d+", "1", bare))):
         return ""
     if STRONG.search(word) or any(name in GREEK for name in LETTERS.findall(bare)):
@@ -102,7 +102,7 @@ def unclosed(text: str) -> bool:
 
 def runs(text: str) -> list[tuple[bool, str]]:
     """The text in pieces, (whether it is mathematics, piece), with the spaces between them in the pieces."""
-    words = [part for word in re.findall(r"\S+\s*", text) for part in re.split(r"(?<=\w)(?=-[a-z]{4,})", word)]
+    words = [part for word in WORD.findall(text) for part in re.split(r"(?<=\w)(?=-[a-z]{4,})", word)]
     found: list[tuple[bool, str]] = []
     at = 0
     while at < len(words):
@@ -118,6 +118,9 @@ def runs(text: str) -> list[tuple[bool, str]]:
             end = at + 1
         at = end
     return [piece for piece in found if piece[1]]
+
+
+WORD = re.compile(r"(?:\^\([^()]*\)|\S)+\s*")  # `S^(1 - s)` is one
 
 
 def _reach(words: list[str], at: int) -> int:
@@ -168,7 +171,7 @@ def _is_mathematics(core: str) -> bool:
 
 
 RELATIONS = ("=", "<=", ">=", "<", ">", "!=", "->", "~", "+", "/")
-EDGES = (*RELATIONS, "-", "...", "min", "max", "sum", "|", "*")
+EDGES = (*RELATIONS, "⊗", "-", "...", "min", "max", "sum", "|", "*")
 
 
 def latex(text: str) -> str:
@@ -196,12 +199,8 @@ def latex(text: str) -> str:
         if one in "+-" and "".join(tokens[start + 1 : start + 2]).isalnum():
             inner, end = group(start + 1)
             return one + inner, end
-        if one == "*":
-            return r"\star", start + 1
-        if one in "+-":
-            return one, start + 1
-        if one == "T":
-            return r"\top", start + 1
+        if one in MARKS:
+            return MARKS[one], start + 1
         return (letters(one, True) if one[0].isalpha() else one), start + 1
 
     def letters(one: str, index: bool = False) -> str:
@@ -240,7 +239,7 @@ def latex(text: str) -> str:
             )  # E_22, E_{i,t}: no expectation
             named = index is not None and index[1] not in ("[", "|", "<", "(")
             piece = r"\mathbb E" if one == "E" and not named and behind and behind in "[|<_" else letters(one)
-            if one == "x" and re.fullmatch(r"[\dmnrd.]+ x [\dmnrd.]+", "".join(tokens[max(at - 2, 0) : at + 3])):
+            if one == "x" and SIDES.fullmatch("".join(tokens[max(at - 2, 0) : at + 3])):
                 piece = r"\times "
             if at + 1 < len(tokens) and tokens[at + 1] == "~":
                 piece, at = rf"\tilde{{{piece.strip()}}}", at + 1
@@ -264,6 +263,10 @@ def latex(text: str) -> str:
             out.append(SIGNS.get(one, one))
         at += 1
     return "".join(out).strip()
+
+
+MARKS = {"*": r"\star", "+": "+", "-": "-", "T": r"\top", "perp": r"\perp"}
+SIDES = re.compile(r"(?:[\d.]+|[mnrdkzDJ)]) x (?:[\d.]+|[mnrdkzDJ(])")  # of a matrix
 
 
 def _beside(left: str, right: str) -> bool:
@@ -295,7 +298,7 @@ INDEXED = re.compile(r"((?<![\w.])[A-Za-z]_[A-Za-z](?!\w))")
 
 def _spaced(text: str) -> str:
     """Words, with the spaces at their ends; a letter whose index has no small letter is set."""
-    parts = INDEXED.split(in_letters(text))
+    parts = INDEXED.split(in_letters(TIMES.sub(" × ", text)))
     return "".join(f"${latex(part)}$" if at % 2 else _kept(part) for at, part in enumerate(parts))
 
 
@@ -305,11 +308,17 @@ def _kept(text: str) -> str:
 
 
 CALL = re.compile(r"\b[A-Z]\w*\((?=\w+=)")
-PLAIN = re.compile(r"\[(?=\[)|\{(?=')")  # a matrix, a dictionary; a pair in brackets is an interval
+PLAIN = re.compile(r"\[(?=\[)|\{(?=')")  # a matrix, a dictionary
+TENSOR = re.compile(r"(?<=[\w~] )\(x\)(?= [A-Z])")  # U (x) V
+
+
+NUMBERS = re.compile(r"\[([-\d.e]+(?:, [-\d.e]+){2,})\]")  # a pair in brackets is an interval
+TIMES = re.compile(r"(?<=\d) x (?=\d)")
 
 
 def worded(text: str) -> str:
-    """Objects of the code and lists that a sentence quotes, as numbers with their names."""
+    """Objects of the code and lists that a sentence quotes, as numbers with their names; the signs of products."""
+    text = TENSOR.sub("⊗", text)
     for pattern in (CALL, PLAIN):
         at = 0
         while found := pattern.search(text, at):
@@ -324,6 +333,7 @@ def worded(text: str) -> str:
                 said = text[found.start() : end]
             text = text[: found.start()] + said + text[end:]
             at = found.start() + len(said) if pattern is PLAIN else found.start() + 1
+    text = NUMBERS.sub(r"(\1)", text)
     return re.sub(r": (True|False)\b", lambda m: f": {YES[m[1] == 'True']}", text)
 
 

@@ -11,7 +11,7 @@ from mathematics import prose
 from stage import ROOT, Stage, badge, folded, plain, slug, table, toctree
 from used import Uses
 
-from fedtheory import methods
+from fedtheory.cli import methods
 from fedtheory.core import registry
 from fedtheory.core.letters import letters
 
@@ -103,15 +103,13 @@ def _card(
         ("Up, bytes", named(row["up"])),
         ("Kept by a client, bytes", named(row["state"])),
         ("Needs", entry.needs or "any problem"),
-        ("What is proved or tested", said(card.proved)),
     ]
     claims = [
         f"[{id}](../../{where[id].page}.md#{where[id].anchor}) {badge(verdicts[id])}"
         for id in card.claims
         if id in where
     ]
-    if claims:
-        facts.append(("Claims", ", ".join(claims)))
+    facts.append(("What is proved or tested", " ".join([said(card.proved), ", ".join(claims)]).strip()))
     facts.append(("Where it fails", said(card.fails)))
     lines = [f"# {plain(entry.name)}", "", said(card.idea), "", said(origin.replace("\n\n", " ")), "", "{.facts}"]
     for title, text in facts:

@@ -17,6 +17,7 @@ from PIL import Image
 from stage import ROOT, Stage
 from used import NOTEBOOKS
 
+from fedtheory.core.letters import letters
 from fedtheory.notebook import DPI, describe
 from fedtheory.notebook.moving import PICTURES
 from fedtheory.notebook.moving.frame import Moving, word
@@ -82,10 +83,11 @@ def html(picture: Moving, frames: Frames, root: str) -> str:
     ]
     data = json.dumps({"folder": root + FOLDER, "sliders": sliders, "frames": own}).replace("</", "<\\/")
     file, words = own[first]
+    caption = markup.escape(letters(picture.look))
     return (
         f'<figure class="moving" data-moving="{picture.name}">'
         f'<img src="{root + FOLDER + file}" alt="{markup.escape(words)}">'
-        f"<figcaption><strong>{markup.escape(picture.title)}.</strong> {markup.escape(picture.look)}</figcaption>"
+        f"<figcaption><strong>{markup.escape(picture.title)}.</strong> {caption}</figcaption>"
         f'<script type="application/json">{data}</script></figure>'
     )
 

@@ -6,14 +6,14 @@ from collections.abc import Container, Mapping
 
 import nbformat
 from claim_pages import Place
-from mathematics import ACCENTED, GREEK, latex, prose
+from mathematics import ACCENTED, GREEK, latex, prose, worded
 from method_pages import said
 from stage import ROOT, Stage, plain, slug
 from used import NOTEBOOKS, stems
 
 from fedtheory.core import registry
 
-OPERATORS = r"[\s\d^_{}()\[\],+=/*'<>|.-]"
+OPERATORS = r"[\s\d^_{}()\[\],+=/*'<>|.~⊗-]"
 
 
 def symbols(stage: Stage) -> None:
@@ -41,6 +41,7 @@ def symbol(cell: str) -> str:
     """A cell of the dictionary: what is a symbol is set, words stay."""
     if "`" in cell:
         return said(cell)
+    cell = worded(cell)
     if re.fullmatch(r"[\d,.()\s]*", cell) or not re.search("[A-Za-z]", cell):
         return plain(cell)
     parts = re.split(r"(; |, (?![^(\[{]*[)\]}])|: )", cell)

@@ -55,3 +55,21 @@ document.addEventListener("DOMContentLoaded", () => {
     show();
   }
 });
+
+// A wide picture keeps letters that can be read: it is at least 250 pixels high, and its box scrolls.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const image of document.querySelectorAll(".bd-article img")) {
+    if (image.closest("figure.moving")) continue;
+    const widen = () => {
+      const { naturalWidth: width, naturalHeight: height } = image;
+      if (width < 2.5 * height) return;
+      const box = document.createElement("div");
+      box.className = "table-box";
+      image.replaceWith(box);
+      box.append(image);
+      Object.assign(image.style, { maxWidth: "none", width: `${Math.min(width, Math.round((250 * width) / height))}px` });
+    };
+    if (image.complete && image.naturalWidth) widen();
+    else image.addEventListener("load", widen, { once: true });
+  }
+});

@@ -198,9 +198,15 @@ def notes_of(at: Setting, scale: str) -> list[str]:
         "k = 1/32 (not printed), cells cleared as in its public code, no momentum (App. D).",
     ]
     if scale != "paper":
+        there = (
+            SETTINGS[scale].data,
+            at.fashion,
+        )  # of the scale: an item on Fashion-MNIST alone has `at.data` replaced
+        data = zip(there, (PAPER.data, PAPER.fashion), ("CIFAR-10", "Fashion-MNIST"))
+        named = "".join(f"{run} for {name}, " for run, printed, name in data if run != printed)
         notes.append(
-            f"Stand-ins at this scale: {at.data} for CIFAR-10, {at.fashion} for Fashion-MNIST, {at.network} for both "
-            "networks; levels are not comparable with the printed ones, orderings are what is tested."
+            f"Stand-ins at this scale: {named}{at.network} for both networks; levels are not comparable with the "
+            "printed ones, orderings are what is tested."
         )
     if scale in ("medium", "large"):
         notes.append(

@@ -266,6 +266,21 @@ def _set(ninth: str = "9") -> tuple[list, Any, Any, Any, Any]:
     return [p >= 0, p <= lam * lam, lam > 0, number(ninth) * lam * lam * b <= 1, b >= 1, a > 0, a <= 1], p, lam, a, b
 
 
+def gathered(drift: int) -> Callable[[], bool]:
+    """Claim 3 and w times Claim 4: the coefficients of 5.1 to 5.3. X = L^2 D, V = E|x^+ - x|^2, Z as in section 8."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        t, L, p, a, b, G, X, V, Z, H = sympy.symbols("t L p a b G X V Z H")
+        w, lam, third = sympy.Rational(5, 6) * t * p, L * t, sympy.Rational(10, 3)
+        both = -t / 2 * G + t / 2 * X - (1 - lam) / (2 * t) * V + w * (2 * Z + drift * b * X + 4 * a * L**2 * V - H)
+        moved = (third * p * a * lam**2 - (1 - lam) / 2) / t
+        return both, -t / 2 * G + t * (sympy.Rational(1, 2) + third * p * b) * X + moved * V + 2 * w * Z - w * H
+
+    return equal(sides)
+
+
 def dual(ninth: str) -> Callable[[], bool]:
     """What multiplies L^2 D, over t, is at most 1: the weight that the drift takes is w again."""
 
@@ -569,7 +584,7 @@ STEPS = [
          counted("3/5"), "3/5 in the place of 2/3"),
     Step("fedsub.2.6", "arithmetic", "the series of the exponential with a bound of its rest", exponential("5/4"),
          exponential("1.248"), "1.248 in the place of 5/4", ("fedsub.eq33",)),
-    Step("fedsub.2.7", "identity", "four clients; both sides are linear in the sums of h_i and |h_i|^2, so for any n",
+    Step("fedsub.2.7", "identity", "any number of clients, by the first two moments of the G + h_i",
          spread(True), spread(False), "any vector in the place of the mean"),
     Step("fedsub.3.1", "identity", "the integral that is left after Lipschitz continuity", smooth(2), smooth(3),
          "L/3 in the place of L/2"),
@@ -591,7 +606,8 @@ STEPS = [
          "R^{-2} in the place of R^{-1}", ("fedsub.eq35",)),
     Step("fedsub.4.6", "identity", "four clients; both sides are linear in the sums, so for any n", centred(True),
          centred(False), "any vector in the place of the mean", ("fedsub.eq34",)),
-    Step("fedsub.5.1", "implication", SET, dual("9"), dual("6"), "6 lambda^2 theta_m <= 1"),
+    Step("fedsub.5.1", "implication", "the sum of both claims by sympy; " + SET,
+         lambda: gathered(4)() and dual("9")(), lambda: gathered(4)() and dual("6")(), "6 lambda^2 theta_m <= 1"),
     Step("fedsub.5.2", "implication", SET, moved("9"), moved("2"), "2 lambda^2 theta_m <= 1"),
     Step("fedsub.5.3", "implication", SET, gradient("2/5"), gradient("41/100"), "41/100 in the place of 2/5"),
     Step("fedsub.5.4", "arithmetic", "5/2, 25/12 and 25/6", rate("2/5"), rate("9/20"), "9/20 in the place of 2/5"),

@@ -86,14 +86,17 @@ CONCLUSIONS = [
         (),
         ("ssf.abstract.rate", "ssf.theorem1", "ssf.cor1"),
         "The rate survives with other constants, fresh noise in each local step and all clients in every round. With "
-        "a sample of the clients, as in the toy experiments, heterogeneity leaves a floor.",
+        "a sample of the clients, as in the toy experiments, heterogeneity leaves a floor: the mean of the "
+        "participants' fresh controls has all of FedAvg's sampling noise (ssf.partial_control). A mean of all stored "
+        "controls has none, for the same bytes.",
     ),
     Conclusion(
         "Data heterogeneity does not appear in the rate",
         "Sec. 4.8, after the proof of Corollary 1",
         (),
         ("ssf.no_heterogeneity_term",),
-        "It does in the first term, unless every client starts with a full gradient.",
+        "It does in the first term, unless every client starts with a full gradient; and where only some clients take "
+        "part and the server averages their controls alone, it never goes away (ssf.partial_control).",
     ),
     Conclusion(
         "Compared with SCAFFOLD the rate loses no more than the ratio of the space's dimension to the subspace's",

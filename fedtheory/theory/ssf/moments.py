@@ -302,8 +302,8 @@ SAMPLE = Terms(3, 4, 1.5, 0.7, 0.5, 0.01, 0.1, 2.0, 0.9)
 def stepsizes(setting: str, K: int, rho: float, L: float) -> tuple[float, float]:
     """eta_l and eta~ at the edge of the conditions.
 
-    "printed" is (1)-(4), "corollary" is (120)-(122) at sigma = 0, "longer" and "short local" are steps 6.4 and 6.5 of
-    docs/theory/ssf.md.
+    "printed" is (1)-(4), "corollary" is (120)-(122) at sigma = 0, "longer" is the theorem's of docs/theory/ssf.md, and
+    "short local" that of its 6.5.
     """
     h = min(1 / 4, {"longer": math.sqrt(rho / 8), "short local": 1 / 4}.get(setting, rho / 2))
     s = {

@@ -145,9 +145,9 @@ def counted(third: int) -> Callable[[], bool]:
         K, k = sympy.symbols("K k", positive=True)
         one = sympy.expand(sympy.summation(2 * k, (k, 0, K - 1)) - K * (K - 1)) == 0
         two = sympy.expand(sympy.summation(4 * k**2, (k, 0, K - 1)) - 2 * K * (K - 1) * (2 * K - 1) / 3) == 0
-        (x,) = (reals("x y")[0],)
+        x = reals("x y")[0]
         bound = follows(lambda: ([x >= 1], third * 2 * x * (x - 1) * (2 * x - 1) <= 3 * 4 * x * x * x))()
-        return one and two and bound
+        return one and two and bound and follows(lambda: ([x >= 1], x * (x - 1) <= x * x))()
 
     return check
 
@@ -322,14 +322,14 @@ def _box() -> tuple[list, Any, Any, Any]:
 
 
 def step_size(eighth: int) -> Callable[[], bool]:
-    """L eta <= min(1/4, rho/2) gives h^2 <= rho/8 and (1 + h)/2 <= 5/8."""
+    """L eta <= min(1/4, sqrt(rho/eighth)), or min(1/4, rho/2), gives u <= 1/8, (1 + h)/2 <= 5/8 and h <= 1."""
 
     def premises() -> tuple[list, Any]:
         import z3
 
-        rho, h = reals("rho h")
-        given = [rho > 0, rho <= 1, h > 0, 4 * h <= 1, 2 * h <= rho]
-        return given, z3.And(eighth * h * h <= rho, (1 + h) / 2 <= number("5/8"))
+        rho, h, u = reals("rho h u")
+        given = [rho > 0, rho <= 1, h > 0, 4 * h <= 1, u * rho == h * h, z3.Or(eighth * h * h <= rho, 2 * h <= rho)]
+        return given, z3.And(8 * u <= 1, (1 + h) / 2 <= number("5/8"), h <= 1)
 
     return follows(premises)
 
@@ -398,11 +398,11 @@ def rate(part: str) -> Callable[[], bool]:
 
 
 def noise_free(share: str) -> Callable[[], bool]:
-    """sigma = 0, eta_l = 1/(10 K L), eta = min(1/4, rho/2)/L, rho <= 1/2: 40/9 and 2/45."""
+    """sigma = 0, eta_l = 1/(10 K L), L eta = sqrt(rho/8) for rho <= 1/2, else 1/4: 20/9 times its inverse, and 2/45."""
 
     def check() -> bool:
-        q, half = Fraction(1, 100), Fraction(1, 2)  # eta = half rho / L
-        return (Fraction(20, 9) / half, Fraction(40, 9) * q) == (Fraction(40, 9), Fraction(share))
+        root = Fraction(20, 9) ** 2 * 8 == Fraction(40, 9) ** 2 * 2  # 20/9 sqrt(8) is 40 sqrt(2)/9
+        return root and (Fraction(20, 9) * 4, Fraction(40, 9) / 100) == (Fraction(80, 9), Fraction(share))
 
     return check
 
@@ -430,23 +430,32 @@ def small_steps(part: str) -> Callable[[], bool]:
 
 
 def longer(eighth: int) -> Callable[[], bool]:
-    """All that section 5 takes of h = L eta: u <= 1/8, (1 + h)/2 <= 5/8, h <= 1; and 20/9 sqrt(8) = 40 sqrt(2)/9.
+    """min(1/4, rho/2) <= min(1/4, sqrt(rho/eighth)), and by the factor sqrt(2 rho) for rho <= 1/2; 40/9 with it.
 
-    `eighth`: the steps are up to min(1/4, sqrt(rho/eighth)), which contains min(1/4, rho/2).
+    And at q = 1/100, h = 1/4 u = 1/7 is too much for 5.5, u = 1/6 for 5.4.
     """
 
     def premises() -> tuple[list, Any]:
+        rho, h = reals("rho h")
+        given = [rho > 0, rho <= 1, h > 0, 4 * h <= 1, 2 * h <= rho]
+        return given, eighth * h * h <= rho
+
+    def shorter() -> tuple[list, Any]:
         import z3
 
-        rho, h, u = reals("rho h u")
-        given = [rho > 0, rho <= 1, h > 0, 4 * h <= 1, u * rho == h * h, z3.Or(eighth * h * h <= rho, 2 * h <= rho)]
-        return given, z3.And(8 * u <= 1, (1 + h) / 2 <= number("5/8"), h <= 1)
+        rho, h = reals("rho h")  # h = sqrt(rho/8)
+        given = [rho > 0, 2 * rho <= 1, h > 0, 8 * h * h == rho]
+        return given, z3.And(4 * h <= 1, 2 * rho * h * h == rho / 2 * (rho / 2))
 
-    return lambda: follows(premises)() and Fraction(20, 9) ** 2 * 8 == Fraction(40, 9) ** 2 * 2
+    B = lambda u: Fraction(5, 8) + Fraction(2, 100) * (3 + 12 * u)
+    seventh, sixth = Fraction(1, 7), Fraction(1, 6)
+    ends = 6 + 12 * seventh + Fraction("1.041") * B(seventh) > Fraction(33, 4) and Fraction("1.388") * B(sixth) > 1
+    exact = Fraction(20, 9) * 2 == Fraction(40, 9)
+    return lambda: ends and exact and follows(premises)() and follows(shorter)()
 
 
 def short_local(small: bool) -> Callable[[], bool]:
-    """Section 5 for any h <= 1/4 and q = s rho, so that q u = s h^2; 15 and 103/45.
+    """Section 5 for any h <= 1/4 and q = s rho, so that q u = s h^2; 15 and 103/45. Then 5.3 and 5.4 for q u <= 1/800.
 
     `small`: s <= 1/100; else only q <= 1/100, as in the theorem.
     """
@@ -461,9 +470,44 @@ def short_local(small: bool) -> Callable[[], bool]:
         noise = z3.And(6 + number("1041/1000") * B <= number("27/4"), 12 * s * h * h <= number("3/100") * h)
         return given, z3.And(lead, drift * B <= 1, noise)
 
+    def product() -> tuple[list, Any]:
+        import z3
+
+        q, w = reals("q w")  # w = q u
+        B, drift = number("5/8") + 6 * q + 24 * w, number("347/250")
+        given = [q > 0, 100 * q <= 1, w >= 0, 800 * w <= 1]
+        return given, z3.And(number("1/2") - 24 * w - drift * q * B >= number("9/20"), drift * B <= 1)
+
     turned = Fraction(20, 9)
     exact = (turned * Fraction(27, 4), turned * Fraction(103, 100)) == (15, Fraction(103, 45))
-    return lambda: exact and follows(premises)()
+    return lambda: exact and follows(premises)() and follows(product)()
+
+
+def weighted(whole: str, full: str) -> Callable[[], bool]:
+    """3.3 and section 5 with -2 <a, b> <= |a|^2/4 + 4 |b|^2 and M = (32/5) eta q: 1/`whole` before rho eta |G|^2.
+
+    `full`: the same at r = d, where u = h^2.
+    """
+
+    def line() -> tuple[list, Any]:
+        eta, a2, b2, n2, ab, bn = reals("eta a2 b2 n2 ab bn")
+        given = [eta > 0, eta <= 1, a2 >= 0, b2 >= 0, n2 >= 0, -2 * ab <= a2 / 4 + 4 * b2, 2 * bn <= b2 + n2]
+        total = -eta * (a2 + ab) + eta * eta / 2 * (a2 + b2 + n2 + 2 * ab + 2 * bn)
+        kept = number("7/8") - number("3/8") * eta
+        return given, total <= -eta * kept * a2 + eta * (2 - eta) * b2 + eta * eta * n2
+
+    def potential(only_full: bool) -> tuple[list, Any]:
+        import z3
+
+        q, u, h = reals("q u h")
+        given = [q > 0, 100 * q <= 1, h > 0, 4 * h <= 1, u == h * h if only_full else z3.And(u >= 0, 8 * u <= 1)]
+        m, drift = number("32/5"), number("347/250")
+        B = 2 - h + m * q * (3 + 12 * u)
+        lead = number("7/8") - number("3/8") * h - 12 * m * q * u - drift * q * B
+        noise = m * (3 + 6 * u) + number("1041/1000") * B <= number("132/5")
+        return given, z3.And(number(full if only_full else whole) * lead >= 1, drift * B <= m / 2, noise)
+
+    return lambda: follows(line)() and follows(lambda: potential(False))() and follows(lambda: potential(True))()
 
 
 # 7: other memories
@@ -552,22 +596,24 @@ STEPS = [
          "3 in the place of 4", ("ssf.lemma4.eq88-99",)),
     Step("ssf.4.5", "implication", "for all rho in (0, 1], all steps and second moments", memories("12"),
          memories("11"), "11 in the place of 12"),
-    Step("ssf.5.1", "implication", "for all rho in (0, 1] and all admitted steps", step_size(8), step_size(9),
-         "rho/9 in the place of rho/8"),
+    Step("ssf.5.1", "implication", "for all rho in (0, 1], both ways to bound the step", step_size(8), step_size(7),
+         "sqrt(rho/7) in the place of sqrt(rho/8)"),
     Step("ssf.5.2", "identity", "the sum of the three claims", assembled("1.388"), assembled("1.389"),
          "1.389 in the place of 1.388"),
     Step("ssf.5.3", "implication", BOX, gradients("9/20"), gradients("47/100"), "47/100 in the place of 9/20"),
     Step("ssf.5.4", "implication", BOX, memory("347/250"), memory("7/5"), "1.4 in the place of 1.388"),
     Step("ssf.5.5", "implication", BOX, noise("33/4"), noise("8"), "8 in the place of 33/4"),
     Step("ssf.5.6", "arithmetic", "20/9, 40/9 and 55/3", rate("9/20"), rate("2/5"), "2/5 in the place of 9/20"),
-    Step("ssf.6.1", "arithmetic", "40/9 and 2/45", noise_free("2/45"), noise_free("1/45"), "1/45"),
+    Step("ssf.6.1", "arithmetic", "40 sqrt(2)/9, 80/9 and 2/45", noise_free("2/45"), noise_free("1/45"), "1/45"),
     Step("ssf.6.2", "arithmetic", "55/3 of 4/33 is 20/9", small_steps("4/33"), small_steps("1/8"), "1/8 for 4/33"),
     Step("ssf.6.3", "identity", "both terms at the step that balances them", balanced(2), balanced(1),
          "twice that step, squared"),
-    Step("ssf.6.4", "implication", "for all rho in (0, 1], both ways to bound the step", longer(8), longer(7),
-         "sqrt(rho/7) in the place of sqrt(rho/8)", ("ssf.sharper.theorem",)),
+    Step("ssf.6.4", "implication", "for all rho in (0, 1]; 5.4 and 5.5 each at one point", longer(8), longer(9),
+         "sqrt(rho/9) in the place of sqrt(rho/8)", ("ssf.sharper.theorem",)),
     Step("ssf.6.5", "implication", "for all rho in (0, 1], q <= rho/100, L eta <= 1/4", short_local(True),
          short_local(False), "q <= 1/100 alone", ("ssf.sharper.short",)),
+    Step("ssf.6.6", "implication", "3.3 for all steps up to 1/L; " + BOX + ", h <= 1/4; then u = h^2",
+         weighted("1.53", "1.42"), weighted("1.53", "1.41"), "1.41 in the place of 1.42"),
     Step("ssf.7.1", "identity", "a local step in the subspace", rescaled(1), rescaled(2), "the square of the scale"),
     Step("ssf.7.2", "identity", "any number of clients, by the first two moments of the g_i",
          spread(True), spread(False), "any vector in the place of the mean"),
