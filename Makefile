@@ -4,11 +4,12 @@ SCALE ?= quick
 OUT ?= figures
 VENV := .venv
 CLASS := .venv-course
+FLOWER := .venv-flower
 RUN := $(VENV)/bin/python
 export OMP_NUM_THREADS := 1
 export PYTHONHASHSEED := 0
 
-.PHONY: reproduce test lab notebooks book book-check course-check format bench
+.PHONY: reproduce test lab notebooks book book-check course-check flower test-flower format bench
 
 reproduce: $(VENV)/.installed
 	$(RUN) -m fedtheory reproduce --scale $(SCALE) --out $(OUT)
@@ -37,6 +38,11 @@ book-check: $(VENV)/.book
 course-check: $(CLASS)/.installed
 	$(CLASS)/bin/python -m pytest tests/test_course.py
 
+flower: $(FLOWER)/.installed
+
+test-flower: $(FLOWER)/.installed
+	$(FLOWER)/bin/python -m pytest tests/test_flower.py
+
 format: $(VENV)/.installed
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
@@ -63,4 +69,12 @@ $(CLASS)/.installed: $(VENV)/.installed
 		> $$($(CLASS)/bin/python -c "import site; print(site.getsitepackages()[0])")/first.pth
 	$(CLASS)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[course]'
 	$(CLASS)/bin/python -m pip install --quiet --constraint constraints.txt --ignore-installed --no-deps nbconvert jupyterlab
+	touch $@
+
+# Flower wants an older packaging, rich and typer than the first environment has: it has one of its own.
+$(FLOWER)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fedtheory needs Python 3.11 or later: make PYTHON=python3.11 ...')"
+	$(PYTHON) -m venv $(FLOWER)
+	grep -v '^packaging=' constraints.txt > $(FLOWER)/constraints.txt
+	$(FLOWER)/bin/python -m pip install --quiet --constraint $(FLOWER)/constraints.txt --editable '.[flower]' pytest hypothesis
 	touch $@

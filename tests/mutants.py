@@ -57,6 +57,9 @@ T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
 T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
 T_PASS = f"{NETS}::test_one_client_with_one_pass_is_an_epoch_of_sgd"
 T_GATE = "test_gate.py::test_damaged_uploads_are_refused"
+CODEC, HALVES, HALVED = "federation/codec.py", "federation/halves.py", "test_halves.py"
+T_BITS, T_BAD = f"{HALVED}::test_the_bits_and_the_bytes_of_a_run", f"{HALVED}::test_a_bad_upload_is_refused"
+T_LOST = f"{HALVED}::test_uploads_that_are_lost_leave_no_trace"
 REG = "test_regularised.py"
 PROX, DYN, DC = "algorithms/fedprox.py", "algorithms/feddyn.py", "algorithms/feddc.py"
 MOON, NTD, GEN = "algorithms/moon.py", "algorithms/fedntd.py", "algorithms/fedgen.py"
@@ -1800,6 +1803,149 @@ MUTANTS = [
         "return float(value) if isinstance(value, np.floating) else value.item()",
         "return value",
         "test_bad_input.py::test_numbers_of_numpy_are_numbers",
+    ),
+    # Halves
+    Mutant(
+        "a step too few",
+        "core/message.py",
+        "return self._missed(lag, cost(self.value), cost(self.step), cost(self.held))",
+        "return (lambda n: n and n - 1)(self._missed(lag, cost(self.value), cost(self.step), cost(self.held)))",
+        f"{T_BITS}[SSF-3-float64]",
+    ),
+    Mutant(
+        "the first step's projector crosses again",
+        HALVES,
+        "held if at == 0 else None)",
+        "None)",
+        f"{T_BITS}[SSF-3-float64]",
+    ),
+    Mutant(
+        "an absent dual does not turn",
+        HALVES,
+        "if kept.round is not None and q < t and own is not None:",
+        "if False:",
+        f"{T_BITS}[FedSub_SS-3-float64]",
+    ),
+    Mutant(
+        "a row turns too late",
+        HALVES,
+        "_at(timelines, q + 1), q)",
+        "_at(timelines, t), q)",
+        f"{T_BITS}[FedSub_SS-3-float64]",
+    ),
+    Mutant(
+        "the reply's seed is not kept",
+        FEDSUB,
+        '{"P": reply.P_next} if reply.P_next else {}',
+        "{}",
+        f"{T_BITS}[FedSub_SS-3-float64]",
+    ),
+    Mutant(
+        "a lost upload counts at its client",
+        HALVES,
+        "if self._pending is not None and last is not None and last == self._pending.round:",
+        "if self._pending is not None:",
+        f"{T_LOST}[SSF]",
+    ),
+    Mutant(
+        "what waits is not in the state",
+        HALVES,
+        "if pending is not None and self._asked is not None:",
+        "if False:",
+        f"{HALVED}::test_a_client_goes_on_in_another_process[SSF]",
+    ),
+    Mutant(
+        "a copy moves in place",
+        "algorithms/decomfl.py",
+        "model = copy.map(torch.clone)\n        self.rebuild(problem.layout, model, step)\n        return model",
+        "model = copy\n        self.rebuild(problem.layout, model, step)\n        return model",
+        f"{T_LOST}[DeComFL-short]",
+    ),
+    Mutant(
+        "a step of another rate",
+        HALVES,
+        "self._at_rate(r - 1).follow",
+        "self._at_rate(r).follow",
+        f"{HALVED}::test_a_schedule_is_known_to_both[DeComFL-short]",
+    ),
+    Mutant(
+        "the SVD is not followed",
+        "algorithms/flss.py",
+        "self.samples(t - 1) else G",
+        "False else G",
+        f"{T_BITS}[FLSS-3-float64]",
+    ),
+    Mutant(
+        "models of the warm-up are forgotten",
+        "algorithms/flss.py",
+        '{"model": new.x} if new.t >= self.warm_up else {}',
+        "{}",
+        f"{T_BITS}[FLSS-6-float64]",
+    ),
+    Mutant(
+        "all rows of LBGM cross",
+        "algorithms/lbgm.py",
+        "return self.sent, self.rows[self.sent[:, 0]], self.rho",
+        "return self.sent, self.rows, self.rho",
+        f"{T_BITS}[LBGM-3-float64]",
+    ),
+    Mutant(
+        "NaN crosses",
+        CODEC,
+        "if dtype.is_floating_point and not bool",
+        "if False and not bool",
+        f"{HALVED}::test_a_client_refuses_what_was_not_made_for_it",
+    ),
+    Mutant(
+        "what is left over is not seen",
+        CODEC,
+        "if self.at != len(self.data):",
+        "if False:",
+        f"{T_BAD}_and_the_federation_goes_on",
+    ),
+    Mutant("more is read than there is", CODEC, "if size > left:", "if False:", f"{T_BAD}_and_the_federation_goes_on"),
+    Mutant("any depth", CODEC, "if depth > _DEPTH or", "if", f"{T_BAD}_and_the_federation_goes_on"),
+    Mutant(
+        "uploads are not looked at",
+        HALVES,
+        "gate.admit([one], self.round, like, self.problem.n)",
+        "pass",
+        f"{T_BAD}_and_the_federation_goes_on",
+    ),
+    Mutant(
+        "stale uploads are taken",
+        HALVES,
+        "parcel.round != self.round or not",
+        "not",
+        f"{T_BAD}_and_the_federation_goes_on",
+    ),
+    Mutant(
+        "a stranger is taken",
+        HALVES,
+        "if i not in self._ids:",
+        "if False:",
+        f"{HALVED}::test_nobody_who_was_not_asked_is_heard",
+    ),
+    Mutant(
+        "a known value may change",
+        HALVES,
+        "if not _same(first.value, part.value):",
+        "if False:",
+        f"{HALVED}::test_what_cannot_be_carried_is_refused_in_one_line",
+    ),
+    Mutant(
+        "axes come in another order",
+        CODEC,
+        "flat.view(stored).permute(back)",
+        "flat.view(shape)",
+        f"{HALVED}::test_back_and_forth",
+    ),
+    Mutant(
+        "a reply that was not heard does not matter",
+        HALVES,
+        "            if replied:",
+        "            if False:",
+        f"{HALVED}::test_a_reply_that_was_not_heard_is_asked_for_and_sent_again",
     ),
 ]
 

@@ -65,6 +65,25 @@ class Rebuild:
         """Price of the last `lag` rounds' steps."""
         return self.price * lag
 
+    def missed(self, lag: int | None) -> int | None:
+        """How many of the last steps a client is sent; None: the model."""
+        lag = self.round if lag is None else lag
+        return None if cost(self.value).bytes < self.steps(lag).bytes else lag
+
+    @property
+    def change(self) -> None:
+        """A step is made at the end of its round: `DeComFL.recap`."""
+
+    @property
+    def copy(self) -> Model:
+        """What a client holds afterwards."""
+        return self.value
+
+    @classmethod
+    def received(cls, copy: Model) -> "Rebuild":
+        """The part at a client that holds the model."""
+        return cls(copy, Cost(), 0)
+
 
 @dataclass(frozen=True)
 class Server:
@@ -171,6 +190,14 @@ class DeComFL(Algorithm):
         else:
             walk(model.m.mul_(self.momentum), z, self.share(len(z)) * self.damping * g)  # (8)
             model.x.sub_(model.m, alpha=lr)  # (9)
+
+    def recap(self, server: Server, down: Down, up: Up, clients: torch.Tensor, new: Server) -> dict[str, Any]:
+        return {"model": self.step(down, up.g.mean(0))}  # 10-11
+
+    def follow(self, problem: Problem, copy: Model, step: Step, t: int) -> Model:
+        model = copy.map(torch.clone)
+        self.rebuild(problem.layout, model, step)
+        return model
 
     # The named steps: `readings.decomfl` puts another in the place of each.
 

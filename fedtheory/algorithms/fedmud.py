@@ -159,6 +159,9 @@ class FedMUD(Algorithm):
             frozen, u, last = Frozen(x, D), D.value.start, Reset(u, D)  # 5, 16
         return Server(x, frozen, u, last, t, server.weights), None
 
+    def follow(self, problem: Problem, copy: Frozen, step: Reset, t: int) -> Frozen:
+        return Frozen(_model(copy, step.u), step.D)  # 5, 16
+
 
 def _base(frozen: Frozen) -> torch.Tensor:
     return frozen.base.value if isinstance(frozen.base, Known) else frozen.base

@@ -48,6 +48,25 @@ class Renewed:
             seeds += lacked if self.every else min(lacked, 1)
         return self.latest.cost([None] * seeds, ())
 
+    def missed(self, lag: int | None) -> int:
+        """How many of the last seeds a client is sent."""
+        return self.cost([lag], ()).scalars
+
+    @property
+    def change(self) -> Seed[Basis] | None:
+        """The seed that was drawn for this round, if one was."""
+        return self.latest if self.round % self.period == 0 else None
+
+    @property
+    def copy(self) -> Seed[Basis]:
+        """What a client holds afterwards."""
+        return self.latest
+
+    @classmethod
+    def received(cls, copy: Seed[Basis]) -> "Renewed":
+        """The part at a client that has the latest seed."""
+        return cls(copy, 0)
+
 
 @dataclass(frozen=True)
 class Server:
@@ -155,6 +174,18 @@ class FedSub(Algorithm):
             return own
         dual = self.moved(own, clients, reply)
         return Own(self.turn(dual, down.P.value, reply.P_next.value) if reply.P_next else dual, own.sent)  # 12
+
+    def follow(self, problem: Problem, copy: Any, step: Seed[Basis], t: int) -> Seed[Basis]:
+        return step  # a seed is drawn anew
+
+    def heard(self, copies: dict[str, Any], reply: Reply) -> dict[str, Any]:
+        return {"P": reply.P_next} if reply.P_next else {}
+
+    def away(self, own: Own, at: dict[str, Any], after: dict[str, Any], t: int) -> Own:
+        """12 at a client that was away: its dual stays, and turns."""
+        if not self.dual or at.get("P") is after.get("P"):
+            return own
+        return Own(self.turn(own.dual, at["P"].value, after["P"].value), own.sent)
 
     # The named steps: `readings.fedsub` puts another in the place of each.
 

@@ -6,6 +6,7 @@ Bai et al. 2024, arXiv:2402.11505; from the first step, on any model.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 
@@ -45,6 +46,16 @@ class Tailored:
             checks.reject("clients", list(clients), f"the ids of {len(lags)} receivers", "pass their ids")
         return sum((self.prices[i] for i in clients), Cost())
 
+    def crosses(self, whole: "Down", client: int) -> torch.Tensor:
+        """What client i is sent of it."""
+        return self.value[whole.kept(client)]
+
+    def arrived(self, crossed: Any, whole: "Down", client: int) -> "Tailored":
+        """The vector at client i: what it was not sent is zero."""
+        kept = whole.kept(client)
+        part = checks.tensor("part", crossed, (int(kept.sum()),), self.value.dtype)
+        return Tailored(torch.zeros_like(self.value).masked_scatter(kept, part), self.prices)
+
 
 @dataclass(frozen=True)
 class Server:
@@ -62,6 +73,11 @@ class Down:
     adapters: Known[Adapters]
     u: Tailored  # B, A of the largest rank, (q,): client i is sent its first r_i columns
 
+    def kept(self, client: int) -> torch.Tensor:
+        """What client i has of u, (q,) bool."""
+        kinds = self.adapters.value.kept
+        return kinds[client % len(kinds)]
+
 
 @dataclass(frozen=True)
 class Up:
@@ -76,6 +92,15 @@ class Up:
     def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
         count = int(self.kept.sum())
         return Cost(count, count * self.rows.element_size())
+
+    def crosses(self, whole: Any, client: int) -> torch.Tensor:
+        """What is sent of it: the marked entries."""
+        return self.rows[self.kept]
+
+    def arrived(self, crossed: Any, whole: Any, client: int) -> "Up":
+        """The upload of what was sent; `self` has its marks."""
+        part = checks.tensor("upload", crossed, (int(self.kept.sum()),), self.rows.dtype)
+        return Up(torch.zeros_like(self.rows).masked_scatter(self.kept, part), self.kept)
 
 
 @dataclass(frozen=True)

@@ -43,18 +43,25 @@ class Streamed(Replay[tuple[torch.Tensor, Trajectory]]):
     complete: bool = field(kw_only=True)
 
     def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
-        wide, total = cost(self.value[0]), Cost()
-        dense = cost(self.value)
-        for lag in lags:
-            if lag is None or (lag > self.since and not self.complete):
-                total += dense
-                continue
-            wides = max(lag - self.since, 0)
-            if self.full:
-                wides += self.since // self.full - max(self.since - lag, 0) // self.full
-            steps = wide * wides + self.low * (lag - wides)
-            total += min(steps, dense, key=lambda price: price.bytes)
-        return total
+        wide, dense = cost(self.value[0]), cost(self.value)
+        return sum((self._steps(lag, wide, dense) or dense for lag in lags), Cost())
+
+    def _steps(self, lag: int | None, wide: Cost, dense: Cost) -> Cost | None:
+        """Price of the steps that a client lacks; None where it is sent the value."""
+        if lag is None or (lag > self.since and not self.complete):
+            return None
+        wides = max(lag - self.since, 0)
+        if self.full:
+            wides += self.since // self.full - max(self.since - lag, 0) // self.full
+        steps = wide * wides + self.low * (lag - wides)
+        return steps if steps.bytes <= dense.bytes else None
+
+    def missed(self, lag: int | None) -> int | None:
+        return lag if self._steps(lag, cost(self.value[0]), cost(self.value)) else None
+
+    @classmethod
+    def received(cls, copy: Any) -> "Streamed":
+        return cls(copy, None, low=Cost(), since=0, full=0, complete=False)
 
 
 @dataclass(frozen=True)
@@ -192,6 +199,37 @@ class FLSS(Algorithm):
         b = P.project(p)
         signs, sent = self.sign(b, P.low)
         return signs, Own(self.left(p, b, sent, P))
+
+    def recap(self, server: Server, down: Down, up: Any, clients: torch.Tensor, new: Server) -> dict[str, Any]:
+        if down.P is None:
+            return {"model": new.x} if new.t >= self.warm_up else {}
+        sent = up.expand(self.groups(down.P.value.low)) if isinstance(up, Signs) else up.dy
+        mean = self.mean(server, sent, clients)
+        return {"model": self.scaled_up(down.P.value.project(mean) if self.project == "gradient" else mean)}
+
+    def follow(self, problem: Problem, copy: tuple[torch.Tensor, Trajectory], step: torch.Tensor, t: int) -> Any:
+        x, G = copy
+        if self.projects(t - 1):
+            change = G.basis(self.rank).lift(step)
+            x = x + change
+        else:
+            x, change = step, step - x
+        return x, self.grown(G, change) if self.samples(t - 1) else G
+
+    def understood(self, problem: Problem, down: Down) -> Down:
+        return down if down.P is None else Down(down.model, Known(down.model.value[1].basis(self.rank)))
+
+    def learned(self, problem: Problem, copies: dict[str, Any], down: Down, last: int | None, t: int) -> dict[str, Any]:
+        """In the warm-up models come whole: who was there in every round makes the SVD of their changes itself."""
+        if isinstance(down.model, Streamed):
+            return {}
+        if t == 0:
+            return {"model": (down.model, self.empty(problem, down.model))}
+        return (
+            {"model": self.follow(problem, copies["model"], down.model, t)}
+            if "model" in copies and last == t - 1
+            else {}
+        )
 
     # Which round does what
 

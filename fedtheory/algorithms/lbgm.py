@@ -4,6 +4,7 @@ arXiv:2202.00280, Algorithm 1.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -40,7 +41,20 @@ class Up:
     rho: torch.Tensor  # look-back coefficient, (S, 1)
 
     def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
-        return cost((self.sent, self.rows[self.sent[:, 0]], self.rho), lags)
+        return cost(self.crosses(), lags)
+
+    def crosses(self, whole: Any = None, client: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What is sent of it: the marks, the marked rows, the coefficients."""
+        return self.sent, self.rows[self.sent[:, 0]], self.rho
+
+    def arrived(self, crossed: Any, whole: Any = None, client: int = 0) -> "Up":
+        """The upload of what was sent; `self` is one of the same shapes."""
+        if not isinstance(crossed, tuple) or len(crossed) != 3:
+            checks.reject("upload", crossed, "marks, rows, coefficients", "send what `crosses` gives")
+        sent, rows, rho = crossed
+        checks.tensor("sent", sent, tuple(self.sent.shape), torch.bool, finite=False, kinds=None)
+        checks.tensor("rows", rows, (int(sent.sum()), *self.rows.shape[1:]), self.rows.dtype)
+        return Up(sent, torch.zeros_like(self.rows).masked_scatter(sent, rows), rho)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ of a recent gradient, renewed every T steps. In FedAvg it is what FedSub (its Se
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -36,6 +37,13 @@ class Model(Replay[tuple[torch.Tensor, _Frames | None]]):
 
     def cost(self, lags: Sequence[int | None], clients: Sequence[int]) -> Cost:
         return super().cost([None if lag is None or lag > self.since else lag for lag in lags], clients)
+
+    def missed(self, lag: int | None) -> int | None:
+        return None if lag is None or lag > self.since else super().missed(lag)
+
+    @classmethod
+    def received(cls, copy: Any) -> "Model":
+        return cls(copy, None, since=0)
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,16 @@ class ProjectedFedAvg(Algorithm):
         else:
             b, change = change, down.P.value.lift(change)
         return Server(server.x + change, frames, b, server.t + 1, server.layout, server.weights), None
+
+    def follow(self, problem: Problem, copy: tuple[torch.Tensor, _Frames], step: torch.Tensor, t: int) -> Any:
+        x, frames = copy
+        return x + DenseBasis(problem.layout, self._low(problem.layout), frames).lift(step), frames
+
+    def understood(self, problem: Problem, down: Down) -> Down:
+        if down.P is None:
+            return down
+        _, frames = down.model.value
+        return Down(down.model, Known(DenseBasis(problem.layout, self._low(problem.layout), frames)))
 
 
 METHODS = [

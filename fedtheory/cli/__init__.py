@@ -1,6 +1,6 @@
-"""The command line: list, run, reproduce, compare, report, conclusions, claims, model, course. Each takes --json.
+"""The command line: list, run, federate, reproduce, compare, report, conclusions, claims, model, course.
 
-Here are the options; a command's own file is imported when it is called.
+Each takes --json. Here are the options; a command's own file is imported when it is called.
 """
 
 import argparse
@@ -62,7 +62,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, " ".join(f"fedtheory: {message}{fix}".splitlines()) + "\n")
 
 
-COMMANDS = "list|run|reproduce|compare|report|conclusions|claims|model|course"
+COMMANDS = "list|run|federate|reproduce|compare|report|conclusions|claims|model|course"
 COMPLAINTS: tuple[tuple[str, Callable[..., str]], ...] = (  # argparse's words, and ours
     (r"argument (\S+): (=.*)", lambda name, rest: name + rest),
     (
@@ -119,26 +119,36 @@ def parser() -> argparse.ArgumentParser:
         return sub
 
     add("list", "names.show", "names of algorithms, problems, figures and tables, claims")
+
+    def add_choice(sub: Parser, rounds: int) -> None:
+        """A method on a problem."""
+        sub.add_argument("algorithm", choices=registry.method_names())
+        sub.add_argument("problem", choices=registry.problem_names())
+        sub.add_argument("--rounds", type=count, default=rounds)
+        sub.add_argument("--sampled", type=count, default=None, help="clients per round (default: all)")
+        for name, option in METHOD_OPTIONS.items():
+            given: dict[str, Any] = {"type": count if name in COUNTS else real} | option
+            sub.add_argument(f"--{name.replace('_', '-')}", **given)
+        text = "text: folder or hub name of a language model (default: a tiny one)"
+        sub.add_argument("--model", default=None, help=text)
+        sub.add_argument(
+            "--task",
+            choices=registry.keys("problems/text.py", "TASKS"),
+            default=None,
+            help="text: a task in the folder --data (default: sst2)",
+        )
+        sub.add_argument("--lora", type=count, default=None, help="text: train adapters of this rank only")
+
     run = add("run", "run.show", "one algorithm on one problem", "device", "seeds", "data")
-    run.add_argument("algorithm", choices=registry.method_names())
-    run.add_argument("problem", choices=registry.problem_names())
-    run.add_argument("--rounds", type=count, default=200)
-    run.add_argument("--sampled", type=count, default=None, help="clients per round (default: all)")
-    for name, option in METHOD_OPTIONS.items():
-        given: dict[str, Any] = {"type": count if name in COUNTS else real} | option
-        run.add_argument(f"--{name.replace('_', '-')}", **given)
-    run.add_argument("--model", default=None, help="text: folder or hub name of a language model (default: a tiny one)")
-    run.add_argument(
-        "--task",
-        choices=registry.keys("problems/text.py", "TASKS"),
-        default=None,
-        help="text: a task in the folder --data (default: sst2)",
-    )
-    run.add_argument("--lora", type=count, default=None, help="text: train adapters of this rank only")
+    add_choice(run, 200)
     run.add_argument("--blocks", type=count, default=None, help="of clients; fixes the bits (under torchrun: 12)")
     run.add_argument("--reduce", action="store_true", help="under torchrun: sum averages over the processes")
     run.add_argument("--memory-map", default=None, metavar="FOLDER", help="where private state lies in mapped files")
     run.add_argument("--checkpoint", default=None, help="folder to save to and go on from")
+    text = "one algorithm on one problem as a federation of processes on this machine, by Flower; its wire is measured"
+    federate = add("federate", "federate.show", text, "data")
+    add_choice(federate, 5)
+    federate.add_argument("--nodes", type=count, default=2, help="supernodes, which hold the clients (default: 2)")
     every = tuple(common)
     reproduce = add("reproduce", "figures.reproduce_items", "figures and tables of the papers", *every)
     reproduce.add_argument(

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,14 @@ def method(options: argparse.Namespace) -> Algorithm:
             expected = f"nothing of it with {options.algorithm}, which does not heed it"
             checks.reject(name, given, expected, f"leave out --{name.replace('_', '-')}")
     return made
+
+
+def print_rows(columns: Mapping[str, Sequence[float]], metrics: Sequence[str], more: Sequence[str] = ()) -> None:
+    """Rounds, metrics and bytes of a run, and further columns, a line for each record."""
+    names = ("round", *metrics, "up_bytes", "down_bytes", *more)
+    print("".join(f"{name.replace('_', ' '):>12}" for name in names))
+    for row in zip(*(columns[name] for name in names)):
+        print("".join(f" {x:>11.4e}" if isinstance(x, float) else f" {x:>11}" for x in row))
 
 
 def show(options: argparse.Namespace) -> None:
@@ -96,9 +105,7 @@ def show(options: argparse.Namespace) -> None:
         )
         if not options.json:
             print(f"{algorithm!r}, seed {seed}")
-            print("".join(f"{name:>12}" for name in ("round", *metrics, "up bytes", "down bytes")))
-            for row in zip(*(history[name] for name in ("round", *metrics, "up_bytes", "down_bytes"))):
-                print("".join(f" {x:>11.4e}" if isinstance(x, float) else f" {x:>11}" for x in row))
+            print_rows(history.columns, metrics)
             if history.diverged:
                 print(f"diverged in round {history.diverged.round}: {history.diverged.quantity} is not finite")
     if options.json and speaks:

@@ -6,6 +6,10 @@ less than its value holds, because the receiver rebuilds the value from what was
 There are three ideas. What a receiver makes itself: `Seed` from one integer, `Known` from nothing. What it has missed:
 `Replay`, the steps since its last copy. What only some are sent, or only in part: that belongs to single methods, and
 such parts stand in their files.
+
+What is charged is what is sent (`federation.codec`). Beside its `cost` such a part says what crosses of it to one
+receiver: `crosses`, and `arrived` makes the part of that; or, where the receiver has a copy, `missed`, how many of the
+last changes it is sent, with `copy`, what is sent where it has none, `change`, this round's, and `received`.
 """
 
 from collections.abc import Callable, Sequence
@@ -106,12 +110,37 @@ class Replay(Generic[T]):
         step, held = cost(self.step), cost(self.held)
         dear = steps = firsts = 0  # receivers of the value itself; steps sent to the others, the first ones among them
         for lag in lags:
-            missed = None if lag is None else self.round // self.period - (self.round - lag) // self.period
-            if missed is None or step.bytes * missed - held.bytes >= dense.bytes:
+            missed = self._missed(lag, dense, step, held)
+            if missed is None:
                 dear += 1
             else:
                 steps, firsts = steps + missed, firsts + (missed > 0)
         return Cost(*[a * dear + b * steps - c * firsts for a, b, c in zip(dense, step, held)])
+
+    def _missed(self, lag: int | None, dense: Cost, step: Cost, held: Cost) -> int | None:
+        missed = None if lag is None else self.round // self.period - (self.round - lag) // self.period
+        return None if missed is None or step.bytes * missed - held.bytes >= dense.bytes else missed
+
+    def missed(self, lag: int | None) -> int | None:
+        """How many of the last steps a client is sent; None: the value itself."""
+        if self.step is None:
+            return None
+        return self._missed(lag, cost(self.value), cost(self.step), cost(self.held))
+
+    @property
+    def change(self) -> Any:
+        """The step that made this round's value, if this round has a new one."""
+        return self.step if self.round % self.period == 0 else None
+
+    @property
+    def copy(self) -> T:
+        """What a client holds afterwards."""
+        return self.value
+
+    @classmethod
+    def received(cls, copy: Any) -> "Replay[Any]":
+        """The part at a client that holds the value."""
+        return cls(copy, None)
 
 
 ONE: tuple[int | None, ...] = (None,)

@@ -43,6 +43,15 @@ class Rebuild(decomfl.Rebuild):
         there = [lag for lag in lags if lag is not None or self.known_start]
         return super().cost(there, clients) + cost(self.value) * (len(lags) - len(there))
 
+    def missed(self, lag: int | None) -> int | None:
+        if not self.pull:
+            return self.round if lag is None else lag
+        return super().missed(lag) if lag is not None or self.known_start else None
+
+    @classmethod
+    def received(cls, copy: Model) -> "Rebuild":
+        return cls(copy, Cost(), 0, (), True, True)
+
     def steps(self, lag: int) -> Cost:
         total, stop = Cost(), self.round
         for start, price in reversed(self.prices):

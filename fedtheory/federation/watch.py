@@ -1,0 +1,35 @@
+"""Ends the processes of a federation when the process that started them is gone, whatever ended it.
+
+`local` runs this file by its path, as a process of its own that is given the folder and holds the end of a pipe; only
+the standard library is imported.
+"""
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+
+def alive(folder: Path) -> list[int]:
+    """Processes that have this folder's `flower` as Flower's home, where the system has /proc."""
+    mark, found = f"FLWR_HOME={folder / 'flower'}\0".encode(), []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark in (process / "environ").read_bytes():
+                found.append(int(process.name))
+    return found
+
+
+def end(folder: Path) -> None:
+    """Kill them, and those that they have started meanwhile."""
+    while left := alive(folder):
+        for process in left:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    os.setsid()  # no Ctrl-C of a terminal
+    sys.stdin.read()  # until the pipe is closed
+    end(Path(sys.argv[1]))

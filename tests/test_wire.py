@@ -1,0 +1,179 @@
+"""What is counted on a socket, and the page that shows it."""
+
+import importlib
+import importlib.util
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from fedtheory import cli
+from fedtheory.core import records
+from fedtheory.federation import watch, wire
+from fedtheory.figures import EXTRAS
+from fedtheory.figures.frontier import wire as item
+
+ROOT = Path(__file__).resolve().parent.parent
+ASKED = [
+    b"POST /v1/fleet/pull-messages HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"POST /v1/fleet/push-object HTTP/1.1\r\n\r\n" + b"x" * 70_000,
+]
+ANSWERS = [b"HTTP/1.1 200 OK\r\n\r\n" + b"y" * 200_000, b"HTTP/1.1 204 No Content\r\n\r\n"]
+
+
+def serve(listening: socket.socket, got: list[bytes]) -> None:
+    """A server that reads each request to its end, and answers with the next of ANSWERS."""
+    with listening, listening.accept()[0] as end:
+        for asked, answer in zip(ASKED, ANSWERS):
+            got.append(received(end, len(asked)))
+            end.sendall(answer)
+
+
+def received(end: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        data += end.recv(1 << 16)
+    return data
+
+
+def test_a_relay_counts_every_byte_and_changes_none():
+    listening, got = socket.create_server(("127.0.0.1", 0)), []
+    server = threading.Thread(target=serve, args=(listening, got))
+    server.start()
+    with wire.counted(listening.getsockname()[1]) as counter:
+        with socket.create_connection(("127.0.0.1", counter.port)) as end:
+            back = []
+            for asked, answer in zip(ASKED, ANSWERS):
+                end.sendall(asked)
+                back.append(received(end, len(answer)))
+        server.join()
+    assert got == ASKED
+    assert back == ANSWERS
+    named = [one for one in counter.requests if one.name]
+    assert [(one.name, one.up, one.down) for one in named] == [
+        ("pull-messages", len(ASKED[0]), len(ANSWERS[0])),
+        ("push-object", len(ASKED[1]), len(ANSWERS[1])),
+    ]
+
+
+def test_nobody_listens_behind_a_relay():
+    """The connection is closed at once, again and again."""
+    with wire.counted(1) as counter:
+        for _ in range(2):
+            with socket.create_connection(("127.0.0.1", counter.port), timeout=5) as end:
+                assert end.recv(1) == b""
+    assert counter.requests == []
+
+
+def asked(at: float, name: str, up: int = 10, down: int = 1) -> wire.Request:
+    return wire.Request(at, name, up, down)
+
+
+def test_polls_that_bring_nothing_are_idle():
+    """A poll counts where something other than a poll or an upload follows; what is outside of the round does not."""
+    requests = [
+        asked(0, "pull-messages"),
+        asked(1, "pull-messages", 100),
+        asked(2, "pull-object", 1000),
+        asked(3, "confirm-message-received", 10_000),
+        asked(4, "send-node-heartbeat"),
+        asked(5, "push-messages", 200),
+        asked(6, "push-object", 2000),
+        asked(7, "pull-messages"),
+        asked(8, "pull-object", 10**6),
+    ]
+    assert wire.passed(requests, 0, 7.5) == wire.Passed(up=2202, down=11103, requests=5, idle=33)
+
+
+def test_rows_of_a_record():
+    record = {
+        "columns": {"up_bytes": [0, 8, 24], "down_bytes": [0, 4, 8]},
+        "rounds": [
+            {
+                "round": t,
+                "start": t,
+                "end": t + 1,
+                "up": 8 * (t + 1),
+                "down": 4,
+                "messages": 2,
+                "clients": [0],
+                "dropped": {},
+            }
+            for t in (0, 1)
+        ],
+    }
+    counters = [
+        wire.Counter(0, [asked(0.5, "push-object"), asked(1.5, "pull-object")]),
+        wire.Counter(0, [asked(1.2, "x")]),
+    ]
+    first, second = wire.by_round(record, counters)
+    assert (first["up_count"], first["up_payload"], first["up_wire"], first["down_wire"]) == (8, 8, 11, 0)
+    assert (second["up_count"], second["up_payload"], second["up_wire"], second["down_wire"]) == (16, 16, 0, 11)
+    assert (first["idle"], second["idle"], second["clients"]) == (0, 11, 1)
+
+
+def test_processes_are_known_by_their_folder(tmp_path):
+    assert watch.alive(tmp_path) == []
+    watch.end(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("FedAvg quadratic --nodes 0", "nodes=0"),
+        ("FedAvg quadratic --nodes 1000", "nodes=1000"),
+        ("FedAvg quadratic --rounds 0", "rounds=0"),
+        ("FedAvg quadratic --sampled 1000", "sampled=1000"),
+        ("MeZO quadratic", "algorithm='MeZO'"),
+        ("FedAvg quadratic --rank 3", "rank=3"),
+    ],
+)
+def test_what_cannot_be_federated_is_refused(words, said, capsys):
+    assert cli.main(["federate", *words.split()]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Fix: " in error
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.skipif(importlib.util.find_spec("flwr") is not None, reason="it is installed here")
+def test_without_flower(capsys):
+    """The command and the import say how to get it."""
+    assert cli.main(["federate", "FedAvg", "quadratic"]) == 2
+    assert "make flower" in capsys.readouterr().err
+    with pytest.raises(ModuleNotFoundError, match=r"^flower: it is not installed here. Fix: make flower"):
+        importlib.import_module("fedtheory.federation.flower")
+
+
+def test_every_app_of_the_item_makes_its_method():
+    """Its source names all that it needs, and nothing else."""
+    for algorithm in item.METHODS.values():
+        found: dict = {}
+        lines = item.app(algorithm).splitlines()
+        exec("\n".join(line for line in lines if line.startswith(("from fedtheory import", "algorithm ="))), found)
+        assert found["algorithm"] == algorithm
+
+
+def test_the_page_shows_the_record():
+    """The table of docs/federation.md is the committed one; its payload is the count, its bits those of `run`."""
+    table = records.load(ROOT / "figures", "frontier/wire")["table"]
+    for row in table:
+        assert row["count"] == row["payload"] == row["counted by run"] < row["wire"]
+        assert row["same bits"] == 1
+    assert {row["method"] for row in table} == set(item.METHODS)
+    page = (ROOT / "docs" / "federation.md").read_text()
+    assert lines(table) in page
+    assert EXTRAS["frontier/wire"].draw(table).axes
+
+
+def lines(table: records.Table) -> str:
+    """The rows of the page's table."""
+    of = {(row["method"], row["way"]): row for row in table}
+    text = ""
+    for name in dict.fromkeys(row["method"] for row in table):
+        cells = [
+            f"{of[name, way][what]:,.0f}" for way in ("up", "down") for what in ("count", "payload", "wire", "over")
+        ]
+        text += f"| {name} | {' | '.join(cells)} |\n"
+    return text
