@@ -1931,7 +1931,7 @@ MUTANTS = [
         HALVES,
         "if not _same(first.value, part.value):",
         "if False:",
-        f"{HALVED}::test_what_cannot_be_carried_is_refused_in_one_line",
+        f"{HALVED}::test_what_is_said_to_be_known_must_have_been_known",
     ),
     Mutant(
         "axes come in another order",

@@ -205,7 +205,7 @@ def test_the_bits_of_run(algorithm, nodes, tmp_path):
     """With absences, and a payload that is the count."""
     problem = cases.quadratic(6)
     x, record, link = federate(algorithm, problem, tmp_path, 5, sampled=3, nodes=nodes)
-    history = run(algorithm, problem, 5, sampled=3, chunk=1)
+    history = run(algorithm, problem, 5, sampled=3, blocks=problem.n)
     assert torch.equal(x, history.x)
     for way, counted in (("up", history["up_bytes"]), ("down", history["down_bytes"])):
         assert record["columns"][f"{way}_bytes"] == counted
@@ -339,7 +339,7 @@ def test_nobody_answers(tmp_path, caplog):
     }
     x, _, _ = federate(algorithm, problem, tmp_path / "once", 3, nodes=2, faults=once, patience=0.1)
     assert torch.equal(x, without(algorithm, problem, 3, {}))
-    assert "round 1: no upload can be taken; it is asked again" in caplog.messages
+    assert [one for one in caplog.messages if one.startswith("round 1: uploads=[]: expected one of round 1")]
     never = {(1, 10): silent, (1, 11): silent}
     with pytest.raises(ValueError, match=r"^round=1: expected an upload that can be taken, .* Fix: "):
         federate(algorithm, problem, tmp_path / "never", 3, nodes=2, faults=never, patience=0.05)
@@ -425,6 +425,7 @@ def parcel(**changes: Any) -> dict[str, Any]:
         message({"parcels": [parcel(client=True)], "said": {}}),
         message({"parcels": [parcel(client=-1)], "said": {}}),
         message({"parcels": [parcel(extra=1)], "said": {}}),
+        message({"parcels": [parcel(kind="up" * 100)], "said": {}}),
         message({"parcels": [parcel(size=8)], "said": {}}),
         message({"parcels": [parcel(size=-8), parcel(size=8)], "said": {}}),
         message({"parcels": [parcel(size=10**18)], "said": {}}, b"x"),
@@ -468,7 +469,13 @@ def test_a_hostile_node(tmp_path, caplog):
     attacks.append(message("no JSON"))
     attacks.append(
         message(
-            {"parcels": [], "said": {"heard": [[1, "x"], 3, [[], 1]], "refused": {"1": 5, "x": "y", "0": "not me"}}}
+            {
+                "parcels": [],
+                "said": {
+                    "heard": [[1, "x"], 3, [[], 1]],
+                    "refused": {"1": 5, "x": "y", "²": "", "9" * 5000: "", "0": "not me"},
+                },
+            }
         )
     )
     faults = {
@@ -481,6 +488,33 @@ def test_a_hostile_node(tmp_path, caplog):
     assert not (tmp_path / "unpickled").exists()
     assert [one["clients"] for one in record["rounds"]] == [*[[0, 2]] * len(attacks), [0, 1, 2]]
     assert all("\n" not in one and len(one) < 700 for one in caplog.messages)
+
+
+def test_a_node_that_claims_everything(tmp_path, caplog):
+    """Clients that are not, twice, of another kind: what is left is what nobody else holds."""
+
+    def claims(link: Link, message: Message) -> Message:
+        return Message(flower.pack([], {"clients": [True, "x", 7, -1, 10**30, 1, 1, 0, [2]]}), reply_to=message)
+
+    problem, algorithm = cases.quadratic(3), Scaffold(0.05, 3)
+    x, _, _ = federate(algorithm, problem, tmp_path, 3, faults={(-1, 11): claims})
+    assert torch.equal(x, without(algorithm, problem, 3, {}))
+    assert "node 11: client 0 refused: node 10 holds it" in caplog.messages
+
+
+def test_a_node_that_never_says_whom_it_holds(tmp_path, caplog):
+    """Nobody waits for it, round after round; its client is left out."""
+    problem, algorithm = cases.quadratic(3), Scaffold(0.05, 3)
+    start = time.monotonic()
+    _, record, _ = federate(algorithm, problem, tmp_path, 12, faults={(-1, 11): silent}, patience=1.0)
+    assert time.monotonic() - start < 8
+    assert [list(one["dropped"].values()) for one in record["rounds"]] == [["no node holds it"]] * 12
+
+
+def test_a_run_that_diverges(tmp_path):
+    """It ends, and the log names the entry."""
+    with pytest.raises(ValueError, match=r"^uploads=\[0, 1\]: expected one of round 1 that can be taken"):
+        federate(FedAvg(1e200, 1), cases.quadratic(2), tmp_path, 5, nodes=2, patience=1.0)
 
 
 def test_a_hostile_server(tmp_path):
@@ -539,7 +573,7 @@ def test_over_sockets(tmp_path):
     with local.federation([[0, 2], [1]], tmp_path) as here:
         record = here.play(SOURCE.format(algorithm="FedSub(0.05, 3, Coordinate(4))", rounds=2, patience=60), 200)
         models = local.models(tmp_path)
-        history = run(FedSub(0.05, 3, Coordinate(4)), problem, 2, chunk=1)
+        history = run(FedSub(0.05, 3, Coordinate(4)), problem, 2, blocks=problem.n)
         assert torch.equal(models[-1], history.x)
         rows = wire.by_round(record, here.counters)
         for row, way in ((row, way) for row in rows for way in ("up", "down")):
@@ -552,6 +586,7 @@ def test_over_sockets(tmp_path):
         killer.join()
         dropped = {one["round"]: [int(i) for i in one["dropped"]] for one in record["rounds"]}
         assert dropped[1] == [1]
+        assert record["rounds"][-1]["clients"] == [0, 1, 2]
         assert torch.equal(local.models(tmp_path)[-1], without(Scaffold(0.05, 3), problem, 4, dropped))
         assert "round 1: client 1 dropped: no answer in 30 s" in (tmp_path / "saved" / "log.txt").read_text()
         assert watch.alive(tmp_path)

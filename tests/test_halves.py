@@ -7,7 +7,7 @@ Every parcel goes through JSON and a copy of its bytes, so that no object is sha
 import json
 import pickle
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -32,9 +32,11 @@ from fedtheory import (
     Steps,
     run,
 )
+from fedtheory.algorithms import fedavg
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.core import registry
+from fedtheory.core.message import Known
 from fedtheory.core.simulate import _drop_clients
 from fedtheory.federation.codec import Parcel, Reader, Vocabulary, Writer
 from fedtheory.federation.halves import ClientHalf, ServerHalf
@@ -188,6 +190,31 @@ def test_what_cannot_be_carried_is_refused_in_one_line(name):
     assert words[-1] in str(told.value)
 
 
+@dataclass(frozen=True)
+class Whispered:
+    x: Known
+
+
+class Whispers(FedAvg):
+    """It says of its model that both sides know it, and sends nothing."""
+
+    def broadcast(self, server, key):
+        return Whispered(Known(server.x))
+
+    def client(self, problem, clients, own, down, key):
+        return (yield from super().client(problem, clients, own, fedavg.Down(down.x.value), key))
+
+
+def test_what_is_said_to_be_known_must_have_been_known():
+    """Round 0 begins at x0, which both sides know; a model that moved is none of that."""
+    problem = quadratic(6)
+    assert run(Whispers(ETA, K), problem, 2)["down_bytes"] == [0, 0, 0]
+    federation = Federation(Whispers(ETA, K), problem)
+    federation.round()
+    with pytest.raises(ValueError, match="knew before the first round"):
+        federation.round()
+
+
 @pytest.mark.parametrize("form", ["printed", "sums"])
 def test_a_dual_that_is_turned_alone(form):
     """All duals turned by one product may have other last bits than a row alone; here the products are large."""
@@ -283,6 +310,7 @@ DAMAGE = {
     "a byte too many": lambda p: replace(p, data=p.data + b"0"),
     "a huge shape": lambda p: changed(p, *DY, to={"float64": [1, 2**62]}),
     "a huge shape of nothing": lambda p: changed(p, *DY, to={"float64": [0, 2**62]}),
+    "axes of nothing": lambda p: changed(p, *DY, to={"float64": [0] + 7 * [10**6]}),
     "many axes": lambda p: changed(p, *DY, to={"float64": [1] * 60}),
     "a negative shape": lambda p: changed(p, *DY, to={"float64": [-1, -12]}),
     "a shape of texts": lambda p: changed(p, *DY, to={"float64": ["1", "12"]}),

@@ -217,7 +217,9 @@ class FLSS(Algorithm):
         return x, self.grown(G, change) if self.samples(t - 1) else G
 
     def understood(self, problem: Problem, down: Down) -> Down:
-        return down if down.P is None else Down(down.model, Known(down.model.value[1].basis(self.rank)))
+        if down.P is None or not isinstance(down.model, Streamed):
+            return down
+        return Down(down.model, Known(down.model.value[1].basis(self.rank)))
 
     def learned(self, problem: Problem, copies: dict[str, Any], down: Down, last: int | None, t: int) -> dict[str, Any]:
         """In the warm-up models come whole: who was there in every round makes the SVD of their changes itself."""

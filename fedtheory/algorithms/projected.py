@@ -149,9 +149,9 @@ class ProjectedFedAvg(Algorithm):
         return x + DenseBasis(problem.layout, self._low(problem.layout), frames).lift(step), frames
 
     def understood(self, problem: Problem, down: Down) -> Down:
-        if down.P is None:
-            return down
         _, frames = down.model.value
+        if down.P is None or frames is None:
+            return down
         return Down(down.model, Known(DenseBasis(problem.layout, self._low(problem.layout), frames)))
 
 

@@ -49,7 +49,7 @@ def show(options: argparse.Namespace) -> None:
             rows = wire.by_round(record, here.counters)
             models = local.models(here.folder)
     history = simulate.run(
-        algorithm, problem, options.rounds, sampled=options.sampled, seed=_SEED, metrics=metrics, chunk=1
+        algorithm, problem, options.rounds, sampled=options.sampled, seed=_SEED, metrics=metrics, blocks=problem.n
     )
     columns = record["columns"] | {
         metric: [getattr(problem, metric)(x.to(problem.device)) for x in models] for metric in metrics

@@ -81,7 +81,7 @@ class Writer:
         if hasattr(type(part), "crosses"):
             return {"part": self.write(part.crosses(whole, self.client), part, path)}
         if hasattr(type(part), "cost"):
-            fix = "write its method `crosses` beside `cost`, or `missed` where it comes down"
+            fix = "play it in one process, with `run`, or write `crosses` or `missed` beside its `cost`"
             checks.reject("message", type(part).__name__, "parts that say what crosses of them", fix, TypeError)
         if isinstance(part, tuple):
             return {"tuple": [self.write(one, whole, f"{path}.{i}") for i, one in enumerate(part)]}
@@ -248,7 +248,12 @@ class Reader:
             value = self._read(node["value"], getattr(like, "copy", None), like, path, depth + 1)
             return kind.received(self.replay(path, None, value))  # type: ignore[attr-defined]
         rounds, steps = node.get("rounds"), node.get("steps")
-        if not _counts(rounds) or not isinstance(steps, list) or len(steps) != len(rounds):
+        if (
+            not isinstance(rounds, list)
+            or not _counts(rounds)
+            or not isinstance(steps, list)
+            or len(steps) != len(rounds)
+        ):
             _refuse(f"{name}'s steps", rounds, "a round for each step")
         made = [self._read(step, None, None, path, depth + 1) for step in steps]
         return kind.received(self.replay(path, rounds, made))  # type: ignore[attr-defined]

@@ -49,6 +49,7 @@ _LOG = logging.getLogger("fedtheory.federation")
 _LOOK = 0.1  # seconds between two looks for answers
 _TEXT, _BYTES = "text", "payload"
 _MOST_TEXT = 1 << 24  # characters of a message's JSON
+_LONGEST_KIND = 16  # characters
 Sent = list[tuple[int, Parcel]]  # (client, parcel)
 
 
@@ -101,7 +102,8 @@ def _is_parcel(one: Any) -> bool:
     wanted = {"client": int, "round": int, "kind": str, "size": int, "metadata": dict}
     if not isinstance(one, dict) or set(one) != set(wanted):
         return False
-    return all(type(one[name]) is kind for name, kind in wanted.items()) and min(one["size"], one["client"]) >= 0
+    right = all(type(one[name]) is kind for name, kind in wanted.items())
+    return right and min(one["size"], one["client"]) >= 0 and len(one["kind"]) <= _LONGEST_KIND
 
 
 def _refuse(name: str, value: Any, expected: str) -> NoReturn:
@@ -236,7 +238,9 @@ class _Rounds:
     grid: Grid
     half: ServerHalf
     patience: float
+    asked: set[int] = field(default_factory=set)  # nodes that were asked whom they hold
     claims: dict[int, list[int]] = field(default_factory=dict)  # node -> the clients that it says it holds
+    fresh: list[int] = field(default_factory=list)  # nodes that have said so since the last round
     silent: set[int] = field(default_factory=set)  # nodes that let their last message go unanswered
     node_of: dict[int, int] = field(default_factory=dict)  # client -> node
     waiting: dict[str, tuple[int, int]] = field(default_factory=dict)  # message -> its round, its node
@@ -256,39 +260,48 @@ class _Rounds:
         It is the first that claims the client. One that let its last message go unanswered gives way to another.
         """
         here = list(self.grid.get_node_ids())
-        new = [node for node in here if node not in self.claims]
-        questions = [Message(pack([], {}), node, "query", ttl=self.patience) for node in new]
-        for node, content in self.answers(self.push(-1, questions), self.patience, {}):
-            try:
-                held = unpack(content)[1].get("clients")
-            except ValueError as error:
-                held = []
-                _LOG.warning("node %d refused: %s", node, error)
-            self.claims[node] = [i for i in held if type(i) is int] if isinstance(held, list) else []
-        known = [node for node in self.claims if node in here]
-        asked = {i: node for node in reversed(known) for i in self.claims[node]}
-        self.node_of = asked | {
-            i: node for node in reversed(known) if node not in self.silent for i in self.claims[node]
-        }
-        for node in new:
-            for i in self.claims.get(node, []):
-                if self.node_of[i] != node:
+        self.push(_WHO, [Message(pack([], {}), node, "query") for node in here if node not in self.asked])
+        self.asked |= set(here)
+        for _, t, node, answer in self.look():  # no round is open
+            self.refuse_late(t, node, answer)
+        known = [node for node in reversed(self.claims) if node in here]
+        held = {i: node for node in known for i in self.claims[node]}
+        self.node_of = held | {i: node for node in known if node not in self.silent for i in self.claims[node]}
+        for node in self.fresh:
+            for i in self.claims[node]:
+                if self.node_of.get(i, node) != node:
                     _LOG.warning("node %d: client %d refused: node %d holds it", node, i, self.node_of[i])
+        self.fresh.clear()
+
+    def claim(self, node: int, answer: Message) -> None:
+        """A node says whom it holds."""
+        held: Any = None
+        if not answer.has_error():
+            with suppress(ValueError):
+                held = unpack(answer.content)[1].get("clients")
+        if not isinstance(held, list):
+            _LOG.warning("node %d refused: it does not say which clients it holds", node)
+            held = []
+        self.claims[node] = [i for i in range(self.half.problem.n) if i in held]
+        self.fresh.append(node)
 
     def play(self) -> Played:
         """One round: it is asked again until an upload can be taken. Raises ValueError where none ever can."""
         t = self.half.round
         now = Played(t, start=time.time())
         self.played.append(now)
-        parcels = self.half.open()
-        for _ in range(_TRIES):
+        parcels, uploads, replies = self.half.open(), dict[int, Parcel](), None
+        for left in reversed(range(_TRIES)):
             self.meet()
             uploads = self.ask(parcels, now)
-            with suppress(ValueError):
+            try:
                 replies = self.half.close(uploads)
                 break
-            _LOG.warning("round %d: no upload can be taken; it is asked again", t)
-        else:
+            except ValueError as error:  # nobody answered, or the model is finite no more
+                if not left and uploads:
+                    raise
+                _LOG.warning("round %d: %s", t, error)
+        if replies is None:
             fix = "start the supernodes, or look at their logs"
             checks.reject("round", t, f"an upload that can be taken, in {_TRIES} times {self.patience:g} s", fix)
         for i, cause in self.half.refused.items():
@@ -359,9 +372,9 @@ class _Rounds:
             if pair and self.node_of.get(one[0]) == node and self.unheard.get(one[0]) == one[1]:
                 del self.unheard[one[0]]
         refused = said.get("refused")
-        for i, cause in refused.items() if isinstance(refused, dict) else ():
-            if i.isdigit() and self.node_of.get(int(i)) == node and int(i) in silent:
-                silent[int(i)] = " ".join(str(cause).split())[:_LONGEST]
+        for i in silent if isinstance(refused, dict) else ():
+            if self.node_of.get(i) == node and str(i) in refused:
+                silent[i] = " ".join(str(refused[str(i)]).split())[:_LONGEST]
         return parcels
 
     def push(self, t: int, messages: Sequence[Message]) -> set[str]:
@@ -377,14 +390,11 @@ class _Rounds:
         end, left = time.monotonic() + seconds, set(ids)
         self.silent |= {self.waiting[one][1] for one in ids}
         while left and time.monotonic() < end:
-            for answer in self.grid.pull_messages(list(self.waiting)):
-                asked = answer.metadata.reply_to_message_id
-                t, node = self.waiting.pop(asked, (-1, 0))
-                self.silent.discard(node)
-                if asked not in left:
+            for name, t, node, answer in self.look():
+                if name not in left:
                     self.refuse_late(t, node, answer)
                     continue
-                left.discard(asked)
+                left.discard(name)
                 if answer.has_error():
                     cause = " ".join(str(answer.error.reason).split())[:_LONGEST]
                     _LOG.warning("round %d: node %d failed: %s", t, node, cause)
@@ -392,6 +402,22 @@ class _Rounds:
                 else:
                     yield node, answer.content
             time.sleep(_LOOK)
+
+    def look(self) -> list[tuple[str, int, int, Message]]:
+        """What has come: the message that it answers, its round, its node, the answer; claims are heard."""
+        found = []
+        for answer in self.grid.pull_messages(list(self.waiting)) if self.waiting else ():
+            name = answer.metadata.reply_to_message_id
+            if name not in self.waiting:
+                continue
+            t, node = self.waiting.pop(name)
+            if not answer.has_error():  # an error may be the superlink's own, about a node that is gone
+                self.silent.discard(node)
+            if t == _WHO:
+                self.claim(node, answer)
+            else:
+                found.append((name, t, node, answer))
+        return found
 
     def refuse_late(self, t: int, node: int, answer: Message) -> None:
         """An answer to a round that is over."""
@@ -406,6 +432,7 @@ class _Rounds:
             _LOG.warning("round %d: node %d refused: it answers round %d, which is over", now, node, t)
 
 
+_WHO = -1  # in the place of a round: the question whom a node holds
 _TRIES = 3  # of a round that nobody answers
 _LONGEST = 300  # characters of a cause
 

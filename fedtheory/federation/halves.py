@@ -121,7 +121,10 @@ class ServerHalf:
         return self._root.fold("round", self.round)
 
     def open(self) -> dict[int, Parcel]:
-        """What is sent to each client of the round: client id -> parcel. Again for the same round, the same."""
+        """What is sent to each client of the round: client id -> parcel.
+
+        Asked again for the same round it is the same, and counted again.
+        """
         t, key = self.round, self.key
         if self.schedule is not None:
             self._algorithm, _ = self._algorithm.at_rate(self.full.lr * self.schedule.factor(t), self._rows)
@@ -151,7 +154,7 @@ class ServerHalf:
         for i, parcel in sorted(uploads.items()):
             try:
                 taken.append(self._admitted(i, parcel))
-            except (gate.Refused, ValueError, TypeError) as error:
+            except gate.Refused as error:
                 self.refused[i] = str(error)
                 _LOG.warning("%s", error)
         if not taken:
@@ -160,11 +163,11 @@ class ServerHalf:
         up = taken[0].up
         if len(taken) > 1:
             up = map_leaves(lambda *leaves: torch.cat(leaves), *(one.up for one in taken))
-        self._count("up", cost(up), {one.client: uploads[one.client] for one in taken})
         before, rows = self.state.server, ids.to(self.problem.device)
         server, reply = self._algorithm.server(before, self._down, up, rows, self.key)
         if not bool(torch.isfinite(server.x).all()):
             checks.reject("Server.x", server.x, f"finite numbers after round {t}", "take a smaller step size")
+        self._count("up", cost(up), {one.client: uploads[one.client] for one in taken})
         for path, step in self._algorithm.recap(before, self._down, up, rows, server).items():
             self._remember(path, t + 1, step, None)
         replies: dict[int, Parcel] = {}
@@ -221,8 +224,9 @@ class ServerHalf:
             reader = Reader(parcel.data, self._words, client=i)
             up = reader.read(parcel.metadata.get("message"), like)
             reader.end()
-        except (ValueError, TypeError) as error:
-            raise gate.Refused(i, self.round, str(error).partition(". Fix:")[0]) from error
+        except Exception as error:  # whatever a stranger's bytes may do
+            cause = " ".join(str(error).split()).partition(". Fix:")[0]
+            raise gate.Refused(i, self.round, cause) from error
         one = gate.Upload(i, self.round, up)
         gate.admit([one], self.round, like, self.problem.n)
         return one

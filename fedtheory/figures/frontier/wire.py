@@ -70,7 +70,7 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
     ):
         for name, algorithm in METHODS.items():
             record = here.play(app(algorithm), 600.0 * ROUNDS)
-            history = run(algorithm, problem, ROUNDS, sampled=SAMPLED, chunk=1)
+            history = run(algorithm, problem, ROUNDS, sampled=SAMPLED, blocks=CLIENTS)
             rows, said[name] = wire.by_round(record, here.counters), repr(algorithm)
             same = torch.equal(local.models(here.folder)[-1], history.x)
             asked, messages = sum(row["clients"] for row in rows), sum(row["messages"] for row in rows) / 2
