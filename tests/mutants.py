@@ -1947,6 +1947,27 @@ MUTANTS = [
         "            if False:",
         f"{HALVED}::test_a_reply_that_was_not_heard_is_asked_for_and_sent_again",
     ),
+    Mutant(
+        "polls that bring nothing are messages",
+        "federation/wire.py",
+        "        if empty:",
+        "        if False:",
+        "test_wire.py::test_polls_that_bring_nothing_are_idle",
+    ),
+    Mutant(
+        "a relay counts one way",
+        "federation/wire.py",
+        "current.down += len(chunk)",
+        "current.down += 0",
+        "test_wire.py::test_a_relay_counts_every_byte_and_changes_none",
+    ),
+    Mutant(
+        "a round's bytes are those so far",
+        "federation/wire.py",
+        'columns[f"{way}_bytes"][t + 1] - columns[f"{way}_bytes"][t]',
+        'columns[f"{way}_bytes"][t + 1]',
+        "test_wire.py::test_rows_of_a_record",
+    ),
 ]
 
 

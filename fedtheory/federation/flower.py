@@ -371,9 +371,9 @@ class _Rounds:
             pair = isinstance(one, list) and [type(part) for part in one] == [int, int]
             if pair and self.node_of.get(one[0]) == node and self.unheard.get(one[0]) == one[1]:
                 del self.unheard[one[0]]
-        refused = said.get("refused")
-        for i in silent if isinstance(refused, dict) else ():
-            if self.node_of.get(i) == node and str(i) in refused:
+        refused: Any = said.get("refused")
+        for i in silent:
+            if isinstance(refused, dict) and self.node_of.get(i) == node and str(i) in refused:
                 silent[i] = " ".join(str(refused[str(i)]).split())[:_LONGEST]
         return parcels
 
