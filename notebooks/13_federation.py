@@ -323,10 +323,10 @@ for t, down, dropped, _, same in faulty({2: (5, lambda parcel: None)}):
 table(["round", "asked", "upload lost", 'client 5 is told: "last"', "bits of play_round"], rows)
 
 # %% [markdown]
-# (null: never.) In round 3 client 5 is told that it was last counted in round 1. So its upload of round 2 never counted,
-# and it goes on from before that round. It had kept both: what it made of a round *waits* until the next message says
-# whether it counted. One integer of metadata, no receipt, and the run is bit for bit the one in which client 5 fell
-# silent.
+# (null: never.) In round 3 client 5 is told that it was last counted in round 1. So its upload of round 2 did not
+# count, and it goes on from before that round. It had kept both: what it made of a round *waits* until the next message
+# says whether it counted. One integer of metadata, no receipt, and the run is bit for bit the one in which client 5
+# fell silent.
 #
 # In the same way an upload is refused that cannot be taken. Three kinds, one a round:
 
