@@ -56,6 +56,11 @@ AUGMENT, AUGMENTED = "problems/augment.py", "test_augment.py"
 T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
 T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
 T_PASS = f"{NETS}::test_one_client_with_one_pass_is_an_epoch_of_sgd"
+SHARDS = "test_shards.py"
+T_BLOCKS = f"{SHARDS}::test_blocks_hold_every_client_once_and_are_alike_in_size"
+T_ONE = f"{SHARDS}::test_blocks_are_what_decides_the_bits_and_they_change_rounding_only"
+T_ROWS = f"{SHARDS}::test_a_memory_map_holds_what_memory_need_not"
+T_EVERY = f"{SHARDS}::test_any_number_of_processes_makes_the_same_bits"
 T_GATE = "test_gate.py::test_damaged_uploads_are_refused"
 CODEC, HALVES, HALVED = "federation/codec.py", "federation/halves.py", "test_halves.py"
 T_BITS, T_BAD = f"{HALVED}::test_the_bits_and_the_bytes_of_a_run", f"{HALVED}::test_a_bad_upload_is_refused"
@@ -233,10 +238,18 @@ MUTANTS = [
     Mutant(
         "uplink counted twice",
         "core/simulate.py",
-        "Traffic(cost(up), received)",
-        "Traffic(cost(up) * 2, received)",
+        "    sent = cost(up)",
+        "    sent = cost(up) * 2",
         T_TRAFFIC,
     ),
+    Mutant("edges are not heeded", "core/engine.py", "for edge in edges)})", "for edge in edges[:0])})", T_BLOCKS),
+    Mutant("closed rows are not kept", "core/simulate.py", "leaf.copy_(new), block", "leaf, block", T_ONE),
+    Mutant("rows of a part that lie elsewhere", "core/rows.py", "rows[a - part.start :", "rows[a - start :", T_ROWS),
+    Mutant("a part that is damaged is whole", "core/rows.py", "== part.sha256", "!= part.sha256", T_ROWS),
+    Mutant(
+        "uploads in the order of arrival", "core/shards.py", "zip(found, counts)]", "zip(found[::-1], counts)]", T_EVERY
+    ),
+    Mutant("everyone sits out elsewhere", "core/shards.py", "clients >= self.start", "clients > self.start", T_EVERY),
     Mutant(
         "draws counted by the round",
         FEDSUB,

@@ -3,7 +3,7 @@
 shards_worker.py FOLDER every DIVISION    every algorithm, a few rounds, in float64 and float32
 shards_worker.py FOLDER reduce            those whose server reads the average only, reduced
 shards_worker.py FOLDER resume ROUNDS     one run with a checkpoint
-shards_worker.py FOLDER slow              the same, with a pause in each round, until it is killed
+shards_worker.py FOLDER slow ROUNDS       the same, with a pause in each round, until it is killed
 shards_worker.py FOLDER spread            nine runs of a figure, shared by the processes
 """
 
@@ -30,7 +30,6 @@ from fedtheory.figures.store import Spec
 
 BLOCKS, ROUNDS = 5, 6
 NETWORKS = {"FedNTD": FedNTD(0.05, 2), "MOON": MOON(0.05, 2, 1.0), "FedGen": FedGen(0.05, 2), "FedAvg": FedAvg(0.05, 2)}
-SLOW = 150
 
 
 def jobs():
@@ -107,7 +106,7 @@ def main(folder, what, *rest):
     elif what == "resume":
         found = content(resumed(folder, int(rest[0]), group=group))
     else:
-        found = content(resumed(folder, SLOW, group=group, progress=lambda done: time.sleep(0.05)))
+        found = content(resumed(folder, int(rest[0]), group=group, progress=lambda done: time.sleep(0.05)))
     (folder / f"rank-{group.rank}.json").write_text(json.dumps(found))
 
 

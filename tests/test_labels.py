@@ -19,7 +19,7 @@ FIGURES = Path(__file__).resolve().parent.parent / "figures"
 ALL = {**ITEMS, **EXTRAS}
 ITSELF = {  # measured without a runner, or beside it
     "decomfl/fig5a", "decomfl/fig5b", "decomfl/speedup", "decomfl/table1", "decomfl/table2", "decomfl/table4",
-    "decomfl/table5", "decomfl/table6", "decomfl/tight", "deep/budget", "fedsub/table1", "fedsub/tight",
+    "decomfl/table5", "decomfl/table6", "decomfl/tight", "deep/budget", "family/tight", "fedsub/table1", "fedsub/tight",
     "fedsub/why_nan", "fedsub/worst_case", "flss/fig1bcd", "flss/fig2", "flss/rank_bound", "flss/tight",
     "mud/repaired_rate", "mud/tight", "ssf/tight", "ssf/why_nan", "ssf/worst_case",
     "frontier/wire", "use/controls", "use/directions", "use/rank", "use/reset", "use/step",

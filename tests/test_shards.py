@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 from cases import ALGORITHMS, regression, start
-from shards_worker import BLOCKS, ROUNDS, SLOW, content, jobs, resumed, specs
+from shards_worker import BLOCKS, ROUNDS, content, jobs, resumed, specs
 
 from fedtheory import SSF, FedAvg, FedCom, FedSub, Key, Spherical, play_round, run
 from fedtheory.algorithms.ssf import Own
@@ -173,14 +173,14 @@ def test_a_damaged_part_is_passed_over(tmp_path):
         assert same(content(resumed(tmp_path, 21)), content(resumed(tmp_path / "unbroken", 21)))
 
 
-def killed(folder, moment, victim, processes=3):
+def killed(folder, moment, victim, rounds):
     """Start the slow run and kill one process after `moment` seconds. Returns what was said, and the seconds it took.
 
     None where the run had ended by then.
     """
     for old in folder.glob("process-*"):
         old.unlink()
-    process = launch(processes, folder, "slow")
+    process = launch(3, folder, "slow", rounds)
     place = folder / f"process-{victim}"
     while not (place.exists() and place.read_text()):
         time.sleep(0.01)
@@ -192,15 +192,15 @@ def killed(folder, moment, victim, processes=3):
     return (said if process.returncode else None), time.monotonic() - at
 
 
-def kills(folder, count, seed=0):
-    """Kill a random rank at a random moment, so many times, and let the run go on each time.
+def kills(folder, count, rounds, seed=0):
+    """Kill a random rank at a random moment, so many times, and let the run go on each time; its end is unbroken.
 
-    Returns for each the seconds until all processes had ended, and the run's end.
+    Returns for each the seconds until all processes had ended.
     """
     chance, seconds = random.Random(seed), []
     while len(seconds) < count:
         victim = chance.randrange(3)
-        said, took = killed(folder, chance.uniform(0.0, 4.0), victim)
+        said, took = killed(folder, chance.uniform(0.0, 4.0), victim, rounds)
         if said is None:
             raise AssertionError(f"the run ended after {len(seconds)} kills: make it longer")
         lines = [line for line in said.splitlines() if line.startswith("fedtheory: ")]
@@ -209,13 +209,13 @@ def kills(folder, count, seed=0):
         assert "Fix: start the same command again" in lines[0]
         assert took < 30
         seconds.append(took)
+    parts = joined(finish(launch(3, folder, "resume", rounds), folder, 3))
+    assert same(parts, content(resumed(folder / "unbroken", rounds)))
     return seconds
 
 
 def test_a_process_that_dies_ends_the_others_and_the_run_goes_on(tmp_path):
-    kills(tmp_path, 2)
-    parts = joined(finish(launch(3, tmp_path, "slow"), tmp_path, 3))
-    assert same(parts, content(resumed(tmp_path / "unbroken", SLOW)))
+    kills(tmp_path, 2, 300)
 
 
 def test_processes_share_the_runs_of_a_figure(tmp_path):
@@ -279,7 +279,5 @@ def test_rescaled_private_state_is_not_mapped(tmp_path):
 
 
 if __name__ == "__main__":  # python tests/test_shards.py FOLDER 50
-    seconds = kills(Path(sys.argv[1]), int(sys.argv[2]))
-    parts = joined(finish(launch(3, Path(sys.argv[1]), "slow"), Path(sys.argv[1]), 3))
-    assert same(parts, content(resumed(Path(sys.argv[1]) / "unbroken", SLOW)))
+    seconds = kills(Path(sys.argv[1]), int(sys.argv[2]), 100 * int(sys.argv[2]))
     print(f"{len(seconds)} kills, at most {max(seconds):.1f} s until all had ended; the bits of an unbroken run")

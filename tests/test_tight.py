@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tight_pages
 import torch
@@ -12,14 +13,14 @@ import torch
 from fedtheory.core import records
 from fedtheory.core.key import Key
 from fedtheory.figures import EXTRAS
-from fedtheory.figures.tight import decomfl, fedsub, flss, mud, ssf
+from fedtheory.figures.tight import decomfl, decomfl_local, family, fedsub, flss, mud, ssf
 from fedtheory.figures.tight.table import GOAL, Entry, over_the_line, shares
 from fedtheory.theory import ledger
 from fedtheory.theory.instances import is_smooth
 from fedtheory.theory.worst_case import found, ours
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULES = {"fedsub": fedsub, "ssf": ssf, "mud": mud, "flss": flss, "decomfl": decomfl}
+MODULES = {"fedsub": fedsub, "ssf": ssf, "mud": mud, "flss": flss, "decomfl": decomfl, "family": family}
 AMOUNT = {"restarts": 1, "steps": 4}
 CLOSE = 1e-5
 
@@ -56,6 +57,10 @@ SMALL = [
     ("ssf", "drift (2), K = 2"), ("ssf", "one round (5), K = 1"), ("ssf", "Theorem, T to infinity"),
     ("fedsub", "dual (4), tau = 3"), ("fedsub", "one round (5), tau = 2"), ("flss", "rate, one round (3)"),
     ("flss", "theorem, sampling"), ("decomfl", "theorem, noise"), ("mud", "theorem, small steps"),
+    ("decomfl", "sums of what drifts (7.2)"), ("decomfl", "round (9), drift, K = 2"), ("decomfl", "bias (6.5), d = 10"),
+    ("decomfl", "theorem with K, drawn clients"), ("mud", "round (8), K = 2"), ("mud", "drift (8), K = 2"),
+    ("mud", "product's error (7.4), any K"), ("family", "drift (3), K = 2"), ("family", "one round (6), FedSub, K = 2"),
+    ("family", "memory in the subspace (5.2), K = 1"), ("family", "theorem, SCAFFOLD with few clients: start"),
 ]  # fmt: skip
 
 
@@ -124,10 +129,119 @@ def test_steps_multiply_to_what_a_bound_loses():
     lost = math.prod(flss.rate_steps().values())
     assert lost == close((1 - (1 - ours.REACH / 2) ** 4) / ours.REACH / 0.5)
     assert math.prod(flss.drift_steps().values()) == close(6.2 / ours.flss_drift(flss.TAU, flss.STRONG).dual)
-    assert math.prod(decomfl.bias_steps().values()) == close(1 / decomfl.bias())
+    for d in (1, 10):
+        assert math.prod(decomfl.bias_steps(d).values()) == close(1 / decomfl.bias(d))
     assert math.prod(flss.floor_steps(8 * (ours.REACH / flss.contracted()) ** 2, "").values()) == close(
         1 / flss.sampling()
     )
+
+
+def test_newer_programs_have_their_closed_forms():
+    """The drift of -x^2/2, the descent of x^2/2, and clients of curvatures 1 and -1, which pull each other away."""
+    for K in (2, 3):
+        assert ours.bare_drift(K, 1 / 8).dual == close(decomfl_local.drift_chain(K, 0.0)[0][0])
+        assert ours.bare_drift(K, mud.Q, 2).dual == close(ssf.drift_chain(K, mud.Q, 1.714, 1)[0][0])
+        assert ours.family_drift(K).dual == close(ssf.drift_chain(K, less=1)[0][0])
+        assert ours.bare_round(K, 1 / 8, 1 / 8, 3 * (1 - 1 / K)).dual == close(decomfl_local.descent(K, 0.0))
+    assert ours.bare_spread(2, 1 / 64, 0.5).dual == pytest.approx(1 / 16, rel=1e-3)
+    assert ours.family_memory(1).dual == pytest.approx(5 / 6, rel=1e-4)
+
+
+def test_newer_steps_multiply_to_what_a_bound_loses():
+    for K, a in ((2, 0.0), (3, 2.5), (16, 400.0)):
+        values, steps = decomfl_local.drift_chain(K, a)
+        assert values[-1] == close(8 / 7)
+        assert all(by >= 1 - 1e-12 for by in steps.values())
+    assert ssf.drift_chain(3, mud.Q, 1.714, 1)[0][-1] == 1.714
+    losses = [
+        (decomfl_local.apart_steps(2, ours.bare_spread(2, decomfl_local.LONG, 0.5).dual), "round (9), drift, K = 2"),
+        (decomfl_local.bias_steps(10), "bias (6.5), d = 10"),
+        (decomfl.bias_steps(1), "theorem, smoothing, d = 1"),
+    ]
+    rows = {row["statement"]: row for row in records.load(ROOT / "figures", "decomfl/tight")["table"]}
+    for steps, name in losses:
+        assert math.prod(steps.values()) == close(rows[name]["factor"])
+    for paper in MODULES:
+        for row in records.load(ROOT / "figures", f"{paper}/tight")["table"]:
+            by = [float(number) for number in re.findall(r"\((\d[\d.]*)\)(?:,|$)", row["loses"])]
+            if by and "by a run" not in row["why"] and row["reached"] != row["reached"]:
+                assert math.prod(by) == pytest.approx(row["factor"], rel=0.12), (paper, row["statement"])
+    for K in (2, 3):
+        assert math.prod(mud.round_steps(K).values()) == close(
+            ours.bare_round(K, mud.Q, mud.Q, 0.88 * (1 - 1 / K)).dual / 0.4
+        )
+        assert math.prod(mud.spread_steps(K).values()) == close(0.88 / ours.bare_spread(K, mud.Q, 0.4).dual)
+
+
+def test_what_drifts_in_time_has_the_constant_of_its_control_problem():
+    """Two steps: c + sqrt(c), which delta_2 = A_1 w/sqrt(c) attains; many: below e/(e - 1), and near it."""
+    z, weight = (torch.tensor(v) for v in np.polynomial.hermite_e.hermegauss(8))
+    first, second = torch.meshgrid(z**2, z**2, indexing="ij")
+    odds = torch.outer(weight, weight) / weight.sum() ** 2
+    c = 3.0  # one direction on the line
+    total = first + second * first / c**0.5
+    spent = 1 + float((odds * first**2).sum()) / c
+    assert float((odds * total**2).sum()) / spent == close(decomfl_local.adapted(2, c - 1))
+    assert decomfl_local.adapted(2, c - 1) == close(c + c**0.5)
+    assert decomfl_local.adapted(1, 4.0) == close(5.0)
+    for k in (2, 8, 64, 512):
+        best = max(decomfl_local.adapted(k, a) / (k + a) for a in (k / (math.e - 2) * 2.0**j for j in range(-4, 5)))
+        assert best < decomfl_local.ADAPTED
+    assert best == pytest.approx(decomfl_local.ADAPTED, rel=3e-3)
+
+
+def test_a_smooth_loss_has_nearly_the_largest_bias():
+    """It is 1-smooth and odd; its bias by quadrature is the closed form, never above what all losses obey."""
+    generator = Key(1).generator()
+
+    def slope(v: torch.Tensor) -> torch.Tensor:
+        t, y = v[:, :1], v[:, 1:]
+        far = torch.linalg.vector_norm(y, dim=1, keepdim=True)
+        flat = torch.cat([far, t * y / far], 1)
+        return torch.where(t.abs() > far, t.sign() * v, flat)
+
+    for d in (2, 3, 7):
+        v, w = torch.randn(2, 4000, d, generator=generator, dtype=torch.float64)
+        w = v + 0.1 * (w - v)
+        moved = torch.linalg.vector_norm(slope(v) - slope(w), dim=1) / torch.linalg.vector_norm(v - w, dim=1)
+        assert 0.9 < float(moved.max()) <= 1 + 1e-9
+        assert torch.allclose(slope(v), slope(-v))  # of an odd function
+        z = torch.randn(400_000, d, generator=generator, dtype=torch.float64)
+        t, far = z[:, 0], torch.linalg.vector_norm(z[:, 1:], dim=1)
+        value = torch.where(t.abs() > far, t.sign() * (t**2 + far**2) / 2, t * far)
+        assert float((value * t).mean()) ** 2 == pytest.approx(decomfl_local.bias2(d), rel=0.02)
+    for d in (1, 2, 5, 10, 100):
+        assert decomfl_local.bias2(d) <= decomfl_local.bias2_at_most(d) * (1 + 1e-12)
+        assert decomfl_local.bias2_at_most(d) <= decomfl_local.bound2(d)
+    assert decomfl_local.bias2(1) == close(decomfl_local.bias2_at_most(1)) == close(2 / math.pi)
+    assert decomfl_local.bias2(100) == pytest.approx(100, rel=0.05)
+
+
+def test_lemma_1_as_it_should_read_is_attained():
+    """Through FedMUD's own pullback, at a positive constant; no larger one holds."""
+    for name, aad in (("Lemma 1 as it should read (1.3)", False), ("Lemma 1 as it should read, with AAD (1.5)", True)):
+        one = entry("mud", name)
+        assert mud.seen(aad) == close(1.0)
+        with pytest.raises(AssertionError, match="reached"):
+            replace(one, ours=1.01).row(AMOUNT, {})
+
+
+def test_an_instance_at_rest_rests():
+    """A round by the training code leaves it where it is; another pull does not, and is refused."""
+    assert decomfl_local.rest() == pytest.approx(7 / 8 / 24, rel=0.01)
+    assert mud.rest() == pytest.approx(7 / 8 / 8.8, rel=0.02)
+    assert family.rest() == pytest.approx(7 / 8 * 9 / 70, rel=0.01)
+    with pytest.raises(AssertionError, match="moves the model"):
+        ssf.slope_left(ssf.opposed(0.1, 4), torch.tensor([1e-6]))
+
+
+def test_what_fedsub_forgets_does_not_average_on_kinks():
+    """Of second order in the step: the share of p zeta^2 is the same for every step, and near its limit."""
+    kinks = fedsub.kinked(0.1, fedsub.MANY)
+    assert is_smooth(kinks, 1.0, Key(0)) <= 1 + 1e-12
+    shares = [fedsub.left_on_kinked(t, 25 / 6) for t in (fedsub.HALF, 0.1, 0.02)]
+    assert shares[-1] == pytest.approx(0.06 * 7 / 8, rel=0.03)
+    assert min(shares) > 0.8 * max(shares)
 
 
 def test_a_staircase_is_smooth_and_loses_what_it_says():

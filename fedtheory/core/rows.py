@@ -66,9 +66,8 @@ def mapped(row: T, folder: Path, rows: int) -> T:
     return map_leaves(leaf_of, row)
 
 
-def _bytes(leaf: torch.Tensor) -> memoryview:
-    raw = leaf.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-    return memoryview(raw.numpy())
+def _bytes(leaf: torch.Tensor) -> bytes:
+    return leaf.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def _pieces(leaf: torch.Tensor) -> range:
@@ -85,7 +84,7 @@ def save(path: Path, own: Any, start: int, stop: int) -> Part:
     digest = hashlib.sha256()
     with written(path) as file:
 
-        def put(content: Any) -> None:
+        def put(content: bytes) -> None:
             digest.update(content)
             file.write(content)
 
@@ -111,7 +110,9 @@ def load(folder: Path, parts: list[Part], own: Any, start: int) -> None:
 
     Raises ValueError for rows of another run.
     """
-    for part in parts if own is not None else ():
+    if own is None:
+        return
+    for part in parts:
         with open(folder / part.file, "rb") as file:
             file.seek(len(MAGIC))
             (length,) = struct.unpack("<Q", file.read(8))

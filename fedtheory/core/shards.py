@@ -25,6 +25,7 @@ from fedtheory.core.engine import map_leaves
 from fedtheory.core.message import Cost, cost
 
 T = TypeVar("T")
+_TCPStore, _PrefixStore = dist.TCPStore, dist.PrefixStore  # type: ignore[reportPrivateImportUsage]  # documented
 
 BLOCKS = 12  # of a sharded run that names none: 1, 2, 3, 4, 6 and 12 processes take the same number of clients
 _PATIENCE = timedelta(hours=1)  # for which a process waits for the slowest one in a round
@@ -136,7 +137,7 @@ class Shards:
         if self.reduces:
             own = sent if len(self.mine(clients)) else Cost()
             total = torch.tensor(own, device=self.wire)
-            self._exchange(lambda: dist.all_reduce(total, group=self.group.processes))
+            _or_end(lambda: dist.all_reduce(total, group=self.group.processes))
             return self._average(up, clients), Cost(*total.tolist())
         up = self._gather(up, clients)
         return up, cost(up)
@@ -151,7 +152,7 @@ class Shards:
             sent[:mine] = leaf[:mine]
             sent = sent.view(most, -1).view(torch.uint8).to(self.wire)
             found = [torch.empty_like(sent) for _ in counts]
-            self._exchange(lambda: dist.all_gather(found, sent, group=self.group.processes))
+            _or_end(lambda: dist.all_gather(found, sent, group=self.group.processes))
             return (
                 torch.cat([part[:count] for part, count in zip(found, counts)])
                 .view(leaf.dtype)
@@ -172,7 +173,7 @@ class Shards:
                 expected = f"False where uploads are no real numbers ({type(up).__name__} has {leaf.dtype})"
                 checks.reject("group.reduce", True, expected, "leave it out: uploads are gathered then")
             partial = torch.tensordot(of.to(leaf), leaf[: len(mine)], 1).contiguous().to(self.wire)
-            self._exchange(lambda: dist.all_reduce(partial, group=self.group.processes))
+            _or_end(lambda: dist.all_reduce(partial, group=self.group.processes))
             return partial.to(self.device).expand(len(clients), *partial.shape)
 
         return map_leaves(averaged, up)
@@ -182,7 +183,7 @@ class Shards:
 
         Raises OSError at a process whose model has other bits.
         """
-        raw = x.detach().cpu().contiguous().view(torch.uint8).numpy()
+        raw = x.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
         digest = float(int.from_bytes(hashlib.blake2b(raw, digest_size=6).digest(), "little"))  # 48 bits: exact
         *told, of_first = self.told([*(values if self.rank == 0 else [0.0] * count), digest])
         if of_first != digest:
@@ -194,20 +195,20 @@ class Shards:
     def told(self, numbers: Sequence[float]) -> list[float]:
         """What the first process says, at every process."""
         said = torch.tensor(numbers, dtype=torch.float64, device=self.wire)
-        self._exchange(lambda: dist.broadcast(said, group_src=0, group=self.group.processes))
+        _or_end(lambda: dist.broadcast(said, group_src=0, group=self.group.processes))
         return said.tolist()
 
     def most(self, number: int) -> int:
         """The largest of the processes' numbers."""
         found = torch.tensor(number, device=self.wire)
-        self._exchange(lambda: dist.all_reduce(found, dist.ReduceOp.MAX, group=self.group.processes))
+        _or_end(lambda: dist.all_reduce(found, dist.ReduceOp.MAX, group=self.group.processes))
         return int(found)
 
     def all(self, text: str) -> list[str]:
         """Every process's text (ASCII), in the order of ranks."""
         sent = torch.frombuffer(bytearray(text.encode("ascii").ljust(256)), dtype=torch.uint8).to(self.wire)
         found = [torch.empty_like(sent) for _ in range(self.size)]
-        self._exchange(lambda: dist.all_gather(found, sent, group=self.group.processes))
+        _or_end(lambda: dist.all_gather(found, sent, group=self.group.processes))
         return [bytes(part.tolist()).decode().rstrip() for part in found]
 
     def wait(self) -> None:
@@ -218,22 +219,24 @@ class Shards:
         at = torch.searchsorted(clients, torch.tensor(self.bounds)).tolist()
         return [b - a for a, b in pairwise(at)]
 
-    def _exchange(self, call: Callable[[], Any]) -> None:
-        try:
-            call()
-        except RuntimeError as error:  # of gloo and nccl alike: their connections are gone
-            if ending.active:
-                ending.leave()
-            cause = str(error).splitlines()[0][:200]
-            raise Lost(f"group: a process of the run is gone ({cause}). Fix: {ending.AGAIN}") from error
+
+def _or_end(call: Callable[[], T]) -> T:
+    """What the call returns; where a process is gone that it needs, this one ends, too: see `core.ending`."""
+    try:
+        return call()
+    except RuntimeError as error:  # of the store, of gloo and of nccl alike: their connections are gone
+        if ending.active:
+            ending.leave()
+        cause = str(error).splitlines()[0][:200]
+        raise Lost(f"group: a process of the run is gone ({cause}). Fix: {ending.AGAIN}") from error
 
 
 # The launcher's side: one process of those that torchrun started
 
-_reports: dist.Store | None = None
+_reports: Any = None
 
 
-def connect() -> dist.Store:
+def _connect() -> Any:
     """A store that all processes see that torchrun started together.
 
     Raises ValueError where torchrun did not start this one.
@@ -246,10 +249,10 @@ def connect() -> dist.Store:
     serves = rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
     at = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), size
     name = f"fedtheory/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
-    joined, _reports = (  # two connections: one may wait while the other reports
-        dist.PrefixStore(name, dist.TCPStore(*at, is_master=master, timeout=_PATIENCE, wait_for_workers=False))
-        for master in (serves, False)
+    connect = lambda master: _PrefixStore(
+        name, _or_end(lambda: _TCPStore(*at, is_master=master, timeout=_PATIENCE, wait_for_workers=False))
     )
+    joined, _reports = connect(serves), connect(False)  # two: one may wait while the other reports
     _reports.set(f"at/{rank}", f"{socket.gethostname()}, process {os.getpid()}")
     ending.mark = lambda reports=_reports: reports.set(f"left/{rank}", "1")
     ending.who = _gone
@@ -264,11 +267,12 @@ def join_group(device: str = "cpu") -> torch.device:
 
     Returns this process's device. Raises ValueError where torchrun did not start it.
     """
-    store, where = connect(), local(device)
+    store, where = _connect(), local(device)
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     backend = "nccl" if where.type == "cuda" else "gloo"
-    group = dist.PrefixStore("group", store)
-    dist.init_process_group(backend, store=group, rank=rank, world_size=size, timeout=_PATIENCE)
+    group = _PrefixStore("group", store)
+    options: dict[str, Any] = {"store": group, "rank": rank, "world_size": size, "timeout": _PATIENCE}
+    _or_end(lambda: dist.init_process_group(backend, **options))
     if backend == "gloo":
         atexit.register(_part)
     return where
@@ -293,7 +297,7 @@ class Spread:
     """Jobs divided over the processes that torchrun started: each takes the next one that nobody has taken."""
 
     def __init__(self) -> None:
-        self._store = connect()
+        self._store = _connect()
         self.rank = int(os.environ["RANK"])
 
     def taken(self, jobs: Mapping[str, T]) -> Iterator[T]:

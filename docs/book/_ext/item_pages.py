@@ -14,7 +14,12 @@ from used import Uses
 from fedtheory.core import records, registry, verdicts
 
 FIGURES = ROOT / "figures"
-OURS = {"deep": "Deep networks", "frontier": "All methods compared", "use": "What a practitioner takes"}
+OURS = {
+    "deep": "Deep networks",
+    "family": "One theorem for the family",
+    "frontier": "All methods compared",
+    "use": "What a practitioner takes",
+}
 
 
 def record_of(name: str) -> tuple[dict[str, Any], str] | None:

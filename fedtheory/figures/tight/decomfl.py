@@ -1,12 +1,11 @@
-"""DeComFL with one local step: docs/theory/decomfl.md. eta L c = 1/4, c = 1 + (kappa + 1)/P."""
-
-import math
+"""DeComFL: docs/theory/decomfl.md. With one local step eta L c = 1/4, c = 1 + (kappa + 1)/P."""
 
 import torch
 
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.core.key import Key
 from fedtheory.core.simulate import play_round
+from fedtheory.figures.tight import decomfl_local as local
 from fedtheory.figures.tight.mud import on_bowl, squares
 from fedtheory.figures.tight.table import Entry, Mean, Steps, gap, item, known
 from fedtheory.problems.matrix_regression import MatrixRegression
@@ -68,14 +67,20 @@ def typical(T: int) -> tuple[dict[str, float], str]:
     return {"theorem": left * lr * T / (2 * gap(problem, start))}, said
 
 
-def bias() -> float:
-    """Rest at g = -b for f = sum x_j |x_j|/2 + g x: |b|^2 = (2/pi) mu^2 d over the theorem's (5/2) mu^2 L^2 d."""
-    return 2 / math.pi / (5 / 2)
+def bias(d: int) -> float:
+    """Rest at g = -b: |b|^2 over the theorem's (5/2) mu^2 L^2 d, small steps."""
+    return local.bias2(d) / (5 / 2 * d)
 
 
-def bias_steps() -> Steps:
-    """2.2 takes E||v||^2 for ||E v||^2, v = grad f(mu z): d for 2 d/pi. 3.1 doubles |b|^2, 3.5 takes 1/4 for eta L."""
-    return {"2.2": math.pi / 2, "3.1": 2.0, "3.5": 5 / 4}
+def bias_steps(d: int) -> Steps:
+    """3.1 doubles |b|^2, 3.5 takes 1/4 for eta L."""
+    return {**local.bias_steps(d), "3.1": 2.0, "3.5": 5 / 4}
+
+
+def both(T: int) -> tuple[dict[str, float], str]:
+    """One local step and several."""
+    one, several = typical(T), local.typical(T)
+    return one[0] | several[0], f"{one[1]} {several[1]}"
 
 
 def entries() -> list[Entry]:
@@ -96,13 +101,15 @@ def entries() -> list[Entry]:
             claim="decomfl.theorem1 / theorem3", kind="theorem", steps=lambda: {"3.2": 2.0, "3.4": 1 / rest},
             why="the worst ratio over quadratics",
         ),
-        Entry(
-            "theorem, smoothing, any d", "left/right", 1.0, "f = sum x |x|/2 + g x, eta to 0", "lower bound", bias,
-            kind="theorem", claim="decomfl.lemma2a", steps=bias_steps, why="the first of the two terms with mu",
-        ),
+        *(Entry(
+            f"theorem, smoothing, d = {d}", "left/right", 1.0, "rest at g = -b, eta to 0", "lower bound",
+            lambda d=d: bias(d), kind="theorem", claim="decomfl.lemma2a", steps=lambda d=d: bias_steps(d),
+            why="the first of the two terms with mu",
+        ) for d in (1, 10)),
+        *local.entries(),
     ]  # fmt: skip
 
 
 EXTRAS = [
-    item("decomfl/tight", "How tight the page's theorem is: DeComFL with one local step", entries(), typical),
+    item("decomfl/tight", "How tight the page's theorems and lemmas are: DeComFL", entries(), both),
 ]

@@ -1,5 +1,6 @@
-"""SSF and its neighbours FedAvg and SCAFFOLD: docs/theory/ssf.md. K L eta_l = 1/10, L eta = min(1/4, rho/2)."""
+"""SSF and its neighbours FedAvg and SCAFFOLD: docs/theory/ssf.md. K L eta_l = 1/10, L eta = min(1/4, sqrt(rho/8))."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.figures.tight.table import Entry, Steps, gap, item, known
 from fedtheory.problems.matrix_regression import MatrixRegression
-from fedtheory.theory.instances import drain
+from fedtheory.theory.instances import Smooth, drain
 from fedtheory.theory.worst_case import found, ours
 from fedtheory.theory.worst_case.ours import LOCAL, ssf_step
 
@@ -19,22 +20,49 @@ STEP = ssf_step(1)  # L eta, at rho = 1 and at rho = 1/2
 FAR = 2000  # local steps that stand for any number
 
 
-def drift_chain(K: int) -> tuple[list[float], Steps]:
-    """Section 2 on F = -x^2/2 with d = 1, without noise: the bound on D/(K eta_l)^2 step by step, and their factors."""
-    lr = LOCAL / K
+SECTION_2 = ("2.2", "2.3", "2.6", "2.7", "2.8")
+
+
+def drift_chain(
+    K: int, local: float = LOCAL, ours: float = 1.388, less: int = 0, steps: Sequence[str] = SECTION_2
+) -> tuple[list[float], Steps]:
+    """Section 2 on F = -x^2/2 with d = 1, without noise: the bound on L^2 D step by step, and their factors.
+
+    Args:
+        local: K L eta_l.
+        ours: the constant at the end.
+        less: what multiplies it is (K - less)/K (K L eta_l)^2.
+        steps: names of the five, on the pages that take the same.
+    """
+    lr = local / K
     y = [(1 + lr) ** k - 1 for k in range(K)]  # |y^k - x|
     alpha = 4 * lr**2 * K
     pull = [4 * (lr * k) ** 2 for k in range(K)]
     sums = [(sum(y[:k]), sum(v**2 for v in y[:k])) for k in range(K)] if K <= 10 else _sums(y)
-    values = {
-        "": sum(v**2 for v in y),
-        "2.2": sum(4 * (lr * s) ** 2 for s, _ in sums) + sum(pull),
-        "2.3": sum(4 * lr**2 * k * s2 for k, (_, s2) in enumerate(sums)) + sum(pull),
-        "2.6": (1 + alpha) ** K * sum(pull),
-        "2.7": (1 + alpha) ** K * lr**2 * 4 / 3 * K**3,
-        "2.8": 1.388 * K**3 * lr**2,
-    }
-    return chain({name: value / (K**3 * lr**2) for name, value in values.items()})
+    values = [
+        sum(v**2 for v in y),
+        sum(4 * (lr * s) ** 2 for s, _ in sums) + sum(pull),
+        sum(4 * lr**2 * k * s2 for k, (_, s2) in enumerate(sums)) + sum(pull),
+        (1 + alpha) ** K * sum(pull),
+    ]
+    unit = K**2 * (K - less) * lr**2
+    last = [(1 + alpha) ** K * 4 / 3, ours]
+    return chain(dict(zip(("", *steps), [*(value / unit for value in values), *last])))
+
+
+def opposed(lr: float, K: int) -> Smooth:
+    """Two clients of curvatures 1 and -0.999 on the line whose K local steps from 0 cancel: FedAvg rests there."""
+    h = torch.tensor([[1.0], [-0.999]], dtype=torch.float64)
+    way = torch.stack([(1 - lr * h) ** k for k in range(K)]).sum(0)
+    return Smooth(h, 0 * h, a=torch.tensor([[1.0], [-1.0]], dtype=torch.float64) * way[0] / way)
+
+
+def slope_left(problem: Smooth, x: torch.Tensor) -> float:
+    """|grad F|^2 over zeta^2 at 0. Raises AssertionError where x, the model after a round from there, is not 0."""
+    if (moved := float(x.abs().max())) > 1e-12:
+        raise AssertionError(f"a round moves the model by {moved}")
+    g = problem.gradients(torch.zeros(problem.d, dtype=torch.float64))
+    return float((g.mean(0) ** 2).sum() / ((g - g.mean(0)) ** 2).sum(-1).mean())
 
 
 def _sums(y: list[float]) -> list[tuple[float, float]]:
@@ -59,7 +87,7 @@ def round_steps(parts: int, exact: float) -> Steps:
 
 def theorem(above: float, T: int, rho: float = 1.0, C0: float = 0.0, L: float = 1.0) -> float:
     """The theorem's right side without noise."""
-    h = min(0.25, rho / 2)
+    h = min(0.25, (rho / 8) ** 0.5)
     return 20 * L * above / (9 * rho * h * T) + 40 * LOCAL**2 * C0 / (9 * rho * T)
 
 
@@ -73,7 +101,7 @@ def typical(T: int) -> tuple[dict[str, float], str]:
     problem = MatrixRegression.ssf(0.5, Key(17), batch=None)
     K, r, d = 3, 50, 100
     rho, L = r / d, known(problem.constants.L)
-    lr, eta = LOCAL / (K * L), min(0.25, rho / 2) / L
+    lr, eta = LOCAL / (K * L), min(0.25, (rho / 8) ** 0.5) / L
     both = played(SSF.haar(lr, K, r, server_lr=eta / (K * lr)), problem, T)
     eta1 = K * lr
     plain = played(FedAvg(lr, K), problem, T, keeps=False)

@@ -61,6 +61,15 @@ def memory(method: str, rho: float, phi: float) -> Memory:
     return Memory(phi * rho / 2, 0, 3 * phi, 3 / (phi * rho))
 
 
+def weight(own: Memory, p: float, h: float, rho: float, nu: float = 0.0) -> float:
+    """M/eta of the potential. Raises AssertionError for steps that the theorem does not admit."""
+    kappa = own.m - rho * (7 / 5 * own.alpha * p + (21 / 5 * p + 2 * nu) * own.gamma * h**2)
+    share = rho * (7 / 8 * p + h * nu) / kappa
+    if kappa <= 0 or share * (7 / 5 * own.alpha * p + (21 / 5 * p + 2) * own.gamma * h**2) > 1 / 25:
+        raise AssertionError(f"p = {p:g}, h = {h:g}, rho = {rho:g}: steps that the theorem does not admit")
+    return share
+
+
 @dataclass(frozen=True)
 class Round:
     """What the lemmas speak of, as numbers: expectations over projectors, noise and the sets of S clients.
@@ -221,11 +230,7 @@ def refreshed(q: Round) -> tuple[torch.Tensor, ...]:
 def potential(q: Round, kept: float = 1.0) -> tuple[torch.Tensor, ...]:
     """The round of the theorem, E Phi^+ - Phi, with M C. `kept`: of what the clients' difference leaves."""
     own, p, h, rho, eta = q.memory, q.p, q.h, q.at.rho, q.at.eta
-    lead = 7 / 8 * p + h * q.nu
-    rate = own.m - rho * (7 / 5 * own.alpha * p + (21 / 5 * p + 2 * q.nu) * own.gamma * h**2)
-    share = rho * lead / rate
-    if rate <= 0 or share * (7 / 5 * own.alpha * p + (21 / 5 * p + 2) * own.gamma * h**2) > 1 / 25:
-        raise AssertionError(f"{q.of}: steps that the theorem does not admit")
+    share = weight(own, p, h, rho, q.nu)
     noise = h / q.S + 2 / 3 * p + share * (1.02 * own.alpha + (1 / 25 + 2 / q.S) * own.gamma * h**2)
     left = q.gain + 9 / 20 * rho * eta * q.G2 + eta * share * (q.C1 - q.C0)
     right = kept * eta * share * own.chi * q.zeta2 + eta * noise * q.noise / q.at.K

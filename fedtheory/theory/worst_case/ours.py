@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from fedtheory.theory.ssf.family import memory, weight
 from fedtheory.theory.worst_case.program import (
     Program,
     Symbols,
@@ -70,14 +71,14 @@ class Round:
         return self.program.maximise(metric, *limits)
 
 
-# SSF: docs/theory/ssf.md, K L eta_l = 1/10 and L eta = min(1/4, rho/2)
+# SSF: docs/theory/ssf.md, K L eta_l = 1/10 and L eta = min(1/4, sqrt(rho/8))
 
 LOCAL = 0.1
 
 
 def ssf_step(parts: int) -> float:
     """The largest L eta."""
-    return min(0.25, 0.5 / parts)
+    return min(0.25, (8 * parts) ** -0.5)
 
 
 class SSFRound(Round):
@@ -135,25 +136,95 @@ def ssf_theorem(K: int, parts: int = 2, N: int = 2) -> Tight:
     return q.most(left, right <= 1, *limits)
 
 
+# Without controls: FedAvg and FedAvg in random subspaces, whose clients differ by zeta^2
+
+
+class BareRound(Round):
+    """SSF's lines with controls that are zero; K L eta_l and L eta as given."""
+
+    def __init__(self, K: int, local: float, eta: float, parts: int, N: int) -> None:
+        at = Symbols.make(N, K, local, parts, tilted=False)
+        super().__init__(at, trace_ssf(at, local / K, torch.zeros_like(at.start), eta / local), parts)
+        self.local, self.eta = local, eta
+
+    @cached_property
+    def zeta2(self) -> Any:
+        return self.mean(self.at.e)
+
+
+def bare_drift(K: int, local: float, parts: int = 1, N: int = 2) -> Tight:
+    """The smallest c with L^2 D <= c rho (1 - 1/K) (K L eta_l)^2 (||G||^2 + zeta^2), sigma = 0.
+
+    1.714 in section 8 of docs/theory/mud.md (of Lambda L^2 D/gamma, rho = gamma/Lambda); 8/7 in that of decomfl.md,
+    with so many directions that no step is random.
+    """
+    q = BareRound(K, local, local, parts, N)
+    return q.most(q.drift / (q.rho * (1 - 1 / K) * local**2), q.G2 + q.zeta2 <= 1)
+
+
+def bare_round(K: int, local: float, eta: float, kept: float, parts: int = 1, N: int = 2) -> Tight:
+    """The largest c with E F(x^+) <= F(x) - rho eta (c ||G||^2 - kept (K L eta_l)^2 zeta^2)."""
+    q = BareRound(K, local, eta, parts, N)
+    return q.most(q.gain / (q.rho * eta) - kept * local**2 * q.zeta2, q.G2 == 1).guaranteed()
+
+
+def bare_spread(K: int, local: float, descent: float, N: int = 2) -> Tight:
+    """The smallest c with F(x^+) <= F(x) - eta (descent ||G||^2 - c (1 - 1/K) (K L eta_l)^2 zeta^2), eta = K eta_l."""
+    q = BareRound(K, local, local, 1, N)
+    found = q.most((q.gain / local + descent * q.G2) / local, local * q.zeta2 <= 1)  # these units solve well
+    return Tight(found.dual / (1 - 1 / K), found.primal / (1 - 1 / K))
+
+
 def memoryless_round(K: int, parts: int = 1, N: int = 2) -> Tight:
-    """7.3 for one round, controls that are zero: the largest c with
+    """7.3 for one round: the largest c with
     E F(x^+) <= F(x) - rho eta (c ||G||^2 - (1.8/2.05) (K L eta_l)^2 zeta^2). Ours: 1/2.05.
     """
-    eta, lr = 0.25, LOCAL / K
-    at = Symbols.make(N, K, LOCAL, parts, tilted=False)
-    q = Round(at, trace_ssf(at, lr, torch.zeros_like(at.start), eta / LOCAL), parts)
-    spread = 1.8 / 2.05 * LOCAL**2 * q.mean(at.e)
-    return q.most(q.gain / (q.rho * eta) - spread, q.G2 == 1).guaranteed()
+    return bare_round(K, LOCAL, 0.25, 1.8 / 2.05, parts, N)
+
+
+# The family: docs/theory/family.md, orthogonal projectors, S = N, p = (K L eta_l)^2 (1 - 1/K)
+
+
+def family_drift(K: int, parts: int = 2, N: int = 2) -> Tight:
+    """Section 3, sigma = 0: the smallest c with L^2 D <= c rho p (V + ||G||^2). Ours: 1.388."""
+    q = SSFRound(K, parts, N)
+    V = q.mean(q.u - q.u.mean(0))
+    return q.most(q.drift / (q.rho * (1 - 1 / K) * LOCAL**2), V + q.G2 <= 1)
+
+
+def family_memory(K: int, parts: int = 2, N: int = 2) -> Tight:
+    """5.2 for SSF, sigma = 0: the largest left over right side. Ours: 1."""
+    q = SSFRound(K, parts, N)
+    return q.most(q.C1, (1 - q.rho / 2) * q.C + 3 * q.drift + 3 / q.rho * q.moved <= 1)
+
+
+def family_round(K: int, parts: int = 2, N: int = 2) -> Tight:
+    """Section 6 for SSF: the largest c with E Phi^+ <= Phi - c rho eta ||G||^2. Ours: 9/20."""
+    q = SSFRound(K, parts, N)
+    share = weight(memory("SSF", q.rho, 1), (1 - 1 / K) * LOCAL**2, q.eta, q.rho)
+    return q.most((q.gain / q.eta + share * (q.C1 - q.C)) / q.rho, q.G2 == 1).guaranteed()
+
+
+def family_forgetting(K: int, parts: int = 2, N: int = 2) -> Tight:
+    """The same for FedSub as printed, K L eta_l = 1/10: Phi - c rho eta ||G||^2 + M chi zeta^2. Ours: 9/20."""
+    q = FedSubRound(K, parts, N, step=LOCAL)
+    own = memory("FedSub", q.rho, 1)
+    share = weight(own, q.p, q.t, q.rho)
+    metric = (q.gain / q.t + share * ((q.H1 - q.H) / q.rho - own.chi * q.zeta2)) / q.rho
+    return q.most(metric, q.G2 == 1).guaranteed()
 
 
 # FedSub: docs/theory/fedsub.md, L eta tau = 1/(3 sqrt(m/r))
 
 
 class FedSubRound(Round):
-    """Duals Lambda_i = t P^T u_i with any u_i of sum zero, or none (`fresh`); v_i = grad f_i(x) - G are e_i."""
+    """Duals Lambda_i = t P^T u_i with any u_i of sum zero, or none (`fresh`); v_i = grad f_i(x) - G are e_i.
 
-    def __init__(self, tau: int, parts: int, n: int, fresh: bool = False) -> None:
-        self.t = 1 / (3 * parts**0.5)
+    `step`: L eta tau, another than the largest.
+    """
+
+    def __init__(self, tau: int, parts: int, n: int, fresh: bool = False, step: float | None = None) -> None:
+        self.t = step or 1 / (3 * parts**0.5)
         at = Symbols.make(n, tau, self.t, parts, tilted=False, spare=n - 1)
         u = torch.cat([at.spare, -at.spare.sum(0, keepdim=True)]) * (not fresh)
         self.parts, self.p = parts, self.t**2 * (tau - 1) / tau
