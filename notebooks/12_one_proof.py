@@ -1322,4 +1322,4 @@ check("12.5", answer)
 #
 # ---
 #
-# Previous: [11 Do it yourself](11_do_it_yourself.ipynb)
+# Previous: [11 Do it yourself](11_do_it_yourself.ipynb) · Next: [13 Federation](13_federation.ipynb)

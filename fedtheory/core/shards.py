@@ -6,6 +6,7 @@ with the same `blocks` makes the same. Every process draws the same participants
 uploads in the order of their ids and makes the same server step.
 """
 
+import atexit
 import hashlib
 import os
 import socket
@@ -62,8 +63,6 @@ class Group:
         if not dist.is_available() or not dist.is_initialized():
             fix = "start with torchrun, and call join_group() first"
             checks.reject("group", None, "processes that torch.distributed has brought together", fix)
-        if self.processes is None:
-            object.__setattr__(self, "processes", dist.group.WORLD)
         checks.instance("reduce", self.reduce, bool, "pass True or False")
 
     @property
@@ -274,7 +273,15 @@ def join_group(device: str = "cpu") -> torch.device:
     group = _PrefixStore("group", store)
     options: dict[str, Any] = {"store": group, "rank": rank, "world_size": size, "timeout": _PATIENCE}
     _or_end(lambda: dist.init_process_group(backend, **options))
+    if backend == "gloo":
+        atexit.register(_part)
     return where
+
+
+def _part() -> None:
+    """Before Python ends: a thread of gloo's that still holds a tensor then would abort the process, its work done."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def local(device: str) -> torch.device:
