@@ -34,6 +34,7 @@ def write(stage: Stage) -> None:
     text_pages.open_points(stage, where, made)
     text_pages.conclusions(stage, where, made)
     text_pages.bibliography(stage)
+    text_pages.guides(stage)
     notebook_pages.write(stage, where, moving_pages.write(stage))
     proof_pages.write(stage, code, where)
     course_pages.write(stage)

@@ -116,6 +116,14 @@ def _evidence(cell: str, where: Mapping[str, Place], items: Container[str]) -> s
     return "".join(shown)
 
 
+def guides(stage: Stage) -> None:
+    """docs/processes.md and docs/federation.md, with pictures that lie in the book."""
+    for name in ("processes", "federation"):
+        text = (ROOT / "docs" / f"{name}.md").read_text()
+        picture = lambda found: f"../look-up/items/{slug(found[1])}.png"
+        stage.write(f"guides/{name}.md", re.sub(r"\.\./figures/([\w/]+)\.png", picture, text))
+
+
 def bibliography(stage: Stage) -> None:
     """What the methods' files and the notebooks cite."""
     lines = ["# Bibliography", "", "Collected from the methods' files and from the notebooks.", "", "## Methods", ""]
