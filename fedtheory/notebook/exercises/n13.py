@@ -1,5 +1,7 @@
 """Exercises of notebook 13, a federation."""
 
+from typing import Any
+
 import torch
 
 from fedtheory.algorithms.ssf import Down, Step
@@ -14,9 +16,9 @@ LAGS = (1, 2, 5, 9, 10, 11, 40)
 
 def sent(d: int, r: int, lag: int) -> int:
     """Bytes of SSF's message to a client that took part so many rounds ago, as the package counts them."""
-    seed = Seed(Key(0).fold("P"), lambda key: None, Cost())
+    seed: Seed[Any] = Seed(Key(0).fold("P"), lambda key: None, Cost())
     x = Replay(torch.zeros(d, dtype=torch.float64), Step(seed, torch.zeros(r, dtype=torch.float64)), held=seed)
-    return cost(Down(seed, x, torch.zeros(r, dtype=torch.float64)), [lag]).bytes  # type: ignore[arg-type]
+    return cost(Down(seed, x, torch.zeros(r, dtype=torch.float64)), [lag]).bytes
 
 
 def down_after(answer) -> str:
