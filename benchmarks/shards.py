@@ -65,7 +65,8 @@ def table(found: dict) -> str:
         f"{'run':<42}{'s/round':>9}{'speed-up':>10}{'efficiency':>12}{'CPU s':>8}{'MB before':>11}{'MB peak':>9}  bits"
     ]
     for name, run_of in sorted(found["runs"].items()):
-        one = found["runs"].get(name.replace(f"P = {run_of['size']}", "P = 1"), run_of)
+        start = name.split(", P = ")[0]
+        one = found["runs"].get(f"{start}, P = 1", run_of)
         gain = one["seconds"] / run_of["seconds"]
         numbers = f"{run_of['seconds']:>9.3f}{gain:>10.2f}{gain / run_of['size']:>12.0%}{run_of['cpu']:>8.2f}"
         lines.append(f"{name:<42}{numbers}{run_of['before']:>11.0f}{run_of['peak']:>9.0f}  {run_of['bits']}")

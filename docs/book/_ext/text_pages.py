@@ -121,6 +121,7 @@ def guides(stage: Stage) -> None:
     for name in ("processes", "federation"):
         text = (ROOT / "docs" / f"{name}.md").read_text()
         picture = lambda found: f"../look-up/items/{slug(found[1])}.png"
+        text = re.sub(r"\[([^\]]+)\]\(\.\./benchmarks/[^)]+\)", r"`\1`", text)
         stage.write(f"guides/{name}.md", re.sub(r"\.\./figures/([\w/]+)\.png", picture, text))
 
 
