@@ -25,7 +25,7 @@ from fedtheory.core.engine import map_leaves
 from fedtheory.core.message import Cost, cost
 
 T = TypeVar("T")
-_TCPStore, _PrefixStore = dist.TCPStore, dist.PrefixStore  # type: ignore[reportPrivateImportUsage]  # documented
+_stores: Any = dist  # TCPStore and PrefixStore are documented, and not marked as exported; some builds lack them
 
 BLOCKS = 12  # of a sharded run that names none: 1, 2, 3, 4, 6 and 12 processes take the same number of clients
 _PATIENCE = timedelta(hours=1)  # for which a process waits for the slowest one in a round
@@ -119,7 +119,7 @@ class Shards:
         return clients[(clients >= self.start) & (clients < self.stop)]
 
     def players(self, clients: torch.Tensor) -> torch.Tensor:
-        """Those that are computed here: of the rising ids (S,) the own ones; the first of all where there are none.
+        """Those that are computed here: of the rising ids (S,) the own ones; the first one kept where there are none.
 
         Every process has to know the shape of an upload; what that client makes is thrown away.
         """
@@ -211,10 +211,6 @@ class Shards:
         _or_end(lambda: dist.all_gather(found, sent, group=self.group.processes))
         return [bytes(part.tolist()).decode().rstrip() for part in found]
 
-    def wait(self) -> None:
-        """Until all processes are here."""
-        self.most(0)
-
     def _counts(self, clients: torch.Tensor) -> list[int]:
         at = torch.searchsorted(clients, torch.tensor(self.bounds)).tolist()
         return [b - a for a, b in pairwise(at)]
@@ -249,8 +245,8 @@ def _connect() -> Any:
     serves = rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
     at = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), size
     name = f"fedtheory/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
-    connect = lambda master: _PrefixStore(
-        name, _or_end(lambda: _TCPStore(*at, is_master=master, timeout=_PATIENCE, wait_for_workers=False))
+    connect = lambda master: _stores.PrefixStore(
+        name, _or_end(lambda: _stores.TCPStore(*at, is_master=master, timeout=_PATIENCE, wait_for_workers=False))
     )
     joined, _reports = connect(serves), connect(False)  # two: one may wait while the other reports
     _reports.set(f"at/{rank}", f"{socket.gethostname()}, process {os.getpid()}")
@@ -270,7 +266,7 @@ def join_group(device: str = "cpu") -> torch.device:
     store, where = _connect(), local(device)
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     backend = "nccl" if where.type == "cuda" else "gloo"
-    group = _PrefixStore("group", store)
+    group = _stores.PrefixStore("group", store)
     options: dict[str, Any] = {"store": group, "rank": rank, "world_size": size, "timeout": _PATIENCE}
     _or_end(lambda: dist.init_process_group(backend, **options))
     if backend == "gloo":
