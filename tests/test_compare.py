@@ -26,7 +26,7 @@ class Here:
     """Runs specs in this process, or answers what it is told to."""
 
     def __init__(self, answer=lambda spec: store.execute(spec, "cpu")):
-        self.answer, self.specs = answer, []
+        self.answer, self.specs, self.leads = answer, [], True
 
     def __call__(self, specs):
         self.specs += specs

@@ -183,10 +183,11 @@ class Checkpoint:
         """
         if self._first and not self._owned.held:
             with self:
-                return self._save(*tree, extra)
-        return self._save(*tree, extra)
+                return self._save(tree, extra)
+        return self._save(tree, extra)
 
-    def _save(self, state: State, rest: Any, extra: dict[str, Any]) -> Path:
+    def _save(self, tree: tuple[State, Any], extra: dict[str, Any]) -> Path:
+        state, rest = tree
         path = self.folder / f"round-{extra['round']:012d}.ckpt"
         if self.parted:
             extra, state = extra | {"parts": self._save_rows(path, state.own)}, State(state.server, None)

@@ -25,7 +25,8 @@ PAGES = {  # of docs, and the book's places
     "conclusions": "look-up/conclusions",
     "report": "look-up/items/index",
     "symbols": "look-up/symbols",
-    "theory/ssf": "theory/ssf",
+    **{f"theory/{name}": f"theory/{name}" for name in ("ssf", "mud", "family")},
+    **{name: f"guides/{name}" for name in ("processes", "federation")},
 }
 
 

@@ -63,12 +63,12 @@ def _shown(paper: str, rows: records.Table, known: Mapping[str, Any], where: Map
     ]
     lines += ["<details>", "<summary>Settings, and which steps lose</summary>", ""]
     for row in rows:
-        loses = f" Steps that lose, by what factor: {row['loses']}." if row["loses"] else ""
+        loses = f" Steps that lose, by what factor: {prose(row['loses'])}." if row["loses"] else ""
         why = " " + prose(f"{row['why'][0].upper()}{row['why'][1:]}.") if row["why"] else ""
         gap = records.number(row["gap"])
         solver = f", gap {gap:.0e}" if row["how"] == "SDP" else ""
         lines.append(
-            f"- **{letters(plain(row['statement']))}**: {prose(row['setting'])} ({row['how']}{solver}).{loses}{why}"
+            f"- **{plain(letters(row['statement']))}**: {prose(row['setting'])} ({row['how']}{solver}).{loses}{why}"
         )
     return [
         *lines,
@@ -84,7 +84,7 @@ def _row(row: records.Row, known: Mapping[str, Any], where: Mapping[str, Place])
     if row["how"] == "lower bound":  # a family of instances
         worst = f"{'at most' if row['constant'] == 'descent' else 'at least'} {worst}"
     return [
-        letters(plain(row["statement"])),
+        plain(letters(row["statement"])),
         prose(row["unit"]),
         _printed(row, known, where),
         number(row["ours"]),
