@@ -7,7 +7,7 @@
 # (**communication**). This package is about methods that deal with both at once, by working in a small random
 # **subspace** in each round.
 #
-# **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 75. It runs in half a minute.
+# **Time:** core sections (*) 1 to 3, about 10 minutes; all of it with the exercises about 70. It runs in half a minute.
 # **Needs:** nothing.
 #
 # ## What you will learn
