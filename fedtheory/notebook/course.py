@@ -346,7 +346,7 @@ def _sentence(asked: Asked, code: str, word: str, space: Mapping[str, Any]) -> s
 
 
 def data(cells: Sequence[Cell]) -> dict[str, bytes]:
-    """The committed records that a notebook reads, and the ledger: by their paths, as `committed` looks for them.
+    """The committed records that a notebook reads, the ledger, the template: by their paths in the repository.
 
     All records of the papers whose items a notebook names, since a conclusion rests on all of a paper's.
     """
@@ -361,6 +361,9 @@ def data(cells: Sequence[Cell]) -> dict[str, bytes]:
                 found[path.relative_to(root).as_posix()] = path.read_bytes()
     if "ledger" in code or "conclusions(" in code:
         found["docs/ledger.json"] = (root / "docs" / "ledger.json").read_bytes()
+    if '"docs" / "template"' in code:
+        for path in sorted((root / "docs" / "template").glob("*.*")):
+            found[path.relative_to(root).as_posix()] = path.read_bytes()
     return found
 
 
