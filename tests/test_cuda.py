@@ -74,9 +74,9 @@ def test_crops_and_flips_are_those_of_the_cpu():
 
 def test_mixed_precision_is_near_single():
     """bfloat16 products: as near to float32 on this device as they are on the CPU, within its 8 bits."""
-    make = lambda mixed: ImageClassification(X.float(), Y, HALVES, NET, Key(0), device=DEVICE, mixed=mixed)
-    x0 = make(False).start()
-    single, mixed = (run(FedAvg(0.05, 2), make(mixed), 2, x0=x0, metrics=("loss",)) for mixed in (False, True))
+    make = lambda kind: ImageClassification(X.float(), Y, HALVES, NET, Key(0), device=DEVICE, precision=kind)
+    x0 = make("full").start()
+    single, mixed = (run(FedAvg(0.05, 2), make(kind), 2, x0=x0, metrics=("loss",)) for kind in ("full", "bf16"))
     assert mixed.x.dtype == torch.float32
     assert mixed["loss"][-1] == pytest.approx(single["loss"][-1], rel=0.02)
     assert not torch.equal(mixed.x, single.x)

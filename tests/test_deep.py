@@ -163,7 +163,7 @@ def small(**options) -> ImageClassification:
 
 
 def test_mixed_precision_rounds_products_and_nothing_else():
-    exact, mixed = small(), small(mixed=True)
+    exact, mixed = small(), small(precision="bf16")
     xi = exact.draw(exact.clients, 1, Key(2))[0]
     y = exact.start().expand(4, -1)
     a, b = exact.grads(y, xi), mixed.grads(y, xi)
@@ -172,8 +172,10 @@ def test_mixed_precision_rounds_products_and_nothing_else():
     assert all(part.dtype == torch.float32 for pair in mixed.moments(mixed.start()) for part in pair)
     assert math.isfinite(run(FedAvg(0.1, 2), mixed, 2, metrics=("loss", "accuracy"))["loss"][-1])
     images = exact.images.double()
-    with pytest.raises(ValueError, match=r"mixed=True: expected False for torch.float64"):
-        ImageClassification(images, exact.labels, exact.parts, exact.network, Key(1), mixed=True)
+    with pytest.raises(ValueError, match=r"precision='bf16': expected 'full' for images of torch.float64.*float32"):
+        ImageClassification(images, exact.labels, exact.parts, exact.network, Key(1), precision="bf16")
+    with pytest.raises(ValueError, match=r"precision='half': expected one of 'full', 'bf16'"):
+        small(precision="half")
 
 
 def test_a_step_is_counted_without_being_made():

@@ -260,6 +260,84 @@ def test_clients_at_one_point_share_one_pass(name, monkeypatch):
     assert len(passes) == 5
 
 
+CHAINS = {"decomfl-mnist": (1, 14, 14), "decomfl-fashion": (2, 11, 11), "flss-cnn": (3, 16, 16)}
+onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this build of torch has no oneDNN")
+
+
+def chain(name: str, dtype=torch.float32, flat: bool = False, **options) -> ImageClassification:
+    """Float32 of what is otherwise float64; `flat`: images of one colour each, where all pixels of a pooling tie."""
+    x, y = images(24, CHAINS[name])
+    x = x[:, :, :1, :1].expand_as(x) if flat else x
+    parts, built = [torch.arange(9), torch.arange(9, 24)], network(name, CHAINS[name], 3)
+    return ImageClassification(x.to(dtype).contiguous(), y, parts, built, Key(1), batch=9, **options)
+
+
+@onednn
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("flat", [False, True])
+def test_a_step_in_onednns_layout_is_the_step(name, flat, monkeypatch):
+    """Gradients and losses in float32 beside float64's, also where an odd row is dropped and where maxima tie."""
+    laid, p, exact = [], chain(name, flat=flat), chain(name, DOUBLE, flat)
+    to_mkldnn = torch.Tensor.to_mkldnn
+    monkeypatch.setattr(torch.Tensor, "to_mkldnn", lambda h, *dtype: laid.append(dtype) or to_mkldnn(h, *dtype))
+    y = (exact.start() + 0.02 * torch.randn(2, p.d, generator=Key(5).generator(), dtype=DOUBLE)).float()
+    for xi in (*p.draw(p.clients, 1, Key(2)), p.full(p.clients)):
+        torch.testing.assert_close(p.grads(y, xi).double(), exact.grads(y.double(), xi), rtol=1e-4, atol=1e-6)
+        assert laid == [(torch.float32,)] * 2
+        with torch.no_grad():
+            torch.testing.assert_close(p.losses(y, xi).double(), exact.losses(y.double(), xi), rtol=1e-5, atol=1e-6)
+        assert laid == [(torch.float32,)] * 4
+        laid.clear()
+
+
+@onednn
+def test_evaluation_second_derivatives_and_other_networks_stay_in_torchs_layout(monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "to_mkldnn", refuse)
+    p = chain("decomfl-mnist")
+    p.loss(p.start())
+    p.accuracy(p.start())
+    (xi,), leaf = p.draw(p.clients, 1, Key(2)), p.start().repeat(2, 1).requires_grad_()
+    (first,) = torch.autograd.grad(p.losses(leaf, xi).sum(), leaf, create_graph=True)
+    assert float(torch.autograd.grad(first.square().sum(), leaf)[0].norm()) > 0
+    x, y = images(20, SMALL["fedmud-cnn4"])
+    normed = network("fedmud-cnn4", SMALL["fedmud-cnn4"], 3)
+    q = ImageClassification(x.float(), y, [torch.arange(20)], normed, Key(1))
+    assert q.grads(q.start()[None], q.full(q.clients)).isfinite().all()
+    with pytest.raises(AssertionError, match="in oneDNN's layout"):
+        p.grads(leaf.detach(), xi)
+
+
+def refuse(*given):
+    raise AssertionError("in oneDNN's layout")
+
+
+@pytest.mark.parametrize("precision", ["full", "bf16"])
+def test_a_step_needs_no_onednn(precision, monkeypatch):
+    """Without it, or in bfloat16 on a processor that lacks it, a step takes torch's layout and is the same step."""
+    p = chain("decomfl-mnist", precision=precision)
+    (xi,), y = p.draw(p.clients, 1, Key(2)), p.start().repeat(2, 1)
+    first = p.grads(y, xi)
+    monkeypatch.setattr(torch.Tensor, "to_mkldnn", refuse)
+    if precision == "full":
+        monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    else:
+        monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
+    second = p.grads(y, xi)
+    assert float((first - second).norm() / second.norm()) < (1e-5 if precision == "full" else 0.02)
+
+
+@onednn
+def test_bfloat16_rounds_the_products_of_a_chain():
+    """Gradients, losses and the model stay in float32; a gradient is off by bfloat16's eight bits, not by float32's."""
+    p, exact = chain("decomfl-mnist", precision="bf16"), chain("decomfl-mnist", DOUBLE)
+    (xi,), y = p.draw(p.clients, 1, Key(2)), p.start().repeat(2, 1)
+    found, right = p.grads(y, xi), exact.grads(y.double(), xi)
+    assert found.dtype == p.losses(y, xi).dtype == torch.float32
+    assert 1e-4 < float((found - right).norm() / right.norm()) < 0.1
+    threads = [run(FedAvg(0.05, 2), p, 2, metrics=(), threads=t).x for t in (1, 2)]
+    assert torch.equal(*threads)
+
+
 def test_an_epoch_is_a_permutation_and_hangs_on_the_client_alone():
     p = problem(epochs=2)
     assert p.steps == 6

@@ -138,8 +138,10 @@ def _images_read(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _wherever(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name != "folder"}
+def _images_said(options: dict[str, Any]) -> dict[str, Any]:
+    """What is read, not where; the precision by the name that it had when runs were first stored."""
+    said = {name: value for name, value in options.items() if name not in ("folder", "precision")}
+    return said | {"mixed": options["precision"] == "bf16"}
 
 
 @dataclass(frozen=True)
@@ -216,14 +218,14 @@ BUILDERS: dict[str, Builder] = {
     "fedsub": Builder(LogisticRegression.fedsub, label=_equations("logistic regression", "linear")),
     "quadratic": Builder(Quadratic.random, ("n", "d"), label=_equations("quadratics", "none")),
     "images": Builder(
-        ImageClassification.load, ("data", "network"), _IMAGES[1:], _images_read, _wherever, _images_label, _LATER
+        ImageClassification.load, ("data", "network"), _IMAGES[1:], _images_read, _images_said, _images_label, _LATER
     ),
     "validation": Builder(
         validation,
         ("data", "network"),
         _IMAGES,
         _images_read,
-        _wherever,
+        _images_said,
         lambda o: _images_label(o, ", a fifth held out"),
         _LATER,
     ),

@@ -22,6 +22,7 @@ from fedtheory.problems.models.networks import Moments, Network, Params
 
 EVALUATED = {"cpu": 100, "cuda": 2000}  # images of one forward pass in evaluation: more leave a core's cache
 _CACHE = 3 * 2**20  # bytes
+_PRECISIONS = ("full", "bf16")
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,10 @@ class ImageClassification(Problem):
             (False). None chooses: together where the network has no convolution (2.5 to 10 times faster) and on CUDA;
             one by one for convolutions on the CPU, where a grouped convolution is slower than its parts and takes twice
             the memory.
-        mixed: products and convolutions in bfloat16 (`torch.autocast`) while weights, moments of normalisation, losses
-            and everything that an algorithm adds up stay in the problem's dtype; float32 only.
+        precision: "full": all in the dtype of the images. "bf16": products and convolutions in bfloat16 while weights,
+            moments of normalisation, losses and everything that an algorithm adds up stay in float32, which the images
+            must have. For convolutions on a card, or on a CPU with AVX512-BF16 (or AMX): elsewhere it works and is
+            slower, and so it is for perceptrons.
         device: where to compute.
 
     Raises TypeError or ValueError for wrong shapes, dtypes, ranges, empty clients, or labels the network does not have.
@@ -96,7 +99,7 @@ class ImageClassification(Problem):
         augment: str = "none",
         test: tuple[torch.Tensor, torch.Tensor] | None = None,
         stacked: bool | None = None,
-        mixed: bool = False,
+        precision: str = "full",
         device: str | torch.device = "cpu",
     ) -> None:
         self.dtype = checks.dtype("images.dtype", getattr(images, "dtype", None))
@@ -132,10 +135,11 @@ class ImageClassification(Problem):
             stacked = self.device.type == "cuda" or not network.convolutional
         self.stacked = stacked
         self.chunk = self._near() if stacked else 1
-        self.mixed = mixed
-        self.written_out = perceptron.is_perceptron(network) and not mixed
-        if mixed and self.dtype != torch.float32:
-            checks.reject("mixed", mixed, f"False for {self.dtype}", "load the images with dtype=torch.float32")
+        self.mixed = checks.choice("precision", precision, _PRECISIONS) == "bf16"
+        if self.mixed and self.dtype != torch.float32:
+            fix = "load the images with dtype=torch.float32"
+            checks.reject("precision", precision, f"'full' for images of {self.dtype}", fix)
+        self.written_out = perceptron.is_perceptron(network) and not self.mixed
 
     def _near(self) -> int | None:
         """How many stacked clients' models, gradients and batches stay in the cache of a core; None on CUDA: all."""
@@ -312,7 +316,7 @@ class ImageClassification(Problem):
             )
         leaf = y.detach().requires_grad_()
         with torch.enable_grad():
-            losses = self._losses(iter(leaf.split(self.network.sizes, dim=-1)), xi)
+            losses = self._losses(iter(leaf.split(self.network.sizes, dim=-1)), xi, once=True)
             return torch.autograd.grad(losses.sum(), leaf)[0]
 
     def _seen(self, xi: Batch) -> torch.Tensor:
@@ -362,14 +366,15 @@ class ImageClassification(Problem):
         """Padding would enter the batch's moments."""
         return not self.stacked or (self.network.normalised and not xi.full)
 
-    def _losses(self, params: Params, xi: Batch, shared: bool = False) -> torch.Tensor:
+    def _losses(self, params: Params, xi: Batch, shared: bool = False, once: bool = False) -> torch.Tensor:
+        """`shared`: one model for all; `once`: no second derivative will be asked for."""
         images = self._seen(xi)
         labels = self.labels[xi.index]
         with self._precision():
             if shared:
                 logits = self._forward_near(params, images.flatten(0, 1))
             else:
-                logits = self.network.forward(params, images)
+                logits = self._forward(params, images, once or not torch.is_grad_enabled())
         logits = logits.to(self.dtype)
         each = _cross_entropy(logits, labels)
         if xi.full:
@@ -380,9 +385,14 @@ class ImageClassification(Problem):
         """Logits (1, n, classes) of one model on images (n, *shape), some at a time where that is faster."""
         passes = -(-len(images) // EVALUATED[self.device.type])
         if passes == 1 or torch.is_grad_enabled():
-            return self.network.forward(params, images[None])
+            return self._forward(params, images[None], not torch.is_grad_enabled())
         kept = list(params)  # the model is small beside its activations on so many images
-        return torch.cat([self.network.forward(iter(kept), some[None]) for some in images.chunk(passes)], dim=1)
+        return torch.cat([self._forward(iter(kept), some[None], True) for some in images.chunk(passes)], dim=1)
+
+    def _forward(self, params: Params, images: torch.Tensor, once: bool) -> torch.Tensor:
+        """Logits; oneDNN's layout knows no second derivative."""
+        dtype = torch.bfloat16 if self.mixed else self.dtype
+        return self.network.forward(params, self.network.blocked(images, dtype) if once else images)
 
     def _shares(self, xi: Batch) -> torch.Tensor:
         """The weight of each image in its client's mean: (S, b), or (1, 1) where all rows count whole."""

@@ -26,7 +26,7 @@ def validation(data: str, network: str, key: Key, **options: Any) -> ImageClassi
         std=whole.std,
         augment=options.get("augment", "none"),
         test=(whole.images[held], whole.labels[held]),
-        mixed=whole.mixed,
+        precision=options.get("precision", "full"),
         device=whole.device,
     )
     problem.origin = whole.origin

@@ -118,7 +118,7 @@ SETTINGS = {
         "CIFAR-100, ResNet-110 with 7 x 7 kernels, 4 clients with 25 of the 100 labels each, bfloat16 products",
         "paper's",
         "resnet110-7",
-        SPLIT | {"data": "cifar100", "clients": 4, "labels": 25, "mixed": True},
+        SPLIT | {"data": "cifar100", "clients": 4, "labels": 25, "precision": "bf16"},
         50_000,
         LR,
         None,

@@ -311,7 +311,7 @@ SWEEPS = {
         "arithmetic",
         ("float64", "float32", "bfloat16"),
         lambda task, value: (
-            replace(task, options={**task.options, "mixed": True})  # parameters and sums stay in float32
+            replace(task, options={**task.options, "precision": "bf16"})  # parameters and sums stay in float32
             if value == "bfloat16"
             else replace(task, dtype=value)
         ),

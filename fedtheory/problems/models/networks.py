@@ -5,7 +5,8 @@ an iterator, so that a caller may hand out views of a vector, or make each layer
 methods perturb that way without a second model).
 
 Weights lead with an axis of weight sets, (G, size of the layer); images lead with (G, b, channels, height, width):
-G = S stacked clients, each with its own weights, or G = 1, one model on one batch.
+G = S stacked clients, each with its own weights, or G = 1, one model on one batch. Images from `Network.blocked` and
+what becomes of them have no axis G: they are one model's, and lie as oneDNN wants them until they are flattened.
 
 A weight matrix is stored as PyTorch stores it: linear (out, in), convolution (out, in, k, k), row-major. Seen through
 `Layout`, which stacks columns, the matrix W_l of a linear layer is (in, out) and that of a convolution (in k, out k),
@@ -78,9 +79,12 @@ class Conv(Op):
         return _uniform(g, fan_in, self.c_out * fan_in, *[self.c_out] * self.bias)
 
     def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
-        groups = len(h)
+        groups = 1 if h.is_mkldnn else len(h)
         weight = next(params).reshape(groups * self.c_out, self.c_in, self.k, self.k)
         bias = next(params).reshape(-1) if self.bias else None
+        if h.is_mkldnn:
+            weight, bias = weight.to(h.dtype), None if bias is None else bias.to(h.dtype)
+            return torch.mkldnn_convolution(h, weight, bias, (self.pad,) * 2, (self.stride,) * 2, (1, 1), 1)
         if groups == 1:
             return functional.conv2d(h.squeeze(0), weight, bias, self.stride, self.pad)[None]
         h = h.transpose(0, 1).flatten(1, 2)  # (b, G c_in, height, width): one grouped convolution
@@ -104,6 +108,8 @@ class Linear(Op):
 
     def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         weight = next(params).reshape(-1, self.n_out, self.n_in)
+        if h.dim() == 2:
+            return functional.linear(h, weight[0], next(params)[0] if self.bias else None)
         if not self.bias:
             return torch.bmm(weight, h.mT).mT  # this way round the gradient in W is made in the order W is stored in
         return torch.baddbmm(next(params)[..., None], weight, h.mT).mT
@@ -159,6 +165,8 @@ class Pool(Op):
     """Maximum over 2 x 2 cells; an odd last row or column is dropped. It commutes with ReLU: put it first."""
 
     def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
+        if h.is_mkldnn:
+            return functional.max_pool2d(h, 2, 2)
         if h.requires_grad or h.device.type != "cpu":
             groups, h = h.shape[:2], h.flatten(0, 1)
             if h.device.type == "cpu":
@@ -177,7 +185,7 @@ class Flatten(Op):
     """
 
     def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
-        return h.flatten(2)
+        return h.to_dense().flatten(1) if h.is_mkldnn else h.flatten(2)
 
 
 @dataclass(frozen=True)
@@ -280,7 +288,8 @@ class Network:
 
     def forward(self, params: Params, images: torch.Tensor, norms: _Norms = None) -> torch.Tensor:
         """Logits. Layers one by one from `params`, each (G, size); images (G, b, *shape) -> (G, b, classes)."""
-        return self.ops[-1].forward(params, self.features(params, images, norms), norms)
+        out = self.ops[-1].forward(params, self.features(params, images, norms), norms)
+        return out if out.dim() == 3 else out[None]
 
     def features(self, params: Params, images: torch.Tensor, norms: _Norms = None) -> torch.Tensor:
         """What the head, the last operation, is given: (G, b, head.n_in). Takes all layers but the head's."""
@@ -294,13 +303,31 @@ class Network:
 
         Evaluation takes 70 to 90% of the time then, a gradient as much if there are poolings; ResNets' would take more.
         """
-        if len(images) > 1 or images.device.type != "cpu" or not self.convolutional:
+        if images.is_mkldnn or len(images) > 1 or images.device.type != "cpu" or not self.convolutional:
             return images
         if torch.is_grad_enabled() and not any(isinstance(op, Pool) for op in self.ops):
             return images
         h = images[0].contiguous(memory_format=torch.channels_last)
         c, height, width = h.shape[1:]
         return h.as_strided(h.shape, (c * height * width, 1, width * c, c))[None]  # said of one channel, too
+
+    def blocked(self, images: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """One model's images (1, b, *shape) for a gradient, in the dtype of its convolutions: as oneDNN lays them out.
+
+        Convolutions, ReLU and poolings then stay in oneDNN's own layout, without copies between them: a gradient takes
+        0.7 to 0.9 of the time, in bfloat16 0.5 to 0.8. Unchanged where an operation or the processor does not know it.
+        """
+        known = images.is_cpu and images.dtype == torch.float32 and len(images) == 1 and self._chain
+        if not known or not torch.backends.mkldnn.is_available():
+            return images
+        if dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+            return images
+        return images[0].to_mkldnn(dtype)
+
+    @cached_property
+    def _chain(self) -> bool:
+        """Whether it is a chain of convolutions, poolings, linear maps and ReLU."""
+        return self.convolutional and all(isinstance(op, (Conv, Pool, ReLU, Flatten, Linear)) for op in self.ops)
 
     @property
     def head(self) -> Linear:
