@@ -4,6 +4,8 @@
     python benchmarks/networks.py --json    the same as JSON
     python benchmarks/networks.py --check   only the check that both styles do the same mathematics (always made first)
     python benchmarks/networks.py --only cnn/decomfl
+    python benchmarks/networks.py --model FOLDER         also a step of the language model in it ("random": its shape)
+    python benchmarks/networks.py --device cuda --json   on a card
 
 100 clients with 640 images each of MNIST's size (random numbers), 10 of them a round, float32.
 
@@ -20,8 +22,12 @@ from the history of seeds and scalars when the client is sampled again.
 "ratio_threads": wall time of cnn/fedavg with one client thread over that with two, each with one thread in every
 operation; on the CPU, where two cores are free. Both give the same bits (checked).
 
-"ours" is `fedtheory.run` as a user calls it. Times are CPU seconds of one thread on the CPU, synchronised wall time on
-CUDA; variants take turns block by block; of times and of the blocks' own ratios the median counts.
+"ours" is `fedtheory.run` as a user calls it; "bf16" is ours with precision="bf16", and "ratio_bf16" ours over it. Times
+are CPU seconds of one thread on the CPU, synchronised wall time on CUDA; variants take turns block by block, after one
+that warms up (`timing.turns`); of times and of the blocks' own ratios the median counts. "limit" is the floating-point
+operations of the networks' products, counted by torch.utils.flop_counter, divided by the measured rate of products.
+
+resnet110/fedavg, smollm2/fedavg, smollm2/decomfl: one step of larger models, see `steps`.
 """
 
 import argparse
@@ -32,12 +38,13 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 import torch
 from PIL import Image
-from rounds import clock_of, environment, quartiles, timed
+from steps import GET, RANDOM, counted, resnet, texts
+from timing import Work, environment, matmul_rate, quartiles, turns
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils import parameters_to_vector
@@ -46,7 +53,9 @@ from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 from fedtheory import DeComFL, FedAvg, Key, play_round, run
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.meter import multiplications
 from fedtheory.core.simulate import sample_clients
+from fedtheory.figures import budget
 from fedtheory.problems.images import Batch, ImageClassification
 from fedtheory.problems.models.networks import network
 
@@ -55,14 +64,16 @@ P, MU = 10, 1e-3
 PER_RUN = 4  # a block of ours has so many times more rounds than a peer's, whose models are made before the clock runs
 
 
-def workload(name: str, device: str, dtype: torch.dtype = torch.float32, images: int = IMAGES) -> ImageClassification:
+def workload(
+    name: str, device: str, dtype: torch.dtype = torch.float32, images: int = IMAGES, precision: str = "full"
+) -> ImageClassification:
     g, shape = torch.Generator().manual_seed(0), (1, 28, 28)
     x = torch.randn(CLIENTS * images, *shape, generator=g).to(dtype)
     labels = torch.randint(10, (len(x),), generator=g)
     net = network("mlp" if name.startswith("mlp") else "decomfl-mnist", shape, 10)
     batch = 32 if name.endswith("decomfl") else 64
     parts = torch.arange(len(x)).split(images)
-    return ImageClassification(x, labels, parts, net, Key(0), batch=batch, device=device)
+    return ImageClassification(x, labels, parts, net, Key(0), batch=batch, precision=precision, device=device)
 
 
 def ours(name: str) -> Algorithm:
@@ -217,6 +228,7 @@ class PeerDeComFL(Peer):
 
 
 PEERS = {"mlp/fedavg": Peer, "cnn/fedavg": Peer, "cnn/decomfl": PeerDeComFL}
+LARGE = ("resnet110/fedavg", "smollm2/fedavg", "smollm2/decomfl")
 STYLES = {
     "mlp/fedavg": {"peer": Loaders, "usual": Usual, "lean": Data},
     "cnn/fedavg": {"peer": Loaders, "usual": Usual, "lean": Data},
@@ -271,31 +283,76 @@ def whole(algorithm: DeComFL, problem: ImageClassification, seed: int) -> Iterab
 # Timing.
 
 
+def flops(name: str, problem: ImageClassification) -> float:
+    """Floating-point operations of a round's products: gradients, or losses at two points for each perturbation."""
+    x, images = problem.start()[None], problem.images[None, : problem.batch]
+    if name.endswith("decomfl"):
+        return SAMPLED * 2 * P * 2.0 * multiplications(lambda: problem.network.logits(x, images))
+    return SAMPLED * STEPS * 2.0 * multiplications(budget.gradient(problem.network, problem.batch))
+
+
 def measure(name: str, device: str, rounds: int, blocks: int) -> dict[str, object]:
     """Medians over the blocks, all variants taking turns."""
-    problem, clock, algorithm = workload(name, device), clock_of(device), ours(name)
-    variants: dict[str, Callable[[], object]] = {
-        "ours": lambda: run(algorithm, problem, PER_RUN * rounds, sampled=SAMPLED, every=PER_RUN * rounds, metrics=())
-    }
+    problem, algorithm, rates = workload(name, device), ours(name), []
+    of = {"ours": problem}
+    if problem.network.convolutional:
+        of["bf16"] = workload(name, device, precision="bf16")
+    variants: dict[str, Work] = {"rate": (lambda: rates.append(matmul_rate(device)), 1)}
+    for style, on in of.items():
+        play = lambda on=on: run(algorithm, on, PER_RUN * rounds, sampled=SAMPLED, every=PER_RUN * rounds, metrics=())
+        variants[style] = play, PER_RUN * rounds
     for style, data in STYLES[name].items():
         peer = PEERS[name](name, problem, data(problem))
-        variants[style] = lambda peer=peer: [peer.round() for _ in range(rounds)]
-    seconds: dict[str, list[float]] = {style: [] for style in variants}
-    for block in range(-1, blocks):  # the first block warms up
-        for style, play in variants.items():
-            spent = timed(play, clock) / (PER_RUN * rounds if style == "ours" else rounds)
-            if block >= 0:
-                seconds[style].append(spent)
-    medians = {style: statistics.median(times) for style, times in seconds.items()}
-    row: dict[str, object] = dict(medians)
+        variants[style] = lambda peer=peer: [peer.round() for _ in range(rounds)], rounds
+    seconds = turns(variants, device, blocks)
+    del seconds["rate"]
+    row: dict[str, object] = {style: statistics.median(times) for style, times in seconds.items()}
     row["quartiles"] = {style: quartiles(times) for style, times in seconds.items()}
-    for style in list(variants)[1:]:
+    for style in list(seconds)[1:]:
         label = "ratio" if style == "peer" else f"ratio_{style}"
-        paired = [b / a for a, b in zip(seconds["ours"], seconds[style])]
-        row[label], row[f"{label}_quartiles"] = statistics.median(paired), quartiles(paired)
+        first, second = ("bf16", "ours") if style == "bf16" else ("ours", style)
+        row |= ratio(label, seconds[first], seconds[second])
+    count = flops(name, problem)
+    limit = count / max(rates)
+    row |= {"limit": limit, "fraction_of_limit": limit / row["ours"], "flops": count, "flops_per_second": max(rates)}
     if name == "cnn/fedavg" and device == "cpu" and len(os.sched_getaffinity(0)) > 1:
         row |= threads(algorithm, problem, rounds, blocks)
     return row | {"rounds": rounds, "blocks": blocks}
+
+
+def ratio(label: str, under: list[float], over: list[float]) -> dict[str, object]:
+    """Median and quartiles of the blocks' own ratios over/under."""
+    paired = [b / a for a, b in zip(under, over)]
+    return {label: statistics.median(paired), f"{label}_quartiles": quartiles(paired)}
+
+
+def measure_step(name: str, device: str, blocks: int, model: str | None) -> dict[str, object]:
+    """A step of a larger model: seconds, share of the limit, peak memory."""
+    if name.startswith("resnet110"):
+        styles = {"ours": "full", "bf16": "bf16"}
+        steps = {style: found for style, kind in styles.items() for found in [resnet(device)[kind]]}
+    else:
+        steps = {"ours": texts(device, str(model))[name.partition("/")[2]]}
+    rates: dict[str, list[float]] = {style: [] for style in steps}
+    variants: dict[str, Work] = {style: (step.play, 1) for style, step in steps.items()}
+    for style, step in steps.items():
+        rate = lambda style=style, step=step: rates[style].append(matmul_rate(device, step.dtype))
+        variants[f"{style} rate"] = rate, 1
+    seconds = turns(variants, device, blocks)
+    times = {style: seconds[style] for style in steps}
+    row: dict[str, object] = {style: statistics.median(of) for style, of in times.items()}
+    row["quartiles"] = {style: quartiles(of) for style, of in times.items()}
+    row |= counted(steps["ours"], device)
+    for style in steps:
+        end = "" if style == "ours" else f"_{style}"
+        row[f"flops_per_second{end}"] = max(rates[style])
+        row[f"fraction_of_limit{end}"] = row["flops"] / max(rates[style]) / statistics.median(times[style])
+    if "bf16" in steps:
+        row |= ratio("ratio_bf16", times["bf16"], times["ours"])
+        row["peak_bytes_bf16"] = counted(steps["bf16"], device)["peak_bytes"]
+    if name.startswith("smollm2"):
+        row["weights"] = "random" if model == RANDOM else "SmolLM2-135M's"
+    return row | {"blocks": blocks}
 
 
 def threads(algorithm: Algorithm, problem: ImageClassification, rounds: int, blocks: int) -> dict[str, object]:
@@ -306,28 +363,35 @@ def threads(algorithm: Algorithm, problem: ImageClassification, rounds: int, blo
     seconds = {1: [], 2: []}
     for _ in range(blocks):
         for count, times in seconds.items():
-            times.append(timed(lambda count=count: play(count), time.perf_counter) / rounds)
-    paired = [one / two for one, two in zip(seconds[1], seconds[2])]
+            start = time.perf_counter()  # of threads wall time counts
+            play(count)
+            times.append((time.perf_counter() - start) / rounds)
     wall = {f"wall_{count}": statistics.median(times) for count, times in seconds.items()}
-    return wall | {"ratio_threads": statistics.median(paired), "ratio_threads_quartiles": quartiles(paired)}
+    return wall | ratio("ratio_threads", seconds[2], seconds[1])
 
 
 def show(table: dict[str, dict]) -> None:
-    print("\nmilliseconds per round (median of blocks) and ratios to ours [quartiles over the blocks]\n")
+    print("\nmilliseconds per round or step (median of blocks) and ratios [quartiles over the blocks]\n")
     for name, row in table.items():
         cells = [f"{style} {row[style] * 1e3:.1f}" for style in row["quartiles"]]
-        for label in ("ratio", "ratio_usual", "ratio_lean", "ratio_threads"):
+        for label in ("ratio", "ratio_usual", "ratio_lean", "ratio_bf16", "ratio_threads"):
             if label in row:
                 low, high = row[f"{label}_quartiles"]
                 cells.append(f"{label} {row[label]:.2f}x [{low:.2f}, {high:.2f}]")
-        print(f"{name:14}" + "   ".join(cells))
+        cells.append(f"limit/ours {row['fraction_of_limit']:.2f}")
+        if "peak_bytes" in row:
+            cells.append(f"peak {row['peak_bytes'] / 2**20:.0f} MiB")
+        if "weights" in row:
+            cells.append(f"{row['weights']} weights")
+        print(f"{name:18}" + "   ".join(cells))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=2, help="rounds of a block")
     parser.add_argument("--blocks", type=int, default=7, help="blocks per variant")
-    parser.add_argument("--only", choices=PEERS, help="one workload")
+    parser.add_argument("--only", choices=(*PEERS, *LARGE), help="one workload")
+    parser.add_argument("--model", help=f"folder of SmolLM2-135M; {RANDOM}: its shape with random weights")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
     parser.add_argument("--check", action="store_true", help="only check that both styles agree")
@@ -339,13 +403,22 @@ def main() -> int:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     random.seed(0)
-    names = [options.only] if options.only else list(PEERS)
-    gaps = {name: check(name, options.device) for name in names}
+    names = [options.only] if options.only else [*PEERS, *LARGE]
+    if options.model is None and any(name.startswith("smollm2") for name in names):
+        print(f"smollm2: left out without --model. Get it: {GET}", file=sys.stderr)
+        names = [name for name in names if not name.startswith("smollm2")]
+    gaps = {name: check(name, options.device) for name in names if name in PEERS}
     where = environment(options.device)
     if options.check:
         table, present = gaps, lambda table: print("\n".join(f"{n:14}largest gap {g:.1e}" for n, g in table.items()))
     else:
-        table, present = {n: measure(n, options.device, options.rounds, options.blocks) for n in names}, show
+        table = {
+            name: measure(name, options.device, options.rounds, options.blocks)
+            if name in PEERS
+            else measure_step(name, options.device, options.blocks, options.model)
+            for name in names
+        }
+        present = show
     if options.json:
         json.dump(table | {"environment": where}, sys.stdout, indent=2)
         print()

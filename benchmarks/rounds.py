@@ -19,18 +19,16 @@ the median of the blocks' own ratios.
 matrix products.
 
 On the CPU, times are CPU seconds of one thread; on CUDA, where the host's CPU time says little, synchronised wall time.
-Variants take turns block by block, so that a change of clock or load meets all of them; the median block counts.
+Variants take turns block by block, after one that warms up (`timing.turns`); the median block counts.
 """
 
 import argparse
 import copy
 import json
 import os
-import platform
 import random
 import statistics
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -38,6 +36,7 @@ from pathlib import Path
 from unittest import mock
 
 import torch
+from timing import Work, clock_of, environment, matmul_rate, quartiles, timed, turns
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset
@@ -46,7 +45,6 @@ from fedtheory import FedAvg, Key, MatrixRegression, Scaffold, Spherical, play_r
 from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.core import engine, simulate
 from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.figures.store import source_hash
 from fedtheory.maps.subspace import DenseBasis
 
 SAMPLED, STEPS, BATCH, RANK, LR, HET = 10, 5, 20, 20, 1e-2, 0.5
@@ -291,58 +289,22 @@ def flops(name: str, problem: MatrixRegression) -> float:
     return local + clients + server + qr
 
 
-def matmul_rate(device: str, clock: Callable[[], float]) -> float:
-    """Floating-point operations per second of a float32 matrix product, best of several."""
-    size = 512 if device == "cpu" else 4096
-    a, b = torch.randn(size, size, device=device), torch.randn(size, size, device=device)
-    out = a @ b
-    best = float("inf")
-    for _ in range(10):
-        start = clock()
-        torch.mm(a, b, out=out)
-        best = min(best, clock() - start)
-    return 2 * size**3 / best
-
-
 # Timing.
-
-
-def clock_of(device: str) -> Callable[[], float]:
-    if device == "cpu":
-        return time.process_time
-
-    def synchronised() -> float:
-        torch.cuda.synchronize()
-        return time.perf_counter()
-
-    return synchronised
-
-
-def timed(work: Callable[[], object], clock: Callable[[], float]) -> float:
-    start = clock()
-    work()
-    return clock() - start
 
 
 def measure(device: str, rounds: int, blocks: int) -> dict[str, dict[str, float]]:
     """Medians over the blocks, all variants taking turns."""
-    problem, clock = workload(device), clock_of(device)
+    problem, rates = workload(device), []
     peer_rounds = max(rounds // PEER_SHARE, 1)
-    variants: dict[tuple[str, str], tuple[Callable[[], object], int]] = {}
+    variants: dict[tuple[str, str], Work] = {("", "rate"): (lambda: rates.append(matmul_rate(device)), 1)}
     for name, algorithm in ours().items():
         play = lambda algorithm=algorithm: run(algorithm, problem, rounds, sampled=SAMPLED, every=rounds)
         variants[name, "ours"] = play, rounds
         for style, data in (("peer", Loaders(problem)), ("lean", Data(problem))):
             peer = PEERS[name](problem, data)
             variants[name, style] = lambda peer=peer: [peer.round() for _ in range(peer_rounds)], peer_rounds
-    seconds: dict[tuple[str, str], list[float]] = {variant: [] for variant in variants}
-    rate = 0.0
-    for block in range(-1, blocks):  # the first block warms up
-        rate = max(rate, matmul_rate(device, clock))
-        for variant, (play, count) in variants.items():
-            spent = timed(play, clock) / count
-            if block >= 0:
-                seconds[variant].append(spent)
+    seconds = turns(variants, device, blocks)
+    rate = max(rates)
     table = {}
     for name in ours():
         a, b, c = (statistics.median(seconds[name, style]) for style in STYLES)
@@ -365,11 +327,6 @@ def measure(device: str, rounds: int, blocks: int) -> dict[str, dict[str, float]
             "blocks": blocks,
         }
     return table
-
-
-def quartiles(values: list[float]) -> list[float]:
-    cuts = statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
-    return [cuts[0], cuts[2]]
 
 
 # Where the time goes.
@@ -422,7 +379,7 @@ def profile(device: str, rounds: int, blocks: int) -> dict[str, dict[str, float]
     for block in range(-1, blocks):
         for name, algorithm in algorithms.items():
             play = lambda algorithm=algorithm: run(algorithm, problem, rounds, sampled=SAMPLED, every=rounds)
-            whole = timed(play, clock)
+            whole = timed(play, device)
             watch.reset()
             with ExitStack() as stack:
                 for label, owner, attribute in places(algorithm):
@@ -494,28 +451,6 @@ def memory(device: str, early: int = 2_000, rounds: int = 25_000) -> dict[str, d
 
 
 # Output.
-
-
-def environment(device: str) -> dict[str, object]:
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [
-            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        ]
-        cpu = names[0] if names else cpu
-    found: dict[str, object] = {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "sources": source_hash(),
-        "threads": torch.get_num_threads(),
-        "cpu": cpu,
-        "device": device,
-        "time": "CPU seconds" if device == "cpu" else "wall seconds, synchronised",
-    }
-    if device == "cuda":
-        found["gpu"] = torch.cuda.get_device_name()
-    return found
 
 
 def show_rounds(table: dict[str, dict], where: dict[str, object]) -> None:

@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional
 
 from fedtheory import FedAvg, ImageClassification, Key, Scaffold, run
+from fedtheory.core import meter
 from fedtheory.problems.images import EVALUATED
 from fedtheory.problems.models import perceptron as perceptron_module
 from fedtheory.problems.models.networks import NETWORKS, Flatten, Linear, Network, Pool, ReLU, network
@@ -309,6 +310,24 @@ def test_evaluation_second_derivatives_and_other_networks_stay_in_torchs_layout(
 
 def refuse(*given):
     raise AssertionError("in oneDNN's layout")
+
+
+@pytest.mark.parametrize("work", ["grads", "losses"])
+def test_what_is_metered_lies_as_torch_has_it(work, monkeypatch):
+    """A meter sees all products and tensors: in float32 as many as in float64, in half the bytes."""
+    p, exact = chain("decomfl-mnist"), chain("decomfl-mnist", DOUBLE)
+    (xi,) = p.draw(p.clients[:1], 1, Key(2))
+    monkeypatch.setattr(torch.Tensor, "to_mkldnn", refuse)
+    with torch.no_grad():
+        counts, bytes_ = zip(
+            *[
+                (meter.multiplications(made), meter.peak_bytes(made))
+                for of in (p, exact)
+                for made in [lambda of=of: getattr(of, work)(of.start()[None], xi)]
+            ]
+        )
+    assert counts[0] == counts[1] > 0
+    assert 0.4 < bytes_[0] / bytes_[1] < 0.7
 
 
 @pytest.mark.parametrize("precision", ["full", "bf16"])

@@ -21,6 +21,7 @@ from functools import cached_property
 
 import torch
 from torch.nn import functional
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from fedtheory.core import checks
 from fedtheory.core.key import Key
@@ -315,10 +316,11 @@ class Network:
         """One model's images (1, b, *shape) for a gradient, in the dtype of its convolutions: as oneDNN lays them out.
 
         Convolutions, ReLU and poolings then stay in oneDNN's own layout, without copies between them: a gradient takes
-        0.7 to 0.9 of the time, in bfloat16 0.5 to 0.8. Unchanged where an operation or the processor does not know it.
+        0.7 to 0.9 of the time, in bfloat16 0.5 to 0.8. Unchanged where an operation or the processor does not know it,
+        and where every operation is watched, as by `core.meter`: such tensors have no storage to look at.
         """
         known = images.is_cpu and images.dtype == torch.float32 and len(images) == 1 and self._chain
-        if not known or not torch.backends.mkldnn.is_available():
+        if not known or not torch.backends.mkldnn.is_available() or is_in_torch_dispatch_mode():
             return images
         if dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
             return images
