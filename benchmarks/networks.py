@@ -25,7 +25,8 @@ operation; on the CPU, where two cores are free. Both give the same bits (checke
 "ours" is `fedtheory.run` as a user calls it; "bf16" is ours with precision="bf16", and "ratio_bf16" ours over it. Times
 are CPU seconds of one thread on the CPU, synchronised wall time on CUDA; variants take turns block by block, after one
 that warms up (`timing.turns`); of times and of the blocks' own ratios the median counts. "limit" is the floating-point
-operations of the networks' products, counted by torch.utils.flop_counter, divided by the measured rate of products.
+operations of the networks' products, counted by torch.utils.flop_counter, divided by the measured rate of products in
+the same precision, of MKL or oneDNN, whichever is faster.
 
 resnet110/fedavg, smollm2/fedavg, smollm2/decomfl: one step of larger models, see `steps`.
 """
@@ -44,7 +45,7 @@ import numpy as np
 import torch
 from PIL import Image
 from steps import GET, RANDOM, counted, resnet, texts
-from timing import Work, environment, matmul_rate, quartiles, turns
+from timing import Work, best_rate, environment, quartiles, turns
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils import parameters_to_vector
@@ -297,7 +298,7 @@ def measure(name: str, device: str, rounds: int, blocks: int) -> dict[str, objec
     of = {"ours": problem}
     if problem.network.convolutional:
         of["bf16"] = workload(name, device, precision="bf16")
-    variants: dict[str, Work] = {"rate": (lambda: rates.append(matmul_rate(device)), 1)}
+    variants: dict[str, Work] = {"rate": (lambda: rates.append(best_rate(device)), 1)}
     for style, on in of.items():
         play = lambda on=on: run(algorithm, on, PER_RUN * rounds, sampled=SAMPLED, every=PER_RUN * rounds, metrics=())
         variants[style] = play, PER_RUN * rounds
@@ -336,7 +337,7 @@ def measure_step(name: str, device: str, blocks: int, model: str | None) -> dict
     rates: dict[str, list[float]] = {style: [] for style in steps}
     variants: dict[str, Work] = {style: (step.play, 1) for style, step in steps.items()}
     for style, step in steps.items():
-        rate = lambda style=style, step=step: rates[style].append(matmul_rate(device, step.dtype))
+        rate = lambda style=style, step=step: rates[style].append(best_rate(device, step.dtype))
         variants[f"{style} rate"] = rate, 1
     seconds = turns(variants, device, blocks)
     times = {style: seconds[style] for style in steps}
