@@ -1,15 +1,16 @@
 """What precision="bf16" does to a result: paired differences of accuracy over seeds.
 
-    python benchmarks/precision.py                                  digits, a minute
+    python benchmarks/precision.py                                  digits, five minutes
     python benchmarks/precision.py --data FOLDER                    and Fashion-MNIST, first rounds only
     python benchmarks/precision.py --data FOLDER --rounds 100       and Fashion-MNIST at the papers' length, hours
     python benchmarks/precision.py --json
 
 FedAvg and FedMUD+BKD+AAD as FedMUD's committed tables run them (`figures.fedmud.settings`: clients, partition, rates,
-a), in both precisions, from the same start, with the same clients, batches and factors. On digits once with the
-perceptron of the quick scale and once with its four convolutions (fedmud-cnn4); on Fashion-MNIST with fedmud-cnn4, the
-paper's setting. Accuracy is the mean of the last two records, as in the tables. A difference is bf16's accuracy less
-float32's on the same seed, in points; its interval is Student's, 95%. Seconds are CPU seconds of a run, one thread.
+a), in both precisions, from the same start, with the same clients, batches and factors. On digits with the perceptron
+of the quick scale, with DeComFL's MNIST network and with FedMUD's four convolutions (fedmud-cnn4), at the perceptron's
+rates; on Fashion-MNIST with the latter two, at the paper's. Accuracy is the mean of the last two records, as in the
+tables. A difference is bf16's accuracy less float32's on the same seed, in points; its interval is Student's, 95%.
+Seconds are CPU seconds of a run, one thread.
 """
 
 import argparse
@@ -32,10 +33,11 @@ SHORT = 4  # rounds on Fashion-MNIST where none are asked for
 
 def settings(rounds: int | None, files: bool) -> dict[str, dict[str, object]]:
     """Name -> column and scale of FedMUD's tables, and what is changed in them."""
-    digits = {"column": HERE, "scale": "quick"}
-    found = {"digits/mlp": digits, "digits/fedmud-cnn4": digits | {"network": "fedmud-cnn4"}}
+    digits: dict[str, object] = {"column": HERE, "scale": "quick"}
+    found = {f"digits/{net}": digits | {"network": net} for net in ("mlp", "decomfl-mnist", "fedmud-cnn4")}
     if files:
-        found["fashion_mnist/fedmud-cnn4"] = {"column": "FMNIST N1", "scale": "paper", "rounds": rounds or SHORT}
+        fashion: dict[str, object] = {"column": "FMNIST N1", "scale": "paper", "rounds": rounds or SHORT}
+        found |= {f"fashion_mnist/{net}": fashion | {"network": net} for net in ("decomfl-mnist", "fedmud-cnn4")}
     return found
 
 

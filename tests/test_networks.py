@@ -346,11 +346,14 @@ def test_a_step_needs_no_onednn(precision, monkeypatch):
 
 
 @onednn
-def test_bfloat16_rounds_the_products_of_a_chain():
+def test_bfloat16_rounds_the_products_of_a_chain(monkeypatch):
     """Gradients, losses and the model stay in float32; a gradient is off by bfloat16's eight bits, not by float32's."""
     p, exact = chain("decomfl-mnist", precision="bf16"), chain("decomfl-mnist", DOUBLE)
     (xi,), y = p.draw(p.clients, 1, Key(2)), p.start().repeat(2, 1)
+    laid, to_mkldnn = [], torch.Tensor.to_mkldnn
+    monkeypatch.setattr(torch.Tensor, "to_mkldnn", lambda h, *dtype: laid.append(dtype) or to_mkldnn(h, *dtype))
     found, right = p.grads(y, xi), exact.grads(y.double(), xi)
+    assert laid == [(torch.bfloat16,)] * (2 if torch.ops.mkldnn._is_mkldnn_bf16_supported() else 0)
     assert found.dtype == p.losses(y, xi).dtype == torch.float32
     assert 1e-4 < float((found - right).norm() / right.norm()) < 0.1
     threads = [run(FedAvg(0.05, 2), p, 2, metrics=(), threads=t).x for t in (1, 2)]
