@@ -330,8 +330,8 @@ def ratio(label: str, under: list[float], over: list[float]) -> dict[str, object
 def measure_step(name: str, device: str, blocks: int, model: str | None) -> dict[str, object]:
     """A step of a larger model: seconds, share of the limit, peak memory."""
     if name.startswith("resnet110"):
-        styles = {"ours": "full", "bf16": "bf16"}
-        steps = {style: found for style, kind in styles.items() for found in [resnet(device)[kind]]}
+        found = resnet(device)
+        steps = {"ours": found["full"], "bf16": found["bf16"]}
     else:
         steps = {"ours": texts(device, str(model))[name.partition("/")[2]]}
     rates: dict[str, list[float]] = {style: [] for style in steps}
