@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import damage
 import flips
@@ -195,6 +196,12 @@ def test_sources_versions_and_device_name_no_run(tmp_path, monkeypatch):
     assert Runner(tmp_path).path(CONVEX) == Runner(tmp_path, "cuda").path(CONVEX) == before
     metered = replace(CONVEX, metered=True)
     assert Runner(tmp_path).path(metered) != Runner(tmp_path, "cuda").path(metered)
+
+
+def test_what_decides_no_number_is_found_at_the_root():
+    """A folder that moved would be hashed with the rest."""
+    root = Path(store.__file__).resolve().parent.parent
+    assert [name for name in store.APART if not (root / name).exists()] == []
 
 
 # Data and revisions

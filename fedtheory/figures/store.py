@@ -262,6 +262,9 @@ def _further(offer: registry.Offer) -> Builder:
 BUILDERS |= {name: _further(offer) for name, offer in registry.further_problems().items()}
 
 
+APART = ("figures", "theory", "cli", "notebook", "compare.py", "__main__.py")  # of the root: they decide no number
+
+
 @cache
 def source_hash() -> str:
     """SHA-256 over the code, words apart, of all modules that decide numbers (not figures, not the command line).
@@ -269,9 +272,8 @@ def source_hash() -> str:
     It is recorded, to tell which sources computed; no stored run depends on it.
     """
     root = Path(__file__).resolve().parent.parent
-    apart = ("figures", "theory", "cli.py", "__main__.py", "compare.py", "methods.py", "notebook.py")
     digest = hashlib.sha256()
-    for path in sorted(path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in apart):
+    for path in sorted(path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in APART):
         digest.update(f"{path.relative_to(root)} {ast.dump(_code(path))}".encode())
     return digest.hexdigest()[:16]
 

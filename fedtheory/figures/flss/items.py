@@ -198,10 +198,7 @@ def notes_of(at: Setting, scale: str) -> list[str]:
         "k = 1/32 (not printed), cells cleared as in its public code, no momentum (App. D).",
     ]
     if scale != "paper":
-        there = (
-            SETTINGS[scale].data,
-            at.fashion,
-        )  # of the scale: an item on Fashion-MNIST alone has `at.data` replaced
+        there = (SETTINGS[scale].data, at.fashion)  # an item on Fashion-MNIST alone has `at.data` replaced
         data = zip(there, (PAPER.data, PAPER.fashion), ("CIFAR-10", "Fashion-MNIST"))
         named = "".join(f"{run} for {name}, " for run, printed, name in data if run != printed)
         notes.append(
