@@ -1,9 +1,9 @@
-"""How the cost of a round grows: with clients N, parameters d, rank r, local steps K and directions P, three decades each.
+"""How the cost of a round grows: with N clients, d parameters, rank r, K local steps and P directions.
 
     python benchmarks/scaling.py                      a table
     python benchmarks/scaling.py --json FILE          the same, written as JSON
 
-On SSF's matrix regression in float32, ten clients a round. Each quantity takes four values; all others stay. Times are
+On SSF's matrix regression in float32, ten clients a round. Each quantity takes four values, three decades; all others stay. Times are
 CPU seconds of one thread. The points of a line take turns block by block, and the exponent of a decade is the median of
 the blocks' own log10(cost / cost a decade below): a change of clock or load between blocks falls out of it.
 """
@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -108,7 +109,7 @@ def measure(axis: str, blocks: int) -> dict[str, dict]:
     for name in methods:
         decades = [
             [math.log10(b / a) for a, b in zip(seconds[name, low], seconds[name, high])]
-            for low, high in zip(values, values[1:])
+            for low, high in pairwise(values)
         ]
         found[name] = {
             "values": values,
