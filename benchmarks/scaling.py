@@ -3,7 +3,7 @@
     python benchmarks/scaling.py                      a table
     python benchmarks/scaling.py --json FILE          the same, written as JSON
 
-On SSF's matrix regression in float32, ten clients a round. A quantity takes four values, three decades; the others stay.
+On SSF's matrix regression in float32, ten clients a round. A quantity takes four values, three decades; others stay.
 Times are CPU seconds of one thread. The points of a line take turns block by block, and the exponent of a decade is the
 median of the blocks' own log10(cost / cost a decade below): a change of clock or load between blocks falls out of it.
 """
