@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -60,6 +60,16 @@ def gradient(built: Network, batch: int, device: str = "meta", clients: int = 1)
     return work
 
 
+@cache  # a table names the same step in every cell that was not run
+def _step(name: str, shape: tuple[int, int, int], classes: int, batch: int, clients: int) -> Step:
+    """Products client by client, since PyTorch's counter overrates grouped convolutions' gradients."""
+    built = network(name, shape, classes)
+    with _Counted() as counted:
+        gradient(built, batch, clients=clients)()
+    alone = multiplications(gradient(built, batch))
+    return Step(clients * alone, counted.peak, counted.operations)
+
+
 @dataclass(frozen=True)
 class Budget:
     """A run: `steps` local steps, each of `clients` clients on `batch` images, float32.
@@ -86,13 +96,10 @@ class Budget:
     def network(self) -> Network:
         return network(self.name, self.shape, self.classes)
 
-    @cached_property
+    @property
     def step(self) -> Step:
-        """Counted; products client by client, since PyTorch's counter overrates grouped convolutions' gradients."""
-        with _Counted() as counted:
-            gradient(self.network, self.batch, clients=self.clients)()
-        alone = multiplications(gradient(self.network, self.batch))
-        return Step(self.clients * alone, counted.peak, counted.operations)
+        """Counted."""
+        return _step(self.name, self.shape, self.classes, self.batch, self.clients)
 
     @property
     def memory(self) -> int:
