@@ -112,7 +112,8 @@ import sys, torch
 from fedtheory import FedAvg, ImageClassification, Key, run
 from fedtheory.theory.search import maximise
 for network in ("mlp", "resnet8"):
-    run(FedAvg(0.1, 1), ImageClassification.load("digits", network, Key(0), clients=2, subset=40), 1)
+    problem = ImageClassification.load("digits", network, Key(0), clients=2, subset=40)
+    run(FedAvg(0.1, 1), problem, 1, metrics=("loss",))
 maximise(lambda z, edge: ((z**2).sum(), 1 + (z**2).sum()), 2, Key(0), restarts=1, steps=2)
 print(*{"torch._dynamo", "sympy", "sklearn", "pandas"} & set(sys.modules), "done")
 """
