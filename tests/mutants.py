@@ -1065,11 +1065,11 @@ MUTANTS = [
         "test_house.py::test_a_run_and_a_search_import_no_compiler",
     ),
     Mutant(
-        "no gradient where shapes are checked",
+        "shapes are not checked",
         MODELS,
-        "*shape, requires_grad=True)",
-        "*shape)",
-        f"{NETS}::test_images_too_small_for_the_poolings_are_refused",
+        "built.logits(torch.empty(1, built.layout.size), torch.empty(1, 0, *shape, requires_grad=True), moments)",
+        "pass",
+        f"{NETS}::test_images_too_small_for_a_network_are_refused",
     ),
     Mutant(
         "a killed worker is a traceback",
