@@ -321,7 +321,7 @@ def test_numbers_that_are_not_finite_come_back(tmp_path, inline):
     inside = {"columns": {"error": [1.0, float("nan"), float("inf")]}, "diverged": None, "seconds": 1.0}
     runner = Runner(tmp_path)
     head = runner._head(CONVEX)
-    runner._keep(head, inside | {"data": {}})
+    runner.keep(head, inside | {"data": {}})
     assert repr(runner._read(head)["columns"]["error"]) == "[1.0, nan, inf]"
     json.loads(runner.path(CONVEX).read_bytes(), parse_constant=pytest.fail)
 

@@ -647,8 +647,8 @@ ITEMS = [
     Item("flss/table3", "Local epochs, and communication cost", measure_epochs, draw_levels, LARGE),
     Item("flss/table4", "Accuracy and cost beside LBGM", measure_lbgm, draw_levels, SCALES),
     Item("flss/fig1a", "Training loss when the subspace starts", measure_loss, draw_loss, SCALES),
-    Item("flss/fig1bcd", "Singular values of the global updates", measure_spectra, draw_spectra, SCALES),
-    Item("flss/fig2", "t-SNE of features", measure_features, draw_features, SCALES),
+    Item("flss/fig1bcd", "Singular values of the global updates", measure_spectra, draw_spectra, SCALES, alone=True),
+    Item("flss/fig2", "t-SNE of features", measure_features, draw_features, SCALES, alone=True),
 ]
 EXTRAS = [
     Item("flss/longer", "FLSS after FedAvg has levelled off", measure_longer, draw_longer, SCALES),
