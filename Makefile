@@ -17,10 +17,10 @@ reproduce: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/pyright
-	$(RUN) -m pytest -n 2 --dist loadscope --no-loadscope-reorder tests
-	$(RUN) -m pytest -p no:randomly --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg \
-		--nbval-cell-timeout 120 -n 2 --dist loadscope notebooks
+	mkdir -p build; $(VENV)/bin/pyright > build/pyright.log & types=$$!; \
+	$(RUN) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env \
+		--nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120 tests notebooks; tested=$$?; \
+	wait $$types; typed=$$?; cat build/pyright.log; exit $$((tested + typed))
 
 lab: $(VENV)/.installed
 	$(VENV)/bin/jupyter lab notebooks

@@ -1,26 +1,33 @@
 """What a million clients with ten million parameters would need: counted at a million parameters, and scaled on paper.
 
-    python benchmarks/million.py            a Markdown table, as docs/processes.md has it
+    python benchmarks/million.py --json results.json     counted, and written there
+    python benchmarks/million.py --table results.json    that file as docs/processes.md has it
 
-Every method that runs on a matrix regression plays a few rounds with three clients on d = 10^6 parameters (one matrix
-of 1000 x 1000, float32), with what the command line gives it: factors and sparse vectors of a 32nd of the model, r = 31
-of 1000 rows, ten directions. Counted there are what a client keeps, what the server holds and what a client's messages
-take in the last round; numbers that grow with d are multiplied by ten. The seconds are paper: see ASSUMED.
+Every method that runs on a matrix regression plays a few rounds with five clients, and with three, on d = 10^6
+parameters (one matrix of 1000 x 1000, float32), with what the command line gives it: factors and sparse vectors of a
+32nd of the model, r = 31 of 1000 rows, ten directions. Counted there are what a client keeps, what the server holds and
+what a client's messages take in the last round; numbers that grow with d are multiplied by ten. The seconds are paper:
+see ASSUMED.
 """
 
 import argparse
+import json
+import platform
 import sys
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import torch
 
 from fedtheory import Key, MatrixRegression, run
 from fedtheory.cli import METHOD_OPTIONS
 from fedtheory.core import registry
+from fedtheory.core.files import write_atomic
 from fedtheory.core.message import Known, Seed
+from fedtheory.figures.store import source_hash
 
 SIDE, N, D, S, K, BATCH = 1000, 10**6, 10**7, 1000, 5, 20
-ASSUMED = {  # of each of eight cards; the share of arithmetic is what a round of SSF's problem reaches on a CPU
+ASSUMED = {  # of each of eight cards
     "arithmetic": 60e12 * 0.15,  # single-precision operations a second, and the share of them that a round gets
     "links": 50e9,  # bytes a second between cards
     "host": 25e9,  # bytes a second between a card and the memory of its host, where private state lies
@@ -81,19 +88,20 @@ def seconds(of: dict[str, float]) -> tuple[float, float, float]:
     return arithmetic, state, rows * scaled(of["up"]) / ASSUMED["links"]
 
 
-def main() -> None:
+def measure() -> dict:
+    """What is counted of every method, and with what; one trainer alone is no federation and is left out."""
     torch.set_num_threads(1)
+    names = [name for name in registry.method_names() if not registry.method(name).pooled]
+    alone = [name for name in names if registry.method(name).needs == "networks"]
+    found = {"methods": {name: counted(name) for name in names if name not in alone}, "networks": alone}
+    return found | {"torch": torch.__version__, "python": platform.python_version(), "sources": source_hash()}
+
+
+def table(found: dict) -> str:
+    """A line a method: memory and traffic at D parameters, seconds of a round."""
     head = ["method", "a client keeps", "all clients", "server", "up", "down", "arithmetic s", "state s", "uploads s"]
-    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
-    left_out = []
-    for name in registry.method_names():
-        if registry.method(name).pooled:  # one trainer
-            continue
-        try:
-            of = counted(name)
-        except ValueError:
-            left_out.append(name)
-            continue
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for name, of in found["methods"].items():
         kept = scaled(of["own"])
         cells = [
             size(kept),
@@ -102,8 +110,19 @@ def main() -> None:
             size(scaled(of["up"])),
             size(scaled(of["down"])),
         ]
-        print("| " + " | ".join([name, *cells, *(f"{s:.2g}" for s in seconds(of))]) + " |")
-    print(f"\nLeft out, for they need a network: {', '.join(left_out)}.")
+        lines.append("| " + " | ".join([name, *cells, *(f"{s:.2g}" for s in seconds(of))]) + " |")
+    return "\n".join([*lines, "", f"Left out, for they need a network: {', '.join(found['networks'])}."])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, help="count, and write it to this file")
+    parser.add_argument("--table", type=Path, help="print this file as a table")
+    given = parser.parse_args()
+    found = json.loads(given.table.read_text()) if given.table else measure()
+    if given.json:
+        write_atomic(given.json, (json.dumps(found, indent=1) + "\n").encode())
+    print(table(found))
 
 
 if __name__ == "__main__":

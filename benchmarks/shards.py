@@ -1,7 +1,7 @@
 """Clients divided over processes: memory of a process, seconds a round, efficiency.
 
     torchrun --standalone --nproc-per-node 4 benchmarks/shards.py --json results.json
-    python benchmarks/shards.py --table results.json           what all runs into that file measured, as a table
+    python benchmarks/shards.py --table results.json    all runs into that file, as docs/processes.md has them
 
 100,000 clients on SSF's matrix regression with d = 1,000 parameters (100 features, 10 outputs; two rows of data a
 client), float64, SSF with r = 20, K = 5: control variates of 800 MB. All of them take part in a round, or 1,000 of
@@ -60,17 +60,19 @@ def measure(sampled: int, clients: int, blocks: int, reduce: bool, mapped: str |
 
 
 def table(found: dict) -> str:
-    """A line a run: seconds of a round, efficiency against one process, memory."""
-    lines = [
-        f"{'run':<42}{'s/round':>9}{'speed-up':>10}{'efficiency':>12}{'CPU s':>8}{'MB before':>11}{'MB peak':>9}  bits"
-    ]
-    for name, run_of in sorted(found["runs"].items()):
-        start = name.split(", P = ")[0]
-        one = found["runs"].get(f"{start}, P = 1", run_of)
-        gain = one["seconds"] / run_of["seconds"]
-        numbers = f"{run_of['seconds']:>9.3f}{gain:>10.2f}{gain / run_of['size']:>12.0%}{run_of['cpu']:>8.2f}"
-        lines.append(f"{name:<42}{numbers}{run_of['before']:>11.0f}{run_of['peak']:>9.0f}  {run_of['bits']}")
-    return "\n".join([*lines, "", f"{found['machine']}; torch {found['torch']}; sources {found['sources']}"])
+    """A line a run: seconds of a round, how much faster than one process that is, memory."""
+    head = ["participants a round", "processes", "s a round", "speed-up", "efficiency", "CPU s a round"]
+    head += ["peak MB a process", "bits of the model"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    cores = int(found["machine"].split()[-2])
+    for name, of in sorted(found["runs"].items()):
+        start, how = name.split(", P = ")
+        sampled, gain = int(start.split()[-1]), found["runs"][f"{start}, P = 1"]["seconds"] / of["seconds"]
+        processes = how + f" (on {cores} cores)" * (of["size"] > cores)
+        against = ["", ""] if how == "1" else [f"{gain:.2f}", f"{gain / of['size']:.0%}" if of["size"] > 1 else ""]
+        cells = [f"{sampled:,}", processes, f"{of['seconds']:.3g}", *against, f"{of['cpu']:.3g}"]
+        lines.append("| " + " | ".join([*cells, f"{of['peak']:,.0f}", of["bits"][:8]]) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:

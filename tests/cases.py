@@ -27,6 +27,7 @@ from fedtheory import (
     FlexLoRA,
     Gaussian,
     Identity,
+    ImageClassification,
     Key,
     Layer,
     Layout,
@@ -46,6 +47,7 @@ from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.core.simulate import sample_clients
 from fedtheory.maps.decomposition import Hadamard, Kronecker, LowRank
+from fedtheory.problems.models.networks import network
 
 ONE_MATRIX = Layout.single(6, 2)
 TWO_LAYERS = Layout((Layer("first", 4, 2), Layer("second", 3, 1)))  # with r = 2 the ratios m/r are 2 and 3/2
@@ -64,6 +66,24 @@ def regression(n: int = 5, *, batch: int | None = 4, seed: int = 2, **options) -
 def logistic(n: int = 5, *, lam: float = 0.1, seed: int = 3, **options) -> LogisticRegression:
     """FedSub's logistic regression, small: six features, forty samples per client."""
     return LogisticRegression.fedsub(Key(seed), n=n, samples=40 * n, m=6, lam=lam, **options)
+
+
+DOUBLE = torch.float64
+SMALL = {"mlp": (1, 6, 6), "decomfl-mnist": (1, 8, 8), "fedmud-cnn4": (2, 8, 8), "resnet8": (3, 8, 8)}
+
+
+def images(count: int = 40, shape=(1, 6, 6), classes: int = 3, seed: int = 0):
+    """Noise with labels at random."""
+    g = Key(seed).generator()
+    return torch.randn(count, *shape, generator=g, dtype=DOUBLE), torch.randint(classes, (count,), generator=g)
+
+
+def problem(name: str = "mlp", sizes=(12, 9, 7, 12), classes: int = 3, **options) -> ImageClassification:
+    """A network on such images; clients hold as many as `sizes` say."""
+    shape = SMALL[name]
+    x, y = images(sum(sizes), shape, classes)
+    parts = list(torch.arange(sum(sizes)).split(list(sizes)))
+    return ImageClassification(x, y, parts, network(name, shape, classes), Key(1), **{"batch": 4, **options})
 
 
 PROBLEMS = {

@@ -1,6 +1,7 @@
 """Every test runs on one thread, and every property-based test draws the same examples each time.
 
-The files that take longest come first, so that no worker waits for another at the end (`make test` keeps this order).
+The files that take longest come first, then the notebooks (nbval's), then the many short files, so that no worker
+waits long for the other at the end (`make test` keeps this order).
 """
 
 import os
@@ -14,8 +15,13 @@ torch.set_num_threads(1)
 settings.register_profile("laws", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("laws")
 
-FIRST = ("test_notebooks.py", "test_theory_decomfl.py", "test_theory_fedsub.py", "test_theory_ssf.py", "test_robust.py")
+LONG = (  # seconds of one core: 40 to 200 the first, 20 the last
+    "test_shards.py", "test_theory_fedsub.py", "test_laws.py", "test_theory_flss.py", "test_quiz.py",
+    "test_notebooks.py", "test_cli.py", "test_theory_ssf.py", "test_theory_mud.py", "test_halves.py", "test_house.py",
+    "test_robust.py", "test_decomfl.py", "test_theory_decomfl.py", "test_styles.py", "test_moving.py",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
+    order = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.name, len(LONG) + (item.path.suffix != ".ipynb")))

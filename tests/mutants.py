@@ -52,6 +52,7 @@ T_FIELDS = "test_bad_input.py::test_every_field_of_every_algorithm"
 T_INPUT = "test_bad_input.py::test_bad_argument"
 MODELS, IMAGES, GATE, NETS = "problems/models/networks.py", "problems/images.py", "core/gate.py", "test_networks.py"
 AVERAGE, READINGS, CURVES = "core/average.py", "figures/readings.py", "figures/decomfl/curves.py"
+TOGETHER, MADE = "figures/together.py", "test_together.py::test"
 AUGMENT, AUGMENTED = "problems/augment.py", "test_augment.py"
 T_STACK = f"{NETS}::test_stacked_networks_are_the_networks_one_by_one"
 T_APART = f"{NETS}::test_stacked_clients_equal_clients_one_by_one"
@@ -678,15 +679,15 @@ MUTANTS = [
     Mutant(
         "checkpoints stay",
         STORE,
-        "                    shutil.rmtree(unfinished[spec])",
-        "                    pass",
+        "            shutil.rmtree(checkpoints)",
+        "            pass",
         T_RESUMES,
     ),
     Mutant(
         "every run is kept on the way",
         STORE,
-        "for spec in missing if BUILDERS[spec.problem].resumes}",
-        "for spec in missing}",
+        "for spec, head in heads.items() if BUILDERS[spec.problem].resumes}",
+        "for spec, head in heads.items()}",
         T_RESUMES,
     ),
     Mutant("seconds of a part as of the whole", STORE, "if done[0] else {}", "if False else {}", T_RESUMES),
@@ -1041,6 +1042,83 @@ MUTANTS = [
         "needed.require_room(self.device)",
         "pass",
         "test_deep.py::test_missing_memory_is_said_before_any_work_on_images",
+    ),
+    Mutant(
+        "the next item is asked when the workers have nothing left",
+        TOGETHER,
+        "most=_AHEAD * runner.workers",
+        "most=1",
+        f"{MADE}_the_next_item_is_asked_while_workers_have_something_to_do",
+    ),
+    Mutant(
+        "the shortest run first",
+        TOGETHER,
+        "(place, -rounds,",
+        "(place, rounds,",
+        f"{MADE}_longest_first_and_items_in_their_order",
+    ),
+    Mutant(
+        "a run is made for each item that asks",
+        TOGETHER,
+        "if spec not in self._heads:",
+        "if True:",
+        f"{MADE}_the_tables_are_those_of_items_made_one_by_one",
+    ),
+    Mutant(
+        "provenance of the items before",
+        TOGETHER,
+        "self.runner.provenance()  # of items before",
+        "pass",
+        f"{MADE}_the_tables_are_those_of_items_made_one_by_one",
+    ),
+    Mutant(
+        "an error ends the items before it",
+        TOGETHER,
+        "self.items, self.error = self.items[:place], error",
+        "raise",
+        f"{MADE}_an_error_is_raised_when_the_items_before_it_are_done",
+    ),
+    Mutant(
+        "an error is forgotten",
+        TOGETHER,
+        "if line.error is not None:",
+        "if False:",
+        f"{MADE}_an_error_is_raised_when_the_items_before_it_are_done",
+    ),
+    Mutant(
+        "finished rows are not passed on",
+        TOGETHER,
+        "if item.name in self.kept else []",
+        "if False else []",
+        f"{MADE}_finished_rows_are_given_to_their_item",
+    ),
+    Mutant(
+        "all share the digits",
+        "problems/data.py",
+        "def _digits(split",
+        "@cache\ndef _digits(split",
+        "test_data.py::test_digits_are_those_that_scikit_learn_gives",
+    ),
+    Mutant(
+        "Adam without what its square lacks",
+        "theory/search.py",
+        "self.square.sqrt() / (1 - 0.999**self.count) ** 0.5",
+        "self.square.sqrt()",
+        "test_theory_ssf.py::test_the_searchs_adam_has_the_bits_of_pytorchs",
+    ),
+    Mutant(
+        "a network's shapes on the meta device",
+        MODELS,
+        "torch.empty(1, 0, *shape, requires_grad=True), moments",
+        'torch.empty(1, 0, *shape, device="meta"), moments',
+        "test_house.py::test_a_run_and_a_search_import_no_compiler",
+    ),
+    Mutant(
+        "shapes are not checked",
+        MODELS,
+        "built.logits(torch.empty(1, built.layout.size), torch.empty(1, 0, *shape, requires_grad=True), moments)",
+        "pass",
+        f"{NETS}::test_images_too_small_for_a_network_are_refused",
     ),
     Mutant(
         "a killed worker is a traceback",

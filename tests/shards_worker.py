@@ -20,13 +20,10 @@ from dataclasses import fields
 from pathlib import Path
 
 import torch
-from cases import ALGORITHMS, regression, start
-from test_networks import problem as network_problem
+from cases import ALGORITHMS, problem, regression, start
 
 from fedtheory import MOON, SSF, FedAvg, FedGen, FedNTD, run
 from fedtheory.core import shards
-from fedtheory.figures import store
-from fedtheory.figures.store import Spec
 
 BLOCKS, ROUNDS = 5, 6
 NETWORKS = {"FedNTD": FedNTD(0.05, 2), "MOON": MOON(0.05, 2, 1.0), "FedGen": FedGen(0.05, 2), "FedAvg": FedAvg(0.05, 2)}
@@ -42,7 +39,7 @@ def jobs():
         yield (
             f"{name}, network",
             algorithm,
-            network_problem(sizes=(12, 9, 7, 12, 5)),
+            problem(sizes=(12, 9, 7, 12, 5)),
             {"sampled": 3, "metrics": ("loss",)},
         )
 
@@ -55,12 +52,16 @@ def resumed(folder, rounds, **options):
 
 def specs():
     """Runs of a figure."""
+    from fedtheory.figures.store import Spec  # the other processes of these tests start without it
+
     options = (("d", 6), ("n", 4))
     return [Spec(FedAvg(0.05, K), "quadratic", options, 20, seed, every=10) for K in (1, 2, 3) for seed in range(3)]
 
 
 def spread(folder):
     """What this process ran of them, and all results."""
+    from fedtheory.figures import store
+
     ran = []
     store.execute, execute = lambda spec, *more: ran.append(repr(spec)) or execute(spec, *more), store.execute
     found = store.Runner(folder / "out", spread=shards.Spread())(specs())

@@ -17,6 +17,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_digits
 
 from fedtheory.core.key import Key
 from fedtheory.figures import partition
@@ -344,6 +345,18 @@ def test_digits_need_no_file(monkeypatch):
     assert torch.equal(train.y, load().y)
     assert int(torch.bincount(train.y).min()) > 100
     assert_standard(train, 1e-3)
+
+
+def test_digits_are_those_that_scikit_learn_gives():
+    """And each call's own: what one caller writes into is not what the next one gets."""
+    pixels, labels = load_digits(return_X_y=True)
+    parts = [load(), load(split="test")]
+    found = [row for part in parts for row in zip(part.x.flatten(1).tolist(), part.y.tolist())]
+    assert sorted(found) == sorted(zip((15 * pixels).astype(int).tolist(), labels.tolist()))
+    load().x.zero_()
+    load().y.zero_()
+    assert int(load().x.sum()) > 0
+    assert int(load().y.sum()) > 0
 
 
 def assert_standard(images, tolerance):

@@ -262,6 +262,22 @@ def late(link: Link, message: Message) -> None:
     link.hold(message)
 
 
+def page_lines() -> list[re.Pattern[str]]:
+    """The lines that the table of faults in docs/federation.md shows, with any numbers."""
+    page = (Path(__file__).resolve().parent.parent / "docs" / "federation.md").read_text()
+    table = page.split("## Faults")[1].split("\n## ")[0]
+    cells = re.findall(r"\| `(.+)` \|$", table, re.MULTILINE)
+    return [re.compile(re.sub(r"\d+", r"[\\d.]+", re.escape(cell)).replace(r"\.\.\.", ".*")) for cell in cells]
+
+
+def unlisted(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the server's log says and the page does not show; the nodes' lines begin with their client."""
+    said = [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
+    served = [line for line in said if not line.startswith("client ")]
+    assert served
+    return [line for line in served if not any(shown.fullmatch(line) for shown in page_lines())]
+
+
 FAULTS: dict[str, tuple[Fault, str]] = {
     "silent": (silent, "client 1 dropped: no answer in 0.5 s"),
     "killed_after": (killed_after, "client 1 dropped: no answer in 0.5 s"),
@@ -284,6 +300,7 @@ def test_a_fault_is_refused_and_the_run_goes_on(name, algorithm, tmp_path, caplo
     lines = [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
     assert [line for line in lines if said in line], lines
     assert all("\n" not in line for line in lines)
+    assert unlisted(caplog) == []
     assert list(record["rounds"][1]["dropped"]) == ["1"]
     assert record["rounds"][2]["clients"] == [0, 1, 2]
 
@@ -304,6 +321,7 @@ def test_an_answer_for_a_round_that_is_over(tmp_path, caplog):
     x, record, _ = federate(algorithm, problem, tmp_path, 5, faults={(1, 11): late}, patience=0.5)
     assert torch.equal(x, without(algorithm, problem, 5, {1: [1]}))
     assert "round 2: client 1 refused: it answers round 1, which is over" in caplog.messages
+    assert unlisted(caplog) == []
     assert record["rounds"][2]["clients"] == [0, 1, 2]
 
 
@@ -340,18 +358,27 @@ def test_nobody_answers(tmp_path, caplog):
     x, _, _ = federate(algorithm, problem, tmp_path / "once", 3, nodes=2, faults=once, patience=0.1)
     assert torch.equal(x, without(algorithm, problem, 3, {}))
     assert [one for one in caplog.messages if one.startswith("round 1: uploads=[]: expected one of round 1")]
+    assert unlisted(caplog) == []
     never = {(1, 10): silent, (1, 11): silent}
     with pytest.raises(ValueError, match=r"^round=1: expected an upload that can be taken, .* Fix: "):
         federate(algorithm, problem, tmp_path / "never", 3, nodes=2, faults=never, patience=0.05)
     assert (tmp_path / "never" / "failed.txt").read_text().startswith("round=1")
 
 
-def test_a_client_that_lost_what_it_kept(tmp_path, caplog):
+@pytest.mark.parametrize(
+    ("lose", "said"),
+    [
+        (Path.unlink, "last=1: expected None"),
+        (lambda file: file.write_bytes(file.read_bytes()[:-8]), "expected what a client keeps"),
+        (lambda file: file.write_text("no JSON"), "expected what a client keeps"),
+    ],
+)
+def test_a_client_that_lost_what_it_kept(lose, said, tmp_path, caplog):
     """It is left out, round after round: its private state cannot be made again."""
 
     def forgets(link: Link, message: Message) -> Message:
         for file in tmp_path.rglob("client-1.state"):
-            file.unlink()
+            lose(file)
         return link.play(message)
 
     problem, algorithm = cases.quadratic(3), Scaffold(0.05, 3)
@@ -359,7 +386,8 @@ def test_a_client_that_lost_what_it_kept(tmp_path, caplog):
     assert torch.equal(x, without(algorithm, problem, 4, {2: [1], 3: [1]}))
     lines = [one for one in caplog.messages if one.startswith("round 2: client 1 dropped: ")]
     assert len(lines) == 1
-    assert "last" in lines[0]
+    assert said in lines[0]
+    assert unlisted(caplog) == []
 
 
 def test_a_node_that_comes_back_as_another(tmp_path, caplog):
@@ -383,6 +411,7 @@ def test_a_client_that_two_nodes_claim(tmp_path, caplog):
     server = flower.server_app(algorithm, problem, 3, save=tmp_path)
     server(link, Context(7, SERVER, {}, RecordDict(), {}))
     assert "node 99: client 1 refused: node 11 holds it" in caplog.messages
+    assert unlisted(caplog) == []
     assert not (tmp_path / "99").exists()
 
 
@@ -579,6 +608,7 @@ def test_over_sockets(tmp_path):
         for row, way in ((row, way) for row in rows for way in ("up", "down")):
             assert row[f"{way}_count"] == row[f"{way}_payload"] < row[f"{way}_wire"]
         assert sum(row["messages"] for row in rows) == 2 * 2 * 2 * 2  # rounds, nodes, message and reply, both ways
+        assert [row["requests"] for row in rows] == [2 * (8 + 7 + 8 + 4)] * 2  # message, upload, reply, receipt
         came = here.log("node-1").count("Receiving: train")
         killer = threading.Thread(target=kill_and_start, args=(here, came + 2), daemon=True)
         killer.start()

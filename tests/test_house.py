@@ -105,6 +105,22 @@ def test_names_cost_no_import():
     assert done.stdout.split() == ["False", "False"]
 
 
+def test_a_run_and_a_search_import_no_compiler():
+    """Nor scikit-learn for its digits: 2 of the 4 seconds that a process of ours took before its first round."""
+    code = """
+import sys, torch
+from fedtheory import FedAvg, ImageClassification, Key, run
+from fedtheory.theory.search import maximise
+for network in ("mlp", "resnet8"):
+    problem = ImageClassification.load("digits", network, Key(0), clients=2, subset=40)
+    run(FedAvg(0.1, 1), problem, 1, metrics=("loss",))
+maximise(lambda z, edge: ((z**2).sum(), 1 + (z**2).sum()), 2, Key(0), restarts=1, steps=2)
+print(*{"torch._dynamo", "sympy", "sklearn", "pandas"} & set(sys.modules), "done")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["done"]
+
+
 @pytest.mark.parametrize("words", ["--help", "list", "run --help", "report", "claims --list"])
 def test_what_only_shows_names_or_numbers_starts_at_once(words):
     """The command line has its choices from the sources, and the report is made of records."""

@@ -5,10 +5,12 @@ import os
 import platform
 import subprocess
 import sys
+from contextlib import nullcontext
 from itertools import pairwise
 
 import pytest
 import torch
+from cases import DOUBLE, SMALL, images, problem
 from torch import nn
 from torch.nn import functional
 
@@ -17,21 +19,6 @@ from fedtheory.core import meter
 from fedtheory.problems.images import EVALUATED
 from fedtheory.problems.models import perceptron as perceptron_module
 from fedtheory.problems.models.networks import NETWORKS, Flatten, Linear, Network, Pool, ReLU, network
-
-DOUBLE = torch.float64
-SMALL = {"mlp": (1, 6, 6), "decomfl-mnist": (1, 8, 8), "fedmud-cnn4": (2, 8, 8), "resnet8": (3, 8, 8)}
-
-
-def images(count: int = 40, shape=(1, 6, 6), classes: int = 3, seed: int = 0):
-    g = Key(seed).generator()
-    return torch.randn(count, *shape, generator=g, dtype=DOUBLE), torch.randint(classes, (count,), generator=g)
-
-
-def problem(name: str = "mlp", sizes=(12, 9, 7, 12), classes: int = 3, **options) -> ImageClassification:
-    shape = SMALL[name]
-    x, y = images(sum(sizes), shape, classes)
-    parts = list(torch.arange(sum(sizes)).split(list(sizes)))
-    return ImageClassification(x, y, parts, network(name, shape, classes), Key(1), **{"batch": 4, **options})
 
 
 def points(p: ImageClassification, S: int) -> torch.Tensor:
@@ -55,6 +42,12 @@ def points(p: ImageClassification, S: int) -> torch.Tensor:
 )
 def test_parameter_counts(name, shape, classes, count):
     assert network(name, shape, classes).layout.size == count
+
+
+@pytest.mark.parametrize(("side", "fits"), [(8, False), (15, False), (16, True)])
+def test_images_too_small_for_a_network_are_refused(side, fits):
+    with nullcontext() if fits else pytest.raises(ValueError, match="expected"):
+        network("flss-cnn", (3, side, side), 10)
 
 
 def module(built: Network) -> nn.Sequential:

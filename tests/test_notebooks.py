@@ -1,6 +1,6 @@
 """What nbval does not see: outputs that are missing or edited, pictures, structure, exercises and their solutions.
 
-nbval itself runs as a second command (see the Makefile); here it runs once, on copies that were damaged on purpose.
+nbval itself runs beside these tests (see the Makefile); here it runs once, on copies that were damaged on purpose.
 """
 
 import ast

@@ -21,6 +21,7 @@ from fedtheory import (
     Quadratic,
     Spherical,
 )
+from fedtheory.problems import matrix_regression
 from fedtheory.problems.matrix_regression import Rows
 from fedtheory.problems.quadratic import QuadraticSample
 
@@ -188,6 +189,18 @@ def test_matrix_minibatches_draw_every_row_alike(replacement):
         assert abs(repeats - 1 / 3) < 4.5 * (2 / 9 / (2 * steps)) ** 0.5
     else:
         assert repeats == 0
+
+
+@pytest.mark.parametrize("bytes", [1, 3000, 10**9])
+def test_matrix_minibatches_do_not_depend_on_how_many_are_gathered_at_a_time(bytes, monkeypatch):
+    problem, clients = MatrixRegression.ssf(0.5, Key(0), n=4, rows=6, d=5, m=2, batch=3), torch.tensor([0, 2, 3])
+    whole = problem.draw(clients, 7, Key(1))
+    expected = [(one.A.clone(), one.Bt.clone()) for one in (whole[k] for k in range(7))]
+    monkeypatch.setattr(matrix_regression, "_GATHERED", bytes)
+    pieces = problem.draw(clients, 7, Key(1))
+    for k in [0, 1, 2, 3, 4, 5, 6, 2, 6, 0]:
+        assert torch.equal(pieces[k].A, expected[k][0])
+        assert torch.equal(pieces[k].Bt, expected[k][1])
 
 
 def test_a_batch_of_all_rows_without_replacement_is_the_full_gradient():

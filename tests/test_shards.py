@@ -1,7 +1,12 @@
-"""Clients divided over processes: the same bits as one process, checkpoints in parts, and processes that die."""
+"""Clients divided over processes: the same bits as one process, checkpoints in parts, and processes that die.
 
+python tests/test_shards.py FOLDER 50 [RECORD]    kill a process fifty times; what it took, as JSON, into RECORD
+"""
+
+import importlib.util
 import json
 import os
+import platform
 import random
 import re
 import signal
@@ -9,6 +14,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,25 +23,37 @@ import torch
 from cases import ALGORITHMS, regression, start
 from shards_worker import BLOCKS, ROUNDS, content, jobs, resumed, specs
 
-from fedtheory import SSF, FedAvg, FedCom, FedSub, Key, Spherical, play_round, run
+from fedtheory import SSF, FedAvg, FedCom, FedSub, Key, Spherical, cli, play_round, run
 from fedtheory.algorithms.ssf import Own
 from fedtheory.core import engine, rows
+from fedtheory.core.files import write_atomic
 from fedtheory.core.schedule import Steps
 from fedtheory.core.shards import edges
-from fedtheory.figures.store import Runner
+from fedtheory.figures.store import Runner, source_hash
 
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
 WORKER = Path(__file__).with_name("shards_worker.py")
 DIVISIONS = {1: (None,), 2: ([4, 1],), 3: (None,)}
 
 
-def launch(processes, folder, *arguments):
+def torchrun(processes, *program):
     """torchrun on this machine; its own process group, so that it can be ended as a whole."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(WORKER.parent), *sys.path])}
-    command += [str(WORKER), str(folder), *map(str, arguments)]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+        [*command, *program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
     )
+
+
+def launch(processes, folder, *arguments):
+    """The worker of these tests, in so many processes."""
+    return torchrun(processes, str(WORKER), str(folder), *map(str, arguments))
 
 
 def finish(process, folder, processes):
@@ -78,6 +96,14 @@ def test_any_number_of_processes_makes_the_same_bits(processes, division, alone,
         if own and "network" not in name:  # private state lies where its client does, and nowhere else
             blocks = (division or [b - a for a, b in pairwise(edges(BLOCKS, processes))])[0]
             assert {len(leaf) for leaf in own.values()} == {kept[blocks]}
+
+
+def test_the_command_line_under_torchrun(capsys):
+    """One of the processes prints, and its numbers are those of one process with twelve blocks."""
+    words = ("run", "SSF", "matrix_regression", "--rounds", "3", "--sampled", "6", "--json")
+    said, errors = torchrun(2, "-m", "fedtheory", *words).communicate(timeout=300)
+    assert cli.main([*words, "--blocks", "12"]) == 0, errors
+    assert json.loads(said) == json.loads(capsys.readouterr().out)
 
 
 def test_blocks_are_what_decides_the_bits_and_they_change_rounding_only(alone):
@@ -129,7 +155,16 @@ def test_averages_may_be_reduced_and_differ_by_rounding_only(alone, tmp_path):
     assert refused > 40
 
 
-@pytest.mark.parametrize("name", [name for name, one in ALGORITHMS.items() if not one.averaged])
+def tensors(server):
+    return [part for f in fields(server) if isinstance(part := getattr(server, f.name), torch.Tensor)]
+
+
+READ_ONE_BY_ONE = [  # `FedSubReading.averaged` speaks for its stored mean, and so for fields of a class that has none
+    name for name, one in ALGORITHMS.items() if not one.averaged and getattr(one, "dual_mean", "stored") == "stored"
+]
+
+
+@pytest.mark.parametrize("name", READ_ONE_BY_ONE)
 def test_no_method_could_be_reduced_that_says_it_cannot(name):
     """Its server line makes something else of the average than of the uploads, or cannot read it."""
     algorithm, p = ALGORITHMS[name], regression(5)
@@ -141,11 +176,11 @@ def test_no_method_could_be_reduced_that_says_it_cannot(name):
         try:
             mean = engine.map_leaves(lambda leaf: leaf.mean(0).expand_as(leaf), up)
             one, other = (algorithm.server(state.server, down, sent, p.clients, key)[0] for sent in (up, mean))
-            changed |= not torch.allclose(one.x, other.x, rtol=1e-9)
+            changed |= any(not torch.allclose(a, b, rtol=1e-9) for a, b in zip(tensors(one), tensors(other)))
         except RuntimeError:  # whole numbers, or marks: they have no average
             changed = True
         state = play_round(algorithm, p, state, p.clients, key)[0]
-    assert changed or name.startswith("FedSub")  # its reading with a stored mean is a field of a class that has none
+    assert changed
 
 
 def test_a_run_goes_on_in_another_number_of_processes(tmp_path):
@@ -195,27 +230,82 @@ def killed(folder, moment, victim, rounds):
 def kills(folder, count, rounds, seed=0):
     """Kill a random rank at a random moment, so many times, and let the run go on each time; its end is unbroken.
 
-    Returns for each the seconds until all processes had ended.
+    Returns for each the rank, the seconds that it had lived since it was there, those until all processes had ended,
+    and whether all had met before.
     """
-    chance, seconds = random.Random(seed), []
-    while len(seconds) < count:
-        victim = chance.randrange(3)
-        said, took = killed(folder, chance.uniform(0.0, 4.0), victim, rounds)
+    chance, found = random.Random(seed), []
+    while len(found) < count:
+        victim, moment = chance.randrange(3), chance.uniform(0.0, 4.0)
+        said, took = killed(folder, moment, victim, rounds)
         if said is None:
-            raise AssertionError(f"the run ended after {len(seconds)} kills: make it longer")
+            raise AssertionError(f"the run ended after {len(found)} kills: make it longer")
         lines = [line for line in said.splitlines() if line.startswith("fedtheory: ")]
         assert len(lines) == 1, said
         assert f"rank {victim} (" in lines[0] or "before all had met" in lines[0], lines
         assert "Fix: start the same command again" in lines[0]
         assert took < 30
-        seconds.append(took)
+        found.append({"rank": victim, "after": moment, "seconds": took, "met": "before all had met" not in lines[0]})
     parts = joined(finish(launch(3, folder, "resume", rounds), folder, 3))
     assert same(parts, content(resumed(folder / "unbroken", rounds)))
-    return seconds
+    return found
 
 
 def test_a_process_that_dies_ends_the_others_and_the_run_goes_on(tmp_path):
     kills(tmp_path, 2, 300)
+
+
+def said_of(found):
+    """The page's sentence on a record of kills."""
+    took = sorted(one["seconds"] for one in found["kills"])
+    return (
+        f"{len(took)} kills of a random one of {found['processes']} processes at a random moment (load "
+        f"{found['load'][0]:.0f} to {found['load'][1]:.0f}): all had ended after {took[0]:.1f} to {took[-1]:.1f} s, "
+        "and the end had the bits of an unbroken run."
+    )
+
+
+def committed(name):
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def script(name):
+    """A benchmark, as a module."""
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_shows_the_records():
+    """Both tables of docs/processes.md and its sentence on kills are those of the committed files."""
+    page = (ROOT / "docs" / "processes.md").read_text()
+    assert script("shards").table(committed("shards-cpu")) in page
+    assert script("million").table(committed("million")) in page
+    assert said_of(committed("kills")) in " ".join(page.split())
+
+
+def test_the_records_are_what_the_page_says_of_them():
+    runs = committed("shards-cpu")["runs"]
+    bits = {}
+    for name, one in runs.items():
+        assert 950 < one["before"] < 1100, name
+        if "reduced" not in name:
+            bits.setdefault(name.split(", P")[0], set()).add(one["bits"])
+    assert [len(found) for found in bits.values()] == [1, 1]
+    for kind in bits:
+        spent = [runs[f"{kind}, P = {processes}"]["cpu"] for processes in (1, 2, 4)]
+        assert spent == sorted(spent)
+    million = script("million")
+    methods = committed("million")["methods"]
+    for name, of in methods.items():
+        arithmetic, state, uploads = million.seconds(of)
+        if of["own"] == 0:
+            assert (arithmetic > uploads) == (name != "FedCom"), name
+        if name in ("SCAFFOLD", "SSF"):
+            assert state > arithmetic
+    assert 15.5 < methods["SSF"]["own"] / methods["FedSub"]["own"] < 16.5
+    assert [name for name, of in methods.items() if of["each"] > 1000] == ["LBGM"]
+    assert all(one["seconds"] < 30 for one in committed("kills")["kills"])
 
 
 def test_processes_share_the_runs_of_a_figure(tmp_path):
@@ -278,6 +368,16 @@ def test_rescaled_private_state_is_not_mapped(tmp_path):
         run(FedSub(0.05, 2, Spherical(2)), regression(5), 3, memory_map=tmp_path, schedule=Steps(1, 0.5))
 
 
-if __name__ == "__main__":  # python tests/test_shards.py FOLDER 50
-    seconds = kills(Path(sys.argv[1]), int(sys.argv[2]), 100 * int(sys.argv[2]))
-    print(f"{len(seconds)} kills, at most {max(seconds):.1f} s until all had ended; the bits of an unbroken run")
+def record(folder, count):
+    """So many kills, with the load of the machine and the versions."""
+    load = os.getloadavg()[0]
+    found = {"processes": 3, "kills": kills(folder, count, 100 * count), "load": [load, os.getloadavg()[0]]}
+    found |= {"machine": f"{platform.machine()}, {os.cpu_count()} cores", "torch": torch.__version__}
+    return found | {"python": platform.python_version(), "sources": source_hash()}
+
+
+if __name__ == "__main__":
+    given = record(Path(sys.argv[1]), int(sys.argv[2]))
+    if len(sys.argv) > 3:
+        write_atomic(Path(sys.argv[3]), (json.dumps(given, indent=1) + "\n").encode())
+    print(said_of(given))

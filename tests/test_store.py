@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import damage
 import flips
@@ -197,6 +198,12 @@ def test_sources_versions_and_device_name_no_run(tmp_path, monkeypatch):
     assert Runner(tmp_path).path(metered) != Runner(tmp_path, "cuda").path(metered)
 
 
+def test_what_decides_no_number_is_found_at_the_root():
+    """A folder that moved would be hashed with the rest."""
+    root = Path(store.__file__).resolve().parent.parent
+    assert [name for name in store.APART if not (root / name).exists()] == []
+
+
 # Data and revisions
 
 
@@ -314,7 +321,7 @@ def test_numbers_that_are_not_finite_come_back(tmp_path, inline):
     inside = {"columns": {"error": [1.0, float("nan"), float("inf")]}, "diverged": None, "seconds": 1.0}
     runner = Runner(tmp_path)
     head = runner._head(CONVEX)
-    runner._keep(head, inside | {"data": {}})
+    runner.keep(head, inside | {"data": {}})
     assert repr(runner._read(head)["columns"]["error"]) == "[1.0, nan, inf]"
     json.loads(runner.path(CONVEX).read_bytes(), parse_constant=pytest.fail)
 

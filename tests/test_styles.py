@@ -73,6 +73,18 @@ def test_every_figure_has_a_committed_table():
     assert set(ITEMS) <= set(DRAWN)
 
 
+def test_every_item_has_a_title():
+    assert [name for name, item in {**ITEMS, **EXTRAS}.items() if not item.title] == []
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_figure_is_drawn_from_its_committed_table(name):
+    """From a saved table, without training: it touches no runner. Each panel says what it shows, and shows it."""
+    for axes in drawn(name).axes:
+        assert axes.get_xlabel() or axes.get_xticklabels() or axes.texts
+        assert axes.get_lines() or axes.patches or axes.texts
+
+
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_label_has_one_look_in_all_panels(name):
     own_legends = any(axes.get_legend() for axes in drawn(name).axes)

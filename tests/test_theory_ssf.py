@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fedtheory.theory.claim import Printed, decide
-from fedtheory.theory.search import maximise_together, units
+from fedtheory.theory.search import Adam, maximise_together, units
 from fedtheory.theory.ssf import algorithm, claims, family
 from fedtheory.theory.ssf.attack import build, edges, found_gap, identical, on, scale_alike, times
 from fedtheory.theory.ssf.bounds import scaled
@@ -301,6 +301,19 @@ def test_the_search_in_batches_finds_what_breaks(by, holds):
     found = maximise_together(sides, lambda edge: edge.size, ROOT.fold("eq16"), **few)
     assert found.holds == holds
     assert found.ratio == pytest.approx(1 / by, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1, 40])
+def test_the_searchs_adam_has_the_bits_of_pytorchs(size):
+    start = torch.randn(size, generator=torch.Generator().manual_seed(size), dtype=torch.float64)
+    ours, theirs = (start.clone().requires_grad_() for _ in range(2))
+    steppers = {ours: Adam(ours, 0.1), theirs: torch.optim.Adam([theirs], lr=0.1)}
+    for t in range(100):
+        for z, stepper in steppers.items():
+            z.grad = None
+            ((z - 1) ** 4).sum().mul(1 + t % 3).sin().backward()
+            stepper.step()
+        assert torch.equal(ours, theirs), t
 
 
 # A change of the algorithm turns the checks red

@@ -220,10 +220,17 @@ def test_ranks_stand_as_the_page_says():
             < 1
             < found[f"{panel}, bound, smallest r over largest"]
         )
-        first, *_, last = rows("use/rank", panel=panel, kind="best")
+        first, *between, last = rows("use/rank", panel=panel, kind="best")
         assert (first["edge"], last["edge"]) == (1, 0)
         assert first["step"] > last["step"]
+        assert all(row["mean"] < last["mean"] for row in between)
+        unsure = [row["r"] for row in between if row["ratio high"] > 1]
+        assert unsure == ([20] if panel == mini else [])
     assert found[f"{mud}, rule, smallest r over largest, high"] < 1
+    for kind in ("rule", "best"):
+        shares = [row["ratio"] for row in rows("use/rank", panel=mud, kind=kind)]
+        assert shares == sorted(shares)
+        assert shares[0] > found[f"{full}, best, smallest r over largest"]
     assert found[f"{mud}, bound, smallest r over largest"] < 1
 
 

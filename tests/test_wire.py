@@ -13,6 +13,7 @@ from fedtheory.core import records
 from fedtheory.federation import watch, wire
 from fedtheory.figures import EXTRAS
 from fedtheory.figures.frontier import wire as item
+from fedtheory.notebook.exercises import n13
 
 ROOT = Path(__file__).resolve().parent.parent
 ASKED = [
@@ -165,6 +166,19 @@ def test_the_page_shows_the_record():
     page = (ROOT / "docs" / "federation.md").read_text()
     assert lines(table) in page
     assert EXTRAS["frontier/wire"].draw(table).axes
+
+
+def test_notebook_13_quotes_the_record():
+    """In its last exercise, whose weak answers the package knows."""
+    table = records.load(ROOT / "figures", "frontier/wire")["table"]
+    short, long = ({row["method"]: row for row in table if row["way"] == "up"}[name] for name in ("DeComFL", "FedAvg"))
+    text = " ".join((ROOT / "notebooks" / "13_federation.py").read_text().replace("\n#", "\n").split())
+    assert f"carries {short['wire']:,.0f} bytes where you count {short['count']:.0f}." in text
+    assert f"The other {short['over']:,.0f} are Flower's" in text
+    assert f"FedAvg's {long['count']:,.0f} bytes carry them too" in text
+    weak = " ".join(n13.EXERCISES[4].weak.values())
+    assert f"{short['over'] / short['wire']:.0%}".replace("%", " percent of the bill") in weak
+    assert f"for FedAvg it is {long['wire'] / long['count']:.1f} times" in weak
 
 
 def lines(table: records.Table) -> str:

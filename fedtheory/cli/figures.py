@@ -2,7 +2,8 @@
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from fedtheory.core.shards import Spread, local
 from fedtheory.core.verdicts import tally
 from fedtheory.figures import EXTRAS, ITEMS, Runner, store
 from fedtheory.figures.frontier import items as frontier
+from fedtheory.figures.together import together
 from fedtheory.notebook import table
 from fedtheory.problems import data
 
@@ -56,6 +58,16 @@ def measured(
     item: store.Item, runner: Runner, scale: str, seeds: int, title: str, options: argparse.Namespace, *kept: Any
 ) -> store.Result:
     """The result of an item, with a progress bar over its runs."""
+    with progress(runner, title, options):
+        result = item.measure(runner, scale, seeds, *kept)
+        result.runs = runner.provenance()
+        result.notes += runner.said(result.runs)
+        return result
+
+
+@contextmanager
+def progress(runner: Runner, title: str, options: argparse.Namespace) -> Iterator[None]:
+    """A bar over the runs that are asked for."""
     with tqdm(desc=title, unit="run", disable=options.json or not runner.leads, leave=False) as bar:
 
         def tick(done: int, total: int) -> None:
@@ -63,10 +75,7 @@ def measured(
             bar.update(done - bar.n)
 
         runner.tick = tick
-        result = item.measure(runner, scale, seeds, *kept)
-        result.runs = runner.provenance()
-        result.notes += runner.said(result.runs)
-        return result
+        yield
 
 
 def running(out: Path, device: str, workers: int | None) -> Runner:
@@ -99,31 +108,35 @@ def reproduce_items(options: argparse.Namespace) -> None:
     items = chosen_items(options.items, scale)
     out = writable(options.out, items)
     runner = running(out, device, options.workers)
-    rows = []
     before = {item.name: finished(item, out, scale, seeds) for item in items} if options.missing else {}
-    for number, item in enumerate(items, 1):
-        started, title = time.time(), f"[{number}/{len(items)}] {item.name}"
-        grown = before.get(item.name)
-        kept = [] if grown is None else [grown["table"]]
-        result = measured(item, runner, scale, seeds, title, options, *kept)
-        if not runner.leads:
-            continue
-        stem = store.save(out, item, result, scale, seeds, time.time() - started, device, grown)
+    rows: dict[str, list[dict[str, Any]]] = {}
+
+    def finish(item: store.Item, result: store.Result, seconds: float) -> None:
+        stem = store.save(out, item, result, scale, seeds, seconds, device, before.get(item.name))
         record = records.load(stem.parent.parent, item.name)
-        rows += report_rows(item.name, record)
+        rows[item.name] = report_rows(item.name, record)
         if not options.json:
             found = tally([cell["verdict"] for cell in record["cells"]]) or "explains"
-            print(
-                f"[{number}/{len(items)}] {item.name:<16} {time.time() - started:6.1f} s  {stem}.png  {found}",
-                flush=True,
-            )
+            print(f"[{len(rows)}/{len(items)}] {item.name:<16} {seconds:6.1f} s  {stem}.png  {found}", flush=True)
+
+    kept = {name: record["table"] for name, record in before.items()}
+    if runner.spread is None:
+        with progress(runner, f"{len(items)} items", options):
+            together(runner, items, scale, seeds, finish, kept)
+    else:
+        for item in items:
+            started, grown = time.time(), [kept[item.name]] if item.name in kept else []
+            result = measured(item, runner, scale, seeds, item.name, options, *grown)
+            if runner.leads:
+                finish(item, result, time.time() - started)
     if not runner.leads:
         return
+    shown = [row for item in items for row in rows[item.name]]
     if options.json:
-        emit(rows)
+        emit(shown)
     else:
         print()
-        print_table(rows)
+        print_table(shown)
 
 
 def compare_methods(options: argparse.Namespace) -> None:

@@ -202,7 +202,8 @@ def _restore(half: ClientHalf, file: Path) -> int:
         half.restore(Parcel(words["round"], "state", words["metadata"], data))
         return int(words["heard"])
     except (ValueError, TypeError, KeyError) as error:
-        checks.reject("file", str(file), f"what a client keeps ({error})", "remove it: the client starts anew")
+        fix = "put its copy back; without it a client that was ever counted is left out of every round"
+        checks.reject("file", str(file), f"what a client keeps ({error})", fix)
 
 
 # The server's side

@@ -28,6 +28,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from queue import SimpleQueue
@@ -264,6 +265,9 @@ def _further(offer: registry.Offer) -> Builder:
 BUILDERS |= {name: _further(offer) for name, offer in registry.further_problems().items()}
 
 
+APART = ("figures", "theory", "cli", "notebook", "compare.py", "__main__.py")  # of the root: they decide no number
+
+
 @cache
 def source_hash() -> str:
     """SHA-256 over the code, words apart, of all modules that decide numbers (not figures, not the command line).
@@ -271,9 +275,8 @@ def source_hash() -> str:
     It is recorded, to tell which sources computed; no stored run depends on it.
     """
     root = Path(__file__).resolve().parent.parent
-    apart = ("figures", "theory", "cli.py", "__main__.py", "compare.py", "methods.py", "notebook.py")
     digest = hashlib.sha256()
-    for path in sorted(path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in apart):
+    for path in sorted(path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in APART):
         digest.update(f"{path.relative_to(root)} {ast.dump(_code(path))}".encode())
     return digest.hexdigest()[:16]
 
@@ -394,8 +397,8 @@ class Runner:
         """Stored runs of the same words, whatever they read."""
         return sorted(self.cache.glob(f"{words.digest(spec.words())[:20]}-*.json"))
 
-    def __call__(self, specs: Iterable[Spec]) -> dict[Spec, dict[str, Any]]:
-        """Results of the specs, finished ones from disk.
+    def begin(self, specs: Iterable[Spec]) -> tuple[dict[Spec, dict[str, Any]], dict[Spec, dict[str, Any]]]:
+        """Results that are on disk; what else is to be run, the longest first, with its head.
 
         Raises OSError, before any work, where a run on images does not fit into memory or its data are not there.
         """
@@ -404,24 +407,36 @@ class Runner:
         heads = {spec: self._head(spec) for spec in wanted}
         results = {spec: found for spec in wanted if (found := self._read(heads[spec])) is not None}
         missing = sorted((s for s in wanted if s not in results), key=lambda s: -s.rounds)
-        self.tick(len(results), len(wanted))
-        if not missing:
+        if missing:
+            self._require_room(missing)
+            self._say_stale(missing, heads)
+            self.cache.mkdir(parents=True, exist_ok=True)
+        return results, {spec: heads[spec] for spec in missing}
+
+    def __call__(self, specs: Iterable[Spec]) -> dict[Spec, dict[str, Any]]:
+        """Results of the specs, finished ones from disk; raises as `begin` does."""
+        results, heads = self.begin(specs)
+        total = len(results) + len(heads)
+        self.tick(len(results), total)
+        if not heads:
             return results
-        self._require_room(missing)
-        self._say_stale(missing, heads)
-        self.cache.mkdir(parents=True, exist_ok=True)
         if self.spread is not None:
-            return self._share(self.spread, missing, heads, results)
+            return self._share(self.spread, heads, results)
+        unfinished = self.unfinished(heads)
+        with self.pool() as pool:
+            for spec, result in as_finished(pool, execute, list(heads), self.device, unfinished):
+                results[spec] = self.keep(heads[spec], result, unfinished.get(spec))
+                self.tick(len(results), total)
+        return results
+
+    @contextmanager
+    def pool(self) -> Iterator[Executor]:
+        """The worker processes, kept from call to call. Where the block is left by an exception, they end."""
         pool = self._pool = self._pool or ProcessPoolExecutor(
             self.workers, mp_context=get_context("spawn"), initializer=_follow, initargs=(os.getpid(),)
         )
-        unfinished = self._unfinished(missing, heads)
         try:
-            for spec, result in as_finished(pool, execute, missing, self.device, unfinished):
-                results[spec] = self._keep(heads[spec], result)
-                if spec in unfinished:
-                    shutil.rmtree(unfinished[spec])
-                self.tick(len(results), len(wanted))
+            yield pool
         except BaseException:
             processes = list((pool._processes or {}).values())  # shutdown() forgets them
             pool.shutdown(wait=False, cancel_futures=True)
@@ -429,27 +444,24 @@ class Runner:
                 process.terminate()
             self._pool = None
             raise
-        return results
 
-    def _unfinished(self, missing: Sequence[Spec], heads: Mapping[Spec, dict[str, Any]]) -> dict[Spec, Path]:
-        names = {spec: self._named(heads[spec]).stem for spec in missing if BUILDERS[spec.problem].resumes}
+    def unfinished(self, heads: Mapping[Spec, dict[str, Any]]) -> dict[Spec, Path]:
+        """The folders of the checkpoints of those that are long."""
+        names = {spec: self._named(head).stem for spec, head in heads.items() if BUILDERS[spec.problem].resumes}
         return {spec: self.cache / "unfinished" / name for spec, name in names.items()}
 
     def _share(
         self,
         spread: Spread,
-        missing: Sequence[Spec],
         heads: Mapping[Spec, dict[str, Any]],
         results: dict[Spec, dict[str, Any]],
     ) -> dict[Spec, dict[str, Any]]:
         """Run this process's part, and wait for the others': one that dies ends them all."""
-        unfinished, total = self._unfinished(missing, heads), len(results) + len(missing)
-        for spec in spread.taken({self._named(heads[spec]).stem: spec for spec in missing}):
-            results[spec] = self._keep(heads[spec], execute(spec, self.device, unfinished))
-            if spec in unfinished:
-                shutil.rmtree(unfinished[spec])
+        unfinished, total = self.unfinished(heads), len(results) + len(heads)
+        for spec in spread.taken({self._named(head).stem: spec for spec, head in heads.items()}):
+            results[spec] = self.keep(heads[spec], execute(spec, self.device, unfinished), unfinished.get(spec))
             self.tick(len(results), total)
-        for spec in missing:
+        for spec in heads:
             while spec not in results:
                 if self._named(heads[spec]).exists() and (found := self._read(heads[spec])) is not None:
                     results[spec] = found
@@ -479,8 +491,8 @@ class Runner:
             stacklevel=3,
         )
 
-    def _keep(self, head: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-        """Write a finished run."""
+    def keep(self, head: dict[str, Any], result: dict[str, Any], checkpoints: Path | None = None) -> dict[str, Any]:
+        """Write a finished run, and throw its checkpoints away."""
         read = result.pop("data")
         if _digests(read) != _digests(head["data"]):
             fix = "run the same command again when nothing writes to the folder"
@@ -490,6 +502,8 @@ class Runner:
         path = self._named(head)
         write_atomic(path, seal(plain(record), None))
         self._used[path] = record
+        if checkpoints is not None:
+            shutil.rmtree(checkpoints)
         return result
 
     def _read(self, head: dict[str, Any]) -> dict[str, Any] | None:
@@ -541,19 +555,29 @@ def _float(value: Any) -> Any:
     return number(value) if isinstance(value, str) else value
 
 
-def as_finished(pool: Executor, work: Callable[..., Any], jobs: Sequence[Any], *more: Any) -> Iterator[tuple[Any, Any]]:
+def as_finished(
+    pool: Executor, work: Callable[..., Any], jobs: Iterable[Any], *more: Any, most: int | None = None
+) -> Iterator[tuple[Any, Any]]:
     """(job, work(job, *more)) for each job, as they finish. Ctrl-C leaves no lock of a future held.
+
+    `most`: so many at a time are with the pool; the next ones are then asked for when there is room for them.
 
     `concurrent.futures.wait` takes the locks of all pending futures in Python code: a KeyboardInterrupt raised between
     two of them leaves them taken, the pool's own thread waits for one for ever, and so does the interpreter at exit.
     Here the main thread takes them with SIGINT blocked, and then waits on a queue that is written in C.
     """
     finished: SimpleQueue[Future] = SimpleQueue()
-    with _sigint_blocked():
-        pending = {pool.submit(work, job, *more): job for job in jobs}
-        for future in pending:
-            future.add_done_callback(finished.put)
-    while pending:
+    pending: dict[Future, Any] = {}
+    following = iter(jobs)
+    while True:
+        chosen = list(islice(following, None if most is None else most - len(pending)))
+        with _sigint_blocked():
+            for job in chosen:
+                future = pool.submit(work, job, *more)
+                pending[future] = job
+                future.add_done_callback(finished.put)
+        if not pending:
+            return
         future = finished.get()
         yield pending.pop(future), future.result()
 
@@ -622,6 +646,8 @@ class Item:
         scales: at which it can be measured.
         grows: whether `measure` takes the rows of a finished table as fourth argument: it then runs the methods that
             are missing there, and returns the whole table with the cells that change.
+        alone: whether `measure` computes by itself, for more than a second, and asks the runner for nothing but its
+            device: `reproduce` then has a worker do it.
     """
 
     name: str
@@ -630,6 +656,7 @@ class Item:
     draw: Callable[[Table], Any]
     scales: tuple[str, ...] = ("quick", "paper")
     grows: bool = False
+    alone: bool = False
 
 
 def versions() -> dict[str, str]:

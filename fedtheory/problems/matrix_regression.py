@@ -21,7 +21,7 @@ class Rows(NamedTuple):
 
 
 class Batches(Sequence[Rows]):
-    """The minibatches of all steps; element k is step k's. Rows are gathered when the first of them is asked for.
+    """The minibatches of all steps; element k is step k's. Rows are gathered for some steps at a time, when asked for.
 
     Fields:
         table: all clients' rows of features and targets, (N n_i, d + m).
@@ -32,23 +32,28 @@ class Batches(Sequence[Rows]):
 
     def __init__(self, table: torch.Tensor, at: torch.Tensor, clients: torch.Tensor, d: int) -> None:
         self.table, self.at, self.clients, self.d = table, at, clients, d
-        self._steps: list[Rows] = []
+        self._some: list[Rows] = []
+        self._first = 0  # the step of the first of them
 
-    def gather(self) -> torch.Tensor:
-        """(steps, S, b, d + m)."""
-        return self.table.index_select(0, self.at.flatten()).view(*self.at.shape, -1)
+    def gather(self, at: torch.Tensor) -> torch.Tensor:
+        """The rows at (steps, S, b) of the table, (steps, S, b, d + m)."""
+        return self.table.index_select(0, at.flatten()).view(*at.shape, -1)
 
     def __len__(self) -> int:
         return len(self.at)
 
     def __getitem__(self, k: int) -> Rows:  # type: ignore[override]
-        if not self._steps:
-            rows = self.gather()
-            self._steps = list(map(Rows, rows[..., : self.d].unbind(), rows[..., self.d :].mT.unbind()))
-        return self._steps[k]
+        at = k - self._first
+        if not 0 <= at < len(self._some):
+            steps = max(1, _GATHERED // (self.at[0].numel() * self.table.shape[1] * self.table.element_size()))
+            self._first, at = k - k % steps, k % steps
+            rows = self.gather(self.at[self._first : self._first + steps])
+            self._some = list(map(Rows, rows[..., : self.d].unbind(), rows[..., self.d :].mT.unbind()))
+        return self._some[at]
 
 
 _AT_A_TIME = 2048  # clients whose Hessians are held
+_GATHERED = 2**21  # bytes of minibatches that are gathered at a time, so that a core's cache still has them when used
 
 
 class MatrixRegression(Problem):
@@ -206,7 +211,7 @@ class MatrixRegression(Problem):
         if not isinstance(xi, Batches):  # full batches: one sample, repeated
             products = self._products(both, r, torch.cat([xi[0].A, xi[0].Bt.mT], dim=2)[None])
         elif xi.at[:, 0].numel() < self.rows:
-            products = self._products(both, r, xi.gather())
+            products = self._products(both, r, xi.gather(xi.at))
         else:
             clients = xi.clients.to(self.device)
             each = self._products(both, r, self._table.view(self.n, self.rows, -1).index_select(0, clients))

@@ -67,6 +67,30 @@ def reseeded(seed: int) -> Iterator[None]:
         _seed.reset(token)
 
 
+class Adam:
+    """PyTorch's Adam with its defaults, the same bits: its own imports a compiler first, which takes 1.5 seconds.
+
+    Args:
+        z: what is stepped, in its place, along its `grad`.
+        rate: > 0.
+    """
+
+    def __init__(self, z: torch.Tensor, rate: float) -> None:
+        self.z, self.rate, self.count = z, rate, 0
+        self.mean, self.square = torch.zeros_like(z), torch.zeros_like(z)
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """z <- z - rate m / (sqrt(v) + 1e-8), both moments divided by what they lack at the start."""
+        g = self.z.grad
+        assert g is not None
+        self.count += 1
+        self.mean.lerp_(g, 1 - 0.9)
+        self.square.mul_(0.999).addcmul_(g, g, value=1 - 0.999)
+        spread = (self.square.sqrt() / (1 - 0.999**self.count) ** 0.5).add_(1e-8)
+        self.z.addcdiv_(self.mean, spread, value=-self.rate / (1 - 0.9**self.count))
+
+
 Sides = Callable[[torch.Tensor, Any], tuple[torch.Tensor, ...]]
 
 
@@ -106,7 +130,7 @@ def maximise(
         top = Found(-math.inf, torch.zeros(count, dtype=torch.float64), edge)
         for start in [s for s in starts if len(s) == count] + random:
             z = start.clone().requires_grad_()
-            optimiser = torch.optim.Adam([z], lr=rate)
+            optimiser = Adam(z, rate)
             for _ in range(steps):
                 left, right, *shift = sides(z, edge)
                 tried += 1
@@ -118,7 +142,7 @@ def maximise(
                     math.isfinite(value) and float(up.detach()) > 0 and float(low.detach()) > 0 and up.requires_grad
                 ):
                     break
-                optimiser.zero_grad()
+                z.grad = None
                 (low.log() - up.log()).backward()
                 if z.grad is None or not bool(torch.isfinite(z.grad).all()):
                     break
@@ -181,7 +205,7 @@ def maximise_together(
 
         random = torch.stack([torch.randn(count, generator=g, dtype=torch.float64) for _ in range(restarts)])
         Z = random.requires_grad_()
-        optimiser, alive = torch.optim.Adam([Z], lr=rate), torch.ones(restarts, dtype=torch.bool)
+        optimiser, alive = Adam(Z, rate), torch.ones(restarts, dtype=torch.bool)
         for _ in range(steps):
             left, right, *shift = many(Z)
             top.tried += int(alive.sum())
@@ -190,7 +214,7 @@ def maximise_together(
             alive = alive & torch.tensor([math.isfinite(v) for v in values]) & (up.detach() > 0) & (low.detach() > 0)
             if not (alive.any() and up.requires_grad):
                 break
-            optimiser.zero_grad()
+            Z.grad = None
             torch.where(alive, low.log() - up.log(), 0.0).sum().backward()
             if Z.grad is None:
                 break

@@ -117,10 +117,12 @@ def _evidence(cell: str, where: Mapping[str, Place], items: Container[str]) -> s
 
 
 def guides(stage: Stage) -> None:
-    """docs/processes.md and docs/federation.md, with pictures that lie in the book."""
-    for name in ("processes", "federation"):
+    """docs/processes.md, docs/federation.md and docs/speed.md, with pictures that lie in the book."""
+    stage.copy(ROOT / "benchmarks" / "results" / "speed.png", "guides/speed.png")
+    for name in ("processes", "federation", "speed"):
         text = (ROOT / "docs" / f"{name}.md").read_text()
         picture = lambda found: f"../look-up/items/{slug(found[1])}.png"
+        text = text.replace("../benchmarks/results/speed.png", "speed.png")
         text = re.sub(r"\[([^\]]+)\]\(\.\./benchmarks/[^)]+\)", r"`\1`", text)
         stage.write(f"guides/{name}.md", re.sub(r"\.\./figures/([\w/]+)\.png", picture, text))
 

@@ -144,4 +144,4 @@ def draw(table: Table) -> Figure:
     return figure
 
 
-ITEMS = [Item("decomfl/fig5a", "Eigenvalues of the Hessian", measure, draw, ALL)]
+ITEMS = [Item("decomfl/fig5a", "Eigenvalues of the Hessian", measure, draw, ALL, alone=True)]

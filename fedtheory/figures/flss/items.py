@@ -198,10 +198,7 @@ def notes_of(at: Setting, scale: str) -> list[str]:
         "k = 1/32 (not printed), cells cleared as in its public code, no momentum (App. D).",
     ]
     if scale != "paper":
-        there = (
-            SETTINGS[scale].data,
-            at.fashion,
-        )  # of the scale: an item on Fashion-MNIST alone has `at.data` replaced
+        there = (SETTINGS[scale].data, at.fashion)  # an item on Fashion-MNIST alone has `at.data` replaced
         data = zip(there, (PAPER.data, PAPER.fashion), ("CIFAR-10", "Fashion-MNIST"))
         named = "".join(f"{run} for {name}, " for run, printed, name in data if run != printed)
         notes.append(
@@ -650,8 +647,8 @@ ITEMS = [
     Item("flss/table3", "Local epochs, and communication cost", measure_epochs, draw_levels, LARGE),
     Item("flss/table4", "Accuracy and cost beside LBGM", measure_lbgm, draw_levels, SCALES),
     Item("flss/fig1a", "Training loss when the subspace starts", measure_loss, draw_loss, SCALES),
-    Item("flss/fig1bcd", "Singular values of the global updates", measure_spectra, draw_spectra, SCALES),
-    Item("flss/fig2", "t-SNE of features", measure_features, draw_features, SCALES),
+    Item("flss/fig1bcd", "Singular values of the global updates", measure_spectra, draw_spectra, SCALES, alone=True),
+    Item("flss/fig2", "t-SNE of features", measure_features, draw_features, SCALES, alone=True),
 ]
 EXTRAS = [
     Item("flss/longer", "FLSS after FedAvg has levelled off", measure_longer, draw_longer, SCALES),

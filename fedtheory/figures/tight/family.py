@@ -13,7 +13,7 @@ from fedtheory.algorithms.ssf import SSF
 from fedtheory.core.key import Key
 from fedtheory.figures.tight.fedsub import MANY, left_on_kinked, on_kinked
 from fedtheory.figures.tight.mud import drift_noise, squares, squares_and_spreads
-from fedtheory.figures.tight.ssf import FAR, chain, drift_chain, opposed, slope_left
+from fedtheory.figures.tight.ssf import FAR, chain, drift_chain, drift_of_many, opposed, slope_left
 from fedtheory.figures.tight.table import Entry, Mean, Steps, gap, item, known
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
@@ -183,11 +183,8 @@ def entries() -> list[Entry]:
             claim="ssf.family", steps=lambda K=K: drift_chain(K, LOCAL, 1.388, 1, PROOF)[1],
             reached=lambda amount, K=K: K / (K - 1) * found.ssf("drift", K, **amount),
         ) for K in (2, 3)),
-        Entry(
-            "drift (3), any K", "rho p (V + |G|^2)", 1.388, f"F = -x^2/2, K = {FAR}", "exact",
-            lambda: drift_chain(FAR, LOCAL, 1.388, 1, PROOF)[0][0], claim="ssf.family",
-            steps=lambda: drift_chain(FAR, LOCAL, 1.388, 1, PROOF)[1],
-            why="the program's value for K = 2 and 3 is that of this loss",
+        drift_of_many(
+            "drift (3), any K", "rho p (V + |G|^2)", "F = -x^2/2", "ssf.family", LOCAL, 1.388, 1, PROOF
         ),
         Entry(
             "drift (3), noise", "p theta sigma^2/K", 1.041, f"F = -x^2/2, K = {FAR}", "lower bound",

@@ -12,7 +12,7 @@ from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.simulate import play_round, sample_clients
-from fedtheory.figures.tight.ssf import FAR, drift_chain, opposed, slope_left
+from fedtheory.figures.tight.ssf import FAR, drift_chain, drift_of_many, opposed, slope_left
 from fedtheory.figures.tight.table import Entry, Mean, Steps, gap, item, known
 from fedtheory.maps.decomposition import Decoupled, Factors, LowRank, Outer, Product
 from fedtheory.problems.matrix_regression import MatrixRegression
@@ -280,11 +280,8 @@ def several() -> list[Entry]:
             reached=lambda amount, K=K: plane(K, -1.0, 1.0).drift / ((1 - 1 / K) * square),
             steps=lambda K=K: drift_chain(K, Q, 1.714, 1, PROOF)[1],
         ) for K in (2, 3)),
-        Entry(
-            "drift (8), any K", "(1 - 1/K) q^2 gamma (|G|^2 + zeta^2)", 1.714, f"f = -|W|^2/2, K = {FAR}", "exact",
-            lambda: drift_chain(FAR, Q, 1.714, 1, PROOF)[0][0], claim="mud.lemma4",
-            steps=lambda: drift_chain(FAR, Q, 1.714, 1, PROOF)[1],
-            why="the program's value for K = 2 and 3 is that of this loss",
+        drift_of_many(
+            "drift (8), any K", "(1 - 1/K) q^2 gamma (|G|^2 + zeta^2)", "f = -|W|^2/2", "mud.lemma4", Q, 1.714, 1, PROOF
         ),
         Entry(
             "drift (8), noise", "(1 - 1/K) q^2 gamma p nu^2/K", 2.57, f"f = -|W|^2/2, K = {FAR}", "lower bound",

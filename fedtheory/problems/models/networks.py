@@ -483,8 +483,10 @@ def network(
     for kind in whole:
         checks.choice("whole", kind, KINDS)
     built = replace(NETWORKS[name](shape, classes), view=view, whole=tuple(whole))
-    try:  # shapes only: nothing is computed on the meta device
-        built.logits(torch.empty(1, built.layout.size, device="meta"), torch.empty(1, 2, *shape, device="meta"))
+    channels = [layer.rows * layer.cols for layer in built.layout.layers if layer.name.endswith(".scale")]
+    moments = ((torch.zeros(1, size), torch.ones(1, size)) for size in channels)
+    try:  # shapes only: of no images nothing is computed (the meta device's first use would import for 1.5 seconds)
+        built.logits(torch.empty(1, built.layout.size), torch.empty(1, 0, *shape, requires_grad=True), moments)
     except (RuntimeError, ValueError):
         checks.reject("shape", shape, f"images large enough for {name}", "choose a smaller network, such as 'mlp'")
     return built

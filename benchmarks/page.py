@@ -1,0 +1,139 @@
+"""Write the tables of docs/speed.md, and draw its picture, from the records in benchmarks/results.
+
+python benchmarks/page.py
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from fedtheory.figures import style
+
+RESULTS = Path(__file__).parent / "results"
+PAGE = Path(__file__).parent.parent / "docs" / "speed.md"
+METHODS = {"ssf-toy/fedavg": "FedAvg", "ssf-toy/scaffold": "SCAFFOLD", "ssf-toy/ssf": "SSF"}
+PARTS = {  # of a round, from the pieces of `rounds.py --profile`
+    "gradients": ("gradients",),
+    "projector": ("projector: QR", "projector: the rest", "project and lift"),
+    "draws": ("seeding generators", "random numbers", "sampling clients", "gathering batches"),
+    "other client lines": ("client, other lines", "own rows in and out"),
+    "server, messages, loop": ("server, other lines", "accounting", "loop and the rest"),
+}
+
+
+def record(name: str) -> dict[str, Any]:
+    return json.loads((RESULTS / f"{name}-cpu.json").read_text())
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def brackets(value: float, quartiles: list[float], form: str) -> str:
+    return f"{value:{form}} [{quartiles[0]:{form}}, {quartiles[1]:{form}}]"
+
+
+def rounds_table() -> str:
+    """Microseconds of a round, ours and the peers', and the share of the limit."""
+    rows = []
+    for name, row in record("rounds").items():
+        if name in METHODS:
+            us = {k: brackets(row[k] * 1e6, [q * 1e6 for q in row["quartiles"][k]], ".0f") for k in row["quartiles"]}
+            ratios = [brackets(row[r], row[f"{r}_quartiles"], ".1f") for r in ("ratio", "ratio_lean")]
+            share = f"{row['limit'] * 1e6:.0f} ({row['fraction_of_limit']:.0%})"
+            rows.append([METHODS[name], us["ours"], share, us["peer"], us["lean"], *ratios])
+    return table(["method", "ours", "limit", "with loaders", "without", "times", "times"], rows)
+
+
+def parts() -> dict[str, dict[str, float]]:
+    """Seconds of a round by PARTS, of each method."""
+    found = record("profile")
+    return {
+        METHODS[name]: {part: sum(found[name][piece] for piece in pieces) for part, pieces in PARTS.items()}
+        for name in METHODS
+    }
+
+
+def parts_table() -> str:
+    """Where a round's microseconds go."""
+    rows = []
+    for method, split in parts().items():
+        whole = sum(split.values())
+        rows.append([method, *(f"{s * 1e6:.0f} ({s / whole:.0%})" for s in split.values()), f"{whole * 1e6:.0f}"])
+    return table(["method", *PARTS, "sum"], rows)
+
+
+def growth_table() -> str:
+    """Exponents by decade."""
+    rows = []
+    for axis, found in record("scaling")["axes"].items():
+        for method, line in found["methods"].items():
+            exponents = zip(line["exponents"], line["exponent_quartiles"])
+            times = f"{line['seconds'][0] * 1e3:.2g} to {line['seconds'][-1] * 1e3:.3g} ms"
+            span = f"{axis} = {line['values'][0]:,} to {line['values'][-1]:,}"
+            rows.append([span, method, times, *(brackets(e, q, ".2f") for e, q in exponents), found["stays"]])
+    return table(["grows", "method", "a round", "1st decade", "2nd decade", "3rd decade", "stays"], rows)
+
+
+@style.styled
+def draw() -> Figure:
+    """Above: where a round's time goes, the limit, and how many times longer the peers take. Below: growth."""
+    axes_of = record("scaling")["axes"]
+    figure = Figure(figsize=(7.2, 5.2))
+    grid = figure.add_gridspec(2, len(axes_of), height_ratios=[1.15, 1])
+    top = figure.add_subplot(grid[0, :])
+    measured = record("rounds")
+    for place, (name, method) in enumerate(METHODS.items()):
+        left = 0.0
+        for color, (part, seconds) in zip(style.SEQUENCE, parts()[method].items()):
+            top.barh(-place, seconds * 1e6, left=left, height=0.6, color=color, label=part if place == 0 else None)
+            left += seconds * 1e6
+        row = measured[name]
+        top.plot([row["limit"] * 1e6] * 2, [-place - 0.36, -place + 0.36], color="black", linewidth=2)
+        said = f"loop with loaders: {row['ratio']:.0f} times as long, without: {row['ratio_lean']:.0f} times"
+        top.annotate(said, (left, -place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=6.5)
+    top.plot([], [], color="black", linewidth=2, label="arithmetic limit")
+    top.set_yticks([-place for place in range(len(METHODS))], list(METHODS.values()))
+    top.set(xlabel="CPU time of a round (us)", title="Where a round of SSF's problem goes", ylim=(-2.6, 1.4))
+    top.set_xlim(0, 1.75 * max(sum(split.values()) for split in parts().values()) * 1e6)
+    top.legend(ncols=3, loc="upper center")
+    shared = None
+    for column, (axis, found) in enumerate(axes_of.items()):
+        axes = figure.add_subplot(grid[1, column], sharey=shared)
+        shared = shared or axes
+        for method, line in found["methods"].items():
+            look = style.look(method)
+            ms = [seconds * 1e3 for seconds in line["seconds"]]
+            label = f"{method}: {line['exponents'][-1]:.2f}"
+            axes.plot(line["values"], ms, marker=look.marker, markersize=3, label=label, **look.line)
+        axes.set(xscale="log", yscale="log", xlabel=axis)
+        axes.set_xticks(line["values"])
+        axes.legend(loc="upper left", fontsize=5.5)
+        if column:
+            axes.tick_params(labelleft=False)
+        else:
+            axes.set_ylabel("CPU time of a round (ms)")
+    return figure
+
+
+def filled(page: str) -> str:
+    """The page with its tables, which begin with these heads, made anew."""
+    for made in (rounds_table(), parts_table(), growth_table()):
+        head = re.escape(made.splitlines()[0])
+        page, found = re.subn(rf"^{head}\n(\|.*\n)+", lambda _, made=made: made + "\n", page, flags=re.MULTILINE)
+        if found != 1:
+            raise ValueError(f"docs/speed.md has {found} tables that begin with {head}")
+    return page
+
+
+def main() -> None:
+    PAGE.write_text(filled(PAGE.read_text()))
+    draw().savefig(RESULTS / "speed.png")
+
+
+if __name__ == "__main__":
+    main()

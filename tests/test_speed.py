@@ -1,0 +1,44 @@
+"""docs/speed.md shows the committed records of the benchmarks, and they say what it says of them."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+FILE = Path(__file__).resolve().parent.parent / "benchmarks" / "page.py"
+spec = importlib.util.spec_from_file_location("benchmarks_page", FILE)
+page = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(page)
+
+
+def line(axis, method):
+    return page.record("scaling")["axes"][axis]["methods"][method]
+
+
+def test_the_page_shows_the_records():
+    text = page.PAGE.read_text()
+    assert page.filled(text) == text
+
+
+def test_a_page_without_one_of_the_tables_is_refused():
+    with pytest.raises(ValueError, match="0 tables that begin with"):
+        page.filled("# Speed\n")
+
+
+def test_every_piece_of_the_profile_is_a_part():
+    pieces = [piece for pieces in page.PARTS.values() for piece in pieces]
+    assert sorted({"round", *pieces}) == sorted(page.record("profile")["ssf-toy/ssf"])
+
+
+def test_the_records_are_what_the_page_says_of_them():
+    rounds = page.record("rounds")["ssf-toy/fedavg"]
+    assert 2.5 < page.parts()["FedAvg"]["gradients"] / rounds["limit"] < 3.5
+    assert line("N", "FedAvg")["exponents"][0] < 0.15
+    assert line("d", "FedAvg")["exponents"][0] < 0.3
+    for method in ("FedAvg", "SSF", "DeComFL"):
+        assert 0.8 < line("d", method)["exponents"][2] < 1.2
+    for method in ("SSF", "FedSub"):
+        assert line("r", method)["exponents"][0] < 0.25
+    assert line("r", "FedSub")["exponents"][2] > line("r", "SSF")["exponents"][2]
+    for axis, method in (("K", "FedAvg"), ("K", "SSF"), ("P", "DeComFL")):
+        assert all(0.75 < exponent < 1.15 for exponent in line(axis, method)["exponents"][1:])
