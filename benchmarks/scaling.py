@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
-from rounds import environment, quartiles
+from timing import environment, quartiles
 
 from fedtheory import SSF, DeComFL, FedAvg, FedSub, Key, MatrixRegression, Spherical, run
 from fedtheory.core.algorithm import Algorithm
