@@ -15,6 +15,14 @@ from fedtheory.figures import style
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parent.parent / "docs" / "speed.md"
 METHODS = {"ssf-toy/fedavg": "FedAvg", "ssf-toy/scaffold": "SCAFFOLD", "ssf-toy/ssf": "SSF"}
+NETWORKS = {
+    "mlp/fedavg": "perceptron, FedAvg",
+    "cnn/fedavg": "CNN, FedAvg",
+    "cnn/decomfl": "CNN, DeComFL",
+    "resnet110/fedavg": "ResNet-110, a step",
+    "smollm2/fedavg": "SmolLM2-135M, a step of SGD",
+    "smollm2/decomfl": "SmolLM2-135M, a step of DeComFL",
+}
 PARTS = {  # of a round, from the pieces of `rounds.py --profile`
     "gradients": ("gradients",),
     "projector": ("projector: QR", "projector: the rest", "project and lift"),
@@ -67,6 +75,37 @@ def parts_table() -> str:
     return table(["method", *PARTS, "sum"], rows)
 
 
+def networks_table() -> str:
+    """Milliseconds of a round, or of a step, ours in both precisions; share of the limit; the peers."""
+    rows = []
+    for name, label in NETWORKS.items():
+        row = record("networks")[name]
+        ms = {
+            style: brackets(
+                row[style] * 1e3, [q * 1e3 for q in row["quartiles"][style]], ",.0f" if row[style] > 0.1 else ".1f"
+            )
+            for style in ("ours", "bf16")
+            if style in row
+        }
+        ratios = [
+            brackets(row[ratio], row[f"{ratio}_quartiles"], ".2f") if ratio in row else ""
+            for ratio in ("ratio_bf16", "ratio_lean", "ratio")
+        ]
+        peak = f"{row['peak_bytes'] / 2**20:,.0f}" if "peak_bytes" in row else ""
+        rows.append([label, ms["ours"], f"{row['fraction_of_limit']:.0%}", ms.get("bf16", ""), *ratios, peak])
+    head = [
+        "round or step",
+        "ours, ms",
+        "of the limit",
+        "bf16, ms",
+        "times faster",
+        "bare loop",
+        "usual loop",
+        "peak MiB",
+    ]
+    return table(head, rows)
+
+
 def growth_table() -> str:
     """Exponents by decade."""
     rows = []
@@ -111,6 +150,8 @@ def draw() -> Figure:
             label = f"{method}: {line['exponents'][-1]:.2f}"
             axes.plot(line["values"], ms, marker=look.marker, markersize=3, label=label, **look.line)
         axes.set(xscale="log", yscale="log", xlabel=axis)
+        if column == len(axes_of) // 2:
+            axes.set_title("How it grows; behind the names the exponent of the last decade")
         axes.set_xticks(line["values"])
         axes.legend(loc="upper left", fontsize=5.5)
         if column:
@@ -122,7 +163,7 @@ def draw() -> Figure:
 
 def filled(page: str) -> str:
     """The page with its tables, which begin with these heads, made anew."""
-    for made in (rounds_table(), parts_table(), growth_table()):
+    for made in (rounds_table(), parts_table(), networks_table(), growth_table()):
         head = re.escape(made.splitlines()[0])
         page, found = re.subn(rf"^{head}\n(\|.*\n)+", lambda _, made=made: made + "\n", page, flags=re.MULTILINE)
         if found != 1:
