@@ -5,9 +5,11 @@ waits long for the other at the end (`make test` keeps this order).
 """
 
 import os
+from concurrent.futures import Executor, Future
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import pytest
 import torch
 from hypothesis import settings
 
@@ -25,3 +27,32 @@ LONG = (  # seconds of one core: 40 to 200 the first, 20 the last
 def pytest_collection_modifyitems(items):
     order = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.name, len(LONG) + (item.path.suffix != ".ipynb")))
+
+
+class Inline(Executor):
+    """Runs what it is given at once, in this process."""
+
+    _processes = None
+
+    def __init__(self, *given, **options):
+        pass
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture
+def inline(monkeypatch):
+    """Runs are made in this process; what is made is listed."""
+    from fedtheory.figures import store
+
+    made = []
+    execute = store.execute
+    monkeypatch.setattr(store, "ProcessPoolExecutor", Inline)
+    monkeypatch.setattr(store, "execute", lambda *given: made.append(given[0]) or execute(*given))
+    return made

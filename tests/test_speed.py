@@ -40,5 +40,8 @@ def test_the_records_are_what_the_page_says_of_them():
     for method in ("SSF", "FedSub"):
         assert line("r", method)["exponents"][0] < 0.25
     assert line("r", "FedSub")["exponents"][2] > line("r", "SSF")["exponents"][2]
+    tried = page.record("tried")
+    assert 1.75 < tried["gather"]["ratio"] < 2.5
+    assert 0.97 < tried["out"]["ratio"] < 1.03
     for axis, method in (("K", "FedAvg"), ("K", "SSF"), ("P", "DeComFL")):
         assert all(0.75 < exponent < 1.15 for exponent in line(axis, method)["exponents"][1:])

@@ -7,7 +7,6 @@ import shutil
 import stat
 import threading
 import time
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,33 +23,6 @@ from fedtheory.figures.frontier import items as frontier
 from fedtheory.figures.store import Builder, Runner, Spec
 from fedtheory.problems import data
 from fedtheory.theory import ledger
-
-
-class Inline(Executor):
-    """Runs what it is given at once, in this process."""
-
-    _processes = None
-
-    def __init__(self, *given, **options):
-        pass
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except BaseException as error:
-            future.set_exception(error)
-        return future
-
-
-@pytest.fixture
-def inline(monkeypatch):
-    """Runs are made in this process; what is made is listed."""
-    made = []
-    execute = store.execute
-    monkeypatch.setattr(store, "ProcessPoolExecutor", Inline)
-    monkeypatch.setattr(store, "execute", lambda *given: made.append(given[0]) or execute(*given))
-    return made
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import flips
 import pytest
-from test_store import Inline
+from conftest import Inline
 
 from fedtheory.core import registry
 from fedtheory.figures import EXTRAS, ITEMS, store
@@ -12,16 +12,6 @@ from fedtheory.figures.store import Item, Result, Runner
 from fedtheory.figures.together import together
 
 ONE, TWO, THREE = (replace(flips.SPEC, seed=seed, rounds=10 * (seed + 1)) for seed in range(3))
-
-
-@pytest.fixture
-def inline(monkeypatch):
-    """Runs are made in this process; what is made is listed."""
-    made = []
-    execute = store.execute
-    monkeypatch.setattr(store, "ProcessPoolExecutor", Inline)
-    monkeypatch.setattr(store, "execute", lambda *given: made.append(given[0]) or execute(*given))
-    return made
 
 
 def of(*batches, name="ssf/made", **more):

@@ -1,0 +1,74 @@
+"""What was tried on a round of SSF's problem, against what is done; paired, in one run.
+
+    python benchmarks/tried.py                 prints
+    python benchmarks/tried.py --json FILE     and writes the record
+
+gather: minibatches of all steps gathered at once over 2 MiB at a time, FedAvg with K = 1,000 steps, float32.
+out: a batch of ten products written into a buffer that is used again over a new result.
+
+CPU seconds of one thread; the two take turns, and the blocks' own ratios count: above 1, what is done is faster.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+import torch
+from timing import environment, quartiles
+
+from fedtheory import FedAvg, Key, MatrixRegression, run
+from fedtheory.core.files import write_atomic
+from fedtheory.problems import matrix_regression
+
+BLOCKS = 15
+
+
+def spent(work: Callable[[], object], times: int) -> float:
+    start = time.process_time()
+    for _ in range(times):
+        work()
+    return (time.process_time() - start) / times
+
+
+def compared(tried: Callable[[], object], done: Callable[[], object], times: int) -> dict[str, object]:
+    seconds = [(spent(tried, times), spent(done, times)) for _ in range(BLOCKS + 1)][1:]  # the first warms up
+    ratios = [a / b for a, b in seconds]
+    own = {name: statistics.median(values) for name, values in zip(("tried", "done"), zip(*seconds))}
+    return own | {"ratio": statistics.median(ratios), "ratio_quartiles": quartiles(ratios)}
+
+
+def measure() -> dict[str, dict[str, object]]:
+    problem = MatrixRegression.ssf(0.5, Key(0), dtype=torch.float32)
+    play = lambda: run(FedAvg(1e-4, 1000), problem, 1, sampled=10, metrics=())
+
+    def at_once() -> None:
+        with mock.patch.object(matrix_regression, "_GATHERED", 2**62):
+            play()
+
+    Y, At = torch.randn(10, 10, 100), torch.randn(10, 100, 20)
+    out = torch.empty(10, 10, 20)
+    return {
+        "gather": compared(at_once, play, 1),
+        "out": compared(lambda: torch.bmm(Y, At, out=out), lambda: torch.bmm(Y, At), 2000),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the record there")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    found = measure()
+    for name, row in found.items():
+        print(name, ", ".join(f"{key} {value}" for key, value in row.items()))
+    if options.json:
+        record = {**found, "blocks": BLOCKS, "environment": environment("cpu")}
+        write_atomic(options.json, (json.dumps(record, indent=1) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()
