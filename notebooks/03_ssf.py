@@ -688,8 +688,8 @@ beside("ssf/table2")
 assert all(near_print(cell) for cell in record["cells"])
 
 # %% [markdown]
-# A row such as SSF < Full-FedAvg holds the second method's error over the first one's, paired by seed: above 1 they stand
-# in the printed order, and where the interval holds 1 five seeds do not tell.
+# A row such as SSF < Full-FedAvg holds the second method's error over the first one's, paired by seed: above 1 they
+# stand in the printed order, and where the interval holds 1 five seeds do not tell.
 #
 # ### Figure 2 and Table 3: the subspace dimension, at high heterogeneity
 #
