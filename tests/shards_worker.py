@@ -1,4 +1,4 @@
-"""One process of a sharded run. Started with torchrun by test_shards.py.
+"""One process of a sharded run. Started by test_shards.py, with torchrun or as a fork.
 
 shards_worker.py FOLDER every DIVISION    every algorithm, a few rounds, in float64 and float32
 shards_worker.py FOLDER reduce            those whose server reads the average only, reduced
@@ -16,10 +16,12 @@ import json
 import os
 import sys
 import time
+import traceback
 from dataclasses import fields
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 from cases import ALGORITHMS, problem, regression, start
 
 from fedtheory import MOON, SSF, FedAvg, FedGen, FedNTD, run
@@ -109,6 +111,20 @@ def main(folder, what, *rest):
     else:
         found = content(resumed(folder, int(rest[0]), group=group, progress=lambda done: time.sleep(0.05)))
     (folder / f"rank-{group.rank}.json").write_text(json.dumps(found))
+
+
+def forked(rank, processes, port, folder, *given):
+    """`main` in a fork that knows what torchrun tells its processes."""
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(processes)}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    os.environ |= {"TORCHELASTIC_RUN_ID": "forks", "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    try:
+        main(folder, *given)
+        if dist.is_initialized():
+            dist.destroy_process_group()  # `shards` does so when Python ends, which a fork does not come to
+    except BaseException:
+        (folder / f"error-{rank}").write_text(traceback.format_exc())
+        raise
 
 
 if __name__ == "__main__":

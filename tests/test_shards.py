@@ -5,6 +5,7 @@ python tests/test_shards.py FOLDER 50 [RECORD]    kill a process fifty times; wh
 
 import importlib.util
 import json
+import multiprocessing
 import os
 import platform
 import random
@@ -19,7 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import shards_worker
 import torch
+import torch.distributed as dist
 from cases import ALGORITHMS, regression, start
 from shards_worker import BLOCKS, ROUNDS, content, jobs, resumed, specs
 
@@ -60,7 +63,31 @@ def finish(process, folder, processes):
     """What each rank wrote."""
     _, said = process.communicate(timeout=300)
     assert process.returncode == 0, said[:6000]
+    return written(folder, processes)
+
+
+def written(folder, processes):
     return [json.loads((folder / f"rank-{k}.json").read_text()) for k in range(processes)]
+
+
+def fork(processes, folder, *arguments):
+    """What each rank of the worker wrote, in forks of a process that has PyTorch: torchrun's import it each."""
+    forks = multiprocessing.get_context("forkserver")
+    forks.set_forkserver_preload(["fedtheory.figures.store", "fedtheory.core.shards"])
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    given = (processes, store.port, folder, *map(str, arguments))
+    started = [forks.Process(target=shards_worker.forked, args=(rank, *given)) for rank in range(processes)]
+    for process in started:
+        process.start()
+    try:
+        for process in started:
+            process.join(timeout=300)
+        said = [path.read_text() for path in sorted(folder.glob("error-*"))]
+        assert [process.exitcode for process in started] == [0] * processes, said
+    finally:
+        for process in started:
+            process.kill()
+    return written(folder, processes)
 
 
 def joined(parts):
@@ -87,7 +114,7 @@ def alone():
 
 @pytest.mark.parametrize(("processes", "division"), [(P, cut) for P, cuts in DIVISIONS.items() for cut in cuts])
 def test_any_number_of_processes_makes_the_same_bits(processes, division, alone, tmp_path):
-    parts = finish(launch(processes, tmp_path, "every", json.dumps(division)), tmp_path, processes)
+    parts = fork(processes, tmp_path, "every", json.dumps(division))
     assert set(parts[0]) == set(alone)
     kept = edges(7, BLOCKS)
     for name, expected in alone.items():
@@ -134,7 +161,7 @@ def test_blocks_hold_every_client_once_and_are_alike_in_size(n, blocks):
 
 
 def test_averages_may_be_reduced_and_differ_by_rounding_only(alone, tmp_path):
-    found = finish(launch(2, tmp_path, "reduce"), tmp_path, 2)
+    found = fork(2, tmp_path, "reduce")
     reduced, refused = 0, 0
     for name, algorithm, _, _ in jobs():
         first, other = found[0][name], found[1][name]
@@ -184,9 +211,10 @@ def test_no_method_could_be_reduced_that_says_it_cannot(name):
 
 
 def test_a_run_goes_on_in_another_number_of_processes(tmp_path):
-    """Three, then two, then one of torchrun's, then none: the bits of an unbroken run."""
+    """Three of torchrun's, then two, then one, then none: the bits of an unbroken run."""
     for processes, done in ((3, 7), (2, 13), (1, 16)):
-        parts = finish(launch(processes, tmp_path, "resume", done), tmp_path, processes)
+        given = processes, tmp_path, "resume", done
+        parts = finish(launch(*given), tmp_path, 3) if processes == 3 else fork(*given)
         assert parts[0]["columns"]["round"][-1] == done
     parts = sorted(path.name for path in (tmp_path / "kept").glob("*.part"))
     assert parts == [f"round-{t:012d}.rank-0-of-1.part" for t in (15, 16)]  # those of the last two checkpoints
@@ -194,12 +222,12 @@ def test_a_run_goes_on_in_another_number_of_processes(tmp_path):
     assert same(last, content(resumed(tmp_path / "unbroken", 21)))
     (tmp_path / "other").mkdir()
     resumed(tmp_path / "other", 4)  # and from one to several
-    again = joined(finish(launch(2, tmp_path / "other", "resume", 21), tmp_path / "other", 2))
+    again = joined(fork(2, tmp_path / "other", "resume", 21))
     assert same(again, last)
 
 
 def test_a_damaged_part_is_passed_over(tmp_path):
-    finish(launch(2, tmp_path, "resume", 9), tmp_path, 2)
+    fork(2, tmp_path, "resume", 9)
     newest = max((tmp_path / "kept").glob("*.rank-1-of-2.part"))
     content_of = bytearray(newest.read_bytes())
     content_of[-3] ^= 1
@@ -310,7 +338,7 @@ def test_the_records_are_what_the_page_says_of_them():
 
 def test_processes_share_the_runs_of_a_figure(tmp_path):
     """Each run is made once, by one of them; all of them have all results, which are those of one process."""
-    found = finish(launch(3, tmp_path, "spread"), tmp_path, 3)
+    found = fork(3, tmp_path, "spread")
     ran = [spec for part in found for spec in part["ran"]]
     assert sorted(ran) == sorted(map(repr, specs()))
     alone = Runner(tmp_path / "alone", workers=1)(specs())
