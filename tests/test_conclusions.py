@@ -24,16 +24,7 @@ def test_every_paper_has_its_conclusions_and_their_evidence_exists(paper):
     """`decided` refuses a pattern that no committed cell matches, and a claim that is not in the ledger."""
     found = decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json")
     assert len(found) >= 8
-    assert all(outcome.cells or outcome.claims or one.pending for one, outcome in found)
-
-
-@pytest.mark.parametrize("paper", PAPERS)
-def test_what_is_pending_is_in_no_committed_item(paper):
-    """Once it is, it decides."""
-    rows = committed(paper)
-    for pattern in chain.from_iterable(one.pending for one in of_paper(paper)):
-        with pytest.raises(ValueError, match="cells="):
-            decide(Conclusion("S", "W", (pattern,)), rows, {})
+    assert all(outcome.cells or outcome.claims for _, outcome in found)
 
 
 def committed(paper):

@@ -45,9 +45,6 @@ def evidence(outcome: Outcome, item: Callable[[str], str] = str, claim: Callable
     if waiting:
         items = ", ".join(item(name) for name in dict.fromkeys(row["item"] for row in waiting))
         said.append(f"{len(waiting)} number{'s were' if len(waiting) > 1 else ' was'} not run: {items}")
-    if outcome.pending:
-        places = dict.fromkeys(pattern.split(":")[0] for pattern in outcome.pending)
-        said.append("to be run again: " + ", ".join(item(name) for name in places if "*" not in name))
     said += [claim(one["id"]) for one in outcome.claims]
     return "; ".join(said)
 

@@ -26,7 +26,6 @@ class Conclusion:
         cells: numbers that decide it, as "<item>: <cell>"; * stands for anything.
         claims: ids of the ledger that decide it.
         know: what a reader should know besides.
-        pending: numbers that decide it, too, which our code makes and no committed item has yet.
     """
 
     says: str
@@ -34,10 +33,9 @@ class Conclusion:
     cells: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     know: str = ""
-    pending: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.cells and not self.claims and not self.pending:
+        if not self.cells and not self.claims:
             checks.reject("cells", self.says, "numbers or claims that decide it", "name one")
 
 
@@ -50,18 +48,16 @@ class Outcome:
         theory: ledger verdict -> how many of its claims have it.
         cells: the rows that decide, as `records.report_rows` has them.
         claims: the ledger's records that decide.
-        pending: of the conclusion.
     """
 
     experiment: str | None
     theory: dict[str, int]
     cells: list[dict[str, Any]]
     claims: list[Mapping[str, Any]]
-    pending: tuple[str, ...] = ()
 
     def words(self) -> str:
         """Both, for a table."""
-        part = self.pending or any(row["verdict"] == verdicts.UNTESTED for row in self.cells)
+        part = any(row["verdict"] == verdicts.UNTESTED for row in self.cells)
         said = [] if self.experiment is None else [self.experiment]
         if part and self.experiment not in (None, verdicts.UNTESTED):
             said = [f"{self.experiment}, in part"]
@@ -79,7 +75,7 @@ _LEDGER_WORDS = {
 
 
 def decide(conclusion: Conclusion, rows: Sequence[dict[str, Any]], ledger: Mapping[str, Mapping[str, Any]]) -> Outcome:
-    """The outcome of a conclusion. Numbers that are pending are not tested.
+    """The outcome of a conclusion.
 
     Args:
         conclusion: it.
@@ -100,9 +96,8 @@ def decide(conclusion: Conclusion, rows: Sequence[dict[str, Any]], ledger: Mappi
     claims = [ledger[name] for name in conclusion.claims]
     theory = {verdict: sum(claim["verdict"] == verdict for claim in claims) for verdict in _LEDGER_WORDS}
     return Outcome(
-        verdicts.combine(row["verdict"] for row in cells) if cells or conclusion.pending else None,
+        verdicts.combine(row["verdict"] for row in cells) if cells else None,
         {verdict: count for verdict, count in theory.items() if count},
         cells,
         claims,
-        conclusion.pending,
     )
