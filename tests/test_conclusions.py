@@ -8,11 +8,9 @@ import pytest
 
 from fedtheory import notebook
 from fedtheory.cli import conclusions
-from fedtheory.core import records
 from fedtheory.core.conclusions import PAPERS, Conclusion, decide
 from fedtheory.core.letters import letters
 from fedtheory.core.verdicts import AGAINST, HOLDS, MATCHES, OPEN, UNTESTED
-from fedtheory.figures import ITEMS
 from fedtheory.theory.conclusions import decided, of_paper
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,12 +23,6 @@ def test_every_paper_has_its_conclusions_and_their_evidence_exists(paper):
     found = decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json")
     assert len(found) >= 8
     assert all(outcome.cells or outcome.claims for _, outcome in found)
-
-
-def committed(paper):
-    """All cells of a paper's committed items."""
-    names = [name for name in ITEMS if name.startswith(f"{paper}/")]
-    return [row for name in names for row in records.report_rows(name, records.load(ROOT / "figures", name))]
 
 
 def faults(listed: list[Conclusion]) -> list[str]:
