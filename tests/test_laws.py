@@ -135,8 +135,8 @@ def relabelled(problem, order):
     """The problem whose client j is client order[j] of the given one."""
     if isinstance(problem, Quadratic):
         return Quadratic(problem.H[order], problem.b[order], layout=problem.layout, weights=problem.weights[order])
-    labels = torch.ones_like(problem.Z[..., 0])
-    return type(problem)(problem.Z[order], labels[order], problem.lam)
+    labels = torch.ones_like(problem.Z[:, 0])
+    return type(problem)(problem.Z[order].mT, labels[order], problem.lam)
 
 
 @pytest.mark.parametrize("name", NAMELESS)

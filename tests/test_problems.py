@@ -113,7 +113,7 @@ def test_losses_are_the_printed_formulas():
     value = np.sum((A @ X - B) ** 2) / (2 * 8) + m.lam / 2 * np.sum(X**2)
     assert float(m.losses(start(m)[None], m.full(client))) == pytest.approx(value, rel=1e-14)
 
-    Z, x = s.full(client).Z[0].numpy(), start(s).numpy()
+    Z, x = s.full(client).Z[0].T.numpy(), start(s).numpy()
     value = np.mean(np.log(1 + np.exp(-Z @ x))) + s.lam / 2 * x @ x
     assert float(s.losses(start(s)[None], s.full(client))) == pytest.approx(value, rel=1e-14)
 
@@ -333,7 +333,7 @@ def test_logistic_solution_is_certified():
     row, so ||grad F(x)|| >= mu(x) (1 - exp(-R ||h||)) / R, which bounds the distance ||h|| to x*.
     """
     for problem in (logistic(lam=0.1), logistic(lam=0.0), logistic(lam=0.0, geometry="center")):
-        Z, x = problem.full(problem.clients).Z.flatten(0, 1).numpy(), problem.constants.x_star.numpy()
+        Z, x = problem.full(problem.clients).Z.mT.flatten(0, 1).numpy(), problem.constants.x_star.numpy()
         slope = 1 / (1 + np.exp(Z @ x))
         grad = -(slope @ Z) / len(Z) + problem.lam * x
         hessian = (Z.T * (slope * (1 - slope))) @ Z / len(Z) + problem.lam * np.eye(len(x))
@@ -345,7 +345,7 @@ def test_logistic_solution_is_certified():
 def test_logistic_smoothness_is_attained_at_zero():
     """At x = 0 every weight sigma (1 - sigma) is 1/4, its largest value."""
     problem = logistic()
-    Z = problem.full(problem.clients).Z
+    Z = problem.full(problem.clients).Z.mT
     hessians = [
         torch.autograd.functional.hessian(lambda x, z=z: torch.log1p(torch.exp(-z @ x)).mean(), torch.zeros(6).double())
         for z in Z
@@ -370,13 +370,13 @@ def test_logistic_of_fedsub_has_the_printed_sizes(geometry):
     """60,000 samples, m = 20, 30 clients (the sizes scaled down by 10 here), one cluster each."""
     problem = LogisticRegression.fedsub(Key(0), geometry=geometry, samples=6000)
     Z = problem.full(problem.clients).Z
-    assert tuple(Z.shape) == (30, 200, 20)
+    assert tuple(Z.shape) == (30, 20, 200)
 
 
 def test_logistic_clusters_lie_near_their_hyperplanes():
     """Across its hyperplane {w_i^T a = offset} a cluster has standard deviation `noise`, inside it 1."""
     problem = LogisticRegression.fedsub(Key(0), n=3, samples=6000, m=5, noise=0.05, offset=2.0, lam=0.1)
-    for Z in problem.full(problem.clients).Z:
+    for Z in problem.full(problem.clients).Z.mT:
         scatter = torch.linalg.eigvalsh(Z.T @ Z / len(Z))  # labels drop out: rows come as +-a
         assert float(scatter[-1]) == pytest.approx(2.0**2 + 0.05**2, rel=0.05)  # offset^2 + noise^2 across
         assert [float(value) for value in scatter[:-1]] == pytest.approx([1.0] * 4, rel=0.15)

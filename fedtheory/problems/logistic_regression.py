@@ -17,7 +17,7 @@ FAR = 1e6  # in deviations of the data; farther away no digit of theirs is left
 
 
 class SignedRows(NamedTuple):
-    """Features times labels of every client, Z (S, b, m)."""
+    """Features times labels of every client, Z (S, m, b): a column a sample, so that products run along long rows."""
 
     Z: torch.Tensor
 
@@ -55,7 +55,7 @@ class LogisticRegression(Problem):
         self.layout = Layout.single(m)
         self.weights = client_weights(None, self.n)
         Z = A * b[..., None]
-        self.Z = Z.to(self.device)
+        self.Z = Z.mT.contiguous().to(self.device)
         self.constants = self._constants(Z.double())
 
     def _constants(self, Z: torch.Tensor) -> Constants:
@@ -157,11 +157,11 @@ class LogisticRegression(Problem):
         return SignedRows(self.Z[clients.to(self.device)])
 
     def grads(self, y: torch.Tensor, xi: SignedRows) -> torch.Tensor:
-        slope = torch.sigmoid(-(xi.Z @ y[..., None]))  # (S, b, 1)
-        return (slope.mT @ xi.Z)[:, 0].mul_(-1 / xi.Z.shape[1]).add_(y, alpha=self.lam)
+        slope = (-y[:, None] @ xi.Z).sigmoid_()  # (S, 1, b)
+        return (xi.Z @ slope.mT)[..., 0].mul_(-1 / xi.Z.shape[2]).add_(y, alpha=self.lam)
 
     def losses(self, y: torch.Tensor, xi: SignedRows) -> torch.Tensor:
-        margin = (xi.Z @ y[..., None])[..., 0]
+        margin = (y[:, None] @ xi.Z)[:, 0]
         return -logsigmoid(margin).mean(1) + 0.5 * self.lam * (y**2).sum(-1)
 
 
