@@ -571,6 +571,9 @@ def draw_levels(table: Table) -> Figure:
         for axis in (ours, printed):
             axis.set_xticks(range(len(settings)), settings)
             axis.set(xlim=(-0.5, len(settings) - 0.5), ylabel="test accuracy, %")
+        rounds = {row["setting"]: row["ran rounds"] for row in rows}
+        if len(set(rounds.values())) > 1:  # columns of several lengths are not to be compared
+            ours.set_xticklabels([f"{setting}\n{rounds[setting]} rounds" for setting in settings])
         ours.set_title(f"ours, {panel}")
         printed.set_title(f"printed: {panel.split(' (')[0]}")
     axes[1].plot([], [], "ko", markersize=4.5, markerfacecolor="none", label="printed: hollow")
