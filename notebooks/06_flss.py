@@ -912,12 +912,13 @@ print("up to T0 a method and its FLSS are the same run; afterwards FLSS sends le
 # %% [markdown]
 # ## 7. The paper's tables and figures
 #
-# Read from tables computed before. **Scale: medium**, and that is far from the paper: 2,000 CIFAR-10 images of
-# 16 x 16 pixels (MNIST where the paper has Fashion-MNIST), 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$,
-# the CNN also where the paper has ResNet-18, three seeds. Rates and batches are ours anyway, since the paper's are in
-# its main body. **Levels are not comparable.** What is tested is the ordering: a method minus the one named, same
-# seeds, and whether the 95% interval lies on the printed side (*direction holds*); where it does not, such a small run
-# leaves the paper's statement open (*inconclusive*). Cells that were not run here say what would run them.
+# Read from tables computed before. **Scale: medium**, and that is far from the paper: 2,000 images of CIFAR-10 or
+# Fashion-MNIST at 16 x 16 pixels, 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$, the CNN also where the paper
+# has ResNet-18, three or five seeds. One column has the printed length: Table 3 with one local epoch. Rates and batches
+# are ours anyway, since the paper's are in its main body. **Levels are not comparable.** What is tested is the
+# ordering: a method minus the one named, same seeds, and whether the 95% interval lies on the printed side (*direction
+# holds*); where it does not, such a small run leaves the paper's statement open (*inconclusive*). Cells that were not
+# run here say what would run them.
 
 
 # %% tags=["hide-input"]
@@ -940,18 +941,23 @@ provenance(record)
 show(ITEMS["flss/table1"].draw(record["table"]))
 beside("flss/table1")
 numbers = {cell["cell"]: cell["ours"] for cell in record["cells"]}
-assert all(abs(numbers[f"gradient, sr={sr}"] - numbers[f"both, sr={sr}"]) < 1 for sr in (1, 3, 10))
-assert said(record, OPPOSITE) == 0
+assert all(abs(numbers[f"gradient, sr={sr}"] - numbers[f"both, sr={sr}"]) < 0.1 for sr in (1, 3))
+assert 0.1 < abs(numbers["gradient, sr=10"] - numbers["both, sr=10"]) < 2
+assert [cell["cell"] for cell in record["cells"] if OPPOSITE in cell["reason"]] == [
+    f"{what}, sr=3" for what in ("update", "gradient", "both")
+]
+assert all(cell["verdict"] == "direction holds" for cell in record["cells"] if "sr=3" not in cell["cell"])
 
 # %% [markdown]
-# "gradient" and "both" agree to a fraction of a point (not exactly: in float32 their rounding differs, and 25 rounds
-# of training amplify it), as section 2.3 says they must. Updates are ahead of gradients by half a point at $sr = 1$,
-# the printed direction, at the edge of what three seeds can show. $sr = 10$ is worst, here as there. That $sr = 3$
-# beats $sr = 1$ we do not see: our rate is not the paper's, so three times ours is not three times theirs.
+# "gradient" and "both" agree to less than a tenth of a point, as section 2.3 says they must (not exactly: in float32
+# their rounding differs, and 25 rounds of training amplify it, to a point at $sr = 10$, where training swings most). At
+# $sr = 1$ updates are ahead of gradients by 1.3 points, as printed, and $sr = 10$ is worst, here as there. At $sr = 3$
+# it is the other way: the paper gains with updates, here they lose four points to $sr = 1$ and lie behind gradients.
+# Our rate is not the paper's, so three times ours is not three times theirs.
 #
 # ### Table 2: heterogeneity
 #
-# The CIFAR-10 runs stand beside the paper's column of Fashion-MNIST.
+# The column of Fashion-MNIST; the files of the two others were not at hand.
 
 # %% tags=["hide-input"]
 # Picture and numbers: Table 2, and checks
@@ -964,23 +970,23 @@ gaps = {
     if "FLSS" in cell["cell"] and cell["seeds"]
 }
 assert max(gaps.values()) < 0
-assert sum("FLSS" in cell["cell"] and OPPOSITE in cell["reason"] for cell in record["cells"]) == 4
+assert sum("FLSS" in cell["cell"] and OPPOSITE in cell["reason"] for cell in record["cells"]) == 6
 print({word: said(record, word) for word in ("as printed", "on both sides", OPPOSITE)})
 of = {(row["method"], row["setting"]): row for row in record["table"]}
 for setting in ("beta=0.1", "beta=0.5", "beta=1"):
     base = of["FedAvg", setting]["mean"]
-    assert 4 < of["FedDyn", setting]["mean"] - base < 8.5
-    assert all(abs(of[name, setting]["mean"] - base) < 0.3 for name in ("FedProx", "Moon", "FedGen", "FedNTD"))
+    assert 5 < of["FedDyn", setting]["mean"] - base < 11.5
+    assert all(abs(of[name, setting]["mean"] - base) < 0.2 for name in ("FedProx", "Moon", "FedGen", "FedNTD"))
     assert of["STC", setting]["mean"] > of["Signsgd+EF", setting]["mean"]
 
 # %% [markdown]
 # The paper's point is that FLSS **raises** accuracy. At this scale it lowers it, with both bases and for every
-# $\beta$, by 3 to 5 points; the interval excludes zero for $\beta = 0.5$ and 1. One explanation is at hand: after 25
-# rounds the base methods are still improving, and who goes on in a subspace of 5 directions improves more slowly. The
-# extra item below tests it, with $T$, $T_0$ and $R$ four times as large. SignSGD is behind FedAvg for every $\beta$, as
-# printed.
+# $\beta$: FedAvg by 2 to 5 points, SignSGD by 3 to 9, all six intervals below zero. One explanation is at hand: after
+# 25 rounds the base methods are still improving, and who goes on in a subspace of 5 directions improves more slowly.
+# The extra item below tests it, with $T$, $T_0$ and $R$ four times as large. SignSGD is behind FedAvg, as printed
+# (at $\beta = 0.1$ the interval holds zero).
 #
-# Of the other methods FedDyn, last of the uncompressed ones in print, is first here, by 4 to 8 points. FedProx, MOON,
+# Of the other methods FedDyn, last of the uncompressed ones in print, is first here, by 5 to 11 points. FedProx, MOON,
 # FedGen and FedNTD with the printed small weights cannot be told from FedAvg, here as there. STC is not behind SignSGD.
 
 # %% tags=["hide-input"]
@@ -989,12 +995,14 @@ record = committed("flss/longer")
 provenance(record)
 show(EXTRAS["flss/longer"].draw(record["table"]))
 beside("flss/longer")
-assert said(record, "on both sides") == 1
+(longer,) = record["cells"]
+loss = float(re.search(r" ([+-][\d.]+) \[", longer["reason"])[1])
+assert OPPOSITE in longer["reason"]
+assert -1 < loss < 0
 
 # %% [markdown]
-# Once FedAvg has levelled off, what FLSS loses shrinks from 3 points to less than one, and the interval holds zero. So
-# the explanation carries most of it; a gain does not appear here either.
-#
+# Once FedAvg has levelled off, what FLSS loses shrinks from 3 points to 0.6. So the explanation carries most of it; a
+# gain does not appear here either.
 #
 # ### Table 3: local epochs, and the costs
 
@@ -1005,19 +1013,30 @@ show(ITEMS["flss/table3"].draw(record["table"]))
 beside("flss/table3", grid=True)
 level = {cell["cell"]: cell["ours"] for cell in record["cells"]}
 loss = [level[f"CNN epochs={E} FedAvg"] - level[f"CNN epochs={E} FedAvg+FLSS"] for E in (1, 5, 10)]
+printed_length = {cell["cell"]: cell for cell in record["cells"] if "epochs=1 " in cell["cell"]}
+assert printed_length["CNN epochs=1 FedAvg"]["low"] < 59.88 < printed_length["CNN epochs=1 FedAvg"]["high"]
+assert OPPOSITE in printed_length["CNN epochs=1 FedAvg+FLSS"]["reason"]
+assert 2.95 < loss[0] < 3.05
 assert 0 < loss[2] == min(loss)
 assert sum(cell["verdict"] == "matches" for cell in record["cells"]) == 17
-for E in (1, 5, 10):
+for E in (5, 10):
     base = level[f"CNN epochs={E} FedAvg"]
     assert all(abs(level[f"CNN epochs={E} {name}"] - base) < 0.5 for name in ("FedProx", "Moon", "FedNTD"))
-    assert all(level[f"CNN epochs={E} {name}"] < base + (E == 10) for name in ("Fetchsgd", "STC"))
+    assert all(level[f"CNN epochs={E} {name}"] < base for name in ("Fetchsgd", "STC"))
 
 # %% [markdown]
+# **One local epoch, at the printed length**: 400 rounds, $T_0 = 200$, $R = 40$, ten of 100 clients, 32 x 32 pixels, all
+# 20,000 training images that were at hand (the paper has 50,000). FedAvg comes to the printed level, 58 points against
+# 59.88, so this run is not too short. FLSS does not gain 2.4 points on it, it loses 3.0 [2.3, 3.6]; on SignSGD it loses
+# 5.8 (printed: 0.2). What is left to blame is what the appendix does not print: rate, batch size, how $G$ is sampled
+# and when updates are sent whole.
+#
+# **Five and ten epochs**, the short runs: FedProx, MOON and FedNTD cannot be told from FedAvg; FetchSGD and STC are
+# behind it, as printed. FLSS is behind its base, less with 10 local epochs, where FedAvg has come farthest by $T_0$;
+# there the intervals hold zero. That fits the explanation above.
+#
 # The costs come out, but for one (section 5), those of the other methods too: FetchSGD's table is a quarter of the
-# model, STC's entries are one of 32. FedProx, MOON and FedNTD cannot be told from FedAvg; FetchSGD and STC are behind
-# it with one and five local epochs, as printed, and level with ten. Accuracy grows with the epochs, as printed. FLSS is
-# behind its base in every column, least with 10 local epochs, where FedAvg has come farthest by $T_0$; there the
-# interval holds zero, for FedAvg. That fits the explanation above.
+# model, STC's entries are one of 32.
 
 # %% [markdown]
 # ### Table 4
@@ -1031,15 +1050,19 @@ record = committed("flss/table4")
 provenance(record)
 show(ITEMS["flss/table4"].draw(record["table"]))
 beside("flss/table4")
-fedavg = {row["setting"]: row["mean"] for row in committed("flss/table2")["table"] if row["method"] == "FedAvg"}
-lbgm = {row["setting"]: row for row in record["table"] if row["method"] == "LBGM"}
-assert all(lbgm[beta]["mean"] == fedavg[beta] and lbgm[beta]["up_mb"] > lbgm[beta]["down_mb"] for beta in lbgm)
+lbgm = [row for row in record["table"] if row["method"] == "LBGM"]
+assert all(row["up_mb"] > 0.997 * row["down_mb"] for row in lbgm)
+levels = [cell for cell in record["cells"] if cell["seeds"] and "cost" not in cell["cell"]]
+flss_levels = [cell["ours"] for cell in levels if "FLSS" in cell["cell"]]
+assert flss_levels == sorted(flss_levels)
+assert all(cell["verdict"] == "direction holds" for cell in levels if "FLSS" in cell["cell"])
 
 # %% [markdown]
-# With our ten steps of 50 images no change of a client ever lies that near its last one: LBGM sends the whole model in
-# every round (and a flag), and is FedAvg to the last bit. The paper's LBGM saves two fifths of the upload, so its
-# changes repeat themselves more than ours; its batches and rates are not known. FLSS is behind LBGM here because it is
-# behind FedAvg, by the same 3 to 4 points; the printed order is the opposite.
+# With our ten steps of 50 images a client's change hardly ever lies that near its last one: LBGM sends the whole model
+# in 99.8% of the messages or more, and is FedAvg but for single ones. The paper's LBGM saves two fifths of the upload,
+# so its changes repeat themselves more than ours; its batches and rates are not known. FLSS is behind LBGM here because
+# it is behind FedAvg, by 2 to 4 points; the printed order is the opposite. FLSS's accuracy grows with $\beta$, as
+# printed.
 
 # %% [markdown]
 # ### Figure 1(a): the loss when the subspace starts
@@ -1058,11 +1081,13 @@ same_until = {
 }
 assert same_until["FedAvg"] == same_until["FedAvg+FLSS"]
 assert abs(record["cells"][1]["ours"]) < 0.05
+assert abs(record["cells"][0]["ours"]) < 0.02
+assert record["cells"][2]["high"] < 0
 
 # %% [markdown]
-# The highest loss of the rounds after $T_0$ is above that at $T_0$, but FedAvg's is just as much. So the rise that we
-# see is the noise of sampling clients, which a control run shows and a single curve does not. The mean loss goes on
-# falling in the subspace, more slowly than FedAvg's; over three seeds neither is certain.
+# The highest loss of the rounds after $T_0$ is that at $T_0$, on average over five seeds, and FedAvg's is the same. So
+# a rise that a single curve may show is the noise of sampling clients, which a control run shows, too. The loss goes on
+# falling in the subspace, as printed, more slowly than FedAvg's.
 
 # %% [markdown]
 # ### Figure 1(b) to (d): singular values by network
