@@ -1,10 +1,12 @@
-"""What was tried on a round of SSF's problem, against what is done; paired, in one run.
+"""What was tried on rounds of SSF's and FedSub's problems, against what is done; paired, in one run.
 
     python benchmarks/tried.py                 prints
     python benchmarks/tried.py --json FILE     and writes the record
 
 gather: minibatches of all steps gathered at once over 2 MiB at a time, FedAvg with K = 1,000 steps, float32.
 out: a batch of ten products written into a buffer that is used again over a new result.
+rows: a gradient of FedSub's logistic regression, 30 clients with 2,000 samples of 20 features in float64, samples in
+rows over samples in columns.
 
 CPU seconds of one thread; the two take turns, and the blocks' own ratios count: above 1, what is done is faster.
 """
@@ -20,7 +22,7 @@ from unittest import mock
 import torch
 from timing import environment, quartiles
 
-from fedtheory import FedAvg, Key, MatrixRegression, run
+from fedtheory import FedAvg, Key, LogisticRegression, MatrixRegression, run
 from fedtheory.core.files import write_atomic
 from fedtheory.problems import matrix_regression
 
@@ -51,9 +53,19 @@ def measure() -> dict[str, dict[str, object]]:
 
     Y, At = torch.randn(10, 10, 100), torch.randn(10, 100, 20)
     out = torch.empty(10, 10, 20)
+    logistic = LogisticRegression.fedsub(Key(0))
+    x, columns = torch.randn(logistic.n, logistic.d, dtype=logistic.dtype), logistic.full(logistic.clients)
+    rows = columns.Z.mT.contiguous()
+
+    def by_rows() -> torch.Tensor:
+        slope = torch.sigmoid(-(rows @ x[..., None]))
+        return (slope.mT @ rows)[:, 0].mul_(-1 / rows.shape[1])
+
+    torch.testing.assert_close(by_rows(), logistic.grads(x, columns))
     return {
         "gather": compared(at_once, play, 1),
         "out": compared(lambda: torch.bmm(Y, At, out=out), lambda: torch.bmm(Y, At), 2000),
+        "rows": compared(by_rows, lambda: logistic.grads(x, columns), 100),
     }
 
 

@@ -43,5 +43,6 @@ def test_the_records_are_what_the_page_says_of_them():
     tried = page.record("tried")
     assert 1.75 < tried["gather"]["ratio"] < 2.5
     assert 0.97 < tried["out"]["ratio"] < 1.03
+    assert f"a gradient takes {tried['rows']['ratio']:.1f} times as long" in " ".join(page.PAGE.read_text().split())
     for axis, method in (("K", "FedAvg"), ("K", "SSF"), ("P", "DeComFL")):
         assert all(0.75 < exponent < 1.15 for exponent in line(axis, method)["exponents"][1:])
