@@ -11,8 +11,8 @@ CONCLUSIONS = [
         "Apps. B.2 and B.5, Tables 2 and 3",
         ("flss/table2: * beta=* FedAvg+FLSS", "flss/table3: * epochs=* FedAvg+FLSS"),
         (),
-        "At the printed length (CNN, one local epoch, 20,000 of 50,000 images) FedAvg comes to the printed accuracy and "
-        "FLSS stays below it. Rate, batch size and the sampling of G are not in the appendix; ours are one choice.",
+        "At the printed length (CNN, one local epoch, 20,000 of 50,000 images) FedAvg comes to the printed accuracy; "
+        "FLSS stays below it. Rate, batch size and the sampling of G are not in the appendix: ours are one choice.",
     ),
     Conclusion(
         "FLSS improves sign compression as well",
