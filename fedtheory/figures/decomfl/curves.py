@@ -77,7 +77,7 @@ SCALES = {
     ),
     "medium": Scale(
         mnist=("mnist", "decomfl-mnist"),
-        fashion=("mnist", "decomfl-mnist"),
+        fashion=("fashion_mnist", "decomfl-fashion"),
         options={**DIRICHLET, "clients": 100, "batch": 8, "subset": 10_000, "tested": 1000},
         sampled=10,
         every=20,
@@ -106,11 +106,6 @@ SCALES = {
 }
 
 RAN = {"quick": "smoke", "medium": "reduced", "paper": "paper's"}
-
-
-def ran_fashion(scale: str) -> str:
-    """What runs in Figs. 3 and 6: `verdicts.RUNS`."""
-    return RAN[scale] if SCALES[scale].fashion[0] != "mnist" else "stand-in"
 
 
 READING = [
@@ -244,8 +239,8 @@ def figure_2(scale: str) -> str:
 
 SHORT = {
     "quick": "smoke test on 8 x 8 digits",
-    "medium": "batch 8, 10,000 of MNIST's 60,000 training images, 1,000 test images, 240 rounds: levels are not "
-    "comparable with the paper's, orders are. Fashion-MNIST is not at hand: MNIST and its CNN stand in for Figs. 3, 6",
+    "medium": "batch 8, 10,000 of the 60,000 training images, 1,000 test images, 240 rounds: levels are not comparable "
+    "with the paper's, orders are",
     "paper": "batch 256 (not printed)",
 }
 
@@ -494,7 +489,7 @@ def measure_3a(runner: Runner, scale: str, seeds: int) -> Result:
     side = 8 if SCALES[scale].fashion[0] == "digits" else 28
     d = network(SCALES[scale].fashion[1], (1, side, side), 10).layout.size
     why = f"not by the factor d = {d:,}; FedAvg's loss is recorded every {SCALES[scale].every // 2} rounds"
-    what, ran = "rounds to the same loss, DeComFL / FedAvg (below)", ran_fashion(scale)
+    what, ran = "rounds to the same loss, DeComFL / FedAvg (below)", RAN[scale]
     says = "it minus DeComFL, end: slower than DeComFL"
     cells = [
         order("loss, DeComFL minus FedAvg, end (above)", ends["FedAvg"], "slower than first-order methods", ran),
@@ -514,7 +509,7 @@ def measure_3a(runner: Runner, scale: str, seeds: int) -> Result:
 
 def measure_3b(runner: Runner, scale: str, seeds: int) -> Result:
     """Test accuracy against communication."""
-    ran = ran_fashion(scale)
+    ran = RAN[scale]
     found, methods = fashion(runner, scale, seeds, {"FedAvg": FEDAVG, **COMPRESSED})
     cells = [savings(found, ran, "DeComFL", rival) for rival in ("FedAvg", *COMPRESSED)]
     return result(found, "accuracy", cells, scale, methods)
@@ -552,7 +547,7 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
 
 def measure_6(runner: Runner, scale: str, seeds: int) -> Result:
     """DeComFL's curve of Fig. 3, and TopK's: a smaller k saves communication, not as much, and costs accuracy."""
-    ran = ran_fashion(scale)
+    ran = RAN[scale]
     rivals: dict[str, Algorithm] = {f"TopK, {share}%": algorithm for share, algorithm in TOPK.items()}
     found, methods = fashion(runner, scale, seeds, rivals)
     cells = [savings(found, ran, "DeComFL", rival) for rival in rivals]
