@@ -642,3 +642,16 @@ def test_what_was_computed_is_shown_when_the_disk_is_full(tmp_path, monkeypatch,
     out, err = capsys.readouterr()
     assert json.loads(out)[0]["id"] == "fedsub.a1-cd"
     assert "No space left" in err
+
+
+def test_a_closed_runner_has_no_processes_and_can_go_on(tmp_path):
+    runner = Runner(tmp_path, workers=1)
+    runner.close()
+    with runner.pool() as pool:
+        first = pool.submit(os.getpid).result()
+        processes = list(pool._processes.values())
+    runner.close()
+    assert not any(process.is_alive() for process in processes)
+    with runner.pool() as pool:
+        assert pool.submit(os.getpid).result() not in (first, os.getpid())
+    runner.close()

@@ -129,6 +129,7 @@ def reproduce_items(options: argparse.Namespace) -> None:
             result = measured(item, runner, scale, seeds, item.name, options, *grown)
             if runner.leads:
                 finish(item, result, time.time() - started)
+    runner.close()
     if not runner.leads:
         return
     shown = [row for item in items for row in rows[item.name]]
@@ -175,5 +176,6 @@ def compare_methods(options: argparse.Namespace) -> None:
             print(f"{title}: {item.title}; {time.time() - started:.1f} s, {stem}.png")
             table(*frontier.lines(shown[-1]["table"]), digits=3)
             print("\n".join([*result.notes, ""]), flush=True)
+    runner.close()
     if options.json and runner.leads:
         emit(shown)

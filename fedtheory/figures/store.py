@@ -445,6 +445,12 @@ class Runner:
             self._pool = None
             raise
 
+    def close(self) -> None:
+        """End the worker processes that are kept; a later call starts new ones."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
     def unfinished(self, heads: Mapping[Spec, dict[str, Any]]) -> dict[Spec, Path]:
         """The folders of the checkpoints of those that are long."""
         names = {spec: self._named(head).stem for spec, head in heads.items() if BUILDERS[spec.problem].resumes}
