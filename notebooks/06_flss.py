@@ -917,8 +917,8 @@ print("up to T0 a method and its FLSS are the same run; afterwards FLSS sends le
 # has ResNet-18, three or five seeds. One column has the printed length: Table 3 with one local epoch. Rates and batches
 # are ours anyway, since the paper's are in its main body. **Levels are not comparable.** What is tested is the
 # ordering: a method minus the one named, same seeds, and whether the 95% interval lies on the printed side (*direction
-# holds*); where it does not, such a small run leaves the paper's statement open (*inconclusive*). Cells that were not
-# run here say what would run them.
+# holds*); where it does not, such a small run leaves the paper's statement open (*inconclusive*). Cells without a
+# number say what would make it.
 
 
 # %% tags=["hide-input"]

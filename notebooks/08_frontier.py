@@ -387,7 +387,7 @@ cifar10 = frontier_of("cifar10")
 
 # %%
 gone = {name: row["diverged"] for name, row in cifar10.items() if row["diverged"]}
-print(f"CIFAR-10, diverged seeds of five: {gone}")
+fold(f"CIFAR-10, diverged seeds of five: {', '.join(f'{name} {count}' for name, count in gone.items())}")
 
 # %% tags=["hide-input"]
 # Checks: what is said of MNIST and CIFAR-10, and of all five tasks

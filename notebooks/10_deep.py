@@ -228,7 +228,7 @@ assert digits.moments_cost.scalars < digits.d / 100
 #
 # **Our scale**: CIFAR-10 in the place of CIFAR-100, 4,000 training and 2,000 test images at 12 x 12 pixels, ResNet-8 in
 # the place of ResNet-110, both with 7 x 7 kernels and $r = 3$; five clients with two labels each. Levels are not
-# comparable; orders are what is tested, by the 95% interval of the difference over three seeds. The rate is FedSub's
+# comparable; orders are what is tested, by the 95% interval of the difference over ten seeds. The rate is FedSub's
 # printed $\eta = 0.1$ for all; SSF prints none.
 
 # %%
@@ -256,11 +256,12 @@ last = {name: rows[-1] for name, rows in curves.items()}
 print(f"upload of SSF / of Full-SCAFFOLD: {last['SSF']['up_mb'] / last['Full-SCAFFOLD']['up_mb']:.3f}")
 
 # %% tags=["hide-input"]
-# Checks: FedAvg first from the second record on, one of three orders confirmed, two open
+# Checks: FedAvg first from the second record on; of three orders one confirmed, one reversed, one open
 for name, rows in curves.items():
     assert all(a["mean"] <= b["mean"] for a, b in zip(rows[2:], curves["FedAvg"][2:])), name
 assert [row["low"] > 0 for row in orders.values()] == [False, False, True]
-assert all(row["low"] < 0 < row["high"] for row in list(orders.values())[:2])
+assert orders["final: SSF < Full-SCAFFOLD"]["low"] < 0 < orders["final: SSF < Full-SCAFFOLD"]["high"]
+assert orders["final: FedAvg < SSF"]["high"] < -4.9
 assert last["SSF"]["mean"] > last["Full-SCAFFOLD"]["mean"]
 
 # %%
@@ -269,9 +270,9 @@ cells = beside("ssf/table5")
 
 # %% [markdown]
 # What these runs say. **FedAvg is first**, on average, from the second record on. One of the three printed steps is
-# confirmed: FedSub ends below FedAvg. The two others come out with the opposite sign, and neither sign is certain:
-# SCAFFOLD and SSF jump by several points from record to record and seed to seed. In the right panel SSF is what the
-# paper wants it to be: it ends no lower than SCAFFOLD, on average, for 43% of its upload.
+# confirmed: FedSub ends below FedAvg. One is reversed: SSF ends below FedAvg, too, by seven points [5, 9]. The third is
+# open: SCAFFOLD and SSF jump by several points from record to record and seed to seed. In the right panel SSF is what
+# the paper wants it to be: it ends no lower than SCAFFOLD, on average, for 43% of its upload.
 #
 # What they do not say: that the paper's table is wrong. It is another network, ten times as many labels, 100 epochs
 # instead of 11. But the printed order is not a matter of course either. In SSF's table SCAFFOLD has another schedule,
@@ -285,20 +286,23 @@ best, final = (
     {(r["method"], r["lr"]): r["mean"] for r in record["table"] if r["what"] == what} for what in ("best", "final")
 )
 rows = [[name, *(best[name, lr] for lr in deep.RATES)] for name in deep.TABLE5]
-table(["best accuracy in %, one seed", *(f"eta = {lr}" for lr in deep.RATES)], rows, 3)
+table(["best accuracy in %, five seeds", *(f"eta = {lr}" for lr in deep.RATES)], rows, 3)
 chosen = max(deep.RATES, key=lambda lr: final["Full-SCAFFOLD", lr])
 print(f"SSF's rule, the rate of the best final Full-SCAFFOLD: {chosen}")
 
 # %% tags=["hide-input"]
-# Checks: a lower rate helps the three with a correction, and brings all four together
+# Checks: a lower rate helps the three with a correction, and brings all four together; FedAvg stays first
 corrected = ("Full-SCAFFOLD", "SSF", "FedSub")
 assert all(values[name, 0.01] > values[name, 0.1] for name in corrected for values in (best, final))
 assert max(best[name, 0.01] for name in deep.TABLE5) - min(best[name, 0.01] for name in deep.TABLE5) < 2.5
 assert chosen == 0.01
+assert all(max(deep.TABLE5, key=lambda name: of[name, lr]) == "FedAvg" for of in (best, final) for lr in deep.RATES)
+assert max(final[name, 0.01] for name in deep.TABLE5) - min(final[name, 0.01] for name in deep.TABLE5) < 3.5
 
 # %% [markdown]
-# It does. One seed, so read it as a hint: FedAvg hardly minds the rate, the three methods with a correction gain from a
-# lower one, and at $\eta = 0.01$ the best accuracies of all four lie within 2.1 points. SSF's own rule for its
+# In part. FedAvg hardly minds the rate and stays first, on average, at all three: the printed order comes out at none
+# of them. The three methods with a correction gain from a lower rate, three to six points in the last record, and at
+# $\eta = 0.01$ the best accuracies of all four lie within two points. SSF's own rule for its
 # regression, "the rate at which Full-SCAFFOLD ends lowest, for all methods", would have chosen 0.01 and not FedSub's
 # printed 0.1. A table of methods at one rate is a table about that rate, too.
 #
@@ -316,15 +320,15 @@ found = beside("fedsub/fig2")
 # Checks: the opposite order, both intervals below zero
 assert found["trainable parameters of our-CD"]["verdict"] == "matches"
 gap = {name: found[f"final: FedAvg < {name}"] for name in ("our-CD", "our-P=I")}
-assert all(row["high"] < 0 for row in gap.values())
-assert gap["our-P=I"]["high"] < gap["our-CD"]["low"]
+assert all(row["high"] < -4 for row in gap.values())
+assert gap["our-P=I"]["ours"] < gap["our-CD"]["ours"] < gap["our-P=I"]["high"]
 
 # %% [markdown]
-# At this scale and rate the order is the **opposite**, with intervals wholly below zero: both end below FedAvg, our-P=I
-# by more than our-CD. Its correction of the full space hurts most; in 43% of the space there is less of it. That fits
-# SCAFFOLD's last place above: $P = I$ and SCAFFOLD are nearly the same method. A correction made of the last round's
-# gradients is worth something if these still hold in this round; with ten steps at $\eta = 0.1$ of a young network
-# they seem not to. (The lower rates above point that way; we have not tested it further.)
+# At this scale and rate the order is the **opposite**, with intervals wholly below zero: both end below FedAvg, by
+# seven and eight points; which of the two loses more, ten seeds do not tell. That fits SCAFFOLD's place above: $P = I$
+# and SCAFFOLD are nearly the same method. A correction made of the last round's gradients is worth something if these
+# still hold in this round; with ten steps at $\eta = 0.1$ of a young network they seem not to. (The lower rates above
+# point that way; we have not tested it further.)
 #
 # ## 5. The paper's scale
 #
@@ -467,15 +471,15 @@ check("10.4", answer)
 # <summary>Rubric and a model answer</summary>
 #
 # - It is another network, other data and far fewer rounds, so levels and orders need not carry over (1 point)
-# - The order hangs on the learning rate, which the paper does not print, and on equal compute (1 point)
-# - Three seeds leave two of the three differences open: an interval on both sides of zero says neither (1 point)
+# - Distances hang on the learning rate, which the paper does not print; the order came with equal compute (1 point)
+# - One of the three differences is open: an interval on both sides of zero says neither (1 point)
 #
 # *A model answer.* They do not contradict the table: it is ResNet-8 on small CIFAR-10 images for eleven epochs, where
 # the paper has ResNet-110, ten times as many labels and a hundred. They do show that its order is not a matter of
 # course. At equal local compute and FedSub's printed rate FedAvg is first on average; FedSub behind FedAvg is
-# confirmed, and the two other differences are open, for their intervals hold zero. At a tenth of that rate the four are
-# about equal. So the table's order may come from the rate, which SSF does not print, or from SCAFFOLD's other schedule;
-# the text does not let one tell.
+# confirmed, SSF is behind FedAvg, too, and SCAFFOLD against SSF is open, for the interval holds zero. At a tenth of
+# that rate the four lie close together. The printed order came out at none of three rates; it may come from the rate,
+# which SSF does not print, from SCAFFOLD's other schedule, or from the longer training; the text does not let one tell.
 #
 # </details>
 
@@ -485,10 +489,10 @@ check("10.4", answer)
 #   public logs in all printed digits; no reading with 3 x 3 kernels comes near.
 # - Control variates are gradients and survive a change of the rate; duals are steps and have to be carried over. Left
 #   as they are, an exact method loses what it had reached at every change.
-# - At equal local compute and FedSub's printed rate, on a small CIFAR-10 with disjoint labels and three seeds, FedAvg
-#   is first. FedSub below FedAvg is confirmed; SCAFFOLD and SSF above FedAvg are not, nor is FedSub's own claim, whose
-#   opposite is. At a tenth of the rate (one seed) the best records of the four lie about two points apart, the final
-#   ones seven: the order hangs on a setting that SSF does not print.
+# - At equal local compute and FedSub's printed rate, on a small CIFAR-10 with disjoint labels and ten seeds, FedAvg
+#   is first. FedSub below FedAvg is confirmed; SSF above FedAvg is not, nor is FedSub's own claim: of both the opposite
+#   is. At a tenth of the rate (five seeds) the best records of the four lie two points apart, the final ones
+#   three: what a correction costs here hangs on a setting that SSF does not print.
 # - At the paper's scale a run of ResNet-110 is about 80 hours on one core here (one step measured) and an hour or so on
 #   a GPU (estimated, not measured).
 #

@@ -57,8 +57,8 @@ def test_costs_are_those_of_the_messages_of_a_run(algorithm):
 @pytest.mark.parametrize(
     ("scale", "said"),
     [
-        ("quick", ": digits for CIFAR-10, digits for Fashion-MNIST, mlp for both"),
-        ("medium", ": mnist for Fashion-MNIST, flss-cnn for both"),
+        ("quick", ": digits for CIFAR-10, digits for Fashion-MNIST, mlp for the CNN, mlp for ResNet-18;"),
+        ("medium", ": flss-cnn for ResNet-18;"),
     ],
 )
 def test_no_data_set_stands_in_for_itself(scale, said):

@@ -113,8 +113,8 @@ EXERCISES = {
         3,
         rubric={
             "It is another network, other data and far fewer rounds, so levels and orders need not carry over": 1,
-            "The order hangs on the learning rate, which the paper does not print, and on equal compute": 1,
-            "Three seeds leave two of the three differences open: an interval on both sides of zero says neither": 1,
+            "Distances hang on the learning rate, which the paper does not print; the order came with equal compute": 1,
+            "One of the three differences is open: an interval on both sides of zero says neither": 1,
         },
         weak={
             "SSF's Table 5 is wrong, since FedAvg wins here.": (
