@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +10,8 @@ from cases import K, quadratic
 
 from fedtheory import STC, FedAvg, FetchSGD, SignSGD, run
 from fedtheory.algorithms.readings.flss import FLSSReading
+from fedtheory.core import records
+from fedtheory.figures import ITEMS
 from fedtheory.figures.flss.items import (
     AGAINST,
     COMPARED,
@@ -180,3 +183,13 @@ def test_the_large_scale_has_one_column_at_the_printed_length():
     others = {scale: [one for one in of[0].specs if one.rounds != 400] for scale, of in found.items()}
     assert set(others["large"]) < set(others["medium"])
     assert "CNN, epochs=1" in found["large"][1].settings
+
+
+@pytest.mark.parametrize(("name", "said"), [("flss/table3", ["400", "50", "50"]), ("flss/table2", [])])
+def test_columns_of_several_lengths_say_their_rounds(name, said):
+    """Under our panel alone: the printed ones have one length."""
+    record = records.load(Path(__file__).parent.parent / "figures", name)
+    ours, printed, *_ = ITEMS[name].draw(record["table"]).axes
+    labels = [[label.get_text() for label in axes.get_xticklabels()] for axes in (ours, printed)]
+    assert [text.split("\n")[1] for text in labels[0] if "\n" in text] == [f"{rounds} rounds" for rounds in said]
+    assert not any("\n" in text for text in labels[1])
