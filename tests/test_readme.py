@@ -1,5 +1,6 @@
 """The README's lines run as they stand."""
 
+import json
 import re
 from pathlib import Path
 
@@ -39,6 +40,18 @@ def test_the_counts_of_the_readme_and_the_report_page_are_the_committed_ones():
         own = [row for row in report.distinct(rows) if row["item"].startswith(f"{paper}/")]
         assert f" | {len(own)} | {tally([row['verdict'] for row in own])} |\n" in readme
     assert (ROOT / "docs" / "report.md").read_text() == report.report_page(rows, ROOT / "figures")
+
+
+def test_the_readme_is_as_fast_as_the_committed_records():
+    """The times in its table are those of `benchmarks/results`."""
+    records = (ROOT / "benchmarks" / "results" / f"{name}-cpu.json" for name in ("rounds", "networks"))
+    rounds, networks = (json.loads(path.read_text()) for path in records)
+    fedavg, scaffold, ssf = (rounds[f"ssf-toy/{name}"]["ratio"] for name in ("fedavg", "scaffold", "ssf"))
+    style = f"the usual style takes {fedavg:.0f} (FedAvg), {scaffold:.0f} (SCAFFOLD), {ssf:.0f} (SSF) times as long"
+    bare = f"for 28 x 28 images a bare loop {networks['mlp/fedavg']['ratio_lean']:.1f} times"
+    readme = (ROOT / "README.md").read_text()
+    assert style in readme
+    assert bare in readme
 
 
 def test_a_number_is_counted_once():
