@@ -187,6 +187,9 @@ def test_a_step_is_counted_without_being_made():
     first = 64 * 9 * 3 * 16  # pixels, kernel, channels in and out
     forward = first + 9 * (64 * 2 * 16 * 16 + 16 * (16 * 32 + 32 * 32) + 4 * (32 * 64 + 64 * 64)) + 64 * 4
     assert counted.products == 2 * 8 * (3 * forward - first)
+    with budget._Counted() as alone:  # a step, and nothing that is done once
+        budget.gradient(run.network, 8, clients=2)()
+    assert counted.operations == alone.operations
 
 
 # The items.

@@ -61,15 +61,10 @@ def gradient(built: Network, batch: int, device: str = "meta", clients: int = 1)
 
 
 @cache  # a table names the same step in every cell that was not run
-def _step(name: str, shape: tuple[int, int, int], classes: int, batch: int, clients: int, looked: bool) -> Step:
-    """Products client by client, since PyTorch's counter overrates grouped convolutions' gradients.
-
-    `looked`: the operations hold one look at the shapes, forward with two images, as in the committed records.
-    """
+def _step(name: str, shape: tuple[int, int, int], classes: int, batch: int, clients: int) -> Step:
+    """Products client by client, since PyTorch's counter overrates grouped convolutions' gradients."""
     built = network(name, shape, classes)
     with _Counted() as counted:
-        if looked:
-            built.logits(torch.empty(1, built.layout.size, device="meta"), torch.empty(1, 2, *shape, device="meta"))
         gradient(built, batch, clients=clients)()
     alone = multiplications(gradient(built, batch))
     return Step(clients * alone, counted.peak, counted.operations)
@@ -101,10 +96,9 @@ class Budget:
     def network(self) -> Network:
         return network(self.name, self.shape, self.classes)
 
-    @cached_property
+    @property
     def step(self) -> Step:
-        """Counted; where the network was not asked for before, with one look at its shapes."""
-        return _step(self.name, self.shape, self.classes, self.batch, self.clients, "network" not in vars(self))
+        return _step(self.name, self.shape, self.classes, self.batch, self.clients)
 
     @property
     def memory(self) -> int:

@@ -1,0 +1,80 @@
+"""A committed record is what today's code makes of the committed runs: no number, verdict or note is an older code's.
+
+Runs are found as `reproduce` finds them, by the digests of the data that the record names, so that no data is needed.
+"""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from fedtheory.core.records import plain, read_csv, to_csv
+from fedtheory.figures import EXTRAS, ITEMS, load, store
+
+FIGURES = Path(__file__).resolve().parent.parent / "figures"
+ALL = {**ITEMS, **EXTRAS}
+MEASURED = (  # without runs, or beside them: bytes and seconds of a machine, worst cases that are searched for
+    "decomfl/speedup", "decomfl/table4", "deep/budget", "fedsub/why_nan", "fedsub/worst_case", "flss/rank_bound",
+    "frontier/wire", "mud/repaired_rate", "ssf/why_nan", "ssf/worst_case", "use/controls", "use/directions", "use/rank",
+    "use/reset", "use/step", *(f"{of}/tight" for of in ("fedsub", "ssf", "mud", "flss", "decomfl", "family")),
+)  # fmt: skip
+WITHOUT_RUNS = (  # made before finished runs were kept with the repository, or for more methods since
+    "decomfl/fig2a", "decomfl/fig2b", "ssf/readings", "frontier/quadratics", "frontier/regression", "frontier/digits",
+    "frontier/mnist", "frontier/ranks", "frontier/tuning", "frontier/heterogeneity", "frontier/compression",
+    "frontier/participants", "frontier/lag", "frontier/precision",
+)  # fmt: skip
+MADE = [name for name, item in ALL.items() if (FIGURES / f"{name}.json").exists() and not item.alone]
+
+
+class Kept(store.Runner):
+    """Finds runs and makes none."""
+
+    def __call__(self, specs):
+        found, missing = self.begin(specs)
+        assert not missing, f"{len(missing)} runs are not there"
+        return found
+
+
+def fresh(name, monkeypatch):
+    """The committed record of an item, and what its kept runs say today."""
+    record = load(FIGURES, name)
+    digests = record.get("runs", {}).get("data", {})
+    origin = store.readers.origin
+
+    def recorded(data, folder, split, **options):
+        if data == "digits":
+            return origin(data, folder, split, **options)
+        return digests.get(f"{data} {split}", {"sha256": "not in the record"})
+
+    monkeypatch.delenv("FEDTHEORY_DATA", raising=False)
+    monkeypatch.setattr(store.readers, "origin", recorded)
+    return record, ALL[name].measure(Kept(FIGURES), record["scale"], len(record["seeds"]))
+
+
+def same(found, committed):
+    """Equal, numbers up to rounding, which may be another on another processor."""
+    if isinstance(found, float) and isinstance(committed, float):
+        return math.isclose(found, committed, rel_tol=1e-9) or (math.isnan(found) and math.isnan(committed))
+    if isinstance(found, dict) and isinstance(committed, dict):
+        return found.keys() == committed.keys() and all(same(found[key], committed[key]) for key in found)
+    if isinstance(found, list) and isinstance(committed, list):
+        return len(found) == len(committed) and all(map(same, found, committed))
+    return found == committed
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name not in (*MEASURED, *WITHOUT_RUNS)])
+def test_a_record_is_what_todays_code_makes_of_its_runs(name, monkeypatch):
+    record, result = fresh(name, monkeypatch)
+    for found, committed in zip(plain([vars(cell) for cell in result.cells]), record["cells"], strict=True):
+        assert same(found, committed), f"{found}, committed as {committed}"
+    assert plain(result.notes) == record["notes"][: len(result.notes)]
+    assert same(plain(result.settings), record["settings"])
+    assert same(read_csv(to_csv(result.table)), record["table"])
+
+
+@pytest.mark.parametrize("name", WITHOUT_RUNS)
+def test_what_lacks_runs_is_named(name, monkeypatch):
+    """An item is not left out longer than it must be."""
+    monkeypatch.setattr(store.Runner, "_say_stale", lambda *given: None)
+    with pytest.raises(AssertionError, match="runs are not there"):
+        fresh(name, monkeypatch)
