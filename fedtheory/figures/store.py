@@ -36,7 +36,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import stats
 
 from fedtheory.core import checks, meter, registry, words
 from fedtheory.core.algorithm import Algorithm
@@ -621,7 +620,9 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     mean = float(array.mean())
     if len(array) < 2 or not math.isfinite(mean):
         return mean, mean, mean
-    half = float(stats.t.ppf(0.975, len(array) - 1) * array.std(ddof=1) / math.sqrt(len(array)))
+    from scipy.special import stdtrit  # a fifth of a second, which workers need not spend
+
+    half = float(stdtrit(len(array) - 1, 0.975) * array.std(ddof=1) / math.sqrt(len(array)))
     return mean, mean - half, mean + half
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 FETCH = "fetch the file again from its publisher"
 Arrays = tuple[np.ndarray, np.ndarray]  # x uint8 (n, channels, height, width), y (n,)
@@ -413,6 +412,8 @@ def _lines(path: Path) -> list[tuple[int, str]]:
 
 def _jpeg(path: Path) -> np.ndarray:
     """(3, 64, 64); grey images become three equal channels."""
+    from PIL import Image  # of one data set, and a tenth of a second
+
     raw = _read(path)
     if not raw.startswith(b"\xff\xd8"):
         raise DataError(path, 0, f"first bytes {bytes(raw[:2])!r}: no JPEG")
