@@ -28,7 +28,12 @@ from fedtheory import MOON, SSF, FedAvg, FedGen, FedNTD, run
 from fedtheory.core import shards
 
 BLOCKS, ROUNDS = 5, 6
-NETWORKS = {"FedNTD": FedNTD(0.05, 2), "MOON": MOON(0.05, 2, 1.0), "FedGen": FedGen(0.05, 2), "FedAvg": FedAvg(0.05, 2)}
+NETWORKS = {
+    "FedNTD": FedNTD(0.05, 2),
+    "MOON": MOON(0.05, 2, 1.0),
+    "FedGen": FedGen(0.05, 2, server_steps=20),
+    "FedAvg": FedAvg(0.05, 2),
+}
 
 
 def jobs():
