@@ -7,7 +7,7 @@ import pytest
 
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
-from fedtheory.figures import ITEMS
+from fedtheory.figures import EXTRAS, ITEMS
 from fedtheory.figures.decomfl import curves
 from fedtheory.figures.decomfl.curves import AUTHORS, FILES, PRINTED, decomfl, draw_2, less_than_k, readings
 
@@ -33,7 +33,7 @@ class Made:
 
 def measured(name, scale="medium"):
     runner = Made()
-    return ITEMS[name].measure(runner, scale, 2), runner.specs
+    return {**ITEMS, **EXTRAS}[name].measure(runner, scale, 2), runner.specs
 
 
 def test_as_printed_is_what_was_run_before():
@@ -55,13 +55,13 @@ def test_as_printed_is_what_was_run_before():
 
 def test_the_authors_files_are_their_settings():
     """Momentum 0.9 without its factor, IID, central differences at mu = 1e-4; left 1e-3, right K = 4 at 5e-4."""
-    for scale, batch in (("medium", 64), ("paper", 256)):
+    for scale in ("medium", "paper"):
         for name, rate, steps in (
             ("decomfl/fig2a", 1e-3, {1, 4, *curves.SCALES[scale].K}),
             ("decomfl/fig2b", 5e-4, {4}),
         ):
             own = [one for one in measured(name, scale)[1] if dict(one.options)["partition"] == "iid"]
-            assert all(dict(one.options)["batch"] == batch and "subset" not in dict(one.options) for one in own)
+            assert all(dict(one.options)["batch"] == 256 and "subset" not in dict(one.options) for one in own)
             ours = [one.algorithm for one in own if isinstance(one.algorithm, DeComFL)]
             assert {a.local_steps for a in ours} == steps
             assert {a.perturbations for a in ours} == ({20, 80} if name.endswith("a") else {10, 20, 40})
@@ -108,6 +108,21 @@ def test_published_accuracies_stand_beside_ours_in_their_reading_alone():
         }
         assert (("K = 4" if name.endswith("a") else "P = 20"), 100) in found
         assert all(row["reading"] == AUTHORS for row in table if not math.isnan(row["files"]))
+
+
+def test_only_the_batch_is_another_in_the_picture_of_it():
+    """The larger one is Figure 2's; published accuracies stand beside it alone."""
+    of_figure = {one for one in measured("decomfl/fig2a")[1] if isinstance(one.algorithm, DeComFL)}
+    result, specs = measured("decomfl/batch")
+    small = [one for one in specs if dict(one.options)["batch"] == 64]
+    assert set(specs) - set(small) < of_figure
+    assert {one.algorithm for one in small} == {one.algorithm for one in specs} - {readings("medium")[1].method(80)}
+    assert {(one.algorithm.local_steps, one.rounds) for one in small} == {(1, 480), (4, 120)}
+    for row in result.table:
+        printed = curves.published(row["panel"], row["round"]) if row["method"] == "batch 256" else math.nan
+        assert row["files"] == pytest.approx(printed, nan_ok=True)
+    assert {row["round"] for row in result.table if not math.isnan(row["files"])} == {100}
+    assert len(EXTRAS["decomfl/batch"].draw(result.table).axes) == 2
 
 
 def test_what_the_note_says_of_p_and_k_is_in_the_files():

@@ -212,7 +212,7 @@ OPEN = (
         "9",
         "Which momentum, and with the factor 1 - beta?",
         ("momentum", "dampened"),
-        ("decomfl.eq8", "decomfl.eq9", "test_decomfl.py::test_algorithms_3_and_4"),
+        ("decomfl.eq8", "decomfl.eq9", "decomfl/batch", "test_decomfl.py::test_algorithms_3_and_4"),
     ),
     OpenPoint(
         "11",
@@ -232,9 +232,9 @@ OPEN = (
     ),
     OpenPoint(
         "15",
-        "Which mu?",
+        "Which mu, and which batches?",
         ("smoothing",),
-        ("decomfl.A5.smoothing", "decomfl.A5.taylor"),
+        ("decomfl.A5.smoothing", "decomfl.A5.taylor", "decomfl/batch"),
     ),
     OpenPoint(
         "28",
