@@ -46,7 +46,7 @@ WHY = (
 def draw(table: Table) -> Figure:
     """Test accuracy over rounds: a panel per K, a line per run."""
     panels = list(dict.fromkeys(row["panel"] for row in table))
-    figure, axes = style.new_figure(len(panels), columns=2)
+    figure, axes = style.new_figure(len(panels), height=2.0, columns=1.45)
     names = style.looks(row["method"] for row in table)
     for axis, panel in zip(axes, panels):
         for name, how in names.items():
