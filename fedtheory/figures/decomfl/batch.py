@@ -4,7 +4,7 @@ import math
 
 from matplotlib.figure import Figure
 
-from fedtheory.algorithms.decomfl import DeComFL
+from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.records import Table
 from fedtheory.figures import style
 from fedtheory.figures.decomfl.curves import SCALES, play, published, readings
@@ -18,11 +18,11 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
     """Fig. 2 left under the reading "authors' files", and with a smaller batch: one row per record of a run."""
     of, (_, authors) = SCALES[scale], readings(scale)
     (batch, rounds), large = SMALL[scale], authors.options["batch"]
-    methods: dict[str, DeComFL] = {f"K = {K}": authors.method(authors.width, K) for K in STEPS}
+    methods: dict[str, Algorithm] = {f"K = {K}": authors.method(authors.width, K) for K in STEPS}
     table: Table = []
     notes = []
     for size, length in ((batch, rounds), (large, authors.rounds[0])):
-        found = play(runner, of, of.mnist, dict(methods), seeds, length, problem={**authors.options, "batch": size})
+        found = play(runner, of, of.mnist, methods, seeds, length, problem={**authors.options, "batch": size})
         for name, runs in found.columns.items():
             for seed, one in enumerate(runs):
                 for t, accuracy in zip(one["round"], one["accuracy"]):
