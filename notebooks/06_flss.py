@@ -917,8 +917,8 @@ print("up to T0 a method and its FLSS are the same run; afterwards FLSS sends le
 # has ResNet-18, three or five seeds. One column has the printed length: Table 3 with one local epoch. Rates and batches
 # are ours anyway, since the paper's are in its main body. **Levels are not comparable.** What is tested is the
 # ordering: a method minus the one named, same seeds, and whether the 95% interval lies on the printed side (*direction
-# holds*); where it does not, such a small run leaves the paper's statement open (*inconclusive*). Cells without a
-# number say what would make it.
+# holds*), on the other (*direction reversed*, which such a small run cannot call a contradiction) or on both
+# (*inconclusive*). Cells without a number say what would make it.
 
 
 # %% tags=["hide-input"]
@@ -946,7 +946,8 @@ assert 0.1 < abs(numbers["gradient, sr=10"] - numbers["both, sr=10"]) < 2
 assert [cell["cell"] for cell in record["cells"] if OPPOSITE in cell["reason"]] == [
     f"{what}, sr=3" for what in ("update", "gradient", "both")
 ]
-assert all(cell["verdict"] == "direction holds" for cell in record["cells"] if "sr=3" not in cell["cell"])
+others = [cell for cell in record["cells"][1:] if "sr=3" not in cell["cell"]]  # the first is what they are set against
+assert all(cell["verdict"] == "direction holds" for cell in others)
 
 # %% [markdown]
 # "gradient" and "both" agree to less than a tenth of a point, as section 2.3 says they must (not exactly: in float32
@@ -1001,8 +1002,9 @@ assert OPPOSITE in longer["reason"]
 assert -1 < loss < 0
 
 # %% [markdown]
-# Once FedAvg has levelled off, what FLSS loses shrinks from 3 points to 0.6. So the explanation carries most of it; a
-# gain does not appear here either.
+# Once FedAvg has levelled off, what FLSS loses shrinks from 3 points to 0.6; there are more directions then, too. So
+# the explanation may carry most of it in this reduced setting. At the printed length, below, it does not: the loss is 3
+# points again. A gain appears in neither.
 #
 # ### Table 3: local epochs, and the costs
 
@@ -1026,7 +1028,7 @@ for E in (5, 10):
 
 # %% [markdown]
 # **One local epoch, at the printed length**: 400 rounds, $T_0 = 200$, $R = 40$, ten of 100 clients, 32 x 32 pixels, all
-# 20,000 training images that were at hand (the paper has 50,000). FedAvg comes to the printed level, 58 points against
+# 20,000 training images that were at hand (the paper has 50,000). FedAvg's interval, 55.9 to 60.5, holds the printed
 # 59.88, so this run is not too short. FLSS does not gain 2.4 points on it, it loses 3.0 [2.3, 3.6]; on SignSGD it loses
 # 5.8 (printed: 0.2). What is left to blame is what the appendix does not print: rate, batch size, how $G$ is sampled
 # and when updates are sent whole.
@@ -1055,7 +1057,8 @@ assert all(row["up_mb"] > 0.997 * row["down_mb"] for row in lbgm)
 levels = [cell for cell in record["cells"] if cell["seeds"] and "cost" not in cell["cell"]]
 flss_levels = [cell["ours"] for cell in levels if "FLSS" in cell["cell"]]
 assert flss_levels == sorted(flss_levels)
-assert all(cell["verdict"] == "direction holds" for cell in levels if "FLSS" in cell["cell"])
+flss = [cell["verdict"] for cell in levels if "FLSS" in cell["cell"]]
+assert flss == ["direction holds", "direction holds", "not tested"]  # each beside the next larger beta
 
 # %% [markdown]
 # With our ten steps of 50 images a client's change hardly ever lies that near its last one: LBGM sends the whole model
@@ -1112,8 +1115,7 @@ assert [cell["verdict"] for cell in record["cells"]] == ["direction holds", "dir
 record = committed("flss/fig2")
 show(ITEMS["flss/fig2"].draw(record["table"]), values=False)
 beside("flss/fig2")
-assert [cell["verdict"] for cell in record["cells"]] == ["inconclusive", "direction holds"]
-assert record["cells"][0]["high"] < 0
+assert [cell["verdict"] for cell in record["cells"]] == ["direction reversed", "direction holds"]
 
 # %% [markdown]
 # A picture of t-SNE proves little, since it makes clusters of what is close and its axes mean nothing. So we measure

@@ -2,9 +2,9 @@
 # # Language models: fine-tuning with forward passes and a few bytes
 #
 # DeComFL (arXiv:2405.15861v4, Tables 2, 5 and 6) fine-tunes OPT models of up to 2.7 billion parameters: 8 clients, 2 of
-# them in each round, and between them only seeds and scalars. Its weights and tasks are not at hand where this notebook
-# is built. Here a tiny model of the same architecture goes the same way through the same code: it shows **the
-# mechanism, the bytes, the memory, and rounds against dimension**. Section 7 says what it does not show.
+# them in each round, and between them only seeds and scalars. Its weights are not at hand where this notebook is built,
+# nor the hours that they take. Here a tiny model of the same architecture goes the same way through the same code: it
+# shows **the mechanism, the bytes, the memory, and rounds against dimension**. Section 7 says what it does not show.
 #
 # **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 75. It runs in 40 s.
 # **Needs:** notebook 07, and the extra `llm`.
@@ -58,7 +58,7 @@ from fedtheory.core.verdicts import tally
 from fedtheory.figures import style
 from fedtheory.figures.decomfl import text as decomfl_text
 from fedtheory.maps.directions import Direction, walk
-from fedtheory.notebook import committed, fold, show, start, table
+from fedtheory.notebook import committed, conclusions, fold, show, start, table
 from fedtheory.notebook.exercises import check
 from fedtheory.problems import sentiment
 from fedtheory.problems.models.language import LanguageModel, extra
@@ -66,6 +66,15 @@ from fedtheory.problems.text import TASKS, Texts
 
 transformers = extra("transformers")
 key = start(0)
+
+# %% [markdown]
+# ## What the paper concludes of language models
+#
+# Computed from the committed results; [docs/conclusions.md](../docs/conclusions.md) has all that the paper concludes,
+# with the evidence.
+
+# %%
+conclusions("decomfl", "decomfl/table2", "decomfl/table6", "decomfl/fig5b")
 
 # %% [markdown]
 # ## 1. A task as a prompt *

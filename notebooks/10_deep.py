@@ -59,11 +59,22 @@ from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.core.schedule import Steps
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
 from fedtheory.figures.deep import items as deep
-from fedtheory.notebook import beside, committed, fold, provenance, show, start, table
+from fedtheory.notebook import beside, committed, conclusions, fold, provenance, show, start, table
 from fedtheory.notebook.exercises import check
 from fedtheory.problems.models.networks import network
 
 key = start(0)
+
+# %% [markdown]
+# ## What the papers conclude of deep networks
+#
+# Computed from the committed results, which are those of a small network on CIFAR-10;
+# [docs/conclusions.md](../docs/conclusions.md) has all that the papers conclude, with the evidence.
+
+# %%
+conclusions("fedsub", "fedsub/fig2")
+print()
+conclusions("ssf", "ssf/fig4", "ssf/table5")
 
 # %% [markdown]
 # ## 1. What is 43%? *
@@ -491,9 +502,9 @@ check("10.4", answer)
 # - Control variates are gradients and survive a change of the rate; duals are steps and have to be carried over. Left
 #   as they are, an exact method loses what it had reached at every change.
 # - At equal local compute and FedSub's printed rate, on a small CIFAR-10 with disjoint labels and ten seeds, FedAvg
-#   is first. FedSub below FedAvg is confirmed; SSF above FedAvg is not, nor is FedSub's own claim: of both the opposite
-#   is. At a tenth of the rate (five seeds) the best records of the four lie two points apart, the final ones
-#   three: what a correction costs here hangs on a setting that SSF does not print.
+#   is first. FedSub below FedAvg holds here; SSF above FedAvg does not, nor FedSub's own claim: both are reversed on
+#   this small problem. At a tenth of the rate (five seeds) the best records of the four lie two points apart, the final
+#   ones three: what a correction costs here hangs on a setting that SSF does not print.
 # - At the paper's scale a run of ResNet-110 is about 63 hours on one core here (one step measured) and an hour or so on
 #   a GPU (estimated, not measured).
 #

@@ -1,7 +1,7 @@
 """What the papers conclude: each sentence has evidence that exists, and its outcome is that of all of it together."""
 
 import re
-from itertools import chain, permutations
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from fedtheory import notebook
 from fedtheory.cli import conclusions
 from fedtheory.core.conclusions import PAPERS, Conclusion, decide
 from fedtheory.core.letters import letters
-from fedtheory.core.verdicts import AGAINST, HOLDS, MATCHES, OPEN, UNTESTED
+from fedtheory.core.verdicts import AGAINST, HOLDS, MATCHES, OPEN, REVERSED, UNTESTED
 from fedtheory.theory.conclusions import decided, of_paper
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,9 +54,10 @@ CELLS = [
     {"item": "mud/table1", "cell": "B < C", "verdict": MATCHES, "seeds": 3, "ours": 2.0, "low": 1.5, "high": 2.5},
     {"item": "mud/table2", "cell": "A < B", "verdict": UNTESTED, "seeds": 0, "ours": 0.0, "low": 0.0, "high": 0.0},
 ]
+CELLS = [cell | {"kind": "run", "reason": "", "paper": 1.0} for cell in CELLS]
 LEDGER = {
-    "mud.a": {"id": "mud.a", "verdict": "holds"},
-    "mud.a.b": {"id": "mud.a.b", "verdict": "false-as-stated"},
+    "mud.a": {"id": "mud.a", "paper": "mud", "verdict": "holds"},
+    "mud.a.b": {"id": "mud.a.b", "paper": "mud", "verdict": "false-as-stated"},
 }
 
 
@@ -89,7 +90,8 @@ def test_evidence_that_does_not_exist_is_refused(wrong):
         ([MATCHES, MATCHES], MATCHES),
         ([MATCHES, HOLDS], HOLDS),
         ([MATCHES, HOLDS, OPEN], OPEN),
-        ([MATCHES, HOLDS, OPEN, AGAINST, UNTESTED], AGAINST),
+        ([HOLDS, OPEN, REVERSED], REVERSED),
+        ([MATCHES, HOLDS, OPEN, REVERSED, AGAINST], AGAINST),
         ([MATCHES, UNTESTED], MATCHES),
         ([UNTESTED, UNTESTED], UNTESTED),
     ],
@@ -115,11 +117,20 @@ def test_evidence_names_a_few_numbers_and_counts_many():
     few = decide(Conclusion("S", "W", ("mud/table*: A < B",), ("mud.a", "mud.a.b")), CELLS, LEDGER)
     said = "mud/table1, A < B: 1 [0.5, 1.5] n=3; 1 number was not run: mud/table2; mud.a; mud.a.b"
     assert conclusions.evidence(few) == said
-    for part in ("[mud/table1](report.md#mudtable1-", "[mud.a](ledger.md); [mud.a.b](ledger.md)"):
+    for part in ("[mud/table1](report.md#mudtable1-", "[mud.a](ledger.md#mud); [mud.a.b](ledger.md#mudab-false"):
         assert part in conclusions.linked(few)
     many = [CELLS[0] | {"cell": str(at), "verdict": verdict} for at, verdict in enumerate((MATCHES, HOLDS, OPEN))]
     outcome = decide(Conclusion("S", "W", ("mud/table1: *",)), many, {})
     assert conclusions.evidence(outcome) == "mud/table1: 1 matches, 1 direction holds, 1 inconclusive"
+    many[0]["kind"] = "count"
+    assert conclusions.evidence(outcome) == "mud/table1: 1 direction holds, 1 inconclusive; of counts 1 matches"
+    beside = many[1] | {"reason": "said; minus FedAvg -3 [-3.6, -2.3], printed +2.4: the other way here"}
+    assert conclusions.compared(beside) == "minus FedAvg -3 [-3.6, -2.3], printed +2.4"
+
+
+def test_cells_that_state_the_same_are_shown_and_counted_once():
+    outcome = decide(Conclusion("S", "W", ("mud/table*: *",)), CELLS, {}, lambda row: row["cell"])
+    assert [row["item"] for row in outcome.cells] == ["mud/table1", "mud/table1"]
 
 
 def test_the_page_is_made_from_the_committed_results():
@@ -127,12 +138,14 @@ def test_the_page_is_made_from_the_committed_results():
     assert (ROOT / "docs" / "conclusions.md").read_text() == conclusions.page(found)
 
 
-def test_links_of_the_page_lead_to_headings_of_the_report():
-    headings = [line for line in (ROOT / "docs" / "report.md").read_text().splitlines() if line.startswith("## ")]
-    named = {pattern.split(":")[0] for pattern in chain.from_iterable(one.cells for one in ALL)}
-    for item in (name for name in named if "*" not in name):
-        letters = [c for c in conclusions.anchor(item) if c.isalnum()]
-        assert any([c for c in line.lower() if c.isalnum()] == letters for line in headings), item
+def test_links_of_the_page_lead_to_headings():
+    pages = {name: (ROOT / "docs" / name).read_text() for name in ("report.md", "ledger.md", "conclusions.md")}
+    there = {name: {conclusions.anchor(line.lstrip("# ")) for line in text.splitlines() if line.startswith("#")}
+             for name, text in pages.items()}  # fmt: skip
+    found = re.findall(r"\]\((\w+\.md)#([^)]+)\)", pages["conclusions.md"])
+    assert {page for page, _ in found} == {"report.md", "ledger.md"}
+    assert all(anchor in there[page] for page, anchor in found)
+    assert conclusions.named("see (ssf/readings)").startswith("see ([ssf/readings](report.md#ssfreadings-")
 
 
 def words(text: str) -> set[str]:
@@ -151,6 +164,19 @@ def test_a_notebook_shows_them(capsys, monkeypatch):
             for one, outcome in decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json"):
                 for text in (one.says, one.where, outcome.words()):
                     assert words(letters(text)) <= words(" ".join(lines))
+
+
+def test_a_notebook_shows_those_of_some_items(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    notebook.conclusions("ssf", "ssf/fig4", "ssf/table5")
+    shown = words(capsys.readouterr().out)
+    found = decided("ssf", ROOT / "figures", ROOT / "docs" / "ledger.json")
+    assert [one.says for one, _ in found if words(letters(one.says)) <= shown] == [
+        "Deep networks on CIFAR-100 come in the order SCAFFOLD, SSF, FedAvg, FedSub",
+        "On CIFAR-100 SSF loses about 7.5 points to SCAFFOLD",
+    ]
+    with pytest.raises(ValueError, match="items='ssf/why_nan'"):
+        notebook.conclusions("ssf", "ssf/why_nan")
 
 
 def test_a_notebook_refuses_what_is_not_there(monkeypatch, tmp_path):

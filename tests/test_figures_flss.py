@@ -108,7 +108,7 @@ def test_a_cost_is_rounded_or_cut_off(text, words, how):
     [
         ([50.0, 50.4, 50.8], [48.0, 48.5, 48.7], "reduced", "direction holds", ": as printed"),
         ([50.0, 50.4, 50.8], [50.0, 50.5, 50.7], "reduced", "inconclusive", "would decide"),
-        ([48.0, 48.5, 48.7], [50.0, 50.4, 50.8], "reduced", "inconclusive", "only the paper's can decide"),
+        ([48.0, 48.5, 48.7], [50.0, 50.4, 50.8], "reduced", "direction reversed", "only the paper's can decide"),
         ([86.0, 86.2, 86.4], [86.0, 86.3, 86.3], "paper's", "matches", "where it is printed"),
         ([50.0, 50.2, 50.4], [40.0, 40.1, 40.2], "paper's", "contradicted", "lies elsewhere"),
         ([50.0], [40.0], "reduced", "inconclusive", "two at least decide"),

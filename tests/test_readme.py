@@ -4,6 +4,10 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
+from fedtheory.core.conclusions import named
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -29,7 +33,6 @@ def test_the_counts_of_the_readme_and_the_report_page_are_the_committed_ones():
     """No number in prose that the committed results do not give."""
     from fedtheory.cli import report
     from fedtheory.core import records
-    from fedtheory.core.verdicts import tally
     from fedtheory.figures import ITEMS
 
     rows = [row for name in ITEMS for row in report.report_rows(name, records.load(ROOT / "figures", name))]
@@ -37,8 +40,7 @@ def test_the_counts_of_the_readme_and_the_report_page_are_the_committed_ones():
     for line in report.summary(rows):
         assert f"- {line}\n" in readme
     for paper in ("fedsub", "ssf", "mud", "flss", "decomfl"):
-        own = [row for row in report.distinct(rows) if row["item"].startswith(f"{paper}/")]
-        assert f" | {len(own)} | {tally([row['verdict'] for row in own])} |\n" in readme
+        assert f" | {' | '.join(report.of_paper(paper, rows))} |\n" in readme
     assert (ROOT / "docs" / "report.md").read_text() == report.report_page(rows, ROOT / "figures")
 
 
@@ -59,11 +61,21 @@ def test_a_number_is_counted_once():
     from fedtheory.cli import report
     from fedtheory.core import records
     from fedtheory.figures import ITEMS
+    from fedtheory.theory.conclusions import SAME, distinct
 
     toy = [name for name in ITEMS if name.startswith("ssf/") and name not in ("ssf/table1", "ssf/fig4", "ssf/table5")]
     rows = [row for name in toy for row in report.report_rows(name, records.load(ROOT / "figures", name))]
     levels = [row for row in rows if " < " not in row["cell"]]
-    assert (len(levels), len(report.distinct(levels))) == (74, 42)
+    assert (len(levels), len(distinct(levels))) == (74, 42)
     twice = [rows[0], rows[0] | {"verdict": "contradicted"}, rows[0] | {"item": "mud/fig2"}]
-    assert [row["verdict"] for row in report.distinct(twice)] == ["contradicted", rows[0]["verdict"]]
+    assert [row["verdict"] for row in distinct(twice)] == ["contradicted", rows[0]["verdict"]]
+    orders = [row for row in rows if " < " in row["cell"]]
+    assert (len(orders), len(distinct(orders))) == (29, 24)
+    every = [row for name in ITEMS for row in report.report_rows(name, records.load(ROOT / "figures", name))]
+    there = {named(row): row for row in every}
+    for one, other in SAME.items():
+        both = [there[one], there[other]]
+        assert len(distinct(both)) == 1
+        equal = [both[0][name] == pytest.approx(both[1][name], abs=0.02) for name in ("paper", "ours")]
+        assert any(equal) or f"{both[1]['ours']:.3g} [" in both[0]["reason"], (one, other)
     assert report.summary([rows[0] | {"kind": "count"}])[2].startswith("1 are counts")

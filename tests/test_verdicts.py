@@ -7,7 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedtheory.core import verdicts
-from fedtheory.core.verdicts import AGAINST, HOLDS, MATCHES, OPEN, UNTESTED, Region, above, below, judge, points, times
+from fedtheory.core.verdicts import (
+    AGAINST,
+    HOLDS,
+    MATCHES,
+    OPEN,
+    REVERSED,
+    UNTESTED,
+    Region,
+    above,
+    below,
+    judge,
+    points,
+    times,
+)
 from fedtheory.figures import judge as cells
 from fedtheory.figures.store import interval
 
@@ -26,7 +39,7 @@ def test_only_the_papers_scale_matches_or_contradicts(region, mean, half, seeds,
     verdict, why = judge(region, (mean, mean - half, mean + half), seeds, ran)
     assert why
     if ran != "paper's":
-        assert verdict in (HOLDS, OPEN, UNTESTED)
+        assert verdict in (HOLDS, OPEN, REVERSED, UNTESTED)
     if ran == "smoke":
         assert verdict == UNTESTED
     if ran in ("reduced", "stand-in"):
@@ -39,6 +52,10 @@ def test_the_whole_interval_decides(region, mean, half, seeds):
     verdict, _ = judge(region, (mean, low, high), seeds, "paper's")
     inside, outside = region.low < low and high < region.high, high <= region.low or low >= region.high
     assert verdict == (MATCHES if inside else AGAINST if outside else OPEN)
+    if region.side:
+        elsewhere, why = judge(region, (mean, low, high), seeds, "reduced")
+        assert elsewhere == (HOLDS if inside else REVERSED if outside else OPEN)
+        assert ("seeds would decide" in why) == (elsewhere == OPEN)
 
 
 @pytest.mark.parametrize("ran", ["paper's", "reduced", "stand-in"])
@@ -88,7 +105,7 @@ def test_a_level_that_is_not_comparable_is_set_against_a_rival():
     assert (cell.verdict, cell.ours) == (HOLDS, pytest.approx(59.0))
     assert "minus FedAvg" in cell.reason
     assert cells.level("c", 80.0, first, points(80.0), "reduced", "ours", rival).verdict == UNTESTED
-    assert cells.level("c", 90.0, rest, points(90.0), "reduced", "ours", rival).verdict == OPEN
+    assert cells.level("c", 90.0, rest, points(90.0), "reduced", "ours", rival).verdict == REVERSED
     assert cells.level("c", 59.0, rest, points(59.0, 3), "paper's", "ours", rival).verdict == MATCHES
 
 
@@ -110,7 +127,8 @@ def test_numbers_without_chance():
 def test_of_several_verdicts():
     assert verdicts.combine([MATCHES, HOLDS]) == HOLDS
     assert verdicts.combine([MATCHES, OPEN, UNTESTED]) == OPEN
-    assert verdicts.combine([OPEN, AGAINST]) == AGAINST
+    assert verdicts.combine([REVERSED, AGAINST]) == AGAINST
+    assert verdicts.combine([HOLDS, REVERSED, OPEN]) == REVERSED
     assert verdicts.combine([UNTESTED]) == verdicts.combine([]) == UNTESTED
     assert verdicts.tally([OPEN, MATCHES, OPEN]) == "1 matches, 2 inconclusive"
     with pytest.raises(ValueError, match="verdicts"):

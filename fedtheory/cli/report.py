@@ -11,6 +11,7 @@ from fedtheory.core import records, registry, verdicts
 from fedtheory.core.files import require_target, write_target
 from fedtheory.core.letters import letters
 from fedtheory.core.records import report_rows
+from fedtheory.theory.conclusions import distinct
 
 
 def show(options: argparse.Namespace) -> None:
@@ -57,15 +58,6 @@ def list_items(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     return listed
 
 
-def distinct(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every printed number once, with one verdict: a cell of one paper that stands in several items."""
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for row in rows:
-        paper = row["item"].split("/")[0]
-        groups.setdefault((paper, row["cell"], str(row["paper"])), []).append(row)
-    return [group[0] | {"verdict": verdicts.combine(row["verdict"] for row in group)} for group in groups.values()]
-
-
 def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     """How many distinct numbers and statements there are, their verdicts, by what ours is and at which scale."""
     once = distinct(rows)
@@ -79,10 +71,17 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     return [*lines, f"{sum(not row['seeds'] for row in once)} were not run"]
 
 
+def of_paper(paper: str, rows: Sequence[dict[str, Any]]) -> tuple[str, str, str]:
+    """How many distinct numbers a paper has; verdicts of those that training runs decide, and of counts."""
+    own = [row for row in distinct(rows) if row["item"].startswith(f"{paper}/")]
+    runs, counts = ([row["verdict"] for row in own if (row["kind"] == "run") == run] for run in (True, False))
+    return str(len(own)), verdicts.tally(runs), verdicts.tally(counts)
+
+
 SCALE_WORDS = {
     "paper's": "on the paper's data, network and length",
     "reduced": "on less of the paper's data, for fewer rounds or with a smaller network",
-    "stand-in": "on other data in the place of the paper's",
+    "stand-in": "on other data, or with another network, in the place of the paper's",
     "smoke": "as a smoke test",
 }
 KINDS = {
@@ -128,12 +127,13 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
         "- *matches*: the paper's data, network and length, and the whole interval lies where it is printed (an error",
         "  within a factor of 1.5, an accuracy within two points);",
         "- *direction holds*: the same for a side, on other data, a smaller network or a shorter run;",
-        "- *inconclusive*: the interval lies on both sides, and the seeds that would decide are named; or the",
-        "  difference is the other way round where data, network or length are not the paper's;",
+        "- *inconclusive*: the interval lies on both sides, and the seeds that would decide are named;",
+        "- *direction reversed*: data, network or length are not the paper's, and the whole interval lies elsewhere;",
         "- *contradicted*: the paper's data, network and length, and the whole interval lies elsewhere;",
         "- *not tested*: not run, or a level where data, network or length are not the paper's.",
         "",
-        "A number that a paper prints in several items is counted once:",
+        "A number that a paper prints in several items is counted once; a difference that it states from both sides",
+        "(A beside B, and B beside A) twice:",
         "",
         *(f"- {line}" for line in summary(rows)),
         "",
@@ -150,7 +150,8 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path) -> str:
         record = records.load(out, name) if records.made(out, name) else {"table": [], "notes": []}
         ran = records.ran_words(record["table"])
         lines += [
-            f"Scale: {own[0]['scale']}." + (f" Run: {ran}." if ran else ""),
+            (f"Scale: {own[0]['scale']}." if any(row["seeds"] for row in own) else "Not run here.")
+            + (f" Run: {ran}." if ran else ""),
             "",
             "| cell | paper | ours | verdict | run; tuning | reason |",
             "|---|---|---|---|---|---|",

@@ -1,7 +1,7 @@
 """What a paper concludes, and what its numbers and claims that were checked say of it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,23 +74,36 @@ _LEDGER_WORDS = {
 }
 
 
-def decide(conclusion: Conclusion, rows: Sequence[dict[str, Any]], ledger: Mapping[str, Mapping[str, Any]]) -> Outcome:
+def named(row: Mapping[str, Any]) -> str:
+    """A cell, as `Conclusion.cells` names it."""
+    return f"{row['item']}: {row['cell']}"
+
+
+def decide(
+    conclusion: Conclusion,
+    rows: Sequence[dict[str, Any]],
+    ledger: Mapping[str, Mapping[str, Any]],
+    states: Callable[[Mapping[str, Any]], str] = named,
+) -> Outcome:
     """The outcome of a conclusion.
 
     Args:
         conclusion: it.
         rows: of all committed items, as `records.report_rows` makes them.
         ledger: id -> record.
+        states: what a cell states, for those that state the same: only the first of them is shown and counted.
 
     Raises ValueError for evidence that does not exist.
     """
     cells: list[dict[str, Any]] = []
     for pattern in conclusion.cells:
         known = re.compile(".*".join(map(re.escape, pattern.split("*"))))
-        found = [row for row in rows if known.fullmatch(f"{row['item']}: {row['cell']}")]
+        found = [row for row in rows if known.fullmatch(named(row))]
         if not found:
             checks.reject("cells", pattern, "a cell of the committed items", "see python -m fedtheory report")
-        cells += [row for row in found if row not in cells]
+        for row in found:
+            if states(row) not in map(states, cells):
+                cells.append(row)
     for name in conclusion.claims:
         checks.choice("claims", name, ledger)
     claims = [ledger[name] for name in conclusion.claims]

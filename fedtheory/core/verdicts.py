@@ -3,12 +3,14 @@
 A printed statement is a region in which a quantity lies if the statement holds: a level, or the side of a bound. Ours
 is a mean and a 95% interval over seeds; two methods are compared by the interval of their difference, paired by seed.
 
-    matches           the paper's data, network and length, and the whole interval lies in the region
-    direction holds   the same for a side, where data, network or length are others
-    inconclusive      the interval lies on both sides of the region's edge (the number of seeds that would decide is
-                      said), or there is one seed, or it lies outside where data, network or length are others
-    contradicted      the paper's data, network and length, and the whole interval lies outside
-    not tested        not run; run as a smoke test; or a level, where data, network or length are others
+    matches             the paper's data, network and length, and the whole interval lies in the region
+    direction holds     the same for a side, where data, network or length are others
+    inconclusive        the interval lies on both sides of the region's edge (the number of seeds that would decide is
+                        said), there is one seed, or runs diverge where data, network or length are others
+    direction reversed  data, network or length are others, and the whole interval lies outside: more seeds of the
+                        same run would not decide, and only the paper's own can contradict
+    contradicted        the paper's data, network and length, and the whole interval lies outside
+    not tested          not run; run as a smoke test; or a level, where data, network or length are others
 """
 
 import math
@@ -17,8 +19,8 @@ from dataclasses import dataclass
 
 from fedtheory.core import checks
 
-VERDICTS = ("matches", "direction holds", "inconclusive", "contradicted", "not tested")
-MATCHES, HOLDS, OPEN, AGAINST, UNTESTED = VERDICTS
+VERDICTS = ("matches", "direction holds", "inconclusive", "direction reversed", "contradicted", "not tested")
+MATCHES, HOLDS, OPEN, REVERSED, AGAINST, UNTESTED = VERDICTS
 RUNS = ("paper's", "reduced", "stand-in", "smoke", "")
 """What ran: the paper's data, network and length; the same kind at a smaller one; other data in their place; a few
 seconds' test; nothing."""
@@ -72,12 +74,18 @@ def below(bound: float = 0.0) -> Region:
     return Region(-math.inf, bound, True)
 
 
-COMPARABLE = Region(-2.0, 2.0, True)  # a difference in points that a paper calls comparable, or prints as 0
+COMPARABLE = Region(-2.0, 2.0, True)  # a difference in points that a paper calls comparable, or prints as next to none
+ALIKE = Region(1 / 1.5, 1.5, True)  # a ratio of errors, likewise
 
 
 def like(printed: float) -> Region:
-    """On the side of 0 on which a printed difference lies."""
-    return above() if printed > 0 else below() if printed < 0 else COMPARABLE
+    """On the side of 0 on which a printed difference in points lies; below a tenth of a point it states no order."""
+    return COMPARABLE if abs(printed) < 0.1 else above() if printed > 0 else below()
+
+
+def ordered(printed: float) -> Region:
+    """A ratio of errors above 1, as printed; within 1% of it a printed one states no order."""
+    return ALIKE if abs(printed - 1) < 0.01 else above(1.0)
 
 
 def judge(region: Region, found: _Interval, seeds: int, ran: str) -> tuple[str, str]:
@@ -105,10 +113,12 @@ def judge(region: Region, found: _Interval, seeds: int, ran: str) -> tuple[str, 
         return OPEN, "one seed: two at least decide"
     if region.misses(low) < 0 and region.misses(high) < 0:
         return (MATCHES, "the whole interval lies where it is printed") if ran == "paper's" else (HOLDS, "as printed")
-    if low >= region.high or high <= region.low:
+    if low > region.high or high < region.low:
         if ran == "paper's":
             return AGAINST, "the whole interval lies elsewhere"
-        return OPEN, f"the other way here ({ran} scale), which only the paper's can decide"
+        return REVERSED, f"the other way here ({ran} scale), which only the paper's can decide"
+    if low == high:
+        return OPEN, "on the edge in every seed, neither as stated nor the other way"
     return OPEN, f"the interval lies on both sides: {needed(region, found, seeds)} would decide"
 
 
@@ -140,10 +150,12 @@ def needed(region: Region, found: _Interval, seeds: int) -> str:
 
 
 def combine(verdicts: Iterable[str]) -> str:
-    """Of a statement that several numbers decide together: contradicted by one, open if one is, else the weakest."""
+    """Of a statement that several numbers decide together: contradicted or reversed by one, open if one is, else the
+    weakest.
+    """
     found = [checks.choice("verdicts", verdict, VERDICTS) for verdict in verdicts]
     tested = [verdict for verdict in found if verdict != UNTESTED]
-    for verdict in (AGAINST, OPEN, HOLDS, MATCHES):
+    for verdict in (AGAINST, REVERSED, OPEN, HOLDS, MATCHES):
         if verdict in tested:
             return verdict
     return UNTESTED

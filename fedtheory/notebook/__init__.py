@@ -253,13 +253,14 @@ def judged(*ids: str) -> list[dict[str, Any]]:
 
 
 @checks.arguments
-def conclusions(paper: str) -> None:
+def conclusions(paper: str, *items: str) -> None:
     """Print what a paper concludes, where, and what our committed results and the ledger say of it.
 
     They are looked for in the folders `figures` and `docs` beside `notebooks`.
 
     Args:
         paper: one of "fedsub", "ssf", "mud", "flss", "decomfl".
+        items: show those that rest on numbers of these items, such as "ssf/fig4"; none: all.
 
     Raises FileNotFoundError where there is no ledger, ValueError for evidence that does not exist.
     """
@@ -268,6 +269,10 @@ def conclusions(paper: str) -> None:
         saved = base / "docs" / "ledger.json"
         if saved.exists():
             found = decided(paper, base / "figures", saved)
+            if items:
+                known = {row["item"] for _, how in found for row in how.cells}
+                chosen = {checks.choice("items", item, known) for item in items}
+                found = [(one, how) for one, how in found if chosen & {row["item"] for row in how.cells}]
             return table(["it says", "where", "outcome"], [(one.says, one.where, how.words()) for one, how in found])
     fix = "run the notebook in the folder notebooks of a checkout"
     checks.reject("paper", paper, "the file docs/ledger.json beside notebooks", fix, FileNotFoundError)
@@ -366,7 +371,7 @@ class Cells(dict[str, dict[str, Any]]):
 
 
 NUMBERS = ("paper", "ours", "low", "high")
-MARKS = dict(zip(VERDICTS, "=~?x "))
+MARKS = dict(zip(VERDICTS, "=~?!x "))
 
 
 def _numbers(cell: dict[str, Any]) -> tuple[str, str]:

@@ -1,13 +1,45 @@
 """The papers' conclusions, decided by the committed items and the ledger."""
 
 import importlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from fedtheory.core import checks, records, registry
-from fedtheory.core.conclusions import PAPERS, Conclusion, Outcome, decide
+from fedtheory.core import checks, records, registry, verdicts
+from fedtheory.core.conclusions import PAPERS, Conclusion, Outcome, decide, named
 from fedtheory.core.files import unseal
 
 Decided = list[tuple[Conclusion, Outcome]]
+
+SAME = {  # a cell that states what another one does -> the other
+    "ssf/table5: text: Full-SCAFFOLD minus SSF": "ssf/fig4: final: SSF < Full-SCAFFOLD",
+    "mud/table1: CIFAR-10 N1 FedMUD+BKD+AAD": "mud/table1: CIFAR-10 N1 FedMUD+BKD+AAD < FedAvg",
+    "decomfl/fig2b: scalars, FedAvg / P = 10 (above)": "decomfl/fig2a: scalars, FedAvg / K = 1 (above)",
+    "mud/table2: CIFAR-10 N1 FedMUD+AAD": "mud/table2: CIFAR-10 N1 FedMUD+F < FedMUD+AAD",
+    "flss/table3: ResNet-18 epochs=5 FedAvg+FLSS": "flss/table1: update, sr=1",
+    "flss/table4: CIFAR-10 beta=0.5 FedAvg+FLSS": "flss/table3: CNN epochs=5 FedAvg+FLSS",
+}
+
+
+def states(row: Mapping[str, Any]) -> str:
+    """What a cell of a committed item states, the same for cells that state the same.
+
+    They are an order of two methods, or a number that is printed in several items under one name, and those of SAME.
+    """
+    paper, cell = row["item"].split("/")[0], row["cell"]
+    other = SAME.get(named(row))
+    if other is not None:
+        return states({"item": other.split(": ")[0], "cell": other.split(": ", 1)[1], "paper": row["paper"]})
+    return f"{paper}: {cell}" + ("" if " < " in cell else f": {row['paper']}")
+
+
+def distinct(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every number and statement once, with one verdict."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(states(row), []).append(row)
+    shown = lambda group: next((row for row in group if row["seeds"]), group[0])
+    return [shown(group) | {"verdict": verdicts.combine(row["verdict"] for row in group)} for group in groups.values()]
 
 
 def of_paper(paper: str) -> list[Conclusion]:
@@ -35,4 +67,4 @@ def decided(paper: str, figures: Path, ledger: Path) -> Decided:
         if records.made(figures, name)
         for row in records.report_rows(name, records.load(figures, name, pictured=False))
     ]
-    return [(one, decide(one, rows, claims)) for one in chosen]
+    return [(one, decide(one, rows, claims, states)) for one in chosen]

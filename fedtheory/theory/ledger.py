@@ -3,7 +3,7 @@
 import importlib
 import importlib.util
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -115,6 +115,13 @@ def merge(old: Sequence[dict[str, Any]], new: Sequence[dict[str, Any]]) -> list[
     return [found[name] for name in claims() if name in found]
 
 
+def heading(record: Mapping[str, Any]) -> str:
+    """Under which a claim stands on the page: its own if something is wrong with it, else its paper's."""
+    if record["verdict"] in ("false-as-stated", "holds-with-caveat"):
+        return f"{record['id']}: {record['verdict']}"
+    return record["paper"]
+
+
 def page(records: Sequence[dict[str, Any]]) -> str:
     """docs/ledger.md: counts, then one table per paper, then each refuted claim in full."""
     papers = list(dict.fromkeys(record["paper"] for record in records))
@@ -158,13 +165,10 @@ def page(records: Sequence[dict[str, Any]]) -> str:
                     record["control"],
                 )
                 lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
-        refuted = [
-            r for r in records if r["paper"] == paper and r["verdict"] in ("false-as-stated", "holds-with-caveat")
-        ]
-        for record in refuted:
+        for record in (record for record in records if record["paper"] == paper and heading(record) != paper):
             lines += [
                 "",
-                f"### {record['id']}: {record['verdict']}",
+                f"### {heading(record)}",
                 "",
                 f"*{record['where']}.* {record['statement']}",
                 "",

@@ -42,7 +42,7 @@ def write(stage: Stage, uses: Uses) -> list[str]:
         "",
         "The figures and tables of the five papers, with the printed numbers beside ours, and our own pictures.",
         "A number *matches* or is *contradicted* only by a run on the paper's own data, network and length; a smaller",
-        "run can show that a direction holds. Every item says what was run.",
+        "run can show that a direction holds, or find it reversed. Every item says what was run.",
         "",
         '<div class="filter"></div>',
         "",

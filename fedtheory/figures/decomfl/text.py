@@ -26,7 +26,7 @@ READING = (
     "Accuracies: prompts and words of the public code, whose SST-2 texts have 32 tokens; forward differences, mu = "
     "1e-3, no momentum, float32, 2 of 8 clients, Dirichlet(1), batches of 32 (open points 6, 9, 14, 26, 27). FedZO and "
     "MeZO with DeComFL's rates and rounds, FedZO's directions Gaussian, MeZO's P = 1 (19, 20): not printed. Validation "
-    "split, after the last round (29); 'reproduced' means within two points."
+    "split, after the last round (29)."
 )
 FEDAVG = "its learning rate and rounds are not printed, so there is no command for it"
 

@@ -228,7 +228,7 @@ def level(what: str, name: str, printed: dict[str, float], ours: dict[str, list[
     first, at = next(iter(printed)), SETTINGS[scale]
     rival = judge.Rival(first, printed[first], ours[first])
     region = verdicts.points(printed[name])
-    return judge.level(f"{name} {what}", printed[name], ours[name], region, at.ran, "printed", rival)
+    return judge.level(f"{name} {what}", printed[name], ours[name], region, at.ran, "ours", rival)
 
 
 RATES = (0.01, 0.03, 0.1)
@@ -314,7 +314,7 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     printed = {name: row[0] for name, row in TABLE5.items()}
     names = list(TABLE5)
     ran = SETTINGS[scale].ran
-    cells = [judge.order("final:", low, high, printed, ours, ran, "printed") for high, low in pairwise(names)]
+    cells = [judge.order("final:", low, high, printed, ours, ran, "ours") for high, low in pairwise(names)]
     table = curve_rows(found, "ssf", scale, {name: (row[0], row[2]) for name, row in TABLE5.items()})
     return Result(table, cells, words(scale, "ssf", names, seeds), notes(scale))
 
@@ -334,7 +334,7 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
         epochs = [step * best_at(one) for one in found[name]]
         cell, near = f"{name} best epoch", verdicts.points(row[2], 5)
         said = "of the best record" if scale == "paper" else needs("ssf/table5")
-        cells.append(judge.level(cell, row[2], epochs, near, at.ran, "printed", None, said))
+        cells.append(judge.level(cell, row[2], epochs, near, at.ran, "ours", None, said))
         for what, values, paper in (("final", final, row[0]), ("best", highest, row[1])):
             mean, low, high = interval(values[name])
             here = {"method": name, "what": what, "paper": paper, "mean": mean, "low": low, "high": high}
@@ -342,7 +342,7 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
     margin = [a - b for a, b in zip(final["Full-SCAFFOLD"], final["SSF"])]
     region = verdicts.points(7.5) if at.ran == "paper's" else verdicts.above()
     said = "points; the printed 52.92 and 45.43 give 7.49"
-    cells.append(judge.side("text: Full-SCAFFOLD minus SSF", 7.5, margin, region, at.ran, "printed", said))
+    cells.append(judge.side("text: Full-SCAFFOLD minus SSF", 7.5, margin, region, at.ran, "ours", said))
     return Result(table, cells, words(scale, "ssf", list(TABLE5), seeds), [*notes(scale), OPTIMISTIC])
 
 

@@ -20,6 +20,7 @@ from fedtheory.figures.fedmud.settings import (
     LARGE,
     NAN,
     RATIO,
+    READING,
     SCALES,
     SETTINGS,
     algorithm,
@@ -60,7 +61,7 @@ def accuracies(
 def absent(item: str, name: str, column: str, paper: float) -> Cell:
     """A printed number without ours, and what is missing."""
     command = f"python -m fedtheory reproduce {item} --scale paper --data FOLDER --device cuda"
-    reason = f"needs the files of {column.split()[0]} and hours of computing: {command}"
+    reason = f"needs hours of computing on {column.split()[0]}, from a folder with its files: {command}"
     if item == "mud/table5":
         reason += f"; {deep_run(column)}"
     return judge.absent(f"{column} {name}", paper, reason)
@@ -100,7 +101,7 @@ def measure_table(
         if column in run:
             ours = {name: found[name, column] for name in paper}
             cells += [judge.order(label[column], *pair, paper, ours, ran, tuning(pair, at_scale)) for pair in orders]
-    return Result(table, cells, words(scale, seeds, list(printed)), notes(scale))
+    return Result(table, cells, words(scale, seeds, list(printed)), notes(scale) if run else list(READING))
 
 
 BEST = "FedMUD+BKD+AAD"

@@ -80,9 +80,11 @@ def falling(result: dict[str, Any]) -> float:
     return math.log(late / end) / before if before > 0 else 0.0
 
 
-def lower(cell: str, paper: float, below: list[float], above: list[float], scale: str, said: str = "") -> Cell:
+def lower(
+    cell: str, paper: float, below: list[float], above: list[float], scale: str, said: str = "", how: str = "printed"
+) -> Cell:
     """One plateau below another: the ratio, paired by seed."""
-    ratios, region, how = [b / a for a, b in zip(below, above)], verdicts.above(1.0), "printed"
+    ratios, region = [b / a for a, b in zip(below, above)], verdicts.above(1.0)
     said = "; ".join(["ratio of the plateaus", *[said] * bool(said)])
     return judge.side(cell, paper, ratios, region, RAN[scale], how, said, ratio=True)
 
@@ -134,7 +136,8 @@ def measure_1c(runner: Runner, scale: str, seeds: int) -> Result:
     chosen = {f"r={r}": methods(r)["our-CD"] for r in RANKS}
     table, plateaus = curves(runner, chosen, seeds, ROUNDS[scale])
     cells = [
-        lower(f"r={b} below r={a}", NAN, plateaus[f"r={b}"], plateaus[f"r={a}"], scale) for a, b in pairwise(RANKS)
+        lower(f"r={b} below r={a}", NAN, plateaus[f"r={b}"], plateaus[f"r={a}"], scale, how="ours")
+        for a, b in pairwise(RANKS)
     ]
     return Result(table, cells, settings(ROUNDS[scale], chosen), [*READING, "r is not printed: 5, 10, 15, 18 of 20."])
 

@@ -138,7 +138,8 @@ def order(where: str, low: str, high: str, row: dict[str, float], ours: dict[str
     """Two methods whose printed errors follow each other: the ratio of the errors, paired by seed."""
     ratios = [b / a for a, b in zip(ours[low], ours[high])]
     cell, printed, said = f"{where} {low} < {high}", row[high] / row[low], "ratio of the errors"
-    region = verdicts.above(1.0)
+    region = verdicts.ordered(printed)
+    said += "; printed as alike" if region is verdicts.ALIKE else ""
     return judge.side(cell, printed, ratios, region, RAN[scale], "printed", said, ratio=True)
 
 
