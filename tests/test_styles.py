@@ -117,6 +117,52 @@ def test_a_frontier_names_its_front_and_the_papers_methods(name):
         assert {text.get_text() for text in texts} == wanted
 
 
+@pytest.mark.parametrize("name", [name for name in DRAWN if name.removeprefix("frontier/") in TASKS["medium"]])
+def test_names_in_a_frontier_stand_apart(name):
+    """No name lies on another one or on a named point, and none leaves its panel."""
+    figure = drawn(name)
+    rows = {row["method"]: row for row in load(FIGURES, name)["table"]}
+    for axes, axis in zip(figure.axes, frontier.COSTS):
+        boxes = {text.get_text(): text.get_window_extent() for text in axes.texts if text.get_text() in rows}
+        dots = {name: axes.transData.transform((rows[name][axis], frontier.fault(rows[name])[0])) for name in boxes}
+        for one, box in boxes.items():
+            assert all(axes.bbox.contains(*corner) for corner in box.corners()), one
+            small = box.padded(-0.15 * box.height)
+            assert not [other for other, dot in dots.items() if small.contains(*dot)], one
+            assert not [other for other, there in boxes.items() if other != one and small.overlaps(there)], one
+
+
+@pytest.mark.parametrize("name", [name for name in DRAWN if name.startswith("frontier/")])
+def test_a_frontier_says_what_was_run(name):
+    """Data and rounds of each task stand below the panels, and no network where there is none."""
+    said = drawn(name).get_supxlabel()
+    for row in load(FIGURES, name)["table"]:
+        assert row["ran data"].split(", ")[0] in said
+        assert str(row["ran rounds"]) in said
+    assert "none" not in said
+
+
+def test_the_picture_of_rates_names_few():
+    figure = drawn("frontier/tuning")
+    assert {label for _, label, _ in labelled(figure)} == set(frontier.TOLD)
+    for axes in figure.axes:  # and the rate that each was given is in sight
+        for line in axes.get_lines():
+            if line.get_label() in frontier.TOLD:
+                (best,) = line.get_markevery()
+                assert axes.get_ylim()[0] < line.get_ydata()[best] < axes.get_ylim()[1]
+
+
+@pytest.mark.parametrize("name", [f"frontier/{name}" for name in frontier.SWEEPS])
+def test_a_sweep_has_a_line_for_each_method(name):
+    levels, lost = drawn(name).axes
+    methods = {row["method"] for row in load(FIGURES, name)["table"]}
+    assert {label.get_text() for label in levels.get_yticklabels()} == methods
+    marks = [mark for line in levels.get_lines() for mark in line.get_xydata()]
+    heights = [height for x, height in marks if math.isfinite(x)]
+    assert len(set(np.round(heights, 6))) == len(heights), "no two marks at one height"
+    assert "paired by seed" in lost.get_xlabel()
+
+
 @pytest.mark.parametrize("name", DRAWN)
 def test_curves_of_one_panel_can_be_told_apart(name):
     """No two named curves share colour and dash, or colour and marker."""
