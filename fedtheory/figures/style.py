@@ -174,6 +174,36 @@ def band(
         axes.fill_between(x, low, high, color=how.color, alpha=0.18, linewidth=0)
 
 
+def bars(
+    axes: Axes,
+    x: Sequence[float],
+    mean: Sequence[float],
+    low: Sequence[float],
+    high: Sequence[float],
+    name: str,
+    n: int,
+    how: Look | None = None,
+    turn: tuple[int, int] = (0, 1),
+    within: tuple[float, float] = (-math.inf, math.inf),
+    **look: Any,
+) -> None:
+    """A curve with its intervals as bars, where bands would hide each other.
+
+    Args:
+        axes, x, mean, low, high, name, n, how: as of `band`.
+        turn: (first, step) of the points that have a bar: curves take turns.
+        within: what values there can be; a bar ends there.
+        look: further keywords of the line.
+    """
+    how, (least, most) = how or METHODS[ALIASES.get(name, name)], within
+    reach = [
+        [max(middle - max(end, least), 0) for middle, end in zip(mean, low)],
+        [max(min(end, most) - middle, 0) for middle, end in zip(mean, high)],
+    ]
+    small: dict[str, Any] = {"elinewidth": 0.7, "capsize": 1.5, "capthick": 0.7, "errorevery": turn}
+    axes.errorbar(x, mean, reach if n > 1 else None, **how.line, **small, **look, label=f"{name} (n={n})")
+
+
 def paper_mark(axes: Axes, x: float, value: float, name: str) -> None:
     """The value that the paper prints: a hollow diamond in the method's colour at the right edge."""
     axes.plot([x], [value], marker="D", markersize=4.5, markerfacecolor="none", color=look(name).color, clip_on=False)
