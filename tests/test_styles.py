@@ -9,6 +9,7 @@ import matplotlib.lines
 import numpy as np
 import pytest
 from matplotlib import colors
+from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.image import imread
@@ -161,6 +162,40 @@ def test_a_sweep_has_a_line_for_each_method(name):
     heights = [height for x, height in marks if math.isfinite(x)]
     assert len(set(np.round(heights, 6))) == len(heights), "no two marks at one height"
     assert "paired by seed" in lost.get_xlabel()
+
+
+def bars(axes) -> list[np.ndarray]:
+    """The ends of what stands for intervals in a panel."""
+    found = (bar for one in axes.collections if isinstance(one, LineCollection) for bar in one.get_segments())
+    return [bar for bar in found if np.isfinite(bar).all() and len(bar)]
+
+
+@pytest.mark.parametrize("name", ["mud/fig3", "mud/fig4", "mud/fig5", "mud/fig7"])
+def test_a_sweep_of_fedmud_stays_within_percent(name):
+    """Also where an interval does not, and no two bars stand at one place."""
+    for axes in drawn(name).axes:
+        assert 0 <= axes.get_ylim()[0] < axes.get_ylim()[1] <= 100
+        spots = [round(bar[0, 0], 6) for bar in bars(axes)]
+        assert len(set(spots)) == len(spots) > 0
+        assert all(-1e-9 <= end <= 100 + 1e-9 for bar in bars(axes) for end in bar[:, 1])
+
+
+@pytest.mark.parametrize("name", ["decomfl/fig3b", "decomfl/fig6"])
+def test_curves_over_communication_leave_no_decades_empty(name):
+    assert len(drawn(name).axes) == 2
+    for axes in drawn(name).axes:
+        low, high = axes.get_xlim()
+        assert high / low < 300
+        assert axes.get_ylim() == (0, 1)
+
+
+@pytest.mark.parametrize(("name", "printed"), [("ssf/fig4", "52.92"), ("fedsub/fig2", "58")])
+def test_what_is_printed_for_another_epoch_is_not_drawn(name, printed):
+    figure = drawn(name)
+    table = load(FIGURES, name)["table"]
+    assert printed in figure.get_supxlabel()
+    assert not any(line.get_marker() == "D" for axes in figure.axes for line in axes.get_lines())
+    assert figure.axes[0].get_ylim()[1] < 1.05 * max(row["high"] for row in table)
 
 
 @pytest.mark.parametrize("name", DRAWN)
