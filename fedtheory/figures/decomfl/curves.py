@@ -602,13 +602,13 @@ def draw_part(axes: Axes, table: Table, x: str, looks: Mapping[str, style.Look],
     names = list(dict.fromkeys(row["method"] for row in table))
     for place, name in enumerate(names):
         rows = [row for row in table if row["method"] == name]
-        at, *numbers = ([row[part] for row in rows] for part in (x, "mean", "low", "high"))
+        at, mean, low, high = ([row[part] for row in rows] for part in (x, "mean", "low", "high"))
         if len(names) == 1:
-            style.band(axes, at, *numbers, name, rows[0]["seeds"], looks[name])
+            style.band(axes, at, mean, low, high, name, rows[0]["seeds"], looks[name])
         else:
             turn = (place, len(names)) if len(rows) > len(names) else (0, 1)
             look: dict[str, Any] = {"turn": turn, "within": (0.0, most), "linewidth": 1.1}
-            style.bars(axes, at, *numbers, name, rows[0]["seeds"], looks[name], **look)
+            style.bars(axes, at, mean, low, high, name, rows[0]["seeds"], looks[name], **look)
 
 
 @style.styled

@@ -416,11 +416,11 @@ def draw_curves(table: Table) -> Figure:
     names = list(dict.fromkeys(row["method"] for row in table))
     for place, name in enumerate(names):
         rows = [row for row in table if row["method"] == name]
-        t, *numbers = ([row[part] for row in rows] for part in ("epoch", "mean", "low", "high"))
+        t, mean, low, high = ([row[part] for row in rows] for part in ("epoch", "mean", "low", "high"))
         sent = [row["up_mb"] + row["down_mb"] for row in rows]
         look: dict[str, Any] = {"turn": ((place + place // 2) % 2, 2), "within": (0.0, 100.0), "linewidth": 1.1}
-        style.bars(left, t, *numbers, name, rows[0]["seeds"], **look)
-        style.bars(right, sent[1:], *(part[1:] for part in numbers), name, rows[0]["seeds"], **look)
+        style.bars(left, t, mean, low, high, name, rows[0]["seeds"], **look)
+        style.bars(right, sent[1:], mean[1:], low[1:], high[1:], name, rows[0]["seeds"], **look)
     left.set(xlabel="epochs (passes over all images)", ylabel="test accuracy in %")
     right.set(xlabel="megabytes up and down, all clients", ylabel="test accuracy in %")
     ends = {row["method"]: row["paper"] for row in table if not math.isnan(row["paper"])}
