@@ -9,6 +9,7 @@ import matplotlib.lines
 import numpy as np
 import pytest
 from matplotlib import colors
+from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.image import imread
@@ -115,6 +116,86 @@ def test_a_frontier_names_its_front_and_the_papers_methods(name):
         wanted = {row["method"] for row in frontier.front(shown, axis)}
         wanted |= {row["method"] for row in shown if row["method"] in frontier.OURS}
         assert {text.get_text() for text in texts} == wanted
+
+
+@pytest.mark.parametrize("name", [name for name in DRAWN if name.removeprefix("frontier/") in TASKS["medium"]])
+def test_names_in_a_frontier_stand_apart(name):
+    """No name lies on another one or on a named point, and none leaves its panel."""
+    figure = drawn(name)
+    rows = {row["method"]: row for row in load(FIGURES, name)["table"]}
+    for axes, axis in zip(figure.axes, frontier.COSTS):
+        boxes = {text.get_text(): text.get_window_extent() for text in axes.texts if text.get_text() in rows}
+        dots = {name: axes.transData.transform((rows[name][axis], frontier.fault(rows[name])[0])) for name in boxes}
+        for one, box in boxes.items():
+            assert all(axes.bbox.contains(*corner) for corner in box.corners()), one
+            small = box.padded(-0.15 * box.height)
+            assert not [other for other, dot in dots.items() if small.contains(*dot)], one
+            assert not [other for other, there in boxes.items() if other != one and small.overlaps(there)], one
+
+
+@pytest.mark.parametrize("name", [name for name in DRAWN if name.startswith("frontier/")])
+def test_a_frontier_says_what_was_run(name):
+    """Data and rounds of each task stand below the panels, and no network where there is none."""
+    said = drawn(name).get_supxlabel()
+    for row in load(FIGURES, name)["table"]:
+        assert row["ran data"].split(", ")[0] in said
+        assert str(row["ran rounds"]) in said
+    assert "none" not in said
+
+
+def test_the_picture_of_rates_names_few():
+    figure = drawn("frontier/tuning")
+    assert {label for _, label, _ in labelled(figure)} == set(frontier.TOLD)
+    for axes in figure.axes:  # and the rate that each was given is in sight
+        for line in axes.get_lines():
+            if line.get_label() in frontier.TOLD:
+                (best,) = line.get_markevery()
+                assert axes.get_ylim()[0] < line.get_ydata()[best] < axes.get_ylim()[1]
+
+
+@pytest.mark.parametrize("name", [f"frontier/{name}" for name in frontier.SWEEPS])
+def test_a_sweep_has_a_line_for_each_method(name):
+    levels, lost = drawn(name).axes
+    methods = {row["method"] for row in load(FIGURES, name)["table"]}
+    assert {label.get_text() for label in levels.get_yticklabels()} == methods
+    marks = [mark for line in levels.get_lines() for mark in line.get_xydata()]
+    heights = [height for x, height in marks if math.isfinite(x)]
+    assert len(set(np.round(heights, 6))) == len(heights), "no two marks at one height"
+    assert "paired by seed" in lost.get_xlabel()
+
+
+def bars(axes) -> list[np.ndarray]:
+    """The ends of what stands for intervals in a panel."""
+    found = (bar for one in axes.collections if isinstance(one, LineCollection) for bar in one.get_segments())
+    return [bar for bar in found if np.isfinite(bar).all() and len(bar)]
+
+
+@pytest.mark.parametrize("name", ["mud/fig3", "mud/fig4", "mud/fig5", "mud/fig7"])
+def test_a_sweep_of_fedmud_stays_within_percent(name):
+    """Also where an interval does not, and no two bars stand at one place."""
+    for axes in drawn(name).axes:
+        assert 0 <= axes.get_ylim()[0] < axes.get_ylim()[1] <= 100
+        spots = [round(bar[0, 0], 6) for bar in bars(axes)]
+        assert len(set(spots)) == len(spots) > 0
+        assert all(-1e-9 <= end <= 100 + 1e-9 for bar in bars(axes) for end in bar[:, 1])
+
+
+@pytest.mark.parametrize("name", ["decomfl/fig3b", "decomfl/fig6"])
+def test_curves_over_communication_leave_no_decades_empty(name):
+    assert len(drawn(name).axes) == 2
+    for axes in drawn(name).axes:
+        low, high = axes.get_xlim()
+        assert high / low < 300
+        assert axes.get_ylim() == (0, 1)
+
+
+@pytest.mark.parametrize(("name", "printed"), [("ssf/fig4", "52.92"), ("fedsub/fig2", "58")])
+def test_what_is_printed_for_another_epoch_is_not_drawn(name, printed):
+    figure = drawn(name)
+    table = load(FIGURES, name)["table"]
+    assert printed in figure.get_supxlabel()
+    assert not any(line.get_marker() == "D" for axes in figure.axes for line in axes.get_lines())
+    assert figure.axes[0].get_ylim()[1] < 1.05 * max(row["high"] for row in table)
 
 
 @pytest.mark.parametrize("name", DRAWN)

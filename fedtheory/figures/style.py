@@ -5,11 +5,15 @@ import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from fedtheory.core.records import ran_words
 
@@ -170,6 +174,36 @@ def band(
         axes.fill_between(x, low, high, color=how.color, alpha=0.18, linewidth=0)
 
 
+def bars(
+    axes: Axes,
+    x: Sequence[float],
+    mean: Sequence[float],
+    low: Sequence[float],
+    high: Sequence[float],
+    name: str,
+    n: int,
+    how: Look | None = None,
+    turn: tuple[int, int] = (0, 1),
+    within: tuple[float, float] = (-math.inf, math.inf),
+    **look: Any,
+) -> None:
+    """A curve with its intervals as bars, where bands would hide each other.
+
+    Args:
+        axes, x, mean, low, high, name, n, how: as of `band`.
+        turn: (first, step) of the points that have a bar: curves take turns.
+        within: what values there can be; a bar ends there.
+        look: further keywords of the line.
+    """
+    how, (least, most) = how or METHODS[ALIASES.get(name, name)], within
+    reach = [
+        [max(middle - max(end, least), 0) for middle, end in zip(mean, low)],
+        [max(min(end, most) - middle, 0) for middle, end in zip(mean, high)],
+    ]
+    small: dict[str, Any] = {"elinewidth": 0.7, "capsize": 1.5, "capthick": 0.7, "errorevery": turn}
+    axes.errorbar(x, mean, reach if n > 1 else None, **how.line, **small, **look, label=f"{name} (n={n})")
+
+
 def paper_mark(axes: Axes, x: float, value: float, name: str) -> None:
     """The value that the paper prints: a hollow diamond in the method's colour at the right edge."""
     axes.plot([x], [value], marker="D", markersize=4.5, markerfacecolor="none", color=look(name).color, clip_on=False)
@@ -184,11 +218,24 @@ def legend_above(figure: Figure, columns: int) -> None:
     figure.legend(list(seen.values()), list(seen), loc="outside upper center", ncols=columns)
 
 
-def caption(figure: Figure, table: Sequence[dict[str, Any]]) -> None:
-    """What our runs are, below the panels, from the rows of the table."""
-    lost = "\nmissing points: a run diverged" if any(math.isnan(row.get("mean", 0.0)) for row in table) else ""
-    words = textwrap.fill(f"ours: {ran_words(table)}", int(20 * figure.get_figwidth()))
-    figure.supxlabel(f"{words}{lost}", fontsize=6)
+def caption(figure: Figure, table: Sequence[dict[str, Any]], *more: str, apart: str = "") -> None:
+    """What our runs are, below the panels, from the rows of the table.
+
+    Args:
+        figure: of the panels.
+        table: its rows.
+        more: lines below.
+        apart: a column; what was run is said for each of its values, and nothing of a network where there is none.
+    """
+    parts = [[row for row in table if row[apart] == value] for value in _column(table, apart)] if apart else [table]
+    said = "; ".join(ran_words(rows).removeprefix("none on " if apart else "") for rows in parts)
+    lost = ["missing points: a run diverged"] if any(math.isnan(row.get("mean", 0.0)) for row in table) else []
+    lines = [textwrap.fill(line, int(20 * figure.get_figwidth())) for line in (f"ours: {said}", *lost, *more)]
+    figure.supxlabel("\n".join(lines), fontsize=6)
+
+
+def _column(table: Sequence[dict[str, Any]], name: str) -> list[Any]:
+    return list(dict.fromkeys(row[name] for row in table))
 
 
 def save_bytes(figure: Figure) -> bytes:
@@ -200,27 +247,91 @@ def save_bytes(figure: Figure) -> bytes:
 
 
 def name_points(axes: Axes, points: Sequence[tuple[str, float, float]], looks: Mapping[str, Look]) -> None:
-    """Names beside points, to the right and apart from each other, with a thin line where one had to move.
+    """Names near points where there is room, and a thin line from each that had to go further.
+
+    Room is where the axes have nothing else: no other name, point, line or bar. A name that stands badly moves until
+    all stand, each as well as the others let it.
 
     Args:
         axes: of a figure that has been laid out.
         points: name, x, y.
         looks: of the names.
     """
-    scale = 72 / axes.figure.dpi  # points of print in a pixel
-    spots = [(name, x, y, *(axes.transData.transform((x, y)) * scale)) for name, x, y in points]
-    bottom, top = (edge * scale for edge in (axes.bbox.y0, axes.bbox.y1))
-    taken: list[tuple[float, float, float]] = []  # left, right, height of names that are placed
-    for name, x, y, left, height in sorted(spots, key=lambda spot: (spot[4], spot[3])):
-        left, right, at = left + 5, left + 5 + 3.1 * len(name), max(height, bottom + 4)
-        dots = [(px - 3, px + 3, py) for *_, px, py in spots if (px, py) != (left - 5, height)]
-        while any(abs(at - other) < 5.8 and left < end and start < right for start, end, other in [*taken, *dots]):
-            at += 0.5
-        at = at if at < top - 3 else height
-        taken.append((left, right, at))
-        moved = {"arrowstyle": "-", "linewidth": 0.3, "color": looks[name].color} if abs(at - height) > 3 else None
-        offset = (5, at - height)
+    scale = axes.figure.dpi / 72  # pixels in a point of print
+    there, inks = axes.transData.transform([(x, y) for _, x, y in points]), _inked(axes)
+    texts = [
         axes.annotate(
-            name, (x, y), offset, textcoords="offset points", fontsize=5.4, va="center", color=looks[name].color,
-            arrowprops=moved, zorder=4,
-        )  # fmt: skip
+            name, (x, y), (0, 0), textcoords="offset points", fontsize=5.4, ha="center", va="center", zorder=5,
+            color=looks[name].color, path_effects=[withStroke(linewidth=1.2, foreground="white")], in_layout=False,
+        )
+        for name, x, y in points
+    ]  # fmt: skip
+    boxes = [text.get_window_extent() for text in texts]
+    sizes = [np.array([box.width, 0.8 * box.height]) for box in boxes]
+    places = [there[at] + _around(size, scale) for at, size in enumerate(sizes)]
+    chosen: list[int] = [0] * len(points)
+    own = [_price(place, size, spot, inks, axes, scale) for place, size, spot in zip(places, sizes, there)]
+    for _ in range(4):
+        for at, size in enumerate(sizes):
+            price = own[at].copy()
+            for other, wide in enumerate(sizes):
+                if other != at:
+                    gap = np.abs(places[at] - places[other][chosen[other]]) - (size + wide) / 2
+                    price += 400 * (gap < scale).all(axis=1)
+                    line = np.linspace(there[other], places[other][chosen[other]], 20)
+                    price += 20 * _inside(places[at], size, line)
+                    price += 20 * _crossed(there[at], places[at], places[other][chosen[other]], wide)
+            chosen[at] = int(np.argmin(price))
+    for text, at in zip(texts, range(len(points))):
+        offset = (places[at][chosen[at]] - there[at]) / scale
+        text.set_position(tuple(offset))
+        reach = np.maximum(np.abs(offset) - sizes[at] / scale / 2, 0)  # from the point to the name's edge
+        if np.hypot(*reach) > 5:
+            near = np.clip(0, offset - sizes[at] / scale / 2, offset + sizes[at] / scale / 2)
+            axes.annotate(
+                "", points[at][1:], tuple(near), textcoords="offset points", zorder=4, in_layout=False,
+                arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": text.get_color(), "shrinkA": 0, "shrinkB": 1},
+            )  # fmt: skip
+
+
+def _inked(axes: Axes) -> np.ndarray:
+    """Where points, lines and bars are, in pixels: lines as dots two pixels apart."""
+    bars = [part for one in axes.collections if isinstance(one, LineCollection) for part in one.get_segments()]
+    curves = [np.asarray(line.get_xydata(), float) for line in axes.get_lines()]
+    dots: list[np.ndarray] = []
+    for curve in (*curves, *bars):
+        ends = axes.transData.transform(curve)
+        for start, end in pairwise(ends):
+            dots.append(np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / 2)))
+        dots += [ends] * 8 if len(ends) == 1 else []  # a point counts as much as a line through a name
+    return np.concatenate(dots)
+
+
+def _around(size: np.ndarray, scale: float) -> np.ndarray:
+    """Centres of a name around its point, the best first: right, left, above, below, and further out."""
+    angles = np.arange(24) * math.pi / 12
+    turns = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    near = [np.clip(turns * 3, -1, 1) * (size / 2 + 4 * scale)]
+    far = [turns * away * scale + np.sign(np.round(turns, 6)) * size / 2 for away in (10, 16, 24, 34, 46, 60)]
+    return np.concatenate([*near, *far])
+
+
+def _price(
+    places: np.ndarray, size: np.ndarray, spot: np.ndarray, inks: np.ndarray, axes: Axes, scale: float
+) -> np.ndarray:
+    """How bad each place is for a name: what lies under it, how far it is, and whether it leaves the panel."""
+    out = (places - size / 2 < axes.bbox.min).any(axis=1) | (places + size / 2 > axes.bbox.max).any(axis=1)
+    far = np.hypot(*(np.maximum(np.abs(places - spot) - size / 2, 0) / scale).T)
+    left = 1.5 * (places[:, 0] < spot[0] - 1)
+    return _inside(places, size + 2 * scale, inks) + 0.35 * far + left + 1000 * out
+
+
+def _inside(places: np.ndarray, size: np.ndarray, dots: np.ndarray) -> np.ndarray:
+    """How many dots lie under a name of this size at each place."""
+    return (np.abs(places[:, None] - dots) < size / 2).all(axis=2).sum(axis=1)
+
+
+def _crossed(spot: np.ndarray, places: np.ndarray, centre: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """How much of the line from a point to each place lies under another name."""
+    lines = spot + np.linspace(0, 1, 20)[:, None, None] * (places - spot)
+    return (np.abs(lines - centre) < size / 2).all(axis=2).sum(axis=0)

@@ -476,26 +476,30 @@ def measure_elsewhere(runner: Runner, scale: str, seeds: int) -> Result:
 
 
 def draw_sweep(axes: Axes, table: Table, label: str) -> None:
-    """Accuracies over a parameter; methods without it are horizontal lines."""
-    log = SWEEPS[label][1]
-    for name in dict.fromkeys(row["method"] for row in table):
-        rows = [row for row in table if row["method"] == name]
-        how, text = style.look(name), f"{name} (n={rows[0]['seeds']})"
-        if rows[0]["value"] == "":
-            axes.axhline(rows[0]["mean"], **how.line, label=text)
-            continue
-        spots = [row["value"] for row in rows] if log else list(range(len(rows)))
+    """Accuracies over a parameter, side by side at each value; methods without it are horizontal lines.
+
+    Levels, not differences: the table has the intervals of levels alone.
+    """
+    log, names = SWEEPS[label][1], list(dict.fromkeys(row["method"] for row in table))
+    values = list(dict.fromkeys(row["value"] for row in table if row["value"] != ""))
+    spots = {value: math.log2(value) if log else at for at, value in enumerate(values)}
+    wide = 0.07 * (max(spots.values()) - min(spots.values()))
+    for place, name in enumerate(names):
+        rows, how = [row for row in table if row["method"] == name], style.look(name)
+        aside = wide * (place - (len(names) - 1) / 2) / 2
         means, low, high = ([row[part] for row in rows] for part in ("mean", "low", "high"))
-        axes.plot(spots, means, marker=how.marker, **how.line, markersize=3, label=text)
-        axes.fill_between(spots, low, high, color=how.color, alpha=0.12, linewidth=0)
-        if not log:
-            axes.set_xticks(spots, [str(row["value"]) for row in rows])
-    if log:
-        values = sorted({row["value"] for row in table if row["value"] != ""})
-        axes.set_xscale("log")
-        axes.set_xticks(values, [f"1/{1 / value:g}" if "ratio" in label else f"{value:g}" for value in values])
-        axes.set_xticks([], minor=True)
-    axes.set(xlabel=label, ylabel="accuracy in %")
+        look: dict[str, Any] = {"n": rows[0]["seeds"], "how": how, "within": (0.0, 100.0), "linewidth": 0.9}
+        if rows[0]["value"] == "":
+            last = max(spots.values()) + 2.5 * wide
+            style.bars(axes, [last], means, low, high, name, **look)
+            axes.axhline(rows[0]["mean"], **how.line, linewidth=0.9)
+            continue
+        at = [spots[row["value"]] + aside for row in rows]
+        style.bars(axes, at, means, low, high, name, **look, marker=how.marker, markersize=3)
+    shown = [f"1/{1 / value:g}" if "ratio" in label else f"{value:g}" for value in values] if log else map(str, values)
+    axes.set_xticks(list(spots.values()), list(shown))
+    least, most = axes.get_ylim()
+    axes.set(xlabel=label, ylabel="accuracy in %", ylim=(max(least, 0), min(most, 100)))
 
 
 def drawer(label: str) -> Any:
@@ -503,7 +507,7 @@ def drawer(label: str) -> Any:
 
     @style.styled
     def draw(table: Table) -> Figure:
-        figure, (axes,) = style.new_figure()
+        figure, (axes,) = style.new_figure(height=3.2)
         draw_sweep(axes, table, label)
         style.caption(figure, table)
         style.legend_above(figure, 2)
@@ -516,12 +520,12 @@ def drawer(label: str) -> Any:
 def draw_elsewhere(table: Table) -> Figure:
     """A panel per partition and sweep."""
     names = list(dict.fromkeys(row["panel"] for row in table))
-    figure, panels = style.new_figure(len(names), columns=4)
+    figure, panels = style.new_figure(len(names), height=4.8, columns=2.2, rows=len(names) // len(SWEEPS))
     for axes, panel in zip(panels, names):
         draw_sweep(axes, [row for row in table if row["panel"] == panel], panel.split(", ", 1)[1])
         axes.set_title(panel.split(", ")[0])
     style.caption(figure, table)
-    style.legend_above(figure, 6)
+    style.legend_above(figure, 3)
     return figure
 
 

@@ -1,6 +1,7 @@
 """All methods on the same problems: quality against what it costs, ranks, and where each method breaks."""
 
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -386,7 +387,6 @@ def between(row: Row, low: str, high: str) -> str:
 
 
 WORST = 100.0  # percent that are wrong; of errors, a hundred times the start's: a run that diverged without overflow
-NOT_SHOWN = "diverged", "level not reached"
 
 
 OURS = ("FedAvg", "FedSub", "SSF", "FedMUD+BKD+AAD", "FLSS", "DeComFL")  # named in every picture, with the front
@@ -408,12 +408,13 @@ def draw_task(table: Table) -> Figure:
     The line joins what is better, on average, than all that is cheaper; it and OURS are named, the rest is grey. Beside
     it: the named ones, and what they cost.
     """
-    figure = Figure(figsize=(2.4 * style.WIDTH, 5.0), layout="constrained")
+    figure = Figure(figsize=(2.4 * style.WIDTH, 5.4), layout="constrained")
     *panels, beside = figure.subplots(2, 3).flat
     looks = style.looks(row["method"] for row in table)
+    arrived = [row for row in table if fault(row)[0] <= WORST]
     named: dict[Any, Table] = {}
     for axes, (axis, label) in zip(panels, COSTS.items()):
-        shown = [row for row in table if math.isfinite(row[axis]) and fault(row)[0] <= WORST]
+        shown = [row for row in arrived if math.isfinite(row[axis])]
         best = front(shown, axis)
         named[axes] = [row for row in shown if row in best or row["method"] in OURS]
         for row in shown:
@@ -424,40 +425,50 @@ def draw_task(table: Table) -> Figure:
             axes.hlines(middle, row[f"{axis}_low"], row[f"{axis}_high"], linewidth=0.7, color=color, zorder=order)
             axes.plot(row[axis], middle, "o", markersize=3, color=color, zorder=order)
         axes.plot([row[axis] for row in best], [fault(row)[0] for row in best], "-k", linewidth=0.5, zorder=0)
-        fault_name = "wrong in %" if table[0]["metric"] == "accuracy" else "||x - x*|| / ||x*||"
         level = TASKS["medium"][table[0]["task"]].level  # the same at each scale
         label += f" {level:g}" if axis == "rounds" else ""
-        axes.set(xlabel=label, ylabel=fault_name, yscale="log" if shown else "linear")
+        axes.set(xlabel=label, ylabel=fault_name(table), yscale="log" if shown else "linear")
         axes.invert_yaxis()
         if shown:
             axes.set_xscale("log")
             low, high = axes.get_xlim()
-            axes.set_xlim(low, high * (high / low) ** 0.3)  # room for names
+            axes.set_xlim(low * (low / high) ** 0.12, high * (high / low) ** 0.22)  # room for names
+            low, high = axes.get_ylim()
+            axes.set_ylim(low * (low / high) ** 0.06, high * (high / low) ** 0.06)
             for side in (axes.xaxis, axes.yaxis) if table[0]["metric"] == "accuracy" else (axes.xaxis,):
                 low, high = sorted(side.get_view_interval())
                 side.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,)))
                 side.set(major_formatter="{x:g}", minor_formatter="")
-        if len(shown) < len(table):
-            lacking = [row["method"] for row in table if row not in shown]
-            names = ", ".join(lacking) if len(lacking) <= 3 else str(len(lacking))
-            axes.set_title(f"{names} not shown: {NOT_SHOWN[axis == 'rounds']}", fontsize=6)
-    list_named(beside, named[panels[0]], "wrong in %" if table[0]["metric"] == "accuracy" else "error", len(table))
+        if len(shown) < len(arrived):
+            axes.set_title(f"{len(arrived) - len(shown)} more do not reach the level", fontsize=6)
+    told = {row["method"] for rows in named.values() for row in rows}
+    lost = [row["method"] for row in table if row not in arrived]
+    list_named(beside, [row for row in table if row["method"] in told], fault_name(table), len(table), lost)
+    style.caption(figure, table, apart="task")
     figure.draw_without_rendering()  # settles where the points lie
     for axes, axis in zip(panels, COSTS):
-        style.name_points(axes, [(row["method"], row[axis], fault(row)[0]) for row in named[axes]], looks)
+        if named[axes]:
+            style.name_points(axes, [(row["method"], row[axis], fault(row)[0]) for row in named[axes]], looks)
     return figure
 
 
-def list_named(axes: Axes, rows: Table, fault_name: str, many: int) -> None:
-    """A table in the place of a panel: quality with its interval and bytes up, the best first."""
+def fault_name(table: Table) -> str:
+    return "wrong in %" if table[0]["metric"] == "accuracy" else "||x - x*|| / ||x*||"
+
+
+def list_named(axes: Axes, rows: Table, what: str, many: int, lost: Sequence[str]) -> None:
+    """A table in the place of a panel: quality with its interval and bytes up, the best first; who is not shown."""
     axes.axis("off")
-    lines = [f"{'method':<15}{fault_name:>9} {'95% interval':<15}{'MB up':>7}"]
+    cells = [["method", what if "%" in what else "error", "95% interval", "MB up"]]
     for row in sorted(rows, key=score, reverse=True):
         middle, low, high = fault(row)
         ends = f"[{min(low, high):.3g}, {max(low, high):.3g}]"
-        lines.append(f"{row['method']:<15}{middle:>9.3g} {ends:<15}{row['up']:>7.3g}")
-    lines += ["", f"n={rows[0]['seeds']}; grey: the other {many - len(rows)} methods"]
-    axes.text(0, 1, "\n".join(lines), family="monospace", fontsize=5.6, va="top", linespacing=1.45)
+        cells.append([row["method"], f"{middle:.3g}", ends, f"{row['up']:.3g}"])
+    method, error, ends, up = (max(map(len, column)) for column in zip(*cells))
+    lines = [f"{a:<{method}} {b:>{error}} {c:<{ends}} {d:>{up}}" for a, b, c, d in cells]
+    lines += ["", f"n={rows[0]['seeds']}, {many} methods; named: those on a line,", "FedAvg and the five papers' own"]
+    lines += textwrap.wrap(f"not shown, diverged: {', '.join(lost)}", 50) if lost else []
+    axes.text(0, 1, "\n".join(lines), family="monospace", fontsize=5.6, va="top", linespacing=1.4)
 
 
 def fault(row: Row) -> tuple[float, float, float]:
@@ -493,57 +504,82 @@ def draw_ranks(table: Table) -> Figure:
             label=f"{task} (n={rows[0]['seeds']}, {len(rows)} methods)",
         )
     axes.set_yticks(range(len(order)), order, fontsize=6)
-    axes.invert_yaxis()
+    axes.set_ylim(len(order) - 0.3, -0.7)
     axes.set(xlabel="place; bar: the places that the intervals allow")
+    style.caption(figure, table, apart="task")
     style.legend_above(figure, 3)
     return figure
 
 
 @style.styled
 def draw_sweep(label: str, table: Table) -> Figure:
-    """Quality over a condition, one panel per family."""
+    """A line per method, family by family: accuracy under each condition, and what was lost, paired by seed."""
     families = [family for family in FAMILIES if any(row["family"] == family for row in table)]
-    figure, panels = style.new_figure(len(families), height=2.8, columns=3)
-    values, looks = list(dict.fromkeys(row["value"] for row in table)), style.looks(row["method"] for row in table)
-    for axes, family in zip(panels, families):
-        names = dict.fromkeys(row["method"] for row in table if row["family"] == family)
-        for place, name in enumerate(names):
-            rows = [row for row in table if row["method"] == name]
-            how = looks[name]
-            spots = [values.index(row["value"]) + 0.05 * (place - (len(names) - 1) / 2) for row in rows]
-            mean, low, high = ([row[part] for row in rows] for part in ("quality", "low", "high"))
-            axes.plot(spots, mean, marker=how.marker, **how.line, markersize=3, label=name)
-            axes.vlines(spots, low, high, color=how.color, linewidth=0.6)
-        shown = [f"1/{1 / value:g}" if "ratio" in label else f"{value}" for value in values]
-        axes.set_xticks(range(len(values)), shown)
-        axes.set(xlabel=label, title=f"{family} (n={table[0]['seeds']})")
-        axes.legend(fontsize=5, loc="best")
-    panels[0].set_ylabel("accuracy in %")
-    least = min(axes.get_ylim()[0] for axes in panels)
-    for axes in panels:
-        axes.set_ylim(max(least, 0), 101)
+    spots: dict[str, float] = {}
+    for place, family in enumerate(families):
+        for row in table:
+            if row["family"] == family:
+                spots.setdefault(row["method"], len(spots) + place)
+    figure, panels = style.new_figure(2, height=1.2 + 0.14 * (len(spots) + len(families)), columns=2)
+    values = list(dict.fromkeys(row["value"] for row in table))
+    shown = [f"1/{1 / value:g}" if "ratio" in label else f"{value}" for value in values]
+    for place, (value, how) in enumerate(zip(values, style.looks(shown).values())):
+        rows = [row for row in table if row["value"] == value]
+        at = [spots[row["method"]] + 0.28 * (place - (len(values) - 1) / 2) for row in rows]
+        mark: dict[str, Any] = {"color": how.color, "marker": how.marker, "linestyle": "", "markersize": 2.5}
+        text = f"{label}: {shown[place]} (n={rows[0]['seeds']})"
+        for axes, name, low, high in zip(panels, ("quality", "lost"), ("low", "lost_low"), ("high", "lost_high")):
+            if name == "quality" or place:
+                axes.hlines(at, [row[low] for row in rows], [row[high] for row in rows], color=how.color, linewidth=0.8)
+                axes.plot([row[name] for row in rows], at, **mark, label=text)
+        gone = [spot for spot, row in zip(at, rows) if math.isnan(row["quality"])]
+        panels[0].plot([1] * len(gone), gone, "x", color=how.color, markersize=3.5)
+    for axes, names in zip(panels, (list(spots), [])):
+        axes.set_yticks(list(spots.values()), names or [""] * len(spots), fontsize=6)
+        axes.set_ylim(max(spots.values()) + 0.7, -1.2)
+    for family in families:
+        top = min(spots[row["method"]] for row in table if row["family"] == family)
+        panels[0].text(1, top - 0.5, family, fontsize=6, style="italic", va="bottom")
+    panels[0].set(xlabel="accuracy in %; cross: a run diverged", xlim=(0, 101))
+    panels[1].set(xlabel=f"points lost against {shown[0]}, paired by seed")
+    panels[1].axvline(0, color="0.4", linewidth=0.6)
+    style.caption(figure, table, apart="task")
+    style.legend_above(figure, len(values))
     return figure
+
+
+TOLD = (*OURS, "FedDyn", "FedAvg-CD")  # named in the picture of rates: the last two needed more than the grid
 
 
 @style.styled
 def draw_tuning(table: Table) -> Figure:
-    """What was tried: one panel per task, one curve per method."""
+    """What was tried: one panel per task, one curve per method; TOLD are named, the rest is grey."""
     tasks = list(dict.fromkeys(row["task"] for row in table))
-    figure, panels = style.new_figure(len(tasks), height=3.4)
-    looks = style.looks(row["method"] for row in table)
+    figure, panels = style.new_figure(len(tasks), height=3.4, columns=0.8 * len(tasks))
     for axes, task in zip(panels, tasks):
         rows = [row for row in table if row["task"] == task]
-        for name in dict.fromkeys(row["method"] for row in rows):
-            own, how = [row for row in rows if row["method"] == name], looks[name]
-            look = {"marker": how.marker, "markersize": 2.5, "linewidth": 0.8, "markerfacecolor": "none", "mew": 0.6}
-            axes.plot([row["rate"] for row in own], [row["value"] for row in own], label=name, **how.line, **look)
-            best = [(row["rate"], row["value"]) for row in own if row["best"]]
-            axes.plot(*zip(*best), how.marker, color=how.color, markersize=3.5)
+        names = list(dict.fromkeys(row["method"] for row in rows))
+        for name in names:
+            own, how, told = [row for row in rows if row["method"] == name], style.look(name), name in TOLD
+            look = {**how.line, "label": name} if told else {"color": "0.8", "linewidth": 0.6}
+            mark = {"marker": how.marker if told else "o", "markersize": 5 if told else 3}
+            best = [at for at, row in enumerate(own) if row["best"]]
+            rates, found = ([row[part] for row in own] for part in ("rate", "value"))
+            axes.plot(rates, found, **look, **mark, markevery=best, zorder=3 if told else 1)
         axes.set(xlabel="learning rate (n=1)", ylabel=f"{task}: {rows[0]['metric']}", xscale="log")
+        axes.set_title(f"{len(names)} methods")
         if rows[0]["metric"] == "loss":  # what diverged is out of the picture
             values = sorted(row["value"] for row in rows if math.isfinite(row["value"]))
-            axes.set(yscale="log", ylim=(0.99 * values[0], 1.01 * values[3 * len(values) // 4]))
-    style.legend_above(figure, 7)
+            low = values[0]
+            high = max(values[3 * len(values) // 4], *(r["value"] for r in rows if r["best"] and r["method"] in TOLD))
+            near = high < 2 * low
+            rim = max(0.04 * (high - low) / low if near else 0.04 * math.log(high / low), 1e-3)
+            axes.set(yscale="linear" if near else "log", ylim=(low * (1 - rim), high * (1 + rim)))
+            if not near:
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axes.yaxis.set(major_formatter="{x:g}", minor_formatter="")
+    style.caption(figure, table, "grey: the other methods; a marker: the rate that was chosen", apart="task")
+    style.legend_above(figure, 4)
     return figure
 
 
@@ -581,7 +617,7 @@ EXTRAS = [
     item("frontier/digits", "Digits, a perceptron 64-64-10"),
     item("frontier/mnist", "MNIST, a perceptron"),
     item("frontier/cifar10", "CIFAR-10, two convolutions, 16 x 16 pixels"),
-    item("frontier/ranks", "Places on every task"),
+    item("frontier/ranks", "Places on the three tasks without files"),
     item("frontier/tuning", "Learning rates tried"),
     item("frontier/heterogeneity", "Where methods break: heterogeneity"),
     item("frontier/compression", "Where methods break: compression"),

@@ -116,6 +116,7 @@ def draw(table: Table) -> Figure:
         axes.set_yticks(range(len(names)), names if way == WAYS[0] else [])
         axes.invert_yaxis()
         axes.set(xscale="log", xlabel=f"bytes {way}, for each round and client")
+    style.caption(figure, table)
     style.legend_above(figure, 3)
     return figure
 
