@@ -128,7 +128,7 @@ def linked(outcome: Outcome) -> str:
 
 def named(text: str) -> str:
     """A text with links where it names an item in brackets."""
-    return re.sub(r"(?<=\()[a-z]+/\w+(?=\))", lambda found: of_item(found[0]), text)
+    return re.sub(r"(?<=[( ])[a-z]+/\w+(?=[),])", lambda found: of_item(found[0]), text)
 
 
 def of_item(name: str) -> str:

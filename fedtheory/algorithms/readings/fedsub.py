@@ -229,6 +229,7 @@ OPEN = (
         ("absent",),
         (
             "ssf/readings",
+            "ssf/stale",
             "test_laws.py::test_an_absent_client_and_its_dual",
             "test_transcripts.py::test_fedsub_partial_participation",
             "test_messages.py::test_a_server_can_make_the_dual_that_it_sends_again",

@@ -124,8 +124,8 @@ def error(cell: str, name: str, paper: float, ours: list[float], scale: str) -> 
         said = (
             "with P P^T = I_r the rotation (P')^T P contracts the dual; with FedSub's own scale it diverges at every "
             "r, not at r = 50 alone (ssf/why_nan, ssf/readings); where absent clients go on stepping their duals with "
-            "their last endpoints, turned along, it diverges at r = 50 and not at r <= 20, as printed, with levels at "
-            "r = 20 several times the printed ones (ssf/readings)"
+            "their last endpoints, and every round has a new basis (Table 1: every five), it diverges at r = 50 and "
+            "not at r <= 20, with the printed orders (ssf/stale)"
         )
         return judge.diverges(cell, ours, RAN[scale], "printed", said)
     said = f"ours/paper = {interval(ours)[0] / paper:.2f}"
@@ -437,7 +437,7 @@ def measure_readings(runner: Runner, scale: str, seeds: int, rows: Sequence[Row]
 @style.styled
 def draw_readings(table: Table) -> Figure:
     """Left, a line per reading: ours (dots) and the printed value (diamonds). Right: STEPPED, all settings."""
-    figure, (left, right) = style.new_figure(2, columns=3, height=3.9)
+    figure, (left, right) = style.new_figure(2, columns=3, height=3.6)
     compared = [row for row in table if (row["het"], row["r"]) in READING_SETTINGS]
     names = list(dict.fromkeys(row["reading"] for row in compared))
     high = 0.2

@@ -70,11 +70,11 @@ NOT_PRINTED = (
 
 @style.styled
 def draw(table: Sequence[Row]) -> Figure:
-    """Left, FedSub's error over the printed one; right, over SSF's and FedAvg's, beside the printed ratios."""
-    figure, panels = style.new_figure(3, height=3.0, columns=3)
+    """Left, FedSub's error over the printed one; right, over SSF's, beside the printed ratios."""
+    figure, panels = style.new_figure(2, height=2.6, columns=2)
     places = sorted({(row["het"], row["r"]) for row in table})
-    what = [("", "FedSub / printed"), *((f"/{rival}", f"FedSub / {rival}") for rival in RIVALS)]
-    ticks = ((0.7, 0.8, 0.9, 1, 1.2, 1.4), (0.9, 1, 1.2, 1.5, 2, 2.5), (1, 2, 5, 10, 20, 50))
+    what = [("", "FedSub / printed"), ("/SSF", "FedSub / SSF")]
+    ticks = ((0.7, 0.8, 0.9, 1, 1.2, 1.4), (0.9, 1, 1.2, 1.5, 2, 2.5))
     for axes, (column, title), marked in zip(panels, what, ticks):
         for at, reading in enumerate((TABLES, STALE)):
             label = f"{reading} (n={table[0]['seeds']})"
@@ -93,7 +93,7 @@ def draw(table: Sequence[Row]) -> Figure:
                     axes.errorbar([x], [mean], error, fmt="o", markersize=3.5, capsize=2, color=color, label=label)
                 elif not column:
                     where = axes.get_xaxis_transform()
-                    axes.text(x, 0.97, "finite; NaN printed", transform=where, color=color, **SMALL, va="top")
+                    axes.text(x, 0.97, "finite here", transform=where, color=color, **SMALL, va="top")
                 if column and not at and row[f"{column} paper"] == row[f"{column} paper"]:
                     axes.plot([x + 0.12], [row[f"{column} paper"]], "kD", markersize=4.5, markerfacecolor="none")
         axes.axhline(1, color="k", linestyle=":", linewidth=1)
@@ -101,9 +101,10 @@ def draw(table: Sequence[Row]) -> Figure:
         axes.set(yscale="log", title=title, xlabel="het (above) and r (below)")
         axes.set_yticks(marked, [f"{tick:g}" for tick in marked])
         axes.set_yticks([], minor=True)
+        axes.set_xlim(-0.5, len(places) - 0.5)
     panels[1].plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="printed")
     style.caption(figure, list(table))
-    style.legend_above(figure, 3)
+    style.legend_above(figure, 2)
     return figure
 
 

@@ -465,8 +465,8 @@ def build(folder: Path = FIGURES) -> list[Claim]:
             "empirical",
             "FedSub depends non-monotonically on r and ends in NaN at r = 50; reason given: its duals are repeatedly "
             "projected and lose the orthogonal complement, so that they drift or explode at large r. Judged: the "
-            "reason. The NaN cells record runs of code that is not published; one reading of what absent clients do "
-            "gives them (ssf/readings), at other levels than the printed ones.",
+            "reason. The NaN cells record runs of code that is not published; two readings of what absent "
+            "clients do give them (ssf/readings, ssf/stale), one of them with the printed orders.",
             fedsub_diverges(at_large_r, folder), fedsub_one_wrong(by_two_causes),
             "the repaired pattern with one of its readings the other way round",
             error="wrong statement",
