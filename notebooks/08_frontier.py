@@ -495,8 +495,8 @@ compression = broken("compression")
 
 # %% [markdown]
 # Top-k and STC, which choose the largest entries, lose four and two points at 1/128. What chooses at random loses more:
-# SSF 17, EF21-P (Rand-K up) 41. DGC, which chooses the largest, too, but with momentum, loses 17. FedMUD's curves are
-# flat from 1/32 to 1/128, for rank 1 cannot be halved.
+# SSF 17, EF21-P (Rand-K up) 41. DGC, which chooses the largest, too, but with momentum, loses 17. FedMUD's numbers
+# are the same from 1/32 to 1/128, for rank 1 cannot be halved.
 
 # %% tags=["hide-input"]
 # Checks: what is said of compression
@@ -709,8 +709,8 @@ check("08.4", answer)
 # - Where drift is all that is wrong, SCAFFOLD, FedDyn and FedDC are in a class of their own. With noise, and on images,
 #   FedDyn alone is surely ahead of FedAvg on all five tasks, by a factor of 1.4 in error and by one to eight points;
 #   SCAFFOLD on all but CIFAR-10.
-# - One bit per entry up costs nothing that five seeds can show on any of five tasks. Compressed in both directions, STC
-#   stays in FedAvg's group on images, and not on the convex tasks.
+# - One bit per entry up costs nothing that five seeds can show: on CIFAR-10 it is five points behind, which they leave
+#   open. Compressed in both directions, STC stays in FedAvg's group on images, and not on the convex tasks.
 # - Updates of low rank, reset often, do what models of low rank cannot.
 # - Zeroth-order methods are alone where a hundredth of the bytes is all there is.
 #
