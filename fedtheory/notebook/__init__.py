@@ -405,7 +405,7 @@ def _grid(cells: Sequence[dict[str, Any]]) -> None:
         some = settings[start_ : start_ + fit]
         rows = [[name, *(entry(setting, name) for setting in some)] for name in methods]
         table(["", *some], [row for row in rows if set(row[1:]) != {"-"}])
-    print("ours (the paper's): " + ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items() if mark != " "))
+    fold("ours (the paper's): " + ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items() if mark != " "))
 
 
 @checks.arguments
