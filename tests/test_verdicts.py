@@ -50,7 +50,7 @@ def test_only_the_papers_scale_matches_or_contradicts(region, mean, half, seeds,
 def test_the_whole_interval_decides(region, mean, half, seeds):
     low, high = mean - half, mean + half
     verdict, _ = judge(region, (mean, low, high), seeds, "paper's")
-    inside, outside = region.low < low and high < region.high, high <= region.low or low >= region.high
+    inside, outside = region.low < low and high < region.high, high < region.low or low > region.high
     assert verdict == (MATCHES if inside else AGAINST if outside else OPEN)
     if region.side:
         elsewhere, why = judge(region, (mean, low, high), seeds, "reduced")
@@ -88,7 +88,17 @@ def test_a_number_that_is_not_printed_is_not_tested():
 def test_a_printed_difference_of_zero_is_comparable():
     assert verdicts.like(0.0) == verdicts.COMPARABLE
     assert verdicts.like(-3.0) == below()
+    assert verdicts.like(0.07) == verdicts.like(-0.09) == verdicts.COMPARABLE
+    assert (verdicts.ordered(1.0036), verdicts.ordered(0.995)) == (verdicts.ALIKE, verdicts.ALIKE)
+    assert verdicts.ordered(1.02) == above(1.0)
     assert judge(verdicts.like(0.0), (0.5, 0.2, 0.8), 3, "paper's")[0] == MATCHES
+
+
+@pytest.mark.parametrize("ran", ["paper's", "reduced"])
+def test_no_difference_in_any_seed_is_not_the_other_way(ran):
+    verdict, why = judge(above(), (0.0, 0.0, 0.0), 3, ran)
+    assert verdict == OPEN
+    assert "neither as stated nor the other way" in why
 
 
 def test_a_run_that_diverges_in_print():
