@@ -1062,7 +1062,7 @@ table(
 # Checks: none of the twelve is ahead; what sends more loses less
 assert max(row["gap"] for row in grid.values()) < 0
 assert sum(row["high"] < 0 for row in grid.values()) == 4
-assert not any(row["low"] > 0 for row in grid.values())
+assert sum(row["high"] < 2.43 for row in grid.values()) == 10
 printed_gap = grid["as in Table 3"]["gap"]
 nearer = {name for name, row in grid.items() if row["gap"] > printed_gap + 1}
 assert {"T0 x 1.5", "whole every 2 rounds"} <= nearer
@@ -1072,8 +1072,9 @@ assert all(grid[name]["gap"] < printed_gap - 1 for name in ("T0 / 2", "never who
 # None of twelve settings is ahead of FedAvg, on average over two seeds; four intervals lie below zero, the others hold
 # it. Two come near, a later start and whole updates every other round, and both pay with upload: they are nearer to
 # FedAvg because they are more of it. Fewer whole updates, an earlier start or fewer directions lose more; so does
-# $s_r = 3$. More directions help a little, and cost nothing up worth counting. One change at a time is not a search of
-# all settings, but it leaves little room for the printed gain.
+# $s_r = 3$, by twelve points. More directions help a little, and cost nothing up worth counting.
+# One change at a time is not a search of all settings, and two seeds are few; but ten of the twelve intervals leave out
+# the printed gain of 2.4 points.
 
 # %% [markdown]
 # ### Table 4

@@ -146,6 +146,7 @@ def test_links_of_the_page_lead_to_headings():
     assert {page for page, _ in found} == {"report.md", "ledger.md"}
     assert all(anchor in there[page] for page, anchor in found)
     assert conclusions.named("see (ssf/readings)").startswith("see ([ssf/readings](report.md#ssfreadings-")
+    assert conclusions.named("one and/or, (a/b)") == "one and/or, (a/b)"
 
 
 def words(text: str) -> set[str]:

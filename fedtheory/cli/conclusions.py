@@ -128,7 +128,8 @@ def linked(outcome: Outcome) -> str:
 
 def named(text: str) -> str:
     """A text with links where it names an item in brackets."""
-    return re.sub(r"(?<=[( ])[a-z]+/\w+(?=[),])", lambda found: of_item(found[0]), text)
+    link = lambda found: of_item(found[0]) if found[0] in registry.items() else found[0]
+    return re.sub(r"(?<=[( ])[a-z]+/\w+(?=[),])", link, text)
 
 
 def of_item(name: str) -> str:

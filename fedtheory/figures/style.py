@@ -185,7 +185,7 @@ def bars(
     how: Look | None = None,
     turn: tuple[int, int] = (0, 1),
     within: tuple[float, float] = (-math.inf, math.inf),
-    **look: Any,
+    **line: Any,
 ) -> None:
     """A curve with its intervals as bars, where bands would hide each other.
 
@@ -193,15 +193,15 @@ def bars(
         axes, x, mean, low, high, name, n, how: as of `band`.
         turn: (first, step) of the points that have a bar: curves take turns.
         within: what values there can be; a bar ends there.
-        look: further keywords of the line.
+        line: further keywords of the line.
     """
-    how, (least, most) = how or METHODS[ALIASES.get(name, name)], within
+    how, (least, most) = how or look(name), within
     reach = [
         [max(middle - max(end, least), 0) for middle, end in zip(mean, low)],
         [max(min(end, most) - middle, 0) for middle, end in zip(mean, high)],
     ]
     small: dict[str, Any] = {"elinewidth": 0.7, "capsize": 1.5, "capthick": 0.7, "errorevery": turn}
-    axes.errorbar(x, mean, reach if n > 1 else None, **how.line, **small, **look, label=f"{name} (n={n})")
+    axes.errorbar(x, mean, reach if n > 1 else None, **how.line, **small, **line, label=f"{name} (n={n})")
 
 
 def paper_mark(axes: Axes, x: float, value: float, name: str) -> None:
