@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedtheory import notebook
-from fedtheory.cli import conclusions
+from fedtheory.cli import conclusions, report
 from fedtheory.core.conclusions import PAPERS, Conclusion, decide
 from fedtheory.core.letters import letters
 from fedtheory.core.verdicts import AGAINST, HOLDS, MATCHES, OPEN, REVERSED, UNTESTED
@@ -145,8 +145,25 @@ def test_links_of_the_page_lead_to_headings():
     found = re.findall(r"\]\((\w+\.md)#([^)]+)\)", pages["conclusions.md"])
     assert {page for page, _ in found} == {"report.md", "ledger.md"}
     assert all(anchor in there[page] for page, anchor in found)
+    within = re.findall(r"\]\(#([^)]+)\)", pages["report.md"])
+    assert len(within) > len(ALL) / 2
+    assert set(within) <= there["report.md"]
     assert conclusions.named("see (ssf/readings)").startswith("see ([ssf/readings](report.md#ssfreadings-")
     assert conclusions.named("one and/or, (a/b)") == "one and/or, (a/b)"
+
+
+def test_the_report_opens_with_them(tmp_path):
+    """Every sentence with its outcome, before the rule and the numbers; where evidence is not there, a word for it."""
+    shown = report.report_page([], ROOT / "figures", ROOT / "docs" / "ledger.json").split("\n## ")
+    assert [part.splitlines()[0] for part in shown[1:4]] == list(TITLES)
+    for paper in PAPERS:
+        for one, outcome in decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json"):
+            assert f"{letters(one.says)} ({one.where}) | {outcome.words()} |" in shown[1]
+    for figures, ledger in ((tmp_path, ROOT / "docs" / "ledger.json"), (ROOT / "figures", tmp_path / "ledger.json")):
+        assert "left out here" in report.report_page([], figures, ledger).split("\n## ")[1]
+
+
+TITLES = ("What the papers conclude", "How numbers are judged", "The items")
 
 
 def words(text: str) -> set[str]:

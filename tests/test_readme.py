@@ -41,7 +41,9 @@ def test_the_counts_of_the_readme_and_the_report_page_are_the_committed_ones():
         assert f"- {line}\n" in readme
     for paper in ("fedsub", "ssf", "mud", "flss", "decomfl"):
         assert f" | {' | '.join(report.of_paper(paper, rows))} |\n" in readme
-    assert (ROOT / "docs" / "report.md").read_text() == report.report_page(rows, ROOT / "figures")
+    assert (ROOT / "docs" / "report.md").read_text() == report.report_page(
+        rows, ROOT / "figures", ROOT / "docs" / "ledger.json"
+    )
 
 
 def test_the_readme_is_as_fast_as_the_committed_records():

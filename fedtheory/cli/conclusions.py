@@ -7,8 +7,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from fedtheory.cli.report import show_ours
-from fedtheory.cli.say import emit
+from fedtheory.cli.say import emit, show_ours
 from fedtheory.core import checks, registry, verdicts
 from fedtheory.core.conclusions import PAPERS, Outcome
 from fedtheory.core.files import require_target, write_target
@@ -121,6 +120,22 @@ def page(found: Mapping[str, Decided]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def opening(found: Mapping[str, Decided]) -> list[str]:
+    """The beginning of docs/report.md: every conclusion with its outcome, and links to its numbers below."""
+    lines = ["What to know besides, and the claims behind each, stand in [conclusions.md](conclusions.md)."]
+    for paper, own in found.items():
+        lines += ["", f"| {PAPERS[paper][0]} says | outcome | numbers |", "|---|---|---|"]
+        for one, outcome in own:
+            items = dict.fromkeys(row["item"] for row in outcome.cells)
+            cells = (
+                f"{letters(one.says)} ({one.where})",
+                outcome.words(),
+                ", ".join(of_item(name, "") for name in items),
+            )
+            lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
+    return lines
+
+
 def linked(outcome: Outcome) -> str:
     """The evidence with links to the report's sections and to the ledger."""
     return evidence(outcome, of_item, lambda claim: f"[{claim['id']}](ledger.md#{anchor(ledger.heading(claim))})")
@@ -132,9 +147,9 @@ def named(text: str) -> str:
     return re.sub(r"(?<=[( ])[a-z]+/\w+(?=[),])", link, text)
 
 
-def of_item(name: str) -> str:
+def of_item(name: str, page: str = "report.md") -> str:
     """A link to an item's section of the report."""
-    return f"[{name}](report.md#{anchor(f'{name}: {registry.items()[name].title}')})"
+    return f"[{name}]({page}#{anchor(f'{name}: {registry.items()[name].title}')})"
 
 
 def anchor(heading: str) -> str:
