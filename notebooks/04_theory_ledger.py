@@ -56,7 +56,7 @@ import torch
 
 from fedtheory import Coordinate, Gaussian, Layout, Spherical
 from fedtheory.figures import EXTRAS, load, style
-from fedtheory.notebook import fold, show, start, table
+from fedtheory.notebook import conclusions, fold, show, start, table
 from fedtheory.notebook.exercises import check
 from fedtheory.theory import ledger, search
 from fedtheory.theory.fedsub import rates as fedsub_rates
@@ -68,6 +68,17 @@ from fedtheory.theory.ssf.moments import SAMPLE, Terms, rescaled
 from fedtheory.theory.ssf.round import kept, play, tiny
 
 key = start()
+
+# %% [markdown]
+# ## What the papers conclude by proof alone
+#
+# Computed from the ledger; [docs/conclusions.md](../docs/conclusions.md) has all that the papers conclude, those that
+# rest on experiments too, with the claims behind each.
+
+# %%
+for paper in ledger.MODULES:
+    print(f"\n{paper}")
+    conclusions(paper, theory=True)
 
 # %% [markdown]
 # ## 1. What stands in the ledger *

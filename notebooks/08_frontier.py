@@ -40,11 +40,30 @@ from collections import Counter
 from fedtheory.compare import ABSENT, FAMILIES, MEDIUM, METHODS, QUICK, RATIO, methods
 from fedtheory.figures import EXTRAS, store
 from fedtheory.figures.frontier import items as frontier
-from fedtheory.notebook import committed, fold, provenance, show, start, table
+from fedtheory.notebook import committed, conclusions, fold, provenance, show, start, table
 from fedtheory.notebook.exercises import check
 from fedtheory.notebook.moving import moving
 
 key = start(0)
+
+# %% [markdown]
+# ## What the papers conclude of themselves beside others
+#
+# Every paper compares its method on problems of its own choice. Computed from the committed results, with data, network
+# and length as far as we have run them; [docs/conclusions.md](../docs/conclusions.md) has all that the papers conclude,
+# with the evidence. What this notebook measures is another question: all of them on one problem at a time.
+
+# %%
+BESIDE_OTHERS = {
+    "fedsub": ("fedsub/fig1b",),
+    "ssf": ("ssf/table2",),
+    "mud": ("mud/table1",),
+    "flss": ("flss/table2", "flss/table3", "flss/table4"),
+    "decomfl": ("decomfl/fig2a", "decomfl/fig3a", "decomfl/table2"),
+}
+for paper, items in BESIDE_OTHERS.items():
+    print(f"\n{paper}")
+    conclusions(paper, *items)
 
 # %% [markdown]
 # ## 1. The methods

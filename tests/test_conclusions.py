@@ -197,6 +197,15 @@ def test_a_notebook_shows_those_of_some_items(capsys, monkeypatch):
         notebook.conclusions("ssf", "ssf/why_nan")
 
 
+def test_a_notebook_shows_those_on_theory_alone(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for paper in PAPERS:
+        notebook.conclusions(paper, theory=True)
+        shown = words(capsys.readouterr().out)
+        for one, _ in decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json"):
+            assert (words(letters(one.says)) <= shown) == (not one.cells)
+
+
 def test_a_notebook_refuses_what_is_not_there(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="paper='fedmud': expected one of 'fedsub'"):
         notebook.conclusions("fedmud")

@@ -26,6 +26,16 @@ WITHOUT_RUNS = (  # made before finished runs were kept with the repository, or 
 MADE = [name for name, item in ALL.items() if (FIGURES / f"{name}.json").exists() and not item.alone]
 
 
+@pytest.mark.parametrize("name", [name for name, item in ALL.items() if item.alone])
+def test_what_a_worker_measures_names_the_data_that_it_read(name):
+    """There are no runs to name them."""
+    record = load(FIGURES, name)
+    sets = {row["ran data"].replace(",", " ").split()[0] for row in record["table"]}
+    found = record["runs"]["data"]
+    assert sorted(found) == sorted(f"{data} {split}" for data in sets for split in ("train", "test"))
+    assert all(len(part["sha256"]) == 64 for part in found.values())
+
+
 class Kept(store.Runner):
     """Finds runs and makes none."""
 

@@ -630,7 +630,8 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 class Result:
     """What `measure` returns: the table behind the picture, the numbers beside the paper's, and how it came about.
 
-    `seeds`: those that were run, where these are not as many as were asked for.
+    `seeds`: those that were run, where these are not as many as were asked for. `data`: what `measure` read itself, not
+    its runs, as `Problem.origin` has it.
     """
 
     table: Table
@@ -639,6 +640,14 @@ class Result:
     notes: list[str] = field(default_factory=list)
     runs: dict[str, Any] | None = None  # what `Runner.provenance` says of the runs behind it
     seeds: Sequence[int] | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self) -> dict[str, Any] | None:
+        """A record's "runs": those behind it, and all data that were read."""
+        if not self.data:
+            return self.runs
+        runs = self.runs or {"count": 0, "made with": {}, "data": {}}
+        return {**runs, "data": {**runs["data"], **self.data}}
 
 
 @dataclass(frozen=True)
@@ -719,7 +728,7 @@ def save(
         "versions": versions(),
         "device": device,
         "seconds": round(seconds, 1),
-        **({} if result.runs is None else {"runs": result.runs}),
+        **({} if result.read() is None else {"runs": result.read()}),
     }
     if grown is not None:
         _require_same_data(item.name, grown, result)
@@ -769,7 +778,7 @@ def repaint(out: Path, name: str, draw: Callable[[Table], Any]) -> bool:
 
 def _require_same_data(item: str, grown: dict[str, Any], result: Result) -> None:
     """Rows of a table are of one set of data, as far as the records know."""
-    old, new = ((runs or {}).get("data", {}) for runs in (grown.get("runs"), result.runs))
+    old, new = ((runs or {}).get("data", {}) for runs in (grown.get("runs"), result.read()))
     other = [name for name in new if name in old and new[name]["sha256"] != old[name]["sha256"]]
     if other:
         fix = "pass the folder it was made from with --data, or make the whole item again without --missing"

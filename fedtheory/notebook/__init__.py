@@ -253,7 +253,7 @@ def judged(*ids: str) -> list[dict[str, Any]]:
 
 
 @checks.arguments
-def conclusions(paper: str, *items: str) -> None:
+def conclusions(paper: str, *items: str, theory: bool = False) -> None:
     """Print what a paper concludes, where, and what our committed results and the ledger say of it.
 
     They are looked for in the folders `figures` and `docs` beside `notebooks`.
@@ -261,6 +261,7 @@ def conclusions(paper: str, *items: str) -> None:
     Args:
         paper: one of "fedsub", "ssf", "mud", "flss", "decomfl".
         items: show those that rest on numbers of these items, such as "ssf/fig4"; none: all.
+        theory: show those that rest on claims of the ledger alone.
 
     Raises FileNotFoundError where there is no ledger, ValueError for evidence that does not exist.
     """
@@ -273,6 +274,8 @@ def conclusions(paper: str, *items: str) -> None:
                 known = {row["item"] for _, how in found for row in how.cells}
                 chosen = {checks.choice("items", item, known) for item in items}
                 found = [(one, how) for one, how in found if chosen & {row["item"] for row in how.cells}]
+            if theory:
+                found = [(one, how) for one, how in found if not how.cells]
             return table(["it says", "where", "outcome"], [(one.says, one.where, how.words()) for one, how in found])
     fix = "run the notebook in the folder notebooks of a checkout"
     checks.reject("paper", paper, "the file docs/ledger.json beside notebooks", fix, FileNotFoundError)

@@ -73,12 +73,14 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
     torch.set_num_threads(1)
     table: Table = []
     shares, ranks, exact, d = [], [], [], 0
+    read: dict[str, Any] = {}
     for seed in range(seeds):
         key = Key(seed)
         problem = ImageClassification.load(
             key=key.fold("data"), clients=1, batch=64, dtype=torch.float32, device=runner.device, **options
         )
         d = problem.d
+        read |= problem.origin
         x = run(FedAvg(0.1, 50), problem, length // 50, seed=seed, every=length, metrics=()).x
         index = torch.randperm(len(problem.images), generator=key.fold("hessian").generator())[:images]
         product = hessian(problem, x, index.to(problem.device))
@@ -119,7 +121,7 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
         )
     if options.get("partial"):
         notes.append("CIFAR-10: 20,000 of the 50,000 training images. The paper's network and training are not named.")
-    return Result(table, [cell], {"scale": repr(SCALES[scale]), "d": d}, notes)
+    return Result(table, [cell], {"scale": repr(SCALES[scale]), "d": d}, notes, data=read)
 
 
 def near_zero(nodes: torch.Tensor, weights: torch.Tensor) -> float:

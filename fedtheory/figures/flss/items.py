@@ -453,11 +453,13 @@ def measure_spectra(runner: Runner, scale: str, seeds: int) -> Result:
     algorithm = FLSS(at.lr, 2 * at.epoch, J, J)
     table: Table = []
     shares: dict[str, list[float]] = {}
+    read: dict[str, Any] = {}
     for network in at.spectra:
         for seed in range(seeds):
             data = "cifar100" if network == "resnet50" else None  # Figure 1d
             one = replace(spec(at, algorithm, 0.5, seed, data, network), rounds=J)
             problem = one.build(runner.device)
+            read |= problem.origin
             G = simulate.run(algorithm, problem, J, sampled=at.sampled, seed=seed, every=J, metrics=()).state.server.G
             values = G.values[0].double()
             for place, value in enumerate((values / values[0]).tolist(), 1):
@@ -471,7 +473,7 @@ def measure_spectra(runner: Runner, scale: str, seeds: int) -> Result:
         said = f"{np.mean(shares[small]):.3f} and {np.mean(shares[large]):.3f}"
         ran = "stand-in" if scale == "medium" and large == at.spectra[-1] else RAN[scale]  # Figure 1d has CIFAR-100
         cells.append(change(f"energy in the first three: {small} minus {large}", gaps, +1, said, ran))
-    return Result(table, cells, settings_of(at, {"FLSS": algorithm}), notes_of(at, scale))
+    return Result(table, cells, settings_of(at, {"FLSS": algorithm}), notes_of(at, scale), data=read)
 
 
 # Figure 2: features
@@ -507,12 +509,14 @@ def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
     at = replace(at, data=at.fashion)
     table: Table = []
     scores: dict[str, list[float]] = {}
+    read: dict[str, Any] = {}
     times = (at.warm_up // 5, at.warm_up, at.rounds)
     for name in ("FedAvg+FLSS", "FedAvg"):
         for seed in range(seeds):
             one = spec(at, method(name, at), 0.5, seed)
             problem = one.build(runner.device)
             assert isinstance(problem, ImageClassification)
+            read |= problem.origin
             images, labels = (part[: at.embedded] for part in problem.test)
             for t, state in states(one.algorithm, problem, at, seed):
                 if t not in times[0 if name == "FedAvg+FLSS" else 2 :]:
@@ -545,7 +549,7 @@ def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
         ),
     ]
     algorithms = {name: method(name, at) for name in PAIR}
-    return Result(table, cells, settings_of(at, algorithms), notes_of(at, scale))
+    return Result(table, cells, settings_of(at, algorithms), notes_of(at, scale), data=read)
 
 
 # Pictures
