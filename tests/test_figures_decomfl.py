@@ -142,3 +142,25 @@ def test_a_table_from_before_is_drawn():
         if row["reading"] == PRINTED
     ]
     assert [axes.get_title() for axes in draw_2(table).axes] == [PRINTED]
+
+
+class Apart(Made):
+    """Levels are the seed's; projected gradients lie as far behind differences as the round says."""
+
+    def result(self, one):
+        found = super().result(one)
+        behind = 0.001 if one.algorithm.scalar == "projection" else 0.0
+        rounds = [*range(0, one.rounds, one.every), one.rounds]
+        found["columns"]["accuracy"] = [0.3 + 0.1 * one.seed - behind * t for t in rounds]
+        return found
+
+
+def test_figure_4_has_differences_seed_by_seed():
+    table = curves.measure_4(Apart(), "quick", 3).table
+    assert {row["round"] for row in table} > {0, 20}
+    for row in table:
+        expected = 0.1 * row["round"] if row["method"].startswith("differences") else 0.0
+        assert [row[part] for part in ("gap", "gap low", "gap high")] == pytest.approx([expected] * 3)
+        assert row["high"] - row["low"] > 0.1
+    below = curves.draw_4(table).axes[3:]
+    assert [axes.get_ylabel() for axes in below] == ["points above projection", "", ""]

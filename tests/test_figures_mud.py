@@ -150,3 +150,30 @@ def test_methods_that_a_finished_table_lacks_are_run_and_added(tmp_path):
     (added,) = after["added"]
     assert set(added["settings"]["methods"]) == set(late)
     assert set(added) == {"settings", "versions", "device", "seconds"}
+
+
+class Drifting:
+    """Runs whose level is the seed's, and whose distance to FedAvg is that of their interval of resets."""
+
+    def __call__(self, specs):
+        return {one: self.result(one) for one in specs}
+
+    def result(self, one):
+        behind = (
+            0.0 if isinstance(one.algorithm, FedAvg) else {1: 0.02, None: 0.07}.get(one.algorithm.reset_every, 0.04)
+        )
+        last = 0.5 + 0.1 * one.seed - behind
+        return {"diverged": None, "columns": {"accuracy": [last, last], "up_bytes": [0, 1]}}
+
+
+def test_a_sweep_has_differences_to_fedavg_seed_by_seed():
+    """Levels of the seeds lie 20 points apart; the differences do not move at all."""
+    table = mud.measure_resets(Drifting(), "quick", 3).table
+    named = {(row["method"], row["value"]): row for row in table}
+    assert named["FedAvg", ""]["gap"] == named["FedAvg", ""]["gap high"] == 0.0
+    for value, behind in ((1, 2.0), ("R", 7.0)):
+        row = named["FedMUD+AAD", value]
+        assert row["high"] - row["low"] > 20
+        assert [row[part] for part in ("gap", "gap low", "gap high")] == pytest.approx([-behind] * 3)
+    (axes,) = mud.drawer("reset interval s")(table).axes
+    assert axes.get_ylabel() == "points above FedAvg (60.0%)"

@@ -31,7 +31,7 @@ from matplotlib.image import imread
 
 from fedtheory import notebook as helper
 from fedtheory.core.verdicts import VERDICTS
-from fedtheory.figures import ITEMS, load, store
+from fedtheory.figures import ITEMS, load, store, style
 from fedtheory.notebook import course
 from fedtheory.notebook.exercises import check, exercises, graded
 from fedtheory.notebook.exercises.symbolic import formula
@@ -100,6 +100,28 @@ def picture_faults(data) -> list[str]:
     if min(picture.shape[:2]) < 100 or float(np.ptp(picture[..., :3])) < 0.1:
         return ["picture is empty"]
     return [] if data.get("text/plain", "").startswith("Panel 1: ") else ["picture without a description"]
+
+
+def test_a_shown_picture_has_few_colours_and_the_same_look(monkeypatch):
+    """Of lines and of a colour map: at most 256 colours, of nine pixels in ten the exact one, in half the bytes."""
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda content, **_: shown.append(content["image/png"]))
+    for kind in ("lines", "map"):
+        figure, (axes,) = style.new_figure()
+        if kind == "lines":
+            for name, how in style.looks("abcdefgh").items():
+                axes.plot(np.linspace(0, 1, 50) ** (1 + ord(name) % 7), **how.line)
+        else:
+            axes.imshow(np.linspace(0, 1, 900).reshape(30, 30), cmap="viridis")
+        exact = io.BytesIO()
+        figure.savefig(exact, format="png", dpi=helper.DPI, pil_kwargs={"optimize": True})
+        helper.show(figure)
+        few, all_of_them = (imread(io.BytesIO(data), format="png")[..., :3] for data in (shown[-1], exact.getvalue()))
+        assert len(np.unique(few.reshape(-1, 3), axis=0)) <= 256
+        off = np.abs(few - all_of_them).max(axis=-1)
+        assert (off == 0).mean() > 0.9
+        assert np.quantile(off, 0.999) < 0.15
+        assert len(shown[-1]) < len(exact.getvalue()) / 2
 
 
 def unspoken(path: Path) -> list[str]:

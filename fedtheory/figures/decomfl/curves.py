@@ -553,7 +553,12 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     says = "DeComFL is insensitive to the rate, projection unstable"
     apart = minus(*reversed(spread.values()))
     cells.append(order("spread over rates, projection minus differences (above)", apart, says, ran, tuning="ours"))
-    return result(found, "accuracy", cells, scale, methods)
+    answer = result(found, "accuracy", cells, scale, methods)
+    for row in answer.table:
+        rival = row["method"].replace("differences", "projection")
+        gaps = [100 * gap for gap in minus(*(found.at(name, row["round"]) for name in (row["method"], rival)))]
+        row |= zip(("gap", "gap low", "gap high"), interval(gaps))
+    return answer
 
 
 def measure_6(runner: Runner, scale: str, seeds: int) -> Result:
@@ -646,15 +651,22 @@ def draw_2(table: Table) -> Figure:
 
 @style.styled
 def draw_4(table: Table) -> Figure:
-    """One panel per rate; the two curves nearly coincide, and their bars take turns."""
+    """Per rate the two curves, which nearly coincide and whose bars take turns, and their difference below."""
     rates = list(dict.fromkeys(row["method"].split(", ")[1] for row in table))
-    figure, panels = style.new_figure(len(rates), height=2.5, columns=2)
-    looks = style.looks(("differences", "projection"))
-    for axes, rate in zip(panels, rates):
+    figure, panels = style.new_figure(2 * len(rates), height=4.2, columns=2, rows=2)
+    kinds = ("differences", "projection")
+    looks = style.looks(kinds)
+    for axes, below, rate in zip(panels, panels[len(rates) :], rates):
         rows = [row | {"method": row["method"].split(", ")[0]} for row in table if row["method"].endswith(f", {rate}")]
         draw_part(axes, rows, "round", looks, 1.0)
-        axes.set(title=f"rate {rate}", xlabel="communication rounds", ylim=(0, 1))
+        axes.set(title=f"rate {rate}", ylim=(0, 1))
+        gaps = [row for row in rows if row["method"] == kinds[0]]
+        at, mean, low, high = ([row[part] for row in gaps] for part in ("round", "gap", "gap low", "gap high"))
+        style.band(below, at, mean, low, high, kinds[0], gaps[0]["seeds"], looks[kinds[0]])
+        below.axhline(0, **looks[kinds[1]].line)
+        below.set(xlabel="communication rounds")
     panels[0].set_ylabel("test accuracy")
+    panels[len(rates)].set_ylabel("points above projection")
     style.caption(figure, table, TURNS)
     style.legend_above(figure, 2)
     return figure

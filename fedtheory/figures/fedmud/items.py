@@ -315,8 +315,7 @@ def draw_partitions(table: Table) -> Figure:
     for axes, panel in zip(panels, names):
         rows = [row for row in table if row["panel"] == panel]
         draw_gaps(axes, rows)
-        last = [row["mean"] for row in rows if row["method"] == "FedAvg"][-1]
-        axes.set_title(f"{panel} (FedAvg ends at {last:.1f}%)")
+        axes.set_title(f"{panel} (FedAvg ends at {fedavg(rows):.1f}%)")
     style.caption(figure, table)
     style.legend_above(figure, 4)
     return figure
@@ -344,26 +343,29 @@ def sweep(
     scale: str,
     seeds: int,
     settings: dict[Any, dict[str, dict[str, Any]]],
-    fixed: str | None = None,
+    fixed: Sequence[str] = (),
     column: str = HERE,
 ) -> tuple[Table, dict[tuple[str, Any], list[float]]]:
-    """Accuracies over a parameter: value -> method -> changes; and those of a method that does not have it."""
+    """Accuracies over a parameter: value -> method -> changes; those of FedAvg and other methods that do not have it.
+
+    Beside each stands the difference to FedAvg, paired by seed.
+    """
     wanted: dict[tuple[str, Any, int], Spec] = {}
     for seed in range(seeds):
         for value, changes in settings.items():
             for name, change in changes.items():
                 wanted[name, value, seed] = spec(algorithm(name, column, scale, **change), column, scale, seed)
-        if fixed is not None:
-            wanted[fixed, "", seed] = spec(algorithm(fixed, column, scale), column, scale, seed)
+        for name in (*fixed, "FedAvg"):
+            wanted[name, "", seed] = spec(algorithm(name, column, scale), column, scale, seed)
     results = runner(wanted.values())
     found: dict[tuple[str, Any], list[float]] = {}
     for (name, value, _), one in wanted.items():
         found.setdefault((name, value), []).append(last(results[one], 2))
     table: Table = []
     for (name, value), runs in found.items():
-        mean, low, high = interval(runs)
-        shown = "R" if value is None else value
-        here = {"method": name, "value": shown, "mean": mean, "low": low, "high": high, "seeds": seeds}
+        numbers = dict(zip(("mean", "low", "high"), interval(runs)))
+        numbers |= dict(zip(("gap", "gap low", "gap high"), interval(minus(runs, found["FedAvg", ""]))), seeds=seeds)
+        here = {"method": name, "value": "R" if value is None else value, **numbers}
         table.append(here | wanted[name, value, 0].ran())
     return table, found
 
@@ -395,7 +397,7 @@ def measure_resets(runner: Runner, scale: str, seeds: int, column: str = HERE) -
     """Accuracy falls with the reset interval s; without resets it is that of FedLMT."""
     values = EXTENT[scale]["s"]
     changes = {s: {name: {"s": s} for name in VARIANTS} for s in values}
-    table, found = sweep(runner, scale, seeds, changes, "FedLMT", column)
+    table, found = sweep(runner, scale, seeds, changes, ("FedLMT",), column)
     falls = {name: minus(found[name, 1], found[name, None]) for name in VARIANTS}
     cells = counts("worse at s = R than at s = 1", falls, scale, "points lost")
     cells.append(comparable("FedMUD at s = R minus FedLMT", found["FedMUD", None], found["FedLMT", ""], scale))
@@ -405,7 +407,8 @@ def measure_resets(runner: Runner, scale: str, seeds: int, column: str = HERE) -
 def measure_start(runner: Runner, scale: str, seeds: int, column: str = HERE) -> Result:
     """Accuracy over a: BKD is less sensitive, and its best a is larger."""
     values = EXTENT[scale]["a"]
-    table, found = sweep(runner, scale, seeds, {a: {name: {"a": a} for name in VARIANTS} for a in values}, None, column)
+    changes = {a: {name: {"a": a} for name in VARIANTS} for a in values}
+    table, found = sweep(runner, scale, seeds, changes, column=column)
     cells = []
     for one, two in (("FedMUD", "FedMUD+BKD"), ("FedMUD+AAD", "FedMUD+BKD+AAD")):
         best, good = ({name: read(found, name, values, seeds) for name in (one, two)} for read in (best_start, usable))
@@ -446,7 +449,7 @@ def measure_ratio(runner: Runner, scale: str, seeds: int, column: str = HERE) ->
         for name in VARIANTS:
             longer = 1.0 if "BKD" in name else math.sqrt(RATIO / ratio)
             of[name] = {"ratio": ratio, "a": setting.best[name][1] * longer}
-    table, found = sweep(runner, scale, seeds, changes, "FedAvg", column)
+    table, found = sweep(runner, scale, seeds, changes, column=column)
     gained = {name: minus(found[name, values[-1]], found[name, values[0]]) for name in VARIANTS}
     said = "points gained from the strongest to the weakest compression"
     cells = counts("gains from weaker compression", gained, scale, said)
@@ -476,10 +479,7 @@ def measure_elsewhere(runner: Runner, scale: str, seeds: int) -> Result:
 
 
 def draw_sweep(axes: Axes, table: Table, label: str) -> None:
-    """Accuracies over a parameter, side by side at each value; methods without it are horizontal lines.
-
-    Levels, not differences: the table has the intervals of levels alone.
-    """
+    """Differences to FedAvg over a parameter, side by side at each value; methods without it are horizontal lines."""
     log, names = SWEEPS[label][1], list(dict.fromkeys(row["method"] for row in table))
     values = list(dict.fromkeys(row["value"] for row in table if row["value"] != ""))
     spots = {value: math.log2(value) if log else at for at, value in enumerate(values)}
@@ -487,19 +487,23 @@ def draw_sweep(axes: Axes, table: Table, label: str) -> None:
     for place, name in enumerate(names):
         rows, how = [row for row in table if row["method"] == name], style.look(name)
         aside = wide * (place - (len(names) - 1) / 2) / 2
-        means, low, high = ([row[part] for row in rows] for part in ("mean", "low", "high"))
-        look: dict[str, Any] = {"n": rows[0]["seeds"], "how": how, "within": (0.0, 100.0), "linewidth": 0.9}
+        gaps, low, high = ([row[part] for row in rows] for part in ("gap", "gap low", "gap high"))
+        look: dict[str, Any] = {"n": rows[0]["seeds"], "how": how, "linewidth": 0.9}
         if rows[0]["value"] == "":
             last = max(spots.values()) + 2.5 * wide
-            style.bars(axes, [last], means, low, high, name, **look)
-            axes.axhline(rows[0]["mean"], **how.line, linewidth=0.9)
+            axes.axhline(gaps[0], **how.line, linewidth=0.9)
+            style.bars(axes, [last], gaps, low, high, name, **look)
             continue
         at = [spots[row["value"]] + aside for row in rows]
-        style.bars(axes, at, means, low, high, name, **look, marker=how.marker, markersize=3)
+        style.bars(axes, at, gaps, low, high, name, **look, marker=how.marker, markersize=3)
     shown = [f"1/{1 / value:g}" if "ratio" in label else f"{value:g}" for value in values] if log else map(str, values)
     axes.set_xticks(list(spots.values()), list(shown))
-    least, most = axes.get_ylim()
-    axes.set(xlabel=label, ylabel="accuracy in %", ylim=(max(least, 0), min(most, 100)))
+    axes.set(xlabel=label, ylabel=f"points above FedAvg ({fedavg(table):.1f}%)")
+
+
+def fedavg(table: Table) -> float:
+    """Its mean accuracy at the end, in percent."""
+    return [row["mean"] for row in table if row["method"] == "FedAvg"][-1]
 
 
 def drawer(label: str) -> Any:
