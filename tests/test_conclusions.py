@@ -10,8 +10,8 @@ from fedtheory import notebook
 from fedtheory.cli import conclusions, report
 from fedtheory.core.conclusions import PAPERS, Conclusion, decide
 from fedtheory.core.letters import letters
-from fedtheory.core.verdicts import AGAINST, HOLDS, MATCHES, OPEN, REVERSED, UNTESTED
-from fedtheory.theory.conclusions import decided, of_paper
+from fedtheory.core.verdicts import AGAINST, AUTHORS, HOLDS, MATCHES, OPEN, REVERSED, UNTESTED
+from fedtheory.theory.conclusions import decided, of_paper, states
 
 ROOT = Path(__file__).resolve().parent.parent
 ALL = [one for paper in PAPERS for one in of_paper(paper)]
@@ -129,8 +129,20 @@ def test_evidence_names_a_few_numbers_and_counts_many():
 
 
 def test_cells_that_state_the_same_are_shown_and_counted_once():
-    outcome = decide(Conclusion("S", "W", ("mud/table*: *",)), CELLS, {}, lambda row: row["cell"])
-    assert [row["item"] for row in outcome.cells] == ["mud/table1", "mud/table1"]
+    """Where their results are the same; another run of the same statement is shown as well."""
+    of_cells = lambda rows: decide(Conclusion("S", "W", ("mud/table*: *",)), rows, {}, lambda row: row["cell"]).cells
+    twice = [CELLS[0], CELLS[1], CELLS[0] | {"item": "mud/table2"}]
+    assert [row["item"] for row in of_cells(twice)] == ["mud/table1", "mud/table1"]
+    assert [row["item"] for row in of_cells([*twice, twice[2] | {"ours": 1.1}])] == [*["mud/table1"] * 2, "mud/table2"]
+
+
+def test_a_statement_under_two_readings_is_one():
+    """Each looks at its own round; another statement stays another."""
+    row = {"item": "decomfl/fig2a", "paper": 0.0}
+    cells = ("accuracy, K = 4 minus K = 1 in round 60 (above)", "accuracy, K = 4 minus K = 1 in round 100 (above)")
+    one, other = (states(row | {"cell": cell}) for cell in (cells[0], f"{cells[1]}, {AUTHORS}"))
+    assert one == other
+    assert states(row | {"cell": cells[0].replace("K = 4", "K = 10")}) != one
 
 
 def test_the_page_is_made_from_the_committed_results():

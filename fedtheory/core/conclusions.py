@@ -91,10 +91,11 @@ def decide(
         conclusion: it.
         rows: of all committed items, as `records.report_rows` makes them.
         ledger: id -> record.
-        states: what a cell states, for those that state the same: only the first of them is shown and counted.
+        states: what a cell states: of those that state the same and have the same result only the first is shown.
 
     Raises ValueError for evidence that does not exist.
     """
+    said = lambda row: (states(row), *((row["ours"], row["low"], row["high"]) if row["seeds"] else ()))
     cells: list[dict[str, Any]] = []
     for pattern in conclusion.cells:
         known = re.compile(".*".join(map(re.escape, pattern.split("*"))))
@@ -102,7 +103,7 @@ def decide(
         if not found:
             checks.reject("cells", pattern, "a cell of the committed items", "see python -m fedtheory report")
         for row in found:
-            if states(row) not in map(states, cells):
+            if said(row) not in map(said, cells):
                 cells.append(row)
     for name in conclusion.claims:
         checks.choice("claims", name, ledger)

@@ -24,7 +24,8 @@ MATCHES, HOLDS, OPEN, REVERSED, AGAINST, UNTESTED = VERDICTS
 RUNS = ("paper's", "reduced", "stand-in", "smoke", "")
 """What ran: the paper's data, network and length; the same kind at a smaller one; other data in their place; a few
 seconds' test; nothing."""
-TUNINGS = ("printed", "authors' files", "ours", "")
+AUTHORS = "authors' files"
+TUNINGS = ("printed", AUTHORS, "ours", "")
 MOST = 1000  # seeds that are asked for by number
 
 _Interval = tuple[float, float, float]  # mean, low, high

@@ -1,6 +1,7 @@
 """The papers' conclusions, decided by the committed items and the ledger."""
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,14 @@ SAME = {  # a cell that states what another one does -> the other
 def states(row: Mapping[str, Any]) -> str:
     """What a cell of a committed item states, the same for cells that state the same.
 
-    They are an order of two methods, or a number that is printed in several items under one name, and those of SAME.
+    They are an order of two methods, or a number that is printed in several items under one name, and those of SAME;
+    and a number under two readings, each looked at in a round of its own.
     """
     paper, cell = row["item"].split("/")[0], row["cell"]
     other = SAME.get(named(row))
     if other is not None:
         return states({"item": other.split(": ")[0], "cell": other.split(": ", 1)[1], "paper": row["paper"]})
+    cell = re.sub(r" in round \d+", "", cell.removesuffix(f", {verdicts.AUTHORS}"))
     return f"{paper}: {cell}" + ("" if " < " in cell else f": {row['paper']}")
 
 

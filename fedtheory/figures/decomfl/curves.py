@@ -211,7 +211,7 @@ class Reading:
         return name if self.name == PRINTED else f"{name}, {self.name}"
 
 
-PRINTED, AUTHORS = "as printed", "authors' files"
+PRINTED, AUTHORS = "as printed", verdicts.AUTHORS
 
 
 def readings(scale: str) -> tuple[Reading, Reading]:
@@ -417,7 +417,7 @@ def both_readings(panel: Callable[..., Part], runner: Runner, scale: str, seeds:
         theirs = published if reading.name == AUTHORS else lambda method, t: math.nan
         for row in found.table("accuracy"):
             table.append({"reading": reading.name, **row, "files": theirs(row["method"], row["round"])})
-        tuning = "authors' files" if reading.name == AUTHORS else "printed"
+        tuning = AUTHORS if reading.name == AUTHORS else "printed"
         cells += [replace(cell, cell=reading.cell(cell.cell), tuning=tuning) for cell in judged]
         methods |= {f"{name}, {reading.name}": algorithm for name, algorithm in of.items()}
         notes += [f"{reading.name}: {note}" for note in said]

@@ -105,7 +105,7 @@ def accuracies(runner: Runner, item: str, wanted: list[Wanted], scale: str, seed
             last = [100 * run["columns"]["accuracy"][-1] for run in runs]
             why = f"{one.algorithm!r}, {one.rounds} rounds, from {100 * runs[0]['columns']['accuracy'][0]:.3g}"
             region = verdicts.points(one.paper)
-            cells.append(judge.level(one.cell, one.paper, last, region, "paper's", "authors' files", None, why))
+            cells.append(judge.level(one.cell, one.paper, last, region, "paper's", verdicts.AUTHORS, None, why))
         else:
             why = FEDAVG if one.algorithm is None else needs(item, one.model, one.task, one.algorithm.name)
             lacks = lacking.get(one)
@@ -149,5 +149,5 @@ def convergence(runner: Runner, scale: str, seeds: int) -> tuple[list[Row], list
             reached.append(next(r for r, value in zip(columns["round"], columns["accuracy"]) if value >= level))
         why = "first record within a point of the mean of the last ten; the statement has no definition"
         region = verdicts.times(1250)
-        cells.append(judge.level(cell, 1250, reached, region, "paper's", "authors' files", None, why))
+        cells.append(judge.level(cell, 1250, reached, region, "paper's", verdicts.AUTHORS, None, why))
     return table, cells
