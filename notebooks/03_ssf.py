@@ -52,7 +52,7 @@ from pathlib import Path
 
 import torch
 
-from fedtheory import SSF, FedAvg, FedSub, MatrixRegression, Quadratic, Scaffold, Spherical, notebook, play_round, run
+from fedtheory import SSF, FedAvg, FedSub, MatrixRegression, Quadratic, Scaffold, Spherical, play_round, run
 from fedtheory.algorithms.readings import points
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.ssf import SSFReading
@@ -61,7 +61,6 @@ from fedtheory.notebook import beside, committed, conclusions, fold, provenance,
 from fedtheory.notebook.exercises import check
 
 key = start(0)
-notebook.DPI = 110  # fifteen pictures: keep this file under a megabyte
 
 # %% [markdown]
 # ## What the paper concludes, and what to believe

@@ -51,7 +51,7 @@ from pathlib import Path
 
 import torch
 
-from fedtheory import FLSS, FedAvg, ImageClassification, Quadratic, SignSGD, notebook, play_round, run
+from fedtheory import FLSS, FedAvg, ImageClassification, Quadratic, SignSGD, play_round, run
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.core.algorithm import State
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
@@ -66,7 +66,6 @@ from fedtheory.theory.flss.round import Instance
 from fedtheory.theory.instances import Smooth
 
 key = start(0)
-notebook.DPI = 110  # a dozen pictures: keep this file under a megabyte
 
 # %% [markdown]
 # ## What the paper concludes, and what to believe

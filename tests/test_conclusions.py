@@ -10,7 +10,9 @@ from fedtheory import notebook
 from fedtheory.cli import conclusions, report
 from fedtheory.core.conclusions import PAPERS, Conclusion, decide
 from fedtheory.core.letters import letters
+from fedtheory.core.records import load, report_rows
 from fedtheory.core.verdicts import AGAINST, AUTHORS, HOLDS, MATCHES, OPEN, REVERSED, UNTESTED
+from fedtheory.figures import ITEMS
 from fedtheory.theory.conclusions import decided, of_paper, states
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -101,6 +103,30 @@ def test_one_number_against_contradicts_and_one_open_leaves_open(verdicts, outco
     for order in permutations(verdicts):
         rows = [CELLS[0] | {"cell": f"cell {at}", "verdict": verdict} for at, verdict in enumerate(order)]
         assert decide(Conclusion("S", "W", ("mud/table1: cell *",)), rows, {}).experiment == outcome
+
+
+def test_where_the_table_prints_the_other_side_the_sentence_is_judged():
+    """A cell that is reversed against its table holds for the sentence, wherever it stands in it."""
+    rows = [CELLS[0] | {"verdict": REVERSED, "ours": -1.0}, CELLS[1] | {"verdict": HOLDS}]
+    one = Conclusion("S", "W", ("mud/table1: * < *",), turned=("mud/table1: A < B",))
+    assert decide(one, rows, {}).experiment == HOLDS
+    assert sorted(row["verdict"] for row in decide(one, rows, {}).cells) == [HOLDS, HOLDS]
+    assert decide(Conclusion("S", "W", one.cells), rows, {}).experiment == REVERSED
+    assert rows[0]["verdict"] == REVERSED
+    with pytest.raises(ValueError, match="cells="):
+        decide(Conclusion("S", "W", one.cells, turned=("mud/table1: A < C",)), rows, {})
+
+
+def test_a_turned_cell_is_printed_on_the_other_side():
+    """Else the sentence would be judged against its own table."""
+    rows = {
+        f"{name}: {cell['cell']}": cell for name in ITEMS for cell in report_rows(name, load(ROOT / "figures", name))
+    }
+    found = [name for one in ALL for name in one.turned]
+    assert found
+    for name in found:
+        difference = re.search(r"printed ([+-][\d.]+)", rows[name]["reason"])
+        assert (rows[name]["paper"] if difference is None else float(difference[1])) < 0, name
 
 
 def test_words_say_experiments_and_theory_apart():

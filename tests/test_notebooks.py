@@ -125,6 +125,24 @@ def test_a_shown_picture_has_few_colours_and_the_same_look(monkeypatch):
         assert len(shown[-1]) < len(exact.getvalue()) / 2
 
 
+def test_words_of_a_picture_are_its_values_and_not_its_rows():
+    """Rows have names; a panel beside them, too, though it does not repeat them. Curves with bars are told, too."""
+    figure, (left, right) = style.new_figure(2)
+    for axes in (left, right):
+        axes.plot([87.5, 90.0, 89.0], [3, 2, 1], label="ours")
+        axes.set_xlabel("accuracy")
+    left.set_yticks([3, 2, 1], ["FedAvg", "FedMUD", "SSF"])
+    right.set_yticks([3, 2, 1], [""] * 3)
+    assert helper.seen(figure).count("ours between 88 and 90") == 2
+    assert helper.describe(figure).count("ours: 3 points, the last at 89") == 2
+    figure, (axes,) = style.new_figure()
+    style.bars(axes, [1, 2], [40.0, 42.0], [39.0, 41.0], [41.0, 43.0], "FedAvg", 3)
+    axes.set_xticks([1, 2], ["1/32", "1/8"])
+    axes.set_ylabel("accuracy")
+    assert "FedAvg (n=3) rises from 40 to 42" in helper.seen(figure)
+    assert "FedAvg (n=3): 2 points, the last at 42" in helper.describe(figure)
+
+
 def unspoken(path: Path) -> list[str]:
     """Pictures of a notebook without a sentence that says what is seen: what a screen reader reads."""
     outputs = (output for cell in code_cells(nbformat.read(path, as_version=4)) for output in cell.outputs)

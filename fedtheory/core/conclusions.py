@@ -26,6 +26,8 @@ class Conclusion:
         cells: numbers that decide it, as "<item>: <cell>"; * stands for anything.
         claims: ids of the ledger that decide it.
         know: what a reader should know besides.
+        turned: those of the cells of which the paper prints the other side than the sentence claims. Here the sentence
+            is judged: what is reversed there holds for it, and what holds there is reversed.
     """
 
     says: str
@@ -33,6 +35,7 @@ class Conclusion:
     cells: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     know: str = ""
+    turned: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.cells and not self.claims:
@@ -97,11 +100,15 @@ def decide(
     """
     said = lambda row: (states(row), *((row["ours"], row["low"], row["high"]) if row["seeds"] else ()))
     cells: list[dict[str, Any]] = []
-    for pattern in conclusion.cells:
+    for pattern in (*conclusion.cells, *conclusion.turned):
         known = re.compile(".*".join(map(re.escape, pattern.split("*"))))
         found = [row for row in rows if known.fullmatch(named(row))]
         if not found:
             checks.reject("cells", pattern, "a cell of the committed items", "see python -m fedtheory report")
+        if pattern in conclusion.turned:
+            turned = [row | {"verdict": verdicts.turned(row["verdict"])} for row in found]
+            cells = [*(row for row in cells if row not in found), *turned]
+            continue
         for row in found:
             if said(row) not in map(said, cells):
                 cells.append(row)

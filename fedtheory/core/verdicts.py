@@ -28,6 +28,12 @@ AUTHORS = "authors' files"
 TUNINGS = ("printed", AUTHORS, "ours", "")
 MOST = 1000  # seeds that are asked for by number
 
+
+def turned(verdict: str) -> str:
+    """What a verdict on a side says of the other side."""
+    return {MATCHES: AGAINST, AGAINST: MATCHES, HOLDS: REVERSED, REVERSED: HOLDS}.get(verdict, verdict)
+
+
 _Interval = tuple[float, float, float]  # mean, low, high
 
 

@@ -13,8 +13,10 @@ import matplotlib as mpl
 import numpy as np
 import torch
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator
 from PIL import Image
 
 from fedtheory.core import checks, records
@@ -91,11 +93,11 @@ def seen(figure: Figure, *, values: bool = True) -> str:
     panels: list[str] = []
     names: list[str] = []
     for axes in figure.axes:
-        lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
+        lines = _curves(axes)
         if not (said := _heading(axes)):  # of a scale of colours
             continue
-        before, names = names, [str(line.get_label()) for line in lines]
-        told = [_course(line, values and len(lines) <= MOST) for line in lines]
+        before, names = names, [name for name, _, _ in lines]
+        told = [_course(*line, values and len(lines) <= MOST) for line in lines]
         if len(lines) > MOST or (names == before and not values):
             told = ["the same curves" if names == before else f"{len(lines)} curves"] if lines else []
         panels.append(f"{said}: {', '.join(told)}" if told else said)
@@ -114,12 +116,35 @@ def _heading(axes: Axes) -> str:
     return untex(": ".join(part for part in (axes.get_title(), against) if part)).replace("\n", " ")
 
 
-def _course(line: Line2D, values: bool) -> str:
+def _curves(axes: Axes) -> list[tuple[str, list[float], bool]]:
+    """Of each named curve its name and values, and whether the axis across has names: then it goes nowhere.
+
+    The values lie along the axis that has no names. A curve with bars counts as one.
+    """
+    barred = [(bars.get_label(), bars.lines[0]) for bars in axes.containers if isinstance(bars, ErrorbarContainer)]
+    lines = [(line.get_label(), line) for line in axes.get_lines()]
+    across, named = _named(axes.yaxis), _named(axes.yaxis) or _named(axes.xaxis)
+    return [
+        (str(label), list(map(float, np.ravel(line.get_xdata() if across else line.get_ydata()))), named)
+        for label, line in [*lines, *barred]
+        if line is not None and not str(label).startswith("_")
+    ]
+
+
+def _named(axis: Axis) -> bool:
+    """Whether its ticks have names, not numbers, or none beside a panel whose ticks have."""
+    labels = [label.get_text() for label in axis.get_ticklabels()]
+    words = any(re.match(r"[^\W\d_]{2}", label) for label in labels)
+    return isinstance(axis.get_major_locator(), FixedLocator) and (words or not any(labels))
+
+
+def _course(label: str, found: list[float], named: bool, values: bool) -> str:
     """A curve's name, and from where to where it goes."""
-    name = untex(str(line.get_label())).replace("\n", " ")
-    y = [float(value) for value in np.ravel(np.asarray(line.get_ydata(), dtype=float)) if math.isfinite(value)]
+    name, y = untex(label).replace("\n", " "), [value for value in found if math.isfinite(value)]
     if not values or not y:
         return name
+    if named and len(y) > 1:
+        return f"{name} between {brief(min(y), 2)} and {brief(max(y), 2)}"
     first, last = brief(y[0], 2), brief(y[-1], 2)
     if len(y) == 1:
         return f"{name} at {last}"
@@ -135,17 +160,12 @@ def describe(figure: Figure, *, values: bool = True) -> str:
         lines.append(f"Panel {number}: {axes.get_title() or _axis(axes, 'y') + ' against ' + _axis(axes, 'x')}")
         if axes.get_title():
             lines[-1] += f" ({_axis(axes, 'y')} against {_axis(axes, 'x')})"
-        for line in axes.get_lines():
-            label = str(line.get_label())
-            if label.startswith("_"):
-                continue
-            y = line.get_ydata()
-            text = f"  {label}: {len(y)} points" if len(y) != 1 else f"  {label}: 1 point"  # type: ignore[arg-type]
-            if values and len(y):  # type: ignore[arg-type]
-                text += f", the last at {brief(float(y[-1]), 3)}"  # type: ignore[index]
+        for label, y, _ in (curves := _curves(axes)):
+            text = f"  {label}: {len(y)} points" if len(y) != 1 else f"  {label}: 1 point"
+            if values and y:
+                text += f", the last at {brief(y[-1], 3)}"
             lines.append(text)
-        unnamed = sum(str(line.get_label()).startswith("_") for line in axes.get_lines())
-        if unnamed:
+        if unnamed := len(axes.get_lines()) - len(curves):
             lines.append(f"  {unnamed} more without a name")
     return "\n".join(lines)
 

@@ -478,6 +478,9 @@ def measure_elsewhere(runner: Runner, scale: str, seeds: int) -> Result:
     return together(parts)
 
 
+PAIRED = "bars: 95% intervals of differences paired by seed; those at one value stand side by side"
+
+
 def draw_sweep(axes: Axes, table: Table, label: str) -> None:
     """Differences to FedAvg over a parameter, side by side at each value; methods without it are horizontal lines."""
     log, names = SWEEPS[label][1], list(dict.fromkeys(row["method"] for row in table))
@@ -513,7 +516,7 @@ def drawer(label: str) -> Any:
     def draw(table: Table) -> Figure:
         figure, (axes,) = style.new_figure(height=3.2)
         draw_sweep(axes, table, label)
-        style.caption(figure, table)
+        style.caption(figure, table, PAIRED)
         style.legend_above(figure, 2)
         return figure
 
@@ -528,7 +531,7 @@ def draw_elsewhere(table: Table) -> Figure:
     for axes, panel in zip(panels, names):
         draw_sweep(axes, [row for row in table if row["panel"] == panel], panel.split(", ", 1)[1])
         axes.set_title(panel.split(", ")[0])
-    style.caption(figure, table)
+    style.caption(figure, table, PAIRED)
     style.legend_above(figure, 3)
     return figure
 

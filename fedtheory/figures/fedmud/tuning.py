@@ -38,7 +38,7 @@ def measure_tuning(runner: Runner, scale: str, seeds: int, finished: Sequence[Ro
         table.append({"method": name, "rate": rate, "a": a, "accuracy": last(results[one], 2), **one.ran()})
     table = [*finished, *table]
     said = {"seed": TUNING_SEED, "rounds": TUNING[scale]}
-    return Result(table, [], words(scale, 1, names) | said, [*notes(scale), at_ends(table)])
+    return Result(table, [], words(scale, 1, names) | said, [*notes(scale), at_ends(table)], seeds=[TUNING_SEED])
 
 
 def at_ends(table: Sequence[Row]) -> str:
