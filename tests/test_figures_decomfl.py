@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fedtheory.algorithms.decomfl import DeComFL
+from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.figures import EXTRAS, ITEMS
 from fedtheory.figures.decomfl import curves
@@ -164,3 +165,37 @@ def test_figure_4_has_differences_seed_by_seed():
         assert row["high"] - row["low"] > 0.1
     below = curves.draw_4(table).axes[3:]
     assert [axes.get_ylabel() for axes in below] == ["points above projection", "", ""]
+
+
+def test_what_a_rival_needs_is_counted_from_below():
+    """A level is reached somewhere between two records: DeComFL's is the later, a rival's the round after the first."""
+    one = {"round": [0, 10, 30], "accuracy": [0.1, 0.5, 0.9], "vector": [0.0, 100.0, 300.0]}
+    found = curves.Curves({"FedAvg": [one]}, [], {}, {})
+    for level, last, least in ((0.5, 100, 10), (0.6, 300, 110), (0.05, 100, 10)):
+        assert found.needed("FedAvg", [level], "vector") == [last]
+        assert found.needed("FedAvg", [level], "vector", least=True) == [least]
+    assert math.isnan(found.needed("FedAvg", [0.95], "vector", least=True)[0])
+    fine = {name: [float(t * {"round": 1, "accuracy": 0.09, "vector": 10}[name]) for t in range(11)] for name in one}
+    found.fine["FedAvg"] = [fine]
+    assert found.needed("FedAvg", [0.3], "vector", least=True) == [40]
+
+
+@pytest.mark.parametrize("rounds", [40, 100])
+def test_the_first_rounds_of_fedavg_are_all_recorded(rounds):
+    """The records of a second run, which is the beginning of the first, and then the first's."""
+    runner, scale = Made(), curves.SCALES["quick"]
+    found = curves.play(runner, scale, scale.mnist, {"FedAvg": curves.FEDAVG, "K = 1": decomfl(5)}, 2, rounds)
+    assert list(found.fine) == ["FedAvg"]
+    step, early = scale.every // 2, min(curves.EARLY, rounds)
+    for one in found.fine["FedAvg"]:
+        assert one["round"] == [*range(early), early, *range(early + step, rounds + 1, step)]
+        assert len(one["accuracy"]) == len(one["vector"]) == len(one["round"])
+    assert sorted(one.every for one in runner.specs if isinstance(one.algorithm, FedAvg)) == [1, 1, step, step]
+    assert found.columns["FedAvg"][0]["round"] == list(range(0, rounds + 1, step))
+
+
+def test_the_end_is_the_last_quarter_of_the_rounds():
+    one = {"round": [0, 20, 40, 60, 80, 100], "accuracy": [0.0, 0.2, 0.4, 0.5, 0.6, 0.8]}
+    found = curves.Curves({"K = 4": [one]}, [], {}, {})
+    assert found.at("K = 4") == pytest.approx([0.7])
+    assert found.at("K = 4", 70) == [0.5]
