@@ -49,7 +49,7 @@ def test_as_printed_is_what_was_run_before():
             wanted |= {(decomfl(4 * of.P[0]), of.rounds, of.every)}
         else:
             wanted = {(decomfl(P), of.rounds, of.every) for P in of.P}
-        wanted |= {(curves.FEDAVG, of.rounds, of.every // 2)}
+        wanted |= {(curves.FEDAVG, of.rounds, of.every // 2), (curves.FEDAVG, min(curves.EARLY, of.rounds), 1)}
         assert {(one.algorithm, one.rounds, one.every) for one in own} == wanted
         assert {(one.options, one.sampled) for one in own} == {(options, of.sampled)}
 
