@@ -5,7 +5,7 @@ What the percentage of parameters that train is of, and what runs at the papers'
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -21,7 +21,7 @@ from fedtheory.algorithms.ssf import SSF
 from fedtheory.core import verdicts
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.layout import Layout
-from fedtheory.core.records import Cell, Table, behind
+from fedtheory.core.records import Cell, Row, Table, behind
 from fedtheory.figures import judge, style
 from fedtheory.figures.budget import LAUNCH, SUSTAINED, VECTORS, Budget, gradient
 from fedtheory.figures.fedmud import items as mud
@@ -235,7 +235,10 @@ RATES = (0.01, 0.03, 0.1)
 
 
 def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
-    """The four methods at lower rates: does the order hang on the rate? Best record and last one."""
+    """The four methods at lower rates: does the order hang on the rate? Best record and last one.
+
+    Beside each stand, paired by seed, its difference to FedAvg at the same rate and to itself at the printed one.
+    """
     wanted = {
         (name, lr, seed): replace(one, algorithm=method(name, lr))
         for seed in range(seeds)
@@ -244,17 +247,22 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
         for one in [spec(name, "ssf", scale, seed)]
     }
     results = runner(wanted.values())
+    readings: dict[str, Callable[[dict[str, Any]], float]] = {"final": lambda one: last(one, 1), "best": best}
+    reached = {
+        (name, lr, what): [read(results[wanted[name, lr, seed]]) for seed in range(seeds)]
+        for name in TABLE5
+        for lr in RATES
+        for what, read in readings.items()
+    }
     table: Table = []
-    for name in TABLE5:
-        for lr in RATES:
-            several = [results[wanted[name, lr, seed]] for seed in range(seeds)]
-            for what, values in (
-                ("final", [last(one, 1) for one in several]),
-                ("best", [best(one) for one in several]),
-            ):
-                mean, low, high = interval(values)
-                here = {"method": name, "lr": lr, "what": what, "mean": mean, "low": low, "high": high}
-                table.append({**here, "seeds": seeds, **wanted[name, lr, 0].ran()})
+    for (name, lr, what), values in reached.items():
+        row: Row = {"method": name, "lr": lr, "what": what, "seeds": seeds}
+        beside = {"gap": reached["FedAvg", lr, what], "gain": reached[name, max(RATES), what]}
+        row |= zip(("mean", "low", "high"), interval(values))
+        for part, others in beside.items():
+            found = interval([a - b for a, b in zip(values, others, strict=True)])
+            row |= zip((part, f"{part} low", f"{part} high"), found)
+        table.append({**row, **wanted[name, lr, 0].ran()})
     varied = f"In this picture eta is varied: {', '.join(map(str, RATES))}; all else as said."
     said = words(scale, "ssf", list(TABLE5), seeds) | {"lr": str(RATES)}
     return Result(table, [], said, [*notes(scale), varied, OPTIMISTIC])
@@ -455,15 +463,25 @@ def draw_table(table: Table) -> Figure:
 
 @style.styled
 def draw_rates(table: Table) -> Figure:
-    """Last and best accuracies over the rate."""
+    """Last and best accuracies over the rate, as differences to FedAvg: bands of accuracies overlap."""
     figure, panels = style.new_figure(2)
+    names = [name for name in dict.fromkeys(row["method"] for row in table) if name != "FedAvg"]
     for axes, what in zip(panels, ("final", "best")):
-        for name in dict.fromkeys(row["method"] for row in table):
-            rows = [row for row in table if row["method"] == name and row["what"] == what]
-            lr, mean, low, high = ([row[part] for row in rows] for part in ("lr", "mean", "low", "high"))
-            style.band(axes, lr, mean, low, high, name, rows[0]["seeds"])
-        axes.set(title=what, xscale="log", xlabel=r"learning rate $\eta$", ylabel="test accuracy in %")
-    style.caption(figure, table)
+        own = [row for row in table if row["what"] == what]
+        levels = {row["lr"]: row["mean"] for row in own if row["method"] == "FedAvg"}
+        for place, name in enumerate(names):
+            rows = [row for row in own if row["method"] == name]
+            gap, low, high = ([row[part] for row in rows] for part in ("gap", "gap low", "gap high"))
+            lr = [row["lr"] * 1.06 ** (place - (len(names) - 1) / 2) for row in rows]
+            style.bars(axes, lr, gap, low, high, name, rows[0]["seeds"], marker="o", markersize=3)
+        axes.axhline(0, **style.look("FedAvg").line, label=f"FedAvg (n={own[0]['seeds']})")
+        axes.set(title=what, xscale="log", xlabel=r"learning rate $\eta$")
+        axes.set_xticks(list(levels), [f"{lr:g}\n(FedAvg {level:.1f}%)" for lr, level in levels.items()])
+        axes.set_xticks([], minor=True)
+    panels[0].set_ylabel("points above FedAvg")
+    style.caption(
+        figure, table, "bars: 95% intervals of differences paired by seed; those at one rate stand side by side"
+    )
     style.legend_above(figure, 4)
     return figure
 
