@@ -76,7 +76,12 @@ key = start()
 # rest on experiments too, with the claims behind each.
 
 # %%
-for paper in ledger.MODULES:
+for paper in ("fedsub", "ssf"):
+    print(f"\n{paper}")
+    conclusions(paper, theory=True)
+
+# %%
+for paper in ("mud", "flss", "decomfl"):
     print(f"\n{paper}")
     conclusions(paper, theory=True)
 

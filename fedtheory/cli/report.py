@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fedtheory.cli import conclusions
 from fedtheory.cli.say import emit, show_number, show_ours
 from fedtheory.core import records, registry, verdicts
 from fedtheory.core.conclusions import PAPERS
@@ -103,6 +102,8 @@ def print_table(rows: Sequence[dict[str, Any]]) -> None:
 
 def concluded(out: Path, ledger: Path) -> list[str]:
     """What the papers conclude; said to be left out where there is no ledger, or where items of `out` are missing."""
+    from fedtheory.cli import conclusions  # takes the ledger's seconds, which a report without a page does not need
+
     if ledger.exists() and all(records.made(out, name) for name in papers_items()):
         return conclusions.opening({paper: decided(paper, out, ledger) for paper in PAPERS})
     return ["What the papers conclude is left out here: it needs all their items, and the ledger (`--ledger`)."]
