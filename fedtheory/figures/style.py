@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from PIL import Image
 
 from fedtheory.core.records import ran_words
 
@@ -243,6 +244,23 @@ def save_bytes(figure: Figure) -> bytes:
     stream = io.BytesIO()
     with mpl.rc_context(SETTINGS):
         figure.savefig(stream, format="png", metadata={"Software": None})
+    return stream.getvalue()
+
+
+def few_colours(figure: Figure, dpi: int, colours: int = 256) -> bytes:
+    """The figure as PNG with a palette: a third of the bytes, and the eye sees no difference."""
+    drawn, stream = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=dpi)
+    with Image.open(drawn) as opened:
+        picture = opened.convert("RGB")
+    few = picture.quantize(colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    exact = np.asarray(picture).astype(np.int64) @ (1 << 16, 1 << 8, 1)
+    found, counts = np.unique((np.asarray(few).astype(np.int64) << 24) + exact, return_counts=True)
+    palette = np.zeros((256, 3), np.uint8)
+    for one in found[np.argsort(counts, kind="stable")]:
+        palette[one >> 24] = one >> 16 & 255, one >> 8 & 255, one & 255  # the most frequent comes last: white stays
+    few.putpalette(palette.tobytes())
+    few.save(stream, "PNG", optimize=True)
     return stream.getvalue()
 
 

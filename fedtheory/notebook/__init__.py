@@ -1,6 +1,5 @@
 """What every notebook starts with, and the few lines that several of them need."""
 
-import io
 import math
 import os
 import re
@@ -17,7 +16,6 @@ from matplotlib.axis import Axis
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
-from PIL import Image
 
 from fedtheory.core import checks, records
 from fedtheory.core.algorithm import Algorithm, State
@@ -61,26 +59,9 @@ def show(figure: Figure, *, values: bool = True) -> None:
     from IPython.display import display
 
     width, _ = figure.get_size_inches()
-    content = {"image/png": _picture(figure), "text/plain": describe(figure, values=values)}
+    content = {"image/png": style.few_colours(figure, DPI), "text/plain": describe(figure, values=values)}
     look = {"width": round(110 * float(width)), "alt": seen(figure, values=values)}
     display(content, raw=True, metadata={"image/png": look})
-
-
-def _picture(figure: Figure) -> bytes:
-    """PNG with a palette of 256 colours: a third of the bytes, and the eye sees no difference."""
-    drawn, stream = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=DPI)
-    with Image.open(drawn) as opened:
-        picture = opened.convert("RGB")
-    few = picture.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-    exact = np.asarray(picture).astype(np.int64) @ (1 << 16, 1 << 8, 1)
-    found, counts = np.unique((np.asarray(few).astype(np.int64) << 24) + exact, return_counts=True)
-    palette = np.zeros((256, 3), np.uint8)
-    for one in found[np.argsort(counts, kind="stable")]:
-        palette[one >> 24] = one >> 16 & 255, one >> 8 & 255, one & 255  # the most frequent comes last: white stays
-    few.putpalette(palette.tobytes())
-    few.save(stream, "PNG", optimize=True)
-    return stream.getvalue()
 
 
 @checks.arguments

@@ -8,16 +8,15 @@ import contextlib
 import hashlib
 import html as markup
 import importlib.metadata
-import io
 import json
 import re
 
 import nbformat
-from PIL import Image
 from stage import ROOT, Stage
 from used import NOTEBOOKS
 
 from fedtheory.core.letters import letters
+from fedtheory.figures import style
 from fedtheory.notebook import DPI, describe
 from fedtheory.notebook.moving import PICTURES
 from fedtheory.notebook.moving.frame import Moving, word
@@ -59,14 +58,10 @@ def write(stage: Stage) -> Frames:
 
 def _frame(stage: Stage, picture: Moving, setting: dict) -> tuple[str, str]:
     """Draw a frame; its file and what it shows in words."""
-    figure, stream = picture.frame(**setting), io.BytesIO()
-    figure.savefig(stream, format="png", dpi=DPI, metadata={"Software": None})
-    words = describe(figure, values=picture.values)
-    with Image.open(stream) as whole:
-        few = whole.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-    few.save(stream := io.BytesIO(), "png", optimize=True)
-    file = f"{picture.name}-{hashlib.sha256(stream.getvalue()).hexdigest()[:12]}.png"
-    stage.write(FOLDER + file, stream.getvalue())
+    figure = picture.frame(**setting)
+    words, data = describe(figure, values=picture.values), style.few_colours(figure, DPI, COLOURS)
+    file = f"{picture.name}-{hashlib.sha256(data).hexdigest()[:12]}.png"
+    stage.write(FOLDER + file, data)
     return file, f"{picture.words(setting)}. {'; '.join(line.strip() for line in words.splitlines())}"
 
 
