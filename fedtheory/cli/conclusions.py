@@ -132,7 +132,7 @@ NAMES = {  # of methods and settings, in the cells
     "mud": "BKD: Kronecker blocks in the place of low rank; AAD: both factors of an update are trained, each beside a "
     "fixed one; F: one factor is frozen; s: rounds between resets, R: none; a: initial values are uniform on (-a, a). "
     "N1, N2: Dirichlet labels, three labels per client; IID: at random.",
-    "flss": "sr: factor of the local rate in projected rounds; Sign+EF: SignSGD with error feedback; beta: "
+    "flss": "sr: factor of the local rate in projected rounds; Sign+EF: SignSGD with error feedback; β: "
     "concentration of the clients' Dirichlet labels, lower is more different.",
     "decomfl": "K: local steps of a round; P: random directions (perturbations) of a step; *authors' files*: run with "
     "the settings of the published result files, where they differ from the text.",
