@@ -136,15 +136,6 @@ def test_what_the_note_says_of_p_and_k_is_in_the_files():
     assert math.isnan(curves.published("K = 1", 99))
 
 
-def test_a_table_from_before_is_drawn():
-    table = [
-        {name: value for name, value in row.items() if name not in ("reading", "files")}
-        for row in measured("decomfl/fig2a")[0].table
-        if row["reading"] == PRINTED
-    ]
-    assert [axes.get_title() for axes in draw_2(table).axes] == [PRINTED]
-
-
 class Apart(Made):
     """Levels are the seed's; projected gradients lie as far behind differences as the round says."""
 

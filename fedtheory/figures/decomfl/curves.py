@@ -664,20 +664,20 @@ def draw_part(axes: Axes, table: Table, x: str, looks: Mapping[str, style.Look],
 
 @style.styled
 def draw_2(table: Table) -> Figure:
-    """One panel per reading, with the accuracies of the authors' files; tables from before have as printed alone."""
-    readings = list(dict.fromkeys(row.get("reading", PRINTED) for row in table))
+    """One panel per reading, with the accuracies of the authors' files."""
+    readings = list(dict.fromkeys(row["reading"] for row in table))
     figure, panels = style.new_figure(len(readings), columns=2 if len(readings) > 1 else 1)
     for axes, reading in zip(panels, readings):
-        own = [row for row in table if row.get("reading", PRINTED) == reading and row["round"] > 0]
+        own = [row for row in table if row["reading"] == reading and row["round"] > 0]
         for name, how in style.looks(row["method"] for row in table).items():
             rows = [row for row in own if row["method"] == name]
             at, mean, low, high = ([row[part] for row in rows] for part in ("vector", "mean", "low", "high"))
             style.band(axes, at, mean, low, high, name, rows[0]["seeds"], how)
-            marks = [(row["vector"], row["files"]) for row in rows if not math.isnan(row.get("files", math.nan))]
+            marks = [(row["vector"], row["files"]) for row in rows if not math.isnan(row["files"])]
             for x, y in marks:
                 axes.plot([x], [y], "D", markersize=4.5, markerfacecolor="none", color=how.color)
         axes.set(title=reading, xscale="log", xlabel="scalars per client, counted", ylim=(0, 1))
-    if any(not math.isnan(row.get("files", math.nan)) for row in table):
+    if any(not math.isnan(row["files"]) for row in table):
         panels[-1].plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="published files")
     panels[0].set_ylabel("test accuracy")
     style.caption(figure, table)

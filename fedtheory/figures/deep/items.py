@@ -473,7 +473,7 @@ def draw_rates(table: Table) -> Figure:
             rows = [row for row in own if row["method"] == name]
             gap, low, high = ([row[part] for row in rows] for part in ("gap", "gap low", "gap high"))
             lr = [row["lr"] * 1.06 ** (place - (len(names) - 1) / 2) for row in rows]
-            style.bars(axes, lr, gap, low, high, name, rows[0]["seeds"], marker="o", markersize=3)
+            style.bars(axes, lr, gap, low, high, name, rows[0]["seeds"], marker=style.look(name).marker, markersize=3)
         axes.axhline(0, **style.look("FedAvg").line, label=f"FedAvg (n={own[0]['seeds']})")
         axes.set(title=what, xscale="log", xlabel=r"learning rate $\eta$")
         axes.set_xticks(list(levels), [f"{lr:g}\n(FedAvg {level:.1f}%)" for lr, level in levels.items()])

@@ -492,6 +492,9 @@ def draw_sweep(axes: Axes, table: Table, label: str) -> None:
         aside = wide * (place - (len(names) - 1) / 2) / 2
         gaps, low, high = ([row[part] for row in rows] for part in ("gap", "gap low", "gap high"))
         look: dict[str, Any] = {"n": rows[0]["seeds"], "how": how, "linewidth": 0.9}
+        if name == "FedAvg":
+            axes.axhline(0, **how.line, linewidth=0.9, label=f"{name} (n={rows[0]['seeds']})")
+            continue
         if rows[0]["value"] == "":
             last = max(spots.values()) + 2.5 * wide
             axes.axhline(gaps[0], **how.line, linewidth=0.9)
