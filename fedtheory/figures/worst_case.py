@@ -123,7 +123,7 @@ def measure(curves: list[Curve], grids: dict[str, tuple[float, ...]], runner: Ru
             f"{curve.panel}, {curve.label}, x = {edge['x']:.4g}: {printed}, tight {edge['tight_dual']:.6g}, reached "
             f"{edge['reached']:.6g}"
         )
-    settings = {"search": AMOUNT[scale], "grids": grids, "solver": "CLARABEL", "tolerance": worst_case.TOLERANCE}
+    settings = {"search": AMOUNT[scale], "grids": grids, "solver": "CLARABEL", "tolerance": worst_case.TOLERANCES[0]}
     return Result(table, [], settings, notes)
 
 

@@ -155,12 +155,12 @@ def item(
         apart = max((row["gap"] for row in table if not math.isnan(row["gap"])), default=0.0)
         notes = [
             "Worst case: " + "; ".join(f"{how}: {words}" for how, words in HOW.items()) + ".",
-            f"Programs: PEPit with CLARABEL at tolerance {worst_case.TOLERANCE:g}, L = 1, exact gradients; "
+            f"Programs: PEPit with CLARABEL at tolerance {worst_case.TOLERANCES[0]:g}, L = 1, exact gradients; "
             f"largest difference of dual and primal value {apart:.1e}.",
             "Reached: by gradient ascent through the algorithm's own code, or by an instance that was made for it.",
             f"Typical: {said}",
         ]
-        settings = {"search": found.AMOUNT[scale], "solver": "CLARABEL", "tolerance": worst_case.TOLERANCE}
+        settings = {"search": found.AMOUNT[scale], "solver": "CLARABEL", "tolerance": worst_case.TOLERANCES[0]}
         return Result(table, [], settings, notes)
 
     return Item(name, title, measure, draw)
