@@ -17,7 +17,7 @@ from fedtheory.figures.tight import decomfl, decomfl_local, family, fedsub, flss
 from fedtheory.figures.tight.table import GOAL, Entry, over_the_line, shares
 from fedtheory.theory import ledger
 from fedtheory.theory.instances import is_smooth
-from fedtheory.theory.worst_case import found, ours
+from fedtheory.theory.worst_case import found, ours, program
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = {"fedsub": fedsub, "ssf": ssf, "mud": mud, "flss": flss, "decomfl": decomfl, "family": family}
@@ -145,6 +145,17 @@ def test_newer_programs_have_their_closed_forms():
         assert ours.bare_round(K, 1 / 8, 1 / 8, 3 * (1 - 1 / K)).dual == close(decomfl_local.descent(K, 0.0))
     assert ours.bare_spread(2, 1 / 64, 0.5).dual == pytest.approx(1 / 16, rel=1e-3)
     assert ours.family_memory(1).dual == pytest.approx(5 / 6, rel=1e-4)
+
+
+def test_a_solver_that_stalls_is_asked_for_less(monkeypatch):
+    """No processor reaches 1e-13; the next tolerance gives a value with its gap, and without one the status is said."""
+    monkeypatch.setattr(program, "TOLERANCES", (1e-13, 1e-6))
+    reached = ours.bare_spread(2, 1 / 64, 0.5)
+    assert reached.dual == pytest.approx(1 / 16, rel=1e-3)
+    assert abs(reached.dual - reached.primal) < 1e-4
+    monkeypatch.setattr(program, "TOLERANCES", (1e-13,))
+    with pytest.raises(ArithmeticError, match="status='optimal_inaccurate'"):
+        ours.bare_spread(2, 1 / 64, 0.5)
 
 
 def test_newer_steps_multiply_to_what_a_bound_loses():
