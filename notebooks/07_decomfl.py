@@ -807,7 +807,7 @@ assert {row["method"] for row in files if row["low"] < row["files"] < row["high"
 # %% [markdown]
 # What comes out of our runs, and what does not:
 # - **Our runs reach the published accuracies**: after 100 rounds those of $K = 1$ and $K = 4$ lie within our intervals,
-#   FedAvg's lies 0.3 points below a narrow one.
+#   FedAvg's lies 0.1 points below a narrow one.
 # - **More local steps are faster per round**: by 32 points as printed and 10 with the authors' settings. They cost $K$
 #   times as much per round: after as many local steps, and nearly as many scalars, no difference between $K = 4$ and
 #   $K = 1$ is seen, as Table 1's totals without $K$ suggest.

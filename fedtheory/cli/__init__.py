@@ -170,10 +170,10 @@ def parser() -> argparse.ArgumentParser:
     compared.add_argument("--methods", nargs="+", metavar="METHOD", help="only these (default: all)")
     compared.add_argument("--tasks", nargs="+", metavar="TASK", help="tasks and sweeps (default: all without files)")
     compared.add_argument("--workers", type=count, default=None, help="processes (default: one per core)")
-    verdicts: dict[str, Any] = {"default": "docs/ledger.json", "help": "claims' verdicts (default: docs/ledger.json)"}
+    ledger: dict[str, Any] = {"default": "docs/ledger.json", "help": "claims' verdicts (default: docs/ledger.json)"}
     concluded = add("conclusions", "conclusions.show", "what the papers conclude, and what our results say", "out")
     concluded.add_argument("papers", nargs="*", metavar="PAPER", help="fedsub, ssf, mud, flss, decomfl (default: all)")
-    concluded.add_argument("--ledger", **verdicts)
+    concluded.add_argument("--ledger", **ledger)
     concluded.add_argument("--page", default=None, help="also write the page docs/conclusions.md")
     claims = add("claims", "claims.show", "check the papers' claims and print the ledger")
     claims.add_argument("ids", nargs="*", metavar="ID", help="such as ssf.lemma2 or ssf (default: all)")
@@ -194,7 +194,7 @@ def parser() -> argparse.ArgumentParser:
     text = "every number that the papers print beside ours, from the finished items"
     report = add("report", "report.show", text, "out", "scale")
     report.add_argument("--page", default=None, help="also write the report as a Markdown page")
-    report.add_argument("--ledger", **verdicts)
+    report.add_argument("--ledger", **ledger)
     model = add("model", "model.save", "a pretrained language model from an installed package, as a folder")
     model.add_argument("model", choices=registry.keys("problems/models/packaged.py", "PACKAGED"))
     model.add_argument("folder", metavar="FOLDER", help="new or empty; run's --model takes it")
