@@ -902,7 +902,14 @@ MUTANTS = [
         f"{NETS}::test_a_step_needs_no_onednn",
     ),
     Mutant(
-        "networks with normalisation in oneDNN's layout",
+        "one value a channel goes to oneDNN, too",
+        MODELS,
+        "if h.numel() > self.channels:",
+        "if True:",
+        f"{NETS}::test_one_value_a_channel_in_onednns_layout",
+    ),
+    Mutant(
+        "networks with shortcuts in oneDNN's layout",
         MODELS,
         "and len(images) == 1 and self._chain",
         "and len(images) == 1 and self.convolutional",

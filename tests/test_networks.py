@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from fedtheory import FedAvg, ImageClassification, Key, Scaffold, run
 from fedtheory.core import meter
-from fedtheory.problems.images import EVALUATED
+from fedtheory.problems.images import EVALUATED, Batch
 from fedtheory.problems.models import perceptron as perceptron_module
 from fedtheory.problems.models.networks import NETWORKS, Flatten, Linear, Network, Pool, ReLU, network
 
@@ -254,7 +254,12 @@ def test_clients_at_one_point_share_one_pass(name, monkeypatch):
     assert len(passes) == 5
 
 
-CHAINS = {"decomfl-mnist": (1, 14, 14), "decomfl-fashion": (2, 11, 11), "flss-cnn": (3, 16, 16)}
+CHAINS = {
+    "decomfl-mnist": (1, 14, 14),
+    "decomfl-fashion": (2, 11, 11),
+    "flss-cnn": (3, 16, 16),
+    "fedmud-cnn4": (2, 11, 11),
+}
 onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this build of torch has no oneDNN")
 
 
@@ -285,6 +290,15 @@ def test_a_step_in_onednns_layout_is_the_step(name, flat, monkeypatch):
 
 
 @onednn
+def test_one_value_a_channel_in_onednns_layout():
+    """A batch of one image that poolings make one pixel: it is its own mean, and what is left is the shift."""
+    p, exact = chain("fedmud-cnn4"), chain("fedmud-cnn4", DOUBLE)
+    y, xi = exact.start()[None], Batch(torch.tensor([[3]]), (1,))
+    assert p.network.blocked(p.images[xi.index], torch.float32).is_mkldnn
+    torch.testing.assert_close(p.grads(y.float(), xi).double(), exact.grads(y, xi), rtol=1e-4, atol=1e-6)
+
+
+@onednn
 def test_evaluation_second_derivatives_and_other_networks_stay_in_torchs_layout(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "to_mkldnn", refuse)
     p = chain("decomfl-mnist")
@@ -293,9 +307,9 @@ def test_evaluation_second_derivatives_and_other_networks_stay_in_torchs_layout(
     (xi,), leaf = p.draw(p.clients, 1, Key(2)), p.start().repeat(2, 1).requires_grad_()
     (first,) = torch.autograd.grad(p.losses(leaf, xi).sum(), leaf, create_graph=True)
     assert float(torch.autograd.grad(first.square().sum(), leaf)[0].norm()) > 0
-    x, y = images(20, SMALL["fedmud-cnn4"])
-    normed = network("fedmud-cnn4", SMALL["fedmud-cnn4"], 3)
-    q = ImageClassification(x.float(), y, [torch.arange(20)], normed, Key(1))
+    x, y = images(20, (3, 8, 8))
+    residual = network("resnet18", (3, 8, 8), 3)
+    q = ImageClassification(x.float(), y, [torch.arange(20)], residual, Key(1))
     assert q.grads(q.start()[None], q.full(q.clients)).isfinite().all()
     with pytest.raises(AssertionError, match="in oneDNN's layout"):
         p.grads(leaf.detach(), xi)
