@@ -9,7 +9,7 @@ from fedtheory import FedAvg, FedMUD
 from fedtheory.core import records
 from fedtheory.figures import EXTRAS, store
 from fedtheory.figures.fedmud import items as mud
-from fedtheory.figures.fedmud import settings, tuning
+from fedtheory.figures.fedmud import precision, settings, tuning
 from fedtheory.figures.fedmud.items import measure_table
 from fedtheory.figures.fedmud.settings import SETTINGS, algorithm, spec
 from fedtheory.theory.fedmud.printed import TABLE1, TABLE2, TABLE3, TABLE4, named
@@ -177,3 +177,37 @@ def test_a_sweep_has_differences_to_fedavg_seed_by_seed():
         assert [row[part] for part in ("gap", "gap low", "gap high")] == pytest.approx([-behind] * 3)
     (axes,) = mud.drawer("reset interval s")(table).axes
     assert axes.get_ylabel() == "points above FedAvg (60.0%)"
+
+
+class Rounded(Fake):
+    """Runs that are a point lower in bfloat16, FedPara's ten points higher or lower by turns."""
+
+    def result(self, one):
+        result = super().result(one)
+        (name,) = (name for name in self.values if algorithm(name, "CIFAR-10 N1", "medium") == one.algorithm)
+        moved = dict(one.options)["precision"] == "bf16"
+        gain = 0.1 * (-1) ** one.seed if name == "FedPara" else -0.01
+        result["columns"]["accuracy"] = [value + gain * moved for value in result["columns"]["accuracy"]]
+        return result
+
+
+def test_precisions_are_compared_seed_by_seed():
+    """What moves is named; the runs in float32 are Table 1's own."""
+    runner = Rounded(dict.fromkeys(TABLE1, 0.5))
+    result = precision.measure(runner, "medium", 4)
+    table1 = [spec(algorithm(name, "CIFAR-10 N1", "medium"), "CIFAR-10 N1", "medium", 3) for name in TABLE1]
+    mixed = sum(one.words()["options"].get("mixed", False) for one in runner.specs)
+    assert mixed == len(runner.specs) // 2 == 4 * len(TABLE1)
+    assert {str(one.words()) for one in table1} < {str(one.words()) for one in runner.specs}
+    rows = {row["method"]: row for row in result.table}
+    assert list(rows) == [*TABLE1, precision.ALL]
+    for name in set(TABLE1) - {"FedPara"}:
+        assert [rows[name][part] for part in ("gap", "gap low", "gap high")] == pytest.approx([-1.0] * 3)
+    assert rows["FedPara"]["gap low"] < -10 < 10 < rows["FedPara"]["gap high"]
+    assert rows[precision.ALL]["gap"] == pytest.approx(-0.9)
+    assert rows[precision.ALL]["full"] == pytest.approx(50.15)
+    assert "FedBAT" in result.notes[0]
+    assert "FedPara" not in result.notes[0]
+    left, right = precision.draw(result.table).axes
+    assert [label.get_text() for label in left.get_yticklabels()] == [*TABLE1, precision.ALL]
+    assert right.get_xlabel() == "bfloat16's less float32's, in points"
