@@ -1,4 +1,4 @@
-"""What was tried on rounds of SSF's and FedSub's problems, against what is done; paired, in one run.
+"""What was tried on rounds of SSF's and FedSub's problems and on a network, against what is done; paired, in one run.
 
     python benchmarks/tried.py                 prints
     python benchmarks/tried.py --json FILE     and writes the record
@@ -7,6 +7,8 @@ gather: minibatches of all steps gathered at once over 2 MiB at a time, FedAvg w
 out: a batch of ten products written into a buffer that is used again over a new result.
 rows: a gradient of FedSub's logistic regression, 30 clients with 2,000 samples of 20 features in float64, samples in
 rows over samples in columns.
+norm, norm16: a gradient of FedMUD's four convolutions with batch normalisation on 64 images of 28 x 28, in torch's
+layout over oneDNN's, in float32 and in bfloat16. full16: that in float32 over that in bfloat16, both in oneDNN's.
 
 CPU seconds of one thread; the two take turns, and the blocks' own ratios count: above 1, what is done is faster.
 """
@@ -25,6 +27,8 @@ from timing import environment, quartiles
 from fedtheory import FedAvg, Key, LogisticRegression, MatrixRegression, run
 from fedtheory.core.files import write_atomic
 from fedtheory.problems import matrix_regression
+from fedtheory.problems.images import ImageClassification
+from fedtheory.problems.models.networks import Network, network
 
 BLOCKS = 15
 
@@ -62,11 +66,32 @@ def measure() -> dict[str, dict[str, object]]:
         return (slope.mT @ rows)[:, 0].mul_(-1 / rows.shape[1])
 
     torch.testing.assert_close(by_rows(), logistic.grads(x, columns))
+    full, bf16 = (normalised(precision) for precision in ("full", "bf16"))
+
+    def plain(step: Callable[[], object]) -> Callable[[], None]:
+        def in_torchs_layout() -> None:
+            with mock.patch.object(Network, "blocked", lambda self, images, dtype: images):
+                step()
+
+        return in_torchs_layout
+
     return {
         "gather": compared(at_once, play, 1),
         "out": compared(lambda: torch.bmm(Y, At, out=out), lambda: torch.bmm(Y, At), 2000),
         "rows": compared(by_rows, lambda: logistic.grads(x, columns), 100),
+        "norm": compared(plain(full), full, 4),
+        "norm16": compared(plain(bf16), bf16, 8),
+        "full16": compared(full, bf16, 4),
     }
+
+
+def normalised(precision: str) -> Callable[[], torch.Tensor]:
+    """A gradient of one client's network with batch normalisation."""
+    images, labels = torch.randn(64, 1, 28, 28), torch.arange(64) % 10
+    net = network("fedmud-cnn4", (1, 28, 28), 10)
+    problem = ImageClassification(images, labels, [torch.arange(64)], net, Key(0), batch=64, precision=precision)
+    y, xi = problem.start()[None], problem.full(problem.clients)
+    return lambda: problem.grads(y, xi)
 
 
 def main() -> None:
