@@ -390,8 +390,8 @@ assert int(torch.linalg.matrix_rank(torch.cat(spans, 1))) == m
 #
 # - **Dimensions.** $m / r$ spherical bases span the whole space. Whoever could *store* them would know everything.
 # - **Coordinates visited.** Coordinate bases repeat themselves: after $m/r = 10$ rounds about a third is unvisited.
-#   The share falls like $(1 - r/m)^t$, and the unluckiest coordinate waits for about $\ln m \,/\, -\!\ln(1 - r/m)$
-#   rounds (here 35).
+#   The share falls like $(1 - r/m)^t$, and the unluckiest coordinate waits, on average, for about $(\ln m + 0.58)
+#   \,/\, -\!\ln(1 - r/m)$ rounds (here 41; 0.58 is Euler's constant).
 # - **What is left of a vector** when each round removes the part that its subspace sees. It falls at exactly the same
 #   rate for both constructions, by Fact 2. This is how SSF's control variates are brought up to date: a client
 #   refreshes the part $P P^\top c_i$ of its correction $c_i$ and keeps $(I - P P^\top) c_i$, so the old part fades by
@@ -809,15 +809,15 @@ check("01.5", answer)
 
 # %% [markdown]
 # ## Summary
-# - Down and up again, a vector keeps $r/m$ of its squared length. Orthonormal bases give the nearest point, too short
-#   on average; isotropic ones are right on average and lose $\tfrac mr - 1$, more than the vector itself for
-#   $r < m/2$.
+# - Projected orthogonally, a vector keeps $r/m$ of its squared length on average. Orthonormal bases give the nearest
+#   point, too short on average; isotropic ones are right on average and lose $\tfrac mr - 1$, more than the vector
+#   itself for $r < m/2$.
 # - FedSub's Assumption 1 holds in both halves for scaled coordinate and spherical bases, in one half for Gaussian
 #   ones.
 # - What is unseen falls like $(1 - r/m)^t$, for coordinates as for directions.
-# - The change of basis $(P')^\top P$ stretches by $\sqrt{m/r}$ in the mean square. For spherical and Gaussian bases
-#   that is also, nearly, what typically happens, and rounding errors grow exponentially; coordinate bases have the
-#   same mean and always die out; orthonormal bases shrink.
+# - The change of basis $(P')^\top P$ stretches by $\sqrt{m/r}$ in the mean square for spherical and coordinate bases,
+#   by $\sqrt{(m + r + 1)/r}$ for Gaussian ones. For spherical and Gaussian bases what typically happens is a little
+#   less, and rounding errors grow exponentially; with coordinate bases they always die out; orthonormal bases shrink.
 #
 # ## References
 # - *An Efficient Subspace Algorithm for Federated Learning on Heterogeneous Data* (FedSub): Assumption 1, Algorithm

@@ -24,9 +24,9 @@
 # line numbers are the paper's.
 #
 # ## Symbols
-# This notebook keeps FedSub's letters, so that every line can be laid beside the paper. Three of them mean something
-# else in the other notebooks: $K$ and $t$, here rounds and steps, are there steps and rounds; $n$ is there $N$; and
-# $y_i$, here a dual variable, is there a client's model.
+# This notebook keeps FedSub's letters, so that every line can be laid beside the paper. Some of them mean something
+# else in the other notebooks: $K$ and $k$, here rounds, are there local steps; $t$, here a step, is there a round;
+# $n$ is there $N$; and $y_i$, here a dual variable, is there a client's model.
 #
 # | here, as in the paper | meaning | notebooks 00, 01, 03 | in the code |
 # |---|---|---|---|
@@ -252,7 +252,8 @@ assert [row[1:] for row in rows] == [[2 * m, 2 * m], [m, 2 * m]]
 # ### 2.2 Into the subspace, (9) and (10)
 #
 # Now clients move in the range of $P^k$ only: $z_i^{k,t} = x^k + P^k B_i^{k,t}$. Multiply (8) by $(P^k)^\top$, use
-# $(P^k)^\top P^k = \frac{m}{r} I$, and (10) reads, after division by $m/r$,
+# $(P^k)^\top P^k = \frac{m}{r} I$, and the first line of (10) reads, after division by $m/r$, as below; the second
+# line of (9) stays as it is:
 #
 # $$B_i^{k,t+1} = B_i^{k,t} - \eta \tfrac{r}{m} (P^k)^\top \Big(
 # \nabla f_i(x^k + P^k B_i^{k,t}) + \frac{y_i^k}{\eta \tau} \Big),$$
@@ -301,15 +302,15 @@ assert abs(independent - 1) < 0.05
 #
 # ### 2.3 What if nothing is dropped?
 #
-# We can simply run (10) with the full $y_i$. Every draw of the package has a name, so we get the very bases of the
-# package's own runs by naming their keys. Beside it runs **SSF** (`SSF.haar`, spherical bases of orthonormal scale),
-# the method of notebook 03: SCAFFOLD in a new subspace per round, whose control variates $c_i$, $c$ stay at home in
-# full length and are refreshed where the subspace sees them.
+# We can simply run these two lines, with the full $y_i$. Every draw of the package has a name, so we get the very
+# bases of the package's own runs by naming their keys. Beside it runs **SSF** (`SSF.haar`, spherical bases of
+# orthonormal scale), the method of notebook 03: SCAFFOLD in a new subspace per round, whose control variates $c_i$,
+# $c$ stay at home in full length and are refreshed where the subspace sees them.
 
 
 # %%
 def without_dropping(problem, projection, rounds):
-    """(10) as it stands, with y_i in the full space. Returns the model and the y_i."""
+    """(9) and (10) with nothing dropped: y_i in the full space. Returns the model and the y_i."""
     P = projection.draw(problem.layout, key.fold("P"), torch.float64)  # the key of P^0 in `run` with seed 0
     x, y, xi = problem.start(), torch.zeros(problem.n, problem.d), problem.full(problem.clients)
     for k in range(rounds):
@@ -326,7 +327,7 @@ x, y = without_dropping(problem, projection, 60)
 ssf = run(SSF.haar(lr, tau, r), problem, 60)
 gap_model = float((x - ssf.x).abs().max())
 gap_dual = float((y - lr * tau * (ssf.state.server.c - ssf.state.own.c)).abs().max())
-print(f"(10) and SSF agree: models {gap_model < 1e-12}, duals yᵢ = ητ(c - cᵢ) {gap_dual < 1e-12}")
+print(f"nothing dropped is SSF: models {gap_model < 1e-12}, duals yᵢ = ητ(c - cᵢ) {gap_dual < 1e-12}")
 
 # %% tags=["hide-input"]
 # Checks: nothing dropped is SSF, model and duals
@@ -680,7 +681,7 @@ assert ends["our-P=I"] < ends["our-CD"] < ends["FedAvg-CD"] < ends["FedAvg"]
 
 # %% [markdown]
 # **(b)** The order is the printed one. The gain from the dual in the subspace, the ratio of FedAvg-CD to our-CD in
-# the third line, is much smaller than the factor of about 100 in the paper's text.
+# line 4, is much smaller than the factor of about 100 in the paper's text.
 
 # %%
 record = committed("fedsub/fig1c")
