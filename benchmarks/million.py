@@ -111,7 +111,8 @@ def table(found: dict) -> str:
             size(scaled(of["down"])),
         ]
         lines.append("| " + " | ".join([name, *cells, *(f"{s:.2g}" for s in seconds(of))]) + " |")
-    return "\n".join([*lines, "", f"Left out, for they need a network: {', '.join(found['networks'])}."])
+    left = f"Left out: {', '.join(found['networks'])}, which need a network, and MeZO, which is one machine."
+    return "\n".join([*lines, "", left])
 
 
 def main() -> None:

@@ -74,22 +74,22 @@ class EF21P(Algorithm):
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         zero = torch.zeros_like(x)
         server = Server(x, x, zero, self._top(zero), problem.n)  # w^0 = x^0
-        return State(server, Own(x.new_zeros(problem.kept, problem.d)))  # h_i^0 = 0
+        return State(server, Own(x.new_zeros(problem.kept, problem.d)) if self.beta else None)  # h_i^0 = 0
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(Replay(server.w, server.last))
 
-    def client(self, problem: Problem, clients: torch.Tensor, own: Own, down: Down, key: Key):
+    def client(self, problem: Problem, clients: torch.Tensor, own: Own | None, down: Down, key: Key):
         w, d = down.w.value, problem.d
         xi = problem.draw(clients, self.local_steps, key.fold("xi"))
-        y = w.expand_as(own.h)
+        y = w.expand(len(clients), -1)
         for k in range(self.local_steps):
             y = y.sub(problem.grads(y, xi[k]), alpha=self.lr)
             yield y
-        p, k = y - w - own.h, kept(self.ratio, d)
+        p, k = y - w if own is None else y - w - own.h, kept(self.ratio, d)
         keys = [key.fold("positions", int(i)) for i in clients]
         up = Sampled.of(d / k * p if self.unbiased else p, k, keys)  # m_i = C_i(grad f_i(w^t) - h_i)
-        return up, Own(own.h + self.beta * up.expand(d))  # h_i <- h_i + beta m_i
+        return up, None if own is None else Own(own.h + self.beta * up.expand(d))  # h_i <- h_i + beta m_i
 
     def server(self, server: Server, down: Down, up: Sampled, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         d = len(server.x)

@@ -220,7 +220,7 @@ METHODS = [
         lambda o: FedSub(o.lr, o.local_steps, Coordinate(o.ranks)),
         Card(
             "Steps in a random subspace per round, with a dual variable against drift.",
-            "B -= eta (P^T g_i + Lambda_i / (eta tau)); x += P mean(B_i); Lambda_i turns into the next P",
+            "B -= eta ((r/m) P^T g_i + Lambda_i / (eta tau)); x += P mean(B_i); Lambda_i turns into the next P",
             "P = I is SCAFFOLD (law). Its Theorem 1, its case P = I, and its dual in floating point:",
             "The printed dual carries its rounding error on, times sqrt(m/r) per round (law).",
             ("fedsub.thm1", "fedsub.thm1-obs-ii", "fedsub.float.mean-dual"),
@@ -232,8 +232,8 @@ METHODS = [
         "subspace",
         lambda o: FedSub(o.lr, o.local_steps, Coordinate(o.ranks), dual=False),
         Card(
-            "FedSub without its dual: FedAvg along random coordinates.",
-            "B -= eta P^T g_i; x += P mean(B_i)",
+            "FedSub without its dual: FedAvg along random coordinates. Its state is FedSub's, never read.",
+            "B -= eta (r/m) P^T g_i; x += P mean(B_i)",
             "P = I is FedAvg (law). What the paper says of it:",
             "FedAvg's drift.",
             ("fedsub.fedavgcd-better", "fedsub.dual-helps"),

@@ -1,4 +1,7 @@
-"""SSF: Subspace Optimization for Efficient Federated Learning under Heterogeneous Data, arXiv:2604.25467v1, Alg. 1."""
+"""SSF: Subspace Optimization for Efficient Federated Learning under Heterogeneous Data, arXiv:2604.25467v1, Alg. 1.
+
+The paper prints no line numbers: its lines are counted here; 15 and 16 are one line there.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

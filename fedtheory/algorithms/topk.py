@@ -60,20 +60,20 @@ class TopK(Algorithm):
         checks.choice("by", self.by, ("magnitude", "value"))
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
-        return State(Server(x), Own(x.new_zeros(problem.kept, problem.d)))
+        return State(Server(x), Own(x.new_zeros(problem.kept, problem.d)) if self.error_feedback else None)
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(server.x)
 
-    def client(self, problem: Problem, clients: torch.Tensor, own: Own, down: Down, key: Key):
+    def client(self, problem: Problem, clients: torch.Tensor, own: Own | None, down: Down, key: Key):
         xi = problem.draw(clients, self.local_steps, key.fold("xi"))
-        y = down.x.expand_as(own.e)
+        y = down.x.expand(len(clients), -1)
         for k in range(self.local_steps):
             y = y.sub(problem.grads(y, xi[k]), alpha=self.lr)
             yield y
-        p = y - down.x + own.e  # m_t + eta_t grad f
+        p = y - down.x if own is None else y - down.x + own.e  # m_t + eta_t grad f
         up = Sparse.of(p, largest(p.abs() if self.by == "magnitude" else p, self.ratio, [problem.d]))
-        return up, Own(p - up.expand(problem.d) if self.error_feedback else own.e)  # m_{t+1} = m_t + eta_t grad f - g_t
+        return up, None if own is None else Own(p - up.expand(problem.d))  # m_{t+1} = m_t + eta_t grad f - g_t
 
     def server(self, server: Server, down: Down, up: Sparse, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         return Server(server.x + up.expand(len(server.x)).mean(0)), None  # x_{t+1} = x_t - g_t

@@ -9,7 +9,7 @@ import tight_pages
 from claim_pages import Place
 from code_pages import Code
 from mathematics import prose
-from stage import ROOT, Stage, slug, table, toctree
+from stage import ROOT, Stage, proved, slug, table, toctree
 from used import NOTEBOOKS
 
 from fedtheory.core import records, registry
@@ -20,7 +20,6 @@ MARK = re.compile(r"\[((?:" + "|".join(PAPERS) + r")\.\d+\.\d+)\]")
 SAID = re.compile(r"\[(use/\w+): ([^\]]+)\]")
 CLAIM = re.compile(r"`([a-z]+\.[\w.-]+(?: / [\w.-]+)*)`")
 MARGIN = re.compile(r"\[margin (\S+?)\]")
-FOLDER = ROOT / "docs" / "theory"
 HEAD = """\
 # Proofs
 
@@ -42,7 +41,7 @@ def write(stage: Stage, code: Code, where: Mapping[str, Place]) -> None:
 
 
 def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
-    text, known = (FOLDER / f"{paper}.md").read_text(), steps(paper)
+    text, known = proved(paper), steps(paper)
     margins = {record["id"]: record["margin"] for record in ledger.load(ROOT / "docs" / "ledger.json")}
     text = MARGIN.sub(lambda found: f"{margins[found[1]]:.2g}", text)
     text = MARK.sub(lambda found: f'(<a href="#{anchor(found[1])}">checked</a>)', text)
@@ -65,7 +64,7 @@ def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
 
 def use() -> str:
     """The page of consequences: its numbers are those of the items' records, its pictures theirs."""
-    text = (FOLDER / "use.md").read_text()
+    text = proved("use")
     text = SAID.sub(lambda found: said(found[1], found[2]), text)
     text = re.sub(r"\.\./\.\./figures/([\w/]+)\.png", lambda found: f"../look-up/items/{slug(found[1])}.png", text)
     text = re.sub(r"`(use/\w+)`", lambda found: f"[`{found[1]}`](../look-up/items/{slug(found[1])}.md)", text)

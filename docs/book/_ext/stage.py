@@ -11,6 +11,14 @@ from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parents[3]
 BOOK = ROOT / "docs" / "book"
+MARKED = "*Marks in square brackets are links, numbers and tables in the book (`make book`).*\n\n"
+
+
+def proved(name: str) -> str:
+    """A page of docs/theory, whose marks in square brackets are to be filled in."""
+    text = (ROOT / "docs" / "theory" / f"{name}.md").read_text()
+    assert text.count(MARKED) == 1, f"docs/theory/{name}.md lacks the line that says what its marks are"
+    return text.replace(MARKED, "")
 
 
 class Stage:

@@ -11,7 +11,7 @@ from typing import Any
 from claim_pages import Place
 from item_pages import FIGURES, number, record_of
 from mathematics import prose
-from stage import ROOT, Stage, badge, plain, slug, table
+from stage import ROOT, Stage, badge, plain, proved, slug, table
 
 from fedtheory.core import records
 from fedtheory.core.letters import letters
@@ -24,7 +24,7 @@ HEAD = ["statement", "what the constant multiplies", "printed", "ours", "worst c
 
 
 def write(stage: Stage, where: Mapping[str, Place]) -> None:
-    text = (ROOT / "docs" / "theory" / "tight.md").read_text()
+    text = proved("tight")
     known = {record["id"]: record for record in ledger.load(ROOT / "docs" / "ledger.json")}
     found = {paper: record_of(f"{paper}/tight") for paper in PAPERS}
     held = {paper: (made[0]["table"], made[1]) for paper, made in found.items() if made}
