@@ -24,7 +24,7 @@ ITSELF = {  # measured without a runner, or beside it
     "mud/repaired_rate", "mud/tight", "ssf/tight", "ssf/why_nan", "ssf/worst_case",
     "frontier/wire", "use/controls", "use/directions", "use/rank", "use/reset", "use/step",
 }  # fmt: skip
-NUMBERS = ("mean", "ours", "quality", "accuracy", "error")
+NUMBERS = ("mean", "ours", "quality", "accuracy", "error", "full")
 NAMES = {  # in print -> as the code calls it
     "FMNIST": "fashion_mnist", "Fashion-MNIST": "fashion_mnist", "CIFAR-10": "cifar10", "CIFAR-100": "cifar100",
     "SVHN": "svhn", "TinyImageNet": "tiny_imagenet", "Tiny-ImageNet": "tiny_imagenet", "MNIST": "mnist",
