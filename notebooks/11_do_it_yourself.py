@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Do it yourself
 #
-# Ten notebooks used methods, problems and claims that were there. In this one you write your own: a method, a problem,
-# and a claim with its control. All three then work everywhere: in `run`, on the command line, in `compare`, in a
-# ledger. The example is **FedAvg with server momentum** (Hsu, Qi and Brown call it FedAvgM): the server goes on with a
-# share of its last step, as a heavy ball does. It is not in the package, so that there is something to do.
+# Eleven notebooks used methods, problems and claims that were there. In this one you write your own: a method, a
+# problem, and a claim with its control. All three then work everywhere: in `run`, on the command line, in `compare`,
+# in a ledger. The example is **FedAvg with server momentum** (Hsu, Qi and Brown call it FedAvgM): the server goes on
+# with a share of its last step, as a heavy ball does. It is not in the package, so that there is something to do.
 #
 # **Time:** core sections (*) 1 to 5, about 15 minutes; all of it with the exercises about 120. It runs in 30 s.
 # **Needs:** notebooks 00, 04.
@@ -447,10 +447,11 @@ home.cleanup()
 # > **Claim.** Let $0 \le \beta < 1$ and $v^0 = 0$. Then $\lVert x^{t+1} - x^t \rVert \le \dfrac{1}{1 - \beta}
 # > \max_{s \le t} \lVert \Delta^s \rVert$ in every round $t$.
 #
-# The proof is a line: the velocity is $\sum_{s \le t} \beta^{t-s} \Delta^s$. A check tries to break it all the same, on
-# what the code yields and not on the formula; otherwise it would check the proof's algebra and miss a slip of the
-# method. `sides` plays the method from free numbers, two centres $a_1, a_2$, and returns left and right side.
-# `maximise` climbs on their ratio from random starts, through the training code, at each edge in turn.
+# The proof is a line: the velocity is $\sum_{s \le t} \beta^{t-s} \Delta^s$. A check tries to break it all the same,
+# on the models that the code yields; otherwise it would check the proof's algebra alone. ($\Delta$ is read off the
+# velocity: a slip in that line this check would miss.) `sides` plays the method from free numbers, two centres $a_1,
+# a_2$, and returns left and right side. `maximise` climbs on their ratio from random starts, through the training
+# code, at each edge in turn.
 
 
 # %%
@@ -527,8 +528,8 @@ assert 0.98 < record["margin"] <= 1 + search.ROUNDING
 #
 # ## 8. The tests to copy
 #
-# What this notebook asked of the method is four tests, in `docs/template/test_own.py`. They know nothing of momentum
-# but its end at 0: change the import and that line, and they are yours.
+# What this notebook asked of the method is three tests, in `docs/template/test_own.py` (two more there are of the
+# problem). They know nothing of momentum but its end at 0: change the import and that line, and they are yours.
 
 # %%
 tests = (template / "test_own.py").read_text()

@@ -8,7 +8,8 @@
 # round of the code that trains and runs the machine's proof of it. You may break each of them, and should.
 #
 # The proof is the one of [docs/theory/ssf.md](../docs/theory/ssf.md), sections 1 to 6, and keeps its numbers: line
-# 2.4 here is step 2.4 there.
+# 2.4 here is step 2.4 there. It takes the paper's shorter step $L\tilde\eta \le \min(\frac14, \frac\rho2)$, which the
+# page's theorem, with $\sqrt{\rho/8}$ in the place of $\frac\rho2$, admits (6.4 there).
 #
 # **Time:** core sections (*) 1 to 5, about 40 minutes; all of it with the exercises about 145. It runs in a
 # quarter of a minute. **Needs:** notebooks 00, 03, 04.
@@ -89,7 +90,8 @@ key = start()
 # `play` runs one round through the lines of `fedtheory.SSF`, once for *every* projector and *every* combination of
 # signs. So every expectation below is a finite sum, exact but for rounding. For that the law of $P$ must have few
 # values: we draw a Haar basis of the whole space and cut it into $d/r$ blocks of $r$ columns, one of which the round
-# takes. Each block alone is Haar, as the paper asks; and given the basis the mean over blocks is already $\rho I$.
+# takes. Each block alone is Haar, as the paper's Section 3.6 draws it (its Assumption 3 asks for the mean only); and
+# given the basis the mean over blocks is already $\rho I$.
 
 # %%
 N, K, d = 3, 4, 20
@@ -1025,9 +1027,9 @@ for name, (left, right) in rates.items():
 # A few hundredths. The drift comes into the theorem with $q = (K L \eta_\ell)^2 \le \frac1{100}$ before it, and
 # whoever makes the famous lemma tight improves the rate by a few per cent. The large bars are elsewhere.
 #
-# - **3.3** is the largest of all lines. It gives $\frac12 \lVert a \rVert^2$ away for $\langle a, b \rangle$,
-#   although $b$ is small: the weights in $-2 \langle a, b \rangle \le \lVert a \rVert^2 + \lVert b \rVert^2$ are
-#   equal, and should not be. Exercise 2 mends it.
+# - **3.3** is the largest of all inequalities (at $r = 5$ only the end that 5.6 drops is larger). It gives $\frac12
+#   \lVert a \rVert^2$ away for $\langle a, b \rangle$, although $b$ is small: the weights in $-2 \langle a, b \rangle
+#   \le \lVert a \rVert^2 + \lVert b \rVert^2$ are equal, and should not be. Exercise 2 mends it.
 # - **5.6** drops $\Phi_T$. That is no loss of the method's constants: it vanishes with $T$ beside what has been
 #   spent, and at $r = 5$ forty rounds are few.
 # - **4** loses by its second splitting (4.4) and by half of the contraction (4.3), with the small $M$ before it.
@@ -1065,6 +1067,9 @@ show(figure)
 # \frac\rho2)$. For $\rho \le \frac12$ the average squared gradient is at most
 #
 # $$\frac{40 L \Delta_F}{9 \rho^2 T} + \frac{2\, \mathcal{C}_0}{45 \rho T} .$$
+#
+# (6.4 of the page. Its 6.1, which the machine proves below, has the longer step and $\frac{40 \sqrt2}{9}
+# \frac{L \Delta_F}{\rho^{3/2} T}$ for the first term.)
 #
 # With noise, let $\eta_\ell^2 \le \frac{4 \tilde\eta}{33 L N K^2}$ besides, so that the last term of the theorem is
 # at most the one before it, and balance $\tilde\eta$ against the noise:
@@ -1243,7 +1248,7 @@ check("12.4", answer)
 # **Exercise 5** (2 points). *Derive what the subspace costs in bytes.* No noise, $\mathcal{C}_0 = 0$. A client of SSF
 # sends up $2r$ numbers in a round, one of SCAFFOLD $2d$. How many numbers must it send, by the theorem, until the
 # average squared gradient is below a given value, in parts of what SCAFFOLD needs by the same theorem? Give it as a
-# function of $\rho \in (0, 1]$, (i) with the theorem's largest steps; (ii) with $L \tilde\eta = \frac14$ and $K L
+# function of $\rho \in (0, 1]$, (i) with this notebook's largest steps; (ii) with $L \tilde\eta = \frac14$ and $K L
 # \eta_\ell = \frac{\sqrt\rho}{10}$, for which you show first that 5.3 and 5.4 hold and the first term of the theorem
 # stays as it is.
 

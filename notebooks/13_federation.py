@@ -107,8 +107,8 @@ assert torch.equal(cuts[12].x, once.x)
 assert all(row[2] and row[3] for row in rows)
 
 # %% [markdown]
-# Six digits stay, and all bytes; the last bits of the model do not. A number of blocks belongs to a run as its seed
-# does.
+# Six digits stay, and all bytes. The last bits of the model need not: compare the fingerprints. Where they agree on
+# one machine they may differ on another, so a number of blocks belongs to a run as its seed does.
 #
 # ## 2. Four processes *
 #
@@ -540,9 +540,10 @@ check("13.3", answer)
 # ```
 #
 # DeComFL's payload is the same for every $p$, 960 kB, the least by far. But forty thousand rounds of two messages are
-# 800 MB of headers. Scalars must travel in company: from 30 directions a message on DeComFL costs less than SSF's 28
-# MB, and at 834 a message is as long as what surrounds it. That is the design: few, fuller messages. (That $p$
-# directions save a factor $p$ of rounds is only so while the noise of the directions is what limits; notebook 07.)
+# 800 MB of headers. Scalars must travel in company: from 30 directions a round on all of DeComFL costs less than
+# SSF's 28 MB, and from 834 on the two messages of a round are together as long as what surrounds them. That is the
+# design: few, fuller messages. (That $p$ directions save a factor $p$ of rounds is only so while the noise of the
+# directions is what limits; notebook 07.)
 #
 # </details>
 
