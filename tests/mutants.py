@@ -1515,8 +1515,8 @@ MUTANTS = [
     Mutant(
         "the error is forgotten",
         "algorithms/topk.py",
-        "p - up.expand(problem.d) if self.error_feedback else own.e",
-        "own.e",
+        "None if own is None else Own(p - up.expand(problem.d))",
+        "own",
         T_KEPT,
     ),
     Mutant("by value always", "algorithms/topk.py", 'p.abs() if self.by == "magnitude" else p', "p", T_PRESSED),

@@ -409,6 +409,16 @@ def test_error_feedback_conserves_what_was_not_sent():
     assert relative(state.server.x - x0, total) > 1e-2
 
 
+def test_a_client_keeps_nothing_where_nothing_is_used():
+    """Top-k without error feedback and EF21-P with beta = 0: no zeros, N times a model, either."""
+    for plain, keeping in (
+        (TopK(ETA, K, 0.25), TopK(ETA, K, 0.25, True)),
+        (EF21P(ETA, K, 0.5), EF21P(ETA, K, 0.5, beta=0.1)),
+    ):
+        assert play(plain, regression(), 2)[0].own is None
+        assert play(keeping, regression(), 2)[0].own is not None
+
+
 def test_dgc_conserves_momentum():
     """Unmasked: x_T - x_0 + mean of V_i is the sum of the mean momenta. Masked: U and V are 0 where it was sent."""
     problem, x0 = regression(), start(regression())
