@@ -772,10 +772,10 @@ beside("decomfl/table4")
 #
 # ### Figure 2: $K$ and $P$
 #
-# Run in two ways. *As printed*: Dirichlet(1), momentum 0.5; the text names neither the batch, here 8, nor $P$ and $K$.
-# *Authors' files*: the result files that the authors published come from momentum 0.9, an IID split of all 60,000
-# images, batches of 256 and $P = 20$; hollow diamonds are their accuracies. The right panel's second reading takes
-# hours more and is not finished.
+# Run in two ways. *As printed*: Dirichlet(1), momentum 0.5; the text names neither the batch, here 8, nor $P$ and
+# $K$. *Authors' files*: the result files that the authors published come from momentum 0.9, an IID split of all
+# 60,000 images, batches of 256, on the left $P = 20$ at rate 0.001, on the right $K = 4$ at half of it; hollow
+# diamonds are their accuracies.
 
 # %%
 record = committed("decomfl/fig2a")
@@ -795,19 +795,22 @@ beside("decomfl/fig2b")
 # Checks: what the text below speaks of; both readings say the same
 left, right = ({cell["cell"]: cell for cell in committed(item)["cells"]} for item in ("decomfl/fig2a", "decomfl/fig2b"))
 assert [cell["verdict"] for cell in left.values()] == ["direction holds", "direction reversed", "direction holds"] * 2
-assert [cell["verdict"] for cell in right.values()] == ["inconclusive"] * 3 + ["direction holds"] * 2
+assert [cell["verdict"] for cell in right.values()] == (["inconclusive"] * 3 + ["direction holds"] * 2) * 2
 found = {word: [cell for name, cell in left.items() if word in name] for word in ("K = 4 minus", "by 4 P", "scalars")}
 for word, expected in (("K = 4 minus", (32, 10)), ("by 4 P", (-28, -9))):
     assert [round(100 * cell["ours"]) for cell in found[word]] == list(expected)
 assert [round(cell["ours"]) for cell in found["scalars"]] == [14, 3]
-assert right["accuracy, P = 40 minus P = 10, end (above)"]["ours"] > 0.03
-files = [row for row in committed("decomfl/fig2a")["table"] if not math.isnan(row["files"])]
-assert {row["method"] for row in files if row["low"] < row["files"] < row["high"]} == {"K = 1", "K = 4"}
+ends = [cell["ours"] for name, cell in right.items() if "P = 40 minus P = 10, end" in name]
+assert [round(100 * gap, 1) for gap in ends] == [6.1, 0.8]
+tables = (committed(item)["table"] for item in ("decomfl/fig2a", "decomfl/fig2b"))
+files = [row for rows in tables for row in rows if not math.isnan(row["files"])]
+near = {row["method"] for row in files if row["low"] < row["files"] < row["high"]}
+assert near == {"K = 1", "K = 4", "P = 10", "P = 20", "P = 40"}
 
 # %% [markdown]
 # What comes out of our runs, and what does not:
-# - **Our runs reach the published accuracies**: after 100 rounds those of $K = 1$ and $K = 4$ lie within our intervals,
-#   FedAvg's lies 0.1 points below a narrow one.
+# - **Our runs reach the published accuracies**: after 100 rounds those of $K = 1$ and $K = 4$ and of all three $P$
+#   lie within our intervals, FedAvg's lies 0.1 points below a narrow one.
 # - **More local steps are faster per round**: by 32 points as printed and 10 with the authors' settings. They cost $K$
 #   times as much per round: after as many local steps, and nearly as many scalars, no difference between $K = 4$ and
 #   $K = 1$ is seen, as Table 1's totals without $K$ suggest.
@@ -815,8 +818,9 @@ assert {row["method"] for row in files if row["low"] < row["files"] < row["high"
 #   four times the local steps gain 28 and 9 points more than four times the perturbations. A larger $P$ only lowers the
 #   noise, and early on the noise is not what limits. The paper speaks of the end, and in its own files $P$ does not
 #   matter more there, either.
-# - **Larger $P$ ends higher**: so it does in the mean, but three seeds and 240 rounds do not separate it; **and slows
-#   the beginning** for the same communication: it holds.
+# - **Larger $P$ ends higher**: so it does in every mean, by 6 points as printed and by 0.8 with the authors' settings
+#   from $P = 10$ to 40, but three seeds do not separate it this early; **and slows the beginning** for the same
+#   communication: it holds under both readings.
 # - **Less communication than FedAvg for the same accuracy**: it holds, with counted messages, for the accuracy at which
 #   DeComFL stops here: at least 14 [11, 17] times less for 64% as printed, where FedAvg stops at 97%, and 3.2 [2.4,
 #   4.2] times for 92% with the authors' settings, where FedAvg stops at 99%.

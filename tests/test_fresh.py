@@ -19,7 +19,7 @@ MEASURED = (  # without runs, or beside them: bytes and seconds of a machine, wo
     "use/reset", "use/step", *(f"{of}/tight" for of in ("fedsub", "ssf", "mud", "flss", "decomfl", "family")),
 )  # fmt: skip
 WITHOUT_RUNS = (  # made before finished runs were kept with the repository, or for more methods since
-    "decomfl/fig2b", "ssf/readings", "frontier/quadratics", "frontier/regression", "frontier/digits",
+    "ssf/readings", "frontier/quadratics", "frontier/regression", "frontier/digits",
     "frontier/mnist", "frontier/ranks", "frontier/tuning", "frontier/heterogeneity", "frontier/compression",
     "frontier/participants", "frontier/lag", "frontier/precision",
 )  # fmt: skip
