@@ -802,6 +802,7 @@ for word, expected in (("K = 4 minus", (32, 10)), ("by 4 P", (-28, -9))):
 assert [round(cell["ours"]) for cell in found["scalars"]] == [14, 3]
 ends = [cell["ours"] for name, cell in right.items() if "P = 40 minus P = 10, end" in name]
 assert [round(100 * gap, 1) for gap in ends] == [6.1, 0.8]
+assert all(cell["ours"] > 0 for name, cell in right.items() if "end (above)" in name)
 tables = (committed(item)["table"] for item in ("decomfl/fig2a", "decomfl/fig2b"))
 files = [row for rows in tables for row in rows if not math.isnan(row["files"])]
 near = {row["method"] for row in files if row["low"] < row["files"] < row["high"]}

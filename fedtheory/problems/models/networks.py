@@ -320,7 +320,7 @@ class Network:
         """One model's images (1, b, *shape) for a gradient, in the dtype of its convolutions: as oneDNN lays them out.
 
         Convolutions, normalisations, ReLU and poolings then stay in oneDNN's own layout, without copies between them: a
-        gradient takes 0.7 to 0.95 of the time, in bfloat16 0.5 to 0.8. Unchanged where an operation or the processor
+        gradient takes 0.7 to 0.9 of the time, in bfloat16 0.5 to 0.8. Unchanged where an operation or the processor
         does not know it, and where every operation is watched, as by `core.meter`: such tensors have no storage to look
         at.
         """
