@@ -13,7 +13,23 @@ from hypothesis import strategies as st
 from test_bad_input import COUNTS, FLAGS, INF, NAN, RATES, complaint
 from test_transcripts import PROBLEMS, T, chosen, compare, gradient, samples_of, unvec, vec, weigh
 
-from fedtheory import DGC, EF21P, LBGM, STC, FedAvg, FedBAT, FedCom, FetchSGD, Key, Scaffold, TopK, play_round, run
+from fedtheory import (
+    DGC,
+    EF21P,
+    LBGM,
+    STC,
+    FedAvg,
+    FedBAT,
+    FedCom,
+    FetchSGD,
+    Key,
+    Scaffold,
+    SignSGD,
+    Steps,
+    TopK,
+    play_round,
+    run,
+)
 from fedtheory.algorithms.lbgm import Up
 from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem
@@ -410,13 +426,29 @@ def test_error_feedback_conserves_what_was_not_sent():
 
 
 def test_a_client_keeps_nothing_where_nothing_is_used():
-    """Top-k without error feedback and EF21-P with beta = 0: no zeros, N times a model, either."""
+    """Top-k and SignSGD without error feedback, EF21-P with beta = 0: no zeros, N times a model, either."""
     for plain, keeping in (
+        (SignSGD(ETA, K, error_feedback=False), SignSGD(ETA, K)),
         (TopK(ETA, K, 0.25), TopK(ETA, K, 0.25, True)),
         (EF21P(ETA, K, 0.5), EF21P(ETA, K, 0.5, beta=0.1)),
     ):
         assert play(plain, regression(), 2)[0].own is None
         assert play(keeping, regression(), 2)[0].own is not None
+
+
+def test_diana_stays_where_it_is_when_the_rate_falls():
+    """h_i is a gradient: at the optimum, where it is -grad f_i(x*), a tenth of the rate moves nothing."""
+    found = run(EF21P(0.2, 1, 0.5, beta=0.5), regression(batch=None), 3000, schedule=Steps(2000, 0.1), every=1)["error"]
+    assert found[2000] < 1e-6
+    assert max(found[2000:]) <= 2 * found[2000]
+
+
+def test_fedbat_lives_where_nothing_moves():
+    """At a client's own optimum alpha = 0, and (S - m)/alpha would be 0/0."""
+    problem = quadratic(1)
+    problem.H[:], problem.b[:] = torch.eye(problem.d, dtype=torch.float64), 0.0
+    state = last(FedBAT(0.05, 4), problem, 3, x0=torch.zeros(problem.d, dtype=torch.float64))
+    assert state.server.x.tolist() == [0.0] * problem.d
 
 
 def test_dgc_conserves_momentum():

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 from torch.utils.weak import WeakIdKeyDictionary
 
-from fedtheory import DeComFL, Key, MatrixRegression, Quadratic, play_round, run
+from fedtheory import DeComFL, Key, MatrixRegression, Quadratic, Steps, play_round, run
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.readings.decomfl import DeComFLReading, value
 from fedtheory.core.engine import drain
@@ -282,6 +282,15 @@ def test_each_and_derived_seeds_are_the_same_run():
     assert torch.equal(one.x, two.x)
     assert one["up_bytes"] == two["up_bytes"]
     assert one["down_bytes"][-1] > two["down_bytes"][-1]
+
+
+def test_another_rate_is_that_of_every_phase():
+    """So that `run(schedule=...)` acts on later phases, too: a tenth from the start on is a tenth of each."""
+    scheduled = DeComFLReading(0.02, 2, 3, schedule=((2, 0.05, 4),))
+    slower, _ = scheduled.at_rate(0.002, None)
+    assert [slower.at(r) for r in (0, 2)] == [(0.002, 3), (pytest.approx(0.005), 4)]
+    fast, slow = (run(a, quadratic(), 4, schedule=s).x for a, s in ((scheduled, Steps(2, 0.1)), (scheduled, None)))
+    assert not torch.equal(fast, slow)
 
 
 def test_a_constant_schedule_is_no_schedule():

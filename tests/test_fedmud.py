@@ -194,6 +194,9 @@ def test_the_ratio_of_the_whole_network():
         (lambda: FedMUD(0.1, 2, Full(), 0), "reset_every"),
         (lambda: FedMUD(0.1, 2, Full(), 3, base="zero"), "reset_every"),
         (lambda: FedMUD(0.1, 2, Full(), base="one"), "base"),
+        (lambda: FedMUD(0.1, 2, LowRank(0.5, 1.0, random=True)), "decomposition.random"),
+        (lambda: FedMUD.of_model(0.1, 2, LowRank(0.5, 1.0), base="zero"), "base"),
+        (lambda: FedMUD.of_model(0.1, 2, LowRank(0.5, 1.0), reset_every=3), "reset_every"),
         (lambda: FedMUD(0.1, 2, Full(), absent="never"), "absent"),
     ],
 )

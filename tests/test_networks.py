@@ -14,7 +14,23 @@ from cases import DOUBLE, SMALL, images, problem
 from torch import nn
 from torch.nn import functional
 
-from fedtheory import FedAvg, ImageClassification, Key, Scaffold, run
+from fedtheory import (
+    SSF,
+    FedAvg,
+    FedCom,
+    FedDC,
+    FedDyn,
+    FedFTG,
+    FedHM,
+    FedProx,
+    FedSub,
+    ImageClassification,
+    Key,
+    LowRank,
+    Scaffold,
+    Spherical,
+    run,
+)
 from fedtheory.core import meter
 from fedtheory.problems.images import EVALUATED, Batch
 from fedtheory.problems.models import perceptron as perceptron_module
@@ -380,6 +396,34 @@ def test_an_epoch_is_a_permutation_and_hangs_on_the_client_alone():
     assert [len(row) for row in rows[4:]] == [0, 0]  # done after two epochs of two batches: idle
     idle = p.draw(p.clients, 6, Key(1))[5]
     assert torch.equal(p.grads(points(p, 4), idle)[2], torch.zeros(p.d, dtype=DOUBLE))
+
+
+UNEVEN = {  # methods with terms of their own, and the same without them
+    "FedProx": (FedProx(0.1, 6, 1.0), FedProx(0.1, 6, 0.0)),
+    "FedCom": (FedCom(0.1, 6, gate=True), FedCom(0.1, 6)),
+    "FedSub": (FedSub(0.1, 6, Spherical(3)), FedSub(0.1, 6, Spherical(3), dual=False)),
+    "FedHM": (FedHM(0.1, 6, LowRank(0.5, layers="all"), decay=0.5), FedHM(0.1, 6, LowRank(0.5, layers="all"))),
+    "FedDyn": (FedDyn(0.1, 6, 0.1), FedAvg(0.1, 6)),
+    "FedDC": (FedDC(0.1, 6, 0.1), FedAvg(0.1, 6)),
+    "SCAFFOLD": (Scaffold(0.1, 6), FedAvg(0.1, 6)),
+    "SSF": (SSF.haar(0.1, 6, 3), FedAvg(0.1, 6)),
+    "FedFTG": (FedFTG(0.1, 6, 2), FedAvg(0.1, 6)),
+}
+
+
+@pytest.mark.parametrize(("refused", "allowed"), UNEVEN.values(), ids=UNEVEN)
+def test_clients_that_are_done_stand_still_or_the_method_is_refused(refused, allowed):
+    """With epochs, where clients have unequally many batches. What runs leaves a client where it is in an idle step."""
+    p, even = problem(epochs=2), problem(epochs=2, sizes=(12, 12, 12, 12))
+    assert (p.uneven, even.uneven, problem().uneven) == (True, False, False)
+    with pytest.raises(ValueError, match=f"epochs=2: .*{refused.name}.*Fix: "):
+        run(refused, p, 1, metrics=())
+    run(refused, even, 1, metrics=())
+    state = allowed.init(p, p.start(), Key(0))
+    down = allowed.broadcast(state.server, Key(1))
+    *_, before, after = allowed.client(p, p.clients, state.own, down, Key(1))
+    assert torch.equal(before[2], after[2])
+    assert not torch.equal(before[0], after[0])
 
 
 def test_endless_batches_are_full():

@@ -11,6 +11,7 @@ from cases import PROBLEMS, TWO_LAYERS, logistic, quadratic, regression, start
 
 from fedtheory import (
     Coordinate,
+    FedAvg,
     Gaussian,
     Identity,
     Key,
@@ -20,6 +21,7 @@ from fedtheory import (
     MatrixRegression,
     Quadratic,
     Spherical,
+    run,
 )
 from fedtheory.problems import matrix_regression
 from fedtheory.problems.matrix_regression import Rows
@@ -276,6 +278,17 @@ def test_quadratic_constants_in_closed_form():
     assert known.f_star == pytest.approx(0.75 * 1.2**2 + 0.25 * 2 * 1.8**2)
     assert known.heterogeneity == pytest.approx(((2 * -1.2) ** 2 + (4 * 1.8) ** 2) / 2)
     assert problem.weights.tolist() == [0.75, 0.25]
+
+
+def test_clients_that_weigh_nothing_are_refused_where_they_may_be_alone():
+    """Their mean would be 0/0; in a round with others they do not count."""
+    problem = Quadratic.random(3, 4, Key(0))
+    problem = Quadratic(problem.H, problem.b, weights=torch.tensor([0.0, 0.0, 1.0]))
+    for options in ({"sampled": 1}, {"sampled": 2}, {"dropout": 0.5}):
+        with pytest.raises(ValueError, match=r"problem\.weights=.*2 clients that weigh nothing.*Fix: "):
+            run(FedAvg(0.1, 2, weighted=True), problem, 5, **options)
+    assert run(FedAvg(0.1, 2, weighted=True), problem, 5)["error"][-1] < 1
+    assert run(FedAvg(0.1, 2), problem, 5, sampled=1)["error"][-1] < 1
 
 
 def test_quadratic_spectrum_is_attained():

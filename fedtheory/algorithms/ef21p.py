@@ -47,9 +47,10 @@ class EF21P(Algorithm):
         ratio: of Rand-K, up.
         down_ratio: of Top-K, down; None: the same. Both at 1: FedAvg.
         unbiased: Rand-K times d/k, as the paper needs it; False sends the entries as they are, which adds no variance.
-        beta: 0 is EF21-P + DCGD. Above 0 it is EF21-P + DIANA: a client compresses its change minus h_i, and h_i
-            follows by beta times what was sent; the paper's choice is 1/(omega + 1), which is `ratio`. Absent clients
-            keep h_i, and the server adds the mean of all h_i (the paper has everyone take part).
+        beta: 0 is EF21-P + DCGD. Above 0 it is EF21-P + DIANA: a client compresses its change minus gamma h_i, and h_i
+            follows by beta / gamma times what was sent, so that gamma may fall; the paper's choice of beta is
+            1/(omega + 1), which is `ratio`. Absent clients keep h_i, and the server adds the mean of all h_i (the paper
+            has everyone take part).
         server_lr: step of x along the mean; 1: all of it.
     """
 
@@ -86,16 +87,16 @@ class EF21P(Algorithm):
         for k in range(self.local_steps):
             y = y.sub(problem.grads(y, xi[k]), alpha=self.lr)
             yield y
-        p, k = y - w if own is None else y - w - own.h, kept(self.ratio, d)
+        p, k = y - w if own is None else y - w - self.lr * own.h, kept(self.ratio, d)
         keys = [key.fold("positions", int(i)) for i in clients]
         up = Sampled.of(d / k * p if self.unbiased else p, k, keys)  # m_i = C_i(grad f_i(w^t) - h_i)
-        return up, None if own is None else Own(own.h + self.beta * up.expand(d))  # h_i <- h_i + beta m_i
+        return up, None if own is None else Own(own.h + self.beta / self.lr * up.expand(d))  # h_i <- h_i + beta m_i
 
     def server(self, server: Server, down: Down, up: Sampled, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         d = len(server.x)
         m = up.expand(d).mean(0)
-        x = server.x + self.server_lr * (server.h + m)  # x^{t+1} = x^t - gamma (h^t + m^t)
-        h = server.h + self.beta * len(clients) / server.n * m
+        x = server.x + self.server_lr * (self.lr * server.h + m)  # x^{t+1} = x^t - gamma (h^t + m^t)
+        h = server.h + self.beta / self.lr * len(clients) / server.n * m
         last = self._top(x - server.w)
         return Server(x, server.w + last.expand(d)[0], h, last, server.n), None  # w^{t+1} = w^t + C(x^{t+1} - w^t)
 

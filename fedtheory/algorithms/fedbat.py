@@ -46,7 +46,8 @@ class FedBAT(Algorithm):
         rho: speed of alpha; 0: alpha stays at alpha_0. The paper's choice: 6.
         warm_up: phi, share of plain steps. The paper: 0.5. At least one step is made, or alpha_0 would be 0 (in the
             public code it then is the lower clip); if all of them are, the binarization comes after training.
-        clip: alpha is kept between these two; the public code: (5e-4, 5e-2). None: it is not.
+        clip: alpha is kept between these two; the public code: (5e-4, 5e-2). None: it is not, and
+            at large rates exp(rho a) may leave the numbers there are. A layer whose alpha is 0 sends zeros.
         both: also the mean of the updates goes down binarized, as FedMUD has it "for a fair comparison": by the same S,
             with alpha = mean |m| layer by layer, since the server trains nothing. A client that was away is sent the
             updates it missed, or the model where that is smaller. False: the paper's own FedBAT, the model goes down.
@@ -96,7 +97,7 @@ class FedBAT(Algorithm):
                 S = _binarize(m, wide, uniforms(generators, m))
                 g = problem.grads(w + S, xi[k])
                 inside = m.abs() <= wide
-                slope = ((S - m) / wide).where(inside, m.sign())  # dS/dalpha
+                slope = ((S - m) / wide).where(inside & (wide > 0), m.sign())  # dS/dalpha
                 moves = 1.0 if self.clip is None else (alpha > self.clip[0]) & (alpha < self.clip[1])
                 a = a - self.lr * self.rho * alpha * moves * _sums(slope * g, sizes)
                 m = m.sub(g.where(inside, 0.0), alpha=self.lr)

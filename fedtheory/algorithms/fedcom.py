@@ -80,6 +80,10 @@ class FedCom(Algorithm):
         checks.choice("scale", self.scale, ("model", "layer"))
         checks.rate("server_lr", self.server_lr)
 
+    @property
+    def idles(self) -> bool:
+        return not self.gate
+
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         own = Own(x.new_zeros(problem.kept, problem.d)) if self.gate else None
         return State(Server(x, Known(problem.layout)), own)

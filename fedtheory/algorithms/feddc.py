@@ -73,6 +73,10 @@ class FedDC(Algorithm):
         checks.number("alpha", self.alpha, 0.0)
         checks.choice("correction", self.correction, ("scaffold", "update", "none"))
 
+    @property
+    def idles(self) -> bool:
+        return False
+
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         zeros = torch.zeros_like(x)
         none = zeros.repeat(problem.kept, 1)

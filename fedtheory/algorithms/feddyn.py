@@ -60,6 +60,10 @@ class FedDyn(Algorithm):
         checks.count("local_steps", self.local_steps)
         checks.number("alpha", self.alpha, 0.0, open_low=True)
 
+    @property
+    def idles(self) -> bool:
+        return False
+
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x, torch.zeros_like(x), problem.n), Own(x.new_zeros(problem.kept, problem.d)))
 

@@ -98,6 +98,10 @@ class FedFTG(Algorithm):
                 checks.reject(field, 1.0, "a number from 0 to below 1", "choose for example 0.9")
         checks.number("eps", self.eps, 0.0, open_low=True)
 
+    @property
+    def idles(self) -> bool:
+        return False
+
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         *_, last = self._pieces(problem.layout)
         zeros = lambda size: x.new_zeros(problem.kept, size)

@@ -66,6 +66,10 @@ class FedHM(Algorithm):
             checks.reject("decomposition", self.decomposition, "a product that starts at zero", "pass LowRank(1/32)")
         checks.number("decay", self.decay, 0.0)
 
+    @property
+    def idles(self) -> bool:
+        return not self.decay
+
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         D = self.decomposition.draw(problem.layout, key.fold("D"), problem.dtype, problem.device)
         return State(Server(x, Known(D), problem.weights.to(x)), None)

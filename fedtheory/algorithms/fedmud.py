@@ -116,10 +116,16 @@ class FedMUD(Algorithm):
             if self.base == "zero":
                 checks.reject("reset_every", self.reset_every, "None where base='zero'", "pass reset_every=None")
         checks.choice("absent", self.absent, ("later", "at once"))
+        if self.base == "model" and self.decomposition.random:
+            what = "an update that starts at zero where base='model', or a reset would move the model"
+            checks.reject("decomposition.random", True, what, "pass random=False, or use FedMUD.of_model")
 
     @staticmethod
     def of_model(lr: float, local_steps: int, decomposition: Decomposition, **options) -> "FedMUD":
         """The model is decomposed, not its updates: FedLMT with `LowRank`, FedPara with `Hadamard`."""
+        for name in options.keys() & {"base", "reset_every"}:
+            what = "left out: the factors are the whole model, which has no base and is never reset"
+            checks.reject(name, options[name], what, f"pass no {name}, or use FedMUD itself", TypeError)
         decomposition = replace(decomposition, random=True)
         return FedMUD(lr, local_steps, decomposition, reset_every=None, base="zero", **options)
 

@@ -35,7 +35,9 @@ class FedNTD(Algorithm):
     """FedAvg with the loss L_CE + beta L_NTD: a client keeps the global model's opinion on the classes that are wrong.
 
     L_NTD = KL(q_g || q_l), averaged over the batch, q the softmax of logits / tau over the classes but the true one, of
-    the global (g, the round's start) and the local model (l). As in the authors' code there is no factor tau^2.
+    the global (g, the round's start) and the local model (l). No factor tau^2: the
+    authors' code has had both; for theirs with it pass beta tau^2. With two classes
+    one class is wrong and q is 1: that is FedAvg.
 
     Fields:
         lr: local step size.

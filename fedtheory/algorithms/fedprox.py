@@ -33,8 +33,7 @@ class FedProx(Algorithm):
 
     Algorithm 2 leaves the local solver open (any gamma-inexact minimiser): here K gradient steps on h_k, the update of
     the authors' code. It samples clients with probability p_k and averages them alike; here, as in that code, they are
-    sampled uniformly, and `weighted` puts p_k into the average. All clients do the same work; unequal work is the
-    problem's `epochs`.
+    sampled uniformly, and `weighted` puts p_k into the average. All clients make the same number of steps.
 
     Fields:
         lr: local step size.
@@ -54,6 +53,10 @@ class FedProx(Algorithm):
         checks.rate("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("mu", self.mu, 0.0)
+
+    @property
+    def idles(self) -> bool:
+        return not self.mu
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x, problem.weights.to(x)), None)

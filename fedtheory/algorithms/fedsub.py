@@ -131,6 +131,10 @@ class FedSub(Algorithm):
         checks.count("local_steps", self.local_steps)
         checks.choice("form", self.form, ("printed", "sums"))
 
+    @property
+    def idles(self) -> bool:
+        return not self.dual
+
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         P = self.projection.seed(problem.layout, key.fold("P"), problem.dtype, problem.device)
         zeros = x.new_zeros(problem.kept, self.projection.low(problem.layout).size)

@@ -112,6 +112,7 @@ class FLSS(Algorithm):
         refresh: after the warm-up, every so many rounds one runs without projection, its global update becomes a column
             of G, and P is made anew; 0: P stays as it was at T0. A.2 has the subspace "continuously" updated. 5 costs
             the 40 * d of the last 200 rounds in Tables 3 and 4 (so would sending P once, R = 40).
+            At 1 no round is projected: that is the base method, at the price of FLSS.
         base: "fedavg" or "signsgd" (with error feedback: Karimireddy et al. 2019).
         project: "update" sends P^T g_t^k. "gradient" makes local steps along P P^T grad F_k and sends g_t^k (d
             numbers); "both" sends its coordinates (Table 1). Without momentum g_t^k is then in the span of P already,

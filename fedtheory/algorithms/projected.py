@@ -73,7 +73,7 @@ class ProjectedFedAvg(Algorithm):
 
     A projected update has no part outside P, so only a full round can turn P: every T-th is one. FedSub writes that
     FedFTG's clients send whole models; here an update in the span of P crosses as its coordinates, which are all of it.
-    Every matrix is compressed from the left, as everywhere in this package (GaLore: its shorter side); vectors stay
+    Every matrix is compressed from the left, as in FedSub and SSF here (GaLore: its shorter side); vectors stay
     whole. With plain SGD, GaLore's scale alpha is in the learning rate.
 
     Fields:

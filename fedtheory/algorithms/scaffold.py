@@ -69,6 +69,10 @@ class Scaffold(Algorithm):
         checks.choice("option", self.option, ("I", "II"))
         checks.choice("server_control", self.server_control, ("all", "participants"))
 
+    @property
+    def idles(self) -> bool:
+        return False
+
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(
             Server(x, torch.zeros_like(x), problem.n, shares(problem, self.weighted, x)),

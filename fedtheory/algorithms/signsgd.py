@@ -62,22 +62,22 @@ class SignSGD(Algorithm):
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(
             Server(x, Known(problem.layout), shares(problem, self.weighted, x)),
-            Own(x.new_zeros(problem.kept, problem.d)),
+            Own(x.new_zeros(problem.kept, problem.d)) if self.error_feedback else None,
         )
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(server.x)
 
-    def client(self, problem: Problem, clients: torch.Tensor, own: Own, down: Down, key: Key):
+    def client(self, problem: Problem, clients: torch.Tensor, own: Own | None, down: Down, key: Key):
         xi = problem.draw(clients, self.local_steps, key.fold("xi"))
-        y = down.x.expand_as(own.e)
+        y = down.x.expand(len(clients), -1)
         for k in range(self.local_steps):
             y = y.sub(problem.grads(y, xi[k]), alpha=self.lr)
             yield y
         sizes = self._groups(problem.layout)
-        p = y - down.x + own.e  # p_t = -gamma g_t + e_t
+        p = y - down.x if own is None else y - down.x + own.e  # p_t = -gamma g_t + e_t
         up = Signs.of(p, sizes)  # Delta_t = (||p_t||_1 / d) sign(p_t)
-        return up, Own(p - up.expand(sizes) if self.error_feedback else own.e)  # e_{t+1} = p_t - Delta_t
+        return up, None if own is None else Own(p - up.expand(sizes))  # e_{t+1} = p_t - Delta_t
 
     def server(self, server: Server, down: Down, up: Signs, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         change = average(up.expand(self._groups(server.layout.value)), server.p, clients)

@@ -99,6 +99,10 @@ class SSF(Algorithm):
         """SSF with the paper's projector: uniform among r orthonormal rows."""
         return cls(lr, local_steps, Spherical(r, "orthonormal"), **options)
 
+    @property
+    def idles(self) -> bool:
+        return False
+
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         P = self.projection.seed(problem.layout, key.fold("P"), problem.dtype, problem.device)  # 1
         step = Step(P, P.value.project(x))

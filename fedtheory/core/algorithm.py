@@ -134,6 +134,14 @@ class Algorithm(ABC):
         """
         return replace(self, lr=lr), own  # type: ignore[type-var]  # every algorithm is a dataclass
 
+    @property
+    def idles(self) -> bool:
+        """Whether a local step without samples leaves a client where it is: the method adds nothing to the gradient.
+
+        Where it does, `run` refuses problems some of whose clients are done before the others (`Problem.uneven`).
+        """
+        return True
+
     def chunk(self, problem: Problem) -> int | None:
         """How many clients are best stacked at a time; None: all. `run` may override it."""
         return problem.chunk

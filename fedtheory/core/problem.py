@@ -197,6 +197,11 @@ class Problem(ABC):
     constants: Constants = Constants()
 
     @property
+    def uneven(self) -> bool:
+        """Whether some clients have no samples left in the last local steps of a round."""
+        return False
+
+    @property
     def d(self) -> int:
         """Length of the parameter vector."""
         return self.layout.size

@@ -347,6 +347,14 @@ def run(
     if len(set(metrics)) < len(metrics):
         checks.reject("metrics", metrics, "each metric once", f"pass metrics={tuple(dict.fromkeys(metrics))}")
     _require_rates(algorithm, problem, rounds, schedule)
+    if problem.uneven and not algorithm.idles:
+        own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"
+        fix = "construct the problem with epochs=None, or leave these terms out"
+        checks.reject("epochs", getattr(problem, "epochs", None), f"as many batches for each client: {own}", fix)
+    nothing = int((problem.weights == 0).sum())
+    if getattr(algorithm, "weighted", False) and (nothing >= S or (nothing and dropout)):
+        what = f"positive where a round's participants may be some of the {nothing} clients that weigh nothing"
+        checks.reject("problem.weights", problem.weights, what, "leave these clients out, or pass weighted=False")
     if blocks is not None:
         checks.whole("blocks", blocks, 1, problem.n, f"cut the {problem.n} clients into so many at most")
     shards = None

@@ -53,7 +53,8 @@ class ImageClassification(Problem):
     A local step sees `batch` images of a client: each epoch is a fresh permutation of its data. With `epochs=None` a
     client runs through permutation after permutation in batches that are always full (smaller only where the client
     has fewer images). With `epochs=E` it makes E passes, the last batch of each as small as it must be; `steps` is the
-    K of the client with the most data, and the others idle (zero gradient) once they are done.
+    K of the client with the most data, and the others idle (zero gradient) once they are done. Methods that add terms
+    of their own to the gradient would still move them; `run` refuses these where the numbers of batches differ.
 
     Args:
         images: (n, channels, height, width), float32 or float64, already normalised.
@@ -255,6 +256,10 @@ class ImageClassification(Problem):
         if self.epochs is None:
             checks.reject("epochs", None, "a number of passes", "construct the problem with epochs=1")
         return self.epochs * max(-(-len(part) // self.batch) for part in self.parts)
+
+    @property
+    def uneven(self) -> bool:
+        return self.epochs is not None and len({-(-len(part) // self.batch) for part in self.parts}) > 1
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
         """Client i's permutations, and how its images are augmented, hang on the key and on i alone."""

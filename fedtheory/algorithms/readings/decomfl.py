@@ -114,6 +114,11 @@ class DeComFLReading(DeComFL):
     def chunk(self, problem: Problem) -> int | None:
         return problem.chunk if self.scalar == "projection" else super().chunk(problem)
 
+    def at_rate(self, lr: float, own: None) -> tuple["DeComFLReading", None]:
+        """The rates of all phases by the same factor."""
+        later = tuple((start, rate * (lr / self.lr), P) for start, rate, P in self.schedule)
+        return replace(self, lr=lr, schedule=later), own
+
     def phases(self) -> list[tuple[int, float, int]]:
         """(first round, eta, P) of every phase."""
         return [(0, self.lr, self.perturbations), *self.schedule]
