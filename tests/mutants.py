@@ -1623,9 +1623,30 @@ MUTANTS = [
     Mutant(
         "shifts over S, not N",
         "algorithms/ef21p.py",
-        "self.beta * len(clients) / server.n * m",
-        "self.beta * m",
+        "self.beta / self.lr * len(clients) / server.n * m",
+        "self.beta / self.lr * m",
         T_PRESSED,
+    ),
+    Mutant(
+        "DIANA's shifts in units of the rate",
+        "algorithms/ef21p.py",
+        "y - w - self.lr * own.h",
+        "y - w - 0.2 * own.h",
+        f"{PRESSED}::test_diana_stays_where_it_is_when_the_rate_falls",
+    ),
+    Mutant(
+        "0/0 in FedBAT",
+        "algorithms/fedbat.py",
+        "inside & (wide > 0)",
+        "inside",
+        f"{PRESSED}::test_fedbat_lives_where_nothing_moves",
+    ),
+    Mutant(
+        "idle clients move",
+        "core/simulate.py",
+        "if problem.uneven and not algorithm.idles",
+        "if False",
+        "test_networks.py::test_clients_that_are_done_stand_still_or_the_method_is_refused",
     ),
     Mutant("Rand-K not unbiased", "algorithms/ef21p.py", "d / k * p if self.unbiased else p", "p", T_PRESSED),
     Mutant(

@@ -109,6 +109,19 @@ def concluded(out: Path, ledger: Path) -> list[str]:
     return ["What the papers conclude is left out here: it needs all their items, and the ledger (`--ledger`)."]
 
 
+def ran_in_words(table: Sequence[dict[str, Any]]) -> str:
+    """What was run, without a network where there is none."""
+    return records.ran_words(table).replace("none on ", "")
+
+
+def own_lines(out: Path, name: str) -> list[str]:
+    """What one of our own pictures was made from: scale, runs and seeds, and its notes."""
+    record = records.load(out, name)
+    ran, seeds = ran_in_words(record["table"]), records.seed_words(record["seeds"])
+    said = f"Scale: {record['scale']}.{f' Run: {ran}.' if ran else ''}{f' Seeds: {seeds}.' if seeds else ''}"
+    return [said, *(["", *(f"- {letters(note)}" for note in record["notes"])] if record["notes"] else [])]
+
+
 def report_page(rows: Sequence[dict[str, Any]], out: Path, ledger: Path) -> str:
     """docs/report.md: the conclusions, every printed number beside ours with its item's picture, our own pictures."""
     lines = [
@@ -124,15 +137,19 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path, ledger: Path) -> str:
         "## How numbers are judged",
         "",
         "One rule for all papers. A printed statement is a level, or the side of a bound; ours is a mean and a 95%",
-        "Student interval over seeds, and two methods are compared by their difference, paired by seed.",
+        "Student interval over seeds, and two methods are compared by their difference (errors on logarithms: by their",
+        "ratio), paired by seed. Counts have no interval: costs match within a factor of 1.5 (the edge is outside),",
+        "numbers that are printed with all their digits (FLSS's communication, sizes of networks) digit by digit.",
         "",
         "- *matches*: the paper's data, network and length, and the whole interval lies where it is printed (an error",
         "  within a factor of 1.5, an accuracy within two points);",
         "- *direction holds*: the same for a side, on other data, a smaller network or a shorter run;",
-        "- *inconclusive*: the interval lies on both sides, and the seeds that would decide are named;",
+        "- *inconclusive*: the interval lies on both sides, and the seeds that would decide are named; or there is one",
+        "  seed; or runs diverge where data, network or length are not the paper's;",
         "- *direction reversed*: data, network or length are not the paper's, and the whole interval lies elsewhere;",
         "- *contradicted*: the paper's data, network and length, and the whole interval lies elsewhere;",
-        "- *not tested*: not run, or a level where data, network or length are not the paper's.",
+        "- *not tested*: not run, run as a smoke test of some seconds, or a level where data, network or length are",
+        "  not the paper's.",
         "",
         "An order that is printed as next to none (0.1 points, or 1% of an error) is read as level: within two points,",
         "or a factor of 1.5.",
@@ -152,7 +169,7 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path, ledger: Path) -> str:
         own = [row for row in rows if row["item"] == name]
         lines += ["", f"## {name}: {registry.items()[name].title}", "", f"![{name}](../figures/{name}.png)", ""]
         record = records.load(out, name) if records.made(out, name) else {"table": [], "notes": []}
-        ran = records.ran_words(record["table"])
+        ran = ran_in_words(record["table"])
         lines += [
             (f"Scale: {own[0]['scale']}." if any(row["seeds"] for row in own) else "Not run here.")
             + (f" Run: {ran}." if ran else ""),
@@ -168,5 +185,12 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path, ledger: Path) -> str:
         lines += ["", *(f"- {letters(note)}" for note in record["notes"])] if record["notes"] else []
     for name, item in registry.items().items():
         if item.ours and (out / name).with_suffix(".png").exists():
-            lines += ["", f"## {name}: {item.title}", "", f"![{name}](../figures/{name}.png)"]
+            lines += [
+                "",
+                f"## {name}: {item.title}",
+                "",
+                f"![{name}](../figures/{name}.png)",
+                "",
+                *own_lines(out, name),
+            ]
     return "\n".join(lines) + "\n"

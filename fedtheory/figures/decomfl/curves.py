@@ -235,12 +235,12 @@ def figure_2(scale: str) -> str:
     return (
         f"Two readings, both with central differences; K and P are not printed. {PRINTED}: momentum 0.5, Dirichlet(1); "
         f"batches of {printed.options['batch']} and mu = 1e-3, which are not printed; left P = {printed.width}, right "
-        f"K = 1, all at rate 1e-3; FedAvg with one local step at 0.1. {AUTHORS}, as the published results were made "
-        f"(open points 9, 14, 15): momentum 0.9, an IID split of all images, mu = 1e-4, batches of {batches}; left "
-        f"P = {authors.width} at rate 1e-3, right K = {authors.right_steps} at rate 5e-4; FedAvg with four local steps "
-        "at 0.1. Momentum is that of the public code's optimizer on the clients, without the factor 1 - beta: its "
-        "buffer is rebuilt and reverted with the model, so that all clients hold the same one. Its weight decay, 1e-5, "
-        "is left out (10)."
+        f"K = 1, all at rate 1e-3; FedAvg with one local step at 0.1, without momentum. {AUTHORS}, as the published "
+        "results were made (open points 9, 14, 15): momentum 0.9, an IID split of all images, mu = 1e-4, batches of "
+        f"{batches}; left P = {authors.width} at rate 1e-3, right K = {authors.right_steps} at rate 5e-4; FedAvg with "
+        "four local steps at 0.1. Momentum is that of the public code's optimizer on the clients, without the factor "
+        "1 - beta: its buffer is rebuilt and reverted with the model, so that all clients hold the same one. Its "
+        "weight decay, 1e-5, is left out (10)."
     )
 
 
