@@ -14,7 +14,19 @@ from fedtheory.maps.decomposition import Full, LowRank
 from fedtheory.theory.claim import Check, Claim, Outcome
 from fedtheory.theory.fedmud.aggregation import PRODUCTS, bias
 from fedtheory.theory.fedmud.decomposition import bkd_rank, fewer, formula, low_rank
-from fedtheory.theory.fedmud.round import DOUBLE, KEY, NET, both, close, linear_problem, mud, normal, outcome, rounds
+from fedtheory.theory.fedmud.round import (
+    DOUBLE,
+    KEY,
+    NET,
+    Unchecked,
+    both,
+    close,
+    linear_problem,
+    mud,
+    normal,
+    outcome,
+    rounds,
+)
 from fedtheory.theory.instances import Smooth, drain
 from fedtheory.theory.shown import digits, level
 
@@ -70,7 +82,7 @@ def fedmud_rounds(wrong: bool) -> Check:
         for before, up, after in rounds(how, None, 3):
             pairs += [(after.u, up.u.mean(0)), (after.frozen.base, before.frozen.base)]  # 4
             pairs.append((after.x, after.frozen.base + after.frozen.D.value.update(after.u)))
-        algorithm = FedMUD(0.3, 2, how)
+        algorithm = Unchecked(0.3, 2, how)
         server = algorithm.init(problem, x, KEY).server
         first, *_ = drain(algorithm.client(problem, problem.clients, None, algorithm.broadcast(server, KEY), KEY))[0]
         D = server.frozen.D.value
@@ -149,7 +161,7 @@ def fedlmt(broken: str = "") -> Check:
         problem, how = linear_problem(), LowRank(0.5, 0.5, layers="all")
         lr, random = 0.1, replace(how, random=True)
         algorithm = {
-            "": FedMUD.of_model(lr, 2, how), "V": FedMUD(lr, 2, how, None), "W": FedMUD(lr, 2, random, None)
+            "": FedMUD.of_model(lr, 2, how), "V": FedMUD(lr, 2, how, None), "W": Unchecked(lr, 2, random, None)
         }[broken]  # fmt: skip
         start = torch.ones if broken == "W" else torch.zeros
         state = algorithm.init(problem, start(NET.size, dtype=DOUBLE), Key(7))
