@@ -66,14 +66,36 @@ def test_every_compression_method_is_set_against_the_best_variant():
         assert 27 / 1000 < sum(part.size for part in how.parts(of)) / of.size <= 1 / 32 + 0.001, name
 
 
-def test_rates_and_starts_are_the_best_that_were_tried():
-    """Of mud/tuning as committed: sixteen settings for every method."""
-    table = records.load(Path(__file__).parent.parent / "figures", "mud/tuning")["table"]
-    assert {name: sum(row["method"] == name for row in table) for name in settings.TRIED} == dict.fromkeys(
-        settings.TRIED, 16
-    )
+@pytest.mark.parametrize(
+    ("item", "tried", "chosen", "each"),
+    [
+        ("mud/tuning", settings.TRIED, settings.TUNED, 16),
+        ("mud/tuning_fmnist", settings.NEAR, settings.ON_FMNIST, 8),
+    ],
+)
+def test_rates_and_starts_are_the_best_that_were_tried(item, tried, chosen, each):
+    """As committed: as many settings for every method."""
+    table = records.load(Path(__file__).parent.parent / "figures", item)["table"]
+    assert {name: sum(row["method"] == name for row in table) for name in tried} == dict.fromkeys(tried, each)
     found = tuning.best(table)
-    assert {name: repr(pair) for name, pair in found.items()} == {n: repr(p) for n, p in settings.TUNED.items()}
+    assert {name: repr(pair) for name, pair in found.items()} == {name: repr(pair) for name, pair in chosen.items()}
+
+
+def test_fashion_mnist_is_tuned_around_what_the_papers_scale_would_have_and_runs_with_the_best():
+    """In bfloat16, with the paper's steps and clients; the public code's own values are among those tried."""
+    runner = Tried()
+    result = EXTRAS["mud/tuning_fmnist"].measure(runner, "large", 1)
+    assert all({settings.START[name]} <= {*settings.NEAR[name]} for name in settings.METHODS)
+    assert len(set(runner.specs)) == 8 * len(settings.START)
+    assert {(one.rounds, one.sampled, one.algorithm.local_steps, one.seed) for one in runner.specs} == {(15, 10, 24, 7)}
+    assert {dict(one.options)["precision"] for one in runner.specs} == {"bf16"}
+    assert (result.settings["rounds"], result.settings["seed"]) == (15, 7)
+    for scale in ("large", "paper"):
+        how = algorithm("FedMUD+BKD+AAD", "FMNIST N2", scale)
+        assert isinstance(how, FedMUD)
+        assert (how.lr, how.decomposition.a) == settings.ON_FMNIST["FedMUD+BKD+AAD"]
+    assert settings.tuning(("FedAvg",), "paper", "FMNIST N1") == "ours"
+    assert settings.tuning(("FedAvg",), "paper", "SVHN N1") == "authors' files"
 
 
 class Tried:
@@ -130,7 +152,7 @@ def test_the_large_scale_has_the_papers_runs_of_fashion_mnist_and_the_medium_one
         levels = [cell for cell in result.cells if cell.cell.startswith(f"{column} ") and cell.seeds]
         assert {cell.ran for cell in levels} == {SETTINGS[part].ran}
     assert len(runner.specs) == (3 + 3 + 5) * len(TABLE1)
-    assert {part: result.settings[part]["rounds"] for part in ("medium", "paper")} == {"medium": 60, "paper": 200}
+    assert {part: result.settings[part]["rounds"] for part in ("medium", "paper")} == {"medium": 60, "paper": 100}
 
 
 def test_methods_that_a_finished_table_lacks_are_run_and_added(tmp_path):

@@ -140,11 +140,12 @@ def _sums(p: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
     return torch.stack([part.sum(-1) for part in p.split(list(sizes), -1)], -1)
 
 
+_PUBLIC = (5e-4, 5e-2)  # the public code's clip: without it exp(rho a) overflows at the rates a comparison tries
 METHODS = [
     Method(
         "FedBAT",
         "compressed",
-        lambda o: FedBAT(o.lr, o.local_steps),
+        lambda o: FedBAT(o.lr, o.local_steps, clip=_PUBLIC),
         Card(
             "Clients learn their update through its own binarization.",
             "m -= eta g_i(x + S(m, alpha)), alpha trained, too; x += mean(S(m_i, alpha_i))",

@@ -230,9 +230,22 @@ def caption(figure: Figure, table: Sequence[dict[str, Any]], *more: str, apart: 
     """
     parts = [[row for row in table if row[apart] == value] for value in _column(table, apart)] if apart else [table]
     said = "; ".join(ran_words(rows).removeprefix("none on " if apart else "") for rows in parts)
-    lost = ["missing points: a run diverged"] if any(math.isnan(row.get("mean", 0.0)) for row in table) else []
-    lines = [textwrap.fill(line, int(20 * figure.get_figwidth())) for line in (f"ours: {said}", *lost, *more)]
+    value = lambda row: row.get("mean", row.get("accuracy", 0.0))
+    lost = ["missing points: a run diverged"] if any(math.isnan(value(row)) for row in table) else []
+    spread = [] if any("bars" in line for line in more) else spread_words(table)
+    lines = [textwrap.fill(line, int(20 * figure.get_figwidth())) for line in (f"ours: {said}", *lost, *spread, *more)]
     figure.supxlabel("\n".join(lines), fontsize=6)
+
+
+def spread_words(table: Sequence[dict[str, Any]]) -> list[str]:
+    """What bands and bars are, where rows have intervals over more than one seed."""
+    counts = sorted({row["seeds"] for row in table if row.get("seeds", 0) > 1})
+    if not counts or not any(name.endswith("low") for name in table[0]):
+        return []
+    return [f"bands and bars: 95% intervals over {' or '.join(map(str, counts))} seeds"]
+
+
+CUT = "lower edges of bands: not below a tenth of the mean"
 
 
 def _column(table: Sequence[dict[str, Any]], name: str) -> list[Any]:

@@ -30,6 +30,7 @@ from fedtheory.figures.fedmud.settings import (
     seeded,
     shown,
     spec,
+    tuned,
     tuning,
     words,
 )
@@ -90,7 +91,7 @@ def measure_table(
             own, where = column in run, label[column]
             if own:
                 rival = judge.Rival(first, paper[first], found[first, column])
-                region, how = verdicts.points(value), tuning((name, first), at_scale)
+                region, how = verdicts.points(value), tuning((name, first), at_scale, column)
                 cells.append(judge.level(f"{where} {name}", value, found[name, column], region, ran, how, rival))
             else:
                 cells.append(absent(item, name, column, value))
@@ -100,7 +101,9 @@ def measure_table(
             table.append({"column": where, "method": name, **numbers, **of})
         if column in run:
             ours = {name: found[name, column] for name in paper}
-            cells += [judge.order(label[column], *pair, paper, ours, ran, tuning(pair, at_scale)) for pair in orders]
+            cells += [
+                judge.order(label[column], *pair, paper, ours, ran, tuning(pair, at_scale, column)) for pair in orders
+            ]
     return Result(table, cells, words(scale, seeds, list(printed)), notes(scale) if run else list(READING))
 
 
@@ -443,12 +446,12 @@ def usable(found: Found, name: str, values: Sequence[float], seeds: int) -> list
 
 def measure_ratio(runner: Runner, scale: str, seeds: int, column: str = HERE) -> Result:
     """Accuracy grows with the compression ratio; at 1/8 FedMUD+BKD+AAD is comparable to FedAvg."""
-    values, setting = EXTENT[scale]["ratio"], SETTINGS[scale]
+    values = EXTENT[scale]["ratio"]
     changes: dict[Any, dict[str, dict[str, Any]]] = {ratio: {} for ratio in values}
     for ratio, of in changes.items():
         for name in VARIANTS:
             longer = 1.0 if "BKD" in name else math.sqrt(RATIO / ratio)
-            of[name] = {"ratio": ratio, "a": setting.best[name][1] * longer}
+            of[name] = {"ratio": ratio, "a": tuned(name, column, scale)[1] * longer}
     table, found = sweep(runner, scale, seeds, changes, column=column)
     gained = {name: minus(found[name, values[-1]], found[name, values[0]]) for name in VARIANTS}
     said = "points gained from the strongest to the weakest compression"

@@ -1,6 +1,8 @@
-"""How rates and initialisations of FedMUD's runs were chosen: sixteen settings for every method, one short run each."""
+"""How rates and initialisations of FedMUD's runs were chosen: as many settings for every method, a short run each."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from matplotlib.figure import Figure
 
@@ -9,12 +11,14 @@ from fedtheory.figures import style
 from fedtheory.figures.fedmud.settings import (
     HERE,
     METHODS,
+    NEAR,
     OTHERS,
     SCALES,
     TRIED,
     TUNING,
     TUNING_SEED,
     algorithm,
+    held,
     notes,
     spec,
     words,
@@ -22,29 +26,37 @@ from fedtheory.figures.fedmud.settings import (
 from fedtheory.figures.readings import last
 from fedtheory.figures.store import Item, Result, Runner
 
+Tried = Mapping[str, Sequence[tuple[float, float]]]  # settings (rate, a) of every method
+FMNIST = "FMNIST N1"
+BF16 = "Products and convolutions in bfloat16, as in the runs that it is for."
 
-def measure_tuning(runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = ()) -> Result:
-    """Every method at sixteen settings for a few rounds, on a seed that is not used again: mean of two records."""
-    names = [name for name in TRIED if name not in {row["method"] for row in finished}]
+
+def measure_tuning(
+    column: str, tried: Tried, runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = ()
+) -> Result:
+    """Every method at its settings for a few rounds, on a seed that is not used again: mean of two records."""
+    names = [name for name in tried if name not in {row["method"] for row in finished}]
     wanted = {}
     for name in names:
-        for rate, a in TRIED[name]:
+        for rate, a in tried[name]:
             start = {} if name in OTHERS else {"a": a}
-            how = algorithm(name, HERE, scale, None, lr=rate, **start)
-            wanted[name, rate, a] = spec(how, HERE, scale, TUNING_SEED, TUNING[scale], TUNING[scale] // 5)
+            how = algorithm(name, column, scale, None, lr=rate, **start)
+            wanted[name, rate, a] = spec(how, column, scale, TUNING_SEED, TUNING[scale], TUNING[scale] // 5)
     results = runner(wanted.values())
     table: Table = []
     for (name, rate, a), one in wanted.items():
         table.append({"method": name, "rate": rate, "a": a, "accuracy": last(results[one], 2), **one.ran()})
     table = [*finished, *table]
-    said = {"seed": TUNING_SEED, "rounds": TUNING[scale]}
-    return Result(table, [], words(scale, 1, names) | said, [*notes(scale), at_ends(table)], seeds=[TUNING_SEED])
+    part, said = held(column, scale), {"seed": TUNING_SEED, "rounds": TUNING[scale]}
+    settings = words(part, 1, names, column) | said
+    precise = [BF16] if part != scale else []
+    return Result(table, [], settings, [*notes(part), *precise, at_ends(table, tried)], seeds=[TUNING_SEED])
 
 
-def at_ends(table: Sequence[Row]) -> str:
+def at_ends(table: Sequence[Row], of: Tried) -> str:
     """Which best settings lie at an end of what was tried."""
     found = best(table)
-    tried = {name: list(zip(*TRIED[name])) for name in found}
+    tried = {name: list(zip(*of[name])) for name in found}
     edge = lambda name, at: found[name][at] in (min(tried[name][at]), max(tried[name][at]))
     rates, starts = (
         [name for name in found if edge(name, 0)],
@@ -74,17 +86,19 @@ def draw_tuning(table: Table) -> Figure:
     reached = [row["accuracy"] for row in table if row["accuracy"] == row["accuracy"]]
     for axes, name in zip(panels, names):
         rows = [row for row in table if row["method"] == name]
-        values = list(dict.fromkeys(str(row["a"]) for row in rows))
+        values = sorted({str(row["a"]) for row in rows}, key=float)
         for place, a in enumerate(values):
             own = [row for row in rows if str(row["a"]) == a]
             label = f"a = {own[0]['a']:g}" if len(values) > 1 else None
             spots, heights = [row["rate"] for row in own], [row["accuracy"] for row in own]
             axes.plot(spots, heights, "o-", color=style.SEQUENCE[place], markersize=3, label=label)
         axes.set(xscale="log", title=name, xlabel="learning rate", ylim=(min(reached) - 2, max(reached) + 2))
+        rates = sorted({row["rate"] for row in rows})
+        axes.set_xlim(rates[0] / 1.2, rates[-1] * 1.2)  # also where the runs diverged
+        marked = rates[:: math.ceil(len(rates) / 4)]
+        axes.set_xticks(marked, [f"{rate:.2g}" for rate in marked])
+        axes.set_xticks([], minor=True)
         if len(values) > 1:
-            rates = sorted({row["rate"] for row in rows})
-            axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
-            axes.set_xticks([], minor=True)
             axes.legend(fontsize=5.5, handlelength=1.2, loc="best")
     for axes in panels[:: len(names) // 3]:
         axes.set_ylabel("accuracy in % (n=1)")
@@ -92,4 +106,11 @@ def draw_tuning(table: Table) -> Figure:
     return figure
 
 
-EXTRAS = [Item("mud/tuning", "How rates and initialisation were chosen", measure_tuning, draw_tuning, SCALES[:2], True)]
+def item(name: str, title: str, column: str, tried: Tried, scales: tuple[str, ...]) -> Item:
+    return Item(name, title, partial(measure_tuning, column, tried), draw_tuning, scales, grows=True)
+
+
+EXTRAS = [
+    item("mud/tuning", "How rates and initialisation were chosen", HERE, TRIED, SCALES[:2]),
+    item("mud/tuning_fmnist", "The same on Fashion-MNIST, at the paper's scale", FMNIST, NEAR, ("large",)),
+]

@@ -83,9 +83,9 @@ def falling(result: dict[str, Any]) -> float:
 def lower(
     cell: str, paper: float, below: list[float], above: list[float], scale: str, said: str = "", how: str = "printed"
 ) -> Cell:
-    """One plateau below another: the ratio, paired by seed."""
+    """One error at the end below another: the ratio, paired by seed."""
     ratios, region = [b / a for a, b in zip(below, above)], verdicts.above(1.0)
-    said = "; ".join(["ratio of the plateaus", *[said] * bool(said)])
+    said = "; ".join(["ratio of the mean errors over the last tenth of the rounds", *[said] * bool(said)])
     return judge.side(cell, paper, ratios, region, RAN[scale], how, said, ratio=True)
 
 
@@ -173,6 +173,7 @@ def draw(table: Table) -> Figure:
                 color=how.color,
             )
     axes.set(yscale="log", xlabel="communication rounds", ylabel=r"$\|x^k-x^\star\|\,/\,\|x^\star\|$")
+    style.caption(figure, table, style.CUT)
     style.legend_above(figure, 2)
     return figure
 
@@ -248,6 +249,7 @@ def draw_costs(table: Table) -> Figure:
         axes.set_title(title)
         axes.set_ylabel("relative to FedAvg")
         axes.grid(axis="x", visible=False)
+    style.caption(figure, table)
     style.legend_above(figure, 3)
     return figure
 
@@ -316,7 +318,8 @@ def draw_geometry(table: Table) -> Figure:
             axes.axvline(LEVELS[name], color=how.color, linestyle=":", linewidth=1)
     axes.plot([], [], "k:", label="paper: our-CD 1e-7, FedAvg-CD 1e-5")
     axes.set_yticks(range(len(labels), 0, -1), labels)
-    axes.set(xscale="log", xlabel="plateau of the error")
+    axes.set(xscale="log", xlabel="mean error over the last tenth of the rounds")
+    style.caption(figure, table)
     style.legend_above(figure, 3)
     return figure
 
@@ -379,6 +382,7 @@ def draw_why(table: Table) -> Figure:
     left.set(
         yscale="log", ylim=(1e-20, 1e22), xlabel="communication rounds", ylabel=r"$\|\frac{1}{n}\sum_i\Lambda_i^k\|$"
     )
+    style.caption(figure, table)
     style.legend_above(figure, 3)
     right.set(yscale="log", ylim=(1e-3, 1e10), xlabel="communication rounds", ylabel="error (n=1)")
     return figure

@@ -24,7 +24,7 @@ COSTS = {  # columns of a task's table -> axis
     "down": "MB sent down to all clients",
     "memory": "client's memory, kB",
     "flops": "client's MFLOP per round",
-    "rounds": "rounds to the level",
+    "rounds": "rounds to",
 }
 Tuned = dict[str, tuple[float, bool]]  # method -> its learning rate, and whether it is the lowest or highest tried
 Runs = Mapping[str, Sequence[dict[str, Any]]]  # method -> one result per seed
@@ -246,7 +246,7 @@ def measure_tuning(methods: Sequence[Method], runner: Runner, scale: str, seeds:
     """All learning rates that were tried on the tasks without files."""
     tasks = plain_tasks(scale)
     table = [row for task in tasks for row in tune(runner, task, divided(task, methods)[0])[1]]
-    return Result(table, [], words(scale, 1, methods, tasks), [])
+    return Result(table, [], words(scale, 1, methods, tasks), [], seeds=[TUNING_SEED])
 
 
 def plain_tasks(scale: str) -> list[Task]:
@@ -342,10 +342,26 @@ def measure_sweep(name: str, methods: Sequence[Method], runner: Runner, scale: s
             how = method.make(task, tuned[method.name][0], value if sweep.ratio else RATIO)
             table.append(row | spec(task, how, 0).ran())
     notes = [*READING[:1], "Learning rates are those tuned on the task itself, not tuned again.", LOSS, *lacking]
+    if same := alike(table):
+        notes.append(f"{ALIKE}: {', '.join(dict.fromkeys(name for name, _ in same))}.")
     return Result(table, [], words(scale, seeds, here, [base]) | {"values": str(sweep.values)}, notes)
 
 
 LOSS = "Lost: accuracy in points, or the factor by which the error grew as its logarithm to base 10."
+
+
+ALIKE = "The same run, and no point, where a condition changes nothing, as with a rank that is 1 already"
+
+
+def alike(table: Table) -> set[tuple[str, Any]]:
+    """(method, value) whose runs are, bit for bit, those of an easier value."""
+    rows = {(row["method"], row["value"]): tuple(row[name] for name in ("quality", "low", "high")) for row in table}
+    values = list(dict.fromkeys(row["value"] for row in table))
+    return {
+        (name, value)
+        for (name, value), found in rows.items()
+        if any(rows[name, easier] == found for easier in values[: values.index(value)])
+    }
 
 
 def loss(task: Task, easy: dict[str, Any], hard: dict[str, Any]) -> float:
@@ -426,7 +442,7 @@ def draw_task(table: Table) -> Figure:
             axes.plot(row[axis], middle, "o", markersize=3, color=color, zorder=order)
         axes.plot([row[axis] for row in best], [fault(row)[0] for row in best], "-k", linewidth=0.5, zorder=0)
         level = TASKS["medium"][table[0]["task"]].level  # the same at each scale
-        label += f" {level:g}" if axis == "rounds" else ""
+        label += f" {table[0]['metric']} {level:g}" if axis == "rounds" else ""
         axes.set(xlabel=label, ylabel=fault_name(table), yscale="log" if shown else "linear")
         axes.invert_yaxis()
         if shown:
@@ -440,7 +456,7 @@ def draw_task(table: Table) -> Figure:
                 side.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,)))
                 side.set(major_formatter="{x:g}", minor_formatter="")
         if len(shown) < len(arrived):
-            axes.set_title(f"{len(arrived) - len(shown)} more do not reach the level", fontsize=6)
+            axes.set_title(f"{len(arrived) - len(shown)} more do not reach it in every seed", fontsize=6)
     told = {row["method"] for rows in named.values() for row in rows}
     lost = [row["method"] for row in table if row not in arrived]
     list_named(beside, [row for row in table if row["method"] in told], fault_name(table), len(table), lost)
@@ -467,7 +483,8 @@ def list_named(axes: Axes, rows: Table, what: str, many: int, lost: Sequence[str
     method, error, ends, up = (max(map(len, column)) for column in zip(*cells))
     lines = [f"{a:<{method}} {b:>{error}} {c:<{ends}} {d:>{up}}" for a, b, c, d in cells]
     lines += ["", f"n={rows[0]['seeds']}, {many} methods; named: those on a line,", "FedAvg and the five papers' own"]
-    lines += textwrap.wrap(f"not shown, diverged: {', '.join(lost)}", 50) if lost else []
+    why = "diverged" if "%" in what else f"diverged or above {WORST:g}"
+    lines += textwrap.wrap(f"not shown, {why}: {', '.join(lost)}", 50) if lost else []
     axes.text(0, 1, "\n".join(lines), family="monospace", fontsize=5.6, va="top", linespacing=1.4)
 
 
@@ -494,7 +511,7 @@ def draw_ranks(table: Table) -> Figure:
         spots = [order.index(row["method"]) + 0.22 * (place - 1) for row in rows]
         tint = style.SEQUENCE[place]
         axes.hlines(spots, [row["first"] for row in rows], [row["final"] for row in rows], color=tint, linewidth=2)
-        points = sorted(range(len(rows)), key=lambda at: -score(rows[at]))
+        points = sorted(range(len(rows)), key=lambda at: (math.isnan(rows[at]["quality"]), -score(rows[at])))
         axes.plot(
             [1 + points.index(at) for at in range(len(rows))],
             spots,
@@ -503,9 +520,11 @@ def draw_ranks(table: Table) -> Figure:
             markersize=3,
             label=f"{task} (n={rows[0]['seeds']}, {len(rows)} methods)",
         )
+        gone = [at for at, row in enumerate(rows) if math.isnan(row["quality"])]
+        axes.plot([1 + points.index(at) for at in gone], [spots[at] for at in gone], "kx", markersize=5, zorder=3)
     axes.set_yticks(range(len(order)), order, fontsize=6)
     axes.set_ylim(len(order) - 0.3, -0.7)
-    axes.set(xlabel="place; bar: the places that the intervals allow")
+    axes.set(xlabel="place; bar: the places that the intervals allow; cross: a run diverged")
     style.caption(figure, table, apart="task")
     style.legend_above(figure, 3)
     return figure
@@ -523,8 +542,9 @@ def draw_sweep(label: str, table: Table) -> Figure:
     figure, panels = style.new_figure(2, height=1.2 + 0.14 * (len(spots) + len(families)), columns=2)
     values = list(dict.fromkeys(row["value"] for row in table))
     shown = [f"1/{1 / value:g}" if "ratio" in label else f"{value}" for value in values]
+    same = alike(table)
     for place, (value, how) in enumerate(zip(values, style.looks(shown).values())):
-        rows = [row for row in table if row["value"] == value]
+        rows = [row for row in table if row["value"] == value and (row["method"], value) not in same]
         at = [spots[row["method"]] + 0.28 * (place - (len(values) - 1) / 2) for row in rows]
         mark: dict[str, Any] = {"color": how.color, "marker": how.marker, "linestyle": "", "markersize": 2.5}
         text = f"{label}: {shown[place]} (n={rows[0]['seeds']})"
@@ -543,7 +563,7 @@ def draw_sweep(label: str, table: Table) -> Figure:
     panels[0].set(xlabel="accuracy in %; cross: a run diverged", xlim=(0, 101))
     panels[1].set(xlabel=f"points lost against {shown[0]}, paired by seed")
     panels[1].axvline(0, color="0.4", linewidth=0.6)
-    style.caption(figure, table, apart="task")
+    style.caption(figure, table, *["no point: the same run as at an easier value"] * bool(same), apart="task")
     style.legend_above(figure, len(values))
     return figure
 

@@ -163,6 +163,7 @@ def draw_curves(table: Table) -> Figure:
         axes.plot([], [], " ", label=f"paper: {name} NaN")
     axes.set(yscale="log", xlabel="communication rounds", ylabel=r"$\|X_t-X^*\|_F\,/\,\|X^*\|_F$")
     axes.set_title(f"het = {het}, r = {r} (r/d = {r / D:g})")
+    style.caption(figure, table, style.CUT)
     style.legend_above(figure, 2)
     return figure
 
@@ -199,6 +200,7 @@ def draw_finals(table: Table) -> Figure:
     axes.set(yscale="log", ylabel="final relative error")
     rounds = max(row["round"] for row in table)
     axes.set_title(f"T = {rounds:,} rounds here, 25,000 in the paper")
+    style.caption(figure, table)
     style.legend_above(figure, 2)
     return figure
 
@@ -260,6 +262,7 @@ def draw_rates(table: Table) -> Figure:
         axes.axvline(RATE[het] * (1 + 0.06 * (place - 1)), color=color, linestyle=":", linewidth=1)
     axes.plot([], [], "k:", label="chosen in the paper")
     axes.set(xscale="log", yscale="log", xlabel=r"local rate $\eta_\ell$", ylabel="relative error after 500 rounds")
+    style.caption(figure, table, "method: Full-SCAFFOLD")
     style.legend_above(figure, 2)
     return figure
 
