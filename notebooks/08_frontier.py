@@ -247,14 +247,14 @@ beyond = [key for key, rows in tried.items() if next(row["rate"] for row in rows
 print(f"best beyond the six: {', '.join(f'{name} on the {task}' for task, name in beyond)}")
 
 # %% tags=["hide-input"]
-# Checks: no best rate at an end, six rates each, and the two beyond the six
+# Checks: no best rate at an end, six rates each, and the three beyond the six
 assert not at_an_end
-assert beyond == [("quadratics", "FedDyn"), ("digits", "FedAvg-CD")]
+assert beyond == [("regression", "FedFTG"), ("digits", "FedFTG"), ("digits", "FedAvg-CD")]
 assert all(len(grid) == 6 for grid in grids.values())
 
 # %% [markdown]
-# Five methods had their best of six at an end on the digits. For four of them the next value is worse: that end was the
-# best there is. FedAvg-CD's 3 is better than its 1.
+# Six methods had their best of six at an end on the digits. For four of them the next value is worse: that end was the
+# best there is. FedAvg-CD's 3 is better than its 1, and FedFTG's 0.3 than its 0.1.
 #
 # ## 5. Quality against cost *
 #
@@ -397,7 +397,11 @@ mnist = frontier_of("mnist", picture=False)
 cifar10 = frontier_of("cifar10")
 
 # %% [markdown]
-# - **MNIST** agrees with the digits. The three that correct drift are surely ahead of FedAvg, by two to four points.
+# - **MNIST** agrees with the digits. The three that correct drift are six to seven points ahead of FedAvg on average,
+#   but only FedDC surely: at the rate that the tuning seed liked best, 0.3, FedAvg jumps on other seeds, and its
+#   interval is thirteen points wide. When the same comparison was made before, on another processor, 0.1 came out as
+#   its best rate: FedAvg's interval had three points, and all three were surely ahead, by two to four. So much hangs
+#   on one tuning run.
 #   A 32nd of the bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a thousandth and
 #   gets 68%, not 85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy, two tasks
 #   cannot say.
@@ -415,7 +419,10 @@ fold(f"CIFAR-10, diverged seeds of five: {', '.join(f'{name} {count}' for name, 
 # Checks: what is said of MNIST and CIFAR-10, and of all five tasks
 drift = ("SCAFFOLD", "FedDyn", "FedDC")
 cheap = ("SignSGD", "STC", "FedMUD+BKD+AAD")
-assert all(surely(mnist, name, "FedAvg") for name in drift)
+assert [surely(mnist, name, "FedAvg") for name in drift] == [False, False, True]
+assert all(6 < mnist[name]["quality"] - mnist["FedAvg"]["quality"] < 7.5 for name in drift)
+assert 12 < mnist["FedAvg"]["high"] - mnist["FedAvg"]["low"] < 14
+assert mnist["FedAvg"]["rate"] == 0.3
 assert not any(surely(mnist, "FedAvg", name) for name in cheap)
 assert max(mnist[name]["up"] for name in cheap) < mnist["FedAvg"]["up"] / 28
 assert mnist["DeComFL"]["up"] < mnist["FedAvg"]["up"] / 1000
@@ -429,9 +436,9 @@ assert [name for name, row in cifar10.items() if row["edge"]] == ["FetchSGD", "F
 assert not surely(cifar10, "FedAvg", "SignSGD")
 assert not surely(cifar10, "FedAvg", "STC")
 everywhere = (quadratics, regression, digits, mnist, cifar10)
-assert all(rows["FedDyn"]["final"] <= 4 and rows["FedDyn"]["first"] <= 2 for rows in everywhere)
-assert [surely(rows, "SCAFFOLD", "FedAvg") for rows in everywhere] == [True, True, True, True, False]
-assert [surely(rows, "FedDyn", "FedAvg") for rows in everywhere] == [True] * 5
+assert all(rows["FedDyn"]["final"] <= 5 and rows["FedDyn"]["first"] <= 2 for rows in everywhere)
+assert [surely(rows, "SCAFFOLD", "FedAvg") for rows in everywhere] == [True, True, True, False, False]
+assert [surely(rows, "FedDyn", "FedAvg") for rows in everywhere] == [True, True, True, False, True]
 
 # %% [markdown]
 # **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
@@ -493,13 +500,12 @@ skew = broken("heterogeneity", picture=True)
 
 # %% [markdown]
 # At 0.05 most clients hold one or two digits. The methods of the first family, which send whole models, lose four
-# points at most, those that correct drift two; nearly all others lose more, on average (FedZO, which sends whole
+# points at most, those that correct drift three; nearly all others lose more, on average (FedZO, which sends whole
 # models, too). **Compression and skew add up**: what is left out of a client's update is what that client alone knew.
-# Plain FedMUD, two of its relatives and FedBAT diverge at the rate that was best at 0.3.
+# FedMUD+BKD, FedLoRU and FedHM diverge on some seed at the rate that was best at 0.3; plain FedMUD loses 55 points.
 
 # %%
 ran = [name for name in METHODS if (name, 0.05) in skew]
-print(f"added after these runs: {', '.join(name for name in METHODS if name not in ran)}")
 mean_lost = {name: skew[name, 0.05]["lost"] for name in ran}
 more = [name for name in ran if name not in whole and not mean_lost[name] < 5]
 print(f"{len(more)} of {len(ran) - len(whole)} others lost more than 5 points on average or diverged")
@@ -508,9 +514,10 @@ print(f"the rest: {', '.join(name for name in ran if name not in whole and name 
 # %% tags=["hide-input"]
 # Checks: what is said of label skew
 assert all(0 < mean_lost[name] < 4.5 for name in whole)
-assert all(mean_lost[name] < 2 for name in exact)
+assert all(mean_lost[name] < 3 for name in exact)
 assert len(more) >= 20
-assert all(skew[name, 0.05]["diverged"] for name in ("FedMUD", "FedMUD+BKD", "FedLoRU", "FedBAT"))
+assert {name for name in ran if skew[name, 0.05]["diverged"]} == {"FedMUD+BKD", "FedLoRU", "FedHM"}
+assert 50 < mean_lost["FedMUD"] < 60
 
 # %%
 compression = broken("compression")
@@ -566,17 +573,17 @@ precision = broken("precision")
 # > **Predict.** In bfloat16 the network's products have three digits (parameters and sums stay in float32). DeComFL
 # > measures differences of two losses that agree in the first three.
 #
-# Nobody loses ten points, no method of the first family loses one. DeComFL loses three, FedZO two, within intervals
-# that hold zero, DeComFL's barely: with ten directions, five steps and five clients most of the error averages out.
-# FedHM diverges on some seed in any precision; in float64 it is one, in bfloat16 three.
+# Nobody loses ten points, no method of the first family loses one. DeComFL loses three or four, FedZO two, and their
+# intervals leave zero out: with ten directions, five steps and five clients much of the error averages out, not all.
+# FedHM diverges on some seed in any precision.
 
 # %% tags=["hide-input"]
 # Checks: what is said of low precision
 coarse = {name: row for (name, value), row in precision.items() if value == "bfloat16"}
 assert not any(row["lost_low"] > 10 for row in precision.values())
 assert all(abs(coarse[name]["lost"]) < 1 for name in whole)
-assert all(coarse[name]["lost_low"] < 0 < coarse[name]["lost"] < 5 for name in ("DeComFL", "FedZO"))
-assert [precision["FedHM", value]["diverged"] for value in ("float64", "float32", "bfloat16")] == [1, 2, 3]
+assert all(0 < coarse[name]["lost_low"] < coarse[name]["lost"] < 4 for name in ("DeComFL", "FedZO"))
+assert all(precision["FedHM", value]["diverged"] for value in ("float64", "float32", "bfloat16"))
 
 # %% [markdown]
 # ## 8. What these data do not support *
@@ -716,11 +723,11 @@ check("08.4", answer)
 # - Many intervals overlap, and hundreds of pairs are compared without a correction for their number (1 point)
 # - Equal rounds and steps are not equal bytes or arithmetic, and other tasks may order methods otherwise (1 point)
 #
-# *A model answer.* FedDyn is surely ahead of FedAvg on these five small tasks, at settings that this comparison chose:
-# one run per learning rate, all other hyperparameters as somebody else's paper has them. Ahead of FedAvg is not ahead
-# of all: on most tasks its interval overlaps others', and with hundreds of pairs some will be apart by luck. And "best"
-# needs a unit. Here all methods had the same rounds and steps; for the same bytes, arithmetic or memory the order is
-# another, and nothing here says what happens on larger networks.
+# *A model answer.* FedDyn is surely ahead of FedAvg on four of five small tasks, at settings that this comparison
+# chose: one run per learning rate, all other hyperparameters as somebody else's paper has them. Ahead of FedAvg is
+# not ahead of all: on most tasks its interval overlaps others', and with hundreds of pairs some will be apart by
+# luck. And "best" needs a unit. Here all methods had the same rounds and steps; for the same bytes, arithmetic or
+# memory the order is another, and nothing here says what happens on larger networks.
 #
 # </details>
 
@@ -729,8 +736,8 @@ check("08.4", answer)
 # - "The same conditions" are a choice: which hyperparameters are tuned, with how many runs, judged by what. They are
 #   written down here, and they hurt some methods more than others.
 # - Where drift is all that is wrong, SCAFFOLD, FedDyn and FedDC are in a class of their own. With noise, and on images,
-#   FedDyn alone is surely ahead of FedAvg on all five tasks, by a factor of 1.4 in error and by one to eight points;
-#   SCAFFOLD on all but CIFAR-10.
+#   FedDyn is surely ahead of FedAvg on all tasks but MNIST, by a factor of 1.4 in error and by one to eight points;
+#   SCAFFOLD on all but MNIST and CIFAR-10. On MNIST both lead by more, but FedAvg's runs there scatter.
 # - One bit per entry up costs nothing that five seeds can show: on CIFAR-10 it is five points behind, which they leave
 #   open. Compressed in both directions, STC stays in FedAvg's group on images, and not on the convex tasks.
 # - Updates of low rank, reset often, do what models of low rank cannot.

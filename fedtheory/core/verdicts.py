@@ -140,7 +140,11 @@ def diverged(lost: Sequence[bool], ran: str) -> tuple[str, str]:
 
 def exact(region: Region, value: float) -> tuple[str, str]:
     """The verdict on a number without chance: counted, or computed from printed ones."""
-    return (MATCHES, "as printed") if region.misses(value) < 0 else (AGAINST, "another number")
+    if region.misses(value) >= 0:
+        return AGAINST, "another number"
+    if region.side or region.low <= 0 or abs(value / math.sqrt(region.low * region.high) - 1) < 0.01:
+        return MATCHES, "as printed"
+    return MATCHES, f"within a factor {math.sqrt(region.high / region.low):.3g} of it"
 
 
 def needed(region: Region, found: _Interval, seeds: int) -> str:

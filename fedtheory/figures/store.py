@@ -736,7 +736,8 @@ def save(
         origin = {name: grown[name] for name in own if name in grown}
         origin |= {"added": [*grown.get("added", []), own]}
     table = to_csv(result.table).encode()
-    picture = style.save_bytes(item.draw(read_csv(table.decode())))
+    rows = read_csv(table.decode())
+    picture = style.save_bytes(style.with_caption(item.draw(rows), rows))
     record = {
         "item": item.name,
         "title": item.title,
@@ -766,7 +767,8 @@ def repaint(out: Path, name: str, draw: Callable[[Table], Any]) -> bool:
 
     with alone(out):
         record = load(out, name, pictured=False)
-        picture, stem = style.save_bytes(draw(record.pop("table"))), out / name
+        rows, stem = record.pop("table"), out / name
+        picture = style.save_bytes(style.with_caption(draw(rows), rows))
         path = current(stem, "png")
         files = {"csv": record["files"]["csv"], "png": sha256(picture)}
         if files == record["files"] and path.exists() and path.read_bytes() == picture:

@@ -226,12 +226,13 @@ def caption(figure: Figure, table: Sequence[dict[str, Any]], *more: str, apart: 
         figure: of the panels.
         table: its rows.
         more: lines below.
-        apart: a column; what was run is said for each of its values, and nothing of a network where there is none.
+        apart: a column; what was run is said for each of its values.
     """
     parts = [[row for row in table if row[apart] == value] for value in _column(table, apart)] if apart else [table]
-    said = "; ".join(ran_words(rows).removeprefix("none on " if apart else "") for rows in parts)
+    said = "; ".join(ran_words(rows).replace("none on ", "") for rows in parts)
     value = lambda row: row.get("mean", row.get("accuracy", 0.0))
-    lost = ["missing points: a run diverged"] if any(math.isnan(value(row)) for row in table) else []
+    gone = any(math.isnan(value(row)) for row in table) and not any("point" in line for line in more)
+    lost = ["missing points: a run diverged"] * gone
     spread = [] if any("bars" in line for line in more) else spread_words(table)
     lines = [textwrap.fill(line, int(20 * figure.get_figwidth())) for line in (f"ours: {said}", *lost, *spread, *more)]
     figure.supxlabel("\n".join(lines), fontsize=6)
@@ -250,6 +251,14 @@ CUT = "lower edges of bands: not below a tenth of the mean"
 
 def _column(table: Sequence[dict[str, Any]], name: str) -> list[Any]:
     return list(dict.fromkeys(row[name] for row in table))
+
+
+def with_caption(figure: Figure, table: Sequence[dict[str, Any]]) -> Figure:
+    """The figure, with what was run below it unless it says so itself."""
+    if not figure.get_supxlabel() and ran_words(table):
+        with mpl.rc_context(SETTINGS):
+            caption(figure, table)
+    return figure
 
 
 def save_bytes(figure: Figure) -> bytes:

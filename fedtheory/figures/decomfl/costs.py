@@ -299,7 +299,13 @@ def draw(table: Table) -> Figure:
     axes.plot([line["ours"] for line in table], spots, "o", markersize=4, color=style.SEQUENCE[0], label="ours")
     axes.plot([line["paper"] for line in table], spots, "kD", markersize=5, markerfacecolor="none", label="paper")
     axes.set_yticks(spots, settings, fontsize=6)
-    axes.set(xscale="log", xlabel="value, in the unit of the line", ylim=(0.3, len(table) + 0.7))
+    for spot, line in zip(spots, table):
+        if line["paper"] == 0:
+            where = {"transform": axes.get_yaxis_transform(), "fontsize": 6, "va": "center"}
+            axes.text(0.01, spot, "paper: 0", **where)
+    links = {line["quantity"] for line in table} <= {"uplink", "downlink"}
+    unit = "numbers and seeds in a round, all clients" if links else "value, in the unit of the line"
+    axes.set(xscale="log", xlabel=unit, ylim=(0.3, len(table) + 0.7))
     style.legend_above(figure, 2)
     return figure
 

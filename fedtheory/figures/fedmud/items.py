@@ -282,16 +282,13 @@ def height(result: dict[str, Any]) -> float:
     return NAN if result["diverged"] else 100 * fmean(result["columns"]["accuracy"])
 
 
-PARTITIONS = "N1: Dirichlet; N2: three labels per client; IID: at random."
-
-
 def together(parts: dict[str, Result]) -> Result:
     """Results side by side: their rows and cells say which part they are of."""
     first = next(iter(parts.values()))
     table = [{"panel": name, **row} for name, result in parts.items() for row in result.table]
     cells = [replace(cell, cell=f"{name}: {cell.cell}") for name, result in parts.items() for cell in result.cells]
     settings = {name: value for result in parts.values() for name, value in result.settings.items()}
-    return Result(table, cells, settings, [*first.notes, PARTITIONS])
+    return Result(table, cells, settings, first.notes)
 
 
 def measure_partitions(runner: Runner, scale: str, seeds: int) -> Result:

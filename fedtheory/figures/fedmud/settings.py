@@ -205,11 +205,13 @@ READING = [
     "decomposed layer). First and last layer stay whole; convolutions are read row by "
     "row as (c_out k) x (c_in k) matrices, Kronecker blocks are stacked, as in the public code. EF21-P and FedBAT "
     "compress all layers, in both directions.",
-    "s = 1; no augmentation; averages over the participants, not weighted; batch normalisation by the batch's own "
-    "moments, gathered once from the clients for evaluation. Accuracy: mean of the last two records, since few clients "
-    "with skewed labels per round let it jump; not the best round.",
+    "s = 1 and this ratio, where they are not what varies; no augmentation; averages over the participants, not "
+    "weighted; batch normalisation by the batch's own moments, gathered once from the clients for evaluation. "
+    "Accuracy: mean of the last two records, since few clients with skewed labels per round let it jump; not the best "
+    "round.",
     "Intervals: mean and 95% Student interval over seeds, each with its own partition, start and sampling; methods "
     "are compared on the same ones.",
+    "N1: Dirichlet labels; N2: three labels per client; IID: at random.",
 ]
 
 

@@ -473,7 +473,12 @@ def measure_spectra(runner: Runner, scale: str, seeds: int) -> Result:
         said = f"{np.mean(shares[small]):.3f} and {np.mean(shares[large]):.3f}"
         ran = "stand-in" if scale == "medium" and large == at.spectra[-1] else RAN[scale]  # Figure 1d has CIFAR-100
         cells.append(change(f"energy in the first three: {small} minus {large}", gaps, +1, said, ran))
-    return Result(table, cells, settings_of(at, {"FLSS": algorithm}), notes_of(at, scale), data=read)
+    said = (
+        f"The updates of the first {J} rounds, in which no direction is dropped. What is judged: that a deeper network "
+        f"needs more directions, in the order {', '.join(at.spectra)}, by the energy in the first three."
+    )
+    notes = [note for note in notes_of(at, scale) if not note.startswith(("Accuracy", "A reduced setting"))]
+    return Result(table, cells, settings_of(at, {"FLSS": algorithm}), [*notes, said], data=read)
 
 
 # Figure 2: features

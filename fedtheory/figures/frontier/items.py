@@ -137,9 +137,13 @@ def reached(task: Task, result: dict[str, Any]) -> float:
     return next(map(float, good), math.inf)
 
 
+ROUNDING = 1e-13  # relative errors below it are rounding, and alike
+
+
 def span(row: Row) -> tuple[float, float]:
     """The worse and the better end of a method's interval, larger is better; a method that diverged is behind all."""
-    ends = (row["low"], row["high"]) if row["metric"] == "accuracy" else (-row["high"], -row["low"])
+    errors = -max(row["high"], ROUNDING), -max(row["low"], ROUNDING)
+    ends = (row["low"], row["high"]) if row["metric"] == "accuracy" else errors
     return (-math.inf, -math.inf) if math.isnan(row["quality"]) else ends
 
 
@@ -223,7 +227,7 @@ READING = [
     "Final quality: mean of the last three of 21 records; intervals: 95% Student over seeds, each with its own "
     "problem, start and sampling, the same for all methods; of errors, the interval of the logarithm.",
     "Places: a method is before another only where their intervals do not overlap; between overlapping intervals no "
-    "order is claimed.",
+    "order is claimed. Errors below 1e-13 are rounding, and alike.",
     "Bytes are summed over clients and rounds as they crossed. Memory and FLOP are one client's in the round after the "
     "last: peak of its tensors, received ones and private state among them, data not; matrix products only.",
 ]
@@ -479,7 +483,8 @@ def list_named(axes: Axes, rows: Table, what: str, many: int, lost: Sequence[str
     for row in sorted(rows, key=score, reverse=True):
         middle, low, high = fault(row)
         ends = f"[{min(low, high):.3g}, {max(low, high):.3g}]"
-        cells.append([row["method"], f"{middle:.3g}", ends, f"{row['up']:.3g}"])
+        found = [f"{middle:.3g}", ends] if middle > ROUNDING else [f"< {ROUNDING:g}", ""]
+        cells.append([row["method"], *found, f"{row['up']:.3g}"])
     method, error, ends, up = (max(map(len, column)) for column in zip(*cells))
     lines = [f"{a:<{method}} {b:>{error}} {c:<{ends}} {d:>{up}}" for a, b, c, d in cells]
     lines += ["", f"n={rows[0]['seeds']}, {many} methods; named: those on a line,", "FedAvg and the five papers' own"]
@@ -489,14 +494,16 @@ def list_named(axes: Axes, rows: Table, what: str, many: int, lost: Sequence[str
 
 
 def fault(row: Row) -> tuple[float, float, float]:
-    """Mean and interval as smaller is better: percent that are wrong, or the error."""
+    """Mean and interval as smaller is better: percent that are wrong, or the error, from where it is rounding."""
     values = (row["quality"], row["low"], row["high"])
-    return tuple(max(100 - value, 0.1) for value in values) if row["metric"] == "accuracy" else values  # type: ignore
+    if row["metric"] == "accuracy":
+        return tuple(max(100 - value, 0.1) for value in values)  # type: ignore
+    return tuple(max(value, ROUNDING) if value == value else value for value in values)  # type: ignore
 
 
 def score(row: Row) -> float:
     """Larger is better."""
-    return row["quality"] if row["metric"] == "accuracy" else -row["quality"]
+    return row["quality"] if row["metric"] == "accuracy" else -fault(row)[0]
 
 
 @style.styled
@@ -524,8 +531,8 @@ def draw_ranks(table: Table) -> Figure:
         axes.plot([1 + points.index(at) for at in gone], [spots[at] for at in gone], "kx", markersize=5, zorder=3)
     axes.set_yticks(range(len(order)), order, fontsize=6)
     axes.set_ylim(len(order) - 0.3, -0.7)
-    axes.set(xlabel="place; bar: the places that the intervals allow; cross: a run diverged")
-    style.caption(figure, table, apart="task")
+    axes.set(xlabel="place; cross: a run diverged")
+    style.caption(figure, table, f"bars: places that 95% intervals over {table[0]['seeds']} seeds allow", apart="task")
     style.legend_above(figure, 3)
     return figure
 

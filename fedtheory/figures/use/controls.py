@@ -157,6 +157,7 @@ def draw(table: Table) -> Figure:
     crossing.set(xscale="log", yscale="log", xlabel="rounds by the rule (right edge: never)")
     crossing.set(ylabel="rounds in the runs (top: not in them)", title="when memory pays at the same bytes")
     crossing.legend(loc="lower right")
+    style.caption(figure, table, "right: a point is a problem; its edges are named at the axes")
     return figure
 
 

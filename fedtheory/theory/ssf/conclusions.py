@@ -71,6 +71,8 @@ CONCLUSIONS = [
         "On CIFAR-100 SSF loses about 7.5 points to SCAFFOLD",
         "Sec. 5.3 on Table 5",
         ("ssf/table5: text: Full-SCAFFOLD minus SSF",),
+        (),
+        "What is judged at our scale is the sign of the difference, not its size.",
     ),
     Conclusion(
         "SSF converges like 1/T plus 1/sqrt(NKT): twice the clients or local steps need half the rounds",
