@@ -251,3 +251,16 @@ def test_a_notebook_refuses_what_is_not_there(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path / "notebooks")
     with pytest.raises(FileNotFoundError, match=r"docs/ledger\.json"):
         notebook.conclusions("mud")
+
+
+def test_notes_of_numbers_are_folded_and_sentences_are_not():
+    """Ends of an interval stand behind their mean, numbers of one setting in one line; nothing else changes."""
+    notes = ["share 1: rule: 2", "share 1: end: 0.5", "share 1: end, low: 0.4", "share 1: end, high: 6e-01"]
+    notes += ["x: 3", "Not here: nothing crosses: MeZO.", "x, low: 2", "share 2: rule: inf"]
+    assert report.folded(notes) == [
+        "share 1: rule 2; end 0.5 [0.4, 6e-01]",
+        "x: 3",
+        "Not here: nothing crosses: MeZO.",
+        "x, low: 2",
+        "share 2: rule inf",
+    ]

@@ -1,6 +1,7 @@
 """report"""
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,32 @@ def own_lines(out: Path, name: str) -> list[str]:
     record = records.load(out, name)
     ran, seeds = ran_in_words(record["table"]), records.seed_words(record["seeds"])
     said = f"Scale: {record['scale']}.{f' Run: {ran}.' if ran else ''}{f' Seeds: {seeds}.' if seeds else ''}"
-    return [said, *(["", *(f"- {letters(note)}" for note in record["notes"])] if record["notes"] else [])]
+    return [said, *(["", *(f"- {letters(note)}" for note in folded(record["notes"]))] if record["notes"] else [])]
+
+
+NUMBER = re.compile(r"-?(inf|nan|[\d.]+(e[+-]?\d+)?)")
+
+
+def folded(notes: Sequence[str]) -> list[str]:
+    """Notes, of which "name: value", "name, low: value" and "name, high: value" become one, and so do all that are
+    "setting: name: value" with the same setting.
+    """
+    found = dict(note.rpartition(": ")[::2] for note in notes)
+    ends = {name: (f"{name}, low", f"{name}, high") for name in found}
+    whole = {name: pair for name, pair in ends.items() if all(end in found for end in pair)}
+    gone = {end for pair in whole.values() for end in pair}
+    lines: dict[str, list[str]] = {}
+    for note in notes:
+        name, _, value = note.rpartition(": ")
+        setting, _, what = name.partition(": ")
+        if name in gone:
+            continue
+        spread = f" [{', '.join(found[end] for end in whole[name])}]" if name in whole else ""
+        if what and NUMBER.fullmatch(value):
+            lines.setdefault(f"{setting}: ", []).append(f"{what} {value}{spread}")
+        else:
+            lines[note + spread] = [""]
+    return [head + "; ".join(said) for head, said in lines.items()]
 
 
 def report_page(rows: Sequence[dict[str, Any]], out: Path, ledger: Path) -> str:

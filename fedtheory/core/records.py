@@ -122,7 +122,7 @@ def ran_words(table: Sequence[Row]) -> str:
     return "; ".join(
         f"{_either(network for _, network, _ in labels)} on "
         f"{', '.join(map(_either, zip(*(data.split(', ') for data, _, _ in labels))))}, "
-        f"{_either(map(str, sorted({rounds for _, _, rounds in labels})))} rounds"
+        f"{_numbers(sorted({rounds for _, _, rounds in labels}))} rounds"
         for labels in alike.values()
     )
 
@@ -135,6 +135,11 @@ def seed_words(seeds: Sequence[int]) -> str:
 
 def _either(words: Iterable[str]) -> str:
     return " or ".join(dict.fromkeys(words))
+
+
+def _numbers(rising: Sequence[int]) -> str:
+    """Each, or where they are many the first and the last."""
+    return f"{rising[0]} to {rising[-1]}" if len(rising) > 4 else _either(map(str, rising))
 
 
 _ENDS = ("csv", "png", "json")  # in the order in which they are written and get their names

@@ -290,6 +290,12 @@ def measure_5b(runner: Runner, scale: str, seeds: int) -> Result:
     return Result([*table, *ours], cells, {"source": "the authors' logs"}, notes)
 
 
+UNITS = {  # of tables with these quantities alone
+    "downlink uplink": "numbers and seeds in a round, all clients",
+    "rounds": "rounds (ours: those that the printed bytes pay for)",
+}
+
+
 @style.styled
 def draw(table: Table) -> Figure:
     """Printed and counted, line by line."""
@@ -303,8 +309,7 @@ def draw(table: Table) -> Figure:
         if line["paper"] == 0:
             where = {"transform": axes.get_yaxis_transform(), "fontsize": 6, "va": "center"}
             axes.text(0.01, spot, "paper: 0", **where)
-    links = {line["quantity"] for line in table} <= {"uplink", "downlink"}
-    unit = "numbers and seeds in a round, all clients" if links else "value, in the unit of the line"
+    unit = UNITS.get(" ".join(sorted({line["quantity"] for line in table})), "value, in the unit of the line")
     axes.set(xscale="log", xlabel=unit, ylim=(0.3, len(table) + 0.7))
     style.legend_above(figure, 2)
     return figure

@@ -225,8 +225,8 @@ def draw_table(table: Table) -> Figure:
                 label = f"ours, {partition} (n={ran[0]['seeds']})"
                 axes.errorbar(means, spots, xerr=error, fmt="o", color=color, markersize=3.5, capsize=2, label=label)
         axes.set_yticks(range(len(methods), 0, -1), methods if axes is panels[0] else [""] * len(methods))
-        axes.set(title=name, xlabel="accuracy in %")
-        axes.margins(0.12, 0.08)
+        axes.set(title=name, xlabel="accuracy in %", ylim=(0.3, len(methods) + 0.7))
+        axes.margins(x=0.12)
     if any(row["seeds"] for row in table):
         style.caption(figure, table)
     style.legend_above(figure, 4)
