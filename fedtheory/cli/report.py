@@ -130,7 +130,7 @@ def folded(notes: Sequence[str]) -> list[str]:
     """Notes, of which "name: value", "name, low: value" and "name, high: value" become one, and so do all that are
     "setting: name: value" with the same setting.
     """
-    found = dict(note.rpartition(": ")[::2] for note in notes)
+    found = {name: value for name, _, value in (note.rpartition(": ") for note in notes)}
     ends = {name: (f"{name}, low", f"{name}, high") for name in found}
     whole = {name: pair for name, pair in ends.items() if all(end in found for end in pair)}
     gone = {end for pair in whole.values() for end in pair}
