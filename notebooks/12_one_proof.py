@@ -164,7 +164,8 @@ def sides_of(sides, q, equal=False):
     if equal:
         return float(left.norm()), float(right.norm()), torch.allclose(left, right, rtol=1e-9, atol=1e-12)
     left, right = left.flatten(), right.flatten()
-    at = int((left - right).argmax() if bool((right <= 0).any()) else (left / right).argmax())
+    worse = left - right if bool((right <= 0).any()) else left / right
+    at = int((worse >= worse.max() - 1e-9 * worse.abs().max()).nonzero()[0])  # the first, where several are alike
     return float(left[at]), float(right[at]), bool((left <= right + 1e-9 * right.abs() + 1e-15).all())
 
 
