@@ -8,8 +8,11 @@ import pytest
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
+from fedtheory.core.key import Key
+from fedtheory.core.simulate import sample_clients
 from fedtheory.figures import EXTRAS, ITEMS
 from fedtheory.figures.decomfl import curves
+from fedtheory.figures.decomfl.costs import longest_queue
 from fedtheory.figures.decomfl.curves import AUTHORS, FILES, PRINTED, decomfl, draw_2, less_than_k, readings
 
 FIGURES = ("decomfl/fig2a", "decomfl/fig2b")
@@ -190,3 +193,18 @@ def test_the_end_is_the_last_quarter_of_the_rounds():
     found = curves.Curves({"K = 4": [one]}, [], {}, {})
     assert found.at("K = 4") == pytest.approx([0.7])
     assert found.at("K = 4", 70) == [0.5]
+
+
+def test_a_server_keeps_the_rounds_that_some_client_lacks():
+    """All take part: the last one. One of one: the same. Few of many: no more than there were, and more than the gap
+    at which a client's turn comes round on average."""
+    assert longest_queue(5, 5, 40) == longest_queue(1, 1, 40) == 1
+    assert longest_queue(7, 2, 1) == 0
+    assert longest_queue(100, 10, 5) == 4
+    assert 100 / 10 < longest_queue(100, 10, 400) < 400
+    gaps, last = [], [0] * 6
+    for t in range(50):
+        gaps.append(max(t - one for one in last))
+        for i in sample_clients(6, 2, Key(0).fold("round", t, "clients")).tolist():
+            last[i] = t
+    assert longest_queue(6, 2, 50) == max(gaps)

@@ -136,14 +136,14 @@ def test_every_method_has_a_rival():
 
 
 class Fake:
-    """Runs that end at an accuracy, and send half a model each time."""
+    """Runs that end at an accuracy, and send half a model each time, or as many percent as asked for."""
 
-    def __init__(self):
-        self.specs = []
+    def __init__(self, sent=50):
+        self.specs, self.sent = [], sent
 
     def __call__(self, specs):
         self.specs += specs
-        columns = {"up_bytes": [0, 50], "down_bytes": [0, 100]}
+        columns = {"up_bytes": [0, self.sent], "down_bytes": [0, 100]}
         return {one: {"diverged": None, "columns": columns | {"accuracy": 2 * [0.5 + one.seed / 100]}} for one in specs}
 
 
@@ -154,6 +154,16 @@ def test_methods_are_compared_on_the_same_seeds_and_costs_follow_what_was_sent()
     assert level.verdict == "inconclusive"
     (cost,) = (cell for cell in whole.cells if cell.cell == "CIFAR-10 beta=0.5 cost LBGM")
     assert cost.ours == 0.5 * 400 * PARAMETERS["CNN"]
+
+
+@pytest.mark.parametrize(("sent", "verdict"), [(98, "inconclusive"), (100, "not tested")])
+def test_at_the_same_cost_is_a_condition(sent, verdict):
+    """Where LBGM sends every model nothing is said of it; of the others all is as it was."""
+    cells = {cell.cell: cell for cell in measure_lbgm(Fake(sent), "medium", 3).cells}
+    ran = [cells[f"CIFAR-10 beta={beta} LBGM"] for beta in ("0.1", "0.5", "1")]
+    assert [cell.verdict for cell in ran] == 3 * [verdict]
+    assert all(("it is FedAvg" in cell.reason) == (sent == 100) for cell in ran)
+    assert cells["CIFAR-10 beta=0.1 FedAvg+FLSS"].verdict == "inconclusive"
 
 
 class Same:

@@ -14,12 +14,14 @@ def emit(value: Any) -> None:
 
 
 def show_number(value: float) -> str:
-    """Three digits; NaN for a run that diverged or was not made."""
+    """Three digits; NaN for a run that diverged, and for what is not a number."""
     return "NaN" if math.isnan(value) else f"{value:.3g}" if abs(value) >= 0.1 or value == 0 else f"{value:.2e}"
 
 
 def show_ours(row: Mapping[str, Any]) -> str:
-    """Mean, 95% interval and n."""
+    """Mean, 95% interval and n; a dash for what was not run."""
+    if not row["seeds"]:
+        return "-"
     text = show_number(row["ours"])
     if row["seeds"] > 1 and not math.isnan(row["ours"]):
         text += f" [{show_number(row['low'])}, {show_number(row['high'])}] n={row['seeds']}"

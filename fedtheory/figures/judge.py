@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedtheory.core import verdicts
 from fedtheory.core.records import Cell
@@ -104,6 +104,11 @@ def counted(cell: str, paper: float, ours: float, region: Region, said: str, kin
 def absent(cell: str, paper: float, reason: str, kind: str = "run") -> Cell:
     """A printed number that was not run, and what is missing."""
     return Cell(cell, paper, NAN, NAN, NAN, 0, verdicts.UNTESTED, reason, kind)
+
+
+def unmet(cell: Cell, why: str) -> Cell:
+    """A statement whose own condition our runs did not meet: they say nothing of it."""
+    return replace(cell, verdict=verdicts.UNTESTED, reason=why)
 
 
 def _log(edge: float) -> float:

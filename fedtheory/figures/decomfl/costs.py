@@ -1,5 +1,6 @@
 """DeComFL: what it costs. Table 1 (communication), Table 4 (memory), the cost columns of Tables 2 and 6, Table 5."""
 
+import math
 from dataclasses import replace
 from functools import cache
 from math import nan
@@ -17,7 +18,7 @@ from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.engine import drain
 from fedtheory.core.key import Key
 from fedtheory.core.records import Cell, Row, Table, behind
-from fedtheory.core.simulate import run
+from fedtheory.core.simulate import run, sample_clients
 from fedtheory.figures import judge, style
 from fedtheory.figures.decomfl.curves import ALL
 from fedtheory.figures.decomfl.text import READING, SIZES, Wanted, accuracies, convergence, methods
@@ -241,6 +242,16 @@ def fedzo_memory(problem: ImageClassification) -> dict[str, float]:
         return {role: meter.peak_bytes(work) / 4 / problem.d for role, work in roles.items()}
 
 
+def longest_queue(clients: int, sampled: int, rounds: int) -> int:
+    """The most rounds at once whose records some client still needs: the server drops what all of them have (A.2)."""
+    last, longest = [0] * clients, 0
+    for t in range(rounds):
+        longest = max(longest, t - min(last))
+        for i in sample_clients(clients, sampled, Key(0).fold("round", t, "clients")).tolist():
+            last[i] = t
+    return longest
+
+
 def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     """The client: peak of live tensors, its model among them. The server: the history that it keeps."""
     torch.set_num_threads(1)
@@ -254,25 +265,31 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
         table.append(row(f"forward pass alone, {name}", "memory / d", nan, plain, of))
         why = f"d = {d:,}: the model, a perturbed copy of its largest layer ({largest:.2f} d), activations of batch 1"
         cells.append(close(f"DeComFL client, {name}: memory / d", 1.0, whole, why))
-    history = {
-        "MNIST CNN, K = 4, P = 20, 2,000 rounds": (2 * 4 * 20 * 2000, 28_938),
-        "OPT-125M, K = 1, P = 10, 3,000 rounds": (2 * 10 * 3000, SIZES["OPT-125M"]),
+    servers = {  # numbers of a round, clients, those of a round, rounds, size of the model
+        "MNIST CNN, K = 4, P = 20, 10 of 100 clients, 2,000 rounds": (2 * 4 * 20, 100, 10, 2000, 28_938),
+        "OPT-125M, K = 1, P = 10, 2 of 8 clients, 3,000 rounds": (2 * 10, 8, 2, 3000, SIZES["OPT-125M"]),
     }
-    for name, (scalars, size) in history.items():
-        share = scalars / size
-        table.append(row(f"server's history, {name}", "memory / d", 0.0, share))
-        why = "computed: seeds and scalars of all rounds, 2 K P numbers each; the server needs no model"
-        cell = f"DeComFL server (negligible), {name}"
+    for name, (numbers, clients, sampled, rounds, size) in servers.items():
+        kept = longest_queue(clients, sampled, rounds)
+        share, whole = numbers * kept / size, numbers * rounds / size
+        table.append(row(f"server's queue, {name}", "memory / d", 0.0, share))
+        table.append(row(f"server's whole history, {name}", "memory / d", nan, whole))
+        why = f"computed: at most {kept} rounds are kept, 2 K P numbers each, and no model; all rounds: {whole:.3g}"
+        cell = f"DeComFL server (near zero), {name}"
         cells.append(judge.counted(cell, 0.0, share, verdicts.below(0.01), why, "arithmetic"))
     measured = fedzo_memory(one_client("decomfl-fashion", (1, 28, 28)))
     whys = {
         "server": "the model, the mean change, their sum; what came up is not counted",
         "client": "the received model, the local one, its next value, a perturbed copy of the largest layer",
     }
+    of = behind("a random image", "decomfl-fashion", 1)
     for who, paper in (("server", 2.0), ("client", 3.0)):
-        of = behind("a random image", "decomfl-fashion", 1)
         table.append(row(f"FedZO {who}, decomfl-fashion", "memory / d", paper, measured[who], of))
-        cells.append(close(f"FedZO {who}: memory / d", paper, measured[who], whys[who]))
+    at_least = verdicts.above(math.nextafter(2.0, 0.0))
+    cells.append(
+        judge.counted("FedZO server: memory / d (at least)", 2.0, measured["server"], at_least, whys["server"])
+    )
+    cells.append(close("FedZO client: memory / d", 3.0, measured["client"], whys["client"]))
     notes = ["Live tensors, in units of d numbers of 4 bytes. Gradients would need activations and d numbers more."]
     return Result(table, cells, {"batch": 1, "P": 2, "K": 1}, notes)
 

@@ -65,7 +65,7 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
 
 ONE_BY_ONE = (
     "One hyperparameter is changed at a time. FedAvg has the same rate, seed, partition and sampling; it sends every "
-    "update whole. A grid is a search: that one change of twelve has an interval above 0 would be no surprise."
+    "update whole. A grid is a search: that one change of eleven has an interval above 0 would be no surprise."
 )
 
 

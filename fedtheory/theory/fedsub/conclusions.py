@@ -46,8 +46,8 @@ CONCLUSIONS = [
         "The paper does not print which dimensions it compares.",
     ),
     Conclusion(
-        "Even without dual variables, training in subspaces is a little more accurate than FedAvg, as clients drift "
-        "apart less",
+        "Even without dual variables, training in subspaces is a little more accurate than FedAvg, possibly as "
+        "clients drift apart less",
         "Sec. 5.1 on Fig. 1(b)",
         ("fedsub/fig1b: FedAvg-CD below FedAvg",),
         ("fedsub.fedavgcd-better",),
