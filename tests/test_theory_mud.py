@@ -16,7 +16,7 @@ from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.simulate import play_round
 from fedtheory.maps.decomposition import Decoupled, KroneckerBlocks, LowRank, Outer
 from fedtheory.problems.models import networks
-from fedtheory.theory.claim import Outcome, Printed
+from fedtheory.theory.claim import Outcome, Printed, each_needed
 from fedtheory.theory.fedmud import claims as mud
 from fedtheory.theory.fedmud import (
     counterexamples,
@@ -264,8 +264,8 @@ def test_a_caveat_of_two_parts_needs_both():
     yes, no = (
         lambda effort, holds=holds: Outcome(holds, "exact", None, str(holds), {"n": 1}) for holds in (True, False)
     )
-    assert mud_round.each_needed(no, yes)("quick").holds
-    refuted = mud_round.each_needed(no, no)("quick")
+    assert each_needed(no, yes)("quick").holds
+    refuted = each_needed(no, no)("quick")
     assert not refuted.holds
     assert refuted.counterexample == {"1": {"n": 1}, "2": {"n": 1}}
     assert mud_round.both(no, yes, no)("quick").detail == "False; False"

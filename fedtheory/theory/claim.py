@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 EVIDENCE = ("exact", "symbolic", "smt", "sdp", "search", "monte-carlo", "run")
@@ -151,6 +151,18 @@ def worst_of(*checks: Check) -> Check:
                 return outcome
         margins = [o.margin for o in outcomes if o.margin is not None]
         return Outcome(True, outcomes[0].evidence, max(margins, default=None), "; ".join(o.detail for o in outcomes))
+
+    return check
+
+
+def each_needed(*checks: Check) -> Check:
+    """The statement without one of its hypotheses at a time: refuted only where it fails without each of them."""
+
+    def check(effort: str) -> Outcome:
+        found = [one(effort) for one in checks]
+        first = next((one for one in found if one.holds), found[0])
+        merged = {str(number): one.counterexample for number, one in enumerate(found, 1)} if not first.holds else None
+        return replace(first, detail="; ".join(one.detail for one in found), counterexample=merged)
 
     return check
 

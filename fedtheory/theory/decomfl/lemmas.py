@@ -282,6 +282,7 @@ CLAIMS: list[Claim] = [
         "everything over P, then E||grad f_i(x_i^k)||^2 <= 3L^2 E||x_i^k - x_r||^2 + 3 sigma_G^2 + 3||grad f||^2.",
         "inequality",
         assumes=(A1, A2, A3),
+        reading="||grad f_i(x_i^k; xi)||^2 on the right of the first step is its mean over xi, as in the next line",
         check=broken(NOISE[9], display(), "second step, f(x; xi) = xi x, d = 1, P = 9"),
         control=broken(ALIGNED, three_parts(0.99), "heterogeneity, drift and gradient of one direction and length"),
         broken="2.97 in place of 3 in the last step",

@@ -338,7 +338,7 @@ CLAIMS: list[Claim] = [
         "not in the paper; Theorems 1, 2, 3, 5",
         f"{ROUND}: (1/R) sum_r E||grad f(x_r)||^2 <= 2D/(eta' R) + 2 L eta' (theta gamma sigma_G^2/m + c "
         "sigma^2/(mK)) + 6 (1 - 1/K) L^2 eta'^2 (theta sigma_G^2 + c sigma^2/K) + mu^2 L^2 B, B = 6 kappa + "
-        "(11/4)(L eta/P) kappa (kappa + 1)(kappa + 7).",
+        f"(11/4)(L eta/P) kappa (kappa + 1)(kappa + 7); {EACH_SMOOTH}.",
         "rate",
         assumes=(A1, A2, A3, UNIFORM),
         check=check_runs("local.theorem"),

@@ -9,8 +9,8 @@ import torch
 from fedtheory.core.layout import Layout
 from fedtheory.maps.decomposition import KroneckerBlocks, Outer
 from fedtheory.problems.models.networks import Conv, network
-from fedtheory.theory.claim import Check, Claim, Outcome
-from fedtheory.theory.fedmud.round import DOUBLE, close, each_needed, mud, normal, outcome
+from fedtheory.theory.claim import Check, Claim, Outcome, each_needed
+from fedtheory.theory.fedmud.round import DOUBLE, close, mud, normal, outcome
 from fedtheory.theory.shown import digits
 
 # Parameters

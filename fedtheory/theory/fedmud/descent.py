@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import torch
 
-from fedtheory.theory.claim import Claim
+from fedtheory.theory.claim import Claim, each_needed
 from fedtheory.theory.fedmud.counterexamples import (
     apart,
     bent,
@@ -34,7 +34,6 @@ from fedtheory.theory.fedmud.round import (
     admissible,
     both,
     broken,
-    each_needed,
     gaps,
     mud,
     sq,

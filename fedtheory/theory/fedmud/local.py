@@ -13,7 +13,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Known, Replay
 from fedtheory.maps.decomposition import Decoupled, Factors, Full, Outer, Part, Product
 from fedtheory.maps.decomposition import Frozen as Freeze
-from fedtheory.theory.claim import Check, Claim, Outcome
+from fedtheory.theory.claim import Check, Claim, Outcome, each_needed
 from fedtheory.theory.fedmud.quantities import residual
 from fedtheory.theory.fedmud.reset import redrawn
 from fedtheory.theory.fedmud.round import (
@@ -27,7 +27,6 @@ from fedtheory.theory.fedmud.round import (
     UNBIASED,
     Given,
     both,
-    each_needed,
     layout,
     mud,
     outcome,

@@ -555,18 +555,6 @@ def both(*checks: Check) -> Check:
     return check
 
 
-def each_needed(*checks: Check) -> Check:
-    """The statement without one of its hypotheses at a time: refuted only where it fails without each of them."""
-
-    def check(effort: str) -> Outcome:
-        found = [one(effort) for one in checks]
-        first = next((one for one in found if one.holds), found[0])
-        merged = {str(number): one.counterexample for number, one in enumerate(found, 1)} if not first.holds else None
-        return replace(first, detail="; ".join(one.detail for one in found), counterexample=merged)
-
-    return check
-
-
 # Rounds of FedMUD, on three clients with two decomposed layers
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from fedtheory.theory.claim import Check, Claim, Outcome, Printed
+from fedtheory.theory.claim import Check, Claim, Outcome, Printed, each_needed
 from fedtheory.theory.fedmud.counterexamples import bowl, column, one_step, scalars, stuck, to_the_centre
 from fedtheory.theory.fedmud.descent import lemma6
 from fedtheory.theory.fedmud.quantities import constants, residual
@@ -25,7 +25,6 @@ from fedtheory.theory.fedmud.round import (
     admissible,
     both,
     broken,
-    each_needed,
     mud,
     outcome,
     survives,

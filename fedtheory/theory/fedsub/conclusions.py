@@ -8,8 +8,9 @@ CONCLUSIONS = [
         "Sec. 5.1, Fig. 1(b); Remark 1",
         ("fedsub/fig1b: our-CD below FedAvg-CD",),
         ("fedsub.dual-helps", "fedsub.eq4 / eq17"),
-        "The paper's factor is about 100. It holds for moderate steps: with long ones, or small subspaces, the "
-        "corrections' own variance can cost more than they save.",
+        "The paper's factor is about 100. It holds for moderate steps, where there is drift to correct: with long "
+        "steps, small subspaces, or clients whose drift averages out, the corrections' own variance costs more than "
+        "they save.",
     ),
     Conclusion(
         "In the full space dual variables remove all drift: FedSub then converges exactly, and beats FedAvg",
@@ -28,7 +29,8 @@ CONCLUSIONS = [
         "Sec. 4, observation i); Sec. 5.1, Fig. 1(a)",
         ("fedsub/fig1b: our-P=I below our-CD",),
         ("fedsub.thm1-obs-i",),
-        "The variance of the projection alone leaves none: it takes several local steps and clients that differ.",
+        "The variance of the projection alone leaves none: it takes several local steps and clients of different "
+        "curvature.",
     ),
     Conclusion(
         "Picking coordinates at random is the best of the three projections",

@@ -448,6 +448,7 @@ CLAIMS: list[Claim] = [
         "App. C.10.2 (36)",
         "E F(w_T) - F^* <= (L/2) v/(gamma + t) <= (kappa/(gamma + t)) (2 C/(mu B^2) + (mu (gamma+1)/2) Delta_1).",
         "rate",
+        assumes=(SMOOTH, POSITIVE, Printed("Delta_t <= v/(gamma + t)", "App. C.10.2 (34)")),
         caveat="t on the right is T",
         check=worst_of(check_36("T"), corollary([eq6(less=0)], True, runs=FEW)),
         as_printed=check_36("t"),

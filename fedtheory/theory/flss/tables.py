@@ -218,7 +218,7 @@ CLAIMS: list[Claim] = [
         "b5-most-baselines",
         "App. B.5, Table 3",
         "Across the numbers of local epochs FLSS performs better than most baselines, and improves more with fewer.",
-        "rate",
+        "empirical",
         reading=PRINTED,
         caveat="FLSS is FedAvg+FLSS; Sign+EF+FLSS does neither",
         check=check_most("FedAvg+FLSS", True),

@@ -523,7 +523,7 @@ CLAIMS: list[Claim] = [
         "tau^2 G^2/M.",
         "inequality",
         assumes=(BOUNDED,),
-        caveat="e_t^k, which is nowhere defined, is ghat_t^k - g_t^k",
+        caveat="e_t^k, which the appendix does not define, is ghat_t^k - g_t^k",
         check=S(eq14_e(1.0), "eq14", "rho_R = 0, the first step is an equality", BEYOND, ANY_STEP),
         as_printed=broken(torn, eq14_e(-1.0), "e = g - ghat, as (10) writes the error, rho_R = 0"),
         control=S(eq14_e(1.0, 0.99), "eq14.control", corners=[PURE]),

@@ -258,7 +258,7 @@ CLAIMS: list[Claim] = [
         "The noise part scales as O(K^2 eta_l^2 sigma^2) instead of O(K^3 eta_l^2 sigma^2) because the local noises "
         "are independent across the steps of one client within a round (see Assumption 2).",
         assumes=A12,
-        check=check_exponent(False, 2.001),
+        check=worst_of(check_gronwall, check_exponent(False, 2.001)),
         control=check_exponent(False, 1.99),
         broken="growth like K^1.99",
         caveat=FRESH,
