@@ -127,7 +127,8 @@ def error(cell: str, name: str, paper: float, ours: list[float], scale: str) -> 
             "with P P^T = I_r the rotation (P')^T P contracts the dual; with FedSub's own scale the error grows "
             "without bound at r = 5, 20 and 50 (ssf/why_nan, ssf/readings); where absent clients go on stepping their "
             "duals with their last endpoints, it diverges at r = 50 and not at r <= 20: with a basis every five rounds "
-            "(Table 1) at higher levels (ssf/readings), with one every round at the printed orders (ssf/stale)"
+            "(Table 1) where the endpoints turn with it, at other levels (ssf/readings), with one every round at the "
+            "printed orders (ssf/stale)"
         )
         return judge.diverges(cell, ours, RAN[scale], "printed", said)
     said = f"ours/paper = {interval(ours)[0] / paper:.2f}"

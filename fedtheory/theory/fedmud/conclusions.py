@@ -57,7 +57,7 @@ CONCLUSIONS = [
         "Printed as consistent; on Fashion-MNIST the tables have it equal, and once the other way round.",
     ),
     Conclusion(
-        "FedMUD and its variants converge faster than FedLMT and FedPara",
+        "FedMUD and its variants converge faster than FedHM, FedLMT and FedPara",
         "Sec. 5.2, Figs. 2 and 6",
         ("mud/fig*: *FedMUD* converges faster than *",),
         ("mud.remark3",),
