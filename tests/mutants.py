@@ -1229,9 +1229,9 @@ MUTANTS = [
     ),
     Mutant(
         "fingerprint without the partition",
-        IMAGES,
-        "(*self.parts, *self.test)",
-        "self.test",
+        "core/problem.py",
+        "isinstance(value, (tuple, list, np.ndarray))",
+        "isinstance(value, (list, np.ndarray))",
         f"{NETS}::test_a_checkpoint_is_of_this_partition_and_network",
     ),
     # Regularised baselines

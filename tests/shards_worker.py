@@ -24,7 +24,7 @@ import torch
 import torch.distributed as dist
 from cases import ALGORITHMS, problem, regression, start
 
-from fedtheory import MOON, SSF, FedAvg, FedGen, FedNTD, run
+from fedtheory import MOON, SSF, FedAvg, FedGen, FedNTD, Key, Quadratic, run
 from fedtheory.core import shards
 
 BLOCKS, ROUNDS = 5, 6
@@ -42,6 +42,8 @@ def jobs():
         p = regression(7, dtype=dtype)
         for name, algorithm in ALGORITHMS.items():
             yield f"{name}, {dtype}", algorithm, p, {"sampled": 3, "x0": start(p), "dropout": 0.2}
+    for r in (2, 6, 11):  # rows of odd length begin at any alignment, at which products sum in another order
+        yield f"SSF, r = {r} of 11", SSF.haar(0.05, 2, r), Quadratic.random(7, 11, Key(1)), {"sampled": 3}
     for name, algorithm in NETWORKS.items():
         yield (
             f"{name}, network",

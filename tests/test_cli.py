@@ -15,7 +15,7 @@ import pytest
 
 from fedtheory import cli, compare
 from fedtheory.cli import figures, report
-from fedtheory.core import records, simulate
+from fedtheory.core import records, seal, simulate
 from fedtheory.core.verdicts import VERDICTS
 from fedtheory.figures import ITEMS, store
 from fedtheory.figures.deep import items as deep
@@ -136,19 +136,95 @@ def test_a_quick_run_never_overwrites_a_result_of_the_papers_scale(tmp_path):
         (("run", "FedAvg", "text", "--task", "cb"), "task='cb'"),
         (("run", "FedAvg", "images", "--model", "x"), "model='x'"),
         (("run", "FedAvg", "images", "--lora", "4"), "lora=4"),
+        (("run", "FedAvg", "text", "--data", "/no"), "data='/no'"),
+        (("run", "FedAvg", "text", "--model", "x"), "data=None"),
+        (("report", "--out", "/dev/null"), "out='/dev/null'"),
+        (("report", "--out", "figurse", "--page", "x.md"), "out='figurse'"),
+        (("conclusions", "ssf", "--ledger", "figures/ssf/table3.json"), "ledger='figures/ssf/table3.json'"),
+        (("conclusions", "ssf", "--ledger", "docs/none.json"), "ledger='docs/none.json'"),
+        (("claims", "fedsub.a1-cd", "--paper", "ssf"), "paper='ssf'"),
+        (("course", "--student", "."), "folder="),
         (("compare", "--methods", "MeZO"), "methods='MeZO'"),
         (("compare", "--methods", "MOON", "--tasks", "quadratics"), "tasks='quadratics'"),
         (("compare", "--scale", "medium", "--tasks", "quadratics", "mnist", "--data", "/no"), "/no"),
     ],
 )
-def test_bad_input_is_one_line_with_a_fix(capsys, words, named):
+def test_bad_input_is_one_line_with_a_fix(capsys, words, named, monkeypatch):
+    monkeypatch.delenv("FEDTHEORY_DATA", raising=False)
+    monkeypatch.chdir(ROOT)
     status, out, err = call(capsys, *words)
+    assert not (ROOT / "x.md").exists()
     assert status == 2
     assert out == ""
     assert named in err
     assert "expected" in err
     assert "Fix:" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("option", ["--seed", "--round", "--samp"])
+def test_an_option_is_written_out(option, capsys):
+    """--seed 3 would have been --seeds 3: three runs."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["run", "FedAvg", "quadratic", option, "3"])
+    assert stopped.value.code == 2
+    assert "Fix: leave it out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "FedAvg", "quadratic"), "interrupted; nothing was kept"),
+        (("run", "FedAvg", "quadratic", "--checkpoint", "{}"), "interrupted; finished runs are kept"),
+        (("claims", "fedsub.a1-cd"), "interrupted; nothing was kept"),
+    ],
+)
+def test_an_interruption_says_what_is_kept(words, said, capsys, monkeypatch, tmp_path):
+    from fedtheory.theory import ledger
+
+    def stop(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulate, "run", stop)
+    monkeypatch.setattr(ledger, "check", stop)
+    status, _, err = call(capsys, *[word.format(tmp_path) for word in words])
+    assert status == 130
+    assert err.splitlines()[-1].startswith(said)
+
+
+def test_what_the_system_refuses_names_the_place_and_a_fix(capsys, monkeypatch):
+    def full(*given, **options):
+        raise OSError(28, "No space left on device", "/somewhere/file")
+
+    monkeypatch.setattr(simulate, "run", full)
+    status, _, err = call(capsys, "run", "FedAvg", "quadratic")
+    assert (status, err) == (
+        2,
+        "fedtheory: /somewhere/file: no space left on device. Fix: name another place, or make room there\n",
+    )
+
+
+def test_who_reads_may_stop():
+    """As `| head -1` does."""
+    done = subprocess.run(
+        f"{sys.executable} -m fedtheory list | head -n 1", shell=True, capture_output=True, text=True, cwd=ROOT
+    )
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"[1,2", "expected a JSON file"), (b"3", "expected a JSON object"), (None, "can be read")]
+)
+def test_what_cannot_be_sealed_is_one_line(content, said, tmp_path, capsys):
+    file = tmp_path / "x.json"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(SystemExit) as stopped:
+        seal.main([str(file)])
+    assert said in str(stopped.value)
+    assert "Fix:" in str(stopped.value)
+    assert content is None or file.read_bytes() == content
 
 
 def test_too_little_memory_is_one_line_with_a_fix(capsys, monkeypatch):
@@ -377,6 +453,35 @@ def test_records_are_saved_beside_others(capsys, tmp_path):
         assert status == 2
         assert "JSON file of the ledger's records" in err
         assert file.read_text() == text
+
+
+def test_two_that_save_at_once_keep_both(capsys, tmp_path, monkeypatch):
+    """What another process has saved between the first look at the file and the last is not lost."""
+    from fedtheory.theory import ledger
+
+    file, check = tmp_path / "ledger.json", ledger.check
+
+    def slowly(chosen, *given, **options):
+        found = check(chosen, *given, **options)
+        if chosen[0].id == "fedsub.a1-cd":
+            monkeypatch.setattr(ledger, "check", check)
+            assert call(capsys, "claims", "ssf.lemma2.step6", "--json", "--save", str(file))[0] == 0
+        return found
+
+    monkeypatch.setattr(ledger, "check", slowly)
+    assert call(capsys, "claims", "fedsub.a1-cd", "--json", "--save", str(file))[0] == 0
+    assert [record["id"] for record in ledger.load(file)] == ["fedsub.a1-cd", "ssf.lemma2.step6"]
+
+
+def test_a_run_with_a_checkpoint_takes_more_rounds(capsys, tmp_path):
+    """Whatever their number: what is printed of the longer one is what it would have been."""
+    words = ("run", "SCAFFOLD", "quadratic", "--json")
+    for rounds in ("60", "100", "300"):
+        again = call(capsys, *words, "--rounds", rounds, "--checkpoint", str(tmp_path))
+        assert again[:2] == call(capsys, *words, "--rounds", rounds)[:2]
+    status, _, err = call(capsys, *words, "--rounds", "200", "--checkpoint", str(tmp_path))
+    assert status == 2
+    assert "expected at least the 300 rounds" in err
 
 
 def test_unknown_claims_are_refused(capsys):

@@ -33,7 +33,7 @@ from fedtheory import (
 from fedtheory.algorithms.lbgm import Up
 from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem
-from fedtheory.maps.compress import Hashes, Quantized, Sampled, Sketch, Sparse, Ternary, kept, largest
+from fedtheory.maps.compress import Hashes, Quantized, Sampled, Sketch, Sparse, Ternary, kept, largest, uniforms
 from fedtheory.maps.signs import Signs
 
 DTYPES = [torch.float32, torch.float64]
@@ -1000,3 +1000,12 @@ def test_bad_fields(algorithm, field, value):
     with pytest.raises((ValueError, TypeError)) as caught:
         replace(algorithm, **{field: value})
     complaint(caught, field)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_uniform_numbers_stay_below_one(dtype):
+    """What is sure happens, also where few bits round 0.999 up."""
+    u = uniforms([Key(0).generator()], torch.zeros(1, 200_000, dtype=dtype))
+    assert float(u.max()) < 1
+    assert u.dtype == dtype
+    assert abs(float(u.double().mean()) - 0.5) < 0.01

@@ -361,6 +361,27 @@ class TestFolder:
             assert cli.main(["course", "--student", str(tmp_path / "course"), FIRST]) == 2
         assert list(tmp_path.iterdir()) == []
 
+    def test_an_update_that_broke_off_goes_on(self, tmp_path, monkeypatch):
+        """Its files are half of the old ones and half of the new: nobody else has changed them."""
+        folder, write = tmp_path / "course", course.write_atomic
+        old, new = ({name: f"{name} {time}".encode() for name in "abc"} for time in ("old", "new"))
+        course.save(folder, "student", old)
+
+        def stops(path, content):
+            if path.name == "b":
+                raise KeyboardInterrupt
+            write(path, content)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(course, "write_atomic", stops)
+            with pytest.raises(KeyboardInterrupt):
+                course.save(folder, "student", new)
+        course.save(folder, "student", new)
+        assert {name: (folder / name).read_bytes() for name in "abc"} == new
+        (folder / "a").write_bytes(b"mine")
+        with pytest.raises(FileExistsError, match="a as it was made"):
+            course.save(folder, "student", old)
+
     @pytest.mark.parametrize(
         ("words", "said"),
         [

@@ -371,6 +371,7 @@ def test_nobody_answers(tmp_path, caplog):
         (Path.unlink, "last=1: expected None"),
         (lambda file: file.write_bytes(file.read_bytes()[:-8]), "expected what a client keeps"),
         (lambda file: file.write_text("no JSON"), "expected what a client keeps"),
+        (lambda file: file.write_bytes((b := file.read_bytes())[:-1] + bytes([b[-1] ^ 8])), "SHA-256 does not match"),
     ],
 )
 def test_a_client_that_lost_what_it_kept(lose, said, tmp_path, caplog):

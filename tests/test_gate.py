@@ -6,8 +6,9 @@ import pytest
 import torch
 from cases import ALGORITHMS, leaves, quadratic, start
 
-from fedtheory import Key, play_round, run
+from fedtheory import STC, Key, TopK, play_round, run
 from fedtheory.core import engine
+from fedtheory.core.engine import drain, map_leaves
 from fedtheory.core.gate import Refused, Upload, admit, ids
 
 KEY = Key(0).fold("round", 3)
@@ -81,6 +82,24 @@ def test_damaged_uploads_are_refused(name, kind):
     assert caught.value.client == broken[1].client
     assert all(torch.equal(a, b) for a, b in zip(before, leaves(state)))
     assert len(fields(admit([uploads[0], uploads[2]], 3, uploads[0].up, 5))) == len(fields(uploads[0].up))
+
+
+@pytest.mark.parametrize("name", ["Topk", "STC"])
+@pytest.mark.parametrize("wrong", [2**30, 12, -13, -(2**31)])
+def test_positions_that_there_are_not_are_refused(name, wrong):
+    """An index beyond the model would end the server's line, and the round of all others with it."""
+    problem, algorithm = quadratic(5), {"Topk": TopK(0.05, 2, 0.3), "STC": STC(0.05, 2, 0.3, 0.3)}[name]
+    state, key = algorithm.init(problem, problem.start(), Key(0)), Key(1)
+    down = algorithm.broadcast(state.server, key)
+    up, _ = drain(algorithm.client(problem, problem.clients, state.own, down, key))
+    where = "index" if name == "Topk" else "code"
+    at = getattr(up, where).clone()
+    at[0, -1] = wrong if name == "Topk" or wrong != 12 else 13
+    row = lambda u, i: map_leaves(lambda leaf: leaf[i : i + 1], u)
+    good, bad = Upload(1, 3, row(up, 1)), Upload(0, 3, row(replace(up, **{where: at}), 0))
+    assert len(getattr(admit([good], 3, good.up, 5, problem.d), where)) == 1
+    with pytest.raises(Refused, match=rf"client 0 in round 3 refused: {where} holds .* expected -?\d+ to \d+"):
+        admit([bad, good], 3, good.up, 5, problem.d)
 
 
 def test_no_upload_at_all():

@@ -592,3 +592,11 @@ def test_a_run_keeps_the_memory_of_its_activations():
     done = subprocess.run([sys.executable, "-c", words], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 50
+
+
+def test_no_test_images_are_refused():
+    images, labels = torch.rand(4, 1, 4, 4), torch.arange(4) % 2
+    with pytest.raises(ValueError, match=r"test='0 images': expected at least one test image"):
+        ImageClassification(
+            images, labels, [torch.arange(4)], network("mlp", (1, 4, 4), 2), Key(0), test=(images[:0], labels[:0])
+        )

@@ -3,6 +3,7 @@
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -421,6 +422,49 @@ def test_fingerprint_tells_problems_apart(name):
     assert len(prints) == 1 + len(others)
 
 
+class Held(Quadratic):
+    """A problem of one's own that keeps further data in some way."""
+
+    def __init__(self, held):
+        super().__init__(torch.eye(2)[None].double(), torch.zeros(1, 2).double())
+        self.held = held
+
+
+@dataclass
+class Pair:
+    first: object
+    second: object
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        lambda value: [torch.full((3,), value)],
+        lambda value: (1, (torch.full((3,), value),)),
+        lambda value: {"a": {"b": torch.tensor(value)}},
+        lambda value: np.full(3, value),
+        lambda value: np.array([np.full(2, value), None], dtype=object),
+        lambda value: Pair("x", torch.tensor([value], dtype=torch.bfloat16)),
+        lambda value: torch.tensor(value, requires_grad=True),
+        lambda value: torch.full((4, 3), value).mT[::2],
+        lambda value: torch.nn.Linear(2, 1).apply(lambda layer: torch.nn.init.constant_(layer.weight, value)),
+        lambda value: (None, value > 1.5),
+    ],
+)  # fmt: skip
+def test_data_count_wherever_they_are_kept(held):
+    """A checkpoint of one problem is not taken for another's."""
+    same = Held(held(1.0)), Held(held(1.0))
+    if not isinstance(same[0].held, torch.nn.Module):
+        assert same[0].fingerprint() == same[1].fingerprint()
+    assert same[0].fingerprint() != Held(held(2.0)).fingerprint()
+    assert same[0].fingerprint() != Held(None).fingerprint()
+
+
+def test_shapes_and_types_count():
+    prints = [Held(torch.zeros(2, 3)), Held(torch.zeros(3, 2)), Held(torch.zeros(6).long()), Held([torch.zeros(6)])]
+    assert len({one.fingerprint() for one in prints}) == 4
+
+
 def test_vec_stacks_columns():
     """x = (vec W_1, vec W_2), column after column: NumPy's Fortran order."""
     x = torch.arange(11.0)
@@ -446,3 +490,26 @@ def test_layout_round_trip(lead):
 def test_layout_single():
     assert Layout.single(7).size == 7
     assert Layout.single(3, 4).layers == (Layer("W", 3, 4),)
+
+
+def test_a_minimiser_at_the_origin_is_one():
+    """Each sample once with either label: x* = 0, which has no length to be precise to."""
+    h = torch.randn(1, 50, 5, generator=Key(0).generator(), dtype=torch.float64)
+    labels = torch.cat([torch.ones(1, 50), -torch.ones(1, 50)], 1).double()
+    problem = LogisticRegression(torch.cat([h, h], 1), labels, 0.1)
+    assert float(problem.constants.x_star.norm()) < 1e-15
+    separable = torch.ones(1, 2, 1).double(), torch.ones(1, 2).double()
+    with pytest.raises(ValueError, match="a problem with a minimiser"):
+        LogisticRegression(*separable)
+
+
+def test_weights_whose_sum_is_no_number():
+    H, b = torch.eye(2).expand(3, 2, 2).contiguous().double(), torch.ones(3, 2).double()
+    with pytest.raises(ValueError, match=r"weights=.*a positive, finite sum"):
+        Quadratic(H, b, weights=torch.full((3,), 1e308, dtype=torch.float64))
+
+
+def test_draws_for_which_there_is_no_room():
+    problem = MatrixRegression.ssf(0.5, Key(0), n=2, rows=3, d=3, m=1, batch=10**6)
+    with pytest.raises(MemoryError, match=r"\(steps, n, batch\)=\(10000, 2, 1000000\)"):
+        problem.draw(torch.arange(2), 10**4, Key(0))

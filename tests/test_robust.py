@@ -41,6 +41,7 @@ from fedtheory import (
     Coordinate,
     FedAvg,
     FedSub,
+    ImageClassification,
     Key,
     Layer,
     Layout,
@@ -52,8 +53,9 @@ from fedtheory import (
 )
 from fedtheory.core import checks
 from fedtheory.core.checkpoint import MAGIC, Checkpoint
-from fedtheory.core.schedule import Steps
+from fedtheory.core.schedule import Schedule, Steps
 from fedtheory.core.simulate import Divergence, sample_clients
+from fedtheory.problems.models.networks import network
 
 
 def same_bits(a, b):
@@ -470,7 +472,7 @@ OTHER_RUNS = {
     "data": lambda a, p, o: (a, quadratic(seed=9), o),
     "clients per round": lambda a, p, o: (a, p, o | {"sampled": 2}),
     "seed": lambda a, p, o: (a, p, o | {"seed": 1}),
-    "recorded rounds": lambda a, p, o: (a, p, o | {"every": 2}),
+    "revision": lambda a, p, o: (type("Revised", (SSF,), {"revision": 2, "__qualname__": "SSF"})(**vars(a)), p, o),
     "metrics": lambda a, p, o: (a, p, o | {"metrics": ("loss",)}),
     "start": lambda a, p, o: (a, p, o | {"x0": start(p)}),
     "layers": lambda a, p, o: (a, quadratic(layout=Layout((Layer("a", 6, 1), Layer("b", 6, 1)))), o),
@@ -485,6 +487,86 @@ def test_a_checkpoint_of_another_run_is_refused(other, tmp_path, request):
     algorithm, problem, options = OTHER_RUNS[other](algorithm, problem, options)
     with pytest.raises(ValueError, match=r"checkpoint=.*expected checkpoints of this run.*Fix:"):
         run(algorithm, problem, 4, **options)
+
+
+def test_a_run_goes_on_with_fewer_records_as_if_it_had_always_had_them(tmp_path):
+    """At multiples of `every`; others would lack records that were not made, which is said."""
+    algorithm, problem, made = Scaffold(0.05, K), regression(), {"sampled": 3, "checkpoint": tmp_path}
+    run(algorithm, problem, 7, **made, every=2)
+    again = run(algorithm, problem, 13, **made, every=4)
+    assert again.columns == run(algorithm, problem, 13, sampled=3, every=4).columns
+    assert again["round"] == [0, 4, 8, 12, 13]
+    with pytest.raises(ValueError, match=r"every=6: expected a multiple of 4, .*Fix: pass every=4"):
+        run(algorithm, problem, 20, **made, every=6)
+    assert run(algorithm, problem, 20, **made, every=8)["round"] == [0, 8, 16, 20]
+
+
+def test_a_checkpoint_outlives_damaged_ones_of_later_rounds(tmp_path):
+    """They are not taken for newer ones that may push it out; nor is a folder with such a name."""
+    algorithm, problem = FedAvg(0.05, K), regression()
+    run(algorithm, problem, 20, checkpoint=tmp_path, checkpoint_every=10)
+    for file in tmp_path.glob("*.ckpt"):
+        file.write_bytes(file.read_bytes()[:-1])
+    (tmp_path / "round-000000000050.ckpt").mkdir()
+    with pytest.warns(UserWarning, match="is damaged"):
+        run(algorithm, problem, 8, checkpoint=tmp_path, checkpoint_every=4)
+    assert {f"round-{t:012d}.ckpt" for t in (4, 8)} <= {file.name for file in tmp_path.iterdir()}
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert run(algorithm, problem, 9, checkpoint=tmp_path)["round"][-1] == 9
+    assert (tmp_path / "round-000000000009.ckpt").exists()
+
+
+class Halving(Schedule):
+    """A user's own, without a repr."""
+
+    def __init__(self, every):
+        self.every = every
+
+    def factor(self, t):
+        return 0.5 ** (t // self.every)
+
+
+def test_a_schedule_of_ones_own_is_known_again(tmp_path):
+    algorithm, problem = FedAvg(0.05, K), regression()
+    run(algorithm, problem, 4, schedule=Halving(3), checkpoint=tmp_path)
+    history = run(algorithm, problem, 8, schedule=Halving(3), checkpoint=tmp_path)
+    assert history.columns == run(algorithm, problem, 8, schedule=Halving(3)).columns
+    with pytest.raises(ValueError, match="expected checkpoints of this run"):
+        run(algorithm, problem, 8, schedule=Halving(2), checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("algorithm", [FedAvg(0.05, 2), Scaffold(0.05, 2)])
+def test_a_start_that_belongs_to_autograd(algorithm):
+    """As `parameters_to_vector` gives it."""
+    images = torch.rand(20, 1, 4, 4, generator=Key(0).generator())
+    net = network("mlp", (1, 4, 4), 3)
+    problem = ImageClassification(images, torch.arange(20) % 3, [torch.arange(10), torch.arange(10, 20)], net, Key(0))
+    x0 = torch.nn.Parameter(problem.start())
+    found = run(algorithm, problem, 2, x0=x0, metrics=("loss",))
+    assert same_bits(found.state, run(algorithm, problem, 2, x0=x0.detach(), metrics=("loss",)).state)
+    assert not found.x.requires_grad
+
+
+def test_the_default_dtype_decides_no_draw():
+    problems = [quadratic(), MatrixRegression.ssf(0.5, Key(0), n=5, rows=6, d=4, m=2, batch=3, replacement=False)]
+    plain = [run(FedAvg(0.05, 2), problem, 6, dropout=0.5).state for problem in problems]
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert all(same_bits(run(FedAvg(0.05, 2), p, 6, dropout=0.5).state, one) for p, one in zip(problems, plain))
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_weights_that_vanish_in_the_models_precision():
+    """float32 knows no 1e-50: a round of such clients would divide by zero."""
+    H, b = torch.eye(2).expand(3, 2, 2).contiguous(), torch.ones(3, 2)
+    problem = Quadratic(H, b, weights=torch.tensor([1.0, 1e-50, 1e-50], dtype=torch.float64))
+    with pytest.raises(ValueError, match=r"problem.weights=.*Fix:"):
+        run(FedAvg(0.1, 1, weighted=True), problem, 3, sampled=1)
+    algorithm, clients = FedAvg(0.1, 1, weighted=True), torch.tensor([1, 2])
+    state = algorithm.init(problem, problem.start(), Key(0))
+    with pytest.raises(ValueError, match=r"clients=\[1, 2\]: expected clients whose weights do not sum to 0"):
+        play_round(algorithm, problem, state, clients, Key(1))
 
 
 def test_the_chunk_size_is_no_part_of_the_run(tmp_path):

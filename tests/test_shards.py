@@ -26,7 +26,7 @@ import torch.distributed as dist
 from cases import ALGORITHMS, regression, start
 from shards_worker import BLOCKS, ROUNDS, content, jobs, resumed, specs
 
-from fedtheory import SSF, FedAvg, FedCom, FedSub, Key, Spherical, cli, play_round, run
+from fedtheory import SSF, Coordinate, FedAvg, FedCom, FedSub, Key, Spherical, cli, play_round, run
 from fedtheory.algorithms.ssf import Own
 from fedtheory.core import engine, rows
 from fedtheory.core.files import write_atomic
@@ -362,6 +362,16 @@ def test_private_state_in_a_memory_map_has_the_same_bits(tmp_path):
                 content(run(algorithm, p, 5, checkpoint=kept, **options)), content(run(algorithm, p, 5, **options))
             )
             assert same(content(run(algorithm, p, 6, memory_map=folder, checkpoint=kept, **options)), content(plain))
+
+
+@pytest.mark.parametrize("blocks", [None, 2])
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_private_state_stays_in_the_files(rounds, blocks, tmp_path):
+    """Also of methods whose `close` makes all rows anew."""
+    for algorithm in (FedSub(0.05, 2, Coordinate(2)), FedSub(0.05, 2, Spherical(2)), FedCom(0.05, 2, gate=True)):
+        state = run(algorithm, regression(6), rounds, memory_map=tmp_path, blocks=blocks, sampled=4).state
+        mapped = {f.name: getattr(state.own, f.name).untyped_storage().filename for f in fields(state.own)}
+        assert all(str(tmp_path) in str(file) for file in mapped.values()), (algorithm.name, mapped)
 
 
 def test_a_memory_map_holds_what_memory_need_not(tmp_path):

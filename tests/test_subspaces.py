@@ -279,3 +279,17 @@ def test_coordinate_signs_are_even_and_change_no_subspace():
         assert abs(float(z_scores(column, 0.0))) < 4.5
     projectors = P @ P.mT
     assert bool(((projectors == 0) | (projectors == 1)).all())
+
+
+@pytest.mark.parametrize("projection", [Coordinate(2), Spherical(2), Gaussian(2)])
+@pytest.mark.parametrize(
+    "layout", [Layout.single(4), Layout.single(4, 3), Layout((Layer("a", 3, 2), Layer("b", 4, 1)))]
+)
+def test_vectors_of_another_length_are_refused(projection, layout):
+    """A multiple of it would have passed for more columns."""
+    P = projection.draw(layout, Key(0), torch.float64)
+    for whole, low in ((layout, P.project), (P.low, P.lift)):
+        for size in (whole.size - 1, whole.size + 1, 2 * whole.size):
+            with pytest.raises(ValueError, match=rf"shape=\(5, {size}\): expected {whole.size} entries"):
+                low(torch.ones(5, size, dtype=torch.float64))
+        assert low(torch.ones(0, whole.size, dtype=torch.float64)).shape[0] == 0

@@ -121,6 +121,7 @@ class FedMUD(Algorithm):
             checks.reject("decomposition.random", True, what, "pass random=False, or use FedMUD.of_model")
 
     @staticmethod
+    @checks.arguments
     def of_model(lr: float, local_steps: int, decomposition: Decomposition, **options) -> "FedMUD":
         """The model is decomposed, not its updates: FedLMT with `LowRank`, FedPara with `Hadamard`."""
         for name in options.keys() & {"base", "reset_every"}:

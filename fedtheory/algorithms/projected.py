@@ -20,7 +20,7 @@ from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.subspace import DenseBasis
 
-_Frames = tuple[torch.Tensor, ...]  # P_l of each layer, (m_l, r_l)
+_Frames = tuple[torch.Tensor | None, ...]  # P_l of each layer, (m_l, r_l); None: I, of a vector
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,10 @@ class ProjectedFedAvg(Algorithm):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         low = self._low(problem.layout)
-        frames = tuple(x.new_zeros(full.rows, own.rows) for full, own in zip(problem.layout.layers, low.layers))
+        frames = tuple(
+            None if full.cols == 1 else x.new_zeros(full.rows, own.rows)
+            for full, own in zip(problem.layout.layers, low.layers)
+        )
         return State(Server(x, frames, x.new_zeros(low.size), 0, Known(problem.layout), problem.weights.to(x)), None)
 
     def _low(self, layout: Layout) -> Layout:
@@ -109,21 +112,29 @@ class ProjectedFedAvg(Algorithm):
         return Layout(tuple(Layer(layer.name, rank(layer), layer.cols) for layer in layout.layers))
 
     def _frames(self, layout: Layout, change: torch.Tensor) -> _Frames:
-        """P_l: the first r left singular vectors of the change of a matrix, I for a vector."""
+        """P_l: the first r left singular vectors of the change of a matrix; None for a vector, whose P_l is I."""
         frames = []
         for W, low in zip(layout.matrices(change), self._low(layout).layers):
-            eye = low.cols == 1 or not bool(torch.isfinite(W).all())  # a diverging run is stopped at its model
+            if low.cols == 1:
+                frames.append(None)
+                continue
+            eye = not bool(torch.isfinite(W).all())  # a diverging run is stopped at its model
             wide = low.rows > low.cols  # more vectors than the change has: any that complete them
             U = torch.eye(len(W)).to(W) if eye else torch.linalg.svd(W, full_matrices=wide)[0]
             frames.append(U[:, : low.rows].contiguous())
         return tuple(frames)
+
+    def _basis(self, layout: Layout, frames: _Frames, like: torch.Tensor) -> DenseBasis:
+        """P, of the frames that cross; of a vector's both sides know it."""
+        full = [torch.eye(layer.rows).to(like) if U is None else U for layer, U in zip(layout.layers, frames)]
+        return DenseBasis(layout, self._low(layout), tuple(full))
 
     def broadcast(self, server: Server, key: Key) -> Down:
         t, layout = server.t, server.layout.value
         full = t % self.period == 0
         step, since = (server.b, (t - 1) % self.period) if t > 0 else (None, 0)
         model = Model((server.x, None if full else server.frames), step, round=t, since=since)
-        return Down(model, None if full else Known(DenseBasis(layout, self._low(layout), server.frames)))
+        return Down(model, None if full else Known(self._basis(layout, server.frames, server.x)))
 
     def client(self, problem: Problem, clients: torch.Tensor, own: None, down: Down, key: Key):
         (x, _), P = down.model.value, None if down.P is None else down.P.value
@@ -146,13 +157,13 @@ class ProjectedFedAvg(Algorithm):
 
     def follow(self, problem: Problem, copy: tuple[torch.Tensor, _Frames], step: torch.Tensor, t: int) -> Any:
         x, frames = copy
-        return x + DenseBasis(problem.layout, self._low(problem.layout), frames).lift(step), frames
+        return x + self._basis(problem.layout, frames, x).lift(step), frames
 
     def understood(self, problem: Problem, down: Down) -> Down:
-        _, frames = down.model.value
+        x, frames = down.model.value
         if down.P is None or frames is None:
             return down
-        return Down(down.model, Known(DenseBasis(problem.layout, self._low(problem.layout), frames)))
+        return Down(down.model, Known(self._basis(problem.layout, frames, x)))
 
 
 METHODS = [

@@ -20,13 +20,22 @@ SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns 0, or 2 after an error message on stderr for input that was refused."""
+    options, command = argparse.Namespace(), ""
     try:
         options = parser().parse_args(arguments)
         if getattr(options, "data", None) is not None:
             os.environ["FEDTHEORY_DATA"] = os.path.abspath(options.data)  # worker processes read it too
         module, command = options.command.split(".")
         getattr(importlib.import_module(f"fedtheory.cli.{module}"), command)(options)
+    except BrokenPipeError:  # whoever reads has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # what Python flushes at its end goes there
+        return 0
     except (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the system's, not ours
+            where = error.filename or "output"
+            error = f"{where}: {(error.strerror or str(error)).lower()}. Fix: name another place, or make room there"
+            print(f"fedtheory: {error}", file=sys.stderr)
+            return 2
         if isinstance(error, (OSError, MemoryError)) or os.environ.get("RANK", "0") == "0":  # input is the same for all
             print(f"fedtheory: {error}", file=sys.stderr)
         return 2
@@ -43,13 +52,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"fedtheory: memory: {str(error).splitlines()[0]}. Fix: {fix}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("interrupted; finished runs are kept and the next call goes on from them", file=sys.stderr)
+        keeps = command in ("reproduce", "compare") or getattr(options, "checkpoint", None) is not None
+        kept = "; finished runs are kept and the next call goes on from them" if keeps else "; nothing was kept"
+        print(f"interrupted{kept}", file=sys.stderr)
         return 130
     return 0
 
 
 class Parser(argparse.ArgumentParser):
-    """What cannot be parsed is said in one line, with a fix."""
+    """What cannot be parsed is said in one line, with a fix. Options are written out: --seed is not --seeds."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **{"allow_abbrev": False, **named})
 
     def error(self, message: str) -> NoReturn:
         message = message.replace(COMMANDS, "command")

@@ -3,6 +3,7 @@
 import argparse
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from tqdm import tqdm
 
 from fedtheory.cli.say import emit
 from fedtheory.core import records
-from fedtheory.core.files import is_plain, require_target, write_target
+from fedtheory.core.files import is_plain, one_at_a_time, require_target, write_target
 from fedtheory.theory import ledger
 
 
@@ -21,14 +22,17 @@ def show(options: argparse.Namespace) -> None:
     for name in ("save", "page"):
         if getattr(options, name) is not None:
             require_target(name, getattr(options, name))
-    saved = [] if options.save is None or not is_plain(options.save) else ledger.load(options.save)
+    saved = lambda: [] if not is_plain(options.save) else ledger.load(options.save)
+    if options.save is not None:
+        saved()  # it can be read
     with tqdm(total=len(chosen), unit="claim", disable=options.json, leave=False) as bar:
         found = ledger.check(chosen, options.effort, lambda name: bar.update(), seed=options.seed)
     kept = [{**record, "effort": options.effort, "seed": options.seed} for record in found]
     try:
         if options.save is not None:
-            kept = ledger.merge(saved, kept)
-            ledger.save(options.save, records.plain(kept))
+            with one_at_a_time(Path(options.save).absolute().parent):  # others may have saved meanwhile
+                kept = ledger.merge(saved(), kept)
+                ledger.save(options.save, records.plain(kept))
         if options.page is not None:
             write_target(options.page, ledger.page(kept).encode())
     finally:  # what was computed is shown also where the disk became full meanwhile

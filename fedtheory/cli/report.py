@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from fedtheory.cli.say import emit, show_number, show_ours
-from fedtheory.core import records, registry, verdicts
+from fedtheory.core import checks, records, registry, verdicts
 from fedtheory.core.conclusions import PAPERS
 from fedtheory.core.files import require_target, write_target
 from fedtheory.core.letters import letters
 from fedtheory.core.records import report_rows
 from fedtheory.theory.conclusions import decided, distinct
+
+_NAME_IT = "name the folder that reproduce wrote, such as --out figures"
 
 
 def show(options: argparse.Namespace) -> None:
@@ -20,6 +22,8 @@ def show(options: argparse.Namespace) -> None:
     if options.page is not None:
         require_target("page", options.page)
     out = Path(options.out)
+    if out.exists() and not out.is_dir():
+        checks.reject("out", options.out, "a folder of results", _NAME_IT)
     rows = []
     for name in papers_items():
         for folder in records.folders(out):
@@ -29,6 +33,8 @@ def show(options: argparse.Namespace) -> None:
             if options.scale in (None, record["scale"]):
                 rows += report_rows(name, record)
                 break
+    if options.page is not None and not rows:
+        checks.reject("out", options.out, "a folder with results", _NAME_IT)
     if options.page is not None:
         write_target(options.page, report_page(rows, out, Path(options.ledger)).encode())
     if options.json:

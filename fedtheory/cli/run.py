@@ -89,7 +89,7 @@ def show(options: argparse.Namespace) -> None:
                 rounds,
                 sampled=options.sampled,
                 seed=seed,
-                every=max(1, rounds // 20),
+                every=1 << max(0, (rounds // 20).bit_length() - 1),  # a power of two: a longer run has it in its grid
                 metrics=metrics,
                 blocks=options.blocks,
                 group=group,

@@ -200,7 +200,7 @@ class Checkpoint:
         np.savez(stream, *arrays)
         body = struct.pack("<Q", len(text)) + text + stream.getvalue()
         write_atomic(path, MAGIC + hashlib.sha256(body).digest() + body)
-        for old in self.files()[_KEEP:]:
+        for old in [file for file in self.files() if file.name <= path.name][_KEEP:]:  # later ones are damaged
             old.unlink()
         kept = {old.stem for old in self.files()}
         for part in self.folder.glob("round-*.part"):
@@ -272,7 +272,10 @@ class Checkpoint:
         return None
 
     def _read(self, path: Path) -> tuple[dict[str, Any], list[np.ndarray]]:
-        content = path.read_bytes()
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise Damaged(f"it cannot be read: {error.strerror}") from error
         if content[: len(MAGIC)] != MAGIC:
             raise Damaged("its first line is not a checkpoint's")
         digest, body = content[len(MAGIC) : len(MAGIC) + 32], content[len(MAGIC) + 32 :]

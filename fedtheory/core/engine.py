@@ -62,7 +62,7 @@ def run_clients(
         return drain(algorithm.client(problem, clients, own, down, key))
 
     def play(some: slice) -> tuple[Any, Any]:
-        mine = map_leaves(lambda leaf: leaf[some], own)
+        mine = map_leaves(lambda leaf: leaf[some].clone(), own)  # products sum in another order at another alignment
         return drain(algorithm.client(problem, clients[some], mine, down, key))
 
     if threads == 1:

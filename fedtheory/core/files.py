@@ -65,6 +65,18 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 @contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """In the block no other process is in one for this folder, where the system can lock files; it is waited for."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """A folder to write into, beside `folder`, whose name it gets at the end of the block; nothing where that raises.
 
@@ -73,6 +85,9 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
     Raises OSError where it cannot be made, or while another process has it; `folder` must be new or empty.
     """
+    folder = folder.absolute()
+    if folder == Path.cwd():
+        checks.reject("folder", str(folder), "another folder than the current one", "name a new one in it", OSError)
     part = folder.with_name(f".{folder.name}.part")
     try:
         part.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ class Upload:
 
 
 @checks.arguments
-def admit(uploads: Sequence[Upload], round: int, like: Any, n: int) -> Any:
+def admit(uploads: Sequence[Upload], round: int, like: Any, n: int, d: int | None = None) -> Any:
     """The uploads of a round, stacked by rising client, whatever order they came in: an Up whose leaves lead with S.
 
     Args:
@@ -52,6 +52,7 @@ def admit(uploads: Sequence[Upload], round: int, like: Any, n: int) -> Any:
         round: the one that is being played; an upload of another is stale.
         like: an Up of the same algorithm whose leaves have the shape (after the first axis) and dtype to expect.
         n: N; clients are 0, ..., N - 1.
+        d: of the model; an upload that names positions of entries is looked at for those that there are not.
 
     Raises Refused for the first upload that is stale, doubled, of no client, not finite, or of another type, shape or
     dtype. Nothing has changed then: leave that client out and call again.
@@ -64,7 +65,7 @@ def admit(uploads: Sequence[Upload], round: int, like: Any, n: int) -> Any:
         checks.reject("like", like, "an Up of the algorithm", "pass the Up of a client that is trusted", TypeError)
     seen: set[int] = set()
     for one in uploads:
-        cause = _fault(one, round, like, n) or ("it came twice" if one.client in seen else "")
+        cause = _fault(one, round, like, n, d) or ("it came twice" if one.client in seen else "")
         if cause:
             raise Refused(one.client, round, cause)
         seen.add(one.client)
@@ -81,7 +82,7 @@ def _rising(uploads: Sequence[Upload]) -> list[Upload]:
     return sorted(uploads, key=lambda one: one.client)
 
 
-def _fault(one: Upload, round: int, like: Any, n: int) -> str:
+def _fault(one: Upload, round: int, like: Any, n: int, d: int | None) -> str:
     """What is wrong with an upload; empty where nothing is."""
     client = checks.plain(one.client)
     if not isinstance(client, int) or isinstance(client, bool) or not 0 <= client < n:
@@ -103,4 +104,5 @@ def _fault(one: Upload, round: int, like: Any, n: int) -> str:
         if not bool(finite.all()):
             at = int((~finite).flatten().nonzero()[0])
             return f"{f.name} holds {float(leaf.flatten()[at])} at entry {at}"
-    return ""
+    misplaced = getattr(one.up, "misplaced", None)
+    return "" if misplaced is None or d is None else misplaced(d)

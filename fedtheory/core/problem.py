@@ -4,12 +4,13 @@ import copy
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, wraps
 from types import MappingProxyType
 from typing import Any, Protocol, Self, runtime_checkable
 
+import numpy as np
 import torch
 
 from fedtheory.core import checks
@@ -154,6 +155,33 @@ def _complete(kind: type) -> None:
     checks.steps(kind, _STEPS)
 
 
+def _content(name: str, value: Any) -> Iterator[bytes]:
+    """What tells a value from others."""
+    if isinstance(value, torch.nn.Module):
+        value = value.state_dict()
+    if isinstance(value, torch.Tensor):
+        yield f"{name}: {value.dtype} {tuple(value.shape)}".encode()
+        if not value.is_meta:
+            yield value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        yield f"{name}: {value.dtype} {value.shape}".encode()
+        yield value.tobytes()
+    elif isinstance(value, Mapping):
+        for key in sorted(value, key=repr):
+            yield from _content(f"{name}[{key!r}]", value[key])
+    elif isinstance(value, (tuple, list, np.ndarray)):
+        yield f"{name}: {len(value)}".encode()
+        for place, part in enumerate(value):
+            yield from _content(f"{name}[{place}]", part)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _content(f"{name}.{field.name}", getattr(value, field.name))
+    elif value is None or isinstance(value, (int, float, complex, str, bytes, torch.dtype)):
+        yield f"{name}={value!r}".encode()
+    else:
+        yield f"{name}: {type(value).__qualname__}".encode()
+
+
 class Problem(ABC):
     """N client losses F_i of one flat parameter vector, stacked, and F = sum_i p_i F_i.
 
@@ -270,14 +298,16 @@ class Problem(ABC):
         return torch.arange(self.n)
 
     def fingerprint(self) -> str:
-        """SHA-256 over the problem's data, to tell one problem from another (16 hex digits)."""
-        digest = hashlib.sha256()
-        digest.update(repr(self.layout).encode())
+        """SHA-256 over the problem's data, to tell one problem from another (16 hex digits).
+
+        That is all its attributes but device and constants: numbers, texts, tensors, arrays and networks, also within
+        tuples, lists, dicts and dataclasses. Of anything else, such as a function, only the type is looked at.
+        """
+        digest = hashlib.sha256(repr(self.layout).encode())
         for name, value in sorted(vars(self).items()):
-            if isinstance(value, torch.Tensor):
-                digest.update(name.encode() + value.cpu().numpy().tobytes())
-            elif isinstance(value, (int, float, str)):
-                digest.update(f"{name}={value!r}".encode())
+            if name not in ("layout", "device", "constants", "_kept"):
+                for part in _content(name, value):
+                    digest.update(part)
         return digest.hexdigest()[:16]
 
     def start(self) -> torch.Tensor:

@@ -101,7 +101,7 @@ def whole(folder: Path, part: Part) -> bool:
     try:
         with open(folder / part.file, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest() == part.sha256
-    except FileNotFoundError:
+    except OSError:
         return False
 
 

@@ -17,8 +17,13 @@ def main(paths: Sequence[str]) -> None:
     """Seal files that are no longer, or not yet, sealed; say of each what was done."""
     for name in paths:
         path = Path(name)
-        content = path.read_bytes()
-        found = json.loads(content)
+        try:
+            content = path.read_bytes()
+            found = json.loads(content)
+        except (OSError, ValueError) as error:
+            sys.exit(f"seal: {name}: expected a JSON file that can be read ({error}). Fix: restore it, or leave it out")
+        if not isinstance(found, (list, dict)):
+            sys.exit(f"seal: {name}: expected a JSON object or list. Fix: name a record or a ledger")
         value: dict[str, Any] = {"claims": found} if isinstance(found, list) else found
         value.pop("sha256", None)
         beside = {end: path.with_suffix(f".{end}") for end in ("csv", "png")}

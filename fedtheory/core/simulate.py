@@ -2,12 +2,13 @@
 
 import hashlib
 import math
+import re
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
-from itertools import pairwise
+from itertools import compress, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,7 +97,7 @@ def sample_clients(n: int, sampled: int, key: Key) -> torch.Tensor:
 def _drop_clients(ids: Sequence[int], dropout: float, key: Key) -> list[int]:
     """Those of the clients that fall silent, each with probability `dropout`; a random one always answers."""
     g = key.generator()
-    silent = torch.rand(len(ids), generator=g) < dropout
+    silent = torch.rand(len(ids), generator=g, dtype=torch.float32) < dropout
     silent[torch.randint(len(ids), (), generator=g)] = False
     return [i for i, out in zip(ids, silent.tolist()) if out]
 
@@ -138,6 +139,10 @@ def play_round(
             checks.whole(f"lags[{i}]", lag, 1)
     if not set(dropped) < set(ids):
         checks.reject("dropped", list(dropped), f"some of the clients {ids}, not all", "let one client answer")
+    answering = [i for i in ids if i not in dropped]
+    if getattr(algorithm, "weighted", False) and not float(problem.weights[answering].to(problem.dtype).sum()):
+        fix = "choose clients of which one weighs something, or pass weighted=False"
+        checks.reject("clients", ids, "clients whose weights do not sum to 0", fix)
     if chunk is not None:
         checks.whole("chunk", chunk, 1)
     checks.whole("threads", threads, 1, _MOST_THREADS)
@@ -220,12 +225,14 @@ def _settle(
     own = engine.map_leaves(lambda leaf, new: leaf.index_copy_(0, mine, new), state.own, exchange.own)
     if not cut or own is None:
         return State(exchange.server, algorithm.close(own, mine, exchange.down, exchange.reply))
+    if type(getattr(algorithm, "algorithm", algorithm)).close is Algorithm.close:
+        return State(exchange.server, own)
     for a, b in pairwise(edge - start for edge in cut):
-        block = engine.map_leaves(lambda leaf: leaf[a:b], own)  # noqa: B023  # called at once
+        block = engine.map_leaves(lambda leaf: leaf[a:b].clone(), own)  # noqa: B023  # called at once
         inside = mine[(mine >= a) & (mine < b)] - a
         closed = algorithm.close(block, inside, exchange.down, exchange.reply)
         if closed is not block:
-            engine.map_leaves(lambda leaf, new: leaf.copy_(new), block, closed)
+            engine.map_leaves(lambda leaf, new: leaf[a:b].copy_(new), own, closed)  # noqa: B023
     return State(exchange.server, own)
 
 
@@ -323,7 +330,8 @@ def run(
             run goes on from there, with the same bits as an unbroken run, in any number of processes; a checkpoint of
             another run is refused, and so is a folder that a run uses.
         checkpoint_every, checkpoint_seconds: rounds and seconds after which the next checkpoint is due, whichever comes
-            first; one more is written at the end, also where the run diverges or is interrupted (Ctrl-C).
+            first; one more is written at the end, also where the run diverges or is interrupted (Ctrl-C). A run may go
+            on with more rounds, and with fewer records, at multiples of `every`.
         progress: called with the number of rounds done, at every recorded round.
 
     Raises TypeError or ValueError for arguments out of range, before any work.
@@ -351,7 +359,7 @@ def run(
         own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"
         fix = "construct the problem with epochs=None, or leave these terms out"
         checks.reject("epochs", getattr(problem, "epochs", None), f"as many batches for each client: {own}", fix)
-    nothing = int((problem.weights == 0).sum())
+    nothing = int((problem.weights.to(problem.dtype) == 0).sum())
     if getattr(algorithm, "weighted", False) and (nothing >= S or (nothing and dropout)):
         what = f"positive where a round's participants may be some of the {nothing} clients that weigh nothing"
         checks.reject("problem.weights", problem.weights, what, "leave these clients out, or pass weighted=False")
@@ -365,13 +373,14 @@ def run(
     root = Key(seed)
     if x0 is None:
         x0 = problem.start()
-    checks.tensor("x0", x0, (problem.d,), problem.dtype)
+    x0 = checks.tensor("x0", x0, (problem.d,), problem.dtype).detach()
     keeper = nullcontext()
     if checkpoint is not None:
         identity = f"{algorithm!r} on {type(problem).__name__} {problem.fingerprint()}, S={S}, dropout={dropout}, "
         digest = hashlib.sha256(x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
-        identity += f"x0={digest}, seed={seed}, every={every}, metrics={metrics}"
-        identity += "" if schedule is None else f", {schedule}"
+        identity += f"x0={digest}, seed={seed}, metrics={metrics}"
+        identity += "" if algorithm.revision == 1 else f", revision={algorithm.revision}"
+        identity += "" if schedule is None else f", {_words(schedule)}"
         identity += "" if blocks is None else f", blocks={blocks}"
         identity += ", reduced" if shards is not None and shards.reduces else ""
         keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
@@ -383,6 +392,11 @@ def run(
             algorithm, problem, rounds, S, dropout, root, x0, schedule, every, metrics, chunk, threads, kept,
             due, progress, cut, shards, map_folder, asked
         )  # fmt: skip
+
+
+def _words(schedule: Schedule) -> str:
+    """Without the place in memory, which a class of one's own may show."""
+    return re.sub(r" at 0x[0-9a-f]+", f" {vars(schedule)}", repr(schedule))
 
 
 def _shards(algorithm: Algorithm, problem: Problem, blocks: int, group: Any) -> Shards:
@@ -437,6 +451,8 @@ def _run(
     _keep_freed_memory()
     first, kept = (0, problem.n) if shards is None else (shards.start, shards.kept)
     here = [edge for edge in cut if first <= edge <= first + kept]
+    if map_folder is not None and not cut:
+        here = [first, first + kept]  # one block: what `close` makes anew is written into the files, too
     with checks.first_round():
         began = problem if kept == problem.n and map_folder is None else problem.keeping(1 if map_folder else kept)
         state = Watched(algorithm).init(began, x0.to(problem.device).clone(), root)
@@ -454,6 +470,9 @@ def _run(
         if start > rounds:
             there = f"at least the {start} rounds in {keeper.folder}"
             checks.reject("rounds", rounds, there, "name another folder")
+        if every % extra["every"]:
+            there = f"a multiple of {extra['every']}, the rounds between two records in {keeper.folder}"
+            checks.reject("every", every, there, f"pass every={extra['every']}, or name another folder")
 
     def record(done: int) -> None:
         if not history["round"] or history["round"][-1] < done:
@@ -478,6 +497,7 @@ def _run(
         if keeper is not None and whole and done > at_disk:
             extra = {
                 "round": done,
+                "every": every,
                 "last_seen": last_seen,
                 "columns": history.columns,
                 "up": list(traffic.up),
@@ -486,9 +506,8 @@ def _run(
             keeper.save((state, x0), extra)
             at_disk, written = done, time.monotonic()
 
-    if history["round"] and history["round"][-1] % every:  # the last round of a shorter run, off this one's grid
-        for column in history.columns.values():
-            column.pop()
+    on_grid = [done % every == 0 for done in history["round"]]  # others are a shorter run's last, or a finer one's
+    history.columns = {name: list(compress(column, on_grid)) for name, column in history.columns.items()}
     if start in (0, rounds) or start % every == 0:
         with checks.first_round():
             record(start)

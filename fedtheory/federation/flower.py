@@ -29,7 +29,7 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm
-from fedtheory.core.files import write_atomic
+from fedtheory.core.files import sha256, write_atomic
 from fedtheory.core.problem import Problem
 from fedtheory.core.schedule import Schedule
 from fedtheory.federation.codec import Parcel
@@ -187,8 +187,8 @@ def _play(half: ClientHalf, parcels: Sequence[Parcel], file: Path) -> tuple[list
     file.parent.mkdir(parents=True, exist_ok=True)
     kept = half.state()
     words = {"heard": heard_last, "round": kept.round, "metadata": kept.metadata}
-    head = json.dumps(words, allow_nan=False).encode()
-    write_atomic(file, head + b"\n" + kept.data)
+    body = json.dumps(words, allow_nan=False).encode() + b"\n" + kept.data
+    write_atomic(file, sha256(body).encode() + b"\n" + body)
     return answers, heard
 
 
@@ -196,12 +196,15 @@ def _restore(half: ClientHalf, file: Path) -> int:
     """Give a client what it kept, if there is anything. Returns the last round whose reply it heard, or -1."""
     if not file.exists():
         return -1
-    head, _, data = file.read_bytes().partition(b"\n")
+    digest, _, body = file.read_bytes().partition(b"\n")
+    head, _, data = body.partition(b"\n")
     try:
+        if digest != sha256(body).encode():
+            raise ValueError("its SHA-256 does not match")
         words = json.loads(head)
         half.restore(Parcel(words["round"], "state", words["metadata"], data))
         return int(words["heard"])
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         fix = "put its copy back; without it a client that was ever counted is left out of every round"
         checks.reject("file", str(file), f"what a client keeps ({error})", fix)
 

@@ -72,7 +72,7 @@ def _start(
 ) -> tuple[State, Any, Vocabulary, Key]:
     """What both sides know: the first state, the first message, the words of all messages, the run's key."""
     root = Key(seed)
-    x0 = problem.start() if x0 is None else checks.tensor("x0", x0, (problem.d,), problem.dtype)
+    x0 = problem.start() if x0 is None else checks.tensor("x0", x0, (problem.d,), problem.dtype).detach()
     state = algorithm.init(problem.keeping(1), x0.to(problem.device).clone(), root)
     down = algorithm.broadcast(state.server, root.fold("round", 0))
     return state, down, Vocabulary.of(algorithm, problem, state.server, down), root
@@ -228,7 +228,7 @@ class ServerHalf:
             cause = " ".join(str(error).split()).partition(". Fix:")[0]
             raise gate.Refused(i, self.round, cause) from error
         one = gate.Upload(i, self.round, up)
-        gate.admit([one], self.round, like, self.problem.n)
+        gate.admit([one], self.round, like, self.problem.n, self.problem.d)
         return one
 
     def _like(self, i: int) -> Any:

@@ -38,9 +38,12 @@ def largest(score: torch.Tensor, ratio: float, sizes: Sequence[int]) -> torch.Te
 
 
 def uniforms(generators: Sequence[torch.Generator], like: torch.Tensor) -> torch.Tensor:
-    """A row of uniform numbers in [0, 1] of each generator, drawn on the CPU in float64: (S, d)."""
+    """A row of uniform numbers in [0, 1) of each generator, drawn on the CPU in float64: (S, d).
+
+    Few bits would round some of them up to 1, at which no event is sure any more.
+    """
     rows = [torch.rand(like.shape[-1], generator=g, dtype=torch.float64) for g in generators]
-    return torch.stack(rows).to(like)
+    return torch.stack(rows).to(like).clamp_(max=1 - torch.finfo(like.dtype).eps / 2)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,10 @@ class Sparse:
     def expand(self, d: int) -> torch.Tensor:
         """(S, d): the others are zero."""
         return self.values.new_zeros(len(self.values), d).scatter_(-1, self.index.long(), self.values)
+
+    def misplaced(self, d: int) -> str:
+        """What is wrong with a stranger's positions; empty where nothing is."""
+        return _beyond("index", self.index, 0, d - 1)
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,15 @@ class Ternary:
         index = self.code.long()
         signed = self.scale.where(index >= 0, -self.scale)
         return self.scale.new_zeros(len(index), d + 1).scatter_(-1, index.where(index >= 0, -1 - index), signed)[:, :d]
+
+    def misplaced(self, d: int) -> str:
+        """What is wrong with a stranger's positions; empty where nothing is."""
+        return _beyond("code", self.code, -d, d)
+
+
+def _beyond(name: str, found: torch.Tensor, low: int, high: int) -> str:
+    least, most = int(found.min()), int(found.max())
+    return "" if low <= least and most <= high else f"{name} holds {least} to {most}, expected {low} to {high}"
 
 
 @dataclass(frozen=True)

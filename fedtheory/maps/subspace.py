@@ -27,11 +27,19 @@ SCALES = ("orthonormal", "isotropic")
 
 def _map(g: torch.Tensor, layout: Layout, factors: tuple[torch.Tensor, ...]) -> torch.Tensor:
     """Multiply every column of layer l by factors[l] from the right: W_l^T F_l = (F_l^T W_l)^T."""
+    _require_length(g, layout)
     if len(factors) == 1:
-        layer = layout.layers[0]
-        return torch.mm(g.reshape(-1, layer.rows), factors[0]).view(*g.shape[:-1], -1)
+        layer, (factor,) = layout.layers[0], factors
+        columns = g.reshape(g.numel() // layer.rows, layer.rows)
+        return torch.mm(columns, factor).view(*g.shape[:-1], layer.cols * factor.shape[1])
     parts = [(columns @ factor).flatten(-2) for columns, factor in zip(layout.columns(g), factors)]
     return torch.cat(parts, dim=-1)
+
+
+def _require_length(g: torch.Tensor, layout: Layout) -> None:
+    if g.shape[-1] != layout.size:
+        fix = "pass vectors of the layout that the basis was drawn for, d entries last"
+        checks.reject("shape", tuple(g.shape), f"{layout.size} entries along the last axis", fix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +75,11 @@ class CoordinateBasis(Basis):
     factors: tuple[torch.Tensor, ...]  # their scale and sign, (r_l,)
 
     def project(self, g: torch.Tensor) -> torch.Tensor:
+        _require_length(g, self.layout)
         return g.index_select(-1, self.index) * self.weight
 
     def lift(self, b: torch.Tensor) -> torch.Tensor:
+        _require_length(b, self.low)
         return b.new_zeros(*b.shape[:-1], self.layout.size).index_copy_(-1, self.index, b * self.weight)
 
     def matrices(self) -> list[torch.Tensor]:

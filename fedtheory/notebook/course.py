@@ -430,13 +430,15 @@ def made_before(folder: Path, kind: str) -> dict[str, str]:
     try:
         record = json.loads((folder / MADE).read_bytes())
         files = dict(record["files"]) if record["made"] == kind else None
+        before = dict(record.get("before", {}))  # of a call that broke off: some files are as it found them
     except (OSError, ValueError, KeyError, TypeError):
-        files = None
+        files, before = None, {}
     if files is None:
         checks.reject("folder", str(folder), expected, "name another one", FileExistsError)
+    files = before | files
     for name, digest in files.items():
         path = folder / name
-        if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() not in (digest, before.get(name)):
             fix = "name another folder, or move that file away"
             checks.reject("folder", str(folder), f"{name} as it was made (it was changed since)", fix, FileExistsError)
     return files
@@ -451,6 +453,7 @@ def save(folder: Path, kind: str, files: Mapping[str, bytes]) -> None:
     record = {"made": kind, "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}}
     whole = {**files, MADE: (json.dumps(record, indent=1) + "\n").encode()}
     if before:
+        write_atomic(folder / MADE, (json.dumps(record | {"before": before}, indent=1) + "\n").encode())
         for name, content in whole.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             write_atomic(folder / name, content)

@@ -56,7 +56,7 @@ class LogisticRegression(Problem):
         self.weights = client_weights(None, self.n)
         Z = A * b[..., None]
         self.Z = Z.mT.contiguous().to(self.device)
-        self.constants = self._constants(Z.double())
+        self.constants = self._constants(Z.double().cpu())
 
     def _constants(self, Z: torch.Tensor) -> Constants:
         m, eye = Z.shape[2], torch.eye(Z.shape[2], dtype=torch.float64)
@@ -75,7 +75,8 @@ class LogisticRegression(Problem):
             step = torch.linalg.solve(H, grad)
             damping = 1.0 / (1.0 + float((grad @ step).clamp(min=0).sqrt()) * float(flat.norm(dim=1).max()) / 4)
             x = x - (step if gap < 1e-3 else damping * step)
-        if not gap <= 1e-12 * float(torch.linalg.vector_norm(x)):
+        length = float(flat.norm(dim=1).max())
+        if not gap <= 1e-12 * float(torch.linalg.vector_norm(x)) + 1e-15 / max(length, 1e-300):  # x* = 0 has no length
             checks.reject(
                 "lam",
                 self.lam,

@@ -99,7 +99,7 @@ class MatrixRegression(Problem):
         self.device = checks.device("device", device)
         self.layout = Layout.single(d, B.shape[2])
         self.weights = torch.full((self.n,), 1.0 / self.n, dtype=torch.float64)
-        self.constants = self._constants(A.double(), B.double())
+        self.constants = self._constants(A.double().cpu(), B.double().cpu())
         self.A, self.Bt = A.to(self.device), B.mT.contiguous().to(self.device)
         self._transposed = (-1, B.shape[2], d)  # a batch of X^T
         self._first = self.rows * torch.arange(self.n)[:, None]  # where a client's rows begin in the table
@@ -182,10 +182,13 @@ class MatrixRegression(Problem):
         if self.batch is None:
             return [self.full(clients)] * steps
         g, b = key.generator(), self.batch
+        if steps * self.n * b > 2**27:  # 1 GiB of positions
+            checks.room("(steps, n, batch)", (steps, self.n, b), 8 * 3 * steps * self.n * b)
         if self.replacement:
             row = torch.randint(self.rows, (steps, self.n, b), generator=g)
         else:
-            row = torch.rand(steps, self.n, self.rows, generator=g).topk(b, dim=-1, sorted=False)[1]
+            chance = torch.rand(steps, self.n, self.rows, generator=g, dtype=torch.float32)
+            row = chance.topk(b, dim=-1, sorted=False)[1]
         at = row.add_(self._first).index_select(1, clients).to(self.device)
         return Batches(self._table, at, clients, self.A.shape[2])
 

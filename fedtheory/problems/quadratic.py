@@ -64,7 +64,7 @@ class Quadratic(Problem):
         self.weights = client_weights(weights, n)
         self.H, self.b = H.to(self.device), b.to(self.device)
         self.noise = None if noise is None else noise.to(self.device)
-        self.constants = self._constants(H.double(), b.double(), noise)
+        self.constants = self._constants(H.double().cpu(), b.double().cpu(), noise)
 
     def _constants(self, H: torch.Tensor, b: torch.Tensor, noise: torch.Tensor | None) -> Constants:
         mean_H = torch.einsum("i,ijk->jk", self.weights, H)
@@ -161,9 +161,11 @@ def client_weights(weights: torch.Tensor | None, n: int) -> torch.Tensor:
     if weights is None:
         return torch.full((n,), 1.0 / n, dtype=torch.float64)
     checks.tensor("weights", weights, (n,))
-    if float(weights.min()) < 0 or float(weights.sum()) <= 0:
-        checks.reject("weights", weights.tolist(), "non-negative weights with a positive sum", "pass sample counts")
-    return weights.double() / weights.double().sum()
+    if float(weights.min()) < 0 or not 0 < float(weights.double().sum()) < float("inf"):
+        expected = "non-negative weights with a positive, finite sum"
+        checks.reject("weights", weights.tolist(), expected, "pass sample counts")
+    weights = weights.double().cpu()
+    return weights / weights.sum()
 
 
 PROBLEMS = [Offer("quadratic", Quadratic, lambda key, device, options: Quadratic.random(10, 20, key, device=device))]

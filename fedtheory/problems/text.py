@@ -311,10 +311,8 @@ class TextClassification(Problem):
         return self.model.start
 
     def fingerprint(self) -> str:
-        digest = hashlib.sha256(f"{super().fingerprint()} {self.batch}".encode())
-        for part in (self.train.labels, *self.train.prompts, *self.parts):
-            digest.update(part.numpy().tobytes())
-        return digest.hexdigest()[:16]
+        """Also of what the model holds beside its trained weights, and of the words that it chooses from."""
+        return hashlib.sha256(f"{super().fingerprint()} {self.model.fingerprint()}".encode()).hexdigest()[:16]
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Rows]:
         def batch(i: int, k: int) -> torch.Tensor:
@@ -403,11 +401,14 @@ def _asked(key: Key, device: str, options: Any) -> TextClassification:
     if options.model is None:
         from fedtheory.problems import sentiment
 
-        for name in ("task", "lora"):
-            if getattr(options, name) is not None:
+        for name in ("task", "lora", "data"):
+            if getattr(options, name, None) is not None:
                 checks.reject(name, getattr(options, name), "a pretrained model", "name its folder with --model")
         return sentiment.problem(key, device=device)
-    folder = os.environ.get("FEDTHEORY_DATA", ".")
+    folder = os.environ.get("FEDTHEORY_DATA")
+    if folder is None:
+        fix = "pass --data FOLDER, or set FEDTHEORY_DATA"
+        checks.reject("data", None, "the folder of the task's texts", fix, FileNotFoundError)
     task = options.task or "sst2"
     return TextClassification.load(options.model, task, folder, key, lora=options.lora, device=device)
 

@@ -51,6 +51,21 @@ def of_paper(paper: str) -> list[Conclusion]:
     return importlib.import_module(f"fedtheory.theory.{folder}.conclusions").CONCLUSIONS
 
 
+def _records(path: Path) -> list[dict[str, Any]]:
+    """Of the ledger's file. Raises OSError or ValueError in one line where there is none, or it is another's."""
+    fix = "name the ledger with --ledger, as docs/ledger.json; python -m fedtheory claims --save FILE makes one"
+    if not path.is_file():
+        checks.reject("ledger", str(path), "the ledger's file", fix, FileNotFoundError)
+    try:
+        found = unseal(path.read_bytes())
+        wrong = "no claims in it" if not isinstance(found.get("claims"), list) else None
+    except ValueError as error:
+        found, wrong = {}, str(error)
+    if wrong is not None:
+        checks.reject("ledger", str(path), f"a file of the ledger's records ({wrong})", fix)
+    return found["claims"]
+
+
 def decided(paper: str, figures: Path, ledger: Path) -> Decided:
     """A paper's conclusions with their outcomes.
 
@@ -62,7 +77,7 @@ def decided(paper: str, figures: Path, ledger: Path) -> Decided:
     Raises OSError or ValueError where the ledger or an item's record cannot be read, or evidence does not exist.
     """
     chosen = of_paper(paper)
-    claims = {record["id"]: record for record in unseal(ledger.read_bytes())["claims"]}
+    claims = {record["id"]: record for record in _records(ledger)}
     own = [name for name, item in registry.items().items() if name.startswith(f"{paper}/") and not item.ours]
     rows = [
         row

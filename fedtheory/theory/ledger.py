@@ -59,6 +59,8 @@ def choose(ids: Sequence[str], paper: str | None) -> list[Claim]:
     if paper is not None:
         checks.choice("paper", paper, MODULES)
     chosen = set(registry.chosen_claims(ids))
+    if paper is not None and ids and not any(name.startswith(f"{paper}.") for name in chosen):
+        checks.reject("paper", paper, f"the paper of {', '.join(ids)}", "leave out --paper, or the ids")
     return [claim for claim in claims().values() if claim.id in chosen and paper in (None, claim.paper)]
 
 

@@ -192,7 +192,7 @@ SETTINGS["large"] = replace(
 )
 EXTENT = {  # of the sweeps: values of s (None: never), factors on a, compression ratios
     "quick": {"s": (1, 4, None), "a": (0.1, 0.5, 1.0, 2.0, 4.0), "ratio": (1 / 32, 1 / 8)},
-    "medium": {"s": (1, None), "a": (0.25, 1.0, 4.0, 16.0), "ratio": (1 / 32, 1 / 8)},
+    "medium": {"s": (1, None), "a": (0.25, 1.0, 4.0, 16.0, 64.0), "ratio": (1 / 32, 1 / 8)},
     "paper": {
         "s": (1, 2, 4, 8, 16, None),
         "a": (0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0),

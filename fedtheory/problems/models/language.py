@@ -4,6 +4,7 @@ The transformer itself is Hugging Face's (the extra "llm"), which is imported on
 read from safetensors files, never from a pickle.
 """
 
+import hashlib
 import importlib
 import json
 import math
@@ -92,6 +93,14 @@ class LanguageModel:
         module._apply(lambda part: part if part.is_meta else part.to(self.device))
         self._module, self._plain, self._lock = module.eval(), plain, threading.Lock()
         self._layer: Layers = lambda j: self.start[:0]
+
+    def fingerprint(self) -> str:
+        """SHA-256 over the weights that are not trained, and the words."""
+        digest = hashlib.sha256(f"{self._words.tolist()} {self._order.tolist()} {self._module.config}".encode())
+        for name, value in self._module.state_dict().items():
+            if not value.is_meta:  # a stand-in for one that is trained
+                digest.update(name.encode() + value.cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
 
     def logits(self, layer: Layers, prompts: Sequence[torch.Tensor]) -> torch.Tensor:
         """(len(prompts), words): of the token that follows each prompt, in float32 or better.
@@ -289,6 +298,9 @@ def adapt(module: Any, rank: int, key: Key) -> Any:
     names = {name.rpartition(".")[2] for name, _ in module.named_modules()}
     if not names.issuperset(targets):
         checks.reject("lora", rank, f"a model with layers {targets}", "choose another model, or lora=None")
+    adapted = [m for name, m in module.named_modules() if name.rpartition(".")[2] in targets]
+    most = min(min(m.weight.shape) for m in adapted)
+    checks.whole("lora", rank, 1, most, f"choose a rank of at most {most}, the smaller side of what is adapted")
     config = peft.LoraConfig(r=rank, lora_alpha=rank, target_modules=targets, lora_dropout=0.0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(key.hash())
