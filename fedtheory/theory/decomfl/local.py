@@ -38,6 +38,7 @@ from fedtheory.theory.decomfl.round import (
 )
 from fedtheory.theory.decomfl.theorem1 import C14, same_hessian
 from fedtheory.theory.instances import Smooth, plain
+from fedtheory.theory.proof import by_steps
 from fedtheory.theory.search import maximise, worst
 from fedtheory.theory.shown import digits
 
@@ -273,9 +274,14 @@ EACH_SMOOTH = (
     "directions"
 )
 ROUND = (
-    "With theta = 1 + (kappa + 1)/(P K), c = 1 + (kappa + 1)/P, gamma = (M - m)/(M - 1), eta' = K eta, eta' L theta <= "
-    "1/8"
+    "With Gaussian z, theta = 1 + (kappa + 1)/(P K), c = 1 + (kappa + 1)/P, gamma = (M - m)/(M - 1), eta' = K eta, "
+    "eta' L theta <= 1/8"
 )
+PROOF = [
+    f"decomfl.{section}.{step}"
+    for section, steps in ((5, 2), (6, 5), (7, 3), (8, 3), (9, 5))
+    for step in range(1, steps + 1)
+]
 
 CLAIMS: list[Claim] = [
     decomfl(
@@ -341,7 +347,7 @@ CLAIMS: list[Claim] = [
         f"(11/4)(L eta/P) kappa (kappa + 1)(kappa + 7); {EACH_SMOOTH}.",
         "rate",
         assumes=(A1, A2, A3, UNIFORM),
-        check=check_runs("local.theorem"),
+        check=worst_of(check_runs("local.theorem"), by_steps("decomfl", *PROOF)),
         control=check_runs("local.theorem.control", 0.55),
         broken="0.55 of the bound",
         implies="one bound for Theorems 1, 2, 3 and 5: a low effective rank serves K local steps as well, and mu need "

@@ -330,8 +330,8 @@ MAIN: list[Claim] = [
         "Sec. 4, observation i)",
         "Two parts of the error: a sublinear one, and one from the variance of P P^T.",
         "rate",
-        caveat="of the bound it is plain; an actual error can remain for tau >= 2 and clients of different curvature: "
-        "with tau = 1, equal clients, or one Hessian for all of them P P^T has the same variance and no error remains",
+        caveat="of the bound it is plain; an actual error can remain for tau >= 2 and different clients: with tau = 1, "
+        "equal clients, or one constant Hessian for all of them P P^T has the same variance and no error remains",
         check=worst_of(check_parts("none"), check_no_floor_repaired),
         as_printed=each_needed(check_parts("homogeneous"), check_parts("one Hessian")),
         control=check_parts("P = I"),
@@ -621,6 +621,7 @@ MAIN: list[Claim] = [
         "Sec. 7.3",
         "P^k(.) costs mrd and (P^{k+1})^T of it mrd.",
         "cost",
+        reading="of a P without structure: coordinates (CD) are picked, without a multiplication",
         check=check_line12(),
         control=check_line12(product_first=True),
         broken="(P^{k+1})^T P^k formed first, as the public code does",

@@ -29,8 +29,8 @@ CONCLUSIONS = [
         "Sec. 4, observation i); Sec. 5.1, Fig. 1(a)",
         ("fedsub/fig1b: our-P=I below our-CD",),
         ("fedsub.thm1-obs-i",),
-        "The variance of the projection alone leaves none: it takes several local steps and clients of different "
-        "curvature.",
+        "The variance of the projection alone leaves none: it takes several local steps and clients that differ, on "
+        "quadratics in their Hessians.",
     ),
     Conclusion(
         "Picking coordinates at random is the best of the three projections",

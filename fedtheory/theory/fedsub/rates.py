@@ -117,7 +117,7 @@ def check_parts(changes: str) -> Check:
 
 
 def check_no_floor_repaired(effort: str) -> Outcome:
-    """The floor is there only with clients of different curvature, tau >= 2 and P != I."""
+    """The floor is there only with clients that differ in more than a linear term, tau >= 2 and P != I (quadratics)."""
     frames = coordinate_frames(2, 1, scale="isotropic")
     values = {
         "heterogeneous, tau = 2": floor(pair(), frames, 0.1, 2),

@@ -3,7 +3,7 @@
 Four things that the proofs use are not written in Assumptions 1-3 or in Algorithm 1. They are named where they matter:
     fresh        given the past of the round, the noise of every local step has mean zero (a martingale difference).
                  Assumption 2 as printed asks for independence across clients only: one sample kept for all K steps
-                 satisfies it.
+                 satisfies it. Lemma 2, and proofs of Lemmas 3 and 4, say that they ask for more: there it is printed.
     mean         c^0 = (1/N) sum_i c_i^0. Algorithm 1 takes {c_i^0} and c^0 as free inputs.
     all          all N clients take part in each round: (6) divides by N and Lemma 3 cancels the controls.
     independent  P_t is independent of x^t and c_i^t, not only equal in law to Assumption 3 in each round.
@@ -27,6 +27,9 @@ A2 = Printed(
 )
 A3 = Printed("in each round all clients use the same P_t, P_t P_t^T = I_r, E[P_t^T P_t] = (r/d) I_d", "Assumption 3")
 A12, A123 = (A1, A2), (A1, A2, A3)
+STEPS2 = Printed("given P_t and the past a client's local noises are independent, with mean zero", "Lemma 2, Step 4")
+STEPS3 = Printed("given the past all local noises are independent, with mean zero", "Lemma 3, (49)")
+STEPS4 = Printed("all local noises are independent, across steps and clients", "Lemma 4, Step 3")
 EVERYONE = Printed("every client i takes part", "Algorithm 1")
 X_FIXED = Printed("x^t is fixed before P_t and the stochastic gradients are sampled", "Lemma 3, before eq. (31)")
 C_FIXED = Printed("c_i^t and grad F_i(x^t) are fixed before P_t is sampled", "Lemma 4, Step 2")

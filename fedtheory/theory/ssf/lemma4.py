@@ -21,7 +21,7 @@ from fedtheory.theory.ssf.attack import (
     with_units,
     worst_entry,
 )
-from fedtheory.theory.ssf.hypotheses import A3, A12, A123, ALL, C_FIXED, CENTRED, FRESH, MEAN, claim
+from fedtheory.theory.ssf.hypotheses import A3, A12, A123, ALL, C_FIXED, CENTRED, MEAN, STEPS4, claim
 from fedtheory.theory.ssf.lemma3 import check_informed_noise, check_traces
 from fedtheory.theory.ssf.round import (
     NOISE_ALONE,
@@ -29,7 +29,6 @@ from fedtheory.theory.ssf.round import (
     Round,
     carried,
     client_parts,
-    kept,
     leap,
     offset,
     quiet,
@@ -183,15 +182,12 @@ CLAIMS: list[Claim] = [
         "lemma4", "Sec. 4.6, Lemma 4 (60)", "expectation",
         "Under Assumptions 1-3 and eta_l <= 1/(2KL): C_{t+1} <= (1 - rho/2) C_t + 3 sigma^2/K + 3 L^2 E_drift + "
         "(12 L^2/rho) eta^2 |grad F|^2 + (6 L^2/rho) eta^2 sigma^2/(NK) + (12 L^4/rho) eta^2 E_drift.",
-        assumes=(*A123, C_FIXED),
+        assumes=(*A123, C_FIXED, STEPS4),
         check=with_units(survives(lemma4(), "lemma4", "any c_i, c = mean c_i", LEMMA4), lemma4()),
         control=refuted_each(on(carried, lemma4(contraction=1.01), ""), on(quiet, lemma4(0.99), "")),
         broken="1 - rho/2 lowered to 1 - 1.01 rho; 3 sigma^2/K to 99/100 sigma^2/K",
-        caveat=f"{MEAN}; {ALL}; {FRESH}",
-        as_printed=refuted_each(
-            on(offset, lemma4(), "N = K = 1, at the minimiser, no noise, c_1 = grad F_1 = 0, c = 1"),
-            on(lambda: kept(4, lr=1 / 64, L=1 / 8, server_lr=1 / 16), lemma4(), "one sample kept, K = 4, F = 0"),
-        ),
+        caveat=f"{MEAN}; {ALL}",
+        as_printed=on(offset, lemma4(), "N = K = 1, at the minimiser, no noise, c_1 = grad F_1 = 0, c = 1"),
         implies="C_t = 0, no noise and a stationary point do not give C_{t+1} = 0 where c differs from mean c_i.",
     ),
     claim(
@@ -221,53 +217,47 @@ CLAIMS: list[Claim] = [
         "lemma4.eq69-75", "Lemma 4, Step 3 (69)-(75)", "expectation",
         "E[|P xi_bar_i|^2 | P] = tr(P Sigma_i) <= tr(Sigma_i) = E[|xi_bar_i|^2 | P] (69)-(71); E|P xi_bar_i|^2 <= "
         "E|xi_bar_i|^2 <= (1/K^2) sum_k E|xi_i^k|^2 <= sigma^2/K.",
-        assumes=A12,
+        assumes=(*A12, STEPS4),
         check=with_units(worst_of(survives(eq75, "eq75", "(72)-(75)", NOISY), check_traces), eq75),
         control=sharpened(0.99, eq75, "eq75", *NOISY),
         broken="right-hand sides times 99/100",
-        caveat=f"{FRESH}; for (69) and (71): {CENTRED}",
-        as_printed=refuted_each(on(lambda: kept(2), eq75, "one sample kept, K = 2, F = 0"), check_informed_noise),
+        caveat=f"for (69) and (71): {CENTRED}",
+        as_printed=check_informed_noise,
     ),
     claim(
         "lemma4.eq76-80", "Lemma 4, Step 3 (76)-(80)", "inequality",
         "E|delta_bar_i|^2 <= (L^2/K) E_{i,t}; E|B_i|^2 <= 2 sigma^2/K + (2 L^2/K) E_{i,t}.",
-        assumes=A12,
+        assumes=(*A12, STEPS4),
         check=with_units(worst_of(survives(eq80, "eq80", "(76)-(80)", FREE), on(leap, eq80, ONE_STEP)), eq80),
         control=on(leap, times(0.985, eq80), ""),
         broken="right-hand sides times 985/1000",
-        caveat=f"{FRESH} (only (80))",
-        as_printed=on(lambda: kept(4, lr=1 / 64), eq80, "one sample kept, K = 4, F = 0, eta_l = 1/64"),
     ),
     claim(
         "lemma4.eq81", "Lemma 4, Step 4 (81)", "inequality",
         "E|c_i^{t+1} - v_i*|^2 <= (1 - rho) E|c_i^t - v_i*|^2 + 2 sigma^2/K + (2 L^2/K) E_{i,t}.",
-        assumes=(*A123, C_FIXED),
+        assumes=(*A123, C_FIXED, STEPS4),
         check=with_units(survives(eq81(), "eq81", "(81)", FREE), eq81()),
         control=on(carried, eq81(1.01), ""),
         broken="1 - rho lowered to 1 - 1.01 rho",
-        caveat=FRESH,
-        as_printed=on(lambda: kept(4, lr=1 / 64), eq81(), "one sample kept, K = 4, F = 0, eta_l = 1/64"),
     ),
     claim(
         "lemma4.eq82-87", "Lemma 4, Step 5 (82)-(87)", "inequality",
         "Young with beta = rho/2: (1 + rho/2)(1 - rho) <= 1 - rho/2, 1 + rho/2 <= 3/2, 1 + 2/rho <= 3/rho; C_{t+1} <= "
         "(1 - rho/2) C_t + 3 sigma^2/K + 3 L^2 E_drift + (3 L^2/rho) E|x^{t+1} - x^t|^2.",
-        assumes=(*A123, C_FIXED),
+        assumes=(*A123, C_FIXED, STEPS4),
         check=with_units(worst_of(survives(eq87, "eq87", "(87)", FREE), symbolic_young("1")), eq87),
         control=symbolic_young("101/100"),
         broken="rho up to 101/100",
-        caveat=FRESH,
-        as_printed=on(lambda: kept(4, lr=1 / 64, L=1 / 8), eq87, "one sample kept, K = 4, F = 0, eta_l = 1/64"),
     ),
     claim(
         "lemma4.eq88-99", "Lemma 4, Step 6 (88)-(99)", "expectation",
         "E|x^{t+1} - x^t|^2 <= 2 eta^2 E|g_bar|^2 + 2 eta^2 E|xi_bar|^2 <= 4 eta^2 |grad F|^2 + 4 L^2 eta^2 E_drift + "
         "2 eta^2 sigma^2/(NK); no independence between P_t and the noise is assumed.",
-        assumes=A123,
+        assumes=(*A123, STEPS4),
         check=with_units(worst_of(survives(eq99, "eq99", "(88)-(99)"), on(steep, eq99, NOISE_ALONE)), eq99),
         control=on(steep, times(0.72, eq99), ""),
         broken="right-hand sides times 72/100",
-        caveat=f"{MEAN}; {ALL}; {FRESH}",
+        caveat=f"{MEAN}; {ALL}",
         as_printed=on(offset, eq99, "N = K = 1, at the minimiser, no noise, c = 1, c_1 = 0"),
     ),
     claim(

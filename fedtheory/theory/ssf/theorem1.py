@@ -539,7 +539,7 @@ def dependent(shift: Sequence[Sequence[float]]) -> Check:
             "F": "(x_1^2 + x_2^2)/2, L = 1", "P_t": "e_1^T or e_2^T, probability 1/2 each", "N": 1, "K": 1,
             "noise": {"P_t = e_1^T": shift[0], "P_t = e_2^T": shift[1]}, "x0": ["-1", "0"], "eta_l": "1/1000",
             "eta~": "1/1000", "T": T, "sigma^2": sigma2, "mean of the noise": biased, "left": left, "right": right,
-            "slack": terms.conditions(),
+            "conditions, left over right": terms.conditions(),
         }  # fmt: skip
         moves = "stays where it is" if still else "moves"
         detail = f"|E noise| = {biased:.3g}, E[noise | P_t] != 0; x^t {moves}; left over right {left / right:.3g}"
@@ -697,7 +697,7 @@ CLAIMS: list[Claim] = [
         assumes=A123, error="wrong independence",
         implies="minibatches drawn from the seed that draws P_t can be unbiased and still pull SSF to a "
         "wrong point",
-        repair=f"Needed and enough: {UNBIASED}. Its variance may depend on P_t.", repaired=aligned,
+        repair=f"Enough: {UNBIASED}. Its variance may depend on P_t.", repaired=aligned,
     ),
     claim(
         "sharper.descent", "not in the paper; (118)-(119)",
