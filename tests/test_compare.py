@@ -231,6 +231,19 @@ class TestOrder:
         assert frontier.loss(convex, told("error", 0.01), told("error", 1.0)) == pytest.approx(2)
         assert math.isnan(frontier.loss(TINY, told("accuracy", 0.9), told("accuracy", 0.6, [0, 0, "Up.dy"])))
 
+    def test_a_table_takes_a_further_method_without_running_the_others_again(self, monkeypatch):
+        """A method added to a finished table gives the table of all; places and fronts are of all, too."""
+        monkeypatch.setitem(frontier.TASKS["quick"], "digits", TINY)
+        two, three = methods(["FedAvg", "FedMUD"]), methods(["FedAvg", "FedMUD", "SSF"])
+        before = frontier.measure_task("digits", two, Here(), "quick", 2)
+        runner = Here()
+        grown = frontier.measure_task("digits", three, runner, "quick", 2, before.table)
+        assert {type(spec.algorithm).__name__ for spec in runner.specs} == {"SSF"}
+        whole = frontier.measure_task("digits", three, Here(), "quick", 2)
+        assert grown.table == whole.table
+        assert list(grown.table[0]) == list(whole.table[0])
+        assert grown.notes == whole.notes
+
 
 class TestItems:
     def test_a_sweep_loses_against_its_easiest_value(self):

@@ -91,6 +91,7 @@ class ProjectedFedAvg(Algorithm):
     weighted: bool = False
     name = "ProjectedFedAvg"
     averaged = True
+    revision = 2  # 1 also sent the identities that are P_l of vectors
 
     def __post_init__(self) -> None:
         checks.rate("lr", self.lr)

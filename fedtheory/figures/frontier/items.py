@@ -169,7 +169,6 @@ def undominated(rows: Sequence[Row], axis: str) -> list[bool]:
 def task_rows(task: Task, methods: Sequence[Method], tuned: Tuned, runs: Runs) -> Table:
     """One line per method."""
     rows: Table = []
-    of: dict[str, Row] = {}
     for method in methods:
         results = runs[method.name]
         mean, low, high = quality(task, results)
@@ -183,14 +182,21 @@ def task_rows(task: Task, methods: Sequence[Method], tuned: Tuned, runs: Runs) -
         ways["rounds"] = [reached(task, result) for result in results]
         for axis, values in ways.items():
             row |= dict(zip((axis, f"{axis}_low", f"{axis}_high"), interval(values)))
-        rows.append(row | {"reached": sum(map(math.isfinite, ways["rounds"]))})
-        of[method.name] = spec(task, method.make(task, tuned[method.name][0], RATIO), 0).ran()
+        row |= {"reached": sum(map(math.isfinite, ways["rounds"])), "first": 0, "final": 0}
+        row |= {f"front {axis}": 0 for axis in COSTS}
+        rows.append(row | spec(task, method.make(task, tuned[method.name][0], RATIO), 0).ran())
+    return placed(rows)
+
+
+def placed(rows: Table) -> Table:
+    """The lines with each method's place among them, and whether it is on each axis's front."""
+    rows = [dict(row) for row in rows]
     for row, (first, final) in zip(rows, ranks(rows)):
         row |= {"first": first, "final": final}
     for axis in COSTS:
         for row, free in zip(rows, undominated(rows, axis)):
             row[f"front {axis}"] = int(free)
-    return [row | of[row["method"]] for row in rows]
+    return rows
 
 
 # Tables
@@ -233,12 +239,17 @@ READING = [
 ]
 
 
-def measure_task(name: str, methods: Sequence[Method], runner: Runner, scale: str, seeds: int) -> Result:
-    """Final quality of every method on a task, and what it cost."""
+def measure_task(
+    name: str, methods: Sequence[Method], runner: Runner, scale: str, seeds: int, kept: Table | None = None
+) -> Result:
+    """Final quality of every method on a task, and what it cost; lines that are `kept` are not run again."""
     task = TASKS[scale][name]
     here, lacking = divided(task, methods)
-    tuned, _ = tune(runner, task, here)
-    table = task_rows(task, here, tuned, play(runner, task, here, tuned, seeds))
+    there = {row["method"]: row for row in kept or []}
+    new = [method for method in here if method.name not in there]
+    tuned, _ = tune(runner, task, new)
+    there |= {row["method"]: row for row in task_rows(task, new, tuned, play(runner, task, new, tuned, seeds))}
+    table = placed([there[method.name] for method in here])
     edges = [row["method"] for row in table if row["edge"]]
     notes = [*READING, *lacking]
     if edges:
@@ -619,7 +630,8 @@ def item(full: str, title: str, methods: Sequence[Method] = tuple(METHODS.values
         return Item(full, title, partial(measure_ranks, methods), draw_ranks, SCALES)
     if name == "tuning":
         return Item(full, title, partial(measure_tuning, methods), draw_tuning, SCALES)
-    return Item(full, title, partial(measure_task, name, methods), draw_task, SCALES[name not in TASKS["quick"] :])
+    scales = SCALES[name not in TASKS["quick"] :]
+    return Item(full, title, partial(measure_task, name, methods), draw_task, scales, grows=True)
 
 
 def some(name: str, methods: Sequence[Method]) -> Item:
