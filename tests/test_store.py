@@ -641,7 +641,7 @@ def test_what_was_computed_is_shown_when_the_disk_is_full(tmp_path, monkeypatch,
     assert cli.main(["claims", "fedsub.a1-cd", "--json", "--page", str(tmp_path / "page.md")]) == 2
     out, err = capsys.readouterr()
     assert json.loads(out)[0]["id"] == "fedsub.a1-cd"
-    assert "No space left" in err
+    assert "no space left on device. Fix" in err
 
 
 def test_a_closed_runner_has_no_processes_and_can_go_on(tmp_path):
