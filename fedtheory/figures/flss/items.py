@@ -331,7 +331,7 @@ def measure_epochs(runner: Runner, scale: str, seeds: int) -> Result:
     columns += [Column("ResNet-18", f"epochs={epochs}", deep, at.deep, 0.5, epochs) for epochs in EPOCHS]
     result = measure_levels(runner, scale, seeds, columns, TABLE3, "flss/table3")
     if printed:
-        result.settings["CNN, epochs=1"] = settings_of(LENGTH, {name: method(name, LENGTH) for name in COMPARED})
+        result.settings["CNN, epochs=1"] = settings_of(LENGTH, {name: method(name, LENGTH, 1) for name in COMPARED})
         result.notes.insert(0, PRINTED_LENGTH)
     for network, texts in zip(("CNN", "ResNet-18"), zip(*COSTS3.values())):
         for name, text in zip(COSTS3, texts):
