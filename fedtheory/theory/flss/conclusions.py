@@ -64,8 +64,8 @@ CONCLUSIONS = [
         "App. B.1, Table 1",
         ("flss/table1: gradient, sr=*", "flss/table1: both, sr=*"),
         (),
-        "Read off Table 1, row by row. The two reversals are at sr = 3, where updates lose four points here and gain 2.7 "
-        "in print.",
+        "Read off Table 1, row by row. The two reversals are at sr = 3, where updates lose four points here and gain "
+        "2.7 in print.",
     ),
     Conclusion(
         "Training goes on and converges after it is restricted to the subspace",

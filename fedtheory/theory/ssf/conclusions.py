@@ -69,8 +69,8 @@ CONCLUSIONS = [
         "Sec. 5.3 (137), Table 5, Fig. 4",
         ("ssf/fig4: final: *",),
         (),
-        "Run: a ResNet-8 on 4,000 images of CIFAR-10 at 12 x 12 pixels, five clients, 28 rounds, at FedSub's rate, as SSF "
-        "prints none. The paper says itself that SCAFFOLD's compute is not equal to the others'.",
+        "Run: a ResNet-8 on 4,000 images of CIFAR-10 at 12 x 12 pixels, five clients, 28 rounds, at FedSub's rate, as "
+        "SSF prints none. The paper says itself that SCAFFOLD's compute is not equal to the others'.",
     ),
     Conclusion(
         "On CIFAR-100 SSF loses about 7.5 points to SCAFFOLD",
