@@ -699,7 +699,8 @@ beside("ssf/table1")
 
 def near_print(cell):
     """Whether a mean is within a factor of 1.5 of the printed level. NaN in print, an order: nothing to compare."""
-    return cell["paper"] == "NaN" or " < " in cell["cell"] or 1 / 1.5 < cell["ours"] / cell["paper"] < 1.5
+    order = " < " in cell["cell"] or "comparable" in cell["cell"]
+    return cell["paper"] == "NaN" or order or 1 / 1.5 < cell["ours"] / cell["paper"] < 1.5
 
 
 # %% [markdown]
@@ -757,13 +758,16 @@ print(f"SSF at r = 1: {tail[half]:.3g} after {half:,} rounds, {tail[end]:.3g} af
 # %% tags=["hide-input"]
 # Checks: near the printed levels; SSF's error falls with r; at r = 1 it is still falling at the end
 assert all(near_print(cell) for cell in record["cells"])
+comparable = [cell["ours"] for cell in record["cells"] if "comparable" in cell["cell"]]
+assert max(comparable[:2]) < 1.5 < 1.55 < comparable[2] < 1.65
 assert list(ssf_error.values()) == sorted(ssf_error.values(), reverse=True)
 assert tail[end] < 0.75 * tail[half]
 
 # %% [markdown]
 # SSF's error falls with $r$ in our runs, as in the paper. The paper says that SSF "plateaus" at $r = 1$; the last
 # line shows that there it is still falling when the run ends. The subspace is 1% of the space, and 25,000 rounds are
-# not enough.
+# not enough. That FedSub is comparable to SSF in the three smallest subspaces, read as within a factor of 1.5, holds at
+# $r = 1$ and 5 and not at 10, where it is 1.6.
 #
 # ### Figure 3 and Table 4: stability at $r = 50$
 

@@ -833,12 +833,18 @@ assert rows[2][2] < rows[0][2] / 15
 #
 # ## 8. The paper's figures and tables
 #
-# Hollow diamonds are the paper's numbers. We have run CIFAR-10 with label skew N1 (Dirichlet 0.3) at a scale that two
-# processor cores carry: 20,000 of the 50,000 training images, 16 x 16 pixels, four convolutions where the paper has
-# eight, 20 clients, 60 rounds. **Levels are not comparable** with the paper's: what is tested is the difference to
-# another method, on the same seeds, by its 95% interval. All methods but FedAvg send about a 32nd of the whole network
-# (the ratio of the decomposed layers is lowered until they do, as in the public code). What was not run says so, with
-# the command that would.
+# Hollow diamonds are the paper's numbers. Two things were run:
+#
+# - **Fashion-MNIST as the paper has it**: all 60,000 images, its four-layer network, 100 clients of which ten take
+#   part, 100 rounds, under both partitions (N1: Dirichlet 0.3; N2: three labels a client). Here a number *matches* or
+#   is *contradicted*, levels too, as far as the seeds decide it. Products are in bfloat16, which changes nothing that
+#   five seeds could see (`mud/precision`).
+# - **CIFAR-10 with N1 at a scale that two processor cores carry**: 20,000 of the 50,000 training images, 16 x 16
+#   pixels, four convolutions where the paper has eight, 20 clients, 60 rounds. **Levels are not comparable** there: a
+#   difference to another method, on the same seeds, has its *direction* or not.
+#
+# All methods but FedAvg send about a 32nd of the whole network (the ratio of the decomposed layers is lowered until
+# they do, as in the public code). What was not run says so, with the command that would.
 #
 # ### How rates and $a$ were chosen
 #
@@ -873,12 +879,14 @@ assert all(2 <= ratio <= 4 for ratio in larger)
 # 384), and so it is for plain FedMUD, on a grid of powers of two. With AAD and +F both best values lie at the end of
 # their grids, so there 2 is the ratio of the grids' ends, and Figure 4 below leaves AAD open. One seed, and 2,000 test
 # images have a standard error of one point: around its best value every method but FedPara is flat. The last line of
-# the numbers says whose best rate or $a$ lies at an end of those tried: beyond it nothing has been tried.
+# the numbers says whose best rate or $a$ lies at an end of those tried: beyond it nothing has been tried. For
+# Fashion-MNIST eight settings around these were tried again, at its own scale (`mud/tuning_fmnist`).
 #
 # ### Table 1 and Figure 2: accuracy under label skew
 #
-# > **Predict.** The paper's order on CIFAR-10: FedLMT < FedMUD < +BKD < +AAD < +BKD+AAD < FedAvg. Which of these steps
-# > will five seeds confirm?
+# > **Predict.** The paper's order, in every column but SVHN's: FedLMT < FedMUD < +BKD < +AAD < +BKD+AAD < FedAvg. Which
+# > of these steps will a few seeds confirm, and on which data: Fashion-MNIST, where all methods lie within five points,
+# > or CIFAR-10, where they lie within twelve?
 
 
 # %% tags=["hide-input"]
@@ -894,27 +902,42 @@ show(ITEMS["mud/table1"].draw(record["table"]))
 ran = report("mud/table1")
 
 # %%
-orders = {row["cell"].removeprefix("CIFAR-10 N1 "): row for row in ran if " < " in row["cell"]}
-table(["order", "verdict"], [(cell, row["verdict"]) for cell, row in orders.items()])
-confirmed = [cell for cell, row in orders.items() if row["verdict"] == "direction holds"]
-left_open = [cell for cell in orders if cell not in confirmed]
-fold(f"{len(confirmed)} of {len(orders)} orders hold. The others: {', '.join(left_open)}.")
-ahead = {cell.split(" < ")[0]: row["ours"] for cell, row in orders.items() if cell.endswith("< FedMUD+BKD+AAD")}
-nearest = min(ahead, key=ahead.__getitem__)
-print(f"nearest to FedMUD+BKD+AAD: {nearest}; FedMUD+BKD+AAD minus it {ahead[nearest]:+.1f} points")
+columns = list(dict.fromkeys(" ".join(row["cell"].split()[:2]) for row in ran if " < " in row["cell"]))
+orders = {}  # order -> column -> what was found
+for row in ran:
+    if " < " in row["cell"]:
+        column = " ".join(row["cell"].split()[:2])
+        orders.setdefault(row["cell"].removeprefix(f"{column} "), {})[column] = row
+GOOD, short = ("matches", "direction holds"), {"direction holds": "holds", "direction reversed": "reversed"}
+found_in = lambda order, c: f"{orders[order][c]['ours']:+.1f}, {short.get(v := orders[order][c]['verdict'], v)}"
+table(["order, by points", *columns], [[order, *(found_in(order, c) for c in columns)] for order in orders])
+good = {order: sum(orders[order][c]["verdict"] in GOOD for c in columns) for order in orders}
+for count, said in ((len(columns), "in all three columns"), (0, "in none")):
+    print(f"decided, as printed, {said}:")
+    fold("; ".join(order for order, found in good.items() if found == count) or "no order")
+levels = [row for row in ran if row["cell"].startswith("FMNIST") and " < " not in row["cell"]]
+off = {row["cell"].removeprefix("FMNIST "): row["ours"] - row["paper"] for row in levels}
+near = [cell for cell, gap in off.items() if abs(gap) < 1.5]
+print(f"levels on Fashion-MNIST: {len(near)} of {len(levels)} means lie within 1.5 points of the printed ones; not")
+fold(", ".join(f"{cell} ({gap:+.1f})" for cell, gap in off.items() if cell not in near))
 
 # %% tags=["hide-input"]
 # Checks: what the text and the summary say
-wanted = (
-    "FedMUD < FedMUD+BKD",
-    "FedMUD < FedMUD+AAD",
-    "FedMUD+BKD < FedMUD+AAD",
-    "FedMUD+BKD+AAD < FedAvg",
-    *(c for c in orders if c.endswith("< FedMUD+BKD+AAD") and not c.startswith("FedBAT")),
-)
-assert all(orders[cell]["verdict"] == "direction holds" for cell in wanted)
-assert {"FedHM < FedMUD", "FedLMT < FedMUD", "FedPara < FedMUD", "FedBAT < FedMUD+BKD+AAD"} == set(left_open)
-assert orders["FedPara < FedMUD"]["low"] > 0 > orders["FedPara < FedMUD"]["paper"]
+wanted = [f"{rival} < FedMUD+BKD+AAD" for rival in ("FedHM", "FedLMT", "FedPara", "EF21-P")]
+assert all(good[order] == 3 for order in (*wanted, "FedMUD < FedMUD+BKD", "FedMUD+BKD+AAD < FedAvg"))
+assert all(good[f"{rival} < FedMUD"] == 0 for rival in ("FedHM", "FedLMT"))
+assert good["FedBAT < FedMUD+BKD+AAD"] == 0
+turned = [
+    (order, c)
+    for order in orders
+    for c in columns
+    if orders[order][c]["verdict"] in ("contradicted", "direction reversed")
+]
+assert turned == [("FedPara < FedMUD", "CIFAR-10 N1")]
+assert all(orders["FedPara < FedMUD"][c]["low"] > 0 for c in columns)
+far = {"N1 FedPara", "N2 FedPara", "N1 EF21-P", "N2 EF21-P"}
+assert far == set(off) - set(near)
+assert all((off[cell] < 0) == cell.endswith("FedPara") for cell in far)
 
 # %% tags=["hide-input"]
 # Picture and numbers: Figure 2
@@ -923,14 +946,18 @@ show(ITEMS["mud/fig2"].draw(record["table"]))
 ran = report("mud/fig2")
 
 # %% [markdown]
-# Most of the paper's order comes out: each of BKD and AAD improves FedMUD, AAD more, both together most;
-# FedMUD+BKD+AAD is behind FedAvg and ahead of every other method that sends as little, but for FedBAT, which is level
-# with it or ahead. Plain FedMUD against FedLMT and FedHM stays open after five seeds. FedPara is behind FedMUD here;
-# in print it is ahead.
+# Most of the paper's order comes out, on its own data and length, too: BKD improves FedMUD, and FedMUD+BKD+AAD is
+# behind FedAvg and ahead of every other method that sends as little, but for FedBAT, against which nothing is decided.
+# That AAD improves FedMUD, and more than BKD does, is sure on CIFAR-10; on Fashion-MNIST the differences are a point,
+# and the table says which are open. Plain FedMUD against FedLMT and FedHM stays open everywhere. The levels on
+# Fashion-MNIST are the printed ones within a point or so, except that FedPara is four points worse than printed and
+# EF21-P three better. On CIFAR-10 the paper prints FedPara ahead of FedMUD; here it is far behind, at the best of
+# sixteen settings.
 #
-# How such a table moves: a first run, shorter, tuned less and with bytes that were not equal, had shown none of
-# these orders. A second one, with twelve settings a method and three seeds, had FedMUD+BKD+AAD ahead of FedBAT, too.
-# With sixteen settings, some of them between FedBAT's old ones, that lead is gone. Tuning decides small differences.
+# How such a table moves: on CIFAR-10 a first run, shorter, tuned less and with bytes that were not equal, had shown
+# none of these orders. A second one, with twelve settings a method and three seeds, had FedMUD+BKD+AAD ahead of FedBAT,
+# too. With sixteen settings, some of them between FedBAT's old ones, that lead is gone. Tuning decides small
+# differences.
 #
 # ### Table 2: decoupling against freezing
 #
@@ -1204,11 +1231,10 @@ check("05.6", answer)
 #   buy reach; whether they cost speed depends on the problem.
 # - "1/32" is the ratio of a decomposed layer; in counted bytes of a whole network it is 1/24 to 1/17 in our runs,
 #   unless it is lowered for the network.
-# - On a small CIFAR-10 with five seeds and equal bytes, BKD and AAD each improve FedMUD, AAD more, both together most;
-#   AAD is ahead of +F. Both together stay behind FedAvg, are ahead of FedHM, FedLMT, FedPara and EF21-P, and level with
-#   FedBAT.
-#   That plain FedMUD is ahead of FedLMT and FedHM stays open.
-#   Every variant needs its resets, and at an eighth of the bytes BKD and AAD together reach FedAvg.
+# - On Fashion-MNIST as the paper has it, and on a small CIFAR-10, at equal bytes, BKD improves FedMUD; BKD and AAD
+#   together stay behind FedAvg and are ahead of FedHM, FedLMT, FedPara and EF21-P. On CIFAR-10 AAD improves more than
+#   BKD, and is ahead of +F. Open: both together against FedBAT, and plain FedMUD against FedLMT and FedHM.
+# - On that CIFAR-10 every variant needs its resets, and at an eighth of the bytes BKD and AAD together reach FedAvg.
 #
 # ## References
 # - S. Li et al.: The Panaceas for Improving Low-Rank Decomposition in Communication-Efficient Federated Learning, ICML
