@@ -972,14 +972,18 @@ show(ITEMS["mud/table2"].draw(record["table"]))
 ran = report("mud/table2")
 
 # %%
-for row in ran:
-    if " < " in row["cell"]:
-        sign = "the printed sign" if row["ours"] * row["paper"] > 0 else "the other sign"
-        print(f"{row['cell']}: {row['ours']:+.2f} points, {sign}; {row['verdict']}")
+pairs = {row["cell"]: row for row in ran if " < " in row["cell"]}
+for cell, row in pairs.items():
+    fold(f"{cell}: {row['ours']:+.2f} points, printed {row['paper']:+.1f}; {row['verdict']}")
 
 # %% tags=["hide-input"]
-# Checks: both hold over five seeds
-assert all(row["verdict"] == "direction holds" for row in ran if " < " in row["cell"])
+# Checks: both hold on CIFAR-10; on Fashion-MNIST nothing is the other way round
+assert all(row["verdict"] == "direction holds" for cell, row in pairs.items() if cell.startswith("CIFAR-10"))
+assert all(row["verdict"] in ("matches", "inconclusive") for cell, row in pairs.items() if cell.startswith("FMNIST"))
+
+# %% [markdown]
+# On Fashion-MNIST the paper itself prints FedMUD+AAD and FedMUD+F level, and level they are, within two points. Whether
+# FedMUD+BKD+AAD is ahead of FedMUD+BKD+F there by the printed 0.4 the seeds leave open.
 
 # %% [markdown]
 # ### Figures 3 to 5 at the medium scale

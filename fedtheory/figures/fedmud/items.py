@@ -210,11 +210,12 @@ def draw_table(table: Table) -> Figure:
     methods = list(dict.fromkeys(row["method"] for row in table))
     sets = list(dict.fromkeys(row["column"].split()[0] for row in table))
     partitions = list(dict.fromkeys(row["column"].split()[1] for row in table))
-    figure, panels = style.new_figure(len(sets), 0.8 + 0.19 * len(methods), columns=2)
+    figure, panels = style.new_figure(len(sets), 1.2 + 0.19 * len(methods), columns=2)
     for axes, name in zip(panels, sets):
         for place, partition in enumerate(partitions):
             rows = [row for row in table if row["column"].split()[:2] == [name, partition]]
-            color, spots = style.SEQUENCE[place], [len(methods) - methods.index(row["method"]) for row in rows]
+            aside = 0.3 * ((len(partitions) - 1) / 2 - place)  # the first partition lies above
+            color, spots = style.SEQUENCE[place], [len(methods) - methods.index(row["method"]) + aside for row in rows]
             mark = {"color": color, "markersize": 4.5, "markerfacecolor": "none", "linestyle": "none"}
             axes.plot([row["paper"] for row in rows], spots, "D", label=f"paper, {partition}", **mark)
             run = [(spot, row) for spot, row in zip(spots, rows) if row["seeds"]]
@@ -222,10 +223,12 @@ def draw_table(table: Table) -> Figure:
                 spots, ran = zip(*run)
                 means = [row["ours"] for row in ran]
                 error = [[row["ours"] - row["low"] for row in ran], [row["high"] - row["ours"] for row in ran]]
-                label = f"ours, {partition} (n={ran[0]['seeds']})"
+                label = f"ours, {partition}"
                 axes.errorbar(means, spots, xerr=error, fmt="o", color=color, markersize=3.5, capsize=2, label=label)
+        counts = sorted({row["seeds"] for row in table if row["column"].split()[0] == name and row["seeds"]})
         axes.set_yticks(range(len(methods), 0, -1), methods if axes is panels[0] else [""] * len(methods))
-        axes.set(title=name, xlabel="accuracy in %", ylim=(0.3, len(methods) + 0.7))
+        title = f"{name} (n={' or '.join(map(str, counts))})" if counts else f"{name} (not run)"
+        axes.set(title=title, xlabel="accuracy in %", ylim=(0.3, len(methods) + 0.7))
         axes.margins(x=0.12)
     if any(row["seeds"] for row in table):
         style.caption(figure, table)
