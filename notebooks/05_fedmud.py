@@ -891,15 +891,15 @@ assert all(2 <= ratio <= 4 for ratio in larger)
 
 # %% tags=["hide-input"]
 # Picture and numbers: Table 1
-def report(item):
+def report(item, **how):
     """Print the cells of a committed item; return those that were run."""
-    return [cell for cell in beside(item).values() if cell["seeds"]]
+    return [cell for cell in beside(item, **how).values() if cell["seeds"]]
 
 
 record = committed("mud/table1")
 provenance(record)
 show(ITEMS["mud/table1"].draw(record["table"]))
-ran = report("mud/table1")
+ran = report("mud/table1", grid=True)
 
 # %%
 columns = list(dict.fromkeys(" ".join(row["cell"].split()[:2]) for row in ran if " < " in row["cell"]))
@@ -908,9 +908,7 @@ for row in ran:
     if " < " in row["cell"]:
         column = " ".join(row["cell"].split()[:2])
         orders.setdefault(row["cell"].removeprefix(f"{column} "), {})[column] = row
-GOOD, short = ("matches", "direction holds"), {"direction holds": "holds", "direction reversed": "reversed"}
-found_in = lambda order, c: f"{orders[order][c]['ours']:+.1f}, {short.get(v := orders[order][c]['verdict'], v)}"
-table(["order, by points", *columns], [[order, *(found_in(order, c) for c in columns)] for order in orders])
+GOOD = "matches", "direction holds"
 good = {order: sum(orders[order][c]["verdict"] in GOOD for c in columns) for order in orders}
 for count, said in ((len(columns), "in all three columns"), (0, "in none")):
     print(f"decided, as printed, {said}:")
@@ -969,7 +967,7 @@ ran = report("mud/fig2")
 record = committed("mud/table2")
 provenance(record)
 show(ITEMS["mud/table2"].draw(record["table"]))
-ran = report("mud/table2")
+ran = report("mud/table2", grid=True)
 
 # %%
 pairs = {row["cell"]: row for row in ran if " < " in row["cell"]}

@@ -244,7 +244,7 @@ MUTANTS = [
         T_TRAFFIC,
     ),
     Mutant("edges are not heeded", "core/engine.py", "for edge in edges)})", "for edge in edges[:0])})", T_BLOCKS),
-    Mutant("closed rows are not kept", "core/simulate.py", "leaf.copy_(new), block", "leaf, block", T_ONE),
+    Mutant("closed rows are not kept", "core/simulate.py", "leaf[a:b].copy_(new), own", "leaf, own", T_ONE),
     Mutant("rows of a part that lie elsewhere", "core/rows.py", "rows[a - part.start :", "rows[a - start :", T_ROWS),
     Mutant("a part that is damaged is whole", "core/rows.py", "== part.sha256", "!= part.sha256", T_ROWS),
     Mutant(
@@ -1023,9 +1023,9 @@ MUTANTS = [
     ),
     Mutant(
         "a checkpoint without its crops",
-        IMAGES,
-        'digest.update(f"crop={self.augment.crop} flip={self.augment.flip}".encode())',
-        "pass",
+        "core/problem.py",
+        'name not in ("layout", "device", "constants", "_kept")',
+        'name not in ("layout", "device", "constants", "_kept", "augment")',
         f"{AUGMENTED}::test_a_run_that_was_cut_off_goes_on_with_the_same_bits",
     ),
     Mutant(
@@ -2076,7 +2076,7 @@ MUTANTS = [
     Mutant(
         "uploads are not looked at",
         HALVES,
-        "gate.admit([one], self.round, like, self.problem.n)",
+        "gate.admit([one], self.round, like, self.problem.n, self.problem.d)",
         "pass",
         f"{T_BAD}_and_the_federation_goes_on",
     ),

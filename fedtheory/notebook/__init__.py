@@ -358,8 +358,8 @@ def beside(item: str, *, grid: bool = False) -> "Cells":
     """Print the numbers of a committed item beside the paper's; returns its cells by name.
 
     Args:
-        grid: one column per setting, one row per method (the last word of a number's name), for tables of many rows:
-            ours, the paper's in brackets, and a mark for the verdict.
+        grid: one column per setting, one row per method (the last word of a number's name) and per comparison of two,
+            for tables of many rows: ours, the paper's in brackets, and a mark for the verdict.
     """
     record = committed(item)
     cells = [cell | {name: records.number(cell[name]) for name in NUMBERS} for cell in record["cells"]]
@@ -415,7 +415,10 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def _grid(cells: Sequence[dict[str, Any]]) -> None:
-    at = {tuple(cell["cell"].rsplit(" ", 1)): cell for cell in cells}
+    level = {cell["cell"].rsplit(" ", 1)[0] for cell in cells if not re.search(" [</] ", cell["cell"])}
+    names = "|".join(sorted(map(re.escape, level), key=len, reverse=True))  # of settings: "FMNIST N1 A < B" begins so
+    split = lambda cell: re.findall(f"^(?:({names}) )?(.*)$", cell)[0]
+    at = {split(cell["cell"]): cell for cell in cells}
     settings, methods = (list(dict.fromkeys(key[part] for key in at)) for part in (0, 1))
     show = lambda cell: f"{cell['ours']:.3g} ({cell['paper']:.3g}) {MARKS[cell['verdict']]}"
     entry = lambda setting, method: show(at[setting, method]) if (setting, method) in at else "-"
