@@ -64,6 +64,18 @@ def test_hessian_products_are_differences_of_gradients(name):
     assert float(u @ product(v)) == pytest.approx(float(v @ product(u)), rel=1e-9)
 
 
+def test_hessian_products_in_batches(monkeypatch):
+    """Of 12 images in batches of 5, each by its own moments: the mean of the batches' products, by their sizes."""
+    images = torch.rand(12, 3, 8, 8, generator=Key(0).generator(), dtype=torch.float64)
+    net = network("resnet8", (3, 8, 8), 4)
+    problem = ImageClassification(images, torch.arange(12) % 4, [torch.arange(12)], net, Key(1), batch=12)
+    v = torch.randn(problem.d, generator=Key(3).generator(), dtype=torch.float64)
+    parts = torch.arange(12).split(5)
+    each = [len(part) / 12 * spectrum.hessian(problem, problem.start(), part)(v) for part in parts]
+    monkeypatch.setattr(spectrum, "BATCH", 5)
+    torch.testing.assert_close(spectrum.hessian(problem, problem.start(), torch.arange(12))(v), sum(each))
+
+
 def test_costs_per_client():
     """8 clients, 2 sampled: m/M scalars of 4 bytes and seeds of 8, and every round's 12 bytes again; up to the rounds
     that some clients still miss when the run ends."""

@@ -78,11 +78,12 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
     return [*lines, f"{sum(not row['seeds'] for row in once)} were not run"]
 
 
-def of_paper(paper: str, rows: Sequence[dict[str, Any]]) -> tuple[str, str, str]:
-    """How many distinct numbers a paper has; verdicts of those that training runs decide, and of counts."""
+def of_paper(paper: str, rows: Sequence[dict[str, Any]]) -> tuple[str, str, str, str]:
+    """How many distinct numbers a paper has; verdicts of those that training runs decide, and of counts; the rest."""
     own = [row for row in distinct(rows) if row["item"].startswith(f"{paper}/")]
-    runs, counts = ([row["verdict"] for row in own if (row["kind"] == "run") == run] for run in (True, False))
-    return str(len(own)), verdicts.tally(runs), verdicts.tally(counts)
+    ran = [row for row in own if row["seeds"]]
+    runs, counts = ([row["verdict"] for row in ran if (row["kind"] == "run") == run] for run in (True, False))
+    return str(len(own)), verdicts.tally(runs), verdicts.tally(counts), str(len(own) - len(ran))
 
 
 SCALE_WORDS = {

@@ -117,8 +117,9 @@ def spec(
 LENGTH = replace(PAPER, epoch=4, options=(*PAPER.options, ("partial", True)))  # an epoch of 20,000 / 100 images
 COMPARED = ("FedAvg", "FedAvg+FLSS", "Signsgd+EF", "STC", "Sign+EF+FLSS")
 PRINTED_LENGTH = (
-    "CNN, epochs=1: 32 x 32 pixels, 400 rounds, T0 = 200, R = 40, 10 of 100 clients, as printed; 20,000 of the 50,000 "
-    "training images, so that an epoch has 4 steps of 50, and all 10,000 test images. All else as at the medium scale:"
+    "CNN, epochs=1: 32 x 32 pixels, 400 rounds, T0 = 200 as printed; R = 40 and 10 of 100 clients, which are not; "
+    "20,000 of the 50,000 training images, so that an epoch has 4 steps of 50 and not 10, and all 10,000 test images. "
+    "All else as at the medium scale:"
 )
 
 RAN = {"quick": "smoke", "medium": "reduced", "large": "reduced", "paper": "paper's"}
@@ -212,8 +213,8 @@ def notes_of(at: Setting, scale: str) -> list[str]:
     if scale in ("medium", "large"):
         notes.append("2,000 training and 2,000 test images, 16 x 16.")
         notes.append(
-            f"A reduced setting: 2,000 images, {at.rounds} rounds, R = {at.rank} directions; the paper has 400 rounds "
-            "and R = 40. It says nothing of FLSS at the printed length."
+            f"A reduced setting: 2,000 images, {at.rounds} rounds, R = {at.rank} directions; the paper has 400 rounds, "
+            "and its costs fit R = 40. It says nothing of FLSS at the printed length."
         )
     return notes
 
