@@ -46,6 +46,27 @@ def test_the_counts_of_the_readme_and_the_report_page_are_the_committed_ones():
     )
 
 
+def test_the_readme_opens_with_what_the_papers_conclude():
+    from fedtheory.cli import conclusions
+    from fedtheory.core.conclusions import PAPERS
+    from fedtheory.theory.conclusions import decided
+
+    found = {paper: decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json") for paper in PAPERS}
+    readme = (ROOT / "README.md").read_text()
+    table = "\n".join(conclusions.short(found))
+    assert f"\n\n{table}\n\n" in readme[: readme.index("![")]
+    assert f"[all {sum(map(len, found.values()))}](docs/conclusions.md)" in readme
+
+
+def test_links_into_pages_lead_somewhere():
+    """`page.md#heading`, as GitHub makes it of a heading."""
+    from fedtheory.cli.conclusions import anchor
+
+    for target, name in re.findall(r"\]\((docs/\w+\.md)#([^)]+)\)", (ROOT / "README.md").read_text()):
+        lines = (ROOT / target).read_text().splitlines()
+        assert name in {anchor(line.lstrip("# ")) for line in lines if line.startswith("#")}, f"{target}#{name}"
+
+
 def test_the_readme_is_as_fast_as_the_committed_records():
     """The times in its table are those of `benchmarks/results`."""
     records = (ROOT / "benchmarks" / "results" / f"{name}-cpu.json" for name in ("rounds", "networks"))
