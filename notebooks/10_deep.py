@@ -280,8 +280,8 @@ show(ITEMS["ssf/table5"].draw(committed("ssf/table5")["table"]))
 cells = beside("ssf/table5")
 
 # %% [markdown]
-# What these runs say. **FedAvg is first**, on average, from the second record on. One of the three printed steps is
-# confirmed: FedSub ends below FedAvg. One is reversed here: SSF ends below FedAvg, too, by seven points [5, 9]. The
+# What these runs say. **FedAvg is first**, on average, from the second record on. One of the three printed steps
+# holds: FedSub ends below FedAvg. One is reversed here: SSF ends below FedAvg, too, by seven points [5, 9]. The
 # third is open: SCAFFOLD and SSF jump by several points from record to record and seed to seed. In the right panel
 # SSF is what the paper wants it to be: it ends no lower than SCAFFOLD, on average, for 43% of its upload.
 #
@@ -320,10 +320,10 @@ assert all(found[name, 0.01, "best"]["gain low"] > 0 for name in ("SSF", "FedSub
 # In part. FedAvg is first in the mean at all three rates: the printed order is the order of the means at none of them.
 # At the two higher rates all three methods with a correction surely lie behind it, in the last record and in the best;
 # at $\eta = 0.01$ the last record leaves all three differences open, and the best accuracies of all four lie within two
-# points. Against the printed rate the three gain three to six points there in the mean of the last record, which five
-# seeds do not make sure; in the best record SSF and FedSub surely gain, one to two points. SSF's own rule for its
-# regression, "the rate at which Full-SCAFFOLD ends lowest, for all methods", would have chosen 0.01, by its mean, and
-# not FedSub's printed 0.1. A table of methods at one rate is a table about that rate, too.
+# points. Against the printed rate the three gain three to five and a half points there in the mean of the last record,
+# which five seeds do not make sure; in the best record SSF and FedSub surely gain, one to two points. SSF's own rule
+# for its regression, "the rate at which Full-SCAFFOLD ends lowest, for all methods", would have chosen 0.01, by its
+# mean, and not FedSub's printed 0.1. A table of methods at one rate is a table about that rate, too.
 #
 # ### FedSub's Figure 2
 #
@@ -496,8 +496,8 @@ check("10.4", answer)
 #
 # *A model answer.* They do not contradict the table: it is ResNet-8 on small CIFAR-10 images for eleven epochs, where
 # the paper has ResNet-110, ten times as many labels and a hundred. They do show that its order is not a matter of
-# course. At equal local compute and FedSub's printed rate FedAvg is first on average; FedSub behind FedAvg is
-# confirmed, SSF is behind FedAvg, too, and SCAFFOLD against SSF is open, for the interval holds zero. At a tenth of
+# course. At equal local compute and FedSub's printed rate FedAvg is first on average; FedSub behind FedAvg
+# holds, SSF is behind FedAvg, too, and SCAFFOLD against SSF is open, for the interval holds zero. At a tenth of
 # that rate the four lie close together. The printed order came out at none of three rates; it may come from the rate,
 # which SSF does not print, from SCAFFOLD's other schedule, or from the longer training; the text does not let one tell.
 #
