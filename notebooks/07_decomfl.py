@@ -1013,9 +1013,10 @@ for note in record["notes"]:
 
 # %% [markdown]
 # On both networks the majority of the eigenvalues is near 0, as the paper says; $\sum |\lambda| / \max |\lambda|$ is
-# about one percent of $d$ or less. A word of caution for the larger one: its Hessian is over 256 images, and the
-# Gauss-Newton part of it has a rank of at most $9 \cdot 256 = 2{,}304$, 3% of $d$, whatever the network. The small
-# one has no such excuse (12,933 against 1,738).
+# about one percent of $d$ or less. Is that the setting's doing? The Gauss-Newton part of a Hessian over $n$ images has
+# a rank of at most $9 n$, whatever the network. For the small one that is 12,933, more than its 1,738 parameters. For
+# the larger one, over 5,120 images, it is 46,080 of 75,290: 39% near 0 are forced, and 99% are found. With 256 images
+# 97% would be forced, and the same picture would say nothing.
 #
 # ## Exercises
 #

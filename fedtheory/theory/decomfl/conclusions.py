@@ -62,8 +62,8 @@ CONCLUSIONS = [
         "App. B.3.1, Fig. 5 left",
         ("decomfl/fig5a: *",),
         (),
-        "Our Hessian is that of the loss on 256 images: its Gauss-Newton part has at most 2,304 of 75,290 directions "
-        "whatever the network, so 97% near zero is about what this setting forces.",
+        "Run: a ResNet-8 on 16 x 16 pixels, the Hessian of the loss on 5,120 images: its Gauss-Newton part reaches up "
+        "to 46,080 of 75,290 directions, so that 39% near zero are forced, and 99% are found.",
     ),
     Conclusion(
         "More perturbations (random directions in a step) give a higher accuracy in the end",
