@@ -757,6 +757,11 @@ class TestHelper:
         assert len(said) < 35
         assert max(map(len, said)) <= helper.WIDTH
         assert sum(line.startswith("FedAvg ") for line in said) == 2
+        helper.beside("mud/table1", grid=True)
+        said = capsys.readouterr().out.splitlines()
+        assert len(said) < 40
+        (order,) = [line for line in said if line.startswith("FedHM < FedMUD ")]
+        assert order.count("(") == 3, "one column for each of the three settings that were run"
 
     def test_provenance_shows_no_objects(self, capsys, monkeypatch):
         monkeypatch.chdir(FOLDER)

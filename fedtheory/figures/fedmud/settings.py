@@ -125,6 +125,9 @@ NEAR: dict[str, list[tuple[float, float]]] = {  # (rate, a) on Fashion-MNIST: ei
     else [(round(lr * x, 5), a * y) for x in (1 / 3, 1, 3) for y in (0.5, 1, 2) if x > 0.5 or y > 0.5]
     for name, (lr, a) in START.items()
 }
+BEYOND = {  # tried afterwards, as its best lay at an end and was not flat, and Table 1 contradicts the paper there
+    "FedPara": [(0.01, 0.2), (0.05, 0.3), (0.1, 0.8), (0.3, 0.8), (0.3, 1.6), (1.0, 0.8), (1.0, 1.6)],
+}
 ON_FMNIST = {  # the best of them, in mud/tuning_fmnist
     "FedAvg": (0.03, NAN),
     "FedHM": (0.0375, NAN),

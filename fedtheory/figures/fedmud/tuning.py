@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from fedtheory.core.records import Row, Table
 from fedtheory.figures import style
 from fedtheory.figures.fedmud.settings import (
+    BEYOND,
     HERE,
     METHODS,
     NEAR,
@@ -32,13 +33,16 @@ BF16 = "Products and convolutions in bfloat16, as in the runs that it is for."
 
 
 def measure_tuning(
-    column: str, tried: Tried, runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = ()
+    column: str, tried: Tried, beyond: Tried, runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = ()
 ) -> Result:
-    """Every method at its settings for a few rounds, on a seed that is not used again: mean of two records."""
+    """Every method at its settings for a few rounds, on a seed that is not used again: mean of two records.
+
+    `beyond`: further settings of single methods, which say whether the budget was too small for them.
+    """
     names = [name for name in tried if name not in {row["method"] for row in finished}]
     wanted = {}
     for name in names:
-        for rate, a in tried[name]:
+        for rate, a in (*tried[name], *beyond.get(name, ())):
             start = {} if name in OTHERS else {"a": a}
             how = algorithm(name, column, scale, None, lr=rate, **start)
             wanted[name, rate, a] = spec(how, column, scale, TUNING_SEED, TUNING[scale], TUNING[scale] // 5)
@@ -50,12 +54,31 @@ def measure_tuning(
     part, said = held(column, scale), {"seed": TUNING_SEED, "rounds": TUNING[scale]}
     settings = words(part, 1, names, column) | said
     precise = [BF16] if part != scale else []
-    return Result(table, [], settings, [*notes(part), *precise, at_ends(table, tried)], seeds=[TUNING_SEED])
+    said_of = [at_ends(table, tried), *(further(table, tried, name) for name in beyond)]
+    return Result(table, [], settings, [*notes(part), *precise, *said_of], seeds=[TUNING_SEED])
+
+
+def further(table: Sequence[Row], of: Tried, name: str) -> str:
+    """What a method's settings beyond its budget reach."""
+    rows = [row for row in table if row["method"] == name]
+    chosen, most = (best(some)[name] for some in (within(rows, of), rows))
+    reached = {(row["rate"], row["a"]): row["accuracy"] for row in rows}
+    return (
+        f"{name}, {len(rows) - len(of[name])} settings more, chosen by hand after its runs: of all {len(rows)} the "
+        f"best, rate {most[0]:g} and a = {most[1]:g}, has {reached[most]:.1f}%, the one that runs, rate {chosen[0]:g} and "
+        f"a = {chosen[1]:g}, {reached[chosen]:.1f}%."
+    )
+
+
+def within(table: Sequence[Row], of: Tried) -> list[Row]:
+    """Without the settings beyond a budget."""
+    inside = {name: {repr(pair) for pair in pairs} for name, pairs in of.items()}
+    return [row for row in table if repr((row["rate"], row["a"])) in inside[row["method"]]]
 
 
 def at_ends(table: Sequence[Row], of: Tried) -> str:
     """Which best settings lie at an end of what was tried."""
-    found = best(table)
+    found = best(within(table, of))
     tried = {name: list(zip(*of[name])) for name in found}
     edge = lambda name, at: found[name][at] in (min(tried[name][at]), max(tried[name][at]))
     rates, starts = (
@@ -106,11 +129,11 @@ def draw_tuning(table: Table) -> Figure:
     return figure
 
 
-def item(name: str, title: str, column: str, tried: Tried, scales: tuple[str, ...]) -> Item:
-    return Item(name, title, partial(measure_tuning, column, tried), draw_tuning, scales, grows=True)
+def item(name: str, title: str, column: str, tried: Tried, beyond: Tried, scales: tuple[str, ...]) -> Item:
+    return Item(name, title, partial(measure_tuning, column, tried, beyond), draw_tuning, scales, grows=True)
 
 
 EXTRAS = [
-    item("mud/tuning", "How rates and initialisation were chosen", HERE, TRIED, SCALES[:2]),
-    item("mud/tuning_fmnist", "The same on Fashion-MNIST, at the paper's scale", FMNIST, NEAR, ("large",)),
+    item("mud/tuning", "How rates and initialisation were chosen", HERE, TRIED, {}, SCALES[:2]),
+    item("mud/tuning_fmnist", "The same on Fashion-MNIST, at the paper's scale", FMNIST, NEAR, BEYOND, ("large",)),
 ]
