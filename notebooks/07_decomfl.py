@@ -85,8 +85,8 @@ key = start(0)
 # ## What the paper concludes, and what to believe
 #
 # One line for each sentence that a reader takes home. The outcome is computed from the committed results ("direction
-# holds", ...) and from the ledger of claims ("theory ...", in brackets how many claims; a caveat is a hypothesis that the
-# paper needs and does not print). [docs/conclusions.md](../docs/conclusions.md) has the evidence,
+# holds", ...) and from the ledger of claims ("theory ...", in brackets how many claims; a caveat is a hypothesis that
+# the paper needs and does not print). [docs/conclusions.md](../docs/conclusions.md) has the evidence,
 # [docs/report.md](../docs/report.md) the rule.
 
 # %%

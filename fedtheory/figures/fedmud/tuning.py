@@ -65,8 +65,8 @@ def further(table: Sequence[Row], of: Tried, name: str) -> str:
     reached = {(row["rate"], row["a"]): row["accuracy"] for row in rows}
     return (
         f"{name}, {len(rows) - len(of[name])} settings more, chosen by hand after its runs: of all {len(rows)} the "
-        f"best, rate {most[0]:g} and a = {most[1]:g}, has {reached[most]:.1f}%, the one that runs, rate {chosen[0]:g} and "
-        f"a = {chosen[1]:g}, {reached[chosen]:.1f}%."
+        f"best, rate {most[0]:g} and a = {most[1]:g}, has {reached[most]:.1f}%, the one that runs, rate {chosen[0]:g} "
+        f"and a = {chosen[1]:g}, {reached[chosen]:.1f}%."
     )
 
 
@@ -111,7 +111,7 @@ def draw_tuning(table: Table) -> Figure:
         rows = [row for row in table if row["method"] == name]
         values = sorted({str(row["a"]) for row in rows}, key=float)
         for place, a in enumerate(values):
-            own = [row for row in rows if str(row["a"]) == a]
+            own = sorted((row for row in rows if str(row["a"]) == a), key=lambda row: row["rate"])
             label = f"a = {own[0]['a']:g}" if len(values) > 1 else None
             spots, heights = [row["rate"] for row in own], [row["accuracy"] for row in own]
             axes.plot(spots, heights, "o-", color=style.SEQUENCE[place], markersize=3, label=label)
@@ -122,7 +122,7 @@ def draw_tuning(table: Table) -> Figure:
         axes.set_xticks(marked, [f"{rate:.2g}" for rate in marked])
         axes.set_xticks([], minor=True)
         if len(values) > 1:
-            axes.legend(fontsize=5.5, handlelength=1.2, loc="best")
+            axes.legend(fontsize=5.5, handlelength=1.2, loc="best", ncols=1 + len(values) // 5)
     for axes in panels[:: len(names) // 3]:
         axes.set_ylabel("accuracy in % (n=1)")
     style.caption(figure, table)
