@@ -160,6 +160,43 @@ def test_the_large_scale_has_the_papers_runs_of_fashion_mnist_and_the_medium_one
     assert {part: result.settings[part]["rounds"] for part in ("medium", "paper")} == {"medium": 60, "paper": 100}
 
 
+def test_settings_that_a_finished_table_lacks_are_run_too(tmp_path):
+    """Of a method with a budget and settings beyond it: what the table has not, whichever method's it is."""
+    item, runner = EXTRAS["mud/tuning_fmnist"], Tried()
+    whole = item.measure(runner, "large", 1)
+    without = tuning.within(whole.table, settings.NEAR)
+    assert len(whole.table) - len(without) == len(settings.BEYOND["FedPara"])
+    runner = Tried()
+    again = item.measure(runner, "large", 1, without)
+    assert {(one.algorithm.lr, one.algorithm.decomposition.a) for one in runner.specs} == set(
+        settings.BEYOND["FedPara"]
+    )
+    assert sorted(map(str, again.table)) == sorted(map(str, whole.table))
+    runner = Tried()
+    assert item.measure(runner, "large", 1, whole.table).table == whole.table
+    assert not runner.specs
+
+
+def test_what_settings_beyond_a_budget_reach():
+    row = lambda rate, accuracy: {"method": "A", "rate": rate, "a": 0.5, "accuracy": accuracy}
+    said = tuning.further([row(0.1, 70.0), row(0.2, 71.0), row(0.3, 72.0)], {"A": [(0.1, 0.5), (0.2, 0.5)]}, "A", 1)
+    assert "Of all 3 the best, rate 0.3 and a = 0.5, has 72.0%" in said
+    assert "the one that runs, rate 0.2 and a = 0.5, 71.0%" in said
+
+
+def test_seeds_of_fashion_mnists_columns():
+    """At the large scale, by partition; the table's titles say n, one for all or each partition's."""
+    large = [settings.seeded(column, "large", 5) for column in ("FMNIST N1", "FMNIST N2", "FMNIST IID", "CIFAR-10 N1")]
+    assert large == [3, 3, 1, 5]
+    assert settings.seeded("FMNIST IID", "paper", 5) == 5
+    assert settings.words("large", 5)["paper"]["seeds"] == {"N1": 3, "N2": 3, "IID": 1}
+    numbers = {"method": "A", "paper": 88.0, "ours": 88.0, "low": 87.0, "high": 89.0, "ran data": "x"}
+    numbers |= {"ran network": "y", "ran rounds": 1}
+    row = lambda partition, n: {"column": f"FMNIST {partition}", "seeds": n, **numbers}
+    titles = [mud.draw_table([row("N2", 3), row("IID", n)]).axes[0].get_title() for n in (3, 1)]
+    assert titles == ["FMNIST (n=3)", "FMNIST (N2: n=3, IID: n=1)"]
+
+
 def test_methods_that_a_finished_table_lacks_are_run_and_added(tmp_path):
     """Only they run; rows and provenance of the others stand, bit for bit; the result is as if run at once."""
     item, late = EXTRAS["mud/tuning"], ("FedHM", "FedBAT")

@@ -364,7 +364,7 @@ def beside(item: str, *, grid: bool = False) -> "Cells":
     record = committed(item)
     cells = [cell | {name: records.number(cell[name]) for name in NUMBERS} for cell in record["cells"]]
     ran = [cell for cell in cells if cell["seeds"]]
-    if grid:
+    if grid and ran:
         _grid(ran)
     elif ran:
         rows = [[str(at), cell["cell"], *_numbers(cell), cell["verdict"]] for at, cell in enumerate(ran, 1)]
@@ -415,7 +415,8 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def _grid(cells: Sequence[dict[str, Any]]) -> None:
-    level = {cell["cell"].rsplit(" ", 1)[0] for cell in cells if not re.search(" [</] ", cell["cell"])}
+    levels = [cell["cell"] for cell in cells if " " in cell["cell"] and not re.search(" [</] ", cell["cell"])]
+    level = {name.rsplit(" ", 1)[0] for name in levels}
     names = "|".join(sorted(map(re.escape, level), key=len, reverse=True))  # of settings: "FMNIST N1 A < B" begins so
     split = lambda cell: re.findall(f"^(?:({names}) )?(.*)$", cell)[0]
     at = {split(cell["cell"]): cell for cell in cells}

@@ -23,23 +23,29 @@ from fedtheory.problems.images import ImageClassification
 Product = Callable[[torch.Tensor], torch.Tensor]
 
 
-BATCH = 256  # images that are normalised together
+BATCH, KEPT = 256, 2048  # images that are normalised together, and whose graphs are kept
 
 
 def hessian(problem: ImageClassification, x: torch.Tensor, index: torch.Tensor) -> Product:
     """v -> H v for the mean loss over the images `index` at the weights x: the gradient, differentiated once more.
 
-    In batches of 256: memory is theirs, and networks with batch normalisation see each by its own moments.
+    In batches of 256: batch normalisation uses each batch's own moments, so that this is the Hessian of the mean of the
+    batches' losses. Up to 2,048 images keep their graphs; of more, one batch at a time is in memory.
     """
+    parts = index.split(BATCH)
+
+    def gradient(some: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        leaf = x.detach().clone().requires_grad_()
+        logits = problem.network.logits(leaf[None], problem.images[some][None])[0]
+        loss = functional.cross_entropy(logits, problem.labels[some], reduction="sum") / len(index)
+        return torch.autograd.grad(loss, leaf, create_graph=True)[0], leaf
+
+    kept = [gradient(some) for some in parts] if len(index) <= KEPT else None
 
     def product(v: torch.Tensor) -> torch.Tensor:
         sum_ = torch.zeros_like(x)
-        for some in index.split(BATCH):
-            leaf = x.detach().clone().requires_grad_()
-            logits = problem.network.logits(leaf[None], problem.images[some][None])[0]
-            loss = functional.cross_entropy(logits, problem.labels[some], reduction="sum") / len(index)
-            (gradient,) = torch.autograd.grad(loss, leaf, create_graph=True)
-            sum_ += torch.autograd.grad(gradient, leaf, v)[0]
+        for g, leaf in kept or map(gradient, parts):
+            sum_ += torch.autograd.grad(g, leaf, v, retain_graph=kept is not None)[0]
         return sum_
 
     return product
@@ -75,7 +81,7 @@ def lanczos(product: Product, start: torch.Tensor, steps: int) -> tuple[torch.Te
 SCALES: dict[str, tuple[dict[str, Any], int, int, int, int]] = {
     "quick": ({"data": "digits", "network": "mlp", "side": 4}, 200, 1437, 40, 2),
     "medium": ({"data": "cifar10", "network": "resnet8", "partial": True, "side": 16, "tested": 100}, 200, 5120, 32, 1),
-    "paper": ({"data": "cifar10", "network": "resnet20"}, 5000, 10_000, 90, 10),
+    "paper": ({"data": "cifar10", "network": "resnet20"}, 5000, 10_240, 90, 10),
 }
 EXACT = 2000  # parameters up to which all eigenvalues are computed as well
 NEAR = 0.01  # of the largest eigenvalue: this counts as zero

@@ -39,10 +39,12 @@ def measure_tuning(
 
     `beyond`: further settings of single methods, which say whether the budget was too small for them.
     """
-    names = [name for name in tried if name not in {row["method"] for row in finished}]
+    done = {repr((row["method"], row["rate"], row["a"])) for row in finished}
     wanted = {}
-    for name in names:
+    for name in tried:
         for rate, a in (*tried[name], *beyond.get(name, ())):
+            if repr((name, rate, a)) in done:
+                continue
             start = {} if name in OTHERS else {"a": a}
             how = algorithm(name, column, scale, None, lr=rate, **start)
             wanted[name, rate, a] = spec(how, column, scale, TUNING_SEED, TUNING[scale], TUNING[scale] // 5)
@@ -52,28 +54,28 @@ def measure_tuning(
         table.append({"method": name, "rate": rate, "a": a, "accuracy": last(results[one], 2), **one.ran()})
     table = [*finished, *table]
     part, said = held(column, scale), {"seed": TUNING_SEED, "rounds": TUNING[scale]}
-    settings = words(part, 1, names, column) | said
+    settings = words(part, 1, list(dict.fromkeys(name for name, *_ in wanted)) or list(tried), column) | said
     precise = [BF16] if part != scale else []
-    said_of = [at_ends(table, tried), *(further(table, tried, name) for name in beyond)]
+    said_of = [at_ends(table, tried), *(further(table, tried, name, len(beyond[name])) for name in beyond)]
     return Result(table, [], settings, [*notes(part), *precise, *said_of], seeds=[TUNING_SEED])
 
 
-def further(table: Sequence[Row], of: Tried, name: str) -> str:
-    """What a method's settings beyond its budget reach."""
+def further(table: Sequence[Row], of: Tried, name: str, more: int) -> str:
+    """What a method's settings beyond its budget, `more` of them, reach."""
     rows = [row for row in table if row["method"] == name]
     chosen, most = (best(some)[name] for some in (within(rows, of), rows))
     reached = {(row["rate"], row["a"]): row["accuracy"] for row in rows}
     return (
-        f"{name}, {len(rows) - len(of[name])} settings more, chosen by hand after its runs: of all {len(rows)} the "
-        f"best, rate {most[0]:g} and a = {most[1]:g}, has {reached[most]:.1f}%, the one that runs, rate {chosen[0]:g} "
-        f"and a = {chosen[1]:g}, {reached[chosen]:.1f}%."
+        f"{name}, settings beyond its budget, chosen by hand after its runs: {more}. Of all {len(rows)} the best, rate "
+        f"{most[0]:g} and a = {most[1]:g}, has {reached[most]:.1f}%, the one that runs, rate {chosen[0]:g} and a = "
+        f"{chosen[1]:g}, {reached[chosen]:.1f}%."
     )
 
 
 def within(table: Sequence[Row], of: Tried) -> list[Row]:
     """Without the settings beyond a budget."""
-    inside = {name: {repr(pair) for pair in pairs} for name, pairs in of.items()}
-    return [row for row in table if repr((row["rate"], row["a"])) in inside[row["method"]]]
+    inside = {repr((name, *pair)) for name, pairs in of.items() for pair in pairs}
+    return [row for row in table if repr((row["method"], row["rate"], row["a"])) in inside]
 
 
 def at_ends(table: Sequence[Row], of: Tried) -> str:
@@ -86,7 +88,7 @@ def at_ends(table: Sequence[Row], of: Tried) -> str:
         [name for name in METHODS if name in found and edge(name, 1)],
     )
     return (
-        f"Best rate at an end of those tried: {', '.join(rates) or 'none'}. Best a at an end: "
+        f"Best rate at an end of the budget's: {', '.join(rates) or 'none'}. Best a at an end: "
         f"{', '.join(starts) or 'none'}."
     )
 

@@ -24,7 +24,7 @@ CONCLUSIONS = [
         "Sec. 5, Figs. 2 and 3 right; App. B.3.2, Fig. 6",
         ("decomfl/fig*: scalars, * (above)*",),
         (),
-        "The same accuracy is the one at which DeComFL's run ends here, 7 to 33 points below FedAvg's (each number "
+        "The same accuracy is the one at which DeComFL's run ends here, 7 to 32 points below FedAvg's (each number "
         "says both): that DeComFL reaches FedAvg's accuracy is not shown. On Fashion-MNIST P is a fifth of the "
         "printed one, which makes DeComFL's rounds cheaper and their gains smaller.",
     ),
