@@ -332,7 +332,7 @@ def draw_partitions(table: Table) -> Figure:
     for axes, panel in zip(panels, names):
         rows = [row for row in table if row["panel"] == panel]
         draw_gaps(axes, rows)
-        axes.set_title(f"{panel}, n={rows[0]['seeds']} (FedAvg ends at {fedavg(rows):.1f}%)")
+        axes.set_title(f"{panel}, n={rows[0]['seeds']}\nFedAvg ends at {fedavg(rows):.1f}%")
     style.caption(figure, table)
     style.legend_above(figure, 4)
     return figure
