@@ -46,8 +46,8 @@ def test_the_counts_of_the_readme_and_the_report_page_are_the_committed_ones():
     )
 
 
-def test_the_readme_opens_with_what_the_papers_conclude():
-    from fedtheory.cli import conclusions
+def test_the_readme_opens_with_what_the_papers_conclude(capsys):
+    from fedtheory.cli import conclusions, main
     from fedtheory.core.conclusions import PAPERS
     from fedtheory.theory.conclusions import decided
 
@@ -56,6 +56,9 @@ def test_the_readme_opens_with_what_the_papers_conclude():
     table = "\n".join(conclusions.short(found))
     assert f"\n\n{table}\n\n" in readme[: readme.index("![")]
     assert f"[all {sum(map(len, found.values()))}](docs/conclusions.md)" in readme
+    asked = ["conclusions", "--short", "--out", str(ROOT / "figures"), "--ledger", str(ROOT / "docs" / "ledger.json")]
+    assert main(asked) == 0
+    assert capsys.readouterr().out == f"{table}\n"
 
 
 def test_links_into_pages_lead_somewhere():
