@@ -1,9 +1,12 @@
 """What is counted on a socket, and the page that shows it."""
 
+import gc
 import importlib
 import importlib.util
 import socket
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -65,6 +68,31 @@ def test_nobody_listens_behind_a_relay():
             with socket.create_connection(("127.0.0.1", counter.port), timeout=5) as end:
                 assert end.recv(1) == b""
     assert counter.requests == []
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_connections_made_while_it_ends_leave_nothing_behind(attempt, caplog):
+    """Three clients connect without a pause while the block ends: no task is lost, no callback fails."""
+    ends = []
+
+    def connect(port: int) -> None:
+        with suppress(OSError):  # of the first that is refused
+            while True:
+                ends.append(socket.create_connection(("127.0.0.1", port), timeout=0.5))
+
+    with socket.create_server(("127.0.0.1", 0), backlog=1000) as listening:
+        with wire.counted(listening.getsockname()[1]) as counter:
+            clients = [threading.Thread(target=connect, args=(counter.port,)) for _ in range(3)]
+            for client in clients:
+                client.start()
+            while len(counter.requests) < 10:
+                time.sleep(0.001)
+        for client in clients:
+            client.join()
+    for end in ends:
+        end.close()
+    gc.collect()
+    assert not caplog.records
 
 
 def asked(at: float, name: str, up: int = 10, down: int = 1) -> wire.Request:

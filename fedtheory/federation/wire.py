@@ -48,12 +48,22 @@ class Counter:
     requests: list[Request] = field(default_factory=list)
 
 
-async def _relay(counter: Counter, target: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _relay(
+    counter: Counter,
+    target: int,
+    ends: set[asyncio.StreamWriter],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
+    """One connection, passed on to `target`; both of its ends are in `ends` while it lasts."""
+    ends.add(writer)
     try:
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", target)
     except OSError:  # the superlink is not up yet, or gone: as if nobody listened here
         writer.close()
+        ends.discard(writer)
         return
+    ends.add(there_writer)
     current = Request(time.time(), "")
     counter.requests.append(current)
 
@@ -83,24 +93,25 @@ async def _relay(counter: Counter, target: int, reader: asyncio.StreamReader, wr
             end.close()
             with suppress(OSError):
                 await end.wait_closed()
+            ends.discard(end)
 
 
 @contextmanager
 def counted(target: int) -> Iterator[Counter]:
     """A relay on the loopback interface to the port `target`, for as long as the block lasts."""
     counter, loop, up = Counter(), asyncio.new_event_loop(), threading.Event()
-    stop = asyncio.Event()
+    stop, ends = asyncio.Event(), set[asyncio.StreamWriter]()
 
     async def serve() -> None:
-        server = await asyncio.start_server(lambda *ends: _relay(counter, target, *ends), "127.0.0.1", 0)
+        server = await asyncio.start_server(lambda *pair: _relay(counter, target, ends, *pair), "127.0.0.1", 0)
         counter.port = server.sockets[0].getsockname()[1]
         up.set()
         await stop.wait()
         server.close()
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        while left := asyncio.all_tasks() - {asyncio.current_task()}:  # also of connections accepted meanwhile
+            for end in ends:
+                end.transport.abort()
+            await asyncio.wait(left, timeout=0.1)
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
