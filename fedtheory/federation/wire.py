@@ -6,6 +6,7 @@ say what they were for, it reads the line that begins a request, as in "POST /v1
 
 import asyncio
 import re
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,24 +49,14 @@ class Counter:
     requests: list[Request] = field(default_factory=list)
 
 
-async def _relay(
-    counter: Counter,
-    target: int,
-    ends: set[asyncio.StreamWriter],
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-) -> None:
-    """One connection, passed on to `target`; both of its ends are in `ends` while it lasts."""
-    ends.add(writer)
-    try:
-        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", target)
-    except OSError:  # the superlink is not up yet, or gone: as if nobody listened here
-        writer.close()
-        ends.discard(writer)
-        return
-    ends.add(there_writer)
-    current = Request(time.time(), "")
-    counter.requests.append(current)
+async def _relay(counter: Counter, target: int, accepted: socket.socket) -> None:
+    """One connection, passed on to `target`."""
+    ends: list[asyncio.StreamWriter] = []
+
+    async def connect(**where: Any) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection(**where)
+        ends.append(writer)
+        return reader, writer
 
     async def up() -> None:
         nonlocal current
@@ -87,31 +78,44 @@ async def _relay(
         writer.close()
 
     try:
+        reader, writer = await connect(sock=accepted)
+        there_reader, there_writer = await connect(host="127.0.0.1", port=target)
+        current = Request(time.time(), "")
+        counter.requests.append(current)
         await asyncio.gather(up(), down(), return_exceptions=True)  # a side that is killed ends its connection, no more
+    except OSError:  # the superlink is not up yet, or gone: as if nobody listened here
+        return
     finally:
-        for end in (writer, there_writer):
+        for end in ends:
             end.close()
             with suppress(OSError):
                 await end.wait_closed()
-            ends.discard(end)
 
 
 @contextmanager
 def counted(target: int) -> Iterator[Counter]:
     """A relay on the loopback interface to the port `target`, for as long as the block lasts."""
     counter, loop, up = Counter(), asyncio.new_event_loop(), threading.Event()
-    stop, ends = asyncio.Event(), set[asyncio.StreamWriter]()
+    stop, relays = asyncio.Event(), dict[asyncio.Task[None], socket.socket]()
 
     async def serve() -> None:
-        server = await asyncio.start_server(lambda *pair: _relay(counter, target, ends, *pair), "127.0.0.1", 0)
-        counter.port = server.sockets[0].getsockname()[1]
-        up.set()
-        await stop.wait()
-        server.close()
-        while left := asyncio.all_tasks() - {asyncio.current_task()}:  # also of connections accepted meanwhile
-            for end in ends:
-                end.transport.abort()
-            await asyncio.wait(left, timeout=0.1)
+        def accept() -> None:
+            with suppress(OSError):  # gone again
+                accepted = listening.accept()[0]
+                relays[loop.create_task(_relay(counter, target, accepted))] = accepted
+
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            listening.setblocking(False)
+            counter.port = listening.getsockname()[1]
+            loop.add_reader(listening, accept)
+            up.set()
+            await stop.wait()
+            loop.remove_reader(listening)
+        for relay in relays:
+            relay.cancel()
+        await asyncio.gather(*relays, return_exceptions=True)
+        for accepted in relays.values():  # also of a relay that was ended before its first line
+            accepted.close()
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
