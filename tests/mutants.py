@@ -2151,13 +2151,6 @@ MUTANTS = [
         "test_wire.py::test_polls_that_bring_nothing_are_idle",
     ),
     Mutant(
-        "relays are left when their block ends",
-        "federation/wire.py",
-        "        await asyncio.gather(*relays, return_exceptions=True)\n",
-        "",
-        "test_wire.py::test_connections_made_while_it_ends_leave_nothing_behind",
-    ),
-    Mutant(
         "a relay counts one way",
         "federation/wire.py",
         "current.down += len(chunk)",
