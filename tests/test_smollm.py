@@ -43,7 +43,7 @@ class Fake:
 @pytest.fixture(scope="module")
 def made():
     runner = Fake()
-    return smollm.measure("sst2", runner, "medium", 2), runner
+    return smollm.measure("sst2", smollm.BOTH, runner, "medium", 2), runner
 
 
 def test_the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid(made):
@@ -66,6 +66,14 @@ def test_every_method_has_as_many_trials_and_runs(made):
     assert len(runs) == 2 * 6
     assert {one.seed for one in runs} == {0, 1}
     assert all((one.rounds == 60) == isinstance(one.algorithm, FedAvg) for one in runs)
+
+
+def test_adapters_alone_are_the_same_runs(made):
+    """Of the item with both, a half: with its rows and its rates."""
+    runner = Fake()
+    found = smollm.measure("sst2", (smollm.LORA,), runner, "medium", 2)
+    assert set(runner.asked) < set(made[1].asked)
+    assert found.table == [row for row in made[0].table if row["trained"] == smollm.LORA]
 
 
 def test_rows_are_percent_rounds_and_bytes_a_client(made):
@@ -97,7 +105,7 @@ def test_what_is_missing_is_said_before_any_run(tmp_path, monkeypatch):
 
     monkeypatch.setenv("FEDTHEORY_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match="python -m fedtheory model smollm2"):
-        smollm.measure("sst2", Runner(tmp_path / "out", workers=1), "medium", 1)
+        smollm.measure("sst2", smollm.BOTH, Runner(tmp_path / "out", workers=1), "medium", 1)
 
 
 @pytest.mark.parametrize("lora", [None, 8])
