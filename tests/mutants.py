@@ -460,6 +460,20 @@ MUTANTS = [
         "test_readings.py::test_tables_show_the_best_round_beside_what_is_judged",
     ),
     Mutant(
+        "all differences of Figure 4 are the judged ones",
+        CURVES,
+        'for one in (kind, "projection"))',
+        'for one in ("differences", "projection"))',
+        "test_figures_decomfl.py::test_figure_4_has_differences_seed_by_seed",
+    ),
+    Mutant(
+        "Figure 4's note is on the judged differences",
+        CURVES,
+        'interval(ahead("forward differences", lr))',
+        'interval(ahead("differences", lr))',
+        "test_figures_decomfl.py::test_figure_4_has_differences_seed_by_seed",
+    ),
+    Mutant(
         "the authors' momentum with its factor",
         CURVES,
         'self.smoothing, self.momentum, scalar="central", dampened=False)',

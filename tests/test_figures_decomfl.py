@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 
@@ -140,25 +141,31 @@ def test_what_the_note_says_of_p_and_k_is_in_the_files():
 
 
 class Apart(Made):
-    """Levels are the seed's; projected gradients lie as far behind differences as the round says."""
+    """Levels are the seed's; projected gradients and forward differences lie behind central ones as the round says."""
+
+    BEHIND: ClassVar = {"central": 0.0, "projection": 0.001, "forward": 0.0004}
 
     def result(self, one):
         found = super().result(one)
-        behind = 0.001 if one.algorithm.scalar == "projection" else 0.0
+        behind = self.BEHIND[one.algorithm.scalar]
         rounds = [*range(0, one.rounds, one.every), one.rounds]
         found["columns"]["accuracy"] = [0.3 + 0.1 * one.seed - behind * t for t in rounds]
         return found
 
 
 def test_figure_4_has_differences_seed_by_seed():
-    table = curves.measure_4(Apart(), "quick", 3).table
-    assert {row["round"] for row in table} > {0, 20}
-    for row in table:
-        expected = 0.1 * row["round"] if row["method"].startswith("differences") else 0.0
+    result = curves.measure_4(Apart(), "quick", 3)
+    ahead = {"differences": 0.1, "projection": 0.0, "forward differences": 0.06}  # points a round
+    assert {row["round"] for row in result.table} > {0, 20}
+    for row in result.table:
+        expected = row["round"] * ahead[row["method"].split(", ")[0]]
         assert [row[part] for part in ("gap", "gap low", "gap high")] == pytest.approx([expected] * 3)
         assert row["high"] - row["low"] > 0.1
-    below = curves.draw_4(table).axes[3:]
+    (note,) = (note for note in result.notes if note.startswith("Forward differences"))
+    assert "at rate 0.0005 +1.2 points [1.2, 1.2], at rate 0.001 +1.2" in note  # of round 20, a quarter of the records
+    below = curves.draw_4(result.table).axes[3:]
     assert [axes.get_ylabel() for axes in below] == ["points above projection", "", ""]
+    assert [len(axes.get_lines()) for axes in below] == [3, 3, 3]  # the third is projection's own, at zero
 
 
 def test_what_a_rival_needs_is_counted_from_below():
