@@ -168,6 +168,21 @@ def test_figure_4_has_differences_seed_by_seed():
     assert [len(axes.get_lines()) for axes in below] == [3, 3, 3]  # the third is projection's own, at zero
 
 
+def test_figure_4_has_projection_on_larger_batches_where_the_scale_has_them(monkeypatch):
+    """With their own runs; no number is judged by them."""
+    without = curves.measure_4(Apart(), "quick", 3)
+    monkeypatch.setitem(curves.LARGER, "quick", 16)
+    runner = Apart()
+    result = curves.measure_4(runner, "quick", 3)
+    added = [one for one in runner.specs if dict(one.options)["batch"] == 16]
+    assert len(added) == 3 * 3
+    assert {one.algorithm.scalar for one in added} == {"projection"}
+    assert result.cells == without.cells
+    assert [row for row in result.table if "batches" not in row["method"]] == without.table
+    assert result.notes[-1].startswith("Projection with batches of 16, end: at rate 0.0005 38.0% [13.2, 62.8], at rate")
+    assert len(curves.draw_4(result.table).axes) == 6
+
+
 def test_what_a_rival_needs_is_counted_from_below():
     """A level is reached somewhere between two records: DeComFL's is the later, a rival's the round after the first."""
     one = {"round": [0, 10, 30], "accuracy": [0.1, 0.5, 0.9], "vector": [0.0, 100.0, 300.0]}

@@ -299,6 +299,13 @@ class Curves:
                 )
         return rows
 
+    def add(self, other: "Curves") -> None:
+        """Further methods' runs."""
+        self.columns.update(other.columns)
+        self.ran.update(other.ran)
+        self.fine.update(other.fine)
+        self.lost.extend(other.lost)
+
     def at(self, method: str, round: int | None = None, metric: str = "accuracy") -> list[float]:
         """Value of each seed's run in the last record up to a round; default the mean of the last quarter of rounds."""
         found = []
@@ -582,19 +589,33 @@ def measure_3b(runner: Runner, scale: str, seeds: int) -> Result:
 
 
 KINDS = {"differences": "central", "projection": "projection", "forward differences": "forward"}
+LARGER = {"large": 64}  # batches beside the scale's own
+
+
+def larger(scale: str) -> str:
+    return f"projection with batches of {LARGER[scale]}"
 
 
 def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     """Algorithm 5's projected gradients beside differences, each at several learning rates.
 
-    Judged are central differences, those of the public code; forward ones, as Eq. 3 prints them, are shown and noted.
+    Judged are central differences, those of the public code; forward ones, as Eq. 3 prints them, are shown and noted,
+    and so is projection on larger batches, where the scale has them.
     """
     ran = RAN[scale]
     of, P = SCALES[scale], SCALES[scale].P[0]
-    methods: dict[str, Algorithm] = {
-        f"{kind}, {lr:g}": decomfl(P, lr=lr, scalar=scalar) for lr in of.rates for kind, scalar in KINDS.items()
-    }
+
+    def at_all_rates(kinds: Mapping[str, str]) -> dict[str, Algorithm]:
+        return {
+            f"{kind}, {lr:g}": decomfl(P, lr=lr, scalar=scalar) for lr in of.rates for kind, scalar in kinds.items()
+        }
+
+    methods = at_all_rates(KINDS)
     found = play(runner, of, of.mnist, methods, seeds, of.rounds)
+    if scale in LARGER:
+        size, more = LARGER[scale], at_all_rates({larger(scale): "projection"})
+        found.add(play(runner, of, of.mnist, more, seeds, of.rounds, problem={**of.options, "batch": size}))
+        methods |= more
     ends = {name: found.at(name) for name in methods}
 
     def ahead(kind: str, lr: float) -> list[float]:
@@ -628,6 +649,13 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
         for mean, low, high in [interval(ahead("forward differences", lr))]
     ]
     answer.notes.append(f"Forward differences, as Eq. 3 prints them, minus projection, end: {', '.join(parts)}.")
+    if scale in LARGER:
+        levels = [
+            f"at rate {lr:g} {100 * mean:.1f}% [{100 * low:.1f}, {100 * high:.1f}]"
+            for lr in of.rates
+            for mean, low, high in [interval(ends[f"{larger(scale)}, {lr:g}"])]
+        ]
+        answer.notes.append(f"P{larger(scale)[1:]}, end: {', '.join(levels)}.")
     return answer
 
 
@@ -724,16 +752,15 @@ def draw_4(table: Table) -> Figure:
     """Per rate the curves, which nearly coincide and whose bars take turns, and their differences to projection."""
     rates = list(dict.fromkeys(row["method"].split(", ")[1] for row in table))
     figure, panels = style.new_figure(2 * len(rates), height=4.2, columns=2, rows=2)
-    looks = style.looks(KINDS)
+    looks = style.looks(row["method"].split(", ")[0] for row in table)
     for axes, below, rate in zip(panels, panels[len(rates) :], rates):
         rows = [row | {"method": row["method"].split(", ")[0]} for row in table if row["method"].endswith(f", {rate}")]
         draw_part(axes, rows, "round", looks, 1.0)
         axes.set(title=f"rate {rate}", ylim=(0, 1))
-        for kind in KINDS:
-            if kind != "projection":
-                gaps = [row for row in rows if row["method"] == kind]
-                at, mean, low, high = ([row[part] for row in gaps] for part in ("round", "gap", "gap low", "gap high"))
-                style.band(below, at, mean, low, high, kind, gaps[0]["seeds"], looks[kind])
+        for kind in ("differences", "forward differences"):
+            gaps = [row for row in rows if row["method"] == kind]
+            at, mean, low, high = ([row[part] for row in gaps] for part in ("round", "gap", "gap low", "gap high"))
+            style.band(below, at, mean, low, high, kind, gaps[0]["seeds"], looks[kind])
         below.axhline(0, **looks["projection"].line)
         below.set(xlabel="communication rounds")
     panels[0].set_ylabel("test accuracy")
