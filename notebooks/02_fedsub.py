@@ -156,7 +156,8 @@ for method in methods:
 # | 14 | `server` | |
 # | 15 | `broadcast` | at the start of the next round, so that a client that was away gets it too |
 #
-# One option appears in the code that is not in the box: `form="sums"`, the subject of sections 2.5 and 3. The points
+# Two options appear in the code that are not in the box: `dual=False` leaves the dual out, which makes the rival
+# FedAvg-CD of section 4, and `form="sums"` is the subject of sections 2.5 and 3. The points
 # that the paper leaves open are options of `FedSubReading`, which puts other steps in the place of `eta`, `factor`,
 # `gradient`, `moved` and `turn`; one of them, `factored`, evaluates $(P^k)^\top \nabla f_i$ without leaving the
 # subspace (Section 7.3 of the paper). All defaults are the printed algorithm.
@@ -735,6 +736,7 @@ counted = {(row["method"], row["quantity"]): row["ours"] for row in record["tabl
 assert counted["FedSub", "uplink scalars"] * 100 == counted["FedAvg", "uplink scalars"] * 20
 assert counted["P=I", "uplink scalars"] == counted["FedAvg", "uplink scalars"]
 assert counted["FedSub", "multiplications"] > counted["FedAvg", "multiplications"]
+assert 3 * counted["FedSub", "memory (scalars)"] == 4 * counted["FedAvg", "memory (scalars)"]
 
 # %% [markdown]
 # The uplink falls by $r/m$, exactly. What goes **down** is not in the paper's table: line 10 sends $r$ numbers and
@@ -745,7 +747,7 @@ assert counted["FedSub", "multiplications"] > counted["FedAvg", "multiplications
 # that of the full space, and the products with $P^k$ come on top. The paper's Section 7.3 supposes that
 # $(P^k)^\top \nabla f_i$ is evaluated directly, at the cost $C_g(rd)$. Whether that can be done depends on the
 # problem. For least squares with data $A$ it needs $A P^k$, which is itself a product with the whole basis; the
-# option `factored=True` works that way.
+# option `factored=True` works that way. Memory rises, too, by a third: the basis and the dual come on top.
 #
 # ### Figure 2: a deep network
 #

@@ -773,7 +773,7 @@ line("4.5", memory_claim)
 # drift; in 4, $M$ buys back $\frac\rho2 M$. So $M$ must be about $1.74\, \tilde\eta q$; we take 2 and have room. The
 # printed $M = 72 L^2 \tilde\eta K^3 \eta_\ell^2/\rho$ has a $K$ more than its own lines (111) to (115) need, where
 # $K^2$ stands, and $1/\rho$ more, since 2.5 was not used. With such a weight the cost of $M$ in $\lVert G \rVert^2$
-# eats the descent up at the corollary's own steps (notebook 04).
+# eats the descent up at the corollary's own steps ([what breaks as printed](../docs/theory/ssf.md)).
 #
 # **5.1** $h \le \min(\frac14, \frac\rho2)$ gives $u \le \frac18$ and $\frac{1 + h}2 \le \frac58$.
 #

@@ -1,10 +1,11 @@
 # %% [markdown]
 # # From one process to a federation
 #
-# In the notebooks so far clients were rows of a tensor. Here the same run is played four times: in one process, in four
-# processes that share the clients, as a server and clients that know each other through bytes alone, and over a socket,
-# by [Flower](https://flower.ai). The last model has **the same bits** each time. And since the clients are really
-# apart, we can ask what every count of bytes in this course has claimed: is what we count what crosses?
+# In the notebooks so far clients were rows of a tensor. Here the same run is played again: in one process, in four
+# processes that share the clients, as a server and clients that know each other through bytes alone, and, where
+# [Flower](https://flower.ai) is installed, over a socket. The last model has **the same bits** each time. And since the
+# clients are really apart, we can ask what every count of bytes in this course has claimed: is what we count what
+# crosses?
 #
 # **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 90. It runs in half a
 # minute. **Needs:** notebooks 00, 03, 07.
@@ -220,9 +221,9 @@ for way in ("down", "up"):
 # projected vectors. The metadata says shapes and types; a reader makes of it what its own method has, and nothing that
 # the message would like it to: nothing is unpickled, no name is imported.
 #
-# **Is the payload what we count?** The count (`cost`, notebook 00) walks over the message's tensors and charges each
-# part its price: a seed 8 bytes, a known value nothing. It never made a byte. The parcels are made by another piece of
-# code. So it is a fair question for every method.
+# **Is the payload what we count?** The count (`cost`, behind notebook 00's `traffic.up.bytes`) walks over the message's
+# tensors and charges each part its price: a seed 8 bytes, a known value nothing. It never made a byte. The parcels are
+# made by another piece of code. So it is a fair question for every method.
 
 # %%
 methods = {
@@ -289,8 +290,10 @@ assert all(row[0] == row[1] and row[2] == '"held"' for row in rows)
 # ### 3.3 A client whose upload is lost
 #
 # A client has computed, its control variate has moved, its upload is on the way, and the connection breaks. The server
-# goes on without it. SSF's server keeps $c = \frac1N \sum_i c_i$ only if both sides agree on which uploads counted
-# (notebook 12, line 1.1): a client that keeps its new control breaks the sum. But the client does not know.
+# goes on without it. A client corrects its steps by $c - c_i$: what the server counted against what it remembers
+# itself. If it keeps a control that the server never counted, this is no longer the run of section 1. (With all clients
+# in every round $c$ is even the mean of the $c_i$, notebook 12, line 1.1; here, with a sample, it comes from the
+# participants, notebook 03, section 2.5.) But the client does not know.
 #
 # > **Predict:** how can a client know, without one more message?
 
@@ -443,10 +446,10 @@ show(figure)
 # %% [markdown]
 # Payload is count, and the rest is a constant: $h$, about 10,000 bytes a message, for Flower's requests with their
 # headers, whatever the method. (FedSub's replies are messages of their own, so it pays twice; the picture leaves it
-# out.) So the counted bytes are right, *and* on this socket a method of 400 bytes is hardly cheaper than one of
-# 8,000. Only right of the bend, where a message is longer than $h$, is what a method saves seen on the bill. Clients
-# on one node share a message, and so share $h$. Polls and heartbeats come on top; they grow with seconds and not with
-# messages.
+# out.) So the counted bytes are right, *and* on this socket a method of 400 bytes costs more than half of what one of
+# 8,000 costs. Only right of the bend, where a message is longer than $h$, is what a method saves seen on the bill.
+# Clients on one node share a message, and so share $h$. Polls and heartbeats come on top; they grow with seconds and
+# not with messages.
 #
 # ## Exercises
 #
@@ -576,7 +579,7 @@ check("13.3", answer)
 # %% [markdown]
 # ## Summary
 # - Bits hang on the keys of the draws and on what is stacked and added in which order. Fix these, and a run has the
-#   same bits in one process, in four, in halves and over a socket.
+#   same bits in one process, in four and in halves; over a socket, too (section 4, and `frontier/wire`).
 # - Processes that share a run gather whole uploads: they divide work and memory, and save no bytes.
 # - A parcel is payload and metadata. The payload is the count, to the byte.
 # - Who was away is sent the steps that it missed, or the value where that is not larger. What a client made of a round
