@@ -917,26 +917,34 @@ record = committed("decomfl/fig4")
 provenance(record)
 show(ITEMS["decomfl/fig4"].draw(record["table"]))
 beside("decomfl/fig4")
-for note in record["notes"][-4:]:
+for note in record["notes"][-2:]:
     fold(note)
 
 # %% tags=["hide-input"]
-# Checks: no difference between the two scalars, at any rate
-assert all(abs(cell["ours"]) < 0.01 for cell in record["cells"][:2])
-assert record["cells"][2]["high"] > 0 > record["cells"][2]["low"]
-ends = {row["method"]: row["mean"] for row in record["table"] if row["round"] == 240}
-calm = [row for row in record["table"] if not row["method"].endswith("0.0025")]
-assert max(abs(row[end]) for row in calm for end in ("gap low", "gap high")) < 1.6
-assert all(ends[f"{kind}, 0.0025"] < 0.2 < 0.5 < ends[f"{kind}, 0.001"] for kind in ("differences", "projection"))
+# Checks: the scalars differ where runs are lost, and are lost at the same rates; larger batches carry 0.001
+assert all(cell["high"] > 0 > cell["low"] for cell in record["cells"])
+kinds = ("differences", "projection", "forward differences")
+levels = {(row["method"], row["round"]): row["mean"] for row in record["table"]}
+calm = [row for row in record["table"] if row["method"] == "differences, 0.0005"]
+assert max(abs(row["gap"]) for row in calm) < 0.5
+assert max(abs(row[end]) for row in calm for end in ("gap low", "gap high")) < 1.8
+assert all(levels[f"{kind}, 0.0005", 2000] > 0.83 for kind in kinds)
+assert all(levels[f"{kind}, 0.001", 420] > 0.75 > 0.15 > levels[f"{kind}, 0.001", 2000] for kind in kinds)
+assert all(levels[f"{kind}, 0.0025", r] < 0.2 for kind in kinds for r in (200, 2000))
+large = [levels[f"projection with batches of 64, {lr:g}", 2000] for lr in (0.0005, 0.001, 0.0025)]
+assert min(large[:2]) > 0.89 > 0.2 > large[2]
 
 # %% [markdown]
-# The two curves lie on each other at the rates 0.0005 and 0.001, where their difference, formed seed by seed, stays
-# within 1.6 points, and at 0.0025 all six runs are lost: the projections
-# overflow, most of the differences come to rest (once $x + \mu z$ rounds to $x$ they vanish). All four intervals hold
-# zero: the advantage that the paper reports is not seen, and Section 2.1 says why there should be none: for small $\mu$
-# the two scalars are the same number, and what makes a run unstable, the variance $d/P$, is common to both. The paper
-# prints neither the rates nor $P$ and $K$ of its figure, and its Algorithm 5 takes all gradients at $x^K$, which we
-# read as $x^k$.
+# At the rate 0.0005 the curves lie on each other for 2,000 rounds: formed seed by seed, the mean difference of central
+# differences and projection stays within half a point. At 0.001 all nine runs learn alike to nearly 80%, and from some
+# 600 rounds on they lose what they had, whatever the scalar; at 0.0025 that takes 200. All four intervals hold zero:
+# the advantage that the paper reports is not seen, and Section 2.1 says why there should be none: for small $\mu$ the
+# two scalars are the same number, and what makes a run unstable, the variance, about $d/P$ times that of the minibatch,
+# is common to both. What moves the edge is the batch: on 64 images in the place of 8 projected gradients carry the rate
+# 0.001 to the end. So a rate that one run bears and another does not says something of their batches first.
+#
+# The paper prints neither the rates, the batch, $P$ and $K$ of its figure; its Algorithm 5 takes all gradients at
+# $x^K$, which we read as $x^k$. (Before, we had stopped after 240 rounds: there 0.001 looked safe.)
 #
 # ### Figure 6, and what is missing
 #
