@@ -94,8 +94,8 @@ CONCLUSIONS = [
         ("decomfl/fig4: accuracy, differences minus projection, *", "decomfl/fig4: spread over rates, *"),
         ("decomfl.A5.smoothing", "decomfl.A5.taylor"),
         "Both reasons that the paper names are weaker than they sound: the extra term vanishes in the mean step. In "
-        "2,000 rounds with batches of 8 all scalars lose what was learnt at the same two of three rates; with batches of "
-        "64 projected gradients carry one of them to the end. Rates and batches of the figure are not printed.",
+        "2,000 rounds with batches of 8 all scalars lose what was learnt at the same two of three rates; with 64 "
+        "projected gradients carry one of them to the end. Rates and batches of the figure are not printed.",
     ),
     Conclusion(
         "Fine-tuned language models are as accurate as with FedZO, and as with MeZO or better",
