@@ -333,7 +333,7 @@ regression = frontier_of("regression", picture=False)
 # - In random coordinates the dual does not pay here: FedSub is surely behind FedAvg-CD, which is FedSub without it. SSF
 #   is behind FedAvg-CD, too, with other bases and a control from the participants alone; on the digits it is ahead.
 # - FetchSGD ends at $10^{20}$: it diverges at every rate tried, on the tuning seed, too. FlexLoRA diverges on all five
-#   fresh seeds and FedMUD+BKD on one, at rates that stayed finite on the tuning seed: one tuning run does not see such
+#   fresh seeds and FedMUD+BKD on one, at rates that stayed finite on the tuning seed. One tuning run does not see such
 #   an edge.
 
 # %%
