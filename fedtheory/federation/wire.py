@@ -95,7 +95,7 @@ async def _relay(counter: Counter, target: int, accepted: socket.socket) -> None
 @contextmanager
 def counted(target: int) -> Iterator[Counter]:
     """A relay on the loopback interface to the port `target`, for as long as the block lasts."""
-    counter, loop, up = Counter(), asyncio.new_event_loop(), threading.Event()
+    counter, loop, up = Counter(), asyncio.SelectorEventLoop(), threading.Event()  # Windows' own has no readers
     stop, relays = asyncio.Event(), dict[asyncio.Task[None], socket.socket]()
 
     async def serve() -> None:
