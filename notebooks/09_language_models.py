@@ -467,8 +467,8 @@ assert len(all_waiting) > len(no_command) > 0
 # (`--no-deps`: what the package asks for is compiled, and serves to chat.) In FOLDER the tasks lie too, as published:
 # SST-2's two tables in FOLDER/SST-2. The last line compares FedAvg, FedZO and DeComFL, all weights and adapters, and
 # takes hours on one core; where it is stopped it goes on, within a run from the last ten minutes.
-# `decomfl/smollm2_cb` is CB. It is another model than the paper's: orders and bytes, not the cells of its tables. What
-# the package holds:
+# `decomfl/smollm2_lora` is adapters alone, `decomfl/smollm2_cb` is CB. It is another model than the paper's: orders and
+# bytes, not the cells of its tables. What the package holds:
 
 # %%
 from fedtheory.problems.models.packaged import PACKAGED

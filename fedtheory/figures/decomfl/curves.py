@@ -251,7 +251,7 @@ SHORT = {
     "quick": "smoke test on 8 x 8 digits",
     "medium": "batch 8, 10,000 of the 60,000 training images, 1,000 test images, 240 rounds: levels are not comparable "
     "with the paper's, orders are",
-    "large": "batch 8 (not printed; the public code's default today)",
+    "large": "P = 10, K = 1, batches of 8, all three not printed (8 is the public code's default today)",
     "paper": "batch 256 (not printed)",
 }
 
