@@ -269,9 +269,9 @@ assert all(rank == round(share * m * n / (m + n)) for share, rank in found["low 
 assert all(rank == m for name in list(makers)[1:] for _, rank in found[name])
 
 # %% [markdown]
-# BKD has full rank for any number of blocks, as Section 3.2 and Appendix B say. (The paper's two ways of counting
-# differ from the code's: the text gives the ratio of low rank as $2(m+n)r/mn$, twice what its own figure and the public
-# code have.)
+# BKD has full rank for any number of blocks, as Section 3.2 and Appendix B say. (One count is off: the text gives the
+# ratio of low rank as $2(m+n)r/mn$, twice what its own figure and the public code have. Those of Kronecker blocks are
+# right.)
 #
 # ### 3.2 Two shapes where it fails
 #
@@ -659,8 +659,9 @@ assert entries[0]["verdict"] == "holds"
 # $$\frac1T\sum_t \mathbb E\Vert\nabla f(w^t)\Vert^2 \le \frac{2(f(w^0)-f^*)}{\eta\,r v\,T}
 # + \frac{L_s\,\eta\,c_U\,\sigma^2}{r v\,N}, \qquad \eta \le \frac{r v}{L_s c_U}.$$
 #
-# In words: FedAvg's rate with a step that is $rv$ times as long. Left below: full rank, where a repaired Theorem 1
-# holds. Right: rank 1 and a gradient that $U$ misses.
+# In words: FedAvg's rate with a step that is $rv$ times as long, but for the price of a random low rank: the noise
+# counts $c_U/(rv)^2 \approx (m+r)/r$ times, and the longest step is shorter by as much. Left below: full rank, where a
+# repaired Theorem 1 holds. Right: rank 1 and a gradient that $U$ misses.
 
 # %% tags=["hide-input"]
 # Picture: the repaired bounds and measured gradients (a committed result); checks
@@ -792,8 +793,8 @@ assert up == {"FedMUD": 2 * 4 * 4 * sent, "FedAvg": 2 * 4 * 4 * small.d}
 # ## 7. On the digits
 #
 # A perceptron 64-64-10 on scikit-learn's digits, ten clients with unequal label shares (Dirichlet 0.3), five per round.
-# Both matrices are decomposed, at a ratio of 1/32: of the 64 x 64 matrix, a client trains and sends 128 numbers. Here
-# $a$ is tuned a little for each method (`mud/tuning` at the quick scale).
+# Both matrices are decomposed, at a ratio of 1/32: of the 64 x 64 matrix, a client trains and sends 128 numbers. Rates
+# and $a$ are the best of a short search, the same number of settings for each method (`mud/tuning` at the quick scale).
 #
 # > **Predict.** FedLMT's hidden layer has rank 1. How many of the 360 test digits does it get right, how many FedMUD?
 
@@ -802,12 +803,12 @@ options = {"clients": 10, "partition": "dirichlet", "alpha": 0.3, "batch": 32, "
 digits = ImageClassification.load("digits", "mlp", key.fold("data"), **options)
 low, blocks = (kind(1 / 32, layers="matrices") for kind in (LowRank, Kronecker))
 methods = {
-    "FedAvg": FedAvg(0.3, 10),
-    "FedLMT": FedMUD.of_model(0.1, 10, replace(low, a=0.8)),
-    "FedMUD": FedMUD(0.1, 10, replace(low, a=1.0)),
-    "FedMUD+BKD": FedMUD(0.1, 10, replace(blocks, a=2.0)),
-    "FedMUD+AAD": FedMUD(0.1, 10, replace(low, a=1.0, form="aad")),
-    "FedMUD+BKD+AAD": FedMUD(0.1, 10, replace(blocks, a=1.0, form="aad")),
+    "FedAvg": FedAvg(0.5, 10),
+    "FedLMT": FedMUD.of_model(0.3, 10, replace(low, a=0.2)),
+    "FedMUD": FedMUD(0.3, 10, replace(low, a=0.5)),
+    "FedMUD+BKD": FedMUD(0.3, 10, replace(blocks, a=1.0)),
+    "FedMUD+AAD": FedMUD(0.3, 10, replace(low, a=0.5, form="aad")),
+    "FedMUD+BKD+AAD": FedMUD(0.01, 10, replace(blocks, a=4.0, form="aad")),
 }
 runs = {name: run(one, digits, 40, sampled=5, every=4, metrics=("accuracy",)) for name, one in methods.items()}
 rows = [[name, round(360 * history["accuracy"][-1]), history["up_bytes"][-1]] for name, history in runs.items()]
@@ -883,8 +884,8 @@ assert all(2 <= ratio <= 4 for ratio in larger)
 # images have a standard error of one point: around its best value every method but FedPara is flat. The last line of
 # the numbers says whose best rate or $a$ lies at an end of those tried: beyond it nothing has been tried. For
 # Fashion-MNIST eight settings around these were tried again, at its own scale, one seed, 15 rounds of the first
-# partition, N1, for both (`mud/tuning_fmnist`); there, too, several lie at an end. FedPara's best was tried further,
-# and does not move.
+# partition, N1, for both (`mud/tuning_fmnist`); there, too, several lie at an end. For FedPara seven settings
+# more were tried: the best of them gains 0.2 points, and the tables keep the old one.
 #
 # ### Table 1 and Figure 2: accuracy under label skew
 #
@@ -1008,7 +1009,7 @@ variants = ("FedMUD", "FedMUD+BKD", "FedMUD+AAD", "FedMUD+BKD+AAD")
 for what in ("worse at s = R than at s = 1", "gains from weaker compression"):
     assert all(found[f"{what}: {name}"]["verdict"] == "direction holds" for name in variants)
 lost = {name: found[f"worse at s = R than at s = 1: {name}"]["ours"] for name in variants}
-assert lost["FedMUD"] < 1.5 < 2.5 < min(lost[name] for name in variants[1:])
+assert 0 < 2 * lost["FedMUD"] < min(lost[name] for name in variants[1:])
 assert found["FedMUD+BKD+AAD at 1/8 minus FedAvg"]["verdict"] == "direction holds"
 less = [found[f"it is less sensitive to a than without BKD: {name}"] for name in ("FedMUD+BKD", "FedMUD+BKD+AAD")]
 assert [cell["verdict"] for cell in less] == ["direction holds", "inconclusive"]
@@ -1021,15 +1022,15 @@ assert ends == [2, 7, 8, 12]
 
 # %% [markdown]
 # - **Figure 3.** Every variant loses accuracy without resets, as printed, and those with BKD or AAD more than plain
-#   FedMUD, in the mean more than twice as much. So full rank does not do the work of a reset: the update stays in the
-#   one family that its first factors span. With three seeds and 30 rounds nothing of this was seen. Whether FedMUD
-#   without resets is FedLMT's equal stays open.
-# - **Figure 4.** BKD's best $a$ is larger than plain FedMUD's, as printed. Is it less sensitive, too? Towards large
-#   $a$, clearly: at 64 the two with BKD are three to four points below their best, the two without 14. Towards small
-#   $a$ it is more sensitive: at 1/4 FedMUD loses two points, +BKD seven, +AAD eight, both twelve: as if BKD only moved
-#   the curve to larger $a$. By the count of the item, values within ten points of the best, it holds for plain FedMUD
-#   and stays open with AAD. Such a count hangs on the grid: while it ended at 16, BKD looked the more sensitive one
-#   with AAD.
+#   FedMUD, in the mean more than twice as much. So full rank does not do the work of a reset: the update stays one
+#   product of few numbers, with AAD even in the span that its first random factors fix. With three seeds and 30 rounds
+#   nothing of this was seen. Whether FedMUD without resets is FedLMT's equal stays open.
+# - **Figure 4.** BKD's best $a$ is larger than plain FedMUD's, as printed (with AAD that is open). Is it less
+#   sensitive, too? Towards large $a$, clearly: at 64 the two with BKD are three to four points below their best, the
+#   two without 14. Towards small $a$ it is more sensitive: at 1/4 FedMUD loses two points, +BKD seven, +AAD eight, both
+#   twelve: as if BKD only moved the curve to larger $a$. By the count of the item, values within ten points of the
+#   best, it holds for plain FedMUD and stays open with AAD. Such a count hangs on the grid: while it ended at 16, BKD
+#   looked the more sensitive one with AAD.
 # - **Figure 5.** With $a$ scaled so that the step keeps its length, all four gain three to four points from an eighth
 #   in the place of a 32nd, and there FedMUD+BKD+AAD is at FedAvg's level, as printed.
 #
@@ -1079,8 +1080,8 @@ show(ITEMS["mud/fig6"].draw(committed("mud/fig6")["table"]), values=False)
 # **Freezing under the other partitions.** Where a client has three labels (three seeds) FedMUD+F and FedMUD+AAD are
 # level within two points, as printed; FedMUD+BKD+AAD against FedMUD+BKD+F, 0.2 points in print, is open.
 #
-# Figure 6 has no numbers in print. Under both label skews FedMUD+BKD+AAD is surely ahead of FedHM and FedPara over the
-# rounds, and against FedLMT nothing is decided.
+# Figure 6 has no numbers in print. Under both label skews FedMUD+BKD+AAD is surely ahead of FedPara, and ahead of FedHM
+# (under N2 by a hair: 2.5 points [0.006, 4.9], three seeds); against FedLMT nothing is decided.
 
 # %% [markdown]
 # One remark on the paper's own numbers. Its Section 5.2 says that FedMUD "consistently demonstrates superior accuracy"
@@ -1283,8 +1284,8 @@ check("05.6", answer)
 # - Averaged factors miss the covariance of the clients' factors, a share of the order $\eta^2$ of the update. AAD and
 #   +F miss nothing, since they are linear: preconditioned SGD, in which only $\eta a^2$ counts.
 # - Lemma 1 is false for low rank: factors can be blind to a gradient, and Theorem 1 and its remarks fail with it. On
-#   average over a fresh draw every gradient is seen, and with a reset in every step that gives FedAvg's rate. Resets
-#   buy reach; whether they cost speed depends on the problem.
+#   average over a fresh draw every gradient is seen, and with a reset in every step that gives FedAvg's rate, with a
+#   constant that grows like $m/r$. Resets buy reach; whether they cost speed depends on the problem.
 # - "1/32" is the ratio of a decomposed layer; in counted bytes of a whole network it is 1/24 to 1/17 in our runs,
 #   unless it is lowered for the network.
 # - On Fashion-MNIST as the paper has it, and on a small CIFAR-10, at a 32nd of the upload, BKD improves FedMUD; BKD and

@@ -420,6 +420,10 @@ words = ("--methods", "ServerMomentum", "FedAvg", "SCAFFOLD", "--tasks", "logcos
 columns = ("method", "rate", "quality", "low", "high", "first", "final", "up")
 table(columns, [[row[name] for name in columns] for row in compared["table"]], digits=3)
 
+# %% [markdown]
+# `quality` is the error at the end (the lower the better) with its interval from `low` to `high`; `first` to `final`
+# are the places that the intervals leave open, `up` is the megabytes that all clients sent up.
+
 # %% tags=["hide-input"]
 # Checks: the places, intervals apart; momentum sends what FedAvg sends
 found = {row["method"]: row for row in compared["table"]}
@@ -456,7 +460,7 @@ home.cleanup()
 
 # %%
 def sides(z, edge, factor=1.0):
-    """Both sides of the claim in the last round, the right one times a factor, as functions of the centres z / 3."""
+    """Both sides of the claim in the last round, the right one times a factor; the centres are 3 z."""
     momentum, rounds = edge
     problem, method, changes = LogCosh(3 * z.reshape(2, 1)), ServerMomentum(0.1, 2, momentum), []
     state = method.init(problem, problem.start(), Key(0))

@@ -32,7 +32,8 @@ from fedtheory.theory.fedmud import (
 )
 from fedtheory.theory.fedmud import round as mud_round
 from fedtheory.theory.fedmud.assumptions import race
-from fedtheory.theory.instances import Smooth
+from fedtheory.theory.flss import proof as flss_proof
+from fedtheory.theory.instances import Sample, Smooth
 from fedtheory.theory.search import ratio, units
 
 CLAIMS = {claim.id: claim for claim in mud.CLAIMS}
@@ -113,6 +114,28 @@ def test_counterexamples_meet_their_assumptions(name):
     window = mud_round.Window(getattr(counterexamples, name)())
     assert min(mud_round.admissible(window).values()) >= -1e-12
     assert float(window.probability.sum()) == pytest.approx(1, abs=1e-12)
+
+
+def swirl(problem, point, factor):
+    """How far the Jacobian of the stochastic gradient is from symmetric, relative to its size."""
+    sample = Sample(torch.zeros(1, dtype=torch.int64), torch.full((1, 1), factor, dtype=torch.float64))
+    jacobian = torch.autograd.functional.jacobian(lambda y: problem.grads(y[None], sample)[0], point)
+    return float((jacobian - jacobian.T).abs().max() / jacobian.abs().max().clamp(min=1e-300))
+
+
+SMALLER = [(counterexamples.flutter(4, 2.0**-4), (-0.4, 0.3)), (flss_proof.ratchet(), (1.0, -0.6 * 2.0**-20))]
+
+
+@pytest.mark.parametrize(("at", "point"), SMALLER, ids=["flutter", "ratchet"])
+def test_noise_that_depends_on_the_point_is_that_of_a_loss(at, point):
+    """Inside the gate, too: grad F(.; xi) is that of `losses`, its Jacobian symmetric. With a hard gate it is not."""
+    y = torch.tensor(point, dtype=torch.float64)
+    assert swirl(at.problem, y, 1.0) < 1e-9
+    assert swirl(at.problem.replace(soft=False), y, 1.0) > 0.1
+    sample = Sample(torch.zeros(1, dtype=torch.int64), torch.ones(1, 1, dtype=torch.float64))
+    for where in (y, 3 * y, y - 5.0):
+        slope = torch.autograd.functional.jacobian(lambda v: at.problem.losses(v[None], sample)[0], where)
+        torch.testing.assert_close(slope, at.problem.grads(where[None], sample)[0], rtol=1e-9, atol=1e-9)
 
 
 def test_the_window_is_fedmud():

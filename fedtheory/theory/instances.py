@@ -54,7 +54,11 @@ class Smooth(Problem):
         q: orthogonal matrices, (N, d, d) or (d, d); default I.
         knots, slopes: of "spline", (M,) increasing and (M + 1,) within +-1: phi' has slope slopes[0] left of knots[0].
         noise: u, (N, d); None for exact gradients.
-        gate: (N, d): the noise at y is multiplied by <gate_i, y - b_i> cut off at +-1, so that its size depends on y.
+        gate: (N, d): the noise at y is multiplied by t = <gate_i, y - b_i> cut off at +-1, so that its size depends on
+            y.
+        soft: sign(t) (3 t^2 - 2 |t|^3) in the place of t, which is flat at 0 and +-1, and beside it what makes the
+            noise a gradient, as that of a loss F_i(.; xi) is: across `gate` u_i is that of <u_i, y - b_i> times it. A
+            gate in more than one dimension has no loss without.
         scenarios: what multiplies the noise at step k in scenario s, (R, K), with their `probability`, (R,); see
             `enumerated`. None: one random scenario per draw, +-1.
         layout: default one column of d rows.
@@ -72,6 +76,7 @@ class Smooth(Problem):
         slopes: torch.Tensor | None = None,
         noise: torch.Tensor | None = None,
         gate: torch.Tensor | None = None,
+        soft: bool = False,
         scenarios: torch.Tensor | None = None,
         probability: torch.Tensor | None = None,
         layout: Layout | None = None,
@@ -79,7 +84,7 @@ class Smooth(Problem):
         checks.choice("shape", shape, SHAPES)
         self.n, d = h.shape
         self.h, self.b, self.shape, self.a, self.q = h, b, shape, a, q
-        self.knots, self.slopes, self.noise, self.gate = knots, slopes, noise, gate
+        self.knots, self.slopes, self.noise, self.gate, self.soft = knots, slopes, noise, gate, soft
         self.scenarios, self.probability = scenarios, probability
         self.dtype, self.device = h.dtype, torch.device("cpu")
         self.layout = layout or Layout.single(d)
@@ -93,7 +98,7 @@ class Smooth(Problem):
 
     def replace(self, **changes: Any) -> "Smooth":
         """The same problem with some arguments changed."""
-        names = ("shape", "a", "q", "knots", "slopes", "noise", "gate", "scenarios", "probability", "layout")
+        names = ("shape", "a", "q", "knots", "slopes", "noise", "gate", "soft", "scenarios", "probability", "layout")
         options = {name: getattr(self, name) for name in names}
         h, b = changes.pop("h", self.h), changes.pop("b", self.b)
         return Smooth(h, b, **(options | changes))
@@ -166,9 +171,31 @@ class Smooth(Problem):
             return torch.zeros_like(y)
         noise = xi.factor * self._rows(self.noise, xi.clients, y)
         if self.gate is not None:
-            gap = y - self._rows(self.b, xi.clients, y)
-            noise = noise * (gap * self._rows(self.gate, xi.clients, y)).sum(-1, keepdim=True).clamp(-1, 1)
+            gap, gate = y - self._rows(self.b, xi.clients, y), self._rows(self.gate, xi.clients, y)
+            t = (gap * gate).sum(-1, keepdim=True).clamp(-1, 1)
+            if self.soft:
+                across = ((noise - self._along(noise, gate) * gate) * gap).sum(-1, keepdim=True)
+                noise = noise * t * t.abs() * (3 - 2 * t.abs()) + across * 6 * (t.abs() - t**2) * gate
+            else:
+                noise = noise * t
         return noise.expand_as(y)
+
+    def _along(self, noise: torch.Tensor, gate: torch.Tensor) -> torch.Tensor:
+        """How often `gate` the part of the noise along it is."""
+        square = (gate**2).sum(-1, keepdim=True)
+        return (noise * gate).sum(-1, keepdim=True) / square.clamp(min=1e-300)
+
+    def _gated(self, y: torch.Tensor, xi: Sample) -> torch.Tensor:
+        """The loss whose gradient `at` is, with a soft gate, (S, ...)."""
+        assert self.gate is not None
+        noise, gate = (self._rows(value, xi.clients, y) for value in (self.noise, self.gate))
+        gap = y - self._rows(self.b, xi.clients, y)
+        t = (gap * gate).sum(-1, keepdim=True)
+        inner = t.clamp(-1, 1)
+        step = inner * inner.abs() * (3 - 2 * inner.abs())
+        area = inner.abs() ** 3 - inner**4 / 2 + (t.abs() - inner.abs())
+        along = self._along(noise, gate)
+        return (xi.factor * (((noise - along * gate) * gap).sum(-1, keepdim=True) * step + along * area)).squeeze(-1)
 
     def grads(self, y: torch.Tensor, xi: Sample) -> torch.Tensor:
         exact = self._rows(self.h, xi.clients, y) * self.slope(self._coordinates(y, xi.clients))
@@ -182,9 +209,11 @@ class Smooth(Problem):
         values = self._rows(self.h, xi.clients, y) * self.phi(self._coordinates(y, xi.clients))
         if self.a is not None:
             values = values + self._rows(self.a, xi.clients, y) * y
-        if xi.factor is not None and self.gate is None:
+        if xi.factor is None or self.noise is None:
+            return values.sum(-1)
+        if self.gate is None:
             values = values + self.at(y, xi) * y
-        return values.sum(-1)
+        return values.sum(-1) + self._gated(y, xi) if self.soft else values.sum(-1)
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
         """F_i at points shared by all clients: x (..., d) -> (N, ...)."""

@@ -14,7 +14,7 @@ import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.lemmas import ONE_OF_TWO, SMALL, bias
-from fedtheory.theory.decomfl.rough import check_rough, rough_moments, rough_sampled
+from fedtheory.theory.decomfl.rough import check_rough, check_shared_bias, rough_moments, rough_sampled
 from fedtheory.theory.decomfl.round import (
     A1,
     A2,
@@ -280,7 +280,8 @@ CLAIMS: list[Claim] = [
         check=broken(
             tiny(h=0.0, a=1.0, M=2, m=2, mu=SMALL_MU), eq34, "two equal clients f = x, K = P = 1: both see the same z"
         ),
-        **mended(eq34_repaired, 0.99, "eq34", SMALL),
+        **beyond(eq34_repaired, 0.99, "eq34", "the repaired right side", SMALL),
+        repaired=worst_of(survives(eq34_repaired(), "eq34", "", SMALL), check_shared_bias(True)),
         error="wrong independence",
         repair="E||.||^2 <= K(1 + 2w) sigma^2/m + 3wK(||grad f||^2 + sigma_G^2/m) + 6wL^2 chi_r + K mu^2 L^2 "
         "(d+6)^3/(2P), w "

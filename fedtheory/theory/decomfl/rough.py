@@ -73,6 +73,53 @@ def rough_moments(which: str) -> Check:
     return check
 
 
+class Kink(Smooth):
+    """One client with f(x; xi) = xi h(x), xi = +-1, h'(x) = min(|x|, s): f = 0, every f(.; xi) 1-smooth, variance h'^2.
+
+    Losses are those of xi = 1; those of xi = -1 are the mirror image, with the same squares.
+    """
+
+    def __init__(self, s: float) -> None:
+        super().__init__(torch.zeros(1, 1, dtype=DOUBLE), torch.zeros(1, 1, dtype=DOUBLE))
+        self.s = s
+
+    def losses(self, y: torch.Tensor, xi: Sample) -> torch.Tensor:
+        inner = y[..., 0].abs().clamp(max=self.s)
+        return y[..., 0].sign() * (inner**2 / 2 + self.s * (y[..., 0].abs() - inner))
+
+
+def check_shared_bias(everywhere: bool) -> Check:
+    """Repaired (23), second step of the display, and (34), on KINK at x_r = 0: K = M = m = d = mu = L = 1, many P.
+
+    All P scalars share their minibatch, and with it what smoothing adds to its gradient: that is not divided by P.
+    `everywhere`: sigma bounds the noise at every point; else at x_r alone, where there is none.
+    """
+
+    def check(effort: str) -> Outcome:
+        z = torch.linspace(-12, 12, 4801, dtype=DOUBLE).view(-1, 1, 1)
+        weights = torch.exp(-(z.flatten() ** 2) / 2)
+        weights /= weights.sum()
+        worst, at = 0.0, {}
+        for s in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0):
+            problem, algorithm = Kink(s), Played(1.0, 1, 1, 1.0, rows=z)
+            down = algorithm.broadcast(algorithm.init(problem, torch.zeros(1, dtype=DOUBLE), ROOT).server, ROOT)
+            down = replace(down, seeds=torch.zeros(1, 1, dtype=torch.int64))
+            clients = torch.zeros(len(z), dtype=torch.int64)
+            up, _ = drain(algorithm.client(problem, clients, None, down, ROOT))[1]
+            each = up.g.flatten() * z.flatten()  # the estimate from one direction
+            mean, square = float(weights @ each), float(weights @ each**2)
+            for P in (1, 2, 5, 10, 30, 100, 268, 1000, 10_000, 1_000_000):
+                left = mean**2 * (P - 1) / P + square / P
+                right = (1 + 10 / P) * (s**2 if everywhere else 0.0) + 343 / (2 * P)
+                if left / right > worst:
+                    worst, at = left / right, {"s": s, "P": P, "left": digits(left), "right": digits(right)}
+        told = f"f(x; xi) = xi h(x), h' = min(|x|, {at['s']:g}), x_r = 0, P = {at['P']:,}, by the client"
+        said = f"{told}: left {at['left']}, right {at['right']}"
+        return Outcome(worst <= 1, "exact", worst, said, None if worst <= 1 else {"f": told, **at})
+
+    return check
+
+
 # Theorem 2
 
 

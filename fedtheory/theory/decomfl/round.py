@@ -34,7 +34,10 @@ A3 = Printed("A3: f is L-smooth", "Assumption 3")
 A4 = Printed("A4: Hess f <= H(x_r) <= L I in a ball around x_r, tr H <= kappa ||H||", "Assumption 4")
 UNIFORM = Printed("C_r a set of m clients, uniform", "Algorithm 1, line 5")
 EACH = "every f_i(.; xi) is L-smooth (Assumption 3 says it of f alone)"
-LOCAL = ". With every f_i(.; xi) L-smooth, and the variance of Assumption 1 wherever a client stands"
+LOCAL = (
+    ". With every f_i(.; xi) L-smooth, and the variance of Assumption 1 at every point, not only where a client "
+    "stands: it bounds what smoothing adds to the minibatch's gradient, which all P scalars share"
+)
 
 
 # An instance: quadratic clients f_i(x; xi) = x^T diag(h_i) x/2 + (a_i + xi u_i)^T x with xi = +-1

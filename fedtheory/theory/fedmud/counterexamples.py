@@ -63,7 +63,7 @@ def flutter(S: int = 512, eta: float = 2.0**-20) -> Instance:
     layers = ((1, 1, 0), (1, 1, 1))
     problem = Smooth(
         row(p / eta, 1), row(-1, 0), shape="huber", a=row(0, p * u), noise=row(1 / eta, u), gate=row(1, 0),
-        layout=layout(layers),
+        soft=True, layout=layout(layers),
     )  # fmt: skip
     draws = 1 - torch.eye(S + 1, dtype=torch.long)[:S, None]  # no jump, or one at one of the iterations
     start = torch.tensor([0, 1, 0], dtype=DOUBLE)

@@ -343,6 +343,8 @@ MAIN: list[Claim] = [
         "One can take theta_r theta_m = O(1).",
         "inequality",
         reading="one can take: by the choice of the ranks; O(1): at most 2, for r_l = ceil(rho m_l)",
+        caveat="rho min m_l >= 1: a layer of fewer rows than 1/rho keeps one direction, a larger share than rho",
+        as_printed=check_theta(least=False),
         check=check_theta(),
         control=check_theta(Fraction(198, 100)),
         broken="1.98 in place of 2 (1.99 is reached with fewer than 201 rows)",

@@ -294,21 +294,25 @@ TAU_ONE = [
 ]
 
 
-def check_theta(limit: Fraction = Fraction(2)) -> Check:
-    """theta_r theta_m <= limit for ranks r_l = ceil(rho m_l), rho min m_l >= 1: random networks of four layers, and
-    layers of m and m + 1 rows with rho = 1/m, for which it is 2m/(m + 1).
+def check_theta(limit: Fraction = Fraction(2), least: bool = True) -> Check:
+    """theta_r theta_m <= limit for ranks r_l = ceil(rho m_l): random networks of four layers, and layers of m and m + 1
+    rows with rho = 1/m, for which it is 2m/(m + 1).
+
+    `least`: with rho min m_l >= 1; else a layer of one row beside one of 100 is tried as well, with rho = 1/100.
     """
 
     def check(effort: str) -> Outcome:
         g = ROOT.fold("theta").generator()
-        networks = [([m, m + 1], 1) for m in range(1, 200)]
+        networks = [([m, m + 1], Fraction(1, m)) for m in range(1, 200)]
         for _ in range(200 if effort == "quick" else 5000):
             rows = torch.randint(1, 200, (4,), generator=g).tolist()
-            networks.append((rows, int(torch.randint(1, min(rows) + 1, (), generator=g))))  # rho = low/min m
+            networks.append((rows, Fraction(int(torch.randint(1, min(rows) + 1, (), generator=g)), min(rows))))
+        if not least:
+            networks.append(([1, 100], Fraction(1, 100)))
         most, where = Fraction(0), {}
-        for rows, low in networks:
+        for rows, rho in networks:
             layout = Layout(tuple(Layer(f"W{i}", m, 1) for i, m in enumerate(rows)))
-            ranks = Coordinate(tuple(-(-low * m // min(rows)) for m in rows)).ranks(layout)
+            ranks = Coordinate(tuple(math.ceil(rho * m) for m in rows)).ranks(layout)
             ratios = [Fraction(r, m) for r, m in zip(ranks, rows)]
             if max(ratios) / min(ratios) > most:
                 most, where = max(ratios) / min(ratios), {"m": rows, "r": ranks}

@@ -123,7 +123,7 @@ CLAIMS: list[Claim] = [
         control=sharpened(potential(21 / 25), "sharper.round", CORNERS[-1:], **HARD),
         broken="21/25 in the place of 2/5",
         implies="Summed over k it is the theorem of the page: steps that may be 2 sqrt(m/r) times longer than those of "
-        "the repaired Theorem 1, and an error that stays 51 times smaller.",
+        "the repaired Theorem 1, and a bound on the error that stays that is 51 times smaller.",
     ),
     fedsub(
         "sharper.whole",

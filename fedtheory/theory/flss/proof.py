@@ -358,7 +358,7 @@ def ratchet(lr: float = 1 / 256) -> Instance:
     side = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
     b = torch.cat([0 * side, s * side], 1)
     noise = torch.cat([4 + 0 * side, -side / 8], 1)
-    problem = Smooth(torch.ones_like(b), b, a=b, noise=noise, gate=torch.cat([0 * side, -side / s], 1))
+    problem = Smooth(torch.ones_like(b), b, a=b, noise=noise, gate=torch.cat([0 * side, -side / s], 1), soft=True)
     frame = torch.tensor([[1.0], [0.0]], dtype=torch.float64)
     return Instance(problem, row(1.0, 0.0)[0], frame, lr, 2, 2, L=1.0, mu=1.0, reuse=True)
 

@@ -103,7 +103,9 @@ Terms = Callable[[Round], tuple[torch.Tensor, ...]]  # left, right, and what may
 
 
 def edges(**changes: Any) -> list[Edge]:
-    """The standard corners: K = 1; r = d; r < d; losses with curvature of both signs; small and largest steps."""
+    """The standard corners: K = 1; r = d; r < d, down to an eighth of it; one to three clients; losses with curvature
+    of both signs; small and largest steps.
+    """
     base = [
         Edge(K=1, N=2, d=2),
         Edge(K=2, N=1),
@@ -117,6 +119,9 @@ def edges(**changes: Any) -> list[Edge]:
         Edge(K=2, N=2, shape="spline", stationary=True, share=0.25),
         Edge(K=2, N=1, stationary=True, controlled=True),
         Edge(K=4, N=1, stationary=True, controlled=True, share=0.02),
+        Edge(K=1, N=3),
+        Edge(K=2, N=1, d=8, noisy=False, share=0.5),
+        Edge(K=1, N=2, d=4),
     ]
     return [replace(edge, **changes) for edge in base]
 

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -276,7 +277,11 @@ def check_mean(effort: str) -> Outcome:
     return Outcome(worst < 1e-20, "exact", None, f"c^+ less the mean of the c_i^+: at most {worst**0.5:.1e}")
 
 
-_PARTIAL = 1 / 2**2.5  # h = phi sqrt(rho)/8 with phi = rho = 1/2, as a share of 1/4
+def _partial(phi: float, rho: float) -> float:
+    """h = phi sqrt(rho)/8, as a share of 1/4."""
+    return phi * math.sqrt(rho) / 2
+
+
 MEMBERS = [  # the largest steps that the corollaries admit
     Member(K=2, N=2, d=2, method="FedAvg-CD", global_share=None, sampled=1),
     Member(K=3, N=2, d=2, r=2, method="FedAvg-CD", global_share=None, noisy=False, sampled=1),
@@ -284,15 +289,18 @@ MEMBERS = [  # the largest steps that the corollaries admit
     Member(K=2, N=2, method="SCAFFOLD", global_share=1 / 4, sampled=1, shape="spline"),
     Member(K=3, N=2, method="SCAFFOLD"),
     Member(K=1, N=3, method="SCAFFOLD", global_share=1 / 6, sampled=1, stationary=True),
-    Member(K=2, N=2, d=2, method="SSF", global_share=_PARTIAL, sampled=1),
-    Member(K=2, N=3, d=2, method="SSF", global_share=_PARTIAL, sampled=2, noisy=False, shape="cosine"),
+    Member(K=2, N=2, d=2, method="SSF", global_share=_partial(1 / 2, 1 / 2), sampled=1),
+    Member(K=2, N=3, d=2, method="SSF", global_share=_partial(2 / 3, 1 / 2), sampled=2, noisy=False, shape="cosine"),
+    Member(K=2, N=2, d=8, method="SSF", global_share=_partial(1 / 2, 1 / 8), sampled=1, noisy=False),
+    Member(K=2, N=2, d=8, method="SSF", global_share=4 * math.sqrt(1 / 8 / 8), noisy=False),
     Member(K=2, N=2, d=2, method="SSF"),
-    Member(K=1, N=2, d=2, method="SSF", global_share=_PARTIAL, sampled=1),
+    Member(K=1, N=2, d=2, method="SSF", global_share=_partial(1 / 2, 1 / 2), sampled=1),
     Member(K=2, N=2, d=2, r=2, method="SSF", global_share=1 / 4, sampled=1),
     Member(K=2, N=2, d=2, method="SSF", controlled=True, stationary=True, noisy=False),
     Member(K=2, N=2, d=2, method="FedSub", global_share=None),
     Member(K=3, N=2, d=3, method="FedSub", global_share=None, noisy=False, shape="cosine"),
     Member(K=2, N=2, d=2, r=2, method="FedSub", global_share=None),
+    Member(K=2, N=2, d=8, method="FedSub", global_share=None, share=2 * math.sqrt(1 / 8 / 20), noisy=False),
 ]
 _SAMPLED = [Member(K=1, N=3, d=2, method="FedAvg-CD", global_share=None, sampled=1, stationary=True, noisy=False)]
 

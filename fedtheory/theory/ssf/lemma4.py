@@ -1,5 +1,6 @@
 """SSF (arXiv:2604.25467v1), Section 4.6: Lemma 4, the contraction of the controls' error, (60) to (101)."""
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from fedtheory.theory.search import implies, number, reals, same
 from fedtheory.theory.ssf.attack import (
     FREE,
     NOISY,
+    Edge,
     Terms,
     edges,
     identical,
@@ -172,9 +174,30 @@ def symbolic_substitution(factor: int) -> Check:
     return check
 
 
-LEMMA4 = [replace(edge, global_share=share) for edge in edges() for share in (1.0, 8.0)][::2] + [
+LEMMA4 = [replace(edge, global_share=share) for edge, share in zip(edges(), itertools.cycle((1.0, 8.0)))] + [
     replace(edge, global_share=None, server_lr=8.0) for edge in edges()[:4]
 ]
+LEMMA4.append(Edge(K=1, d=8, noisy=False, stationary=True))  # nothing moves: a share rho of C_t is seen, and goes
+
+
+def slack(squares: float) -> Terms:
+    """(60) with `squares` in the place of 12, 6 and 12, and without their 1/rho."""
+
+    def terms(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
+        at = q.at
+        rest = at.L**2 * at.eta**2 * (q.G2 + at.sigma2 / (at.N * at.K) + at.L**2 * q.drift)
+        head = (1 - at.rho / 2) * q.C0 + 3 * at.sigma2 / at.K + 3 * at.L**2 * q.drift
+        return q.C1, head + squares * rest
+
+    return terms
+
+
+def lemma4_and_slack(effort: str) -> Outcome:
+    """(60), and what its own search says of the constants before eta^2."""
+    found = with_units(survives(lemma4(), "lemma4", "any c_i, c = mean c_i", LEMMA4), lemma4())(effort)
+    loose = {constant: survives(slack(constant), "lemma4.slack", "", LEMMA4)(effort).holds for constant in (2.0, 0.5)}
+    said = ", ".join(f"{constant:g} {'passes' if holds else 'does not'}" for constant, holds in loose.items())
+    return replace(found, detail=f"{found.detail}; in the place of 12, 6 and 12, without their 1/rho: {said}")
 
 
 CLAIMS: list[Claim] = [
@@ -183,12 +206,13 @@ CLAIMS: list[Claim] = [
         "Under Assumptions 1-3 and eta_l <= 1/(2KL): C_{t+1} <= (1 - rho/2) C_t + 3 sigma^2/K + 3 L^2 E_drift + "
         "(12 L^2/rho) eta^2 |grad F|^2 + (6 L^2/rho) eta^2 sigma^2/(NK) + (12 L^4/rho) eta^2 E_drift.",
         assumes=(*A123, C_FIXED, STEPS4),
-        check=with_units(survives(lemma4(), "lemma4", "any c_i, c = mean c_i", LEMMA4), lemma4()),
+        check=lemma4_and_slack,
         control=refuted_each(on(carried, lemma4(contraction=1.01), ""), on(quiet, lemma4(0.99), "")),
         broken="1 - rho/2 lowered to 1 - 1.01 rho; 3 sigma^2/K to 99/100 sigma^2/K",
         caveat=f"{MEAN}; {ALL}",
         as_printed=on(offset, lemma4(), "N = K = 1, at the minimiser, no noise, c_1 = grad F_1 = 0, c = 1"),
-        implies="C_t = 0, no noise and a stationary point do not give C_{t+1} = 0 where c differs from mean c_i.",
+        implies="C_t = 0, no noise and a stationary point do not give C_{t+1} = 0 where c differs from mean c_i. The "
+        "terms in eta^2 have room: 2 in the place of 12, 6 and 12, without 1/rho, passes the same search.",
     ),
     claim(
         "lemma4.eq61-63", "Lemma 4, Step 1 (61)-(63)", "identity",

@@ -62,6 +62,7 @@ class Moments:
         lr, steps, eta: eta_l, K and the effective step eta~ = eta_g eta_l K.
         noise: (C, N, d), noise vectors that depend on the projector; default the problem's own.
         shift: (C, N, d), a mean of the noise that depends on the projector (it breaks unbiasedness given P_t).
+        learns: False: c and all c_i stay as they are, which is not SSF (for controls).
     """
 
     def __init__(
@@ -74,8 +75,9 @@ class Moments:
         *,
         noise: torch.Tensor | None = None,
         shift: torch.Tensor | None = None,
+        learns: bool = True,
     ) -> None:
-        self.problem, self.steps, self.lr, self.eta = problem, steps, lr, eta
+        self.problem, self.steps, self.lr, self.eta, self.learns = problem, steps, lr, eta, learns
         n, d = problem.h.shape
         self.frames, self.by_frame, self.shift = frames, noise, shift
         self.n, self.d, size = n, d, (2 + n) * d
@@ -119,6 +121,8 @@ class Moments:
             algorithm = SSF(self.lr, steps, instances.fixed(frame), server_lr=self.eta / (self.lr * steps))
             x, c, ci = z[:, :d], z[:, d : 2 * d], z[:, 2 * d :].view(replicas, n, d).movedim(1, 0)
             x1, c1, ci1, path = play(algorithm, Given(own, factors), x, c, ci)
+            if not self.learns:
+                c1, ci1 = c, ci
             out = torch.cat([x1, c1, ci1.movedim(0, 1).reshape(replicas, -1)], dim=1)
             gaps = torch.stack([y - path[0] for y in path[:-1]]).movedim(2, 0).reshape(replicas, -1)
             for values, maps_of, noises_of in ((out, maps, noises), (gaps, drifts, drift_noises)):
