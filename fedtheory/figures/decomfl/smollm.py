@@ -192,8 +192,11 @@ def told(which: tuple[str, str], runs: Sequence[Mapping[str, Sequence[float]]], 
     """A sentence about the curve of one method and way."""
     first, last = (interval([100 * one["accuracy"][at] for one in runs]) for at in (0, -1))
     gained = interval([100 * (one["accuracy"][-1] - one["accuracy"][0]) for one in runs])
+    means = [100 * sum(values) / len(runs) for values in zip(*(one["accuracy"] for one in runs))]
+    top = means.index(max(means))
     return (
-        f"{which[0]}, {which[1]}: {first[0]:.1f}% before, {last[0]:.1f}% after {runs[0]['round'][-1]:g} rounds "
+        f"{which[0]}, {which[1]}: {first[0]:.1f}% before, {means[top]:.1f}% at its highest record (round "
+        f"{runs[0]['round'][top]:g}), {last[0]:.1f}% after {runs[0]['round'][-1]:g} rounds "
         f"({gained[0]:+.1f} points [{gained[1]:+.1f}, {gained[2]:+.1f}], n = {len(runs)}), {sent:.3g} MB a client"
     )
 

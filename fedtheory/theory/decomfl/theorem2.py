@@ -199,7 +199,7 @@ CLAIMS: list[Claim] = [
         reading=BALLS,
         check=worst_of(check_runs("printed", "theorem2"), check_any_sign("theorem2.sign")),
         as_printed=check_cones("theorem"),
-        caveat=EACH,
+        caveat=f"{EACH}; proved for H(x_r) >= 0 (step 10.4), for an indefinite one searched only, on few short runs",
         control=check_runs("printed", "theorem2.control", 0.28),
         broken="0.28 of the bound",
         repair=REPAIR2,
