@@ -4,6 +4,7 @@ Runs are found as `reproduce` finds them, by the digests of the data that the re
 """
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,8 @@ def fresh(name, monkeypatch):
 
     monkeypatch.delenv("FEDTHEORY_DATA", raising=False)
     monkeypatch.setattr(store.readers, "origin", recorded)
+    text = replace(store.BUILDERS["text"], reads=lambda options: digests)
+    monkeypatch.setitem(store.BUILDERS, "text", text)
     return record, ALL[name].measure(Kept(FIGURES), record["scale"], len(record["seeds"]))
 
 
