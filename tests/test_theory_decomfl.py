@@ -300,6 +300,14 @@ def test_68_needs_a_kappa_that_allows_a_step():
     assert decomfl_low_rank.low_rank(at) > -3
 
 
+def test_noise_bounded_where_clients_stand_alone_does_not_mend_lemma_3():
+    """All P scalars share what smoothing adds to their minibatch's gradient; for h' = |x| it is mu^2 8/(4 pi)."""
+    assert decomfl_rough.check_shared_bias(True)("quick").margin == pytest.approx(0.906, abs=1e-3)
+    found = decomfl_rough.check_shared_bias(False)("quick")
+    assert not found.holds
+    assert found.counterexample["left"] == pytest.approx(2 / math.pi, rel=1e-3)
+
+
 def test_rough_clients_need_a_large_d_to_break_theorem_2():
     """E||grad f(x_1)||^2/2 = d/(32 C^2), C = 3d/(d+2), against 1/2: d = 144 is enough, and 120 is not."""
     assert decomfl_rough.check_cones("theorem", 120)("quick").holds

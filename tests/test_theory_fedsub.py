@@ -28,11 +28,12 @@ from fedtheory.theory.search import implies, ratio, same
 
 CLAIMS = {claim.id: claim for claim in fedsub.CLAIMS}
 
-HOLDS = """table1-comm table1-mem a1-cd a1-ss eq3_/_eq16 eq4_/_eq17 a3-only-P theta-product eq5-7 eq10 eq12
+HOLDS = """table1-comm table1-mem a1-cd a1-ss eq3_/_eq16 eq4_/_eq17 a3-only-P eq5-7 eq10 eq12
 eq13 eq15 eq18 eq19 line12-cost lemma1 eq22 eq23-26 eq27 eq28-32 eq33 lemma2 eq34 eq35 eq35-variance eq36
 lemma3_/_eq46 IV eq38 eq39 eq40-42 eq44.2 eq45 sharper.round sharper.whole sharper.without
 sharper.quadratic"""
-CAVEAT = """table1-comp remark1-scaffold remark1-fedlin cg-reduction thm1-floor-n thm1-obs-i thm1-obs-ii thm1-obs-iii
+CAVEAT = """table1-comp remark1-scaffold remark1-fedlin cg-reduction thm1-floor-n thm1-obs-i theta-product
+thm1-obs-ii thm1-obs-iii
 fig1a-cd-best fig1b-order fedavgcd-better dual-helps fig1c-mono fig2-43pct eq9 eq37 float.mean-dual sec6-traffic"""
 FALSE = """a1-rd eq11-drop remark1-extra-comm thm1 eq8-pdhg sec73-line10 eq20 eq43-from-44 eq44.1 eq47"""
 VERDICTS = {
