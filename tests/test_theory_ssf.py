@@ -11,7 +11,7 @@ import torch
 from fedtheory.theory.claim import Printed, decide
 from fedtheory.theory.search import Adam, maximise_together, units
 from fedtheory.theory.ssf import algorithm, claims, family
-from fedtheory.theory.ssf.attack import build, edges, found_gap, identical, on, scale_alike, times
+from fedtheory.theory.ssf.attack import NOISY, build, edges, found_gap, identical, on, scale_alike, survives, times
 from fedtheory.theory.ssf.bounds import scaled
 from fedtheory.theory.ssf.lemma1 import lemma1
 from fedtheory.theory.ssf.lemma2 import (
@@ -27,6 +27,7 @@ from fedtheory.theory.ssf.lemma2 import (
 )
 from fedtheory.theory.ssf.lemma3 import (
     cross,
+    eq21,
     eq35,
     eq36,
     eq38_39,
@@ -39,7 +40,7 @@ from fedtheory.theory.ssf.lemma3 import (
     eq57,
     lemma3,
 )
-from fedtheory.theory.ssf.lemma4 import eq68, eq75, eq80, eq81, eq87, eq99, lemma4
+from fedtheory.theory.ssf.lemma4 import LEMMA4, eq60, eq68, eq75, eq80, eq81, eq87, eq99, lemma4
 from fedtheory.theory.ssf.moments import Terms
 from fedtheory.theory.ssf.round import ROOT, admissible, crossed, dump, leap, load, offset, play, rescaled, steep, tiny
 from fedtheory.theory.ssf.sharper import sharper_lemma2, sharper_lemma3, sharper_lemma4, steady
@@ -418,3 +419,34 @@ def test_every_assumption_is_printed_where_the_ledger_says():
 )
 def test_an_invented_place_is_noticed(where):
     assert not printed_in(PAPER.read_text(), where)
+
+
+# Regimes: a statement that is right for half of the dimensions and two clients alone is broken
+
+
+def small_rho_unseen(q):
+    """(21) with max(rho, 1/2) for rho."""
+    at, rho = q.at, max(q.at.rho, 1 / 2)
+    right = eq21(at.eta, at.L, at.N, at.K, rho, at.sigma2, q.G2, q.drift, 1.0, 0.0, 1.5)
+    return q.gain + rho * at.eta * q.G2 / 4, right, (at.eta * q.G2 + at.L * q.moved).detach()
+
+
+def small_rho_unseen_by_the_memory(q):
+    """(60), likewise."""
+    at = q.at
+    return q.C1, eq60(at.eta, at.L, at.N, at.K, max(at.rho, 1 / 2), at.sigma2, q.G2, q.drift, q.C0)
+
+
+def many_clients_unseen(q):
+    """(53) with 2^(N - 1) for N, which is N for one and for two."""
+    return q.every((q.xi_bar**2).sum(-1)), q.at.sigma2 / (2.0 ** (q.at.N - 1) * q.at.K)
+
+
+@pytest.mark.parametrize(
+    ("terms", "corners"),
+    [(small_rho_unseen, edges()), (small_rho_unseen_by_the_memory, LEMMA4), (many_clients_unseen, NOISY)],
+)
+def test_the_searches_reach_small_subspaces_and_three_clients(terms, corners):
+    halves = [edge for edge in corners if edge.r / edge.d >= 1 / 2 and edge.N <= 2]
+    assert survives(terms, "regimes", "", halves)("quick").holds
+    assert not survives(terms, "regimes", "", corners)("quick").holds
