@@ -651,8 +651,8 @@ assert measured["scalar"][-1] > 1
 # - **Clients, $S$**, divide all of the noise terms as printed. The repaired theorem adds the drift's own, of the order
 #   of $K^2\eta^2$, which $S$ does not divide: nothing to speak of where $\eta$ is small, a seventh of one client's
 #   noise at the longest step with $K = 16$. $S$ does not buy a longer step: $\eta \lesssim P/(L(d+4))$ is the
-#   directions' variance. One of four printed conditions is $\eta \le SP/(24L(d+4))$, as if every client had directions of its own,
-#   and another, $2P/(SKL(d+P+4))$, falls with $S$; the repaired theorem has no $S$ there.
+#   directions' variance. One of four printed conditions is $\eta \le SP/(24L(d+4))$, as if every client had directions
+#   of its own, and another, $2P/(SKL(d+P+4))$, falls with $S$; the repaired theorem has no $S$ there.
 # - **Directions, $P$**, buy a longer step, and less of $(d+4)/P$, while $P < d$. They do not buy away minibatch
 #   noise: the printed $\sigma^2$ term falls with $P$ for ever, but all $P$ directions see one minibatch, so
 #   $\sigma^2/S$ stays.
