@@ -188,6 +188,8 @@ class Smooth(Problem):
     def _gated(self, y: torch.Tensor, xi: Sample) -> torch.Tensor:
         """The loss whose gradient `at` is, with a soft gate, (S, ...)."""
         assert self.gate is not None
+        assert self.noise is not None
+        assert xi.factor is not None
         noise, gate = (self._rows(value, xi.clients, y) for value in (self.noise, self.gate))
         gap = y - self._rows(self.b, xi.clients, y)
         t = (gap * gate).sum(-1, keepdim=True)
