@@ -421,6 +421,12 @@ def test_an_invented_place_is_noticed(where):
     assert not printed_in(PAPER.read_text(), where)
 
 
+def test_the_slack_of_lemma_4_is_what_its_words_say():
+    (lemma,) = [claim for claim in claims.CLAIMS if claim.id == "ssf.lemma4"]
+    assert lemma.check("quick").detail.endswith("without their 1/rho: 2 passes, 0.5 does not")
+    assert "2 in the place of 12, 6 and 12, without 1/rho" in lemma.implies
+
+
 # Regimes: a statement that is right for half of the dimensions and two clients alone is broken
 
 

@@ -89,7 +89,7 @@ class Kink(Smooth):
 
 
 def check_shared_bias(everywhere: bool) -> Check:
-    """Repaired (23), second step of the display, and (34), on KINK at x_r = 0: K = M = m = d = mu = L = 1, many P.
+    """Repaired (23), second step of the display, and (34), on `Kink` at x_r = 0: K = M = m = d = mu = L = 1, many P.
 
     All P scalars share their minibatch, and with it what smoothing adds to its gradient: that is not divided by P.
     `everywhere`: sigma bounds the noise at every point; else at x_r alone, where there is none.
