@@ -1,6 +1,7 @@
 """What was tried on rounds of SSF's and FedSub's problems and on a network, against what is done; paired, in one run.
 
     python benchmarks/tried.py                 prints
+    python benchmarks/tried.py --only texts    the last three
     python benchmarks/tried.py --json FILE     and writes the record
 
 gather: minibatches of all steps gathered at once over 2 MiB at a time, FedAvg with K = 1,000 steps, float32.
@@ -9,6 +10,9 @@ rows: a gradient of FedSub's logistic regression, 30 clients with 2,000 samples 
 rows over samples in columns.
 norm, norm16: a gradient of FedMUD's four convolutions with batch normalisation on 64 images of 28 x 28, in torch's
 layout over oneDNN's, in float32 and in bfloat16. full16: that in float32 over that in bfloat16, both in oneDNN's.
+padded, padded_step: losses and a gradient of adapters' weights on 16 texts of 4 to 45 tokens (like SST-2's, most are
+short) in the shape of SmolLM2-135M, a row of its own for each over several in a row. given_back: four rounds of FedAvg
+on all of its weights with glibc's own rule for freed memory over `core.allocator`. These three need the extra "llm".
 
 CPU seconds of one thread; the two take turns, and the blocks' own ratios count: above 1, what is done is faster.
 """
@@ -22,15 +26,19 @@ from pathlib import Path
 from unittest import mock
 
 import torch
+from steps import shape
 from timing import environment, quartiles
 
-from fedtheory import FedAvg, Key, LogisticRegression, MatrixRegression, run
+from fedtheory import FedAvg, Key, LogisticRegression, MatrixRegression, TextClassification, run
+from fedtheory.core import allocator
 from fedtheory.core.files import write_atomic
 from fedtheory.problems import matrix_regression
 from fedtheory.problems.images import ImageClassification
+from fedtheory.problems.models import language
 from fedtheory.problems.models.networks import Network, network
+from fedtheory.problems.text import Texts
 
-BLOCKS = 15
+BLOCKS, FEW = 15, 5
 
 
 def spent(work: Callable[[], object], times: int) -> float:
@@ -40,14 +48,16 @@ def spent(work: Callable[[], object], times: int) -> float:
     return (time.process_time() - start) / times
 
 
-def compared(tried: Callable[[], object], done: Callable[[], object], times: int) -> dict[str, object]:
-    seconds = [(spent(tried, times), spent(done, times)) for _ in range(BLOCKS + 1)][1:]  # the first warms up
+def compared(
+    tried: Callable[[], object], done: Callable[[], object], times: int, blocks: int = BLOCKS
+) -> dict[str, object]:
+    seconds = [(spent(tried, times), spent(done, times)) for _ in range(blocks + 1)][1:]  # the first warms up
     ratios = [a / b for a, b in seconds]
     own = {name: statistics.median(values) for name, values in zip(("tried", "done"), zip(*seconds))}
-    return own | {"ratio": statistics.median(ratios), "ratio_quartiles": quartiles(ratios)}
+    return own | {"ratio": statistics.median(ratios), "ratio_quartiles": quartiles(ratios), "blocks": blocks}
 
 
-def measure() -> dict[str, dict[str, object]]:
+def tensors() -> dict[str, dict[str, object]]:
     problem = MatrixRegression.ssf(0.5, Key(0), dtype=torch.float32)
     play = lambda: run(FedAvg(1e-4, 1000), problem, 1, sampled=10, metrics=())
 
@@ -94,16 +104,63 @@ def normalised(precision: str) -> Callable[[], torch.Tensor]:
     return lambda: problem.grads(y, xi)
 
 
+def texts() -> dict[str, dict[str, object]]:
+    """On the shape of SmolLM2-135M with random weights."""
+    g = Key(0).generator()
+    sizes = torch.empty(16).exponential_(1 / 8, generator=g).add_(4).clamp_(max=45).long().tolist()
+    data = Texts([torch.randint(1000, 49152, (size,), generator=g) for size in sizes], torch.arange(16) % 2)
+    parts = [torch.arange(0, 16, 2), torch.arange(1, 16, 2)]
+    adapters, whole = (
+        TextClassification(language.LanguageModel(module, [10, 20]), data, parts, batch=8)
+        for module in (language.adapt(shape(), 8, Key(1)), shape())
+    )
+    x, xi = adapters.start().expand(2, -1), adapters.full(adapters.clients)
+
+    @torch.no_grad()
+    def losses() -> torch.Tensor:
+        return adapters.losses(x, xi)
+
+    def gradient() -> torch.Tensor:
+        return adapters.grads(x, xi)
+
+    def padded(work: Callable[[], torch.Tensor]) -> Callable[[], torch.Tensor]:
+        def one_a_row() -> torch.Tensor:
+            with mock.patch.object(adapters.model, "_packs", False):
+                return work()
+
+        return one_a_row
+
+    def rounds() -> None:
+        run(FedAvg(1e-3, 1), whole, 4, metrics=())
+
+    def given_back() -> None:
+        with mock.patch.object(allocator, "_glibc", lambda: None):
+            rounds()
+
+    torch.testing.assert_close(padded(losses)(), losses())
+    return {
+        "padded": compared(padded(losses), losses, 1),
+        "padded_step": compared(padded(gradient), gradient, 1),
+        "given_back": compared(given_back, rounds, 1, FEW),
+    }
+
+
+GROUPS = {"tensors": tensors, "texts": texts}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the record there")
+    parser.add_argument("--only", choices=GROUPS, help="one group of them")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    found = measure()
+    found = {}
+    for name in [options.only] if options.only else GROUPS:
+        found |= GROUPS[name]()
     for name, row in found.items():
         print(name, ", ".join(f"{key} {value}" for key, value in row.items()))
     if options.json:
-        record = {**found, "blocks": BLOCKS, "environment": environment("cpu")}
+        record = {**found, "environment": environment("cpu")}
         write_atomic(options.json, (json.dumps(record, indent=1) + "\n").encode())
 
 

@@ -594,6 +594,40 @@ def test_a_run_keeps_the_memory_of_its_activations():
     assert float(done.stdout) < 50
 
 
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that gives memory back")
+def test_a_run_of_a_large_model_keeps_its_vectors_memory_until_it_ends():
+    """Of 64 MiB, 16,384 pages, each of which several operations of a round make anew."""
+    words = """if True:
+        import resource, torch
+        from fedtheory import FedAvg, Problem, run
+        from fedtheory.core.layout import Layer, Layout
+        from fedtheory.core.problem import Constants
+        torch.set_num_threads(1)
+        class Bowl(Problem):
+            n, d = 2, 2**24
+            layout = Layout((Layer("x", 2**24, 1),))
+            weights, constants = torch.full((2,), 0.5).double(), Constants()
+            dtype, device, closed_form, chunk = torch.float32, torch.device("cpu"), True, 1
+            def start(self): return torch.ones(self.d)
+            def draw(self, clients, steps, key): return [None] * steps
+            def full(self, clients): return None
+            def losses(self, y, xi): return y.square().sum(1) / 2
+            def grads(self, y, xi): return y.clone()
+        pages = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        resident = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096
+        asked = []
+        note = lambda done: asked.append(pages())
+        run(FedAvg(0.1, 2), Bowl(), 12, metrics=(), progress=note)
+        print((asked[-1] - asked[-5]) / 4, resident())
+    """
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")} | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", words], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    asked, resident = map(float, done.stdout.split())
+    assert asked < 1000
+    assert resident < 2**29
+
+
 def test_no_test_images_are_refused():
     images, labels = torch.rand(4, 1, 4, 4), torch.arange(4) % 2
     with pytest.raises(ValueError, match=r"test='0 images': expected at least one test image"):

@@ -9,6 +9,8 @@ from functools import partial
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("transformers", reason="needs the extra: pip install 'fedtheory[llm]'")
 pytest.importorskip("peft", reason="needs the extra: pip install 'fedtheory[llm]'")
@@ -204,6 +206,47 @@ def test_adapters_are_a_low_rank_change_of_queries_and_values():
     assert not torch.equal(first, again)
     of = dict(zip(parts, model.start.split(model.sizes)))
     assert all((float(value.abs().max()) == 0) == ("lora_B" in name) for name, value in of.items())
+
+
+def sliding(dtype=DOUBLE):
+    """Tokens see the last three: no architecture for whose rows a mask of ours would do."""
+    options = {**TINY, "intermediate_size": 32, "num_key_value_heads": 2, "sliding_window": 3}
+    return _seeded(lambda: transformers.MistralForCausalLM(transformers.MistralConfig(**options)), dtype)
+
+
+@pytest.mark.parametrize("name", [*MODULES, "sliding"])
+def test_prompts_in_one_row_do_not_see_each_other(name, monkeypatch):
+    """Whatever stands beside a prompt, its logits and gradients are those that it has alone."""
+    monkeypatch.setattr(language, "ROW", 20)
+    model = LanguageModel((MODULES | {"sliding": sliding})[name](), WORDS)
+    of, passed = texts(), []
+    whole = model._module.forward
+    monkeypatch.setattr(
+        model._module, "forward", lambda **given: passed.append(given["input_ids"].shape) or whole(**given)
+    )
+    x = model.start.clone().requires_grad_()
+    layer = x.split(model.sizes).__getitem__
+    found = model.logits(layer, of.prompts)
+    rows, width = passed.pop()
+    wanted = torch.cat([model.logits(layer, [prompt]) for prompt in of.prompts])
+    torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-12)
+    slopes = (torch.autograd.grad(one.square().sum(), x, retain_graph=True)[0] for one in (found, wanted))
+    torch.testing.assert_close(*slopes, rtol=1e-9, atol=1e-12)
+    if name == "sliding":
+        assert (rows, width) == (12, max(map(len, of.prompts)))
+    else:
+        assert 1 < rows < 6
+        assert rows * width < 1.2 * sum(map(len, of.prompts))
+
+
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=40), st.integers(1, 400))
+def test_rows_are_few_and_evenly_filled(sizes, capacity):
+    """Each prompt stands in one row; no row is longer than the mean by more than the longest prompt."""
+    rows = language.pack(sizes, capacity)
+    assert sorted(i for row in rows for i in row) == list(range(len(sizes)))
+    assert all(rows)
+    assert (len(rows) - 1) * max(capacity, *sizes) < sum(sizes)
+    assert max(sum(sizes[i] for i in row) for row in rows) <= sum(sizes) / len(rows) + max(sizes)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -17,6 +17,7 @@ import torch
 from fedtheory.core import checks, engine, rows
 from fedtheory.core import schedule as schedules
 from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.allocator import keeping_freed
 from fedtheory.core.average import shares
 from fedtheory.core.checkpoint import Checkpoint, copy_tree
 from fedtheory.core.contract import Watched, look_at_problem
@@ -274,16 +275,6 @@ def _told_to_stop() -> Iterator[list[Any]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _keep_freed_memory() -> None:
-    """Have glibc keep what operations free, so that the next ones need not ask the system for it.
-
-    It gives back whatever exceeds twice the largest block freed so far, of those below 32 MiB. By itself it comes to
-    give back a network's activations after each step: hundreds of page faults a step and 10% of the time, more where a
-    virtual machine's host takes idle pages away. Other allocators do not care.
-    """
-    torch.empty(31 * 2**20, dtype=torch.uint8)
-
-
 @checks.arguments
 def run(
     algorithm: Algorithm,
@@ -385,7 +376,7 @@ def run(
         identity += ", reduced" if shards is not None and shards.reduces else ""
         keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
     stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
-    with keeper as kept, stops as asked:
+    with keeper as kept, stops as asked, keeping_freed(x0.nbytes):
         due = (checkpoint_every, checkpoint_seconds)
         cut = () if blocks is None else edges(problem.n, blocks)
         return _run(
@@ -448,7 +439,6 @@ def _run(
     asked: list[Any],
 ) -> History:
     """`run`, its arguments checked and its folder owned."""
-    _keep_freed_memory()
     first, kept = (0, problem.n) if shards is None else (shards.start, shards.kept)
     here = [edge for edge in cut if first <= edge <= first + kept]
     if map_folder is not None and not cut:

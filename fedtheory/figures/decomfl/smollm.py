@@ -25,7 +25,7 @@ from fedtheory.figures.decomfl.curves import MU
 from fedtheory.figures.frontier.items import beyond
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
 
-P, RANK, CLIENTS, SAMPLED = 5, 8, 8, 2
+P, RANK, CLIENTS, SAMPLED, BATCH = 5, 8, 8, 2, 8
 METHODS: dict[str, Callable[[float], Algorithm]] = {
     "FedAvg": lambda lr: FedAvg(lr, 1),
     "FedZO": lambda lr: FedZO(lr, 1, P, MU, direction="gaussian"),
@@ -77,7 +77,7 @@ QUICK = Setting(
 def _medium(task: str, rounds: int, **options: Any) -> Setting:
     return Setting(
         "text",
-        {"task": task, "prompts": "mezo", "clients": CLIENTS, "batch": 8, **options},
+        {"task": task, "prompts": "mezo", "clients": CLIENTS, "batch": BATCH, **options},
         "float32",
         {True: rounds, False: rounds // 4},
         {True: rounds // 10, False: rounds // 40},
@@ -103,9 +103,7 @@ def spec(of: Setting, method: str, way: str, lr: float, seed: int, trial: bool =
     if of.problem == "text":
         folder = Path(os.environ.get("FEDTHEORY_DATA", ".")).absolute()
         options |= {"model": str(folder / "smollm2"), "data": str(folder)}
-        options["at_once"] = (
-            8 if WAYS[way] else 16
-        )  # little padding; of all weights every pass draws the directions anew
+        options["at_once"] = 8 if WAYS[way] else BATCH * SAMPLED  # of all weights every pass draws directions anew
     rounds = (of.trial if trial else of.rounds)[zeroth]
     return Spec(
         METHODS[method](lr),

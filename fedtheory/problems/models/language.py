@@ -28,6 +28,8 @@ from fedtheory.problems.formats import DataError
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
 BLOCK = 2**20  # entries of an embedding that are one layer
+ROW = 256  # tokens that a row of packed prompts has: attention within it costs little beside the layers' products
+PACKED = ("llama", "opt")  # architectures in which a token sees others only through attention that a mask may narrow
 Layers = Callable[[int], torch.Tensor]  # j -> layer j of the vector, flat
 
 
@@ -91,8 +93,10 @@ class LanguageModel:
             if own or id(m) in lend:
                 self._hook(m, own, lend.get(id(m), self._lend))
         module._apply(lambda part: part if part.is_meta else part.to(self.device))
+        self._packs = module.config.model_type in PACKED
         self._module, self._plain, self._lock = module.eval(), plain, threading.Lock()
         self._layer: Layers = lambda j: self.start[:0]
+        self._last = torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64)
 
     def fingerprint(self) -> str:
         """SHA-256 over the weights that are not trained, and the words."""
@@ -107,17 +111,23 @@ class LanguageModel:
 
         Args:
             layer: asked for a layer whenever a submodule needs it.
-            prompts: tokens (n,) int64 each; they are padded on the left.
+            prompts: tokens (n,) int64 each, n >= 1. Several stand in one row where the architecture lets them, so that
+                little is computed for padding; they do not see each other.
         """
-        width = max(len(prompt) for prompt in prompts)
-        ids = torch.stack([nn.functional.pad(prompt, (width - len(prompt), 0)) for prompt in prompts])
-        size = torch.tensor([[len(prompt)] for prompt in prompts])
-        position = torch.arange(width) - (width - size)
-        given = {"input_ids": ids, "attention_mask": (position >= 0).long(), "position_ids": position.clamp(min=0)}
+        rows = pack([len(prompt) for prompt in prompts], ROW) if self._packs else [[i] for i in range(len(prompts))]
+        ids, owner, position = lay(prompts, rows)
+        if all(len(row) == 1 for row in rows):
+            mask = (owner >= 0).long()
+        else:
+            mask = torch.zeros(len(rows), 1, *ids.shape[1:] * 2, dtype=self.start.dtype)
+            apart = (owner[:, :, None] != owner[:, None, :]) | torch.ones_like(mask[0, 0], dtype=torch.bool).triu(1)
+            mask.masked_fill_(apart[:, None], torch.finfo(mask.dtype).min)
+        last = torch.stack([(owner == i).nonzero()[-1] for i in range(len(prompts))], 1).to(self.device)
+        given = {"input_ids": ids, "attention_mask": mask, "position_ids": position}
         with self._lock:  # what is lent belongs to one call at a time
-            self._layer = layer
+            self._layer, self._last = layer, (last[0], last[1])
             out = self._module(**{name: part.to(self.device) for name, part in given.items()}, use_cache=False)
-        logits = out.logits[:, -1] if self._plain else out.logits[:, -1, self._words[self._order]]
+        logits = out.logits[0] if self._plain else out.logits[self._last][:, self._words[self._order]]
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     def _hook(self, m: nn.Module, own: dict[str, Place], lend: Callable[..., Any]) -> None:
@@ -138,11 +148,11 @@ class LanguageModel:
         return numbers
 
     def _lend_head(self, m: Any, own: dict[str, Place], h: torch.Tensor) -> torch.Tensor:
-        """The rows of the words, and the last position."""
+        """The rows of the words, and the last position of each prompt, (1, prompts, width)."""
         for name, p in m._parameters.items():
             if p is not None:
                 m._parameters[name] = self._rows(own[name] if own else p, self._words)[self._order]
-        return h[:, -1:]
+        return h[self._last][None]
 
     def _rows(self, place: Place | torch.Tensor, some: torch.Tensor) -> torch.Tensor:
         """Rows `some`, in increasing order, of a parameter, from those of its layers that hold one."""
@@ -155,6 +165,29 @@ class LanguageModel:
             if len(rows)
         ]
         return torch.cat(found)
+
+
+def pack(sizes: Sequence[int], capacity: int) -> list[list[int]]:
+    """As few rows as could hold all, of `capacity` or the largest size; each, longest first, into the emptiest."""
+    rows = [[] for _ in range(math.ceil(sum(sizes) / max(capacity, *sizes)))]
+    filled = [0] * len(rows)
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
+        at = filled.index(min(filled))
+        rows[at].append(i)
+        filled[at] += sizes[i]
+    return rows
+
+
+def lay(prompts: Sequence[torch.Tensor], rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, ...]:
+    """Prompts side by side in rows: (tokens, their prompt or -1, positions in it), each (rows, the longest row)."""
+    lines = [[prompts[i] for i in row] for row in rows]
+    width = max(sum(map(len, line)) for line in lines)
+    fill = lambda parts, value: nn.functional.pad(torch.cat(parts), (0, width - sum(map(len, parts))), value=value)
+    return (
+        torch.stack([fill(line, 0) for line in lines]),
+        torch.stack([fill([torch.full_like(prompts[i], i) for i in row], -1) for row in rows]),
+        torch.stack([fill([torch.arange(len(prompt)) for prompt in line], 0) for line in lines]),
+    )
 
 
 # From a folder, or by name.
