@@ -68,7 +68,7 @@ from fedtheory import (
     run,
 )
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
-from fedtheory.figures.fedmud.settings import TUNED
+from fedtheory.figures.fedmud.settings import SMOKE, TUNED
 from fedtheory.figures.fedmud.tuning import best
 from fedtheory.maps.decomposition import Full, Kronecker, KroneckerBlocks, LowRank, Outer
 from fedtheory.notebook import (
@@ -826,6 +826,9 @@ left.set(xlabel="communication rounds", ylabel="right of 360 (n=1)")
 right.set(xlabel="megabytes sent up by all clients", ylabel="right of 360 (n=1)", xscale="log")
 style.legend_above(figure, 3)
 show(figure, values=False)
+of_search = {name: (one.lr, one.decomposition.a) for name, one in methods.items() if name != "FedAvg"}
+assert of_search == {name: SMOKE[name] for name in of_search}
+assert methods["FedAvg"].lr == SMOKE["FedAvg"][0]
 right_of = {name: count for name, count, _ in rows}
 assert right_of["FedLMT"] < right_of["FedMUD"] < right_of["FedAvg"]
 assert rows[2][2] < rows[0][2] / 15
