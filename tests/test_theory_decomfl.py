@@ -26,6 +26,7 @@ from fedtheory.theory.decomfl import claims as decomfl
 from fedtheory.theory.decomfl import costs as decomfl_costs
 from fedtheory.theory.decomfl import descent as decomfl_descent
 from fedtheory.theory.decomfl import lemmas as decomfl_lemmas
+from fedtheory.theory.decomfl import local as decomfl_local
 from fedtheory.theory.decomfl import low_rank as decomfl_low_rank
 from fedtheory.theory.decomfl import rough as decomfl_rough
 from fedtheory.theory.decomfl import round as decomfl_round
@@ -406,3 +407,31 @@ def test_sizes_of_opt_are_those_of_its_names():
         d, phi = decomfl_costs.opt(hidden, blocks)
         assert d == pytest.approx(name, rel=0.015)
         assert phi == 50_272 * hidden
+
+
+SEEN = {  # parts of the round's bound with K: whether the search breaks it without them, as the page says
+    "nothing": False,
+    "the drift": True,
+    "the drift's noise": False,
+    "the smoothing": True,
+    "the smoothing's bias": False,
+    "what varies of the smoothing": False,
+}
+
+
+@pytest.mark.parametrize("left_out", SEEN)
+def test_parts_of_the_rounds_bound_that_its_search_sees(left_out, monkeypatch):
+    """docs/theory/decomfl.md, at the end of its section on what is reached."""
+    local, floors, smoothed = decomfl_local, decomfl_local.floors, decomfl_local.smoothed
+    of_clients = lambda at: (1 - 1 / at.K) * local.prices(at)[0] * local.spread(at)[0]
+    change = {
+        "nothing": ("floors", floors),
+        "the drift": ("floors", lambda at: (floors(at)[0], 0.0)),
+        "the drift's noise": ("floors", lambda at: (floors(at)[0], of_clients(at))),
+        "the smoothing": ("smoothed", lambda at: (0.0, 0.0)),
+        "the smoothing's bias": ("smoothed", lambda at: (0.0, smoothed(at)[1])),
+        "what varies of the smoothing": ("smoothed", lambda at: (smoothed(at)[0], 0.0)),
+    }
+    monkeypatch.setattr(local, *change[left_out])
+    search = local.survives(local.longest(local.one_round()), "local", "", local.EDGES, starts=[local.APART])
+    assert search("quick").holds == (not SEEN[left_out])
