@@ -409,6 +409,28 @@ def test_sizes_of_opt_are_those_of_its_names():
         assert phi == 50_272 * hidden
 
 
+@pytest.mark.parametrize("K", [2, 5, 10])
+def test_the_rounds_bound_needs_the_drifts_noise(K):
+    """docs/theory/decomfl.md, there: K steps at the kink of x|x|/2 + g x; m and P so large that only means are left."""
+    A = sum(sum(math.comb(k, i) * abs(k - 2 * i) for i in range(k + 1)) / 2**k for k in range(K)) / K
+    L, sigma, eta = 0.7, 1.3, 1e-4
+    g = -L * eta * sigma * A
+    places, slopes = {0.0: 1.0}, 0.0  # where clients stand, with which probability; their mean slopes, added up
+    for _ in range(K):
+        further: dict[float, float] = {}
+        for y, p in places.items():
+            for error in (-sigma, sigma):
+                slope = L * abs(y) + g + error
+                slopes += p / 2 * slope
+                further[y - eta * slope] = further.get(y - eta * slope, 0.0) + p / 2
+        places = further
+    x, step = -eta * slopes, K * eta
+    left = L / 2 * x * abs(x) + g * x + step / 2 * g**2  # f(x_{r+1}) - f(x_r) + (eta'/2) |f'(x_r)|^2
+    assert left == pytest.approx(A**2 / (2 * K) * L**2 * step**3 * sigma**2 / K, rel=1e-3)
+    assert 1 / 16 <= A**2 / (2 * K) < 4 / (9 * math.pi)
+    assert A**2 / (2 * K) < 3 * (1 - 1 / K)
+
+
 SEEN = {  # parts of the round's bound with K: whether the search breaks it without them, as the page says
     "nothing": False,
     "the drift": True,
