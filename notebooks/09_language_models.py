@@ -11,7 +11,7 @@
 # **Needs:** notebook 07, and the extra `llm`.
 #
 # ## What you will learn
-# - how classification becomes the prediction of one word, and what left padding is for;
+# - how classification becomes the prediction of one word, and how several prompts share a row;
 # - how a model is perturbed layer by layer, so that one copy of the weights is enough, and what 16 bits do to that;
 # - to compare DeComFL, FedZO, MeZO and FedAvg on a language model, in rounds and in bytes, with adapters and without;
 # - whether rounds grow with the dimension, and what pretraining has to do with it.
@@ -62,7 +62,7 @@ from fedtheory.maps.directions import Direction, walk
 from fedtheory.notebook import committed, conclusions, fold, provenance, show, start, table
 from fedtheory.notebook.exercises import check
 from fedtheory.problems import sentiment
-from fedtheory.problems.models.language import LanguageModel, extra
+from fedtheory.problems.models.language import ROW, LanguageModel, extra, lay, pack
 from fedtheory.problems.text import TASKS, Texts
 
 transformers = extra("transformers")
@@ -128,12 +128,14 @@ print(f"before fine-tuning: loss {problem.loss(x_0):.4f}, {right} of 128 right")
 assert right < 0.75 * 128
 
 # %% [markdown]
-# ### Left padding
+# ### Several prompts in a row
 #
-# A batch has prompts of many lengths, and the answer stands behind the last token of each. So zeros are put in front,
-# hidden by the attention mask, and positions count from the first true token.
+# A batch has prompts of many lengths, and is a rectangle of tokens. One prompt a row, filled up to the longest, would
+# compute for the filling: SST-2's prompts have 3 to 70 tokens, half of them at most 10. So several stand in one row. An
+# attention mask keeps them apart: a token sees itself and the earlier ones of its own prompt. Positions count from each
+# prompt's first token, and the answer is read behind its last one.
 #
-# > **Predict.** Does a prompt get the same logits in a batch as alone?
+# > **Predict.** Does a prompt get the same logits beside others as alone?
 
 # %%
 alone = transformers.AutoModelForCausalLM.from_pretrained(home, dtype=torch.float64).eval()
@@ -144,7 +146,10 @@ layers = x_0.split(problem.model.sizes)
 with torch.no_grad():
     single = torch.stack([alone(prompt[None]).logits[0, -1, words] for prompt in prompts])
     batched = problem.model.logits(layers.__getitem__, prompts)
+tokens, owner, position = lay(prompts, pack([len(prompt) for prompt in prompts], ROW))
 print(f"lengths: {[len(prompt) for prompt in prompts]}")
+print(f"whose token:  {owner.tolist()}")
+print(f"its position: {position.tolist()}")
 print(f"the library's model, prompt by prompt, and ours in one batch agree: {torch.allclose(single, batched)}")
 
 # %% tags=["hide-input"]
@@ -530,11 +535,11 @@ assert curve["DeComFL"][240]["MB"] < curve["FedZO"][240]["MB"] / 10_000
 #
 # Replace the three dots and run the cell. The solutions are folded.
 #
-# **Exercise 1** (2 points). Write the positions of a left-padded batch: a function of the attention mask (1 for tokens,
-# 0 for padding) that gives 0, 1, 2, ... to the tokens of each row, and 0 to the padding.
+# **Exercise 1** (2 points). Write the mask of packed rows: a function of `owner`, (rows, width), which has the number
+# of the prompt that each token belongs to. It gives a Boolean (rows, width, width): may token i of a row see token j?
 
 # %%
-answer = ...  # lambda mask: ...
+answer = ...  # lambda owner: ...
 check("09.1", answer)
 
 # %% [markdown]
@@ -542,10 +547,10 @@ check("09.1", answer)
 # <summary>Solution</summary>
 #
 # ```python
-# answer = lambda mask: (mask.cumsum(1) - 1).clamp(min=0)
+# answer = lambda owner: (owner[:, :, None] == owner[:, None, :]).tril()
 # ```
 #
-# What a padded position is called is of no matter: nobody attends to it.
+# What stands behind the last prompt of a row may see what it likes: nobody looks at it.
 #
 # </details>
 
@@ -641,7 +646,7 @@ check("09.4", answer)
 
 # %% [markdown]
 # ## Summary
-# - A task is a prompt and a few words; a loss needs one forward pass with left padding.
+# - A task is a prompt and a few words; a loss needs one forward pass, in which prompts share rows.
 # - Perturbed layer by layer, one copy of the weights is enough for a client: its round stays within 1.1 of inference.
 #   In 16 bits the step, and in bfloat16 also the perturbation, gets lost in the grid of the weights.
 # - DeComFL's bytes do not depend on the model nor on what part of it is trained; they are those of Table 2 plus a

@@ -9,18 +9,21 @@ from fedtheory.notebook import first_of, reveals
 from fedtheory.notebook.exercises import Exercise
 
 
-def positions(answer: Any) -> str:
-    """Of a left-padded batch, from its mask."""
-    mask = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]])
-    found = answer(mask)
+def sees(answer: Any) -> str:
+    """Of packed rows: which token may see which."""
+    owner = torch.tensor([[0, 0, 1, 1, 1], [2, 2, 2, 3, 3]])
+    found = answer(owner)
+    pairs = lambda wanted: all(bool(found[at]) == is_seen for at, is_seen in wanted.items())
     return first_of(
         [
-            (lambda: found.shape == mask.shape, "One position per token and row is asked for."),
-            (lambda: int(found.min()) >= 0, "The padding got negative positions."),
-            (lambda: int(found[1, 0]) == 0, "The first token of a row has the position 0."),
-            (lambda: int(found[0, 2]) == 0, "Padding counts here: the first token after it has the position 0, too."),
-            (lambda: torch.equal(found[1], torch.arange(4)), "A row without padding should count 0, 1, 2, 3."),
-            (lambda: int(found[0, 3]) == 1, "After its padding a row should count on."),
+            (lambda: found.shape == (2, 5, 5), "A Boolean for each row and pair of its tokens is asked for."),
+            (lambda: pairs({(r, i, i): True for r in (0, 1) for i in range(5)}), "A token should see itself."),
+            (lambda: pairs({(0, 0, 1): False, (1, 1, 2): False}), "A token sees one that comes after it."),
+            (lambda: pairs({(0, 2, 1): False, (1, 4, 0): False}), "A token sees one of another prompt."),
+            (
+                lambda: pairs({(0, 1, 0): True, (0, 4, 2): True, (1, 2, 0): True}),
+                "Its own earlier tokens are hidden.",
+            ),
         ]
     )
 
@@ -79,14 +82,15 @@ EXERCISES = {
     1: Exercise(
         "implement",
         2,
-        "a cumulative sum counts the tokens up to here",
-        positions,
-        right=("lambda mask: mask * (mask.cumsum(1) - 1)",),
+        "two axes of their own make a comparison of all pairs, and tril leaves the earlier ones",
+        sees,
+        right=("lambda o: (o[..., None] == o[:, None]) & torch.ones(o.shape[1], o.shape[1]).tril().bool()",),
         wrong={
-            "lambda mask: mask.cumsum(1)": "position 0",
-            "lambda mask: mask.cumsum(1) - 1": "negative",
-            "lambda mask: torch.arange(mask.shape[1]).expand(mask.shape)": "Padding counts",
-            "lambda mask: 0 * mask": "count 0, 1, 2, 3",
+            "lambda o: o == o.mT": "each row and pair",
+            "lambda o: o[:, :, None] == o[:, None, :]": "comes after it",
+            "lambda o: torch.ones(*o.shape, o.shape[1]).tril().bool()": "another prompt",
+            "lambda o: torch.eye(o.shape[1]).bool().expand(*o.shape, -1)": "are hidden",
+            "lambda o: (o[:, :, None] == o[:, None, :]).tril(-1)": "see itself",
         },
     ),
     2: Exercise(
