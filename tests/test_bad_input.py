@@ -29,6 +29,7 @@ from fedtheory import (
 )
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.ssf import SSFReading
+from fedtheory.core import checks
 from fedtheory.core.checkpoint import Checkpoint
 from fedtheory.core.schedule import Cosine, Schedule, Steps
 from fedtheory.maps.decomposition import Kronecker
@@ -421,3 +422,19 @@ def test_more_bad_input(call, name):
     with pytest.raises((ValueError, TypeError)) as caught:
         call()
     complaint(caught, name)
+
+
+@pytest.mark.parametrize("version", ["second", "first"])
+def test_memory_that_a_container_may_still_take(version, tmp_path, monkeypatch):
+    """Its limit less what it uses, of which files' pages that lie idle can be had back."""
+    monkeypatch.setattr(checks, "_CGROUPS", tmp_path)
+    system = checks.free_bytes(torch.device("cpu"))
+    folder = tmp_path if version == "second" else tmp_path / "memory"
+    names = checks._CGROUP[0 if version == "second" else 1]
+    folder.mkdir(exist_ok=True)
+    (folder / "memory.stat").write_text("anon 5\ninactive_file 2000\nactive_file 7\n")
+    for name, value in zip(names, ("10000\n", "9000\n")):
+        (tmp_path / name).write_text(value)
+    assert checks.free_bytes(torch.device("cpu")) == 3000
+    (tmp_path / names[0]).write_text("max\n" if version == "second" else f"{2**63 - 4096}\n")
+    assert checks.free_bytes(torch.device("cpu")) == pytest.approx(system, rel=0.5)

@@ -241,12 +241,21 @@ def test_prompts_in_one_row_do_not_see_each_other(name, monkeypatch):
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=40), st.integers(1, 400))
 def test_rows_are_few_and_evenly_filled(sizes, capacity):
-    """Each prompt stands in one row; no row is longer than the mean by more than the longest prompt."""
+    """Each prompt stands in one row, none above the capacity; never more tokens than with a row for each."""
     rows = language.pack(sizes, capacity)
     assert sorted(i for row in rows for i in row) == list(range(len(sizes)))
     assert all(rows)
-    assert (len(rows) - 1) * max(capacity, *sizes) < sum(sizes)
-    assert max(sum(sizes[i] for i in row) for row in rows) <= sum(sizes) / len(rows) + max(sizes)
+    width = max(sum(sizes[i] for i in row) for row in rows)
+    assert width <= max(capacity, *sizes)
+    assert width <= sum(sizes) / len(rows) + max(sizes)
+    assert len(rows) * width <= len(sizes) * max(sizes)
+    assert len(rows) == len(sizes) or len(rows) * width < len(sizes) * max(sizes)
+
+
+@pytest.mark.parametrize("sizes", [[200] * 16, [310] * 32 + [300] * 32, [2048] + [2000] * 63, [5]])
+def test_prompts_that_no_row_could_share_have_one_each(sizes):
+    assert language.pack(sizes, 256) == [[i] for i in range(len(sizes))]
+    assert max(map(len, language.pack(sizes + [20] * 20, 256))) > 1
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,6 +1,8 @@
 """What glibc does with memory that operations free; other allocators do not care."""
 
 import ctypes
+import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,42 +14,53 @@ from fedtheory.core.checks import free_bytes
 MAPPED = 31 * 2**20  # bytes: larger blocks glibc maps one by one, and gives back at once
 ROOM = 30
 _TRIM, _MAP = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h
-_LARGEST = 2**30  # blocks that are kept; what mallopt takes is an int
+_LARGEST = 2**31 - 1  # what mallopt takes is an int
+_lock, _runs = threading.Lock(), 0  # that keep all blocks
 
 
 @contextmanager
-def keeping_freed(size: int) -> Iterator[None]:
+def keeping_freed(size: int) -> Iterator[bool]:
     """Have glibc keep what operations free, so that the next ones need not ask the system for it.
 
     It gives back whatever exceeds twice the largest block freed so far, of those below 32 MiB. By itself it comes to
     give back a network's activations after each step: hundreds of page faults a step and 10% of the time, more where a
     virtual machine's host takes idle pages away. A vector above `MAPPED` is new memory at every operation: more than
-    half of the time of a step of SGD on a language model. Then all blocks are kept until the end, where `ROOM` times
-    the vector is free: the holes between them take up to half as much memory again.
+    half of the time of a step of SGD on a language model. Then the process keeps all blocks below 2 GiB that its main
+    thread frees until the last such run ends, where `ROOM` times the vector is free: the holes between them take up to
+    half as much memory again. It needs glibc 2.35, and leaves alone what the environment says of malloc.
 
     Args:
-        size: of the model's vector in bytes.
+        size: of the model's vector in bytes; 0 where it does not lie in this memory.
+
+    Yields whether all blocks are kept.
     """
+    global _runs
     torch.empty(MAPPED, dtype=torch.uint8)
-    free = free_bytes(torch.device("cpu")) if size > MAPPED else None
-    glibc = _glibc() if free is not None and free > ROOM * size else None
+    glibc = _glibc() if size > MAPPED and (free_bytes(torch.device("cpu")) or 0) > ROOM * size else None
     if glibc is None:
-        yield
+        yield False
         return
-    glibc.mallopt(_TRIM, -1)  # never
-    glibc.mallopt(_MAP, _LARGEST)
+    with _lock:
+        kept = bool(glibc.mallopt(_MAP, _LARGEST))
+        if kept:
+            glibc.mallopt(_TRIM, -1)  # never
+            _runs += 1
     try:
-        yield
+        yield kept
     finally:
-        glibc.mallopt(_TRIM, 2 * MAPPED)
-        glibc.mallopt(_MAP, MAPPED)
-        glibc.malloc_trim(0)
+        with _lock:
+            _runs -= kept
+            if kept and _runs == 0:
+                glibc.mallopt(_TRIM, 2 * MAPPED)
+                glibc.mallopt(_MAP, MAPPED)
+                glibc.malloc_trim(0)
 
 
 def _glibc() -> Any:
-    """The C library, where it is glibc."""
+    """The C library, where it is glibc, and nobody has told it what to do."""
+    told = "GLIBC_TUNABLES" in os.environ or any(name.startswith("MALLOC_") for name in os.environ)
     try:
-        library = ctypes.CDLL(None)
+        library = None if told else ctypes.CDLL(None)
     except (OSError, TypeError):  # Windows has none to name
         return None
     return library if hasattr(library, "gnu_get_libc_version") else None

@@ -473,15 +473,33 @@ def clients(name: str, value: Any, n: int) -> list[int]:
     return ids
 
 
+_CGROUPS = Path("/sys/fs/cgroup")
+_CGROUP = (  # limit and use, in the second and the first version
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+)
+
+
 def free_bytes(device: torch.device) -> int | None:
-    """Memory that can still be had; None where the system does not say."""
+    """Memory that can still be had, in a container what its limit leaves; None where the system does not say."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     try:
         found = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     except OSError:
         return None
-    return None if found is None else 1024 * int(found[1])
+    left = [] if found is None else [1024 * int(found[1])]
+    for limit, used in _CGROUP:
+        try:
+            most, now = ((_CGROUPS / name).read_text().strip() for name in (limit, used))
+            cached = re.search(
+                r"^(?:total_)?inactive_file (\d+)", (_CGROUPS / limit).with_name("memory.stat").read_text(), re.M
+            )
+        except OSError:
+            continue
+        if most != "max":
+            left.append(int(most) - int(now) + (int(cached[1]) if cached else 0))
+    return min(left, default=None)
 
 
 def room(name: str, value: Any, needed: int, device: torch.device | None = None) -> None:

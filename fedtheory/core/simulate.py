@@ -376,7 +376,8 @@ def run(
         identity += ", reduced" if shards is not None and shards.reduces else ""
         keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
     stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
-    with keeper as kept, stops as asked, keeping_freed(x0.nbytes):
+    size = x0.nbytes if problem.device.type == "cpu" else 0
+    with keeper as kept, stops as asked, keeping_freed(size):
         due = (checkpoint_every, checkpoint_seconds)
         cut = () if blocks is None else edges(problem.n, blocks)
         return _run(

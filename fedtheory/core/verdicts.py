@@ -10,8 +10,8 @@ is a mean and a 95% interval over seeds; two methods are compared by the interva
     direction reversed  data, network or length are others, and the whole interval lies outside: more seeds of the
                         same run would not decide, and only the paper's own can contradict
     contradicted        the paper's data, network and length, and the whole interval lies outside
-    not tested          not run; run as a smoke test; a level, where data, network or length are others; or a statement
-                        whose own condition our runs did not meet
+    not tested          not run; run as a smoke test; a level, where data, network or length are others; a statement
+                        whose own condition our runs did not meet, or that no run of this length could have failed
 """
 
 import math

@@ -318,6 +318,11 @@ class Curves:
                 found.append([v for r, v in zip(one["round"], one[metric]) if r <= round][-1])
         return found
 
+    def first_round(self, method: str) -> float:
+        """The fewest scalars that a first round takes."""
+        runs = self.fine.get(method, self.columns[method])
+        return min((one["vector"][1] - one["vector"][0]) / (one["round"][1] - one["round"][0]) for one in runs)
+
     def needed(
         self, method: str, level: list[float], what: str, metric: str = "accuracy", least: bool = False
     ) -> list[float]:
@@ -403,14 +408,15 @@ def order(
     paper: float = 0.0,
     ratio: bool = False,
     tuning: str = "printed",
+    certain: str = "",
 ) -> Cell:
-    """A statement that a number lies above another one, seed by seed.
+    """A statement that a number lies above another one, seed by seed; `certain` as `judge.side` has it.
 
     The interval of a ratio is formed on logarithms.
     """
     each = ", ".join(format(value, ".3g" if ratio else "+.3f") for value in values)
     region, said = verdicts.above(paper), f"{says} (seeds: {each})"
-    return judge.side(cell, paper, values, region, ran, tuning, said, ratio=ratio)
+    return judge.side(cell, paper, values, region, ran, tuning, said, ratio=ratio, certain=certain)
 
 
 def minus(a: Sequence[float], b: Sequence[float]) -> list[float]:
@@ -424,10 +430,13 @@ def over(a: Sequence[float], b: Sequence[float]) -> list[float]:
 def savings(found: Curves, ran: str, method: str, rival: str = "FedAvg") -> Cell:
     """Scalars that a rival needs at least for DeComFL's accuracy at the end, over DeComFL's; NaN: it stays below."""
     level = found.at(method)
-    ratio = over(found.needed(rival, level, "vector", least=True), found.needed(method, level, "vector"))
+    sent = found.needed(method, level, "vector")
+    ratio = over(found.needed(rival, level, "vector", least=True), sent)
     ends = [100 * sum(values) / len(values) for values in (level, found.at(rival))]
     says = f"to DeComFL's mean accuracy in its last quarter, {ends[0]:.1f}%; {rival}'s: {ends[1]:.1f}%"
-    return order(f"scalars, {rival} / {method} (above)", ratio, says, ran, 1.0, ratio=True)
+    one, most = found.first_round(rival), max(sent)
+    certain = f"one round of {rival} sends {one:,.0f} scalars, DeComFL up to there {most:,.0f}" if one > most else ""
+    return order(f"scalars, {rival} / {method} (above)", ratio, says, ran, 1.0, ratio=True, certain=certain)
 
 
 def result(found: Curves, metric: str, cells: list[Cell], scale: str, methods: dict[str, Algorithm]) -> Result:
@@ -568,10 +577,12 @@ def measure_3a(runner: Runner, scale: str, seeds: int) -> Result:
     side = 8 if SCALES[scale].fashion[0] == "digits" else 28
     d = network(SCALES[scale].fashion[1], (1, side, side), 10).layout.size
     why = f"not by the factor d = {d:,}; at most, as DeComFL's loss is recorded every {SCALES[scale].every} rounds"
+    most = max(one["round"][-1] for one in found.columns["DeComFL"])
+    certain = f"{most:,} rounds are fewer than d" if most < d else ""
     what, ran = "rounds to the same loss, DeComFL / FedAvg (below)", RAN[scale]
     cells = [
         order("loss, DeComFL minus FedAvg, end (above)", ends["FedAvg"], "slower than first-order methods", ran),
-        judge.side(what, d, over(*rounds), verdicts.below(d), ran, "printed", why, ratio=True),
+        judge.side(what, d, over(*rounds), verdicts.below(d), ran, "printed", why, ratio=True, certain=certain),
         order(
             "loss, DeComFL minus FedCom, end (above)", ends["FedCom, 8 bits"], "slower than first-order methods", ran
         ),

@@ -93,7 +93,8 @@ class LanguageModel:
             if own or id(m) in lend:
                 self._hook(m, own, lend.get(id(m), self._lend))
         module._apply(lambda part: part if part.is_meta else part.to(self.device))
-        self._packs = module.config.model_type in PACKED
+        masks = getattr(module.config, "_attn_implementation", None) in ("eager", "sdpa")  # others know no such mask
+        self._packs = module.config.model_type in PACKED and masks
         self._module, self._plain, self._lock = module.eval(), plain, threading.Lock()
         self._layer: Layers = lambda j: self.start[:0]
         self._last = torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64)
@@ -111,10 +112,12 @@ class LanguageModel:
 
         Args:
             layer: asked for a layer whenever a submodule needs it.
-            prompts: tokens (n,) int64 each, n >= 1. Several stand in one row where the architecture lets them, so that
-                little is computed for padding; they do not see each other.
+            prompts: tokens (n,) int64 each, n >= 1. Several stand in one row, unseen by each other, where the
+                architecture lets them and fewer tokens are computed so.
         """
-        rows = pack([len(prompt) for prompt in prompts], ROW) if self._packs else [[i] for i in range(len(prompts))]
+        rows = [[i] for i in range(len(prompts))]
+        if self._packs:
+            rows = pack([len(prompt) for prompt in prompts], ROW)
         ids, owner, position = lay(prompts, rows)
         if all(len(row) == 1 for row in rows):
             mask = (owner >= 0).long()
@@ -122,12 +125,13 @@ class LanguageModel:
             mask = torch.zeros(len(rows), 1, *ids.shape[1:] * 2, dtype=self.start.dtype)
             apart = (owner[:, :, None] != owner[:, None, :]) | torch.ones_like(mask[0, 0], dtype=torch.bool).triu(1)
             mask.masked_fill_(apart[:, None], torch.finfo(mask.dtype).min)
-        last = torch.stack([(owner == i).nonzero()[-1] for i in range(len(prompts))], 1).to(self.device)
+        ends = torch.stack([(owner == i).nonzero()[-1] for i in range(len(prompts))], 1).to(self.device)
+        last = (ends[0], ends[1])
         given = {"input_ids": ids, "attention_mask": mask, "position_ids": position}
         with self._lock:  # what is lent belongs to one call at a time
-            self._layer, self._last = layer, (last[0], last[1])
+            self._layer, self._last = layer, last
             out = self._module(**{name: part.to(self.device) for name, part in given.items()}, use_cache=False)
-        logits = out.logits[0] if self._plain else out.logits[self._last][:, self._words[self._order]]
+        logits = out.logits[0] if self._plain else out.logits[last][:, self._words[self._order]]
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     def _hook(self, m: nn.Module, own: dict[str, Place], lend: Callable[..., Any]) -> None:
@@ -168,14 +172,22 @@ class LanguageModel:
 
 
 def pack(sizes: Sequence[int], capacity: int) -> list[list[int]]:
-    """As few rows as could hold all, of `capacity` or the largest size; each, longest first, into the emptiest."""
-    rows = [[] for _ in range(math.ceil(sum(sizes) / max(capacity, *sizes)))]
-    filled = [0] * len(rows)
-    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
-        at = filled.index(min(filled))
-        rows[at].append(i)
-        filled[at] += sizes[i]
-    return rows
+    """Rows of at most `capacity`, or the largest size, as few as do; each, longest first, goes into the emptiest.
+
+    One row for each where rows that are filled up to the longest would not be smaller together.
+    """
+    order, most = sorted(range(len(sizes)), key=lambda i: -sizes[i]), max(capacity, *sizes)
+    for count in range(math.ceil(sum(sizes) / most), len(sizes)):
+        rows, filled = [[] for _ in range(count)], [0] * count
+        for i in order:
+            at = filled.index(min(filled))
+            rows[at].append(i)
+            filled[at] += sizes[i]
+        if max(filled) <= most:
+            if count * max(filled) < len(sizes) * max(sizes):
+                return rows
+            break
+    return [[i] for i in range(len(sizes))]
 
 
 def lay(prompts: Sequence[torch.Tensor], rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, ...]:
