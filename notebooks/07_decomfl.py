@@ -810,8 +810,10 @@ beside("decomfl/fig2b")
 # %% tags=["hide-input"]
 # Checks: what the text below speaks of; both readings say the same
 left, right = ({cell["cell"]: cell for cell in committed(item)["cells"]} for item in ("decomfl/fig2a", "decomfl/fig2b"))
-assert [cell["verdict"] for cell in left.values()] == ["direction holds", "direction reversed", "direction holds"] * 2
-assert [cell["verdict"] for cell in right.values()] == (["inconclusive"] * 3 + ["direction holds"] * 2) * 2
+both = ["direction holds", "direction reversed"], ["inconclusive"] * 3 + ["direction holds"]
+for cells, verdicts in zip((left, right), both):
+    said = [*verdicts, "not tested", *verdicts, "direction holds"]
+    assert [cell["verdict"] for cell in cells.values()] == said
 found = {word: [cell for name, cell in left.items() if word in name] for word in ("K = 4 minus", "by 4 P", "scalars")}
 for word, expected in (("K = 4 minus", (32, 10)), ("by 4 P", (-28, -9))):
     assert [round(100 * cell["ours"]) for cell in found[word]] == list(expected)
@@ -839,8 +841,9 @@ assert near == {"K = 1", "K = 4", "P = 10", "P = 20", "P = 40"}
 #   from $P = 10$ to 40, but three seeds do not separate it this early; **and slows the beginning** for the same
 #   communication: it holds under both readings.
 # - **Less communication than FedAvg for the same accuracy**: it holds, with counted messages, for the accuracy at which
-#   DeComFL stops here: at least 14 [11, 17] times less for 64% as printed, where FedAvg stops at 97%, and 3.2 [2.4,
-#   4.2] times for 92% with the authors' settings, where FedAvg stops at 99%.
+#   DeComFL stops with the authors' settings: at least 3.2 [2.4, 4.2] times less for 92%, where FedAvg stops at 99%. As
+#   printed it is 14 [11, 17] times for 64%, where FedAvg stops at 97%; but there a single round of FedAvg sends more
+#   than DeComFL's whole run, so that this number could not have come out otherwise, and tests nothing.
 #
 # The two readings differ in many things at once. Is the batch size, which the paper does not print, a detail?
 #
@@ -896,12 +899,13 @@ assert all(re.fullmatch(r"TopK, 10%, signed values, seed \d: not finite in round
 # %% [markdown]
 # Per round DeComFL is far slower than FedAvg, but by a factor of at most 27 [16, 48] and not of $d = 1{,}199{,}882$;
 # per scalar it is ahead, by hundreds: with 41 times the parameters of the CNN above FedAvg's messages are 41 times as
-# long, and DeComFL's as long as before. Both statements come out, for FedCom as for FedAvg. That TopK is slower than
-# DeComFL does not: with a tenth of the entries and no error feedback, it is nearly as fast as FedAvg here. That holds
-# for the largest magnitudes. The authors' public function keeps the largest *signed* values: then every entry that
-# crosses is positive as long as a tenth of them are, the weights drift upwards, and all three runs leave the finite
-# numbers before round 90. The authors' result file, at 76% accuracy after 500 rounds, comes from five local steps at a
-# rate of 0.001, a hundredth of ours.
+# long, and DeComFL's as long as before. How strong is that? Slower is a finding, for FedCom as for FedAvg. The two
+# factors are none: 240 rounds are never 1,199,882 times another's, and one round of FedAvg sends more than DeComFL's
+# whole run. They count as not tested. That TopK is slower than DeComFL does not come out: with a tenth of the entries
+# and no error feedback, it is nearly as fast as FedAvg here. That holds for the largest magnitudes. The authors' public
+# function keeps the largest *signed* values: then every entry that crosses is positive as long as a tenth of them are,
+# the weights drift upwards, and all three runs leave the finite numbers before round 90. The authors' result file, at
+# 76% accuracy after 500 rounds, comes from five local steps at a rate of 0.001, a hundredth of ours.
 #
 # ### Figure 4: differences or projected gradients?
 #
@@ -983,14 +987,16 @@ beside("decomfl/fig6")
 
 # %% tags=["hide-input"]
 # Checks: hundreds of times fewer scalars; fewer entries lose accuracy in every seed, and three seeds do not decide it
-assert [cell["verdict"] for cell in record["cells"]] == ["direction holds"] * 3 + ["inconclusive"] * 2
+assert [cell["verdict"] for cell in record["cells"]] == ["not tested"] * 3 + ["inconclusive"] * 2
+assert all("one round of TopK" in cell["reason"] for cell in record["cells"][:3])
 assert all(500 < cell["ours"] < 700 and cell["low"] > 140 for cell in record["cells"][:3])
 assert all(cell["low"] < 0 < cell["ours"] for cell in record["cells"][3:])
 
 # %% [markdown]
 # To the accuracy at which it stops (57.5%, TopK 75 to 79%) DeComFL needs at least 540 to 680 times fewer scalars than
-# TopK, in the mean; the intervals are wide, from 150 up. Fewer entries cost accuracy in each of three seeds, one point
-# from 10% to 5% and 2.5 from 5% to 1%; the intervals still hold zero.
+# TopK, in the mean; the intervals are wide, from 150 up. That a round of TopK alone sends more than DeComFL's whole run
+# leaves nothing to test in these numbers: any first round would do. Fewer entries cost accuracy in each of three seeds,
+# one point from 10% to 5% and 2.5 from 5% to 1%; the intervals still hold zero.
 #
 # Language models have a notebook of their own:
 
