@@ -230,3 +230,21 @@ def test_a_server_keeps_the_rounds_that_some_client_lacks():
         for i in sample_clients(6, 2, Key(0).fold("round", t, "clients")).tolist():
             last[i] = t
     assert longest_queue(6, 2, 50) == max(gaps)
+
+
+@pytest.mark.parametrize(
+    ("length", "verdict"), [(50, "direction holds"), (5, "direction reversed"), (210, "not tested")]
+)
+def test_savings_that_could_not_have_come_out_otherwise_test_nothing(length, verdict):
+    """DeComFL gets to 0.6 for 200 scalars; FedAvg in its eighth round at least, or in fact in any."""
+    accuracy = [0.1, *[0.5] * 7, 0.7]
+    rival = {"round": [*range(9)], "vector": [length * t for t in range(9)], "accuracy": accuracy}
+    own = {"round": [0, 10, 20], "vector": [0, 100, 200], "accuracy": [0.1, 0.5, 0.6]}
+    seeds = [0.99, 1.0, 1.01]
+    runs = {
+        "FedAvg": [rival | {"vector": [v * noise for v in rival["vector"]]} for noise in seeds],
+        "DeComFL": [own] * 3,
+    }
+    cell = curves.savings(curves.Curves(runs, [], {}, {}), "reduced", "DeComFL")
+    assert cell.verdict == verdict
+    assert ("it could not fail: one round of FedAvg sends" in cell.reason) == (verdict == "not tested")
