@@ -11,8 +11,8 @@ import torch
 
 from fedtheory.core.checks import free_bytes
 
-MAPPED = 31 * 2**20  # bytes: larger blocks glibc maps one by one, and gives back at once
-ROOM = 30
+_MAPPED = 31 * 2**20  # bytes: larger blocks glibc maps one by one, and gives back at once
+_ROOM = 30
 _TRIM, _MAP = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h
 _LARGEST = 2**31 - 1  # what mallopt takes is an int
 _lock, _runs = threading.Lock(), 0  # that keep all blocks
@@ -24,9 +24,9 @@ def keeping_freed(size: int) -> Iterator[bool]:
 
     It gives back whatever exceeds twice the largest block freed so far, of those below 32 MiB. By itself it comes to
     give back a network's activations after each step: hundreds of page faults a step and 10% of the time, more where a
-    virtual machine's host takes idle pages away. A vector above `MAPPED` is new memory at every operation: more than
+    virtual machine's host takes idle pages away. A vector above `_MAPPED` is new memory at every operation: more than
     half of the time of a step of SGD on a language model. Then the process keeps all blocks below 2 GiB that its main
-    thread frees until the last such run ends, where `ROOM` times the vector is free: the holes between them take up to
+    thread frees until the last such run ends, where `_ROOM` times the vector is free: the holes between them take up to
     half as much memory again. It needs glibc 2.35, and leaves alone what the environment says of malloc.
 
     Args:
@@ -35,8 +35,8 @@ def keeping_freed(size: int) -> Iterator[bool]:
     Yields whether all blocks are kept.
     """
     global _runs
-    torch.empty(MAPPED, dtype=torch.uint8)
-    glibc = _glibc() if size > MAPPED and (free_bytes(torch.device("cpu")) or 0) > ROOM * size else None
+    torch.empty(_MAPPED, dtype=torch.uint8)
+    glibc = _glibc() if size > _MAPPED and (free_bytes(torch.device("cpu")) or 0) > _ROOM * size else None
     if glibc is None:
         yield False
         return
@@ -51,8 +51,8 @@ def keeping_freed(size: int) -> Iterator[bool]:
         with _lock:
             _runs -= kept
             if kept and _runs == 0:
-                glibc.mallopt(_TRIM, 2 * MAPPED)
-                glibc.mallopt(_MAP, MAPPED)
+                glibc.mallopt(_TRIM, 2 * _MAPPED)
+                glibc.mallopt(_MAP, _MAPPED)
                 glibc.malloc_trim(0)
 
 

@@ -86,7 +86,7 @@ EXERCISES = {
         sees,
         right=("lambda o: (o[..., None] == o[:, None]) & torch.ones(o.shape[1], o.shape[1]).tril().bool()",),
         wrong={
-            "lambda o: o == o.mT": "each row and pair",
+            "lambda o: o == o": "each row and pair",
             "lambda o: o[:, :, None] == o[:, None, :]": "comes after it",
             "lambda o: torch.ones(*o.shape, o.shape[1]).tril().bool()": "another prompt",
             "lambda o: torch.eye(o.shape[1]).bool().expand(*o.shape, -1)": "are hidden",

@@ -29,7 +29,7 @@ from fedtheory.problems.formats import DataError
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
 BLOCK = 2**20  # entries of an embedding that are one layer
 ROW = 256  # tokens that a row of packed prompts has: attention within it costs little beside the layers' products
-PACKED = ("llama", "opt")  # architectures in which a token sees others only through attention that a mask may narrow
+_PACKED = ("llama", "opt")  # architectures in which a token sees others only through attention that a mask may narrow
 Layers = Callable[[int], torch.Tensor]  # j -> layer j of the vector, flat
 
 
@@ -94,7 +94,7 @@ class LanguageModel:
                 self._hook(m, own, lend.get(id(m), self._lend))
         module._apply(lambda part: part if part.is_meta else part.to(self.device))
         masks = getattr(module.config, "_attn_implementation", None) in ("eager", "sdpa")  # others know no such mask
-        self._packs = module.config.model_type in PACKED and masks
+        self._packs = module.config.model_type in _PACKED and masks
         self._module, self._plain, self._lock = module.eval(), plain, threading.Lock()
         self._layer: Layers = lambda j: self.start[:0]
         self._last = torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64)
