@@ -12,16 +12,19 @@ norm, norm16: a gradient of FedMUD's four convolutions with batch normalisation 
 layout over oneDNN's, in float32 and in bfloat16. full16: that in float32 over that in bfloat16, both in oneDNN's.
 padded, padded_step: losses and a gradient of adapters' weights on 16 texts of 4 to 45 tokens (like SST-2's, most are
 short) in the shape of SmolLM2-135M, a row of its own for each over several in a row. given_back: eight rounds of FedAvg
-on all of its weights with glibc's own rule for freed memory over `core.allocator`. These three need the extra "llm".
+on all of its weights with glibc's own rule for freed memory over `core.allocator`; beside it the seconds of each round,
+medians over the blocks, and the process's largest resident size in bytes. These three need the extra "llm".
 
 CPU seconds of one thread; the two take turns, and the blocks' own ratios count: above 1, what is done is faster.
 """
 
 import argparse
 import json
+import re
 import statistics
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from unittest import mock
 
@@ -134,19 +137,30 @@ def texts() -> dict[str, dict[str, object]]:
         if not kept:
             raise MemoryError("given_back compares nothing here: glibc 2.35 and 16 GB of free memory are needed")
 
-    def rounds() -> None:
-        run(FedAvg(1e-3, 1), whole, 8, metrics=())
+    beside = {name: {"rounds": [], "resident": 0} for name in ("tried", "done")}
+
+    def rounds(name: str = "done") -> None:
+        Path("/proc/self/clear_refs").write_text("5")  # the largest resident size starts anew
+        times: list[float] = []
+        run(FedAvg(1e-3, 1), whole, 8, metrics=(), progress=lambda done: times.append(time.process_time()))
+        beside[name]["rounds"].append([b - a for a, b in pairwise(times)])
+        (most,) = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        beside[name]["resident"] = max(beside[name]["resident"], 1024 * int(most))
 
     def given_back() -> None:
         with mock.patch.object(allocator, "_glibc", return_value=None):
-            rounds()
+            rounds("tried")
 
     torch.testing.assert_close(padded(losses)(), losses())
-    return {
+    found = {
         "padded": compared(padded(losses), losses, 1),
         "padded_step": compared(padded(gradient), gradient, 1),
         "given_back": compared(given_back, rounds, 1, FEW),
     }
+    for name, one in beside.items():
+        each = [statistics.median(times) for times in zip(*one["rounds"][1:])]
+        found["given_back"] |= {f"{name}, each round": each, f"{name}, resident": one["resident"]}
+    return found
 
 
 GROUPS = {"tensors": tensors, "texts": texts}

@@ -131,7 +131,7 @@ assert right < 0.75 * 128
 # ### Several prompts in a row
 #
 # A batch has prompts of many lengths, and is a rectangle of tokens. One prompt a row, filled up to the longest, would
-# compute for the filling: SST-2's prompts have 3 to 70 tokens, half of them at most 10. So several stand in one row. An
+# compute for the filling: SST-2 has phrases of a few words beside whole sentences. So several stand in one row. An
 # attention mask keeps them apart: a token sees itself and the earlier ones of its own prompt. Positions count from each
 # prompt's first token, and the answer is read behind its last one.
 #

@@ -1203,7 +1203,7 @@ MUTANTS = [
         "problems/models/language.py",
         "apart = (owner[:, :, None] != owner[:, None, :]) | ",
         "apart = ",
-        "tests/test_text.py::test_prompts_in_one_row_do_not_see_each_other",
+        "test_text.py::test_prompts_in_one_row_do_not_see_each_other",
     ),
     Mutant(
         "freed memory goes back to the system",

@@ -239,6 +239,28 @@ def test_prompts_in_one_row_do_not_see_each_other(name, monkeypatch):
         assert rows * width < 1.2 * sum(map(len, of.prompts))
 
 
+def test_what_another_thread_asks_for_meanwhile_changes_no_answer(monkeypatch):
+    """Of an embedding that may do more than look up rows, whose logits are picked when the model is another's again."""
+
+    class Scaled(torch.nn.Embedding):
+        def forward(self, ids):
+            return 2 * super().forward(ids)
+
+    module = llama()
+    module.set_input_embeddings(Scaled(90, 16, dtype=DOUBLE, _weight=module.get_input_embeddings().weight.data))
+    model, of = LanguageModel(module, WORDS), texts()
+    layer = model.start.split(model.sizes).__getitem__
+    whole, wanted = module.forward, torch.cat([model.logits(layer, [prompt]) for prompt in of.prompts])
+
+    def then_another(**given):
+        out = whole(**given)
+        model._last = (torch.zeros(12, dtype=torch.int64), torch.arange(12) % 3)
+        return out
+
+    monkeypatch.setattr(module, "forward", then_another)
+    torch.testing.assert_close(model.logits(layer, of.prompts), wanted, rtol=1e-10, atol=1e-12)
+
+
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=40), st.integers(1, 400))
 def test_rows_are_few_and_evenly_filled(sizes, capacity):
     """Each prompt stands in one row, none above the capacity; never more tokens than with a row for each."""

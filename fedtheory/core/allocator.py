@@ -26,8 +26,9 @@ def keeping_freed(size: int) -> Iterator[bool]:
     give back a network's activations after each step: hundreds of page faults a step and 10% of the time, more where a
     virtual machine's host takes idle pages away. A vector above `_MAPPED` is new memory at every operation: more than
     half of the time of a step of SGD on a language model. Then the process keeps all blocks below 2 GiB that its main
-    thread frees until the last such run ends, where `_ROOM` times the vector is free: the holes between them take up to
-    half as much memory again. It needs glibc 2.35, and leaves alone what the environment says of malloc.
+    thread frees until the last such run ends, where `_ROOM` times the vector is free: they leave holes, and the process
+    takes a quarter more memory in `benchmarks/tried.py`. It needs glibc 2.35, and leaves alone what the environment
+    says of malloc.
 
     Args:
         size: of the model's vector in bytes; 0 where it does not lie in this memory.

@@ -492,9 +492,7 @@ def free_bytes(device: torch.device) -> int | None:
     for limit, used in _CGROUP:
         try:
             most, now = ((_CGROUPS / name).read_text().strip() for name in (limit, used))
-            cached = re.search(
-                r"^(?:total_)?inactive_file (\d+)", (_CGROUPS / limit).with_name("memory.stat").read_text(), re.M
-            )
+            cached = re.search(r"^inactive_file (\d+)", (_CGROUPS / limit).with_name("memory.stat").read_text(), re.M)
         except OSError:
             continue
         if most != "max":
