@@ -1043,10 +1043,10 @@ MUTANTS = [
         "test_spectrum.py::test_hessian_products_in_batches",
     ),
     Mutant(
-        "IID with as many seeds as the others",
+        "as many seeds at FedMUD's large scale as asked for",
         "figures/fedmud/settings.py",
-        "MOST_SEEDS[column.split()[1]])",
-        "3)",
+        "min(seeds, _MOST_SEEDS)",
+        "seeds",
         "test_figures_mud.py::test_seeds_of_fashion_mnists_columns",
     ),
     Mutant(

@@ -225,12 +225,9 @@ def draw_table(table: Table) -> Figure:
                 error = [[row["ours"] - row["low"] for row in ran], [row["high"] - row["ours"] for row in ran]]
                 label = f"ours, {partition}"
                 axes.errorbar(means, spots, xerr=error, fmt="o", color=color, markersize=3.5, capsize=2, label=label)
-        ran_of = {row["column"].split()[1]: row["seeds"] for row in table if row["column"].split()[0] == name}
-        counts = {partition: n for partition, n in ran_of.items() if n}
+        n = max(row["seeds"] for row in table if row["column"].split()[0] == name)
         axes.set_yticks(range(len(methods), 0, -1), methods if axes is panels[0] else [""] * len(methods))
-        each = ", ".join(f"{partition}: n={n}" for partition, n in counts.items())
-        alike = f"n={max(counts.values(), default=0)}" if len(set(counts.values())) == 1 else each
-        title = f"{name} ({alike or 'not run'})"
+        title = f"{name} ({f'n={n}' if n else 'not run'})"
         axes.set(title=title, xlabel="accuracy in %", ylim=(0.3, len(methods) + 0.7))
         axes.margins(x=0.12)
     if any(row["seeds"] for row in table):
