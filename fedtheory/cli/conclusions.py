@@ -143,16 +143,18 @@ NAMES = {  # of methods and settings, in the cells
     "fedsub": "our-CD, our-SS, our-RD: FedSub in subspaces of random coordinates, of uniform and of Gaussian "
     "directions; our-P=I: in the full space; FedAvg-CD: our-CD without dual variables.",
     "ssf": "Full-FedAvg, Full-SCAFFOLD: in the full space; het: heterogeneity of the clients' data; r: dimension of "
-    "the subspace, of 100.",
+    "the subspace, of 100; N: clients; K: local steps of a round; T: rounds.",
     "mud": "BKD: Kronecker blocks in the place of low rank; AAD: both factors of an update are trained, each beside a "
     "fixed one; F: one factor is frozen; s: rounds between resets, R: none; a: initial values are uniform on (-a, a). "
     "N1, N2: Dirichlet labels, three labels per client; IID: at random.",
     "flss": "Only the appendix is at hand: rate, batch size, number of directions and how they are sampled are our "
     "choices, and the rate is not tuned. One column has the printed length (400 rounds), with two fifths of the "
     "images; the others are short runs, which can reverse a direction and not contradict the paper. "
-    "sr: factor of the local rate in projected rounds; Sign+EF: SignSGD with error feedback; β: "
+    "T0: rounds of the base method before updates are projected; T: all rounds; G: the last global updates, which span "
+    "the subspace; sr: factor of the local rate in projected rounds; Sign+EF: SignSGD with error feedback; β: "
     "concentration of the clients' Dirichlet labels, lower is more different.",
-    "decomfl": "K: local steps of a round; P: random directions (perturbations) of a step; *authors' files*: run with "
+    "decomfl": "K: local steps of a round; P: random directions (perturbations) of a step; d: parameters of the model; "
+    "m: clients of a round; R: rounds; *authors' files*: run with "
     "the settings of the published result files, where they differ from the text.",
 }
 

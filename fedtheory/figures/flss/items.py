@@ -214,7 +214,8 @@ def notes_of(at: Setting, scale: str) -> list[str]:
         notes.append("2,000 training and 2,000 test images, 16 x 16.")
         notes.append(
             f"A reduced setting: 2,000 images, {at.rounds} rounds, R = {at.rank} directions; the paper has 400 rounds, "
-            "and its costs fit R = 40. It says nothing of FLSS at the printed length."
+            "and prints no R (its costs fit 40, if P is sent once, or some 50). It says nothing of FLSS at the printed "
+            "length."
         )
     return notes
 
