@@ -1050,6 +1050,13 @@ MUTANTS = [
         "test_figures_mud.py::test_seeds_of_fashion_mnists_columns",
     ),
     Mutant(
+        "what a paper says of runs counts as theory",
+        "core/conclusions.py",
+        'if claim["kind"] != "empirical"]',
+        "]",
+        "test_conclusions.py::test_words_say_experiments_and_theory_apart",
+    ),
+    Mutant(
         "settings beyond a budget choose",
         "figures/fedmud/tuning.py",
         "(within(rows, of), rows)",

@@ -58,8 +58,9 @@ CELLS = [
 ]
 CELLS = [cell | {"kind": "run", "reason": "", "paper": 1.0} for cell in CELLS]
 LEDGER = {
-    "mud.a": {"id": "mud.a", "paper": "mud", "verdict": "holds"},
-    "mud.a.b": {"id": "mud.a.b", "paper": "mud", "verdict": "false-as-stated"},
+    "mud.a": {"id": "mud.a", "paper": "mud", "kind": "identity", "verdict": "holds"},
+    "mud.a.b": {"id": "mud.a.b", "paper": "mud", "kind": "inequality", "verdict": "false-as-stated"},
+    "mud.ran": {"id": "mud.ran", "paper": "mud", "kind": "empirical", "verdict": "holds-with-caveat"},
 }
 
 
@@ -135,6 +136,8 @@ def test_words_say_experiments_and_theory_apart():
         ((), ("mud.a.b",), "theory false as stated"),
         (("mud/table*: *",), (), "matches, in part"),
         (("mud/table2: *",), ("mud.a", "mud.a.b"), "not tested; theory holds (1); theory false as stated (1)"),
+        ((), ("mud.ran",), "empirical claim holds with a caveat"),
+        ((), ("mud.a", "mud.ran"), "theory holds (1); empirical claim holds with a caveat (1)"),
     ):
         assert decide(Conclusion("S", "W", cells, claims), CELLS, LEDGER).words() == words
 

@@ -73,6 +73,7 @@ def plain(paper: str, found: Decided) -> list[dict[str, Any]]:
             "where": one.where,
             "experiment": outcome.experiment,
             "theory": outcome.theory,
+            "empirical claims": outcome.empirical,
             "cells": [f"{row['item']}: {row['cell']}" for row in outcome.cells],
             "claims": [claim["id"] for claim in outcome.claims],
             "know": one.know,
@@ -136,7 +137,8 @@ OUTCOMES = [  # what the words for outcomes mean
     "**Outcomes of theory**, from [the ledger](ledger.md). *Holds*: a search that was made to break it has failed,",
     "or it is proved. *Holds with a caveat*: under a condition, or in a reading, that the paper does not print.",
     "*False as stated*: there is a counterexample, and a repair beside it where we have one. *Not checked*:",
-    "neither. A number in brackets counts claims.",
+    "neither. An *empirical claim* is what a paper says of runs and proves nowhere; the ledger checks it by these",
+    "runs, or others of its own. A number in brackets counts claims.",
 ]
 
 NAMES = {  # of methods and settings, in the cells

@@ -49,12 +49,14 @@ class Outcome:
     Fields:
         experiment: the verdict of all its numbers together, of `verdicts.VERDICTS`; None: it rests on claims alone.
         theory: ledger verdict -> how many of its claims have it.
+        empirical: the same of what the paper says of runs and proves nowhere.
         cells: the rows that decide, as `records.report_rows` has them.
         claims: the ledger's records that decide.
     """
 
     experiment: str | None
     theory: dict[str, int]
+    empirical: dict[str, int]
     cells: list[dict[str, Any]]
     claims: list[Mapping[str, Any]]
 
@@ -64,16 +66,17 @@ class Outcome:
         said = [] if self.experiment is None else [self.experiment]
         if part and self.experiment not in (None, verdicts.UNTESTED):
             said = [f"{self.experiment}, in part"]
-        for verdict, count in self.theory.items():
-            said.append(_LEDGER_WORDS[verdict] + (f" ({count})" if len(self.claims) > 1 else ""))
+        for kind, found in (("theory", self.theory), ("empirical claim", self.empirical)):
+            for verdict, count in found.items():
+                said.append(f"{kind} {_LEDGER_WORDS[verdict]}" + (f" ({count})" if len(self.claims) > 1 else ""))
         return "; ".join(said)
 
 
 _LEDGER_WORDS = {
-    "holds": "theory holds",
-    "holds-with-caveat": "theory holds with a caveat",
-    "false-as-stated": "theory false as stated",
-    "unchecked": "theory not checked",
+    "holds": "holds",
+    "holds-with-caveat": "holds with a caveat",
+    "false-as-stated": "false as stated",
+    "unchecked": "not checked",
 }
 
 
@@ -115,10 +118,17 @@ def decide(
     for name in conclusion.claims:
         checks.choice("claims", name, ledger)
     claims = [ledger[name] for name in conclusion.claims]
-    theory = {verdict: sum(claim["verdict"] == verdict for claim in claims) for verdict in _LEDGER_WORDS}
+    empirical = [claim["verdict"] for claim in claims if claim["kind"] == "empirical"]
+    theory = [claim["verdict"] for claim in claims if claim["kind"] != "empirical"]
     return Outcome(
         verdicts.combine(row["verdict"] for row in cells) if cells else None,
-        {verdict: count for verdict, count in theory.items() if count},
+        _counts(theory),
+        _counts(empirical),
         cells,
         claims,
     )
+
+
+def _counts(found: Sequence[str]) -> dict[str, int]:
+    """Of each of the ledger's verdicts that was found, in the ledger's order."""
+    return {verdict: found.count(verdict) for verdict in _LEDGER_WORDS if verdict in found}
