@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from entries import decided, outcome, replays
+from sympy import Rational
 
 from fedtheory import EF21P, FedMUD
 from fedtheory.algorithms import fedmud
@@ -33,6 +34,7 @@ from fedtheory.theory.fedmud import (
 from fedtheory.theory.fedmud import round as mud_round
 from fedtheory.theory.fedmud.assumptions import race
 from fedtheory.theory.flss import proof as flss_proof
+from fedtheory.theory.forms import chain
 from fedtheory.theory.instances import Sample, Smooth
 from fedtheory.theory.search import ratio, units
 
@@ -260,6 +262,8 @@ BESIDE = {  # a check that holds, and each of the false statements beside it tha
     "theorem1.eq71": (theorem.eq70(multiply=True), [theorem.eq70("12.01", True), theorem.eq70("2", True)]),
     "sharper.saturates": (local.saturates(), [local.saturates(1.01), local.saturates(1.0, 1.02)]),
     "order of (71)": (theorem.order71(False), [theorem.order71(False, 0.02)]),
+    "one iteration": (chain(theorem.one_iteration()), [chain(theorem.one_iteration("101/100"))]),
+    "the same in units": (chain(theorem.in_units()), [chain(theorem.in_units("101/100"))]),
 }
 
 
@@ -268,6 +272,16 @@ def test_the_statements_beside_a_true_one_are_refuted(name):
     true, beside = BESIDE[name]
     assert true("quick").holds
     assert not any(check("quick").holds for check in beside)
+
+
+@pytest.mark.parametrize("name", ["more", "floor", "stepped", "rest6"])
+def test_the_repaired_theorem_is_what_its_lemmas_make(name, monkeypatch):
+    """A part that is 1% off is seen, however far the search stays from equality."""
+    assert theorem.assembled("quick").holds
+    part, off = getattr(theorem, name), Rational("1.01")
+    less = lambda *args: tuple(off * term for term in part(*args)) if name == "floor" else off * part(*args)
+    monkeypatch.setattr(theorem, name, less)
+    assert not theorem.assembled("quick").holds
 
 
 def test_signs_do_not_see_the_fourth_moment():

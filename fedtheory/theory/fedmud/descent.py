@@ -19,7 +19,18 @@ from fedtheory.theory.fedmud.counterexamples import (
     tilted,
 )
 from fedtheory.theory.fedmud.factors import lemma1
-from fedtheory.theory.fedmud.quantities import BOTH, RESET, Lambda, Low, constants, lows, surely
+from fedtheory.theory.fedmud.quantities import (
+    BOTH,
+    RESET,
+    Lambda,
+    Low,
+    constants,
+    crossed,
+    exchanged,
+    lows,
+    rest6,
+    surely,
+)
 from fedtheory.theory.fedmud.round import (
     A1,
     A2,
@@ -59,9 +70,7 @@ def lemma6(scale: float = 1.0, descent: float = 1.0) -> Terms:
 
     def terms(q: Window) -> Pair:
         eta, E, G2, gu, gv = constants(q, True)
-        rho, low = len(q.full), len(q.low)
-        right = eta / 2 * q.Ls**2 * Lambda(q, True) + 2 * q.Lh**2 * eta**3 * E**2 * G2 * (low * (gu + gv) + rho)
-        right = right + low * eta**2 * G2**2 * gu * gv / 2
+        right = rest6(len(q.low), len(q.full), E, eta, q.Ls, q.Lh, G2, gu, gv)
         lines = []
         for t in range(1, q.at.S + 1):
             f, d = q.fbar(t - 1), q.matrices(q.d[t - 1])
@@ -179,8 +188,7 @@ def eq61(q: Window, printed: bool, t: int) -> tuple[torch.Tensor, torch.Tensor]:
     gap = q.pieces(bar.mean(0) - own.mean(0))
     left = sum((q.mean((gap[k] ** 2).sum(-1)) for k in q.low), torch.zeros((), dtype=DOUBLE)) / 2
     eta, E, G2, gu, gv = constants(q, True)
-    rho = 0 if printed else len(q.full)
-    return left, q.Lh**2 * 2 * eta**2 * E**2 * G2 * (len(q.low) * (gu + gv) + rho)
+    return left, exchanged(len(q.low), 0 if printed else len(q.full), E, eta, q.Lh, G2, gu, gv)
 
 
 def eq61_terms(printed: bool, scale: float = 1.0) -> Terms:
@@ -202,7 +210,7 @@ def eq62(sure: bool, scale: float = 1.0) -> Terms:
                 f = q.mean(sq(q.matrices(q.fbar(t - 1))[low.layer])) / 2
                 square = q.mean(sq(low.a[t - 1].mean(0) @ low.b[t - 1].mean(0))) / 2
                 C = parts58(q, low, t)[2]
-                lines += [(C, f + square), (square, scale * G2**2 * gu * gv / 2)]
+                lines += [(C, f + square), (square, scale * crossed(1, G2, gu, gv) / 2)]
         return worst(*lines)
 
     return terms

@@ -81,8 +81,33 @@ def constants(q: Window, sure: bool) -> tuple[Any, ...]:
 def Lambda(q: Window, sure: bool, factor: float = 12.0) -> torch.Tensor:
     """Lambda of (38)."""
     eta, E, G2, gu, gv = constants(q, sure)
-    rho, low = len(q.full), len(q.low)
-    return eta**2 * E**2 * G2 * (4 * rho + factor * low * (gu**2 + gv**2 + eta**2 * E**2 * G2 * gu * gv))
+    return drifted(len(q.low), len(q.full), E, eta, G2, gu, gv, factor)
+
+
+def drifted(low: int, rho: int, E: int, eta: Any, G2: Any, gu: Any, gv: Any, twelve: Any = 12) -> Any:
+    """Lambda of (38), from its constants."""
+    return eta**2 * E**2 * G2 * (4 * rho + twelve * low * (gu**2 + gv**2 + eta**2 * E**2 * G2 * gu * gv))
+
+
+def stepped(low: int, eta: Any, G2: Any, gu: Any, gv: Any, three: Any = 3) -> Any:
+    """Of Lemma 5 what decomposed layers add."""
+    return three * low * eta**2 * G2 * (gu**2 + gv**2 + eta**2 * G2 * gu * gv)
+
+
+def exchanged(low: int, rho: int, E: int, eta: Any, Lh: Any, G2: Any, gu: Any, gv: Any) -> Any:
+    """Of (61), repaired: half the squared distance of the factors' gradients at the clients and at the average."""
+    return 2 * Lh**2 * eta**2 * E**2 * G2 * (low * (gu + gv) + rho)
+
+
+def crossed(low: int, G2: Any, gu: Any, gv: Any) -> Any:
+    """Of (62): E||[av a][av b]||^2, summed over the layers."""
+    return low * G2**2 * gu * gv
+
+
+def rest6(low: int, rho: int, E: int, eta: Any, Ls: Any, Lh: Any, G2: Any, gu: Any, gv: Any) -> Any:
+    """Of Lemma 6, repaired, the right side without gradients."""
+    drift = eta / 2 * Ls**2 * drifted(low, rho, E, eta, G2, gu, gv)
+    return drift + eta * exchanged(low, rho, E, eta, Lh, G2, gu, gv) + eta**2 / 2 * crossed(low, G2, gu, gv)
 
 
 def residual(
@@ -90,8 +115,7 @@ def residual(
 ) -> Any:
     """C of (66)."""
     low = L - rho
-    lam = 4 * rho * eta**2 * E**2 * G2
-    lam = lam + twelve * low * eta**2 * E**2 * G2 * (gu**2 + gv**2 + eta**2 * E**2 * G2 * gu * gv)
+    lam = drifted(low, rho, E, eta, G2, gu, gv, twelve)
     return (
         eta / 2 * Ls**2 * lam + 2 * low * Ls**2 * eta**3 * E**2 * G2 * (gu + gv) + low * eta**2 * G2**2 * gu * gv / 2
         + Ls * eta**2 * sigma2 / (2 * N) + 3 * Ls / 2 * low * eta**2 * G2 * (gu**2 + gv**2 + eta**2 * G2 * gu * gv)

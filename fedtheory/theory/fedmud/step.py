@@ -17,6 +17,7 @@ from fedtheory.theory.fedmud.quantities import (
     constants,
     lows,
     moving_parts,
+    stepped,
     surely,
 )
 from fedtheory.theory.fedmud.round import (
@@ -51,7 +52,7 @@ def lemma5(sure: bool, factor: float = 3.0) -> Terms:
         eta, _, G2, gu, gv = constants(q, sure)
         left = q.mean(((q.wbar[1:] - q.wbar[:-1]) ** 2).sum(-1))
         full = sum((q.mean(sq(q.matrices(q.d)[k].mean(1))) for k in q.full), 0 * left)
-        low = factor * len(q.low) * eta**2 * G2 * (gu**2 + gv**2 + eta**2 * G2 * gu * gv)
+        low = stepped(len(q.low), eta, G2, gu, gv, factor)
         return worst((left, eta**2 * full + eta**2 * q.sigma2 / q.at.N + low))
 
     return terms

@@ -8,7 +8,7 @@ import torch
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, each_needed
 from fedtheory.theory.fedmud.counterexamples import bowl, column, one_step, scalars, stuck, to_the_centre
 from fedtheory.theory.fedmud.descent import lemma6
-from fedtheory.theory.fedmud.quantities import constants, residual
+from fedtheory.theory.fedmud.quantities import constants, crossed, exchanged, residual, rest6, stepped
 from fedtheory.theory.fedmud.round import (
     A1,
     A2,
@@ -49,7 +49,7 @@ def theorem(c: float, descent: float = 1.0, extra: float = 1.0) -> Terms:
             return torch.zeros((), dtype=DOUBLE), torch.ones((), dtype=DOUBLE)
         C = residual(len(q.at.layers), rho, E, q.at.N, eta, L, G2, q.sigma2, gu, gv)
         if q.low:
-            C = C + extra * 2 * rho * L**2 * eta**3 * E**2 * G2
+            C = C + extra * more(rho, L, E, eta, G2)
         squares = sum(q.mean((q.fbar(t) ** 2).sum(-1)) for t in range(T)) / T
         fall = 2 / (eta**c * T) * (q.f(0) - q.f(T))
         return descent * squares - fall, 2 * C / eta**c, fall.detach().abs()
@@ -57,17 +57,26 @@ def theorem(c: float, descent: float = 1.0, extra: float = 1.0) -> Terms:
     return terms
 
 
+def more(rho: int, Ls: Any, E: int, eta: Any, G2: Any) -> Any:
+    """The term that the repair adds to C of (66): decomposed layers feel the drift of whole ones, (61)."""
+    return 2 * rho * Ls**2 * eta**3 * E**2 * G2
+
+
 def sharper_parts(q: Window) -> tuple[torch.Tensor, ...]:
     """The terms of the repaired theorem with rho = 0, any step size, in units that agree."""
     eta, E, G2, gu, gv = constants(q, True)
-    L, T, p2 = len(q.low), q.at.S, q.psi2
+    T = q.at.S
     squares = sum(q.mean((q.fbar(t) ** 2).sum(-1)) for t in range(T)) / T
+    start = 4 / (eta * q.psi2 * T) * (q.f(0) - q.f(T))
+    return torch.as_tensor(squares), start, *floor(len(q.low), E, eta, q.Ls, q.Lh, G2, gu, gv, q.psi2)
+
+
+def floor(L: int, E: int, eta: Any, Ls: Any, Lh: Any, G2: Any, gu: Any, gv: Any, p2: Any) -> tuple[Any, Any, Any]:
+    """The last three terms of the repaired theorem with rho = 0."""
     return (
-        torch.as_tensor(squares),
-        4 / (eta * p2 * T) * (q.f(0) - q.f(T)),
-        8 * L * q.Lh**2 * eta**2 * E**2 * G2 * (gu + gv) / p2,
+        8 * L * Lh**2 * eta**2 * E**2 * G2 * (gu + gv) / p2,
         4 * L * eta**2 * G2**2 * gu * gv / p2**2,
-        6 * L * q.Ls * eta * G2 * (gu**2 + gv**2 + eta**2 * G2 * gu * gv) / p2,
+        6 * L * Ls * eta * G2 * (gu**2 + gv**2 + eta**2 * G2 * gu * gv) / p2,
     )
 
 
@@ -87,9 +96,73 @@ REPAIR = (
     "layers decomposed and any eta: (1/T) sum E||grad f||^2 <= 4(f(w^0) - f*)/(eta psi^2 T) + 8 L L_h^2 eta^2 E^2 G^2 "
     "(Gu^2 + Gv^2)/psi^2 + 4 L eta^2 G^4 Gu^2 Gv^2/psi^4 + 6 L L_s eta G^2 (Gu^4 + Gv^4 + eta^2 G^2 Gu^2 Gv^2)/psi^2"
 )
+
+
+def one_iteration(weight: str = "1") -> Callable[[], tuple[list[Any], Any]]:
+    """The repaired (68) from (65) and Lemmas 5 and 6, each as repaired, e = eta^c.
+
+    f0, f1: loss before and after; full, low: squared gradients of whole and of decomposed layers; mean: of the average
+    of the clients' in whole ones; R5, R6: what the lemmas have besides gradients.
+    """
+
+    def make() -> tuple[list[Any], Any]:
+        eta, e, psi2, Ls, R5, R6, f0, f1 = reals("eta e psi2 Ls R5 R6 f0 f1")
+        full, low, mean, inner, moved = reals("full low mean inner moved")
+        premises = [eta > 0, eta <= 1, eta * eta <= e, e <= eta, 2 * e <= eta * psi2, Ls > 0, Ls * eta <= 1]
+        premises += [full >= 0, low >= 0, mean >= 0, f1 <= f0 + inner + Ls / 2 * moved, moved <= eta * eta * mean + R5]
+        premises += [inner + eta / 2 * (full + mean) + (eta * psi2 - eta * eta) / 2 * low <= R6]
+        return premises, f1 <= f0 - number(weight) * e / 2 * (full + low) + Ls / 2 * R5 + R6
+
+    return make
+
+
+def in_units(weight: str = "1") -> Callable[[], tuple[list[Any], Any]]:
+    """The same with rho = 0 and any eta, times psi^2: (58) to (60) as they are, and E C_l^2 <= E||grad f||^2 S.
+
+    grad, h: squared gradients of f and of h at the average; gap: (61)'s second part; S: of (62).
+    """
+
+    def make() -> tuple[list[Any], Any]:
+        eta, psi2, Ls, grad, h, gap, C, S = reals("eta psi2 Ls grad h gap C S")
+        inner, moved, R5, f0, f1 = reals("inner moved R5 f0 f1")
+        premises = [eta > 0, psi2 > 0, Ls > 0, grad >= 0, S >= 0, psi2 * grad <= h, grad * S >= C * C, moved <= R5]
+        premises += [inner <= eta * (gap - h / 2) + eta * eta * C, f1 <= f0 + inner + Ls / 2 * moved]
+        rest = psi2 * (f0 - f1 + eta * gap + Ls / 2 * R5) + eta * eta * eta * S
+        return premises, number(weight) * eta * psi2 * psi2 / 4 * grad <= rest
+
+    return make
+
+
+def assembled(effort: str) -> Outcome:
+    """What the lemmas leave is (71) with the repair's term, and the three terms in consistent units."""
+    import sympy
+
+    names = "low rho E N eta L_s L_h G2 sigma2 gu gv psi2 c"
+    low, rho, E, N, eta, Ls, Lh, G2, s2, gu, gv, p2, c = sympy.symbols(names, positive=True)
+    R5 = eta**2 * s2 / N + stepped(low, eta, G2, gu, gv)
+    C = residual(low + rho, rho, E, N, eta, Ls, G2, s2, gu, gv) + more(rho, Ls, E, eta, G2)
+    printed = same(2 / eta**c * (Ls / 2 * R5 + rest6(low, rho, E, eta, Ls, Ls, G2, gu, gv)), 2 * C / eta**c)
+    gap, S = exchanged(low, 0, E, eta, Lh, G2, gu, gv), crossed(low, G2, gu, gv)
+    rest = [eta * gap, eta**3 * S / p2, Ls / 2 * stepped(low, eta, G2, gu, gv)]
+    parts = zip(rest, floor(low, E, eta, Ls, Lh, G2, gu, gv, p2))
+    units = all(same(4 / (eta * p2) * part, ours) for part, ours in parts)
+    said = f"Lemmas 5 and 6 make (71) and the repair's term: {printed}; the terms in consistent units: {units}"
+    return outcome(printed and units, "symbolic", None, said)
+
+
+ONE = "one iteration from (65), Lemmas 5 and 6"
+ANY = "the same, rho = 0, any eta"
 repaired_theorem = both(
     survives(theorem(1.5), "theorem", "with (71), c = 3/2", [*SMALL, *WHOLE]),
     with_units(survives(sharper(), "sharper", "rho = 0, any eta", LOW), sharper_parts),
+    chain(one_iteration(), ONE),
+    chain(in_units(), ANY),
+    assembled,
+)
+too_much = each_needed(
+    survives(theorem(1.5, 1.95), "theorem", "1.95 times the left side", near=[bowl]),
+    chain(one_iteration("101/100"), ONE),
+    chain(in_units("101/100"), ANY),
 )
 
 
