@@ -62,7 +62,8 @@ class Path:
     Fields:
         at: problem and constants; x is where it starts.
         deltas: E||w_t - w^*||^2 after 0, 1, ... rounds; gaps: E F(w_t) - F^*.
-        G2: G^2 over all that the run visits; Gamma.
+        G2: the least G^2 of the run: the largest E||grad F_k(w_{t,i}^k, xi)||^2, over noise and all that came before.
+        Gamma: of (4).
     """
 
     at: Instance
@@ -86,13 +87,13 @@ def path(at: Instance, lrs: Sequence[float]) -> Path:
     G2, Gamma = 0.0, 0.0
     deltas, gaps = [float(square(at.x))], [float(problem.values(at.x).mean()) - best]
     for lr in lrs:
-        after, weights = [], []
+        after, weights, seen = [], [], torch.zeros(())
         for x, p in zip(states, odds):
             q = play(replace(at, x=x, lr=lr))
-            G2, Gamma = max(G2, float(q.G2)), float(q.Gamma)
+            seen, Gamma = seen + p * q.E(square(q.noisy)), float(q.Gamma)
             after.append(q.w.flatten(0, 1))
             weights.append(p * q.all_odds.repeat(len(q.w)) / len(q.w))
-        states, odds = torch.cat(after), torch.cat(weights)
+        states, odds, G2 = torch.cat(after), torch.cat(weights), max(G2, float(seen.max()))
         deltas.append(float(square(states) @ odds))
         gaps.append(float(problem.values(states).mean(0) @ odds) - best)
     return Path(at, deltas, gaps, G2, Gamma)
@@ -110,6 +111,12 @@ RUNS = [
     (Edge(M=2, noise=False, L=20.0, kappa=0.5), 40),
     (replace(THIN, M=2, noise=False), 40),
     (Edge(tau=3, N=1, M=1, noise=False, shape="spline"), 40),
+]
+SLOW = [  # L (tau + 1) < 1, where B < 0: C.4.1 asks for no eta <= 1/(mu B), and the bound grows with T
+    (replace(POINT, L=0.25), 5),
+    (Edge(tau=1, d=1, R=1, L=0.2, kappa=0.5), 3),
+    (Edge(d=1, R=1, L=0.3), 2),
+    (Edge(M=2, noise=False, L=0.1, kappa=0.5), 40),
 ]
 NOISY = [(PURE, 1)]  # where (32) is tight
 QUIET = [(replace(POINT, L=2.0), 1)]  # where (6) is tightest
@@ -273,11 +280,14 @@ def corollary_blind(bounds: Bounds, T: int) -> Check:
 
 
 def recursion_chain(rest: int = 1) -> Callable[[], tuple[list[Any], Any]]:
-    """(3) carries (32) from T to T + 1: S_{T+1} = (1 - p) S_T + 1 with p = mu eta B, c = eta^2 C. rest: the + 1."""
+    """(3) carries (32) from T to T + 1: S_{T+1} = (1 - p) S_T + 1 with p = mu eta B, c = eta^2 C. rest: the + 1.
+
+    p < 0 where L (tau + 1) < 1.
+    """
 
     def make() -> tuple[list[Any], Any]:
         p, c, first, now, after, kept, total = reals("p c first now after kept total")
-        premises = [p >= 0, p <= 1, c >= 0, first >= 0, kept >= 0, total >= 0]
+        premises = [p <= 1, c >= 0, first >= 0, kept >= 0, total >= 0]
         premises += [now <= kept * first + total * c, after <= (1 - p) * now + c]
         return premises, after <= (1 - p) * kept * first + ((1 - p) * total + rest) * c
 

@@ -28,6 +28,8 @@ from fedtheory.theory.flss.rates import (
     NOISY,
     POSITIVE,
     QUIET,
+    RUNS,
+    SLOW,
     corollary,
     corollary_blind,
     corollary_kept,
@@ -279,7 +281,7 @@ CLAIMS: list[Claim] = [
         assumes=(*ALL, STEP, UNIFORM),
         caveat=f"{GIVEN}; {FRESH}",
         check=worst_of(
-            corollary([eq32(), eq33()], False),
+            corollary([eq32(), eq33()], False, runs=[*RUNS, *SLOW]),
             corollary([eq32(), eq33()], False, mu_zero=True),
             chain(recursion_chain(), "(3) carries (32) on"),
             chain(needs_chain(), "mu eta B <= 1 without the condition eta <= 1/(mu B)"),
