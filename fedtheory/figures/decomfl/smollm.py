@@ -156,11 +156,8 @@ def measure(task: str, ways: Sequence[str], runner: Runner, scale: str, seeds: i
     chosen, tried = tune(runner, of, ways)
     wanted = {(which, seed): spec(of, *which, rate, seed) for seed in range(seeds) for which, rate in chosen.items()}
     results = {}
-    for seed in range(seeds):  # a seed is finished before the next one is begun, and what is cheap comes first
-        for names in (("FedAvg",), ("FedZO", "DeComFL")):
-            results |= runner(
-                [one for (which, of_seed), one in wanted.items() if of_seed == seed and which[0] in names]
-            )
+    for seed in range(seeds):  # a seed is finished before the next one is begun
+        results |= runner([one for (_, of_seed), one in wanted.items() if of_seed == seed])
     table, notes = [], []
     for which, rate in chosen.items():
         runs = [results[wanted[which, seed]]["columns"] for seed in range(seeds)]
