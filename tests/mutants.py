@@ -1057,6 +1057,13 @@ MUTANTS = [
         "test_conclusions.py::test_words_say_experiments_and_theory_apart",
     ),
     Mutant(
+        "the height of a curve with the untrained model",
+        "figures/fedmud/items.py",
+        'fmean(result["columns"]["accuracy"][1:])',
+        'fmean(result["columns"]["accuracy"])',
+        "test_figures_mud.py::test_the_height_of_a_curve_leaves_the_untrained_model_out",
+    ),
+    Mutant(
         "settings beyond a budget choose",
         "figures/fedmud/tuning.py",
         "(within(rows, of), rows)",

@@ -194,8 +194,27 @@ def test_seeds_of_fashion_mnists_columns():
     numbers = {"method": "A", "paper": 88.0, "ours": 88.0, "low": 87.0, "high": 89.0, "ran data": "x"}
     numbers |= {"ran network": "y", "ran rounds": 1}
     row = lambda column, n: {"column": column, "seeds": n, **numbers}
-    panels = mud.draw_table([row("FMNIST N2", 3), row("SVHN N2", 0)]).axes
-    assert [axes.get_title() for axes in panels] == ["FMNIST (n=3)", "SVHN (not run)"]
+    panels = mud.draw_table([row("FMNIST N2", 3), row("SVHN N2", 0), row("CIFAR-10 N1", 5), row("CIFAR-10 N2", 0)]).axes
+    titles = ["FMNIST (n=3)", "SVHN (not run)", "CIFAR-10 (n=5; N2 not run)"]
+    assert [axes.get_title() for axes in panels if axes.get_title()] == titles
+
+
+def test_the_height_of_a_curve_leaves_the_untrained_model_out():
+    """Methods that train a model of their own start elsewhere."""
+    run = lambda *accuracies: {"diverged": None, "columns": {"accuracy": accuracies}}
+    assert mud.height(run(0.1, 0.5, 0.7)) == mud.height(run(0.3, 0.5, 0.7)) == pytest.approx(60.0)
+    assert math.isnan(mud.height({"diverged": [1, None, "x"], "columns": {"accuracy": [0.1, 0.5]}}))
+
+
+def test_notes_say_what_ran_and_no_more():
+    """At the large scale Fashion-MNIST runs as at the paper's, and CIFAR-10 as at the medium one."""
+    runs = lambda *columns: [note.split(":")[0] for note in settings.notes("large", columns) if note.startswith("Runs")]
+    assert runs("FMNIST N1", "FMNIST IID") == ["Runs, paper", "Runs"]
+    assert sorted(runs("FMNIST N1", "CIFAR-10 N1")) == ["Runs", "Runs, medium", "Runs, paper"]
+    both = mud.together(
+        {name: store.Result([], [], {}, settings.notes("large", [f"{name} N1"])) for name in ("FMNIST", "CIFAR-10")}
+    )
+    assert len(both.notes) == 3 + len(settings.READING)
 
 
 def test_methods_that_a_finished_table_lacks_are_run_and_added(tmp_path):

@@ -89,6 +89,8 @@ def test_a_printed_difference_of_zero_is_comparable():
     assert verdicts.like(0.0) == verdicts.COMPARABLE
     assert verdicts.like(-3.0) == below()
     assert verdicts.like(0.07) == verdicts.like(-0.09) == verdicts.COMPARABLE
+    assert verdicts.like(91.0 - 90.9) == verdicts.like(90.2 - 90.1) == verdicts.COMPARABLE  # 0.0999... and 0.1000...
+    assert verdicts.like(0.2) == above()
     assert (verdicts.ordered(1.0036), verdicts.ordered(0.995)) == (verdicts.ALIKE, verdicts.ALIKE)
     assert verdicts.ordered(1.02) == above(1.0)
     assert judge(verdicts.like(0.0), (0.5, 0.2, 0.8), 3, "paper's")[0] == MATCHES

@@ -87,8 +87,8 @@ ALIKE = Region(1 / 1.5, 1.5, True)  # a ratio of errors, likewise
 
 
 def like(printed: float) -> Region:
-    """On the side of 0 on which a printed difference in points lies; below a tenth of a point it states no order."""
-    return COMPARABLE if abs(printed) < 0.1 else above() if printed > 0 else below()
+    """On the side of 0 on which a printed difference in points lies; up to a tenth of a point it states no order."""
+    return COMPARABLE if abs(printed) < 0.1 + 1e-9 else above() if printed > 0 else below()
 
 
 def ordered(printed: float) -> Region:

@@ -104,7 +104,7 @@ def measure_table(
             cells += [
                 judge.order(label[column], *pair, paper, ours, ran, tuning(pair, at_scale, column)) for pair in orders
             ]
-    return Result(table, cells, words(scale, seeds, list(printed)), notes(scale) if run else list(READING))
+    return Result(table, cells, words(scale, seeds, list(printed)), notes(scale, run) if run else list(READING))
 
 
 BEST = "FedMUD+BKD+AAD"
@@ -225,9 +225,10 @@ def draw_table(table: Table) -> Figure:
                 error = [[row["ours"] - row["low"] for row in ran], [row["high"] - row["ours"] for row in ran]]
                 label = f"ours, {partition}"
                 axes.errorbar(means, spots, xerr=error, fmt="o", color=color, markersize=3.5, capsize=2, label=label)
-        n = max(row["seeds"] for row in table if row["column"].split()[0] == name)
+        ran_of = {row["column"].split()[1]: row["seeds"] for row in table if row["column"].split()[0] == name}
+        n, without = max(ran_of.values()), ", ".join(part for part, seeds in ran_of.items() if not seeds)
         axes.set_yticks(range(len(methods), 0, -1), methods if axes is panels[0] else [""] * len(methods))
-        title = f"{name} ({f'n={n}' if n else 'not run'})"
+        title = f"{name} (n={n}{f'; {without} not run' if without else ''})" if n else f"{name} (not run)"
         axes.set(title=title, xlabel="accuracy in %", ylim=(0.3, len(methods) + 0.7))
         axes.margins(x=0.12)
     if any(row["seeds"] for row in table):
@@ -266,14 +267,14 @@ def measure_curves(runner: Runner, scale: str, seeds: int, column: str = HERE) -
             of = spec(algorithm(name, column, scale), column, scale, 0).ran()
             table.append(here | numbers | of)
     area = {name: [height(one) for one in found[name]] for name in CURVES}
-    said = "points between the mean accuracies over all records, start to end: which curve lies higher"
+    said = "points between the mean accuracies over all records after the start: which curve lies higher"
     cells = []
     for name in CURVES[4:]:
         for base in CURVES[1:4]:
             gaps, how = minus(area[name], area[base]), tuning((name, base), at_scale, column)
             what = f"{name} converges faster than {base}"
             cells.append(judge.side(what, NAN, gaps, verdicts.above(), SETTINGS[at_scale].ran, how, said))
-    return Result(table, cells, words(scale, seeds), notes(scale))
+    return Result(table, cells, words(scale, seeds), notes(scale, [column]))
 
 
 def reached(result: dict[str, Any], at: int) -> float:
@@ -283,17 +284,20 @@ def reached(result: dict[str, Any], at: int) -> float:
 
 
 def height(result: dict[str, Any]) -> float:
-    """Mean accuracy over all records in percent; NaN for a run that diverged."""
-    return NAN if result["diverged"] else 100 * fmean(result["columns"]["accuracy"])
+    """Mean accuracy over all records but the first, the untrained model's, in percent; NaN for a run that diverged.
+
+    FedLMT and FedPara start from models of their own, whose accuracies say nothing of how a run converges.
+    """
+    return NAN if result["diverged"] else 100 * fmean(result["columns"]["accuracy"][1:])
 
 
 def together(parts: dict[str, Result]) -> Result:
     """Results side by side: their rows and cells say which part they are of."""
-    first = next(iter(parts.values()))
     table = [{"panel": name, **row} for name, result in parts.items() for row in result.table]
     cells = [replace(cell, cell=f"{name}: {cell.cell}") for name, result in parts.items() for cell in result.cells]
     settings = {name: value for result in parts.values() for name, value in result.settings.items()}
-    return Result(table, cells, settings, first.notes)
+    said = dict.fromkeys(note for result in parts.values() for note in result.notes)
+    return Result(table, cells, settings, sorted(said, key=lambda note: not note.startswith("Runs")))
 
 
 def measure_convergence(runner: Runner, scale: str, seeds: int) -> Result:
@@ -318,7 +322,7 @@ def draw_gaps(axes: Axes, table: Table) -> None:
         t, mean, low, high = ([row[part] for row in rows] for part in ("round", "gap", "gap low", "gap high"))
         axes.plot(t, mean, **how.line, label=name)
         axes.fill_between(t, low, high, color=how.color, alpha=0.15, linewidth=0)
-    axes.set(xlabel="communication rounds", ylabel="points above FedAvg")
+    axes.set(xlabel="communication rounds", ylabel="points, minus FedAvg's")
 
 
 @style.styled
@@ -329,7 +333,7 @@ def draw_partitions(table: Table) -> Figure:
     for axes, panel in zip(panels, names):
         rows = [row for row in table if row["panel"] == panel]
         draw_gaps(axes, rows)
-        axes.set_title(f"{panel}, n={rows[0]['seeds']}\nFedAvg ends at {fedavg(rows):.1f}%")
+        axes.set_title(f"{panel}, n={rows[0]['seeds']}\nFedAvg's last record: {fedavg(rows):.1f}%")
     style.caption(figure, table)
     style.legend_above(figure, 4)
     return figure

@@ -190,7 +190,8 @@ SETTINGS = {
 SETTINGS["large"] = replace(
     SETTINGS["medium"],
     what="Fashion-MNIST at the paper's scale, products and convolutions in bfloat16, which five seeds of the medium "
-    "scale do not tell from float32 (mud/precision), with three seeds at most; CIFAR-10 as at the medium scale",
+    "scale do not tell from float32 (mud/precision), with three seeds at most; CIFAR-10, where it is run, as at the "
+    "medium scale",
     columns=("FMNIST N1", "FMNIST N2", "FMNIST IID", "CIFAR-10 N1"),
 )
 EXTENT = {  # of the sweeps: values of s (None: never), factors on a, compression ratios
@@ -366,6 +367,8 @@ def words(scale: str, seeds: int, names: Sequence[str] = (*OTHERS, *METHODS), co
     return {"scale in words": setting.what, **numbers, "methods": methods, "seeds": seeds}
 
 
-def notes(scale: str) -> list[str]:
-    parts = [part for part in SETTINGS if part == scale or (scale == "large" and part in HELD.values())]
+def notes(scale: str, columns: Sequence[str] = (HERE,)) -> list[str]:
+    """What is said of an item with these columns."""
+    within = {held(column, scale) for column in columns}
+    parts = [part for part in SETTINGS if part == scale or part in within]
     return [*(f"Runs{'' if part == scale else f', {part}'}: {SETTINGS[part].what}." for part in parts), *READING]

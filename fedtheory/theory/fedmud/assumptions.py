@@ -59,7 +59,8 @@ from fedtheory.theory.fedmud.round import (
     worst,
 )
 from fedtheory.theory.fedmud.stuck import remark1_printed, theorem_printed
-from fedtheory.theory.fedmud.theorem import REPAIR, repaired_theorem, theorem, too_much
+from fedtheory.theory.fedmud.theorem import REPAIR, one_iteration, repaired_theorem, theorem, too_much
+from fedtheory.theory.forms import chain
 from fedtheory.theory.instances import Smooth, exact
 from fedtheory.theory.search import maximise
 from fedtheory.theory.shown import digits
@@ -351,7 +352,8 @@ def claims() -> list[Claim]:
             "log(2/psi^2)/log T, and 2/(eta^c T) = 4/(psi^2 sqrt T); c -> 1 at a fixed T is not allowed, as "
             "(psi^2/2)^(1/(c-1)) -> 0 for psi^2 < 2.",
             repaired=both(
-                survives(theorem(1.0), "fedavg", "rho = L, c = 1", WHOLE, near=[bowl, to_the_centre]), rate1(4.0)
+                survives(theorem(1.0), "fedavg", "rho = L, c = 1", WHOLE, near=[bowl, to_the_centre]), rate1(4.0),
+                chain(one_iteration(whole=True), "one iteration, rho = L, c = 1"),
             ),
             implies="For every T the average squared gradient of the counterexample is 1.",
         ),

@@ -11,7 +11,6 @@ from fedtheory.theory.fedmud.quantities import (
     RARE,
     RESET,
     SECOND,
-    SURELY,
     Low,
     after_reset,
     constants,
@@ -172,7 +171,9 @@ def claims() -> list[Claim]:
             "eta^2 G^2 (Gu^4 + Gv^4 + eta^2 G^2 Gu^2 Gv^2).", "expectation",
             check=broken(flutter, lemma5(False), "V jumps with probability 2^-86, 512 iterations", admissible),
             control=survives(lemma5(True, 1.98), "lemma5", near=[one_step]),
-            broken="the repair with 1.98 in place of 3", assumes=BOTH, error="wrong independence", repair=SURELY,
+            broken="the repair with 1.98 in place of 3", assumes=BOTH, error="wrong independence",
+            repair=f"With {SURE}, and samples of different clients that are independent given the past, see mud.eq49: "
+            "then Gamma bounds U and V surely, and the display holds as printed.",
             repaired=with_units(survives(lemma5(True), "lemma5", near=[one_step, noise]), lambda q: [
                 q.mean(((q.wbar[1:] - q.wbar[:-1]) ** 2).sum(-1)).max(), q.at.lr**2 * q.G2 * q.gamma()[0] ** 2]),
             implies=f"{RARE}. FedMUD's own start V = 0 and kappa_u^2 = 100 epsilon_u^2 break it, in a window "

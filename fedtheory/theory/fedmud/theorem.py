@@ -91,15 +91,16 @@ def sharper(descent: float = 1.0) -> Terms:
 REPAIR = (
     "With ||grad F_il|| <= G surely, samples drawn anew and independent across clients, psi^2 ||grad f_l||^2 <= "
     "||grad h_l||^2 along the run (A4 gives that only with the least eigenvalues of U U^T and V V^T, hence r >= "
-    "min(m, n)) and L_s the larger of the Lipschitz constants of grad f and, on the set of A3, grad h: (64) with the "
-    "terms of (71) plus 4 rho L_s^2 E^2 G^2 eta^(3-c). In consistent units, with L_s of f alone, L_h of h, all L "
-    "layers decomposed and any eta: (1/T) sum E||grad f||^2 <= 4(f(w^0) - f*)/(eta psi^2 T) + 8 L L_h^2 eta^2 E^2 G^2 "
-    "(Gu^2 + Gv^2)/psi^2 + 4 L eta^2 G^4 Gu^2 Gv^2/psi^4 + 6 L L_s eta G^2 (Gu^4 + Gv^4 + eta^2 G^2 Gu^2 Gv^2)/psi^2"
+    "min(m, n); psi^2 is that of the factors drawn: over all draws it is 0) and L_s the larger of the Lipschitz "
+    "constants of grad f and, on the set of A3, grad h: (64) with the terms of (71) plus 4 rho L_s^2 E^2 G^2 "
+    "eta^(3-c). In consistent units, with L_s of f alone, L_h of h, all L layers decomposed and any eta: (1/T) sum "
+    "E||grad f||^2 <= 4(f(w^0) - f*)/(eta psi^2 T) + 8 L L_h^2 eta^2 E^2 G^2 (Gu^2 + Gv^2)/psi^2 + 4 L eta^2 G^4 Gu^2"
+    " Gv^2/psi^4 + 6 L L_s eta G^2 (Gu^4 + Gv^4 + eta^2 G^2 Gu^2 Gv^2)/psi^2"
 )
 
 
-def one_iteration(weight: str = "1") -> Callable[[], tuple[list[Any], Any]]:
-    """The repaired (68) from (65) and Lemmas 5 and 6, each as repaired, e = eta^c.
+def one_iteration(weight: str = "1", whole: bool = False) -> Callable[[], tuple[list[Any], Any]]:
+    """The repaired (68) from (65) and Lemmas 5 and 6, each as repaired, e = eta^c; whole: rho = L and c = 1, Remark 1.
 
     f0, f1: loss before and after; full, low: squared gradients of whole and of decomposed layers; mean: of the average
     of the clients' in whole ones; R5, R6: what the lemmas have besides gradients.
@@ -107,62 +108,87 @@ def one_iteration(weight: str = "1") -> Callable[[], tuple[list[Any], Any]]:
 
     def make() -> tuple[list[Any], Any]:
         eta, e, psi2, Ls, R5, R6, f0, f1 = reals("eta e psi2 Ls R5 R6 f0 f1")
-        full, low, mean, inner, moved = reals("full low mean inner moved")
-        premises = [eta > 0, eta <= 1, eta * eta <= e, e <= eta, 2 * e <= eta * psi2, Ls > 0, Ls * eta <= 1]
-        premises += [full >= 0, low >= 0, mean >= 0, f1 <= f0 + inner + Ls / 2 * moved, moved <= eta * eta * mean + R5]
+        full, low, mean, inner, step = reals("full low mean inner step")
+        premises = [eta > 0, Ls > 0, Ls * eta <= 1, full >= 0, low >= 0, mean >= 0]
+        premises += [e == eta, low == 0] if whole else [eta <= 1, eta * eta <= e, e <= eta, 2 * e <= eta * psi2]
+        premises += [f1 <= f0 + inner + Ls / 2 * step, step <= eta * eta * mean + R5]
         premises += [inner + eta / 2 * (full + mean) + (eta * psi2 - eta * eta) / 2 * low <= R6]
-        return premises, f1 <= f0 - number(weight) * e / 2 * (full + low) + Ls / 2 * R5 + R6
+        return premises, f1 <= f0 - number(weight) * e / 2 * (full + low) + left_over(Ls, R5, R6)
 
     return make
 
 
-def in_units(weight: str = "1") -> Callable[[], tuple[list[Any], Any]]:
-    """The same with rho = 0 and any eta, times psi^2: (58) to (60) as they are, and E C_l^2 <= E||grad f||^2 S.
+def left_over(Ls: Any, R5: Any, R6: Any) -> Any:
+    """What one iteration adds to the loss besides the descent."""
+    return Ls / 2 * R5 + R6
 
-    grad, h: squared gradients of f and of h at the average; gap: (61)'s second part; S: of (62).
+
+def in_units(weight: str = "1") -> Callable[[], tuple[list[Any], Any]]:
+    """The same with rho = 0 and any eta, from (58) to (60), (61) and (62), (48) and (51) to (53), each as repaired.
+
+    grad, h: squared gradients of f and of h at the average; gap: of (61)'s second part; C: of (58), summed over the
+    layers, for which Cauchy and Schwarz give C^2 <= grad S; S: of (62); R5: of (53), no noise, as no layer is whole.
     """
 
     def make() -> tuple[list[Any], Any]:
         eta, psi2, Ls, grad, h, gap, C, S = reals("eta psi2 Ls grad h gap C S")
-        inner, moved, R5, f0, f1 = reals("inner moved R5 f0 f1")
-        premises = [eta > 0, psi2 > 0, Ls > 0, grad >= 0, S >= 0, psi2 * grad <= h, grad * S >= C * C, moved <= R5]
-        premises += [inner <= eta * (gap - h / 2) + eta * eta * C, f1 <= f0 + inner + Ls / 2 * moved]
-        rest = psi2 * (f0 - f1 + eta * gap + Ls / 2 * R5) + eta * eta * eta * S
-        return premises, number(weight) * eta * psi2 * psi2 / 4 * grad <= rest
+        inner, step, R5, f0, f1 = reals("inner step R5 f0 f1")
+        premises = [eta > 0, psi2 > 0, Ls > 0, grad >= 0, S >= 0, psi2 * grad <= h, grad * S >= C * C, step <= R5]
+        premises += [inner <= eta * (gap - h / 2) + eta * eta * C, f1 <= f0 + inner + Ls / 2 * step]
+        return premises, number(weight) * eta * psi2 / 4 * grad <= f0 - f1 + sum(three(eta, psi2, Ls, gap, S, R5))
+
+    return make
+
+
+def three(eta: Any, psi2: Any, Ls: Any, gap: Any, S: Any, R5: Any) -> tuple[Any, Any, Any]:
+    """`left_over` in consistent units, part by part."""
+    return eta * gap, eta * eta * eta * S / psi2, Ls / 2 * R5
+
+
+def summed(weight: str = "1", T: int = 4) -> Callable[[], tuple[list[Any], Any]]:
+    """a G_t <= f_t - f_{t+1} + X, summed over t: a is e/2 or eta psi^2/4. At a reset wbar stays, and with it f."""
+
+    def make() -> tuple[list[Any], Any]:
+        f, G = reals(" ".join(f"f{t}" for t in range(T + 1))), reals(" ".join(f"G{t}" for t in range(T)))
+        a, X = reals("a X")
+        premises = [a > 0, *(g >= 0 for g in G), *(a * g <= f[t] - f[t + 1] + X for t, g in enumerate(G))]
+        return premises, number(weight) * sum(G) / T <= (f[0] - f[T]) / (a * T) + X / a
 
     return make
 
 
 def assembled(effort: str) -> Outcome:
-    """What the lemmas leave is (71) with the repair's term, and the three terms in consistent units."""
+    """What one iteration leaves, over e/2 or eta psi^2/4: (71) with the repair's term; in units, the three terms."""
     import sympy
 
     names = "low rho E N eta L_s L_h G2 sigma2 gu gv psi2 c"
     low, rho, E, N, eta, Ls, Lh, G2, s2, gu, gv, p2, c = sympy.symbols(names, positive=True)
     R5 = eta**2 * s2 / N + stepped(low, eta, G2, gu, gv)
     C = residual(low + rho, rho, E, N, eta, Ls, G2, s2, gu, gv) + more(rho, Ls, E, eta, G2)
-    printed = same(2 / eta**c * (Ls / 2 * R5 + rest6(low, rho, E, eta, Ls, Ls, G2, gu, gv)), 2 * C / eta**c)
+    rest = left_over(Ls, R5, rest6(low, rho, E, eta, Ls, Ls, G2, gu, gv))
+    printed = same(2 / eta**c * rest, 2 * C / eta**c)
     gap, S = exchanged(low, 0, E, eta, Lh, G2, gu, gv), crossed(low, G2, gu, gv)
-    rest = [eta * gap, eta**3 * S / p2, Ls / 2 * stepped(low, eta, G2, gu, gv)]
-    parts = zip(rest, floor(low, E, eta, Ls, Lh, G2, gu, gv, p2))
+    parts = zip(three(eta, p2, Ls, gap, S, stepped(low, eta, G2, gu, gv)), floor(low, E, eta, Ls, Lh, G2, gu, gv, p2))
     units = all(same(4 / (eta * p2) * part, ours) for part, ours in parts)
     said = f"Lemmas 5 and 6 make (71) and the repair's term: {printed}; the terms in consistent units: {units}"
     return outcome(printed and units, "symbolic", None, said)
 
 
 ONE = "one iteration from (65), Lemmas 5 and 6"
-ANY = "the same, rho = 0, any eta"
+ANY = "one iteration from (48) to (62), rho = 0, any eta"
 repaired_theorem = both(
     survives(theorem(1.5), "theorem", "with (71), c = 3/2", [*SMALL, *WHOLE]),
     with_units(survives(sharper(), "sharper", "rho = 0, any eta", LOW), sharper_parts),
     chain(one_iteration(), ONE),
     chain(in_units(), ANY),
+    chain(summed(), "four of them"),
     assembled,
 )
 too_much = each_needed(
     survives(theorem(1.5, 1.95), "theorem", "1.95 times the left side", near=[bowl]),
     chain(one_iteration("101/100"), ONE),
     chain(in_units("101/100"), ANY),
+    chain(summed("101/100"), "four of them"),
 )
 
 
