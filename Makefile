@@ -8,6 +8,8 @@ FLOWER := .venv-flower
 RUN := $(VENV)/bin/python
 export OMP_NUM_THREADS := 1
 export PYTHONHASHSEED := 0
+# kernels, workers and commands are many short processes; each would compile the package again
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: reproduce test lab notebooks book book-check course-check flower test-flower format bench
 
