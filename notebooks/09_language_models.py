@@ -484,42 +484,56 @@ print(f"{smol.package} {smol.version}, {smol.file}, {smol.size:,} bytes")
 fold(f"SHA-256 {smol.sha256}")
 
 # %% [markdown]
-# Adapters alone have been run, with one seed: eight clients, two a round, 1,000 texts, rates chosen on another seed by
-# a tenth of the rounds.
+# SST-2 has been run, with one seed: eight clients, two a round, 1,000 texts, rates chosen on another seed by a tenth of
+# the rounds.
 #
-# > **Predict.** A step of DeComFL sees the slope along five directions of 460,800. Will 240 rounds move the accuracy of
-# > SST-2 at all? And what happens at the rate that did best in 24 rounds?
+# > **Predict.** A step of DeComFL sees the slope along five directions, of 460,800 with adapters and of 134.5 million
+# > with all weights. Will 240 rounds move the accuracy at all, and with which of the two further? And what happens at
+# > the rate that did best in 24 rounds?
 
 # %%
-record = committed("decomfl/smollm2_lora")
+record = committed("decomfl/smollm2")
 provenance(record)
-show(EXTRAS["decomfl/smollm2_lora"].draw(record["table"]))
+show(EXTRAS["decomfl/smollm2"].draw(record["table"]))
 for note in record["notes"][1:]:
     fold(note)
 
 # %% tags=["hide-input"]
-# Checks: zeroth order moves the accuracy by ten points and more, and loses it again; DeComFL sends a thousandth and
-# less
-curve = {
-    name: {row["round"]: row for row in record["table"] if row["method"] == name}
-    for name in ("FedAvg", "FedZO", "DeComFL")
-}
-before = {name: rows[0]["mean"] for name, rows in curve.items()}
-assert len(set(before.values())) == 1
+# Checks: zeroth order moves the accuracy by ten points and more, with adapters it loses it again; DeComFL sends a
+# thousandth and less
+curves = {}
+for row in record["table"]:
+    curves.setdefault(row["trained"], {}).setdefault(row["method"], {})[row["round"]] = row
+curve, whole = curves["LoRA 8"], curves["full"]
+before = {name: rows[0]["mean"] for rows_of in curves.values() for name, rows in rows_of.items()}
+assert len({rows[0]["mean"] for rows_of in curves.values() for rows in rows_of.values()}) == 1
 for name in ("FedZO", "DeComFL"):
     assert curve[name][200]["mean"] > before[name] + 18
     assert curve[name][240]["mean"] < curve[name][200]["mean"] - 12
     assert curve[name][240]["loss"] > curve[name][200]["loss"]
-assert curve["FedAvg"][60]["mean"] > 83
-assert curve["DeComFL"][240]["MB"] < curve["FedAvg"][10]["MB"] / 500
-assert curve["DeComFL"][240]["MB"] < curve["FedZO"][240]["MB"] / 10_000
+    assert curve[name][40]["mean"] < before[name] + 1 < before[name] + 19 < whole[name][40]["mean"]
+    assert whole[name][240]["mean"] > max(row["mean"] for row in whole[name].values()) - 4
+best = {
+    (way, name): max(row["mean"] for row in rows.values()) for way, of in curves.items() for name, rows in of.items()
+}
+assert max(best, key=best.get) == ("LoRA 8", "FedAvg")
+assert best["full", "FedAvg"] < best["full", "DeComFL"] < best["LoRA 8", "FedAvg"] - 8
+assert curve["DeComFL"][240]["MB"] == whole["DeComFL"][240]["MB"] < curve["FedAvg"][10]["MB"] / 500
+assert whole["DeComFL"][240]["MB"] < whole["FedZO"][240]["MB"] / 1_000_000
 
 # %% [markdown]
-# Zeroth order works on a real model: in 200 rounds DeComFL goes from 51.6 to 75.7%, FedZO to 70.2%; FedAvg is at 80.6%
-# after 20 and at 83 to 85% after 40. For it DeComFL sent 15 **kilo**bytes a client, FedAvg 18 megabytes in its 20
-# rounds. And then, in the last 40 rounds, both lose what they had: 63.3 and 51.5%. The rate did best in 24 rounds and
-# is too long for 240, as in Figure 4 of notebook 07: a short trial cannot see it. One seed, and one rate a method: the
-# order of DeComFL and FedZO is not decided by this, nor is what a rate of a third would reach.
+# Zeroth order works on a real model. With **all weights**, 134.5 million of them, DeComFL goes from 51.6 to 72.0% in 40
+# rounds, to 76.4% at its highest and is at 74.9% in the end; FedZO follows it (71.1, 76.0 and 72.4%). That is 292 times
+# as many dimensions as the **adapters** have, and it is faster: with these both stand at 52% after 40 rounds, reach
+# 75.7 and 70.2% after 200, and then lose what they had (63.3 and 51.5%). The rate did best in 24 rounds and is too long
+# for 240, as in Figure 4 of notebook 07: a short trial cannot see it. The number of dimensions does not decide: this is
+# what the paper says of a low effective rank.
+#
+# DeComFL sends the same in both: 18 **kilo**bytes a client in all 240 rounds. FedAvg with adapters is at 80.6% after 20
+# rounds and 18 megabytes, at 84.7% after 50: the best of the six curves. With all weights it gets to 74.9% in 50 rounds
+# and 13 gigabytes, at a rate chosen after six rounds: no more than DeComFL there. FedZO sends 65 gigabytes. One seed,
+# and one rate a method: orders that lie a few points apart are not decided by this, nor what another rate would reach.
+# For DeComFL and FedZO with all weights the best of five was the highest.
 #
 # ## 7. What this notebook does not show
 # - **No accuracy of Tables 2 and 6.** The model of sections 1 to 5 is a toy, its language has 16 adjectives, and the
