@@ -342,6 +342,25 @@ def test_the_corollaries_controls_are_just_beyond_the_tight_constants():
         assert flss_rates.corollary([flss_rates.eq6(share)], True, runs=flss_rates.QUIET)("quick").holds == holds
 
 
+def test_the_bound_on_gradients_along_a_run_is_a_mean_over_what_came_before():
+    """The second round starts at two points: the mean of E||g||^2 over them is enough for the corollary."""
+    z = torch.tensor([0.3, 0.2, 1.0, 2.0], dtype=torch.float64)
+    at = flss_round.build(z, flss_round.Edge(N=1, tau=1, d=1, R=1, kappa=1.0))
+    run, first = flss_rates.path(at, [at.lr] * 2), flss_round.play(at)
+    seconds = [flss_round.play(replace(at, x=x)) for x in first.w.flatten(0, 1)]
+    mean = sum(float(p * q.G2) for p, q in zip(first.all_odds, seconds))
+    assert pytest.approx(max(mean, float(first.G2))) == run.G2
+    assert max(float(q.G2) for q in seconds) > run.G2
+
+
+def test_the_slow_runs_have_a_negative_rate():
+    """There the bound of C.4.1 grows with T."""
+    for edge, _ in flss_rates.SLOW:
+        at = flss_round.build(torch.ones(edge.size, dtype=torch.float64), edge)
+        assert at.B < 0
+        assert at.mu * at.lr * at.B < 0
+
+
 def test_the_cells_that_fail_are_found_and_an_exception_too_many_is_refused():
     found = tables.check_table2(tables.PAIRS)("quick")
     assert found.counterexample == {"wrong": ["Sign+EF+FLSS 13.2, Signsgd+EF 14.02 at TINY beta=0.1"]}
