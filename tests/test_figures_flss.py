@@ -8,10 +8,11 @@ import pytest
 import torch
 from cases import K, quadratic
 
-from fedtheory import STC, FedAvg, FetchSGD, SignSGD, run
+from fedtheory import FLSS, STC, FedAvg, FetchSGD, SignSGD, run
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.core import records
 from fedtheory.figures import ITEMS
+from fedtheory.figures.flss import precision
 from fedtheory.figures.flss.items import (
     AGAINST,
     COMPARED,
@@ -19,6 +20,7 @@ from fedtheory.figures.flss.items import (
     cost_cell,
     level,
     measure_epochs,
+    measure_heterogeneity,
     measure_lbgm,
     notes_of,
 )
@@ -193,6 +195,61 @@ def test_the_large_scale_has_one_column_at_the_printed_length():
     others = {scale: [one for one in of[0].specs if one.rounds != 400] for scale, of in found.items()}
     assert set(others["large"]) < set(others["medium"])
     assert "CNN, epochs=1" in found["large"][1].settings
+
+
+class Ahead(Same):
+    """Runs of FLSS that lie a point below FedAvg's, in every seed."""
+
+    def __call__(self, specs):
+        found = super().__call__(specs)
+        behind = {"accuracy": [0.5 - 0.01] * 11}
+        return {
+            one: {**run, "columns": run["columns"] | (behind if isinstance(one.algorithm, FLSS) else {})}
+            for one, run in found.items()
+        }
+
+
+def test_table_2_at_the_large_scale_judges_levels_and_orders_at_the_printed_length():
+    """All images, in bfloat16; a method that is not run says so; beta = 1 is as at the medium scale."""
+    runner = Ahead()
+    result = measure_heterogeneity(runner, "large", 3)
+    long = [one for one in runner.specs if one.rounds == 400]
+    assert {(one.algorithm.local_steps, one.sampled, one.words()["options"]["mixed"]) for one in long} == {
+        (60, 10, True)
+    }
+    assert not any("subset" in dict(one.options) or "side" in dict(one.options) for one in long)
+    cells = {cell.cell: cell for cell in result.cells}
+    order = cells["FMNIST beta=0.1 FedAvg < FedAvg+FLSS"]
+    assert (order.ours, order.paper) == pytest.approx((-1, 86.25 - 85.06))
+    assert (order.verdict, order.ran) == ("contradicted", "paper's")
+    assert cells["FMNIST beta=0.1 FedAvg, level"].verdict == "contradicted"
+    assert "hours of computing" in cells["FMNIST beta=0.1 Moon"].reason
+    assert cells["FMNIST beta=1 FedAvg+FLSS"].verdict == "direction reversed"
+    medium = measure_heterogeneity(Ahead(), "medium", 3)
+    assert [cell for cell in result.cells if "beta=1 " in cell.cell] == [c for c in medium.cells if "beta=1 " in c.cell]
+
+
+def test_an_epoch_of_table_2_is_one_of_its_data_set():
+    """A mean client of 100 has 600, 500 and 1,000 images; batches have 50."""
+    runner = Same()
+    measure_heterogeneity(runner, "paper", 1)
+    steps = {dict(one.options)["data"]: one.algorithm.local_steps for one in runner.specs}
+    assert steps == {"fashion_mnist": 60, "cifar100": 50, "tiny_imagenet": 100}
+
+
+def test_flss_is_compared_in_both_precisions():
+    """The runs in float32 are Table 2's own; the gain of each base is looked at, too."""
+    runner = Same()
+    result = precision.measure(runner, "medium", 2)
+    table2 = Same()
+    measure_heterogeneity(table2, "medium", 2)
+    kinds = [one.words()["options"].get("mixed", False) for one in runner.specs]
+    assert kinds.count(True) == kinds.count(False) == 2 * len(precision.NAMES)
+    assert sum(str(one.words()) in {str(of.words()) for of in table2.specs} for one in runner.specs) == kinds.count(
+        False
+    )
+    assert [row["method"] for row in result.table] == [*precision.NAMES, "mean of all"]
+    assert result.notes[1].startswith("FedAvg+FLSS less FedAvg: +0.00 points in float32")
 
 
 @pytest.mark.parametrize(("name", "said"), [("flss/table3", ["400", "50", "50"]), ("flss/table2", [])])

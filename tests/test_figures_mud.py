@@ -12,6 +12,7 @@ from fedtheory.figures.fedmud import items as mud
 from fedtheory.figures.fedmud import precision, settings, tuning
 from fedtheory.figures.fedmud.items import measure_table
 from fedtheory.figures.fedmud.settings import SETTINGS, algorithm, spec
+from fedtheory.figures.precision import ALL
 from fedtheory.theory.fedmud.printed import TABLE1, TABLE2, TABLE3, TABLE4, named
 
 
@@ -288,15 +289,15 @@ def test_precisions_are_compared_seed_by_seed():
     assert mixed == len(runner.specs) // 2 == 4 * len(TABLE1)
     assert {str(one.words()) for one in table1} < {str(one.words()) for one in runner.specs}
     rows = {row["method"]: row for row in result.table}
-    assert list(rows) == [*TABLE1, precision.ALL]
+    assert list(rows) == [*TABLE1, ALL]
     for name in set(TABLE1) - {"FedPara"}:
         assert [rows[name][part] for part in ("gap", "gap low", "gap high")] == pytest.approx([-1.0] * 3)
     assert rows["FedPara"]["gap low"] < -10 < 10 < rows["FedPara"]["gap high"]
-    assert rows[precision.ALL]["gap"] == pytest.approx(-0.9)
-    assert rows[precision.ALL]["full"] == pytest.approx(50.15)
+    assert rows[ALL]["gap"] == pytest.approx(-0.9)
+    assert rows[ALL]["full"] == pytest.approx(50.15)
     assert "FedBAT" in result.notes[0]
     assert "FedPara" not in result.notes[0]
     assert "order of the means is another" in result.notes[0]  # FedPara is no longer level with the others
-    left, right = precision.draw(result.table).axes
-    assert [label.get_text() for label in left.get_yticklabels()] == [*TABLE1, precision.ALL]
+    left, right = precision.EXTRAS[0].draw(result.table).axes
+    assert [label.get_text() for label in left.get_yticklabels()] == [*TABLE1, ALL]
     assert right.get_xlabel() == "bfloat16's less float32's, in points"

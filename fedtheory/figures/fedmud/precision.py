@@ -1,77 +1,21 @@
-"""What bfloat16 does to FedMUD's Table 1: every method in both precisions, paired by seed."""
+"""What bfloat16 does to FedMUD's Table 1."""
 
-from collections.abc import Sequence
-from statistics import fmean
-
-from matplotlib.figure import Figure
-
-from fedtheory.core.records import Table
-from fedtheory.figures import style
+from fedtheory.figures import precision
 from fedtheory.figures.fedmud.settings import HERE, SCALES, algorithm, notes, spec, words
-from fedtheory.figures.readings import last
-from fedtheory.figures.store import Item, Result, Runner, interval
+from fedtheory.figures.store import Item, Result, Runner, Spec
 from fedtheory.theory.fedmud.printed import TABLE1
 
 NAMES = {"quick": ("FedAvg", "FedMUD+BKD+AAD"), "medium": tuple(TABLE1)}
-ALL = "mean of all"
 
 
 def measure(runner: Runner, scale: str, seeds: int) -> Result:
-    """Accuracies in both precisions, from the same start, with the same clients and batches, and their differences."""
-    names = NAMES[scale]
-    wanted = {
-        (name, precision, seed): spec(algorithm(name, HERE, scale), HERE, scale, seed, precision=precision)
-        for seed in range(seeds)
-        for name in names
-        for precision in ("full", "bf16")
-    }
-    results = runner(wanted.values())
-    reached = {at: last(results[one], 2) for at, one in wanted.items()}
-    of = lambda name, precision: [reached[name, precision, seed] for seed in range(seeds)]
-    found = {name: (of(name, "full"), of(name, "bf16")) for name in names}
-    full, bf16 = ([fmean(values) for values in zip(*those)] for those in zip(*found.values()))
-    table: Table = []
-    for name, (before, after) in (found | {ALL: (full, bf16)}).items():
-        gaps = [b - a for a, b in zip(before, after, strict=True)]
-        numbers = dict(zip(("gap", "gap low", "gap high"), interval(gaps)), seeds=seeds)
-        levels = {"full": fmean(before), "bf16": fmean(after)}
-        table.append({"method": name, **levels, **numbers, **wanted[names[0], "bf16", 0].ran()})
-    return Result(table, [], words(scale, seeds, names), [moved(table), *notes(scale)])
+    """Every method of the table in both precisions."""
+
+    def one(name: str, seed: int, kind: str) -> Spec:
+        return spec(algorithm(name, HERE, scale), HERE, scale, seed, precision=kind)
+
+    table, said = precision.measured(runner, NAMES[scale], seeds, one, 2)
+    return Result(table, [], words(scale, seeds, NAMES[scale]), [*said, *notes(scale)])
 
 
-def moved(table: Table) -> str:
-    """Whose interval leaves zero out."""
-    off: Sequence[str] = [row["method"] for row in table if row["gap low"] > 0 or row["gap high"] < 0]
-    few = "of one seed there is none" if table[0]["seeds"] == 1 else ", ".join(off) or "none"
-    full, bf16 = (sorted(table[:-1], key=lambda row: row[name]) for name in ("full", "bf16"))
-    return (
-        "Precision bf16: products and convolutions in bfloat16; weights, sums and updates in float32. Intervals of "
-        f"the difference that leave zero out: {few}. Without any effect one method in twenty has such an interval by "
-        f"chance. The order of the means is {'the same' if full == bf16 else 'another'} in both."
-    )
-
-
-@style.styled
-def draw(table: Table) -> Figure:
-    """Methods from top to bottom: what bfloat16 adds to the accuracy, with intervals; where float32 leaves it."""
-    figure, (left, right) = style.new_figure(2, 0.9 + 0.2 * len(table), columns=2)
-    spots = range(len(table), 0, -1)
-    for name, look, marker in (("full", "float32", "D"), ("bf16", "bfloat16", "o")):
-        color = style.SEQUENCE[name == "bf16"]
-        mark = {"color": color, "markersize": 4.5, "markerfacecolor": "none", "linestyle": "none"}
-        left.plot([row[name] for row in table], spots, marker, label=f"{look} (n={table[0]['seeds']})", **mark)
-    gaps = [row["gap"] for row in table]
-    reach = [[row["gap"] - row["gap low"] for row in table], [row["gap high"] - row["gap"] for row in table]]
-    error = reach if table[0]["seeds"] > 1 else None
-    right.axvline(0, color="0.6", linewidth=0.8)
-    right.errorbar(gaps, spots, xerr=error, fmt="o", color=style.SEQUENCE[1], markersize=3.5, capsize=2)
-    for axes, label in ((left, "accuracy in %"), (right, "bfloat16's less float32's, in points")):
-        axes.set_yticks(spots, [row["method"] for row in table] if axes is left else [""] * len(table))
-        axes.set(xlabel=label)
-        axes.margins(0.12, 0.08)
-    style.caption(figure, table)
-    style.legend_above(figure, 2)
-    return figure
-
-
-EXTRAS = [Item("mud/precision", "What bfloat16 does to the accuracies", measure, draw, SCALES[:2])]
+EXTRAS = [Item("mud/precision", "What bfloat16 does to the accuracies", measure, precision.draw, SCALES[:2])]
