@@ -28,7 +28,7 @@ from shards_worker import BLOCKS, ROUNDS, content, jobs, resumed, specs
 
 from fedtheory import SSF, Coordinate, FedAvg, FedCom, FedSub, Key, Spherical, cli, play_round, run
 from fedtheory.algorithms.ssf import Own
-from fedtheory.core import engine, rows
+from fedtheory.core import engine, rows, shards
 from fedtheory.core.files import write_atomic
 from fedtheory.core.schedule import Steps
 from fedtheory.core.shards import edges
@@ -280,6 +280,44 @@ def kills(folder, count, rounds, seed=0):
 
 def test_a_process_that_dies_ends_the_others_and_the_run_goes_on(tmp_path):
     kills(tmp_path, 2, 300)
+
+
+class Reports(dict):
+    """A store in memory, to which a late process reports at a moment of a clock that sleeping moves."""
+
+    def __init__(self, late, at):
+        super().__init__({f"at/{k}": f"host {k}".encode() for k in range(3)})
+        self.late, self.at, self.now = late, at, 0.0
+
+    monotonic = lambda self: self.now
+    set = dict.__setitem__
+    check = lambda self, keys: all(key in self for key in keys)
+
+    def sleep(self, seconds):
+        self.now += seconds
+        if self.now >= self.at:
+            self[f"left/{self.late}"] = "1"
+
+    def add(self, key, by):
+        self[key] = self.get(key, 0) + by
+        return self[key]
+
+
+@pytest.mark.parametrize(("first", "late"), [(2, 0), (0, 2)])
+@pytest.mark.parametrize("at", [0.1, 4.0, 60.0])
+def test_who_lives_is_not_said_to_be_gone_and_one_line_is_said(first, late, at, monkeypatch):
+    """Rank 1 has died. Who reports after seconds on busy cores is waited for; who takes a minute is given up."""
+    store = Reports(late, at)
+    monkeypatch.setattr(shards, "_reports", store)
+    monkeypatch.setattr(shards, "time", store)
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    lines = []
+    for rank in (first, late):
+        monkeypatch.setenv("RANK", str(rank))
+        lines.append(shards._gone())
+    (said,) = filter(None, lines)
+    assert ("host 1): gone, so the other 2 of 3" in said) == (at < 60)
+    assert (f"host {late})" in said) == (at == 60)
 
 
 def said_of(found):
