@@ -623,7 +623,7 @@ def test_a_run_of_a_large_model_keeps_its_vectors_memory_until_it_ends():
         resident = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096
         asked = []
         note = lambda done: asked.append(pages())
-        run(FedAvg(0.1, 2), Bowl(), 16, metrics=(), progress=note)
+        run(FedAvg(0.1, 2), Bowl(), 8, metrics=(), progress=note)
         print((asked[-1] - asked[-5]) / 4, resident())
     """
     free = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_"))} | {"OMP_NUM_THREADS": "1"}
