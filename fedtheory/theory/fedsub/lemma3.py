@@ -125,6 +125,7 @@ def lemma3_edges() -> list[Edge]:
         Edge(tau=2, n=3, ends=1.0, still=True),
         Edge(tau=4, n=1, layers=((3, 1, 1),), ends=1.0, share=0.3),
         Edge(tau=3, n=2, ends=1.0, settled=True),
+        Edge(tau=3, n=2, layers=((8, 1, 1),), ends=1.0),
     ]
 
 

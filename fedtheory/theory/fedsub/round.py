@@ -497,7 +497,8 @@ Terms = Callable[[Round], tuple[torch.Tensor, ...]]  # left, right, and what may
 
 
 def edges(**changes: Any) -> list[Edge]:
-    """The standard corners: tau = 1, r = m, n = 1, layers of different shape and rank, small and largest steps."""
+    """The standard corners: tau = 1, r = m, n = 1, layers of different shape and rank, small and largest steps, and a
+    subspace of an eighth of the dimensions."""
     base = [
         Edge(tau=1),
         Edge(tau=2, n=1),
@@ -508,6 +509,7 @@ def edges(**changes: Any) -> list[Edge]:
         Edge(tau=3, n=2, shape="huber", share=0.2),
         Edge(tau=2, n=3, layers=((2, 1, 1),), still=True),
         Edge(tau=3, n=2, settled=True, share=0.5),
+        Edge(tau=3, n=2, layers=((8, 1, 1),)),
     ]
     return [replace(edge, **changes) for edge in base]
 
