@@ -55,6 +55,7 @@ SMOOTH_EACH = ". With every f_i(.; xi) L-smooth"
 EDGES = [
     Edge(sphere=True), Edge(d=2, P=1, sphere=True), Edge(M=2, m=1, d=3, P=2, sphere=True),
     Edge(M=3, m=2, d=6, P=1, sphere=True, noisy=False), Edge(M=2, m=2, d=4, P=50, sphere=True),
+    Edge(M=2, m=1, d=24, P=2, sphere=True), Edge(d=24, P=1, sphere=True),
 ]  # fmt: skip
 
 

@@ -481,15 +481,23 @@ def corners(**changes: Any) -> list[Edge]:
 
 
 def alone(edges: Sequence[Edge]) -> list[torch.Tensor]:
-    """Numbers for `build`: curvature 1 and one cause of error alone, a gradient, dissimilarity, noise or smoothing."""
+    """Numbers for `build`: curvature 1 and one cause of error alone, a gradient, dissimilarity, noise or smoothing.
+
+    In many dimensions also with curvature, and its cause, in one of them only: an effective rank of 1.
+    """
     starts = []
     for M, d in dict.fromkeys((e.M, e.d) for e in edges):
-        ones, point = torch.ones(M * d, dtype=DOUBLE), torch.ones(d, dtype=DOUBLE)
         turns = (1 - 2 * (torch.arange(M, dtype=DOUBLE) % 2)).repeat_interleave(d)
-        for a, noise, x, log_mu in ((0, 0, 1, -12.0), (1, 0, 0, -12.0), (0, 1, 0, -12.0), (0, 0, 0, 2.0)):
-            mu = torch.tensor([log_mu], dtype=DOUBLE)
-            starts.append(torch.cat([ones, a * turns, noise * ones, x * point, mu]))
+        for curved in (d, 1) if d >= MANY else (d,):
+            point = (torch.arange(d) < curved).to(DOUBLE)
+            ones = point.repeat(M)
+            for a, noise, x, log_mu in ((0, 0, 1, -12.0), (1, 0, 0, -12.0), (0, 1, 0, -12.0), (0, 0, 0, 2.0)):
+                mu = torch.tensor([log_mu], dtype=DOUBLE)
+                starts.append(torch.cat([ones, a * turns * ones, noise * ones, x * point, mu]))
     return starts
+
+
+MANY = 16  # dimensions, beside which an effective rank of 1 is low
 
 
 def attack(terms: Terms, name: str, effort: str, edges: Sequence[Edge], starts: Sequence[torch.Tensor] = ()) -> Found:
