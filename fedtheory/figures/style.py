@@ -186,6 +186,7 @@ def bars(
     how: Look | None = None,
     turn: tuple[int, int] = (0, 1),
     within: tuple[float, float] = (-math.inf, math.inf),
+    label: str | None = None,
     **line: Any,
 ) -> None:
     """A curve with its intervals as bars, where bands would hide each other.
@@ -194,6 +195,7 @@ def bars(
         axes, x, mean, low, high, name, n, how: as of `band`.
         turn: (first, step) of the points that have a bar: curves take turns.
         within: what values there can be; a bar ends there.
+        label: in the legend, in the place of name and n.
         line: further keywords of the line.
     """
     how, (least, most) = how or look(name), within
@@ -202,7 +204,7 @@ def bars(
         [max(min(end, most) - middle, 0) for middle, end in zip(mean, high)],
     ]
     small: dict[str, Any] = {"elinewidth": 0.7, "capsize": 1.5, "capthick": 0.7, "errorevery": turn}
-    axes.errorbar(x, mean, reach if n > 1 else None, **how.line, **small, **line, label=f"{name} (n={n})")
+    axes.errorbar(x, mean, reach if n > 1 else None, **how.line, **small, **line, label=label or f"{name} (n={n})")
 
 
 def paper_mark(axes: Axes, x: float, value: float, name: str) -> None:

@@ -313,15 +313,19 @@ def measure_partitions(runner: Runner, scale: str, seeds: int) -> Result:
 
 
 def draw_gaps(axes: Axes, table: Table) -> None:
-    """Differences to FedAvg over rounds, with intervals: bands of accuracies overlap, since seeds differ alike.
+    """Differences to FedAvg over rounds, with intervals: those of accuracies overlap, since seeds differ alike.
 
-    Untrained models, round 0, are left out.
+    Untrained models, round 0, are left out. Methods stand side by side at a round.
     """
-    for name in CURVES:
+    rounds = sorted({row["round"] for row in table if row["round"]})
+    apart = 0.6 * (rounds[-1] - rounds[0]) / max(len(rounds) - 1, 1) / len(CURVES)
+    for place, name in enumerate(CURVES):
         rows, how = [row for row in table if row["method"] == name and row["round"]], style.look(name)
-        t, mean, low, high = ([row[part] for row in rows] for part in ("round", "gap", "gap low", "gap high"))
-        axes.plot(t, mean, **how.line, label=name)
-        axes.fill_between(t, low, high, color=how.color, alpha=0.15, linewidth=0)
+        mean, low, high = ([row[part] for row in rows] for part in ("gap", "gap low", "gap high"))
+        beside = [row["round"] + apart * (place - (len(CURVES) - 1) / 2) for row in rows]
+        look: dict[str, Any] = {"linewidth": 0.9, "marker": how.marker, "markersize": 2.5, "label": name}
+        style.bars(axes, beside, mean, low, high, name, rows[0]["seeds"], **look)
+    axes.set_xticks(rounds)
     axes.set(xlabel="communication rounds", ylabel="points, minus FedAvg's")
 
 
