@@ -213,8 +213,10 @@ class Ahead(Same):
 def test_table_2_at_the_large_scale_judges_levels_and_orders_in_full():
     """All images, in bfloat16; what is judged so is not judged at the medium scale, and nothing else changes."""
     runner = Ahead()
-    result = measure_heterogeneity(runner, "large", 3)
+    result = measure_heterogeneity(runner, "large", 5)
     long = [one for one in runner.specs if one.rounds == 400]
+    assert {one.seed for one in long} == {0, 1, 2}
+    assert {one.seed for one in runner.specs} == set(range(5))
     assert {(one.algorithm.local_steps, one.sampled, one.words()["options"]["mixed"]) for one in long} == {
         (60, 10, True)
     }
@@ -226,7 +228,7 @@ def test_table_2_at_the_large_scale_judges_levels_and_orders_in_full():
     assert (order.verdict, order.ran) == ("contradicted", "paper's")
     level = cells["FMNIST in full, beta=0.1 FedAvg, level"]
     assert (level.verdict, level.paper, level.ours) == ("contradicted", 85.06, 50)
-    before = {cell.cell: cell for cell in measure_heterogeneity(Ahead(), "medium", 3).cells}
+    before = {cell.cell: cell for cell in measure_heterogeneity(Ahead(), "medium", 5).cells}
     settled = {f"FMNIST beta={beta:g} {name}" for beta, names in AT_LENGTH.items() for name in names}
     assert settled == set(before) - set(cells)
     assert {name: cell for name, cell in cells.items() if "in full" not in name} == {
