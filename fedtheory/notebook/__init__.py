@@ -358,8 +358,8 @@ def beside(item: str, *, grid: bool = False) -> "Cells":
     """Print the numbers of a committed item beside the paper's; returns its cells by name.
 
     Args:
-        grid: one column per setting, one row per method (the last word of a number's name) and per comparison of two,
-            for tables of many rows: ours, the paper's in brackets, and a mark for the verdict.
+        grid: one column per setting, one row per method (the last word of a number's name, before ", level") and per
+            comparison of two, for tables of many rows: ours, the paper's in brackets, and a mark for the verdict.
     """
     record = committed(item)
     cells = [cell | {name: records.number(cell[name]) for name in NUMBERS} for cell in record["cells"]]
@@ -416,7 +416,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 def _grid(cells: Sequence[dict[str, Any]]) -> None:
     levels = [cell["cell"] for cell in cells if " " in cell["cell"] and not re.search(" [</] ", cell["cell"])]
-    level = {name.rsplit(" ", 1)[0] for name in levels}
+    level = {name.removesuffix(", level").rsplit(" ", 1)[0] for name in levels}
     names = "|".join(sorted(map(re.escape, level), key=len, reverse=True))  # of settings: "FMNIST N1 A < B" begins so
     split = lambda cell: re.findall(f"^(?:({names}) )?(.*)$", cell)[0]
     at = {split(cell["cell"]): cell for cell in cells}
