@@ -24,6 +24,7 @@ from fedtheory.figures.flss.items import (
     measure_heterogeneity,
     measure_lbgm,
     notes_of,
+    on_fashion,
 )
 from fedtheory.theory.flss.printed import (
     COSTS3,
@@ -221,6 +222,9 @@ def test_table_2_at_the_large_scale_judges_levels_and_orders_in_full():
         (60, 10, True)
     }
     assert not any("subset" in dict(one.options) or "side" in dict(one.options) for one in long)
+    assert (
+        {dict(one.options)["data"] for one in long} == {"fashion_mnist"} == {result.settings["FMNIST in full"]["data"]}
+    )
     cells = {cell.cell: cell for cell in result.cells}
     assert len(cells) == len(result.cells)
     order = cells["FMNIST in full, beta=0.1 FedAvg < FedAvg+FLSS"]
@@ -242,11 +246,24 @@ def test_an_epoch_of_table_2_is_one_of_its_data_set():
     measure_heterogeneity(runner, "paper", 1)
     steps = {dict(one.options)["data"]: one.algorithm.local_steps for one in runner.specs}
     assert steps == {"fashion_mnist": 60, "cifar100": 50, "tiny_imagenet": 100}
+    assert on_fashion(SETTINGS["paper"]).epoch == 12
+    assert on_fashion(SETTINGS["medium"]).epoch == SETTINGS["medium"].epoch
+
+
+class Rounded(Same):
+    """FLSS a point below its base in float32, and two points below in bfloat16."""
+
+    def __call__(self, specs):
+        found = super().__call__(specs)
+        lost = lambda one: 0.01 * isinstance(one.algorithm, FLSS) * (1 + (dict(one.options)["precision"] == "bf16"))
+        return {
+            one: {**run, "columns": run["columns"] | {"accuracy": [0.5 - lost(one)] * 11}} for one, run in found.items()
+        }
 
 
 def test_flss_is_compared_in_both_precisions():
     """The runs in float32 are Table 2's own; the gain of each base is looked at, too."""
-    runner = Same()
+    runner = Rounded()
     result = precision.measure(runner, "medium", 2)
     table2 = Same()
     measure_heterogeneity(table2, "medium", 2)
@@ -256,10 +273,14 @@ def test_flss_is_compared_in_both_precisions():
         False
     )
     assert [row["method"] for row in result.table] == [*precision.NAMES, "mean of all"]
-    assert result.notes[1].startswith("FedAvg+FLSS less FedAvg: +0.00 points in float32")
+    said = "-1.00 points in float32, -2.00 in bfloat16; the change is -1.00 [-1.00, -1.00]"
+    assert result.notes[1:3] == [f"FedAvg+FLSS less FedAvg: {said}", f"Sign+EF+FLSS less Signsgd+EF: {said}"]
 
 
-@pytest.mark.parametrize(("name", "said"), [("flss/table3", ["400", "50", "50"]), ("flss/table2", [])])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("flss/table3", ["400", "50", "50"]), ("flss/table2", ["50", "50", "50", "400"]), ("flss/table4", [])],
+)
 def test_columns_of_several_lengths_say_their_rounds(name, said):
     """Under our panel alone: the printed ones have one length."""
     record = records.load(Path(__file__).parent.parent / "figures", name)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
@@ -318,9 +319,11 @@ def draw_gaps(axes: Axes, table: Table) -> None:
     Untrained models, round 0, are left out. Methods stand side by side at a round.
     """
     rounds = sorted({row["round"] for row in table if row["round"]})
-    apart = 0.6 * (rounds[-1] - rounds[0]) / max(len(rounds) - 1, 1) / len(CURVES)
+    apart = 0.6 * min((b - a for a, b in pairwise(rounds)), default=1) / len(CURVES)
     for place, name in enumerate(CURVES):
         rows, how = [row for row in table if row["method"] == name and row["round"]], style.look(name)
+        if not rows:
+            continue
         mean, low, high = ([row[part] for row in rows] for part in ("gap", "gap low", "gap high"))
         beside = [row["round"] + apart * (place - (len(CURVES) - 1) / 2) for row in rows]
         look: dict[str, Any] = {"linewidth": 0.9, "marker": how.marker, "markersize": 2.5, "label": name}

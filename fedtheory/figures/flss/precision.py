@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from fedtheory.figures import precision
-from fedtheory.figures.flss.items import SETTINGS, method, notes_of, settings_of, spec
+from fedtheory.figures.flss.items import SETTINGS, method, notes_of, on_fashion, settings_of, spec
 from fedtheory.figures.store import Item, Result, Runner, Spec
 
 NAMES = ("FedAvg", "FedAvg+FLSS", "Signsgd+EF", "Sign+EF+FLSS")
@@ -12,16 +12,15 @@ PAIRS = (("FedAvg+FLSS", "FedAvg"), ("Sign+EF+FLSS", "Signsgd+EF"))
 
 def measure(runner: Runner, scale: str, seeds: int) -> Result:
     """Labels by Dirichlet(0.5), five local epochs, in both precisions."""
-    at = SETTINGS[scale]
+    at = on_fashion(SETTINGS[scale])
 
     def one(name: str, seed: int, kind: str) -> Spec:
-        options = {**dict(at.options), "precision": kind}
-        here = replace(at, data=at.fashion, options=tuple(options.items()))
+        here = replace(at, options=(*at.options, ("precision", kind)))
         return spec(here, method(name, here), 0.5, seed)
 
     table, said = precision.measured(runner, NAMES, seeds, one, 3, PAIRS)
     algorithms = {name: method(name, at) for name in NAMES}
-    return Result(table, [], settings_of(at, algorithms), [*said, *notes_of(replace(at, data=at.fashion), scale)])
+    return Result(table, [], settings_of(at, algorithms), [*said, *notes_of(at, scale)])
 
 
 EXTRAS = [

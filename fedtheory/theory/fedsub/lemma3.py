@@ -250,15 +250,15 @@ def check_eq45(one: bool = False) -> Check:
     """(45) over all frames."""
 
     def check(effort: str) -> Outcome:
-        gap = 0.0
-        for number, edge in enumerate(edges(one=one)):
+        gap, corners = 0.0, edges(one=one)
+        for number, edge in enumerate(corners):
             z = torch.randn(edge.size, generator=ROOT.fold("eq45", number).generator(), dtype=torch.float64)
             q = play(build(z, edge))
             right = square(q.start.mean(0))
             gap = max(gap, float((q.a2.mean() - right).abs() / right.clamp(min=1e-6)))
         data = None if gap < 1e-10 else {"relative gap": gap, "frames": 1}
         margin, small = level(gap, 1e-10)
-        said = f"largest relative gap {small} over nine corners; frames enumerated, layers mixed"
+        said = f"largest relative gap {small} over {len(corners)} corners; frames enumerated, layers mixed"
         return Outcome(gap < 1e-10, "exact", margin, said, data)
 
     return check
