@@ -301,3 +301,13 @@ def test_precisions_are_compared_seed_by_seed():
     left, right = precision.EXTRAS[0].draw(result.table).axes
     assert [label.get_text() for label in left.get_yticklabels()] == [*TABLE1, ALL]
     assert right.get_xlabel() == "bfloat16's less float32's, in points"
+
+
+def test_differences_are_drawn_of_what_the_table_has():
+    """A method less, and one record alone: the others stand side by side."""
+    whole = records.load(Path(__file__).parent.parent / "figures", "mud/fig6")["table"]
+    some = [row for row in whole if row["method"] != "FedHM" and row["round"] in (0, 20)]
+    for axes in mud.draw_partitions(some).axes:
+        places = [line.get_xdata()[0] for line in axes.get_lines() if len(line.get_xdata()) == 1]
+        assert len(set(places)) == len(mud.CURVES) - 1
+        assert all(abs(place - 20) < 0.5 for place in places)
