@@ -569,6 +569,11 @@ assert all(abs(value + h * lr / 4) < 1e-12 for value, h in zip(products[2], curv
 # $-\eta_\ell \xi_0$ and so the next gradient by $-h \eta_\ell \xi_0$. It is zero only for a single local step, where
 # the printed argument is right. With positive curvature the error is in the paper's favour; with negative curvature
 # local steps amplify the noise. The argument treats $\bar g$ as if it were known before the noise is drawn.
+#
+# Is Lemma 3 false, then? No. A client that amplifies its noise stands on a curve that bends down, and there the loss
+# lies below the parabola of the descent lemma by as much. [Steps 3.5 to 3.11 of the proof](../docs/theory/ssf.md) write
+# that down: what the noise does to later gradients cancels, and the lemma holds with its printed constants, for steps
+# of the server up to $1/(2L)$, twice the printed ones.
 
 # %% [markdown]
 # ## 9. A taxonomy of errors
@@ -972,7 +977,8 @@ check("04.5", answer)
 # - "Holds" by search is not a proof. Its worst ratio is a lower bound on the tightness at the sizes searched.
 # - Gaussian bases meet one half of Assumption 1; (20) is wrong in the middle and right at its ends; (15) needs exact
 #   arithmetic; Lemma 2 is at least three times too large (proved), by our searches about eight times; Theorem 1 adds
-#   a loss to a squared gradient; Lemma 3 takes for independent what the local path makes dependent.
+#   a loss to a squared gradient; Lemma 3 takes for independent what the local path makes dependent,
+#   and is true for another reason.
 # - Most errors have a repair with the same shape, and each repair is checked like a claim.
 #
 # ## References

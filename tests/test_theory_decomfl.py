@@ -164,6 +164,11 @@ def test_moments_agree_with_the_client_on_all_directions(edge):
     sampled = sum(float(r.mean((own[:, rows].mean(1).sum(0) ** 2).sum(1))) for rows in r.sets) / len(r.sets)
     assert q.of_sample == pytest.approx(sampled, rel=1e-9)
     assert q.of_all == pytest.approx(float(r.mean((own.mean(1).sum(0) ** 2).sum(1))), rel=1e-9)
+    _, later = decomfl_round.course(at, 2)  # from the random point where the first round ends
+    apart, offset = at.h - at.h.mean(0), at.a - at.a.mean(0)
+    differ = torch.stack([r.mean(((apart * end[:, None] + offset) ** 2).sum(-1)) for end in r.ends]).mean(0)
+    torch.testing.assert_close(differ, later.dissimilar, rtol=1e-11, atol=1e-11)
+    assert float(q.dissimilar.max()) == pytest.approx(at.dissimilarity2, rel=1e-12)
 
 
 def test_stored_instances_survive_as_data():

@@ -241,6 +241,16 @@ def test_the_chains_take_their_coefficients_from_the_displays():
     assert same(8 * s.theta_m / (s.eta * s.tau) * (most - least), line2)
 
 
+def test_the_layers_factor_is_seen(monkeypatch):
+    """theta_r for every layer is another factor, and so is one with another multiple of ||dx||^2 in Lemma 2."""
+    check = fedsub_lemma3.check_layers
+    assert check(fedsub_lemma3.own_ratio)("quick").holds
+    assert not check(lambda q: torch.full_like(q.low_ratio, q.at.theta_r))("quick").holds
+    printed = fedsub_lemma3.right_lemma2
+    monkeypatch.setattr(fedsub_lemma3, "right_lemma2", lambda s, moved, *rest: printed(s, 2 * moved, *rest))
+    assert not check(fedsub_lemma3.own_ratio)("quick").holds
+
+
 # What the training code does turns a check red
 
 

@@ -7,7 +7,7 @@ which is about f alone: the step uses f_i(.; xi) at two points, and their gradie
 (63) is wrong in units and where the curvature is negative, and (70) has twice its noise term.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,9 +30,12 @@ from fedtheory.theory.decomfl.round import (
     Round,
     Terms,
     alone,
+    averages,
     beyond,
+    bounded,
     broken,
     build,
+    course,
     decomfl,
     kappa_of,
     mended,
@@ -42,7 +45,6 @@ from fedtheory.theory.decomfl.round import (
     survives,
     tiny,
 )
-from fedtheory.theory.decomfl.theorem1 import same_hessian
 from fedtheory.theory.forms import each_fails
 from fedtheory.theory.instances import plain
 from fedtheory.theory.search import maximise
@@ -158,19 +160,19 @@ def ranked(at: Instance) -> Instance:
 
 def runs(at: Instance, R: int) -> tuple[torch.Tensor, torch.Tensor]:
     """E||grad f(x_r)||^2 for r = 0..R, and E f(x_r) - f(x_0)."""
-    squares, values, mean, second = [], [0.0], at.x, torch.outer(at.x, at.x)
-    for _ in range(R + 1):
-        q = Round(at, mean, second)
-        squares.append(q.gradient2)
-        values.append(values[-1] + q.gain)
-        mean, second = q.next
-    return torch.tensor(squares, dtype=DOUBLE), torch.tensor(values[:-1], dtype=DOUBLE)
+    return values_of(list(course(at, R + 1)))
 
 
-def floor(at: Instance, which: str) -> float:
-    """The terms of a bound on the average that do not fall with R."""
+def values_of(played: Sequence[Round]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of rounds r = 0..R: E||grad f(x_r)||^2, and E f(x_r) - f(x_0)."""
+    squares, gains = (torch.tensor(each, dtype=DOUBLE) for each in zip(*((q.gradient2, q.gain) for q in played)))
+    return squares, gains.cumsum(0) - gains
+
+
+def floor(at: Instance, which: str, differ: torch.Tensor) -> torch.Tensor:
+    """The terms of a bound on the average that do not fall with R; differ: sigma_G^2."""
     C = rank_factor(at.d, at.P, kappa_of(at), at.sphere)
-    noise = at.L * at.lr / at.m * C * (at.dissimilarity2 + at.sigma2)
+    noise = at.L * at.lr / at.m * C * (differ + at.sigma2)
     bias, eps = (at.mu * at.L) ** 2, at.mu**2 * at.L**3 * at.lr
     d = at.d
     return {
@@ -191,12 +193,14 @@ def check_runs(which: str, name: str, scale: float = 1.0, sphere: bool = True) -
         counts = torch.arange(1, R + 1, dtype=DOUBLE)
 
         def sides(v: torch.Tensor, edge: Edge) -> tuple[torch.Tensor, torch.Tensor]:
-            at = ranked(same_hessian(build(v.detach(), edge)))
-            squares, values = runs(at, R)
+            at = ranked(bounded(build(v.detach(), edge)))
+            played = list(course(at, R + 1))
+            squares, values = values_of(played)
+            differ = averages([q.dissimilar.max() for q in played[:R]])
             late = which == "(70)"
             left = squares[late : R + late].cumsum(0) / counts
             drop = -values[1:] if late else start_gap(at)
-            right = scale * (front * drop / (counts * at.lr) + floor(at, which))
+            right = scale * (front * drop / (counts * at.lr) + floor(at, which, differ))
             worst = int((left / right).argmax())
             return left[worst], right[worst]
 

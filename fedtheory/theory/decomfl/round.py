@@ -6,7 +6,7 @@ local step are measured on the same minibatch xi_{i,r}^k. Neither is independent
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -241,6 +241,13 @@ class Round:
         second, mean = self.start[:d, :d], self.start[:d, -1]
         return float((h**2 * second.diagonal()).sum() + 2 * (h * a * mean).sum() + a @ a)
 
+    @cached_property
+    def dissimilar(self) -> torch.Tensor:
+        """E||grad f_i(x_r) - grad f(x_r)||^2, (M,)."""
+        d, h, a = self.at.d, self.at.h - self.at.h.mean(0), self.at.a - self.at.a.mean(0)
+        second, mean = self.start[:d, :d], self.start[:d, -1]
+        return (h**2 * second.diagonal() + 2 * h * a * mean + a**2).sum(1)
+
     @property
     def gain(self) -> float:
         """E f(x_{r+1}) - E f(x_r)."""
@@ -310,14 +317,30 @@ def curvatures(h: torch.Tensor) -> torch.Tensor:
     return torch.diag_embed((t[:, None] * t + 2 * both.sum(-1))[..., None] + 2 * across + 8 * both)
 
 
-def trajectory(at: Instance, rounds: int) -> list[float]:
-    """E||grad f(x_r)||^2, r = 0, ..., rounds - 1."""
-    values, mean, second = [], at.x, torch.outer(at.x, at.x)
+def course(at: Instance, rounds: int) -> Iterator[Round]:
+    """The rounds from x_r = at.x on, each from the random point where the one before it ends."""
+    mean, second = at.x, torch.outer(at.x, at.x)
     for _ in range(rounds):
         q = Round(at, mean, second)
-        values.append(q.gradient2)
+        yield q
         mean, second = q.next
-    return values
+
+
+def trajectory(at: Instance, rounds: int) -> list[float]:
+    """E||grad f(x_r)||^2, r = 0, ..., rounds - 1."""
+    return [q.gradient2 for q in course(at, rounds)]
+
+
+def averages(values: Sequence[float | torch.Tensor]) -> torch.Tensor:
+    """Of the first R of them, for every R."""
+    return torch.tensor(values, dtype=DOUBLE).cumsum(0) / torch.arange(1, len(values) + 1, dtype=DOUBLE)
+
+
+def bounded(at: Instance) -> Instance:
+    """The same with all clients' Hessians moved so that their mean, that of f, is positive, and no |h| is above 1."""
+    mean = at.h.mean(0)
+    h = at.h - mean + mean.abs().clamp(min=0.02)
+    return replace(at, h=h / h.abs().max().clamp(min=1))
 
 
 def start_gap(at: Instance) -> float:

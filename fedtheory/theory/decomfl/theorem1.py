@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -24,9 +23,12 @@ from fedtheory.theory.decomfl.round import (
     Instance,
     admissible,
     alone,
+    averages,
     beyond,
+    bounded,
     build,
     corners,
+    course,
     decomfl,
     start_gap,
     survives,
@@ -49,23 +51,21 @@ def bound1(at: Instance, R: int, printed: bool, dissimilarity2: float) -> float:
     return 4 * start_gap(at) / (at.K * R * at.lr) + of_G * dissimilarity2 + of_noise * at.sigma2 + rest
 
 
-def same_hessian(at: Instance) -> Instance:
-    """All clients with the mean Hessian, so that sigma_G^2 is the same at every x and f has a minimum."""
-    return replace(at, h=at.h.mean(0).abs().clamp(min=0.02).expand_as(at.h).clone())
-
-
 def attack_rate(name: str, effort: str, edges: Sequence[Edge], scale: float = 1.0):
-    """The largest average of E||grad f||^2 over the repaired bound, over R up to 60 rounds."""
+    """The largest average of E||grad f||^2 over the repaired bound, over R up to 60 rounds.
+
+    sigma_G^2 is the average over the rounds of max_i E||grad f_i(x_r) - grad f(x_r)||^2: with unequal Hessians it
+    changes from point to point.
+    """
     rounds = 60 if effort == "quick" else 400
     amount: dict[str, Any] = {"restarts": 2, "steps": 4} if effort == "quick" else {"restarts": 4, "steps": 30}
 
     def sides(v: torch.Tensor, edge: Edge) -> tuple[torch.Tensor, torch.Tensor]:
-        at = same_hessian(build(v.detach(), edge))
-        values = torch.tensor(trajectory(at, rounds), dtype=DOUBLE).cumsum(0)
-        left = values / torch.arange(1, rounds + 1)
-        right = torch.tensor(
-            [scale * bound1(at, R, False, at.dissimilarity2) for R in range(1, rounds + 1)], dtype=DOUBLE
-        )
+        at = bounded(build(v.detach(), edge))
+        played = list(course(at, rounds))
+        left = averages([q.gradient2 for q in played])
+        differ = averages([q.dissimilar.max() for q in played]).tolist()
+        right = scale * torch.tensor([bound1(at, R, False, each) for R, each in enumerate(differ, 1)], dtype=DOUBLE)
         at_worst = int((left / right).argmax())
         return left[at_worst], right[at_worst]
 
@@ -74,7 +74,8 @@ def attack_rate(name: str, effort: str, edges: Sequence[Edge], scale: float = 1.
 
 def check_rate(scale: float, name: str) -> Check:
     def check(effort: str) -> Outcome:
-        edges = corners(rule=repaired_step)[:5]
+        first, sampled = corners(rule=repaired_step)[:5], corners(rule=repaired_step)[6]  # one of two clients
+        edges = [*first, sampled]
         found = attack_rate(name, effort, edges, scale)
         said = f"exact moments of whole runs, {found.tried} of them, worst at {found.edge}"
         data = None if found.holds else {"edge": str(found.edge), "ratio": digits(found.ratio)}
@@ -151,8 +152,8 @@ CLAIMS: list[Claim] = [
         "inequality",
         assumes=(A1, A2, A3, C14),
         check=check_theorem1(MINIBATCH),
-        control=check_rate(0.263, "theorem1.control"),
-        broken="0.263 of the repaired bound",
+        control=check_rate(0.27, "theorem1.control"),
+        broken="0.27 of the repaired bound",
         error="wrong independence",
         repair=REPAIR,
         repaired=worst_of(

@@ -12,10 +12,25 @@ import torch
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.layout import Layout
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
-from fedtheory.theory.decomfl.low_rank import STEP, STEP2, STEPPED, check_runs, low_rank, runs
+from fedtheory.theory.decomfl.low_rank import STEP, STEP2, STEPPED, check_runs, low_rank, values_of
 from fedtheory.theory.decomfl.moments import SPHERE
 from fedtheory.theory.decomfl.rough import check_cones
-from fedtheory.theory.decomfl.round import A1, A2, A3, A4, DOUBLE, EACH, ROOT, Edge, alone, build, decomfl, rank_factor
+from fedtheory.theory.decomfl.round import (
+    A1,
+    A2,
+    A3,
+    A4,
+    DOUBLE,
+    EACH,
+    ROOT,
+    Edge,
+    alone,
+    averages,
+    build,
+    course,
+    decomfl,
+    rank_factor,
+)
 from fedtheory.theory.forms import chain
 from fedtheory.theory.search import maximise, ratio, reals
 from fedtheory.theory.shown import digits
@@ -42,12 +57,13 @@ def check_any_sign(name: str, scale: float = 1.0) -> Check:
 
         def sides(v: torch.Tensor, edge: Edge) -> tuple[torch.Tensor, torch.Tensor]:
             at = build(v.detach(), edge)
-            at = replace(at, h=at.h.mean(0).expand_as(at.h).clone())
             C = rank_factor(at.d, at.P, low_rank(at))
             at = replace(at, lr=1 / (4 * at.L * C))
-            squares, values = runs(at, R)
+            played = list(course(at, R + 1))
+            squares, values = values_of(played)
             left = squares[:R].cumsum(0) / counts
-            noise = 2 * at.L * at.lr / at.m * C * (at.dissimilarity2 + at.sigma2)
+            differ = averages([q.dissimilar.max() for q in played[:R]])
+            noise = 2 * at.L * at.lr / at.m * C * (differ + at.sigma2)
             rest = noise + (at.mu * at.L) ** 2 / 2 * (at.d + 3) ** 3
             right = scale * (4 * -values[1:] / (counts * at.lr) + rest)
             worst = max(range(R), key=lambda r: ratio(left[r], right[r]))

@@ -40,6 +40,7 @@ from fedtheory.theory.fedsub.round import (
     right38,
     right41,
     right42,
+    right_lemma2,
     sharpened,
     square,
     step_sizes,
@@ -192,7 +193,7 @@ def lemma3_chain() -> tuple[list[Any], Any]:
     """The coefficients that (43) needs, with the sharp constants of the same proof.
 
     (33)'s sum is at most 8 (e^{1/8} - 1) tau < 1.0652 tau, so that Lemma 1 holds with 4.2608 and 2.1304; and layer by
-    layer the factor of ||(P_l)^T G_l||^2 is (r_l/m_l)(eta tau/2)(-1 + s + 4 s^3 theta_r^2/(n L_f)).
+    layer the factor of ||(P_l)^T G_l||^2 is (r_l/m_l)(eta tau/2)(-1 + s + 4 s^3 theta_r^2/(n L_f)): `check_layers`.
     """
     z3 = z3_module()
 
@@ -206,6 +207,47 @@ def lemma3_chain() -> tuple[list[Any], Any]:
     ]  # fmt: skip
     variance = z3.RealVal("42608/10000")
     return premises, z3.And(variance / 2 * p + 4 * variance * e <= 1, s + 4 * v * a * a <= 1)
+
+
+def check_layers(ratio: Callable[[Round], torch.Tensor]) -> Check:
+    """The factor of ||(P_l)^T G_l||^2 that `lemma3_chain` has, from (37) and Lemma 2 before their layers are mixed.
+
+    The first line of (37) has <grad f, dx> and ||dx||^2, Lemma 2 another multiple of ||dx||^2.
+
+    Args:
+        ratio: of a round, what stands for r_l/m_l at every entry of (P^k)^T G.
+    """
+
+    def check(effort: str) -> Outcome:
+        import sympy
+
+        gap, corners = 0.0, [edge for edge in (*edges(), *lemma3_edges()) if not equal_ratio(edge)]
+        for number, edge in enumerate(corners):
+            z = torch.randn(edge.size, generator=ROOT.fold("layers", number).generator(), dtype=torch.float64)
+            q = play(build(z, edge))
+            t, low, own = q.at.lr * q.at.tau, q.project(q.G), ratio(q)
+            inner = ((q.x - q.at.x) * q.start.mean(0)).sum(-1)
+            for left, right in (
+                (q.moved, t**2 * (own * low**2).sum(-1)),
+                (inner, -t * (own * q.low.mean(1) * low).sum(-1)),
+            ):
+                gap = max(gap, float(((left - right).abs() / right.abs().clamp(min=1e-6)).max()))
+        s, share, moved = symbols(), *sympy.symbols("share moved")
+        t = s.eta * s.tau
+        second = right_lemma2(s, moved, 0, 0, 0) / s.n + s.L / 2 * moved  # what is over ||dx||^2 in (37) and (41)
+        factor = second.subs(moved, t**2 * share) - t / 2 * share  # <grad f, dx>'s half of -||(P_l)^T G_l||^2
+        known = share * t / 2 * (-1 + t * s.L + 4 * (t * s.L) ** 3 * s.theta_r**2 / (s.n * s.L))
+        holds = gap < 1e-10 and bool(corners) and same(factor, known)
+        margin, small = level(gap, 1e-10)
+        said = f"layer by layer, {len(corners)} corners with layers of unequal r/m: largest relative gap {small}"
+        return Outcome(holds, "exact", margin, said, None if holds else {"relative gap": gap, "factor": str(factor)})
+
+    return check
+
+
+def own_ratio(q: Round) -> torch.Tensor:
+    """r_l/m_l for every entry of (P^k)^T G."""
+    return q.low_ratio
 
 
 def _line1(tau2: str) -> tuple[list[Any], Any]:
@@ -365,6 +407,7 @@ CLAIMS: list[Claim] = [
                 LEMMA3,
                 same_units=False,
             ),
+            check_layers(own_ratio),
             chain(lemma3_chain, "with (33)'s sum at its limit 1.0652 the coefficients that (43) needs do follow"),
         ),
         control=sharpened(lemma3(descent=LEAST), "lemma3", lemma3_edges(), same_units=False),
@@ -447,6 +490,7 @@ CLAIMS: list[Claim] = [
         repair="(43) itself holds under (31), (39), (44), with 8 (e^{1/8} - 1) = 1.0652 instead of 1.15 in (33); or "
         "with line 3 of (44) replaced by theta_r (5/2) n eta tau L_f^2 theta_m^2 <= 3/8",
         repaired=worst_of(
+            check_layers(own_ratio),
             chain(lemma3_chain, "sharper (33)"),
             chain(lambda: _line3("3/8"), "line 3 with 3/8"),
             survives(

@@ -222,6 +222,132 @@ def averaged(independent: bool) -> Callable[[], bool]:
     return check
 
 
+def through(quarter: int) -> Callable[[], bool]:
+    """F at x+ by way of y: F(x+) <= F(y) + ... upwards, and F(y) by a third point x + w between x and y.
+
+    From x to the third point upwards, from y to it downwards, w = (u + a/L)/2; g = grad F(x), a = grad F(y) - g.
+    """
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        L, g, a, u, s = sympy.symbols("L g a u s")
+        w, b = (u + a / L) / 2, L * u - a
+        of_y = g * w + L / 2 * w**2 - (g + a) * (w - u) + L / 2 * (w - u) ** 2  # at least F(y) - F(x)
+        bound = of_y + (g + a) * (s - u) + L / 2 * (s - u) ** 2
+        return bound, g * s + L / 2 * s**2 - b * (s - u) - b**2 / (quarter * L)
+
+    return equal(sides)
+
+
+def remembered(uncorrelated: bool) -> Callable[[], bool]:
+    """Two clients, two steps, one dimension: E <p, n>, and E <u_i^K, q^K> for each client i.
+
+    A step draws z in {-2, -1, 1, 2}; one client's noise is a size times z, the other's a size times 2|z| - 3: dependent
+    and uncorrelated (`uncorrelated`; else z for both). Gradients and sizes are any functions of the z before.
+    """
+
+    def check() -> bool:
+        import sympy
+
+        drawn, lr = (-2, -1, 1, 2), sympy.Symbol("lr")
+        past = [(), *((z,) for z in drawn)]
+        named = lambda name: {(i, one): sympy.Symbol(f"{name}{i}{one}") for i in (0, 1) for one in past}
+        a, size, d = named("a"), named("s"), sympy.symbols("d:2")
+        ends, products, squares = ([sympy.Integer(0)] * 2 for _ in range(3))
+        both = sympy.Integer(0)  # E <p, n>, less what PG has in it
+        for signs in product(drawn, repeat=2):
+            u, q, slopes = [sympy.Integer(0)] * 2, sympy.Integer(0), sympy.Integer(0)
+            for k in (0, 1):
+                unit = (signs[k], 2 * abs(signs[k]) - 3 if uncorrelated else signs[k])
+                noise = [size[i, signs[:k]] * unit[i] for i in (0, 1)]
+                slope = [a[i, signs[:k]] for i in (0, 1)]
+                products = [old + g * q / 16 for old, g in zip(products, slope)]
+                squares = [old + one**2 / 16 for old, one in zip(squares, noise)]
+                u = [old - lr * (d[i] + slope[i] + noise[i]) for i, old in enumerate(u)]
+                q, slopes = q + sum(noise), slopes + sum(slope)
+            both += slopes / 4 * q / 4 / 16
+            ends = [old + one * q / 16 for old, one in zip(ends, u)]
+        sides = [end + lr * (c + one) for end, c, one in zip(ends, products, squares)]
+        return all(sympy.expand(one) == 0 for one in [*sides, both - sum(products) / 16])
+
+    return check
+
+
+def solved(last: int) -> Callable[[], bool]:
+    """One step more in 3.7: W is the sum of tau_k (beta_k - v_k), V that of v_k, T that of C^k, so far.
+
+    m = lr W and T = -W - V stay so, as m goes to m - lr (C + v), C = L m - beta, and W to (1 - lr L) W + beta - v.
+    """
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        lr, L, W, V, beta, v, other = sympy.symbols("lr L W V beta v other")
+        m, T = lr * W, -W - V
+        C = L * m - beta
+        more = (1 - lr * L) * W + (1 - lr * L) ** last * (beta - v)
+        return m - lr * (C + v) + other * (T + C), lr * more - other * (more + V + v)
+
+    return equal(sides)
+
+
+def cancelled(share: int) -> Callable[[], bool]:
+    """What stands before tau_k beta_i^k: from (L/2)|s|^2 by 3.7, and from 3.5 with the weight h tau_k/(share K)."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        L, eta, N, K = sympy.symbols("L eta N K", positive=True)
+        return L / 2 * eta**2 * 2 / (N * K) ** 2, L * eta / (share * N * K) * eta / (N * K)
+
+    return equal(sides)
+
+
+def pointwise(half: str) -> Callable[[], bool]:
+    """3.9 in units of L = 1: what the right side has more is a sum of squares, and of u^2 - a^2 >= 0; t is tau."""
+
+    def sides() -> tuple[Any, Any]:
+        import sympy
+
+        t, h, u, a, p = sympy.symbols("t h u a p")
+        left = a**2 / 2 + t * ((u - a) * (u + h * p) - (u - a) ** 2 / 4)
+        right = sympy.Rational(3, 2) * u**2 + h**2 * p**2 - 2 * h * a * p
+        more = (1 - t) * ((a - h * p) ** 2 + sympy.Rational(3, 2) * (u**2 - a**2))
+        more += t * (((u + a) / 2 - h * p) ** 2 + sympy.Rational(half) * (u**2 - a**2))
+        return right - left, more
+
+    return equal(sides)
+
+
+def half_step(most: str) -> Callable[[], bool]:
+    """-|g|^2/2 - (1 - h)|p|^2/2 + h^2 |p|^2 - 2 h <p - g, p> <= -|g|^2/4 for 0 < h <= most."""
+
+    def premises() -> tuple[list, Any]:
+        h, g, p = reals("h g p")
+        left = -g * g / 2 - (1 - h) * p * p / 2 + h * h * p * p - 2 * h * (p - g) * p
+        return [h > 0, h <= number(most)], left <= -g * g / 4
+
+    return follows(premises)
+
+
+def long_steps(most: str) -> Callable[[], bool]:
+    """lr L >= 1, L = 1: 2 sqrt(K - 1) <= sqrt(N) K lr, and D/2 + hD/2 - (1 - h) p2/2 <= (3/2) D for h <= most.
+
+    r and n are the roots of K - 1 and N.
+    """
+
+    def premises() -> tuple[list, Any]:
+        import z3
+
+        h, r, K, n, lr, D, p2 = reals("h r K n lr D p2")
+        given = [h > 0, h <= number(most), r >= 0, r * r == K - 1, K >= 1, n >= 1, lr >= 1, D >= 0, p2 >= 0]
+        rest = D / 2 + h * D / 2 - (1 - h) * p2 / 2
+        return given, z3.And(2 * r <= n * K * lr, rest <= number("3/2") * D)
+
+    return follows(premises)
+
+
 def pythagoras(sign: int) -> Callable[[], bool]:
     """|(I - P) a + P b|^2 = |(I - P) a|^2 + sign |P b|^2, and |b|^2 - |P b|^2 = |(I - P) b|^2.
 
@@ -587,6 +713,20 @@ STEPS = [
          descent("9/10"), "nine tenths of the noise", ("ssf.sharper.lemma3",)),
     Step("ssf.3.4", "expectation", "two clients, two steps, independent signs", averaged(True), averaged(False),
          "one sign for all", ("ssf.lemma3.eq49-54",)),
+    Step("ssf.3.5", "identity", "two quadratics that meet, in one dimension: all terms are inner products",
+         through(4), through(3), "|b|^2/(3 L) in the place of |b|^2/(4 L)"),
+    Step("ssf.3.6", "expectation", "two clients with dependent noise, two steps, gradients and sizes of the noise any "
+         "functions of what was drawn before", remembered(True), remembered(False), "clients whose noises correlate"),
+    Step("ssf.3.7", "identity", "the induction from K to K + 1", solved(0), solved(1),
+         "tau_k with K in the place of K - 1"),
+    Step("ssf.3.8", "identity", "the two factors of tau_k beta_i^k", cancelled(1), cancelled(2),
+         "half of that weight for 3.5"),
+    Step("ssf.3.9", "certificate", "what is left is a sum of squares and of u^2 - a^2", pointwise("1/2"),
+         pointwise("2/5"), "2/5 of |u|^2 - |a|^2"),
+    Step("ssf.3.10", "implication", "for all steps up to 1/(2 L)", half_step("1/2"), half_step("51/100"),
+         "steps up to 0.51/L", ("ssf.lemma3",)),
+    Step("ssf.3.11", "implication", "for all K, N >= 1, local steps of 1/L or more and steps up to 1/L",
+         long_steps("1"), long_steps("11/10"), "steps up to 1.1/L"),
     Step("ssf.4.1", "identity", "in each coordinate of a basis in which P is diagonal", pythagoras(1), pythagoras(-1),
          "a minus between the parts", ("ssf.lemma4.eq61-63",)),
     Step("ssf.4.2", "certificate", "the difference is a square", young(1), young(2), "twice b in the square"),
