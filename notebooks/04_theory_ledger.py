@@ -570,10 +570,11 @@ assert all(abs(value + h * lr / 4) < 1e-12 for value, h in zip(products[2], curv
 # the printed argument is right. With positive curvature the error is in the paper's favour; with negative curvature
 # local steps amplify the noise. The argument treats $\bar g$ as if it were known before the noise is drawn.
 #
-# Is Lemma 3 false, then? No. A client that amplifies its noise stands on a curve that bends down, and there the loss
-# lies below the parabola of the descent lemma by as much. [Steps 3.5 to 3.11 of the proof](../docs/theory/ssf.md) write
-# that down: what the noise does to later gradients cancels, and the lemma holds with its printed constants, for steps
-# of the server up to $1/(2L)$, twice the printed ones.
+# Is Lemma 3 false, then? Not with what the ledger adds to it, all clients and fresh noise. A client that amplifies its
+# noise stands on a curve that bends down, and there the loss lies below the parabola of the descent lemma by as much.
+# [Steps 3.5 to 3.11 of the proof](../docs/theory/ssf.md) write that down: what the noise does to later gradients
+# cancels, and the lemma holds with its printed constants, for steps of the server up to $1/(2L)$, twice the printed
+# ones.
 
 # %% [markdown]
 # ## 9. A taxonomy of errors
