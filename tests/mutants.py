@@ -716,9 +716,23 @@ MUTANTS = [
     Mutant(
         "rates within the grid only",
         SMOLLM,
-        "if chosen[which] in ends else ()",
+        "if chosen[which] in (rates[0], rates[-1]) else ()",
         "if False else ()",
         f"{T_SMOLLM}the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid",
+    ),
+    Mutant(
+        "a fixed rate that gives way to the trials",
+        SMOLLM,
+        "if fixed[which] is None:",
+        "if True:",
+        f"{T_SMOLLM}fixed_rates_are_taken_and_what_the_trials_found_is_said",
+    ),
+    Mutant(
+        "clients that differ by their offsets alone",
+        "theory/decomfl/round.py",
+        "h**2 * second.diagonal() + 2 * h * a * mean + a**2).sum(1)",
+        "a**2).sum(1)",
+        "test_theory_decomfl.py::test_moments_agree_with_the_client_on_all_directions",
     ),
     Mutant(
         "rates of the runs' own seed",

@@ -76,6 +76,31 @@ def test_adapters_alone_are_the_same_runs(made):
     assert found.table == [row for row in made[0].table if row["trained"] == smollm.LORA]
 
 
+def test_fixed_rates_are_taken_and_what_the_trials_found_is_said():
+    runner = Fake()
+    found = smollm.measure("cb", (smollm.FULL,), runner, "medium", 1)
+    rates = {row["method"]: row["rate"] for row in found.table}
+    assert rates == {"FedAvg": 3e-4, "FedZO": 1e-4, "DeComFL": 1e-4}
+    assert BEST["FedZO"] == 3e-5  # which the trials see
+    assert {name: len(losses) for name, losses in found.settings["tried"].items()} == {
+        "FedAvg, full": 3,
+        "FedZO, full": 5,
+        "DeComFL, full": 5,
+    }
+    assert "SST-2's trials" in found.notes[0]
+    assert "12 rounds by zeroth order and 3 of FedAvg, are not followed" in found.notes[1]
+    assert "1.000 before, after them: FedAvg 2.477 at 0.0001" in found.notes[1]
+    assert "FedZO 2.000 at 3e-06, 1.477 at 1e-05, 1.000 at 3e-05, 1.523 at 0.0001" in found.notes[1]
+
+
+def test_adapters_of_cb_have_no_trials():
+    runner = Fake()
+    found = smollm.measure("cb", (smollm.LORA,), runner, "medium", 1)
+    assert {one.seed for one in runner.asked} == {0}
+    assert [note for note in found.notes if "Trials" in note] == []
+    assert {row["rate"] for row in found.table if row["method"] != "FedAvg"} == {0.01}
+
+
 def test_rows_are_percent_rounds_and_bytes_a_client(made):
     table = made[0].table
     ends = [row for row in table if row["method"] == "DeComFL" and row["trained"] == "full"]
