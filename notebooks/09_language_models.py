@@ -537,12 +537,13 @@ assert whole["DeComFL"][240]["MB"] < whole["FedZO"][240]["MB"] / 1_000_000
 #
 # ### CB: the same model, another task
 #
-# CB asks whether a premise entails a hypothesis, contradicts it or neither: 250 texts, seven times as long as SST-2's,
-# and 56 to validate on, so that one text is 1.8 points. All weights, 80 rounds, one seed.
+# CB asks whether a premise entails a hypothesis, contradicts it or neither: 250 texts, several times as long as those
+# of SST-2, and 56 to validate on (28 contradictions, 23 entailments, 5 of the third kind), so that one text is 1.8
+# points, and who always says "contradiction" has 50%. All weights, 80 rounds, one seed.
 #
-# > **Predict.** SST-2's loss began at 1.05, above that of a coin, and 40 rounds gained twenty points. CB's begins at
-# > 0.99, a little below that of a die with three sides, 1.10. Will 80 rounds move the accuracy? And what does a trial
-# > of twelve rounds, five directions each, see of a slope among 134.5 million directions?
+# > **Predict.** SST-2's loss began at 1.02, above that of a coin, 0.69, and 40 rounds gained twenty points. CB's begins
+# > at 0.99, a little below that of a die with three sides, 1.10. Will 80 rounds move the accuracy? And can a trial of
+# > twelve rounds, two clients each, choose a rate?
 
 # %%
 cb = committed("decomfl/smollm2_cb")
@@ -552,8 +553,8 @@ for note in cb["notes"][1:]:
     fold(note)
 
 # %% tags=["hide-input"]
-# Checks: by zeroth order the training loss falls and the accuracy stays within three texts; the trials' losses rise
-# with the rate, nearly in proportion
+# Checks: the training loss falls, and DeComFL's accuracy stays within three texts; the trials' losses rise with the
+# rate, nearly in proportion up to 1e-4
 end = {}
 for row in cb["table"]:
     end.setdefault(row["method"], []).append(row)
@@ -566,23 +567,34 @@ for name, rows in end.items():
 assert all(abs(row["mean"] - start["DeComFL"]["mean"]) < 3.5 * text for row in end["DeComFL"])
 assert end["DeComFL"][-1]["loss"] > end["FedZO"][-1]["loss"] + 0.1
 assert end["FedAvg"][-1]["mean"] > end["FedZO"][-1]["mean"] > end["DeComFL"][-1]["mean"] + 4.5 * text
-rise = lambda losses: [(loss - start["DeComFL"]["loss"]) / float(rate) for rate, loss in losses.items()]
-for name in ("FedZO, full", "DeComFL, full"):
-    slopes = rise(cb["settings"]["tried"][name])
-    assert len(slopes) == 5
-    assert 0 < max(slopes) < 2 * min(slopes)
+at = {name: {row["round"]: row for row in rows} for name, rows in end.items()}
+assert abs(at["DeComFL"][26]["loss"] - at["DeComFL"][80]["loss"]) < 0.01
+assert at["FedZO"][52]["mean"] == at["FedZO"][65]["mean"] == start["FedZO"]["mean"]
+assert max(row["mean"] for row in end["FedAvg"][:-1]) < start["FedAvg"]["mean"] + 2.5 * text
+assert round(record["table"][0]["loss"], 2) == 1.02
+tried = cb["settings"]["tried"]
+slopes = {
+    name: {rate: (loss - start["DeComFL"]["loss"]) / float(rate) for rate, loss in tried[f"{name}, full"].items()}
+    for name in ("FedZO", "DeComFL")
+}
+for name, of in slopes.items():
+    print("rise of the loss over the rate,", name, {rate: round(rise) for rate, rise in of.items()})
+    assert all(600 < rise < 700 for rate, rise in of.items() if rate != "0.0003")
+assert slopes["DeComFL"]["0.0003"] > 600 > 400 > slopes["FedZO"]["0.0003"] > 0
+assert min(tried["FedAvg, full"], key=tried["FedAvg, full"].get) == "0.0003"
 
 # %% [markdown]
-# DeComFL's training loss falls from 0.99 to 0.89, and its accuracy is 55.4% before and after, three texts up and down
-# in between. FedZO's falls to 0.74, and its accuracy rises by five texts, to 64.3%. FedAvg has 69.6% after 20 rounds,
-# and 58.9% two rounds before: that much 56 texts jump. So on CB 80 rounds are a beginning; the printed cost of OPT-125M
-# makes a thousand. That FedZO is ahead is one seed, with a reason that would fit: its two clients draw directions of
-# their own, ten a round in the place of DeComFL's five, and what they add by chance is averaged over clients (notebook
-# 07).
+# DeComFL's training loss falls from 0.99 to 0.89 in 26 rounds and then goes up and down between 0.84 and 0.91; its
+# accuracy is 55.4% before and after, two texts up to three down in between. FedZO's loss falls to 0.74. Its accuracy
+# ends five texts up, at 64.3%, and stood at its start in rounds 52 and 65. FedAvg has 69.6% after 20 rounds, and
+# between 50.0 and 58.9% in all records before: that much 56 texts jump. DeComFL has not moved the accuracy in 80
+# rounds; whether FedZO has, one seed does not say.
 #
-# The **trials** chose nothing. On another seed twelve rounds raise the loss at each of five rates, by 600 to 700 times
-# the rate (FedZO's highest: 390): sixty directions happened to point uphill, and then the smallest step is the best. At
-# the rate that SST-2 chose the loss falls. A short trial compares rates only where each of them goes down.
+# The **trials** by zeroth order could not choose. On another seed twelve rounds raise the loss of all texts at each of
+# five rates, by 600 to 700 times the rate (390 for FedZO at 3e-4), so that the smallest step looks best. It is not the
+# luck of the directions: FedZO's are others than DeComFL's, and the rise is almost the same. What both share is that
+# seed's clients and batches, two of eight with few labels each; which of these it is was not tried. At the rate that
+# SST-2 chose the loss falls in the runs. FedAvg's trials agree with SST-2's choice.
 #
 # ## 7. What this notebook does not show
 # - **No accuracy of Tables 2 and 6.** The model of sections 1 to 5 is a toy, its language has 16 adjectives, and the

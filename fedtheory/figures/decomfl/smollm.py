@@ -194,6 +194,8 @@ def measure(task: str, ways: Sequence[str], runner: Runner, scale: str, seeds: i
             )
         notes.append(told(which, runs, table[-1]["MB"]))
     settings = {"setting": repr(of), "tried": tried, "methods": {f"{n}, {w}": r for (n, w), r in chosen.items()}}
+    if of.fixed:
+        settings["fixed"] = settings["methods"]
     said = [reading(of, ways), *not_followed(of, tried, table[0]["loss"]), *([TINY] if scale == "quick" else [])]
     return Result(table, [], settings, [*said, *notes])
 

@@ -184,7 +184,10 @@ def floor(at: Instance, which: str, differ: torch.Tensor) -> torch.Tensor:
 
 
 def check_runs(which: str, name: str, scale: float = 1.0, sphere: bool = True) -> Check:
-    """The largest average over the bound, R up to 40; "(70)": sum over r = 1..R against f(x_0) - f(x_R)."""
+    """The largest average over the bound, R up to 40 (300 at full effort).
+
+    "(70)": sum over r = 1..R against f(x_0) - f(x_R). sigma_G^2 is averaged over rounds, the largest of the clients'.
+    """
     front = {"printed": 4, "sharp": 2, "(70)": 4, "Gaussian": 2}[which]
 
     def check(effort: str) -> Outcome:

@@ -48,7 +48,10 @@ REPAIR2 = (
 
 
 def check_any_sign(name: str, scale: float = 1.0) -> Check:
-    """Theorem 2 on quadratics of any sign, with f(x_R) for f*, which is more: H = Hess f, kappa its effective rank."""
+    """Theorem 2 on quadratics of any sign, with f(x_R) for f*, which is more: H = Hess f, kappa its effective rank.
+
+    sigma_G^2 is averaged over rounds, the largest of the clients'.
+    """
 
     def check(effort: str) -> Outcome:
         R = 5

@@ -256,12 +256,12 @@ def remembered(uncorrelated: bool) -> Callable[[], bool]:
         a, size, d = named("a"), named("s"), sympy.symbols("d:2")
         ends, products, squares = ([sympy.Integer(0)] * 2 for _ in range(3))
         both = sympy.Integer(0)  # E <p, n>, less what PG has in it
-        for signs in product(drawn, repeat=2):
+        for draws in product(drawn, repeat=2):
             u, q, slopes = [sympy.Integer(0)] * 2, sympy.Integer(0), sympy.Integer(0)
             for k in (0, 1):
-                unit = (signs[k], 2 * abs(signs[k]) - 3 if uncorrelated else signs[k])
-                noise = [size[i, signs[:k]] * unit[i] for i in (0, 1)]
-                slope = [a[i, signs[:k]] for i in (0, 1)]
+                unit = (draws[k], 2 * abs(draws[k]) - 3 if uncorrelated else draws[k])
+                noise = [size[i, draws[:k]] * unit[i] for i in (0, 1)]
+                slope = [a[i, draws[:k]] for i in (0, 1)]
                 products = [old + g * q / 16 for old, g in zip(products, slope)]
                 squares = [old + one**2 / 16 for old, one in zip(squares, noise)]
                 u = [old - lr * (d[i] + slope[i] + noise[i]) for i, old in enumerate(u)]
