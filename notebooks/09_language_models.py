@@ -578,7 +578,7 @@ slopes = {
     for name in ("FedZO", "DeComFL")
 }
 for name, of in slopes.items():
-    print("rise of the loss over the rate,", name, {rate: round(rise) for rate, rise in of.items()})
+    print(f"{name}: rise of the loss over the rate", [round(rise) for rise in of.values()])
     assert all(600 < rise < 700 for rate, rise in of.items() if rate != "0.0003")
 assert slopes["DeComFL"]["0.0003"] > 600 > 400 > slopes["FedZO"]["0.0003"] > 0
 assert min(tried["FedAvg, full"], key=tried["FedAvg, full"].get) == "0.0003"
