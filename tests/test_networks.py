@@ -602,7 +602,7 @@ NEWER = platform.libc_ver()[0] == "glibc" and tuple(map(int, platform.libc_ver()
 @pytest.mark.skipif(not NEWER, reason="glibc before 2.35 keeps no large blocks, others care for themselves")
 @pytest.mark.skipif((free_bytes(torch.device("cpu")) or 0) < 2**32, reason="where memory is short nothing is kept")
 def test_a_run_of_a_large_model_keeps_its_vectors_memory_until_it_ends():
-    """Of 64 MiB, 16,384 pages, each of which several operations of a round make anew."""
+    """Of 64 MiB, 16,384 pages, of which a round's operations make 15; the holes between them are found by round 9."""
     words = """if True:
         import resource, torch
         from fedtheory import FedAvg, Problem, run
@@ -623,8 +623,8 @@ def test_a_run_of_a_large_model_keeps_its_vectors_memory_until_it_ends():
         resident = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096
         asked = []
         note = lambda done: asked.append(pages())
-        run(FedAvg(0.1, 2), Bowl(), 8, metrics=(), progress=note)
-        print((asked[-1] - asked[-5]) / 4, resident())
+        run(FedAvg(0.1, 2), Bowl(), 16, metrics=(), progress=note)
+        print((asked[-1] - asked[-9]) / 8, resident())
     """
     free = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_"))} | {"OMP_NUM_THREADS": "1"}
 
@@ -638,7 +638,7 @@ def test_a_run_of_a_large_model_keeps_its_vectors_memory_until_it_ends():
     assert asked < 16384
     assert resident < 2**29
     asked, _ = played(free | {"MALLOC_ARENA_MAX": "2"})  # who has told malloc something is left alone
-    assert asked > 2 * 16384
+    assert asked > 10 * 16384
 
 
 def test_runs_within_a_run_leave_it_its_memory(monkeypatch):
