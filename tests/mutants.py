@@ -700,9 +700,16 @@ MUTANTS = [
     Mutant(
         "every run is kept on the way",
         STORE,
-        "for spec, head in heads.items() if BUILDERS[spec.problem].resumes}",
+        "for spec, head in heads.items() if BUILDERS[spec.problem].long(spec)}",
         "for spec, head in heads.items()}",
         T_RESUMES,
+    ),
+    Mutant(
+        "directions cost nothing",
+        STORE,
+        ' * getattr(of, "perturbations", 1)',
+        "",
+        "test_store.py::test_which_runs_on_images_are_long",
     ),
     Mutant("seconds of a part as of the whole", STORE, "if done[0] else {}", "if False else {}", T_RESUMES),
     # SmolLM2
@@ -830,6 +837,13 @@ MUTANTS = [
         "_KEEP = 2",
         "_KEEP = 1",
         "test_robust.py::test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one",
+    ),
+    Mutant(
+        "large private state in memory four times",
+        "core/checkpoint.py",
+        "self.parted or rows.large(state.own)",
+        "self.parted",
+        "test_robust.py::test_large_private_state_is_saved_piece_by_piece",
     ),
     Mutant(
         "checkpoints written in place",

@@ -51,7 +51,7 @@ from fedtheory import (
     play_round,
     run,
 )
-from fedtheory.core import checks
+from fedtheory.core import checks, rows
 from fedtheory.core.checkpoint import MAGIC, Checkpoint
 from fedtheory.core.schedule import Schedule, Steps
 from fedtheory.core.simulate import Divergence, sample_clients
@@ -463,6 +463,21 @@ def test_with_all_checkpoints_damaged_a_run_starts_over(tmp_path):
         history = run(algorithm, problem, 8, checkpoint=tmp_path, checkpoint_every=4)
     assert len(warned) == 2
     assert same_bits(history.state, run(algorithm, problem, 8).state)
+
+
+@pytest.mark.parametrize("name", ["FedAvg", "SSF", "FedSub SS", "DGC", "EF21-P DIANA", "FedFTG"])
+def test_large_private_state_is_saved_piece_by_piece(name, tmp_path, monkeypatch):
+    """Its rows go into a file beside; the run goes on from the two with the same bits. Small state has no such file."""
+    algorithm, problem, options = ALGORITHMS[name], regression(), {"sampled": 3, "seed": 2, "checkpoint": tmp_path}
+    run(algorithm, problem, 4, **options)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".ckpt"]
+    monkeypatch.setattr(rows, "_PIECE", 10)
+    run(algorithm, problem, 8, **options)
+    unbroken = run(algorithm, problem, 12, sampled=3, seed=2)
+    assert len(list(tmp_path.glob("*.part"))) == (name != "FedAvg")
+    resumed = run(algorithm, problem, 12, **options)
+    assert same_bits(resumed.state, unbroken.state)
+    assert resumed.columns == unbroken.columns
 
 
 OTHER_RUNS = {

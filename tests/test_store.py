@@ -14,11 +14,12 @@ import damage
 import flips
 import pytest
 
-from fedtheory import SSF, Coordinate, FedAvg, FedSub, cli, compare
+from fedtheory import SSF, Coordinate, DeComFL, FedAvg, FedSub, cli, compare
 from fedtheory.cli import claims as cli_claims
 from fedtheory.cli import figures as commands
 from fedtheory.core import files, records, words
 from fedtheory.figures import store
+from fedtheory.figures.flss import items as flss
 from fedtheory.figures.frontier import items as frontier
 from fedtheory.figures.store import Builder, Runner, Spec
 from fedtheory.problems import data
@@ -52,7 +53,7 @@ def test_a_long_run_goes_on_where_it_stopped(tmp_path, inline, monkeypatch):
     """With the numbers of an unbroken one; what was kept of it is gone then. Short runs keep nothing."""
     play, spec = store.run, replace(CONVEX, rounds=40, every=10)
     whole = Runner(tmp_path / "unbroken", workers=1)([spec])[spec]
-    monkeypatch.setitem(store.BUILDERS, spec.problem, replace(store.BUILDERS[spec.problem], resumes=True))
+    monkeypatch.setitem(store.BUILDERS, spec.problem, replace(store.BUILDERS[spec.problem], long=lambda spec: True))
 
     def broken(*given, progress, **options):
         def stop(done):
@@ -74,6 +75,18 @@ def test_a_long_run_goes_on_where_it_stopped(tmp_path, inline, monkeypatch):
     assert not list((tmp_path / ".runs" / "unfinished").iterdir())
     assert "timed_from_round" not in whole
     assert not (tmp_path / "unbroken" / ".runs" / "unfinished").exists()
+
+
+def test_which_runs_on_images_are_long():
+    """At the printed length they are; what a thread does in a minute or two is not. Directions count like steps."""
+    at, length = flss.SETTINGS["medium"], flss.FASHION
+    assert store.BUILDERS["images"].long(flss.spec(length, flss.method("FedAvg", length, 5), 0.1, 0))
+    for name in flss.COMPARED:
+        assert not store.BUILDERS["images"].long(flss.spec(at, flss.method(name, at, 10), 0.5, 0))
+    options = (("batch", 64), ("clients", 10), ("data", "mnist"), ("network", "decomfl-mnist"))
+    for perturbations, long in ((1, False), (20, True)):
+        spec = Spec(DeComFL(0.001, 1, perturbations), "images", options, 1000, 0, 10, dtype="float32")
+        assert store.BUILDERS["validation"].long(spec) == long
 
 
 # What names a run

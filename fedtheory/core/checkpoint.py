@@ -189,7 +189,7 @@ class Checkpoint:
     def _save(self, tree: tuple[State, Any], extra: dict[str, Any]) -> Path:
         state, rest = tree
         path = self.folder / f"round-{extra['round']:012d}.ckpt"
-        if self.parted:
+        if self.parted or rows.large(state.own):
             extra, state = extra | {"parts": self._save_rows(path, state.own)}, State(state.server, None)
             if not self._first:
                 return path

@@ -76,6 +76,11 @@ def _pieces(leaf: torch.Tensor) -> range:
     return range(0, len(leaf), max(1, _PIECE // each))
 
 
+def large(own: Any) -> bool:
+    """Whether it takes more bytes than are held here at a time."""
+    return own is not None and sum(getattr(own, f.name).nbytes for f in fields(own)) > _PIECE
+
+
 def save(path: Path, own: Any, start: int, stop: int) -> Part:
     """Write the rows of the clients from `start` up to `stop`, whole or not at all."""
     leaves = [] if own is None else [(f.name, getattr(own, f.name)) for f in fields(own)]

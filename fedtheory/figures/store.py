@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from multiprocessing import get_context
@@ -157,7 +157,7 @@ class Builder:
         label: options -> what is run, for a table's reader: data and network.
         later: (option, neutral default) of options that were added after runs had been stored: left out where equal.
         revision: raised by hand when the problem's data, losses or gradients change beyond rounding.
-        resumes: whether its runs are long: they are saved every ten minutes, and an interrupted one goes on from there.
+        long: whether a run is: it is saved every ten minutes then, and goes on from there when it was interrupted.
     """
 
     make: Callable[..., Problem]
@@ -168,7 +168,7 @@ class Builder:
     label: Callable[[dict[str, Any]], tuple[str, str]] = lambda options: ("synthetic", "none")
     later: tuple[tuple[str, Any], ...] = ()
     revision: int = 1
-    resumes: bool = False
+    long: Callable[["Spec"], bool] = lambda spec: False
 
 
 def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
@@ -185,6 +185,16 @@ def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
     if options.get("augment", "none") != "none":
         parts.append(f"augmented by {options['augment']}")
     return ", ".join(parts) + held, options["network"]
+
+
+_LONG = 2e13  # floating-point operations; all runs on images that took a thread ten minutes have 3e13 or more
+
+
+def _images_long(spec: Spec) -> bool:
+    """By the count of its gradients; a difference along a direction counts as one."""
+    of = spec.algorithm
+    steps = spec.rounds * getattr(of, "local_steps", 1) * getattr(of, "perturbations", 1)
+    return replace(budget.of_images(dict(spec.options), spec.sampled), steps=steps).flop >= _LONG
 
 
 def _equations(name: str, model: str) -> Callable[[dict[str, Any]], tuple[str, str]]:
@@ -218,7 +228,14 @@ BUILDERS: dict[str, Builder] = {
     "fedsub": Builder(LogisticRegression.fedsub, label=_equations("logistic regression", "linear")),
     "quadratic": Builder(Quadratic.random, ("n", "d"), label=_equations("quadratics", "none")),
     "images": Builder(
-        ImageClassification.load, ("data", "network"), _IMAGES[1:], _images_read, _images_said, _images_label, _LATER
+        ImageClassification.load,
+        ("data", "network"),
+        _IMAGES[1:],
+        _images_read,
+        _images_said,
+        _images_label,
+        _LATER,
+        long=_images_long,
     ),
     "validation": Builder(
         validation,
@@ -228,6 +245,7 @@ BUILDERS: dict[str, Builder] = {
         _images_said,
         lambda o: _images_label(o, ", a fifth held out"),
         _LATER,
+        long=_images_long,
     ),
     "text": Builder(
         TextClassification.load,
@@ -236,7 +254,7 @@ BUILDERS: dict[str, Builder] = {
         lambda options: text.origin(options["model"], options["task"], options["data"]),
         _text_said,
         _text_label,
-        resumes=True,
+        long=lambda spec: True,
     ),
     "sentiment": Builder(
         sentiment.problem,
@@ -452,7 +470,7 @@ class Runner:
 
     def unfinished(self, heads: Mapping[Spec, dict[str, Any]]) -> dict[Spec, Path]:
         """The folders of the checkpoints of those that are long."""
-        names = {spec: self._named(head).stem for spec, head in heads.items() if BUILDERS[spec.problem].resumes}
+        names = {spec: self._named(head).stem for spec, head in heads.items() if BUILDERS[spec.problem].long(spec)}
         return {spec: self.cache / "unfinished" / name for spec, name in names.items()}
 
     def _share(
