@@ -593,7 +593,7 @@ assert min(tried["FedAvg, full"], key=tried["FedAvg, full"].get) == "0.0003"
 # The **trials** by zeroth order could not choose. On another seed twelve rounds raise the loss of all texts at each of
 # five rates, by 600 to 700 times the rate (390 for FedZO at 3e-4), so that the smallest step looks best. It is not the
 # luck of the directions: FedZO's are others than DeComFL's, and the rise is almost the same. What both share is that
-# seed's clients and batches, two of eight with few labels each; which of these it is was not tried. At the rate that
+# seed's clients and batches, two of eight a round; which of these it is was not tried. At the rate that
 # SST-2 chose the loss falls in the runs. FedAvg's trials agree with SST-2's choice.
 #
 # ## 7. What this notebook does not show

@@ -171,6 +171,22 @@ def test_moments_agree_with_the_client_on_all_directions(edge):
     assert float(q.dissimilar.max()) == pytest.approx(at.dissimilarity2, rel=1e-12)
 
 
+def test_whole_runs_start_from_clients_of_unequal_curvature():
+    """The mean stays positive, as f needs a minimum; and where x spreads the clients' gradients part."""
+    edges = [edge for edge in decomfl_round.corners() if edge.M > 1]
+    starts = decomfl_round.uneven(edges)
+    for edge in edges:
+        fitting = [decomfl_round.bounded(build(v, edge)) for v in starts if len(v) == edge.size]
+        assert len(fitting) == 3
+        for at in fitting:
+            assert float(at.h.mean(0).min()) > 0
+            assert float(at.h.abs().max()) <= 1
+            assert float(at.h.std(0).min()) > 0.5
+        noisy = replace(fitting[1], lr=0.1, noise=torch.ones_like(fitting[1].noise))
+        first, later = decomfl_round.course(noisy, 2)
+        assert float(first.dissimilar.max()) == 0 < float(later.dissimilar.max())
+
+
 def test_stored_instances_survive_as_data():
     data = outcome(CLAIMS["decomfl.eq39"].check).counterexample
     assert data is not None

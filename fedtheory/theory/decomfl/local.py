@@ -37,6 +37,7 @@ from fedtheory.theory.decomfl.round import (
     start_gap,
     survives,
     tiny,
+    uneven,
 )
 from fedtheory.theory.decomfl.theorem1 import C14
 from fedtheory.theory.instances import Smooth, plain
@@ -214,7 +215,9 @@ def check_runs(name: str, scale: float = 1.0) -> Check:
             return left[at_worst], right[at_worst]
 
         edges = EDGES[:6]
-        found = maximise(sides, lambda e: e.size, ROOT.fold(name), edges=edges, starts=alone(edges), **amount)
+        found = maximise(
+            sides, lambda e: e.size, ROOT.fold(name), edges=edges, starts=[*alone(edges), *uneven(edges)], **amount
+        )
         said = f"exact moments of {found.tried} whole runs, K eta theta L up to 1/8, worst at {found.edge}"
         data = None if found.holds else {"edge": str(found.edge), "ratio": digits(found.ratio)}
         return Outcome(found.holds, "search", found.ratio, said, data)

@@ -44,6 +44,7 @@ from fedtheory.theory.decomfl.round import (
     start_gap,
     survives,
     tiny,
+    uneven,
 )
 from fedtheory.theory.forms import each_fails
 from fedtheory.theory.instances import plain
@@ -208,7 +209,9 @@ def check_runs(which: str, name: str, scale: float = 1.0, sphere: bool = True) -
             return left[worst], right[worst]
 
         edges = [replace(e, sphere=sphere, rule=short) for e in EDGES]
-        found = maximise(sides, lambda e: e.size, ROOT.fold(name), edges=edges, starts=alone(edges), **amount)
+        found = maximise(
+            sides, lambda e: e.size, ROOT.fold(name), edges=edges, starts=[*alone(edges), *uneven(edges)], **amount
+        )
         said = f"{which}: exact moments of {found.tried} whole runs, eta at its bound, worst at {found.edge}"
         data = None if found.holds else {"edge": str(found.edge), "ratio": digits(found.ratio)}
         return Outcome(found.holds, "search", found.ratio, said, data)

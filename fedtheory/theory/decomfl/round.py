@@ -520,6 +520,20 @@ def alone(edges: Sequence[Edge]) -> list[torch.Tensor]:
     return starts
 
 
+def uneven(edges: Sequence[Edge]) -> list[torch.Tensor]:
+    """As `alone`, with curvatures 1 and -1/2 (in turn, clients), so that gradients part where x spreads or starts.
+
+    Either all clients have the same gradient at 0, or gradients there part along the curvature.
+    """
+    starts = []
+    for M, d in dict.fromkeys((e.M, e.d) for e in edges if e.M > 1):
+        h = torch.where(torch.arange(M) % 2 == 0, 1.0, -0.5).to(DOUBLE).repeat_interleave(d)
+        for a, noise, x in ((0, 0, 1), (0, 1, 0), (1, 1, 1)):
+            full, point = torch.ones(M * d, dtype=DOUBLE), torch.full((d,), float(x), dtype=DOUBLE)
+            starts.append(torch.cat([h, a * h, noise * full, point, torch.tensor([-12.0], dtype=DOUBLE)]))
+    return starts
+
+
 MANY = 16  # dimensions, beside which an effective rank of 1 is low
 
 

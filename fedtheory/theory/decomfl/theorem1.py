@@ -34,6 +34,7 @@ from fedtheory.theory.decomfl.round import (
     survives,
     tiny,
     trajectory,
+    uneven,
 )
 from fedtheory.theory.instances import plain
 from fedtheory.theory.search import maximise, same
@@ -69,7 +70,9 @@ def attack_rate(name: str, effort: str, edges: Sequence[Edge], scale: float = 1.
         at_worst = int((left / right).argmax())
         return left[at_worst], right[at_worst]
 
-    return maximise(sides, lambda edge: edge.size, ROOT.fold(name), edges=edges, starts=alone(edges), **amount)
+    return maximise(
+        sides, lambda edge: edge.size, ROOT.fold(name), edges=edges, starts=[*alone(edges), *uneven(edges)], **amount
+    )
 
 
 def check_rate(scale: float, name: str) -> Check:

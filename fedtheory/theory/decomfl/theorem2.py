@@ -30,6 +30,7 @@ from fedtheory.theory.decomfl.round import (
     course,
     decomfl,
     rank_factor,
+    uneven,
 )
 from fedtheory.theory.forms import chain
 from fedtheory.theory.search import maximise, ratio, reals
@@ -72,7 +73,14 @@ def check_any_sign(name: str, scale: float = 1.0) -> Check:
             worst = max(range(R), key=lambda r: ratio(left[r], right[r]))
             return left[worst], right[worst]
 
-        found = maximise(sides, lambda e: e.size, ROOT.fold(name), edges=STEPPED, starts=alone(STEPPED), **amount)
+        found = maximise(
+            sides,
+            lambda e: e.size,
+            ROOT.fold(name),
+            edges=STEPPED,
+            starts=[*alone(STEPPED), *uneven(STEPPED)],
+            **amount,
+        )
         said = f"curvature of any sign, f(x_R) for f*: {found.tried} runs of up to {R} rounds, worst at {found.edge}"
         data = None if found.holds else {"edge": str(found.edge), "ratio": digits(found.ratio)}
         return Outcome(found.holds, "search", found.ratio, said, data)
