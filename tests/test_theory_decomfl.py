@@ -5,6 +5,7 @@ import math
 import re
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,28 @@ def test_whole_runs_start_from_clients_of_unequal_curvature():
         noisy = replace(fitting[1], lr=0.1, noise=torch.ones_like(fitting[1].noise))
         first, later = decomfl_round.course(noisy, 2)
         assert float(first.dissimilar.max()) == 0 < float(later.dissimilar.max())
+
+
+def test_no_errors_of_differences_break_step_10_6():
+    """One direction on the circle and on the line: the worst errors, chosen with z, for H of trace 0 or more.
+
+    E v^T H v over 2 L c |w|^2 + 2 L eps^2 d, where v = z (z^T w + e), |e| <= eps. On the line it is reached.
+    """
+    angle = (torch.arange(4000, dtype=torch.float64) + 0.5) / 4000 * 2 * math.pi
+    circle = 2**0.5 * torch.stack([angle.cos(), angle.sin()], 1)
+    worst = {}
+    for d, points in ((1, torch.tensor([[1.0], [-1.0]]).double()), (2, circle)):
+        ratios = []
+        for h, turn, eps in product(torch.linspace(-1, 1, 9), torch.linspace(0, 1.5, 5), (0.0, 0.3, 1.0, 1.4, 3.0)):
+            H = torch.tensor([1.0, float(h)][:d]).double()
+            w = torch.stack([turn.cos(), turn.sin()][:d]).double()
+            form, slope = points.square() @ H, (points @ w).abs()
+            square = torch.where(form > 0, slope + eps, (slope - eps).clamp(min=0)).square()
+            c = d * (float(H.sum()) + 2) / (d + 2)
+            ratios.append(float((square * form).mean() / (2 * c * w.square().sum() + 2 * eps**2 * d)))
+        worst[d] = max(ratios)
+    assert worst[1] == pytest.approx(1, abs=1e-12)
+    assert 0.94 < worst[2] < 0.96
 
 
 def test_stored_instances_survive_as_data():

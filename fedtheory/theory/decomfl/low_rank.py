@@ -2,8 +2,9 @@
 
 Assumption 4 does not ask for H(x_r) >= 0, and most steps do without it: where a step size is allowed at all, 1 +
 (kappa d + d - 2)/(P(d+2)) =: C > 0, tr H <= kappa ||H|| and H <= ||H|| I give T_3 <= ||H|| C (...), which is (68), and
-for mu -> 0 the descent of (69) and Theorem 2. (66) and the sum (70) need it. They also need more than Assumption 3,
-which is about f alone: the step uses f_i(.; xi) at two points, and their gradients must not part between them.
+for mu -> 0 the descent of (69) and Theorem 2, which is proved for all mu where kappa >= 0 (steps 10.5, 10.6). (66) and
+the sum (70) need it. They also need more than Assumption 3, which is about f alone: the step uses f_i(.; xi) at two
+points, and their gradients must not part between them.
 (63) is wrong in units and where the curvature is negative, and (70) has twice its noise term.
 """
 
@@ -147,6 +148,20 @@ def eq69(scale: float = 1.0) -> Terms:
         rest = at.lr * (at.mu * at.L) ** 2 / 8 * (at.d + 3) ** 3
         curved = at.lr**2 * at.L * rank_factor(at.d, at.P, low_rank(at)) * noise_term(at, q.gradient2)
         return q.gain + at.lr / 2 * q.gradient2, scale * (rest + curved)
+
+    return terms
+
+
+def signed_round(scale: float = 1.0) -> Terms:
+    """Step 10.6: a round's descent for H = Hess f of any sign, kappa >= 0, at the largest step that is allowed."""
+
+    def terms(q: Round) -> tuple[float, float]:
+        C = rank_factor(q.at.d, q.at.P, max(rank_of(q.at.h.mean(0)), 0.0))
+        at = replace(q.at, lr=1 / (4 * q.at.L * C))
+        q = Round(at)
+        noise = at.lr**2 * at.L * C * noise_term(at, 0.0)
+        bias, eps = at.lr * (at.mu * at.L) ** 2 * at.d, at.lr**2 * at.L**3 * at.mu**2 * at.d**3 / 4
+        return q.gain + at.lr / 2 * q.gradient2, scale * (noise + bias + eps)
 
     return terms
 

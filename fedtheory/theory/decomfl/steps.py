@@ -27,7 +27,7 @@ from fedtheory.theory.decomfl.single import (
     two,
     young,
 )
-from fedtheory.theory.proof import Step, equal, follows, mean_of
+from fedtheory.theory.proof import Step, equal, every, follows, mean_of
 from fedtheory.theory.search import number, reals
 
 # K local steps: lengths and products in the matrix H
@@ -448,6 +448,50 @@ def printed(half: str) -> Callable[[], bool]:
     return check
 
 
+def sixth(last: int) -> Callable[[], bool]:
+    """E (z^T w)^2 (z^T H z)^2 with the eigenvalues h, normal z: three dimensions; then rho^2 = d c - a square's rest.
+
+    On the sphere, with tr H = kappa and |w|, L, tr H^2/d, w^T H w and w^T H^2 w at most 1: rho^2 for P = 1, d c beside.
+    """
+
+    def check() -> bool:
+        import sympy
+
+        z, w, h = sympy.symbols("z:3"), sympy.symbols("w:3"), sympy.symbols("h:3")
+        along, q, t = sum(a * b for a, b in zip(w, z)), sum(a * b**2 for a, b in zip(h, z)), sum(h)
+        squares = sum(a**2 for a in h)
+        first, second = (sum(a**k * b**2 for a, b in zip(h, w)) for k in (1, 2))
+        wanted = (t**2 + 2 * squares) * sum(b**2 for b in w) + 4 * t * first + last * second
+        if sympy.expand(mean_of(along**2 * q**2, z) - wanted) != 0:
+            return False
+        kappa, d = sympy.symbols("kappa d", positive=True)
+        rho2 = d**2 * (kappa**2 + 2 * d + 4 * kappa + last) / ((d + 2) * (d + 4))
+        rest = d**2 * kappa * (d - kappa) / ((d + 2) * (d + 4))
+        return sympy.simplify(d * d * (kappa + 2) / (d + 2) - rho2 - rest) == 0
+
+    return check
+
+
+def signed(share: str) -> Callable[[], bool]:
+    """Y^2 <= d c from rho^2 <= d c at P = 1, where q = 1/P; what the mixed products leave; 2 d + 3/8 d^3, d >= 1."""
+
+    def mixed() -> tuple[list, Any]:
+        d, q, rho, c = reals("d q rho c")
+        y = 1 - q + q * rho
+        return [d >= 1, q >= 0, q <= 1, rho >= 0, c >= 0, rho * rho <= d * c], y * y <= d * (1 - q + q * c)
+
+    def left() -> tuple[list, Any]:
+        c, d, y, w, e = reals("c d y w e")
+        given = [c > 0, d >= 1, y >= 0, w >= 0, e >= 0, y * y <= d * c]
+        return given, 2 * e * y * w <= c * w * w + number(share) * d * e * e
+
+    def below() -> tuple[list, Any]:
+        (n,) = reals("n")
+        return [n >= 1], 2 * n + 3 * n * n * n / 8 <= (n + 3) * (n + 3) * (n + 3) / 2
+
+    return every(follows(mixed), follows(left), follows(below))
+
+
 def rounds(power: int) -> Callable[[], bool]:
     """From which R the second term is the largest: x = L D/R at N^2/(16 theta^2) and at (2/3)^6 N^power/V^2."""
 
@@ -633,6 +677,10 @@ STEPS = [
          "N to the fourth"),
     Step("decomfl.10.4", "implication", "the constant by sympy, then for all d >= 1", printed("1/2"), printed("1/5"),
          "1/5 in the place of 1/2"),
+    Step("decomfl.10.5", "expectation", "three dimensions, any eigenvalues, moments of normal variables; then any d",
+         sixth(8), sixth(7), "7 in the place of 8"),
+    Step("decomfl.10.6", "implication", "for all d, P >= 1, and all lengths", signed("1"), signed("9/10"),
+         "9/10 in the place of 1"),
     Step("decomfl.11.1", "certificate", "the difference is a square", fastest(1), fastest(2), "kappa + 2",
          ("decomfl.sharper.numbers",)),
     Step("decomfl.11.2", "identity", "the fixed point, any step", resting(2), resting(1), "1 in the place of 2"),

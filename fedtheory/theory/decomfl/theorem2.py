@@ -12,7 +12,7 @@ import torch
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.layout import Layout
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
-from fedtheory.theory.decomfl.low_rank import STEP, STEP2, STEPPED, check_runs, low_rank, values_of
+from fedtheory.theory.decomfl.low_rank import STEP, STEP2, STEPPED, check_runs, low_rank, signed_round, values_of
 from fedtheory.theory.decomfl.moments import SPHERE
 from fedtheory.theory.decomfl.rough import check_cones
 from fedtheory.theory.decomfl.round import (
@@ -30,6 +30,7 @@ from fedtheory.theory.decomfl.round import (
     course,
     decomfl,
     rank_factor,
+    survives,
     uneven,
 )
 from fedtheory.theory.forms import chain
@@ -43,8 +44,8 @@ BALLS = (
 REPAIR2 = (
     "(1/R) sum_r E||grad f(x_r)||^2 <= 2D/(R eta) + (2L eta/m)(1 + (kappa d + d - 2)/(P(d+2)))(sigma_G^2 + sigma^2) + "
     "2 mu^2 L^2 d + mu^2 L^3 d^3 eta, which is below the printed bound in all units and needs no last term; half of "
-    "mu^2 L^3 d^3 eta is enough where Assumption 4's ball holds the step, G(x_r) >= mu L sqrt(d)/2; with H(x_r) >= 0 "
-    "and every f_i(.; xi) L-smooth"
+    "mu^2 L^3 d^3 eta is enough where Assumption 4's ball holds the step, G(x_r) >= mu L sqrt(d)/2; with kappa >= 0 "
+    "(H(x_r) of any sign) and every f_i(.; xi) L-smooth"
 )
 
 
@@ -197,11 +198,12 @@ CLAIMS: list[Claim] = [
         "definition",
         check=check_assump4(1),
         as_printed=check_assump4(-1),
-        caveat="H(x_r) >= 0 (then 1 <= kappa, and H = L I with kappa = d always qualifies) and f twice differentiable; "
+        caveat="kappa >= 0 (1 <= kappa where H(x_r) >= 0; H = L I with kappa = d always qualifies) and f twice "
+        "differentiable; "
         "||H|| <= L follows from Assumption 3",
         control=check_assump4(1, 1.01),
         broken="Hessians 1.01 times as large",
-        implies="without H >= 0 the assumption allows kappa < 0 and a step-size condition that no step meets",
+        implies="without kappa >= 0 the assumption allows a step-size condition that no step meets",
     ),
     decomfl(
         "thm2.perturbation",
@@ -226,11 +228,15 @@ CLAIMS: list[Claim] = [
         reading=BALLS,
         check=worst_of(check_runs("printed", "theorem2"), check_any_sign("theorem2.sign")),
         as_printed=check_cones("theorem"),
-        caveat=f"{EACH}; proved for H(x_r) >= 0 (step 10.4), for an indefinite one searched only, on few short runs",
+        caveat=f"{EACH}; kappa >= 0 (H(x_r) of any sign: steps 10.4 to 10.6)",
         control=check_runs("printed", "theorem2.control", 0.28),
         broken="0.28 of the bound",
         repair=REPAIR2,
-        repaired=worst_of(check_runs("sharp", "theorem2.sharp"), coefficients(Fraction(1))),
+        repaired=worst_of(
+            check_runs("sharp", "theorem2.sharp"),
+            survives(signed_round(), "theorem2.signed", "a round, curvature of any sign", STEPPED),
+            coefficients(Fraction(1)),
+        ),
         implies="with smooth clients the statement survives every attack although its proof does not: (63) is wrong "
         "for negative curvature and in units, (70) has twice its noise term. The last printed term has wrong units "
         "(L^4 for L^3) and is not needed. With clients that are rough below the scale of mu the noise of the scalars "
