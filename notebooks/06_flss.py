@@ -926,14 +926,14 @@ assert curves["Sign+EF+FLSS"]["loss"][-1] > 1.3 * curves["Signsgd+EF"]["loss"][-
 # ## 7. The paper's tables and figures
 #
 # Read from tables computed before. **Scale: medium**, and that is far from the paper: 2,000 images of CIFAR-10 or
-# Fashion-MNIST at 16 x 16 pixels, 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$, the CNN also where the paper
-# has ResNet-18, three or five seeds. Two columns have the printed length: Table 3 with one local epoch, and, with the
-# paper's data in full, FedAvg with and without FLSS in Table 2 at $\beta = 0.1$. Rates and batches are ours anyway,
-# since the paper's are in its main body. **Levels are not comparable.** What is tested is the ordering: a method minus
-# its rival, same seeds, and whether the 95% interval lies on the printed side (*direction holds*), on the other
-# (*direction reversed*, which such a small run cannot call a contradiction) or on both (*inconclusive*). Rivals: of
-# FLSS its base; of SignSGD FedAvg; of the other uncompressed methods FedAvg+FLSS; of FetchSGD and STC Sign+EF+FLSS.
-# Cells without a number say what would make it.
+# Fashion-MNIST at 16 x 16 pixels, 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$, the CNN also where the
+# paper has ResNet-18, three or five seeds. Two columns have the printed length: Table 3 with one local epoch, and,
+# with the paper's data in full, FedAvg and SignSGD, each with and without FLSS, in Table 2 at $\beta = 0.1$. Rates and
+# batches are ours anyway, since the paper's are in its main body. **Levels are not comparable.** What is tested is the
+# ordering: a method minus its rival, same seeds, and whether the 95% interval lies on the printed side (*direction
+# holds*), on the other (*direction reversed*, which such a small run cannot call a contradiction) or on both
+# (*inconclusive*). Rivals: of FLSS its base; of SignSGD FedAvg; of the other uncompressed methods FedAvg+FLSS; of
+# FetchSGD and STC Sign+EF+FLSS. Cells without a number say what would make it.
 
 
 # %% tags=["hide-input"]
@@ -987,7 +987,7 @@ gaps = {
     if "FLSS" in cell["cell"] and cell["seeds"] and "in full" not in cell["cell"]
 }
 assert max(gaps.values()) < 0
-assert sum("FLSS" in cell["cell"] and OPPOSITE in cell["reason"] for cell in record["cells"]) == 5
+assert sum("FLSS" in cell["cell"] and OPPOSITE in cell["reason"] for cell in record["cells"]) == 4
 print({word: said(record, word) for word in ("as printed", "on both sides", OPPOSITE)})
 of = {(row["method"], row["setting"]): row for row in record["table"]}
 for setting in ("beta=0.1", "beta=0.5", "beta=1"):
@@ -997,11 +997,11 @@ for setting in ("beta=0.1", "beta=0.5", "beta=1"):
     assert of["STC", setting]["mean"] > of["Signsgd+EF", setting]["mean"]
 
 # %% [markdown]
-# The paper's point is that FLSS **raises** accuracy. At this scale it lowers it, with both bases and for every $\beta$:
-# FedAvg by 2 to 5 points, SignSGD by 3 to 9, all five intervals that are judged here lie below zero. One explanation is
-# at hand: after 25 rounds the base methods are still improving, and who goes on in a subspace of 5 directions improves
-# more slowly. The extra item below tests it, with $T$, $T_0$ and $R$ four times as large. SignSGD is behind FedAvg, as
-# printed (at $\beta = 0.1$ the interval holds zero).
+# The paper's point is that FLSS **raises** accuracy. At this scale it lowers it, with both bases and for every
+# $\beta$: FedAvg by 2 to 5 points, SignSGD by 3 to 9, and all four intervals that are judged here lie below zero. One
+# explanation is at hand: after 25 rounds the base methods are still improving, and who goes on in a subspace of 5
+# directions improves more slowly. The extra item below tests it, with $T$, $T_0$ and $R$ four times as large. SignSGD
+# is behind FedAvg, as printed, at $\beta = 0.5$ and 1.
 #
 # Of the other methods FedDyn, last of the uncompressed ones in print, is first here, by 5 to 11 points. FedProx, MOON,
 # FedNTD and FedGen, with the printed small weights, lie within 0.2 points of FedAvg here; in print they lie within a
@@ -1012,6 +1012,10 @@ for setting in ("beta=0.1", "beta=0.5", "beta=1"):
 # so with what the appendix does not print (rate, batch, clients, $R$) as we chose it this is a contradiction. But of
 # the five points of the short run less than one is left: it had the sign of the loss right, and not its size. FLSS
 # saves 40% of the uploads, and sends half as many bytes again both ways, as in section 5.2.
+#
+# SignSGD ends at 86.2% [85.4, 87.0], half a point below FedAvg [-1.7, 2.7]; printed are 80.8 and a distance of 4.3, so
+# with our choices signs cost far less than in the paper. FLSS ends below it in each of the three seeds, by 2.3 points
+# in the mean [-0.8, 5.3], which leaves it open; 0.5 are printed as a gain. It uploads 60% of SignSGD's bytes.
 
 # %% tags=["hide-input"]
 # Picture and numbers: four times as long, and checks
