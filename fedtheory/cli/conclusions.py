@@ -151,8 +151,8 @@ NAMES = {  # of methods and settings, in the cells
     "N1, N2: Dirichlet labels, three labels per client; IID: at random.",
     "flss": "Only the appendix is at hand: rate, batch size, number of directions and how they are sampled are our "
     "choices, and the rate is not tuned. FedAvg and SignSGD, each with and without FLSS, were run in full in "
-    "one column (Table 2, Fashion-MNIST, β = 0.1), five methods of another at the printed length (400 rounds), with two "
-    "fifths of the images; the others are short runs, which can reverse a direction and not contradict the paper. "
+    "one column (Table 2, Fashion-MNIST, β = 0.1), five methods of another at the printed length (400 rounds), with "
+    "two fifths of the images; the others are short runs, which can reverse a direction and not contradict the paper. "
     "T0: rounds of the base method before updates are projected; T: all rounds; G: the last global updates, which span "
     "the subspace; sr: factor of the local rate in projected rounds; Sign+EF: SignSGD with error feedback; β: "
     "concentration of the clients' Dirichlet labels, lower is more different.",
