@@ -693,15 +693,15 @@ MUTANTS = [
     Mutant(
         "checkpoints stay",
         STORE,
-        "            shutil.rmtree(checkpoints)",
+        "            shutil.rmtree(checkpoints, ignore_errors=True)",
         "            pass",
         T_RESUMES,
     ),
     Mutant(
         "every run is kept on the way",
         STORE,
-        "for spec, head in heads.items() if BUILDERS[spec.problem].long(spec)}",
-        "for spec, head in heads.items()}",
+        " if BUILDERS[spec.problem].long(spec, self.device)]",
+        "]",
         T_RESUMES,
     ),
     Mutant(

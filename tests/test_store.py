@@ -53,7 +53,9 @@ def test_a_long_run_goes_on_where_it_stopped(tmp_path, inline, monkeypatch):
     """With the numbers of an unbroken one; what was kept of it is gone then. Short runs keep nothing."""
     play, spec = store.run, replace(CONVEX, rounds=40, every=10)
     whole = Runner(tmp_path / "unbroken", workers=1)([spec])[spec]
-    monkeypatch.setitem(store.BUILDERS, spec.problem, replace(store.BUILDERS[spec.problem], long=lambda spec: True))
+    monkeypatch.setitem(
+        store.BUILDERS, spec.problem, replace(store.BUILDERS[spec.problem], long=lambda spec, device: True)
+    )
 
     def broken(*given, progress, **options):
         def stop(done):
@@ -80,13 +82,15 @@ def test_a_long_run_goes_on_where_it_stopped(tmp_path, inline, monkeypatch):
 def test_which_runs_on_images_are_long():
     """At the printed length they are; what a thread does in a minute or two is not. Directions count like steps."""
     at, length = flss.SETTINGS["medium"], flss.FASHION
-    assert store.BUILDERS["images"].long(flss.spec(length, flss.method("FedAvg", length, 5), 0.1, 0))
+    assert store.BUILDERS["images"].long(flss.spec(length, flss.method("FedAvg", length, 5), 0.1, 0), "cpu")
     for name in flss.COMPARED:
-        assert not store.BUILDERS["images"].long(flss.spec(at, flss.method(name, at, 10), 0.5, 0))
+        assert not store.BUILDERS["images"].long(flss.spec(at, flss.method(name, at, 10), 0.5, 0), "cpu")
     options = (("batch", 64), ("clients", 10), ("data", "mnist"), ("network", "decomfl-mnist"))
     for perturbations, long in ((1, False), (20, True)):
         spec = Spec(DeComFL(0.001, 1, perturbations), "images", options, 1000, 0, 10, dtype="float32")
-        assert store.BUILDERS["validation"].long(spec) == long
+        assert store.BUILDERS["validation"].long(spec, "cpu") == long
+        assert not store.BUILDERS["validation"].long(spec, "cuda")
+    assert store.BUILDERS["images"].long(replace(spec, rounds=10**9), "cuda")
 
 
 # What names a run

@@ -181,14 +181,13 @@ def test_whole_runs_start_from_clients_of_unequal_curvature():
         assert len(fitting) == 3
         for at in fitting:
             assert float(at.h.mean(0).min()) > 0
-            assert float(at.h.abs().max()) <= 1
-            assert float(at.h.std(0).min()) > 0.5
+            assert sorted(at.h[:, 0].unique().tolist()) == [-0.5, 1.0]
         noisy = replace(fitting[1], lr=0.1, noise=torch.ones_like(fitting[1].noise))
         first, later = decomfl_round.course(noisy, 2)
         assert float(first.dissimilar.max()) == 0 < float(later.dissimilar.max())
 
 
-def test_no_errors_of_differences_break_step_10_6():
+def test_no_errors_of_one_difference_break_step_10_6():
     """One direction on the circle and on the line: the worst errors, chosen with z, for H of trace 0 or more.
 
     E v^T H v over 2 L c |w|^2 + 2 L eps^2 d, where v = z (z^T w + e), |e| <= eps. On the line it is reached.
@@ -208,6 +207,13 @@ def test_no_errors_of_differences_break_step_10_6():
         worst[d] = max(ratios)
     assert worst[1] == pytest.approx(1, abs=1e-12)
     assert 0.94 < worst[2] < 0.96
+
+
+def test_the_search_of_step_10_6_sees_its_constants():
+    """Half of the right side is reached, for one direction on the line."""
+    for share, holds in ((0.51, True), (0.49, False)):
+        check = decomfl_round.survives(decomfl_low_rank.signed_round(share), "sees", "", decomfl_low_rank.STEPPED)
+        assert check("quick").holds == holds
 
 
 def test_stored_instances_survive_as_data():

@@ -140,7 +140,8 @@ class Checkpoint:
         identity: what the run is; a folder that holds another run's checkpoints is refused.
         shards: this process's share of a sharded run: each process writes the private state that it keeps, the first
             one binds the parts. Any number of processes, also one without shards, goes on from it.
-        parted: whether private state is written as a part in one process, too: without a copy of it in memory.
+        parted: whether private state is written as a part in one process, too, without a copy of it in memory, whatever
+            its size; above 64 MiB it always is.
 
     Raises OSError for a folder that cannot be written or that another run uses, ValueError for checkpoints of another
     run.

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from multiprocessing import get_context
@@ -157,7 +157,8 @@ class Builder:
         label: options -> what is run, for a table's reader: data and network.
         later: (option, neutral default) of options that were added after runs had been stored: left out where equal.
         revision: raised by hand when the problem's data, losses or gradients change beyond rounding.
-        long: whether a run is: it is saved every ten minutes then, and goes on from there when it was interrupted.
+        long: (spec, device) -> whether a run is: it is saved every ten minutes then, and goes on from there when it was
+            interrupted.
     """
 
     make: Callable[..., Problem]
@@ -168,7 +169,7 @@ class Builder:
     label: Callable[[dict[str, Any]], tuple[str, str]] = lambda options: ("synthetic", "none")
     later: tuple[tuple[str, Any], ...] = ()
     revision: int = 1
-    long: Callable[["Spec"], bool] = lambda spec: False
+    long: Callable[["Spec", str], bool] = lambda spec, device: False
 
 
 def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
@@ -190,11 +191,12 @@ def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
 _LONG = 2e13  # floating-point operations; all runs on images that took a thread ten minutes have 3e13 or more
 
 
-def _images_long(spec: Spec) -> bool:
-    """By the count of its gradients; a difference along a direction counts as one."""
+def _images_long(spec: Spec, device: str) -> bool:
+    """By the count of its gradients; a difference along a direction counts as one. On CUDA ten minutes as assumed."""
     of = spec.algorithm
     steps = spec.rounds * getattr(of, "local_steps", 1) * getattr(of, "perturbations", 1)
-    return replace(budget.of_images(dict(spec.options), spec.sampled), steps=steps).flop >= _LONG
+    flop = 2.0 * steps * budget.of_images(dict(spec.options), spec.sampled).step.products
+    return flop >= (600 * budget.SUSTAINED if device == "cuda" else _LONG)
 
 
 def _equations(name: str, model: str) -> Callable[[dict[str, Any]], tuple[str, str]]:
@@ -254,7 +256,7 @@ BUILDERS: dict[str, Builder] = {
         lambda options: text.origin(options["model"], options["task"], options["data"]),
         _text_said,
         _text_label,
-        long=lambda spec: True,
+        long=lambda spec, device: True,
     ),
     "sentiment": Builder(
         sentiment.problem,
@@ -470,8 +472,8 @@ class Runner:
 
     def unfinished(self, heads: Mapping[Spec, dict[str, Any]]) -> dict[Spec, Path]:
         """The folders of the checkpoints of those that are long."""
-        names = {spec: self._named(head).stem for spec, head in heads.items() if BUILDERS[spec.problem].long(spec)}
-        return {spec: self.cache / "unfinished" / name for spec, name in names.items()}
+        long = [spec for spec in heads if BUILDERS[spec.problem].long(spec, self.device)]
+        return {spec: self.cache / "unfinished" / self._named(heads[spec]).stem for spec in long}
 
     def _share(
         self,
@@ -526,7 +528,7 @@ class Runner:
         write_atomic(path, seal(plain(record), None))
         self._used[path] = record
         if checkpoints is not None:
-            shutil.rmtree(checkpoints)
+            shutil.rmtree(checkpoints, ignore_errors=True)
         return result
 
     def _read(self, head: dict[str, Any]) -> dict[str, Any] | None:

@@ -2,9 +2,10 @@
 
 Assumption 4 does not ask for H(x_r) >= 0, and most steps do without it: where a step size is allowed at all, 1 +
 (kappa d + d - 2)/(P(d+2)) =: C > 0, tr H <= kappa ||H|| and H <= ||H|| I give T_3 <= ||H|| C (...), which is (68), and
-for mu -> 0 the descent of (69) and Theorem 2, which is proved for all mu where kappa >= 0 (steps 10.5, 10.6). (66) and
-the sum (70) need it. They also need more than Assumption 3, which is about f alone: the step uses f_i(.; xi) at two
-points, and their gradients must not part between them.
+for mu -> 0 the descent of (69) and of Theorem 2. Theorem 2 is proved for all mu where kappa >= 0 (steps 10.4 to 10.6).
+(66) needs H(x_r) >= 0; the sum (70) fails for H(x_r) = -I, and is searched for H(x_r) >= 0. They also need more than
+Assumption 3, which is about f alone: the step uses f_i(.; xi) at two points, and their gradients must not part between
+them.
 (63) is wrong in units and where the curvature is negative, and (70) has twice its noise term.
 """
 

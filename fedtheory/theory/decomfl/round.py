@@ -521,7 +521,7 @@ def alone(edges: Sequence[Edge]) -> list[torch.Tensor]:
 
 
 def uneven(edges: Sequence[Edge]) -> list[torch.Tensor]:
-    """As `alone`, with curvatures 1 and -1/2 (in turn, clients), so that gradients part where x spreads or starts.
+    """As `alone`, every other client with curvature 1, the rest with -1/2: gradients part where x spreads or starts.
 
     Either all clients have the same gradient at 0, or gradients there part along the curvature.
     """

@@ -449,9 +449,10 @@ def printed(half: str) -> Callable[[], bool]:
 
 
 def sixth(last: int) -> Callable[[], bool]:
-    """E (z^T w)^2 (z^T H z)^2 with the eigenvalues h, normal z: three dimensions; then rho^2 = d c - a square's rest.
+    """E (z^T w)^2 (z^T H z)^2 with the eigenvalues h, normal z: three dimensions.
 
-    On the sphere, with tr H = kappa and |w|, L, tr H^2/d, w^T H w and w^T H^2 w at most 1: rho^2 for P = 1, d c beside.
+    Then d c_1 - rho^2 = d^2 kappa (d - kappa)/((d + 2)(d + 4)), c_1 Theorem 2's constant at P = 1, where rho^2 is that
+    moment on the sphere with tr H = kappa, tr H^2 = d and |w| = L = w^T H w = w^T H^2 w = 1.
     """
 
     def check() -> bool:

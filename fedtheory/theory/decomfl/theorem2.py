@@ -228,7 +228,8 @@ CLAIMS: list[Claim] = [
         reading=BALLS,
         check=worst_of(check_runs("printed", "theorem2"), check_any_sign("theorem2.sign")),
         as_printed=check_cones("theorem"),
-        caveat=f"{EACH}; kappa >= 0 (H(x_r) of any sign: steps 10.4 to 10.6)",
+        caveat=f"{EACH}; proved for kappa >= 0 (H(x_r) of any sign: steps 10.4 to 10.6), for kappa < 0 searched only, "
+        "on few short runs",
         control=check_runs("printed", "theorem2.control", 0.28),
         broken="0.28 of the bound",
         repair=REPAIR2,
