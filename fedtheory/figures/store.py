@@ -403,7 +403,7 @@ class Runner:
         content = {"data": _digests(head["data"]), "revisions": head["revisions"]}
         if head["words"]["metered"]:
             content["device"] = self.device
-        return self.cache / f"{words.digest(head['words'])[:20]}-{words.digest(content)[:12]}.json"
+        return self.cache / f"{_first(head['words'])}-{words.digest(content)[:12]}.json"
 
     def path(self, spec: Spec) -> Path:
         """Where the result of a spec is kept: named by its words, and by the data that it reads and the revisions.
@@ -412,17 +412,20 @@ class Runner:
         """
         return self._named(self._head(spec))
 
-    def _siblings(self, spec: Spec) -> list[Path]:
-        """Stored runs of the same words, whatever they read."""
-        return sorted(self.cache.glob(f"{words.digest(spec.words())[:20]}-*.json"))
+    def _stored(self) -> dict[str, list[Path]]:
+        """Stored runs by the first part of their name: those of the same words, whatever they read."""
+        stored: dict[str, list[Path]] = {}
+        for path in sorted(self.cache.glob("*-*.json")):
+            stored.setdefault(path.name.split("-")[0], []).append(path)
+        return stored
 
     def begin(self, specs: Iterable[Spec]) -> tuple[dict[Spec, dict[str, Any]], dict[Spec, dict[str, Any]]]:
         """Results that are on disk; what else is to be run, the longest first, with its head.
 
         Raises OSError, before any work, where a run on images does not fit into memory or its data are not there.
         """
-        wanted = list(dict.fromkeys(specs))
-        self._require_room(spec for spec in wanted if not self._siblings(spec))
+        wanted, stored = list(dict.fromkeys(specs)), self._stored()
+        self._require_room(spec for spec in wanted if _first(spec.words()) not in stored)
         heads = {spec: self._head(spec) for spec in wanted}
         results = {spec: found for spec in wanted if (found := self._read(heads[spec])) is not None}
         missing = sorted((s for s in wanted if s not in results), key=lambda s: -s.rounds)
@@ -501,7 +504,8 @@ class Runner:
             needed.require_room(self.device)
 
     def _say_stale(self, missing: Sequence[Spec], heads: Mapping[Spec, dict[str, Any]]) -> None:
-        stale = [(spec, path) for spec in missing for path in self._siblings(spec)]
+        stored = self._stored()  # again: a damaged one has been set aside since
+        stale = [(spec, path) for spec in missing for path in stored.get(_first(heads[spec]["words"]), ())]
         if not stale:
             return
         spec, path = stale[0]
@@ -566,6 +570,11 @@ class Runner:
             f"{n} of {runs['count']} runs were made with {maker}; the numbers are expected to agree to rounding"
             for maker, n in others.items()
         ]
+
+
+def _first(said: dict[str, Any]) -> str:
+    """The first part of a stored run's name: a hash of the words."""
+    return words.digest(said)[:20]
 
 
 def _digests(read: Mapping[str, Any]) -> dict[str, str]:
