@@ -379,7 +379,7 @@ assert plateau["FedSub"] > plateau["FedSub, no dual"]
 # $\nabla f_i(x^\star) \ne 0$, and its dual, which remembers one subspace, cannot cancel the part of it that lies in the
 # next. The paper's Theorem 1 has room for this: its bound keeps a term proportional to $\eta\,(\theta_m - 1)$, with
 # $\theta_m = m/r$, that does not vanish with $K$. (The theorem also assumes bounded gradients, which quadratics do not
-# have.)
+# have; and its rule for the step size has the wrong unit, for which the ledger of notebook 04 lists it as false.)
 #
 # Look at the table once more: on this problem, at this step size, FedSub stalls higher **with** its dual than
 # without. Here $m/r = 4$. What the dual carries over is right on average over the bases, but off by about
@@ -490,11 +490,13 @@ assert torch.allclose(got, predicted, atol=1e-12)
 #
 # - the mean **square** grows by $\frac{m^2}{r^2} \cdot \frac{r}{m} = \frac{m}{r}$ per round;
 # - the **typical** size (the mean of the logarithm) grows by the factor $\frac{m}{r} \exp\big( \tfrac12 \psi(\tfrac
-#   r2) - \tfrac12 \psi(\tfrac m2) \big)$, $\psi$ the digamma function, a little below $\sqrt{m/r}$. (Notebook 01,
-#   section 6 derives it and says why mean and typical value differ.)
+#   r2) - \tfrac12 \psi(\tfrac m2) \big)$, $\psi$ the digamma function: below $\sqrt{m/r}$, at $m = 20$ by 3% for $r =
+#   10$ and by half for $r = 1$. (Notebook 01, section 6 derives it and says why mean and typical value differ.)
 #
 # For Gaussian entries of variance $1/r$ (RD), $(P^k)^\top P^k \neq \frac mr I$, and each $P^k (P^k)^\top$ stretches
-# more: the typical factor is $\frac2r \exp\big( \tfrac12 \psi(\tfrac r2) + \tfrac12 \psi(\tfrac{m+r-1}2) \big)$.
+# more in the mean square: the typical factor is $\frac2r \exp\big( \tfrac12 \psi(\tfrac r2) + \tfrac12
+# \psi(\tfrac{m+r-1}2) \big)$, at $m = 20$ larger than that of SS from $r = 4$ on. In smaller subspaces the lengths of
+# RD spread so widely that their mean logarithm falls behind.
 #
 # For CD the mean square grows by $m/r$ as well, but look at a path: a coordinate that the next round does not draw is
 # multiplied by 0, one that it draws by $m/r$. An error must be drawn again and again to live; it dies, and a fresh
@@ -517,7 +519,7 @@ def growth(make, m, r, rounds, key):
 
 
 rows = []
-for r_ in (5, 10, 15):
+for r_ in (2, 5, 10, 15):
     typical = {
         "SS": (m / r_) * math.exp(0.5 * (digamma(r_ / 2) - digamma(m / 2))),
         "RD": (2 / r_) * math.exp(0.5 * (digamma(r_ / 2) + digamma((m + r_ - 1) / 2))),
@@ -720,7 +722,8 @@ assert max(spread) > 10 * min(spread)
 #
 # The paper counts with $\mathcal{O}$ and symbols $C_g$, $M_g$ for the multiplications and the memory of a gradient. We
 # count the numbers in the messages, the multiplications that PyTorch executes, and the tensors that are alive, and put
-# $C_g$ and $M_g$ as measured into the paper's formulas.
+# $C_g$ and $M_g$ as measured into the paper's formulas: those of the full gradient, which the printed lines form. A
+# formula is of order $\mathcal{O}$, so that a count within a factor of 1.5 of it matches.
 #
 # > **Predict.** With $m = 100$, $r = 20$: which of the three costs falls by the factor $r/m$?
 
@@ -970,13 +973,14 @@ check("02.5", answer)
 #   the dual anew in each round, for the same bytes. (1 point)
 #
 # **A model answer.** Line 12 keeps the average of the duals at zero in exact arithmetic, but a rounding error in it is
-# carried on by $(P^{k+1})^\top P^k$, which stretches it by about $\sqrt{m/r}$, nearly 1.4 here, in every round. After
-# a hundred rounds that is a factor of $10^{14}$: from float32's $10^{-8}$ to $10^6$, and line 14 puts that into the
-# model. It goes on until the numbers overflow, at $10^{38}$ in float32, and $\infty - \infty$ is NaN. Smaller steps
-# make smaller duals, and so smaller first errors, a digit for a factor of ten: seven rounds. float64 starts nine
-# digits lower: some sixty rounds. Clipping keeps the numbers finite; but once the average dominates, all clipped duals
-# are nearly the same vector, and the differences, for which they are there, are lost. With $U_i$ the average is
-# subtracted in every round and nothing is carried on.
+# carried on by $(P^{k+1})^\top P^k$, which stretches it by about $\sqrt{m/r}$, nearly 1.4 here, in every round. After a
+# hundred rounds that is a factor of $10^{14}$: from float32's $10^{-8}$ to $10^6$, and line 14 puts that into the
+# model. A network multiplies its layers, so that activations of such weights overflow well before the weights
+# themselves reach float32's $10^{38}$, and $\infty - \infty$ is NaN. Smaller steps make smaller duals, and so smaller
+# first errors, a digit for a factor of ten: seven rounds. float64 starts nine digits lower: some sixty rounds. Clipping
+# keeps the numbers finite; but once the average dominates, all clipped duals are nearly the same vector, and the
+# differences, for which they are there, are lost. With $U_i$ the average is subtracted in every round and nothing is
+# carried on.
 #
 # </details>
 
@@ -988,9 +992,9 @@ check("02.5", answer)
 #   of $m$ numbers, and the error stalls.
 # - The dual is $\eta \tau$ times the difference of average and own gradient in the **last** subspace, seen from the
 #   new one.
-# - Line 12 carries the average of the duals on and stretches it by a little less than $\sqrt{m/r}$ per new basis for
-#   SS, by more for RD. Rounding errors therefore grow exponentially. The form (19) sends the same bytes and does not
-#   have the problem.
+# - Line 12 carries the average of the duals on and stretches it per new basis, at $m/r = 2$ by a little less than
+#   $\sqrt{m/r}$ for SS and by more for RD. Rounding errors therefore grow exponentially. The form (19) sends the same
+#   bytes and does not have the problem.
 # - Uplink: $r/m$ of FedAvg's, exactly. The levels in Figure 1 depend on data that the paper does not specify.
 #
 # ## References

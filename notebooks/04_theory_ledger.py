@@ -24,7 +24,8 @@
 # The five papers, by the names that the ledger gives them: `fedsub` (FedSub: a dual variable inside a random subspace,
 # notebook 02), `ssf` (SSF: SCAFFOLD in a random subspace, 03), `mud` (FedMUD: small factors of an update travel, 05),
 # `flss` (FLSS: updates projected on directions of earlier rounds, 06), `decomfl` (DeComFL: scalars along random
-# directions travel, in the place of gradients, 07). Of the last three only names and numbers appear here.
+# directions travel, in the place of gradients, 07). Of the last three some claims appear in section 10, to be read for
+# their form.
 #
 # ## Symbols
 # Each story keeps the letters of its paper. Sections 3 to 5 are FedSub's, sections 6 to 8 and the exercises SSF's.
@@ -359,9 +360,10 @@ assert max(drift["rewritten, float64"]) < 1e-10
 assert abs(rate - 0.3199) < 1e-3
 
 # %% [markdown]
-# The missing assumption is *exact arithmetic*. Nothing in the algorithm removes the error, and the change of basis
-# stretches it by a constant factor per round (notebook 01 derives the rate). The repair costs nothing: upload
-# $-\eta \sum_t g_i$ and form the dual anew in every round (`form="sums"`).
+# It is near 1 then: $10^{-17}$ times $e^{0.32 \cdot 120}$ is 0.5. The missing assumption is *exact arithmetic*. Nothing
+# in the algorithm removes the error, and the change of basis stretches it by a constant factor per round (notebook 01
+# derives the rate). The repair costs nothing: upload $-\eta \sum_t g_i$ and form the dual anew in every round
+# (`form="sums"`).
 #
 # A check of the identity (15) over one or two rounds passes, at $10^{-16}$, and stands in the ledger as `fedsub.eq15`.
 # It takes the right *regime*, many rounds, to see the trouble.
@@ -510,7 +512,8 @@ for place, (label, values) in enumerate(ratios.items()):
     axes.plot(curvature, values, style.STYLES[place], color=style.SEQUENCE[place], label=label)
 axes.axhline(1, color="k", lw=0.8, label="_one")
 axes.text(1e-6, 2.5, "above this line: refuted")
-axes.set(xscale="log", yscale="log", xlabel="a, the unit of the loss", ylabel="gradient of the run / bound")
+axes.set(xscale="log", yscale="log", xlabel="a, a factor on the loss: small in a large unit")
+axes.set(ylabel="gradient of the run / bound")
 style.legend_above(figure, 2)
 show(figure, values=False)
 
@@ -546,7 +549,7 @@ print(f"left {facts['left']}, right {facts['right']}")
 # %%
 curvatures = [number / 10 for number in range(-10, 11)]
 lr = 0.25
-products = {K: [float(cross(play(tiny(h, K=K, lr=lr / max(1, K - 1), u=1.0)))) for h in curvatures] for K in (1, 2, 3)}
+products = {K: [float(cross(play(tiny(h, K=K, lr=lr, u=1.0)))) for h in curvatures] for K in (1, 2, 3)}
 
 # %% tags=["hide-input"]
 # Picture: the product that is said to be zero, against the curvature
@@ -570,9 +573,10 @@ assert all(abs(value + h * lr / 4) < 1e-12 for value, h in zip(products[2], curv
 # the printed argument is right. With positive curvature the error is in the paper's favour; with negative curvature
 # local steps amplify the noise. The argument treats $\bar g$ as if it were known before the noise is drawn.
 #
-# Is Lemma 3 false, then? Not with what the ledger adds to it, all clients and fresh noise. A client that amplifies its
-# noise stands on a curve that bends down, and there the loss lies below the parabola of the descent lemma by as much.
-# [Steps 3.5 to 3.11 of the proof](../docs/theory/ssf.md) write that down: what the noise does to later gradients
+# (55), further on, puts this split into the descent lemma, and is too small by what is missing. Is Lemma 3, which is
+# read off it, false, then? Not with what the ledger adds to it, all clients and fresh noise. A client that amplifies
+# its noise stands on a curve that bends down, and there the loss lies below the parabola of the descent lemma by as
+# much. [Steps 3.5 to 3.11 of the proof](../docs/theory/ssf.md) write that down: what the noise does to later gradients
 # cancels, and the lemma holds with its printed constants, for steps of the server up to $1/(2L)$, twice the printed
 # ones.
 
@@ -668,7 +672,8 @@ assert all(r["counterexample"] for r in false)
 # %% [markdown]
 # **Tightness.** For an inequality that survives its attack, the worst ratio (left side over right side at the worst
 # instance found) says how much of the bound is used. At 1 the constant cannot be lowered; at 0.01 it could be a hundred
-# times smaller, as far as the search can see.
+# times smaller, as far as the search can see. Shown are the claims that rest on a search, and hold: proved identities
+# and counts have no such number.
 
 # %% tags=["hide-input"]
 # Picture: worst ratios of the inequalities that survive, in order
@@ -966,9 +971,9 @@ check("04.5", answer)
 # That it finds nothing worse than 0.095 there is a fact about these rounds. At $K = 200$ the same family has 0.119, and
 # the limit is 0.120: the search's number was a lower bound, as every one is. A proof, such as that of the constants 2
 # and 1, covers all $K$, all dimensions and all losses with $L$-Lipschitz gradients, and its weak point is another: a
-# line may be wrong. A control, here the constants just below 0.1 times the printed ones, shows that the search would
-# have noticed a statement that is false by a tenth, in its reach; a search that breaks no control may be blind. A
-# refutation needs none of this: $41/2048 > 33/2048$ stays so, whoever found it and however.
+# line may be wrong. A control, here 0.71 and 0.49 in the place of 6 and 12, each just below what one curve reaches,
+# shows that the search would have noticed constants that are a little too small, in its reach; a search that breaks no
+# control may be blind. A refutation needs none of this: $41/2048 > 33/2048$ stays so, whoever found it and however.
 #
 # </details>
 

@@ -165,7 +165,10 @@ for task in tasks[:2]:
 #   client's images, which are then not trained on; where there are no images, by the training objective. Methods whose
 #   steps are longer by construction start at a tenth.
 # - **Compression.** A method that compresses is asked to keep 1/32 of the numbers, as in FedMUD's tables and FLSS's
-#   rivals. What crosses is counted whatever it asked for: a position costs 4 bytes.
+#   rivals. What crosses is counted whatever it asked for: a position costs 4 bytes. Some take no such number up: one
+#   bit an entry (SignSGD, FedBAT) or eight (FedCom), a sketch of a quarter (FetchSGD, whose 1/32 is what goes down,
+#   with cells cleared as in its public code and no momentum, as printed it diverges), FLSS and LBGM, which choose
+#   themselves when to send less, and a projection of rank 1 (ProjectedFedAvg).
 # - **Everything else** stands at the papers' values: FLSS's appendix D for its rivals, DeComFL's 8 bits for FedCom. A
 #   method whose second hyperparameter matters more than its learning rate suffers from this rule.
 # - **Seeds.** Five, each with its own problem, partition, start and sampling, the same for all methods.
@@ -251,14 +254,18 @@ beyond = [key for key, rows in tried.items() if next(row["rate"] for row in rows
 print(f"best beyond the six: {', '.join(f'{name} on the {task}' for task, name in beyond)}")
 
 # %% tags=["hide-input"]
-# Checks: no best rate at an end, six rates each, and the three beyond the six
+# Checks: no best rate at an end, six rates each, and the five beyond the six
 assert not at_an_end
-assert beyond == [("regression", "FedFTG"), ("digits", "FedFTG"), ("digits", "FedAvg-CD")]
+quadratic, *others = beyond
+assert quadratic == ("quadratics", "FedDyn")
+assert others == [("regression", "FedFTG"), ("digits", "DGC"), ("digits", "FedFTG"), ("digits", "FedAvg-CD")]
 assert all(len(grid) == 6 for grid in grids.values())
 
 # %% [markdown]
-# Six methods had their best of six at an end on the digits. For four of them the next value is worse: that end was the
-# best there is. FedAvg-CD's 3 is better than its 1, and FedFTG's 0.3 than its 0.1.
+# Seven methods had their best of six at an end on the digits. For four of them the next value is worse: that end was
+# the best there is. FedAvg-CD's 3 is better than its 1, and the 0.3 of DGC and FedFTG than their 0.1. FetchSGD's 1 and
+# 0.3 are equal there, and the larger one is taken: a tie on one seed. So is FedDyn's on the quadratics, which rounding
+# decides: at several rates it arrives.
 #
 # ## 5. Quality against cost *
 #
@@ -332,9 +339,9 @@ regression = frontier_of("regression", picture=False)
 #   diverges on one seed of five, and so counts as behind all.
 # - In random coordinates the dual does not pay here: FedSub is surely behind FedAvg-CD, which is FedSub without it. SSF
 #   is behind FedAvg-CD, too, with other bases and a control from the participants alone; on the digits it is ahead.
-# - FetchSGD ends at $10^{20}$: it diverges at every rate tried, on the tuning seed, too. FlexLoRA diverges on all five
-#   fresh seeds and FedMUD+BKD on one, at rates that stayed finite on the tuning seed. One tuning run does not see such
-#   an edge.
+# - FlexLoRA diverges on all five fresh seeds and FedMUD+BKD on one, at rates that stayed finite on the tuning seed. One
+#   tuning run does not see such an edge. FetchSGD stays at 0.92: its sketch has 250 cells for 1,000 entries, none of
+#   which is much larger than the others.
 
 # %%
 ratio = regression["FedAvg"]["quality"] / regression["SCAFFOLD"]["quality"]
@@ -347,7 +354,8 @@ print(f"diverged on a fresh seed, or as good as: {', '.join(sorted(lost))}")
 assert surely(regression, "SCAFFOLD", "FedAvg")
 assert 2 < ratio < 3
 level = ("SignSGD", "FedCom", "FedAvg")
-assert lost == {"FetchSGD", "FedMUD+BKD", "FlexLoRA"}
+assert lost == {"FedMUD+BKD", "FlexLoRA"}
+assert 0.9 < regression["FetchSGD"]["quality"] < 0.95
 assert not any(surely(regression, one, other) for one in level for other in level)
 assert all(surely(regression, "FedMUD", name) for name in ("FedLMT", "FedPara", "FedHM"))
 assert all(surely(regression, "FedMUD+BKD+AAD", name) for name in ("FedMUD+AAD", "FedMUD"))
@@ -358,7 +366,6 @@ lowest = {
     for row in committed("frontier/tuning")["table"]
     if row["task"] == "regression" and row["best"]
 }
-assert lowest["FetchSGD"] > 1e46
 assert max(lowest["FlexLoRA"], lowest["FedMUD+BKD"]) < 1e3
 
 # %% [markdown]
@@ -419,10 +426,11 @@ mnist = frontier_of("mnist", picture=False)
 cifar10 = frontier_of("cifar10")
 
 # %% [markdown]
-# - **MNIST** agrees with the digits on average; what is sure does not. The three that correct drift are six to seven
-#   points ahead of FedAvg on average, but only FedDC surely: at the rate that the tuning seed liked best, 0.3, FedAvg's
-#   other seeds scatter, and its interval is thirteen points wide. Of the four only FedAvg has this rate; the others
-#   have 0.1. So much hangs on one tuning run.
+# - **MNIST** agrees with the digits on average; what is sure does not. The three that correct drift are eight to nine
+#   points ahead of FedAvg on average, none of them surely: at the rate that the tuning seed liked best, 0.3, FedAvg's
+#   other seeds scatter, and its interval is 21 points wide. Of the four only FedAvg has this rate; the others have 0.1.
+#   So much hangs on one tuning run, and on rounding: the same runs on another processor gave FedAvg two points more
+#   and an interval of thirteen. FedPara diverges on one seed at the rate 0.3.
 #   A 32nd of the bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a thousandth and
 #   gets 68%, not 85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy, two tasks
 #   cannot say.
@@ -430,8 +438,7 @@ cifar10 = frontier_of("cifar10")
 #   is surely before all others; SCAFFOLD is not before FedAvg. The zeroth-order methods and the low-rank models are
 #   near chance, 10%.
 # - Four methods diverge on one or two fresh seeds at the rate that was best on the tuning seed (FedSub, FedMUD+AAD,
-#   FedLoRU, FlexLoRA), and FetchSGD on all five: it diverged at all nine rates on the tuning seed already. FedLMT's
-#   best rate, too, is the lowest tried, so its 10% says little.
+#   FedLoRU, FlexLoRA). FedLMT's best rate is the lowest tried, so its 10% says little.
 
 # %%
 gone = {name: row["diverged"] for name, row in cifar10.items() if row["diverged"]}
@@ -441,9 +448,10 @@ fold(f"CIFAR-10, diverged seeds of five: {', '.join(f'{name} {count}' for name, 
 # Checks: what is said of MNIST and CIFAR-10, and of all five tasks
 drift = ("SCAFFOLD", "FedDyn", "FedDC")
 cheap = ("SignSGD", "STC", "FedMUD+BKD+AAD")
-assert [surely(mnist, name, "FedAvg") for name in drift] == [False, False, True]
-assert all(6 < mnist[name]["quality"] - mnist["FedAvg"]["quality"] < 7.5 for name in drift)
-assert 12 < mnist["FedAvg"]["high"] - mnist["FedAvg"]["low"] < 14
+assert not any(surely(mnist, name, "FedAvg") for name in drift)
+assert all(8 < mnist[name]["quality"] - mnist["FedAvg"]["quality"] < 9.5 for name in drift)
+assert 20 < mnist["FedAvg"]["high"] - mnist["FedAvg"]["low"] < 22
+assert [name for name, row in mnist.items() if row["diverged"]] == ["FedPara"]
 assert [mnist[name]["rate"] for name in ("FedAvg", *drift)] == [0.3, 0.1, 0.1, 0.1]
 assert not any(surely(mnist, "FedAvg", name) for name in cheap)
 assert max(mnist[name]["up"] for name in cheap) < mnist["FedAvg"]["up"] / 28
@@ -451,14 +459,13 @@ assert mnist["DeComFL"]["up"] < mnist["FedAvg"]["up"] / 1000
 assert all(surely(cifar10, "FedDyn", name) for name in cifar10 if name != "FedDyn" and not cifar10[name]["diverged"])
 assert not surely(cifar10, "SCAFFOLD", "FedAvg")
 assert max(cifar10[name]["quality"] for name in ("DeComFL", "FedZO", "BAFFLE", "FedLMT", "FedPara", "FedHM")) < 15
-assert gone.pop("FetchSGD") == 5
 assert set(gone) == {"FedSub", "FedMUD+AAD", "FedLoRU", "FlexLoRA"}
 assert max(gone.values()) == 2
-assert [name for name, row in cifar10.items() if row["edge"]] == ["FetchSGD", "FedLMT"]
+assert [name for name, row in cifar10.items() if row["edge"]] == ["FedLMT"]
 assert not surely(cifar10, "FedAvg", "SignSGD")
 assert not surely(cifar10, "FedAvg", "STC")
 everywhere = (quadratics, regression, digits, mnist, cifar10)
-assert all(rows["FedDyn"]["final"] <= 5 and rows["FedDyn"]["first"] <= 2 for rows in everywhere)
+assert all(rows["FedDyn"]["final"] <= 6 and rows["FedDyn"]["first"] <= 2 for rows in everywhere)
 assert [surely(rows, "SCAFFOLD", "FedAvg") for rows in everywhere] == [True, True, True, False, False]
 assert [surely(rows, "FedDyn", "FedAvg") for rows in everywhere] == [True, True, True, False, True]
 assert [surely(rows, "FedAvg", "FedBAT") for rows in everywhere][:3] == [True] * 3
@@ -499,7 +506,8 @@ assert all(0 < ordered < pairs for ordered, pairs in counts)
 # ## 7. Where each method breaks
 #
 # One condition made harder, learning rates as tuned on the task itself. "Breaks" is: more than ten points lost against
-# the easiest value, the whole 95% interval of the difference, paired by seed, or a run that diverged.
+# the easiest value, the whole 95% interval of the difference, paired by seed, or a run that diverged. Who diverges at
+# the easiest value already has nothing to be compared with.
 
 
 # %%
@@ -509,12 +517,13 @@ def broken(name, picture=False):
     print(f"{record['item']}: {record['title']}; seeds {', '.join(map(str, record['seeds']))}")
     if picture:
         show(EXTRAS[f"frontier/{name}"].draw(record["table"]), values=False)
-    for value in list(dict.fromkeys(row["value"] for row in record["table"]))[1:]:
+    for place, value in enumerate(dict.fromkeys(row["value"] for row in record["table"])):
         rows = [row for row in record["table"] if row["value"] == value]
         lost = [row["method"] for row in rows if row["lost_low"] > 10]
         gone = [row["method"] for row in rows if row["diverged"]]
         said = f"1/{1 / value:g}" if name == "compression" else value
-        fold(f"{said}: more than 10 points lost: {', '.join(lost) or 'none'}; diverged: {', '.join(gone) or 'none'}")
+        told = f"more than 10 points lost: {', '.join(lost) or 'none'}; " if place else "the easiest; "
+        fold(f"{said}: {told}diverged: {', '.join(gone) or 'none'}")
     return {(row["method"], row["value"]): row for row in record["table"]}
 
 
@@ -523,10 +532,10 @@ skew = broken("heterogeneity", picture=True)
 
 # %% [markdown]
 # At 0.05 most clients hold one or two digits. The methods of the first family, which send whole models, lose up to
-# four points on average, those that correct drift up to three (FedDC's interval reaches eight); nearly all others lose
-# more, on average (FedZO, which sends whole models, too). **Compression and skew add up**: what is left out of a
-# client's update is what that client alone knew. FedMUD+BKD and FedLoRU diverge on some seed at the rate that was best
-# at 0.3, FedHM does at 0.3 already; plain FedMUD loses 55 points.
+# four points on average, those that correct drift up to three and a half (FedDC's interval reaches nine and a half);
+# nearly all others lose more, on average. **Compression and skew add up.** One explanation is that what is left out of
+# a client's update is what that client alone knew; but FedZO and FedFTG, which send whole models, lose twenty points,
+# too. FedMUD, FedMUD+BKD and FedLoRU diverge on some seed at the rate that was best at 0.3, FedHM does at 0.3 already.
 
 # %%
 ran = [name for name in METHODS if (name, 0.05) in skew]
@@ -538,19 +547,19 @@ print(f"the rest: {', '.join(name for name in ran if name not in whole and name 
 # %% tags=["hide-input"]
 # Checks: what is said of label skew
 assert all(0 < mean_lost[name] < 4.5 for name in whole)
-assert all(mean_lost[name] < 3 for name in exact)
+assert all(mean_lost[name] < 3.5 for name in exact)
+assert all(15 < mean_lost[name] < 25 for name in ("FedZO", "FedFTG"))
 assert len(more) >= 20
-assert {name for name in ran if skew[name, 0.05]["diverged"]} == {"FedMUD+BKD", "FedLoRU", "FedHM"}
-assert 50 < mean_lost["FedMUD"] < 60
+assert {name for name in ran if skew[name, 0.05]["diverged"]} == {"FedMUD", "FedMUD+BKD", "FedLoRU", "FedHM"}
 assert {name for name in ran if skew[name, 0.3]["diverged"]} == {"FedHM"}
-assert 7 < skew["FedDC", 0.05]["lost_high"] < 8
+assert 9 < skew["FedDC", 0.05]["lost_high"] < 10
 
 # %%
 compression = broken("compression")
 
 # %% [markdown]
 # Top-k and STC, which choose the largest entries, lose four and two points at 1/128. What chooses at random loses more:
-# SSF 17, EF21-P (Rand-K up) 41. DGC, which chooses the largest, too, but with momentum, loses 18. FedMUD's numbers
+# SSF 17, EF21-P (Rand-K up) 41. DGC, which chooses the largest, too, but with momentum, loses 14. FedMUD's numbers
 # are the same from 1/32 to 1/128, for rank 1 cannot be halved.
 
 # %% tags=["hide-input"]
@@ -558,7 +567,8 @@ compression = broken("compression")
 hard = {name: row for (name, value), row in compression.items() if value == 1 / 128}
 assert hard["STC"]["lost_high"] < 5
 assert hard["Top-k"]["lost"] < 5
-assert min(hard[name]["lost_low"] for name in ("EF21-P", "SSF", "DGC")) > 10
+assert min(hard[name]["lost_low"] for name in ("EF21-P", "SSF")) > 10
+assert 14 < hard["DGC"]["lost"] < 15
 assert all(hard[name]["quality"] == compression[name, 1 / 32]["quality"] for name in ("FedMUD", "FedMUD+BKD+AAD"))
 
 # %%
@@ -600,16 +610,16 @@ assert min(late[name]["lost_low"] for name in ("EF21-P", "DeComFL", "FedZO")) > 
 precision = broken("precision")
 
 # %% [markdown]
-# Nobody loses ten points, no method of the first family loses one. DeComFL loses three or four, FedZO two, and their
-# intervals leave zero out: with ten directions, five steps and five clients much of the error averages out, not all.
-# FedHM diverges on some seed in any precision.
+# Nobody loses ten points, no method of the first family loses one. DeComFL loses three on average and FedZO one and a
+# half, with intervals that just touch zero: with ten directions, five steps and five clients much of the error averages
+# out. FedHM diverges on some seed in any precision.
 
 # %% tags=["hide-input"]
 # Checks: what is said of low precision
 coarse = {name: row for (name, value), row in precision.items() if value == "bfloat16"}
 assert not any(row["lost_low"] > 10 for row in precision.values())
 assert all(abs(coarse[name]["lost"]) < 1 for name in whole)
-assert all(0 < coarse[name]["lost_low"] < coarse[name]["lost"] < 4 for name in ("DeComFL", "FedZO"))
+assert all(-0.5 < coarse[name]["lost_low"] < 0 < 1 < coarse[name]["lost"] < 4 for name in ("DeComFL", "FedZO"))
 assert all(precision["FedHM", value]["diverged"] for value in ("float64", "float32", "bfloat16"))
 
 # %% [markdown]
@@ -618,7 +628,8 @@ assert all(precision["FedHM", value]["diverged"] for value in ("float64", "float
 # - **A ranking.** On the digits a fifth of all pairs are in no order, the front of the field among them.
 # - **A verdict on a method's best.** One run per learning rate; second hyperparameters as found in papers that compare
 #   *against* the method.
-# - **Low rank in large networks.** 1/32 of a 64 x 64 matrix is rank 1. FedMUD's and FedLMT's papers have 256 x 256 x 9.
+# - **Low rank in large networks.** 1/32 of a 64 x 64 matrix is rank 1. The networks of
+#   FedMUD's tables, as we build them, have up to 256 x 256 x 9.
 # - **Equal budgets of anything but rounds and local steps.** DeComFL and FedZO compute five times as much on the
 #   digits; a method that sends a hundredth could make a hundred times the rounds for the same bytes.
 # - **Devices.** Memory and arithmetic are those of a client's lines in this package: live tensors, matrix products.
@@ -764,13 +775,13 @@ check("08.4", answer)
 #   written down here, and they hurt some methods more than others.
 # - Where drift is all that is wrong, SCAFFOLD, FedDyn and FedDC are in a class of their own. With noise, and on images,
 #   FedDyn is surely ahead of FedAvg on all tasks but MNIST, by a factor of 1.4 in error and by one to eight points;
-#   SCAFFOLD on all but MNIST and CIFAR-10. On MNIST they lead by 7 and 6 points on average, but FedAvg's runs there
+#   SCAFFOLD on all but MNIST and CIFAR-10. On MNIST they lead by 9 and 8 points on average, but FedAvg's runs there
 #   scatter, and neither lead is sure.
 # - SignSGD's one bit per entry up costs nothing that five seeds can show: on CIFAR-10 it is five points behind, which
 #   they leave open. FedBAT's is surely behind on the three tasks without files. Compressed in both directions, STC
 #   stays in FedAvg's group on images, and not on the convex tasks.
 # - Updates of low rank, reset often, do what models of low rank cannot.
-# - Where a hundredth of the bytes up is all there is, DeComFL and BAFFLE are alone, on images; on CIFAR-10 they had
+# - Where about a hundredth of the bytes up is all there is, DeComFL and BAFFLE are alone, on images; on CIFAR-10 they had
 #   learned little.
 #
 # ## References

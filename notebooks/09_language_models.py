@@ -200,7 +200,8 @@ assert set(range(len(cut.layout.layers))) - set(blocks) <= set(asked)
 # A deeper model with random weights in bfloat16 (memory does not ask what the numbers are). Peak of live tensors in a
 # client's round, in which it also rebuilds a missed one, over the peak of inference on the same batch.
 #
-# > **Predict.** Whose peak is within 1.1 of inference, and whose is near 3?
+# > **Predict.** Whose peak is within 1.1 of inference, and whose is near 3? ("A second, moved model" is put together
+# > from its moved layers, so that the model, these layers and the whole are there at once.)
 
 # %%
 config = transformers.OPTConfig(
@@ -351,8 +352,8 @@ assert tuned["loss"][-1] < tuned["loss"][0]
 assert tuned["down_bytes"][-1] == found["DeComFL"]["down_bytes"][-1]
 
 # %% [markdown]
-# "The communication cost will stay the same" (B.2): so it does, to the byte. The first scalars are zero in the
-# direction of $A$: as long as $B = 0$, $A$ does nothing.
+# "The communication cost will stay the same" (B.2): so it does, to the byte. As long as $B = 0$, the
+# part of a direction in $A$ adds nothing to a scalar: $A$ does nothing.
 #
 # ## 4. The bytes of Table 2
 #
@@ -390,9 +391,10 @@ assert {cell for cell, row in by_cell.items() if row["verdict"] == "contradicted
 assert all(abs(ratios[cell] / ratio - 1) < 0.02 for cell, ratio in odd.items())
 
 # %% [markdown]
-# The ratio of the two methods, a factor of more than a million, is not in doubt. The quarter by which ours is larger
-# is what the printed numbers leave out (notebook 07). Three of the 24 costs do not fit the printed rounds: DeComFL's
-# 1.8 MB for OPT-1.3B on RTE and on BoolQ is ten times what they give, and FedZO's 0.38 TB on CB half as much again.
+# The ratio of the two methods, a factor of more than a million, is not in doubt. The quarter by which ours is larger is
+# what the printed numbers leave out (notebook 07); a cost matches here within a factor of 1.5. Three of the 24 costs do
+# not fit the printed rounds: DeComFL's 1.8 MB for OPT-1.3B on RTE and on BoolQ is ten times what they give, and FedZO's
+# 0.38 TB on CB half as much again.
 #
 # ## 5. Rounds against dimension
 #
@@ -526,8 +528,8 @@ assert whole["DeComFL"][240]["MB"] < whole["FedZO"][240]["MB"] / 1_000_000
 # rounds, to 76.4% at its highest and is at 74.9% in the end; FedZO follows it (71.1, 76.0 and 72.4%). That is 292 times
 # as many dimensions as the **adapters** have, and it is faster: with these both stand at 52% after 40 rounds, reach
 # 75.7 and 70.2% after 200, and then lose what they had (63.3 and 51.5%). The rate did best in 24 rounds and is too long
-# for 240, as in Figure 4 of notebook 07: a short trial cannot see it. The number of dimensions does not decide: this is
-# what the paper says of a low effective rank.
+# for 240, as in Figure 4 of notebook 07: a short trial cannot see it. So more dimensions were not slower here. This
+# says nothing of a low effective rank: adapters are another parametrisation, with other curvatures and rates.
 #
 # DeComFL sends the same in both: 18 **kilo**bytes a client in all 240 rounds. FedAvg with adapters is at 80.6% after 20
 # rounds and 18 megabytes, at 84.7% after 50: the best of the six curves. With all weights it gets to 74.9% in 50 rounds

@@ -129,6 +129,5 @@ METHODS = [
             "A sketch wide enough with k = d is FedAvg (law). Clients keep nothing.",
             "Where entries are not few and large, estimates are noise that comes back as signal.",
         ),
-        rate=0.1,
     ),
 ]

@@ -232,17 +232,18 @@ def level(what: str, name: str, printed: dict[str, float], ours: dict[str, list[
 
 
 RATES = (0.01, 0.03, 0.1)
+RATED = (*TABLE5, "our-CD", "our-P=I")  # both papers' methods, in SSF's number of rounds
 
 
 def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
-    """The four methods at lower rates: does the order hang on the rate? Best record and last one.
+    """Both papers' methods at lower rates: does the order hang on the rate? Best record and last one.
 
     Beside each stand, paired by seed, its difference to FedAvg at the same rate and to itself at the printed one.
     """
     wanted = {
         (name, lr, seed): replace(one, algorithm=method(name, lr))
         for seed in range(seeds)
-        for name in TABLE5
+        for name in RATED
         for lr in RATES
         for one in [spec(name, "ssf", scale, seed)]
     }
@@ -250,7 +251,7 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
     readings: dict[str, Callable[[dict[str, Any]], float]] = {"final": lambda one: last(one, 1), "best": best}
     reached = {
         (name, lr, what): [read(results[wanted[name, lr, seed]]) for seed in range(seeds)]
-        for name in TABLE5
+        for name in RATED
         for lr in RATES
         for what, read in readings.items()
     }
@@ -264,7 +265,7 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
             row |= zip((part, f"{part} low", f"{part} high"), found)
         table.append({**row, **wanted[name, lr, 0].ran()})
     varied = f"In this picture eta is varied: {', '.join(map(str, RATES))}; all else as said."
-    said = words(scale, "ssf", list(TABLE5), seeds) | {"lr": str(RATES)}
+    said = words(scale, "ssf", list(RATED), seeds) | {"lr": str(RATES)}
     return Result(table, [], said, [*notes(scale), varied, OPTIMISTIC])
 
 
@@ -511,6 +512,6 @@ ITEMS = [
     Item("ssf/table5", "Deep networks: final and best accuracy", measure_5, draw_table, SCALES),
 ]
 EXTRAS = [
-    Item("deep/rates", "The four methods at other learning rates", measure_rates, draw_rates, SCALES),
+    Item("deep/rates", "Deep networks at other learning rates", measure_rates, draw_rates, SCALES),
     Item("deep/budget", "What runs at the papers' scales need", measure_budgets, draw_budgets, SCALES),
 ]

@@ -104,14 +104,15 @@ CONCLUSIONS = [
         "App. C, Theorem C.3.1, Corollaries C.4.1 and C.4.2",
         (),
         ("flss.thm-c31", "flss.cor-c41", "flss.cor-c42"),
-        "It takes for granted that the expected update lies in the subspace: that nothing is lost is assumed, not "
-        "shown.",
+        "It takes for granted that the expected update lies in the subspace, in every round, given the model: that "
+        "nothing is lost is assumed, not shown. With falling steps the printed rule needs L (tau + 1) > 1.",
     ),
     Conclusion(
         "What the projection loses is bounded by the singular values that the subspace leaves out",
         "App. C.6, Proposition 3.4.1",
         (),
         ("flss.eq10-equality", "flss.eq10-ineq / prop341"),
-        "It is the mean over the updates from which the subspace is made, not over later ones.",
+        "It is the mean over the updates from which the subspace is made, not over later ones, with one step size for "
+        "all of them.",
     ),
 ]
