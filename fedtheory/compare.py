@@ -8,6 +8,7 @@ hyperparameter stands as in the papers that compare with the method.
 """
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -124,11 +125,19 @@ def _further(offer: registry.Offer) -> Task:
     )
 
 
-FURTHER = {name: offer for name, offer in registry.further_problems().items() if offer.rates}
-for _name in FURTHER:
-    if _name in MEDIUM:
-        checks.reject("entry point fedtheory.problems", _name, "a name that no task has", "rename it")
-MEDIUM |= {name: _further(offer) for name, offer in FURTHER.items()}
+FURTHER: dict[str, registry.Offer] = {}  # name -> of another distribution, as far as its problem can be made
+for _name, _offer in registry.further_problems().items():
+    if _offer.rates:
+        if _name in MEDIUM:
+            checks.reject("entry point fedtheory.problems", _name, "a name that no task has", "rename it")
+        try:
+            MEDIUM[_name] = _further(_offer)
+        except Exception as error:
+            warnings.warn(
+                f"left out: the problem {_name} cannot be made ({type(error).__name__}: {error})", stacklevel=1
+            )
+        else:
+            FURTHER[_name] = _offer
 QUICK = {
     name: replace(task, rounds=max(20, task.rounds // 5), rates=task.rates[::2])
     for name, task in MEDIUM.items()
@@ -207,9 +216,11 @@ ABSENT = {name: "one trainer, so nothing crosses" for name, entry in registry.me
 def methods(names: list[str] | None = None) -> list[Method]:
     """Methods by name; all where none is named.
 
-    Raises ValueError for an unknown name.
+    Raises ValueError for an unknown name, or one that stands twice.
     """
     for name in names or ():
+        if (names or ()).count(name) > 1:
+            checks.reject("methods", name, "each method once", "name it once")
         if name in ABSENT:
             checks.reject("methods", name, f"a method that is compared ({ABSENT[name]})", "leave it out")
     return [METHODS[checks.choice("methods", name, METHODS)] for name in names or METHODS]

@@ -781,8 +781,8 @@ check("08.4", answer)
 #   they leave open. FedBAT's is surely behind on the three tasks without files. Compressed in both directions, STC
 #   stays in FedAvg's group on images, and not on the convex tasks.
 # - Updates of low rank, reset often, do what models of low rank cannot.
-# - Where about a hundredth of the bytes up is all there is, DeComFL and BAFFLE are alone, on images; on CIFAR-10 they had
-#   learned little.
+# - Where about a hundredth of the bytes up is all there is, DeComFL and BAFFLE are alone, on images; on CIFAR-10 they
+#   had learned little.
 #
 # ## References
 # - The five papers: notebooks 02 (FedSub), 03 (SSF), 05 (FedMUD), 06 (FLSS), 07 (DeComFL).

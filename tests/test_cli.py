@@ -56,6 +56,45 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
     return status, out, err
 
 
+def test_a_rank_that_a_scheduler_sets_silences_nothing(capsys, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    status, out, err = call(capsys, "run", "SSF", "matrix_regression", "--rounds", "3", "--sampled", "100")
+    assert (status, out) == (2, "")
+    assert "sampled=100" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("claims", "ssf.lemma2", "--save", "FILE", "--page", "FILE"),
+        ("conclusions", "ssf", "--ledger", "FILE", "--page", "FILE"),
+        ("report", "--ledger", "FILE", "--page", "FILE"),
+    ],
+)
+def test_a_page_does_not_replace_what_is_read_or_saved(words, capsys, tmp_path):
+    file = tmp_path / "there.json"
+    file.write_text("[]")
+    status, _, err = call(capsys, *(str(file) if word == "FILE" else word for word in words))
+    assert status == 2
+    assert "expected a file that the command does not use otherwise" in err
+    assert file.read_text() == "[]"
+
+
+def test_no_folder_of_results(capsys, tmp_path):
+    status, out, err = call(capsys, "report", "--out", str(tmp_path / "nowhere"), "--json")
+    assert (status, out) == (2, "")
+    assert "expected a folder of results" in err
+
+
+@pytest.mark.parametrize(
+    "words", [("--methods", "FedAvg", "FedAvg"), ("--methods", "FedAvg", "--tasks", "quadratics", "quadratics")]
+)
+def test_a_name_that_stands_twice(words, capsys, tmp_path):
+    status, _, err = call(capsys, "compare", *words, "--out", str(tmp_path))
+    assert status == 2
+    assert "once" in err
+
+
 @pytest.mark.parametrize(("command", "decided"), [("reproduce", figures.DEFAULT_SEEDS), ("compare", compare.SEEDS)])
 def test_help_has_the_number_of_seeds_that_runs(command, decided):
     first, _, rest = cli.SEEDS[command].partition("; ")

@@ -539,7 +539,7 @@ Y = torch.arange(20) % 4
         (lambda: iid(Y, 2, 0), TypeError, "key=0"),
         (lambda: dirichlet(Y, 2, 0.0, Key(0)), ValueError, "alpha=0"),
         (lambda: dirichlet(Y, 2, float("nan"), Key(0)), ValueError, "alpha=nan"),
-        (lambda: dirichlet(Y, 2, 1.0, Key(0), min_size=11), ValueError, "min_size=11"),
+        (lambda: dirichlet(Y, 2, 1.0, Key(0), min_size=11), ValueError, "clients=2: expected at most 1"),
         (lambda: dirichlet(Y, 2, 1.0, Key(0), tries=0), ValueError, "tries=0"),
         (lambda: labels_per_client(Y, 2, 5, Key(0)), ValueError, "labels=5"),
         (lambda: labels_per_client(Y, 2, 0, Key(0)), ValueError, "labels=0"),

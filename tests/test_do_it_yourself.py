@@ -525,6 +525,16 @@ SLIPS = {  # slip -> what is called, what the line begins with, and a word of th
         "Mine.losses.shape=(): expected (4,)",
         "all axes but the first",
     ),
+    "weights below 0": (
+        lambda: posed({"weights": torch.tensor([-1, 1, 0.5, 0.5], dtype=DOUBLE)}),
+        "Mine.weights.min()=-1.0: expected no negative ones",
+        "pass shares of 0 or more",
+    ),
+    "weights in float32": (
+        lambda: posed({"weights": torch.full((4,), 0.25)}),
+        "Mine.weights.dtype=torch.float32: expected torch.float64",
+        "call Mine.weights.to(torch.float64)",
+    ),
     "weights that do not sum to 1": (
         lambda: posed({"weights": torch.ones(4, dtype=DOUBLE)}),
         "Mine.weights.sum()=4.0: expected 1",

@@ -292,6 +292,10 @@ def test_a_method_and_a_problem_from_another_distribution(distribution, tmp_path
         ("[fedtheory.algorithms]\nFedAvg = half:HALF\n", "entry point fedtheory.algorithms='FedAvg'"),
         ("[fedtheory.algorithms]\nHelf = half:HALF\n", "entry point Helf='half:HALF'"),
         ("[fedtheory.problems]\ntiny = half:OTHER\n", "entry point tiny='half:OTHER'"),
+        (
+            "[fedtheory.problems]\ntiny = half:ABSENT\n",
+            "entry point tiny='half:ABSENT': expected one of half that works",
+        ),
     ],
 )
 def test_entry_points_that_do_not_fit(distribution, points, said):
@@ -301,3 +305,12 @@ def test_entry_points_that_do_not_fit(distribution, points, said):
     assert said in done.stderr
     assert "Fix: " in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_what_is_broken_elsewhere_stops_nothing_else(distribution, tmp_path):
+    """A comparison that does not ask for it goes on, and says what it left out."""
+    env = distribution("[fedtheory.problems]\ntiny = half:ABSENT\n")
+    words = ("--methods", "FedAvg", "--tasks", "quadratics", "--seeds", "1", "--workers", "1", "--json")
+    compared = command(env, "compare", *words, "--out", str(tmp_path / "out"))
+    assert compared.returncode == 0, compared.stderr
+    assert "left out: entry point tiny='half:ABSENT'" in compared.stderr

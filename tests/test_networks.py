@@ -529,6 +529,10 @@ HALVES = [torch.arange(20), torch.arange(20, 40)]
         (lambda: ImageClassification(X, Y, HALVES, "mlp", Key(0)), "network='mlp'"),
         (lambda: ImageClassification(X.half(), Y, HALVES, NET, Key(0)), "images.dtype"),
         (lambda: ImageClassification(X.flatten(1), Y, HALVES, NET, Key(0)), "images.shape"),
+        (
+            lambda: ImageClassification(torch.zeros(2, 12, 14, 3), Y, HALVES, network("mlp", (3, 12, 14), 10), Key(0)),
+            "pass images.permute(0, 3, 1, 2)",
+        ),
         (lambda: ImageClassification(X * math.nan, Y, HALVES, NET, Key(0)), "images[0, 0, 0, 0]"),
         (lambda: ImageClassification(X, Y.double(), HALVES, NET, Key(0)), "labels (dtype, shape)"),
         (lambda: ImageClassification(X, Y[:9], HALVES, NET, Key(0)), "labels (dtype, shape)"),

@@ -4,11 +4,13 @@
 import itertools
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
 from cases import PROBLEMS, TWO_LAYERS, logistic, quadratic, regression, start
+from scipy.sparse import eye_array
 
 from fedtheory import (
     Coordinate,
@@ -449,6 +451,13 @@ class Pair:
         lambda value: torch.full((4, 3), value).mT[::2],
         lambda value: torch.nn.Linear(2, 1).apply(lambda layer: torch.nn.init.constant_(layer.weight, value)),
         lambda value: (None, value > 1.5),
+        lambda value: np.float32(value),
+        lambda value: {"a": np.int64(value)},
+        lambda value: {"x", value},
+        lambda value: range(int(value)),
+        lambda value: Fraction(value),
+        lambda value: (torch.eye(2) * value).to_sparse(),
+        lambda value: eye_array(2) * value,
     ],
 )  # fmt: skip
 def test_data_count_wherever_they_are_kept(held):
@@ -458,6 +467,13 @@ def test_data_count_wherever_they_are_kept(held):
         assert same[0].fingerprint() == same[1].fingerprint()
     assert same[0].fingerprint() != Held(held(2.0)).fingerprint()
     assert same[0].fingerprint() != Held(None).fingerprint()
+
+
+def test_what_cannot_be_looked_into_is_said():
+    """A function is documented, and silent."""
+    Held(lambda: 1).fingerprint()
+    with pytest.warns(UserWarning, match=r"Held\.held\[1\]: a checkpoint or a kept run .*Fix: keep it as numbers"):
+        Held([1, object()]).fingerprint()
 
 
 def test_shapes_and_types_count():

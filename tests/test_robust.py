@@ -14,7 +14,7 @@ import sys
 import threading
 import zipfile
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from cases import (
     ZEROTH,
     K,
     leaves,
+    logistic,
     quadratic,
     regression,
     relative,
@@ -51,7 +52,7 @@ from fedtheory import (
     play_round,
     run,
 )
-from fedtheory.core import checks, rows
+from fedtheory.core import checkpoint, checks, rows
 from fedtheory.core.checkpoint import MAGIC, Checkpoint
 from fedtheory.core.schedule import Schedule, Steps
 from fedtheory.core.simulate import Divergence, sample_clients
@@ -548,6 +549,77 @@ def test_a_schedule_of_ones_own_is_known_again(tmp_path):
     assert history.columns == run(algorithm, problem, 8, schedule=Halving(3)).columns
     with pytest.raises(ValueError, match="expected checkpoints of this run"):
         run(algorithm, problem, 8, schedule=Halving(2), checkpoint=tmp_path)
+
+
+class Weighing(Halving):
+    """With numbers that a repr of it would leave out."""
+
+    def factor(self, t):
+        return float(self.every[t])
+
+
+@dataclass(frozen=True)
+class Masked(FedAvg):
+    """With a tensor, and a number that is not shown."""
+
+    mask: torch.Tensor | None = None
+    hidden: float = field(default=1.0, repr=False)
+
+
+class Mine(Quadratic):
+    pass
+
+
+def test_what_a_repr_leaves_out_is_part_of_a_run(tmp_path):
+    """Long tensors, fields that are not shown, a problem's revision: a checkpoint of other ones is refused."""
+    ones, other = torch.ones(2000), torch.ones(2000)
+    other[1000] = 0
+    H, b = torch.eye(2)[None].double(), torch.ones(1, 2).double()
+    runs = {
+        "mask": lambda way: run(Masked(0.05, K, mask=(ones, other)[way]), Mine(H, b), 3, checkpoint=tmp_path / "mask"),
+        "hidden": lambda way: run(Masked(0.05, K, hidden=way), Mine(H, b), 3, checkpoint=tmp_path / "hidden"),
+        "schedule": lambda way: run(
+            FedAvg(0.05, K), Mine(H, b), 3, schedule=Weighing((ones, other)[way]), checkpoint=tmp_path / "schedule"
+        ),
+        "revision": lambda way: run(
+            FedAvg(0.05, K),
+            type("Mine", (Mine,), {"revision": 1 + way})(H, b),
+            3,
+            checkpoint=tmp_path / "revision",
+        ),
+    }
+    for play in runs.values():
+        play(0)
+        play(0)
+        with pytest.raises(ValueError, match="expected checkpoints of this run"):
+            play(1)
+
+
+def test_a_full_disk_at_the_last_checkpoint_loses_no_run(tmp_path, monkeypatch):
+    """It is said. At an earlier one the run ends, with the folder's name."""
+    monkeypatch.setattr(checkpoint, "write_atomic", lambda *given: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.warns(UserWarning, match=r"the run is done, .*checkpoint=.*No space left.*Fix: make room"):
+        history = run(FedAvg(0.05, K), regression(), 5, checkpoint=tmp_path)
+    assert history["round"][-1] == 5
+    with pytest.raises(OSError, match=rf"checkpoint='{tmp_path}': expected .*No space left"):
+        run(FedAvg(0.05, K), regression(), 5, checkpoint=tmp_path, checkpoint_every=2)
+    assert not list(tmp_path.glob(".lock"))
+
+
+def test_files_of_others_stay(tmp_path):
+    mine = [tmp_path / "round-robin notes.part", tmp_path / "round-1.rank-0-of-1.part"]
+    for file in mine:
+        file.write_text("mine")
+    run(Scaffold(0.05, K), regression(), 4, checkpoint=tmp_path, checkpoint_every=1)
+    assert all(file.read_text() == "mine" for file in mine)
+
+
+def test_a_state_of_another_problem_is_refused():
+    algorithm, other = Scaffold(0.05, K), r"state\.server\.x\.shape=\(6,\): expected \(12,\)"
+    for there, said in ((regression(9), r"=9: expected a row for each of 5 clients"), (logistic(), other)):
+        state = algorithm.init(there, there.start(), Key(0))
+        with pytest.raises(ValueError, match=said):
+            play_round(algorithm, regression(5), state, torch.arange(2), Key(1))
 
 
 @pytest.mark.parametrize("algorithm", [FedAvg(0.05, 2), Scaffold(0.05, 2)])

@@ -425,6 +425,11 @@ def test_a_memory_map_holds_what_memory_need_not(tmp_path):
     assert back.c.sum(1).tolist() == [0.0, 0.0, 0.0, 1000.0]
 
 
+def test_private_state_that_the_disk_cannot_hold_is_said(tmp_path):
+    with pytest.warns(UserWarning, match=r"memory_map: .* GiB of private state, and .* free in .*Fix: name a folder"):
+        rows.mapped(Own(torch.zeros(1, 2**20, dtype=torch.float64)), tmp_path, 2**20)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

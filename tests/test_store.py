@@ -17,7 +17,8 @@ import pytest
 from fedtheory import SSF, Coordinate, DeComFL, FedAvg, FedSub, cli, compare
 from fedtheory.cli import claims as cli_claims
 from fedtheory.cli import figures as commands
-from fedtheory.core import files, records, words
+from fedtheory.core import files, records, simulate, words
+from fedtheory.core.checkpoint import Owned
 from fedtheory.figures import store
 from fedtheory.figures.flss import items as flss
 from fedtheory.figures.frontier import items as frontier
@@ -77,6 +78,52 @@ def test_a_long_run_goes_on_where_it_stopped(tmp_path, inline, monkeypatch):
     assert not list((tmp_path / ".runs" / "unfinished").iterdir())
     assert "timed_from_round" not in whole
     assert not (tmp_path / "unbroken" / ".runs" / "unfinished").exists()
+
+
+@pytest.fixture
+def lengthy(monkeypatch):
+    """A run that is long."""
+    kind = CONVEX.problem
+    monkeypatch.setitem(store.BUILDERS, kind, replace(store.BUILDERS[kind], long=lambda spec, device: True))
+    return replace(CONVEX, rounds=40, every=10)
+
+
+def test_a_long_run_that_cannot_go_on_starts_anew(tmp_path, inline, lengthy):
+    """As from a checkpoint of an older version: it is kept aside, and said."""
+    runner = Runner(tmp_path, workers=1)
+    folder = tmp_path / ".runs" / "unfinished" / runner.path(lengthy).stem
+    folder.mkdir(parents=True)
+    simulate.run(replace(lengthy.algorithm, lr=0.5), lengthy.build("cpu"), 3, checkpoint=folder)
+    with pytest.warns(UserWarning, match=rf"cannot go on .*kept as {folder.name}\.damaged: .*expected checkpoints of"):
+        result = runner([lengthy])[lengthy]
+    assert "timed_from_round" not in result
+    assert [path.name for path in folder.parent.iterdir()] == [f"{folder.name}.damaged"]
+
+
+@pytest.mark.parametrize("ends", ["with the run", "without it"])
+def test_a_long_run_that_another_process_makes_is_waited_for(ends, tmp_path, inline, lengthy, monkeypatch):
+    """Its result is taken; where it ends without one the run is made here."""
+    runner = Runner(tmp_path, workers=1)
+    path = runner.path(lengthy)
+    whole = Runner(tmp_path / "there", workers=1)
+    found = whole([lengthy])[lengthy]
+    folder = tmp_path / ".runs" / "unfinished" / path.stem
+    folder.mkdir(parents=True)
+    other = Owned(folder)
+    other.__enter__()
+
+    def slept(seconds):
+        if ends == "with the run":
+            shutil.copy(whole.path(lengthy), path)
+        other.__exit__()
+
+    made, execute = [], store._execute
+    monkeypatch.setattr(store, "_execute", lambda *given: made.append(given) or execute(*given))
+    monkeypatch.setattr(store.time, "sleep", slept)
+    with pytest.warns(UserWarning, match=r"waiting for another process, which makes the same run: .*process \d+"):
+        result = runner([lengthy])[lengthy]
+    assert result["columns"] == found["columns"]
+    assert len(made) == (1 if ends == "with the run" else 2)
 
 
 def test_which_runs_on_images_are_long():

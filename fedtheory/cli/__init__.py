@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from fedtheory.core import checks, records, registry
+from fedtheory.core import checks, ending, records, registry
 
 MOST_SEEDS = 10_000
 SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium: 5"}  # by default
@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             error = f"{where}: {(error.strerror or str(error)).lower()}. Fix: name another place, or make room there"
             print(f"fedtheory: {error}", file=sys.stderr)
             return 2
-        if isinstance(error, (OSError, MemoryError)) or os.environ.get("RANK", "0") == "0":  # input is the same for all
+        said_by_another = ending.launched() and os.environ.get("RANK", "0") != "0"  # input is the same for all
+        if isinstance(error, (OSError, MemoryError)) or not said_by_another:
             print(f"fedtheory: {error}", file=sys.stderr)
         return 2
     except RuntimeError as error:  # of the pool, or an allocator's, of the CPU or of CUDA

@@ -19,9 +19,10 @@ def show(options: argparse.Namespace) -> None:
     """claims"""
     torch.set_num_threads(1)
     chosen = ledger.choose(options.ids, options.paper)
-    for name in ("save", "page"):
-        if getattr(options, name) is not None:
-            require_target(name, getattr(options, name))
+    if options.save is not None:
+        require_target("save", options.save)
+    if options.page is not None:
+        require_target("page", options.page, options.save)
     saved = lambda: [] if not is_plain(options.save) else ledger.load(options.save)
     if options.save is not None:
         saved()  # it can be read

@@ -19,7 +19,7 @@ from fedtheory.theory.conclusions import Decided, decided
 def show(options: argparse.Namespace) -> None:
     """conclusions"""
     if options.page is not None:
-        require_target("page", options.page)
+        require_target("page", options.page, options.ledger)
     chosen = [checks.choice("papers", paper, PAPERS) for paper in options.papers] or list(PAPERS)
     wanted = list(PAPERS) if options.page is not None else chosen
     found = {paper: decided(paper, Path(options.out), Path(options.ledger)) for paper in wanted}

@@ -152,6 +152,8 @@ def compare_methods(options: argparse.Namespace) -> None:
     plain = [name for name in known if name not in compare.MEDIUM or not compare.MEDIUM[name].files]
     names = options.tasks or plain
     for name in names:
+        if names.count(name) > 1:
+            checks.reject("tasks", name, "each task once", "name it once")
         if name in compare.MEDIUM and name not in known:
             needs = frontier.divided(compare.MEDIUM[name], methods)[1][0]
             checks.reject("tasks", name, f"at scale {scale} one of {', '.join(known)}", f"pass one of these ({needs})")

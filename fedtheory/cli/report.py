@@ -20,9 +20,9 @@ _NAME_IT = "name the folder that reproduce wrote, such as --out figures"
 def show(options: argparse.Namespace) -> None:
     """report"""
     if options.page is not None:
-        require_target("page", options.page)
+        require_target("page", options.page, options.ledger)
     out = Path(options.out)
-    if out.exists() and not out.is_dir():
+    if not out.is_dir():
         checks.reject("out", options.out, "a folder of results", _NAME_IT)
     rows = []
     for name in papers_items():

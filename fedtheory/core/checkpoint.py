@@ -9,13 +9,14 @@ import hashlib
 import io
 import json
 import os
+import re
 import socket
 import struct
 import warnings
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakSet
 
 try:
@@ -34,10 +35,19 @@ from fedtheory.core.message import Known, Seed
 
 MAGIC = b"fedtheory checkpoint 1\n"
 _KEEP = 2
+_PART = re.compile(r"round-\d{12}\.rank-\d+-of-\d+\.part")
 
 
 class Damaged(Exception):
     """A checkpoint file that fails its checks."""
+
+
+class Busy(OSError):
+    """Another run uses the folder."""
+
+
+class Foreign(ValueError):
+    """The folder holds checkpoints of another run."""
 
 
 class _Descriptor:
@@ -73,7 +83,7 @@ class Owned:
     is used again. A child that is forked inside the block does not own the folder and does not keep it locked. Where
     the system has no such locks, nothing is owned, and a warning says so.
 
-    Raises OSError, at once, while another holds it.
+    Raises Busy, at once, while another holds it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -93,8 +103,12 @@ class Owned:
                 return
             if self._is_the_file(file.number):  # not one that its last owner has just taken away
                 break
-        os.ftruncate(file.number, 0)
-        os.write(file.number, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        try:
+            os.ftruncate(file.number, 0)
+            os.write(file.number, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        except OSError as error:
+            self.path.unlink(missing_ok=True)
+            _no_room(self.path.parent, error)
         self._file, self._process = file, os.getpid()
 
     def __exit__(self, *raised: object) -> None:
@@ -127,7 +141,7 @@ class Owned:
 
     def _refuse(self, owner: str) -> None:
         expected = f"a folder that no other run is using ({owner} is)"
-        checks.reject("checkpoint", str(self.path.parent), expected, "name another folder, or wait for it", OSError)
+        checks.reject("checkpoint", str(self.path.parent), expected, "name another folder, or wait for it", Busy)
 
 
 class Checkpoint:
@@ -143,8 +157,8 @@ class Checkpoint:
         parted: whether private state is written as a part in one process, too, without a copy of it in memory, whatever
             its size; above 64 MiB it always is.
 
-    Raises OSError for a folder that cannot be written or that another run uses, ValueError for checkpoints of another
-    run.
+    Raises OSError for a folder that cannot be written, Busy (one, too) for one that another run uses, Foreign (a
+    ValueError) for checkpoints of another run.
     """
 
     @checks.arguments
@@ -182,10 +196,15 @@ class Checkpoint:
         Args:
             extra: JSON; it names "round".
         """
-        if self._first and not self._owned.held:
-            with self:
-                return self._save(tree, extra)
-        return self._save(tree, extra)
+        try:
+            if self._first and not self._owned.held:
+                with self:
+                    return self._save(tree, extra)
+            return self._save(tree, extra)
+        except Busy:
+            raise
+        except OSError as error:
+            _no_room(self.folder, error)
 
     def _save(self, tree: tuple[State, Any], extra: dict[str, Any]) -> Path:
         state, rest = tree
@@ -204,8 +223,8 @@ class Checkpoint:
         for old in [file for file in self.files() if file.name <= path.name][_KEEP:]:  # later ones are damaged
             old.unlink()
         kept = {old.stem for old in self.files()}
-        for part in self.folder.glob("round-*.part"):
-            if part.name.split(".")[0] not in kept:
+        for part in self.folder.glob("round-*.rank-*-of-*.part"):
+            if _PART.fullmatch(part.name) and part.name.split(".")[0] not in kept:
                 part.unlink()
         return path
 
@@ -268,6 +287,7 @@ class Checkpoint:
                     str(self.folder),
                     f"checkpoints of this run ({self.identity})",
                     f"name another folder; this one holds {header['identity']}",
+                    Foreign,
                 )
             return header, arrays
         return None
@@ -286,6 +306,12 @@ class Checkpoint:
         header = json.loads(body[8 : 8 + length])
         with np.load(io.BytesIO(body[8 + length :]), allow_pickle=False) as archive:
             return header, [archive[f"arr_{i}"] for i in range(len(archive.files))]
+
+
+def _no_room(folder: Path, error: OSError) -> NoReturn:
+    """Raise an OSError that says what could not be written where."""
+    expected = f"a folder that can be written ({error.strerror or error})"
+    checks.reject("checkpoint", str(folder), expected, "make room there, or name another folder", OSError)
 
 
 def copy_tree(tree: Any) -> Any:

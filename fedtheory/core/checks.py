@@ -173,7 +173,8 @@ def _each(name: str, value: Any, shape: Any, parts: tuple[Any, ...]) -> Any:
     if isinstance(value, np.ndarray) and value.ndim and shape not in (tuple, list):
         value = value.tolist()
     if not isinstance(value, shape) or isinstance(value, (str, bytes, torch.Tensor, np.ndarray)):
-        fix = f"{name}=tuple({name})" if isinstance(value, (list, np.ndarray)) else f"wrap it: {name}=({name},)"
+        many = isinstance(value, (list, np.ndarray)) or hasattr(value, "__next__")
+        fix = f"{name}=tuple({name})" if many else f"wrap it: {name}=({name},)"
         reject(name, value, said, fix, TypeError)
     if not parts or not isinstance(value, (tuple, list)):
         return value

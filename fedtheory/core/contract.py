@@ -49,7 +49,10 @@ def look_at_problem(problem: Problem) -> None:
         checks.reject(
             f"{kind}.dtype", problem.dtype, "a floating-point type of torch", f"write {wanted['dtype']}", TypeError
         )
-    checks.tensor(f"{kind}.weights", problem.weights, (problem.n,))
+    checks.tensor(f"{kind}.weights", problem.weights, (problem.n,), torch.float64)
+    if float(problem.weights.min()) < 0:
+        expected = "no negative ones: they are the p_i of F = sum_i p_i F_i"
+        checks.reject(f"{kind}.weights.min()", float(problem.weights.min()), expected, "pass shares of 0 or more")
     total = float(problem.weights.double().sum())
     if abs(total - 1) > 1e-4:
         checks.reject(f"{kind}.weights.sum()", total, "1: they are the p_i of F = sum_i p_i F_i", "divide by their sum")

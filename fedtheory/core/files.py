@@ -137,12 +137,16 @@ def is_plain(value: str | Path) -> bool:
     return not isinstance(end, int) and end.is_file()
 
 
-def require_target(name: str, value: str) -> None:
-    """A file that `write_target` can write, before any work.
+def require_target(name: str, value: str, *others: str | None) -> None:
+    """A file that `write_target` can write, before any work, and none of the `others`, which the command uses.
 
     Raises OSError otherwise.
     """
     path = Path(value)
+    for other in others:
+        if other is not None and path.is_file() and path.resolve() == Path(other).resolve():
+            expected = "a file that the command does not use otherwise"
+            checks.reject(name, value, expected, f"choose another --{name}", OSError)
     try:
         end = _end_of_links(path)
         if isinstance(end, int):

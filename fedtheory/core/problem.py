@@ -3,17 +3,17 @@
 import copy
 import hashlib
 import re
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, wraps
 from types import MappingProxyType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
-import numpy as np
 import torch
 
-from fedtheory.core import checks
+from fedtheory.core import checks, content
 from fedtheory.core.basis import Basis
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
@@ -155,33 +155,6 @@ def _complete(kind: type) -> None:
     checks.steps(kind, _STEPS)
 
 
-def _content(name: str, value: Any) -> Iterator[bytes]:
-    """What tells a value from others."""
-    if isinstance(value, torch.nn.Module):
-        value = value.state_dict()
-    if isinstance(value, torch.Tensor):
-        yield f"{name}: {value.dtype} {tuple(value.shape)}".encode()
-        if not value.is_meta:
-            yield value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
-    elif isinstance(value, np.ndarray) and value.dtype != object:
-        yield f"{name}: {value.dtype} {value.shape}".encode()
-        yield value.tobytes()
-    elif isinstance(value, Mapping):
-        for key in sorted(value, key=repr):
-            yield from _content(f"{name}[{key!r}]", value[key])
-    elif isinstance(value, (tuple, list, np.ndarray)):
-        yield f"{name}: {len(value)}".encode()
-        for place, part in enumerate(value):
-            yield from _content(f"{name}[{place}]", part)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from _content(f"{name}.{field.name}", getattr(value, field.name))
-    elif value is None or isinstance(value, (int, float, complex, str, bytes, torch.dtype)):
-        yield f"{name}={value!r}".encode()
-    else:
-        yield f"{name}: {type(value).__qualname__}".encode()
-
-
 class Problem(ABC):
     """N client losses F_i of one flat parameter vector, stacked, and F = sum_i p_i F_i.
 
@@ -223,6 +196,7 @@ class Problem(ABC):
     device: torch.device
     weights: torch.Tensor
     constants: Constants = Constants()
+    _apart: ClassVar = ("layout", "device", "constants", "chunk", "_kept")  # attributes that `fingerprint` leaves out
 
     @property
     def uneven(self) -> bool:
@@ -300,14 +274,21 @@ class Problem(ABC):
     def fingerprint(self) -> str:
         """SHA-256 over the problem's data, to tell one problem from another (16 hex digits).
 
-        That is all its attributes but device and constants: numbers, texts, tensors, arrays and networks, also within
-        tuples, lists, dicts and dataclasses. Of anything else, such as a function, only the type is looked at.
+        That is all its attributes but device and constants, and but how clients are stacked: numbers, texts, tensors,
+        arrays and networks, also within tuples, lists, sets, dicts and dataclasses. Of a function only the type counts;
+        of another object, too, with a warning.
         """
-        digest = hashlib.sha256(repr(self.layout).encode())
+        digest, unread = hashlib.sha256(repr(self.layout).encode()), []
         for name, value in sorted(vars(self).items()):
-            if name not in ("layout", "device", "constants", "_kept"):
-                for part in _content(name, value):
+            if name not in self._apart:
+                for part in content.parts(name, value, unread):
                     digest.update(part)
+        if unread:
+            warnings.warn(
+                f"{type(self).__name__}.{unread[0]}: a checkpoint or a kept run of a problem with another one would be "
+                "taken for this one's. Fix: keep it as numbers, texts, tensors, arrays, or a dataclass of them",
+                stacklevel=2,
+            )
         return digest.hexdigest()[:16]
 
     def start(self) -> torch.Tensor:

@@ -12,6 +12,7 @@ import ast
 import importlib
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -176,13 +177,26 @@ class _Kind:
         if isinstance(place, str):
             found = {one.name: one for one in getattr(importlib.import_module(place), self.listed)}
             return found[name]
-        entry = place.load()
+        try:
+            entry = place.load()
+        except Exception as error:
+            broken(place, error)
         if not isinstance(entry, self.of) or entry.name != name:
             expected = f"a {self.of.__name__} of this name"
             checks.reject(
                 f"entry point {place.name}", place.value, expected, f"let it refer to {self.of.__name__}(...)"
             )
         return entry
+
+
+def broken(place: EntryPoint, error: Exception) -> NoReturn:
+    """Raise a ValueError that says whose entry point cannot be used, and why."""
+    owner = "a distribution" if place.dist is None else place.dist.name
+    expected = f"one of {owner} that works ({type(error).__name__}: {error})"
+    try:
+        checks.reject(f"entry point {place.name}", place.value, expected, f"repair {owner}, or uninstall it")
+    except ValueError as said:
+        raise said from error
 
 
 def _listed(path: Path, name: str) -> Iterator[list[str]]:
@@ -281,9 +295,15 @@ def problem(name: str) -> Offer:
 
 
 def further_problems() -> dict[str, Offer]:
-    """Those of other distributions, by the alphabet."""
-    places = _PROBLEMS.places
-    return {name: problem(name) for name in problem_names() if not isinstance(places[name], str)}
+    """Those of other distributions, by the alphabet. One that cannot be loaded is left out, with a warning."""
+    found = {}
+    for name in problem_names():
+        if not isinstance(_PROBLEMS.places[name], str):
+            try:
+                found[name] = problem(name)
+            except ValueError as error:
+                warnings.warn(f"left out: {error}", stacklevel=2)
+    return found
 
 
 def methods() -> dict[str, Method]:

@@ -8,7 +8,9 @@ Nothing here holds more than `_PIECE` bytes of rows at a time.
 import hashlib
 import json
 import os
+import shutil
 import struct
+import warnings
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -39,7 +41,8 @@ def mapped(row: T, folder: Path, rows: int) -> T:
     """A dataclass of tensors with so many rows, each leaf in a file that is mapped into memory.
 
     The system reads and writes what is used, so it may be larger than the memory. The files have no name once they are
-    open: they are gone with the process, however it ends.
+    open: they are gone with the process, however it ends. Rows take room once they are written, and where there is none
+    left the system ends the process (SIGBUS): a warning says so where all rows would not find room.
 
     Args:
         row: leads with 1: with what every client starts.
@@ -50,6 +53,11 @@ def mapped(row: T, folder: Path, rows: int) -> T:
         path = folder / f".rows-{os.getpid()}-{id(start):x}"
         count = rows * start[0].numel()
         size = count * start.element_size()
+        free = shutil.disk_usage(folder).free
+        if size > free:
+            text = f"{size / 2**30:.3g} GiB of private state, and {free / 2**30:.3g} GiB free in {folder}"
+            end = "rows that no round touches take no room, but a disk that is full ends the process without a word"
+            warnings.warn(f"memory_map: {text}: {end}. Fix: name a folder on a disk with room", stacklevel=2)
         try:
             with open(path, "xb") as file:
                 file.truncate(max(size, 1))

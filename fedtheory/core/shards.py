@@ -242,6 +242,10 @@ def _connect() -> Any:
     if not ending.launched():
         fix = "start with torchrun --nproc-per-node P -m fedtheory ..."
         checks.reject("group", None, "a process that torchrun started", fix)
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        if name not in os.environ:
+            expected = "what torchrun sets beside TORCHELASTIC_RUN_ID"
+            checks.reject(name, None, expected, "start with torchrun, or unset TORCHELASTIC_RUN_ID")
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     serves = rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
     at = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), size

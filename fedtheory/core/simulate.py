@@ -2,19 +2,19 @@
 
 import hashlib
 import math
-import re
 import signal
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import compress, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from fedtheory.core import checks, engine, rows
+from fedtheory.core import checks, content, engine, rows
 from fedtheory.core import schedule as schedules
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.allocator import keeping_freed
@@ -132,6 +132,7 @@ def play_round(
         threads: chunks that run at a time.
     """
     ids = checks.clients("clients", clients, problem.n)
+    _require_state(problem, state)
     known = [None] * len(ids) if lags is None else list(lags)
     if len(known) != len(ids):
         checks.reject("lags", known, f"one entry for each of {len(ids)} clients", "pass None where unknown")
@@ -367,11 +368,13 @@ def run(
     x0 = checks.tensor("x0", x0, (problem.d,), problem.dtype).detach()
     keeper = nullcontext()
     if checkpoint is not None:
-        identity = f"{algorithm!r} on {type(problem).__name__} {problem.fingerprint()}, S={S}, dropout={dropout}, "
+        revised = getattr(type(problem), "revision", 1)
+        name = type(problem).__name__ + ("" if revised == 1 else f" (revision {revised})")
+        identity = f"{content.told(algorithm)} on {name} {problem.fingerprint()}, S={S}, dropout={dropout}, "
         digest = hashlib.sha256(x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
         identity += f"x0={digest}, seed={seed}, metrics={metrics}"
         identity += "" if algorithm.revision == 1 else f", revision={algorithm.revision}"
-        identity += "" if schedule is None else f", {_words(schedule)}"
+        identity += "" if schedule is None else f", {content.told(schedule)}"
         identity += "" if blocks is None else f", blocks={blocks}"
         identity += ", reduced" if shards is not None and shards.reduces else ""
         keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
@@ -386,9 +389,16 @@ def run(
         )  # fmt: skip
 
 
-def _words(schedule: Schedule) -> str:
-    """Without the place in memory, which a class of one's own may show."""
-    return re.sub(r" at 0x[0-9a-f]+", f" {vars(schedule)}", repr(schedule))
+def _require_state(problem: Problem, state: State) -> None:
+    """A state has this problem's sizes. Raises ValueError."""
+    fix = "pass what algorithm.init(problem, problem.start(), key) or play_round returned for this problem"
+    x = getattr(state.server, "x", None)
+    if isinstance(x, torch.Tensor) and tuple(x.shape) != (problem.d,):
+        checks.reject("state.server.x.shape", tuple(x.shape), f"({problem.d},), as the problem's parameters", fix)
+    for f in fields(state.own) if is_dataclass(state.own) else ():
+        leaf = getattr(state.own, f.name)
+        if isinstance(leaf, torch.Tensor) and len(leaf) != problem.kept:
+            checks.reject(f"len(state.own.{f.name})", len(leaf), f"a row for each of {problem.kept} clients", fix)
 
 
 def _shards(algorithm: Algorithm, problem: Problem, blocks: int, group: Any) -> Shards:
@@ -551,9 +561,15 @@ def _run(
                     save()
                 if save_now == 2:
                     raise KeyboardInterrupt
-    finally:
+    except BaseException:
         if shards is None:
             save()
+        raise
+    if shards is None:
+        try:
+            save()
+        except OSError as error:  # nothing is lost but the way to go on
+            warnings.warn(f"the run is done, and its last checkpoint is not kept: {error}", stacklevel=3)
     if shards is not None:
         save()  # with the others, who are all here
     own = history.state.own if map_folder is not None else copy_tree(history.state.own)

@@ -39,6 +39,7 @@ import torch
 
 from fedtheory.core import checks, meter, registry, words
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.checkpoint import Busy, Foreign, Owned
 from fedtheory.core.files import Broken, misfit, seal, sha256, unseal, write_atomic
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
@@ -309,12 +310,46 @@ def _code(path: Path) -> ast.Module:
     return tree
 
 
-def execute(spec: Spec, device: str, unfinished: Mapping[Spec, Path] | None = None) -> dict[str, Any]:
+def execute(spec: Spec, device: str, unfinished: Mapping[Spec, Path] | None = None) -> dict[str, Any] | None:
     """Run a spec with one thread; plain numbers come back, ready for JSON.
 
     Args:
-        unfinished: folder of the checkpoints of each spec that has any; such a run goes on from the last one.
+        unfinished: folder of the checkpoints of each spec that has any; such a run goes on from the last one. What is
+            another run's there, as that of an older version, is kept aside.
+
+    Returns None where another process was making the same run, and has finished it: the result is on disk.
     """
+    folder = (unfinished or {}).get(spec)
+    while True:
+        try:
+            return _execute(spec, device, folder)
+        except Foreign as error:
+            assert folder is not None
+            text = f"it starts anew, and what is there is kept as {set_aside(folder).name}: {error}"
+            warnings.warn(f"a long run cannot go on from its checkpoint: {text}", stacklevel=2)
+        except Busy as error:
+            assert folder is not None
+            warnings.warn(f"waiting for another process, which makes the same run: {error}", stacklevel=2)
+            if _finished_elsewhere(folder):
+                return None
+
+
+def _finished_elsewhere(unfinished: Path) -> bool:
+    """Wait until the process that has the folder of a long run is done with it; whether the run's file is there."""
+    while True:
+        time.sleep(1.0)
+        if (unfinished.parent.parent / f"{unfinished.name}.json").exists():
+            return True
+        try:
+            with Owned(unfinished):
+                return False
+        except Busy:
+            continue
+        except FileNotFoundError:  # just thrown away, or moved
+            return (unfinished.parent.parent / f"{unfinished.name}.json").exists()
+
+
+def _execute(spec: Spec, device: str, checkpoints: Path | None) -> dict[str, Any]:
     torch.set_num_threads(1)
     problem = spec.build(device)
     started, cpu, done = time.time(), time.process_time(), []
@@ -327,7 +362,7 @@ def execute(spec: Spec, device: str, unfinished: Mapping[Spec, Path] | None = No
         seed=spec.seed,
         every=spec.every,
         metrics=spec.metrics,
-        checkpoint=(unfinished or {}).get(spec),
+        checkpoint=checkpoints,
         checkpoint_every=checks.MOST,
         checkpoint_seconds=600.0,
         progress=done.append,
@@ -520,8 +555,16 @@ class Runner:
             stacklevel=3,
         )
 
-    def keep(self, head: dict[str, Any], result: dict[str, Any], checkpoints: Path | None = None) -> dict[str, Any]:
-        """Write a finished run, and throw its checkpoints away."""
+    def keep(
+        self, head: dict[str, Any], result: dict[str, Any] | None, checkpoints: Path | None = None
+    ) -> dict[str, Any]:
+        """Write a finished run, and throw its checkpoints away. None: another process has, see `execute`."""
+        if result is None:
+            found = self._read(head)
+            if found is None:
+                fix = "run the same command again"
+                checks.reject("out", str(self._named(head)), "the run that another process has finished", fix, OSError)
+            return found
         read = result.pop("data")
         if _digests(read) != _digests(head["data"]):
             fix = "run the same command again when nothing writes to the folder"

@@ -83,6 +83,7 @@ class ImageClassification(Problem):
     """
 
     closed_form = False
+    _apart = (*Problem._apart, "stacked", "written_out")  # rounding alone hangs on them, and on the device they do
 
     @checks.arguments
     def __init__(
@@ -219,6 +220,10 @@ class ImageClassification(Problem):
     def _check(
         self, what: str, images: torch.Tensor, labels: torch.Tensor, network: Network
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        last = (*network.shape[1:], network.shape[0])
+        if isinstance(images, torch.Tensor) and tuple(images.shape[1:]) == last != network.shape:
+            fix = f"pass {what}images.permute(0, 3, 1, 2).contiguous(); a reshape would scramble them"
+            checks.reject(f"{what}images.shape", tuple(images.shape), "channels before height and width", fix)
         checks.tensor(f"{what}images", images, (None, *network.shape), self.dtype)
         if labels.is_meta or labels.dtype != torch.int64 or labels.shape != (len(images),):
             checks.reject(

@@ -218,6 +218,7 @@ class TextClassification(Problem):
 
     closed_form = False
     chunk = 1
+    _apart = (*Problem._apart, "model")  # see `fingerprint`
 
     @checks.arguments
     def __init__(

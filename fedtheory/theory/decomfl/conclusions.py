@@ -148,6 +148,6 @@ CONCLUSIONS = [
         ("decomfl.theorem2 / theorem4", "decomfl.eq6,62,71", "decomfl.theorem5"),
         "It is shown for one local step and directions on a sphere; for Gaussian directions, and for more local steps "
         "if the rank is low at every client, a repaired bound holds. It takes the loss of every sample to be smooth, "
-        "not only their mean, and is proved for an effective rank kappa of 0 or more (below it is searched, on few runs).",
+        "not only their mean, and is proved for kappa of 0 or more (below it is searched, on few runs).",
     ),
 ]

@@ -111,8 +111,8 @@ CONCLUSIONS = [
         "Secs. 1 and 3.2, Fig. 1(b); App. B",
         (),
         ("mud.bkd.fewer", "mud.rank.lowrank", "mud.appB.bkd_fullrank", "mud.ratio.bkd", "mud.fig1b.count"),
-        "What is false is a count in the figure's caption, off by a factor of two. Full rank is reached by blocks chosen "
-        "together, which the paper's argument does not give; the parameters are as few while k is at most r.",
+        "What is false is a count in the figure's caption, off by a factor of two. Full rank is reached by blocks "
+        "chosen together, which the paper's argument does not give; the parameters are as few while k is at most r.",
     ),
     Conclusion(
         "AAD removes the error that averaging the two factors of a product makes",
