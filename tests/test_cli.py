@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
 
@@ -215,6 +216,7 @@ def test_an_option_is_written_out(option, capsys):
     [
         (("run", "FedAvg", "quadratic"), "interrupted; nothing was kept"),
         (("run", "FedAvg", "quadratic", "--checkpoint", "{}"), "interrupted; finished runs are kept"),
+        (("reproduce", "ssf/table1", "--workers", "1", "--out", "{}"), "interrupted; finished runs are kept"),
         (("claims", "fedsub.a1-cd"), "interrupted; nothing was kept"),
     ],
 )
@@ -225,6 +227,7 @@ def test_an_interruption_says_what_is_kept(words, said, capsys, monkeypatch, tmp
         raise KeyboardInterrupt
 
     monkeypatch.setattr(simulate, "run", stop)
+    monkeypatch.setattr(figures, "together", stop)
     monkeypatch.setattr(ledger, "check", stop)
     status, _, err = call(capsys, *[word.format(tmp_path) for word in words])
     assert status == 130
@@ -332,6 +335,51 @@ def test_interrupting_reproduce_leaves_nothing_half_written_and_the_next_run_goe
     assert done.returncode == 0, done.stderr.decode()
     assert (tmp_path / "ssf/table1.png").exists()
     assert {name: (runs / name).read_bytes() for name in kept} == kept
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="ends processes by POSIX's signals")
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_a_long_run_is_saved_however_its_command_ends(how, tmp_path):
+    """By its worker, which hears of it or finds its parent gone."""
+    heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
+    words = [sys.executable, str(Path(__file__).with_name("long_run.py")), str(tmp_path)]
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL, preexec_fn=heed)
+    folder = tmp_path / ".runs" / "unfinished"
+    wait_until(lambda: list(folder.glob("*/.lock")))
+    time.sleep(3)
+    assert not list(folder.glob("*/*.ckpt"))  # every ten minutes otherwise
+    process.send_signal(getattr(signal, how))
+    try:
+        process.wait(60)
+    finally:
+        process.kill()
+    wait_until(lambda: not list(folder.glob("*/.lock")))
+    (saved,) = folder.glob("*/*.ckpt")
+    assert int(saved.stem.removeprefix("round-")) > 0
+    assert not list(folder.rglob("*.tmp"))
+
+
+def wait_until(there: Callable[[], object]) -> None:
+    deadline = time.time() + 120
+    while not there():
+        assert time.time() < deadline
+        time.sleep(0.1)
+
+
+def test_a_scheduler_that_ends_a_command_interrupts_it(tmp_path):
+    """SIGTERM: what is finished is kept, and a run with a checkpoint is saved."""
+    process = started(reproduces(tmp_path), tmp_path / ".runs")
+    process.send_signal(signal.SIGTERM)
+    status, error = ended(process)
+    assert status == 130
+    assert error.splitlines()[-1].startswith("interrupted; finished runs are kept")
+    words = ["-m", "fedtheory", "run", "FedAvg", "quadratic", "--rounds", "10000000", "--checkpoint"]
+    running = subprocess.Popen([sys.executable, *words, str(tmp_path / "kept")], stderr=subprocess.DEVNULL)
+    wait_until(lambda: list(tmp_path.glob("kept/*/.lock")))
+    time.sleep(2)
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(60) == 130
+    assert list(tmp_path.glob("kept/*/*.ckpt"))
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the worker in /proc")

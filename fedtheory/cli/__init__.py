@@ -8,8 +8,11 @@ import importlib
 import math
 import os
 import re
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from fedtheory.core import checks, ending, records, registry
@@ -20,13 +23,15 @@ SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns 0, or 2 after an error message on stderr for input that was refused."""
-    options, command = argparse.Namespace(), ""
+    options, keeps = argparse.Namespace(), False
     try:
         options = parser().parse_args(arguments)
         if getattr(options, "data", None) is not None:
             os.environ["FEDTHEORY_DATA"] = os.path.abspath(options.data)  # worker processes read it too
         module, command = options.command.split(".")
-        getattr(importlib.import_module(f"fedtheory.cli.{module}"), command)(options)
+        keeps = module == "figures" or getattr(options, "checkpoint", None) is not None
+        with _asked_to_end(keeps):
+            getattr(importlib.import_module(f"fedtheory.cli.{module}"), command)(options)
     except BrokenPipeError:  # whoever reads has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # what Python flushes at its end goes there
         return 0
@@ -53,11 +58,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"fedtheory: memory: {str(error).splitlines()[0]}. Fix: {fix}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        keeps = command in ("reproduce", "compare") or getattr(options, "checkpoint", None) is not None
         kept = "; finished runs are kept and the next call goes on from them" if keeps else "; nothing was kept"
         print(f"interrupted{kept}", file=sys.stderr)
         return 130
     return 0
+
+
+@contextmanager
+def _asked_to_end(keeps: bool) -> Iterator[None]:
+    """Where a command keeps what it has: have a scheduler's SIGTERM do what Ctrl-C does."""
+    if not keeps or ending.launched() or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Parser(argparse.ArgumentParser):

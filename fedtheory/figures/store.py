@@ -320,9 +320,14 @@ def execute(spec: Spec, device: str, unfinished: Mapping[Spec, Path] | None = No
     Returns None where another process was making the same run, and has finished it: the result is on disk.
     """
     folder = (unfinished or {}).get(spec)
+    _ending["saves"] = folder is not None
     while True:
         try:
             return _execute(spec, device, folder)
+        except KeyboardInterrupt:
+            if _ending["asked"]:  # this worker is, and has saved the run
+                os._exit(1)
+            raise
         except Foreign as error:
             assert folder is not None
             text = f"it starts anew, and what is there is kept as {set_aside(folder).name}: {error}"
@@ -381,6 +386,7 @@ def _execute(spec: Spec, device: str, checkpoints: Path | None) -> dict[str, Any
 
 
 MOST_WORKERS = 1024
+_PATIENCE = 60.0  # seconds that a worker whose parent is gone may take to save its run
 RUN = {
     "words": dict,
     "data": dict,
@@ -672,15 +678,31 @@ def _sigint_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+_ending = {"asked": False, "saves": False}  # of this worker: whether it is asked to end, and keeps checkpoints
+
+
 def _follow(parent: int) -> None:
-    """Have a worker end when its parent does, however the parent ended; leave Ctrl-C to the parent."""
+    """Have a worker end when it is asked to (SIGTERM), and when its parent does, however the parent ended.
+
+    A long run is saved first. Ctrl-C is left to the parent, which asks its workers to end then.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def end(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the pool asks again while this one saves
+        if not _ending["saves"]:
+            os._exit(1)
+        _ending["asked"] = True
+        raise KeyboardInterrupt
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_PATIENCE)
         os._exit(1)
 
+    signal.signal(signal.SIGTERM, end)
     threading.Thread(target=watch, daemon=True).start()
 
 
