@@ -251,7 +251,7 @@ for task in tasks:
 at_an_end = [key for key, rows in tried.items() if rows[0]["best"] or rows[-1]["best"]]
 print(f"best at an end of all that was tried: {', '.join(map(str, at_an_end)) or 'none'}")
 beyond = [key for key, rows in tried.items() if next(row["rate"] for row in rows if row["best"]) not in grids[key]]
-print(f"best beyond the six: {', '.join(f'{name} on the {task}' for task, name in beyond)}")
+fold(f"best beyond the six: {', '.join(f'{name} on the {task}' for task, name in beyond)}")
 
 # %% tags=["hide-input"]
 # Checks: no best rate at an end, six rates each, and the five beyond the six

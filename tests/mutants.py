@@ -689,7 +689,14 @@ MUTANTS = [
         f"{T_PACKAGED}one_process_at_a_time",
     ),
     # long runs
-    Mutant("long runs start again", STORE, "checkpoint=(unfinished or {}).get(spec),", "checkpoint=None,", T_RESUMES),
+    Mutant(
+        "a worker that is asked to end saves nothing",
+        STORE,
+        'if not _ending["saves"]:',
+        "if True:",
+        "test_cli.py::test_a_long_run_is_saved_however_its_command_ends",
+    ),
+    Mutant("long runs start again", STORE, "checkpoint=checkpoints,", "checkpoint=None,", T_RESUMES),
     Mutant(
         "checkpoints stay",
         STORE,
@@ -1143,8 +1150,8 @@ MUTANTS = [
     Mutant(
         "a checkpoint without its crops",
         "core/problem.py",
-        'name not in ("layout", "device", "constants", "_kept")',
-        'name not in ("layout", "device", "constants", "_kept", "augment")',
+        "name not in self._apart:",
+        'name not in (*self._apart, "augment"):',
         f"{AUGMENTED}::test_a_run_that_was_cut_off_goes_on_with_the_same_bits",
     ),
     Mutant(
@@ -2038,8 +2045,8 @@ MUTANTS = [
     Mutant(
         "a target is looked at after the work",
         "cli/claims.py",
-        "            require_target(name, getattr(options, name))",
-        "            pass",
+        '        require_target("page", options.page, options.save)',
+        "        pass",
         "test_store.py::test_a_target_that_cannot_be_written_is_said_before_any_work",
     ),
     Mutant(
