@@ -247,7 +247,7 @@ for row in record["table"]:
     tried.setdefault((row["task"], row["method"]), []).append(row)
 for task in tasks:
     longer = {name: len(rows) for (where, name), rows in tried.items() if where == task.name and len(rows) > 6}
-    print(f"{task.name}, more than six: " + ", ".join(f"{name} ({count})" for name, count in longer.items()))
+    fold(f"{task.name}, more than six: " + ", ".join(f"{name} ({count})" for name, count in longer.items()))
 at_an_end = [key for key, rows in tried.items() if rows[0]["best"] or rows[-1]["best"]]
 print(f"best at an end of all that was tried: {', '.join(map(str, at_an_end)) or 'none'}")
 beyond = [key for key, rows in tried.items() if next(row["rate"] for row in rows if row["best"]) not in grids[key]]

@@ -343,7 +343,8 @@ def test_a_long_run_is_saved_however_its_command_ends(how, tmp_path):
     """By its worker, which hears of it or finds its parent gone."""
     heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
     words = [sys.executable, str(Path(__file__).with_name("long_run.py")), str(tmp_path)]
-    process = subprocess.Popen(words, stderr=subprocess.DEVNULL, preexec_fn=heed)
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(cli.__file__).parents[2])}
+    process = subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL, preexec_fn=heed)
     folder = tmp_path / ".runs" / "unfinished"
     wait_until(lambda: list(folder.glob("*/.lock")))
     time.sleep(3)
