@@ -20,7 +20,7 @@ test: $(VENV)/.installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	mkdir -p build; $(VENV)/bin/pyright > build/pyright.log & types=$$!; \
-	$(RUN) -m pytest -n 3 --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env \
+	$(RUN) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env \
 		--nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120 tests notebooks; tested=$$?; \
 	wait $$types; typed=$$?; cat build/pyright.log; exit $$((tested + typed))
 

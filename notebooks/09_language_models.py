@@ -623,8 +623,8 @@ assert (round(min(jumps), 1), round(max(jumps), 1), jumps[-1]) == (41.1, 62.5, 5
 # %% [markdown]
 # It is the same with less noise: the training loss falls from record to record, from 0.99 to 0.88 (DeComFL) and 0.91
 # (FedZO), and the accuracy ends two texts up and one. FedAvg goes up and down between 41.1 and 62.5% and ends at 50.0%,
-# the share of the commonest answer. In 80 rounds on CB nobody's accuracy has surely moved, with all weights or with
-# adapters.
+# the share of the commonest answer. On CB one seed shows no sure move of an accuracy in 80 rounds (FedAvg: 20), with
+# all weights or with adapters.
 #
 # ## 7. What this notebook does not show
 # - **No accuracy of Tables 2 and 6.** The model of sections 1 to 5 is a toy, its language has 16 adjectives, and the

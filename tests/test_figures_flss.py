@@ -16,6 +16,7 @@ from fedtheory.figures.flss import precision
 from fedtheory.figures.flss.items import (
     AGAINST,
     AT_LENGTH,
+    BETAS,
     COMPARED,
     SETTINGS,
     cost_cell,
@@ -233,6 +234,8 @@ def test_table_2_at_the_large_scale_judges_levels_and_orders_in_full():
     level = cells["FMNIST in full, beta=0.1 FedAvg, level"]
     assert (level.verdict, level.paper, level.ours) == ("contradicted", 85.06, 50)
     before = {cell.cell: cell for cell in measure_heterogeneity(Ahead(), "medium", 5).cells}
+    assert set(AT_LENGTH) <= set(BETAS)
+    assert all(AGAINST[name] in names for names in AT_LENGTH.values() for name in names)
     settled = {f"FMNIST beta={beta:g} {name}" for beta, names in AT_LENGTH.items() for name in names}
     assert settled == set(before) - set(cells)
     assert {name: cell for name, cell in cells.items() if "in full" not in name} == {

@@ -309,8 +309,9 @@ def test_entry_points_that_do_not_fit(distribution, points, said):
 
 def test_what_is_broken_elsewhere_stops_nothing_else(distribution, tmp_path):
     """A comparison that does not ask for it goes on, and says what it left out."""
-    env = distribution("[fedtheory.problems]\ntiny = half:ABSENT\n")
+    env = distribution("[fedtheory.problems]\ntiny = half:ABSENT\n[fedtheory.algorithms]\nHelf = half:ABSENT\n")
     words = ("--methods", "FedAvg", "--tasks", "quadratics", "--seeds", "1", "--workers", "1", "--json")
     compared = command(env, "compare", *words, "--out", str(tmp_path / "out"))
     assert compared.returncode == 0, compared.stderr
     assert "left out: entry point tiny='half:ABSENT'" in compared.stderr
+    assert "left out: entry point Helf='half:ABSENT'" in compared.stderr

@@ -4,7 +4,9 @@
 import itertools
 import math
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -438,6 +440,24 @@ class Pair:
     second: object
 
 
+@dataclass
+class OtherPair:
+    first: object
+    second: object
+
+
+class Thing:
+    """An object of a user's own, one of them with a cycle."""
+
+    def __init__(self, value):
+        self.value, self.me = value, self
+
+
+class Side(Enum):
+    LEFT = 1
+    RIGHT = 2
+
+
 @pytest.mark.parametrize(
     "held",
     [
@@ -458,6 +478,14 @@ class Pair:
         lambda value: Fraction(value),
         lambda value: (torch.eye(2) * value).to_sparse(),
         lambda value: eye_array(2) * value,
+        lambda value: Thing(value),
+        lambda value: [Thing([Thing(value)])],
+        lambda value: Pair(1, 2) if value < 1.5 else OtherPair(1, 2),
+        lambda value: torch.nn.Sequential(torch.nn.ReLU() if value < 1.5 else torch.nn.Tanh()),
+        lambda value: {"a": {}} if value < 1.5 else {"b": {}, "a": {}},
+        lambda value: Side(int(value)),
+        lambda value: partial(max, value),
+        lambda value: torch.tensor([value * 1j]).conj(),
     ],
 )  # fmt: skip
 def test_data_count_wherever_they_are_kept(held):

@@ -126,6 +126,26 @@ def test_a_long_run_that_another_process_makes_is_waited_for(ends, tmp_path, inl
     assert len(made) == (1 if ends == "with the run" else 2)
 
 
+def test_a_long_run_that_is_finished_meanwhile_is_not_made_again(tmp_path, lengthy):
+    folder = tmp_path / "unfinished" / "a-b"
+    (tmp_path / "a-b.json").write_text("")
+    assert store.execute(lengthy, "cpu", {lengthy: folder}) is None
+
+
+def test_a_result_that_is_being_written_is_waited_for(tmp_path, monkeypatch):
+    """All rounds are done, the lock is free, and its file is not there yet."""
+    folder, slept = tmp_path / "unfinished" / "a-b", []
+    folder.mkdir(parents=True)
+    (folder / f"round-{40:012d}.ckpt").write_text("")
+    write = lambda seconds: slept.append(seconds) or len(slept) < 3 or (tmp_path / "a-b.json").write_text("")
+    monkeypatch.setattr(store.time, "sleep", write)
+    store._wait_for(folder, 40)
+    assert len(slept) == 3
+    (tmp_path / "a-b.json").unlink()
+    store._wait_for(folder, 50)
+    assert len(slept) == 4
+
+
 def test_which_runs_on_images_are_long():
     """At the printed length they are; what a thread does in a minute or two is not. Directions count like steps."""
     at, length = flss.SETTINGS["medium"], flss.FASHION

@@ -568,7 +568,7 @@ def test_small_parts_on_request(folder):
     """The Dirichlet partition's smallest part can be named."""
     P = loaded(folder, subset=64, min_size=1)
     assert min(map(len, P.parts)) >= 1
-    with pytest.raises(ValueError, match=r"min_size=10: expected an integer from 0 to 8"):
+    with pytest.raises(ValueError, match=r"clients=8: expected at most 6, so that each can have 10 of the 64"):
         loaded(folder, subset=64)
 
 

@@ -20,6 +20,10 @@ def show(options: argparse.Namespace) -> None:
     """conclusions"""
     if options.page is not None:
         require_target("page", options.page, options.ledger)
+    if not Path(options.out).is_dir():
+        checks.reject(
+            "out", options.out, "a folder of results", "name the folder that reproduce wrote, such as figures"
+        )
     chosen = [checks.choice("papers", paper, PAPERS) for paper in options.papers] or list(PAPERS)
     wanted = list(PAPERS) if options.page is not None else chosen
     found = {paper: decided(paper, Path(options.out), Path(options.ledger)) for paper in wanted}

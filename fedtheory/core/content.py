@@ -1,12 +1,16 @@
 """What tells one value from another, whatever it is made of: behind fingerprints, and names of checkpoints."""
 
 import hashlib
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
+from functools import partial
 from pathlib import PurePath
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,55 +18,77 @@ import torch
 
 from fedtheory.core import checks
 
-_PLAIN = (int, float, complex, str, bytes, range, Fraction, Decimal, PurePath, torch.dtype, torch.device)
+_PLAIN = (int, float, complex, str, bytes, range, Fraction, Decimal, PurePath, Enum, torch.dtype, torch.device)
 
 
-def parts(name: str, value: Any, unread: list[str]) -> Iterator[bytes]:
+def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()) -> Iterator[bytes]:
     """Bytes that differ where values do.
 
     Args:
         name: of the value, for the bytes and for `unread`.
         unread: takes the names of what cannot be looked into. Of these, and of functions and classes, only the type
             counts.
+        within: the ids of the objects around it, so that one which holds itself comes to an end.
     """
-    value = checks.plain(value)
+    value, kind = checks.plain(value), type(value).__qualname__
+    if id(value) in within:
+        yield f"{name}: {kind} again".encode()
+        return
+    within = (*within, id(value))
     if isinstance(value, torch.nn.Module):
+        yield f"{name}: {value!r}".encode()
         value = value.state_dict()
     if isinstance(value, torch.Tensor):
         yield f"{name}: {value.dtype} {tuple(value.shape)}".encode()
+        value = value.detach()
         if value.layout == torch.sparse_coo:
-            value = value.detach().coalesce()
-            yield from parts(f"{name}.indices", value.indices(), unread)
+            value = value.coalesce()
+            yield from parts(f"{name}.indices", value.indices(), unread, within)
             value = value.values()
         elif value.layout != torch.strided:
             value = value.to_dense()
         if not value.is_meta:
-            yield value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+            value = value.resolve_conj().resolve_neg()
+            yield value.cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
     elif isinstance(value, np.ndarray) and value.dtype != object:
         yield f"{name}: {value.dtype} {value.shape}".encode()
         yield value.tobytes()
     elif isinstance(value, Mapping):
+        yield f"{name}: {len(value)}".encode()
         for key in sorted(value, key=repr):
-            yield from parts(f"{name}[{key!r}]", value[key], unread)
+            yield from parts(f"{name}[{key!r}]", value[key], unread, within)
     elif isinstance(value, (tuple, list, np.ndarray)):
         yield f"{name}: {len(value)}".encode()
         for place, part in enumerate(value):
-            yield from parts(f"{name}[{place}]", part, unread)
+            yield from parts(f"{name}[{place}]", part, unread, within)
     elif isinstance(value, (set, frozenset)):
         yield f"{name}: {len(value)}".encode()
         yield from sorted(digest(part).encode() for part in value)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from parts(f"{name}.{field.name}", getattr(value, field.name), unread)
     elif value is None or isinstance(value, _PLAIN):
         yield f"{name}={value!r}".encode()
     elif hasattr(value, "tocoo"):  # SciPy's sparse arrays
         flat: Any = value.tocoo()  # pyright: ignore[reportAttributeAccessIssue]
-        yield from parts(name, (type(value).__name__, tuple(flat.shape), flat.row, flat.col, flat.data), unread)
+        yield from parts(name, (kind, tuple(flat.shape), flat.row, flat.col, flat.data), unread, within)
+    elif inspect.isroutine(value) or isinstance(value, (type, ModuleType)):
+        yield f"{name}: {kind}".encode()
+    elif isinstance(value, partial):
+        yield from parts(name, (kind, value.func, value.args, value.keywords), unread, within)
     else:
-        if not callable(value):
+        yield f"{name}: {kind}".encode()
+        held = _attributes(value)
+        if held is None:
             unread.append(name)
-        yield f"{name}: {type(value).__qualname__}".encode()
+        for part in held or ():
+            yield from parts(f"{name}.{part}", getattr(value, part, None), unread, within)
+
+
+def _attributes(value: Any) -> list[str] | None:
+    """The names of what an object holds; None where it does not say."""
+    if is_dataclass(value):
+        return [field.name for field in fields(value)]
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    named = getattr(value, "__dict__", None)
+    return None if named is None and not slots else sorted({*(named or ()), *slots} - {"__dict__", "__weakref__"})
 
 
 def digest(value: Any) -> str:
@@ -82,8 +108,7 @@ def told(value: Any) -> str:
     plain = re.sub(r" at 0x[0-9a-f]+", "", said)
     if plain == said and _shown(value):
         return said
-    held = value if is_dataclass(value) else getattr(value, "__dict__", None)
-    return f"{plain} {digest(held)}"
+    return f"{plain} {digest(value)}"
 
 
 def _shown(value: Any) -> bool:

@@ -144,7 +144,8 @@ def require_target(name: str, value: str, *others: str | None) -> None:
     """
     path = Path(value)
     for other in others:
-        if other is not None and path.is_file() and path.resolve() == Path(other).resolve():
+        special = path.exists() and not path.is_file()
+        if other is not None and os.path.realpath(path) == os.path.realpath(other) and not special:
             expected = "a file that the command does not use otherwise"
             checks.reject(name, value, expected, f"choose another --{name}", OSError)
     try:

@@ -294,21 +294,25 @@ def problem(name: str) -> Offer:
     return _PROBLEMS.get(name)
 
 
+@cache
 def further_problems() -> dict[str, Offer]:
     """Those of other distributions, by the alphabet. One that cannot be loaded is left out, with a warning."""
-    found = {}
-    for name in problem_names():
-        if not isinstance(_PROBLEMS.places[name], str):
-            try:
-                found[name] = problem(name)
-            except ValueError as error:
-                warnings.warn(f"left out: {error}", stacklevel=2)
-    return found
+    further = [name for name in problem_names() if not isinstance(_PROBLEMS.places[name], str)]
+    return dict(_loaded(further, problem))
+
+
+def _loaded(names: Sequence[str], get: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
+    """What loads of these; of another one a warning says why not."""
+    for name in names:
+        try:
+            yield name, get(name)
+        except ValueError as error:
+            warnings.warn(f"left out: {error}", stacklevel=2)
 
 
 def methods() -> dict[str, Method]:
-    """All methods, by family and within it by the alphabet."""
-    found = [method(name) for name in method_names()]
+    """All methods that can be loaded, by family and within it by the alphabet."""
+    found = dict(_loaded(method_names(), method)).values()
     return {one.name: one for family in FAMILIES for one in found if one.family == family}
 
 

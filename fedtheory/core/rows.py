@@ -11,9 +11,9 @@ import os
 import shutil
 import struct
 import warnings
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -49,15 +49,17 @@ def mapped(row: T, folder: Path, rows: int) -> T:
         folder: where there is room.
     """
 
+    leaves = [getattr(row, f.name) for f in fields(cast(Any, row))] if is_dataclass(row) else []
+    needed, free = rows * sum(leaf[0].nbytes for leaf in leaves), shutil.disk_usage(folder).free
+    if needed > free:
+        text = f"{needed / 2**30:.3g} GiB of private state, and {free / 2**30:.3g} GiB free in {folder}"
+        end = "rows that no round touches take no room, but a disk that is full ends the process without a word"
+        warnings.warn(f"memory_map: {text}: {end}. Fix: name a folder on a disk with room", stacklevel=2)
+
     def leaf_of(start: torch.Tensor) -> torch.Tensor:
         path = folder / f".rows-{os.getpid()}-{id(start):x}"
         count = rows * start[0].numel()
         size = count * start.element_size()
-        free = shutil.disk_usage(folder).free
-        if size > free:
-            text = f"{size / 2**30:.3g} GiB of private state, and {free / 2**30:.3g} GiB free in {folder}"
-            end = "rows that no round touches take no room, but a disk that is full ends the process without a word"
-            warnings.warn(f"memory_map: {text}: {end}. Fix: name a folder on a disk with room", stacklevel=2)
         try:
             with open(path, "xb") as file:
                 file.truncate(max(size, 1))

@@ -240,19 +240,25 @@ def _settle(
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Have Ctrl-C wait until the end of the block. Only the main thread gets it, and only there it can be told to."""
-    waiting = []
+    """Have Ctrl-C and SIGTERM wait until the end of the block. Only the main thread gets them, and can be told to."""
+    waiting: list[Any] = []
+    before: dict[signal.Signals, Any] = {}
     try:
-        before = signal.signal(signal.SIGINT, lambda *given: waiting.append(given))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, lambda *given: waiting.append(given))
     except ValueError:
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-        if waiting and callable(before):
-            before(*waiting[0])
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for number, frame in waiting:
+            if callable(before[number]):
+                before[number](number, frame)
+            elif before[number] == signal.SIG_DFL:
+                signal.raise_signal(number)
 
 
 @contextmanager

@@ -320,9 +320,11 @@ def execute(spec: Spec, device: str, unfinished: Mapping[Spec, Path] | None = No
     Returns None where another process was making the same run, and has finished it: the result is on disk.
     """
     folder = (unfinished or {}).get(spec)
-    _ending["saves"] = folder is not None
     while True:
+        if folder is not None and _result_of(folder).exists():  # since this process looked
+            return None
         try:
+            _ending["saves"] = folder is not None
             return _execute(spec, device, folder)
         except KeyboardInterrupt:
             if _ending["asked"]:  # this worker is, and has saved the run
@@ -335,23 +337,33 @@ def execute(spec: Spec, device: str, unfinished: Mapping[Spec, Path] | None = No
         except Busy as error:
             assert folder is not None
             warnings.warn(f"waiting for another process, which makes the same run: {error}", stacklevel=2)
-            if _finished_elsewhere(folder):
-                return None
+            _wait_for(folder, spec.rounds)
+        finally:
+            _ending["saves"] = False
 
 
-def _finished_elsewhere(unfinished: Path) -> bool:
-    """Wait until the process that has the folder of a long run is done with it; whether the run's file is there."""
-    while True:
+def _result_of(unfinished: Path) -> Path:
+    """The file of a finished run whose checkpoints are in this folder."""
+    return unfinished.parent.parent / f"{unfinished.name}.json"
+
+
+def _wait_for(unfinished: Path, rounds: int) -> None:
+    """Wait until the process that has the folder of a long run has written its result, or is gone."""
+    since = None
+    while not _result_of(unfinished).exists():
         time.sleep(1.0)
-        if (unfinished.parent.parent / f"{unfinished.name}.json").exists():
-            return True
         try:
             with Owned(unfinished):
-                return False
+                pass
         except Busy:
             continue
         except FileNotFoundError:  # just thrown away, or moved
-            return (unfinished.parent.parent / f"{unfinished.name}.json").exists()
+            return
+        if not (unfinished / f"round-{rounds:012d}.ckpt").exists():
+            return
+        since = time.monotonic() if since is None else since  # all rounds are done: its result is being written
+        if time.monotonic() - since > _PATIENCE:
+            return
 
 
 def _execute(spec: Spec, device: str, checkpoints: Path | None) -> dict[str, Any]:
@@ -386,7 +398,7 @@ def _execute(spec: Spec, device: str, checkpoints: Path | None) -> dict[str, Any
 
 
 MOST_WORKERS = 1024
-_PATIENCE = 60.0  # seconds that a worker whose parent is gone may take to save its run
+_PATIENCE = 60.0  # seconds that a worker may take to save its run, and a process to write a finished one
 RUN = {
     "words": dict,
     "data": dict,
@@ -654,7 +666,7 @@ def as_finished(
     following = iter(jobs)
     while True:
         chosen = list(islice(following, None if most is None else most - len(pending)))
-        with _sigint_blocked():
+        with _signals_blocked():
             for job in chosen:
                 future = pool.submit(work, job, *more)
                 pending[future] = job
@@ -666,12 +678,12 @@ def as_finished(
 
 
 @contextmanager
-def _sigint_blocked() -> Iterator[None]:
-    """Have Ctrl-C wait until the end of the block, where the system can (not on Windows)."""
+def _signals_blocked() -> Iterator[None]:
+    """Have Ctrl-C and SIGTERM wait until the end of the block, where the system can (not on Windows)."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
@@ -693,16 +705,22 @@ def _follow(parent: int) -> None:
         if not _ending["saves"]:
             os._exit(1)
         _ending["asked"] = True
+        threading.Thread(target=give_up, daemon=True).start()
         raise KeyboardInterrupt
+
+    def give_up() -> None:
+        time.sleep(_PATIENCE)
+        os._exit(1)
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(_PATIENCE)
-        os._exit(1)
+        give_up()  # where the main thread does not hear of it
 
     signal.signal(signal.SIGTERM, end)
+    if hasattr(signal, "pthread_sigmask"):  # born while the parent blocks it, see `_signals_blocked`
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     threading.Thread(target=watch, daemon=True).start()
 
 

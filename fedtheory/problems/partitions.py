@@ -47,7 +47,7 @@ def dirichlet(
     """
     y_, rng = _checked(y, clients, key)
     checks.number("alpha", alpha, *ALPHA)
-    checks.whole("min_size", min_size, 0)
+    checks.whole("min_size", min_size, 0, len(y_))
     if min_size * clients > len(y_):
         expected = f"at most {len(y_) // min_size}, so that each can have {min_size} of the {len(y_)} samples"
         checks.reject("clients", clients, expected, "take fewer clients, or a smaller min_size where there is one")

@@ -121,7 +121,7 @@ CONCLUSIONS = [
         "FedZO's printed costs of adapters are those of a whole model. On a smaller model, SmolLM2-135M, both were run "
         "with SST-2 (one seed): from 52% DeComFL reaches 76% in 200 rounds either way; with all weights it has 72% "
         "after 40 and 75% after 240, with adapters 52% and 63%. FedAvg reaches 85% with adapters and 75% with all "
-        "weights (decomfl/smollm2). With CB, 56 texts, no accuracy moves surely either way.",
+        "weights (decomfl/smollm2). With CB, 56 texts, one seed shows no sure move.",
     ),
     Conclusion(
         "A client needs little more memory than its model, the server next to none",
