@@ -690,6 +690,13 @@ MUTANTS = [
     ),
     # long runs
     Mutant(
+        "a worker is born deaf to its end",
+        STORE,
+        "signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})",
+        "pass",
+        "test_cli.py::test_a_long_run_is_saved_however_its_command_ends",
+    ),
+    Mutant(
         "a worker that is asked to end saves nothing",
         STORE,
         'if not _ending["saves"]:',
@@ -862,15 +869,15 @@ MUTANTS = [
     Mutant(
         "NumPy's numbers do not count",
         "core/content.py",
-        "    value = checks.plain(value)\n",
-        "",
+        "value, kind = checks.plain(value),",
+        "value, kind = value,",
         "test_problems.py::test_data_count_wherever_they_are_kept",
     ),
     Mutant(
         "a run that another process makes is made twice",
         "figures/store.py",
-        "            if _finished_elsewhere(folder):\n",
-        "            if not _finished_elsewhere(folder):\n",
+        "        if folder is not None and _result_of(folder).exists():",
+        "        if False:",
         "test_store.py::test_a_long_run_that_another_process_makes_is_waited_for",
     ),
     Mutant(
@@ -1263,7 +1270,7 @@ MUTANTS = [
     Mutant(
         "Ctrl-C may come while the locks of futures are taken",
         "figures/store.py",
-        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})",
         "signal.pthread_sigmask(signal.SIG_BLOCK, set())",
         "test_cli.py::test_ctrl_c_at_any_call_leaves_no_lock_of_a_future_held",
     ),
