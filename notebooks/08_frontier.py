@@ -167,8 +167,8 @@ for task in tasks[:2]:
 # - **Compression.** A method that compresses is asked to keep 1/32 of the numbers, as in FedMUD's tables and FLSS's
 #   rivals. What crosses is counted whatever it asked for: a position costs 4 bytes. Some take no such number up: one
 #   bit an entry (SignSGD, FedBAT) or eight (FedCom), a sketch of a quarter (FetchSGD, whose 1/32 is what goes down,
-#   with cells cleared as in its public code and no momentum, as printed it diverges), FLSS and LBGM, which choose
-#   themselves when to send less, and a projection of rank 1 (ProjectedFedAvg).
+#   with cells cleared as in its public code, which says of the printed form that it diverges, and no momentum), FLSS
+#   and LBGM, which choose themselves when to send less, and a projection of rank 1 (ProjectedFedAvg).
 # - **Everything else** stands at the papers' values: FLSS's appendix D for its rivals, DeComFL's 8 bits for FedCom. A
 #   method whose second hyperparameter matters more than its learning rate suffers from this rule.
 # - **Seeds.** Five, each with its own problem, partition, start and sampling, the same for all methods.
@@ -340,8 +340,7 @@ regression = frontier_of("regression", picture=False)
 # - In random coordinates the dual does not pay here: FedSub is surely behind FedAvg-CD, which is FedSub without it. SSF
 #   is behind FedAvg-CD, too, with other bases and a control from the participants alone; on the digits it is ahead.
 # - FlexLoRA diverges on all five fresh seeds and FedMUD+BKD on one, at rates that stayed finite on the tuning seed. One
-#   tuning run does not see such an edge. FetchSGD stays at 0.92: its sketch has 250 cells for 1,000 entries, none of
-#   which is much larger than the others.
+#   tuning run does not see such an edge. FetchSGD stays at 0.92, with a sketch of 250 cells for 1,000 entries.
 
 # %%
 ratio = regression["FedAvg"]["quality"] / regression["SCAFFOLD"]["quality"]
@@ -429,8 +428,8 @@ cifar10 = frontier_of("cifar10")
 # - **MNIST** agrees with the digits on average; what is sure does not. The three that correct drift are eight to nine
 #   points ahead of FedAvg on average, none of them surely: at the rate that the tuning seed liked best, 0.3, FedAvg's
 #   other seeds scatter, and its interval is 21 points wide. Of the four only FedAvg has this rate; the others have 0.1.
-#   So much hangs on one tuning run, and on rounding: the same runs on another processor gave FedAvg two points more
-#   and an interval of thirteen. FedPara diverges on one seed at the rate 0.3.
+#   So much hangs on one tuning run, and on rounding: the record before this one, of the same runs on another processor,
+#   had FedAvg two points higher and an interval of thirteen. FedPara diverges on one seed at the rate 0.3.
 #   A 32nd of the bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a thousandth and
 #   gets 68%, not 85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy, two tasks
 #   cannot say.

@@ -453,6 +453,13 @@ class Thing:
         self.value, self.me = value, self
 
 
+class Slotted:
+    __slots__ = "__value"
+
+    def __init__(self, value):
+        self.__value = value
+
+
 class Side(Enum):
     LEFT = 1
     RIGHT = 2
@@ -480,6 +487,7 @@ class Side(Enum):
         lambda value: eye_array(2) * value,
         lambda value: Thing(value),
         lambda value: [Thing([Thing(value)])],
+        lambda value: Slotted(value),
         lambda value: Pair(1, 2) if value < 1.5 else OtherPair(1, 2),
         lambda value: torch.nn.Sequential(torch.nn.ReLU() if value < 1.5 else torch.nn.Tanh()),
         lambda value: {"a": {}} if value < 1.5 else {"b": {}, "a": {}},

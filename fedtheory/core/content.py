@@ -86,7 +86,12 @@ def _attributes(value: Any) -> list[str] | None:
     """The names of what an object holds; None where it does not say."""
     if is_dataclass(value):
         return [field.name for field in fields(value)]
-    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    slots: list[str] = []
+    for kind in type(value).__mro__:
+        given = vars(kind).get("__slots__", ())
+        for name in (given,) if isinstance(given, str) else given:
+            hidden = name.startswith("__") and not name.endswith("__")  # Python stores it under the class's name
+            slots.append(f"_{kind.__name__.lstrip('_')}{name}" if hidden else name)
     named = getattr(value, "__dict__", None)
     return None if named is None and not slots else sorted({*(named or ()), *slots} - {"__dict__", "__weakref__"})
 
