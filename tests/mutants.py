@@ -874,6 +874,27 @@ MUTANTS = [
         "test_problems.py::test_data_count_wherever_they_are_kept",
     ),
     Mutant(
+        "what a function has captured does not count",
+        "core/content.py",
+        "    captured = [_content(cell) for cell in function.__closure__ or ()]",
+        "    captured = []",
+        "test_problems.py::test_data_count_wherever_they_are_kept",
+    ),
+    Mutant(
+        "what a function calls does not count",
+        "core/content.py",
+        "(code.co_code, code.co_names, constants)",
+        "(code.co_code, constants)",
+        "test_problems.py::test_data_count_wherever_they_are_kept",
+    ),
+    Mutant(
+        "functions within functions do not count",
+        "core/content.py",
+        "        codes += inner",
+        "        pass",
+        "test_problems.py::test_data_count_wherever_they_are_kept",
+    ),
+    Mutant(
         "a run that another process makes is made twice",
         "figures/store.py",
         "        if folder is not None and _result_of(folder).exists():",

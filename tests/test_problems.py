@@ -460,6 +460,16 @@ class Slotted:
         self.__value = value
 
 
+def named(x):
+    """One."""
+    return x
+
+
+def named_otherwise(x):
+    """Another."""
+    return x
+
+
 class Side(Enum):
     LEFT = 1
     RIGHT = 2
@@ -493,6 +503,12 @@ class Side(Enum):
         lambda value: {"a": {}} if value < 1.5 else {"b": {}, "a": {}},
         lambda value: Side(int(value)),
         lambda value: partial(max, value),
+        lambda value: lambda x: value * x,
+        lambda value: (lambda x: x + 1) if value < 1.5 else (lambda x: x + 2),
+        lambda value: (lambda x: torch.relu(x)) if value < 1.5 else (lambda x: torch.tanh(x)),
+        lambda value: (lambda xs: [x + 1 for x in xs]) if value < 1.5 else (lambda xs: [x + 2 for x in xs]),
+        lambda value: lambda x, by=value: by * x,
+        lambda value: named if value < 1.5 else named_otherwise,
         lambda value: torch.tensor([value * 1j]).conj(),
     ],
 )  # fmt: skip

@@ -384,10 +384,13 @@ def test_bytes_do_not_depend_on_what_is_tuned(folder, pretrained):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_adapters_are_tuned(name, folder):
-    """All methods on LoRA's parameters (rank 8, alpha 8, all Q and V); their gradients are small, so the steps long."""
+    """All methods on LoRA's parameters (rank 8, alpha 8, all Q and V); their gradients are small, so the steps long.
+
+    Two steps of the length 1 overshoot for some seeds, and for seed 0 on some processors.
+    """
     adapted = TextClassification.load(folder, "sst2", folder, Key(0), lora=8, batch=16, dtype=DOUBLE)
     P = Pooled(adapted) if name == "MeZO" else adapted
-    algorithm = replace(METHODS[name], lr=1.0)
+    algorithm = replace(METHODS[name], lr=0.5 if name == "DeComFL, two steps" else 1.0)
     history = run(algorithm, P, 8, sampled=min(2, P.n), every=8, metrics=("loss",))
     assert history["loss"][-1] < 0.9 * history["loss"][0]
 

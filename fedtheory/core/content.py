@@ -10,7 +10,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import partial
 from pathlib import PurePath
-from types import ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
 
     Args:
         name: of the value, for the bytes and for `unread`.
-        unread: takes the names of what cannot be looked into. Of these, and of functions and classes, only the type
-            counts.
+        unread: takes the names of what cannot be looked into. Of these, and of classes, only the type counts; of a
+            function its name and all of `_written`.
         within: the ids of the objects around it, so that one which holds itself comes to an end.
     """
     value, kind = checks.plain(value), type(value).__qualname__
@@ -69,6 +69,9 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
     elif hasattr(value, "tocoo"):  # SciPy's sparse arrays
         flat: Any = value.tocoo()  # pyright: ignore[reportAttributeAccessIssue]
         yield from parts(name, (kind, tuple(flat.shape), flat.row, flat.col, flat.data), unread, within)
+    elif inspect.isfunction(value):
+        yield f"{name}: {kind} {value.__qualname__}".encode()
+        yield from parts(f"{name}()", _written(value), unread, within)
     elif inspect.isroutine(value) or isinstance(value, (type, ModuleType)):
         yield f"{name}: {kind}".encode()
     elif isinstance(value, partial):
@@ -80,6 +83,31 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
             unread.append(name)
         for part in held or ():
             yield from parts(f"{name}.{part}", getattr(value, part, None), unread, within)
+
+
+def _written(function: FunctionType) -> list[Any]:
+    """What tells a function from another; its instructions are another version of Python's others.
+
+    What it has captured counts where it is plain: an object there, as a counter, may change while a run goes on.
+    """
+    said, codes = [], [function.__code__]
+    for code in codes:
+        inner = [part for part in code.co_consts if isinstance(part, CodeType)]
+        constants = [part for part in code.co_consts if part not in inner and part != function.__doc__]
+        said.append((code.co_code, code.co_names, constants))
+        codes += inner
+    captured = [_content(cell) for cell in function.__closure__ or ()]
+    return [said, function.__defaults__, function.__kwdefaults__, captured]
+
+
+def _content(cell: CellType) -> Any:
+    """What a function has captured, where it is plain."""
+    try:
+        held = cell.cell_contents
+    except ValueError:  # not there yet
+        return None
+    plain = isinstance(held, (*_PLAIN, torch.Tensor, np.ndarray, np.generic)) or inspect.isfunction(held)
+    return held if plain else type(held).__qualname__
 
 
 def _attributes(value: Any) -> list[str] | None:

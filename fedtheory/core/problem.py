@@ -275,8 +275,9 @@ class Problem(ABC):
         """SHA-256 over the problem's data, to tell one problem from another (16 hex digits).
 
         That is all its attributes but device and constants, and but how clients are stacked: numbers, texts, tensors,
-        arrays and networks, also within tuples, lists, sets, dicts, dataclasses and other objects. Of a function only
-        the type counts; of an object that does not say what it holds, too, with a warning.
+        arrays and networks, also within tuples, lists, sets, dicts, dataclasses and other objects. Of a function its
+        name, its instructions and the plain values that it has captured count; of an object that does not say what it
+        holds, only its type, with a warning.
         """
         digest, unread = hashlib.sha256(repr(self.layout).encode()), []
         for name, value in sorted(vars(self).items()):
