@@ -7,6 +7,7 @@ import shutil
 import stat
 import threading
 import time
+import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -98,6 +99,20 @@ def test_a_long_run_that_cannot_go_on_starts_anew(tmp_path, inline, lengthy):
         result = runner([lengthy])[lengthy]
     assert "timed_from_round" not in result
     assert [path.name for path in folder.parent.iterdir()] == [f"{folder.name}.damaged"]
+
+
+def test_checkpoints_that_nothing_goes_on_from_are_said(tmp_path, inline, lengthy):
+    """Of the same words; those of other runs are none of this command's."""
+    runner = Runner(tmp_path, workers=1)
+    named = runner.path(lengthy).stem
+    folder = tmp_path / ".runs" / "unfinished"
+    for name in (f"{named.split('-')[0]}-older", "other-older"):
+        (folder / name).mkdir(parents=True)
+    with pytest.warns(UserWarning, match=rf"^1 folders of unfinished runs .*Fix: delete .*/{named[:20]}-older") as said:
+        runner([lengthy])
+    assert len(said) == 1
+    with warnings.catch_warnings(action="error"):
+        runner([lengthy])
 
 
 @pytest.mark.parametrize("ends", ["with the run", "without it"])

@@ -485,6 +485,7 @@ class Runner:
         if missing:
             self._require_room(missing)
             self._say_stale(missing, heads)
+            self._say_left(missing, heads)
             self.cache.mkdir(parents=True, exist_ok=True)
         return results, {spec: heads[spec] for spec in missing}
 
@@ -572,6 +573,20 @@ class Runner:
             f"({path.name})",
             stacklevel=3,
         )
+
+    def _say_left(self, missing: Sequence[Spec], heads: Mapping[Spec, dict[str, Any]]) -> None:
+        """Checkpoints of runs of the same words that nothing here goes on from."""
+        own = {self._named(heads[spec]).stem for spec in missing}
+        same = {name.split("-")[0] for name in own}
+        folders = sorted(self.cache.glob("unfinished/*-*"))
+        left = [path for path in folders if path.name not in own and path.name.split("-")[0] in same]
+        if left:
+            warnings.warn(
+                f"{len(left)} folders of unfinished runs are kept and not used: the same words, but other data or "
+                f"revisions, or damaged. Fix: delete {left[0]} and its like, which may be large, unless another "
+                "version needs them",
+                stacklevel=3,
+            )
 
     def keep(
         self, head: dict[str, Any], result: dict[str, Any] | None, checkpoints: Path | None = None
