@@ -125,7 +125,7 @@ def on_fashion(at: Setting) -> Setting:
 LENGTH = replace(PAPER, epoch=4, options=(*PAPER.options, ("partial", True)))  # an epoch of 20,000 / 100 images
 COMPARED = ("FedAvg", "FedAvg+FLSS", "Signsgd+EF", "STC", "Sign+EF+FLSS")
 FASHION = replace(on_fashion(PAPER), options=(*PAPER.options, ("precision", "bf16")))
-AT_LENGTH = {0.1: (*PAIR, "Signsgd+EF", "Sign+EF+FLSS")}  # beta of Table 2 -> what is run so
+AT_LENGTH = {0.1: (*PAIR, "Signsgd+EF", "Sign+EF+FLSS"), 0.5: PAIR, 1.0: PAIR}  # beta of Table 2 -> what is run so
 IN_FULL = "in full,"
 _MOST_SEEDS = 3  # of what is run so
 FASHION_LENGTH = (
@@ -666,11 +666,16 @@ def draw_levels(table: Table) -> Figure:
                 printed.plot([x], [found["paper"]], mark, markersize=4.5, markerfacecolor="none", color=color)
             ours.plot([], [], mark, markersize=3.5, color=color, label=f"{name} (n={_seeds(rows, name)})")
         for axis in (ours, printed):
-            axis.set_xticks(range(len(settings)), settings)
+            axis.set_xticks(range(len(settings)), ["\n".join(reversed(name.split(", "))) for name in settings])
             axis.set(xlim=(-0.5, len(settings) - 0.5), ylabel="test accuracy, %")
         rounds = {row["setting"]: row["ran rounds"] for row in rows}
         if len(set(rounds.values())) > 1:  # columns of several lengths are not to be compared
-            ours.set_xticklabels([f"{setting}\n{rounds[setting]} rounds" for setting in settings])
+            labels = [
+                f"{label.get_text()}\n{rounds[name]} rounds" for label, name in zip(ours.get_xticklabels(), settings)
+            ]
+            ours.set_xticklabels(labels)
+            for axis in (ours, printed):
+                axis.tick_params("x", labelsize="x-small")
         ours.set_title(f"ours, {panel}")
         printed.set_title(f"printed: {panel.split(' (')[0]}")
     axes[1].plot([], [], "ko", markersize=4.5, markerfacecolor="none", label="printed: hollow")
