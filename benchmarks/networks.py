@@ -22,7 +22,8 @@ from the history of seeds and scalars when the client is sampled again.
 "ratio_threads": wall time of cnn/fedavg with one client thread over that with two, each with one thread in every
 operation; on the CPU, where two cores are free. Both give the same bits (checked).
 
-"ours" is `fedtheory.run` as a user calls it; "bf16" is ours with precision="bf16", and "ratio_bf16" ours over it. Times
+"ours" is `fedtheory.run` as a user calls it; "bf16" is ours with precision="bf16", and "ratio_bf16" ours over it. On
+CUDA "launched" is ours with every operation launched by itself, where `problems.graphs` makes one launch of them. Times
 are CPU seconds of one thread on the CPU, synchronised wall time on CUDA; variants take turns block by block, after one
 that warms up (`timing.turns`); of times and of the blocks' own ratios the median counts. "limit" is the floating-point
 operations of the networks' products, counted by torch.utils.flop_counter, divided by the measured rate of products in
@@ -298,6 +299,9 @@ def measure(name: str, device: str, rounds: int, blocks: int) -> dict[str, objec
     of = {"ours": problem}
     if problem.network.convolutional:
         of["bf16"] = workload(name, device, precision="bf16")
+    if device == "cuda":
+        of["launched"] = workload(name, device)
+        of["launched"]._launched = lambda y, xi: False
     variants: dict[str, Work] = {"rate": (lambda: rates.append(best_rate(device)), 1)}
     for style, on in of.items():
         play = lambda on=on: run(algorithm, on, PER_RUN * rounds, sampled=SAMPLED, every=PER_RUN * rounds, metrics=())
@@ -375,7 +379,7 @@ def show(table: dict[str, dict]) -> None:
     print("\nmilliseconds per round or step (median of blocks) and ratios [quartiles over the blocks]\n")
     for name, row in table.items():
         cells = [f"{style} {row[style] * 1e3:.1f}" for style in row["quartiles"]]
-        for label in ("ratio", "ratio_usual", "ratio_lean", "ratio_bf16", "ratio_threads"):
+        for label in ("ratio", "ratio_usual", "ratio_lean", "ratio_bf16", "ratio_launched", "ratio_threads"):
             if label in row:
                 low, high = row[f"{label}_quartiles"]
                 cells.append(f"{label} {row[label]:.2f}x [{low:.2f}, {high:.2f}]")
@@ -409,7 +413,6 @@ def main() -> int:
         print(f"smollm2: left out without --model. Get it: {GET}", file=sys.stderr)
         names = [name for name in names if not name.startswith("smollm2")]
     gaps = {name: check(name, options.device) for name in names if name in PEERS}
-    where = environment(options.device)
     if options.check:
         table, present = gaps, lambda table: print("\n".join(f"{n:14}largest gap {g:.1e}" for n, g in table.items()))
     else:
@@ -421,10 +424,10 @@ def main() -> int:
         }
         present = show
     if options.json:
-        json.dump(table | {"environment": where}, sys.stdout, indent=2)
+        json.dump(table | {"environment": environment(options.device)}, sys.stdout, indent=2)
         print()
     else:
-        print(", ".join(f"{name} {value}" for name, value in where.items()))
+        print(", ".join(f"{name} {value}" for name, value in environment(options.device).items()))
         present(table)
     return 0
 

@@ -32,8 +32,8 @@ PARTS = {  # of a round, from the pieces of `rounds.py --profile`
 }
 
 
-def record(name: str) -> dict[str, Any]:
-    return json.loads((RESULTS / f"{name}-cpu.json").read_text())
+def record(name: str, device: str = "cpu") -> dict[str, Any]:
+    return json.loads((RESULTS / f"{name}-{device}.json").read_text())
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -107,6 +107,25 @@ def networks_table() -> str:
     return table(head, rows)
 
 
+def card_table() -> str:
+    """Milliseconds of a round, or of a step, on a card; the peers as many times as long, and bf16's share of ours."""
+    rows = []
+    for of in ("rounds", "networks", "step"):
+        for name, row in record(of, "cuda").items():
+            if name == "environment":
+                continue
+            label = NETWORKS.get(name) or f"SSF's problem, {METHODS[name]}"
+            ours = brackets(row["ours"] * 1e3, [q * 1e3 for q in row["quartiles"]["ours"]], ".2f")
+            bare, loaders = ("ratio", "") if name.endswith("decomfl") else ("ratio_lean", "ratio")
+            ratios = [
+                brackets(row[ratio], row[f"{ratio}_quartiles"], form) if ratio in row else ""
+                for ratio, form in ((bare, ".1f"), (loaders, ".1f"), ("ratio_bf16", ".2f"))
+            ]
+            rows.append([label, ours, f"{row['fraction_of_limit']:.2%}", *ratios, str(row["blocks"])])
+    head = ["on the card", "ours, ms", "of the limit", "bare loop", "with loaders", "bf16 times faster", "blocks"]
+    return table(head, rows)
+
+
 def growth_table() -> str:
     """Exponents by decade."""
     rows = []
@@ -164,7 +183,7 @@ def draw() -> Figure:
 
 def filled(page: str) -> str:
     """The page with its tables, which begin with these heads, made anew."""
-    for made in (rounds_table(), parts_table(), networks_table(), growth_table()):
+    for made in (rounds_table(), parts_table(), networks_table(), card_table(), growth_table()):
         head = re.escape(made.splitlines()[0])
         page, found = re.subn(rf"^{head}\n(\|.*\n)+", lambda _, made=made: made + "\n", page, flags=re.MULTILINE)
         if found != 1:

@@ -1589,9 +1589,45 @@ MUTANTS = [
     Mutant(
         "sphere of radius 1",
         "maps/directions.py",
-        "math.sqrt(self.layout.size / square)",
-        "math.sqrt(1 / square)",
+        "math.sqrt(self.layout.size / math",
+        "math.sqrt(1 / math",
         "test_decomfl.py::test_the_mean_of_g_z_is_the_gradient",
+    ),
+    Mutant(
+        "a direction drawn for every use",
+        "maps/directions.py",
+        "    @cached_property\n    def _whole(",
+        "    @property\n    def _whole(",
+        "test_graphs.py::test_a_direction_that_fits_in_a_block_is_drawn_once",
+    ),
+    # What a card replays
+    Mutant(
+        "a replay's buffer is handed out",
+        "problems/graphs.py",
+        "return out.clone()",
+        "return out",
+        "test_graphs.py::test_results_are_copies_and_inputs_are_taken_anew",
+    ),
+    Mutant(
+        "replays forget what they compute",
+        "problems/graphs.py",
+        "shape = name, *(",
+        "shape = None, *(",
+        "test_graphs.py::test_names_are_told_apart",
+    ),
+    Mutant(
+        "other threads are captured",
+        "problems/graphs.py",
+        "return first and self._seen",
+        "return self._seen",
+        "test_graphs.py::test_watched_work_and_other_threads_are_computed",
+    ),
+    Mutant(
+        "watched work is captured",
+        "problems/graphs.py",
+        " and not is_in_torch_dispatch_mode()",
+        "",
+        "test_graphs.py::test_watched_work_and_other_threads_are_computed",
     ),
     # FedZO, MeZO, BAFFLE
     Mutant("a step per direction", FEDZO, "/ self.perturbations * g)  # (2b)", "* g)  # (2b)", f"{ZERO}::test_fedzo"),

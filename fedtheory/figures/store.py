@@ -603,6 +603,8 @@ class Runner:
             fix = "run the same command again when nothing writes to the folder"
             checks.reject("data", ", ".join(read), "files that stay as they are while a run reads them", fix)
         own = {name: value for name, value in versions().items() if name != "matplotlib"}
+        if self.device == "cuda":
+            own["machine"] += f", {torch.cuda.get_device_name()}"
         record = {"format": "fedtheory run 1", **head, "versions": own, "device": self.device, "result": result}
         path = self._named(head)
         write_atomic(path, seal(plain(record), None))

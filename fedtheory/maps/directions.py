@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -36,7 +36,7 @@ class Field(ABC):
 
 @dataclass(frozen=True)
 class Direction(Field):
-    """z: a function of a key, made where it is needed, block by block, and never held whole.
+    """z: a function of a key, made where it is needed, block by block; held whole only where it fits in a block.
 
     Every layer has its own stream, drawn on the CPU in the model's precision, so that all clients agree bit for bit.
     """
@@ -48,25 +48,54 @@ class Direction(Field):
     device: torch.device
 
     def blocks(self, j: int) -> Iterator[tuple[slice, torch.Tensor]]:
+        if self._whole is None:
+            yield from self._made(j)
+        else:
+            yield self.layout.slices[j], self._whole[self.layout.slices[j]]
+
+    def __iter__(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        if self._whole is None:
+            yield from super().__iter__()
+        else:
+            yield slice(0, self.layout.size), self._whole
+
+    @cached_property
+    def _whole(self) -> torch.Tensor | None:
+        """z of a model that fits in a block: one copy to the device, and no second draw for its other uses."""
+        if self.layout.size > BLOCK:
+            return None
+        layers = range(len(self.layout.layers))
+        return torch.cat([z for j in layers for _, z in self._made(j, torch.device("cpu"))]).to(self.device)
+
+    def _made(self, j: int, device: torch.device | None = None) -> Iterator[tuple[slice, torch.Tensor]]:
+        for where, z in self._drawn(j):
+            z = z.to(device or self.device)
+            yield where, z if self.kind == "gaussian" else z.mul_(self._scale)
+
+    def _drawn(self, j: int) -> Iterator[tuple[slice, torch.Tensor]]:
+        """N(0, I), on the CPU."""
         g, start = self.key.fold(j).generator(), self.layout.slices[j].start
         stop = self.layout.slices[j].stop
         for at in range(start, stop, BLOCK):
             end = min(at + BLOCK, stop)
-            z = torch.empty(end - at, dtype=self.dtype).normal_(generator=g).to(self.device)
-            yield slice(at, end), z if self.kind == "gaussian" else z.mul_(self._scale)
+            yield slice(at, end), torch.empty(end - at, dtype=self.dtype).normal_(generator=g)
 
     @cached_property
     def _scale(self) -> float:
         """sqrt(d) / ||z||: on the sphere of radius sqrt(d), as Sec. 4.1 before Theorem 2."""
-        gauss = replace(self, kind="gaussian")
-        square = math.fsum(float(z.double().square().sum()) for _, z in gauss)
-        return math.sqrt(self.layout.size / square)
+        drawn = (z for j in range(len(self.layout.layers)) for _, z in self._drawn(j))
+        return math.sqrt(self.layout.size / math.fsum(float(z.double().square().sum()) for z in drawn))
 
     def losses(self, problem: Problem, y: torch.Tensor, mu: float, xi: Any) -> torch.Tensor:
-        return problem.losses_at(y, lambda j, layer: self.add(j, layer, mu), xi)
+        if self._whole is None or self.device.type == "cpu":
+            return problem.losses_at(y, lambda j, layer: self.add(j, layer, mu), xi)
+        shared = y.stride(0) == 0  # on a card one addition, and one launch of the losses (`problems.graphs`)
+        return problem.losses((y[:1] if shared else y).add(self._whole, alpha=mu).expand_as(y), xi)
 
     def add(self, j: int, layer: torch.Tensor, factor: float) -> torch.Tensor:
         """layer + factor z_j, a new tensor, (., size of layer j)."""
+        if self._whole is not None:
+            return layer.add(self._whole[self.layout.slices[j]], alpha=factor)
         layer, start = layer.clone(), self.layout.slices[j].start
         for where, z in self.blocks(j):
             layer[:, where.start - start : where.stop - start].add_(z, alpha=factor)

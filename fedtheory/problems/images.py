@@ -1,6 +1,6 @@
 """Image classification by a network, with the data of the clients given as lists of samples."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from fedtheory.core.message import Cost
 from fedtheory.core.problem import Constants, Outputs, Penalty, Problem, Shift
 from fedtheory.core.registry import Offer
 from fedtheory.problems import data as readers
-from fedtheory.problems import partitions
+from fedtheory.problems import graphs, partitions
 from fedtheory.problems.augment import Augment
 from fedtheory.problems.models import networks, perceptron
 from fedtheory.problems.models.networks import Moments, Network, Params
@@ -73,7 +73,9 @@ class ImageClassification(Problem):
             (False). None chooses: together where the network has no convolution (2.5 to 10 times faster) and on CUDA;
             one by one for convolutions on the CPU, where a grouped convolution is slower than its parts and takes twice
             the memory.
-        precision: "full": all in the dtype of the images. "bf16": products and convolutions in bfloat16 while weights,
+        precision: "full": all in the dtype of the images: on a card cuDNN's TF32, in which PyTorch convolves there, is
+            switched off for the process, since a zeroth-order difference is lost in its ten bits (to have it, set
+            torch.backends.cudnn.allow_tf32 afterwards). "bf16": products and convolutions in bfloat16 while weights,
             moments of normalisation, losses and everything that an algorithm adds up stay in float32, which the images
             must have. For convolutions on a card, or on a CPU with AVX512-BF16 (or AMX): elsewhere it works and is
             slower, and so it is for perceptrons.
@@ -83,7 +85,7 @@ class ImageClassification(Problem):
     """
 
     closed_form = False
-    _apart = (*Problem._apart, "stacked", "written_out")  # rounding alone hangs on them, and on the device they do
+    _apart = (*Problem._apart, "stacked", "written_out", "_graphs")  # rounding alone hangs on them, and on the device
 
     @checks.arguments
     def __init__(
@@ -144,6 +146,9 @@ class ImageClassification(Problem):
             fix = "load the images with dtype=torch.float32"
             checks.reject("precision", precision, f"'full' for images of {self.dtype}", fix)
         self.written_out = perceptron.is_perceptron(network) and not self.mixed
+        self._graphs = graphs.Graphs()
+        if self.device.type == "cuda" and not self.mixed:
+            torch.backends.cudnn.allow_tf32 = False
 
     def _near(self) -> int | None:
         """How many stacked clients' models, gradients and batches stay in the cache of a core; None on CUDA: all."""
@@ -293,7 +298,10 @@ class ImageClassification(Problem):
         return Batch(self._stacked(parts), tuple(len(part) for part in parts))
 
     def losses(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
-        return self.losses_at(y, None, xi)
+        if torch.is_grad_enabled() or not self._launched(y, xi):
+            return self.losses_at(y, None, xi)
+        of = lambda y, xi: self.losses_at(y.expand(len(xi.size), -1), None, xi)
+        return self._replayed("losses", of, y[:1] if y.stride(0) == 0 else y, xi)
 
     def losses_at(self, y: torch.Tensor, shift: Shift | None, xi: Batch) -> torch.Tensor:
         """The layers of y + shift are made one by one while the network runs: no second model is held."""
@@ -313,6 +321,20 @@ class ImageClassification(Problem):
             return torch.cat([self.grads(y[i : i + 1], xi.client(i)) for i in range(len(y))])
         if max(xi.size) == 0:
             return torch.zeros_like(y)
+        return self._replayed("grads", self._gradient, y, xi) if self._launched(y, xi) else self._gradient(y, xi)
+
+    def _launched(self, y: torch.Tensor, xi: Batch) -> bool:
+        """Whether to ask for a card's work takes longer than the work."""
+        return self.device.type == "cuda" and xi.full and not self.mixed and y.numel() <= graphs.LARGEST
+
+    def _replayed(
+        self, name: str, of: Callable[[torch.Tensor, Batch], torch.Tensor], y: torch.Tensor, xi: Batch
+    ) -> torch.Tensor:
+        """of(y, xi) as one launch."""
+        again = lambda y, index, *draws: of(y, Batch(index, xi.size, *draws))
+        return self._graphs(name, again, y, *([xi.index] if xi.draws is None else [xi.index, xi.draws]))
+
+    def _gradient(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
         if self.written_out:
             return perceptron.gradient(
                 self.network, y, self._seen(xi).flatten(2), self.labels[xi.index], self._shares(xi)

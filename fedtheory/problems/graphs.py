@@ -1,0 +1,62 @@
+"""CUDA graphs: a small network's gradient is dozens of launches, and asking for them takes longer than what they do."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+import torch
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+
+LARGEST = 2**22  # numbers in the stacked models: beyond, the arithmetic hides the launches, and a graph's memory counts
+_AFTER = 2  # calls before a shape is captured: a run's odd last batch is not
+_MOST = 8  # shapes that are captured: each keeps its intermediate values on the card
+_WARM = 3  # PyTorch's advice
+Function = Callable[..., torch.Tensor]
+
+
+class Graphs:
+    """Replays functions of tensors on a card: what a shape asked for is captured once, and is one launch from then on.
+
+    The functions must read nothing else that is replaced between calls, and must not ask the card for a number. Work
+    that is watched (`core.meter`), and that of other threads than the first, is never captured.
+    """
+
+    def __init__(self) -> None:
+        self._seen: Counter[object] = Counter()
+        self._kept: dict[object, tuple[list[torch.Tensor], torch.cuda.CUDAGraph, torch.Tensor]] = {}
+
+    def __reduce__(self) -> tuple[type["Graphs"], tuple[()]]:
+        return Graphs, ()  # a copy, or another process, captures anew
+
+    def __call__(self, name: str, of: Function, *given: torch.Tensor) -> torch.Tensor:
+        """of(*given); its name and the shapes say what is captured."""
+        shape = name, *(one.shape for one in given)
+        if shape not in self._kept:
+            if not self._wanted(shape):
+                return of(*given)
+            self._kept[shape] = self._captured(of, given)
+        inputs, graph, out = self._kept[shape]
+        for own, one in zip(inputs, given, strict=True):
+            own.copy_(one)
+        graph.replay()
+        return out.clone()
+
+    def _wanted(self, shape: object) -> bool:
+        self._seen[shape] += 1
+        first = threading.current_thread() is threading.main_thread()
+        return first and self._seen[shape] > _AFTER and len(self._kept) < _MOST and not is_in_torch_dispatch_mode()
+
+    def _captured(
+        self, of: Function, given: tuple[torch.Tensor, ...]
+    ) -> tuple[list[torch.Tensor], torch.cuda.CUDAGraph, torch.Tensor]:
+        inputs = [one.clone(memory_format=torch.contiguous_format) for one in given]
+        beside = torch.cuda.Stream()
+        beside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(beside):
+            for _ in range(_WARM):
+                of(*inputs)
+        torch.cuda.current_stream().wait_stream(beside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out = of(*inputs)
+        return inputs, graph, out

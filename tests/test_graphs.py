@@ -1,0 +1,137 @@
+"""What a card replays, with a stand-in for the card's graph that runs the captured function again in place."""
+
+import copy
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+import torch
+from cases import problem
+
+from fedtheory import DeComFL, FedAvg, Key, run
+from fedtheory.core import meter
+from fedtheory.maps.directions import Direction
+from fedtheory.problems import graphs
+from fedtheory.problems.graphs import Graphs
+from fedtheory.problems.images import ImageClassification
+
+
+def captured(self, of, given):
+    inputs = [one.clone() for one in given]
+    out = of(*inputs)
+    return inputs, SimpleNamespace(replay=lambda: out.copy_(of(*inputs))), out
+
+
+@pytest.fixture
+def card(monkeypatch):
+    """This processor plays the card's part."""
+    monkeypatch.setattr(Graphs, "_captured", captured)
+    monkeypatch.setattr(ImageClassification, "_launched", lambda self, y, xi: xi.full)
+
+
+def test_results_are_copies_and_inputs_are_taken_anew(card):
+    replay, double = Graphs(), lambda x: 2 * x
+    given = [torch.full((3,), float(i)) for i in range(6)]
+    found = [replay("double", double, x) for x in given]
+    assert list(replay._kept) == [("double", (3,))]
+    for x, y in zip(given, found, strict=True):
+        assert torch.equal(y, 2 * x)
+
+
+def test_a_shape_is_captured_at_its_third_call_and_eight_are_at_most(card):
+    replay, calls = Graphs(), []
+    of = lambda x: calls.append(len(x)) or x + 1
+    for n in range(1, 12):
+        for _ in range(4):
+            assert torch.equal(replay("f", of, torch.ones(n)), torch.full((n,), 2.0))
+    assert [shape[1] for shape in replay._kept] == [(n,) for n in range(1, 9)]
+    assert calls.count(9) == 4  # computed each time
+
+
+def test_names_are_told_apart(card):
+    replay = Graphs()
+    for _ in range(4):
+        assert float(replay("a", lambda x: x + 1, torch.zeros(1))) == 1
+        assert float(replay("b", lambda x: x + 2, torch.zeros(1))) == 2
+
+
+def test_watched_work_and_other_threads_are_computed(card):
+    replay, of = Graphs(), lambda x: x @ x
+    count = lambda: [replay("f", of, torch.ones(2, 2)) for _ in range(5)]
+    assert meter.multiplications(count) == 5 * 8
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(count).result()
+    assert not replay._kept
+
+
+@pytest.mark.parametrize("name", ["mlp", "decomfl-mnist", "resnet8"])
+@pytest.mark.parametrize("how", [FedAvg(0.05, 3), DeComFL(0.01, 1, 3), DeComFL(0.01, 3, 3)], ids=repr)
+def test_a_run_is_the_same(name, how, monkeypatch):
+    """On even and uneven clients, and after a first run of another shape."""
+    for sizes, options in (((12, 12, 12), {}), ((12, 9, 7), {"epochs": 1})):
+        make = lambda sizes=sizes, options=options: problem(name, sizes, stacked=True, **options)
+        if isinstance(how, FedAvg):
+            steps = make().steps if options else 3
+            how = FedAvg(0.05, steps)
+        elif options:
+            continue
+        plain = run(how, make(), 4, metrics=("loss",))
+        with monkeypatch.context() as there:
+            there.setattr(Graphs, "_captured", captured)
+            there.setattr(ImageClassification, "_launched", lambda self, y, xi: xi.full)
+            other = make()
+            run(how, other, 2, sampled=2, metrics=())
+            found = run(how, other, 4, metrics=("loss",))
+        assert torch.equal(found.x, plain.x)
+        assert found["loss"] == plain["loss"]
+        assert other._graphs._kept or options
+
+
+def test_losses_of_clients_at_one_point_and_apart(card):
+    p = problem("decomfl-mnist", (12, 12, 12), stacked=True)
+    xi = p.draw(p.clients, 1, Key(1))[0]
+    y = p.start() + 0.1 * torch.randn(3, p.d, dtype=torch.float64, generator=Key(2).generator())
+    with torch.no_grad():
+        for _ in range(4):
+            for at in (y, y[1:2].expand(3, -1)):
+                torch.testing.assert_close(p.losses(at, xi), p.losses_at(at, None, xi), rtol=1e-12, atol=0)
+    assert [shape[1] for shape in p._graphs._kept] == [(3, p.d), (1, p.d)]
+    leaf = y.clone().requires_grad_()
+    p.losses(leaf, xi).sum().backward()
+    torch.testing.assert_close(leaf.grad, p.grads(y, xi), rtol=1e-9, atol=1e-12)
+
+
+def test_a_copy_captures_anew_and_is_the_same_problem(card):
+    p = problem("mlp", (12, 12, 12))
+    xi = p.draw(p.clients, 1, Key(1))[0]
+    for _ in range(4):
+        p.grads(p.start().expand(3, -1), xi)
+    assert p._graphs._kept
+    assert not copy.deepcopy(p)._graphs._kept
+    assert copy.deepcopy(p).fingerprint() == p.fingerprint() == problem("mlp", (12, 12, 12)).fingerprint()
+
+
+def test_large_models_and_mixed_precision_are_computed():
+    p = problem("mlp", (12, 12, 12))
+    xi, y = p.draw(p.clients, 1, Key(1))[0], p.start()[None]
+    assert not p._launched(y, xi)  # no card
+    p.device = torch.device("cuda")
+    assert p._launched(y, xi)
+    assert not p._launched(torch.empty(graphs.LARGEST + 1, 1, device="meta"), xi)
+    p.mixed = True
+    assert not p._launched(y, xi)
+
+
+def test_a_direction_that_fits_in_a_block_is_drawn_once(monkeypatch):
+    p, drawn = problem("mlp"), []
+    made = Direction._drawn
+    monkeypatch.setattr(Direction, "_drawn", lambda self, j: drawn.append(j) or made(self, j))
+    z = Direction(Key(3), p.layout, "gaussian", torch.float64, p.device)
+    whole = torch.cat([part for _, part in z])
+    layers = torch.cat([part for j in range(4) for _, part in z.blocks(j)])
+    assert torch.equal(whole, layers)
+    assert drawn == [0, 1, 2, 3]
+    monkeypatch.setattr("fedtheory.maps.directions.BLOCK", p.d - 1)
+    again = Direction(Key(3), p.layout, "gaussian", torch.float64, p.device)
+    assert all(torch.equal(torch.cat([part for _, part in again]), whole) for _ in range(2))
+    assert drawn == 3 * [0, 1, 2, 3]
