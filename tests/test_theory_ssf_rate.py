@@ -26,7 +26,7 @@ VERDICTS = {
     "ssf.theorem1": "false-as-stated",
     "ssf.theorem1.order": "holds",
     "ssf.theorem1.eq105-108": "holds",
-    "ssf.theorem1.eq109": "holds-with-caveat",
+    "ssf.theorem1.eq109": "holds",
     "ssf.theorem1.eq110": "holds-with-caveat",
     "ssf.theorem1.eq111-115": "holds",
     "ssf.theorem1.eq116": "false-as-stated",

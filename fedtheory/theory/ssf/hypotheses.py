@@ -27,7 +27,7 @@ A2 = Printed(
 )
 A3 = Printed("in each round all clients use the same P_t, P_t P_t^T = I_r, E[P_t^T P_t] = (r/d) I_d", "Assumption 3")
 A12, A123 = (A1, A2), (A1, A2, A3)
-STEPS2 = Printed("given P_t and the past a client's local noises are independent, with mean zero", "Lemma 2, Step 4")
+STEPS2 = Printed("given P_t and the past a client's local noises are independent, with mean zero", "Lemma 2")
 STEPS3 = Printed("given the past all local noises are independent, with mean zero", "Lemma 3, (49)")
 STEPS4 = Printed("all local noises are independent, across steps and clients", "Lemma 4, Step 3")
 EVERYONE = Printed("every client i takes part", "Algorithm 1")

@@ -17,7 +17,7 @@ from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.ssf import lemma2
 from fedtheory.theory.ssf.attack import on, refuted_each, smt, symbolic, times, units_said
 from fedtheory.theory.ssf.bounds import HETEROGENEOUS, repaired_rate, scaled, theorem_check
-from fedtheory.theory.ssf.hypotheses import A12, A123, GIVEN, MEAN, UNBIASED, claim
+from fedtheory.theory.ssf.hypotheses import A12, A123, GIVEN, MEAN, STEPS2, UNBIASED, claim
 from fedtheory.theory.ssf.lemma2 import eq8
 from fedtheory.theory.ssf.lemma3 import eq21
 from fedtheory.theory.ssf.lemma4 import eq60
@@ -606,12 +606,9 @@ CLAIMS: list[Claim] = [
         worst_of(round_check(eq109), on(steep, lemma2.eq109, NOISE_ALONE)),
         on(steep, times(0.094, lemma2.eq109), ""),
         "the right-hand side times 94/1000, just below what the noise needs at K = 8",
-        assumes=A12, caveat=f"{UNBIASED}, as in Lemma 2.",
-        as_printed=on(
-            lambda: kept(20, lr=2.0**-12), lemma2.eq109, "one sample kept, K = 20, F = 0, (1)-(4) met"
-        ),
-        implies="with one minibatch per round the drift's noise grows like K^2 eta_l^2 sigma^2: above the bound "
-        "from K = 20 on",
+        assumes=(*A12, STEPS2),
+        implies="with one minibatch per round, which the hypothesis excludes, the drift's noise grows like K^2 eta_l^2 "
+        "sigma^2: above the bound from K = 20 on",
     ),
     claim(
         "theorem1.eq110", "Theorem 1, Step 4 (110)", "inequality", "G_t <= 2 C_t + 2 ||grad F(x^t)||^2.",
