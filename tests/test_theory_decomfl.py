@@ -216,6 +216,23 @@ def test_the_search_of_step_10_6_sees_its_constants():
         assert check("quick").holds == holds
 
 
+@pytest.mark.parametrize("which", ["(26)", "(33)", "(36)", "(38)"])
+def test_the_term_of_the_smoothing_is_needed(which):
+    """(E|z|)^2 = 2/pi stands against it alone."""
+    left = 2 / math.pi / (2 if which == "(33)" else 1)
+    term = {"(26)": 32, "(33)": 16}.get(which, 96)
+    for share, holds in ((1.0, True), (1.001 * left / term, True), (0.999 * left / term, False), (0.0, False)):
+        assert decomfl_rough.check_bias(which, share)("quick").holds == holds
+
+
+def test_the_bias_of_step_10_6_is_needed():
+    """By hand: x goes to -1/16 along both signs, f there is 1/64 - 1/512, and eta/2 (1/4)^2 is 1/128."""
+    left, without = Fraction(1, 64) - Fraction(1, 512) + Fraction(1, 128), Fraction(1, 64)
+    share = float(4 * (left - without))
+    for times, holds in ((1.0, True), (1.001 * share, True), (0.999 * share, False), (0.0, False)):
+        assert decomfl_rough.check_signed_bias(times)("quick").holds == holds
+
+
 def test_stored_instances_survive_as_data():
     data = outcome(CLAIMS["decomfl.eq39"].check).counterexample
     assert data is not None

@@ -14,7 +14,7 @@ import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.lemmas import ONE_OF_TWO, SMALL, bias
-from fedtheory.theory.decomfl.rough import check_rough, check_shared_bias, rough_moments, rough_sampled
+from fedtheory.theory.decomfl.rough import check_bias, check_rough, check_shared_bias, rough_moments, rough_sampled
 from fedtheory.theory.decomfl.round import (
     A1,
     A2,
@@ -264,7 +264,12 @@ CLAIMS: list[Claim] = [
         "eta/2) E||Gbar||^2 + mu^2 K L^2 (d+3)^3 eta/4 + L^2 eta chi_r.",
         "inequality",
         assumes=(MEAN, A3, UNIFORM),
-        check=worst_of(check_33, survives(eq31(), "eq31", "(30)-(32)", SMALL), survives(eq33(), "eq33", "A_1", SMALL)),
+        check=worst_of(
+            check_33,
+            survives(eq31(), "eq31", "(30)-(32)", SMALL),
+            survives(eq33(), "eq33", "A_1", SMALL),
+            check_bias("(33)"),
+        ),
         as_printed=check_rough,
         caveat=EACH,
         **beyond(eq31, 0.99, "eq31", "A_2", SMALL),
@@ -306,7 +311,7 @@ CLAIMS: list[Claim] = [
         "f(x_r)]||^2.",
         "inequality",
         assumes=(UNIFORM,),
-        check=survives(eq37(), "eq37", "", SAMPLED, starts=[TIGHT37]),
+        check=worst_of(survives(eq37(), "eq37", "(37)", SAMPLED, starts=[TIGHT37]), check_bias("(36)")),
         as_printed=rough_sampled,
         caveat=EACH,
         **beyond(eq37, 0.422, "eq37", "(b)", SAMPLED, starts=[TIGHT37]),
@@ -336,7 +341,11 @@ CLAIMS: list[Claim] = [
         "eta^2 sigma_G^2/m.",
         "inequality",
         assumes=(A2, A3, UNIFORM),
-        check=worst_of(survives(eq38(), "eq38", "", [*SMALL, ONE_OF_TWO], starts=[TIGHT38]), rough_moments("(38)")),
+        check=worst_of(
+            survives(eq38(), "eq38", "", [*SMALL, ONE_OF_TWO], starts=[TIGHT38]),
+            rough_moments("(38)"),
+            check_bias("(38)"),
+        ),
         **beyond(eq38, 0.141, "eq38", "the last three terms", [*SMALL, ONE_OF_TWO], starts=[TIGHT38]),
     ),
     decomfl(

@@ -13,7 +13,7 @@ from fractions import Fraction
 import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
-from fedtheory.theory.decomfl.rough import check_shared_bias, rough_moments
+from fedtheory.theory.decomfl.rough import check_bias, check_shared_bias, rough_moments
 from fedtheory.theory.decomfl.round import (
     A1,
     A2,
@@ -319,7 +319,9 @@ CLAIMS: list[Claim] = [
         "+ 6 sigma_G^2 + 6||grad f||^2 + mu^2 L^2 (d+3)^3/2.",
         "identity",
         assumes=(MEAN, A2, A3),
-        check=worst_of(check_eq26, survives(eq26(), "eq26", "the inequality", SMALL), rough_moments("(26)")),
+        check=worst_of(
+            check_eq26, survives(eq26(), "eq26", "the inequality", SMALL), rough_moments("(26)"), check_bias("(26)")
+        ),
         control=broken(ALIGNED, eq26(0.49), "heterogeneity, drift and gradient of one direction and length"),
         broken="2.94 in place of 6 (3 is reached)",
     ),

@@ -88,6 +88,23 @@ class Kink(Smooth):
         return y[..., 0].sign() * (inner**2 / 2 + self.s * (y[..., 0].abs() - inner))
 
 
+def gaussian() -> tuple[torch.Tensor, torch.Tensor]:
+    """z (n, 1) on a grid, and the weights (n,) of N(0, 1)."""
+    z = torch.linspace(-12, 12, 4801, dtype=DOUBLE)[:, None]
+    weights = torch.exp(-(z.flatten() ** 2) / 2)
+    return z, weights / weights.sum()
+
+
+def estimates(problem: Smooth, z: torch.Tensor, lr: float) -> torch.Tensor:
+    """G_i z by the client's code for every client and row of z (n, 1): K = P = mu = 1, x_r = 0; (M, n)."""
+    algorithm = Played(lr, 1, 1, 1.0, rows=z[:, None])
+    down = algorithm.broadcast(algorithm.init(problem, torch.zeros(1, dtype=DOUBLE), ROOT).server, ROOT)
+    down = replace(down, seeds=torch.zeros(1, 1, dtype=torch.int64))
+    rows = [torch.full((len(z),), i) for i in range(problem.n)]
+    sent = [drain(algorithm.client(problem, own, None, down, ROOT))[1][0].g for own in rows]
+    return torch.stack([g.flatten() for g in sent]) * z.T
+
+
 def check_shared_bias(everywhere: bool) -> Check:
     """Repaired (23), second step of the display, and (34), on `Kink` at x_r = 0: K = M = m = d = mu = L = 1, many P.
 
@@ -96,17 +113,10 @@ def check_shared_bias(everywhere: bool) -> Check:
     """
 
     def check(effort: str) -> Outcome:
-        z = torch.linspace(-12, 12, 4801, dtype=DOUBLE).view(-1, 1, 1)
-        weights = torch.exp(-(z.flatten() ** 2) / 2)
-        weights /= weights.sum()
+        z, weights = gaussian()
         worst, at = 0.0, {}
         for s in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0):
-            problem, algorithm = Kink(s), Played(1.0, 1, 1, 1.0, rows=z)
-            down = algorithm.broadcast(algorithm.init(problem, torch.zeros(1, dtype=DOUBLE), ROOT).server, ROOT)
-            down = replace(down, seeds=torch.zeros(1, 1, dtype=torch.int64))
-            clients = torch.zeros(len(z), dtype=torch.int64)
-            up, _ = drain(algorithm.client(problem, clients, None, down, ROOT))[1]
-            each = up.g.flatten() * z.flatten()  # the estimate from one direction
+            (each,) = estimates(Kink(s), z, 1.0)
             mean, square = float(weights @ each), float(weights @ each**2)
             for P in (1, 2, 5, 10, 30, 100, 268, 1000, 10_000, 1_000_000):
                 left = mean**2 * (P - 1) / P + square / P
@@ -116,6 +126,54 @@ def check_shared_bias(everywhere: bool) -> Check:
         told = f"f(x; xi) = xi h(x), h' = min(|x|, {at['s']:g}), x_r = 0, P = {at['P']:,}, by the client"
         said = f"{told}: left {at['left']}, right {at['right']}"
         return Outcome(worst <= 1, "exact", worst, said, None if worst <= 1 else {"f": told, **at})
+
+    return check
+
+
+class Bend(Smooth):
+    """f_i(x) = s_i x|x|/2 + a x, d = 1: 1-smooth; what smoothing with mu adds to f_i'(0) is s_i mu E|z|."""
+
+    def __init__(self, signs: tuple[float, ...], a: float = 0.0) -> None:
+        zeros = torch.zeros(len(signs), 1, dtype=DOUBLE)
+        super().__init__(zeros, zeros, a=zeros + a)
+        self.signs = torch.tensor(signs, dtype=DOUBLE)
+
+    def losses(self, y: torch.Tensor, xi: Sample) -> torch.Tensor:
+        signs = self.signs[xi.clients].view(-1, *[1] * (y.dim() - 2))
+        return signs * y[..., 0] * y[..., 0].abs() / 2 + super().losses(y, xi)
+
+
+def check_bias(which: str, share: float = 1.0) -> Check:
+    """The smoothing's term alone: x|x|/2, and with -x|x|/2 beside it, at x_r = 0, where nothing else is left.
+
+    K = P = m = d = mu = L = eta = 1. Quadratics, whose smoothed gradient is the gradient, do not need that term.
+    """
+
+    def check(effort: str) -> Outcome:
+        (z, weights), alone = gaussian(), which in ("(26)", "(33)")
+        smoothed = estimates(Bend((1.0,) if alone else (1.0, -1.0)), z, 1.0) @ weights
+        left = float(smoothed.square().mean() - (0.0 if alone else smoothed.mean() ** 2))
+        left *= 0.5 if which == "(33)" else 1.0
+        right = share * 64 * {"(26)": 0.5, "(33)": 0.25, "(36)": 1.5, "(38)": 1.5}[which]
+        told = "f = x|x|/2" if alone else "f_1 = x|x|/2 = -f_2, m = 1"
+        said = f"{which}, {told}, x_r = 0, K = P = mu = 1, by the client: {left:.4g} against {right:g}"
+        data = {"f": told, "x_r": 0, "K": 1, "P": 1, "mu": 1, "left": digits(left), "right": digits(right)}
+        return Outcome(left <= right, "exact", left / max(right, 1e-300), said, None if left <= right else data)
+
+    return check
+
+
+def check_signed_bias(share: float = 1.0) -> Check:
+    """Step 10.6 on x|x|/2 - x/4 at x_r = 0, z = +-1, mu = L = P = d = 1, eta = 1/4 at its bound: eta is the bias."""
+
+    def check(effort: str) -> Outcome:
+        eta, problem, z = 0.25, Bend((1.0,), -0.25), torch.tensor([[1.0], [-1.0]], dtype=DOUBLE)
+        after = -eta * estimates(problem, z, eta)
+        gain = float((after * after.abs() / 2 - after / 4).mean())
+        left, right = gain + eta / 2 * 0.25**2, share * eta + eta**2 / 4
+        said = f"f = x|x|/2 - x/4, x_r = 0, z = +-1, eta = 1/4, by the client: {left:.4g} against {right:.4g}"
+        data = {"f": "x|x|/2 - x/4", "x_r": 0, "eta": eta, "left": digits(left), "right": digits(right)}
+        return Outcome(left <= right, "exact", left / right, said, None if left <= right else data)
 
     return check
 

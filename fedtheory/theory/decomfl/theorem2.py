@@ -14,7 +14,7 @@ from fedtheory.core.layout import Layout
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.low_rank import STEP, STEP2, STEPPED, check_runs, low_rank, signed_round, values_of
 from fedtheory.theory.decomfl.moments import SPHERE
-from fedtheory.theory.decomfl.rough import check_cones
+from fedtheory.theory.decomfl.rough import check_cones, check_signed_bias
 from fedtheory.theory.decomfl.round import (
     A1,
     A2,
@@ -236,6 +236,7 @@ CLAIMS: list[Claim] = [
         repaired=worst_of(
             check_runs("sharp", "theorem2.sharp"),
             survives(signed_round(), "theorem2.signed", "a round, curvature of any sign", STEPPED),
+            check_signed_bias(),
             coefficients(Fraction(1)),
         ),
         implies="with smooth clients the statement survives every attack although its proof does not: (63) is wrong "
