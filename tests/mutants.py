@@ -1618,15 +1618,15 @@ MUTANTS = [
     Mutant(
         "other threads are captured",
         "problems/graphs.py",
-        "return first and self._seen",
-        "return self._seen",
+        "return first and not special",
+        "return not special",
         "test_graphs.py::test_watched_work_and_other_threads_are_computed",
     ),
     Mutant(
         "watched work is captured",
         "problems/graphs.py",
-        " and not is_in_torch_dispatch_mode()",
-        "",
+        "special = is_in_torch_dispatch_mode() or ",
+        "special = ",
         "test_graphs.py::test_watched_work_and_other_threads_are_computed",
     ),
     # FedZO, MeZO, BAFFLE

@@ -13,7 +13,7 @@ from fedtheory.core import meter
 from fedtheory.maps.directions import Direction
 from fedtheory.problems import graphs
 from fedtheory.problems.graphs import Graphs
-from fedtheory.problems.images import ImageClassification
+from fedtheory.problems.images import Batch, ImageClassification
 
 
 def captured(self, of, given):
@@ -33,7 +33,7 @@ def test_results_are_copies_and_inputs_are_taken_anew(card):
     replay, double = Graphs(), lambda x: 2 * x
     given = [torch.full((3,), float(i)) for i in range(6)]
     found = [replay("double", double, x) for x in given]
-    assert list(replay._kept) == [("double", (3,))]
+    assert [(shape[0], shape[1][0]) for shape in replay._kept] == [("double", (3,))]
     for x, y in zip(given, found, strict=True):
         assert torch.equal(y, 2 * x)
 
@@ -44,7 +44,7 @@ def test_a_shape_is_captured_at_its_third_call_and_eight_are_at_most(card):
     for n in range(1, 12):
         for _ in range(4):
             assert torch.equal(replay("f", of, torch.ones(n)), torch.full((n,), 2.0))
-    assert [shape[1] for shape in replay._kept] == [(n,) for n in range(1, 9)]
+    assert [shape[1][0] for shape in replay._kept] == [(n,) for n in range(1, 9)]
     assert calls.count(9) == 4  # computed each time
 
 
@@ -61,7 +61,13 @@ def test_watched_work_and_other_threads_are_computed(card):
     assert meter.multiplications(count) == 5 * 8
     with ThreadPoolExecutor(1) as pool:
         pool.submit(count).result()
-    assert not replay._kept
+        assert not replay._kept
+        count()
+        assert replay._kept
+        assert meter.multiplications(count) == 5 * 8
+        (kept,) = replay._kept.values()
+        kept[1].replay = None
+        assert len(pool.submit(count).result()) == 5  # computed, though the shape is captured
 
 
 @pytest.mark.parametrize("name", ["mlp", "decomfl-mnist", "resnet8"])
@@ -95,7 +101,7 @@ def test_losses_of_clients_at_one_point_and_apart(card):
         for _ in range(4):
             for at in (y, y[1:2].expand(3, -1)):
                 torch.testing.assert_close(p.losses(at, xi), p.losses_at(at, None, xi), rtol=1e-12, atol=0)
-    assert [shape[1] for shape in p._graphs._kept] == [(3, p.d), (1, p.d)]
+    assert [shape[1][0] for shape in p._graphs._kept] == [(3, p.d), (1, p.d)]
     leaf = y.clone().requires_grad_()
     p.losses(leaf, xi).sum().backward()
     torch.testing.assert_close(leaf.grad, p.grads(y, xi), rtol=1e-9, atol=1e-12)
@@ -111,27 +117,31 @@ def test_a_copy_captures_anew_and_is_the_same_problem(card):
     assert copy.deepcopy(p).fingerprint() == p.fingerprint() == problem("mlp", (12, 12, 12)).fingerprint()
 
 
-def test_large_models_and_mixed_precision_are_computed():
+def test_large_models_and_mixed_precision_are_computed(monkeypatch):
     p = problem("mlp", (12, 12, 12))
     xi, y = p.draw(p.clients, 1, Key(1))[0], p.start()[None]
     assert not p._launched(y, xi)  # no card
     p.device = torch.device("cuda")
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: y.device.index)
     assert p._launched(y, xi)
-    assert not p._launched(torch.empty(graphs.LARGEST + 1, 1, device="meta"), xi)
+    assert not p._launched(torch.empty(graphs.LARGEST + 1, 1), xi)
+    assert not p._launched(y, Batch(xi.index, (1, 2, 3)))
+    many = graphs.LARGEST // 36 + 1
+    assert not p._launched(y, Batch(torch.zeros(1, many, dtype=torch.int64), (many,)))
     p.mixed = True
     assert not p._launched(y, xi)
 
 
 def test_a_direction_that_fits_in_a_block_is_drawn_once(monkeypatch):
+    """On a card, for which "meta" stands; on the CPU, and beyond a block, for every use."""
     p, drawn = problem("mlp"), []
     made = Direction._drawn
     monkeypatch.setattr(Direction, "_drawn", lambda self, j: drawn.append(j) or made(self, j))
-    z = Direction(Key(3), p.layout, "gaussian", torch.float64, p.device)
-    whole = torch.cat([part for _, part in z])
-    layers = torch.cat([part for j in range(4) for _, part in z.blocks(j)])
-    assert torch.equal(whole, layers)
-    assert drawn == [0, 1, 2, 3]
+    uses = {"meta": 1, "cpu": 2}
+    for device, times in uses.items():
+        drawn.clear()
+        z = Direction(Key(3), p.layout, "gaussian", torch.float64, torch.device(device))
+        assert sum(len(part) for _ in range(2) for _, part in z) == 2 * p.d
+        assert drawn == times * [0, 1, 2, 3]
     monkeypatch.setattr("fedtheory.maps.directions.BLOCK", p.d - 1)
-    again = Direction(Key(3), p.layout, "gaussian", torch.float64, p.device)
-    assert all(torch.equal(torch.cat([part for _, part in again]), whole) for _ in range(2))
-    assert drawn == 3 * [0, 1, 2, 3]
+    assert Direction(Key(3), p.layout, "gaussian", torch.float64, torch.device("meta"))._whole is None

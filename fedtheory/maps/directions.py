@@ -36,7 +36,7 @@ class Field(ABC):
 
 @dataclass(frozen=True)
 class Direction(Field):
-    """z: a function of a key, made where it is needed, block by block; held whole only where it fits in a block.
+    """z: a function of a key, made where it is needed, block by block; held whole on a card, where it fits in a block.
 
     Every layer has its own stream, drawn on the CPU in the model's precision, so that all clients agree bit for bit.
     """
@@ -61,8 +61,11 @@ class Direction(Field):
 
     @cached_property
     def _whole(self) -> torch.Tensor | None:
-        """z of a model that fits in a block: one copy to the device, and no second draw for its other uses."""
-        if self.layout.size > BLOCK:
+        """On a card z of a model that fits in a block: one copy to it, and no second draw for its other uses.
+
+        On the CPU a list of P held directions would be the largest part of a client's memory.
+        """
+        if self.layout.size > BLOCK or self.device.type == "cpu":
             return None
         layers = range(len(self.layout.layers))
         return torch.cat([z for j in layers for _, z in self._made(j, torch.device("cpu"))]).to(self.device)
@@ -87,7 +90,7 @@ class Direction(Field):
         return math.sqrt(self.layout.size / math.fsum(float(z.double().square().sum()) for z in drawn))
 
     def losses(self, problem: Problem, y: torch.Tensor, mu: float, xi: Any) -> torch.Tensor:
-        if self._whole is None or self.device.type == "cpu":
+        if self._whole is None:
             return problem.losses_at(y, lambda j, layer: self.add(j, layer, mu), xi)
         shared = y.stride(0) == 0  # on a card one addition, and one launch of the losses (`problems.graphs`)
         return problem.losses((y[:1] if shared else y).add(self._whole, alpha=mu).expand_as(y), xi)

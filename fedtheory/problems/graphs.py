@@ -18,7 +18,8 @@ class Graphs:
     """Replays functions of tensors on a card: what a shape asked for is captured once, and is one launch from then on.
 
     The functions must read nothing else that is replaced between calls, and must not ask the card for a number. Work
-    that is watched (`core.meter`), and that of other threads than the first, is never captured.
+    that is watched (`core.meter`), that of other threads than the first (the inputs are one buffer for all calls), and
+    that under autocast or in inference mode is neither captured nor replayed.
     """
 
     def __init__(self) -> None:
@@ -30,21 +31,29 @@ class Graphs:
 
     def __call__(self, name: str, of: Function, *given: torch.Tensor) -> torch.Tensor:
         """of(*given); its name and the shapes say what is captured."""
-        shape = name, *(one.shape for one in given)
-        if shape not in self._kept:
-            if not self._wanted(shape):
-                return of(*given)
-            self._kept[shape] = self._captured(of, given)
-        inputs, graph, out = self._kept[shape]
-        for own, one in zip(inputs, given, strict=True):
-            own.copy_(one)
-        graph.replay()
-        return out.clone()
+        if not self._plain():
+            return of(*given)
+        shape = name, *((one.shape, one.dtype, one.device) for one in given), torch.backends.cudnn.allow_tf32
+        with torch.no_grad():
+            if shape not in self._kept:
+                if not self._wanted(shape):
+                    return of(*given)
+                self._kept[shape] = self._captured(of, given)
+            inputs, graph, out = self._kept[shape]
+            for own, one in zip(inputs, given, strict=True):
+                own.copy_(one)
+            graph.replay()
+            return out.clone()
+
+    @staticmethod
+    def _plain() -> bool:
+        first = threading.current_thread() is threading.main_thread()
+        special = is_in_torch_dispatch_mode() or torch.is_inference_mode_enabled() or torch.is_autocast_enabled()
+        return first and not special
 
     def _wanted(self, shape: object) -> bool:
         self._seen[shape] += 1
-        first = threading.current_thread() is threading.main_thread()
-        return first and self._seen[shape] > _AFTER and len(self._kept) < _MOST and not is_in_torch_dispatch_mode()
+        return self._seen[shape] > _AFTER and len(self._kept) < _MOST
 
     def _captured(
         self, of: Function, given: tuple[torch.Tensor, ...]

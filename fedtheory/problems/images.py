@@ -325,7 +325,9 @@ class ImageClassification(Problem):
 
     def _launched(self, y: torch.Tensor, xi: Batch) -> bool:
         """Whether to ask for a card's work takes longer than the work."""
-        return self.device.type == "cuda" and xi.full and not self.mixed and y.numel() <= graphs.LARGEST
+        if self.device.type != "cuda" or not xi.full or self.mixed or y.device.index != torch.cuda.current_device():
+            return False
+        return max(y.numel(), xi.index.numel() * self.images[0].numel()) <= graphs.LARGEST
 
     def _replayed(
         self, name: str, of: Callable[[torch.Tensor, Batch], torch.Tensor], y: torch.Tensor, xi: Batch
