@@ -108,7 +108,7 @@ def networks_table() -> str:
 
 
 def card_table() -> str:
-    """Milliseconds of a round, or of a step, on a card; the peers as many times as long, and bf16's share of ours."""
+    """Milliseconds of a round, or of a step, on a card; the peers as many times as long, float32 over bf16."""
     rows = []
     for of in ("rounds", "networks", "step"):
         for name, row in record(of, "cuda").items():
@@ -122,7 +122,7 @@ def card_table() -> str:
                 for ratio, form in ((bare, ".1f"), (loaders, ".1f"), ("ratio_bf16", ".2f"))
             ]
             rows.append([label, ours, f"{row['fraction_of_limit']:.2%}", *ratios, str(row["blocks"])])
-    head = ["on the card", "ours, ms", "of the limit", "bare loop", "with loaders", "bf16 times faster", "blocks"]
+    head = ["on the card", "ours, ms", "of the limit", "bare loop", "with loaders", "float32 / bf16", "blocks"]
     return table(head, rows)
 
 

@@ -1600,6 +1600,13 @@ MUTANTS = [
         "    @property\n    def _whole(",
         "test_graphs.py::test_a_direction_that_fits_in_a_block_is_drawn_once",
     ),
+    Mutant(
+        "a held direction the other way",
+        "maps/directions.py",
+        "add(self._whole, alpha=mu)",
+        "add(self._whole, alpha=-mu)",
+        "test_graphs.py::test_a_held_direction_gives_the_losses_of_one_made_layer_by_layer",
+    ),
     # What a card replays
     Mutant(
         "a replay's buffer is handed out",

@@ -93,6 +93,42 @@ def test_a_run_is_the_same(name, how, monkeypatch):
         assert other._graphs._kept or options
 
 
+def test_what_cannot_be_captured_is_computed(card, monkeypatch):
+    tried = []
+
+    def refused(self, of, given):
+        tried.append(given)
+        raise torch.OutOfMemoryError("no memory for the graph")
+
+    monkeypatch.setattr(Graphs, "_captured", refused)
+    replay = Graphs()
+    for _ in range(6):
+        assert float(replay("f", lambda x: x + 1, torch.zeros(1))) == 1
+    assert len(tried) == 1
+    with pytest.raises(RuntimeError, match="own error"):
+        replay("g", broken, torch.zeros(1))
+
+
+def broken(x):
+    raise RuntimeError("own error")
+
+
+def test_a_held_direction_gives_the_losses_of_one_made_layer_by_layer():
+    """The branch of a card, whose vector is put there by hand."""
+    p = problem("decomfl-mnist", (12, 12, 12))
+    xi = p.draw(p.clients, 1, Key(1))[0]
+    y = p.start() + 0.1 * torch.randn(3, p.d, dtype=torch.float64, generator=Key(2).generator())
+    made, held = (Direction(Key(3), p.layout, "gaussian", torch.float64, p.device) for _ in range(2))
+    held.__dict__["_whole"] = torch.cat([part for _, part in made])
+    with torch.no_grad():
+        for at in (y, y[1:2].expand(3, -1)):
+            found, wanted = (z.losses(p, at, 0.3, xi) for z in (held, made))
+            torch.testing.assert_close(found, wanted, rtol=1e-12, atol=0)
+            assert not torch.allclose(found, p.losses(at, xi))
+    for j, where in enumerate(p.layout.slices):
+        assert torch.equal(held.add(j, y[:, where], 0.3), made.add(j, y[:, where], 0.3))
+
+
 def test_losses_of_clients_at_one_point_and_apart(card):
     p = problem("decomfl-mnist", (12, 12, 12), stacked=True)
     xi = p.draw(p.clients, 1, Key(1))[0]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
-LARGEST = 2**22  # numbers in the stacked models: beyond, the arithmetic hides the launches, and a graph's memory counts
+LARGEST = 2**22  # numbers in the stacked models, or in a batch: beyond, arithmetic hides launches, and memory counts
 _AFTER = 2  # calls before a shape is captured: a run's odd last batch is not
 _MOST = 8  # shapes that are captured: each keeps its intermediate values on the card
 _WARM = 3  # PyTorch's advice
@@ -25,6 +25,7 @@ class Graphs:
     def __init__(self) -> None:
         self._seen: Counter[object] = Counter()
         self._kept: dict[object, tuple[list[torch.Tensor], torch.cuda.CUDAGraph, torch.Tensor]] = {}
+        self._refused: set[object] = set()
 
     def __reduce__(self) -> tuple[type["Graphs"], tuple[()]]:
         return Graphs, ()  # a copy, or another process, captures anew
@@ -38,7 +39,11 @@ class Graphs:
             if shape not in self._kept:
                 if not self._wanted(shape):
                     return of(*given)
-                self._kept[shape] = self._captured(of, given)
+                try:
+                    self._kept[shape] = self._captured(of, given)
+                except RuntimeError:  # no memory for the graph, or another thread used the card: it is computed
+                    self._refused.add(shape)
+                    return of(*given)
             inputs, graph, out = self._kept[shape]
             for own, one in zip(inputs, given, strict=True):
                 own.copy_(one)
@@ -53,7 +58,7 @@ class Graphs:
 
     def _wanted(self, shape: object) -> bool:
         self._seen[shape] += 1
-        return self._seen[shape] > _AFTER and len(self._kept) < _MOST
+        return shape not in self._refused and self._seen[shape] > _AFTER and len(self._kept) < _MOST
 
     def _captured(
         self, of: Function, given: tuple[torch.Tensor, ...]
@@ -66,6 +71,6 @@ class Graphs:
                 of(*inputs)
         torch.cuda.current_stream().wait_stream(beside)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             out = of(*inputs)
         return inputs, graph, out
