@@ -16,6 +16,7 @@ from typing import TypeVar
 import torch
 
 from fedtheory.figures.store import source_hash
+from fedtheory.problems.graphs import convolved_in
 from fedtheory.problems.models.perceptron import LINEAR
 
 Name = TypeVar("Name", bound=Hashable)
@@ -115,5 +116,5 @@ def environment(device: str) -> dict[str, object]:
         found["gpu"] = torch.cuda.get_device_name()
         found["cuda"] = torch.version.cuda
         found["cudnn"] = torch.backends.cudnn.version()
-        found["tf32"] = {"products": torch.backends.cuda.matmul.allow_tf32, "cudnn": torch.backends.cudnn.allow_tf32}
+        found["tf32"] = {"products": torch.backends.cuda.matmul.allow_tf32, "cudnn": convolved_in()}
     return found

@@ -115,9 +115,16 @@ def test_other_threads_are_not_captured():
     torch.testing.assert_close(found[-1], p.grads(y, xi), rtol=1e-12, atol=1e-14)
 
 
-def test_full_precision_is_not_tf32():
-    """On an H100 this gradient is off by 1.6e-2 in TF32, and by 5e-7 in float32."""
+@pytest.fixture
+def tf32():
+    """The switch, which is put back."""
     before = torch.backends.cudnn.allow_tf32
+    yield torch.backends.cudnn
+    torch.backends.cudnn.allow_tf32 = before
+
+
+def test_full_precision_is_not_tf32(tf32):
+    """On an H100 this gradient is off by 1.6e-2 in TF32, and by 5e-7 in float32."""
     net = network("flss-cnn", (3, 32, 32), 10)
     g = torch.Generator().manual_seed(0)
     pictures, labels = torch.randn(64, 3, 32, 32, generator=g), torch.randint(10, (64,), generator=g)
@@ -126,12 +133,11 @@ def test_full_precision_is_not_tf32():
         grads = []
         for kind in (torch.float64, torch.float32):
             p = ImageClassification(pictures.to(kind), labels, [torch.arange(64)], net, Key(0), device=DEVICE)
-            assert not torch.backends.cudnn.allow_tf32
-            torch.backends.cudnn.allow_tf32 = allowed
+            assert not tf32.allow_tf32
+            tf32.allow_tf32 = allowed
             (xi,) = p.draw(p.clients, 1, Key(1))
             grads.append(p.grads(p.start()[None], xi).double())
         gaps.append(float((grads[1] - grads[0]).norm() / grads[0].norm()))
-    torch.backends.cudnn.allow_tf32 = before
     assert gaps[0] < 1e-5
     assert gaps[1] > 1e-3
 

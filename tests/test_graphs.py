@@ -1,4 +1,4 @@
-"""What a card replays, with a stand-in for the card's graph that runs the captured function again in place."""
+"""What a card replays, with a stand-in for the card's graph that runs the function again, unseen and in place."""
 
 import copy
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from cases import problem
+from torch.utils._python_dispatch import _disable_current_modes
 
 from fedtheory import DeComFL, FedAvg, Key, run
 from fedtheory.core import meter
@@ -18,8 +19,13 @@ from fedtheory.problems.images import Batch, ImageClassification
 
 def captured(self, of, given):
     inputs = [one.clone() for one in given]
-    out = of(*inputs)
-    return inputs, SimpleNamespace(replay=lambda: out.copy_(of(*inputs))), out
+    out = of(*inputs).detach()
+
+    def replay():
+        with _disable_current_modes(), torch.no_grad():
+            out.copy_(of(*inputs))
+
+    return inputs, SimpleNamespace(replay=replay), out
 
 
 @pytest.fixture
@@ -109,6 +115,35 @@ def test_what_cannot_be_captured_is_computed(card, monkeypatch):
         replay("g", broken, torch.zeros(1))
 
 
+@pytest.fixture
+def switches():
+    """PyTorch's, which are put back."""
+    cudnn = torch.backends.cudnn
+    yield cudnn
+    if hasattr(cudnn, "conv"):
+        torch.backends.fp32_precision = "none"
+    cudnn.allow_tf32 = True
+
+
+@pytest.mark.parametrize("chosen", ["nothing", "older", "newer", "newest"])
+def test_tf32_is_switched_off_whatever_was_chosen(chosen, switches):
+    if chosen.startswith("new") and not hasattr(switches, "conv"):
+        pytest.skip("PyTorch 2.9 has these switches")
+    choose = {
+        "nothing": lambda: None,
+        "older": lambda: setattr(switches, "allow_tf32", True),
+        "newer": lambda: setattr(switches.conv, "fp32_precision", "tf32"),
+        "newest": lambda: setattr(torch.backends, "fp32_precision", "tf32"),
+    }
+    choose[chosen]()
+    for _ in range(2):
+        assert graphs.convolved_in() in (True, "tf32")
+        graphs.without_tf32()
+        assert graphs.convolved_in() in (False, "none", "ieee")
+        assert chosen == "newest" or switches.allow_tf32 is False  # the older switch can still be read
+        switches.allow_tf32 = True  # a user's choice after the problem was made
+
+
 def broken(x):
     raise RuntimeError("own error")
 
@@ -146,10 +181,14 @@ def test_losses_of_clients_at_one_point_and_apart(card):
 def test_a_copy_captures_anew_and_is_the_same_problem(card):
     p = problem("mlp", (12, 12, 12))
     xi = p.draw(p.clients, 1, Key(1))[0]
-    for _ in range(4):
-        p.grads(p.start().expand(3, -1), xi)
+    found = [p.grads(p.start().expand(3, -1), xi) for _ in range(4)]
     assert p._graphs._kept
-    assert not copy.deepcopy(p)._graphs._kept
+    other = copy.deepcopy(p)
+    assert not other._graphs._kept
+    own = [other.grads(other.start().expand(3, -1), xi) for _ in range(4)]
+    assert other._graphs._kept
+    assert not {*map(id, other._graphs._kept.values())} & {*map(id, p._graphs._kept.values())}
+    assert all(torch.equal(one, found[0]) for one in found + own)
     assert copy.deepcopy(p).fingerprint() == p.fingerprint() == problem("mlp", (12, 12, 12)).fingerprint()
 
 

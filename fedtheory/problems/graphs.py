@@ -1,4 +1,5 @@
-"""CUDA graphs: a small network's gradient is dozens of launches, and asking for them takes longer than what they do."""
+"""What a card is told: CUDA graphs, since asking for the dozens of launches of a small network's gradient takes longer
+than what they do; and in how many bits it convolves."""
 
 import threading
 from collections import Counter
@@ -12,6 +13,23 @@ _AFTER = 2  # calls before a shape is captured: a run's odd last batch is not
 _MOST = 8  # shapes that are captured: each keeps its intermediate values on the card
 _WARM = 3  # PyTorch's advice
 Function = Callable[..., torch.Tensor]
+
+
+def convolved_in() -> object:
+    """In what cuDNN convolves float32, as this version of PyTorch says it: "tf32" or True is ten bits."""
+    conv = getattr(torch.backends.cudnn, "conv", None)  # of its own from PyTorch 2.9 on
+    return torch.backends.cudnn.allow_tf32 if conv is None else conv.fp32_precision
+
+
+def without_tf32() -> None:
+    """Convolutions of float32 in float32, for the process.
+
+    The older switch alone leaves `torch.backends.fp32_precision = "tf32"` in force; the newer one alone makes PyTorch
+    refuse to read the older.
+    """
+    torch.backends.cudnn.allow_tf32 = False
+    if convolved_in() == "tf32":
+        torch.backends.cudnn.conv.fp32_precision = "ieee"
 
 
 class Graphs:
@@ -34,7 +52,7 @@ class Graphs:
         """of(*given); its name and the shapes say what is captured."""
         if not self._plain():
             return of(*given)
-        shape = name, *((one.shape, one.dtype, one.device) for one in given), torch.backends.cudnn.allow_tf32
+        shape = name, *((one.shape, one.dtype, one.device) for one in given), convolved_in()
         with torch.no_grad():
             if shape not in self._kept:
                 if not self._wanted(shape):

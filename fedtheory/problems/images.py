@@ -148,7 +148,7 @@ class ImageClassification(Problem):
         self.written_out = perceptron.is_perceptron(network) and not self.mixed
         self._graphs = graphs.Graphs()
         if self.device.type == "cuda" and not self.mixed:
-            torch.backends.cudnn.allow_tf32 = False
+            graphs.without_tf32()
 
     def _near(self) -> int | None:
         """How many stacked clients' models, gradients and batches stay in the cache of a core; None on CUDA: all."""
