@@ -412,7 +412,7 @@ for hidden in (16, 32, 64):
     for seed in range(2):
         grown = sentiment.problem(key.fold("size", seed), hidden=hidden, train=256, tested=64)
         dimension[hidden] = grown.d
-        history = run(DeComFL(0.01, 1, 5), grown, 20, sampled=2, every=2, metrics=("loss",), seed=seed)
+        history = run(DeComFL(0.01, 1, 5), grown, 12, sampled=2, every=2, metrics=("loss",), seed=seed)
         half[hidden].append(next(r for r, v in zip(history["round"], history["loss"]) if v < history["loss"][0] / 2))
 table(("hidden size", "d", "rounds to half the loss"), [(h, dimension[h], str(half[h])) for h in half])
 

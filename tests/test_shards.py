@@ -273,7 +273,7 @@ def kills(folder, count, rounds, seed=0):
         assert "Fix: start the same command again" in lines[0]
         assert took < 30
         found.append({"rank": victim, "after": moment, "seconds": took, "met": "before all had met" not in lines[0]})
-    parts = joined(finish(launch(3, folder, "resume", rounds), folder, 3))
+    parts = joined(fork(3, folder, "resume", rounds))
     assert same(parts, content(resumed(folder / "unbroken", rounds)))
     return found
 
