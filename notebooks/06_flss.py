@@ -988,7 +988,7 @@ gaps = {
     if "FLSS" in cell["cell"] and cell["seeds"] and "in full" not in cell["cell"]
 }
 assert max(gaps.values()) < 0
-assert sum("FLSS" in cell["cell"] and OPPOSITE in cell["reason"] for cell in record["cells"]) == 2
+assert sum("FLSS" in cell["cell"] and OPPOSITE in cell["reason"] for cell in record["cells"]) == 1
 print({word: said(record, word) for word in ("as printed", "on both sides", OPPOSITE)})
 of = {(row["method"], row["setting"]): row for row in record["table"]}
 for setting in ("beta=0.1", "beta=0.5", "beta=1"):
@@ -1012,16 +1012,22 @@ for beta, numbers in (("0.1", [-0.43, -0.66, -0.20]), ("0.5", [-0.32, -0.52, -0.
 levels = [f"FMNIST in full, beta={beta} {name}, level" for beta in ("0.5", "1") for name in ("FedAvg", "FedAvg+FLSS")]
 assert {full[name]["verdict"] for name in levels} == {"matches"}
 assert [round(full[name]["ours"], 1) for name in levels] == [90.4, 90.1, 90.6, 90.4]
-lead = full["FMNIST in full, beta=0.1 Signsgd+EF < Sign+EF+FLSS"]
-assert [round(lead[k], 1) for k in ("ours", "low", "high")] == [-2.3, -5.3, 0.8]
+for beta, numbers in (("0.1", [-2.28, -5.31, 0.76]), ("0.5", [-0.83, -1.36, -0.30])):
+    lead = full[f"FMNIST in full, beta={beta} Signsgd+EF < Sign+EF+FLSS"]
+    assert [round(lead[k], 2) for k in ("ours", "low", "high")] == numbers
+assert lead["verdict"] == "contradicted"
+half = "FMNIST in full, beta=0.5"
+assert {full[f"{half} {name}"]["verdict"] for name in ("Signsgd+EF, level", "FedAvg < Signsgd+EF")} == {"matches"}
+signs = [full[f"{half} {name}"]["ours"] for name in ("Signsgd+EF, level", "Sign+EF+FLSS, level", "FedAvg < Signsgd+EF")]
+assert [round(number, 1) for number in signs] == [89.7, 88.9, -0.7]
 
 # %% [markdown]
 # The paper's point is that FLSS **raises** accuracy. At this scale it lowers it, with both bases and for every $\beta$:
-# FedAvg by 2 to 5 points, SignSGD by 3 to 9, and both intervals that are judged here, SignSGD's, lie below zero. One
-# explanation is at hand: after 25 rounds the base methods are still improving, and who goes on in a subspace of 5
-# directions improves more slowly. The extra item below tests it, with $T$, $T_0$ and $R$ four times as large. SignSGD
-# is behind FedAvg, as printed, at $\beta = 0.5$ and 1. FedAvg with FLSS, and all at $\beta = 0.1$, is judged in full,
-# below.
+# FedAvg by 2 to 5 points, SignSGD by 3 to 9, and the interval that is judged here, SignSGD's at $\beta = 1$, lies below
+# zero. One explanation is at hand: after 25 rounds the base methods are still improving, and who goes on in a subspace
+# of 5 directions improves more slowly. The extra item below tests it, with $T$, $T_0$ and $R$ four times as large.
+# SignSGD is behind FedAvg, as printed, at $\beta = 1$. What is not judged here, FedAvg with FLSS and SignSGD at $\beta = 0.1$ and
+# 0.5, is judged in full, below.
 #
 # Of the other methods FedDyn, last of the uncompressed ones in print, is first here, by 5 to 11 points. FedProx, MOON,
 # FedNTD and FedGen, with the printed small weights, lie within 0.2 points of FedAvg here; in print they lie within a
@@ -1036,10 +1042,12 @@ assert [round(lead[k], 1) for k in ("ours", "low", "high")] == [-2.3, -5.3, 0.8]
 # runs less than half a point is left: they had the sign of the loss right, and not its size. FLSS saves 40% of the
 # uploads, and sends half as many bytes again both ways, as in section 5.2.
 #
+# At $\beta = 0.5$ SignSGD ends at 89.7% [89.4, 90.0] (printed 90.8), 0.7 points behind FedAvg [0.3, 1.1] (printed 0.3):
+# both match. FLSS ends 0.83 points [0.30, 1.36] below it, where a gain of 0.3 is printed: contradicted, as on FedAvg.
 # At $\beta = 0.1$ SignSGD ends at 86.2% [85.4, 87.0], half a point below FedAvg [-1.7, 2.7]; printed are 80.8 and a
-# distance of 4.3, so with our choices signs cost far less than in the paper. FLSS ends 2.3 points [-0.8, 5.3] below it,
-# which three seeds leave open (1.0 by the best round of each run); 0.5 are printed as a gain. It uploads 60% of
-# SignSGD's bytes, and sends 2.4 times as many both ways.
+# distance of 4.3, so with our choices signs cost far less there than in the paper. FLSS ends 2.3 points [-0.8, 5.3]
+# below it, which three seeds leave open (1.0 by the best round of each run); 0.5 are printed as a gain. It uploads 60%
+# of SignSGD's bytes, and sends 2.4 times as many both ways.
 
 # %% tags=["hide-input"]
 # Picture and numbers: four times as long, and checks
