@@ -1026,8 +1026,8 @@ assert [round(number, 1) for number in signs] == [89.7, 88.9, -0.7]
 # FedAvg by 2 to 5 points, SignSGD by 3 to 9, and the interval that is judged here, SignSGD's at $\beta = 1$, lies below
 # zero. One explanation is at hand: after 25 rounds the base methods are still improving, and who goes on in a subspace
 # of 5 directions improves more slowly. The extra item below tests it, with $T$, $T_0$ and $R$ four times as large.
-# SignSGD is behind FedAvg, as printed, at $\beta = 1$. What is not judged here, FedAvg with FLSS and SignSGD at $\beta = 0.1$ and
-# 0.5, is judged in full, below.
+# SignSGD is behind FedAvg, as printed, at $\beta = 1$. What is not judged here, FedAvg with FLSS and SignSGD at
+# $\beta = 0.1$ and 0.5, is judged in full, below.
 #
 # Of the other methods FedDyn, last of the uncompressed ones in print, is first here, by 5 to 11 points. FedProx, MOON,
 # FedNTD and FedGen, with the printed small weights, lie within 0.2 points of FedAvg here; in print they lie within a

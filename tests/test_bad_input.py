@@ -33,6 +33,8 @@ from fedtheory.core import checks
 from fedtheory.core.checkpoint import Checkpoint
 from fedtheory.core.schedule import Cosine, Schedule, Steps
 from fedtheory.maps.decomposition import Kronecker
+from fedtheory.problems.images import ImageClassification
+from fedtheory.problems.text import TextClassification
 
 NAN, INF = math.nan, math.inf
 DOUBLE = torch.float64
@@ -422,6 +424,29 @@ def test_more_bad_input(call, name):
     with pytest.raises((ValueError, TypeError)) as caught:
         call()
     complaint(caught, name)
+
+
+MISSPELT = [
+    (lambda: run(PLAIN, quadratic(), 1, metrcs=()), "metrcs", "metrics"),
+    (lambda: Quadratic.random(2, 3, Key(0), spectra="even"), "spectra", "spectrum"),
+    (lambda: ImageClassification.load("digits", "mlp", Key(0), clinets=5), "clinets", "clients"),  # its own
+    (lambda: ImageClassification.load("digits", "mlp", Key(0), bacth=5), "bacth", "batch"),  # the constructor's
+    (lambda: TextClassification.load("a", "sst2", "b", Key(0), at_onec=1), "at_onec", "at_once"),
+    (lambda: SSF(0.1, Coordinate(2), local_stps=1), "local_stps", "local_steps"),
+]
+
+
+@pytest.mark.parametrize(("call", "name", "meant"), [pytest.param(*case, id=case[1]) for case in MISSPELT])
+def test_misspelt_arguments(call, name, meant):
+    with pytest.raises(TypeError) as caught:
+        call()
+    complaint(caught, name)
+    assert meant in str(caught.value)
+
+
+def test_missing_arguments():
+    with pytest.raises(TypeError, match="run: missing a required argument: 'rounds'"):
+        run(PLAIN, quadratic())  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("version", ["second", "first"])

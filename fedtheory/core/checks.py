@@ -7,6 +7,7 @@ of runs, keys, JSON) does not hang on where it came from. A bool is no number; n
 from __future__ import annotations
 
 import collections.abc as abc
+import difflib
 import importlib
 import inspect
 import math
@@ -206,13 +207,30 @@ def tidy(instance: Any) -> None:
             object.__setattr__(instance, f.name, found)
 
 
+def spelled(named: Mapping[str, Any], *functions: Callable[..., Any]) -> None:
+    """Keywords are arguments of one of these functions; TypeError names what comes nearest."""
+    every = [one for function in functions for one in inspect.signature(function).parameters.values()]
+    known = dict.fromkeys(one.name for one in every if one.kind not in _VARIADIC and one.name != "self")
+    for name in named:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            owner = functions[0].__qualname__.removesuffix(".__init__")
+            fix = f"spell it {near[0]}" if near else "leave it out"
+            reject(name, named[name], f"an argument of {owner}: {', '.join(known)}", fix, TypeError)
+
+
 def arguments(function: F) -> F:
     """A function whose arguments have the types of their annotations, which is checked before it is called."""
     signature = inspect.signature(function)
 
     @wraps(function)
     def checked(*given: Any, **named: Any) -> Any:
-        bound, hints = signature.bind(*given, **named), _hints(function)
+        try:
+            bound, hints = signature.bind(*given, **named), _hints(function)
+        except TypeError as error:
+            if not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values()):
+                spelled(named, function)
+            raise TypeError(f"{function.__qualname__}: {error}") from None
         for name, value in bound.arguments.items():
             if name in hints and signature.parameters[name].kind not in _VARIADIC:
                 bound.arguments[name] = _typed(name, value, hints[name])

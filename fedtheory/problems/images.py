@@ -188,6 +188,7 @@ class ImageClassification(Problem):
             view, whole: what a basis compresses, see `fedtheory.problems.models.networks.Network`.
             options: of the constructor.
         """
+        checks.spelled(options, ImageClassification.load, ImageClassification.__init__)
         checks.whole("clients", clients, 1)
         checks.choice("partition", partition, ("iid", "dirichlet", "labels"))
         checks.choice("network", network, networks.NETWORKS)

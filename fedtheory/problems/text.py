@@ -279,6 +279,7 @@ class TextClassification(Problem):
                 float32 at least.
             options: of the constructor.
         """
+        checks.spelled(options, TextClassification.load, TextClassification.__init__)
         if dtype not in language.DTYPES.values():
             checks.reject("dtype", dtype, f"one of {', '.join(language.DTYPES)}", "pass torch.float32", TypeError)
         of = PROMPTS[checks.choice("prompts", prompts, PROMPTS)][checks.choice("task", task, TASKS)]
