@@ -464,13 +464,14 @@ def bands(
     column: str,
     unit: float = 1,
 ) -> Table:
-    """Mean and interval over seeds of a column of runs, a row per method and round."""
+    """Mean and interval over seeds of a column of runs, and of its gap to FedAvg's: a row per method and round."""
     curves = {name: [results[one]["columns"] for (n, _), one in wanted.items() if n == name] for name, _ in wanted}
     table: Table = []
     for name, found in curves.items():
         for place, t in enumerate(found[0]["round"]):
-            mean, low, high = interval([unit * one[column][place] for one in found])
-            row = {"method": name, "round": t, "mean": mean, "low": low, "high": high}
+            values, base = ([unit * one[column][place] for one in runs] for runs in (found, curves["FedAvg"]))
+            row = {"method": name, "round": t, **dict(zip(("mean", "low", "high"), interval(values)))}
+            row |= dict(zip(("gap", "gap low", "gap high"), interval([a - b for a, b in zip(values, base)])))
             table.append({**row, "seeds": len(found), "warm_up": at.warm_up, **wanted[name, 0].ran()})
     return table
 
@@ -685,31 +686,36 @@ def draw_levels(table: Table) -> Figure:
     return figure
 
 
-def curves_of(table: Table, ylabel: str, scale: str) -> Figure:
-    """A curve with its band per method; T0 is marked."""
-    figure, (axes,) = style.new_figure()
+def curves_of(table: Table, ylabel: str, scale: str, apart: str) -> Figure:
+    """A curve with its band per method, and beside it the gap to FedAvg; T0 is marked."""
+    figure, (axes, beside) = style.new_figure(2)
     for name, how in style.looks(row["method"] for row in table).items():
         rows = [row for row in table if row["method"] == name]
         t, mean, low, high = ([row[key] for row in rows] for key in ("round", "mean", "low", "high"))
         low = [max(a, b / 10) for a, b in zip(low, mean)]  # stays above zero on a log axis
         style.band(axes, t, mean, low, high, name, rows[0]["seeds"], how)
-    axes.axvline(table[0]["warm_up"], color="k", linestyle=":", linewidth=1, label="T0: the subspace starts")
-    axes.set(xlabel="communication rounds", ylabel=ylabel, yscale=scale)
-    style.caption(figure, table)
-    style.legend_above(figure, 2)
+        gap, low, high = ([row[key] for row in rows] for key in ("gap", "gap low", "gap high"))
+        style.band(beside, t, gap, low, high, name, rows[0]["seeds"], how)
+    for panel in (axes, beside):
+        panel.axvline(table[0]["warm_up"], color="k", linestyle=":", linewidth=1, label="T0: the subspace starts")
+        panel.set(xlabel="communication rounds")
+    axes.set(ylabel=ylabel, yscale=scale)
+    beside.set(ylabel=apart)
+    style.caption(figure, table, "right: differences paired by seed")
+    style.legend_above(figure, 3)
     return figure
 
 
 @style.styled
 def draw_loss(table: Table) -> Figure:
     """Training loss over rounds."""
-    return curves_of(table, "training loss", "log")
+    return curves_of(table, "training loss", "log", "loss minus FedAvg's")
 
 
 @style.styled
 def draw_longer(table: Table) -> Figure:
     """Test accuracy over rounds."""
-    return curves_of(table, "test accuracy, %", "linear")
+    return curves_of(table, "test accuracy, %", "linear", "points above FedAvg")
 
 
 @style.styled
