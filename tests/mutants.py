@@ -947,6 +947,20 @@ MUTANTS = [
     ),
     # arguments
     Mutant(
+        "what is misspelt is not named",
+        "core/checks.py",
+        "        if name not in known:\n",
+        "        if name in known:\n",
+        "test_bad_input.py::test_misspelt_arguments",
+    ),
+    Mutant(
+        "options of load are passed on unread",
+        "problems/images.py",
+        "checks.spelled(options, ImageClassification.load, ImageClassification.__init__)",
+        "pass",
+        "test_bad_input.py::test_misspelt_arguments",
+    ),
+    Mutant(
         "rates of zero",
         "core/checks.py",
         "number(name, value, 0.0, open_low=True,",
@@ -1635,6 +1649,20 @@ MUTANTS = [
         "special = is_in_torch_dispatch_mode() or ",
         "special = ",
         "test_graphs.py::test_watched_work_and_other_threads_are_computed",
+    ),
+    Mutant(
+        "the newer switch of TF32 is forgotten",
+        "problems/graphs.py",
+        'if convolved_in() == "tf32":',
+        "if False:",
+        "test_graphs.py::test_tf32_is_switched_off_whatever_was_chosen",
+    ),
+    Mutant(
+        "the newer switch of TF32 alone",
+        "problems/graphs.py",
+        "    _CUDNN.allow_tf32 = False\n",
+        "",
+        "test_graphs.py::test_tf32_is_switched_off_whatever_was_chosen",
     ),
     # FedZO, MeZO, BAFFLE
     Mutant("a step per direction", FEDZO, "/ self.perturbations * g)  # (2b)", "* g)  # (2b)", f"{ZERO}::test_fedzo"),

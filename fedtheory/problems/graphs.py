@@ -4,6 +4,7 @@ than what they do; and in how many bits it convolves."""
 import threading
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
@@ -12,13 +13,14 @@ LARGEST = 2**22  # numbers in the stacked models, or in a batch: beyond, arithme
 _AFTER = 2  # calls before a shape is captured: a run's odd last batch is not
 _MOST = 8  # shapes that are captured: each keeps its intermediate values on the card
 _WARM = 3  # PyTorch's advice
+_CUDNN: Any = torch.backends.cudnn  # "conv" is there from PyTorch 2.9 on
 Function = Callable[..., torch.Tensor]
 
 
 def convolved_in() -> object:
     """In what cuDNN convolves float32, as this version of PyTorch says it: "tf32" or True is ten bits."""
-    conv = getattr(torch.backends.cudnn, "conv", None)  # of its own from PyTorch 2.9 on
-    return torch.backends.cudnn.allow_tf32 if conv is None else conv.fp32_precision
+    conv = getattr(_CUDNN, "conv", None)
+    return _CUDNN.allow_tf32 if conv is None else conv.fp32_precision
 
 
 def without_tf32() -> None:
@@ -27,9 +29,9 @@ def without_tf32() -> None:
     The older switch alone leaves `torch.backends.fp32_precision = "tf32"` in force; the newer one alone makes PyTorch
     refuse to read the older.
     """
-    torch.backends.cudnn.allow_tf32 = False
+    _CUDNN.allow_tf32 = False
     if convolved_in() == "tf32":
-        torch.backends.cudnn.conv.fp32_precision = "ieee"
+        _CUDNN.conv.fp32_precision = "ieee"
 
 
 class Graphs:
