@@ -281,17 +281,25 @@ def test_flss_is_compared_in_both_precisions():
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "panels"),
     [
-        ("flss/table3", ["400", "50", "50"]),
-        ("flss/table2", ["50", "50", "50", "400", "400", "400"]),
-        ("flss/table4", []),
+        ("flss/table3", {"50 rounds": (2, 0), "400 rounds; hollow: printed": (1, 5), "printed": (2, 0)}),
+        ("flss/table2", {"50 rounds": (3, 0), "400 rounds; hollow: printed": (3, None), "printed": (3, 0)}),
+        ("flss/table4", {"ours": (3, 0), "printed": (3, 0)}),
     ],
 )
-def test_columns_of_several_lengths_say_their_rounds(name, said):
-    """Under our panel alone: the printed ones have one length."""
+def test_columns_of_several_lengths_have_a_panel_each(name, panels):
+    """What is printed stands beside ours on the same axis at the printed length alone: settings, hollow ones there."""
     record = records.load(Path(__file__).parent.parent / "figures", name)
-    ours, printed, *_ = ITEMS[name].draw(record["table"]).axes
-    labels = [[label.get_text() for label in axes.get_xticklabels()] for axes in (ours, printed)]
-    assert [text.split("\n")[-1] for text in labels[0] if "rounds" in text] == [f"{rounds} rounds" for rounds in said]
-    assert not any("rounds" in text for text in labels[1])
+    axes = ITEMS[name].draw(record["table"]).axes
+    assert len(axes) == len(panels)
+    for at, (words, (settings, hollow)) in zip(axes, panels.items()):
+        assert words in at.get_title()
+        assert len(at.get_xticklabels()) == settings
+        drawn = [line for line in at.get_lines() if line.get_markerfacecolor() == "none" and len(line.get_xdata())]
+        rows = [row for row in record["table"] if f"{row['ran rounds']} rounds" in words]
+        if "printed" in words and "hollow" not in words:
+            assert drawn
+        else:
+            assert len(drawn) == (len(rows) if hollow is None or hollow else 0)
+            assert hollow is None or len(drawn) == hollow

@@ -18,7 +18,8 @@ from fedtheory import compare
 from fedtheory.compare import TASKS
 from fedtheory.figures import EXTRAS, ITEMS, load, redraw, style
 from fedtheory.figures.fedmud import items as mud
-from fedtheory.figures.fedmud.settings import TRIED
+from fedtheory.figures.fedmud import tuning
+from fedtheory.figures.fedmud.settings import NEAR, TRIED
 from fedtheory.figures.frontier import items as frontier
 
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
@@ -172,9 +173,11 @@ def bars(axes) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("name", ["mud/fig3", "mud/fig4", "mud/fig5", "mud/fig7"])
 def test_a_sweep_of_fedmud_shows_paired_differences(name):
-    """Bars are the intervals of differences to FedAvg, and no two stand at one place."""
-    rows = [row for row in load(FIGURES, name)["table"] if math.isfinite(row["gap"]) and row["method"] != "FedAvg"]
-    ends = {(round(row["gap low"], 9), round(row["gap high"], 9)) for row in rows}
+    """Bars are the intervals of differences to FedAvg, up to 100%, and no two stand at one place."""
+    table = load(FIGURES, name)["table"]
+    rows = [row for row in table if math.isfinite(row["gap"]) and row["method"] != "FedAvg"]
+    most = {row.get("panel"): 100 - row["mean"] for row in table if row["method"] == "FedAvg"}
+    ends = {(round(row["gap low"], 9), round(min(row["gap high"], most[row.get("panel")]), 9)) for row in rows}
     drawn_ends = set()
     for axes in drawn(name).axes:
         assert axes.get_ylabel().startswith("points above FedAvg (")
@@ -300,3 +303,30 @@ class TestRedraw:
             there = imread(FIGURES / f"{name}.png")
             assert fresh.shape == there.shape, name
             assert float(np.mean(np.abs(fresh - there) > 0.1)) < 0.002, name
+
+
+@pytest.mark.parametrize(("name", "tried", "beyond"), [("mud/tuning", TRIED, 0), ("mud/tuning_fmnist", NEAR, 7)])
+def test_a_tuning_shows_what_runs_and_what_is_beyond_the_budget(name, tried, beyond):
+    """A ring around the best of the budget in every panel; hollow points are beyond it."""
+    table = load(FIGURES, name)["table"]
+    taken, hollow = tuning.best(tuning.within(table, tried)), 0
+    for axes in drawn(name).axes:
+        (ring,) = (line for line in axes.get_lines() if line.get_markersize() == 7)
+        assert ring.get_xdata()[0] == taken[axes.get_title()][0]
+        hollow += sum(len(line.get_xdata()) for line in axes.get_lines() if line.get_markerfacecolor() == "white")
+    assert hollow == beyond
+
+
+def test_rates_at_which_a_run_diverged_have_a_cross():
+    table = load(FIGURES, "ssf/table1")["table"]
+    (axes,) = drawn("ssf/table1").axes
+    crosses = sorted(x for line in axes.get_lines() if line.get_marker() == "x" for x in line.get_xdata())
+    assert crosses == sorted(row["lr"] for row in table if math.isnan(row["mean"]))
+    assert len(crosses) == 3
+
+
+def test_a_best_step_at_the_end_of_its_grid_is_hollow():
+    table = load(FIGURES, "use/rank")["table"]
+    points = [line for axes in drawn("use/rank").axes for line in axes.get_lines()]
+    hollow = [x for line in points if line.get_markerfacecolor() == "white" for x in line.get_xdata()]
+    assert len(hollow) == sum(row["edge"] for row in table) > 0

@@ -313,9 +313,20 @@ UNITS = {  # of tables with these quantities alone
 }
 
 
+BYTES = {"MB": 1e6, "TB": 1e12}
+
+
 @style.styled
 def draw(table: Table) -> Figure:
     """Printed and counted, line by line."""
+    sizes = [BYTES.get(line["quantity"].rpartition(", ")[2], 0.0) for line in table]
+    if all(sizes):
+        table = [
+            line
+            | {part: size * line[part] for part in ("ours", "paper")}
+            | {"quantity": line["quantity"][: -len(", MB")]}
+            for size, line in zip(sizes, table)
+        ]
     settings = [f"{line['setting']}: {line['quantity']}" for line in table]
     figure, (axes,) = style.new_figure(columns=2, height=0.8 + 0.18 * len(table))
     spots = range(len(table), 0, -1)
@@ -324,9 +335,13 @@ def draw(table: Table) -> Figure:
     axes.set_yticks(spots, settings, fontsize=6)
     for spot, line in zip(spots, table):
         if line["paper"] == 0:
-            where = {"transform": axes.get_yaxis_transform(), "fontsize": 6, "va": "center"}
-            axes.text(0.01, spot, "paper: 0", **where)
+            beside = {"xytext": (6, 0), "textcoords": "offset points", "fontsize": 6, "va": "center"}
+            axes.annotate("paper: 0", (line["ours"], spot), **beside)
     unit = UNITS.get(" ".join(sorted({line["quantity"] for line in table})), "value, in the unit of the line")
+    if all(sizes):
+        unit = "bytes"
+        computed = [line["quantity"] for line in table if line["ran data"].startswith("computed")]
+        style.caption(figure, table, *(f"{name}: computed from printed numbers" for name in dict.fromkeys(computed)))
     axes.set(xscale="log", xlabel=unit, ylim=(0.3, len(table) + 0.7))
     style.legend_above(figure, 2)
     return figure

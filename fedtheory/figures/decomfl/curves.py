@@ -718,7 +718,9 @@ def drawing(x: str, y: str) -> Callable[[Table], Figure]:
                 ends = [math.log10(end) for end in axes.dataLim.intervalx]
                 axes.set_xlim(10 ** math.floor(ends[0]), 10 ** math.ceil(ends[1]))  # whole decades: ticks have numbers
         panels[0].set_ylabel(y)
-        style.caption(figure, table, TURNS)
+        peak = {name: max(row["mean"] for row in table if row["method"] == name) for name in names}
+        gone = [f"{name} leaves the panel at once" for name in names if peak[name] > 10 * panels[-1].get_ylim()[1]]
+        style.caption(figure, table, TURNS, *gone)
         style.legend_above(figure, 2)
         return figure
 
@@ -774,7 +776,7 @@ def draw_4(table: Table) -> Figure:
         rows = [row | {"method": row["method"].split(", ")[0]} for row in table if row["method"].endswith(f", {rate}")]
         draw_part(axes, rows, "round", looks, 1.0)
         axes.set(title=f"rate {rate}", ylim=(0, 1))
-        for kind in ("differences", "forward differences"):
+        for kind in dict.fromkeys(row["method"] for row in rows if row["method"] != "projection"):
             gaps = [row for row in rows if row["method"] == kind]
             at, mean, low, high = ([row[part] for row in gaps] for part in ("round", "gap", "gap low", "gap high"))
             style.band(below, at, mean, low, high, kind, gaps[0]["seeds"], looks[kind])

@@ -332,6 +332,9 @@ def draw_gaps(axes: Axes, table: Table) -> None:
     axes.set(xlabel="communication rounds", ylabel="points, minus FedAvg's")
 
 
+BESIDE = "bars: 95% intervals of differences paired by seed; those of a round stand side by side"
+
+
 @style.styled
 def draw_partitions(table: Table) -> Figure:
     """Difference to FedAvg over rounds, a panel per partition."""
@@ -341,7 +344,7 @@ def draw_partitions(table: Table) -> Figure:
         rows = [row for row in table if row["panel"] == panel]
         draw_gaps(axes, rows)
         axes.set_title(f"{panel}, n={rows[0]['seeds']}\nFedAvg's last record: {fedavg(rows):.1f}%")
-    style.caption(figure, table)
+    style.caption(figure, table, BESIDE)
     style.legend_above(figure, 4)
     return figure
 
@@ -361,7 +364,7 @@ def draw_curves(table: Table) -> Figure:
     middle.set_title(f"n={table[0]['seeds']}")
     left.set(xlabel="communication rounds", ylabel="accuracy in %")
     right.set(xlabel="megabytes sent up by all clients", ylabel="accuracy in %", xscale="log")
-    style.caption(figure, table)
+    style.caption(figure, table, BESIDE)
     style.legend_above(figure, 4)
     return figure
 
@@ -511,6 +514,7 @@ PAIRED = "bars: 95% intervals of differences paired by seed; those at one value 
 
 def draw_sweep(axes: Axes, table: Table, label: str) -> None:
     """Differences to FedAvg over a parameter, side by side at each value; methods without it are horizontal lines."""
+    most = 100 - fedavg(table)  # above FedAvg
     log, names = SWEEPS[label][1], list(dict.fromkeys(row["method"] for row in table))
     values = list(dict.fromkeys(row["value"] for row in table if row["value"] != ""))
     spots = {value: math.log2(value) if log else at for at, value in enumerate(values)}
@@ -519,7 +523,7 @@ def draw_sweep(axes: Axes, table: Table, label: str) -> None:
         rows, how = [row for row in table if row["method"] == name], style.look(name)
         aside = wide * (place - (len(names) - 1) / 2) / 2
         gaps, low, high = ([row[part] for row in rows] for part in ("gap", "gap low", "gap high"))
-        look: dict[str, Any] = {"n": rows[0]["seeds"], "how": how, "linewidth": 0.9}
+        look: dict[str, Any] = {"n": rows[0]["seeds"], "how": how, "linewidth": 0.9, "within": (-math.inf, most)}
         if name == "FedAvg":
             axes.axhline(0, **how.line, linewidth=0.9, label=f"{name} (n={rows[0]['seeds']})")
             continue

@@ -104,8 +104,10 @@ def best(table: Sequence[Row]) -> dict[str, tuple[float, float]]:
 
 
 @style.styled
-def draw_tuning(table: Table) -> Figure:
-    """Accuracy over the rates tried, a panel per method, a curve per a."""
+def draw_tuning(tried: Tried, table: Table) -> Figure:
+    """Accuracy over the rates, a panel per method, a curve per a; the setting that runs, and those beyond `tried`."""
+    inside = within(table, tried)
+    taken = best(inside)
     names = list(dict.fromkeys(row["method"] for row in table))
     figure, panels = style.new_figure(len(names), 5.4, columns=3, rows=3)
     reached = [row["accuracy"] for row in table if row["accuracy"] == row["accuracy"]]
@@ -117,6 +119,11 @@ def draw_tuning(table: Table) -> Figure:
             label = f"a = {own[0]['a']:g}" if len(values) > 1 else None
             spots, heights = [row["rate"] for row in own], [row["accuracy"] for row in own]
             axes.plot(spots, heights, "o-", color=style.SEQUENCE[place], markersize=3, label=label)
+            more = [row for row in own if row not in inside]
+            hollow = {"color": style.SEQUENCE[place], "markerfacecolor": "white", "markersize": 3}
+            axes.plot([row["rate"] for row in more], [row["accuracy"] for row in more], "o", **hollow)
+        chosen = next(row for row in rows if repr((row["rate"], row["a"])) == repr(taken[name]))
+        axes.plot([chosen["rate"]], [chosen["accuracy"]], "o", markersize=7, markerfacecolor="none", color="k")
         axes.set(xscale="log", title=name, xlabel="learning rate", ylim=(min(reached) - 2, max(reached) + 2))
         rates = sorted({row["rate"] for row in rows})
         axes.set_xlim(rates[0] / 1.2, rates[-1] * 1.2)  # also where the runs diverged
@@ -127,12 +134,15 @@ def draw_tuning(table: Table) -> Figure:
             axes.legend(fontsize=5.5, handlelength=1.2, loc="best", ncols=1 + len(values) // 5)
     for axes in panels[:: len(names) // 3]:
         axes.set_ylabel("accuracy in % (n=1)")
-    style.caption(figure, table)
+    beyond = "; hollow points: beyond the budget" if len(inside) < len(table) else ""
+    style.caption(figure, table, f"ring: the setting that is taken{beyond}", "no point: not tried, or the run diverged")
     return figure
 
 
 def item(name: str, title: str, column: str, tried: Tried, beyond: Tried, scales: tuple[str, ...]) -> Item:
-    return Item(name, title, partial(measure_tuning, column, tried, beyond), draw_tuning, scales, grows=True)
+    return Item(
+        name, title, partial(measure_tuning, column, tried, beyond), partial(draw_tuning, tried), scales, grows=True
+    )
 
 
 EXTRAS = [

@@ -387,19 +387,15 @@ def draw_why(table: Table) -> Figure:
         left.plot(rounds, [max(row["mean_dual"], 1e-20) for row in rows], **line, label=name)
         right.plot(rounds, [row["error"] for row in rows], **line, label=name)
     rounds = sorted({row["round"] for row in table})
-    left.plot(
-        rounds,
-        [1e-17 * (M / RANK) ** (t / 2) for t in rounds],
-        "k",
-        linewidth=3.5,
-        alpha=0.2,
-        label=r"$10^{-17}(m/r)^{k/2}$",
-    )
+    for name, square, dash in (("SS", M / RANK, "-"), ("RD", (M + RANK + 1) / RANK, "--")):  # in root mean square
+        grown = [1e-17 * square ** (t / 2) for t in rounds]
+        label = f"${math.sqrt(square):.3g}^k\\,10^{{-17}}$ ({name})"
+        left.plot(rounds, grown, "k", linestyle=dash, linewidth=3.0, alpha=0.2, label=label)
     left.set(
         yscale="log", ylim=(1e-20, 1e22), xlabel="communication rounds", ylabel=r"$\|\frac{1}{n}\sum_i\Lambda_i^k\|$"
     )
-    style.caption(figure, table)
-    style.legend_above(figure, 3)
+    style.caption(figure, table, "grey: growth in root mean square; a typical run grows more slowly")
+    style.legend_above(figure, 4)
     right.set(yscale="log", ylim=(1e-3, 1e10), xlabel="communication rounds", ylabel="error (n=1)")
     return figure
 

@@ -79,6 +79,12 @@ def draw(table: Sequence[Row]) -> Figure:
     label = f"FLSS minus FedAvg (n={table[0]['seeds']})"
     axes.errorbar(gaps, list(spots), xerr=error, fmt="o", markersize=3.5, capsize=2, label=label)
     axes.axvline(0, color="k", linestyle=":", linewidth=1)
+    most = 1.15 * sorted(max(-row["low"], row["high"]) for row in table)[-2]  # the widest may leave the panel
+    for spot, row in zip(spots, table):
+        if max(-row["low"], row["high"]) > most:
+            text = f"{row['low']:.0f} to {row['high']:.0f} "
+            axes.text(most, spot + 0.15, text, ha="right", va="bottom", fontsize=6)
+    axes.set_xlim(-most, most)
     axes.set_yticks(list(spots), [row["change"] for row in table])
     axes.set(xlabel="difference in points of test accuracy")
     style.caption(figure, list(table))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedtheory.algorithms.flss import FLSS
@@ -644,42 +645,47 @@ def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
 # Pictures
 
 
-def _seeds(rows: Table, name: str) -> str:
-    """Of a method's points in a panel: 5, or 3 or 5."""
-    return " or ".join(map(str, sorted({row["seeds"] for row in rows if row["method"] == name})))
+def _points(axes: Axes, rows: Table, names: Mapping[str, style.Look], ours: bool, paper: bool) -> None:
+    """Methods side by side at each setting: ours with intervals, what is printed hollow."""
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    for place, (name, how) in enumerate(names.items(), 1):
+        for found in (row for row in rows if row["method"] == name):
+            x = settings.index(found["setting"]) + min(0.16, 0.8 / len(names)) * (place - (len(names) + 1) / 2)
+            if ours:
+                error = [[found["mean"] - found["low"]], [found["high"] - found["mean"]]]
+                axes.errorbar([x], [found["mean"]], error, fmt=how.marker, markersize=3.5, color=how.color, capsize=2)
+            if paper:
+                axes.plot([x], [found["paper"]], how.marker, markersize=4.5, markerfacecolor="none", color=how.color)
+    axes.set_xticks(range(len(settings)), [name.removeprefix(f"{IN_FULL} ") for name in settings])
+    axes.set(xlim=(-0.5, len(settings) - 0.5), ylabel="test accuracy, %")
 
 
 @style.styled
 def draw_levels(table: Table) -> Figure:
-    """Ours with intervals beside what is printed. Levels are not comparable, so each has its own axis."""
+    """Ours with intervals, and what is printed: on one axis for runs of the printed length, else each on its own."""
     panels = list(dict.fromkeys(row["panel"] for row in table))
+    most = max(row["ran rounds"] for row in table)
+    lengths = {panel: sorted({row["ran rounds"] for row in table if row["panel"] == panel}) for panel in panels}
     names = style.looks(row["method"] for row in table)
-    figure, axes = style.new_figure(2 * len(panels))
-    for at, panel in enumerate(panels):
+    figure, axes = style.new_figure(sum(len(rounds) + 1 for rounds in lengths.values()))
+    at = iter(axes)
+    for panel in panels:
         rows = [row for row in table if row["panel"] == panel]
-        settings = list(dict.fromkeys(row["setting"] for row in rows))
-        ours, printed = axes[2 * at : 2 * at + 2]
-        for place, (name, how) in enumerate(names.items(), 1):
-            color, mark = how.color, how.marker
-            for found in (row for row in rows if row["method"] == name):
-                x = settings.index(found["setting"]) + min(0.16, 0.8 / len(names)) * (place - (len(names) + 1) / 2)
-                error = [[found["mean"] - found["low"]], [found["high"] - found["mean"]]]
-                ours.errorbar([x], [found["mean"]], error, fmt=mark, markersize=3.5, color=color, capsize=2)
-                printed.plot([x], [found["paper"]], mark, markersize=4.5, markerfacecolor="none", color=color)
-            ours.plot([], [], mark, markersize=3.5, color=color, label=f"{name} (n={_seeds(rows, name)})")
-        for axis in (ours, printed):
-            axis.set_xticks(range(len(settings)), ["\n".join(reversed(name.split(", "))) for name in settings])
-            axis.set(xlim=(-0.5, len(settings) - 0.5), ylabel="test accuracy, %")
-        rounds = {row["setting"]: row["ran rounds"] for row in rows}
-        if len(set(rounds.values())) > 1:  # columns of several lengths are not to be compared
-            labels = [
-                f"{label.get_text()}\n{rounds[name]} rounds" for label, name in zip(ours.get_xticklabels(), settings)
-            ]
-            ours.set_xticklabels(labels)
-            for axis in (ours, printed):
-                axis.tick_params("x", labelsize="x-small")
-        ours.set_title(f"ours, {panel}")
+        for rounds in lengths[panel]:
+            some, whole = (
+                [row for row in rows if row["ran rounds"] == rounds],
+                len(lengths[panel]) > 1 and rounds == most,
+            )
+            ours = next(at)
+            _points(ours, some, names, True, whole)
+            words = f", {rounds} rounds" + "; hollow: printed" * whole if len(lengths[panel]) > 1 else ""
+            ours.set_title(f"ours, {panel}{words}")
+        printed = next(at)
+        _points(printed, [row for row in rows if row["ran rounds"] == lengths[panel][0]], names, False, True)
         printed.set_title(f"printed: {panel.split(' (')[0]}")
+    for name, how in names.items():
+        n = " or ".join(map(str, sorted({row["seeds"] for row in table if row["method"] == name})))
+        axes[0].plot([], [], how.marker, markersize=3.5, color=how.color, label=f"{name} (n={n})")
     axes[1].plot([], [], "ko", markersize=4.5, markerfacecolor="none", label="printed: hollow")
     style.caption(figure, table)
     style.legend_above(figure, 5)
@@ -749,7 +755,9 @@ def draw_features(table: Table) -> Figure:
         axis.set(
             title=f"{panel}\nsilhouette {rows[0]['silhouette']:.2f}", xlabel="t-SNE, no scale", xticks=[], yticks=[]
         )
-    style.caption(figure, table)
+    style.caption(
+        figure, table, "seed 0; a colour per class; silhouette: of the features themselves, not of their picture"
+    )
     return figure
 
 
@@ -763,5 +771,5 @@ ITEMS = [
     Item("flss/fig2", "t-SNE of features", measure_features, draw_features, SCALES, alone=True),
 ]
 EXTRAS = [
-    Item("flss/longer", "FLSS after FedAvg has levelled off", measure_longer, draw_longer, SCALES),
+    Item("flss/longer", "FLSS and FedAvg over four times as many rounds", measure_longer, draw_longer, SCALES),
 ]

@@ -241,29 +241,18 @@ def draw_rates(table: Table) -> Figure:
     for place, het in enumerate(RATE):
         rows = [row for row in table if row["het"] == het and row["mean"] == row["mean"]]
         color = style.SEQUENCE[place]
-        axes.plot(
-            [r["lr"] for r in rows],
-            [r["mean"] for r in rows],
-            "o-",
-            color=color,
-            label=f"het = {het} (n={rows[0]['seeds']})",
-        )
+        mean = [row["mean"] for row in rows]
+        reach = [[row["mean"] - row["low"] for row in rows], [row["high"] - row["mean"] for row in rows]]
+        label = f"het = {het} (n={rows[0]['seeds']})"
+        axes.errorbar([row["lr"] for row in rows], mean, reach, fmt="o-", markersize=4, color=color, label=label)
         lost = [row["lr"] for row in table if row["het"] == het and row["mean"] != row["mean"]]
-        for lr in lost:
-            axes.text(
-                lr,
-                0.97 - 0.07 * place,
-                f"het={het}: diverged",
-                transform=axes.get_xaxis_transform(),
-                color=color,
-                ha="right",
-                va="top",
-                fontsize=6.5,
-            )
+        height = [0.96 - 0.07 * place] * len(lost)
+        axes.plot(lost, height, "x", color=color, transform=axes.get_xaxis_transform())
         axes.axvline(RATE[het] * (1 + 0.06 * (place - 1)), color=color, linestyle=":", linewidth=1)
     axes.plot([], [], "k:", label="chosen in the paper")
+    axes.plot([], [], "kx", label="a run diverged")
     axes.set(xscale="log", yscale="log", xlabel=r"local rate $\eta_\ell$", ylabel="relative error after 500 rounds")
-    style.caption(figure, table, "method: Full-SCAFFOLD")
+    style.caption(figure, table, "method: Full-SCAFFOLD", "no point: a run diverged")
     style.legend_above(figure, 2)
     return figure
 

@@ -196,7 +196,10 @@ def draw(table: Table) -> Figure:
             marker, face, edge, _ = looks["below" if name == "worst" and row["how"] == "lower bound" else name]
             size = {"worst": 6.0, "reached": 3.5}.get(name, 4.5)
             axes.plot([share], [y], marker, markersize=size, markerfacecolor=face, markeredgecolor=edge, clip_on=False)
-    for marker, face, edge, label in looks.values():
+    shown = {name for row in table for name, share in shares(row).items() if share == share}
+    for name, (marker, face, edge, label) in looks.items():
+        if name == "printed" and name not in shown:
+            continue
         axes.plot([], [], marker, markersize=4.5, markerfacecolor=face, markeredgecolor=edge, label=label)
     axes.plot([], [], color="0.85", linewidth=6, label="goal: 2 (lemmas), 10 (theorems)")
     axes.axvline(1, color="black", linewidth=1.3)

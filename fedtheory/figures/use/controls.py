@@ -138,7 +138,8 @@ def draw(table: Table) -> Figure:
         style.band(curves, t, mean, low, high, label, row["seeds"], how)
     curves.set(xscale="log", yscale="log", xlabel="bytes, in rounds of SSF", title="share 1, $KL\\eta=1$, no noise")
     curves.set_ylabel(r"average of $\|\nabla F(x^t)\|^2$ so far")
-    curves.legend(loc="lower left")
+    curves.set_ylim(top=30 * max(row["high"] for row in of(table, panel="curve")))
+    curves.legend(loc="upper right")
     top = 10 ** math.ceil(math.log10(max(r["ran rounds"] for r in table) * 10))
     finite = lambda value: value if math.isfinite(value) else top
     groups = {

@@ -141,7 +141,7 @@ def draw(table: Table) -> Figure:
             linewidth=1,
             label="$(P+1)\\,c$, scaled",
         )
-        axes.axvline(math.sqrt(rows[0]["kappa"] + 1), color="0.6", linewidth=1)
+        axes.axvline(math.sqrt(rows[0]["kappa"] + 1), color="0.6", linewidth=1, label="$\\sqrt{\\kappa+1}$")
         axes.set(xscale="log", yscale="log", xlabel="$P$", title=f"{name}, $\\kappa={rows[0]['kappa']:.3g}$")
         axes.yaxis.set_minor_formatter("")
     panels[0].set_ylabel("evaluations of the loss to the level")

@@ -141,6 +141,9 @@ def draw(table: Table) -> Figure:
             label = f"{LABELS[kind]} (n={rows[0]['seeds']})"
             look = {"color": how.color, "linestyle": how.dash, "marker": how.marker, "markersize": 3.5}
             axes.errorbar([row["r"] for row in rows], mean, error, label=label, **look)
+            ends = [row for row in rows if row["edge"]]
+            hollow = {"markerfacecolor": "white", "color": how.color, "markersize": 3.5, "zorder": 3}
+            axes.plot([row["r"] for row in ends], [row["mean"] for row in ends], how.marker, **hollow)
         rows = of(table, panel=name, kind="rule")
         axes.plot(
             [r["r"] for r in rows], [r["bound"] for r in rows], "k:", linewidth=1, label="the bound, largest r = 1"
@@ -148,6 +151,7 @@ def draw(table: Table) -> Figure:
         axes.set(xscale="log", yscale="log", title=name, xlabel="$r$")
         axes.xaxis.set_minor_formatter("")
     panels[0].set_ylabel("relative error at the same bytes")
+    style.caption(figure, table, "hollow: the best step is the grid's last")
     style.legend_above(figure, 4)
     return figure
 
