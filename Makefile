@@ -6,6 +6,7 @@ VENV := .venv
 CLASS := .venv-course
 FLOWER := .venv-flower
 RUN := $(VENV)/bin/python
+PIP := --quiet --no-compile  # most of 18,000 files are never imported; those that are get compiled then
 export OMP_NUM_THREADS := 1
 export PYTHONHASHSEED := 0
 # kernels, workers and commands are many short processes; each would compile the package again
@@ -55,7 +56,7 @@ bench: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fedtheory needs Python 3.11 or later: make PYTHON=python3.11 ...')"
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --constraint constraints.txt --editable '.[notebooks,theory,llm,test]'
+	$(RUN) -m pip install $(PIP) --constraint constraints.txt --editable '.[notebooks,theory,llm,test]'
 	touch $@
 
 # The book is made by importing the package, so its extra goes into the same environment and not into a second one.
@@ -78,5 +79,5 @@ $(FLOWER)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fedtheory needs Python 3.11 or later: make PYTHON=python3.11 ...')"
 	$(PYTHON) -m venv $(FLOWER)
 	grep -v '^packaging=' constraints.txt > $(FLOWER)/constraints.txt
-	$(FLOWER)/bin/python -m pip install --quiet --constraint $(FLOWER)/constraints.txt --editable '.[flower]' pytest hypothesis
+	$(FLOWER)/bin/python -m pip install $(PIP) --constraint $(FLOWER)/constraints.txt --editable '.[flower]' pytest hypothesis
 	touch $@
