@@ -613,14 +613,14 @@ def test_over_sockets(tmp_path):
         came = here.log("node-1").count("Receiving: train")
         killer = threading.Thread(target=kill_and_start, args=(here, came + 2), daemon=True)
         killer.start()
-        # on busy cores a node can need more than 30 s to start
-        record = here.play(SOURCE.format(algorithm="Scaffold(0.05, 3)", rounds=4, patience=60), 300)
+        # busy cores may need longer than a patience to start a node: its clients are missed in more rounds then
+        record = here.play(SOURCE.format(algorithm="Scaffold(0.05, 3)", rounds=12, patience=30), 300)
         killer.join()
         dropped = {one["round"]: [int(i) for i in one["dropped"]] for one in record["rounds"]}
         assert dropped[1] == [1]
         assert record["rounds"][-1]["clients"] == [0, 1, 2]
-        assert torch.equal(local.models(tmp_path)[-1], without(Scaffold(0.05, 3), problem, 4, dropped))
-        assert "round 1: client 1 dropped: no answer in 60 s" in (tmp_path / "saved" / "log.txt").read_text()
+        assert torch.equal(local.models(tmp_path)[-1], without(Scaffold(0.05, 3), problem, 12, dropped))
+        assert "round 1: client 1 dropped: no answer in 30 s" in (tmp_path / "saved" / "log.txt").read_text()
         assert watch.alive(tmp_path)
     assert not watch.alive(tmp_path)
 
