@@ -212,6 +212,15 @@ class Ahead(Same):
         }
 
 
+class AheadBySeed(Ahead):
+    """The same, and every seed a point above the one before."""
+
+    def __call__(self, specs):
+        found = super().__call__(specs)
+        up = lambda one: [a + 0.01 * one.seed for a in found[one]["columns"]["accuracy"]]
+        return {one: {**run, "columns": run["columns"] | {"accuracy": up(one)}} for one, run in found.items()}
+
+
 def test_table_2_at_the_large_scale_judges_levels_and_orders_in_full():
     """All images, in bfloat16; what is judged so is not judged at the medium scale, and nothing else changes."""
     runner = Ahead()
@@ -283,23 +292,45 @@ def test_flss_is_compared_in_both_precisions():
 @pytest.mark.parametrize(
     ("name", "panels"),
     [
-        ("flss/table3", {"50 rounds": (2, 0), "400 rounds; hollow: printed": (1, 5), "printed": (2, 0)}),
-        ("flss/table2", {"50 rounds": (3, 0), "400 rounds; hollow: printed": (3, None), "printed": (3, 0)}),
-        ("flss/table4", {"ours": (3, 0), "printed": (3, 0)}),
+        ("flss/table1", [("ResNet-18 (run: flss-cnn), 50 rounds", 3)]),
+        ("flss/table2", [("FMNIST, 50 rounds", 3), ("FMNIST, 400 rounds as printed", 3)]),
+        ("flss/table3", [("CNN, 50 rounds", 2), ("CNN, 400 rounds as printed", 1)]),
+        ("flss/table4", [("CIFAR-10, 50 rounds", 3)]),
     ],
 )
-def test_columns_of_several_lengths_have_a_panel_each(name, panels):
-    """What is printed stands beside ours on the same axis at the printed length alone: settings, hollow ones there."""
+def test_a_row_of_panels_per_length_and_the_differences_beside(name, panels):
+    """What is printed stands beside ours at the printed length alone, and beside all differences."""
     record = records.load(Path(__file__).parent.parent / "figures", name)
     axes = ITEMS[name].draw(record["table"]).axes
-    assert len(axes) == len(panels)
-    for at, (words, (settings, hollow)) in zip(axes, panels.items()):
-        assert words in at.get_title()
-        assert len(at.get_xticklabels()) == settings
-        drawn = [line for line in at.get_lines() if line.get_markerfacecolor() == "none" and len(line.get_xdata())]
-        rows = [row for row in record["table"] if f"{row['ran rounds']} rounds" in words]
-        if "printed" in words and "hollow" not in words:
-            assert drawn
-        else:
-            assert len(drawn) == (len(rows) if hollow is None or hollow else 0)
-            assert hollow is None or len(drawn) == hollow
+    assert len(axes) == 2 * len(panels)
+    for levels, gaps, (title, settings) in zip(axes[::2], axes[1::2], panels, strict=True):
+        rounds = int(title.split(" rounds")[0].split()[-1])
+        rows = [row for row in record["table"] if row["ran rounds"] == rounds]
+        apart = [row for row in rows if row["method"] != row["against"]]
+        assert levels.get_title() == title
+        assert len(levels.get_xticklabels()) == len(gaps.get_xticklabels()) == settings
+        assert gaps.get_ylabel() == f"points, minus {rows[0]['against']}'s"
+        drawn = {"mean": levels.containers, "gap": gaps.containers}
+        for part, of in (("mean", rows), ("gap", apart)):
+            assert sorted(one.lines[0].get_ydata()[0] for one in drawn[part]) == sorted(row[part] for row in of)
+        hollow = [
+            sorted(y for line in at.get_lines() if line.get_markerfacecolor() == "none" for y in line.get_ydata())
+            for at in (levels, gaps)
+        ]
+        assert hollow == [
+            sorted(row["paper"] for row in rows) if "as printed" in title else [],
+            sorted(row["printed gap"] for row in apart),
+        ]
+
+
+def test_differences_are_paired_by_seed_and_to_the_columns_first_method():
+    """Seeds differ by a point here and methods by a point, so that intervals overlap and differences are sure."""
+    table = [row for row in measure_heterogeneity(AheadBySeed(), "large", 5).table if row["panel"] == "FMNIST"]
+    assert {row["against"] for row in table} == {"FedAvg"}
+    for row in table:
+        behind = -1 if "FLSS" in row["method"] else 0
+        assert (row["gap"], row["gap low"], row["gap high"]) == pytest.approx(3 * (behind,))
+        assert row["high"] - row["low"] > 2
+    of = {(row["setting"], row["method"]): row["printed gap"] for row in table}
+    assert of["in full, beta=0.1", "FedAvg+FLSS"] == pytest.approx(86.25 - 85.06)
+    assert of["in full, beta=0.1", "FedAvg"] == 0

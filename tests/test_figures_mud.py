@@ -55,6 +55,10 @@ def test_every_printed_number_has_a_cell_a_verdict_and_a_reason():
     differences = [cell for cell in ran if " < " in cell.cell]
     assert [cell.ours for cell in differences] == pytest.approx([cell.paper for cell in differences])
     assert [row["ours"] for row in result.table if row["seeds"]] == pytest.approx([c.ours for c in ran if c.paper > 30])
+    gaps = [(row["gap"], row["gap low"], row["gap high"]) for row in result.table if row["seeds"]]
+    assert gaps == [pytest.approx([row["printed gap"]] * 3) for row in result.table if row["seeds"]]
+    assert [row["printed gap"] for row in result.table[:2]] == pytest.approx([0.0, -3.1])
+    assert all(math.isnan(row["gap"]) for row in result.table if not row["seeds"])
 
 
 def test_every_compression_method_is_set_against_the_best_variant():
@@ -195,9 +199,28 @@ def test_seeds_of_fashion_mnists_columns():
     numbers = {"method": "A", "paper": 88.0, "ours": 88.0, "low": 87.0, "high": 89.0, "ran data": "x"}
     numbers |= {"ran network": "y", "ran rounds": 1}
     row = lambda column, n: {"column": column, "seeds": n, **numbers}
-    panels = mud.draw_table([row("FMNIST N2", 3), row("SVHN N2", 0), row("CIFAR-10 N1", 5), row("CIFAR-10 N2", 0)]).axes
+    table = [row("FMNIST N2", 3), row("SVHN N2", 0), row("CIFAR-10 N1", 5), row("CIFAR-10 N2", 0)]
     titles = ["FMNIST (n=3)", "SVHN (not run)", "CIFAR-10 (n=5; N2 not run)"]
-    assert [axes.get_title() for axes in panels if axes.get_title()] == titles
+    assert [axes.get_title() for axes in mud.draw_table(table).axes if axes.get_title()] == titles
+
+
+def test_differences_stand_beside_the_accuracies_of_what_was_run():
+    """The first method's, which is 0, is not drawn; nothing is where nothing was run."""
+    of = lambda column, method, gap, n: {
+        "column": column, "method": method, "seeds": n, "paper": 88.0, "ours": 87.0, "low": 80.0, "high": 94.0,
+        "printed gap": gap - 1, "gap": gap, "gap low": gap - 0.5, "gap high": gap + 0.25,
+        "ran data": "x", "ran network": "y", "ran rounds": 1,
+    }  # fmt: skip
+    table = [of(where, name, gap, n) for where, n in (("A N1", 3), ("A N2", 0), ("B N1", 0))
+             for name, gap in (("FedAvg", 0.0), ("FedMUD", -3.0))]  # fmt: skip
+    panels = [axes for axes in mud.draw_table(table).axes if axes.get_title()]
+    assert [axes.get_title() for axes in panels] == ["A (n=3; N2 not run)", "A, paired by seed", "B (not run)"]
+    beside = panels[1]
+    assert beside.get_xlabel() == "points, minus FedAvg's"
+    printed, nothing, ours = beside.lines[0], beside.lines[-2], beside.containers[0]
+    assert (list(printed.get_xdata()), list(ours.lines[0].get_xdata())) == ([-4.0], [-3.0])
+    assert [list(end.get_xdata()) for end in ours.lines[1]] == [[-3.5], [-2.75]]
+    assert list(nothing.get_xdata()) == []
 
 
 def test_the_height_of_a_curve_leaves_the_untrained_model_out():

@@ -78,7 +78,10 @@ def measure_table(
     columns: tuple[str, ...],
     orders: Sequence[tuple[str, str]],
 ) -> Result:
-    """Every printed number beside ours where it is run, then the printed orders of methods that are run."""
+    """Every printed number beside ours where it is run, then the printed orders of methods that are run.
+
+    Beside each stands its difference to the first method's, ours paired by seed.
+    """
     run = [column for column in columns if column in SETTINGS[scale].columns]
     label = {column: shown(column, scale) if column in run else column for column in columns}
     found = accuracies(runner, scale, seeds, list(printed), run)
@@ -98,6 +101,8 @@ def measure_table(
                 cells.append(absent(item, name, column, value))
             last = cells[-1]
             numbers = {"paper": value, "ours": last.ours, "low": last.low, "high": last.high, "seeds": last.seeds}
+            gap = interval(minus(found[name, column], found[first, column])) if own else [NAN] * 3
+            numbers |= {"printed gap": value - paper[first], **dict(zip(("gap", "gap low", "gap high"), gap))}
             of = spec(algorithm(name, column, scale), column, scale, 0).ran() if own else behind()
             table.append({"column": where, "method": name, **numbers, **of})
         if column in run:
@@ -207,35 +212,63 @@ def resnet(name: str, column: str, scale: str) -> Algorithm:
 
 @style.styled
 def draw_table(table: Table) -> Figure:
-    """One panel per data set: methods from top to bottom, the paper's numbers hollow, ours with intervals."""
-    methods = list(dict.fromkeys(row["method"] for row in table))
+    """Methods from top to bottom, the paper's numbers hollow, ours with intervals: a panel per data set.
+
+    Beside a data set that is run stand the differences to the first method, paired by seed: intervals of accuracies
+    overlap, since seeds differ alike.
+    """
     sets = list(dict.fromkeys(row["column"].split()[0] for row in table))
-    partitions = list(dict.fromkeys(row["column"].split()[1] for row in table))
-    figure, panels = style.new_figure(len(sets), 1.2 + 0.19 * len(methods), columns=2)
-    for axes, name in zip(panels, sets):
-        for place, partition in enumerate(partitions):
-            rows = [row for row in table if row["column"].split()[:2] == [name, partition]]
-            aside = 0.3 * ((len(partitions) - 1) / 2 - place)  # the first partition lies above
-            color, spots = style.SEQUENCE[place], [len(methods) - methods.index(row["method"]) + aside for row in rows]
-            mark = {"color": color, "markersize": 4.5, "markerfacecolor": "none", "linestyle": "none"}
-            axes.plot([row["paper"] for row in rows], spots, "D", label=f"paper, {partition}", **mark)
-            run = [(spot, row) for spot, row in zip(spots, rows) if row["seeds"]]
-            if run:
-                spots, ran = zip(*run)
-                means = [row["ours"] for row in ran]
-                error = [[row["ours"] - row["low"] for row in ran], [row["high"] - row["ours"] for row in ran]]
-                label = f"ours, {partition}"
-                axes.errorbar(means, spots, xerr=error, fmt="o", color=color, markersize=3.5, capsize=2, label=label)
-        ran_of = {row["column"].split()[1]: row["seeds"] for row in table if row["column"].split()[0] == name}
-        n, without = max(ran_of.values()), ", ".join(part for part, seeds in ran_of.items() if not seeds)
-        axes.set_yticks(range(len(methods), 0, -1), methods if axes is panels[0] else [""] * len(methods))
-        title = f"{name} (n={n}{f'; {without} not run' if without else ''})" if n else f"{name} (not run)"
-        axes.set(title=title, xlabel="accuracy in %", ylim=(0.3, len(methods) + 0.7))
-        axes.margins(x=0.12)
+    drawn = [(name, LEVELS) for name in sets]
+    for name in sets:
+        if any(row["seeds"] and "gap" in row for row in table if row["column"].split()[0] == name):
+            drawn.insert(drawn.index((name, LEVELS)) + 1, (name, GAPS))
+    rows = 1 + (len(drawn) > 5)
+    across = -(-len(drawn) // rows)
+    methods = list(dict.fromkeys(row["method"] for row in table))
+    height, columns = rows * (1.2 + 0.19 * len(methods)), max(2, across / 2)
+    figure, panels = style.new_figure(rows * across, height, columns, rows)
+    for place, (axes, (name, parts)) in enumerate(zip(panels, drawn)):
+        draw_column(axes, [row for row in table if row["column"].split()[0] == name], methods, parts)
+        axes.set_yticklabels([""] * len(methods) if place % across else methods)
+    for axes in panels[len(drawn) :]:
+        axes.remove()
     if any(row["seeds"] for row in table):
         style.caption(figure, table)
     style.legend_above(figure, 4)
     return figure
+
+
+LEVELS, GAPS = ("paper", "ours", "low", "high"), ("printed gap", "gap", "gap low", "gap high")
+
+
+def draw_column(axes: Axes, table: Table, methods: Sequence[str], parts: tuple[str, str, str, str]) -> None:
+    """A data set's accuracies, or their differences to the first method's."""
+    name, gaps = table[0]["column"].split()[0], parts == GAPS
+    ran_of = {row["column"].split()[1]: row["seeds"] for row in table}
+    for place, partition in enumerate(ran_of):
+        rows = [row for row in table if row["column"].split()[1] == partition]
+        if gaps:
+            rows = [row for row in rows[1:] if row["seeds"]]
+        aside = 0.3 * ((len(ran_of) - 1) / 2 - place)  # the first partition lies above
+        color, spots = style.SEQUENCE[place], [len(methods) - methods.index(row["method"]) + aside for row in rows]
+        mark = {"color": color, "markersize": 4.5, "markerfacecolor": "none", "linestyle": "none"}
+        axes.plot([row[parts[0]] for row in rows], spots, "D", label=f"paper, {partition}", **mark)
+        run = [(spot, *(row[part] for part in parts[1:])) for spot, row in zip(spots, rows) if row["seeds"]]
+        if run:
+            ran, means, low, high = zip(*run)
+            error = [[b - a for a, b in zip(low, means)], [b - a for a, b in zip(means, high)]]
+            label = f"ours, {partition}"
+            axes.errorbar(means, ran, xerr=error, fmt="o", color=color, markersize=3.5, capsize=2, label=label)
+    axes.set_yticks(range(len(methods), 0, -1))
+    axes.set_ylim(0.3, len(methods) + 0.7)
+    axes.margins(x=0.12)
+    if gaps:
+        axes.axvline(0, color="black", linewidth=0.8)
+        axes.set(title=f"{name}, paired by seed", xlabel=f"points, minus {methods[0]}'s")
+        return
+    n, without = max(ran_of.values()), ", ".join(part for part, seeds in ran_of.items() if not seeds)
+    title = f"{name} (n={n}{f'; {without} not run' if without else ''})" if n else f"{name} (not run)"
+    axes.set(title=title, xlabel="accuracy in %")
 
 
 # Figures: curves and sweeps. The paper draws them on four data sets; we run CIFAR-10 (quick: the digits), N1.

@@ -201,15 +201,29 @@ class Column(NamedTuple):
     def label(self, name: str) -> str:
         return f"{self.header} {name}"
 
-    def row(self, name: str, paper: float, of: Row, results: Sequence[dict[str, Any]]) -> Row:
-        """One line of a table of accuracies."""
-        mean, low, high = interval([last(one) for one in results])
+    def row(self, name: str, paper: float, of: Row, results: Sequence[dict[str, Any]], base: "Base") -> Row:
+        """One line of a table of accuracies, with its differences to a method of the same column, paired by seed."""
+        ours = [last(one) for one in results]
+        mean, low, high = interval(ours)
         row = {"panel": self.place, "setting": self.setting, "method": name}
         row |= {"paper": paper, "mean": mean, "low": low, "high": high, "seeds": len(results)}
         row |= dict(zip(("best", "best_low", "best_high"), interval([best(one) for one in results])))
         for way in ("up", "down"):
             row[f"{way}_mb"] = float(np.mean([one["columns"][f"{way}_bytes"][-1] for one in results])) / 1e6
+        gap = interval([a - last(b) for a, b in zip(ours, base.results, strict=True)])
+        row |= {"against": base.name, "printed gap": paper - base.paper, **dict(zip(GAP, gap))}
         return row | of
+
+
+GAP = ("gap", "gap low", "gap high")
+
+
+class Base(NamedTuple):
+    """The method whose differences are drawn."""
+
+    name: str
+    paper: float
+    results: Sequence[dict[str, Any]]
 
 
 def settings_of(at: Setting, algorithms: Mapping[str, Algorithm]) -> dict[str, Any]:
@@ -270,7 +284,9 @@ def measure_objects(runner: Runner, scale: str, seeds: int) -> Result:
     cells = []
     for name, (what, sr) in zip(algorithms, TABLE1):
         column = Column("ResNet-18", f"sr = {sr}", at.data, at.deep, 0.5, 5)
-        table.append(column.row(f"Proj {what}", paper[name], wanted[name, 0].ran(), runs[name]))
+        beside = f"gradient, sr={sr}"  # the update's projection is not printed at sr = 10
+        base = Base("Proj gradient", paper[beside], runs[beside])
+        table.append(column.row(f"Proj {what}", paper[name], wanted[name, 0].ran(), runs[name], base))
         rival = {"update, sr=3": "update, sr=1"}.get(name, f"update, sr={min(sr, 3)}")
         cells.append(level(paper, ours, name, rival, column.ran(scale)))
     return Result(table, cells, settings_of(at, algorithms), [*notes_of(at, scale), BEST])
@@ -326,10 +342,12 @@ def measure_levels(
     for column in columns:
         beside = [other for other in columns if other.panel == column.panel]
         following = (beside[beside.index(column) + 1 :] or [column])[0]
+        first = next((name for name in printed if column.label(name) in runs), "")
         for name in printed:
             label = column.label(name)
             if label in runs:
-                table.append(column.row(name, paper[label], wanted[column, name, 0].ran(), runs[label]))
+                base = Base(first, paper[column.label(first)], runs[column.label(first)])
+                table.append(column.row(name, paper[label], wanted[column, name, 0].ran(), runs[label], base))
                 if name in column.settled:
                     continue
                 against = column.label(AGAINST[name]) if AGAINST[name] in printed else following.label(name)
@@ -645,48 +663,49 @@ def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
 # Pictures
 
 
-def _points(axes: Axes, rows: Table, names: Mapping[str, style.Look], ours: bool, paper: bool) -> None:
+def _points(
+    axes: Axes, rows: Table, names: Mapping[str, style.Look], ours: Sequence[str], paper: str | None = None
+) -> None:
     """Methods side by side at each setting: ours with intervals, what is printed hollow."""
     settings = list(dict.fromkeys(row["setting"] for row in rows))
+    names = {name: how for name, how in names.items() if any(row["method"] == name for row in rows)}
     for place, (name, how) in enumerate(names.items(), 1):
         for found in (row for row in rows if row["method"] == name):
             x = settings.index(found["setting"]) + min(0.16, 0.8 / len(names)) * (place - (len(names) + 1) / 2)
-            if ours:
-                error = [[found["mean"] - found["low"]], [found["high"] - found["mean"]]]
-                axes.errorbar([x], [found["mean"]], error, fmt=how.marker, markersize=3.5, color=how.color, capsize=2)
+            mean, low, high = (found[part] for part in ours)
+            error = [[mean - low], [high - mean]]
+            axes.errorbar([x], [mean], error, fmt=how.marker, markersize=3.5, color=how.color, capsize=2)
             if paper:
-                axes.plot([x], [found["paper"]], how.marker, markersize=4.5, markerfacecolor="none", color=how.color)
+                axes.plot([x], [found[paper]], how.marker, markersize=4.5, markerfacecolor="none", color=how.color)
     axes.set_xticks(range(len(settings)), [name.removeprefix(f"{IN_FULL} ") for name in settings])
-    axes.set(xlim=(-0.5, len(settings) - 0.5), ylabel="test accuracy, %")
+    axes.set_xlim(-0.5, len(settings) - 0.5)
 
 
 @style.styled
 def draw_levels(table: Table) -> Figure:
-    """Ours with intervals, and what is printed: on one axis for runs of the printed length, else each on its own."""
-    panels = list(dict.fromkeys(row["panel"] for row in table))
+    """Ours with intervals, and the differences to one method, beside what is printed hollow. A row a length.
+
+    Printed accuracies stand beside ours at the printed length alone.
+    """
     most = max(row["ran rounds"] for row in table)
-    lengths = {panel: sorted({row["ran rounds"] for row in table if row["panel"] == panel}) for panel in panels}
+    parts = sorted({(row["panel"], row["ran rounds"]) for row in table}, key=lambda part: part[1])
+    lengths = len({rounds for _, rounds in parts})
     names = style.looks(row["method"] for row in table)
-    figure, axes = style.new_figure(sum(len(rounds) + 1 for rounds in lengths.values()))
-    at = iter(axes)
-    for panel in panels:
-        rows = [row for row in table if row["panel"] == panel]
-        for rounds in lengths[panel]:
-            some, whole = (
-                [row for row in rows if row["ran rounds"] == rounds],
-                len(lengths[panel]) > 1 and rounds == most,
-            )
-            ours = next(at)
-            _points(ours, some, names, True, whole)
-            words = f", {rounds} rounds" + "; hollow: printed" * whole if len(lengths[panel]) > 1 else ""
-            ours.set_title(f"ours, {panel}{words}")
-        printed = next(at)
-        _points(printed, [row for row in rows if row["ran rounds"] == lengths[panel][0]], names, False, True)
-        printed.set_title(f"printed: {panel.split(' (')[0]}")
+    figure, axes = style.new_figure(2 * len(parts), 2.6 * len(parts), 2, len(parts))
+    for (panel, rounds), levels, gaps in zip(parts, axes[::2], axes[1::2]):
+        rows = [row for row in table if (row["panel"], row["ran rounds"]) == (panel, rounds)]
+        whole, against = lengths > 1 and rounds == most, rows[0]["against"]
+        _points(levels, rows, names, ("mean", "low", "high"), "paper" if whole else None)
+        levels.set(ylabel="test accuracy, %", title=f"{panel}, {rounds} rounds{' as printed' if whole else ''}")
+        _points(gaps, [row for row in rows if row["method"] != against], names, GAP, "printed gap")
+        gaps.axhline(0, color="black", linewidth=0.8)
+        gaps.set(
+            ylabel=f"points, minus {against}'s", title=f"paired by seed; hollow: printed for {panel.split(' (')[0]}"
+        )
     for name, how in names.items():
         n = " or ".join(map(str, sorted({row["seeds"] for row in table if row["method"] == name})))
         axes[0].plot([], [], how.marker, markersize=3.5, color=how.color, label=f"{name} (n={n})")
-    axes[1].plot([], [], "ko", markersize=4.5, markerfacecolor="none", label="printed: hollow")
+    axes[0].plot([], [], "ko", markersize=4.5, markerfacecolor="none", label="printed: hollow")
     style.caption(figure, table)
     style.legend_above(figure, 5)
     return figure
