@@ -97,7 +97,7 @@ def test_rows_and_cells_name_their_reading(name, scale):
     assert {one.seed for one in specs} == {0, 1}
     assert less_than_k() in result.notes
     figure = draw_2(result.table)
-    assert [axes.get_title() for axes in figure.axes] == [PRINTED, AUTHORS]
+    assert [axes.get_title() for axes in figure.axes] == ["settings as printed", "settings of the authors' files"]
 
 
 def test_published_accuracies_stand_beside_ours_in_their_reading_alone():

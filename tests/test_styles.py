@@ -330,3 +330,28 @@ def test_a_best_step_at_the_end_of_its_grid_is_hollow():
     points = [line for axes in drawn("use/rank").axes for line in axes.get_lines()]
     hollow = [x for line in points if line.get_markerfacecolor() == "white" for x in line.get_xdata()]
     assert len(hollow) == sum(row["edge"] for row in table) > 0
+
+
+def test_places_of_tasks_with_unlike_many_methods_are_shares():
+    """The best of a task stands at 0 and the last at 100, however many run on it; bars reach no further."""
+    table = load(FIGURES, "frontier/ranks")["table"]
+    (axes,) = frontier.draw_ranks(table).axes
+    tasks = list(dict.fromkeys(row["task"] for row in table))
+    points = [line for line in axes.get_lines() if " methods)" in str(line.get_label())]
+    assert len(points) == len(axes.collections) == len(tasks)
+    for line, bars, task in zip(points, axes.collections, tasks):
+        rows = [row for row in table if row["task"] == task]
+        assert sorted(line.get_xdata()) == pytest.approx([100 * k / (len(rows) - 1) for k in range(len(rows))])
+        ends = [(segment[0][0], segment[-1][0]) for segment in bars.get_segments()]
+        assert ends == [
+            pytest.approx([100 * (row[end] - 1) / (len(rows) - 1) for end in ("first", "final")]) for row in rows
+        ]
+
+
+def test_a_curve_of_many_records_has_few_bars():
+    """Figure 4 of DeComFL has a hundred records of four curves, each of them with ten bars at most."""
+    table = load(FIGURES, "decomfl/fig4")["table"]
+    for axes in ITEMS["decomfl/fig4"].draw(table).axes[:3]:
+        counts = [len(one[2][0].get_segments()) for one in axes.containers if isinstance(one, ErrorbarContainer)]
+        assert len(counts) == 4
+        assert all(4 < count <= 10 for count in counts)

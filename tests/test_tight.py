@@ -50,7 +50,10 @@ def test_committed_tables(paper):
             assert row["loses"] or row["why"]
         if row["how"] == "not computed":
             assert row["why"]
-    assert EXTRAS[f"{paper}/tight"].draw(table).axes
+    (axes,) = EXTRAS[f"{paper}/tight"].draw(table).axes
+    without = sum(all(math.isnan(share) for share in shares(row).values()) for row in table)
+    assert [text.get_text() for text in axes.texts] == without * ["not computed"]
+    assert without == {"mud": 1, "ssf": 1}.get(paper, 0)
 
 
 SMALL = [

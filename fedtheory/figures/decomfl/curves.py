@@ -691,6 +691,7 @@ def measure_6(runner: Runner, scale: str, seeds: int) -> Result:
 
 
 TURNS = "bars: 95% intervals; the curves of a panel take turns"
+MOST_BARS = 10  # of a curve
 
 
 def drawing(x: str, y: str) -> Callable[[Table], Figure]:
@@ -738,7 +739,8 @@ def draw_part(axes: Axes, table: Table, x: str, looks: Mapping[str, style.Look],
         if len(names) == 1:
             style.band(axes, at, mean, low, high, name, rows[0]["seeds"], looks[name])
         else:
-            turn = (place, len(names)) if len(rows) > len(names) else (0, 1)
+            apart = -(-len(rows) // (MOST_BARS * len(names)))
+            turn = (place * apart, len(names) * apart) if len(rows) > len(names) else (0, 1)
             look: dict[str, Any] = {"turn": turn, "within": (0.0, most), "linewidth": 1.1}
             style.bars(axes, at, mean, low, high, name, rows[0]["seeds"], looks[name], **look)
 
@@ -757,7 +759,12 @@ def draw_2(table: Table) -> Figure:
             marks = [(row["vector"], row["files"]) for row in rows if not math.isnan(row["files"])]
             for x, y in marks:
                 axes.plot([x], [y], "D", markersize=4.5, markerfacecolor="none", color=how.color)
-        axes.set(title=reading, xscale="log", xlabel="scalars per client, counted", ylim=(0, 1))
+        axes.set(
+            title=f"settings {reading.replace('authors', 'of the authors')}",
+            xscale="log",
+            xlabel="scalars per client, counted",
+            ylim=(0, 1),
+        )
     if any(not math.isnan(row["files"]) for row in table):
         panels[-1].plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="published files")
     panels[0].set_ylabel("test accuracy")

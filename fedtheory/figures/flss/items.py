@@ -705,7 +705,7 @@ def draw_levels(table: Table) -> Figure:
     for name, how in names.items():
         n = " or ".join(map(str, sorted({row["seeds"] for row in table if row["method"] == name})))
         axes[0].plot([], [], how.marker, markersize=3.5, color=how.color, label=f"{name} (n={n})")
-    axes[0].plot([], [], "ko", markersize=4.5, markerfacecolor="none", label="printed: hollow")
+    axes[1].plot([], [], "ko", markersize=4.5, markerfacecolor="none", label="printed: hollow")
     style.caption(figure, table)
     style.legend_above(figure, 5)
     return figure

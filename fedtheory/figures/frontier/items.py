@@ -519,7 +519,7 @@ def score(row: Row) -> float:
 
 @style.styled
 def draw_ranks(table: Table) -> Figure:
-    """From the first to the last place that each method may have, task by task."""
+    """From the first to the last place that each method may have, task by task, in shares: tasks have unlike many."""
     middle = lambda rows: float(np.mean([(row["first"] + row["final"]) / 2 / row["of"] for row in rows]))
     of = {row["method"]: [other for other in table if other["method"] == row["method"]] for row in table}
     order = sorted(of, key=lambda name: middle(of[name]))
@@ -528,10 +528,12 @@ def draw_ranks(table: Table) -> Figure:
         rows = [row for row in table if row["task"] == task]
         spots = [order.index(row["method"]) + 0.22 * (place - 1) for row in rows]
         tint = style.SEQUENCE[place]
-        axes.hlines(spots, [row["first"] for row in rows], [row["final"] for row in rows], color=tint, linewidth=2)
+        ahead = lambda place: 100 * (place - 1) / (len(rows) - 1)  # noqa: B023
+        first, final = ([ahead(row[end]) for row in rows] for end in ("first", "final"))
+        axes.hlines(spots, first, final, color=tint, linewidth=2)
         points = sorted(range(len(rows)), key=lambda at: (math.isnan(rows[at]["quality"]), -score(rows[at])))
         axes.plot(
-            [1 + points.index(at) for at in range(len(rows))],
+            [ahead(1 + points.index(at)) for at in range(len(rows))],
             spots,
             "osD^v"[place],
             color=tint,
@@ -539,10 +541,12 @@ def draw_ranks(table: Table) -> Figure:
             label=f"{task} (n={rows[0]['seeds']}, {len(rows)} methods)",
         )
         gone = [at for at, row in enumerate(rows) if math.isnan(row["quality"])]
-        axes.plot([1 + points.index(at) for at in gone], [spots[at] for at in gone], "kx", markersize=5, zorder=3)
+        axes.plot(
+            [ahead(1 + points.index(at)) for at in gone], [spots[at] for at in gone], "kx", markersize=5, zorder=3
+        )
     axes.set_yticks(range(len(order)), order, fontsize=6)
     axes.set_ylim(len(order) - 0.3, -0.7)
-    axes.set(xlabel="place; cross: a run diverged")
+    axes.set(xlabel="% of the other methods that are ahead (0: the best); cross: a run diverged")
     style.caption(figure, table, f"bars: places that 95% intervals over {table[0]['seeds']} seeds allow", apart="task")
     style.legend_above(figure, 3)
     return figure

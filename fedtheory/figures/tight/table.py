@@ -191,7 +191,10 @@ def draw(table: Table) -> Figure:
         "typical": ("^", green, green, "typical run"),
     }
     for y, row in enumerate(reversed(table)):
-        axes.plot([1 / GOAL[row["kind"]], 1], [y, y], color="0.85", linewidth=6, solid_capstyle="butt", zorder=0)
+        goal = 1 / GOAL[row["kind"]]
+        axes.plot([goal, 1], [y, y], color="0.85", linewidth=6, solid_capstyle="butt", zorder=0)
+        if all(math.isnan(share) for share in shares(row).values()):
+            axes.text(math.sqrt(goal), y, row["how"], fontsize=6, ha="center", va="center")
         for name, share in shares(row).items():
             marker, face, edge, _ = looks["below" if name == "worst" and row["how"] == "lower bound" else name]
             size = {"worst": 6.0, "reached": 3.5}.get(name, 4.5)
