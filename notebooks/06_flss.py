@@ -982,13 +982,8 @@ assert all(cell["verdict"] == "direction holds" for cell in others)
 record = committed("flss/table2")
 show(ITEMS["flss/table2"].draw(record["table"]))
 beside("flss/table2", grid=True)
-gaps = {
-    cell["cell"]: float(re.search(r" ([+-][\d.]+) \[", cell["reason"])[1])
-    for cell in record["cells"]
-    if "FLSS" in cell["cell"] and cell["seeds"] and "in full" not in cell["cell"]
-}
-assert max(gaps.values()) < 0
-assert sum("FLSS" in cell["cell"] and OPPOSITE in cell["reason"] for cell in record["cells"]) == 1
+short = [c for c in record["cells"] if "FLSS" in c["cell"] and c["seeds"] and "in full" not in c["cell"]]
+assert short == []  # all are judged in full
 print({word: said(record, word) for word in ("as printed", "on both sides", OPPOSITE)})
 of = {(row["method"], row["setting"]): row for row in record["table"]}
 for setting in ("beta=0.1", "beta=0.5", "beta=1"):
@@ -996,6 +991,7 @@ for setting in ("beta=0.1", "beta=0.5", "beta=1"):
     assert 5 < of["FedDyn", setting]["mean"] - base < 11.5
     assert all(abs(of[name, setting]["mean"] - base) < 0.2 for name in ("FedProx", "Moon", "FedGen", "FedNTD"))
     assert of["STC", setting]["mean"] > of["Signsgd+EF", setting]["mean"]
+    assert of["FedAvg+FLSS", setting]["gap high"] < 0
     assert 2 < base - of["FedAvg+FLSS", setting]["mean"] < 5
     assert 2.6 < of["Signsgd+EF", setting]["mean"] - of["Sign+EF+FLSS", setting]["mean"] < 8.7
 whole = {name: of[name, "in full, beta=0.1"] for name in ("FedAvg", "FedAvg+FLSS", "Signsgd+EF", "Sign+EF+FLSS")}
@@ -1012,22 +1008,24 @@ for beta, numbers in (("0.1", [-0.43, -0.66, -0.20]), ("0.5", [-0.32, -0.52, -0.
 levels = [f"FMNIST in full, beta={beta} {name}, level" for beta in ("0.5", "1") for name in ("FedAvg", "FedAvg+FLSS")]
 assert {full[name]["verdict"] for name in levels} == {"matches"}
 assert [round(full[name]["ours"], 1) for name in levels] == [90.4, 90.1, 90.6, 90.4]
-for beta, numbers in (("0.1", [-2.28, -5.31, 0.76]), ("0.5", [-0.83, -1.36, -0.30])):
+against = (("0.1", [-2.28, -5.31, 0.76]), ("0.5", [-0.83, -1.36, -0.30]), ("1", [-0.48, -0.58, -0.38]))
+for beta, numbers in against:
     lead = full[f"FMNIST in full, beta={beta} Signsgd+EF < Sign+EF+FLSS"]
     assert [round(lead[k], 2) for k in ("ours", "low", "high")] == numbers
-assert lead["verdict"] == "contradicted"
-half = "FMNIST in full, beta=0.5"
-assert {full[f"{half} {name}"]["verdict"] for name in ("Signsgd+EF, level", "FedAvg < Signsgd+EF")} == {"matches"}
-signs = [full[f"{half} {name}"]["ours"] for name in ("Signsgd+EF, level", "Sign+EF+FLSS, level", "FedAvg < Signsgd+EF")]
-assert [round(number, 1) for number in signs] == [89.7, 88.9, -0.7]
+    assert lead["verdict"] == ("inconclusive" if beta == "0.1" else "contradicted")
+names = ("Signsgd+EF, level", "Sign+EF+FLSS, level", "FedAvg < Signsgd+EF")
+found = {beta: [full[f"FMNIST in full, beta={beta} {name}"] for name in names] for beta in ("0.5", "1")}
+assert [round(cell["ours"], 1) for cell in found["0.5"]] == [89.7, 88.9, -0.7]
+assert [round(cell["ours"], 1) for cell in found["1"]] == [90.1, 89.6, -0.5]
+assert [cell["verdict"] for cell in found["0.5"]] == ["matches", "inconclusive", "matches"]
+assert [cell["verdict"] for cell in found["1"]] == ["matches", "matches", "inconclusive"]
 
 # %% [markdown]
-# The paper's point is that FLSS **raises** accuracy. At this scale it lowers it, with both bases and for every $\beta$:
-# FedAvg by 2 to 5 points, SignSGD by 3 to 9, and the interval that is judged here, SignSGD's at $\beta = 1$, lies below
-# zero. One explanation is at hand: after 25 rounds the base methods are still improving, and who goes on in a subspace
-# of 5 directions improves more slowly. The extra item below tests it, with $T$, $T_0$ and $R$ four times as large.
-# SignSGD is behind FedAvg, as printed, at $\beta = 1$. What is not judged here, FedAvg with FLSS and SignSGD at
-# $\beta = 0.1$ and 0.5, is judged in full, below.
+# The paper's point is that FLSS **raises** accuracy. In the short runs it lowers it, with both bases and for every
+# $\beta$: FedAvg's by 2 to 5 points, surely, and SignSGD's by 3 to 9. One explanation is at hand: after 25 rounds the
+# base methods are still improving, and who goes on in a subspace of 5 directions improves more slowly. The extra item
+# below tests it, with $T$, $T_0$ and $R$ four times as large. None of that is judged: both methods, with FLSS and
+# without, are judged in full, below.
 #
 # Of the other methods FedDyn, last of the uncompressed ones in print, is first here, by 5 to 11 points. FedProx, MOON,
 # FedNTD and FedGen, with the printed small weights, lie within 0.2 points of FedAvg here; in print they lie within a
@@ -1044,6 +1042,8 @@ assert [round(number, 1) for number in signs] == [89.7, 88.9, -0.7]
 #
 # At $\beta = 0.5$ SignSGD ends at 89.7% [89.4, 90.0] (printed 90.8), 0.7 points behind FedAvg [0.3, 1.1] (printed 0.3):
 # both match. FLSS ends 0.83 points [0.30, 1.36] below it, where a gain of 0.3 is printed: contradicted, as on FedAvg.
+# At $\beta = 1$ it ends 0.48 points [0.38, 0.58] below SignSGD, where the largest of these gains is printed, 0.65:
+# contradicted, too, though both levels, 90.1 and 89.6%, match the printed ones, 90.4 and 91.0, within two points.
 # At $\beta = 0.1$ SignSGD ends at 86.2% [85.4, 87.0], half a point below FedAvg [-1.7, 2.7]; printed are 80.8 and a
 # distance of 4.3, so with our choices signs cost far less there than in the paper. FLSS ends 2.3 points [-0.8, 5.3]
 # below it, which three seeds leave open (1.0 by the best round of each run); 0.5 are printed as a gain. It uploads 60%

@@ -154,8 +154,8 @@ NAMES = {  # of methods and settings, in the cells
     "fixed one; F: one factor is frozen; s: rounds between resets, R: none; a: initial values are uniform on (-a, a). "
     "N1, N2: Dirichlet labels, three labels per client; IID: at random.",
     "flss": "Only the appendix is at hand: rate, batch size, number of directions and how they are sampled are our "
-    "choices, and the rate is not tuned. FedAvg with and without FLSS was run in full in three columns (Table 2, "
-    "Fashion-MNIST), SignSGD with and without it in two (β = 0.1 and 0.5), five methods of another column at the "
+    "choices, and the rate is not tuned. FedAvg and SignSGD, both with and without FLSS, were run in full in three "
+    "columns (Table 2, Fashion-MNIST), five methods of another column at the "
     "printed length (400 rounds), with two fifths of the images; the others are short runs, which can reverse a "
     "direction and not contradict the paper. T0: rounds of the base method before updates are projected; T: all "
     "rounds; G: the last global updates, which span the subspace; sr: factor of the local rate in projected rounds; "

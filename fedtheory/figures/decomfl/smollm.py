@@ -263,7 +263,11 @@ def draw(table: Table, *said: str) -> Figure:
     left.axhline(table[0]["mean"], color="0.6", linewidth=0.8, zorder=0)
     left.set(xlabel="communication rounds (grey: before fine-tuning)", ylabel="accuracy in %")
     right.set(xlabel="MB a client, both ways, counted", xscale="log")
-    style.caption(figure, table, *said)
+    beyond = any(row["low"] < 0 or row["high"] > 100 for row in table)
+    for axes in (left, right):
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(low, 0), min(high, 100))
+    style.caption(figure, table, *said, *["cut at 0 and 100%"] * beyond)
     style.legend_above(figure, 3)
     return figure
 

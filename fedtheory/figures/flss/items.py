@@ -127,7 +127,7 @@ LENGTH = replace(PAPER, epoch=4, options=(*PAPER.options, ("partial", True)))  #
 COMPARED = ("FedAvg", "FedAvg+FLSS", "Signsgd+EF", "STC", "Sign+EF+FLSS")
 FASHION = replace(on_fashion(PAPER), options=(*PAPER.options, ("precision", "bf16")))
 BASES = (*PAIR, "Signsgd+EF", "Sign+EF+FLSS")
-AT_LENGTH = {0.1: BASES, 0.5: BASES, 1.0: PAIR}  # beta of Table 2 -> what is run so
+AT_LENGTH = dict.fromkeys(BETAS, BASES)  # beta of Table 2 -> what is run so
 IN_FULL = "in full,"
 _MOST_SEEDS = 3  # of what is run so
 FASHION_LENGTH = (

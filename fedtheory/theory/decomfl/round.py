@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -83,6 +83,10 @@ class Instance:
         """max_i ||grad f_i - grad f||^2 at x_r, the smallest sigma_G^2 that Assumption 2 allows."""
         own = self.h * self.x + self.a
         return float(((own - own.mean(0)) ** 2).sum(1).max())
+
+    @cached_property
+    def maps(self) -> "Maps":
+        return Maps.of(self)
 
     def rescaled(self, loss: float, variable: float) -> "Instance":
         """Losses times `loss`, variables times `variable`."""
@@ -170,10 +174,44 @@ def admissible(at: Instance, needs: Sequence[str] = ()) -> dict[str, float]:
 # Moments
 
 
+@cache
 def pairs(M: int, m: int) -> torch.Tensor:
     """E[1(i in C) 1(j in C)]/m^2 for a uniform set C of m clients, (M, M)."""
     off = (m - 1) / (m * M * (M - 1)) if M > 1 else 0.0
     return torch.full((M, M), off, dtype=DOUBLE) + (1 / (m * M) - off) * torch.eye(M, dtype=DOUBLE)
+
+
+class Maps(NamedTuple):
+    """What every local step of every round from an instance shares, on the state (x_1..x_M, T_1..T_M, 1).
+
+    Attributes:
+        gradient: the state to all grad f_i(x_i), (M d, 2 M d + 1).
+        step: the state to the next one but for the estimates' errors, (2 M d + 1, 2 M d + 1).
+        noise: of the minibatches, (M, M, d, d).
+        curvature: what mu adds to the second moments of the estimates, (M, M, d, d).
+        four, eye: E of fourth moments over those of Gaussian z, and the unit matrix of d.
+    """
+
+    gradient: torch.Tensor
+    step: torch.Tensor
+    noise: torch.Tensor
+    curvature: torch.Tensor
+    four: float
+    eye: torch.Tensor
+
+    @classmethod
+    def of(cls, at: Instance) -> "Maps":
+        M, d, size = at.M, at.d, at.M * at.d
+        gradient = torch.zeros(size, 2 * size + 1, dtype=DOUBLE)
+        gradient[:, :size], gradient[:, -1] = torch.diag(at.h.flatten()), at.a.flatten()
+        step = torch.eye(2 * size + 1, dtype=DOUBLE)
+        step[:size] -= at.lr * gradient
+        step[size : 2 * size] += gradient
+        four = d / (d + 2) if at.sphere else 1.0
+        six = d**2 / ((d + 2) * (d + 4)) if at.sphere else 1.0
+        eye, same = torch.eye(d, dtype=DOUBLE), torch.eye(M, dtype=DOUBLE)[..., None, None]
+        noise = same * torch.einsum("ia,jb->ijab", at.noise, at.noise)
+        return cls(gradient, step, noise, at.mu**2 / (4 * at.P) * six * curvatures(at.h), four, eye)
 
 
 class Round:
@@ -195,29 +233,31 @@ class Round:
         S[:size, :size] = second.repeat(M, M)
         S[:size, -1] = S[-1, :size] = mean.repeat(M)
         S[-1, -1] = 1
-        gradient = torch.zeros(size, 2 * size + 1, dtype=DOUBLE)
-        gradient[:, :size], gradient[:, -1] = torch.diag(at.h.flatten()), at.a.flatten()
-        step = torch.eye(2 * size + 1, dtype=DOUBLE)
-        step[:size] -= at.lr * gradient
-        step[size : 2 * size] += gradient
-        four = d / (d + 2) if at.sphere else 1.0
-        six = d**2 / ((d + 2) * (d + 4)) if at.sphere else 1.0
-        eye, same = torch.eye(d, dtype=DOUBLE), torch.eye(M, dtype=DOUBLE)[..., None, None]
-        noise = same * torch.einsum("ia,jb->ijab", at.noise, at.noise)
-        curvature = at.mu**2 / (4 * at.P) * six * curvatures(at.h)
-        self.at, self.size, self.start = at, size, S
-        self.G, self.exact, self.apart = [], [], []
+        gradient, step, noise, curvature, four, eye = at.maps
+        self.at, self.size, self.start, self.mean = at, size, S, mean
+        self.steps: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []  # state, G and grad f_i of each
         for _ in range(at.K):
             exact = (gradient @ S @ gradient.T).view(M, d, M, d).permute(0, 2, 1, 3)
             W = exact + noise
             G = (1 - 1 / at.P) * W + four / at.P * (traces(W)[..., None, None] * eye + W + W.mT) + curvature
-            self.G.append(traces(G))
-            self.exact.append(traces(exact))
-            own = S[:size, :size].diagonal().view(M, d) - 2 * mean * S[:size, -1].view(M, d)
-            self.apart.append(own + mean**2)
+            self.steps.append((S, G, exact))
             S = step @ S @ step.T
             S[:size, :size] += at.lr**2 * (G - exact).permute(0, 2, 1, 3).reshape(size, size)
         self.end = S
+
+    @cached_property
+    def G(self) -> list[torch.Tensor]:
+        return [traces(G) for _, G, _ in self.steps]
+
+    @cached_property
+    def exact(self) -> list[torch.Tensor]:
+        return [traces(exact) for _, _, exact in self.steps]
+
+    @cached_property
+    def apart(self) -> list[torch.Tensor]:
+        n, M, mean = self.size, self.at.M, self.mean
+        own = lambda S: S[:n, :n].diagonal().view(M, -1) - 2 * mean * S[:n, -1].view(M, -1)
+        return [own(S) + mean**2 for S, _, _ in self.steps]
 
     @property
     def distance(self) -> list[torch.Tensor]:
