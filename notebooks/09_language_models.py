@@ -557,11 +557,12 @@ assert [three["FedZO", t][0] for t in (120, 200, 240)] == [69.0, 55.9, 50.5]
 assert three["FedAvg", 60] == [71.4, 23.4, 119.5]
 
 # %% [markdown]
-# The first holds in every seed. DeComFL stands at 75.3% [73.1, 77.5] after 200 rounds, and after 240 at 63, 47 and 72%.
-# FedZO, with directions of its own for each client, is at 69.0% after 120 rounds in the mean and back at 50.5% in the
-# end. The second does not hold: one of FedAvg's three runs is at 71% after ten rounds, at 51% after twenty, and stays
-# there, while the others end at 83 and 82%. An interval of 96 points, partly beyond 100, says that the mean of three
-# such runs means nothing: the rate which six rounds on another seed had chosen is too long for it as well.
+# The first holds in every seed, to unlike degrees. DeComFL stands at 75.3% [73.1, 77.5] after 200 rounds, and after 240
+# at 63, 47 and 72%. FedZO, with directions of its own for each client, is at 69.0% after 120 rounds in the mean and
+# back at 50.5% in the end. The second does not hold: one of FedAvg's three runs is at 71% after ten rounds, at 51%
+# after twenty, and stays there, while the others end at 83 and 82%. An interval of 96 points, partly beyond 100, says
+# that the mean of three such runs means nothing: the rate which six rounds on another seed had chosen is too long for
+# it as well.
 #
 # ### CB: the same model, another task
 #

@@ -122,8 +122,8 @@ CONCLUSIONS = [
         "with SST-2 (one seed): from 52% DeComFL reaches 76% in 200 rounds either way; with all weights it has 72% "
         "after 40 and 75% after 240, with adapters 52% and 63%. FedAvg reaches 85% with adapters and 75% with all "
         "weights (decomfl/smollm2). With three seeds of the adapters DeComFL has 75% [73, 78] after 200 rounds and "
-        "loses it in all; one of FedAvg's runs falls to chance (decomfl/smollm2_lora). With CB, 56 texts, one seed "
-        "shows no sure move.",
+        "loses 4 to 27 points of it in the next 40; one of FedAvg's runs falls to chance (decomfl/smollm2_lora). With"
+        " CB, 56 texts, one seed shows no sure move.",
     ),
     Conclusion(
         "A client needs little more memory than its model, the server next to none",
