@@ -1,15 +1,19 @@
 """SmolLM2's items: rates chosen on a seed of their own, and numbers that are the runs'. No model is loaded here."""
 
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.compare import TUNING_SEED
+from fedtheory.core import records
 from fedtheory.figures import store
 from fedtheory.figures.decomfl import smollm
 
+ROOT = Path(__file__).resolve().parent.parent
 BEST = {"FedAvg": 3e-3, "FedZO": 3e-5, "DeComFL": 1e-4}  # of all weights; of adapters a thousand times that
 
 
@@ -144,3 +148,33 @@ def test_the_quick_stand_in_is_made_on_the_spot(lora):
     assert found["columns"]["round"] == [0, 1]
     assert one.words()["options"]["lora"] == lora
     assert one.ran()["ran network"] == ("tiny OPT" if lora is None else "tiny OPT with LoRA 8")
+
+
+def test_what_is_said_of_single_seeds_is_what_their_kept_runs_say():
+    """Of the adapters on SST-2: notebook 09, the README and the conclusions name seeds, and the table has means."""
+    found = {}
+    for path in (ROOT / "figures" / ".runs").glob("*.json"):
+        text = path.read_text()
+        if '"sst2"' not in text or '"lora": 8' not in text:
+            continue
+        kept = json.loads(text)
+        words, (name,) = kept["words"], kept["words"]["algorithm"]
+        if words["seed"] != TUNING_SEED:
+            columns = kept["result"]["columns"]
+            found[name, words["seed"]] = {t: round(100 * a) for t, a in zip(columns["round"], columns["accuracy"])}
+    assert {name for name, _ in found} == {"FedAvg", "FedZO", "DeComFL"}
+    assert len(found) == 9
+    assert [found["DeComFL", seed][240] for seed in range(3)] == [63, 47, 72]
+    assert [found["DeComFL", seed][200] - found["DeComFL", seed][240] for seed in range(3)] == [13, 27, 4]
+    assert [found["FedAvg", seed][60] for seed in (0, 2)] == [83, 82]
+    lost = found["FedAvg", 1]
+    assert (lost[10], lost[20], max(lost[t] for t in lost if t > 20)) == (71, 51, 51)
+
+
+def test_intervals_beyond_all_accuracies_are_cut_and_the_caption_says_so():
+    table = records.load(ROOT / "figures", "decomfl/smollm2_lora")["table"]
+    figure = smollm.draw(table)
+    assert all(0 <= low < high <= 100 for low, high in (axes.get_ylim() for axes in figure.axes))
+    assert figure.get_supxlabel().endswith("cut at 0 and 100%")
+    within = [row | {"low": row["mean"] - 1, "high": row["mean"] + 1} for row in table]
+    assert "cut" not in smollm.draw(within).get_supxlabel()
