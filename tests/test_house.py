@@ -106,14 +106,16 @@ def test_names_cost_no_import():
 
 
 def test_a_run_and_a_search_import_no_compiler():
-    """Nor scikit-learn for its digits, or SciPy in a worker: half of the time that it took before its first round."""
+    """Nor what meters one; nor scikit-learn for its digits, or SciPy in a worker: half of the time before a round."""
     code = """
 import sys, torch, fedtheory.figures.together
 from fedtheory import FedAvg, ImageClassification, Key, run
+from fedtheory.core import meter
 from fedtheory.theory.search import maximise
 for network in ("mlp", "resnet8"):
     problem = ImageClassification.load("digits", network, Key(0), clients=2, subset=40)
-    run(FedAvg(0.1, 1), problem, 1, metrics=("loss",))
+    history = run(FedAvg(0.1, 1), problem, 1, metrics=("loss",))
+    meter.client(FedAvg(0.1, 1), problem, history.state, Key(0))
 maximise(lambda z, edge: ((z**2).sum(), 1 + (z**2).sum()), 2, Key(0), restarts=1, steps=2)
 print(*{"torch._dynamo", "sympy", "sklearn", "pandas", "scipy", "PIL"} & set(sys.modules), "done")
 """

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import FlopCounterMode, _FlopCounterMode
 
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.engine import drain, map_leaves
@@ -53,6 +53,13 @@ class PeakMemory(TorchDispatchMode):
     def _drop(self, address: int, size: int) -> None:
         self._seen.discard(address)
         self.live -= size
+
+
+for mode in (PeakMemory, _FlopCounterMode):
+    # Both stay out of PyTorch's compiler, which is imported for that at the first tensor: 1.5 seconds. Nothing here is
+    # compiled; where PyTorch does it otherwise, this does nothing.
+    if (plain := getattr(mode.__torch_dispatch__, "__wrapped__", None)) is not None:
+        setattr(plain, "__dynamo_disable", plain)
 
 
 def peak_bytes(work: Callable[[], Any], free: Iterable[torch.Tensor] = ()) -> int:

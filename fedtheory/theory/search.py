@@ -28,8 +28,8 @@ def worst(*lines: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torc
     """The entry with the largest left/right of many inequalities with right sides that are not negative."""
     left = torch.cat([a.flatten() for a, _ in lines])
     right = torch.cat([b.flatten() for _, b in lines])
-    at = int((left / right.clamp(min=1e-12)).detach().argmax())
-    return left[at], right[at]
+    at = (left / right.clamp(min=1e-12)).detach().argmax(0, keepdim=True)
+    return left.gather(0, at)[0], right.gather(0, at)[0]
 
 
 @dataclass
@@ -163,12 +163,6 @@ def maximise(
     return _worst_edge(climb, edges, key, enough)
 
 
-def attack(sides: Sides, edges: Iterable[Any], key: Key, effort: str, **options: Any) -> Found:
-    """`maximise` over edges that know their `size`, as long as the effort allows; `options` are its own."""
-    amount: dict[str, Any] = {"restarts": 2, "steps": 6} if effort == "quick" else {"restarts": 8, "steps": 30}
-    return maximise(sides, lambda edge: edge.size, key, edges=edges, **(amount | options))
-
-
 def maximise_together(
     sides: Sides,
     size: Callable[[Any], int],
@@ -178,6 +172,7 @@ def maximise_together(
     restarts: int,
     steps: int,
     rate: float = 0.1,
+    starts: Sequence[torch.Tensor] = (),
     batch: int = 32,
     enough: float = math.inf,
 ) -> Found:
@@ -203,9 +198,9 @@ def maximise_together(
                 top.ratio, top.point = values[at], Z[at].detach().clone()
             return values
 
-        random = torch.stack([torch.randn(count, generator=g, dtype=torch.float64) for _ in range(restarts)])
-        Z = random.requires_grad_()
-        optimiser, alive = Adam(Z, rate), torch.ones(restarts, dtype=torch.bool)
+        random = [torch.randn(count, generator=g, dtype=torch.float64) for _ in range(restarts)]
+        Z = torch.stack([start for start in starts if len(start) == count] + random).requires_grad_()
+        optimiser, alive = Adam(Z, rate), torch.ones(len(Z), dtype=torch.bool)
         for _ in range(steps):
             left, right, *shift = many(Z)
             top.tried += int(alive.sum())
@@ -229,6 +224,12 @@ def maximise_together(
         return top
 
     return _worst_edge(climb, edges, key, enough)
+
+
+def attack(sides: Sides, edges: Iterable[Any], key: Key, effort: str, **options: Any) -> Found:
+    """`maximise_together` over edges that know their `size`, as long as the effort allows; `options` are its own."""
+    amount: dict[str, Any] = {"restarts": 2, "steps": 6} if effort == "quick" else {"restarts": 8, "steps": 30}
+    return maximise_together(sides, lambda edge: edge.size, key, edges=edges, **(amount | options))
 
 
 def _worst_edge(climb: Callable[[Any, torch.Generator], Found], edges: Iterable[Any], key: Key, enough: float) -> Found:

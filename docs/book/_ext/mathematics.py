@@ -8,6 +8,7 @@ is written in the letters of mathematics, as an output of a notebook is.
 import ast
 import itertools
 import re
+from functools import cache
 
 from stage import plain
 
@@ -68,6 +69,7 @@ def is_word(name: str) -> bool:
     return not (NAME.fullmatch(name) or name in GREEK or name in FUNCTIONS or name in ACCENTED or name == "sqrt")
 
 
+@cache
 def kind(word: str) -> str:
     """ "strong", "weak" or "" for a word between spaces, without the punctuation behind it."""
     if not word or not ALLOWED.fullmatch(word) or re.search(r"::|__|\.\w*[a-z]{2}|^[-.]+$|\w-[a-z]{2}", word):

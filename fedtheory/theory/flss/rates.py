@@ -84,19 +84,19 @@ def path(at: Instance, lrs: Sequence[float]) -> Path:
     """One round per step size, all paths enumerated."""
     problem, states, odds = at.problem, at.x[None], torch.ones(1, dtype=torch.float64)
     best = float(problem.values(torch.zeros_like(at.x)).mean())
-    G2, Gamma = 0.0, 0.0
+    G2 = 0.0
     deltas, gaps = [float(square(at.x))], [float(problem.values(at.x).mean()) - best]
     for lr in lrs:
         after, weights, seen = [], [], torch.zeros(())
         for x, p in zip(states, odds):
             q = play(replace(at, x=x, lr=lr))
-            seen, Gamma = seen + p * q.E(square(q.noisy)), float(q.Gamma)
+            seen = seen + p * q.E(square(q.noisy))
             after.append(q.w.flatten(0, 1))
             weights.append(p * q.all_odds.repeat(len(q.w)) / len(q.w))
         states, odds, G2 = torch.cat(after), torch.cat(weights), max(G2, float(seen.max()))
         deltas.append(float(square(states) @ odds))
         gaps.append(float(problem.values(states).mean(0) @ odds) - best)
-    return Path(at, deltas, gaps, G2, Gamma)
+    return Path(at, deltas, gaps, G2, float(play(at).Gamma))
 
 
 # tau = 1 with noise and sampled clients over three rounds; long runs without either

@@ -8,7 +8,7 @@ import torch
 
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, orthogonal
-from fedtheory.theory.search import ROUNDING, Found, Implied, maximise, maximise_together, ratio, units
+from fedtheory.theory.search import ROUNDING, Found, Implied, maximise_together, ratio, units
 from fedtheory.theory.ssf.round import ROOT, Instance, Round, admissible, dump, play, rescaled, slacks
 
 
@@ -140,11 +140,11 @@ FAR = [  # eta_g > 1 and losses that bend down near x and up further away: the s
 
 def attack(terms: Terms, effort: str, name: str, corners: Iterable[Edge] | None = None, **options: Any) -> Found:
     """Search for the largest left/right of a statement over admissible instances."""
-    search, restarts, steps = (maximise, 2, 8) if effort == "quick" else (maximise_together, 6, 40)
+    restarts, steps = (2, 8) if effort == "quick" else (6, 40)
     sides = lambda z, edge: terms(play(build(z, edge)))
     corners = edges() if corners is None else list(corners)
     amount: dict[str, Any] = {"restarts": restarts, "steps": steps} | options
-    return search(sides, lambda edge: edge.size, ROOT.fold(name), edges=corners, **amount)
+    return maximise_together(sides, lambda edge: edge.size, ROOT.fold(name), edges=corners, **amount)
 
 
 def survives(terms: Terms, name: str, what: str = "", corners: Iterable[Edge] | None = None, **options: Any) -> Check:
