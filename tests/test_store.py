@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import stat
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -741,6 +743,21 @@ def test_what_was_computed_is_shown_when_the_disk_is_full(tmp_path, monkeypatch,
     out, err = capsys.readouterr()
     assert json.loads(out)[0]["id"] == "fedsub.a1-cd"
     assert "no space left on device. Fix" in err
+
+
+def test_a_script_that_keeps_its_processes_ends_without_a_word(tmp_path):
+    script = tmp_path / "kept.py"
+    script.write_text("""if __name__ == "__main__":
+    import os
+    from pathlib import Path
+    from fedtheory.figures.store import Runner
+    runner = Runner(Path(__file__).parent, workers=1)
+    with runner.pool() as pool:
+        pool.submit(os.getpid).result()
+""")
+    environment = os.environ | {"PYTHONPATH": str(Path(store.__file__).parents[2])}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_closed_runner_has_no_processes_and_can_go_on(tmp_path):

@@ -22,6 +22,7 @@ import signal
 import threading
 import time
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -508,9 +509,13 @@ class Runner:
     @contextmanager
     def pool(self) -> Iterator[Executor]:
         """The worker processes, kept from call to call. Where the block is left by an exception, they end."""
-        pool = self._pool = self._pool or ProcessPoolExecutor(
-            self.workers, mp_context=get_context("spawn"), initializer=_follow, initargs=(os.getpid(),)
-        )
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self.workers, mp_context=get_context("spawn"), initializer=_follow, initargs=(os.getpid(),)
+            )
+            # the interpreter's last breath otherwise clears concurrent.futures before the pool, which then complains
+            weakref.finalize(self, self._pool.shutdown, wait=False)
+        pool = self._pool
         try:
             yield pool
         except BaseException:
