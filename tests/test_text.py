@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -13,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("transformers", reason="needs the extra: pip install 'fedtheory[llm]'")
-pytest.importorskip("peft", reason="needs the extra: pip install 'fedtheory[llm]'")
+if find_spec("peft") is None:  # imported, it costs every process that only lists the tests three seconds
+    pytest.skip("needs the extra: pip install 'fedtheory[llm]'", allow_module_level=True)
 import transformers
 
 from fedtheory import DeComFL, FedAvg, Key, Pooled, Quadratic, TextClassification, cli, run
