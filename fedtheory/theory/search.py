@@ -183,6 +183,7 @@ def maximise_together(
 
     Args:
         sides: as for `maximise`, of one point; `torch.func.vmap` must be able to batch it.
+        starts: further starts, before the random ones, at every edge they fit.
     """
     widths = torch.logspace(math.log10(0.3), -3, batch, dtype=torch.float64)[:, None]
 
