@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode, _FlopCounterMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.engine import drain, map_leaves
@@ -55,11 +56,11 @@ class PeakMemory(TorchDispatchMode):
         self.live -= size
 
 
-for mode in (PeakMemory, _FlopCounterMode):
+for _mode in (PeakMemory, getattr(flop_counter, "_FlopCounterMode", FlopCounterMode)):
     # Both stay out of PyTorch's compiler, which is imported for that at the first tensor: 1.5 seconds. Nothing here is
     # compiled; where PyTorch does it otherwise, this does nothing.
-    if (plain := getattr(mode.__torch_dispatch__, "__wrapped__", None)) is not None:
-        setattr(plain, "__dynamo_disable", plain)
+    if (_plain := getattr(vars(_mode).get("__torch_dispatch__"), "__wrapped__", None)) is not None:
+        setattr(_plain, "__dynamo_disable", _plain)
 
 
 def peak_bytes(work: Callable[[], Any], free: Iterable[torch.Tensor] = ()) -> int:
