@@ -408,7 +408,7 @@ found = {}
 for part in (drift_part, noise_part):
     for s in (0.05, 0.2, 0.35, 0.5):
         edge = Edge(K=8, share=2 * s, one_frame=True, noisy=part is noise_part)
-        found[part, s] = attack(lemma2(), "quick", f"tightness {2 * s}", [edge], restarts=6).ratio
+        found[part, s] = attack(lemma2(), "quick", f"tightness {2 * s}", [edge], restarts=6, steps=24).ratio
 limits = ((math.e - 4 * math.sqrt(math.e) + 4) / 3, (math.e - 2) / 6)
 print(f"K to infinity, s = 1/2: drift {limits[0]:.4f}, noise {limits[1]:.4f}")
 

@@ -20,7 +20,7 @@ SEARCHED = {entry["id"] for entry in LEDGER["claims"] if entry["evidence"] == "s
 
 @pytest.mark.parametrize(("paper", "least"), [("fedsub", 30), ("flss", 25)])
 def test_a_batch_of_instances_has_the_ratios_of_each(paper, least, monkeypatch):
-    """In every search of a paper's claims, at some of its edges: random instances, together and one by one."""
+    """In the searches that decide a paper's claims, at some edges: random instances, together and one by one."""
     met = []
 
     def compared(sides, size, key, *, edges, **options):
@@ -44,9 +44,6 @@ def test_starts_that_are_given_are_tried():
     sides = lambda z, edge: (torch.exp(-50 * (z[0] - 30) ** 2), torch.ones(()))
     few = dict(edges=[None], restarts=2, steps=4)
     assert maximise_together(sides, lambda edge: 1, Key(0), **few).ratio < 1e-6
-    starts = [
-        torch.tensor([30.05], dtype=torch.float64),
-        torch.zeros(2, dtype=torch.float64),
-    ]  # the second fits no edge
-    found = maximise_together(sides, lambda edge: 1, Key(0), starts=starts, **few)
+    near, unfit = torch.tensor([30.05], dtype=torch.float64), torch.zeros(2, dtype=torch.float64)
+    found = maximise_together(sides, lambda edge: 1, Key(0), starts=[near, unfit], **few)
     assert found.ratio > math.exp(-50 * 0.05**2)

@@ -409,6 +409,7 @@ CLAIMS: list[Claim] = [
             ),
             lemma3(),
         ),
+        # at full length: what a hundredth less breaks lies at the end of the ascent
         control=survives(lemma3(noise=0.99), "lemma3c", "", [STILL], restarts=6, steps=40),
         broken="the noise term times 99/100",
         caveat=f"{MEAN}; {ALL}; {UNBIASED}. The printed proof is broken at (42) and (55); another one, by way of "
