@@ -125,6 +125,19 @@ def test_a_shown_picture_has_few_colours_and_the_same_look(monkeypatch):
         assert len(shown[-1]) < len(exact.getvalue()) / 2
 
 
+@pytest.mark.parametrize("item", ["ssf/table3", "decomfl/fig2b"])
+def test_bands_keep_their_hue(item):
+    """Pale tints are near each other: a palette that merges two shows a band in another method's colour."""
+    figure, exact = ITEMS[item].draw(helper.committed(item)["table"]), io.BytesIO()
+    figure.savefig(exact, format="png", dpi=helper.DPI)
+    few = imread(io.BytesIO(style.few_colours(figure, helper.DPI)), format="png")[..., :3].reshape(-1, 3)
+    all_of_them = imread(io.BytesIO(exact.getvalue()), format="png")[..., :3].reshape(-1, 3)
+    colours, counts = np.unique(all_of_them, axis=0, return_counts=True)
+    assert len(colours) > 256
+    for colour in colours[np.argsort(-counts)[:32]]:
+        assert (few[(all_of_them == colour).all(-1)] == colour).all()
+
+
 def test_words_of_a_picture_are_its_values_and_not_its_rows():
     """Rows have names; a panel beside them, too, though it does not repeat them. Curves with bars are told, too."""
     figure, (left, right) = style.new_figure(2)

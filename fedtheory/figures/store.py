@@ -181,7 +181,7 @@ def _images_label(options: dict[str, Any], held: str = "") -> tuple[str, str]:
     if "side" in options:
         parts.append(f"{options['side']} x {options['side']} pixels")
     if "clients" in options:
-        parts.append(f"{options['clients']} clients")
+        parts.append(f"{options['clients']} client{'s' * (options['clients'] != 1)}")
     split = {"dirichlet": "alpha", "labels": "labels"}.get(options.get("partition", ""))
     if "partition" in options:
         parts.append(f"{options['partition']} {options[split]:g}" if split in options else options["partition"])

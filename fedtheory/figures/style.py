@@ -272,18 +272,30 @@ def save_bytes(figure: Figure) -> bytes:
 
 
 def few_colours(figure: Figure, dpi: int, colours: int = 256) -> bytes:
-    """The figure as PNG with a palette: a third of the bytes, and the eye sees no difference."""
+    """The figure as PNG with a palette: two fifths of the bytes, and the eye sees no difference.
+
+    The most frequent colours stay as they are: a pale band keeps its hue, which tells whose band it is. The others
+    share what is left of the palette.
+    """
     drawn, stream = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png", dpi=dpi)
     with Image.open(drawn) as opened:
-        picture = opened.convert("RGB")
-    few = picture.quantize(colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-    exact = np.asarray(picture).astype(np.int64) @ (1 << 16, 1 << 8, 1)
-    found, counts = np.unique((np.asarray(few).astype(np.int64) << 24) + exact, return_counts=True)
-    palette = np.zeros((256, 3), np.uint8)
-    for one in found[np.argsort(counts, kind="stable")]:
-        palette[one >> 24] = one >> 16 & 255, one >> 8 & 255, one & 255  # the most frequent comes last: white stays
-    few.putpalette(palette.tobytes())
+        picture = np.asarray(opened.convert("RGB"))
+    packed = picture.astype(np.int64) @ (1 << 16, 1 << 8, 1)
+    found, where, counts = np.unique(packed, return_inverse=True, return_counts=True)
+    exact = np.stack([found >> 16, found >> 8 & 255, found & 255], -1).astype(np.float64)
+    often = np.argsort(-counts, kind="stable")
+    palette = exact[often[:colours]]
+    if len(found) > colours:
+        others = np.repeat(exact[often[colours // 8 :]], counts[often[colours // 8 :]], axis=0).astype(np.uint8)[None]
+        few = Image.fromarray(others).quantize(
+            colours - colours // 8, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE
+        )
+        shared = np.array(few.getpalette()).reshape(-1, 3)[np.unique(np.asarray(few))]
+        palette = np.concatenate([exact[often[: colours // 8]], shared])
+    nearest = (np.square(palette).sum(-1) - 2 * exact @ palette.T).argmin(1).astype(np.uint8)
+    few = Image.fromarray(nearest[where].reshape(packed.shape), "P")
+    few.putpalette(palette.astype(np.uint8).tobytes())
     few.save(stream, "PNG", optimize=True)
     return stream.getvalue()
 
