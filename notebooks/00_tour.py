@@ -103,7 +103,7 @@ def draw_landscape(axes):
     """Level lines of both losses, and the three points."""
     u, v = torch.linspace(-1.6, 1.6, 161), torch.linspace(-1.6, 2.6, 161)
     grid = torch.stack(torch.meshgrid(u, v, indexing="xy"), -1)
-    for client, color in enumerate(style.SEQUENCE[:2]):
+    for client, color in enumerate(style.SEQUENCE[4:6]):
         gap = grid - b[client]
         loss = 0.5 * torch.einsum("...i,ij,...j", gap, H[client], gap)
         axes.contour(u, v, loss, levels=[0.05, 0.2, 0.45, 0.8, 1.25, 1.8], colors=color, alpha=0.25, linewidths=0.8)
@@ -115,7 +115,7 @@ def draw_landscape(axes):
 
 def draw_steps(axes, begin, steps, label=True):
     """The local iterates of one round."""
-    for client, color in enumerate(style.SEQUENCE[:2]):
+    for client, color in enumerate(style.SEQUENCE[4:6]):
         walk = torch.vstack([begin, steps[:, client]])
         name = f"local steps of client {client + 1}" if label else "_"
         axes.plot(walk[:, 0], walk[:, 1], ".-", color=color, markersize=3.5, linewidth=0.8, label=name)
@@ -386,10 +386,10 @@ assert 1.5 < rows[1][2] / rows[3][2] < 3
 
 # %% [markdown]
 # This is the honest summary of what a subspace buys: messages five times smaller, *more* rounds, and about half the
-# bytes in total on this problem, because the smaller space allows longer steps. On a slow uplink that is worth
+# uploaded bytes in total on this problem, because the smaller space allows longer steps. On a slow uplink that is worth
 # having; on a fast one it is not.
 #
-# FedSub sends half as much as SSF in each round, and stalls: what its correction knew outside the new subspace is
+# FedSub sends up half as much as SSF in each round, and stalls: what its correction knew outside the new subspace is
 # lost when the subspace changes. Notebook 02 looks at that, notebook 03 at SSF.
 #
 # **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with

@@ -628,8 +628,8 @@ assert min(largest["our-SS, printed"], largest["our-RD, printed"]) > 1
 assert max(largest["our-CD, printed"], largest["our-SS, form sums"], largest["our-SS, not rotated"]) < 1e-9
 
 # %% [markdown]
-# (The grey line there is $10^{-17} (m/r)^{k/2}$, the growth of the root mean square; RD lies above it, as section 3.1
-# says it must.)
+# (The grey lines there start at $10^{-17}$ and grow as the root mean square does: $(m/r)^{k/2}$ for SS, $((m + r + 1)/
+# r)^{k/2}$ for RD, by section 3.1. A typical run stays below its own.)
 #
 # The paper's Figure 1(a) shows finite curves for our-SS and our-RD, so its runs did not use line 12 as printed for
 # long. The public code that presents itself as the paper's has a switch for the re-projection of the dual; in the
@@ -750,7 +750,9 @@ assert 3 * counted["FedSub", "memory (scalars)"] == 4 * counted["FedAvg", "memor
 # that of the full space, and the products with $P^k$ come on top. The paper's Section 7.3 supposes that
 # $(P^k)^\top \nabla f_i$ is evaluated directly, at the cost $C_g(rd)$. Whether that can be done depends on the
 # problem. For least squares with data $A$ it needs $A P^k$, which is itself a product with the whole basis; the
-# option `factored=True` works that way. Memory rises, too, by a third: the basis and the dual come on top.
+# option `factored=True` works that way. Memory rises, too, by a third: the basis and the dual come on top. So what the
+# table at the top has for "computes and stores less", the formulas, holds with this caveat: they say less than
+# FedAvg's only where the gradient is formed in the subspace.
 #
 # ### Figure 2: a deep network
 #

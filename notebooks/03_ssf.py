@@ -617,7 +617,7 @@ assert not any(lost(name, rank) for name in names if "SSF" in name or "Full" in 
 # lowers their plateaus. (One seed each, with minibatch noise: read the picture for its large differences only.)
 #
 # One reading of the picture has the paper's pattern: NaN at $r = 50$ and not at $r = 20$. (It ran 25,000 rounds, and
-# left after 18,000; the others ran 5,000, in which a divergence as slow would not show, but for "absent keep", which
+# left after 19,000; the others ran 5,000, in which a divergence as slow would not show, but for "absent keep", which
 # the tables below run for 25,000.) SSF's text does not say what becomes of the dual of a client that is not sampled.
 # FedSub's own paper cannot: there everyone takes part. Its line 12 stands under "Client $i$", without saying for which
 # $i$. A program that runs it for all $n$ clients, but computes $B_i$ only for the sampled ones, finds for the others
@@ -813,7 +813,8 @@ assert len(turned) == 2
 # error grows without bound at every $r$ that we tried; and absent clients that go on stepping their duals, at $r = 50$
 # only, and with a new basis in every round the finite numbers are near the printed ones as well. These tables keep
 # Table 1's five rounds. Two of FedSub's printed *orders* come out the other way round: it lies behind FedAvg at het =
-# 0.5, $r = 20$, and behind SSF at $r = 5$; the second run of section 5 has both as printed, the first in the mean only.
+# 0.5, $r = 20$, and behind SSF at $r = 5$; the second run of section 5 has both as printed, that against FedAvg in the
+# mean only.
 #
 # ### Figure 4 and Table 5: a deep network
 #
@@ -874,10 +875,10 @@ assert all(history["error"][-1] < 0.2 for history in histories.values()) or (het
 )
 
 # %% [markdown]
-# Per round the full methods are ahead. Per byte sent up the curves come in pairs: SSF goes along with SCAFFOLD, FedSub
-# close to FedAvg, which is ahead at first, flattens near 0.01, and is passed there. Notebook 00 shows why: at the same
-# step size a subspace of one fifth needs about five times as many rounds. The saving per round is exact; the saving per
-# result has to be earned with longer steps.
+# Per round the full methods are ahead. Per byte sent up the curves come in pairs: SSF goes along with SCAFFOLD,
+# FedSub close to FedAvg; FedAvg is ahead at first, flattens near 0.01, and SCAFFOLD passes it there. Notebook 00
+# shows why: at the same step size a subspace of one fifth needs about five times as many rounds. The saving per round
+# is exact; the saving per result has to be earned with longer steps.
 #
 # ## Exercises
 #

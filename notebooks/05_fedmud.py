@@ -661,7 +661,8 @@ assert entries[0]["verdict"] == "holds"
 #
 # In words: FedAvg's rate with a step that is $rv$ times as long, but for the price of a random low rank: the noise
 # counts $c_U/(rv)^2 \approx (m+r)/r$ times, and the longest step is shorter by as much. Left below: full rank, where a
-# repaired Theorem 1 holds. Right: rank 1 and a gradient that $U$ misses.
+# repaired Theorem 1 holds; (71), at the end of the appendix's proof, has the terms that (10) hides in its
+# $\mathcal O$. Right: rank 1 and a gradient that $U$ misses.
 
 # %% tags=["hide-input"]
 # Picture: the repaired bounds and measured gradients (a committed result); checks

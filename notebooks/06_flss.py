@@ -501,8 +501,9 @@ assert shares["right side of (10)"][3] > 200
 # %% [markdown]
 # Of the next updates, $R = 4$ misses nearly three quarters, and all 20 directions of the past still miss a third. The
 # appendix bounds this loss in one place, the last step of (14), and there it borrows (10), which is not about these
-# updates (`flss.eq14-e-term`: false; the lemma survives without it). The right side of (10) is true of them here, and
-# far away: with the largest gradient of the run it allows 260 times the square of a mean update.
+# updates: that step holds all the same, for another reason, $\lVert \hat g \rVert \le \lVert g \rVert$
+# (`flss.eq14-e-term`). The right side of (10) is true of them here, and far away: with the largest gradient of the
+# run it allows 260 times the square of a mean update.
 #
 # ### 4.3 What a larger $R$ does to the bound, and what to the error
 #
@@ -927,14 +928,14 @@ assert curves["Sign+EF+FLSS"]["loss"][-1] > 1.3 * curves["Signsgd+EF"]["loss"][-
 #
 # Read from tables computed before. **Scale: medium**, and that is far from the paper: 2,000 images of CIFAR-10 or
 # Fashion-MNIST at 16 x 16 pixels, 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$, the CNN also where the
-# paper has ResNet-18, three or five seeds. Four columns have the printed length: Table 3's with one local epoch,
-# and, with the paper's data in full, Table 2's of Fashion-MNIST: FedAvg with and without FLSS, and at $\beta = 0.1$
-# SignSGD with and without it, too. Rates and batches are ours anyway, since the paper's are in its main body. **In the
-# short columns levels are not comparable.** What is tested there is the ordering: a method minus its rival, same seeds,
-# and whether the 95% interval lies on the printed side (*direction holds*), on the other (*direction reversed*, which
-# such a small run cannot call a contradiction) or on both (*inconclusive*). Rivals: of FLSS its base; of SignSGD
-# FedAvg; of the other uncompressed methods FedAvg+FLSS; of FetchSGD and STC Sign+EF+FLSS. Cells without a number say
-# what would make it.
+# paper has ResNet-18, three or five seeds. Four columns have the printed length: Table 3's with one local epoch, and,
+# with the paper's data in full, Table 2's of Fashion-MNIST: FedAvg and SignSGD, each with and without FLSS. An
+# accuracy is the mean of the last three of a run's ten records. Rates and batches are ours anyway, since the paper's
+# are in its main body. **In the short columns levels are not comparable.** What is tested there is the ordering: a
+# method minus its rival, same seeds, and whether the 95% interval lies on the printed side (*direction holds*), on
+# the other (*direction reversed*, which such a small run cannot call a contradiction) or on both (*inconclusive*).
+# Rivals: of FLSS its base; of SignSGD FedAvg; of the other uncompressed methods FedAvg+FLSS; of FetchSGD and STC
+# Sign+EF+FLSS. Cells without a number say what would make it.
 
 
 # %% tags=["hide-input"]

@@ -235,7 +235,8 @@ assert sent["Top-k"] == 12 * T * S * k
 # ## 4. The runs
 #
 # From here on numbers are read from runs that were made before: `python -m fedtheory compare --scale medium`, five
-# seeds. Every table lies in `figures/frontier` with its picture; some of them are shown here.
+# seeds. Every table lies in `figures/frontier` with its picture; some of them are shown here. Rows are in the order of
+# the worse ends of the intervals: a method with a good mean that one seed spoils stands below a steadier one.
 #
 # First the learning rates that were tried, and for whom six were not enough:
 

@@ -40,6 +40,10 @@
 # | $\xi_i^k$, $\bar\xi$, $\bar g$ | noise; its mean and that of the gradients | | `q.xi`, `q.xi_bar`, `q.g_bar` |
 # | $D$ | drift, $\frac1{NK} \sum_i \sum_{k<K} \mathbb{E} \lVert y_i^k - x \rVert^2$ | $E_{drift}$ | `q.drift` |
 # | $\mathcal{C}$ | memories' error, $\frac1N \sum_i \lVert c_i - \nabla F_i(x) \rVert^2$ | $C_t$ | `q.C0`, `q.C1` |
+# | $q$, $h$, $u$ | $(K L \eta_\ell)^2$, $L \tilde\eta$, $h^2/\rho$, from section 5 on | | `rate2`, `h`, `u` |
+# | $\Phi$, $M$ | potential $F(x) - F^\star + M \mathcal{C}$, its weight, from section 5 on | | `potential`, `M` |
+#
+# In the code `q` is a round that has been played, everywhere; the number $q$ is `rate2` there.
 
 # %%
 from dataclasses import replace
@@ -783,7 +787,7 @@ line("4.5", memory_claim)
 
 # %%
 def letters(q):
-    """q, h, u, M and B of section 5, B with (1 + h)/2 itself."""
+    """(K L eta_l)^2, h, u, M and B of section 5, B with (1 + h)/2 itself."""
     rate2, h = (q.at.K * q.at.L * q.at.lr) ** 2, q.at.L * q.at.eta
     u = h**2 / q.at.rho
     return rate2, h, u, 2 * q.at.eta * rate2, (1 + h) / 2 + 2 * rate2 * (3 + 12 * u)
@@ -997,7 +1001,7 @@ for part in falls["r = 5"]:
 table(header, rows, digits=3)
 
 # %% tags=["hide-input"]
-# Picture: from the left side of the theorem to its right side
+# Picture: from the left side of the theorem to its right side; blue: the two sides, orange: lost, green: gained
 figure, panels = style.new_figure(2, height=3.2)
 for axes, (name, fall) in zip(panels, falls.items()):
     left, right = rates[name]
@@ -1034,7 +1038,8 @@ for name, (left, right) in rates.items():
 # - **5.6** drops $\Phi_T$. That is no loss of the method's constants: it vanishes with $T$ beside what has been
 #   spent, and at $r = 5$ forty rounds are few.
 # - **4** loses by its second splitting (4.4) and by half of the contraction (4.3), with the small $M$ before it.
-# - **Chance** is no loss: the theorem speaks of expectations, this is one run, and its sign may be either.
+# - **Chance** is no loss: the theorem speaks of expectations, this is one run, and its sign may be either (green: a
+#   gain).
 #
 # The same over the rounds, beside the descent $\frac9{20} \rho \tilde\eta \lVert G \rVert^2$ that is kept:
 

@@ -33,7 +33,7 @@ from fedtheory import (
 from fedtheory.algorithms.lbgm import Up
 from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem
-from fedtheory.maps.compress import Hashes, Quantized, Sampled, Sketch, Sparse, Ternary, kept, largest, uniforms
+from fedtheory.maps.compress import Hashes, Quantized, Sampled, Sketch, Sparse, Ternary, groups, kept, largest, uniforms
 from fedtheory.maps.signs import Signs
 
 DTYPES = [torch.float32, torch.float64]
@@ -476,6 +476,22 @@ def test_dgc_clips_what_enters_the_momentum():
     wanted = (G * torch.clamp(clip / norms, max=1.0)[:, None]).mean(0)
     same(last(DGC(ETA, K, 1.0, clip=clip), problem, 1).server.x - x, wanted)
     assert 0 < int((norms < clip).sum()) < 5
+
+
+@pytest.mark.parametrize("masking", [True, False])
+def test_dgc_keeps_gradients_whatever_the_rate(masking):
+    """The paper's U and V are sums of gradients: what waited is sent at the rate of the round that sends it."""
+    problem, rates = regression(batch=None), [ETA * Steps(3, 0.2).factor(t) for t in range(9)]
+    x, U = start(problem), torch.zeros(problem.n, problem.d, dtype=torch.float64)
+    V = U.clone()
+    for lr in rates:
+        U = 0.7 * U + problem.grads(x.expand(problem.n, -1), problem.full(problem.clients))
+        V = V + U
+        index = largest(V.abs(), 0.25, groups(problem.layout, "layer"))
+        sent = torch.zeros_like(V).scatter(-1, index, V.gather(-1, index))
+        x, V, U = x - lr * sent.mean(0), V - sent, U.scatter(-1, index, 0.0) if masking else U
+    found = run(DGC(ETA, 1, 0.25, 0.7, masking), problem, 9, x0=start(problem), schedule=Steps(3, 0.2)).x
+    assert relative(found, x) < 1e-12
 
 
 def test_fetchsgd_conserves_its_sketches():

@@ -1,6 +1,6 @@
 """DGC: Lin et al. 2018, "Deep Gradient Compression", arXiv:1712.01887, its algorithm for vanilla momentum SGD."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -66,6 +66,10 @@ class DGC(Algorithm):
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x), Own(x.new_zeros(problem.kept, problem.d), x.new_zeros(problem.kept, problem.d)))
+
+    def at_rate(self, lr: float, own: Own) -> tuple["DGC", Own]:
+        """The paper's U and V hold gradients, these hold lr times as much."""
+        return replace(self, lr=lr), own if lr == self.lr else Own(lr / self.lr * own.U, lr / self.lr * own.V)
 
     def broadcast(self, server: Server, key: Key) -> Down:
         return Down(server.x)

@@ -115,7 +115,8 @@ class FedSub(Algorithm):
             multiplies it, by about sqrt(m/r) for `Spherical` and more for `Gaussian`; "sums" makes it anew.
         dual: False keeps Lambda_i = 0, and no reply crosses: with `Coordinate`, the paper's FedAvg-CD.
 
-    All participants weigh the same, 1/S; the paper has S = n. Who is away keeps its dual and turns it when it is back.
+    All participants weigh the same, 1/S; the paper has S = n. Who is away keeps its dual and, when it is back, turns it
+    through every P that it missed, whose seeds it is sent.
     """
 
     lr: float

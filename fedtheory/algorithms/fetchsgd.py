@@ -34,6 +34,7 @@ class FetchSGD(Algorithm):
     """Clients upload count sketches; momentum and error live in sketches at the server, which sends k entries down.
 
     The paper's gradient becomes the change over K local steps, which has lr in it: K = 1 and server_lr=1 are its eta.
+    So the momentum, too, has the lr of its rounds in it; under a schedule the paper's, of gradients, is another one.
     A client keeps nothing. One that was away is sent the sparse updates that it missed, or the model where that is
     smaller; the hash functions are drawn once, and their seed is sent every time.
 

@@ -106,14 +106,16 @@ class FLSS(Algorithm):
     Fields:
         lr: eta.
         local_steps: tau.
-        rank: R, of the whole model.
+        rank: R, of the whole model. While G grows only R of its singular vectors are kept: no more memory than P takes.
+            The P that C.5 prints is the SVD of all of G (`readings.flss`, kept=J).
         warm_up: T0, rounds of the base method. B.3 and Table 4 point to 200 of 400: there 400 rounds of FLSS cost
             0.21 G = (200 + 40) * 878,538 on CIFAR-10 and 0.22 G = 240 * 924,708 on CIFAR-100.
         refresh: after the warm-up, every so many rounds one runs without projection, its global update becomes a column
             of G, and P is made anew; 0: P stays as it was at T0. A.2 has the subspace "continuously" updated. 5 costs
             the 40 * d of the last 200 rounds in Tables 3 and 4 (so would sending P once, R = 40).
             At 1 no round is projected: that is the base method, at the price of FLSS.
-        base: "fedavg" or "signsgd" (with error feedback: Karimireddy et al. 2019).
+        base: "fedavg" or "signsgd" (with error feedback: Karimireddy et al. 2019; in projected rounds only of what the
+            sign loses inside the span of P, all of it with `readings.flss`, residual="all").
         project: "update" sends P^T g_t^k. "gradient" makes local steps along P P^T grad F_k and sends g_t^k (d
             numbers); "both" sends its coordinates (Table 1). Without momentum g_t^k is then in the span of P already,
             so "both" and "gradient" train the same model.

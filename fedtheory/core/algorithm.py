@@ -130,7 +130,8 @@ class Algorithm(ABC):
     def at_rate(self, lr: float, own: Any) -> tuple["Algorithm", Any]:
         """The method with another step size, and what its clients keep, carried over to it.
 
-        Here nothing changes: control variates and error feedback are gradients and updates, whatever made them.
+        Here nothing changes: control variates and error feedback are gradients and updates, whatever made them. What a
+        server keeps is left alone.
         """
         return replace(self, lr=lr), own  # type: ignore[type-var]  # every algorithm is a dataclass
 

@@ -26,7 +26,9 @@ T = TypeVar("T", covariant=True)
 
 
 class Cost(NamedTuple):
-    """Size of a message. `scalars` are floating-point numbers or seeds; `bytes` what they occupy on the wire.
+    """Size of a message: how many entries, of any type, and what they occupy on the wire.
+
+    `scalars` counts numbers, positions, levels, marks and words of packed signs, one each, and a seed as one.
 
     `saved_scalars` and `saved_bytes` state separately what a shared seed spared: the dense value minus the seed.
     """

@@ -35,14 +35,14 @@ def averaged(kind: str, form: str) -> tuple[torch.Tensor, torch.Tensor]:
     return D.update(u).mean(1).view(shape), D.update(u.mean(1)).view(shape)
 
 
-def compute_averages(K: int, form: str, kind: str) -> Table:
-    """Both matrices after K steps, and the relative gap after each."""
+def compute_averages(E: int, form: str, kind: str) -> Table:
+    """Both matrices after E steps, and the relative gap after each."""
     mean, joint = averaged(kind, form)
     gaps = (mean - joint).flatten(1).norm(dim=1) / mean.flatten(1).norm(dim=1)
-    rows: Table = [{"what": "gap", "k": k, "gap": float(gap)} for k, gap in enumerate(gaps[:K], 1)]
-    scale = float(mean[K - 1].abs().max())
+    rows: Table = [{"what": "gap", "k": k, "gap": float(gap)} for k, gap in enumerate(gaps[:E], 1)]
+    scale = float(mean[E - 1].abs().max())
     for name, matrix in (("mean of updates", mean), ("update of means", joint), ("difference", mean - joint)):
-        for i, line in enumerate((matrix[K - 1] / scale).tolist()):
+        for i, line in enumerate((matrix[E - 1] / scale).tolist()):
             rows += [{"what": name, "row": i, "column": j, "value": value} for j, value in enumerate(line)]
     return rows
 
@@ -51,19 +51,22 @@ def compute_averages(K: int, form: str, kind: str) -> Table:
 def draw_averages(table: Table) -> Figure:
     """Three matrices on one scale of colours, and the gap by steps."""
     figure, (*maps, curve) = style.new_figure(4, height=2.5, columns=2.3)
+    shown = []
     for axes, name in zip(maps, ("mean of updates", "update of means", "difference")):
         own = [row for row in table if row["what"] == name]
         matrix = torch.zeros(1 + max(row["row"] for row in own), 1 + max(row["column"] for row in own))
         for row in own:
             matrix[row["row"], row["column"]] = row["value"]
-        axes.imshow(matrix.numpy(), cmap="RdBu", vmin=-1, vmax=1, aspect="equal")
+        shown.append(axes.imshow(matrix.numpy(), cmap="RdBu", vmin=-1, vmax=1, aspect="equal"))
         axes.set(title=name, xlabel="column", ylabel="row", xticks=(), yticks=())
         axes.grid(visible=False)
+    scale = figure.colorbar(shown[0], ax=maps, shrink=0.6, ticks=(-1, 0, 1))
+    scale.set_label("entry / largest of the mean", fontsize=6)
     gaps = [row for row in table if row["what"] == "gap"]
     curve.plot([row["k"] for row in gaps], [row["gap"] for row in gaps], ".-", color=style.SEQUENCE[3], label="gap")
     curve.plot(gaps[-1]["k"], gaps[-1]["gap"], "o", color=style.SEQUENCE[3], markersize=7, markerfacecolor="w")
     curve.set(
-        xscale="log", xlim=(0.85, 40), ylim=(-0.03, 0.65), xlabel="local steps K", ylabel="difference / mean of updates"
+        xscale="log", xlim=(0.85, 40), ylim=(-0.03, 0.65), xlabel="local steps E", ylabel="difference / mean of updates"
     )
     curve.set_xticks(LOCAL, map(str, LOCAL))
     curve.minorticks_off()
@@ -75,11 +78,11 @@ AVERAGES = Moving(
     "Averages of factors are no averages of products",
     "With U V the update of the averaged factors misses the covariance of the factors over clients, and the more the "
     "longer clients walk. Where the update is linear in what is trained, with AAD or with U frozen, nothing is missed.",
-    {"K": LOCAL, "form": tuple(FORMS), "kind": tuple(KINDS)},
+    {"E": LOCAL, "form": tuple(FORMS), "kind": tuple(KINDS)},
     compute_averages,
     draw_averages,
-    start={"K": 8},
-    says={"K": "local steps K", "form": "update", "kind": "factors"},
+    start={"E": 8},
+    says={"E": "local steps E", "form": "update", "kind": "factors"},
 )
 
 # Rank
@@ -139,9 +142,10 @@ def draw_kronecker(table: Table) -> Figure:
         (here,) = (row for row in ranks if row["here"])
         right.plot(here["sent"], here["rank"], "o", color=style.SEQUENCE[place], markersize=8, markerfacecolor="none")
         said.append(f"{name}: {here['said']}")
-        right.axvline(here["asked"], color="k", linewidth=0.8, linestyle=":", label="_asked for")
+    (asked,) = {row["asked"] for row in table if row["what"] == "rank" and row["here"]}
+    right.axvline(asked, color="k", linewidth=0.8, linestyle=":", label="asked for (rings: what is sent)")
     left.set(
-        yscale="log", xlim=(0, 1.03), ylim=(1e-4, 1.5), xlabel="number / min(m, n)", ylabel="singular value / largest"
+        yscale="log", xlim=(0, 1.03), ylim=(1e-4, 1.5), xlabel="index / min(m, n)", ylabel="singular value / largest"
     )
     left.set_title("; ".join(said), fontsize=7)
     right.set(xlim=(0, 2.1), ylim=(0, 1.06), xlabel="numbers sent / (m n)", ylabel="rank / min(m, n)")

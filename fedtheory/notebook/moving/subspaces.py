@@ -108,7 +108,7 @@ COVERAGE = Moving(
     compute_coverage,
     draw_coverage,
     start={"r": 4, "t": 12},
-    says={"r": "rank r, of m = 40", "t": "rounds t"},
+    says={"r": "m = 40, rank r", "t": "rounds t"},
 )
 
 # Curvature
@@ -162,7 +162,14 @@ def draw_curvature(table: Table) -> Figure:
     )
     right.plot(here["ratio"], here["longer"], "o", color=red, markersize=7, markerfacecolor="w")
     right.plot(ratios, ratios, ":", color="k", linewidth=0.8, label="m/r: as many rounds as with the whole space")
-    left.set(xscale="log", yscale="log", xlim=(0.9, 115), ylim=(5e-3, 1.6), xlabel="number", ylabel="curvature")
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlim=(0.9, 115),
+        ylim=(5e-3, 1.6),
+        xlabel="index, from the largest",
+        ylabel="curvature",
+    )
     right.set(xscale="log", yscale="log", xlim=(0.9, 56), ylim=(0.8, 80), xlabel="m/r", ylabel="times longer")
     for axes, ticks in ((left, (1, 10, 100)), (right, (1, 2, 5, 10, 20, 50))):
         axes.set_xticks(ticks, map(str, ticks))
@@ -182,7 +189,7 @@ CURVATURE = Moving(
     compute_curvature,
     draw_curvature,
     start={"r": 20, "spectrum": "1/i"},
-    says={"r": "rank r, of m = 100", "spectrum": "curvatures"},
+    says={"r": "m = 100, rank r", "spectrum": "curvatures"},
 )
 
 # Rounding errors
@@ -250,7 +257,7 @@ ROUNDING = Moving(
     compute_rounding,
     draw_rounding,
     start={"r": 10},
-    says={"r": "rank r, of m = 20", "basis": "bases"},
+    says={"r": "m = 20, rank r", "basis": "bases"},
     values=False,
 )
 
