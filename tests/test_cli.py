@@ -258,7 +258,14 @@ def test_who_reads_may_stop():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(b"[1,2", "expected a JSON file"), (b"3", "expected a JSON object"), (None, "can be read")]
+    ("content", "said"),
+    [
+        (b"[1,2", "expected a JSON file"),
+        (b"3", "expected a JSON object"),
+        (b"{}", "expected a JSON object"),
+        (b'{"a": NaN}', "expected finite numbers"),
+        (None, "can be read"),
+    ],
 )
 def test_what_cannot_be_sealed_is_one_line(content, said, tmp_path, capsys):
     file = tmp_path / "x.json"

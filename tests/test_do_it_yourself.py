@@ -256,12 +256,31 @@ def played(**steps):
     return run(method(**steps), Bowls(), 2)
 
 
+def late(kept):
+    """A method whose server keeps something of another form from the first round on."""
+
+    def begin(self, problem, x, key):
+        return State(Server(x, kept), None)  # type: ignore[arg-type]
+
+    def go_on(self, server, down, up, clients, key):
+        new = {tuple: lambda: (*server.v, up.dy.mean(0))}.get(type(kept), lambda: up.dy.mean(0))()
+        if kept:
+            new = (server.v[0], replace(server.v[1], x=None))
+        return Server(server.x, new), None
+
+    def client(self, problem, clients, own, down, key):
+        yield down.x.expand(len(clients), -1)
+        return Up(down.x.expand(len(clients), -1)), None
+
+    return method(init=begin, server=go_on, client=client)
+
+
 def posed(before=None, **parts):
     """A run on a problem with a slip."""
     problem = type("Mine", (Bowls,), {k: v for k, v in parts.items() if callable(v) or k == "closed_form"})()
     for name, value in (before or {}).items():
         delattr(problem, name) if value is ... else setattr(problem, name, value)
-    return run(FedAvg(0.1, 2), problem, 2, metrics=("loss", "error"))
+    return run(FedAvg(0.1, 2), problem, 2, metrics=("loss", "error", *["accuracy"] * ("accuracy" in parts)))
 
 
 def ready() -> State:
@@ -473,6 +492,31 @@ SLIPS = {  # slip -> what is called, what the line begins with, and a word of th
         "Mine.server=Down(",
         "return Server(...), None",
     ),
+    "server turns a tensor into a number": (
+        lambda: played(**server(lambda server, up: (Server(server.x, float(server.v[0])), None))),
+        "Server.v=0.0: expected a tensor (3,), torch.float64, as before this round",
+        "let init make",
+    ),
+    "server makes a momentum late": (
+        lambda: run(late(None), Bowls(), 2),
+        "Server.v=tensor([0., 0., 0.], dtype=torch.float64): expected None, as before this round",
+        "let init make",
+    ),
+    "server counts in a tensor": (
+        lambda: run(late(0.0), Bowls(), 2),
+        "Server.v=tensor([0., 0., 0.], dtype=torch.float64): expected a number, as before",
+        "let init make",
+    ),
+    "server keeps ever more": (
+        lambda: run(late(()), Bowls(), 2),
+        "Server.v=(tensor([0., 0., 0.], dtype=torch.float64),): expected a tuple of 0, as before this round",
+        "let init make",
+    ),
+    "server's part changes in a part": (
+        lambda: run(late((None, Down(torch.zeros(3, dtype=DOUBLE)))), Bowls(), 2),
+        "Server.v[1].x=None: expected a tensor (3,), torch.float64",
+        "let init make",
+    ),
     "server reads what up has not": (
         lambda: played(**server(lambda server, up: (Server(server.x + up.dx, server.v), None))),
         "Mine.client=Up(",
@@ -545,6 +589,18 @@ SLIPS = {  # slip -> what is called, what the line begins with, and a word of th
         "Mine.constants.x_star.shape=(4, 3): expected shape (3)",
         "reshape",
     ),
+    "a text as device": (
+        lambda: posed({"device": "cpu"}),
+        "Mine.device='cpu': expected an instance of device",
+        'self.device = torch.device("cpu")',
+    ),
+    "a text as chunk": (lambda: posed({"chunk": "a"}), "Mine.chunk='a': expected an integer >= 1", "chunk = 8"),
+    "no clients at a time": (lambda: posed({"chunk": 0}), "Mine.chunk=0: expected", "chunk = 8"),
+    "an accuracy in words": (
+        lambda: posed(accuracy=lambda self, x: "good"),
+        "Mine.accuracy='good': expected a number",
+        "plain float",
+    ),
     "a number as layout": (
         lambda: posed({"layout": 3}),
         "Mine.layout=3: expected an instance of Layout",
@@ -573,6 +629,16 @@ SLIPS = {  # slip -> what is called, what the line begins with, and a word of th
         lambda: Offer("mine", Bowls, lambda key, device, options: Bowls(), rates=0.1),  # type: ignore[arg-type]
         "Offer('mine').rates=0.1: expected an instance of tuple",
         "rates=(0.3, 0.1, 0.03)",
+    ),
+    "one level in words": (
+        lambda: Offer("mine", Bowls, lambda key, device, options: Bowls(), level="a"),  # type: ignore[arg-type]
+        "Offer('mine').level='a': expected a finite number",
+        "plain float",
+    ),
+    "a number as command": (
+        lambda: Method("Mine", "full", lambda o: FedAvg(o.lr, 1), CARD, command=3),  # type: ignore[arg-type]
+        "Method('Mine').command=3: expected a function of (options)",
+        "lambda o:",
     ),
     "an option that compare has not": (
         lambda: Asked(MEDIUM["quadratics"], 0.1, 0.5).momentum,

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import pickle
 import random
 import re
 import signal
@@ -16,6 +17,7 @@ import zipfile
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -52,8 +54,10 @@ from fedtheory import (
     play_round,
     run,
 )
+from fedtheory.algorithms.fedavg import Server as FedAvgServer
 from fedtheory.core import checkpoint, checks, rows, simulate
-from fedtheory.core.checkpoint import MAGIC, Checkpoint
+from fedtheory.core.algorithm import State
+from fedtheory.core.checkpoint import MAGIC, Checkpoint, Foreign, copy_tree
 from fedtheory.core.schedule import Schedule, Steps
 from fedtheory.core.simulate import Divergence, sample_clients
 from fedtheory.problems.models.networks import network
@@ -422,6 +426,75 @@ def two_checkpoints(folder):
         states[t] = deepcopy(state)
         keeper.save((state, problem.start()), {"round": t})
     return keeper, template, states
+
+
+class Pair(NamedTuple):
+    m: torch.Tensor
+    n: int
+
+
+@dataclass(frozen=True)
+class Named:
+    """A server's state with a named tuple."""
+
+    x: torch.Tensor
+    pair: Pair
+
+
+def test_a_named_tuple_comes_back_as_one(tmp_path):
+    keeper, state = Checkpoint(tmp_path, "this run"), State(Named(torch.ones(2), Pair(torch.zeros(2), 3)), None)
+    keeper.save((state, torch.ones(2)), {"round": 1})
+    (found, _), _ = keeper.load((state, torch.ones(2)))
+    assert isinstance(found.server.pair, Pair)
+    assert found.server.pair.n == copy_tree(state).server.pair.n == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda x: FedAvgServer(x, x),
+        lambda x: Named(x, (x,)),
+        lambda x: Named(x, Pair((x,), 3)),
+        lambda x: Named(x, None),
+    ],
+)
+def test_a_state_of_another_form_is_another_runs(tmp_path, other):
+    """The class of a state has changed between two starts: said, and nothing is taken for what it is not."""
+    keeper, x = Checkpoint(tmp_path, "this run"), torch.ones(2)
+    keeper.save((State(other(x), None), x), {"round": 1})
+    with pytest.raises(Foreign, match=r"checkpoint=.*expected a state of the fields.*Fix: name another folder"):
+        keeper.load((State(Named(x, Pair(x, 3)), None), x))
+
+
+@pytest.mark.parametrize("header", [b"{}", b"[1]", b"{", b'{"identity": "this run", "tree": []}'])
+def test_a_header_that_is_no_checkpoints_is_damage(tmp_path, header):
+    """Whole by its SHA-256, and not ours: named, and the one before is used."""
+    keeper, template, _ = two_checkpoints(tmp_path)
+    body = struct.pack("<Q", len(header)) + header
+    keeper.files()[0].write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert keeper.load(template)[1]["round"] == 1
+
+
+def test_a_metric_of_numpys_type_is_kept(tmp_path):
+    """A problem's own accuracy, in whatever type of number, is a plain one in the history and in a checkpoint."""
+
+    class Rated(type(regression())):
+        def accuracy(self, x):
+            return np.float32(0.25)
+
+    problem = regression()
+    problem.__class__ = Rated
+    history = run(FedAvg(0.05, K), problem, 3, metrics=("accuracy",), checkpoint=tmp_path)
+    assert set(history["accuracy"]) == {0.25}
+    assert run(FedAvg(0.05, K), problem, 4, metrics=("accuracy",), checkpoint=tmp_path)["accuracy"][-1] == 0.25
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_history_can_be_sent_to_another_process(name):
+    """Seeds are played in a pool of processes, which pickles what comes back."""
+    history = run(ALGORITHMS[name], regression(), 2)
+    assert torch.equal(pickle.loads(pickle.dumps(history)).x, history.x)
 
 
 def test_damaged_checkpoints_are_seen_and_the_one_before_is_used(tmp_path):

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import matplotlib.lines
+import matplotlib.text
 import numpy as np
 import pytest
 from matplotlib import colors
@@ -346,6 +347,33 @@ def test_places_of_tasks_with_unlike_many_methods_are_shares():
         assert ends == [
             pytest.approx([100 * (row[end] - 1) / (len(rows) - 1) for end in ("first", "final")]) for row in rows
         ]
+
+
+@pytest.mark.parametrize("names", [("FedAvg",), ("FedProx",), ("FedAvg", "mine"), ("mine",)])
+@pytest.mark.parametrize("item", ["tuning", "ranks", "precision", "quadratics"])
+def test_a_comparison_of_few_methods_is_drawn(item, names):
+    """Of one, of one of another distribution, of none that is named among all; every one has its name."""
+    rows = [row for row in load(FIGURES, f"frontier/{item}")["table"] if row["method"] in (names[0], "SCAFFOLD")]
+    table = [row | {"method": "mine" if row["method"] == "SCAFFOLD" else row["method"]} for row in rows]
+    table = [row for row in table if row["method"] in names]
+    draw = frontier.item(f"frontier/{item}", "").draw
+    figure = draw(table)
+    words = {text.get_text() for text in figure.findobj(matplotlib.text.Text)}
+    assert item == "precision" or all(any(name in word for word in words) for name in names)
+
+
+def test_a_comparison_in_which_all_diverged_is_drawn():
+    """Nothing is finite, or an error is 0 exactly, which has no logarithm."""
+    tuning = [row for row in load(FIGURES, "frontier/tuning")["table"] if row["task"] == "quadratics"]
+    frontier.draw_tuning([row | {"value": math.inf} for row in tuning])
+    frontier.draw_tuning([row | {"value": 0.0} for row in tuning])
+    task = load(FIGURES, "frontier/quadratics")["table"]
+    lost = {"quality": math.nan, "low": math.nan, "high": math.nan, "rounds": math.inf}
+    words = [text.get_text() for text in frontier.draw_task([row | lost for row in task]).findobj(matplotlib.text.Text)]
+    assert any("not shown, diverged" in word for word in words)
+    runs = [{"columns": {"error": [value] * 3}, "diverged": None} for value in (0.0, 1e-20)]
+    assert frontier.quality(TASKS["quick"]["quadratics"], runs)[0] == pytest.approx(1e-160)
+    assert math.isfinite(frontier.loss(TASKS["quick"]["quadratics"], *runs))
 
 
 def test_a_curve_of_many_records_has_few_bars():

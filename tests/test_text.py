@@ -148,6 +148,13 @@ def test_other_forms_of_the_same_records(tmp_path):
     assert (TASKS["wsc"].prompt(record), labels) == (RECORDS["wsc"][1], [1])
 
 
+def test_an_empty_table_is_named(tmp_path):
+    (tmp_path / "SST-2").mkdir()
+    (tmp_path / "SST-2" / "train.tsv").write_bytes(b"")
+    with pytest.raises(DataError, match=r"SST-2/train\.tsv"):
+        read(tmp_path, "sst2", "train")
+
+
 def test_the_beginning_of_a_long_text_is_left_out(pretrained, folder):
     """What the tokenizer puts in front stays."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -83,7 +84,7 @@ class FetchSGD(Algorithm):
         checks.room("size", self.size, 4 * self.rows * cols * x.element_size())
         like = torch.empty_like(x)
         dense = Cost(2 * cells, cells * (8 + x.element_size()))
-        hashes = Seed(key.fold("hashes"), lambda k: Hashes.draw(self.rows, cols, k, like), dense)
+        hashes = Seed(key.fold("hashes"), partial(Hashes.draw, self.rows, cols, like=like), dense)
         zero = x.new_zeros(1, self.rows, cols)  # S_u, S_e <- 0
         return State(Server(x, zero, zero, hashes, self._top(torch.zeros_like(x)[None])), None)
 

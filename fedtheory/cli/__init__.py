@@ -227,7 +227,7 @@ def parser() -> argparse.ArgumentParser:
     text = "every number that the papers print beside ours, from the finished items"
     report = add("report", "report.show", text, "out", "scale")
     report.add_argument("--page", default=None, help="also write the report as a Markdown page")
-    report.add_argument("--ledger", **ledger)
+    report.add_argument("--ledger", default=None, help=ledger["help"])
     model = add("model", "model.save", "a pretrained language model from an installed package, as a folder")
     model.add_argument("model", choices=registry.keys("problems/models/packaged.py", "PACKAGED"))
     model.add_argument("folder", metavar="FOLDER", help="new or empty; run's --model takes it")

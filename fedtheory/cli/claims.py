@@ -1,6 +1,7 @@
 """claims"""
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +33,12 @@ def show(options: argparse.Namespace) -> None:
     try:
         if options.save is not None:
             with one_at_a_time(Path(options.save).absolute().parent):  # others may have saved meanwhile
-                kept = ledger.merge(saved(), kept)
+                before = saved()
+                kept = ledger.merge(before, kept)
+                unknown = sorted({record["id"] for record in before} - {record["id"] for record in kept})
+                if unknown:
+                    text = f"{options.save}: left out, for this version does not have the claims: {', '.join(unknown)}"
+                    print(text, file=sys.stderr)
                 ledger.save(options.save, records.plain(kept))
         if options.page is not None:
             write_target(options.page, ledger.page(kept).encode())

@@ -14,13 +14,17 @@ from fedtheory.core.letters import letters
 from fedtheory.core.records import report_rows
 from fedtheory.theory.conclusions import decided, distinct
 
+_LEDGER = "docs/ledger.json"  # where the page's part from the ledger is left out if there is none
 _NAME_IT = "name the folder that reproduce wrote, such as --out figures"
 
 
 def show(options: argparse.Namespace) -> None:
     """report"""
     if options.page is not None:
-        require_target("page", options.page, options.ledger)
+        require_target("page", options.page, options.ledger or _LEDGER)
+        if options.ledger is not None and not Path(options.ledger).is_file():
+            fix = "name one that `python -m fedtheory claims --save FILE` wrote, or leave it out"
+            checks.reject("ledger", options.ledger, "an existing file", fix, FileNotFoundError)
     out = Path(options.out)
     if not out.is_dir():
         checks.reject("out", options.out, "a folder of results", _NAME_IT)
@@ -36,7 +40,7 @@ def show(options: argparse.Namespace) -> None:
     if options.page is not None and not rows:
         checks.reject("out", options.out, "a folder with results", _NAME_IT)
     if options.page is not None:
-        write_target(options.page, report_page(rows, out, Path(options.ledger)).encode())
+        write_target(options.page, report_page(rows, out, Path(options.ledger or _LEDGER)).encode())
     if options.json:
         emit(rows)
         return

@@ -302,8 +302,13 @@ class Checkpoint:
         digest, body = content[len(MAGIC) : len(MAGIC) + 32], content[len(MAGIC) + 32 :]
         if hashlib.sha256(body).digest() != digest:
             raise Damaged("its SHA-256 does not match")
-        (length,) = struct.unpack("<Q", body[:8])
-        header = json.loads(body[8 : 8 + length])
+        try:
+            (length,) = struct.unpack("<Q", body[:8])
+            header = json.loads(body[8 : 8 + length])
+        except (ValueError, struct.error) as error:
+            raise Damaged(f"its header cannot be read: {error}") from error
+        if not isinstance(header, dict) or not {"identity", "tree", "extra"} <= header.keys():
+            raise Damaged("its header is not a checkpoint's")
         with np.load(io.BytesIO(body[8 + length :]), allow_pickle=False) as archive:
             return header, [archive[f"arr_{i}"] for i in range(len(archive.files))]
 
@@ -349,20 +354,35 @@ def _require_shape(loaded: torch.Tensor, template: torch.Tensor) -> None:
         checks.reject("checkpoint", (tuple(loaded.shape), loaded.dtype), "this run's shapes", "name another folder")
 
 
+def _misfit(template: Any, packed: Any) -> NoReturn:
+    kept = f"{type(template).__name__} kept as {packed if packed is None else type(packed).__name__}"
+    if isinstance(packed, dict):
+        kept = f"{type(template).__name__} with {', '.join(packed)}"
+    expected = "a state of the fields that this run's has"
+    checks.reject("checkpoint", kept, expected, "name another folder, or undo the change of the state", Foreign)
+
+
 def _unpack(template: Any, packed: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(template, torch.Tensor):
+        if type(packed) is not int or packed >= len(arrays):
+            _misfit(template, packed)
         loaded = _tensor(arrays[packed], template.dtype)
         _require_shape(loaded, template)
         return loaded.to(template.device)
     if isinstance(template, Seed):
+        if not isinstance(packed, list):
+            _misfit(template, packed)
         return replace(template, key=Key(packed[0], tuple(packed[1])))
     if isinstance(template, Known) or template is None:
         return template
     if isinstance(template, (bool, int, float)):
         return packed
     if isinstance(template, tuple):
+        if not isinstance(packed, list) or len(packed) != len(template):
+            _misfit(template, packed)
         values = [_unpack(part, value, arrays) for part, value in zip(template, packed)]
-        return type(template)._make(values) if isinstance(template, State) else tuple(values)
-    return replace(
-        template, **{f.name: _unpack(getattr(template, f.name), packed[f.name], arrays) for f in fields(template)}
-    )
+        return getattr(template, "_make", tuple)(values)  # named tuples, as State is one, have it
+    names = [f.name for f in fields(template)]
+    if not isinstance(packed, dict) or list(packed) != names:
+        _misfit(template, packed)
+    return replace(template, **{name: _unpack(getattr(template, name), packed[name], arrays) for name in names})

@@ -49,6 +49,10 @@ def look_at_problem(problem: Problem) -> None:
         checks.reject(
             f"{kind}.dtype", problem.dtype, "a floating-point type of torch", f"write {wanted['dtype']}", TypeError
         )
+    checks.instance(f"{kind}.device", problem.device, torch.device, f"write {wanted['device']}")
+    if problem.chunk is not None:
+        checks.whole(f"{kind}.chunk", problem.chunk, 1, fix="write chunk = 8, or leave it out")
+    checks.instance(f"{kind}.closed_form", problem.closed_form, bool, "write closed_form = False, or leave it out")
     checks.tensor(f"{kind}.weights", problem.weights, (problem.n,), torch.float64)
     if float(problem.weights.min()) < 0:
         expected = "no negative ones: they are the p_i of F = sum_i p_i F_i"
@@ -154,6 +158,7 @@ class Watched:
         if type(found[0]) is not type(server):
             self._refuse("server", found[0], f"the new {kind}, as init made it", f"return {kind}(...), None")
         self._look_at_model("server", found[0], server.x)
+        self._look_at_form(kind, found[0], server)
         return found
 
     def close(self, own: Any, clients: torch.Tensor, down: Any, reply: Any) -> Any:
@@ -186,6 +191,27 @@ class Watched:
         for name, part in _leaves(server):
             if not _can_be_kept(part):
                 checks.reject(f"{kind}.{name}", part, f"{_KEPT} ({step})", "make it a field of the method", TypeError)
+
+    def _look_at_form(self, label: str, new: Any, old: Any) -> None:
+        """What init made keeps its form: a checkpoint is read into what init makes."""
+        if isinstance(old, (int, float)):
+            fits, form = isinstance(new, (int, float)), "a number"
+        elif isinstance(old, torch.Tensor):
+            fits = isinstance(new, torch.Tensor) and (new.shape, new.dtype) == (old.shape, old.dtype)
+            form = f"a tensor {tuple(old.shape)}, {old.dtype}"
+        elif isinstance(old, tuple):
+            fits, form = type(new) is type(old) and len(new) == len(old), f"a tuple of {len(old)}"
+        else:
+            fits, form = type(new) is type(old), "None" if old is None else f"a {type(old).__name__}"
+        if not fits:
+            fix = "let init make what later rounds keep, as torch.zeros_like(x) for a momentum"
+            checks.reject(label, new, f"{form}, as before this round: a state keeps its form", fix, TypeError)
+        if isinstance(old, tuple):
+            for at, (one, before) in enumerate(zip(new, old)):
+                self._look_at_form(f"{label}[{at}]", one, before)
+        elif _is_message(old) and not isinstance(old, (Seed, Known)):
+            for (name, one), (_, before) in zip(_leaves(new), _leaves(old)):
+                self._look_at_form(f"{label}.{name}", one, before)
 
     def _look_at_rows(self, part: Any, rows: int, letter: str, of: str, numbers: bool = True) -> None:
         """Every tensor of a dataclass leads with so many rows; of Own there is nothing else."""

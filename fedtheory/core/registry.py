@@ -103,6 +103,8 @@ class Method:
         checks.choice("needs", self.needs, _NEEDS)
         label = f"Method({self.name!r})"
         _takes(f"{label}.make", self.make, "options", "lambda o: Mine(o.lr, o.local_steps)")
+        if self.command is not None:
+            _takes(f"{label}.command", self.command, "options", "lambda o: Mine(o.lr, o.local_steps), or leave it out")
         checks.instance(f"{label}.card", self.card, Card, "pass Card(idea, update, proved, fails)")
 
 
@@ -136,6 +138,7 @@ class Offer:
         for rate in self.rates:
             checks.rate(f"{label}.rates", rate)
         checks.whole(f"{label}.rounds", self.rounds, 20)
+        checks.number(f"{label}.level", self.level, 0.0, open_low=True)
 
 
 def _takes(name: str, make: Any, given: str, like: str) -> None:
@@ -201,7 +204,7 @@ def broken(place: EntryPoint, error: Exception) -> NoReturn:
 
 def _listed(path: Path, name: str) -> Iterator[list[str]]:
     """The words that each call begins with, in a list of this name at the top level of a source."""
-    found = re.search(rf"^{name} = (\[.*?^\]|\[.*\])$", path.read_text(), re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^{name} = (\[.*?^\]|\[.*\])$", path.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     if found:
         for call in ast.parse(found[1], mode="eval").body.elts:  # type: ignore[attr-defined]
             words = [part.value if isinstance(part, ast.Constant) else None for part in call.args[:2]]
@@ -210,7 +213,7 @@ def _listed(path: Path, name: str) -> Iterator[list[str]]:
 
 def keys(file: str, name: str) -> list[str]:
     """The keys of a dict of this name at the top level of one of the package's sources, which is not imported."""
-    found = re.search(rf"^{name}\b[^=\n]*= \{{.*?^\}}$", (_PACKAGE / file).read_text(), re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^{name}\b[^=\n]*= \{{.*?^\}}$", (_PACKAGE / file).read_text("utf-8"), re.DOTALL | re.MULTILINE)
     assert found is not None, (file, name)
     return re.findall(r'^    "(.+?)": ', found[0], re.MULTILINE)
 
@@ -333,7 +336,7 @@ def claim_names() -> list[str]:
         called = re.compile(rf'\b(?:claim|{paper}|waits|Claim)\(\s*"(?:{paper}\.)?([^"\n]+)"')
         listed = re.compile(rf'^    "{paper}\.([^"\n]+)": \(', re.MULTILINE)
         for path in sorted((_PACKAGE / "theory" / _FOLDERS.get(paper, paper)).rglob("*.py")):
-            source = path.read_text()
+            source = path.read_text("utf-8")
             found |= {f"{paper}.{id}": None for pattern in (called, listed) for id in pattern.findall(source)}
     return list(found)
 

@@ -485,7 +485,10 @@ def _run(
         if not history["round"] or history["round"][-1] < done:
             values = []
             if shards is None or shards.rank == 0:
-                values = [_METRICS[metric](problem, state.server.x) for metric in metrics]
+                values = [
+                    checks.outcome(f"{type(problem).__name__}.{metric}", _METRICS[metric](problem, state.server.x))
+                    for metric in metrics
+                ]
             if shards is not None:
                 values = shards.agree(state.server.x, values, len(metrics))
             up, down = traffic.up, traffic.down

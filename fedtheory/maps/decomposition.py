@@ -15,7 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import accumulate, count
 
 import torch
@@ -390,7 +390,7 @@ class Decomposition(ABC):
     def seed(self, layout: Layout, key: Key, dtype: torch.dtype, device: torch.device | str = "cpu") -> "Seed[Factors]":
         """The factors as a message: only the key crosses, in place of the start and the fixed values."""
         count = sum(part.size + part.fixed for part in self.parts(layout))
-        make: Callable[[Key], Factors] = lambda k: self.draw(layout, k, dtype, device)
+        make = partial(self.draw, layout, dtype=dtype, device=device)
         return Seed(key, make, Cost(count, count * dtype.itemsize))
 
     @checks.arguments

@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 import torch
 
@@ -164,8 +164,7 @@ class Projection(ABC):
         self, layout: Layout, key: Key, dtype: torch.dtype, device: torch.device | str = "cpu"
     ) -> "Seed[Basis] | Known[Basis]":
         """The basis as a message: only the key crosses."""
-        make: Callable[[Key], Basis] = lambda k: self.draw(layout, k, dtype, device)
-        return Seed(key, make, self.dense(layout, dtype))
+        return Seed(key, partial(self.draw, layout, dtype=dtype, device=device), self.dense(layout, dtype))
 
     def norm2(self, layout: Layout, dtype: torch.dtype, device: torch.device | str = "cpu") -> torch.Tensor | float:
         """The factor s_l^2 in P_l^T P_l = s_l^2 I (for `Gaussian`: its mean), as an entry per subspace coordinate.

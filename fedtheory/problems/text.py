@@ -169,7 +169,7 @@ def _json_lines(path: Path):
 
 def _table(path: Path):
     """(line, record); the first line names the columns."""
-    head, *lines = _lines(path)
+    head, *lines = _lines(path) or [""]
     for number, line in enumerate(lines, 2):
         yield number, dict(zip(head.split("\t"), line.split("\t")))
 

@@ -163,7 +163,7 @@ def page(records: Sequence[dict[str, Any]]) -> str:
                     assumed(record),
                     f"**{record['verdict']}**",
                     f"{record['evidence']}: {record['detail']}" if record["evidence"] else record["detail"],
-                    "" if record["margin"] is None else f"{record['margin']:.4g}",
+                    "" if record["margin"] is None else f"{float(record['margin']):.4g}",
                     record["control"],
                 )
                 lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")

@@ -60,7 +60,7 @@ def last(result: dict[str, Any], metric: str) -> float:
     values = result["columns"][metric][-3:]
     if result["diverged"] or not all(map(math.isfinite, values)):
         return math.nan
-    return float(np.exp(np.mean(np.log(values)))) if metric == "error" else float(np.mean(values))
+    return float(np.exp(np.mean(np.log(np.maximum(values, _LEAST))))) if metric == "error" else float(np.mean(values))
 
 
 BEYOND = 3  # learning rates that may be added to a grid
@@ -125,7 +125,8 @@ def quality(task: Task, results: Sequence[dict[str, Any]]) -> tuple[float, float
     values = [last(result, task.metric) for result in results]
     if task.metric == "accuracy":
         return interval([100 * value for value in values])
-    mean, low, high = (math.exp(value) for value in interval([math.log(value) for value in values]))
+    ends = interval([math.log(max(value, _LEAST)) for value in values])
+    mean, low, high = (math.exp(min(end, 700.0)) for end in ends)  # beyond it there is no number
     return mean, low, high
 
 
@@ -138,6 +139,7 @@ def reached(task: Task, result: dict[str, Any]) -> float:
 
 
 ROUNDING = 1e-13  # relative errors below it are rounding, and alike
+_LEAST = 1e-300  # an error of 0 has no logarithm
 
 
 def span(row: Row) -> tuple[float, float]:
@@ -382,7 +384,7 @@ def alike(table: Table) -> set[tuple[str, Any]]:
 def loss(task: Task, easy: dict[str, Any], hard: dict[str, Any]) -> float:
     """What a run is worse by, of the same seed."""
     before, after = last(easy, task.metric), last(hard, task.metric)
-    return 100 * (before - after) if task.metric == "accuracy" else math.log10(after / before)
+    return 100 * (before - after) if task.metric == "accuracy" else math.log10(max(after, _LEAST) / max(before, _LEAST))
 
 
 def lines(table: Table) -> tuple[list[str], list[list[Any]]]:
@@ -498,7 +500,8 @@ def list_named(axes: Axes, rows: Table, what: str, many: int, lost: Sequence[str
         cells.append([row["method"], *found, f"{row['up']:.3g}"])
     method, error, ends, up = (max(map(len, column)) for column in zip(*cells))
     lines = [f"{a:<{method}} {b:>{error}} {c:<{ends}} {d:>{up}}" for a, b, c, d in cells]
-    lines += ["", f"n={rows[0]['seeds']}, {many} methods; named: those on a line,", "FedAvg and the five papers' own"]
+    seeds = f"n={rows[0]['seeds']}, " if rows else ""
+    lines += ["", f"{seeds}{many} methods; named: those on a line,", "FedAvg and the five papers' own"]
     why = "diverged" if "%" in what else f"diverged or above {WORST:g}"
     lines += textwrap.wrap(f"not shown, {why}: {', '.join(lost)}", 50) if lost else []
     axes.text(0, 1, "\n".join(lines), family="monospace", fontsize=5.6, va="top", linespacing=1.4)
@@ -528,7 +531,7 @@ def draw_ranks(table: Table) -> Figure:
         rows = [row for row in table if row["task"] == task]
         spots = [order.index(row["method"]) + 0.22 * (place - 1) for row in rows]
         tint = style.SEQUENCE[place]
-        ahead = lambda place: 100 * (place - 1) / (len(rows) - 1)  # noqa: B023
+        ahead = lambda place: 100 * (place - 1) / max(len(rows) - 1, 1)  # noqa: B023
         first, final = ([ahead(row[end]) for row in rows] for end in ("first", "final"))
         axes.hlines(spots, first, final, color=tint, linewidth=2)
         points = sorted(range(len(rows)), key=lambda at: (math.isnan(rows[at]["quality"]), -score(rows[at])))
@@ -569,7 +572,7 @@ def draw_sweep(label: str, table: Table) -> Figure:
         rows = [row for row in table if row["value"] == value and (row["method"], value) not in same]
         at = [spots[row["method"]] + 0.28 * (place - (len(values) - 1) / 2) for row in rows]
         mark: dict[str, Any] = {"color": how.color, "marker": how.marker, "linestyle": "", "markersize": 2.5}
-        text = f"{label}: {shown[place]} (n={rows[0]['seeds']})"
+        text = f"{label}: {shown[place]} (n={table[0]['seeds']})"
         for axes, name, low, high in zip(panels, ("quality", "lost"), ("low", "lost_low"), ("high", "lost_high")):
             if name == "quality" or place:
                 axes.hlines(at, [row[low] for row in rows], [row[high] for row in rows], color=how.color, linewidth=0.8)
@@ -591,29 +594,33 @@ def draw_sweep(label: str, table: Table) -> Figure:
 
 
 TOLD = (*OURS, "FedDyn", "FedAvg-CD")  # named in the picture of rates: the last two needed more than the grid
+FEW = 8  # methods that can all be named there
 
 
 @style.styled
 def draw_tuning(table: Table) -> Figure:
-    """What was tried: one panel per task, one curve per method; TOLD are named, the rest is grey."""
+    """What was tried: one panel per task, one curve per method; TOLD, or a few, are named, the rest is grey."""
     tasks = list(dict.fromkeys(row["task"] for row in table))
     figure, panels = style.new_figure(len(tasks), height=3.4, columns=0.8 * len(tasks))
     for axes, task in zip(panels, tasks):
         rows = [row for row in table if row["task"] == task]
         names = list(dict.fromkeys(row["method"] for row in rows))
+        told = style.looks(name for name in names if name in TOLD or len(names) <= FEW)
         for name in names:
-            own, how, told = [row for row in rows if row["method"] == name], style.look(name), name in TOLD
-            look = {**how.line, "label": name} if told else {"color": "0.8", "linewidth": 0.6}
-            mark = {"marker": how.marker if told else "o", "markersize": 5 if told else 3}
+            own = [row for row in rows if row["method"] == name]
+            look: dict[str, Any] = {"color": "0.8", "linewidth": 0.6}
+            mark: dict[str, Any] = {"marker": "o", "markersize": 3}
+            if name in told:
+                look, mark = {**told[name].line, "label": name}, {"marker": told[name].marker, "markersize": 5}
             best = [at for at, row in enumerate(own) if row["best"]]
             rates, found = ([row[part] for row in own] for part in ("rate", "value"))
-            axes.plot(rates, found, **look, **mark, markevery=best, zorder=3 if told else 1)
+            axes.plot(rates, found, **look, **mark, markevery=best, zorder=3 if name in told else 1)
         axes.set(xlabel="learning rate (n=1)", ylabel=f"{task}: {rows[0]['metric']}", xscale="log")
         axes.set_title(f"{len(names)} methods")
-        if rows[0]["metric"] == "loss":  # what diverged is out of the picture
-            values = sorted(row["value"] for row in rows if math.isfinite(row["value"]))
-            low = values[0]
-            high = max(values[3 * len(values) // 4], *(r["value"] for r in rows if r["best"] and r["method"] in TOLD))
+        values = sorted(row["value"] for row in rows if math.isfinite(row["value"]))
+        if rows[0]["metric"] == "loss" and values and values[0] > 0:  # what diverged is out of the picture
+            low, best = values[0], [r["value"] for r in rows if r["best"] and r["method"] in told]
+            high = max(v for v in (values[3 * len(values) // 4], *best) if math.isfinite(v))
             near = high < 2 * low
             rim = max(0.04 * (high - low) / low if near else 0.04 * math.log(high / low), 1e-3)
             axes.set(yscale="linear" if near else "log", ylim=(low * (1 - rim), high * (1 + rim)))
