@@ -21,6 +21,7 @@ from fedtheory.core.verdicts import VERDICTS
 from fedtheory.figures import ITEMS, store
 from fedtheory.figures.deep import items as deep
 from fedtheory.figures.store import Result, Runner
+from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parent.parent
 PAPER_ITEMS = {
@@ -255,6 +256,32 @@ def test_who_reads_may_stop():
     )
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == ""
+
+
+def test_a_locale_without_umlauts_reads_our_sources():
+    """They are UTF-8, whatever the system's encoding is."""
+    environment = os.environ | {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    words = [sys.executable, "-m", "fedtheory", "list"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_ledger_that_is_not_there_is_refused(capsys, tmp_path):
+    page = tmp_path / "page.md"
+    assert cli.main(["report", "--page", str(page), "--ledger", str(tmp_path / "no.json")]) == 2
+    assert "ledger=" in capsys.readouterr().err
+    assert not page.exists()
+
+
+def test_claims_that_this_version_does_not_have_are_named(capsys, tmp_path):
+    """Their records leave the file, but not without a word."""
+    file = tmp_path / "ledger.json"
+    (record,) = (one for one in ledger.load(ROOT / "docs" / "ledger.json") if one["id"] == "ssf.cost.comm")
+    ledger.save(file, [record, record | {"id": "ssf.newer"}])
+    assert cli.main(["claims", record["id"], "--save", str(file)]) == 0
+    assert "left out" in (said := capsys.readouterr().err)
+    assert "ssf.newer" in said
+    assert [one["id"] for one in ledger.load(file)] == [record["id"]]
 
 
 @pytest.mark.parametrize(
