@@ -15,6 +15,7 @@ from fedtheory.problems.quadratic import Quadratic
 
 STEPS = (1, 2, 3, 5, 10, 20, 50)
 DOUBLE = torch.float64
+_CLIENTS = style.SEQUENCE[4:6]  # FedAvg and SCAFFOLD have the first two
 
 
 def two_clients(flat: float) -> Quadratic:
@@ -32,7 +33,7 @@ def plane(axes: Axes, table: Table) -> None:
     """Both clients' minimisers and the solution."""
     for row in table:
         if row["what"] == "minimiser":
-            color = style.SEQUENCE[row["client"]]
+            color = _CLIENTS[row["client"]]
             axes.plot(
                 row["x"], row["y"], "s", color=color, markersize=5, label=f"minimiser of client {row['client'] + 1}"
             )
@@ -72,7 +73,7 @@ def draw_drift(table: Table) -> Figure:
     plane(left, table)
     for client in (0, 1):
         walk = [row for row in table if row["what"] == "walk" and row["client"] == client]
-        color = style.SEQUENCE[client]
+        color = _CLIENTS[client]
         left.plot(
             [row["x"] for row in walk], [row["y"] for row in walk], ".-", color=color, markersize=4, linewidth=0.8
         )
