@@ -249,6 +249,21 @@ def test_what_the_system_refuses_names_the_place_and_a_fix(capsys, monkeypatch):
     )
 
 
+def test_a_full_disk_names_the_file(capsys, monkeypatch, tmp_path):
+    """The system does not, where a file that is open cannot be flushed."""
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    status, _, err = call(capsys, "claims", "ssf.cost.comm", "--save", str(tmp_path / "ledger.json"))
+    assert (status, err.splitlines()) == (
+        2,
+        [f"fedtheory: {tmp_path}/ledger.json: no space left on device. Fix: name another place, or make room there"],
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_who_reads_may_stop():
     """As `| head -1` does."""
     done = subprocess.run(

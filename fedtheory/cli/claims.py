@@ -27,7 +27,7 @@ def show(options: argparse.Namespace) -> None:
     saved = lambda: [] if not is_plain(options.save) else ledger.load(options.save)
     if options.save is not None:
         saved()  # it can be read
-    with tqdm(total=len(chosen), unit="claim", disable=options.json, leave=False) as bar:
+    with tqdm(total=len(chosen), unit="claim", disable=options.json or None, leave=False) as bar:
         found = ledger.check(chosen, options.effort, lambda name: bar.update(), seed=options.seed)
     kept = [{**record, "effort": options.effort, "seed": options.seed} for record in found]
     try:

@@ -38,7 +38,7 @@ class Broken(ValueError):
 def written(path: Path) -> Iterator[BinaryIO]:
     """A file to write a whole file or none: a temporary one in the same folder, fsync, rename, fsync of the folder.
 
-    A file that is replaced keeps its permissions.
+    A file that is replaced keeps its permissions. An OSError names the file.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
@@ -49,6 +49,10 @@ def written(path: Path) -> Iterator[BinaryIO]:
         if path.exists():
             os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
         os.replace(temporary, path)
+    except OSError as error:
+        if error.filename is None:  # a full disk says no name
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
     descriptor = os.open(path.parent, os.O_RDONLY)
