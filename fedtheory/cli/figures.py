@@ -68,7 +68,7 @@ def measured(
 @contextmanager
 def progress(runner: Runner, title: str, options: argparse.Namespace) -> Iterator[None]:
     """A bar over the runs that are asked for."""
-    with tqdm(desc=title, unit="run", disable=options.json or not runner.leads, leave=False) as bar:
+    with tqdm(desc=title, unit="run", disable=options.json or not runner.leads or None, leave=False) as bar:
 
         def tick(done: int, total: int) -> None:
             bar.total = total
