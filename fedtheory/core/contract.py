@@ -194,24 +194,17 @@ class Watched:
 
     def _look_at_form(self, label: str, new: Any, old: Any) -> None:
         """What init made keeps its form: a checkpoint is read into what init makes."""
-        if isinstance(old, (int, float)):
-            fits, form = isinstance(new, (int, float)), "a number"
-        elif isinstance(old, torch.Tensor):
-            fits = isinstance(new, torch.Tensor) and (new.shape, new.dtype) == (old.shape, old.dtype)
-            form = f"a tensor {tuple(old.shape)}, {old.dtype}"
-        elif isinstance(old, tuple):
-            fits, form = type(new) is type(old) and len(new) == len(old), f"a tuple of {len(old)}"
-        else:
-            fits, form = type(new) is type(old), "None" if old is None else f"a {type(old).__name__}"
-        if not fits:
+        if new is old:
+            return
+        if not _fits(new, old):
             fix = "let init make what later rounds keep, as torch.zeros_like(x) for a momentum"
-            checks.reject(label, new, f"{form}, as before this round: a state keeps its form", fix, TypeError)
+            checks.reject(label, new, f"{_form(old)}, as before this round: a state keeps its form", fix, TypeError)
         if isinstance(old, tuple):
             for at, (one, before) in enumerate(zip(new, old)):
                 self._look_at_form(f"{label}[{at}]", one, before)
-        elif _is_message(old) and not isinstance(old, (Seed, Known)):
-            for (name, one), (_, before) in zip(_leaves(new), _leaves(old)):
-                self._look_at_form(f"{label}.{name}", one, before)
+        elif is_dataclass(old) and not isinstance(old, (Seed, Known)):
+            for f in fields(old):
+                self._look_at_form(f"{label}.{f.name}", getattr(new, f.name), getattr(old, f.name))
 
     def _look_at_rows(self, part: Any, rows: int, letter: str, of: str, numbers: bool = True) -> None:
         """Every tensor of a dataclass leads with so many rows; of Own there is nothing else."""
@@ -278,6 +271,25 @@ def _leaves(part: Any) -> list[tuple[str, Any]]:
 def _rows(part: Any) -> int | None:
     """With how many its tensors lead."""
     return next((len(leaf) for _, leaf in _leaves(part) if isinstance(leaf, torch.Tensor) and leaf.dim()), None)
+
+
+def _fits(new: Any, old: Any) -> bool:
+    """Whether both are tensors of one shape and type, numbers, tuples of one length, or of one class."""
+    if isinstance(old, torch.Tensor):
+        return isinstance(new, torch.Tensor) and new.shape == old.shape and new.dtype == old.dtype
+    if isinstance(old, (int, float)):
+        return isinstance(new, (int, float))
+    return type(new) is type(old) and (not isinstance(old, tuple) or len(new) == len(old))
+
+
+def _form(part: Any) -> str:
+    if isinstance(part, torch.Tensor):
+        return f"a tensor {tuple(part.shape)}, {part.dtype}"
+    if isinstance(part, tuple):
+        return f"a tuple of {len(part)}"
+    if isinstance(part, (int, float)):
+        return "a number"
+    return "None" if part is None else f"a {type(part).__name__}"
 
 
 def _can_be_kept(part: Any) -> bool:
