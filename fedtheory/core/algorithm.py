@@ -23,7 +23,8 @@ class State(_Pair):
     """Everything that outlives a round: a pair, and `dataclasses.replace` changes its fields, too.
 
     Fields:
-        server: a dataclass with at least `x`, the global model (d,).
+        server: a dataclass with at least `x`, the global model (d,). Its fields keep the form that init gives them: a
+            tensor its shape and type, a tuple its length, None is None.
         own: a dataclass of the clients' private tensors, each leading with N; None where clients keep nothing.
 
     Raises TypeError for a field that it does not have, or that holds something else.
