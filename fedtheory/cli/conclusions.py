@@ -103,12 +103,13 @@ def page(found: Mapping[str, Decided]) -> str:
         "",
         *OUTCOMES,
         "",
-        "**The evidence.** After *A below B* or *A < B* stands B's error over A's, of which the claim says above 1,",
-        "or B's accuracy minus A's, of which it says above 0; *(above)* and *(below)* say on which side of a bound,",
-        "named in the report, the claim lies, and other words in brackets, as *(nearly)*, are the paper's for a level.",
-        "Intervals are 95%, over n seeds, of pairs with the same seed. Where a paper prints two methods level (within",
-        "0.1 points, or 1% of an error), that is what is tested: within two points, or a factor of 1.5. Where its",
-        "table prints the other side than its sentence, the sentence counts.",
+        "**The evidence.** *A below B: 2.5* says that B's error is 2.5 times A's; the claim needs more than 1.",
+        "*A < B: 3* says that B's accuracy is 3 points above A's, and the claim needs more than 0; where both are",
+        "errors, it is B's over A's again. *(above)*, *(below)*: the side of a bound, named in the report, on which",
+        "the claim lies; *(about)*, *(nearly)*: the paper's own words. Intervals are 95%, over n seeds, of pairs with",
+        "the same seed. Where a paper prints two methods level (within 0.1 points, or 1% of an error), that is what is",
+        "tested: within two points, or a factor of 1.5. Where its table prints the other side than its sentence, the",
+        "sentence counts.",
         "",
         "| paper | conclusions | experiments |",
         "|---|---|---|",
@@ -135,8 +136,9 @@ OUTCOMES = [  # what the words for outcomes mean
     "bytes, need none of them). *Direction holds*, *direction reversed*: on other data, a smaller network or a",
     "shorter run, where orders and bounds are judged and levels are not. *Inconclusive*: the interval lies on both",
     "sides, and the report says how many seeds would decide. *Not tested*: not run, or where a run says nothing of",
-    "it. A conclusion has the first that one of its numbers has, of: contradicted, direction reversed,",
-    "inconclusive, direction holds, matches. *In part*: others of its numbers are not tested.",
+    "it. A conclusion has the worst outcome that any of its numbers has: contradicted, direction reversed,",
+    "inconclusive, direction holds, matches, from the worst to the best. So one open number makes it inconclusive;",
+    "the counts stand beside it. *In part*: others of its numbers are not tested.",
     "",
     "**Outcomes of theory**, from [the ledger](ledger.md). *Holds*: a search that was made to break it has failed,",
     "or it is proved. *Holds with a caveat*: under a condition, or in a reading, that the paper does not print.",
@@ -190,12 +192,15 @@ FIRST = 3  # of a paper's conclusions, in the README
 
 
 def short(found: Mapping[str, Decided]) -> list[str]:
-    """The README's table: the first conclusions of every paper, with links to their numbers."""
-    lines = ["| paper | it says | outcome | evidence |", "|---|---|---|---|"]
+    """The README's table: the first conclusions of every paper, what to know of them, and links to their numbers."""
+    lines = ["| paper | it says | outcome | what to know |", "|---|---|---|---|"]
     for paper, own in found.items():
         for at, (one, outcome) in enumerate(own[:FIRST]):
             name = f"[{PAPERS[paper][0]}](docs/conclusions.md#{anchor(PAPERS[paper][0])})" if at == 0 else ""
-            cells = (name, f"{letters(one.says)} ({one.where})", outcome.words(), linked(outcome, "docs/"))
+            items = dict.fromkeys(row["item"] for row in outcome.cells)
+            links = ", ".join(of_item(item, "docs/report.md") for item in items)
+            know = " ".join([named(letters(one.know), "docs/report.md"), *[f"({links})"] * bool(links)]).strip()
+            cells = (name, f"{letters(one.says)} ({one.where})", outcome.words(), know)
             lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     return lines
 
@@ -206,9 +211,9 @@ def linked(outcome: Outcome, folder: str = "") -> str:
     return evidence(outcome, item, lambda claim: f"[{claim['id']}]({folder}ledger.md#{anchor(ledger.heading(claim))})")
 
 
-def named(text: str) -> str:
+def named(text: str, page: str = "report.md") -> str:
     """A text with links where it names an item in brackets."""
-    link = lambda found: of_item(found[0]) if found[0] in registry.items() else found[0]
+    link = lambda found: of_item(found[0], page) if found[0] in registry.items() else found[0]
     return re.sub(r"(?<=[( ])[a-z]+/\w+(?=[),])", link, text)
 
 
