@@ -477,7 +477,12 @@ def draw_task(table: Table) -> Figure:
     told = {row["method"] for rows in named.values() for row in rows}
     lost = [row["method"] for row in table if row not in arrived]
     list_named(beside, [row for row in table if row["method"] in told], fault_name(table), len(table), lost)
-    style.caption(figure, table, apart="task")
+    style.caption(
+        figure,
+        table,
+        "up: better; left: cheaper; a line joins what is better, on average, than all cheaper",
+        apart="task",
+    )
     figure.draw_without_rendering()  # settles where the points lie
     for axes, axis in zip(panels, COSTS):
         if named[axes]:

@@ -339,22 +339,22 @@ def draw_why(table: Table) -> Figure:
     figure, (left, right) = style.new_figure(2)
     for place, r in enumerate(WHY_RANKS):
         color = style.SEQUENCE[place]
-        for form, line in (("printed", "-"), ("sums", ":")):
+        for form, line, said in (("printed", "-", "as printed"), ("sums", ":", "sums sent")):
             rows = [row for row in table if row["r"] == r and row["form"] == form]
             rounds = [row["round"] for row in rows]
-            label = f"r = {r}, {form}"
+            label = f"r = {r}, {said}"
             right.plot(rounds, [row["error"] for row in rows], line, color=color, label=label)
             if form == "printed":
                 left.plot(rounds, [max(row["mean_dual"], 1e-19) for row in rows], line, color=color, label=label)
                 predicted = [min(1e-16 * (D / r) ** (t / (2 * REFRESH)), 1e80) for t in rounds]
                 left.plot(rounds, predicted, color=color, linewidth=3.5, alpha=0.2)
-    left.plot([], [], "k", linewidth=3.5, alpha=0.2, label=r"$10^{-16}(d/r)^{t/(2\cdot 5)}$")
+    left.plot([], [], "k", linewidth=3.5, alpha=0.2, label=r"predicted, $10^{-16}(d/r)^{t/10}$")
     left.set(
         yscale="log", ylim=(1e-19, 1e30), xlabel="communication rounds", ylabel=r"$\|\frac{1}{N}\sum_i\Lambda_i\|$"
     )
     left.set_title("mean dual: rounding error, multiplied at each new P")
     right.set(yscale="log", ylim=(1e-3, 1e10), xlabel="communication rounds", ylabel="relative error")
-    right.set_title("same runs, and form sums, which removes it (n=1)")
+    right.set_title("same runs; with sums sent it stays away (n=1)")
     style.legend_above(figure, 4)
     return figure
 
