@@ -8,7 +8,7 @@
 # step by control variates $c - c_i$ in the full space, and **FedSub** (notebook 02), which does so in the subspace,
 # with a dual variable of $r$ numbers. **FedAvg**, local steps and an average without any correction, is the baseline.
 #
-# **Time:** core sections (*) 1 to 3, about 20 minutes; all of it with the exercises about 135. It runs in half a
+# **Time:** core sections (*) 1 to 3, about 20 minutes; all of it with the exercises about 140. It runs in half a
 # minute. **Needs:** notebooks 00, 01; 02 for sections 2.3, 3.2, 3.3 and 5.
 #
 # ## What you will learn

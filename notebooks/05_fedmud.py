@@ -7,7 +7,7 @@
 # decompose **updates**, not models (MUD); use **Kronecker blocks**, not low rank (BKD); make the update **linear** in
 # what is averaged (AAD).
 #
-# **Time:** core sections (*) 1 to 5, about 35 minutes; all of it with the exercises about 130. It runs in 30 s.
+# **Time:** core sections (*) 1 to 5, about 35 minutes; all of it with the exercises about 135. It runs in 30 s.
 # **Needs:** notebook 00; 04 for section 5.
 #
 # ## What you will learn

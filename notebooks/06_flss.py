@@ -9,7 +9,7 @@
 # Of this paper only the appendix is available, with neither algorithm box nor main settings. So this notebook is also
 # about reading: what the appendix fixes, what it leaves open, and what can be worked out backwards from its tables.
 #
-# **Time:** core sections (*) 1 to 4, about 40 minutes; all of it with the exercises about 125. It runs in 45 s.
+# **Time:** core sections (*) 1 to 4, about 40 minutes; all of it with the exercises about 135. It runs in 45 s.
 # **Needs:** notebooks 00, 01; 04 for section 4.
 #
 # ## What you will learn
@@ -1308,7 +1308,7 @@ check("06.3", answer)
 # %% [markdown]
 # **Exercise 4** (3 points). Repair (10) for steps that change: the update in column $j$ of $G$ was made with step
 # $\eta_j$, and every single gradient has norm at most $G_\nabla$. Derive, by Eckart and Young's theorem as in section
-# 4.2, the smallest bound on $\frac1J\sum_j\Vert G_j - PP^\top G_j\Vert^2$ that holds for all such $G$ with a given
+# 4.2, the bound that it gives on $\frac1J\sum_j\Vert G_j - PP^\top G_j\Vert^2$ that holds for all such $G$ with a given
 # $\rho_R$. Give it as a function of `rho`, `tau`, `bound` (for $G_\nabla$) and the list `etas`.
 
 # %%

@@ -7,7 +7,7 @@
 # through the same code: it shows **the mechanism, the bytes, the memory, and rounds against dimension**. Section 7
 # says what it does not show.
 #
-# **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 75. It runs in 40 s.
+# **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 85. It runs in 40 s.
 # **Needs:** notebook 07, and the extra `llm`.
 #
 # ## What you will learn
@@ -253,8 +253,8 @@ assert min(ratio["a second, moved model"], ratio["a gradient (FedAvg)"]) > 2.5
 # ### What 16 bits do
 #
 # Weights of 16 bits halve the memory. Losses, and with them the scalars, are kept in 32 bits. But $x + \mu z$ and
-# $x - \eta g z$ are rounded to the weights' grid, whose spacing is about $2^{-8}$ (bfloat16) or $2^{-11}$ (float16) of
-# a weight.
+# $x - \eta g z$ are rounded to the weights' grid, whose spacing is $2^{-8}$ to $2^{-7}$ (bfloat16) or $2^{-11}$ to
+# $2^{-10}$ (float16) of a weight.
 #
 # > **Predict.** $\mu = 10^{-3}$, and a step of $2 \cdot 10^{-5} z$. Which share of the weights is moved by each?
 

@@ -45,5 +45,6 @@ for r in (20, 10, 2):
 table(["r", "gap at the start", f"gap after {steps} steps", "gap that PL allows (on average)"], rows)
 
 # %% [markdown]
-# **Try.** Give the problem a zero eigenvalue, `spectrum=(0.0, 1.0)`. $F$ is not strongly convex then. Is it still PL,
-# and with which $\mu$?
+# **Try.** Give the problem a zero eigenvalue, `spectrum=(0.0, 1.0)`: the solution is not unique then, so the package
+# names neither $F^\star$ nor $\mu$, and you put `f_star = 0.0` and a `mu` of yours. $F$ is not strongly convex. Is it
+# still PL, and with which $\mu$?

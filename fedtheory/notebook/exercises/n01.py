@@ -35,6 +35,8 @@ def best_shrinking(answer: Any) -> str:
     error = lambda a, m, r: 1 - 2 * a + a**2 * (m + r + 1) / r
     for m, r in ((20, 5), (8, 6), (3, 1)):
         here = answer(m, r)
+        if not 0 < here < math.inf:
+            return f"At m = {m}, r = {r} it is {here}: a shorter vector along W v has a positive factor."
         if error(0.999 * here, m, r) < error(here, m, r):
             return f"At m = {m}, r = {r} a little less is better."
         if error(1.001 * here, m, r) < error(here, m, r):
@@ -156,6 +158,8 @@ EXERCISES = {
             "lambda m, r: r / m": "a little less is better",
             "lambda m, r: 1.0": "a little less is better",
             "lambda m, r: r / (m + 2 * r + 1)": "a little more is better",
+            "lambda m, r: 0": "positive factor",
+            "lambda m, r: math.nan": "positive factor",
         },
     ),
     3: Exercise(

@@ -35,7 +35,7 @@ def _rounds_to(share: float, kept: float) -> int:
 def rounds_of_memory(answer: float) -> str:
     """Rounds until the squared error of a control has fallen to 1e-4, d = 64, r = 2."""
     slips = {
-        "That is for 1%, or for an error of 0.01%; asked is its square.": _rounds_to(1e-2, 1 - 2 / 64),
+        "You took 1 - r/d for the factor of the error; it is that of its square.": _rounds_to(1e-2, 1 - 2 / 64),
         "One round earlier: it has not fallen so far.": _rounds_to(1e-4, 1 - 2 / 64) - 1,
         "You took a round for the removal of r/d of the start, not of what is left.": 64 // 2,
         "You approximated ln(1 - r/d) by -r/d.": math.ceil(math.log(1e4) * 64 / 2),
@@ -244,7 +244,7 @@ EXERCISES = {
         "section 2.2: which share does a round leave?",
         rounds_of_memory,
         right=("1 + int(math.log(1e-4) / math.log(1 - 2 / 64))", "291.0"),
-        wrong={"290": "One round earlier", "32": "of the start", "295": "approximated", "146": "1%"},
+        wrong={"290": "One round earlier", "32": "of the start", "295": "approximated", "146": "of its square"},
     ),
     2: Exercise(
         "derive",

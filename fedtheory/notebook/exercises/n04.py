@@ -46,7 +46,7 @@ def mass(factor: Callable[..., Any]) -> str:
         if abs(factor(10.0, rho) * 10 / factor(1.0, rho) - 1) > 1e-9:
             return "Units: with L ten times as large M is a tenth, and this factor is not."
         needed, given = _largest_mass(1.0, rho), factor(1.0, rho)
-        if given < needed:
+        if given < needed * (1 - 1e-9):
             return f"Too small: at rho = {rho} there are admissible steps whose M is {needed / given:.3g} times that."
         if rho <= 0.5 and given > 2 * needed:
             return f"True, but at rho = {rho} it is {given / needed:.3g} times as large as needed."

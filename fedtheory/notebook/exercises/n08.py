@@ -138,7 +138,7 @@ EXERCISES = {
         weak={
             "Five seeds are too few.": "More seeds shrink intervals. They do not tune what was not tuned.",
             "FedDyn is first on all five tasks, so it is the best method.": (
-                "True of these tasks at these settings, in mean; it says nothing of large networks or of bytes."
+                "By the means it is first on CIFAR-10 only, and on the regression surely second."
             ),
         },
     ),

@@ -9,6 +9,7 @@ import sympy
 from fedtheory.core import checks
 
 _TOLERANCE = 1e-9  # relative, at a point
+_SMALL = 1e-3  # of values below it, relative to this: where the right one is 0, floats leave a rest
 
 
 def formula(
@@ -56,4 +57,4 @@ def formula(
 
 def _near(one: Any, other: Any, at: dict[Any, Any]) -> bool:
     gap, size = (sympy.N(abs(value.subs(at)), 30) for value in (one - other, other))
-    return bool(gap.is_number and gap.is_finite and gap <= _TOLERANCE * size)
+    return bool(gap.is_number and gap.is_finite and gap <= _TOLERANCE * max(size, _SMALL))
