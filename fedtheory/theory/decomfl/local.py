@@ -287,8 +287,8 @@ EACH_SMOOTH = (
     "directions"
 )
 ROUND = (
-    "With Gaussian z, theta = 1 + (kappa + 1)/(P K), c = 1 + (kappa + 1)/P, gamma = (M - m)/(M - 1), eta' = K eta, "
-    "eta' L theta <= 1/8"
+    "With Gaussian z, theta = 1 + (kappa + 1)/(P K), c = 1 + (kappa + 1)/P, gamma = (M - m)/(M - 1) (0 for M = 1), "
+    "eta' = K eta, eta' L theta <= 1/8"
 )
 PROOF = [
     f"decomfl.{section}.{step}"

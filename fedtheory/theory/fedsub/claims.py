@@ -220,8 +220,9 @@ MAIN: list[Claim] = [
     fedsub(
         "remark1-scaffold",
         "Sec. 3, Remark 1",
-        "For P = I the correction of (4) is SCAFFOLD's.",
+        "For P = I the correction of (4) is one of the full space, as in SCAFFOLD.",
         "identity",
+        reading="it is SCAFFOLD's",
         assumes=(ALL,),
         caveat="SCAFFOLD's option II and eta_g = 1; then x^k and corrections are the same",
         check=check_scaffold("II"),
@@ -532,6 +533,7 @@ MAIN: list[Claim] = [
         "App. 7.1 (11)",
         "Since E[P^k (P^k)^T] = I, we propose to drop the factor P^k (P^k)^T before y_i^{k+1}.",
         "expectation",
+        reading="the reason that is given: on average the factor changes nothing",
         assumes=(MEAN_P, SAME_P),
         check=check_11,
         control=check_11_repaired(0.99),

@@ -267,9 +267,9 @@ CLAIMS: list[Claim] = [
         as_printed=without(theorem(rho=1.0), broken(ratchet, theorem(rho=1.0), f"{KEPT}, rho_R = 1")),
         control=S(theorem(0.245), "thm.control", corners=[PURE]),
         broken="0.245 of C",
-        implies="Where L (tau + 1) <= 1 no step size is admitted: B adds a number and 1/L, so that the theorem is "
-        "empty in "
-        "units with a small L. tau^3 G^2 can be 3 tau^2 G^2, and Gamma and rho_R can go, see flss.sharper.round",
+        implies="Where L (tau + 1) < 1 no step size is admitted, and at 1 none contracts: B adds a number and 1/L, "
+        "so that the theorem is empty in units with a small L. tau^3 G^2 can be 3 tau^2 G^2, and Gamma and rho_R can "
+        "go, see flss.sharper.round",
     ),
     flss(
         "cor-c41",

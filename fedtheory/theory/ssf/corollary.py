@@ -266,9 +266,9 @@ CLAIMS: list[Claim] = [
     ),
     claim(
         "cor1.eq124", "Sec. 4.8, Corollary 1 (124)",
-        "rate", "min_t E||grad F||^2 = O(L(Delta_F + C_0)/(rho^2 T) + sigma sqrt(L(Delta_F + C_0))/(rho sqrt(NKT))), O "
-        "with an absolute constant, as in (123).",
+        "rate", "min_t E||grad F||^2 = O(L(Delta_F + C_0)/(rho^2 T) + sigma sqrt(L(Delta_F + C_0))/(rho sqrt(NKT))).",
         eq124((1, 2)), eq124((3,)), "three times the constant of (123)", assumes=A123, error="unit",
+        reading="O with an absolute constant, as the (123) that it stands for, 'in particular', has",
         repair="With C_0/L in place of C_0. For one fixed problem and T -> infinity the printed order follows: "
         "(120)- (122) as printed give (123) with 11 + 1/(20 L) in place of 112, a constant that depends on the "
         "unit of the loss.",

@@ -625,7 +625,7 @@ CLAIMS: list[Claim] = [
     claim(
         "theorem1.eq116", "Theorem 1, Step 5 (116)",
         "definition",
-        "M := 72 L^2 eta~ K^3 eta_l^2/rho, chosen so that under (1)-(4) a_g and a_c are both positive.",
+        "M := 72 L^2 eta~ K^3 eta_l^2/rho, chosen so that under (2)-(4) a_g and a_c are both uniformly positive.",
         proof_units(eq116(72)), refuted_each(eq116(72, 2), eq116(71), eq116(73)),
         "K >= 2 only; 71 or 73 in place of 72, for all K", error="wrong constant",
         implies="At K = 1 a_c > 0 needs more than 72 and a_g > 0 less: no constant will do there (and there is no "
