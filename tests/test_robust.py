@@ -37,6 +37,7 @@ from cases import (
     rounds,
     start,
 )
+from cases import problem as images
 
 import fedtheory
 from fedtheory import (
@@ -488,6 +489,17 @@ def test_a_metric_of_numpys_type_is_kept(tmp_path):
     history = run(FedAvg(0.05, K), problem, 3, metrics=("accuracy",), checkpoint=tmp_path)
     assert set(history["accuracy"]) == {0.25}
     assert run(FedAvg(0.05, K), problem, 4, metrics=("accuracy",), checkpoint=tmp_path)["accuracy"][-1] == 0.25
+
+
+@pytest.mark.parametrize("name", ["SCAFFOLD II all", "SignSGD", "STC"])
+def test_a_caller_may_be_in_inference_mode(name):
+    """A network's gradients are autograd's: the run leaves the mode for as long as it takes."""
+    problem = images("mlp")
+    with torch.inference_mode():
+        inside = run(ALGORITHMS[name], problem, 3, metrics=("loss",))
+    outside = run(ALGORITHMS[name], problem, 3, metrics=("loss",))
+    assert torch.equal(inside.x, outside.x)
+    assert not inside.x.is_inference()
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

@@ -386,7 +386,7 @@ def run(
         keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
     stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
     size = x0.nbytes if problem.device.type == "cpu" else 0
-    with keeper as kept, stops as asked, keeping_freed(size):
+    with keeper as kept, stops as asked, keeping_freed(size), torch.inference_mode(False):  # whatever the caller's
         due = (checkpoint_every, checkpoint_seconds)
         cut = () if blocks is None else edges(problem.n, blocks)
         return _run(

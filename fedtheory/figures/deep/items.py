@@ -406,8 +406,8 @@ def measure_budgets(runner: Runner, scale: str, seeds: int) -> Result:
         f"stacked; memory in bytes of that step plus {VECTORS} vectors per client, float32.",
         "Measured: cpu_seconds, processor time of one gradient of one client, the first in its process, one thread. "
         "cpu_hours is that times clients and steps: evaluation and the method's own products are left out.",
-        f"Estimated, not measured on a card: gpu_hours, the larger of {SUSTAINED:.0e} FLOP a second and {LAUNCH:g} s an "
-        "operation.",
+        f"Estimated, not measured on a card: gpu_hours, the larger of {SUSTAINED:.0e} FLOP a second and {LAUNCH:g} s "
+        "an operation.",
     ]
     return Result(table, [], {"sustained": SUSTAINED, "launch": LAUNCH}, notes)
 
