@@ -288,6 +288,21 @@ def test_a_method_and_a_problem_from_another_distribution(distribution, tmp_path
     assert {row["method"] for row in json.loads(compared.stdout)[0]["table"]} == {"Half", "FedAvg"}
 
 
+def test_a_module_that_ends_the_process_is_left_out():
+    """As a script does that another distribution names by mistake."""
+
+    class Ending:
+        name, value, dist = "Mine", "script:MINE", None
+
+        def load(self):
+            raise SystemExit(0)
+
+    kind = registry._Kind("algorithms", "METHODS", registry.Method, "method")
+    kind.__dict__["places"] = {"Mine": Ending()}
+    with pytest.raises(ValueError, match=r"entry point Mine='script:MINE'.*SystemExit"):
+        kind.get("Mine")
+
+
 @pytest.mark.parametrize(
     ("points", "said"),
     [

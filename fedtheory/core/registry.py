@@ -182,7 +182,7 @@ class _Kind:
             return found[name]
         try:
             entry = place.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             broken(place, error)
         if not isinstance(entry, self.of) or entry.name != name:
             expected = f"a {self.of.__name__} of this name"
@@ -192,7 +192,7 @@ class _Kind:
         return entry
 
 
-def broken(place: EntryPoint, error: Exception) -> NoReturn:
+def broken(place: EntryPoint, error: BaseException) -> NoReturn:
     """Raise a ValueError that says whose entry point cannot be used, and why."""
     owner = "a distribution" if place.dist is None else place.dist.name
     expected = f"one of {owner} that works ({type(error).__name__}: {error})"
