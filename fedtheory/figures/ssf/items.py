@@ -458,7 +458,8 @@ def draw_readings(table: Table) -> Figure:
         y = len(names) - names.index(name)
         left.text(high * 0.98, y, ", ".join(texts), fontsize=5.5, va="center", ha="right")
     left.plot([], [], "kD", markerfacecolor="none", label="paper (FedSub r=50: NaN)")
-    left.set_yticks(range(len(names), 0, -1), names)
+    left.plot([], [], " ", label="*: as in Tables 2 to 4")
+    left.set_yticks(range(len(names), 0, -1), [_in_words(name) for name in names])
     left.set(xscale="log", xlim=(4e-3, high), xlabel="plateau of the relative error, het = 0.5")
     left.tick_params(axis="y", labelsize=6)
     stepped = sorted((row for row in table if row["reading"] == STEPPED), key=lambda row: (row["het"], row["r"]))
@@ -478,9 +479,30 @@ def draw_readings(table: Table) -> Figure:
         xlabel="het (above) and r (below)",
         ylabel="relative error at the end",
     )
-    right.set_title(f"absent step turned, {max(row['ran rounds'] for row in stepped):,} rounds (n=1)")
-    style.legend_above(figure, 3)
+    right.set_title(f"absent clients step on, turned; {max(row['ran rounds'] for row in stepped):,} rounds (n=1)")
+    style.legend_above(figure, 4)
     return figure
+
+
+_IN_WORDS = {
+    "c over participants": "c: mean over participants",
+    "c over all": "c: mean over all clients",
+    "repl.": "replacement",
+    "absent keep": "absent clients' duals stay",
+    "absent step turned": "absent clients step on, turned",
+    "absent step": "absent clients step on",
+    "stored endpoints": "mean over all last endpoints",
+    "form sums": "sums sent",
+    "no r/m": "without r/m",
+}
+
+
+def _in_words(name: str) -> str:
+    """A reading for who has not seen its options; a star where the tables have it."""
+    own = ("Full-FedAvg", "Full-SCAFFOLD, c over participants", "SSF, c over participants")
+    said = next((name.replace(one, words) for one, words in _IN_WORDS.items() if name.endswith(one)), name)
+    said = said.replace("c over all,", "c: mean over all clients,")
+    return f"{said} *" if name in own or name == "FedSub, P P^T = I, absent keep" else said
 
 
 def beyond_text(row: Row, high: float) -> str:
