@@ -535,12 +535,12 @@ assert said(curve["FedAvg"][60]) == [71.4, 23.4, 119.5]
 # which three seeds do not order, at one rate each. (Chosen by short trials, in which the best of five was the highest
 # for DeComFL and FedZO.)
 #
-# All weights are 292 times as many dimensions as the **adapters** have, and with all of them it is faster: with adapters
-# both stand at 52 to 53% after 40 rounds. DeComFL reaches 75.3% [73.1, 77.5] after 200 and loses 13, 27 and 4 points
-# of it in the next 40, by seed; FedZO is at 69.0% after 120 rounds and back at 50.5% in the end. The rate did best in
-# 24 rounds and is too long for 240, as in Figure 4 of notebook 07: a short trial cannot see it. So more dimensions
-# were not slower here. This says nothing of a low effective rank: adapters are another parametrisation, with other
-# curvatures and rates.
+# All weights are 292 times as many dimensions as the **adapters** have, and with all of them it is faster: with the
+# adapters both stand at 52 to 53% after 40 rounds. DeComFL reaches 75.3% [73.1, 77.5] after 200 and loses 13, 27 and
+# 4 points of it in the next 40, by seed; FedZO is at 69.0% after 120 rounds and back at 50.5% in the end. The rate
+# did best in 24 rounds and is too long for 240, as in Figure 4 of notebook 07: a short trial cannot see it. So more
+# dimensions were not slower here. This says nothing of a low effective rank: adapters are another parametrisation,
+# with other curvatures and rates.
 #
 # FedAvg with adapters is the best of all in two seeds, 83 and 82%. In the third it is at 71% after ten rounds, at 51%
 # after twenty, and stays there: an interval of 96 points, partly beyond 100, says that the mean of three such runs
