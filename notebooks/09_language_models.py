@@ -530,10 +530,10 @@ assert said(curve["FedAvg"][60]) == [71.4, 23.4, 119.5]
 
 # %% [markdown]
 # Zeroth order works on a real model. With **all weights**, 134.5 million of them, DeComFL goes from 51.6 to 68.2% in
-# 40 rounds and is at 72.5% [63.3, 81.7] in the end, FedZO at 70.4 and 73.0% [69.3, 76.6]: 17 to 23 points more in every
-# seed, and they stay. FedAvg with all weights has 72.1% [70.7, 73.6] after 60 rounds: three methods a point apart,
-# which three seeds do not order, at one rate each. (Chosen by short trials, in which the best of five was the highest
-# for DeComFL and FedZO.)
+# 40 rounds and is at 72.5% [63.3, 81.7] in the end, FedZO at 70.4 and 73.0% [69.3, 76.6]: 17 to 23 points more in
+# every seed, and within four of the run's best record. FedAvg with all weights has 72.1% [70.7, 73.6] after 60
+# rounds: three methods a point apart, which three seeds do not order, at one rate each. (Chosen by short trials, in
+# which the best of five was the highest for DeComFL and FedZO.)
 #
 # All weights are 292 times as many dimensions as the **adapters** have, and with all of them it is faster: with the
 # adapters both stand at 52 to 53% after 40 rounds. DeComFL reaches 75.3% [73.1, 77.5] after 200 and loses 13, 27 and

@@ -173,14 +173,16 @@ def test_what_is_said_of_single_seeds_is_what_their_kept_runs_say():
 
 def test_all_weights_gain_in_every_seed_what_notebook_09_says():
     """SST-2: 17 to 23 points after 240 rounds of zeroth order, in each of six kept runs."""
-    gains = []
+    gains, fallen = [], []
     for path in (ROOT / "figures" / ".runs").glob("*.json"):
         text = path.read_text()
         if '"sst2"' in text and '"lora": null' in text and '"rounds": 240' in text:
             accuracy = json.loads(text)["result"]["columns"]["accuracy"]
             gains.append(100 * (accuracy[-1] - accuracy[0]))
+            fallen.append(100 * (max(accuracy) - accuracy[-1]))
     assert len(gains) == 6
     assert (round(min(gains)), round(max(gains))) == (17, 23)
+    assert round(max(fallen)) == 4
 
 
 def test_intervals_beyond_all_accuracies_are_cut_and_the_caption_says_so():

@@ -272,7 +272,7 @@ def save_bytes(figure: Figure) -> bytes:
 
 
 def few_colours(figure: Figure, dpi: int, colours: int = 256) -> bytes:
-    """The figure as PNG with a palette: two fifths of the bytes, and the eye sees no difference.
+    """The figure as PNG with a palette: a third of the bytes, and the eye sees no difference.
 
     The most frequent colours stay as they are: a pale band keeps its hue, which tells whose band it is. The others
     share what is left of the palette.

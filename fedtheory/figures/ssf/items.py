@@ -499,10 +499,12 @@ _IN_WORDS = {
 
 def _in_words(name: str) -> str:
     """A reading for who has not seen its options; a star where the tables have it."""
-    own = ("Full-FedAvg", "Full-SCAFFOLD, c over participants", "SSF, c over participants")
-    said = next((name.replace(one, words) for one, words in _IN_WORDS.items() if name.endswith(one)), name)
-    said = said.replace("c over all,", "c: mean over all clients,")
-    return f"{said} *" if name in own or name == "FedSub, P P^T = I, absent keep" else said
+    own = [f"{part}, c over participants" for part in ("Full-SCAFFOLD", "SSF")]
+    own += ["Full-FedAvg", "FedSub, P P^T = I, absent keep"]
+    said = name
+    for one, words in _IN_WORDS.items():
+        said = said.replace(one, words)
+    return f"{said} *" if name in own else said
 
 
 def beyond_text(row: Row, high: float) -> str:

@@ -178,6 +178,7 @@ EXERCISES = {
         right=(
             "lambda m, r: (m / r) * (1 - (r + 2) / (m + 2)) / (m - 1)",
             "lambda m, r: (m - r) / (m - 1) * (m / r) / (m + 2)",
+            "lambda m, r: (m / r - 1.0 * m * (r + 2) / (r * (m + 2))) / (m - 1)",
         ),
         wrong={
             "lambda m, r: r * (m - r) / (m * (m - 1) * (m + 2))": "for orthonormal bases",

@@ -167,7 +167,11 @@ EXERCISES = {
         3,
         "condition (2) bounds K^3 eta_l^2, and condition (4) bounds eta~.",
         mass,
-        right=("lambda L, rho: 0.0625 * rho / L", "lambda L, rho: rho / (19 * L)"),
+        right=(
+            "lambda L, rho: 0.0625 * rho / L",
+            "lambda L, rho: rho / (19 * L)",
+            "lambda L, rho: rho / (8 * 6**0.5 * L)",
+        ),
         tells=(r"rho\s*/\s*\(?\s*16", r"1\s*/\s*16\b"),
         wrong={
             "lambda L, rho: rho / (20 * L)": "Too small",

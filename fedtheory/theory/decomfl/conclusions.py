@@ -109,10 +109,10 @@ CONCLUSIONS = [
         "Sec. 5, Table 2, accuracies",
         tuple(f"decomfl/table2: *: {method}, accuracy in %" for method in ("DeComFL", "FedZO", "MeZO")),
         (),
-        "On a smaller model, SmolLM2-135M, all weights, they are level: with SST-2, three seeds, DeComFL has 72.5% "
-        "[63.3, 81.7] and FedZO 73.0% [69.3, 76.6] after 240 rounds, from 52%; with CB, one seed, which decides no "
-        "order, they have 55 and 64% of 56 texts after 80, from 55%, where FedZO still was after 65 "
-        "(decomfl/smollm2, decomfl/smollm2_cb).",
+        "On a smaller model, SmolLM2-135M, all weights: with SST-2 DeComFL has 72.5% [63.3, 81.7] and FedZO 73.0% "
+        "[69.3, 76.6] after 240 rounds, from 52%, which three seeds do not order; with CB, one seed, they have 55 "
+        "and 64% of 56 texts after 80, from 55%, where FedZO still was after 65 (decomfl/smollm2, "
+        "decomfl/smollm2_cb).",
     ),
     Conclusion(
         "Adapters, trained alone, reach accuracies comparable with those of the whole model",
