@@ -431,6 +431,47 @@ def test_a_client_refuses_what_was_not_made_for_it():
     assert torch.equal(federation.x, run(SSF.haar(ETA, K, 2), problem, 3, blocks=problem.n).x)
 
 
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ({"int64": [12]}, "torch.int64': expected torch.float64"),
+        ({"float32": [12]}, "torch.float32': expected torch.float64"),
+        ({"float64": [3, 4]}, r"x\.shape=\(3, 4\)"),
+        ({"number": "float"}, "float': expected torch.float64"),
+        (None, "NoneType': expected torch.float64"),
+    ],
+)
+def test_a_client_is_sent_tensors_of_the_form_that_it_knows(node, said):
+    """Whatever the bytes are long enough for: FedAvg's model has 12 float64."""
+    problem = regression()
+    server, client = ServerHalf(FedAvg(ETA, K), problem), ClientHalf(FedAvg(ETA, K), problem, 0)
+    parcel = server.open()[0]
+    wrong = json.loads(json.dumps(parcel.metadata))
+    wrong["message"]["fields"]["x"] = node
+    size = {"int64": 96, "float32": 48, "float64": 96, "number": 8}[next(iter(node))] if node else 0
+    with pytest.raises((ValueError, TypeError), match=said):
+        client.play(replace(parcel, metadata=wrong, data=parcel.data[:size]))
+    client.play(parcel)
+
+
+def test_a_reply_has_the_form_of_the_first_one():
+    """FedSub's mean of the duals would be broadcast over a client's."""
+    problem, method = regression(), FedSub(ETA, K, Spherical(2))
+    server = ServerHalf(method, problem)
+    clients = {i: ClientHalf(method, problem, i) for i in range(problem.n)}
+    for t in range(2):
+        replies = server.close({i: clients[i].play(parcel) for i, parcel in server.open().items()})
+        parcel = replies[0]
+        if t == 1:
+            wrong = json.loads(json.dumps(parcel.metadata))
+            (name,) = [one for one, node in wrong["message"]["fields"].items() if node and "float64" in node]
+            wrong["message"]["fields"][name] = {"float64": [1]}
+            with pytest.raises(ValueError, match="expected shape"):
+                clients[0].hear(replace(parcel, metadata=wrong, data=parcel.data[:8]))
+        for i, reply in replies.items():
+            clients[i].hear(reply)
+
+
 def test_a_reply_that_was_not_heard_is_asked_for_and_sent_again():
     """FedSub's dual needs it: the client says so, and does not go on with a dual that is wrong."""
     problem, algorithm = regression(6), FedSub(ETA, K, Spherical(2))

@@ -26,8 +26,9 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
 
     Args:
         name: of the value, for the bytes and for `unread`.
-        unread: takes the names of what cannot be looked into. Of these, and of classes, only the type counts; of a
-            function its name and all of `_written`.
+        unread: takes the names of what cannot be looked into: of these only the type counts. Of a class, a module and
+            a function that is not written in Python the name counts, of other functions all of `_written`, too; of a
+            bound method what it is bound to.
         within: the ids of the objects around it, so that one which holds itself comes to an end.
     """
     value, kind = checks.plain(value), type(value).__qualname__
@@ -37,7 +38,7 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
     within = (*within, id(value))
     if isinstance(value, torch.nn.Module):
         yield f"{name}: {value!r}".encode()
-        value = value.state_dict()
+        value = _module(value)
     if isinstance(value, torch.Tensor):
         yield f"{name}: {value.dtype} {tuple(value.shape)}".encode()
         value = value.detach()
@@ -72,8 +73,13 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
     elif inspect.isfunction(value):
         yield f"{name}: {kind} {value.__qualname__}".encode()
         yield from parts(f"{name}()", _written(value), unread, within)
+    elif inspect.ismethod(value):
+        ours = value.__func__.__module__.partition(".")[0] == "fedtheory"  # of one version, which the name tells
+        function = value.__func__.__qualname__ if ours else value.__func__
+        yield from parts(name, (kind, function, value.__self__), unread, within)
     elif inspect.isroutine(value) or isinstance(value, (type, ModuleType)):
-        yield f"{name}: {kind}".encode()
+        module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", value.__name__)
+        yield f"{name}: {kind} {module}.{own}".encode()
     elif isinstance(value, partial):
         yield from parts(name, (kind, value.func, value.args, value.keywords), unread, within)
     else:
@@ -83,6 +89,21 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
             unread.append(name)
         for part in held or ():
             yield from parts(f"{name}.{part}", getattr(value, part, None), unread, within)
+
+
+def _module(module: torch.nn.Module) -> list[Any]:
+    """What tells a network from another of the same repr: its tensors, and plain values and functions that it holds."""
+    held = [
+        (name, type(part).__qualname__, {key: value for key, value in vars(part).items() if _tells(key, value)})
+        for name, part in module.named_modules()
+    ]
+    return [module.state_dict(), dict(module.named_buffers()), held]
+
+
+def _tells(name: str, value: Any) -> bool:
+    """Whether an attribute of a network decides what it computes, as far as can be seen: not what it is made of."""
+    plain = value is None or isinstance(value, (*_PLAIN, np.generic, type)) or inspect.isroutine(value)
+    return plain and not name.startswith("_")
 
 
 def _written(function: FunctionType) -> list[Any]:

@@ -142,7 +142,7 @@ class Watched:
         up, new = found
         if not _is_message(up):
             self._refuse("client", up, "a dataclass as Up", "define Up with its tensors, and return Up(...), own")
-        self._look_at_rows(up, S, "S", "the clients of the round: the server averages, not the client", numbers=False)
+        self._look_at_rows(up, S, "S", "the clients of the round: the server averages, not the client")
         self._look_at_own("client", new, own)
         return up, new
 
@@ -190,7 +190,8 @@ class Watched:
             )
         for name, part in _leaves(server):
             if not _can_be_kept(part):
-                checks.reject(f"{kind}.{name}", part, f"{_KEPT} ({step})", "make it a field of the method", TypeError)
+                fix = "make it a field of the method; what both sides know of the problem: Known(problem.layout)"
+                checks.reject(f"{kind}.{name}", part, f"{_KEPT} ({step})", fix, TypeError)
 
     def _look_at_form(self, label: str, new: Any, old: Any) -> None:
         """What init made keeps its form: a checkpoint is read into what init makes."""
@@ -206,8 +207,8 @@ class Watched:
             for f in fields(old):
                 self._look_at_form(f"{label}.{f.name}", getattr(new, f.name), getattr(old, f.name))
 
-    def _look_at_rows(self, part: Any, rows: int, letter: str, of: str, numbers: bool = True) -> None:
-        """Every tensor of a dataclass leads with so many rows; of Own there is nothing else."""
+    def _look_at_rows(self, part: Any, rows: int, letter: str, of: str) -> None:
+        """A dataclass has tensors that lead with so many rows, and nothing else: stacks of clients are joined so."""
         for name, leaf in _leaves(part):
             label = f"{type(part).__name__}.{name}"
             if isinstance(leaf, torch.Tensor):
@@ -216,9 +217,10 @@ class Watched:
                     checks.reject(
                         f"{label}.shape", tuple(leaf.shape), expected, f"keep an axis for the {letter} clients"
                     )
-            elif numbers or isinstance(leaf, (int, float)):
+            elif not isinstance(leaf, Known):  # client and server are one machine
                 expected = f"a tensor that leads with {letter} = {rows}, {of}"
-                checks.reject(label, leaf, expected, "make it a tensor with a row for each client", TypeError)
+                fix = "make it a tensor with a row for each client; for parts of unlike shape a field each, or one row"
+                checks.reject(label, leaf, expected, fix, TypeError)
 
     def _look_at_own(self, step: str, new: Any, own: Any) -> None:
         if own is None and new is not None:

@@ -6,7 +6,7 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import compress, pairwise
 from pathlib import Path
@@ -26,6 +26,7 @@ from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem
 from fedtheory.core.schedule import Schedule
 from fedtheory.core.shards import BLOCKS, Group, Shards, edges
+from fedtheory.core.words import class_name
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class Traffic:
 
 
 _MOST_THREADS = 1024
+_STACKED = 0.01  # of an upload's length: far above rounding, far below another draw
 _METRICS: dict[str, Callable[[Problem, torch.Tensor], float]] = {
     "error": lambda problem, x: problem.error(x),
     "loss": lambda problem, x: problem.loss(x),
@@ -151,18 +153,29 @@ def play_round(
     lag_of = dict(zip(ids, known))
     rising = sorted(ids)
     given = (problem, state, torch.tensor(rising), key, [lag_of[i] for i in rising], dropped, chunk, threads)
-    try:
-        exchange = _exchange(algorithm, *given)
-    except (TypeError, AttributeError, LookupError, RuntimeError) as error:
-        if not checks.out_of_memory(error):
-            _first_exchange(algorithm, *given)  # it names the step that broke the contract, if one did
-        raise
-    up = exchange.up
-    if rising != ids:
-        place = {i: at for at, i in enumerate(i for i in rising if i not in dropped)}
-        given = torch.tensor([place[i] for i in ids if i not in dropped], device=problem.device)
-        up = engine.map_leaves(lambda leaf: leaf.index_select(0, given), up)
-    return _settle(algorithm, state, exchange), up, exchange.traffic
+    with _own_modes(problem):
+        try:
+            exchange = _exchange(algorithm, *given)
+        except (TypeError, AttributeError, LookupError, RuntimeError) as error:
+            if not checks.out_of_memory(error):
+                _first_exchange(algorithm, *given)  # it names the step that broke the contract, if one did
+            raise
+        up = exchange.up
+        if rising != ids:
+            place = {i: at for at, i in enumerate(i for i in rising if i not in dropped)}
+            given = torch.tensor([place[i] for i in ids if i not in dropped], device=problem.device)
+            up = engine.map_leaves(lambda leaf: leaf.index_select(0, given), up)
+        return _settle(algorithm, state, exchange), up, exchange.traffic
+
+
+@contextmanager
+def _own_modes(problem: Problem) -> Iterator[None]:
+    """Whatever the caller's are: no inference mode, which has no gradients, no autocast, which rounds (and which a
+    run's threads would not have), and tensors that name no device on the CPU, where generators are."""
+    with torch.inference_mode(False), torch.autocast(problem.device.type, enabled=False), ExitStack() as more:
+        if torch.get_default_device().type != "cpu":
+            more.enter_context(torch.device("cpu"))
+        yield
 
 
 class _Exchange(NamedTuple):
@@ -216,7 +229,42 @@ def _exchange(
 def _first_exchange(algorithm: Algorithm, *given: Any) -> _Exchange:
     """As `_exchange`, where what every step returns is looked at."""
     with checks.first_round():
-        return _exchange(Watched(algorithm), *given)
+        exchange = _exchange(Watched(algorithm), *given)
+        problem, state, _, key, _, _, chunk = given[:7]
+        _look_at_stacks(algorithm, problem, state, key, exchange, chunk)
+        return exchange
+
+
+def _look_at_stacks(
+    algorithm: Algorithm,
+    problem: Problem,
+    state: State,
+    key: Key,
+    exchange: _Exchange,
+    chunk: int | None,
+) -> None:
+    """Warns where an upload hangs on who is stacked with a client: of methods and problems that are not this package's,
+    whose own are tested. One client is played alone, or two together where all were alone."""
+    theirs = [kind for kind in (type(algorithm), type(problem)) if class_name(kind) != kind.__name__]
+    if not theirs or len(exchange.mine) < 2 or len(exchange.mine) != len(exchange.rows):
+        return
+    alone = (chunk or algorithm.chunk(problem) or len(exchange.rows)) > 1
+    some = slice(1, 2) if alone else slice(0, 2)
+    mine = engine.map_leaves(lambda leaf: leaf[exchange.mine[some]], state.own)
+    ids = exchange.rows[some].cpu()
+    up, _ = engine.run_clients(algorithm, problem, ids, mine, exchange.down, key, len(ids))
+    for name, found in ((f.name, getattr(up, f.name)) for f in fields(up)):
+        before = getattr(exchange.up, name)[some]
+        off = float((found.double() - before.double()).norm() / max(float(before.double().norm()), 1e-30))
+        if off > _STACKED:
+            how = "alone" if alone else "with another client"
+            warnings.warn(
+                f"{class_name(theirs[0])}: client {int(ids[-1])}'s {type(up).__name__}.{name} is another one when it "
+                f"is computed {how} ({off:.2g} of its length). A client's upload must not hang on who is stacked with "
+                "it. Fix: fold the id into what a client draws, as key.fold('noise', int(i)) for i in clients",
+                stacklevel=2,
+            )
+            return
 
 
 def _settle(
@@ -312,7 +360,7 @@ def run(
         sampled: S, clients per round, uniform without replacement; default all.
         dropout: probability that a sampled client falls silent after its download; one always answers.
         seed: of every draw of the run. Draws name their path under it: ("P",), ("round", t, ...).
-        x0: start, (d,), the problem's dtype; default zeros.
+        x0: start, (d,), the problem's dtype; default `problem.start()`, which is zeros for all but networks.
         schedule: factors on the algorithm's lr, see `fedtheory.core.schedule`; default none: 1.
         every: record each so many rounds; the start and the last round always.
         metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)), "accuracy" (share of test samples that are right).
@@ -370,13 +418,16 @@ def run(
     map_folder = None if memory_map is None else checks.folder("memory_map", memory_map)
     root = Key(seed)
     if x0 is None:
-        x0 = problem.start()
+        with _own_modes(problem):
+            x0 = problem.start()
     x0 = checks.tensor("x0", x0, (problem.d,), problem.dtype).detach()
     keeper = nullcontext()
     if checkpoint is not None:
         revised = getattr(type(problem), "revision", 1)
-        name = type(problem).__name__ + ("" if revised == 1 else f" (revision {revised})")
-        identity = f"{content.told(algorithm)} on {name} {problem.fingerprint()}, S={S}, dropout={dropout}, "
+        name = class_name(type(problem)) + ("" if revised == 1 else f" (revision {revised})")
+        own = class_name(type(algorithm))
+        of = "" if own == type(algorithm).__name__ else f" of {own}"
+        identity = f"{content.told(algorithm)}{of} on {name} {problem.fingerprint()}, S={S}, dropout={dropout}, "
         digest = hashlib.sha256(x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
         identity += f"x0={digest}, seed={seed}, metrics={metrics}"
         identity += "" if algorithm.revision == 1 else f", revision={algorithm.revision}"
@@ -386,7 +437,7 @@ def run(
         keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
     stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
     size = x0.nbytes if problem.device.type == "cpu" else 0
-    with keeper as kept, stops as asked, keeping_freed(size), torch.inference_mode(False):  # whatever the caller's
+    with keeper as kept, stops as asked, keeping_freed(size), _own_modes(problem):
         due = (checkpoint_every, checkpoint_seconds)
         cut = () if blocks is None else edges(problem.n, blocks)
         return _run(
@@ -592,7 +643,7 @@ def _not_finite(t: int, ids: list[int], up: Any, server: Any) -> Divergence | No
         leaf = getattr(up, f.name)
         if not isinstance(leaf, torch.Tensor):  # both sides are one machine
             continue
-        bad = ~torch.isfinite(leaf).flatten(1).all(1)
+        bad = ~torch.isfinite(leaf).reshape(len(leaf), -1).all(1)
         if bool(bad.any()):
             return Divergence(t, ids[int(bad.nonzero()[0, 0])], f"Up.{f.name}")
     if not bool(torch.isfinite(server.x).all()):

@@ -1,8 +1,9 @@
 """The words of a run: what decides its numbers, in plain JSON that outlives moves of code.
 
-An algorithm is its class's name and its hyperparameters by name. A hyperparameter that is added later, with a default
-that means what was done before, is declared with `later(default)` and left out while it has that value: the words of
-old runs stay what they were. A default that is changed changes the words of every run that relied on it.
+An algorithm is its class's name, outside this package with its module, and its hyperparameters by name. A
+hyperparameter that is added later, with a default that means what was done before, is declared with `later(default)`
+and left out while it has that value: the words of old runs stay what they were. A default that is changed changes the
+words of every run that relied on it.
 """
 
 import hashlib
@@ -35,8 +36,14 @@ def describe(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): describe(part) for name, part in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return {type(value).__name__: members(value)}
+        return {class_name(type(value)): members(value)}
     checks.reject("option", value, "numbers, words, lists of them, or a dataclass", "name it by a word", TypeError)
+
+
+def class_name(kind: type) -> str:
+    """A class's name; of one that is not this package's with its module, for two may share a name."""
+    module = kind.__module__.replace("__mp_main__", "__main__")  # a script's, in the processes that it starts
+    return kind.__name__ if module.partition(".")[0] == "fedtheory" else f"{module}.{kind.__qualname__}"
 
 
 def members(value: Any, **instead: Any) -> dict[str, Any]:
@@ -53,7 +60,7 @@ def revisions(value: Any) -> dict[str, int]:
     if isinstance(value, Mapping):
         return revisions(list(value.values()))
     if is_dataclass(value) and not isinstance(value, type):
-        own = {type(value).__name__: int(getattr(type(value), "revision", 1))}
+        own = {class_name(type(value)): int(getattr(type(value), "revision", 1))}
         return own | revisions([getattr(value, f.name) for f in fields(value)])
     return {}
 

@@ -168,6 +168,8 @@ class Reader:
             makes of its copy.
         held: of a field's name: what the receiver had in its last message.
         client: the id of the client that it goes to or comes from.
+        strict: a tensor, or a dataclass that the method sends in its place in some rounds, must stand where `like` has
+            one, a tensor with its type and, but for counts and places, its shape.
     """
 
     def __init__(
@@ -177,9 +179,10 @@ class Reader:
         replay: Callable[[str, list[int] | None, Any], Any] | None = None,
         held: Mapping[str, Any] | None = None,
         client: int = 0,
+        strict: bool = False,
     ) -> None:
         self.data, self.words, self.replay, self.held, self.client = data, words, replay, held or {}, client
-        self.at = self.parts = 0
+        self.at, self.parts, self.strict = 0, 0, strict
 
     def read(self, node: Any, like: Any = None, path: str = "") -> Any:
         """The next message, of its metadata. `like`: the receiver's own of this kind, for parts that are made of it."""
@@ -191,6 +194,16 @@ class Reader:
             _refuse("payload", f"{len(self.data)} bytes", f"the {self.at} that its metadata names")
 
     def _read(self, node: Any, like: Any, whole: Any, path: str, depth: int) -> Any:
+        part = self._part(node, like, whole, path, depth)
+        if self.strict and isinstance(like, torch.Tensor) and not is_dataclass(part):
+            of = type(part).__name__ if not isinstance(part, torch.Tensor) else str(part.dtype)
+            if of != str(like.dtype):
+                _refuse(path, of, str(like.dtype))
+            if like.is_floating_point():
+                checks.tensor(f"parcel's {path}", part, tuple(like.shape), like.dtype)
+        return part
+
+    def _part(self, node: Any, like: Any, whole: Any, path: str, depth: int) -> Any:
         self.parts += 1
         if depth > _DEPTH or self.parts > _PARTS:
             _refuse("metadata", f"{self.parts} parts, {depth} deep", f"at most {_PARTS} parts, {_DEPTH} deep")
@@ -202,10 +215,7 @@ class Reader:
             _refuse("metadata", node, "a part as the codec writes it")
         first = next(iter(node))
         if first in _DTYPES:
-            tensor = self._tensor(node, first)
-            if self.replay is not None and isinstance(like, torch.Tensor) and tensor.is_floating_point():
-                checks.tensor(f"parcel's {path}", tensor, tuple(like.shape), like.dtype)
-            return tensor
+            return self._tensor(node, first)
         if first == "number" and node["number"] in tuple(_NUMBERS):
             return self._number(node["number"])
         if first == "seed":

@@ -20,6 +20,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import torch
@@ -28,7 +29,7 @@ from fedtheory.core import checks, gate
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.engine import drain, map_leaves
 from fedtheory.core.key import Key
-from fedtheory.core.message import Known, Seed, cost
+from fedtheory.core.message import Known, Seed, cost, field_names
 from fedtheory.core.problem import Problem
 from fedtheory.core.schedule import Schedule
 from fedtheory.core.simulate import Traffic, sample_clients
@@ -312,6 +313,7 @@ class ClientHalf:
         self._pending: _Kept | None = None
         self._down: Any = None
         self._asked: Parcel | None = None
+        self._reply: Any = None  # the first one's form, which the others must have
 
     def play(self, parcel: Parcel) -> Parcel:
         """The local steps of a round: its upload. What it leaves behind waits for the word that it counts.
@@ -349,13 +351,15 @@ class ClientHalf:
         if pending is None or parcel.round != pending.round:
             asked = "nothing that it waits for" if pending is None else f"its upload of round {pending.round}"
             self._refuse("round", parcel.round, f"a reply to {asked}")
-        reader = Reader(parcel.data, self._words)
-        reply = reader.read(parcel.metadata.get("message"))
-        reader.end()
         with self._fits():
+            reader = Reader(parcel.data, self._words, strict=True)
+            reply = reader.read(parcel.metadata.get("message"), self._reply)
+            reader.end()
             pending.own = pending.algorithm.close(pending.own, torch.tensor([0]), self._down, reply)
             pending.copies = pending.copies | pending.algorithm.heard(pending.copies, reply)
         self._kept, self._pending = pending, None
+        if self._reply is None:
+            self._reply = _form(reply)
 
     def state(self) -> Parcel:
         """All that it holds, to go on in another process: `restore`."""
@@ -411,7 +415,7 @@ class ClientHalf:
             return value
 
         with self._fits():
-            reader = Reader(parcel.data, self._words, replay, kept.held, self.client)
+            reader = Reader(parcel.data, self._words, replay, kept.held, self.client, strict=True)
             message = reader.read(parcel.metadata.get("message"), self._first)
             reader.end()
             return self.full.understood(self.problem, message), timelines
@@ -464,6 +468,13 @@ class ClientHalf:
     def _refuse(self, name: str, value: Any, expected: str, fix: str = "") -> NoReturn:
         fix = fix or f"send client {self.client} the parcel that was made for it"
         checks.reject(f"parcel.{name}", value, expected, fix)
+
+
+def _form(message: Any) -> Any:
+    """Shapes and types of a message's tensors, without their data."""
+    held = {name: getattr(message, name) for name in field_names(type(message))} if is_dataclass(message) else {}
+    tensors = {name: part.to("meta") for name, part in held.items() if isinstance(part, torch.Tensor)}
+    return SimpleNamespace(**tensors)
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -245,7 +245,7 @@ class ImageClassification(Problem):
                 f"from 0 to {network.classes - 1}",
                 "choose a network with more classes",
             )
-        return images.to(self.device), labels.to(self.device)
+        return images.detach().to(self.device), labels.to(self.device)
 
     def start(self) -> torch.Tensor:
         """The network's initial weights, (d,)."""

@@ -40,14 +40,14 @@ class LogisticRegression(Problem):
     def __init__(
         self, A: torch.Tensor, b: torch.Tensor, lam: float = 0.0, *, device: str | torch.device = "cpu"
     ) -> None:
-        checks.tensor("A", A, (None, None, None))
+        A = checks.tensor("A", A, (None, None, None)).detach()
         if 0 in A.shape:
             checks.reject(
                 "A.shape", tuple(A.shape), "at least one client, row and feature", "pass (N, n_i, m), all >= 1"
             )
         self.n, self.rows, m = A.shape
         self.dtype = checks.dtype("A.dtype", A.dtype)
-        checks.tensor("b", b, (self.n, self.rows), A.dtype)
+        b = checks.tensor("b", b, (self.n, self.rows), A.dtype).detach()
         if not bool((b.abs() == 1).all()):
             checks.reject("b", float(b[b.abs() != 1][0]), "labels -1 and +1", "map your labels: 2 * b - 1")
         self.lam = checks.number("lam", lam, 0.0, 1e100)

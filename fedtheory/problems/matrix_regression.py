@@ -84,14 +84,14 @@ class MatrixRegression(Problem):
         replacement: bool = True,
         device: str | torch.device = "cpu",
     ) -> None:
-        checks.tensor("A", A, (None, None, None))
+        A = checks.tensor("A", A, (None, None, None)).detach()
         if 0 in A.shape:
             checks.reject(
                 "A.shape", tuple(A.shape), "at least one client, row and feature", "pass (N, n_i, d), all >= 1"
             )
         self.n, self.rows, d = A.shape
         self.dtype = checks.dtype("A.dtype", A.dtype)
-        checks.tensor("B", B, (self.n, self.rows, None), A.dtype)
+        B = checks.tensor("B", B, (self.n, self.rows, None), A.dtype).detach()
         self.lam = checks.number("lam", lam, 0.0, 1e100)
         if batch is not None:
             checks.whole("batch", batch, 1, checks.MOST_PER_ROUND if replacement else self.rows)

@@ -44,16 +44,16 @@ class Quadratic(Problem):
         weights: torch.Tensor | None = None,
         device: str | torch.device = "cpu",
     ) -> None:
-        checks.tensor("H", H, (None, None, None))
+        H = checks.tensor("H", H, (None, None, None)).detach()
         if 0 in H.shape:
             checks.reject(
                 "H.shape", tuple(H.shape), "at least one client and one dimension", "pass (N, d, d), N, d >= 1"
             )
         n, d = H.shape[0], H.shape[1]
         checks.tensor("H", H, (n, d, d), checks.dtype("H.dtype", H.dtype))
-        checks.tensor("b", b, (n, d), H.dtype)
+        b = checks.tensor("b", b, (n, d), H.dtype).detach()
         if noise is not None:
-            checks.tensor("noise", noise, (n, d), H.dtype)
+            noise = checks.tensor("noise", noise, (n, d), H.dtype).detach()
         if not torch.equal(H, H.mT):
             gap = float((H - H.mT).abs().max())
             checks.reject("H", f"asymmetric by {gap:.2g}", "symmetric matrices", "pass (H + H.mT) / 2")

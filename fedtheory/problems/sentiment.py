@@ -41,7 +41,7 @@ def _corpus(count: int, g: torch.Generator) -> list[str]:
     lines = []
     for _ in range(count):
         text, mood = _review(g)
-        answer, lean, which = torch.rand(3, generator=g).tolist()
+        answer, lean, which = torch.rand(3, generator=g, dtype=torch.float32).tolist()
         word = _MOODS[mood][int(which * len(_MOODS[mood]))]
         if answer < 0.3:
             word = _ANSWERS[mood if lean < 0.15 else 1]

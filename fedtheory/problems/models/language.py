@@ -347,6 +347,11 @@ def adapt(module: Any, rank: int, key: Key) -> Any:
     most = min(min(m.weight.shape) for m in adapted)
     checks.whole("lora", rank, 1, most, f"choose a rank of at most {most}, the smaller side of what is adapted")
     config = peft.LoraConfig(r=rank, lora_alpha=rank, target_modules=targets, lora_dropout=0.0)
+    default = torch.get_default_dtype()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(key.hash())
-        return peft.inject_adapter_in_model(config, module)
+        torch.set_default_dtype(torch.float32)  # in which the adapters are drawn, whatever the caller's
+        try:
+            return peft.inject_adapter_in_model(config, module)
+        finally:
+            torch.set_default_dtype(default)

@@ -1,0 +1,245 @@
+"""What a method or a problem of one's own may be called, hold and do, and the modes that a caller may be in."""
+
+import copy
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+import fedtheory
+from fedtheory import (
+    FedAvg,
+    FedNTD,
+    ImageClassification,
+    Key,
+    LogisticRegression,
+    MatrixRegression,
+    Quadratic,
+    play_round,
+    run,
+)
+from fedtheory.core import words
+from fedtheory.core.algorithm import State
+from fedtheory.figures.store import Runner, Spec
+from fedtheory.problems import sentiment
+
+
+class Own:
+    """Holds classes that have the names of others."""
+
+    @dataclass(frozen=True)
+    class FedAvg(fedtheory.FedAvg):
+        def server(self, server: Any, down: Any, up: Any, clients: torch.Tensor, key: Key) -> Any:
+            new, reply = super().server(server, down, up, clients, key)
+            return replace(new, x=0 * new.x + 1), reply
+
+    class Quadratic(Quadratic):
+        def grads(self, y: torch.Tensor, xi: Any) -> torch.Tensor:
+            return 2 * super().grads(y, xi)
+
+
+QUADRATIC = Quadratic.random(4, 3, Key(0))
+
+
+def of_class(kind: type[Quadratic]) -> Quadratic:
+    """The same problem, of a class of one's own."""
+    problem = copy.copy(QUADRATIC)
+    problem.__class__ = kind
+    return problem
+
+
+def test_a_class_of_the_same_name_is_another_method(tmp_path):
+    """Its stored runs are its own; what is stored of this package's is named as it was."""
+    theirs, ours = (Spec(kind(0.1, 2), "quadratic", (("d", 4), ("n", 3)), 20, 0) for kind in (FedAvg, Own.FedAvg))
+    runner = Runner(tmp_path, workers=1)
+    found = [runner([one])[one]["columns"]["error"][-1] for one in (theirs, ours, theirs)]
+    assert found[0] == found[2] != found[1]
+    assert list(words.describe(FedAvg(0.1, 2))) == ["FedAvg"]
+    assert list(words.describe(Own.FedAvg(0.1, 2))) == ["test_own_code.Own.FedAvg"]
+    assert list(words.revisions(Own.FedAvg(0.1, 2))) == ["test_own_code.Own.FedAvg"]
+
+
+def test_a_checkpoint_of_a_class_of_the_same_name_is_refused(tmp_path):
+    run(FedAvg(0.1, 2), QUADRATIC, 3, checkpoint=tmp_path / "method")
+    with pytest.raises(ValueError, match=r"another folder"):
+        run(Own.FedAvg(0.1, 2), QUADRATIC, 3, checkpoint=tmp_path / "method")
+    twin = of_class(Own.Quadratic)
+    assert twin.fingerprint() == QUADRATIC.fingerprint()
+    run(FedAvg(0.1, 2), QUADRATIC, 3, checkpoint=tmp_path / "problem")
+    with pytest.raises(ValueError, match=r"another folder"):
+        run(FedAvg(0.1, 2), twin, 3, checkpoint=tmp_path / "problem")
+
+
+class Scaled(torch.nn.Module):
+    """A network that its repr and its tensors do not tell from another."""
+
+    def __init__(self, scale: float, act: Any = torch.tanh) -> None:
+        super().__init__()
+        self.scale, self.act = scale, act
+
+    def twice(self) -> float:
+        return 2 * self.scale
+
+    def thrice(self) -> float:
+        return 3 * self.scale
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (torch.tanh, torch.sin),
+        (math.sin, math.cos),
+        (torch.nn.ReLU, torch.nn.Tanh),
+        (math, torch),
+        (Scaled(1.0), Scaled(2.0)),
+        (Scaled(1.0), Scaled(1.0, torch.sin)),
+        (Scaled(1.0).twice, Scaled(2.0).twice),
+        (Scaled(1.0).twice, Scaled(1.0).thrice),
+        (partial(torch.mul, other=2.0), partial(torch.add, other=2.0)),
+        (torch.nn.Sequential(Scaled(1.0)), torch.nn.Sequential(Scaled(2.0))),
+    ],
+)
+def test_what_a_problem_computes_with_is_in_its_fingerprint(one, other):
+    class Holds(Quadratic):
+        pass
+
+    prints = []
+    for held in (one, one, other):
+        problem = of_class(Holds)
+        problem.held = held
+        prints.append(problem.fingerprint())
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_a_bound_method_of_the_problem_itself_comes_to_an_end():
+    problem = Quadratic.random(4, 3, Key(0))
+    problem.again = problem.grads
+    assert problem.fingerprint() != QUADRATIC.fingerprint()
+
+
+DIGITS = {"clients": 3, "subset": 60, "tested": 20, "batch": 8, "dtype": torch.float32}
+
+
+@pytest.mark.parametrize("network", ["mlp", "resnet8"])
+def test_a_callers_modes_change_no_bit(network):
+    """Autocast would round, and only outside of a run's threads; a default device is not where generators are."""
+    digits = ImageClassification.load("digits", network, Key(1), **DIGITS)
+    method, settings = FedNTD(0.1, 2), {"metrics": ("loss", "accuracy"), "sampled": 2, "dropout": 0.3}
+    plain = run(method, digits, 2, **settings)
+    with torch.autocast("cpu", torch.bfloat16):
+        cast = [run(method, digits, 2, **settings, chunk=1, threads=n) for n in (1, 2)]
+    assert torch.equal(cast[0].x, cast[1].x)
+    assert torch.equal(cast[0].x, run(method, digits, 2, **settings, chunk=1).x)
+    with torch.device("meta"):
+        away = run(method, digits, 2, **settings)
+    assert torch.equal(away.x, plain.x)
+    assert away.columns == plain.columns
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, partial(torch.autocast, "cpu", torch.bfloat16)])
+def test_a_single_round_takes_no_notice_of_the_callers_modes(mode):
+    digits = ImageClassification.load("digits", "mlp", Key(1), **DIGITS)
+    method = FedNTD(0.1, 2)
+    rounds = []
+    for inside in (torch.enable_grad, mode):
+        state = method.init(digits, digits.start(), Key(0))
+        with inside():
+            rounds.append(play_round(method, digits, state, digits.clients, Key(0))[0].server.x)
+    assert torch.equal(*rounds)
+
+
+def test_data_that_require_gradients_are_data():
+    A, b = torch.randn(3, 5, 4, dtype=torch.float64), torch.ones(3, 5, dtype=torch.float64)
+    H, x = torch.eye(4, dtype=torch.float64).repeat(3, 1, 1), torch.ones(3, 4, dtype=torch.float64)
+    digits = ImageClassification.load("digits", "mlp", Key(1), **DIGITS)
+    of = (digits.labels, digits.parts, digits.network, Key(1))
+    for make in (
+        lambda on: MatrixRegression(A.clone().requires_grad_(on), b[..., None].clone().requires_grad_(on)),
+        lambda on: LogisticRegression(A.clone().requires_grad_(on), b.clone().requires_grad_(on), 0.1),
+        lambda on: Quadratic(H.clone().requires_grad_(on), x.clone().requires_grad_(on)),
+        lambda on: ImageClassification(digits.images.clone().requires_grad_(on), *of),
+    ):
+        runs = [run(FedAvg(0.1, 2), make(on), 2, metrics=("loss",)).x for on in (False, True)]
+        assert torch.equal(*runs)
+
+
+def test_a_generated_corpus_hangs_on_no_default_type():
+    plain = sentiment._corpus(20, Key(0).generator())
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert sentiment._corpus(20, Key(0).generator()) == plain
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@dataclass(frozen=True)
+class Up:
+    norm: Any  # (S,)
+    dy: Any
+
+
+@dataclass(frozen=True)
+class Noisy(FedAvg):
+    """FedAvg whose clients add noise: of one name for all of them, of the client's, or in parts."""
+
+    how: str = "stacked"
+
+    def client(self, problem: Any, clients: torch.Tensor, own: Any, down: Any, key: Key) -> Any:
+        up, _ = yield from super().client(problem, clients, own, down, key)
+        noise = torch.zeros_like(up.dy)
+        if self.how == "stacked":
+            noise = torch.randn(up.dy.shape, generator=key.fold("noise").generator(), dtype=up.dy.dtype)
+        if self.how == "own":
+            keys = [key.fold("noise", int(i)) for i in clients]
+            noise = torch.stack([torch.randn(problem.d, generator=k.generator(), dtype=up.dy.dtype) for k in keys])
+        dy = up.dy + noise
+        return Up(dy.norm(dim=1), (dy, dy) if self.how == "parts" else dy), None
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 2])
+def test_what_hangs_on_who_is_stacked_with_a_client_is_said(chunk):
+    with pytest.warns(UserWarning, match=r"Noisy: client \d's Up\.norm is another one .* Fix: fold the id"):
+        run(Noisy(0.1, 2), QUADRATIC, 2, chunk=chunk)
+    run(Noisy(0.1, 2, how="own"), QUADRATIC, 2, chunk=chunk)  # warnings are errors here
+    run(Noisy(0.1, 2, how="none"), QUADRATIC, 2, sampled=1, chunk=chunk)
+
+
+def test_a_problem_that_draws_for_all_clients_at_once_is_said():
+    class Loose(Quadratic):
+        def draw(self, clients: torch.Tensor, steps: int, key: Key) -> Any:
+            g = key.generator()
+            return [torch.randn(len(clients), self.d, generator=g, dtype=self.dtype) for _ in range(steps)]
+
+        def grads(self, y: torch.Tensor, xi: Any) -> torch.Tensor:
+            return y + xi
+
+    with pytest.warns(UserWarning, match="Loose: client"):
+        run(FedAvg(0.1, 2), of_class(Loose), 1, chunk=1)
+
+
+def test_an_upload_in_parts_is_refused_where_it_is_made():
+    with pytest.raises(TypeError, match=r"Up\.dy=.*expected a tensor that leads with S = 4"):
+        run(Noisy(0.1, 2, how="parts"), QUADRATIC, 1)
+
+
+def test_a_diverging_upload_of_one_number_a_client_is_named():
+    found = run(Noisy(1e300, 2, how="none"), QUADRATIC, 5).diverged
+    assert found is not None
+    assert found.quantity == "Up.norm"
+
+
+def test_a_layout_in_the_servers_state_is_named_as_what_both_sides_know():
+    @dataclass(frozen=True)
+    class Server:
+        x: torch.Tensor
+        layout: Any
+
+    class Kept(FedAvg):
+        def init(self, problem: Any, x: torch.Tensor, key: Key) -> State:
+            return State(Server(x, problem.layout), None)
+
+    with pytest.raises(TypeError, match=r"Known\(problem\.layout\)"):
+        run(Kept(0.1, 2), QUADRATIC, 1)
