@@ -14,6 +14,8 @@ from entries import decided, outcome, replays
 
 from fedtheory import FedSub, Gaussian, Spherical
 from fedtheory.algorithms.fedsub import Own
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
 from fedtheory.theory.claim import Printed
 from fedtheory.theory.fedsub import claims as fedsub
 from fedtheory.theory.fedsub import costs as fedsub_costs
@@ -105,6 +107,15 @@ def test_growth_exponent_is_near_half_the_logarithm_of_m_over_r(kind, m, r):
     exponent = fedsub_rates.growth_exponent(kind, m, r)
     assert abs(exponent - math.log(m / r) / 2) < 0.35
     assert exponent > 0
+
+
+@pytest.mark.parametrize(("kind", "m", "r"), [(Spherical, 20, 10), (Gaussian, 20, 10), (Gaussian, 9, 4)])
+def test_growth_varies_by_its_closed_form(kind, m, r):
+    layout, e = Layout.single(m), torch.eye(m, dtype=torch.float64)[0]
+    draws = [kind(r).draw(layout, Key(k), torch.float64) for k in range(3000)]
+    logs = torch.stack([P.lift(P.project(e)).norm().log() for P in draws])
+    assert abs(logs.std() / fedsub_rates.growth_spread(kind, m, r) - 1) < 0.05
+    assert abs(logs.mean() - fedsub_rates.growth_exponent(kind, m, r)) < 4 * logs.std() / math.sqrt(len(logs))
 
 
 def test_a_search_reports_ratios_that_the_instance_reproduces():

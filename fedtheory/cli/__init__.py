@@ -218,7 +218,7 @@ def parser() -> argparse.ArgumentParser:
         "--seed",
         type=number_of(int, 0, 2**63 - 1),
         default=0,
-        help="of the attacks' random starts (default: the ledger's own)",
+        help="of the searches' random starts, not of what checks draw themselves (default: the ledger's own)",
     )
     claims.add_argument("--save", default=None, help="also put the records into this JSON file, beside others there")
     claims.add_argument(

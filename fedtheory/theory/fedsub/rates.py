@@ -571,6 +571,18 @@ def growth_exponent(kind: type[Projection], m: int, r: int) -> float:
     return math.log(2 / r) + float(digamma(r / 2) + digamma((m + r - 1) / 2)) / 2
 
 
+def growth_spread(kind: type[Projection], m: int, r: int) -> float:
+    """Standard deviation of ln ||P P^T e|| about `growth_exponent`, of the spherical and the Gaussian projection.
+
+    ln Beta(a, b) varies by psi'(a) - psi'(a + b), ln chi^2_n by psi'(n/2), psi' the trigamma function. Gaussian:
+    ||P P^T e||^2 = A (A + B)/r^2 with A = chi^2_r and B = chi^2_{m-1}; A = (A + B) Beta(r/2, (m-1)/2), independent.
+    """
+    trigamma = lambda x: float(polygamma(1, x))
+    if kind is Spherical:
+        return math.sqrt((trigamma(r / 2) - trigamma(m / 2)) / 4)
+    return math.sqrt((trigamma(r / 2) + 3 * trigamma((m + r - 1) / 2)) / 4)
+
+
 def dual_means(
     projection: Projection, dtype: torch.dtype, form: str, rounds: int, *, m: int = 20, n: int = 4
 ) -> list[float]:
@@ -626,7 +638,7 @@ def check_float_repaired(effort: str) -> Outcome:
             holds = holds and len(sums) == rounds and max(sums) < bound
             text = f"{type(projection).__name__} {str(dtype)[6:]}: sums below {bound:.0e}"
             if expected > 0:
-                error = math.sqrt(float(polygamma(1, 5)) / max(1, len(printed) // 2))
+                error = growth_spread(type(projection), 20, 10) / math.sqrt(max(1, len(printed) // 2))
                 holds = holds and abs(slope(printed) - expected) < 4 * error
                 text += f", printed grows as e^({expected:.3f} k), four standard errors or less from measured"
             else:
