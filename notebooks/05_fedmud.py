@@ -1021,7 +1021,8 @@ lost = {name: found[f"worse at s = R than at s = 1: {name}"]["ours"] for name in
 assert 0 < 2 * lost["FedMUD"] < min(lost[name] for name in variants[1:])
 assert found["FedMUD+BKD+AAD at 1/8 minus FedAvg"]["verdict"] == "direction holds"
 less = [found[f"it is less sensitive to a than without BKD: {name}"] for name in ("FedMUD+BKD", "FedMUD+BKD+AAD")]
-assert [cell["verdict"] for cell in less] == ["direction holds", "inconclusive"]
+assert [cell["verdict"] for cell in less] == ["inconclusive", "inconclusive"]
+assert less[0]["low"] == less[0]["high"] == 1  # by one value in every seed
 points = {(row["method"], row["value"]): row["mean"] for row in committed("mud/fig4")["table"]}
 below = {(name, a): max(points[name, b] for b in (0.25, 1, 4, 16, 64)) - points[name, a] for name, a in points if a}
 assert all(3 < below[name, 64] < 4 for name in ("FedMUD+BKD", "FedMUD+BKD+AAD"))
@@ -1038,8 +1039,9 @@ assert ends == [2, 7, 8, 12]
 #   sensitive, too? Towards large $a$, clearly: at 64 the two with BKD are three to four points below their best, the
 #   two without 14. Towards small $a$ it is more sensitive: at 1/4 FedMUD loses two points, +BKD seven, +AAD eight, both
 #   twelve: as if BKD only moved the curve to larger $a$. By the count of the item, values within ten points of the
-#   best, it holds for plain FedMUD and stays open with AAD. Such a count hangs on the grid: while it ended at 16, BKD
-#   looked the more sensitive one with AAD.
+#   best, it holds for plain FedMUD in all five seeds, by one value each, which is one seed short of what signs decide;
+#   with AAD it stays open. Such a count hangs on the grid: while it ended at 16, BKD looked the more sensitive one with
+#   AAD.
 # - **Figure 5.** With $a$ scaled so that the step keeps its length, all four gain three to four points from an eighth
 #   in the place of a 32nd, and there FedMUD+BKD+AAD is at FedAvg's level, as printed.
 #

@@ -927,15 +927,15 @@ assert curves["Sign+EF+FLSS"]["loss"][-1] > 1.3 * curves["Signsgd+EF"]["loss"][-
 # ## 7. The paper's tables and figures
 #
 # Read from tables computed before. **Scale: medium**, and that is far from the paper: 2,000 images of CIFAR-10 or
-# Fashion-MNIST at 16 x 16 pixels, 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$, the CNN also where the
-# paper has ResNet-18, three or five seeds. Four columns have the printed length: Table 3's with one local epoch, and,
-# with the paper's data in full, Table 2's of Fashion-MNIST: FedAvg and SignSGD, each with and without FLSS. An
-# accuracy is the mean of the last three of a run's ten records. Rates and batches are ours anyway, since the paper's
-# are in its main body. **In the short columns levels are not comparable.** What is tested there is the ordering: a
-# method minus its rival, same seeds, and whether the 95% interval lies on the printed side (*direction holds*), on
-# the other (*direction reversed*, which such a small run cannot call a contradiction) or on both (*inconclusive*).
-# Rivals: of FLSS its base; of SignSGD FedAvg; of the other uncompressed methods FedAvg+FLSS; of FetchSGD and STC
-# Sign+EF+FLSS. Cells without a number say what would make it.
+# Fashion-MNIST at 16 x 16 pixels, 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$, the CNN also where the paper
+# has ResNet-18, three or five seeds. Four columns have the paper's length: Table 3's with one local epoch, and, with
+# the paper's data in full, Table 2's of Fashion-MNIST, for which rounds and epochs of CIFAR-10 are taken over: FedAvg
+# and SignSGD, each with and without FLSS. An accuracy is the mean of the last three of a run's ten records. Rates and
+# batches are ours anyway, since the paper's are in its main body. **In the short columns levels are not comparable.**
+# What is tested there is the ordering: a method minus its rival, same seeds, and whether the 95% interval lies on the
+# printed side (*direction holds*), on the other (*direction reversed*, which such a small run cannot call a
+# contradiction) or on both (*inconclusive*). Rivals: of FLSS its base; of SignSGD FedAvg; of the other uncompressed
+# methods FedAvg+FLSS; of FetchSGD and STC Sign+EF+FLSS. Cells without a number say what would make it.
 
 
 # %% tags=["hide-input"]
@@ -1005,21 +1005,22 @@ full = {cell["cell"]: cell for cell in record["cells"] if "in full" in cell["cel
 for beta, numbers in (("0.1", [-0.43, -0.66, -0.20]), ("0.5", [-0.32, -0.52, -0.13]), ("1", [-0.17, -0.33, -0.01])):
     lead = full[f"FMNIST in full, beta={beta} FedAvg < FedAvg+FLSS"]
     assert [round(lead[k], 2) for k in ("ours", "low", "high")] == numbers
-    assert lead["verdict"] == "contradicted"
+    assert lead["verdict"] == "direction reversed"
 levels = [f"FMNIST in full, beta={beta} {name}, level" for beta in ("0.5", "1") for name in ("FedAvg", "FedAvg+FLSS")]
-assert {full[name]["verdict"] for name in levels} == {"matches"}
+assert {full[name]["verdict"] for name in levels} == {"not tested"}
+assert all(abs(full[name]["ours"] - full[name]["paper"]) < 2 for name in levels)
 assert [round(full[name]["ours"], 1) for name in levels] == [90.4, 90.1, 90.6, 90.4]
 against = (("0.1", [-2.28, -5.31, 0.76]), ("0.5", [-0.83, -1.36, -0.30]), ("1", [-0.48, -0.58, -0.38]))
 for beta, numbers in against:
     lead = full[f"FMNIST in full, beta={beta} Signsgd+EF < Sign+EF+FLSS"]
     assert [round(lead[k], 2) for k in ("ours", "low", "high")] == numbers
-    assert lead["verdict"] == ("inconclusive" if beta == "0.1" else "contradicted")
+    assert lead["verdict"] == ("inconclusive" if beta == "0.1" else "direction reversed")
 names = ("Signsgd+EF, level", "Sign+EF+FLSS, level", "FedAvg < Signsgd+EF")
 found = {beta: [full[f"FMNIST in full, beta={beta} {name}"] for name in names] for beta in ("0.5", "1")}
 assert [round(cell["ours"], 1) for cell in found["0.5"]] == [89.7, 88.9, -0.7]
 assert [round(cell["ours"], 1) for cell in found["1"]] == [90.1, 89.6, -0.5]
-assert [cell["verdict"] for cell in found["0.5"]] == ["matches", "inconclusive", "matches"]
-assert [cell["verdict"] for cell in found["1"]] == ["matches", "matches", "inconclusive"]
+assert [cell["verdict"] for cell in found["0.5"]] == ["not tested", "not tested", "direction holds"]
+assert [cell["verdict"] for cell in found["1"]] == ["not tested", "not tested", "inconclusive"]
 
 # %% [markdown]
 # The paper's point is that FLSS **raises** accuracy. In the short runs it lowers it, with both bases and for every
@@ -1034,17 +1035,18 @@ assert [cell["verdict"] for cell in found["1"]] == ["matches", "matches", "incon
 #
 # **In full**: all 60,000 images, 100 clients, 400 rounds of five epochs, $T_0 = 200$, $R = 40$, three seeds. FedAvg
 # ends at 86.7% [84.1, 89.3] for $\beta = 0.1$ (printed 85.1), at 90.4% for 0.5 and 90.6% for 1 (printed 91.0, 91.2).
-# The last two match, and so do FLSS's levels there, by the two points that the rule allows. But FLSS ends below FedAvg
-# in all three: by 0.43 points [0.20, 0.66], 0.32 [0.13, 0.52] and 0.17 [0.01, 0.33], where the paper prints gains of
-# 1.2, 0.6 and 0.1. So with what the appendix does not print (rate, batch, clients, $R$) as we chose it the gain is
-# contradicted. As in print, less heterogeneity leaves less between the two. Of the two to five points of the short
-# runs less than half a point is left: they had the sign of the loss right, and not its size. FLSS saves 40% of the
-# uploads, and sends half as many bytes again both ways, as in section 5.2.
+# The last two lie within two points of print, and so do FLSS's levels there. But FLSS ends below FedAvg in all three:
+# by 0.43 points [0.20, 0.66], 0.32 [0.13, 0.52] and 0.17 [0.01, 0.33], where the paper prints gains of 1.2, 0.6 and 0.1
+# (the last, three seeds hardly decide). So with what the appendix does not print (rate, batch, clients, $R$; rounds and
+# epochs are printed of CIFAR-10 alone) as we chose it the direction is reversed, which contradicts nothing: only a run
+# with the paper's own choices could. As in print, less heterogeneity leaves less between the two. Of the two to five
+# points of the short runs less than half a point is left: they had the sign of the loss right, and not its size. FLSS
+# saves 40% of the uploads, and sends half as many bytes again both ways, as in section 5.2.
 #
-# At $\beta = 0.5$ SignSGD ends at 89.7% [89.4, 90.0] (printed 90.8), 0.7 points behind FedAvg [0.3, 1.1] (printed 0.3):
-# both match. FLSS ends 0.83 points [0.30, 1.36] below it, where a gain of 0.3 is printed: contradicted, as on FedAvg.
-# At $\beta = 1$ it ends 0.48 points [0.38, 0.58] below SignSGD, where the largest of these gains is printed, 0.65:
-# contradicted, too, though both levels, 90.1 and 89.6%, match the printed ones, 90.4 and 91.0, within two points.
+# At $\beta = 0.5$ SignSGD ends at 89.7% [89.4, 90.0] (printed 90.8), 0.7 points behind FedAvg [0.3, 1.1] (printed 0.3).
+# FLSS ends 0.83 points [0.30, 1.36] below it, where a gain of 0.3 is printed: reversed, as on FedAvg. At $\beta = 1$ it
+# ends 0.48 points [0.38, 0.58] below SignSGD, where the largest of these gains is printed, 0.65: reversed, too, though
+# both levels, 90.1 and 89.6%, lie within two points of the printed ones, 90.4 and 91.0.
 # At $\beta = 0.1$ SignSGD ends at 86.2% [85.4, 87.0], half a point below FedAvg [-1.7, 2.7]; printed are 80.8 and a
 # distance of 4.3, so with our choices signs cost far less there than in the paper. FLSS ends 2.3 points [-0.8, 5.3]
 # below it, which three seeds leave open (1.0 by the best round of each run); 0.5 are printed as a gain. It uploads 60%

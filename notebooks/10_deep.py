@@ -335,7 +335,7 @@ assert found["our-P=I", 0.01, "best"]["gap high"] < 0 < found["our-CD", 0.01, "b
 #
 # Our-CD and our-P=I, FedSub's own, of which the next figure is, stand beside: with them it is the same. At the two
 # higher rates both end surely behind FedAvg, at 0.01 both differences are open; of their best records our-P=I's is
-# surely behind there, too.
+# behind there, too, by an interval that leaves out zero (as one of so many may by chance).
 #
 # ### FedSub's Figure 2
 #

@@ -112,12 +112,12 @@ def test_a_cost_is_rounded_or_cut_off(text, words, how):
     ("ours", "rival", "ran", "verdict", "said"),
     [
         ([50.0, 50.4, 50.8], [48.0, 48.5, 48.7], "reduced", "direction holds", ": as printed"),
-        ([50.0, 50.4, 50.8], [50.0, 50.5, 50.7], "reduced", "inconclusive", "would decide"),
+        ([50.0, 50.4, 50.8], [50.0, 50.5, 50.7], "reduced", "inconclusive", "not decide"),
         ([48.0, 48.5, 48.7], [50.0, 50.4, 50.8], "reduced", "direction reversed", "only the paper's can decide"),
         ([86.0, 86.2, 86.4], [86.0, 86.3, 86.3], "paper's", "matches", "where it is printed"),
         ([50.0, 50.2, 50.4], [40.0, 40.1, 40.2], "paper's", "contradicted", "lies elsewhere"),
         ([50.0], [40.0], "reduced", "inconclusive", "two at least decide"),
-        ([50.0, 50.4, math.nan], [48.0, 48.5, 48.7], "reduced", "inconclusive", "diverged here"),
+        ([50.0, 50.4, math.nan], [48.0, 48.5, 48.7], "reduced", "inconclusive", "diverges in 1 of 3 seeds"),
     ],
 )
 def test_an_ordering_is_confirmed_by_its_whole_interval(ours, rival, ran, verdict, said):
@@ -239,9 +239,9 @@ def test_table_2_at_the_large_scale_judges_levels_and_orders_in_full():
     assert len(cells) == len(result.cells)
     order = cells["FMNIST in full, beta=0.1 FedAvg < FedAvg+FLSS"]
     assert (order.ours, order.paper) == pytest.approx((-1, 86.25 - 85.06))
-    assert (order.verdict, order.ran) == ("contradicted", "paper's")
+    assert (order.verdict, order.ran) == ("inconclusive", "inferred")  # these three runs are alike
     level = cells["FMNIST in full, beta=0.1 FedAvg, level"]
-    assert (level.verdict, level.paper, level.ours) == ("contradicted", 85.06, 50)
+    assert (level.verdict, level.paper, level.ours) == ("not tested", 85.06, 50)
     before = {cell.cell: cell for cell in measure_heterogeneity(Ahead(), "medium", 5).cells}
     assert set(AT_LENGTH) <= set(BETAS)
     assert all(AGAINST[name] in names for names in AT_LENGTH.values() for name in names)

@@ -43,7 +43,7 @@ class Fake:
 def test_every_printed_number_has_a_cell_a_verdict_and_a_reason():
     """All methods as far apart as in the paper: every order holds; levels are compared with FedAvg's."""
     runner = Fake({name: values[4] / 100 - 0.3 for name, values in TABLE1.items()})
-    result = measure_table(runner, "medium", 3, "mud/table1", TABLE1, named("N1", "N2"), mud.ORDERS1)
+    result = measure_table(runner, "medium", 6, "mud/table1", TABLE1, named("N1", "N2"), mud.ORDERS1)
     ran = [cell for cell in result.cells if cell.seeds]
     assert len(result.cells) == 80 + len(mud.ORDERS1)
     assert len(ran) == 10 + len(mud.ORDERS1)

@@ -3,8 +3,9 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import stats
 
 from fedtheory.core import verdicts
 from fedtheory.core.verdicts import (
@@ -55,14 +56,16 @@ def test_the_whole_interval_decides(region, mean, half, seeds):
     if region.side:
         elsewhere, why = judge(region, (mean, low, high), seeds, "reduced")
         assert elsewhere == (HOLDS if inside else REVERSED if outside else OPEN)
-        assert ("seeds would decide" in why) == (elsewhere == OPEN)
+        assert ("seeds would as likely as not decide" in why) == (elsewhere == OPEN)
 
 
 @pytest.mark.parametrize("ran", ["paper's", "reduced", "stand-in"])
 def test_one_seed_and_a_lost_run_decide_nothing_for(ran):
     assert judge(above(), (1.0, 1.0, 1.0), 1, ran)[0] == OPEN
-    lost = judge(above(), (math.nan,) * 3, 3, ran)[0]
-    assert lost == (AGAINST if ran == "paper's" else OPEN)
+    found = [judge(above(), (math.nan,) * 3, 3, ran, lost) for lost in (3, 1, 0)]
+    assert [verdict for verdict, _ in found] == [AGAINST if ran == "paper's" else OPEN, OPEN, OPEN]
+    assert [why for _, why in found[1:]] == ["diverges in 1 of 3 seeds", "what it is compared with diverges"]
+    assert judge(above(), (math.nan,) * 3, 1, ran, 1)[0] == OPEN
     assert judge(above(), (math.nan,) * 3, 0, "")[0] == UNTESTED
 
 
@@ -101,6 +104,41 @@ def test_no_difference_in_any_seed_is_not_the_other_way(ran):
     verdict, why = judge(above(), (0.0, 0.0, 0.0), 3, ran)
     assert verdict == OPEN
     assert "neither as stated nor the other way" in why
+
+
+@pytest.mark.parametrize(("seeds", "decided"), [(2, False), (5, False), (6, True)])
+def test_values_that_are_all_alike_are_judged_by_signs(seeds, decided):
+    """0.5^5 * 2 is 6%, 0.5^6 * 2 is 3%."""
+    assert judge(above(), (1.0, 1.0, 1.0), seeds, "reduced")[0] == (HOLDS if decided else OPEN)
+    assert judge(below(), (1.0, 1.0, 1.0), seeds, "paper's")[0] == (AGAINST if decided else OPEN)
+    assert (0.5 ** (seeds - 1) < 0.05) == decided
+    assert judge(points(1.0), (1.0, 1.0, 1.0), seeds, "paper's")[0] == MATCHES  # a level is just there
+    assert math.isnan(verdicts.chance(above(), (1.0, 1.0, 1.0), seeds))
+
+
+@given(REGIONS, st.lists(FINITE, min_size=2, max_size=9, unique=True))
+def test_p_says_what_the_interval_says(region, values):
+    found, n = interval(values), len(values)
+    assume(found[2] - found[1] > 1e-6)
+    edge = min((region.low, region.high), key=lambda one: abs(found[0] - one))
+    p = verdicts.chance(region, found, n)
+    assert p == pytest.approx(stats.ttest_1samp(values, edge).pvalue, rel=1e-6, abs=1e-9)
+    assume(abs(p - 0.05) > 1e-9)
+    if region.side and math.isinf(region.low) + math.isinf(region.high):
+        assert (judge(region, found, n, "paper's")[0] != OPEN) == (p < 0.05)
+
+
+def test_verdicts_that_stay_if_errors_are_limited_together():
+    """Benjamini and Hochberg (1995), Sec. 3.2: of these fifteen four stay; three by Bonferroni, and by Holm."""
+    text = "0.0001 0.0004 0.0019 0.0095 0.0201 0.0278 0.0298 0.0344 0.0459 0.3240 0.4262 0.5719 0.6528 0.7590 1"
+    p = [float(one) for one in text.split()]
+    order = [7, 0, 14, 3, 9, 1, 12, 5, 2, 13, 8, 4, 11, 6, 10]
+    mixed = [p[at] for at in order]
+    for any_error, count in ((False, 4), (True, 3)):
+        assert verdicts.kept(mixed, any_error=any_error) == [at < count for at in order]
+    assert verdicts.kept([]) == verdicts.kept([], any_error=True) == []
+    assert verdicts.kept([0.04, 0.045, 0.05]) == [True] * 3  # the largest decides for all
+    assert verdicts.kept([0.04, 0.045, 0.05], any_error=True) == [False] * 3
 
 
 def test_a_run_that_diverges_in_print():
@@ -150,3 +188,20 @@ def test_of_several_verdicts():
 def test_a_region_knows_its_edge():
     assert Region(0.0, 2.0, False).misses(1.5) == -0.5
     assert above(1.0).misses(0.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("worse", "better", "verdict"),
+    [
+        ([math.nan] * 3, [70.0, 71.0, 72.0], OPEN),  # the method printed as worse: no evidence against the order
+        ([70.0, 71.0, 72.0], [math.nan] * 3, AGAINST),
+        ([70.0, 71.0, 72.0], [math.nan, 71.0, 72.0], OPEN),
+        ([60.0, 61.0, 62.5], [70.0, 71.0, 72.0], MATCHES),
+    ],
+)
+def test_of_two_methods_it_is_the_better_one_whose_divergence_contradicts(worse, better, verdict):
+    cell = cells.order("here", "a", "b", {"a": 60.0, "b": 70.0}, {"a": worse, "b": better}, "paper's", "ours")
+    assert cell.verdict == verdict
+    assert math.isnan(cell.p) == any(map(math.isnan, (*worse, *better)))
+    turned = cells.order("here", "b", "a", {"a": 60.0, "b": 70.0}, {"a": worse, "b": better}, "paper's", "ours")
+    assert turned.verdict == verdict  # printed as b ahead, whichever comes first

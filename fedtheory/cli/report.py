@@ -79,7 +79,31 @@ def summary(rows: Sequence[dict[str, Any]]) -> list[str]:
         for ran in [name for name in verdicts.RUNS if name] if kind == "run" else []:
             part = [row["verdict"] for row in own if row["ran"] == ran]
             lines += [f"of these, {SCALE_WORDS[ran]}: {verdicts.tally(part)}"] if part else []
-    return [*lines, f"{sum(not row['seeds'] for row in once)} were not run"]
+    return [*lines, *_together(once), f"{sum(not row['seeds'] for row in once)} were not run"]
+
+
+def _together(once: Sequence[dict[str, Any]]) -> list[str]:
+    """How many verdicts on intervals stay if their errors are limited for each paper's together, not one by one."""
+    judged = [row for row in once if row["p"] == row["p"] and row["verdict"] != verdicts.UNTESTED]
+    if not judged:
+        return []
+    stay: dict[bool, list[str]] = {False: [], True: []}
+    for paper in PAPERS:
+        own = [row for row in judged if row["item"].startswith(f"{paper}/")]
+        for holm, found in stay.items():
+            mask = verdicts.kept([row["p"] for row in own], any_error=holm)
+            found += [row["verdict"] for row, kept in zip(own, mask) if kept]
+    all_of = [row["verdict"] for row in judged]
+
+    def words(found: Sequence[str]) -> str:
+        decided = [verdict for verdict in verdicts.VERDICTS if verdict != verdicts.OPEN and verdict in all_of]
+        count = sum(verdict != verdicts.OPEN for verdict in found)
+        return f"{count} ({', '.join(f'{found.count(verdict)} {verdict}' for verdict in decided)})"
+
+    return [
+        f"intervals decide {words(all_of)}, each by itself at 95%; with at most 5% false ones expected among a paper's "
+        f"(Benjamini-Hochberg) {words(stay[False])} stay, with a chance of at most 5% of any (Holm) {words(stay[True])}"
+    ]
 
 
 def of_paper(paper: str, rows: Sequence[dict[str, Any]]) -> tuple[str, str, str, str]:
@@ -92,6 +116,7 @@ def of_paper(paper: str, rows: Sequence[dict[str, Any]]) -> tuple[str, str, str,
 
 SCALE_WORDS = {
     "paper's": "on the paper's data, network and length",
+    "inferred": "on the paper's data and network, at a length that it does not print",
     "reduced": "on less of the paper's data, for fewer rounds or with a smaller network",
     "stand-in": "on other data, or with another network, in the place of the paper's",
     "smoke": "as a smoke test",
@@ -180,10 +205,11 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path, ledger: Path) -> str:
         "",
         "- *matches*: the paper's data, network and length, and the whole interval lies where it is printed (an error",
         "  within a factor of 1.5, an accuracy within two points);",
-        "- *direction holds*: on other data, a smaller network or a shorter run the whole interval lies on the printed",
-        "  side of an order or a bound;",
-        "- *inconclusive*: the interval lies on both sides, and it is said how many seeds would decide; or there is",
-        "  one seed; or runs diverge where data, network or length are not the paper's;",
+        "- *direction holds*: on other data, a smaller network or a shorter run, or one whose length is not printed,",
+        "  the whole interval lies on the printed side of an order or a bound;",
+        "- *inconclusive*: the interval lies on both sides, and it is said how many seeds would as likely as not",
+        "  decide, if mean and spread stay as they are (from three seeds a rough number); or there is one seed; or",
+        "  fewer than six are all alike; or some runs diverge, all where data, network or length are not the paper's;",
         "- *direction reversed*: data, network or length are not the paper's, and the whole interval lies elsewhere;",
         "- *contradicted*: the paper's data, network and length, and the whole interval lies elsewhere;",
         "- *not tested*: not run, run as a smoke test of some seconds, a level where data, network or length are not",
@@ -194,6 +220,12 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path, ledger: Path) -> str:
         "",
         "An order that is printed as next to none (0.1 points, or 1% of an error) is read as level: within two points,",
         "or a factor of 1.5.",
+        "",
+        "Each interval is judged by itself: were every quantity exactly on its edge, one in forty would lie wholly on",
+        "the wrong side by chance, and a conclusion that has the worst of many outcomes has one more easily. How many",
+        "stay if errors are limited together is said below. Seeds differ in partition, start and sampling, and in the",
+        "data where these are made or a part is drawn; the images of a full data set and tuned settings are the same",
+        "in all: what other ones would do is in no interval.",
         "",
         "Scales: *paper*, the printed length; *large*, the printed length for a figure or some columns of a table, the",
         "rest as at medium; *medium*, what two CPU cores carry; *quick*, a smoke test, not judged.",

@@ -39,6 +39,7 @@ class Cell:
             on numbers that the paper prints.
         ran: one of `verdicts.RUNS`: whether data, network and length are the paper's; "" where nothing was run.
         tuning: one of `verdicts.TUNINGS`: where rates and the like are from; "" where there is nothing to tune.
+        p: `verdicts.chance` of the quantity that is judged; NaN where none has an interval.
     """
 
     cell: str
@@ -52,6 +53,7 @@ class Cell:
     kind: str = "run"
     ran: str = ""
     tuning: str = ""
+    p: float = math.nan
 
     def __post_init__(self) -> None:
         checks.choice("verdict", self.verdict, VERDICTS)
@@ -332,6 +334,7 @@ def report_rows(item: str, record: dict[str, Any]) -> list[dict[str, Any]]:
                 "cell": cell["cell"],
                 **numbers,
                 **{name: cell[name] for name in ("kind", "seeds", "ran", "tuning", "verdict", "reason")},
+                "p": number(cell.get("p", "NaN")),
                 "scale": record["scale"],
             }
         )

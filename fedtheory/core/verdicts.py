@@ -5,8 +5,9 @@ is a mean and a 95% interval over seeds; two methods are compared by the interva
 
     matches             the paper's data, network and length, and the whole interval lies in the region
     direction holds     the same for a side, where data, network or length are others
-    inconclusive        the interval lies on both sides of the region's edge (the number of seeds that would decide is
-                        said), there is one seed, or runs diverge where data, network or length are others
+    inconclusive        the interval lies on both sides of the region's edge (it is said from how many seeds on it is
+                        more likely than not decided), there is one seed, runs are alike in fewer than six seeds and so
+                        have no interval, or some diverge (all, where data, network or length are others)
     direction reversed  data, network or length are others, and the whole interval lies outside: more seeds of the
                         same run would not decide, and only the paper's own can contradict
     contradicted        the paper's data, network and length, and the whole interval lies outside
@@ -22,12 +23,13 @@ from fedtheory.core import checks
 
 VERDICTS = ("matches", "direction holds", "inconclusive", "direction reversed", "contradicted", "not tested")
 MATCHES, HOLDS, OPEN, REVERSED, AGAINST, UNTESTED = VERDICTS
-RUNS = ("paper's", "reduced", "stand-in", "smoke", "")
-"""What ran: the paper's data, network and length; the same kind at a smaller one; other data in their place; a few
-seconds' test; nothing."""
+RUNS = ("paper's", "inferred", "reduced", "stand-in", "smoke", "")
+"""What ran: the paper's data, network and length; its data and network, at a length that it does not print; the same
+kind at a smaller one; other data in their place; a few seconds' test; nothing."""
 AUTHORS = "authors' files"
 TUNINGS = ("printed", AUTHORS, "ours", "")
 MOST = 1000  # seeds that are asked for by number
+_ALIKE_SEEDS = 6  # from so many on, all on one side, a sign test rejects a fair coin at 5%
 
 
 def turned(verdict: str) -> str:
@@ -96,7 +98,7 @@ def ordered(printed: float) -> Region:
     return ALIKE if abs(printed - 1) < 0.01 else above(1.0)
 
 
-def judge(region: Region, found: _Interval, seeds: int, ran: str) -> tuple[str, str]:
+def judge(region: Region, found: _Interval, seeds: int, ran: str, lost: int = 0) -> tuple[str, str]:
     """The verdict on a measured quantity, and why in words.
 
     Args:
@@ -104,6 +106,7 @@ def judge(region: Region, found: _Interval, seeds: int, ran: str) -> tuple[str, 
         found: mean and 95% interval over seeds; NaN where a run diverged.
         seeds: how many.
         ran: one of RUNS.
+        lost: in how many the run of the statement diverged; 0 and NaN: that which it is compared with did.
     """
     checks.choice("ran", ran, RUNS)
     mean, low, high = found
@@ -116,18 +119,52 @@ def judge(region: Region, found: _Interval, seeds: int, ran: str) -> tuple[str, 
     if not region.side and ran != "paper's":
         return UNTESTED, "levels are compared on the paper's data, network and length only"
     if math.isnan(mean):
-        return (AGAINST, "diverged") if ran == "paper's" else (OPEN, "diverged here")
+        if lost == seeds > 1 and ran == "paper's":
+            return AGAINST, "diverged"
+        return OPEN, f"diverges in {lost} of {seeds} seeds" if lost else "what it is compared with diverges"
     if seeds == 1:
         return OPEN, "one seed: two at least decide"
+    if low == high and region.side and seeds < _ALIKE_SEEDS and region.misses(mean):
+        return OPEN, f"the same in all seeds, which has no interval: by signs {_ALIKE_SEEDS} at least decide"
     if region.misses(low) < 0 and region.misses(high) < 0:
         return (MATCHES, "the whole interval lies where it is printed") if ran == "paper's" else (HOLDS, "as printed")
     if low > region.high or high < region.low:
         if ran == "paper's":
             return AGAINST, "the whole interval lies elsewhere"
-        return REVERSED, f"the other way here ({ran} scale), which only the paper's can decide"
+        scale = "length inferred" if ran == "inferred" else f"{ran} scale"
+        return REVERSED, f"the other way here ({scale}), which only the paper's can decide"
     if low == high:
         return OPEN, "on the edge in every seed, neither as stated nor the other way"
-    return OPEN, f"the interval lies on both sides: {needed(region, found, seeds)} would decide"
+    return OPEN, f"the interval lies on both sides: {needed(region, found, seeds)} would as likely as not decide"
+
+
+def chance(region: Region, found: _Interval, seeds: int) -> float:
+    """p of a verdict: how seldom an interval over as many seeds misses a value as far away as the nearest edge is.
+
+    Two-sided, by Student's t: below 0.05 the 95% interval lies on one side of the edge. NaN without an interval.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    mean, low, high = found
+    if not high > low:
+        return math.nan
+    error = (high - low) / 2 / float(stdtrit(seeds - 1, 0.975))
+    return 2 * float(stdtr(seeds - 1, -abs(region.misses(mean)) / error))
+
+
+def kept(chances: Sequence[float], level: float = 0.05, any_error: bool = False) -> list[bool]:
+    """Which of many verdicts stay if their errors are limited together.
+
+    By Benjamini and Hochberg (1995) at most a share `level` of those kept is expected to be wrong; `any_error`: by Holm
+    (1979) the chance that one of them is, is at most `level`.
+    """
+    order, total = sorted(range(len(chances)), key=lambda at: chances[at]), len(chances)
+    if any_error:
+        passed = [chances[at] <= level / (total - place) for place, at in enumerate(order)]
+        count = passed.index(False) if False in passed else total
+    else:
+        count = max((place for place, at in enumerate(order, 1) if chances[at] <= level * place / total), default=0)
+    return [at in order[:count] for at in range(total)]
 
 
 def diverged(lost: Sequence[bool], ran: str) -> tuple[str, str]:
@@ -149,7 +186,10 @@ def exact(region: Region, value: float) -> tuple[str, str]:
 
 
 def needed(region: Region, found: _Interval, seeds: int) -> str:
-    """How many seeds would make the interval fit on one side of the region's edge, if mean and spread stay."""
+    """How many seeds would make the interval fit on one side of the region's edge, if mean and spread stay.
+
+    Of as many new ones the mean moves: half of such intervals, or some more, fit.
+    """
     from scipy import stats
 
     mean, low, high = found

@@ -38,21 +38,25 @@ def side(
     *,
     ratio: bool = False,
     certain: str = "",
+    own: Sequence[float] | None = None,
 ) -> Cell:
     """A statement on a quantity that is measured once per seed, such as a difference of two methods.
 
     `ratio`: its interval is formed and judged on logarithms. `certain`: why no run of this length could have come out
-    on the other side, so that nothing is tested; empty: it could.
+    on the other side, so that nothing is tested; empty: it could. `own`: what the statement is about, of two that are
+    compared, NaN where it diverged.
     """
     found = interval([math.log(value) for value in values] if ratio else values)
     edges = Region(_log(region.low), _log(region.high), region.side) if ratio else region
-    verdict, why = verdicts.judge(edges, found, len(values), ran)
+    lost = sum(map(math.isnan, values if own is None else own))
+    verdict, why = verdicts.judge(edges, found, len(values), ran, lost)
     if certain:
         verdict, why = verdicts.UNTESTED, f"it could not fail: {certain}"
+    p = NAN if verdict == verdicts.UNTESTED else verdicts.chance(edges, found, len(values))
     if ratio:
         mean, low, high = map(math.exp, found)
         found = (mean, low, high)
-    return Cell(cell, paper, *found, len(values), verdict, _both(said, why), "run", ran, tuning)
+    return Cell(cell, paper, *found, len(values), verdict, _both(said, why), "run", ran, tuning, p)
 
 
 def level(
@@ -66,16 +70,18 @@ def level(
     said: str = "",
 ) -> Cell:
     """A printed level. Where it is not comparable, its difference to a rival's is judged instead, by its sign."""
-    found = interval(values)
+    found, p, lost = interval(values), NAN, sum(map(math.isnan, values))
     if ran == "paper's" or rival is None:
-        verdict, why = verdicts.judge(region, found, len(values), ran)
+        verdict, why = verdicts.judge(region, found, len(values), ran, lost)
+        p = NAN if verdict == verdicts.UNTESTED else verdicts.chance(region, found, len(values))
     elif rival.values is values:
         verdict, why = verdicts.UNTESTED, "the others are compared with it; its level is not comparable"
     else:
         gap, printed = interval([a - b for a, b in zip(values, rival.values, strict=True)]), paper - rival.paper
-        verdict, why = verdicts.judge(verdicts.like(printed), gap, len(values), ran)
+        verdict, why = verdicts.judge(verdicts.like(printed), gap, len(values), ran, lost)
+        p = verdicts.chance(verdicts.like(printed), gap, len(values))
         why = f"minus {rival.name} {gap[0]:+.3g} [{gap[1]:+.3g}, {gap[2]:+.3g}], printed {printed:+.3g}: {why}"
-    return Cell(cell, paper, *found, len(values), verdict, _both(said, why), "run", ran, tuning)
+    return Cell(cell, paper, *found, len(values), verdict, _both(said, why), "run", ran, tuning, p)
 
 
 def order(
@@ -90,7 +96,8 @@ def order(
     """Two methods' accuracies: the difference in points, paired by seed. NaN in print: the order alone is stated."""
     paper, gaps = printed[high] - printed[low], [b - a for a, b in zip(ours[low], ours[high], strict=True)]
     region = verdicts.above() if math.isnan(paper) else verdicts.like(paper)
-    return side(f"{where} {low} < {high}", paper, gaps, region, ran, tuning, "difference in points")
+    better = ours[low if paper < 0 else high]
+    return side(f"{where} {low} < {high}", paper, gaps, region, ran, tuning, "difference in points", own=better)
 
 
 def diverges(cell: str, values: Sequence[float], ran: str, tuning: str, said: str = "") -> Cell:

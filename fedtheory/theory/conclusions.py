@@ -25,15 +25,15 @@ SAME = {  # a cell that states what another one does -> the other
 def states(row: Mapping[str, Any]) -> str:
     """What a cell of a committed item states, the same for cells that state the same.
 
-    They are an order of two methods, or a number that is printed in several items under one name, and those of SAME;
-    and a number under two readings, each looked at in a round of its own.
+    They are an order of two methods, or a number that is printed in several items under one name, with more digits or
+    fewer, and those of SAME; and a number under two readings, each looked at in a round of its own.
     """
     paper, cell = row["item"].split("/")[0], row["cell"]
     other = SAME.get(named(row))
     if other is not None:
         return states({"item": other.split(": ")[0], "cell": other.split(": ", 1)[1], "paper": row["paper"]})
     cell = re.sub(r" in round \d+", "", cell.removesuffix(f", {verdicts.AUTHORS}"))
-    return f"{paper}: {cell}" + ("" if " < " in cell else f": {row['paper']}")
+    return f"{paper}: {cell}" + ("" if " < " in cell else f": {row['paper']:.3g}")
 
 
 def distinct(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -98,7 +98,7 @@ def lower(
     """One error at the end below another: the ratio, paired by seed."""
     ratios, region = [b / a for a, b in zip(below, above)], verdicts.above(1.0)
     said = "; ".join(["ratio of the mean errors over the last tenth of the rounds", *[said] * bool(said)])
-    return judge.side(cell, paper, ratios, region, RAN[scale], how, said, ratio=True)
+    return judge.side(cell, paper, ratios, region, RAN[scale], how, said, ratio=True, own=below)
 
 
 DATA_DECIDE = "the level depends on data that the paper does not specify (fedsub/geometry)"

@@ -131,10 +131,12 @@ AT_LENGTH = dict.fromkeys(BETAS, BASES)  # beta of Table 2 -> what is run so
 IN_FULL = "in full,"
 _MOST_SEEDS = 3  # of what is run so
 FASHION_LENGTH = (
-    f'"{IN_FULL.strip(",")}": all images of Fashion-MNIST, the CNN, 400 rounds of 5 epochs, T0 = 200, as printed; '
-    "R = 40, 10 of 100 clients and the rate 0.05, which are not. Products and convolutions in bfloat16: at the medium "
-    "scale it moves the mean of five seeds by less than a tenth of a point, the methods' and those of FLSS less its "
-    "base (flss/precision). All else as at the medium scale; what is judged in full is not judged there:"
+    f'"{IN_FULL.strip(",")}": all images of Fashion-MNIST and the CNN, as printed, T0 = 200 as App. B.3 has it; 400 '
+    "rounds of 5 epochs (60 steps of 50 for every client, five epochs of the mean one), which are printed of "
+    "CIFAR-10 alone; R = 40, 10 of 100 clients and the rate 0.05, which are not printed. Products and convolutions "
+    "in bfloat16: at the medium scale it moves the mean of five seeds by less than a tenth of a point, the methods' "
+    "and those of FLSS less its base (flss/precision). All else as at the medium scale; what is judged in full is "
+    "not judged there:"
 )
 PRINTED_LENGTH = (
     "CNN, epochs=1: 32 x 32 pixels, 400 rounds, T0 = 200 as printed; R = 40 and 10 of 100 clients, which are not; "
@@ -165,8 +167,8 @@ class Column(NamedTuple):
     """What is run for one column of a table; no data: nothing, at this scale.
 
     `at`: a setting of its own, in the place of the scale's; `names`: the methods that are run; None: all. `whole`: the
-    place of the printed column that is run with the paper's data, network and length, whatever the scale; `settled`:
-    methods that such a column judges.
+    place of the printed column that is run with the paper's data and network in full, whatever the scale; `settled`:
+    methods that such a column judges; `printed`: whether the paper prints rounds and epochs of the column.
     """
 
     panel: str
@@ -179,6 +181,7 @@ class Column(NamedTuple):
     names: tuple[str, ...] | None = None
     whole: int | None = None
     settled: tuple[str, ...] = ()
+    printed: bool = True
 
     @property
     def place(self) -> str:
@@ -190,8 +193,8 @@ class Column(NamedTuple):
 
     def ran(self, scale: str) -> str:
         """What runs, as `verdicts.RUNS` says it."""
-        if self.whole is not None:
-            return RAN["paper"]
+        if self.whole is not None or scale == "paper":
+            return "paper's" if self.printed else "inferred"
         return "stand-in" if scale in ("medium", "large") and self.place != self.panel else RAN[scale]
 
     @property
@@ -351,15 +354,16 @@ def measure_levels(
                 if name in column.settled:
                     continue
                 against = column.label(AGAINST[name]) if AGAINST[name] in printed else following.label(name)
-                cell = level(paper, ours, label, against, column.ran(scale))
+                ran = column.ran(scale)
                 if column.whole is None:
-                    cells.append(cell)
+                    cells.append(level(paper, ours, label, against, ran))
                     continue
-                cells.append(replace(cell, cell=f"{label}, level"))
+                region = verdicts.points(paper[label])
+                cells.append(judge.level(f"{label}, level", paper[label], ours[label], region, ran, "ours"))
                 if against != label:
                     theirs = {AGAINST[name]: paper[against], name: paper[label]}
                     found = {AGAINST[name]: ours[against], name: ours[label]}
-                    cells.append(judge.order(column.header, AGAINST[name], name, theirs, found, cell.ran, "ours"))
+                    cells.append(judge.order(column.header, AGAINST[name], name, theirs, found, ran, "ours"))
             elif column.whole is None:
                 lacks = "hours of computing at the printed length" if column.names else "data or a GPU"
                 reason = f"needs {lacks} that were not at hand: {command(item)}"
@@ -378,7 +382,7 @@ def measure_heterogeneity(runner: Runner, scale: str, seeds: int) -> Result:
         there = data if scale == "paper" else at.fashion if panel == "FMNIST" else None
         network = at.deep if panel == "CIFAR-100" else at.network
         own = replace(at, epoch=EPOCH[data]) if scale == "paper" else None
-        columns += [Column(panel, f"beta={beta:g}", there, network, beta, 5, own) for beta in BETAS]
+        columns += [Column(panel, f"beta={beta:g}", there, network, beta, 5, own, printed=False) for beta in BETAS]
     if scale == "large":
         for i, beta in enumerate(BETAS):
             if names := AT_LENGTH.get(beta, ()):
@@ -386,7 +390,7 @@ def measure_heterogeneity(runner: Runner, scale: str, seeds: int) -> Result:
                 columns.append(
                     Column(
                         "FMNIST", f"{IN_FULL} beta={beta:g}", FASHION.fashion, FASHION.network, beta, 5, FASHION
-                    )._replace(names=names, whole=i)
+                    )._replace(names=names, whole=i, printed=False)
                 )
     result = measure_levels(runner, scale, seeds, columns, TABLE2, "flss/table2")
     if scale == "paper":

@@ -143,7 +143,7 @@ def order(where: str, low: str, high: str, row: dict[str, float], ours: dict[str
     cell, printed, said = f"{where} {low} < {high}", row[high] / row[low], "ratio of the errors"
     region = verdicts.ordered(printed)
     said += "; printed as alike" if region is verdicts.ALIKE else ""
-    return judge.side(cell, printed, ratios, region, RAN[scale], "printed", said, ratio=True)
+    return judge.side(cell, printed, ratios, region, RAN[scale], "printed", said, ratio=True, own=ours[low])
 
 
 @style.styled
@@ -274,7 +274,7 @@ def measure_text(runner: Runner, scale: str, seeds: int) -> Result:
         ratios = [a / b for a, b in zip(finals(*above), finals(*below))]
         region = verdicts.above(paper) if "more than" in text else verdicts.times(paper)
         said = f"ours/paper = {interval(ratios)[0] / paper:.2f}"
-        result.cells.append(judge.side(text, paper, ratios, region, RAN[scale], "printed", said))
+        result.cells.append(judge.side(text, paper, ratios, region, RAN[scale], "printed", said, ratio=True))
     for r in (1, 5, 10):
         text, printed = f"text: FedSub r={r} / SSF r={r} (comparable)", dict(zip(METHODS, TABLE3[2.0, r]))
         ratios = [a / b for a, b in zip(finals("FedSub", r), finals("SSF", r))]

@@ -37,7 +37,8 @@ CONCLUSIONS = [
         (),
         "Sure at het = 2.0, where SSF's error is 1.7 (r = 20) and 1.4 to 1.5 times (r = 50) SCAFFOLD's, in print and "
         "here. Open are SCAFFOLD ahead of SSF at het = 0.1 and 0.5, and SSF ahead of FedAvg at 0.1. The table also has "
-        "FedSub ahead of FedAvg at het = 0.5, r = 20, which is contradicted: FedSub's error is a quarter above.",
+        "FedSub ahead of FedAvg at het = 0.5, r = 20, which is contradicted: FedSub's error is a quarter above "
+        "(level with it where absent clients go on stepping their duals and every round has a new basis: ssf/stale).",
     ),
     Conclusion(
         "The larger the subspace, the smaller SSF's error: from a tenth of the dimensions on it is near the full "
