@@ -243,3 +243,11 @@ def test_a_layout_in_the_servers_state_is_named_as_what_both_sides_know():
 
     with pytest.raises(TypeError, match=r"Known\(problem\.layout\)"):
         run(Kept(0.1, 2), QUADRATIC, 1)
+
+
+def test_a_history_is_shown_in_a_line():
+    """Without the model."""
+    said = repr(run(FedAvg(0.1, 2), QUADRATIC, 4, every=2))
+    assert said.startswith("History(3 records, the last {'round': 4, 'error': ")
+    assert said.endswith("diverged=None)")
+    assert "tensor" not in said

@@ -17,6 +17,7 @@ from matplotlib.image import imread
 
 from fedtheory import compare
 from fedtheory.compare import TASKS
+from fedtheory.core import registry
 from fedtheory.figures import EXTRAS, ITEMS, load, redraw, style
 from fedtheory.figures.fedmud import items as mud
 from fedtheory.figures.fedmud import tuning
@@ -360,6 +361,18 @@ def test_a_comparison_of_few_methods_is_drawn(item, names):
     figure = draw(table)
     words = {text.get_text() for text in figure.findobj(matplotlib.text.Text)}
     assert item == "precision" or all(any(name in word for word in words) for name in names)
+
+
+def test_a_method_of_another_distribution_is_named_in_a_comparison(monkeypatch):
+    """Wherever it lies; without one nothing is said of others."""
+    table = load(FIGURES, "frontier/quadratics")["table"]
+    words = lambda: [text.get_text() for text in frontier.draw_task(table).findobj(matplotlib.text.Text)]
+    before = words()
+    grey = next(row["method"] for row in table if not any(row["method"] in word for word in before))
+    assert not any("own, and others'" in word for word in before)
+    monkeypatch.setattr(registry, "others_methods", lambda: [grey])
+    assert grey in words()
+    assert any("own, and others'" in word for word in words())
 
 
 def test_a_comparison_in_which_all_diverged_is_drawn():

@@ -274,6 +274,11 @@ def method_names() -> list[str]:
     return sorted(_METHODS.places, key=str.lower)
 
 
+def others_methods() -> list[str]:
+    """Names of the methods of other distributions; nothing is imported."""
+    return [name for name, place in _METHODS.places.items() if not isinstance(place, str)]
+
+
 def problem_names() -> list[str]:
     """Names of all problems, by the alphabet; nothing is imported."""
     return sorted(_PROBLEMS.places, key=str.lower)

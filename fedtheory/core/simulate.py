@@ -68,6 +68,10 @@ class History:
     def __getitem__(self, name: str) -> list[float]:
         return self.columns[checks.choice("name", name, self.columns)]
 
+    def __repr__(self) -> str:
+        last = {name: column[-1] for name, column in self.columns.items() if column}
+        return f"History({len(self.columns.get('round', ()))} records, the last {last}, diverged={self.diverged})"
+
 
 @dataclass
 class Traffic:

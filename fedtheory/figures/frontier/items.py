@@ -438,9 +438,10 @@ def front(rows: Sequence[Row], axis: str) -> Table:
 def draw_task(table: Table) -> Figure:
     """Quality, better is higher, against each cost.
 
-    The line joins what is better, on average, than all that is cheaper; it and OURS are named, the rest is grey. Beside
-    it: the named ones, and what they cost.
+    The line joins what is better, on average, than all that is cheaper; it, OURS and methods of other distributions
+    are named, the rest is grey. Beside it: the named ones, and what they cost.
     """
+    always = {*OURS, *registry.others_methods()}
     figure = Figure(figsize=(2.4 * style.WIDTH, 5.4), layout="constrained")
     *panels, beside = figure.subplots(2, 3).flat
     looks = style.looks(row["method"] for row in table)
@@ -449,7 +450,7 @@ def draw_task(table: Table) -> Figure:
     for axes, (axis, label) in zip(panels, COSTS.items()):
         shown = [row for row in arrived if math.isfinite(row[axis])]
         best = front(shown, axis)
-        named[axes] = [row for row in shown if row in best or row["method"] in OURS]
+        named[axes] = [row for row in shown if row in best or row["method"] in always]
         for row in shown:
             color = looks[row["method"]].color if row in named[axes] else "0.75"
             middle, low, high = fault(row)
@@ -476,7 +477,8 @@ def draw_task(table: Table) -> Figure:
             axes.set_title(f"{len(arrived) - len(shown)} more do not reach it in every seed", fontsize=6)
     told = {row["method"] for rows in named.values() for row in rows}
     lost = [row["method"] for row in table if row not in arrived]
-    list_named(beside, [row for row in table if row["method"] in told], fault_name(table), len(table), lost)
+    theirs = any(row["method"] in always.difference(OURS) for row in table)
+    list_named(beside, [row for row in table if row["method"] in told], fault_name(table), len(table), lost, theirs)
     style.caption(
         figure,
         table,
@@ -494,7 +496,7 @@ def fault_name(table: Table) -> str:
     return "wrong in %" if table[0]["metric"] == "accuracy" else "||x - x*|| / ||x*||"
 
 
-def list_named(axes: Axes, rows: Table, what: str, many: int, lost: Sequence[str]) -> None:
+def list_named(axes: Axes, rows: Table, what: str, many: int, lost: Sequence[str], theirs: bool) -> None:
     """A table in the place of a panel: quality with its interval and bytes up, the best first; who is not shown."""
     axes.axis("off")
     cells = [["method", what if "%" in what else "error", "95% interval", "MB up"]]
@@ -506,7 +508,11 @@ def list_named(axes: Axes, rows: Table, what: str, many: int, lost: Sequence[str
     method, error, ends, up = (max(map(len, column)) for column in zip(*cells))
     lines = [f"{a:<{method}} {b:>{error}} {c:<{ends}} {d:>{up}}" for a, b, c, d in cells]
     seeds = f"n={rows[0]['seeds']}, " if rows else ""
-    lines += ["", f"{seeds}{many} methods; named: those on a line,", "FedAvg and the five papers' own"]
+    lines += [
+        "",
+        f"{seeds}{many} methods; named: those on a line,",
+        "FedAvg and the five papers' own" + theirs * ", and others'",
+    ]
     why = "diverged" if "%" in what else f"diverged or above {WORST:g}"
     lines += textwrap.wrap(f"not shown, {why}: {', '.join(lost)}", 50) if lost else []
     axes.text(0, 1, "\n".join(lines), family="monospace", fontsize=5.6, va="top", linespacing=1.4)
