@@ -2410,6 +2410,55 @@ MUTANTS = [
         'columns[f"{way}_bytes"][t + 1]',
         "test_wire.py::test_rows_of_a_record",
     ),
+    Mutant(
+        "classes of other distributions are named without their module",
+        "core/words.py",
+        'return kind.__name__ if module.partition(".")[0] == "fedtheory" else f"{module}.{kind.__qualname__}"',
+        "return kind.__name__",
+        "test_own_code.py",
+    ),
+    Mutant(
+        "a run trains in the caller's autocast",
+        "core/simulate.py",
+        "torch.inference_mode(False), torch.autocast(problem.device.type, enabled=False), ExitStack()",
+        "torch.inference_mode(False), ExitStack()",
+        "test_own_code.py",
+    ),
+    Mutant(
+        "who is stacked with a client may matter",
+        "core/simulate.py",
+        "off > _STACKED",
+        "off > 1e9",
+        "test_own_code.py",
+    ),
+    Mutant(
+        "functions of C are all the same",
+        "core/content.py",
+        'yield f"{name}: {kind} {module}.{own}".encode()',
+        'yield f"{name}: {kind}".encode()',
+        "test_own_code.py",
+    ),
+    Mutant(
+        "one diverged seed contradicts",
+        "core/verdicts.py",
+        "lost == seeds > 1 and ran",
+        "lost and ran",
+        "test_verdicts.py",
+    ),
+    Mutant(
+        "Benjamini-Hochberg stops at the first that is too large",
+        "core/verdicts.py",
+        "count = max((place for place, at in enumerate(order, 1) if chances[at] <= level * place / total), default=0)",
+        "count = sum(chances[at] <= level * place / total for place, at in enumerate(order, 1))",
+        "test_verdicts.py",
+    ),
+    Mutant(
+        "a client takes tensors of any type",
+        "federation/codec.py",
+        "if of != str(like.dtype):",
+        "if False:",
+        "test_halves.py",
+    ),
 ]
 
 

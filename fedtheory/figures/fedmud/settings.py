@@ -172,10 +172,10 @@ SETTINGS = {
         best=TUNED,
     ),
     "paper": Setting(
-        "the paper's; 24 local steps, three epochs of the average client; rates and a, which are not printed: on "
-        "Fashion-MNIST the best of eight settings for every method in mud/tuning_fmnist, after 15 rounds of N1 on "
-        "another seed; elsewhere as the public code has them for FedAvg and FedMUD+BKD+AAD, the others' as at the "
-        "medium scale",
+        "the paper's; 24 local steps, three epochs of the average client; rates and a, of which the paper prints the "
+        "grids and not what was chosen: on Fashion-MNIST the best of eight settings for every method in "
+        "mud/tuning_fmnist, after 15 rounds of N1 on another seed; elsewhere as the public code has them for FedAvg "
+        "and FedMUD+BKD+AAD, the others' as at the medium scale",
         "paper's",
         named("N1", "N2"),
         rounds=200,
