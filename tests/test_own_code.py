@@ -2,6 +2,7 @@
 
 import copy
 import math
+import multiprocessing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -243,6 +244,13 @@ def test_a_layout_in_the_servers_state_is_named_as_what_both_sides_know():
 
     with pytest.raises(TypeError, match=r"Known\(problem\.layout\)"):
         run(Kept(0.1, 2), QUADRATIC, 1)
+
+
+def test_a_process_that_may_start_none_says_so(tmp_path, monkeypatch):
+    """As those of multiprocessing.Pool."""
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    with pytest.raises(RuntimeError, match="a process that may start others"):
+        Runner(tmp_path, workers=1)([Spec(FedAvg(0.1, 2), "quadratic", (("d", 4), ("n", 3)), 2, 0)])
 
 
 def test_a_history_is_shown_in_a_line():

@@ -30,7 +30,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -510,6 +510,10 @@ class Runner:
     def pool(self) -> Iterator[Executor]:
         """The worker processes, kept from call to call. Where the block is left by an exception, they end."""
         if self._pool is None:
+            if current_process().daemon:
+                fix = "start this one by concurrent.futures.ProcessPoolExecutor, or play `fedtheory.run` in it"
+                what = "a process that may start others, which one of multiprocessing.Pool may not"
+                checks.reject("process", current_process().name, what, fix, RuntimeError)
             self._pool = ProcessPoolExecutor(
                 self.workers, mp_context=get_context("spawn"), initializer=_follow, initargs=(os.getpid(),)
             )

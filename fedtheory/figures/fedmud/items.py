@@ -7,12 +7,14 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any, cast
 
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedtheory.algorithms.fedmud import FedMUD
 from fedtheory.core import verdicts
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.key import Key
 from fedtheory.core.records import Cell, Table, behind
 from fedtheory.figures import judge, style
 from fedtheory.figures.budget import Budget
@@ -28,6 +30,7 @@ from fedtheory.figures.fedmud.settings import (
     SETTINGS,
     algorithm,
     held,
+    layout,
     notes,
     on,
     seeded,
@@ -39,6 +42,7 @@ from fedtheory.figures.fedmud.settings import (
 )
 from fedtheory.figures.readings import last
 from fedtheory.figures.store import Item, Result, Runner, Spec, interval
+from fedtheory.maps.decomposition import Decomposition
 from fedtheory.theory.fedmud.printed import TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, named
 
 # Tables.
@@ -196,7 +200,23 @@ def measure_each(runner: Runner, scale: str, seeds: int) -> Result:
             one = wanted[label, column, 0]
             sent = [results[wanted[label, column, seed]]["columns"]["up_bytes"][-1] for seed in range(seeds)]
             table.append(row | {"up_bytes": max(sent)} | one.ran())
-    return Result(table, [], words(scale, seeds, ["FedPara"], columns[0]), notes(scale, columns))
+    said = []
+    for label, changed in (("of the whole network", {}), ("of each layer", {"ratio": RATIO})):
+        of = {name: cast(FedMUD, algorithm(name, columns[0], scale)).decomposition for name in ("FedPara", "FedLMT")}
+        reached = {name: ranks(replace(how, **changed)) for name, how in of.items()}
+        each_of = "; ".join(f"{name}'s {', '.join(map(str, found))}" for name, found in reached.items())
+        said.append(f"Highest ranks of the decomposed layers with the ratio {label}: {each_of}.")
+    return Result(table, [], words(scale, seeds, ["FedPara"], columns[0]), [*said, *notes(scale, columns)])
+
+
+def ranks(how: Decomposition) -> list[int]:
+    """Of a random update of each layer of the four-layer network that is decomposed: the highest that it can have."""
+    model, g, found = layout("fedmud-cnn4", (1, 28, 28), 10), Key(0).generator(), []
+    for at in how.compressed(model):
+        layer, part = model.layers[at], how.parts(model)[at]
+        u = torch.rand(1, part.size, generator=g, dtype=torch.float64) - 0.5
+        found.append(int(torch.linalg.matrix_rank(part.update(u, torch.empty(0)).view(layer.cols, layer.rows))))
+    return found
 
 
 @style.styled
