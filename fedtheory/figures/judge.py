@@ -73,7 +73,7 @@ def level(
     found, p, lost = interval(values), NAN, sum(map(math.isnan, values))
     if ran == "paper's" or rival is None:
         verdict, why = verdicts.judge(region, found, len(values), ran, lost)
-        p = NAN if verdict == verdicts.UNTESTED else verdicts.chance(region, found, len(values))
+        p = verdicts.chance(region, found, len(values))
     elif rival.values is values:
         verdict, why = verdicts.UNTESTED, "the others are compared with it; its level is not comparable"
     else:
@@ -81,6 +81,7 @@ def level(
         verdict, why = verdicts.judge(verdicts.like(printed), gap, len(values), ran, lost)
         p = verdicts.chance(verdicts.like(printed), gap, len(values))
         why = f"minus {rival.name} {gap[0]:+.3g} [{gap[1]:+.3g}, {gap[2]:+.3g}], printed {printed:+.3g}: {why}"
+    p = NAN if verdict == verdicts.UNTESTED else p
     return Cell(cell, paper, *found, len(values), verdict, _both(said, why), "run", ran, tuning, p)
 
 
