@@ -45,6 +45,7 @@ REPORT_KEYS = {
     "scale",
     "verdict",
     "reason",
+    "p",
     "kind",
     "ran",
     "tuning",
