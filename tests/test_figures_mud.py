@@ -334,3 +334,53 @@ def test_differences_are_drawn_of_what_the_table_has():
         places = [line.get_xdata()[0] for line in axes.get_lines() if len(line.get_xdata()) == 1]
         assert len(set(places)) == len(mud.CURVES) - 1
         assert all(abs(place - 20) < 0.5 for place in places)
+
+
+class Flat:
+    """Every run ends at 60%, FedPara with the ratio of each layer a point higher, a tenth of a point apart by seed."""
+
+    def __init__(self):
+        self.specs = []
+
+    def __call__(self, specs):
+        self.specs += specs
+        return {one: self.result(one) for one in specs}
+
+    def result(self, one):
+        more = getattr(getattr(one.algorithm, "decomposition", None), "ratio", 0) == mud.RATIO
+        end = 0.6 + 0.001 * one.seed + 0.01 * more * (1 + 0.1 * one.seed)
+        return {"diverged": None, "columns": {"accuracy": [0.1, end, end], "up_bytes": [0, 1, 2]}}
+
+
+def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_hand():
+    """100 clients, ten of whom play three epochs of their 200 images; what is judged are directions."""
+    runner = Flat()
+    result = EXTRAS["mud/cifar10"].measure(runner, "large", 3)
+    options = [dict(one.options) for one in runner.specs]
+    assert len(set(runner.specs)) == 30
+    assert {(one.rounds, one.sampled, one.algorithm.local_steps, one.seed) for one in runner.specs} == {
+        (200, 10, 9, seed) for seed in range(3)
+    }
+    assert {(o["network"], o["clients"], o["batch"], o["precision"], o["partial"]) for o in options} == {
+        ("fedmud-cnn8", 100, 64, "bf16", True)
+    }
+    assert 9 == 3 * (20_000 // 100) // 64
+    assert len(result.cells) == 10 + len(mud.ORDERS1)
+    assert {cell.ran for cell in result.cells} == {"reduced"}
+    assert {cell.tuning for cell in result.cells} == {"ours", "authors' files"}
+    assert EXTRAS["mud/cifar10"].draw(result.table).axes
+
+
+def test_fedpara_under_both_readings_of_the_ratio():
+    """The same seeds, rates and starts; the ranks that each reading allows are counted."""
+    runner = Flat()
+    result = EXTRAS["mud/ratio"].measure(runner, "large", 5)
+    assert {one.seed for one in runner.specs} == {0, 1, 2}
+    assert {(one.rounds, dict(one.options)["data"]) for one in runner.specs} == {(100, "fashion_mnist")}
+    assert [(row["ratio"], round(row["gap"], 6)) for row in result.table] == [
+        ("of the whole network", 0.0),
+        ("of each layer", 1.1),
+    ] * 2
+    assert result.notes[0].endswith("FedPara's 1, 1, 4; FedLMT's 2, 3, 5.")
+    assert result.notes[1].endswith("FedPara's 1, 4, 16; FedLMT's 2, 4, 8.")
+    assert EXTRAS["mud/ratio"].draw(result.table).axes
