@@ -928,9 +928,9 @@ assert curves["Sign+EF+FLSS"]["loss"][-1] > 1.3 * curves["Signsgd+EF"]["loss"][-
 #
 # Read from tables computed before. **Scale: medium**, and that is far from the paper: 2,000 images of CIFAR-10 or
 # Fashion-MNIST at 16 x 16 pixels, 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$, the CNN also where the paper
-# has ResNet-18, three or five seeds. Four columns have the paper's length: Table 3's with one local epoch, and, with
-# the paper's data in full, Table 2's of Fashion-MNIST, for which rounds and epochs of CIFAR-10 are taken over: FedAvg
-# and SignSGD, each with and without FLSS. An accuracy is the mean of the last three of a run's ten records. Rates and
+# has ResNet-18, three or five seeds. Four columns have 400 rounds: Table 3's with one local epoch, and, with the
+# paper's data in full, Table 2's of Fashion-MNIST, for which rounds and epochs of CIFAR-10 are taken over: FedAvg and
+# SignSGD, each with and without FLSS. An accuracy is the mean of the last three of a run's ten records. Rates and
 # batches are ours anyway, since the paper's are in its main body. **In the short columns levels are not comparable.**
 # What is tested there is the ordering: a method minus its rival, same seeds, and whether the 95% interval lies on the
 # printed side (*direction holds*), on the other (*direction reversed*, which such a small run cannot call a

@@ -334,3 +334,22 @@ def test_differences_are_paired_by_seed_and_to_the_columns_first_method():
     of = {(row["setting"], row["method"]): row["printed gap"] for row in table}
     assert of["in full, beta=0.1", "FedAvg+FLSS"] == pytest.approx(86.25 - 85.06)
     assert of["in full, beta=0.1", "FedAvg"] == 0
+
+
+def test_what_is_said_of_our_setting_beside_the_papers():
+    """Conclusions and results: SignSGD alone, LBGM's bytes, and ten times the rate, here and in print."""
+    cells = {
+        (item, cell["cell"]): cell
+        for item in ("flss/table1", "flss/table2", "flss/table4")
+        for cell in records.load(Path(__file__).parent.parent / "figures", item)["cells"]
+    }
+    alone = cells["flss/table2", "FMNIST in full, beta=0.1 Signsgd+EF, level"]
+    assert alone["ours"] - alone["paper"] == pytest.approx(5.4, abs=0.05)
+    for beta in ("0.1", "0.5", "1"):
+        sent = cells["flss/table4", f"CIFAR-10 beta={beta} cost LBGM"]
+        whole = cells["flss/table4", "CIFAR-10 beta=1 cost LBGM"]["ours"]
+        assert sent["ours"] > 0.99 * whole
+        assert 0.55 < sent["paper"] / whole < 0.61
+    once, tenfold = (cells["flss/table1", f"gradient, sr={sr}"] for sr in (1, 10))
+    assert once["ours"] - tenfold["ours"] == pytest.approx(11, abs=0.3)
+    assert tenfold["paper"] > once["paper"]

@@ -1,12 +1,13 @@
 """FedMUD's tables and figures: the printed numbers agree with each other, and the verdicts say what the runs say."""
 
+import json
 import math
 from pathlib import Path
 
 import pytest
 
 from fedtheory import FedAvg, FedMUD
-from fedtheory.core import records
+from fedtheory.core import records, verdicts
 from fedtheory.figures import EXTRAS, store
 from fedtheory.figures.fedmud import items as mud
 from fedtheory.figures.fedmud import precision, settings, tuning
@@ -384,3 +385,25 @@ def test_fedpara_under_both_readings_of_the_ratio():
     assert result.notes[0].endswith("FedPara's 1, 1, 4; FedLMT's 2, 3, 5.")
     assert result.notes[1].endswith("FedPara's 1, 4, 16; FedLMT's 2, 4, 8.")
     assert EXTRAS["mud/ratio"].draw(result.table).axes
+
+
+FIGURES = Path(__file__).resolve().parent.parent / "figures"
+
+
+def test_what_is_said_of_fedparas_levels_and_of_ef21ps_bytes():
+    """Conclusions and results: one reading contradicts both levels, the other leaves both open; bytes of kept runs."""
+    verdict = {}
+    for row in records.load(FIGURES, "mud/ratio")["table"]:
+        found = (row["ours"], row["low"], row["high"])
+        verdict[row["ratio"], row["column"]] = verdicts.judge(
+            verdicts.points(row["paper"]), found, row["seeds"], "paper's"
+        )[0]
+    assert {one for (ratio, _), one in verdict.items() if ratio == "of the whole network"} == {verdicts.AGAINST}
+    assert {one for (ratio, _), one in verdict.items() if ratio == "of each layer"} == {verdicts.OPEN}
+    both = {}
+    for name in ("EF21-P", "FedMUD+BKD+AAD"):
+        words = spec(algorithm(name, "FMNIST IID", "large"), "FMNIST IID", "large", 0).words()
+        (kept,) = (FIGURES / ".runs").glob(f"{store._first(words)}-*.json")
+        columns = json.loads(kept.read_text())["result"]["columns"]
+        both[name] = columns["up_bytes"][-1] + columns["down_bytes"][-1]
+    assert 1.45 < both["EF21-P"] / both["FedMUD+BKD+AAD"] < 1.55

@@ -231,7 +231,8 @@ def draw_each(table: Table) -> Figure:
         look = {"color": style.look("FedPara").color, "markersize": 3.5, "capsize": 2}
         axes.errorbar([row["ours"] for row in rows], list(spots), xerr=error, fmt="o", **look)
         axes.plot([rows[0]["paper"]] * 2, [0.5, len(rows) + 0.5], color="black", linewidth=0.8, linestyle="--")
-        axes.set_yticks(list(spots), [row["ratio"] for row in rows] if axes is panels[0] else [""] * len(rows))
+        labels = [f"1/{1 / RATIO:g} {row['ratio']}" for row in rows]
+        axes.set_yticks(list(spots), labels if axes is panels[0] else [""] * len(rows))
         axes.set(title=f"{column} (n={rows[0]['seeds']})", xlabel="accuracy in %", ylim=(0.5, len(rows) + 0.5))
     style.caption(figure, table, "dashed: printed; bars: 95% intervals over seeds")
     return figure
