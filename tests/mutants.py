@@ -35,6 +35,7 @@ READ_FEDSUB, READ_FLSS = "algorithms/readings/fedsub.py", "algorithms/readings/f
 READ_SSF, READ_DECOMFL = "algorithms/readings/ssf.py", "algorithms/readings/decomfl.py"
 MATRIX, LOGISTIC = "problems/matrix_regression.py", "problems/logistic_regression.py"
 QUADRATIC = "problems/quadratic.py"
+MODULES = "problems/models/modules.py"
 
 T_FEDAVG = "test_transcripts.py::test_fedavg"
 T_FAMILY = "test_theory_ssf.py::test_verdict_and_control[ssf.family]"
@@ -1372,6 +1373,34 @@ MUTANTS = [
         "torch.empty(_MAPPED, dtype=torch.uint8)",
         "torch.empty(1, dtype=torch.uint8)",
         f"{NETS}::test_a_run_keeps_the_memory_of_its_activations",
+    ),
+    Mutant(
+        "threads hang their weights on one module",
+        MODULES,
+        "if threading.current_thread() is threading.main_thread():",
+        "if True:",
+        "test_modules.py::test_chunks_and_threads_change_nothing",
+    ),
+    Mutant(
+        "the user's module is trained, and not a copy",
+        MODULES,
+        "copy.deepcopy(module).to(device, dtype)",
+        "module.to(device, dtype)",
+        "test_modules.py::test_it_starts_at_the_modules_own_weights_and_leaves_the_module_alone",
+    ),
+    Mutant(
+        "a translation is not compared with its module",
+        MODULES,
+        " and _same(built(ops), module, images)",
+        "",
+        "test_modules.py::test_a_sequence_that_the_packages_operations_do_not_make_stays_a_module",
+    ),
+    Mutant(
+        "a module may mix the images of a batch",
+        MODULES,
+        "if not bool((alone - first).norm() <= _ALIKE * first.norm()):",
+        "if False:",
+        "test_modules.py::test_what_is_no_classifier_of_single_images_is_refused",
     ),
     Mutant(
         "oneDNN gets no bias",

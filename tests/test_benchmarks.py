@@ -14,6 +14,7 @@ sys.path.append(str(BENCHMARKS))  # behind all others: its names are plain words
 import networks  # noqa: E402
 import precision  # noqa: E402
 import rounds  # noqa: E402
+import since  # noqa: E402
 import steps  # noqa: E402
 import timing  # noqa: E402
 
@@ -181,3 +182,37 @@ def test_a_difference_is_bf16s_less_float32s_in_points(monkeypatch):
     assert found["difference"] == -1.0
     assert found["interval"] == [-1.0, -1.0]
     assert found["accuracy"] == {"full": 52.0, "bf16": 51.0}
+
+
+# A commit against the working tree.
+
+
+def test_of_two_trees_the_blocks_own_ratios_count():
+    """A machine that slows down between blocks moves the times and no ratio."""
+    found = since.row([2.0, 20.0, 200.0], [1.0, 10.0, 100.0])
+    assert (found["before"], found["now"], found["ratio"], found["blocks"]) == (20.0, 10.0, 2.0, 3)
+    assert found["ratio_quartiles"] == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ([], "name the commit"),
+        (["HEAD", "--blocks", "0"], "--blocks must be at least 1"),
+        (["HEAD", "--only", "tyo"], "--only tyo: no call begins so; they are toy/fedavg"),
+        (["no-such-commit"], "no-such-commit: no commit of"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(argv, said, capsys):
+    with pytest.raises(SystemExit):
+        since.main(argv)
+    assert said in capsys.readouterr().err
+
+
+def test_a_tree_answers_from_its_own_package(tmp_path):
+    """A process in a folder that has no package would time the installed one: it ends, and that is said."""
+    tree = since.Tree(BENCHMARKS.parent)
+    assert tree.seconds("toy/fedavg") > 0
+    tree.close()
+    with pytest.raises(RuntimeError, match="ended"):
+        since.Tree(tmp_path).seconds("toy/fedavg")

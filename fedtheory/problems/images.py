@@ -16,7 +16,7 @@ from fedtheory.core.registry import Offer
 from fedtheory.problems import data as readers
 from fedtheory.problems import graphs, partitions
 from fedtheory.problems.augment import Augment
-from fedtheory.problems.models import networks, perceptron
+from fedtheory.problems.models import modules, networks, perceptron
 from fedtheory.problems.models.networks import Moments, Network, Params
 
 EVALUATED = {"cpu": 100, "cuda": 2000}  # images of one forward pass in evaluation: more leave a core's cache
@@ -59,7 +59,11 @@ class ImageClassification(Problem):
         images: (n, channels, height, width), float32 or float64, already normalised.
         labels: (n,), int64.
         parts: for each client the indices of its images, (n_i,) int64, n_i >= 1.
-        network: see `fedtheory.problems.models.networks.network`.
+        network: see `fedtheory.problems.models.networks.network`, or a `torch.nn.Module` that maps images (b, channels,
+            height, width) to logits (b, classes). It is copied, and its own weights are the start; parameters that
+            require no gradient stay as they are, and never cross. Batch normalisation in a plain `nn.Sequential` is by
+            the batch's moments, as in the package's networks; elsewhere it must be in `eval()` mode. See
+            `fedtheory.problems.models.modules`.
         key: of the initial weights.
         batch: minibatch size.
         epochs: see above.
@@ -93,7 +97,7 @@ class ImageClassification(Problem):
         images: torch.Tensor,
         labels: torch.Tensor,
         parts: Sequence[torch.Tensor],
-        network: Network,
+        network: Network | torch.nn.Module,
         key: Key,
         *,
         batch: int = 64,
@@ -107,6 +111,8 @@ class ImageClassification(Problem):
     ) -> None:
         self.dtype = checks.dtype("images.dtype", getattr(images, "dtype", None))
         self.device = checks.device("device", device)
+        if isinstance(network, torch.nn.Module):
+            network = modules.of_module(network, self._shape(images), self.dtype, self.device)
         self.images, self.labels = self._check("", images, labels, network)
         self.test = (self.images, self.labels) if test is None else self._check("test ", *test, network)
         if len(self.test[1]) == 0:
@@ -156,10 +162,15 @@ class ImageClassification(Problem):
         return None if self.device.type == "cuda" else max(1, _CACHE // (numbers * self.images.element_size()))
 
     @staticmethod
+    def _shape(images: torch.Tensor) -> tuple[int, int, int]:
+        channels, height, width = checks.tensor("images", images, (None, None, None, None)).shape[1:]
+        return channels, height, width
+
+    @staticmethod
     @checks.arguments
     def load(
         data: str,
-        network: str,
+        network: str | torch.nn.Module,
         key: Key,
         *,
         clients: int = 10,
@@ -180,7 +191,8 @@ class ImageClassification(Problem):
 
         Args:
             data, folder, partial: as in `fedtheory.problems.data.load`; "digits" needs no folder.
-            network: one of `fedtheory.problems.models.networks.NETWORKS`, built for the data's images and classes.
+            network: one of `fedtheory.problems.models.networks.NETWORKS`, built for the data's images and classes; or a
+                module, as in the constructor.
             key: of the partition (path "partition"), the subset and the initial weights.
             partition: "iid"; "dirichlet" with `alpha`; "labels" with `labels` per client.
             subset, tested: so many random training and test images only; default all.
@@ -191,7 +203,8 @@ class ImageClassification(Problem):
         checks.spelled(options, ImageClassification.load, ImageClassification.__init__)
         checks.whole("clients", clients, 1)
         checks.choice("partition", partition, ("iid", "dirichlet", "labels"))
-        checks.choice("network", network, networks.NETWORKS)
+        if isinstance(network, str):
+            checks.choice("network", network, networks.NETWORKS)
         checks.dtype("dtype", dtype)
         checks.choice("view", view, networks.VIEWS)
         for kind in whole:
@@ -218,7 +231,13 @@ class ImageClassification(Problem):
             "dirichlet": lambda: partitions.dirichlet(y, clients, alpha, key.fold("partition")),
             "labels": lambda: partitions.labels_per_client(y, clients, labels, key.fold("partition")),
         }
-        built = networks.network(network, tuple(x.shape[1:]), len(images.classes), view, whole)
+        shape = tuple(x.shape[1:])
+        if isinstance(network, str):
+            built = networks.network(network, shape, len(images.classes), view, whole)
+        else:
+            built = modules.of_module(
+                network, shape, dtype, checks.device("device", options.get("device", "cpu")), view, whole
+            )
         problem = ImageClassification(x, y, divide[partition](), built, key.fold("init"), test=held, **options)
         problem.origin = origin
         return problem

@@ -340,9 +340,14 @@ class Network:
 
     @property
     def head(self) -> Linear:
-        """The last operation: every network ends with a linear map."""
+        """The last operation: every network of `NETWORKS` ends with a linear map.
+
+        Raises ValueError for a module of the user's that does not.
+        """
         head = self.ops[-1]
-        assert isinstance(head, Linear)
+        if not isinstance(head, Linear):
+            fix = "pass nn.Sequential(body, nn.Linear(...)), whose last part is the head"
+            checks.reject("network", self.name, "a network that ends with a linear map, as this method needs", fix)
         return head
 
     def classify(self, x: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
