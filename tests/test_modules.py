@@ -1,14 +1,17 @@
 """Modules of the user's as networks: the same mathematics as PyTorch's own, whoever stacks or threads them."""
 
 import copy
+import random
 import time
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils import parameters_to_vector
+from torch.utils.checkpoint import checkpoint
 
 from fedtheory import MOON, DeComFL, FedAvg, FedMUD, ImageClassification, Key, Kronecker, run
 from fedtheory.core.simulate import sample_clients
@@ -208,51 +211,229 @@ def test_a_head_is_seen_where_a_sequence_ends_with_one():
         run(MOON(0.1, 1, mu=1.0), problem(made(Skip)), 1, metrics=())
 
 
-class Drops(Skip):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return functional.dropout(super().forward(x), training=self.training)
+class Ways(nn.Module):
+    """A perceptron whose forward is `way(module, images)`."""
 
-
-class Counts(Skip):
-    def __init__(self) -> None:
+    def __init__(self, way, **parts) -> None:
         super().__init__()
-        self.register_buffer("calls", torch.zeros(()))
+        self.way, self.first, self.last = way, nn.Linear(64, 6), nn.Linear(6, CLASSES)
+        for name, part in parts.items():
+            if isinstance(part, torch.Tensor):
+                self.register_buffer(name, part)
+            else:
+                setattr(self, name, part)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.calls += 1
-        return super().forward(x)
+        return self.way(self, x)
 
 
-class Mixes(Skip):
+def plainly(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    return m.last(m.first(x.flatten(1)).tanh())
+
+
+def keeps(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    m.h = m.first(x.flatten(1))
+    return m.last(m.h.tanh())
+
+
+def shares(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    h = m.first(x.flatten(1))
+    for part in m.blocks:
+        h = h + part(h).tanh()
+    return m.last(h)
+
+
+class Thirds(nn.Sequential):
+    """Made and called in its own ways."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Flatten(), nn.Linear(64, 6), nn.Tanh(), nn.Linear(6, CLASSES))
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return super().forward(x - x.mean(0))
+        return super().forward(x) / 3
+
+
+def tutorial(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    h = m.conv(x).relu()
+    return m.last(m.first(h.view(h.size(0), -1)))
+
+
+def attends(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    h = x.flatten(1).view(len(x), 8, 8)
+    return plainly(m, h + m.mha(h, h, h)[0])
+
+
+ACCEPTED = {
+    "plain": lambda: Ways(plainly),
+    "keeps an activation": lambda: Ways(keeps),
+    "one block three times": lambda: Ways(shares, blocks=nn.ModuleList([nn.Linear(6, 6)] * 3)),
+    "a layer twice in a sequence": lambda: nn.Sequential(
+        nn.Flatten(), (same := nn.Linear(64, 64)), nn.ReLU(), same, nn.ReLU(), nn.Linear(64, CLASSES)
+    ),
+    "a sequence with a forward": Thirds,
+    "view after a convolution": lambda: Ways(tutorial, conv=nn.Conv2d(1, 1, 3, padding=1)),
+    "a kernel that is not square": lambda: Ways(tutorial, conv=nn.Conv2d(1, 1, (3, 5), padding=(1, 2))),
+    "attention": lambda: Ways(attends, mha=nn.MultiheadAttention(8, 2, batch_first=True)),
+    "attention, eval": lambda: Ways(attends, mha=nn.MultiheadAttention(8, 2, batch_first=True)).eval(),
+    "recurrent": lambda: Ways(lambda m, x: m.last(m.gru(x[:, 0])[0][:, -1]), gru=nn.GRU(8, 6, batch_first=True)),
+    "a parametrization": lambda: Ways(plainly, more=nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))),
+    "normed weights": lambda: Ways(
+        lambda m, x: m.last(m.more(m.first(x.flatten(1)))), more=nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))
+    ),
+    "a head of two": lambda: nn.Sequential(
+        nn.Flatten(2), nn.Linear(64, 4), nn.Sequential(nn.Flatten(), nn.Linear(4, 4))
+    ),
+    "orthogonal weights": lambda: Ways(
+        lambda m, x: m.last(m.more(m.first(x.flatten(1)))), more=nn.utils.parametrizations.orthogonal(nn.Linear(6, 6))
+    ),
+    "a frozen body": lambda: nn.Sequential(
+        nn.Sequential(nn.Flatten(), nn.Linear(64, 6)).requires_grad_(False), nn.Linear(6, 4)
+    ),
+    "a table of bytes": lambda: Ways(
+        lambda m, x: plainly(m, m.table((100 * x).long().clamp(0, 9))[..., 0]), table=nn.Embedding(10, 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("stacked", [True, False])
+@pytest.mark.parametrize("view", ["rows", "filter"])
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_logits_and_gradients_are_autograds_at_any_weights(case, view, stacked):
+    """At weights of its own for each client; so are losses without a gradient, as methods of zeroth order ask them."""
+    module = made(ACCEPTED[case]).double()
+    plain = problem(module, stacked=stacked)
+    network = of_module(module, plain.images, torch.device("cpu"), view)
+    of = problem_of(network, plain, stacked)
+    y = of.start() + 0.3 * torch.randn(3, of.d, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    xi = of.draw(torch.tensor([0, 1, 3]), 1, Key(1))[0]
+    slopes, losses = of.grads(y, xi), of.losses(y, xi)
+    shared = of.losses(y[:1].expand(3, -1), xi)
+    with torch.no_grad():
+        assert torch.allclose(losses, of.losses(y, xi), rtol=1e-10)
+    trained = [own for own in module.parameters() if own.requires_grad]
+    for j, index in enumerate(xi.index):
+        for at, found in ((0, shared[j]), (j, losses[j])):
+            nn.utils.vector_to_parameters(y[at], trained)
+            loss = functional.cross_entropy(module(of.images[index]), of.labels[index])
+            assert found.item() == pytest.approx(loss.item(), rel=1e-10)
+        wanted = torch.autograd.grad(loss, trained, allow_unused=True)
+        flat = [torch.zeros(own.numel()) if one is None else one.flatten() for own, one in zip(trained, wanted)]
+        assert torch.allclose(slopes[j], torch.cat(flat).double(), rtol=1e-8, atol=1e-12)
+    loss = functional.cross_entropy(module(of.images), of.labels)
+    assert of.loss(y[-1]) == pytest.approx(loss.item(), rel=1e-10)
+
+
+def problem_of(network: networks.Network, like: ImageClassification, stacked: bool) -> ImageClassification:
+    return ImageClassification(like.images, like.labels, like.parts, network, Key(0), batch=5, stacked=stacked)
+
+
+def test_what_a_call_leaves_on_a_module_is_gone():
+    """So a problem can be copied and sent to another process, and two runs of one problem are the same run."""
+    of = problem(made(lambda: Ways(keeps)))
+    seen = of.fingerprint()
+    run(FedAvg(0.1, 1), of, 2, metrics=(), threads=2, chunk=1)
+    of.grads(of.start()[None], of.full(torch.tensor([0])))
+    assert of.fingerprint() == seen == copy.deepcopy(of).fingerprint()
+
+
+def zero_headed(body: nn.Module) -> nn.Module:
+    head = nn.Linear(64, CLASSES)
+    nn.init.zeros_(head.weight)
+    return nn.Sequential(nn.Flatten(), body, nn.Unflatten(1, (1, 64)), nn.Flatten(), head)
+
+
+def counts(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    m.calls += 1
+    return plainly(m, x)
+
+
+def hooked(module: nn.Module, of=lambda m: m) -> nn.Module:
+    of(module).register_forward_hook(lambda m, i, o: 3 * o)
+    return module
+
+
+def weight_hooked() -> nn.Module:
+    module = perceptron_of_torch()
+    module[1].weight.register_hook(lambda g: 0 * g)
+    return module
+
+
+def patched() -> nn.Module:
+    module = perceptron_of_torch()
+    before = module[1].forward
+    module[1].forward = lambda x: 5 * before(x)
+    return module
+
+
+def called() -> nn.Module:
+    module = Ways(keeps)
+    module(torch.zeros(2, *SHAPE))
+    return module
+
+
+def bounded(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    m.first.weight.data.clamp_(-0.01, 0.01)
+    return plainly(m, x)
+
+
+def again(reentrant: bool) -> nn.Module:
+    """It computes its middle a second time, when the gradient is asked for."""
+    middle = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 6))
+    way = lambda m, x: m.last(checkpoint(m.middle, m.first(x.flatten(1)), use_reentrant=reentrant).tanh())
+    return Ways(way, middle=middle)
 
 
 REFUSED = [
     (lambda: nn.Flatten(), "parameters that require a gradient"),
     (lambda: nn.Sequential(nn.Flatten(), nn.Linear(60, CLASSES)), r"takes images \(b, 1, 8, 8\).*mat1 and mat2"),
-    (lambda: nn.Linear(8, CLASSES), r"the output of Linear=\(3, 1, 8, 4\).*logits \(3, classes\)"),
+    (lambda: nn.Linear(8, CLASSES), r"the output of Linear=.*logits \(4, classes\)"),
+    (lambda: Ways(lambda m, x: (plainly(m, x),)), "the output of Ways='tuple': expected logits"),
+    (lambda: Ways(lambda m, x: plainly(m, x).long()), "torch.int64.*expected logits"),
+    (lambda: Ways(lambda m, x: plainly(m, x).log() - 99), "finite logits"),
     (lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 3)), "labels"),
-    (Drops, r"same output twice.*module.eval\(\)"),
-    (Counts, "buffers stay as they are"),
-    (Mixes, "each image of a batch by itself.*GroupNorm"),
+    (lambda: Ways(lambda m, x: functional.dropout(plainly(m, x))), r"without chance.*module.eval\(\)"),
+    (lambda: zero_headed(nn.Dropout(0.5)), "without chance"),
+    (lambda: Ways(lambda m, x: plainly(m, x) * (1 if random.random() < 2 else 2)), "without chance"),
+    (lambda: Ways(counts, calls=torch.zeros(())), "buffers stay as they are .calls does not"),
+    (lambda: Ways(lambda m, x: plainly(m, x - x.mean(0))), "each image of a batch by itself.*GroupNorm"),
+    (lambda: zero_headed(nn.BatchNorm1d(64, track_running_stats=False)), "each image of a batch by itself"),
+    (lambda: hooked(perceptron_of_torch()), "without hooks"),
+    (lambda: hooked(perceptron_of_torch(), lambda m: m[3]), "without hooks"),
+    (weight_hooked, "without hooks"),
+    (patched, "forward is its class's"),
+    (called, r"can be copied \(RuntimeError.*a fresh one"),
+    (lambda: Ways(bounded), "leaves its weights alone"),
+    (lambda: Ways(lambda m, x: plainly(m, x.sub_(0.5))), "leaves the images alone"),
+    (lambda: again(False), "gradient is autograd's.*activation checkpointing"),
+    (lambda: again(True), "a module with a gradient.*use_reentrant"),
+    (lambda: Ways(torch.no_grad()(plainly)), "a module with a gradient.*no_grad"),
+    (lambda: Ways(plainly, more=torch.ones(2, dtype=torch.cfloat)), "real weights"),
+    (lambda: nn.Sequential(nn.Flatten(), nn.LazyLinear(CLASSES)), r"knows its shapes.*module\(images"),
+    (lambda: nn.DataParallel(perceptron_of_torch()), "as it was written.*module.module"),
 ]
 
 
 @pytest.mark.parametrize(("build", "said"), REFUSED)
 def test_what_is_no_classifier_of_single_images_is_refused(build, said):
-    state = torch.random.get_rng_state()
+    """By a line that names what, what was expected and a fix; the caller's generators and images stay as they were."""
     module = made(build)
-    after = torch.random.get_rng_state()
+    state, python, numbers = torch.random.get_rng_state(), random.getstate(), np.random.get_state()[1].copy()  # noqa: NPY002
     with pytest.raises(ValueError, match=said):
         problem(module)
-    assert torch.equal(after, torch.random.get_rng_state())
-    torch.random.set_rng_state(state)
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert python == random.getstate()
+    assert (numbers == np.random.get_state()[1]).all()  # noqa: NPY002
+
+
+@pytest.mark.parametrize("given", ["mlp", nn.Linear, {}])
+def test_what_is_no_network_says_what_is(given):
+    with pytest.raises(TypeError, match=r"network.*Network or Module.*Fix: pass a torch.nn.Module that was made"):
+        problem(given)
 
 
 def test_with_averages_of_its_own_it_is_taken_as_it_is():
     """eval() fixes dropout and batch normalisation: constants, as the module has them."""
-    assert problem(made(Drops).eval()).d > 0
+    assert problem(nn.Sequential(nn.Dropout(0.5), *made(perceptron_of_torch)).eval()).d > 0
     block = [nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(144, CLASSES)]
     module = nn.Sequential(*block).double()
     module[1].running_mean.fill_(0.3)
@@ -264,10 +445,43 @@ def test_with_averages_of_its_own_it_is_taken_as_it_is():
 
 
 def test_another_module_is_another_problem(tmp_path):
-    """So that no checkpoint of one is taken for another's."""
-    seen = {problem(made(build)).fingerprint() for build in (*MODULES, lambda: Skip(8), Branches)}
-    seen.add(problem(made(perceptron_of_torch).requires_grad_()).fingerprint())
-    assert len(seen) == 5
+    """So that no checkpoint of one is taken for another's: whatever it holds, and whatever its forward says."""
+
+    class Held(Ways):
+        def __init__(self, **held) -> None:
+            super().__init__(plainly)
+            vars(self).update(held)
+
+    def other() -> nn.Module:
+        class Held(Ways):
+            def __init__(self) -> None:
+                super().__init__(plainly)
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return super().forward(x).tanh()
+
+        return Held()
+
+    held = [{}, {"k": (1,)}, {"k": (2,)}, {"mask": torch.ones(2)}, {"mask": torch.zeros(2)}]
+    held += [{"of": {"f": torch.tanh}}, {"of": {"f": torch.relu}}, {"more": [np.ones(1)]}]
+
+    def written(body: str) -> nn.Module:
+        space = {"nn": nn}
+        exec(f"class Net(nn.Module):\n def __init__(s):\n  super().__init__(); s.f = nn.Linear(64, {CLASSES})\n"
+             f" def forward(s, x): return s.f(x.flatten(1)).{body}()", space)  # fmt: skip
+        return space["Net"]()
+
+    builds = [
+        *MODULES,
+        lambda: Skip(8),
+        Branches,
+        other,
+        lambda: written("tanh"),
+        lambda: written("relu"),
+        *(lambda one=one: Held(**one) for one in held),
+    ]
+    seen = [problem(made(build)).fingerprint() for build in (*builds, *builds)]
+    assert len(set(seen)) == len(builds)
     other = made(Skip)
     with torch.no_grad():
         other.shift += 1
@@ -279,15 +493,17 @@ def test_another_module_is_another_problem(tmp_path):
         run(FedAvg(0.1, 1), problem(other), 4, checkpoint=tmp_path / "a", metrics=())
 
 
-def test_a_data_set_by_name_and_a_deviation():
+def test_a_data_set_by_name():
     module = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten(), nn.Linear(144, 10))
-    of = ImageClassification.load("digits", module, Key(0), clients=5, view="filter", std=0.5, dtype=torch.float64)
+    of = ImageClassification.load("digits", module, Key(0), clients=5, view="filter", dtype=torch.float64)
     assert of.layout.layers[0] == ("0.conv", 9, 4)
-    spread = of.start().split(of.network.sizes)
-    assert 0.3 < float(spread[0].std()) < 0.7
-    assert torch.equal(spread[1], module[0].bias.double())
+    assert torch.equal(of.start()[36:40], module[0].bias.detach().double())
     history = run(FedAvg(0.05, 5), of, 10, every=10, metrics=("accuracy",))
     assert history["accuracy"][-1] > history["accuracy"][0] + 0.2
+    with pytest.raises(ValueError, match=r"std=0.5: expected None for a module"):
+        ImageClassification.load("digits", module, Key(0), std=0.5)
+    with pytest.raises(ValueError, match="at least one image"):
+        ImageClassification(torch.zeros(0, *SHAPE), torch.zeros(0).long(), [torch.zeros(0).long()], module, Key(0))
 
 
 def test_precision_is_an_option_as_elsewhere():
@@ -306,8 +522,8 @@ def test_on_a_card_it_is_the_same(build):
     assert torch.allclose(a, b, atol=1e-9)
 
 
-def test_nothing_is_warned_of():
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_nothing_is_warned_of(case):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        of_module(made(Skip), SHAPE, torch.float32, torch.device("cpu"))
-        run(FedAvg(0.1, 1), problem(made(Skip)), 1, metrics=("loss",))
+        run(FedAvg(0.1, 1), problem(made(ACCEPTED[case])), 1, metrics=("loss",))

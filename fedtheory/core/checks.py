@@ -108,7 +108,7 @@ _FIXES = {  # by the name of a type: what to pass
     "Projection": "pass Coordinate(r), Spherical(r) or Gaussian(r)",
     "Decomposition": "pass LowRank(1/32) or Kronecker(1/32)",
     "LowRank": "pass LowRank(1/32)",
-    "Network": "pass network('mlp', (1, 28, 28), 10)",
+    "Network": "pass a torch.nn.Module that was made, as Net(), or network('mlp', (1, 28, 28), 10)",
     "Schedule": "pass Steps(100) or Cosine(rounds)",
     "State": "pass what algorithm.init or play_round returned",
     "Generator": "pass Key(0).generator()",
@@ -165,7 +165,7 @@ def _one_of(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
                 if len(rest) == 1:
                     raise
                 said = [_NAMES.get(n, n) for n in (getattr(kind, "__name__", str(kind)) for kind in kinds)]
-                reject(name, value, " or ".join(said), f"pass {said[0]}", TypeError)
+                reject(name, value, " or ".join(said), _FIXES.get(said[0], f"pass {said[0]}"), TypeError)
     return value
 
 

@@ -19,6 +19,7 @@ import torch
 from fedtheory.core import checks
 
 _PLAIN = (int, float, complex, str, bytes, range, Fraction, Decimal, PurePath, Enum, torch.dtype, torch.device)
+_LIBRARIES = ("torch", "transformers", "fedtheory")
 
 
 def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()) -> Iterator[bytes]:
@@ -92,18 +93,31 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
 
 
 def _module(module: torch.nn.Module) -> list[Any]:
-    """What tells a network from another of the same repr: its tensors, and plain values and functions that it holds."""
+    """What tells a network from another of the same repr: its tensors, what its parts hold, what their classes do."""
     held = [
-        (name, type(part).__qualname__, {key: value for key, value in vars(part).items() if _tells(key, value)})
+        (
+            name,
+            type(part).__qualname__,
+            {key: value for key, value in vars(part).items() if _tells(key, value)},
+            [list(getattr(part, hooks).values()) for hooks in ("_forward_pre_hooks", "_forward_hooks")],
+        )
         for name, part in module.named_modules()
     ]
-    return [module.state_dict(), dict(module.named_buffers()), held]
+    kinds = {type(part): None for part in module.modules()}
+    return [module.state_dict(), dict(module.named_buffers()), held, [_methods(kind) for kind in kinds]]
 
 
 def _tells(name: str, value: Any) -> bool:
     """Whether an attribute of a network decides what it computes, as far as can be seen: not what it is made of."""
-    plain = value is None or isinstance(value, (*_PLAIN, np.generic, type)) or inspect.isroutine(value)
+    kinds = (*_PLAIN, np.generic, np.ndarray, torch.Tensor, type, tuple, list, dict, set, frozenset)
+    plain = value is None or isinstance(value, kinds) or inspect.isroutine(value)
     return plain and not name.startswith("_")
+
+
+def _methods(kind: type) -> list[FunctionType]:
+    """The functions of a class and of what it is made from, but for the libraries' own, of which the name tells."""
+    theirs = [base for base in kind.__mro__[:-1] if base.__module__.partition(".")[0] not in _LIBRARIES]
+    return [one for base in theirs for _, one in sorted(vars(base).items()) if inspect.isfunction(one)]
 
 
 def _written(function: FunctionType) -> list[Any]:

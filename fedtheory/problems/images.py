@@ -112,7 +112,7 @@ class ImageClassification(Problem):
         self.dtype = checks.dtype("images.dtype", getattr(images, "dtype", None))
         self.device = checks.device("device", device)
         if isinstance(network, torch.nn.Module):
-            network = modules.of_module(network, self._shape(images), self.dtype, self.device)
+            network = modules.of_module(network, self._some(images), self.device)
         self.images, self.labels = self._check("", images, labels, network)
         self.test = (self.images, self.labels) if test is None else self._check("test ", *test, network)
         if len(self.test[1]) == 0:
@@ -138,6 +138,8 @@ class ImageClassification(Problem):
         self.batch = checks.whole("batch", batch, 1)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
         self.std = None if std is None else checks.number("std", std, 0.0, open_low=True)
+        if self.std is not None and isinstance(network, modules.Wrapped):
+            checks.reject("std", std, "None for a module, which has its weights", "initialise the module itself")
         self.augment = Augment.of(augment, self.images)
         self.n, self.layout = len(parts), network.layout
         sizes = torch.tensor([len(part) for part in parts], dtype=torch.float64)
@@ -162,9 +164,10 @@ class ImageClassification(Problem):
         return None if self.device.type == "cuda" else max(1, _CACHE // (numbers * self.images.element_size()))
 
     @staticmethod
-    def _shape(images: torch.Tensor) -> tuple[int, int, int]:
-        channels, height, width = checks.tensor("images", images, (None, None, None, None)).shape[1:]
-        return channels, height, width
+    def _some(images: torch.Tensor) -> torch.Tensor:
+        if not len(checks.tensor("images", images, (None, None, None, None))):
+            checks.reject("images.shape", tuple(images.shape), "at least one image", "pass the clients' images")
+        return images
 
     @staticmethod
     @checks.arguments
@@ -235,9 +238,7 @@ class ImageClassification(Problem):
         if isinstance(network, str):
             built = networks.network(network, shape, len(images.classes), view, whole)
         else:
-            built = modules.of_module(
-                network, shape, dtype, checks.device("device", options.get("device", "cpu")), view, whole
-            )
+            built = modules.of_module(network, x, checks.device("device", options.get("device", "cpu")), view, whole)
         problem = ImageClassification(x, y, divide[partition](), built, key.fold("init"), test=held, **options)
         problem.origin = origin
         return problem

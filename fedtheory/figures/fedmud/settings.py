@@ -278,22 +278,25 @@ def fitted(how: Decomposition, column: str, scale: str, network: str | None = No
 
     Where the layers that stay whole are more than that already (SVHN, CIFAR-100), it holds for each decomposed layer.
     """
-    scale = held(column, scale)
-    if not SETTINGS[scale].whole:
+    if not SETTINGS[held(column, scale)].whole:
         return how
-    of = problem(column, scale)
-    side = of.get("side") or {"tiny_imagenet": 64, "fashion_mnist": 28}.get(of["data"], 32)
-    channels = 1 if of["data"] == "fashion_mnist" else 3
-    classes = {"cifar100": 100, "tiny_imagenet": 200}.get(of["data"], 10)
-    model = layout(network or of["network"], (channels, side, side), classes)
     try:
-        return how.for_network(model)
+        return how.for_network(model(column, scale, network))
     except ValueError:
         return how
 
 
+def model(column: str, scale: str, network: str | None = None) -> Layout:
+    """Of a column's network, or another one, on its images."""
+    of = problem(column, scale)
+    side = of.get("side") or {"tiny_imagenet": 64, "fashion_mnist": 28}.get(of["data"], 32)
+    channels = 1 if of["data"] == "fashion_mnist" else 3
+    classes = {"cifar100": 100, "tiny_imagenet": 200}.get(of["data"], 10)
+    return _layout(network or of["network"], (channels, side, side), classes)
+
+
 @cache
-def layout(name: str, shape: tuple[int, int, int], classes: int) -> Layout:
+def _layout(name: str, shape: tuple[int, int, int], classes: int) -> Layout:
     """Of a network."""
     return network(name, shape, classes).layout
 

@@ -2,83 +2,113 @@
 
 A plain sequence of layers that the package has (`_TRANSLATED`) becomes the package's operations, with all that they
 bring: written-out gradients of perceptrons, oneDNN's layout, batch normalisation without running averages. Any other
-module stays what it is and is called with the weights of each client, by `torch.func.functional_call`; it must give an
-image the same output whatever else is in the batch, and whenever it is asked.
+module stays what it is and is called with the weights of each client. Before anything runs, logits and gradient at
+other weights than its own, on images of the user's, are compared with those of plain PyTorch; what has them not, or
+hangs on more than weights and image (chance, the rest of the batch, what it remembers), is refused.
 """
 
 import copy
-import threading
-from collections.abc import Callable
+import random
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
 import torch
 from torch import nn
-from torch.func import functional_call, vmap
+from torch.nn import functional
+from torch.nn.modules.conv import _ConvNd
+from torch.nn.parameter import is_lazy
 
 from fedtheory.core import checks
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer
-from fedtheory.problems.models.networks import (
-    VIEWS,
-    Conv,
-    Flatten,
-    Linear,
-    Mean,
-    Network,
-    Norm,
-    Op,
-    Params,
-    Pool,
-    ReLU,
-)
+from fedtheory.problems.models.networks import VIEWS, Conv, Flatten, Linear, Mean, Network, Norm, Op, Params, Pool, ReLU
 
 _TRIED = 3  # images of a trial pass
-_ALIKE = 1e-3  # of the outputs' length: far above float32's rounding, far below what another batch does
+_MOVED = 0.05  # deviation of the trial's weights from the module's own, some of which may be zero
+_ALIKE = {torch.float32: 1e-3, torch.float64: 1e-8}  # of a vector's length: far above rounding, far below what differs
+
+
+class _Copy(NamedTuple):
+    """A module, and where its trained parameters hang: which one under which name of which part."""
+
+    module: nn.Module
+    slots: list[tuple[nn.Module, str, int]]
 
 
 @dataclass(frozen=True, eq=False)
 class Module(Op):
-    """A module with given weights.
+    """A module that is called with given weights.
 
     Fields:
         module: parameters that require no gradient, and buffers, stay as they are.
-        together: whether several clients' weights may be stacked (`torch.func.vmap`); else it is called for each.
+        together: whether several clients' weights are stacked (`torch.func.vmap`); else it is called for each.
     """
 
     module: nn.Module
     together: bool = True
+    native = False
 
     @cached_property
-    def _trained(self) -> dict[str, nn.Parameter]:
-        return {name: own for name, own in self.module.named_parameters() if own.requires_grad}
+    def _trained(self) -> list[nn.Parameter]:
+        return [own for own in self.module.parameters() if own.requires_grad]
+
+    @cached_property
+    def _spare(self) -> list[_Copy]:
+        """Copies that share all tensors: while one is called, the weights hang on it, so each thread has its own."""
+        return []
 
     def layers(self, view: str) -> list[Layer]:
-        return [_layer(own, view) for own in self._trained.values()]
+        convolved = {id(part.weight) for part in self.module.modules() if isinstance(part, _ConvNd)}
+        return [_layer(own, id(own) in convolved, view) for own in self._trained]
 
     def init(self, g: torch.Generator) -> list[torch.Tensor]:
-        return [_flat(own) for own in self._trained.values()]
+        return [_flat(own) for own in self._trained]
 
     def forward(self, params: Params, h: torch.Tensor, norms: object) -> torch.Tensor:
-        weights = {name: next(params).reshape(-1, *own.shape) for name, own in self._trained.items()}
-        module = self._mine()
-        of = lambda own, images: functional_call(module, own, (images,))
-        if self.together and len(h) > 1:
-            return vmap(of)(weights, h)
-        return torch.stack([of({name: each[g] for name, each in weights.items()}, h[g]) for g in range(len(h))])
+        weights = [next(params).reshape(-1, *own.shape) for own in self._trained]
+        at = self._spare.pop() if self._spare else self._copied()
+        try:
+            if self.together and len(h) > 1:
+                return torch.func.vmap(lambda weights, images: self._called(at, weights, images))(weights, h)
+            return torch.stack([self._called(at, [own[g] for own in weights], h[g]) for g in range(len(h))])
+        finally:
+            self._spare.append(at)
 
-    def _mine(self) -> nn.Module:
-        """This thread's: while it is called, the weights hang on the module itself."""
-        if threading.current_thread() is threading.main_thread():
-            return self.module
+    def _copied(self) -> _Copy:
         held = [*self.module.parameters(), *self.module.buffers()]
-        return copy.deepcopy(self.module, {id(one): one for one in held})
+        module = copy.deepcopy(self.module, {id(one): one for one in held})
+        place = {id(own): at for at, own in enumerate(self._trained)}
+        slots = [
+            (part, name, place[id(own)])
+            for part in module.modules()
+            for name, own in part._parameters.items()
+            if id(own) in place
+        ]
+        return _Copy(module, slots)
+
+    def _called(self, at: _Copy, weights: Sequence[torch.Tensor], images: torch.Tensor) -> torch.Tensor:
+        """Its logits; whatever it hangs on itself meanwhile is gone afterwards, so that no call sees another's."""
+        before = [(part, dict(vars(part))) for part in at.module.modules()]
+        for part, name, which in at.slots:
+            part._parameters[name] = weights[which]  # pyright: ignore[reportArgumentType]
+        try:
+            return at.module(images)
+        finally:
+            for part, name, which in at.slots:
+                part._parameters[name] = self._trained[which]
+            for part, held in before:
+                vars(part).clear()
+                vars(part).update(held)
 
 
 @dataclass(frozen=True, eq=False)
 class Wrapped(Network):
-    """A network that starts at given weights.
+    """A network that starts at given weights, whatever the key.
 
     Fields:
         start: (d,), float64.
@@ -87,34 +117,36 @@ class Wrapped(Network):
     start: torch.Tensor = field(default_factory=lambda: torch.empty(0))
 
     def init(self, key: Key, std: float | None = None) -> torch.Tensor:
-        """The module's own weights; with a deviation the weight matrices are drawn."""
-        if std is None:
-            return self.start.clone()
-        drawn = super().init(key, std).split(self.sizes)
-        return torch.cat([drawn[j] if j in self.weights else own for j, own in enumerate(self.start.split(self.sizes))])
+        return self.start.clone()
 
 
 def _flat(own: torch.Tensor) -> torch.Tensor:
     return own.detach().cpu().double().flatten()
 
 
-def _layer(own: torch.Tensor, view: str) -> Layer:
-    """A parameter by its shape: (out, in) is a linear map's, (out, in, ...) a convolution's, all else a vector."""
+def _joined(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
+    return torch.cat([one.detach().flatten() for one in tensors])
+
+
+def _layer(own: torch.Tensor, convolved: bool, view: str) -> Layer:
+    """A parameter as a matrix, one column an output (its first dimension); of a convolution as `view` says."""
     if own.dim() < 2:
         return Layer("bias", own.numel(), 1)
-    if own.dim() == 2:
-        return Layer("linear", own.shape[1], own.shape[0])
-    rows = VIEWS[view](own.shape[1], own.shape[-1]) if own.dim() == 4 else own[0].numel()
-    return Layer("conv", rows, own.numel() // rows)
+    whole = view == "filter" or own.dim() != 4 or not convolved
+    rows = own[0].numel() if whole else VIEWS[view](own.shape[1], own.shape[-1])
+    return Layer("conv" if convolved else "linear", rows, own.numel() // rows)
+
+
+# Translation.
 
 
 def _conv(one: nn.Conv2d) -> Op | None:
-    square = all(len(set(pair)) == 1 for pair in (one.kernel_size, one.stride, one.padding) if isinstance(pair, tuple))
-    plain = one.groups == 1 and one.dilation == (1, 1) and one.padding_mode == "zeros"
-    if not (square and plain) or isinstance(one.padding, str):
+    pairs = (one.kernel_size, one.stride, one.padding)
+    square = all(isinstance(pair, tuple) and len(set(pair)) == 1 for pair in pairs)
+    if not square or one.groups != 1 or one.dilation != (1, 1) or one.padding_mode != "zeros":
         return None
-    pad, stride = one.padding[0], one.stride[0]
-    return Conv(one.in_channels, one.out_channels, one.kernel_size[0], pad, stride, one.bias is not None)
+    k, stride, pad = (int(pair[0]) for pair in pairs)
+    return Conv(one.in_channels, one.out_channels, k, pad, stride, one.bias is not None)
 
 
 def _pool(one: nn.MaxPool2d) -> Op | None:
@@ -138,8 +170,7 @@ def _plain(module: nn.Module) -> list[Op] | None:
     """The package's operations for a sequence of layers that it has; None for any other module."""
     if type(module) is not nn.Sequential:
         op = _TRANSLATED.get(type(module), lambda one: None)(module)
-        hooked = module._forward_hooks or module._forward_pre_hooks
-        return None if op is None or hooked or not all(own.requires_grad for own in module.parameters()) else [op]
+        return None if op is None or not all(own.requires_grad for own in module.parameters()) else [op]
     found: list[Op] = []
     for part in module:
         ops = _plain(part)
@@ -149,100 +180,205 @@ def _plain(module: nn.Module) -> list[Op] | None:
     return found
 
 
-def of_module(
-    module: nn.Module,
-    shape: tuple[int, int, int],
-    dtype: torch.dtype,
-    device: torch.device,
-    view: str = "rows",
-    whole: tuple[str, ...] = (),
-) -> Network:
-    """A copy of a module as a classifier of images of this shape, (channels, height, width).
+def _split(module: nn.Module) -> list[Op] | None:
+    """A plain sequence that ends with a linear map: its body, called, and the map."""
+    if type(module) is not nn.Sequential or len(module) < 2:
+        return None
+    *body, last = module
+    head = _plain(last)
+    return [Module(nn.Sequential(*body)), *head] if head and isinstance(head[-1], Linear) else None
 
-    Raises ValueError for one without weights to train, one that does not map images (b, *shape) to (b, classes), and
-    one whose output is random, hangs on the other images of the batch, or changes what it holds.
+
+def of_module(
+    module: nn.Module, images: torch.Tensor, device: torch.device, view: str = "rows", whole: tuple[str, ...] = ()
+) -> Network:
+    """A copy of a module as a classifier of images like these, (n, channels, height, width), in their dtype.
+
+    Raises ValueError for one without weights to train, one that does not map images (b, ...) to (b, classes), and one
+    whose logits or gradient are not those of its weights and of each image alone.
     """
     said = type(module).__name__
-    if not any(own.requires_grad for own in module.parameters()):
-        checks.reject("network", said, "a module with parameters that require a gradient", "set requires_grad=True")
-    module = copy.deepcopy(module).to(device, dtype)
-    images = torch.randn(_TRIED, *shape, generator=Key(0).fold("images").generator(), dtype=dtype).to(device)
-    classes = _classes(module, images, said)
-    start = torch.cat([_flat(own) for own in module.parameters() if own.requires_grad])
-    built = lambda ops: Wrapped(said, shape, classes, tuple(ops), view, whole, start)
-    ops = _plain(module)
-    if ops and isinstance(ops[-1], Linear) and _same(built(ops), module, images):
-        return built(ops)
-    _require_steady(module, images, said)
-    body, head = module, []
-    if isinstance(module, nn.Sequential) and len(module) > 1 and not _tied(module):
-        last = _plain(module[-1])
-        if last and isinstance(last[0], Linear) and any(own.requires_grad for own in module[:-1].parameters()):
-            body, head = module[:-1], last
-    return built([Module(body, _stacks(body, images)), *head])
-
-
-def _tied(module: nn.Module) -> bool:
-    """Whether two of its names are one parameter."""
-    return len(list(module.named_parameters(remove_duplicate=False))) > len(list(module.parameters()))
-
-
-@torch.no_grad()
-def _same(network: Network, module: nn.Module, images: torch.Tensor) -> bool:
-    """Whether the package's operations give what the module gives."""
+    _require_readable(module, said)
     try:
-        ours = network.logits(network.init(Key(0)).to(images)[None], images[None])[0]
-    except (RuntimeError, IndexError, StopIteration):
-        return False
-    return bool((ours - module(images)).norm() <= _ALIKE * ours.norm())
-
-
-@torch.no_grad()
-def _classes(module: nn.Module, images: torch.Tensor, said: str) -> int:
-    """The number of classes, from a trial pass."""
-    try:
-        with torch.random.fork_rng():
-            out = module(images)
+        module = copy.deepcopy(module).to(device, images.dtype)
     except Exception as error:
-        takes = f"a module that takes images (b, {', '.join(map(str, images.shape[1:]))}) of {images.dtype}"
+        fix = "pass a fresh one, that was not called yet; torch.nn.utils.prune has remove"
+        checks.reject("network", said, f"a module that can be copied ({type(error).__name__}: {error})", fix)
+    start = torch.cat([_flat(own) for own in module.parameters() if own.requires_grad])
+    some = images[:_TRIED].detach().to(device)
+    some = torch.cat([some, some[:1].flip(-1)])
+    g = Key(0).fold("weights").generator()
+    weights = (start + _MOVED * torch.randn(len(start), generator=g, dtype=start.dtype)).to(some)
+    trial = _tried(module, weights, some, said)
+    shape = (some.shape[1], some.shape[2], some.shape[3])
+    built = lambda ops: Wrapped(said, shape, trial.logits.shape[1], tuple(ops), view, whole, start)
+    ops = _plain(module)
+    if ops and isinstance(ops[-1], Linear) and trial.is_of(built(ops)):
+        return built(ops)
+    _require_steady(module, weights, some, said)
+    for ops in (_split(module), [Module(module)]):
+        if ops is not None and (trial.is_of(built(ops)) or trial.is_of(built(ops := _one_by_one(ops)))):
+            return built(ops if trial.stacks(built(ops)) else _one_by_one(ops))
+    fix = "compute it anew, without activation checkpointing and with weights read in forward alone"
+    return checks.reject("network", said, "a module whose gradient is autograd's when it is called with weights", fix)
+
+
+def _one_by_one(ops: Sequence[Op]) -> list[Op]:
+    return [Module(op.module, False) if isinstance(op, Module) else op for op in ops]
+
+
+# Trials.
+
+
+def _require_readable(module: nn.Module, said: str) -> None:
+    """It is made of parts that can be called with other weights. Raises ValueError."""
+
+    def reject(expected: str, fix: str) -> NoReturn:
+        checks.reject("network", said, expected, fix)
+
+    if isinstance(module, (torch.jit.ScriptModule, nn.DataParallel, nn.parallel.DistributedDataParallel)):
+        reject("a module as it was written", "pass the one inside: module.module, or what was scripted")
+    owns = [*module.parameters(), *module.buffers()]
+    if any(is_lazy(own) for own in owns):
+        reject("a module that knows its shapes", "call module(images[:1]) first")
+    if any(own.is_complex() for own in owns):
+        reject("a module of real weights", "keep real and imaginary parts apart, as torch.view_as_real does")
+    if not any(own.requires_grad for own in module.parameters()):
+        reject("a module with parameters that require a gradient", "call module.requires_grad_()")
+    hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    hooked = any(getattr(part, name) for part in module.modules() for name in hooks)
+    if hooked or any(own._backward_hooks for own in module.parameters()):
+        reject("a module without hooks", "write what they do into forward; weight_norm is in nn.utils.parametrizations")
+    if any("forward" in vars(part) for part in module.modules()):
+        reject("a module whose forward is its class's", "write the other forward into a class")
+
+
+class _Trial(NamedTuple):
+    """What plain PyTorch finds: logits (b, classes) at some weights (d,), and the gradient of their cross-entropy."""
+
+    weights: torch.Tensor
+    images: torch.Tensor
+    logits: torch.Tensor
+    slope: torch.Tensor
+
+    def is_of(self, network: Network) -> bool:
+        """Whether the network has both."""
+        try:
+            leaf = self.weights[None].clone().requires_grad_()
+            logits = network.logits(leaf, self.images[None])[0]
+            (slope,) = torch.autograd.grad(_loss(logits), leaf)
+        except Exception:  # whatever a module does when it is called with weights
+            return False
+        return _alike(logits, self.logits) and _alike(slope[0], self.slope)
+
+    def stacks(self, network: Network) -> bool:
+        """Whether two stacked clients have each their own logits and gradient, and nothing is warned of."""
+        rows = torch.stack([self.weights, network.init(Key(0)).to(self.weights)])
+        images = torch.stack([self.images, self.images.flip(0)])
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                leaf = rows.clone().requires_grad_()
+                logits = network.logits(leaf, images)
+                (slopes,) = torch.autograd.grad(_loss(logits.flatten(0, 1)), leaf)
+                with torch.no_grad():
+                    again = network.logits(rows, images)
+        except Exception:
+            return False
+        each = [network.logits(rows[j : j + 1], images[j : j + 1])[0] for j in range(2)]
+        alike = _alike(logits, torch.stack(each)) and _alike(again, logits)
+        return alike and _alike(2 * slopes[0], self.slope)  # the mean is over twice as many
+
+
+def _loss(logits: torch.Tensor) -> torch.Tensor:
+    return functional.cross_entropy(logits, torch.arange(len(logits), device=logits.device) % logits.shape[1])
+
+
+def _alike(found: torch.Tensor, wanted: torch.Tensor) -> bool:
+    return bool((found - wanted).norm() <= _ALIKE[wanted.dtype] * wanted.norm())
+
+
+def _carrying(module: nn.Module, weights: torch.Tensor) -> nn.Module:
+    """A copy with these weights (d,)."""
+    module = copy.deepcopy(module)
+    with torch.no_grad():
+        nn.utils.vector_to_parameters(weights.clone(), [own for own in module.parameters() if own.requires_grad])
+    return module
+
+
+@contextmanager
+def _chance() -> Iterator[Callable[[], bool]]:
+    """Whether something was drawn since; the caller's generators are left as they were."""
+    python, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002  # whichever it draws from
+    with torch.random.fork_rng():
+        state = torch.random.get_rng_state()
+
+        def drawn() -> bool:
+            ours = torch.equal(state, torch.random.get_rng_state()) and python == random.getstate()
+            return not ours or any(map(np.any, map(np.not_equal, numbers, np.random.get_state())))  # noqa: NPY002
+
+        try:
+            yield drawn
+        finally:
+            random.setstate(python)
+            np.random.set_state(numbers)  # noqa: NPY002
+
+
+def _tried(module: nn.Module, weights: torch.Tensor, images: torch.Tensor, said: str) -> _Trial:
+    """Logits and gradient of a copy with these weights. Raises ValueError."""
+    module, given = _carrying(module, weights), images.clone()
+    trained = [own for own in module.parameters() if own.requires_grad]
+    takes = f"a module that takes images (b, {', '.join(map(str, images.shape[1:]))}) of {images.dtype}"
+    try:
+        with _chance() as drawn, torch.enable_grad():
+            logits = module(given)
+            random_ = drawn()
+    except Exception as error:
         fix = f"look at what it says: {type(error).__name__}: {error}"
         checks.reject("network", said, takes, fix)
-    found = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
-    if not isinstance(out, torch.Tensor) or out.dim() != 2 or len(out) != len(images) or out.shape[1] < 2:
+    found = (tuple(logits.shape), logits.dtype) if isinstance(logits, torch.Tensor) else type(logits).__name__
+    flat = isinstance(logits, torch.Tensor) and logits.dim() == 2 and logits.is_floating_point()
+    if not flat or len(logits) != len(images) or logits.shape[1] < 2:
         expected = f"logits ({len(images)}, classes) of {len(images)} images"
         checks.reject(f"the output of {said}", found, expected, "end it with a linear map to the classes, flattened")
-    return out.shape[1]
-
-
-@torch.no_grad()
-def _require_steady(module: nn.Module, images: torch.Tensor, said: str) -> None:
-    """An image's output hangs on it and on the weights alone. Raises ValueError."""
-    held = {name: own.clone() for name, own in module.named_buffers()}
-    with torch.random.fork_rng():
-        first, again = module(images), module(images)
-        if not torch.equal(first, again):
-            fix = "take dropout out, or call module.eval() first; a run's draws come from its keys alone"
-            checks.reject("network", said, "a module that gives the same output twice", fix)
-        if any(not torch.equal(own, held[name]) for name, own in module.named_buffers()):
-            fix = "call module.eval() first, which normalises by the averages it has, or normalise by groups"
-            checks.reject("network", said, "a module whose buffers stay as they are", fix)
-        try:
-            alone = torch.cat([module(images[i : i + 1]) for i in range(len(images))])
-        except Exception:
-            alone = torch.full_like(first, torch.inf)
-    if not bool((alone - first).norm() <= _ALIKE * first.norm()):
-        fix = (
-            "normalise by groups or layers (nn.GroupNorm), or write it as nn.Sequential of layers that networks.py has"
+    if random_:
+        fix = "take dropout out, or call module.eval() first; a run's draws come from its keys alone"
+        checks.reject("network", said, "a module without chance", fix)
+    if not torch.equal(given, images):
+        checks.reject(
+            "network", said, "a module that leaves the images alone", "take inplace=True out of its beginning"
         )
-        checks.reject("network", said, "a module that sees each image of a batch by itself", fix)
+    if not torch.equal(_joined(trained), weights):
+        fix = "bound or normalise the weights where they are used, not in their place"
+        checks.reject("network", said, "a module whose forward leaves its weights alone", fix)
+    if not bool(logits.isfinite().all()):
+        fix = "look at its logits on images[:3], at weights a twentieth off its own"
+        checks.reject(f"the output of {said}", logits.tolist(), "finite logits", fix)
+    try:
+        slopes = torch.autograd.grad(_loss(logits), trained, allow_unused=True)
+        slope = _joined(torch.zeros_like(own) if slope is None else slope for own, slope in zip(trained, slopes))
+    except Exception as error:
+        fix = "take torch.no_grad out of forward, and sparse=True"
+        checks.reject("network", said, f"a module with a gradient ({type(error).__name__}: {error})", fix)
+    return _Trial(weights, images, logits.detach().to(images.dtype), slope)
 
 
 @torch.no_grad()
-def _stacks(module: nn.Module, images: torch.Tensor) -> bool:
-    """Whether `torch.func.vmap` takes it."""
-    weights = [torch.stack([own, own]).to(images) for own in Module(module).init(torch.Generator())]
+def _require_steady(module: nn.Module, weights: torch.Tensor, images: torch.Tensor, said: str) -> None:
+    """An image's logits hang on it and on the weights alone. Raises ValueError."""
+    module = _carrying(module, weights)
+    held = {name: own.clone() for name, own in module.named_buffers()}
+    first = module(images)
+    changed = [name for name, own in module.named_buffers() if not torch.allclose(own, held[name], 0, 0, True)]
+    if changed:
+        fix = "call module.eval() first, which normalises by the averages it has, or normalise by groups"
+        checks.reject("network", said, f"a module whose buffers stay as they are ({changed[0]} does not)", fix)
+    if not _alike(module(images), first):
+        checks.reject("network", said, "a module that gives the same output twice", "let it remember nothing")
     try:
-        Module(module).forward(iter(weights), torch.stack([images, images]), None)
-    except Exception:  # whatever a module does there: it is called for each then
-        return False
-    return True
+        alone = torch.cat([module(images[i : i + 1]) for i in range(len(images))])
+    except Exception:  # such as that of batch normalisation, of one value
+        alone = torch.full_like(first, torch.inf)
+    if not _alike(alone, first):
+        fix = "normalise by groups or layers (nn.GroupNorm) or in eval() mode; recurrent layers: batch_first=True"
+        checks.reject("network", said, "a module that sees each image of a batch by itself", fix)

@@ -39,7 +39,12 @@ KINDS = ("conv", "linear", "bias", "scale", "shift")
 
 
 class Op(ABC):
-    """One operation of a network."""
+    """One operation of a network.
+
+    `native`: it takes images in any layout in memory.
+    """
+
+    native: bool = True
 
     def layers(self, view: str) -> list[Layer]:
         """The layers that it owns, in the order in which `forward` takes them; their names are made unique later."""
@@ -310,7 +315,8 @@ class Network:
 
         Evaluation takes 70 to 90% of the time then, a gradient as much if there are poolings; ResNets' would take more.
         """
-        if images.is_mkldnn or len(images) > 1 or images.device.type != "cpu" or not self.convolutional:
+        plain = images.is_mkldnn or len(images) > 1 or images.device.type != "cpu" or not self.convolutional
+        if plain or not all(op.native for op in self.ops):
             return images
         if torch.is_grad_enabled() and not any(isinstance(op, Pool) for op in self.ops):
             return images
