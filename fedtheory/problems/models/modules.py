@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -217,14 +217,11 @@ def of_module(
         return built(ops)
     _require_steady(module, weights, some, said)
     for ops in (_split(module), [Module(module)]):
-        if ops is not None and (trial.is_of(built(ops)) or trial.is_of(built(ops := _one_by_one(ops)))):
-            return built(ops if trial.stacks(built(ops)) else _one_by_one(ops))
+        if ops and trial.is_of(built(ops)):
+            alone = [Module(op.module, False) if isinstance(op, Module) else op for op in ops]
+            return built(ops if trial.stacks(built(ops)) else alone)
     fix = "compute it anew, without activation checkpointing and with weights read in forward alone"
     return checks.reject("network", said, "a module whose gradient is autograd's when it is called with weights", fix)
-
-
-def _one_by_one(ops: Sequence[Op]) -> list[Op]:
-    return [Module(op.module, False) if isinstance(op, Module) else op for op in ops]
 
 
 # Trials.
@@ -232,25 +229,28 @@ def _one_by_one(ops: Sequence[Op]) -> list[Op]:
 
 def _require_readable(module: nn.Module, said: str) -> None:
     """It is made of parts that can be called with other weights. Raises ValueError."""
-
-    def reject(expected: str, fix: str) -> NoReturn:
-        checks.reject("network", said, expected, fix)
-
-    if isinstance(module, (torch.jit.ScriptModule, nn.DataParallel, nn.parallel.DistributedDataParallel)):
-        reject("a module as it was written", "pass the one inside: module.module, or what was scripted")
-    owns = [*module.parameters(), *module.buffers()]
-    if any(is_lazy(own) for own in owns):
-        reject("a module that knows its shapes", "call module(images[:1]) first")
-    if any(own.is_complex() for own in owns):
-        reject("a module of real weights", "keep real and imaginary parts apart, as torch.view_as_real does")
-    if not any(own.requires_grad for own in module.parameters()):
-        reject("a module with parameters that require a gradient", "call module.requires_grad_()")
+    owns, parts = [*module.parameters(), *module.buffers()], list(module.modules())
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    hooked = any(getattr(part, name) for part in module.modules() for name in hooks)
-    if hooked or any(own._backward_hooks for own in module.parameters()):
-        reject("a module without hooks", "write what they do into forward; weight_norm is in nn.utils.parametrizations")
-    if any("forward" in vars(part) for part in module.modules()):
-        reject("a module whose forward is its class's", "write the other forward into a class")
+    hooked = any(getattr(part, name) for part in parts for name in hooks) or any(own._backward_hooks for own in owns)
+    wrappers = (torch.jit.ScriptModule, nn.DataParallel, nn.parallel.DistributedDataParallel)
+    for wrong, expected, fix in (
+        (isinstance(module, wrappers), "a module as it was written", "pass the one inside: module.module"),
+        (any(map(is_lazy, owns)), "a module that knows its shapes", "call module(images[:1]) first"),
+        (any(own.is_complex() for own in owns), "a module of real weights", "use torch.view_as_real in forward"),
+        (
+            not any(own.requires_grad for own in module.parameters()),
+            "a module with parameters that require a gradient",
+            "call module.requires_grad_()",
+        ),
+        (hooked, "a module without hooks", "write them into forward; weight_norm is in nn.utils.parametrizations"),
+        (
+            any("forward" in vars(part) for part in parts),
+            "a module whose forward is its class's",
+            "write the other forward into a class",
+        ),
+    ):
+        if wrong:
+            checks.reject("network", said, expected, fix)
 
 
 class _Trial(NamedTuple):
@@ -307,14 +307,16 @@ def _carrying(module: nn.Module, weights: torch.Tensor) -> nn.Module:
 
 
 @contextmanager
-def _chance() -> Iterator[Callable[[], bool]]:
+def _chance(device: torch.device) -> Iterator[Callable[[], bool]]:
     """Whether something was drawn since; the caller's generators are left as they were."""
+    card = [device] if device.type == "cuda" else []
+    states = lambda: [torch.random.get_rng_state(), *map(torch.cuda.get_rng_state, card)]
     python, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002  # whichever it draws from
-    with torch.random.fork_rng():
-        state = torch.random.get_rng_state()
+    with torch.random.fork_rng(card):
+        before = states()
 
         def drawn() -> bool:
-            ours = torch.equal(state, torch.random.get_rng_state()) and python == random.getstate()
+            ours = all(map(torch.equal, before, states())) and python == random.getstate()
             return not ours or any(map(np.any, map(np.not_equal, numbers, np.random.get_state())))  # noqa: NPY002
 
         try:
@@ -330,7 +332,7 @@ def _tried(module: nn.Module, weights: torch.Tensor, images: torch.Tensor, said:
     trained = [own for own in module.parameters() if own.requires_grad]
     takes = f"a module that takes images (b, {', '.join(map(str, images.shape[1:]))}) of {images.dtype}"
     try:
-        with _chance() as drawn, torch.enable_grad():
+        with _chance(images.device) as drawn, torch.enable_grad():
             logits = module(given)
             random_ = drawn()
     except Exception as error:
