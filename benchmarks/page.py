@@ -23,6 +23,18 @@ NETWORKS = {
     "smollm2/fedavg": "SmolLM2-135M, a step of SGD",
     "smollm2/decomfl": "SmolLM2-135M, a step of DeComFL",
 }
+SINCE = {  # what `since.py` calls
+    "toy/fedavg": "SSF's problem, a round of FedAvg",
+    "toy/scaffold": "SSF's problem, a round of SCAFFOLD",
+    "toy/ssf": "SSF's problem, a round of SSF",
+    "mlp/fedavg": "perceptron, a round of FedAvg",
+    "cnn/fedavg": "CNN, a round of FedAvg",
+    "cnn/decomfl": "CNN, a round of DeComFL",
+    "evaluation": "FedMUD's four layers, 2,000 test images",
+    "process": "a process that plays one round",
+    "reproduce": "`reproduce --scale quick`, CPU",
+    "reproduce, wall": "the same, by the clock",
+}
 PARTS = {  # of a round, from the pieces of `rounds.py --profile`
     "gradients": ("gradients",),
     "projector": ("projector: QR", "projector: the rest", "project and lift"),
@@ -138,6 +150,22 @@ def growth_table() -> str:
     return table(["grows", "method", "a round", "1st decade", "2nd decade", "3rd decade", "stays"], rows)
 
 
+def since_table() -> str:
+    """What a commit took, and what the same takes now."""
+    rows = []
+    for name, row in record("since").items():
+        if name == "environment":
+            continue
+        scale, unit = next(pair for pair in ((1e6, "us"), (1e3, "ms"), (1.0, "s")) if row["now"] * pair[0] < 1e3)
+        shown = [
+            brackets(scale * row[part], [scale * q for q in row[f"{part}_quartiles"]], ".0f" if scale > 1 else ".2f")
+            for part in ("before", "now")
+        ]
+        times = brackets(row["ratio"], row["ratio_quartiles"], ".2f")
+        rows.append([SINCE[name], *(f"{text} {unit}" for text in shown), times, str(row["blocks"])])
+    return table(["the same call", "before", "now", "times", "blocks"], rows)
+
+
 @style.styled
 def draw() -> Figure:
     """Above: where a round's time goes, the limit, and how many times longer the peers take. Below: growth."""
@@ -183,7 +211,7 @@ def draw() -> Figure:
 
 def filled(page: str) -> str:
     """The page with its tables, which begin with these heads, made anew."""
-    for made in (rounds_table(), parts_table(), networks_table(), card_table(), growth_table()):
+    for made in (rounds_table(), parts_table(), networks_table(), card_table(), growth_table(), since_table()):
         head = re.escape(made.splitlines()[0])
         page, found = re.subn(rf"^{head}\n(\|.*\n)+", lambda _, made=made: made + "\n", page, flags=re.MULTILINE)
         if found != 1:
