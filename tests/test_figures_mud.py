@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -410,3 +411,34 @@ def test_what_is_said_of_fedparas_levels_and_of_ef21ps_bytes():
         columns = json.loads(kept.read_text())["result"]["columns"]
         both[name] = columns["up_bytes"][-1] + columns["down_bytes"][-1]
     assert 1.45 < both["EF21-P"] / both["FedMUD+BKD+AAD"] < 1.55
+
+
+def test_what_is_said_of_the_eight_layers():
+    """Results, hours, conclusions and notebook 05: the order of distances to FedAvg, and who stands elsewhere."""
+    table = {row["method"]: row for row in records.load(FIGURES, "mud/cifar10")["table"]}
+    behind = {name: (round(-row["gap"], 1), round(-row["printed gap"], 1)) for name, row in table.items()}
+    said = " ".join((FIGURES.parent / "docs" / "results.md").read_text().split())
+    for text, name in {
+        "BKD+AAD 2.7 points behind (printed 5.1)": "FedMUD+BKD+AAD",
+        "AAD 3.9 (7.7)": "FedMUD+AAD",
+        "BKD 8.4 (10.8)": "FedMUD+BKD",
+        "plain FedMUD 13.0 (12.1)": "FedMUD",
+        "FedLMT 13.5 (16.3)": "FedLMT",
+        "FedHM 17.0 (14.5)": "FedHM",
+        "FedBAT is 11.2 behind (6.0)": "FedBAT",
+        "EF21-P, printed 33.8 behind and last of all, is 3.5 behind and second": "EF21-P",
+        "FedPara, printed 10.4 behind, is 26.1 behind": "FedPara",
+    }.items():
+        assert text in said
+        assert {float(number) for number in re.findall(r"\d+\.\d", text)} == set(behind[name])
+    ours = {name: row["ours"] for name, row in table.items()}
+    assert sorted(ours, key=ours.get)[-3:] == ["EF21-P", "FedMUD+BKD+AAD", "FedAvg"]
+    assert min(table, key=lambda name: table[name]["paper"]) == "EF21-P"
+    best = ours["FedMUD+BKD+AAD"]
+    assert [round(best - ours[name], 1) for name in ("EF21-P", "FedBAT")] == [0.7, 8.5]
+    each = {row["ratio"]: row for row in records.load(FIGURES, "mud/ratio")["table"][4:]}["of each layer"]
+    assert round(ours["FedAvg"] - each["ours"], 1) == 19.3
+    assert 6 < ours["FedMUD"] - each["ours"] < 6.5
+    assert 22 < each["paper"] - each["ours"] < 22.5
+    orders = [cell for cell in records.load(FIGURES, "mud/cifar10")["cells"] if "<" in cell["cell"]]
+    assert [c["cell"] for c in orders if c["paper"] * c["ours"] < 0] == ["CIFAR-10 N1 FedPara < FedMUD"]
