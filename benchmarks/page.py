@@ -4,6 +4,7 @@ python benchmarks/page.py
 """
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -157,13 +158,17 @@ def since_table() -> str:
         if name == "environment":
             continue
         scale, unit = next(pair for pair in ((1e6, "us"), (1e3, "ms"), (1.0, "s")) if row["now"] * pair[0] < 1e3)
-        shown = [
-            brackets(scale * row[part], [scale * q for q in row[f"{part}_quartiles"]], ".0f" if scale > 1 else ".2f")
-            for part in ("before", "now")
-        ]
-        times = brackets(row["ratio"], row["ratio_quartiles"], ".2f")
-        rows.append([SINCE[name], *(f"{text} {unit}" for text in shown), times, str(row["blocks"])])
-    return table(["the same call", "before", "now", "times", "blocks"], rows)
+        form = f".{max(0, 2 - math.floor(math.log10(row['now'] * scale)))}f"
+        shown = [_spread(row, part, scale, form) for part in ("before", "now")]
+        rows.append([SINCE[name], *(f"{text} {unit}" for text in shown), _spread(row, "ratio", 1.0, ".2f")])
+    return table(["the same call", "before", "now", "before / now"], rows)
+
+
+def _spread(row: dict[str, Any], part: str, scale: float, form: str) -> str:
+    """The median with its quartiles, in three digits; of one block there are none."""
+    if row["blocks"] == 1:
+        return f"{scale * row[part]:{form}}"
+    return brackets(scale * row[part], [scale * q for q in row[f"{part}_quartiles"]], form)
 
 
 @style.styled

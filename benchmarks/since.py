@@ -116,9 +116,11 @@ class Tree:
     def spent(self, *arguments: str) -> tuple[float, float]:
         """CPU seconds of an interpreter with its children, and wall seconds."""
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        subprocess.run(
-            [sys.executable, *arguments], cwd=self.folder, env=self.environment, check=True, stdout=subprocess.DEVNULL
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=self.folder, env=self.environment, text=True, capture_output=True
         )
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(arguments)}: exit {done.returncode} in {self.folder}: {done.stderr[-2000:]}")
         wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
 

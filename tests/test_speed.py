@@ -53,3 +53,15 @@ def test_the_records_are_what_the_page_says_of_them():
     assert 1.9 < ratio(intel, "full16") < 2.1
     for axis, method in (("K", "FedAvg"), ("K", "SSF"), ("P", "DeComFL")):
         assert all(0.75 < exponent < 1.15 for exponent in line(axis, method)["exponents"][1:])
+
+
+def test_what_gained_and_what_did_not():
+    """The sentences below the table of before and after."""
+    since = page.record("since")
+    for name in ("cnn/fedavg", "cnn/decomfl", "evaluation"):
+        assert since[name]["ratio_quartiles"][0] > 1.1
+    for name in ("toy/fedavg", "toy/scaffold", "toy/ssf", "mlp/fedavg"):
+        assert 0.95 < since[name]["ratio"] < 1.05
+    assert round(1 / since["reproduce"]["ratio"] - 1, 2) == 0.07
+    assert 1 < since["reproduce, wall"]["ratio"] < 1.15
+    assert set(page.SINCE) == set(since) - {"environment"}
