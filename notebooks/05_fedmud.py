@@ -995,12 +995,12 @@ assert 1.5 < gains[0]["up_bytes"] / ratios["FMNIST N1", "of the whole network"][
 # %% [markdown]
 # With the whole network's ratio FedPara has the *lowest* ranks of all, with each layer's the highest. That gains 2.4
 # points [1.7, 3.2] under N1 and 2.2 [0.1, 4.3] without label skew, for half as many bytes again, and three seeds leave
-# both levels open. So *contradicted* is said of one reading, and the paper's number may come from the other. On CIFAR-10
-# with the paper's eight layers (one seed, see below) it gains 6.8 points, and 22 are missing still.
+# both levels open. So *contradicted* is said of one reading, and the paper's number may come from the other. On
+# CIFAR-10 with the paper's eight layers (one seed, see below) it gains 6.8 points, and 22 are missing still.
 #
-# **CIFAR-10 with the paper's network.** Eight layers, 100 clients of whom ten take part, 200 rounds, three epochs of the
-# average client a round, all as the paper has them; of its 50,000 images 20,000. One seed, so nothing is decided: what
-# does the picture look like?
+# **CIFAR-10 with the paper's network.** Eight layers, 100 clients of whom ten take part, 200 rounds, three epochs of
+# the average client a round, all as the paper has them; of its 50,000 images 20,000. One seed, so nothing is decided:
+# what does the picture look like?
 
 # %% tags=["hide-input"]
 # Picture and numbers: the eight layers, one seed
@@ -1013,7 +1013,8 @@ print(f"FedAvg {first['ours']:.1f}%, printed {first['paper']:.1f}; points behind
 for name, row in sorted(eight.items(), key=lambda pair: -pair[1]["gap"]):
     print(f"{name:15}{-row['gap']:6.1f} ({-row['printed gap']:.1f})")
 orders = [cell for cell in record["cells"] if "<" in cell["cell"]]
-print(f"of {len(orders)} orders that are judged {sum(c['paper'] * c['ours'] > 0 for c in orders)} have the printed sign")
+alike = sum(cell["paper"] * cell["ours"] > 0 for cell in orders)
+print(f"of {len(orders)} orders that are judged {alike} have the printed sign")
 
 # %% [markdown]
 # All accuracies but EF21-P's lie ten points and more under the printed ones, as they should with two fifths of the
@@ -1381,9 +1382,10 @@ check("05.6", answer)
 #   AAD together stay behind FedAvg and are ahead of FedHM, FedLMT and FedPara, and under label skew of EF21-P. On
 #   CIFAR-10 AAD improves more than BKD, and is ahead of +F. Open: under label skew both together against FedBAT, and
 #   plain FedMUD against FedHM; without it both together against EF21-P; plain FedMUD against FedLMT everywhere.
-# - With the paper's eight layers on two fifths of CIFAR-10, one seed, BKD and AAD together are the nearest to FedAvg, and
-#   all printed orders but FedPara's ahead of FedMUD have their sign.
-# - On the small CIFAR-10 every variant needs its resets, and at an eighth of the bytes BKD and AAD together reach FedAvg.
+# - With the paper's eight layers on two fifths of CIFAR-10, one seed, BKD and AAD together are the nearest to FedAvg,
+#   and all printed orders but FedPara's ahead of FedMUD have their sign.
+# - On the small CIFAR-10 every variant needs its resets, and at an eighth of the bytes BKD and AAD together reach
+#   FedAvg.
 #
 # ## References
 # - S. Li et al.: The Panaceas for Improving Low-Rank Decomposition in Communication-Efficient Federated Learning, ICML
