@@ -86,7 +86,7 @@ class Traffic:
 
 
 _MOST_THREADS = 1024
-_AHEAD = 16  # rounds whose clients are drawn at once
+_AHEAD = 400  # clients, over all rounds that are drawn at once
 _STACKED = 0.01  # of an upload's length: far above rounding, far below another draw
 _METRICS: dict[str, Callable[[Problem, torch.Tensor], float]] = {
     "error": lambda problem, x: problem.error(x),
@@ -103,10 +103,10 @@ def sample_clients(n: int, sampled: int, key: Key) -> torch.Tensor:
 
 
 def _sampled(n: int, sampled: int, root: Key, start: int, rounds: int) -> Iterator[tuple[Key, torch.Tensor, list[int]]]:
-    """Key, clients (S,) and their ids of each round: some rounds ahead, as the same few calls in a row take half the
-    time."""
-    for first in range(start, rounds, _AHEAD):
-        keys = [root.fold("round", t) for t in range(first, min(first + _AHEAD, rounds))]
+    """Key, clients (S,) and their ids of each round; where clients are few, of some rounds at once, which is faster."""
+    ahead = max(1, _AHEAD // n)
+    for first in range(start, rounds, ahead):
+        keys = [root.fold("round", t) for t in range(first, min(first + ahead, rounds))]
         clients = [sample_clients(n, sampled, key.fold("clients")) for key in keys]
         yield from zip(keys, clients, [some.tolist() for some in clients])
 
