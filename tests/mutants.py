@@ -1377,8 +1377,8 @@ MUTANTS = [
     Mutant(
         "threads hang their weights on one module",
         MODULES,
-        "self._spare.pop() if self._spare",
-        "self._spare[-1] if self._spare",
+        "at = self._spare.pop()",
+        "at = self._spare[-1]",
         "test_modules.py::test_chunks_and_threads_change_nothing",
     ),
     Mutant(
@@ -1405,22 +1405,29 @@ MUTANTS = [
     Mutant(
         "what a call hangs on a module stays there",
         MODULES,
-        "before = [(part, dict(vars(part))) for part in at.module.modules()]",
+        "before = [_holds(part) for part in at.module.modules()]",
         "before = []",
         "test_modules.py::test_what_a_call_leaves_on_a_module_is_gone",
     ),
     Mutant(
         "a gradient at other weights is not compared",
         MODULES,
-        " and _alike(slope[0], self.slope)",
+        " and self._alike_in_parts(network, slopes[0], self.slope)",
         "",
         "test_modules.py::test_what_is_no_classifier_of_single_images_is_refused",
     ),
     Mutant(
+        "of stacked clients the first one's gradient alone is compared",
+        MODULES,
+        "slopes[j], each[j][1][0]) for j in range(2))",
+        "slopes[j], each[j][1][0]) for j in range(1))",
+        "test_modules.py::test_logits_and_gradients_are_autograds_at_any_weights",
+    ),
+    Mutant(
         "of a network's class the name alone tells",
         "core/content.py",
-        "held, [_methods(kind) for kind in kinds]]",
-        "held]",
+        "held, trained, list(map(_does, kinds))]",
+        "held, trained]",
         "test_modules.py::test_another_module_is_another_problem",
     ),
     Mutant(

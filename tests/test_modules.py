@@ -4,6 +4,8 @@ import copy
 import random
 import time
 import warnings
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -218,7 +220,7 @@ class Ways(nn.Module):
         super().__init__()
         self.way, self.first, self.last = way, nn.Linear(64, 6), nn.Linear(6, CLASSES)
         for name, part in parts.items():
-            if isinstance(part, torch.Tensor):
+            if isinstance(part, torch.Tensor) and not isinstance(part, nn.Parameter):
                 self.register_buffer(name, part)
             else:
                 setattr(self, name, part)
@@ -263,7 +265,22 @@ def attends(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return plainly(m, h + m.mha(h, h, h)[0])
 
 
+def caches(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    if len(x) not in m.cache:
+        m.cache[len(x)] = torch.zeros_like(x[0, 0, 0]) + torch.arange(8)
+    return plainly(m, x + m.cache[len(x)])
+
+
+def looks_up(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """Values of which one row in four pads."""
+    at = (4 * x.flatten(1).clamp(-1, 1) + 4).long()
+    return m.last((m.table(at) if "table" in m._modules else functional.embedding(at, m.rows, padding_idx=3)).mean(1))
+
+
 ACCEPTED = {
+    "a cache of what hangs on no weight": lambda: Ways(caches, cache={}),
+    "a padding row": lambda: Ways(looks_up, table=nn.Embedding(9, 6, padding_idx=4)),
+    "a padding row in forward": lambda: Ways(looks_up, rows=nn.Parameter(torch.randn(9, 6))),
     "plain": lambda: Ways(plainly),
     "keeps an activation": lambda: Ways(keeps),
     "one block three times": lambda: Ways(shares, blocks=nn.ModuleList([nn.Linear(6, 6)] * 3)),
@@ -383,7 +400,29 @@ def again(reentrant: bool) -> nn.Module:
     return Ways(way, middle=middle)
 
 
+class Remembers:
+    """Beyond what a module's attributes hold."""
+
+    def __init__(self) -> None:
+        self.weight = None
+
+
+def hides(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    if m.memory.weight is None:
+        m.memory.weight = m.first.weight.detach().norm()
+    return m.memory.weight * plainly(m, x)
+
+
+def registers(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    if not hasattr(m, "mask"):
+        m.register_buffer("mask", torch.ones(CLASSES, dtype=x.dtype))
+    return plainly(m, x) * m.mask
+
+
 REFUSED = [
+    (lambda: Ways(hides, memory=Remembers()), "gradient is autograd's"),
+    (lambda: Ways(plainly, more=[nn.Linear(6, 6)]), "names its parts.*nn.ModuleList"),
+    (lambda: Ways(registers), "buffers stay as they are .mask does not"),
     (lambda: nn.Flatten(), "parameters that require a gradient"),
     (lambda: nn.Sequential(nn.Flatten(), nn.Linear(60, CLASSES)), r"takes images \(b, 1, 8, 8\).*mat1 and mat2"),
     (lambda: nn.Linear(8, CLASSES), r"the output of Linear=.*logits \(4, classes\)"),
@@ -463,6 +502,8 @@ def test_another_module_is_another_problem(tmp_path):
         return Held()
 
     held = [{}, {"k": (1,)}, {"k": (2,)}, {"mask": torch.ones(2)}, {"mask": torch.zeros(2)}]
+    held += [{"f": partial(torch.mul, other=k)} for k in (1, 2)]
+    held += [{"config": SimpleNamespace(heads=k)} for k in (1, 2)] + [{"_k": k} for k in (1, 2)]
     held += [{"of": {"f": torch.tanh}}, {"of": {"f": torch.relu}}, {"more": [np.ones(1)]}]
 
     def written(body: str) -> nn.Module:

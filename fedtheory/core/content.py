@@ -19,6 +19,8 @@ import torch
 from fedtheory.core import checks
 
 _PLAIN = (int, float, complex, str, bytes, range, Fraction, Decimal, PurePath, Enum, torch.dtype, torch.device)
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_FRAMEWORK = frozenset(vars(torch.nn.Module()))  # what every network has, whatever it computes
 _LIBRARIES = ("torch", "transformers", "fedtheory")
 
 
@@ -38,7 +40,7 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
         return
     within = (*within, id(value))
     if isinstance(value, torch.nn.Module):
-        yield f"{name}: {value!r}".encode()
+        yield f"{name}: {_ADDRESS.sub('', repr(value))}".encode()
         value = _module(value)
     if isinstance(value, torch.Tensor):
         yield f"{name}: {value.dtype} {tuple(value.shape)}".encode()
@@ -57,8 +59,8 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
         yield value.tobytes()
     elif isinstance(value, Mapping):
         yield f"{name}: {len(value)}".encode()
-        for key in sorted(value, key=repr):
-            yield from parts(f"{name}[{key!r}]", value[key], unread, within)
+        for shown, key in sorted(((_ADDRESS.sub("", repr(key)), key) for key in value), key=lambda pair: pair[0]):
+            yield from parts(f"{name}[{shown}]", value[key], unread, within)
     elif isinstance(value, (tuple, list, np.ndarray)):
         yield f"{name}: {len(value)}".encode()
         for place, part in enumerate(value):
@@ -98,26 +100,41 @@ def _module(module: torch.nn.Module) -> list[Any]:
         (
             name,
             type(part).__qualname__,
-            {key: value for key, value in vars(part).items() if _tells(key, value)},
+            {key: value for key, value in vars(part).items() if _tells(key, value, _theirs(type(part)))},
             [list(getattr(part, hooks).values()) for hooks in ("_forward_pre_hooks", "_forward_hooks")],
         )
         for name, part in module.named_modules()
     ]
-    kinds = {type(part): None for part in module.modules()}
-    return [module.state_dict(), dict(module.named_buffers()), held, [_methods(kind) for kind in kinds]]
+    kinds = {base: None for part in module.modules() for base in type(part).__mro__ if _theirs(base)}
+    trained = [name for name, own in module.named_parameters() if own.requires_grad]
+    return [module.state_dict(), dict(module.named_buffers()), held, trained, list(map(_does, kinds))]
 
 
-def _tells(name: str, value: Any) -> bool:
+def _theirs(kind: type) -> bool:
+    """Whether a class is the user's: of a library's the name tells."""
+    return kind is not object and kind.__module__.partition(".")[0] not in _LIBRARIES
+
+
+def _tells(name: str, value: Any, theirs: bool = True) -> bool:
     """Whether an attribute of a network decides what it computes, as far as can be seen: not what it is made of."""
     kinds = (*_PLAIN, np.generic, np.ndarray, torch.Tensor, type, tuple, list, dict, set, frozenset)
-    plain = value is None or isinstance(value, kinds) or inspect.isroutine(value)
-    return plain and not name.startswith("_")
+    if not theirs:
+        return not name.startswith("_") and (value is None or isinstance(value, kinds) or inspect.isroutine(value))
+    kinds += (partial, property, staticmethod, classmethod)
+    seen = value is None or isinstance(value, kinds) or inspect.isroutine(value) or hasattr(value, "__dict__")
+    return seen and name not in _FRAMEWORK and not isinstance(value, torch.nn.Module)
 
 
-def _methods(kind: type) -> list[FunctionType]:
-    """The functions of a class and of what it is made from, but for the libraries' own, of which the name tells."""
-    theirs = [base for base in kind.__mro__[:-1] if base.__module__.partition(".")[0] not in _LIBRARIES]
-    return [one for base in theirs for _, one in sorted(vars(base).items()) if inspect.isfunction(one)]
+def _does(kind: type) -> list[tuple[str, Any]]:
+    """A class's functions, those behind its properties, and its values."""
+    plain = lambda one: one.__func__ if isinstance(one, (staticmethod, classmethod)) else one
+    within = ((name, plain(one)) for name, one in sorted(vars(kind).items()) if _tells(name, one))
+    return [(name, one.fget if isinstance(one, property) else one) for name, one in within if not _dunder(name)]
+
+
+def _dunder(name: str) -> bool:
+    """Of Python's own names: all but those that a network is called and made by."""
+    return name.startswith("__") and name not in ("__init__", "__call__")
 
 
 def _written(function: FunctionType) -> list[Any]:
@@ -173,7 +190,7 @@ def told(value: Any) -> str:
     That is a tensor's or an array's entries, a field that is not shown, and what an object without a repr holds.
     """
     said = repr(value)
-    plain = re.sub(r" at 0x[0-9a-f]+", "", said)
+    plain = _ADDRESS.sub("", said)
     if plain == said and _shown(value):
         return said
     return f"{plain} {digest(value)}"

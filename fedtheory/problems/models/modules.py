@@ -12,7 +12,7 @@ import random
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from fedtheory.problems.models.networks import VIEWS, Conv, Flatten, Linear, Mea
 _TRIED = 3  # images of a trial pass
 _MOVED = 0.05  # deviation of the trial's weights from the module's own, some of which may be zero
 _ALIKE = {torch.float32: 1e-3, torch.float64: 1e-8}  # of a vector's length: far above rounding, far below what differs
+_LOST = 1e-6  # of the whole gradient's length: what rounding may do to a small part of it
 
 
 class _Copy(NamedTuple):
@@ -71,7 +72,10 @@ class Module(Op):
 
     def forward(self, params: Params, h: torch.Tensor, norms: object) -> torch.Tensor:
         weights = [next(params).reshape(-1, *own.shape) for own in self._trained]
-        at = self._spare.pop() if self._spare else self._copied()
+        try:
+            at = self._spare.pop()
+        except IndexError:  # each thread takes one
+            at = self._copied()
         try:
             if self.together and len(h) > 1:
                 return torch.func.vmap(lambda weights, images: self._called(at, weights, images))(weights, h)
@@ -93,17 +97,24 @@ class Module(Op):
 
     def _called(self, at: _Copy, weights: Sequence[torch.Tensor], images: torch.Tensor) -> torch.Tensor:
         """Its logits; whatever it hangs on itself meanwhile is gone afterwards, so that no call sees another's."""
-        before = [(part, dict(vars(part))) for part in at.module.modules()]
+        before = [_holds(part) for part in at.module.modules()]
         for part, name, which in at.slots:
             part._parameters[name] = weights[which]  # pyright: ignore[reportArgumentType]
         try:
             return at.module(images)
         finally:
-            for part, name, which in at.slots:
-                part._parameters[name] = self._trained[which]
-            for part, held in before:
+            for part, held, inside in before:
                 vars(part).clear()
                 vars(part).update(held)
+                for one, entries in inside:
+                    one.clear()
+                    one.extend(entries) if isinstance(one, list) else one.update(entries)
+
+
+def _holds(part: nn.Module) -> tuple[nn.Module, dict[str, Any], list[tuple[Any, Any]]]:
+    """A part, its attributes, and what is in those that are dicts, lists and sets."""
+    held = dict(vars(part))
+    return part, held, [(one, copy.copy(one)) for one in held.values() if type(one) in (dict, list, set)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +216,8 @@ def of_module(
         fix = "pass a fresh one, that was not called yet; torch.nn.utils.prune has remove"
         checks.reject("network", said, f"a module that can be copied ({type(error).__name__}: {error})", fix)
     start = torch.cat([_flat(own) for own in module.parameters() if own.requires_grad])
-    some = images[:_TRIED].detach().to(device)
+    spread = torch.linspace(0, len(images) - 1, min(_TRIED, len(images))).long()
+    some = images[spread].detach().to(device)
     some = torch.cat([some, some[:1].flip(-1)])
     g = Key(0).fold("weights").generator()
     weights = (start + _MOVED * torch.randn(len(start), generator=g, dtype=start.dtype)).to(some)
@@ -218,10 +230,15 @@ def of_module(
     _require_steady(module, weights, some, said)
     for ops in (_split(module), [Module(module)]):
         if ops and trial.is_of(built(ops)):
-            alone = [Module(op.module, False) if isinstance(op, Module) else op for op in ops]
-            return built(ops if trial.stacks(built(ops)) else alone)
+            alone = [replace(op, together=False) if isinstance(op, Module) else op for op in ops]
+            return built(ops if _stackable(module) and trial.stacks(built(ops)) else alone)
     fix = "compute it anew, without activation checkpointing and with weights read in forward alone"
     return checks.reject("network", said, "a module whose gradient is autograd's when it is called with weights", fix)
+
+
+def _stackable(module: nn.Module) -> bool:
+    """`torch.func.vmap` keeps one padding row for all clients of a stack; a trial sees it only where it is hit."""
+    return not any(getattr(part, "padding_idx", None) is not None for part in module.modules())
 
 
 # Trials.
@@ -232,6 +249,8 @@ def _require_readable(module: nn.Module, said: str) -> None:
     owns, parts = [*module.parameters(), *module.buffers()], list(module.modules())
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
     hooked = any(getattr(part, name) for part in parts for name in hooks) or any(own._backward_hooks for own in owns)
+    inside = [one for part in parts for value in vars(part).values() for one in _within(value)]
+    known = set(map(id, [*owns, *parts]))
     wrappers = (torch.jit.ScriptModule, nn.DataParallel, nn.parallel.DistributedDataParallel)
     for wrong, expected, fix in (
         (isinstance(module, wrappers), "a module as it was written", "pass the one inside: module.module"),
@@ -241,6 +260,11 @@ def _require_readable(module: nn.Module, said: str) -> None:
             not any(own.requires_grad for own in module.parameters()),
             "a module with parameters that require a gradient",
             "call module.requires_grad_()",
+        ),
+        (
+            any(isinstance(one, (nn.Module, nn.Parameter)) and id(one) not in known for one in inside),
+            "a module that names its parts",
+            "keep them in nn.ModuleList, nn.ModuleDict or nn.ParameterList",
         ),
         (hooked, "a module without hooks", "write them into forward; weight_norm is in nn.utils.parametrizations"),
         (
@@ -253,6 +277,10 @@ def _require_readable(module: nn.Module, said: str) -> None:
             checks.reject("network", said, expected, fix)
 
 
+def _within(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, (list, tuple)) else []
+
+
 class _Trial(NamedTuple):
     """What plain PyTorch finds: logits (b, classes) at some weights (d,), and the gradient of their cross-entropy."""
 
@@ -261,45 +289,58 @@ class _Trial(NamedTuple):
     logits: torch.Tensor
     slope: torch.Tensor
 
-    def is_of(self, network: Network) -> bool:
-        """Whether the network has both."""
+    def is_of(self, network: Wrapped) -> bool:
+        """Whether the network has both, having been called at its start before: it must not remember that."""
         try:
-            leaf = self.weights[None].clone().requires_grad_()
-            logits = network.logits(leaf, self.images[None])[0]
-            (slope,) = torch.autograd.grad(_loss(logits), leaf)
+            network.logits(network.start.to(self.weights)[None], self.images[None])
+            logits, slopes = _found(network, self.weights[None], self.images[None])
         except Exception:  # whatever a module does when it is called with weights
             return False
-        return _alike(logits, self.logits) and _alike(slope[0], self.slope)
+        return _alike(logits[0], self.logits) and self._alike_in_parts(network, slopes[0], self.slope)
 
-    def stacks(self, network: Network) -> bool:
+    def stacks(self, network: Wrapped) -> bool:
         """Whether two stacked clients have each their own logits and gradient, and nothing is warned of."""
-        rows = torch.stack([self.weights, network.init(Key(0)).to(self.weights)])
+        rows = torch.stack([self.weights, network.start.to(self.weights)])
         images = torch.stack([self.images, self.images.flip(0)])
+        each = [_found(network, rows[j : j + 1], images[j : j + 1]) for j in range(2)]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                leaf = rows.clone().requires_grad_()
-                logits = network.logits(leaf, images)
-                (slopes,) = torch.autograd.grad(_loss(logits.flatten(0, 1)), leaf)
+                logits, slopes = _found(network, rows, images)
                 with torch.no_grad():
                     again = network.logits(rows, images)
         except Exception:
             return False
-        each = [network.logits(rows[j : j + 1], images[j : j + 1])[0] for j in range(2)]
-        alike = _alike(logits, torch.stack(each)) and _alike(again, logits)
-        return alike and _alike(2 * slopes[0], self.slope)  # the mean is over twice as many
+        alike = _alike(logits, torch.cat([own for own, _ in each])) and _alike(again, logits)
+        return alike and all(self._alike_in_parts(network, slopes[j], each[j][1][0]) for j in range(2))
+
+    @staticmethod
+    def _alike_in_parts(network: Network, found: torch.Tensor, wanted: torch.Tensor) -> bool:
+        """Of each layer, however small its gradient is beside the others'."""
+        least = _LOST * float(wanted.norm())
+        parts = zip(found.split(network.sizes), wanted.split(network.sizes))
+        return all(_alike(one, other, least) for one, other in parts)
+
+
+def _found(network: Network, rows: torch.Tensor, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits (G, b, classes) and the gradient (G, d) of each client's cross-entropy."""
+    leaf = rows.clone().requires_grad_()
+    with torch.enable_grad():
+        logits = network.logits(leaf, images)
+        (slopes,) = torch.autograd.grad(torch.stack(list(map(_loss, logits))).sum(), leaf)
+    return logits.detach(), slopes
 
 
 def _loss(logits: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(logits, torch.arange(len(logits), device=logits.device) % logits.shape[1])
 
 
-def _alike(found: torch.Tensor, wanted: torch.Tensor) -> bool:
-    return bool((found - wanted).norm() <= _ALIKE[wanted.dtype] * wanted.norm())
+def _alike(found: torch.Tensor, wanted: torch.Tensor, least: float = 0.0) -> bool:
+    return bool((found - wanted).norm() <= _ALIKE[wanted.dtype] * wanted.norm() + least)
 
 
 def _carrying(module: nn.Module, weights: torch.Tensor) -> nn.Module:
-    """A copy with these weights (d,)."""
+    """A copy with these weights (d,), as plain PyTorch has them: not `Module`'s way, which is compared with it."""
     module = copy.deepcopy(module)
     with torch.no_grad():
         nn.utils.vector_to_parameters(weights.clone(), [own for own in module.parameters() if own.requires_grad])
@@ -370,15 +411,16 @@ def _require_steady(module: nn.Module, weights: torch.Tensor, images: torch.Tens
     """An image's logits hang on it and on the weights alone. Raises ValueError."""
     module = _carrying(module, weights)
     held = {name: own.clone() for name, own in module.named_buffers()}
-    first = module(images)
-    changed = [name for name, own in module.named_buffers() if not torch.allclose(own, held[name], 0, 0, True)]
+    first = module(images).to(images.dtype)
+    kept = lambda name, own: name in held and torch.allclose(own, held[name], 0, 0, True)
+    changed = [name for name, own in module.named_buffers() if not kept(name, own)]
     if changed:
         fix = "call module.eval() first, which normalises by the averages it has, or normalise by groups"
         checks.reject("network", said, f"a module whose buffers stay as they are ({changed[0]} does not)", fix)
-    if not _alike(module(images), first):
+    if not _alike(module(images).to(images.dtype), first):
         checks.reject("network", said, "a module that gives the same output twice", "let it remember nothing")
     try:
-        alone = torch.cat([module(images[i : i + 1]) for i in range(len(images))])
+        alone = torch.cat([module(images[i : i + 1]) for i in range(len(images))]).to(images.dtype)
     except Exception:  # such as that of batch normalisation, of one value
         alone = torch.full_like(first, torch.inf)
     if not _alike(alone, first):
