@@ -434,6 +434,10 @@ def test_what_is_said_of_the_eight_layers():
     ours = {name: row["ours"] for name, row in table.items()}
     assert sorted(ours, key=ours.get)[-3:] == ["EF21-P", "FedMUD+BKD+AAD", "FedAvg"]
     assert min(table, key=lambda name: table[name]["paper"]) == "EF21-P"
+    low = [row["paper"] - row["ours"] for name, row in table.items() if name != "EF21-P"]
+    assert 9 < min(low) < max(low) < 29.1
+    turned = [("FedBAT", "FedMUD+AAD"), ("FedBAT", "FedMUD+BKD"), ("FedHM", "FedLMT")]
+    assert all(table[a]["paper"] > table[b]["paper"] and ours[a] < ours[b] for a, b in turned)
     best = ours["FedMUD+BKD+AAD"]
     assert [round(best - ours[name], 1) for name in ("EF21-P", "FedBAT")] == [0.7, 8.5]
     each = {row["ratio"]: row for row in records.load(FIGURES, "mud/ratio")["table"][4:]}["of each layer"]

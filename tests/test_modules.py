@@ -419,7 +419,13 @@ def registers(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return plainly(m, x) * m.mask
 
 
+def numbered(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    m.number = getattr(m, "number", 0) + 1
+    return m.number * plainly(m, x)
+
+
 REFUSED = [
+    (lambda: Ways(numbered), "same output twice.*remember nothing"),
     (lambda: Ways(hides, memory=Remembers()), "gradient is autograd's"),
     (lambda: Ways(plainly, more=[nn.Linear(6, 6)]), "names its parts.*nn.ModuleList"),
     (lambda: Ways(registers), "buffers stay as they are .mask does not"),
@@ -568,3 +574,40 @@ def test_nothing_is_warned_of(case):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run(FedAvg(0.1, 1), problem(made(ACCEPTED[case])), 1, metrics=("loss",))
+
+
+def test_a_padding_row_that_no_trial_sees_is_not_stacked():
+    module = Ways(looks_up, table=nn.Embedding(9, 6, padding_idx=8))
+    network = of_module(module, torch.zeros(4, *SHAPE), torch.device("cpu"))
+    assert not network.ops[0].together
+
+
+def test_a_layer_whose_gradient_is_small_beside_the_others_counts():
+    """In float32, behind seven sigmoids: its weight is read past the module, so it would stay what it was."""
+
+    def way(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        h = functional.linear(x.flatten(1), m.known[0], m.first.bias).sigmoid()
+        for part in m.more:
+            h = part(h).sigmoid()
+        return m.last(h)
+
+    module = made(lambda: Ways(way, more=nn.ModuleList([nn.Linear(6, 6) for _ in range(6)])))
+    module.known = [module.first.weight]
+    with pytest.raises(ValueError, match="gradient is autograd's"):
+        problem(module, dtype=torch.float32)
+
+
+def test_addresses_are_no_part_of_a_fingerprint():
+    class Says(Ways):
+        def extra_repr(self) -> str:
+            return f"act={self.act}"
+
+    def build() -> nn.Module:
+        def act(x: torch.Tensor) -> torch.Tensor:
+            return x
+
+        return Says(plainly, act=act, table={act: 1})
+
+    one, two = made(build), made(build)
+    assert repr(one) != repr(two)
+    assert problem(one).fingerprint() == problem(two).fingerprint()

@@ -67,9 +67,6 @@ class Module(Op):
         convolved = {id(part.weight) for part in self.module.modules() if isinstance(part, _ConvNd)}
         return [_layer(own, id(own) in convolved, view) for own in self._trained]
 
-    def init(self, g: torch.Generator) -> list[torch.Tensor]:
-        return [_flat(own) for own in self._trained]
-
     def forward(self, params: Params, h: torch.Tensor, norms: object) -> torch.Tensor:
         weights = [next(params).reshape(-1, *own.shape) for own in self._trained]
         try:
@@ -108,7 +105,7 @@ class Module(Op):
                 vars(part).update(held)
                 for one, entries in inside:
                     one.clear()
-                    one.extend(entries) if isinstance(one, list) else one.update(entries)
+                    (one.extend if isinstance(one, list) else one.update)(entries)
 
 
 def _holds(part: nn.Module) -> tuple[nn.Module, dict[str, Any], list[tuple[Any, Any]]]:
@@ -129,10 +126,6 @@ class Wrapped(Network):
 
     def init(self, key: Key, std: float | None = None) -> torch.Tensor:
         return self.start.clone()
-
-
-def _flat(own: torch.Tensor) -> torch.Tensor:
-    return own.detach().cpu().double().flatten()
 
 
 def _joined(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
@@ -215,7 +208,7 @@ def of_module(
     except Exception as error:
         fix = "pass a fresh one, that was not called yet; torch.nn.utils.prune has remove"
         checks.reject("network", said, f"a module that can be copied ({type(error).__name__}: {error})", fix)
-    start = torch.cat([_flat(own) for own in module.parameters() if own.requires_grad])
+    start = _joined(own for own in module.parameters() if own.requires_grad).cpu().double()
     spread = torch.linspace(0, len(images) - 1, min(_TRIED, len(images))).long()
     some = images[spread].detach().to(device)
     some = torch.cat([some, some[:1].flip(-1)])
