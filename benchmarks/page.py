@@ -121,22 +121,22 @@ def networks_table() -> str:
 
 
 def card_table() -> str:
-    """Milliseconds of a round, or of a step, on a card; the peers as many times as long, float32 over bf16."""
+    """Milliseconds of a round, or of a step, on a card; how many times as long the peers take, and ours otherwise."""
     rows = []
     for of in ("rounds", "networks", "step"):
-        for name, row in record(of, "cuda").items():
-            if name == "environment":
-                continue
+        found = record(of, "cuda")
+        card = found.pop("environment")["gpu"].split()[1]
+        for name, row in found.items():
             label = NETWORKS.get(name) or f"SSF's problem, {METHODS[name]}"
             ours = brackets(row["ours"] * 1e3, [q * 1e3 for q in row["quartiles"]["ours"]], ".2f")
             bare, loaders = ("ratio", "") if name.endswith("decomfl") else ("ratio_lean", "ratio")
             ratios = [
                 brackets(row[ratio], row[f"{ratio}_quartiles"], form) if ratio in row else ""
-                for ratio, form in ((bare, ".1f"), (loaders, ".1f"), ("ratio_bf16", ".2f"))
+                for ratio, form in ((bare, ".1f"), (loaders, ".1f"), ("ratio_launched", ".2f"), ("ratio_bf16", ".2f"))
             ]
-            rows.append([label, ours, f"{row['fraction_of_limit']:.2%}", *ratios, str(row["blocks"])])
-    head = ["on the card", "ours, ms", "of the limit", "bare loop", "with loaders", "float32 / bf16", "blocks"]
-    return table(head, rows)
+            rows.append([label, card, ours, f"{row['fraction_of_limit']:.2%}", *ratios, str(row["blocks"])])
+    head = ["round or step", "card", "ours, ms", "of the limit", "bare loop", "with loaders", "launched one by one"]
+    return table([*head, "float32 / bf16", "blocks"], rows)
 
 
 def growth_table() -> str:

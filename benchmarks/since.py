@@ -4,14 +4,18 @@
     python benchmarks/since.py COMMIT --json          the same as JSON
     python benchmarks/since.py COMMIT --only toy      what begins so: toy, mlp, cnn, evaluation, process
     python benchmarks/since.py COMMIT --reproduce 3   and so many pairs of `reproduce --scale quick`, in an empty folder
+    python benchmarks/since.py COMMIT --device cuda   on a card, with FedMUD's and FLSS's networks and ResNet-110 more
+    python benchmarks/since.py FOLDER                 with the tree in a folder in the place of a commit's
 
 What is called exists in both: `fedtheory.run` as a user calls it, on the workloads of `rounds.py` and `networks.py` (in
 float32), without what these time beside it. "evaluation" is the accuracy of a network with batch normalisation
 (FedMUD's four convolutions, 20 clients) on 2,000 images; "process" is one that imports the package and plays one round.
 
 Times are CPU seconds of one thread, of all its processes for "process" and "reproduce", which has two workers and its
-wall time, too. The commit is checked out into a folder that is deleted afterwards; both trees use the interpreter and
-the packages of the caller. Of times and of the blocks' own ratios (before / now) the median counts.
+wall time, too. On a card they are wall seconds from an idle card to an idle card; "cnn8", "cnn4" and "flss" are rounds
+of FedAvg there with FedMUD's and FLSS's networks (ten clients, ten steps of 64), "resnet110" is a step on 32 images.
+The commit is checked out into a folder that is deleted afterwards; both trees use the interpreter and the packages of
+the caller. Of times and of the blocks' own ratios (before / now) the median counts.
 """
 
 import argparse
@@ -30,11 +34,15 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMES = {"toy/fedavg": 600, "toy/scaffold": 400, "toy/ssf": 300, "mlp/fedavg": 8, "cnn/fedavg": 1, "cnn/decomfl": 2}
-NAMES = (*TIMES, "evaluation", "process")
+CARD = {
+    f"{name}/fedavg{end}": count
+    for name, count in {"cnn8": 1, "cnn4": 2, "flss": 2, "resnet110": 3}.items()
+    for end in ("", " bf16")
+} | {"cnn/fedavg bf16": 2, "cnn/decomfl bf16": 4, "toy/fedavg": 60, "toy/scaffold": 60, "toy/ssf": 30}
 ONCE = "import fedtheory as f; f.run(f.FedAvg(0.01, 5), f.MatrixRegression.ssf(0.5, f.Key(0)), 1, sampled=10)"
 
 
-def calls() -> dict[str, tuple[Callable[[], object], int]]:
+def calls(device: str) -> dict[str, tuple[Callable[[], object], int]]:
     """By name: a call of the package on the path, and how many rounds it plays. Made when they are first asked for."""
     import torch
 
@@ -44,7 +52,7 @@ def calls() -> dict[str, tuple[Callable[[], object], int]]:
     from fedtheory.problems.images import ImageClassification
     from fedtheory.problems.models.networks import network
 
-    toy = MatrixRegression.ssf(0.5, Key(0), batch=20, dtype=torch.float32)
+    toy = MatrixRegression.ssf(0.5, Key(0), batch=20, dtype=torch.float32, device=device)
     how: dict[str, tuple[Any, Any]] = {
         "toy/fedavg": (FedAvg(1e-2, 5), toy),
         "toy/scaffold": (Scaffold(1e-2, 5), toy),
@@ -56,18 +64,34 @@ def calls() -> dict[str, tuple[Callable[[], object], int]]:
     def images(name: str, batch: int, clients: int = 100, count: int = 64000, **options: Any) -> Any:
         parts = torch.arange(count).split(count // clients)
         return ImageClassification(
-            x[:count], labels[:count], parts, network(name, shape, 10), Key(0), batch=batch, **options
+            x[:count], labels[:count], parts, network(name, shape, 10), Key(0), batch=batch, device=device, **options
         )
 
     how["mlp/fedavg"] = FedAvg(0.05, 10), images("mlp", 64)
     how["cnn/fedavg"] = FedAvg(0.05, 10), images("decomfl-mnist", 64)
     how["cnn/decomfl"] = DeComFLReading(0.05, 1, 10, 1e-3, scalar="central"), images("decomfl-mnist", 32)
+    times = TIMES if device == "cpu" else {**TIMES, **CARD}
+    if device != "cpu":
+        how["cnn/fedavg bf16"] = how["cnn/fedavg"][0], images("decomfl-mnist", 64, precision="bf16")
+        how["cnn/decomfl bf16"] = how["cnn/decomfl"][0], images("decomfl-mnist", 32, precision="bf16")
+        shapes = {"cnn8": ("fedmud-cnn8", 10, 64, 10), "cnn4": ("fedmud-cnn4", 10, 64, 10)}
+        shapes |= {"flss": ("flss-cnn", 10, 64, 10), "resnet110": ("resnet110-7", 100, 32, 1)}
+        for name, (built, classes, batch, steps) in shapes.items():
+            pictures = torch.randn(6400, 3, 32, 32, generator=g)
+            of = torch.randint(classes, (6400,), generator=g)
+            net = network(built, (3, 32, 32), classes, view="filter" if steps == 1 else "rows")
+            for end, precision in (("", "full"), (" bf16", "bf16")):
+                options = {"batch": batch, "precision": precision, "device": device}
+                clients = torch.arange(6400).split(6400 if steps == 1 else 640)
+                problem = ImageClassification(pictures, of, clients, net, Key(0), **options)
+                how[f"{name}/fedavg{end}"] = FedAvg(0.01, steps), problem
 
     def rounds(name: str) -> Callable[[], object]:
         algorithm, problem = how[name]
-        return lambda: run(algorithm, problem, TIMES[name], sampled=10, every=TIMES[name], metrics=())
+        options = {"sampled": min(10, problem.n), "every": times[name], "metrics": ()}
+        return lambda: run(algorithm, problem, times[name], **options)
 
-    found: dict[str, tuple[Callable[[], object], int]] = {name: (rounds(name), TIMES[name]) for name in TIMES}
+    found: dict[str, tuple[Callable[[], object], int]] = {name: (rounds(name), count) for name, count in times.items()}
     tested = (x[-2000:], labels[-2000:])
     normed = images("fedmud-cnn4", 64, clients=20, count=12800, test=tested)
     start = normed.start()
@@ -75,36 +99,40 @@ def calls() -> dict[str, tuple[Callable[[], object], int]]:
     return found
 
 
-def serve() -> None:
-    """A process of one tree: a name a line comes in, CPU seconds a round go out; what is asked first warms up."""
+def serve(device: str) -> None:
+    """A process of one tree: a name a line comes in, seconds a round go out; what is asked first warms up."""
     import fedtheory
 
     if not Path(fedtheory.__file__).is_relative_to(Path.cwd()):
         raise RuntimeError(f"{fedtheory.__file__} was imported, which is not of the tree in {Path.cwd()}")
-    found, warm = calls(), set()
+    found, warm, clock = calls(device), set(), time.process_time
+    if device != "cpu":
+        import torch
+
+        clock = lambda: torch.cuda.synchronize() or time.perf_counter()
     for line in sys.stdin:
         play, rounds = found[line.strip()]
         if line not in warm:
             play()
             warm.add(line)
-        start = time.process_time()
+        start = clock()
         play()
-        print((time.process_time() - start) / rounds, flush=True)
+        print((clock() - start) / rounds, flush=True)
 
 
 class Tree:
     """A tree of the repository, and a process that serves its calls."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, device: str = "cpu") -> None:
         self.folder = folder.resolve()
-        self.environment = {**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-        command, pipe = [sys.executable, str(Path(__file__).resolve()), "--serve"], subprocess.PIPE
+        self.environment = {**os.environ, "PYTHONPATH": str(self.folder), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        command, pipe = [sys.executable, str(Path(__file__).resolve()), "--serve", "--device", device], subprocess.PIPE
         self.process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, text=True, bufsize=1, cwd=self.folder, env=self.environment
         )
 
     def seconds(self, name: str) -> float:
-        """CPU seconds of a round of a call. Raises RuntimeError where the tree's process ended."""
+        """Seconds of a round of a call. Raises RuntimeError where the tree's process ended."""
         with suppress(BrokenPipeError):
             print(name, file=self.process.stdin)
         said = self.process.stdout.readline() if self.process.stdout else ""
@@ -141,20 +169,26 @@ def row(before: list[float], now: list[float]) -> dict[str, Any]:
     return found | {f"{name}_quartiles": cut(some) for name, some in values.items()} | {"blocks": len(before)}
 
 
-def measure(commit: str, only: str, blocks: int, reproduced: int) -> dict[str, Any]:
-    """Every call on both trees in turns; a block that warms up does not count."""
+def offered(device: str) -> tuple[str, ...]:
+    """The calls of a device: those of a process and of `reproduce` say nothing of a card."""
+    return (*TIMES, "evaluation", "process") if device == "cpu" else (*{**TIMES, **CARD}, "evaluation")
+
+
+def measure(commit: str | Path, only: str, blocks: int, reproduced: int, device: str = "cpu") -> dict[str, Any]:
+    """Every call on both trees in turns, one a commit's or in a folder; a block that warms up does not count."""
     with tempfile.TemporaryDirectory() as folder:
-        there = Path(folder) / "tree"
-        subprocess.run(["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(there)], check=True)
-        subprocess.run(["git", "checkout", "--quiet", commit], cwd=there, check=True)
-        trees = Tree(there), Tree(ROOT)
+        there = commit if isinstance(commit, Path) else Path(folder) / "tree"
+        if isinstance(commit, str):
+            subprocess.run(["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(there)], check=True)
+            subprocess.run(["git", "checkout", "--quiet", commit], cwd=there, check=True)
+        trees = Tree(there, device), Tree(ROOT, device)
         found: dict[str, Any] = {}
-        for name in [name for name in NAMES[:-1] if name.startswith(only)]:
+        for name in [name for name in offered(device) if name.startswith(only) and name != "process"]:
             pairs = [[tree.seconds(name) for tree in trees] for _ in range(blocks)]
             found[name] = row(*map(list, zip(*pairs)))
         for tree in trees:
             tree.close()
-        if NAMES[-1].startswith(only):
+        if "process" in offered(device) and "process".startswith(only):
             pairs = [[tree.spent("-c", ONCE)[0] for tree in trees] for _ in range(blocks + 1)][1:]
             found["process"] = row(*map(list, zip(*pairs)))
         both = [[tree.reproduce() for tree in trees] for _ in range(reproduced)]
@@ -166,7 +200,8 @@ def measure(commit: str, only: str, blocks: int, reproduced: int) -> dict[str, A
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("commit", nargs="?", help="what the working tree is compared with")
+    parser.add_argument("commit", nargs="?", help="what the working tree is compared with: a commit, or a folder")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--only", default="", help="calls whose names begin so")
     parser.add_argument("--blocks", type=int, default=15)
     parser.add_argument("--reproduce", type=int, default=0, help="pairs of `reproduce --scale quick`")
@@ -174,22 +209,32 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
     if given.serve:
-        return serve()
+        return serve(given.device)
     if given.commit is None:
         parser.error("name the commit to compare with, for example HEAD~1")
     if given.blocks < 1 or given.reproduce < 0:
         parser.error("--blocks must be at least 1 and --reproduce at least 0")
-    if not given.reproduce and not any(name.startswith(given.only) for name in NAMES):
-        parser.error(f"--only {given.only}: no call begins so; they are {', '.join(NAMES)}")
-    asked = ["git", "rev-parse", "--verify", f"{given.commit}^{{commit}}"]
-    full = subprocess.run(asked, cwd=ROOT, text=True, capture_output=True)
-    if full.returncode:
-        parser.error(f"{given.commit}: no commit of {ROOT}; git says: {full.stderr.strip()}")
-    found = measure(full.stdout.strip(), given.only, given.blocks, given.reproduce)
+    names = offered(given.device)
+    if not given.reproduce and not any(name.startswith(given.only) for name in names):
+        parser.error(f"--only {given.only}: no call begins so; they are {', '.join(names)}")
+    if given.reproduce and given.device != "cpu":
+        parser.error("--reproduce: on the CPU alone; leave --device out")
+    before: str | Path = Path(given.commit)
+    if not (before / "fedtheory").is_dir():
+        asked = ["git", "rev-parse", "--verify", f"{given.commit}^{{commit}}"]
+        full = subprocess.run(asked, cwd=ROOT, text=True, capture_output=True)
+        if full.returncode:
+            parser.error(
+                f"{given.commit}: no commit of {ROOT}, nor a folder that holds one; git says: {full.stderr.strip()}"
+            )
+        before = full.stdout.strip()
+    found = measure(before, given.only, given.blocks, given.reproduce, given.device)
     if given.json:
         from timing import environment
 
-        print(json.dumps({**found, "environment": {**environment("cpu"), "before": full.stdout.strip()}}, indent=1))
+        print(
+            json.dumps({**found, "environment": {**environment(given.device), "before": Path(before).name}}, indent=1)
+        )
         return
     for name, one in found.items():
         shown = [f"{one[part]:9.4g} [{', '.join(f'{q:.4g}' for q in one[f'{part}_quartiles'])}]" for part in

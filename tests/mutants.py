@@ -1722,6 +1722,27 @@ MUTANTS = [
         "test_graphs.py::test_results_are_copies_and_inputs_are_taken_anew",
     ),
     Mutant(
+        "clients are captured as one grouped convolution",
+        "problems/graphs.py",
+        "self._captured(beside or of, given)",
+        "self._captured(of, given)",
+        "test_graphs.py::test_clients_with_weights_of_their_own_are_captured_side_by_side",
+    ),
+    Mutant(
+        "side by side every client has the first one's batch",
+        "problems/images.py",
+        "all_of.client(i)) for i",
+        "all_of.client(0)) for i",
+        "test_graphs.py::test_clients_with_weights_of_their_own_are_captured_side_by_side",
+    ),
+    Mutant(
+        "every graph has an eighth of the card",
+        "problems/graphs.py",
+        "        self._held += size\n",
+        "",
+        "test_graphs.py::test_graphs_hold_an_eighth_of_the_card",
+    ),
+    Mutant(
         "replays forget what they compute",
         "problems/graphs.py",
         "shape = name, *(",

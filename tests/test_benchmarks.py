@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -201,6 +202,8 @@ def test_of_two_trees_the_blocks_own_ratios_count():
         (["HEAD", "--blocks", "0"], "--blocks must be at least 1"),
         (["HEAD", "--only", "tyo"], "--only tyo: no call begins so; they are toy/fedavg"),
         (["no-such-commit"], "no-such-commit: no commit of"),
+        (["HEAD", "--device", "cuda", "--only", "process"], "--only process: no call begins so; they are toy/fedavg"),
+        (["HEAD", "--device", "cuda", "--reproduce", "1"], "--reproduce: on the CPU alone"),
     ],
 )
 def test_what_cannot_be_compared_is_said(argv, said, capsys):
@@ -211,7 +214,7 @@ def test_what_cannot_be_compared_is_said(argv, said, capsys):
 
 def test_a_tree_answers_from_its_own_package(tmp_path):
     """A process in a folder that has no package would time the installed one: it ends, and that is said."""
-    tree = since.Tree(BENCHMARKS.parent)
+    tree = since.Tree(Path(os.path.relpath(BENCHMARKS.parent)))
     assert tree.seconds("toy/fedavg") > 0
     tree.close()
     with pytest.raises(RuntimeError, match="ended"):

@@ -24,7 +24,8 @@ from fedtheory import (
 )
 from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.maps.directions import Direction, slopes
-from fedtheory.problems.models.networks import network
+from fedtheory.problems import graphs
+from fedtheory.problems.models.networks import Conv, Flatten, Linear, Network, Norm, Pool, ReLU, network
 
 DEVICE = "cuda"
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -106,6 +107,42 @@ def test_what_is_replayed_in_single_precision(name):
     assert p._graphs._kept
 
 
+def odd() -> Network:
+    """No layer's size is a multiple of four: views of the flat vector lie at any address."""
+    body = (Conv(3, 5, 3, bias=False), Norm(5), ReLU(), Conv(5, 7, 1), Norm(7), Pool(), ReLU(), Conv(7, 9, 2), ReLU())
+    return Network("odd", (3, 8, 8), 3, (*body, Flatten(), Linear(36, 3)))
+
+
+@pytest.mark.parametrize("precision", ["full", "bf16"])
+@pytest.mark.parametrize("name", [*SMALL, "odd"])
+def test_what_is_replayed_in_single_and_mixed_precision(name, precision):
+    """Each client's gradient and loss are those that it has by itself, but for rounding."""
+    net = odd() if name == "odd" else network(name, SMALL[name], 3)
+    g = Key(4).generator()
+    x, labels = torch.randn(60, *net.shape, generator=g), torch.randint(3, (60,), generator=g)
+    options = {"batch": 7, "precision": precision, "device": DEVICE}
+    p = ImageClassification(x, labels, torch.arange(60).split(12), net, Key(1), **options)
+    y = p.start() + 0.1 * torch.randn(5, p.d, generator=g).to(DEVICE)
+    for xi in p.draw(torch.arange(5), 5, Key(2)):
+        found = p.grads(y, xi)
+        own = torch.cat([p._gradient(y[i : i + 1], xi.client(i)) for i in range(5)])
+        assert float((found - own).norm() / own.norm()) < (0.1 if precision == "bf16" else 1e-3)
+        with torch.no_grad():
+            losses = torch.cat([p.losses_at(y[i : i + 1], None, xi.client(i)) for i in range(5)])
+            torch.testing.assert_close(p.losses(y, xi), losses, rtol=0.02 if precision == "bf16" else 1e-4, atol=1e-3)
+    assert {shape[0] for shape in p._graphs._kept} == {"grads", "losses"}
+
+
+def test_a_graph_that_would_hold_too_much_is_not_kept(monkeypatch):
+    monkeypatch.setattr(graphs, "_SHARE", 1e-9)
+    p = images("decomfl-mnist", device=DEVICE)
+    y = p.start().expand(3, -1)
+    for xi in p.draw(torch.arange(3), 5, Key(2)):
+        torch.testing.assert_close(p.grads(y, xi), p._gradient(y, xi), rtol=1e-9, atol=1e-12)
+    assert not p._graphs._kept
+    assert p._graphs._refused
+
+
 def test_other_threads_are_not_captured():
     p = images(device=DEVICE)
     (xi,), y = p.draw(torch.arange(3), 1, Key(2)), p.start().expand(3, -1)
@@ -167,6 +204,5 @@ def test_directions_are_those_of_the_cpu():
     """Zeroth-order clients on other hardware agree bit for bit."""
     layout = PROBLEMS["two layers"]().layout
     parts = [Direction(Key(3), layout, "sphere", torch.float32, torch.device(name)) for name in ("cpu", DEVICE)]
-    for (where, here), (place, there) in zip(*parts, strict=True):
-        assert where == place
-        assert torch.equal(here, there.cpu())
+    here, there = (torch.cat([z.cpu() for _, z in made]) for made in parts)  # blocks on the one, whole on the other
+    assert torch.equal(here, there)

@@ -1,15 +1,17 @@
-"""What a card is told: CUDA graphs, since asking for the dozens of launches of a small network's gradient takes longer
-than what they do; and in how many bits it convolves."""
+"""What a card is told: CUDA graphs, since asking for the dozens of launches of a network's gradient takes longer than
+what they do, with clients side by side in them; and in how many bits it convolves."""
 
+import gc
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
-LARGEST = 2**22  # numbers in the stacked models, or in a batch: beyond, arithmetic hides launches, and memory counts
+_SHARE = 1 / 8  # of the card's memory, for all that a problem captures
+_STREAMS = 16  # of clients side by side
 _AFTER = 2  # calls before a shape is captured: a run's odd last batch is not
 _MOST = 8  # shapes that are captured: each keeps its intermediate values on the card
 _WARM = 3  # PyTorch's advice
@@ -34,6 +36,24 @@ def without_tf32() -> None:
         _CUDNN.conv.fp32_precision = "ieee"
 
 
+def side_by_side(works: Sequence[Callable[[], torch.Tensor]]) -> list[torch.Tensor]:
+    """What each returns, made on streams of their own, so that small kernels share the card.
+
+    To be captured: asked for one by one, the launches take longer than all that they do.
+    """
+    now = torch.cuda.current_stream()
+    streams = [torch.cuda.Stream() for _ in works[:_STREAMS]]
+    for stream in streams:
+        stream.wait_stream(now)
+    found = []
+    for i, work in enumerate(works):
+        with torch.cuda.stream(streams[i % _STREAMS]):
+            found.append(work())
+    for stream in streams:
+        now.wait_stream(stream)
+    return found
+
+
 class Graphs:
     """Replays functions of tensors on a card: what a shape asked for is captured once, and is one launch from then on.
 
@@ -46,12 +66,16 @@ class Graphs:
         self._seen: Counter[object] = Counter()
         self._kept: dict[object, tuple[list[torch.Tensor], torch.cuda.CUDAGraph, torch.Tensor]] = {}
         self._refused: set[object] = set()
+        self._held = 0  # bytes on the card
 
     def __reduce__(self) -> tuple[type["Graphs"], tuple[()]]:
         return Graphs, ()  # a copy, or another process, captures anew
 
-    def __call__(self, name: str, of: Function, *given: torch.Tensor) -> torch.Tensor:
-        """of(*given); its name and the shapes say what is captured."""
+    def __call__(self, name: str, of: Function, *given: torch.Tensor, beside: Function | None = None) -> torch.Tensor:
+        """of(*given); its name and the shapes say what is captured.
+
+        beside: what is captured in its place, the same but for rounding.
+        """
         if not self._plain():
             return of(*given)
         shape = name, *((one.shape, one.dtype, one.device) for one in given), convolved_in()
@@ -60,8 +84,8 @@ class Graphs:
                 if not self._wanted(shape):
                     return of(*given)
                 try:
-                    self._kept[shape] = self._captured(of, given)
-                except RuntimeError:  # no memory for the graph, or another thread used the card: it is computed
+                    self._kept[shape] = self._captured(beside or of, given)
+                except RuntimeError:  # too much memory for the graph, or another thread used the card: it is computed
                     self._refused.add(shape)
                     return of(*given)
             inputs, graph, out = self._kept[shape]
@@ -91,6 +115,17 @@ class Graphs:
                 of(*inputs)
         torch.cuda.current_stream().wait_stream(beside)
         graph = torch.cuda.CUDAGraph()
+        gc.collect()
+        torch.cuda.empty_cache()  # so that what grows is the graph's
+        before = torch.cuda.memory_reserved()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             out = of(*inputs)
+        self._hold(torch.cuda.memory_reserved() - before + sum(one.nbytes for one in inputs))
         return inputs, graph, out
+
+    def _hold(self, size: int) -> None:
+        """Raises RuntimeError for a graph of so many bytes that memory would be short beside all of them."""
+        most = _SHARE * torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
+        if self._held + size > most:
+            raise RuntimeError(f"a graph of {size} bytes beside {self._held}: expected {most:.0f} at most")
+        self._held += size

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -321,7 +322,7 @@ class ImageClassification(Problem):
     def losses(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
         if torch.is_grad_enabled() or not self._launched(y, xi):
             return self.losses_at(y, None, xi)
-        of = lambda y, xi: self.losses_at(y.expand(len(xi.size), -1), None, xi)
+        of = lambda y, xi: self.losses_at(y.expand(len(xi.size), -1), None, xi)  # one model of all, or each its own
         return self._replayed("losses", of, y[:1] if y.stride(0) == 0 else y, xi)
 
     def losses_at(self, y: torch.Tensor, shift: Shift | None, xi: Batch) -> torch.Tensor:
@@ -345,17 +346,25 @@ class ImageClassification(Problem):
         return self._replayed("grads", self._gradient, y, xi) if self._launched(y, xi) else self._gradient(y, xi)
 
     def _launched(self, y: torch.Tensor, xi: Batch) -> bool:
-        """Whether to ask for a card's work takes longer than the work."""
-        if self.device.type != "cuda" or not xi.full or self.mixed or y.device.index != torch.cuda.current_device():
-            return False
-        return max(y.numel(), xi.index.numel() * self.images[0].numel()) <= graphs.LARGEST
+        """Whether this is asked of a card in one launch: of all clients, on batches that count whole."""
+        return self.device.type == "cuda" and xi.full and y.device.index == torch.cuda.current_device()
 
     def _replayed(
         self, name: str, of: Callable[[torch.Tensor, Batch], torch.Tensor], y: torch.Tensor, xi: Batch
     ) -> torch.Tensor:
-        """of(y, xi) as one launch."""
+        """of(y, xi) as one launch.
+
+        Clients with weights of their own are side by side in it, and not one grouped convolution, which is slower.
+        """
         again = lambda y, index, *draws: of(y, Batch(index, xi.size, *draws))
-        return self._graphs(name, again, y, *([xi.index] if xi.draws is None else [xi.index, xi.draws]))
+
+        def beside(y: torch.Tensor, index: torch.Tensor, *draws: torch.Tensor) -> torch.Tensor:
+            all_of = Batch(index, xi.size, *draws)
+            own = [partial(of, y[i : i + 1], all_of.client(i)) for i in range(len(y))]
+            return torch.cat(graphs.side_by_side(own))
+
+        given = [y, xi.index] if xi.draws is None else [y, xi.index, xi.draws]
+        return self._graphs(name, again, *given, beside=beside if len(y) > 1 and self.network.native else None)
 
     def _gradient(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
         if self.written_out:
@@ -440,6 +449,9 @@ class ImageClassification(Problem):
     def _forward(self, params: Params, images: torch.Tensor, once: bool) -> torch.Tensor:
         """Logits; oneDNN's layout knows no second derivative."""
         dtype = torch.bfloat16 if self.mixed else self.dtype
+        if once and self.mixed and self.device.type == "cuda" and len(images) == 1 and self.network.native:
+            images = images[0].contiguous(memory_format=torch.channels_last)[None]  # as its matrix units have it
+            params = (layer.clone() for layer in params)  # cuDNN wants them at multiples of 16 bytes then
         return self.network.forward(params, self.network.blocked(images, dtype) if once else images)
 
     def _shares(self, xi: Batch) -> torch.Tensor:

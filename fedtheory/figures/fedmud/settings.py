@@ -202,7 +202,7 @@ SETTINGS[EIGHT] = replace(
     "convolutions in bfloat16; rates and a as the public code has them for FedAvg and FedMUD+BKD+AAD, the others' as "
     "at the medium scale",
     ran="reduced",
-    columns=("CIFAR-10 N1",),
+    columns=("CIFAR-10 N1", "CIFAR-10 N2"),
     steps=9,
 )
 EXTENT = {  # of the sweeps: values of s (None: never), factors on a, compression ratios

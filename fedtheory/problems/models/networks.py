@@ -38,6 +38,16 @@ VIEWS: dict[str, Callable[[int, int], int]] = {  # (c_in, k) -> rows of a convol
 KINDS = ("conv", "linear", "bias", "scale", "shift")
 
 
+def _merged(h: torch.Tensor) -> torch.Tensor:
+    """(G, b, channels, ...) -> (b, G channels, ...): what is done to each channel is one call for all groups."""
+    return h.transpose(0, 1).flatten(1, 2)
+
+
+def _parted(h: torch.Tensor, groups: int) -> torch.Tensor:
+    """`_merged` undone."""
+    return h.unflatten(1, (groups, h.shape[1] // groups)).transpose(0, 1)
+
+
 class Op(ABC):
     """One operation of a network.
 
@@ -93,9 +103,7 @@ class Conv(Op):
             return torch.mkldnn_convolution(h, weight, bias, (self.pad,) * 2, (self.stride,) * 2, (1, 1), 1)
         if groups == 1:
             return functional.conv2d(h.squeeze(0), weight, bias, self.stride, self.pad)[None]
-        h = h.transpose(0, 1).flatten(1, 2)  # (b, G c_in, height, width): one grouped convolution
-        out = functional.conv2d(h, weight, bias, self.stride, self.pad, groups=groups)
-        return out.unflatten(1, (groups, self.c_out)).transpose(0, 1)
+        return _parted(functional.conv2d(_merged(h), weight, bias, self.stride, self.pad, groups=groups), groups)
 
 
 @dataclass(frozen=True)
@@ -148,9 +156,10 @@ class Norm(Op):
             if h.numel() > self.channels:
                 return functional.batch_norm(h, None, None, scale[0], shift[0], training=True, eps=self.eps)
             h = h.to_dense()[None]  # one value a channel
-        if len(h) == 1 and norms is None and h[0, :, 0].numel() > 1:
-            out = functional.batch_norm(h.squeeze(0), None, None, scale[0], shift[0], training=True, eps=self.eps)
-            return out[None]
+        if norms is None and h[0, :, 0].numel() > 1:
+            scale, shift = scale.reshape(-1), shift.reshape(-1)
+            out = functional.batch_norm(_merged(h), None, None, scale, shift, training=True, eps=self.eps)
+            return _parted(out, len(h))
         h = h.to(scale.dtype)  # moments are never bfloat16's
         if norms is None:
             var, mean = torch.var_mean(h, dim=(1, 3, 4), correction=0)
@@ -179,10 +188,11 @@ class Pool(Op):
     def forward(self, params: Params, h: torch.Tensor, norms: _Norms) -> torch.Tensor:
         if h.is_mkldnn:
             return functional.max_pool2d(h, 2, 2)
-        if h.requires_grad or h.device.type != "cpu":
+        if h.device.type != "cpu":
+            return _parted(functional.max_pool2d(_merged(h), 2), len(h))
+        if h.requires_grad:
             groups, h = h.shape[:2], h.flatten(0, 1)
-            if h.device.type == "cpu":
-                h = h.contiguous(memory_format=torch.channels_last)  # a round of training takes 2/3 of the time
+            h = h.contiguous(memory_format=torch.channels_last)  # a round of training takes 2/3 of the time
             return functional.max_pool2d(h, 2).unflatten(0, groups)
         height, width = h.shape[-2] // 2 * 2, h.shape[-1] // 2 * 2
         h = torch.maximum(h[..., 0:height:2, :width], h[..., 1:height:2, :width])
@@ -285,6 +295,11 @@ class Network:
         return any(layer.name.endswith(".conv") for layer in self.layout.layers)
 
     @cached_property
+    def native(self) -> bool:
+        """Whether it has convolutions, and every operation takes images in any layout in memory."""
+        return self.convolutional and all(op.native for op in self.ops)
+
+    @cached_property
     def normalised(self) -> bool:
         """Whether it has batch normalisation: then an image's output hangs on its batch."""
         return any(layer.name.endswith(".scale") for layer in self.layout.layers)
@@ -315,8 +330,8 @@ class Network:
 
         Evaluation takes 70 to 90% of the time then, a gradient as much if there are poolings; ResNets' would take more.
         """
-        plain = images.is_mkldnn or len(images) > 1 or images.device.type != "cpu" or not self.convolutional
-        if plain or not all(op.native for op in self.ops):
+        plain = images.is_mkldnn or len(images) > 1 or images.device.type != "cpu"
+        if plain or not self.native:
             return images
         if torch.is_grad_enabled() and not any(isinstance(op, Pool) for op in self.ops):
             return images
