@@ -1713,6 +1713,20 @@ MUTANTS = [
         "add(self._whole, alpha=-mu)",
         "test_graphs.py::test_a_held_direction_gives_the_losses_of_one_made_layer_by_layer",
     ),
+    Mutant(
+        "a metric is given the model itself",
+        "core/simulate.py",
+        "metric(problem, x.detach().clone())",
+        "metric(problem, x)",
+        "test_do_it_yourself.py::test_a_function_is_a_metric",
+    ),
+    Mutant(
+        "a checkpoint knows metrics by name alone",
+        "core/simulate.py",
+        'f" {content.digest(metric)}"',
+        '""',
+        "test_do_it_yourself.py::test_a_function_is_a_metric",
+    ),
     # What a card replays
     Mutant(
         "a replay's buffer is handed out",

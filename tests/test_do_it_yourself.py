@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,10 +36,10 @@ DOUBLE = torch.float64
 
 
 def test_the_lines_of_the_page_run():
-    """One after the other; each shows one thing in two lines, but the imports, a network and a loop."""
+    """One after the other; each shows one thing in two lines, but the imports, a network, a metric and a loop."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert len(blocks) >= 10
-    assert all(len(block.splitlines()) == 2 for block in blocks[1:-2])
+    assert all(len(block.splitlines()) == 2 for block in blocks[1:-3])
     space: dict = {}
     for block in blocks:
         exec(compile(block, PAGE.name, "exec"), space)
@@ -53,6 +54,96 @@ def test_the_page_has_the_steps_and_functions_of_the_contract():
     assert [name for name in steps if not name.startswith("_") and name not in rows] == []
     assert [name for name in Problem.__abstractmethods__ if name not in rows] == []
     assert [name for name in ("n", "layout", "weights", "constants", "closed_form") if name not in rows] == []
+
+
+# A metric
+
+
+def distance(problem, x):
+    return (x - 1).norm()
+
+
+def also_distance(step):
+    """Another function of that name."""
+
+    def distance(problem, x):
+        return float((x - step).norm())
+
+    return distance
+
+
+def slope(problem, x):
+    """By autograd, and it leaves the model broken."""
+    leaf = x.requires_grad_()
+    problem.losses(leaf.expand(problem.n, -1), problem.full(problem.clients)).sum().backward()
+    norm = leaf.grad.norm()
+    with torch.no_grad():
+        x.fill_(torch.nan)
+    return norm
+
+
+def test_a_function_is_a_metric(tmp_path):
+    """It has a column, sees every recorded model, and changes no bit; a checkpoint knows it from another."""
+    problem, seen = Quadratic.random(5, 12, Key(1)), []
+
+    def kept(problem, x):
+        seen.append(x)
+        return len(seen)
+
+    plain = run(FedAvg(0.05, 2), problem, 4, every=2)
+    history = run(FedAvg(0.05, 2), problem, 4, every=2, metrics=("error", slope, kept, distance))
+    assert list(history.columns)[:5] == ["round", "error", "slope", "kept", "distance"]
+    assert torch.equal(history.x, plain.x)
+    assert history["error"] == plain["error"]
+    assert history["kept"] == [1, 2, 3]
+    assert torch.equal(seen[-1], plain.x)
+    assert history["distance"][-1] == float((plain.x - 1).norm())
+    gradient = 5 * problem.grad(plain.x).norm()
+    assert history["slope"][-1] == pytest.approx(float(gradient), rel=1e-12)
+    options = {"checkpoint": tmp_path / "a"}
+    run(FedAvg(0.05, 2), problem, 2, metrics=(also_distance(1),), **options)
+    gone_on = run(FedAvg(0.05, 2), problem, 4, metrics=(also_distance(1),), **options)
+    assert gone_on["distance"] == run(FedAvg(0.05, 2), problem, 4, metrics=(also_distance(1),))["distance"]
+    for other in (also_distance(2), distance):
+        with pytest.raises(ValueError, match="expected checkpoints of this run"):
+            run(FedAvg(0.05, 2), problem, 4, metrics=(other,), **options)
+
+
+def loss(problem, x):
+    return 0.0
+
+
+def up_bytes(problem, x):
+    return 0.0
+
+
+def many(problem, x):
+    return x
+
+
+def worded(problem, x):
+    return "low"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        ((lambda problem, x: 0.0,), "expected a function with a name, which its column has"),
+        ((partial(distance),), "expected a function with a name"),
+        ((loss,), "expected a function with another name than 'loss', a column. Fix: rename it"),
+        ((up_bytes,), "with another name than 'up_bytes'"),
+        ((distance, distance), r"metrics=.*: expected each metric once. Fix: pass metrics=\('distance',\)"),
+        (("error", "error"), r"each metric once. Fix: pass metrics=\('error',\)"),
+        (("eror",), "metrics='eror': expected one of 'error', 'loss', 'accuracy'"),
+        ((3,), r"metrics\[0\]=3: expected a text or a function"),
+        (distance, "expected a tuple. Fix: wrap it"),
+        ((many,), "many=.*: expected a number. Fix: pass a plain float for many"),
+        ((worded,), "worded='low': expected a number"),
+    ],
+)
+def test_what_is_no_metric_is_refused(metrics, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        run(FedAvg(0.05, 2), Quadratic.random(5, 12, Key(1)), 2, metrics=metrics)
 
 
 # The folder to copy

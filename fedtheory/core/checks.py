@@ -121,6 +121,7 @@ _FIXES = {  # by the name of a type: what to pass
     "Callable": "pass a function",
 }
 _NAMES = {"int": "an integer", "str": "a text", "bool": "True or False", "NoneType": "None", "Path": "a path"}
+_NAMES |= {"Callable": "a function"}
 
 
 def _typed(name: str, value: Any, kind: Any) -> Any:

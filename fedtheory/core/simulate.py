@@ -5,7 +5,7 @@ import math
 import signal
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import compress, pairwise
@@ -50,8 +50,8 @@ class History:
 
     Fields:
         columns: one list per quantity, all of one length: "round" (rounds done, 0 = start), the metrics asked for
-            ("error", "loss"), and the traffic so far, summed over the clients: "up_scalars", "up_bytes",
-            "down_scalars", "down_bytes", and "saved_bytes", what shared seeds spared in both directions.
+            ("error", "loss", a function's name), and the traffic so far, summed over the clients: "up_scalars",
+            "up_bytes", "down_scalars", "down_bytes", and "saved_bytes", what shared seeds spared in both directions.
         state: after the last finite round.
         diverged: None, or where the run left the finite numbers; it stops there.
     """
@@ -88,11 +88,44 @@ class Traffic:
 _MOST_THREADS = 1024
 _AHEAD = 400  # clients, over all rounds that are drawn at once
 _STACKED = 0.01  # of an upload's length: far above rounding, far below another draw
-_METRICS: dict[str, Callable[[Problem, torch.Tensor], float]] = {
+Metric = Callable[[Problem, torch.Tensor], float]
+_METRICS: dict[str, Metric] = {
     "error": lambda problem, x: problem.error(x),
     "loss": lambda problem, x: problem.loss(x),
     "accuracy": lambda problem, x: problem.accuracy(x),
 }
+_COUNTED = ("up_scalars", "up_bytes", "down_scalars", "down_bytes", "saved_bytes")
+
+
+def _measured(metrics: Sequence[str | Metric]) -> dict[str, Metric]:
+    """What is recorded, by its column's name. Raises ValueError for a name that is unknown, taken, or none."""
+    found: dict[str, Metric] = {}
+    for metric in metrics:
+        if not callable(metric):
+            name = checks.choice("metrics", metric, _METRICS)
+            found[name] = _METRICS[name]
+            continue
+        name = getattr(metric, "__name__", "")
+        if not name.isidentifier():
+            fix = "write it with def, or give it a __name__"
+            checks.reject("metrics", metric, "a function with a name, which its column has", fix)
+        if name in (*_METRICS, *_COUNTED, "round"):
+            checks.reject("metrics", metric, f"a function with another name than {name!r}, a column", "rename it")
+        found[name] = _own(metric)
+    if len(found) < len(metrics):
+        names = tuple(getattr(metric, "__name__", metric) for metric in metrics)
+        checks.reject("metrics", names, "each metric once", f"pass metrics={tuple(found)}")
+    return found
+
+
+def _own(metric: Metric) -> Metric:
+    """A user's: given a copy, which it may change and differentiate through."""
+
+    def measure(problem: Problem, x: torch.Tensor) -> float:
+        found = metric(problem, x.detach().clone())
+        return found.item() if isinstance(found, torch.Tensor) and found.numel() == 1 else found
+
+    return measure
 
 
 def sample_clients(n: int, sampled: int, key: Key) -> torch.Tensor:
@@ -356,7 +389,7 @@ def run(
     x0: torch.Tensor | None = None,
     schedule: Schedule | None = None,
     every: int = 1,
-    metrics: tuple[str, ...] = ("error",),
+    metrics: tuple[str | Metric, ...] = ("error",),
     chunk: int | None = None,
     threads: int = 1,
     blocks: int | None = None,
@@ -377,7 +410,8 @@ def run(
         x0: start, (d,), the problem's dtype; default `problem.start()`, which is zeros for all but networks.
         schedule: factors on the algorithm's lr, see `fedtheory.core.schedule`; default none: 1.
         every: record each so many rounds; the start and the last round always.
-        metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)), "accuracy" (share of test samples that are right).
+        metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)), "accuracy" (share of test samples that are right), or a
+            function (problem, x) -> a number, whose name its column has.
         chunk: clients stacked at a time; None: the problem's choice. Changes no result beyond rounding.
         threads: chunks that run at a time; changes no bit. For convolutions, with torch.set_num_threads(1).
         blocks: of client ids; only clients of one block are stacked. Default one, with a group `shards.BLOCKS`. A run
@@ -410,10 +444,7 @@ def run(
     if chunk is not None:
         checks.whole("chunk", chunk, 1)
     checks.whole("threads", threads, 1, _MOST_THREADS)
-    for metric in metrics:
-        checks.choice("metrics", metric, _METRICS)
-    if len(set(metrics)) < len(metrics):
-        checks.reject("metrics", metrics, "each metric once", f"pass metrics={tuple(dict.fromkeys(metrics))}")
+    measured = _measured(metrics)
     _require_rates(algorithm, problem, rounds, schedule)
     if problem.uneven and not algorithm.idles:
         own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"
@@ -443,7 +474,8 @@ def run(
         of = "" if own == type(algorithm).__name__ else f" of {own}"
         identity = f"{content.told(algorithm)}{of} on {name} {problem.fingerprint()}, S={S}, dropout={dropout}, "
         digest = hashlib.sha256(x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
-        identity += f"x0={digest}, seed={seed}, metrics={metrics}"
+        identity += f"x0={digest}, seed={seed}, metrics={tuple(measured)}"
+        identity += "".join(f" {content.digest(metric)}" for metric in metrics if callable(metric))
         identity += "" if algorithm.revision == 1 else f", revision={algorithm.revision}"
         identity += "" if schedule is None else f", {content.told(schedule)}"
         identity += "" if blocks is None else f", blocks={blocks}"
@@ -455,7 +487,7 @@ def run(
         due = (checkpoint_every, checkpoint_seconds)
         cut = () if blocks is None else edges(problem.n, blocks)
         return _run(
-            algorithm, problem, rounds, S, dropout, root, x0, schedule, every, metrics, chunk, threads, kept,
+            algorithm, problem, rounds, S, dropout, root, x0, schedule, every, measured, chunk, threads, kept,
             due, progress, cut, shards, map_folder, asked
         )  # fmt: skip
 
@@ -509,7 +541,7 @@ def _run(
     x0: torch.Tensor,
     schedule: Schedule | None,
     every: int,
-    metrics: tuple[str, ...],
+    metrics: Mapping[str, Metric],
     chunk: int | None,
     threads: int,
     keeper: Checkpoint | None,
@@ -531,7 +563,7 @@ def _run(
     if map_folder is not None:
         state = State(state.server, rows.mapped(state.own, map_folder, kept))
     traffic, last_seen, start = Traffic(), [-1] * problem.n, 0
-    names = ("round", *metrics, "up_scalars", "up_bytes", "down_scalars", "down_bytes", "saved_bytes")
+    names = ("round", *metrics, *_COUNTED)
     history = History({name: [] for name in names}, state)
     saved = None if keeper is None else keeper.load((state, x0))
     if keeper is not None and saved is not None:
@@ -550,9 +582,10 @@ def _run(
         if not history["round"] or history["round"][-1] < done:
             values = []
             if shards is None or shards.rank == 0:
+                of = f"{type(problem).__name__}."
                 values = [
-                    checks.outcome(f"{type(problem).__name__}.{metric}", _METRICS[metric](problem, state.server.x))
-                    for metric in metrics
+                    checks.outcome(f"{of if name in _METRICS else ''}{name}", metric(problem, state.server.x))
+                    for name, metric in metrics.items()
                 ]
             if shards is not None:
                 values = shards.agree(state.server.x, values, len(metrics))
