@@ -1738,8 +1738,8 @@ MUTANTS = [
     Mutant(
         "clients are captured as one grouped convolution",
         "problems/graphs.py",
-        "self._captured(beside or of, given)",
-        "self._captured(of, given)",
+        "self._capture(shape, beside or of, given)",
+        "self._capture(shape, of, given)",
         "test_graphs.py::test_clients_with_weights_of_their_own_are_captured_side_by_side",
     ),
     Mutant(

@@ -1,6 +1,7 @@
 """What a card replays, with a stand-in for the card's graph that runs the function again, unseen and in place."""
 
 import copy
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -136,13 +137,18 @@ def test_what_cannot_be_captured_is_computed(card, monkeypatch):
     tried = []
 
     def refused(self, of, given):
-        tried.append(given)
+        graph = torch.zeros(1)
+        tried.append(weakref.ref(graph))
         raise torch.OutOfMemoryError("no memory for the graph")
+
+    def added(x):
+        assert all(graph() is None for graph in tried)  # its memory is free by then
+        return x + 1
 
     monkeypatch.setattr(Graphs, "_captured", refused)
     replay = Graphs()
     for _ in range(6):
-        assert float(replay("f", lambda x: x + 1, torch.zeros(1))) == 1
+        assert float(replay("f", added, torch.zeros(1))) == 1
     assert len(tried) == 1
     with pytest.raises(RuntimeError, match="own error"):
         replay("g", broken, torch.zeros(1))

@@ -70,10 +70,13 @@ class Outer(Bilinear):
         return (self._W(g).mT @ self._U(U)).flatten(-2)
 
     def truncated(self, W: torch.Tensor, share: float) -> torch.Tensor:
-        """From the SVD, cut after r terms: U S^share and V S^(1 - share)."""
-        U, S, Vh = torch.linalg.svd(self._W(W), full_matrices=False)
+        """From the SVD, cut after r terms: U S^share and V S^(1 - share).
+
+        Always by the CPU: with those of a card, FedHM's round of eight layers took more than a second.
+        """
+        U, S, Vh = torch.linalg.svd(self._W(W).cpu(), full_matrices=False)
         U, S, V = U[:, : self.r], S[: self.r], Vh[: self.r].mT
-        return torch.cat([(U * S**share).flatten(), (V * S ** (1 - share)).flatten()])
+        return torch.cat([(U * S**share).flatten(), (V * S ** (1 - share)).flatten()]).to(W.device)
 
     def _U(self, U: torch.Tensor) -> torch.Tensor:
         return U.unflatten(-1, (self.m, self.r))

@@ -80,14 +80,10 @@ class Graphs:
             return of(*given)
         shape = name, *((one.shape, one.dtype, one.device) for one in given), convolved_in()
         with torch.no_grad():
+            if shape not in self._kept and self._wanted(shape):
+                self._capture(shape, beside or of, given)
             if shape not in self._kept:
-                if not self._wanted(shape):
-                    return of(*given)
-                try:
-                    self._kept[shape] = self._captured(beside or of, given)
-                except RuntimeError:  # too much memory for the graph, or another thread used the card: it is computed
-                    self._refused.add(shape)
-                    return of(*given)
+                return of(*given)
             inputs, graph, out = self._kept[shape]
             for own, one in zip(inputs, given, strict=True):
                 own.copy_(one)
@@ -103,6 +99,12 @@ class Graphs:
     def _wanted(self, shape: object) -> bool:
         self._seen[shape] += 1
         return shape not in self._refused and self._seen[shape] > _AFTER and len(self._kept) < _MOST
+
+    def _capture(self, shape: object, of: Function, given: tuple[torch.Tensor, ...]) -> None:
+        try:
+            self._kept[shape] = self._captured(of, given)
+        except RuntimeError:  # too much memory for the graph, or another thread used the card: it is computed
+            self._refused.add(shape)
 
     def _captured(
         self, of: Function, given: tuple[torch.Tensor, ...]
