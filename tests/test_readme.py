@@ -82,6 +82,15 @@ def test_the_readme_is_as_fast_as_the_committed_records():
     readme = (ROOT / "README.md").read_text()
     assert style in readme
     assert bare in readme
+    records = (ROOT / "benchmarks" / "results" / f"{name}-cuda.json" for name in ("rounds", "networks"))
+    rounds, networks = (json.loads(path.read_text()) for path in records)
+    usual = [f"{rounds[f'ssf-toy/{name}']['ratio']:.0f}" for name in ("fedavg", "scaffold", "ssf")]
+    first, second = (networks[name]["ratio_lean"] for name in ("mlp/fedavg", "cnn/fedavg"))
+    assert f"takes {usual[0]}, {usual[1]} and {usual[2]} times as long; on an H200" in readme
+    assert (
+        f"a bare loop takes {first:.0f} times as long with the perceptron and {second:.0f} with DeComFL's CNN" in readme
+    )
+    assert [rounds["environment"]["gpu"].split()[1], networks["environment"]["gpu"].split()[1]] == ["H100", "H200"]
 
 
 def test_a_number_is_counted_once():
