@@ -210,7 +210,7 @@ def main(argv: list[str] | None = None) -> None:
     given = parser.parse_args(argv)
     if given.serve:
         return serve(given.device)
-    if given.commit is None:
+    if not given.commit:
         parser.error("name the commit to compare with, for example HEAD~1")
     if given.blocks < 1 or given.reproduce < 0:
         parser.error("--blocks must be at least 1 and --reproduce at least 0")
@@ -219,7 +219,12 @@ def main(argv: list[str] | None = None) -> None:
         parser.error(f"--only {given.only}: no call begins so; they are {', '.join(names)}")
     if given.reproduce and given.device != "cpu":
         parser.error("--reproduce: on the CPU alone; leave --device out")
-    before: str | Path = Path(given.commit)
+    if given.device == "cuda":
+        import torch
+
+        if not torch.cuda.is_available():
+            parser.error("--device cuda: no CUDA device was found")
+    before: str | Path = Path(given.commit).resolve()
     if not (before / "fedtheory").is_dir():
         asked = ["git", "rev-parse", "--verify", f"{given.commit}^{{commit}}"]
         full = subprocess.run(asked, cwd=ROOT, text=True, capture_output=True)

@@ -877,8 +877,8 @@ MUTANTS = [
     Mutant(
         "a metric is kept as it comes",
         "core/simulate.py",
-        'checks.outcome(f"{type(problem).__name__}.{metric}", _METRICS[metric](problem, state.server.x))',
-        "_METRICS[metric](problem, state.server.x)",
+        "checks.outcome(f\"{of if name in _METRICS else ''}{name}\", metric(problem, state.server.x))",
+        "metric(problem, state.server.x)",
         "test_robust.py::test_a_metric_of_numpys_type_is_kept",
     ),
     Mutant(
@@ -1031,8 +1031,8 @@ MUTANTS = [
     Mutant(
         "no bias in a stack",
         MODELS,
-        "out = functional.conv2d(h, weight, bias,",
-        "out = functional.conv2d(h, weight, None,",
+        "conv2d(_merged(h), weight, bias,",
+        "conv2d(_merged(h), weight, None,",
         T_STACK,
     ),
     Mutant(
@@ -1723,11 +1723,39 @@ MUTANTS = [
     Mutant(
         "a checkpoint knows metrics by name alone",
         "core/simulate.py",
-        'f" {content.digest(metric)}"',
-        '""',
+        'f"{name} ({content.digest(content.does(metric))})"',
+        "name",
         "test_do_it_yourself.py::test_a_function_is_a_metric",
     ),
+    Mutant(
+        "a batch of one image by PyTorch",
+        MODELS,
+        "if norms is None and h.shape[1] > 1:",
+        "if norms is None and h[0, :, 0].numel() > 1:",
+        "test_networks.py::test_a_batch_of_one_image_is_normalised",
+    ),
     # What a card replays
+    Mutant(
+        "a stream is left behind",
+        "problems/graphs.py",
+        "            now.wait_stream(stream)\n",
+        "            found and now.wait_stream(stream) if len(found) == len(works) else None\n",
+        "test_graphs.py::test_streams_are_joined_whatever_happens_and_an_interrupt_arrives",
+    ),
+    Mutant(
+        "Ctrl-C is a graph that was refused",
+        "problems/graphs.py",
+        "if behind is not None and not isinstance(behind, Exception):",
+        "if False:",
+        "test_graphs.py::test_streams_are_joined_whatever_happens_and_an_interrupt_arrives",
+    ),
+    Mutant(
+        "what is not captured yet is stacked",
+        "problems/images.py",
+        "self._graphs(name, alone, *given, beside",
+        "self._graphs(name, lambda y, index, *draws: of(y, Batch(index, xi.size, *draws)), *given, beside",
+        "test_graphs.py::test_a_run_is_the_same",
+    ),
     Mutant(
         "a replay's buffer is handed out",
         "problems/graphs.py",
@@ -1745,8 +1773,8 @@ MUTANTS = [
     Mutant(
         "side by side every client has the first one's batch",
         "problems/images.py",
-        "all_of.client(i)) for i",
-        "all_of.client(0)) for i",
+        "every.client(i)) for i",
+        "every.client(0)) for i",
         "test_graphs.py::test_clients_with_weights_of_their_own_are_captured_side_by_side",
     ),
     Mutant(

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +24,7 @@ from fedtheory.cli import METHOD_OPTIONS
 from fedtheory.cli.run import Heeded
 from fedtheory.compare import MEDIUM, Asked
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.content import digest, does
 from fedtheory.core.problem import Problem
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -109,6 +110,78 @@ def test_a_function_is_a_metric(tmp_path):
             run(FedAvg(0.05, 2), problem, 4, metrics=(other,), **options)
 
 
+def made(way, value):
+    """A metric named `own` that has this value, or holds it."""
+    held, at = Quadratic.random(5, 12, Key(value)), SimpleNamespace(number=value)
+
+    def helper(x):
+        return value
+
+    def own(problem, x):
+        at.number += 1
+        return {"closure": value, "function": helper(x), "tuple": (value,)[0]}.get(way, 0.0)
+
+    if way == "problem":
+
+        def own(problem, x):
+            return held.loss(x)
+
+    if way == "default":
+
+        def own(problem, x, k=value):
+            return k
+
+    if way == "itself":
+
+        def own(problem, x, k=value):
+            return k if len(x) else own(problem, x)
+
+    if way == "partial":
+        own = partial(own, k=value)
+        own.__name__ = "own"
+    if way == "changed":
+        at.number = value
+
+        def own(problem, x, seen=[value]):  # noqa: B006
+            at.number += 1
+            seen.append(at.number)
+            return at.number
+
+    return lru_cache(own) if way == "cached" else own
+
+
+@pytest.mark.parametrize("way", ["closure", "function", "problem", "default", "itself", "partial", "cached", "changed"])
+def test_what_a_checkpoint_knows_of_a_metric(way):
+    """What it captured, where that is plain; not what changes from call to call. It is made anew in another process."""
+    assert digest(does(made(way, 1))) == digest(does(made(way, 1)))
+    assert (digest(does(made(way, 1))) == digest(does(made(way, 2)))) == (way == "changed")
+
+
+class Counter:
+    """A metric that remembers."""
+
+    __name__ = "counter"
+
+    def __init__(self):
+        self.seen = 0
+
+    def __call__(self, problem, x):
+        self.seen += 1
+        return self.seen
+
+    def method(self, problem, x):
+        return 2 * self(problem, x)
+
+
+def test_a_metric_that_remembers_goes_on(tmp_path):
+    for name, metric in {"counter": Counter(), "method": Counter().method}.items():
+        options = {"checkpoint": tmp_path / name, "metrics": (metric,)}
+        run(FedAvg(0.05, 2), Quadratic.random(5, 12, Key(1)), 2, **options)
+        history = run(FedAvg(0.05, 2), Quadratic.random(5, 12, Key(1)), 4, **options)
+        assert history[name] == [(1 + (name == "method")) * k for k in (1.0, 2.0, 3.0, 4.0, 5.0)]
+    assert digest(does(Counter())) != digest(does(Counter().method))
+
+
 def loss(problem, x):
     return 0.0
 
@@ -132,8 +205,9 @@ def worded(problem, x):
         ((partial(distance),), "expected a function with a name"),
         ((loss,), "expected a function with another name than 'loss', a column. Fix: rename it"),
         ((up_bytes,), "with another name than 'up_bytes'"),
-        ((distance, distance), r"metrics=.*: expected each metric once. Fix: pass metrics=\('distance',\)"),
-        (("error", "error"), r"each metric once. Fix: pass metrics=\('error',\)"),
+        ((distance, distance), "metrics='distance': expected each name once, which is a column's. Fix: leave one out"),
+        ((distance, also_distance(1)), "expected each name once, which is a column's. Fix: rename one"),
+        (("error", "error"), "metrics='error': expected each name once, which is a column's. Fix: leave one out"),
         (("eror",), "metrics='eror': expected one of 'error', 'loss', 'accuracy'"),
         ((3,), r"metrics\[0\]=3: expected a text or a function"),
         (distance, "expected a tuple. Fix: wrap it"),

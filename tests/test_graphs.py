@@ -3,6 +3,7 @@
 import copy
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -85,7 +86,10 @@ def test_watched_work_and_other_threads_are_computed(card):
 @pytest.mark.parametrize("name", ["mlp", "decomfl-mnist", "resnet8"])
 @pytest.mark.parametrize("how", [FedAvg(0.05, 3), DeComFL(1e-4, 1, 3), DeComFL(1e-4, 3, 3)], ids=repr)
 def test_a_run_is_the_same(name, how, monkeypatch):
-    """On even and uneven clients, and after a first run of another shape; with convolutions but for rounding."""
+    """On even and uneven clients, and after a first run of another shape; but for rounding where clients are stacked.
+
+    On the card it is the same bits whether a shape is captured already, and in any number of threads.
+    """
     for sizes, options in (((12, 12, 12), {}), ((12, 9, 7), {"epochs": 1})):
         make = lambda sizes=sizes, options=options: problem(name, sizes, stacked=True, **options)
         if isinstance(how, FedAvg):
@@ -99,6 +103,9 @@ def test_a_run_is_the_same(name, how, monkeypatch):
             other = make()
             run(how, other, 2, sampled=2, metrics=())
             found = run(how, other, 4, metrics=("loss",))
+            assert torch.equal(run(how, make(), 4, metrics=()).x, found.x)
+            if not options:
+                assert torch.equal(*(run(how, make(), 4, chunk=2, threads=k, metrics=()).x for k in (1, 2)))
         assert float((found.x - plain.x).norm() / plain.x.norm()) < (1e-9 if other.network.convolutional else 1e-300)
         assert found["loss"] == pytest.approx(plain["loss"], rel=1e-9)
         assert other._graphs._kept or options
@@ -119,6 +126,45 @@ def test_clients_with_weights_of_their_own_are_captured_side_by_side(name, times
         assert asked == (2 * times * (i - 1) + 2 * times) * [3] if i > 1 else not asked
     p.grads(y[:1], xi.client(0))
     assert set(asked) <= {3}  # one is alone in its launch
+
+
+def test_streams_are_joined_whatever_happens_and_an_interrupt_arrives(monkeypatch):
+    """A capture whose streams are not joined ends with an error of its own, in the place of Ctrl-C."""
+    out = set()
+
+    class Stream:
+        def wait_stream(self, other):
+            out.add(self) if other is now else out.discard(other)
+
+    now, streams = Stream(), [Stream() for _ in range(16)]
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: now)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    monkeypatch.setattr(graphs, "_streams", lambda device: streams)
+    assert graphs.side_by_side([lambda i=i: i for i in range(20)]) == list(range(20))
+    assert not out
+
+    def stopped():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        graphs.side_by_side([lambda: 1, stopped, lambda: 2])
+    assert not out
+
+    def ended(self, of, given):
+        try:
+            of(*given)
+        finally:
+            raise RuntimeError("the capture's end")
+
+    monkeypatch.setattr(Graphs, "_captured", ended)
+    replay, calls = Graphs(), []
+    of = lambda x: calls.append(1) or (stopped() if len(calls) == 3 else x)
+    for _ in range(2):
+        replay("f", of, torch.ones(1))
+    with pytest.raises(KeyboardInterrupt):
+        replay("f", of, torch.ones(1))
+    assert len(calls) == 3
 
 
 def test_graphs_hold_an_eighth_of_the_card(monkeypatch):

@@ -46,6 +46,33 @@ def points(p: ImageClassification, S: int) -> torch.Tensor:
 # Networks.
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_batch_of_one_image_is_normalised(dtype):
+    """PyTorch's own backward pass of such a batch, one image with channels last in memory, is wrong on a CPU."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        body = [nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.MaxPool2d(2), nn.ReLU()]
+        module = nn.Sequential(*body, nn.Flatten(), nn.Linear(36, 3)).to(dtype)
+    x, labels = (part[:9] for part in images(9, (3, 6, 6)))
+    x = x.to(dtype)
+    p = ImageClassification(x, labels, [torch.arange(9)], module, Key(1), batch=4, epochs=1)
+    *_, last = p.draw(p.clients, p.steps, Key(2))
+    assert last.index.shape == (1, 1)
+    at, own = p.start()[None], list(module.parameters())
+    loss = functional.cross_entropy(module(x[last.index[0]]), labels[last.index[0]])
+    wanted = torch.cat([part.flatten() for part in torch.autograd.grad(loss, own)])[None]
+    leaf = at.clone().requires_grad_()
+    found = {
+        "grads": p.grads(at, last),
+        "penalised": p.penalised(at, last, lambda out: torch.zeros(1, dtype=dtype)),
+        "losses": torch.autograd.grad(p.losses(leaf, last).sum(), leaf)[0],
+    }
+    bound = 1e-12 if dtype == torch.float64 else 1e-5
+    assert {name: float((of - wanted).norm() / wanted.norm()) < bound for name, of in found.items()} == dict.fromkeys(
+        found, True
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "shape", "classes", "count"),
     [

@@ -137,6 +137,41 @@ def _dunder(name: str) -> bool:
     return name.startswith("__") and name not in ("__init__", "__call__")
 
 
+def does(function: Any, within: tuple[int, ...] = ()) -> Any:
+    """What tells a callable from another and stays while it is called: its lines, and the plain values within them.
+
+    Of a method and of an object these are its class's; what else they hold may change from call to call.
+
+    Args:
+        within: the ids of the functions around it, so that one which captured itself comes to an end.
+    """
+    function = inspect.unwrap(function)
+    if inspect.ismethod(function):
+        function = function.__func__
+    if id(function) in within:
+        return function.__qualname__
+    within = (*within, id(function))
+    if inspect.isfunction(function):
+        said, defaults, named, _ = _written(function)
+        values = [*(defaults or ()), *(named or {}).values(), *map(_inside, function.__closure__ or ())]
+        return [said, [_stays(value, within) for value in values]]
+    if isinstance(function, partial):
+        values = (*function.args, *function.keywords.values())
+        return [does(function.func, within), [_stays(value, within) for value in values]]
+    return function if inspect.isroutine(function) else [type(function).__qualname__, _does(type(function))]
+
+
+def _stays(value: Any, within: tuple[int, ...]) -> Any:
+    """A value where it is plain, a tuple, a function or a problem; of others, which may change, the type."""
+    if isinstance(value, tuple):
+        return [_stays(part, within) for part in value]
+    if inspect.isroutine(value) or isinstance(value, partial):
+        return does(value, within)
+    if callable(getattr(value, "fingerprint", None)) and not isinstance(value, type):
+        return value.fingerprint()
+    return value if value is None or isinstance(value, (*_PLAIN, np.generic)) else type(value).__qualname__
+
+
 def _written(function: FunctionType) -> list[Any]:
     """What tells a function from another; its instructions are another version of Python's others.
 
@@ -154,12 +189,16 @@ def _written(function: FunctionType) -> list[Any]:
 
 def _content(cell: CellType) -> Any:
     """What a function has captured, where it is plain."""
+    held = _inside(cell)
+    plain = isinstance(held, (*_PLAIN, torch.Tensor, np.ndarray, np.generic)) or inspect.isfunction(held)
+    return held if plain or held is None else type(held).__qualname__
+
+
+def _inside(cell: CellType) -> Any:
     try:
-        held = cell.cell_contents
+        return cell.cell_contents
     except ValueError:  # not there yet
         return None
-    plain = isinstance(held, (*_PLAIN, torch.Tensor, np.ndarray, np.generic)) or inspect.isfunction(held)
-    return held if plain else type(held).__qualname__
 
 
 def _attributes(value: Any) -> list[str] | None:

@@ -88,8 +88,8 @@ class Traffic:
 _MOST_THREADS = 1024
 _AHEAD = 400  # clients, over all rounds that are drawn at once
 _STACKED = 0.01  # of an upload's length: far above rounding, far below another draw
-Metric = Callable[[Problem, torch.Tensor], float]
-_METRICS: dict[str, Metric] = {
+_Metric = Callable[[Any, torch.Tensor], float | torch.Tensor]  # of a problem and a model
+_METRICS: dict[str, _Metric] = {
     "error": lambda problem, x: problem.error(x),
     "loss": lambda problem, x: problem.loss(x),
     "accuracy": lambda problem, x: problem.accuracy(x),
@@ -97,33 +97,33 @@ _METRICS: dict[str, Metric] = {
 _COUNTED = ("up_scalars", "up_bytes", "down_scalars", "down_bytes", "saved_bytes")
 
 
-def _measured(metrics: Sequence[str | Metric]) -> dict[str, Metric]:
+def _measured(metrics: Sequence[str | _Metric]) -> dict[str, _Metric]:
     """What is recorded, by its column's name. Raises ValueError for a name that is unknown, taken, or none."""
-    found: dict[str, Metric] = {}
+    found: dict[str, _Metric] = {}
     for metric in metrics:
         if not callable(metric):
             name = checks.choice("metrics", metric, _METRICS)
-            found[name] = _METRICS[name]
-            continue
-        name = getattr(metric, "__name__", "")
-        if not name.isidentifier():
-            fix = "write it with def, or give it a __name__"
-            checks.reject("metrics", metric, "a function with a name, which its column has", fix)
-        if name in (*_METRICS, *_COUNTED, "round"):
-            checks.reject("metrics", metric, f"a function with another name than {name!r}, a column", "rename it")
-        found[name] = _own(metric)
-    if len(found) < len(metrics):
-        names = tuple(getattr(metric, "__name__", metric) for metric in metrics)
-        checks.reject("metrics", names, "each metric once", f"pass metrics={tuple(found)}")
+        else:
+            name = getattr(metric, "__name__", None)
+            if not isinstance(name, str) or not name.isidentifier():
+                fix = "write it with def, or give it a __name__"
+                checks.reject("metrics", metric, "a function with a name, which its column has", fix)
+            if name in (*_METRICS, *_COUNTED, "round"):
+                checks.reject("metrics", metric, f"a function with another name than {name!r}, a column", "rename it")
+        if name in found:
+            fix = "leave one out" if metrics.count(metric) > 1 else "rename one"
+            checks.reject("metrics", name, "each name once, which is a column's", fix)
+        found[name] = _own(metric) if callable(metric) else _METRICS[name]
     return found
 
 
-def _own(metric: Metric) -> Metric:
-    """A user's: given a copy, which it may change and differentiate through."""
+def _own(metric: _Metric) -> _Metric:
+    """A user's: given a copy, which it may change and differentiate through; a float, on which a group can agree."""
 
     def measure(problem: Problem, x: torch.Tensor) -> float:
         found = metric(problem, x.detach().clone())
-        return found.item() if isinstance(found, torch.Tensor) and found.numel() == 1 else found
+        found = found.item() if isinstance(found, torch.Tensor) and found.numel() == 1 else found
+        return float(checks.outcome(getattr(metric, "__name__", ""), found))
 
     return measure
 
@@ -389,7 +389,7 @@ def run(
     x0: torch.Tensor | None = None,
     schedule: Schedule | None = None,
     every: int = 1,
-    metrics: tuple[str | Metric, ...] = ("error",),
+    metrics: tuple[str | _Metric, ...] = ("error",),
     chunk: int | None = None,
     threads: int = 1,
     blocks: int | None = None,
@@ -411,7 +411,7 @@ def run(
         schedule: factors on the algorithm's lr, see `fedtheory.core.schedule`; default none: 1.
         every: record each so many rounds; the start and the last round always.
         metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)), "accuracy" (share of test samples that are right), or a
-            function (problem, x) -> a number, whose name its column has.
+            function (problem, x) -> a number, whose name its column has. With a group the first process calls it.
         chunk: clients stacked at a time; None: the problem's choice. Changes no result beyond rounding.
         threads: chunks that run at a time; changes no bit. For convolutions, with torch.set_num_threads(1).
         blocks: of client ids; only clients of one block are stacked. Default one, with a group `shards.BLOCKS`. A run
@@ -474,8 +474,11 @@ def run(
         of = "" if own == type(algorithm).__name__ else f" of {own}"
         identity = f"{content.told(algorithm)}{of} on {name} {problem.fingerprint()}, S={S}, dropout={dropout}, "
         digest = hashlib.sha256(x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
-        identity += f"x0={digest}, seed={seed}, metrics={tuple(measured)}"
-        identity += "".join(f" {content.digest(metric)}" for metric in metrics if callable(metric))
+        known = tuple(
+            f"{name} ({content.digest(content.does(metric))})" if callable(metric) else name
+            for name, metric in zip(measured, metrics)
+        )
+        identity += f"x0={digest}, seed={seed}, metrics={known}"
         identity += "" if algorithm.revision == 1 else f", revision={algorithm.revision}"
         identity += "" if schedule is None else f", {content.told(schedule)}"
         identity += "" if blocks is None else f", blocks={blocks}"
@@ -541,7 +544,7 @@ def _run(
     x0: torch.Tensor,
     schedule: Schedule | None,
     every: int,
-    metrics: Mapping[str, Metric],
+    metrics: Mapping[str, _Metric],
     chunk: int | None,
     threads: int,
     keeper: Checkpoint | None,

@@ -4,7 +4,9 @@ what they do, with clients side by side in them; and in how many bits it convolv
 import gc
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -36,22 +38,40 @@ def without_tf32() -> None:
         _CUDNN.conv.fp32_precision = "ieee"
 
 
+@cache
+def _streams(device: int) -> list[torch.cuda.Stream]:
+    """The same for all graphs: what a library keeps for a stream is kept once."""
+    return [torch.cuda.Stream(device) for _ in range(_STREAMS)]
+
+
 def side_by_side(works: Sequence[Callable[[], torch.Tensor]]) -> list[torch.Tensor]:
     """What each returns, made on streams of their own, so that small kernels share the card.
 
     To be captured: asked for one by one, the launches take longer than all that they do.
     """
-    now = torch.cuda.current_stream()
-    streams = [torch.cuda.Stream() for _ in works[:_STREAMS]]
+    now, streams = torch.cuda.current_stream(), _streams(torch.cuda.current_device())[: len(works)]
     for stream in streams:
         stream.wait_stream(now)
     found = []
-    for i, work in enumerate(works):
-        with torch.cuda.stream(streams[i % _STREAMS]):
-            found.append(work())
-    for stream in streams:
-        now.wait_stream(stream)
+    try:
+        for i, work in enumerate(works):
+            with torch.cuda.stream(streams[i % _STREAMS]):
+                found.append(work())
+    finally:  # a capture ends when all are back, whatever happened
+        for stream in streams:
+            now.wait_stream(stream)
     return found
+
+
+@contextmanager
+def _own_workspaces() -> Iterator[None]:
+    """What is captured within holds cuBLAS's workspaces of its own: those of another graph may go with it."""
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None)
+    clear()
+    try:
+        yield
+    finally:
+        clear()
 
 
 class Graphs:
@@ -74,7 +94,7 @@ class Graphs:
     def __call__(self, name: str, of: Function, *given: torch.Tensor, beside: Function | None = None) -> torch.Tensor:
         """of(*given); its name and the shapes say what is captured.
 
-        beside: what is captured in its place, the same but for rounding.
+        beside: what is captured in its place: the same numbers, asked for in another order.
         """
         if not self._plain():
             return of(*given)
@@ -103,7 +123,10 @@ class Graphs:
     def _capture(self, shape: object, of: Function, given: tuple[torch.Tensor, ...]) -> None:
         try:
             self._kept[shape] = self._captured(of, given)
-        except RuntimeError:  # too much memory for the graph, or another thread used the card: it is computed
+        except RuntimeError as error:  # too much memory for the graph, or another thread used the card: it is computed
+            behind = error.__context__
+            if behind is not None and not isinstance(behind, Exception):
+                raise behind from None  # Ctrl-C, in the place of which the capture's end complains
             self._refused.add(shape)
 
     def _captured(
@@ -120,7 +143,7 @@ class Graphs:
         gc.collect()
         torch.cuda.empty_cache()  # so that what grows is the graph's
         before = torch.cuda.memory_reserved()
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        with _own_workspaces(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
             out = of(*inputs)
         self._hold(torch.cuda.memory_reserved() - before + sum(one.nbytes for one in inputs))
         return inputs, graph, out

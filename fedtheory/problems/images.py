@@ -354,17 +354,19 @@ class ImageClassification(Problem):
     ) -> torch.Tensor:
         """of(y, xi) as one launch.
 
-        Clients with weights of their own are side by side in it, and not one grouped convolution, which is slower.
+        Clients with weights of their own are side by side in it, and not one grouped convolution, which is slower;
+        where it is not captured, they come one after the other, so that a client's bits do not hang on that.
         """
-        again = lambda y, index, *draws: of(y, Batch(index, xi.size, *draws))
-
-        def beside(y: torch.Tensor, index: torch.Tensor, *draws: torch.Tensor) -> torch.Tensor:
-            all_of = Batch(index, xi.size, *draws)
-            own = [partial(of, y[i : i + 1], all_of.client(i)) for i in range(len(y))]
-            return torch.cat(graphs.side_by_side(own))
-
         given = [y, xi.index] if xi.draws is None else [y, xi.index, xi.draws]
-        return self._graphs(name, again, *given, beside=beside if len(y) > 1 and self.network.native else None)
+        if len(y) == 1 or not self.network.native:
+            return self._graphs(name, lambda y, index, *draws: of(y, Batch(index, xi.size, *draws)), *given)
+
+        def own(y: torch.Tensor, index: torch.Tensor, *draws: torch.Tensor) -> list[Callable[[], torch.Tensor]]:
+            every = Batch(index, xi.size, *draws)
+            return [partial(of, y[i : i + 1], every.client(i)) for i in range(len(y))]
+
+        alone = lambda *given: torch.cat([work() for work in own(*given)])
+        return self._graphs(name, alone, *given, beside=lambda *given: torch.cat(graphs.side_by_side(own(*given))))
 
     def _gradient(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
         if self.written_out:

@@ -156,7 +156,7 @@ class Norm(Op):
             if h.numel() > self.channels:
                 return functional.batch_norm(h, None, None, scale[0], shift[0], training=True, eps=self.eps)
             h = h.to_dense()[None]  # one value a channel
-        if norms is None and h[0, :, 0].numel() > 1:
+        if norms is None and h.shape[1] > 1:  # of one image PyTorch's backward pass takes one layout for another
             scale, shift = scale.reshape(-1), shift.reshape(-1)
             out = functional.batch_norm(_merged(h), None, None, scale, shift, training=True, eps=self.eps)
             return _parted(out, len(h))
