@@ -359,7 +359,7 @@ def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_han
     runner = Flat()
     result = EXTRAS["mud/cifar10"].measure(runner, "large", 3)
     options = [dict(one.options) for one in runner.specs]
-    assert len(set(runner.specs)) == 30
+    assert len(set(runner.specs)) == 60
     assert {(one.rounds, one.sampled, one.algorithm.local_steps, one.seed) for one in runner.specs} == {
         (200, 10, 9, seed) for seed in range(3)
     }
@@ -367,7 +367,7 @@ def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_han
         ("fedmud-cnn8", 100, 64, "bf16", True)
     }
     assert 9 == 3 * (20_000 // 100) // 64
-    assert len(result.cells) == 10 + len(mud.ORDERS1)
+    assert len(result.cells) == 2 * (10 + len(mud.ORDERS1))
     assert {cell.ran for cell in result.cells} == {"reduced"}
     assert {cell.tuning for cell in result.cells} == {"ours", "authors' files"}
     assert EXTRAS["mud/cifar10"].draw(result.table).axes
@@ -415,8 +415,17 @@ def test_what_is_said_of_fedparas_levels_and_of_ef21ps_bytes():
 
 def test_what_is_said_of_the_eight_layers():
     """Results, hours, conclusions and notebook 05: the order of distances to FedAvg, and who stands elsewhere."""
-    table = {row["method"]: row for row in records.load(FIGURES, "mud/cifar10")["table"]}
-    behind = {name: (round(-row["gap"], 1), round(-row["printed gap"], 1)) for name, row in table.items()}
+    both = [
+        {
+            row["method"]: row
+            for row in records.load(FIGURES, "mud/cifar10")["table"]
+            if row["column"].endswith(partition)
+        }
+        for partition in ("N1", "N2")
+    ]
+    table = both[0]
+    distances = lambda of: {name: (round(-row["gap"], 1), round(-row["printed gap"], 1)) for name, row in of.items()}
+    behind, labels = map(distances, both)
     said = " ".join((FIGURES.parent / "docs" / "results.md").read_text().split())
     for text, name in {
         "BKD+AAD 2.7 points behind (printed 5.1)": "FedMUD+BKD+AAD",
@@ -431,11 +440,35 @@ def test_what_is_said_of_the_eight_layers():
     }.items():
         assert text in said
         assert {float(number) for number in re.findall(r"\d+\.\d", text)} == set(behind[name])
+    for text, name in {
+        "BKD+AAD is 5.1 points behind (printed 3.9)": "FedMUD+BKD+AAD",
+        "AAD 6.4 (5.5)": "FedMUD+AAD",
+        "BKD 11.6 (10.3)": "FedMUD+BKD",
+        "plain FedMUD 16.2 (12.0)": "FedMUD",
+        "FedLMT, 16.6 (15.7)": "FedLMT",
+        "FedHM, 16.6 (14.5)": "FedHM",
+        "FedBAT is 10.5 behind (5.5)": "FedBAT",
+        "FedPara 24.9 (11.2)": "FedPara",
+        "EF21-P, 3.6 (31.0), is the nearest": "EF21-P",
+    }.items():
+        assert text in said
+        assert {float(number) for number in re.findall(r"\d+\.\d", text)} == set(labels[name])
+    assert f"(FedAvg {both[1]['FedAvg']['ours']:.1f}%, printed {both[1]['FedAvg']['paper']:.1f})" in said
+    second = {name: row["ours"] for name, row in both[1].items()}
+    assert sorted(second, key=second.get)[-3:] == ["FedMUD+BKD+AAD", "EF21-P", "FedAvg"]
+    assert [round(second["FedMUD+BKD+AAD"] - second[name], 1) for name in ("EF21-P", "FedBAT")] == [-1.6, 5.4]
     ours = {name: row["ours"] for name, row in table.items()}
+    four = ["FedMUD", "FedMUD+BKD", "FedMUD+AAD", "FedMUD+BKD+AAD", "FedAvg"]
+    for column in both:
+        assert sorted(four, key=lambda name: column[name]["ours"]) == four
+        assert sorted(four, key=lambda name: column[name]["paper"]) == four
+        assert column["FedBAT"]["ours"] < column["FedMUD+AAD"]["ours"]
+        ranked = sorted((row["paper"] for row in column.values()), reverse=True)[1:]
+        assert ranked.index(column["FedBAT"]["paper"]) in (1, 2)
+        low = [row["paper"] - row["ours"] for name, row in column.items() if name != "EF21-P"]
+        assert 9 < min(low) < max(low) < 29.1
     assert sorted(ours, key=ours.get)[-3:] == ["EF21-P", "FedMUD+BKD+AAD", "FedAvg"]
     assert min(table, key=lambda name: table[name]["paper"]) == "EF21-P"
-    low = [row["paper"] - row["ours"] for name, row in table.items() if name != "EF21-P"]
-    assert 9 < min(low) < max(low) < 29.1
     turned = [("FedBAT", "FedMUD+AAD"), ("FedBAT", "FedMUD+BKD"), ("FedHM", "FedLMT")]
     assert all(table[a]["paper"] > table[b]["paper"] and ours[a] < ours[b] for a, b in turned)
     best = ours["FedMUD+BKD+AAD"]
@@ -445,4 +478,6 @@ def test_what_is_said_of_the_eight_layers():
     assert 6 < ours["FedMUD"] - each["ours"] < 6.5
     assert 22 < each["paper"] - each["ours"] < 22.5
     orders = [cell for cell in records.load(FIGURES, "mud/cifar10")["cells"] if "<" in cell["cell"]]
-    assert [c["cell"] for c in orders if c["paper"] * c["ours"] < 0] == ["CIFAR-10 N1 FedPara < FedMUD"]
+    turned = [f"CIFAR-10 {of}" for of in ("N1 FedPara < FedMUD", "N2 FedPara < FedMUD", "N2 EF21-P < FedMUD+BKD+AAD")]
+    assert [c["cell"] for c in orders if c["paper"] * c["ours"] < 0] == turned
+    assert len(orders) == 28
