@@ -112,7 +112,8 @@ def _measured(metrics: Sequence[str | _Metric]) -> dict[str, _Metric]:
                 checks.reject("metrics", metric, f"a function with another name than {name!r}, a column", "rename it")
         if name in found:
             fix = "leave one out" if metrics.count(metric) > 1 else "rename one"
-            checks.reject("metrics", name, "each name once, which is a column's", fix)
+            names = tuple(getattr(one, "__name__", one) for one in metrics)
+            checks.reject("metrics", names, "each name once, which is a column's", fix)
         found[name] = _own(metric) if callable(metric) else _METRICS[name]
     return found
 
