@@ -108,7 +108,7 @@ def test_what_is_replayed_in_single_precision(name):
 
 
 def odd() -> Network:
-    """No layer's size is a multiple of four: views of the flat vector lie at any address."""
+    """Layers of odd sizes: views of the flat vector lie at any address."""
     body = (Conv(3, 5, 3, bias=False), Norm(5), ReLU(), Conv(5, 7, 1), Norm(7), Pool(), ReLU(), Conv(7, 9, 2), ReLU())
     return Network("odd", (3, 8, 8), 3, (*body, Flatten(), Linear(36, 3)))
 

@@ -167,6 +167,17 @@ def test_streams_are_joined_whatever_happens_and_an_interrupt_arrives(monkeypatc
     assert len(calls) == 3
 
 
+def test_workspaces_are_cleared_on_both_sides_of_a_capture(monkeypatch):
+    done = []
+    monkeypatch.setattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: done.append("cleared"), raising=False)
+    with graphs._own_workspaces():
+        done.append("captured")
+    assert done == ["cleared", "captured", "cleared"]
+    with pytest.raises(KeyboardInterrupt), graphs._own_workspaces():
+        raise KeyboardInterrupt
+    assert done[3:] == ["cleared", "cleared"]
+
+
 def test_graphs_hold_an_eighth_of_the_card(monkeypatch):
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(total_memory=800))

@@ -17,11 +17,11 @@ CONCLUSIONS = [
         "3.1. EF21-P is 2.7 to 3.9 points above its printed levels, and sends 1.5 times BKD+AAD's bytes in both "
         "directions together. FedPara is three to four points below with the public code's ratio, that of the whole "
         "network, by which it has lower ranks than a plain product; with that of each decomposed layer, and half as "
-        "many bytes "
-        "again, it gains 2.4 points [1.7, 3.2] and 2.2 [0.1, 4.3], and its levels are open (mud/ratio). For most of "
-        "FedMUD's variants, and on CIFAR-10 for FedLMT, the best of the settings that were tried lie at an end of "
-        "them (mud/tuning, mud/tuning_fmnist): a wider grid could move them. Uploads of the whole network are 3.0 to "
-        "3.2% of FedAvg's, FedPara's 2.6 to 2.7%; the printed ratio can also be read of its compressed layers.",
+        "many bytes again, it gains 2.4 points [1.7, 3.2] and 2.2 [0.1, 4.3], and its levels are open (mud/ratio). "
+        "For most of FedMUD's variants, and on CIFAR-10 for FedLMT, the best of the settings that were tried lie at "
+        "an end of them (mud/tuning, mud/tuning_fmnist): a wider grid could move them. Uploads of the whole network "
+        "are 3.0 to 3.2% of FedAvg's, FedPara's 2.6 to 2.7%; the printed ratio can also be read of its compressed "
+        "layers.",
     ),
     Conclusion(
         "Even the most accurate variant, BKD+AAD, stays behind FedAvg when it sends a 32nd of the model",
