@@ -1,7 +1,5 @@
 """The pages of proofs, docs/theory: behind every step a link to what was checked, in a table at the end of the page."""
 
-import importlib
-import math
 import re
 from collections.abc import Mapping
 
@@ -9,17 +7,13 @@ import tight_pages
 from claim_pages import Place
 from code_pages import Code
 from mathematics import prose
-from stage import ROOT, Stage, proved, slug, table, toctree
+from stage import Stage, bare, proved, slug, table, toctree
 from used import NOTEBOOKS
 
-from fedtheory.core import records, registry
-from fedtheory.theory import ledger
 from fedtheory.theory.proof import KINDS, PAPERS, Step, folder, steps
 
 MARK = re.compile(r"\[((?:" + "|".join(PAPERS) + r")\.\d+\.\d+)\]")
-SAID = re.compile(r"\[(use/\w+): ([^\]]+)\]")
 CLAIM = re.compile(r"`([a-z]+\.[\w.-]+(?: / [\w.-]+)*)`")
-MARGIN = re.compile(r"\[margin (\S+?)\]")
 HEAD = """\
 # Proofs
 
@@ -41,9 +35,7 @@ def write(stage: Stage, code: Code, where: Mapping[str, Place]) -> None:
 
 
 def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
-    text, known = proved(paper), steps(paper)
-    margins = {record["id"]: record["margin"] for record in ledger.load(ROOT / "docs" / "ledger.json")}
-    text = MARGIN.sub(lambda found: f"{margins[found[1]]:.2g}", text)
+    text, known = bare(proved(paper)), steps(paper)
     text = MARK.sub(lambda found: f'(<a href="#{anchor(found[1])}">checked</a>)', text)
     text = CLAIM.sub(lambda found: _linked(found, where), text)
     text = re.sub(r"\b[Nn]otebook (\d\d)\b", _notebook, text)
@@ -63,20 +55,11 @@ def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
 
 
 def use() -> str:
-    """The page of consequences: its numbers are those of the items' records, its pictures theirs."""
-    text = proved("use")
-    text = SAID.sub(lambda found: said(found[1], found[2]), text)
+    """The page of consequences, with the items' pictures and links to them."""
+    text = bare(proved("use"))
     text = re.sub(r"\.\./\.\./figures/([\w/]+)\.png", lambda found: f"../look-up/items/{slug(found[1])}.png", text)
     text = re.sub(r"`(use/\w+)`", lambda found: f"[`{found[1]}`](../look-up/items/{slug(found[1])}.md)", text)
     return re.sub(r"\b[Nn]otebook (\d\d)\b", _notebook, text)
-
-
-def said(item: str, name: str) -> str:
-    """A number of an item's record in three digits, or what stands for one that is not finite."""
-    value = importlib.import_module(registry.items()[item].module).says(records.load(ROOT / "figures", item)["table"])[
-        name
-    ]
-    return f"{value:.3g}" if math.isfinite(value) else "none"
 
 
 def _row(step: Step, where: Mapping[str, Place]) -> list[str]:

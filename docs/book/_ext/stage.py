@@ -11,14 +11,17 @@ from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parents[3]
 BOOK = ROOT / "docs" / "book"
-MARKED = "*Marks in square brackets are links, numbers and tables in the book (`make book`).*\n\n"
 
 
 def proved(name: str) -> str:
-    """A page of docs/theory, whose marks in square brackets are to be filled in."""
+    """A page of docs/theory, without the links to its checks' source: the book has a table of them."""
     text = (ROOT / "docs" / "theory" / f"{name}.md").read_text()
-    assert text.count(MARKED) == 1, f"docs/theory/{name}.md lacks the line that says what its marks are"
-    return text.replace(MARKED, "")
+    return text.partition("\n<!-- checks -->\n")[0]
+
+
+def bare(text: str) -> str:
+    """Markdown without its comments."""
+    return re.sub(r"<!--.*?-->", "", text)
 
 
 class Stage:

@@ -1,7 +1,6 @@
 """The page docs/theory/tight.md: the tables and pictures of the items <paper>/tight, with their numbers in the text.
 
-`[tight ssf]` on a line of its own becomes the table and the picture. `[ssf: drift (2), any K: factor]` becomes a number
-of a row, to two digits: a key of the row.
+The page holds a short table of each (`page_numbers.py`); here the whole one takes its place.
 """
 
 import re
@@ -11,15 +10,14 @@ from typing import Any
 from claim_pages import Place
 from item_pages import FIGURES, number, record_of
 from mathematics import prose
-from stage import ROOT, Stage, badge, plain, proved, slug, table
+from stage import ROOT, Stage, badge, bare, plain, proved, slug, table
 
 from fedtheory.core import records
 from fedtheory.core.letters import letters
 from fedtheory.theory import ledger
 from fedtheory.theory.proof import PAPERS
 
-TABLE = re.compile(r"^\[tight (\w+)\]$", re.MULTILINE)
-VALUE = re.compile(rf"\[({'|'.join(PAPERS)}): ([^\]]+): (\w+)\]")
+TABLE = re.compile(r"<!-- table (\w+)/tight -->\n.*?<!-- end -->", re.DOTALL)
 HEAD = ["statement", "what the constant multiplies", "printed", "ours", "worst case", "reached", "typical", "factor"]
 
 
@@ -34,10 +32,7 @@ def write(stage: Stage, where: Mapping[str, Place]) -> None:
         stage.copy(FIGURES / picture, f"theory/tight-{mark[1]}.png")
         return "\n".join(_shown(mark[1], rows, known, where))
 
-    def value(mark: re.Match[str]) -> str:
-        return short(value_of(held[mark[1]][0], mark[2], mark[3]))
-
-    stage.write("theory/tight.md", TABLE.sub(shown, VALUE.sub(value, text)))
+    stage.write("theory/tight.md", bare(TABLE.sub(shown, text)))
 
 
 def value_of(rows: records.Table, name: str, key: str) -> float:
@@ -80,36 +75,37 @@ def _shown(paper: str, rows: records.Table, known: Mapping[str, Any], where: Map
 
 
 def _row(row: records.Row, known: Mapping[str, Any], where: Mapping[str, Place]) -> list[str]:
-    worst = "not computed" if row["how"] == "not computed" else number(row["worst"])
-    if row["how"] == "lower bound":  # a family of instances
-        worst = f"{'at most' if row['constant'] == 'descent' else 'at least'} {worst}"
+    worst, factor = bounds(row)
     return [
         plain(letters(row["statement"])),
         prose(row["unit"]),
         _printed(row, known, where),
         number(row["ours"]),
         worst,
-        _blank(row["reached"]),
-        _blank(row["typical"]),
-        _factor(row),
+        blank(row["reached"]),
+        blank(row["typical"]),
+        factor,
     ]
 
 
-def _factor(row: records.Row) -> str:
-    """What ours loses: at most so much, where the worst case is that of a family."""
+def bounds(row: records.Row) -> tuple[str, str]:
+    """The worst case and the factor that ours loses; a family of instances bounds both from one side."""
     if row["how"] == "not computed":
-        return ""
-    return ("at most " if row["how"] == "lower bound" else "") + short(records.number(row["factor"]))
+        return "not computed", ""
+    worst, factor = number(row["worst"]), short(records.number(row["factor"]))
+    if row["how"] == "lower bound":
+        return f"{'at most' if row['constant'] == 'descent' else 'at least'} {worst}", f"at most {factor}"
+    return worst, factor
 
 
-def _blank(value: Any) -> str:
+def blank(value: Any) -> str:
     text = number(value)
     return "" if text == "none" else text
 
 
 def _printed(row: records.Row, known: Mapping[str, Any], where: Mapping[str, Place]) -> str:
     """The printed constant, or the ledger's verdict on what is printed, linked."""
-    text, id = _blank(row["printed"]), row["claim"]
+    text, id = blank(row["printed"]), row["claim"]
     if not id:
         return text
     verdict = known[id]["verdict"]
