@@ -49,6 +49,7 @@ REPORT_KEYS = {
     "kind",
     "ran",
     "tuning",
+    "prints",
 }
 
 
