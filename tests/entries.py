@@ -7,6 +7,13 @@ from functools import cache
 
 from fedtheory.theory.claim import ERRORS, EVIDENCE, Check, Claim, Entry, Outcome, decide
 
+FAILED = ("slip", "false-as-stated")
+
+
+def refuting(claim: Claim) -> Check | None:
+    """The check that refutes a statement that fails."""
+    return claim.as_printed or claim.check
+
 
 @cache
 def outcome(check: Check | None) -> Outcome:
@@ -26,7 +33,7 @@ def decided(claim: Claim) -> Entry:
         return entry
     assert entry.control_refuted, entry.control
     assert entry.evidence in EVIDENCE
-    if entry.verdict == "false-as-stated":
+    if entry.verdict in FAILED:
         assert entry.counterexample
         assert entry.error in ERRORS
         assert entry.implies
@@ -35,6 +42,7 @@ def decided(claim: Claim) -> Entry:
     if entry.verdict == "holds-with-caveat":
         assert entry.counterexample
         assert entry.caveat
+        assert entry.met
     return entry
 
 

@@ -49,6 +49,7 @@ REPORT_KEYS = {
     "kind",
     "ran",
     "tuning",
+    "prints",
 }
 
 
@@ -568,7 +569,7 @@ def test_claims_prints_the_ledger(capsys, tmp_path):
     assert status == 0
     keys = {"id", "paper", "where", "statement", "kind", "verdict", "evidence", "margin", "counterexample"}
     assert all(keys | {"repaired", "control", "seconds"} <= set(entry) for entry in entries)
-    assert [entry["verdict"] for entry in entries] == ["holds", "false-as-stated"]
+    assert [entry["verdict"] for entry in entries] == ["holds", "slip"]
     assert all(entry["control_refuted"] for entry in entries)
     assert "`ssf.lemma2.step6`" in page.read_text()
 

@@ -78,7 +78,7 @@ def same(found, committed):
 @pytest.mark.parametrize("name", [name for name in MADE if name not in (*MEASURED, *WITHOUT_RUNS)])
 def test_a_record_is_what_todays_code_makes_of_its_runs(name, monkeypatch):
     record, result = fresh(name, monkeypatch)
-    for found, committed in zip(plain([vars(cell) for cell in result.cells]), record["cells"], strict=True):
+    for found, committed in zip(plain([cell.written() for cell in result.cells]), record["cells"], strict=True):
         assert same(found, committed), f"{found}, committed as {committed}"
     own = len(result.notes)
     assert plain(result.notes) == record["notes"][:own]

@@ -7,9 +7,10 @@ import pytest
 import sympy
 
 from fedtheory.theory import ledger
+from fedtheory.theory.claim import EVIDENCE
 from fedtheory.theory.fedsub.rates import floor, pair
 from fedtheory.theory.instances import coordinate_frames
-from fedtheory.theory.proof import KINDS, PAPERS, Step, mean_of, steps
+from fedtheory.theory.proof import PAPERS, Step, mean_of, steps
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "theory"
 ALL = [step for paper in PAPERS for step in steps(paper).values()]
@@ -20,7 +21,7 @@ MARK = re.compile(r"\[(\w+\.\d+\.\d+)\](?!:)")
 def test_a_step_holds_and_its_control_does_not(step):
     assert step.check()
     assert not step.control()
-    assert step.outcome().evidence in KINDS
+    assert step.outcome().evidence in EVIDENCE
 
 
 def test_a_control_that_holds_is_no_control():

@@ -66,7 +66,7 @@ def test_the_statement_without_its_caveat_is_run_and_decides(as_printed, verdict
     runs = []
     claim = Claim(
         "p.c", "p", "eq. (1)", "a <= b", "inequality", check=fixed(True, runs, "check"),
-        control=fixed(False, runs, "control"), broken="half of b", caveat="b > 0",
+        control=fixed(False, runs, "control"), broken="half of b", caveat="b > 0", met="Sec. 5",
         as_printed=fixed(as_printed, runs, "as printed"),
     )  # fmt: skip
     found = decide(claim, "quick")

@@ -45,7 +45,7 @@ from fedtheory.theory.ssf.moments import Terms
 from fedtheory.theory.ssf.round import ROOT, admissible, crossed, dump, leap, load, offset, play, rescaled, steep, tiny
 from fedtheory.theory.ssf.sharper import sharper_lemma2, sharper_lemma3, sharper_lemma4, steady
 
-HOLDS, CAVEAT, FALSE = "holds", "holds-with-caveat", "false-as-stated"
+HOLDS, CAVEAT, FALSE, SLIP = "holds", "holds-with-caveat", "false-as-stated", "slip"
 VERDICTS = {
     "ssf.eq1-5": HOLDS,
     "ssf.eq6-7": HOLDS,
@@ -63,7 +63,7 @@ VERDICTS = {
     "ssf.lemma2.eq11-12": HOLDS,
     "ssf.lemma2.eq13-16": HOLDS,
     "ssf.lemma2.eq17-20": HOLDS,
-    "ssf.lemma2.step6": FALSE,
+    "ssf.lemma2.step6": SLIP,
     "ssf.lemma3": CAVEAT,
     "ssf.lemma3.eq22-25": HOLDS,
     "ssf.lemma3.eq26-28": CAVEAT,
@@ -130,7 +130,7 @@ def test_control_is_refuted(name):
 def test_counterexample_replays(name):
     """From the stored data alone: the instance meets the assumptions and breaks the statement, in under a second."""
     claim = CLAIMS[name]
-    check = claim.check if VERDICTS[name] == FALSE else claim.as_printed
+    check = claim.as_printed or claim.check
     assert check is not None
     started = time.process_time()
     outcome = check("quick")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fedtheory.cli.say import emit, show_number, show_ours
+from fedtheory.cli.say import emit, show_ours, show_paper
 from fedtheory.core import checks, records, registry, verdicts
 from fedtheory.core.conclusions import PAPERS
 from fedtheory.core.files import require_target, write_target
@@ -131,10 +131,10 @@ KINDS = {
 def print_table(rows: Sequence[dict[str, Any]]) -> None:
     """item | paper | ours (mean and interval over seeds) | verdict | reason"""
     width = max((len(f"{row['item']} {row['cell']}") for row in rows), default=10)
-    print(f"{'item':<{width}} | {'paper':>8} | {'ours (95% interval over seeds)':<34} | {'verdict':<15} | reason")
+    print(f"{'item':<{width}} | {'paper':>10} | {'ours (95% interval over seeds)':<34} | {'verdict':<15} | reason")
     for row in rows:
-        name, paper = f"{row['item']} {row['cell']}", show_number(row["paper"])
-        print(f"{name:<{width}} | {paper:>8} | {show_ours(row):<34} | {row['verdict']:<15} | {row['reason']}")
+        name, paper = f"{row['item']} {row['cell']}", show_paper(row)
+        print(f"{name:<{width}} | {paper:>10} | {show_ours(row):<34} | {row['verdict']:<15} | {row['reason']}")
 
 
 def concluded(out: Path, ledger: Path) -> list[str]:
@@ -200,11 +200,11 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path, ledger: Path) -> str:
         "",
         "One rule for all papers. A printed statement is a level, or the side of a bound; ours is a mean and a 95%",
         "Student interval over seeds, and two methods are compared by their difference (errors on logarithms: by their",
-        "ratio), paired by seed. Counts have no interval: costs match within a factor of 1.5 (the edge is outside),",
-        "numbers that are printed with all their digits (FLSS's communication, sizes of networks) digit by digit.",
+        "ratio), paired by seed. Counts have no interval: a count matches when it is equal.",
         "",
         "- *matches*: the paper's data, network and length, and the whole interval lies where it is printed (an error",
         "  within a factor of 1.5, an accuracy within two points);",
+        "- *same order*: a count that is not equal, within a factor of 1.5 of the printed number;",
         "- *direction holds*: on other data, a smaller network or a shorter run, or one whose length is not printed,",
         "  the whole interval lies on the printed side of an order or a bound;",
         "- *inconclusive*: the interval lies on both sides, and it is said how many seeds would as likely as not",
@@ -215,8 +215,8 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path, ledger: Path) -> str:
         "- *not tested*: not run, run as a smoke test of some seconds, a level where data, network or length are not",
         "  the paper's, or a statement whose own condition our runs did not meet.",
         "",
-        "A dash is what was not run. NaN as ours is a run that diverged; as printed it is a statement without a",
-        "number, but at SSF's r = 50, where NaN is what the paper prints.",
+        "A dash is what was not run, and NaN a run that diverged. Where a paper prints no number, its column says",
+        "*NaN* (it prints that a run diverged), *no value* (a hole in its table) or *a sentence* (no number at all).",
         "",
         "An order that is printed as next to none (0.1 points, or 1% of an error) is read as level: within two points,",
         "or a factor of 1.5.",
@@ -254,7 +254,7 @@ def report_page(rows: Sequence[dict[str, Any]], out: Path, ledger: Path) -> str:
             "|---|---|---|---|---|---|",
         ]
         for row in own:
-            paper = show_number(row["paper"])
+            paper = show_paper(row)
             how = "; ".join(part for part in (row["ran"] or row["kind"], row["tuning"]) if part) if row["seeds"] else ""
             cell, reason = letters(row["cell"]), letters(row["reason"])
             lines.append(f"| {cell} | {paper} | {show_ours(row)} | {row['verdict']} | {how} | {reason} |")

@@ -18,6 +18,11 @@ def show_number(value: float) -> str:
     return "NaN" if math.isnan(value) else f"{value:.3g}" if abs(value) >= 0.1 or value == 0 else f"{value:.2e}"
 
 
+def show_paper(row: Mapping[str, Any]) -> str:
+    """The printed number, or a word for what is printed in its place."""
+    return row["prints"] or show_number(row["paper"])
+
+
 def show_ours(row: Mapping[str, Any]) -> str:
     """Mean, 95% interval and n; a dash for what was not run."""
     if not row["seeds"]:

@@ -75,6 +75,7 @@ class Outcome:
 _LEDGER_WORDS = {
     "holds": "holds",
     "holds-with-caveat": "holds with a caveat",
+    "slip": "holds but for a slip",
     "false-as-stated": "false as stated",
     "unchecked": "not checked",
 }

@@ -40,6 +40,7 @@ class Cell:
         ran: one of `verdicts.RUNS`: whether data, network and length are the paper's; "" where nothing was run.
         tuning: one of `verdicts.TUNINGS`: where rates and the like are from; "" where there is nothing to tune.
         p: `verdicts.chance` of the quantity that is judged; NaN where none has an interval.
+        prints: what the paper prints where `paper` is no number, one of `PRINTS`; "": a number.
     """
 
     cell: str
@@ -54,14 +55,21 @@ class Cell:
     ran: str = ""
     tuning: str = ""
     p: float = math.nan
+    prints: str = ""
 
     def __post_init__(self) -> None:
         checks.choice("verdict", self.verdict, VERDICTS)
         checks.choice("kind", self.kind, KINDS)
         checks.choice("ran", self.ran, RUNS)
         checks.choice("tuning", self.tuning, TUNINGS)
+        checks.choice("prints", self.prints, ("", *PRINTS))
+
+    def written(self) -> dict[str, Any]:
+        """Its fields for a record."""
+        return {name: value for name, value in vars(self).items() if name != "prints" or value}
 
 
+PRINTS = ("NaN", "no value", "a sentence")  # a run that diverged; a hole in a table; a statement without a number
 KINDS = ("run", "count", "arithmetic")
 
 
@@ -335,6 +343,7 @@ def report_rows(item: str, record: dict[str, Any]) -> list[dict[str, Any]]:
                 **numbers,
                 **{name: cell[name] for name in ("kind", "seeds", "ran", "tuning", "verdict", "reason")},
                 "p": number(cell.get("p", "NaN")),
+                "prints": cell.get("prints") or ("a sentence" if math.isnan(numbers["paper"]) else ""),
                 "scale": record["scale"],
             }
         )

@@ -4,6 +4,7 @@ A printed statement is a region in which a quantity lies if the statement holds:
 is a mean and a 95% interval over seeds; two methods are compared by the interval of their difference, paired by seed.
 
     matches             the paper's data, network and length, and the whole interval lies in the region
+    same order          a count that is not equal to the printed number, within a factor of 1.5 of it
     direction holds     the same for a side, where data, network or length are others
     inconclusive        the interval lies on both sides of the region's edge (it is said from how many seeds on it is
                         more likely than not decided), there is one seed, runs are alike in fewer than six seeds and so
@@ -21,14 +22,23 @@ from dataclasses import dataclass
 
 from fedtheory.core import checks
 
-VERDICTS = ("matches", "direction holds", "inconclusive", "direction reversed", "contradicted", "not tested")
-MATCHES, HOLDS, OPEN, REVERSED, AGAINST, UNTESTED = VERDICTS
+VERDICTS = (
+    "matches",
+    "same order",
+    "direction holds",
+    "inconclusive",
+    "direction reversed",
+    "contradicted",
+    "not tested",
+)
+MATCHES, SAME_ORDER, HOLDS, OPEN, REVERSED, AGAINST, UNTESTED = VERDICTS
 RUNS = ("paper's", "inferred", "reduced", "stand-in", "smoke", "")
 """What ran: the paper's data, network and length; its data and network, at a length that it does not print; the same
 kind at a smaller one; other data in their place; a few seconds' test; nothing."""
 AUTHORS = "authors' files"
 TUNINGS = ("printed", AUTHORS, "ours", "")
 MOST = 1000  # seeds that are asked for by number
+_FACTOR = 1.5
 _ALIKE_SEEDS = 6  # from so many on, all on one side, a sign test rejects a fair coin at 5%
 
 
@@ -58,7 +68,7 @@ class Region:
         return max(self.low - value, value - self.high)
 
 
-def times(paper: float, factor: float = 1.5) -> Region:
+def times(paper: float, factor: float = _FACTOR) -> Region:
     """The level of a positive number: within a factor of it."""
     return Region(paper / factor, paper * factor, False)
 
@@ -177,12 +187,17 @@ def diverged(lost: Sequence[bool], ran: str) -> tuple[str, str]:
 
 
 def exact(region: Region, value: float) -> tuple[str, str]:
-    """The verdict on a number without chance: counted, or computed from printed ones."""
+    """The verdict on a number without chance: counted, or computed from printed ones.
+
+    It matches where it is equal, to half a percent or to the printed digits (`rounded`).
+    """
     if region.misses(value) >= 0:
         return AGAINST, "another number"
-    if region.side or region.low <= 0 or abs(value / math.sqrt(region.low * region.high) - 1) < 0.01:
+    if region.side or region.low <= 0 or region.high < region.low * _FACTOR:
         return MATCHES, "as printed"
-    return MATCHES, f"within a factor {math.sqrt(region.high / region.low):.3g} of it"
+    if abs(value / math.sqrt(region.low * region.high) - 1) < 0.005:
+        return MATCHES, "as printed"
+    return SAME_ORDER, f"within a factor {math.sqrt(region.high / region.low):.3g} of it"
 
 
 def needed(region: Region, found: _Interval, seeds: int) -> str:
@@ -207,7 +222,7 @@ def combine(verdicts: Iterable[str]) -> str:
     """
     found = [checks.choice("verdicts", verdict, VERDICTS) for verdict in verdicts]
     tested = [verdict for verdict in found if verdict != UNTESTED]
-    for verdict in (AGAINST, REVERSED, OPEN, HOLDS, MATCHES):
+    for verdict in (AGAINST, REVERSED, OPEN, HOLDS, SAME_ORDER, MATCHES):
         if verdict in tested:
             return verdict
     return UNTESTED

@@ -82,7 +82,7 @@ def level(
         p = verdicts.chance(verdicts.like(printed), gap, len(values))
         why = f"minus {rival.name} {gap[0]:+.3g} [{gap[1]:+.3g}, {gap[2]:+.3g}], printed {printed:+.3g}: {why}"
     p = NAN if verdict == verdicts.UNTESTED else p
-    return Cell(cell, paper, *found, len(values), verdict, _both(said, why), "run", ran, tuning, p)
+    return Cell(cell, paper, *found, len(values), verdict, _both(said, why), "run", ran, tuning, p, _hole(paper))
 
 
 def order(
@@ -104,7 +104,7 @@ def order(
 def diverges(cell: str, values: Sequence[float], ran: str, tuning: str, said: str = "") -> Cell:
     """A run that diverges in print: NaN of ours are those that do here."""
     verdict, why = verdicts.diverged([math.isnan(value) for value in values], ran)
-    return Cell(cell, NAN, *interval(values), len(values), verdict, _both(said, why), "run", ran, tuning)
+    return Cell(cell, NAN, *interval(values), len(values), verdict, _both(said, why), "run", ran, tuning, prints="NaN")
 
 
 def counted(cell: str, paper: float, ours: float, region: Region, said: str, kind: str = "count") -> Cell:
@@ -115,12 +115,17 @@ def counted(cell: str, paper: float, ours: float, region: Region, said: str, kin
 
 def absent(cell: str, paper: float, reason: str, kind: str = "run") -> Cell:
     """A printed number that was not run, and what is missing."""
-    return Cell(cell, paper, NAN, NAN, NAN, 0, verdicts.UNTESTED, reason, kind)
+    return Cell(cell, paper, NAN, NAN, NAN, 0, verdicts.UNTESTED, reason, kind, prints=_hole(paper))
 
 
 def unmet(cell: Cell, why: str) -> Cell:
     """A statement whose own condition our runs did not meet: they say nothing of it."""
     return replace(cell, verdict=verdicts.UNTESTED, reason=why)
+
+
+def _hole(paper: float) -> str:
+    """What a table prints in the place of a number."""
+    return "no value" if math.isnan(paper) else ""
 
 
 def _log(edge: float) -> float:

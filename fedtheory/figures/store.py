@@ -860,7 +860,7 @@ def save(
     """
     from fedtheory.figures import style
 
-    cells = [vars(cell) for cell in result.cells]
+    cells = [cell.written() for cell in result.cells]
     origin = own = {
         "settings": result.settings,
         "versions": versions(),

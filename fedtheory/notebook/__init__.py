@@ -391,7 +391,7 @@ class Cells(dict[str, dict[str, Any]]):
 
 
 NUMBERS = ("paper", "ours", "low", "high")
-MARKS = dict(zip(VERDICTS, "=~?!x "))
+MARKS = dict(zip(VERDICTS, "=o~?!x "))
 
 
 def _numbers(cell: dict[str, Any]) -> tuple[str, str]:

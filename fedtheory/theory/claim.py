@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from fedtheory.core import checks
+
 EVIDENCE = ("exact", "symbolic", "smt", "sdp", "search", "monte-carlo", "run")
 KINDS = (
     "definition", "identity", "inequality", "expectation", "rate", "algorithm", "cost", "empirical", "chain", "remark",
@@ -14,7 +16,14 @@ ERRORS = (
     "misprint", "index", "unit", "missing assumption", "wrong independence", "wrong constant", "wrong step",
     "wrong statement",
 )  # fmt: skip
+SLIPS = ERRORS[:3]  # of the pen: put right, the statement holds
 EFFORTS = ("quick", "full")
+VERDICTS = ("holds", "holds-with-caveat", "slip", "false-as-stated", "unchecked")
+RULE = """A claim *holds* where it is proved, or where a search that was made to break it has failed. It *holds with a
+caveat* only where the paper's own uses satisfy the condition that the caveat adds, or where the caveat names the
+reading of a vague word. It has a *slip* where an index, a misprint or a unit is wrong, and it holds once that is put
+right. It is *false as stated* where anything else breaks it; a condition that the paper's own uses do not satisfy is
+then its repair."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,9 @@ class Outcome:
     margin: float | None
     detail: str
     counterexample: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        checks.choice("evidence", self.evidence, EVIDENCE)
 
 
 Check = Callable[[str], Outcome]  # of the effort
@@ -64,13 +76,16 @@ class Claim:
             hypothesis that no place prints is a caveat: see there.
         reading: where the print allows several readings, which one was taken; where nothing turns on it, nothing.
         check: decides the statement as printed.
-        control: the same check with an assumption broken or a constant sharpened: it must come out refuted.
+        control: the same check with an assumption broken, a constant sharpened or the data changed: it must come out
+            refuted. Another threshold on the same committed numbers cannot fail, and is none.
         broken: what the control breaks, in words.
-        caveat: for a statement that holds only under an assumption nobody wrote down: that assumption. Then `check`
-            is run with the assumption, `as_printed` without it, and `as_printed` must be refuted.
+        caveat: for a statement that holds only under an assumption nobody wrote down, or in one reading: that
+            assumption. Then `check` is run with it, `as_printed` without it, and `as_printed` must be refuted.
+        met: where the paper's own uses satisfy the caveat, or which vague word it reads. Without it the statement is
+            false as stated, and the caveat is its repair.
         as_printed: see `caveat`.
         repair: for a false statement: the strongest repaired statement, in words, and `repaired`, its check.
-        error: for a false statement, what kind, one of ERRORS.
+        error: for a false statement, what kind, one of ERRORS; one of SLIPS has a repair that is checked.
         implies: what the printed statement would imply in practice.
         unchecked: why the claim cannot be checked here; then nothing is run.
     """
@@ -86,6 +101,7 @@ class Claim:
     assumes: tuple[Printed, ...] = ()
     reading: str = ""
     caveat: str = ""
+    met: str = ""
     as_printed: Check | None = None
     repair: str = ""
     repaired: Check | None = None
@@ -94,8 +110,16 @@ class Claim:
     unchecked: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"kind={self.kind!r}: expected one of {', '.join(KINDS)}. Fix: choose one of these")
+        checks.choice("kind", self.kind, KINDS)
+        if self.error:
+            checks.choice("error", self.error, ERRORS)
+        if self.error in SLIPS and self.repaired is None and not self.caveat:
+            raise ValueError(f"error={self.error!r} of {self.id!r}: expected a repair with a check. Fix: add repaired")
+        if self.caveat and bool(self.met) == bool(self.error):
+            raise ValueError(
+                f"caveat of {self.id!r}: expected either met, where the paper's own uses satisfy it, or error. "
+                "Fix: name the place, or the kind of error"
+            )
         if not self.unchecked and (self.check is None or self.control is None or not self.broken):
             raise ValueError(f"id={self.id!r}: expected a check, a control and what it breaks. Fix: add them")
         for part in self.assumes:
@@ -139,6 +163,7 @@ class Entry:
     seconds: float
     assumes: list[dict[str, str]] = field(default_factory=list)
     reading: str = ""
+    met: str = ""
 
 
 def worst_of(*checks: Check) -> Check:
@@ -177,15 +202,15 @@ def decide(claim: Claim, effort: str) -> Entry:
     repaired = claim.repaired(effort) if claim.repaired is not None else None
     if repaired is not None and not repaired.holds:
         raise AssertionError(f"{claim.id}: the repaired statement was refuted: {repaired.detail}")
-    verdict = "holds" if outcome.holds else "false-as-stated"
-    if claim.as_printed is not None:
-        printed = claim.as_printed(effort)
-        if outcome.holds:
-            verdict = "holds" if printed.holds else "holds-with-caveat"
-            if not printed.holds:
-                outcome = Outcome(True, outcome.evidence, outcome.margin, outcome.detail, printed.counterexample)
-        else:
-            verdict = "false-as-stated"
+    failed = "slip" if claim.error in SLIPS else "false-as-stated"
+    verdict = "holds" if outcome.holds else failed
+    if claim.as_printed is not None and outcome.holds and not (printed := claim.as_printed(effort)).holds:
+        if claim.met:
+            verdict = "holds-with-caveat"
+            outcome = replace(outcome, counterexample=printed.counterexample)
+        else:  # the caveat is a repair
+            found = [outcome.detail, *([repaired.detail] if repaired else [])]
+            verdict, repaired, outcome = failed, replace(outcome, detail="; ".join(found)), printed
     return _entry(claim, verdict, outcome, control, repaired, started)
 
 
@@ -197,6 +222,7 @@ def _entry(
     repaired: Outcome | None,
     started: float,
 ) -> Entry:
+    wrong = verdict in ("slip", "false-as-stated")
     margin = None if outcome is None or outcome.margin is None or math.isnan(outcome.margin) else outcome.margin
     return Entry(
         id=claim.id,
@@ -210,13 +236,14 @@ def _entry(
         detail=outcome.detail if outcome else claim.unchecked,
         counterexample=outcome.counterexample if outcome else None,
         caveat=claim.caveat if verdict == "holds-with-caveat" else "",
-        repaired=claim.repair,
+        repaired="; ".join(filter(None, (claim.caveat if wrong else "", claim.repair))),
         repaired_detail=repaired.detail if repaired else "",
-        error=claim.error if verdict == "false-as-stated" else "",
+        error=claim.error if wrong else "",
         implies=claim.implies,
         control=f"{claim.broken}: {control.detail}" if control else "",
         control_refuted=control is not None and not control.holds,
         seconds=round(time.process_time() - started, 3),
         assumes=[part._asdict() for part in claim.assumes],
         reading=claim.reading,
+        met=claim.met if verdict == "holds-with-caveat" else "",
     )

@@ -22,6 +22,7 @@ KINDS = {
     "arithmetic": "exact rational arithmetic",
     "search": "a search that failed to break it: no proof",
 }
+_EVIDENCE = dict(zip(KINDS, ("symbolic", "smt", "symbolic", "exact", "exact", "search"), strict=True))  # of a claim
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Step:
         """What the check says; a control that holds raises AssertionError: the check could not fail."""
         if self.control():
             raise AssertionError(f"{self.id}: the control holds, too: {self.broken}")
-        return Outcome(self.check(), self.kind, None, self.says)
+        return Outcome(self.check(), _EVIDENCE[self.kind], None, self.says)
 
 
 PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl", "family")  # those with a page; the family's is of no paper

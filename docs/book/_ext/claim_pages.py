@@ -13,6 +13,7 @@ from stage import ROOT, Stage, badge, folded, plain, read_json, slug, table, toc
 from used import Uses
 
 from fedtheory.core.letters import letters
+from fedtheory.theory.claim import RULE
 
 TITLES = {"fedsub": "FedSub", "ssf": "SSF", "mud": "FedMUD", "flss": "FLSS", "decomfl": "DeComFL"}
 EVIDENCE = {
@@ -26,6 +27,7 @@ EVIDENCE = {
 }
 FACTS = (
     ("Missing assumption, which the paper does not print", "caveat"),
+    ("Where the paper's own uses satisfy it, or what it reads", "met"),
     ("Read as", "reading"),
     ("Found", "detail"),
     ("Control: what the same check refutes", "control"),
@@ -110,9 +112,8 @@ def write(stage: Stage, code: Code, uses: Uses) -> dict[str, Place]:
             ],
         ),
         "",
-        "*holds-with-caveat*: true under an assumption that the paper does not print, and false without it.",
-        "*false-as-stated*: a counterexample satisfies every printed assumption. Verdicts name how they were decided;",
-        "where that is a search, *holds* means that the search found nothing.",
+        *RULE.splitlines(),
+        "Verdicts name how they were decided; where that is a search, *holds* means that the search found nothing.",
         "",
         "## All of them",
         "",

@@ -83,8 +83,8 @@ def _page(name: str, record: dict[str, Any], uses: Uses) -> list[str]:
     if record["cells"]:
         lines += ['<div class="filter"></div>', ""]
         rows = [
-            [prose(c["cell"]), number(c["paper"]), ours(c), badge(c["verdict"]), prose(c["reason"])]
-            for c in record["cells"]
+            [prose(c["cell"]), row["prints"] or number(c["paper"]), ours(c), badge(c["verdict"]), prose(c["reason"])]
+            for c, row in zip(record["cells"], records.report_rows(name, record), strict=True)
         ]
         lines += ["{.beside}", *table(["number", "paper", "ours [95% interval]", "verdict", "why"], rows), ""]
     lines += notes(record["notes"])

@@ -254,7 +254,7 @@ def draw_each(table: Table) -> Figure:
 
 def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
     """ResNet18 at 16- and 32-fold compression."""
-    columns = ("CIFAR-10 N1", "TinyImageNet N1")
+    columns, ran = ("CIFAR-10 N1", "TinyImageNet N1"), {}
     if scale != "paper":
         cells = [
             absent("mud/table5", name, column, values[at])
@@ -270,6 +270,7 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
             for seed in range(seeds)
         }
         results = runner(wanted.values())
+        ran = {f"{name}, {column}": repr(one.algorithm) for (name, column, _), one in wanted.items()}
         cells = []
         for at, column in enumerate(columns):
             ours = {n: [last(results[wanted[n, column, seed]], 2) for seed in range(seeds)] for n in TABLE5}
@@ -286,7 +287,7 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
          "seeds": one.seeds, **of}
         for one, (column, name), of in zip(cells, ((c, n) for c in columns for n in TABLE5), labels)
     ]  # fmt: skip
-    return Result(table, cells, words(scale, seeds), notes(scale))
+    return Result(table, cells, words(scale, seeds) | {"methods": ran}, notes(scale))
 
 
 def deep_run(column: str) -> Budget:
@@ -402,7 +403,7 @@ def measure_curves(runner: Runner, scale: str, seeds: int, column: str = HERE) -
             gaps, how = minus(area[name], area[base]), tuning((name, base), at_scale, column)
             what = f"{name} converges faster than {base}"
             cells.append(judge.side(what, NAN, gaps, verdicts.above(), SETTINGS[at_scale].ran, how, said))
-    return Result(table, cells, words(scale, seeds), notes(scale, [column]))
+    return Result(table, cells, words(scale, seeds, CURVES, column), notes(scale, [column]))
 
 
 def reached(result: dict[str, Any], at: int) -> float:
@@ -424,6 +425,8 @@ def together(parts: dict[str, Result]) -> Result:
     table = [{"panel": name, **row} for name, result in parts.items() for row in result.table]
     cells = [replace(cell, cell=f"{name}: {cell.cell}") for name, result in parts.items() for cell in result.cells]
     settings = {name: value for result in parts.values() for name, value in result.settings.items()}
+    ran = {f"{name}: {n}": a for name, result in parts.items() for n, a in result.settings.get("methods", {}).items()}
+    settings |= {"methods": ran} if ran else {}
     said = dict.fromkeys(note for result in parts.values() for note in result.notes)
     return Result(table, cells, settings, sorted(said, key=lambda note: not note.startswith("Runs")))
 
@@ -503,8 +506,9 @@ def sweep(
     settings: dict[Any, dict[str, dict[str, Any]]],
     fixed: Sequence[str] = (),
     column: str = HERE,
-) -> tuple[Table, dict[tuple[str, Any], list[float]]]:
-    """Accuracies over a parameter: value -> method -> changes; those of FedAvg and other methods that do not have it.
+) -> tuple[Table, dict[tuple[str, Any], list[float]], dict[str, str]]:
+    """Accuracies over a parameter: value -> method -> changes; those of FedAvg and other methods that do not have it;
+    what each row ran.
 
     Beside each stands the difference to FedAvg, paired by seed.
     """
@@ -525,7 +529,8 @@ def sweep(
         numbers |= dict(zip(("gap", "gap low", "gap high"), interval(minus(runs, found["FedAvg", ""]))), seeds=seeds)
         here = {"method": name, "value": "R" if value is None else value, **numbers}
         table.append(here | wanted[name, value, 0].ran())
-    return table, found
+    shown = lambda name, value: f"{name}, {'R' if value is None else value}" if value != "" else name
+    return table, found, {shown(name, value): repr(one.algorithm) for (name, value, _), one in wanted.items()}
 
 
 VARIANTS = ("FedMUD", "FedMUD+BKD", "FedMUD+AAD", "FedMUD+BKD+AAD")
@@ -555,18 +560,18 @@ def measure_resets(runner: Runner, scale: str, seeds: int, column: str = HERE) -
     """Accuracy falls with the reset interval s; without resets it is that of FedLMT."""
     values = EXTENT[scale]["s"]
     changes = {s: {name: {"s": s} for name in VARIANTS} for s in values}
-    table, found = sweep(runner, scale, seeds, changes, ("FedLMT",), column)
+    table, found, ran = sweep(runner, scale, seeds, changes, ("FedLMT",), column)
     falls = {name: minus(found[name, 1], found[name, None]) for name in VARIANTS}
     cells = counts("worse at s = R than at s = 1", falls, scale, "points lost")
     cells.append(comparable("FedMUD at s = R minus FedLMT", found["FedMUD", None], found["FedLMT", ""], scale))
-    return Result(table, cells, words(scale, seeds) | {"s": str(values)}, notes(scale))
+    return Result(table, cells, words(scale, seeds) | {"methods": ran, "s": str(values)}, notes(scale))
 
 
 def measure_start(runner: Runner, scale: str, seeds: int, column: str = HERE) -> Result:
     """Accuracy over a: BKD is less sensitive, and its best a is larger."""
     values = EXTENT[scale]["a"]
     changes = {a: {name: {"a": a} for name in VARIANTS} for a in values}
-    table, found = sweep(runner, scale, seeds, changes, column=column)
+    table, found, ran = sweep(runner, scale, seeds, changes, column=column)
     cells = []
     for one, two in (("FedMUD", "FedMUD+BKD"), ("FedMUD+AAD", "FedMUD+BKD+AAD")):
         best, good = ({name: read(found, name, values, seeds) for name in (one, two)} for read in (best_start, usable))
@@ -577,7 +582,7 @@ def measure_start(runner: Runner, scale: str, seeds: int, column: str = HERE) ->
         each = ", ".join(f"{name} {interval(good[name])[0]:.3g}" for name in (one, two))
         said = f"values of a, of {len(values)}, within ten points of the best: {each}"
         cells += counts("it is less sensitive to a than without BKD", {two: minus(good[two], good[one])}, scale, said)
-    return Result(table, cells, words(scale, seeds) | {"values of a": str(values)}, notes(scale))
+    return Result(table, cells, words(scale, seeds) | {"methods": ran, "values of a": str(values)}, notes(scale))
 
 
 Found = dict[tuple[str, Any], list[float]]  # (method, value) -> accuracy of each seed
@@ -607,7 +612,7 @@ def measure_ratio(runner: Runner, scale: str, seeds: int, column: str = HERE) ->
         for name in VARIANTS:
             longer = 1.0 if "BKD" in name else math.sqrt(RATIO / ratio)
             of[name] = {"ratio": ratio, "a": tuned(name, column, scale)[1] * longer}
-    table, found = sweep(runner, scale, seeds, changes, column=column)
+    table, found, ran = sweep(runner, scale, seeds, changes, column=column)
     gained = {name: minus(found[name, values[-1]], found[name, values[0]]) for name in VARIANTS}
     said = "points gained from the strongest to the weakest compression"
     cells = counts("gains from weaker compression", gained, scale, said)
@@ -616,7 +621,7 @@ def measure_ratio(runner: Runner, scale: str, seeds: int, column: str = HERE) ->
     scaled = (
         "a of low rank is divided by the root of the ratio's growth, so that A A^T keeps its trace; BKD's does anyway."
     )
-    return Result(table, cells, words(scale, seeds) | {"ratios": str(values)}, [*notes(scale), scaled])
+    return Result(table, cells, words(scale, seeds) | {"methods": ran, "ratios": str(values)}, [*notes(scale), scaled])
 
 
 SWEEPS = {  # what is varied: (measure, whether its axis is logarithmic)

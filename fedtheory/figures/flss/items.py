@@ -370,7 +370,9 @@ def measure_levels(
                 if (item, column.panel) in DEEP:
                     reason += f"; {deep_run(column)}"
                 cells.append(judge.absent(label, paper[label], reason))
-    algorithms = {name: method(name, at) for name in printed}
+    shown = {(name, c.epochs): wanted[c, name, 0].algorithm for c, name in run if c.names is None and c.whole is None}
+    several = len({epochs for _, epochs in shown}) > 1
+    algorithms = {f"{name}, epochs={epochs}" if several else name: one for (name, epochs), one in shown.items()}
     return Result(table, cells, settings_of(at, algorithms), [*notes_of(at, scale), BEST])
 
 

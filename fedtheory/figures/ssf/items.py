@@ -110,7 +110,9 @@ def measure_cells(
         "sampled": SAMPLED,
         "local_steps": STEPS,
         "learning rates": {str(k): v for k, v in RATE.items()},
-        "methods": {name: repr(method(name, 0.01, 20)) for name in METHODS},
+        "methods": {
+            f"{name}, het={het}, r={r}": repr(method(name, RATE[het], r)) for het, r in printed for name in METHODS
+        },
     }
     return Result(table, cells, settings, list(READING))
 

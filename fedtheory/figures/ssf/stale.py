@@ -55,7 +55,9 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
                 row |= dict(zip((f"/{rival}", f"/{rival} low", f"/{rival} high"), map(math.exp, over)))
                 row[f"/{rival} paper"] = printed["FedSub"] / printed[rival]
             table.append(row | wanted[reading, het, r, 0].ran())
-    about = {name: repr(make(RATE[0.5], 20)) for name, make in methods.items()}
+    about = {
+        f"{name}, het={het}, r={r}": repr(make(RATE[het], r)) for het, r in PRINTED for name, make in methods.items()
+    }
     settings: dict[str, Any] = {"rounds": ROUNDS[scale], "methods": about}
     return Result(table, [], settings, [*READING, NOT_PRINTED])
 

@@ -121,25 +121,27 @@ def check_average(own: bool) -> Check:
     return check
 
 
-def check_pull(own_set: bool, last: int = 3) -> Check:
-    """(5) from round r' = 0 to r = 3: scalars of round j < last, averaged over C_j or, as printed, over C_r."""
+def check_pull(own_set: bool, scale: float = 1.0) -> Check:
+    """(5) from round r' = 0 to r = 3: scalars of round j, averaged over C_j or, as printed, over C_r. scale: of eta."""
 
     def check(effort: str) -> Outcome:
         lag = 3
         records = session(PLAIN, lag + 1, 2)
         x = records[0].x
-        for q in records[:last]:
+        for q in records[:lag]:
             g = q.mean if own_set else q.g[records[lag].clients].mean(0)
-            x = x - PLAIN.lr * along(g, q.z)
-        said = f"{lag} missed rounds, {last} of them rebuilt, averages over {'C_j' if own_set else 'C_r'}"
+            x = x - scale * PLAIN.lr * along(g, q.z)
+        said = f"{lag} missed rounds rebuilt with {scale:g} eta, averages over {'C_j' if own_set else 'C_r'}"
         sets = [q.clients for q in records]
         return equal(x, records[lag].x, said, {"C_j": sets[:lag], "C_r": sets[lag], "N": N, "m": 2})
 
     return check
 
 
-def check_history(algorithm: DeComFL, rate: float | None = None, momentum: bool = True) -> Check:
-    """All clients rebuild from what line 7 sends; `rate`: another eta."""
+def check_history(algorithm: DeComFL, rate: float | None = None, momentum: bool = True, literal: bool = False) -> Check:
+    """All clients rebuild from what line 7 sends; `rate`: another eta. `literal`: no missed round but the first begins
+    where the one before it ended, since nothing makes x_{i,r'}^{K+1} the next x_{i,r'+1}^1.
+    """
 
     def check(effort: str) -> Outcome:
         of, records = problem(), session(algorithm, 8, 2)
@@ -149,7 +151,9 @@ def check_history(algorithm: DeComFL, rate: float | None = None, momentum: bool 
         t, gap, longest = [0] * N, 0.0, 0
         for r, q in enumerate(records):
             for i in q.clients:
+                at = local[i]
                 for missed in records[t[i] : r]:
+                    local[i] = at.map(torch.clone) if literal else local[i]
                     reader.rebuild(of.layout, local[i], missed.step)
                     if not momentum:
                         local[i] = Model(local[i].x, torch.zeros(DIM, dtype=DOUBLE))
@@ -238,8 +242,8 @@ CLAIMS: list[Claim] = [
         "identity",
         assumes=(Printed("x_{i,r'}^K = x_{r'}", "Sec. 3.3"),),
         check=check_pull(False),
-        control=check_pull(True, 2),
-        broken="the right sets, but rounds r' to r-2",
+        control=check_pull(True, 1.001),
+        broken="the right sets, and eta 0.1% longer",
         error="index",
         repair="the average of round j is over C_j, the clients sampled in it",
         repaired=check_pull(True),
@@ -263,9 +267,14 @@ CLAIMS: list[Claim] = [
         "Alg. 1, 2 (P = 1)",
         "Reverting after the local update and rebuilding makes x_{i,r}^1 identical to x_r.",
         "algorithm",
-        check=worst_of(check_revert(PLAIN, True), check_history(PLAIN)),
+        check=check_history(PLAIN, literal=True),
         control=check_revert(PLAIN, False),
         broken="no revert",
+        error="index",
+        repair="the local model is x_{i,t_i}^1 (the comment in Algorithm 2 has x_{i,t_i}^0, lines 4 and 6 begin with "
+        "k = 1), and a missed round begins where the one before it ended, x_{i,r'+1}^1 = x_{i,r'}^{K+1}",
+        repaired=worst_of(check_revert(PLAIN, True), check_history(PLAIN)),
+        implies="read literally a client rebuilds the last of the rounds that it missed, and loses the others",
     ),
     decomfl(
         "C1",

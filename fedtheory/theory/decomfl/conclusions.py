@@ -132,8 +132,8 @@ CONCLUSIONS = [
         ("decomfl.table4", "decomfl.eq10.use"),
         "The table's d leaves out the largest layer, which the text adds and calls negligible: with it a client needs "
         "1.1 times its model for OPT-1.3B, and twice for the small network here. The server keeps the rounds that some "
-        "client still needs: up to half of a small model, next to nothing beside a large one. What is false is an "
-        "index, by which a client makes one round twice; repaired.",
+        "client still needs: up to half of a small model, next to nothing beside a large one. A slip in an "
+        "index makes a client play one round twice; repaired.",
     ),
     Conclusion(
         "In general the rate is sqrt(d/(mPKR)): it speeds up linearly in clients, local steps and perturbations",

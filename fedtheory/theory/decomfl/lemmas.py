@@ -273,6 +273,8 @@ CLAIMS: list[Claim] = [
         "identity",
         check=check_eq24(0.0),
         as_printed=check_eq24(1.0),
+        error="wrong independence",
+        implies="applied to one minibatch and P directions it loses the noise of the minibatch: decomfl.lemma3",
         caveat="given the minibatch: the G_{i,r,p}^k share xi_{i,r}^k and are independent only for a fixed one",
         control=check_eq24(0.0, power=1),
         broken="1/P in place of 1/P^2",

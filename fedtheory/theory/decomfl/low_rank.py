@@ -307,7 +307,7 @@ CLAIMS: list[Claim] = [
             ("theorem2",),
         ),
         broken="L in place of L^2, but negative curvature: half of it is counted twice",
-        error="unit",
+        error="wrong step",
         repair="with L ||eps||^2, and a matrix H(x_r) >= 0 above the Hessian in place of Hess f(x')" + SMOOTH_EACH,
         repaired=survives(eq63(1, above), "eq63", "", STEPPED),
         implies="for L < 1/2 the smoothing error is undercounted; nonconvex losses, for which the theorem is meant, "
@@ -339,6 +339,7 @@ CLAIMS: list[Claim] = [
         assumes=(A3, A4, SPHERE, STEP2),
         check=survives(eq65(above), "eq66", "without the last term; grad f^mu = grad f on quadratics", STEPPED),
         as_printed=each_fails(**{ABOVE: MINUS, "smooth f_i": check_cones("(66)")}),
+        error="missing assumption",
         caveat=f"{ABOVE}, and {EACH}",
         **beyond(lambda share: eq65(above, share), 0.49, "eq66", edges=STEPPED),
         implies="where H(x_r) is negative the step counts twice the descent that curvature gives",
@@ -367,6 +368,7 @@ CLAIMS: list[Claim] = [
         as_printed=each_fails(
             **{ABOVE: check_indefinite, "kappa >= 0": check_negative_rank, "smooth f_i": check_cones("(69)")}
         ),
+        error="missing assumption",
         caveat=f"{ABOVE} in (70), kappa >= 0 in (69) where mu > 0 (only for steps above 1000/L has a counterexample "
         f"been found), and {EACH}",
         **beyond(eq69, 0.49, "eq69", "the right side of (69)", STEPPED),

@@ -160,16 +160,18 @@ def check_58(scale: Fraction) -> Check:
     return check
 
 
-def check_59(right: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], sphere: bool = True) -> Check:
-    """E[z z^T u v^T z z^T] on the circle (polynomials of degree 4, exact)."""
+def check_59(
+    right: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], sphere: bool = True, same: bool = False
+) -> Check:
+    """E[z z^T u v^T z z^T] on the circle (polynomials of degree 4, exact): u = e_1 and v = e_2, or both (1, 1/2)."""
 
     def check(effort: str) -> Outcome:
         z, p = directions(2, sphere, 4)
-        u, v = torch.tensor([1.0, 0.0], dtype=DOUBLE), torch.tensor([0.0, 1.0], dtype=DOUBLE)
+        u, v = torch.tensor([[1.0, 0.5]] * 2 if same else [[1.0, 0.0], [0.0, 1.0]], dtype=DOUBLE)
         left = torch.einsum("c,ca,cb->ab", p * (z @ u) * (z @ v), z, z)
         other = right(u, v)
-        data = {"d": 2, "u": [1, 0], "v": [0, 1], "left": left.tolist(), "right": other.tolist()}
-        return equal(left, other, "d = 2, u = e_1, v = e_2", data)
+        data = {"d": 2, "u": u.tolist(), "v": v.tolist(), "left": left.tolist(), "right": other.tolist()}
+        return equal(left, other, f"d = 2, {'u = v = (1, 1/2)' if same else 'u = e_1, v = e_2'}", data)
 
     return check
 
@@ -225,6 +227,8 @@ CLAIMS: list[Claim] = [
         "identity",
         check=check_50(False),
         as_printed=check_50(True),
+        error="index",
+        implies="None: the bound (51) holds for every client",
         caveat="theta and x' depend on the client (and its sample): x'_{i,r,p}; the notation has one point for all",
         control=check_50(False, middle=True),
         broken="theta = 1/2",
@@ -237,6 +241,8 @@ CLAIMS: list[Claim] = [
         assumes=(SPHERE,),
         check=check_51(1.0),
         as_printed=rough_51,
+        error="missing assumption",
+        implies="as decomfl.assump1-3",
         caveat=EACH,
         control=check_51(0.249),
         broken="0.249 (a quarter is enough, and attained)",
@@ -318,14 +324,12 @@ CLAIMS: list[Claim] = [
         "E[z z^T u v^T z z^T] = (d/(d+2)) Tr(u v^T) I + (2d/(d+2)) u v^T.",
         "identity",
         assumes=(SPHERE,),
-        check=check_59(one_way),
-        control=check_59(both_ways, sphere=False),
+        met="T_1 and T_2, which are symmetric",
+        caveat="a symmetric matrix in place of u v^T; else (d/(d+2)) (Tr(u v^T) I + u v^T + v u^T)",
+        check=worst_of(check_59(one_way, same=True), check_59(both_ways)),
+        as_printed=check_59(one_way),
+        control=check_59(one_way, sphere=False, same=True),
         broken="Gaussian z",
-        error="missing assumption",
-        repair="(d/(d+2)) (Tr(u v^T) I + u v^T + v u^T), the printed form where the matrix is symmetric, as it is "
-        "in T_1, T_2",
-        repaired=check_59(both_ways),
-        implies="nothing: it is used on symmetric sums only",
     ),
     decomfl(
         "eq61",

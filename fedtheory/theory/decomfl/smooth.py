@@ -234,6 +234,7 @@ CLAIMS: list[Claim] = [
         assumes=(LIPSCHITZ,),
         check=worst_of(estimate(0.9), survives(lipschitz(), "A5", "L_mu <= L")),
         as_printed=check_strictly_better,
+        met="a reading of 'better'",
         caveat="'better' in the sense of not worse: on quadratics L_mu = L for every mu",
         control=survives(lipschitz(0.999), "A5.control", "L_mu <= 0.999 L"),
         broken="0.999 L",
@@ -247,6 +248,7 @@ CLAIMS: list[Claim] = [
         "identity",
         check=check_taylor(2),
         as_printed=check_information,
+        met="a reading of 'information'",
         caveat="more information in the single scalar; in the mean step the second-order term cancels exactly, "
         "E[z (z^T H z)] = 0, so nothing of it reaches the expected update",
         control=check_taylor(1),

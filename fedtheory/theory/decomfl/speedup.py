@@ -126,6 +126,7 @@ CLAIMS: list[Claim] = [
         "rate",
         check=worst_of(check_speedup(16, 0.0), check_more("m", 4, 1), check_more("P", 4, 60)),
         as_printed=each_fails(**{"K P < d": check_speedup(16, 1.0), "P < d": check_more("P", 64, 1)}),
+        met="Sec. 5 has K P below d = 28,938",
         caveat="more clients help against minibatch noise and heterogeneity, not against the directions, which they "
         "share; more local steps against minibatch noise, and against heterogeneity (72 K L eta sigma_G^2/m) only "
         "while K P < d; more perturbations while P < d",
@@ -142,6 +143,7 @@ CLAIMS: list[Claim] = [
         assumes=(Printed("the bound of Theorem 1", "Theorem 1"),),
         check=check_corollary(72.0 + 24 * 5 + 16 * 5),
         as_printed=check_growth,
+        met="Sec. 5 has K P below d = 28,938",
         caveat="K P = O(d): the bound's own term 72 K L eta sigma_G^2/m needs it, and the minibatch noise needs P = "
         "O(d)",
         control=check_corollary(271.0),

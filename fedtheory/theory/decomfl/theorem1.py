@@ -142,6 +142,7 @@ CLAIMS: list[Claim] = [
         "definition",
         check=survives(eq33(), "assump", "the bound on A_1 with all f_i L-smooth", SMALL),
         as_printed=check_rough,
+        error="missing assumption",
         caveat=f"{EACH}: Lemma 2 is used on them",
         **beyond(eq33, 0.32, "assump", edges=SMALL),
         implies="with smoothness of f alone the local steps drift by amounts that no term of the bound sees",

@@ -198,6 +198,7 @@ CLAIMS: list[Claim] = [
         "definition",
         check=check_assump4(1),
         as_printed=check_assump4(-1),
+        met="the Hessians of Assumption 4 exist, and their effective rank is at least 1",
         caveat="kappa >= 0 (1 <= kappa where H(x_r) >= 0; H = L I with kappa = d always qualifies) and f twice "
         "differentiable; "
         "||H|| <= L follows from Assumption 3",
@@ -212,6 +213,8 @@ CLAIMS: list[Claim] = [
         "definition",
         check=check_perturbation("sphere"),
         as_printed=check_perturbation("ball"),
+        error="misprint",
+        implies="None: the proof uses the sphere",
         caveat="the sphere: in the ball E z z^T = d/(d+2) I, and (52), (59), (61) are wrong by that factor and its kin",
         control=check_perturbation("gaussian"),
         broken="Gaussian z, whose length varies",
@@ -228,6 +231,7 @@ CLAIMS: list[Claim] = [
         reading=BALLS,
         check=worst_of(check_runs("printed", "theorem2"), check_any_sign("theorem2.sign")),
         as_printed=check_cones("theorem"),
+        error="missing assumption",
         caveat=f"{EACH}; proved for kappa >= 0 (H(x_r) of any sign: steps 10.4 to 10.6), for kappa < 0 searched only, "
         "on few short runs",
         control=check_runs("printed", "theorem2.control", 0.28),

@@ -347,6 +347,7 @@ CLAIMS: list[Claim] = [
         "cost",
         check=worst_of(check_queue(True), check_history(MANY)),
         as_printed=check_queue(False),
+        met="Algorithm 1, whose server holds t_i",
         caveat="one or the other: a server that does not hold t_i of the absent clients cannot know which records are "
         "outdated",
         control=check_queue(True, 1),
@@ -403,6 +404,7 @@ CLAIMS: list[Claim] = [
         "algorithm",
         check=check_secret(37),
         as_printed=check_secret(37, guesses=64),
+        met="a reading of 'impossible': by a search too long",
         caveat="a shift from a space too large to search: a server that can evaluate any loss tries them all and "
         "keeps the best",
         control=check_secret(None),
@@ -430,9 +432,13 @@ CLAIMS: list[Claim] = [
         "A.4, Alg. 3, 4 (P > 1)",
         "As alg1-2 with (eta/P) sum_p g_p z_p.",
         "algorithm",
-        check=worst_of(check_revert(MANY, True), check_history(MANY), check_sum(True)),
+        check=check_history(MANY, literal=True),
         control=check_revert(MANY, False),
         broken="no revert",
+        error="index",
+        repair="as alg1-2; and line 2 of Algorithm 3 and the head of Algorithm 4 have g_{r,p}^k and s_{r',p}^k",
+        repaired=worst_of(check_revert(MANY, True), check_history(MANY), check_sum(True)),
+        implies="as decomfl.alg1-2",
     ),
     decomfl(
         "eq11-12",
@@ -441,6 +447,7 @@ CLAIMS: list[Claim] = [
         "identity",
         check=check_projection(20_000, 0.1),
         as_printed=check_projection(1, 0.1),
+        met="a reading of 'about'; Sec. 5 has d = 28,938 or more",
         caveat="d large: the relative error is | ||z||^2/d - 1 |, rms sqrt(2/d); none on the sphere",
         control=check_projection(199, 0.1),
         broken="d = 199 (200 is enough)",

@@ -319,6 +319,7 @@ def claims() -> list[Claim]:
             "definition", check=A4_draw(False), control=A4_draw(True),
             broken="a column of U repeated: entries that are not independent",
             as_printed=A4_trained,
+            error="missing assumption",
             caveat="at the draw of U (m x r, r <= m), where that theory speaks; later iterates may lose it",
             implies="And it is not what Lemma 1 needs: that is the least eigenvalue of U U^T or V V^T, zero for r < "
             "min(m, n).",

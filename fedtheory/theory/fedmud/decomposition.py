@@ -251,6 +251,7 @@ def claims() -> list[Claim]:
             "inequality", check=bkd_rank("chosen"), control=bkd_rank("short"),
             broken="a diagonal block of one rank less",
             as_printed=bkd_rank("equal"),
+            met="a reading of 'can': for some blocks",
             caveat="blocks chosen together (full rank on the diagonal, zero elsewhere will do). The argument does not "
             "give it: an upper bound on the rank of a concatenation shows nothing attained, and blocks of full rank "
             "can be equal",
@@ -266,6 +267,7 @@ def claims() -> list[Claim]:
             "inequality", check=truncated("exact"), as_printed=truncated(""),
             control=each_needed(truncated("exact", 1), truncated("square")),
             broken="min{m, n} - 1 as the rank; and m = n alone, so that something is cut",
+            met="the sentence about the rank is about m = k a^2 and n = k b^2",
             caveat="m = n = k z^2, so that nothing is cut or reshaped: the sentence about the rank stands before those "
             "about cutting",
             implies="Cutting and reshaping can cost rank for every U, V: a 2 x 2 layer with k = 1 is an outer "

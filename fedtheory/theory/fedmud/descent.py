@@ -22,6 +22,7 @@ from fedtheory.theory.fedmud.factors import lemma1
 from fedtheory.theory.fedmud.quantities import (
     BOTH,
     RESET,
+    RESET_TAKEN,
     Lambda,
     Low,
     constants,
@@ -251,7 +252,7 @@ def claims() -> list[Claim]:
         mud(
             "eq55", "App. D.3 (55)", "E<grad f(wbar), wbar^t - wbar^{t-1}> as a sum over layers.", "identity",
             check=gaps("55", eq48(False, True)), control=gaps("55", eq48(False, True, False)),
-            broken="without l <= rho", as_printed=gaps("55", eq48(True, True)), caveat=RESET,
+            broken="without l <= rho", as_printed=gaps("55", eq48(True, True)), met=RESET_TAKEN, caveat=RESET,
         ),
         mud(
             "eq56", "App. D.3 (56)", "First term of (55) = ... <= -(eta/2) sum E||d||^2 - (eta/2) sum E||av d_i||^2 + "
@@ -260,14 +261,17 @@ def claims() -> list[Claim]:
                 survives(eq56(), "56", "from the first expression to the last", near=[bowl_and_dome]),
                 gaps("56", eq56_lines)),
             control=survives(eq56(0.24), "56", near=[bowl_and_dome]), broken="0.24 Lambda (0.242 is needed)",
-            assumes=BOTH, reading=FRESH, caveat=exchange, as_printed=needed(eq56),
+            assumes=BOTH, reading=FRESH, error="wrong independence",
+            implies="As Lemma 4, which it uses: G bounds second moments only",
+            caveat=exchange, as_printed=needed(eq56),
         ),
         mud(
             "eq57", "App. D.3 (57)", "sum_{l<=rho} E||d - av d_i||^2 <= ... <= av_i L_s^2 E||wbar - w_i||^2 <= L_s^2 "
             "Lambda.",
             "inequality", check=survives(eq57(), "57", "every step", near=[bowl_and_dome]),
             control=survives(eq57(0.99), "57", near=[bowl_and_dome]), broken="every line 1% less",
-            assumes=BOTH, caveat=exchange, as_printed=needed(eq57),
+            assumes=BOTH, error="wrong independence", implies="As Lemma 4, which it uses: G bounds second moments only",
+            caveat=exchange, as_printed=needed(eq57),
         ),
         mud(
             "eq58", "App. D.3 (58)", "Second term of (55) = sum_{l>rho} (-eta A_l - eta B_l + eta^2 C_l).", "identity",
@@ -280,6 +284,7 @@ def claims() -> list[Claim]:
             check=survives(eq59(True), "59", "w_i^{t-1}", near=[bent]),
             control=survives(eq59(True, scale=0.99), "59", near=[bent]),
             broken="the last square 1% smaller",
+            error="misprint",
             caveat="w^{t-1}, printed without index or bar, is client i's w_i^{t-1}, as in (58), (60) and (61): a "
             "misprint. Read as the average, as (10) against (64) would have it, it fails",
             as_printed=broken(

@@ -224,6 +224,7 @@ def claims() -> list[Claim]:
                 lambda: scalars((1 / 8, 1), 0.5, 1, h=column(0), a=column(1 / 8)), printed2,
                 "t = t_s, eps_v^2 = ||U||^2 = 1/64, V = 1", admissible,
             ),
+            met="FedMUD starts V at 0",
             caveat="||V^{t_s}||^2 <= eps_v^2, where (27) prints U twice. FedMUD has V = 0 there; FedLMT needs it",
         ),
         mud(
@@ -249,6 +250,7 @@ def claims() -> list[Claim]:
             assumes=(A1, A2),
             reading=FRESH,
             as_printed=survives(lemma3(1.0, kappa=(1e-3, 1e-3)), "lemma3", "U, V not bounded by kappa"),
+            met="Theorem 1 assumes A1 to A4",
             caveat="Assumption 3, through Lemma 2: under A1 and A2 alone Gamma bounds nothing",
         ),
         mud(

@@ -7,7 +7,7 @@ import torch
 from fedtheory.maps.decomposition import Full, LowRank
 from fedtheory.theory.claim import Check, Claim, Outcome
 from fedtheory.theory.fedmud.counterexamples import column, scalars
-from fedtheory.theory.fedmud.quantities import RESET, Low, after_reset, lows
+from fedtheory.theory.fedmud.quantities import RESET, RESET_TAKEN, Low, after_reset, lows
 from fedtheory.theory.fedmud.round import (
     A1,
     A2,
@@ -289,7 +289,7 @@ def claims() -> list[Claim]:
             "eq19", "App. D.1 (19)", "xbar^t = xbar^{t-1} - eta (1/N) sum_i grad H_i(x_i^{t-1}).", "identity",
             check=gaps("19", eq19(False)), control=gaps("19", eq19(False, own=False)),
             broken="gradients at xbar^{t-1} for all clients",
-            as_printed=gaps("19", eq19(True)), caveat=RESET,
+            as_printed=gaps("19", eq19(True)), met=RESET_TAKEN, caveat=RESET,
         ),
         mud(
             "FH", "App. D.1, before (20)", "F_i(w) = H_i(x), F_i(wbar) = H_i(xbar); grad F_il = grad H_il for l <= "

@@ -12,6 +12,7 @@ SECOND = "G and Gamma bound second moments only"
 RESET = (
     "t is no reset, or U^t, V^t, W^t are those before it: with (16) at t mod S = 0 the left side holds redrawn factors"
 )
+RESET_TAKEN = "w^t, the same before a reset and after it, is all that (66) uses of them"
 RARE = "A gradient that is rarely large has E||g||^4 far above G^4"
 SURELY = f"With {SURE}: then Gamma bounds U and V surely, and the display holds as printed."
 

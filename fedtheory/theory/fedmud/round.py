@@ -497,14 +497,14 @@ def gaps(name: str, pairs: Callable[[Window], list[tuple[torch.Tensor, torch.Ten
 
 
 def with_units(check: Check, parts: Callable[[Window], Sequence[torch.Tensor]]) -> Check:
-    """The check, and whether all terms of the statement scale alike with the loss and the variables (rho = 0)."""
+    """The check, which also demands that all terms of the statement scale alike with loss and variables (rho = 0)."""
 
     def both(effort: str) -> Outcome:
         outcome = check(effort)
         edge = Edge()
         at = build(torch.linspace(-1, 1.3, edge.size, dtype=DOUBLE), edge)
         alike, _ = units(lambda a, b: [float(v) for v in parts(Window(scaled(at, a, b)))])
-        return replace(outcome, detail=f"{outcome.detail}; units agree: {alike}")
+        return replace(outcome, holds=outcome.holds and alike, detail=f"{outcome.detail}; units agree: {alike}")
 
     return both
 

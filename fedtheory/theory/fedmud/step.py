@@ -10,6 +10,7 @@ from fedtheory.theory.fedmud.quantities import (
     BOTH,
     RARE,
     RESET,
+    RESET_TAKEN,
     SECOND,
     Low,
     after_reset,
@@ -183,7 +184,7 @@ def claims() -> list[Claim]:
             "eq48", "App. D.3 (48)", "E||wbar^t - wbar^{t-1}||^2 as a sum over layers, with Ubar Vbar^T for l > rho.",
             "identity",
             check=gaps("48", eq48(False)), control=gaps("48", eq48(False, whole=False)),
-            broken="without l <= rho", as_printed=gaps("48", eq48(True)), caveat=RESET,
+            broken="without l <= rho", as_printed=gaps("48", eq48(True)), met=RESET_TAKEN, caveat=RESET,
         ),
         mud(
             "eq49", "App. D.3 (49)", "E sum_{l<=rho} ||Wbar^t - Wbar^{t-1}||^2 = ... = (eta^2/N^2) sum E||g - d||^2 + "
@@ -192,12 +193,13 @@ def claims() -> list[Claim]:
             control=survives(eq49_bound(0.99), "49 control", "99% of sigma^2/N", near=[noise]),
             broken="the noise term 1% smaller", assumes=(A2,), reading=FRESH,
             as_printed=broken(same_noise, eq49_bound(), "N = 2, the same noise +-1 for both clients", admissible),
+            met="clients of Sec. 5 draw their batches each by itself",
             caveat="the samples of different clients are independent given the past; A2 does not say so",
         ),
         mud(
             "eq50", "App. D.3 (50)", "Ubar^t Vbar^{tT} - Ubar^{t-1} Vbar^{t-1 T} = A_l + B_l + C_l.", "identity",
             check=gaps("50", eq50(False)), control=gaps("50", eq50(False, 2)), broken="without C_l",
-            as_printed=gaps("50", eq50(True)), caveat=RESET,
+            as_printed=gaps("50", eq50(True)), met=RESET_TAKEN, caveat=RESET,
         ),
         mud(
             "eq51", "App. D.3 (51)", "E||A_l||^2 <= ... <= eta^2 G^2 Gv^4; E||B_l||^2 <= eta^2 G^2 Gu^4.",

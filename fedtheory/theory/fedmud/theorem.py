@@ -380,6 +380,7 @@ def claims() -> list[Claim]:
             check=chain(eq69("2"), "(68) for t = 1..4"), control=chain(eq69("199/100"), "(68) for t = 1..4"),
             broken="1.99 C for 2C", assumes=(Printed("one iteration's descent", "eq. (68)"),),
             as_printed=eq69_literal,
+            error="misprint", implies="None: the right divisor gives the printed bound",
             caveat="given (68) with f for grad f, dividing by eta^c T/2, and wbar^T for w^T",
         ),
         mud(
@@ -394,6 +395,7 @@ def claims() -> list[Claim]:
             control=each_needed(eq70("12.01", True), order71(False, 0.02)),
             broken="12.01 for 12; and O(eta^(2.02-c))",
             as_printed=order71(True),
+            met="a reading of O(.)",
             caveat="O as eta -> 0, with constants that depend on L_s, E, G, sigma, N and L: (L - rho)(Gu^2 + Gv^2) is "
             "not of the order of 1 + (L - rho)(Gu^4 + Gv^4) for many layers and small Gamma",
         ),

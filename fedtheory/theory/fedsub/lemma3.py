@@ -421,6 +421,7 @@ CLAIMS: list[Claim] = [
         "and ||P^T G||^2.",
         "inequality",
         assumes=(A1, A2),
+        met="Sec. 5.1 has one layer",
         caveat="all layers have the same r_l/m_l: only then is the second line an equality; with different ratios it "
         "is <=",
         check=worst_of(check_37_equality, survives(eq37, "eq37", "first line against last")),

@@ -28,6 +28,7 @@ STEP = Printed("0 < eta_t <= 1/(L (tau + 1))", "Theorem C.3.1; App. C.8 (23)")
 UNIFORM = Printed("M_t is any of the C(N, M) sets of M clients, each as likely", "App. C.7 (12)")
 ALL = (SMOOTH, CONVEX, UNBIASED, BOUNDED, SPAN)
 GIVEN = "3.4.4 is read given w_t: E[g_t | w_t] lies in span P, and P is fixed before the round's draws"
+GIVEN_TAKEN = "FLSS makes P from past updates and draws a batch in every step; a reading of E in 3.4.4"
 FRESH = "every local step draws a fresh sample"
 
 

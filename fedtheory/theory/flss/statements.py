@@ -46,6 +46,7 @@ from fedtheory.theory.flss.round import (
     BOUNDED,
     FRESH,
     GIVEN,
+    GIVEN_TAKEN,
     ROUND,
     STEP,
     UNIFORM,
@@ -149,6 +150,7 @@ CLAIMS: list[Claim] = [
         "App. C.1; C.8",
         "ghat_t^k = Proj_P(Proj_{P^perp}(w_{t+1}^k - w_t)); in C.8: Proj_P(Proj_P(g_t^k)).",
         "definition",
+        met="C.8",
         caveat="the inner subscript is P, as in C.8 (the extraction of C.1 is unclear: P^perp or P^T)",
         check=check_c1("P"),
         as_printed=check_c1("P^perp"),
@@ -204,6 +206,7 @@ CLAIMS: list[Claim] = [
         "(2 L eta^2 tau^2 + 4 L eta^2 tau) Gamma.",
         "inequality",
         assumes=ALL,
+        met=GIVEN_TAKEN,
         caveat=f"{GIVEN}; {FRESH}",
         check=with_units(
             worst_of(
@@ -256,6 +259,7 @@ CLAIMS: list[Claim] = [
         "2 (1 + rho_R) tau^2 G^2/M.",
         "inequality",
         assumes=(*ALL, STEP, UNIFORM),
+        met=GIVEN_TAKEN,
         caveat=f"{GIVEN}; {FRESH}",
         check=S(
             theorem(),
@@ -279,6 +283,7 @@ CLAIMS: list[Claim] = [
         "(1 - mu eta B)^{T-t} C, and L/2 times this bounds E F(w_T) - F^*.",
         "rate",
         assumes=(*ALL, STEP, UNIFORM),
+        met=GIVEN_TAKEN,
         caveat=f"{GIVEN}; {FRESH}",
         check=worst_of(
             corollary([eq32(), eq33()], False, runs=[*RUNS, *SLOW]),
@@ -300,6 +305,7 @@ CLAIMS: list[Claim] = [
         "<= (kappa/(gamma + T - 1)) (2 C/(mu B^2) + (mu (gamma+1)/2) E||w_1 - w^*||^2).",
         "rate",
         assumes=(*ALL, POSITIVE, UNIFORM),
+        met=f"0 < eta <= 1/(mu B) in Theorem C.3.1 has B > 0; {GIVEN_TAKEN}",
         caveat=f"L (tau + 1) > 1 (otherwise gamma < 0, and the steps grow, then turn negative, see cor-c42-eta1); "
         f"{GIVEN}; "
         f"{FRESH}",

@@ -406,6 +406,7 @@ CLAIMS: list[Claim] = [
         "E[Proj(g_t)] = E[P P^T g_t] = P P^T E[g_t] = Proj(E[g_t]); with E[g_t] in span P it is E[g_t].",
         "expectation",
         assumes=(SPAN, UNIFORM),
+        met="FLSS makes P from past updates",
         caveat="P is fixed before g_t is drawn: E is given the past. P is made of past updates, on which g_t depends",
         check=check_7("given"),
         as_printed=check_7("random"),
@@ -452,6 +453,7 @@ CLAIMS: list[Claim] = [
         "eta_t^2 tau^2 G^2.",
         "inequality",
         assumes=(BOUNDED, ORTHONORMAL),
+        error="missing assumption",
         caveat="eta_t is the step size of all sampled rounds (or eta_t^2 the mean of their squares); 3.4.3 holds for "
         "every draw, not only on average",
         reading="||G||_2 is the Frobenius norm: with the spectral norm the last clause is true as well, but (10) does "
@@ -493,6 +495,8 @@ CLAIMS: list[Claim] = [
         "ghat> = "
         "-(C(N-2,M-2)/C(N,M)) sum_k ||ghat_k - ghat||^2 <= 0.",
         "identity",
+        error="misprint",
+        implies="None: the next lines have N",
         caveat="K, which is nowhere defined, is N",
         assumes=(UNIFORM,),
         check=over_sets(eq13_sides(), "(13)"),
@@ -523,6 +527,7 @@ CLAIMS: list[Claim] = [
         "tau^2 G^2/M.",
         "inequality",
         assumes=(BOUNDED,),
+        met="a reading of e_t^k",
         caveat="e_t^k, which the appendix does not define, is ghat_t^k - g_t^k",
         check=S(eq14_e(1.0), "eq14", "rho_R = 0, the first step is an equality", BEYOND, ANY_STEP),
         as_printed=broken(torn, eq14_e(-1.0), "e = g - ghat, as (10) writes the error, rho_R = 0"),

@@ -330,6 +330,7 @@ CLAIMS: list[Claim] = [
         check=check_refresh(),
         control=check_refresh(inside=False),
         broken="steadiness over all rounds, not only within a fixed subspace",
+        met="a reading of 'increases': as long as there is something left to cover",
         caveat="The run ends before the rarer bases span R^d (r T / period < d): from then on both cover everything",
         as_printed=check_refresh(12),
         implies="Steadier is not faster: inside a kept subspace progress dries up (ssf.A3), and Lemmas 3 and 4 do not "

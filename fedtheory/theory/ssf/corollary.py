@@ -247,6 +247,8 @@ CLAIMS: list[Claim] = [
         "cor1.stepsizes", "Sec. 4.8, Corollary 1 (120)-(122)",
         "definition", "C_* = 100; eta_l, eta~ = (1/eta~_0 + 1/eta~_1)^-1.",
         stepsize_definition(False, True), stepsize_definition(True, True), "sigma = 0 divided by",
+        error="unit",
+        implies="Measured in larger units of the loss the corollary takes shorter steps on the same problem",
         caveat="sigma > 0 (else read 1/0 as infinity), Delta_F + C_0 > 0, and C_0/L in place of C_0: as "
         "printed the "
         "steps change with the unit of the loss.",

@@ -175,6 +175,7 @@ CLAIMS: list[Claim] = [
         "cost",
         "All communicated quantities are r-dimensional; cost per round falls by r/d.",
         cost_comm(None), cost_comm(None, 0.99), "99/100 of r/d",
+        met="Algorithm 1, in which all clients take part in every round",
         caveat="Every client takes part in every round and holds x^0. A client that missed l rounds lacks "
         "x_res: it "
         "needs l r-dimensional steps or x itself (d numbers); every client needs x^0 once.",
@@ -188,6 +189,7 @@ CLAIMS: list[Claim] = [
         'proportional to the subspace dimension in most problems." Judged: "reduces", for Algorithm 1 on the'
         " problem of Section 5.",
         worst_of(cost_factored((1, 4)), cost_overhead), cost_factored((1, 4, 10)), "r = 10, a quarter of d",
+        error="wrong statement",
         caveat="r <= d/10, and the gradient evaluated on projected data, which lines 8 and 9 do not do: they form the "
         "full model and the full gradient and project on top, and then a round costs more than SCAFFOLD's at every r. "
         "In least squares a step on projected data costs about r/d of a gradient, and projecting a fresh minibatch at "

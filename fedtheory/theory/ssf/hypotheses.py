@@ -20,6 +20,8 @@ ALL = "all N clients take part in every round"
 INDEPENDENT = "P_t is independent of x^t and of the controls"
 CENTRED = "E[xi_bar | P_t] = 0, which the proof takes for granted at T_1 (there P_t is F_t-measurable)"
 UNBIASED = "noise of mean zero given P_t and the past of the round"
+TAKEN_MEAN = "Algorithm 1 runs all N clients, and the proof of Lemma 3 takes sum_i c_i^t = N c^t, before (26)"
+TAKEN_NOISE = "the proof of Lemma 3 has P_t in F_t and noise of mean zero given F_{t,i,k}, after (31)"
 GIVEN = "Given fresh noise at each local step and a P_t drawn independently of the past"
 A1 = Printed("each F_i is L-smooth", "Assumption 1")
 A2 = Printed(

@@ -207,6 +207,7 @@ CLAIMS: list[Claim] = [
         check=worst_of(check_A3(), identical(lambda q: eq32(q)[1:], "A3", "E <G, P G> = rho |G|^2")),
         control=check_A3(1),
         broken="one of the subsets left out: E[P^T P] = rho I dropped",
+        met="Algorithm 1 makes a new P_{t+1} for every round, from the common seed",
         caveat=f"{INDEPENDENT}. Assumption 3 fixes only the law of each P_k: one P drawn once and kept satisfies it",
         as_printed=check_kept_projector,
         implies="A refresh period above 1 (Sec. 3.6) meets Assumption 3 but not the lemmas: inside a kept subspace the "

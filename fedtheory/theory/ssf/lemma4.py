@@ -23,7 +23,19 @@ from fedtheory.theory.ssf.attack import (
     with_units,
     worst_entry,
 )
-from fedtheory.theory.ssf.hypotheses import A3, A12, A123, ALL, C_FIXED, CENTRED, MEAN, STEPS4, claim
+from fedtheory.theory.ssf.hypotheses import (
+    A3,
+    A12,
+    A123,
+    ALL,
+    C_FIXED,
+    CENTRED,
+    MEAN,
+    STEPS4,
+    TAKEN_MEAN,
+    TAKEN_NOISE,
+    claim,
+)
 from fedtheory.theory.ssf.lemma3 import check_informed_noise, check_traces
 from fedtheory.theory.ssf.round import (
     NOISE_ALONE,
@@ -209,7 +221,7 @@ CLAIMS: list[Claim] = [
         check=lemma4_and_slack,
         control=refuted_each(on(carried, lemma4(contraction=1.01), ""), on(quiet, lemma4(0.99), "")),
         broken="1 - rho/2 lowered to 1 - 1.01 rho; 3 sigma^2/K to 99/100 sigma^2/K",
-        caveat=f"{MEAN}; {ALL}",
+        met=TAKEN_MEAN, caveat=f"{MEAN}; {ALL}",
         as_printed=on(offset, lemma4(), "N = K = 1, at the minimiser, no noise, c_1 = grad F_1 = 0, c = 1"),
         implies="C_t = 0, no noise and a stationary point do not give C_{t+1} = 0 where c differs from mean c_i. The "
         "terms in eta^2 have room: 2 in the place of 12, 6 and 12, without 1/rho, passes the same search.",
@@ -245,7 +257,7 @@ CLAIMS: list[Claim] = [
         check=with_units(worst_of(survives(eq75, "eq75", "(72)-(75)", NOISY), check_traces), eq75),
         control=sharpened(0.99, eq75, "eq75", *NOISY),
         broken="right-hand sides times 99/100",
-        caveat=f"for (69) and (71): {CENTRED}",
+        met=TAKEN_NOISE, caveat=f"for (69) and (71): {CENTRED}",
         as_printed=check_informed_noise,
     ),
     claim(
@@ -281,7 +293,7 @@ CLAIMS: list[Claim] = [
         check=with_units(worst_of(survives(eq99, "eq99", "(88)-(99)"), on(steep, eq99, NOISE_ALONE)), eq99),
         control=on(steep, times(0.72, eq99), ""),
         broken="right-hand sides times 72/100",
-        caveat=f"{MEAN}; {ALL}",
+        met=TAKEN_MEAN, caveat=f"{MEAN}; {ALL}",
         as_printed=on(offset, eq99, "N = K = 1, at the minimiser, no noise, c = 1, c_1 = 0"),
     ),
     claim(

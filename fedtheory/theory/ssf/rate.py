@@ -15,7 +15,7 @@ from fedtheory.theory import instances, search
 from fedtheory.theory.claim import Check, Claim, Outcome
 from fedtheory.theory.ssf.attack import refuted_each
 from fedtheory.theory.ssf.corollary import corollary_symbols
-from fedtheory.theory.ssf.hypotheses import A123, MEAN, UNBIASED, claim
+from fedtheory.theory.ssf.hypotheses import A123, MEAN, TAKEN_MEAN, TAKEN_NOISE, UNBIASED, claim
 from fedtheory.theory.ssf.moments import DOUBLE, Moments, Terms, corollary_steps, stepsizes
 from fedtheory.theory.ssf.theorem1 import repaired_chain
 
@@ -201,6 +201,7 @@ ABSTRACT: list[Claim] = [
         "abstract.rate", "Abstract; Sec. 1; Sec. 6",
         "rate", "Rate O~(1/T + 1/sqrt(NKT)) for the average squared gradient, N participating clients per round.",
         abstract_rate(0.005), abstract_rate(-0.005), "1/T^1.005 + 1/(NKT)^0.505", assumes=A123,
+        met=f"{TAKEN_MEAN}; {TAKEN_NOISE}",
         caveat=f"All N clients take part in every round, {MEAN}, {UNBIASED}, and C_0 enters divided by L. With "
         "S < N and "
         "(6) over the participants a floor remains even at sigma = 0, as heterogeneous clients keep x moving.",
@@ -218,6 +219,9 @@ REMARKS: list[Claim] = [
         refuted_each(no_heterogeneity(True, 0.999), no_heterogeneity(True, learns=False)),
         "the average falls by a thousandth; controls that stay as they were",
         assumes=A123,
+        error="missing assumption",
+        implies="No start of the controls is printed. From zero, the usual one, the differences between clients slow "
+        "down SSF in the 1/T term",
         caveat="c_i^0 = grad F_i(x^0), one full gradient of every client. From c_i^0 = 0, C_0 is the "
         "heterogeneity at "
         "x^0 and enters the 1/T term.",
@@ -227,6 +231,7 @@ REMARKS: list[Claim] = [
         "cor1.vs_scaffold", "Sec. 4.8, after the proof",
         "rate", "SCAFFOLD's two terms are kept; the only asymptotic gap is 1/rho in the dominant term.",
         vs_scaffold(True), vs_scaffold(True, 2), "a gap of 1/rho^2",
+        met="a reading of 'dominant': the term in sigma, for the sampled batches of Sec. 5",
         caveat="sigma > 0. At sigma = 0 the dominant term is the 1/T one, whose gap is 1/rho^2 with the corollary's "
         "step (1/rho with shorter local steps: ssf.sharper.short).",
         reading="the bound at rho = 1 stands for SCAFFOLD's, which has the same two terms with other constants",

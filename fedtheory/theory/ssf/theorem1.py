@@ -17,7 +17,7 @@ from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.ssf import lemma2
 from fedtheory.theory.ssf.attack import on, refuted_each, smt, symbolic, times, units_said
 from fedtheory.theory.ssf.bounds import HETEROGENEOUS, repaired_rate, scaled, theorem_check
-from fedtheory.theory.ssf.hypotheses import A12, A123, GIVEN, MEAN, STEPS2, UNBIASED, claim
+from fedtheory.theory.ssf.hypotheses import A12, A123, GIVEN, MEAN, STEPS2, TAKEN_MEAN, TAKEN_NOISE, UNBIASED, claim
 from fedtheory.theory.ssf.lemma2 import eq8
 from fedtheory.theory.ssf.lemma3 import eq21
 from fedtheory.theory.ssf.lemma4 import eq60
@@ -614,7 +614,7 @@ CLAIMS: list[Claim] = [
         "theorem1.eq110", "Theorem 1, Step 4 (110)", "inequality", "G_t <= 2 C_t + 2 ||grad F(x^t)||^2.",
         round_check(eq110(2), "1 in place of 2 is tight"), round_check(eq110(0.99), enough=BROKEN),
         "2 lowered to 99/100",
-        caveat=f"{MEAN} (then c^t stays the mean of the c_i^t); the theorem takes c^0 as a free input.",
+        met=TAKEN_MEAN, caveat=f"{MEAN} (then c^t stays the mean of the c_i^t); the theorem takes c^0 as a free input.",
         as_printed=round_check(eq110(2), "any c^t", mean=False, enough=BROKEN), assumes=A123,
         implies="with that, 1 in place of 2 holds and is attained",
     ),
@@ -656,7 +656,7 @@ CLAIMS: list[Claim] = [
             round_check(eq118(0.88), enough=BROKEN), round_check(eq118(contraction=1.01), enough=BROKEN)
         ),
         "rho eta~/8 raised to 88/100 rho eta~; M rho/4 to 1.01 M rho", assumes=A123,
-        caveat=f"{MEAN}, {UNBIASED}.", as_printed=refuted_each(
+        met=f"{TAKEN_MEAN}; {TAKEN_NOISE}", caveat=f"{MEAN}, {UNBIASED}.", as_printed=refuted_each(
             round_check(eq118(), "any c^t", mean=False, enough=BROKEN),
             on(one_minibatch, eq118_round, "one sample kept, K = 4, F = x^2/2"),
         ),
