@@ -1,0 +1,1267 @@
+(* docs/theory/family.md: one theorem for the family, S of N clients, any map 0 <= P <= I. step_3_4 is the page's [family.3.4]. *)
+From Coq Require Import Reals Lra Lia Psatz List FunctionalExtensionality.
+From Fedtheory Require Ssf.
+From Fedtheory Require Import Noise Descent Sampling Core.
+Import ListNotations.
+Local Open Scope R_scope.
+
+(* ---- numbers ---- *)
+Lemma section_6 rho t om p h nu m chi al ga iS q kap M C g V D X z v f ef ec :
+  0 < rho -> 0 < t -> 0 <= om <= 1 -> 0 <= p <= 1/100 -> 0 <= h <= 1/4 -> 0 <= nu -> 0 <= al -> 0 <= ga ->
+  0 <= iS -> 0 <= v -> 0 <= g -> 0 <= V <= C ->
+  q = 7/8 * om * p + h * nu ->
+  kap = m - rho * om * (7/5 * al * p + (21/5 * p + 2 * nu) * ga * h ^ 2) -> 0 < kap ->
+  M = rho * t * (q / kap) ->
+  rho * om * q / kap * (7/5 * al * p + (21/5 * p + 2) * ga * h ^ 2) <= 1/25 ->
+  D <= 1041/1000 * p * v + 1388/1000 * om * rho * p * (V + g) ->
+  ef <= f - rho * t / 2 * g + (1 + h) / 2 * t * D + h * t * (rho * nu * V + v * iS) ->
+  X <= h ^ 2 * (2 * om * rho * g + 3 * D + 2 * om * rho * nu * V + 2 * v * iS) ->
+  ec <= (1 - m) * C + chi * z + al * (D + v) + ga * X ->
+  ef + M * ec <= f + M * C - 9/20 * rho * t * g
+    + (M * chi * z + v * (t * (h * iS + 2/3 * p) + M * (51/50 * al + (1/25 + 2 * iS) * ga * h ^ 2))).
+Proof.
+  intros r0 t0 [o0 o1] [p0 p1] [h0 h1] nu0 al0 ga0 s0 v0 g0 [V0 VC] eq ek k0 eM cond2 hD hF hX hC.
+  assert (H0 := pow2_ge_0 h). set (H := h ^ 2) in *.
+  assert (q0 : 0 <= q) by (rewrite eq; apply Rplus_le_le_0_compat; pos).
+  assert (qk0 : 0 <= q / kap) by (unfold Rdiv; apply Rmult_le_pos; [pos|apply Rlt_le, Rinv_0_lt_compat; lra]).
+  assert (M0 : 0 <= M) by (rewrite eM; pos).
+  assert (Mk : M * kap = rho * t * q) by (rewrite eM; field; lra).
+  assert (c2 : rho * om * M * (7/5 * al * p + (21/5 * p + 2) * ga * H) <= rho * t / 25).
+  { apply (Rmult_le_compat_l (rho * t)) in cond2; [|pos].
+    replace (rho * om * M * (7/5 * al * p + (21/5 * p + 2) * ga * H)) with
+      (rho * t * (rho * om * q / kap * (7/5 * al * p + (21/5 * p + 2) * ga * H))) by (rewrite eM; field; lra). lra. }
+  assert (op : 0 <= om * p) by pos. assert (op1 : om * p <= 1/100) by nra.
+  (* 6.1 *)
+  set (TB := (1 + h) / 2 * t + M * (al + 3 * ga * H)).
+  assert (TB0 : 0 <= TB) by (unfold TB; apply Rplus_le_le_0_compat; [pos|apply Rmult_le_pos; [lra|apply Rplus_le_le_0_compat; pos]]).
+  set (cV := 2 * om * rho * nu * (M * ga * H) + h * t * (rho * nu) + TB * (1388/1000 * om * rho * p)).
+  assert (cV0 : 0 <= cV) by (unfold cV; repeat apply Rplus_le_le_0_compat; pos).
+  (* 6.2 *)
+  assert (cC : 0 <= M * m - cV).
+  { replace (M * m) with (M * kap + M * (rho * om * (7/5 * al * p + (21/5 * p + 2 * nu) * ga * H))) by (rewrite ek; ring).
+    rewrite Mk, eq. unfold cV, TB.
+    assert (a1 : 0 <= rho * (t * (om * p * (7/8 - 1388/1000 * ((1 + h) / 2))))) by pos.
+    assert (a2 : 0 <= M * (rho * (om * p * al))) by pos.
+    assert (a3 : 0 <= M * (rho * (om * p * (ga * H)))) by pos. clear - a1 a2 a3. lra. }
+  (* 6.3 *)
+  assert (cg : 0 <= rho * t / 20 - 2 * om * rho * (M * ga * H) - TB * (1388/1000 * om * rho * p)).
+  { unfold TB. assert (a1 : 0 <= rho * (t * (om * p * (5/8 - (1 + h) / 2)))) by pos.
+    assert (a2 : 0 <= M * (rho * (om * p * al))) by pos.
+    assert (a3 : 0 <= M * (rho * (om * p * (ga * H)))) by pos.
+    assert (a4 : 0 <= rho * (t * (1/100 - om * p))) by pos.
+    assert (a5 : 0 <= rho * t) by pos.
+    clear - a1 a2 a3 a4 a5 c2. lra. }
+  (* 6.4 *)
+  assert (cv : 0 <= t * (h * iS + 2/3 * p) + M * (51/50 * al + (1/25 + 2 * iS) * ga * H)
+    - (M * al + 2 * iS * (M * ga * H) + h * t * iS + TB * (1041/1000 * p))).
+  { unfold TB. assert (a1 : 0 <= t * (p * (2/3 - 1041/1000 * ((1 + h) / 2)))) by pos.
+    assert (a2 : 0 <= M * (al * (1/50 - 1041/1000 * p))) by pos.
+    assert (a3 : 0 <= M * (ga * (H * (1/25 - 3 * (1041/1000) * p)))) by pos. clear - a1 a2 a3. lra. }
+  apply (Rmult_le_compat_l M) in hC; [|pos].
+  apply (Rmult_le_compat_l (M * ga)) in hX; [|pos].
+  assert (k2 : 0 <= TB * (1041/1000 * p * v + 1388/1000 * om * rho * p * (V + g) - D)) by pos.
+  assert (k3 : 0 <= cV * (C - V)) by pos.
+  assert (k4 : 0 <= (M * m - cV) * C) by pos.
+  assert (k5 := Rmult_le_pos _ _ cg g0). assert (k6 := Rmult_le_pos _ _ cv v0).
+  clear - hF hC hX k2 k3 k4 k5 k6. unfold cV, TB in *. lra.
+Qed.
+
+Lemma family_division rho t T S f qk C x v a b chi z :
+  0 < rho -> 0 < t -> 0 < T ->
+  9/20 * rho * t * S <= f + rho * t * qk * C + T * (rho * t * qk * chi * z + v * (t * a + rho * t * qk * b)) ->
+  x = / T * S ->
+  x <= 20/9 * (f / (rho * t * T) + qk * (C / T + chi * z) + v / rho * (a + rho * qk * b)).
+Proof.
+  intros r0 t0 T0 h ->. assert (c0 : 0 < / (9/20 * rho * t * T)) by (apply Rinv_0_lt_compat; repeat apply Rmult_lt_0_compat; lra).
+  apply (Rmult_le_compat_l _ _ _ (Rlt_le _ _ c0)) in h.
+  replace (/ T * S) with (/ (9/20 * rho * t * T) * (9/20 * rho * t * S)) by (field; lra).
+  eapply Rle_trans; [exact h|]. right. field. lra.
+Qed.
+
+Lemma section_7_3 rho om p h nu f iS kap q : 0 < rho <= 1 -> 0 <= om <= 1 -> 0 <= p <= 1/100 -> 0 <= h ->
+  h ^ 2 <= f ^ 2 * rho / 64 -> 0 < f <= 1 -> 0 <= nu <= 1 -> 0 <= iS <= 1 -> f * nu <= 1/2 ->
+  kap = f * rho / 2 - rho * om * (7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * (3 / (f * rho)) * h ^ 2) ->
+  q = 7/8 * om * p + h * nu ->
+  9/25 * (f * rho) <= kap /\
+  rho * om * q / kap * (7/5 * (3 * f) * p + (21/5 * p + 2) * (3 / (f * rho)) * h ^ 2) <= 1/25 /\
+  20/9 * (q / kap) <= (55/10 * p + 62/10 * h * nu) / (f * rho) /\
+  20/9 * (h * iS + 2/3 * p + rho * q / kap * (51/50 * (3 * f) + (1/25 + 2 * iS) * (3 / (f * rho)) * h ^ 2))
+    <= 20/9 * h * iS + 20 * h * nu + 19 * p.
+Proof.
+  intros [r0 r1] [o0 o1] [p0 p1] h0 hh [f0 f1] [n0 n1] [s0 s1] fn ek eq.
+  assert (fr : 0 < f * rho) by now apply Rmult_lt_0_compat.
+  set (X := 3 / (f * rho) * h ^ 2). assert (X0 : 0 <= X).
+  { unfold X, Rdiv. apply Rmult_le_pos; [|apply pow2_ge_0]. apply Rmult_le_pos; [lra|]. now apply Rlt_le, Rinv_0_lt_compat. }
+  assert (X1 : X <= 3/64 * f).
+  { apply (Rmult_le_reg_r (f * rho)); auto. replace (X * (f * rho)) with (3 * h ^ 2) by (unfold X; field; lra). lra. }
+  assert (hf : h <= f / 8).
+  { assert (h ^ 2 <= (f / 8) ^ 2) by nra. nra. }
+  replace ((21/5 * p + 2 * nu) * (3 / (f * rho)) * h ^ 2) with ((21/5 * p + 2 * nu) * X) in ek by (unfold X; ring).
+  replace ((21/5 * p + 2) * (3 / (f * rho)) * h ^ 2) with ((21/5 * p + 2) * X) by (unfold X; ring).
+  replace ((1/25 + 2 * iS) * (3 / (f * rho)) * h ^ 2) with ((1/25 + 2 * iS) * X) by (unfold X; ring).
+  assert (hn : h * nu <= 1/16) by nra. assert (hn0 : 0 <= h * nu) by pos.
+  assert (op : om * p <= p) by nra. assert (op0 : 0 <= om * p) by pos.
+  assert (q0 : 0 <= q) by (rewrite eq; lra). assert (q1 : q <= 7/8 * p + h * nu) by (rewrite eq; lra).
+  assert (b0 : 0 <= 7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * X) by (apply Rplus_le_le_0_compat; pos).
+  assert (b1 : 7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * X <= 14/100 * f).
+  { assert (0 <= f * (1/100 - p)) by pos. assert (0 <= X * (1/100 - p)) by pos. assert (0 <= X * (1 - nu)) by pos. lra. }
+  assert (K : 9/25 * (f * rho) <= kap).
+  { rewrite ek. assert (k1 : 0 <= rho * ((1 - om) * (7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * X))) by pos.
+    assert (k2 : 0 <= rho * (14/100 * f - (7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * X))) by pos. lra. }
+  assert (k0 : 0 < kap) by lra.
+  assert (ik : 0 < / kap) by now apply Rinv_0_lt_compat.
+  set (qk := q / kap). assert (qk0 : 0 <= qk) by (unfold qk, Rdiv; pos).
+  assert (W : 9/25 * (f * rho * qk) <= q).
+  { assert (e : kap * qk = q) by (unfold qk; field; lra). assert (K2 := Rmult_le_compat_r qk _ _ qk0 K). rewrite e in K2. clear - K2. lra. }
+  assert (W0 : 0 <= f * rho * qk) by pos. assert (rq : 0 <= rho * qk) by pos.
+  split; [exact K|]. split; [|split].
+  - replace (rho * om * q / kap) with (rho * qk * om) by (unfold qk; field; lra).
+    assert (c : 7/5 * (3 * f) * p + (21/5 * p + 2) * X <= 14/100 * f).
+    { assert (0 <= f * (1/100 - p)) by pos. assert (0 <= X * (1/100 - p)) by pos. lra. }
+    assert (c0 : 0 <= 7/5 * (3 * f) * p + (21/5 * p + 2) * X) by (apply Rplus_le_le_0_compat; pos).
+    assert (k1 : 0 <= rho * qk * ((1 - om) * (7/5 * (3 * f) * p + (21/5 * p + 2) * X))) by pos.
+    assert (k2 : 0 <= rho * qk * (14/100 * f - (7/5 * (3 * f) * p + (21/5 * p + 2) * X))) by pos. lra.
+  - apply (Rmult_le_reg_r (f * rho)); auto.
+    replace ((55/10 * p + 62/10 * h * nu) / (f * rho) * (f * rho)) with (55/10 * p + 62/10 * h * nu) by (field; lra). lra.
+  - replace (rho * q / kap) with (rho * qk) by (unfold qk; field; lra).
+    assert (c : (1/25 + 2 * iS) * X <= 204/100 * (3/64 * f)).
+    { assert (0 <= X * (1 - iS)) by pos. lra. }
+    assert (k2 : 0 <= rho * qk * (204/100 * (3/64 * f) - (1/25 + 2 * iS) * X)) by pos. lra.
+Qed.
+
+Lemma section_7_6 rho p h iS kap q : 0 < rho <= 1 -> 0 <= p <= 1/100 -> 0 <= h <= 1/10 -> p <= h ^ 2 -> h ^ 2 <= rho / 40 -> 0 <= iS <= 1 ->
+  kap = 1 - rho * 1 * (7/5 * (8 / rho ^ 2) * p + (21/5 * p + 2 * 0) * 4 * h ^ 2) -> q = 7/8 * 1 * p + h * 0 ->
+  7/10 <= kap /\
+  rho * 1 * q / kap * (7/5 * (8 / rho ^ 2) * p + (21/5 * p + 2) * 4 * h ^ 2) <= 1/25 /\
+  20/9 * (q / kap) <= 25/9 * p /\
+  20/9 * (h * iS + 2/3 * p + rho * q / kap * (51/50 * (8 / rho ^ 2) + (1/25 + 2 * iS) * 4 * h ^ 2)) <= 20/9 * h * iS + 25 * p / rho.
+Proof.
+  intros [r0 r1] [p0 p1] [h0 h1] ph hr [s0 s1] ek eq. set (H := h ^ 2) in *.
+  assert (H0 : 0 <= H) by apply pow2_ge_0. assert (H1 : H <= 1/100) by (unfold H; nra).
+  set (i := / rho). assert (ri : rho * i = 1) by (unfold i; field; lra).
+  assert (i1 : 1 <= i) by (unfold i; rewrite <- Rinv_1 at 1; apply Rinv_le_contravar; lra).
+  replace (8 / rho ^ 2) with (8 * (i * i)) in * by (unfold i; field; lra).
+  set (pi := p * i). assert (pi0 : 0 <= pi) by (unfold pi; pos).
+  assert (pi1 : pi <= 1/40). { unfold pi. apply (Rmult_le_reg_r rho); auto. replace (p * i * rho) with (p * (rho * i)) by ring. rewrite ri. lra. }
+  assert (pip : p <= pi). { unfold pi. rewrite <- (Rmult_1_r p) at 1. apply Rmult_le_compat_l; lra. }
+  assert (pH0 : 0 <= p * H) by pos. assert (pH : p * H <= 1/10000).
+  { assert (0 <= (1/100 - p) * H) by pos. lra. }
+  assert (rpH : rho * (p * H) <= p * H). { assert (0 <= (1 - rho) * (p * H)) by pos. lra. }
+  assert (K : 7/10 <= kap).
+  { assert (z : rho * 1 * (7/5 * (8 * (i * i)) * p + (21/5 * p + 2 * 0) * 4 * H) = 56/5 * (rho * i) * pi + 84/5 * (rho * (p * H))) by (unfold pi; field).
+    rewrite ri in z. lra. }
+  assert (ik : 0 < / kap) by (apply Rinv_0_lt_compat; lra).
+  set (qk := q / kap). assert (q0 : q = 7/8 * p) by (rewrite eq; ring).
+  assert (qk0 : 0 <= qk) by (unfold qk, Rdiv; apply Rmult_le_pos; lra).
+  assert (e : kap * qk = q) by (unfold qk; field; lra).
+  assert (W : 7/10 * qk <= 7/8 * p). { assert (k := Rmult_le_compat_r qk _ _ qk0 K). lra. }
+  split; [exact K|split; [|split]].
+  - replace (rho * 1 * q / kap) with (rho * qk) by (unfold qk; field; lra).
+    assert (z : rho * qk * (7/5 * (8 * (i * i)) * p + (21/5 * p + 2) * 4 * H) = qk * (56/5 * (rho * i) * pi + rho * (84/5 * (p * H) + 8 * H))) by (unfold pi; field).
+    rewrite z, ri. assert (rH : rho * H <= H). { assert (0 <= (1 - rho) * H) by pos. lra. }
+    assert (b : 56/5 * 1 * pi + rho * (84/5 * (p * H) + 8 * H) <= 1) by lra.
+    assert (0 <= qk * (1 - (56/5 * 1 * pi + rho * (84/5 * (p * H) + 8 * H)))) by pos. lra.
+  - lra.
+  - replace (rho * q / kap) with (rho * qk) by (unfold qk; field; lra). replace (25 * p / rho) with (25 * pi) by (unfold pi, i; field; lra).
+    replace (rho * qk * (51/50 * (8 * (i * i)) + (1/25 + 2 * iS) * 4 * H)) with (51/50 * 8 * ((rho * i) * (qk * i)) + rho * qk * ((1/25 + 2 * iS) * 4 * H)) by field.
+    rewrite ri. assert (w : 7/10 * (qk * i) <= 7/8 * pi). { unfold pi. assert (k := Rmult_le_compat_r i _ _ ltac:(lra) W). lra. }
+    assert (c : (1/25 + 2 * iS) * 4 * H <= 1/10). { assert (0 <= (1 - iS) * H) by pos. assert (0 <= iS * H) by pos. lra. }
+    assert (c0 : 0 <= (1/25 + 2 * iS) * 4 * H) by pos.
+    assert (k1 : 0 <= qk * (1/10 - (1/25 + 2 * iS) * 4 * H)) by pos.
+    assert (k2 : 0 <= (1 - rho) * (qk * ((1/25 + 2 * iS) * 4 * H))) by pos. lra.
+Qed.
+
+(* ---- the uniform law of the sets of s of n ---- *)
+Lemma lsum_le {A} (l : list A) f g : (forall a, In a l -> f a <= g a) -> lsum l f <= lsum l g.
+Proof.
+  induction l; simpl; intros h; [lra|]. assert (h1 := h a (or_introl eq_refl)).
+  assert (lsum l f <= lsum l g) by (apply IHl; intros; apply h; now right). lra.
+Qed.
+Definition lsets (n s : nat) (h : (s <= n)%nat) : law (list nat).
+Proof.
+  assert (p := cb_pos n s h). refine {| ex := Esets n s |}; unfold Esets.
+  - intros f g. rewrite lsum_plus. ring.
+  - intros a f. rewrite lsum_scal. ring.
+  - rewrite cb_count. field. lra.
+  - intros f g hf. apply Rmult_le_compat_l; [now apply Rlt_le, Rinv_0_lt_compat|]. apply lsum_le; auto.
+Defined.
+
+(* ---- the map: linear, symmetric, 0 <= P <= I ---- *)
+Record map01 {D : Dim} (P : vec -> vec) : Prop := {
+  m_add : forall u v, P (u + v)%V = (P u + P v)%V;
+  m_scal : forall a u, P (a *: u)%V = (a *: P u)%V;
+  m_sym : forall u v, dot (P u) v = dot u (P v);
+  m_ge0 : forall u, 0 <= dot u (P u);
+  m_le : forall u, dot u (P u) <= nrm2 u }.
+(* 1.2, without eigenvalues *)
+Lemma step_1_2 {D : Dim} P : map01 P -> forall u, nrm2 (P u) <= dot u (P u) /\ nrm2 (P u) <= nrm2 u.
+Proof.
+  intros HP u. assert (h := m_ge0 _ HP (u + (-1) *: P u)%V). assert (h1 := m_le _ HP (P u)). assert (h2 := m_le _ HP u).
+  rewrite (m_add _ HP), (m_scal _ HP), !dot_addl, !dot_addr, !dot_scall, !dot_scalr in h.
+  rewrite <- (m_sym _ HP u (P u)) in h. fold (nrm2 (P u)) in h. lra.
+Qed.
+Lemma m_0 {D : Dim} P : map01 P -> P v0 = v0.
+Proof. intros HP. replace (P v0) with (P (0 *: v0)%V) by (f_equal; vring). rewrite (m_scal _ HP). vring. Qed.
+
+(* telescope of Core, with Phi >= 0 only where the invariant holds *)
+Lemma telescope_inv {W X : Type} (kernel : X -> law W) (step : X -> W -> X) (inv : X -> Prop) (Phi g : X -> R) c :
+  (forall s w, inv s -> inv (step s w)) ->
+  (forall s, inv s -> kernel s (fun w => Phi (step s w)) <= Phi s - g s + c) ->
+  (forall s, inv s -> 0 <= Phi s) ->
+  forall T s, inv s -> sum T (fun t => Eit kernel step t g s) <= Phi s + INR T * c.
+Proof.
+  intros hi h1 h0 T. induction T; intros s hs. { simpl. specialize (h0 s hs). lra. }
+  assert (split : sum (S T) (fun t => Eit kernel step t g s) = g s + sum T (fun t => Eit kernel step (S t) g s)).
+  { clear. induction T; [simpl; ring|]. simpl sum in *. rewrite IHT. simpl. ring. }
+  rewrite split. simpl Eit. rewrite <- (ex_sum (kernel s) T (fun t w => Eit kernel step t g (step s w))).
+  assert (h2 : kernel s (fun w => sum T (fun t => Eit kernel step t g (step s w))) <= kernel s (fun w => Phi (step s w) + INR T * c)).
+  { apply ex_le; intros w. apply IHT, hi, hs. }
+  rewrite ex_plus, ex_const in h2. specialize (h1 s hs). rewrite S_INR. lra.
+Qed.
+
+(* ---- sums and means over a sample ---- *)
+Lemma ex_lsum {A O} (E : law O) (l : list A) f : E (fun o => lsum l (fun a => f a o)) = lsum l (fun a => E (f a)).
+Proof. induction l; simpl. apply ex_const. now rewrite ex_plus, IHl. Qed.
+Lemma lsets_swap {O} n s h (E : law O) f : lsets n s h (fun A => E (f A)) = E (fun o => lsets n s h (fun A => f A o)).
+Proof. cbn [ex lsets]. unfold Esets. now rewrite ex_scal, <- ex_lsum. Qed.
+Lemma lsets_le n s h f f' : (forall A, In A (subsets n s) -> f A <= f' A) -> lsets n s h f <= lsets n s h f'.
+Proof.
+  intros H. cbn [ex lsets]. unfold Esets. apply Rmult_le_compat_l; [apply Rlt_le, Rinv_0_lt_compat, cb_pos, h|].
+  now apply lsum_le.
+Qed.
+Lemma c1_cb n s : (0 < s <= n)%nat -> / cb n s * c1 n s = INR s * / INR n.
+Proof.
+  intros h. assert (p := cb_pos n s ltac:(lia)). destruct n as [|n]; [lia|]. destruct s as [|s]; [lia|].
+  change (c1 (S n) (S s)) with (cb n s). assert (a := absorb n s). assert (n0 : 0 < INR (S n)) by (apply lt_0_INR; lia).
+  apply (Rmult_eq_reg_l (INR (S n) * cb (S n) (S s))); [|apply Rmult_integral_contrapositive; split; lra].
+  transitivity (INR (S n) * cb n s); [field; lra|]. rewrite a. field. lra.
+Qed.
+Lemma pick_1 (f : nat -> R) A : pick (fun i _ => f i) A 0%nat = lsum A f.
+Proof. induction A; [reflexivity|]. simpl. unfold vadd. now rewrite IHA. Qed.
+Lemma lsets_mean n s h f : (0 < s)%nat -> lsets n s h (fun A => / INR s * lsum A f) = / INR n * sum n f.
+Proof.
+  intros s0. cbn [ex lsets]. unfold Esets. rewrite lsum_scal.
+  assert (m := @first_moment 1%nat (fun i _ => f i) (fun _ => 1) n s).
+  rewrite (lsum_ext _ _ (fun A => lsum A f)) in m.
+  2: { intros A _. unfold dot. simpl sum. rewrite pick_1. ring. }
+  rewrite m. assert (s1 := lt_0_INR _ s0).
+  assert (v : @dot 1%nat (fun _ => 1) (vsum n (fun i _ => f i)) = sum n f).
+  { unfold dot, dim. cbn [sum]. unfold vsum. change (fun i => f i) with f. ring. }
+  rewrite v. transitivity (/ cb n s * c1 n s * (/ INR s * sum n f)); [ring|].
+  rewrite c1_cb by lia. field. split; [|lra]. assert (0 < INR n) by (apply lt_0_INR; lia). lra.
+Qed.
+Section Pick.
+Context {D : Dim}.
+Lemma pick_ext (f f' : nat -> vec) A : (forall i, In i A -> f i = f' i) -> pick f A = pick f' A.
+Proof. induction A; intros h; [reflexivity|]. rewrite !pick_cons, (h a (or_introl eq_refl)). f_equal. apply IHA. intros i hi. apply h. now right. Qed.
+Lemma pick_plus f f' A : pick (fun i => f i + f' i)%V A = (pick f A + pick f' A)%V.
+Proof. induction A; [simpl; vring|]. rewrite !pick_cons, IHA. vring. Qed.
+Lemma pick_scal b f A : pick (fun i => b *: f i)%V A = (b *: pick f A)%V.
+Proof. induction A; [simpl; vring|]. rewrite !pick_cons, IHA. vring. Qed.
+Lemma pick_const v A : pick (fun _ => v) A = (INR (length A) *: v)%V.
+Proof. induction A; [simpl; vring|]. change (length (a :: A)) with (S (length A)). rewrite S_INR, pick_cons, IHA. vring. Qed.
+Lemma pick_map P f A : map01 P -> P (pick f A) = pick (fun i => P (f i)) A.
+Proof. intros HP. induction A; [apply m_0, HP|]. now rewrite !pick_cons, (m_add _ HP), IHA. Qed.
+Lemma dot_pick b f A : dot b (pick f A) = lsum A (fun i => dot b (f i)).
+Proof. induction A; [apply dot_0r|]. rewrite pick_cons, dot_addr, IHA. reflexivity. Qed.
+Lemma nrm2_pick f A : nrm2 (pick f A) <= INR (length A) * lsum A (fun i => nrm2 (f i)).
+Proof.
+  induction A as [|i A IH]; [simpl; rewrite nrm2_0; lra|].
+  change (length (i :: A)) with (S (length A)). rewrite S_INR, pick_cons. simpl lsum.
+  assert (h : 0 <= lsum A (fun j => nrm2 (f j - f i))).
+  { clear. induction A; simpl; [lra|]. assert (h := nrm2_ge0 (f a - f i)). lra. }
+  rewrite (lsum_ext _ _ (fun j => nrm2 (f j) + ((-2) * dot (f i) (f j) + nrm2 (f i) * 1))) in h
+    by (intros; rewrite nrm2_sub, (dotC (f i)); ring).
+  rewrite !lsum_plus, !lsum_scal, <- dot_pick in h.
+  assert (c : lsum A (fun _ => 1) = INR (length A)).
+  { clear. induction A; [reflexivity|]. change (length (a :: A)) with (S (length A)). rewrite S_INR. simpl. rewrite IHA. ring. }
+  rewrite c in h. rewrite nrm2_add. lra.
+Qed.
+(* what the descent uses of the map, for vectors: 4.1 *)
+Lemma form_expand P : map01 P -> forall G a w n, let v := (G + a + w + n)%V in
+  dot v (P v) = dot G (P G) + dot a (P a) + dot w (P w) + dot n (P n)
+    + 2 * (dot G (P a) + dot G (P w) + dot G (P n) + dot a (P w) + dot a (P n) + dot w (P n)).
+Proof.
+  intros HP G a w n v. unfold v. rewrite !(m_add _ HP), !dot_addl, !dot_addr.
+  assert (sy : forall u v, dot u (P v) = dot v (P u)) by (intros; now rewrite dotC, (m_sym _ HP)).
+  rewrite (sy a G), (sy w G), (sy w a), (sy n G), (sy n a), (sy n w). ring.
+Qed.
+Lemma descent_form P t h L F F' G a w n : map01 P -> 0 <= t -> 0 <= h <= 1 -> h = L * t -> let v := (G + a + w + n)%V in
+  F' <= F + dot G (- t *: P v) + L / 2 * nrm2 (- t *: P v) -> 0 <= L ->
+  F' <= F + ((- (t / 2)) * dot G (P G) + ((1 + h) / 2 * t * dot a (P a) + (h * t * dot w (P w) + (h * t * dot n (P n)
+    + (2 * h * t * dot w (P n) + (h * t - t) * (dot G (P w) + dot G (P n))))))).
+Proof.
+  intros HP t0 [h0 h1] eh v H L0. destruct (step_1_2 P HP v) as [b _]. rewrite dot_scalr, nrm2_scal in H.
+  assert (ex := form_expand P HP G a w n). cbv zeta in ex. fold v in ex. rewrite ex in b.
+  assert (eG : dot G (P v) = dot G (P G) + dot G (P a) + dot G (P w) + dot G (P n)) by (unfold v; rewrite !(m_add _ HP), !dot_addr; ring).
+  rewrite eG in H.
+  assert (sy : forall u v, dot u (P v) = dot v (P u)) by (intros; now rewrite dotC, (m_sym _ HP)).
+  assert (p1 := m_ge0 _ HP (G + a)%V). rewrite (m_add _ HP), !dot_addl, !dot_addr, (sy a G) in p1.
+  assert (p2 := m_ge0 _ HP (a + (-1) *: (w + n))%V).
+  rewrite !(m_add _ HP), !(m_scal _ HP), !(m_add _ HP), !dot_addl, !dot_addr, !dot_scall, !dot_scalr, !dot_addl, !dot_addr, (sy w a), (sy n a), (sy n w) in p2.
+  assert (Lt : 0 <= L * t) by pos.
+  apply (Rmult_le_compat_l (L * t * t / 2)) in b; [|assert (0 <= L * t * t) by pos; lra].
+  assert (q1 := Rmult_le_pos _ _ (Rmult_le_pos (1 - h) t ltac:(lra) t0) p1).
+  assert (q2 := Rmult_le_pos _ _ (Rmult_le_pos h t h0 t0) p2).
+  rewrite eh in *. clear - H b q1 q2. lra.
+Qed.
+End Pick.
+
+Section Family.
+Context {D : Dim}.
+Variables N Sn K : nat.                   (* clients, clients of a round, local steps *)
+Hypothesis S1 : (0 < Sn)%nat.
+Hypothesis SN : (Sn <= N)%nat.
+Hypothesis K1 : (0 < K)%nat.
+Context {O : Type}.
+Variable draw : law O.                    (* the draw of the map (and of Q, which only the memory sees) *)
+Variable P : O -> vec -> vec.
+Variables rho omega theta : R.
+Variable F : nat -> vec -> R.
+Variable g : nat -> vec -> vec.
+Variables L Fstar eta etag sigma : R.
+(* memories: any type; what client i corrects by; the rule is free *)
+Context {Mem : Type}.
+Variable ci : Mem -> nat -> vec.
+Record state := State { sx : vec; smem : Mem }.
+Definition noise := nat -> vec.
+Variable ker : state -> O -> list noise -> law noise.
+Variable upd : state -> list nat -> O -> list noise -> Mem.
+
+Definition meanR (f : nat -> R) : R := / INR N * sum N f.
+Definition meanV (f : nat -> vec) : vec := (/ INR N *: vsum N f)%V.
+Definition cbar (s : state) : vec := meanV (ci (smem s)).
+
+(* a round: y^0 = x, y^{k+1} = y^k - eta P (g_i(y^k) + noise - c_i + c), x+ = x + etag/S sum_{i in A} (y_i^K - x) *)
+Fixpoint loc (s : state) (w : O) (i : nat) (h : list noise) : vec :=
+  match h with
+  | [] => sx s
+  | z :: h => (loc s w i h - eta *: P w (g i (loc s w i h) + z i - ci (smem s) i + cbar s))%V
+  end.
+Definition draws : Type := list nat * (O * list noise).
+Definition step (s : state) (p : draws) : state := let '(A, (w, h)) := p in {|
+  sx := (sx s + (etag / INR Sn) *: pick (fun i => loc s w i h - sx s)%V A)%V;
+  smem := upd s A w h |}.
+(* the sample, independent of the map and of the noise; the map; the noise of all clients, given the map *)
+Definition local_law (s : state) : law (O * list noise) := bind draw (fun w => path (ker s w) K).
+Definition round (s : state) : law draws := bind (lsets N Sn SN) (fun _ => local_law s).
+
+Definition Favg x : R := meanR (fun i => F i x).
+Definition G x : vec := meanV (fun i => g i x).
+Definition u s i : vec := (g i (sx s) - ci (smem s) i)%V.
+Definition V s : R := meanR (fun i => nrm2 (u s i - meanV (u s))).
+Definition Se s w i : list noise -> R := psum (fun h (_ : noise) => nrm2 (loc s w i h - sx s)).
+Definition DD s : R := local_law s (fun p => meanR (fun i => / INR K * Se s (fst p) i (snd p))).
+Definition move s : R := round s (fun p => nrm2 (sx (step s p) - sx s)).
+Definition etat : R := etag * INR K * eta.
+Definition hh : R := L * etat.
+Definition pp : R := L ^ 2 * eta ^ 2 * INR K * (INR K - 1).
+Definition nu : R := (INR N - INR Sn) / (INR Sn * (INR N - 1)).
+Definition vv : R := theta * sigma ^ 2 / INR K.
+
+(* the statements of one round *)
+Definition drift_at s : Prop := L ^ 2 * DD s <= 1041/1000 * pp * vv + 1388/1000 * omega * rho * pp * (V s + nrm2 (G (sx s))).
+Definition descent_at s : Prop := round s (fun p => Favg (sx (step s p))) <= Favg (sx s) - rho * etat / 2 * nrm2 (G (sx s))
+  + (1 + hh) / 2 * etat * (L ^ 2 * DD s) + hh * etat * (rho * nu * V s + vv * / INR Sn).
+Definition move_at s : Prop := move s <= etat ^ 2 * (2 * omega * rho * nrm2 (G (sx s)) + 3 * (L ^ 2 * DD s)
+  + 2 * omega * rho * nu * V s + 2 * vv * / INR Sn).
+(* (M) *)
+Definition memory_at (Cerr : state -> R) m chi alpha gamma zeta s : Prop := V s <= Cerr s /\
+  round s (fun p => Cerr (step s p)) <= (1 - m) * Cerr s + chi * zeta ^ 2 + alpha * (L ^ 2 * DD s + vv) + gamma * (L ^ 2 * move s).
+
+(* the page's constants *)
+Definition qq : R := 7/8 * omega * pp + hh * nu.
+Definition kappa m alpha gamma : R :=
+  m - rho * omega * (7/5 * alpha * pp + (21/5 * pp + 2 * nu) * gamma * hh ^ 2).
+
+Hypothesis rho01 : 0 < rho <= 1.
+Hypothesis omega01 : 0 <= omega <= 1.
+Hypothesis theta0 : 0 <= theta.
+Hypothesis L0 : 0 <= L.
+Hypothesis eta0 : 0 < eta.
+Hypothesis etag0 : 0 < etag.
+Hypothesis steps_local : INR K * L * eta <= 1/10.
+Hypothesis steps_server : L * etat <= 1/4.
+
+Let N1 : (0 < N)%nat. Proof. lia. Qed.
+Let N0 : 0 < INR N. Proof. now apply lt_0_INR. Qed.
+Let K0 : 0 < INR K. Proof. now apply lt_0_INR. Qed.
+Let S0 : 0 < INR Sn. Proof. now apply lt_0_INR. Qed.
+Let iN0 : 0 <= / INR N. Proof. now apply Rlt_le, Rinv_0_lt_compat. Qed.
+Let iK0 : 0 <= / INR K. Proof. now apply Rlt_le, Rinv_0_lt_compat. Qed.
+Let iS0 : 0 <= / INR Sn. Proof. now apply Rlt_le, Rinv_0_lt_compat. Qed.
+Lemma etat_gt0 : 0 < etat. Proof. unfold etat. repeat apply Rmult_lt_0_compat; auto. Qed.
+Lemma hh_range : 0 <= hh <= 1/4.
+Proof. assert (t0 := Rlt_le _ _ etat_gt0). split; [unfold hh; pos|exact steps_server]. Qed.
+Let KK : 1 <= INR K. Proof. apply (le_INR 1). lia. Qed.
+Lemma pp_range : 0 <= pp <= 1/100.
+Proof.
+  assert (a0 : 0 <= INR K * L * eta) by pos. assert (l2 := pow2_ge_0 L). assert (e2 := pow2_ge_0 eta).
+  assert (b : 0 <= L ^ 2 * eta ^ 2 * INR K) by pos. unfold pp. split; [pos|].
+  assert (c : (INR K * L * eta) ^ 2 <= 1/100) by nra. lra.
+Qed.
+Lemma nu_ge0 : 0 <= nu.
+Proof.
+  assert (a := le_INR _ _ SN). assert (b : 1 <= INR N) by (apply (le_INR 1); lia).
+  unfold nu, Rdiv. destruct (Req_dec (INR N) 1) as [e|e].
+  - rewrite e. replace (INR Sn * (1 - 1)) with 0 by ring. rewrite Rinv_0. lra.
+  - apply Rmult_le_pos; [lra|]. apply Rlt_le, Rinv_0_lt_compat, Rmult_lt_0_compat; lra.
+Qed.
+Lemma vv_ge0 : 0 <= vv. Proof. unfold vv, Rdiv. assert (s2 := pow2_ge_0 sigma). pos. Qed.
+Lemma meanR_ge0 f : (forall i, (i < N)%nat -> 0 <= f i) -> 0 <= meanR f.
+Proof. intros h. apply Rmult_le_pos; auto. now apply sum_ge0. Qed.
+Lemma V_ge0 s : 0 <= V s. Proof. apply meanR_ge0; intros; apply nrm2_ge0. Qed.
+
+(* section 6 and the Theorem, from the statements of one round *)
+Section Theorem_.
+Hypothesis bounded : forall x, Fstar <= Favg x.
+Variable good : state -> Prop.            (* what the memory's rule needs of a state, kept by a round *)
+Variable Cerr : state -> R.
+Variables m chi alpha gamma zeta : R.
+Hypothesis alpha0 : 0 <= alpha.
+Hypothesis gamma0 : 0 <= gamma.
+Hypothesis good_step : forall s p, good s -> good (step s p).
+Hypothesis Hdrift : forall s, good s -> drift_at s.
+Hypothesis Hdescent : forall s, good s -> descent_at s.
+Hypothesis Hmove : forall s, good s -> move_at s.
+Hypothesis HM : forall s, good s -> memory_at Cerr m chi alpha gamma zeta s.
+Notation q := qq.
+Notation kap := (kappa m alpha gamma).
+Hypothesis kap0 : 0 < kap.
+Hypothesis steps2 : rho * omega * q / kap * (7/5 * alpha * pp + (21/5 * pp + 2) * gamma * hh ^ 2) <= 1/25.
+
+Definition MM : R := rho * etat * (q / kap).
+Definition Phi s : R := Favg (sx s) - Fstar + MM * Cerr s.
+Definition forgotten_and_noise : R := MM * chi * zeta ^ 2
+  + vv * (etat * (hh * / INR Sn + 2/3 * pp) + MM * (51/50 * alpha + (1/25 + 2 * / INR Sn) * gamma * hh ^ 2)).
+Lemma MM_ge0 : 0 <= MM.
+Proof.
+  destruct pp_range as [p0 _]. destruct hh_range as [h0 _]. assert (n0 := nu_ge0). assert (t0 := Rlt_le _ _ etat_gt0).
+  assert (ik : 0 <= / kap) by now apply Rlt_le, Rinv_0_lt_compat.
+  unfold MM, q, Rdiv. apply Rmult_le_pos; [apply Rmult_le_pos; lra|]. apply Rmult_le_pos; auto.
+  apply Rplus_le_le_0_compat; pos.
+Qed.
+Lemma potential s : good s -> round s (fun p => Phi (step s p)) <= Phi s - 9/20 * rho * etat * nrm2 (G (sx s)) + forgotten_and_noise.
+Proof.
+  intros hs. destruct (HM s hs) as [hV hC].
+  rewrite (ex_ext _ _ (fun p => - Fstar + (Favg (sx (step s p)) + MM * Cerr (step s p)))) by (intros; unfold Phi; ring).
+  rewrite !ex_plus, ex_const, ex_scal.
+  assert (hX : L ^ 2 * move s <= hh ^ 2 * (2 * omega * rho * nrm2 (G (sx s)) + 3 * (L ^ 2 * DD s)
+    + 2 * omega * rho * nu * V s + 2 * vv * / INR Sn)).
+  { assert (b := Hmove s hs). apply (Rmult_le_compat_l (L ^ 2)) in b; [|apply pow2_ge_0].
+    replace (hh ^ 2) with (L ^ 2 * etat ^ 2) by (unfold hh; ring). rewrite Rmult_assoc. exact b. }
+  assert (k := section_6 rho etat omega pp hh nu m chi alpha gamma (/ INR Sn) q kap MM (Cerr s) (nrm2 (G (sx s)))
+    (V s) (L ^ 2 * DD s) (L ^ 2 * move s) (zeta ^ 2) vv (Favg (sx s)) (round s (fun p => Favg (sx (step s p))))
+    (round s (fun p => Cerr (step s p))) (proj1 rho01) etat_gt0 omega01 pp_range hh_range nu_ge0 alpha0 gamma0 iS0 vv_ge0
+    (nrm2_ge0 _) (conj (V_ge0 s) hV) eq_refl eq_refl kap0 eq_refl steps2 (Hdrift s hs) (Hdescent s hs) hX hC).
+  unfold Phi, forgotten_and_noise. lra.
+Qed.
+
+Theorem family_from_rounds (s0 : state) (T : nat) : good s0 -> (0 < T)%nat ->
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T) + q / kap * (Cerr s0 / INR T + chi * zeta ^ 2)
+     + theta * sigma ^ 2 / (rho * INR K) * (hh / INR Sn + 2/3 * pp
+       + rho * q / kap * (51/50 * alpha + (1/25 + 2 / INR Sn) * gamma * hh ^ 2))).
+Proof.
+  intros h0 T0%lt_0_INR. assert (t0 := etat_gt0).
+  assert (P0 : forall s, good s -> 0 <= Phi s).
+  { intros s hs. unfold Phi. assert (b := bounded (sx s)). destruct (HM s hs) as [hV _]. assert (v0 := V_ge0 s).
+    assert (0 <= MM * Cerr s) by (apply Rmult_le_pos; [apply MM_ge0|lra]). lra. }
+  assert (h := telescope_inv round step good Phi (fun s => 9/20 * rho * etat * nrm2 (G (sx s))) forgotten_and_noise
+    good_step potential P0 T s0 h0).
+  rewrite (sum_ext _ _ (fun t => 9/20 * rho * etat * Eit round step t (fun s => nrm2 (G (sx s))) s0)) in h
+    by (intros; apply Eit_scal).
+  rewrite sum_scal in h. unfold Phi, forgotten_and_noise, MM in h.
+  replace (theta * sigma ^ 2 / (rho * INR K)) with (vv / rho) by (unfold vv; field; lra).
+  replace (rho * q / kap) with (rho * (q / kap)) by (field; lra).
+  eapply (family_division rho etat (INR T)); [apply rho01|exact t0|exact T0|exact h|reflexivity].
+Qed.
+End Theorem_.
+(* ================= the statements of one round, from the assumptions ================= *)
+Hypothesis HP : forall w, map01 (P w).
+Hypothesis EP : forall a b, draw (fun w => dot a (P w b)) = rho * dot a b.
+Hypothesis EP2 : forall a, draw (fun w => nrm2 (P w a)) <= omega * rho * nrm2 a.
+Hypothesis lip : forall i, (i < N)%nat -> lipschitz L (g i).
+Hypothesis noise_mean0 : forall s w h i a, (i < N)%nat -> ker s w h (fun z => dot a (z i)) = 0.
+(* E<xi, P xi> <= theta sigma^2, the mean over the map and the earlier noise, too *)
+Hypothesis noise_theta : forall s k i, (k < K)%nat -> (i < N)%nat ->
+  draw (fun w => path (ker s w) k (fun h => ker s w h (fun z => dot (z i) (P w (z i))))) <= theta * sigma ^ 2.
+(* different clients, given the map and the earlier noise *)
+Hypothesis grad : forall i, (i < N)%nat -> gradient (F i) (g i).
+Hypothesis noise_clients : forall s w h i j, (i < N)%nat -> (j < N)%nat -> i <> j -> ker s w h (fun z => dot (z i) (P w (z j))) = 0.
+
+Lemma meanR_le f f' : (forall i, (i < N)%nat -> f i <= f' i) -> meanR f <= meanR f'.
+Proof. intros h. apply Rmult_le_compat_l; auto. now apply sum_le. Qed.
+Lemma meanR_ext f f' : (forall i, (i < N)%nat -> f i = f' i) -> meanR f = meanR f'.
+Proof. intros h. unfold meanR. now rewrite (sum_ext _ _ _ h). Qed.
+Lemma meanR_plus f f' : meanR (fun i => f i + f' i) = meanR f + meanR f'.
+Proof. unfold meanR. rewrite sum_plus. ring. Qed.
+Lemma meanR_scal a f : meanR (fun i => a * f i) = a * meanR f.
+Proof. unfold meanR. rewrite sum_scal. ring. Qed.
+Lemma meanR_const a : meanR (fun _ => a) = a.
+Proof. unfold meanR. rewrite sum_const. field. lra. Qed.
+Lemma meanV_ext f f' : (forall i, (i < N)%nat -> f i = f' i) -> meanV f = meanV f'.
+Proof. intros h. unfold meanV. now rewrite (vsum_ext _ _ _ h). Qed.
+Lemma meanV_plus f f' : meanV (fun i => f i + f' i)%V = (meanV f + meanV f')%V.
+Proof. unfold meanV. rewrite vsum_plus. vring. Qed.
+Lemma meanV_scal a f : meanV (fun i => a *: f i)%V = (a *: meanV f)%V.
+Proof. unfold meanV. rewrite vsum_scal. vring. Qed.
+Lemma meanV_sub f f' : meanV (fun i => f i - f' i)%V = (meanV f - meanV f')%V.
+Proof. rewrite (meanV_ext _ (fun i => f i + (-1) *: f' i)%V) by (intros; vring). rewrite meanV_plus, meanV_scal. vring. Qed.
+Lemma meanV_const v : meanV (fun _ => v) = v.
+Proof. unfold meanV. rewrite vsum_const. vfield. lra. Qed.
+Lemma meanV_dot f v : dot (meanV f) v = meanR (fun i => dot (f i) v).
+Proof. unfold meanV, meanR. now rewrite dot_scall, dot_suml. Qed.
+Lemma ex_meanR {A} (E : law A) f : E (fun a => meanR (fun i => f i a)) = meanR (fun i => E (f i)).
+Proof. unfold meanR. now rewrite ex_scal, ex_sum. Qed.
+
+Lemma nrm2_pvsum (f : list noise -> noise -> vec) h :
+  nrm2 (pvsum f h) <= INR (length h) * psum (fun h z => nrm2 (f h z)) h.
+Proof.
+  induction h as [|z h IH]. { simpl. rewrite nrm2_0. lra. }
+  change (length (z :: h)) with (S (length h)). rewrite S_INR. simpl pvsum. simpl psum.
+  destruct h as [|z' h].
+  - simpl in *. replace (v0 + f [] z)%V with (f [] z) by vring. lra.
+  - set (k := INR (length (z' :: h))) in *. assert (k0 : 0 < k) by (apply lt_0_INR; simpl; lia).
+    eapply Rle_trans; [apply (nrm2_add_young (/ k)); now apply Rinv_0_lt_compat|].
+    replace (/ / k) with k by (field; lra).
+    apply (Rmult_le_compat_l (1 + / k)) in IH; [|assert (0 < / k) by (now apply Rinv_0_lt_compat); lra].
+    replace ((1 + / k) * (k * psum (fun h z => nrm2 (f h z)) (z' :: h)))
+      with ((k + 1) * psum (fun h z => nrm2 (f h z)) (z' :: h)) in IH by (field; lra). lra.
+Qed.
+Lemma psum_le {Z} (e e' : list Z -> Z -> R) h : (forall h z, e h z <= e' h z) -> psum e h <= psum e' h.
+Proof. intros H. induction h; simpl; [lra|]. specialize (H h a). lra. Qed.
+Lemma psum_ge0 {Z} (e : list Z -> Z -> R) h : (forall h z, 0 <= e h z) -> 0 <= psum e h.
+Proof. intros H. induction h; simpl; [lra|]. specialize (H h a). lra. Qed.
+Lemma psum_scal {Z} a (e : list Z -> Z -> R) h : psum (fun h z => a * e h z) h = a * psum e h.
+Proof. induction h; simpl; rewrite ?IHh; ring. Qed.
+Lemma P_pvsum w (f : list noise -> noise -> vec) h : P w (pvsum f h) = pvsum (fun h z => P w (f h z)) h.
+Proof. induction h; simpl; [apply m_0, HP|]. now rewrite (m_add _ (HP w)), IHh. Qed.
+Lemma P_le w a : nrm2 (P w a) <= nrm2 a. Proof. apply step_1_2, HP. Qed.
+Lemma P_le_dot w a : nrm2 (P w a) <= dot a (P w a). Proof. apply step_1_2, HP. Qed.
+
+Section Round.
+Variable s : state.
+Notation x := (sx s).
+Definition d i : vec := (u s i - meanV (u s) + G x)%V.
+Definition a w i h : vec := (g i (loc s w i h) - g i x)%V.
+Definition e w i h : R := nrm2 (loc s w i h - x).
+Definition Sa w i : list noise -> vec := pvsum (fun h (_ : noise) => a w i h).
+Definition Xi i : list noise -> vec := pvsum (fun _ (z : noise) => z i).
+
+Lemma d_alt i : d i = (u s i + cbar s)%V.
+Proof.
+  unfold d. replace (meanV (u s)) with (G x - cbar s)%V; [vring|].
+  unfold u. rewrite meanV_sub. reflexivity.
+Qed.
+(* 3.1 *)
+Lemma step_3_1 w i h : (loc s w i h - x = - (eta *: P w (Sa w i h + INR (length h) *: d i + Xi i h)))%V.
+Proof.
+  assert (pw := HP w). induction h as [|z h IH].
+  - change (x - x = - (eta *: P w (v0 + 0 *: d i + v0)))%V.
+    replace (v0 + 0 *: d i + v0)%V with v0 by vring. rewrite (m_0 _ pw). vring.
+  - change (length (z :: h)) with (S (length h)). rewrite S_INR. simpl loc.
+    change (Sa w i (z :: h)) with (Sa w i h + a w i h)%V. change (Xi i (z :: h)) with (Xi i h + z i)%V.
+    replace (loc s w i h - eta *: P w (g i (loc s w i h) + z i - ci (smem s) i + cbar s) - x)%V
+      with ((loc s w i h - x) - eta *: P w (g i (loc s w i h) + z i - ci (smem s) i + cbar s))%V by vring.
+    rewrite IH. replace (Sa w i h + a w i h + (INR (length h) + 1) *: d i + (Xi i h + z i))%V
+      with ((Sa w i h + INR (length h) *: d i + Xi i h) + (g i (loc s w i h) + z i - ci (smem s) i + cbar s))%V
+      by (rewrite d_alt; unfold a, u; vring).
+    rewrite (m_add _ pw (Sa w i h + INR (length h) *: d i + Xi i h)%V). vring.
+Qed.
+Lemma Sa_le w i h : (i < N)%nat -> nrm2 (Sa w i h) <= INR (length h) * (L * L * Se s w i h).
+Proof.
+  intros hi. eapply Rle_trans; [apply nrm2_pvsum|]. apply Rmult_le_compat_l; [apply pos_INR|].
+  unfold Se. rewrite <- psum_scal. apply psum_le. intros. now apply lip.
+Qed.
+Lemma Se_ge0 w i h : 0 <= Se s w i h. Proof. apply psum_ge0; intros; apply nrm2_ge0. Qed.
+
+(* a number that depends on the map and the first k noises *)
+Definition EE k (f : O -> list noise -> R) : R := draw (fun w => path (ker s w) k (f w)).
+Lemma EE_plus k f f' : EE k (fun w h => f w h + f' w h) = EE k f + EE k f'.
+Proof. unfold EE. rewrite <- ex_plus. apply ex_ext; intros w. apply ex_plus. Qed.
+Lemma EE_scal k b f : EE k (fun w h => b * f w h) = b * EE k f.
+Proof. unfold EE. rewrite <- ex_scal. apply ex_ext; intros w. apply ex_scal. Qed.
+Lemma EE_le k f f' : (forall w h, length h = k -> f w h <= f' w h) -> EE k f <= EE k f'.
+Proof. intros H. apply ex_le; intros w. apply path_length. intros. now apply H. Qed.
+Lemma EE_map k f : EE k (fun w _ => f w) = draw f.
+Proof. apply ex_ext; intros w. apply (ex_const (path (ker s w) k)). Qed.
+Lemma EE_psum k f : EE k (fun w h => psum (fun h (_ : noise) => f w h) h) = sum k (fun j => EE j f).
+Proof.
+  unfold EE. rewrite <- ex_sum. apply ex_ext; intros w. rewrite path_psum. apply sum_ext; intros j _.
+  apply ex_ext; intros h. apply ex_const.
+Qed.
+
+(* 3.4 *)
+Lemma step_3_4 i k : (i < N)%nat -> (k <= K)%nat -> EE k (fun w h => nrm2 (P w (Xi i h))) <= INR k * (theta * sigma ^ 2).
+Proof.
+  intros hi hk. rewrite <- sum_const. unfold EE.
+  rewrite (ex_ext draw _ (fun w => sum k (fun j => path (ker s w) j (fun h => ker s w h (fun z => nrm2 (P w (z i))))))).
+  - rewrite ex_sum. apply sum_le; intros j hj. eapply Rle_trans; [|apply (noise_theta s j i); [lia|exact hi]].
+    apply ex_le; intros w. apply ex_le; intros h. apply ex_le; intros z. apply P_le_dot.
+  - intros w. rewrite <- (noise_squares (ker s w) (fun _ (z : noise) => P w (z i))).
+    + apply ex_ext; intros h. unfold Xi. now rewrite P_pvsum.
+    + intros h b. rewrite <- (noise_mean0 s w h i (P w b) hi). apply ex_ext; intros z. now rewrite (m_sym _ (HP w)).
+Qed.
+
+(* the recursion of section 3 *)
+Lemma drift_rec i k : (i < N)%nat -> (k < K)%nat ->
+  EE k (fun w => e w i) <= 4 * eta ^ 2 * L ^ 2 * INR K * sum k (fun j => EE j (fun w => e w i))
+    + (eta ^ 2 * (omega * rho * nrm2 (d i)) * (4 * INR k ^ 2) + eta ^ 2 * (theta * sigma ^ 2) * (2 * INR k)).
+Proof.
+  intros hi hk. assert (kK : INR k <= INR K) by (apply le_INR; lia). assert (k0 := pos_INR k).
+  assert (e2 := pow2_ge_0 eta). assert (l2 := pow2_ge_0 L). assert (k2 := pow2_ge_0 (INR k)).
+  assert (H : EE k (fun w => e w i) <= EE k (fun w h => 4 * eta ^ 2 * L ^ 2 * INR K * Se s w i h
+    + (4 * eta ^ 2 * INR k ^ 2 * nrm2 (P w (d i)) + 2 * eta ^ 2 * nrm2 (P w (Xi i h))))).
+  { apply EE_le. intros w h hl. assert (pw := HP w). unfold e. rewrite step_3_1, nrm2_opp, nrm2_scal, hl.
+    rewrite !(m_add _ pw), (m_scal _ pw).
+    assert (h1 := nrm2_add_le2 (P w (Sa w i h) + INR k *: P w (d i)) (P w (Xi i h))).
+    assert (h2 := nrm2_add_le2 (P w (Sa w i h)) (INR k *: P w (d i))). rewrite nrm2_scal in h2.
+    assert (h3 := P_le w (Sa w i h)). assert (h5 := Sa_le w i h hi). rewrite hl in h5.
+    assert (SS := Se_ge0 w i h).
+    assert (h6 : INR k * (L * L * Se s w i h) <= INR K * (L * L * Se s w i h)) by (apply Rmult_le_compat_r; pos).
+    assert (h7 : nrm2 (P w (Sa w i h) + INR k *: P w (d i) + P w (Xi i h))
+      <= 4 * (INR K * (L * L * Se s w i h)) + 4 * (INR k * INR k * nrm2 (P w (d i))) + 2 * nrm2 (P w (Xi i h))) by lra.
+    apply (Rmult_le_compat_l (eta * eta)) in h7; [lra|pos]. }
+  eapply Rle_trans; [exact H|]. rewrite !EE_plus, !EE_scal. unfold Se at 1. rewrite (EE_psum k (fun w h => nrm2 (loc s w i h - x))).
+  rewrite (EE_map k (fun w => nrm2 (P w (d i)))). fold (e).
+  assert (q1 := step_3_4 i k hi ltac:(lia)). assert (q2 := EP2 (d i)).
+  apply (Rmult_le_compat_l (2 * eta ^ 2)) in q1; [|lra].
+  apply (Rmult_le_compat_l (4 * eta ^ 2 * INR k ^ 2)) in q2; [|pos].
+  change (fun w h => nrm2 (loc s w i h - x)) with (fun w h => e w i h).
+  change (fun j => EE j (fun w h => e w i h)) with (fun j => EE j (fun w => e w i)). lra.
+Qed.
+(* 3.5 *)
+Lemma step_3_5 k : sum k (fun j => 4 * INR j ^ 2) <= 4/3 * (INR k ^ 2 * (INR k - 1)) /\ sum k (fun j => 2 * INR j) = INR k * (INR k - 1).
+Proof.
+  destruct k as [|k]; [simpl; lra|]. rewrite S_INR.
+  enough (sum (S k) (fun j => 4 * INR j ^ 2) = 2/3 * INR k * (INR k + 1) * (2 * INR k + 1) /\ sum (S k) (fun j => 2 * INR j) = (INR k + 1) * INR k) as [-> ->].
+  { assert (k0 := pos_INR k). split; nra. }
+  induction k as [|k [IH IH']]; [simpl; split; lra|]. rewrite (sum_S (S k)), (sum_S (S k) (fun j => 2 * INR j)), IH, IH', !S_INR. split; field.
+Qed.
+Lemma drift_client i : (i < N)%nat -> EE K (fun w => Se s w i)
+  <= 1388/1000 * eta ^ 2 * INR K ^ 2 * (INR K - 1) * (omega * rho * nrm2 (d i)) + 1041/1000 * eta ^ 2 * INR K * (INR K - 1) * (theta * sigma ^ 2).
+Proof.
+  intros hi. unfold Se. rewrite (EE_psum K (fun w h => nrm2 (loc s w i h - x))).
+  change (fun j => EE j (fun w h => nrm2 (loc s w i h - x))) with (fun j => EE j (fun w => e w i)).
+  assert (e2 := pow2_ge_0 eta). assert (s2 := pow2_ge_0 sigma). assert (n0 := nrm2_ge0 (d i)). assert (l2 := pow2_ge_0 L).
+  assert (a0 : 0 <= 4 * eta ^ 2 * L ^ 2 * INR K) by pos.
+  assert (m0 : 0 <= eta ^ 2 * (omega * rho * nrm2 (d i))) by pos. assert (m1 : 0 <= eta ^ 2 * (theta * sigma ^ 2)) by pos.
+  assert (h := Ssf.step_2_6 _ (fun j => EE j (fun w => e w i)) (fun k => eta ^ 2 * (omega * rho * nrm2 (d i)) * (4 * INR k ^ 2) + eta ^ 2 * (theta * sigma ^ 2) * (2 * INR k)) K a0).
+  specialize (h (fun k => ltac:(assert (k0 := pos_INR k); assert (k2 := pow2_ge_0 (INR k)); apply Rplus_le_le_0_compat; pos))).
+  specialize (h (fun k => drift_rec i k hi) K (Nat.le_refl K)).
+  eapply Rle_trans; [exact h|]. rewrite sum_plus, !sum_scal.
+  assert (hp : (1 + 4 * eta ^ 2 * L ^ 2 * INR K) ^ K <= 1041/1000).
+  { apply Ssf.growth; auto. replace (4 * eta ^ 2 * L ^ 2 * INR K * INR K) with (4 * (INR K * L * eta) ^ 2) by ring.
+    assert (0 <= INR K * L * eta) by pos. nra. }
+  destruct (step_3_5 K) as [h7 h8]. rewrite sum_scal in h7, h8.
+  apply (Rmult_le_compat_l _ _ _ m0) in h7.
+  set (Y := eta ^ 2 * (omega * rho * nrm2 (d i)) * (4 * sum K (fun k => INR k ^ 2)) + eta ^ 2 * (theta * sigma ^ 2) * (2 * sum K INR)) in *.
+  assert (Y0 : 0 <= sum K (fun k => INR k ^ 2)) by (apply sum_ge0; intros; apply pow2_ge_0).
+  assert (Y1 : 0 <= sum K INR) by (apply sum_ge0; intros; apply pos_INR).
+  assert (X0 : 0 <= Y) by (unfold Y; apply Rplus_le_le_0_compat; pos).
+  eapply Rle_trans; [apply Rmult_le_compat_r; [exact X0|exact hp]|]. unfold Y. rewrite h8. lra.
+Qed.
+(* 3.6 *)
+Lemma step_3_6 : meanR (fun i => nrm2 (d i)) = V s + nrm2 (G x).
+Proof.
+  rewrite (meanR_ext _ (fun i => nrm2 (u s i - meanV (u s)) + (2 * dot (u s i - meanV (u s)) (G x) + nrm2 (G x))))
+    by (intros; unfold d; rewrite nrm2_add; ring).
+  rewrite !meanR_plus, meanR_scal, meanR_const.
+  assert (z : meanR (fun i => dot (u s i - meanV (u s)) (G x)) = 0).
+  { rewrite <- (meanV_dot (fun i => u s i - meanV (u s))%V (G x)), meanV_sub, meanV_const.
+    change (meanV (fun i => u s i)) with (meanV (u s)).
+    replace (meanV (u s) - meanV (u s))%V with v0 by vring. apply dot_0l. }
+  rewrite z. unfold V. ring.
+Qed.
+(* the claim of section 3 *)
+Theorem drift : drift_at s.
+Proof.
+  unfold drift_at. assert (l2 := pow2_ge_0 L).
+  assert (H : DD s <= 1388/1000 * eta ^ 2 * INR K * (INR K - 1) * omega * rho * (V s + nrm2 (G x)) + 1041/1000 * eta ^ 2 * (INR K - 1) * (theta * sigma ^ 2)).
+  { rewrite <- step_3_6, <- meanR_scal, <- (meanR_const (_ * (theta * sigma ^ 2))), <- meanR_plus.
+    unfold DD. rewrite (ex_meanR (local_law s) (fun i p => / INR K * Se s (fst p) i (snd p))).
+    apply meanR_le; intros i hi. rewrite ex_scal. assert (b := drift_client i hi).
+    change (EE K (fun w => Se s w i)) with (local_law s (fun p => Se s (fst p) i (snd p))) in b.
+    apply (Rmult_le_compat_l (/ INR K)) in b; auto. eapply Rle_trans; [exact b|]. right. field. lra. }
+  apply (Rmult_le_compat_l (L ^ 2)) in H; auto. eapply Rle_trans; [exact H|]. right. unfold pp, vv. field. lra.
+Qed.
+(* ---- the descent and the move ---- *)
+Definition w_ i : vec := (u s i - meanV (u s))%V.
+Definition wS A : vec := (/ INR Sn *: pick w_ A)%V.
+Definition aS A w h : vec := (/ INR Sn *: pick (fun i => / INR K *: Sa w i h) A)%V.
+Definition nS (A : list nat) h : vec := (/ INR Sn *: pick (fun i => / INR K *: Xi i h) A)%V.
+(* 1.3 *)
+Lemma step_1_3 A w h : length A = Sn -> length h = K ->
+  (sx (step s (A, (w, h))) = x + - etat *: P w (G x + aS A w h + wS A + nS A h))%V.
+Proof.
+  intros hA hk. cbn [step sx]. f_equal. assert (pw := HP w).
+  rewrite (pick_ext _ (fun i => (- (INR K * eta)) *: P w ((G x + w_ i) + (/ INR K *: Sa w i h + / INR K *: Xi i h)))%V).
+  - rewrite pick_scal, <- (pick_map _ _ _ pw), !pick_plus, pick_const, hA. fold (w_).
+    replace (G x + aS A w h + wS A + nS A h)%V with (/ INR Sn *: (INR Sn *: G x + pick w_ A
+      + (pick (fun i => / INR K *: Sa w i h) A + pick (fun i => / INR K *: Xi i h) A)))%V by (unfold aS, wS, nS; vfield; lra).
+    rewrite (m_scal _ pw). unfold etat, Rdiv. change (fun i => w_ i) with w_. vring.
+  - intros i _. rewrite step_3_1, hk.
+    replace (Sa w i h + INR K *: d i + Xi i h)%V with (INR K *: (G x + w_ i + (/ INR K *: Sa w i h + / INR K *: Xi i h)))%V
+      by (unfold d, w_; vfield; lra).
+    rewrite (m_scal _ pw). vring.
+Qed.
+Lemma qubF v : Favg (x + v) <= Favg x + dot (G x) v + L / 2 * nrm2 v.
+Proof.
+  unfold G. rewrite meanV_dot, <- (meanR_const (L / 2 * nrm2 v)). unfold Favg. rewrite <- !meanR_plus.
+  apply meanR_le; intros i hi. apply (smooth (F i) (g i) L L0); auto.
+Qed.
+(* the noise of a sample *)
+Lemma nSE A h : nS A h = ((/ INR Sn * / INR K) *: pvsum (fun _ (z : noise) => pick z A) h)%V.
+Proof.
+  unfold nS. rewrite pick_scal. replace (pick (fun i => Xi i h) A) with (pvsum (fun _ (z : noise) => pick z A) h); [vring|].
+  induction h as [|z h IH].
+  - change (v0 = pick (fun _ => v0) A). rewrite pick_const. vring.
+  - simpl. rewrite IH. rewrite <- pick_plus. apply pick_ext. reflexivity.
+Qed.
+Lemma pick_mean0 A w h b : (forall i, In i A -> (i < N)%nat) -> ker s w h (fun z => dot b (pick z A)) = 0.
+Proof.
+  intros hA. rewrite (ex_ext _ _ (fun z => lsum A (fun i => dot b (z i)))) by (intros; apply dot_pick).
+  rewrite (ex_lsum (ker s w h) A (fun i z => dot b (z i))). induction A; simpl; [ring|].
+  rewrite IHA, noise_mean0 by (intros; apply hA; simpl; auto). ring.
+Qed.
+Lemma nS_mean0 A w k b : (forall i, In i A -> (i < N)%nat) -> path (ker s w) k (fun h => dot b (nS A h)) = 0.
+Proof.
+  intros hA. rewrite (ex_ext _ _ (fun h => (/ INR Sn * / INR K) * dot b (pvsum (fun _ (z : noise) => pick z A) h)))
+    by (intros; rewrite nSE; apply dot_scalr).
+  rewrite ex_scal, (noise_mean (ker s w)); [ring|]. intros. now apply pick_mean0.
+Qed.
+Lemma pick_form A w h : NoDup A -> (forall i, In i A -> (i < N)%nat) ->
+  ker s w h (fun z => dot (pick z A) (P w (pick z A))) = lsum A (fun i => ker s w h (fun z => dot (z i) (P w (z i)))).
+Proof.
+  assert (pw := HP w). intros nd hA. induction nd as [|i A ni nd IH].
+  - rewrite (ex_ext _ _ (fun _ => 0)) by (intros; apply dot_0l). apply ex_const.
+  - simpl lsum. rewrite <- IH by (intros; apply hA; now right).
+    rewrite (ex_ext _ _ (fun z => dot (z i) (P w (z i)) + (2 * lsum A (fun j => dot (z i) (P w (z j))) + dot (pick z A) (P w (pick z A))))).
+    + rewrite !ex_plus, ex_scal, (ex_lsum (ker s w h) A (fun j z => dot (z i) (P w (z j)))).
+      rewrite (lsum_ext A _ (fun _ => 0 * 1)).
+      * rewrite lsum_scal. unfold noise. ring.
+      * intros j hj. rewrite noise_clients; [ring|apply hA; now left|apply hA; now right|]. intros ->. contradiction.
+    + intros z. rewrite pick_cons, (m_add _ pw), !dot_addl, !dot_addr.
+      rewrite <- (m_sym _ pw (pick z A) (z i)), (dotC (P w (pick z A))), (pick_map _ _ _ pw), (dot_pick (z i)). ring.
+Qed.
+Lemma path_form A w k : (forall i, In i A -> (i < N)%nat) ->
+  path (ker s w) k (fun h => dot (pvsum (fun _ (z : noise) => pick z A) h) (P w (pvsum (fun _ (z : noise) => pick z A) h)))
+  = sum k (fun j => path (ker s w) j (fun h => ker s w h (fun z => dot (pick z A) (P w (pick z A))))).
+Proof.
+  intros hA. assert (pw := HP w). induction k. { apply dot_0l. }
+  rewrite path_S, sum_S, <- IHk, <- ex_plus. apply ex_ext; intros h. simpl.
+  set (b := pvsum _ h). rewrite (ex_ext _ _ (fun z => dot b (P w b) + (2 * dot (P w b) (pick z A) + dot (pick z A) (P w (pick z A))))).
+  - rewrite !ex_plus, ex_const, ex_scal, pick_mean0 by auto. unfold noise. ring.
+  - intros z. rewrite (m_add _ pw), !dot_addl, !dot_addr, <- (m_sym _ pw b (pick z A)), (dotC (pick z A) (P w b)). ring.
+Qed.
+(* 4.2 *)
+Lemma step_4_2 A : length A = Sn -> NoDup A -> (forall i, In i A -> (i < N)%nat) ->
+  EE K (fun w h => dot (nS A h) (P w (nS A h))) <= vv * / INR Sn.
+Proof.
+  intros hl nd hA. set (c := / INR Sn * / INR K).
+  assert (e1 : EE K (fun w h => dot (nS A h) (P w (nS A h)))
+    = c * c * sum K (fun j => lsum A (fun i => draw (fun w => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (P w (z i)))))))).
+  { unfold EE. rewrite (ex_ext draw _ (fun w => c * c * sum K (fun j => lsum A (fun i => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (P w (z i)))))))).
+    - rewrite ex_scal, ex_sum. f_equal. apply sum_ext; intros j _.
+      exact (ex_lsum draw A (fun i w => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (P w (z i)))))).
+    - intros w. rewrite (ex_ext _ _ (fun h => c * c * dot (pvsum (fun _ (z : noise) => pick z A) h) (P w (pvsum (fun _ (z : noise) => pick z A) h)))).
+      + rewrite ex_scal, path_form by auto. f_equal. apply sum_ext; intros j _.
+        rewrite <- (ex_lsum (path (ker s w) j) A (fun i h => ker s w h (fun z => dot (z i) (P w (z i))))).
+        apply ex_ext; intros h. now apply pick_form.
+      + intros h. rewrite nSE. fold c. rewrite (m_scal _ (HP w)), dot_scall, dot_scalr. ring. }
+  rewrite e1. assert (c0 : 0 <= c * c) by (unfold c; pos).
+  assert (b : sum K (fun j => lsum A (fun i => draw (fun w => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (P w (z i)))))))
+    <= INR K * (INR Sn * (theta * sigma ^ 2))).
+  { rewrite <- sum_const. apply sum_le; intros j hj. rewrite <- hl.
+    replace (INR (length A) * (theta * sigma ^ 2)) with (lsum A (fun _ => theta * sigma ^ 2)).
+    - apply lsum_le; intros i hi. apply noise_theta; auto.
+    - generalize (theta * sigma ^ 2). clear. intros r. induction A; [simpl; ring|]. simpl length. rewrite S_INR. simpl lsum. rewrite IHA. ring. }
+  apply (Rmult_le_compat_l (c * c)) in b; auto. eapply Rle_trans; [exact b|]. right. unfold c, vv. field. lra.
+Qed.
+(* 2.1 *)
+Lemma sum_w : vsum N w_ = v0.
+Proof.
+  unfold w_. rewrite (vsum_ext _ _ (fun i => u s i + (-1) *: meanV (u s))%V) by (intros; vring).
+  rewrite vsum_plus, vsum_const. unfold meanV. apply functional_extensionality; intros j. vunfold. field. lra.
+Qed.
+Lemma wS_mean b : lsets N Sn SN (fun A => dot b (wS A)) = 0.
+Proof.
+  rewrite (ex_ext (lsets N Sn SN) _ (fun A => / INR Sn * dot b (pick w_ A))) by (intros; apply dot_scalr).
+  rewrite ex_scal. cbn [ex lsets]. unfold Esets. rewrite first_moment, sum_w, dot_0r. ring.
+Qed.
+Lemma wS_var : lsets N Sn SN (fun A => nrm2 (wS A)) = nu * V s.
+Proof.
+  destruct (Nat.eq_dec N 1) as [e1|n1].
+  - assert (w0 : w_ 0 = v0). { assert (h := sum_w). rewrite e1 in h. rewrite <- h. apply functional_extensionality; intros j. unfold vsum. simpl. ring. }
+    assert (V0 : V s = 0). { unfold V, meanR. rewrite e1. simpl sum. change (u s 0 - meanV (u s))%V with (w_ 0). rewrite w0, nrm2_0. ring. }
+    rewrite V0, Rmult_0_r. apply Rle_antisym; [|apply ex_ge0; intros; apply nrm2_ge0].
+    rewrite <- (ex_const (lsets N Sn SN) 0). apply lsets_le; intros A hA. unfold wS.
+    rewrite (pick_ext _ (fun _ => v0)), pick_const, !nrm2_scal, nrm2_0; [lra|].
+    intros i hi. apply (subsets_below _ _ _ _ hA) in hi. replace i with 0%nat by lia. exact w0.
+  - assert (h := sampling_variance N Sn (u s) ltac:(lia) ltac:(lia)). cbv zeta in h.
+    match type of h with ?l = _ => change (l = nu * V s) in h end. rewrite <- h. cbn [ex lsets]. unfold Esets. f_equal. apply lsum_ext; intros A hA. f_equal.
+    unfold wS, w_. rewrite (pick_ext _ (fun i => u s i + (-1) *: meanV (u s))%V) by (intros; vring).
+    rewrite pick_plus, pick_const, (subsets_length _ _ _ hA). change (fun i => u s i) with (u s). unfold meanV. vfield. lra.
+Qed.
+(* the local parts: their squares in the mean over the sample *)
+Definition DA A : R := / INR Sn * lsum A (fun i => L ^ 2 * (/ INR K * EE K (fun w => Se s w i))).
+Lemma aS_le A : length A = Sn -> (forall i, In i A -> (i < N)%nat) -> EE K (fun w h => nrm2 (aS A w h)) <= DA A.
+Proof.
+  intros hl hA. eapply Rle_trans; [apply (EE_le K _ (fun w h => / INR Sn * lsum A (fun i => L ^ 2 * (/ INR K * Se s w i h))))|].
+  - intros w h hk. unfold aS. rewrite nrm2_scal. assert (b := nrm2_pick (fun i => / INR K *: Sa w i h)%V A). rewrite hl in b.
+    apply (Rmult_le_compat_l (/ INR Sn * / INR Sn)) in b; [|pos]. eapply Rle_trans; [exact b|].
+    replace (/ INR Sn * / INR Sn * (INR Sn * lsum A (fun i => nrm2 (/ INR K *: Sa w i h))))
+      with (/ INR Sn * lsum A (fun i => nrm2 (/ INR K *: Sa w i h))) by (field; lra).
+    apply Rmult_le_compat_l; auto. apply lsum_le; intros i hi. rewrite nrm2_scal. assert (q := Sa_le w i h (hA i hi)). rewrite hk in q.
+    apply (Rmult_le_compat_l (/ INR K * / INR K)) in q; [|pos]. eapply Rle_trans; [exact q|]. right. field. lra.
+  - right. unfold DA. change (local_law s (fun p => / INR Sn * lsum A (fun i => L ^ 2 * (/ INR K * Se s (fst p) i (snd p)))) = / INR Sn * lsum A (fun i => L ^ 2 * (/ INR K * EE K (fun w => Se s w i)))).
+    rewrite ex_scal, (ex_lsum (local_law s) A (fun i p => L ^ 2 * (/ INR K * Se s (fst p) i (snd p)))). f_equal.
+    apply lsum_ext; intros i _. now rewrite !ex_scal.
+Qed.
+Lemma DA_mean : lsets N Sn SN DA = L ^ 2 * DD s.
+Proof.
+  unfold DA. rewrite (lsets_mean N Sn SN _ S1). fold (meanR (fun i => L ^ 2 * (/ INR K * EE K (fun w => Se s w i)))).
+  rewrite meanR_scal. f_equal. unfold DD. rewrite (ex_meanR (local_law s) (fun i p => / INR K * Se s (fst p) i (snd p))).
+  apply meanR_ext; intros i _. now rewrite ex_scal.
+Qed.
+Lemma round_E f : round s f = lsets N Sn SN (fun A => EE K (fun w h => f (A, (w, h)))).
+Proof. reflexivity. Qed.
+
+(* the claim of section 4 *)
+Theorem descent_ : descent_at s.
+Proof.
+  unfold descent_at. rewrite round_E. assert (t0 := Rlt_le _ _ etat_gt0). assert (hr := hh_range).
+  eapply Rle_trans; [apply (lsets_le N Sn SN _ (fun A => Favg x + ((- (etat / 2)) * (rho * nrm2 (G x)) + ((1 + hh) / 2 * etat * DA A
+    + (hh * etat * rho * nrm2 (wS A) + (hh * etat * (vv * / INR Sn) + (hh * etat - etat) * rho * dot (G x) (wS A)))))))|].
+  - intros A hA. assert (hl := subsets_length _ _ _ hA). assert (hb := fun i => subsets_below _ _ _ i hA). assert (nd := subsets_nodup _ _ _ hA).
+    eapply Rle_trans; [apply (EE_le K _ (fun w h => Favg x + ((- (etat / 2)) * dot (G x) (P w (G x)) + ((1 + hh) / 2 * etat * nrm2 (aS A w h)
+      + (hh * etat * dot (wS A) (P w (wS A)) + (hh * etat * dot (nS A h) (P w (nS A h))
+      + (2 * hh * etat * dot (P w (wS A)) (nS A h) + ((hh * etat - etat) * dot (G x) (P w (wS A)) + (hh * etat - etat) * dot (P w (G x)) (nS A h)))))))))|].
+    + intros w h hk. rewrite (step_1_3 A w h hl hk).
+      assert (q := descent_form (P w) etat hh L (Favg x) _ (G x) (aS A w h) (wS A) (nS A h) (HP w) t0 ltac:(lra) eq_refl (qubF _) L0).
+      assert (m := m_le _ (HP w) (aS A w h)). rewrite !(m_sym _ (HP w)).
+      assert (k : 0 <= (1 + hh) / 2 * etat) by (apply Rmult_le_pos; lra). apply (Rmult_le_compat_l _ _ _ k) in m. lra.
+    + rewrite !EE_plus, !EE_scal.
+      rewrite (EE_map K (fun _ => Favg x)), ex_const, (EE_map K (fun w => dot (G x) (P w (G x)))), (EE_map K (fun w => dot (wS A) (P w (wS A)))),
+        (EE_map K (fun w => dot (G x) (P w (wS A)))), !EP.
+      assert (z1 : EE K (fun w h => dot (P w (wS A)) (nS A h)) = 0) by (rewrite <- (ex_const draw 0); apply ex_ext; intros w; now apply nS_mean0).
+      assert (z2 : EE K (fun w h => dot (P w (G x)) (nS A h)) = 0) by (rewrite <- (ex_const draw 0); apply ex_ext; intros w; now apply nS_mean0).
+      rewrite z1, z2. assert (q1 := aS_le A hl hb). assert (q2 := step_4_2 A hl nd hb).
+      apply (Rmult_le_compat_l ((1 + hh) / 2 * etat)) in q1; [|apply Rmult_le_pos; lra].
+      apply (Rmult_le_compat_l (hh * etat)) in q2; [|pos]. unfold nrm2 at 1 3. fold (nrm2 (wS A)). unfold nrm2 in *. lra.
+  - rewrite !ex_plus, !ex_scal, !ex_const, wS_mean, wS_var. change (fun w => DA w) with DA. rewrite DA_mean. right. field. lra.
+Qed.
+(* 4.3, with 2 in the place of 3 *)
+Lemma move_sharp : move s <= etat ^ 2 * (2 * omega * rho * nrm2 (G x) + 2 * (L ^ 2 * DD s)
+  + 2 * omega * rho * nu * V s + 2 * vv * / INR Sn).
+Proof.
+  unfold move. rewrite round_E.
+  eapply Rle_trans; [apply (lsets_le N Sn SN _ (fun A => etat ^ 2 * (2 * (omega * rho * nrm2 (G x)) + (2 * DA A
+    + (2 * omega * rho * nrm2 (wS A) + (2 * (vv * / INR Sn) + 4 * draw (fun w => dot (P w (P w (G x))) (wS A))))))))|].
+  - intros A hA. assert (hl := subsets_length _ _ _ hA). assert (hb := fun i => subsets_below _ _ _ i hA). assert (nd := subsets_nodup _ _ _ hA).
+    eapply Rle_trans; [apply (EE_le K _ (fun w h => etat ^ 2 * (2 * nrm2 (P w (G x)) + (2 * nrm2 (aS A w h) + (2 * nrm2 (P w (wS A))
+      + (2 * dot (nS A h) (P w (nS A h)) + (4 * dot (P w (P w (G x))) (wS A) + (4 * dot (P w (P w (G x))) (nS A h) + 4 * dot (P w (P w (wS A))) (nS A h)))))))))|].
+    + intros w h hk. rewrite (step_1_3 A w h hl hk). assert (pw := HP w).
+      replace (x + - etat *: P w (G x + aS A w h + wS A + nS A h) - x)%V with (- etat *: P w (aS A w h + (G x + wS A + nS A h)))%V
+        by (replace (G x + aS A w h + wS A + nS A h)%V with (aS A w h + (G x + wS A + nS A h))%V by vring; vring).
+      rewrite nrm2_scal. replace (- etat * - etat) with (etat ^ 2) by ring. apply Rmult_le_compat_l; [apply pow2_ge_0|].
+      rewrite (m_add _ pw). eapply Rle_trans; [apply nrm2_add_le2|]. assert (q1 := P_le w (aS A w h)). assert (q2 := P_le_dot w (nS A h)).
+      rewrite !(m_add _ pw), !nrm2_add, !dot_addl, !(m_sym _ pw (P w _)). lra.
+    + rewrite EE_scal, !EE_plus, !EE_scal. apply Rmult_le_compat_l; [apply pow2_ge_0|].
+      rewrite (EE_map K (fun w => nrm2 (P w (G x)))), (EE_map K (fun w => nrm2 (P w (wS A)))), (EE_map K (fun w => dot (P w (P w (G x))) (wS A))).
+      assert (z1 : EE K (fun w h => dot (P w (P w (wS A))) (nS A h)) = 0) by (rewrite <- (ex_const draw 0); apply ex_ext; intros w; now apply nS_mean0).
+      assert (z2 : EE K (fun w h => dot (P w (P w (G x))) (nS A h)) = 0) by (rewrite <- (ex_const draw 0); apply ex_ext; intros w; now apply nS_mean0).
+      rewrite z1, z2. assert (q1 := aS_le A hl hb). assert (q2 := step_4_2 A hl nd hb). assert (q3 := EP2 (G x)). assert (q4 := EP2 (wS A)). lra.
+  - rewrite ex_scal, !ex_plus, !ex_scal, !ex_const, wS_var. change (fun w => DA w) with DA. rewrite DA_mean.
+    rewrite (lsets_swap N Sn SN draw (fun A w => dot (P w (P w (G x))) (wS A))).
+    rewrite (ex_ext draw _ (fun _ => 0)) by (intros; apply wS_mean). rewrite ex_const. right. ring.
+Qed.
+Lemma DD_ge0 : 0 <= DD s.
+Proof. apply ex_ge0; intros p. apply meanR_ge0; intros. apply Rmult_le_pos; auto. apply Se_ge0. Qed.
+Theorem move_ : move_at s.
+Proof.
+  unfold move_at. assert (b := move_sharp). assert (l2 := pow2_ge_0 L). assert (d0 := DD_ge0). assert (t2 := pow2_ge_0 etat).
+  assert (k : 0 <= etat ^ 2 * (L ^ 2 * DD s)) by pos. lra.
+Qed.
+
+End Round.
+
+(* ================= the Theorem: only (M) is left free, as on the page ================= *)
+Theorem theorem : (forall x, Fstar <= Favg x) ->
+  forall (good : state -> Prop) (Cerr : state -> R) (m chi alpha gamma zeta : R), 0 <= alpha -> 0 <= gamma ->
+  (forall s p, good s -> good (step s p)) -> (forall s, good s -> memory_at Cerr m chi alpha gamma zeta s) ->
+  0 < kappa m alpha gamma ->
+  rho * omega * qq / kappa m alpha gamma * (7/5 * alpha * pp + (21/5 * pp + 2) * gamma * hh ^ 2) <= 1/25 ->
+  forall (s0 : state) (T : nat), good s0 -> (0 < T)%nat ->
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T) + qq / kappa m alpha gamma * (Cerr s0 / INR T + chi * zeta ^ 2)
+     + theta * sigma ^ 2 / (rho * INR K) * (hh / INR Sn + 2/3 * pp
+       + rho * qq / kappa m alpha gamma * (51/50 * alpha + (1/25 + 2 / INR Sn) * gamma * hh ^ 2))).
+Proof.
+  intros hb good Cerr m chi alpha gamma zeta a0 g0 gs hM k0 st s0 T h0 T0.
+  apply (family_from_rounds hb good Cerr m chi alpha gamma zeta); auto; intros s _.
+  - apply drift.
+  - apply descent_.
+  - apply move_.
+Qed.
+
+(* ---- the memory's table ---- *)
+Lemma memory_none zeta s : V s <= zeta ^ 2 -> memory_at (fun _ => zeta ^ 2) 1 1 0 0 zeta s.
+Proof. intros h. split; auto. rewrite ex_const. lra. Qed.
+Lemma memory_perfect s : (forall i, (i < N)%nat -> ci (smem s) i = g i (sx s)) -> memory_at (fun _ => 0) 1 0 0 0 0 s.
+Proof.
+  intros h. split; [|rewrite ex_const; lra]. right. unfold V. rewrite <- (meanR_const 0).
+  assert (z : forall i, (i < N)%nat -> u s i = v0) by (intros i hi; unfold u; rewrite h by auto; vring).
+  assert (mz : meanV (u s) = v0) by (rewrite (meanV_ext _ (fun _ => v0)) by auto; apply meanV_const).
+  apply meanR_ext; intros i hi. rewrite mz, z by auto. replace (v0 - v0)%V with v0 by vring. apply nrm2_0.
+Qed.
+(* kept: c_i+ = (I - Q) c_i + Q gbar_i for the clients of the sample *)
+Section Kept.
+Variable Q : O -> vec -> vec.
+Variable mu : R.
+Hypothesis mu01 : 0 < mu <= 1.
+Hypothesis HQ : forall w, map01 (Q w).
+Hypothesis EQ : forall a b, draw (fun w => dot a (Q w b)) = mu * dot a b.
+Hypothesis noise_theta_Q : forall s k i, (k < K)%nat -> (i < N)%nat ->
+  draw (fun w => path (ker s w) k (fun h => ker s w h (fun z => dot (z i) (Q w (z i))))) <= theta * sigma ^ 2.
+Definition gbar s w i h : vec := (/ INR K *: pvsum (fun h (z : noise) => g i (loc s w i h) + z i)%V h)%V.
+Hypothesis kept : forall s A w h i, (i < N)%nat -> ci (upd s A w h) i =
+  if in_dec Nat.eq_dec i A then (ci (smem s) i - Q w (ci (smem s) i) + Q w (gbar s w i h))%V else ci (smem s) i.
+Definition Ckept s : R := meanR (fun i => nrm2 (u s i)).
+Definition phi : R := INR Sn / INR N.
+
+(* 5.1 *)
+Lemma step_5_1 w a z : nrm2 (a - Q w a + Q w z) <= nrm2 a - dot a (Q w a) + dot z (Q w z).
+Proof.
+  assert (hq := HQ w). destruct (step_1_2 _ hq (z + (-1) *: a)%V) as [b _].
+  replace (a - Q w a + Q w z)%V with (a + Q w (z + (-1) *: a))%V by (rewrite (m_add _ hq), (m_scal _ hq); vring).
+  rewrite nrm2_add. rewrite (m_add _ hq), (m_scal _ hq) in *. rewrite !dot_addl, !dot_addr, !dot_scall, !dot_scalr in b.
+  rewrite dot_addr, dot_scalr. assert (e : dot z (Q w a) = dot a (Q w z)) by (now rewrite dotC, (m_sym _ hq)). lra.
+Qed.
+Lemma form_sub w a b : dot (a + b) (Q w (a + b)%V) <= 2 * dot a (Q w a) + 2 * dot b (Q w b).
+Proof.
+  assert (hq := HQ w). assert (h := m_ge0 _ hq (a + (-1) *: b)%V).
+  rewrite (m_add _ hq), (m_scal _ hq), !dot_addl, !dot_addr, !dot_scall, !dot_scalr in h.
+  rewrite (m_add _ hq), !dot_addl, !dot_addr. lra.
+Qed.
+Lemma gbarE s w i h : length h = K -> gbar s w i h = (g i (sx s) + (/ INR K *: Sa s w i h + / INR K *: Xi i h))%V.
+Proof.
+  intros hk. unfold gbar. assert (E : pvsum (fun h (z : noise) => g i (loc s w i h) + z i)%V h
+    = (INR (length h) *: g i (sx s) + (Sa s w i h + Xi i h))%V).
+  { clear hk. induction h as [|z h IH]. { change (v0 = 0 *: g i (sx s) + (v0 + v0))%V. vring. }
+    change (length (z :: h)) with (S (length h)). rewrite S_INR. simpl pvsum. rewrite IH.
+    change (Sa s w i (z :: h)) with (Sa s w i h + a s w i h)%V. change (Xi i (z :: h)) with (Xi i h + z i)%V.
+    unfold a. vring. }
+  rewrite E, hk. vfield. lra.
+Qed.
+Lemma Q_form s w i k : (i < N)%nat -> path (ker s w) k (fun h => dot (Xi i h) (Q w (Xi i h)))
+  = sum k (fun j => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (Q w (z i))))).
+Proof.
+  intros hi. assert (hq := HQ w). induction k. { apply dot_0l. }
+  rewrite path_S, sum_S, <- IHk, <- ex_plus. apply ex_ext; intros h. unfold Xi. simpl.
+  set (b := pvsum _ h). rewrite (ex_ext _ _ (fun z => dot b (Q w b) + (2 * dot (Q w b) (z i) + dot (z i) (Q w (z i))))).
+  - rewrite !ex_plus, ex_const, ex_scal, noise_mean0 by auto. unfold noise. ring.
+  - intros z. rewrite (m_add _ hq), !dot_addl, !dot_addr, <- (m_sym _ hq b (z i)), (dotC (z i) (Q w b)). ring.
+Qed.
+Lemma Q_noise s i : (i < N)%nat -> EE s K (fun w h => dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V)) <= vv.
+Proof.
+  intros hi. unfold EE. rewrite (ex_ext draw _ (fun w => / INR K * / INR K * sum K (fun j => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (Q w (z i))))))).
+  - rewrite ex_scal, ex_sum. assert (b : sum K (fun j => draw (fun w => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (Q w (z i)))))) <= INR K * (theta * sigma ^ 2)).
+    { rewrite <- sum_const. apply sum_le; intros j hj. now apply noise_theta_Q. }
+    apply (Rmult_le_compat_l (/ INR K * / INR K)) in b; [|pos]. eapply Rle_trans; [exact b|]. right. unfold vv. field. lra.
+  - intros w. rewrite <- Q_form, <- ex_scal by auto. apply ex_ext; intros h. rewrite (m_scal _ (HQ w)), dot_scall, dot_scalr. ring.
+Qed.
+(* a sum over all clients that differs on the sample *)
+Lemma sum_delta n c r : (c < n)%nat -> sum n (fun i => if Nat.eq_dec i c then r else 0) = r.
+Proof.
+  intros h. induction n; [lia|]. rewrite sum_S. destruct (Nat.eq_dec n c) as [->|ne].
+  - rewrite (sum_ext _ _ (fun _ => 0)); [rewrite sum_const; ring|]. intros i hi. destruct (Nat.eq_dec i c); [lia|auto].
+  - rewrite IHn by lia. ring.
+Qed.
+Lemma sum_in n A (f : nat -> R) : NoDup A -> (forall i, In i A -> (i < n)%nat) ->
+  sum n (fun i => if in_dec Nat.eq_dec i A then f i else 0) = lsum A f.
+Proof.
+  intros nd h. induction nd as [|c A nc nd IH].
+  - rewrite (sum_ext _ _ (fun _ => 0)); [rewrite sum_const; simpl; ring|]. reflexivity.
+  - simpl lsum. rewrite <- IH by (intros; apply h; now right). rewrite <- (sum_delta n c (f c)) at 1 by (apply h; now left).
+    rewrite <- sum_plus. apply sum_ext; intros i _.
+    destruct (in_dec Nat.eq_dec i (c :: A)) as [hi|hi]; destruct (in_dec Nat.eq_dec i A) as [ha|ha]; destruct (Nat.eq_dec i c) as [e1|e1];
+      try (subst i; contradiction); try (subst i; ring); try ring.
+    + destruct hi as [hi|hi]; [congruence|contradiction].
+    + destruct hi. now right.
+    + destruct hi. left. now symmetry.
+Qed.
+Definition Z s A w h : R := Ckept s + / INR N * lsum A (fun i => (-1) * dot (u s i) (Q w (u s i))
+  + (2 * (L ^ 2 * (/ INR K * Se s w i h)) + 2 * dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V))).
+Lemma kept_path s A w h : In A (subsets N Sn) -> length h = K ->
+  meanR (fun i => nrm2 (ci (upd s A w h) i - g i (sx s))) <= Z s A w h.
+Proof.
+  intros hA hk. assert (hb := fun i => subsets_below _ _ _ i hA). assert (nd := subsets_nodup _ _ _ hA).
+  unfold Z. rewrite <- (sum_in N A) by auto. fold (meanR (fun i => if in_dec Nat.eq_dec i A then (-1) * dot (u s i) (Q w (u s i))
+  + (2 * (L ^ 2 * (/ INR K * Se s w i h)) + 2 * dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V)) else 0)).
+  unfold Ckept. rewrite <- meanR_plus. apply meanR_le; intros i hi. rewrite kept by auto. assert (hq := HQ w).
+  destruct (in_dec Nat.eq_dec i A).
+  - rewrite gbarE by auto. set (aa := (/ INR K *: Sa s w i h)%V). set (xx := (/ INR K *: Xi i h)%V).
+    replace (ci (smem s) i - Q w (ci (smem s) i) + Q w (g i (sx s) + (aa + xx)) - g i (sx s))%V
+      with ((-1) *: u s i - Q w ((-1) *: u s i) + Q w (aa + xx))%V.
+    2: { unfold u. rewrite (m_scal _ hq). replace (g i (sx s) - ci (smem s) i)%V with (g i (sx s) + (-1) *: ci (smem s) i)%V by vring.
+         rewrite !(m_add _ hq), (m_scal _ hq). vring. }
+    eapply Rle_trans; [apply step_5_1|]. rewrite nrm2_scal, (m_scal _ hq), dot_scall, dot_scalr.
+    assert (q1 := form_sub w aa xx). assert (q2 := m_le _ hq aa).
+    assert (q3 : nrm2 aa <= L ^ 2 * (/ INR K * Se s w i h)).
+    { unfold aa. rewrite nrm2_scal. assert (q := Sa_le s w i h hi). rewrite hk in q.
+      apply (Rmult_le_compat_l (/ INR K * / INR K)) in q; [|pos]. eapply Rle_trans; [exact q|]. right. field. lra. }
+    lra.
+  - replace (ci (smem s) i - g i (sx s))%V with ((-1) *: u s i)%V by (unfold u; vring). rewrite nrm2_scal. lra.
+Qed.
+Lemma phi_range : 0 < phi <= 1.
+Proof.
+  unfold phi. split; [apply Rdiv_lt_0_compat; lra|]. apply (Rmult_le_reg_r (INR N)); [lra|].
+  unfold Rdiv. rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra. now apply le_INR.
+Qed.
+Lemma kept_mean s : lsets N Sn SN (fun A => EE s K (fun w h => Z s A w h)) <= (1 - phi * mu) * Ckept s + 2 * phi * (L ^ 2 * DD s + vv).
+Proof.
+  pose (f i := (-1) * (mu * nrm2 (u s i)) + (2 * (L ^ 2 * (/ INR K * EE s K (fun w => Se s w i))) + 2 * vv)).
+  eapply Rle_trans; [apply (lsets_le N Sn SN _ (fun A => Ckept s + phi * (/ INR Sn * lsum A f)))|].
+  - intros A hA. assert (hb := fun i => subsets_below _ _ _ i hA). unfold Z.
+    rewrite EE_plus, EE_scal, (EE_map s K (fun _ => Ckept s)), ex_const. apply Rplus_le_compat_l.
+    replace (phi * (/ INR Sn * lsum A f)) with (/ INR N * lsum A f) by (unfold phi; field; lra).
+    apply Rmult_le_compat_l; auto.
+    change (local_law s (fun p => lsum A (fun i => (-1) * dot (u s i) (Q (fst p) (u s i))
+      + (2 * (L ^ 2 * (/ INR K * Se s (fst p) i (snd p))) + 2 * dot (/ INR K *: Xi i (snd p)) (Q (fst p) (/ INR K *: Xi i (snd p))%V)))) <= lsum A f).
+    rewrite (ex_lsum (local_law s) A (fun i p => (-1) * dot (u s i) (Q (fst p) (u s i))
+      + (2 * (L ^ 2 * (/ INR K * Se s (fst p) i (snd p))) + 2 * dot (/ INR K *: Xi i (snd p)) (Q (fst p) (/ INR K *: Xi i (snd p))%V)))).
+    apply lsum_le; intros i hi. rewrite !ex_plus, !ex_scal.
+    change (local_law s (fun p => dot (u s i) (Q (fst p) (u s i)))) with (EE s K (fun w _ => dot (u s i) (Q w (u s i)))).
+    rewrite (EE_map s K (fun w => dot (u s i) (Q w (u s i)))), EQ. fold (nrm2 (u s i)).
+    assert (q := Q_noise s i (hb i hi)).
+    change (local_law s (fun p => dot (/ INR K *: Xi i (snd p)) (Q (fst p) (/ INR K *: Xi i (snd p))%V)))
+      with (EE s K (fun w h => dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V))).
+    change (local_law s (fun p => Se s (fst p) i (snd p))) with (EE s K (fun w => Se s w i)). unfold f. lra.
+  - rewrite ex_plus, ex_const, ex_scal, lsets_mean by auto. fold (meanR f). unfold f. rewrite !meanR_plus, !meanR_scal, meanR_const. fold (Ckept s).
+    assert (e1 : meanR (fun i => EE s K (fun w => Se s w i)) = INR K * DD s).
+    { unfold DD. rewrite (ex_meanR (local_law s) (fun i p => / INR K * Se s (fst p) i (snd p))).
+      rewrite (meanR_ext (fun i => local_law s (fun p => / INR K * Se s (fst p) i (snd p))) (fun i => / INR K * EE s K (fun w => Se s w i))) by (intros; apply ex_scal).
+      rewrite meanR_scal. field. lra. }
+    rewrite e1. right. field. lra.
+Qed.
+(* 5.2: the row of the table *)
+Theorem memory_kept zeta s : memory_at Ckept (phi * mu / 2) 0 (3 * phi) (3 / (phi * mu)) zeta s.
+Proof.
+  split.
+  - unfold V, Ckept. assert (n := nrm2_ge0 (meanV (u s))).
+    rewrite (meanR_ext _ (fun i => nrm2 (u s i) + ((-2) * dot (u s i) (meanV (u s)) + nrm2 (meanV (u s)))))
+      by (intros; rewrite nrm2_sub; ring).
+    rewrite !meanR_plus, meanR_scal, meanR_const, <- (meanV_dot (u s) (meanV (u s))). fold (nrm2 (meanV (u s))). lra.
+  - destruct phi_range as [f0 f1]. set (b := phi * mu / 2). assert (fm : 0 < phi * mu) by (apply Rmult_lt_0_compat; lra).
+    assert (fm1 : phi * mu <= phi) by (rewrite <- (Rmult_1_r phi) at 2; apply Rmult_le_compat_l; lra).
+    assert (b0 : 0 < b) by (unfold b; lra). assert (b1 : b <= 1/2) by (unfold b; lra).
+    assert (H : round s (fun p => Ckept (step s p)) <= (1 + b) * lsets N Sn SN (fun A => EE s K (fun w h => Z s A w h)) + (1 + / b) * (L ^ 2 * move s)).
+    { unfold move. rewrite !round_E, <- !ex_scal, <- ex_plus. apply lsets_le; intros A hA.
+      rewrite <- !EE_scal, <- EE_plus. apply EE_le; intros w h hk.
+      assert (q := kept_path s A w h hA hk). apply (Rmult_le_compat_l (1 + b)) in q; [|lra].
+      eapply Rle_trans; [|apply Rplus_le_compat_r; exact q].
+      rewrite <- meanR_scal, <- (meanR_const ((1 + / b) * _)), <- meanR_plus. apply meanR_le; intros i hi.
+      set (x' := sx (step s (A, (w, h)))).
+      change (u (step s (A, (w, h))) i) with (g i x' - ci (upd s A w h) i)%V. rewrite nrm2_subC.
+      replace (ci (upd s A w h) i - g i x')%V with ((ci (upd s A w h) i - g i (sx s)) + (g i (sx s) - g i x'))%V by vring.
+      eapply Rle_trans; [apply (nrm2_add_young b _ _ b0)|]. apply Rplus_le_compat_l.
+      assert (ib := Rinv_0_lt_compat _ b0). apply Rmult_le_compat_l; [lra|]. assert (l := lip i hi (sx s) x'). rewrite (nrm2_subC (sx s) x') in l. lra. }
+    assert (k := kept_mean s). apply (Rmult_le_compat_l (1 + b)) in k; [|lra].
+    assert (C0 : 0 <= Ckept s) by (apply meanR_ge0; intros; apply nrm2_ge0).
+    assert (d0 := DD_ge0 s). assert (vp := vv_ge0). assert (l2 := pow2_ge_0 L).
+    assert (m0 : 0 <= move s) by (apply ex_ge0; intros; apply nrm2_ge0).
+    assert (k1 : 0 <= b * b * Ckept s) by pos.
+    assert (k2 : 0 <= (1/2 - b) * (phi * (L ^ 2 * DD s + vv))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; [lra|apply Rplus_le_le_0_compat; pos]]).
+    assert (ib : / b = 2 * / (phi * mu)) by (unfold b; field; split; lra).
+    assert (i1 : 1 <= / (phi * mu)) by (rewrite <- Rinv_1 at 1; apply Rinv_le_contravar; lra).
+    assert (k3 : 0 <= (/ (phi * mu) - 1) * (L ^ 2 * move s)) by pos.
+    rewrite ib in H. replace (phi * mu) with (2 * b) in k by (unfold b; field). change (3 / (phi * mu)) with (3 * / (phi * mu)).
+    set (iv := / (phi * mu)) in *. clear - H k k1 k2 k3. lra.
+Qed.
+End Kept.
+(* forgetting: c_i+ = Q gbar_i / rho, every client (S = N in FedSub) *)
+Lemma var_le f : meanR (fun i => nrm2 (f i - meanV f)) <= meanR (fun i => nrm2 (f i)).
+Proof.
+  assert (n := nrm2_ge0 (meanV f)).
+  rewrite (meanR_ext _ (fun i => nrm2 (f i) + ((-2) * dot (f i) (meanV f) + nrm2 (meanV f)))) by (intros; rewrite nrm2_sub; ring).
+  rewrite !meanR_plus, meanR_scal, meanR_const, <- (meanV_dot f (meanV f)). fold (nrm2 (meanV f)). lra.
+Qed.
+Section Forget.
+Variable Q : O -> vec -> vec.
+Hypothesis HQ : forall w, map01 (Q w).
+Hypothesis EQ : forall a b, draw (fun w => dot a (Q w b)) = rho * dot a b.
+Hypothesis EQ2 : forall a, draw (fun w => nrm2 (Q w a)) <= omega * rho * nrm2 a.
+Hypothesis rho_omega : rho <= omega.
+Hypothesis noise_theta_Q : forall s k i, (k < K)%nat -> (i < N)%nat ->
+  draw (fun w => path (ker s w) k (fun h => ker s w h (fun z => dot (z i) (Q w (z i))))) <= theta * sigma ^ 2.
+Hypothesis forget : forall s A w h i, (i < N)%nat -> ci (upd s A w h) i = (/ rho *: Q w (gbar s w i h))%V.
+Definition v_ s i : vec := (g i (sx s) - G (sx s))%V.
+Definition spread s : R := meanR (fun i => nrm2 (v_ s i)).
+Lemma Q_meanV w f : meanV (fun i => Q w (f i)) = Q w (meanV f).
+Proof.
+  assert (hq := HQ w). unfold meanV. rewrite (m_scal _ hq). f_equal. generalize N as n. induction n; [symmetry; apply (m_0 _ hq)|].
+  now rewrite !vsum_S, (m_add _ hq), IHn.
+Qed.
+(* 5.4, the first line *)
+Lemma step_5_4 b : draw (fun w => nrm2 (b - / rho *: Q w b)) <= (omega / rho - 1) * nrm2 b.
+Proof.
+  rewrite (ex_ext _ _ (fun w => nrm2 b + ((-2) * / rho * dot b (Q w b) + / rho * / rho * nrm2 (Q w b))))
+    by (intros w; rewrite nrm2_sub, nrm2_scal, dot_scalr; ring).
+  rewrite !ex_plus, !ex_scal, ex_const, EQ. fold (nrm2 b). assert (q := EQ2 b).
+  assert (i0 : 0 < / rho) by (apply Rinv_0_lt_compat; lra).
+  apply (Rmult_le_compat_l (/ rho * / rho)) in q; [|apply Rmult_le_pos; lra].
+  eapply Rle_trans; [apply Rplus_le_compat_l, Rplus_le_compat_l; exact q|]. right. field. lra.
+Qed.
+Definition Y s w h : R := 2 * meanR (fun i => nrm2 (v_ s i - / rho *: Q w (v_ s i)))
+  + 8 * (/ rho * / rho) * meanR (fun i => L ^ 2 * (/ INR K * Se s w i h) + dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V)).
+(* 5.3 *)
+Lemma forget_path s A w h : length h = K ->
+  V (step s (A, (w, h))) <= Y s w h + 4 * (L ^ 2 * nrm2 (sx (step s (A, (w, h))) - sx s)).
+Proof.
+  intros hk. assert (hq := HQ w). set (x' := sx (step s (A, (w, h)))). set (x := sx s).
+  pose (z i := (/ INR K *: Sa s w i h + / INR K *: Xi i h)%V). pose (f i := (g i x' - g i x)%V). pose (qz i := Q w (z i)).
+  assert (ue : forall i, (i < N)%nat -> u (step s (A, (w, h))) i = (g i x' - / rho *: (Q w (g i x) + qz i))%V).
+  { intros i hi. unfold u. cbn [step smem]. rewrite forget, gbarE, (m_add _ hq) by auto. reflexivity. }
+  assert (um : meanV (u (step s (A, (w, h)))) = (G x' - / rho *: (Q w (G x) + meanV qz))%V).
+  { rewrite (meanV_ext _ _ ue), meanV_sub, meanV_scal, meanV_plus, Q_meanV. reflexivity. }
+  assert (fm : meanV f = (G x' - G x)%V) by (unfold f; rewrite meanV_sub; reflexivity).
+  unfold V. rewrite um.
+  eapply Rle_trans; [apply (meanR_le _ (fun i => 2 * nrm2 (v_ s i - / rho *: Q w (v_ s i)) + (4 * nrm2 (f i - meanV f)
+    + 4 * (/ rho * / rho) * nrm2 (qz i - meanV qz))))|].
+  - intros i hi. rewrite ue by auto.
+    replace (g i x' - / rho *: (Q w (g i x) + qz i) - (G x' - / rho *: (Q w (G x) + meanV qz)))%V
+      with ((v_ s i - / rho *: Q w (v_ s i)) + ((f i - meanV f) + (- / rho) *: (qz i - meanV qz)))%V.
+    + eapply Rle_trans; [apply nrm2_add_le2|]. assert (q := nrm2_add_le2 (f i - meanV f) ((- / rho) *: (qz i - meanV qz))).
+      rewrite nrm2_scal in q. lra.
+    + assert (qv : Q w (v_ s i) = (Q w (g i x) - Q w (G x))%V).
+      { unfold v_. fold x. replace (g i x - G x)%V with (g i x + (-1) *: G x)%V by vring. rewrite (m_add _ hq), (m_scal _ hq). vring. }
+      rewrite qv, fm. unfold v_, f. fold x. vring.
+  - rewrite !meanR_plus, !meanR_scal. assert (q1 := var_le f). assert (q2 := var_le qz).
+    assert (q3 : meanR (fun i => nrm2 (f i)) <= L ^ 2 * nrm2 (x' - x)).
+    { rewrite <- (meanR_const (L ^ 2 * _)). apply meanR_le; intros i hi. assert (l := lip i hi x' x). unfold f. lra. }
+    assert (q4 : meanR (fun i => nrm2 (qz i)) <= 2 * meanR (fun i => L ^ 2 * (/ INR K * Se s w i h) + dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V))).
+    { rewrite <- meanR_scal. apply meanR_le; intros i hi. unfold qz, z. rewrite (m_add _ hq). eapply Rle_trans; [apply nrm2_add_le2|].
+      destruct (step_1_2 _ hq (/ INR K *: Sa s w i h)%V) as [_ r1]. destruct (step_1_2 _ hq (/ INR K *: Xi i h)%V) as [r2 _].
+      assert (r3 : nrm2 (/ INR K *: Sa s w i h) <= L ^ 2 * (/ INR K * Se s w i h)).
+      { rewrite nrm2_scal. assert (q := Sa_le s w i h hi). rewrite hk in q.
+        apply (Rmult_le_compat_l (/ INR K * / INR K)) in q; [|pos]. eapply Rle_trans; [exact q|]. right. field. lra. }
+      lra. }
+    assert (i0 : 0 < / rho) by (apply Rinv_0_lt_compat; lra).
+    assert (q5 := Rle_trans _ _ _ q2 q4). apply (Rmult_le_compat_l (4 * (/ rho * / rho))) in q5; [|assert (0 <= / rho * / rho) by pos; lra].
+    unfold Y. lra.
+Qed.
+Lemma forget_mean s : EE s K (Y s) <= 2 * (omega / rho - 1) * spread s + 8 / rho ^ 2 * (L ^ 2 * DD s + vv).
+Proof.
+  change (EE s K (Y s)) with (local_law s (fun p => Y s (fst p) (snd p))). unfold Y. rewrite ex_plus, !ex_scal.
+  rewrite (ex_meanR (local_law s) (fun i p => nrm2 (v_ s i - / rho *: Q (fst p) (v_ s i)))).
+  rewrite (ex_meanR (local_law s) (fun i p => L ^ 2 * (/ INR K * Se s (fst p) i (snd p)) + dot (/ INR K *: Xi i (snd p)) (Q (fst p) (/ INR K *: Xi i (snd p))%V))).
+  assert (q1 : meanR (fun i => local_law s (fun p => nrm2 (v_ s i - / rho *: Q (fst p) (v_ s i)))) <= (omega / rho - 1) * spread s).
+  { unfold spread. rewrite <- meanR_scal. apply meanR_le; intros i hi.
+    change (local_law s (fun p => nrm2 (v_ s i - / rho *: Q (fst p) (v_ s i)))) with (EE s K (fun w _ => nrm2 (v_ s i - / rho *: Q w (v_ s i)))).
+    rewrite (EE_map s K (fun w => nrm2 (v_ s i - / rho *: Q w (v_ s i)))). apply step_5_4. }
+  assert (q2 : meanR (fun i => local_law s (fun p => L ^ 2 * (/ INR K * Se s (fst p) i (snd p)) + dot (/ INR K *: Xi i (snd p)) (Q (fst p) (/ INR K *: Xi i (snd p))%V)))
+    <= L ^ 2 * DD s + vv).
+  { unfold DD. rewrite (ex_meanR (local_law s) (fun i p => / INR K * Se s (fst p) i (snd p))), <- meanR_scal, <- (meanR_const vv), <- meanR_plus.
+    apply meanR_le; intros i hi. rewrite ex_plus, !ex_scal. apply Rplus_le_compat_l. exact (Q_noise Q HQ noise_theta_Q s i hi). }
+  assert (i0 : 0 < / rho) by (apply Rinv_0_lt_compat; lra). assert (i2 : 0 <= / rho * / rho) by pos.
+  apply (Rmult_le_compat_l (8 * (/ rho * / rho))) in q2; [|lra].
+  replace (8 / rho ^ 2) with (8 * (/ rho * / rho)) by (field; lra). lra.
+Qed.
+Theorem memory_forget zeta s : spread s <= zeta ^ 2 -> memory_at V 1 (2 * (omega / rho - 1)) (8 / rho ^ 2) 4 zeta s.
+Proof.
+  intros hz. split; [lra|].
+  assert (H : round s (fun p => V (step s p)) <= EE s K (Y s) + 4 * (L ^ 2 * move s)).
+  { unfold move. rewrite <- (ex_const (lsets N Sn SN) (EE s K (Y s))), !round_E, <- !ex_scal, <- ex_plus. apply lsets_le; intros A hA.
+    rewrite <- !EE_scal, <- EE_plus. apply EE_le; intros w h hk. now apply forget_path. }
+  assert (q := forget_mean s).
+  assert (o : 0 <= omega / rho - 1).
+  { apply (Rmult_le_reg_r rho); [lra|]. unfold Rdiv. rewrite Rmult_minus_distr_r, Rmult_assoc, Rinv_l, Rmult_1_r by lra. lra. }
+  apply (Rmult_le_compat_l _ _ _ o) in hz. lra.
+Qed.
+End Forget.
+
+(* ================= 7.3 and 7.4: SSF with S of N clients and increments (SCAFFOLD at rho = 1) ================= *)
+Theorem ssf_some_clients : (2 <= N)%nat -> (forall x, Fstar <= Favg x) ->
+  (forall s A w h i, (i < N)%nat -> ci (upd s A w h) i =
+    if in_dec Nat.eq_dec i A then (ci (smem s) i - P w (ci (smem s) i) + P w (gbar s w i h))%V else ci (smem s) i) ->
+  hh ^ 2 <= phi ^ 2 * rho / 64 ->         (* h <= phi sqrt rho / 8 *)
+  forall (s0 : state) (T : nat), (0 < T)%nat ->
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 20 * (Favg (sx s0) - Fstar) / (9 * rho * etat * INR T) + (55/10 * pp + 62/10 * hh * nu) * Ckept s0 / (phi * rho * INR T)
+     + theta * sigma ^ 2 / (rho * INR K) * (20/9 * hh / INR Sn + 20 * hh * nu + 19 * pp).
+Proof.
+  intros N2 hb hk hs s0 T T0. assert (T1 := lt_0_INR _ T0). assert (t0 := etat_gt0).
+  assert (n2 : 2 <= INR N) by (apply (le_INR 2); lia). assert (sn := le_INR _ _ SN). assert (s1 : 1 <= INR Sn) by (apply (le_INR 1); lia).
+  assert (nu1 : nu <= 1).
+  { unfold nu. assert (dd : 0 < INR Sn * (INR N - 1)) by (apply Rmult_lt_0_compat; lra).
+    apply (Rmult_le_reg_r (INR Sn * (INR N - 1))); auto. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. nra. }
+  assert (pn : phi * nu <= 1/2).
+  { assert (dd : 0 < INR N * (INR N - 1)) by (apply Rmult_lt_0_compat; lra).
+    replace (phi * nu) with ((INR N - INR Sn) / (INR N * (INR N - 1))) by (unfold phi, nu; field; repeat split; lra).
+    apply (Rmult_le_reg_r (INR N * (INR N - 1))); auto. unfold Rdiv at 1. rewrite Rmult_assoc, Rinv_l by lra. nra. }
+  assert (is1 : / INR Sn <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra).
+  assert (f := phi_range). destruct hh_range as [h0 _].
+  destruct (section_7_3 rho omega pp hh nu phi (/ INR Sn) (kappa (phi * rho / 2) (3 * phi) (3 / (phi * rho))) qq
+    rho01 omega01 pp_range h0 hs f (conj nu_ge0 nu1) (conj iS0 is1) pn eq_refl eq_refl) as [c1 [c2 [c3 c4]]].
+  assert (fr : 0 < phi * rho) by (apply Rmult_lt_0_compat; lra).
+  assert (k0 : 0 < kappa (phi * rho / 2) (3 * phi) (3 / (phi * rho))) by lra.
+  assert (main := theorem hb (fun _ => True) Ckept (phi * rho / 2) 0 (3 * phi) (3 / (phi * rho)) 0).
+  assert (a0 : 0 <= 3 * phi) by lra. assert (g0 : 0 <= 3 / (phi * rho)) by (apply Rlt_le, Rdiv_lt_0_compat; lra).
+  specialize (main a0 g0 (fun _ _ _ => I)). specialize (main (fun s _ => memory_kept P rho rho01 HP EP noise_theta hk 0 s) k0 c2 s0 T I T0).
+  set (kap := kappa (phi * rho / 2) (3 * phi) (3 / (phi * rho))) in *.
+  eapply Rle_trans; [exact main|]. assert (C0 : 0 <= Ckept s0) by (apply meanR_ge0; intros; apply nrm2_ge0).
+  assert (CT : 0 <= Ckept s0 / INR T) by (apply Rmult_le_pos; [auto|now apply Rlt_le, Rinv_0_lt_compat]).
+  assert (nz : 0 <= theta * sigma ^ 2 / (rho * INR K)).
+  { apply Rmult_le_pos; [assert (s2 := pow2_ge_0 sigma); pos|]. apply Rlt_le, Rinv_0_lt_compat, Rmult_lt_0_compat; lra. }
+  apply (Rmult_le_compat_r _ _ _ CT) in c3. apply (Rmult_le_compat_l _ _ _ nz) in c4.
+  replace (20 * (Favg (sx s0) - Fstar) / (9 * rho * etat * INR T)) with (20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T))) by (field; lra).
+  replace ((55/10 * pp + 62/10 * hh * nu) * Ckept s0 / (phi * rho * INR T)) with ((55/10 * pp + 62/10 * hh * nu) / (phi * rho) * (Ckept s0 / INR T)) by (field; lra).
+  clear main. change (hh / INR Sn) with (hh * / INR Sn). change (2 / INR Sn) with (2 * / INR Sn).
+  change (20/9 * hh / INR Sn) with (20/9 * hh * / INR Sn). lra.
+Qed.
+
+(* ================= 7.6 and 7.7: FedSub as printed, with noise ================= *)
+Theorem fedsub_as_printed (zeta : R) : omega = 1 -> Sn = N -> etag = 1 -> (forall x, Fstar <= Favg x) ->
+  (forall s A w h i, (i < N)%nat -> ci (upd s A w h) i = (/ rho *: P w (gbar s w i h))%V) ->
+  (forall s, spread s <= zeta ^ 2) ->
+  (INR K * L * eta) ^ 2 <= rho / 40 ->     (* KL eta <= sqrt (rho / 40) *)
+  forall (s0 : state) (T : nat), (0 < T)%nat ->
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 20 * (Favg (sx s0) - Fstar) / (9 * rho * etat * INR T) + 25/9 * pp * V s0 / INR T + 50/9 * (/ rho - 1) * pp * zeta ^ 2
+     + theta * sigma ^ 2 / (rho * INR K) * (20/9 * hh / INR N + 25 * pp / rho).
+Proof.
+  intros om eS eg hb hf hz hs s0 T T0. assert (T1 := lt_0_INR _ T0). assert (t0 := etat_gt0).
+  assert (n0 : nu = 0) by (unfold nu; rewrite eS; unfold Rdiv; ring).
+  assert (eh : hh = INR K * L * eta) by (unfold hh, etat; rewrite eg; ring).
+  assert (h1 : 0 <= hh <= 1/10) by (rewrite eh; split; [pos|exact steps_local]).
+  assert (ph : pp <= hh ^ 2).
+  { rewrite eh. unfold pp. assert (l2 := pow2_ge_0 L). assert (e2 := pow2_ge_0 eta). assert (0 <= L ^ 2 * eta ^ 2 * INR K) by pos. lra. }
+  assert (hr : hh ^ 2 <= rho / 40) by (rewrite eh; exact hs).
+  assert (is1 : / INR Sn <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; [lra|]; apply (le_INR 1); lia).
+  set (kap := kappa 1 (8 / rho ^ 2) 4). assert (ek : kap = 1 - rho * 1 * (7/5 * (8 / rho ^ 2) * pp + (21/5 * pp + 2 * 0) * 4 * hh ^ 2))
+    by (unfold kap, kappa; rewrite om, n0; ring).
+  assert (eq : qq = 7/8 * 1 * pp + hh * 0) by (unfold qq; rewrite om, n0; ring).
+  destruct (section_7_6 rho pp hh (/ INR Sn) kap qq rho01 pp_range h1 ph hr (conj iS0 is1) ek eq) as [c1 [c2 [c3 c4]]].
+  assert (k0 : 0 < kap) by lra. assert (r2 : 0 < rho ^ 2) by (apply pow_lt; lra).
+  assert (a0 : 0 <= 8 / rho ^ 2) by (apply Rlt_le, Rdiv_lt_0_compat; lra).
+  assert (main := theorem hb (fun _ => True) V 1 (2 * (omega / rho - 1)) (8 / rho ^ 2) 4 zeta a0 ltac:(lra) (fun _ _ _ => I)).
+  assert (ro : rho <= omega) by (rewrite om; apply rho01).
+  specialize (main (fun s _ => memory_forget P HP EP EP2 ro noise_theta hf zeta s (hz s)) k0).
+  fold kap in main. rewrite om in main. specialize (main c2 s0 T I T0).
+  eapply Rle_trans; [exact main|]. clear main. rewrite eS in c4. rewrite eS.
+  assert (V0 := V_ge0 s0). assert (i1 : 1 <= / rho) by (rewrite <- Rinv_1 at 1; apply Rinv_le_contravar; lra).
+  assert (X0 : 0 <= V s0 / INR T + 2 * (1 / rho - 1) * zeta ^ 2).
+  { assert (z2 := pow2_ge_0 zeta). apply Rplus_le_le_0_compat.
+    - apply Rmult_le_pos; [auto|now apply Rlt_le, Rinv_0_lt_compat].
+    - unfold Rdiv. rewrite Rmult_1_l. pos. }
+  assert (nz : 0 <= theta * sigma ^ 2 / (rho * INR K)).
+  { apply Rmult_le_pos; [assert (s2 := pow2_ge_0 sigma); pos|]. apply Rlt_le, Rinv_0_lt_compat, Rmult_lt_0_compat; lra. }
+  apply (Rmult_le_compat_r _ _ _ X0) in c3. apply (Rmult_le_compat_l _ _ _ nz) in c4.
+  replace (20 * (Favg (sx s0) - Fstar) / (9 * rho * etat * INR T)) with (20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T))) by (field; lra).
+  replace (25/9 * pp * V s0 / INR T + 50/9 * (/ rho - 1) * pp * zeta ^ 2) with (25/9 * pp * (V s0 / INR T + 2 * (1 / rho - 1) * zeta ^ 2)) by (field; lra).
+  change (hh / INR N) with (hh * / INR N). change (2 / INR N) with (2 * / INR N). change (20/9 * hh / INR N) with (20/9 * hh * / INR N). lra.
+Qed.
+
+End Family.
