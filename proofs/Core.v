@@ -27,6 +27,13 @@ Proof. intros h. replace 0 with (sum n (fun _ => 0)) by (rewrite sum_const; lra)
 Lemma sum_swap n m f : sum n (fun i => sum m (fun j => f i j)) = sum m (fun j => sum n (fun i => f i j)).
 Proof. induction n; simpl; [rewrite sum_const; lra|]. now rewrite IHn, <- sum_plus. Qed.
 
+Lemma sum_delta n c r : (c < n)%nat -> sum n (fun i => if Nat.eq_dec i c then r i else 0) = r c.
+Proof.
+  intros h. induction n; [lia|]. rewrite sum_S. destruct (Nat.eq_dec n c) as [->|ne].
+  - rewrite (sum_ext _ _ (fun _ => 0)); [rewrite sum_const; ring|]. intros i hi. destruct (Nat.eq_dec i c); [lia|auto].
+  - rewrite IHn by lia. ring.
+Qed.
+
 (* ---- vectors ---- *)
 Class Dim := dim : nat.
 Definition vec := nat -> R.
@@ -131,6 +138,15 @@ Proof.
   eapply Rle_trans; [exact h|]. right. field. lra.
 Qed.
 
+(* coordinates *)
+Definition basis l : vec := fun j => if Nat.eq_dec j l then 1 else 0.
+Lemma dot_basis l v : (l < dim)%nat -> dot (basis l) v = v l.
+Proof.
+  intros h. unfold dot, basis. rewrite <- (sum_delta dim l v h). apply sum_ext; intros. destruct Nat.eq_dec; ring.
+Qed.
+Lemma dot_coords u v : dot u v = sum dim (fun l => dot (basis l) u * dot (basis l) v).
+Proof. apply sum_ext; intros l h. now rewrite !dot_basis. Qed.
+
 (* an orthogonal projector: a linear, symmetric, idempotent map *)
 Record proj (P : vec -> vec) : Prop := {
   p_add : forall u v, P (u + v)%V = (P u + P v)%V;
@@ -186,6 +202,16 @@ Proof. intros h. rewrite <- (ex_const 0). now apply ex_le. Qed.
 Lemma ex_sum n f : E (fun w => sum n (fun i => f i w)) = sum n (fun i => E (f i)).
 Proof. induction n; simpl. apply ex_const. now rewrite ex_plus, IHn. Qed.
 End Law.
+
+(* uncorrelated vectors stay so behind a symmetric map *)
+Lemma ex_uncorrelated {D : Dim} {O} (E : law O) (x y : O -> vec) (P : vec -> vec) :
+  (forall u v, dot (P u) v = dot u (P v)) -> (forall a b, E (fun z => dot a (x z) * dot b (y z)) = 0) ->
+  E (fun z => dot (x z) (P (y z))) = 0.
+Proof.
+  intros sy h. rewrite (ex_ext E _ (fun z => sum dim (fun l => dot (basis l) (x z) * dot (P (basis l)) (y z)))).
+  - rewrite ex_sum, (sum_ext _ _ (fun _ => 0)) by (intros; apply h). rewrite sum_const. ring.
+  - intros z. rewrite dot_coords. apply sum_ext; intros. now rewrite sy.
+Qed.
 
 (* finite weighted sums *)
 Definition finite (n : nat) (p : nat -> R) (p0 : forall w, 0 <= p w) (p1 : sum n p = 1) : law nat.

@@ -973,18 +973,12 @@ Proof.
   - intros w. rewrite <- Q_form, <- ex_scal by auto. apply ex_ext; intros h. rewrite (m_scal _ (HQ w)), dot_scall, dot_scalr. ring.
 Qed.
 (* a sum over all clients that differs on the sample *)
-Lemma sum_delta n c r : (c < n)%nat -> sum n (fun i => if Nat.eq_dec i c then r else 0) = r.
-Proof.
-  intros h. induction n; [lia|]. rewrite sum_S. destruct (Nat.eq_dec n c) as [->|ne].
-  - rewrite (sum_ext _ _ (fun _ => 0)); [rewrite sum_const; ring|]. intros i hi. destruct (Nat.eq_dec i c); [lia|auto].
-  - rewrite IHn by lia. ring.
-Qed.
 Lemma sum_in n A (f : nat -> R) : NoDup A -> (forall i, In i A -> (i < n)%nat) ->
   sum n (fun i => if in_dec Nat.eq_dec i A then f i else 0) = lsum A f.
 Proof.
   intros nd h. induction nd as [|c A nc nd IH].
   - rewrite (sum_ext _ _ (fun _ => 0)); [rewrite sum_const; simpl; ring|]. reflexivity.
-  - simpl lsum. rewrite <- IH by (intros; apply h; now right). rewrite <- (sum_delta n c (f c)) at 1 by (apply h; now left).
+  - simpl lsum. rewrite <- IH by (intros; apply h; now right). rewrite <- (sum_delta n c (fun _ => f c)) at 1 by (apply h; now left).
     rewrite <- sum_plus. apply sum_ext; intros i _.
     destruct (in_dec Nat.eq_dec i (c :: A)) as [hi|hi]; destruct (in_dec Nat.eq_dec i A) as [ha|ha]; destruct (Nat.eq_dec i c) as [e1|e1];
       try (subst i; contradiction); try (subst i; ring); try ring.

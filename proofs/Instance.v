@@ -23,12 +23,6 @@ Proof.
   split; intros; try (unfold dot; apply sum_ext; intros); try (apply functional_extensionality; intros ?);
     unfold coords; vunfold; destruct in_dec; ring.
 Qed.
-Lemma sum_delta n a (x : nat -> R) : (a < n)%nat -> sum n (fun j => if Nat.eq_dec j a then x j else 0) = x a.
-Proof.
-  induction n; intros h; [lia|]. rewrite sum_S. destruct (Nat.eq_dec n a) as [->|ne].
-  - rewrite (sum_ext _ _ (fun _ => 0)) by (intros; destruct Nat.eq_dec; [lia|auto]). rewrite sum_const. ring.
-  - rewrite IHn by lia. ring.
-Qed.
 Lemma sum_in n x A : NoDup A -> (forall i, In i A -> (i < n)%nat) ->
   sum n (fun j => if in_dec Nat.eq_dec j A then x j else 0) = lsum A x.
 Proof.
@@ -81,7 +75,7 @@ Proof.
     rewrite Rmult_assoc, Rinv_l; lra. }
   specialize (m rho01 HL hg hl hb).
   assert (z1 : forall i : nat, (i < N)%nat -> nrm2 v0 <= 0 ^ 2) by (intros; rewrite nrm2_0; lra).
-  specialize (m (fun _ _ _ _ u _ => dot_0r u) (fun _ _ _ i hi => z1 i hi) (fun _ _ _ _ _ _ => dot_0l v0) he heg s1 s2 s3 s0 T i0 T0).
+  specialize (m (fun _ _ _ _ u _ => dot_0r u) (fun _ _ _ i hi => z1 i hi) (fun _ _ _ _ _ a _ _ _ _ => ltac:(cbn; rewrite !dot_0r; ring)) he heg s1 s2 s3 s0 T i0 T0).
   eapply Rle_trans; [exact m|]. right. unfold etat. fold t.
   assert (INR N <> 0) by (apply not_0_INR; lia). assert (INR K <> 0) by (apply not_0_INR; lia).
   assert (INR T <> 0) by (apply not_0_INR; lia). assert (t <> 0).
@@ -101,10 +95,10 @@ Proof.
 Defined.
 Lemma coin_ok {D : Dim} v sigma : nrm2 v <= sigma ^ 2 ->
   (forall i u, coin v (fun z => dot u (z i)) = 0) /\ (forall i, coin v (fun z => nrm2 (z i)) <= sigma ^ 2) /\
-  (forall i j, (i < j)%nat -> coin v (fun z => dot (z i) (z j)) = 0).
+  (forall i j a b, i <> j -> coin v (fun z => dot a (z i) * dot b (z j)) = 0).
 Proof.
   intros hv. assert (s0 := pow2_ge_0 sigma). repeat split.
   - intros [|i] u; simpl; rewrite ?dot_scalr, ?dot_0r; field.
   - intros [|i]; simpl; rewrite ?nrm2_scal, ?nrm2_0; simpl in *; lra.
-  - intros i [|j] h; [lia|]. simpl. rewrite !dot_0r. ring.
+  - intros [|i] [|j] a b h; try congruence; simpl; rewrite ?dot_scalr, !dot_0r; ring.
 Qed.

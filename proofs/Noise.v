@@ -32,6 +32,8 @@ Proof.
   induction k; intros f g H. { apply H. reflexivity. }
   rewrite !path_S. apply IHk; intros h hk. apply ex_le; intros z. apply H. simpl. now rewrite hk.
 Qed.
+Lemma path_ext k f g : (forall h, length h = k -> f h = g h) -> path k f = path k g.
+Proof. intros H. apply Rle_antisym; apply path_length; intros h hk; rewrite H; auto; lra. Qed.
 Lemma path_psum k e : path k (psum e) = sum k (fun j => path j (fun h => ker h (e h))).
 Proof.
   induction k; [reflexivity|]. rewrite path_S, sum_S, <- IHk, <- ex_plus. apply ex_ext; intros h. simpl.
@@ -47,6 +49,16 @@ Proof.
   rewrite path_S, <- IHk. apply ex_ext; intros h. simpl.
   rewrite (ex_ext _ _ (fun z => dot u (pvsum xi h) + dot u (xi h z))) by (intros; apply dot_addr).
   rewrite ex_plus, ex_const, mean0. ring.
+Qed.
+(* later noise has mean zero whatever came before it *)
+Lemma path_cross (A : list Z -> vec) k :
+  path k (fun h => dot (pvsum (fun h _ => A h) h) (pvsum xi h)) = sum k (fun j => path j (fun h => dot (A h) (pvsum xi h))).
+Proof.
+  induction k. { apply dot_0l. }
+  rewrite path_S, sum_S, <- IHk, <- ex_plus. apply ex_ext; intros h. simpl.
+  rewrite (ex_ext _ _ (fun z => dot (pvsum (fun h _ => A h) h) (pvsum xi h) + dot (A h) (pvsum xi h)
+    + dot (pvsum (fun h _ => A h) h + A h) (xi h z))) by (intros; rewrite !dot_addl, !dot_addr; ring).
+  rewrite !ex_plus, !ex_const, mean0. ring.
 Qed.
 (* the squares remain *)
 Theorem noise_squares k :
