@@ -16,6 +16,22 @@ Proof.
     replace (_ * _ * _) with (- (dot u v * dot u v) * (nrm2 u + 2)) in h2 by (field; lra). nra.
   - assert (h := nrm2_ge0 (nrm2 v *: u - dot u v *: v)). rewrite nrm2_sub, !nrm2_scal, dot_scall, dot_scalr in h. nra.
 Qed.
+Lemma ex_cauchy_schwarz {A} (E : law A) (u v : A -> vec) :
+  E (fun o => dot (u o) (v o)) ^ 2 <= E (fun o => nrm2 (u o)) * E (fun o => nrm2 (v o)).
+Proof.
+  set (a := E (fun o => nrm2 (u o))). set (b := E (fun o => nrm2 (v o))). set (c := E (fun o => dot (u o) (v o))).
+  assert (key : forall l, 0 <= l * l * a - 2 * l * c + b).
+  { intros l. replace (l * l * a - 2 * l * c + b) with (E (fun o => nrm2 (l *: u o - v o)%V)); [apply ex_ge0; intros; apply nrm2_ge0|].
+    rewrite (ex_ext E _ (fun o => l * l * nrm2 (u o) + ((-2) * l * dot (u o) (v o) + nrm2 (v o))))
+      by (intros; rewrite nrm2_sub, nrm2_scal, dot_scall; ring).
+    rewrite !ex_plus, !ex_scal. unfold a, b, c. ring. }
+  assert (a0 : 0 <= a) by (apply ex_ge0; intros; apply nrm2_ge0). assert (b0 : 0 <= b) by (apply ex_ge0; intros; apply nrm2_ge0).
+  destruct (Req_dec a 0) as [z|z].
+  - assert (k := key ((b + 1) / (2 * c))). destruct (Req_dec c 0) as [c0|c0]; [rewrite c0; assert (0 <= a * b) by pos; lra|].
+    rewrite z in k. replace (2 * ((b + 1) / (2 * c)) * c) with (b + 1) in k by (field; auto). lra.
+  - assert (k := key (c / a)). apply (Rmult_le_compat_l a) in k; auto.
+    replace (a * (c / a * (c / a) * a - 2 * (c / a) * c + b)) with (a * b - c ^ 2) in k by (field; auto). lra.
+Qed.
 Lemma dot_le m u v : 0 <= m -> nrm2 u <= m * m * nrm2 v -> dot u v <= m * nrm2 v.
 Proof.
   intros m0 h. assert (c := cauchy_schwarz u v). assert (hv := nrm2_ge0 v).

@@ -6,6 +6,98 @@ Import ListNotations.
 Local Open Scope R_scope.
 
 (* ---- numbers ---- *)
+(* D stands for L^2 D, v for theta sigma^2/K, X for L^2 E|x+ - x|^2, z for zeta^2, iS for 1/S, b for M/t; f and C before and after a round *)
+Definition B6 h al ga b : R := (1 + h) / 2 + b * (al + 3 * ga * h ^ 2).
+Lemma step_6_1 rho t om p h nu m chi al ga iS M C g V D X z v f ef ec : 0 < rho -> 0 < t -> 0 <= om -> 0 <= p -> 0 <= h -> 0 <= nu ->
+  0 <= al -> 0 <= ga -> 0 <= M -> V <= C ->
+  D <= 1041/1000 * p * v + 1388/1000 * om * rho * p * (V + g) ->
+  ef <= f - rho * t / 2 * g + (1 + h) / 2 * t * D + h * t * (rho * nu * V + v * iS) ->
+  X <= h ^ 2 * (2 * om * rho * g + 3 * D + 2 * om * rho * nu * V + 2 * v * iS) ->
+  ec <= (1 - m) * C + chi * z + al * (D + v) + ga * X ->
+  let b := M / t in let B := B6 h al ga b in
+  ef + M * ec <= f + M * C - rho * t * (1/2 - 1388/1000 * om * p * B - 2 * om * ga * h ^ 2 * b) * g
+    + (- M * m + rho * t * (1388/1000 * om * p * B + h * nu + 2 * om * nu * ga * h ^ 2 * b)) * C
+    + (1041/1000 * t * p * B + h * t * iS + M * al + 2 * iS * M * ga * h ^ 2) * v + M * chi * z.
+Proof.
+  intros r0 t0 o0 p0 h0 n0 a0 g0 M0 VC hD hF hX hC b B. assert (H0 := pow2_ge_0 h). set (H := h ^ 2) in *.
+  assert (eb : t * b = M) by (unfold b; field; lra). assert (b0 : 0 <= b) by (unfold b, Rdiv; apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; lra]).
+  assert (B0 : 0 <= B) by (unfold B, B6; fold H; apply Rplus_le_le_0_compat; [lra|apply Rmult_le_pos; [lra|apply Rplus_le_le_0_compat; pos]]).
+  assert (tb : t * B = (1 + h) / 2 * t + M * (al + 3 * ga * H)) by (unfold B, B6; fold H; rewrite <- eb; ring).
+  assert (k1 := Rmult_le_compat_l (t * B) _ _ ltac:(pos) hD). apply (Rmult_le_compat_l M) in hC; auto.
+  apply (Rmult_le_compat_l (M * ga)) in hX; [|pos].
+  assert (k2 : 0 <= (rho * t * (1388/1000 * om * p * B + h * nu + 2 * om * nu * ga * H * b)) * (C - V)).
+  { apply Rmult_le_pos; [|lra]. apply Rmult_le_pos; [pos|]. repeat apply Rplus_le_le_0_compat; pos. }
+  rewrite tb in k1. replace (rho * t * (1388/1000 * om * p * B + h * nu + 2 * om * nu * ga * H * b))
+    with (rho * (1388/1000 * om * p * (t * B) + t * (h * nu) + 2 * om * nu * ga * H * (t * b))) in * by ring.
+  replace (rho * t * (1/2 - 1388/1000 * om * p * B - 2 * om * ga * H * b))
+    with (rho * (t / 2 - 1388/1000 * om * p * (t * B) - 2 * om * ga * H * (t * b))) by field.
+  replace (1041/1000 * t * p * B) with (1041/1000 * p * (t * B)) by ring. rewrite tb, eb in *. clear - hF hX hC k1 k2. lra.
+Qed.
+Section Coefficients.
+Variables rho t om p h nu m al ga q kap M iS : R.
+Hypothesis rho0 : 0 < rho.
+Hypothesis t0 : 0 < t.
+Hypothesis om01 : 0 <= om <= 1.
+Hypothesis p01 : 0 <= p <= 1/100.
+Hypothesis h01 : 0 <= h <= 1/4.
+Hypothesis nu0 : 0 <= nu.
+Hypothesis al0 : 0 <= al.
+Hypothesis ga0 : 0 <= ga.
+Hypothesis eq : q = 7/8 * om * p + h * nu.
+Hypothesis ek : kap = m - rho * om * (7/5 * al * p + (21/5 * p + 2 * nu) * ga * h ^ 2).
+Hypothesis kap0 : 0 < kap.
+Hypothesis eM : M = rho * t * (q / kap).
+Let b := M / t.
+Let B := B6 h al ga b.
+Let tb : t * B = (1 + h) / 2 * t + M * (al + 3 * ga * h ^ 2). Proof. unfold B, B6, b. field. lra. Qed.
+Let Mk : M * kap = rho * t * q. Proof. rewrite eM. field. lra. Qed.
+Lemma weight_ge0 : 0 <= M.
+Proof.
+  rewrite eM. assert (q0 : 0 <= q) by (rewrite eq; apply Rplus_le_le_0_compat; pos). unfold Rdiv.
+  assert (0 <= / kap) by (apply Rlt_le, Rinv_0_lt_compat; lra). pos.
+Qed.
+Lemma step_6_2 : - M * m + rho * t * (1388/1000 * om * p * B + h * nu + 2 * om * nu * ga * h ^ 2 * b) <= - M * kap + rho * t * q
+  /\ - M * kap + rho * t * q = 0.
+Proof.
+  split; [|lra]. assert (M0 := weight_ge0). assert (H0 := pow2_ge_0 h). destruct om01 as [o0 o1], p01 as [p0 p1].
+  assert (eb : t * b = M) by (unfold b; field; lra).
+  replace (rho * t * (1388/1000 * om * p * B + h * nu + 2 * om * nu * ga * h ^ 2 * b))
+    with (rho * (1388/1000 * om * p * (t * B) + t * (h * nu) + 2 * om * nu * ga * h ^ 2 * (t * b))) by ring.
+  rewrite tb, eb, ek, eq. set (H := h ^ 2) in *.
+  assert (a1 : 0 <= rho * (t * (om * p * (7/8 - 1388/1000 * ((1 + h) / 2))))) by pos.
+  assert (a2 : 0 <= M * (rho * (om * p * al))) by pos.
+  assert (a3 : 0 <= M * (rho * (om * p * (ga * H)))) by pos. clear - a1 a2 a3. lra.
+Qed.
+(* uses om p <= 1/100, which om <= 1 gives *)
+Lemma step_6_3 : rho * om * q / kap * (7/5 * al * p + (21/5 * p + 2) * ga * h ^ 2) <= 1/25 ->
+  - (rho * t * (1/2 - 1388/1000 * om * p * B - 2 * om * ga * h ^ 2 * b)) <= - (9/20) * rho * t.
+Proof.
+  intros cond2. assert (M0 := weight_ge0). assert (H0 := pow2_ge_0 h). destruct om01 as [o0 o1], p01 as [p0 p1].
+  assert (eb : t * b = M) by (unfold b; field; lra).
+  replace (rho * t * (1/2 - 1388/1000 * om * p * B - 2 * om * ga * h ^ 2 * b))
+    with (rho * (t / 2 - 1388/1000 * om * p * (t * B) - 2 * om * ga * h ^ 2 * (t * b))) by field.
+  rewrite tb, eb. set (H := h ^ 2) in *.
+  assert (c2 : rho * om * M * (7/5 * al * p + (21/5 * p + 2) * ga * H) <= rho * t / 25).
+  { apply (Rmult_le_compat_l (rho * t)) in cond2; [|pos].
+    replace (rho * om * M * (7/5 * al * p + (21/5 * p + 2) * ga * H)) with
+      (rho * t * (rho * om * q / kap * (7/5 * al * p + (21/5 * p + 2) * ga * H))) by (rewrite eM; field; lra). lra. }
+  assert (op : 0 <= om * p) by pos. assert (op1 : om * p <= 1/100) by nra.
+  assert (a1 : 0 <= rho * (t * (om * p * (5/8 - (1 + h) / 2)))) by pos.
+  assert (a2 : 0 <= M * (rho * (om * p * al))) by pos.
+  assert (a3 : 0 <= M * (rho * (om * p * (ga * H)))) by pos.
+  assert (a4 : 0 <= rho * (t * (1/100 - om * p))) by pos. assert (a5 : 0 <= rho * t) by pos.
+  clear - a1 a2 a3 a4 a5 c2. lra.
+Qed.
+Lemma step_6_4 : 1041/1000 * t * p * B + h * t * iS + M * al + 2 * iS * M * ga * h ^ 2
+  <= t * (h * iS + 2/3 * p) + M * (51/50 * al + (1/25 + 2 * iS) * ga * h ^ 2).
+Proof.
+  assert (M0 := weight_ge0). assert (H0 := pow2_ge_0 h). destruct p01 as [p0 p1].
+  replace (1041/1000 * t * p * B) with (1041/1000 * p * (t * B)) by ring. rewrite tb. set (H := h ^ 2) in *.
+  assert (a1 : 0 <= t * (p * (2/3 - 1041/1000 * ((1 + h) / 2)))) by pos.
+  assert (a2 : 0 <= M * (al * (1/50 - 1041/1000 * p))) by pos.
+  assert (a3 : 0 <= M * (ga * (H * (1/25 - 3 * (1041/1000) * p)))) by pos. clear - a1 a2 a3. lra.
+Qed.
+End Coefficients.
 Lemma section_6 rho t om p h nu m chi al ga iS q kap M C g V D X z v f ef ec :
   0 < rho -> 0 < t -> 0 <= om <= 1 -> 0 <= p <= 1/100 -> 0 <= h <= 1/4 -> 0 <= nu -> 0 <= al -> 0 <= ga ->
   0 <= iS -> 0 <= v -> 0 <= g -> 0 <= V <= C ->
@@ -20,50 +112,16 @@ Lemma section_6 rho t om p h nu m chi al ga iS q kap M C g V D X z v f ef ec :
   ef + M * ec <= f + M * C - 9/20 * rho * t * g
     + (M * chi * z + v * (t * (h * iS + 2/3 * p) + M * (51/50 * al + (1/25 + 2 * iS) * ga * h ^ 2))).
 Proof.
-  intros r0 t0 [o0 o1] [p0 p1] [h0 h1] nu0 al0 ga0 s0 v0 g0 [V0 VC] eq ek k0 eM cond2 hD hF hX hC.
-  assert (H0 := pow2_ge_0 h). set (H := h ^ 2) in *.
-  assert (q0 : 0 <= q) by (rewrite eq; apply Rplus_le_le_0_compat; pos).
-  assert (qk0 : 0 <= q / kap) by (unfold Rdiv; apply Rmult_le_pos; [pos|apply Rlt_le, Rinv_0_lt_compat; lra]).
-  assert (M0 : 0 <= M) by (rewrite eM; pos).
-  assert (Mk : M * kap = rho * t * q) by (rewrite eM; field; lra).
-  assert (c2 : rho * om * M * (7/5 * al * p + (21/5 * p + 2) * ga * H) <= rho * t / 25).
-  { apply (Rmult_le_compat_l (rho * t)) in cond2; [|pos].
-    replace (rho * om * M * (7/5 * al * p + (21/5 * p + 2) * ga * H)) with
-      (rho * t * (rho * om * q / kap * (7/5 * al * p + (21/5 * p + 2) * ga * H))) by (rewrite eM; field; lra). lra. }
-  assert (op : 0 <= om * p) by pos. assert (op1 : om * p <= 1/100) by nra.
-  (* 6.1 *)
-  set (TB := (1 + h) / 2 * t + M * (al + 3 * ga * H)).
-  assert (TB0 : 0 <= TB) by (unfold TB; apply Rplus_le_le_0_compat; [pos|apply Rmult_le_pos; [lra|apply Rplus_le_le_0_compat; pos]]).
-  set (cV := 2 * om * rho * nu * (M * ga * H) + h * t * (rho * nu) + TB * (1388/1000 * om * rho * p)).
-  assert (cV0 : 0 <= cV) by (unfold cV; repeat apply Rplus_le_le_0_compat; pos).
-  (* 6.2 *)
-  assert (cC : 0 <= M * m - cV).
-  { replace (M * m) with (M * kap + M * (rho * om * (7/5 * al * p + (21/5 * p + 2 * nu) * ga * H))) by (rewrite ek; ring).
-    rewrite Mk, eq. unfold cV, TB.
-    assert (a1 : 0 <= rho * (t * (om * p * (7/8 - 1388/1000 * ((1 + h) / 2))))) by pos.
-    assert (a2 : 0 <= M * (rho * (om * p * al))) by pos.
-    assert (a3 : 0 <= M * (rho * (om * p * (ga * H)))) by pos. clear - a1 a2 a3. lra. }
-  (* 6.3 *)
-  assert (cg : 0 <= rho * t / 20 - 2 * om * rho * (M * ga * H) - TB * (1388/1000 * om * rho * p)).
-  { unfold TB. assert (a1 : 0 <= rho * (t * (om * p * (5/8 - (1 + h) / 2)))) by pos.
-    assert (a2 : 0 <= M * (rho * (om * p * al))) by pos.
-    assert (a3 : 0 <= M * (rho * (om * p * (ga * H)))) by pos.
-    assert (a4 : 0 <= rho * (t * (1/100 - om * p))) by pos.
-    assert (a5 : 0 <= rho * t) by pos.
-    clear - a1 a2 a3 a4 a5 c2. lra. }
-  (* 6.4 *)
-  assert (cv : 0 <= t * (h * iS + 2/3 * p) + M * (51/50 * al + (1/25 + 2 * iS) * ga * H)
-    - (M * al + 2 * iS * (M * ga * H) + h * t * iS + TB * (1041/1000 * p))).
-  { unfold TB. assert (a1 : 0 <= t * (p * (2/3 - 1041/1000 * ((1 + h) / 2)))) by pos.
-    assert (a2 : 0 <= M * (al * (1/50 - 1041/1000 * p))) by pos.
-    assert (a3 : 0 <= M * (ga * (H * (1/25 - 3 * (1041/1000) * p)))) by pos. clear - a1 a2 a3. lra. }
-  apply (Rmult_le_compat_l M) in hC; [|pos].
-  apply (Rmult_le_compat_l (M * ga)) in hX; [|pos].
-  assert (k2 : 0 <= TB * (1041/1000 * p * v + 1388/1000 * om * rho * p * (V + g) - D)) by pos.
-  assert (k3 : 0 <= cV * (C - V)) by pos.
-  assert (k4 : 0 <= (M * m - cV) * C) by pos.
-  assert (k5 := Rmult_le_pos _ _ cg g0). assert (k6 := Rmult_le_pos _ _ cv v0).
-  clear - hF hC hX k2 k3 k4 k5 k6. unfold cV, TB in *. lra.
+  intros r0 t0 o p1 h1 n0 a0 g0 s0 v0 gg [V0 VC] eq ek k0 eM c2 hD hF hX hC.
+  assert (M0 := weight_ge0 rho t om p h nu q kap M r0 t0 o p1 h1 n0 eq k0 eM).
+  assert (s1 := step_6_1 rho t om p h nu m chi al ga iS M C g V D X z v f ef ec r0 t0 (proj1 o) (proj1 p1) (proj1 h1) n0 a0 g0 M0 VC hD hF hX hC).
+  cbv zeta in s1.
+  assert (s2 := step_6_2 rho t om p h nu m al ga q kap M r0 t0 o p1 h1 n0 a0 g0 eq ek k0 eM).
+  assert (s3 := step_6_3 rho t om p h nu al ga q kap M r0 t0 o p1 h1 n0 a0 g0 eq k0 eM c2).
+  assert (s4 := step_6_4 rho t om p h nu al ga q kap M iS r0 t0 o p1 h1 n0 a0 g0 eq k0 eM).
+  assert (k1 := Rmult_le_compat_r g _ _ gg s3). assert (k2 := Rmult_le_compat_r v _ _ v0 s4).
+  destruct s2 as [s2 s2']. assert (k3 := Rmult_le_compat_r C _ _ (Rle_trans _ _ _ V0 VC) (Rle_trans _ _ _ s2 (Req_le _ _ s2'))).
+  clear - s1 k1 k2 k3. lra.
 Qed.
 
 Lemma family_division rho t T S f qk C x v a b chi z :
@@ -129,6 +187,82 @@ Proof.
     assert (k2 : 0 <= rho * qk * (204/100 * (3/64 * f) - (1/25 + 2 * iS) * X)) by pos. lra.
 Qed.
 
+(* 7.1, 7.2: all clients, a memory in the subspace *)
+Lemma section_7_1 rho p h iN kap q : 0 < rho <= 1 -> 0 <= p <= 1/100 -> 0 <= h <= 1/4 -> h ^ 2 <= rho / 8 \/ p <= rho / 100 -> 0 <= iN <= 1 ->
+  kap = rho / 2 - rho * 1 * (7/5 * 3 * p + (21/5 * p + 2 * 0) * (3 / rho) * h ^ 2) -> q = 7/8 * 1 * p + h * 0 ->
+  0 < kap /\ rho * 1 * q / kap * (7/5 * 3 * p + (21/5 * p + 2) * (3 / rho) * h ^ 2) <= 1/25 /\
+  20/9 * (q / kap) <= 40/9 * p / rho /\
+  (h ^ 2 <= rho / 8 -> 20/9 * (h * iN + 2/3 * p + rho * q / kap * (51/50 * 3 + (1/25 + 2 * iN) * (3 / rho) * h ^ 2)) <= 20/9 * h * iN + 55/3 * p).
+Proof.
+  intros [r0 r1] [p0 p1] [h0 h1] hp [i0 i1] ek eq. assert (H0 := pow2_ge_0 h). assert (H1 : h ^ 2 <= 1/16) by nra. set (H := h ^ 2) in *.
+  set (X := 3 / rho * H). assert (rX : rho * X = 3 * H) by (unfold X; field; lra).
+  assert (X0 : 0 <= X) by (unfold X; apply Rmult_le_pos; [apply Rlt_le, Rdiv_lt_0_compat; lra|lra]).
+  assert (pX0 : 0 <= p * X) by pos.
+  assert (pX : p * X <= 3/800).
+  { destruct hp as [hp|hp].
+    - assert (X <= 3/8) by (apply (Rmult_le_reg_l rho); lra). assert (0 <= (1/100 - p) * X) by pos. lra.
+    - assert (0 <= (rho / 100 - p) * X) by pos. lra. }
+  replace ((21/5 * p + 2 * 0) * (3 / rho) * H) with (21/5 * (p * X)) in ek by (unfold X; ring).
+  replace ((21/5 * p + 2) * (3 / rho) * H) with (21/5 * (p * X) + 2 * X) by (unfold X; ring).
+  replace ((1/25 + 2 * iN) * (3 / rho) * H) with ((1/25 + 2 * iN) * X) by (unfold X; ring).
+  assert (Kb : 44225/100000 * rho <= kap).
+  { rewrite ek. assert (0 <= rho * (1/100 - p)) by pos. assert (0 <= rho * (3/800 - p * X)) by pos. lra. }
+  assert (k0 : 0 < kap) by lra. set (W := rho * (q / kap)).
+  assert (e : kap * (q / kap) = q) by (field; lra). assert (qk0 : 0 <= q / kap) by (unfold Rdiv; rewrite eq; apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; lra]).
+  assert (w := Rmult_le_compat_r _ _ _ qk0 Kb). rewrite e, eq in w.
+  assert (W1 : 44225/100000 * W <= 7/8 * p) by (unfold W; rewrite eq; lra). assert (W0 : 0 <= W) by (unfold W; pos).
+  repeat split; auto.
+  - replace (rho * 1 * q / kap) with W by (unfold W; field; lra).
+    assert (a1 : 0 <= W * (1/100 - p)) by pos. assert (a2 : 0 <= W * (3/800 - p * X)) by pos.
+    assert (a3 : 0 <= X * (7/8 * p - 44225/100000 * W)) by (apply Rmult_le_pos; lra). lra.
+  - apply (Rmult_le_reg_l rho); auto. replace (rho * (40/9 * p / rho)) with (40/9 * p) by (field; lra). unfold W in W1. lra.
+  - intros h8. replace (rho * q / kap) with W by (unfold W; field; lra).
+    assert (X1 : X <= 3/8) by (apply (Rmult_le_reg_l rho); lra).
+    assert (a1 : 0 <= W * ((1/25 + 2 * iN) * (3/8 - X))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]).
+    assert (a2 : 0 <= W * (1 - iN)) by pos. lra.
+Qed.
+(* 7.5: a memory refreshed in full *)
+Lemma section_7_5 rho p h iN kap q : 0 < rho <= 1 -> 0 <= p <= 1/100 -> 0 <= h <= 1/4 -> 0 <= iN <= 1 ->
+  kap = 1/2 - rho * 1 * (7/5 * 3 * p + (21/5 * p + 2 * 0) * 3 * h ^ 2) -> q = 7/8 * 1 * p + h * 0 ->
+  0 < kap /\ rho * 1 * q / kap * (7/5 * 3 * p + (21/5 * p + 2) * 3 * h ^ 2) <= 1/25 /\ 20/9 * (q / kap) <= 13/3 * p /\
+  20/9 * (h * iN + 2/3 * p + rho * q / kap * (51/50 * 3 + (1/25 + 2 * iN) * 3 * h ^ 2)) <= 20/9 * h * iN + 33/2 * p.
+Proof.
+  intros [r0 r1] [p0 p1] [h0 h1] [i0 i1] ek eq. assert (H0 := pow2_ge_0 h). assert (H1 : h ^ 2 <= 1/16) by nra. set (H := h ^ 2) in *.
+  assert (pH0 : 0 <= p * H) by pos. assert (pH : p * H <= 1/1600) by (assert (0 <= (1/100 - p) * H) by pos; lra).
+  assert (Z0 : 0 <= 21/5 * p + 63/5 * (p * H)) by lra. assert (Z1 : 21/5 * p + 63/5 * (p * H) <= 49875/1000000) by lra.
+  assert (rz : rho * (21/5 * p + 63/5 * (p * H)) <= 49875/1000000) by (assert (0 <= (1 - rho) * (21/5 * p + 63/5 * (p * H))) by pos; lra).
+  assert (Kb : 450125/1000000 <= kap) by (rewrite ek; lra). assert (k0 : 0 < kap) by lra.
+  assert (e : kap * (q / kap) = q) by (field; lra). assert (qk0 : 0 <= q / kap) by (unfold Rdiv; rewrite eq; apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; lra]).
+  assert (w := Rmult_le_compat_r _ _ _ qk0 Kb). rewrite e in w. set (Y := q / kap) in *. rewrite eq in w.
+  assert (rY : rho * Y <= Y) by (assert (0 <= (1 - rho) * Y) by pos; lra). assert (rY0 : 0 <= rho * Y) by pos.
+  repeat split; auto.
+  - replace (rho * 1 * q / kap) with (rho * Y) by (unfold Y; field; lra).
+    assert (a1 : 0 <= rho * Y * (1 - (7/5 * 3 * p + (21/5 * p + 2) * 3 * H))) by (apply Rmult_le_pos; lra). lra.
+  - lra.
+  - replace (rho * q / kap) with (rho * Y) by (unfold Y; field; lra).
+    assert (a1 : 0 <= rho * Y * ((1/25 + 2 * iN) * (1/16 - H))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]).
+    assert (a2 : 0 <= rho * Y * (1 - iN)) by pos. lra.
+Qed.
+(* 7.6 without noise: alpha = 4/rho^2 *)
+Lemma section_7_6_exact rho p h kap q : 0 < rho <= 1 -> 0 <= p <= 1/100 -> 0 <= h <= 1/10 -> p <= h ^ 2 -> h ^ 2 <= rho / 20 ->
+  kap = 1 - rho * 1 * (7/5 * (4 / rho ^ 2) * p + (21/5 * p + 2 * 0) * 4 * h ^ 2) -> q = 7/8 * 1 * p + h * 0 ->
+  7/10 <= kap /\ rho * 1 * q / kap * (7/5 * (4 / rho ^ 2) * p + (21/5 * p + 2) * 4 * h ^ 2) <= 1/25 /\ 20/9 * (q / kap) <= 25/9 * p.
+Proof.
+  intros [r0 r1] [p0 p1] [h0 h1] ph hr ek eq. set (H := h ^ 2) in *. assert (H0 : 0 <= H) by apply pow2_ge_0.
+  set (P := p / rho). assert (rP : rho * P = p) by (unfold P; field; lra). assert (P0 : 0 <= P) by (unfold P, Rdiv; apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; lra]).
+  assert (P1 : P <= 1/20) by (apply (Rmult_le_reg_l rho); lra).
+  assert (H1 : H <= 1/100) by (unfold H; nra). assert (pH : 0 <= p * H <= 1/10000) by (split; [pos|assert (0 <= (1/100 - p) * H) by pos; lra]).
+  assert (rpH : 0 <= rho * (p * H) <= 1/10000) by (split; [pos|assert (0 <= (1 - rho) * (p * H)) by pos; lra]).
+  assert (rH : 0 <= rho * H <= 1/100) by (split; [pos|assert (0 <= (1 - rho) * H) by pos; lra]).
+  assert (e1 : rho * 1 * (7/5 * (4 / rho ^ 2) * p + (21/5 * p + 2 * 0) * 4 * H) = 28/5 * P + 84/5 * (rho * (p * H))) by (unfold P; field; lra).
+  rewrite e1 in ek. assert (k0 : 7/10 <= kap) by lra.
+  assert (e : kap * (q / kap) = q) by (field; lra). assert (qk0 : 0 <= q / kap) by (unfold Rdiv; rewrite eq; apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; lra]).
+  assert (w := Rmult_le_compat_r _ _ _ qk0 k0). rewrite e in w. set (Y := q / kap) in *. rewrite eq in w.
+  repeat split; auto; [|lra].
+  replace (rho * 1 * q / kap * (7/5 * (4 / rho ^ 2) * p + (21/5 * p + 2) * 4 * H)) with (Y * (28/5 * P + 84/5 * (rho * (p * H)) + 8 * (rho * H)))
+    by (unfold Y, P; field; lra).
+  assert (0 <= Y * (1 - (28/5 * P + 84/5 * (rho * (p * H)) + 8 * (rho * H)))) by (apply Rmult_le_pos; lra). lra.
+Qed.
 Lemma section_7_6 rho p h iS kap q : 0 < rho <= 1 -> 0 <= p <= 1/100 -> 0 <= h <= 1/10 -> p <= h ^ 2 -> h ^ 2 <= rho / 40 -> 0 <= iS <= 1 ->
   kap = 1 - rho * 1 * (7/5 * (8 / rho ^ 2) * p + (21/5 * p + 2 * 0) * 4 * h ^ 2) -> q = 7/8 * 1 * p + h * 0 ->
   7/10 <= kap /\
@@ -176,6 +310,20 @@ Lemma lsum_le {A} (l : list A) f g : (forall a, In a l -> f a <= g a) -> lsum l 
 Proof.
   induction l; simpl; intros h; [lra|]. assert (h1 := h a (or_introl eq_refl)).
   assert (lsum l f <= lsum l g) by (apply IHl; intros; apply h; now right). lra.
+Qed.
+Lemma step_7_10 A B H : 0 < A -> 0 <= B -> 0 < H ->
+  (0 < B -> let t := Rmin H (sqrt (A / B)) in A / t + B * t <= A / H + 2 * sqrt (A * B)) /\ (B = 0 -> A / H + B * H = A / H).
+Proof.
+  intros A0 B0 H0. split; [intros B1 t|intros ->; ring].
+  assert (ab : 0 < A / B) by now apply Rdiv_lt_0_compat. assert (s0 := sqrt_lt_R0 _ ab). assert (ss : sqrt (A / B) * sqrt (A / B) = A / B) by (apply sqrt_def; lra).
+  assert (e1 : A / sqrt (A / B) = sqrt (A * B)).
+  { apply (Rmult_eq_reg_r (sqrt (A / B))); [|lra]. rewrite <- sqrt_mult by (try pos; lra). replace (A * B * (A / B)) with (A * A) by (field; lra).
+    rewrite sqrt_square by lra. field. lra. }
+  assert (e2 : B * sqrt (A / B) = sqrt (A * B)) by (rewrite <- e1; apply (Rmult_eq_reg_r (sqrt (A / B))); [|lra]; rewrite Rmult_assoc, ss; field; lra).
+  assert (AH : 0 < A / H) by now apply Rdiv_lt_0_compat. assert (S0 := sqrt_pos (A * B)).
+  unfold t. destruct (Rle_dec H (sqrt (A / B))) as [le|gt].
+  - rewrite Rmin_left by lra. apply (Rmult_le_compat_l B) in le; lra.
+  - rewrite Rmin_right by lra. lra.
 Qed.
 Definition lsets (n s : nat) (h : (s <= n)%nat) : law (list nat).
 Proof.
@@ -306,6 +454,42 @@ Proof.
   rewrite eh in *. clear - H b q1 q2. lra.
 Qed.
 End Pick.
+
+Lemma step_3_2 {D : Dim} u v k (a : nat -> vec) :
+  nrm2 (u + v) <= 2 * nrm2 u + 2 * nrm2 v /\ nrm2 (vsum k a) <= INR k * sum k (fun j => nrm2 (a j)).
+Proof. split; [apply nrm2_add_le2|apply nrm2_vsum]. Qed.
+Lemma nrm2_three {D : Dim} a b c : nrm2 (a + b - c) <= 4 * nrm2 a + 2 * nrm2 b + 4 * nrm2 c.
+Proof.
+  replace (a + b - c)%V with (b + (a + (-1) *: c))%V by vring. eapply Rle_trans; [apply nrm2_add_le2|].
+  assert (h := nrm2_add_le2 a ((-1) *: c)). rewrite nrm2_scal in h. lra.
+Qed.
+(* 1.4: the server adds the increments *)
+Lemma sum_in n A (f : nat -> R) : NoDup A -> (forall i, In i A -> (i < n)%nat) ->
+  sum n (fun i => if in_dec Nat.eq_dec i A then f i else 0) = lsum A f.
+Proof.
+  intros nd h. induction nd as [|c A nc nd IH].
+  - rewrite (sum_ext _ _ (fun _ => 0)); [rewrite sum_const; simpl; ring|]. reflexivity.
+  - simpl lsum. rewrite <- IH by (intros; apply h; now right). rewrite <- (sum_delta n c (fun _ => f c)) at 1 by (apply h; now left).
+    rewrite <- sum_plus. apply sum_ext; intros i _.
+    destruct (in_dec Nat.eq_dec i (c :: A)) as [hi|hi]; destruct (in_dec Nat.eq_dec i A) as [ha|ha]; destruct (Nat.eq_dec i c) as [e1|e1];
+      try (subst i; contradiction); try (subst i; ring); try ring.
+    + destruct hi as [hi|hi]; [congruence|contradiction].
+    + destruct hi. now right.
+    + destruct hi. left. now symmetry.
+Qed.
+Lemma pick_coord (f : nat -> vec) A j : pick f A j = lsum A (fun i => f i j).
+Proof. induction A; [reflexivity|]. rewrite pick_cons. simpl. unfold vadd. now rewrite IHA. Qed.
+Lemma step_1_4 N A (c c' : nat -> vec) : NoDup A -> (forall i, In i A -> (i < N)%nat) -> (forall i, (i < N)%nat -> ~ In i A -> c' i = c i) ->
+  (/ INR N *: vsum N c + / INR N *: pick (fun i => c' i - c i) A = / INR N *: vsum N c')%V /\
+  exists (N : nat) (A : list nat) (c g : nat -> R),   (* (6) with Q = I: c+ = the mean of the fresh controls *)
+    let c' i := if in_dec Nat.eq_dec i A then g i else c i in / INR (length A) * lsum A g <> / INR N * sum N c'.
+Proof.
+  intros nd hA same. split.
+  - apply functional_extensionality; intros j. unfold vadd, vscal, vsum. rewrite pick_coord.
+    rewrite <- (sum_in N A (fun i => (c' i - c i)%V j)) by auto. rewrite <- Rmult_plus_distr_l, <- sum_plus. f_equal.
+    apply sum_ext; intros i hi. destruct (in_dec Nat.eq_dec i A); [vunfold; ring|]. rewrite same by auto. ring.
+  - exists 2%nat, [0%nat], (fun _ => 0), (fun _ => 1). simpl. lra.
+Qed.
 
 Section Family.
 Context {D : Dim}.
@@ -476,6 +660,23 @@ Proof.
   replace (rho * q / kap) with (rho * (q / kap)) by (field; lra).
   eapply (family_division rho etat (INR T)); [apply rho01|exact t0|exact T0|exact h|reflexivity].
 Qed.
+Lemma step_6_5 (s0 : state) (T : nat) : good s0 -> (0 < T)%nat ->
+  (forall s, good s -> round s (fun p => Phi (step s p)) <= Phi s - 9/20 * rho * etat * nrm2 (G (sx s)) + forgotten_and_noise) /\
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0) <= / (9/20 * rho * etat) * (Phi s0 / INR T + forgotten_and_noise).
+Proof.
+  intros h0 T0%lt_0_INR. split; [exact potential|]. assert (t0 := etat_gt0).
+  assert (P0 : forall s, good s -> 0 <= Phi s).
+  { intros s hs. unfold Phi. assert (b := bounded (sx s)). destruct (HM s hs) as [hV _]. assert (v0 := V_ge0 s).
+    assert (0 <= MM * Cerr s) by (apply Rmult_le_pos; [apply MM_ge0|lra]). lra. }
+  assert (h := telescope_inv round step good Phi (fun s => 9/20 * rho * etat * nrm2 (G (sx s))) forgotten_and_noise
+    good_step potential P0 T s0 h0).
+  rewrite (sum_ext _ _ (fun t => 9/20 * rho * etat * Eit round step t (fun s => nrm2 (G (sx s))) s0)) in h by (intros; apply Eit_scal).
+  rewrite sum_scal in h. assert (c0 : 0 < / (9/20 * rho * etat * INR T)) by (apply Rinv_0_lt_compat; repeat apply Rmult_lt_0_compat; lra).
+  apply (Rmult_le_compat_l _ _ _ (Rlt_le _ _ c0)) in h.
+  replace (/ INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)) with (/ (9/20 * rho * etat * INR T) * (9/20 * rho * etat
+    * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0))) by (field; lra).
+  eapply Rle_trans; [exact h|]. right. field. lra.
+Qed.
 End Theorem_.
 (* ================= the statements of one round, from the assumptions ================= *)
 Hypothesis HP : forall w, map01 (P w).
@@ -592,6 +793,9 @@ Proof.
   apply ex_ext; intros h. apply ex_const.
 Qed.
 
+Lemma step_3_3 i : draw (fun w => nrm2 (P w (d i))) = draw (fun w => dot (d i) (P w (P w (d i)))) /\
+  draw (fun w => nrm2 (P w (d i))) <= omega * rho * nrm2 (d i).
+Proof. split; [|apply EP2]. apply ex_ext; intros w. apply (m_sym _ (HP w)). Qed.
 (* 3.4 *)
 Lemma step_3_4 i k : (i < N)%nat -> (k <= K)%nat -> EE k (fun w h => nrm2 (P w (Xi i h))) <= INR k * (theta * sigma ^ 2).
 Proof.
@@ -804,6 +1008,8 @@ Proof.
     unfold wS, w_. rewrite (pick_ext _ (fun i => u s i + (-1) *: meanV (u s))%V) by (intros; vring).
     rewrite pick_plus, pick_const, (subsets_length _ _ _ hA). change (fun i => u s i) with (u s). unfold meanV. vfield. lra.
 Qed.
+Lemma step_2_1 : (forall b, lsets N Sn SN (fun A => dot b (wS A)) = 0) /\ lsets N Sn SN (fun A => nrm2 (wS A)) = nu * V s.
+Proof. split; [exact wS_mean|exact wS_var]. Qed.
 (* the local parts: their squares in the mean over the sample *)
 Definition DA A : R := / INR Sn * lsum A (fun i => L ^ 2 * (/ INR K * EE K (fun w => Se s w i))).
 Lemma aS_le A : length A = Sn -> (forall i, In i A -> (i < N)%nat) -> EE K (fun w h => nrm2 (aS A w h)) <= DA A.
@@ -828,6 +1034,27 @@ Qed.
 Lemma round_E f : round s f = lsets N Sn SN (fun A => EE K (fun w h => f (A, (w, h)))).
 Proof. reflexivity. Qed.
 
+Lemma step_4_1 : round s (fun p => Favg (sx (step s p))) - Favg x <= lsets N Sn SN (fun A => EE K (fun w h =>
+  - (etat / 2) * dot (G x) (P w (G x)) + (1 + hh) / 2 * etat * dot (aS A w h) (P w (aS A w h))
+  + hh * etat * (dot (wS A) (P w (wS A)) + dot (nS A h) (P w (nS A h))))).
+Proof.
+  rewrite round_E. assert (t0 := Rlt_le _ _ etat_gt0). assert (hr := hh_range).
+  enough (m : lsets N Sn SN (fun A => EE K (fun w h => Favg (sx (step s (A, (w, h))))))
+    <= lsets N Sn SN (fun A => Favg x + (EE K (fun w h => - (etat / 2) * dot (G x) (P w (G x)) + (1 + hh) / 2 * etat * dot (aS A w h) (P w (aS A w h))
+      + hh * etat * (dot (wS A) (P w (wS A)) + dot (nS A h) (P w (nS A h)))) + (hh * etat - etat) * rho * dot (G x) (wS A)))).
+  { rewrite !ex_plus, !ex_scal, ex_const, wS_mean in m. lra. }
+  apply lsets_le. intros A hA. assert (hl := subsets_length _ _ _ hA). assert (hb := fun i => subsets_below _ _ _ i hA).
+  assert (z1 : EE K (fun w h => dot (P w (wS A)) (nS A h)) = 0) by (rewrite <- (ex_const draw 0); apply ex_ext; intros w; now apply nS_mean0).
+  assert (z2 : EE K (fun w h => dot (P w (G x)) (nS A h)) = 0) by (rewrite <- (ex_const draw 0); apply ex_ext; intros w; now apply nS_mean0).
+  assert (z3 : EE K (fun w _ => dot (G x) (P w (wS A))) = rho * dot (G x) (wS A)) by (rewrite (EE_map K (fun w => dot (G x) (P w (wS A)))); apply EP).
+  eapply Rle_trans; [apply (EE_le K _ (fun w h => Favg x + ((- (etat / 2) * dot (G x) (P w (G x)) + (1 + hh) / 2 * etat * dot (aS A w h) (P w (aS A w h))
+    + hh * etat * (dot (wS A) (P w (wS A)) + dot (nS A h) (P w (nS A h)))) + (2 * hh * etat * dot (P w (wS A)) (nS A h)
+    + ((hh * etat - etat) * dot (G x) (P w (wS A)) + (hh * etat - etat) * dot (P w (G x)) (nS A h))))))|].
+  - intros w h hk. rewrite (step_1_3 A w h hl hk).
+    assert (q := descent_form (P w) etat hh L (Favg x) _ (G x) (aS A w h) (wS A) (nS A h) (HP w) t0 ltac:(lra) eq_refl (qubF _) L0).
+    rewrite !(m_sym _ (HP w)). lra.
+  - rewrite !EE_plus, !EE_scal, z1, z2, z3, (EE_map K (fun _ => Favg x)), ex_const. right. ring.
+Qed.
 (* the claim of section 4 *)
 Theorem descent_ : descent_at s.
 Proof.
@@ -879,7 +1106,7 @@ Proof.
 Qed.
 Lemma DD_ge0 : 0 <= DD s.
 Proof. apply ex_ge0; intros p. apply meanR_ge0; intros. apply Rmult_le_pos; auto. apply Se_ge0. Qed.
-Theorem move_ : move_at s.
+Lemma step_4_3 : move_at s.
 Proof.
   unfold move_at. assert (b := move_sharp). assert (l2 := pow2_ge_0 L). assert (d0 := DD_ge0). assert (t2 := pow2_ge_0 etat).
   assert (k : 0 <= etat ^ 2 * (L ^ 2 * DD s)) by pos. lra.
@@ -903,7 +1130,7 @@ Proof.
   apply (family_from_rounds hb good Cerr m chi alpha gamma zeta); auto; intros s _.
   - apply drift.
   - apply descent_.
-  - apply move_.
+  - apply step_4_3.
 Qed.
 
 (* ---- the memory's table ---- *)
@@ -972,20 +1199,6 @@ Proof.
     apply (Rmult_le_compat_l (/ INR K * / INR K)) in b; [|pos]. eapply Rle_trans; [exact b|]. right. unfold vv. field. lra.
   - intros w. rewrite <- Q_form, <- ex_scal by auto. apply ex_ext; intros h. rewrite (m_scal _ (HQ w)), dot_scall, dot_scalr. ring.
 Qed.
-(* a sum over all clients that differs on the sample *)
-Lemma sum_in n A (f : nat -> R) : NoDup A -> (forall i, In i A -> (i < n)%nat) ->
-  sum n (fun i => if in_dec Nat.eq_dec i A then f i else 0) = lsum A f.
-Proof.
-  intros nd h. induction nd as [|c A nc nd IH].
-  - rewrite (sum_ext _ _ (fun _ => 0)); [rewrite sum_const; simpl; ring|]. reflexivity.
-  - simpl lsum. rewrite <- IH by (intros; apply h; now right). rewrite <- (sum_delta n c (fun _ => f c)) at 1 by (apply h; now left).
-    rewrite <- sum_plus. apply sum_ext; intros i _.
-    destruct (in_dec Nat.eq_dec i (c :: A)) as [hi|hi]; destruct (in_dec Nat.eq_dec i A) as [ha|ha]; destruct (Nat.eq_dec i c) as [e1|e1];
-      try (subst i; contradiction); try (subst i; ring); try ring.
-    + destruct hi as [hi|hi]; [congruence|contradiction].
-    + destruct hi. now right.
-    + destruct hi. left. now symmetry.
-Qed.
 Definition Z s A w h : R := Ckept s + / INR N * lsum A (fun i => (-1) * dot (u s i) (Q w (u s i))
   + (2 * (L ^ 2 * (/ INR K * Se s w i h)) + 2 * dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V))).
 Lemma kept_path s A w h : In A (subsets N Sn) -> length h = K ->
@@ -1041,7 +1254,7 @@ Proof.
     rewrite e1. right. field. lra.
 Qed.
 (* 5.2: the row of the table *)
-Theorem memory_kept zeta s : memory_at Ckept (phi * mu / 2) 0 (3 * phi) (3 / (phi * mu)) zeta s.
+Lemma step_5_2 zeta s : memory_at Ckept (phi * mu / 2) 0 (3 * phi) (3 / (phi * mu)) zeta s.
 Proof.
   split.
   - unfold V, Ckept. assert (n := nrm2_ge0 (meanV (u s))).
@@ -1110,41 +1323,56 @@ Proof.
 Qed.
 Definition Y s w h : R := 2 * meanR (fun i => nrm2 (v_ s i - / rho *: Q w (v_ s i)))
   + 8 * (/ rho * / rho) * meanR (fun i => L ^ 2 * (/ INR K * Se s w i h) + dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V)).
+Definition z_ s w i h : vec := (/ INR K *: Sa s w i h + / INR K *: Xi i h)%V.
 (* 5.3 *)
+Lemma step_5_3 s A w h i : length h = K -> (i < N)%nat -> let s' := step s (A, (w, h)) in
+  let move := (v_ s' i - v_ s i)%V in let lost := (v_ s i - / rho *: Q w (v_ s i))%V in
+  let local := (/ rho *: Q w (z_ s w i h - meanV (fun i => z_ s w i h)))%V in
+  (u s' i - meanV (u s') = move + lost - local)%V /\ nrm2 (u s' i - meanV (u s')) <= 4 * nrm2 move + 2 * nrm2 lost + 4 * nrm2 local.
+Proof.
+  intros hk hi s' move lost local. assert (hq := HQ w). set (x' := sx s'). set (x := sx s).
+  enough (e : (u s' i - meanV (u s') = move + lost - local)%V) by (split; [exact e|]; rewrite e; apply nrm2_three).
+  assert (ue : forall i, (i < N)%nat -> u s' i = (g i x' - / rho *: (Q w (g i x) + Q w (z_ s w i h)))%V).
+  { intros j hj. unfold u, s'. cbn [step smem]. rewrite forget, gbarE, (m_add _ hq) by auto. reflexivity. }
+  assert (um : meanV (u s') = (G x' - / rho *: (Q w (G x) + Q w (meanV (fun i => z_ s w i h))))%V).
+  { rewrite (meanV_ext _ _ ue), meanV_sub, meanV_scal, meanV_plus, !Q_meanV. reflexivity. }
+  rewrite ue, um by auto. unfold move, lost, local, v_. fold x x'.
+  assert (qs : forall a b, Q w (a - b)%V = (Q w a - Q w b)%V).
+  { intros a b. rewrite subE, (m_add _ hq), (m_scal _ hq). vring. }
+  rewrite !qs. vring.
+Qed.
+Lemma forget_squares s A w h : length h = K ->
+  V (step s (A, (w, h))) <= 2 * meanR (fun i => nrm2 (v_ s i - / rho *: Q w (v_ s i)))
+    + 4 * (/ rho * / rho) * meanR (fun i => nrm2 (Q w (z_ s w i h))) + 4 * (L ^ 2 * nrm2 (sx (step s (A, (w, h))) - sx s)).
+Proof.
+  intros hk. assert (hq := HQ w). set (s' := step s (A, (w, h))).
+  assert (qm : forall i, Q w (z_ s w i h - meanV (fun i => z_ s w i h))%V = (Q w (z_ s w i h) - meanV (fun i => Q w (z_ s w i h)))%V).
+  { intros i. rewrite Q_meanV, subE, (m_add _ hq), (m_scal _ hq). vring. }
+  unfold V. eapply Rle_trans; [apply (meanR_le _ (fun i => 4 * nrm2 (v_ s' i - v_ s i) + (2 * nrm2 (v_ s i - / rho *: Q w (v_ s i))
+    + 4 * (/ rho * / rho) * nrm2 (Q w (z_ s w i h) - meanV (fun i => Q w (z_ s w i h))))))|].
+  - intros i hi. destruct (step_5_3 s A w h i hk hi) as [_ b]. fold s' in b. rewrite qm, nrm2_scal in b. lra.
+  - rewrite !meanR_plus, !meanR_scal.
+    assert (q1 := var_le (fun i => g i (sx s') - g i (sx s))%V). assert (q2 := var_le (fun i => Q w (z_ s w i h))).
+    assert (q3 : meanR (fun i => nrm2 (g i (sx s') - g i (sx s))) <= L ^ 2 * nrm2 (sx s' - sx s)).
+    { rewrite <- (meanR_const (L ^ 2 * _)). apply meanR_le; intros i hi. assert (l := lip i hi (sx s') (sx s)). lra. }
+    assert (q5 : meanR (fun i => nrm2 (v_ s' i - v_ s i)) = meanR (fun i => nrm2 (g i (sx s') - g i (sx s) - meanV (fun i => g i (sx s') - g i (sx s))%V))).
+    { apply meanR_ext; intros i _. f_equal. rewrite meanV_sub. unfold v_, G. vring. }
+    assert (i0 : 0 < / rho) by (apply Rinv_0_lt_compat; lra).
+    apply (Rmult_le_compat_l (4 * (/ rho * / rho))) in q2; [|assert (0 <= / rho * / rho) by pos; lra]. lra.
+Qed.
 Lemma forget_path s A w h : length h = K ->
   V (step s (A, (w, h))) <= Y s w h + 4 * (L ^ 2 * nrm2 (sx (step s (A, (w, h))) - sx s)).
 Proof.
-  intros hk. assert (hq := HQ w). set (x' := sx (step s (A, (w, h)))). set (x := sx s).
-  pose (z i := (/ INR K *: Sa s w i h + / INR K *: Xi i h)%V). pose (f i := (g i x' - g i x)%V). pose (qz i := Q w (z i)).
-  assert (ue : forall i, (i < N)%nat -> u (step s (A, (w, h))) i = (g i x' - / rho *: (Q w (g i x) + qz i))%V).
-  { intros i hi. unfold u. cbn [step smem]. rewrite forget, gbarE, (m_add _ hq) by auto. reflexivity. }
-  assert (um : meanV (u (step s (A, (w, h)))) = (G x' - / rho *: (Q w (G x) + meanV qz))%V).
-  { rewrite (meanV_ext _ _ ue), meanV_sub, meanV_scal, meanV_plus, Q_meanV. reflexivity. }
-  assert (fm : meanV f = (G x' - G x)%V) by (unfold f; rewrite meanV_sub; reflexivity).
-  unfold V. rewrite um.
-  eapply Rle_trans; [apply (meanR_le _ (fun i => 2 * nrm2 (v_ s i - / rho *: Q w (v_ s i)) + (4 * nrm2 (f i - meanV f)
-    + 4 * (/ rho * / rho) * nrm2 (qz i - meanV qz))))|].
-  - intros i hi. rewrite ue by auto.
-    replace (g i x' - / rho *: (Q w (g i x) + qz i) - (G x' - / rho *: (Q w (G x) + meanV qz)))%V
-      with ((v_ s i - / rho *: Q w (v_ s i)) + ((f i - meanV f) + (- / rho) *: (qz i - meanV qz)))%V.
-    + eapply Rle_trans; [apply nrm2_add_le2|]. assert (q := nrm2_add_le2 (f i - meanV f) ((- / rho) *: (qz i - meanV qz))).
-      rewrite nrm2_scal in q. lra.
-    + assert (qv : Q w (v_ s i) = (Q w (g i x) - Q w (G x))%V).
-      { unfold v_. fold x. replace (g i x - G x)%V with (g i x + (-1) *: G x)%V by vring. rewrite (m_add _ hq), (m_scal _ hq). vring. }
-      rewrite qv, fm. unfold v_, f. fold x. vring.
-  - rewrite !meanR_plus, !meanR_scal. assert (q1 := var_le f). assert (q2 := var_le qz).
-    assert (q3 : meanR (fun i => nrm2 (f i)) <= L ^ 2 * nrm2 (x' - x)).
-    { rewrite <- (meanR_const (L ^ 2 * _)). apply meanR_le; intros i hi. assert (l := lip i hi x' x). unfold f. lra. }
-    assert (q4 : meanR (fun i => nrm2 (qz i)) <= 2 * meanR (fun i => L ^ 2 * (/ INR K * Se s w i h) + dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V))).
-    { rewrite <- meanR_scal. apply meanR_le; intros i hi. unfold qz, z. rewrite (m_add _ hq). eapply Rle_trans; [apply nrm2_add_le2|].
-      destruct (step_1_2 _ hq (/ INR K *: Sa s w i h)%V) as [_ r1]. destruct (step_1_2 _ hq (/ INR K *: Xi i h)%V) as [r2 _].
-      assert (r3 : nrm2 (/ INR K *: Sa s w i h) <= L ^ 2 * (/ INR K * Se s w i h)).
-      { rewrite nrm2_scal. assert (q := Sa_le s w i h hi). rewrite hk in q.
-        apply (Rmult_le_compat_l (/ INR K * / INR K)) in q; [|pos]. eapply Rle_trans; [exact q|]. right. field. lra. }
-      lra. }
-    assert (i0 : 0 < / rho) by (apply Rinv_0_lt_compat; lra).
-    assert (q5 := Rle_trans _ _ _ q2 q4). apply (Rmult_le_compat_l (4 * (/ rho * / rho))) in q5; [|assert (0 <= / rho * / rho) by pos; lra].
-    unfold Y. lra.
+  intros hk. assert (hq := HQ w). eapply Rle_trans; [now apply forget_squares|].
+  assert (q4 : meanR (fun i => nrm2 (Q w (z_ s w i h))) <= 2 * meanR (fun i => L ^ 2 * (/ INR K * Se s w i h) + dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V))).
+  { rewrite <- meanR_scal. apply meanR_le; intros i hi. unfold z_. rewrite (m_add _ hq). eapply Rle_trans; [apply nrm2_add_le2|].
+    destruct (step_1_2 _ hq (/ INR K *: Sa s w i h)%V) as [_ r1]. destruct (step_1_2 _ hq (/ INR K *: Xi i h)%V) as [r2 _].
+    assert (r3 : nrm2 (/ INR K *: Sa s w i h) <= L ^ 2 * (/ INR K * Se s w i h)).
+    { rewrite nrm2_scal. assert (q := Sa_le s w i h hi). rewrite hk in q.
+      apply (Rmult_le_compat_l (/ INR K * / INR K)) in q; [|pos]. eapply Rle_trans; [exact q|]. right. field. lra. }
+    lra. }
+  assert (i0 : 0 < / rho) by (apply Rinv_0_lt_compat; lra).
+  apply (Rmult_le_compat_l (4 * (/ rho * / rho))) in q4; [|assert (0 <= / rho * / rho) by pos; lra]. unfold Y. lra.
 Qed.
 Lemma forget_mean s : EE s K (Y s) <= 2 * (omega / rho - 1) * spread s + 8 / rho ^ 2 * (L ^ 2 * DD s + vv).
 Proof.
@@ -1174,10 +1402,204 @@ Proof.
   { apply (Rmult_le_reg_r rho); [lra|]. unfold Rdiv. rewrite Rmult_minus_distr_r, Rmult_assoc, Rinv_l, Rmult_1_r by lra. lra. }
   apply (Rmult_le_compat_l _ _ _ o) in hz. lra.
 Qed.
+(* without noise: 4/rho^2 *)
+Lemma Qz_exact s i : sigma = 0 -> (i < N)%nat -> EE s K (fun w h => nrm2 (Q w (z_ s w i h))) <= L ^ 2 * (/ INR K * EE s K (fun w => Se s w i)).
+Proof.
+  intros sz hi. set (E := bind draw (fun w => path (ker s w) K)).
+  pose (a' := fun p : O * list noise => Q (fst p) (/ INR K *: Sa s (fst p) i (snd p))%V). pose (x' := fun p : O * list noise => Q (fst p) (/ INR K *: Xi i (snd p))%V).
+  assert (xz : E (fun p => nrm2 (x' p)) <= 0).
+  { assert (q := Q_noise Q HQ noise_theta_Q s i hi). replace vv with 0 in q by (unfold vv; rewrite sz; field; lra).
+    eapply Rle_trans; [|exact q]. unfold E. change (EE s K (fun w h => nrm2 (Q w (/ INR K *: Xi i h)%V)) <= EE s K (fun w h => dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V))).
+    apply EE_le; intros w h _. apply (step_1_2 _ (HQ w)). }
+  assert (x0 : 0 <= E (fun p => nrm2 (x' p))) by (apply ex_ge0; intros; apply nrm2_ge0).
+  assert (xe : E (fun p => nrm2 (x' p)) = 0) by lra. assert (cs := ex_cauchy_schwarz E a' x'). rewrite xe in cs.
+  assert (c0 : E (fun p => dot (a' p) (x' p)) = 0) by (rewrite Rmult_0_r in cs; nra).
+  apply Rle_trans with (E (fun p => nrm2 (a' p) + (2 * dot (a' p) (x' p) + nrm2 (x' p)))).
+  - right. unfold E. change (EE s K (fun w h => nrm2 (Q w (z_ s w i h))) = EE s K (fun w h => nrm2 (a' (w, h)) + (2 * dot (a' (w, h)) (x' (w, h)) + nrm2 (x' (w, h))))).
+    apply ex_ext; intros w. apply ex_ext; intros h. unfold a', x', z_. cbn [fst snd]. rewrite (m_add _ (HQ w)), nrm2_add. ring.
+  - rewrite !ex_plus, ex_scal, c0, xe.
+    assert (b : E (fun p => nrm2 (a' p)) <= L ^ 2 * (/ INR K * EE s K (fun w => Se s w i))).
+    { rewrite <- EE_scal, <- EE_scal. unfold E. change (EE s K (fun w h => nrm2 (a' (w, h))) <= EE s K (fun w h => L ^ 2 * (/ INR K * Se s w i h))).
+      apply EE_le; intros w h hk. destruct (step_1_2 _ (HQ w) (/ INR K *: Sa s w i h)%V) as [_ r1]. eapply Rle_trans; [exact r1|].
+      rewrite nrm2_scal. assert (q := Sa_le s w i h hi). rewrite hk in q.
+      apply (Rmult_le_compat_l (/ INR K * / INR K)) in q; [|pos]. eapply Rle_trans; [exact q|]. right. field. lra. }
+    lra.
+Qed.
+Theorem memory_forget_exact zeta s : sigma = 0 -> spread s <= zeta ^ 2 -> memory_at V 1 (2 * (omega / rho - 1)) (4 / rho ^ 2) 4 zeta s.
+Proof.
+  intros sz hz. split; [lra|]. pose (Y0 := fun w h => 2 * meanR (fun i => nrm2 (v_ s i - / rho *: Q w (v_ s i))) + 4 * (/ rho * / rho) * meanR (fun i => nrm2 (Q w (z_ s w i h)))).
+  assert (H : round s (fun p => V (step s p)) <= EE s K Y0 + 4 * (L ^ 2 * move s)).
+  { unfold move. rewrite <- (ex_const (lsets N Sn SN) (EE s K Y0)), !round_E, <- !ex_scal, <- ex_plus. apply lsets_le; intros A hA.
+    rewrite <- !EE_scal, <- EE_plus. apply EE_le; intros w h hk. now apply forget_squares. }
+  assert (q1 : meanR (fun i => EE s K (fun w _ => nrm2 (v_ s i - / rho *: Q w (v_ s i)))) <= (omega / rho - 1) * spread s).
+  { unfold spread. rewrite <- meanR_scal. apply meanR_le; intros i hi.
+    rewrite (EE_map s K (fun w => nrm2 (v_ s i - / rho *: Q w (v_ s i)))). apply step_5_4. }
+  assert (q2 : meanR (fun i => EE s K (fun w h => nrm2 (Q w (z_ s w i h)))) <= L ^ 2 * DD s).
+  { unfold DD. rewrite (ex_meanR (local_law s) (fun i p => / INR K * Se s (fst p) i (snd p))), <- meanR_scal.
+    apply meanR_le; intros i hi. eapply Rle_trans; [now apply Qz_exact|]. right. f_equal. symmetry. apply ex_scal. }
+  assert (q : EE s K Y0 = 2 * meanR (fun i => EE s K (fun w _ => nrm2 (v_ s i - / rho *: Q w (v_ s i)))) + 4 * (/ rho * / rho) * meanR (fun i => EE s K (fun w h => nrm2 (Q w (z_ s w i h))))).
+  { unfold Y0. rewrite EE_plus, !EE_scal. change (EE s K (fun w _ => meanR (fun i => nrm2 (v_ s i - / rho *: Q w (v_ s i))))) with (local_law s (fun p => meanR (fun i => nrm2 (v_ s i - / rho *: Q (fst p) (v_ s i))))).
+    change (EE s K (fun w h => meanR (fun i => nrm2 (Q w (z_ s w i h))))) with (local_law s (fun p => meanR (fun i => nrm2 (Q (fst p) (z_ s (fst p) i (snd p)))))).
+    rewrite (ex_meanR (local_law s) (fun i p => nrm2 (v_ s i - / rho *: Q (fst p) (v_ s i)))), (ex_meanR (local_law s) (fun i p => nrm2 (Q (fst p) (z_ s (fst p) i (snd p))))). reflexivity. }
+  assert (o : 0 <= omega / rho - 1).
+  { apply (Rmult_le_reg_r rho); [lra|]. unfold Rdiv. rewrite Rmult_minus_distr_r, Rmult_assoc, Rinv_l, Rmult_1_r by lra. lra. }
+  apply (Rmult_le_compat_l _ _ _ o) in hz. assert (i0 : 0 < / rho) by (apply Rinv_0_lt_compat; lra). assert (i2 : 0 <= / rho * / rho) by pos.
+  apply (Rmult_le_compat_l (4 * (/ rho * / rho))) in q2; [|lra]. assert (vz : vv = 0) by (unfold vv; rewrite sz; field; lra).
+  replace (4 / rho ^ 2) with (4 * (/ rho * / rho)) by (field; lra). rewrite vz. lra.
+Qed.
 End Forget.
 
+(* ================= 7.1 and 7.2: SSF, all clients ================= *)
+Section AllClients.
+Hypothesis om1 : omega = 1.
+Hypothesis eS : Sn = N.
+Hypothesis bounded : forall x, Fstar <= Favg x.
+Lemma nu_all : nu = 0. Proof. unfold nu. rewrite eS. unfold Rdiv. ring. Qed.
+Lemma phi_all : phi = 1. Proof. unfold phi. rewrite eS. field. lra. Qed.
+Lemma iS_1 : 0 <= / INR Sn <= 1.
+Proof. clear om1 eS bounded. split; auto. rewrite <- Rinv_1. apply Rinv_le_contravar; [lra|]. apply (le_INR 1); lia. Qed.
+Lemma noise_ge0 : 0 <= theta * sigma ^ 2 / (rho * INR K).
+Proof. clear om1 eS bounded. apply Rmult_le_pos; [assert (s2 := pow2_ge_0 sigma); pos|]. apply Rlt_le, Rinv_0_lt_compat, Rmult_lt_0_compat; lra. Qed.
+Lemma Ckept_ge0 s : 0 <= Ckept s. Proof. clear om1 eS bounded. apply meanR_ge0; intros; apply nrm2_ge0. Qed.
+Section InSubspace.
+Hypothesis in_subspace : forall s A w h i, (i < N)%nat -> ci (upd s A w h) i =
+  if in_dec Nat.eq_dec i A then (ci (smem s) i - P w (ci (smem s) i) + P w (gbar s w i h))%V else ci (smem s) i.
+Lemma all_clients : hh ^ 2 <= rho / 8 \/ pp <= rho / 100 -> forall (s0 : state) (T : nat), (0 < T)%nat ->
+  let kap := kappa (phi * rho / 2) (3 * phi) (3 / (phi * rho)) in
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T)) + 40/9 * pp / rho * (Ckept s0 / INR T)
+    + theta * sigma ^ 2 / (rho * INR K) * (20/9 * (hh * / INR Sn + 2/3 * pp + rho * qq / kap * (51/50 * 3 + (1/25 + 2 * / INR Sn) * (3 / rho) * hh ^ 2))).
+Proof.
+  intros hs s0 T T0 kap. assert (T1 := lt_0_INR _ T0). assert (f1 := phi_all).
+  assert (ek : kap = rho / 2 - rho * 1 * (7/5 * 3 * pp + (21/5 * pp + 2 * 0) * (3 / rho) * hh ^ 2)).
+  { unfold kap, kappa. rewrite f1, nu_all, om1. field. lra. }
+  assert (eq : qq = 7/8 * 1 * pp + hh * 0) by (unfold qq; rewrite om1, nu_all; ring).
+  destruct (section_7_1 rho pp hh (/ INR Sn) kap qq rho01 pp_range hh_range hs iS_1 ek eq) as [k0 [c2 [c3 _]]].
+  assert (g0 : 0 <= 3 / (phi * rho)) by (rewrite f1; apply Rlt_le, Rdiv_lt_0_compat; lra).
+  assert (main := theorem bounded (fun _ => True) Ckept (phi * rho / 2) 0 (3 * phi) (3 / (phi * rho)) 0 ltac:(lra) g0 (fun _ _ _ => I)
+    (fun s _ => step_5_2 P rho rho01 HP EP noise_theta in_subspace 0 s) k0).
+  fold kap in main. assert (c2' : rho * omega * qq / kap * (7/5 * (3 * phi) * pp + (21/5 * pp + 2) * (3 / (phi * rho)) * hh ^ 2) <= 1/25).
+  { rewrite om1, f1. replace (3 / (1 * rho)) with (3 / rho) by (field; lra). replace (7/5 * (3 * 1) * pp) with (7/5 * 3 * pp) by ring. exact c2. }
+  specialize (main c2' s0 T I T0). eapply Rle_trans; [exact main|]. clear main.
+  assert (CT : 0 <= Ckept s0 / INR T) by (apply Rmult_le_pos; [apply Ckept_ge0|now apply Rlt_le, Rinv_0_lt_compat]).
+  apply (Rmult_le_compat_r _ _ _ CT) in c3. rewrite f1. replace (3 / (1 * rho)) with (3 / rho) by (field; lra).
+  change (hh / INR Sn) with (hh * / INR Sn). change (2 / INR Sn) with (2 * / INR Sn). lra.
+Qed.
+Lemma step_7_1 (s0 : state) (T : nat) : hh <= Rmin (1/4) (sqrt (rho / 8)) -> (0 < T)%nat ->
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 20 * (Favg (sx s0) - Fstar) / (9 * rho * etat * INR T) + 40 * pp * Ckept s0 / (9 * rho * INR T)
+    + theta * sigma ^ 2 / (rho * INR K) * (20 * hh / (9 * INR N) + 55/3 * pp).
+Proof.
+  intros hm T0. assert (T1 := lt_0_INR _ T0). assert (t0 := etat_gt0).
+  assert (h8 : hh ^ 2 <= rho / 8).
+  { destruct (Ssf.step_5_1 rho hh rho01 (proj1 hh_range) (or_introl hm)) as [a _]. apply (Rmult_le_compat_l rho) in a; [|lra].
+    replace (rho * (hh ^ 2 / rho)) with (hh ^ 2) in a by (field; lra). lra. }
+  eapply Rle_trans; [apply (all_clients (or_introl h8) s0 T T0)|].
+  assert (ek : kappa (phi * rho / 2) (3 * phi) (3 / (phi * rho)) = rho / 2 - rho * 1 * (7/5 * 3 * pp + (21/5 * pp + 2 * 0) * (3 / rho) * hh ^ 2)).
+  { unfold kappa. rewrite phi_all, nu_all, om1. field. lra. }
+  assert (eq : qq = 7/8 * 1 * pp + hh * 0) by (unfold qq; rewrite om1, nu_all; ring).
+  destruct (section_7_1 rho pp hh (/ INR Sn) _ qq rho01 pp_range hh_range (or_introl h8) iS_1 ek eq) as [_ [_ [_ c4]]].
+  assert (m := Rmult_le_compat_l _ _ _ noise_ge0 (c4 h8)). rewrite eS in *.
+  replace (20 * (Favg (sx s0) - Fstar) / (9 * rho * etat * INR T)) with (20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T))) by (field; lra).
+  replace (40 * pp * Ckept s0 / (9 * rho * INR T)) with (40/9 * pp / rho * (Ckept s0 / INR T)) by (field; lra).
+  replace (20 * hh / (9 * INR N)) with (20/9 * hh * / INR N) by (field; lra). lra.
+Qed.
+Lemma step_7_2 (s0 : state) (T : nat) : INR K * L * eta <= sqrt rho / 10 -> sigma = 0 -> hh = 1/4 -> (0 < T)%nat ->
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 80 * L * (Favg (sx s0) - Fstar) / (9 * rho * INR T) + 2 * Ckept s0 / (45 * INR T).
+Proof.
+  intros hk sz h4 T0. assert (T1 := lt_0_INR _ T0). assert (t0 := etat_gt0).
+  assert (pr : pp <= rho / 100).
+  { assert (a0 : 0 <= INR K * L * eta) by pos. assert (l2 := pow2_ge_0 L). assert (e2 := pow2_ge_0 eta). assert (b := pow_incr _ _ 2 (conj a0 hk)).
+    replace ((sqrt rho / 10) ^ 2) with (rho / 100) in b by (replace ((sqrt rho / 10) ^ 2) with (sqrt rho * sqrt rho / 100) by field; rewrite sqrt_def; lra).
+    assert (0 <= L ^ 2 * eta ^ 2 * INR K) by pos. unfold pp. lra. }
+  eapply Rle_trans; [apply (all_clients (or_intror pr) s0 T T0)|]. rewrite sz.
+  assert (L1 : 0 < L). { destruct L0 as [l|l]; auto. unfold hh in h4. rewrite <- l in h4. lra. }
+  assert (et : etat = / (4 * L)) by (apply (Rmult_eq_reg_l L); [unfold hh in h4; rewrite h4; field; lra|lra]).
+  replace (20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T))) with (80 * L * (Favg (sx s0) - Fstar) / (9 * rho * INR T)) by (rewrite et; field; lra).
+  replace (2 * Ckept s0 / (45 * INR T)) with (2/45 * (Ckept s0 / INR T)) by (field; lra).
+  assert (CT : 0 <= Ckept s0 / INR T) by (apply Rmult_le_pos; [apply Ckept_ge0|now apply Rlt_le, Rinv_0_lt_compat]).
+  assert (c : 40/9 * pp / rho <= 2/45) by (apply (Rmult_le_reg_l rho); [lra|]; replace (rho * (40/9 * pp / rho)) with (40/9 * pp) by (field; lra); lra).
+  apply (Rmult_le_compat_r _ _ _ CT) in c. replace (theta * 0 ^ 2 / (rho * INR K)) with 0 by (field; lra). lra.
+Qed.
+End InSubspace.
+(* 7.5: Q = I *)
+Lemma step_7_5 (s0 : state) (T : nat) : theta = 1 ->
+  (forall s k i, (k < K)%nat -> (i < N)%nat -> draw (fun w => path (ker s w) k (fun h => ker s w h (fun z => nrm2 (z i)))) <= theta * sigma ^ 2) ->
+  (forall s A w h i, (i < N)%nat -> ci (upd s A w h) i = if in_dec Nat.eq_dec i A then gbar s w i h else ci (smem s) i) -> (0 < T)%nat ->
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 20 * (Favg (sx s0) - Fstar) / (9 * rho * etat * INR T) + 13/3 * (pp * Ckept s0 / INR T)
+    + sigma ^ 2 / (rho * INR K) * (20 * hh / (9 * INR N) + 33/2 * pp).
+Proof.
+  intros th1 hn hk T0. assert (T1 := lt_0_INR _ T0). assert (t0 := etat_gt0). assert (f1 := phi_all).
+  set (Q := fun (_ : O) (v : vec) => v).
+  assert (hq : forall w, map01 (Q w)).
+  { intros w. unfold Q. split; try reflexivity; intros v; [apply nrm2_ge0|unfold nrm2; lra]. }
+  set (kap := kappa (phi * 1 / 2) (3 * phi) (3 / (phi * 1))).
+  assert (ek : kap = 1/2 - rho * 1 * (7/5 * 3 * pp + (21/5 * pp + 2 * 0) * 3 * hh ^ 2)).
+  { unfold kap, kappa. rewrite f1, nu_all, om1. field. }
+  assert (eq : qq = 7/8 * 1 * pp + hh * 0) by (unfold qq; rewrite om1, nu_all; ring).
+  destruct (section_7_5 rho pp hh (/ INR Sn) kap qq rho01 pp_range hh_range iS_1 ek eq) as [k0 [c2 [c3 c4]]].
+  assert (kept : forall s A w h i, (i < N)%nat -> ci (upd s A w h) i =
+    if in_dec Nat.eq_dec i A then (ci (smem s) i - Q w (ci (smem s) i) + Q w (gbar s w i h))%V else ci (smem s) i).
+  { intros s A w h i hi. rewrite hk by auto. destruct in_dec; auto. unfold Q. vring. }
+  assert (g0 : 0 <= 3 / (phi * 1)) by (rewrite f1; lra).
+  assert (main := theorem bounded (fun _ => True) Ckept (phi * 1 / 2) 0 (3 * phi) (3 / (phi * 1)) 0 ltac:(lra) g0 (fun _ _ _ => I)
+    (fun s _ => step_5_2 Q 1 ltac:(lra) hq (fun a b => eq_trans (ex_const draw (dot a b)) (eq_sym (Rmult_1_l _))) hn kept 0 s) k0).
+  fold kap in main. assert (c2' : rho * omega * qq / kap * (7/5 * (3 * phi) * pp + (21/5 * pp + 2) * (3 / (phi * 1)) * hh ^ 2) <= 1/25).
+  { rewrite om1, f1. replace (3 / (1 * 1)) with 3 by field. replace (7/5 * (3 * 1) * pp) with (7/5 * 3 * pp) by ring. exact c2. }
+  specialize (main c2' s0 T I T0). eapply Rle_trans; [exact main|]. clear main.
+  assert (CT : 0 <= Ckept s0 / INR T) by (apply Rmult_le_pos; [apply Ckept_ge0|now apply Rlt_le, Rinv_0_lt_compat]).
+  apply (Rmult_le_compat_r _ _ _ CT) in c3. apply (Rmult_le_compat_l _ _ _ noise_ge0) in c4.
+  rewrite f1, eS, th1 in *. replace (3 / (1 * 1)) with 3 by field. rewrite !Rmult_1_l in *.
+  replace (20 * (Favg (sx s0) - Fstar) / (9 * rho * etat * INR T)) with (20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T))) by (field; lra).
+  replace (13/3 * (pp * Ckept s0 / INR T)) with (13/3 * pp * (Ckept s0 / INR T)) by (field; lra).
+  replace (20 * hh / (9 * INR N)) with (20/9 * hh * / INR N) by (field; lra).
+  change (hh / INR N) with (hh * / INR N). change (2 / INR N) with (2 * / INR N). lra.
+Qed.
+End AllClients.
+
 (* ================= 7.3 and 7.4: SSF with S of N clients and increments (SCAFFOLD at rho = 1) ================= *)
-Theorem ssf_some_clients : (2 <= N)%nat -> (forall x, Fstar <= Favg x) ->
+Lemma facts_7_3 : (2 <= N)%nat -> hh ^ 2 <= phi ^ 2 * rho / 64 -> let kap := kappa (phi * rho / 2) (3 * phi) (3 / (phi * rho)) in
+  phi * nu = (INR N - INR Sn) / (INR N * (INR N - 1)) /\ phi * nu <= / INR N /\
+  9/25 * (phi * rho) <= kap /\
+  rho * omega * qq / kap * (7/5 * (3 * phi) * pp + (21/5 * pp + 2) * (3 / (phi * rho)) * hh ^ 2) <= 1/25 /\
+  20/9 * (qq / kap) <= (55/10 * pp + 62/10 * hh * nu) / (phi * rho) /\
+  20/9 * (hh * / INR Sn + 2/3 * pp + rho * qq / kap * (51/50 * (3 * phi) + (1/25 + 2 * / INR Sn) * (3 / (phi * rho)) * hh ^ 2))
+    <= 20/9 * hh * / INR Sn + 20 * hh * nu + 19 * pp.
+Proof.
+  intros N2 hs kap.
+  assert (n2 : 2 <= INR N) by (apply (le_INR 2); lia). assert (sn := le_INR _ _ SN). assert (s1 : 1 <= INR Sn) by (apply (le_INR 1); lia).
+  assert (nu1 : nu <= 1).
+  { unfold nu. assert (dd : 0 < INR Sn * (INR N - 1)) by (apply Rmult_lt_0_compat; lra).
+    apply (Rmult_le_reg_r (INR Sn * (INR N - 1))); auto. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. nra. }
+  assert (pe : phi * nu = (INR N - INR Sn) / (INR N * (INR N - 1))) by (unfold phi, nu; field; repeat split; lra).
+  assert (pn : phi * nu <= / INR N).
+  { rewrite pe. assert (dd : 0 < INR N * (INR N - 1)) by (apply Rmult_lt_0_compat; lra).
+    apply (Rmult_le_reg_r (INR N * (INR N - 1))); auto. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra.
+    replace (/ INR N * (INR N * (INR N - 1))) with (INR N - 1) by (field; lra). lra. }
+  assert (in2 : / INR N <= 1/2) by (replace (1/2) with (/ 2) by field; apply Rinv_le_contravar; lra).
+  assert (is1 : / INR Sn <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra).
+  assert (f := phi_range). destruct hh_range as [h0 _].
+  split; [exact pe|]. split; [exact pn|].
+  exact (section_7_3 rho omega pp hh nu phi (/ INR Sn) kap qq
+    rho01 omega01 pp_range h0 hs f (conj nu_ge0 nu1) (conj iS0 is1) ltac:(lra) eq_refl eq_refl).
+Qed.
+Lemma step_7_3 : (2 <= N)%nat -> hh <= phi * sqrt rho / 8 -> let kap := kappa (phi * rho / 2) (3 * phi) (3 / (phi * rho)) in
+  9/25 * (phi * rho) <= kap /\
+  rho * omega * qq / kap * (7/5 * (3 * phi) * pp + (21/5 * pp + 2) * (3 / (phi * rho)) * hh ^ 2) <= 1/25 /\
+  hh * nu <= 1/8 * (phi * nu) /\ phi * nu = (INR N - INR Sn) / (INR N * (INR N - 1)) /\ phi * nu <= / INR N.
+Proof.
+  intros N2 h8 kap. destruct hh_range as [h0 _]. destruct phi_range as [f0 f1].
+  assert (hs : hh ^ 2 <= phi ^ 2 * rho / 64).
+  { replace (phi ^ 2 * rho / 64) with ((phi * sqrt rho / 8) ^ 2); [apply pow_incr; auto|].
+    replace ((phi * sqrt rho / 8) ^ 2) with (phi ^ 2 * (sqrt rho * sqrt rho) / 64) by field. rewrite sqrt_def by lra. reflexivity. }
+  destruct (facts_7_3 N2 hs) as [e1 [e2 [e3 [e4 _]]]]. repeat split; auto.
+  assert (sr : sqrt rho <= 1) by (rewrite <- sqrt_1; apply sqrt_le_1_alt; lra).
+  assert (hp : hh <= phi / 8) by (assert (0 <= phi * (1 - sqrt rho)) by (apply Rmult_le_pos; lra); lra).
+  apply (Rmult_le_compat_r nu) in hp; [lra|apply nu_ge0].
+Qed.
+Lemma step_7_4 : (2 <= N)%nat -> (forall x, Fstar <= Favg x) ->
   (forall s A w h i, (i < N)%nat -> ci (upd s A w h) i =
     if in_dec Nat.eq_dec i A then (ci (smem s) i - P w (ci (smem s) i) + P w (gbar s w i h))%V else ci (smem s) i) ->
   hh ^ 2 <= phi ^ 2 * rho / 64 ->         (* h <= phi sqrt rho / 8 *)
@@ -1186,24 +1608,13 @@ Theorem ssf_some_clients : (2 <= N)%nat -> (forall x, Fstar <= Favg x) ->
   <= 20 * (Favg (sx s0) - Fstar) / (9 * rho * etat * INR T) + (55/10 * pp + 62/10 * hh * nu) * Ckept s0 / (phi * rho * INR T)
      + theta * sigma ^ 2 / (rho * INR K) * (20/9 * hh / INR Sn + 20 * hh * nu + 19 * pp).
 Proof.
-  intros N2 hb hk hs s0 T T0. assert (T1 := lt_0_INR _ T0). assert (t0 := etat_gt0).
-  assert (n2 : 2 <= INR N) by (apply (le_INR 2); lia). assert (sn := le_INR _ _ SN). assert (s1 : 1 <= INR Sn) by (apply (le_INR 1); lia).
-  assert (nu1 : nu <= 1).
-  { unfold nu. assert (dd : 0 < INR Sn * (INR N - 1)) by (apply Rmult_lt_0_compat; lra).
-    apply (Rmult_le_reg_r (INR Sn * (INR N - 1))); auto. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. nra. }
-  assert (pn : phi * nu <= 1/2).
-  { assert (dd : 0 < INR N * (INR N - 1)) by (apply Rmult_lt_0_compat; lra).
-    replace (phi * nu) with ((INR N - INR Sn) / (INR N * (INR N - 1))) by (unfold phi, nu; field; repeat split; lra).
-    apply (Rmult_le_reg_r (INR N * (INR N - 1))); auto. unfold Rdiv at 1. rewrite Rmult_assoc, Rinv_l by lra. nra. }
-  assert (is1 : / INR Sn <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra).
-  assert (f := phi_range). destruct hh_range as [h0 _].
-  destruct (section_7_3 rho omega pp hh nu phi (/ INR Sn) (kappa (phi * rho / 2) (3 * phi) (3 / (phi * rho))) qq
-    rho01 omega01 pp_range h0 hs f (conj nu_ge0 nu1) (conj iS0 is1) pn eq_refl eq_refl) as [c1 [c2 [c3 c4]]].
+  intros N2 hb hk hs s0 T T0. assert (T1 := lt_0_INR _ T0). assert (t0 := etat_gt0). assert (f := phi_range).
+  destruct (facts_7_3 N2 hs) as [_ [_ [c1 [c2 [c3 c4]]]]].
   assert (fr : 0 < phi * rho) by (apply Rmult_lt_0_compat; lra).
   assert (k0 : 0 < kappa (phi * rho / 2) (3 * phi) (3 / (phi * rho))) by lra.
   assert (main := theorem hb (fun _ => True) Ckept (phi * rho / 2) 0 (3 * phi) (3 / (phi * rho)) 0).
   assert (a0 : 0 <= 3 * phi) by lra. assert (g0 : 0 <= 3 / (phi * rho)) by (apply Rlt_le, Rdiv_lt_0_compat; lra).
-  specialize (main a0 g0 (fun _ _ _ => I)). specialize (main (fun s _ => memory_kept P rho rho01 HP EP noise_theta hk 0 s) k0 c2 s0 T I T0).
+  specialize (main a0 g0 (fun _ _ _ => I)). specialize (main (fun s _ => step_5_2 P rho rho01 HP EP noise_theta hk 0 s) k0 c2 s0 T I T0).
   set (kap := kappa (phi * rho / 2) (3 * phi) (3 / (phi * rho))) in *.
   eapply Rle_trans; [exact main|]. assert (C0 : 0 <= Ckept s0) by (apply meanR_ge0; intros; apply nrm2_ge0).
   assert (CT : 0 <= Ckept s0 / INR T) by (apply Rmult_le_pos; [auto|now apply Rlt_le, Rinv_0_lt_compat]).
@@ -1216,46 +1627,114 @@ Proof.
   change (20/9 * hh / INR Sn) with (20/9 * hh * / INR Sn). lra.
 Qed.
 
-(* ================= 7.6 and 7.7: FedSub as printed, with noise ================= *)
-Theorem fedsub_as_printed (zeta : R) : omega = 1 -> Sn = N -> etag = 1 -> (forall x, Fstar <= Favg x) ->
+(* ================= 7.6 and 7.7: FedSub as printed ================= *)
+Section Printed.
+Hypothesis om1 : omega = 1.
+Hypothesis eS : Sn = N.
+Hypothesis eg : etag = 1.
+Lemma h_printed : hh = INR K * L * eta. Proof. unfold hh, etat. rewrite eg. ring. Qed.
+Lemma p_printed : pp <= hh ^ 2.
+Proof.
+  rewrite h_printed. unfold pp. assert (l2 := pow2_ge_0 L). assert (e2 := pow2_ge_0 eta). assert (0 <= L ^ 2 * eta ^ 2 * INR K) by pos. lra.
+Qed.
+Lemma h_range : 0 <= hh <= 1/10. Proof. split; [apply hh_range|]. rewrite h_printed. exact steps_local. Qed.
+Lemma facts_7_6 : (INR K * L * eta) ^ 2 <= rho / 40 -> let kap := kappa 1 (8 / rho ^ 2) 4 in
+  7/10 <= kap /\ rho * omega * qq / kap * (7/5 * (8 / rho ^ 2) * pp + (21/5 * pp + 2) * 4 * hh ^ 2) <= 1/25 /\ 20/9 * (qq / kap) <= 25/9 * pp /\
+  20/9 * (hh * / INR Sn + 2/3 * pp + rho * qq / kap * (51/50 * (8 / rho ^ 2) + (1/25 + 2 * / INR Sn) * 4 * hh ^ 2)) <= 20/9 * hh * / INR Sn + 25 * pp / rho.
+Proof.
+  intros hr kap. rewrite <- h_printed in hr. rewrite om1. assert (n0 := nu_all eS).
+  apply (section_7_6 rho pp hh (/ INR Sn) kap qq rho01 pp_range h_range p_printed hr iS_1).
+  - unfold kap, kappa. rewrite om1, n0. ring.
+  - unfold qq. rewrite om1, n0. ring.
+Qed.
+Lemma facts_7_6_exact : (INR K * L * eta) ^ 2 <= rho / 20 -> let kap := kappa 1 (4 / rho ^ 2) 4 in
+  7/10 <= kap /\ rho * omega * qq / kap * (7/5 * (4 / rho ^ 2) * pp + (21/5 * pp + 2) * 4 * hh ^ 2) <= 1/25 /\ 20/9 * (qq / kap) <= 25/9 * pp.
+Proof.
+  intros hr kap. rewrite <- h_printed in hr. rewrite om1. assert (n0 := nu_all eS).
+  apply (section_7_6_exact rho pp hh kap qq rho01 pp_range h_range p_printed hr).
+  - unfold kap, kappa. rewrite om1, n0. ring.
+  - unfold qq. rewrite om1, n0. ring.
+Qed.
+Lemma below_sqrt a : 0 < a -> INR K * L * eta <= sqrt (rho / a) -> (INR K * L * eta) ^ 2 <= rho / a.
+Proof.
+  intros a0 h. assert (k0 : 0 <= INR K * L * eta) by pos. assert (p := pow_incr _ _ 2 (conj k0 h)).
+  replace (sqrt (rho / a) ^ 2) with (rho / a) in p; [exact p|]. rewrite <- Rsqr_pow2, Rsqr_sqrt; [reflexivity|].
+  apply Rlt_le, Rdiv_lt_0_compat; lra.
+Qed.
+Lemma step_7_6 :
+  (INR K * L * eta <= sqrt (rho / 20) -> let kap := kappa 1 (4 / rho ^ 2) 4 in
+    7/10 <= kap /\ rho * omega * qq / kap * (7/5 * (4 / rho ^ 2) * pp + (21/5 * pp + 2) * 4 * hh ^ 2) <= 1/25) /\
+  (INR K * L * eta <= sqrt (rho / 40) -> let kap := kappa 1 (8 / rho ^ 2) 4 in
+    7/10 <= kap /\ rho * omega * qq / kap * (7/5 * (8 / rho ^ 2) * pp + (21/5 * pp + 2) * 4 * hh ^ 2) <= 1/25).
+Proof.
+  split; intros h kap; apply below_sqrt in h; try lra.
+  - destruct (facts_7_6_exact h) as [a [b _]]. now split.
+  - destruct (facts_7_6 h) as [a [b _]]. now split.
+Qed.
+Lemma step_7_7 (zeta : R) : (forall x, Fstar <= Favg x) ->
   (forall s A w h i, (i < N)%nat -> ci (upd s A w h) i = (/ rho *: P w (gbar s w i h))%V) ->
   (forall s, spread s <= zeta ^ 2) ->
-  (INR K * L * eta) ^ 2 <= rho / 40 ->     (* KL eta <= sqrt (rho / 40) *)
+  INR K * L * eta <= sqrt (rho / 40) \/ sigma = 0 /\ INR K * L * eta <= sqrt (rho / 20) ->
   forall (s0 : state) (T : nat), (0 < T)%nat ->
   / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
   <= 20 * (Favg (sx s0) - Fstar) / (9 * rho * etat * INR T) + 25/9 * pp * V s0 / INR T + 50/9 * (/ rho - 1) * pp * zeta ^ 2
      + theta * sigma ^ 2 / (rho * INR K) * (20/9 * hh / INR N + 25 * pp / rho).
 Proof.
-  intros om eS eg hb hf hz hs s0 T T0. assert (T1 := lt_0_INR _ T0). assert (t0 := etat_gt0).
-  assert (n0 : nu = 0) by (unfold nu; rewrite eS; unfold Rdiv; ring).
-  assert (eh : hh = INR K * L * eta) by (unfold hh, etat; rewrite eg; ring).
-  assert (h1 : 0 <= hh <= 1/10) by (rewrite eh; split; [pos|exact steps_local]).
-  assert (ph : pp <= hh ^ 2).
-  { rewrite eh. unfold pp. assert (l2 := pow2_ge_0 L). assert (e2 := pow2_ge_0 eta). assert (0 <= L ^ 2 * eta ^ 2 * INR K) by pos. lra. }
-  assert (hr : hh ^ 2 <= rho / 40) by (rewrite eh; exact hs).
-  assert (is1 : / INR Sn <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; [lra|]; apply (le_INR 1); lia).
-  set (kap := kappa 1 (8 / rho ^ 2) 4). assert (ek : kap = 1 - rho * 1 * (7/5 * (8 / rho ^ 2) * pp + (21/5 * pp + 2 * 0) * 4 * hh ^ 2))
-    by (unfold kap, kappa; rewrite om, n0; ring).
-  assert (eq : qq = 7/8 * 1 * pp + hh * 0) by (unfold qq; rewrite om, n0; ring).
-  destruct (section_7_6 rho pp hh (/ INR Sn) kap qq rho01 pp_range h1 ph hr (conj iS0 is1) ek eq) as [c1 [c2 [c3 c4]]].
-  assert (k0 : 0 < kap) by lra. assert (r2 : 0 < rho ^ 2) by (apply pow_lt; lra).
-  assert (a0 : 0 <= 8 / rho ^ 2) by (apply Rlt_le, Rdiv_lt_0_compat; lra).
-  assert (main := theorem hb (fun _ => True) V 1 (2 * (omega / rho - 1)) (8 / rho ^ 2) 4 zeta a0 ltac:(lra) (fun _ _ _ => I)).
-  assert (ro : rho <= omega) by (rewrite om; apply rho01).
-  specialize (main (fun s _ => memory_forget P HP EP EP2 ro noise_theta hf zeta s (hz s)) k0).
-  fold kap in main. rewrite om in main. specialize (main c2 s0 T I T0).
-  eapply Rle_trans; [exact main|]. clear main. rewrite eS in c4. rewrite eS.
+  intros hb hf hz hs s0 T T0. assert (T1 := lt_0_INR _ T0). assert (t0 := etat_gt0). assert (r2 : 0 < rho ^ 2) by (apply pow_lt; lra).
   assert (V0 := V_ge0 s0). assert (i1 : 1 <= / rho) by (rewrite <- Rinv_1 at 1; apply Rinv_le_contravar; lra).
   assert (X0 : 0 <= V s0 / INR T + 2 * (1 / rho - 1) * zeta ^ 2).
   { assert (z2 := pow2_ge_0 zeta). apply Rplus_le_le_0_compat.
     - apply Rmult_le_pos; [auto|now apply Rlt_le, Rinv_0_lt_compat].
     - unfold Rdiv. rewrite Rmult_1_l. pos. }
-  assert (nz : 0 <= theta * sigma ^ 2 / (rho * INR K)).
-  { apply Rmult_le_pos; [assert (s2 := pow2_ge_0 sigma); pos|]. apply Rlt_le, Rinv_0_lt_compat, Rmult_lt_0_compat; lra. }
-  apply (Rmult_le_compat_r _ _ _ X0) in c3. apply (Rmult_le_compat_l _ _ _ nz) in c4.
+  assert (ro : rho <= omega) by (rewrite om1; apply rho01). assert (nz := noise_ge0).
   replace (20 * (Favg (sx s0) - Fstar) / (9 * rho * etat * INR T)) with (20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T))) by (field; lra).
   replace (25/9 * pp * V s0 / INR T + 50/9 * (/ rho - 1) * pp * zeta ^ 2) with (25/9 * pp * (V s0 / INR T + 2 * (1 / rho - 1) * zeta ^ 2)) by (field; lra).
-  change (hh / INR N) with (hh * / INR N). change (2 / INR N) with (2 * / INR N). change (20/9 * hh / INR N) with (20/9 * hh * / INR N). lra.
+  destruct hs as [hs|[sz hs]]; apply below_sqrt in hs; try lra.
+  - destruct (facts_7_6 hs) as [c1 [c2 [c3 c4]]]. set (kap := kappa 1 (8 / rho ^ 2) 4) in *. assert (k0 : 0 < kap) by lra.
+    assert (a0 : 0 <= 8 / rho ^ 2) by (apply Rlt_le, Rdiv_lt_0_compat; lra).
+    assert (main := theorem hb (fun _ => True) V 1 (2 * (omega / rho - 1)) (8 / rho ^ 2) 4 zeta a0 ltac:(lra) (fun _ _ _ => I)).
+    specialize (main (fun s _ => memory_forget P HP EP EP2 ro noise_theta hf zeta s (hz s)) k0). fold kap in main. specialize (main c2 s0 T I T0).
+    eapply Rle_trans; [exact main|]. clear main. apply (Rmult_le_compat_r _ _ _ X0) in c3. apply (Rmult_le_compat_l _ _ _ nz) in c4.
+    rewrite om1, eS in *. change (hh / INR N) with (hh * / INR N). change (2 / INR N) with (2 * / INR N). change (20/9 * hh / INR N) with (20/9 * hh * / INR N). lra.
+  - destruct (facts_7_6_exact hs) as [c1 [c2 c3]]. set (kap := kappa 1 (4 / rho ^ 2) 4) in *. assert (k0 : 0 < kap) by lra.
+    assert (a0 : 0 <= 4 / rho ^ 2) by (apply Rlt_le, Rdiv_lt_0_compat; lra).
+    assert (main := theorem hb (fun _ => True) V 1 (2 * (omega / rho - 1)) (4 / rho ^ 2) 4 zeta a0 ltac:(lra) (fun _ _ _ => I)).
+    specialize (main (fun s _ => memory_forget_exact P HP EP EP2 ro noise_theta hf zeta s sz (hz s)) k0). fold kap in main. specialize (main c2 s0 T I T0).
+    eapply Rle_trans; [exact main|]. clear main. apply (Rmult_le_compat_r _ _ _ X0) in c3.
+    replace (theta * sigma ^ 2 / (rho * INR K)) with 0 by (rewrite sz; field; lra). rewrite om1. lra.
 Qed.
-
+End Printed.
 End Family.
+
+(* 1.1: a scale of the map is one of the step *)
+Lemma step_1_1 {D : Dim} {O Mem : Type} N (P : O -> vec -> vec) g eta (ci : Mem -> nat -> vec) (s : @state Mem) w i h a :
+  loc N (fun w v => a *: P w v)%V g eta ci s w i h = loc N P g (a * eta) ci s w i h.
+Proof. induction h as [|z h IH]; [reflexivity|]. simpl. rewrite IH. vring. Qed.
+
+(* 7.9: Gaussian moments are hypotheses here, as a law gives every function a mean *)
+Lemma step_7_9 {D : Dim} {O : Type} (E : law O) (g : nat -> O -> vec) r : (0 < r)%nat ->
+  (forall i u v, E (fun w => dot u (g i w) * dot (g i w) v) = dot u v) ->
+  (forall i u v, E (fun w => dot u (g i w) * nrm2 (g i w) * dot (g i w) v) = (INR dim + 2) * dot u v) ->
+  (forall i j u v, i <> j -> E (fun w => dot u (g i w) * dot (g i w) (g j w) * dot (g j w) v) = dot u v) ->
+  let P w v := (/ INR r *: vsum r (fun j => dot (g j w) v *: g j w))%V in
+  (forall u v, E (fun w => dot u (P w v)) = dot u v) /\
+  (forall u v, E (fun w => dot u (P w (P w v))) = / INR r ^ 2 * (INR r * (INR dim + 2) + INR r * (INR r - 1)) * dot u v) /\
+  / INR r ^ 2 * (INR r * (INR dim + 2) + INR r * (INR r - 1)) = 1 + (INR dim + 1) / INR r.
+Proof.
+  intros r0%lt_0_INR m2 m4 mm P.
+  assert (Pe : forall w u v, dot u (P w v) = / INR r * sum r (fun j => dot u (g j w) * dot (g j w) v)).
+  { intros w u v. unfold P. rewrite dot_scalr, dot_sumr. f_equal. apply sum_ext; intros j _. rewrite dot_scalr. ring. }
+  split; [|split; [|field; lra]].
+  - intros u v. rewrite (ex_ext E _ _ (fun w => Pe w u v)), ex_scal, ex_sum, (sum_ext _ _ (fun _ => dot u v)) by (intros; apply m2).
+    rewrite sum_const. field. lra.
+  - intros u v. rewrite (ex_ext E _ (fun w => / INR r * / INR r * sum r (fun i => sum r (fun j => dot u (g i w) * dot (g i w) (g j w) * dot (g j w) v)))).
+    + rewrite ex_scal, ex_sum. rewrite (sum_ext r _ (fun i => INR r * dot u v + (INR dim + 1) * dot u v)).
+      * rewrite sum_const. field. lra.
+      * intros i hi. rewrite (ex_sum E r (fun j w => dot u (g i w) * dot (g i w) (g j w) * dot (g j w) v)).
+        rewrite (sum_ext r _ (fun j => dot u v + (if Nat.eq_dec j i then (INR dim + 1) * dot u v else 0))).
+        { rewrite sum_plus, sum_const, (sum_delta r i (fun _ => (INR dim + 1) * dot u v)) by auto. reflexivity. }
+        intros j hj. destruct (Nat.eq_dec j i) as [->|ne]; [|rewrite mm by auto; ring].
+        transitivity ((INR dim + 2) * dot u v); [apply (m4 i u v)|ring].
+    + intros w. rewrite Pe, Rmult_assoc. f_equal. rewrite <- sum_scal. apply sum_ext; intros i _. rewrite Pe, <- Rmult_assoc, (Rmult_comm _ (/ INR r)), Rmult_assoc, <- sum_scal.
+      f_equal. apply sum_ext; intros j _. ring.
+Qed.

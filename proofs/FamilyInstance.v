@@ -47,7 +47,7 @@ Proof.
   assert (rho01 : 0 < rho <= 1).
   { unfold rho. split; [apply Rdiv_lt_0_compat; auto|]. apply (Rmult_le_reg_r (INR dim)); auto. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra. }
   destruct (coin_ok v sigma hv) as [c1 [c2 _]].
-  apply (ssf_some_clients N Sn K S1 SN K1 draw coords rho 1 1 Fq gq 1 0 eta etag sigma ci ker upd); auto; try lra.
+  apply (step_7_4 N Sn K S1 SN K1 draw coords rho 1 1 Fq gq 1 0 eta etag sigma ci ker upd); auto; try lra.
   - exact coords_map01.
   - exact (E_coords r h).
   - intros a. right. rewrite Rmult_1_l. transitivity (draw (fun w => dot a (coords w a))); [|exact (E_coords r h a a)].
