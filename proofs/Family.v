@@ -1738,3 +1738,229 @@ Proof.
     + intros w. rewrite Pe, Rmult_assoc. f_equal. rewrite <- sum_scal. apply sum_ext; intros i _. rewrite Pe, <- Rmult_assoc, (Rmult_comm _ (/ INR r)), Rmult_assoc, <- sum_scal.
       f_equal. apply sum_ext; intros j _. ring.
 Qed.
+
+(* a mean over the sample of vectors that add up to zero *)
+Lemma sample_zero {D : Dim} N Sn (SN : (Sn <= N)%nat) (v : nat -> vec) : (1 <= Sn)%nat -> (2 <= N)%nat -> vsum N v = v0 ->
+  (forall b, lsets N Sn SN (fun A => dot b (/ INR Sn *: pick v A)) = 0) /\
+  lsets N Sn SN (fun A => nrm2 (/ INR Sn *: pick v A)) = nu N Sn * (/ INR N * sum N (fun i => nrm2 (v i))).
+Proof.
+  intros s1 n2 v0s. split.
+  - intros b. rewrite (ex_ext _ _ (fun A => / INR Sn * dot b (pick v A))) by (intros; apply dot_scalr).
+    rewrite ex_scal. cbn [ex lsets]. unfold Esets. rewrite first_moment, v0s, dot_0r. ring.
+  - assert (h := sampling_variance N Sn v ltac:(lia) n2). cbv zeta in h. rewrite v0s in h.
+    assert (z : (/ INR N *: v0)%V = v0) by vring. rewrite z in h.
+    assert (e : forall u, (u - v0)%V = u) by (intros; vring).
+    rewrite (sum_ext N _ (fun i => nrm2 (v i))) in h by (intros; now rewrite e). fold (nu N Sn) in h. rewrite <- h.
+    cbn [ex lsets]. unfold Esets. f_equal. apply lsum_ext; intros A _. now rewrite e.
+Qed.
+
+(* 7.8: one local step, a map with any second moment, noise that does not know it *)
+Section OneStep.
+Context {D : Dim} {O : Type}.
+Variables N Sn : nat.
+Hypothesis S1 : (1 <= Sn)%nat.
+Hypothesis SN : (Sn <= N)%nat.
+Hypothesis N2 : (2 <= N)%nat.
+Variable draw : law O.
+Variable P : O -> vec -> vec.
+Variable F : nat -> vec -> R.
+Variable g : nat -> vec -> vec.
+Variables rho omega L Fstar eta sigma zeta : R.
+Variable nz : vec -> law (nat -> vec).
+Hypothesis P_add : forall w u v, P w (u + v)%V = (P w u + P w v)%V.
+Hypothesis P_scal : forall w a u, P w (a *: u)%V = (a *: P w u)%V.
+Hypothesis P_sym : forall w u v, dot (P w u) v = dot u (P w v).
+Hypothesis EP : forall a b, draw (fun w => dot a (P w b)) = rho * dot a b.
+Hypothesis EP2 : forall a, draw (fun w => nrm2 (P w a)) <= omega * rho * nrm2 a.
+Hypothesis rho0 : 0 < rho.
+Hypothesis omega0 : 0 <= omega.
+Hypothesis L0 : 0 <= L.
+Hypothesis eta0 : 0 < eta.
+Hypothesis steps : L * eta * omega <= 1.
+Hypothesis grad : forall i, (i < N)%nat -> gradient (F i) (g i).
+Hypothesis lip : forall i, (i < N)%nat -> lipschitz L (g i).
+Hypothesis bounded : forall x, Fstar <= Favg N F x.
+Hypothesis differ : forall x, / INR N * sum N (fun i => nrm2 (g i x - G N g x)) <= zeta ^ 2.
+Hypothesis noise_mean0 : forall x i a, (i < N)%nat -> nz x (fun z => dot a (z i)) = 0.
+Hypothesis noise_var : forall x i, (i < N)%nat -> nz x (fun z => nrm2 (z i)) <= sigma ^ 2.
+Hypothesis noise_clients : forall x i j, (i < N)%nat -> (j < N)%nat -> i <> j -> nz x (fun z => dot (z i) (z j)) = 0.
+Let N0 : 0 < INR N. Proof. apply lt_0_INR. lia. Qed.
+Let S0 : 0 < INR Sn. Proof. apply lt_0_INR. lia. Qed.
+Definition round1 x : law (list nat * ((nat -> vec) * O)) := bind (lsets N Sn SN) (fun _ => bind (nz x) (fun _ => draw)).
+Definition step1 x (p : list nat * ((nat -> vec) * O)) : vec :=
+  let '(A, (z, w)) := p in (x + - eta *: P w (/ INR Sn *: pick (fun i => g i x + z i) A))%V.
+Lemma noise_sample x A : NoDup A -> (forall i, In i A -> (i < N)%nat) -> length A = Sn ->
+  (forall a, nz x (fun z => dot a (/ INR Sn *: pick z A)) = 0) /\ nz x (fun z => nrm2 (/ INR Sn *: pick z A)) <= sigma ^ 2 / INR Sn.
+Proof.
+  intros nd hA hl. assert (m : forall a, nz x (fun z => dot a (pick z A)) = 0).
+  { intros a. rewrite (ex_ext _ _ (fun z => lsum A (fun i => dot a (z i)))) by (intros; apply dot_pick).
+    rewrite (ex_lsum (nz x) A (fun i z => dot a (z i))). clear nd hl. induction A; simpl; [ring|].
+    rewrite IHA, noise_mean0 by (intros; apply hA; simpl; auto). ring. }
+  split.
+  - intros a. rewrite (ex_ext _ _ (fun z => / INR Sn * dot a (pick z A))) by (intros; apply dot_scalr). rewrite ex_scal, m. ring.
+  - rewrite (ex_ext _ _ (fun z => / INR Sn * / INR Sn * nrm2 (pick z A))) by (intros; apply nrm2_scal). rewrite ex_scal.
+    assert (b : nz x (fun z => nrm2 (pick z A)) <= INR (length A) * sigma ^ 2).
+    { clear m hl. induction nd as [|i A ni nd IH].
+      - rewrite (ex_ext _ _ (fun _ => 0)) by (intros; apply nrm2_0). rewrite ex_const. simpl. lra.
+      - rewrite (ex_ext _ _ (fun z => nrm2 (z i) + (2 * lsum A (fun j => dot (z i) (z j)) + nrm2 (pick z A))))
+          by (intros; rewrite pick_cons, nrm2_add, dot_pick; ring).
+        rewrite !ex_plus, ex_scal, (ex_lsum (nz x) A (fun j z => dot (z i) (z j))).
+        rewrite (lsum_ext A _ (fun _ => 0 * 1)).
+        + rewrite lsum_scal. change (length (i :: A)) with (S (length A)). rewrite S_INR.
+          assert (q := IH (fun j hj => hA j (or_intror hj))). assert (v := noise_var x i (hA i (or_introl eq_refl))). lra.
+        + intros j hj. rewrite noise_clients; [ring|apply hA; now left|apply hA; now right|]. intros ->. contradiction. }
+    rewrite hl in b. assert (i0 := Rinv_0_lt_compat _ S0). assert (c : 0 <= / INR Sn * / INR Sn) by pos.
+    apply (Rmult_le_compat_l _ _ _ c) in b. eapply Rle_trans; [exact b|]. right. field. lra.
+Qed.
+Lemma one_round x : round1 x (fun p => Favg N F (step1 x p)) <= Favg N F x - eta * rho / 2 * nrm2 (G N g x)
+  + L * eta ^ 2 * omega * rho / 2 * (nu N Sn * zeta ^ 2 + sigma ^ 2 / INR Sn).
+Proof.
+  pose (v := fun i => (g i x - G N g x)%V). pose (wA := fun A => (/ INR Sn *: pick v A)%V).
+  assert (vz : vsum N v = v0).
+  { unfold v. rewrite (vsum_ext _ _ (fun i => g i x + (-1) *: G N g x)%V) by (intros; vring). rewrite vsum_plus, vsum_const.
+    unfold G, meanV. apply functional_extensionality; intros j. vunfold. field. lra. }
+  destruct (sample_zero N Sn SN v S1 N2 vz) as [w0 w2].
+  assert (nu0 := nu_ge0 N Sn 1 S1 SN (le_n 1)).
+  set (c := L * (eta * eta) * omega * rho / 2). assert (c0 : 0 <= c) by (unfold c; assert (0 <= L * (eta * eta) * omega * rho) by (repeat apply Rmult_le_pos; lra); lra).
+  unfold round1. change (lsets N Sn SN (fun A => nz x (fun z => draw (fun w => Favg N F (step1 x (A, (z, w)))))) <=
+    Favg N F x - eta * rho / 2 * nrm2 (G N g x) + L * eta ^ 2 * omega * rho / 2 * (nu N Sn * zeta ^ 2 + sigma ^ 2 / INR Sn)).
+  eapply Rle_trans; [apply (lsets_le N Sn SN _ (fun A => (Favg N F x + (c - eta * rho) * nrm2 (G N g x) + c * (sigma ^ 2 / INR Sn))
+    + ((2 * c - eta * rho) * dot (G N g x) (wA A) + c * nrm2 (wA A))))|].
+  - intros A hA. assert (hl := subsets_length _ _ _ hA). assert (hb := fun i => subsets_below _ _ _ i hA). assert (nd := subsets_nodup _ _ _ hA).
+    destruct (noise_sample x A nd hb hl) as [n0 n2].
+    set (B := (G N g x + wA A)%V).
+    assert (mean : forall z, (/ INR Sn *: pick (fun i => g i x + z i) A = B + / INR Sn *: pick z A)%V).
+    { intros z. unfold B, wA, v. rewrite (pick_ext (fun i => g i x - G N g x)%V (fun i => g i x + (-1) *: G N g x)%V) by (intros; vring).
+      rewrite !pick_plus, pick_const, hl. change (fun i => z i) with z. vfield. lra. }
+    assert (inner : forall z, draw (fun w => Favg N F (step1 x (A, (z, w)))) <= Favg N F x
+      + (- eta * rho * dot (G N g x) B + (- eta * rho * dot (G N g x) (/ INR Sn *: pick z A) + c * nrm2 (B + / INR Sn *: pick z A)))).
+    { intros z. set (m := (B + / INR Sn *: pick z A)%V).
+      eapply Rle_trans; [apply (ex_le draw _ (fun w => Favg N F x + (- eta * dot (G N g x) (P w m) + L * (eta * eta) / 2 * nrm2 (P w m))))|].
+      - intros w. cbn [step1]. rewrite mean. fold m. assert (q := qubF N Sn 1 S1 SN (le_n 1) F g L L0 lip grad {| sx := x; smem := tt |} (- eta *: P w m)%V). cbn [sx] in q. rewrite dot_scalr, nrm2_scal in q. lra.
+      - rewrite !ex_plus, !ex_scal, ex_const, EP. assert (q := EP2 m). assert (l : 0 <= L * (eta * eta) / 2) by (assert (0 <= L * (eta * eta)) by pos; lra).
+        apply (Rmult_le_compat_l _ _ _ l) in q. unfold m at 1. rewrite dot_addr. unfold c. lra. }
+    eapply Rle_trans; [apply (ex_le (nz x)); exact inner|].
+    rewrite !ex_plus, !ex_scal, !ex_const, n0.
+    rewrite (ex_ext (nz x) _ (fun z => nrm2 B + (2 * dot B (/ INR Sn *: pick z A) + nrm2 (/ INR Sn *: pick z A)))) by (intros; rewrite nrm2_add; ring).
+    rewrite !ex_plus, ex_scal, ex_const, n0. apply (Rmult_le_compat_l _ _ _ c0) in n2.
+    unfold B. rewrite dot_addr, nrm2_add. fold (nrm2 (G N g x)). lra.
+  - rewrite !ex_plus, !ex_scal, !ex_const. unfold wA. rewrite w0, w2.
+    assert (d := differ x). change (fun i => nrm2 (v i)) with (fun i => nrm2 (g i x - G N g x)). apply (Rmult_le_compat_l (nu N Sn)) in d; auto.
+    apply (Rmult_le_compat_l c) in d; auto. assert (g0 := nrm2_ge0 (G N g x)).
+    assert (k : 0 <= eta * rho * ((1 - L * eta * omega) * nrm2 (G N g x))) by (apply Rmult_le_pos; [apply Rmult_le_pos; lra|apply Rmult_le_pos; lra]).
+    unfold c in *. lra.
+Qed.
+Lemma step_7_8 x T : (0 < T)%nat -> / INR T * sum T (fun t => Eit round1 step1 t (fun x => nrm2 (G N g x)) x)
+  <= 2 * (Favg N F x - Fstar) / (rho * eta * INR T) + L * eta * omega * (nu N Sn * zeta ^ 2 + sigma ^ 2 / INR Sn).
+Proof.
+  intros T0%lt_0_INR. set (n := nu N Sn * zeta ^ 2 + sigma ^ 2 / INR Sn).
+  assert (h := telescope_inv round1 step1 (fun _ => True) (fun x => Favg N F x - Fstar) (fun x => eta * rho / 2 * nrm2 (G N g x)) (L * eta ^ 2 * omega * rho / 2 * n)
+    (fun _ _ _ => I)).
+  specialize (h (fun y _ => ltac:(assert (k := one_round y); fold n in k; unfold Rminus at 1; rewrite ex_plus, ex_const; lra))).
+  specialize (h (fun y _ => ltac:(assert (b := bounded y); lra)) T x I).
+  rewrite (sum_ext T _ (fun t => eta * rho / 2 * Eit round1 step1 t (fun x => nrm2 (G N g x)) x)) in h by (intros; apply Eit_scal).
+  rewrite sum_scal in h. assert (c0 : 0 < 2 / (eta * rho * INR T)) by (apply Rdiv_lt_0_compat; [lra|]; repeat apply Rmult_lt_0_compat; lra).
+  apply (Rmult_le_compat_l _ _ _ (Rlt_le _ _ c0)) in h.
+  eapply Rle_trans; [|eapply Rle_trans; [exact h|]]; right; field; lra.
+Qed.
+End OneStep.
+
+(* 7.11 *)
+Lemma step_7_11 rho phi L theta sigma K S T f C p h nu : 0 < rho <= 1 -> 0 < phi <= 1 -> 0 < L -> 0 < theta -> 0 < sigma -> 0 < K -> 0 < S -> 0 < T ->
+  0 < f -> 0 <= C -> 0 <= p <= h / S -> 0 <= nu <= / S ->
+  let A := 20 * f / (9 * rho * T) in let B := L * theta * sigma ^ 2 / (rho * S * K) * (20/9 + 39) in let H := phi * sqrt rho / (8 * L) in
+  let t := Rmin H (sqrt (A / B)) in h = L * t ->
+  20 * f / (9 * rho * t * T) + theta * sigma ^ 2 / (rho * K) * (20 * h / (9 * S) + 20 * (h * nu) + 19 * p) <= A / t + B * t /\
+  A / t + B * t <= 160/9 * (L * f / (phi * (rho * sqrt rho) * T)) + 192/10 * (sqrt theta / rho * (sigma * sqrt (L * f / (S * K * T)))) /\
+  (55/10 * p + 62/10 * (h * nu)) * C / (phi * rho * T) <= 15/10 * (C / (sqrt rho * S * T)).
+Proof.
+  intros [r0 r1] [f0 f1] L0 th0 g0 K0 S0 T0 d0 C0 [p0 p1] [n0 n1] A B H t eh.
+  assert (s0 : 0 < sqrt rho) by now apply sqrt_lt_R0. assert (ss : sqrt rho * sqrt rho = rho) by (apply sqrt_def; lra).
+  assert (g2 : 0 < sigma ^ 2) by (apply pow_lt; lra).
+  assert (A0 : 0 < A) by (apply Rdiv_lt_0_compat; repeat apply Rmult_lt_0_compat; lra).
+  assert (B0 : 0 < B) by (unfold B; apply Rmult_lt_0_compat; [apply Rdiv_lt_0_compat; repeat apply Rmult_lt_0_compat; lra|lra]).
+  assert (H0 : 0 < H) by (apply Rdiv_lt_0_compat; repeat apply Rmult_lt_0_compat; lra).
+  assert (ab : 0 < A / B) by now apply Rdiv_lt_0_compat.
+  assert (t0 : 0 < t) by (unfold t; apply Rmin_glb_lt; [auto|now apply sqrt_lt_R0]).
+  assert (h0 : 0 < h) by (rewrite eh; now apply Rmult_lt_0_compat). assert (iS : 0 < / S) by now apply Rinv_0_lt_compat.
+  assert (hn : h * nu <= h / S) by (apply Rmult_le_compat_l; lra). assert (hn0 : 0 <= h * nu) by pos.
+  split; [|split].
+  - assert (c : 0 <= theta * sigma ^ 2 / (rho * K)) by (apply Rlt_le, Rdiv_lt_0_compat; repeat apply Rmult_lt_0_compat; lra).
+    assert (m : 20 * h / (9 * S) + 20 * (h * nu) + 19 * p <= (20/9 + 39) * (h / S)).
+    { replace (20 * h / (9 * S)) with (20/9 * (h / S)) by (field; lra). lra. }
+    apply (Rmult_le_compat_l _ _ _ c) in m.
+    replace (20 * f / (9 * rho * t * T)) with (A / t) by (unfold A; field; lra).
+    replace (B * t) with (theta * sigma ^ 2 / (rho * K) * ((20/9 + 39) * (h / S))) by (unfold B; rewrite eh; field; lra). lra.
+  - destruct (step_7_10 A B H A0 (Rlt_le _ _ B0) H0) as [q _]. specialize (q B0). cbv zeta in q. fold t in q.
+    eapply Rle_trans; [exact q|]. apply Rplus_le_compat.
+    + right. unfold A, H. field. lra.
+    + set (w := sqrt (L * f / (S * K * T))). assert (ww : 0 < L * f / (S * K * T)) by (apply Rdiv_lt_0_compat; repeat apply Rmult_lt_0_compat; lra).
+      assert (w0 : 0 < w) by now apply sqrt_lt_R0. assert (wq : w * w = L * f / (S * K * T)) by (apply sqrt_def; lra).
+      assert (u0 : 0 < sqrt theta) by now apply sqrt_lt_R0. assert (uu : sqrt theta * sqrt theta = theta) by (apply sqrt_def; lra).
+      assert (AB : 0 < A * B) by now apply Rmult_lt_0_compat.
+      assert (z : 0 < sqrt theta / rho * (sigma * w)) by (apply Rmult_lt_0_compat; [now apply Rdiv_lt_0_compat|now apply Rmult_lt_0_compat]).
+      apply Rsqr_incr_0_var; [|lra]. unfold Rsqr.
+      replace (2 * sqrt (A * B) * (2 * sqrt (A * B))) with (4 * (sqrt (A * B) * sqrt (A * B))) by ring. rewrite sqrt_def by lra.
+      assert (e : A * B = 7420/81 * ((sqrt theta / rho * (sigma * w)) * (sqrt theta / rho * (sigma * w)))).
+      { replace (sqrt theta / rho * (sigma * w) * (sqrt theta / rho * (sigma * w))) with ((sqrt theta * sqrt theta) / rho ^ 2 * (sigma ^ 2 * (w * w))) by (field; lra).
+        rewrite uu, wq. unfold A, B. field. lra. }
+      rewrite e. assert (zz : 0 < (sqrt theta / rho * (sigma * w)) * (sqrt theta / rho * (sigma * w))) by now apply Rmult_lt_0_compat. lra.
+  - assert (hH : h <= phi * sqrt rho / 8).
+    { rewrite eh. replace (phi * sqrt rho / 8) with (L * H) by (unfold H; field; lra). apply Rmult_le_compat_l; [lra|apply Rmin_l]. }
+    assert (m : 55/10 * p + 62/10 * (h * nu) <= 117/10 * (phi * sqrt rho / 8 * / S)).
+    { assert (h / S <= phi * sqrt rho / 8 * / S) by (apply Rmult_le_compat_r; lra). lra. }
+    assert (c : 0 <= C / (phi * rho * T)) by (apply Rmult_le_pos; [auto|]; apply Rlt_le, Rinv_0_lt_compat; repeat apply Rmult_lt_0_compat; lra).
+    apply (Rmult_le_compat_r _ _ _ c) in m.
+    replace ((55/10 * p + 62/10 * (h * nu)) * C / (phi * rho * T)) with ((55/10 * p + 62/10 * (h * nu)) * (C / (phi * rho * T))) by (field; lra).
+    eapply Rle_trans; [exact m|].
+    replace (117/10 * (phi * sqrt rho / 8 * / S) * (C / (phi * rho * T))) with (117/80 * (C / (sqrt rho * S * T))).
+    + assert (0 <= C / (sqrt rho * S * T)) by (apply Rmult_le_pos; [auto|]; apply Rlt_le, Rinv_0_lt_compat; repeat apply Rmult_lt_0_compat; lra). lra.
+    + replace (C / (phi * rho * T)) with (C / (phi * (sqrt rho * sqrt rho) * T)) by (now rewrite ss). field. lra.
+Qed.
+
+(* 8.1: fresh controls; the losses are linear with gradients v_i of mean zero, every memory is exact *)
+Section Fresh.
+Context {D : Dim} {O : Type}.
+Variables N Sn : nat.
+Hypothesis S1 : (1 <= Sn)%nat.
+Hypothesis SN : (Sn <= N)%nat.
+Hypothesis N2 : (2 <= N)%nat.
+Variable draw : law O.
+Variable P : O -> vec -> vec.
+Variables rho etat : R.
+Hypothesis Pproj : forall w, proj (P w).
+Hypothesis EP : forall a b, draw (fun w => dot a (P w b)) = rho * dot a b.
+Variable v : nat -> vec.
+Hypothesis v_mean0 : vsum N v = v0.
+Definition vS A : vec := (/ INR Sn *: pick v A)%V.
+Definition zeta2 : R := / INR N * sum N (fun i => nrm2 (v i)).
+Definition fresh_round (_ : vec) : law (list nat * O) := bind (lsets N Sn SN) (fun _ => draw).
+Definition fresh c (p : list nat * O) : vec := (compl (P (snd p)) c + P (snd p) (vS (fst p)))%V.
+Lemma EPn u : draw (fun w => nrm2 (P w u)) = rho * nrm2 u.
+Proof. unfold nrm2 at 2. rewrite <- EP. apply ex_ext; intros w. apply p_nrm2, Pproj. Qed.
+Lemma fresh_one c : fresh_round c (fun p => nrm2 (fresh c p)) = (1 - rho) * nrm2 c + rho * (nu N Sn * zeta2).
+Proof.
+  unfold fresh_round. change (lsets N Sn SN (fun A => draw (fun w => nrm2 (fresh c (A, w)))) = (1 - rho) * nrm2 c + rho * (nu N Sn * zeta2)).
+  rewrite (ex_ext _ _ (fun A => (1 - rho) * nrm2 c + rho * nrm2 (vS A))).
+  - rewrite ex_plus, ex_const, ex_scal. unfold vS. destruct (sample_zero N Sn SN v S1 N2 v_mean0) as [_ ->]. reflexivity.
+  - intros A. rewrite (ex_ext draw _ (fun w => nrm2 c + ((-1) * nrm2 (P w c) + nrm2 (P w (vS A))))).
+    + rewrite !ex_plus, ex_scal, ex_const, !EPn. ring.
+    + intros w. unfold fresh. cbn [fst snd]. rewrite (p_pyth _ (Pproj w)), (p_compl_nrm2 _ (Pproj w)). ring.
+Qed.
+Lemma fresh_all t : forall c, Eit fresh_round fresh t nrm2 c = (1 - rho) ^ t * nrm2 c + nu N Sn * zeta2 * (1 - (1 - rho) ^ t).
+Proof.
+  induction t; intros c; [simpl; ring|]. change (Eit fresh_round fresh (S t) nrm2 c) with (fresh_round c (fun p => Eit fresh_round fresh t nrm2 (fresh c p))).
+  rewrite (ex_ext _ _ (fun p => (1 - rho) ^ t * nrm2 (fresh c p) + nu N Sn * zeta2 * (1 - (1 - rho) ^ t))) by (intros; apply IHt).
+  rewrite ex_plus, ex_const, ex_scal, fresh_one. simpl. ring.
+Qed.
+Lemma step_8_1 :
+  (forall c, fresh_round c (fun p => nrm2 (fresh c p)) = (1 - rho) * nrm2 c + rho * (nu N Sn * zeta2)) /\
+  forall t, Eit fresh_round fresh t (fun c => draw (fun w => nrm2 (- etat *: P w c))) v0 = etat ^ 2 * rho * (nu N Sn * zeta2) * (1 - (1 - rho) ^ t).
+Proof.
+  split; [exact fresh_one|]. intros t.
+  replace (fun c => draw (fun w => nrm2 (- etat *: P w c))) with (fun c => etat ^ 2 * rho * nrm2 c).
+  - rewrite Eit_scal, fresh_all, nrm2_0. ring.
+  - apply functional_extensionality; intros c. rewrite (ex_ext draw _ (fun w => etat ^ 2 * nrm2 (P w c))) by (intros; rewrite nrm2_scal; ring).
+    rewrite ex_scal, EPn. ring.
+Qed.
+End Fresh.
