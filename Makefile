@@ -12,7 +12,7 @@ export PYTHONHASHSEED := 0
 # kernels, workers and commands are many short processes; each would compile the package again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce test lab notebooks book book-check course-check flower test-flower format bench
+.PHONY: reproduce test lab notebooks book book-check course-check flower test-flower format bench proofs proofs-check proofs-kron
 
 reproduce: $(VENV)/.installed
 	$(RUN) -m fedtheory reproduce --scale $(SCALE) --out $(OUT)
@@ -52,6 +52,21 @@ format: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(RUN) benchmarks/rounds.py
+
+proofs: proofs/Makefile.coq
+	$(MAKE) -C proofs -f Makefile.coq -j 2
+	$(PYTHON) proofs/tie.py statements
+
+proofs-check: proofs
+	cd proofs && coqchk -silent -o -Q . Fedtheory $(notdir $(basename $(wildcard proofs/*.vo)))
+
+proofs-kron:
+	cd proofs && coqc -w none -Q . Fedtheory Kron.v
+
+proofs/Makefile.coq: proofs/_CoqProject
+	@command -v coq_makefile > /dev/null || { \
+		echo "Coq is absent. On Debian or Ubuntu: apt-get install coq (8.16 or later). Elsewhere: https://coq.inria.fr/download"; exit 1; }
+	cd proofs && coq_makefile -f _CoqProject -o Makefile.coq
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fedtheory needs Python 3.11 or later: make PYTHON=python3.11 ...')"

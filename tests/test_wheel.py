@@ -23,7 +23,7 @@ def built(tmp_path_factory):
     for name in ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
     shutil.copytree(ROOT / "fedtheory", tree / "fedtheory", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("tests", "notebooks", "figures", "docs"):
+    for name in ("tests", "notebooks", "figures", "docs", "proofs"):
         (tree / name).mkdir()
         (tree / name / "test_one.py").write_text("")
     code = """
