@@ -45,7 +45,7 @@ def wheel(built):
 
 def package() -> set[str]:
     found = {path.relative_to(ROOT).as_posix() for path in (ROOT / "fedtheory").rglob("*.py*")}
-    return {name for name in found if "__pycache__" not in name}
+    return {name for name in found if "__pycache__" not in name} | {"fedtheory/py.typed"}
 
 
 def test_the_source_holds_the_package_and_what_builds_it(built):
