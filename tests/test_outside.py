@@ -10,6 +10,10 @@ import pytest
 import yaml
 
 import fedtheory
+from fedtheory import compare
+from fedtheory.cli import parser
+from fedtheory.core import checks, registry
+from fedtheory.problems import data
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -52,6 +56,27 @@ def test_examples_in_docstrings_run(name):
 
 def test_what_a_user_calls_first_has_an_example():
     assert [one.__qualname__ for one in CALLED_FIRST if ">>> " not in (one.__doc__ or "")] == []
+
+
+@pytest.mark.parametrize(
+    ("printed", "name"), [("SCAFFOLD", "Scaffold"), ("EF21_P", "EF21P"), ("Fedavg", "FedAvg"), ("Signsgd", "SignSGD")]
+)
+def test_a_method_is_found_by_the_name_that_it_prints(printed, name):
+    assert getattr(fedtheory, printed) is getattr(fedtheory, name)
+
+
+def test_a_name_is_found_however_it_is_spelled():
+    """On the command line, in a comparison, of a data set; what is spelled otherwise is named in the error."""
+    assert registry.method("scaffold") is registry.method("SCAFFOLD")
+    assert registry.problem("matrix-regression").name == "matrix_regression"
+    assert [one.entry.name for one in compare.methods(["top_k", "fedavg"])] == ["Top-k", "FedAvg"]
+    assert parser().parse_args(["run", "ef21p", "Quadratic"]).algorithm == "EF21-P"
+    assert checks.alike("fashion-mnist", data.NAMES) == "fashion_mnist"
+    assert data.load("Digits").name == data.load("digits").name
+    with pytest.raises(ValueError, match="Fix: spell it 'fashion_mnist'"):
+        checks.choice("data", "Fashion-MNIST", data.NAMES)
+    with pytest.raises(AttributeError, match="Skaffold"):
+        fedtheory.Skaffold  # noqa: B018
 
 
 def test_no_public_name_of_an_earlier_version_is_gone():
