@@ -15,7 +15,6 @@ one that measures memory and work (`metered`) holds for its device alone.
 
 import ast
 import hashlib
-import math
 import os
 import platform
 import shutil
@@ -63,8 +62,9 @@ from fedtheory.core.records import (
     set_aside,
     to_csv,
 )
+from fedtheory.core.results import interval as interval
 from fedtheory.core.shards import Spread
-from fedtheory.core.simulate import run
+from fedtheory.core.simulate import may_diverge, run
 from fedtheory.figures import archive, budget
 from fedtheory.problems import data as readers
 from fedtheory.problems import sentiment, text
@@ -372,20 +372,21 @@ def _execute(spec: Spec, device: str, checkpoints: Path | None) -> dict[str, Any
     torch.set_num_threads(1)
     problem = spec.build(device)
     started, cpu, done = time.time(), time.process_time(), []
-    history = run(
-        spec.algorithm,
-        problem,
-        spec.rounds,
-        sampled=spec.sampled,
-        dropout=spec.dropout,
-        seed=spec.seed,
-        every=spec.every,
-        metrics=spec.metrics,
-        checkpoint=checkpoints,
-        checkpoint_every=checks.MOST,
-        checkpoint_seconds=600.0,
-        progress=done.append,
-    )
+    with may_diverge():
+        history = run(
+            spec.algorithm,
+            problem,
+            spec.rounds,
+            sampled=spec.sampled,
+            dropout=spec.dropout,
+            seed=spec.seed,
+            every=spec.every,
+            metrics=spec.metrics,
+            checkpoint=checkpoints,
+            checkpoint_every=checks.MOST,
+            checkpoint_seconds=600.0,
+            progress=done.append,
+        )
     diverged = history.diverged
     metered = {} if not spec.metered else meter.client(spec.algorithm, problem, history.state, Key(spec.seed))._asdict()
     return {
@@ -756,20 +757,6 @@ def _follow(parent: int) -> None:
     if hasattr(signal, "pthread_sigmask"):  # born while the parent blocks it, see `_signals_blocked`
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     threading.Thread(target=watch, daemon=True).start()
-
-
-def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and 95% Student interval over seeds; NaN where any value is; the value itself for one seed."""
-    if not isinstance(values, (list, tuple, np.ndarray)) or not np.ndim(values) or not len(values):
-        checks.reject("values", values, "numbers, one per seed", "pass a list of them", TypeError)
-    array = np.asarray([checks.outcome(f"values[{i}]", value) for i, value in enumerate(values)], dtype=float)
-    mean = float(array.mean())
-    if len(array) < 2 or not math.isfinite(mean):
-        return mean, mean, mean
-    from scipy.special import stdtrit  # a fifth of a second, which workers need not spend
-
-    half = float(stdtrit(len(array) - 1, 0.975) * array.std(ddof=1) / math.sqrt(len(array)))
-    return mean, mean - half, mean + half
 
 
 @dataclass
