@@ -8,4 +8,13 @@ import lazy_loader
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_get, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    """A public name, also as it is printed: SCAFFOLD is Scaffold, EF21_P is EF21P."""
+    if name not in __all__ and not name.islower():
+        from fedtheory.core import checks
+
+        name = checks.alike(name, __all__)
+    return _get(name)

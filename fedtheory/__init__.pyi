@@ -48,6 +48,8 @@ from .core.registry import Method as Method
 from .core.registry import Offer as Offer
 from .core.schedule import Cosine as Cosine
 from .core.schedule import Steps as Steps
+from .core.seeds import Runs as Runs
+from .core.seeds import run_seeds as run_seeds
 from .core.shards import Group as Group
 from .core.shards import join_group as join_group
 from .core.simulate import Divergence as Divergence

@@ -218,8 +218,9 @@ def methods(names: list[str] | None = None) -> list[Method]:
 
     Raises ValueError for an unknown name, or one that stands twice.
     """
-    for name in names or ():
-        if (names or ()).count(name) > 1:
+    names = [checks.alike(name, (*METHODS, *ABSENT)) for name in names or ()]
+    for name in names:
+        if names.count(name) > 1:
             checks.reject("methods", name, "each method once", "name it once")
         if name in ABSENT:
             checks.reject("methods", name, f"a method that is compared ({ABSENT[name]})", "leave it out")

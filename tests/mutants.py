@@ -2220,6 +2220,27 @@ MUTANTS = [
         "test_store.py::test_a_changed_default_of_a_problem_makes_another_run",
     ),
     Mutant(
+        "a loose run is not looked for",
+        "figures/archive.py",
+        'return (out / ".runs" / name).read_bytes()',
+        "pass",
+        "test_archive.py::test_a_loose_run_comes_before_a_packed_one_and_replaces_it",
+    ),
+    Mutant(
+        "an archive's bytes hang on the order of its runs",
+        "figures/archive.py",
+        "for name in sorted(members):",
+        "for name in members:",
+        "test_archive.py::test_the_same_runs_give_the_same_bytes",
+    ),
+    Mutant(
+        "a damaged archive is replaced",
+        "figures/archive.py",
+        "        if broken:\n",
+        "        if False:\n",
+        "test_archive.py::test_a_damaged_archive_is_said_and_nothing_is_written_in_its_place",
+    ),
+    Mutant(
         "a number that is not finite is lost in JSON",
         "core/records.py",
         'return "NaN" if math.isnan(value) else',

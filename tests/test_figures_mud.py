@@ -9,7 +9,7 @@ import pytest
 
 from fedtheory import FedAvg, FedMUD
 from fedtheory.core import records, verdicts
-from fedtheory.figures import EXTRAS, store
+from fedtheory.figures import EXTRAS, archive, store
 from fedtheory.figures.fedmud import items as mud
 from fedtheory.figures.fedmud import precision, settings, tuning
 from fedtheory.figures.fedmud.items import measure_table
@@ -407,8 +407,8 @@ def test_what_is_said_of_fedparas_levels_and_of_ef21ps_bytes():
     both = {}
     for name in ("EF21-P", "FedMUD+BKD+AAD"):
         words = spec(algorithm(name, "FMNIST IID", "large"), "FMNIST IID", "large", 0).words()
-        (kept,) = (FIGURES / ".runs").glob(f"{store._first(words)}-*.json")
-        columns = json.loads(kept.read_text())["result"]["columns"]
+        (kept,) = (name for name in archive.names(FIGURES) if name.startswith(store._first(words)))
+        columns = json.loads(archive.read(FIGURES, kept))["result"]["columns"]
         both[name] = columns["up_bytes"][-1] + columns["down_bytes"][-1]
     assert 1.45 < both["EF21-P"] / both["FedMUD+BKD+AAD"] < 1.55
 

@@ -253,9 +253,9 @@ def test_a_process_that_may_start_none_says_so(tmp_path, monkeypatch):
         Runner(tmp_path, workers=1)([Spec(FedAvg(0.1, 2), "quadratic", (("d", 4), ("n", 3)), 2, 0)])
 
 
-def test_a_history_is_shown_in_a_line():
+def test_a_history_is_shown_as_a_table():
     """Without the model."""
     said = repr(run(FedAvg(0.1, 2), QUADRATIC, 4, every=2))
-    assert said.startswith("History(3 records, the last {'round': 4, 'error': ")
-    assert said.endswith("diverged=None)")
+    assert said.startswith("History of rounds 0 to 4, 3 records\nround ")
+    assert len(said.splitlines()) == 5
     assert "tensor" not in said

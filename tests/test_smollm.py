@@ -1,6 +1,5 @@
 """SmolLM2's items: rates chosen on a seed of their own, and numbers that are the runs'. No model is loaded here."""
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.compare import TUNING_SEED
 from fedtheory.core import records
-from fedtheory.figures import store
+from fedtheory.figures import archive, store
 from fedtheory.figures.decomfl import smollm
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -153,13 +152,10 @@ def test_the_quick_stand_in_is_made_on_the_spot(lora):
 def test_what_is_said_of_single_seeds_is_what_their_kept_runs_say():
     """Of the adapters on SST-2: notebook 09, the README and the conclusions name seeds, and the table has means."""
     found = {}
-    for path in (ROOT / "figures" / ".runs").glob("*.json"):
-        text = path.read_text()
-        if '"sst2"' not in text or '"lora": 8' not in text:
-            continue
-        kept = json.loads(text)
+    for kept in archive.runs(ROOT / "figures"):
         words, (name,) = kept["words"], kept["words"]["algorithm"]
-        if words["seed"] != TUNING_SEED:
+        options = words["options"]
+        if options.get("task") == "sst2" and options["lora"] == 8 and words["seed"] != TUNING_SEED:
             columns = kept["result"]["columns"]
             found[name, words["seed"]] = {t: round(100 * a) for t, a in zip(columns["round"], columns["accuracy"])}
     assert {name for name, _ in found} == {"FedAvg", "FedZO", "DeComFL"}
@@ -174,10 +170,10 @@ def test_what_is_said_of_single_seeds_is_what_their_kept_runs_say():
 def test_all_weights_gain_in_every_seed_what_notebook_09_says():
     """SST-2: 17 to 23 points after 240 rounds of zeroth order, in each of six kept runs."""
     gains, fallen = [], []
-    for path in (ROOT / "figures" / ".runs").glob("*.json"):
-        text = path.read_text()
-        if '"sst2"' in text and '"lora": null' in text and '"rounds": 240' in text:
-            accuracy = json.loads(text)["result"]["columns"]["accuracy"]
+    for kept in archive.runs(ROOT / "figures"):
+        words, options = kept["words"], kept["words"]["options"]
+        if options.get("task") == "sst2" and options["lora"] is None and words["rounds"] == 240:
+            accuracy = kept["result"]["columns"]["accuracy"]
             gains.append(100 * (accuracy[-1] - accuracy[0]))
             fallen.append(100 * (max(accuracy) - accuracy[-1]))
     assert len(gains) == 6

@@ -1,6 +1,7 @@
 """The wheel: what it holds, what it says of itself, and that it works without the extras."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -18,8 +19,9 @@ EXTRAS = ("sympy", "z3", "PEPit", "clarabel", "transformers", "peft", "datasets"
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Source distribution and wheel from a copy, as `python -m build --no-isolation` builds them, without a warning."""
-    tree = tmp_path_factory.mktemp("tree")
+    """Source, wheel and editable wheel of a copy, as `python -m build --no-isolation` makes them, without a warning."""
+    tree = tmp_path_factory.mktemp("parent") / "fedtheory"
+    tree.mkdir()
     for name in ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
     shutil.copytree(ROOT / "fedtheory", tree / "fedtheory", ignore=shutil.ignore_patterns("__pycache__"))
@@ -32,8 +34,12 @@ from setuptools import build_meta
 warnings.simplefilter("error")
 print(build_meta.build_sdist("."))
 print(build_meta.build_wheel("."))
+os.mkdir("editable")
+print(os.path.join("editable", build_meta.build_editable("editable")))
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=tree, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", "import os" + code], cwd=tree, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return [tree / line for line in done.stdout.splitlines() if line.endswith((".tar.gz", ".whl"))]
 
@@ -45,7 +51,7 @@ def wheel(built):
 
 def package() -> set[str]:
     found = {path.relative_to(ROOT).as_posix() for path in (ROOT / "fedtheory").rglob("*.py*")}
-    return {name for name in found if "__pycache__" not in name}
+    return {name for name in found if "__pycache__" not in name} | {"fedtheory/py.typed"}
 
 
 def test_the_source_holds_the_package_and_what_builds_it(built):
@@ -60,6 +66,30 @@ def test_it_holds_the_package_and_nothing_else(wheel):
     assert {name for name in names if ".dist-info/" not in name} == package()
 
 
+@pytest.mark.parametrize("place", ["parent", "root", "notebooks", "wheel"])
+def test_the_package_is_found_wherever_python_starts(place, built, tmp_path):
+    """Beside a clone of the package's name, too, whose folder Python takes for a package without a file."""
+    tree = built[0].parent
+    with zipfile.ZipFile(built[1] if place == "wheel" else built[2]) as archive:
+        archive.extractall(tmp_path)
+    code = f"""
+import site, sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if not finder.__module__.startswith("__editable__")]
+site.addsitedir({str(tmp_path)!r})
+import fedtheory
+from fedtheory import *
+from fedtheory.core.key import Key as inner
+print(fedtheory.__file__, Key is inner)
+"""
+    folder = {"parent": tree.parent, "root": Path("/"), "notebooks": tree / "notebooks", "wheel": tree.parent}[place]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    root = tmp_path if place == "wheel" else tree
+    assert done.stdout.split() == [str(root / "fedtheory" / "__init__.py"), "True"]
+
+
 def test_its_metadata_are_valid(wheel):
     """As the package index checks them; the text of the README stands in it."""
     with zipfile.ZipFile(wheel) as archive:
@@ -69,7 +99,7 @@ def test_its_metadata_are_valid(wheel):
     assert metadata.description is not None
     assert metadata.description.strip() == (ROOT / "README.md").read_text().strip()
     assert metadata.description_content_type == "text/markdown"
-    assert {"notebooks", "theory", "llm", "smollm", "test", "book", "course", "flower"} == set(
+    assert {"notebooks", "theory", "llm", "frame", "smollm", "test", "book", "course", "flower"} == set(
         metadata.provides_extra or []
     )
 

@@ -154,8 +154,8 @@ def parser() -> argparse.ArgumentParser:
 
     def add_choice(sub: Parser, rounds: int) -> None:
         """A method on a problem."""
-        sub.add_argument("algorithm", choices=registry.method_names())
-        sub.add_argument("problem", choices=registry.problem_names())
+        for name, known in (("algorithm", registry.method_names()), ("problem", registry.problem_names())):
+            sub.add_argument(name, choices=known, type=lambda text, known=known: checks.alike(text, known))
         sub.add_argument("--rounds", type=count, default=rounds)
         sub.add_argument("--sampled", type=count, default=None, help="clients per round (default: all)")
         for name, option in METHOD_OPTIONS.items():

@@ -82,7 +82,8 @@ def show(options: argparse.Namespace) -> None:
         if registry.method(options.algorithm).pooled:
             problem = Pooled(problem)
         folder = None if options.checkpoint is None else Path(options.checkpoint) / f"seed-{seed}"
-        with tqdm(total=rounds, unit="round", disable=options.json or not speaks or not sys.stderr.isatty()) as bar:
+        quiet = options.json or not speaks or not sys.stderr.isatty()
+        with tqdm(total=rounds, unit="round", disable=quiet) as bar, simulate.may_diverge():
             history = simulate.run(
                 algorithm,
                 problem,

@@ -352,8 +352,23 @@ def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
     simple = value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))
     if not simple or value not in options:
         listed = ", ".join(repr(option) for option in options)
-        reject(name, value, f"one of {listed}", f"spell {name} as one of these")
+        near = alike(value, options)
+        fix = f"spell {name} as one of these" if near == value else f"spell it {near!r}"
+        reject(name, value, f"one of {listed}", fix)
     return value
+
+
+def alike(value: Any, names: Iterable[Any]) -> Any:
+    """The one of some names that differs in capitals, spaces and hyphens alone (SCAFFOLD is Scaffold), or `value`."""
+    known = [name for name in names if isinstance(name, str)]
+    if not isinstance(value, str) or value in known:
+        return value
+    found = [name for name in known if _letters(name) == _letters(value)]
+    return found[0] if len(found) == 1 else value
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()
 
 
 def instance(name: str, value: Any, kind: type | tuple[type, ...], fix: str) -> Any:

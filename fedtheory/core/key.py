@@ -24,6 +24,9 @@ class Key:
         path: names and integers, outermost first.
 
     Raises TypeError or ValueError for a seed or a name that is no int (or str) in range.
+
+    >>> Key(0).fold("round", 3)
+    Key(seed=0, path=('round', 3))
     """
 
     seed: int

@@ -26,6 +26,12 @@ class Layout:
     vec stacks columns, so that a left factor acts on contiguous memory: vec(P W) = (I (x) P) vec(W).
 
     Raises ValueError for no layers, an empty layer or a name used twice.
+
+    >>> layout = Layout((Layer("W", 3, 2), Layer("b", 2, 1)))
+    >>> layout.size
+    8
+    >>> layout.matrices(torch.arange(8))[0].tolist()
+    [[0, 3], [1, 4], [2, 5]]
     """
 
     layers: tuple[Layer, ...]

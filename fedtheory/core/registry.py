@@ -176,7 +176,8 @@ class _Kind:
 
         Raises ValueError for an unknown name, and for an entry point that refers to something else.
         """
-        place = self.places[checks.choice(self.what, name, self.places)]
+        name = checks.choice(self.what, checks.alike(name, self.places), self.places)
+        place = self.places[name]
         if isinstance(place, str):
             found = {one.name: one for one in getattr(importlib.import_module(place), self.listed)}
             return found[name]

@@ -3,6 +3,7 @@
 import hashlib
 import math
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -12,9 +13,10 @@ from itertools import compress, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
-from fedtheory.core import checks, content, engine, rows
+from fedtheory.core import checks, content, engine, results, rows
 from fedtheory.core import schedule as schedules
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.allocator import keeping_freed
@@ -54,23 +56,84 @@ class History:
             "up_bytes", "down_scalars", "down_bytes", and "saved_bytes", what shared seeds spared in both directions.
         state: after the last finite round.
         diverged: None, or where the run left the finite numbers; it stops there.
+        seconds: since the start of this call, at each record; NaN for records of an earlier call that it goes on from.
+        interrupted: None, or the rounds that were done when Ctrl-C ended the run.
+
+    Iterating gives a dict for each record, so `pandas.DataFrame(history)` is `history.frame()`.
+
+    >>> from fedtheory import FedAvg, Key, Quadratic, run
+    >>> run(FedAvg(lr=0.5, local_steps=5), Quadratic.random(n=10, d=5, key=Key(0)), rounds=20, every=10)
+    History of rounds 0 to 20, 3 records
+    round   error  up_bytes  down_bytes
+        0       1         0           0
+       10  0.1837      4000        4000
+       20  0.1835      8000        8000
     """
 
     columns: dict[str, list[float]]
     state: State
     diverged: Divergence | None = None
+    seconds: list[float] = field(default_factory=list, compare=False)
+    interrupted: int | None = field(default=None, compare=False)
 
     @property
     def x(self) -> torch.Tensor:
         """The final global model, (d,)."""
         return self.state.server.x
 
+    def __iter__(self) -> Iterator[dict[str, float]]:
+        for row in zip(*self.columns.values()):
+            yield dict(zip(self.columns, row))
+
+    def frame(self) -> Any:
+        """The records as a pandas frame."""
+        return results.frame(self.columns)
+
+    def plot(self, metric: str | None = None, against: str = "round", ax: Any = None, **line: Any) -> Any:
+        """Draw a metric against "round", "bytes" or "seconds". Returns the axes, to draw further runs into.
+
+        Args:
+            metric: a column; default the first metric of the run.
+            ax: axes of matplotlib; default new ones.
+            line: options of matplotlib's `plot`, such as label="SSF".
+        """
+        name = results.chosen(metric, self.columns)
+        places, label = results.across(self.columns, self.seconds, against)
+        ax = results.axes(ax, name, label)
+        ax.plot(places, self.columns[name], **line)
+        if "label" in line:
+            ax.legend(frameon=False)
+        return ax
+
+    def save(self, path: str | Path) -> None:
+        """Write columns, divergence, seconds and the final model to a file: JSON with its SHA-256, no pickle."""
+        results.save(path, self.columns, self.diverged and list(vars(self.diverged).values()), self.seconds, self.x)
+
+    @staticmethod
+    def load(path: str | Path) -> "History":
+        """A history that was saved. Its state is the final model alone: a run does not go on from it.
+
+        Raises ValueError for a damaged file.
+        """
+        content = results.load(path)
+        diverged = content["diverged"] and Divergence(*content["diverged"])
+        return History(content["columns"], State(_Model(content["x"]), None), diverged, content["seconds"])
+
     def __getitem__(self, name: str) -> list[float]:
         return self.columns[checks.choice("name", name, self.columns)]
 
     def __repr__(self) -> str:
-        last = {name: column[-1] for name, column in self.columns.items() if column}
-        return f"History({len(self.columns.get('round', ()))} records, the last {last}, diverged={self.diverged})"
+        rounds = self.columns.get("round") or [0]
+        said = f"History of rounds {rounds[0]} to {rounds[-1]}, {len(rounds)} records"
+        said += f", diverged in round {self.diverged.round} ({self.diverged.quantity})" if self.diverged else ""
+        return f"{said}\n{results.table(self.columns)}"
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The server's state of a history that was saved."""
+
+    x: torch.Tensor
 
 
 @dataclass
@@ -88,7 +151,7 @@ class Traffic:
 _MOST_THREADS = 1024
 _AHEAD = 400  # clients, over all rounds that are drawn at once
 _STACKED = 0.01  # of an upload's length: far above rounding, far below another draw
-_Metric = Callable[[Any, torch.Tensor], float | torch.Tensor]  # of a problem and a model
+_Metric = Callable[[Any, torch.Tensor], Any]  # of a problem and a model: a number, a vector, a dict of numbers
 _METRICS: dict[str, _Metric] = {
     "error": lambda problem, x: problem.error(x),
     "loss": lambda problem, x: problem.loss(x),
@@ -119,12 +182,23 @@ def _measured(metrics: Sequence[str | _Metric]) -> dict[str, _Metric]:
 
 
 def _own(metric: _Metric) -> _Metric:
-    """A user's: given a copy, which it may change and differentiate through; a float, on which a group can agree."""
+    """A user's: given a copy, which it may change and differentiate through; a float, on which a group can agree.
 
-    def measure(problem: Problem, x: torch.Tensor) -> float:
+    Of a vector or a dict: its numbers by their columns' names, such as "name[0]" or "name.worst".
+    """
+    name = getattr(metric, "__name__", "")
+
+    def number(value: Any) -> float:
+        one = isinstance(value, (torch.Tensor, np.ndarray)) and math.prod(value.shape) == 1
+        return float(checks.outcome(name, value.item() if one else value))
+
+    def measure(problem: Problem, x: torch.Tensor) -> float | dict[str, float]:
         found = metric(problem, x.detach().clone())
-        found = found.item() if isinstance(found, torch.Tensor) and found.numel() == 1 else found
-        return float(checks.outcome(getattr(metric, "__name__", ""), found))
+        if isinstance(found, Mapping):
+            return {f"{name}.{part}": number(value) for part, value in found.items()}
+        if isinstance(found, (list, tuple)) or (getattr(found, "ndim", 0) == 1 and len(found) > 1):
+            return {f"{name}[{i}]": number(value) for i, value in enumerate(found)}
+        return number(found)
 
     return measure
 
@@ -180,6 +254,14 @@ def play_round(
             their private state stays, and the round is that of the others.
         chunk: clients stacked at a time; None: the problem's choice.
         threads: chunks that run at a time.
+
+    >>> import torch
+    >>> from fedtheory import FedAvg, Key, Quadratic, play_round
+    >>> problem, key = Quadratic.random(n=10, d=5, key=Key(0)), Key(0)
+    >>> state = FedAvg(0.5, 5).init(problem, problem.start(), key)
+    >>> state, up, traffic = play_round(FedAvg(0.5, 5), problem, state, torch.tensor([0, 3]), key.fold("round", 0))
+    >>> up.dy.shape, traffic.up.bytes
+    (torch.Size([2, 5]), 80)
     """
     ids = checks.clients("clients", clients, problem.n)
     _require_state(problem, state)
@@ -390,7 +472,7 @@ def run(
     x0: torch.Tensor | None = None,
     schedule: Schedule | None = None,
     every: int = 1,
-    metrics: tuple[str | _Metric, ...] = ("error",),
+    metrics: Sequence[str | _Metric] = ("error",),
     chunk: int | None = None,
     threads: int = 1,
     blocks: int | None = None,
@@ -399,9 +481,11 @@ def run(
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 1000,
     checkpoint_seconds: float = 30.0,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int], object] | bool | None = None,
 ) -> History:
-    """Run an algorithm on a problem.
+    """Run an algorithm on a problem. A run that diverges warns.
+
+    Ctrl-C at a prompt or in a notebook returns what is there, and says so; in a script it raises KeyboardInterrupt.
 
     Args:
         rounds: T >= 0.
@@ -413,6 +497,7 @@ def run(
         every: record each so many rounds; the start and the last round always.
         metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)), "accuracy" (share of test samples that are right), or a
             function (problem, x) -> a number, whose name its column has. With a group the first process calls it.
+            Of a vector each entry has a column, "name[0]", and of a dict each number, "name.key"; not with a group.
         chunk: clients stacked at a time; None: the problem's choice. Changes no result beyond rounding.
         threads: chunks that run at a time; changes no bit. For convolutions, with torch.set_num_threads(1).
         blocks: of client ids; only clients of one block are stacked. Default one, with a group `shards.BLOCKS`. A run
@@ -427,9 +512,15 @@ def run(
         checkpoint_every, checkpoint_seconds: rounds and seconds after which the next checkpoint is due, whichever comes
             first; one more is written at the end, also where the run diverges or is interrupted (Ctrl-C). A run may go
             on with more rounds, and with fewer records, at multiples of `every`.
-        progress: called with the number of rounds done, at every recorded round.
+        progress: called with the number of rounds done, at every recorded round; True: a bar.
 
     Raises TypeError or ValueError for arguments out of range, before any work.
+
+    >>> from fedtheory import FedAvg, Key, Quadratic, run
+    >>> problem = Quadratic.random(n=10, d=5, key=Key(0))
+    >>> history = run(FedAvg(lr=0.5, local_steps=5), problem, rounds=20, every=10)
+    >>> [round(error, 3) for error in history["error"]]
+    [1.0, 0.184, 0.184]
     """
     checks.whole("rounds", rounds, 0, checks.MOST_ROUNDS)
     look_at_problem(problem)
@@ -487,13 +578,47 @@ def run(
         keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
     stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
     size = x0.nbytes if problem.device.type == "cpu" else 0
-    with keeper as kept, stops as asked, keeping_freed(size), _own_modes(problem):
+    bar = _Bar(rounds) if progress is True else nullcontext(progress or None)
+    with keeper as kept, stops as asked, keeping_freed(size), _own_modes(problem), bar as told:
         due = (checkpoint_every, checkpoint_seconds)
         cut = () if blocks is None else edges(problem.n, blocks)
-        return _run(
+        history = _run(
             algorithm, problem, rounds, S, dropout, root, x0, schedule, every, measured, chunk, threads, kept,
-            due, progress, cut, shards, map_folder, asked
+            due, told, cut, shards, map_folder, asked
         )  # fmt: skip
+    if history.interrupted is not None:
+        done = f"{history.interrupted} of {rounds} rounds"
+        warnings.warn(f"the run was interrupted: its history holds {done}", stacklevel=3)
+    elif history.diverged is not None:
+        of = history.diverged
+        who = "" if of.client is None else f" of client {of.client}"
+        fix = f"a smaller lr than {algorithm.lr:g}" if hasattr(algorithm, "lr") else "smaller steps"
+        warnings.warn(f"the run diverged in round {of.round}: {of.quantity}{who}. Fix: {fix}", stacklevel=3)
+    return history
+
+
+@contextmanager
+def may_diverge() -> Iterator[None]:
+    """Have runs in the block not warn when they diverge: their caller looks."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the run diverged")
+        yield
+
+
+class _Bar:
+    """A progress bar over rounds, also in a notebook, as the function that `progress` takes."""
+
+    def __init__(self, rounds: int) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a notebook without widgets has a bar of letters
+            from tqdm.auto import tqdm
+        self._bar = tqdm(total=rounds, unit="round")
+
+    def __enter__(self) -> Callable[[int], object]:
+        return lambda done: self._bar.update(done - self._bar.n)
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.close()
 
 
 def _require_state(problem: Problem, state: State) -> None:
@@ -584,25 +709,41 @@ def _run(
 
     def record(done: int) -> None:
         if not history["round"] or history["round"][-1] < done:
-            values = []
+            values: dict[str, float] = {}
             if shards is None or shards.rank == 0:
                 of = f"{type(problem).__name__}."
-                values = [
-                    checks.outcome(f"{of if name in _METRICS else ''}{name}", metric(problem, state.server.x))
-                    for name, metric in metrics.items()
-                ]
+                for name, metric in metrics.items():
+                    found = metric(problem, state.server.x)
+                    parts = found if isinstance(found, dict) else {name: found}
+                    values |= {
+                        part: checks.outcome(f"{of if part in _METRICS else ''}{part}", number)
+                        for part, number in parts.items()
+                    }
             if shards is not None:
-                values = shards.agree(state.server.x, values, len(metrics))
+                if shards.rank == 0 and values.keys() != metrics.keys():
+                    fix = "return a number, or leave out the group"
+                    checks.reject("metrics", list(metrics), "functions that return a number, in a group", fix)
+                agreed = shards.agree(state.server.x, list(values.values()), len(metrics))
+                values = dict(zip(metrics, agreed))
             up, down = traffic.up, traffic.down
             counted = (up.scalars, up.bytes, down.scalars, down.bytes, up.saved_bytes + down.saved_bytes)
+            row = {"round": done, **values, **dict(zip(_COUNTED, counted))}
+            if not history["round"]:
+                history.columns = {name: [] for name in row}
+            elif row.keys() != history.columns.keys():
+                there = f"the entries of the first record, {list(history.columns)}"
+                checks.reject("metrics", list(values), there, "return the same entries each time")
             with uninterrupted():
-                for name, number in zip(names, (done, *values, *counted)):
+                for name, number in row.items():
                     history.columns[name].append(number)
+                history.seconds.append(time.monotonic() - began_at)
         if progress is not None:
             progress(done)
 
     done, whole, at_disk, written = start, True, start, time.monotonic()
-    uninterrupted = nullcontext if keeper is None or shards is not None else _uninterrupted
+    returns = hasattr(sys, "ps1") and shards is None  # at a prompt or in a notebook
+    uninterrupted = nullcontext if shards is not None or (keeper is None and not returns) else _uninterrupted
+    began_at = time.monotonic()
 
     def save() -> None:
         nonlocal at_disk, written
@@ -620,6 +761,7 @@ def _run(
 
     on_grid = [done % every == 0 for done in history["round"]]  # others are a shorter run's last, or a finer one's
     history.columns = {name: list(compress(column, on_grid)) for name, column in history.columns.items()}
+    history.seconds = [math.nan] * len(history["round"])
     if start in (0, rounds) or start % every == 0:
         with checks.first_round():
             record(start)
@@ -670,10 +812,12 @@ def _run(
                     save()
                 if save_now == 2:
                     raise KeyboardInterrupt
-    except BaseException:
+    except BaseException as error:
         if shards is None:
             save()
-        raise
+        if not (isinstance(error, KeyboardInterrupt) and returns):
+            raise
+        history.interrupted = done
     if shards is None:
         try:
             save()

@@ -1,11 +1,12 @@
 """Runs, tables and provenance: what stands behind a figure, and how it gets to disk whole or not at all.
 
-A finished run is one sealed JSON file, `<out>/.runs/<words>-<content>.json`, that holds all that is needed to make it
-again: its words (algorithm, problem, rounds, seed, see `fedtheory.core.words`), the digests of the data that was read,
-revisions, versions, device and seconds, and the result. The first part of its name is a hash of the words; the second,
-of the data's digests and of the revisions, numbers that a person raises when results change: `Algorithm.revision` (or
-of any other dataclass in the words), `Builder.revision` of a problem, `REVISION` of what all runs share. So a run is
-*stale* when the first part of its name is asked for and the second is not: that is said, and it is kept and not used.
+A finished run is one sealed JSON file, `<out>/.runs/<words>-<content>.json` or a member of an archive in `<out>/runs`
+(see `fedtheory.figures.archive`), that holds all that is needed to make it again: its words (algorithm, problem,
+rounds, seed, see `fedtheory.core.words`), the digests of the data that was read, revisions, versions, device and
+seconds, and the result. The first part of its name is a hash of the words; the second, of the data's digests and of the
+revisions, numbers that a person raises when results change: `Algorithm.revision` (or of any other dataclass in the
+words), `Builder.revision` of a problem, `REVISION` of what all runs share. So a run is *stale* when the first part of
+its name is asked for and the second is not: that is said, and it is kept and not used.
 Of long runs checkpoints are kept until they are finished, in `<out>/.runs/unfinished`.
 Sources are in neither: moving code, or making it faster, costs no run. Versions of libraries and the device change
 rounding only (random numbers are drawn on the CPU): they are recorded and said, and no run is made again for them; only
@@ -14,7 +15,6 @@ one that measures memory and work (`metered`) holds for its device alone.
 
 import ast
 import hashlib
-import math
 import os
 import platform
 import shutil
@@ -62,9 +62,10 @@ from fedtheory.core.records import (
     set_aside,
     to_csv,
 )
+from fedtheory.core.results import interval as interval
 from fedtheory.core.shards import Spread
-from fedtheory.core.simulate import run
-from fedtheory.figures import budget
+from fedtheory.core.simulate import may_diverge, run
+from fedtheory.figures import archive, budget
 from fedtheory.problems import data as readers
 from fedtheory.problems import sentiment, text
 from fedtheory.problems.images import ImageClassification
@@ -371,20 +372,21 @@ def _execute(spec: Spec, device: str, checkpoints: Path | None) -> dict[str, Any
     torch.set_num_threads(1)
     problem = spec.build(device)
     started, cpu, done = time.time(), time.process_time(), []
-    history = run(
-        spec.algorithm,
-        problem,
-        spec.rounds,
-        sampled=spec.sampled,
-        dropout=spec.dropout,
-        seed=spec.seed,
-        every=spec.every,
-        metrics=spec.metrics,
-        checkpoint=checkpoints,
-        checkpoint_every=checks.MOST,
-        checkpoint_seconds=600.0,
-        progress=done.append,
-    )
+    with may_diverge():
+        history = run(
+            spec.algorithm,
+            problem,
+            spec.rounds,
+            sampled=spec.sampled,
+            dropout=spec.dropout,
+            seed=spec.seed,
+            every=spec.every,
+            metrics=spec.metrics,
+            checkpoint=checkpoints,
+            checkpoint_every=checks.MOST,
+            checkpoint_seconds=600.0,
+            progress=done.append,
+        )
     diverged = history.diverged
     metered = {} if not spec.metered else meter.client(spec.algorithm, problem, history.state, Key(spec.seed))._asdict()
     return {
@@ -415,7 +417,7 @@ class Runner:
 
     Args:
         out: the folder of the figures; finished runs are kept in `<out>/.runs`, so that an interrupted command goes
-            on where it stopped.
+            on where it stopped. Those in the archives of `<out>/runs` are found, too.
         device: "cpu" or "cuda".
         workers: processes; default one per core on the CPU, one on CUDA.
         tick: called with (runs done, runs in all) whenever a run is finished.
@@ -460,17 +462,17 @@ class Runner:
         return self.cache / f"{_first(head['words'])}-{words.digest(content)[:12]}.json"
 
     def path(self, spec: Spec) -> Path:
-        """Where the result of a spec is kept: named by its words, and by the data that it reads and the revisions.
+        """Where the result of a spec is kept until it is packed: named by its words, the data it reads, the revisions.
 
         Raises FileNotFoundError or DataError where the data cannot be read.
         """
         return self._named(self._head(spec))
 
-    def _stored(self) -> dict[str, list[Path]]:
-        """Stored runs by the first part of their name: those of the same words, whatever they read."""
-        stored: dict[str, list[Path]] = {}
-        for path in sorted(self.cache.glob("*-*.json")):
-            stored.setdefault(path.name.split("-")[0], []).append(path)
+    def _stored(self) -> dict[str, list[str]]:
+        """Names of stored runs by their first part: those of the same words, whatever they read."""
+        stored: dict[str, list[str]] = {}
+        for name in archive.names(self.cache.parent):
+            stored.setdefault(name.split("-")[0], []).append(name)
         return stored
 
     def begin(self, specs: Iterable[Spec]) -> tuple[dict[Spec, dict[str, Any]], dict[Spec, dict[str, Any]]]:
@@ -479,6 +481,8 @@ class Runner:
         Raises OSError, before any work, where a run on images does not fit into memory or its data are not there.
         """
         wanted, stored = list(dict.fromkeys(specs)), self._stored()
+        for path, why in archive.packed(self.cache.parent)[1].items():
+            warnings.warn(f"{path} is damaged ({why}): the runs in it are not used", stacklevel=3)
         self._require_room(spec for spec in wanted if _first(spec.words()) not in stored)
         heads = {spec: self._head(spec) for spec in wanted}
         results = {spec: found for spec in wanted if (found := self._read(heads[spec])) is not None}
@@ -568,18 +572,20 @@ class Runner:
 
     def _say_stale(self, missing: Sequence[Spec], heads: Mapping[Spec, dict[str, Any]]) -> None:
         stored = self._stored()  # again: a damaged one has been set aside since
-        stale = [(spec, path) for spec in missing for path in stored.get(_first(heads[spec]["words"]), ())]
+        own = {self._named(heads[spec]).name for spec in missing}  # damaged in an archive
+        same = ((spec, name) for spec in missing for name in stored.get(_first(heads[spec]["words"]), ()))
+        stale = [(spec, name) for spec, name in same if name not in own]
         if not stale:
             return
-        spec, path = stale[0]
+        spec, name = stale[0]
         try:
-            there, here = unseal(path.read_bytes()), heads[spec] | {"device": self.device}
+            there, here = unseal(archive.read(self.cache.parent, name)), heads[spec] | {"device": self.device}
             differs = [f"other {name}" for name in ("data", "revisions", "device") if there.get(name) != here[name]]
         except (OSError, ValueError):
             differs = ["damaged"]
         warnings.warn(
             f"{len(stale)} stored runs are stale, kept and not used: the same words, but {' and '.join(differs)} "
-            f"({path.name})",
+            f"({name})",
             stacklevel=3,
         )
 
@@ -623,10 +629,10 @@ class Runner:
         return result
 
     def _read(self, head: dict[str, Any]) -> dict[str, Any] | None:
-        """A stored result; None where there is none. A damaged file is said and kept aside."""
+        """A stored result; None where there is none. A damaged one is said, and a loose file of it kept aside."""
         path = self._named(head)
         try:
-            record = unseal(path.read_bytes())
+            record = unseal(archive.read(self.cache.parent, path.name))
             wrong = misfit(record, RUN) or ("it holds another run" if record["words"] != head["words"] else None)
             if wrong is not None:
                 raise Broken(wrong)
@@ -635,8 +641,11 @@ class Runner:
         except FileNotFoundError:
             return None
         except (ValueError, TypeError) as error:
+            if not path.exists():
+                warnings.warn(f"the stored run {path.name} is damaged ({error}): it is made again", stacklevel=3)
+                return None
             warnings.warn(f"the stored run {path} is damaged ({error}): kept as {set_aside(path).name}", stacklevel=3)
-            return None
+            return self._read(head)  # it may be packed, too
         self._used[path] = record
         return result
 
@@ -748,20 +757,6 @@ def _follow(parent: int) -> None:
     if hasattr(signal, "pthread_sigmask"):  # born while the parent blocks it, see `_signals_blocked`
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     threading.Thread(target=watch, daemon=True).start()
-
-
-def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and 95% Student interval over seeds; NaN where any value is; the value itself for one seed."""
-    if not isinstance(values, (list, tuple, np.ndarray)) or not np.ndim(values) or not len(values):
-        checks.reject("values", values, "numbers, one per seed", "pass a list of them", TypeError)
-    array = np.asarray([checks.outcome(f"values[{i}]", value) for i, value in enumerate(values)], dtype=float)
-    mean = float(array.mean())
-    if len(array) < 2 or not math.isfinite(mean):
-        return mean, mean, mean
-    from scipy.special import stdtrit  # a fifth of a second, which workers need not spend
-
-    half = float(stdtrit(len(array) - 1, 0.975) * array.std(ddof=1) / math.sqrt(len(array)))
-    return mean, mean - half, mean + half
 
 
 @dataclass

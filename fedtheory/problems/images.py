@@ -203,8 +203,15 @@ class ImageClassification(Problem):
             side: images are resized to side x side pixels (bilinear) first.
             view, whole: what a basis compresses, see `fedtheory.problems.models.networks.Network`.
             options: of the constructor.
+
+        >>> from fedtheory import FedAvg, run
+        >>> problem = ImageClassification.load("digits", "mlp", Key(0), clients=4)
+        >>> history = run(FedAvg(lr=0.1, local_steps=5), problem, rounds=10, metrics=("accuracy",))
+        >>> history["accuracy"][-1] > 0.8
+        True
         """
         checks.spelled(options, ImageClassification.load, ImageClassification.__init__)
+        data = checks.alike(data, readers.NAMES)
         checks.whole("clients", clients, 1)
         checks.choice("partition", partition, ("iid", "dirichlet", "labels"))
         if isinstance(network, str):

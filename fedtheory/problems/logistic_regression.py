@@ -120,6 +120,10 @@ class LogisticRegression(Problem):
                 from one logistic model common to all clients.
             "center": cluster i is N(mu_i, I) around a centre of norm offset * sqrt(m); its labels are decided by its
                 own random hyperplane through that centre and flipped with probability `noise`.
+
+        >>> problem = LogisticRegression.fedsub(Key(0), samples=3000)
+        >>> problem.n, problem.d
+        (30, 20)
         """
         checks.choice("geometry", geometry, ("hyperplane", "center"))
         for name, value in (("n", n), ("m", m)):

@@ -162,6 +162,10 @@ class MatrixRegression(Problem):
         A_i = mu_i + standard normal rows, mu_i ~ N(0, het^2 I_d) (133); one X_true with standard normal entries for
         all clients; B_i = A_i X_true + noise * standard normal. The paper prints mu_i, the noise level and the sizes;
         the distribution around mu_i, X_true and where the noise enters are this package's reading.
+
+        >>> problem = MatrixRegression.ssf(het=0.5, key=Key(0))
+        >>> problem.n, problem.d
+        (20, 1000)
         """
         checks.number("het", het, 0.0, 1e100)
         checks.number("noise", noise, 0.0, 1e100)

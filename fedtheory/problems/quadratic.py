@@ -108,6 +108,10 @@ class Quadratic(Problem):
             spectrum: smallest and largest eigenvalue of every H_i, both attained (d >= 2); may be negative.
             spread: standard deviation of the centres: 0 is a homogeneous problem.
             sigma: norm of the two-point noise vector, so that the gradient variance is sigma^2.
+
+        >>> problem = Quadratic.random(n=10, d=5, key=Key(0))
+        >>> problem.n, problem.d, round(problem.constants.L, 3)
+        (10, 5, 1.0)
         """
         checks.whole("n", n, 1)
         checks.whole("d", d, 1)

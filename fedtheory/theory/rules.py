@@ -34,6 +34,9 @@ def largest_step(method: str, L: float, local_steps: int = 1, share: float = 1.0
         share: r/d, the share of the directions that a round keeps; 1 for methods without a subspace.
 
     Raises TypeError or ValueError for arguments out of range.
+
+    >>> largest_step("SSF", L=2.0, local_steps=5, share=0.2)
+    0.01
     """
     checks.choice("method", method, _STEPS)
     checks.number("L", L, 1e-100, 1e100, fix=_PLACE)
@@ -62,6 +65,9 @@ def best_directions(kappa: float, fixed: float = 1.0, each: float = 1.0) -> int:
         each: what a direction costs (a loss, a scalar, a seed), > 0, in the same unit.
 
     Raises TypeError or ValueError for arguments out of range.
+
+    >>> best_directions(kappa=24)
+    5
     """
     checks.number("kappa", kappa, 0.0, 1e12, open_low=True, fix="pass the trace of the Hessian over L, or d")
     checks.number("fixed", fixed, 0.0, 1e12, fix="pass what a round costs without directions, for example fixed=1.0")

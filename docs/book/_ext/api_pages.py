@@ -100,6 +100,8 @@ def docstring(thing: Any) -> list[str]:
         head = block.split("\n", 1)[0].strip()
         if head.rstrip(":") in PARTS and head.endswith(":") and "\n" in block:
             lines += [f"**{head[:-1]}**", "", "{.facts}", *_definitions(textwrap.dedent(block.split("\n", 1)[1]))]
+        elif block.startswith(">>>"):
+            lines += ["```pycon", block, "```", ""]
         elif block.lstrip() != block or "\n    " in block:
             lines += ["```text", block, "```", ""]
         else:
