@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,12 @@ from fedtheory.problems import data as readers
 from fedtheory.problems import graphs, partitions
 from fedtheory.problems.augment import Augment
 from fedtheory.problems.models import modules, networks, perceptron
-from fedtheory.problems.models.networks import Moments, Network, Params
+from fedtheory.problems.models.networks import Groups, Moments, Network, Params
 
 EVALUATED = {"cpu": 100, "cuda": 2000}  # images of one forward pass in evaluation: more leave a core's cache
 _CACHE = 3 * 2**20  # bytes
 _PRECISIONS = ("full", "bf16")
+_MOMENTS = ("drawn", "first")
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,9 @@ class ImageClassification(Problem):
             the client alone. Evaluation, moments and full gradients see the images as they are. A mirrored digit is
             another sign, or none: "crop" is for these.
         test: images and labels to evaluate on; default the training data.
+        moments: the images from which each client takes the moments of batch normalisation for evaluation: "drawn",
+            `batch` of its own by the key, or "first", the first `batch` of its part, which are of few labels where the
+            data are sorted.
         stacked: evaluate clients' networks together (True; on the CPU as many as stay in a core's cache) or one by one
             (False). None chooses: together where the network has no convolution (2.5 to 10 times faster) and on CUDA;
             one by one for convolutions on the CPU, where a grouped convolution is slower than its parts and takes twice
@@ -90,7 +94,13 @@ class ImageClassification(Problem):
     """
 
     closed_form = False
-    _apart = (*Problem._apart, "stacked", "written_out", "_graphs")  # rounding alone hangs on them, and on the device
+    _apart = (
+        *Problem._apart,
+        "stacked",
+        "written_out",
+        "_graphs",
+        "_looked_at",
+    )  # rounding alone hangs on them, and on the device
 
     @checks.arguments
     def __init__(
@@ -106,6 +116,7 @@ class ImageClassification(Problem):
         std: float | None = None,
         augment: str = "none",
         test: tuple[torch.Tensor, torch.Tensor] | None = None,
+        moments: str = "drawn",
         stacked: bool | None = None,
         precision: str = "full",
         device: str | torch.device = "cpu",
@@ -141,6 +152,7 @@ class ImageClassification(Problem):
         self.std = None if std is None else checks.number("std", std, 0.0, open_low=True)
         if self.std is not None and isinstance(network, modules.Wrapped):
             checks.reject("std", std, "None for a module, which has its weights", "initialise the module itself")
+        self.moments_of = checks.choice("moments", moments, _MOMENTS)
         self.augment = Augment.of(augment, self.images)
         self.n, self.layout = len(parts), network.layout
         sizes = torch.tensor([len(part) for part in parts], dtype=torch.float64)
@@ -496,20 +508,53 @@ class ImageClassification(Problem):
         """
         if not self.network.normalised:
             return []
-        sums: list[Moments] = []
-        for part, weight in zip(self.parts, self.weights.tolist()):
-            found: list[Moments] = []
+        total, mixed = 0.0, []
+        for clients in self._blocks():
+            found = Groups(len(clients))
+            index = torch.cat([self._looked_at[i] for i in clients]).to(self.device)
             with self._precision():
-                self.network.logits(x[None], self.images[part[: self.batch].to(self.device)][None], found)
-            terms = [(weight * mean, weight * (var + mean**2)) for mean, var in found]
-            sums = [(a + c, b + d) for (a, b), (c, d) in zip(sums, terms)] if sums else terms
-        return [(mean, square - mean**2) for mean, square in sums]
+                self.network.logits(x[None], self.images[index][None], found)
+            weights = self.weights[clients]
+            total += float(weights.sum())
+            share = (weights / total).to(found[0][0])  # of all clients so far
+            mixed = [_mixture(share, *of) for of in zip(found, mixed or [None] * len(found))]
+        return mixed
+
+    @cached_property
+    def _looked_at(self) -> tuple[torch.Tensor, ...]:
+        """The images of each client's moments: up to `batch`, by one random number an image, whatever their order."""
+        if self.moments_of == "first":
+            return tuple(part[: self.batch] for part in self.parts)
+        luck = torch.rand(len(self.images), generator=self.key.fold("moments").generator(), dtype=torch.float64)
+        return tuple(part[luck[part].argsort()[: self.batch]] for part in self.parts)
+
+    def _blocks(self) -> list[list[int]]:
+        """Clients that look at equally many images, so many that these are one pass."""
+        alike: dict[int, list[int]] = {}
+        for i, index in enumerate(self._looked_at):
+            alike.setdefault(len(index), []).append(i)
+        count = EVALUATED[self.device.type]
+        steps = [(some, max(1, count // size)) for size, some in alike.items()]
+        return [some[at : at + step] for some, step in steps for at in range(0, len(some), step)]
 
     @property
     def moments_cost(self) -> Cost:
         """What one client sends for one `moments`: two scalars per normalised channel."""
         count = sum(layer.rows for layer in self.layout.layers if layer.name.endswith((".scale", ".shift")))
         return Cost(count, count * self.dtype.itemsize)
+
+
+def _mixture(share: torch.Tensor, found: Moments, before: Moments | None) -> Moments:
+    """Mean and variance (1, channels) of all clients so far: these (S, channels) with `share` (S,), and those before.
+
+    Squares are taken about the mean: their mean less the mean's square would lose a small variance to rounding.
+    """
+    (mean, var), share = found, share[:, None]
+    if before is not None:
+        mean, var = (torch.cat(pair) for pair in zip(before, found))
+        share = torch.cat([1 - share.sum(0, keepdim=True), share])
+    middle = (share * mean).sum(0, keepdim=True)
+    return middle, (share * (var + (mean - middle) ** 2)).sum(0, keepdim=True)
 
 
 def _cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
