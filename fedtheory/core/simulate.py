@@ -5,7 +5,7 @@ import math
 import signal
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import compress, pairwise
@@ -34,9 +34,9 @@ class Divergence:
     """Where a run left the finite numbers.
 
     Fields:
-        round: the round (from 0) in which it happened.
+        round: the round (from 0) in which it happened; of a metric, the rounds done at the record.
         client: the first client whose upload was not finite; None where every upload was.
-        quantity: which value, such as "Up.dy" or "Server.x".
+        quantity: which value, such as "Up.dy", "Server.x", or a metric.
     """
 
     round: int
@@ -53,7 +53,8 @@ class History:
             ("error", "loss", a function's name), and the traffic so far, summed over the clients: "up_scalars",
             "up_bytes", "down_scalars", "down_bytes", and "saved_bytes", what shared seeds spared in both directions.
         state: after the last finite round.
-        diverged: None, or where the run left the finite numbers; it stops there.
+        diverged: None, or where the run left the finite numbers; it stops there. A problem's metric that is not finite
+            stops no run: where it is so in the last record, this names it, and the first record from which on it is.
     """
 
     columns: dict[str, list[float]]
@@ -88,6 +89,7 @@ class Traffic:
 _MOST_THREADS = 1024
 _AHEAD = 400  # clients, over all rounds that are drawn at once
 _STACKED = 0.01  # of an upload's length: far above rounding, far below another draw
+_ROUNDED = 1000  # units of rounding, of what a client is given: an upload that should be zero is as large
 _Metric = Callable[[Any, torch.Tensor], float | torch.Tensor]  # of a problem and a model
 _METRICS: dict[str, _Metric] = {
     "error": lambda problem, x: problem.error(x),
@@ -300,11 +302,14 @@ def _look_at_stacks(
     some = slice(1, 2) if alone else slice(0, 2)
     mine = engine.map_leaves(lambda leaf: leaf[exchange.mine[some]], state.own)
     ids = exchange.rows[some].cpu()
+    given = [state.server.x, *(getattr(part, f.name) for part in (exchange.down, mine) if part for f in fields(part))]
+    scale = max(float(part.norm()) for part in given if isinstance(part, torch.Tensor))
     up, _ = engine.run_clients(algorithm, problem, ids, mine, exchange.down, key, len(ids))
     for name, found in ((f.name, getattr(up, f.name)) for f in fields(up)):
         before = getattr(exchange.up, name)[some]
-        off = float((found.double() - before.double()).norm() / max(float(before.double().norm()), 1e-30))
-        if off > _STACKED:
+        gap = float((found.double() - before.double()).norm())
+        off = gap / max(float(before.double().norm()), 1e-30)
+        if off > _STACKED and gap > _ROUNDED * torch.finfo(problem.dtype).eps * scale:
             how = "alone" if alone else "with another client"
             warnings.warn(
                 f"{class_name(theirs[0])}: client {int(ids[-1])}'s {type(up).__name__}.{name} is another one when it "
@@ -681,9 +686,20 @@ def _run(
             warnings.warn(f"the run is done, and its last checkpoint is not kept: {error}", stacklevel=3)
     if shards is not None:
         save()  # with the others, who are all here
+    history.diverged = history.diverged or _lost(history.columns, metrics)
     own = history.state.own if map_folder is not None else copy_tree(history.state.own)
     history.state = State(copy_tree(history.state.server), own)
     return history
+
+
+def _lost(columns: Mapping[str, Sequence[float]], metrics: Iterable[str]) -> Divergence | None:
+    """The first metric of the problem's that is not finite from some record to the last; a function's may be so."""
+    for name in metrics:
+        finite = list(map(math.isfinite, columns[name]))
+        if name in _METRICS and not finite[-1]:
+            since = len(finite) - finite[::-1].index(True) if any(finite) else 0
+            return Divergence(int(columns["round"][since]), None, name)
+    return None
 
 
 def _not_finite(t: int, ids: list[int], up: Any, server: Any) -> Divergence | None:
