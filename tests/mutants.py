@@ -2539,9 +2539,9 @@ MUTANTS = [
     ),
     Mutant(
         "a run trains in the caller's autocast",
-        "core/simulate.py",
-        "torch.inference_mode(False), torch.autocast(problem.device.type, enabled=False), ExitStack()",
-        "torch.inference_mode(False), ExitStack()",
+        "core/problem.py",
+        "torch.autocast(kind, enabled=False)",
+        "torch.autocast(kind)",
         "test_own_code.py",
     ),
     Mutant(

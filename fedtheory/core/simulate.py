@@ -6,7 +6,7 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import compress, pairwise
 from pathlib import Path
@@ -23,7 +23,7 @@ from fedtheory.core.checkpoint import Checkpoint, copy_tree
 from fedtheory.core.contract import Watched, look_at_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, cost
-from fedtheory.core.problem import Problem
+from fedtheory.core.problem import Problem, own_modes
 from fedtheory.core.schedule import Schedule
 from fedtheory.core.shards import BLOCKS, Group, Shards, edges
 from fedtheory.core.words import class_name
@@ -203,7 +203,7 @@ def play_round(
     lag_of = dict(zip(ids, known))
     rising = sorted(ids)
     given = (problem, state, torch.tensor(rising), key, [lag_of[i] for i in rising], dropped, chunk, threads)
-    with _own_modes(problem):
+    with own_modes():
         try:
             exchange = _exchange(algorithm, *given)
         except (TypeError, AttributeError, LookupError, RuntimeError) as error:
@@ -216,16 +216,6 @@ def play_round(
             given = torch.tensor([place[i] for i in ids if i not in dropped], device=problem.device)
             up = engine.map_leaves(lambda leaf: leaf.index_select(0, given), up)
         return _settle(algorithm, state, exchange), up, exchange.traffic
-
-
-@contextmanager
-def _own_modes(problem: Problem) -> Iterator[None]:
-    """Whatever the caller's are: no inference mode, which has no gradients, no autocast, which rounds (and which a
-    run's threads would not have), and tensors that name no device on the CPU, where generators are."""
-    with torch.inference_mode(False), torch.autocast(problem.device.type, enabled=False), ExitStack() as more:
-        if torch.get_default_device().type != "cpu":
-            more.enter_context(torch.device("cpu"))
-        yield
 
 
 class _Exchange(NamedTuple):
@@ -469,7 +459,7 @@ def run(
     map_folder = None if memory_map is None else checks.folder("memory_map", memory_map)
     root = Key(seed)
     if x0 is None:
-        with _own_modes(problem):
+        with own_modes():
             x0 = problem.start()
     x0 = checks.tensor("x0", x0, (problem.d,), problem.dtype).detach()
     keeper = nullcontext()
@@ -492,7 +482,7 @@ def run(
         keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
     stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
     size = x0.nbytes if problem.device.type == "cpu" else 0
-    with keeper as kept, stops as asked, keeping_freed(size), _own_modes(problem):
+    with keeper as kept, stops as asked, keeping_freed(size), own_modes():
         due = (checkpoint_every, checkpoint_seconds)
         cut = () if blocks is None else edges(problem.n, blocks)
         return _run(

@@ -12,7 +12,7 @@ from torch.nn import functional
 from fedtheory.core import checks
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost
-from fedtheory.core.problem import Constants, Outputs, Penalty, Problem, Shift
+from fedtheory.core.problem import Constants, Outputs, Penalty, Problem, Shift, own_modes
 from fedtheory.core.registry import Offer
 from fedtheory.problems import data as readers
 from fedtheory.problems import graphs, partitions
@@ -102,6 +102,7 @@ class ImageClassification(Problem):
         "_looked_at",
     )  # rounding alone hangs on them, and on the device
 
+    @own_modes()
     @checks.arguments
     def __init__(
         self,
@@ -183,6 +184,7 @@ class ImageClassification(Problem):
         return images
 
     @staticmethod
+    @own_modes()
     @checks.arguments
     def load(
         data: str,
@@ -280,6 +282,7 @@ class ImageClassification(Problem):
             )
         return images.detach().to(self.device), labels.to(self.device)
 
+    @own_modes()
     def start(self) -> torch.Tensor:
         """The network's initial weights, (d,)."""
         return self.network.init(self.key, self.std).to(self.device, self.dtype)
@@ -486,6 +489,7 @@ class ImageClassification(Problem):
         """Share of the test images that the network with weights x classifies correctly."""
         return self._evaluate(x, *self.test)[1]
 
+    @own_modes()
     @torch.no_grad()
     def _evaluate(self, x: torch.Tensor, images: torch.Tensor, labels: torch.Tensor) -> tuple[float, float]:
         """Mean cross-entropy and accuracy."""
@@ -499,6 +503,7 @@ class ImageClassification(Problem):
             right += int((logits.argmax(1) == truth).sum())
         return loss / len(labels), right / len(labels)
 
+    @own_modes()
     @torch.no_grad()
     def moments(self, x: torch.Tensor) -> list[Moments]:
         """Mean and variance (1, channels) of every normalised channel at the model x, as the server gathers them.

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from fedtheory.core import checks
 from fedtheory.core.key import Key
-from fedtheory.core.problem import Constants, Problem, Shift
+from fedtheory.core.problem import Constants, Problem, Shift, own_modes
 from fedtheory.core.registry import Offer
 from fedtheory.problems import data as readers
 from fedtheory.problems import formats, partitions
@@ -220,6 +220,7 @@ class TextClassification(Problem):
     chunk = 1
     _apart = (*Problem._apart, "model")  # see `fingerprint`
 
+    @own_modes()
     @checks.arguments
     def __init__(
         self,
@@ -244,6 +245,7 @@ class TextClassification(Problem):
         self.constants = Constants()
 
     @staticmethod
+    @own_modes()
     @checks.arguments
     def load(
         model: str | Path,

@@ -193,6 +193,7 @@ def _split(module: nn.Module) -> list[Op] | None:
     return [Module(nn.Sequential(*body)), *head] if head and isinstance(head[-1], Linear) else None
 
 
+@torch.enable_grad()
 def of_module(
     module: nn.Module, images: torch.Tensor, device: torch.device, view: str = "rows", whole: tuple[str, ...] = ()
 ) -> Network:
