@@ -61,7 +61,7 @@ from fedtheory import (
 from fedtheory.algorithms.readings import points
 from fedtheory.core import gate
 from fedtheory.core import schedule as schedules
-from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.checkpoint import Checkpoint
 from fedtheory.figures import budget, store
 from fedtheory.maps.decomposition import Full, Hadamard, Kronecker, LowRank
@@ -346,9 +346,9 @@ def api_targets() -> Iterator[Target]:
         known={"client": ("upload of",), "round": ("upload of",), "up": ("upload of",)},
     )
     yield target("Checkpoint", Checkpoint, folder="kept", identity="a run")
-    yield target("History[]", lambda name: History({"round": [0]}, None)[name], name="round")._replace(
-        kinds={"name": str}
-    )
+    yield target(
+        "History[]", lambda name: History({"round": [0]}, State(played()["state"].server, None))[name], name="round"
+    )._replace(kinds={"name": str})
     yield target("largest_step", rules.largest_step, method="SSF", L=2.0, local_steps=5, share=0.2)
     yield target("best_directions", rules.best_directions, kappa=10.0)
     yield target("interval", store.interval, values=[1.0, 2.0])

@@ -61,6 +61,9 @@ class History:
     state: State
     diverged: Divergence | None = None
 
+    def __post_init__(self) -> None:
+        checks.tidy(self)
+
     @property
     def x(self) -> torch.Tensor:
         """The final global model, (d,)."""
@@ -107,6 +110,9 @@ def _measured(metrics: Sequence[str | _Metric]) -> dict[str, _Metric]:
             name = checks.choice("metrics", metric, _METRICS)
         else:
             name = getattr(metric, "__name__", None)
+            if isinstance(metric, type) or not checks.takes(metric, 2):
+                fix = f"write def {name if isinstance(name, str) and name.isidentifier() else 'metric'}(problem, x)"
+                checks.reject("metrics", metric, "a function of (problem, x)", fix, TypeError)
             if not isinstance(name, str) or not name.isidentifier():
                 fix = "write it with def, or give it a __name__"
                 checks.reject("metrics", metric, "a function with a name, which its column has", fix)
@@ -125,7 +131,8 @@ def _own(metric: _Metric) -> _Metric:
 
     def measure(problem: Problem, x: torch.Tensor) -> float:
         found = metric(problem, x.detach().clone())
-        found = found.item() if isinstance(found, torch.Tensor) and found.numel() == 1 else found
+        if isinstance(found, torch.Tensor) and found.numel() == 1 and not found.is_meta:
+            found = found.item()
         return float(checks.outcome(getattr(metric, "__name__", ""), found))
 
     return measure

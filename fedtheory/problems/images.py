@@ -122,7 +122,10 @@ class ImageClassification(Problem):
         precision: str = "full",
         device: str | torch.device = "cpu",
     ) -> None:
-        self.dtype = checks.dtype("images.dtype", getattr(images, "dtype", None))
+        if images.dtype not in (torch.float32, torch.float64):
+            fix = "pass images.float() / 255" if images.dtype == torch.uint8 else "pass images.float()"
+            checks.reject("images.dtype", images.dtype, "torch.float32 or torch.float64", fix, TypeError)
+        self.dtype = images.dtype
         self.device = checks.device("device", device)
         if isinstance(network, torch.nn.Module):
             network = modules.of_module(network, self._some(images), self.device)
@@ -132,21 +135,9 @@ class ImageClassification(Problem):
             fix = "leave test out: the training images then; a held-out fifth needs five images a client"
             checks.reject("test", f"{len(self.test[1])} images", "at least one test image", fix)
         if not parts:
-            checks.reject("parts", parts, "at least one client", "pass a partition, such as data.iid(...)")
+            checks.reject("parts", parts, "at least one client", partitions.FIX)
         for i, part in enumerate(parts):
-            if part.dtype != torch.int64 or part.dim() != 1:
-                found = f"{part.dtype} {tuple(part.shape)}"
-                checks.reject(
-                    f"parts[{i}]", found, "indices: torch.int64 (n_i,)", "pass a partition, such as data.iid(...)"
-                )
-            if len(part) < 1 or int(part.min()) < 0 or int(part.max()) >= len(images):
-                found = (len(part), *(() if len(part) < 1 else (int(part.min()), int(part.max()))))
-                checks.reject(
-                    f"parts[{i}] (count, lowest, highest)",
-                    found,
-                    f"at least one index, all from 0 to {len(images) - 1}",
-                    "leave clients without data out",
-                )
+            partitions.require_indices(f"parts[{i}]", part, len(images))
         self.parts, self.network, self.key = tuple(parts), network, key
         self.batch = checks.whole("batch", batch, 1)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
@@ -178,7 +169,14 @@ class ImageClassification(Problem):
         return None if self.device.type == "cuda" else max(1, _CACHE // (numbers * self.images.element_size()))
 
     @staticmethod
+    def _axes(what: str, images: torch.Tensor) -> None:
+        if isinstance(images, torch.Tensor) and images.dim() == 3:
+            fix = f"pass {what}images.unsqueeze(1)"
+            checks.reject(f"{what}images.shape", tuple(images.shape), "(n, channels, height, width)", fix)
+
+    @staticmethod
     def _some(images: torch.Tensor) -> torch.Tensor:
+        ImageClassification._axes("", images)
         if not len(checks.tensor("images", images, (None, None, None, None))):
             checks.reject("images.shape", tuple(images.shape), "at least one image", "pass the clients' images")
         return images
@@ -261,17 +259,21 @@ class ImageClassification(Problem):
     def _check(
         self, what: str, images: torch.Tensor, labels: torch.Tensor, network: Network
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        self._axes(what, images)
         last = (*network.shape[1:], network.shape[0])
         if isinstance(images, torch.Tensor) and tuple(images.shape[1:]) == last != network.shape:
             fix = f"pass {what}images.permute(0, 3, 1, 2).contiguous(); a reshape would scramble them"
             checks.reject(f"{what}images.shape", tuple(images.shape), "channels before height and width", fix)
         checks.tensor(f"{what}images", images, (None, *network.shape), self.dtype)
         if labels.is_meta or labels.dtype != torch.int64 or labels.shape != (len(images),):
+            fix = f"pass one label for each of these {len(images)} images"
+            if len(labels) == len(images) and labels.dim() < 3:
+                fix = f"pass one label an image: labels.{'long()' if labels.dim() == 1 else 'argmax(1)'}"
             checks.reject(
                 f"{what}labels (dtype, shape)",
                 (labels.dtype, tuple(labels.shape)),
                 f"int64, ({len(images)},)",
-                "pass one label per image: labels.long()",
+                fix,
             )
         if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < network.classes:
             checks.reject(

@@ -9,11 +9,27 @@ import torch
 from fedtheory.core import checks
 from fedtheory.core.key import Key
 
+FIX = "pass a partition, such as problems.partitions.iid(labels, 10, Key(0))"
+
+
+def require_indices(name: str, part: torch.Tensor, count: int) -> None:
+    """One client's part is indices of `count` samples, at least one. Raises ValueError."""
+    if part.is_meta or part.dtype != torch.int64 or part.dim() != 1:
+        fix = f"pass {name}.long()" if part.dim() == 1 and not part.is_floating_point() else FIX
+        checks.reject(name, f"{part.dtype} {tuple(part.shape)}", "indices: torch.int64 (n_i,)", fix)
+    if len(part) < 1:
+        checks.reject(name, "no index", "at least one index", "leave clients without data out")
+    found = int(part.min()), int(part.max())
+    if found[0] < 0 or found[1] >= count:
+        fix = "divide the labels of these samples, and not those of more"
+        checks.reject(f"{name} (lowest, highest)", found, f"indices from 0 to {count - 1}", fix)
+
 
 def _checked(y: torch.Tensor, clients: int, key: Key) -> tuple[np.ndarray, np.random.Generator]:
     """Labels as an array, and the key's generator."""
     if y.dtype != torch.int64 or y.dim() != 1 or len(y) == 0:
-        checks.reject("y", f"{y.dtype} {tuple(y.shape)}", "labels: int64 (n,), n > 0", "pass images.y")
+        fix = "pass y.long()" if y.dim() == 1 and len(y) else "pass the labels of some samples, such as images.y"
+        checks.reject("y", f"{y.dtype} {tuple(y.shape)}", "labels: int64 (n,), n > 0", fix)
     checks.whole("clients", clients, 1, len(y), fix="give every client at least one sample")
     return y.numpy(), np.random.default_rng(key.hash())
 
@@ -58,8 +74,8 @@ def dirichlet(
         checks.reject("clients", clients, expected, "take fewer clients, or a smaller min_size where there is one")
     checks.count("tries", tries)
     of_label = [np.flatnonzero(y_ == label) for label in np.unique(y_)]
-    fewest = clients  # that a draw left short
-    for done in range(1, tries + 1):
+    done, fewest = 0, clients  # draws, and clients that the best of them left short
+    while True:
         owner = np.empty(len(y_), np.int64)
         sizes = np.zeros(clients, np.int64)
         for samples in of_label:
@@ -69,7 +85,7 @@ def dirichlet(
             counts = np.diff(cuts, prepend=0, append=len(samples))
             owner[rng.permutation(samples)] = np.repeat(takers, counts)
             sizes[takers] += counts
-        fewest = min(fewest, int((sizes < min_size).sum()))
+        done, fewest = done + 1, min(fewest, int((sizes < min_size).sum()))
         if not fewest or done == tries or (done == _HOPELESS and fewest > _HOPELESS):
             break
     order = np.argsort(owner, kind="stable")
