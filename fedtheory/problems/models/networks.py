@@ -178,7 +178,8 @@ class Norm(Op):
                 mean, var = (one[None] for one in torch.batch_norm_update_stats(h[0], None, None, 0.0))
             else:
                 h = h[0].unflatten(0, (norms.groups, -1))
-                var, mean = torch.var_mean(h, dim=(1, 3, 4), correction=0)
+                mean = h.mean((1, 3, 4), keepdim=True)  # with `var` a quarter of var_mean's time
+                var, mean = (h - mean).square_().mean((1, 3, 4)), mean.flatten(1)
             norms.append((mean, var))
         else:
             mean, var = next(norms)
