@@ -141,6 +141,8 @@ CASES: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (Quadratic, {"H": EYE.half(), "b": ONES}),
     (Quadratic, {"H": EYE, "b": ONES.float()}),
     (Quadratic, {"H": EYE, "b": ONES.numpy()}),
+    (Quadratic, {"H": EYE, "b": ONES.flatten()}),
+    (Quadratic, {"H": EYE[0], "b": ONES[:1]}),
     (Quadratic, {"H": EYE, "b": ONES, "device": "tpu"}),
     (Quadratic, {"H": EYE, "b": ONES, "layout": 3}),
     (MatrixRegression, {"A": A, "B": B, "lam": "0.1"}),

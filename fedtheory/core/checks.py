@@ -399,7 +399,12 @@ def tensor(
         fits = value.dim() == len(shape) and all(want in (None, got) for want, got in zip(shape, value.shape))
         if not fits:
             wanted = "(" + ", ".join("any" if want is None else str(want) for want in shape) + ")"
-            reject(f"{name}.shape", tuple(value.shape), f"shape {wanted}", f"reshape {name} to {wanted}")
+            fix = f"pass one of shape {wanted}"
+            if None not in shape and math.prod(size or 0 for size in shape) == value.numel() > 0:
+                fix = f"pass {name}.reshape{wanted}"
+            elif value.dim() == len(shape) - 1 and all(w in (None, got) for w, got in zip(shape[1:], value.shape)):
+                fix = f"pass {name}.unsqueeze(0)"
+            reject(f"{name}.shape", tuple(value.shape), f"shape {wanted}", fix)
     if dtype is not None and value.dtype != dtype:
         reject(f"{name}.dtype", value.dtype, str(dtype), f"call {name}.to({dtype})", TypeError)
     if finite and not bool(torch.isfinite(value).all()):
