@@ -1504,7 +1504,7 @@ MUTANTS = [
     Mutant(
         "moments are of the first images",
         IMAGES,
-        "part[luck[part].argsort()[: self.batch]]",
+        "part[luck[part.cpu()].argsort()[: self.batch]]",
         "part[: self.batch]",
         f"{NETS}::test_moments_hang_on_no_order",
     ),

@@ -299,8 +299,11 @@ def _look_at_stacks(
     some = slice(1, 2) if alone else slice(0, 2)
     mine = engine.map_leaves(lambda leaf: leaf[exchange.mine[some]], state.own)
     ids = exchange.rows[some].cpu()
-    given = [state.server.x, *(getattr(part, f.name) for part in (exchange.down, mine) if part for f in fields(part))]
-    scale = max(float(part.norm()) for part in given if isinstance(part, torch.Tensor))
+    given = [
+        state.server.x,
+        *(leaf for part in (exchange.down, mine) if is_dataclass(part) for leaf in vars(part).values()),
+    ]
+    scale = max(float(leaf.double().norm()) for leaf in given if isinstance(leaf, torch.Tensor))
     up, _ = engine.run_clients(algorithm, problem, ids, mine, exchange.down, key, len(ids))
     for name, found in ((f.name, getattr(up, f.name)) for f in fields(up)):
         before = getattr(exchange.up, name)[some]

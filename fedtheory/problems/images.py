@@ -94,13 +94,7 @@ class ImageClassification(Problem):
     """
 
     closed_form = False
-    _apart = (
-        *Problem._apart,
-        "stacked",
-        "written_out",
-        "_graphs",
-        "_looked_at",
-    )  # rounding alone hangs on them, and on the device
+    _apart = (*Problem._apart, "stacked", "written_out", "_graphs", "_looked_at")  # rounding hangs on them, at most
 
     @own_modes()
     @checks.arguments
@@ -171,8 +165,8 @@ class ImageClassification(Problem):
     @staticmethod
     def _axes(what: str, images: torch.Tensor) -> None:
         if isinstance(images, torch.Tensor) and images.dim() == 3:
-            fix = f"pass {what}images.unsqueeze(1)"
-            checks.reject(f"{what}images.shape", tuple(images.shape), "(n, channels, height, width)", fix)
+            expected = "(n, channels, height, width)"
+            checks.reject(f"{what}images.shape", tuple(images.shape), expected, "pass images.unsqueeze(1)")
 
     @staticmethod
     def _some(images: torch.Tensor) -> torch.Tensor:
@@ -533,7 +527,7 @@ class ImageClassification(Problem):
         if self.moments_of == "first":
             return tuple(part[: self.batch] for part in self.parts)
         luck = torch.rand(len(self.images), generator=self.key.fold("moments").generator(), dtype=torch.float64)
-        return tuple(part[luck[part].argsort()[: self.batch]] for part in self.parts)
+        return tuple(part[luck[part.cpu()].argsort()[: self.batch]] for part in self.parts)
 
     def _blocks(self) -> list[list[int]]:
         """Clients that look at equally many images, so many that these are one pass."""

@@ -45,7 +45,7 @@ def iid(y: torch.Tensor, clients: int, key: Key) -> list[torch.Tensor]:
     return _tensors(np.array_split(rng.permutation(len(y_)), clients))
 
 
-_HOPELESS = 20  # draws that all leave more clients than this short: of those short ones none is left about e^-20 times
+_HOPELESS = 20  # draws, and clients: where each draw left more short, one that leaves none has a chance of about e^-20
 ALPHA = (1e-4, 1e8)  # where NumPy's Dirichlet draws are sound
 
 
