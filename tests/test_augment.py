@@ -92,6 +92,18 @@ def test_stored_runs_keep_their_names(kind):
     assert "2 clients, augmented by crop+flip" in on.ran()["ran data"]
 
 
+def test_moments_are_words_where_there_are_any():
+    """Runs were stored before moments were drawn: of networks with batch normalisation those of the first images."""
+
+    def words(network: str, **more: str) -> dict:
+        options = dict(ON_IMAGES.options) | {"network": network} | more
+        return replace(ON_IMAGES, options=tuple(options.items())).words()["options"]
+
+    assert "moments" not in words("resnet8", moments="first")
+    assert words("resnet8")["moments"] == words("resnet8", moments="drawn")["moments"] == "drawn"
+    assert "moments" not in words("mlp") | words("mlp", moments="drawn") | words("mlp", moments="first")
+
+
 def test_draws_hang_on_the_client_and_the_key_alone():
     """Not on who else takes part, in which order, how many steps follow, or how the work is cut."""
     p = made(sizes=(12, 9, 1, 12))

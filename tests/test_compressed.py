@@ -101,6 +101,18 @@ def test_ternary_by_hand():
     same(message.expand(4), torch.tensor([[4 / 3, 0, -4 / 3, 0]]))
 
 
+def test_all_ties_or_the_first():
+    """Entries 3, -3, 1, 3 with k = 2: the first two cross, or all three of the threshold's size; mu is 3 either way."""
+    p = torch.tensor([[3.0, -3.0, 1.0, 3.0]], dtype=torch.float64)
+    for values in ("ternary", "own"):
+        first, every = (STC(ETA, K, 0.5, values=values, ties=ties)._compress(p, 0.5) for ties in ("first", "all"))
+        same(first.expand(4), torch.tensor([[3.0, -3.0, 0.0, 0.0]], dtype=torch.float64))
+        same(every.expand(4), torch.tensor([[3.0, -3.0, 0.0, 3.0]], dtype=torch.float64))
+    without = torch.tensor([[3.0, -2.0, 1.0, 0.0]], dtype=torch.float64)
+    first, every = (STC(ETA, K, 0.5, ties=ties)._compress(without, 0.5).expand(4) for ties in ("first", "all"))
+    same(first, every)
+
+
 def test_rand_k_is_unbiased_and_has_its_variance():
     """d = 4, k = 2: over the six sets, E (d/k) C(p) = p and E ||(d/k) C(p) - p||^2 = (d/k - 1) ||p||^2, exactly.
 
@@ -951,6 +963,7 @@ WRITTEN = {
     "Top-k, value": (topk, TopK(ETA, K, 0.3, by="value")),
     "STC": (stc, STC(ETA, K, 0.3)),
     "STC, own values": (stc, STC(ETA, K, 0.3, 0.5, "own")),
+    "STC, all ties": (stc, STC(ETA, K, 0.3, ties="all")),
     "DGC": (dgc, DGC(ETA, K, 0.3)),
     "DGC, clipped": (dgc, DGC(ETA, K, 0.3, 0.5, masking=False, clip=0.2)),
     "FedCom": (fedcom, FedCom(ETA, K)),
@@ -993,7 +1006,7 @@ BAD = {
     "clip": [0.0, -1.0, NAN, "1", True, (0.1,), (0.0, 1.0), (0.2, 0.1), (0.1, INF)],
     "values": ["sideways", "", 1, None],
 }
-for text in ("by", "rounding", "scale", "clear"):
+for text in ("by", "rounding", "scale", "clear", "ties"):
     BAD[text] = BAD["values"]
 for flag in ("error_feedback", "masking", "gate", "unbiased", "both", "weighted"):
     BAD[flag] = FLAGS

@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 import struct
+import time
 import tracemalloc
 from collections import Counter
 from contextlib import suppress
@@ -24,7 +25,7 @@ from fedtheory.figures import partition
 from fedtheory.problems import data
 from fedtheory.problems.data import Images, load
 from fedtheory.problems.formats import DataError
-from fedtheory.problems.partitions import dirichlet, iid, labels_per_client
+from fedtheory.problems.partitions import _filled, dirichlet, iid, labels_per_client
 
 
 @pytest.fixture
@@ -499,8 +500,26 @@ def test_dirichlet_cap_and_minimum():
         held = torch.bincount(y[part], minlength=10)
         last = int(held.nonzero()[-1])
         assert held[:last].sum() < len(y) / 20
-    with pytest.raises(ValueError, match=r"best of 5 draws left a client with \d.*raise alpha"):
-        dirichlet(y, 100, 0.01, Key(0), tries=5)
+
+
+@pytest.mark.parametrize(("clients", "alpha", "tries"), [(100, 0.01, 5), (300, 0.01, 1000), (500, 0.05, 1000)])
+def test_dirichlet_exists_where_samples_suffice(clients, alpha, tries):
+    """Draws do not reach ten samples for everyone here, and the last one is repaired."""
+    y = torch.arange(10).repeat(10 * clients if clients == 500 else clients)
+    began = time.process_time()
+    parts = dirichlet(y, clients, alpha, Key(0), tries=tries)
+    assert time.process_time() - began < 2
+    assert torch.equal(torch.cat(parts).sort()[0], torch.arange(len(y)))
+    assert min(map(len, parts)) == 10
+
+
+def test_a_repair_takes_from_the_largest():
+    """By hand: 7, 1, 5, 0 samples and a minimum of 3 leave 3, 3, 4, 3."""
+    parts = np.split(np.arange(13), [7, 8, 13])
+    found = _filled(parts, 3, np.random.default_rng(0))
+    assert [len(part) for part in found] == [3, 3, 4, 3]
+    assert sorted(np.concatenate(found).tolist()) == list(range(13))
+    assert {7} < set(found[1].tolist()) <= {7, *range(7)}
 
 
 @given(problem=problems, labels=st.integers(1, 6))

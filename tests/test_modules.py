@@ -611,3 +611,24 @@ def test_addresses_are_no_part_of_a_fingerprint():
     one, two = made(build), made(build)
     assert repr(one) != repr(two)
     assert problem(one).fingerprint() == problem(two).fingerprint()
+
+
+MODES = [
+    torch.no_grad,
+    torch.inference_mode,
+    partial(torch.autocast, "cpu", torch.bfloat16),
+    partial(torch.device, "meta"),
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_module_becomes_a_network_in_any_of_the_callers_modes(mode):
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(144, 10))
+    make = lambda: ImageClassification.load("digits", module, Key(0), clients=3, subset=60, tested=20)
+    wanted = make()
+    with mode():
+        found = make()
+        x = found.start()
+        assert (found.loss(x), found.accuracy(x)) == (wanted.loss(x), wanted.accuracy(x))
+    assert torch.equal(x, wanted.start())

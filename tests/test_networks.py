@@ -34,7 +34,7 @@ from fedtheory import (
 )
 from fedtheory.core import allocator, meter
 from fedtheory.core.checks import free_bytes
-from fedtheory.problems.images import EVALUATED, Batch
+from fedtheory.problems.images import EVALUATED, Batch, _mixture
 from fedtheory.problems.models import perceptron as perceptron_module
 from fedtheory.problems.models.networks import NETWORKS, Flatten, Linear, Network, Pool, ReLU, network
 
@@ -516,6 +516,40 @@ def test_moments_are_those_of_the_mixture():
     assert p.moments_cost.scalars == 2 * (32 + 64 + 128 + 256)
     assert problem("mlp").moments(problem("mlp").start()) == []
     assert problem("mlp").moments_cost.scalars == 0
+
+
+def test_moments_hang_on_no_order():
+    """Data sorted by label: drawn images have every label, the first ones few; a client's indices may be shuffled."""
+    shift = torch.arange(10.0, dtype=torch.float64).repeat_interleave(40)  # each label has a mean of its own
+    noise = torch.randn(400, 1, 4, 4, generator=Key(0).generator(), dtype=DOUBLE)
+    x, y = noise + shift[:, None, None, None], shift.long()
+    net = network("fedmud-cnn4", (1, 4, 4), 10)
+    halves = list(torch.arange(400).view(-1, 2).T)
+    made = lambda parts, **options: ImageClassification(x, y, parts, net, Key(1), batch=40, **options)
+    spread = lambda p: float(p.moments(p.start())[0][1].sum())
+    whole = spread(ImageClassification(x, y, [torch.arange(400)], net, Key(1), batch=400))
+    drawn, shuffled = made(halves), made([part[torch.randperm(200)] for part in halves])
+    assert spread(drawn) == pytest.approx(whole, rel=0.25)
+    assert spread(made(halves, moments="first")) < whole / 2
+    x0 = drawn.start()
+    assert all(
+        torch.equal(a, b) for ours, theirs in zip(drawn.moments(x0), shuffled.moments(x0)) for a, b in zip(ours, theirs)
+    )
+    assert drawn.fingerprint() != made(halves, moments="first").fingerprint()
+    few = ImageClassification(x, y, list(torch.arange(400).split([3] * 20 + [7] * 20 + [200])), net, Key(1), batch=5)
+    each = [made([part]).moments(x0) for part in few._looked_at]  # in blocks as one by one
+    mixed = sum(w * mean for w, ((mean, _), *_) in zip(few.weights.tolist(), each))
+    torch.testing.assert_close(few.moments(x0)[0][0], mixed)
+
+
+def test_a_small_variance_beside_a_large_mean():
+    """Mean square minus squared mean would be rounding alone."""
+    found = [(torch.tensor([[4000.0], [4000.5]]), torch.tensor([[1e-3], [1e-3]]))] * 2
+    mixed = None
+    for at, block in enumerate(found, 1):
+        mixed = _mixture(torch.tensor([0.5, 0.5]) / at, block, mixed)
+    assert float(mixed[0]) == 4000.25
+    assert float(mixed[1]) == pytest.approx(0.0625 + 1e-3, rel=1e-4)
 
 
 def test_accuracy_and_loss_by_hand():

@@ -12,6 +12,7 @@ import torch
 
 import fedtheory
 from fedtheory import (
+    SSF,
     FedAvg,
     FedNTD,
     ImageClassification,
@@ -19,11 +20,14 @@ from fedtheory import (
     LogisticRegression,
     MatrixRegression,
     Quadratic,
+    Scaffold,
+    Spherical,
     play_round,
     run,
 )
 from fedtheory.core import words
 from fedtheory.core.algorithm import State
+from fedtheory.core.simulate import Divergence
 from fedtheory.figures.store import Runner, Spec
 from fedtheory.problems import sentiment
 
@@ -219,6 +223,42 @@ def test_a_problem_that_draws_for_all_clients_at_once_is_said():
 
     with pytest.warns(UserWarning, match="Loose: client"):
         run(FedAvg(0.1, 2), of_class(Loose), 1, chunk=1)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("chunk", [None, 1])
+def test_an_upload_that_should_be_zero_is_rounding(chunk):
+    """F = ||x||^2 / 2 in one step of rate 1 leaves differences of equal numbers, whose rounding hangs on the stack."""
+
+    class Bowl(Quadratic):
+        def grads(self, y: torch.Tensor, xi: Any) -> torch.Tensor:
+            return y * (1 + 2e-16 * len(y))
+
+    problem = Bowl(torch.eye(6, dtype=torch.float64).repeat(4, 1, 1), torch.zeros(4, 6, dtype=torch.float64))
+    x = torch.randn(6, generator=Key(1).generator(), dtype=torch.float64)
+    for algorithm in (FedAvg(1.0, 1), SSF(1.0, 1, Spherical(3, "orthonormal")), Scaffold(1.0, 1)):
+        run(algorithm, problem, 3, x0=x, chunk=chunk)
+
+
+def test_a_run_without_a_finite_loss_at_its_end_diverged():
+    """It is played to its end all the same. A function of the user's may return what it likes."""
+
+    class Lost(Quadratic):
+        def loss(self, x: torch.Tensor) -> float:
+            return math.nan if float(x.norm()) < limit else 1.0
+
+    problem, limit = of_class(Lost), math.inf
+    x0 = torch.full((problem.d,), 100.0, dtype=problem.dtype)
+    found = run(FedAvg(0.1, 2), problem, 6, x0=x0, every=2, metrics=("error", "loss"))
+    assert found["round"] == [0, 2, 4, 6]
+    assert found.diverged == Divergence(0, None, "loss")
+    limit = float(found.x.norm()) * 1.0001
+    assert run(FedAvg(0.1, 2), problem, 6, x0=x0, every=2, metrics=("loss",)).diverged == Divergence(6, None, "loss")
+
+    def rank(problem: Any, x: torch.Tensor) -> float:
+        return math.nan
+
+    assert run(FedAvg(0.1, 2), problem, 6, metrics=("error", rank)).diverged is None
 
 
 def test_an_upload_in_parts_is_refused_where_it_is_made():

@@ -584,6 +584,20 @@ def test_small_parts_on_request(folder):
         loaded(folder, subset=64)
 
 
+def test_weights_that_nothing_here_reads(copy):
+    """Quantized ones need a package of their own: said in a line, and not by an ImportError."""
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps(config | {"quantization_config": {"quant_method": "gptq", "bits": 4}}))
+    with pytest.raises(OSError, match=r"model=.*Fix: install what reads its weights, or choose a model"):
+        loaded(copy)
+
+
+@pytest.mark.parametrize("part", [torch.arange(3.0), torch.arange(3).int(), torch.arange(4).view(2, 2)])
+def test_parts_that_are_no_indices(pretrained, part):
+    with pytest.raises(ValueError, match=r"parts\[0\]=.*expected indices: torch.int64 \(n_i,\). Fix: pass "):
+        TextClassification(pretrained.model, pretrained.train, [part])
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -4,6 +4,7 @@ judged. A try is good where the call works, or ends at once in one line with the
     python tests/tries.py                 thousands of tries, a few minutes; counts, and every try that is not good
     python tests/tries.py --only run      those whose name holds a word
     python tests/tries.py --share 20      every twentieth
+    python tests/tries.py --share 20 --seed 1     others
 
 test_tries.py runs a share of them. Each runs in a child process with limits on time and memory, so that a hang or a
 crash is an outcome like the others.
@@ -61,7 +62,7 @@ from fedtheory import (
 from fedtheory.algorithms.readings import points
 from fedtheory.core import gate
 from fedtheory.core import schedule as schedules
-from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.checkpoint import Checkpoint
 from fedtheory.figures import budget, store
 from fedtheory.maps.decomposition import Full, Hadamard, Kronecker, LowRank
@@ -346,9 +347,9 @@ def api_targets() -> Iterator[Target]:
         known={"client": ("upload of",), "round": ("upload of",), "up": ("upload of",)},
     )
     yield target("Checkpoint", Checkpoint, folder="kept", identity="a run")
-    yield target("History[]", lambda name: History({"round": [0]}, None)[name], name="round")._replace(
-        kinds={"name": str}
-    )
+    yield target(
+        "History[]", lambda name: History({"round": [0]}, State(played()["state"].server, None))[name], name="round"
+    )._replace(kinds={"name": str})
     yield target("largest_step", rules.largest_step, method="SSF", L=2.0, local_steps=5, share=0.2)
     yield target("best_directions", rules.best_directions, kappa=10.0)
     yield target("interval", store.interval, values=[1.0, 2.0])
@@ -587,21 +588,22 @@ def sweep(chosen: Sequence[Try], tell: Callable[[int, str, str], None]) -> None:
             at += 1
 
 
-def share_of(chosen: Sequence[Try], share: int) -> list[Try]:
-    """About every `share`-th, by a hash of its name: a try that is added moves no other."""
-    return [one for one in chosen if zlib.crc32(one.name.encode()) % share == 0]
+def share_of(chosen: Sequence[Try], share: int, seed: int = 0) -> list[Try]:
+    """About every `share`-th, by a hash of its name: a try that is added moves no other. Each seed has its own."""
+    return [one for one in chosen if zlib.crc32(one.name.encode(), seed) % share == 0]
 
 
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--only", default="")
     options.add_argument("--share", type=int, default=1)
+    options.add_argument("--seed", type=int, default=0)
     options.add_argument("--json", default=None)
     given = options.parse_args()
     print(fedtheory.__file__)
     found = {}
     for group, all_tries in groups().items():
-        chosen = [one for one in share_of(all_tries, given.share) if given.only in one.name]
+        chosen = [one for one in share_of(all_tries, given.share, given.seed) if given.only in one.name]
         counts: Counter[str] = Counter()
 
         def tell(at: int, verdict: str, message: str, chosen: list[Try] = chosen, counts: Counter = counts) -> None:

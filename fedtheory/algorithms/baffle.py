@@ -39,8 +39,8 @@ class BAFFLE(Algorithm):
     By Stein's identity delta Delta L / (2 sigma^2) has the gradient of the smoothed loss as its mean. The sum over
     clients is all that the server needs, so secure aggregation applies; here the differences cross as they are. A round
     is one step, and what crosses is divided by 2 sigma already. Hardswish and an average of the models, with which the
-    paper trains networks, are no part of the method, nor are the public code's Adam and its clipping of each estimate's
-    entries at 0.3; that code's default is forward differences.
+    paper trains networks, are no part of the method, nor is what the public code adds: Adam, and a factor on the whole
+    gradient that makes its largest entry 0.3 where it is larger. That code's default is forward differences.
 
     Fields:
         lr: eta, at the server.

@@ -87,7 +87,8 @@ class SSF(Algorithm):
         checks.rate("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         if self.projection.scale != "orthonormal":
-            checks.reject("projection.scale", self.projection.scale, "'orthonormal' (P P^T = I_r)", "set its scale")
+            fix = " or ".join(f"{kind}({self.projection.rank}, 'orthonormal')" for kind in ("Spherical", "Coordinate"))
+            checks.reject("projection.scale", self.projection.scale, "'orthonormal' (P P^T = I_r)", f"pass {fix}")
         if isinstance(self.projection, Gaussian):
             checks.reject(
                 "projection", self.projection, "orthonormal rows, P P^T = I_r", "use Spherical(r, 'orthonormal')"

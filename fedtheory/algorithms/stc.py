@@ -3,7 +3,7 @@
 arXiv:1903.02891. Algorithm 1 is the compressor, Algorithm 2 the training with a parameter server.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -13,6 +13,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Replay
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import later
 from fedtheory.maps.compress import Sparse, Ternary, largest
 
 
@@ -50,6 +51,10 @@ class STC(Algorithm):
         down_ratio: p_down; None: p_up.
         values: "ternary", mu times the sign; "own", each entry its own value, the sparsification that the paper starts
             from. With ratio=1 and "own" this is FedAvg; "ternary" then is scaled signs in both directions.
+        ties: of entries as large as the k-th largest, "first" keeps so many that k cross; "all" keeps each of them, as
+            Algorithm 1's mask |T| >= v and the authors' code do, mu being the mean of the k largest, as in that code.
+            How many cross then hangs on the data, and a message has room, and the price, of all d entries: "all" is for
+            trajectories. Ties are of weights with equal inputs, such as those of pixels that never change.
     """
 
     lr: float
@@ -57,6 +62,7 @@ class STC(Algorithm):
     ratio: float
     down_ratio: float | None = None
     values: str = "ternary"
+    ties: str = later("first")
     name = "STC"
 
     def __post_init__(self) -> None:
@@ -66,6 +72,7 @@ class STC(Algorithm):
         if self.down_ratio is not None:
             checks.number("down_ratio", self.down_ratio, 0.0, 1.0, open_low=True)
         checks.choice("values", self.values, ("ternary", "own"))
+        checks.choice("ties", self.ties, ("first", "all"))
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         zero = torch.zeros_like(x)
@@ -105,6 +112,12 @@ class STC(Algorithm):
     def _compress(self, dW: torch.Tensor, ratio: float) -> Ternary | Sparse:
         """Algorithm 1."""
         index = largest(dW.abs(), ratio, [dW.shape[-1]])
+        if self.ties == "all":
+            top = dW.abs().gather(-1, index)
+            dW = dW.where(dW.abs() >= top.amin(-1, keepdim=True), 0.0)  # mask <- (|T| >= v)
+            index = torch.arange(dW.shape[-1], device=dW.device).expand_as(dW)
+            if self.values == "ternary":
+                return replace(Ternary.of(dW, index), scale=top.mean(-1, keepdim=True))
         return Ternary.of(dW, index) if self.values == "ternary" else Sparse.of(dW, index)
 
 

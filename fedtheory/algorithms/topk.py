@@ -1,7 +1,8 @@
 """FedAvg with sparse uploads: the largest entries of each client's change, the rest kept for later or forgotten.
 
 Shi et al. 2019, arXiv:1911.08772 (which DeComFL cites for it); with error feedback Stich et al. 2018, arXiv:1809.07599,
-Algorithm 1 ("Mem-SGD"), where the paper's step eta_t grad f becomes a client's change over K local steps.
+Algorithm 1 ("Mem-SGD"), where the paper's step eta_t grad f becomes a client's change over K local steps. Its Top-k
+keeps exactly k entries, in an order of falling magnitude that is free among equal ones: here the first come first.
 """
 
 from dataclasses import dataclass

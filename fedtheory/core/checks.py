@@ -119,6 +119,7 @@ _FIXES = {  # by the name of a type: what to pass
     "dtype": "pass torch.float64",
     "Path": "pass a path",
     "Callable": "pass a function",
+    "parts": "pass a partition, such as problems.partitions.iid(labels, 10, Key(0))",
 }
 _NAMES = {"int": "an integer", "str": "a text", "bool": "True or False", "NoneType": "None", "Path": "a path"}
 _NAMES |= {"Callable": "a function"}
@@ -165,9 +166,13 @@ def _one_of(name: str, value: Any, kinds: tuple[Any, ...]) -> Any:
             if number_of == len(rest):
                 if len(rest) == 1:
                     raise
-                said = [_NAMES.get(n, n) for n in (getattr(kind, "__name__", str(kind)) for kind in kinds)]
+                said = [_NAMES.get(n, n) for n in map(_called, kinds)]
                 reject(name, value, " or ".join(said), _FIXES.get(said[0], f"pass {said[0]}"), TypeError)
     return value
+
+
+def _called(kind: Any) -> str:
+    return getattr(kind, "__name__", str(kind))
 
 
 def _each(name: str, value: Any, shape: Any, parts: tuple[Any, ...]) -> Any:
@@ -177,6 +182,12 @@ def _each(name: str, value: Any, shape: Any, parts: tuple[Any, ...]) -> Any:
     if not isinstance(value, shape) or isinstance(value, (str, bytes, torch.Tensor, np.ndarray)):
         many = isinstance(value, (list, np.ndarray)) or hasattr(value, "__next__")
         fix = f"{name}=tuple({name})" if many else f"wrap it: {name}=({name},)"
+        if not many and parts:
+            kind = parts[0]
+            try:
+                _typed(name, value, kind)
+            except (TypeError, ValueError):
+                fix = _FIXES.get(name, f"pass {said}, each entry {_NAMES.get(_called(kind), _called(kind))}")
         reject(name, value, said, fix, TypeError)
     if not parts or not isinstance(value, (tuple, list)):
         return value
@@ -403,7 +414,12 @@ def tensor(
         fits = value.dim() == len(shape) and all(want in (None, got) for want, got in zip(shape, value.shape))
         if not fits:
             wanted = "(" + ", ".join("any" if want is None else str(want) for want in shape) + ")"
-            reject(f"{name}.shape", tuple(value.shape), f"shape {wanted}", f"reshape {name} to {wanted}")
+            fix = f"pass one of shape {wanted}"
+            if None not in shape and math.prod(size or 0 for size in shape) == value.numel() > 0:
+                fix = f"pass {name}.reshape{wanted}"
+            elif value.dim() == len(shape) - 1 and all(w in (None, got) for w, got in zip(shape[1:], value.shape)):
+                fix = f"pass {name}.unsqueeze(0)"
+            reject(f"{name}.shape", tuple(value.shape), f"shape {wanted}", fix)
     if dtype is not None and value.dtype != dtype:
         reject(f"{name}.dtype", value.dtype, str(dtype), f"call {name}.to({dtype})", TypeError)
     if finite and not bool(torch.isfinite(value).all()):
@@ -417,7 +433,9 @@ def tensor(
 def dtype(name: str, value: Any) -> torch.dtype:
     """float32 or float64."""
     if not isinstance(value, torch.dtype) or value not in (torch.float32, torch.float64):
-        reject(name, value, "torch.float32 or torch.float64", f"pass {name}=torch.float64", TypeError)
+        of, dot, _ = name.rpartition(".dtype")
+        fix = f"pass {of}.double()" if dot else f"pass {name}=torch.float64"
+        reject(name, value, "torch.float32 or torch.float64", fix, TypeError)
     return value
 
 
@@ -470,6 +488,17 @@ def folder(name: str, value: Any) -> Path:
             name, str(found), f"a folder that can be written to ({error.strerror})", f"choose another {name}", OSError
         )
     return found
+
+
+def takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether it can be called with so many arguments, as far as its signature says."""
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:  # a function of C may have no signature
+        return True
+    return True
 
 
 def steps(kind: type, wanted: Mapping[str, Sequence[str]]) -> None:

@@ -5,7 +5,8 @@ import hashlib
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
 from types import MappingProxyType
@@ -153,6 +154,18 @@ _STEPS = {
 @cache
 def _complete(kind: type) -> None:
     checks.steps(kind, _STEPS)
+
+
+@contextmanager
+def own_modes() -> Iterator[None]:
+    """Whatever the caller's are: no inference mode, which has no gradients, no autocast, which rounds (and which a
+    run's threads would not have), and tensors that name no device on the CPU, where generators are."""
+    with torch.inference_mode(False), ExitStack() as more:
+        for kind in filter(torch.is_autocast_enabled, ("cpu", "cuda")):
+            more.enter_context(torch.autocast(kind, enabled=False))
+        if torch.get_default_device().type != "cpu":
+            more.enter_context(torch.device("cpu"))
+        yield
 
 
 class Problem(ABC):

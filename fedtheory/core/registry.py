@@ -50,6 +50,9 @@ class Card:
     fails: str
     claims: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        checks.tidy(self)
+
 
 class Asked(Protocol):
     """What a method is built from: a learning rate, and what it may need besides."""
@@ -99,13 +102,18 @@ class Method:
     pooled: bool = False
 
     def __post_init__(self) -> None:
+        _text("Method.name", self.name)
         checks.choice("family", self.family, FAMILIES)
         checks.choice("needs", self.needs, _NEEDS)
         label = f"Method({self.name!r})"
         _takes(f"{label}.make", self.make, "options", "lambda o: Mine(o.lr, o.local_steps)")
         if self.command is not None:
             _takes(f"{label}.command", self.command, "options", "lambda o: Mine(o.lr, o.local_steps), or leave it out")
-        checks.instance(f"{label}.card", self.card, Card, "pass Card(idea, update, proved, fails)")
+        checks.instance(
+            f"{label}.card", self.card, Card, "pass Card('its idea', 'its update', 'proved', 'where it fails')"
+        )
+        checks.number(f"{label}.rate", self.rate, 0.0, open_low=True, fix="pass rate=1.0, or leave it out")
+        checks.instance(f"{label}.pooled", self.pooled, bool, "pass pooled=True or pooled=False")
 
 
 @dataclass(frozen=True)
@@ -131,14 +139,25 @@ class Offer:
     level: float = 0.1
 
     def __post_init__(self) -> None:
+        _text("Offer.name", self.name)
         label = f"Offer({self.name!r})"
         checks.instance(f"{label}.kind", self.kind, type, "pass the problem's class")
         _takes(f"{label}.make", self.make, "key, device, options", "lambda key, device, options: Mine(key)")
+        checks.instance(f"{label}.metrics", self.metrics, tuple, "pass metrics=('loss',)")
+        for metric in self.metrics:
+            _text(f"{label}.metrics", metric)
         checks.instance(f"{label}.rates", self.rates, tuple, "pass rates=(0.3, 0.1, 0.03), or leave it out")
         for rate in self.rates:
-            checks.rate(f"{label}.rates", rate)
+            checks.number(
+                f"{label}.rates", rate, 0.0, open_low=True, fix="pass rates=(0.3, 0.1, 0.03), or leave it out"
+            )
         checks.whole(f"{label}.rounds", self.rounds, 20)
         checks.number(f"{label}.level", self.level, 0.0, open_low=True)
+
+
+def _text(name: str, value: Any) -> None:
+    if not isinstance(value, str) or not value:
+        checks.reject(name, value, "a text that is not empty", "pass a name in quotes", TypeError)
 
 
 def _takes(name: str, make: Any, given: str, like: str) -> None:

@@ -6,8 +6,8 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import compress, pairwise
 from pathlib import Path
@@ -25,7 +25,7 @@ from fedtheory.core.checkpoint import Checkpoint, copy_tree
 from fedtheory.core.contract import Watched, look_at_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, cost
-from fedtheory.core.problem import Problem
+from fedtheory.core.problem import Problem, own_modes
 from fedtheory.core.schedule import Schedule
 from fedtheory.core.shards import BLOCKS, Group, Shards, edges
 from fedtheory.core.words import class_name
@@ -36,9 +36,9 @@ class Divergence:
     """Where a run left the finite numbers.
 
     Fields:
-        round: the round (from 0) in which it happened.
+        round: the round (from 0) in which it happened; of a metric, the rounds done at the record.
         client: the first client whose upload was not finite; None where every upload was.
-        quantity: which value, such as "Up.dy" or "Server.x".
+        quantity: which value, such as "Up.dy", "Server.x", or a metric.
     """
 
     round: int
@@ -55,7 +55,8 @@ class History:
             ("error", "loss", a function's name), and the traffic so far, summed over the clients: "up_scalars",
             "up_bytes", "down_scalars", "down_bytes", and "saved_bytes", what shared seeds spared in both directions.
         state: after the last finite round.
-        diverged: None, or where the run left the finite numbers; it stops there.
+        diverged: None, or where the run left the finite numbers; it stops there. A problem's metric that is not finite
+            stops no run: where it is so in the last record, this names it, and the first record from which on it is.
         seconds: since the start of this call, at each record; NaN for records of an earlier call that it goes on from.
         interrupted: None, or the rounds that were done when Ctrl-C ended the run.
 
@@ -75,6 +76,9 @@ class History:
     diverged: Divergence | None = None
     seconds: list[float] = field(default_factory=list, compare=False)
     interrupted: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        checks.tidy(self)
 
     @property
     def x(self) -> torch.Tensor:
@@ -151,6 +155,7 @@ class Traffic:
 _MOST_THREADS = 1024
 _AHEAD = 400  # clients, over all rounds that are drawn at once
 _STACKED = 0.01  # of an upload's length: far above rounding, far below another draw
+_ROUNDED = 1000  # units of rounding, of what a client is given: an upload that should be zero is as large
 _Metric = Callable[[Any, torch.Tensor], Any]  # of a problem and a model: a number, a vector, a dict of numbers
 _METRICS: dict[str, _Metric] = {
     "error": lambda problem, x: problem.error(x),
@@ -168,6 +173,9 @@ def _measured(metrics: Sequence[str | _Metric]) -> dict[str, _Metric]:
             name = checks.choice("metrics", metric, _METRICS)
         else:
             name = getattr(metric, "__name__", None)
+            if isinstance(metric, type) or not checks.takes(metric, 2):
+                fix = f"write def {name if isinstance(name, str) and name.isidentifier() else 'metric'}(problem, x)"
+                checks.reject("metrics", metric, "a function of (problem, x)", fix, TypeError)
             if not isinstance(name, str) or not name.isidentifier():
                 fix = "write it with def, or give it a __name__"
                 checks.reject("metrics", metric, "a function with a name, which its column has", fix)
@@ -189,7 +197,11 @@ def _own(metric: _Metric) -> _Metric:
     name = getattr(metric, "__name__", "")
 
     def number(value: Any) -> float:
-        one = isinstance(value, (torch.Tensor, np.ndarray)) and math.prod(value.shape) == 1
+        one = (
+            isinstance(value, (torch.Tensor, np.ndarray))
+            and math.prod(value.shape) == 1
+            and not getattr(value, "is_meta", False)
+        )
         return float(checks.outcome(name, value.item() if one else value))
 
     def measure(problem: Problem, x: torch.Tensor) -> float | dict[str, float]:
@@ -283,7 +295,7 @@ def play_round(
     lag_of = dict(zip(ids, known))
     rising = sorted(ids)
     given = (problem, state, torch.tensor(rising), key, [lag_of[i] for i in rising], dropped, chunk, threads)
-    with _own_modes(problem):
+    with own_modes():
         try:
             exchange = _exchange(algorithm, *given)
         except (TypeError, AttributeError, LookupError, RuntimeError) as error:
@@ -296,16 +308,6 @@ def play_round(
             given = torch.tensor([place[i] for i in ids if i not in dropped], device=problem.device)
             up = engine.map_leaves(lambda leaf: leaf.index_select(0, given), up)
         return _settle(algorithm, state, exchange), up, exchange.traffic
-
-
-@contextmanager
-def _own_modes(problem: Problem) -> Iterator[None]:
-    """Whatever the caller's are: no inference mode, which has no gradients, no autocast, which rounds (and which a
-    run's threads would not have), and tensors that name no device on the CPU, where generators are."""
-    with torch.inference_mode(False), torch.autocast(problem.device.type, enabled=False), ExitStack() as more:
-        if torch.get_default_device().type != "cpu":
-            more.enter_context(torch.device("cpu"))
-        yield
 
 
 class _Exchange(NamedTuple):
@@ -382,11 +384,17 @@ def _look_at_stacks(
     some = slice(1, 2) if alone else slice(0, 2)
     mine = engine.map_leaves(lambda leaf: leaf[exchange.mine[some]], state.own)
     ids = exchange.rows[some].cpu()
+    given = [
+        state.server.x,
+        *(leaf for part in (exchange.down, mine) if is_dataclass(part) for leaf in vars(part).values()),
+    ]
+    scale = max(float(leaf.double().norm()) for leaf in given if isinstance(leaf, torch.Tensor))
     up, _ = engine.run_clients(algorithm, problem, ids, mine, exchange.down, key, len(ids))
     for name, found in ((f.name, getattr(up, f.name)) for f in fields(up)):
         before = getattr(exchange.up, name)[some]
-        off = float((found.double() - before.double()).norm() / max(float(before.double().norm()), 1e-30))
-        if off > _STACKED:
+        gap = float((found.double() - before.double()).norm())
+        off = gap / max(float(before.double().norm()), 1e-30)
+        if off > _STACKED and gap > _ROUNDED * torch.finfo(problem.dtype).eps * scale:
             how = "alone" if alone else "with another client"
             warnings.warn(
                 f"{class_name(theirs[0])}: client {int(ids[-1])}'s {type(up).__name__}.{name} is another one when it "
@@ -555,7 +563,7 @@ def run(
     map_folder = None if memory_map is None else checks.folder("memory_map", memory_map)
     root = Key(seed)
     if x0 is None:
-        with _own_modes(problem):
+        with own_modes():
             x0 = problem.start()
     x0 = checks.tensor("x0", x0, (problem.d,), problem.dtype).detach()
     keeper = nullcontext()
@@ -579,7 +587,7 @@ def run(
     stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
     size = x0.nbytes if problem.device.type == "cpu" else 0
     bar = _Bar(rounds) if progress is True else nullcontext(progress or None)
-    with keeper as kept, stops as asked, keeping_freed(size), _own_modes(problem), bar as told:
+    with keeper as kept, stops as asked, keeping_freed(size), own_modes(), bar as told:
         due = (checkpoint_every, checkpoint_seconds)
         cut = () if blocks is None else edges(problem.n, blocks)
         history = _run(
@@ -825,9 +833,20 @@ def _run(
             warnings.warn(f"the run is done, and its last checkpoint is not kept: {error}", stacklevel=3)
     if shards is not None:
         save()  # with the others, who are all here
+    history.diverged = history.diverged or _lost(history.columns, metrics)
     own = history.state.own if map_folder is not None else copy_tree(history.state.own)
     history.state = State(copy_tree(history.state.server), own)
     return history
+
+
+def _lost(columns: Mapping[str, Sequence[float]], metrics: Iterable[str]) -> Divergence | None:
+    """The first metric of the problem's that is not finite from some record to the last; a function's may be so."""
+    for name in metrics:
+        finite = list(map(math.isfinite, columns[name]))
+        if name in _METRICS and not finite[-1]:
+            since = len(finite) - finite[::-1].index(True) if any(finite) else 0
+            return Divergence(int(columns["round"][since]), None, name)
+    return None
 
 
 def _not_finite(t: int, ids: list[int], up: Any, server: Any) -> Divergence | None:

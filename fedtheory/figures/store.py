@@ -71,6 +71,7 @@ from fedtheory.problems import sentiment, text
 from fedtheory.problems.images import ImageClassification
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.matrix_regression import MatrixRegression
+from fedtheory.problems.models import networks
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.problems.text import TextClassification
 from fedtheory.problems.validation import validation
@@ -142,8 +143,10 @@ def _images_read(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _images_said(options: dict[str, Any]) -> dict[str, Any]:
-    """What is read, not where; the precision by the name that it had when runs were first stored."""
-    said = {name: value for name, value in options.items() if name not in ("folder", "precision")}
+    """What decides a run: what is read, not where; moments where there are any; the precision by its first name."""
+    network = networks.NETWORKS[options["network"]]((3, 32, 32), 10)
+    apart = ("folder", "precision", *["moments"] * (not network.normalised))
+    said = {name: value for name, value in options.items() if name not in apart}
     return said | {"mixed": options["precision"] == "bf16"}
 
 
@@ -158,7 +161,7 @@ class Builder:
         reads: options -> what is read from files: name -> {"sha256": of the content, ...}.
         say: options -> those that go into the words: what is read, not where.
         label: options -> what is run, for a table's reader: data and network.
-        later: (option, neutral default) of options that were added after runs had been stored: left out where equal.
+        later: (option, what runs did before it was added): left out where equal.
         revision: raised by hand when the problem's data, losses or gradients change beyond rounding.
         long: (spec, device) -> whether a run is: it is saved every ten minutes then, and goes on from there when it was
             interrupted.
@@ -208,7 +211,7 @@ def _equations(name: str, model: str) -> Callable[[dict[str, Any]], tuple[str, s
 
 
 _IMAGES = (ImageClassification.load, ImageClassification.__init__)
-_LATER = (("augment", "none"),)
+_LATER = (("augment", "none"), ("moments", "first"))
 
 
 def _text_said(options: dict[str, Any]) -> dict[str, Any]:

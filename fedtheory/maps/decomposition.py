@@ -372,7 +372,8 @@ class Decomposition(ABC):
         chosen = matrices[1:-1] if self.layers == "inner" else matrices
         if not chosen:
             found = f"{self.layers!r} of {len(matrices)} matrices"
-            checks.reject("layers", found, "at least one layer to decompose", "pass layers='all' or a deeper network")
+            fix = f"pass {type(self).__name__}({self.ratio:g}, layers='all') or a deeper network"
+            checks.reject("layers", found, "at least one layer to decompose", fix)
         return chosen
 
     def parts(self, layout: Layout) -> tuple[Part, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,18 @@ from torch.nn import functional
 from fedtheory.core import checks
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost
-from fedtheory.core.problem import Constants, Outputs, Penalty, Problem, Shift
+from fedtheory.core.problem import Constants, Outputs, Penalty, Problem, Shift, own_modes
 from fedtheory.core.registry import Offer
 from fedtheory.problems import data as readers
 from fedtheory.problems import graphs, partitions
 from fedtheory.problems.augment import Augment
 from fedtheory.problems.models import modules, networks, perceptron
-from fedtheory.problems.models.networks import Moments, Network, Params
+from fedtheory.problems.models.networks import Groups, Moments, Network, Params
 
 EVALUATED = {"cpu": 100, "cuda": 2000}  # images of one forward pass in evaluation: more leave a core's cache
 _CACHE = 3 * 2**20  # bytes
 _PRECISIONS = ("full", "bf16")
+_MOMENTS = ("drawn", "first")
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,9 @@ class ImageClassification(Problem):
             the client alone. Evaluation, moments and full gradients see the images as they are. A mirrored digit is
             another sign, or none: "crop" is for these.
         test: images and labels to evaluate on; default the training data.
+        moments: the images from which each client takes the moments of batch normalisation for evaluation: "drawn",
+            `batch` of its own by the key, or "first", the first `batch` of its part, which are of few labels where the
+            data are sorted.
         stacked: evaluate clients' networks together (True; on the CPU as many as stay in a core's cache) or one by one
             (False). None chooses: together where the network has no convolution (2.5 to 10 times faster) and on CUDA;
             one by one for convolutions on the CPU, where a grouped convolution is slower than its parts and takes twice
@@ -90,8 +94,9 @@ class ImageClassification(Problem):
     """
 
     closed_form = False
-    _apart = (*Problem._apart, "stacked", "written_out", "_graphs")  # rounding alone hangs on them, and on the device
+    _apart = (*Problem._apart, "stacked", "written_out", "_graphs", "_looked_at")  # rounding hangs on them, at most
 
+    @own_modes()
     @checks.arguments
     def __init__(
         self,
@@ -106,11 +111,15 @@ class ImageClassification(Problem):
         std: float | None = None,
         augment: str = "none",
         test: tuple[torch.Tensor, torch.Tensor] | None = None,
+        moments: str = "drawn",
         stacked: bool | None = None,
         precision: str = "full",
         device: str | torch.device = "cpu",
     ) -> None:
-        self.dtype = checks.dtype("images.dtype", getattr(images, "dtype", None))
+        if images.dtype not in (torch.float32, torch.float64):
+            fix = "pass images.float() / 255" if images.dtype == torch.uint8 else "pass images.float()"
+            checks.reject("images.dtype", images.dtype, "torch.float32 or torch.float64", fix, TypeError)
+        self.dtype = images.dtype
         self.device = checks.device("device", device)
         if isinstance(network, torch.nn.Module):
             network = modules.of_module(network, self._some(images), self.device)
@@ -120,27 +129,16 @@ class ImageClassification(Problem):
             fix = "leave test out: the training images then; a held-out fifth needs five images a client"
             checks.reject("test", f"{len(self.test[1])} images", "at least one test image", fix)
         if not parts:
-            checks.reject("parts", parts, "at least one client", "pass a partition, such as data.iid(...)")
+            checks.reject("parts", parts, "at least one client", partitions.FIX)
         for i, part in enumerate(parts):
-            if part.dtype != torch.int64 or part.dim() != 1:
-                found = f"{part.dtype} {tuple(part.shape)}"
-                checks.reject(
-                    f"parts[{i}]", found, "indices: torch.int64 (n_i,)", "pass a partition, such as data.iid(...)"
-                )
-            if len(part) < 1 or int(part.min()) < 0 or int(part.max()) >= len(images):
-                found = (len(part), *(() if len(part) < 1 else (int(part.min()), int(part.max()))))
-                checks.reject(
-                    f"parts[{i}] (count, lowest, highest)",
-                    found,
-                    f"at least one index, all from 0 to {len(images) - 1}",
-                    "leave clients without data out",
-                )
+            partitions.require_indices(f"parts[{i}]", part, len(images))
         self.parts, self.network, self.key = tuple(parts), network, key
         self.batch = checks.whole("batch", batch, 1)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
         self.std = None if std is None else checks.number("std", std, 0.0, open_low=True)
         if self.std is not None and isinstance(network, modules.Wrapped):
             checks.reject("std", std, "None for a module, which has its weights", "initialise the module itself")
+        self.moments_of = checks.choice("moments", moments, _MOMENTS)
         self.augment = Augment.of(augment, self.images)
         self.n, self.layout = len(parts), network.layout
         sizes = torch.tensor([len(part) for part in parts], dtype=torch.float64)
@@ -165,12 +163,20 @@ class ImageClassification(Problem):
         return None if self.device.type == "cuda" else max(1, _CACHE // (numbers * self.images.element_size()))
 
     @staticmethod
+    def _axes(what: str, images: torch.Tensor) -> None:
+        if isinstance(images, torch.Tensor) and images.dim() == 3:
+            expected = "(n, channels, height, width)"
+            checks.reject(f"{what}images.shape", tuple(images.shape), expected, "pass images.unsqueeze(1)")
+
+    @staticmethod
     def _some(images: torch.Tensor) -> torch.Tensor:
+        ImageClassification._axes("", images)
         if not len(checks.tensor("images", images, (None, None, None, None))):
             checks.reject("images.shape", tuple(images.shape), "at least one image", "pass the clients' images")
         return images
 
     @staticmethod
+    @own_modes()
     @checks.arguments
     def load(
         data: str,
@@ -254,17 +260,21 @@ class ImageClassification(Problem):
     def _check(
         self, what: str, images: torch.Tensor, labels: torch.Tensor, network: Network
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        self._axes(what, images)
         last = (*network.shape[1:], network.shape[0])
         if isinstance(images, torch.Tensor) and tuple(images.shape[1:]) == last != network.shape:
             fix = f"pass {what}images.permute(0, 3, 1, 2).contiguous(); a reshape would scramble them"
             checks.reject(f"{what}images.shape", tuple(images.shape), "channels before height and width", fix)
         checks.tensor(f"{what}images", images, (None, *network.shape), self.dtype)
         if labels.is_meta or labels.dtype != torch.int64 or labels.shape != (len(images),):
+            fix = f"pass one label for each of these {len(images)} images"
+            if len(labels) == len(images) and labels.dim() < 3:
+                fix = f"pass one label an image: labels.{'long()' if labels.dim() == 1 else 'argmax(1)'}"
             checks.reject(
                 f"{what}labels (dtype, shape)",
                 (labels.dtype, tuple(labels.shape)),
                 f"int64, ({len(images)},)",
-                "pass one label per image: labels.long()",
+                fix,
             )
         if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < network.classes:
             checks.reject(
@@ -275,6 +285,7 @@ class ImageClassification(Problem):
             )
         return images.detach().to(self.device), labels.to(self.device)
 
+    @own_modes()
     def start(self) -> torch.Tensor:
         """The network's initial weights, (d,)."""
         return self.network.init(self.key, self.std).to(self.device, self.dtype)
@@ -481,6 +492,7 @@ class ImageClassification(Problem):
         """Share of the test images that the network with weights x classifies correctly."""
         return self._evaluate(x, *self.test)[1]
 
+    @own_modes()
     @torch.no_grad()
     def _evaluate(self, x: torch.Tensor, images: torch.Tensor, labels: torch.Tensor) -> tuple[float, float]:
         """Mean cross-entropy and accuracy."""
@@ -494,6 +506,7 @@ class ImageClassification(Problem):
             right += int((logits.argmax(1) == truth).sum())
         return loss / len(labels), right / len(labels)
 
+    @own_modes()
     @torch.no_grad()
     def moments(self, x: torch.Tensor) -> list[Moments]:
         """Mean and variance (1, channels) of every normalised channel at the model x, as the server gathers them.
@@ -503,20 +516,53 @@ class ImageClassification(Problem):
         """
         if not self.network.normalised:
             return []
-        sums: list[Moments] = []
-        for part, weight in zip(self.parts, self.weights.tolist()):
-            found: list[Moments] = []
+        total, mixed = 0.0, []
+        for clients in self._blocks():
+            found = Groups(len(clients))
+            index = torch.cat([self._looked_at[i] for i in clients]).to(self.device)
             with self._precision():
-                self.network.logits(x[None], self.images[part[: self.batch].to(self.device)][None], found)
-            terms = [(weight * mean, weight * (var + mean**2)) for mean, var in found]
-            sums = [(a + c, b + d) for (a, b), (c, d) in zip(sums, terms)] if sums else terms
-        return [(mean, square - mean**2) for mean, square in sums]
+                self.network.logits(x[None], self.images[index][None], found)
+            weights = self.weights[clients]
+            total += float(weights.sum())
+            share = (weights / total).to(found[0][0])  # of all clients so far
+            mixed = [_mixture(share, *of) for of in zip(found, mixed or [None] * len(found))]
+        return mixed
+
+    @cached_property
+    def _looked_at(self) -> tuple[torch.Tensor, ...]:
+        """The images of each client's moments: up to `batch`, by one random number an image, whatever their order."""
+        if self.moments_of == "first":
+            return tuple(part[: self.batch] for part in self.parts)
+        luck = torch.rand(len(self.images), generator=self.key.fold("moments").generator(), dtype=torch.float64)
+        return tuple(part[luck[part.cpu()].argsort()[: self.batch]] for part in self.parts)
+
+    def _blocks(self) -> list[list[int]]:
+        """Clients that look at equally many images, so many that these are one pass."""
+        alike: dict[int, list[int]] = {}
+        for i, index in enumerate(self._looked_at):
+            alike.setdefault(len(index), []).append(i)
+        count = EVALUATED[self.device.type]
+        steps = [(some, max(1, count // size)) for size, some in alike.items()]
+        return [some[at : at + step] for some, step in steps for at in range(0, len(some), step)]
 
     @property
     def moments_cost(self) -> Cost:
         """What one client sends for one `moments`: two scalars per normalised channel."""
         count = sum(layer.rows for layer in self.layout.layers if layer.name.endswith((".scale", ".shift")))
         return Cost(count, count * self.dtype.itemsize)
+
+
+def _mixture(share: torch.Tensor, found: Moments, before: Moments | None) -> Moments:
+    """Mean and variance (1, channels) of all clients so far: these (S, channels) with `share` (S,), and those before.
+
+    Squares are taken about the mean: their mean less the mean's square would lose a small variance to rounding.
+    """
+    (mean, var), share = found, share[:, None]
+    if before is not None:
+        mean, var = (torch.cat(pair) for pair in zip(before, found))
+        share = torch.cat([1 - share.sum(0, keepdim=True), share])
+    middle = (share * mean).sum(0, keepdim=True)
+    return middle, (share * (var + (mean - middle) ** 2)).sum(0, keepdim=True)
 
 
 def _cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

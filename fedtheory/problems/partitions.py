@@ -1,5 +1,6 @@
 """Partitions of labelled samples among clients: the samples of each, sorted; no sample has two owners."""
 
+import heapq
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,11 +9,27 @@ import torch
 from fedtheory.core import checks
 from fedtheory.core.key import Key
 
+FIX = "pass a partition, such as problems.partitions.iid(labels, 10, Key(0))"
+
+
+def require_indices(name: str, part: torch.Tensor, count: int) -> None:
+    """One client's part is indices of `count` samples, at least one. Raises ValueError."""
+    if part.is_meta or part.dtype != torch.int64 or part.dim() != 1:
+        fix = f"pass {name}.long()" if part.dim() == 1 and not part.is_floating_point() else FIX
+        checks.reject(name, f"{part.dtype} {tuple(part.shape)}", "indices: torch.int64 (n_i,)", fix)
+    if len(part) < 1:
+        checks.reject(name, "no index", "at least one index", "leave clients without data out")
+    found = int(part.min()), int(part.max())
+    if found[0] < 0 or found[1] >= count:
+        fix = "divide the labels of these samples, and not those of more"
+        checks.reject(f"{name} (lowest, highest)", found, f"indices from 0 to {count - 1}", fix)
+
 
 def _checked(y: torch.Tensor, clients: int, key: Key) -> tuple[np.ndarray, np.random.Generator]:
     """Labels as an array, and the key's generator."""
     if y.dtype != torch.int64 or y.dim() != 1 or len(y) == 0:
-        checks.reject("y", f"{y.dtype} {tuple(y.shape)}", "labels: int64 (n,), n > 0", "pass images.y")
+        fix = "pass y.long()" if y.dim() == 1 and len(y) else "pass the labels of some samples, such as images.y"
+        checks.reject("y", f"{y.dtype} {tuple(y.shape)}", "labels: int64 (n,), n > 0", fix)
     checks.whole("clients", clients, 1, len(y), fix="give every client at least one sample")
     return y.numpy(), np.random.default_rng(key.hash())
 
@@ -28,6 +45,7 @@ def iid(y: torch.Tensor, clients: int, key: Key) -> list[torch.Tensor]:
     return _tensors(np.array_split(rng.permutation(len(y_)), clients))
 
 
+_HOPELESS = 20  # draws, and clients: where each draw left more short, one that leaves none has a chance of about e^-20
 ALPHA = (1e-4, 1e8)  # where NumPy's Dirichlet draws are sound
 
 
@@ -37,13 +55,16 @@ def dirichlet(
 ) -> list[torch.Tensor]:
     """Each label's samples are divided among the clients in proportions from Dirichlet(alpha); sizes are unequal.
 
-    Every sample is used. The whole partition is redrawn until every client has `min_size` samples. FedMUD's Non-IID-1
-    is alpha=0.3 (CIFAR-100: 0.1) with the defaults; DeComFL prints alpha=1, FLSS beta in {0.1, 0.5, 1}.
+    Every sample is used. The whole partition is redrawn until every client has `min_size` samples. Where draws do not
+    reach that, the last one is repaired: one after the other, each sample that a client lacks is a random one of the
+    client that then has most. FedMUD's Non-IID-1 is alpha=0.3 (CIFAR-100: 0.1) with the defaults; DeComFL prints
+    alpha=1, FLSS beta in {0.1, 0.5, 1}.
 
     Args:
         cap: a client that has n/N samples gets none of the labels that follow (the benchmark's rule); the proportions
             of the others are then Dirichlet(alpha) again.
-        tries: draws before giving up.
+        tries: draws before the last one is repaired; fewer where each of the first leaves so many clients short that no
+            further one can be expected to leave none.
     """
     y_, rng = _checked(y, clients, key)
     checks.number("alpha", alpha, *ALPHA)
@@ -53,8 +74,8 @@ def dirichlet(
         checks.reject("clients", clients, expected, "take fewer clients, or a smaller min_size where there is one")
     checks.count("tries", tries)
     of_label = [np.flatnonzero(y_ == label) for label in np.unique(y_)]
-    smallest = -1
-    for _ in range(tries):
+    done, fewest = 0, clients  # draws, and clients that the best of them left short
+    while True:
         owner = np.empty(len(y_), np.int64)
         sizes = np.zeros(clients, np.int64)
         for samples in of_label:
@@ -64,12 +85,25 @@ def dirichlet(
             counts = np.diff(cuts, prepend=0, append=len(samples))
             owner[rng.permutation(samples)] = np.repeat(takers, counts)
             sizes[takers] += counts
-        smallest = max(smallest, int(sizes.min()))
-        if sizes.min() >= min_size:
-            order = np.argsort(owner, kind="stable")
-            return _tensors(np.split(order, np.cumsum(sizes)[:-1]))
-    found = f"{min_size} (the best of {tries} draws left a client with {smallest})"
-    checks.reject("min_size", found, "a size that a draw reaches", "lower min_size or clients, or raise alpha")
+        done, fewest = done + 1, min(fewest, int((sizes < min_size).sum()))
+        if not fewest or done == tries or (done == _HOPELESS and fewest > _HOPELESS):
+            break
+    order = np.argsort(owner, kind="stable")
+    parts = np.split(order, np.cumsum(sizes)[:-1])
+    return _tensors(_filled(parts, min_size, rng) if fewest else parts)
+
+
+def _filled(parts: Sequence[np.ndarray], size: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Parts of at least `size` samples: each that one lacks is a random one of the client that then has most."""
+    held = [rng.permutation(part).tolist() for part in parts]
+    by_size = [(-len(part), i) for i, part in enumerate(held)]
+    heapq.heapify(by_size)
+    for part in held:
+        while len(part) < size:  # another has more than `size` then
+            giver = by_size[0][1]
+            part.append(held[giver].pop())
+            heapq.heapreplace(by_size, (-len(held[giver]), giver))
+    return list(map(np.array, held))
 
 
 @checks.arguments

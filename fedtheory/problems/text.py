@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from fedtheory.core import checks
 from fedtheory.core.key import Key
-from fedtheory.core.problem import Constants, Problem, Shift
+from fedtheory.core.problem import Constants, Problem, Shift, own_modes
 from fedtheory.core.registry import Offer
 from fedtheory.problems import data as readers
 from fedtheory.problems import formats, partitions
@@ -220,6 +220,7 @@ class TextClassification(Problem):
     chunk = 1
     _apart = (*Problem._apart, "model")  # see `fingerprint`
 
+    @own_modes()
     @checks.arguments
     def __init__(
         self,
@@ -232,10 +233,9 @@ class TextClassification(Problem):
         at_once: int = 64,
     ) -> None:
         if not parts:
-            checks.reject("parts", parts, "at least one client", "pass a partition, such as data.iid(...)")
+            checks.reject("parts", parts, "at least one client", partitions.FIX)
         for i, part in enumerate(parts):
-            if len(part) < 1 or int(part.min()) < 0 or int(part.max()) >= len(train.prompts):
-                checks.reject(f"parts[{i}]", part, f"indices of {len(train.prompts)} texts", "leave out idle clients")
+            partitions.require_indices(f"parts[{i}]", part, len(train.prompts))
         self.model, self.train, self.test, self.parts = model, train, test or train, tuple(parts)
         self.batch, self.at_once = checks.whole("batch", batch, 1), checks.whole("at_once", at_once, 1)
         self.n, self.layout, self.device, self.dtype = len(parts), model.layout, model.device, model.start.dtype
@@ -244,6 +244,7 @@ class TextClassification(Problem):
         self.constants = Constants()
 
     @staticmethod
+    @own_modes()
     @checks.arguments
     def load(
         model: str | Path,

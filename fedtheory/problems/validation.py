@@ -26,6 +26,7 @@ def validation(data: str, network: str, key: Key, **options: Any) -> ImageClassi
         std=whole.std,
         augment=options.get("augment", "none"),
         test=(whole.images[held], whole.labels[held]),
+        moments=options.get("moments", "drawn"),
         precision=options.get("precision", "full"),
         device=whole.device,
     )

@@ -154,7 +154,7 @@ def spec(name: str, paper: str, scale: str, seed: int) -> Spec:
     """One run."""
     at = SETTINGS[scale]
     rounds = at.length(paper)
-    options = tuple(sorted({**at.options, "network": at.network}.items()))
+    options = tuple(sorted({**at.options, "network": at.network, "moments": "first"}.items()))
     every = max(1, rounds // at.records)
     return Spec(
         method(name, at.lr), "images", options, rounds, seed, every=every, dtype="float32", metrics=("accuracy",)

@@ -360,7 +360,7 @@ def spec(
     if rounds is None:
         halved = scale == "paper" and column.split()[0] in ("FMNIST", "SVHN")
         rounds = setting.rounds // 2 if halved else setting.rounds
-    chosen = tuple(sorted((problem(column, scale) | options).items()))
+    chosen = tuple(sorted((problem(column, scale) | {"moments": "first"} | options).items()))
     every, dtype = min(every or setting.every, rounds), "float32"
     return Spec(how, "images", chosen, rounds, seed, setting.sampled, every, dtype, ("accuracy",))
 

@@ -315,7 +315,7 @@ def load(model: str | Path, dtype: torch.dtype, device: torch.device, lora: int 
         tokenizer = transformers.AutoTokenizer.from_pretrained(model, **safe)
         of = transformers.AutoModelForCausalLM
         module, found = of.from_pretrained(model, dtype=dtype, use_safetensors=True, output_loading_info=True, **safe)
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, ImportError) as error:
         expected = f"a causal language model that can be loaded ({str(error).splitlines()[0]})"
         fix = "fetch it where there is a network, and pass its folder"
         if folder.is_dir():
@@ -323,6 +323,8 @@ def load(model: str | Path, dtype: torch.dtype, device: torch.device, lora: int 
         if "trust_remote_code" in str(error):
             expected = "an architecture of transformers' own; this one ships code, which is never run"
             fix = "choose a model that needs no code of its own"
+        if isinstance(error, ImportError):
+            fix = "install what reads its weights, or choose a model whose weights are not quantized"
         checks.reject("model", str(model), expected, fix, OSError)
     strangers = [f"{kind.split('_')[0]} {name}" for kind in _LOADED for name in sorted(map(str, found[kind]))]
     if strangers:  # transformers makes random numbers of what is missing

@@ -193,6 +193,7 @@ def _split(module: nn.Module) -> list[Op] | None:
     return [Module(nn.Sequential(*body)), *head] if head and isinstance(head[-1], Linear) else None
 
 
+@torch.enable_grad()
 def of_module(
     module: nn.Module, images: torch.Tensor, device: torch.device, view: str = "rows", whole: tuple[str, ...] = ()
 ) -> Network:
@@ -374,6 +375,9 @@ def _tried(module: nn.Module, weights: torch.Tensor, images: torch.Tensor, said:
         checks.reject("network", said, takes, fix)
     found = (tuple(logits.shape), logits.dtype) if isinstance(logits, torch.Tensor) else type(logits).__name__
     flat = isinstance(logits, torch.Tensor) and logits.dim() == 2 and logits.is_floating_point()
+    if isinstance(logits, torch.Tensor) and logits.layout != torch.strided:
+        fix = "end its forward with .to_dense()"
+        checks.reject(f"the output of {said}", logits.layout, "logits that are a dense tensor", fix)
     if not flat or len(logits) != len(images) or logits.shape[1] < 2:
         expected = f"logits ({len(images)}, classes) of {len(images)} images"
         checks.reject(f"the output of {said}", found, expected, "end it with a linear map to the classes, flattened")

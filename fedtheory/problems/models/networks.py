@@ -29,7 +29,16 @@ from fedtheory.core.layout import Layer, Layout
 
 Params = Iterator[torch.Tensor]
 Moments = tuple[torch.Tensor, torch.Tensor]  # mean and variance of each channel
-_Norms = list[Moments] | Iterator[Moments] | None  # see `Norm`
+
+
+class Groups(list[Moments]):
+    """Takes the moments (groups, channels) of each normalisation, where a batch is so many groups of images."""
+
+    def __init__(self, groups: int) -> None:
+        self.groups = groups
+
+
+_Norms = Groups | Iterator[Moments] | None  # see `Norm`
 VIEWS: dict[str, Callable[[int, int], int]] = {  # (c_in, k) -> rows of a convolution (c_out, c_in, k, k)
     "rows": lambda c_in, k: c_in * k,  # FedMUD: (c_out k, c_in k) transposed
     "width": lambda c_in, k: k,  # the kernel's width: 7 -> 3 in FedSub's public code
@@ -137,7 +146,8 @@ class Norm(Op):
     during training. For evaluation the moments of the final model are gathered once from the clients
     (`ImageClassification.moments`), which costs 2 scalars per channel and client and is counted there.
 
-    `norms`: None uses the batch's moments; a list also collects them; an iterator is used instead of them.
+    `norms`: None uses the batch's moments; `Groups` uses those of each group of one model's images, and collects them;
+    an iterator is used instead of them.
     """
 
     channels: int
@@ -163,16 +173,21 @@ class Norm(Op):
         h = h.to(scale.dtype)  # moments are never bfloat16's
         if norms is None:
             var, mean = torch.var_mean(h, dim=(1, 3, 4), correction=0)
-        elif isinstance(norms, list):  # nothing is differentiated then: a fifth of var_mean's time
-            each = [torch.batch_norm_update_stats(one, None, None, 0.0) for one in h]
-            mean, var = map(torch.stack, zip(*each))
+        elif isinstance(norms, Groups):
+            if norms.groups == 1:  # nothing is differentiated then: a fifth of var_mean's time
+                mean, var = (one[None] for one in torch.batch_norm_update_stats(h[0], None, None, 0.0))
+            else:
+                h = h[0].unflatten(0, (norms.groups, -1))
+                mean = h.mean((1, 3, 4), keepdim=True)  # with `var` a quarter of var_mean's time
+                var, mean = (h - mean).square_().mean((1, 3, 4)), mean.flatten(1)
             norms.append((mean, var))
         else:
             mean, var = next(norms)
         if norms is not None and len(h) == 1:
             return functional.batch_norm(h[0], mean[0], var[0], scale[0], shift[0], eps=self.eps)[None]
         gain = scale * (var + self.eps).rsqrt()
-        return h * gain[:, None, :, None, None] + (shift - mean * gain)[:, None, :, None, None]
+        out = h * gain[:, None, :, None, None] + (shift - mean * gain)[:, None, :, None, None]
+        return out.flatten(0, 1)[None] if isinstance(norms, Groups) else out
 
 
 @dataclass(frozen=True)
