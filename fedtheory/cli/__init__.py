@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.environ["FEDTHEORY_DATA"] = os.path.abspath(options.data)  # worker processes read it too
         module, command = options.command.split(".")
         keeps = module == "figures" or getattr(options, "checkpoint", None) is not None
-        with _asked_to_end(keeps):
+        with _asked_to_end():
             getattr(importlib.import_module(f"fedtheory.cli.{module}"), command)(options)
     except BrokenPipeError:  # whoever reads has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # what Python flushes at its end goes there
@@ -65,9 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def _asked_to_end(keeps: bool) -> Iterator[None]:
-    """Where a command keeps what it has: have a scheduler's SIGTERM do what Ctrl-C does."""
-    if not keeps or ending.launched() or threading.current_thread() is not threading.main_thread():
+def _asked_to_end() -> Iterator[None]:
+    """Have a scheduler's SIGTERM do what Ctrl-C does: a command keeps its results and removes its temporary files."""
+    if ending.launched() or threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
