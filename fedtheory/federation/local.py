@@ -22,6 +22,7 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
+from fedtheory.core.files import open_own, write_atomic
 from fedtheory.federation import door, watch, wire
 
 _LINK, _RELAYS, _NODES = 10_000, 20_000, 40_000  # ports of `door.HOST`, the latter two for node 0
@@ -94,8 +95,8 @@ class Federation:
         shutil.rmtree(saved, ignore_errors=True)
         app = self.folder / "app"
         app.mkdir(exist_ok=True)
-        (app / "pyproject.toml").write_text(_PROJECT)
-        (app / f"{APP}.py").write_text(source)
+        write_atomic(app / "pyproject.toml", _PROJECT.encode())
+        write_atomic(app / f"{APP}.py", source.encode())
         said = subprocess.run(
             [_tool("flwr"), "run", str(app), "here"],
             env=self.environment,
@@ -139,7 +140,7 @@ class Federation:
         home.mkdir(exist_ok=True)
         address = f"{door.HOST}:{_LINK}"
         settings = f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "{address}"\ninsecure = true\n'
-        (home / "config.toml").write_text(settings)
+        write_atomic(home / "config.toml", settings.encode())
         command = [_tool("flower-superlink"), "--insecure", "--host", door.HOST, "--port", str(_LINK)]
         self._start("link", [*command, "--disable-runtime-dependency-installation"])
         end = time.monotonic() + _WAIT
@@ -161,7 +162,7 @@ class Federation:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def _start(self, name: str, command: list[str]) -> None:
-        with open(self.folder / f"{name}.log", "ab") as log:
+        with os.fdopen(open_own(self.folder / f"{name}.log", os.O_WRONLY | os.O_APPEND), "ab") as log:
             self.processes[name] = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -254,7 +255,7 @@ from {module} import {name}
 
 algorithm, problem, options = {name}(json.loads({json.dumps(json.dumps(words))}))
 server = flower.server_app(algorithm, problem, save=os.environ["FEDTHEORY_SAVE"], **options)
-client = flower.client_app(algorithm, problem, seed=options["seed"])
+client = flower.client_app(algorithm, problem, seed=options["seed"], rounds=options["rounds"])
 """
 
 
