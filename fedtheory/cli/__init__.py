@@ -19,6 +19,8 @@ from fedtheory.core import checks, ending, records, registry
 
 MOST_SEEDS = 10_000
 SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium: 5"}  # by default
+_PATHS = ("out", "data", "model", "memory_map", "checkpoint", "ledger", "page", "save", "folder")
+_PATHS += ("student", "instructor", "slides")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, keeps = argparse.Namespace(), False
     try:
         options = parser().parse_args(arguments)
+        for name in _PATHS:
+            if str(getattr(options, name, None)).startswith("~"):
+                setattr(options, name, str(checks.path(name, getattr(options, name))))
         if getattr(options, "data", None) is not None:
             os.environ["FEDTHEORY_DATA"] = os.path.abspath(options.data)  # worker processes read it too
         module, command = options.command.split(".")
@@ -82,6 +87,11 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **{"allow_abbrev": False, **named})
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        if action.option_strings and arg_strings == ["--"]:  # --data=--, which argparse takes for no value
+            raise argparse.ArgumentError(action, "expected one argument")
+        return super()._get_values(action, arg_strings)  # type: ignore[misc]
 
     def error(self, message: str) -> NoReturn:
         message = message.replace(COMMANDS, "command")

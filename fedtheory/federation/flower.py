@@ -142,7 +142,7 @@ def client_app(
     @app.train()
     def train(message: Message, context: Context) -> Message:
         torch.set_num_threads(1)
-        folder = Path(str(context.node_config.get("folder", ""))) / str(context.run_id)
+        folder = checks.path("folder", context.node_config.get("folder")) / str(context.run_id)
         came, _ = unpack(message.content)
         answers: Sent = []
         said: dict[str, Any] = {"heard": [], "refused": {}}
@@ -207,7 +207,7 @@ def _restore(half: ClientHalf, file: Path) -> int:
         words = json.loads(head)
         half.restore(Parcel(words["round"], "state", words["metadata"], data))
         return int(words["heard"])
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         fix = "put its copy back; without it a client that was ever counted is left out of every round"
         checks.reject("file", str(file), f"what a client keeps ({error})", fix)
 
@@ -480,7 +480,7 @@ def server_app(
         if save is None:
             _serve(grid, start(), rounds, patience, progress)
             return
-        folder = Path(save)
+        folder = checks.path("save", save)
         folder.mkdir(parents=True, exist_ok=True)
         with os.fdopen(open_own(folder / "log.txt", os.O_WRONLY | os.O_APPEND), "a") as lines:
             log = logging.StreamHandler(lines)
