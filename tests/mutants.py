@@ -247,7 +247,7 @@ MUTANTS = [
     Mutant("edges are not heeded", "core/engine.py", "for edge in edges)})", "for edge in edges[:0])})", T_BLOCKS),
     Mutant("closed rows are not kept", "core/simulate.py", "leaf[a:b].copy_(new), own", "leaf, own", T_ONE),
     Mutant("rows of a part that lie elsewhere", "core/rows.py", "rows[a - part.start :", "rows[a - start :", T_ROWS),
-    Mutant("a part that is damaged is whole", "core/rows.py", "== part.sha256", "!= part.sha256", T_ROWS),
+    Mutant("a part that is damaged is whole", "core/rows.py", "!= part.sha256", "== part.sha256", T_ROWS),
     Mutant(
         "uploads in the order of arrival", "core/shards.py", "zip(found, counts)]", "zip(found[::-1], counts)]", T_EVERY
     ),
@@ -664,30 +664,23 @@ MUTANTS = [
     Mutant(
         "a folder that grows in its place",
         FILES,
-        'part = folder.with_name(f".{folder.name}.part")',
+        'part = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.part")',
         "part = folder",
-        f"{T_PACKAGED}a_killed_process_leaves_no_folder_and_the_next_call_cleans_up",
+        f"{T_PACKAGED}a_killed_process_leaves_no_folder_in_the_way",
     ),
     Mutant(
-        "what a killed process left",
+        "a folder beside is taken for ours",
         FILES,
-        "                shutil.rmtree(left) if left.is_dir() else left.unlink()",
-        "                pass",
-        f"{T_PACKAGED}a_killed_process_leaves_no_folder_and_the_next_call_cleans_up",
+        "        part.mkdir()\n",
+        "        part.mkdir(exist_ok=True)\n",
+        f"{T_PACKAGED}a_folder_beside_stays",
     ),
     Mutant(
         "half a folder beside",
         FILES,
-        "            shutil.rmtree(part)\n",
-        "",
+        "        shutil.rmtree(part)\n",
+        "        pass\n",
         f"{T_PACKAGED}a_conversion_that_fails_leaves_nothing",
-    ),
-    Mutant(
-        "two in one folder",
-        FILES,
-        "fcntl.LOCK_EX | fcntl.LOCK_NB)",
-        "fcntl.LOCK_SH)",
-        f"{T_PACKAGED}one_process_at_a_time",
     ),
     # long runs
     Mutant(
@@ -954,9 +947,23 @@ MUTANTS = [
     Mutant(
         "checkpoints written in place",
         "core/files.py",
-        'path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")',
+        'path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")',
         "path",
         "test_robust.py::test_killed_runs_resume_with_the_same_bits",
+    ),
+    Mutant(
+        "a lock through a link",
+        "core/files.py",
+        'os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)',
+        "os.O_CREAT",
+        "test_robust.py::test_no_file_is_opened_for_writing_through_a_link",
+    ),
+    Mutant(
+        "a checkpoint without a step between records",
+        "core/simulate.py",
+        '"every": extra["every"] >= 1',
+        '"every": True',
+        "test_robust.py::test_a_checkpoint_made_on_purpose_is_damaged",
     ),
     Mutant("not flushed to disk", "core/files.py", "os.fsync(file.fileno())", "pass", T_FAILED),
     Mutant(

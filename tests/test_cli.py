@@ -12,8 +12,10 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
 
+import cases
 import pytest
 
+import fedtheory
 from fedtheory import cli, compare
 from fedtheory.cli import figures, report
 from fedtheory.core import records, seal, simulate
@@ -636,3 +638,36 @@ def test_unknown_claims_are_refused(capsys):
     status, _, err = call(capsys, "claims", "--paper", "nobody")
     assert status == 2
     assert "paper='nobody'" in err
+
+
+@pytest.mark.parametrize("words", [["--projection=--"], ["--data=--"], ["--checkpoint=--"], ["--lr=--"]])
+def test_an_option_whose_value_is_two_dashes_has_none(words, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["run", "FedSub", "quadratic", *words])
+    name = words[0].removesuffix("=--")
+    assert (
+        capsys.readouterr().err
+        == f"fedtheory: {name}: expected a value behind it. Fix: see python -m fedtheory run --help\n"
+    )
+
+
+def test_a_tilde_is_the_home_folder_everywhere(tmp_path, monkeypatch, capsys):
+    """In options, and in Python where a folder is passed; a home that is not there makes no folder of that name."""
+    here, home = tmp_path / "here", tmp_path / "home"
+    here.mkdir()
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    run = ["run", "FedAvg", "quadratic", "--rounds", "1"]
+    assert cli.main([*run, "--checkpoint", "~/kept", "--memory-map", "~/map"]) == 0
+    assert cli.main(["claims", "fedsub.a1-cd", "--save", "~/ledger.json", "--page=~/ledger.md"]) == 0
+    assert cli.main(["course", "--student", "~/course", "05"]) == 0
+    fedtheory.run(fedtheory.FedAvg(0.1, 1), cases.quadratic(2), 1, checkpoint="~/python")
+    assert {path.name for path in home.iterdir()} == {"kept", "map", "ledger.json", "ledger.md", "course", "python"}
+    capsys.readouterr()
+    for option in ("--checkpoint", "--data", "--memory-map"):
+        assert cli.main([*run, option, "~nobody-of-this-name/x"]) == 2
+        assert "expected a path whose ~ names a home folder. Fix: write ./~nobody" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="a path whose ~ names a home folder"):
+        fedtheory.run(fedtheory.FedAvg(0.1, 1), cases.quadratic(2), 1, checkpoint="~nobody-of-this-name/x")
+    assert list(here.iterdir()) == []

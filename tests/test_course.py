@@ -3,11 +3,13 @@
 The round trip through nbgrader runs where it is installed (`make course-check`), and is skipped elsewhere.
 """
 
+import hashlib
 import importlib.metadata
 import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -288,11 +290,52 @@ class TestFolder:
             "source/a.txt": b"new",
         }
 
-    def test_what_a_killed_process_left_is_no_part_of_it(self, tmp_path):
-        (tmp_path / ".course.part" / "sub").mkdir(parents=True)
-        (tmp_path / ".course.part" / "sub" / "half").write_text("x")
-        course.save(tmp_path / "course", "student", {"sub/a.txt": b"a"})
-        assert set(whole(tmp_path)) == {"course/sub/a.txt", f"course/{course.MADE}"}
+    def test_what_lies_beside_stays(self, tmp_path):
+        """A folder of the user's, or a link to one, whose name is that of a folder under way."""
+        (tmp_path / ".course.part").mkdir()
+        (tmp_path / ".course.part" / "known.txt").write_text("known")
+        (tmp_path / ".other.part").symlink_to(tmp_path / ".course.part")
+        for name in ("course", "other"):
+            course.save(tmp_path / name, "student", {"sub/a.txt": b"a"})
+        assert (tmp_path / ".course.part" / "known.txt").read_text() == "known"
+        assert {path.name for path in tmp_path.iterdir()} == {".course.part", ".other.part", "course", "other"}
+
+    @pytest.mark.parametrize("name", ["../known.txt", "{0}/known.txt", "sub/../../known.txt", "sub/known.txt", "", "."])
+    def test_no_name_leads_out_of_the_folder(self, name, tmp_path):
+        """Of a file that was made before: by its path, or through a link."""
+        folder, known = tmp_path / "course", tmp_path / "known.txt"
+        known.write_text("known")
+        course.save(folder, "student", {"a.txt": b"a"})
+        (folder / "sub").symlink_to(tmp_path)
+        record = json.loads((folder / course.MADE).read_text())
+        record["files"][name.format(tmp_path)] = hashlib.sha256(b"known").hexdigest()
+        (folder / course.MADE).write_text(json.dumps(record))
+        before = whole(folder)
+        with pytest.raises(FileExistsError, match=r"^folder=.*: expected (files in it, not|no link at sub)"):
+            course.save(folder, "student", {"a.txt": b"new"})
+        assert known.read_text() == "known"
+        assert whole(folder) == before
+
+    def test_nothing_is_written_through_a_link(self, tmp_path):
+        """The folder of a notebook, or a file, was replaced by one."""
+        folder, mine = tmp_path / "course", tmp_path / "mine"
+        mine.mkdir()
+        (mine / "a.txt").write_text("mine")
+        for name, target in (("sub", mine), ("a.txt", mine / "a.txt")):
+            course.save(folder, "student", {"b.txt": b"b"})
+            (folder / name).symlink_to(target)
+            with pytest.raises(FileExistsError, match=f"expected no link at {name}, where a file is written"):
+                course.save(folder, "student", {"b.txt": b"b", f"{name}/a.txt" if name == "sub" else name: b"a"})
+            shutil.rmtree(folder)
+        assert [path.read_text() for path in mine.iterdir()] == ["mine"]
+
+    @pytest.mark.skipif(not Path("/proc/self").exists(), reason="has no folder in which none can be made")
+    @pytest.mark.parametrize("kind", ["student", "instructor", "slides"])
+    def test_a_folder_that_cannot_be_made_is_said_before_any_work(self, kind, monkeypatch, capsys):
+        monkeypatch.setattr(course, "committed_notebooks", lambda chosen=(): pytest.fail("work was begun"))
+        assert cli.main(["course", f"--{kind}", "/proc/x"]) == 2
+        said = "fedtheory: folder='/proc/x': expected a folder that can be made (no such file or directory). Fix: "
+        assert capsys.readouterr().err.startswith(said)
 
     @pytest.mark.parametrize("words", [["--student"], ["--instructor"], ["--slides"]])
     def test_refused(self, tmp_path, capsys, words):
@@ -357,7 +400,7 @@ class TestFolder:
             patch.setattr(course, "instructor", broken)
             assert cli.main(["course", "--instructor", str(tmp_path / "course"), FIRST]) == 2
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "write_bytes", broken)
+            patch.setattr(course, "write_atomic", broken)
             assert cli.main(["course", "--student", str(tmp_path / "course"), FIRST]) == 2
         assert list(tmp_path.iterdir()) == []
 

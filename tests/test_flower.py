@@ -2,8 +2,10 @@
 
 import json
 import logging
+import os
 import pickle
 import re
+import stat
 import subprocess
 import sys
 import threading
@@ -622,7 +624,19 @@ def test_over_sockets(tmp_path):
         assert torch.equal(local.models(tmp_path)[-1], without(Scaffold(0.05, 3), problem, 8, dropped))
         assert "round 1: client 1 dropped: no answer in 30 s" in (tmp_path / "saved" / "log.txt").read_text()
         assert watch.alive(tmp_path)
+        assert all(ports(process) == set() for process in watch.alive(tmp_path))
+        assert stat.S_IMODE(here.door.stat().st_mode) == 0o700
+        assert {path.name for path in here.door.iterdir() if path.is_socket()} >= {"10000", "20000", "40000", "40001"}
     assert not watch.alive(tmp_path)
+    assert not here.door.exists()
+
+
+def ports(process: int) -> set[str]:
+    """The TCP sockets at which a process listens."""
+    held = {os.readlink(one) for one in Path(f"/proc/{process}/fd").iterdir()}
+    tables = [Path(f"/proc/{process}/net/{name}").read_text() for name in ("tcp", "tcp6")]
+    lines = [line.split() for table in tables for line in table.splitlines()]
+    return {line[1] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in held}
 
 
 STARTED = """
@@ -630,8 +644,8 @@ import sys, time
 from pathlib import Path
 from fedtheory.federation import local
 
-with local.federation([[0]], Path(sys.argv[1])):
-    print("up", flush=True)
+with local.federation([[0]], Path(sys.argv[1])) as here:
+    print(here.door, flush=True)
     time.sleep(200)
 """
 
@@ -641,10 +655,25 @@ def test_nothing_outlives_who_started_it(tmp_path):
     command = [sys.executable, "-c", STARTED, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
+        door = Path(process.stdout.readline().strip())
+        assert door.is_dir()
         assert len(watch.alive(tmp_path)) >= 2
         process.kill()
     end = time.monotonic() + 30
-    while watch.alive(tmp_path) and time.monotonic() < end:
+    while (watch.alive(tmp_path) or door.exists()) and time.monotonic() < end:
         time.sleep(0.1)
     assert not watch.alive(tmp_path)
+    assert not door.exists()
+
+
+def test_a_command_that_is_asked_to_end_leaves_no_folder(tmp_path):
+    """SIGTERM, once the superlink listens."""
+    words = [sys.executable, "-m", "fedtheory", "federate", "FedAvg", "quadratic"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as process:
+        end = time.monotonic() + 60
+        while not list(tmp_path.glob("fedtheory-door-*/10000")) and time.monotonic() < end:
+            time.sleep(0.1)
+        process.terminate()
+        assert process.wait(60) == 130
+    assert list(tmp_path.glob("fedtheory-*")) == []

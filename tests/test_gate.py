@@ -54,6 +54,7 @@ def poison(leaf, value):
 DAMAGE = {
     "nan": (lambda one: replace(one, up=damaged(one.up, lambda v: poison(v, torch.nan))), "holds nan"),
     "inf": (lambda one: replace(one, up=damaged(one.up, lambda v: poison(v, -torch.inf))), "holds -inf"),
+    "huge": (lambda one: replace(one, up=damaged(one.up, lambda v: poison(v, -1e300))), "holds 1e+300, more than"),
     "short": (lambda one: replace(one, up=damaged(one.up, lambda v: v[..., :-1])), "shape"),
     "two rows": (lambda one: replace(one, up=damaged(one.up, lambda v: torch.cat([v, v]))), "shape"),
     "flat": (lambda one: replace(one, up=damaged(one.up, torch.flatten)), "shape"),

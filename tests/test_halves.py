@@ -7,6 +7,8 @@ Every parcel goes through JSON and a copy of its bytes, so that no object is sha
 import json
 import pickle
 import random
+import re
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +21,7 @@ import fedtheory
 from fedtheory import (
     MOON,
     SSF,
+    Coordinate,
     DeComFL,
     FedAvg,
     FedGen,
@@ -28,6 +31,7 @@ from fedtheory import (
     Key,
     MatrixRegression,
     MeZO,
+    Scaffold,
     Spherical,
     Steps,
     run,
@@ -368,8 +372,9 @@ def test_a_pickle_that_is_as_long_as_the_numbers_is_numbers():
     problem = quadratic(6)
     federation = Federation(FedAvg(ETA, K), problem, sampled=3)
     bomb = pickle.dumps(Bomb()).ljust(96, b".")[:96]
-    federation.round(change=lambda i, p: replace(p, data=bomb))
-    assert federation.server.refused == {}
+    asked = min(federation.server.open())
+    federation.round(change=lambda i, p: replace(p, data=bomb) if i == asked else p)
+    assert re.search("holds .*, more than 1.2e\\+77", federation.server.refused[asked]), "letters are large numbers"
     assert not Bomb.went_off
     pickle.loads(pickle.dumps(Bomb()))
     assert Bomb.went_off, "it would have"
@@ -413,10 +418,10 @@ def test_a_client_refuses_what_was_not_made_for_it():
     node = ("message", "fields", "c_proj")
     assert at(new.metadata, *node) == {"float64": [4]}
     for client, parcel, words in (
-        (federation.clients[0], old[1], "round=1: expected a round from 2 on"),
+        (federation.clients[0], old[1], "round=1: expected a round from 2"),
         (federation.clients[0], replace(old[1], round=9), "parcel.last=0: expected 1"),
         (federation.clients[0], replace(new, kind="reply"), "kind"),
-        (federation.clients[0], replace(new, round=1), "round=1: expected a round from 2 on"),
+        (federation.clients[0], replace(new, round=1), "round=1: expected a round from 2"),
         (federation.clients[0], replace(new, round="3"), "round"),
         (federation.clients[0], changed(new, *node, to={"float64": [2, 2]}), "c_proj"),
         (federation.clients[0], changed(new, "message", "fields", "x", "steps", 0, "fields", "x_proj", to=None), "SSF"),
@@ -429,6 +434,37 @@ def test_a_client_refuses_what_was_not_made_for_it():
         assert "\n" not in str(told.value)
     federation.clients[0].play(carried(new))  # and none of it has changed anything
     assert torch.equal(federation.x, run(SSF.haar(ETA, K, 2), problem, 3, blocks=problem.n).x)
+
+
+@pytest.mark.parametrize(("rounds", "last"), [(None, 99_999), (4, 3)])
+@pytest.mark.parametrize("far", [10**8, 10**30])
+def test_a_client_follows_no_round_that_was_not_played(rounds, last, far):
+    """One by one up to a billion would take minutes: it is refused at once, and the next round is played."""
+    problem, method = regression(3), FedSub(ETA, K, Coordinate(2))
+    server = ServerHalf(method, problem)
+    client = ClientHalf(method, problem, 0, schedule=Steps(2, 0.5), rounds=rounds)
+    first = server.open()[0]
+    for t in (far, last + 1):
+        start = time.monotonic()
+        with pytest.raises(ValueError, match=rf"^parcel\.round={t}: .*{'' if t == 10**30 else last}"):
+            client.play(replace(first, round=t))
+        assert time.monotonic() - start < 1
+    assert client.play(first).round == 0
+
+
+@pytest.mark.parametrize("method", [FedAvg(ETA, K), Scaffold(ETA, K), SSF.haar(ETA, K, 2)])
+def test_the_largest_upload_leaves_a_next_round(method):
+    """A larger one is refused by `gate`, and after one of the largest size all honest uploads are taken."""
+    problem, most = regression(3), torch.finfo(torch.float64).max ** 0.25
+    server, clients = ServerHalf(method, problem), {i: ClientHalf(method, problem, i) for i in range(3)}
+    for value in (1.01 * most, most, None):
+        uploads = {i: clients[i].play(parcel) for i, parcel in server.open().items()}
+        if value is not None:
+            data = torch.full((uploads[0].payload // 8,), value, dtype=torch.float64).numpy().tobytes()
+            uploads[0] = replace(uploads[0], data=data)
+        server.close(uploads)
+        assert list(server.refused) == ([0] if value == 1.01 * most else [])
+        assert bool(torch.isfinite(server.state.server.x).all())
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,37 @@ def test_every_place_at_the_root_has_its_floor():
     assert len(there) <= 12
 
 
+def opened_for_writing(source: str) -> list[str]:
+    """Calls that open a file for writing by its name, but `files.open_own`'s."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        modes = [
+            one.value
+            for one in (*node.args[:2], *(word.value for word in node.keywords))
+            if isinstance(one, ast.Constant)
+        ]
+        opens = name == "open" or name.endswith(".open")
+        writes = any(isinstance(mode, str) and re.fullmatch(r"[rwaxbt+]*[wax+][rwaxbt+]*", mode) for mode in modes)
+        if (opens and writes) or name.endswith((".write_text", ".write_bytes", ".FileHandler")):
+            found.append(ast.unparse(node))
+    return found
+
+
+def test_files_are_opened_for_writing_at_one_place():
+    """`core/files.py` follows no link; the others are its own, of the system's empty file, and new by their mode."""
+    found = {path.relative_to(ROOT).as_posix(): opened_for_writing(path.read_text()) for path in ROOT.rglob("*.py")}
+    assert {name: calls for name, calls in found.items() if calls} == {
+        "cli/__init__.py": ["open(os.devnull, 'w')"],
+        "core/ending.py": [found["core/ending.py"][0]],
+        "core/files.py": ["open(end, 'wb')"],
+    }
+    assert found["core/ending.py"][0].endswith(".open('x')")
+    assert opened_for_writing("open(path, mode='ab')\npath.open('w')\npath.write_text('')\nopen(path, 'rb')") != []
+
+
 def test_a_name_stands_once():
     """In the file of what it names: the classes that are public are those that some file defines and lists."""
     for names, entries in (
@@ -249,6 +280,9 @@ CARD = Card("Half a step.", "x += mean(y_i - x) / 2", "Nothing.", "Slow.")
 HALF = Method("Half", "full", lambda o: Half(o.lr, o.local_steps), CARD)
 TINY = Offer("tiny", Quadratic, lambda key, device, options: Quadratic.random(3, 4, key, device=device))
 OTHER = 7
+RAISES = Method("Helf", "full", lambda o: Half(1 / 0, o.local_steps), CARD)
+RAISES_TOO = Method("Raises", "full", lambda o: {}["here"], CARD)
+NONE = Offer("tiny", Quadratic, lambda key, device, options: {}["here"])
 """
 
 
@@ -306,12 +340,19 @@ def test_a_module_that_ends_the_process_is_left_out():
 @pytest.mark.parametrize(
     ("points", "said"),
     [
-        ("[fedtheory.algorithms]\nFedAvg = half:HALF\n", "entry point fedtheory.algorithms='FedAvg'"),
         ("[fedtheory.algorithms]\nHelf = half:HALF\n", "entry point Helf='half:HALF'"),
         ("[fedtheory.problems]\ntiny = half:OTHER\n", "entry point tiny='half:OTHER'"),
         (
             "[fedtheory.problems]\ntiny = half:ABSENT\n",
             "entry point tiny='half:ABSENT': expected one of half that works",
+        ),
+        (
+            "[fedtheory.algorithms]\nHelf = half:RAISES\n",
+            "entry point Helf='half:RAISES': expected one of half that works (ZeroDivisionError: division by zero)",
+        ),
+        (
+            "[fedtheory.problems]\ntiny = half:NONE\n",
+            "entry point tiny='half:NONE': expected one of half that works (KeyError: 'here')",
         ),
     ],
 )
@@ -324,11 +365,29 @@ def test_entry_points_that_do_not_fit(distribution, points, said):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ("[fedtheory.algorithms]\nFedAvg = half:HALF\n", "entry point fedtheory.algorithms='FedAvg', whose name"),
+        ("[fedtheory.problems]\nquadratic = half:TINY\n", "entry point fedtheory.problems='quadratic', whose name"),
+        ("[fedtheory.algorithms]\nHalf\n", "entry_points.txt in "),
+    ],
+)
+def test_a_bad_list_elsewhere_is_a_warning(distribution, points, said):
+    done = command(distribution(points), "run", "FedAvg", "quadratic", "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    assert f"left out: {said}" in done.stderr
+
+
 def test_what_is_broken_elsewhere_stops_nothing_else(distribution, tmp_path):
     """A comparison that does not ask for it goes on, and says what it left out."""
-    env = distribution("[fedtheory.problems]\ntiny = half:ABSENT\n[fedtheory.algorithms]\nHelf = half:ABSENT\n")
+    env = distribution(
+        "[fedtheory.problems]\ntiny = half:ABSENT\n"
+        "[fedtheory.algorithms]\nHelf = half:ABSENT\nRaises = half:RAISES_TOO\n"
+    )
     words = ("--methods", "FedAvg", "--tasks", "quadratics", "--seeds", "1", "--workers", "1", "--json")
     compared = command(env, "compare", *words, "--out", str(tmp_path / "out"))
     assert compared.returncode == 0, compared.stderr
     assert "left out: entry point tiny='half:ABSENT'" in compared.stderr
     assert "left out: entry point Helf='half:ABSENT'" in compared.stderr
+    assert "left out: entry point Raises='half:RAISES_TOO'" in compared.stderr

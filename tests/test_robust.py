@@ -56,7 +56,7 @@ from fedtheory import (
     run,
 )
 from fedtheory.algorithms.fedavg import Server as FedAvgServer
-from fedtheory.core import checkpoint, checks, rows, simulate
+from fedtheory.core import checkpoint, checks, files, records, rows, simulate
 from fedtheory.core.algorithm import State
 from fedtheory.core.checkpoint import MAGIC, Checkpoint, Foreign, copy_tree
 from fedtheory.core.schedule import Schedule, Steps
@@ -814,6 +814,121 @@ def test_nothing_is_pickled(tmp_path):
         assert all(arrays[name].dtype.kind in "fi" for name in arrays.files)
 
 
+def crafted(file, change):
+    """Change the header of a checkpoint, or its tensors' bytes, and seal it again."""
+    body = file.read_bytes()[len(MAGIC) + 32 :]
+    (length,) = struct.unpack("<Q", body[:8])
+    header, tensors = json.loads(body[8 : 8 + length]), body[8 + length :]
+    text = change(header)
+    if isinstance(text, int):
+        text, tensors = None, tensors[:text]
+    text = json.dumps(header).encode() if text is None else text
+    body = struct.pack("<Q", len(text)) + text + tensors
+    file.write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
+
+
+def put(value, *path):
+    def change(header):
+        at = header
+        for name in path[:-1]:
+            at = at[name]
+        at[path[-1]] = value
+
+    return change
+
+
+def leave_out(*path):
+    def change(header):
+        at = header
+        for name in path[:-1]:
+            at = at[name]
+        del at[path[-1]]
+
+    return change
+
+
+CRAFTED = {
+    "round -1": put(-1, "extra", "round"),
+    "round of another": put(7, "extra", "round"),
+    "round 1.5": put(1.5, "extra", "round"),
+    "every 0": put(0, "extra", "every"),
+    "no every": leave_out("extra", "every"),
+    "no columns": leave_out("extra", "columns"),
+    "a column short": lambda header: header["extra"]["columns"]["up_bytes"].pop(),
+    "a column out": leave_out("extra", "columns", "down_bytes"),
+    "a record to come": put(10**6, "extra", "columns", "round", -1),
+    "a client seen to come": put(10**6, "extra", "last_seen", 0),
+    "a client out": lambda header: header["extra"]["last_seen"].pop(),
+    "less than nothing": put(-8, "extra", "up", 1),
+    "a count out": lambda header: header["extra"]["down"].pop(),
+    "extra is a list": put([], "extra"),
+    "identity is a number": put(3, "identity"),
+    "npz cut": lambda header: -40,
+    "no npz": lambda header: 0,
+    "deep brackets": lambda header: b"[" * 100_000,
+    "a part elsewhere": put([["../known.part", "0" * 64, 0, 5]], "extra", "parts"),
+    "a part of another form": put([["round-000000000004.rank-0-of-1.part", 3, 0, 5]], "extra", "parts"),
+    "parts is a number": put(3, "extra", "parts"),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_a_checkpoint_made_on_purpose_is_damaged(name, tmp_path):
+    """Its digest is right and its content is not: one line says so, and the run goes on from the one before."""
+    job = lambda rounds, **options: run(Scaffold(0.05, K), regression(), rounds, metrics=("loss",), **options)
+    job(4, checkpoint=tmp_path, checkpoint_every=2)
+    crafted(max(tmp_path.glob("*.ckpt")), CRAFTED[name])
+    with pytest.warns(UserWarning, match="is damaged") as said:
+        history = job(8, checkpoint=tmp_path)
+    assert len(said) == 1
+    assert "\n" not in str(said[0].message)
+    whole = job(8)
+    assert history.columns == whole.columns
+    assert same_bits(history.state, whole.state)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [put(-1, "tree", 0, 0, "x"), put("x", "tree", 0, 0, "x"), put([0, 0], "tree"), put({}, "tree", 0, 0)],
+)
+def test_a_state_made_on_purpose_is_refused(tree, tmp_path):
+    job = lambda rounds: run(Scaffold(0.05, K), regression(), rounds, checkpoint=tmp_path, checkpoint_every=2)
+    job(4)
+    crafted(max(tmp_path.glob("*.ckpt")), tree)
+    with pytest.raises(ValueError, match=r"^checkpoint=[^\n]*Fix: name another folder[^\n]*$"):
+        job(8)
+
+
+def test_a_part_made_on_purpose_is_damaged(tmp_path):
+    """Its digest is right; its header is not, or its rows leave out clients."""
+
+    def job(rounds):
+        folders = {"checkpoint": tmp_path, "memory_map": tmp_path / "map"}
+        return run(Scaffold(0.05, K), regression(), rounds, **folders, checkpoint_every=2)
+
+    whole = run(Scaffold(0.05, K), regression(), 8)
+    for change in (
+        lambda header: header["leaves"].append(["c", "torch.float64", [-5, 1]]),
+        lambda header: header["leaves"][0].pop(),
+        lambda header: header["leaves"][0].__setitem__(2, [4, 12]),
+        lambda header: header.pop("leaves"),
+    ):
+        job(4)
+        newest = max(tmp_path.glob("*.ckpt"))
+        part = newest.with_suffix(".rank-0-of-1.part")
+        content = part.read_bytes()
+        (length,) = struct.unpack("<Q", content[17:25])
+        header = json.loads(content[25 : 25 + length])
+        change(header)
+        text = json.dumps(header).encode()
+        part.write_bytes(content[:17] + struct.pack("<Q", len(text)) + text + content[25 + length :])
+        crafted(newest, put(hashlib.sha256(part.read_bytes()).hexdigest(), "extra", "parts", 0, 1))
+        with pytest.warns(UserWarning, match=r"is damaged \(.*part is not the file that was written"):
+            assert same_bits(job(8).state, whole.state)
+        for file in tmp_path.glob("round-*"):
+            file.unlink()
+
+
 class Trap:
     """An object that makes a file when it is unpickled."""
 
@@ -825,7 +940,7 @@ class Trap:
 
 
 def test_a_pickled_object_is_refused_even_with_a_valid_hash(tmp_path):
-    """A file made to look right, with an object array inside: loading raises and runs none of its code."""
+    """A file made to look right, with an object array inside: it is damaged, and none of its code is run."""
     keeper, template, _ = two_checkpoints(tmp_path / "run")
     newest, sprung = keeper.files()[0], tmp_path / "sprung"
     body = newest.read_bytes()[len(MAGIC) + 32 :]
@@ -834,10 +949,38 @@ def test_a_pickled_object_is_refused_even_with_a_valid_hash(tmp_path):
     np.savez(stream, *[np.array([Trap(sprung)], dtype=object)] * 4)
     body = body[: 8 + length] + stream.getvalue()
     newest.write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
-    with pytest.raises(ValueError, match="allow_pickle"):
-        keeper.load(template)
+    with pytest.warns(UserWarning, match=r"is damaged.*allow_pickle"):
+        assert keeper.load(template)[1]["round"] == 1
     assert not sprung.exists()
     stream.seek(0)
     with np.load(stream, allow_pickle=True) as arrays:
         arrays["arr_0"]
     assert sprung.exists(), "the trap works where pickles are read"
+
+
+@pytest.mark.parametrize("kind", ["link", "second name", "pipe"])
+def test_no_file_is_opened_for_writing_through_a_link(kind, tmp_path):
+    """A checkpoint's lock and the store's: the file behind stays as it was, and one line names the folder."""
+    known, out = tmp_path / "known.txt", tmp_path / "out"
+    known.write_text("known")
+    make = {"link": Path.symlink_to, "second name": Path.hardlink_to, "pipe": lambda path, _: os.mkfifo(path)}[kind]
+    (out / ".runs").mkdir(parents=True)
+    make(out / ".lock", known)
+    make(out / ".runs" / "lock", known)
+    with pytest.raises(OSError, match=rf"^checkpoint='{out}': expected .*\(.lock is a link or no regular file\)"):
+        run(FedAvg(0.05, K), regression(), 2, checkpoint=out)
+    with pytest.raises(OSError, match="lock is a link or no regular file"), records.alone(out):
+        pass
+    assert known.read_text() == "known"
+
+
+def test_temporary_files_are_new(tmp_path, monkeypatch):
+    """A link of the name that one gets is not followed, and stays."""
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: "0")
+    (tmp_path / "known.txt").write_text("known")
+    link = tmp_path / ".new.0.tmp"
+    link.symlink_to(tmp_path / "known.txt")
+    with pytest.raises(FileExistsError):
+        files.write_atomic(tmp_path / "new", b"new")
+    assert (tmp_path / "known.txt").read_text() == "known"
+    assert link.is_symlink()

@@ -418,7 +418,7 @@ def test_a_memory_map_holds_what_memory_need_not(tmp_path):
     mapped = rows.mapped(row, tmp_path, 100_000)
     assert mapped.c.shape == (100_000, 1000)
     mapped.c[99_999] = 1.0
-    part = rows.save(tmp_path / "some.part", Own(mapped.c[99_990:]), 99_990, 100_000)
+    part = rows.save(tmp_path / "round-000000000001.rank-0-of-1.part", Own(mapped.c[99_990:]), 99_990, 100_000)
     assert rows.whole(tmp_path, part)
     back = Own(torch.zeros(4, 1000, dtype=torch.float64))
     rows.load(tmp_path, [part], back, 99_996)

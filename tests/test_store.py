@@ -771,3 +771,21 @@ def test_a_closed_runner_has_no_processes_and_can_go_on(tmp_path):
     with runner.pool() as pool:
         assert pool.submit(os.getpid).result() not in (first, os.getpid())
     runner.close()
+
+
+DEEP = b"[" * 100_000
+
+
+def test_deep_brackets_are_one_clear_line(tmp_path, capsys):
+    """In a record, a ledger, a course's list: JSON whose brackets Python's reader cannot follow."""
+    (tmp_path / "ssf").mkdir()
+    sealed = DEEP + f',\n "sha256": "{files.sha256(DEEP)}"\n}}\n'.encode()
+    for name in ("ssf/table1.json", "ledger.json"):
+        (tmp_path / name).write_bytes(sealed)
+    for load in (lambda: records.load(tmp_path, "ssf/table1"), lambda: ledger.load(tmp_path / "ledger.json")):
+        with pytest.raises(ValueError, match=r"it is no JSON \([^\n]*Fix: [^\n]*$"):
+            load()
+    (tmp_path / "course").mkdir()
+    (tmp_path / "course" / "course.json").write_bytes(DEEP)
+    assert cli.main(["course", "--student", str(tmp_path / "course")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

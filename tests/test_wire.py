@@ -3,7 +3,11 @@
 import gc
 import importlib
 import importlib.util
+import os
+import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -13,7 +17,7 @@ import pytest
 
 from fedtheory import cli
 from fedtheory.core import records
-from fedtheory.federation import watch, wire
+from fedtheory.federation import door, watch, wire
 from fedtheory.figures import EXTRAS
 from fedtheory.figures.frontier import wire as item
 from fedtheory.notebook.exercises import n13
@@ -41,12 +45,30 @@ def received(end: socket.socket, size: int) -> bytes:
     return data
 
 
-def test_a_relay_counts_every_byte_and_changes_none():
-    listening, got = socket.create_server(("127.0.0.1", 0)), []
+def listener(path: Path) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    listening.listen(1000)
+    return listening
+
+
+def connected(path: Path) -> socket.socket:
+    end = socket.socket(socket.AF_UNIX)
+    try:
+        end.settimeout(5)
+        end.connect(str(path))
+    except OSError:
+        end.close()
+        raise
+    return end
+
+
+def test_a_relay_counts_every_byte_and_changes_none(tmp_path):
+    listening, got = listener(tmp_path / "link"), []
     server = threading.Thread(target=serve, args=(listening, got))
     server.start()
-    with wire.counted(listening.getsockname()[1]) as counter:
-        with socket.create_connection(("127.0.0.1", counter.port)) as end:
+    with wire.counted(str(tmp_path / "relay"), str(tmp_path / "link")) as counter:
+        with connected(tmp_path / "relay") as end:
             back = []
             for asked, answer in zip(ASKED, ANSWERS):
                 end.sendall(asked)
@@ -61,28 +83,28 @@ def test_a_relay_counts_every_byte_and_changes_none():
     ]
 
 
-def test_nobody_listens_behind_a_relay():
+def test_nobody_listens_behind_a_relay(tmp_path):
     """The connection is closed at once, again and again."""
-    with wire.counted(1) as counter:
+    with wire.counted(str(tmp_path / "relay"), str(tmp_path / "link")) as counter:
         for _ in range(2):
-            with socket.create_connection(("127.0.0.1", counter.port), timeout=5) as end:
+            with connected(tmp_path / "relay") as end:
                 assert end.recv(1) == b""
     assert counter.requests == []
 
 
 @pytest.mark.parametrize("attempt", range(3))
-def test_connections_made_while_it_ends_leave_nothing_behind(attempt, caplog):
+def test_connections_made_while_it_ends_leave_nothing_behind(attempt, caplog, tmp_path):
     """Three clients connect without a pause while the block ends: no task is lost, no callback fails."""
     ends = []
 
-    def connect(port: int) -> None:
+    def connect() -> None:
         with suppress(OSError):  # of the first that is refused
             while True:
-                ends.append(socket.create_connection(("127.0.0.1", port), timeout=0.5))
+                ends.append(connected(tmp_path / "relay"))
 
-    with socket.create_server(("127.0.0.1", 0), backlog=1000) as listening:
-        with wire.counted(listening.getsockname()[1]) as counter:
-            clients = [threading.Thread(target=connect, args=(counter.port,)) for _ in range(3)]
+    with listener(tmp_path / "link"):
+        with wire.counted(str(tmp_path / "relay"), str(tmp_path / "link")) as counter:
+            clients = [threading.Thread(target=connect) for _ in range(3)]
             for client in clients:
                 client.start()
             while len(counter.requests) < 10:
@@ -93,6 +115,35 @@ def test_connections_made_while_it_ends_leave_nothing_behind(attempt, caplog):
         end.close()
     gc.collect()
     assert not caplog.records
+
+
+MEETING = """
+import socket
+
+for _ in range(2):  # the second finds the place of the first
+    with socket.create_server(("192.0.2.1", 80)) as server, socket.create_connection(("192.0.2.1", 80)) as near:
+        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        near.sendall(b"met")
+        with server.accept()[0] as far:
+            print(far.recv(3).decode())
+try:
+    socket.create_connection(("192.0.2.1", 81))
+except ConnectionRefusedError:
+    print("refused")
+"""
+
+
+def test_processes_with_a_door_meet_in_its_folder(tmp_path):
+    """Without it they cannot listen: its address is nobody's."""
+    shutil.copyfile(door.__file__, tmp_path / "sitecustomize.py")
+    call = [sys.executable, "-c", MEETING]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    met = subprocess.run(call, env=environment, capture_output=True, text=True)
+    assert met.stdout.split() == ["met", "met", "refused"], met.stderr
+    assert (tmp_path / "80").is_socket()
+    (tmp_path / "sitecustomize.py").unlink()
+    alone = subprocess.run(call, env=environment, capture_output=True, text=True)
+    assert "OSError" in alone.stderr
 
 
 def asked(at: float, name: str, up: int = 10, down: int = 1) -> wire.Request:
@@ -133,8 +184,8 @@ def test_rows_of_a_record():
         ],
     }
     counters = [
-        wire.Counter(0, [asked(0.5, "push-object"), asked(1.5, "pull-object")]),
-        wire.Counter(0, [asked(1.2, "x")]),
+        wire.Counter([asked(0.5, "push-object"), asked(1.5, "pull-object")]),
+        wire.Counter([asked(1.2, "x")]),
     ]
     first, second = wire.by_round(record, counters)
     assert (first["up_count"], first["up_payload"], first["up_wire"], first["down_wire"]) == (8, 8, 11, 0)

@@ -19,6 +19,8 @@ from fedtheory.core import checks, ending, records, registry
 
 MOST_SEEDS = 10_000
 SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium: 5"}  # by default
+_PATHS = ("out", "data", "model", "memory_map", "checkpoint", "ledger", "page", "save", "folder")
+_PATHS += ("student", "instructor", "slides")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,11 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, keeps = argparse.Namespace(), False
     try:
         options = parser().parse_args(arguments)
+        for name in _PATHS:
+            if str(getattr(options, name, None)).startswith("~"):
+                setattr(options, name, str(checks.path(name, getattr(options, name))))
         if getattr(options, "data", None) is not None:
             os.environ["FEDTHEORY_DATA"] = os.path.abspath(options.data)  # worker processes read it too
         module, command = options.command.split(".")
         keeps = module == "figures" or getattr(options, "checkpoint", None) is not None
-        with _asked_to_end(keeps):
+        with _asked_to_end():
             getattr(importlib.import_module(f"fedtheory.cli.{module}"), command)(options)
     except BrokenPipeError:  # whoever reads has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # what Python flushes at its end goes there
@@ -65,9 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def _asked_to_end(keeps: bool) -> Iterator[None]:
-    """Where a command keeps what it has: have a scheduler's SIGTERM do what Ctrl-C does."""
-    if not keeps or ending.launched() or threading.current_thread() is not threading.main_thread():
+def _asked_to_end() -> Iterator[None]:
+    """Have a scheduler's SIGTERM do what Ctrl-C does: a command keeps its results and removes its temporary files."""
+    if ending.launched() or threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -82,6 +87,11 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **{"allow_abbrev": False, **named})
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        if action.option_strings and arg_strings == ["--"]:  # --data=--, which argparse takes for no value
+            raise argparse.ArgumentError(action, "expected one argument")
+        return super()._get_values(action, arg_strings)  # type: ignore[misc]
 
     def error(self, message: str) -> NoReturn:
         message = message.replace(COMMANDS, "command")

@@ -13,6 +13,7 @@ import re
 import socket
 import struct
 import warnings
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -29,13 +30,24 @@ import torch
 
 from fedtheory.core import checks, rows
 from fedtheory.core.algorithm import State
-from fedtheory.core.files import write_atomic
+from fedtheory.core.files import misfit, open_own, write_atomic
 from fedtheory.core.key import Key
 from fedtheory.core.message import Known, Seed
 
 MAGIC = b"fedtheory checkpoint 1\n"
 _KEEP = 2
-_PART = re.compile(r"round-\d{12}\.rank-\d+-of-\d+\.part")
+_FILE = re.compile(r"round-\d{12}\.ckpt")
+_LEFT = re.compile(rf"\.({_FILE.pattern}|{rows.NAME.pattern})\.[0-9a-f]{{16}}\.tmp")
+
+
+def _part(value: Any) -> None:
+    """Raises ValueError or TypeError for what is no part of a checkpoint."""
+    part = rows.Part(*value)
+    if misfit(part._asdict(), {"file": str, "sha256": str, "start": int, "stop": int}) or not part.start <= part.stop:
+        raise ValueError
+
+
+_HEADER = {"identity": str, "tree": list, "extra": {"round": int}}
 
 
 class Damaged(Exception):
@@ -59,7 +71,7 @@ class _Descriptor:
     number: int = -1
 
     def __init__(self, path: Path) -> None:
-        self.number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        self.number = open_own(path, os.O_RDWR)
         _OPEN.add(self)
 
     def close(self) -> None:
@@ -98,7 +110,10 @@ class Owned:
         if self.held:
             self._refuse("this run")
         while True:
-            file = _Descriptor(self.path)
+            try:
+                file = _Descriptor(self.path)
+            except OSError as error:
+                _no_room(self.path.parent, error)
             if not self._lock(file.number):
                 return
             if self._is_the_file(file.number):  # not one that its last owner has just taken away
@@ -177,7 +192,8 @@ class Checkpoint:
         if self._first:
             self._owned.__enter__()
             for left in self.folder.glob(".round-*.tmp"):  # of a process that was killed while it wrote
-                left.unlink(missing_ok=True)
+                if _LEFT.fullmatch(left.name):
+                    left.unlink(missing_ok=True)
         return self
 
     def __exit__(
@@ -188,7 +204,7 @@ class Checkpoint:
 
     def files(self) -> list[Path]:
         """Checkpoint files, newest first."""
-        return sorted(self.folder.glob("round-*.ckpt"), reverse=True)
+        return sorted((path for path in self.folder.glob("round-*.ckpt") if _FILE.fullmatch(path.name)), reverse=True)
 
     def save(self, tree: tuple[State, Any], extra: dict[str, Any]) -> Path:
         """Write a state and what else belongs to the run (tensors, numbers, seeds, in tuples and dataclasses).
@@ -224,7 +240,7 @@ class Checkpoint:
             old.unlink()
         kept = {old.stem for old in self.files()}
         for part in self.folder.glob("round-*.rank-*-of-*.part"):
-            if _PART.fullmatch(part.name) and part.name.split(".")[0] not in kept:
+            if rows.NAME.fullmatch(part.name) and part.name.split(".")[0] not in kept:
                 part.unlink()
         return path
 
@@ -238,15 +254,20 @@ class Checkpoint:
         part = rows.save(name, own, at.start, at.stop)
         return [rows.Part(*json.loads(text)) for text in at.all(json.dumps(part))]
 
-    def load(self, template: tuple[State, Any]) -> tuple[tuple[State, Any], dict[str, Any]] | None:
+    def load(
+        self, template: tuple[State, Any], wrong: Callable[[dict[str, Any]], str | None] = lambda extra: None
+    ) -> tuple[tuple[State, Any], dict[str, Any]] | None:
         """The newest undamaged checkpoint in the shape of `template`; None if there is none.
+
+        Args:
+            wrong: what is wrong with the `extra` of a checkpoint, or None; one with something wrong is damaged.
 
         Private state that was saved in parts, or is kept in parts now, is filled into the template's.
         A damaged file is named in a warning and passed over.
         """
         found, chosen = None, self.files()
         if self._first:
-            found = self._newest(chosen)
+            found = self._newest(chosen, wrong)
         if self.shards is not None:
             (at,) = self.shards.told([-1 if found is None else found[0]["extra"]["round"]])
             if at < 0:
@@ -266,29 +287,42 @@ class Checkpoint:
         elif state.own is not None:
             for f in fields(state.own):
                 leaf = getattr(state.own, f.name)
-                all_rows = _tensor(arrays[header["tree"][0][1][f.name]], leaf.dtype)
-                _require_shape(all_rows[:1], leaf[:1])
-                leaf.copy_(all_rows[start : start + len(leaf)])
+                try:
+                    own = _tensor(arrays[header["tree"][0][1][f.name]], leaf.dtype)[start : start + len(leaf)]
+                except (LookupError, TypeError):
+                    _misfit(state.own, header["tree"])
+                _require_shape(own, leaf)
+                leaf.copy_(own)
         return (State(new.server, state.own), rest), header["extra"]
 
-    def _newest(self, paths: list[Path]) -> tuple[dict[str, Any], list[np.ndarray]] | None:
+    def _newest(
+        self, paths: list[Path], wrong: Callable[[dict[str, Any]], str | None]
+    ) -> tuple[dict[str, Any], list[np.ndarray]] | None:
         for path in paths:
             try:
                 header, arrays = self._read(path)
-                for part in header["extra"].get("parts", ()):
-                    if not rows.whole(self.folder, rows.Part(*part)):
-                        raise Damaged(f"{part[0]} is not the file that was written")
+                if header["identity"] != self.identity:
+                    checks.reject(
+                        "checkpoint",
+                        str(self.folder),
+                        f"checkpoints of this run ({self.identity})",
+                        f"name another folder; this one holds {header['identity']}",
+                        Foreign,
+                    )
+                extra = header["extra"]
+                parts = [rows.Part(*part) for part in extra.get("parts", ())]
+                if path.name != f"round-{extra['round']:012d}.ckpt":
+                    raise Damaged(f"it is named for another round than its {extra['round']}")
+                if any(part.start != before for part, before in zip(parts, [0, *(part.stop for part in parts)])):
+                    raise Damaged("its parts leave out clients")
+                for part in parts:
+                    if not rows.whole(self.folder, part):
+                        raise Damaged(f"{part.file} is not the file that was written")
+                if (cause := wrong(extra)) is not None:
+                    raise Damaged(cause)
             except Damaged as error:
                 warnings.warn(f"checkpoint {path.name} is damaged ({error}); trying the one before", stacklevel=3)
                 continue
-            if header["identity"] != self.identity:
-                checks.reject(
-                    "checkpoint",
-                    str(self.folder),
-                    f"checkpoints of this run ({self.identity})",
-                    f"name another folder; this one holds {header['identity']}",
-                    Foreign,
-                )
             return header, arrays
         return None
 
@@ -305,12 +339,18 @@ class Checkpoint:
         try:
             (length,) = struct.unpack("<Q", body[:8])
             header = json.loads(body[8 : 8 + length])
-        except (ValueError, struct.error) as error:
+        except (ValueError, RecursionError, struct.error) as error:
             raise Damaged(f"its header cannot be read: {error}") from error
-        if not isinstance(header, dict) or not {"identity", "tree", "extra"} <= header.keys():
-            raise Damaged("its header is not a checkpoint's")
-        with np.load(io.BytesIO(body[8 + length :]), allow_pickle=False) as archive:
-            return header, [archive[f"arr_{i}"] for i in range(len(archive.files))]
+        if (cause := misfit(header, _HEADER) or misfit(header["extra"].get("parts", []), [_part])) is not None:
+            raise Damaged(f"its header is not a checkpoint's: {cause}")
+        try:
+            with np.load(io.BytesIO(body[8 + length :]), allow_pickle=False) as archive:
+                arrays = [archive[f"arr_{i}"] for i in range(len(archive.files))]
+            for array in arrays:
+                torch.from_numpy(array)
+        except Exception as error:  # whatever a file made on purpose may do to NumPy's reader
+            raise Damaged(f"its tensors cannot be read: {' '.join(str(error).split())}") from error
+        return header, arrays
 
 
 def _no_room(folder: Path, error: OSError) -> NoReturn:
@@ -364,18 +404,21 @@ def _misfit(template: Any, packed: Any) -> NoReturn:
 
 def _unpack(template: Any, packed: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(template, torch.Tensor):
-        if type(packed) is not int or packed >= len(arrays):
+        if type(packed) is not int or not 0 <= packed < len(arrays):
             _misfit(template, packed)
         loaded = _tensor(arrays[packed], template.dtype)
         _require_shape(loaded, template)
         return loaded.to(template.device)
     if isinstance(template, Seed):
-        if not isinstance(packed, list):
+        try:
+            return replace(template, key=Key(packed[0], tuple(packed[1])))
+        except (TypeError, ValueError, LookupError):
             _misfit(template, packed)
-        return replace(template, key=Key(packed[0], tuple(packed[1])))
     if isinstance(template, Known) or template is None:
         return template
     if isinstance(template, (bool, int, float)):
+        if not isinstance(packed, (bool, int, float)) or isinstance(packed, bool) != isinstance(template, bool):
+            _misfit(template, packed)
         return packed
     if isinstance(template, tuple):
         if not isinstance(packed, list) or len(packed) != len(template):

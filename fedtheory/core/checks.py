@@ -463,13 +463,16 @@ def device(name: str, value: Any) -> torch.device:
 
 
 def path(name: str, value: Any) -> Path:
-    """A path in words, which need not be there."""
+    """A path in words, which need not be there; `~` at its beginning is the user's home."""
     value = plain(value)
     if not isinstance(value, (str, Path)) or not str(value):
         reject(name, value, "a path", f"pass {name}='figures'", TypeError)
     if "\0" in str(value):
         reject(name, value, "a path without a null character", f"pass {name}='figures'")
-    return Path(value)
+    found = os.path.expanduser(value)
+    if str(found).startswith("~"):
+        reject(name, value, "a path whose ~ names a home folder", f"write ./{value}, or the whole path")
+    return Path(found)
 
 
 def folder(name: str, value: Any) -> Path:

@@ -9,15 +9,15 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 try:
     import fcntl
@@ -34,15 +34,36 @@ class Broken(ValueError):
     """A sealed file that fails its checks; the message says how."""
 
 
+def open_own(path: Path, flags: int) -> int:
+    """Open a file of ours for writing, made where missing: the descriptor. Never through a link.
+
+    Raises OSError for a link, a file with a second name, and what is no regular file.
+    """
+    flags |= os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe would be waited for
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            raise
+        descriptor = -1
+    if descriptor >= 0:
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:
+            return descriptor
+        os.close(descriptor)
+    raise OSError(errno.EEXIST, f"{path.name} is a link or no regular file", str(path))
+
+
 @contextmanager
 def written(path: Path) -> Iterator[BinaryIO]:
     """A file to write a whole file or none: a temporary one in the same folder, fsync, rename, fsync of the folder.
 
     A file that is replaced keeps its permissions. An OSError names the file.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    descriptor = open_own(temporary, os.O_WRONLY | os.O_EXCL)
     try:
-        with open(temporary, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -55,11 +76,7 @@ def written(path: Path) -> Iterator[BinaryIO]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    _sync(path.parent)
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -80,45 +97,60 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def require_folder(folder: Path) -> None:
+    """A folder that can be made, or written into where it is there, before any work. Raises OSError otherwise."""
+    folder = folder.absolute()
+    there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    try:
+        with tempfile.TemporaryDirectory(prefix=".fedtheory-probe-", dir=there):
+            pass
+    except OSError as error:
+        _not_made(folder, error)
+
+
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder to write into, beside `folder`, whose name it gets at the end of the block; nothing where that raises.
+    """A new folder to write into, beside `folder`; at the end of the block it gets that name.
 
-    Of a process that was killed in the block the folder beside is left, which the next call empties. One process at a
-    time has it, where the system can lock files.
+    Where the block raises it is removed, where the process is killed it is left. `folder` must be new or empty.
 
-    Raises OSError where it cannot be made, or while another process has it; `folder` must be new or empty.
+    Raises OSError where it cannot be made, or is no longer new or empty at the end.
     """
     folder = folder.absolute()
     if folder == Path.cwd():
         checks.reject("folder", str(folder), "another folder than the current one", "name a new one in it", OSError)
-    part = folder.with_name(f".{folder.name}.part")
+    part = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.part")
     try:
-        part.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        part.mkdir()
     except OSError as error:
-        expected = f"a folder that can be made ({(error.strerror or str(error)).lower()})"
-        checks.reject("folder", str(folder), expected, "name one where you may write", type(error))
-    descriptor = os.open(part, os.O_RDONLY)
+        _not_made(folder, error)
     try:
-        if fcntl is not None:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                expected = "a folder that no other process is writing"
-                checks.reject("folder", str(folder), expected, "name another one, or wait for it", OSError)
+        yield part
+        for path in part.rglob("*"):
+            if path.is_file():
+                with open(path, "rb") as file:
+                    os.fsync(file.fileno())
+        _sync(part)
         try:
-            for left in part.iterdir():
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-            yield part
-            for path in part.rglob("*"):
-                if path.is_file():
-                    with open(path, "rb") as file:
-                        os.fsync(file.fileno())
-            os.fsync(descriptor)
             os.rename(part, folder)
-        except BaseException:
-            shutil.rmtree(part)
-            raise
+        except OSError as error:
+            _not_made(folder, error)
+    except BaseException:
+        shutil.rmtree(part)
+        raise
+
+
+def _not_made(folder: Path, error: OSError) -> NoReturn:
+    expected = f"a folder that can be made ({(error.strerror or str(error)).lower()})"
+    checks.reject("folder", str(folder), expected, "name one where you may write", type(error))
+
+
+def _sync(folder: Path) -> None:
+    """Have the names in a folder on disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -211,7 +243,7 @@ def unseal(content: bytes) -> dict[str, Any]:
         raise Broken("its SHA-256 does not match: a byte was changed")
     try:
         value = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Broken(f"it is no JSON ({error})") from error
     del value["sha256"]
     return value

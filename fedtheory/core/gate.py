@@ -7,6 +7,7 @@
     server, reply = algorithm.server(state.server, down, up, ids(uploads), key)
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -14,6 +15,9 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks, engine
+
+_LARGEST = {kind: torch.finfo(kind).max ** 0.25 for kind in (torch.float64, torch.float32, torch.bfloat16)}
+_TIMES = 1e6  # an upload's entries over the model's largest, where that is more than _LARGEST
 
 
 class Refused(ValueError):
@@ -44,7 +48,7 @@ class Upload:
 
 
 @checks.arguments
-def admit(uploads: Sequence[Upload], round: int, like: Any, n: int, d: int | None = None) -> Any:
+def admit(uploads: Sequence[Upload], round: int, like: Any, n: int, d: int | None = None, size: float = 0.0) -> Any:
     """The uploads of a round, stacked by rising client, whatever order they came in: an Up whose leaves lead with S.
 
     Args:
@@ -54,8 +58,12 @@ def admit(uploads: Sequence[Upload], round: int, like: Any, n: int, d: int | Non
         n: N; clients are 0, ..., N - 1.
         d: of the model; an upload that names positions of entries is looked at for those that there are not.
 
-    Raises Refused for the first upload that is stale, doubled, of no client, not finite, or of another type, shape or
-    dtype. Nothing has changed then: leave that client out and call again.
+        size: the largest entry of the server's model, in absolute value.
+
+    Raises Refused for the first upload that is stale, doubled, of no client, not finite, too large, or of another type,
+    shape or dtype. Nothing has changed then: leave that client out and call again. Too large are entries
+    beyond 1.2e77 in float64 and 4.3e9 in float32, since the product of four, as in a model of factors, could overflow,
+    and beyond a million times `size`: so honest clients are heard in the round after a large upload.
     """
     checks.whole("round", round, 0)
     checks.whole("n", n, 1)
@@ -65,7 +73,7 @@ def admit(uploads: Sequence[Upload], round: int, like: Any, n: int, d: int | Non
         checks.reject("like", like, "an Up of the algorithm", "pass the Up of a client that is trusted", TypeError)
     seen: set[int] = set()
     for one in uploads:
-        cause = _fault(one, round, like, n, d) or ("it came twice" if one.client in seen else "")
+        cause = _fault(one, round, like, n, d, size) or ("it came twice" if one.client in seen else "")
         if cause:
             raise Refused(one.client, round, cause)
         seen.add(one.client)
@@ -82,7 +90,7 @@ def _rising(uploads: Sequence[Upload]) -> list[Upload]:
     return sorted(uploads, key=lambda one: one.client)
 
 
-def _fault(one: Upload, round: int, like: Any, n: int, d: int | None) -> str:
+def _fault(one: Upload, round: int, like: Any, n: int, d: int | None, size: float) -> str:
     """What is wrong with an upload; empty where nothing is."""
     client = checks.plain(one.client)
     if not isinstance(client, int) or isinstance(client, bool) or not 0 <= client < n:
@@ -104,5 +112,8 @@ def _fault(one: Upload, round: int, like: Any, n: int, d: int | None) -> str:
         if not bool(finite.all()):
             at = int((~finite).flatten().nonzero()[0])
             return f"{f.name} holds {float(leaf.flatten()[at])} at entry {at}"
+        most, largest = max(_LARGEST.get(leaf.dtype, math.inf), _TIMES * size), leaf.abs().max() if leaf.numel() else 0
+        if float(largest) > most:
+            return f"{f.name} holds {float(largest):.2g}, more than {most:.2g}"
     misplaced = getattr(one.up, "misplaced", None)
     return "" if misplaced is None or d is None else misplaced(d)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fedtheory.core import checks
-from fedtheory.core.files import RESEAL, Broken, misfit, sha256, unseal, write_atomic
+from fedtheory.core.files import RESEAL, Broken, misfit, open_own, sha256, unseal, write_atomic
 from fedtheory.core.verdicts import RUNS, TUNINGS, VERDICTS
 
 SCALES = ("quick", "medium", "large", "paper")  # a lower one never overwrites a higher one
@@ -205,7 +205,7 @@ def alone(out: Path) -> Iterator[None]:
         yield
         return
     (out / ".runs").mkdir(parents=True, exist_ok=True)
-    with open(out / ".runs" / "lock", "w") as file:
+    with os.fdopen(open_own(out / ".runs" / "lock", os.O_WRONLY), "wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -11,12 +11,13 @@ entry point's name is the method's or problem's, and it refers to a `Method` or 
 import ast
 import importlib
 import inspect
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property
-from importlib.metadata import EntryPoint, entry_points
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, wraps
+from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -181,12 +182,13 @@ class _Kind:
         for path in sorted((_PACKAGE / self.folder).glob("*.py")):
             for name, *_ in _listed(path, self.listed):
                 found[name] = f"fedtheory.{self.folder}.{path.stem}"
-        for point in entry_points(group=f"fedtheory.{self.folder}"):
+        for point in _points(f"fedtheory.{self.folder}"):
             if point.name in found:
                 owner = found[point.name]
                 there = owner if isinstance(owner, str) else owner.value
-                expected = f"a name that {there} does not have"
-                checks.reject(f"entry point fedtheory.{self.folder}", point.name, expected, "rename it")
+                taken = f"entry point fedtheory.{self.folder}={point.name!r}, whose name {there} has. Fix: rename it"
+                warnings.warn(f"left out: {taken}", stacklevel=2)
+                continue
             found[point.name] = point
         return found
 
@@ -209,7 +211,41 @@ class _Kind:
             checks.reject(
                 f"entry point {place.name}", place.value, expected, f"let it refer to {self.of.__name__}(...)"
             )
-        return entry
+        guarded = {name: _guarded(place, getattr(entry, name)) for name in ("make", "command") if hasattr(entry, name)}
+        return replace(entry, **guarded)
+
+
+def _points(group: str) -> Iterator[EntryPoint]:
+    """A group's entry points. A distribution whose list cannot be read is left out, with a warning."""
+    try:
+        yield from entry_points(group=group)
+        return
+    except Exception:  # of one distribution: which one is not said
+        os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # PyTorch reads the same lists, and would not be imported
+    for one in distributions():
+        try:
+            yield from one.entry_points.select(group=group)
+        except Exception as error:
+            where = getattr(one, "_path", "a distribution")
+            said = f"entry_points.txt in {where} ({type(error).__name__}). Fix: repair or uninstall it"
+            warnings.warn(f"left out: {said}", stacklevel=2)
+
+
+def _guarded(place: EntryPoint, make: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """Another distribution's function, whose error is told in one line. What it refuses in our own form stays."""
+    if make is None:
+        return None
+
+    @wraps(make)
+    def call(*given: Any) -> Any:
+        try:
+            return make(*given)
+        except Exception as error:
+            if isinstance(error, MemoryError) or checks.out_of_memory(error) or "Fix: " in str(error):
+                raise
+            broken(place, error)
+
+    return call
 
 
 def broken(place: EntryPoint, error: BaseException) -> NoReturn:
@@ -345,8 +381,8 @@ def methods() -> dict[str, Method]:
 
 
 def problems() -> dict[str, Offer]:
-    """All problems, by the alphabet."""
-    return {name: problem(name) for name in problem_names()}
+    """All problems that can be loaded, by the alphabet."""
+    return dict(_loaded(problem_names(), problem))
 
 
 @cache

@@ -7,22 +7,26 @@ Nothing here holds more than `_PIECE` bytes of rows at a time.
 
 import hashlib
 import json
+import math
 import os
+import re
+import secrets
 import shutil
 import struct
 import warnings
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
 
 from fedtheory.core import checks
 from fedtheory.core.engine import map_leaves
-from fedtheory.core.files import written
+from fedtheory.core.files import open_own, written
 
 MAGIC = b"fedtheory rows 1\n"
+NAME = re.compile(r"round-\d{12}\.rank-\d+-of-\d+\.part")
 _PIECE = 64 * 2**20
 
 T = TypeVar("T")
@@ -57,11 +61,11 @@ def mapped(row: T, folder: Path, rows: int) -> T:
         warnings.warn(f"memory_map: {text}: {end}. Fix: name a folder on a disk with room", stacklevel=2)
 
     def leaf_of(start: torch.Tensor) -> torch.Tensor:
-        path = folder / f".rows-{os.getpid()}-{id(start):x}"
+        path = folder / f".rows-{secrets.token_hex(8)}"
         count = rows * start[0].numel()
         size = count * start.element_size()
         try:
-            with open(path, "xb") as file:
+            with os.fdopen(open_own(path, os.O_WRONLY | os.O_EXCL), "wb") as file:
                 file.truncate(max(size, 1))
             data = torch.from_file(str(path), shared=True, size=count, dtype=start.dtype).view(rows, *start.shape[1:])
         except (OSError, RuntimeError) as error:
@@ -112,12 +116,29 @@ def save(path: Path, own: Any, start: int, stop: int) -> Part:
 
 
 def whole(folder: Path, part: Part) -> bool:
-    """Whether a part's file is there and has its SHA-256."""
+    """Whether a part's file is there, in the folder, has its SHA-256, and holds the rows that it says."""
+    if not NAME.fullmatch(part.file):
+        return False
     try:
         with open(folder / part.file, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == part.sha256
-    except OSError:
+            if hashlib.file_digest(file, "sha256").hexdigest() != part.sha256:
+                return False
+            _, held = _leaves(file, part)
+            return file.tell() + sum(held) == file.seek(0, os.SEEK_END)
+    except (OSError, ValueError, TypeError, LookupError, RecursionError, AttributeError, struct.error):
         return False
+
+
+def _leaves(file: BinaryIO, part: Part) -> tuple[list[tuple[str, str, list[int]]], list[int]]:
+    """Name, type and shape of each leaf of a part, and its bytes; the file stands at the first row then."""
+    file.seek(len(MAGIC))
+    (length,) = struct.unpack("<Q", file.read(8))
+    leaves, held = json.loads(file.read(length))["leaves"], []
+    for _, dtype, shape in leaves:
+        if shape[0] != part.stop - part.start or min(shape) < 0:
+            raise ValueError
+        held.append(math.prod(shape) * getattr(torch, dtype.removeprefix("torch.")).itemsize)
+    return leaves, held
 
 
 def load(folder: Path, parts: list[Part], own: Any, start: int) -> None:
@@ -127,16 +148,19 @@ def load(folder: Path, parts: list[Part], own: Any, start: int) -> None:
     """
     if own is None:
         return
+    names, fix = [f.name for f in fields(own)], "name another folder"
+    if not parts or parts[-1].stop < start + len(getattr(own, names[0])):
+        checks.reject("checkpoint", [part.file for part in parts], "the rows of all clients", fix)
     for part in parts:
         with open(folder / part.file, "rb") as file:
-            file.seek(len(MAGIC))
-            (length,) = struct.unpack("<Q", file.read(8))
-            header = json.loads(file.read(length))
+            leaves, _ = _leaves(file, part)
             at = file.tell()
-        for f, (name, dtype, shape) in zip(fields(own), header["leaves"]):
-            leaf = getattr(own, f.name)
-            if (name, dtype, shape[1:]) != (f.name, str(leaf.dtype), list(leaf.shape[1:])):
-                checks.reject("checkpoint", (name, dtype, shape), "this run's shapes", "name another folder")
+        if [name for name, *_ in leaves] != names:
+            checks.reject("checkpoint", part.file, f"rows of {', '.join(names)}", fix)
+        for name, dtype, shape in leaves:
+            leaf = getattr(own, name)
+            if (dtype, shape[1:]) != (str(leaf.dtype), list(leaf.shape[1:])):
+                checks.reject("checkpoint", (name, dtype, shape), "this run's shapes", fix)
             first, last = max(start, part.start), min(start + len(leaf), part.stop)
             each = leaf[:1].numel() * leaf.element_size()
             if first < last and each:

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
 from itertools import compress, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from fedtheory.core.allocator import keeping_freed
 from fedtheory.core.average import shares
 from fedtheory.core.checkpoint import Checkpoint, copy_tree
 from fedtheory.core.contract import Watched, look_at_problem
+from fedtheory.core.files import misfit
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem, own_modes
@@ -629,6 +631,23 @@ class _Bar:
         self._bar.close()
 
 
+def _wrong(extra: dict[str, Any], n: int, names: Sequence[str]) -> str | None:
+    """What is wrong with what a checkpoint of n clients says of its rounds, or None."""
+    sizes, columns = {"up": [int], "down": [int]}, {"columns": {name: [(int, float)] for name in names}}
+    if (found := misfit(extra, {"every": int, "last_seen": [int], **sizes, **columns})) is not None:
+        return found
+    t, done, kept = extra["round"], extra["columns"]["round"], extra["columns"]
+    right = {
+        "round": t >= 0,
+        "every": extra["every"] >= 1,
+        "last_seen": len(extra["last_seen"]) == n and all(-1 <= seen < t for seen in extra["last_seen"]),
+        "up, down": all(len(extra[way]) == len(Cost._fields) and min(extra[way]) >= 0 for way in sizes),
+        "columns": list(kept) == list(names) and {len(column) for column in kept.values()} == {len(done)},
+        "columns.round": all(0 <= r <= t for r in done) and all(a < b for a, b in pairwise(done)),
+    }
+    return next((f"its {name} cannot be" for name, holds in right.items() if not holds), None)
+
+
 def _require_state(problem: Problem, state: State) -> None:
     """A state has this problem's sizes. Raises ValueError."""
     fix = "pass what algorithm.init(problem, problem.start(), key) or play_round returned for this problem"
@@ -702,7 +721,7 @@ def _run(
     traffic, last_seen, start = Traffic(), [-1] * problem.n, 0
     names = ("round", *metrics, *_COUNTED)
     history = History({name: [] for name in names}, state)
-    saved = None if keeper is None else keeper.load((state, x0))
+    saved = None if keeper is None else keeper.load((state, x0), partial(_wrong, n=problem.n, names=names))
     if keeper is not None and saved is not None:
         (state, _), extra = saved
         start, last_seen, history.columns = extra["round"], extra["last_seen"], extra["columns"]

@@ -17,6 +17,7 @@ as it was before or after a message, and a later one goes on from.
 import hashlib
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -29,7 +30,7 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm
-from fedtheory.core.files import sha256, write_atomic
+from fedtheory.core.files import open_own, sha256, write_atomic
 from fedtheory.core.problem import Problem
 from fedtheory.core.schedule import Schedule
 from fedtheory.federation.codec import Parcel
@@ -120,12 +121,14 @@ def client_app(
     seed: int = 0,
     x0: torch.Tensor | None = None,
     schedule: Schedule | None = None,
+    rounds: int | None = None,
 ) -> ClientApp:
     """The app of a supernode: it plays for each of the clients that the node holds.
 
     Args:
         algorithm, problem, seed, x0, schedule: as in `run`, and the same as at the server. Of the problem's data a node
             reads those of its own clients alone.
+        rounds: of the run; see `ClientHalf` for what holds without it.
 
     What cannot be played is refused in one line, which the server logs: a parcel that does not fit, a client that has
     lost what it kept. The others of the node play on.
@@ -139,7 +142,7 @@ def client_app(
     @app.train()
     def train(message: Message, context: Context) -> Message:
         torch.set_num_threads(1)
-        folder = Path(str(context.node_config.get("folder", ""))) / str(context.run_id)
+        folder = checks.path("folder", context.node_config.get("folder")) / str(context.run_id)
         came, _ = unpack(message.content)
         answers: Sent = []
         said: dict[str, Any] = {"heard": [], "refused": {}}
@@ -147,7 +150,7 @@ def client_app(
             try:
                 if i not in _held(context):
                     _refuse("client", i, f"one of {_held(context)}, which this node holds")
-                half = ClientHalf(algorithm, problem, i, seed=seed, x0=x0, schedule=schedule)
+                half = ClientHalf(algorithm, problem, i, seed=seed, x0=x0, schedule=schedule, rounds=rounds)
                 mine = [parcel for client, parcel in came if client == i]
                 up, heard = _play(half, mine, folder / f"client-{i}.state")
             except (ValueError, TypeError) as error:
@@ -204,7 +207,7 @@ def _restore(half: ClientHalf, file: Path) -> int:
         words = json.loads(head)
         half.restore(Parcel(words["round"], "state", words["metadata"], data))
         return int(words["heard"])
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         fix = "put its copy back; without it a client that was ever counted is left out of every round"
         checks.reject("file", str(file), f"what a client keeps ({error})", fix)
 
@@ -477,18 +480,18 @@ def server_app(
         if save is None:
             _serve(grid, start(), rounds, patience, progress)
             return
-        folder = Path(save)
+        folder = checks.path("save", save)
         folder.mkdir(parents=True, exist_ok=True)
-        log = logging.FileHandler(folder / "log.txt")
-        _LOG.addHandler(log)
-        try:
-            _save(folder, *_serve(grid, start(), rounds, patience, progress))
-        except BaseException as error:
-            (folder / "failed.txt").write_text(str(error))
-            raise
-        finally:
-            _LOG.removeHandler(log)
-            log.close()
+        with os.fdopen(open_own(folder / "log.txt", os.O_WRONLY | os.O_APPEND), "a") as lines:
+            log = logging.StreamHandler(lines)
+            _LOG.addHandler(log)
+            try:
+                _save(folder, *_serve(grid, start(), rounds, patience, progress))
+            except BaseException as error:
+                write_atomic(folder / "failed.txt", str(error).encode())
+                raise
+            finally:
+                _LOG.removeHandler(log)
 
     return app
 

@@ -36,6 +36,7 @@ from fedtheory.core.simulate import Traffic, sample_clients
 from fedtheory.federation.codec import Parcel, Reader, Vocabulary, Writer, walk
 
 _LOG = logging.getLogger("fedtheory.federation")
+_MISSED = 100_000  # rounds
 
 
 class _Blank(Problem):
@@ -229,7 +230,8 @@ class ServerHalf:
             cause = " ".join(str(error).split()).partition(". Fix:")[0]
             raise gate.Refused(i, self.round, cause) from error
         one = gate.Upload(i, self.round, up)
-        gate.admit([one], self.round, like, self.problem.n, self.problem.d)
+        size = float(self.state.server.x.abs().max())
+        gate.admit([one], self.round, like, self.problem.n, self.problem.d, size)
         return one
 
     def _like(self, i: int) -> Any:
@@ -293,6 +295,8 @@ class ClientHalf:
     Args:
         algorithm, problem, seed, x0, schedule: as in `run` and at the server: both sides know them.
         client: its id.
+        rounds: of the run; a parcel of a later round is refused. Without it a client goes along with 100,000 rounds
+            that it missed, and refuses the parcel of a round beyond them.
     """
 
     def __init__(
@@ -304,7 +308,9 @@ class ClientHalf:
         seed: int = 0,
         x0: torch.Tensor | None = None,
         schedule: Schedule | None = None,
+        rounds: int | None = None,
     ) -> None:
+        self.rounds = None if rounds is None else checks.whole("rounds", rounds, 0, checks.MOST_ROUNDS)
         self.client = checks.whole("client", client, 0, problem.n - 1, f"the clients are 0 to {problem.n - 1}")
         self.problem, self.full, self.schedule = problem, algorithm, schedule
         state, self._first, self._words, self._root = _start(algorithm, problem, seed, x0)
@@ -324,8 +330,9 @@ class ClientHalf:
         t = parcel.round
         over = -1 if self._kept.round is None else self._kept.round
         first = over + 1 if self._pending is None or self._pending.round is None else self._pending.round
-        if t < first:
-            self._refuse("round", t, f"a round from {first} on, as those before it are over")
+        last = over + _MISSED if self.rounds is None else self.rounds - 1
+        if not first <= t <= last:
+            self._refuse("round", t, f"a round from {first}, as those before it are over, to {last}")
         self._settle(parcel.metadata.get("last"), parcel.metadata.get("replied"))
         kept = self._kept
         down, timelines = self._read(parcel)

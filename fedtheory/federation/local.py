@@ -1,4 +1,4 @@
-"""A federation on one machine: superlink, supernodes and an app, each a process of its own, on the loopback interface.
+"""A federation on one machine: superlink, supernodes and an app, each a process of its own, on Unix sockets (`door`).
 
 What is started here is Flower's own: `flower-superlink`, `flower-supernode`, `flwr run`. All of it ends with the block,
 whatever happens in it, and with the process that started it, however that ends (`watch`).
@@ -9,9 +9,9 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -22,11 +22,13 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.federation import watch, wire
+from fedtheory.core.files import open_own, write_atomic
+from fedtheory.federation import door, watch, wire
 
-_HOST = "127.0.0.1"
+_LINK, _RELAYS, _NODES = 10_000, 20_000, 40_000  # ports of `door.HOST`, the latter two for node 0
 _WAIT = 60.0  # seconds for a process to come up: imports take long on a machine that is busy
 _GRACE = 8.0  # seconds to end in, before a process is killed
+_LONGEST = 103  # bytes of a Unix socket's path that every system takes
 APP = "fedtheory_app"
 _PROJECT = f"""[project]
 name = "federation"
@@ -55,14 +57,14 @@ class Federation:
 
     Fields:
         folder: of logs, of what the nodes keep, and of Flower's own files.
-        link: port of the superlink.
+        door: private folder of the Unix sockets.
         held: for each node the clients that it holds.
         counters: for each node the relay that its connection passes.
         processes: by name, "link", "node-0", ...
     """
 
     folder: Path
-    link: int
+    door: Path
     held: Sequence[Sequence[int]]
     counters: list[wire.Counter] = field(default_factory=list)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
@@ -72,8 +74,8 @@ class Federation:
         kept = self.folder / f"node-{node}"
         kept.mkdir(exist_ok=True)
         config = f'clients="{",".join(map(str, self.held[node]))}" folder="{kept}"'
-        command = [_tool("flower-supernode"), "--insecure", "--superlink", f"{_HOST}:{self.counters[node].port}"]
-        command += ["--host", _HOST, "--port", str(free_port()), "--node-config", config]
+        command = [_tool("flower-supernode"), "--insecure", "--superlink", f"{door.HOST}:{_RELAYS + node}"]
+        command += ["--host", door.HOST, "--port", str(_NODES + node), "--node-config", config]
         self._start(f"node-{node}", command)
 
     def kill_node(self, node: int) -> None:
@@ -93,8 +95,8 @@ class Federation:
         shutil.rmtree(saved, ignore_errors=True)
         app = self.folder / "app"
         app.mkdir(exist_ok=True)
-        (app / "pyproject.toml").write_text(_PROJECT)
-        (app / f"{APP}.py").write_text(source)
+        write_atomic(app / "pyproject.toml", _PROJECT.encode())
+        write_atomic(app / f"{APP}.py", source.encode())
         said = subprocess.run(
             [_tool("flwr"), "run", str(app), "here"],
             env=self.environment,
@@ -117,18 +119,18 @@ class Federation:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of every process: Flower's files in the folder, nothing sent home, one thread each, no proxy in between."""
-        tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        """Of every process: the door, Flower's files in the folder, nothing sent home, one thread each, no proxy."""
+        first = {"PATH": Path(sys.executable).parent, "PYTHONPATH": self.door}  # Flower starts its tools by name
         own = {
-            "PATH": tools,  # Flower starts its tools by name
+            **{name: os.pathsep.join(filter(None, (str(at), os.environ.get(name)))) for name, at in first.items()},
             "FLWR_HOME": str(self.folder / "flower"),
             "FLWR_TELEMETRY_ENABLED": "0",
             "FLWR_DISABLE_UPDATE_CHECK": "1",
             "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.05",
             "FEDTHEORY_SAVE": str(self.folder / "saved"),
             "OMP_NUM_THREADS": "1",
-            "NO_PROXY": _HOST,
-            "no_proxy": _HOST,
+            "NO_PROXY": door.HOST,
+            "no_proxy": door.HOST,
         }
         return os.environ | own
 
@@ -136,15 +138,14 @@ class Federation:
         """Start the superlink, and wait until it listens."""
         home = self.folder / "flower"
         home.mkdir(exist_ok=True)
-        settings = (
-            f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "{_HOST}:{self.link}"\ninsecure = true\n'
-        )
-        (home / "config.toml").write_text(settings)
-        command = [_tool("flower-superlink"), "--insecure", "--host", _HOST, "--port", str(self.link)]
+        address = f"{door.HOST}:{_LINK}"
+        settings = f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "{address}"\ninsecure = true\n'
+        write_atomic(home / "config.toml", settings.encode())
+        command = [_tool("flower-superlink"), "--insecure", "--host", door.HOST, "--port", str(_LINK)]
         self._start("link", [*command, "--disable-runtime-dependency-installation"])
         end = time.monotonic() + _WAIT
         while time.monotonic() < end:
-            with suppress(OSError), socket.create_connection((_HOST, self.link), 1.0):
+            if door.listens(door.place(self.door, _LINK)):
                 return
             self._look()
             time.sleep(0.1)
@@ -161,7 +162,7 @@ class Federation:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def _start(self, name: str, command: list[str]) -> None:
-        with open(self.folder / f"{name}.log", "ab") as log:
+        with os.fdopen(open_own(self.folder / f"{name}.log", os.O_WRONLY | os.O_APPEND), "ab") as log:
             self.processes[name] = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -179,13 +180,6 @@ class Federation:
     def _failed(self, what: str, said: str) -> None:
         lines = [line for line in said.strip().splitlines() if line.strip()]
         checks.reject("federation", " ".join(lines[-1:]), f"{what} to run", f"read the logs in {self.folder}")
-
-
-def free_port() -> int:
-    """A port on the loopback interface that nothing listens on just now."""
-    with socket.socket() as probe:
-        probe.bind((_HOST, 0))
-        return probe.getsockname()[1]
 
 
 def _tool(name: str) -> str:
@@ -215,13 +209,20 @@ def federation(held: Sequence[Sequence[int]], folder: Path) -> Iterator[Federati
 
     Args:
         held: for each node the clients that it holds.
-        folder: new or empty; it holds the logs, and what the nodes keep.
+        folder: new or empty, and writable for you alone; it holds the logs, and what the nodes keep.
     """
-    here = Federation(folder, free_port(), held)
-    guard = [sys.executable, watch.__file__, str(folder)]
     with ExitStack() as stack:
+        private = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fedtheory-door-")))  # of mode 0700
+        here = Federation(folder, private, held)
+        link = door.place(private, _LINK)
+        if len(os.fsencode(link)) > _LONGEST:
+            expected = f"a folder whose name has at most {_LONGEST - len('/10000')} bytes"
+            checks.reject("TMPDIR", str(private), expected, "set TMPDIR=/tmp")
+        shutil.copyfile(door.__file__, private / "sitecustomize.py")
+        guard = [sys.executable, watch.__file__, str(folder), str(private)]
         stack.enter_context(subprocess.Popen(guard, stdin=subprocess.PIPE))  # its end of the pipe is closed at the end
-        here.counters = [stack.enter_context(wire.counted(here.link)) for _ in held]
+        relays = [wire.counted(door.place(private, _RELAYS + node), link) for node in range(len(held))]
+        here.counters = [stack.enter_context(relay) for relay in relays]
         stack.callback(here.end)
         here.start_link()
         for node in range(len(held)):
@@ -254,7 +255,7 @@ from {module} import {name}
 
 algorithm, problem, options = {name}(json.loads({json.dumps(json.dumps(words))}))
 server = flower.server_app(algorithm, problem, save=os.environ["FEDTHEORY_SAVE"], **options)
-client = flower.client_app(algorithm, problem, seed=options["seed"])
+client = flower.client_app(algorithm, problem, seed=options["seed"], rounds=options["rounds"])
 """
 
 

@@ -1,10 +1,11 @@
 """Ends the processes of a federation when the process that started them is gone, whatever ended it.
 
-`local` runs this file by its path, as a process of its own that is given the folder and holds the end of a pipe; only
-the standard library is imported.
+`local` runs this file by its path, as a process of its own. It is given the federation's folder and the folder of its
+sockets, which it removes, and holds the end of a pipe. Only the standard library is imported.
 """
 
 import os
+import shutil
 import signal
 import sys
 from contextlib import suppress
@@ -33,3 +34,4 @@ if __name__ == "__main__":
     os.setsid()  # no Ctrl-C of a terminal
     sys.stdin.read()  # until the pipe is closed
     end(Path(sys.argv[1]))
+    shutil.rmtree(sys.argv[2], ignore_errors=True)

@@ -1,6 +1,6 @@
 """What passes on a socket: a relay between a supernode and its superlink that counts bytes and changes none.
 
-It stands at the transport, below HTTP: what it counts are all bytes that both sides hand to TCP, headers included. To
+It stands at the transport, below HTTP. It counts all bytes that both sides hand to their sockets, headers included. To
 say what they were for, it reads the line that begins a request, as in "POST /v1/fleet/pull-object HTTP/1.1".
 """
 
@@ -41,20 +41,18 @@ class Counter:
     """A relay that runs.
 
     Fields:
-        port: where the supernode connects to, on 127.0.0.1.
         requests: in the order in which they began.
     """
 
-    port: int = 0
     requests: list[Request] = field(default_factory=list)
 
 
-async def _relay(counter: Counter, target: int, accepted: socket.socket) -> None:
+async def _relay(counter: Counter, target: str, accepted: socket.socket) -> None:
     """One connection, passed on to `target`."""
     ends: list[asyncio.StreamWriter] = []
 
     async def connect(**where: Any) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_connection(**where)
+        reader, writer = await asyncio.open_unix_connection(**where)
         ends.append(writer)
         return reader, writer
 
@@ -79,7 +77,7 @@ async def _relay(counter: Counter, target: int, accepted: socket.socket) -> None
 
     try:
         reader, writer = await connect(sock=accepted)
-        there_reader, there_writer = await connect(host="127.0.0.1", port=target)
+        there_reader, there_writer = await connect(path=target)
         current = Request(time.time(), "")
         counter.requests.append(current)
         await asyncio.gather(up(), down(), return_exceptions=True)  # a side that is killed ends its connection, no more
@@ -93,9 +91,13 @@ async def _relay(counter: Counter, target: int, accepted: socket.socket) -> None
 
 
 @contextmanager
-def counted(target: int) -> Iterator[Counter]:
-    """A relay on the loopback interface to the port `target`, for as long as the block lasts."""
-    counter, loop, up = Counter(), asyncio.SelectorEventLoop(), threading.Event()  # Windows' own has no readers
+def counted(place: str, target: str) -> Iterator[Counter]:
+    """A relay from the Unix socket `place`, which is new, to `target`, for as long as the block lasts."""
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(place)
+    listening.listen(1000)
+    listening.setblocking(False)
+    counter, loop = Counter(), asyncio.SelectorEventLoop()
     stop, relays = asyncio.Event(), dict[asyncio.Task[None], socket.socket]()
 
     async def serve() -> None:
@@ -104,11 +106,8 @@ def counted(target: int) -> Iterator[Counter]:
                 accepted = listening.accept()[0]
                 relays[loop.create_task(_relay(counter, target, accepted))] = accepted
 
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            listening.setblocking(False)
-            counter.port = listening.getsockname()[1]
+        with listening:
             loop.add_reader(listening, accept)
-            up.set()
             await stop.wait()
             loop.remove_reader(listening)
         for relay in relays:
@@ -119,7 +118,6 @@ def counted(target: int) -> Iterator[Counter]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
-    up.wait()
     try:
         yield counter
     finally:

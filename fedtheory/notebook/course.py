@@ -17,14 +17,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import torch
 
 import fedtheory
 from fedtheory.core import checks, records, registry
-from fedtheory.core.files import whole_folder, write_atomic
+from fedtheory.core.files import require_folder, whole_folder, write_atomic
 from fedtheory.notebook.exercises import Exercise, exercises, verdict
 
 Cell = dict[str, Any]
@@ -402,6 +402,7 @@ def course(kind: str, folder: str | Path, chosen: Sequence[str] = ()) -> tuple[l
     """
     out = checks.path("folder", folder)
     made_before(out, kind)
+    require_folder(out)
     made, left_out = versions(kind, chosen)
     base = "source/" if kind == "instructor" else ""
     files = {"README.md": _readme(kind, made).encode()}
@@ -417,7 +418,7 @@ def course(kind: str, folder: str | Path, chosen: Sequence[str] = ()) -> tuple[l
 def made_before(folder: Path, kind: str) -> dict[str, str]:
     """The files that were written into a folder by `save`, with their digests; none for a folder that is new or empty.
 
-    Raises FileExistsError for any other folder, and for a file that was changed since.
+    Raises FileExistsError for any other folder, for a file that was changed since, and for names that lead elsewhere.
     """
     try:
         new = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
@@ -431,17 +432,30 @@ def made_before(folder: Path, kind: str) -> dict[str, str]:
         record = json.loads((folder / MADE).read_bytes())
         files = dict(record["files"]) if record["made"] == kind else None
         before = dict(record.get("before", {}))  # of a call that broke off: some files are as it found them
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         files, before = None, {}
     if files is None:
         checks.reject("folder", str(folder), expected, "name another one", FileExistsError)
     files = before | files
     for name, digest in files.items():
-        path = folder / name
+        path = _within(folder, name)
         if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() not in (digest, before.get(name)):
             fix = "name another folder, or move that file away"
             checks.reject("folder", str(folder), f"{name} as it was made (it was changed since)", fix, FileExistsError)
     return files
+
+
+def _within(folder: Path, name: str) -> Path:
+    """The path of a file in a folder. Raises FileExistsError for one elsewhere: by `..`, by a root, through a link."""
+    parts, fix = PurePosixPath(name).parts, "name another folder"
+    if not parts or ".." in parts or parts[0] == "/":
+        checks.reject("folder", str(folder), f"files in it, not {name!r}", fix, FileExistsError)
+    path = folder.joinpath(*parts)
+    for there in (path, *path.parents[: len(parts) - 1]):
+        if there.is_symlink():
+            expected = f"no link at {there.relative_to(folder)}, where a file is written"
+            checks.reject("folder", str(folder), expected, fix, FileExistsError)
+    return path
 
 
 def save(folder: Path, kind: str, files: Mapping[str, bytes]) -> None:
@@ -453,17 +467,20 @@ def save(folder: Path, kind: str, files: Mapping[str, bytes]) -> None:
     record = {"made": kind, "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}}
     whole = {**files, MADE: (json.dumps(record, indent=1) + "\n").encode()}
     if before:
+        paths = {name: _within(folder, name) for name in whole}
         write_atomic(folder / MADE, (json.dumps(record | {"before": before}, indent=1) + "\n").encode())
-        for name, content in whole.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(folder / name, content)
+        _write(paths, whole)
         for name in set(before) - set(files):
-            (folder / name).unlink(missing_ok=True)
+            _within(folder, name).unlink(missing_ok=True)
         return
     with whole_folder(folder) as part:
-        for name, content in whole.items():
-            (part / name).parent.mkdir(parents=True, exist_ok=True)
-            (part / name).write_bytes(content)
+        _write({name: part / name for name in whole}, whole)
+
+
+def _write(paths: Mapping[str, Path], files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        paths[name].parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(paths[name], content)
 
 
 def _readme(kind: str, made: Sequence[Version]) -> str:

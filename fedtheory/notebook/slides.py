@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fedtheory.core import checks
+from fedtheory.core.files import require_folder
 from fedtheory.notebook import course
 from fedtheory.notebook.course import Cell
 
@@ -70,6 +71,7 @@ def save(folder: str | Path, chosen: Sequence[str] = ()) -> list[Deck]:
     """
     out = checks.path("folder", folder)
     course.made_before(out, "slides")
+    require_folder(out)
     paths = course.committed_notebooks(chosen or LECTURES)
     files = {f"reveal.js/{name}": path.read_bytes() for name, path in _installed().items()}
     files["reveal.js/dist/theme/course.css"] = CSS.encode()

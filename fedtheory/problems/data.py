@@ -404,7 +404,7 @@ def _find(name: str, folder: str | Path | None, split: str, partial: bool) -> tu
     if not folder:
         fix = f"{get}; then pass folder=... or set FEDTHEORY_DATA; load('digits') needs no file"
         checks.reject("folder", folder, f"the folder of {name}'s published files", fix, FileNotFoundError)
-    root = Path(folder)
+    root = checks.path("folder", folder)
     candidates = [
         (form, place)
         for form in forms

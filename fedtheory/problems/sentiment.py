@@ -15,6 +15,7 @@ import torch
 from torch.nn import functional
 
 from fedtheory.core import checks
+from fedtheory.core.files import write_atomic
 from fedtheory.core.key import Key
 from fedtheory.problems.models.language import extra
 from fedtheory.problems.text import PROMPTS, TextClassification
@@ -115,7 +116,7 @@ def make(
     for split, count in (("train", train), ("validation", tested)):
         g = key.fold(split).generator()
         records = [dict(zip(("sentence", "label"), _review(g))) for _ in range(count)]
-        (out / f"{split}.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+        write_atomic(out / f"{split}.jsonl", "".join(f"{json.dumps(record)}\n" for record in records).encode())
     return out
 
 

@@ -117,17 +117,17 @@ def origin(model: str | Path, task: str, folder: str | Path) -> dict[str, Any]:
 
     Raises FileNotFoundError for what is missing.
     """
-    if not Path(model).is_dir():
+    model = checks.path("model", model)
+    if not model.is_dir():
         language.require_name(model)
     found = {f"{task} {split}": readers.digest_of([_place(folder, task, split)[0]]) for split in _SPLITS}
-    weights = readers.digest_of([Path(model)]) if Path(model).is_dir() else f"hub: {model}"
-    found[f"model {Path(model).name}"] = weights
+    found[f"model {model.name}"] = readers.digest_of([model]) if model.is_dir() else f"hub: {model}"
     return {name: {"sha256": digest, "verified": "unverified"} for name, digest in found.items()}
 
 
 def _place(folder: str | Path, task: str, split: str) -> tuple[Path, Callable[[Path], Any]]:
     """The file or folder of a split, and what reads (line, record) from it."""
-    root, of = Path(folder), TASKS[checks.choice("task", task, TASKS)]
+    root, of = checks.path("folder", folder), TASKS[checks.choice("task", task, TASKS)]
     checks.choice("split", split, _SPLITS)
     places = [root, *(root / name for name in of.folders)]
     for place in places:
@@ -163,7 +163,7 @@ def _json_lines(path: Path):
     for number, line in enumerate(_lines(path), 1):
         try:
             yield number, json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(path, 0, f"line {number} is no JSON ({error})", _AGAIN) from error
 
 

@@ -92,10 +92,11 @@ def load(path: str | Path) -> list[dict[str, Any]]:
 
     Raises ValueError for a file that holds something else, or was changed.
     """
-    if not Path(path).exists():
+    path = checks.path("ledger", path)
+    if not path.exists():
         return []
     try:
-        found = unseal(Path(path).read_bytes())
+        found = unseal(path.read_bytes())
         wrong = misfit(found, {"claims": [RECORD]})
     except ValueError as error:
         found, wrong = {}, str(error)

@@ -1,4 +1,4 @@
-"""What crosses a socket beside what is counted: seven methods over Flower on the loopback interface."""
+"""What crosses a socket beside what is counted: seven methods over Flower on one machine."""
 
 import re
 import tempfile
@@ -94,7 +94,7 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
         "same bits: whether the last model has the bits of `run`.",
     ]
     settings = {"clients": CLIENTS, "sampled": SAMPLED, "rounds": ROUNDS, "nodes": CLIENTS, "methods": said}
-    settings |= {"flwr": local.version(), "transport": "HTTP, no TLS, loopback"}
+    settings |= {"flwr": local.version(), "transport": "HTTP, no TLS, Unix sockets"}
     return Result(table, [], settings, notes, seeds=[0])
 
 

@@ -238,7 +238,7 @@ def _safetensors_shapes(path: Path) -> dict[str, list[int]]:
             header.pop("__metadata__", None)
             end = 8 + length + max((entry["data_offsets"][1] for entry in header.values()), default=0)
             shapes = {name: list(entry["shape"]) for name, entry in header.items()}
-        except (ValueError, AttributeError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, AttributeError, KeyError, TypeError, IndexError, RecursionError) as error:
             raise DataError(path, 8, f"the header is damaged ({error!r})", fetch) from error
     if whole != end:
         raise DataError(path, whole, f"the file should have {end} bytes: it was not downloaded whole", fetch)
@@ -260,7 +260,9 @@ def inspect_folder(folder: Path) -> int:
     if index.is_file():
         try:
             names = set(json.loads(index.read_bytes())["weight_map"].values())
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            if any(Path(name).name != name for name in names):
+                raise ValueError("a name leads out of the folder")
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise DataError(index, 0, f"no index of weights ({error!r})", "fetch the file again") from error
     for name in sorted(names):
         if not (folder / name).is_file():
@@ -301,9 +303,9 @@ def load(model: str | Path, dtype: torch.dtype, device: torch.device, lora: int 
 
     Raises ModuleNotFoundError, FileNotFoundError, DataError, MemoryError before any work, each with the fix.
     """
-    transformers, folder = extra("transformers"), Path(model)
+    transformers, folder = extra("transformers"), checks.path("model", model)
     if folder.is_dir():
-        weights = inspect_folder(folder) * dtype.itemsize
+        model, weights = folder, inspect_folder(folder) * dtype.itemsize
         for place in dict.fromkeys((torch.device("cpu"), device)):  # a run has the start, the old and the new model
             copies = 1 if lora is not None else 3 if place == device == torch.device("cpu") else 2
             require_room(str(model), copies * weights, place)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.files import whole_folder
+from fedtheory.core.files import require_folder, whole_folder
 from fedtheory.problems.formats import DataError
 from fedtheory.problems.models.language import extra
 
@@ -90,6 +90,7 @@ def save(name: str, folder: str | Path) -> Packaged:
     model, out = PACKAGED[checks.choice("model", name, PACKAGED)], checks.path("folder", folder)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         checks.reject("folder", str(folder), "a folder that is new or empty", "name another one", FileExistsError)
+    require_folder(out)
     transformers, path = extra("transformers"), find(model)
     transformers.utils.logging.disable_progress_bar()
     with whole_folder(out) as part:
