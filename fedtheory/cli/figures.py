@@ -118,6 +118,8 @@ def reproduce_items(options: argparse.Namespace) -> None:
     chosen = chosen_items(options.items, scale)
     drawn = [item for item in chosen if scale == "quick" and item.name in quick.drawn()]
     items = [item for item in chosen if item not in drawn]
+    if scale == "quick":  # the first picture soon, then what one worker computes alone, so that none waits at the end
+        items = items[:1] + sorted(items[1:], key=lambda item: not item.alone)
     out = writable(options.out, items)
     runner = running(out, device, options.workers)
     before = {item.name: finished(item, out, scale, seeds) for item in items} if options.missing else {}

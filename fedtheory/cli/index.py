@@ -33,8 +33,8 @@ def write(out: Path) -> Path:
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
         f"<title>fedtheory: quick pictures</title><style>{_STYLE}</style></head><body>",
         "<h1>What five papers claim, seen in minutes</h1>",
-        "<p>Left: what you have just computed, on a small problem and with few seeds. It shows an effect and is not "
-        "judged. Right: the committed run, on which our verdicts rest.</p>",
+        "<p>First what you have just computed: a small problem with few seeds shows an effect and is not judged. "
+        "Then the committed run, on which our verdicts rest.</p>",
         f"<nav>{links}</nav>",
     ]
     for paper, names in papers.items():

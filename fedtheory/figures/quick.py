@@ -58,7 +58,7 @@ TEXTS: dict[str, Text] = {
     "fedsub/fig2": Text(
         "On CIFAR-100 a ResNet-110 reaches nearly 58% with FedSub, projected or not, and less with FedAvg.",
         "A ResNet-8 on CIFAR-10: FedAvg lies above both variants of FedSub.",
-        "Reversed on that smaller network: our-CD ends 6.93 points below FedAvg, our-P=I 8.32 points.",
+        "Reversed with a ResNet-8 on CIFAR-10: our-CD ends 6.93 points below FedAvg, our-P=I 8.32 points.",
         committed=True,
     ),
     "fedsub/table1": Text(
@@ -108,7 +108,7 @@ TEXTS: dict[str, Text] = {
     "ssf/fig4": Text(
         "On CIFAR-100 the order of final accuracies is SCAFFOLD, SSF, FedAvg, FedSub.",
         "A ResNet-8 on CIFAR-10: FedAvg ends above the three others.",
-        "Reversed on that smaller network: SSF ends 7.14 points below FedAvg, FedSub 8.51 points.",
+        "Reversed with a ResNet-8 on CIFAR-10: SSF ends 7.14 points below FedAvg, FedSub 8.51 points.",
         committed=True,
     ),
     "ssf/table1": Text(
@@ -135,7 +135,7 @@ TEXTS: dict[str, Text] = {
     "ssf/table5": Text(
         "On CIFAR-100 SCAFFOLD ends at 52.92%, SSF at 45.43%, FedAvg at 34.35%, FedSub at 23.17%.",
         "A ResNet-8 on CIFAR-10: FedAvg's final accuracy is the highest.",
-        "Reversed on that smaller network: FedAvg ends 8.61 points above SCAFFOLD; SSF's 24.4% is open against "
+        "Reversed with a ResNet-8 on CIFAR-10: FedAvg ends 8.61 points above SCAFFOLD; SSF's 24.4% is open against "
         "SCAFFOLD's 22.9%.",
         committed=True,
     ),
