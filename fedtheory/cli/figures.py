@@ -84,7 +84,7 @@ def progress(runner: Runner, title: str, options: argparse.Namespace) -> Iterato
 def whole_progress(runner: Runner, items: int, options: argparse.Namespace) -> Iterator[tqdm]:
     """A bar over the items, with the number of finished runs."""
     with tqdm(desc="reproduce", total=items, unit="item", disable=options.json or None, leave=False) as bar:
-        runner.tick = lambda done, total: bar.set_postfix_str(f"{done} runs")
+        runner.tick = lambda done, total: bar.set_postfix_str(f"{done} of {total} runs")
         yield bar
 
 
@@ -131,6 +131,8 @@ def reproduce_items(options: argparse.Namespace) -> None:
         stem = store.save(out, item, result, scale, seeds, seconds, device, before.get(item.name))
         record = records.load(stem.parent.parent, item.name)
         rows[item.name] = report_rows(item.name, record)
+        if bar is not None:
+            bar.update()
         if options.json:
             return
         if scale != "quick" or bar is None or bar.disable:
