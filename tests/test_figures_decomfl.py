@@ -49,10 +49,10 @@ def test_as_printed_is_what_was_run_before():
         own = [one for one in specs if dict(one.options)["partition"] == "dirichlet"]
         options = tuple(sorted({"data": of.mnist[0], "network": of.mnist[1], **of.options}.items()))
         if name.endswith("a"):
-            wanted = {(decomfl(of.P[0], K), of.rounds // K, of.every) for K in of.K}
-            wanted |= {(decomfl(4 * of.P[0]), of.rounds, of.every)}
+            wanted = {(decomfl(of.P[0], K, of.lr), of.rounds // K, of.every) for K in of.K}
+            wanted |= {(decomfl(4 * of.P[0], lr=of.lr), of.rounds, of.every)}
         else:
-            wanted = {(decomfl(P), of.rounds, of.every) for P in of.P}
+            wanted = {(decomfl(P, lr=of.lr), of.rounds, of.every) for P in of.P}
         wanted |= {(curves.FEDAVG, of.rounds, of.every // 2), (curves.FEDAVG, min(curves.EARLY, of.rounds), 1)}
         assert {(one.algorithm, one.rounds, one.every) for one in own} == wanted
         assert {(one.options, one.sampled) for one in own} == {(options, of.sampled)}
@@ -96,8 +96,12 @@ def test_rows_and_cells_name_their_reading(name, scale):
     assert len({cell.cell for cell in result.cells}) == len(result.cells)
     assert {one.seed for one in specs} == {0, 1}
     assert less_than_k() in result.notes
-    figure = draw_2(result.table)
-    assert [axes.get_title() for axes in figure.axes] == ["settings as printed", "settings of the authors' files"]
+    titles, by = {
+        "quick": (["dirichlet 1", "iid"], "communication rounds"),
+        "medium": (["settings as printed", "settings of the authors' files"], "scalars per client, counted"),
+    }[scale]
+    drawn = draw_2(result.table).axes
+    assert ([axes.get_title() for axes in drawn], {axes.get_xlabel() for axes in drawn}) == (titles, {by})
 
 
 def test_published_accuracies_stand_beside_ours_in_their_reading_alone():
@@ -162,7 +166,7 @@ def test_figure_4_has_differences_seed_by_seed():
         assert [row[part] for part in ("gap", "gap low", "gap high")] == pytest.approx([expected] * 3)
         assert row["high"] - row["low"] > 0.1
     (note,) = (note for note in result.notes if note.startswith("Forward differences"))
-    assert "at rate 0.0005 +1.2 points [1.2, 1.2], at rate 0.001 +1.2" in note  # of round 20, a quarter of the records
+    assert "at rate 0.005 +4.3 points [4.3, 4.3], at rate 0.01 +4.3" in note  # 0.06 a round, rounds 64 to 80
     below = curves.draw_4(result.table).axes[3:]
     assert [axes.get_ylabel() for axes in below] == ["points above projection", "", ""]
     assert [len(axes.get_lines()) for axes in below] == [3, 3, 3]  # the third is projection's own, at zero
@@ -179,7 +183,7 @@ def test_figure_4_has_projection_on_larger_batches_where_the_scale_has_them(monk
     assert {one.algorithm.scalar for one in added} == {"projection"}
     assert result.cells == without.cells
     assert [row for row in result.table if "batches" not in row["method"]] == without.table
-    assert result.notes[-1].startswith("Projection with batches of 16, end: at rate 0.0005 38.0% [13.2, 62.8], at rate")
+    assert result.notes[-1].startswith("Projection with batches of 16, end: at rate 0.005 32.8% [8.0, 57.6], at rate")
     assert len(curves.draw_4(result.table).axes) == 6
 
 

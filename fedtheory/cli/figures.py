@@ -10,12 +10,13 @@ from typing import Any
 from tqdm import tqdm
 
 from fedtheory import compare
+from fedtheory.cli import index
 from fedtheory.cli.report import print_table, report_rows
 from fedtheory.cli.say import emit
 from fedtheory.core import checks, ending, records
 from fedtheory.core.shards import Spread, local
 from fedtheory.core.verdicts import tally
-from fedtheory.figures import EXTRAS, ITEMS, Runner, store
+from fedtheory.figures import EXTRAS, ITEMS, Runner, quick, store
 from fedtheory.figures.frontier import items as frontier
 from fedtheory.figures.together import together
 from fedtheory.notebook import table
@@ -27,9 +28,10 @@ DEFAULT_SEEDS = {"quick": 3, "medium": 3, "large": 5, "paper": 5}
 def chosen_items(names: Sequence[str], scale: str) -> list[store.Item]:
     """Items by name, all those of a paper, or all "extras"; the papers' own where none is named.
 
-    Only what can be measured at a scale.
+    Only what can be measured at a scale, or at the quick one drawn from the committed run.
     """
-    known = {name: item for name, item in {**ITEMS, **EXTRAS}.items() if scale in item.scales}
+    drawn = quick.drawn() if scale == "quick" else ()
+    known = {name: item for name, item in {**ITEMS, **EXTRAS}.items() if scale in item.scales or name in drawn}
     if not names:
         return [item for name, item in known.items() if name in ITEMS]
     chosen: dict[str, store.Item] = {}
@@ -78,6 +80,14 @@ def progress(runner: Runner, title: str, options: argparse.Namespace) -> Iterato
         yield
 
 
+@contextmanager
+def whole_progress(runner: Runner, items: int, options: argparse.Namespace) -> Iterator[tqdm]:
+    """A bar over the items, with the number of finished runs."""
+    with tqdm(desc="reproduce", total=items, unit="item", disable=options.json or None, leave=False) as bar:
+        runner.tick = lambda done, total: bar.set_postfix_str(f"{done} of {total} runs")
+        yield bar
+
+
 def running(out: Path, device: str, workers: int | None) -> Runner:
     """With worker processes of its own, or with the processes that torchrun started: they share the runs."""
     if not ending.launched():
@@ -105,23 +115,35 @@ def reproduce_items(options: argparse.Namespace) -> None:
     seeds = checks.whole("seeds", DEFAULT_SEEDS[scale] if options.seeds is None else options.seeds, 1)
     if options.workers is not None:
         checks.whole("workers", options.workers, 1)
-    items = chosen_items(options.items, scale)
+    chosen = chosen_items(options.items, scale)
+    drawn = [item for item in chosen if scale == "quick" and item.name in quick.drawn()]
+    items = [item for item in chosen if item not in drawn]
+    if scale == "quick":  # the first picture soon, then what one worker computes alone, so that none waits at the end
+        items = items[:1] + sorted(items[1:], key=lambda item: not item.alone)
     out = writable(options.out, items)
     runner = running(out, device, options.workers)
     before = {item.name: finished(item, out, scale, seeds) for item in items} if options.missing else {}
     rows: dict[str, list[dict[str, Any]]] = {}
 
     def finish(item: store.Item, result: store.Result, seconds: float) -> None:
+        if scale == "quick":
+            item, result = quick.captioned(item), quick.unjudged(result)
         stem = store.save(out, item, result, scale, seeds, seconds, device, before.get(item.name))
         record = records.load(stem.parent.parent, item.name)
         rows[item.name] = report_rows(item.name, record)
-        if not options.json:
+        if bar is not None:
+            bar.update()
+        if options.json:
+            return
+        if scale != "quick" or bar is None or bar.disable:
             found = tally([cell["verdict"] for cell in record["cells"]]) or "explains"
             print(f"[{len(rows)}/{len(items)}] {item.name:<16} {seconds:6.1f} s  {stem}.png  {found}", flush=True)
+        elif len(rows) == 1:
+            bar.write(f"The first picture: {stem}.png")
 
-    kept = {name: record["table"] for name, record in before.items()}
+    kept, bar = {name: record["table"] for name, record in before.items()}, None
     if runner.spread is None:
-        with progress(runner, f"{len(items)} items", options):
+        with whole_progress(runner, len(items), options) as bar:
             together(runner, items, scale, seeds, finish, kept)
     else:
         for item in items:
@@ -132,9 +154,14 @@ def reproduce_items(options: argparse.Namespace) -> None:
     runner.close()
     if not runner.leads:
         return
+    for item in drawn:
+        quick.draw_committed(out, item)
+    page = index.write(out) if scale == "quick" else None
     shown = [row for item in items for row in rows[item.name]]
     if options.json:
         emit(shown)
+    elif page is not None:
+        print(f"All pictures, quick and committed side by side, and what we found: {page}")
     else:
         print()
         print_table(shown)

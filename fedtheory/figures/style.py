@@ -263,6 +263,14 @@ def with_caption(figure: Figure, table: Sequence[dict[str, Any]]) -> Figure:
     return figure
 
 
+def below(figure: Figure, said: str) -> Figure:
+    """The figure, with one more sentence under what was run."""
+    text = textwrap.fill(said, int(20 * figure.get_figwidth()))
+    with mpl.rc_context(SETTINGS):
+        figure.supxlabel("\n".join(filter(None, [figure.get_supxlabel(), text])), fontsize=6)
+    return figure
+
+
 def save_bytes(figure: Figure) -> bytes:
     """The figure as PNG bytes, without a date, so that the same figure is the same file."""
     stream = io.BytesIO()

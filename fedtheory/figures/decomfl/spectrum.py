@@ -79,7 +79,7 @@ def lanczos(product: Product, start: torch.Tensor, steps: int) -> tuple[torch.Te
 
 # Data, network, options; training steps; images of the Hessian; Lanczos steps; probes per network.
 SCALES: dict[str, tuple[dict[str, Any], int, int, int, int]] = {
-    "quick": ({"data": "digits", "network": "mlp", "side": 4}, 200, 1437, 40, 2),
+    "quick": ({"data": "digits", "network": "mlp", "side": 4}, 200, 512, 40, 2),
     "medium": ({"data": "cifar10", "network": "resnet8", "partial": True, "side": 16, "tested": 100}, 200, 5120, 32, 1),
     "paper": ({"data": "cifar10", "network": "resnet20"}, 5000, 10_240, 90, 10),
 }

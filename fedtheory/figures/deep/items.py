@@ -507,9 +507,9 @@ def draw_budgets(table: Table) -> Figure:
 
 
 ITEMS = [
-    Item("fedsub/fig2", "Deep networks: accuracy over epochs and bytes", measure_2, draw_curves, SCALES),
-    Item("ssf/fig4", "Deep networks: test accuracy over epochs", measure_4, draw_curves, SCALES),
-    Item("ssf/table5", "Deep networks: final and best accuracy", measure_5, draw_table, SCALES),
+    Item("fedsub/fig2", "Deep networks: accuracy over epochs and bytes", measure_2, draw_curves, SCALES[1:]),
+    Item("ssf/fig4", "Deep networks: test accuracy over epochs", measure_4, draw_curves, SCALES[1:]),
+    Item("ssf/table5", "Deep networks: final and best accuracy", measure_5, draw_table, SCALES[1:]),
 ]
 EXTRAS = [
     Item("deep/rates", "Deep networks at other learning rates", measure_rates, draw_rates, SCALES),

@@ -82,20 +82,22 @@ def measure_table(
     seeds: int,
     item: str,
     printed: dict[str, tuple[float, ...]],
-    columns: tuple[str, ...],
+    printed_columns: tuple[str, ...],
     orders: Sequence[tuple[str, str]],
 ) -> Result:
     """Every printed number beside ours where it is run, then the printed orders of methods that are run.
 
     Beside each stands its difference to the first method's, ours paired by seed.
     """
-    run = [column for column in columns if column in SETTINGS[scale].columns]
+    run = [column for column in printed_columns if column in SETTINGS[scale].columns]
+    columns = run if scale == "quick" else printed_columns
     label = {column: shown(column, scale) if column in run else column for column in columns}
     found = accuracies(runner, scale, seeds, list(printed), run)
     table: Table = []
     cells: list[Cell] = []
-    for at, column in enumerate(columns):
-        paper = {name: values[at] for name, values in printed.items()}
+    places = {column: at for at, column in enumerate(printed_columns)}
+    for column in columns:
+        paper = {name: values[places[column]] for name, values in printed.items()}
         first, at_scale = next(iter(paper)), held(column, scale)
         ran = SETTINGS[at_scale].ran
         for name, value in paper.items():
@@ -111,7 +113,8 @@ def measure_table(
             gap = interval(minus(found[name, column], found[first, column])) if own else [NAN] * 3
             numbers |= {"printed gap": value - paper[first], **dict(zip(("gap", "gap low", "gap high"), gap))}
             of = spec(algorithm(name, column, scale), column, scale, 0).ran() if own else behind()
-            table.append({"column": where, "method": name, **numbers, **of})
+            bare = {"paper": NAN, "printed gap": NAN} if scale == "quick" else {}
+            table.append({"column": where, "method": name, **numbers, **bare, **of})
         if column in run:
             ours = {name: found[name, column] for name in paper}
             cells += [
@@ -140,6 +143,8 @@ SENDERS = ("FedMUD", "FedMUD+BKD+AAD", "FedHM", "EF21-P", "FedBAT")
 def measure_1(runner: Runner, scale: str, seeds: int) -> Result:
     """Accuracies under label skew, and what is sent: upload relative to FedAvg's, from the bytes of one round."""
     result = measure_table(runner, scale, seeds, "mud/table1", TABLE1, named("N1", "N2"), ORDERS1)
+    if scale == "quick":  # what the perceptron sends is no number of the paper's
+        return result
     specs = {name: spec(algorithm(name, HERE, scale), HERE, scale, 0, rounds=1) for name in ("FedAvg", *SENDERS)}
     found = runner(specs.values())
     sent = {name: found[one]["columns"]["up_bytes"][-1] for name, one in specs.items()}
@@ -347,7 +352,8 @@ def draw_column(axes: Axes, table: Table, methods: Sequence[str], parts: tuple[s
         aside = 0.3 * ((len(ran_of) - 1) / 2 - place)  # the first partition lies above
         color, spots = style.SEQUENCE[place], [len(methods) - methods.index(row["method"]) + aside for row in rows]
         mark = {"color": color, "markersize": 4.5, "markerfacecolor": "none", "linestyle": "none"}
-        axes.plot([row[parts[0]] for row in rows], spots, "D", label=f"paper, {partition}", **mark)
+        if not rows or any(row[parts[0]] == row[parts[0]] for row in rows):
+            axes.plot([row[parts[0]] for row in rows], spots, "D", label=f"paper, {partition}", **mark)
         run = [(spot, *(row[part] for part in parts[1:])) for spot, row in zip(spots, rows) if row["seeds"]]
         if run:
             ran, means, low, high = zip(*run)
@@ -708,15 +714,15 @@ ITEMS = [
     Item("mud/table2", "Decoupling against freezing", measure_2, draw_table, LARGE),
     Item("mud/table3", "Accuracy without label skew", measure_3, draw_table, LARGE),
     Item("mud/table4", "Decoupling against freezing, other partitions", measure_4, draw_table, LARGE),
-    Item("mud/table5", "ResNet18", measure_5, draw_table, SCALES),
+    Item("mud/table5", "ResNet18", measure_5, draw_table, SCALES[1:]),
     Item("mud/fig2", "Convergence", measure_convergence, draw_curves, LARGE),
     Item("mud/fig3", "Reset interval", measure_resets, drawer("reset interval s"), SCALES),
     Item("mud/fig4", "Initialisation", measure_start, drawer("a of U(-a, a)"), SCALES),
-    Item("mud/fig5", "Compression", measure_ratio, drawer("compression ratio"), SCALES),
+    Item("mud/fig5", "Compression", measure_ratio, drawer("compression ratio"), SCALES[1:]),
     Item(
         "mud/fig6", "Convergence under all partitions", measure_partitions, draw_partitions, ("quick", "large", "paper")
     ),
-    Item("mud/fig7", "The sweeps under the other partitions", measure_elsewhere, draw_elsewhere),
+    Item("mud/fig7", "The sweeps under the other partitions", measure_elsewhere, draw_elsewhere, ("paper",)),
 ]
 EXTRAS = [
     Item(

@@ -147,7 +147,7 @@ SETTINGS = {
         "scikit-learn's digits in the place of CIFAR-10, a perceptron 64-64-10 with both matrices decomposed, "
         "10 clients (Dirichlet 0.3), 5 sampled, 10 local steps of 32 images, 40 rounds; rates, a: best of mud/tuning",
         "smoke",
-        ("CIFAR-10 N1",),
+        ("CIFAR-10 N1", "CIFAR-10 N2", "CIFAR-10 IID"),
         rounds=40,
         sampled=5,
         steps=10,
@@ -333,8 +333,10 @@ def problem(column: str, scale: str) -> dict[str, Any]:
 
 
 def shown(column: str, scale: str) -> str:
-    """A printed column, and the data that this scale runs in its place."""
+    """A printed column, and the data that this scale runs in its place; at the quick scale these data alone."""
     data = problem(column, scale)["data"]
+    if scale == "quick":
+        return on(column, scale)
     return column if DATA[column.split()[0]] == data else f"{column} (run: {data})"
 
 

@@ -292,7 +292,19 @@ def measure_objects(runner: Runner, scale: str, seeds: int) -> Result:
         table.append(column.row(f"Proj {what}", paper[name], wanted[name, 0].ran(), runs[name], base))
         rival = {"update, sr=3": "update, sr=1"}.get(name, f"update, sr={min(sr, 3)}")
         cells.append(level(paper, ours, name, rival, column.ran(scale)))
+    table = unprinted(table, at) if scale == "quick" else table
     return Result(table, cells, settings_of(at, algorithms), [*notes_of(at, scale), BEST])
+
+
+def _stand_in(at: Setting) -> str:
+    """What a scale runs, where it is nothing that the paper names."""
+    return f"{at.data}, {at.network}"
+
+
+def unprinted(table: Table, at: Setting) -> Table:
+    """Rows of stand-ins: under their own name, beside nothing that is printed."""
+    bare = {"panel": _stand_in(at), "paper": NAN, "printed gap": NAN}
+    return [row | bare for row in table]
 
 
 BEST = f"Best round: in the columns best, best_low and best_high, beside the mean that is judged. {OPTIMISTIC}"
@@ -373,6 +385,7 @@ def measure_levels(
     shown = {(name, c.epochs): wanted[c, name, 0].algorithm for c, name in run if c.names is None and c.whole is None}
     several = len({epochs for _, epochs in shown}) > 1
     algorithms = {f"{name}, epochs={epochs}" if several else name: one for (name, epochs), one in shown.items()}
+    table = unprinted(table, at) if scale == "quick" else table
     return Result(table, cells, settings_of(at, algorithms), [*notes_of(at, scale), BEST])
 
 
@@ -453,7 +466,8 @@ def measure_lbgm(runner: Runner, scale: str, seeds: int) -> Result:
         network = "CNN" if column.panel == "CIFAR-10" else "CNN, 100 classes"
         label = column.label("cost LBGM")
         if column.data:
-            share = shares[column.place, column.setting]
+            place = _stand_in(at) if scale == "quick" else column.place
+            share = shares[place, column.setting]
             if share > WHOLE:
                 idle[column.label("LBGM")] = (
                     f"LBGM sent {share:.1%} of the models here: it is FedAvg, and costs as much"
@@ -681,7 +695,7 @@ def _points(
             mean, low, high = (found[part] for part in ours)
             error = [[mean - low], [high - mean]]
             axes.errorbar([x], [mean], error, fmt=how.marker, markersize=3.5, color=how.color, capsize=2)
-            if paper:
+            if paper and not math.isnan(found[paper]):
                 axes.plot([x], [found[paper]], "D", markersize=4, markerfacecolor="none", color=how.color, zorder=3)
     axes.set_xticks(range(len(settings)), [name.removeprefix(f"{IN_FULL} ") for name in settings])
     axes.set_xlim(-0.5, len(settings) - 0.5)
@@ -696,6 +710,7 @@ def draw_levels(table: Table) -> Figure:
     most = max(row["ran rounds"] for row in table)
     parts = sorted({(row["panel"], row["ran rounds"]) for row in table}, key=lambda part: part[1])
     lengths = len({rounds for _, rounds in parts})
+    printed = any(not math.isnan(row["paper"]) for row in table)
     names = style.looks(row["method"] for row in table)
     figure, axes = style.new_figure(2 * len(parts), 2.6 * len(parts), 2, len(parts))
     for (panel, rounds), levels, gaps in zip(parts, axes[::2], axes[1::2]):
@@ -707,12 +722,13 @@ def draw_levels(table: Table) -> Figure:
         gaps.axhline(0, color="black", linewidth=0.8)
         gaps.set(
             ylabel=f"points, minus {against}'s",
-            title=f"paired by seed; diamonds: printed for {panel.split(' (')[0]}",
+            title="paired by seed" + (f"; diamonds: printed for {panel.split(' (')[0]}" if printed else ""),
         )
     for name, how in names.items():
         n = " or ".join(map(str, sorted({row["seeds"] for row in table if row["method"] == name})))
         axes[0].plot([], [], how.marker, markersize=3.5, color=how.color, label=f"{name} (n={n})")
-    axes[1].plot([], [], "kD", markersize=4, markerfacecolor="none", label="printed, 400 rounds")
+    if printed:
+        axes[1].plot([], [], "kD", markersize=4, markerfacecolor="none", label="printed, 400 rounds")
     style.caption(figure, table)
     style.legend_above(figure, 5)
     return figure

@@ -26,6 +26,8 @@ from fedtheory.theory.ssf.printed import METHODS, NAN, RATE, REFRESH, SAMPLED, S
 
 ROUNDS = {"quick": 1200, "paper": 25_000}
 RAN = {"quick": "smoke", "paper": "paper's"}
+QUICK: dict[str, Any] = {"d": 20, "m": 5}  # so small that the plateaus are near; r/d as printed
+QUICK_RUN = {0.1: (2e-2, 600), 0.5: (2e-2, 600), 2.0: (8e-3, 1000)}  # het -> rate, rounds
 
 READING = [
     "Minibatches: 20 of 50 rows drawn independently (with replacement), fresh in each local step (open point 7).",
@@ -62,14 +64,45 @@ def spec(algorithm: Algorithm, het: float, seed: int, rounds: int, points: int =
     )
 
 
+def small_curves(runner: Runner, seeds: int, settings: Sequence[tuple[float, int]]) -> Result:
+    """The four methods on a fifth of the paper's d, in the settings whose r has a fifth, at rates tuned for it."""
+    small = [(het, r * QUICK["d"] // D) for het, r in settings if r * QUICK["d"] >= D]
+    wanted = {
+        (het, r, name, seed): spec(method(name, QUICK_RUN[het][0], r), het, seed, QUICK_RUN[het][1], **QUICK)
+        for het, r in small
+        for name in METHODS
+        for seed in range(seeds)
+    }
+    results = runner(wanted.values())
+    table = [row for het, r in small for name in METHODS for row in rows_of(wanted, results, het, r, name, seeds)]
+    said = {"rate and rounds": {str(het): run for het, run in QUICK_RUN.items()}, **QUICK}
+    return Result(table, [], said, list(READING))
+
+
+Wanted = dict[tuple[float, int, str, int], Spec]  # het, r, method, seed
+
+
+def rows_of(wanted: Wanted, results: dict[Spec, dict[str, Any]], het: float, r: int, name: str, seeds: int) -> Table:
+    """A method's curve in one setting: mean and interval over seeds, by round."""
+    runs = [results[wanted[het, r, name, seed]] for seed in range(seeds)]
+    table: Table = []
+    for at in range(min(len(one["columns"]["round"]) for one in runs)):
+        numbers = dict(zip(("mean", "low", "high"), interval([one["columns"]["error"][at] for one in runs])))
+        here = {"het": het, "r": r, "method": name, "round": runs[0]["columns"]["round"][at]}
+        table.append({**here, **numbers, "seeds": seeds, **wanted[het, r, name, 0].ran()})
+    return table
+
+
 def measure_cells(
     runner: Runner, scale: str, seeds: int, printed: dict[tuple[float, int], tuple], orders: bool = True
 ) -> Result:
     """Run the four methods in the given (het, r) settings and put the final errors beside the printed ones; `orders`:
     and the printed order of methods that follow each other; of SSF and FedSub, too, at r = 20, as in Sec. 5.2.1.
     """
+    if scale == "quick":
+        return small_curves(runner, seeds, list(printed))
     rounds = ROUNDS[scale]
-    wanted = {
+    wanted: Wanted = {
         (het, r, name, seed): spec(method(name, RATE[het], r), het, seed, rounds)
         for het, r in printed
         for name in METHODS
@@ -83,22 +116,7 @@ def measure_cells(
         for name in METHODS:
             runs = [results[wanted[het, r, name, seed]] for seed in range(seeds)]
             ours[name] = [final(one) for one in runs]
-            shared = min(len(one["columns"]["round"]) for one in runs)
-            for at in range(shared):
-                mean, low, high = interval([one["columns"]["error"][at] for one in runs])
-                table.append(
-                    {
-                        "het": het,
-                        "r": r,
-                        "method": name,
-                        "round": runs[0]["columns"]["round"][at],
-                        "mean": mean,
-                        "low": low,
-                        "high": high,
-                        "seeds": seeds,
-                        **wanted[het, r, name, 0].ran(),
-                    }
-                )
+            table += rows_of(wanted, results, het, r, name, seeds)
         row: dict[str, float] = dict(zip(METHODS, values))
         cells += [error(f"het={het} r={r} {name}", name, row[name], ours[name], scale) for name in METHODS]
         finite = sorted((name for name in METHODS if not math.isnan(row[name])), key=lambda name: row[name])
@@ -148,24 +166,32 @@ def order(where: str, low: str, high: str, row: dict[str, float], ours: dict[str
     return judge.side(cell, printed, ratios, region, RAN[scale], "printed", said, ratio=True, own=ours[low])
 
 
+def printed_for(row: Row) -> tuple[float, ...] | None:
+    """What Tables 2 to 4 print for a row's setting; None on another problem than the paper's."""
+    own = row["ran data"] == f"matrix regression, het = {row['het']}"
+    return {**TABLE3, **TABLE4, **TABLE2}[row["het"], row["r"]] if own else None
+
+
 @style.styled
 def draw_curves(table: Table) -> Figure:
     """Relative error over rounds, with the printed final values as diamonds at the right edge."""
     figure, (axes,) = style.new_figure()
     het, r = table[0]["het"], table[0]["r"]
-    printed = {**TABLE3, **TABLE4, **TABLE2}[het, r]
+    own = printed_for(table[0])
+    printed, d = own or [NAN] * len(METHODS), D if own else QUICK["d"]
     last = max(row["round"] for row in table)
     for name, paper in zip(METHODS, printed):
         rows = [row for row in table if row["method"] == name]
         style.band(axes, *columns(rows), name, rows[0]["seeds"])
         if not math.isnan(paper):
             style.paper_mark(axes, last, paper, name)
-    missing = [name for name, paper in zip(METHODS, printed) if math.isnan(paper)]
-    axes.plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="paper, T = 25,000")
+    missing = [name for name, paper in zip(METHODS, own or ()) if math.isnan(paper)]
+    if own:
+        axes.plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="paper, T = 25,000")
     for name in missing:
         axes.plot([], [], " ", label=f"paper: {name} NaN")
     axes.set(yscale="log", xlabel="communication rounds", ylabel=r"$\|X_t-X^*\|_F\,/\,\|X^*\|_F$")
-    axes.set_title(f"het = {het}, r = {r} (r/d = {r / D:g})")
+    axes.set_title(f"het = {het}, r = {r} (r/d = {r / d:g})")
     style.caption(figure, table, style.CUT)
     style.legend_above(figure, 2)
     return figure
@@ -182,7 +208,7 @@ def draw_finals(table: Table) -> Figure:
     """Final errors by setting: ours with intervals, the paper's as diamonds."""
     settings = list(dict.fromkeys((row["het"], row["r"]) for row in table))
     figure, (axes,) = style.new_figure()
-    printed = {**TABLE3, **TABLE4, **TABLE2}
+    own = printed_for(table[0])
     for place, name in enumerate(METHODS):
         shift = 0.16 * (place - 1.5)
         color, mark = style.look(name).color, style.look(name).marker
@@ -194,15 +220,16 @@ def draw_finals(table: Table) -> Figure:
             axes.errorbar(
                 [at + shift], [last["mean"]], error, fmt=mark, markersize=3.5, color=color, capsize=2, label=label
             )
-            paper = printed[setting][place]
+            paper = (printed_for(last) or [NAN] * len(METHODS))[place]
             if not math.isnan(paper):
                 style.paper_mark(axes, at + shift, paper, name)
-    axes.plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="paper (NaN: none)")
+    if own:
+        axes.plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="paper (NaN: none)")
     names = [f"het={het}\nr={r}" for het, r in settings]
     axes.set_xticks(range(len(settings)), names)
     axes.set(yscale="log", ylabel="final relative error")
-    rounds = max(row["round"] for row in table)
-    axes.set_title(f"T = {rounds:,} rounds here, 25,000 in the paper")
+    if own:
+        axes.set_title(f"T = {max(row['round'] for row in table):,} rounds here, 25,000 in the paper")
     style.caption(figure, table)
     style.legend_above(figure, 2)
     return figure
@@ -262,6 +289,8 @@ def draw_rates(table: Table) -> Figure:
 def measure_text(runner: Runner, scale: str, seeds: int) -> Result:
     """Table 3 and the ratios that its text states."""
     result = measure_cells(runner, scale, seeds, TABLE3)
+    if scale == "quick":
+        return result
     rounds = ROUNDS[scale]
 
     def finals(name: str, r: int) -> list[float]:

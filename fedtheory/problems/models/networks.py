@@ -402,6 +402,11 @@ def mlp(shape: tuple[int, int, int], classes: int, hidden: int = 64) -> Network:
     return Network("mlp", shape, classes, ops)
 
 
+def _softmax(shape: tuple[int, int, int], classes: int) -> Network:
+    """Softmax regression: one linear map."""
+    return Network("softmax", shape, classes, (Flatten(), Linear(math.prod(shape), classes)))
+
+
 def _decomfl_mnist(shape: tuple[int, int, int] = (1, 28, 28), classes: int = 10) -> Network:
     """DeComFL's "simple CNN" (28,938 parameters on 28 x 28, 10 classes); operations as in its public code."""
     c, height, width = shape
@@ -499,6 +504,7 @@ def cifar_resnet(depth: int, k: int = 3) -> Callable[..., Network]:
 
 NETWORKS: dict[str, Callable[..., Network]] = {
     "mlp": mlp,
+    "softmax": _softmax,
     "decomfl-mnist": _decomfl_mnist,
     "decomfl-fashion": _decomfl_fashion,
     "flss-cnn": flss_cnn,

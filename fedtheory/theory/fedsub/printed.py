@@ -10,13 +10,13 @@ LEVELS = {"our-CD": 1e-7, "FedAvg-CD": 1e-5}  # "about", of Fig. 1
 RANKS = (5, 10, 15, 18)  # of Fig. 1(c), which does not print them
 
 
-def methods(r: int = RANK) -> dict[str, Algorithm]:
+def methods(r: int = RANK, lr: float = LR) -> dict[str, Algorithm]:
     """The paper's curves by name."""
     return {
-        "our-P=I": FedSub(LR, TAU, Identity()),
-        "our-CD": FedSub(LR, TAU, Coordinate(r)),
-        "our-SS": FedSub(LR, TAU, Spherical(r), form="sums"),
-        "our-RD": FedSub(LR, TAU, Gaussian(r), form="sums"),
-        "FedAvg": FedAvg(LR, TAU),
-        "FedAvg-CD": FedSub(LR, TAU, Coordinate(r), dual=False),
+        "our-P=I": FedSub(lr, TAU, Identity()),
+        "our-CD": FedSub(lr, TAU, Coordinate(r)),
+        "our-SS": FedSub(lr, TAU, Spherical(r), form="sums"),
+        "our-RD": FedSub(lr, TAU, Gaussian(r), form="sums"),
+        "FedAvg": FedAvg(lr, TAU),
+        "FedAvg-CD": FedSub(lr, TAU, Coordinate(r), dual=False),
     }
