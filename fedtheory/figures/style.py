@@ -8,13 +8,12 @@ from functools import wraps
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
-import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from matplotlib.style import context
 from PIL import Image
 
 from fedtheory.core.records import ran_words
@@ -111,7 +110,7 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
     @wraps(draw)
     def wrapped(*args: Any, **kwargs: Any) -> Figure:
-        with mpl.style.context(OURS):
+        with context(OURS):
             return draw(*args, **kwargs)
 
     return wrapped
@@ -262,7 +261,7 @@ def _column(table: Sequence[dict[str, Any]], name: str) -> list[Any]:
 def with_caption(figure: Figure, table: Sequence[dict[str, Any]]) -> Figure:
     """The figure, with what was run below it unless it says so itself."""
     if not figure.get_supxlabel() and ran_words(table):
-        with mpl.style.context(OURS):
+        with context(OURS):
             caption(figure, table)
     return figure
 
@@ -270,7 +269,7 @@ def with_caption(figure: Figure, table: Sequence[dict[str, Any]]) -> Figure:
 def save_bytes(figure: Figure) -> bytes:
     """The figure as PNG bytes, without a date, so that the same figure is the same file."""
     stream = io.BytesIO()
-    with mpl.style.context(OURS):
+    with context(OURS):
         figure.savefig(stream, format="png", metadata={"Software": None})
     return stream.getvalue()
 
@@ -282,7 +281,7 @@ def few_colours(figure: Figure, dpi: int, colours: int = 256) -> bytes:
     share what is left of the palette.
     """
     drawn, stream = io.BytesIO(), io.BytesIO()
-    with mpl.style.context(OURS):
+    with context(OURS):
         figure.savefig(drawn, format="png", dpi=dpi)
     with Image.open(drawn) as opened:
         picture = np.asarray(opened.convert("RGB"))
