@@ -26,7 +26,7 @@ test: $(VENV)/.installed
 	wait $$types; typed=$$?; cat build/pyright.log; exit $$((tested + typed))
 
 lab: $(VENV)/.installed
-	$(VENV)/bin/jupyter lab notebooks
+	$(VENV)/bin/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks
 
 notebooks: $(VENV)/.installed
 	$(RUN) notebooks/build.py

@@ -1,11 +1,11 @@
 # %% [markdown]
 # # A tour: drift, bytes, subspaces
 #
-# Many clients hold data that they do not share. They train one model together: each computes at home, and a server
-# averages what they send. Two things make this harder than ordinary training. The clients' data differ, so they pull
-# the model apart (**client drift**). And the model has to travel, in every round, to and from every client
-# (**communication**). This package is about methods that deal with both at once, by working in a small random
-# **subspace** in each round.
+# Many clients hold data that they do not share. They train one model together: each client computes at home, and a
+# server averages what the clients send. Two things make this harder than ordinary training. The clients' data differ,
+# so the clients pull the model apart (**client drift**). And the model travels to and from every client in every round
+# (**communication**). The methods of this package answer both at once: in each round they work in a small random
+# **subspace**.
 #
 # **Time:** core sections (*) 1 to 3, about 10 minutes; all of it with the exercises about 70. It runs in half a minute.
 # **Needs:** nothing.
@@ -20,8 +20,8 @@
 # Gradient descent, eigenvalues, a little Python. Nothing is downloaded.
 #
 # ## Symbols
-# Every paper has letters of its own; [docs/symbols.md](../docs/symbols.md) has them all. $K$ is the one to watch: local
-# steps here and in SCAFFOLD and SSF, clients in FedAvg's paper, rounds in FedSub's.
+# Every paper has its own letters. [docs/symbols.md](../docs/symbols.md) lists them all. Watch $K$: it counts local
+# steps here, in SCAFFOLD and in SSF, but clients in FedAvg's paper and rounds in FedSub's.
 #
 # | here | meaning | the paper's letter | in the code |
 # |---|---|---|---|
@@ -52,11 +52,11 @@ key = start()
 # %% [markdown]
 # ## 1. Two clients who want different things *
 #
-# Client $i$ has a loss $F_i(x) = \tfrac12 (x - b_i)^\top H_i (x - b_i)$. Alone, it would walk to its own minimiser
-# $b_i$. Together the two want the minimiser $x^\star$ of the average $F = \tfrac12 (F_1 + F_2)$. In two dimensions
-# everything can be drawn.
+# Client $i$ has a loss $F_i(x) = \tfrac12 (x - b_i)^\top H_i (x - b_i)$. Alone, it walks to its own minimiser $b_i$.
+# Together the two want the minimiser $x^\star$ of the average $F = \tfrac12 (F_1 + F_2)$. In two dimensions everything
+# can be drawn.
 #
-# Client 1 cares about the first coordinate (curvature 1) and hardly about the second (0.1); for client 2 it is the
+# Client 1 cares about the first coordinate (curvature 1) and hardly about the second (0.1). For client 2 it is the
 # other way round. So $x^\star$ lies near the first coordinate of $b_1$ and the second of $b_2$.
 
 # %%
@@ -71,8 +71,8 @@ table(["point", "first", "second"], [["b_1", *b[0].tolist()], ["b_2", *b[1].toli
 assert float(two.grad(x_star).norm()) <= 1e-14
 
 # %% [markdown]
-# **FedAvg** is the plain idea: every client starts at the server's model $x$, takes $K$ gradient steps on its own
-# loss, and the server moves to the average of the endpoints.
+# **FedAvg** is the plain idea. Every client starts at the server's model $x$ and takes $K$ gradient steps on its own
+# loss. The server moves to the average of the endpoints.
 #
 # > **Predict.** We put the server exactly at the solution $x^\star$, where $\nabla F = 0$, and play one round with
 # > $K = 20$ steps. Does the server stay there?
@@ -92,9 +92,8 @@ assert torch.allclose(state.server.x, steps[-1].mean(0))
 assert moved > 0.3
 
 # %% [markdown]
-# No. At $x^\star$ the two gradients cancel, but neither is zero: each client follows its own. If both walked at the
-# same pace, the walks would cancel too. They do not: the picture shows every local step, over the level lines of both
-# losses.
+# No. At $x^\star$ the two gradients cancel, but neither is zero, so each client walks. If both walked at the same pace,
+# the walks would cancel too. They do not. The picture shows every local step over the level lines of both losses.
 
 
 # %% tags=["hide-input"]
@@ -130,12 +129,11 @@ style.legend_above(figure, 2)
 show(figure)
 
 # %% [markdown]
-# Each client soon arrives in the coordinate it cares about and then goes on in the one where it should be listening
-# to the other: its steep direction is finished early, its flat one is not. That is **client drift**.
+# Each client soon arrives in the coordinate that it cares about, for its steep direction is finished early. It then
+# goes on in its flat direction, where the other client should decide. That is **client drift**.
 #
-# For quadratics we can say where it ends. After $K$ steps with rate $\eta$, client $i$ stands at
-# $b_i + M_i (x - b_i)$ with $M_i = (I - \eta H_i)^K$. The server rests where the average of these endpoints is $x$
-# again:
+# For quadratics we can say where it ends. After $K$ steps with rate $\eta$, client $i$ stands at $b_i + M_i (x - b_i)$
+# with $M_i = (I - \eta H_i)^K$. The server rests where the average of these endpoints is $x$ again:
 #
 # $$\sum_i (I - M_i)\,(x - b_i) = 0 \qquad\text{instead of}\qquad \sum_i H_i\,(x - b_i) = 0 .$$
 #
@@ -163,11 +161,11 @@ assert [row[-1] for row in rows] == sorted(row[-1] for row in rows)
 assert torch.allclose(resting_point(0.2, 1000), b.mean(0), atol=1e-6)
 
 # %% [markdown]
-# The runs end where the formula says, and more local work ends farther away. The error is
-# $\lVert x - x^\star\rVert / \lVert x^\star\rVert$ here and everywhere below.
+# The runs end where the formula says, and more local work ends farther away. Here and below, the error is $\lVert x -
+# x^\star\rVert / \lVert x^\star\rVert$.
 #
-# **Pictures that move.** Here stands the first frame; the book has sliders in this place, JupyterLab with
-# `moving("drift", live=True)`.
+# **Pictures that move.** You see the first frame. The book has sliders in its place, and `moving("drift", live=True)`
+# shows them in JupyterLab.
 
 # %%
 moving("drift")
@@ -183,9 +181,9 @@ moving("rest")
 #
 # $$y \leftarrow y - \eta\,\bigl(\nabla F_i(y) - c_i + c\bigr),$$
 #
-# and at $x^\star$ it would stay: there $\nabla F_i - c_i = 0$ and $c = 0$. It does not know them before the round;
-# **SCAFFOLD** takes for $c_i$ the average of the client's gradients in its last round, and for $c$ the mean of all
-# $c_i$, which the server sends. Here are both algorithms' lines as they stand in the package:
+# and it would stay at $x^\star$, where $\nabla F_i - c_i = 0$ and $c = 0$. It does not know them before the round.
+# **SCAFFOLD** takes for $c_i$ the average of the client's gradients in its last round. The server sends $c$, the mean
+# of all $c_i$. These are the lines of both algorithms in the package:
 #
 # | FedAvg, client | SCAFFOLD, client |
 # |---|---|
@@ -233,9 +231,9 @@ assert curves["SCAFFOLD"][1][-1] < 1e-3
 assert abs(curves["FedAvg"][0][-1] - two.error(resting_point(0.2, 20))) < 1e-3
 
 # %% [markdown]
-# FedAvg's clients keep walking in every round, and their average returns to the wrong place. SCAFFOLD's clients come
-# to rest, because each knows what the others want. The price: it sends the control variate together with the model,
-# so every message is twice as long.
+# FedAvg's clients keep walking in every round, and their average returns to the wrong place. SCAFFOLD's clients come to
+# rest, because each knows what the others want. The price: SCAFFOLD sends the control variate with the model, so every
+# message is twice as long.
 #
 # ## 3. What crosses the wire *
 #
@@ -244,12 +242,12 @@ assert abs(curves["FedAvg"][0][-1] - two.error(resting_point(0.2, 20))) < 1e-3
 # $n_i$ rows of data, $A_i$ and $B_i$.
 #
 # A **subspace** method draws a random basis $P$ with $r$ orthonormal columns in each round (here $r = 20$ of $m =
-# 100$), the same for all clients because all make it from one seed. Clients move only within it, so what they send has
-# $r$ rows in place of $m$. Two methods do so. **FedSub** keeps its correction inside the subspace and sends one small
-# matrix. **SSF**, which is SCAFFOLD in a subspace, keeps a full correction at home, refreshes the part that the
-# subspace sees, and sends two small matrices.
+# 100$). All clients make the same basis from one seed. They move only within it, so their messages have $r$ rows in
+# place of $m$. Two methods do so. **FedSub** keeps its correction inside the subspace and sends one small matrix.
+# **SSF**, which is SCAFFOLD in a subspace, keeps a full correction at home, refreshes the part that the subspace sees,
+# and sends two small matrices.
 #
-# Every message of the package knows its size; here is one round, the second, per client.
+# Every message of the package knows its size. The table shows the second round, per client.
 
 # %%
 problem = MatrixRegression.ssf(0.5, key.fold("data"), batch=None)
@@ -272,8 +270,8 @@ assert upload["SCAFFOLD"] == 2 * upload["FedAvg"] == (m // r) * upload["SSF"]
 assert upload["SSF"] == 2 * upload["FedSub"]
 
 # %% [markdown]
-# Going up, the subspace divides the message by $m / r = 5$. (Coming down, FedSub's Algorithm 1 broadcasts the whole
-# model; SSF's clients follow it from the small steps.)
+# The subspace divides an upload by $m / r = 5$. Downloads differ: FedSub's Algorithm 1 broadcasts the whole model, and
+# SSF's clients follow the model from the small steps.
 #
 # > **Predict.** Four methods, the same step size, 300 rounds. (1) Against *rounds*: which is fastest, which stall?
 # > (2) Against *bytes*: does SSF now beat SCAFFOLD five to one?
@@ -317,15 +315,15 @@ assert abs(rows[0][3] / rows[1][3] - 1) < 0.2
 assert histories["FedAvg"]["error"][-1] > 0.99 * histories["FedAvg"]["error"][-11] > 1e-3
 
 # %% [markdown]
-# Per round the full methods are faster, and FedAvg stalls at its resting point (FedSub and SSF lie on top of each
-# other). **Per byte the curves come in pairs**: SSF goes along with SCAFFOLD, FedSub with FedAvg. With the same step
-# size the subspace shows a client $r/m$ of its gradient, so five times smaller messages need five times as many
-# rounds. Nothing was gained.
+# Per round the full methods are faster, and FedAvg stalls at its resting point. FedSub and SSF lie on top of each
+# other. **Per byte the curves come in pairs**: SSF goes along with SCAFFOLD, FedSub with FedAvg. With the same step
+# size the subspace shows a client $r/m$ of its gradient, so five times smaller messages need five times as many rounds.
+# Nothing is gained.
 #
 # ## 4. Where the gain comes from
 #
-# Inside the subspace a client does not see the Hessian $H_i$ but $P^\top H_i P$. Its steepest direction is hardly
-# ever in a random subspace: the curvature that limits the step size is smaller there.
+# Inside the subspace a client sees $P^\top H_i P$ in place of the Hessian $H_i$. A random subspace hardly ever contains
+# its steepest direction, so the curvature that limits the step size is smaller there.
 
 # %%
 hessians = problem.A.mT @ problem.A / problem.rows + problem.lam * torch.eye(m)  # (clients, m, m)
@@ -346,8 +344,8 @@ assert abs(rows[-1][1] / problem.constants.L - 1) < 1e-10
 assert rows[2][1] < problem.constants.L / 3
 
 # %% [markdown]
-# A gradient step is stable up to $2 / \text{curvature}$: with $r = 20$, a client may step about three times as far as
-# in the whole space. So let every method take its own step.
+# A gradient step is stable up to $2 / \text{curvature}$. With $r = 20$ a client may step about three times as far as in
+# the whole space. So let every method take its own step.
 #
 # > **Predict.** SCAFFOLD may now use 0.05 and SSF 0.15. Who needs fewer bytes for an error of $10^{-6}$? And what
 # > does the longer step do to FedSub?
@@ -385,15 +383,15 @@ assert rows[0][1] == rows[2][1] == "never"
 assert 1.5 < rows[1][2] / rows[3][2] < 3
 
 # %% [markdown]
-# This is the honest summary of what a subspace buys: messages five times smaller, *more* rounds, and about half the
-# uploaded bytes in total on this problem, because the smaller space allows longer steps. On a slow uplink that is worth
-# having; on a fast one it is not.
+# A subspace buys messages that are five times smaller, at the price of *more* rounds. On this problem about half of the
+# uploaded bytes remain in total, because the smaller space allows longer steps. On a slow uplink that is worth having.
+# On a fast one it is not.
 #
-# FedSub sends up half as much as SSF in each round, and stalls: what its correction knew outside the new subspace is
-# lost when the subspace changes. Notebook 02 looks at that, notebook 03 at SSF.
+# FedSub uploads half as much as SSF in each round, and stalls. When the subspace changes, it loses what its correction
+# knew outside the new one. Notebook 02 looks at FedSub, notebook 03 at SSF.
 #
-# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
-# `moving("curvature", live=True)`.
+# **A picture that moves.** You see the first frame. The book has sliders in its place, and `moving("curvature",
+# live=True)` shows them in JupyterLab.
 
 # %%
 moving("curvature")
@@ -525,7 +523,7 @@ check("00.4", answer)
 
 # %% [markdown]
 # ## Summary
-# - FedAvg with several local steps solves another problem than the one it was given; for quadratics that problem is
+# - FedAvg with several local steps solves another problem than the one it was given. For quadratics that problem is
 #   known exactly, and the runs above end at its solution.
 # - Control variates remove the drift, for twice the message.
 # - A random subspace of rank $r$ makes messages $m/r$ times smaller and, at the same step size, needs $m/r$ times as

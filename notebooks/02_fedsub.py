@@ -49,7 +49,6 @@
 import inspect
 import math
 import re
-import textwrap
 from pathlib import Path
 
 import torch
@@ -74,6 +73,7 @@ from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
 from fedtheory.notebook import (
     beside,
+    box,
     committed,
     conclusions,
     provenance,
@@ -116,34 +116,31 @@ conclusions("fedsub")
 # moves the model by the mean (10, 14), and each client adds to its dual how far it was from that mean, which is then
 # carried over into the coordinates of the next basis (12).
 #
-# ```
-# Algorithm 1 (FedSub)
-#  1  input K, tau, eta, P^k, Lambda_i^0 = 0, x^0
-#  2  for k = 0, 1, ..., K-1
-#  3    client i:
-#  4      B_i^{k,0} = 0
-#  5      for t = 0, 1, ..., tau-1
-#  6        B_i^{k,t+1} = B_i^{k,t} - eta ( (r/m) (P^k)^T grad f_i(x^k + P^k B_i^{k,t}) + Lambda_i^k / (eta tau) )
-#  7      end for
-#  8      send B_i^{k,tau} to the server
-#  9    server:
-# 10      compute (1/n) sum_i B_i^{k,tau} and broadcast it to all clients
-# 11    client i:
-# 12      Lambda_i^{k+1} = (P^{k+1})^T ( P^k ( Lambda_i^k + B_i^{k,tau} - (1/n) sum_i B_i^{k,tau} ) )
-# 13    server:
-# 14      x^{k+1} = x^k + P^k (1/n) sum_i B_i^{k,tau}
-# 15      broadcast x^{k+1} to all clients
-# 16  end for
-# ```
-#
-# The factor $\frac rm$ in line 6 is $((P^k)^\top P^k)^{-1}$: it undoes the length of the columns. This is the code that
-# trains, read from the installed package, so that what you see is what runs. The number behind a line is the line of
-# the box.
+# The factor $\frac rm$ in line 6 is $((P^k)^\top P^k)^{-1}$: it undoes the length of the columns. Beside each line of
+# the box stands the code that does it, read from the installed package: you see the code that runs.
 
-# %%
+# %% tags=["hide-input"]
+# The box, and our code beside it
 methods = (FedSub.init, FedSub.broadcast, FedSub.client, FedSub.server, FedSub.close)
-for method in methods:
-    print(textwrap.dedent(inspect.getsource(method)))
+lines = r"""
+ 1  input K, tau, eta, P^k, Lambda_i^0 = 0, x^0
+ 2  for k = 0, 1, ..., K-1
+ 3    client i:
+ 4      B_i^{k,0} = 0
+ 5      for t = 0, 1, ..., tau-1
+ 6        B_i^{k,t+1} = B_i^{k,t} - eta ( (r/m) (P^k)^T grad f_i(x^k + P^k B_i^{k,t}) + Lambda_i^k / (eta tau) )
+ 7      end for
+ 8      send B_i^{k,tau} to the server
+ 9    server:
+10      compute (1/n) sum_i B_i^{k,tau} and broadcast it to all clients
+11    client i:
+12      Lambda_i^{k+1} = (P^{k+1})^T ( P^k ( Lambda_i^k + B_i^{k,tau} - (1/n) sum_i B_i^{k,tau} ) )
+13    server:
+14      x^{k+1} = x^k + P^k (1/n) sum_i B_i^{k,tau}
+15      broadcast x^{k+1} to all clients
+16  end for
+"""
+box("Algorithm 1 (FedSub)", lines, *methods)
 
 # %% [markdown]
 # | box | code | remark |

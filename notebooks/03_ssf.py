@@ -1,12 +1,14 @@
 # %% [markdown]
 # # SSF: SCAFFOLD in a random subspace, with a full memory
 #
-# SSF ("Subspace Optimization for Efficient Federated Learning under Heterogeneous Data", arXiv:2604.25467v1) moves
-# all clients inside one random $r$-dimensional subspace per round, as FedSub does, but every client keeps a control
-# variate $c_i$ of **full** dimension $d$. Each round refreshes the part of $c_i$ that the subspace sees and leaves
-# the rest alone. It stands between two methods that you know: **SCAFFOLD** (notebook 00), which corrects each local
-# step by control variates $c - c_i$ in the full space, and **FedSub** (notebook 02), which does so in the subspace,
-# with a dual variable of $r$ numbers. **FedAvg**, local steps and an average without any correction, is the baseline.
+# SSF ("Subspace Optimization for Efficient Federated Learning under Heterogeneous Data", arXiv:2604.25467v1) moves all
+# clients inside one random $r$-dimensional subspace per round, as FedSub does. But every client keeps a control variate
+# $c_i$ of **full** dimension $d$. Each round refreshes the part of $c_i$ that the subspace sees and leaves the rest
+# alone.
+#
+# SSF stands between two methods that you know. **SCAFFOLD** (notebook 00) corrects each local step by control variates
+# $c - c_i$ in the full space. **FedSub** (notebook 02) corrects it in the subspace, with a dual variable of $r$
+# numbers. **FedAvg**, local steps and an average without a correction, is the baseline.
 #
 # **Time:** core sections (*) 1 to 3, about 20 minutes; all of it with the exercises about 140. It runs in half a
 # minute. **Needs:** notebooks 00, 01; 02 for sections 2.3, 3.2, 3.3 and 5.
@@ -19,13 +21,13 @@
 # - which of the paper's numbers we reproduce, and which depend on choices that the paper leaves open.
 #
 # ## Prerequisites
-# Notebook 00 (SCAFFOLD, messages) and notebook 01 (bases). Notebook 02 helps in sections 2.3, 3.2, 3.3 and 5.
-# Equation numbers are the paper's; it prints no line numbers in its algorithm, those are ours.
+# Notebook 00 (SCAFFOLD, messages) and notebook 01 (bases). Notebook 02 helps in sections 2.3, 3.2, 3.3 and 5. Equation
+# numbers are the paper's. Its algorithm has no line numbers; ours count its lines.
 #
 # ## Symbols
-# This notebook keeps SSF's letters. Some of them mean something else in notebooks 01 and 02, which follow FedSub: $d$
-# is there $m$, so that $m$, here the columns, is there what is here $d$; and $K$, $k$ and $t$, here local steps, a
-# step and a round, are in 02 rounds, a round and a step (its number of steps is $\tau$).
+# This notebook keeps SSF's letters. Two clash with notebooks 01 and 02, which follow FedSub. There $m$ is what is $d$
+# here, while $m$ counts columns here. And there $K$, $k$, $t$ are rounds, a round and a step; here they are local
+# steps, a step and a round.
 #
 # | here | meaning | other papers' letters | in the code |
 # |---|---|---|---|
@@ -48,7 +50,6 @@
 import inspect
 import math
 import re
-import textwrap
 from pathlib import Path
 
 import torch
@@ -58,7 +59,7 @@ from fedtheory.algorithms.readings import points
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
-from fedtheory.notebook import beside, committed, conclusions, fold, provenance, show, start, table, what_was_run
+from fedtheory.notebook import beside, box, committed, conclusions, fold, provenance, show, start, table, what_was_run
 from fedtheory.notebook.exercises import check
 
 key = start(0)
@@ -77,40 +78,38 @@ conclusions("ssf")
 # %% [markdown]
 # ## 1. The algorithm *
 #
-# $P_t \in \mathbb{R}^{r \times d}$ has orthonormal **rows**, $P_t P_t^\top = I_r$ (2), the same for all clients;
-# FedSub's $P$ is its transpose, in another scale. $\mathcal{P}_t = P_t^\top P_t$ (3) is the orthogonal projector on
-# the subspace.
+# $P_t \in \mathbb{R}^{r \times d}$ has orthonormal **rows**, $P_t P_t^\top = I_r$ (2), and is the same for all clients.
+# FedSub's $P$ is its transpose, in another scale. $\mathcal{P}_t = P_t^\top P_t$ (3) is the orthogonal projector on the
+# subspace.
 #
-# ```
-# Algorithm 1 (SSF)
-#     input x^0, {c_i^0}, c^0; eta_l, eta_g; local steps K; clients S; subspace dimension r; rounds T
-#  1  initialise the projector P_0 by a common random seed
-#  2  for t = 0, ..., T-1
-#  3    x_proj = P_t x^t,  x_res = x^t - P_t^T x_proj,  c_proj = P_t c^t,  c_res = c^t - P_t^T c_proj
-#  4    for all clients i in parallel
-#  5      c_{i,proj} = P_t c_i^t,  c_{i,res} = c_i^t - P_t^T c_{i,proj}
-#  6      y_{i,proj}^0 = x_proj
-#  7      for k = 0, ..., K-1
-#  8        y_i^k = P_t^T y_{i,proj}^k + x_res
-#  9        g_i^k = grad f_i(y_i^k; xi_i^k)
-# 10        y_{i,proj}^{k+1} = y_{i,proj}^k - eta_l ( P_t g_i^k - c_{i,proj} + c_proj )
-# 11      end for
-# 12      c_i^{t+1} = (I - P_t^T P_t) c_i^t + (1/K) P_t^T P_t sum_k g_i^k
-# 13    end for
-# 14    x_proj^{t+1} = x_proj - eta_g (eta_l K / N) sum_i (x_proj - y_{i,proj}^K) / (eta_l K)
-# 15    x^{t+1} = P_t^T x_proj^{t+1} + x_res
-# 16    c^{t+1} = (1/(NK)) sum_i sum_k P_t^T P_t g_i^k + c_res
-# 17    generate P_{t+1} for the next round
-# 18  end for
-# ```
-#
-# The code that trains, read from the installed package; the number behind a line is the line of the box. `P.project`
-# is $P_t\,\cdot$ and `P.lift` is $P_t^\top\,\cdot$.
+# Beside each line of the box stands the code that does it, read from the installed package. `P.project` is
+# $P_t\,\cdot$ and `P.lift` is $P_t^\top\,\cdot$.
 
-# %%
+# %% tags=["hide-input"]
+# The box, and our code beside it
 parts = (SSF.init, SSF.broadcast, SSF.client, SSF.server, SSF.gradient, SSF.told, SSF.change)
-for method in parts:
-    print(textwrap.dedent(inspect.getsource(method)))
+lines = r"""
+     input x^0, {c_i^0}, c^0; eta_l, eta_g; local steps K; clients S; subspace dimension r; rounds T
+ 1  initialise the projector P_0 by a common random seed
+ 2  for t = 0, ..., T-1
+ 3    x_proj = P_t x^t,  x_res = x^t - P_t^T x_proj,  c_proj = P_t c^t,  c_res = c^t - P_t^T c_proj
+ 4    for all clients i in parallel
+ 5      c_{i,proj} = P_t c_i^t,  c_{i,res} = c_i^t - P_t^T c_{i,proj}
+ 6      y_{i,proj}^0 = x_proj
+ 7      for k = 0, ..., K-1
+ 8        y_i^k = P_t^T y_{i,proj}^k + x_res
+ 9        g_i^k = grad f_i(y_i^k; xi_i^k)
+10        y_{i,proj}^{k+1} = y_{i,proj}^k - eta_l ( P_t g_i^k - c_{i,proj} + c_proj )
+11      end for
+12      c_i^{t+1} = (I - P_t^T P_t) c_i^t + (1/K) P_t^T P_t sum_k g_i^k
+13    end for
+14    x_proj^{t+1} = x_proj - eta_g (eta_l K / N) sum_i (x_proj - y_{i,proj}^K) / (eta_l K)
+15    x^{t+1} = P_t^T x_proj^{t+1} + x_res
+16    c^{t+1} = (1/(NK)) sum_i sum_k P_t^T P_t g_i^k + c_res
+17    generate P_{t+1} for the next round
+18  end for
+"""
+box("Algorithm 1 (SSF)", lines, *parts)
 
 # %% [markdown]
 # | box | code | remark |
@@ -122,9 +121,10 @@ for method in parts:
 # | 14-15 | `server` | $\eta_\ell K$ cancels in line 14 |
 # | 16 | `server`, `told`, `change` | (6), over the participants |
 #
-# Two of the paper's open points decide how this code reads. The box runs all $N$ clients, the experiments sample $S =
-# 10$ of $N = 20$: who enters the sums in lines 14 and 16? Here the $S$ participants. And how does a client that was
-# away get $x_{res}$? Section 4 comes to that. `SSFReading` puts another step in the place of a named one:
+# Two open points of the paper decide how this code reads. First, the box runs all $N$ clients, but the experiments
+# sample $S = 10$ of $N = 20$. Who enters the sums in lines 14 and 16? Here the $S$ participants do. Second, how does a
+# client that was away get $x_{res}$? Section 4 answers that. `SSFReading` puts another step in the place of a named
+# one:
 
 # %%
 table(points.COLUMNS, points.rows(points.PAPERS["SSF"]))
@@ -139,8 +139,8 @@ print("every line of the box that computes something is marked in the code")
 # %% [markdown]
 # ## 2. What is inside a round *
 #
-# A small problem of which everything is known: 6 clients, each with its own quadratic in 40 dimensions, exact
-# gradients.
+# We use a small problem about which everything is known: 6 clients, each with its own quadratic in 40 dimensions, and
+# exact gradients.
 
 # %%
 n, d, r, lr, K = 6, 40, 10, 0.2, 5
@@ -182,13 +182,13 @@ assert all(float(difference.abs().max()) < 1e-12 for difference in facts.values(
 assert rank <= min(n, r)
 
 # %% [markdown]
-# The model has moved inside the subspace only, and so has every $c_i$: the stacked changes have at most rank
-# $\min(N, r)$. **Backfill** is the name for what (5) and (7) do with the rest: it is put back untouched.
+# The model has moved inside the subspace only, and so has every $c_i$. The stacked changes have at most rank $\min(N,
+# r)$. The rest is put back untouched, by (5) and (7). The paper calls this **backfill**.
 #
 # ### 2.2 How fast does $c_i$ find the gradient? (6) and (7)
 #
-# Hold $x$ still for a moment. Then each round replaces the part of $c_i - \nabla F_i(x)$ that lies in the subspace by
-# zero and keeps the rest; a random subspace takes away the share $\rho = r/d$ of any fixed vector, on average:
+# Hold $x$ still for a moment. Each round sets the part of $c_i - \nabla F_i(x)$ that lies in the subspace to zero and
+# keeps the rest. On average a random subspace takes away the share $\rho = r/d$ of any fixed vector:
 #
 # $$\mathbb{E}\,\lVert c_i^{t} - \nabla F_i \rVert^2 = (1 - \rho)^t\, \lVert c_i^0 - \nabla F_i \rVert^2 .$$
 #
@@ -220,20 +220,25 @@ assert all(abs(measured / predicted - 1) < 0.1 for _, predicted, measured in row
 #
 # The paper says that FedSub "may therefore lose information when the projector changes". We can say how much. In a
 # subspace, client $i$ needs the correction $P(\nabla F - \nabla F_i)$. SSF uses $P(c - c_i)$, projected from a full
-# memory. FedSub uses its dual, which knows $\nabla F - \nabla F_i$ inside the **previous** subspace only (notebook 02,
-# section 2.4), seen from the new one. Let $v = \nabla F - \nabla F_i$ stand still, $Q$ be the old subspace's
-# orthonormal basis, $Q'$ the new one's. Needed is $Q'^\top v$; FedSub has
+# memory. FedSub uses its dual. The dual knows $\nabla F - \nabla F_i$ inside the **previous** subspace only (notebook
+# 02, section 2.4) and is seen from the new one.
+#
+# Let $v = \nabla F - \nabla F_i$ stand still. Let $Q$ be the orthonormal basis of the old subspace, and $Q'$ that of
+# the new one. FedSub needs $Q'^\top v$ and has
 #
 # $$Q'^\top Q Q^\top v \quad\text{(orthonormal scale)}, \qquad
 # \tfrac1\rho\, Q'^\top Q Q^\top v \quad\text{(its own scale, } P^\top P = \tfrac{d}{r} I\text{)}.$$
 #
-# How far off are they? Write $W = Q Q^\top$. The error is $Q'^\top (W v - v)$, or $Q'^\top (\tfrac1\rho W v - v)$, and
-# $Q'$, which is independent of $Q$, shows the share $\rho$ of any squared length on average, of the error as of $v$. So
-# the relative error in the mean square is that before the change of subspace: $\lVert W v - v \rVert^2$ is
-# $(1 - \rho) \lVert v \rVert^2$ on average, and $\lVert \tfrac1\rho W v - v \rVert^2$ is
-# $(\tfrac1{\rho^2} \rho - 2 + 1) \lVert v \rVert^2$. The root mean square error is $\sqrt{1 - \rho}$ for the first,
-# which is too short on average, and $\sqrt{1/\rho - 1}$ for the second, which is right on average. No correction at all
-# has error 1.
+# How far off are they? Write $W = Q Q^\top$. The error is $Q'^\top (W v - v)$ in the first scale and $Q'^\top
+# (\tfrac1\rho W v - v)$ in the second.
+#
+# $Q'$ is independent of $Q$, so it shows the share $\rho$ of any squared length on average: of the error and of $v$
+# alike. The relative error in the mean square is therefore that before the change of subspace. On average $\lVert W v -
+# v \rVert^2$ is $(1 - \rho) \lVert v \rVert^2$, and $\lVert \tfrac1\rho W v - v \rVert^2$ is $(\tfrac1{\rho^2} \rho - 2
+# + 1) \lVert v \rVert^2$.
+#
+# So the root mean square error is $\sqrt{1 - \rho}$ in the first scale, whose correction is too short on average. It is
+# $\sqrt{1/\rho - 1}$ in the second, whose correction is right on average. No correction at all has error 1.
 #
 # > **Predict.** $\rho = 1/4$: what are the two numbers? And SSF's, after 100 rounds?
 
@@ -298,14 +303,13 @@ assert traces["SSF"][2][-1] < 1e-9
 assert min(error[-1] for name, (_, _, error) in traces.items() if name != "SSF") > 1e-4
 
 # %% [markdown]
-# SSF's correction becomes exact, and with exact gradients its model goes to the solution. FedSub's correction stays
-# off by about the predicted amount, however long it runs, and its model stalls. (The prediction holds $v$ still; the
-# model moves a little, so the measured numbers are a little larger.) With a new basis only every fifth round the dual
-# has time to learn its subspace, forgets at each change, and starts again: the sawtooth. (Errors below $10^{-9}$ are
-# drawn there.)
+# SSF's correction becomes exact, and with exact gradients its model goes to the solution. FedSub's correction stays off
+# by about the predicted amount, and its model stalls. The measured numbers are a little larger than the prediction,
+# which holds $v$ still. With a new basis only every fifth round the dual has time to learn its subspace. It forgets at
+# each change and starts again: hence the sawtooth. Errors below $10^{-9}$ are drawn at $10^{-9}$.
 #
-# One caution. A larger error of the correction is not in itself a higher plateau: FedSub's own scale is wrong by more
-# in each round, but right on average, and small steps average over rounds (notebook 02, exercise 3).
+# A larger error of the correction need not give a higher plateau. FedSub's own scale is wrong by more in each round,
+# but right on average, and small steps average over rounds (notebook 02, exercise 3).
 #
 # ### 2.4 And with noise?
 #
@@ -329,17 +333,16 @@ assert levels["SSF, noisy"] > 1e-3
 assert levels["SSF, noisy"] < levels["FedSub, own scale, noisy"]
 
 # %% [markdown]
-# No: with a constant step size and noise every method has a floor. The difference between the methods is then a
-# difference of floors, and it can be small. Remember this when we come to the paper's tables, whose gradients come
-# from minibatches.
+# No: with a constant step size and noise every method has a floor. The methods then differ in their floors, and the
+# difference can be small. The paper's tables have gradients from minibatches, so this applies to them.
 #
 # ### 2.5 And when only some clients take part?
 #
 # Line 16, which is (6), averages the refreshed controls of all $N$ clients. When $S$ take part there are two ways to
-# read it. `"participants"` puts them in the place of $N$: $c$ becomes the mean of $S$ fresh controls, in the subspace.
-# That is our default, and what our runs of the paper's tables use. `"all"` keeps $c = \frac1N \sum_i c_i$, the mean of
-# all stored controls, as SCAFFOLD's own box does: a participant sends by how much its control changed, and the server
-# adds $\frac1N$ of the sum. Both send $r$ numbers.
+# read it. With `"participants"`, $c$ becomes the mean of $S$ fresh controls, in the subspace. That is our default, and
+# our runs of the paper's tables use it. With `"all"`, $c = \frac1N \sum_i c_i$ stays the mean of all stored controls,
+# as in SCAFFOLD's own box: a participant sends the change of its control, and the server adds $\frac1N$ of the sum.
+# Both send $r$ numbers.
 #
 # > **Predict.** Exact gradients, 3 of the 6 clients in a round. Which of the two goes to the solution? How do they
 # > compare with FedAvg in the same subspaces (FedSub without its dual), which remembers nothing?
@@ -362,19 +365,20 @@ assert 0.8 < levels["SSF, c over participants"] / levels["FedAvg in subspaces"] 
 
 # %% [markdown]
 # Only the mean of all stored controls gets there. With the participants' mean SSF is hardly better than a method that
-# remembers nothing, though no gradient is noisy. The mean of three clients' gradients is not the mean of six, and it is
-# another one in each round: $c$ carries this sampling noise into every local step, however exact the $c_i$ are. On
-# linear losses whose gradients $v_i$ add to zero it can be counted exactly (`ssf.partial_control`): even from memories
-# that are already exact ($c_i = v_i$, $c = 0$) the step after $t$ rounds has, in the mean square, $1 - (1 - \rho)^t$
-# times the length of FedAvg's in the same subspaces, and with the mean of all controls the model rests. One line
-# says why ([docs/theory/family.md](../docs/theory/family.md), step 8.1).
+# remembers nothing, although no gradient is noisy. The mean of three clients' gradients is not the mean of six, and it
+# changes in each round. So $c$ carries this sampling noise into every local step, however exact the $c_i$ are.
+#
+# The noise can be counted exactly on linear losses whose gradients $v_i$ add to zero (`ssf.partial_control`). Start
+# from memories that are already exact ($c_i = v_i$, $c = 0$). With the participants' mean, the mean square of the step
+# after $t$ rounds is $1 - (1 - \rho)^t$ times that of FedAvg in the same subspaces. With the mean of all controls the
+# model rests. [docs/theory/family.md](../docs/theory/family.md), step 8.1, says why in one line.
 #
 # ## 3. Relatives *
 #
 # ### 3.1 At $r = d$ SSF is SCAFFOLD
 #
 # With a square orthonormal $P_t$ nothing is residual, and the random rotation cancels. SCAFFOLD averages its server
-# control in another way when clients are sampled; with `server_control="participants"` it uses SSF's (6).
+# control in another way when clients are sampled. With `server_control="participants"` it uses SSF's (6).
 #
 # > **Predict.** 3 of 6 clients per round, noisy gradients, 100 rounds: how far apart are the two models?
 
@@ -391,14 +395,14 @@ assert gap < 1e-10
 # %% [markdown]
 # ### 3.2 SSF is FedSub before its last step
 #
-# FedSub derives its algorithm from a primal-dual method with dual variables $y_i$ in the full space, and gives up the
-# full space in one step, (11) of that paper. Notebook 02, section 2.3, runs the derivation without this step and
-# finds SSF, to rounding, with $y_i = \eta_\ell K\,(c - c_i)$.
+# FedSub derives its algorithm from a primal-dual method with dual variables $y_i$ in the full space. It gives up the
+# full space in one step, (11) of that paper. Notebook 02, section 2.3, runs the derivation without this step and finds
+# SSF, to rounding, with $y_i = \eta_\ell K\,(c - c_i)$.
 #
 # ### 3.3 Is the second upload needed?
 #
-# SSF's clients send two things: the endpoint and the control term. In FedSub's dual form one is enough. Here is why:
-# if all clients take part and $\eta_g = 1$, then $\sum_i c_i = N c$, the corrections cancel in the average, and the
+# SSF's clients send two things: the endpoint and the control term. In FedSub's dual form one is enough. Suppose that
+# all clients take part and $\eta_g = 1$. Then $\sum_i c_i = N c$, the corrections cancel in the average, and the
 # movement of the model **is** the new control variate:
 #
 # $$x_{proj}^t - x_{proj}^{t+1} = \eta_\ell K\, P_t c^{t+1} .$$
@@ -425,21 +429,21 @@ assert gap > 1e-3
 
 # %% [markdown]
 # So with all clients present, $r$ numbers up would do instead of $2r$. With sampling they do not, unless the server
-# keeps every $c_i$ itself, as the paper's Section 3.6 suggests: then it can work out $\frac1K \sum_k P_t g_i^k$ from
+# keeps every $c_i$ itself, as the paper's Section 3.6 suggests. It can then work out $\frac1K \sum_k P_t g_i^k$ from
 # the endpoint, as SCAFFOLD's option II does. The package counts what Algorithm 1 needs when the clients keep their
 # $c_i$: two vectors.
 #
 # ## 4. What crosses the wire
 #
-# The paper: only projected quantities are communicated, so that the payload falls "from order $d$ to order $r$ per
-# vector-valued quantity". We count bytes on the messages themselves, on the paper's problem:
-# $X \in \mathbb{R}^{d \times m}$ with $d = 100$ rows and $m = 10$ columns, 20 clients, float64. $P_t$ acts on the rows:
-# a projected matrix is $r \times m$, and $r/d$ is its share here, too.
+# The paper communicates only projected quantities, so that the payload falls "from order $d$ to order $r$ per
+# vector-valued quantity". We count bytes on the messages themselves, on the paper's problem: $X \in \mathbb{R}^{d
+# \times m}$ with $d = 100$ rows and $m = 10$ columns, 20 clients, float64. $P_t$ acts on the rows. A projected matrix
+# is $r \times m$, and $r/d$ is its share here, too.
 #
-# Down travel: the seed of $P_t$ (8 bytes), $c_{proj}$, and the model. A client needs all of $x^t$ to compute
-# gradients, not only $x_{proj}$. If it holds $x^{t-1}$, it can rebuild $x^t$ from the seed of $P_{t-1}$, which it was
-# sent a round ago, and the new $x_{proj}$: that is a `Replay` message of $r$ rows. If it was away for some rounds, it
-# needs one such step per round, with the seeds that it missed, or the model itself where that is smaller. Its first
+# Three things travel down: the seed of $P_t$ (8 bytes), $c_{proj}$, and the model. A client needs all of $x^t$ to
+# compute gradients, not only $x_{proj}$. If it holds $x^{t-1}$, it rebuilds $x^t$ from the new $x_{proj}$ and the seed
+# of $P_{t-1}$, which it got a round ago. That is a `Replay` message of $r$ rows. If it was away for some rounds, it
+# needs one such step per round, with the seeds that it missed, or the model itself where that is smaller. The first
 # time, it needs the model. The alternative, `SSFReading(resend_model=True)`, sends the model every time.
 #
 # > **Predict.** Per client and round, up and down together, relative to SCAFFOLD: what do you expect for $r/d = 0.2$
@@ -510,15 +514,15 @@ assert saved > sent
 
 # %% [markdown]
 # And memory? The paper's introduction says the correction works "without ever introducing full-dimensional auxiliary
-# states"; its Section 3.7 says that full control variates are maintained, on the CPU. The code agrees with the
-# second: `own.c` has $d$ numbers per client, as in SCAFFOLD. What is $r$-dimensional is what a local step touches.
+# states". Its Section 3.7 says that full control variates are kept on the CPU. The code agrees with Section 3.7:
+# `own.c` has $d$ numbers per client, as in SCAFFOLD. Only a local step touches $r$ numbers.
 #
 # ## 5. FedSub's NaN
 #
-# In the paper's Tables 3 and 4, FedSub ends with NaN at $r = 50$, and only there. The paper's explanation is that the
-# dual loses information. Section 2.3 measured this loss: it makes FedSub stall; by itself it makes nothing grow. We
-# know one mechanism that does (notebook 02, section 3): with FedSub's own scale $P^\top P = \frac dr I$, every new
-# basis multiplies the average dual, which is pure rounding error, by about $\sqrt{d/r}$.
+# In the paper's Tables 3 and 4, FedSub ends with NaN at $r = 50$, and only there. The paper explains this by the dual's
+# loss of information. Section 2.3 measured this loss: it makes FedSub stall, but by itself it makes nothing grow. We
+# know one mechanism that does (notebook 02, section 3). With FedSub's own scale $P^\top P = \frac dr I$, every new
+# basis multiplies the average dual by about $\sqrt{d/r}$, and that average is pure rounding error.
 #
 # > **Predict.** A new basis every 5 rounds, $r = 5, 20, 50$ of $d = 100$. Which run leaves first? Does the paper's
 # > pattern (NaN at $r = 50$ only) come out?
@@ -546,15 +550,15 @@ assert order == sorted(order)
 assert all(last[rank, "printed"] > 1e3 and last[rank, "sums"] < 1 for rank in (5, 20, 50))
 
 # %% [markdown]
-# The measured growth follows the prediction, which has no fitted constant (it is the root mean square; a single path
-# lies a little below, most at small $r$). The form (19) of the FedSub paper stays finite. (With sampled clients it is
-# not the same algorithm any more, since (15) to (19) use that all take part: a client's dual is then replaced by its
-# newest difference, not added to. It sends the same bytes.) But the order is the reverse of the paper's table:
-# **small** $r$ leaves first. So this mechanism explains that a FedSub run can end in NaN; it does not explain why
-# only $r = 50$ did.
+# The measured growth follows the prediction, which has no fitted constant. (It is the root mean square; a single path
+# lies a little below, most at small $r$.) The form (19) of the FedSub paper stays finite, for the same bytes. With
+# sampled clients it is another algorithm, since (15) to (19) assume that all take part.
 #
-# SSF's text does not say which scale, which form, and which treatment of absent clients its FedSub has. We ran the
-# readings that seemed plausible to us. Their names:
+# But the order is the reverse of the paper's table: **small** $r$ leaves first. So this mechanism explains that a
+# FedSub run can end in NaN. It does not explain why only $r = 50$ did.
+#
+# SSF's text leaves open which scale, which form and which treatment of absent clients its FedSub has. We ran the
+# readings that seemed plausible. Their names:
 #
 # | name | what it means |
 # |---|---|
@@ -607,23 +611,23 @@ for name in ("Full-SCAFFOLD", "SSF"):
 assert not any(lost(name, rank) for name in names if "SSF" in name or "Full" in name for rank in (20, 50))
 
 # %% [markdown]
-# What is robust here, over all readings: SSF, FedAvg and SCAFFOLD stay finite. FedSub in its own scale, as printed,
-# with a rotated dual, is lost at both values of $r$. The same runs with `form="sums"`, or with the dual not rotated,
-# are not.
+# Over all readings SSF, FedAvg and SCAFFOLD stay finite. FedSub in its own scale, as printed, with a rotated dual, is
+# lost at both values of $r$. The same runs with `form="sums"`, or with the dual not rotated, are not.
 #
-# What is not robust: how well FedSub does when it is finite. Its plateau moves over the range printed above with
-# choices that the paper does not state, and some of them end below SSF. The same holds for SSF and SCAFFOLD
-# themselves: averaging $c$ over all clients instead of the participants, or drawing minibatches without replacement,
-# lowers their plateaus. (One seed each, with minibatch noise: read the picture for its large differences only.)
+# How well a finite FedSub does is not robust. Its plateau moves over the range printed above with choices that the
+# paper does not state, and some of them end below SSF. The same holds for SSF and SCAFFOLD. Averaging $c$ over all
+# clients, or drawing minibatches without replacement, lowers their plateaus. (One seed each, with minibatch noise: read
+# the picture for its large differences only.)
 #
-# One reading of the picture has the paper's pattern: NaN at $r = 50$ and not at $r = 20$. (It ran 25,000 rounds, and
-# left after 19,000; the others ran 5,000, in which a divergence as slow would not show, but for "absent keep", which
-# the tables below run for 25,000.) SSF's text does not say what becomes of the dual of a client that is not sampled.
-# FedSub's own paper cannot: there everyone takes part. Its line 12 stands under "Client $i$", without saying for which
-# $i$. A program that runs it for all $n$ clients, but computes $B_i$ only for the sampled ones, finds for the others
-# the $B_i$ of their last round. So absent clients go on stepping their duals with stale
-# endpoints. Dual and endpoint are turned into every new basis (`absent="step turned"`; with the endpoint left as it
-# was, `"step"`, both values of $r$ are lost).
+# One reading of the picture has the paper's pattern: NaN at $r = 50$ and not at $r = 20$. It ran 25,000 rounds and left
+# after 19,000. The others ran 5,000 rounds, too few for a divergence as slow; "absent keep" runs for 25,000 in the
+# tables below.
+#
+# SSF's text does not say what becomes of the dual of a client that is not sampled. In FedSub's own paper everyone takes
+# part, and its line 12 stands under "Client $i$" without saying for which $i$. A program may run line 12 for all $n$
+# clients but compute $B_i$ only for the sampled ones. For the others it finds the $B_i$ of their last round. So absent
+# clients go on stepping their duals with stale endpoints. In this reading dual and endpoint are turned into every new
+# basis (`absent="step turned"`). With the endpoint left as it was (`"step"`), both values of $r$ are lost.
 #
 # Why should that grow, and why with $r$? A participant sends $B_i = U_i - \Lambda_i$, where $U_i$ sums its gradient
 # steps, so line 12 cancels the old dual: $\Lambda_i + B_i = U_i$. Adding the same $B_i$ again in $q$ rounds of absence
@@ -656,10 +660,10 @@ assert all((row["diverged_at"] >= 0) == (factor(row["r"]) > 1) == math.isnan(row
 assert all(4 < row["ours"] / row["paper"] < 6 for row in rows if row["r"] == 20)
 
 # %% [markdown]
-# What it reproduces: NaN at $r = 50$ in all three settings; finite numbers at the smaller $r$; an error that grows from
-# $r = 10$ to $20$. What it does not: the levels, about five times too high at $r = 20$, and the paper's best $r$, which
-# is 10. It also bears on the paper's reason: the dual's loss of information is what holds this run together at small
-# $r$; at $r = 50$ too little is lost.
+# This reading reproduces NaN at $r = 50$ in all three settings, finite numbers at the smaller $r$, and an error that
+# grows from $r = 10$ to $20$. It does not reproduce the levels, which are about five times too high at $r = 20$, nor
+# the paper's best $r$, which is 10. It also bears on the paper's reason. The dual's loss of information is what holds
+# this run together at small $r$; at $r = 50$ too little is lost.
 #
 # SSF's Table 1 gives FedSub a new basis every five rounds. A round has five local steps. What if a new basis came every
 # round, and the stale endpoints were left as they are?
@@ -689,19 +693,21 @@ unclear = [(row["het"], row["r"], rival) for row, rival in either if row[f"/{riv
 assert unclear == [(0.5, 20, "Full-FedAvg")]
 
 # %% [markdown]
-# This run has the paper's pattern whole: NaN at $r = 50$ at every heterogeneity and in all five seeds, and nowhere
-# else; FedSub a hair ahead of SSF at $r = 1$ and clearly at $r = 5$, behind it elsewhere; ahead of FedAvg in one
-# setting, where it is in print, too (by the mean: the interval holds 1). Its levels lie within a factor of 1.4 of the
-# printed ones, all below them. Nothing of this is printed, Table 1 says another period, and we looked for it among many
-# readings: it is a likely account of what was run, not a proof. And the NaN would then be no property of FedSub: line
-# 12 is run for clients that have nothing new to say.
+# This run has the paper's whole pattern: NaN at $r = 50$ at every heterogeneity and in all five seeds, and nowhere
+# else. FedSub is a hair ahead of SSF at $r = 1$, clearly ahead at $r = 5$, and behind elsewhere. It is ahead of FedAvg
+# in one setting, as in print (in the mean: the interval holds 1). Its levels lie within a factor of 1.4 of the printed
+# ones, all below them.
+#
+# None of this is printed, Table 1 says another period, and we found it among many readings. So it is a likely account
+# of what was run, and no proof. The NaN would then be no property of FedSub: line 12 is run for clients that have
+# nothing new to say.
 #
 # ## 6. The paper's figures and tables
 #
-# Drawn from tables that were computed before, with `python -m fedtheory reproduce`; each says how. Hollow diamonds
-# are the paper's printed values. The verdicts are those of one rule for all papers
-# ([docs/report.md](../docs/report.md)): here **matches** means that the whole interval over five seeds lies within a
-# factor of 1.5 of the printed error, **contradicted** that it lies outside.
+# The pictures are drawn from tables that `python -m fedtheory reproduce` computed before. Hollow diamonds are the
+# paper's printed values. One rule for all papers gives the verdicts ([docs/report.md](../docs/report.md)): here
+# **matches** means that the whole interval over five seeds lies within a factor of 1.5 of the printed error,
+# **contradicted** that it lies outside.
 #
 # All runs: $N = 20$, $S = 10$, $K = 5$, minibatches of 20 of 50 rows, $d = 100$, $m = 10$, $\eta_g = 1$, and the
 # rates of (136). First the settings: the paper's search for the learning rate.
@@ -741,9 +747,9 @@ beside("ssf/table2")
 assert all(near_print(cell) for cell in record["cells"])
 
 # %% [markdown]
-# A row such as SSF < Full-FedAvg holds the second method's error over the first one's, paired by seed: above 1 they
-# stand in the printed order, and where the interval holds 1 five seeds do not tell. Where two methods are printed
-# level (FedSub and SSF at $r = 1$: 0.281 and 0.282) level is what is tested: within a factor of 1.5.
+# A row such as SSF < Full-FedAvg holds the second method's error over the first one's, paired by seed. Above 1 the two
+# stand in the printed order. Where the interval holds 1, five seeds do not decide. Some methods are printed as level
+# (FedSub and SSF at $r = 1$: 0.281 and 0.282). There we test for a factor within 1.5.
 #
 # ### Figure 2 and Table 3: the subspace dimension, at high heterogeneity
 #
@@ -781,10 +787,10 @@ assert list(ssf_error.values()) == sorted(ssf_error.values(), reverse=True)
 assert tail[end] < 0.75 * tail[half]
 
 # %% [markdown]
-# SSF's error falls with $r$ in our runs, as in the paper. The paper says that SSF "plateaus" at $r = 1$; the last
-# line shows that there it is still falling when the run ends. The subspace is 1% of the space, and 25,000 rounds are
-# not enough. That FedSub is comparable to SSF in the three smallest subspaces, read as within a factor of 1.5, holds at
-# $r = 1$ and 5 and not at 10, where it is 1.6.
+# SSF's error falls with $r$ in our runs, as in the paper. The paper says that SSF "plateaus" at $r = 1$. The last line
+# shows that its error is still falling there when the run ends: the subspace is 1% of the space, and 25,000 rounds are
+# not enough. The paper also calls FedSub comparable to SSF in the three smallest subspaces. Read as a factor within
+# 1.5, this holds at $r = 1$ and 5. At $r = 10$ the factor is 1.6.
 #
 # ### Figure 3 and Table 4: stability at $r = 50$
 
@@ -807,14 +813,13 @@ print("orders that are contradicted:", *turned, sep="\n")
 assert len(turned) == 2
 
 # %% [markdown]
-# In all three tables the numbers of SCAFFOLD, FedAvg and SSF come out within the factor of 1.5. FedSub's finite
-# numbers do, too, in the reading that these runs use (absent clients keep the coordinates of their dual,
-# $P P^\top = I_r$); its NaN does not. Section 5 has readings that are lost: FedSub's own scale as printed, where the
-# error grows without bound at every $r$ that we tried; and absent clients that go on stepping their duals, at $r = 50$
-# only, and with a new basis in every round the finite numbers are near the printed ones as well. These tables keep
-# Table 1's five rounds. Two of FedSub's printed *orders* come out the other way round: it lies behind FedAvg at het =
-# 0.5, $r = 20$, and behind SSF at $r = 5$; the second run of section 5 has both as printed, that against FedAvg in the
-# mean only.
+# In all three tables the numbers of SCAFFOLD, FedAvg and SSF come out within the factor of 1.5. So do FedSub's finite
+# numbers, in the reading that these runs use: absent clients keep the coordinates of their dual, and $P P^\top = I_r$.
+# Its NaN does not come out. The readings of section 5 that are lost are not used here, since these tables keep Table
+# 1's basis for five rounds.
+#
+# Two of FedSub's printed *orders* come out the other way round. It lies behind FedAvg at het = 0.5, $r = 20$, and
+# behind SSF at $r = 5$. The second run of section 5 has both as printed, the first of them in the mean only.
 #
 # ### Figure 4 and Table 5: a deep network
 #
@@ -875,10 +880,10 @@ assert all(history["error"][-1] < 0.2 for history in histories.values()) or (het
 )
 
 # %% [markdown]
-# Per round the full methods are ahead. Per byte sent up the curves come in pairs: SSF goes along with SCAFFOLD,
-# FedSub close to FedAvg; FedAvg is ahead at first, flattens near 0.01, and SCAFFOLD passes it there. Notebook 00
-# shows why: at the same step size a subspace of one fifth needs about five times as many rounds. The saving per round
-# is exact; the saving per result has to be earned with longer steps.
+# Per round the full methods are ahead. Per byte sent up the curves come in pairs: SSF goes along with SCAFFOLD, FedSub
+# close to FedAvg. FedAvg is ahead at first and flattens near 0.01, where SCAFFOLD passes it. Notebook 00 shows why: at
+# the same step size a subspace of one fifth needs about five times as many rounds. The saving per round is exact. The
+# saving per result has to be earned with longer steps.
 #
 # ## Exercises
 #
@@ -1106,18 +1111,18 @@ check("03.7", answer)
 
 # %% [markdown]
 # ## Summary
-# - SSF is SCAFFOLD whose local steps, averages and refreshes happen in one random subspace per round; at $r = d$ it
-#   is SCAFFOLD, and it is FedSub with the dual variable left in the full space.
+# - SSF is SCAFFOLD whose local steps, averages and refreshes happen in one random subspace per round. At $r = d$ it is
+#   SCAFFOLD. It is also FedSub with the dual variable left in the full space.
 # - With $x$ held still, the error of the control variate falls as $(1 - r/d)^t$ in mean square. FedSub's correction
 #   stays off by $\sqrt{d/r - 1}$ (its own scale) or $\sqrt{1 - r/d}$ (orthonormal). With exact gradients SSF reaches
 #   the solution of our problem and FedSub does not; with noisy ones all have floors.
 # - When only some clients take part, averaging $c$ over the participants, our default reading, brings back FedAvg's
 #   sampling noise; the mean of all stored controls does not, for the same bytes.
-# - Uplink: $r/d$ of SCAFFOLD's, exactly. Downlink: $r/d$ if clients rebuild the model from seeds and small steps and
-#   are always present; more when they are sampled; half of SCAFFOLD's stays if the model is resent. Memory per client
-#   stays $d$.
-# - Of the paper's numbers those of SSF, SCAFFOLD and FedAvg come out. FedSub's depend on readings that are open, and
-#   its NaN at $r = 50$ alone came out in two, in one of them with the printed orders: absent clients step their duals
+# - The uplink is exactly $r/d$ of SCAFFOLD's. So is the downlink if clients are always present and rebuild the model
+#   from seeds and small steps. It is more when clients are sampled. If the model is resent, half of SCAFFOLD's stays.
+#   Memory per client stays $d$.
+# - The paper's numbers for SSF, SCAFFOLD and FedAvg come out. FedSub's depend on readings that are open. Its NaN at $r
+#   = 50$ alone came out in two of them. One of the two also has the printed orders: absent clients step their duals
 #   with stale endpoints, and every round has a new basis.
 # - Its lemmas and its rate, why there is a $12K^3$, and what of it is tight: notebook 04, sections 6 to 8 and
 #   exercise 5.

@@ -50,14 +50,13 @@ import math
 import re
 import textwrap
 from collections import Counter
-from pathlib import Path
 
 import sympy  # noqa: F401, exercise 5 asks for sympy.exp
 import torch
 
 from fedtheory import Coordinate, Gaussian, Layout, Spherical
-from fedtheory.figures import EXTRAS, load, style
-from fedtheory.notebook import conclusions, fold, show, start, table
+from fedtheory.figures import EXTRAS, style
+from fedtheory.notebook import committed, conclusions, fold, located, show, start, table
 from fedtheory.notebook.exercises import check
 from fedtheory.theory import ledger, search
 from fedtheory.theory.fedsub import rates as fedsub_rates
@@ -639,7 +638,7 @@ assert decided["false-as-stated", "search"] == 0
 # > **Predict.** Of a paper's displayed statements, which share holds exactly as printed: a fifth, a half, nearly all?
 
 # %%
-everything = ledger.load(Path("..") / "docs" / "ledger.json")
+everything = ledger.load(located("docs/ledger.json"))
 count = {paper: Counter(r["verdict"] for r in everything if r["paper"] == paper) for paper in papers}
 table(
     ["paper", "claims", *ledger.VERDICTS, "holds as printed, of those decided"],
@@ -758,7 +757,7 @@ if record["counterexample"]:
     rows.append(["counterexample", short(", ".join(f"{key} = {v}" for key, v in record["counterexample"].items()))])
 table(["", f"{name}: {record['verdict']}{', ' + record['error'] if record['error'] else ''}"], rows)
 picture = stories.get(name)
-stored = None if picture is None else load(Path("..") / "figures", picture)
+stored = None if picture is None else committed(picture)
 show(off(record) if stored is None else EXTRAS[picture].draw(stored["table"]), values=False)
 
 # %% [markdown]

@@ -43,9 +43,7 @@
 # | $\Gamma$ | $F^* - \frac1N \sum_k F_k^*$, how far the clients' minima lie apart | the same | `Gamma` |
 
 # %%
-import inspect
 import re
-import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,7 +55,7 @@ from fedtheory.core.algorithm import State
 from fedtheory.figures import EXTRAS, ITEMS, Runner, style
 from fedtheory.figures.store import interval
 from fedtheory.maps.subspace import Trajectory
-from fedtheory.notebook import beside, committed, conclusions, fold, judged, provenance, show, start, table, watch
+from fedtheory.notebook import beside, box, committed, conclusions, fold, judged, provenance, show, start, table, watch
 from fedtheory.notebook.exercises import check
 from fedtheory.notebook.moving import moving
 from fedtheory.theory.flss.printed import COSTS3, COSTS4, PARAMETERS, sent
@@ -102,23 +100,26 @@ conclusions("flss")
 # $$\mathrm{Proj}(\mathbf g) = P P^\top \mathbf g, \tag{7}$$
 #
 # and that $P$ comes from the truncated SVD of $G \in \mathbb R^{d \times J}$, whose columns are sampled global updates
-# (C.5). Put together, our reading is:
+# (C.5). Put together, our reading is the box below.
 #
-# ```
-# rounds t < T0    the base method: FedAvg, or SignSGD with error feedback (notebook 00 has the bit count)
-#                  server: w_{t+1} - w_t becomes a column of G
-# rounds t >= T0   P = the R leading left singular vectors of G
-#                  client k: tau local steps from w_t; send P^T g_t^k                   R numbers
-#                  server:   w_{t+1} = w_t + P (1/M) sum_k P^T g_t^k
-#                  every 5th round is not projected; its global update becomes a column of G, and P is made anew
-# ```
-#
-# The last line is a choice. The paper says "streaming" and "continuously updating the subspace", and its cost column
-# leaves room for exactly this (section 5). The class has a field for each open point; the code is this.
+# Its last line is a choice. The paper says "streaming" and "continuously updating the subspace", and its cost column
+# leaves room for exactly this (section 5). The class has a field for each open point.
 
-# %%
-for part in (FLSS.projects, FLSS.broadcast, FLSS.client, FLSS.server, Trajectory.add):
-    print(textwrap.dedent(inspect.getsource(part)))
+# %% tags=["hide-input"]
+# The box, and our code beside it
+lines = r"""
+      rounds t < T_0: the base method, FedAvg or SignSGD with error feedback
+        server: w_{t+1} - w_t becomes a column of G
+      rounds t >= T_0: P = the R leading left singular vectors of G
+        client k:
+C.1       tau local steps from w_t: g_t^k = w_{t+1}^k - w_t
+7         sends the R numbers P^T g_t^k
+        server:
+C.1, 7    w_{t+1} = w_t + P (1/M) sum_k P^T g_t^k
+      every 5th round is not projected:
+C.5     its global update becomes a column of G, and P is made anew
+"""
+box("FLSS, as we read it", lines, FLSS.projects, FLSS.broadcast, FLSS.client, FLSS.server, Trajectory.add)
 
 # %% [markdown]
 # **The inner projection.** The extracted text of C.1 has $\mathrm{Proj}_P(\mathrm{Proj}_{P^\perp}(\cdot))$; C.8 has

@@ -47,7 +47,6 @@
 import inspect
 import math
 import re
-import textwrap
 from dataclasses import replace
 from itertools import permutations
 
@@ -65,6 +64,7 @@ from fedtheory.figures.decomfl import spectrum
 from fedtheory.maps.directions import slopes, walk
 from fedtheory.notebook import (
     beside,
+    box,
     committed,
     conclusions,
     fold,
@@ -109,35 +109,43 @@ conclusions("decomfl")
 # | FedCom | FedAvg, uploads rounded to bits | Haddadpour et al., arXiv:2007.01154 |
 # | TopK (Top-k) | FedAvg, only largest entries up | Shi et al., arXiv:1911.08772 |
 #
-# ```
-# Algorithm 3 (server)
-#  2  keep t_i, the last round of client i; seeds s_{r,p}^k and scalars g_{r,p}^k of all rounds
-#  4  for r = 0, ..., R-1
-#  5    sample clients C_r, and K P seeds s_{r,p}^k
-#  7    client i in C_r: ClientRebuildModel( seeds and scalars of rounds t_i, ..., r-1 )
-#  8    client i in C_r: g_{i,r,p}^k = ClientZOLocalUpdate( seeds of round r )
-# 10    g_{r,p}^k = (1/|C_r|) sum_i g_{i,r,p}^k
-# 11    store them;  t_i = r
-# 12    x_{r+1} = x_r - (eta/P) sum_k sum_p g_{r,p}^k z_{r,p}^k                      (optional)
-#
-# Algorithm 4 (client)
-#  2  ClientRebuildModel: for every missed round and k
-#  8    x_i <- x_i - (eta/P) sum_p g_p^k z_p^k
-# 13  ClientZOLocalUpdate: for k = 1, ..., K
-# 17    make z_p^k ~ N(0, I_d) from its seed
-# 18    g_{i,p}^k = ( f_i(x_i^k + mu z_p^k; xi^k) - f_i(x_i^k; xi^k) ) / mu
-# 21    x_i^{k+1} = x_i^k - (eta/P) sum_p g_{i,p}^k z_p^k
-# 23  put the model back to x_i^1;  return the scalars
-# ```
-#
-# The code that trains, read from the installed package. The numbers behind its lines are those of Algorithms 1 and 2,
-# the same boxes with $P = 1$; those of Algorithm 4 stand in parentheses where they differ.
+# Algorithms 3 and 4 are Algorithms 1 and 2 with $P$ perturbations in place of one. Beside each line of the boxes stands
+# the code that does it, read from the installed package; its comments number lines as Algorithms 1 and 2 do, and
+# put Algorithm 4's number in parentheses where it differs.
 
-# %%
-box = (DeComFL.broadcast, DeComFL.client, DeComFL.server, DeComFL.rebuild, DeComFL.move, DeComFL.measure)
-parts = (*box, slopes, walk)
-for part in parts:
-    print(textwrap.dedent(inspect.getsource(part)))
+# %% tags=["hide-input"]
+# The two boxes, and our code beside them
+server = r"""
+ 2  keep t_i, the last round of client i; seeds s_{r,p}^k and scalars g_{r,p}^k of all rounds
+ 4  for r = 0, ..., R-1
+ 5    sample clients C_r, and K P seeds s_{r,p}^k
+ 7    client i in C_r: ClientRebuildModel( seeds and scalars of rounds t_i, ..., r-1 )
+ 8    client i in C_r: g_{i,r,p}^k = ClientZOLocalUpdate( seeds of round r )
+10    g_{r,p}^k = (1/|C_r|) sum_i g_{i,r,p}^k
+11    store them;  t_i = r
+12    x_{r+1} = x_r - (eta/P) sum_k sum_p g_{r,p}^k z_{r,p}^k                      (optional)
+"""
+client = r"""
+ 2  ClientRebuildModel: for every missed round and k
+ 8    x_i <- x_i - (eta/P) sum_p g_p^k z_p^k
+13  ClientZOLocalUpdate: for k = 1, ..., K
+(17)    make z_p^k ~ N(0, I_d) from its seed
+(18)    g_{i,p}^k = ( f_i(x_i^k + mu z_p^k; xi^k) - f_i(x_i^k; xi^k) ) / mu
+(21)    x_i^{k+1} = x_i^k - (eta/P) sum_p g_{i,p}^k z_p^k
+23  put the model back to x_i^1;  return the scalars
+"""
+parts = (
+    DeComFL.broadcast,
+    DeComFL.server,
+    DeComFL.client,
+    DeComFL.rebuild,
+    DeComFL.move,
+    DeComFL.measure,
+    slopes,
+    walk,
+)
+box("Algorithm 3 (server)", server, *parts[:2])
+box("Algorithm 4 (client)", client, *parts[2:])
 
 # %% [markdown]
 # | box | code | remark |

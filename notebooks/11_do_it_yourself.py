@@ -43,6 +43,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+import fedtheory
 from fedtheory import (
     Algorithm,
     Constants,
@@ -59,7 +60,7 @@ from fedtheory import (
 )
 from fedtheory.core.message import cost
 from fedtheory.figures import style
-from fedtheory.notebook import fold, show, start, table, watch
+from fedtheory.notebook import fold, located, show, start, table, watch
 from fedtheory.notebook.exercises import check
 from fedtheory.theory import ledger, search
 from fedtheory.theory.claim import Claim, Outcome, Printed
@@ -366,7 +367,7 @@ assert abs(rows[2][2] - rows[3][2]) < 1e-9 < 1e-2 < rows[2][2]
 # entry points:
 
 # %%
-template = Path("..") / "docs" / "template"
+template = located("docs/template")
 source = (template / "own.py").read_text()
 print(source[source.index("METHOD = ") :])
 project = tomllib.loads((template / "pyproject.toml").read_text())["project"]
@@ -388,7 +389,7 @@ info.mkdir()
 groups = project["entry-points"].items()
 lines = [f"[{group}]\n" + "".join(f"{name} = {to}\n" for name, to in points.items()) for group, points in groups]
 (info / "entry_points.txt").write_text("".join(lines))
-paths = [home.name, str(Path("..").resolve()), os.environ.get("PYTHONPATH", "")]
+paths = [home.name, str(Path(fedtheory.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
 environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
 

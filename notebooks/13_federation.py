@@ -387,8 +387,9 @@ with tempfile.TemporaryDirectory() as folder, local.federation([range(6), range(
 """
 
 # %% tags=["nbval-ignore-output"]
-python = sys.executable if find_spec("flwr") else str(Path("..") / ".venv-flower" / "bin" / "python")
-if Path(python).exists():
+places = [folder / ".venv-flower" / "bin" / "python" for folder in (Path.cwd(), *Path.cwd().parents)]
+python = sys.executable if find_spec("flwr") else next((str(place) for place in places if place.exists()), None)
+if python:
     sha, passed = json.loads(spoken(python, "-c", SOCKET, APP))
     assert sha == fingerprint(once.x)
     assert all(row[f"{way}_payload"] == row[f"{way}_count"] for row in passed for way in ("up", "down"))

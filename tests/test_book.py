@@ -92,7 +92,9 @@ UNSEEN = re.compile(  # code, formulas, tags, targets of links, attributes
     r"(?<!\\)\$(?:[^$\\]|\\.)*\$|<[A-Za-z/!][^>]*>|\]\([^)]*\)|\{\.[^}]*\}|\{\w+\}|https?://\S+",
     re.DOTALL,
 )
-LISTS = re.compile(r"getsource|print\(source|Texts|python -m")  # cells that print code or data, as it is
+LISTS = re.compile(
+    r"getsource|^box\(|print\(source|Texts|python -m", re.MULTILINE
+)  # cells that print code or data, as it is
 
 
 def read(path: Path):
@@ -106,7 +108,13 @@ def read(path: Path):
         else:
             yield f"caption of cell {number}", cell.metadata.get("mystnb", {}).get("code_prompt_show", "")
             if not LISTS.search(cell.source):
-                yield from ((f"output of cell {number}", output.get("text", "")) for output in cell.outputs)
+                yield from ((f"output of cell {number}", said(output)) for output in cell.outputs)
+
+
+def said(output) -> str:
+    """The words of an output, of a picture none."""
+    data = output.get("data", {})
+    return output.get("text", "") + (data["text/plain"] if "text/html" in data else "")
 
 
 def ascii_mathematics(path: Path) -> list[str]:
@@ -314,6 +322,20 @@ def test_names_are_linked_once_and_never_in_code_or_mathematics():
     assert "`SSF` and $SSF$; [SSF](../look-up/methods/ssf.md) is like [FedSub](" in shown
     assert "[notebook 02](02_fedsub.ipynb)" in shown
     assert "[`ssf.lemma2`](../look-up/claims/ssf/section-4.md#ssf-lemma2)" in shown
+
+
+def test_links_of_tables_lead_to_pages_of_the_book(staged):
+    """Claims and items; a test has no page, and its name stays."""
+    links, names = set(), set()
+    for path in sorted((staged / "notebooks").glob("*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            for output in cell.get("outputs", []):
+                page = output.get("data", {}).get("text/html", "")
+                links |= set(re.findall(r'<a href="(\.\.?/[^"#]*)', page))
+                names |= set(re.findall(r"test_\w+\.py", page.replace("<wbr>", "")))
+    assert len(links) > 5
+    assert names
+    assert [link for link in links if not (staged / "notebooks" / link).resolve().with_suffix(".md").exists()] == []
 
 
 @pytest.mark.parametrize("path", sorted((BOOK / "foundations").glob("*.py")), ids=lambda path: path.stem)

@@ -7,6 +7,7 @@ import ast
 import base64
 import contextlib
 import dis
+import html
 import importlib.util
 import io
 import os
@@ -17,7 +18,7 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import CodeType
+from types import CodeType, SimpleNamespace
 
 import flips
 import matplotlib as mpl
@@ -29,6 +30,7 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
+from fedtheory import SSF
 from fedtheory import notebook as helper
 from fedtheory.core.verdicts import VERDICTS
 from fedtheory.figures import ITEMS, load, store, style
@@ -46,7 +48,7 @@ SPEC.loader.exec_module(build)
 
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
 NAMES = [source.stem for source in SOURCES]
-MIMES = {"text/plain", "image/png"}
+MIMES = {"text/plain", "text/html", "image/png"}
 SPEAKING = re.compile(r"^\s*(print|show|check|table|provenance|moving)\(", re.MULTILINE)
 ABSOLUTE = re.compile(r"(?<![\w.:/])/(?:[\w.-]+/)+[\w.-]+|\b[A-Z]:\\")
 NUMBER = re.compile(r"(?<![\w.])(\d+\.\d+)(?:e[+-]?\d+)?(?![\w.])")
@@ -86,10 +88,22 @@ def output_faults(path: Path) -> list[str]:
                 faults.append(f"cell {number}: MIME types {sorted(set(data) - MIMES)}")
             if "image/png" in data:
                 faults += [f"cell {number}: {fault}" for fault in picture_faults(data)]
+            faults += [f"cell {number}: {fault}" for fault in table_faults(data)]
             for digits in NUMBER.findall(printed(output)):
                 if len(digits.replace(".", "").lstrip("0")) > 6:
                     faults.append(f"cell {number}: {digits} has more than 6 digits")
     return faults
+
+
+def table_faults(data) -> list[str]:
+    """A table in HTML has the words of its text, which GitHub's search, slides and terminals show in its place."""
+    page = data.get("text/html", "")
+    if "<summary>The whole code</summary>" in page:  # a box, which is typeset
+        return []
+    shown = re.sub(r"<summary>.*?</summary>|<wbr>|<[^>]+>", lambda found: "" if found[0] == "<wbr>" else " ", page)
+    numbers = Counter(re.findall(r"\d+(?:\.\d+)?", html.unescape(shown)))
+    missing = numbers - Counter(re.findall(r"\d+(?:\.\d+)?", data.get("text/plain", "")))
+    return [f"the table's text lacks {', '.join(missing)}"] if missing else []
 
 
 def picture_faults(data) -> list[str]:
@@ -198,15 +212,16 @@ def reader_faults(path: Path) -> list[str]:
     for number, cell in enumerate(code_cells(nbformat.read(path, as_version=4)), 1):
         if "getsource" in cell.source:
             continue
+        tables = any(RULE.search(printed(output)) for output in cell.outputs)
         for output in cell.outputs:
             lines = printed(output).splitlines()
             if "image/png" in output.get("data", {}):
                 continue
             if max(map(len, lines), default=0) > helper.WIDTH:
                 faults.append(f"cell {number}: a line of {max(map(len, lines))} characters")
-            if len(lines) > 20 and not RULE.search(printed(output)):
+            if len(lines) > 20 and not tables:
                 faults.append(f"cell {number}: {len(lines)} lines and no table")
-            if len(lines) > 60:
+            if len(lines) > 60 and "<details>" not in output.get("data", {}).get("text/html", ""):
                 faults.append(f"cell {number}: {len(lines)} lines")
             faults += [f"cell {number}: {found}" for found in REPR.findall(printed(output))]
     return faults
@@ -604,6 +619,11 @@ second = sum(first)
 print(f"{second:.4f}")
 
 # %%
+from fedtheory.notebook.rich import table
+
+table(["number", "square"], [["3", f"{first[3]:.3f}"]])
+
+# %%
 import io
 
 from IPython.display import display
@@ -632,16 +652,21 @@ def swap_two_cells(notebook) -> None:
 
 
 def spoil_a_picture(notebook) -> None:
-    code_cells(notebook)[3].outputs[0].data["image/png"] = base64.b64encode(b"no picture").decode()
+    code_cells(notebook)[4].outputs[0].data["image/png"] = base64.b64encode(b"no picture").decode()
 
 
 def change_a_label(notebook) -> None:
-    data = code_cells(notebook)[3].outputs[0].data
+    data = code_cells(notebook)[4].outputs[0].data
     data["text/plain"] = data["text/plain"].replace("number", "numbers")
 
 
-MUTATIONS = [flip_a_digit, drop_an_output, swap_two_cells, spoil_a_picture, change_a_label]
-SEEN_BY_NBVAL = [flip_a_digit, change_a_label]  # it takes an output that is gone for one that is not to be compared
+def change_a_table(notebook) -> None:
+    data = code_cells(notebook)[3].outputs[0].data
+    data["text/html"] = data["text/html"].replace("1.286", "1.287")
+
+
+MUTATIONS = [flip_a_digit, drop_an_output, swap_two_cells, spoil_a_picture, change_a_label, change_a_table]
+SEEN_BY_NBVAL = [flip_a_digit, change_a_label, change_a_table]  # an output that is gone is not compared
 
 
 @pytest.fixture(scope="module")
@@ -700,11 +725,69 @@ class TestGate:
         done = subprocess.run(command, cwd=damaged, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 1, done.stdout + done.stderr
         failed = re.findall(r"^FAILED (\S+?)\.ipynb::Cell (\d+)", done.stdout, re.MULTILINE)
-        assert sorted(failed) == [("change_a_label", "3"), ("flip_a_digit", "1")]
+        assert sorted(failed) == [("change_a_label", "4"), ("change_a_table", "3"), ("flip_a_digit", "1")]
 
 
 class TestHelper:
     """fedtheory.notebook."""
+
+    @pytest.mark.parametrize("folder", [ROOT, FOLDER, None], ids=["root", "notebooks", "elsewhere"])
+    def test_files_are_found_from_every_folder(self, folder, monkeypatch, tmp_path, capsys):
+        """A folder figures of the reader's own is in the way of nothing."""
+        (tmp_path / "figures").mkdir()
+        monkeypatch.chdir(folder or tmp_path)
+        assert helper.committed("ssf/table2")["item"] == "ssf/table2"
+        assert helper.located("docs/ledger.json").samefile(ROOT / "docs" / "ledger.json")
+        helper.conclusions("ssf", "ssf/table2")
+        assert "SSF" in capsys.readouterr().out
+        with pytest.raises(FileNotFoundError, match=r"name='docs/none\.json'.*clone of the repository"):
+            helper.located("docs/none.json")
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_no_path_hangs_on_the_working_folder(self, name):
+        code = "\n".join(cell.source for cell in code_cells(build.read_source(FOLDER / f"{name}.py")))
+        assert re.findall(r"""["']\.\.(?:/[^"']*)?["']""", code) == []
+
+    def test_a_table_is_html_in_a_kernel(self, monkeypatch, capsys):
+        """Numbers to the right, names as links that are cut between their parts only, text elsewhere."""
+        rows = [["SSF", 0.5, "test_laws.py::test_two_words, ssf.lemma2"], ["<b>", 12, "no claim: ssf.none"]]
+        helper.table(["method", "error", "by"], rows)
+        assert capsys.readouterr().out.splitlines()[2].startswith("SSF       0.5  test_laws.py::")
+        shown = []
+        monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(kernel=None))
+        monkeypatch.setattr("IPython.display.display", lambda content, **_: shown.append(content["text/html"]))
+        helper.table(["method", "error", "by"], rows)
+        assert '<td style="text-align:right;vertical-align:top">0.5</td>' in shown[0]
+        assert '<a href="../tests/test_laws.py">test_<wbr>laws.py::<wbr>test_<wbr>two_<wbr>words</a>' in shown[0]
+        assert '<a href="../docs/ledger.md">ssf.lemma2</a>' in shown[0]
+        assert "&lt;b&gt;" in shown[0]
+        assert shown[0].count("<a ") == 2
+        helper.table(["n"], [[n] for n in range(30)])
+        assert shown[1].startswith("<details><summary>30 rows: n</summary>")
+
+    def test_a_wide_table_is_cut_between_words(self, capsys):
+        """A name is cut between its parts, a part only where nothing else is left."""
+        name = "test_laws.py::test_server_control_all_is_the_mean_of_the_stored_controls"
+        helper.table(["point", "what the paper leaves open", "shown by"], [["1, 2", "Over whom? " * 9, name]])
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= helper.WIDTH
+        pieces = [line[lines[0].index("shown") :].strip() for line in lines[2:]]
+        assert "".join(pieces) == name
+        assert all(piece.endswith(("_", "::", "controls")) for piece in pieces if piece)
+        helper.table(["a"], [["x" * 150]])
+        assert max(map(len, capsys.readouterr().out.splitlines())) == helper.WIDTH
+
+    def test_a_box_has_the_code_of_each_line_beside_it(self, monkeypatch):
+        shown = []
+        monkeypatch.setattr("fedtheory.notebook.rich.put", lambda *made: shown.append(made))
+        helper.box("SSF", "3  x_proj = P_t x^t\n11  end for\n 9    g_i^k = grad f_i", SSF.server, SSF.gradient)
+        text, page = shown[0]
+        assert "x_proj = P.project(server.x)" in text.splitlines()[2]
+        assert "<i>x</i><sub>proj</sub> = <i>P</i><sub><i>t</i></sub> <i>x</i><sup><i>t</i></sup>" in page
+        assert re.search(r">11</td><td[^>]*><div[^>]*>end for</div></td><td[^>]*></td>", page)
+        assert "∇<i>f</i><sub><i>i</i></sub>" in page
+        assert "<code>return P.project(problem.grads(y, xi[k]))</code>" in page
+        assert "<summary>The whole code</summary>" in page
 
     def test_start(self, as_in_a_kernel):
         key = helper.start(3)
@@ -825,8 +908,8 @@ class TestHelper:
     def test_committed(self, tmp_path, monkeypatch):
         (tmp_path / "notebooks").mkdir()
         monkeypatch.chdir(tmp_path / "notebooks")
-        with pytest.raises(FileNotFoundError, match="reproduce ssf/table2"):
-            helper.committed("ssf/table2")
+        with pytest.raises(FileNotFoundError, match="reproduce ssf/none"):
+            helper.committed("ssf/none")
         for scale, folder in (("quick", "figures/quick"), ("paper", "figures")):
             (tmp_path / folder).mkdir(exist_ok=True, parents=True)
             store.save(tmp_path / folder, flips.item("ssf/table2"), flips.result(), scale, 3, 1.0, "cpu")

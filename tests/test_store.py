@@ -611,6 +611,8 @@ def test_sealing_by_hand_changes_no_number(tmp_path, capsys):
     book.write_text("[]")
     seal.main([str(book), str(book)])
     assert ledger.load(book) == []
+    with pytest.raises(FileNotFoundError, match=r"path='.*none\.json'.*claims --save"):
+        ledger.load(tmp_path / "none.json")
     assert capsys.readouterr().out.splitlines()[1:] == [f"{book}: sealed", f"{book}: as it was"]
 
 

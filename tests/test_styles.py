@@ -5,6 +5,7 @@ import math
 from functools import cache
 from pathlib import Path
 
+import matplotlib as mpl
 import matplotlib.lines
 import matplotlib.text
 import numpy as np
@@ -396,3 +397,44 @@ def test_a_curve_of_many_records_has_few_bars():
         counts = [len(one[2][0].get_segments()) for one in axes.containers if isinstance(one, ErrorbarContainer)]
         assert len(counts) == 4
         assert all(4 < count <= 10 for count in counts)
+
+
+HOSTILE = """\
+text.usetex: True
+font.family: serif
+font.size: 20
+axes.facecolor: black
+axes.prop_cycle: cycler("color", ["r"])
+axes.xmargin: 0.4
+axes.formatter.use_locale: True
+axes.unicode_minus: False
+figure.facecolor: gray
+figure.constrained_layout.w_pad: 1.0
+grid.linestyle: :
+image.cmap: gray
+legend.loc: lower left
+lines.linewidth: 9
+lines.markersize: 20
+mathtext.fontset: stix
+path.simplify: False
+savefig.bbox: tight
+savefig.transparent: True
+xtick.direction: in
+xtick.minor.visible: True
+"""
+
+
+@pytest.mark.parametrize("name", ["fedsub/fig1b", "ssf/fig2a", "decomfl/fig2b"])
+def test_a_users_settings_stay_out_of_the_pictures(name, tmp_path):
+    """What a matplotlibrc says changes no byte of a picture: of an item, and of what a notebook shows."""
+    item, table = DRAWN[name], load(FIGURES, name)["table"]
+
+    def pictures() -> tuple[bytes, bytes]:
+        figure = style.with_caption(item.draw(table), table)
+        return style.save_bytes(figure), style.few_colours(figure, 60)
+
+    wanted = pictures()
+    (tmp_path / "matplotlibrc").write_text(HOSTILE)
+    with mpl.rc_context(fname=tmp_path / "matplotlibrc"):
+        assert mpl.rcParams["text.usetex"]
+        assert pictures() == wanted

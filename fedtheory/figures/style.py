@@ -8,12 +8,12 @@ from functools import wraps
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from matplotlib.style import context
 from PIL import Image
 
 from fedtheory.core.records import ran_words
@@ -102,12 +102,15 @@ SETTINGS: dict[Any, Any] = {
 }
 
 
+OURS: Any = ["default", SETTINGS]  # matplotlib's own settings and ours: nothing of a user's matplotlibrc
+
+
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     """A drawing function in the package's style, whatever the caller's settings are."""
 
     @wraps(draw)
     def wrapped(*args: Any, **kwargs: Any) -> Figure:
-        with mpl.rc_context(SETTINGS):
+        with context(OURS):
             return draw(*args, **kwargs)
 
     return wrapped
@@ -258,7 +261,7 @@ def _column(table: Sequence[dict[str, Any]], name: str) -> list[Any]:
 def with_caption(figure: Figure, table: Sequence[dict[str, Any]]) -> Figure:
     """The figure, with what was run below it unless it says so itself."""
     if not figure.get_supxlabel() and ran_words(table):
-        with mpl.rc_context(SETTINGS):
+        with context(OURS):
             caption(figure, table)
     return figure
 
@@ -266,7 +269,7 @@ def with_caption(figure: Figure, table: Sequence[dict[str, Any]]) -> Figure:
 def below(figure: Figure, said: str) -> Figure:
     """The figure, with one more sentence under what was run."""
     text = textwrap.fill(said, int(20 * figure.get_figwidth()))
-    with mpl.rc_context(SETTINGS):
+    with context(OURS):
         figure.supxlabel("\n".join(filter(None, [figure.get_supxlabel(), text])), fontsize=6)
     return figure
 
@@ -274,7 +277,7 @@ def below(figure: Figure, said: str) -> Figure:
 def save_bytes(figure: Figure) -> bytes:
     """The figure as PNG bytes, without a date, so that the same figure is the same file."""
     stream = io.BytesIO()
-    with mpl.rc_context(SETTINGS):
+    with context(OURS):
         figure.savefig(stream, format="png", metadata={"Software": None})
     return stream.getvalue()
 
@@ -286,7 +289,8 @@ def few_colours(figure: Figure, dpi: int, colours: int = 256) -> bytes:
     share what is left of the palette.
     """
     drawn, stream = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=dpi)
+    with context(OURS):
+        figure.savefig(drawn, format="png", dpi=dpi)
     with Image.open(drawn) as opened:
         picture = np.asarray(opened.convert("RGB"))
     packed = picture.astype(np.int64) @ (1 << 16, 1 << 8, 1)

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
+from matplotlib.style import use
 from matplotlib.ticker import FixedLocator
 
 from fedtheory.core import checks, records
@@ -25,12 +25,14 @@ from fedtheory.core.letters import letters, untex
 from fedtheory.core.problem import Problem
 from fedtheory.core.verdicts import VERDICTS, tally
 from fedtheory.figures import style
+from fedtheory.notebook import rich
+from fedtheory.notebook.rich import WIDTH
+from fedtheory.notebook.rich import box as box
 from fedtheory.theory import ledger
 from fedtheory.theory.conclusions import decided
 
 FLOOR = 1e-12  # smaller numbers are rounding, which differs between processors
-WIDTH = 100  # characters of a line that a reader sees whole
-DPI = 150  # sharp on a screen, and a notebook of many figures stays small
+DPI = 180  # sharp on a screen, and a notebook of many figures stays small
 
 
 @checks.arguments
@@ -42,7 +44,7 @@ def start(seed: int = 0) -> Key:
     os.environ["TQDM_DISABLE"] = "1"
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
-    mpl.rcParams.update(style.SETTINGS)
+    use(style.OURS)
     return Key(seed)
 
 
@@ -157,21 +159,6 @@ def _axis(axes: Axes, which: str) -> str:
     return label if scale == "linear" else f"{label} [{scale}]"
 
 
-def _folded(header: list[str], rows: list[list[str]]) -> None:
-    """A table that is too wide: its widest columns are folded, so that a row takes several lines."""
-    widths = [max(len(row[at]) for row in [header, *rows]) for at in range(len(header))]
-    while sum(widths) + 2 * (len(widths) - 1) > WIDTH:
-        widths[widths.index(max(widths))] -= 1
-    words = [any(row[at][:1].isalpha() for row in rows) for at in range(len(header))]
-    for number, row in enumerate([header, *rows]):
-        cells = [textwrap.wrap(text, w) or [""] for text, w in zip(row, widths)]
-        for line in range(max(map(len, cells))):
-            parts = [cell[line] if line < len(cell) else "" for cell in cells]
-            print("  ".join(t.ljust(w) if left else t.rjust(w) for t, w, left in zip(parts, widths, words)).rstrip())
-        if number == 0:
-            print("  ".join("-" * w for w in widths))
-
-
 def brief(value: float, digits: int = 4) -> str:
     """A number in few digits; zero, or what is only rounding error, reads "~0". NaN and infinity are numbers here."""
     value = checks.outcome("value", value)
@@ -181,9 +168,10 @@ def brief(value: float, digits: int = 4) -> str:
 
 @checks.arguments
 def table(header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 4) -> None:
-    """Print rows in aligned columns; floats in a few digits, words to the left, numbers to the right.
+    """Show rows in aligned columns, in a notebook as HTML: floats in a few digits, words to the left, numbers right.
 
-    Formulas in words, such as "sigma^2 <= 1", are printed in the letters of mathematics.
+    Formulas in words, such as "sigma^2 <= 1", are shown in the letters of mathematics; names of tests, claims and items
+    become links.
     """
     checks.whole("digits", digits, 1, 17)
     header = [letters(str(name)) for name in header]
@@ -191,15 +179,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 4)
         if not isinstance(row, (tuple, list)) or len(row) != len(header):
             checks.reject(f"rows[{i}]", row, f"{len(header)} values, as in the header", "pass one value per column")
     shown = [[brief(v, digits) if isinstance(v, float) else letters(str(v)) for v in row] for row in rows]
-    if shown and sum(max(len(row[at]) for row in [header, *shown]) + 2 for at in range(len(header))) > WIDTH + 2:
-        return _folded(header, shown)
-    words = [any(row[at][:1].isalpha() for row in shown) for at in range(len(header))]
-    widths = [max(len(row[at]) for row in [header, *shown]) for at in range(len(header))]
-    for number, row in enumerate([header, *shown]):
-        cells = [text.ljust(w) if left else text.rjust(w) for text, w, left in zip(row, widths, words)]
-        print("  ".join(cells).rstrip())
-        if number == 0:
-            print("  ".join("-" * w for w in widths))
+    rich.table(header, shown)
 
 
 def reveals(answer: Any, right: float, slips: Mapping[str, float] | None = None, within: float = 1e-9) -> str:
@@ -227,16 +207,35 @@ def first_of(tests: Iterable[tuple[Any, str]]) -> str:
     return next((word for test, word in tests if not (test() if callable(test) else test)), "")
 
 
+def _bases() -> tuple[Path, ...]:
+    return (Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[2])
+
+
+@checks.arguments
+def located(name: str) -> Path:
+    """Find a file or folder of the repository, such as "docs/ledger.json", from wherever a notebook runs.
+
+    It is looked for in the working folder, in the folders above it, and in the clone that the package comes from.
+
+    Raises FileNotFoundError.
+    """
+    for base in _bases():
+        if (base / name).exists():
+            return base / name
+    fix = "run the notebook in a clone of the repository, or copy this beside it"
+    checks.reject("name", name, "a file or folder of the repository", fix, FileNotFoundError)
+
+
 @checks.arguments
 def committed(item: str) -> dict[str, Any]:
     """The record of a figure or table that was computed before: "table" (rows), "cells", "settings", "notes", "scale".
 
-    It is looked for in the folder `figures` beside `notebooks`: the result at the highest scale first.
+    It is looked for in folders `figures` (see `located`): the result at the highest scale first.
 
     Raises FileNotFoundError with the command that makes it.
     """
-    for base in (Path("..") / "figures", Path("figures")):
-        for folder in records.folders(base):
+    for base in _bases():
+        for folder in records.folders(base / "figures"):
             if (folder / item).with_suffix(".json").exists():
                 return records.load(folder, item)
     checks.reject(
@@ -273,7 +272,7 @@ def judged(*ids: str) -> list[dict[str, Any]]:
 def conclusions(paper: str, *items: str, theory: bool = False) -> None:
     """Print what a paper concludes, where, and what our committed results and the ledger say of it.
 
-    They are looked for in the folders `figures` and `docs` beside `notebooks`.
+    They are looked for in the folders `figures` and `docs` of the repository (see `located`).
 
     Args:
         paper: one of "fedsub", "ssf", "mud", "flss", "decomfl".
@@ -283,19 +282,15 @@ def conclusions(paper: str, *items: str, theory: bool = False) -> None:
     Raises FileNotFoundError where there is no ledger, ValueError for evidence that does not exist.
     """
     checks.choice("paper", paper, PAPERS)
-    for base in (Path(".."), Path()):
-        saved = base / "docs" / "ledger.json"
-        if saved.exists():
-            found = decided(paper, base / "figures", saved)
-            if items:
-                known = {row["item"] for _, how in found for row in how.cells}
-                chosen = {checks.choice("items", item, known) for item in items}
-                found = [(one, how) for one, how in found if chosen & {row["item"] for row in how.cells}]
-            if theory:
-                found = [(one, how) for one, how in found if not how.cells]
-            return table(["it says", "where", "outcome"], [(one.says, one.where, how.words()) for one, how in found])
-    fix = "run the notebook in the folder notebooks of a checkout"
-    checks.reject("paper", paper, "the file docs/ledger.json beside notebooks", fix, FileNotFoundError)
+    ledger = located("docs/ledger.json")
+    found = decided(paper, ledger.parents[1] / "figures", ledger)
+    if items:
+        known = {row["item"] for _, how in found for row in how.cells}
+        chosen = {checks.choice("items", item, known) for item in items}
+        found = [(one, how) for one, how in found if chosen & {row["item"] for row in how.cells}]
+    if theory:
+        found = [(one, how) for one, how in found if not how.cells]
+    table(["it says", "where", "outcome"], [(one.says, one.where, how.words()) for one, how in found])
 
 
 def fold(text: str, indent: str = "  ") -> None:

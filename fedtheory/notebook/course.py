@@ -198,9 +198,8 @@ def _text(source: str) -> str:
 
 
 def _code(source: str) -> str:
-    """Code of a notebook that finds its files beside it, and does not import what the locked cells import."""
-    source = re.sub(r"^from fedtheory\.notebook\.exercises import check\n?", "", source, flags=re.MULTILINE)
-    return source.replace('Path("..")', "Path()")
+    """Code of a notebook, without the import of what the locked cells import."""
+    return re.sub(r"^from fedtheory\.notebook\.exercises import check\n?", "", source, flags=re.MULTILINE)
 
 
 def _graded(cell: Cell, id: str, points: int | None = None, *, solution: bool) -> Cell:
@@ -361,7 +360,7 @@ def data(cells: Sequence[Cell]) -> dict[str, bytes]:
                 found[path.relative_to(root).as_posix()] = path.read_bytes()
     if "ledger" in code or "conclusions(" in code:
         found["docs/ledger.json"] = (root / "docs" / "ledger.json").read_bytes()
-    if '"docs" / "template"' in code:
+    if 'located("docs/template")' in code:
         for path in sorted((root / "docs" / "template").glob("*.*")):
             found[path.relative_to(root).as_posix()] = path.read_bytes()
     return found

@@ -243,8 +243,8 @@ def _output(output: Mapping[str, Any], name: str) -> Iterator[Block]:
         words = "".join(data.get("text/plain", ["a picture"])).splitlines()[0]
         words = re.sub(r"[^\w ,.:()-]", "", words)
         yield Block(f"![{words}](attachment:{name})", 450, {name: png})
-    elif output.get("output_type") == "stream":
-        yield from _listing("".join(output["text"]))
+    elif said := "".join(output.get("text", data.get("text/plain", ""))):
+        yield from _listing(said)
 
 
 def _code(source: str) -> str:

@@ -88,13 +88,14 @@ RECORD = {  # what the page, and whoever builds on the file, needs of every reco
 
 
 def load(path: str | Path) -> list[dict[str, Any]]:
-    """The records saved in a file; none where there is no file.
+    """The records saved in a file.
 
-    Raises ValueError for a file that holds something else, or was changed.
+    Raises FileNotFoundError where there is no file, ValueError for one that holds something else, or was changed.
     """
     path = checks.path("ledger", path)
     if not path.exists():
-        return []
+        fix = "name another file, or python -m fedtheory claims --save FILE"
+        checks.reject("path", str(path), "a file of the ledger's records", fix, FileNotFoundError)
     try:
         found = unseal(path.read_bytes())
         wrong = misfit(found, {"claims": [RECORD]})

@@ -21,6 +21,7 @@ from fedtheory.core.letters import letters
 PROSE = re.compile(
     r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>|^#.*?$)", re.DOTALL | re.MULTILINE
 )
+HREF = re.compile(r'<a href="\.\./[^"]*">(.*?)</a>')  # of a table, into the repository
 PAGES = {  # of docs, and the book's places
     "conclusions": "look-up/conclusions",
     "report": "look-up/items/index",
@@ -32,6 +33,11 @@ PAGES = {  # of docs, and the book's places
 
 def write(stage: Stage, where: Mapping[str, Place], frames: moving_pages.Frames) -> None:
     sentences: dict[str, str] = {}
+
+    def link(found: re.Match[str]) -> str:
+        page = _in_the_book(found[1].replace("<wbr>", ""), stage, where)
+        return f'<a href="{page}">{found[1]}</a>' if page else found[1]
+
     for path in NOTEBOOKS:
         notebook = nbformat.read(path, as_version=4)
         sentences |= dict(alternatives(notebook))
@@ -43,11 +49,22 @@ def write(stage: Stage, where: Mapping[str, Place], frames: moving_pages.Frames)
             if "hide-input" in cell.metadata.get("tags", []):
                 prompts = {f"code_prompt_{way}": f"{caption(cell.source)} ({way} the code)" for way in ("show", "hide")}
                 cell.metadata["mystnb"] = prompts
+            for output in cell.outputs:
+                if "text/html" in output.get("data", {}):
+                    output.data["text/html"] = HREF.sub(link, output.data["text/html"])
             if picture := moving_pages.shown(cell.source):
                 data = {"text/html": moving_pages.html(picture, frames, "../")}
                 cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
         stage.write(f"notebooks/{path.name}", nbformat.writes(notebook))
     stage.write("_ext/alternatives.json", json.dumps(sentences))
+
+
+def _in_the_book(name: str, stage: Stage, where: Mapping[str, Place]) -> str | None:
+    """The page of a claim or an item; tests have none."""
+    if name in where:
+        return f"../{where[name].page}.html#{where[name].anchor}"
+    page = f"look-up/items/{slug(name)}"
+    return f"../{page}.html" if stage.folder / f"{page}.md" in stage.kept else None
 
 
 def alternatives(notebook: nbformat.NotebookNode) -> Iterator[tuple[str, str]]:
