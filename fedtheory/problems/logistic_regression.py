@@ -100,7 +100,7 @@ class LogisticRegression(Problem):
     @staticmethod
     @checks.arguments
     def fedsub(
-        key: Key,
+        key: Key | int = 0,
         *,
         geometry: str = "hyperplane",
         n: int = 30,
@@ -121,6 +121,7 @@ class LogisticRegression(Problem):
             "center": cluster i is N(mu_i, I) around a centre of norm offset * sqrt(m); its labels are decided by its
                 own random hyperplane through that centre and flipped with probability `noise`.
         """
+        key = Key.of(key)
         checks.choice("geometry", geometry, ("hyperplane", "center"))
         for name, value in (("n", n), ("m", m)):
             checks.whole(name, value, 1)

@@ -143,8 +143,8 @@ class MatrixRegression(Problem):
     @staticmethod
     @checks.arguments
     def ssf(
-        het: float,
-        key: Key,
+        het: float = 0.5,
+        key: Key | int = 0,
         *,
         n: int = 20,
         rows: int = 50,
@@ -163,6 +163,7 @@ class MatrixRegression(Problem):
         all clients; B_i = A_i X_true + noise * standard normal. The paper prints mu_i, the noise level and the sizes;
         the distribution around mu_i, X_true and where the noise enters are this package's reading.
         """
+        key = Key.of(key)
         checks.number("het", het, 0.0, 1e100)
         checks.number("noise", noise, 0.0, 1e100)
         for name, value in (("n", n), ("rows", rows), ("d", d), ("m", m)):
