@@ -1,4 +1,5 @@
 # Two commands do everything, the virtual environment included: make reproduce, make test. make lab opens the notebooks.
+# Each installs what it needs into .venv: the package; .tests: also notebooks, provers, tests; .all: also transformers.
 PYTHON ?= python3
 SCALE ?= quick
 OUT ?= figures
@@ -12,23 +13,31 @@ export PYTHONHASHSEED := 0
 # kernels, workers and commands are many short processes; each would compile the package again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce test lab notebooks book book-check course-check flower test-flower format bench proofs proofs-check proofs-kron
+.PHONY: reproduce test test-all lab notebooks book book-check course-check flower test-flower format bench proofs proofs-check proofs-kron
 
 reproduce: $(VENV)/.installed
 	$(RUN) -m fedtheory reproduce --scale $(SCALE) --out $(OUT)
 
-test: $(VENV)/.installed
+test: $(VENV)/.tests
+	$(CHECKS)
+
+# All that make test does, and notebook 09 and its tests, which need transformers.
+test-all: $(VENV)/.all
+	$(CHECKS)
+
+define CHECKS
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	mkdir -p build; $(VENV)/bin/pyright > build/pyright.log & types=$$!; \
 	$(RUN) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env \
 		--nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120 tests notebooks; tested=$$?; \
 	wait $$types; typed=$$?; cat build/pyright.log; exit $$((tested + typed))
+endef
 
-lab: $(VENV)/.installed
+lab: $(VENV)/.tests
 	$(VENV)/bin/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks
 
-notebooks: $(VENV)/.installed
+notebooks: $(VENV)/.all
 	$(RUN) notebooks/build.py
 	$(RUN) docs/book/primer.py
 
@@ -46,7 +55,7 @@ flower: $(FLOWER)/.installed
 test-flower: $(FLOWER)/.installed
 	$(FLOWER)/bin/python -m pytest tests/test_flower.py
 
-format: $(VENV)/.installed
+format: $(VENV)/.tests
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
@@ -71,17 +80,25 @@ proofs/Makefile.coq: proofs/_CoqProject
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'fedtheory needs Python 3.11 or later: make PYTHON=python3.11 ...')"
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install $(PIP) --constraint constraints.txt --editable '.[notebooks,theory,llm,test]'
+	$(RUN) -m pip install $(PIP) --constraint constraints.txt --editable .
 	touch $@
 
+$(VENV)/.tests: $(VENV)/.installed
+	$(RUN) -m pip install $(PIP) --constraint constraints.txt --editable '.[notebooks,theory,test]'
+	touch $@
+
+$(VENV)/.all: $(VENV)/.installed
+	$(RUN) -m pip install $(PIP) --constraint constraints.txt --editable '.[notebooks,theory,llm,test]'
+	touch $(VENV)/.tests $@
+
 # The book is made by importing the package, so its extra goes into the same environment and not into a second one.
-$(VENV)/.book: $(VENV)/.installed
+$(VENV)/.book: $(VENV)/.all
 	$(RUN) -m pip install --quiet --constraint constraints.txt --editable '.[book]'
 	touch $@
 
 # nbgrader brings a notebook server's extensions, which would change `make lab`: it has an environment of its own, which
 # takes from the first what is there already, but for two packages, whose templates and pages lie beside Python's folders.
-$(CLASS)/.installed: $(VENV)/.installed
+$(CLASS)/.installed: $(VENV)/.all
 	$(PYTHON) -m venv $(CLASS)
 	$(RUN) -c "import site; print(f'import site; site.addsitedir({site.getsitepackages()[0]!r})')" \
 		> $$($(CLASS)/bin/python -c "import site; print(site.getsitepackages()[0])")/first.pth

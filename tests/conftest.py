@@ -4,6 +4,7 @@ The files that take longest come first, then the notebooks (nbval's), then the m
 waits long for the other at the end (`make test` keeps this order).
 """
 
+import importlib.util
 import os
 from concurrent.futures import Executor, Future
 
@@ -26,6 +27,10 @@ LONG = (  # seconds of one core: 40 to 200 the first, 20 the last
 
 def pytest_collection_modifyitems(items):
     order = {name: place for place, name in enumerate(LONG)}
+    if importlib.util.find_spec("transformers") is None:
+        for item in items:
+            if item.path.name == "09_language_models.ipynb":
+                item.add_marker(pytest.mark.skip(reason="needs the extra: pip install 'fedtheory[llm]'"))
     items.sort(key=lambda item: order.get(item.path.name, len(LONG) + (item.path.suffix != ".ipynb")))
 
 

@@ -191,7 +191,9 @@ def target(title: str, call: Callable[..., Any], also: Callable[[Any], Any] | No
     ]
     whole = call if also is None else lambda **given: also(call(**given))
     make = lambda: {key: value() if inspect.isfunction(value) else value for key, value in good.items()}
-    return Target(title, whole, make, tuple(names), {key: hints.get(key) for key in names})
+    free = {p.name for p in inspect.signature(call).parameters.values() if p.default is None}  # None has it chosen
+    kinds = {key: typing.Optional[hints.get(key)] if key in free else hints.get(key) for key in names}  # noqa: UP045
+    return Target(title, whole, make, tuple(names), kinds)
 
 
 def tries(one: Target) -> Iterator[Try]:

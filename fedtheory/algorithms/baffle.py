@@ -1,6 +1,7 @@
 """BAFFLE: A Baseline of Backpropagation-Free Federated Learning, Feng et al. 2023, arXiv:2301.12195v3."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -11,7 +12,8 @@ from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Known, Seed
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.maps.directions import Direction, slopes, walk
+from fedtheory.core.words import by_problem
+from fedtheory.maps.directions import Direction, bearable, slopes, walk
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,14 @@ class BAFFLE(Algorithm):
     gradient that makes its largest entry 0.3 where it is larger. That code's default is forward differences.
 
     Fields:
-        lr: eta, at the server.
+        lr: eta, at the server; None: `pace` times the problem's `rate`, less by the directions' variance.
         perturbations: P (the paper's K).
         smoothing: sigma, with delta_p ~ N(0, sigma^2 I).
         scalar: "central", L(x + delta) - L(x - delta), or "forward", L(x + delta) - L(x), over sigma^2.
         weighted: False averages the participants alike; True by the problem's client weights p_i.
     """
 
-    lr: float
+    lr: float = by_problem()
     perturbations: int = 10
     smoothing: float = 1e-3
     scalar: str = "central"
@@ -59,10 +61,13 @@ class BAFFLE(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
         checks.choice("scalar", self.scalar, ("forward", "central"))
+
+    def suited(self, problem: Problem) -> dict[str, Any]:
+        return {"lr": self.pace * problem.rate * bearable(self.perturbations, problem.d)}
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x, problem.weights.to(x), Known(problem.layout)), None)

@@ -16,7 +16,8 @@ from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Known, cost
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.maps.directions import Direction, slopes, walk
+from fedtheory.core.words import by_problem
+from fedtheory.maps.directions import Direction, bearable, slopes, walk
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class DeComFL(Algorithm):
     What the paper leaves open, and what else could be meant, is in `readings.decomfl`.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`, less by the directions' variance.
         local_steps: K.
         perturbations: P.
         smoothing: mu of (3).
@@ -130,7 +131,7 @@ class DeComFL(Algorithm):
     All participants weigh the same, 1/S.
     """
 
-    lr: float
+    lr: float = by_problem()
     local_steps: int = 1
     perturbations: int = 10
     smoothing: float = 1e-3
@@ -139,13 +140,16 @@ class DeComFL(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
         checks.number("momentum", self.momentum, 0.0, 1.0)
         if self.momentum == 1:
             checks.reject("momentum", self.momentum, "a number from 0 to below 1", "choose for example 0.9")
+
+    def suited(self, problem: Problem) -> dict[str, Any]:
+        return {"lr": self.pace * problem.rate * bearable(self.perturbations, problem.d)}
 
     def chunk(self, problem: Problem) -> int | None:
         """All clients at once where they share the perturbed models."""

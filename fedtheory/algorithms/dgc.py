@@ -9,6 +9,7 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 from fedtheory.maps.compress import Sparse, groups, largest
 
 
@@ -38,7 +39,7 @@ class DGC(Algorithm):
     normalisation dense and clips each tensor; here all layers are thinned, and `clip` bounds the whole change.
 
     Fields:
-        lr: local step size.
+        lr: local step size; None: `pace` times the problem's `rate`.
         local_steps: K.
         ratio: share of the entries of each layer that cross; the paper's sparsity of 99.9% is 0.001.
         momentum: m.
@@ -48,16 +49,17 @@ class DGC(Algorithm):
             threshold itself: the paper makes it of the global one, divided by sqrt(N) for gradients divided by N.
     """
 
-    lr: float
-    local_steps: int
-    ratio: float
+    lr: float = by_problem()
+    local_steps: int = 5
+    ratio: float = 1 / 32
     momentum: float = 0.9
     masking: bool = True
     clip: float | None = None
     name = "DGC"
+    pace = 0.03
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         checks.number("momentum", self.momentum, 0.0, 1.0)

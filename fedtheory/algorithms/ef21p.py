@@ -10,6 +10,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Replay
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 from fedtheory.maps.compress import Sampled, Sparse, kept, largest
 
 
@@ -42,7 +43,7 @@ class EF21P(Algorithm):
     those of Top-K one by one: "compression ratio 1/32" (FedMUD) is 1/32 of the bytes up, 1/16 down in float32.
 
     Fields:
-        lr: gamma, local step size.
+        lr: gamma, local step size; None: `pace` times the problem's `rate`.
         local_steps: K.
         ratio: of Rand-K, up.
         down_ratio: of Top-K, down; None: the same. Both at 1: FedAvg.
@@ -54,17 +55,18 @@ class EF21P(Algorithm):
         server_lr: step of x along the mean; 1: all of it.
     """
 
-    lr: float
-    local_steps: int
-    ratio: float
+    lr: float = by_problem()
+    local_steps: int = 5
+    ratio: float = 1 / 32
     down_ratio: float | None = None
     unbiased: bool = True
     beta: float = 0.0
     server_lr: float = 1.0
     name = "EF21-P"
+    pace = 0.03
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         if self.down_ratio is not None:

@@ -9,6 +9,7 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 
 
 @dataclass(frozen=True)
@@ -32,22 +33,22 @@ class FedAvg(Algorithm):
     """Local SGD steps, then the average of the clients' changes.
 
     Fields:
-        lr: local step size eta_l.
+        lr: local step size eta_l; None: `pace` times the problem's `rate`.
         local_steps: K.
         server_lr: eta_g; 1 is McMahan's average.
         weighted: False averages the participants alike; True by the problem's client weights p_i (McMahan's n_k/n),
             renormalised over the participants.
     """
 
-    lr: float
-    local_steps: int
+    lr: float = by_problem()
+    local_steps: int = 5
     server_lr: float = 1.0
     weighted: bool = False
     name = "FedAvg"
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.rate("server_lr", self.server_lr)
 

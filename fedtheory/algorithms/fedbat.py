@@ -13,7 +13,7 @@ from fedtheory.core.layout import Layout
 from fedtheory.core.message import Known, Replay
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import later
+from fedtheory.core.words import by_problem, later
 from fedtheory.maps.compress import groups, uniforms
 from fedtheory.maps.signs import Signs, means
 
@@ -41,7 +41,7 @@ class FedBAT(Algorithm):
     Here that holds for biases and normalisation, too, which the public code sends whole.
 
     Fields:
-        lr: of m and of a.
+        lr: of m and of a; None: `pace` times the problem's `rate`.
         local_steps: of a round.
         rho: speed of alpha; 0: alpha stays at alpha_0. The paper's choice: 6.
         warm_up: phi, share of plain steps. The paper: 0.5. At least one step is made, or alpha_0 would be 0 (in the
@@ -55,17 +55,18 @@ class FedBAT(Algorithm):
             their numbers of minibatches).
     """
 
-    lr: float
-    local_steps: int
+    lr: float = by_problem()
+    local_steps: int = 5
     rho: float = 6.0
     warm_up: float = 0.5
     clip: tuple[float, float] | None = None
     both: bool = True
     weighted: bool = later(False)
     name = "FedBAT"
+    pace = 0.03
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("rho", self.rho, 0.0)
         checks.number("warm_up", self.warm_up, 0.0, 1.0)

@@ -13,6 +13,7 @@ from fedtheory.core.layout import Layout
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 from fedtheory.maps.compress import LEVELS, Quantized, groups, uniforms
 
 
@@ -52,7 +53,7 @@ class FedCom(Algorithm):
     down as well, and has a client's own unquantized change in delta_i.
 
     Fields:
-        lr: eta, local step size.
+        lr: eta, local step size; None: `pace` times the problem's `rate`.
         local_steps: tau.
         bits: 8 or 16 for an entry; None: unquantized. Then this is FedAvg, and with `gate` FedGATE, which is SCAFFOLD
             (option II, delta_i = c_i - c) where all clients take part.
@@ -63,8 +64,8 @@ class FedCom(Algorithm):
         server_lr: gamma.
     """
 
-    lr: float
-    local_steps: int
+    lr: float = by_problem()
+    local_steps: int = 5
     bits: int | None = 8
     rounding: str = "stochastic"
     scale: str = "model"
@@ -73,7 +74,7 @@ class FedCom(Algorithm):
     name = "FedCom"
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.choice("bits", self.bits, (*LEVELS, None))
         checks.choice("rounding", self.rounding, ("stochastic", "nearest"))

@@ -11,6 +11,7 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class FedDC(Algorithm):
     Only theta_i - w crosses upwards: the server makes the means of h_i and c_i from it, as they change by it alone.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`.
         local_steps: K.
         alpha: weight of the penalty; 0 leaves the drift out altogether (h_i stays 0).
         correction: the new g_i. "scaffold": g_i - g + theta_i - w, SCAFFOLD's option II, and g the mean of all N, as in
@@ -60,15 +61,15 @@ class FedDC(Algorithm):
     data share, and clips the norm of the local gradient with its linear terms.
     """
 
-    lr: float
-    local_steps: int
-    alpha: float
+    lr: float = by_problem()
+    local_steps: int = 5
+    alpha: float = 0.5
     correction: str = "scaffold"
     name = "FedDC"
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("alpha", self.alpha, 0.0)
         checks.choice("correction", self.correction, ("scaffold", "update", "none"))

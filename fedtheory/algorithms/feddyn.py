@@ -9,6 +9,7 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 
 
 @dataclass(frozen=True)
@@ -44,19 +45,19 @@ class FedDyn(Algorithm):
     is evaluated is theta^t, not the mean of the clients' models.
 
     Fields:
-        lr: local step size.
+        lr: local step size; None: `pace` times the problem's `rate`.
         local_steps: K.
         alpha: weight of the quadratic term.
     """
 
-    lr: float
-    local_steps: int
-    alpha: float
+    lr: float = by_problem()
+    local_steps: int = 5
+    alpha: float = 0.5
     name = "FedDyn"
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("alpha", self.alpha, 0.0, open_low=True)
 

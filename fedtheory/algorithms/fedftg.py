@@ -16,6 +16,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class FedFTG(Algorithm):
     of the new singular vectors matter, which the text leaves open and libraries choose at will. Here they are fixed.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`.
         local_steps: K.
         rank: r, of every matrix (at most its shorter side, which is what is projected).
         period: T, a client's local steps between two projectors (GaLore's default: 200).
@@ -73,9 +74,9 @@ class FedFTG(Algorithm):
         weighted: False averages the participants alike; True by the problem's client weights p_i.
     """
 
-    lr: float
-    local_steps: int
-    rank: int
+    lr: float = by_problem()
+    local_steps: int = 5
+    rank: int = 5
     period: int = 200
     alpha: float = 0.25
     optimizer: str = "adam"
@@ -84,10 +85,11 @@ class FedFTG(Algorithm):
     eps: float = 1e-8
     weighted: bool = False
     name = "FedFTG"
+    pace = 0.1
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.whole("rank", self.rank, 1)
         checks.whole("period", self.period, 1)

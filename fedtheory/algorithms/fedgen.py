@@ -14,6 +14,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Classifier, Outputs, Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 from fedtheory.problems.models import networks
 from fedtheory.problems.models.networks import Network
 
@@ -67,7 +68,7 @@ class FedGen(Algorithm):
     reg that starts at 10, decays, and is gone after 20 local epochs.
 
     Fields:
-        lr: beta.
+        lr: beta; None: `pace` times the problem's `rate`.
         local_steps: T.
         reg: weight of the generated term in (5), which has 1; 0 trains FedAvg's model.
         server_steps, generator_lr: steps on (4) in a round, Adam's step size: 1000 and 0.005 in FLSS, 50 and 0.0003
@@ -80,8 +81,8 @@ class FedGen(Algorithm):
         weighted: averages are weighted by the problem's client weights, as in the code; False: alike, as printed.
     """
 
-    lr: float
-    local_steps: int
+    lr: float = by_problem()
+    local_steps: int = 5
     reg: float = 1.0
     server_steps: int = 1000
     generator_lr: float = 0.005
@@ -93,7 +94,7 @@ class FedGen(Algorithm):
     name = "FedGen"
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("reg", self.reg, 0.0)
         for count in ("server_steps", "generated", "noise", "hidden"):

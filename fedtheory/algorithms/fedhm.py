@@ -13,6 +13,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 from fedtheory.maps.decomposition import Factors, LowRank
 
 
@@ -43,7 +44,7 @@ class FedHM(Algorithm):
     as in FedMUD, all have one. A public FedHM code keeps a convolution's axes together: `LowRank(..., kernel=k)`.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`.
         local_steps: E, the local steps of a round.
         decomposition: which layers are truncated and to what rank, as the factors' share of the entries. The singular
             values go to both factors alike: U S^(1/2), V S^(1/2).
@@ -52,15 +53,16 @@ class FedHM(Algorithm):
         weighted: False averages the participants alike; True by the problem's client weights p_i.
     """
 
-    lr: float
-    local_steps: int
-    decomposition: LowRank
+    lr: float = by_problem()
+    local_steps: int = 5
+    decomposition: LowRank = LowRank(1 / 8, layers="matrices")
     decay: float = 0.0
     weighted: bool = False
     name = "FedHM"
+    pace = 0.1
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         if self.decomposition.form != "product" or self.decomposition.random:
             checks.reject("decomposition", self.decomposition, "a product that starts at zero", "pass LowRank(1/32)")

@@ -17,6 +17,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, Known, Replay, Seed, cost
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 from fedtheory.maps.decomposition import Decomposition, Factors, Hadamard, Kronecker, LowRank
 
 
@@ -83,7 +84,7 @@ class FedMUD(Algorithm):
     Where the paper leaves a point open, a field decides it.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`.
         local_steps: E, the local steps of a round.
         decomposition: how the update is decomposed; `Full()` makes FedMUD FedAvg.
         reset_every: s, rounds between resets. None: never (s >= R). The model x is the same before and after.
@@ -97,18 +98,19 @@ class FedMUD(Algorithm):
     The server resets and, from the same messages, so do the clients.
     """
 
-    lr: float
-    local_steps: int
-    decomposition: Decomposition
+    lr: float = by_problem()
+    local_steps: int = 5
+    decomposition: Decomposition = LowRank(1 / 8, 1.0, layers="matrices")
     reset_every: int | None = 1
     base: str = "model"
     weighted: bool = False
     absent: str = "later"
     name = "FedMUD"
+    pace = 0.1
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.choice("base", self.base, ("model", "zero"))
         if self.reset_every is not None:

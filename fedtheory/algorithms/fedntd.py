@@ -12,6 +12,7 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Outputs, Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class FedNTD(Algorithm):
     one class is wrong and q is 1: that is FedAvg.
 
     Fields:
-        lr: local step size.
+        lr: local step size; None: `pace` times the problem's `rate`.
         local_steps: minibatch steps.
         beta: weight of the distillation; 0 is FedAvg.
         temperature: tau.
@@ -48,8 +49,8 @@ class FedNTD(Algorithm):
             participants alike.
     """
 
-    lr: float
-    local_steps: int
+    lr: float = by_problem()
+    local_steps: int = 5
     beta: float = 1.0
     temperature: float = 1.0
     weighted: bool = False
@@ -57,7 +58,7 @@ class FedNTD(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("beta", self.beta, 0.0)
         checks.number("temperature", self.temperature, 0.0, open_low=True)

@@ -9,6 +9,7 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 
 
 @dataclass(frozen=True)
@@ -36,21 +37,21 @@ class FedProx(Algorithm):
     sampled uniformly, and `weighted` puts p_k into the average. All clients make the same number of steps.
 
     Fields:
-        lr: local step size.
+        lr: local step size; None: `pace` times the problem's `rate`.
         local_steps: K.
         mu: weight of the proximal term; 0 is FedAvg.
         weighted: the average is weighted by the problem's p_k, renormalised over the participants.
     """
 
-    lr: float
-    local_steps: int
-    mu: float
+    lr: float = by_problem()
+    local_steps: int = 5
+    mu: float = 0.01
     weighted: bool = False
     name = "FedProx"
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("mu", self.mu, 0.0)
 

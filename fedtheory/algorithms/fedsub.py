@@ -13,7 +13,8 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, Known, Seed
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.maps.subspace import PROJECTIONS, Coordinate, Projection
+from fedtheory.core.words import by_problem
+from fedtheory.maps.subspace import PROJECTIONS, Coordinate, Projection, fifth
 
 Projector = Seed[Basis] | Known[Basis]
 
@@ -105,9 +106,10 @@ class FedSub(Algorithm):
     What the paper leaves open, and what else could be meant, is in `readings.fedsub`.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`.
         local_steps: tau.
-        projection: distribution of P^k. Assumption 1 is `scale="isotropic"`. `Identity()` is "our-P^k=I".
+        projection: distribution of P^k. Assumption 1 is `scale="isotropic"`. `Identity()` is "our-P^k=I". None:
+            `Coordinate`, of a fifth of each layer's rows.
         form: "printed" sends B_i and adds it to Lambda_i (lines 6-14). "sums" is the paper's own rewriting (13)-(19):
             the client sends U_i = -eta sum_t g_i, of the same size, and Lambda_i^{k+1} = (P^{k+1})^T P^k (U_i - mean
             U). Equal in exact arithmetic with S = n, where Lambda_i + B_i = U_i and sum_i Lambda_i = 0 (15). In
@@ -119,18 +121,22 @@ class FedSub(Algorithm):
     through every P that it missed, whose seeds it is sent.
     """
 
-    lr: float
-    local_steps: int
-    projection: Projection
+    lr: float = by_problem()
+    local_steps: int = 5
+    projection: Projection = by_problem()
     form: str = "printed"
     dual: bool = True
     name = "FedSub"
+    pace = 0.3
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.choice("form", self.form, ("printed", "sums"))
+
+    def suited(self, problem: Problem) -> dict[str, Any]:
+        return super().suited(problem) | {"projection": Coordinate(fifth(problem.layout))}
 
     @property
     def idles(self) -> bool:

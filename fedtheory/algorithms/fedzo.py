@@ -5,6 +5,7 @@ as (2a)-(2c). MeZO: Malladi et al. 2023, arXiv:2305.17333, Algorithm 1, and its 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -14,7 +15,8 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.maps.directions import Direction, Each, slopes, walk
+from fedtheory.core.words import by_problem
+from fedtheory.maps.directions import Direction, Each, bearable, slopes, walk
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class FedZO(Algorithm):
     directions; with z = sqrt(d) v that is the slope along z times z, with mu = mu' / sqrt(d).
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`, less by the directions' variance.
         local_steps: H.
         perturbations: b_2, directions of a step; b_1, the samples that share them, is the problem's batch.
         smoothing: mu, where a loss is evaluated at x + mu z and z has length sqrt(d) (in the mean, where Gaussian).
@@ -50,7 +52,7 @@ class FedZO(Algorithm):
     Every client draws directions of its own, z_{i,r}^k. All participants weigh the same.
     """
 
-    lr: float
+    lr: float = by_problem()
     local_steps: int = 1
     perturbations: int = 10
     smoothing: float = 1e-3
@@ -60,12 +62,15 @@ class FedZO(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
         checks.choice("scalar", self.scalar, ("forward", "central"))
         checks.choice("direction", self.direction, ("gaussian", "sphere"))
+
+    def suited(self, problem: Problem) -> dict[str, Any]:
+        return {"lr": self.pace * problem.rate * bearable(self.perturbations, problem.d)}
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x), None)
@@ -108,23 +113,26 @@ class MeZO(Algorithm):
     away and adding it back, which would leave rounding.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`, less by the directions' variance.
         local_steps: steps between two looks at the model.
         perturbations: n of n-SPSA; 1 is Algorithm 1.
         smoothing: epsilon.
     """
 
-    lr: float
+    lr: float = by_problem()
     local_steps: int = 1
     perturbations: int = 1
     smoothing: float = 1e-3
     name = "MeZO"
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
+
+    def suited(self, problem: Problem) -> dict[str, Any]:
+        return {"lr": self.pace * problem.rate * bearable(self.perturbations, problem.d)}
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         if problem.n > 1:

@@ -12,6 +12,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, Replay, Seed
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 from fedtheory.maps.compress import Hashes, Sketch, Sparse, largest
 
 
@@ -40,7 +41,7 @@ class FetchSGD(Algorithm):
     smaller; the hash functions are drawn once, and their seed is sent every time.
 
     Fields:
-        lr: local step size.
+        lr: local step size; None: `pace` times the problem's `rate`.
         local_steps: K.
         ratio: k/d, of Top-k at the server: exactly k estimates, as in the public code; of equal ones the first.
         size: cells of the sketch, rows times columns, per entry of the model. FLSS's cost for it is 1/4 of FedAvg's.
@@ -54,19 +55,20 @@ class FetchSGD(Algorithm):
             doesn't (model diverges)", that code says of it). There eta stands before what is sent, not before S_u.
     """
 
-    lr: float
-    local_steps: int
-    ratio: float
+    lr: float = by_problem()
+    local_steps: int = 5
+    ratio: float = 1 / 32
     size: float = 0.25
     rows: int = 5
     momentum: float = 0.9
     server_lr: float = 1.0
     clear: str = "subtract"
     name = "FetchSGD"
+    pace = 0.01
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         checks.number("size", self.size, 0.0, checks.MOST_PER_ROUND, open_low=True)

@@ -17,6 +17,7 @@ from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Known, Replay
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 from fedtheory.maps.decomposition import Factors, LowRank, Whole
 
 
@@ -113,7 +114,7 @@ class FlexLoRA(Algorithm):
     A's; public code built on the method has it. Layers that stay whole are trained whole, in every client.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`.
         local_steps: local steps of a round.
         decompositions: one for each kind of client, from which its ranks follow; client i is of kind i modulo their
             number. They differ in `ratio` alone.
@@ -122,15 +123,16 @@ class FlexLoRA(Algorithm):
         weighted: False averages the participants alike; True by the problem's client weights p_i (the paper's n_i).
     """
 
-    lr: float
-    local_steps: int
-    decompositions: tuple[LowRank, ...]
+    lr: float = by_problem()
+    local_steps: int = 5
+    decompositions: tuple[LowRank, ...] = (LowRank(1 / 8, 1.0, layers="matrices"),)
     share: float = 1.0
     weighted: bool = False
     name = "FlexLoRA"
+    pace = 0.03
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         fix = "pass (LowRank(1/8), LowRank(1/32))"
         if not self.decompositions:

@@ -17,6 +17,7 @@ from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Known, Replay, cost
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 from fedtheory.maps.signs import Signs
 from fedtheory.maps.subspace import Trajectory
 
@@ -104,7 +105,7 @@ class FLSS(Algorithm):
     What else the appendix leaves open is in `readings.flss`.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`.
         local_steps: tau.
         rank: R, of the whole model. While G grows only R of its singular vectors are kept: no more memory than P takes.
             The P that C.5 prints is the SVD of all of G (`readings.flss`, kept=J).
@@ -124,10 +125,10 @@ class FLSS(Algorithm):
     Raises ValueError where the warm-up samples fewer than R global updates.
     """
 
-    lr: float
-    local_steps: int
-    rank: int
-    warm_up: int
+    lr: float = by_problem()
+    local_steps: int = 5
+    rank: int = 5
+    warm_up: int = 25
     refresh: int = 5
     base: str = "fedavg"
     project: str = "update"
@@ -136,7 +137,7 @@ class FLSS(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.whole("warm_up", self.warm_up, 1)
         checks.whole("rank", self.rank, 1)

@@ -14,6 +14,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 
 
 @dataclass(frozen=True)
@@ -66,19 +67,19 @@ class LBGM(Algorithm):
     vector for each tensor. All participants weigh the same, that code weighs them by their data.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`.
         local_steps: tau.
         delta: threshold on sin^2 of the angle between g_k and g_k^l. FLSS: 0.05. At 0 only an exact multiple is sent as
             a number, and this is FedAvg. A client that never sent a vector does so, and so does one with g_k^l = 0.
     """
 
-    lr: float
-    local_steps: int
+    lr: float = by_problem()
+    local_steps: int = 5
     delta: float = 0.05
     name = "LBGM"
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("delta", self.delta, 0.0, 1.0)
 

@@ -10,6 +10,7 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Outputs, Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 
 
 @dataclass(frozen=True)
@@ -46,23 +47,23 @@ class MOON(Algorithm):
     the batch's.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`.
         local_steps: minibatch steps.
         mu: weight of the contrastive loss; 0 is FedAvg.
         temperature: tau.
         weighted: the average is weighted by the problem's |D^i| / |D|, as printed, over the participants; False: alike.
     """
 
-    lr: float
-    local_steps: int
-    mu: float
+    lr: float = by_problem()
+    local_steps: int = 5
+    mu: float = 0.01
     temperature: float = 0.5
     weighted: bool = False
     name = "MOON"
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("mu", self.mu, 0.0)
         checks.number("temperature", self.temperature, 0.0, open_low=True)

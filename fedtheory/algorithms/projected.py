@@ -18,6 +18,7 @@ from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.message import Cost, Known, Replay
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 from fedtheory.maps.subspace import DenseBasis
 
 _Frames = tuple[torch.Tensor | None, ...]  # P_l of each layer, (m_l, r_l); None: I, of a vector
@@ -77,16 +78,16 @@ class ProjectedFedAvg(Algorithm):
     whole. With plain SGD, GaLore's scale alpha is in the learning rate.
 
     Fields:
-        lr: eta.
+        lr: eta; None: `pace` times the problem's `rate`.
         local_steps: K.
         rank: r, of every matrix (at most its rows).
         period: T, rounds between two full ones; 1 is FedAvg.
         weighted: False averages the participants alike; True by the problem's client weights p_i.
     """
 
-    lr: float
-    local_steps: int
-    rank: int
+    lr: float = by_problem()
+    local_steps: int = 5
+    rank: int = 5
     period: int = 10
     weighted: bool = False
     name = "ProjectedFedAvg"
@@ -94,7 +95,7 @@ class ProjectedFedAvg(Algorithm):
     revision = 2  # 1 also sent the identities that are P_l of vectors
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.whole("rank", self.rank, 1)
         checks.whole("period", self.period, 1)

@@ -10,7 +10,7 @@ from fedtheory.core.average import average, shares
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import later
+from fedtheory.core.words import by_problem, later
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Scaffold(Algorithm):
     """Local SGD steps corrected by control variates: c_i tracks the client's gradient, c the global one.
 
     Fields:
-        lr: local step size eta_l.
+        lr: local step size eta_l; None: `pace` times the problem's `rate`.
         local_steps: K.
         server_lr: eta_g.
         option: "II" takes c_i^+ from the steps just made; "I" from the full local gradient at the server's model.
@@ -53,8 +53,8 @@ class Scaffold(Algorithm):
             y_i - x over the participants and in c = sum_i p_i c_i: what is minimised is F = sum_i p_i F_i.
     """
 
-    lr: float
-    local_steps: int
+    lr: float = by_problem()
+    local_steps: int = 5
     server_lr: float = 1.0
     option: str = "II"
     server_control: str = "all"
@@ -63,7 +63,7 @@ class Scaffold(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.rate("server_lr", self.server_lr)
         checks.choice("option", self.option, ("I", "II"))

@@ -12,7 +12,7 @@ from fedtheory.core.layout import Layout
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import later
+from fedtheory.core.words import by_problem, later
 from fedtheory.maps.signs import Signs
 
 
@@ -40,22 +40,22 @@ class SignSGD(Algorithm):
     The paper's step -gamma g_t becomes a client's change over K local steps; N workers are averaged.
 
     Fields:
-        lr: local step size; with K = 1 the paper's gamma.
+        lr: local step size; with K = 1 the paper's gamma. None: `pace` times the problem's `rate`.
         local_steps: K.
         error_feedback: False forgets the error, e_i = 0.
         scale: the scale ||p||_1 / d is taken over the whole "model", as printed, or "layer" by layer.
         weighted: False averages the participants alike; True by the problem's client weights p_i.
     """
 
-    lr: float
-    local_steps: int
+    lr: float = by_problem()
+    local_steps: int = 5
     error_feedback: bool = True
     scale: str = "model"
     weighted: bool = later(False)
     name = "SignSGD"
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.choice("scale", self.scale, ("model", "layer"))
 

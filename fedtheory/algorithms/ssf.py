@@ -16,7 +16,8 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Known, Replay, Seed
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.maps.subspace import Gaussian, Projection, Spherical
+from fedtheory.core.words import by_problem
+from fedtheory.maps.subspace import Gaussian, Projection, Spherical, fifth
 
 Projector = Seed[Basis] | Known[Basis]
 
@@ -63,9 +64,10 @@ class SSF(Algorithm):
     What the paper leaves open, and what else could be meant, is in `readings.ssf`.
 
     Fields:
-        lr: local step size eta_l.
+        lr: local step size eta_l; None: `pace` times the problem's `rate`.
         local_steps: K.
-        projection: distribution of P_t with P_t P_t^T = I_r. `Spherical(r, "orthonormal")` is Sec. 3.6's QR.
+        projection: distribution of P_t with P_t P_t^T = I_r. `Spherical(r, "orthonormal")` is Sec. 3.6's QR; None:
+            that, with a fifth of each layer's rows, as Sec. 5's r = 20 of 100.
         server_lr: eta_g.
 
     The sums of lines 14 and 16 go over the S participants, in place of all N; with S < N such a c has FedAvg's
@@ -76,17 +78,17 @@ class SSF(Algorithm):
     Raises ValueError for a projection that is not orthonormal.
     """
 
-    lr: float
-    local_steps: int
-    projection: Projection
+    lr: float = by_problem()
+    local_steps: int = 5
+    projection: Projection = by_problem()
     server_lr: float = 1.0
     name = "SSF"
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
-        if self.projection.scale != "orthonormal":
+        if self.projection is not None and self.projection.scale != "orthonormal":
             fix = " or ".join(f"{kind}({self.projection.rank}, 'orthonormal')" for kind in ("Spherical", "Coordinate"))
             checks.reject("projection.scale", self.projection.scale, "'orthonormal' (P P^T = I_r)", f"pass {fix}")
         if isinstance(self.projection, Gaussian):
@@ -99,6 +101,9 @@ class SSF(Algorithm):
     def haar(cls, lr: float, local_steps: int, r: int, **options: Any) -> Self:
         """SSF with the paper's projector: uniform among r orthonormal rows."""
         return cls(lr, local_steps, Spherical(r, "orthonormal"), **options)
+
+    def suited(self, problem: Problem) -> dict[str, Any]:
+        return super().suited(problem) | {"projection": Spherical(fifth(problem.layout), "orthonormal")}
 
     @property
     def idles(self) -> bool:

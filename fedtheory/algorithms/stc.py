@@ -13,7 +13,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Replay
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import later
+from fedtheory.core.words import by_problem, later
 from fedtheory.maps.compress import Sparse, Ternary, largest
 
 
@@ -44,7 +44,7 @@ class STC(Algorithm):
     the paper's Golomb code, whose length hangs on the data.
 
     Fields:
-        lr: local step size.
+        lr: local step size; None: `pace` times the problem's `rate`.
         local_steps: b, local steps of a round.
         ratio: p_up, share of the entries that cross. The paper: 1/400. FLSS: a "compression ratio" of 1/32, read as
             one entry of 32, which here takes 1/32 of the bytes in float32, too.
@@ -57,16 +57,17 @@ class STC(Algorithm):
             trajectories. Ties are of weights with equal inputs, such as those of pixels that never change.
     """
 
-    lr: float
-    local_steps: int
-    ratio: float
+    lr: float = by_problem()
+    local_steps: int = 5
+    ratio: float = 1 / 32
     down_ratio: float | None = None
     values: str = "ternary"
     ties: str = later("first")
     name = "STC"
+    pace = 0.1
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         if self.down_ratio is not None:

@@ -14,6 +14,7 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
+from fedtheory.core.words import by_problem
 from fedtheory.maps.compress import Sparse, largest
 
 
@@ -39,7 +40,7 @@ class TopK(Algorithm):
     DeComFL's baseline "FedAvg+Top-k" uploads "the largest k elements of the local update difference", k = 10%.
 
     Fields:
-        lr: local step size.
+        lr: local step size; None: `pace` times the problem's `rate`.
         local_steps: K.
         ratio: k/d.
         error_feedback: True keeps what is not sent and adds it to the next change (Mem-SGD); False, FedAvg+Top-k as
@@ -47,15 +48,16 @@ class TopK(Algorithm):
         by: "magnitude", or the signed "value", as a helper in DeComFL's public code takes the largest.
     """
 
-    lr: float
-    local_steps: int
-    ratio: float
+    lr: float = by_problem()
+    local_steps: int = 5
+    ratio: float = 1 / 32
     error_feedback: bool = False
     by: str = "magnitude"
     name = "Top-k"
+    pace = 0.3
 
     def __post_init__(self) -> None:
-        checks.rate("lr", self.lr)
+        checks.step_size("lr", self.lr)
         checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         checks.choice("by", self.by, ("magnitude", "value"))

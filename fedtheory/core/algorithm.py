@@ -93,6 +93,7 @@ class Algorithm(ABC):
         1  # raised by hand when the method's results change beyond rounding: stored runs are stale
     )
     averaged: ClassVar[bool] = False  # whether the server line reads nothing of `up` but the participants' average
+    pace: ClassVar[float] = 1.0  # of the default step size, as a multiple of the problem's `rate`
     lr: float
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
@@ -115,6 +116,15 @@ class Algorithm(ABC):
                 check(self)
 
             cls.__post_init__ = checked  # type: ignore[attr-defined]  # called by the dataclass that the class becomes
+
+    def suited(self, problem: Problem) -> dict[str, Any]:
+        """What the fields become on this problem that were left out, and are None."""
+        return {"lr": self.pace * problem.rate}
+
+    def on(self, problem: Problem) -> Self:
+        """The method with every field that was left out filled in for this problem, as `run` plays it."""
+        chosen = {name: value for name, value in self.suited(problem).items() if getattr(self, name) is None}
+        return replace(self, **chosen) if chosen else self  # type: ignore[type-var]
 
     def rate(self, k: int) -> float:
         """The step size of round k; where it changes by itself, it falls."""

@@ -214,6 +214,8 @@ def tidy(instance: Any) -> None:
     hints = _hints(type(instance))
     for f in fields(instance):
         value = getattr(instance, f.name)
+        if value is None and f.default is None:
+            continue
         found = _typed(f.name, value, hints[f.name])
         if found is not value:
             object.__setattr__(instance, f.name, found)
@@ -355,6 +357,12 @@ def outcome(name: str, value: Any) -> float:
 def rate(name: str, value: Any) -> float:
     """A step size: finite and positive."""
     return number(name, value, 0.0, open_low=True, fix=f"use a positive step size, for example {name}=0.01")
+
+
+def step_size(name: str, value: Any) -> None:
+    """A method's step size: positive, or None where the problem suggests one."""
+    if value is not None:
+        rate(name, value)
 
 
 def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:

@@ -42,6 +42,11 @@ class Key:
                     "path", self.path, "ints and strs", "name the stream with plain ints and strings", TypeError
                 )
 
+    @staticmethod
+    def of(key: "Key | int") -> "Key":
+        """The key itself, or the key of a seed."""
+        return key if isinstance(key, Key) else Key(checks.whole("key", key, 0, 2**63 - 1))
+
     def fold(self, *names: int | str) -> "Key":
         """The key of a sub-stream; folding "a" then 1 equals folding ("a", 1)."""
         for name in names:

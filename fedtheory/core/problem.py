@@ -222,6 +222,16 @@ class Problem(ABC):
         return self.layout.size
 
     @property
+    def rate(self) -> float:
+        """A step size that suits plain gradient steps: 1/L, or 0.1 where L is not known."""
+        return 1 / self.constants.L if self.constants.L else 0.1
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What `run` records where it is told nothing: the error where x* is known, else the loss."""
+        return ("loss",) if self.constants.x_star is None else ("error",)
+
+    @property
     def kept(self) -> int:
         """How many rows Own has here: all n, or in a sharded run those of the clients that this process keeps."""
         return vars(self).get("_kept", self.n)

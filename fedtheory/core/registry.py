@@ -164,6 +164,8 @@ def _text(name: str, value: Any) -> None:
 def _takes(name: str, make: Any, given: str, like: str) -> None:
     """A function that is called with so many arguments."""
     try:
+        if isinstance(make, type):  # its first argument is a hyperparameter
+            raise TypeError
         inspect.signature(make).bind(*given.split(", "))
     except (TypeError, ValueError):
         checks.reject(name, make, f"a function of ({given})", f"pass {like}", TypeError)

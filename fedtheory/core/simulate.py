@@ -247,7 +247,7 @@ def play_round(
     problem: Problem,
     state: State,
     clients: torch.Tensor,
-    key: Key,
+    key: Key | int,
     *,
     lags: Sequence[int | None] | None = None,
     dropped: Collection[int] = (),
@@ -262,7 +262,7 @@ def play_round(
         algorithm, problem: as in `run`.
         state: its `own` is updated in place, row by row; clone it to keep the old one.
         clients: ids (S,), each once, in any order.
-        key: the round's key.
+        key: the round's key, or its seed.
         lags: for each client the rounds since it last took part (None: never); it prices `Replay` messages.
         dropped: those of the clients that receive the round's message and then fall silent: their download is paid,
             their private state stays, and the round is that of the others.
@@ -277,7 +277,7 @@ def play_round(
     >>> up.dy.shape, traffic.up.bytes
     (torch.Size([2, 5]), 80)
     """
-    ids = checks.clients("clients", clients, problem.n)
+    ids, key, algorithm = checks.clients("clients", clients, problem.n), Key.of(key), algorithm.on(problem)
     _require_state(problem, state)
     known = [None] * len(ids) if lags is None else list(lags)
     if len(known) != len(ids):
@@ -482,7 +482,7 @@ def run(
     x0: torch.Tensor | None = None,
     schedule: Schedule | None = None,
     every: int = 1,
-    metrics: Sequence[str | _Metric] = ("error",),
+    metrics: Sequence[str | _Metric] | None = None,
     chunk: int | None = None,
     threads: int = 1,
     blocks: int | None = None,
@@ -498,6 +498,7 @@ def run(
     Ctrl-C at a prompt or in a notebook returns what is there, and says so; in a script it raises KeyboardInterrupt.
 
     Args:
+        algorithm: what it left out (`lr=None`) is chosen for the problem, by `Algorithm.on`.
         rounds: T >= 0.
         sampled: S, clients per round, uniform without replacement; default all.
         dropout: probability that a sampled client falls silent after its download; one always answers.
@@ -506,7 +507,8 @@ def run(
         schedule: factors on the algorithm's lr, see `fedtheory.core.schedule`; default none: 1.
         every: record each so many rounds; the start and the last round always.
         metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)), "accuracy" (share of test samples that are right), or a
-            function (problem, x) -> a number, whose name its column has. With a group the first process calls it.
+            function (problem, x) -> a number, whose name its column has; default `problem.metrics`: the error, or where
+            there is no x* the loss, and the accuracy of a classification. With a group the first process calls it.
             Of a vector each entry has a column, "name[0]", and of a dict each number, "name.key"; not with a group.
         chunk: clients stacked at a time; None: the problem's choice. Changes no result beyond rounding.
         threads: chunks that run at a time; changes no bit. For convolutions, with torch.set_num_threads(1).
@@ -546,7 +548,8 @@ def run(
     if chunk is not None:
         checks.whole("chunk", chunk, 1)
     checks.whole("threads", threads, 1, _MOST_THREADS)
-    measured = _measured(metrics)
+    metrics = problem.metrics if metrics is None else metrics
+    measured, algorithm = _measured(metrics), algorithm.on(problem)
     _require_rates(algorithm, problem, rounds, schedule)
     if problem.uneven and not algorithm.idles:
         own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"

@@ -22,6 +22,11 @@ def later(neutral: Any) -> Any:
     return field(default=neutral, metadata={"neutral": neutral})
 
 
+def by_problem() -> Any:
+    """A hyperparameter that may be left out: None, until `Algorithm.on` chooses it for a problem."""
+    return field(default=None)
+
+
 def describe(value: Any) -> Any:
     """A hyperparameter or option as JSON; dataclasses as {class: {field: value}}.
 

@@ -106,6 +106,7 @@ class ServerHalf:
     ) -> None:
         fix = f"sample at most the {problem.n} clients there are"
         self.sampled = problem.n if sampled is None else checks.whole("sampled", sampled, 1, problem.n, fix)
+        algorithm = algorithm.on(problem)
         self.problem, self.full, self.schedule = problem, algorithm, schedule
         state, self._first, self._words, self._root = _start(algorithm, problem, seed, x0)
         self.state, self._rows = State(state.server, None), state.own
@@ -312,6 +313,7 @@ class ClientHalf:
     ) -> None:
         self.rounds = None if rounds is None else checks.whole("rounds", rounds, 0, checks.MOST_ROUNDS)
         self.client = checks.whole("client", client, 0, problem.n - 1, f"the clients are 0 to {problem.n - 1}")
+        algorithm = algorithm.on(problem)
         self.problem, self.full, self.schedule = problem, algorithm, schedule
         state, self._first, self._words, self._root = _start(algorithm, problem, seed, x0)
         self._kept = _Kept(None, state.own, algorithm)

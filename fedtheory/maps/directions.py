@@ -138,6 +138,14 @@ def slopes(
     return torch.stack([(at(one, smoothing) - base) / smoothing for one in z], 1)
 
 
+def bearable(P: int, d: int) -> float:
+    """What part of a gradient's step size P Gaussian directions in d dimensions bear: 1 / (1 + (d + 1) / P).
+
+    Their estimate g of a gradient G has E ||g||^2 = (1 + (d + 1) / P) ||G||^2 where mu is small.
+    """
+    return P / (P + d + 1)
+
+
 def walk(y: torch.Tensor, z: Sequence[Field], factors: torch.Tensor) -> None:
     """y_i <- y_i + sum_p factors_{i,p} z_p, in place: y (S, d), factors (S, P)."""
     for p, one in enumerate(z):

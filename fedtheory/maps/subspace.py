@@ -108,6 +108,11 @@ class IdentityBasis(Basis):
         return [torch.eye(layer.rows, dtype=self.dtype, device=self.device) for layer in self.layout.layers]
 
 
+def fifth(layout: Layout) -> tuple[int, ...]:
+    """The rank of each layer that keeps a fifth of its rows: the default of the subspace methods."""
+    return tuple(math.ceil(layer.rows / 5) for layer in layout.layers)
+
+
 @dataclass(frozen=True)
 class Projection(ABC):
     """A distribution of bases: what a shared seed is drawn from. Abstract; see `Coordinate`, `Spherical`, `Gaussian`.

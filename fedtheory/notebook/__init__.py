@@ -433,5 +433,6 @@ def watch(algorithm: Algorithm, problem: Problem, state: State, key: Key) -> tor
 
     They are what the algorithm's `client` yields, in the coordinates in which it works (FedSub: B, in the subspace).
     """
+    algorithm = algorithm.on(problem)
     down = algorithm.broadcast(state.server, key)
     return torch.stack(list(algorithm.client(problem, problem.clients, state.own, down, key)))

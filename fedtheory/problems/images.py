@@ -66,7 +66,7 @@ class ImageClassification(Problem):
             require no gradient stay as they are, and never cross. Batch normalisation in a plain `nn.Sequential` is by
             the batch's moments, as in the package's networks; elsewhere it must be in `eval()` mode. See
             `fedtheory.problems.models.modules`.
-        key: of the initial weights.
+        key: of the initial weights, or its seed.
         batch: minibatch size.
         epochs: see above.
         std: deviation of the initial weight matrices; None: PyTorch's default.
@@ -104,7 +104,7 @@ class ImageClassification(Problem):
         labels: torch.Tensor,
         parts: Sequence[torch.Tensor],
         network: Network | torch.nn.Module,
-        key: Key,
+        key: Key | int = 0,
         *,
         batch: int = 64,
         epochs: int | None = None,
@@ -132,7 +132,7 @@ class ImageClassification(Problem):
             checks.reject("parts", parts, "at least one client", partitions.FIX)
         for i, part in enumerate(parts):
             partitions.require_indices(f"parts[{i}]", part, len(images))
-        self.parts, self.network, self.key = tuple(parts), network, key
+        self.parts, self.network, self.key = tuple(parts), network, Key.of(key)
         self.batch = checks.whole("batch", batch, 1)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
         self.std = None if std is None else checks.number("std", std, 0.0, open_low=True)
@@ -180,8 +180,8 @@ class ImageClassification(Problem):
     @checks.arguments
     def load(
         data: str,
-        network: str | torch.nn.Module,
-        key: Key,
+        network: str | torch.nn.Module | None = None,
+        key: Key | int = 0,
         *,
         clients: int = 10,
         partition: str = "iid",
@@ -202,8 +202,8 @@ class ImageClassification(Problem):
         Args:
             data, folder, partial: as in `fedtheory.problems.data.load`; "digits" needs no folder.
             network: one of `fedtheory.problems.models.networks.NETWORKS`, built for the data's images and classes; or a
-                module, as in the constructor.
-            key: of the partition (path "partition"), the subset and the initial weights.
+                module, as in the constructor. None: "mlp", a perceptron, for small grey images.
+            key: of the partition (path "partition"), the subset and the initial weights, or its seed.
             partition: "iid"; "dirichlet" with `alpha`; "labels" with `labels` per client.
             subset, tested: so many random training and test images only; default all.
             side: images are resized to side x side pixels (bilinear) first.
@@ -218,6 +218,7 @@ class ImageClassification(Problem):
         """
         checks.spelled(options, ImageClassification.load, ImageClassification.__init__)
         data = checks.alike(data, readers.NAMES)
+        key = Key.of(key)
         checks.whole("clients", clients, 1)
         checks.choice("partition", partition, ("iid", "dirichlet", "labels"))
         if isinstance(network, str):
@@ -249,6 +250,11 @@ class ImageClassification(Problem):
             "labels": lambda: partitions.labels_per_client(y, clients, labels, key.fold("partition")),
         }
         shape = tuple(x.shape[1:])
+        if network is None:
+            if shape[0] > 1:
+                expected = "a network: a perceptron learns little on colour images"
+                checks.reject("network", None, expected, "try network='flss-cnn' or network='resnet8'")
+            network = "mlp"
         if isinstance(network, str):
             built = networks.network(network, shape, len(images.classes), view, whole)
         else:
@@ -284,6 +290,10 @@ class ImageClassification(Problem):
                 "choose a network with more classes",
             )
         return images.detach().to(self.device), labels.to(self.device)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return ("loss", "accuracy")
 
     @own_modes()
     def start(self) -> torch.Tensor:

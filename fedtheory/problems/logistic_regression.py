@@ -100,7 +100,7 @@ class LogisticRegression(Problem):
     @staticmethod
     @checks.arguments
     def fedsub(
-        key: Key,
+        key: Key | int = 0,
         *,
         geometry: str = "hyperplane",
         n: int = 30,
@@ -125,6 +125,7 @@ class LogisticRegression(Problem):
         >>> problem.n, problem.d
         (30, 20)
         """
+        key = Key.of(key)
         checks.choice("geometry", geometry, ("hyperplane", "center"))
         for name, value in (("n", n), ("m", m)):
             checks.whole(name, value, 1)

@@ -143,8 +143,8 @@ class MatrixRegression(Problem):
     @staticmethod
     @checks.arguments
     def ssf(
-        het: float,
-        key: Key,
+        het: float = 0.5,
+        key: Key | int = 0,
         *,
         n: int = 20,
         rows: int = 50,
@@ -167,6 +167,7 @@ class MatrixRegression(Problem):
         >>> problem.n, problem.d
         (20, 1000)
         """
+        key = Key.of(key)
         checks.number("het", het, 0.0, 1e100)
         checks.number("noise", noise, 0.0, 1e100)
         for name, value in (("n", n), ("rows", rows), ("d", d), ("m", m)):

@@ -47,6 +47,14 @@ class Pooled(Problem):
         losses = self.whole.losses_at(y.expand(self.whole.n, -1), shift, xi)
         return (self.whole.weights.to(losses) @ losses)[None]
 
+    @property
+    def rate(self) -> float:
+        return self.whole.rate
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return self.whole.metrics
+
     def fingerprint(self) -> str:
         return f"pooled {self.whole.fingerprint()}"
 

@@ -89,9 +89,9 @@ class Quadratic(Problem):
     @staticmethod
     @checks.arguments
     def random(
-        n: int,
-        d: int,
-        key: Key,
+        n: int = 10,
+        d: int = 20,
+        key: Key | int = 0,
         *,
         spectrum: tuple[float, float] = (0.1, 1.0),
         spread: float = 1.0,
@@ -104,7 +104,7 @@ class Quadratic(Problem):
 
         Args:
             n, d: clients and dimension.
-            key: of the draw.
+            key: of the draw, or its seed.
             spectrum: smallest and largest eigenvalue of every H_i, both attained (d >= 2); may be negative.
             spread: standard deviation of the centres: 0 is a homogeneous problem.
             sigma: norm of the two-point noise vector, so that the gradient variance is sigma^2.
@@ -113,6 +113,7 @@ class Quadratic(Problem):
         >>> problem.n, problem.d, round(problem.constants.L, 3)
         (10, 5, 1.0)
         """
+        key = Key.of(key)
         checks.whole("n", n, 1)
         checks.whole("d", d, 1)
         checks.dtype("dtype", dtype)

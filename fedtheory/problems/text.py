@@ -250,7 +250,7 @@ class TextClassification(Problem):
         model: str | Path,
         task: str,
         data: str | Path,
-        key: Key,
+        key: Key | int = 0,
         *,
         clients: int = 8,
         alpha: float | None = 1.0,
@@ -270,7 +270,7 @@ class TextClassification(Problem):
             model: a folder, or a name on Hugging Face's hub such as "facebook/opt-125m".
             task: one of `TASKS`.
             data: see `read`.
-            key: of the partition, the subsets and the adapters.
+            key: of the partition, the subsets and the adapters, or its seed.
             alpha: of the Dirichlet partition by labels; None: equal parts at random.
             min_size: texts that every client gets at least in the Dirichlet partition.
             subset, tested: so many random training and validation texts only; default all.
@@ -281,6 +281,7 @@ class TextClassification(Problem):
             options: of the constructor.
         """
         checks.spelled(options, TextClassification.load, TextClassification.__init__)
+        key = Key.of(key)
         if dtype not in language.DTYPES.values():
             checks.reject("dtype", dtype, f"one of {', '.join(language.DTYPES)}", "pass torch.float32", TypeError)
         of = PROMPTS[checks.choice("prompts", prompts, PROMPTS)][checks.choice("task", task, TASKS)]
@@ -308,6 +309,10 @@ class TextClassification(Problem):
         problem = TextClassification(flat, train, parts, test=test, **options)
         problem.origin = origin(model, task, data)
         return problem
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return ("loss", "accuracy")
 
     def start(self) -> torch.Tensor:
         """The pretrained weights, (d,), on the CPU: `run` makes the copy that it works on."""
