@@ -544,9 +544,9 @@ names = ("A1", "A3.exact", "A4", "lemma2", "lemma1", "theorem1", "remark1", "rem
 entries = judged(*(f"mud.{name}" for name in names))
 
 # %% tags=["hide-input"]
-# Checks: the theorem, its Lemma 1 and two assumptions are false as stated
+# Checks: the theorem, its Lemma 1 and three assumptions are false as stated
 false = [entry["id"] for entry in entries if entry["verdict"] == "false-as-stated"]
-assert false == [f"mud.{name}" for name in ("A1", "A3.exact", "lemma1", "theorem1", "remark1", "remark2")]
+assert false == [f"mud.{name}" for name in ("A1", "A3.exact", "A4", "lemma1", "theorem1", "remark1", "remark2")]
 assert all(entry["control_refuted"] for entry in entries)
 
 # %% [markdown]

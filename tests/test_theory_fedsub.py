@@ -201,7 +201,7 @@ def test_step_sizes_of_the_proof_are_assumed_where_they_are_used():
 
 
 NEAR = """eq20 lemma1 eq23-26 eq27 eq28-32 eq33 lemma2 eq34 eq35 eq35-variance eq36 eq37 IV eq38 eq40-42 thm1-obs-ii
-thm1-obs-iii table1-comp cg-reduction dual-helps theta-product fig1a-cd-best fig1b-order fedavgcd-better fig1c-mono"""
+thm1-obs-iii table1-comp cg-reduction dual-helps theta-product"""
 
 
 @pytest.mark.parametrize("name", NEAR.split())
