@@ -1080,7 +1080,7 @@ Proof.
   - rewrite !ex_plus, !ex_scal, !ex_const, wS_mean, wS_var. change (fun w => DA w) with DA. rewrite DA_mean. right. field. lra.
 Qed.
 (* 4.3, with 2 in the place of 3 *)
-Lemma move_sharp : move s <= etat ^ 2 * (2 * omega * rho * nrm2 (G x) + 2 * (L ^ 2 * DD s)
+Theorem move_sharp : move s <= etat ^ 2 * (2 * omega * rho * nrm2 (G x) + 2 * (L ^ 2 * DD s)
   + 2 * omega * rho * nu * V s + 2 * vv * / INR Sn).
 Proof.
   unfold move. rewrite round_E.

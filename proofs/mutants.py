@@ -1,0 +1,53 @@
+"""Change one constant of a proof at a time: no changed file may compile. Needs Coq and the built files.
+
+python proofs/mutants.py
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+# (module, lemma, what its statement says, what a mutant says)
+MUTANTS = [
+    ("Ssf", "step_2_7", "4/3 *", "5/4 *"),
+    ("Ssf", "step_2_8", "exp (1/25) <= 1041/1000", "exp (1/25) <= 1040/1000"),
+    ("Ssf", "step_5_5", "<= 33/4", "<= 8"),
+    ("Ssf", "step_6_1", "40 * sqrt 2", "39 * sqrt 2"),
+    ("Ssf", "step_6_4", "33/4 <", "17/2 <"),
+    ("Family", "step_6_3", "<= - (9/20)", "<= - (1/2)"),
+    ("Family", "step_6_4", "2/3 *", "3/5 *"),
+    ("Family", "section_7_5", "13/3 *", "12/3 *"),
+    ("Family", "section_7_3", "9/25 *", "2/5 *"),
+    ("Limits", "gradient_lower", "2 * L *", "3 * L *"),
+    ("Effective", "effective", "2 * L * omega", "L * omega"),
+]
+
+
+def change(text: str, lemma: str, old: str, new: str) -> str:
+    """Return the source with one constant of one statement changed."""
+    start = re.search(rf"(Lemma|Theorem) {lemma}\b", text).start()
+    before, statement, proof = text[:start], *text[start:].split("Proof.", 1)
+    if old not in statement:
+        raise ValueError(f"{lemma} does not say {old}")
+    return before + statement.replace(old, new, 1) + "Proof." + proof
+
+
+def survives(mutant: tuple[str, str, str, str]) -> str | None:
+    """Say which mutant compiles, if it does."""
+    module, lemma, old, new = mutant
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{module}.v"
+        path.write_text(change((HERE / f"{module}.v").read_text(), lemma, old, new))
+        done = subprocess.run(["coqc", "-w", "none", "-Q", HERE, "Fedtheory", path], capture_output=True, cwd=folder)
+    return None if done.returncode else f"{module}.{lemma} compiles with {new}"
+
+
+if __name__ == "__main__":
+    with ThreadPoolExecutor(2) as pool:
+        left = [line for line in pool.map(survives, MUTANTS) if line]
+    print("\n".join([*left, f"{len(MUTANTS) - len(left)} of {len(MUTANTS)} mutants do not compile"]))
+    sys.exit(bool(left))
