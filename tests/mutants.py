@@ -870,8 +870,8 @@ MUTANTS = [
     Mutant(
         "a metric is kept as it comes",
         "core/simulate.py",
-        "checks.outcome(f\"{of if name in _METRICS else ''}{name}\", metric(problem, state.server.x))",
-        "metric(problem, state.server.x)",
+        "checks.outcome(f\"{of if part in _METRICS else ''}{part}\", number)",
+        "number",
         "test_robust.py::test_a_metric_of_numpys_type_is_kept",
     ),
     Mutant(
