@@ -215,7 +215,7 @@ SETS: dict[str, Published] = {
     "svhn": Published((SVHN,), _DIGITS, (0.4377, 0.4438, 0.4728), (0.1980, 0.2010, 0.1970)),
     "tiny_imagenet": Published((_TINY_IMAGENET,), _NUMBERS, (0.4802, 0.4481, 0.3975), (0.2770, 0.2691, 0.2821)),
 }
-_NAMES = ("digits", *SETS)
+NAMES = ("digits", *SETS)
 
 # Digests of published content, decompressed for IDX: MD5 (32 digits) or SHA-1 (40). MNIST and Fashion-MNIST: widely
 # listed, and Fashion-MNIST's .gz files with the MD5 sums on its page decompress to these. CIFAR-10's binary version:
@@ -352,7 +352,7 @@ def load(
 
     Raises FileNotFoundError for a file that is not there, DataError for one that is not what its name says.
     """
-    checks.choice("name", name, _NAMES)
+    checks.choice("name", name, NAMES)
     checks.choice("split", split, ("train", "test"))
     if name == "digits":
         return _digits(split)
@@ -388,7 +388,7 @@ def origin(
 
     The files are read once per process, and again when they change; not where `images` is what `load` just gave.
     """
-    checks.choice("name", name, _NAMES)
+    checks.choice("name", name, NAMES)
     paths = [] if name == "digits" else _find(name, folder, split, partial)[1]
     where = (name, split, _stamps(paths))
     if where not in _origins:

@@ -211,6 +211,7 @@ class ImageClassification(Problem):
             options: of the constructor.
         """
         checks.spelled(options, ImageClassification.load, ImageClassification.__init__)
+        checks.choice("data", data, readers.NAMES)
         checks.whole("clients", clients, 1)
         checks.choice("partition", partition, ("iid", "dirichlet", "labels"))
         if isinstance(network, str):
