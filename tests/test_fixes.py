@@ -171,6 +171,7 @@ CASES: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (of_images, {"moments": "last"}),
     (of_images, {"precision": "half"}),
     (of_images, {"device": "tpu"}),
+    (load, {"data": "emnist"}),
     (load, {"partition": "shards"}),
     (load, {"subset": 10**6}),
     (load, {"network": "mpl"}),

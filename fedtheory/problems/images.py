@@ -217,7 +217,7 @@ class ImageClassification(Problem):
         True
         """
         checks.spelled(options, ImageClassification.load, ImageClassification.__init__)
-        data = checks.alike(data, readers.NAMES)
+        data = checks.choice("data", checks.alike(data, readers.NAMES), readers.NAMES)
         key = Key.of(key)
         checks.whole("clients", clients, 1)
         checks.choice("partition", partition, ("iid", "dirichlet", "labels"))
