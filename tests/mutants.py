@@ -2540,7 +2540,7 @@ MUTANTS = [
     Mutant(
         "uploads are not looked at",
         HALVES,
-        "gate.admit([one], self.round, like, self.problem.n, self.problem.d)",
+        "gate.admit([one], self.round, like, self.problem.n, self.problem.d, size)",
         "pass",
         f"{T_BAD}_and_the_federation_goes_on",
     ),

@@ -545,7 +545,7 @@ def test_a_node_that_never_says_whom_it_holds(tmp_path, caplog):
 
 def test_a_run_that_diverges(tmp_path):
     """It ends, and the log names the entry."""
-    with pytest.raises(ValueError, match=r"^uploads=\[0, 1\]: expected one of round 1 that can be taken"):
+    with pytest.raises(ValueError, match=r"^uploads=\[0, 1\]: expected one of round 0 that can be taken"):
         federate(FedAvg(1e200, 1), cases.quadratic(2), tmp_path, 5, nodes=2, patience=1.0)
 
 

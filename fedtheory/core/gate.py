@@ -7,7 +7,6 @@
     server, reply = algorithm.server(state.server, down, up, ids(uploads), key)
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -112,8 +111,9 @@ def _fault(one: Upload, round: int, like: Any, n: int, d: int | None, size: floa
         if not bool(finite.all()):
             at = int((~finite).flatten().nonzero()[0])
             return f"{f.name} holds {float(leaf.flatten()[at])} at entry {at}"
-        most, largest = max(_LARGEST.get(leaf.dtype, math.inf), _TIMES * size), leaf.abs().max() if leaf.numel() else 0
-        if float(largest) > most:
-            return f"{f.name} holds {float(largest):.2g}, more than {most:.2g}"
+        if leaf.dtype in _LARGEST and leaf.numel():
+            most, largest = max(_LARGEST[leaf.dtype], _TIMES * size), float(leaf.abs().max())
+            if largest > most:
+                return f"{f.name} holds {largest:.2g}, more than {most:.2g}"
     misplaced = getattr(one.up, "misplaced", None)
     return "" if misplaced is None or d is None else misplaced(d)
