@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -59,7 +59,7 @@ class Scale:
     start: int
     doubled: tuple[int, ...]
     rates: tuple[float, ...]
-    lr: float = LR
+    lr: float = field(default=LR, repr=False)
 
 
 DIRICHLET = {"partition": "dirichlet", "alpha": 1.0}
@@ -210,7 +210,7 @@ class Reading:
     smoothing: float
     options: dict[str, Any]
     width: int
-    left_rate: float
+    left_rate: float = field(repr=False)
     right_rate: float
     right_steps: int
     rounds: tuple[int, int]
