@@ -114,7 +114,7 @@ def read(path: Path):
 def said(output) -> str:
     """The words of an output, of a picture none."""
     data = output.get("data", {})
-    return output.get("text", "") + (data["text/plain"] if "text/html" in data else "")
+    return output.get("text", "") + (data.get("text/plain", "") if "text/html" in data else "")
 
 
 def ascii_mathematics(path: Path) -> list[str]:

@@ -413,8 +413,28 @@ def test_what_is_said_of_fedparas_levels_and_of_ef21ps_bytes():
     assert 1.45 < both["EF21-P"] / both["FedMUD+BKD+AAD"] < 1.55
 
 
+def test_what_is_said_of_freezing_and_speed():
+    """Results: Tables 2 and 4, Figures 2 and 6."""
+    found = {
+        cell["cell"]: cell["verdict"]
+        for item in ("mud/table2", "mud/table4", "mud/fig2", "mud/fig6")
+        for cell in records.load(FIGURES, item)["cells"]
+    }
+    of = lambda text: [verdict for cell, verdict in found.items() if re.fullmatch(text, cell)]
+    agrees = {"matches", "direction holds"}
+    assert of(r"FMNIST \w+ FedMUD\+F < FedMUD\+AAD") == ["matches"] * 3
+    assert of(r"FMNIST N\d FedMUD\+BKD\+F < .*") == ["inconclusive"] * 2
+    assert of(r"FMNIST IID FedMUD\+BKD\+F < .*") == ["matches"]
+    assert of(r"CIFAR-10 N1 .*\+F < .*\+AAD") == ["direction holds"] * 2
+    faster = of(r".*AAD converges faster than .*")
+    assert len(faster) == 2 * 3 * 4
+    assert set(faster) == agrees
+    assert set(of(r".*: FedMUD converges faster than FedPara")) == agrees
+    assert set(of(r".*: FedMUD converges faster than FedLMT")) == {"inconclusive"}
+
+
 def test_what_is_said_of_the_eight_layers():
-    """Results, hours, conclusions and notebook 05: the order of distances to FedAvg, and who stands elsewhere."""
+    """Results, hours and conclusions: the order of distances to FedAvg, and who stands elsewhere."""
     both = [
         {
             row["method"]: row
