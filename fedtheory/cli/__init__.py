@@ -217,7 +217,7 @@ def parser() -> argparse.ArgumentParser:
     concluded.add_argument("papers", nargs="*", metavar="PAPER", help="fedsub, ssf, mud, flss, decomfl (default: all)")
     concluded.add_argument("--ledger", **ledger)
     concluded.add_argument("--page", default=None, help="also write the page docs/conclusions.md")
-    concluded.add_argument("--short", action="store_true", help="the first of each paper, as the table of the README")
+    concluded.add_argument("--short", action="store_true", help="the first three of each paper")
     claims = add("claims", "claims.show", "check the papers' claims and print the ledger")
     claims.add_argument("ids", nargs="*", metavar="ID", help="such as ssf.lemma2 or ssf (default: all)")
     claims.add_argument("--paper", default=None, help="only this paper's")

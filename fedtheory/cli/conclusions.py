@@ -193,11 +193,11 @@ def opening(found: Mapping[str, Decided]) -> list[str]:
     return lines
 
 
-FIRST = 3  # of a paper's conclusions, in the README
+FIRST = 3  # of a paper's conclusions, in the short table
 
 
 def short(found: Mapping[str, Decided]) -> list[str]:
-    """The README's table: the first conclusions of every paper, what to know of them, and links to their numbers."""
+    """A short table: the first conclusions of every paper, what to know of them, and links to their numbers."""
     lines = ["| paper | it says | outcome | what to know |", "|---|---|---|---|"]
     for paper, own in found.items():
         for at, (one, outcome) in enumerate(own[:FIRST]):

@@ -863,9 +863,9 @@ def _run(
 
 def _lost(columns: Mapping[str, Sequence[float]], metrics: Iterable[str]) -> Divergence | None:
     """The first metric of the problem's that is not finite from some record to the last; a function's may be so."""
-    for name in metrics:
+    for name in (name for name in metrics if name in _METRICS):
         finite = list(map(math.isfinite, columns[name]))
-        if name in _METRICS and not finite[-1]:
+        if not finite[-1]:
             since = len(finite) - finite[::-1].index(True) if any(finite) else 0
             return Divergence(int(columns["round"][since]), None, name)
     return None
