@@ -477,8 +477,8 @@ MUTANTS = [
     Mutant(
         "the authors' momentum with its factor",
         CURVES,
-        'self.smoothing, self.momentum, scalar="central", dampened=False)',
-        'self.smoothing, self.momentum, scalar="central")',
+        'self.smoothing, self.momentum, scalar="central", dampened=False',
+        'self.smoothing, self.momentum, scalar="central"',
         "test_figures_decomfl.py::test_the_authors_files_are_their_settings",
     ),
     Mutant(
@@ -512,7 +512,7 @@ MUTANTS = [
     Mutant(
         "the printed reading at the authors' rate",
         CURVES,
-        "PRINTED, MOMENTUM, MU, of.options, of.P[0], LR,",
+        "PRINTED, MOMENTUM, MU, of.options, of.P[0], of.lr,",
         "PRINTED, MOMENTUM, MU, of.options, of.P[0], 5e-4,",
         "test_figures_decomfl.py::test_as_printed_is_what_was_run_before",
     ),
