@@ -34,7 +34,7 @@ def page_steps(root: Path = ROOT) -> dict[str, str]:
         path = root / "docs" / "theory" / f"{page}.md"
         text = path.read_text().partition("\n<!-- checks -->")[0] if path.exists() else ""
         end = 0
-        for mark in re.finditer(rf"\[({page}\.(\d+\.\d+))\]", text):
+        for mark in re.finditer(rf"\[({page}\.(\d+\.\d+))\](?!:)", text):
             start = max(end, text.rfind(f"**{mark[2]}", 0, mark.start()))
             found[mark[1]] = " ".join(re.findall(r"\$\$?([^$]+)\$\$?", text[start : mark.start()]))
             end = mark.end()
