@@ -24,7 +24,7 @@ from fedtheory.cli import METHOD_OPTIONS
 from fedtheory.core import registry
 from fedtheory.core.files import write_atomic
 from fedtheory.core.message import Known, Seed
-from fedtheory.figures.store import source_hash
+from fedtheory.papers.store import source_hash
 
 SIDE, N, D, S, K, BATCH = 1000, 10**6, 10**7, 1000, 5, 20
 ASSUMED = {  # of each of eight cards

@@ -55,9 +55,9 @@ from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset
 from fedtheory import DeComFL, FedAvg, Key, play_round, run
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.loop import sample_clients
 from fedtheory.core.meter import multiplications
-from fedtheory.core.simulate import sample_clients
-from fedtheory.figures import budget
+from fedtheory.papers import budget
 from fedtheory.problems.images import Batch, ImageClassification
 from fedtheory.problems.models.networks import network
 

@@ -23,8 +23,8 @@ import torch
 from timing import environment, quartiles, timed
 
 from fedtheory import run
-from fedtheory.figures.fedmud.settings import HERE, algorithm, spec
-from fedtheory.figures.store import Spec, interval
+from fedtheory.papers.mud.settings import HERE, algorithm, spec
+from fedtheory.papers.store import Spec, interval
 
 METHODS = ("FedAvg", "FedMUD+BKD+AAD")
 PRECISIONS = ("full", "bf16")

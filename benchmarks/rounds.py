@@ -43,7 +43,7 @@ from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
 from fedtheory import FedAvg, Key, MatrixRegression, Scaffold, Spherical, play_round, run
 from fedtheory.algorithms.readings.ssf import SSFReading
-from fedtheory.core import engine, simulate
+from fedtheory.core import engine, loop
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.maps.subspace import DenseBasis
 
@@ -255,7 +255,7 @@ def check(device: str, rounds: int = 3) -> dict[str, float]:
             worst = 0.0
             for t in range(rounds):
                 key = Key(0).fold("round", t)
-                clients = simulate.sample_clients(problem.n, SAMPLED, key.fold("clients"))
+                clients = loop.sample_clients(problem.n, SAMPLED, key.fold("clients"))
                 xi = problem.draw(clients, STEPS, key.fold("xi"))
                 for j, i in enumerate(clients.tolist()):
                     data.drawn[i] = [(xi[k].A[j], xi[k].Bt[j].T) for k in range(STEPS)]
@@ -402,7 +402,7 @@ PIECES = (
     ("random numbers", torch, "randperm"),
     ("random numbers", torch, "randint"),
     ("random numbers", torch, "randn"),
-    ("sampling clients", simulate, "sample_clients"),
+    ("sampling clients", loop, "sample_clients"),
     ("gathering batches", MatrixRegression, "draw"),
     ("gradients", MatrixRegression, "grads"),
     ("gradients", MatrixRegression, "restrict"),
@@ -414,7 +414,7 @@ PIECES = (
     ("own rows in and out", engine, "map_leaves"),
     ("server, other lines", Algorithm, "broadcast"),
     ("server, other lines", Algorithm, "server"),
-    ("accounting", simulate, "cost"),
+    ("accounting", loop, "cost"),
 )
 
 

@@ -27,9 +27,9 @@ from pathlib import Path
 import torch
 
 from fedtheory import SSF, Key, MatrixRegression, run
-from fedtheory.core import shards
 from fedtheory.core.files import write_atomic
-from fedtheory.figures.store import source_hash
+from fedtheory.papers.store import source_hash
+from fedtheory.running import shards
 
 CLIENTS, ROUNDS = 100_000, 8
 

@@ -20,8 +20,8 @@ from fedtheory import DeComFL, FedAvg, ImageClassification, Key, run
 from fedtheory.core import meter
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.problem import Problem
-from fedtheory.figures.decomfl import smollm
-from fedtheory.figures.deep import items as deep
+from fedtheory.papers.decomfl import smollm
+from fedtheory.papers.deep import items as deep
 from fedtheory.problems.models import language
 from fedtheory.problems.models.networks import network
 from fedtheory.problems.models.packaged import PACKAGED

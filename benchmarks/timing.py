@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import torch
 
-from fedtheory.figures.store import source_hash
+from fedtheory.papers.store import source_hash
 from fedtheory.problems.graphs import convolved_in
 from fedtheory.problems.models.perceptron import LINEAR
 

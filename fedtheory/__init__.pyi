@@ -37,6 +37,10 @@ from .core.algorithm import State as State
 from .core.key import Key as Key
 from .core.layout import Layer as Layer
 from .core.layout import Layout as Layout
+from .core.loop import Divergence as Divergence
+from .core.loop import History as History
+from .core.loop import Traffic as Traffic
+from .core.loop import play_round as play_round
 from .core.message import Cost as Cost
 from .core.message import Known as Known
 from .core.message import Replay as Replay
@@ -50,13 +54,6 @@ from .core.schedule import Cosine as Cosine
 from .core.schedule import Steps as Steps
 from .core.seeds import Runs as Runs
 from .core.seeds import run_seeds as run_seeds
-from .core.shards import Group as Group
-from .core.shards import join_group as join_group
-from .core.simulate import Divergence as Divergence
-from .core.simulate import History as History
-from .core.simulate import Traffic as Traffic
-from .core.simulate import play_round as play_round
-from .core.simulate import run as run
 from .maps.decomposition import Full as Full
 from .maps.decomposition import Hadamard as Hadamard
 from .maps.decomposition import Kronecker as Kronecker
@@ -71,6 +68,9 @@ from .problems.matrix_regression import MatrixRegression as MatrixRegression
 from .problems.pooled import Pooled as Pooled
 from .problems.quadratic import Quadratic as Quadratic
 from .problems.text import TextClassification as TextClassification
+from .running.shards import Group as Group
+from .running.shards import join_group as join_group
+from .running.simulate import run as run
 from .theory.rules import best_directions as best_directions
 from .theory.rules import largest_step as largest_step
 

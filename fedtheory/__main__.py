@@ -2,10 +2,10 @@
 
 import sys
 
-from fedtheory.core import ending
+from fedtheory.running import watchdog
 
 if __name__ == "__main__":
-    ending.watch()  # before anything else is imported, which takes seconds
+    watchdog.watch()  # before anything else is imported, which takes seconds
     from fedtheory.cli import main
 
     sys.exit(main())

@@ -42,10 +42,10 @@
 import torch
 
 from fedtheory import SSF, FedAvg, FedSub, MatrixRegression, Quadratic, Scaffold, Spherical, play_round, run
-from fedtheory.figures import style
-from fedtheory.notebook import brief, show, start, table, watch
-from fedtheory.notebook.exercises import check
-from fedtheory.notebook.moving import moving
+from fedtheory.course import brief, show, start, table, watch
+from fedtheory.course.exercises import check
+from fedtheory.course.moving import moving
+from fedtheory.papers import style
 
 key = start()
 

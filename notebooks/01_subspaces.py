@@ -44,11 +44,11 @@ import torch
 from scipy.special import digamma, polygamma
 
 from fedtheory import Coordinate, FedSub, Gaussian, Identity, Layer, Layout, Quadratic, Spherical, play_round
-from fedtheory.figures import style
+from fedtheory.course import show, start, table
+from fedtheory.course.exercises import check
+from fedtheory.course.moving import moving
 from fedtheory.maps.subspace import CoordinateBasis
-from fedtheory.notebook import show, start, table
-from fedtheory.notebook.exercises import check
-from fedtheory.notebook.moving import moving
+from fedtheory.papers import style
 
 key = start()
 

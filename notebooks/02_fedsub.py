@@ -70,21 +70,10 @@ from fedtheory import (
     run,
 )
 from fedtheory.algorithms.readings.fedsub import FedSubReading
-from fedtheory.figures import EXTRAS, ITEMS, Runner, style
-from fedtheory.notebook import (
-    beside,
-    box,
-    committed,
-    conclusions,
-    provenance,
-    show,
-    start,
-    table,
-    watch,
-    what_was_run,
-)
-from fedtheory.notebook.exercises import check
-from fedtheory.notebook.moving import moving
+from fedtheory.course import beside, box, committed, conclusions, provenance, show, start, table, watch, what_was_run
+from fedtheory.course.exercises import check
+from fedtheory.course.moving import moving
+from fedtheory.papers import EXTRAS, ITEMS, Runner, style
 
 key = start(0)
 

@@ -58,9 +58,9 @@ from fedtheory import SSF, FedAvg, FedSub, MatrixRegression, Quadratic, Scaffold
 from fedtheory.algorithms.readings import points
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.ssf import SSFReading
-from fedtheory.figures import EXTRAS, ITEMS, Runner, style
-from fedtheory.notebook import beside, box, committed, conclusions, fold, provenance, show, start, table, what_was_run
-from fedtheory.notebook.exercises import check
+from fedtheory.course import beside, box, committed, conclusions, fold, provenance, show, start, table, what_was_run
+from fedtheory.course.exercises import check
+from fedtheory.papers import EXTRAS, ITEMS, Runner, style
 
 key = start(0)
 

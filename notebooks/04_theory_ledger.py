@@ -55,9 +55,9 @@ import sympy  # noqa: F401, exercise 5 asks for sympy.exp
 import torch
 
 from fedtheory import Coordinate, Gaussian, Layout, Spherical
-from fedtheory.figures import EXTRAS, style
-from fedtheory.notebook import committed, conclusions, fold, located, show, start, table
-from fedtheory.notebook.exercises import check
+from fedtheory.course import committed, conclusions, fold, located, show, start, table
+from fedtheory.course.exercises import check
+from fedtheory.papers import EXTRAS, style
 from fedtheory.theory import ledger, search
 from fedtheory.theory.fedsub import rates as fedsub_rates
 from fedtheory.theory.ssf.attack import Edge, attack

@@ -55,35 +55,14 @@ from pathlib import Path
 
 import torch
 
-from fedtheory import (
-    FedAvg,
-    FedMUD,
-    ImageClassification,
-    Layer,
-    Layout,
-    MatrixRegression,
-    Quadratic,
-    play_round,
-    run,
-)
-from fedtheory.figures import EXTRAS, ITEMS, Runner, style
-from fedtheory.figures.fedmud.settings import SMOKE, TUNED
-from fedtheory.figures.fedmud.tuning import best
+from fedtheory import FedAvg, FedMUD, ImageClassification, Layer, Layout, MatrixRegression, Quadratic, play_round, run
+from fedtheory.course import beside, box, committed, conclusions, fold, judged, provenance, show, start, table
+from fedtheory.course.exercises import check
+from fedtheory.course.moving import moving
 from fedtheory.maps.decomposition import Full, Kronecker, KroneckerBlocks, LowRank, Outer
-from fedtheory.notebook import (
-    beside,
-    box,
-    committed,
-    conclusions,
-    fold,
-    judged,
-    provenance,
-    show,
-    start,
-    table,
-)
-from fedtheory.notebook.exercises import check
-from fedtheory.notebook.moving import moving
+from fedtheory.papers import EXTRAS, ITEMS, Runner, style
+from fedtheory.papers.mud.settings import SMOKE, TUNED
+from fedtheory.papers.mud.tuning import best
 from fedtheory.problems.models.networks import network
 
 key = start(0)

@@ -52,12 +52,12 @@ import torch
 from fedtheory import FLSS, FedAvg, ImageClassification, Quadratic, SignSGD, play_round, run
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.core.algorithm import State
-from fedtheory.figures import EXTRAS, ITEMS, Runner, style
-from fedtheory.figures.store import interval
+from fedtheory.course import beside, box, committed, conclusions, fold, judged, provenance, show, start, table, watch
+from fedtheory.course.exercises import check
+from fedtheory.course.moving import moving
 from fedtheory.maps.subspace import Trajectory
-from fedtheory.notebook import beside, box, committed, conclusions, fold, judged, provenance, show, start, table, watch
-from fedtheory.notebook.exercises import check
-from fedtheory.notebook.moving import moving
+from fedtheory.papers import EXTRAS, ITEMS, Runner, style
+from fedtheory.papers.store import interval
 from fedtheory.theory.flss.printed import COSTS3, COSTS4, PARAMETERS, sent
 from fedtheory.theory.flss.rates import eq32, path
 from fedtheory.theory.flss.round import Instance

@@ -58,24 +58,13 @@ from fedtheory.algorithms.readings import points
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.cli.report import report_rows
 from fedtheory.core.engine import drain
-from fedtheory.core.verdicts import tally
-from fedtheory.figures import EXTRAS, ITEMS, style
-from fedtheory.figures.decomfl import spectrum
+from fedtheory.course import beside, box, committed, conclusions, fold, provenance, show, start, table, what_was_run
+from fedtheory.course.exercises import check
+from fedtheory.course.moving import moving
 from fedtheory.maps.directions import slopes, walk
-from fedtheory.notebook import (
-    beside,
-    box,
-    committed,
-    conclusions,
-    fold,
-    provenance,
-    show,
-    start,
-    table,
-    what_was_run,
-)
-from fedtheory.notebook.exercises import check
-from fedtheory.notebook.moving import moving
+from fedtheory.papers import EXTRAS, ITEMS, style
+from fedtheory.papers.decomfl import spectrum
+from fedtheory.running.verdicts import tally
 from fedtheory.theory.decomfl.descent import per_round
 from fedtheory.theory.decomfl.round import tiny
 

@@ -38,11 +38,11 @@ import math
 from collections import Counter
 
 from fedtheory.compare import ABSENT, FAMILIES, MEDIUM, METHODS, QUICK, RATIO, methods
-from fedtheory.figures import EXTRAS, store
-from fedtheory.figures.frontier import items as frontier
-from fedtheory.notebook import committed, conclusions, fold, provenance, show, start, table
-from fedtheory.notebook.exercises import check
-from fedtheory.notebook.moving import moving
+from fedtheory.course import committed, conclusions, fold, provenance, show, start, table
+from fedtheory.course.exercises import check
+from fedtheory.course.moving import moving
+from fedtheory.papers import EXTRAS, store
+from fedtheory.papers.frontier import items as frontier
 
 key = start(0)
 

@@ -55,15 +55,15 @@ from fedtheory.cli.report import report_rows
 from fedtheory.core import meter
 from fedtheory.core.engine import drain
 from fedtheory.core.problem import Problem
-from fedtheory.core.verdicts import tally
-from fedtheory.figures import EXTRAS, style
-from fedtheory.figures.decomfl import text as decomfl_text
+from fedtheory.course import committed, conclusions, fold, provenance, show, start, table
+from fedtheory.course.exercises import check
 from fedtheory.maps.directions import Direction, walk
-from fedtheory.notebook import committed, conclusions, fold, provenance, show, start, table
-from fedtheory.notebook.exercises import check
+from fedtheory.papers import EXTRAS, style
+from fedtheory.papers.decomfl import text as decomfl_text
 from fedtheory.problems import sentiment
 from fedtheory.problems.models.language import ROW, LanguageModel, extra, lay, pack
 from fedtheory.problems.text import TASKS, Texts
+from fedtheory.running.verdicts import tally
 
 transformers = extra("transformers")
 key = start(0)

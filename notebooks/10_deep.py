@@ -57,10 +57,10 @@ import torch
 from fedtheory import Coordinate, FedAvg, FedSub, Identity, ImageClassification, MatrixRegression, Scaffold, run
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.core.schedule import Steps
-from fedtheory.figures import EXTRAS, ITEMS, Runner, style
-from fedtheory.figures.deep import items as deep
-from fedtheory.notebook import beside, committed, conclusions, fold, provenance, show, start, table
-from fedtheory.notebook.exercises import check
+from fedtheory.course import beside, committed, conclusions, fold, provenance, show, start, table
+from fedtheory.course.exercises import check
+from fedtheory.papers import EXTRAS, ITEMS, Runner, style
+from fedtheory.papers.deep import items as deep
 from fedtheory.problems.models.networks import network
 
 key = start(0)

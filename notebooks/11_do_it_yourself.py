@@ -44,24 +44,11 @@ from tempfile import TemporaryDirectory
 import torch
 
 import fedtheory
-from fedtheory import (
-    Algorithm,
-    Constants,
-    Cost,
-    FedAvg,
-    Key,
-    Layout,
-    Problem,
-    Quadratic,
-    Seed,
-    State,
-    play_round,
-    run,
-)
+from fedtheory import Algorithm, Constants, Cost, FedAvg, Key, Layout, Problem, Quadratic, Seed, State, play_round, run
 from fedtheory.core.message import cost
-from fedtheory.figures import style
-from fedtheory.notebook import fold, located, show, start, table, watch
-from fedtheory.notebook.exercises import check
+from fedtheory.course import fold, located, show, start, table, watch
+from fedtheory.course.exercises import check
+from fedtheory.papers import style
 from fedtheory.theory import ledger, search
 from fedtheory.theory.claim import Claim, Outcome, Printed
 

@@ -52,9 +52,9 @@ from itertools import pairwise
 import torch
 
 from fedtheory import SSF, Layout, Quadratic, Spherical, play_round
-from fedtheory.figures import style
-from fedtheory.notebook import show, start, table
-from fedtheory.notebook.exercises import check
+from fedtheory.course import show, start, table
+from fedtheory.course.exercises import check
+from fedtheory.papers import style
 from fedtheory.theory import proof
 from fedtheory.theory.instances import Smooth, fixed
 from fedtheory.theory.ssf.round import Instance, moments, partial, play, tiny  # noqa: F401, exercise 4 asks for tiny

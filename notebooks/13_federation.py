@@ -44,10 +44,10 @@ from tempfile import TemporaryDirectory
 import torch
 
 from fedtheory import SSF, Coordinate, DeComFL, FedAvg, FedSub, Key, MatrixRegression, Scaffold, play_round, run
+from fedtheory.course import committed, fold, provenance, show, start, table
+from fedtheory.course.exercises import check
 from fedtheory.federation.halves import ClientHalf, ServerHalf
-from fedtheory.figures import style
-from fedtheory.notebook import committed, fold, provenance, show, start, table
-from fedtheory.notebook.exercises import check
+from fedtheory.papers import style
 
 key = start()
 

@@ -45,7 +45,7 @@ from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.algorithms.readings.ssf import SSFReading
-from fedtheory.core.simulate import sample_clients
+from fedtheory.core.loop import sample_clients
 from fedtheory.maps.decomposition import Hadamard, Kronecker, LowRank
 from fedtheory.problems.models.networks import network
 

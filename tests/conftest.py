@@ -54,7 +54,7 @@ class Inline(Executor):
 @pytest.fixture
 def inline(monkeypatch):
     """Runs are made in this process; what is made is listed."""
-    from fedtheory.figures import store
+    from fedtheory.papers import store
 
     made = []
     execute = store.execute

@@ -20,9 +20,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from fedtheory import SSF, cli
-from fedtheory.core import records
-from fedtheory.figures import store
+from fedtheory.papers import store
 from fedtheory.problems import data
+from fedtheory.running import records
 from fedtheory.theory import ledger
 
 SPEC = store.Spec(SSF.haar(0.01, 2, 5), "ssf", (("het", 0.5), ("n", 4), ("rows", 6)), 30, 0, 2, 1)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fedtheory import FedAvg
-from fedtheory.figures import store
+from fedtheory.papers import store
 
 if __name__ == "__main__":
     kind = store.BUILDERS["quadratic"]

@@ -7,10 +7,10 @@ shards_worker.py FOLDER slow ROUNDS       the same, with a pause in each round, 
 shards_worker.py FOLDER spread            nine runs of a figure, shared by the processes
 """
 
-from fedtheory.core import ending
+from fedtheory.running import watchdog
 
 if __name__ == "__main__":
-    ending.watch()  # before anything else is imported
+    watchdog.watch()  # before anything else is imported
 
 import json
 import os
@@ -25,7 +25,7 @@ import torch.distributed as dist
 from cases import ALGORITHMS, problem, regression, start
 
 from fedtheory import MOON, SSF, FedAvg, FedGen, FedNTD, Key, Quadratic, run
-from fedtheory.core import shards
+from fedtheory.running import shards
 
 BLOCKS, ROUNDS = 5, 6
 NETWORKS = {
@@ -61,7 +61,7 @@ def resumed(folder, rounds, **options):
 
 def specs():
     """Runs of a figure."""
-    from fedtheory.figures.store import Spec  # the other processes of these tests start without it
+    from fedtheory.papers.store import Spec  # the other processes of these tests start without it
 
     options = (("d", 6), ("n", 4))
     return [Spec(FedAvg(0.05, K), "quadratic", options, 20, seed, every=10) for K in (1, 2, 3) for seed in range(3)]
@@ -69,7 +69,7 @@ def specs():
 
 def spread(folder):
     """What this process ran of them, and all results."""
-    from fedtheory.figures import store
+    from fedtheory.papers import store
 
     ran = []
     store.execute, execute = lambda spec, *more: ran.append(repr(spec)) or execute(spec, *more), store.execute

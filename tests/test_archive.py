@@ -10,8 +10,8 @@ import flips
 import pytest
 
 from fedtheory.core import files
-from fedtheory.figures import archive
-from fedtheory.figures.store import Runner
+from fedtheory.papers import archive
+from fedtheory.papers.store import Runner
 
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
 SPECS = [flips.SPEC, replace(flips.SPEC, seed=1)]
@@ -111,7 +111,7 @@ def test_a_damaged_archive_is_said_and_nothing_is_written_in_its_place(packed):
 def test_the_command_packs_and_says_so(packed):
     out, (name, _), _ = packed
     (out / ".runs" / name).write_bytes(archive.read(out, name))
-    call = [sys.executable, "-m", "fedtheory.figures.archive"]
+    call = [sys.executable, "-m", "fedtheory.papers.archive"]
     done = subprocess.run([*call, str(out)], capture_output=True, text=True, check=True)
     assert done.stdout == f"1 runs packed into {out / 'runs'}\n"
     done = subprocess.run([*call, str(out / "nowhere")], capture_output=True, text=True, check=False)

@@ -30,11 +30,11 @@ from fedtheory import (
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.core import checks
-from fedtheory.core.checkpoint import Checkpoint
 from fedtheory.core.schedule import Cosine, Schedule, Steps
 from fedtheory.maps.decomposition import Kronecker
 from fedtheory.problems.images import ImageClassification
 from fedtheory.problems.text import TextClassification
+from fedtheory.running.checkpoint import Checkpoint
 
 NAN, INF = math.nan, math.inf
 DOUBLE = torch.float64

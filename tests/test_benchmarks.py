@@ -20,7 +20,7 @@ import steps  # noqa: E402
 import timing  # noqa: E402
 
 from fedtheory import FedAvg, ImageClassification, Key  # noqa: E402
-from fedtheory.figures.budget import Budget  # noqa: E402
+from fedtheory.papers.budget import Budget  # noqa: E402
 from fedtheory.problems.models.networks import network  # noqa: E402
 
 

@@ -28,9 +28,10 @@ import stage
 import statements
 import used
 
-from fedtheory.core import registry, verdicts
-from fedtheory.core.letters import GREEK, LOW, letters, untex
-from fedtheory.notebook.moving import PICTURES
+from fedtheory.core import registry
+from fedtheory.course.moving import PICTURES
+from fedtheory.papers.letters import GREEK, LOW, letters, untex
+from fedtheory.running import verdicts
 from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parent.parent

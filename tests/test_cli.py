@@ -18,11 +18,11 @@ import pytest
 import fedtheory
 from fedtheory import cli, compare
 from fedtheory.cli import figures, report
-from fedtheory.core import records, seal, simulate
-from fedtheory.core.verdicts import VERDICTS
-from fedtheory.figures import ITEMS, store
-from fedtheory.figures.deep import items as deep
-from fedtheory.figures.store import Result, Runner
+from fedtheory.papers import ITEMS, store
+from fedtheory.papers.deep import items as deep
+from fedtheory.papers.store import Result, Runner
+from fedtheory.running import records, seal, simulate
+from fedtheory.running.verdicts import VERDICTS
 from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -554,7 +554,7 @@ def test_interval_is_students():
 
 
 def test_a_run_is_found_again_only_by_the_same_words(tmp_path):
-    from fedtheory.figures.ssf.items import method, spec
+    from fedtheory.papers.ssf.items import method, spec
 
     runner = Runner(tmp_path)
     one = spec(method("SSF", 0.01, 20), 0.5, 0, 100)

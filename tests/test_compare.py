@@ -10,12 +10,13 @@ import torch
 from fedtheory import FedAvg, ImageClassification, Quadratic, Scaffold, cli, compare
 from fedtheory.cli import figures as commands
 from fedtheory.compare import ABSENT, FAMILIES, MEDIUM, METHODS, QUICK, RATIO, TUNING_SEED, methods
-from fedtheory.core import meter, records, registry
+from fedtheory.core import meter, registry
 from fedtheory.core.key import Key
-from fedtheory.core.simulate import run
-from fedtheory.figures import store
-from fedtheory.figures.frontier import items as frontier
+from fedtheory.papers import store
+from fedtheory.papers.frontier import items as frontier
 from fedtheory.problems.validation import validation
+from fedtheory.running import records
+from fedtheory.running.simulate import run
 
 ENTRIES = registry.methods().values()
 PLAIN = [task for task in MEDIUM.values() if not task.files]

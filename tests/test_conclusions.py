@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from fedtheory import notebook
+from fedtheory import course
 from fedtheory.cli import conclusions, report
-from fedtheory.core.conclusions import PAPERS, Conclusion, decide
-from fedtheory.core.letters import letters
-from fedtheory.core.records import load, report_rows
-from fedtheory.core.verdicts import AGAINST, AUTHORS, HOLDS, MATCHES, OPEN, REVERSED, UNTESTED
-from fedtheory.figures import ITEMS
-from fedtheory.theory.conclusions import decided, of_paper, states
+from fedtheory.papers import ITEMS
+from fedtheory.papers.conclusions import PAPERS, Conclusion, decide
+from fedtheory.papers.evidence import decided, of_paper, states
+from fedtheory.papers.letters import letters
+from fedtheory.running.records import load, report_rows
+from fedtheory.running.verdicts import AGAINST, AUTHORS, HOLDS, MATCHES, OPEN, REVERSED, UNTESTED
 
 ROOT = Path(__file__).resolve().parent.parent
 ALL = [one for paper in PAPERS for one in of_paper(paper)]
@@ -217,9 +217,9 @@ def test_a_notebook_shows_them(capsys, monkeypatch):
     for folder in (ROOT / "notebooks", ROOT):
         monkeypatch.chdir(folder)
         for paper in PAPERS:
-            notebook.conclusions(paper)
+            course.conclusions(paper)
             lines = capsys.readouterr().out.splitlines()
-            assert max(map(len, lines)) <= notebook.WIDTH <= 120
+            assert max(map(len, lines)) <= course.WIDTH <= 120
             for one, outcome in decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json"):
                 for text in (one.says, one.where, outcome.words()):
                     assert words(letters(text)) <= words(" ".join(lines))
@@ -227,7 +227,7 @@ def test_a_notebook_shows_them(capsys, monkeypatch):
 
 def test_a_notebook_shows_those_of_some_items(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
-    notebook.conclusions("ssf", "ssf/fig4", "ssf/table5")
+    course.conclusions("ssf", "ssf/fig4", "ssf/table5")
     shown = words(capsys.readouterr().out)
     found = decided("ssf", ROOT / "figures", ROOT / "docs" / "ledger.json")
     assert [one.says for one, _ in found if words(letters(one.says)) <= shown] == [
@@ -235,13 +235,13 @@ def test_a_notebook_shows_those_of_some_items(capsys, monkeypatch):
         "On CIFAR-100 SSF loses about 7.5 points to SCAFFOLD",
     ]
     with pytest.raises(ValueError, match="items='ssf/why_nan'"):
-        notebook.conclusions("ssf", "ssf/why_nan")
+        course.conclusions("ssf", "ssf/why_nan")
 
 
 def test_a_notebook_shows_those_on_theory_alone(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     for paper in PAPERS:
-        notebook.conclusions(paper, theory=True)
+        course.conclusions(paper, theory=True)
         shown = words(capsys.readouterr().out)
         for one, _ in decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json"):
             assert (words(letters(one.says)) <= shown) == (not one.cells)
@@ -249,10 +249,10 @@ def test_a_notebook_shows_those_on_theory_alone(capsys, monkeypatch):
 
 def test_a_notebook_refuses_what_is_not_there(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="paper='fedmud': expected one of 'fedsub'"):
-        notebook.conclusions("fedmud")
-    monkeypatch.setattr(notebook, "_bases", lambda: (tmp_path,))
+        course.conclusions("fedmud")
+    monkeypatch.setattr(course, "_bases", lambda: (tmp_path,))
     with pytest.raises(FileNotFoundError, match=r"docs/ledger\.json"):
-        notebook.conclusions("mud")
+        course.conclusions("mud")
 
 
 def test_notes_of_numbers_are_folded_and_sentences_are_not():

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from fedtheory.core import records
-from fedtheory.figures import EXTRAS, store
-from fedtheory.figures import consequences_mud_flss as consequences
-from fedtheory.theory.fedmud.counterexamples import stuck
+from fedtheory.papers import EXTRAS, store
+from fedtheory.papers import consequences_mud_flss as consequences
+from fedtheory.running import records
 from fedtheory.theory.flss import round as flss_round
 from fedtheory.theory.flss.round import play, square
+from fedtheory.theory.mud.counterexamples import stuck
 
 ROOT = Path(__file__).resolve().parent.parent
 

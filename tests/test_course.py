@@ -18,8 +18,8 @@ import pytest
 
 import fedtheory
 from fedtheory import cli
-from fedtheory.notebook import course, slides
-from fedtheory.notebook.exercises import Exercise, exercises
+from fedtheory.course import course, slides
+from fedtheory.course.exercises import Exercise, exercises
 
 ROOT = Path(fedtheory.__file__).resolve().parents[1]
 ALL = course.committed_notebooks()
@@ -47,7 +47,7 @@ SMALL = [
         "markdown",
         "# Small\n\nThe solutions are folded. [the next](01_next.ipynb), [docs](../docs/report.md#x)\n\n## One",
     ),
-    cell("code", 'import math\nfrom fedtheory.notebook.exercises import check\nopen("x")'),
+    cell("code", 'import math\nfrom fedtheory.course.exercises import check\nopen("x")'),
     cell("markdown", QUESTION),
     cell("code", 'given = 1\nanswer = ...  # a number\ncheck("99.1", answer)'),
     cell("markdown", SOLVED),
@@ -65,7 +65,7 @@ TWO = {
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr("fedtheory.notebook.exercises.exercises", lambda number: TWO if number == "99" else {})
+    monkeypatch.setattr("fedtheory.course.exercises.exercises", lambda number: TWO if number == "99" else {})
     monkeypatch.setattr(course, "exercises", lambda number: TWO if number == "99" else {})
     return SMALL
 
@@ -116,7 +116,7 @@ class TestSmall:
         assert not re.search(r"2 \* 21|42|Twice|Because|it says why|Summary|Still|folded|details", text)
         assert [one["source"] for one in made if one["id"].startswith("exercise")] == [
             "given = 1\n# a number\nanswer = ...",
-            'from fedtheory.notebook.exercises import graded\n\ngraded("99.1", answer)',
+            'from fedtheory.course.exercises import graded\n\ngraded("99.1", answer)',
             "*Your answer:*",
         ]
         assert {name: meta.get("points") for name, meta in graded(made).items()} == {
@@ -246,7 +246,8 @@ class TestVersions:
                 assert " ".join(word.split()) in " ".join(note.split())
 
     def test_the_records_that_it_reads_come_along(self, name, tmp_path, monkeypatch):
-        from fedtheory.core import records, registry
+        from fedtheory.core import registry
+        from fedtheory.running import records
 
         cells, _ = self.cells(name)
         held = course.data(cells)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from fedtheory.core.key import Key
-from fedtheory.figures import partition
+from fedtheory.papers import partition
 from fedtheory.problems import data
 from fedtheory.problems.data import Images, load
 from fedtheory.problems.formats import DataError

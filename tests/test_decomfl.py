@@ -17,8 +17,8 @@ from fedtheory import DeComFL, Key, MatrixRegression, Quadratic, Steps, play_rou
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.readings.decomfl import DeComFLReading, value
 from fedtheory.core.engine import drain
+from fedtheory.core.loop import sample_clients
 from fedtheory.core.message import Cost, Seed, cost
-from fedtheory.core.simulate import sample_clients
 from fedtheory.maps import directions
 from fedtheory.maps.directions import Direction
 from fedtheory.problems.images import ImageClassification

@@ -24,7 +24,7 @@ from fedtheory.cli import METHOD_OPTIONS
 from fedtheory.cli.run import Heeded
 from fedtheory.compare import MEDIUM, Asked
 from fedtheory.core.algorithm import Algorithm
-from fedtheory.core.content import digest, does
+from fedtheory.core.fingerprints import digest, does
 from fedtheory.core.problem import Problem
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedtheory import FedAvg, FedMUD, Key, Layer, Layout, Quadratic, play_round, run
+from fedtheory.core.loop import sample_clients
 from fedtheory.core.message import Cost, Known, cost
-from fedtheory.core.simulate import sample_clients
 from fedtheory.maps.decomposition import Full, Hadamard, Kronecker, LowRank
 from fedtheory.problems.data import load as read
 from fedtheory.problems.images import ImageClassification

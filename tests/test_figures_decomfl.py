@@ -10,11 +10,11 @@ from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.key import Key
-from fedtheory.core.simulate import sample_clients
-from fedtheory.figures import EXTRAS, ITEMS
-from fedtheory.figures.decomfl import curves
-from fedtheory.figures.decomfl.costs import longest_queue
-from fedtheory.figures.decomfl.curves import AUTHORS, FILES, PRINTED, decomfl, draw_2, less_than_k, readings
+from fedtheory.core.loop import sample_clients
+from fedtheory.papers import EXTRAS, ITEMS
+from fedtheory.papers.decomfl import curves
+from fedtheory.papers.decomfl.costs import longest_queue
+from fedtheory.papers.decomfl.curves import AUTHORS, FILES, PRINTED, decomfl, draw_2, less_than_k, readings
 
 FIGURES = ("decomfl/fig2a", "decomfl/fig2b")
 

@@ -10,10 +10,9 @@ from cases import K, quadratic
 
 from fedtheory import FLSS, STC, FedAvg, FetchSGD, SignSGD, run
 from fedtheory.algorithms.readings.flss import FLSSReading
-from fedtheory.core import records
-from fedtheory.figures import ITEMS
-from fedtheory.figures.flss import precision
-from fedtheory.figures.flss.items import (
+from fedtheory.papers import ITEMS
+from fedtheory.papers.flss import precision
+from fedtheory.papers.flss.items import (
     AGAINST,
     AT_LENGTH,
     BETAS,
@@ -27,6 +26,7 @@ from fedtheory.figures.flss.items import (
     notes_of,
     on_fashion,
 )
+from fedtheory.running import records
 from fedtheory.theory.flss.printed import (
     COSTS3,
     PARAMETERS,

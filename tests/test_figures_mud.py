@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from fedtheory import FedAvg, FedMUD
-from fedtheory.core import records, verdicts
-from fedtheory.figures import EXTRAS, archive, store
-from fedtheory.figures.fedmud import items as mud
-from fedtheory.figures.fedmud import precision, settings, tuning
-from fedtheory.figures.fedmud.items import measure_table
-from fedtheory.figures.fedmud.settings import SETTINGS, algorithm, spec
-from fedtheory.figures.precision import ALL
-from fedtheory.theory.fedmud.printed import TABLE1, TABLE2, TABLE3, TABLE4, named
+from fedtheory.papers import EXTRAS, archive, store
+from fedtheory.papers.mud import items as mud
+from fedtheory.papers.mud import precision, settings, tuning
+from fedtheory.papers.mud.items import measure_table
+from fedtheory.papers.mud.settings import SETTINGS, algorithm, spec
+from fedtheory.papers.precision import ALL
+from fedtheory.running import records, verdicts
+from fedtheory.theory.mud.printed import TABLE1, TABLE2, TABLE3, TABLE4, named
 
 
 def test_numbers_printed_twice_are_the_same():

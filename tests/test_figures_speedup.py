@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from fedtheory.core import records
-from fedtheory.figures import store
-from fedtheory.figures.decomfl import speedup
+from fedtheory.papers import store
+from fedtheory.papers.decomfl import speedup
+from fedtheory.running import records
 from fedtheory.theory.decomfl.round import tiny, trajectory
 
 

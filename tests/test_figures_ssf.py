@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from fedtheory.figures import EXTRAS
-from fedtheory.figures.ssf import stale
-from fedtheory.figures.ssf.items import method
+from fedtheory.papers import EXTRAS
+from fedtheory.papers.ssf import stale
+from fedtheory.papers.ssf.items import method
 from fedtheory.theory.ssf.printed import RATE, TABLE2, TABLE3, TABLE4
 
 

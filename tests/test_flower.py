@@ -18,23 +18,10 @@ import cases
 import pytest
 import torch
 
-from fedtheory import (
-    FLSS,
-    SSF,
-    Coordinate,
-    DeComFL,
-    FedAvg,
-    FedMUD,
-    FedSub,
-    Key,
-    Quadratic,
-    Scaffold,
-    play_round,
-    run,
-)
+from fedtheory import FLSS, SSF, Coordinate, DeComFL, FedAvg, FedMUD, FedSub, Key, Quadratic, Scaffold, play_round, run
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.loop import sample_clients
 from fedtheory.core.problem import Problem
-from fedtheory.core.simulate import sample_clients
 from fedtheory.maps.decomposition import Kronecker
 
 pytest.importorskip("flwr", reason="make test-flower has it")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fedtheory.core.records import plain, read_csv, to_csv
-from fedtheory.figures import EXTRAS, ITEMS, load, store
+from fedtheory.papers import EXTRAS, ITEMS, load, store
+from fedtheory.running.records import plain, read_csv, to_csv
 
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
 ALL = {**ITEMS, **EXTRAS}

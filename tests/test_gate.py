@@ -9,7 +9,7 @@ from cases import ALGORITHMS, leaves, quadratic, start
 from fedtheory import STC, Key, TopK, play_round, run
 from fedtheory.core import engine
 from fedtheory.core.engine import drain, map_leaves
-from fedtheory.core.gate import Refused, Upload, admit, ids
+from fedtheory.federation.admission import Refused, Upload, admit, ids
 
 KEY = Key(0).fold("round", 3)
 

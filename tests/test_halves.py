@@ -40,8 +40,8 @@ from fedtheory.algorithms import fedavg
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.core import registry
+from fedtheory.core.loop import _drop_clients
 from fedtheory.core.message import Known
-from fedtheory.core.simulate import _drop_clients
 from fedtheory.federation.codec import Parcel, Reader, Vocabulary, Writer
 from fedtheory.federation.halves import ClientHalf, ServerHalf
 from fedtheory.maps.decomposition import LowRank

@@ -25,7 +25,10 @@ from fedtheory.theory import ledger
 
 ROOT = Path(fedtheory.__file__).parent
 LIBRARY = ("core", "maps", "problems", "algorithms")  # what a user's program is made of
-FLOORS = ("core", "maps", "problems", "algorithms", "federation", "compare", "theory", "figures", "notebook", "cli")
+FLOORS = (
+    *LIBRARY,
+    *("running", "federation", "compare", "theory", "papers", "course", "cli"),
+)
 
 
 def floors_used(source: str) -> set[str]:
@@ -57,10 +60,10 @@ def test_arrows_run_down():
 
 def test_an_arrow_that_runs_up_is_seen(tmp_path):
     """Also inside a function, and by way of the package itself."""
-    for name, line in (("core", "from fedtheory import compare"), ("maps", "import fedtheory.figures.store")):
+    for name, line in (("core", "from fedtheory import compare"), ("maps", "import fedtheory.papers.store")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "new.py").write_text(f"def f():\n    {line}\n")
-    assert arrows_up(tmp_path) == {("core/new.py", "compare"), ("maps/new.py", "figures")}
+    assert arrows_up(tmp_path) == {("core/new.py", "compare"), ("maps/new.py", "papers")}
 
 
 def test_every_place_at_the_root_has_its_floor():
@@ -95,10 +98,10 @@ def test_files_are_opened_for_writing_at_one_place():
     found = {path.relative_to(ROOT).as_posix(): opened_for_writing(path.read_text()) for path in ROOT.rglob("*.py")}
     assert {name: calls for name, calls in found.items() if calls} == {
         "cli/__init__.py": ["open(os.devnull, 'w')"],
-        "core/ending.py": [found["core/ending.py"][0]],
+        "running/watchdog.py": [found["running/watchdog.py"][0]],
         "core/files.py": ["open(end, 'wb')"],
     }
-    assert found["core/ending.py"][0].endswith(".open('x')")
+    assert found["running/watchdog.py"][0].endswith(".open('x')")
     assert opened_for_writing("open(path, mode='ab')\npath.open('w')\npath.write_text('')\nopen(path, 'rb')") != []
 
 
@@ -139,7 +142,7 @@ def test_names_cost_no_import():
 def test_a_run_and_a_search_import_no_compiler():
     """Nor what meters one; nor scikit-learn for its digits, or SciPy in a worker: half of the time before a round."""
     code = """
-import sys, torch, fedtheory.figures.together
+import sys, torch, fedtheory.papers.together
 from fedtheory import FedAvg, ImageClassification, Key, run
 from fedtheory.core import meter
 from fedtheory.theory.search import maximise

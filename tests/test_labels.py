@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from fedtheory.core.records import RAN, Row, Table
-from fedtheory.figures import EXTRAS, ITEMS, load
-from fedtheory.figures.budget import Budget
-from fedtheory.figures.store import Result, Spec
+from fedtheory.papers import EXTRAS, ITEMS, load
+from fedtheory.papers.budget import Budget
+from fedtheory.papers.store import Result, Spec
+from fedtheory.running.records import RAN, Row, Table
 
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
 ALL = {**ITEMS, **EXTRAS}

@@ -16,7 +16,7 @@ from torch.nn.utils import parameters_to_vector
 from torch.utils.checkpoint import checkpoint
 
 from fedtheory import MOON, DeComFL, FedAvg, FedMUD, ImageClassification, Key, Kronecker, run
-from fedtheory.core.simulate import sample_clients
+from fedtheory.core.loop import sample_clients
 from fedtheory.problems.models import networks, perceptron
 from fedtheory.problems.models.modules import Module, of_module
 

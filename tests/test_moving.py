@@ -12,9 +12,9 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from fedtheory.core.letters import letters
-from fedtheory.notebook import describe, moving
-from fedtheory.notebook.moving import PICTURES, frame, local, subspaces
+from fedtheory.course import describe, moving
+from fedtheory.course.moving import PICTURES, frame, local, subspaces
+from fedtheory.papers.letters import letters
 from fedtheory.problems.quadratic import Quadratic
 
 
@@ -126,7 +126,7 @@ def test_live_sliders_show_what_the_frames_show(tmp_path):
 
     begin = """
 import ipywidgets
-from fedtheory.notebook.moving import moving
+from fedtheory.course.moving import moving
 boxes, keep = [], ipywidgets.VBox
 ipywidgets.VBox = lambda parts: boxes.append(parts) or keep(parts)
 moving("drift", live=True)

@@ -32,12 +32,12 @@ from matplotlib.image import imread
 from matplotlib.style import context
 
 from fedtheory import SSF
-from fedtheory import notebook as helper
-from fedtheory.core.verdicts import VERDICTS
-from fedtheory.figures import ITEMS, load, store, style
-from fedtheory.notebook import course
-from fedtheory.notebook.exercises import check, exercises, graded
-from fedtheory.notebook.exercises.symbolic import formula
+from fedtheory import course as helper
+from fedtheory.course import course
+from fedtheory.course.exercises import check, exercises, graded
+from fedtheory.course.exercises.symbolic import formula
+from fedtheory.papers import ITEMS, load, store, style
+from fedtheory.running.verdicts import VERDICTS
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "notebooks"
@@ -623,7 +623,7 @@ second = sum(first)
 print(f"{second:.4f}")
 
 # %%
-from fedtheory.notebook.rich import table
+from fedtheory.course.rich import table
 
 table(["number", "square"], [["3", f"{first[3]:.3f}"]])
 
@@ -733,7 +733,7 @@ class TestGate:
 
 
 class TestHelper:
-    """fedtheory.notebook."""
+    """fedtheory.course."""
 
     @pytest.mark.parametrize("folder", [ROOT, FOLDER, None], ids=["root", "notebooks", "elsewhere"])
     def test_files_are_found_from_every_folder(self, folder, monkeypatch, tmp_path, capsys):
@@ -783,7 +783,7 @@ class TestHelper:
 
     def test_a_box_has_the_code_of_each_line_beside_it(self, monkeypatch):
         shown = []
-        monkeypatch.setattr("fedtheory.notebook.rich.put", lambda *made: shown.append(made))
+        monkeypatch.setattr("fedtheory.course.rich.put", lambda *made: shown.append(made))
         helper.box("SSF", "3  x_proj = P_t x^t\n11  end for\n 9    g_i^k = grad f_i", SSF.server, SSF.gradient)
         text, page = shown[0]
         assert "x_proj = P.project(server.x)" in text.splitlines()[2]

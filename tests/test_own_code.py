@@ -25,10 +25,10 @@ from fedtheory import (
     play_round,
     run,
 )
-from fedtheory.core import words
+from fedtheory.core import configuration
 from fedtheory.core.algorithm import State
-from fedtheory.core.simulate import Divergence
-from fedtheory.figures.store import Runner, Spec
+from fedtheory.core.loop import Divergence
+from fedtheory.papers.store import Runner, Spec
 from fedtheory.problems import sentiment
 
 
@@ -62,9 +62,9 @@ def test_a_class_of_the_same_name_is_another_method(tmp_path):
     runner = Runner(tmp_path, workers=1)
     found = [runner([one])[one]["columns"]["error"][-1] for one in (theirs, ours, theirs)]
     assert found[0] == found[2] != found[1]
-    assert list(words.describe(FedAvg(0.1, 2))) == ["FedAvg"]
-    assert list(words.describe(Own.FedAvg(0.1, 2))) == ["test_own_code.Own.FedAvg"]
-    assert list(words.revisions(Own.FedAvg(0.1, 2))) == ["test_own_code.Own.FedAvg"]
+    assert list(configuration.describe(FedAvg(0.1, 2))) == ["FedAvg"]
+    assert list(configuration.describe(Own.FedAvg(0.1, 2))) == ["test_own_code.Own.FedAvg"]
+    assert list(configuration.revisions(Own.FedAvg(0.1, 2))) == ["test_own_code.Own.FedAvg"]
 
 
 def test_a_checkpoint_of_a_class_of_the_same_name_is_refused(tmp_path):

@@ -24,14 +24,7 @@ from hypothesis import strategies as st
 from fedtheory import SSF, Coordinate, FedSub, Gaussian, Key, Layout, Spherical
 from fedtheory.algorithms import fedsub
 from fedtheory.maps.decomposition import Decoupled, KroneckerBlocks, Outer, Product
-from fedtheory.theory.instances import (
-    Smooth,
-    coordinate_frames,
-    fixed,
-    haar_second_moment,
-    plane_frames,
-    run_locals,
-)
+from fedtheory.theory.instances import Smooth, coordinate_frames, fixed, haar_second_moment, plane_frames, run_locals
 from fedtheory.theory.ssf.attack import Edge, build
 from fedtheory.theory.ssf.lemma2 import lemma2
 from fedtheory.theory.ssf.round import Instance, kept, play, tiny

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from fedtheory import SSF, Coordinate, FedAvg, FedSub, Key, Quadratic, Scaffold, play_round
-from fedtheory.core.simulate import sample_clients
+from fedtheory.core.loop import sample_clients
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "proofs"))

@@ -10,10 +10,10 @@ import pytest
 from matplotlib.text import Text
 
 from fedtheory import cli
-from fedtheory.core import records
-from fedtheory.figures import ITEMS, quick, store
-from fedtheory.figures.fedsub import items as fedsub
-from fedtheory.figures.ssf import items as ssf
+from fedtheory.papers import ITEMS, quick, store
+from fedtheory.papers.fedsub import items as fedsub
+from fedtheory.papers.ssf import items as ssf
+from fedtheory.running import records
 
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
 NUMBER = re.compile(r"(?<![\w.+-])\d+(?:\.\d+)?(?![\w.]*\d)")

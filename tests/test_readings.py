@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from fedtheory.figures import EXTRAS, ITEMS
-from fedtheory.figures.budget import Budget
-from fedtheory.figures.readings import OPTIMISTIC, best, best_at, last
+from fedtheory.papers import EXTRAS, ITEMS
+from fedtheory.papers.budget import Budget
+from fedtheory.papers.readings import OPTIMISTIC, best, best_at, last
 
 
 @pytest.fixture(autouse=True)

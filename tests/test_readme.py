@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fedtheory.core.conclusions import named
+from fedtheory.papers.conclusions import named
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -46,7 +46,7 @@ def test_the_readme_says_of_the_papers_what_the_results_say():
 
 
 def test_the_first_picture_is_drawn_from_tuned_runs_for_equal_bytes():
-    from fedtheory.core import records
+    from fedtheory.running import records
 
     record = records.load(ROOT / "figures", "ssf/bytes")
     assert "figures/ssf/bytes.png" in README[: README.index("##")]
@@ -72,8 +72,8 @@ def test_links_lead_somewhere():
 def test_the_counts_of_the_pages_are_the_committed_ones():
     """No number in prose that the committed results do not give."""
     from fedtheory.cli import report
-    from fedtheory.core import records
-    from fedtheory.figures import ITEMS
+    from fedtheory.papers import ITEMS
+    from fedtheory.running import records
 
     rows = [row for name in ITEMS for row in report.report_rows(name, records.load(ROOT / "figures", name))]
     scales = (ROOT / "docs" / "scales.md").read_text()
@@ -88,8 +88,8 @@ def test_the_counts_of_the_pages_are_the_committed_ones():
 
 def test_the_short_table_has_the_first_conclusions(capsys):
     from fedtheory.cli import conclusions, main
-    from fedtheory.core.conclusions import PAPERS
-    from fedtheory.theory.conclusions import decided
+    from fedtheory.papers.conclusions import PAPERS
+    from fedtheory.papers.evidence import decided
 
     found = {paper: decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json") for paper in PAPERS}
     asked = ["conclusions", "--short", "--out", str(ROOT / "figures"), "--ledger", str(ROOT / "docs" / "ledger.json")]
@@ -138,9 +138,9 @@ def test_the_pages_say_it_is_as_fast_as_the_committed_records():
 def test_a_number_is_counted_once():
     """SSF's tables and figures print 41 numbers on its toy problem in 77 cells, beside the orders of its methods."""
     from fedtheory.cli import report
-    from fedtheory.core import records
-    from fedtheory.figures import ITEMS
-    from fedtheory.theory.conclusions import SAME, distinct
+    from fedtheory.papers import ITEMS
+    from fedtheory.papers.evidence import SAME, distinct
+    from fedtheory.running import records
 
     toy = [name for name in ITEMS if name.startswith("ssf/") and name not in ("ssf/table1", "ssf/fig4", "ssf/table5")]
     rows = [row for name in toy for row in report.report_rows(name, records.load(ROOT / "figures", name))]

@@ -56,12 +56,13 @@ from fedtheory import (
     run,
 )
 from fedtheory.algorithms.fedavg import Server as FedAvgServer
-from fedtheory.core import checkpoint, checks, files, records, rows, simulate
+from fedtheory.core import checks, files, loop
 from fedtheory.core.algorithm import State
-from fedtheory.core.checkpoint import MAGIC, Checkpoint, Foreign, copy_tree
+from fedtheory.core.loop import Divergence, sample_clients
 from fedtheory.core.schedule import Schedule, Steps
-from fedtheory.core.simulate import Divergence, sample_clients
 from fedtheory.problems.models.networks import network
+from fedtheory.running import checkpoint, private_rows, records
+from fedtheory.running.checkpoint import MAGIC, Checkpoint, Foreign, copy_tree
 
 
 def same_bits(a, b):
@@ -355,7 +356,7 @@ def saved_rounds(monkeypatch):
 
 def test_checkpoints_are_due_by_time_as_well_as_by_count(tmp_path, monkeypatch):
     written, clock = saved_rounds(monkeypatch), [0.0]
-    monkeypatch.setattr("fedtheory.core.simulate.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("fedtheory.core.loop.time.monotonic", lambda: clock[0])
 
     def tick(done):
         clock[0] += 10.0
@@ -562,7 +563,7 @@ def test_large_private_state_is_saved_piece_by_piece(name, tmp_path, monkeypatch
     algorithm, problem, options = ALGORITHMS[name], regression(), {"sampled": 3, "seed": 2, "checkpoint": tmp_path}
     run(algorithm, problem, 4, **options)
     assert [path.suffix for path in tmp_path.iterdir()] == [".ckpt"]
-    monkeypatch.setattr(rows, "_PIECE", 10)
+    monkeypatch.setattr(private_rows, "_PIECE", 10)
     run(algorithm, problem, 8, **options)
     unbroken = run(algorithm, problem, 12, sampled=3, seed=2)
     assert len(list(tmp_path.glob("*.part"))) == (name != "FedAvg")
@@ -693,7 +694,7 @@ def test_a_signal_waits_until_a_round_is_whole(number):
     before, ends = signal.signal(number, signal.default_int_handler), []
 
     def settle():
-        with simulate._uninterrupted():
+        with loop._uninterrupted():
             signal.raise_signal(number)
             ends.append(True)
 

@@ -28,11 +28,12 @@ from shards_worker import BLOCKS, ROUNDS, content, jobs, resumed, specs
 
 from fedtheory import SSF, Coordinate, FedAvg, FedCom, FedSub, Key, Spherical, cli, play_round, run
 from fedtheory.algorithms.ssf import Own
-from fedtheory.core import engine, rows, shards
+from fedtheory.core import engine
 from fedtheory.core.files import write_atomic
 from fedtheory.core.schedule import Steps
-from fedtheory.core.shards import edges
-from fedtheory.figures.store import Runner, source_hash
+from fedtheory.papers.store import Runner, source_hash
+from fedtheory.running import private_rows, shards
+from fedtheory.running.shards import edges
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -73,7 +74,7 @@ def written(folder, processes):
 def fork(processes, folder, *arguments):
     """What each rank of the worker wrote, in forks of a process that has PyTorch: torchrun's import it each."""
     forks = multiprocessing.get_context("forkserver")
-    forks.set_forkserver_preload(["fedtheory.figures.store", "fedtheory.core.shards"])
+    forks.set_forkserver_preload(["fedtheory.papers.store", "fedtheory.running.shards"])
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     given = (processes, store.port, folder, *map(str, arguments))
     started = [forks.Process(target=shards_worker.forked, args=(rank, *given)) for rank in range(processes)]
@@ -415,19 +416,19 @@ def test_private_state_stays_in_the_files(rounds, blocks, tmp_path):
 def test_a_memory_map_holds_what_memory_need_not(tmp_path):
     """Rows that nobody has touched take no room, and what a part of a checkpoint holds comes back."""
     row = Own(torch.zeros(1, 1000, dtype=torch.float64))
-    mapped = rows.mapped(row, tmp_path, 100_000)
+    mapped = private_rows.mapped(row, tmp_path, 100_000)
     assert mapped.c.shape == (100_000, 1000)
     mapped.c[99_999] = 1.0
-    part = rows.save(tmp_path / "round-000000000001.rank-0-of-1.part", Own(mapped.c[99_990:]), 99_990, 100_000)
-    assert rows.whole(tmp_path, part)
+    part = private_rows.save(tmp_path / "round-000000000001.rank-0-of-1.part", Own(mapped.c[99_990:]), 99_990, 100_000)
+    assert private_rows.whole(tmp_path, part)
     back = Own(torch.zeros(4, 1000, dtype=torch.float64))
-    rows.load(tmp_path, [part], back, 99_996)
+    private_rows.load(tmp_path, [part], back, 99_996)
     assert back.c.sum(1).tolist() == [0.0, 0.0, 0.0, 1000.0]
 
 
 def test_private_state_that_the_disk_cannot_hold_is_said(tmp_path):
     with pytest.warns(UserWarning, match=r"memory_map: .* GiB of private state, and .* free in .*Fix: name a folder"):
-        rows.mapped(Own(torch.zeros(1, 2**20, dtype=torch.float64)), tmp_path, 2**20)
+        private_rows.mapped(Own(torch.zeros(1, 2**20, dtype=torch.float64)), tmp_path, 2**20)
 
 
 @pytest.mark.parametrize(

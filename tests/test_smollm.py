@@ -8,9 +8,9 @@ import pytest
 
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.compare import TUNING_SEED
-from fedtheory.core import records
-from fedtheory.figures import archive, store
-from fedtheory.figures.decomfl import smollm
+from fedtheory.papers import archive, store
+from fedtheory.papers.decomfl import smollm
+from fedtheory.running import records
 
 ROOT = Path(__file__).resolve().parent.parent
 BEST = {"FedAvg": 3e-3, "FedZO": 3e-5, "DeComFL": 1e-4}  # of all weights; of adapters a thousand times that
@@ -129,7 +129,7 @@ def test_a_picture_shows_both_ways(made):
 
 def test_what_is_missing_is_said_before_any_run(tmp_path, monkeypatch):
     """The runner reads digests first."""
-    from fedtheory.figures import Runner
+    from fedtheory.papers import Runner
 
     monkeypatch.setenv("FEDTHEORY_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match="python -m fedtheory model smollm2"):

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from fedtheory import ImageClassification, Key
-from fedtheory.figures.decomfl import costs as decomfl_costs
-from fedtheory.figures.decomfl import curves as decomfl
-from fedtheory.figures.decomfl import spectrum
+from fedtheory.papers.decomfl import costs as decomfl_costs
+from fedtheory.papers.decomfl import curves as decomfl
+from fedtheory.papers.decomfl import spectrum
 from fedtheory.problems.models.networks import network
 
 

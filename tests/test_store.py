@@ -20,13 +20,14 @@ import pytest
 from fedtheory import SSF, Coordinate, DeComFL, FedAvg, FedSub, cli, compare
 from fedtheory.cli import claims as cli_claims
 from fedtheory.cli import figures as commands
-from fedtheory.core import files, records, simulate, words
-from fedtheory.core.checkpoint import Owned
-from fedtheory.figures import store
-from fedtheory.figures.flss import items as flss
-from fedtheory.figures.frontier import items as frontier
-from fedtheory.figures.store import Builder, Runner, Spec
+from fedtheory.core import configuration, files
+from fedtheory.papers import store
+from fedtheory.papers.flss import items as flss
+from fedtheory.papers.frontier import items as frontier
+from fedtheory.papers.store import Builder, Runner, Spec
 from fedtheory.problems import data
+from fedtheory.running import records, simulate
+from fedtheory.running.checkpoint import Owned
 from fedtheory.theory import ledger
 
 
@@ -207,12 +208,12 @@ def test_words_hold_every_hyperparameter_and_every_default():
 def test_names_of_stored_runs_stay():
     """Days of computing hang on these: a name that changes makes its runs stale.
 
-    A new hyperparameter or option is declared (`words.later`, `Builder.later`), so that old words stay. Where results
-    do change, a revision is raised, which changes other parts of the names.
+    A new hyperparameter or option is declared (`configuration.later`, `Builder.later`), so that old words stay.
+    Where results do change, a revision is raised, which changes other parts of the names.
     """
-    names = [words.digest(spec.words())[:20] for spec in (CONVEX, ON_IMAGES)]
+    names = [configuration.digest(spec.words())[:20] for spec in (CONVEX, ON_IMAGES)]
     subspace = FedSub(0.1, 5, Coordinate((3, 4), "orthonormal"), form="sums")
-    names.append(words.digest(Spec(subspace, "fedsub", (), 10, 3, every=2).words())[:20])
+    names.append(configuration.digest(Spec(subspace, "fedsub", (), 10, 3, every=2).words())[:20])
     assert names == NAMES
 
 
@@ -228,19 +229,19 @@ def test_a_later_field_costs_nothing_and_a_changed_default_does():
     @dataclass(frozen=True)
     class Grown:
         lr: float = 0.1
-        form: str = words.later("as before")
+        form: str = configuration.later("as before")
 
     @dataclass(frozen=True)
     class Turned:
         lr: float = 0.1
         form: str = field(default="another", metadata={"neutral": "as before"})
 
-    inner = lambda value: next(iter(words.describe(value).values()))
+    inner = lambda value: next(iter(configuration.describe(value).values()))
     assert inner(Grown()) == inner(Old())
     assert inner(Grown(form="another")) == inner(Turned()) == {"lr": 0.1, "form": "another"}
     assert inner(Turned(form="as before")) == inner(Old())
     with pytest.raises(TypeError, match="option="):
-        words.describe(lambda: None)
+        configuration.describe(lambda: None)
 
 
 def test_a_changed_default_of_a_problem_makes_another_run(tmp_path, monkeypatch):
@@ -595,7 +596,7 @@ def test_seals():
 
 
 def test_sealing_by_hand_changes_no_number(tmp_path, capsys):
-    from fedtheory.core import seal
+    from fedtheory.running import seal
 
     stem = store.save(tmp_path, flips.item(), flips.result(), "quick", 3, 0.0, "cpu")
     path = stem.with_suffix(".json")
@@ -752,7 +753,7 @@ def test_a_script_that_keeps_its_processes_ends_without_a_word(tmp_path):
     script.write_text("""if __name__ == "__main__":
     import os
     from pathlib import Path
-    from fedtheory.figures.store import Runner
+    from fedtheory.papers.store import Runner
     runner = Runner(Path(__file__).parent, workers=1)
     with runner.pool() as pool:
         pool.submit(os.getpid).result()

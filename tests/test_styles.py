@@ -19,11 +19,11 @@ from matplotlib.image import imread
 from fedtheory import compare
 from fedtheory.compare import TASKS
 from fedtheory.core import registry
-from fedtheory.figures import EXTRAS, ITEMS, load, redraw, style
-from fedtheory.figures.fedmud import items as mud
-from fedtheory.figures.fedmud import tuning
-from fedtheory.figures.fedmud.settings import NEAR, TRIED
-from fedtheory.figures.frontier import items as frontier
+from fedtheory.papers import EXTRAS, ITEMS, load, redraw, style
+from fedtheory.papers.frontier import items as frontier
+from fedtheory.papers.mud import items as mud
+from fedtheory.papers.mud import tuning
+from fedtheory.papers.mud.settings import NEAR, TRIED
 
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
 DRAWN = {name: item for name, item in {**ITEMS, **EXTRAS}.items() if (FIGURES / f"{name}.json").exists()}

@@ -25,9 +25,9 @@ from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core import meter
 from fedtheory.core.engine import drain
 from fedtheory.core.problem import Problem
-from fedtheory.figures import Runner
-from fedtheory.figures.decomfl import text as decomfl_text
 from fedtheory.maps.directions import Direction
+from fedtheory.papers import Runner
+from fedtheory.papers.decomfl import text as decomfl_text
 from fedtheory.problems import sentiment
 from fedtheory.problems.formats import DataError
 from fedtheory.problems.models import language

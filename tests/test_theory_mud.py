@@ -14,12 +14,15 @@ from fedtheory import EF21P, FedMUD
 from fedtheory.algorithms import fedmud
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
-from fedtheory.core.simulate import play_round
+from fedtheory.core.loop import play_round
 from fedtheory.maps.decomposition import Decoupled, KroneckerBlocks, LowRank, Outer
 from fedtheory.problems.models import networks
 from fedtheory.theory.claim import Outcome, Printed, each_needed
-from fedtheory.theory.fedmud import claims as mud
-from fedtheory.theory.fedmud import (
+from fedtheory.theory.flss import proof as flss_proof
+from fedtheory.theory.forms import chain
+from fedtheory.theory.instances import Sample, Smooth
+from fedtheory.theory.mud import claims as mud
+from fedtheory.theory.mud import (
     counterexamples,
     decomposition,
     drift,
@@ -31,11 +34,8 @@ from fedtheory.theory.fedmud import (
     step,
     theorem,
 )
-from fedtheory.theory.fedmud import round as mud_round
-from fedtheory.theory.fedmud.assumptions import race
-from fedtheory.theory.flss import proof as flss_proof
-from fedtheory.theory.forms import chain
-from fedtheory.theory.instances import Sample, Smooth
+from fedtheory.theory.mud import round as mud_round
+from fedtheory.theory.mud.assumptions import race
 from fedtheory.theory.search import ratio, units
 
 CLAIMS = {claim.id: claim for claim in mud.CLAIMS}

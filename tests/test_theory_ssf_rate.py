@@ -8,8 +8,9 @@ import pytest
 import torch
 from entries import FAILED, refuting
 
-from fedtheory.core import meter, records
+from fedtheory.core import meter
 from fedtheory.core.files import seal, sha256
+from fedtheory.running import records
 from fedtheory.theory.claim import decide
 from fedtheory.theory.ssf import bounds, corollary, costs, experiments, moments, printed, rate, theorem1
 from fedtheory.theory.ssf.lemma2 import eq109
@@ -196,7 +197,7 @@ def test_noise_that_knows_the_projector_holds_sgd_still():
 def test_moments_agree_with_runs():
     """Exact second moments against the mean of 300 runs of the very algorithm."""
     from fedtheory import SSF
-    from fedtheory.core import simulate
+    from fedtheory.core import loop
     from fedtheory.core.key import Key
     from fedtheory.maps.subspace import Coordinate
     from fedtheory.theory import instances
@@ -210,7 +211,7 @@ def test_moments_agree_with_runs():
     for seed in range(300):
         state = algorithm.init(problem, x, Key(seed))
         for t in range(4):
-            state, _, _ = simulate.play_round(algorithm, problem, state, problem.clients, Key(seed).fold("round", t))
+            state, _, _ = loop.play_round(algorithm, problem, state, problem.clients, Key(seed).fold("round", t))
         values.append(float((problem.gradients(state.server.x).mean(0) ** 2).sum()))
     mean = torch.tensor(values, dtype=torch.float64)
     assert abs(float(mean.mean()) - exact) < 4 * float(mean.std()) / 300**0.5

@@ -10,11 +10,11 @@ import page_numbers
 import pytest
 import torch
 
-from fedtheory.core import records
 from fedtheory.core.key import Key
-from fedtheory.figures import EXTRAS
-from fedtheory.figures.tight import decomfl, decomfl_local, family, fedsub, flss, mud, ssf
-from fedtheory.figures.tight.table import GOAL, Entry, over_the_line, shares
+from fedtheory.papers import EXTRAS
+from fedtheory.papers.tight import decomfl, decomfl_local, family, fedsub, flss, mud, ssf
+from fedtheory.papers.tight.table import GOAL, Entry, over_the_line, shares
+from fedtheory.running import records
 from fedtheory.theory import ledger
 from fedtheory.theory.instances import is_smooth
 from fedtheory.theory.worst_case import found, ours, program

@@ -7,9 +7,9 @@ import pytest
 from conftest import Inline
 
 from fedtheory.core import registry
-from fedtheory.figures import EXTRAS, ITEMS, store
-from fedtheory.figures.store import Item, Result, Runner
-from fedtheory.figures.together import together
+from fedtheory.papers import EXTRAS, ITEMS, store
+from fedtheory.papers.store import Item, Result, Runner
+from fedtheory.papers.together import together
 
 ONE, TWO, THREE = (replace(flips.SPEC, seed=seed, rounds=10 * (seed + 1)) for seed in range(3))
 

@@ -16,7 +16,7 @@ from cases import TWO_LAYERS, quadratic, regression, rounds, start
 from fedtheory import Coordinate, FedAvg, FedSub, Gaussian, Identity, Key, Quadratic, Scaffold, Spherical, run
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.ssf import SSFReading
-from fedtheory.core.simulate import sample_clients
+from fedtheory.core.loop import sample_clients
 
 T, SEED = 25, 11
 PROBLEMS = {

@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from fedtheory import Key, Layout, best_directions, largest_step
-from fedtheory.core import records, registry
-from fedtheory.figures import EXTRAS, store
-from fedtheory.figures.use import reset, step
+from fedtheory.core import registry
 from fedtheory.maps.decomposition import LowRank
+from fedtheory.papers import EXTRAS, store
+from fedtheory.papers.use import reset, step
+from fedtheory.running import records
 from fedtheory.theory import rules
 
 ROOT = Path(__file__).resolve().parent.parent

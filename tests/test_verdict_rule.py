@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fedtheory.cli import report
-from fedtheory.core import records, verdicts
-from fedtheory.core.conclusions import Conclusion
-from fedtheory.core.conclusions import decide as conclude
-from fedtheory.figures import judge
+from fedtheory.papers import judge
+from fedtheory.papers.conclusions import Conclusion
+from fedtheory.papers.conclusions import decide as conclude
+from fedtheory.running import records, verdicts
 from fedtheory.theory import ledger
 from fedtheory.theory.claim import ERRORS, EVIDENCE, RULE, SLIPS, VERDICTS, Claim, Outcome, decide
 
@@ -173,7 +173,7 @@ def test_the_report_prints_nan_where_the_paper_does():
 def test_units_that_disagree_refute():
     """FedMUD: a statement whose sides scale differently does not hold, whatever the search says."""
     pytest.importorskip("torch")
-    from fedtheory.theory.fedmud.round import with_units
+    from fedtheory.theory.mud.round import with_units
 
     wrong = with_units(told(True), lambda q: [q.G2, q.G2.sqrt()])("quick")
     assert not wrong.holds

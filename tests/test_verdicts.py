@@ -7,8 +7,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedtheory.core import verdicts
-from fedtheory.core.verdicts import (
+from fedtheory.papers import judge as cells
+from fedtheory.papers.store import interval
+from fedtheory.running import verdicts
+from fedtheory.running.verdicts import (
     AGAINST,
     HOLDS,
     MATCHES,
@@ -22,8 +24,6 @@ from fedtheory.core.verdicts import (
     points,
     times,
 )
-from fedtheory.figures import judge as cells
-from fedtheory.figures.store import interval
 
 FINITE = st.floats(-1e6, 1e6)
 REGIONS = st.one_of(

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from fedtheory import cli
-from fedtheory.core import records
+from fedtheory.course.exercises import n13
 from fedtheory.federation import door, watch, wire
-from fedtheory.figures import EXTRAS
-from fedtheory.figures.frontier import wire as item
-from fedtheory.notebook.exercises import n13
+from fedtheory.papers import EXTRAS
+from fedtheory.papers.frontier import wire as item
+from fedtheory.running import records
 
 ROOT = Path(__file__).resolve().parent.parent
 ASKED = [

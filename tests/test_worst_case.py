@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from fedtheory.core import records
-from fedtheory.figures import EXTRAS
-from fedtheory.figures import worst_case as worst_case_items
+from fedtheory.papers import EXTRAS
+from fedtheory.papers import worst_case as worst_case_items
+from fedtheory.running import records
 from fedtheory.theory.fedsub import round as fedsub_round
 from fedtheory.theory.ssf.attack import attack
 from fedtheory.theory.ssf.lemma2 import lemma2

@@ -8,24 +8,12 @@ import pytest
 import torch
 from cases import TWO_LAYERS, last, logistic, quadratic, regression, relative, rounds, start
 
-from fedtheory import (
-    BAFFLE,
-    FedAvg,
-    FedZO,
-    ImageClassification,
-    Key,
-    Layout,
-    MeZO,
-    Pooled,
-    Quadratic,
-    play_round,
-    run,
-)
+from fedtheory import BAFFLE, FedAvg, FedZO, ImageClassification, Key, Layout, MeZO, Pooled, Quadratic, play_round, run
 from fedtheory.algorithms import fedzo
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.engine import drain
+from fedtheory.core.loop import sample_clients
 from fedtheory.core.message import Known, Seed, cost
-from fedtheory.core.simulate import sample_clients
 from fedtheory.maps.directions import Direction, Field, slopes, walk
 from fedtheory.problems.models.networks import network
 

@@ -55,19 +55,19 @@ from fedtheory import (
     Quadratic,
     Spherical,
     cli,
-    notebook,
+    course,
     play_round,
     run,
 )
 from fedtheory.algorithms.readings import points
-from fedtheory.core import gate
 from fedtheory.core import schedule as schedules
 from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.checkpoint import Checkpoint
-from fedtheory.figures import budget, store
+from fedtheory.federation import admission
 from fedtheory.maps.decomposition import Full, Hadamard, Kronecker, LowRank
+from fedtheory.papers import budget, store
 from fedtheory.problems import data, partitions
 from fedtheory.problems.models import networks
+from fedtheory.running.checkpoint import Checkpoint
 from fedtheory.theory import rules
 
 SECONDS, MEMORY = 1.0, 3 << 30  # processor time after which a try is slow; bytes that it may take
@@ -223,7 +223,7 @@ def images() -> ImageClassification:
     return ImageClassification(x, y, parts, networks.network("mlp", (1, 6, 6), 3), Key(0), batch=4)
 
 
-MANY = {"n": 4} if "n" in inspect.signature(gate.admit).parameters else {}
+MANY = {"n": 4} if "n" in inspect.signature(admission.admit).parameters else {}
 ALGORITHMS = {  # the public ones by name, and their readings
     (kind.__name__ if kind in [paper.reading for paper in points.PAPERS.values()] else kind.name): kind
     for kind in (getattr(fedtheory, name) for name in fedtheory.__all__)
@@ -341,9 +341,9 @@ def api_targets() -> Iterator[Target]:
     yield target("data.load", data.load, name="digits")
     made = target("network", networks.network, name="mlp", shape=(1, 6, 6), classes=3)
     yield made._replace(known={"name": ("network",)})
-    ups = lambda: [gate.Upload(1, 0, gate_up())]
-    yield target("admit", gate.admit, uploads=ups, round=0, like=lambda: gate_up(), **MANY)
-    arrives = lambda client, round, up: gate.admit([gate.Upload(client, round, up)], 0, gate_up(), **MANY)
+    ups = lambda: [admission.Upload(1, 0, gate_up())]
+    yield target("admit", admission.admit, uploads=ups, round=0, like=lambda: gate_up(), **MANY)
+    arrives = lambda client, round, up: admission.admit([admission.Upload(client, round, up)], 0, gate_up(), **MANY)
     yield target("Upload", arrives, client=1, round=0, up=lambda: gate_up())._replace(
         kinds={"client": int, "round": int, "up": object},
         known={"client": ("upload of",), "round": ("upload of",), "up": ("upload of",)},
@@ -361,16 +361,16 @@ def api_targets() -> Iterator[Target]:
     yield made._replace(known={"name": ("network",)})
     made = target("of_images", budget.of_images, options={"data": "digits", "network": "mlp"}, sampled=2)
     yield made._replace(known={"sampled": ("clients",)})
-    yield target("start", notebook.start, seed=0)
-    yield target("brief", notebook.brief, value=0.5, digits=3)._replace(kinds={"digits": int})  # NaN has a text
-    yield target("table", notebook.table, header=("a", "b"), rows=[(1, 2.0)], digits=3)
-    yield target("committed", notebook.committed, item="ssf/table1")._replace(names=())
-    yield target("provenance", notebook.provenance)._replace(
+    yield target("start", course.start, seed=0)
+    yield target("brief", course.brief, value=0.5, digits=3)._replace(kinds={"digits": int})  # NaN has a text
+    yield target("table", course.table, header=("a", "b"), rows=[(1, 2.0)], digits=3)
+    yield target("committed", course.committed, item="ssf/table1")._replace(names=())
+    yield target("provenance", course.provenance)._replace(
         good=lambda: {"record": {k: "x" for k in ("item", "title", "scale", "device")} | {"seeds": [0], "settings": {}}}
     )
     watched = lambda: {k: v for k, v in played().items() if k != "clients"}
-    yield target("watch", notebook.watch)._replace(good=watched)
-    yield target("describe", notebook.describe, figure=figure)
+    yield target("watch", course.watch)._replace(good=watched)
+    yield target("describe", course.describe, figure=figure)
 
 
 @functools.cache
@@ -543,7 +543,7 @@ def judged(one: Try) -> tuple[str, str]:
             message = str(error)
             lines = message.strip("\n").split("\n")
             parts = ("expected" in message and "Fix: " in message) or (
-                isinstance(error, gate.Refused) and "Fix: " in message
+                isinstance(error, admission.Refused) and "Fix: " in message
             )
             verdict = "clear" if len(lines) == 1 and parts and any(w in message for w in one.words) else "vague"
         except Exception as error:

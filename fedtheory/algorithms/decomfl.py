@@ -11,12 +11,12 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Known, cost
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import by_problem
 from fedtheory.maps.directions import Direction, bearable, slopes, walk
 
 

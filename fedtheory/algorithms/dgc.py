@@ -6,10 +6,10 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import by_problem
 from fedtheory.maps.compress import Sparse, groups, largest
 
 

@@ -10,11 +10,11 @@ from torch.nn import functional
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Classifier, Outputs, Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import by_problem
 from fedtheory.problems.models import networks
 from fedtheory.problems.models.networks import Network
 

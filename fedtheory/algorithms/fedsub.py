@@ -9,11 +9,11 @@ import torch
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.basis import Basis
+from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, Known, Seed
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import by_problem
 from fedtheory.maps.subspace import PROJECTIONS, Coordinate, Projection, fifth
 
 Projector = Seed[Basis] | Known[Basis]

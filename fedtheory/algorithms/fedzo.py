@@ -11,11 +11,11 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import by_problem
 from fedtheory.maps.directions import Direction, Each, bearable, slopes, walk
 
 

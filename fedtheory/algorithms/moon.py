@@ -7,10 +7,10 @@ from torch.nn import functional
 
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Outputs, Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import by_problem
 
 
 @dataclass(frozen=True)

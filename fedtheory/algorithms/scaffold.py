@@ -7,10 +7,10 @@ import torch
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.average import average, shares
+from fedtheory.core.configuration import by_problem, later
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import by_problem, later
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ import torch
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.average import average, shares
+from fedtheory.core.configuration import by_problem, later
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.core.words import by_problem, later
 from fedtheory.maps.signs import Signs
 
 

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from fedtheory.core import checks, ending, records, registry
+from fedtheory.core import checks, registry
+from fedtheory.running import records, watchdog
 
 MOST_SEEDS = 10_000
 SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium: 5"}  # by default
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             error = f"{where}: {(error.strerror or str(error)).lower()}. Fix: name another place, or make room there"
             print(f"fedtheory: {error}", file=sys.stderr)
             return 2
-        said_by_another = ending.launched() and os.environ.get("RANK", "0") != "0"  # input is the same for all
+        said_by_another = watchdog.launched() and os.environ.get("RANK", "0") != "0"  # input is the same for all
         if isinstance(error, (OSError, MemoryError)) or not said_by_another:
             print(f"fedtheory: {error}", file=sys.stderr)
         return 2
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @contextmanager
 def _asked_to_end() -> Iterator[None]:
     """Have a scheduler's SIGTERM do what Ctrl-C does: a command keeps its results and removes its temporary files."""
-    if ending.launched() or threading.current_thread() is not threading.main_thread():
+    if watchdog.launched() or threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -11,8 +11,8 @@ import torch
 from tqdm import tqdm
 
 from fedtheory.cli.say import emit
-from fedtheory.core import records
 from fedtheory.core.files import is_plain, one_at_a_time, require_target, write_target
+from fedtheory.running import records
 from fedtheory.theory import ledger
 
 

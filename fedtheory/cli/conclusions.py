@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from fedtheory.cli.say import emit, show_ours
-from fedtheory.core import checks, registry, verdicts
-from fedtheory.core.conclusions import PAPERS, Outcome
+from fedtheory.core import checks, registry
 from fedtheory.core.files import require_target, write_target
-from fedtheory.core.letters import letters
+from fedtheory.papers.conclusions import PAPERS, Outcome
+from fedtheory.papers.evidence import Decided, decided
+from fedtheory.papers.letters import letters
+from fedtheory.running import verdicts
 from fedtheory.theory import ledger
-from fedtheory.theory.conclusions import Decided, decided
 
 
 def show(options: argparse.Namespace) -> None:
@@ -36,7 +37,7 @@ def show(options: argparse.Namespace) -> None:
         print("\n".join(short({paper: found[paper] for paper in chosen})))
         return
     for paper in chosen:
-        print(f"{PAPERS[paper][0]}")
+        print(f"{PAPERS[paper]}")
         for conclusion, outcome in found[paper]:
             print(f"  {conclusion.says} ({conclusion.where}): {outcome.words()}. {evidence(outcome)}")
 
@@ -113,12 +114,12 @@ def page(found: Mapping[str, Decided]) -> str:
         "",
         "| paper | conclusions | experiments |",
         "|---|---|---|",
-        *(f"| {PAPERS[paper][0]} | {len(own)} | {counts(own)} |" for paper, own in found.items()),
+        *(f"| {PAPERS[paper]} | {len(own)} | {counts(own)} |" for paper, own in found.items()),
     ]
     for paper, own in found.items():
         lines += [
             "",
-            f"## {PAPERS[paper][0]}",
+            f"## {PAPERS[paper]}",
             "",
             NAMES[paper],
             "",
@@ -181,7 +182,7 @@ def opening(found: Mapping[str, Decided]) -> list[str]:
         "What to know besides, and the claims behind each, stand in [conclusions.md](conclusions.md).",
     ]
     for paper, own in found.items():
-        lines += ["", f"| {PAPERS[paper][0]} says | outcome | numbers |", "|---|---|---|"]
+        lines += ["", f"| {PAPERS[paper]} says | outcome | numbers |", "|---|---|---|"]
         for one, outcome in own:
             items = dict.fromkeys(row["item"] for row in outcome.cells)
             cells = (
@@ -201,7 +202,7 @@ def short(found: Mapping[str, Decided]) -> list[str]:
     lines = ["| paper | it says | outcome | what to know |", "|---|---|---|---|"]
     for paper, own in found.items():
         for at, (one, outcome) in enumerate(own[:FIRST]):
-            name = f"[{PAPERS[paper][0]}](docs/conclusions.md#{anchor(PAPERS[paper][0])})" if at == 0 else ""
+            name = f"[{PAPERS[paper]}](docs/conclusions.md#{anchor(PAPERS[paper])})" if at == 0 else ""
             items = dict.fromkeys(row["item"] for row in outcome.cells)
             links = ", ".join(of_item(item, "docs/report.md") for item in items)
             know = " ".join([named(letters(one.know), "docs/report.md"), *[f"({links})"] * bool(links)]).strip()

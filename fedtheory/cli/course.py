@@ -12,7 +12,7 @@ def make(options: argparse.Namespace) -> None:
     if len(kinds) != 1:
         found = ", ".join(f"--{kind}" for kind in kinds) or "none"
         checks.reject("course", found, "one of --student, --instructor, --slides, and its folder", "give one of them")
-    from fedtheory.notebook import course, slides
+    from fedtheory.course import course, slides
 
     (kind,) = kinds
     folder = getattr(options, kind)
@@ -31,4 +31,4 @@ def make(options: argparse.Namespace) -> None:
     for one in made:
         print(f"{one.name}: {len(one.points)} exercises, {sum(one.points.values())} points")
     for name in left_out:
-        print(f"{name}: left out, its exercises have no entry in fedtheory/notebook/exercises")
+        print(f"{name}: left out, its exercises have no entry in fedtheory/course/exercises")

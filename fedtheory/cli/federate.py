@@ -10,11 +10,12 @@ import torch
 from fedtheory.cli import METHOD_OPTIONS
 from fedtheory.cli.run import method, print_rows
 from fedtheory.cli.say import emit
-from fedtheory.core import checks, registry, simulate
+from fedtheory.core import checks, registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.federation import local, wire
+from fedtheory.running import simulate
 
 _PASSED = ("algorithm", "problem", "rounds", "sampled", "model", "task", "lora", *METHOD_OPTIONS)
 _SEED = 0

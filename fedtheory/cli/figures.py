@@ -13,14 +13,15 @@ from fedtheory import compare
 from fedtheory.cli import index
 from fedtheory.cli.report import print_table, report_rows
 from fedtheory.cli.say import emit
-from fedtheory.core import checks, ending, records
-from fedtheory.core.shards import Spread, local
-from fedtheory.core.verdicts import tally
-from fedtheory.figures import EXTRAS, ITEMS, Runner, quick, store
-from fedtheory.figures.frontier import items as frontier
-from fedtheory.figures.together import together
-from fedtheory.notebook import table
+from fedtheory.core import checks
+from fedtheory.course import table
+from fedtheory.papers import EXTRAS, ITEMS, Runner, quick, store
+from fedtheory.papers.frontier import items as frontier
+from fedtheory.papers.together import together
 from fedtheory.problems import data
+from fedtheory.running import records, watchdog
+from fedtheory.running.shards import Spread, local
+from fedtheory.running.verdicts import tally
 
 DEFAULT_SEEDS = {"quick": 3, "medium": 3, "large": 5, "paper": 5}
 
@@ -90,7 +91,7 @@ def whole_progress(runner: Runner, items: int, options: argparse.Namespace) -> I
 
 def running(out: Path, device: str, workers: int | None) -> Runner:
     """With worker processes of its own, or with the processes that torchrun started: they share the runs."""
-    if not ending.launched():
+    if not watchdog.launched():
         return Runner(out, device, workers)
     if workers is not None:
         expected = "nothing of it under torchrun, whose processes share the runs"

@@ -6,10 +6,11 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from fedtheory.core import records, registry
-from fedtheory.core.conclusions import PAPERS
+from fedtheory.core import registry
 from fedtheory.core.files import write_atomic
-from fedtheory.figures.quick import TEXTS, committed, picture
+from fedtheory.papers.conclusions import PAPERS
+from fedtheory.papers.quick import TEXTS, committed, picture
+from fedtheory.running import records
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 1.5rem auto; max-width: 1300px; padding: 0 1rem; }

@@ -10,9 +10,9 @@ from fedtheory.core import registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.engine import map_leaves, run_clients
 from fedtheory.core.key import Key
+from fedtheory.core.loop import play_round
 from fedtheory.core.message import cost
 from fedtheory.core.problem import Problem
-from fedtheory.core.simulate import play_round
 from fedtheory.problems.images import ImageClassification
 from fedtheory.problems.pooled import Pooled
 from fedtheory.theory import ledger

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from fedtheory.cli.say import emit, show_ours, show_paper
-from fedtheory.core import checks, records, registry, verdicts
-from fedtheory.core.conclusions import PAPERS
+from fedtheory.core import checks, registry
 from fedtheory.core.files import require_target, write_target
-from fedtheory.core.letters import letters
-from fedtheory.core.records import report_rows
-from fedtheory.theory.conclusions import decided, distinct
+from fedtheory.papers.conclusions import PAPERS
+from fedtheory.papers.evidence import decided, distinct
+from fedtheory.papers.letters import letters
+from fedtheory.running import records, verdicts
+from fedtheory.running.records import report_rows
 
 _LEDGER = "docs/ledger.json"  # where the page's part from the ledger is left out if there is none
 _NAME_IT = "name the folder that reproduce wrote, such as --out figures"

@@ -11,10 +11,11 @@ from tqdm import tqdm
 
 from fedtheory.cli import METHOD_OPTIONS
 from fedtheory.cli.say import emit
-from fedtheory.core import checks, ending, registry, shards, simulate
+from fedtheory.core import checks, registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.problems.pooled import Pooled
+from fedtheory.running import shards, simulate, watchdog
 
 
 class Heeded:
@@ -62,7 +63,7 @@ def show(options: argparse.Namespace) -> None:
     algorithm, offer = method(options), registry.problem(options.problem)
     torch.set_num_threads(1)
     group = None
-    if ending.launched():
+    if watchdog.launched():
         device = shards.join_group(str(device))
         group = shards.Group(reduce=options.reduce)
     elif options.reduce:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from fedtheory.core import records
+from fedtheory.running import records
 
 
 def emit(value: Any) -> None:

@@ -54,7 +54,7 @@ def run_clients(
     Args:
         chunk: how many clients are stacked at a time; None: as many as algorithm and problem like best.
         threads: how many chunks run at a time; worth it for convolutions, with one thread inside each operation.
-        edges: ids between which no two clients are stacked, see `fedtheory.core.shards`; the clients then rise.
+        edges: ids between which no two clients are stacked, see `fedtheory.running.shards`; the clients then rise.
     """
     chunk = chunk or algorithm.chunk(problem) or len(clients)
     cuts = pieces(clients, chunk, edges)

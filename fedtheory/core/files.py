@@ -1,7 +1,7 @@
 """Files that are there whole or not at all, and JSON that carries its own SHA-256.
 
 A sealed file is a JSON object whose last member is the SHA-256 of all bytes before that member, so every change of a
-byte is seen. `python -m fedtheory.core.seal FILE...` seals JSON files that are not.
+byte is seen. `python -m fedtheory.running.seal FILE...` seals JSON files that are not.
 """
 
 import errno
@@ -27,7 +27,7 @@ except ImportError:  # a system without it
 from fedtheory.core import checks
 
 _SEAL = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\n\Z')
-RESEAL = "look at it, then seal it: python -m fedtheory.core.seal {}"
+RESEAL = "look at it, then seal it: python -m fedtheory.running.seal {}"
 
 
 class Broken(ValueError):

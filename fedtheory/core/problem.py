@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import torch
 
-from fedtheory.core import checks, content
+from fedtheory.core import checks, fingerprints
 from fedtheory.core.basis import Basis
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
@@ -305,7 +305,7 @@ class Problem(ABC):
         digest, unread = hashlib.sha256(repr(self.layout).encode()), []
         for name, value in sorted(vars(self).items()):
             if name not in self._apart:
-                for part in content.parts(name, value, unread):
+                for part in fingerprints.parts(name, value, unread):
                     digest.update(part)
         if unread:
             warnings.warn(

@@ -1,7 +1,7 @@
 """What can be named on the command line: methods, problems, figures, claims.
 
 A name stands once, in the file of what it names.
-A file of `algorithms/` ends with the list METHODS, one of `problems/` with the list PROBLEMS, one of `figures/` with
+A file of `algorithms/` ends with the list METHODS, one of `problems/` with the list PROBLEMS, one of `papers/` with
 the lists ITEMS (of the papers) and EXTRAS (our own). Their names are read from the sources, so that a list of names
 costs no import; what a name stands for is imported when it is asked for.
 Other distributions add their own through the entry-point groups `fedtheory.algorithms` and `fedtheory.problems`: an
@@ -293,7 +293,6 @@ class Listed:
 
 
 PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl")  # as items and claims are named
-_FOLDERS = {"mud": "fedmud"}  # where a paper's folder has another name
 
 
 def _order(item: Listed) -> tuple[Any, ...]:
@@ -307,7 +306,7 @@ def _order(item: Listed) -> tuple[Any, ...]:
 def items() -> dict[str, Listed]:
     """All figures and tables, by paper, the papers' own first; nothing is imported."""
     found = []
-    for path in sorted((_PACKAGE / "figures").rglob("*.py")):
+    for path in sorted((_PACKAGE / "papers").rglob("*.py")):
         module = ".".join(("fedtheory", *path.relative_to(_PACKAGE).with_suffix("").parts))
         for ours, listed in enumerate(("ITEMS", "EXTRAS")):
             found += [Listed(name, title, module, bool(ours)) for name, title in _listed(path, listed)]
@@ -398,7 +397,7 @@ def claim_names() -> list[str]:
     for paper in PAPERS:
         called = re.compile(rf'\b(?:claim|{paper}|waits|Claim)\(\s*"(?:{paper}\.)?([^"\n]+)"')
         listed = re.compile(rf'^    "{paper}\.([^"\n]+)": \(', re.MULTILINE)
-        for path in sorted((_PACKAGE / "theory" / _FOLDERS.get(paper, paper)).rglob("*.py")):
+        for path in sorted((_PACKAGE / "theory" / paper).rglob("*.py")):
             source = path.read_text("utf-8")
             found |= {f"{paper}.{id}": None for pattern in (called, listed) for id in pattern.findall(source)}
     return list(found)

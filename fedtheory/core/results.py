@@ -14,7 +14,7 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.files import Broken, misfit, seal, unseal, write_atomic
-from fedtheory.core.records import number, plain
+from fedtheory.running.records import number, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

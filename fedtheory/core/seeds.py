@@ -7,8 +7,9 @@ from typing import Any
 from fedtheory.core import checks, results
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
+from fedtheory.core.loop import History
 from fedtheory.core.problem import Problem
-from fedtheory.core.simulate import History, run
+from fedtheory.running.simulate import run
 
 _MOST = 10_000
 _Interval = tuple[float, float, float]  # mean, low, high

@@ -25,14 +25,15 @@ from typing import Any, NoReturn
 
 import torch
 
-from fedtheory.core import checks, gate
+from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.engine import drain, map_leaves
 from fedtheory.core.key import Key
+from fedtheory.core.loop import Traffic, sample_clients
 from fedtheory.core.message import Known, Seed, cost, field_names
 from fedtheory.core.problem import Problem
 from fedtheory.core.schedule import Schedule
-from fedtheory.core.simulate import Traffic, sample_clients
+from fedtheory.federation import admission
 from fedtheory.federation.codec import Parcel, Reader, Vocabulary, Writer, walk
 
 _LOG = logging.getLogger("fedtheory.federation")
@@ -157,7 +158,7 @@ class ServerHalf:
         for i, parcel in sorted(uploads.items()):
             try:
                 taken.append(self._admitted(i, parcel))
-            except gate.Refused as error:
+            except admission.Refused as error:
                 self.refused[i] = str(error)
                 _LOG.warning("%s", error)
         if not taken:
@@ -217,11 +218,11 @@ class ServerHalf:
         if step is not None and (not log or log[-1][0] < t):
             log.append((t, step, held))
 
-    def _admitted(self, i: int, parcel: Parcel) -> gate.Upload:
+    def _admitted(self, i: int, parcel: Parcel) -> admission.Upload:
         if i not in self._ids:
-            raise gate.Refused(i, parcel.round, f"it was not asked in round {self.round}")
+            raise admission.Refused(i, parcel.round, f"it was not asked in round {self.round}")
         if parcel.kind != "up" or parcel.round != self.round or not isinstance(parcel.metadata, dict):
-            raise gate.Refused(i, self.round, f"it answers round {checks.show(parcel.round)} with {parcel.kind!r}")
+            raise admission.Refused(i, self.round, f"it answers round {checks.show(parcel.round)} with {parcel.kind!r}")
         like = self._like(i)
         try:
             reader = Reader(parcel.data, self._words, client=i)
@@ -229,10 +230,10 @@ class ServerHalf:
             reader.end()
         except Exception as error:  # whatever a stranger's bytes may do
             cause = " ".join(str(error).split()).partition(". Fix:")[0]
-            raise gate.Refused(i, self.round, cause) from error
-        one = gate.Upload(i, self.round, up)
+            raise admission.Refused(i, self.round, cause) from error
+        one = admission.Upload(i, self.round, up)
         size = float(self.state.server.x.abs().max())
-        gate.admit([one], self.round, like, self.problem.n, self.problem.d, size)
+        admission.admit([one], self.round, like, self.problem.n, self.problem.d, size)
         return one
 
     def _like(self, i: int) -> Any:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from fedtheory.theory.claim import Check, Outcome
+from fedtheory.theory.rounding import listed
 from fedtheory.theory.search import implies
-from fedtheory.theory.shown import listed
 
 
 def chain(premises: Callable[[], tuple[list[Any], Any]], what: str = "") -> Check:

@@ -17,7 +17,7 @@ from fedtheory.theory.search import reseeded
 MODULES = {  # paper -> files, in the paper's order
     "fedsub": ("fedsub.claims",),
     "ssf": ("ssf.claims",),
-    "mud": ("fedmud.claims",),
+    "mud": ("mud.claims",),
     "flss": ("flss.claims",),
     "decomfl": ("decomfl.claims",),
 }

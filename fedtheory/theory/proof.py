@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fedtheory.core import checks, conclusions
+from fedtheory.core import checks
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.search import implies, same
 
@@ -60,15 +60,10 @@ class Step:
 PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl", "family")  # those with a page; the family's is of no paper
 
 
-def folder(paper: str) -> str:
-    """Of a paper's theory."""
-    return conclusions.PAPERS[paper][1] if paper in conclusions.PAPERS else paper
-
-
 def steps(paper: str) -> dict[str, Step]:
     """The steps of a paper's proofs, by id, in their order."""
     checks.choice("paper", paper, PAPERS)
-    listed = importlib.import_module(f"fedtheory.theory.{folder(paper)}.steps").STEPS
+    listed = importlib.import_module(f"fedtheory.theory.{paper}.steps").STEPS
     return {step.id: step for step in listed}
 
 

@@ -12,7 +12,7 @@ from mathematics import latex, prose, runs, said, worded
 from stage import ROOT, Stage, badge, folded, plain, read_json, slug, table, toctree
 from used import Uses
 
-from fedtheory.core.letters import letters
+from fedtheory.papers.letters import letters
 from fedtheory.theory.claim import RULE
 
 TITLES = {"fedsub": "FedSub", "ssf": "SSF", "mud": "FedMUD", "flss": "FLSS", "decomfl": "DeComFL"}
@@ -229,7 +229,7 @@ def one_claim(record: dict[str, Any], given: "statements.Statement | None", code
 
 
 RUN = """from fedtheory.theory import ledger
-from fedtheory.notebook import start
+from fedtheory.course import start
 
 start()
 (record,) = ledger.check(ledger.choose(["{id}"], None), "quick", seed=3)  # other random starts than the ledger's

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from stage import BOOK, Stage, folded, table
 from used import NOTEBOOKS
 
-from fedtheory.figures import style
+from fedtheory.papers import style
 
 QUESTIONS, PLAN = BOOK / "course" / "questions.md", BOOK / "course" / "plan.md"
 MADE = ("course/questions.md", "course/plan.md")  # not copied as they are

@@ -11,7 +11,8 @@ from mathematics import prose
 from stage import ROOT, Stage, badge, plain, slug, table, toctree
 from used import Uses
 
-from fedtheory.core import records, registry, verdicts
+from fedtheory.core import registry
+from fedtheory.running import records, verdicts
 
 FIGURES = ROOT / "figures"
 OURS = {

@@ -12,7 +12,7 @@ from functools import cache
 
 from stage import plain
 
-from fedtheory.core.letters import letters as in_letters
+from fedtheory.papers.letters import letters as in_letters
 
 GREEK = {
     *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi"),

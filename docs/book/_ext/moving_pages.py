@@ -15,11 +15,11 @@ import nbformat
 from stage import ROOT, Stage
 from used import NOTEBOOKS
 
-from fedtheory.core.letters import letters
-from fedtheory.figures import style
-from fedtheory.notebook import DPI, describe
-from fedtheory.notebook.moving import PICTURES
-from fedtheory.notebook.moving.frame import Moving, word
+from fedtheory.course import DPI, describe
+from fedtheory.course.moving import PICTURES
+from fedtheory.course.moving.frame import Moving, word
+from fedtheory.papers import style
+from fedtheory.papers.letters import letters
 
 FOLDER = "_static/moving/"
 MADE = "_ext/moving.json"  # of the last build: what it was made from, and the files and words of all frames

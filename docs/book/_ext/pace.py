@@ -82,7 +82,7 @@ def _lines(source: str) -> int:
 
 def pace(path: Path) -> Pace:
     """Of a built notebook; a section whose heading ends with a star is core, with all that stands below it."""
-    from fedtheory.notebook.exercises import exercises
+    from fedtheory.course.exercises import exercises
 
     notebook = nbformat.read(path, as_version=4)
     whole, core, star = Count(), Count(), 0  # star: level of the core heading that we are below

@@ -13,10 +13,11 @@ from mathematics import prose
 from stage import ROOT, table
 from tight_pages import blank, bounds, short, value_of
 
-from fedtheory.core import records, registry
-from fedtheory.core.letters import letters
+from fedtheory.core import registry
+from fedtheory.papers.letters import letters
+from fedtheory.running import records
 from fedtheory.theory import ledger
-from fedtheory.theory.proof import PAPERS, folder, steps
+from fedtheory.theory.proof import PAPERS, steps
 
 PAGES = ROOT / "docs" / "theory"
 NAMED = re.compile(r"[\w.,+-]*(<!-- ([\w/]+): (.+?) -->)")
@@ -74,7 +75,7 @@ def _row(row: records.Row) -> list[str]:
 def _checks(name: str) -> str:
     if name not in PAPERS:
         return ""
-    source = f"../../fedtheory/theory/{folder(name)}/steps.py"
+    source = f"../../fedtheory/theory/{name}/steps.py"
     said = ((id, " ".join(step.says.split()).replace('"', "'")) for id, step in steps(name).items())
     return "\n".join(["", "<!-- checks -->", *(f'[{id}]: {source} "{says}"' for id, says in said)]) + "\n"
 

@@ -10,7 +10,7 @@ from mathematics import prose
 from stage import Stage, bare, proved, slug, table, toctree
 from used import NOTEBOOKS
 
-from fedtheory.theory.proof import KINDS, PAPERS, Step, folder, steps
+from fedtheory.theory.proof import KINDS, PAPERS, Step, steps
 
 MARK = re.compile(r"\[((?:" + "|".join(PAPERS) + r")\.\d+\.\d+)\]")
 CLAIM = re.compile(r"`([a-z]+\.[\w.-]+(?: / [\w.-]+)*)`")
@@ -39,7 +39,7 @@ def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
     text = MARK.sub(lambda found: f'(<a href="#{anchor(found[1])}">checked</a>)', text)
     text = CLAIM.sub(lambda found: _linked(found, where), text)
     text = re.sub(r"\b[Nn]otebook (\d\d)\b", _notebook, text)
-    source = f"fedtheory/theory/{folder(paper)}/steps.py"
+    source = f"fedtheory/theory/{paper}/steps.py"
     lines = [
         "",
         "## The checks",

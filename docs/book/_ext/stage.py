@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fedtheory.core import verdicts
+from fedtheory.running import verdicts
 from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parents[3]

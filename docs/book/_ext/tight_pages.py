@@ -12,8 +12,8 @@ from item_pages import FIGURES, number, record_of
 from mathematics import prose
 from stage import ROOT, Stage, badge, bare, plain, proved, slug, table
 
-from fedtheory.core import records
-from fedtheory.core.letters import letters
+from fedtheory.papers.letters import letters
+from fedtheory.running import records
 from fedtheory.theory import ledger
 from fedtheory.theory.proof import PAPERS
 

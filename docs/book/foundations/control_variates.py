@@ -24,7 +24,7 @@
 import torch
 
 from fedtheory import Quadratic
-from fedtheory.notebook import start, table
+from fedtheory.course import start, table
 
 key = start()
 n, d = 10, 5

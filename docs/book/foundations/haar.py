@@ -26,7 +26,7 @@
 import torch
 
 from fedtheory import Layout, Spherical
-from fedtheory.notebook import start, table
+from fedtheory.course import start, table
 
 key = start()
 d, draws = 30, 2000

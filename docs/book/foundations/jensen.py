@@ -25,7 +25,7 @@
 # %%
 import torch
 
-from fedtheory.notebook import start, table
+from fedtheory.course import start, table
 
 key = start()
 n, d = 16, 40

@@ -23,7 +23,7 @@
 import torch
 
 from fedtheory import Layout, Quadratic, Spherical
-from fedtheory.notebook import start, table
+from fedtheory.course import start, table
 
 key = start()
 d, steps = 20, 30

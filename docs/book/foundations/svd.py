@@ -27,7 +27,7 @@
 # %%
 import torch
 
-from fedtheory.notebook import start, table
+from fedtheory.course import start, table
 
 key = start()
 g = key.generator()

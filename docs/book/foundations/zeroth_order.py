@@ -21,7 +21,7 @@
 import torch
 
 from fedtheory import Quadratic
-from fedtheory.notebook import start, table
+from fedtheory.course import start, table
 
 key = start()
 draws, mu = 4000, 1e-4

@@ -12,10 +12,10 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import State
 from fedtheory.core.average import average, shares
 from fedtheory.core.basis import Basis
+from fedtheory.core.configuration import later
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.problem import Problem
-from fedtheory.core.words import later
 from fedtheory.maps.subspace import Trajectory
 
 

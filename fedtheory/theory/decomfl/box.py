@@ -6,13 +6,14 @@ import torch
 
 from fedtheory.algorithms.decomfl import DeComFL, Model
 from fedtheory.algorithms.fedzo import FedZO
-from fedtheory.core.simulate import play_round, run
+from fedtheory.core.loop import play_round
 from fedtheory.maps.directions import Direction
+from fedtheory.running.simulate import run
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.round import DOUBLE, ROOT, Enumerated, decomfl, equal, tiny
 from fedtheory.theory.decomfl.session import DIM, PLAIN, N, along, drain_all, end, problem, session
 from fedtheory.theory.instances import Smooth
-from fedtheory.theory.shown import digits
+from fedtheory.theory.rounding import digits
 
 
 def check_fedzo_round(own: bool) -> Check:

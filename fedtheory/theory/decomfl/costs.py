@@ -8,15 +8,15 @@ import torch
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.message import Cost, cost
-from fedtheory.core.simulate import run
 from fedtheory.problems.models.networks import NETWORKS
+from fedtheory.running.simulate import run
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.round import DOUBLE, ROOT, decomfl
 from fedtheory.theory.decomfl.session import MANY, drain_all, problem
 from fedtheory.theory.forms import chain
 from fedtheory.theory.instances import Smooth
+from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import reals, same
-from fedtheory.theory.shown import digits
 
 
 def messages(P: int) -> tuple[Cost, Cost]:

@@ -39,7 +39,7 @@ from fedtheory.theory.decomfl.round import (
     tiny,
 )
 from fedtheory.theory.instances import Smooth
-from fedtheory.theory.shown import digits
+from fedtheory.theory.rounding import digits
 
 
 def right_step5(e: Edge) -> float:

@@ -42,8 +42,8 @@ from fedtheory.theory.decomfl.round import (
 from fedtheory.theory.decomfl.theorem1 import C14
 from fedtheory.theory.instances import Smooth, plain
 from fedtheory.theory.proof import by_steps
+from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import maximise, worst
-from fedtheory.theory.shown import digits
 
 
 def matrix(at: Instance) -> torch.Tensor:

@@ -50,8 +50,8 @@ from fedtheory.theory.decomfl.round import (
     uneven,
 )
 from fedtheory.theory.forms import each_fails
+from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import maximise
-from fedtheory.theory.shown import digits
 
 STEP = "eta <= (1/(4L))(1 + (kappa d + d - 2)/(P(d+2)))^{-1}"
 STEP2 = Printed(STEP, "Theorem 2")

@@ -29,7 +29,7 @@ from fedtheory.theory.decomfl.round import (
     tiny,
 )
 from fedtheory.theory.instances import Smooth, plain
-from fedtheory.theory.shown import digits
+from fedtheory.theory.rounding import digits
 
 SPHERE = Printed("z uniform on the sphere of radius sqrt(d)", "Sec. 4.1")
 

@@ -13,7 +13,7 @@ import torch
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.decomfl.round import DOUBLE, ROOT, SMALL_MU, Enumerated, Played, rank_factor, tiny
 from fedtheory.theory.instances import Sample, Smooth, drain
-from fedtheory.theory.shown import digits
+from fedtheory.theory.rounding import digits
 
 # Theorem 1
 

@@ -20,8 +20,8 @@ from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.key import Key
 from fedtheory.theory.claim import Check, Outcome, Printed, entries
 from fedtheory.theory.instances import Sample, Smooth, drain, parse, plain
+from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import ROUNDING, Found, maximise, ratio
-from fedtheory.theory.shown import digits
 
 decomfl = entries("decomfl")
 ROOT = Key(2405)

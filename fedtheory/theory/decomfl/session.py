@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from fedtheory.algorithms.decomfl import DeComFL, Model, Step
-from fedtheory.core.simulate import play_round
+from fedtheory.core.loop import play_round
 from fedtheory.theory.decomfl.round import DOUBLE, ROOT
 from fedtheory.theory.instances import Smooth, drain
 

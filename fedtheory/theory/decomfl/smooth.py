@@ -11,8 +11,8 @@ from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.round import DOUBLE, ROOT, Enumerated, decomfl, directions, equal, tiny
 from fedtheory.theory.forms import chain
 from fedtheory.theory.instances import Smooth
+from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import Found, maximise, reals, same
-from fedtheory.theory.shown import digits
 
 SHAPES = ("quadratic", "cosine", "vee")
 LIPSCHITZ = Printed("f_i is L-smooth", "Lemma 2")

@@ -9,7 +9,7 @@ from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.descent import per_round
 from fedtheory.theory.decomfl.round import DOUBLE, Round, decomfl, tiny, trajectory
 from fedtheory.theory.forms import each_fails
-from fedtheory.theory.shown import digits
+from fedtheory.theory.rounding import digits
 
 REMARK3 = (
     "about equation (16) of another paper (FedMeZO), whose text is not among the papers checked here; the step in "

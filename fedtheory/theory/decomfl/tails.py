@@ -12,7 +12,7 @@ from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.low_rank import SMOOTH_EACH, STEP, check_runs, runs
 from fedtheory.theory.decomfl.round import A1, A2, A3, A4, DOUBLE, Enumerated, admissible, decomfl, rank_factor, tiny
 from fedtheory.theory.decomfl.theorem2 import coefficients
-from fedtheory.theory.shown import digits
+from fedtheory.theory.rounding import digits
 
 REPAIR5 = (
     "with 1 + (kappa + 1)/P, which is Gaussian, in step size and bound, and H(x_r) above the Hessian everywhere: "

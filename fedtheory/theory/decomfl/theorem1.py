@@ -37,8 +37,8 @@ from fedtheory.theory.decomfl.round import (
     uneven,
 )
 from fedtheory.theory.instances import plain
+from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import maximise, same
-from fedtheory.theory.shown import digits
 
 REPAIR = (
     "for eta <= min{P/(24 L(d+4)), sqrt(P/(d+P+4))/(8 K L)}, without m: (1/R) sum_r E||grad f(x_r)||^2 <= 4D/(K R eta) "

@@ -34,8 +34,8 @@ from fedtheory.theory.decomfl.round import (
     uneven,
 )
 from fedtheory.theory.forms import chain
+from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import maximise, ratio, reals
-from fedtheory.theory.shown import digits
 
 ONE = Printed("K = 1", "Sec. 4.1")
 BALLS = (

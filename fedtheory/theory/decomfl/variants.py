@@ -9,12 +9,12 @@ import torch
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.layout import Layout
-from fedtheory.core.simulate import play_round
+from fedtheory.core.loop import play_round
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.box import check_history, check_revert
 from fedtheory.theory.decomfl.round import DOUBLE, ROOT, Enumerated, decomfl, directions, equal, tiny
 from fedtheory.theory.decomfl.session import DIM, HEAVY, MANY, PLAIN, N, along, end, problem, session
-from fedtheory.theory.shown import digits
+from fedtheory.theory.rounding import digits
 
 
 def check_streams(hashed: bool) -> Check:

@@ -5,8 +5,8 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from fedtheory.theory.fedmud.steps import second
 from fedtheory.theory.fedsub.steps import centred, parts
+from fedtheory.theory.mud.steps import second
 from fedtheory.theory.proof import Step, either, equal, every, follows
 from fedtheory.theory.search import number, reals
 from fedtheory.theory.ssf.steps import (

@@ -16,16 +16,17 @@ from fedtheory.core import engine
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
+from fedtheory.core.loop import play_round
 from fedtheory.core.message import Seed, cost
 from fedtheory.core.problem import Problem
-from fedtheory.core.simulate import play_round, run
 from fedtheory.maps.subspace import Coordinate, Gaussian, Identity, Projection, Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.problems.quadratic import Quadratic
+from fedtheory.running.simulate import run
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.fedsub.identities import traces_from
 from fedtheory.theory.fedsub.round import ROOT
-from fedtheory.theory.shown import digits, level, listed
+from fedtheory.theory.rounding import digits, level, listed
 
 # Assumption 1 and the projections
 

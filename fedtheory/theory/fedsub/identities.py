@@ -8,16 +8,16 @@ import torch
 
 from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.core.layout import Layer, Layout
+from fedtheory.core.loop import play_round
 from fedtheory.core.problem import Problem
-from fedtheory.core.simulate import play_round
 from fedtheory.maps.subspace import Basis, Coordinate, Identity, Projection, Spherical
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.fedsub.round import ALL, ROOT, START, step
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed, orthogonal
+from fedtheory.theory.rounding import digits, level
 from fedtheory.theory.search import same
-from fedtheory.theory.shown import digits, level
 
 TWO_LAYERS = Layout((Layer("first", 4, 2), Layer("second", 3, 1)))  # with r = 2 the ratios m/r are 2 and 3/2
 

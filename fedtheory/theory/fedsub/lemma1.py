@@ -35,8 +35,8 @@ from fedtheory.theory.fedsub.round import (
 )
 from fedtheory.theory.forms import with_sharper
 from fedtheory.theory.instances import Smooth
+from fedtheory.theory.rounding import level
 from fedtheory.theory.search import worst
-from fedtheory.theory.shown import level
 from fedtheory.theory.worst_case.program import fedsub_drift, settles
 
 # The displays: (left, right) of one round

@@ -49,8 +49,8 @@ from fedtheory.theory.fedsub.round import (
 )
 from fedtheory.theory.forms import chain
 from fedtheory.theory.instances import Smooth, coordinate_frames
+from fedtheory.theory.rounding import level
 from fedtheory.theory.search import same, worst, z3_module
-from fedtheory.theory.shown import level
 
 # The displays: (left, right) of one round
 

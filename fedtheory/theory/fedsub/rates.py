@@ -14,23 +14,24 @@ from scipy.special import digamma, polygamma
 
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.fedsub import FedSub
-from fedtheory.core import records
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
-from fedtheory.core.simulate import play_round, run
+from fedtheory.core.loop import play_round
 from fedtheory.maps.subspace import Coordinate, Gaussian, Identity, Projection, Spherical
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.models.networks import cifar_resnet
 from fedtheory.problems.quadratic import Quadratic
+from fedtheory.running import records
+from fedtheory.running.simulate import run
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.fedsub.identities import traces_from
 from fedtheory.theory.fedsub.lemma2 import lemma2
 from fedtheory.theory.fedsub.printed import LR, RANK, RANKS, TAU, M, methods
 from fedtheory.theory.fedsub.round import ROOT, Edge, floor46, right_lemma2, step, survives, symbols
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed, plane_frames, rotation
+from fedtheory.theory.rounding import digits, level, listed
 from fedtheory.theory.search import same
-from fedtheory.theory.shown import digits, level, listed
 
 # Sec. 4: floors, exactly, from the second moment of the stationary law
 

@@ -15,8 +15,8 @@ from fedtheory.core.message import Known
 from fedtheory.theory import search
 from fedtheory.theory.claim import Check, Outcome, Printed, entries
 from fedtheory.theory.instances import Smooth, coordinate_frames, drain, exact, fixed, is_smooth, orthogonal, parse
+from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import ROUNDING, Found, ratio, units
-from fedtheory.theory.shown import digits
 
 fedsub = entries("fedsub")
 ROOT = Key(715)

@@ -48,8 +48,8 @@ from fedtheory.theory.flss.round import (
 )
 from fedtheory.theory.forms import chain
 from fedtheory.theory.instances import Smooth
+from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import number, reals, worst
-from fedtheory.theory.shown import digits
 
 # The sums over i: sum of i^2 and of (i - 1)^2, i = 1, ..., tau
 

@@ -49,8 +49,8 @@ from fedtheory.theory.flss.round import (
     with_units,
 )
 from fedtheory.theory.forms import chain
+from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import ROUNDING, implies, number, ratio, reals
-from fedtheory.theory.shown import digits
 
 # Runs over several rounds, every path of noise and client sets
 

@@ -14,8 +14,8 @@ from fedtheory.maps.subspace import Trajectory
 from fedtheory.theory import search
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed
 from fedtheory.theory.instances import Sample, Smooth, drain, exact, fixed, joint, orthogonal, subsets
+from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import ROUNDING, Found, ratio, units
-from fedtheory.theory.shown import digits
 
 ROOT = Key(341)
 SMOOTH = Printed("F_k is L-smooth", "App. C.8 (16)")

@@ -67,7 +67,7 @@ from fedtheory.theory.flss.round import (
 from fedtheory.theory.flss.updates import Sets, Sides, check_rank, comb, over_sets
 from fedtheory.theory.forms import chain, with_sharper
 from fedtheory.theory.instances import exact, joint, subsets
-from fedtheory.theory.shown import digits, level
+from fedtheory.theory.rounding import digits, level
 
 
 def printed_next(q: Round) -> tuple[torch.Tensor, torch.Tensor]:

@@ -9,8 +9,8 @@ import torch
 from fedtheory.algorithms.flss import FLSS
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.core import meter
+from fedtheory.core.loop import play_round
 from fedtheory.core.message import cost
-from fedtheory.core.simulate import play_round
 from fedtheory.problems.models.networks import flss_cnn, resnet18
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.claim import Check, Claim, Outcome
@@ -27,7 +27,7 @@ from fedtheory.theory.flss.printed import (
     sent,
 )
 from fedtheory.theory.flss.round import ROOT, flss
-from fedtheory.theory.shown import digits
+from fedtheory.theory.rounding import digits
 
 PRINTED = "of the printed accuracies, single numbers without a spread; the runs are not repeated here"
 PAIRS = [("FedAvg+FLSS", "FedAvg"), ("Sign+EF+FLSS", "Signsgd+EF")]

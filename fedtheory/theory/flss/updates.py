@@ -11,7 +11,7 @@ import torch
 
 from fedtheory.algorithms.flss import FLSS
 from fedtheory.algorithms.readings.flss import FLSSReading
-from fedtheory.core.simulate import play_round
+from fedtheory.core.loop import play_round
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.theory.claim import Check, Claim, Outcome
 from fedtheory.theory.flss.proof import BEYOND, PURE, TILTED, S, eq14_e, row, torn
@@ -36,8 +36,8 @@ from fedtheory.theory.flss.round import (
     square,
 )
 from fedtheory.theory.instances import Smooth, exact, fixed, subsets
+from fedtheory.theory.rounding import digits, level, listed
 from fedtheory.theory.search import ROUNDING, ratio
-from fedtheory.theory.shown import digits, level, listed
 
 # Sums over the sets M_t, on FLSS's own uploads
 

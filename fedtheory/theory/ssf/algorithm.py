@@ -12,9 +12,10 @@ from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.algorithms.ssf import SSF, Own
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
+from fedtheory.core.loop import play_round
 from fedtheory.core.message import Known, cost
-from fedtheory.core.simulate import play_round, run
 from fedtheory.maps.subspace import Coordinate, Gaussian, Projection, Spherical
+from fedtheory.running.simulate import run
 from fedtheory.theory.claim import Check, Claim, Outcome
 from fedtheory.theory.instances import Smooth, drain, fixed
 from fedtheory.theory.ssf.attack import about, identical

@@ -12,10 +12,10 @@ import torch
 
 from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.readings.fedsub import FedSubReading
-from fedtheory.core import records, simulate
 from fedtheory.core.key import Key
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
+from fedtheory.running import records, simulate
 from fedtheory.theory.claim import Check, Claim, Outcome
 from fedtheory.theory.ssf import printed
 from fedtheory.theory.ssf.hypotheses import claim

@@ -16,15 +16,7 @@ from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.core.algorithm import State
 from fedtheory.core.engine import map_leaves
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
-from fedtheory.theory.instances import (
-    Smooth,
-    coordinate_frames,
-    fixed,
-    joint,
-    pick_leaves,
-    run_locals,
-    subsets,
-)
+from fedtheory.theory.instances import Smooth, coordinate_frames, fixed, joint, pick_leaves, run_locals, subsets
 from fedtheory.theory.search import maximise
 from fedtheory.theory.ssf.attack import Edge, build
 from fedtheory.theory.ssf.hypotheses import A123, claim

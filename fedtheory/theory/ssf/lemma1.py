@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from fedtheory.algorithms.ssf import SSF
-from fedtheory.core.simulate import play_round
+from fedtheory.core.loop import play_round
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed, haar_second_moment, plane_frames
 from fedtheory.theory.search import ROUNDING

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from fedtheory.algorithms.ssf import SSF
-from fedtheory.core.simulate import play_round
+from fedtheory.core.loop import play_round
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed
 from fedtheory.theory.proof import by_steps

@@ -37,17 +37,7 @@ from fedtheory.theory.ssf.hypotheses import (
     claim,
 )
 from fedtheory.theory.ssf.lemma3 import check_informed_noise, check_traces
-from fedtheory.theory.ssf.round import (
-    NOISE_ALONE,
-    ONE_STEP,
-    Round,
-    carried,
-    client_parts,
-    leap,
-    offset,
-    quiet,
-    steep,
-)
+from fedtheory.theory.ssf.round import NOISE_ALONE, ONE_STEP, Round, carried, client_parts, leap, offset, quiet, steep
 
 # The statements: (left, right) of one round
 

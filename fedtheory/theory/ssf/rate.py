@@ -8,7 +8,7 @@ from fractions import Fraction
 import torch
 
 from fedtheory.algorithms.ssf import SSF
-from fedtheory.core import simulate
+from fedtheory.core import loop
 from fedtheory.core.key import Key
 from fedtheory.maps.subspace import Coordinate
 from fedtheory.theory import instances, search
@@ -122,8 +122,8 @@ def sampled_floor(effort: str) -> Outcome:
     for t in range(4 * T):
         squares.append(float((problem.gradients(state.server.x).mean(0) ** 2).sum()))
         key = Key(1).fold("round", t)
-        clients = simulate.sample_clients(2, 1, key.fold("clients"))
-        state, _, _ = simulate.play_round(algorithm, problem, state, clients, key)
+        clients = loop.sample_clients(2, 1, key.fold("clients"))
+        state, _, _ = loop.play_round(algorithm, problem, state, clients, key)
     early, late = sum(squares[:T]) / T, sum(squares) / (4 * T)
     fall = math.log(early / late, 4)
     detail = f"S = 1 of N = 2, c^(t+1) by (6) over the participants: fall with T to the power {fall:.3g}"

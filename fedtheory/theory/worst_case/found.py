@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from fedtheory.core.algorithm import Algorithm
-from fedtheory.core.simulate import run
+from fedtheory.running.simulate import run
 from fedtheory.theory.fedsub import round as fedsub_round
 from fedtheory.theory.instances import Smooth
 from fedtheory.theory.ssf.attack import build

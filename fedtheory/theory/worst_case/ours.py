@@ -11,15 +11,7 @@ from typing import Any
 import torch
 
 from fedtheory.theory.ssf.family import memory, weight
-from fedtheory.theory.worst_case.program import (
-    Program,
-    Symbols,
-    Tight,
-    Traced,
-    trace_fedavg,
-    trace_fedsub,
-    trace_ssf,
-)
+from fedtheory.theory.worst_case.program import Program, Symbols, Tight, Traced, trace_fedavg, trace_fedsub, trace_ssf
 
 
 class Round:

@@ -16,7 +16,7 @@ import math
 import torch
 
 from fedtheory import FedAvg, Key, Quadratic, Scaffold, play_round, run
-from fedtheory.figures.store import interval
+from fedtheory.papers.store import interval
 
 N, D, LR = 4, 3, 0.3
 ROUNDS, BURNED, SEEDS = 500, 100, 6

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from fedtheory import FedAvg, FedMUD, ImageClassification, Key, Layer, Layout, MatrixRegression, run
-from fedtheory.figures.store import interval
 from fedtheory.maps.decomposition import Decomposition, Decoupled, Frozen, Kronecker, LowRank, Outer, Product
+from fedtheory.papers.store import interval
 
 KEY, SEEDS, ROUNDS, RATIO = Key(1), 5, 40, 1 / 8
 SCALES = (0.5, 1.0, 2.0, 4.0, 8.0)  # of a

@@ -1,0 +1,223 @@
+"""A run as a user starts it: checks arguments, makes checkpoint, processes and folders, and has the loop play."""
+
+import hashlib
+import signal
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fedtheory.core import checks, fingerprints
+from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.allocator import keeping_freed
+from fedtheory.core.average import shares
+from fedtheory.core.configuration import class_name
+from fedtheory.core.contract import look_at_problem
+from fedtheory.core.key import Key
+from fedtheory.core.loop import MOST_THREADS, History, Metric, loop, measured_by, require_rates
+from fedtheory.core.problem import Problem, own_modes
+from fedtheory.core.schedule import Schedule
+from fedtheory.running import private_rows
+from fedtheory.running.checkpoint import Checkpoint, copy_tree
+from fedtheory.running.shards import BLOCKS, Group, Shards, edges
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[list[Any]]:
+    """Note the first Ctrl-C: processes that share a run end together, after a round. A second one ends this one."""
+    asked: list[Any] = []
+    before: Any = None
+
+    def note(*given: Any) -> None:
+        asked.append(given)
+        signal.signal(signal.SIGINT, before)
+
+    try:
+        before = signal.signal(signal.SIGINT, note)
+    except ValueError:  # not the main thread
+        yield asked
+        return
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@checks.arguments
+def run(
+    algorithm: Algorithm,
+    problem: Problem,
+    rounds: int,
+    *,
+    sampled: int | None = None,
+    dropout: float = 0.0,
+    seed: int = 0,
+    x0: torch.Tensor | None = None,
+    schedule: Schedule | None = None,
+    every: int = 1,
+    metrics: Sequence[str | Metric] | None = None,
+    chunk: int | None = None,
+    threads: int = 1,
+    blocks: int | None = None,
+    group: Any = None,
+    memory_map: str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 1000,
+    checkpoint_seconds: float = 30.0,
+    progress: Callable[[int], object] | bool | None = None,
+) -> History:
+    """Run an algorithm on a problem. A run that diverges warns.
+
+    Ctrl-C at a prompt or in a notebook returns what is there, and says so; in a script it raises KeyboardInterrupt.
+
+    Args:
+        algorithm: what it left out (`lr=None`) is chosen for the problem, by `Algorithm.on`.
+        rounds: T >= 0.
+        sampled: S, clients per round, uniform without replacement; default all.
+        dropout: probability that a sampled client falls silent after its download; one always answers.
+        seed: of every draw of the run. Draws name their path under it: ("P",), ("round", t, ...).
+        x0: start, (d,), the problem's dtype; default `problem.start()`, which is zeros for all but networks.
+        schedule: factors on the algorithm's lr, see `fedtheory.core.schedule`; default none: 1.
+        every: record each so many rounds; the start and the last round always.
+        metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)), "accuracy" (share of test samples that are right), or a
+            function (problem, x) -> a number, whose name its column has; default `problem.metrics`: the error, or where
+            there is no x* the loss, and the accuracy of a classification. With a group the first process calls it.
+            Of a vector each entry has a column, "name[0]", and of a dict each number, "name.key"; not with a group.
+        chunk: clients stacked at a time; None: the problem's choice. Changes no result beyond rounding.
+        threads: chunks that run at a time; changes no bit. For convolutions, with torch.set_num_threads(1).
+        blocks: of client ids; only clients of one block are stacked. Default one, with a group `shards.BLOCKS`. A run
+            with so many blocks has the same bits in one process and in any number of them.
+        group: processes that share the clients, a `shards.Group` or a group of torch.distributed; every process calls
+            `run` with the same arguments. Each keeps the private state of its own clients only, which is what
+            `History.state.own` holds; all else is the same in all of them.
+        memory_map: a folder. Private state lies in files there that are mapped into memory and may be larger than it.
+        checkpoint: a folder (with a group: one that all processes see). If it holds a checkpoint of this very run, the
+            run goes on from there, with the same bits as an unbroken run, in any number of processes; a checkpoint of
+            another run is refused, and so is a folder that a run uses.
+        checkpoint_every, checkpoint_seconds: rounds and seconds after which the next checkpoint is due, whichever comes
+            first; one more is written at the end, also where the run diverges or is interrupted (Ctrl-C). A run may go
+            on with more rounds, and with fewer records, at multiples of `every`.
+        progress: called with the number of rounds done, at every recorded round; True: a bar.
+
+    Raises TypeError or ValueError for arguments out of range, before any work.
+
+    >>> from fedtheory import FedAvg, Key, Quadratic, run
+    >>> problem = Quadratic.random(n=10, d=5, key=Key(0))
+    >>> history = run(FedAvg(lr=0.5, local_steps=5), problem, rounds=20, every=10)
+    >>> [round(error, 3) for error in history["error"]]
+    [1.0, 0.184, 0.184]
+    """
+    checks.whole("rounds", rounds, 0, checks.MOST_ROUNDS)
+    look_at_problem(problem)
+    S = (
+        problem.n
+        if sampled is None
+        else checks.whole("sampled", sampled, 1, problem.n, f"sample at most the {problem.n} clients there are")
+    )
+    checks.number("dropout", dropout, 0.0, 1.0)
+    checks.whole("every", every, 1)
+    checks.whole("checkpoint_every", checkpoint_every, 1)
+    checks.number("checkpoint_seconds", checkpoint_seconds, 0.0)
+    if chunk is not None:
+        checks.whole("chunk", chunk, 1)
+    checks.whole("threads", threads, 1, MOST_THREADS)
+    metrics = problem.metrics if metrics is None else metrics
+    measured, algorithm = measured_by(metrics), algorithm.on(problem)
+    require_rates(algorithm, problem, rounds, schedule)
+    if problem.uneven and not algorithm.idles:
+        own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"
+        fix = "construct the problem with epochs=None, or leave these terms out"
+        checks.reject("epochs", getattr(problem, "epochs", None), f"as many batches for each client: {own}", fix)
+    nothing = int((problem.weights.to(problem.dtype) == 0).sum())
+    if getattr(algorithm, "weighted", False) and (nothing >= S or (nothing and dropout)):
+        what = f"positive where a round's participants may be some of the {nothing} clients that weigh nothing"
+        checks.reject("problem.weights", problem.weights, what, "leave these clients out, or pass weighted=False")
+    if blocks is not None:
+        checks.whole("blocks", blocks, 1, problem.n, f"cut the {problem.n} clients into so many at most")
+    shards = None
+    if group is not None:
+        shards = _shards(algorithm, problem, blocks or min(BLOCKS, problem.n), group)
+        blocks = shards.blocks
+    map_folder = None if memory_map is None else checks.folder("memory_map", memory_map)
+    root = Key(seed)
+    if x0 is None:
+        with own_modes():
+            x0 = problem.start()
+    x0 = checks.tensor("x0", x0, (problem.d,), problem.dtype).detach()
+    keeper = nullcontext()
+    if checkpoint is not None:
+        revised = getattr(type(problem), "revision", 1)
+        name = class_name(type(problem)) + ("" if revised == 1 else f" (revision {revised})")
+        own = class_name(type(algorithm))
+        of = "" if own == type(algorithm).__name__ else f" of {own}"
+        identity = f"{fingerprints.told(algorithm)}{of} on {name} {problem.fingerprint()}, S={S}, dropout={dropout}, "
+        digest = hashlib.sha256(x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
+        known = tuple(
+            f"{name} ({fingerprints.digest(fingerprints.does(metric))})" if callable(metric) else name
+            for name, metric in zip(measured, metrics)
+        )
+        identity += f"x0={digest}, seed={seed}, metrics={known}"
+        identity += "" if algorithm.revision == 1 else f", revision={algorithm.revision}"
+        identity += "" if schedule is None else f", {fingerprints.told(schedule)}"
+        identity += "" if blocks is None else f", blocks={blocks}"
+        identity += ", reduced" if shards is not None and shards.reduces else ""
+        keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
+    stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
+    size = x0.nbytes if problem.device.type == "cpu" else 0
+    bar = _Bar(rounds) if progress is True else nullcontext(progress or None)
+    with keeper as kept, stops as asked, keeping_freed(size), own_modes(), bar as told:
+        due = (checkpoint_every, checkpoint_seconds)
+        cut = () if blocks is None else edges(problem.n, blocks)
+        hold = None if map_folder is None else lambda own, kept: private_rows.mapped(own, map_folder, kept)
+        history = loop(
+            algorithm, problem, rounds, S, dropout, root, x0, schedule, every, measured, chunk, threads, kept,
+            due, told, cut, shards, hold, asked
+        )  # fmt: skip
+        own = history.state.own if map_folder is not None else copy_tree(history.state.own)
+        history.state = State(copy_tree(history.state.server), own)
+    if history.interrupted is not None:
+        done = f"{history.interrupted} of {rounds} rounds"
+        warnings.warn(f"the run was interrupted: its history holds {done}", stacklevel=3)
+    elif history.diverged is not None:
+        of = history.diverged
+        who = "" if of.client is None else f" of client {of.client}"
+        fix = f"a smaller lr than {algorithm.lr:g}" if hasattr(algorithm, "lr") else "smaller steps"
+        warnings.warn(f"the run diverged in round {of.round}: {of.quantity}{who}. Fix: {fix}", stacklevel=3)
+    return history
+
+
+@contextmanager
+def may_diverge() -> Iterator[None]:
+    """Have runs in the block not warn when they diverge: their caller looks."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the run diverged")
+        yield
+
+
+class _Bar:
+    """A progress bar over rounds, also in a notebook, as the function that `progress` takes."""
+
+    def __init__(self, rounds: int) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a notebook without widgets has a bar of letters
+            from tqdm.auto import tqdm
+        self._bar = tqdm(total=rounds, unit="round")
+
+    def __enter__(self) -> Callable[[int], object]:
+        return lambda done: self._bar.update(done - self._bar.n)
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.close()
+
+
+def _shards(algorithm: Algorithm, problem: Problem, blocks: int, group: Any) -> Shards:
+    """This process's share. Raises ValueError for a group or a division that does not fit."""
+    group = group if isinstance(group, Group) else Group(group)
+    if group.reduce and not algorithm.averaged:
+        expected = f"False with {algorithm.name}, whose server line reads each participant's upload"
+        checks.reject("group.reduce", True, expected, "leave it out: uploads are gathered then")
+    weights = shares(problem, getattr(algorithm, "weighted", False), problem.weights)
+    return Shards(group, problem.n, blocks, problem.device, weights)

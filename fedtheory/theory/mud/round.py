@@ -1,0 +1,583 @@
+"""FedMUD: a window between two resets on extreme instances, with exact expectations, and how a display is attacked.
+
+A window starts at t_s with U, V shared by all clients and lasts S = n E iterations. Every iterate comes from
+`FedMUD.client`: each combination of all clients' noise over the window is one more row of clients. At a multiple of E
+the clients hold the average, and no reset follows: a reset leaves the model alone.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import torch
+
+from fedtheory.algorithms.fedmud import Down, FedMUD, Frozen
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layer, Layout
+from fedtheory.core.loop import play_round
+from fedtheory.core.message import Known, Replay
+from fedtheory.maps.decomposition import Decomposition, Factors, Full, Outer, Product, Whole
+from fedtheory.theory.claim import Check, Claim, Outcome, Printed
+from fedtheory.theory.instances import Sample, Smooth, drain, exact
+from fedtheory.theory.rounding import digits, level
+from fedtheory.theory.search import ROUNDING, Found, maximise, ratio, units
+
+KEY = Key(64)
+DOUBLE = torch.float64
+A1 = Printed("every f_i is differentiable and L_s-smooth", "Assumption 1")
+A2 = Printed("E grad F_i = grad f_i, variance <= sigma^2, E||grad F_il||^2 <= G^2", "Assumption 2")
+A3 = Printed(
+    "||U||^2 <= kappa_u^2, ||V||^2 <= kappa_v^2; at t_s ||U||^2 <= epsilon_u^2, ||V||^2 <= epsilon_v^2 (the last one "
+    "printed with U for V)",
+    "Assumption 3",
+)
+A4 = Printed("delta_min(Ubar_l)^2 + delta_min(Vbar_l)^2 >= psi_uv^2 > 0", "Assumption 4")
+UNBIASED = Printed("E grad F_i = grad f_i, E||grad F_i - grad f_i||^2 <= sigma^2", "Assumption 2")
+STEP = Printed("1 < c < 2, 0 < eta <= min{(psi_uv^2/2)^(1/(c-1)), 1/L_s, 1}", "Theorem 1")
+SURE = "||grad F_il|| <= G surely, not only in the mean square"
+FRESH = "E of (26) is given the past: xi_i^t is drawn anew in every iteration, as its index says"
+Atoms = tuple[tuple[float, float], ...]
+SIGNS: Atoms = ((1.0, 0.5), (-1.0, 0.5))
+
+
+def rare(p: float) -> Atoms:
+    """Noise that is 1 - p with probability p, else -p: with mean p, a gradient that is 1 or 0."""
+    return ((1 - p, p), (-p, 1 - p))
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What a window is made of.
+
+    Fields:
+        problem: the clients' losses; its noise vectors are multiplied by the atoms.
+        layers: (m, n, r) per layer; r = 0: not decomposed. The others have U (m x r), V (n x r).
+        start: x at t_s without the frozen part, (q,).
+        base: the frozen part, (d,), zero in the layers that are not decomposed.
+        lr, E, rounds: eta, local steps, rounds of the window.
+        atoms: value and probability of the noise factor, mean zero.
+        kappa: bounds (kappa_u^2, kappa_v^2) where they are larger than what the window visits.
+        draws: the atom of every draw, (S, N, C), in C scenarios from which all others differ where no noise is or with
+            no probability that a double holds; None: all scenarios.
+        odds: probability of these scenarios, (C,), where draws are not independent of each other.
+    """
+
+    problem: Smooth
+    layers: tuple[tuple[int, int, int], ...]
+    start: torch.Tensor
+    base: torch.Tensor
+    lr: float
+    E: int
+    rounds: int = 1
+    atoms: Atoms = SIGNS
+    kappa: tuple[float, float] = (0.0, 0.0)
+    draws: torch.Tensor | None = None
+    odds: torch.Tensor | None = None
+
+    @property
+    def N(self) -> int:
+        return self.problem.n
+
+    @property
+    def S(self) -> int:
+        return self.E * self.rounds
+
+    def dump(self) -> dict[str, Any]:
+        """As data, numbers as exact rationals."""
+        p = self.problem
+        named = {
+            "h": p.h,
+            "b": p.b,
+            "a": p.a,
+            "noise": p.noise,
+            "gate": p.gate,
+            "q": p.q,
+            "start": self.start,
+            "base": self.base,
+        }
+        sizes = {"layers": [list(layer) for layer in self.layers], "E": self.E, "rounds": self.rounds}
+        numbers = {"lr": exact(self.lr), "atoms": exact(list(self.atoms)), "kappa": exact(list(self.kappa))}
+        return {"shape": p.shape} | {k: exact(v) for k, v in named.items() if v is not None} | sizes | numbers
+
+
+def layout(layers: Sequence[tuple[int, int, int]]) -> Layout:
+    """A matrix (m x n) of the paper is a layer of n rows and m columns."""
+    return Layout(tuple(Layer(f"W{k}", n, m) for k, (m, n, _) in enumerate(layers)))
+
+
+class Given(Smooth):
+    """A problem whose noise factors are given, (K, rows, 1)."""
+
+    def __init__(self, base: Smooth, factors: torch.Tensor) -> None:
+        for name, value in vars(base).items():
+            setattr(self, name, value)
+        self.factors = factors
+
+    def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Sample]:
+        return [Sample(clients, factor) for factor in self.factors]
+
+
+class Window:
+    """Everything a window visits; axes: iteration t, client, scenario C, numbers.
+
+    Attributes:
+        probability: of the scenarios, (C,).
+        u, w: x_i^t (trained part) and w_i^t, t = 0..S; ubar, wbar: (17), (18), without the client axis.
+        g, d: sample gradient and grad f_i at w_i^t, t = 0..S-1; h: grad H_i at x_i^t; samples: xi^{t+1} of all rows.
+    """
+
+    def __init__(self, at: Instance) -> None:
+        self.at, p, N = at, at.problem, at.N
+        atoms = at.atoms if p.noise is not None else ((0.0, 1.0),)
+        values, odds = (torch.tensor(v, dtype=DOUBLE) for v in zip(*atoms))
+        index = at.draws
+        if index is None:
+            index = torch.tensor(list(product(range(len(atoms)), repeat=at.S * N if p.noise is not None else 1)))
+            index = index.expand(-1, at.S * N).reshape(-1, at.S, N).permute(1, 2, 0)  # (S, N, C)
+        self.probability = odds[index].flatten(0, 1).prod(0) if p.noise is not None else torch.ones(1, dtype=DOUBLE)
+        self.probability = self.probability if at.odds is None else at.odds
+        C = index.shape[-1]
+        factors = values[index].reshape(at.S, N * C, 1)
+        rows = torch.arange(N).repeat_interleave(C)
+        parts = tuple(Product(Outer(m, n, r), True) if r else Whole(m * n) for m, n, r in at.layers)
+        self.D = Factors(layout(at.layers), parts, at.start, torch.zeros(0, dtype=DOUBLE))
+        fedmud = FedMUD(at.lr, at.E, Full(), None)
+        u, path = at.start.expand(N * C, -1), []
+        for k in range(at.rounds):
+            frozen: Any = Frozen(Known(at.base), Known(self.D))  # pyright: ignore[reportArgumentType]
+            down = Down(Replay(frozen, None), u)
+            given = Given(p, factors[k * at.E : (k + 1) * at.E])
+            steps, (up, _) = drain(fedmud.client(given, rows, None, down, Key(0)))
+            u = up.u.view(N, C, -1).mean(0).repeat(N, 1)
+            path += [*steps[:-1], u]
+        self.u = torch.stack([at.start.expand(N * C, -1), *path]).view(at.S + 1, N, C, -1)
+        self.w = at.base + self.D.update(self.u)
+        self.ubar = self.u.mean(1)
+        self.wbar = at.base + self.D.update(self.ubar)
+        flat = [w.flatten(0, 1) for w in self.w[:-1]]
+        self.samples = [Sample(rows, factor) for factor in factors]
+        self.g = torch.stack([p.grads(w, xi) for w, xi in zip(flat, self.samples)]).view(self.w[:-1].shape)
+        self.d = torch.stack([p.grads(w, Sample(rows, None)) for w in flat]).view(self.w[:-1].shape)
+        self.h = self.D.pullback(self.u[:-1], self.g)
+        noise = [p.at(w, Sample(rows, torch.ones(N * C, 1, dtype=DOUBLE))) for w in flat]
+        self.noise = torch.stack(noise).view(self.w[:-1].shape)
+        self.atoms = [(v, q) for v, q in atoms]
+
+    def mean(self, values: torch.Tensor) -> torch.Tensor:
+        """Expectation over the scenarios, which come last."""
+        return values @ self.probability
+
+    def matrices(self, v: torch.Tensor) -> list[torch.Tensor]:
+        """(..., d) -> one (..., m, n) per layer."""
+        return self.D.layout.columns(v)
+
+    def factors(self, u: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """(..., q) -> U (..., m, r), V (..., n, r) of the decomposed layers."""
+        pieces = u.split([part.size for part in self.D.parts], -1)
+        shaped = zip(pieces, self.at.layers)
+        return [
+            (piece[..., : m * r].unflatten(-1, (m, r)), piece[..., m * r :].unflatten(-1, (n, r)))
+            for piece, (m, n, r) in shaped
+            if r
+        ]
+
+    def pieces(self, u: torch.Tensor) -> list[torch.Tensor]:
+        """(..., q) -> the trained numbers of each layer."""
+        return list(u.split([part.size for part in self.D.parts], -1))
+
+    @cached_property
+    def low(self) -> list[int]:
+        """The decomposed layers."""
+        return [k for k, layer in enumerate(self.at.layers) if layer[2]]
+
+    @cached_property
+    def full(self) -> list[int]:
+        """The layers that are not: rho of them."""
+        return [k for k, layer in enumerate(self.at.layers) if not layer[2]]
+
+    def fbar(self, t: int) -> torch.Tensor:
+        """grad f(wbar^t), (C, d)."""
+        return self.fbars(t).mean(0)
+
+    def fbars(self, t: int) -> torch.Tensor:
+        """grad f_i(wbar^t), (N, C, d)."""
+        wbar = self.wbar[t].repeat(self.at.N, 1)
+        rows = torch.arange(self.at.N).repeat_interleave(len(self.wbar[t]))
+        return self.at.problem.grads(wbar, Sample(rows, None)).view(self.at.N, *self.wbar[t].shape)
+
+    def f(self, t: int) -> torch.Tensor:
+        """E f(wbar^t)."""
+        return self.mean(self.at.problem.values(self.wbar[t]).mean(0))
+
+    # Constants of the assumptions: the smallest that this window admits
+
+    @cached_property
+    def G2(self) -> torch.Tensor:
+        """E ||grad F_il||^2 given the past, at most."""
+        var = sum(q * v**2 for v, q in self.atoms)
+        both = zip(self.matrices(self.d), self.matrices(self.noise))
+        return torch.stack([(sq(d) + var * sq(noise)).max() for d, noise in both]).max()
+
+    @cached_property
+    def G2_sure(self) -> torch.Tensor:
+        """||grad F_il||^2 at most."""
+        return torch.stack([sq(g).max() for v, _ in self.atoms for g in self.matrices(self.d + v * self.noise)]).max()
+
+    @cached_property
+    def sigma2(self) -> torch.Tensor:
+        return sum(q * v**2 for v, q in self.atoms) * (self.noise**2).sum(-1).max()
+
+    @cached_property
+    def kappa(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """kappa_u^2, kappa_v^2."""
+        pairs = self.factors(self.u)
+        bounds = (torch.stack([sq(pair[k]).max() for pair in pairs]).max() for k in (0, 1))
+        u, v = (bound.clamp(min=least) for bound, least in zip(bounds, self.at.kappa))
+        return u, v
+
+    @cached_property
+    def epsilon(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """epsilon_u^2, epsilon_v^2."""
+        pairs = self.factors(self.at.start)
+        return torch.stack([sq(U) for U, _ in pairs]).max(), torch.stack([sq(V) for _, V in pairs]).max()
+
+    def gamma(self, sure: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+        """Gamma_u^2, Gamma_v^2 of (32)."""
+        if not self.low:
+            return torch.zeros((), dtype=DOUBLE), torch.zeros((), dtype=DOUBLE)
+        (ku, kv), (eu, ev), G2 = self.kappa, self.epsilon, self.G2_sure if sure else self.G2
+        step = 2 * self.at.lr**2 * self.at.S**2 * G2
+        return torch.minimum(2 * eu + step * kv, ku), torch.minimum(2 * ev + step * ku, kv)
+
+    @cached_property
+    def Ls(self) -> torch.Tensor:
+        return self.at.problem.h.abs().max()
+
+    @cached_property
+    def Lh(self) -> torch.Tensor:
+        """Of grad h_i between x_i^t and xbar^t: L_s max(1, kappa_u^2 + kappa_v^2) + sup ||grad f_i||."""
+        if not self.low:
+            return self.Ls
+        ku, kv = self.kappa
+        gaps = [
+            (sq(U - Ub).sqrt() * kv.sqrt() + sq(V - Vb).sqrt() * ku.sqrt()) ** 2
+            for (U, V), (Ub, Vb) in zip(self.factors(self.u), self.factors(self.ubar[:, None]))
+        ]
+        whole = self.matrices(self.w - self.wbar[:, None])
+        gaps += [sq(whole[k]) for k in self.full]
+        reach = sum(gaps).max().sqrt()  # pyright: ignore[reportAttributeAccessIssue]
+        top = torch.stack([(self.fbars(t) ** 2).sum(-1).max() for t in range(self.at.S + 1)]).max().sqrt()
+        return self.Ls * (ku + kv).clamp(min=1) + top + self.Ls * reach
+
+    @cached_property
+    def psi2(self) -> torch.Tensor:
+        """min ||grad h_l(xbar^t)||^2 / ||grad f_l(wbar^t)||^2 over t, layers, scenarios: see Lemma 1. (1 where every
+        gradient is 0: nothing is asked there.)
+        """
+        found = [torch.ones((), dtype=DOUBLE)]
+        for t in range(self.at.S):
+            f = self.fbar(t)
+            hs = self.pieces(self.D.pullback(self.ubar[t], f))
+            fs = self.matrices(f)
+            for k in self.low:
+                seen = sq(fs[k]) > 1e-30
+                found += [((hs[k] ** 2).sum(-1)[seen] / sq(fs[k])[seen]).min()] if bool(seen.any()) else []
+        return torch.stack(found[1:] or found).min()
+
+    def last(self, t: int) -> int:
+        """t_e: the last aggregation."""
+        return t - t % self.at.E
+
+
+def worst(*lines: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The entry with the largest left/right of many inequalities with right sides that are not negative; 0 <= 1 of
+    none.
+    """
+    lines = lines or ((torch.zeros(1, dtype=DOUBLE), torch.ones(1, dtype=DOUBLE)),)
+    left = torch.cat([torch.as_tensor(a).flatten() for a, _ in lines])
+    right = torch.cat([torch.as_tensor(b).expand_as(torch.as_tensor(a)).flatten() for a, b in lines])
+    at = int((left / right.clamp(min=1e-300)).nan_to_num(0.0).detach().argmax())
+    return left[at], right[at]
+
+
+def sq(matrix: torch.Tensor) -> torch.Tensor:
+    """||.||_F^2 over the last two axes."""
+    return (matrix**2).sum((-2, -1))
+
+
+# Attack
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Discrete settings of an instance.
+
+    Fields:
+        N, E, rounds, layers: as in `Instance`.
+        shape, noisy: of the losses.
+        mud: V = 0 at t_s, as after a reset; otherwise both factors are arbitrary.
+        share: eta L_s.
+    """
+
+    N: int = 2
+    E: int = 2
+    rounds: int = 1
+    layers: tuple[tuple[int, int, int], ...] = ((2, 2, 1),)
+    shape: str = "quadratic"
+    noisy: bool = True
+    mud: bool = False
+    share: float = 1.0
+
+    @property
+    def d(self) -> int:
+        return sum(m * n for m, n, _ in self.layers)
+
+    @property
+    def q(self) -> int:
+        return sum((m + n) * r if r else m * n for m, n, r in self.layers)
+
+    @property
+    def size(self) -> int:
+        return 3 * self.N * self.d + self.q + self.d
+
+
+def build(z: torch.Tensor, edge: Edge) -> Instance:
+    """Every z is an admissible instance; L_s = 1."""
+    d, N = edge.d, edge.N
+    h, b, noise, start, base = z.split([N * d, N * d, N * d, edge.q, d])
+    h = h / h.abs().max().clamp(min=1e-9)
+    problem = Smooth(
+        h.view(N, d), b.view(N, d), shape=edge.shape, noise=noise.view(N, d) if edge.noisy else None,
+        layout=layout(edge.layers),
+    )  # fmt: skip
+    keep, mask = [], []
+    for m, n, r in edge.layers:
+        keep += (
+            [1.0] * (m * r + (0 if edge.mud else n * r)) + [0.0] * (n * r if edge.mud else 0) if r else [1.0] * m * n
+        )
+        mask += [float(r > 0)] * (m * n)
+    keep, mask = (torch.tensor(v, dtype=DOUBLE) for v in (keep, mask))
+    return Instance(problem, edge.layers, start * keep, base * mask, edge.share, edge.E, edge.rounds)
+
+
+def edges() -> list[Edge]:
+    """N = 1, E = 1, scalars, tall, wide, full rank, several layers, whole layers, after a reset and any state."""
+    return [
+        Edge(1, 1, 1, ((1, 1, 1),)),
+        Edge(2, 2, 1, ((2, 2, 1),)),
+        Edge(2, 2, 2, ((1, 1, 1),), mud=True, share=0.5),
+        Edge(1, 3, 1, ((2, 1, 1), (1, 1, 1)), mud=True),
+        Edge(2, 2, 1, ((1, 1, 0), (2, 1, 1)), shape="cosine"),
+        Edge(4, 3, 1, ((2, 3, 2),), noisy=False, share=0.2),
+        Edge(3, 2, 2, ((1, 2, 0), (2, 2, 2)), noisy=False, mud=True, share=0.1),
+        Edge(6, 4, 1, ((1, 1, 1),), shape="huber", noisy=False),
+    ]
+
+
+WHOLE = [
+    Edge(1, 1, 1, ((2, 1, 0),)),
+    Edge(2, 2, 1, ((1, 1, 0),)),
+    Edge(2, 2, 1, ((1, 1, 0),), share=0.1),
+    Edge(4, 4, 1, ((1, 1, 0), (1, 1, 0)), noisy=False, shape="cosine"),
+]
+SMALL = [
+    Edge(1, 1, 1, ((1, 1, 1),), share=0.02),
+    Edge(2, 2, 1, ((2, 2, 2),), share=0.01),
+    Edge(2, 2, 1, ((1, 1, 0), (1, 1, 1)), share=0.02),
+    Edge(2, 2, 2, ((1, 1, 1),), mud=True, share=0.05),
+    Edge(4, 3, 1, ((1, 2, 1),), noisy=False, share=0.02),
+]
+LOW = [edge for edge in edges() if all(r for _, _, r in edge.layers)]
+Pair = tuple[torch.Tensor, torch.Tensor]
+Terms = Callable[[Window], tuple[torch.Tensor, ...]]
+
+
+def attack(terms: Terms, effort: str, name: str, corners: Sequence[Edge] | None = None, enough: float = 1e9) -> Found:
+    """Maximise left/right by ascent through FedMUD.client."""
+    restarts, steps = (1, 10) if effort == "quick" else (6, 60)
+    sides = lambda z, edge: terms(Window(build(z, edge)))
+    return maximise(
+        sides, lambda edge: edge.size, KEY.fold(name), edges=corners or edges(), restarts=restarts, steps=steps,
+        enough=enough,
+    )  # fmt: skip
+
+
+Makers = Sequence[Callable[[], Instance]]
+
+
+def survives(
+    terms: Terms, name: str, what: str = "", corners: Sequence[Edge] | None = None, near: Makers = ()
+) -> Check:
+    """The check of an inequality: it holds where neither the search nor the instances `near` equality break it."""
+
+    def check(effort: str) -> Outcome:
+        said, top = f"{what}: " if what else "", (-math.inf, "")
+        for make in near:
+            at = make()
+            left, right = (float(v) for v in terms(Window(at))[:2])
+            top = max(top, (left / right if right > 0 else ratio(left, right), make.__name__))
+            if top[0] > 1 + ROUNDING:
+                said += f"{make.__name__}: left {left:.4g}, right {right:.4g}"
+                return Outcome(False, "exact", top[0], said, {"instance": at.dump(), "left": left, "right": right})
+        found = attack(terms, effort, name, corners, 1 + 1e-6)
+        said += f"{found.tried} instances by ascent through FedMUD.client, worst at {found.edge}"
+        if found.holds:
+            said += f"; at {top[1]} {top[0]:.4g}" if top[1] else ""
+            return Outcome(True, "search", max(found.ratio, top[0]), said)
+        at = build(found.point, found.edge)
+        left, right = (float(v) for v in terms(Window(at))[:2])
+        return Outcome(False, "search", found.ratio, said, {"instance": at.dump(), "left": left, "right": right})
+
+    return check
+
+
+def broken(make: Callable[[], Instance], terms: Terms, why: str, slacks: Callable[[Window], dict[str, float]]) -> Check:
+    """A stored instance on which an inequality is evaluated; every slack must be at least 0."""
+
+    def check(effort: str) -> Outcome:
+        window = Window(make())
+        slack = {name: float(value) for name, value in slacks(window).items()}
+        bad = {name: value for name, value in slack.items() if value < -1e-12}
+        if bad:
+            raise AssertionError(f"assumptions are broken: {bad}")
+        left, right = (float(v) for v in terms(window)[:2])
+        worst = left / right if right > 0 else ratio(left, right)  # no floor: rare events have small moments
+        said = f"{why}: left {left:.4g}, right {right:.4g}"
+        if worst <= 1 + ROUNDING:
+            return Outcome(True, "exact", worst, said)
+        data = {"instance": window.at.dump(), "left": digits(left), "right": digits(right), "slacks": slack}
+        return Outcome(False, "exact", worst, said, data)
+
+    return check
+
+
+def admissible(window: Window) -> dict[str, float]:
+    """Slacks of Assumptions 1 to 3 with the constants of the window, and of eta <= 1/L_s."""
+    at = window.at
+    values = torch.tensor([v for v, _ in window.atoms]), torch.tensor([p for _, p in window.atoms])
+    slacks = {
+        "A2: mean zero": -float((values[0] * values[1]).sum().abs()),
+        "A2: probabilities": -abs(float(values[1].sum()) - 1),
+    }
+    if window.low:
+        (ku, kv), pairs = window.kappa, window.factors(window.u)
+        slacks |= {
+            "A3: kappa_u^2": float(ku - torch.stack([sq(U).max() for U, _ in pairs]).max()),
+            "A3: kappa_v^2": float(kv - torch.stack([sq(V).max() for _, V in pairs]).max()),
+            "A3: kappa_u^2 >= epsilon_u^2": float(ku - window.epsilon[0]),
+        }
+    return slacks | {
+        "0 < eta <= 1": 1 - float(at.lr),
+        "eta <= 1/L_s": 1 - float(at.lr * window.Ls),
+    }
+
+
+def gaps(name: str, pairs: Callable[[Window], list[tuple[torch.Tensor, torch.Tensor]]], tol: float = 1e-9) -> Check:
+    """The check of an identity: both sides on random windows of every kind."""
+
+    def check(effort: str) -> Outcome:
+        worst, count = 0.0, 0
+        for number, edge in enumerate(edges()):
+            for trial in range(1 if effort == "quick" else 10):
+                g = KEY.fold(name, number, trial).generator()
+                for left, right in pairs(Window(build(torch.randn(edge.size, generator=g, dtype=DOUBLE), edge))):
+                    scale = max(float(left.abs().max()), float(right.abs().max()), 1e-9)
+                    worst, count = max(worst, float((left - right).abs().max()) / scale), count + 1
+        if not count:
+            raise AssertionError(f"{name}: nothing to compare on any window")
+        said = f"{count} pairs of sides on windows through FedMUD.client, all scenarios enumerated"
+        if worst <= tol:
+            return Outcome(True, "exact", 0.0, f"{said}: largest relative gap below {tol:g}")
+        return Outcome(False, "exact", worst, f"{said}: relative gap {worst:.3g}", {"relative gap": digits(worst)})
+
+    return check
+
+
+def with_units(check: Check, parts: Callable[[Window], Sequence[torch.Tensor]]) -> Check:
+    """The check, which also demands that all terms of the statement scale alike with loss and variables (rho = 0)."""
+
+    def both(effort: str) -> Outcome:
+        outcome = check(effort)
+        edge = Edge()
+        at = build(torch.linspace(-1, 1.3, edge.size, dtype=DOUBLE), edge)
+        alike, _ = units(lambda a, b: [float(v) for v in parts(Window(scaled(at, a, b)))])
+        return replace(outcome, holds=outcome.holds and alike, detail=f"{outcome.detail}; units agree: {alike}")
+
+    return both
+
+
+def mud(id: str, where: str, statement: str, kind: str, **options: Any) -> Claim:
+    return Claim(f"mud.{id}", "mud", where, statement, kind, **options)
+
+
+def waits(id: str, where: str, statement: str, reason: str) -> Claim:
+    """An experiment whose runs are not made here."""
+    return mud(id, where, statement, "empirical", unchecked=reason)
+
+
+def scaled(at: Instance, loss: float, variable: float) -> Instance:
+    """Losses times a, variables times b: U and V times sqrt(b), eta times b/a (times b^2/a with whole layers alone)."""
+    whole = not any(r for _, _, r in at.layers)
+    p = at.problem.rescaled(loss, variable)
+    root = variable if whole else math.sqrt(variable)
+    lr = at.lr * (variable**2 if whole else variable) / loss
+    return replace(at, problem=p, start=at.start * root, base=at.base * variable, lr=lr)
+
+
+# Outcomes of single checks
+
+
+def normal(*shape: int, name: str) -> torch.Tensor:
+    return torch.randn(*shape, generator=KEY.fold(name).generator(), dtype=DOUBLE)
+
+
+def close(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]], said: str, tol: float = 1e-12) -> Outcome:
+    """The outcome of an identity."""
+    gap, shown = level(max(float((a - b).abs().max()) for a, b in pairs), tol)
+    return outcome(gap < tol, "exact", gap, f"{said}: largest gap {shown} over {len(pairs)} pairs of sides")
+
+
+def outcome(holds: bool, evidence: str, margin: float | None, said: str, data: dict[str, Any] | None = None) -> Outcome:
+    return Outcome(holds, evidence, margin, said, None if holds else (data or {"found": said}))
+
+
+def both(*checks: Check) -> Check:
+    """All of them, with the first one's margin; where some fail, the first of these, and what the others found."""
+
+    def check(effort: str) -> Outcome:
+        found = [one(effort) for one in checks]
+        some = [one for one in found if not one.holds] or found
+        return replace(some[0], detail="; ".join(one.detail for one in some))
+
+    return check
+
+
+# Rounds of FedMUD, on three clients with two decomposed layers
+
+
+NET = Layout((Layer("0", 3, 4), Layer("1", 2, 3)))
+
+
+def linear_problem() -> Smooth:
+    g = KEY.fold("net").generator()
+    h, b = torch.rand(3, NET.size, generator=g, dtype=DOUBLE), torch.randn(3, NET.size, generator=g, dtype=DOUBLE)
+    return Smooth(h, b, layout=NET)
+
+
+class Unchecked(FedMUD):
+    """FedMUD that also takes what it refuses, an update that does not start at zero: the broken version of a claim."""
+
+    def __post_init__(self) -> None: ...
+
+
+def rounds(how: Decomposition, s: int | None, count: int):
+    """States of FedMUD on three clients with two decomposed layers."""
+    problem, algorithm = linear_problem(), Unchecked(0.3, 2, how, s)
+    state = algorithm.init(problem, torch.ones(NET.size, dtype=DOUBLE), Key(3))
+    for t in range(count):
+        after, up, _ = play_round(algorithm, problem, state, torch.arange(3), Key(3).fold("round", t))
+        yield state.server, up, after.server
+        state = after
