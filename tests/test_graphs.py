@@ -88,8 +88,10 @@ def test_watched_work_and_other_threads_are_computed(card):
 def test_a_run_is_the_same(name, how, monkeypatch):
     """On even and uneven clients, and after a first run of another shape; but for rounding where clients are stacked.
 
-    On the card it is the same bits whether a shape is captured already, and in any number of threads.
+    On the card it is the same bits whether a shape is captured already, and in any number of threads. Here float64
+    convolutions go through MKL, whose bits depend on where memory lies, on some processors: those are compared to 1e-13.
     """
+    near = lambda one, other: float((one - other).norm() / other.norm()) < 1e-13
     for sizes, options in (((12, 12, 12), {}), ((12, 9, 7), {"epochs": 1})):
         make = lambda sizes=sizes, options=options: problem(name, sizes, stacked=True, **options)
         if isinstance(how, FedAvg):
@@ -103,9 +105,10 @@ def test_a_run_is_the_same(name, how, monkeypatch):
             other = make()
             run(how, other, 2, sampled=2, metrics=())
             found = run(how, other, 4, metrics=("loss",))
-            assert torch.equal(run(how, make(), 4, metrics=()).x, found.x)
+            same = near if other.network.convolutional else torch.equal
+            assert same(run(how, make(), 4, metrics=()).x, found.x)
             if not options:
-                assert torch.equal(*(run(how, make(), 4, chunk=2, threads=k, metrics=()).x for k in (1, 2)))
+                assert same(*(run(how, make(), 4, chunk=2, threads=k, metrics=()).x for k in (1, 2)))
         assert float((found.x - plain.x).norm() / plain.x.norm()) < (1e-9 if other.network.convolutional else 1e-300)
         assert found["loss"] == pytest.approx(plain["loss"], rel=1e-9)
         assert other._graphs._kept or options
