@@ -89,7 +89,7 @@ def test_a_run_is_the_same(name, how, monkeypatch):
     """On even and uneven clients, and after a first run of another shape; but for rounding where clients are stacked.
 
     On the card it is the same bits whether a shape is captured already, and in any number of threads. Here float64
-    convolutions go through MKL, whose bits depend on where memory lies, on some processors: those are compared to 1e-13.
+    convolutions go through MKL, whose bits depend on where memory lies on some processors; they agree to 1e-13.
     """
     near = lambda one, other: float((one - other).norm() / other.norm()) < 1e-13
     for sizes, options in (((12, 12, 12), {}), ((12, 9, 7), {"epochs": 1})):
