@@ -52,8 +52,6 @@ from .core.registry import Method as Method
 from .core.registry import Offer as Offer
 from .core.schedule import Cosine as Cosine
 from .core.schedule import Steps as Steps
-from .core.seeds import Runs as Runs
-from .core.seeds import run_seeds as run_seeds
 from .maps.decomposition import Full as Full
 from .maps.decomposition import Hadamard as Hadamard
 from .maps.decomposition import Kronecker as Kronecker
@@ -68,6 +66,8 @@ from .problems.matrix_regression import MatrixRegression as MatrixRegression
 from .problems.pooled import Pooled as Pooled
 from .problems.quadratic import Quadratic as Quadratic
 from .problems.text import TextClassification as TextClassification
+from .running.seeds import Runs as Runs
+from .running.seeds import run_seeds as run_seeds
 from .running.shards import Group as Group
 from .running.shards import join_group as join_group
 from .running.simulate import run as run

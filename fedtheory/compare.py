@@ -30,7 +30,7 @@ class Task:
 
     Fields:
         name: of the task.
-        problem, options, dtype: as `figures.store.Spec` has them.
+        problem, options, dtype: as `papers.store.Spec` has them.
         layout: of the model.
         rounds, sampled, local_steps: of every run; `dropout`: as in `fedtheory.run`.
         rates: learning rates that are tried, falling; a method may scale them all by its `Method.rate`.

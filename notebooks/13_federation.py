@@ -362,7 +362,7 @@ assert all(kept)
 #
 # Flower wants other versions of some packages than the rest of us, so it has an environment of its own. The cell uses
 # it where it is there, and says how to get it where not. It starts a superlink, two supernodes with six clients each
-# and the app, on this machine's loopback interface, and takes half a minute.
+# and the app, at Unix sockets in a private folder of this machine, and takes half a minute.
 
 # %%
 APP = """import os

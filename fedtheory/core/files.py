@@ -7,6 +7,7 @@ byte is seen. `python -m fedtheory.running.seal FILE...` seals JSON files that a
 import errno
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
@@ -279,3 +280,19 @@ def misfit(value: Any, shape: Any, where: str = "") -> str | None:
     except (ValueError, TypeError):
         return f"{at} is {str(value)[:40]!r}"
     return None
+
+
+def plain(value: Any) -> Any:
+    """JSON has no NaN: a number that diverged is written as the string "NaN"."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return value
+
+
+def number(value: Any) -> float:
+    """The inverse of `plain` for one number; a file that holds none raises ValueError."""
+    return float(value)

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.files import Broken, misfit, seal, unseal, write_atomic
-from fedtheory.running.records import number, plain
+from fedtheory.core.files import Broken, misfit, number, plain, seal, unseal, write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

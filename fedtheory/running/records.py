@@ -17,6 +17,8 @@ from typing import Any
 
 from fedtheory.core import checks
 from fedtheory.core.files import RESEAL, Broken, misfit, open_own, sha256, unseal, write_atomic
+from fedtheory.core.files import number as number
+from fedtheory.core.files import plain as plain
 from fedtheory.running.verdicts import RUNS, TUNINGS, VERDICTS
 
 SCALES = ("quick", "medium", "large", "paper")  # a lower one never overwrites a higher one
@@ -71,22 +73,6 @@ class Cell:
 
 PRINTS = ("NaN", "no value", "a sentence")  # a run that diverged; a hole in a table; a statement without a number
 KINDS = ("run", "count", "arithmetic")
-
-
-def plain(value: Any) -> Any:
-    """JSON has no NaN: a number that diverged is written as the string "NaN"."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    return value
-
-
-def number(value: Any) -> float:
-    """The inverse of `plain` for one number; a file that holds none raises ValueError."""
-    return float(value)
 
 
 def place(out: Path, item: str, scale: str) -> Path:
