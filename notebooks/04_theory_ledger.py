@@ -778,8 +778,8 @@ assert again["verdict"] == before["verdict"]
 
 # %%
 def kept_ratio(K):
-    """Left over right of Lemma 2, its constants doubled, where one sample is kept."""
-    left, right = lemma2(12, 24)(play(kept(K, -1.0, lr=1 / (4 * K))))
+    """Left over right of Lemma 2, with four times its constants, where one sample is kept."""
+    left, right = lemma2(24, 48)(play(kept(K, -1.0, lr=1 / (4 * K))))
     return float(left / right)
 
 
@@ -791,7 +791,7 @@ def survives_with(f):
 # %% [markdown]
 # **Exercise 1** (1 point). *Break an assumption.* A client keeps one minibatch for all $K$ local steps;
 # $F = -\tfrac12 x^2$, $\eta_\ell = 1/(4K)$, noise $\pm 1$. From which $K$ on is Lemma 2 false even with both constants
-# twice as large, 12 and 24? The check plays a round at your $K$ and at $K - 1$.
+# four times as large, 24 and 48? The check plays a round at your $K$ and at $K - 1$.
 
 # %%
 answer = ...  # K

@@ -32,9 +32,9 @@ def page_steps(root: Path = ROOT) -> dict[str, str]:
     found = {}
     for page in MODULES:
         path = root / "docs" / "theory" / f"{page}.md"
-        text = path.read_text() if path.exists() else ""
+        text = path.read_text().partition("\n<!-- checks -->")[0] if path.exists() else ""
         end = 0
-        for mark in re.finditer(rf"\[({page}\.(\d+\.\d+))\]", text):
+        for mark in re.finditer(rf"\[({page}\.(\d+\.\d+))\](?!:)", text):
             start = max(end, text.rfind(f"**{mark[2]}", 0, mark.start()))
             found[mark[1]] = " ".join(re.findall(r"\$\$?([^$]+)\$\$?", text[start : mark.start()]))
             end = mark.end()

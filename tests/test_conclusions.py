@@ -250,8 +250,7 @@ def test_a_notebook_shows_those_on_theory_alone(capsys, monkeypatch):
 def test_a_notebook_refuses_what_is_not_there(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="paper='fedmud': expected one of 'fedsub'"):
         notebook.conclusions("fedmud")
-    (tmp_path / "notebooks").mkdir()
-    monkeypatch.chdir(tmp_path / "notebooks")
+    monkeypatch.setattr(notebook, "_bases", lambda: (tmp_path,))
     with pytest.raises(FileNotFoundError, match=r"docs/ledger\.json"):
         notebook.conclusions("mud")
 

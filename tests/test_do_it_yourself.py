@@ -191,7 +191,7 @@ def up_bytes(problem, x):
 
 
 def many(problem, x):
-    return x
+    return torch.outer(x, x)
 
 
 def worded(problem, x):
@@ -213,7 +213,7 @@ def worded(problem, x):
         ),
         (("eror",), "metrics='eror': expected one of 'error', 'loss', 'accuracy'"),
         ((3,), r"metrics\[0\]=3: expected a text or a function"),
-        (distance, "expected a tuple. Fix: wrap it"),
+        (distance, "expected a list or tuple. Fix: wrap it"),
         ((many,), "many=.*: expected a number. Fix: pass a plain float for many"),
         ((worded,), "worded='low': expected a number"),
     ],
@@ -643,7 +643,7 @@ SLIPS = {  # slip -> what is called, what the line begins with, and a word of th
     "own has another shape": (
         lambda: played(client=once(lambda y, own: (Up(y), Own(y[:1])))),
         "Own.c.shape=(1, 3): expected shape (4, 3)",
-        "reshape",
+        "pass one of shape (4, 3)",
     ),
     "server forgets to average": (
         lambda: played(**server(lambda server, up: (Server(server.x + up.dy, server.v), None))),
@@ -755,7 +755,7 @@ SLIPS = {  # slip -> what is called, what the line begins with, and a word of th
     "a solution of another shape": (
         lambda: posed({"constants": Constants(x_star=torch.zeros(4, 3, dtype=DOUBLE))}),
         "Mine.constants.x_star.shape=(4, 3): expected shape (3)",
-        "reshape",
+        "pass one of shape (3)",
     ),
     "a text as device": (
         lambda: posed({"device": "cpu"}),

@@ -73,7 +73,8 @@ def test_the_package_is_found_wherever_python_starts(place, built, tmp_path):
     with zipfile.ZipFile(built[1] if place == "wheel" else built[2]) as archive:
         archive.extractall(tmp_path)
     code = f"""
-import site, sys
+import pathlib, site, sys
+sys.path[:] = [part for part in sys.path if not part or not (pathlib.Path(part) / "fedtheory/__init__.py").exists()]
 sys.meta_path[:] = [finder for finder in sys.meta_path if not finder.__module__.startswith("__editable__")]
 site.addsitedir({str(tmp_path)!r})
 import fedtheory

@@ -372,7 +372,7 @@ def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
     if not simple or value not in options:
         listed = ", ".join(repr(option) for option in options)
         near = alike(value, options)
-        fix = f"spell {name} as one of these" if near == value else f"spell it {near!r}"
+        fix = f"spell {name} as one of these" if near is value else f"spell it {near!r}"
         reject(name, value, f"one of {listed}", fix)
     return value
 

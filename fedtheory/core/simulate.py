@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 import signal
 import sys
 import time
@@ -636,7 +637,9 @@ class _Bar:
 
 def _wrong(extra: dict[str, Any], n: int, names: Sequence[str]) -> str | None:
     """What is wrong with what a checkpoint of n clients says of its rounds, or None."""
-    sizes, columns = {"up": [int], "down": [int]}, {"columns": {name: [(int, float)] for name in names}}
+    there = extra.get("columns")
+    sizes = {"up": [int], "down": [int]}
+    columns = {"columns": {name: [(int, float)] for name in (there if isinstance(there, dict) else names)}}
     if (found := misfit(extra, {"every": int, "last_seen": [int], **sizes, **columns})) is not None:
         return found
     t, done, kept = extra["round"], extra["columns"]["round"], extra["columns"]
@@ -645,7 +648,8 @@ def _wrong(extra: dict[str, Any], n: int, names: Sequence[str]) -> str | None:
         "every": extra["every"] >= 1,
         "last_seen": len(extra["last_seen"]) == n and all(-1 <= seen < t for seen in extra["last_seen"]),
         "up, down": all(len(extra[way]) == len(Cost._fields) and min(extra[way]) >= 0 for way in sizes),
-        "columns": list(kept) == list(names) and {len(column) for column in kept.values()} == {len(done)},
+        "columns": list(dict.fromkeys(re.split(r"[.\[]", name)[0] for name in kept)) == list(names)
+        and {len(column) for column in kept.values()} == {len(done)},
         "columns.round": all(0 <= r <= t for r in done) and all(a < b for a, b in pairwise(done)),
     }
     return next((f"its {name} cannot be" for name, holds in right.items() if not holds), None)

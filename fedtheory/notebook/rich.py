@@ -92,9 +92,10 @@ def _text(header: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """A text in lines, cut behind a word or a part of a name; a piece that is too long is cut where the line ends."""
+    """A text in lines, cut between words; a word longer than a line behind a part of it, or where the line ends."""
     lines = [""]
-    for piece in _PIECE.findall(text):
+    words = re.findall(r"\s*\S+", text)
+    for piece in (part for word in words for part in (_PIECE.findall(word) if len(word.strip()) > width else [word])):
         if len(lines[-1] + piece) > width and lines[-1]:
             lines.append("")
             piece = piece.lstrip()

@@ -16,12 +16,12 @@ from fedtheory.theory.ssf.theorem1 import phi0
 
 @functools.cache
 def _kept_ratio(K: int) -> float:
-    left, right = lemma2(12, 24)(play(kept(K, -1.0, lr=1 / (4 * K))))
+    left, right = lemma2(24, 48)(play(kept(K, -1.0, lr=1 / (4 * K))))
     return float(left / right)
 
 
 def kept_from(answer: Any) -> str:
-    """The least K at which Lemma 2 with doubled constants fails where a sample is kept."""
+    """The least K at which Lemma 2 with four times its constants fails where a sample is kept."""
     return first_of(
         [
             (isinstance(answer, int), "A number of local steps is whole."),
@@ -159,8 +159,8 @@ EXERCISES = {
         1,
         "try kept_ratio for a few values of K.",
         kept_from,
-        right=("min(K for K in range(2, 60) if kept_ratio(K) > 1)",),
-        wrong={"15": "still holds", "60": "One local step less", "31.5": "is whole", "2": "still holds"},
+        right=("min(K for K in range(2, 90) if kept_ratio(K) > 1)",),
+        wrong={"15": "still holds", "80": "One local step less", "61.5": "is whole", "2": "still holds"},
     ),
     2: Exercise(
         "derive",

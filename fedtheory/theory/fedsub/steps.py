@@ -622,7 +622,7 @@ STEPS = [
          ("fedsub.sharper.without",)),
     Step("fedsub.6.4", "identity", "2, 51.2 and 25/31", one_ratio(2), one_ratio(3), "3 in the place of 2"),
     Step("fedsub.7.1", "identity", "two clients, two local steps, any matrix in the place of Pi", undropped(True),
-         undropped(False), "of y_i only its projection is kept", ("fedsub.eq9", "fedsub.eq10")),
+         undropped(False), "of y_i only its projection is kept", ("fedsub.eq10",)),
     Step("fedsub.7.2", "expectation", "all pairs of lines of three dimensions, v as symbols", remembered(True),
          remembered(False), "the same line in both rounds"),
     Step("fedsub.8.1", "identity", "two local steps in two dimensions, any matrices in the place of Pi and M_i",
