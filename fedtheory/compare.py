@@ -22,6 +22,7 @@ from fedtheory.problems.models.networks import network
 RATIO = 1 / 32  # FedMUD's, and FLSS's for its rivals
 TUNING_SEED = 100
 SEEDS = {"quick": 3, "medium": 5}
+P = 10  # perturbations of zeroth-order methods (DeComFL, Table 2)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Task:
         rates: learning rates that are tried, falling; a method may scale them all by its `Method.rate`.
         level: the accuracy or error by which methods' rounds are compared.
         files: whether it reads files that the package does not bring.
+        perturbations: of zeroth-order methods.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Task:
     dtype: str = "float32"
     dropout: float = 0.0
     files: bool = False
+    perturbations: int = P
 
     @property
     def metric(self) -> str:
@@ -139,13 +142,20 @@ for _name, _offer in registry.further_problems().items():
         else:
             FURTHER[_name] = _offer
 QUICK = {
-    name: replace(task, rounds=max(20, task.rounds // 5), rates=task.rates[::2])
+    name: replace(task, rounds=max(20, task.rounds // 5), rates=task.rates[::2], perturbations=P // 2)
     for name, task in MEDIUM.items()
     if not task.files
 }
+QUICK["regression"] = replace(  # so small that 40 rounds tell the methods apart
+    QUICK["regression"],
+    options={"het": 0.5, "n": 10, "d": 32, "m": 4},
+    layout=Layout.single(32, 4),
+    rounds=40,
+    sampled=5,
+)
+QUICK_TITLES = {"frontier/regression": "Matrix regression, 32 x 4"}  # of items that are smaller at the quick scale
 TASKS = {"quick": QUICK, "medium": MEDIUM}
 
-P = 10  # perturbations of zeroth-order methods (DeComFL, Table 2)
 FAMILIES = registry.FAMILIES
 
 
@@ -198,7 +208,7 @@ class Method:
 
     def make(self, task: Task, lr: float, ratio: float) -> Algorithm:
         """The algorithm with this learning rate and compression ratio."""
-        return self.entry.make(Asked(task, lr, ratio))
+        return self.entry.make(Asked(task, lr, ratio, task.perturbations))
 
     def rates(self, task: Task) -> list[float]:
         """Learning rates that are tried."""

@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -324,7 +325,6 @@ def test_bad_input_is_one_line_with_a_fix(capsys, words, named):
 
 def test_compare_on_the_command_line(capsys, monkeypatch, tmp_path):
     """JSON of the whole record; a part of the methods never takes the place of a comparison of all."""
-    monkeypatch.setattr(commands, "Runner", lambda *words: Here())
     monkeypatch.setitem(compare.QUICK, "quadratics", replace(QUICK["quadratics"], rounds=20))
     words = [
         "compare",
@@ -337,6 +337,8 @@ def test_compare_on_the_command_line(capsys, monkeypatch, tmp_path):
         str(tmp_path),
         "--seeds",
         "2",
+        "--workers",
+        "1",
     ]
     assert cli.main([*words, "--json"]) == 0
     (record,) = json.loads(capsys.readouterr().out)
@@ -348,3 +350,25 @@ def test_compare_on_the_command_line(capsys, monkeypatch, tmp_path):
     out = capsys.readouterr().out
     assert "Not on quadratics" not in out.split("MeZO")[1]
     assert "no order is claimed" in out
+    assert "leaves out" not in out
+
+
+@pytest.mark.parametrize(("scale", "size"), [("quick", "32 x 4"), ("medium", "100 x 10")])
+def test_the_quick_scale_says_what_it_leaves_out(scale, size, capsys, monkeypatch, tmp_path):
+    """One bar for all items; the sweeps and the table of rates are run at the medium scale or by name."""
+    bars, made = [], []
+    monkeypatch.setattr(commands, "tqdm", lambda **given: bars.append(given["desc"]) or nullcontext())
+    monkeypatch.setattr(commands, "together", lambda runner, items, *rest: made.extend(items))
+    assert cli.main(["compare", "--scale", scale, "--out", str(tmp_path)]) == 0
+    out, titles = capsys.readouterr().out, {item.name.removeprefix("frontier/"): item.title for item in made}
+    assert bars == ["compare"]
+    assert titles["regression"] == f"Matrix regression, {size}"
+    absent = {*frontier.SWEEPS, "tuning"}
+    assert {"quadratics", "digits", "ranks"} <= set(titles)
+    assert absent.isdisjoint(titles) if scale == "quick" else absent <= set(titles)
+    assert all(name in out for name in (*absent, "mnist", "cifar10")) == (scale == "quick")
+
+
+def test_a_task_at_the_quick_scale_has_the_layout_of_its_problem():
+    for task in QUICK.values():
+        assert frontier.spec(task, FedAvg(0.1, 1), 0).build("cpu").layout == task.layout

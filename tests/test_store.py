@@ -654,6 +654,7 @@ def no_work(monkeypatch):
     """Any check of a claim, and any measuring, fails the test."""
     monkeypatch.setattr(ledger, "check", lambda *given, **options: pytest.fail("work was begun"))
     monkeypatch.setattr(commands, "measured", lambda *given: pytest.fail("work was begun"))
+    monkeypatch.setattr(commands, "together", lambda *given: pytest.fail("work was begun"))
     monkeypatch.setattr(records, "load", lambda *given: pytest.fail("work was begun"))
 
 

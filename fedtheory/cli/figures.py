@@ -4,6 +4,7 @@ import argparse
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +83,9 @@ def progress(runner: Runner, title: str, options: argparse.Namespace) -> Iterato
 
 
 @contextmanager
-def whole_progress(runner: Runner, items: int, options: argparse.Namespace) -> Iterator[tqdm]:
+def whole_progress(runner: Runner, command: str, items: int, options: argparse.Namespace) -> Iterator[tqdm]:
     """A bar over the items, with the number of finished runs."""
-    with tqdm(desc="reproduce", total=items, unit="item", disable=options.json or None, leave=False) as bar:
+    with tqdm(desc=command, total=items, unit="item", disable=options.json or None, leave=False) as bar:
         runner.tick = lambda done, total: bar.set_postfix_str(f"{done} of {total} runs")
         yield bar
 
@@ -118,7 +119,7 @@ def reproduce_items(options: argparse.Namespace) -> None:
         checks.whole("workers", options.workers, 1)
     chosen = chosen_items(options.items, scale)
     drawn = [item for item in chosen if scale == "quick" and item.name in quick.drawn()]
-    items = [item for item in chosen if item not in drawn]
+    items = [sized(item, scale) for item in chosen if item not in drawn]
     if scale == "quick":  # the first picture soon, then what one worker computes alone, so that none waits at the end
         items = items[:1] + sorted(items[1:], key=lambda item: not item.alone)
     out = writable(options.out, items)
@@ -144,7 +145,7 @@ def reproduce_items(options: argparse.Namespace) -> None:
 
     kept, bar = {name: record["table"] for name, record in before.items()}, None
     if runner.spread is None:
-        with whole_progress(runner, len(items), options) as bar:
+        with whole_progress(runner, "reproduce", len(items), options) as bar:
             together(runner, items, scale, seeds, finish, kept)
     else:
         for item in items:
@@ -168,6 +169,22 @@ def reproduce_items(options: argparse.Namespace) -> None:
         print_table(shown)
 
 
+def sized(item: store.Item, scale: str) -> store.Item:
+    """The item with the size that it has at this scale in its title."""
+    return replace(item, title=compare.QUICK_TITLES.get(item.name, item.title)) if scale == "quick" else item
+
+
+def quick_words(seeds: int, left_out: Sequence[str]) -> str:
+    """What the quick scale runs less of than the medium one."""
+    longest, files = max(task.rounds for task in compare.QUICK.values()), set(compare.MEDIUM) - set(compare.QUICK)
+    return (
+        f"The quick scale shows which methods lead early. It plays at most {longest} rounds with {seeds} seeds, tries "
+        "every other learning rate, draws half as many perturbations in zeroth order and has a smaller regression.\n"
+        f"It leaves out {', '.join(left_out)}; --tasks NAME adds one. --scale medium has them all, and with --data and "
+        f"--tasks also {' and '.join(sorted(files))}."
+    )
+
+
 def compare_methods(options: argparse.Namespace) -> None:
     """compare"""
     scale = checks.choice("scale", options.scale or "quick", compare.TASKS)
@@ -178,7 +195,8 @@ def compare_methods(options: argparse.Namespace) -> None:
     methods = compare.methods(options.methods)
     known = frontier.names(scale, methods)
     plain = [name for name in known if name not in compare.MEDIUM or not compare.MEDIUM[name].files]
-    names = options.tasks or plain
+    left_out = [*frontier.SWEEPS, "tuning"] if scale == "quick" and not options.tasks else []
+    names = options.tasks or [name for name in plain if name not in left_out]
     for name in names:
         if names.count(name) > 1:
             checks.reject("tasks", name, "each task once", "name it once")
@@ -186,7 +204,7 @@ def compare_methods(options: argparse.Namespace) -> None:
             needs = frontier.divided(compare.MEDIUM[name], methods)[1][0]
             checks.reject("tasks", name, f"at scale {scale} one of {', '.join(known)}", f"pass one of these ({needs})")
         checks.choice("tasks", name, known)
-    items = [frontier.some(name, methods) for name in names]
+    items = [sized(frontier.some(name, methods), scale) for name in names]
     out = writable(options.out, items)
     folder = out if len(methods) == len(compare.METHODS) else out / "some"  # never in the place of a whole comparison
     tasks = [compare.MEDIUM[name] for name in names if name in compare.MEDIUM and compare.MEDIUM[name].files]
@@ -195,17 +213,33 @@ def compare_methods(options: argparse.Namespace) -> None:
             data.origin(task.options["data"], split=split, partial=bool(task.options.get("partial")))
     runner = running(out, device, options.workers)
     shown = []
-    for number, item in enumerate(items, 1):
-        started, title = time.time(), f"[{number}/{len(items)}] {item.name}"
-        result = measured(item, runner, scale, seeds, title, options)
-        if not runner.leads:
-            continue
-        stem = store.save(folder, item, result, scale, seeds, time.time() - started, device)
+
+    def finish(item: store.Item, result: store.Result, seconds: float) -> None:
+        stem = store.save(folder, item, result, scale, seeds, seconds, device)
         shown.append(records.load(stem.parent.parent, item.name))
-        if not options.json:
-            print(f"{title}: {item.title}; {time.time() - started:.1f} s, {stem}.png")
+        if bar is not None:
+            bar.update()
+        if options.json:
+            return
+        with tqdm.external_write_mode():
+            print(f"[{len(shown)}/{len(items)}] {item.name}: {item.title}; {seconds:.1f} s, {stem}.png")
             table(*frontier.lines(shown[-1]["table"]), digits=3)
             print("\n".join([*result.notes, ""]), flush=True)
+
+    bar = None
+    if runner.spread is None:
+        with whole_progress(runner, "compare", len(items), options) as bar:
+            together(runner, items, scale, seeds, finish)
+    else:
+        for number, item in enumerate(items, 1):
+            started, title = time.time(), f"[{number}/{len(items)}] {item.name}"
+            result = measured(item, runner, scale, seeds, title, options)
+            if runner.leads:
+                finish(item, result, time.time() - started)
     runner.close()
-    if options.json and runner.leads:
+    if not runner.leads:
+        return
+    if options.json:
         emit(shown)
+    elif left_out:
+        print(quick_words(seeds, left_out))
