@@ -604,7 +604,7 @@ def test_sealing_by_hand_changes_no_number(tmp_path, capsys):
     kept = path.read_bytes()
     del record["sha256"], record["files"]
     path.write_text(json.dumps(record))
-    with pytest.raises(ValueError, match=rf"never sealed.*python -m fedtheory\.core\.seal {path}"):
+    with pytest.raises(ValueError, match=rf"never sealed.*python -m fedtheory\.running\.seal {path}"):
         records.load(tmp_path, "ssf/made")
     seal.main([str(path)])
     assert path.read_bytes() == kept

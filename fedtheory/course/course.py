@@ -200,7 +200,7 @@ def _text(source: str) -> str:
 
 def _code(source: str) -> str:
     """Code of a notebook, without the import of what the locked cells import."""
-    return re.sub(r"^from fedtheory\.notebook\.exercises import check\n?", "", source, flags=re.MULTILINE)
+    return re.sub(r"^from fedtheory\.course\.exercises import check\n?", "", source, flags=re.MULTILINE)
 
 
 def _graded(cell: Cell, id: str, points: int | None = None, *, solution: bool) -> Cell:

@@ -12,7 +12,14 @@ from stage import ROOT, Stage, slug, table, toctree
 
 import fedtheory
 
-FOLDERS = {"core": "Running", "algorithms": "Methods", "maps": "Bases", "problems": "Problems", "theory": "Rules"}
+FOLDERS = {
+    "running": "Running",
+    "core": "Rounds",
+    "algorithms": "Methods",
+    "maps": "Bases",
+    "problems": "Problems",
+    "theory": "Rules",
+}
 PARTS = ("Fields", "Args", "Returns", "Raises", "Example")
 
 
