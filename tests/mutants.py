@@ -2312,7 +2312,7 @@ MUTANTS = [
     ),
     Mutant(
         "a number that is not finite is lost in JSON",
-        "running/records.py",
+        "core/files.py",
         'return "NaN" if math.isnan(value) else',
         "return 0.0 if math.isnan(value) else",
         "test_store.py::test_numbers_that_are_not_finite_come_back",
