@@ -109,6 +109,7 @@ def test_the_page_has_both_pictures_and_links_that_lead_somewhere(tmp_path, caps
     page = tmp_path / "quick" / "index.html"
     assert str(page) in said
     html = page.read_text()
+    assert re.findall(r"<h2[^>]*>([^<]+)</h2>", html) == ["FedSub", "DeComFL"]
     links = re.findall(r'(?:src|href)="([^"#]+)"', html)
     assert len(links) == 2 * (4 + 3)
     assert all((page.parent / link).exists() for link in links)

@@ -28,7 +28,7 @@ def write(out: Path) -> Path:
     page.parent.mkdir(parents=True, exist_ok=True)
     shown = {name: path for name in TEXTS if (path := picture(out, name)) is not None}
     papers = {paper: list(names) for paper, names in groupby(shown, lambda name: name.split("/")[0])}
-    links = " · ".join(f'<a href="#{paper}">{PAPERS[paper][0]}</a>' for paper in papers)
+    links = " · ".join(f'<a href="#{paper}">{PAPERS[paper]}</a>' for paper in papers)
     lines = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
@@ -39,7 +39,7 @@ def write(out: Path) -> Path:
         f"<nav>{links}</nav>",
     ]
     for paper, names in papers.items():
-        lines.append(f'<h2 id="{paper}">{PAPERS[paper][0]}</h2>')
+        lines.append(f'<h2 id="{paper}">{PAPERS[paper]}</h2>')
         for name in names:
             lines += _section(out, name, shown[name], page.parent)
     write_atomic(page, "\n".join([*lines, "</body></html>", ""]).encode())
