@@ -103,6 +103,16 @@ def test_positions_that_there_are_not_are_refused(name, wrong):
         admit([bad, good], 3, good.up, 5, problem.d)
 
 
+@pytest.mark.parametrize(("size", "most"), [(1.0, torch.finfo(torch.float64).max ** 0.25), (1e75, 1e81)])
+def test_an_entry_is_bounded_by_the_model(size, most):
+    """By a million times the model's largest entry, where that is more than the fixed bound."""
+    uploads = arrivals("FedAvg")[-1]
+    filled = lambda value: replace(uploads[0], up=damaged(uploads[0].up, lambda leaf: leaf.fill_(value)))
+    admit([filled(0.99 * most)], 3, uploads[0].up, 5, size=size)
+    with pytest.raises(Refused, match="more than"):
+        admit([filled(1.01 * most)], 3, uploads[0].up, 5, size=size)
+
+
 def test_no_upload_at_all():
     with pytest.raises(ValueError, match="uploads"):
         admit([], 0, None, 5)

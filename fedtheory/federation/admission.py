@@ -55,8 +55,7 @@ def admit(uploads: Sequence[Upload], round: int, like: Any, n: int, d: int | Non
         round: the one that is being played; an upload of another is stale.
         like: an Up of the same algorithm whose leaves have the shape (after the first axis) and dtype to expect.
         n: N; clients are 0, ..., N - 1.
-        d: of the model; an upload that names positions of entries is looked at for those that there are not.
-
+        d: parameters of the model; None: positions that an upload names are not checked to lie below it.
         size: the largest entry of the server's model, in absolute value.
 
     Raises Refused for the first upload that is stale, doubled, of no client, not finite, too large, or of another type,
