@@ -35,6 +35,7 @@ NAN = math.nan
 SCALES = ("quick", "medium", "paper")
 RANK, LR, TAU, BATCH = 3, 0.1, 10, 32  # FedSub, Sec. 5.2; SSF prints none of them
 EPOCHS = {"fedsub": 40, "ssf": 100}
+CODE = "our-CD, public code"  # P^T P = I, r/m times the gradient on convolutions, new every 50 steps
 SHARE = 0.43  # "reducing trainable parameters to 43% of the original"
 
 # Printed: test accuracies in percent.
@@ -146,6 +147,7 @@ def method(name: str, lr: float) -> Algorithm:
         "FedAvg": FedAvg(lr, TAU),
         "FedSub": FedSubReading(lr, TAU, haar, refresh=5),
         "our-CD": FedSub(lr, TAU, Coordinate(RANK)),
+        CODE: FedSubReading(lr, TAU, Coordinate(RANK, "orthonormal", signs=True), refresh=5, gradient_factor="r/m"),
         "our-P=I": FedSub(lr, TAU, Identity()),
     }[name]
 
