@@ -1,4 +1,4 @@
-"""Pages are read once: short sentences, narrow tables, short cells, plain phrases (tests/prose.py says what is counted)."""
+"""Pages are read once: short sentences, narrow tables, short cells, plain phrases (`prose.py` says what is counted)."""
 
 from pathlib import Path
 
