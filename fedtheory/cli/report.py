@@ -103,8 +103,9 @@ def _together(once: Sequence[dict[str, Any]]) -> list[str]:
         return f"{count} ({', '.join(f'{found.count(verdict)} {verdict}' for verdict in decided)})"
 
     return [
-        f"intervals decide {words(all_of)}, each by itself at 95%; with at most 5% false ones expected among a paper's "
-        f"(Benjamini-Hochberg) {words(stay[False])} stay, with a chance of at most 5% of any (Holm) {words(stay[True])}"
+        f"intervals decide {words(all_of)}, each by itself at 95%",
+        f"of these {words(stay[False])} stay with at most 5% false ones expected among a paper's (Benjamini-Hochberg)",
+        f"of these {words(stay[True])} stay with a chance of at most 5% of any false one (Holm)",
     ]
 
 
@@ -120,7 +121,7 @@ SCALE_WORDS = {
     "paper's": "on the paper's data, network and length",
     "inferred": "on the paper's data and network, at a length that it does not print",
     "reduced": "on less of the paper's data, for fewer rounds or with a smaller network",
-    "stand-in": "on other data, or with another network, in the place of the paper's",
+    "stand-in": "on other data or with another network than the paper's",
     "smoke": "as a smoke test",
 }
 KINDS = {
