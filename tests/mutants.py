@@ -1572,6 +1572,13 @@ MUTANTS = [
         "test_compressed.py::test_all_ties_or_the_first",
     ),
     Mutant(
+        "the authors' mu where the printed one is asked for",
+        "algorithms/stc.py",
+        'dW.abs() if self.ties == "printed" else top',
+        "top",
+        "test_compressed.py::test_all_ties_or_the_first",
+    ),
+    Mutant(
         "fingerprint without the partition",
         "core/fingerprints.py",
         "isinstance(value, (tuple, list, np.ndarray))",
