@@ -1580,6 +1580,20 @@ MUTANTS = [
         T_DOOR,
     ),
     Mutant(
+        "a part outside of the folder",
+        "running/private_rows.py",
+        "if not NAME.fullmatch(part.file):",
+        "if False:",
+        "test_robust.py::test_a_part_elsewhere_or_of_other_clients_is_damaged",
+    ),
+    Mutant(
+        "tensors counted from the end",
+        "running/checkpoint.py",
+        "not 0 <= packed < len(arrays)",
+        "not packed < len(arrays)",
+        "test_robust.py::test_private_rows_made_on_purpose_are_refused",
+    ),
+    Mutant(
         "the first of equal ones, where all are asked for",
         "algorithms/stc.py",
         "dW.abs() >= top.amin(-1, keepdim=True)",
