@@ -960,13 +960,13 @@ def test_a_part_made_on_purpose_is_damaged(tmp_path):
             file.unlink()
 
 
-@pytest.mark.parametrize("change", ["elsewhere", "other clients"])
+@pytest.mark.parametrize("change", ["elsewhere", (1, 6), (0, 4)])
 def test_a_part_elsewhere_or_of_other_clients_is_damaged(change, tmp_path):
-    """The file is whole; it lies outside of the folder, or holds the rows of clients 1 to 5 of 0 to 4."""
+    """The file is whole; it lies outside of the folder, or is named for others than its clients 0 to 4."""
 
     def altered(header):
         (part,) = header["extra"]["parts"]
-        part[:] = ["../known.part", *part[1:]] if change == "elsewhere" else [*part[:2], 1, 6]
+        part[:] = ["../known.part", *part[1:]] if change == "elsewhere" else [*part[:2], *change]
 
     job = lambda rounds: run(
         Scaffold(0.05, K),

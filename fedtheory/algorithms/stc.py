@@ -119,11 +119,10 @@ class STC(Algorithm):
         if self.ties != "first":
             top = dW.abs().gather(-1, index)
             dW = dW.where(dW.abs() >= top.amin(-1, keepdim=True), 0.0)  # mask <- (|T| >= v)
+            index = torch.arange(dW.shape[-1], device=dW.device).expand_as(dW)
             if self.values == "ternary":
                 kept = dW.abs() if self.ties == "printed" else top
                 mu = kept.sum(-1, keepdim=True) / top.shape[-1]  # mu <- 1/k sum_i |T_i^masked|
-            index = torch.arange(dW.shape[-1], device=dW.device).expand_as(dW)
-            if self.values == "ternary":
                 return replace(Ternary.of(dW, index), scale=mu)
         return Ternary.of(dW, index) if self.values == "ternary" else Sparse.of(dW, index)
 
