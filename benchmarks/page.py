@@ -1,4 +1,4 @@
-"""Write the tables of docs/speed.md, and draw its picture, from the records in benchmarks/results.
+"""Write the tables of docs/speed.md and docs/speed-details.md, and draw their picture, from benchmarks/results.
 
 python benchmarks/page.py
 """
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from fedtheory.papers import style
 
 RESULTS = Path(__file__).parent / "results"
-PAGE = Path(__file__).parent.parent / "docs" / "speed.md"
+DOCS = Path(__file__).parent.parent / "docs"
 METHODS = {"ssf-toy/fedavg": "FedAvg", "ssf-toy/scaffold": "SCAFFOLD", "ssf-toy/ssf": "SSF"}
 NETWORKS = {
     "mlp/fedavg": "perceptron, FedAvg",
@@ -68,6 +68,21 @@ def rounds_table() -> str:
             share = f"{row['limit'] * 1e6:.0f} ({row['fraction_of_limit']:.0%})"
             rows.append([METHODS[name], us["ours"], share, us["peer"], us["lean"], *ratios])
     return table(["method", "ours", "limit", "with loaders", "without", "times", "times"], rows)
+
+
+def summary_table() -> str:
+    """Our time of a round, its share of the limit, and how many times as long the loops take."""
+    rows = []
+    for of, labels in (("rounds", METHODS), ("networks", dict(list(NETWORKS.items())[:3]))):
+        for name, label in labels.items():
+            row = record(of)[name]
+            bare, loaders = (
+                ("ratio", "") if name.endswith("decomfl") else ("ratio_lean", "ratio")
+            )  # its peer has no loader
+            times = [f"{row[ratio]:.1f} times" if ratio in row else "" for ratio in (bare, loaders)]
+            what = f"{label}, SSF's problem" if of == "rounds" else label
+            rows.append([what, f"{row['ours'] * 1e3:.3g} ms", f"{row['fraction_of_limit']:.0%}", *times])
+    return table(["one round", "ours", "share of the limit", "bare loop", "loop with data loaders"], rows)
 
 
 def parts() -> dict[str, dict[str, float]]:
@@ -214,18 +229,30 @@ def draw() -> Figure:
     return figure
 
 
-def filled(page: str) -> str:
-    """The page with its tables, which begin with these heads, made anew."""
-    for made in (rounds_table(), parts_table(), networks_table(), card_table(), growth_table(), since_table()):
+PAGES = {
+    "speed.md": (summary_table,),
+    "speed-details.md": (rounds_table, parts_table, networks_table, card_table, growth_table, since_table),
+}
+
+
+def filled(name: str, page: str) -> str:
+    """A page with its tables made anew; each is found by its head.
+
+    Raises ValueError where a table is missing.
+    """
+    for make in PAGES[name]:
+        made = make()
         head = re.escape(made.splitlines()[0])
         page, found = re.subn(rf"^{head}\n(\|.*\n)+", lambda _, made=made: made + "\n", page, flags=re.MULTILINE)
         if found != 1:
-            raise ValueError(f"docs/speed.md has {found} tables that begin with {head}")
+            raise ValueError(f"docs/{name} has {found} tables that begin with {head}")
     return page
 
 
 def main() -> None:
-    PAGE.write_text(filled(PAGE.read_text()))
+    for name in PAGES:
+        path = DOCS / name
+        path.write_text(filled(name, path.read_text()))
     draw().savefig(RESULTS / "speed.png")
 
 

@@ -82,6 +82,7 @@ T_PRESSED, T_KEPT = f"{PRESSED}::test_transcript", f"{PRESSED}::test_error_feedb
 
 PACKAGED, FILES, T_PACKAGED = "problems/models/packaged.py", "core/files.py", "test_packaged.py::test_"
 SMOLLM, T_SMOLLM = "papers/decomfl/smollm.py", "test_smollm.py::test_"
+T_DOOR = "test_wire.py::test_processes_with_a_door_meet_in_its_folder"
 STORE, T_RESUMES = "papers/store.py", "test_store.py::test_a_long_run_goes_on_where_it_stopped"
 
 LOWRANK = "test_lowrank_baselines.py"
@@ -1565,10 +1566,45 @@ MUTANTS = [
         "test_own_code.py::test_an_upload_that_should_be_zero_is_rounding",
     ),
     Mutant(
+        "a federation at TCP ports of this machine",
+        "federation/door.py",
+        'HOST = "192.0.2.1"',
+        'HOST = "127.0.0.1"',
+        T_DOOR,
+    ),
+    Mutant(
+        "a socket in use is taken",
+        "federation/door.py",
+        "if there is not address and not listens(there):",
+        "if there is not address:",
+        T_DOOR,
+    ),
+    Mutant(
+        "a part outside of the folder",
+        "running/private_rows.py",
+        "if not NAME.fullmatch(part.file):",
+        "if False:",
+        "test_robust.py::test_a_part_elsewhere_or_of_other_clients_is_damaged",
+    ),
+    Mutant(
+        "tensors counted from the end",
+        "running/checkpoint.py",
+        "not 0 <= packed < len(arrays)",
+        "not packed < len(arrays)",
+        "test_robust.py::test_private_rows_made_on_purpose_are_refused",
+    ),
+    Mutant(
         "the first of equal ones, where all are asked for",
         "algorithms/stc.py",
         "dW.abs() >= top.amin(-1, keepdim=True)",
         "dW.abs() > top.amin(-1, keepdim=True)",
+        "test_compressed.py::test_all_ties_or_the_first",
+    ),
+    Mutant(
+        "the authors' mu where the printed one is asked for",
+        "algorithms/stc.py",
+        'dW.abs() if self.ties == "printed" else top',
+        "top",
         "test_compressed.py::test_all_ties_or_the_first",
     ),
     Mutant(

@@ -31,6 +31,7 @@ from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.core import checks
 from fedtheory.core.schedule import Cosine, Schedule, Steps
+from fedtheory.federation.admission import ids
 from fedtheory.maps.decomposition import Kronecker
 from fedtheory.problems.images import ImageClassification
 from fedtheory.problems.text import TextClassification
@@ -177,6 +178,7 @@ CASES = [
     (lambda: Layout((Layer("a", 2.0, 1),)), "layers['a'].rows", "2.0"),
     (lambda: Layout((Layer("a", 2, 1), Layer("a", 1, 1))), "layers", "['a', 'a']"),
     (lambda: Layout.single(0), "rows", "0"),
+    (lambda: ids(range(3)), "uploads[0]", "0"),
     (lambda: TWO_LAYERS.flatten([ones(4, 2)]), "matrices", "1"),
     (lambda: TWO_LAYERS.flatten([ones(2, 4), ones(3, 1)]), "matrices['first'].shape", "(2, 4)"),
     # keys

@@ -101,16 +101,23 @@ def test_ternary_by_hand():
     same(message.expand(4), torch.tensor([[4 / 3, 0, -4 / 3, 0]]))
 
 
-def test_all_ties_or_the_first():
-    """Entries 3, -3, 1, 3 with k = 2: the first two cross, or all three of the threshold's size; mu is 3 either way."""
-    p = torch.tensor([[3.0, -3.0, 1.0, 3.0]], dtype=torch.float64)
-    for values in ("ternary", "own"):
-        first, every = (STC(ETA, K, 0.5, values=values, ties=ties)._compress(p, 0.5) for ties in ("first", "all"))
-        same(first.expand(4), torch.tensor([[3.0, -3.0, 0.0, 0.0]], dtype=torch.float64))
-        same(every.expand(4), torch.tensor([[3.0, -3.0, 0.0, 3.0]], dtype=torch.float64))
-    without = torch.tensor([[3.0, -2.0, 1.0, 0.0]], dtype=torch.float64)
-    first, every = (STC(ETA, K, 0.5, ties=ties)._compress(without, 0.5).expand(4) for ties in ("first", "all"))
-    same(first, every)
+@pytest.mark.parametrize("values", ["ternary", "own"])
+def test_all_ties_or_the_first(values):
+    """Entries 3, -3, 1, 3 with k = 2: the first two cross, or all three of the threshold's size.
+
+    mu is 3, but 9/2 as printed. At k = 1 the printed mu of four equal entries is four of them: what is left is larger.
+    """
+
+    def sent(ties, p, k):
+        p = torch.tensor([p], dtype=torch.float64)
+        return STC(ETA, K, values=values, ties=ties)._compress(p, k / 4).expand(4)[0].tolist()
+
+    mu = 4.5 if values == "ternary" else 3
+    assert sent("first", [3.0, -3, 1, 3], 2) == [3, -3, 0, 0]
+    assert sent("all", [3.0, -3, 1, 3], 2) == [3, -3, 0, 3]
+    assert sent("printed", [3.0, -3, 1, 3], 2) == [mu, -mu, 0, mu]
+    assert sent("printed", [1.0] * 4, 1) == [4 if values == "ternary" else 1] * 4
+    assert sent("first", [3.0, -2, 1, 0], 2) == sent("all", [3.0, -2, 1, 0], 2) == sent("printed", [3.0, -2, 1, 0], 2)
 
 
 def test_rand_k_is_unbiased_and_has_its_variance():
@@ -964,6 +971,7 @@ WRITTEN = {
     "STC": (stc, STC(ETA, K, 0.3)),
     "STC, own values": (stc, STC(ETA, K, 0.3, 0.5, "own")),
     "STC, all ties": (stc, STC(ETA, K, 0.3, ties="all")),
+    "STC, ties as printed": (stc, STC(ETA, K, 0.3, ties="printed")),
     "DGC": (dgc, DGC(ETA, K, 0.3)),
     "DGC, clipped": (dgc, DGC(ETA, K, 0.3, 0.5, masking=False, clip=0.2)),
     "FedCom": (fedcom, FedCom(ETA, K)),

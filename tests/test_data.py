@@ -455,6 +455,45 @@ def test_a_partition_is_a_function_of_its_key(name):
     assert not all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(first, other))
 
 
+def share_as_far(y, parts, batch=64, draws=199):
+    """How often `batch` images drawn from each part have labels as far from the parts' as the first `batch` have.
+
+    By chi-squared, summed over the parts; the first ones count as one draw.
+    """
+    rng, first, drawn = np.random.default_rng(0), 0.0, np.zeros(draws)
+    for part in parts:
+        held = np.bincount(y[part], minlength=len(y.unique()))
+        b = min(batch, len(part))
+        mean = b * held / len(part)
+        far = lambda counts, mean=mean: ((counts - mean) ** 2 / np.maximum(mean, 1e-9)).sum(-1)
+        first += far(np.bincount(y[part[:b]], minlength=len(held)))
+        drawn += far(rng.multivariate_hypergeometric(held, b, size=draws))
+    return (1 + (drawn >= first).sum()) / (1 + draws)
+
+
+@pytest.mark.parametrize(
+    ("name", "clients"),
+    [
+        ("digits", 10),
+        pytest.param("mnist", 100, marks=shared("MNIST", "mnist/train-images-idx3-ubyte.gz")),
+        pytest.param("fashion_mnist", 100, marks=shared("Fashion-MNIST", "fashion-mnist/train-images-idx3-ubyte.gz")),
+        pytest.param("cifar10", 20, marks=shared("CIFAR-10", "cifar-10-batches-bin/data_batch_1.bin")),
+        pytest.param("cifar10", 100, marks=shared("CIFAR-10", "cifar-10-batches-bin/data_batch_1.bin")),
+    ],
+)
+def test_the_first_images_of_a_part_are_as_drawn_ones(name, clients):
+    """So moments="first", which committed items name, is no worse there than a draw; sorted by label it is."""
+    y, key = load(name, partial=True).y, Key(0).fold("data", "partition")
+    sort = y.sort().values
+    for parts in (
+        iid,
+        lambda y, *of: dirichlet(y, clients, 0.3, key),
+        lambda y, *of: labels_per_client(y, clients, 3, key),
+    ):
+        assert share_as_far(y, parts(y, clients, key)) > 0.01
+        assert share_as_far(sort, parts(sort, clients, key)) < 0.01
+
+
 @given(problem=problems)
 def test_iid_sizes_are_equal(problem):
     y = draw_labels(*problem)

@@ -670,19 +670,19 @@ def test_bad_fields_of_signsgd(field):
 
 
 @pytest.mark.parametrize(
-    ("make", "name", "value"),
+    ("make", "name", "part"),
     [
         (lambda: FLSS(ETA, K, 4, 3), "rank", "4"),
-        (lambda: FLSSReading(ETA, K, 2, 9, interval=5), "rank", "2"),
+        (lambda: FLSSReading(ETA, K, 2, 9, interval=5), "rank", "interval smaller"),
         (lambda: FLSSReading(ETA, K, 2, 5, centre=True, forget=0.5), "forget", "0.5"),
         (lambda: FLSS(ETA, K, 2, 5, base="signsgd", project="gradient"), "project", "gradient"),
         (lambda: FLSS(ETA, K, 13, 20).init(quadratic(), start(quadratic()), Key(0)), "rank", "13"),
     ],
 )
-def test_bad_combinations(make, name, value):
+def test_bad_combinations(make, name, part):
     with pytest.raises(ValueError, match=name) as caught:
         make()
-    complaint(caught, name, value)
+    complaint(caught, name, part)
 
 
 def test_divergence_is_reported_and_not_raised_by_the_svd():

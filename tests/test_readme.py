@@ -1,6 +1,5 @@
 """The README fits on a screen, its lines run as they stand, and the pages behind it say what the records say."""
 
-import json
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -112,27 +111,6 @@ def test_links_into_pages_lead_somewhere():
     for page, name in found:
         lines = page.read_text().splitlines()
         assert name in {anchor(line.lstrip("# ")) for line in lines if line.startswith("#")}, f"{page.name}#{name}"
-
-
-def test_the_pages_say_it_is_as_fast_as_the_committed_records():
-    """The times on the list of pages are those of `benchmarks/results`."""
-    records = (ROOT / "benchmarks" / "results" / f"{name}-cpu.json" for name in ("rounds", "networks"))
-    rounds, networks = (json.loads(path.read_text()) for path in records)
-    fedavg, scaffold, ssf = (rounds[f"ssf-toy/{name}"]["ratio"] for name in ("fedavg", "scaffold", "ssf"))
-    style = f"the usual style takes {fedavg:.0f} (FedAvg), {scaffold:.0f} (SCAFFOLD), {ssf:.0f} (SSF) times as long"
-    bare = f"for 28 x 28 images a bare loop {networks['mlp/fedavg']['ratio_lean']:.1f} times"
-    page = " ".join((ROOT / "docs" / "README.md").read_text().split())
-    assert style in page
-    assert bare in page
-    records = (ROOT / "benchmarks" / "results" / f"{name}-cuda.json" for name in ("rounds", "networks"))
-    rounds, networks = (json.loads(path.read_text()) for path in records)
-    usual = [f"{rounds[f'ssf-toy/{name}']['ratio']:.0f}" for name in ("fedavg", "scaffold", "ssf")]
-    first, second = (networks[name]["ratio_lean"] for name in ("mlp/fedavg", "cnn/fedavg"))
-    assert f"takes {usual[0]}, {usual[1]} and {usual[2]} times as long; on an H200" in page
-    assert (
-        f"a bare loop takes {first:.0f} times as long with the perceptron and {second:.0f} with DeComFL's CNN" in page
-    )
-    assert [rounds["environment"]["gpu"].split()[1], networks["environment"]["gpu"].split()[1]] == ["H100", "H200"]
 
 
 def test_a_number_is_counted_once():

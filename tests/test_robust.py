@@ -457,6 +457,8 @@ def test_a_named_tuple_comes_back_as_one(tmp_path):
         lambda x: FedAvgServer(x, x),
         lambda x: Named(x, (x,)),
         lambda x: Named(x, Pair((x,), 3)),
+        lambda x: Named(x, Pair(x, True)),
+        lambda x: Named(x, Pair(x, None)),
         lambda x: Named(x, None),
     ],
 )
@@ -468,11 +470,11 @@ def test_a_state_of_another_form_is_another_runs(tmp_path, other):
         keeper.load((State(Named(x, Pair(x, 3)), None), x))
 
 
-@pytest.mark.parametrize("header", [b"{}", b"[1]", b"{", b'{"identity": "this run", "tree": []}'])
+@pytest.mark.parametrize("header", [b"{}", b"[1]", b"{", b'{"identity": "this run", "tree": []}', None])
 def test_a_header_that_is_no_checkpoints_is_damage(tmp_path, header):
-    """Whole by its SHA-256, and not ours: named, and the one before is used."""
+    """Whole by its SHA-256, and not ours: named, and the one before is used. None: not even its length is there."""
     keeper, template, _ = two_checkpoints(tmp_path)
-    body = struct.pack("<Q", len(header)) + header
+    body = b"" if header is None else struct.pack("<Q", len(header)) + header
     keeper.files()[0].write_bytes(MAGIC + hashlib.sha256(body).digest() + body)
     with pytest.warns(UserWarning, match="is damaged"):
         assert keeper.load(template)[1]["round"] == 1
@@ -857,11 +859,18 @@ CRAFTED = {
     "no columns": leave_out("extra", "columns"),
     "a column short": lambda header: header["extra"]["columns"]["up_bytes"].pop(),
     "a column out": leave_out("extra", "columns", "down_bytes"),
+    "a word in a column": put("x", "extra", "columns", "loss", 0),
     "a record to come": put(10**6, "extra", "columns", "round", -1),
+    "a record before all": put(-1, "extra", "columns", "round", 0),
+    "a record twice": put(3, "extra", "columns", "round", -1),
     "a client seen to come": put(10**6, "extra", "last_seen", 0),
+    "a client seen before all": put(-2, "extra", "last_seen", 0),
     "a client out": lambda header: header["extra"]["last_seen"].pop(),
+    "no clients": leave_out("extra", "last_seen"),
     "less than nothing": put(-8, "extra", "up", 1),
     "a count out": lambda header: header["extra"]["down"].pop(),
+    "no counts": leave_out("extra", "down"),
+    "tree is a number": put(3, "tree"),
     "extra is a list": put([], "extra"),
     "identity is a number": put(3, "identity"),
     "npz cut": lambda header: -40,
@@ -869,6 +878,7 @@ CRAFTED = {
     "deep brackets": lambda header: b"[" * 100_000,
     "a part elsewhere": put([["../known.part", "0" * 64, 0, 5]], "extra", "parts"),
     "a part of another form": put([["round-000000000004.rank-0-of-1.part", 3, 0, 5]], "extra", "parts"),
+    "a part without a name": put([[3, "0" * 64, 0, 5]], "extra", "parts"),
     "parts is a number": put(3, "extra", "parts"),
 }
 
@@ -890,7 +900,15 @@ def test_a_checkpoint_made_on_purpose_is_damaged(name, tmp_path):
 
 @pytest.mark.parametrize(
     "tree",
-    [put(-1, "tree", 0, 0, "x"), put("x", "tree", 0, 0, "x"), put([0, 0], "tree"), put({}, "tree", 0, 0)],
+    [
+        put(-1, "tree", 0, 0, "x"),
+        put(99, "tree", 0, 0, "x"),
+        put("x", "tree", 0, 0, "x"),
+        put(2, "tree", 0, 0, "x"),  # of another shape
+        put([0, 0], "tree"),
+        put([], "tree"),
+        put({}, "tree", 0, 0),
+    ],
 )
 def test_a_state_made_on_purpose_is_refused(tree, tmp_path):
     job = lambda rounds: run(Scaffold(0.05, K), regression(), rounds, checkpoint=tmp_path, checkpoint_every=2)
@@ -898,6 +916,16 @@ def test_a_state_made_on_purpose_is_refused(tree, tmp_path):
     crafted(max(tmp_path.glob("*.ckpt")), tree)
     with pytest.raises(ValueError, match=r"^checkpoint=[^\n]*Fix: name another folder[^\n]*$"):
         job(8)
+
+
+@pytest.mark.parametrize("tree", [put(-1, "tree", 0, 1, "c"), put({}, "tree", 0, 1)])
+def test_private_rows_made_on_purpose_are_refused(tree, tmp_path):
+    """A run that keeps them in parts reads a checkpoint of one that does not."""
+    job = lambda rounds, **more: run(Scaffold(0.05, K), regression(), rounds, checkpoint=tmp_path / "kept", **more)
+    job(4, checkpoint_every=2)
+    crafted(max((tmp_path / "kept").glob("*.ckpt")), tree)
+    with pytest.raises(ValueError, match=r"^checkpoint=[^\n]*Fix: name another folder[^\n]*$"):
+        job(8, memory_map=tmp_path / "map")
 
 
 def test_a_part_made_on_purpose_is_damaged(tmp_path):
@@ -912,6 +940,8 @@ def test_a_part_made_on_purpose_is_damaged(tmp_path):
         lambda header: header["leaves"].append(["c", "torch.float64", [-5, 1]]),
         lambda header: header["leaves"][0].pop(),
         lambda header: header["leaves"][0].__setitem__(2, [4, 12]),
+        lambda header: header["leaves"][0].__setitem__(1, "torch.float32"),
+        lambda header: header["leaves"][0].__setitem__(1, "torch.save"),
         lambda header: header.pop("leaves"),
     ):
         job(4)
@@ -928,6 +958,30 @@ def test_a_part_made_on_purpose_is_damaged(tmp_path):
             assert same_bits(job(8).state, whole.state)
         for file in tmp_path.glob("round-*"):
             file.unlink()
+
+
+@pytest.mark.parametrize("change", ["elsewhere", (1, 6), (0, 4)])
+def test_a_part_elsewhere_or_of_other_clients_is_damaged(change, tmp_path):
+    """The file is whole; it lies outside of the folder, or is named for others than its clients 0 to 4."""
+
+    def altered(header):
+        (part,) = header["extra"]["parts"]
+        part[:] = ["../known.part", *part[1:]] if change == "elsewhere" else [*part[:2], *change]
+
+    job = lambda rounds: run(
+        Scaffold(0.05, K),
+        regression(),
+        rounds,
+        checkpoint=tmp_path / "kept",
+        checkpoint_every=2,
+        memory_map=tmp_path / "map",
+    )
+    job(4)
+    newest = max((tmp_path / "kept").glob("*.ckpt"))
+    (tmp_path / "known.part").write_bytes(newest.with_suffix(".rank-0-of-1.part").read_bytes())
+    crafted(newest, altered)
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert same_bits(job(8).state, run(Scaffold(0.05, K), regression(), 8).state)
 
 
 class Trap:

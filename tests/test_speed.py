@@ -1,4 +1,4 @@
-"""docs/speed.md shows the committed records of the benchmarks, and they say what it says of them."""
+"""The pages on speed show the committed records of the benchmarks, and they say what the pages say of them."""
 
 import importlib.util
 from pathlib import Path
@@ -15,14 +15,26 @@ def line(axis, method):
     return page.record("scaling")["axes"][axis]["methods"][method]
 
 
-def test_the_page_shows_the_records():
-    text = page.PAGE.read_text()
-    assert page.filled(text) == text
+@pytest.mark.parametrize("name", page.PAGES)
+def test_the_page_shows_the_records(name):
+    text = (page.DOCS / name).read_text()
+    assert page.filled(name, text) == text
 
 
 def test_a_page_without_one_of_the_tables_is_refused():
     with pytest.raises(ValueError, match="0 tables that begin with"):
-        page.filled("# Speed\n")
+        page.filled("speed.md", "# Speed\n")
+
+
+def test_the_summary_is_what_the_records_say():
+    said = " ".join((page.DOCS / "speed.md").read_text().split())
+    span = lambda ratios: f"{min(ratios):.1f} to {max(ratios):.1f} times as long"
+    toy, networks, card = page.record("rounds"), page.record("networks"), page.record("networks", "cuda")
+    loops = [toy[name]["ratio"] for name in page.METHODS]
+    assert f"takes {min(loops):.0f} to {max(loops):.0f} times as long" in said
+    assert span([networks[name]["ratio"] for name in ("mlp/fedavg", "cnn/fedavg")]) in said
+    bare = [card[name]["ratio" if "decomfl" in name else "ratio_lean"] for name in card if name != "environment"]
+    assert span(bare) in said
 
 
 def test_every_piece_of_the_profile_is_a_part():
@@ -40,7 +52,7 @@ def test_the_records_are_what_the_page_says_of_them():
     for method in ("SSF", "FedSub"):
         assert line("r", method)["exponents"][0] < 0.25
     assert line("r", "FedSub")["exponents"][2] > line("r", "SSF")["exponents"][2]
-    said = " ".join(page.PAGE.read_text().split())
+    said = " ".join((page.DOCS / "speed-details.md").read_text().split())
     amd, intel = page.record("tried"), page.record("tried-intel")
     ratio = lambda tried, name: tried[name]["ratio"]
     assert f"take {ratio(intel, 'gather'):.1f} to {ratio(amd, 'gather'):.1f} times as long" in said

@@ -651,7 +651,8 @@ def test_a_ledger_of_the_wrong_shape_is_one_clear_line(tmp_path, capsys):
 
 @pytest.fixture
 def no_work(monkeypatch):
-    """Any check of a claim, and any measuring, fails the test."""
+    """Any check of a claim, and any measuring, fails the test. Statements quote records, so they are made first."""
+    ledger.claims()
     monkeypatch.setattr(ledger, "check", lambda *given, **options: pytest.fail("work was begun"))
     monkeypatch.setattr(commands, "measured", lambda *given: pytest.fail("work was begun"))
     monkeypatch.setattr(commands, "together", lambda *given: pytest.fail("work was begun"))

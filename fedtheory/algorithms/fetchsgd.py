@@ -43,7 +43,8 @@ class FetchSGD(Algorithm):
     Fields:
         lr: local step size; None: `pace` times the problem's `rate`.
         local_steps: K.
-        ratio: k/d, of Top-k at the server: exactly k estimates, as in the public code; of equal ones the first.
+        ratio: k/d, of Top-k at the server: exactly k estimates, as in the public code; of equal ones, on which the
+            paper is silent, the first.
         size: cells of the sketch, rows times columns, per entry of the model. FLSS's cost for it is 1/4 of FedAvg's.
         rows: of the table; odd, so that the median is one of them. With cols >= d (size >= rows) no two entries meet,
             and with ratio=1 and momentum=0 this is FedAvg.

@@ -135,6 +135,7 @@ class FLSS(Algorithm):
     sr: float = 1.0
     name = "FLSS"
     averaged = True
+    _more = "make warm_up longer"
 
     def __post_init__(self) -> None:
         checks.step_size("lr", self.lr)
@@ -142,7 +143,7 @@ class FLSS(Algorithm):
         checks.whole("warm_up", self.warm_up, 1)
         checks.whole("rank", self.rank, 1)
         if self.rank > self.columns:
-            checks.reject("rank", self.rank, f"at most the {self.columns} updates sampled", "make warm_up longer")
+            checks.reject("rank", self.rank, f"at most the {self.columns} updates sampled", self._more)
         checks.whole("refresh", self.refresh, 0)
         checks.choice("base", self.base, ("fedavg", "signsgd"))
         checks.choice("project", self.project, ("update", "gradient", "both"))

@@ -51,10 +51,13 @@ class STC(Algorithm):
         down_ratio: p_down; None: p_up.
         values: "ternary", mu times the sign; "own", each entry its own value, the sparsification that the paper starts
             from. With ratio=1 and "own" this is FedAvg; "ternary" then is scaled signs in both directions.
-        ties: of entries as large as the k-th largest, "first" keeps so many that k cross; "all" keeps each of them, as
-            Algorithm 1's mask |T| >= v and the authors' code do, mu being the mean of the k largest, as in that code.
-            How many cross then hangs on the data, and a message has room, and the price, of all d entries: "all" is for
-            trajectories. Ties are of weights with equal inputs, such as those of pixels that never change.
+        ties: which entries as large as the k-th largest cross. "first": the first ones, so that k cross, as the paper
+            prices a message. "printed": all of them, by Algorithm 1's mask |T| >= v, with mu = (1/k) sum |T masked|:
+            with m of them at k = 1, mu is m times each entry, and what is left grows. "all": all of them, and mu the
+            mean of the k largest, as in the authors' code. How many cross then depends on the data, and a message has
+            room, and the price, of all d entries: both are for trajectories. Weights whose inputs are equal tie. On
+            digits (20 clients, 60 rounds, 5 seeds) 8% of the messages have ties; against "first", the accuracy is
+            0.1 points (+-0.6) higher with "all" and 0.2 (+-1.0) lower with "printed".
     """
 
     lr: float = by_problem()
@@ -73,7 +76,7 @@ class STC(Algorithm):
         if self.down_ratio is not None:
             checks.number("down_ratio", self.down_ratio, 0.0, 1.0, open_low=True)
         checks.choice("values", self.values, ("ternary", "own"))
-        checks.choice("ties", self.ties, ("first", "all"))
+        checks.choice("ties", self.ties, ("first", "printed", "all"))
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         zero = torch.zeros_like(x)
@@ -113,12 +116,14 @@ class STC(Algorithm):
     def _compress(self, dW: torch.Tensor, ratio: float) -> Ternary | Sparse:
         """Algorithm 1."""
         index = largest(dW.abs(), ratio, [dW.shape[-1]])
-        if self.ties == "all":
+        if self.ties != "first":
             top = dW.abs().gather(-1, index)
             dW = dW.where(dW.abs() >= top.amin(-1, keepdim=True), 0.0)  # mask <- (|T| >= v)
             index = torch.arange(dW.shape[-1], device=dW.device).expand_as(dW)
             if self.values == "ternary":
-                return replace(Ternary.of(dW, index), scale=top.mean(-1, keepdim=True))
+                kept = dW.abs() if self.ties == "printed" else top
+                mu = kept.sum(-1, keepdim=True) / top.shape[-1]  # mu <- 1/k sum_i |T_i^masked|
+                return replace(Ternary.of(dW, index), scale=mu)
         return Ternary.of(dW, index) if self.values == "ternary" else Sparse.of(dW, index)
 
 

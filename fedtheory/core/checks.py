@@ -189,6 +189,8 @@ def _each(name: str, value: Any, shape: Any, parts: tuple[Any, ...]) -> Any:
             except (TypeError, ValueError):
                 fix = _FIXES.get(name, f"pass {said}, each entry {_NAMES.get(_called(kind), _called(kind))}")
         reject(name, value, said, fix, TypeError)
+    if parts and value and isinstance(value, range):
+        _typed(f"{name}[0]", value[0], parts[0])
     if not parts or not isinstance(value, (tuple, list)):
         return value
     if shape is tuple and parts[-1] is not Ellipsis:

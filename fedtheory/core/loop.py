@@ -481,7 +481,6 @@ def _wrong(extra: dict[str, Any], n: int, names: Sequence[str]) -> str | None:
         return found
     t, done, kept = extra["round"], extra["columns"]["round"], extra["columns"]
     right = {
-        "round": t >= 0,
         "every": extra["every"] >= 1,
         "last_seen": len(extra["last_seen"]) == n and all(-1 <= seen < t for seen in extra["last_seen"]),
         "up, down": all(len(extra[way]) == len(Cost._fields) and min(extra[way]) >= 0 for way in sizes),

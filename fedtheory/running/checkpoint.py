@@ -289,9 +289,10 @@ class Checkpoint:
             for f in fields(state.own):
                 leaf = getattr(state.own, f.name)
                 try:
-                    own = _tensor(arrays[header["tree"][0][1][f.name]], leaf.dtype)[start : start + len(leaf)]
+                    packed = header["tree"][0][1][f.name]
                 except (LookupError, TypeError):
                     _misfit(state.own, header["tree"])
+                own = _array(leaf, packed, arrays)[start : start + len(leaf)]
                 _require_shape(own, leaf)
                 leaf.copy_(own)
         return (State(new.server, state.own), rest), header["extra"]
@@ -385,9 +386,11 @@ def _pack(tree: Any, arrays: list[np.ndarray]) -> Any:
     raise TypeError(f"{type(tree).__name__} cannot be checkpointed")
 
 
-def _tensor(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
-    loaded = torch.from_numpy(array)
-    return loaded.view(dtype) if (dtype, loaded.dtype) == (torch.bfloat16, torch.int16) else loaded
+def _array(template: torch.Tensor, packed: Any, arrays: list[np.ndarray]) -> torch.Tensor:
+    if type(packed) is not int or not 0 <= packed < len(arrays):
+        _misfit(template, packed)
+    loaded = torch.from_numpy(arrays[packed])
+    return loaded.view(template.dtype) if (template.dtype, loaded.dtype) == (torch.bfloat16, torch.int16) else loaded
 
 
 def _require_shape(loaded: torch.Tensor, template: torch.Tensor) -> None:
@@ -405,9 +408,7 @@ def _misfit(template: Any, packed: Any) -> NoReturn:
 
 def _unpack(template: Any, packed: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(template, torch.Tensor):
-        if type(packed) is not int or not 0 <= packed < len(arrays):
-            _misfit(template, packed)
-        loaded = _tensor(arrays[packed], template.dtype)
+        loaded = _array(template, packed, arrays)
         _require_shape(loaded, template)
         return loaded.to(template.device)
     if isinstance(template, Seed):

@@ -27,7 +27,7 @@ PAGES = {  # of docs, and the book's places
     "report": "look-up/items/index",
     "symbols": "look-up/symbols",
     **{f"theory/{name}": f"theory/{name}" for name in ("ssf", "mud", "family")},
-    **{name: f"guides/{name}" for name in ("processes", "federation", "speed")},
+    **{name: f"guides/{name}" for name in ("processes", "federation", "speed", "speed-details")},
 }
 
 

@@ -117,9 +117,9 @@ def _evidence(cell: str, where: Mapping[str, Place], items: Container[str]) -> s
 
 
 def guides(stage: Stage) -> None:
-    """docs/processes.md, docs/federation.md and docs/speed.md, with pictures that lie in the book."""
+    """docs/processes.md, docs/federation.md and the pages on speed, with pictures that lie in the book."""
     stage.copy(ROOT / "benchmarks" / "results" / "speed.png", "guides/speed.png")
-    for name in ("processes", "federation", "speed"):
+    for name in ("processes", "federation", "speed", "speed-details"):
         text = (ROOT / "docs" / f"{name}.md").read_text()
         picture = lambda found: f"../look-up/items/{slug(found[1])}.png"
         text = text.replace("../benchmarks/results/speed.png", "speed.png")

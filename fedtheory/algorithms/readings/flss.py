@@ -61,6 +61,7 @@ class FLSSReading(FLSS):
     residual: str = "sign"
     scale: str = "model"
     weighted: bool = later(False)
+    _more = "make warm_up longer, or interval smaller"
 
     def __post_init__(self) -> None:
         checks.whole("interval", self.interval, 1)
