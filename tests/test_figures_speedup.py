@@ -8,6 +8,7 @@ import torch
 
 from fedtheory.papers import store
 from fedtheory.papers.decomfl import speedup
+from fedtheory.papers.store import measured
 from fedtheory.running import records
 from fedtheory.theory.decomfl.round import tiny, trajectory
 
@@ -52,7 +53,7 @@ def test_draws_from_what_is_written(monkeypatch):
     done = []
     runner = store.Runner.__new__(store.Runner)
     runner.tick = lambda count, total: done.append((count, total))
-    result = speedup.measure(runner, "quick", 2)
+    result = measured(runner, speedup.measure("quick", 2))
     assert len(done) == len(result.table) == done[0][1]
     figure = speedup.draw(records.read_csv(records.to_csv(result.table)))
     assert len(figure.axes) == 10

@@ -13,6 +13,7 @@ from fedtheory import cli
 from fedtheory.papers import ITEMS, quick, store
 from fedtheory.papers.fedsub import items as fedsub
 from fedtheory.papers.ssf import items as ssf
+from fedtheory.papers.store import measured
 from fedtheory.running import records
 
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
@@ -66,7 +67,7 @@ TRAINED = [  # one for every measure and drawing
 def test_no_printed_value_stands_beside_a_stand_in(name):
     """Not in the table, not in the picture, not among the numbers; and no stand-in has the paper's name."""
     item = ITEMS[name]
-    result = quick.unjudged(item.measure(Level(), "quick", 2))
+    result = quick.unjudged(measured(Level(), item.measure("quick", 2)))
     figure = quick.captioned(item).draw(records.read_csv(store.to_csv(result.table)))
     assert f"See: {quick.TEXTS[name].see}" in figure.get_supxlabel().replace("\n", " ")
     if name == "ssf/table1":  # the paper's own problem and length

@@ -20,7 +20,7 @@ from fedtheory.federation import local, wire
 from fedtheory.maps.decomposition import Kronecker
 from fedtheory.maps.subspace import Coordinate
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner
+from fedtheory.papers.store import Item, Result, itself
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.running.records import Table, behind
 from fedtheory.running.simulate import run
@@ -55,12 +55,11 @@ def app(algorithm: Algorithm) -> str:
     return APP.format(names=", ".join(sorted(names)), **given)
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Result:
     """One federation of three supernodes, one client each; the methods one after the other.
 
     Raises ValueError where Flower is not installed, or a run does not end.
     """
-    torch.set_num_threads(1)
     table: Table = []
     said: dict[str, str] = {}
     problem = MatrixRegression.ssf(0.5, Key(0).fold("data"), n=CLIENTS)
@@ -121,4 +120,4 @@ def draw(table: Table) -> Figure:
     return figure
 
 
-EXTRAS = [Item("frontier/wire", "What crosses a socket beside what is counted", measure, draw, ("medium",))]
+EXTRAS = [Item("frontier/wire", "What crosses a socket beside what is counted", itself(measure), draw, ("medium",))]
