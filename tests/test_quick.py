@@ -124,7 +124,7 @@ def test_the_page_has_both_pictures_and_links_that_lead_somewhere(tmp_path, caps
 
 
 def test_without_committed_runs_the_page_says_so(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(quick, "COMMITTED", tmp_path / "none")
+    monkeypatch.setenv("FEDTHEORY_ROOT", str(tmp_path / "none"))
     reproduce(capsys, tmp_path, "fedsub/table1", "decomfl/fig5b")
     html = (tmp_path / "quick" / "index.html").read_text()
     assert html.count("<section") == 1

@@ -55,6 +55,8 @@ def show_records(found: Sequence[dict[str, Any]], as_json: bool) -> None:
     for record in found:
         margin = "" if record["margin"] is None else f"{record['margin']:.4g}"
         control = record["control"] if record["control_refuted"] else f"NOT REFUTED: {record['control']}"
+        if record["verdict"] == "unchecked":
+            control = record["detail"]
         place, outcome = ("id", "where", "statement"), ("verdict", "evidence")
         cells = [*(record[name] for name in place), ledger.assumed(record), *(record[name] for name in outcome)]
         print(" | ".join([*cells, margin, control]))

@@ -788,11 +788,12 @@ def draw_2(table: Table) -> Figure:
 @style.styled
 def draw_4(table: Table) -> Figure:
     """Per rate the curves, which nearly coincide and whose bars take turns, and their differences to projection."""
-    rates = list(dict.fromkeys(row["method"].split(", ")[1] for row in table))
+    told = [row | dict(zip(("method", "rate"), row["method"].split(", "))) for row in table]
+    rates = list(dict.fromkeys(row["rate"] for row in told))
     figure, panels = style.new_figure(2 * len(rates), height=4.2, columns=2, rows=2)
-    looks = style.looks(row["method"].split(", ")[0] for row in table)
+    looks = style.looks(row["method"] for row in told)
     for axes, below, rate in zip(panels, panels[len(rates) :], rates):
-        rows = [row | {"method": row["method"].split(", ")[0]} for row in table if row["method"].endswith(f", {rate}")]
+        rows = [row for row in told if row["rate"] == rate]
         draw_part(axes, rows, "round", looks, 1.0)
         axes.set(title=f"rate {rate}", ylim=(0, 1))
         for kind in dict.fromkeys(row["method"] for row in rows if row["method"] != "projection"):

@@ -23,7 +23,19 @@ from fedtheory.papers.store import Item, Result, Spec, Wants, interval, itself
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.running import verdicts
 from fedtheory.running.records import Cell, Row, Table
-from fedtheory.theory.ssf.printed import METHODS, NAN, RATE, REFRESH, SAMPLED, STEPS, TABLE2, TABLE3, TABLE4, D
+from fedtheory.theory.ssf.printed import (
+    METHODS,
+    NAN,
+    RATE,
+    REFRESH,
+    SAMPLED,
+    STEPS,
+    TABLE2,
+    TABLE3,
+    TABLE4,
+    D,
+    rate_cell,
+)
 
 ROUNDS = {"quick": 1200, "paper": 25_000}
 RAN = {"quick": "smoke", "paper": "paper's"}
@@ -261,7 +273,7 @@ def measure_rates(scale: str, seeds: int) -> Wants[Result]:
             table.append({**row, **wanted[het, lr, 0].ran()})
         said = f"chosen in {sum(lr == paper for lr in chosen)} of {seeds} seeds"
         region = verdicts.times(paper, 1.01)
-        cells.append(judge.level(f"het={het} learning rate", paper, chosen, region, RAN[scale], "printed", None, said))
+        cells.append(judge.level(rate_cell(het), paper, chosen, region, RAN[scale], "printed", None, said))
     return Result(table, cells, {"grid": grid, "rounds": 500}, list(READING))
 
 
