@@ -1,7 +1,7 @@
 """What crosses a socket beside what is counted: seven methods over Flower on one machine."""
 
 import tempfile
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import torch
@@ -50,7 +50,7 @@ client = flower.client_app(algorithm, problem)
 
 def app(algorithm: Algorithm) -> str:
     """The module of an app that plays a method on SSF's problem."""
-    parts = (algorithm, *(getattr(algorithm, field.name) for field in fields(algorithm)))
+    parts = (algorithm, *vars(algorithm).values())
     names = {"Key", "MatrixRegression", *(type(part).__name__ for part in parts if is_dataclass(part))}
     given = {"n": CLIENTS, "rounds": ROUNDS, "sampled": SAMPLED, "algorithm": algorithm}
     return APP.format(names=", ".join(sorted(names)), **given)
