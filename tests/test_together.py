@@ -107,7 +107,10 @@ def test_workers_share_what_is_no_run(tmp_path, inline):
     assert found["a"].table == found["b"].table == [{"square": 9}, {"square": 1}, {"square": 4}]
     assert found["c"].table == [{"scale": "quick", "device": "cpu"}]
     assert found["c"].runs == {"count": 0, "made with": {}, "data": {}}
-    assert Runner(tmp_path, workers=1).measure(items[0], "quick", 1).table == found["a"].table
+    done = []
+    runner = Runner(tmp_path, workers=1, tick=lambda *count: done.append(count))
+    assert runner.measure(items[0], "quick", 1).table == found["a"].table
+    assert done == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 def test_parts_ask_side_by_side(tmp_path, inline):

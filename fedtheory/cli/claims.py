@@ -19,11 +19,11 @@ from fedtheory.theory import ledger
 def show(options: argparse.Namespace) -> None:
     """claims"""
     torch.set_num_threads(1)
-    chosen = ledger.choose(options.ids, options.paper)
     if options.save is not None:
         require_target("save", options.save)
     if options.page is not None:
         require_target("page", options.page, options.save)
+    chosen = ledger.choose(options.ids, options.paper)
     saved = lambda: [] if not is_plain(options.save) else ledger.load(options.save)
     if options.save is not None:
         saved()  # it can be read
