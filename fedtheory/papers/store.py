@@ -586,7 +586,8 @@ class Runner:
         total = len(results) + len(heads) + len(works)
         self.tick(len(results), total)
         if self.spread is not None:
-            self._share(self.spread, heads, results)
+            if heads:
+                self._share(self.spread, heads, results)
             results |= {work: work.do(self.device) for work in works}
         elif heads or works:
             unfinished = self.unfinished(heads)
