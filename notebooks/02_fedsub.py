@@ -757,7 +757,7 @@ what_was_run("fedsub/fig2")
 REDO = False
 if REDO:
     folder = Path("redo")
-    result = ITEMS["fedsub/fig1b"].measure(Runner(folder), "quick", 2)
+    result = Runner(folder).measure(ITEMS["fedsub/fig1b"], "quick", 2)
     show(ITEMS["fedsub/fig1b"].draw(result.table))
     for cell in result.cells:
         print(cell.cell, cell.paper, cell.ours, cell.verdict)

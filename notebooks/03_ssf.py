@@ -837,7 +837,7 @@ what_was_run("ssf/fig4", "ssf/table5")
 # %%
 REDO = False
 if REDO:
-    result = ITEMS["ssf/table2"].measure(Runner(Path("redo")), "quick", 2)
+    result = Runner(Path("redo")).measure(ITEMS["ssf/table2"], "quick", 2)
     show(ITEMS["ssf/table2"].draw(result.table))
     for cell in result.cells:
         print(cell.cell, cell.paper, cell.ours, cell.verdict)

@@ -970,7 +970,7 @@ assert [round(below[name, 0.25]) for name in variants] == [2, 7, 8, 12]
 # %%
 REDO = False
 if REDO:  # the quick scale, about a minute; --scale medium needs CIFAR-10 and an hour
-    result = ITEMS["mud/table2"].measure(Runner(Path("redo")), "quick", 3)
+    result = Runner(Path("redo")).measure(ITEMS["mud/table2"], "quick", 3)
     show(ITEMS["mud/table2"].draw(result.table))
 else:
     print("switched off: REDO = True runs it")

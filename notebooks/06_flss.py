@@ -1237,7 +1237,7 @@ assert [cell["verdict"] for cell in record["cells"]] == ["direction reversed", "
 # %%
 REDO = False
 if REDO:
-    result = ITEMS["flss/table1"].measure(Runner(Path("redo")), "quick", 3)  # digits, a perceptron
+    result = Runner(Path("redo")).measure(ITEMS["flss/table1"], "quick", 3)  # digits, a perceptron
     show(ITEMS["flss/table1"].draw(result.table))
     for cell in result.cells:
         print(cell.cell, cell.paper, cell.ours, cell.verdict, cell.reason)

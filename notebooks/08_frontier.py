@@ -195,11 +195,11 @@ grids = {(task.name, name): method.rates(task) for task in tasks for name, metho
 # %%
 task, some = QUICK["quadratics"], methods(["FedAvg", "SCAFFOLD", "Top-k", "SSF"])
 one_by_one = lambda specs: {spec: store.execute(spec, "cpu") for spec in specs}  # `Runner` does it in processes
-tuned, tried = frontier.tune(one_by_one, task, some)
+tuned, tried = store.measured(one_by_one, frontier.tune(task, some))
 table(["method", "rate", "F after tuning run"], [[row["method"], row["rate"], row["value"]] for row in tried])
 
 # %%
-runs = frontier.play(one_by_one, task, some, tuned, seeds=2)
+runs = store.measured(one_by_one, frontier.play(task, some, tuned, seeds=2))
 small = sorted(frontier.task_rows(task, some, tuned, runs), key=frontier.span, reverse=True)
 interval = lambda row: frontier.between(row, "low", "high")
 table(["method", "error", "interval"], [[row["method"], row["quality"], interval(row)] for row in small], digits=3)
@@ -654,7 +654,8 @@ assert round(digits["DeComFL"]["flops"] / digits["FedAvg"]["flops"]) == 5
 # %%
 REDO = False
 if REDO:  # a minute or two; all methods: python -m fedtheory compare --scale quick
-    result = frontier.some("digits", methods(["FedAvg", "SignSGD", "STC", "DeComFL"])).measure(one_by_one, "quick", 3)
+    item = frontier.some("digits", methods(["FedAvg", "SignSGD", "STC", "DeComFL"]))
+    result = store.measured(one_by_one, item.measure("quick", 3))
     table(*frontier.lines(result.table), digits=3)
 else:
     print("switched off: REDO = True runs it")

@@ -402,7 +402,7 @@ assert 62 < record["table"][0]["cpu_hours"] < 64
 # %%
 REDO = False
 if REDO:  # the folder that holds cifar-10-batches-bin is named by FEDTHEORY_DATA
-    result = ITEMS["ssf/fig4"].measure(Runner(Path("redo")), "medium", 3)
+    result = Runner(Path("redo")).measure(ITEMS["ssf/fig4"], "medium", 3)
     show(ITEMS["ssf/fig4"].draw(result.table))
 else:
     print("switched off: REDO = True runs it")

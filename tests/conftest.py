@@ -7,8 +7,10 @@ waits long for the other at the end (`make test` keeps this order).
 import importlib.util
 import os
 from concurrent.futures import Executor, Future
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("FEDTHEORY_ROOT", str(Path(__file__).resolve().parent.parent))
 
 import pytest
 import torch

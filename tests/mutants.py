@@ -1293,22 +1293,22 @@ MUTANTS = [
     Mutant(
         "the shortest run first",
         TOGETHER,
-        "(place, -rounds,",
-        "(place, rounds,",
+        "(place, -what.rounds",
+        "(place, what.rounds",
         f"{MADE}_longest_first_and_items_in_their_order",
     ),
     Mutant(
         "a run is made for each item that asks",
         TOGETHER,
-        "if spec not in self._heads:",
+        "if what not in self._heads:",
         "if True:",
         f"{MADE}_the_tables_are_those_of_items_made_one_by_one",
     ),
     Mutant(
         "provenance of the items before",
         TOGETHER,
-        "self.runner.provenance()  # of items before",
-        "pass",
+        "self.runner.signed(end.value, item.asked)",
+        "self.runner.signed(end.value, [one for item in self._begun for one in item.asked])",
         f"{MADE}_the_tables_are_those_of_items_made_one_by_one",
     ),
     Mutant(
@@ -1328,7 +1328,7 @@ MUTANTS = [
     Mutant(
         "finished rows are not passed on",
         TOGETHER,
-        "if item.name in self.kept else []",
+        "if item.name in self.rows else []",
         "if False else []",
         f"{MADE}_finished_rows_are_given_to_their_item",
     ),

@@ -103,11 +103,11 @@ class TestRuns:
     def test_methods_meet_the_same_conditions(self):
         """Of one seed, specs differ in the algorithm alone; the tuning seed is not used again."""
         runner, some = Here(lambda spec: told("accuracy", 0.5)), methods(["FedAvg", "SSF", "DeComFL"])
-        tuned, _ = frontier.tune(runner, TINY, some)
+        tuned, _ = store.measured(runner, frontier.tune(TINY, some))
         assert {spec.seed for spec in runner.specs} == {TUNING_SEED}
         assert {spec.problem for spec in runner.specs} == {"validation"}
         runner.specs.clear()
-        frontier.play(runner, TINY, some, tuned, 3)
+        store.measured(runner, frontier.play(TINY, some, tuned, 3))
         assert [spec.seed for spec in runner.specs] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
         first = FedAvg(0.1, 1)
         assert {replace(s, algorithm=first, seed=0) for s in runner.specs} == {frontier.spec(TINY, first, 0)}
@@ -120,7 +120,7 @@ class TestRuns:
         def answer(spec):
             return told(metric, values[spec.algorithm.lr], [0, 0, "Up.dy"] if spec.algorithm.lr == 1.0 else None)
 
-        tuned, table = frontier.tune(Here(answer), task, methods(["FedAvg"]))
+        tuned, table = store.measured(Here(answer), frontier.tune(task, methods(["FedAvg"])))
         assert tuned == {"FedAvg": (best, False)}
         assert [line["rate"] for line in table if line["best"]] == [best]
         assert math.isnan(table[0]["value"])
@@ -140,7 +140,7 @@ class TestRuns:
         """Up to three further values, one at a time; the end is named only where even those do not suffice."""
         task, far = replace(TINY, rates=(0.3, 0.1, 0.03)), lambda rate: abs(math.log(rate / peak))
         runner = Here(lambda spec: told("accuracy", math.exp(-far(spec.algorithm.lr))))
-        tuned, table = frontier.tune(runner, task, methods(["FedAvg", "SCAFFOLD"]))
+        tuned, table = store.measured(runner, frontier.tune(task, methods(["FedAvg", "SCAFFOLD"])))
         for name in ("FedAvg", "SCAFFOLD"):
             assert [line["rate"] for line in table if line["method"] == name] == tried
             assert tuned[name] == (min(tried, key=far), min(tried, key=far) in (tried[0], tried[-1]))
@@ -150,7 +150,8 @@ class TestRuns:
         """Bytes are History's, and a method's runs are those of the seeds."""
         some = methods(["FedAvg", "FedMUD"])
         tuned, runner = {method.name: (0.1, False) for method in some}, Here()
-        (line, mud) = frontier.task_rows(TINY, some, tuned, frontier.play(runner, TINY, some, tuned, 2))
+        runs = store.measured(runner, frontier.play(TINY, some, tuned, 2))
+        (line, mud) = frontier.task_rows(TINY, some, tuned, runs)
         problem = frontier.spec(TINY, FedAvg(0.1, 5), 0).build("cpu")
         history = run(FedAvg(0.1, 5), problem, 20, sampled=5, metrics=("accuracy",))
         assert line["up"] == history["up_bytes"][-1] / 1e6 == 20 * 5 * 4 * problem.d / 1e6
@@ -237,11 +238,11 @@ class TestOrder:
         """A method added to a finished table gives the table of all; places and fronts are of all, too."""
         monkeypatch.setitem(frontier.TASKS["quick"], "digits", TINY)
         two, three = methods(["FedAvg", "FedMUD"]), methods(["FedAvg", "FedMUD", "SSF"])
-        before = frontier.measure_task("digits", two, Here(), "quick", 2)
+        before = store.measured(Here(), frontier.measure_task("digits", two, "quick", 2))
         runner = Here()
-        grown = frontier.measure_task("digits", three, runner, "quick", 2, before.table)
+        grown = store.measured(runner, frontier.measure_task("digits", three, "quick", 2, before.table))
         assert {type(spec.algorithm).__name__ for spec in runner.specs} == {"SSF"}
-        whole = frontier.measure_task("digits", three, Here(), "quick", 2)
+        whole = store.measured(Here(), frontier.measure_task("digits", three, "quick", 2))
         assert grown.table == whole.table
         assert list(grown.table[0]) == list(whole.table[0])
         assert grown.notes == whole.notes
@@ -258,10 +259,12 @@ class TestItems:
             return told("accuracy", 0.9 - 0.1 * step + 0.001 * spec.seed)
 
         some = methods(["FedAvg", "SSF"])
-        result = frontier.measure_sweep("participants", some, Here(answer), "quick", 2)
+        result = store.measured(Here(answer), frontier.measure_sweep("participants", some, "quick", 2))
         assert [line["lost"] for line in result.table if line["method"] == "SSF"] == pytest.approx([0, 10, 20])
         assert [line["lost_low"] for line in result.table if line["method"] == "SSF"] == pytest.approx([0, 10, 20])
-        result = frontier.measure_sweep("compression", some, Here(lambda spec: told("accuracy", 0.5)), "quick", 2)
+        result = store.measured(
+            Here(lambda spec: told("accuracy", 0.5)), frontier.measure_sweep("compression", some, "quick", 2)
+        )
         assert {line["method"] for line in result.table} == {"SSF"}
         assert any("compress nothing: FedAvg" in note for note in result.notes)
 
@@ -293,7 +296,7 @@ class TestItems:
             return at | {"memory": 1000, "products": 5000}
 
         item = frontier.some(name, methods(["FedAvg", "SSF", "FedMUD"]))
-        result = item.measure(Here(answer), "quick", 2)
+        result = store.measured(Here(answer), item.measure("quick", 2))
         store.save(tmp_path, item, result, "quick", 2, 0.0, "cpu")
         table = records.load(tmp_path, item.name)["table"]
         figure = item.draw(table)

@@ -8,8 +8,9 @@ import pytest
 
 from fedtheory import course
 from fedtheory.cli import conclusions, report
+from fedtheory.core.registry import PAPERS
 from fedtheory.papers import ITEMS
-from fedtheory.papers.conclusions import PAPERS, Conclusion, decide
+from fedtheory.papers.conclusions import Conclusion, decide
 from fedtheory.papers.evidence import decided, of_paper, states
 from fedtheory.papers.letters import letters
 from fedtheory.running.records import load, report_rows
@@ -250,7 +251,7 @@ def test_a_notebook_shows_those_on_theory_alone(capsys, monkeypatch):
 def test_a_notebook_refuses_what_is_not_there(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="paper='fedmud': expected one of 'fedsub'"):
         course.conclusions("fedmud")
-    monkeypatch.setattr(course, "_bases", lambda: (tmp_path,))
+    monkeypatch.setenv("FEDTHEORY_ROOT", str(tmp_path))
     with pytest.raises(FileNotFoundError, match=r"docs/ledger\.json"):
         course.conclusions("mud")
 

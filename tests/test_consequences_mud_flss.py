@@ -9,6 +9,7 @@ import torch
 
 from fedtheory.papers import EXTRAS, store
 from fedtheory.papers import consequences_mud_flss as consequences
+from fedtheory.papers.store import measured
 from fedtheory.running import records
 from fedtheory.theory.flss import round as flss_round
 from fedtheory.theory.flss.round import play, square
@@ -122,6 +123,6 @@ def test_a_redrawn_U_sees_the_gradient_in_the_mean():
 def test_quick_runs_draw(name, tmp_path):
     item = EXTRAS[name]
     if name.startswith("flss"):
-        table = item.measure(store.Runner(tmp_path), "quick", 1).table
+        table = measured(store.Runner(tmp_path), item.measure("quick", 1)).table
         assert item.draw(records.read_csv(records.to_csv(table))).axes
     assert item.draw(records.load(ROOT / "figures", name)["table"]).axes

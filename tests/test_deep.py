@@ -15,6 +15,7 @@ from fedtheory.core.schedule import Cosine, Steps
 from fedtheory.course import watch
 from fedtheory.papers import budget
 from fedtheory.papers.deep import items as deep
+from fedtheory.papers.store import measured
 from fedtheory.problems.models.networks import VIEWS, network
 
 SHAPE = (3, 8, 8)
@@ -221,7 +222,7 @@ ORDER = {"Full-SCAFFOLD": 0.5, "SSF": 0.4, "FedAvg": 0.3, "FedSub": 0.2, "our-CD
 def test_every_printed_number_has_a_cell_a_verdict_and_a_reason(item, count):
     """In the paper's order every order holds; levels are not compared below the paper's scale."""
     chosen = next(one for one in deep.ITEMS if one.name == item)
-    result = chosen.measure(Fake(ORDER), "medium", 6)
+    result = measured(Fake(ORDER), chosen.measure("medium", 6))
     assert len(result.cells) == count
     assert all(cell.reason and cell.seeds for cell in result.cells)
     for cell in result.cells:

@@ -11,7 +11,7 @@ from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.key import Key
 from fedtheory.core.loop import sample_clients
-from fedtheory.papers import EXTRAS, ITEMS
+from fedtheory.papers import EXTRAS, ITEMS, store
 from fedtheory.papers.decomfl import curves
 from fedtheory.papers.decomfl.costs import longest_queue
 from fedtheory.papers.decomfl.curves import AUTHORS, FILES, PRINTED, decomfl, draw_2, less_than_k, readings
@@ -38,7 +38,7 @@ class Made:
 
 def measured(name, scale="medium"):
     runner = Made()
-    return {**ITEMS, **EXTRAS}[name].measure(runner, scale, 2), runner.specs
+    return store.measured(runner, {**ITEMS, **EXTRAS}[name].measure(scale, 2)), runner.specs
 
 
 def test_as_printed_is_what_was_run_before():
@@ -158,7 +158,7 @@ class Apart(Made):
 
 
 def test_figure_4_has_differences_seed_by_seed():
-    result = curves.measure_4(Apart(), "quick", 3)
+    result = store.measured(Apart(), curves.measure_4("quick", 3))
     ahead = {"differences": 0.1, "projection": 0.0, "forward differences": 0.06}  # points a round
     assert {row["round"] for row in result.table} > {0, 20}
     for row in result.table:
@@ -174,10 +174,10 @@ def test_figure_4_has_differences_seed_by_seed():
 
 def test_figure_4_has_projection_on_larger_batches_where_the_scale_has_them(monkeypatch):
     """With their own runs; no number is judged by them."""
-    without = curves.measure_4(Apart(), "quick", 3)
+    without = store.measured(Apart(), curves.measure_4("quick", 3))
     monkeypatch.setitem(curves.LARGER, "quick", 16)
     runner = Apart()
-    result = curves.measure_4(runner, "quick", 3)
+    result = store.measured(runner, curves.measure_4("quick", 3))
     added = [one for one in runner.specs if dict(one.options)["batch"] == 16]
     assert len(added) == 3 * 3
     assert {one.algorithm.scalar for one in added} == {"projection"}
@@ -204,7 +204,9 @@ def test_what_a_rival_needs_is_counted_from_below():
 def test_the_first_rounds_of_fedavg_are_all_recorded(rounds):
     """The records of a second run, which is the beginning of the first, and then the first's."""
     runner, scale = Made(), curves.SCALES["quick"]
-    found = curves.play(runner, scale, scale.mnist, {"FedAvg": curves.FEDAVG, "K = 1": decomfl(5)}, 2, rounds)
+    found = store.measured(
+        runner, curves.play(scale, scale.mnist, {"FedAvg": curves.FEDAVG, "K = 1": decomfl(5)}, 2, rounds)
+    )
     assert list(found.fine) == ["FedAvg"]
     step, early = scale.every // 2, min(curves.EARLY, rounds)
     for one in found.fine["FedAvg"]:

@@ -26,6 +26,7 @@ from fedtheory.papers.flss.items import (
     notes_of,
     on_fashion,
 )
+from fedtheory.papers.store import measured
 from fedtheory.running import records
 from fedtheory.theory.flss.printed import (
     COSTS3,
@@ -153,7 +154,7 @@ class Fake:
 
 
 def test_methods_are_compared_on_the_same_seeds_and_costs_follow_what_was_sent():
-    whole = measure_lbgm(Fake(), "medium", 3)
+    whole = measured(Fake(), measure_lbgm("medium", 3))
     (level,) = (cell for cell in whole.cells if cell.cell == "CIFAR-10 beta=1 LBGM")
     assert "minus CIFAR-10 beta=1 FedAvg+FLSS +0 [+0, +0]" in level.reason
     assert level.verdict == "inconclusive"
@@ -164,7 +165,7 @@ def test_methods_are_compared_on_the_same_seeds_and_costs_follow_what_was_sent()
 @pytest.mark.parametrize(("sent", "verdict"), [(98, "inconclusive"), (100, "not tested")])
 def test_at_the_same_cost_is_a_condition(sent, verdict):
     """Where LBGM sends every model nothing is said of it; of the others all is as it was."""
-    cells = {cell.cell: cell for cell in measure_lbgm(Fake(sent), "medium", 3).cells}
+    cells = {cell.cell: cell for cell in measured(Fake(sent), measure_lbgm("medium", 3)).cells}
     ran = [cells[f"CIFAR-10 beta={beta} LBGM"] for beta in ("0.1", "0.5", "1")]
     assert [cell.verdict for cell in ran] == 3 * [verdict]
     assert all(("it is FedAvg" in cell.reason) == (sent == 100) for cell in ran)
@@ -185,7 +186,7 @@ class Same:
 
 def test_the_large_scale_has_one_column_at_the_printed_length():
     """Five methods with three seeds; the same column's other methods are not run, and no other column changes."""
-    found = {scale: (runner := Same(), measure_epochs(runner, scale, 3)) for scale in ("medium", "large")}
+    found = {scale: (runner := Same(), measured(runner, measure_epochs(scale, 3))) for scale in ("medium", "large")}
     long = [one for one in found["large"][0].specs if one.rounds == 400]
     assert len(long) == 3 * len(COMPARED)
     assert {(dict(one.options)["clients"], one.sampled, "side" in dict(one.options)) for one in long} == {
@@ -224,7 +225,7 @@ class AheadBySeed(Ahead):
 def test_table_2_at_the_large_scale_judges_levels_and_orders_in_full():
     """All images, in bfloat16; what is judged so is not judged at the medium scale, and nothing else changes."""
     runner = Ahead()
-    result = measure_heterogeneity(runner, "large", 5)
+    result = measured(runner, measure_heterogeneity("large", 5))
     long = [one for one in runner.specs if one.rounds == 400]
     assert {one.seed for one in long} == {0, 1, 2}
     assert {one.seed for one in runner.specs} == set(range(5))
@@ -242,7 +243,7 @@ def test_table_2_at_the_large_scale_judges_levels_and_orders_in_full():
     assert (order.verdict, order.ran) == ("inconclusive", "inferred")  # these three runs are alike
     level = cells["FMNIST in full, beta=0.1 FedAvg, level"]
     assert (level.verdict, level.paper, level.ours) == ("not tested", 85.06, 50)
-    before = {cell.cell: cell for cell in measure_heterogeneity(Ahead(), "medium", 5).cells}
+    before = {cell.cell: cell for cell in measured(Ahead(), measure_heterogeneity("medium", 5)).cells}
     assert set(AT_LENGTH) <= set(BETAS)
     assert all(AGAINST[name] in names for names in AT_LENGTH.values() for name in names)
     settled = {f"FMNIST beta={beta:g} {name}" for beta, names in AT_LENGTH.items() for name in names}
@@ -255,7 +256,7 @@ def test_table_2_at_the_large_scale_judges_levels_and_orders_in_full():
 def test_an_epoch_of_table_2_is_one_of_its_data_set():
     """A mean client of 100 has 600, 500 and 1,000 images; batches have 50."""
     runner = Same()
-    measure_heterogeneity(runner, "paper", 1)
+    measured(runner, measure_heterogeneity("paper", 1))
     steps = {dict(one.options)["data"]: one.algorithm.local_steps for one in runner.specs}
     assert steps == {"fashion_mnist": 60, "cifar100": 50, "tiny_imagenet": 100}
     assert on_fashion(SETTINGS["paper"]).epoch == 12
@@ -276,9 +277,9 @@ class Rounded(Same):
 def test_flss_is_compared_in_both_precisions():
     """The runs in float32 are Table 2's own; the gain of each base is looked at, too."""
     runner = Rounded()
-    result = precision.measure(runner, "medium", 2)
+    result = measured(runner, precision.measure("medium", 2))
     table2 = Same()
-    measure_heterogeneity(table2, "medium", 2)
+    measured(table2, measure_heterogeneity("medium", 2))
     kinds = [one.words()["options"].get("mixed", False) for one in runner.specs]
     assert kinds.count(True) == kinds.count(False) == 2 * len(precision.NAMES)
     assert sum(str(one.words()) in {str(of.words()) for of in table2.specs} for one in runner.specs) == kinds.count(
@@ -325,7 +326,9 @@ def test_a_row_of_panels_per_length_and_the_differences_beside(name, panels):
 
 def test_differences_are_paired_by_seed_and_to_the_columns_first_method():
     """Seeds differ by a point here and methods by a point, so that intervals overlap and differences are sure."""
-    table = [row for row in measure_heterogeneity(AheadBySeed(), "large", 5).table if row["panel"] == "FMNIST"]
+    table = [
+        row for row in measured(AheadBySeed(), measure_heterogeneity("large", 5)).table if row["panel"] == "FMNIST"
+    ]
     assert {row["against"] for row in table} == {"FedAvg"}
     for row in table:
         behind = -1 if "FLSS" in row["method"] else 0

@@ -14,6 +14,7 @@ from fedtheory.papers.mud import precision, settings, tuning
 from fedtheory.papers.mud.items import measure_table
 from fedtheory.papers.mud.settings import SETTINGS, algorithm, spec
 from fedtheory.papers.precision import ALL
+from fedtheory.papers.store import measured
 from fedtheory.running import records, verdicts
 from fedtheory.theory.mud.printed import TABLE1, TABLE2, TABLE3, TABLE4, named
 
@@ -45,7 +46,7 @@ class Fake:
 def test_every_printed_number_has_a_cell_a_verdict_and_a_reason():
     """All methods as far apart as in the paper: every order holds; levels are compared with FedAvg's."""
     runner = Fake({name: values[4] / 100 - 0.3 for name, values in TABLE1.items()})
-    result = measure_table(runner, "medium", 6, "mud/table1", TABLE1, named("N1", "N2"), mud.ORDERS1)
+    result = measured(runner, measure_table("medium", 6, "mud/table1", TABLE1, named("N1", "N2"), mud.ORDERS1))
     ran = [cell for cell in result.cells if cell.seeds]
     assert len(result.cells) == 80 + len(mud.ORDERS1)
     assert len(ran) == 10 + len(mud.ORDERS1)
@@ -96,7 +97,7 @@ def test_rates_and_starts_are_the_best_that_were_tried(item, tried, chosen, each
 def test_fashion_mnist_is_tuned_around_what_the_papers_scale_would_have_and_runs_with_the_best():
     """In bfloat16, with the paper's steps and clients; the public code's own values are among those tried."""
     runner = Tried()
-    result = EXTRAS["mud/tuning_fmnist"].measure(runner, "large", 1)
+    result = measured(runner, EXTRAS["mud/tuning_fmnist"].measure("large", 1))
     assert all({settings.START[name]} <= {*settings.NEAR[name]} for name in settings.METHODS)
     assert len(set(runner.specs)) == 8 * len(settings.START) + len(settings.BEYOND["FedPara"])
     assert {(one.rounds, one.sampled, one.algorithm.local_steps, one.seed) for one in runner.specs} == {(15, 10, 24, 7)}
@@ -124,7 +125,7 @@ class Tried:
 def test_runs_go_seed_by_seed():
     """So that an interrupted run leaves whole seeds behind."""
     runner = Fake(dict.fromkeys(TABLE2, 0.5))
-    measure_table(runner, "medium", 3, "mud/table2", TABLE2, named("N1"), mud.ORDERS2)
+    measured(runner, measure_table("medium", 3, "mud/table2", TABLE2, named("N1"), mud.ORDERS2))
     assert [one.seed for one in runner.specs] == [seed for seed in range(3) for _ in TABLE2]
 
 
@@ -152,7 +153,7 @@ def test_the_large_scale_has_the_papers_runs_of_fashion_mnist_and_the_medium_one
     """CIFAR-10's are the same, so that the stored ones are found; Fashion-MNIST's are in bfloat16, have three seeds,
     and are judged as the paper's."""
     runner = Tried()
-    result = measure_table(runner, "large", 5, "mud/table1", TABLE1, named("N1", "N2"), mud.ORDERS1)
+    result = measured(runner, measure_table("large", 5, "mud/table1", TABLE1, named("N1", "N2"), mud.ORDERS1))
     for column, part, seeds in (("FMNIST N1", "paper", 3), ("FMNIST N2", "paper", 3), ("CIFAR-10 N1", "medium", 5)):
         how = {"precision": "bf16"} if part == "paper" else {}
         own = [
@@ -170,17 +171,17 @@ def test_the_large_scale_has_the_papers_runs_of_fashion_mnist_and_the_medium_one
 def test_settings_that_a_finished_table_lacks_are_run_too(tmp_path):
     """Of a method with a budget and settings beyond it: what the table has not, whichever method's it is."""
     item, runner = EXTRAS["mud/tuning_fmnist"], Tried()
-    whole = item.measure(runner, "large", 1)
+    whole = measured(runner, item.measure("large", 1))
     without = tuning.within(whole.table, settings.NEAR)
     assert len(whole.table) - len(without) == len(settings.BEYOND["FedPara"])
     runner = Tried()
-    again = item.measure(runner, "large", 1, without)
+    again = measured(runner, item.measure("large", 1, without))
     assert {(one.algorithm.lr, one.algorithm.decomposition.a) for one in runner.specs} == set(
         settings.BEYOND["FedPara"]
     )
     assert sorted(map(str, again.table)) == sorted(map(str, whole.table))
     runner = Tried()
-    assert item.measure(runner, "large", 1, whole.table).table == whole.table
+    assert measured(runner, item.measure("large", 1, whole.table)).table == whole.table
     assert not runner.specs
 
 
@@ -247,13 +248,13 @@ def test_methods_that_a_finished_table_lacks_are_run_and_added(tmp_path):
     """Only they run; rows and provenance of the others stand, bit for bit; the result is as if run at once."""
     item, late = EXTRAS["mud/tuning"], ("FedHM", "FedBAT")
     runner = Tried()
-    whole = item.measure(runner, "medium", 1)
+    whole = measured(runner, item.measure("medium", 1))
     assert len(runner.specs) == 16 * len(settings.TRIED)
     without = [row for row in whole.table if row["method"] not in late]
     store.save(tmp_path, item, store.Result(without, [], {"made": "before"}, ["note"]), "medium", 1, 0.0, "cpu")
     before = records.load(tmp_path, item.name)
     runner = Tried()
-    result = item.measure(runner, "medium", 1, before["table"])
+    result = measured(runner, item.measure("medium", 1, before["table"]))
     assert {one.algorithm.name for one in runner.specs} == set(late)
     store.save(tmp_path, item, result, "medium", 1, 0.0, "cpu", before)
     after = records.load(tmp_path, item.name)
@@ -282,7 +283,7 @@ class Drifting:
 
 def test_a_sweep_has_differences_to_fedavg_seed_by_seed():
     """Levels of the seeds lie 20 points apart; the differences do not move at all."""
-    table = mud.measure_resets(Drifting(), "quick", 3).table
+    table = measured(Drifting(), mud.measure_resets("quick", 3)).table
     named = {(row["method"], row["value"]): row for row in table}
     assert named["FedAvg", ""]["gap"] == named["FedAvg", ""]["gap high"] == 0.0
     for value, behind in ((1, 2.0), ("R", 7.0)):
@@ -308,7 +309,7 @@ class Rounded(Fake):
 def test_precisions_are_compared_seed_by_seed():
     """What moves is named; the runs in float32 are Table 1's own."""
     runner = Rounded(dict.fromkeys(TABLE1, 0.5))
-    result = precision.measure(runner, "medium", 4)
+    result = measured(runner, precision.measure("medium", 4))
     table1 = [spec(algorithm(name, "CIFAR-10 N1", "medium"), "CIFAR-10 N1", "medium", 3) for name in TABLE1]
     mixed = sum(one.words()["options"].get("mixed", False) for one in runner.specs)
     assert mixed == len(runner.specs) // 2 == 4 * len(TABLE1)
@@ -357,7 +358,7 @@ class Flat:
 def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_hand():
     """100 clients, ten of whom play three epochs of their 200 images; what is judged are directions."""
     runner = Flat()
-    result = EXTRAS["mud/cifar10"].measure(runner, "large", 3)
+    result = measured(runner, EXTRAS["mud/cifar10"].measure("large", 3))
     options = [dict(one.options) for one in runner.specs]
     assert len(set(runner.specs)) == 60
     assert {(one.rounds, one.sampled, one.algorithm.local_steps, one.seed) for one in runner.specs} == {
@@ -376,7 +377,7 @@ def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_han
 def test_fedpara_under_both_readings_of_the_ratio():
     """The same seeds, rates and starts; the ranks that each reading allows are counted."""
     runner = Flat()
-    result = EXTRAS["mud/ratio"].measure(runner, "large", 5)
+    result = measured(runner, EXTRAS["mud/ratio"].measure("large", 5))
     runs = {(one.rounds, dict(one.options)["data"], one.seed) for one in runner.specs}
     assert runs == {*((100, "fashion_mnist", seed) for seed in range(3)), (200, "cifar10", 0)}
     assert [row["ratio"] for row in result.table] == ["of the whole network", "of each layer"] * 3

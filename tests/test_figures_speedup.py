@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from fedtheory.papers import store
 from fedtheory.papers.decomfl import speedup
+from fedtheory.papers.store import measured
 from fedtheory.running import records
 from fedtheory.theory.decomfl.round import tiny, trajectory
 
@@ -49,11 +49,8 @@ def test_draws_from_what_is_written(monkeypatch):
     monkeypatch.setattr(speedup, "RUNS", {"quick": 5})
     grids = {axis: (base, {"quick": grid["quick"][:2]}) for axis, (base, grid) in speedup.AXES.items()}
     monkeypatch.setattr(speedup, "AXES", grids)
-    done = []
-    runner = store.Runner.__new__(store.Runner)
-    runner.tick = lambda count, total: done.append((count, total))
-    result = speedup.measure(runner, "quick", 2)
-    assert len(done) == len(result.table) == done[0][1]
+    result = measured(lambda runs: pytest.fail("it asks for no runs"), speedup.measure("quick", 2))
+    assert [row["kind"] for row in result.table].count("run") == len(speedup.CAUSES)
     figure = speedup.draw(records.read_csv(records.to_csv(result.table)))
     assert len(figure.axes) == 10
     assert any("the best average falls" in note for note in result.notes)

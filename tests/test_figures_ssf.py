@@ -7,6 +7,7 @@ import pytest
 from fedtheory.papers import EXTRAS
 from fedtheory.papers.ssf import stale
 from fedtheory.papers.ssf.items import method
+from fedtheory.papers.store import measured
 from fedtheory.theory.ssf.printed import RATE, TABLE2, TABLE3, TABLE4
 
 
@@ -30,7 +31,7 @@ class Made:
 
 def test_fedsub_under_two_readings_beside_the_same_rivals():
     runner = Made()
-    result = EXTRAS["ssf/stale"].measure(runner, "paper", 3)
+    result = measured(runner, EXTRAS["ssf/stale"].measure("paper", 3))
     assert {(row["het"], row["r"]) for row in result.table} == {*TABLE2, *TABLE3, *TABLE4}
     assert {one.algorithm for one in runner.specs} >= {method("FedSub", RATE[0.5], 20), method("SSF", RATE[0.5], 20)}
     (at,) = {one.algorithm for one in runner.specs if getattr(one.algorithm, "absent", "") == "step"} & {

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fedtheory.papers import EXTRAS, ITEMS, load, store
+from fedtheory.papers.store import measured
 from fedtheory.running.records import plain, read_csv, to_csv
 
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
@@ -24,10 +25,10 @@ WITHOUT_RUNS = (  # made before finished runs were kept with the repository, or 
     "frontier/mnist", "frontier/ranks", "frontier/tuning", "frontier/heterogeneity", "frontier/compression",
     "frontier/participants", "frontier/lag", "frontier/precision",
 )  # fmt: skip
-MADE = [name for name, item in ALL.items() if (FIGURES / f"{name}.json").exists() and not item.alone]
+MADE = [name for name, item in ALL.items() if (FIGURES / f"{name}.json").exists() and not item.early]
 
 
-@pytest.mark.parametrize("name", [name for name, item in ALL.items() if item.alone])
+@pytest.mark.parametrize("name", [name for name, item in ALL.items() if item.early])
 def test_what_a_worker_measures_names_the_data_that_it_read(name):
     """There are no runs to name them."""
     record = load(FIGURES, name)
@@ -61,7 +62,7 @@ def fresh(name, monkeypatch):
     monkeypatch.setattr(store.readers, "origin", recorded)
     text = replace(store.BUILDERS["text"], reads=lambda options: digests)
     monkeypatch.setitem(store.BUILDERS, "text", text)
-    return record, ALL[name].measure(Kept(FIGURES), record["scale"], len(record["seeds"]))
+    return record, measured(Kept(FIGURES), ALL[name].measure(record["scale"], len(record["seeds"])))
 
 
 def same(found, committed):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fedtheory.papers import EXTRAS, ITEMS, load
+from fedtheory.papers import EXTRAS, ITEMS, load, store
 from fedtheory.papers.budget import Budget
 from fedtheory.papers.store import Result, Spec
 from fedtheory.running.records import RAN, Row, Table
@@ -64,7 +64,7 @@ def no_budgets(monkeypatch):
 @cache
 def measured(name: str, scale: str, seeds: int = 2) -> tuple[Result, Coded]:
     runner = Coded()
-    return ALL[name].measure(runner, scale, seeds), runner
+    return store.measured(runner, ALL[name].measure(scale, seeds)), runner
 
 
 def untrue(table: Table, codes: dict[tuple, float]) -> list[str]:

@@ -13,6 +13,7 @@ from fedtheory import cli
 from fedtheory.papers import ITEMS, quick, store
 from fedtheory.papers.fedsub import items as fedsub
 from fedtheory.papers.ssf import items as ssf
+from fedtheory.papers.store import measured
 from fedtheory.running import records
 
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
@@ -66,7 +67,7 @@ TRAINED = [  # one for every measure and drawing
 def test_no_printed_value_stands_beside_a_stand_in(name):
     """Not in the table, not in the picture, not among the numbers; and no stand-in has the paper's name."""
     item = ITEMS[name]
-    result = quick.unjudged(item.measure(Level(), "quick", 2))
+    result = quick.unjudged(measured(Level(), item.measure("quick", 2)))
     figure = quick.captioned(item).draw(records.read_csv(store.to_csv(result.table)))
     assert f"See: {quick.TEXTS[name].see}" in figure.get_supxlabel().replace("\n", " ")
     if name == "ssf/table1":  # the paper's own problem and length
@@ -123,7 +124,7 @@ def test_the_page_has_both_pictures_and_links_that_lead_somewhere(tmp_path, caps
 
 
 def test_without_committed_runs_the_page_says_so(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(quick, "COMMITTED", tmp_path / "none")
+    monkeypatch.setenv("FEDTHEORY_ROOT", str(tmp_path / "none"))
     reproduce(capsys, tmp_path, "fedsub/table1", "decomfl/fig5b")
     html = (tmp_path / "quick" / "index.html").read_text()
     assert html.count("<section") == 1

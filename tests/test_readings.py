@@ -7,6 +7,7 @@ import pytest
 from fedtheory.papers import EXTRAS, ITEMS
 from fedtheory.papers.budget import Budget
 from fedtheory.papers.readings import OPTIMISTIC, best, best_at, last
+from fedtheory.papers.store import measured
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +43,7 @@ class Swinging:
 
 @pytest.mark.parametrize("name", ["flss/table1", "flss/table2", "flss/table3", "flss/table4"])
 def test_tables_show_the_best_round_beside_what_is_judged(name):
-    found = ITEMS[name].measure(Swinging(), "medium", 3)
+    found = measured(Swinging(), ITEMS[name].measure("medium", 3))
     for row in found.table:
         assert row["mean"] == pytest.approx(51)
         assert row["best"] == pytest.approx(61)
@@ -55,7 +56,7 @@ def test_tables_show_the_best_round_beside_what_is_judged(name):
 
 @pytest.mark.parametrize("name", ["ssf/table5", "deep/rates"])
 def test_deep_tables_name_the_selection(name):
-    found = {**ITEMS, **EXTRAS}[name].measure(Swinging(), "medium", 2)
+    found = measured(Swinging(), {**ITEMS, **EXTRAS}[name].measure("medium", 2))
     for row in found.table:
         assert row["mean"] == pytest.approx({"best": 60.5, "final": 50.5}[row["what"]])
     assert any(OPTIMISTIC in note for note in found.notes)

@@ -87,7 +87,7 @@ def test_the_counts_of_the_pages_are_the_committed_ones():
 
 def test_the_short_table_has_the_first_conclusions(capsys):
     from fedtheory.cli import conclusions, main
-    from fedtheory.papers.conclusions import PAPERS
+    from fedtheory.core.registry import PAPERS
     from fedtheory.papers.evidence import decided
 
     found = {paper: decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json") for paper in PAPERS}

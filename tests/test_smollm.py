@@ -10,6 +10,7 @@ from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.compare import TUNING_SEED
 from fedtheory.papers import archive, store
 from fedtheory.papers.decomfl import smollm
+from fedtheory.papers.store import measured
 from fedtheory.running import records
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,7 +47,7 @@ class Fake:
 @pytest.fixture(scope="module")
 def made():
     runner = Fake()
-    return smollm.measure("sst2", smollm.BOTH, runner, "medium", 2), runner
+    return measured(runner, smollm.measure("sst2", smollm.BOTH, "medium", 2)), runner
 
 
 def test_the_best_rate_is_found_on_the_tuning_seed_also_beyond_the_grid(made):
@@ -74,14 +75,14 @@ def test_every_method_has_as_many_trials_and_runs(made):
 def test_adapters_alone_are_the_same_runs(made):
     """Of the item with both, a half: with its rows and its rates."""
     runner = Fake()
-    found = smollm.measure("sst2", (smollm.LORA,), runner, "medium", 2)
+    found = measured(runner, smollm.measure("sst2", (smollm.LORA,), "medium", 2))
     assert set(runner.asked) < set(made[1].asked)
     assert found.table == [row for row in made[0].table if row["trained"] == smollm.LORA]
 
 
 def test_fixed_rates_are_taken_and_what_the_trials_found_is_said():
     runner = Fake()
-    found = smollm.measure("cb", (smollm.FULL,), runner, "medium", 1)
+    found = measured(runner, smollm.measure("cb", (smollm.FULL,), "medium", 1))
     rates = {row["method"]: row["rate"] for row in found.table}
     assert rates == {"FedAvg": 3e-4, "FedZO": 1e-4, "DeComFL": 1e-4}
     assert BEST["FedZO"] == 3e-5  # which the trials see
@@ -98,7 +99,7 @@ def test_fixed_rates_are_taken_and_what_the_trials_found_is_said():
 
 def test_adapters_of_cb_have_no_trials():
     runner = Fake()
-    found = smollm.measure("cb", (smollm.LORA,), runner, "medium", 1)
+    found = measured(runner, smollm.measure("cb", (smollm.LORA,), "medium", 1))
     assert {one.seed for one in runner.asked} == {0}
     assert [note for note in found.notes if "Trials" in note] == []
     assert {row["rate"] for row in found.table if row["method"] != "FedAvg"} == {0.01}
@@ -133,7 +134,7 @@ def test_what_is_missing_is_said_before_any_run(tmp_path, monkeypatch):
 
     monkeypatch.setenv("FEDTHEORY_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError, match="python -m fedtheory model smollm2"):
-        smollm.measure("sst2", smollm.BOTH, Runner(tmp_path / "out", workers=1), "medium", 1)
+        measured(Runner(tmp_path / "out", workers=1), smollm.measure("sst2", smollm.BOTH, "medium", 1))
 
 
 @pytest.mark.parametrize("lora", [None, 8])

@@ -285,7 +285,7 @@ def test_other_data_are_another_run(small, inline, monkeypatch):
     """--data A, then --data B with the same --out: B's own numbers, and A's run is said to be stale; A again: found."""
     runner = Runner(small / "out", workers=1)
     first = runner([ON_IMAGES])[ON_IMAGES]
-    assert runner.provenance()["data"]["mnist train"]["verified"] == "unverified"
+    assert runner.provenance([ON_IMAGES])["data"]["mnist train"]["verified"] == "unverified"
     monkeypatch.setenv("FEDTHEORY_DATA", str(small / "B"))
     with pytest.warns(UserWarning, match="1 stored runs are stale, kept and not used: the same words, but other data"):
         second = runner([ON_IMAGES])[ON_IMAGES]
@@ -379,13 +379,13 @@ def test_runs_of_other_versions_are_taken_and_said(tmp_path, inline):
     path.write_bytes(files.seal(record | {"versions": record["versions"] | {"torch": "1.0"}, "device": "cuda"}, None))
     again = Runner(tmp_path, workers=1)
     again([CONVEX])
-    runs = again.provenance()
+    runs = again.provenance([CONVEX])
     assert len(inline) == 1
     assert runs["count"] == 1
     (said,) = again.said(runs)
     assert said.startswith("1 of 1 runs were made with torch 1.0")
     assert "cuda" in said
-    assert again.provenance()["count"] == 0
+    assert again.provenance([])["count"] == 0
 
 
 def test_numbers_that_are_not_finite_come_back(tmp_path, inline):
@@ -654,7 +654,7 @@ def no_work(monkeypatch):
     """Any check of a claim, and any measuring, fails the test. Statements quote records, so they are made first."""
     ledger.claims()
     monkeypatch.setattr(ledger, "check", lambda *given, **options: pytest.fail("work was begun"))
-    monkeypatch.setattr(commands, "measured", lambda *given: pytest.fail("work was begun"))
+    monkeypatch.setattr(commands.Runner, "measure", lambda *given: pytest.fail("work was begun"))
     monkeypatch.setattr(commands, "together", lambda *given: pytest.fail("work was begun"))
     monkeypatch.setattr(records, "load", lambda *given: pytest.fail("work was begun"))
 

@@ -28,6 +28,7 @@ from fedtheory.core.problem import Problem
 from fedtheory.maps.directions import Direction
 from fedtheory.papers import Runner
 from fedtheory.papers.decomfl import text as decomfl_text
+from fedtheory.papers.store import measured
 from fedtheory.problems import sentiment
 from fedtheory.problems.formats import DataError
 from fedtheory.problems.models import language
@@ -713,7 +714,9 @@ def test_printed_accuracies_are_run_where_weights_and_tasks_are(folder, tmp_path
     wanted.append(decomfl_text.Wanted("other task", 50.0, "OPT-125M", "CB", ways["DeComFL P=5"], 2))
     wanted.append(decomfl_text.Wanted("other model", 50.0, "OPT-1.3B", "SST-2", ways["DeComFL P=5"], 2))
     runner = Runner(tmp_path / "out", workers=1)
-    cells = {cell.cell: cell for cell in decomfl_text.accuracies(runner, "decomfl/table2", wanted, "paper", 1)}
+    cells = {
+        cell.cell: cell for cell in measured(runner, decomfl_text.accuracies("decomfl/table2", wanted, "paper", 1))
+    }
     found = {name: cells[name].ours for name in ("MeZO", "FedZO P=5", "DeComFL P=5")}
     assert all(0 < value <= 100 for value in found.values())
     command = "python -m fedtheory reproduce decomfl/table2 --scale paper --data FOLDER --device cuda"
@@ -722,10 +725,10 @@ def test_printed_accuracies_are_run_where_weights_and_tasks_are(folder, tmp_path
         assert cells[name].reason.endswith(f"and a GPU with about {room}: {command}")
         assert what in cells[name].reason
     assert cells["FedAvg"].reason == decomfl_text.FEDAVG
-    quick = decomfl_text.accuracies(runner, "decomfl/table2", wanted, "quick", 1)
+    quick = measured(runner, decomfl_text.accuracies("decomfl/table2", wanted, "quick", 1))
     assert {(cell.verdict, cell.seeds) for cell in quick} == {("not tested", 0)}
     (folder_cut := tmp_path / "opt-1.3b").mkdir()
     for path in folder.iterdir():
         (folder_cut / path.name).write_bytes(path.read_bytes()[: 10_000 if path.suffix == ".safetensors" else None])
     with pytest.raises(DataError, match=r"opt-1.3b/model.safetensors"):
-        decomfl_text.accuracies(runner, "decomfl/table2", wanted, "paper", 1)
+        measured(runner, decomfl_text.accuracies("decomfl/table2", wanted, "paper", 1))

@@ -329,6 +329,9 @@ def test_approximately_is_a_number():
 # Committed records
 
 
+FIGURES = Path(__file__).resolve().parent.parent / "figures"
+
+
 def damage(folder, how):
     """fig1b's record and table, wrong in one place."""
     record, table = folder / "fig1b.json", folder / "fig1b.csv"
@@ -344,7 +347,7 @@ def damage(folder, how):
         record.write_text("[]")
     else:
         for end in ("json", "csv"):
-            shutil.copy(fedsub_rates.FIGURES / f"fedsub/fig1a.{end}", folder / f"fig1b.{end}")
+            shutil.copy(FIGURES / f"fedsub/fig1a.{end}", folder / f"fig1b.{end}")
 
 
 @pytest.mark.parametrize("how", ["scale", "table", "cut", "shape", "another's"])
@@ -354,13 +357,14 @@ def test_a_damaged_record_is_not_read_and_not_passed_over(how, tmp_path, monkeyp
     def live(*rest):
         raise AssertionError("a live run in the place of the record")
 
-    (tmp_path / "fedsub").mkdir()
+    folder = tmp_path / "figures" / "fedsub"
+    folder.mkdir(parents=True)
     for end in ("json", "csv"):
-        shutil.copy(fedsub_rates.FIGURES / f"fedsub/fig1b.{end}", tmp_path / "fedsub")
+        shutil.copy(FIGURES / f"fedsub/fig1b.{end}", folder)
     check = CLAIMS["fedsub.fedavgcd-better"].check
     assert check is not None
-    damage(tmp_path / "fedsub", how)
-    monkeypatch.setattr(fedsub_rates, "FIGURES", tmp_path)
+    damage(folder, how)
+    monkeypatch.setenv("FEDTHEORY_ROOT", str(tmp_path))
     monkeypatch.setattr(fedsub_rates, "live", live)
     with pytest.raises(ValueError, match=r"fig1b\.json'?: expected a readable record"):
         check("quick")

@@ -333,9 +333,9 @@ def verdicts(folder):
 @pytest.mark.parametrize("id", BY_RESULTS)
 def test_experiments_of_the_committed_results(id):
     needs = experiments.EMPIRICAL[id][2]
-    if experiments.results(experiments.FIGURES, *needs) is None:
+    if experiments.results(records.results(), *needs) is None:
         pytest.skip("no results of the paper's scale here")
-    entry = decide(experiments.empirical(id, experiments.FIGURES), "quick")
+    entry = decide(experiments.empirical(id, records.results()), "quick")
     assert entry.verdict == EXPECTED.get(id, "holds"), entry.detail
     assert entry.control_refuted
 

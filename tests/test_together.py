@@ -6,8 +6,7 @@ import flips
 import pytest
 from conftest import Inline
 
-from fedtheory.core import registry
-from fedtheory.papers import EXTRAS, ITEMS, store
+from fedtheory.papers import store
 from fedtheory.papers.store import Item, Result, Runner
 from fedtheory.papers.together import together
 
@@ -17,10 +16,10 @@ ONE, TWO, THREE = (replace(flips.SPEC, seed=seed, rounds=10 * (seed + 1)) for se
 def of(*batches, name="ssf/made", **more):
     """An item that asks for runs, batch after batch, and has a row for each."""
 
-    def measure(runner, scale, seeds, *kept):
+    def measure(scale, seeds, *kept):
         table = [row for rows in kept for row in rows]
         for batch in batches:
-            found = runner(batch)
+            found = yield batch
             table += [{"seed": one.seed, "error": found[one]["columns"]["error"][-1]} for one in batch]
         return Result(table)
 
@@ -43,7 +42,7 @@ def test_the_tables_are_those_of_items_made_one_by_one(tmp_path, inline):
     assert sorted(name for name, _, _ in found) == ["a", "b", "c"]
     runner = Runner(tmp_path / "alone", workers=1)
     for item in items:
-        table = item.measure(runner, "quick", 1).table
+        table = runner.measure(item, "quick", 1).table
         assert [result.table for name, result, _ in found if name == item.name] == [table]
     counts = {name: result.runs["count"] for name, result, _ in found}
     assert counts == {"a": 2, "b": 2, "c": 0}
@@ -75,7 +74,8 @@ def test_the_next_item_is_asked_while_workers_have_something_to_do(tmp_path, mon
 
 
 def test_an_error_is_raised_when_the_items_before_it_are_done(tmp_path, inline):
-    def broken(runner, scale, seeds):
+    def broken(scale, seeds):
+        yield []
         raise OSError("no such data")
 
     found = []
@@ -86,43 +86,51 @@ def test_an_error_is_raised_when_the_items_before_it_are_done(tmp_path, inline):
     assert inline == [ONE]
 
 
-def test_a_worker_measures_what_computes_by_itself(tmp_path, monkeypatch):
-    """By its name, with a runner that has a device and makes no runs; the record says so."""
-    monkeypatch.setattr(store, "ProcessPoolExecutor", Inline)
-    item = Item("ssf/alone", "alone", lambda runner, *_: Result([{"device": runner.device}]), print, alone=True)
-    monkeypatch.setattr(registry, "item", {"ssf/alone": item, "ssf/asks": of([ONE], name="ssf/asks", alone=True)}.get)
-    ((_, result, _),) = made(tmp_path, [item])
-    assert result.table == [{"device": "cpu"}]
-    assert result.runs == {"count": 0, "made with": {}, "data": {}}
-    with pytest.raises(TypeError, match="not callable"):
-        made(tmp_path, [registry.item("ssf/asks")])
+def squared(x):
+    return x * x
 
 
-def test_what_computes_by_itself_can_be_made_by_its_name():
-    """A worker knows the item by its name alone."""
-    every = {**ITEMS, **EXTRAS}
-    alone = [name for name, item in every.items() if item.alone]
-    assert alone
-    assert [name for name in alone if registry.item(name) is not every[name] or every[name].grows] == []
+def on(scale, seeds, device):
+    return Result([{"scale": scale, "device": device}])
+
+
+def test_workers_share_what_is_no_run(tmp_path, inline):
+    """Points in their order, one that two items want once; an item that wants nothing else names its device."""
+
+    def measure(scale, seeds):
+        found = yield from store.each(squared, [(3,), (1,), (2,)])
+        return Result([{"square": value} for value in found])
+
+    items = [Item(name, "points", measure, print) for name in ("a", "b")]
+    items.append(Item("c", "itself", store.itself(on, on_device=True), print))
+    found = {name: result for name, result, _ in made(tmp_path, items)}
+    assert found["a"].table == found["b"].table == [{"square": 9}, {"square": 1}, {"square": 4}]
+    assert found["c"].table == [{"scale": "quick", "device": "cpu"}]
+    assert found["c"].runs == {"count": 0, "made with": {}, "data": {}}
+    done = []
+    runner = Runner(tmp_path, workers=1, tick=lambda *count: done.append(count))
+    assert runner.measure(items[0], "quick", 1).table == found["a"].table
+    assert done == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+def test_parts_ask_side_by_side(tmp_path, inline):
+    """Parts of unlike length: all ask before any is waited for, and each receives what it asked for."""
+
+    def part(*batches):
+        said = []
+        for batch in batches:
+            found = yield batch
+            said.append([one.seed for one in found])
+        return said
+
+    steps = store.side_by_side({"long": part([ONE], [TWO]), "short": part([TWO, THREE]), "none": part()})
+    assert next(steps) == [ONE, TWO, THREE]
+    assert steps.send(dict.fromkeys((ONE, TWO, THREE))) == [TWO]
+    with pytest.raises(StopIteration) as end:
+        steps.send({TWO: None})
+    assert end.value.value == {"long": [[0], [1]], "short": [[1, 2]], "none": []}
 
 
 def test_finished_rows_are_given_to_their_item(tmp_path, inline):
-    ((_, result, _),) = made(tmp_path, [of([ONE], name="a", grows=True)], kept={"a": [{"seed": 9}], "b": [{}]})
+    ((_, result, _),) = made(tmp_path, [of([ONE], name="a", grows=True)], rows={"a": [{"seed": 9}], "b": [{}]})
     assert [row["seed"] for row in result.table] == [9, 0]
-
-
-def test_a_run_that_cannot_be_read_again_is_made_again(tmp_path, inline):
-    """As if another process had removed or damaged it between being kept and being read."""
-    runner, kept = Runner(tmp_path, workers=1), []
-
-    def keep(head, result, *more, once=runner.keep):
-        found = once(head, result, *more)
-        if not kept:
-            kept.append(runner._named(head).unlink())
-        return found
-
-    runner.keep = keep
-    found = []
-    together(runner, [of([ONE])], "quick", 1, lambda item, *_: found.append(item.name))
-    assert found == ["ssf/made"]
-    assert inline == [ONE, ONE]

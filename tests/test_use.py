@@ -13,6 +13,7 @@ from fedtheory import Key, Layout, best_directions, largest_step
 from fedtheory.core import registry
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.papers import EXTRAS, store
+from fedtheory.papers.store import measured
 from fedtheory.papers.use import reset, step
 from fedtheory.running import records
 from fedtheory.theory import rules
@@ -166,7 +167,7 @@ def test_the_book_links_the_pictures(monkeypatch):
 
 @pytest.mark.parametrize("name", ITEMS)
 def test_quick_runs_draw(name, tmp_path):
-    table = EXTRAS[name].measure(store.Runner(tmp_path), "quick", 2).table
+    table = measured(store.Runner(tmp_path), EXTRAS[name].measure("quick", 2)).table
     assert EXTRAS[name].draw(records.read_csv(records.to_csv(table))).axes
 
 

@@ -207,7 +207,7 @@ def test_controls_on_committed_numbers_change_what_they_read():
     from fedtheory.theory.ssf import experiments
 
     for _, _, needs, judged, changed, _ in experiments.EMPIRICAL.values():
-        found = experiments.results(experiments.FIGURES, *needs)
+        found = experiments.results(ROOT / "figures", *needs)
         assert judged(found).holds
         assert not judged(found, **changed).holds
 

@@ -105,6 +105,24 @@ def test_its_metadata_are_valid(wheel):
     )
 
 
+def test_a_claim_of_runs_says_where_results_are_missing(wheel, tmp_path):
+    """Nothing is looked for beside the package; `claims` says what to do, and calls no control refuted or not."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    (tmp_path / "figures").mkdir()
+    shutil.copytree(ROOT / "figures" / "ssf", tmp_path / "site" / "figures" / "ssf")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); from fedtheory import cli; "
+    code += "print(cli.__file__); cli.main(['claims', 'ssf.tables2-4'])"
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "FEDTHEORY_ROOT")}
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    where, _, line, counts = done.stdout.splitlines()
+    assert where.startswith(str(tmp_path / "site"))
+    assert counts == "1 unchecked"
+    assert "waits for the paper-scale results of ssf/table2 ssf/table3 ssf/table4: run it in a clone" in line
+    assert "NOT REFUTED" not in line
+
+
 def test_it_works_without_the_extras(wheel, tmp_path):
     """Every module can be imported, a method runs, and what needs an extra says which."""
     with zipfile.ZipFile(wheel) as archive:

@@ -8,6 +8,7 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
+from fedtheory.core.message import Down
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.compress import Sparse, groups, largest
@@ -22,11 +23,6 @@ class Server:
 class Own:
     U: torch.Tensor  # U_i: momentum, (N, d)
     V: torch.Tensor  # V_i: momentum that was not sent yet, (N, d)
-
-
-@dataclass(frozen=True)
-class Down:
-    x: torch.Tensor  # (d,)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
-from fedtheory.core.message import Known
+from fedtheory.core.message import Down, Known
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.compress import LEVELS, Quantized, groups, uniforms
@@ -26,11 +26,6 @@ class Server:
 @dataclass(frozen=True)
 class Own:
     delta: torch.Tensor  # delta_i: what a local gradient is corrected by, (N, d)
-
-
-@dataclass(frozen=True)
-class Down:
-    x: torch.Tensor  # (d,)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
+from fedtheory.core.message import Down
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 
@@ -22,11 +23,6 @@ class Server:
 @dataclass(frozen=True)
 class Own:
     dual: torch.Tensor  # grad L_k(theta_k^t), (N, d)
-
-
-@dataclass(frozen=True)
-class Down:
-    x: torch.Tensor  # (d,)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
+from fedtheory.core.message import Down
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 
@@ -31,11 +32,6 @@ class Own:
     M: torch.Tensor  # first moments, (N, r)
     V: torch.Tensor  # second moments, (N, r)
     t: torch.Tensor  # local steps so far, (N,), int64
-
-
-@dataclass(frozen=True)
-class Down:
-    x: torch.Tensor  # (d,)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
+from fedtheory.core.message import Down
 from fedtheory.core.problem import Outputs, Problem
 from fedtheory.core.registry import Card, Method
 
@@ -19,11 +20,6 @@ from fedtheory.core.registry import Card, Method
 class Server:
     x: torch.Tensor  # (d,)
     weights: torch.Tensor  # (N,)
-
-
-@dataclass(frozen=True)
-class Down:
-    x: torch.Tensor  # (d,)
 
 
 @dataclass(frozen=True)

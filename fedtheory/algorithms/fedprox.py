@@ -8,6 +8,7 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
+from fedtheory.core.message import Down
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 
@@ -16,11 +17,6 @@ from fedtheory.core.registry import Card, Method
 class Server:
     x: torch.Tensor  # w^t, (d,)
     weights: torch.Tensor  # p_k, (N,)
-
-
-@dataclass(frozen=True)
-class Down:
-    x: torch.Tensor  # (d,)
 
 
 @dataclass(frozen=True)

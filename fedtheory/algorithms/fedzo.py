@@ -13,7 +13,7 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
-from fedtheory.core.message import Known
+from fedtheory.core.message import Down, Known
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.directions import Direction, Each, bearable, slopes, walk
@@ -21,11 +21,6 @@ from fedtheory.maps.directions import Direction, Each, bearable, slopes, walk
 
 @dataclass(frozen=True)
 class Server:
-    x: torch.Tensor  # (d,)
-
-
-@dataclass(frozen=True)
-class Down:
     x: torch.Tensor  # (d,)
 
 

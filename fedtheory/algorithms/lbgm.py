@@ -12,7 +12,7 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
-from fedtheory.core.message import Cost, cost
+from fedtheory.core.message import Cost, Down, cost
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 
@@ -26,11 +26,6 @@ class Server:
 @dataclass(frozen=True)
 class Own:
     g: torch.Tensor  # g_k^l, (N, d)
-
-
-@dataclass(frozen=True)
-class Down:
-    x: torch.Tensor  # (d,)
 
 
 @dataclass(frozen=True)

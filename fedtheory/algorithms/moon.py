@@ -9,6 +9,7 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
+from fedtheory.core.message import Down
 from fedtheory.core.problem import Outputs, Problem
 from fedtheory.core.registry import Card, Method
 
@@ -23,11 +24,6 @@ class Server:
 class Own:
     y: torch.Tensor  # w_i of the client's last round, (N, d)
     trained: torch.Tensor  # whether it had one, (N,)
-
-
-@dataclass(frozen=True)
-class Down:
-    x: torch.Tensor  # (d,)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from fedtheory.core.average import average, shares
 from fedtheory.core.configuration import by_problem, later
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
-from fedtheory.core.message import Known
+from fedtheory.core.message import Down, Known
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.signs import Signs
@@ -26,11 +26,6 @@ class Server:
 @dataclass(frozen=True)
 class Own:
     e: torch.Tensor  # e_i: what was not sent yet, (N, d)
-
-
-@dataclass(frozen=True)
-class Down:
-    x: torch.Tensor  # (d,)
 
 
 @dataclass(frozen=True)

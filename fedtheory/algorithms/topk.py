@@ -13,6 +13,7 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
+from fedtheory.core.message import Down
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
 from fedtheory.maps.compress import Sparse, largest
@@ -26,11 +27,6 @@ class Server:
 @dataclass(frozen=True)
 class Own:
     e: torch.Tensor  # e_i: what was not sent yet, (N, d)
-
-
-@dataclass(frozen=True)
-class Down:
-    x: torch.Tensor  # (d,)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import argparse
 import importlib
 import math
 import os
-import re
 import signal
 import sys
 import threading
@@ -87,39 +86,46 @@ class Parser(argparse.ArgumentParser):
     """What cannot be parsed is said in one line, with a fix. Options are written out: --seed is not --seeds."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **{"allow_abbrev": False, **named})
+        super().__init__(*given, **{"allow_abbrev": False, "exit_on_error": False, **named})
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         if action.option_strings and arg_strings == ["--"]:  # --data=--, which argparse takes for no value
-            raise argparse.ArgumentError(action, "expected one argument")
+            raise argparse.ArgumentError(action, _VALUE)
         return super()._get_values(action, arg_strings)  # type: ignore[misc]
+
+    def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
+        try:
+            return super()._match_argument(action, arg_strings_pattern)  # type: ignore[misc]
+        except argparse.ArgumentError:
+            raise argparse.ArgumentError(action, _VALUE) from None
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            said = f"={checks.show_text(repr(value))}: expected one of {', '.join(map(repr, action.choices))}"
+            raise argparse.ArgumentError(action, said)
+
+    def parse_known_args(self, *given: Any) -> Any:  # type: ignore[override]
+        try:
+            return super().parse_known_args(*given)
+        except argparse.ArgumentError as error:
+            parts = "" if error.message.startswith("=") else ": "  # "=value: ..." stands behind the name
+            self.error(error.message if error.argument_name is None else f"{error.argument_name}{parts}{error.message}")
+
+    def parse_args(self, *given: Any) -> Any:  # type: ignore[override]
+        options, further = self.parse_known_args(*given)
+        if further:
+            what = checks.show_text(" ".join(further))
+            self.error(f"{what}: expected options of this command only. Fix: leave it out")
+        return options
 
     def error(self, message: str) -> NoReturn:
         message = message.replace(COMMANDS, "command")
-        for pattern, said in COMPLAINTS:
-            found = re.fullmatch(pattern, message, re.DOTALL)
-            if found:
-                message = said(*found.groups())
-                break
-        fix = "" if "Fix: " in message else f" Fix: see {self.prog} --help"
+        fix = "" if "Fix: " in message else f". Fix: see {self.prog} --help"
         self.exit(2, " ".join(f"fedtheory: {message}{fix}".splitlines()) + "\n")
 
 
 COMMANDS = "list|run|federate|reproduce|compare|report|conclusions|claims|model|course"
-COMPLAINTS: tuple[tuple[str, Callable[..., str]], ...] = (  # argparse's words, and ours
-    (r"argument (\S+): (=.*)", lambda name, rest: name + rest),
-    (
-        r"argument (\S+): invalid choice: (.*) \(choose from (.*)\)",
-        lambda name, value, known: f"{name}={checks.show_text(value)}: expected one of {known}.",
-    ),
-    (r"argument (\S+): expected one argument", lambda name: f"{name}: expected a value behind it."),
-    (r"argument (\S+): expected at least one argument", lambda name: f"{name}: expected a value behind it."),
-    (r"the following arguments are required: (.*)", lambda names: f"{names}: expected, and not there."),
-    (
-        r"unrecognized arguments: (.*)",
-        lambda words: f"{checks.show_text(words)}: expected options of this command only. Fix: leave it out",
-    ),
-)
+_VALUE = "expected a value behind it"
 
 
 def number_of(kind: Callable[[str], Any], low: float, high: float) -> Callable[[str], Any]:

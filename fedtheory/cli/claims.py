@@ -19,11 +19,11 @@ from fedtheory.theory import ledger
 def show(options: argparse.Namespace) -> None:
     """claims"""
     torch.set_num_threads(1)
-    chosen = ledger.choose(options.ids, options.paper)
     if options.save is not None:
         require_target("save", options.save)
     if options.page is not None:
         require_target("page", options.page, options.save)
+    chosen = ledger.choose(options.ids, options.paper)
     saved = lambda: [] if not is_plain(options.save) else ledger.load(options.save)
     if options.save is not None:
         saved()  # it can be read
@@ -55,6 +55,8 @@ def show_records(found: Sequence[dict[str, Any]], as_json: bool) -> None:
     for record in found:
         margin = "" if record["margin"] is None else f"{record['margin']:.4g}"
         control = record["control"] if record["control_refuted"] else f"NOT REFUTED: {record['control']}"
+        if record["verdict"] == "unchecked":
+            control = record["detail"]
         place, outcome = ("id", "where", "statement"), ("verdict", "evidence")
         cells = [*(record[name] for name in place), ledger.assumed(record), *(record[name] for name in outcome)]
         print(" | ".join([*cells, margin, control]))

@@ -10,7 +10,8 @@ from typing import Any
 from fedtheory.cli.say import emit, show_ours
 from fedtheory.core import checks, registry
 from fedtheory.core.files import require_target, write_target
-from fedtheory.papers.conclusions import PAPERS, Outcome
+from fedtheory.core.registry import PAPERS
+from fedtheory.papers.conclusions import Outcome
 from fedtheory.papers.evidence import Decided, decided
 from fedtheory.papers.letters import letters
 from fedtheory.running import verdicts

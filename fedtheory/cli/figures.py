@@ -58,17 +58,6 @@ def finished(item: store.Item, out: Path, scale: str, seeds: int) -> dict[str, A
     return record
 
 
-def measured(
-    item: store.Item, runner: Runner, scale: str, seeds: int, title: str, options: argparse.Namespace, *kept: Any
-) -> store.Result:
-    """The result of an item, with a progress bar over its runs."""
-    with progress(runner, title, options):
-        result = item.measure(runner, scale, seeds, *kept)
-        result.runs = runner.provenance()
-        result.notes += runner.said(result.runs)
-        return result
-
-
 @contextmanager
 def progress(runner: Runner, title: str, options: argparse.Namespace) -> Iterator[None]:
     """A bar over the runs that are asked for."""
@@ -120,8 +109,8 @@ def reproduce_items(options: argparse.Namespace) -> None:
     chosen = chosen_items(options.items, scale)
     drawn = [item for item in chosen if scale == "quick" and item.name in quick.drawn()]
     items = [sized(item, scale) for item in chosen if item not in drawn]
-    if scale == "quick":  # the first picture soon, then what one worker computes alone, so that none waits at the end
-        items = items[:1] + sorted(items[1:], key=lambda item: not item.alone)
+    if scale == "quick":  # the first picture soon, then what no two workers can share, so that none waits at the end
+        items = items[:1] + sorted(items[1:], key=lambda item: not item.early)
     out = writable(options.out, items)
     runner = running(out, device, options.workers)
     before = {item.name: finished(item, out, scale, seeds) for item in items} if options.missing else {}
@@ -150,7 +139,8 @@ def reproduce_items(options: argparse.Namespace) -> None:
     else:
         for item in items:
             started, grown = time.time(), [kept[item.name]] if item.name in kept else []
-            result = measured(item, runner, scale, seeds, item.name, options, *grown)
+            with progress(runner, item.name, options):
+                result = runner.measure(item, scale, seeds, *grown)
             if runner.leads:
                 finish(item, result, time.time() - started)
     runner.close()
@@ -233,7 +223,8 @@ def compare_methods(options: argparse.Namespace) -> None:
     else:
         for number, item in enumerate(items, 1):
             started, title = time.time(), f"[{number}/{len(items)}] {item.name}"
-            result = measured(item, runner, scale, seeds, title, options)
+            with progress(runner, title, options):
+                result = runner.measure(item, scale, seeds)
             if runner.leads:
                 finish(item, result, time.time() - started)
     runner.close()

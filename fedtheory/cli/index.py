@@ -8,7 +8,7 @@ from typing import Any
 from fedtheory.cli.template import render
 from fedtheory.core import registry
 from fedtheory.core.files import write_atomic
-from fedtheory.papers.conclusions import PAPERS
+from fedtheory.core.registry import PAPERS
 from fedtheory.papers.quick import TEXTS, committed, picture
 from fedtheory.running import records
 

@@ -10,7 +10,7 @@ from fedtheory.cli.say import emit, show_ours, show_paper
 from fedtheory.cli.template import render
 from fedtheory.core import checks, registry
 from fedtheory.core.files import require_target, write_target
-from fedtheory.papers.conclusions import PAPERS
+from fedtheory.core.registry import PAPERS
 from fedtheory.papers.evidence import decided, distinct
 from fedtheory.papers.letters import letters
 from fedtheory.running import records, verdicts

@@ -49,6 +49,13 @@ SEED_BYTES = 8  # one 64-bit integer
 
 
 @dataclass(frozen=True)
+class Down:
+    """The message of a server that sends its model and nothing else."""
+
+    x: torch.Tensor  # (d,)
+
+
+@dataclass(frozen=True)
 class Seed(Generic[T]):
     """A value that both sides make from the same key: one 64-bit integer crosses, whatever the value's size.
 

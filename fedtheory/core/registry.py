@@ -292,13 +292,14 @@ class Listed:
     ours: bool
 
 
-PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl")  # as items and claims are named
+PAPERS = {"fedsub": "FedSub", "ssf": "SSF", "mud": "FedMUD", "flss": "FLSS", "decomfl": "DeComFL"}
+"""The papers, as items and claims are named -> each one's method."""
 
 
 def _order(item: Listed) -> tuple[Any, ...]:
     """The papers' own first, by paper, figures before tables."""
     paper, name = item.name.split("/")
-    place = PAPERS.index(paper) if paper in PAPERS else len(PAPERS)
+    place = list(PAPERS).index(paper) if paper in PAPERS else len(PAPERS)
     return (True, place) if item.ours else (False, place, name)
 
 

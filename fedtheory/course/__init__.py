@@ -21,11 +21,11 @@ from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
+from fedtheory.core.registry import PAPERS
 from fedtheory.course import rich
 from fedtheory.course.rich import WIDTH
 from fedtheory.course.rich import box as box
 from fedtheory.papers import style
-from fedtheory.papers.conclusions import PAPERS
 from fedtheory.papers.evidence import decided
 from fedtheory.papers.letters import letters, untex
 from fedtheory.running import records
@@ -208,19 +208,15 @@ def first_of(tests: Iterable[tuple[Any, str]]) -> str:
     return next((word for test, word in tests if not (test() if callable(test) else test)), "")
 
 
-def _bases() -> tuple[Path, ...]:
-    return (Path.cwd(), *Path.cwd().parents, Path(__file__).resolve().parents[2])
-
-
 @checks.arguments
 def located(name: str) -> Path:
     """Find a file or folder of the repository, such as "docs/ledger.json", from wherever a notebook runs.
 
-    It is looked for in the working folder, in the folders above it, and in the clone that the package comes from.
+    It is looked for in the working folder and those above it, or where the variable FEDTHEORY_ROOT says.
 
     Raises FileNotFoundError.
     """
-    for base in _bases():
+    for base in records.bases():
         if (base / name).exists():
             return base / name
     fix = "run the notebook in a clone of the repository, or copy this beside it"
@@ -235,7 +231,7 @@ def committed(item: str) -> dict[str, Any]:
 
     Raises FileNotFoundError with the command that makes it.
     """
-    for base in _bases():
+    for base in records.bases():
         for folder in records.folders(base / "figures"):
             if (folder / item).with_suffix(".json").exists():
                 return records.load(folder, item)

@@ -22,7 +22,6 @@ from typing import Any
 
 import torch
 
-import fedtheory
 from fedtheory.core import checks, registry
 from fedtheory.core.files import require_folder, whole_folder, write_atomic
 from fedtheory.course.exercises import Exercise, exercises, verdict
@@ -89,15 +88,12 @@ class Version:
 
 
 def home() -> Path:
-    """The clone of the repository that this package is in: the folder with `notebooks` and `figures`.
-
-    Raises FileNotFoundError where the package was installed without them.
-    """
-    root = Path(fedtheory.__file__).resolve().parents[1]
-    if not any((root / "notebooks").glob("[0-9][0-9]_*.ipynb")):
-        fix = "run the command in a clone of the repository, or install the package from one with pip install -e ."
-        checks.reject("notebooks", str(root / "notebooks"), "the committed notebooks", fix, FileNotFoundError)
-    return root
+    """The clone of the repository, with `notebooks` and `figures`: see `records.bases`. Raises FileNotFoundError."""
+    for base in records.bases():
+        if any((base / "notebooks").glob("[0-9][0-9]_*.ipynb")):
+            return base
+    fix = "run the command in a clone of the repository, or set FEDTHEORY_ROOT to one"
+    checks.reject("notebooks", "notebooks", "the committed notebooks", fix, FileNotFoundError)
 
 
 def committed_notebooks(chosen: Sequence[str] = ()) -> list[Path]:

@@ -12,11 +12,11 @@ from fedtheory.core import registry
 from fedtheory.running.records import Cell, load
 
 if TYPE_CHECKING:
-    from fedtheory.papers.store import Item, Result, Runner
+    from fedtheory.papers.store import Item, Result, Runner, measured
 
-__getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"store": ["Item", "Result", "Runner"]})
+__getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs={"store": ["Item", "Result", "Runner", "measured"]})
 
-__all__ = ["EXTRAS", "ITEMS", "Cell", "Item", "Result", "Runner", "load"]
+__all__ = ["EXTRAS", "ITEMS", "Cell", "Item", "Result", "Runner", "load", "measured"]
 
 
 class Named(Mapping[str, "Item"]):

@@ -8,8 +8,6 @@ from typing import Any
 from fedtheory.core import checks
 from fedtheory.running import verdicts
 
-PAPERS = {"fedsub": "FedSub", "ssf": "SSF", "mud": "FedMUD", "flss": "FLSS", "decomfl": "DeComFL"}  # name -> its method
-
 
 @dataclass(frozen=True)
 class Conclusion:

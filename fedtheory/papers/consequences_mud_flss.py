@@ -12,7 +12,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.loop import play_round
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner, interval
+from fedtheory.papers.store import Item, Result, Wants, each, interval, itself
 from fedtheory.running.records import Row, Table, behind
 from fedtheory.theory.flss.proof import squares
 from fedtheory.theory.flss.round import Instance, Round, play, square
@@ -106,8 +106,7 @@ def warmed(at: Instance, seed: int) -> tuple[torch.Tensor, list[torch.Tensor]]:
     return state.server.x, [state.server.G.basis(R).matrices()[0] for R in range(1, d + 1)]
 
 
-def measure_rank(runner: Runner, scale: str, seeds: int) -> Result:
-    torch.set_num_threads(1)
+def measure_rank(scale: str, seeds: int) -> Result:
     T, n = 20 if scale == "quick" else 200, 8 * SEEDS[scale]
     at = clients(0.2)
     q, eye, ranks = play(at), at.frame, range(1, len(at.x) + 1)
@@ -252,14 +251,10 @@ def played(power: int, seed: int) -> float:
 POWERS = {"quick": (2, 3), "paper": (2, 3, 4, 5)}
 
 
-def measure_rate(runner: Runner, scale: str, seeds: int) -> Result:
-    torch.set_num_threads(1)
+def measure_rate(scale: str, seeds: int) -> Wants[Result]:
     T, n = (256, SEEDS["quick"]) if scale == "quick" else (4096, SEEDS["paper"])
     steps = [2.0**-k for k in range(1, 13 if scale == "paper" else 9)]
-    rows: list[Row] = []
-    for count, lr in enumerate(steps):
-        runner.tick(count, len(steps))
-        rows.append(full_rank(lr, T))
+    rows = yield from each(full_rank, [(lr, T) for lr in steps])
     rows += [missed(power) for power in range(2, 21)]
     for power in POWERS[scale]:
         mean, low, high = interval([played(power, seed) for seed in range(n)])
@@ -318,6 +313,6 @@ def draw_rate(table: Table) -> Figure:
 
 
 EXTRAS = [
-    Item("flss/rank_bound", "What the bounds say about the rank R, and what R does", measure_rank, draw_rank),
+    Item("flss/rank_bound", "What the bounds say about the rank R, and what R does", itself(measure_rank), draw_rank),
     Item("mud/repaired_rate", "Theorem 1 repaired, against measured gradients", measure_rate, draw_rate),
 ]

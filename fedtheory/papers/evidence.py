@@ -8,7 +8,8 @@ from typing import Any
 
 from fedtheory.core import checks, registry
 from fedtheory.core.files import unseal
-from fedtheory.papers.conclusions import PAPERS, Conclusion, Outcome, decide, named
+from fedtheory.core.registry import PAPERS
+from fedtheory.papers.conclusions import Conclusion, Outcome, decide, named
 from fedtheory.running import records, verdicts
 
 Decided = list[tuple[Conclusion, Outcome]]

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from fedtheory.papers import style
 from fedtheory.papers.readings import last
-from fedtheory.papers.store import Runner, Spec, interval
+from fedtheory.papers.store import Spec, Wants, interval
 from fedtheory.running.records import Table
 
 PRECISIONS = ("full", "bf16")
@@ -15,13 +15,12 @@ ALL = "mean of all"
 
 
 def measured(
-    runner: Runner,
     names: Sequence[str],
     seeds: int,
     spec: Callable[[str, int, str], Spec],
     records: int,
     pairs: Iterable[tuple[str, str]] = (),
-) -> tuple[Table, list[str]]:
+) -> Wants[tuple[Table, list[str]]]:
     """A row per method and one for their mean, and what is seen in them.
 
     Args:
@@ -35,7 +34,7 @@ def measured(
         for name in names
         for precision in PRECISIONS
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     reached = {at: last(results[one], records) for at, one in wanted.items()}
     of = lambda name, precision: [reached[name, precision, seed] for seed in range(seeds)]
     found = {name: (of(name, "full"), of(name, "bf16")) for name in names}

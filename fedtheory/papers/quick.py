@@ -15,8 +15,6 @@ from fedtheory.papers.store import Item, Result
 from fedtheory.running import records
 from fedtheory.running.records import Table
 
-COMMITTED = Path(__file__).resolve().parents[2] / "figures"  # of a checkout
-
 
 @dataclass(frozen=True)
 class Text:
@@ -336,8 +334,8 @@ def unjudged(result: Result) -> Result:
 
 
 def committed(out: Path, name: str) -> Path | None:
-    """The folder that holds an item's committed run, no quick one of today: the one of results, or the checkout's."""
-    for folder in dict.fromkeys((out, COMMITTED)):
+    """The folder that holds an item's committed run, no quick one of today: `out`, or that of `records.results`."""
+    for folder in dict.fromkeys((out, records.results())):
         made = records.made(folder, name)
         if made and (TEXTS[name].committed or records.load(folder, name, pictured=False)["scale"] != "quick"):
             return folder

@@ -24,7 +24,7 @@ import time
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ from itertools import islice
 from multiprocessing import current_process, get_context
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -77,6 +77,78 @@ from fedtheory.running.shards import Spread
 from fedtheory.running.simulate import may_diverge, run
 
 REVISION = 1  # raised by hand when results of all runs change beyond rounding: the round loop, keys, partitions
+
+
+T = TypeVar("T")
+K = TypeVar("K")
+Wants = Generator[Iterable[Any], dict[Any, Any], T]
+"""A generator that yields the runs (`Spec`) and the computations (`Work`) that it wants, receives what each of them
+gave, and returns a T, as an algorithm's `client` yields its iterates and returns its upload."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A computation that is no run: `function(*given)`, for a worker. It is not kept on disk.
+
+    Fields:
+        function: at the top level of a module.
+        given: its arguments.
+        on_device: whether it takes the runner's device besides, as `device`.
+    """
+
+    function: Callable[..., Any]
+    given: tuple[Any, ...]
+    on_device: bool = False
+
+    def do(self, device: str) -> Any:
+        """What the function returns, with one thread."""
+        torch.set_num_threads(1)
+        return self.function(*self.given, **({"device": device} if self.on_device else {}))
+
+
+def each(function: Callable[..., T], points: Iterable[tuple[Any, ...]]) -> Wants[list[T]]:
+    """`function` of every point, in their order; workers share the points."""
+    works = [Work(function, point) for point in points]
+    found = yield works
+    return [found[work] for work in works]
+
+
+def itself(function: Callable[..., "Result"], *, on_device: bool = False) -> "Callable[..., Wants[Result]]":
+    """The `measure` of an item that wants no runs: a worker calls `function(scale, seeds)`, see `Work`."""
+
+    def measure(scale: str, seeds: int) -> Wants[Result]:
+        work = Work(function, (scale, seeds), on_device)
+        found = yield [work]
+        return found[work]
+
+    return measure
+
+
+def side_by_side(parts: Mapping[K, Wants[T]]) -> Wants[dict[K, T]]:
+    """What each part returns; all say what they want before any is waited for."""
+    done: dict[K, T] = {}
+    answers: dict[K, Any] = dict.fromkeys(parts)
+    while answers:
+        asked: dict[K, list[Any]] = {}
+        for name, answer in answers.items():
+            try:
+                asked[name] = list(parts[name].send(answer))
+            except StopIteration as end:
+                done[name] = end.value
+        found = (yield [one for some in asked.values() for one in some]) if asked else {}
+        answers = {name: {one: found[one] for one in some} for name, some in asked.items()}
+    return {name: done[name] for name in parts}
+
+
+def measured(find: Callable[[list["Spec"]], Mapping["Spec", Any]], steps: Wants[T]) -> T:
+    """What a generator of `Wants` returns: `find` gives the results of runs, and this process does the rest."""
+    try:
+        wanted = next(steps)
+        while True:
+            runs, works = split(wanted)
+            wanted = steps.send({**(find(runs) if runs else {}), **{work: work.do("cpu") for work in works}})
+    except StopIteration as end:
+        return end.value
 
 
 @dataclass(frozen=True)
@@ -347,6 +419,11 @@ def execute(spec: Spec, device: str, unfinished: Mapping[Spec, Path] | None = No
             _ending["saves"] = False
 
 
+def carry_out(what: "Spec | Work", device: str, unfinished: Mapping[Spec, Path] | None = None) -> Any:
+    """In a worker: the result of a run, see `execute`, or of another computation."""
+    return what.do(device) if isinstance(what, Work) else execute(what, device, unfinished)
+
+
 def _result_of(unfinished: Path) -> Path:
     """The file of a finished run whose checkpoints are in this folder."""
     return unfinished.parent.parent / f"{unfinished.name}.json"
@@ -446,7 +523,7 @@ class Runner:
         self.spread = spread
         self.tick = tick if tick is not None else (lambda done, total: None)
         self._pool: ProcessPoolExecutor | None = None  # kept from call to call: a process takes seconds to start
-        self._used: dict[Path, dict[str, Any]] = {}  # since the last call of `provenance`
+        self._origins: dict[str, dict[str, Any]] = {}  # of the results given, by the first part of the run's name
 
     @property
     def leads(self) -> bool:
@@ -483,7 +560,10 @@ class Runner:
 
         Raises OSError, before any work, where a run on images does not fit into memory or its data are not there.
         """
-        wanted, stored = list(dict.fromkeys(specs)), self._stored()
+        wanted = list(dict.fromkeys(specs))
+        if not wanted:
+            return {}, {}
+        stored = self._stored()
         for path, why in archive.packed(self.cache.parent)[1].items():
             warnings.warn(f"{path} is damaged ({why}): the runs in it are not used", stacklevel=3)
         self._require_room(spec for spec in wanted if _first(spec.words()) not in stored)
@@ -497,21 +577,44 @@ class Runner:
             self.cache.mkdir(parents=True, exist_ok=True)
         return results, {spec: heads[spec] for spec in missing}
 
-    def __call__(self, specs: Iterable[Spec]) -> dict[Spec, dict[str, Any]]:
-        """Results of the specs, finished ones from disk; raises as `begin` does."""
-        results, heads = self.begin(specs)
-        total = len(results) + len(heads)
+    def __call__(self, wanted: Iterable[Spec | Work]) -> dict[Any, Any]:
+        """Results of runs, finished ones from disk, and of other computations; raises as `begin` does."""
+        wanted = list(wanted)
+        runs, works = split(wanted)
+        results: dict[Any, Any]
+        results, heads = self.begin(runs)
+        total = len(results) + len(heads) + len(works)
         self.tick(len(results), total)
-        if not heads:
-            return results
         if self.spread is not None:
-            return self._share(self.spread, heads, results)
-        unfinished = self.unfinished(heads)
-        with self.pool() as pool:
-            for spec, result in as_finished(pool, execute, list(heads), self.device, unfinished):
-                results[spec] = self.keep(heads[spec], result, unfinished.get(spec))
-                self.tick(len(results), total)
-        return results
+            if heads:
+                self._share(self.spread, heads, results)
+            results |= {work: work.do(self.device) for work in works}
+        elif heads or works:
+            unfinished = self.unfinished(heads)
+            with self.pool() as pool:
+                for what, result in as_finished(pool, carry_out, [*heads, *works], self.device, unfinished):
+                    if isinstance(what, Spec):
+                        result = self.keep(heads[what], result, unfinished.get(what))
+                    results[what] = result
+                    self.tick(len(results), total)
+        return {one: results[one] for one in wanted}
+
+    def measure(self, item: "Item", scale: str, seeds: int, *rows: Table) -> "Result":
+        """An item's result, with what stands behind it. `rows`: of a finished table that is added to."""
+        steps, asked, found = item.measure(scale, seeds, *rows), [], None
+        try:
+            while True:
+                wanted = list(steps.send(found))  # type: ignore[arg-type]
+                asked += split(wanted)[0]
+                found = self(wanted)
+        except StopIteration as end:
+            return self.signed(end.value, asked)
+
+    def signed(self, result: "Result", asked: Iterable[Spec]) -> "Result":
+        """The result with the provenance of the runs that its item asked for, and what a reader should know of it."""
+        result.runs = self.provenance(asked)
+        result.notes += self.said(result.runs)
+        return result
 
     @contextmanager
     def pool(self) -> Iterator[Executor]:
@@ -553,7 +656,7 @@ class Runner:
         spread: Spread,
         heads: Mapping[Spec, dict[str, Any]],
         results: dict[Spec, dict[str, Any]],
-    ) -> dict[Spec, dict[str, Any]]:
+    ) -> None:
         """Run this process's part, and wait for the others': one that dies ends them all."""
         unfinished, total = self.unfinished(heads), len(results) + len(heads)
         for spec in spread.taken({self._named(head).stem: spec for spec, head in heads.items()}):
@@ -566,7 +669,6 @@ class Runner:
                     self.tick(len(results), total)
                 else:
                     time.sleep(0.2)
-        return results
 
     def _require_room(self, specs: Iterable[Spec]) -> None:
         images = (spec for spec in specs if spec.problem in ("images", "validation"))
@@ -626,7 +728,7 @@ class Runner:
         record = {"format": "fedtheory run 1", **head, "versions": own, "device": self.device, "result": result}
         path = self._named(head)
         write_atomic(path, seal(plain(record), None))
-        self._used[path] = record
+        self._remember(record)
         if checkpoints is not None:
             shutil.rmtree(checkpoints, ignore_errors=True)
         return result
@@ -649,15 +751,18 @@ class Runner:
                 return None
             warnings.warn(f"the stored run {path} is damaged ({error}): kept as {set_aside(path).name}", stacklevel=3)
             return self._read(head)  # it may be packed, too
-        self._used[path] = record
+        self._remember(record)
         return result
 
-    def provenance(self) -> dict[str, Any]:
-        """Of the runs that were asked for since the last call: how many, what made them, and the data that they read.
+    def _remember(self, record: Mapping[str, Any]) -> None:
+        self._origins[_first(record["words"])] = {name: record[name] for name in ("versions", "device", "data")}
+
+    def provenance(self, specs: Iterable[Spec]) -> dict[str, Any]:
+        """Of runs whose results were given: how many, what made them, and the data that they read.
 
         It ends up in an item's record, under "runs".
         """
-        used, self._used = list(self._used.values()), {}
+        used = [self._origins[name] for name in dict.fromkeys(_first(spec.words()) for spec in specs)]
         made_with = Counter(_maker(run["versions"], run["device"]) for run in used)
         data = {name: part for run in used for name, part in run["data"].items()}
         return {"count": len(used), "made with": dict(made_with), "data": data}
@@ -669,6 +774,12 @@ class Runner:
             f"{n} of {runs['count']} runs were made with {maker}; the numbers are expected to agree to rounding"
             for maker, n in others.items()
         ]
+
+
+def split(wanted: Iterable[Spec | Work]) -> tuple[list[Spec], list[Work]]:
+    """What a generator of `Wants` asks for: runs, and other computations."""
+    every = list(dict.fromkeys(wanted))
+    return [one for one in every if isinstance(one, Spec)], [one for one in every if isinstance(one, Work)]
 
 
 def _first(said: dict[str, Any]) -> str:
@@ -793,22 +904,21 @@ class Item:
     Fields:
         name: "<paper>/fig<N><letter>" or "<paper>/table<N>"; own pictures that explain them have other names.
         title: what it shows.
-        measure: (runner, scale, seeds) -> Result.
+        measure: (scale, seeds) -> a generator that yields the runs that it wants and returns a Result, see `Wants`.
         draw: table rows -> Figure.
         scales: at which it can be measured.
-        grows: whether `measure` takes the rows of a finished table as fourth argument: it then runs the methods that
+        grows: whether `measure` takes the rows of a finished table as third argument: it then runs the methods that
             are missing there, and returns the whole table with the cells that change.
-        alone: whether `measure` computes by itself, for more than a second, and asks the runner for nothing but its
-            device: `reproduce` then has a worker do it.
+        early: whether the quick scale begins it soon: one long computation, which workers cannot share.
     """
 
     name: str
     title: str
-    measure: Callable[..., Result]
+    measure: Callable[..., Wants[Result]]
     draw: Callable[[Table], Any]
     scales: tuple[str, ...] = ("quick", "paper")
     grows: bool = False
-    alone: bool = False
+    early: bool = False
 
 
 def versions() -> dict[str, str]:

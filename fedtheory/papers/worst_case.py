@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner
+from fedtheory.papers.store import Item, Result, Wants, each
 from fedtheory.running.records import Row, Table, behind
 from fedtheory.theory.worst_case import program as worst_case
 from fedtheory.theory.worst_case import reached as worst_case_search
@@ -100,14 +100,19 @@ def fedsub_curves() -> list[Curve]:
     return out
 
 
-def measure(curves: list[Curve], grids: dict[str, tuple[float, ...]], runner: Runner, scale: str) -> Result:
-    """Every curve on its grid, and what the numbers are at the edge of the paper's step sizes."""
-    torch.set_num_threads(1)
-    points = [(curve, x) for curve in curves for x in grids[curve.panel]]
-    table: Table = []
-    for curve, x in points:
-        runner.tick(len(table), len(points))
-        table.append(curve.row(x, AMOUNT[scale]))
+CURVES = {"ssf": ssf_curves, "fedsub": fedsub_curves}  # by paper
+
+
+def row_of(paper: str, at: int, x: float, scale: str) -> Row:
+    """A curve at a point, in a worker."""
+    return CURVES[paper]()[at].row(x, AMOUNT[scale])
+
+
+def measure(panels: dict[str, dict[str, tuple[float, ...]]], paper: str, scale: str, seeds: int) -> Wants[Result]:
+    """Every curve on its panel's grid, and what the numbers are at the edge of the paper's step sizes."""
+    curves, grids = CURVES[paper](), {panel: grid[scale] for panel, grid in panels.items()}
+    points = [(paper, at, x, scale) for at, curve in enumerate(curves) for x in grids[curve.panel]]
+    table = yield from each(row_of, points)
     gap = max(abs(r["tight_dual"] - r["tight_primal"]) for r in table if math.isfinite(r["tight_dual"]))
     notes = [
         "L = 1, exact gradients. Tight: dual value of a semidefinite program (PEPit, CLARABEL), over all L-smooth "
@@ -201,26 +206,17 @@ def draw_fedsub(table: Table) -> Figure:
     return finish(figure)
 
 
-def _item(name: str, title: str, curves: Callable[[], list[Curve]], panels: dict[str, dict], draw: Callable) -> Item:
-    def run(runner: Runner, scale: str, seeds: int) -> Result:
-        return measure(curves(), {panel: grid[scale] for panel, grid in panels.items()}, runner, scale)
-
-    return Item(name, title, run, draw)
-
-
 EXTRAS = [
-    _item(
+    Item(
         "ssf/worst_case",
         "How tight Lemmas 2 and 3 are: printed, tight and reached constants",
-        ssf_curves,
-        {"Lemma 2": SHARES, "drift": SHARES, "Lemma 3": STEPS, "round": STEPS},
+        partial(measure, {"Lemma 2": SHARES, "drift": SHARES, "Lemma 3": STEPS, "round": STEPS}, "ssf"),
         draw_ssf,
     ),
-    _item(
+    Item(
         "fedsub/worst_case",
         "How tight Lemmas 1 and 3 are: printed, tight and reached constants",
-        fedsub_curves,
-        {"Lemma 1": TOTALS, "Lemma 3": TOTALS},
+        partial(measure, {"Lemma 1": TOTALS, "Lemma 3": TOTALS}, "fedsub"),
         draw_fedsub,
     ),
 ]

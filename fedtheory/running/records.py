@@ -96,6 +96,18 @@ def place(out: Path, item: str, scale: str) -> Path:
     return out / scale / item
 
 
+def bases() -> tuple[Path, ...]:
+    """Where files of the repository are looked for: the folder FEDTHEORY_ROOT, else the working one and those above."""
+    given = os.environ.get("FEDTHEORY_ROOT")
+    return (Path(given),) if given else (Path.cwd(), *Path.cwd().parents)
+
+
+def results() -> Path:
+    """The folder of committed results: the first `figures` of `bases`, which need not be there."""
+    places = [base / "figures" for base in bases()]
+    return next((place for place in places if place.is_dir()), places[0])
+
+
 def folders(out: Path) -> list[Path]:
     """Where an item's record may lie: the highest scale first."""
     return [out, *(out / scale for scale in reversed(SCALES))]

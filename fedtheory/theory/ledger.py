@@ -14,14 +14,6 @@ from fedtheory.core.files import RESEAL, misfit, seal, unseal, write_target
 from fedtheory.theory.claim import EFFORTS, RULE, VERDICTS, Claim, decide
 from fedtheory.theory.search import reseeded
 
-MODULES = {  # paper -> files, in the paper's order
-    "fedsub": ("fedsub.claims",),
-    "ssf": ("ssf.claims",),
-    "mud": ("mud.claims",),
-    "flss": ("flss.claims",),
-    "decomfl": ("decomfl.claims",),
-}
-
 
 def require_solvers() -> None:
     """The packages of the extra [theory], before any work."""
@@ -36,31 +28,34 @@ def require_solvers() -> None:
 
 
 @cache
-def claims() -> dict[str, Claim]:
-    """Every claim by id.
+def claims_of(paper: str) -> dict[str, Claim]:
+    """A paper's claims by id, in its order; no other paper's are built.
 
     Raises ModuleNotFoundError with the fix where a package that the checks use is not installed.
     """
     require_solvers()
     found: dict[str, Claim] = {}
-    for names in MODULES.values():
-        for name in names:
-            module = importlib.import_module(f"fedtheory.theory.{name}")
-            for claim in module.CLAIMS:
-                if claim.id in found:
-                    checks.reject("id", claim.id, "ids that are used once", "rename one of the claims")
-                found[claim.id] = claim
+    for claim in importlib.import_module(f"fedtheory.theory.{paper}.claims").CLAIMS:
+        if claim.id in found:
+            checks.reject("id", claim.id, "ids that are used once", "rename one of the claims")
+        found[claim.id] = claim
     return found
+
+
+def claims() -> dict[str, Claim]:
+    """Every claim by id; raises as `claims_of` does."""
+    return {id: claim for paper in registry.PAPERS for id, claim in claims_of(paper).items()}
 
 
 def choose(ids: Sequence[str], paper: str | None) -> list[Claim]:
     """Claims by id (a paper's name or a leading part that ends at a dot chooses several) and by paper, in its order."""
     if paper is not None:
-        checks.choice("paper", paper, MODULES)
+        checks.choice("paper", paper, registry.PAPERS)
     chosen = set(registry.chosen_claims(ids))
     if paper is not None and ids and not any(name.startswith(f"{paper}.") for name in chosen):
         checks.reject("paper", paper, f"the paper of {', '.join(ids)}", "leave out --paper, or the ids")
-    return [claim for claim in claims().values() if claim.id in chosen and paper in (None, claim.paper)]
+    papers = [one for one in registry.PAPERS if paper in (None, one) and any(id.startswith(f"{one}.") for id in chosen)]
+    return [claim for one in papers for id, claim in claims_of(one).items() if id in chosen]
 
 
 def check(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fedtheory.core import checks
+from fedtheory.core import checks, registry
 from fedtheory.theory.claim import Check, Outcome
 from fedtheory.theory.search import implies, same
 
@@ -57,7 +57,7 @@ class Step:
         return Outcome(self.check(), _EVIDENCE[self.kind], None, self.says)
 
 
-PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl", "family")  # those with a page; the family's is of no paper
+PAPERS = (*registry.PAPERS, "family")  # those with a page; the family's is of no paper
 
 
 def steps(paper: str) -> dict[str, Step]:

@@ -12,10 +12,10 @@ from mathematics import latex, prose, runs, said, worded
 from stage import ROOT, Stage, badge, folded, plain, read_json, slug, table, toctree
 from used import Uses
 
+from fedtheory.core.registry import PAPERS as TITLES
 from fedtheory.papers.letters import letters
 from fedtheory.theory.claim import RULE
 
-TITLES = {"fedsub": "FedSub", "ssf": "SSF", "mud": "FedMUD", "flss": "FLSS", "decomfl": "DeComFL"}
 EVIDENCE = {
     "exact": "exactly: a closed form, or all cases enumerated",
     "symbolic": "with symbols (SymPy)",

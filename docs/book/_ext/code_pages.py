@@ -64,11 +64,10 @@ def _claims() -> dict[str, tuple[str, int]]:
     from stage import ROOT
 
     from fedtheory.core import registry
-    from fedtheory.theory import ledger
 
     found = {}
     for paper in registry.PAPERS:
-        folder = ROOT / "fedtheory" / "theory" / ledger.MODULES[paper][0].split(".")[0]
+        folder = ROOT / "fedtheory" / "theory" / paper
         for path in sorted(folder.rglob("*.py")):
             text = path.read_text()
             for id in registry.claim_names():

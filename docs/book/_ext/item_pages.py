@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from claim_pages import TITLES
 from mathematics import prose
 from stage import ROOT, Stage, badge, plain, slug, table, toctree
 from used import Uses
 
 from fedtheory.core import registry
+from fedtheory.core.registry import PAPERS as TITLES
 from fedtheory.running import records, verdicts
 
 FIGURES = ROOT / "figures"

@@ -7,14 +7,14 @@ from matplotlib.figure import Figure
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.papers import style
 from fedtheory.papers.decomfl.curves import SCALES, play, published, readings
-from fedtheory.papers.store import Item, Result, Runner
+from fedtheory.papers.store import Item, Result, Wants
 from fedtheory.running.records import Table
 
 SMALL = {"quick": (8, 20), "medium": (64, 480), "paper": (64, 2000)}  # batch, and rounds of a run with K = 1
 STEPS = (1, 4)  # K; a run with K > 1 makes so many times fewer rounds
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """Fig. 2 left under the reading "authors' files", and with a smaller batch: one row per record of a run."""
     of, (_, authors) = SCALES[scale], readings(scale)
     (batch, rounds), large = SMALL[scale], authors.options["batch"]
@@ -22,7 +22,7 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
     table: Table = []
     notes = []
     for size, length in ((batch, rounds), (large, authors.rounds[0])):
-        found = play(runner, of, of.mnist, methods, seeds, length, problem={**authors.options, "batch": size})
+        found = yield from play(of, of.mnist, methods, seeds, length, problem={**authors.options, "batch": size})
         for name, runs in found.columns.items():
             for seed, one in enumerate(runs):
                 for t, accuracy in zip(one["round"], one["accuracy"]):

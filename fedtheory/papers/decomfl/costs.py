@@ -21,7 +21,7 @@ from fedtheory.core.loop import sample_clients
 from fedtheory.papers import judge, style
 from fedtheory.papers.decomfl.curves import ALL
 from fedtheory.papers.decomfl.text import READING, SIZES, Wanted, accuracies, convergence, methods
-from fedtheory.papers.store import Item, Result, Runner, Spec
+from fedtheory.papers.store import Item, Result, Spec, Wants, itself
 from fedtheory.problems.images import ImageClassification
 from fedtheory.problems.models.networks import network
 from fedtheory.problems.quadratic import Quadratic
@@ -86,7 +86,7 @@ def row(setting: str, quantity: str, paper: float, ours: float, of: Row = COMPUT
     return {"setting": setting, "quantity": quantity, "paper": paper, "ours": ours, **of}
 
 
-def measure_1(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_1(scale: str, seeds: int) -> Wants[Result]:
     """Scalars per round, counted over the second half of a run: by then most clients have taken part."""
     M, m, K, P, rounds = 100, 10, 2, 5, 200
     options = {"data": "digits", "network": "mlp", "clients": M, "batch": 8}
@@ -102,7 +102,7 @@ def measure_1(runner: Runner, scale: str, seeds: int) -> Result:
         name: Spec(a, "images", tuple(sorted(options.items())), rounds, 0, m, rounds // 2, "float32", ())
         for name, (a, _, _) in chosen.items()
     }
-    results = runner(specs.values())
+    results = yield specs.values()
     table: Table = []
     cells = []
     for name, (_, *printed) in chosen.items():
@@ -146,7 +146,7 @@ COUNTED = (
 )
 
 
-def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_2(scale: str, seeds: int) -> Wants[Result]:
     """Costs; and accuracies where models and tasks are at hand."""
     counted = per_client(10)
     table: Table = []
@@ -164,12 +164,12 @@ def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
             for method, accuracy in zip(("FedAvg", "MeZO", "FedZO P=10", "DeComFL P=10"), printed):
                 name = f"{where}: {method.split()[0]}, accuracy in %"
                 wanted.append(Wanted(name, accuracy, model, task, methods(lr)[method], rounds))
-    cells += accuracies(runner, "decomfl/table2", wanted, scale, seeds)
+    cells += yield from accuracies("decomfl/table2", wanted, scale, seeds)
     notes = ["1 MB is 10^6 bytes; rounds from Table 5. FedAvg's rounds are not printed, so its bytes are not checked."]
     return Result(table, cells, {"clients": 8, "sampled": 2, "P": 10, "K": 1}, [*notes, READING])
 
 
-def measure_6(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_6(scale: str, seeds: int) -> Wants[Result]:
     """As Table 2, with low-rank adapters: the cost is the same, whatever is tuned."""
     table: Table = []
     cells = []
@@ -184,11 +184,11 @@ def measure_6(runner: Runner, scale: str, seeds: int) -> Result:
         for task, (printed, _), (lr, rounds) in zip(TASKS, TABLE6, tuned)
         for method, accuracy in zip(("MeZO", "FedZO P=5", "DeComFL P=5", "DeComFL P=10"), printed)
     ]
-    cells += accuracies(runner, "decomfl/table6", wanted, scale, seeds)
+    cells += yield from accuracies("decomfl/table6", wanted, scale, seeds)
     return Result(table, cells, {"clients": 8, "sampled": 2, "K": 1}, ["Rounds from Table 5.", READING])
 
 
-def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_5(scale: str, seeds: int) -> Result:
     """Settings: the rounds that Tables 2 and 6 imply by their bytes."""
     table: Table = []
     cells = []
@@ -254,9 +254,8 @@ def longest_queue(clients: int, sampled: int, rounds: int) -> int:
     return longest
 
 
-def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_4(scale: str, seeds: int) -> Result:
     """The client: peak of live tensors, its model among them. The server: the history that it keeps."""
-    torch.set_num_threads(1)
     table: Table = []
     cells = []
     for name, shape in (("decomfl-fashion", (1, 28, 28)), ("resnet18", (3, 32, 32))):
@@ -296,7 +295,7 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     return Result(table, cells, {"batch": 1, "P": 2, "K": 1}, notes)
 
 
-def measure_5b(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_5b(scale: str, seeds: int) -> Wants[Result]:
     """What the authors' logs say, and our runs where models and data are at hand."""
     rounds = (500, 1000, 1500, 2000)
     table: Table = [
@@ -304,7 +303,7 @@ def measure_5b(runner: Runner, scale: str, seeds: int) -> Result:
         for m, values in FIG5.items()
         for r, a in zip(rounds, values)
     ]
-    ours, cells = convergence(runner, scale, seeds)
+    ours, cells = yield from convergence(scale, seeds)
     notes = [READING] if ours else ["Nothing here was run by this package."]
     return Result([*table, *ours], cells, {"source": "the authors' logs"}, notes)
 
@@ -370,7 +369,7 @@ ITEMS = [
     Item("decomfl/fig5b", "Language models of four sizes", measure_5b, draw_5b, ALL[1:]),
     Item("decomfl/table1", "Communication per round, counted", measure_1, draw, ALL),
     Item("decomfl/table2", "Fine-tuning: costs and accuracies", measure_2, draw, ALL),
-    Item("decomfl/table4", "Memory, measured", measure_4, draw, ALL),
-    Item("decomfl/table5", "Rounds, against the printed bytes", measure_5, draw, ALL),
+    Item("decomfl/table4", "Memory, measured", itself(measure_4), draw, ALL),
+    Item("decomfl/table5", "Rounds, against the printed bytes", itself(measure_5), draw, ALL),
     Item("decomfl/table6", "Fine-tuning with adapters: costs and accuracies", measure_6, draw, ALL),
 ]

@@ -16,7 +16,7 @@ from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.algorithms.topk import TopK
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.papers import judge, style
-from fedtheory.papers.store import Item, Result, Runner, Spec, interval
+from fedtheory.papers.store import Item, Result, Spec, Wants, interval
 from fedtheory.problems.models.networks import network
 from fedtheory.running import verdicts
 from fedtheory.running.records import Cell, Row, Table
@@ -355,7 +355,6 @@ class Curves:
 
 
 def play(
-    runner: Runner,
     scale: Scale,
     data: tuple[str, str],
     methods: dict[str, Algorithm],
@@ -364,7 +363,7 @@ def play(
     metrics: tuple[str, ...] = ("accuracy",),
     problem: dict[str, Any] | None = None,
     shared: bool = True,
-) -> Curves:
+) -> Wants[Curves]:
     """Every method from every seed, on the scale's problem or another; local steps share the rounds, or do not."""
     of = scale.options if problem is None else problem
 
@@ -385,7 +384,7 @@ def play(
         for name, algorithm in methods.items()
         if isinstance(algorithm, FedAvg)
     }
-    results = runner([*wanted.values(), *(one for runs in early.values() for one in runs)])
+    results = yield [*wanted.values(), *(one for runs in early.values() for one in runs)]
     curves = Curves({name: [] for name in methods}, [], {name: wanted[name, 0].ran() for name in methods}, {})
     for (name, seed), one in wanted.items():
         curves.columns[name].append(columns(one, results[one], of["clients"]))
@@ -457,27 +456,27 @@ def result(found: Curves, metric: str, cells: list[Cell], scale: str, methods: d
     return Result(found.table(metric), cells, settings, [*READING, SHORT[scale], *kept, *found.lost])
 
 
-def measure_2a(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_2a(scale: str, seeds: int) -> Wants[Result]:
     """K local steps, all runs with the same communication; beside it, as many times more perturbations."""
-    return both_readings(two_a, runner, scale, seeds)
+    return both_readings(two_a, scale, seeds)
 
 
-def measure_2b(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_2b(scale: str, seeds: int) -> Wants[Result]:
     """P perturbations, all runs with the same rounds."""
-    return both_readings(two_b, runner, scale, seeds)
+    return both_readings(two_b, scale, seeds)
 
 
 Part = tuple[Curves, list[Cell], dict[str, Algorithm], list[str]]  # what a reading shows, and its notes
 
 
-def both_readings(panel: Callable[..., Part], runner: Runner, scale: str, seeds: int) -> Result:
+def both_readings(panel: Callable[..., Wants[Part]], scale: str, seeds: int) -> Wants[Result]:
     """A panel of Fig. 2 under both readings: rows by their reading, each with its cells."""
     table: Table = []
     cells: list[Cell] = []
     methods: dict[str, Algorithm] = {}
     notes, lost = [], []
     for reading in readings(scale):
-        found, judged, of, said = panel(runner, SCALES[scale], reading, seeds, RAN[scale])
+        found, judged, of, said = yield from panel(SCALES[scale], reading, seeds, RAN[scale])
         theirs = published if reading.name == AUTHORS else lambda method, t: math.nan
         for row in found.table("accuracy"):
             table.append({"reading": reading.name, **row, "files": theirs(row["method"], row["round"])})
@@ -492,13 +491,14 @@ def both_readings(panel: Callable[..., Part], runner: Runner, scale: str, seeds:
     return Result(table, cells, settings, notes)
 
 
-def two_a(runner: Runner, of: Scale, reading: Reading, seeds: int, ran: str) -> Part:
+def two_a(of: Scale, reading: Reading, seeds: int, ran: str) -> Wants[Part]:
     P, rounds = reading.width, reading.rounds[0]
     methods: dict[str, Algorithm] = {f"K = {k}": reading.method(P, k) for k in of.K}
     methods["FedAvg"] = reading.fedavg
     wide, one, four = f"P = {4 * P}", "K = 1", "K = 4"
-    on = lambda methods, rounds: play(runner, of, of.mnist, methods, seeds, rounds, problem=reading.options)
-    found, wider = on(methods, rounds), on({wide: reading.method(4 * P)}, reading.wide)
+    on = lambda methods, rounds: play(of, of.mnist, methods, seeds, rounds, problem=reading.options)
+    found = yield from on(methods, rounds)
+    wider = yield from on({wide: reading.method(4 * P)}, reading.wide)
     early = rounds // 4
     by_steps = minus(found.at(four, early), found.at(one, early))
     by_width = minus(wider.at(wide, early), found.at(one, early))
@@ -524,11 +524,11 @@ def two_a(runner: Runner, of: Scale, reading: Reading, seeds: int, ran: str) -> 
     return found, cells, {**methods, wide: reading.method(4 * P)}, [said]
 
 
-def two_b(runner: Runner, of: Scale, reading: Reading, seeds: int, ran: str) -> Part:
+def two_b(of: Scale, reading: Reading, seeds: int, ran: str) -> Wants[Part]:
     rounds = reading.rounds[1]
     wide = {f"P = {P}": reading.method(P, reading.right_steps, reading.right_rate) for P in of.P}
     methods: dict[str, Algorithm] = {**wide, "FedAvg": reading.fedavg}
-    found = play(runner, of, of.mnist, methods, seeds, rounds, problem=reading.options, shared=False)
+    found = yield from play(of, of.mnist, methods, seeds, rounds, problem=reading.options, shared=False)
     few, many = f"P = {of.P[0]}", f"P = {of.P[-1]}"
     cells = [
         order(
@@ -551,12 +551,11 @@ def two_b(runner: Runner, of: Scale, reading: Reading, seeds: int, ran: str) -> 
 COMPRESSED: dict[str, Algorithm] = {"FedCom, 8 bits": FEDCOM, "TopK, 10%": TOPK[10]}
 
 
-def fashion(
-    runner: Runner, scale: str, seeds: int, rivals: dict[str, Algorithm]
-) -> tuple[Curves, dict[str, Algorithm]]:
+def fashion(scale: str, seeds: int, rivals: dict[str, Algorithm]) -> Wants[tuple[Curves, dict[str, Algorithm]]]:
     of = SCALES[scale]
     methods = {"DeComFL": doubling(of), **rivals}
-    return play(runner, of, of.fashion, methods, seeds, of.doubled[-1], ("loss", "accuracy")), methods
+    found = yield from play(of, of.fashion, methods, seeds, of.doubled[-1], ("loss", "accuracy"))
+    return found, methods
 
 
 def judged_on_fashion(
@@ -578,10 +577,10 @@ def judged_on_fashion(
     return replace(answer, notes=[*answer.notes, *notes])
 
 
-def measure_3a(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_3a(scale: str, seeds: int) -> Wants[Result]:
     """Training loss against rounds."""
     signed = "TopK, 10%, signed values"
-    found, methods = fashion(runner, scale, seeds, {"FedAvg": FEDAVG, **COMPRESSED, signed: SIGNED})
+    found, methods = yield from fashion(scale, seeds, {"FedAvg": FEDAVG, **COMPRESSED, signed: SIGNED})
     level = found.at("DeComFL", metric="loss")
     ends = {name: minus(level, found.at(name, metric="loss")) for name in methods}
     rounds = [found.needed(name, level, "round", "loss", name == "FedAvg") for name in ("DeComFL", "FedAvg")]
@@ -604,10 +603,10 @@ def measure_3a(runner: Runner, scale: str, seeds: int) -> Result:
     return answer
 
 
-def measure_3b(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_3b(scale: str, seeds: int) -> Wants[Result]:
     """Test accuracy against communication."""
     ran = RAN[scale]
-    found, methods = fashion(runner, scale, seeds, {"FedAvg": FEDAVG, **COMPRESSED})
+    found, methods = yield from fashion(scale, seeds, {"FedAvg": FEDAVG, **COMPRESSED})
     cells = [savings(found, ran, "DeComFL", rival) for rival in ("FedAvg", *COMPRESSED)]
     return judged_on_fashion(found, "accuracy", cells, scale, methods)
 
@@ -620,7 +619,7 @@ def larger(scale: str) -> str:
     return f"projection with batches of {LARGER[scale]}"
 
 
-def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_4(scale: str, seeds: int) -> Wants[Result]:
     """Algorithm 5's projected gradients beside differences, each at several learning rates.
 
     Judged are central differences, those of the public code; forward ones, as Eq. 3 prints them, are shown and noted,
@@ -635,10 +634,11 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
         }
 
     methods = at_all_rates(KINDS)
-    found = play(runner, of, of.mnist, methods, seeds, of.rounds)
+    found = yield from play(of, of.mnist, methods, seeds, of.rounds)
     if scale in LARGER:
         size, more = LARGER[scale], at_all_rates({larger(scale): "projection"})
-        found.add(play(runner, of, of.mnist, more, seeds, of.rounds, problem={**of.options, "batch": size}))
+        batch = yield from play(of, of.mnist, more, seeds, of.rounds, problem={**of.options, "batch": size})
+        found.add(batch)
         methods |= more
     ends = {name: found.at(name) for name in methods}
 
@@ -683,11 +683,11 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     return answer
 
 
-def measure_6(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_6(scale: str, seeds: int) -> Wants[Result]:
     """DeComFL's curve of Fig. 3, and TopK's: a smaller k saves communication, not as much, and costs accuracy."""
     ran = RAN[scale]
     rivals: dict[str, Algorithm] = {f"TopK, {share}%": algorithm for share, algorithm in TOPK.items()}
-    found, methods = fashion(runner, scale, seeds, rivals)
+    found, methods = yield from fashion(scale, seeds, rivals)
     cells = [savings(found, ran, "DeComFL", rival) for rival in rivals]
     cells += [
         order(
@@ -788,11 +788,12 @@ def draw_2(table: Table) -> Figure:
 @style.styled
 def draw_4(table: Table) -> Figure:
     """Per rate the curves, which nearly coincide and whose bars take turns, and their differences to projection."""
-    rates = list(dict.fromkeys(row["method"].split(", ")[1] for row in table))
+    told = [row | dict(zip(("method", "rate"), row["method"].split(", "))) for row in table]
+    rates = list(dict.fromkeys(row["rate"] for row in told))
     figure, panels = style.new_figure(2 * len(rates), height=4.2, columns=2, rows=2)
-    looks = style.looks(row["method"].split(", ")[0] for row in table)
+    looks = style.looks(row["method"] for row in told)
     for axes, below, rate in zip(panels, panels[len(rates) :], rates):
-        rows = [row | {"method": row["method"].split(", ")[0]} for row in table if row["method"].endswith(f", {rate}")]
+        rows = [row for row in told if row["rate"] == rate]
         draw_part(axes, rows, "round", looks, 1.0)
         axes.set(title=f"rate {rate}", ylim=(0, 1))
         for kind in dict.fromkeys(row["method"] for row in rows if row["method"] != "projection"):

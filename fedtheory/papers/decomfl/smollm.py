@@ -22,7 +22,7 @@ from fedtheory.core.algorithm import Algorithm
 from fedtheory.papers import style
 from fedtheory.papers.decomfl.curves import MU
 from fedtheory.papers.frontier.items import beyond
-from fedtheory.papers.store import Item, Result, Runner, Spec, interval
+from fedtheory.papers.store import Item, Result, Spec, Wants, interval
 from fedtheory.running.records import Table
 
 P, RANK, CLIENTS, SAMPLED, BATCH = 5, 8, 8, 2, 8
@@ -138,7 +138,7 @@ def spec(of: Setting, method: str, way: str, lr: float, seed: int, trial: bool =
     )
 
 
-def tune(runner: Runner, of: Setting, ways: Sequence[str]) -> tuple[Rates, dict[str, dict[str, float]]]:
+def tune(of: Setting, ways: Sequence[str]) -> Wants[tuple[Rates, dict[str, dict[str, float]]]]:
     """The best rate of each method and way, and the loss that each rate reached.
 
     The grid first; where the best of what was tried is at an end, the next value beyond, `BEYOND` times.
@@ -154,7 +154,7 @@ def tune(runner: Runner, of: Setting, ways: Sequence[str]) -> tuple[Rates, dict[
             for which, rates in asked.items()
             for rate in rates
         }
-        results = runner(wanted.values())
+        results = yield wanted.values()
         for (which, rate), one in wanted.items():
             found = results[one]
             tried[which][rate] = float("inf") if found["diverged"] else found["columns"]["loss"][-1]
@@ -173,14 +173,14 @@ def tune(runner: Runner, of: Setting, ways: Sequence[str]) -> tuple[Rates, dict[
     return chosen, said
 
 
-def measure(task: str, ways: Sequence[str], runner: Runner, scale: str, seeds: int) -> Result:
+def measure(task: str, ways: Sequence[str], scale: str, seeds: int) -> Wants[Result]:
     """Accuracy of every method and way over rounds and bytes, at the rate chosen on another seed."""
     of = SETTINGS[task][scale]
-    chosen, tried = tune(runner, of, ways)
+    chosen, tried = yield from tune(of, ways)
     wanted = {(which, seed): spec(of, *which, rate, seed) for seed in range(seeds) for which, rate in chosen.items()}
     results = {}
     for seed in range(seeds):  # a seed is finished before the next one is begun
-        results |= runner([one for (_, of_seed), one in wanted.items() if of_seed == seed])
+        results |= yield [one for (_, of_seed), one in wanted.items() if of_seed == seed]
     table, notes = [], []
     for which, rate in chosen.items():
         runs = [results[wanted[which, seed]]["columns"] for seed in range(seeds)]

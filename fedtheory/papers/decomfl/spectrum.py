@@ -15,7 +15,7 @@ from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.core.key import Key
 from fedtheory.papers import style
 from fedtheory.papers.decomfl.curves import ALL, RAN, order
-from fedtheory.papers.store import Item, Result, Runner, Spec, interval
+from fedtheory.papers.store import Item, Result, Spec, interval, itself
 from fedtheory.problems.images import ImageClassification
 from fedtheory.running.records import Row, Table
 from fedtheory.running.simulate import run
@@ -87,17 +87,16 @@ EXACT = 2000  # parameters up to which all eigenvalues are computed as well
 NEAR = 0.01  # of the largest eigenvalue: this counts as zero
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int, device: str) -> Result:
     """One trained network per seed; random probes share its quadrature."""
     options, length, images, steps, probes = SCALES[scale]
-    torch.set_num_threads(1)
     table: Table = []
     shares, ranks, exact, d = [], [], [], 0
     read: dict[str, Any] = {}
     for seed in range(seeds):
         key = Key(seed)
         problem = ImageClassification.load(
-            key=key.fold("data"), clients=1, batch=64, dtype=torch.float32, device=runner.device, **options
+            key=key.fold("data"), clients=1, batch=64, dtype=torch.float32, device=device, **options
         )
         d = problem.d
         read |= problem.origin
@@ -176,4 +175,4 @@ def draw(table: Table) -> Figure:
     return figure
 
 
-ITEMS = [Item("decomfl/fig5a", "Eigenvalues of the Hessian", measure, draw, ALL, alone=True)]
+ITEMS = [Item("decomfl/fig5a", "Eigenvalues of the Hessian", itself(measure, on_device=True), draw, ALL, early=True)]

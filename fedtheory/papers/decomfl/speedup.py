@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner, interval
+from fedtheory.papers.store import Item, Result, Wants, each, interval, side_by_side
 from fedtheory.running.records import Row, Table, behind
 from fedtheory.running.simulate import run
 from fedtheory.theory.decomfl.descent import repaired_step
@@ -122,18 +122,14 @@ def played_row(cause: str, sizes: tuple[int, int, int], rounds: int, seeds: int)
     return row | {"low": low, "high": high, "seeds": seeds, **behind("quadratics", "none", rounds)}
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """Every cause along every axis, exactly; then runs."""
-    torch.set_num_threads(1)
     points = [(cause, axis, value) for cause in CAUSES for axis, (_, grid) in AXES.items() for value in grid[scale]]
     plays = [(cause, sizes) for cause in CAUSES for sizes in PLAYED]
-    table: Table = []
-    for point in points:
-        runner.tick(len(table), len(points) + len(plays))
-        table.append(exact_row(*point))
-    for cause, sizes in plays:
-        runner.tick(len(table), len(points) + len(plays))
-        table.append(played_row(cause, sizes, RUNS[scale], seeds))
+    exact = each(exact_row, points)
+    played = each(played_row, [(cause, sizes, RUNS[scale], seeds) for cause, sizes in plays])
+    parts = yield from side_by_side({"exact": exact, "played": played})
+    table = [*parts["exact"], *parts["played"]]
     settings = {"d": D, "M": CLIENTS, "R": ROUNDS, "rounds of the runs": RUNS[scale], "smoothing of the runs": 1e-4}
     return Result(table, [], settings, [*SETTING, *summary(table)])
 

@@ -13,7 +13,7 @@ from fedtheory.algorithms.fedzo import FedZO, MeZO
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.papers import judge
 from fedtheory.papers.decomfl.curves import MU
-from fedtheory.papers.store import Runner, Spec
+from fedtheory.papers.store import Spec, Wants
 from fedtheory.problems.models import language
 from fedtheory.problems.text import read
 from fedtheory.running import verdicts
@@ -93,11 +93,11 @@ def needs(item: str, model: str, task: str, method: str = "DeComFL") -> str:
     return f"needs {where}, the extra [llm] and a GPU with about {room / 1e9:.2g} GB: {command}"
 
 
-def accuracies(runner: Runner, item: str, wanted: list[Wanted], scale: str, seeds: int) -> list[Cell]:
+def accuracies(item: str, wanted: list[Wanted], scale: str, seeds: int) -> Wants[list[Cell]]:
     """Cells of all that is wanted: run at the paper's scale where everything is there."""
     lacking = {one: one.missing() if scale == "paper" else None for one in wanted if one.algorithm is not None}
     there = [one for one, lacks in lacking.items() if scale == "paper" and lacks is None]
-    results = runner([one.spec(seed) for one in there for seed in range(seeds)])
+    results = yield [one.spec(seed) for one in there for seed in range(seeds)]
     cells = []
     for one in wanted:
         if one in there:
@@ -127,7 +127,7 @@ def methods(lr: float) -> dict[str, Algorithm | None]:
 RATES = {"OPT-125M": 5e-6, "OPT-350M": 3e-6, "OPT-1.3B": 2e-6, "OPT-2.7B": 2e-6}
 
 
-def convergence(runner: Runner, scale: str, seeds: int) -> tuple[list[Row], list[Cell]]:
+def convergence(scale: str, seeds: int) -> Wants[tuple[list[Row], list[Cell]]]:
     """Accuracy on SST-2 by round for the four sizes, and the round from which it is within a point of the end's."""
     table: list[Row] = []
     cells = []
@@ -138,7 +138,8 @@ def convergence(runner: Runner, scale: str, seeds: int) -> tuple[list[Row], list
             cells.append(judge.absent(cell, 1250, needs("decomfl/fig5b", model, "SST-2")))
             continue
         specs = [one.spec(seed, every=50) for seed in range(seeds)]
-        found = [result["columns"] for result in runner(specs).values()]
+        results = yield specs
+        found = [results[one]["columns"] for one in specs]
         for at, r in enumerate(found[0]["round"]):
             mean = sum(columns["accuracy"][at] for columns in found) / seeds
             table.append({"model": f"{model}, ours", "round": r, "accuracy": mean, **specs[0].ran()})

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-import torch
 from matplotlib.figure import Figure
 
 from fedtheory.algorithms.fedavg import FedAvg
@@ -26,7 +25,7 @@ from fedtheory.papers.budget import LAUNCH, SUSTAINED, VECTORS, Budget, gradient
 from fedtheory.papers.flss import items as flss
 from fedtheory.papers.mud import items as mud
 from fedtheory.papers.readings import OPTIMISTIC, best, best_at, last
-from fedtheory.papers.store import Item, Result, Runner, Spec, interval
+from fedtheory.papers.store import Item, Result, Spec, Wants, interval, itself
 from fedtheory.problems.models.networks import network
 from fedtheory.running import verdicts
 from fedtheory.running.records import Cell, Row, Table, behind
@@ -202,10 +201,10 @@ def needs(item: str) -> str:
     return f"needs the files of cifar100 and a GPU: {command(item)}; {budget(item.split('/')[0])}"
 
 
-def runs(runner: Runner, names: Sequence[str], paper: str, scale: str, seeds: int) -> dict[str, list[dict[str, Any]]]:
+def runs(names: Sequence[str], paper: str, scale: str, seeds: int) -> Wants[dict[str, list[dict[str, Any]]]]:
     """Results per method and seed: all methods of a seed before the next."""
     wanted = {(name, seed): spec(name, paper, scale, seed) for seed in range(seeds) for name in names}
-    results = runner(wanted.values())
+    results = yield wanted.values()
     return {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in names}
 
 
@@ -237,7 +236,7 @@ RATES = (0.01, 0.03, 0.1)
 RATED = (*TABLE5, "our-CD", "our-P=I")  # both papers' methods, in SSF's number of rounds
 
 
-def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_rates(scale: str, seeds: int) -> Wants[Result]:
     """Both papers' methods at lower rates: does the order hang on the rate? Best record and last one.
 
     Beside each stand, paired by seed, its difference to FedAvg at the same rate and to itself at the printed one.
@@ -249,7 +248,7 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
         for lr in RATES
         for one in [spec(name, "ssf", scale, seed)]
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     readings: dict[str, Callable[[dict[str, Any]], float]] = {"final": lambda one: last(one, 1), "best": best}
     reached = {
         (name, lr, what): [read(results[wanted[name, lr, seed]]) for seed in range(seeds)]
@@ -294,9 +293,9 @@ def notes(scale: str) -> list[str]:
     return [f"Runs: {SETTINGS[scale].what}.", *READING]
 
 
-def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_2(scale: str, seeds: int) -> Wants[Result]:
     """FedSub's Figure 2: both variants outperform FedAvg, with 43% of the parameters in one of them."""
-    found = runs(runner, list(FIG2), "fedsub", scale, seeds)
+    found = yield from runs(list(FIG2), "fedsub", scale, seeds)
     ours = {name: [last(one, 1) for one in several] for name, several in found.items()}
     at, lacks = SETTINGS[scale], "" if scale == "paper" else needs("fedsub/fig2")
     cells = [
@@ -318,9 +317,9 @@ def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
     return Result(table, cells, words(scale, "fedsub", list(FIG2), seeds), notes(scale))
 
 
-def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_4(scale: str, seeds: int) -> Wants[Result]:
     """SSF's Figure 4, (137): Full-SCAFFOLD > SSF > FedAvg > FedSub, at the final epoch."""
-    found = runs(runner, list(TABLE5), "ssf", scale, seeds)
+    found = yield from runs(list(TABLE5), "ssf", scale, seeds)
     ours = {name: [last(one, 1) for one in several] for name, several in found.items()}
     printed = {name: row[0] for name, row in TABLE5.items()}
     names = list(TABLE5)
@@ -330,9 +329,9 @@ def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
     return Result(table, cells, words(scale, "ssf", names, seeds), notes(scale))
 
 
-def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_5(scale: str, seeds: int) -> Wants[Result]:
     """SSF's Table 5: final and best accuracy, and the epoch of the best record."""
-    found = runs(runner, list(TABLE5), "ssf", scale, seeds)
+    found = yield from runs(list(TABLE5), "ssf", scale, seeds)
     at = SETTINGS[scale]
     step = at.epochs(max(1, at.length("ssf") // at.records))
     final = {name: [last(one, 1) for one in several] for name, several in found.items()}
@@ -375,9 +374,8 @@ def budgets() -> dict[str, Budget]:
     }
 
 
-def measure_budgets(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_budgets(scale: str, seeds: int) -> Result:
     """One gradient of one client per network and batch is computed on the CPU, in one thread, and its time taken."""
-    torch.set_num_threads(1)
     table: Table = []
     seconds: dict[tuple[Any, ...], float] = {}
     for name, run in budgets().items():
@@ -515,5 +513,5 @@ ITEMS = [
 ]
 EXTRAS = [
     Item("deep/rates", "Deep networks at other learning rates", measure_rates, draw_rates, SCALES),
-    Item("deep/budget", "What runs at the papers' scales need", measure_budgets, draw_budgets, SCALES),
+    Item("deep/budget", "What runs at the papers' scales need", itself(measure_budgets), draw_budgets, SCALES),
 ]

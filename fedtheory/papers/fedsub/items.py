@@ -16,7 +16,7 @@ from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.maps.subspace import Coordinate, Gaussian, Identity, Spherical
 from fedtheory.papers import judge, style
-from fedtheory.papers.store import Item, Result, Runner, Spec, interval
+from fedtheory.papers.store import Item, Result, Spec, Wants, interval, itself, side_by_side
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.running import verdicts
@@ -57,12 +57,10 @@ def at_scale(algorithm: Algorithm, seed: int, scale: str) -> Spec:
     return spec(algorithm, seed, ROUNDS[scale], **(QUICK if scale == "quick" else {}))
 
 
-def curves(
-    runner: Runner, algorithms: dict[str, Algorithm], seeds: int, scale: str
-) -> tuple[Table, dict[str, list[float]]]:
+def curves(algorithms: dict[str, Algorithm], seeds: int, scale: str) -> Wants[tuple[Table, dict[str, list[float]]]]:
     """Error over rounds per method, and the plateau: the mean of the last tenth of the records, per seed."""
     wanted = {(n, s): at_scale(a, s, scale) for n, a in algorithms.items() for s in range(seeds)}
-    results = runner(wanted.values())
+    results = yield wanted.values()
     table: Table = []
     plateau: dict[str, list[float]] = {}
     for name in algorithms:
@@ -94,16 +92,18 @@ def falling(result: dict[str, Any]) -> float:
     return math.log(late / end) / before if before > 0 else 0.0
 
 
-def steady(cell: str, runner: Runner, algorithm: Algorithm, seeds: int, scale: str, region: verdicts.Region) -> Cell:
+def steady(cell: str, algorithm: Algorithm, seeds: int, scale: str, region: verdicts.Region) -> Wants[Cell]:
     """Whether an error goes on falling, seed by seed."""
+    found = yield from falls(algorithm, seeds, scale)
     said = "fall of the error's logarithm in the last third over that in the third before; a plateau has 0"
-    return judge.side(cell, NAN, falls(runner, algorithm, seeds, scale), region, RAN[scale], "printed", said)
+    return judge.side(cell, NAN, found, region, RAN[scale], "printed", said)
 
 
-def falls(runner: Runner, algorithm: Algorithm, seeds: int, scale: str) -> list[float]:
+def falls(algorithm: Algorithm, seeds: int, scale: str) -> Wants[list[float]]:
     """`falling` of every seed."""
     wanted = [at_scale(algorithm, seed, scale) for seed in range(seeds)]
-    return [falling(one) for one in runner(wanted).values()]
+    results = yield wanted
+    return [falling(results[one]) for one in wanted]
 
 
 def lower(
@@ -129,28 +129,32 @@ def levels(names: Sequence[str], plateaus: dict[str, list[float]], scale: str) -
     return cells
 
 
-def measure_1a(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_1a(scale: str, seeds: int) -> Wants[Result]:
     """P = I converges exactly; projections stall; CD is best of the three."""
     of = methods(lr=RATES[scale])
     chosen = {name: of[name] for name in ("our-CD", "our-SS", "our-RD", "our-P=I")}
-    table, plateaus = curves(runner, chosen, seeds, scale)
-    cells = [
-        steady("our-P=I (exact convergence)", runner, chosen["our-P=I"], seeds, scale, verdicts.above(0.5)),
-        *(
-            steady(f"{name} (an error remains)", runner, chosen[name], seeds, scale, verdicts.below(0.5))
+    table, plateaus = yield from curves(chosen, seeds, scale)
+    steadies = {
+        "our-P=I": steady("our-P=I (exact convergence)", chosen["our-P=I"], seeds, scale, verdicts.above(0.5)),
+        **{
+            name: steady(f"{name} (an error remains)", chosen[name], seeds, scale, verdicts.below(0.5))
             for name in ("our-CD", "our-SS", "our-RD")
-        ),
+        },
+    }
+    falling_on = yield from side_by_side(steadies)
+    cells = [
+        *falling_on.values(),
         *levels(["our-CD"], plateaus, scale),
         *(lower(f"our-CD below {n}", NAN, plateaus["our-CD"], plateaus[n], scale) for n in ("our-SS", "our-RD")),
     ]
     return Result(table, cells, settings(ROUNDS[scale], chosen), reading(scale))
 
 
-def measure_1b(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_1b(scale: str, seeds: int) -> Wants[Result]:
     """Dual variables lower the plateau in the full space and in subspaces."""
     of = methods(lr=RATES[scale])
     chosen = {name: of[name] for name in ("our-CD", "our-P=I", "FedAvg", "FedAvg-CD")}
-    table, plateaus = curves(runner, chosen, seeds, scale)
+    table, plateaus = yield from curves(chosen, seeds, scale)
     order = ("our-P=I", "our-CD", "FedAvg-CD", "FedAvg")
     cells = levels(list(LEVELS), plateaus, scale)
     for a, b in pairwise(order):
@@ -159,16 +163,17 @@ def measure_1b(runner: Runner, scale: str, seeds: int) -> Result:
     return Result(table, cells, settings(ROUNDS[scale], chosen), reading(scale))
 
 
-def measure_1c(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_1c(scale: str, seeds: int) -> Wants[Result]:
     """our-CD for several r (the values are not printed): accuracy improves with r."""
     chosen = {f"r={r}": methods(r, RATES[scale])["our-CD"] for r in RANKS}
-    table, plateaus = curves(runner, chosen, seeds, scale)
+    table, plateaus = yield from curves(chosen, seeds, scale)
     cells = [
         lower(f"r={b} below r={a}", NAN, plateaus[f"r={b}"], plateaus[f"r={a}"], scale, how="ours")
         for a, b in pairwise(RANKS)
     ]
     notes = [*reading(scale), "r is not printed: 5, 10, 15, 18 of 20."]
-    going = [name for name, one in chosen.items() if interval(falls(runner, one, seeds, scale))[1] > 0.5]
+    fallen = yield from side_by_side({name: falls(one, seeds, scale) for name, one in chosen.items()})
+    going = [name for name, values in fallen.items() if interval(values)[1] > 0.5]
     if going:
         notes.append(f"Still falling at the last round, so not at its plateau: {', '.join(going)}.")
     return Result(table, cells, settings(ROUNDS[scale], chosen), notes)
@@ -214,14 +219,13 @@ def draw(table: Table) -> Figure:
 # Table 1: costs per round and client of one layer, counted.
 
 
-def measure_costs(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_costs(scale: str, seeds: int, device: str) -> Result:
     """Uplink from messages, multiplications from PyTorch's counter, memory from live tensors; one layer, m x d.
 
     C_g and M_g are measured on the same problem (matrix regression, 50 rows per client) and inserted in the formulas.
     """
     m, d, r, rows, tau = LAYER.values()
-    torch.set_num_threads(1)
-    problem = MatrixRegression.ssf(0.5, Key(0), n=4, rows=rows, d=m, m=d, batch=None, device=runner.device)
+    problem = MatrixRegression.ssf(0.5, Key(0), n=4, rows=rows, d=m, m=d, batch=None, device=device)
     one = torch.tensor([0])
     full, y = problem.full(one), problem.start()[None]
     gradient = meter.multiplications(lambda: problem.grads(y, full))
@@ -313,7 +317,7 @@ def schedules() -> dict[str, dict[str, Algorithm]]:
     return {"constant (paper)": {n: base[n] for n in steps}, "divided by 10 every 1000 rounds": steps}
 
 
-def measure_geometry(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_geometry(scale: str, seeds: int) -> Wants[Result]:
     """Plateaus of our-CD, FedAvg-CD, FedAvg and P=I when the unspecified parts of the data change; one seed."""
     rounds = 300 if scale == "quick" else ROUNDS[scale]
     chosen = {name: methods()[name] for name in ("our-P=I", "our-CD", "FedAvg-CD", "FedAvg")}
@@ -325,7 +329,7 @@ def measure_geometry(runner: Runner, scale: str, seeds: int) -> Result:
     for label, algorithms in schedules().items():
         for name, algorithm in algorithms.items():
             wanted[f"step {label}", name] = spec(algorithm, 0, rounds)
-    results = runner(wanted.values())
+    results = yield wanted.values()
     table: Table = []
     for (label, name), one in wanted.items():
         result = results[one]
@@ -366,10 +370,9 @@ WHY = {
 }
 
 
-def measure_why(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_why(scale: str, seeds: int, device: str) -> Result:
     """Algorithm 1 as printed, with the projections that satisfy Assumption 1: the mean dual and the error; one seed."""
-    torch.set_num_threads(1)
-    problem = LogisticRegression.fedsub(Key(0).fold("data"), device=runner.device)
+    problem = LogisticRegression.fedsub(Key(0).fold("data"), device=device)
     root = Key(0)
     table: Table = []
     for name, make in WHY.items():
@@ -421,9 +424,14 @@ ITEMS = [
     Item("fedsub/fig1a", "Impact of the projection", measure_1a, draw),
     Item("fedsub/fig1b", "Comparison with baselines", measure_1b, draw),
     Item("fedsub/fig1c", "Impact of the subspace dimension", measure_1c, draw),
-    Item("fedsub/table1", "Costs of a round", measure_costs, draw_costs),
+    Item("fedsub/table1", "Costs of a round", itself(measure_costs, on_device=True), draw_costs),
 ]
 EXTRAS = [
-    Item("fedsub/why_nan", "Why the printed dual update diverges for SS and RD", measure_why, draw_why),
+    Item(
+        "fedsub/why_nan",
+        "Why the printed dual update diverges for SS and RD",
+        itself(measure_why, on_device=True),
+        draw_why,
+    ),
     Item("fedsub/geometry", "What the levels of Figure 1 depend on", measure_geometry, draw_geometry),
 ]

@@ -10,7 +10,7 @@ from fedtheory.core.algorithm import Algorithm
 from fedtheory.papers import style
 from fedtheory.papers.flss.items import LENGTH, SETTINGS, notes_of, settings_of, spec
 from fedtheory.papers.readings import last
-from fedtheory.papers.store import Item, Result, Runner, interval
+from fedtheory.papers.store import Item, Result, Wants, interval
 from fedtheory.running.records import Row, Table
 from fedtheory.theory.flss.printed import Setting
 
@@ -39,7 +39,7 @@ def methods(at: Setting, change: dict[str, float]) -> dict[str, Algorithm]:
     return {"FLSS": flss, "FedAvg": FedAvg(lr, at.epoch)}
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """Accuracy of FLSS minus FedAvg's for every change, paired by seed; all changes of a seed before the next."""
     at = SETTINGS[scale] if scale != "medium" else LENGTH
     wanted = {
@@ -48,7 +48,7 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
         for change, of in CHANGES.items()
         for name, algorithm in methods(at, of).items()
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     table: Table = []
     for change in CHANGES:
         ours, base = (

@@ -19,7 +19,7 @@ from fedtheory.core.problem import Problem
 from fedtheory.papers import judge, style
 from fedtheory.papers.budget import Budget
 from fedtheory.papers.readings import OPTIMISTIC, best, last
-from fedtheory.papers.store import Item, Result, Runner, Spec, interval
+from fedtheory.papers.store import Item, Result, Spec, Wants, interval, itself
 from fedtheory.problems.images import ImageClassification
 from fedtheory.running import simulate, verdicts
 from fedtheory.running.records import Cell, Row, Table
@@ -271,7 +271,7 @@ def notes_of(at: Setting, scale: str) -> list[str]:
 # Tables 1 and 2: what is projected; heterogeneity
 
 
-def measure_objects(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_objects(scale: str, seeds: int) -> Wants[Result]:
     """Table 1, beta = 0.5, 5 local epochs."""
     at = SETTINGS[scale]
     algorithms = {f"{what}, sr={sr}": method("FedAvg+FLSS", at, project=what, sr=float(sr)) for what, sr in TABLE1}
@@ -281,7 +281,7 @@ def measure_objects(runner: Runner, scale: str, seeds: int) -> Result:
         for name, algorithm in algorithms.items()
         for seed in range(seeds)
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     runs = {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in algorithms}
     ours = {name: [last(one) for one in found] for name, found in runs.items()}
     table: Table = []
@@ -321,13 +321,12 @@ def deep_run(column: Column) -> Budget:
 
 
 def measure_levels(
-    runner: Runner,
     scale: str,
     seeds: int,
     columns: Sequence[Column],
     printed: Mapping[str, Sequence[float]],
     item: str,
-) -> Result:
+) -> Wants[Result]:
     """Accuracies in these columns. A method is judged by AGAINST; without it, by the next column.
 
     In a column that is run in full its level is judged, and the difference beside it.
@@ -348,7 +347,7 @@ def measure_levels(
         for column, name in run
         if seed < of[column]
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     runs = {
         column.label(name): [results[wanted[column, name, seed]] for seed in range(of[column])] for column, name in run
     }
@@ -390,7 +389,7 @@ def measure_levels(
     return Result(table, cells, settings_of(at, algorithms), [*notes_of(at, scale), BEST])
 
 
-def measure_heterogeneity(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_heterogeneity(scale: str, seeds: int) -> Wants[Result]:
     """Table 2, 5 local epochs. Below the paper's scale only the columns of Fashion-MNIST are run."""
     at = SETTINGS[scale]
     columns = []
@@ -408,7 +407,7 @@ def measure_heterogeneity(runner: Runner, scale: str, seeds: int) -> Result:
                         "FMNIST", f"{IN_FULL} beta={beta:g}", FASHION.fashion, FASHION.network, beta, 5, FASHION
                     )._replace(names=names, whole=i, printed=False)
                 )
-    result = measure_levels(runner, scale, seeds, columns, TABLE2, "flss/table2")
+    result = yield from measure_levels(scale, seeds, columns, TABLE2, "flss/table2")
     if scale == "paper":
         result.settings["steps of one epoch"] = ", ".join(f"{steps} on {data}" for data, steps in EPOCH.items())
     if scale == "large":
@@ -432,7 +431,7 @@ def cost_cell(cell: str, name: str, text: str, network: str, rounds: range) -> C
     return Cell(cell, printed_cost(text), words, words, words, 1, verdict, reading, "count")
 
 
-def measure_epochs(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_epochs(scale: str, seeds: int) -> Wants[Result]:
     """Table 3, beta = 0.5; the costs by count, for the paper's networks and 400 rounds, at every scale."""
     at, printed = SETTINGS[scale], scale == "large"
     columns = [Column("CNN", f"epochs={epochs}", at.data, at.network, 0.5, epochs) for epochs in EPOCHS]
@@ -440,7 +439,7 @@ def measure_epochs(runner: Runner, scale: str, seeds: int) -> Result:
         columns[0] = Column("CNN", "epochs=1", LENGTH.data, LENGTH.network, 0.5, 1, LENGTH, COMPARED)
     deep = at.data if scale == "paper" else None
     columns += [Column("ResNet-18", f"epochs={epochs}", deep, at.deep, 0.5, epochs) for epochs in EPOCHS]
-    result = measure_levels(runner, scale, seeds, columns, TABLE3, "flss/table3")
+    result = yield from measure_levels(scale, seeds, columns, TABLE3, "flss/table3")
     if printed:
         result.settings["CNN, epochs=1"] = settings_of(LENGTH, {name: method(name, LENGTH, 1) for name in COMPARED})
         result.notes.insert(0, PRINTED_LENGTH)
@@ -453,13 +452,13 @@ def measure_epochs(runner: Runner, scale: str, seeds: int) -> Result:
 WHOLE = 0.99  # of the models sent: from here on LBGM saves nothing
 
 
-def measure_lbgm(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_lbgm(scale: str, seeds: int) -> Wants[Result]:
     """Table 4, 5 local epochs; FLSS's cost by count, LBGM's by the share of a model that it sent in our runs."""
     at = SETTINGS[scale]
     columns = [Column("CIFAR-10", f"beta={beta:g}", at.data, at.network, beta, 5) for beta in BETAS]
     there = "cifar100" if scale == "paper" else None
     columns += [Column("CIFAR-100", f"beta={beta:g}", there, at.network, beta, 5) for beta in BETAS]
-    result = measure_levels(runner, scale, seeds, columns, TABLE4, "flss/table4")
+    result = yield from measure_levels(scale, seeds, columns, TABLE4, "flss/table4")
     rows = [row for row in result.table if row["method"] == "LBGM"]
     shares = {(row["panel"], row["setting"]): row["up_mb"] / row["down_mb"] for row in rows}
     idle = {}  # "at about the same cost" is the condition of the statement
@@ -516,12 +515,12 @@ def bands(
     return table
 
 
-def measure_longer(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_longer(scale: str, seeds: int) -> Wants[Result]:
     """FedAvg with and without FLSS, beta = 0.5, with T, T0 and R four times as large: FedAvg levels off before T0."""
     at = SETTINGS[scale]
     at = replace(at, rounds=4 * at.rounds, warm_up=4 * at.warm_up, rank=4 * at.rank)
     wanted = {(name, seed): spec(at, method(name, at), 0.5, seed) for name in PAIR for seed in range(seeds)}
-    results = runner(wanted.values())
+    results = yield wanted.values()
     curves = {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in PAIR}
     ours = {name: [last(one) for one in found] for name, found in curves.items()}
     paper = {name: TABLE3[name][1] for name in curves}
@@ -533,7 +532,7 @@ def measure_longer(runner: Runner, scale: str, seeds: int) -> Result:
 # Figure 1: loss, and the singular values of the trajectory
 
 
-def measure_loss(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_loss(scale: str, seeds: int) -> Wants[Result]:
     """Figure 1a: training loss, with FedAvg from the same seeds, which is the same run up to round T0."""
     at = SETTINGS[scale]
     at = on_fashion(at)
@@ -543,7 +542,7 @@ def measure_loss(runner: Runner, scale: str, seeds: int) -> Result:
         for name in PAIR
         for seed in range(seeds)
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     curves = {name: [results[wanted[name, seed]]["columns"] for seed in range(seeds)] for name in PAIR}
     rounds = curves["FedAvg"][0]["round"]
     start, later = rounds.index(at.warm_up), rounds.index(at.warm_up + at.rounds // 10)
@@ -570,9 +569,8 @@ def change(cell: str, values: Sequence[float], sign: int, said: str, ran: str) -
     return judge.side(cell, NAN, values, verdicts.like(sign), ran, "ours", f"{said}; no number printed")
 
 
-def measure_spectra(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_spectra(scale: str, seeds: int, device: str) -> Result:
     """Figures 1b-1d: singular values of the global updates of T0 rounds, kept whole by FLSS's own G."""
-    torch.set_num_threads(1)
     at = SETTINGS[scale]
     J = at.warm_up
     algorithm = FLSS(at.lr, 2 * at.epoch, J, J)
@@ -583,7 +581,7 @@ def measure_spectra(runner: Runner, scale: str, seeds: int) -> Result:
         for seed in range(seeds):
             data = "cifar100" if network == "resnet50" else None  # Figure 1d
             one = replace(spec(at, algorithm, 0.5, seed, data, network), rounds=J)
-            problem = one.build(runner.device)
+            problem = one.build(device)
             read |= problem.origin
             G = simulate.run(algorithm, problem, J, sampled=at.sampled, seed=seed, every=J, metrics=()).state.server.G
             values = G.values[0].double()
@@ -629,12 +627,11 @@ def features(problem: ImageClassification, x: torch.Tensor, images: torch.Tensor
     return body.forward(params, images[None], iter(problem.moments(x)))[0]
 
 
-def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_features(scale: str, seeds: int, device: str) -> Result:
     """Figure 2: t-SNE (scikit-learn) for seed 0; silhouettes of the features themselves for all seeds."""
     from sklearn.manifold import TSNE
     from sklearn.metrics import silhouette_score
 
-    torch.set_num_threads(1)
     at = on_fashion(SETTINGS[scale])
     table: Table = []
     scores: dict[str, list[float]] = {}
@@ -643,7 +640,7 @@ def measure_features(runner: Runner, scale: str, seeds: int) -> Result:
     for name in ("FedAvg+FLSS", "FedAvg"):
         for seed in range(seeds):
             one = spec(at, method(name, at), 0.5, seed)
-            problem = one.build(runner.device)
+            problem = one.build(device)
             assert isinstance(problem, ImageClassification)
             read |= problem.origin
             images, labels = (part[: at.embedded] for part in problem.test)
@@ -810,8 +807,22 @@ ITEMS = [
     Item("flss/table3", "Local epochs, and communication cost", measure_epochs, draw_levels, LARGE),
     Item("flss/table4", "Accuracy and cost beside LBGM", measure_lbgm, draw_levels, SCALES),
     Item("flss/fig1a", "Training loss when the subspace starts", measure_loss, draw_loss, SCALES),
-    Item("flss/fig1bcd", "Singular values of the global updates", measure_spectra, draw_spectra, SCALES, alone=True),
-    Item("flss/fig2", "t-SNE of features", measure_features, draw_features, SCALES, alone=True),
+    Item(
+        "flss/fig1bcd",
+        "Singular values of the global updates",
+        itself(measure_spectra, on_device=True),
+        draw_spectra,
+        SCALES,
+        early=True,
+    ),
+    Item(
+        "flss/fig2",
+        "t-SNE of features",
+        itself(measure_features, on_device=True),
+        draw_features,
+        SCALES,
+        early=True,
+    ),
 ]
 EXTRAS = [
     Item("flss/longer", "FLSS and FedAvg over four times as many rounds", measure_longer, draw_longer, SCALES),

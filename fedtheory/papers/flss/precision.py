@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from fedtheory.papers import precision
 from fedtheory.papers.flss.items import SETTINGS, method, notes_of, on_fashion, settings_of, spec
-from fedtheory.papers.store import Item, Result, Runner, Spec
+from fedtheory.papers.store import Item, Result, Spec, Wants
 
 NAMES = ("FedAvg", "FedAvg+FLSS", "Signsgd+EF", "Sign+EF+FLSS")
 PAIRS = (("FedAvg+FLSS", "FedAvg"), ("Sign+EF+FLSS", "Signsgd+EF"))
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """Labels by Dirichlet(0.5), five local epochs, in both precisions."""
     at = on_fashion(SETTINGS[scale])
 
@@ -18,7 +18,7 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
         here = replace(at, options=(*at.options, ("precision", kind)))
         return spec(here, method(name, here), 0.5, seed)
 
-    table, said = precision.measured(runner, NAMES, seeds, one, 3, PAIRS)
+    table, said = yield from precision.measured(NAMES, seeds, one, 3, PAIRS)
     algorithms = {name: method(name, at) for name in NAMES}
     return Result(table, [], settings_of(at, algorithms), [*said, *notes_of(at, scale)])
 

@@ -16,7 +16,7 @@ from fedtheory.compare import ABSENT, FAMILIES, FURTHER, METHODS, RATIO, SEEDS, 
 from fedtheory.core import registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner, Spec, interval
+from fedtheory.papers.store import Item, Result, Spec, Wants, interval, side_by_side
 from fedtheory.running.records import RAN, Row, Table
 
 COSTS = {  # columns of a task's table -> axis
@@ -66,7 +66,7 @@ def last(result: dict[str, Any], metric: str) -> float:
 BEYOND = 3  # learning rates that may be added to a grid
 
 
-def tune(runner: Runner, task: Task, methods: Sequence[Method]) -> tuple[Tuned, Table]:
+def tune(task: Task, methods: Sequence[Method]) -> Wants[tuple[Tuned, Table]]:
     """The best learning rate of each method, and all that was tried.
 
     The grid first; where the best of a method is at an end of what it tried, the next value beyond, `BEYOND` times.
@@ -81,7 +81,7 @@ def tune(runner: Runner, task: Task, methods: Sequence[Method]) -> tuple[Tuned, 
             for method in methods
             for rate in asked[method.name]
         }
-        results = runner(wanted.values())
+        results = yield wanted.values()
         for (name, rate), run in wanted.items():
             tried[name][rate] = last(results[run], metric)
         for name, values in tried.items():
@@ -109,14 +109,14 @@ def beyond(rates: Sequence[float], end: float) -> float:
     return float(f"{last * before / third:.2g}")
 
 
-def play(runner: Runner, task: Task, methods: Sequence[Method], tuned: Tuned, seeds: int, ratio: float = RATIO) -> Runs:
+def play(task: Task, methods: Sequence[Method], tuned: Tuned, seeds: int, ratio: float = RATIO) -> Wants[Runs]:
     """Runs of the methods at their learning rates, all methods of a seed before the next."""
     wanted = {
         (method.name, seed): spec(task, method.make(task, tuned[method.name][0], ratio), seed)
         for seed in range(seeds)
         for method in methods
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     return {method.name: [results[wanted[method.name, seed]] for seed in range(seeds)] for method in methods}
 
 
@@ -242,15 +242,16 @@ READING = [
 
 
 def measure_task(
-    name: str, methods: Sequence[Method], runner: Runner, scale: str, seeds: int, kept: Table | None = None
-) -> Result:
+    name: str, methods: Sequence[Method], scale: str, seeds: int, kept: Table | None = None
+) -> Wants[Result]:
     """Final quality of every method on a task, and what it cost; lines that are `kept` are not run again."""
     task = TASKS[scale][name]
     here, lacking = divided(task, methods)
     there = {row["method"]: row for row in kept or []}
     new = [method for method in here if method.name not in there]
-    tuned, _ = tune(runner, task, new)
-    there |= {row["method"]: row for row in task_rows(task, new, tuned, play(runner, task, new, tuned, seeds))}
+    tuned, _ = yield from tune(task, new)
+    runs = yield from play(task, new, tuned, seeds)
+    there |= {row["method"]: row for row in task_rows(task, new, tuned, runs)}
     table = placed([there[method.name] for method in here])
     edges = [row["method"] for row in table if row["edge"]]
     notes = [*READING, *lacking]
@@ -259,10 +260,11 @@ def measure_task(
     return Result(table, [], words(scale, seeds, here, [task]), notes)
 
 
-def measure_tuning(methods: Sequence[Method], runner: Runner, scale: str, seeds: int) -> Result:
+def measure_tuning(methods: Sequence[Method], scale: str, seeds: int) -> Wants[Result]:
     """All learning rates that were tried on the tasks without files."""
     tasks = plain_tasks(scale)
-    table = [row for task in tasks for row in tune(runner, task, divided(task, methods)[0])[1]]
+    tuned = yield from side_by_side({task.name: tune(task, divided(task, methods)[0]) for task in tasks})
+    table = [row for _, rows in tuned.values() for row in rows]
     return Result(table, [], words(scale, 1, methods, tasks), [], seeds=[TUNING_SEED])
 
 
@@ -271,14 +273,15 @@ def plain_tasks(scale: str) -> list[Task]:
     return [task for task in TASKS[scale].values() if not task.files]
 
 
-def measure_ranks(methods: Sequence[Method], runner: Runner, scale: str, seeds: int) -> Result:
+def measure_ranks(methods: Sequence[Method], scale: str, seeds: int) -> Wants[Result]:
     """Places of every method on every task without files."""
     table: Table = []
     lacking: list[str] = []
     for task in plain_tasks(scale):
         here, missing = divided(task, methods)
-        tuned, _ = tune(runner, task, here)
-        rows = task_rows(task, here, tuned, play(runner, task, here, tuned, seeds))
+        tuned, _ = yield from tune(task, here)
+        runs = yield from play(task, here, tuned, seeds)
+        rows = task_rows(task, here, tuned, runs)
         order = sorted(rows, key=span, reverse=True)
         kept = ("task", "method", "family", "metric", "quality", "low", "high", "first", "final", "seeds", *RAN)
         table += [{name: row[name] for name in kept} | {"of": len(rows)} for row in order]
@@ -337,17 +340,17 @@ SWEEPS = {
 }
 
 
-def measure_sweep(name: str, methods: Sequence[Method], runner: Runner, scale: str, seeds: int) -> Result:
+def measure_sweep(name: str, methods: Sequence[Method], scale: str, seeds: int) -> Wants[Result]:
     """Quality of every method under a condition, and what it lost against the easiest, paired by seed."""
     sweep = SWEEPS[name]
     base = TASKS[scale][sweep.task]
     here, lacking = divided(base, methods, sweep.ratio)
-    tuned, _ = tune(runner, base, here)
+    tuned, _ = yield from tune(base, here)
     table: Table = []
     found: dict[Any, Runs] = {}
     for value in sweep.values:
         task = sweep.change(base, value)
-        found[value] = play(runner, task, here, tuned, seeds, value if sweep.ratio else RATIO)
+        found[value] = yield from play(task, here, tuned, seeds, value if sweep.ratio else RATIO)
         for method in here:
             results, easy = found[value][method.name], found[sweep.values[0]][method.name]
             mean, low, high = quality(task, results)

@@ -1,7 +1,7 @@
 """What crosses a socket beside what is counted: seven methods over Flower on one machine."""
 
-import re
 import tempfile
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import torch
@@ -20,7 +20,7 @@ from fedtheory.federation import local, wire
 from fedtheory.maps.decomposition import Kronecker
 from fedtheory.maps.subspace import Coordinate
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner
+from fedtheory.papers.store import Item, Result, itself
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.running.records import Table, behind
 from fedtheory.running.simulate import run
@@ -50,17 +50,17 @@ client = flower.client_app(algorithm, problem)
 
 def app(algorithm: Algorithm) -> str:
     """The module of an app that plays a method on SSF's problem."""
-    names = {"Key", "MatrixRegression", *re.findall(r"\b[A-Z]\w+(?=\()", repr(algorithm))}
+    parts = (algorithm, *vars(algorithm).values())
+    names = {"Key", "MatrixRegression", *(type(part).__name__ for part in parts if is_dataclass(part))}
     given = {"n": CLIENTS, "rounds": ROUNDS, "sampled": SAMPLED, "algorithm": algorithm}
     return APP.format(names=", ".join(sorted(names)), **given)
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Result:
     """One federation of three supernodes, one client each; the methods one after the other.
 
     Raises ValueError where Flower is not installed, or a run does not end.
     """
-    torch.set_num_threads(1)
     table: Table = []
     said: dict[str, str] = {}
     problem = MatrixRegression.ssf(0.5, Key(0).fold("data"), n=CLIENTS)
@@ -121,4 +121,4 @@ def draw(table: Table) -> Figure:
     return figure
 
 
-EXTRAS = [Item("frontier/wire", "What crosses a socket beside what is counted", measure, draw, ("medium",))]
+EXTRAS = [Item("frontier/wire", "What crosses a socket beside what is counted", itself(measure), draw, ("medium",))]

@@ -41,7 +41,7 @@ from fedtheory.papers.mud.settings import (
     words,
 )
 from fedtheory.papers.readings import last
-from fedtheory.papers.store import Item, Result, Runner, Spec, interval
+from fedtheory.papers.store import Item, Result, Spec, Wants, interval, side_by_side
 from fedtheory.running import verdicts
 from fedtheory.running.records import Cell, Table, behind
 from fedtheory.theory.mud.printed import TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, named
@@ -50,8 +50,8 @@ from fedtheory.theory.mud.printed import TABLE1, TABLE2, TABLE3, TABLE4, TABLE5,
 
 
 def accuracies(
-    runner: Runner, scale: str, seeds: int, names: Sequence[str], columns: Sequence[str]
-) -> dict[tuple[str, str], list[float]]:
+    scale: str, seeds: int, names: Sequence[str], columns: Sequence[str]
+) -> Wants[dict[tuple[str, str], list[float]]]:
     """Final accuracies of the methods that run at this scale, per seed: all methods of a seed before the next."""
     wanted = {
         (name, column, seed): spec(algorithm(name, column, scale), column, scale, seed)
@@ -60,7 +60,7 @@ def accuracies(
         for name in names
         if seed < seeded(column, scale, seeds)
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     found: dict[tuple[str, str], list[float]] = {}
     for (name, column, _), one in wanted.items():
         found.setdefault((name, column), []).append(last(results[one], 2))
@@ -77,14 +77,13 @@ def absent(item: str, name: str, column: str, paper: float) -> Cell:
 
 
 def measure_table(
-    runner: Runner,
     scale: str,
     seeds: int,
     item: str,
     printed: dict[str, tuple[float, ...]],
     printed_columns: tuple[str, ...],
     orders: Sequence[tuple[str, str]],
-) -> Result:
+) -> Wants[Result]:
     """Every printed number beside ours where it is run, then the printed orders of methods that are run.
 
     Beside each stands its difference to the first method's, ours paired by seed.
@@ -92,7 +91,7 @@ def measure_table(
     run = [column for column in printed_columns if column in SETTINGS[scale].columns]
     columns = run if scale == "quick" else printed_columns
     label = {column: shown(column, scale) if column in run else column for column in columns}
-    found = accuracies(runner, scale, seeds, list(printed), run)
+    found = yield from accuracies(scale, seeds, list(printed), run)
     table: Table = []
     cells: list[Cell] = []
     places = {column: at for at, column in enumerate(printed_columns)}
@@ -140,13 +139,13 @@ ORDERS2 = (("FedMUD+F", "FedMUD+AAD"), ("FedMUD+BKD+F", "FedMUD+BKD+AAD"))
 SENDERS = ("FedMUD", "FedMUD+BKD+AAD", "FedHM", "EF21-P", "FedBAT")
 
 
-def measure_1(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_1(scale: str, seeds: int) -> Wants[Result]:
     """Accuracies under label skew, and what is sent: upload relative to FedAvg's, from the bytes of one round."""
-    result = measure_table(runner, scale, seeds, "mud/table1", TABLE1, named("N1", "N2"), ORDERS1)
+    result = yield from measure_table(scale, seeds, "mud/table1", TABLE1, named("N1", "N2"), ORDERS1)
     if scale == "quick":  # what the perceptron sends is no number of the paper's
         return result
     specs = {name: spec(algorithm(name, HERE, scale), HERE, scale, 0, rounds=1) for name in ("FedAvg", *SENDERS)}
-    found = runner(specs.values())
+    found = yield specs.values()
     sent = {name: found[one]["columns"]["up_bytes"][-1] for name, one in specs.items()}
     for name in SENDERS:
         share = sent[name] / sent["FedAvg"]
@@ -155,29 +154,29 @@ def measure_1(runner: Runner, scale: str, seeds: int) -> Result:
     return result
 
 
-def measure_2(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_2(scale: str, seeds: int) -> Wants[Result]:
     """Decoupling against freezing under label skew."""
-    return measure_table(runner, scale, seeds, "mud/table2", TABLE2, named("N1"), ORDERS2)
+    return measure_table(scale, seeds, "mud/table2", TABLE2, named("N1"), ORDERS2)
 
 
-def measure_3(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_3(scale: str, seeds: int) -> Wants[Result]:
     """Accuracies without label skew."""
-    return measure_table(runner, scale, seeds, "mud/table3", TABLE3, named("IID"), ORDERS1)
+    return measure_table(scale, seeds, "mud/table3", TABLE3, named("IID"), ORDERS1)
 
 
-def measure_4(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_4(scale: str, seeds: int) -> Wants[Result]:
     """Decoupling against freezing under the other two partitions."""
-    return measure_table(runner, scale, seeds, "mud/table4", TABLE4, named("N2", "IID"), ORDERS2)
+    return measure_table(scale, seeds, "mud/table4", TABLE4, named("N2", "IID"), ORDERS2)
 
 
-def measure_eight(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_eight(scale: str, seeds: int) -> Wants[Result]:
     """Table 1's CIFAR-10 columns with the paper's network and length on the images at hand."""
     at = [place for place, column in enumerate(named("N1", "N2")) if column in SETTINGS[EIGHT].columns]
     printed = {name: tuple(values[place] for place in at) for name, values in TABLE1.items()}
-    return measure_table(runner, EIGHT, seeds, "mud/table1", printed, SETTINGS[EIGHT].columns, ORDERS1)
+    return measure_table(EIGHT, seeds, "mud/table1", printed, SETTINGS[EIGHT].columns, ORDERS1)
 
 
-def measure_each(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_each(scale: str, seeds: int) -> Wants[Result]:
     """FedPara with the ratio of the whole network, as in the tables, and with that of each decomposed layer.
 
     Sec. 3.2 gives the ratio for a matrix, and Sec. 5.2 explains FedPara by its higher rank; the whole network's ratio
@@ -195,7 +194,7 @@ def measure_each(runner: Runner, scale: str, seeds: int) -> Result:
         for seed in range(count[column])
         for label, hows in readings.items()
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     printed = dict(
         zip(at, (TABLE1["FedPara"][0], TABLE3["FedPara"][0], TABLE1["FedPara"][named("N1", "N2").index(HERE)]))
     )
@@ -257,7 +256,7 @@ def draw_each(table: Table) -> Figure:
     return figure
 
 
-def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_5(scale: str, seeds: int) -> Wants[Result]:
     """ResNet18 at 16- and 32-fold compression."""
     columns, ran = ("CIFAR-10 N1", "TinyImageNet N1"), {}
     if scale != "paper":
@@ -274,7 +273,7 @@ def measure_5(runner: Runner, scale: str, seeds: int) -> Result:
             for column in columns
             for seed in range(seeds)
         }
-        results = runner(wanted.values())
+        results = yield wanted.values()
         ran = {f"{name}, {column}": repr(one.algorithm) for (name, column, _), one in wanted.items()}
         cells = []
         for at, column in enumerate(columns):
@@ -379,17 +378,17 @@ PAPERS_SCALE = ("FMNIST N1", "FMNIST N2", "FMNIST IID")  # what the large scale 
 CURVES = ("FedAvg", "FedHM", "FedLMT", "FedPara", "FedMUD", "FedMUD+BKD", "FedMUD+AAD", "FedMUD+BKD+AAD")
 
 
-def curves(runner: Runner, scale: str, seeds: int, column: str) -> dict[str, list[dict[str, Any]]]:
+def curves(scale: str, seeds: int, column: str) -> Wants[dict[str, list[dict[str, Any]]]]:
     """The runs behind a table's column, per method and seed."""
     wanted = {(n, s): spec(algorithm(n, column, scale), column, scale, s) for s in range(seeds) for n in CURVES}
-    results = runner(wanted.values())
+    results = yield wanted.values()
     return {name: [results[wanted[name, seed]] for seed in range(seeds)] for name in CURVES}
 
 
-def measure_curves(runner: Runner, scale: str, seeds: int, column: str = HERE) -> Result:
+def measure_curves(scale: str, seeds: int, column: str = HERE) -> Wants[Result]:
     """FedMUD and its variants converge faster than FedHM, FedLMT and FedPara."""
     seeds, at_scale = seeded(column, scale, seeds), held(column, scale)
-    found = curves(runner, scale, seeds, column)
+    found = yield from curves(scale, seeds, column)
     table: Table = []
     rounds = max((one["columns"]["round"] for runs in found.values() for one in runs), key=len)
     for name, runs in found.items():
@@ -437,16 +436,20 @@ def together(parts: dict[str, Result]) -> Result:
     return Result(table, cells, settings, sorted(said, key=lambda note: not note.startswith("Runs")))
 
 
-def measure_convergence(runner: Runner, scale: str, seeds: int) -> Result:
+def beside(scale: str, seeds: int, columns: Sequence[str]) -> Wants[Result]:
+    """`measure_curves` of every column."""
+    parts = yield from side_by_side({on(column, scale): measure_curves(scale, seeds, column) for column in columns})
+    return together(parts)
+
+
+def measure_convergence(scale: str, seeds: int) -> Wants[Result]:
     """Figure 2; at the large scale Fashion-MNIST beside CIFAR-10."""
-    columns = (PAPERS_SCALE[0], HERE) if scale == "large" else (HERE,)
-    return together({on(column, scale): measure_curves(runner, scale, seeds, column) for column in columns})
+    return beside(scale, seeds, (PAPERS_SCALE[0], HERE) if scale == "large" else (HERE,))
 
 
-def measure_partitions(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_partitions(scale: str, seeds: int) -> Wants[Result]:
     """Figure 6: Figure 2 for all three partitions; at the large scale of Fashion-MNIST."""
-    columns = PAPERS_SCALE if scale == "large" else (HERE, *ELSEWHERE)
-    return together({on(column, scale): measure_curves(runner, scale, seeds, column) for column in columns})
+    return beside(scale, seeds, PAPERS_SCALE if scale == "large" else (HERE, *ELSEWHERE))
 
 
 def draw_gaps(axes: Axes, table: Table) -> None:
@@ -506,13 +509,12 @@ def draw_curves(table: Table) -> Figure:
 
 
 def sweep(
-    runner: Runner,
     scale: str,
     seeds: int,
     settings: dict[Any, dict[str, dict[str, Any]]],
     fixed: Sequence[str] = (),
     column: str = HERE,
-) -> tuple[Table, dict[tuple[str, Any], list[float]], dict[str, str]]:
+) -> Wants[tuple[Table, dict[tuple[str, Any], list[float]], dict[str, str]]]:
     """Accuracies over a parameter: value -> method -> changes; those of FedAvg and other methods that do not have it;
     what each row ran.
 
@@ -525,7 +527,7 @@ def sweep(
                 wanted[name, value, seed] = spec(algorithm(name, column, scale, **change), column, scale, seed)
         for name in (*fixed, "FedAvg"):
             wanted[name, "", seed] = spec(algorithm(name, column, scale), column, scale, seed)
-    results = runner(wanted.values())
+    results = yield wanted.values()
     found: dict[tuple[str, Any], list[float]] = {}
     for (name, value, _), one in wanted.items():
         found.setdefault((name, value), []).append(last(results[one], 2))
@@ -562,22 +564,22 @@ def minus(a: Sequence[float], b: Sequence[float]) -> list[float]:
     return [x - y for x, y in zip(a, b, strict=True)]
 
 
-def measure_resets(runner: Runner, scale: str, seeds: int, column: str = HERE) -> Result:
+def measure_resets(scale: str, seeds: int, column: str = HERE) -> Wants[Result]:
     """Accuracy falls with the reset interval s; without resets it is that of FedLMT."""
     values = EXTENT[scale]["s"]
     changes = {s: {name: {"s": s} for name in VARIANTS} for s in values}
-    table, found, ran = sweep(runner, scale, seeds, changes, ("FedLMT",), column)
+    table, found, ran = yield from sweep(scale, seeds, changes, ("FedLMT",), column)
     falls = {name: minus(found[name, 1], found[name, None]) for name in VARIANTS}
     cells = counts("worse at s = R than at s = 1", falls, scale, "points lost")
     cells.append(comparable("FedMUD at s = R minus FedLMT", found["FedMUD", None], found["FedLMT", ""], scale))
     return Result(table, cells, words(scale, seeds) | {"methods": ran, "s": str(values)}, notes(scale))
 
 
-def measure_start(runner: Runner, scale: str, seeds: int, column: str = HERE) -> Result:
+def measure_start(scale: str, seeds: int, column: str = HERE) -> Wants[Result]:
     """Accuracy over a: BKD is less sensitive, and its best a is larger."""
     values = EXTENT[scale]["a"]
     changes = {a: {name: {"a": a} for name in VARIANTS} for a in values}
-    table, found, ran = sweep(runner, scale, seeds, changes, column=column)
+    table, found, ran = yield from sweep(scale, seeds, changes, column=column)
     cells = []
     for one, two in (("FedMUD", "FedMUD+BKD"), ("FedMUD+AAD", "FedMUD+BKD+AAD")):
         best, good = ({name: read(found, name, values, seeds) for name in (one, two)} for read in (best_start, usable))
@@ -610,7 +612,7 @@ def usable(found: Found, name: str, values: Sequence[float], seeds: int) -> list
     return [float(sum(value > top - 10 for value in row)) for row, top in zip(reached, tops)]
 
 
-def measure_ratio(runner: Runner, scale: str, seeds: int, column: str = HERE) -> Result:
+def measure_ratio(scale: str, seeds: int, column: str = HERE) -> Wants[Result]:
     """Accuracy grows with the compression ratio; at 1/8 FedMUD+BKD+AAD is comparable to FedAvg."""
     values = EXTENT[scale]["ratio"]
     changes: dict[Any, dict[str, dict[str, Any]]] = {ratio: {} for ratio in values}
@@ -618,7 +620,7 @@ def measure_ratio(runner: Runner, scale: str, seeds: int, column: str = HERE) ->
         for name in VARIANTS:
             longer = 1.0 if "BKD" in name else math.sqrt(RATIO / ratio)
             of[name] = {"ratio": ratio, "a": tuned(name, column, scale)[1] * longer}
-    table, found, ran = sweep(runner, scale, seeds, changes, column=column)
+    table, found, ran = yield from sweep(scale, seeds, changes, column=column)
     gained = {name: minus(found[name, values[-1]], found[name, values[0]]) for name in VARIANTS}
     said = "points gained from the strongest to the weakest compression"
     cells = counts("gains from weaker compression", gained, scale, said)
@@ -637,13 +639,15 @@ SWEEPS = {  # what is varied: (measure, whether its axis is logarithmic)
 }
 
 
-def measure_elsewhere(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_elsewhere(scale: str, seeds: int) -> Wants[Result]:
     """Figure 7: Figures 3-5 under the two other partitions."""
-    parts = {
-        f"{on(column, scale)}, {label}": measure(runner, scale, seeds, column)
-        for column in ELSEWHERE
-        for label, (measure, _) in SWEEPS.items()
-    }
+    parts = yield from side_by_side(
+        {
+            f"{on(column, scale)}, {label}": measure(scale, seeds, column)
+            for column in ELSEWHERE
+            for label, (measure, _) in SWEEPS.items()
+        }
+    )
     return together(parts)
 
 

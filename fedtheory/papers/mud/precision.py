@@ -2,19 +2,19 @@
 
 from fedtheory.papers import precision
 from fedtheory.papers.mud.settings import HERE, SCALES, algorithm, notes, spec, words
-from fedtheory.papers.store import Item, Result, Runner, Spec
+from fedtheory.papers.store import Item, Result, Spec, Wants
 from fedtheory.theory.mud.printed import TABLE1
 
 NAMES = {"quick": ("FedAvg", "FedMUD+BKD+AAD"), "medium": tuple(TABLE1)}
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """Every method of the table in both precisions."""
 
     def one(name: str, seed: int, kind: str) -> Spec:
         return spec(algorithm(name, HERE, scale), HERE, scale, seed, precision=kind)
 
-    table, said = precision.measured(runner, NAMES[scale], seeds, one, 2)
+    table, said = yield from precision.measured(NAMES[scale], seeds, one, 2)
     return Result(table, [], words(scale, seeds, NAMES[scale]), [*said, *notes(scale)])
 
 

@@ -24,7 +24,7 @@ from fedtheory.papers.mud.settings import (
     words,
 )
 from fedtheory.papers.readings import last
-from fedtheory.papers.store import Item, Result, Runner
+from fedtheory.papers.store import Item, Result, Wants
 from fedtheory.running.records import Row, Table
 
 Tried = Mapping[str, Sequence[tuple[float, float]]]  # settings (rate, a) of every method
@@ -33,8 +33,8 @@ BF16 = "Products and convolutions in bfloat16, as in the runs that it is for."
 
 
 def measure_tuning(
-    column: str, tried: Tried, beyond: Tried, runner: Runner, scale: str, seeds: int, finished: Sequence[Row] = ()
-) -> Result:
+    column: str, tried: Tried, beyond: Tried, scale: str, seeds: int, finished: Sequence[Row] = ()
+) -> Wants[Result]:
     """Every method at its settings for a few rounds, on a seed that is not used again: mean of two records.
 
     `beyond`: further settings of single methods, which say whether the budget was too small for them.
@@ -48,7 +48,7 @@ def measure_tuning(
             start = {} if name in OTHERS else {"a": a}
             how = algorithm(name, column, scale, None, lr=rate, **start)
             wanted[name, rate, a] = spec(how, column, scale, TUNING_SEED, TUNING[scale], TUNING[scale] // 5)
-    results = runner(wanted.values())
+    results = yield wanted.values()
     table: Table = []
     for (name, rate, a), one in wanted.items():
         table.append({"method": name, "rate": rate, "a": a, "accuracy": last(results[one], 2), **one.ran()})

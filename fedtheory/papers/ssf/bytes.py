@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from fedtheory.papers import style
 from fedtheory.papers.ssf.items import READING, columns, final, method, spec
-from fedtheory.papers.store import Item, Result, Runner, Spec, interval
+from fedtheory.papers.store import Item, Result, Spec, Wants, interval
 from fedtheory.running.records import Row, Table
 from fedtheory.theory.ssf.printed import METHODS, SAMPLED
 
@@ -27,17 +27,17 @@ def trial(name: str, lr: float, seed: int, scale: str) -> Spec:
     return spec(method(name, lr, RANK), HET, seed, rounds(name, scale), 50)
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """Error over bytes of four methods, each at the best of five step sizes on a seed of its own."""
     tried = {(name, lr): trial(name, lr, TUNING_SEED, scale) for name in METHODS for lr in RATES}
-    found = runner(tried.values())
+    found = yield tried.values()
     errors = {of: final(found[one]) for of, one in tried.items()}
     best = {
         name: min((lr for lr in RATES if errors[name, lr] == errors[name, lr]), key=lambda lr: errors[name, lr])
         for name in METHODS
     }
     wanted = {(name, seed): trial(name, best[name], seed, scale) for name in METHODS for seed in range(seeds)}
-    results = runner(wanted.values())
+    results = yield wanted.values()
     table: Table = []
     for name in METHODS:
         runs = [results[wanted[name, seed]]["columns"] for seed in range(seeds)]

@@ -19,11 +19,23 @@ from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.maps.subspace import Spherical
 from fedtheory.papers import judge, style
-from fedtheory.papers.store import Item, Result, Runner, Spec, interval
+from fedtheory.papers.store import Item, Result, Spec, Wants, interval, itself
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.running import verdicts
 from fedtheory.running.records import Cell, Row, Table
-from fedtheory.theory.ssf.printed import METHODS, NAN, RATE, REFRESH, SAMPLED, STEPS, TABLE2, TABLE3, TABLE4, D
+from fedtheory.theory.ssf.printed import (
+    METHODS,
+    NAN,
+    RATE,
+    REFRESH,
+    SAMPLED,
+    STEPS,
+    TABLE2,
+    TABLE3,
+    TABLE4,
+    D,
+    rate_cell,
+)
 
 ROUNDS = {"quick": 1200, "paper": 25_000}
 RAN = {"quick": "smoke", "paper": "paper's"}
@@ -65,7 +77,7 @@ def spec(algorithm: Algorithm, het: float, seed: int, rounds: int, points: int =
     )
 
 
-def small_curves(runner: Runner, seeds: int, settings: Sequence[tuple[float, int]]) -> Result:
+def small_curves(seeds: int, settings: Sequence[tuple[float, int]]) -> Wants[Result]:
     """The four methods on a fifth of the paper's d, in the settings whose r has a fifth, at rates tuned for it."""
     small = [(het, r * QUICK["d"] // D) for het, r in settings if r * QUICK["d"] >= D]
     wanted = {
@@ -74,7 +86,7 @@ def small_curves(runner: Runner, seeds: int, settings: Sequence[tuple[float, int
         for name in METHODS
         for seed in range(seeds)
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     table = [row for het, r in small for name in METHODS for row in rows_of(wanted, results, het, r, name, seeds)]
     said = {"rate and rounds": {str(het): run for het, run in QUICK_RUN.items()}, **QUICK}
     return Result(table, [], said, list(READING))
@@ -95,13 +107,14 @@ def rows_of(wanted: Wanted, results: dict[Spec, dict[str, Any]], het: float, r: 
 
 
 def measure_cells(
-    runner: Runner, scale: str, seeds: int, printed: dict[tuple[float, int], tuple], orders: bool = True
-) -> Result:
+    scale: str, seeds: int, printed: dict[tuple[float, int], tuple], orders: bool = True
+) -> Wants[Result]:
     """Run the four methods in the given (het, r) settings and put the final errors beside the printed ones; `orders`:
     and the printed order of methods that follow each other; of SSF and FedSub, too, at r = 20, as in Sec. 5.2.1.
     """
     if scale == "quick":
-        return small_curves(runner, seeds, list(printed))
+        result = yield from small_curves(seeds, list(printed))
+        return result
     rounds = ROUNDS[scale]
     wanted: Wanted = {
         (het, r, name, seed): spec(method(name, RATE[het], r), het, seed, rounds)
@@ -109,7 +122,7 @@ def measure_cells(
         for name in METHODS
         for seed in range(seeds)
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     table: Table = []
     cells: list[Cell] = []
     for (het, r), values in printed.items():
@@ -236,7 +249,7 @@ def draw_finals(table: Table) -> Figure:
     return figure
 
 
-def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_rates(scale: str, seeds: int) -> Wants[Result]:
     """The paper's search: Full-SCAFFOLD, 500 rounds, four rates, lowest final error wins; divergence detected."""
     grid = (1e-4, 1e-3, 1e-2, 1e-1)
     wanted = {
@@ -245,7 +258,7 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
         for lr in grid
         for seed in range(seeds)
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     table: Table = []
     cells = []
     for het, paper in RATE.items():
@@ -260,7 +273,7 @@ def measure_rates(runner: Runner, scale: str, seeds: int) -> Result:
             table.append({**row, **wanted[het, lr, 0].ran()})
         said = f"chosen in {sum(lr == paper for lr in chosen)} of {seeds} seeds"
         region = verdicts.times(paper, 1.01)
-        cells.append(judge.level(f"het={het} learning rate", paper, chosen, region, RAN[scale], "printed", None, said))
+        cells.append(judge.level(rate_cell(het), paper, chosen, region, RAN[scale], "printed", None, said))
     return Result(table, cells, {"grid": grid, "rounds": 500}, list(READING))
 
 
@@ -287,26 +300,26 @@ def draw_rates(table: Table) -> Figure:
     return figure
 
 
-def measure_text(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_text(scale: str, seeds: int) -> Wants[Result]:
     """Table 3 and the ratios that its text states."""
-    result = measure_cells(runner, scale, seeds, TABLE3)
+    result = yield from measure_cells(scale, seeds, TABLE3)
     if scale == "quick":
         return result
-    rounds = ROUNDS[scale]
-
-    def finals(name: str, r: int) -> list[float]:
-        specs = [spec(method(name, RATE[2.0], r), 2.0, seed, rounds) for seed in range(seeds)]
-        results = runner(specs)
-        return [final(results[s]) for s in specs]
-
-    for text, paper, above, below in (
-        ("text: SSF r=1 / Full-SCAFFOLD (more than)", 100.0, ("SSF", 1), ("Full-SCAFFOLD", 1)),
-        ("text: SSF r=1 / SSF r=5 (nearly)", 36.0, ("SSF", 1), ("SSF", 5)),
+    wanted: dict[tuple[str, int, int], Spec] = {
+        (name, r, seed): spec(method(name, RATE[2.0], r), 2.0, seed, ROUNDS[scale])
+        for name, r in (("Full-SCAFFOLD", 1), *((name, r) for name in ("FedSub", "SSF") for r in (1, 5, 10)))
+        for seed in range(seeds)
+    }
+    results = yield wanted.values()
+    finals = lambda name, r: [final(results[wanted[name, r, seed]]) for seed in range(seeds)]
+    for text, paper, region, above, below in (
+        ("SSF r=1 / Full-SCAFFOLD (more than)", 100.0, verdicts.above, ("SSF", 1), ("Full-SCAFFOLD", 1)),
+        ("SSF r=1 / SSF r=5 (nearly)", 36.0, verdicts.times, ("SSF", 1), ("SSF", 5)),
     ):
         ratios = [a / b for a, b in zip(finals(*above), finals(*below))]
-        region = verdicts.above(paper) if "more than" in text else verdicts.times(paper)
         said = f"ours/paper = {interval(ratios)[0] / paper:.2f}"
-        result.cells.append(judge.side(text, paper, ratios, region, RAN[scale], "printed", said, ratio=True))
+        cell = judge.side(f"text: {text}", paper, ratios, region(paper), RAN[scale], "printed", said, ratio=True)
+        result.cells.append(cell)
     for r in (1, 5, 10):
         text, printed = f"text: FedSub r={r} / SSF r={r} (comparable)", dict(zip(METHODS, TABLE3[2.0, r]))
         ratios = [a / b for a, b in zip(finals("FedSub", r), finals("SSF", r))]
@@ -321,16 +334,15 @@ def measure_text(runner: Runner, scale: str, seeds: int) -> Result:
 WHY_RANKS = (5, 20, 50)
 
 
-def measure_why(runner: Runner, scale: str, seeds: int) -> Result:
+def measure_why(scale: str, seeds: int, device: str) -> Result:
     """FedSub with P^T P = (d/r) I, with and without the form that keeps sum_i Lambda_i = 0: error and ||mean Lambda||.
 
     Exact arithmetic keeps the mean dual at zero: participants' duals sum to what they summed to before (15). Rounding
     leaves about 1e-16, and every change of basis multiplies a vector by (P^{k+1})^T P^k, which stretches it by
     sqrt(d/r) on average. That is the line drawn beside the measured one. One seed: the growth is not an estimate.
     """
-    torch.set_num_threads(1)
     rounds, every = (1000, 10) if scale == "quick" else (2500, 10)
-    problem = MatrixRegression.ssf(0.5, Key(0).fold("data"), device=runner.device)
+    problem = MatrixRegression.ssf(0.5, Key(0).fold("data"), device=device)
     table: Table = []
     for r in WHY_RANKS:
         for form in ("printed", "sums"):
@@ -431,7 +443,7 @@ READING_SETTINGS = ((0.5, 20), (0.5, 50))
 STEPPED = "FedSub, P P^T = I, absent step turned"  # the reading that is run in all printed settings, for all rounds
 
 
-def measure_readings(runner: Runner, scale: str, seeds: int, rows: Sequence[Row] = ()) -> Result:
+def measure_readings(scale: str, seeds: int, rows: Sequence[Row] = ()) -> Wants[Result]:
     """Every reading at het = 0.5 and r = 20, 50, where 5,000 rounds reach the plateau; one seed, last ten records.
 
     STEPPED in every setting of Tables 2 to 4, at the length of the tables: what it shows is where FedSub diverges.
@@ -448,7 +460,7 @@ def measure_readings(runner: Runner, scale: str, seeds: int, rows: Sequence[Row]
             length = ROUNDS[scale] if name == STEPPED else rounds
             one = spec(make(RATE[het], r), het, 0, length, **options)
             wanted[name, het, r] = None if (name, het, r) in held else one
-    results = runner(one for one in wanted.values() if one is not None)
+    results = yield (one for one in wanted.values() if one is not None)
     table: Table = []
     for (name, het, r), one in wanted.items():
         if one is None:
@@ -545,15 +557,15 @@ def beyond_text(row: Row, high: float) -> str:
 
 
 def _curves(name: str, title: str, setting: tuple[float, int], printed: dict) -> Item:
-    def measure(runner: Runner, scale: str, seeds: int) -> Result:
-        return measure_cells(runner, scale, seeds, {setting: printed[setting]}, False)
+    def measure(scale: str, seeds: int) -> Wants[Result]:
+        return measure_cells(scale, seeds, {setting: printed[setting]}, False)
 
     return Item(name, title, measure, draw_curves)
 
 
 def _finals(name: str, title: str, printed: dict) -> Item:
-    def measure(runner: Runner, scale: str, seeds: int) -> Result:
-        return measure_cells(runner, scale, seeds, printed)
+    def measure(scale: str, seeds: int) -> Wants[Result]:
+        return measure_cells(scale, seeds, printed)
 
     return Item(name, title, measure, draw_finals)
 
@@ -572,6 +584,11 @@ ITEMS = [
     _finals("ssf/table4", "Final relative error at r = 50", TABLE4),
 ]
 EXTRAS = [
-    Item("ssf/why_nan", "Why FedSub's scale diverges, and how to switch it off", measure_why, draw_why),
+    Item(
+        "ssf/why_nan",
+        "Why FedSub's scale diverges, and how to switch it off",
+        itself(measure_why, on_device=True),
+        draw_why,
+    ),
     Item("ssf/readings", "What each reading of the open points changes", measure_readings, draw_readings, grows=True),
 ]

@@ -11,7 +11,7 @@ from fedtheory.core.algorithm import Algorithm
 from fedtheory.maps.subspace import Spherical
 from fedtheory.papers import style
 from fedtheory.papers.ssf.items import READING, ROUNDS, final, method, spec
-from fedtheory.papers.store import Item, Result, Runner, interval
+from fedtheory.papers.store import Item, Result, Wants, interval
 from fedtheory.running.records import Row, Table
 from fedtheory.theory.ssf.printed import METHODS, RATE, STEPS, TABLE2, TABLE3, TABLE4
 
@@ -27,7 +27,7 @@ def fedsub(reading: str, lr: float, r: int) -> Algorithm:
     return FedSubReading(lr, STEPS, Spherical(r, "orthonormal"), absent="step")
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """FedSub's final error in every printed setting, and over SSF's and FedAvg's with the same seeds."""
     methods = {name: lambda lr, r, name=name: fedsub(name, lr, r) for name in (TABLES, STALE)}
     methods |= {name: lambda lr, r, name=name: method(name, lr, r) for name in RIVALS}
@@ -37,7 +37,7 @@ def measure(runner: Runner, scale: str, seeds: int) -> Result:
         for het, r in PRINTED
         for name, make in methods.items()
     }
-    results = runner(wanted.values())
+    results = yield wanted.values()
     table: Table = []
     for reading in (TABLES, STALE):
         for (het, r), values in PRINTED.items():

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import torch
 from matplotlib.figure import Figure
 
-from fedtheory.core import checks
+from fedtheory.core import checks, registry
 from fedtheory.core.problem import Problem
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner
+from fedtheory.papers.store import Item, Result, Wants, each
 from fedtheory.running.records import Row, Table, behind
 from fedtheory.theory.worst_case import found
 from fedtheory.theory.worst_case import program as worst_case
@@ -140,18 +140,24 @@ def gap(problem: Problem, x: torch.Tensor) -> float:
     return float(losses.mean()) - known(problem.constants.f_star)
 
 
+_ENTRIES: dict[str, Sequence[Entry]] = {}  # of each item
+
+
+def row_of(name: str, at: int, scale: str, typical: tuple[tuple[str, float], ...]) -> Row:
+    """A row of an item, in a worker that knows the item by its name alone."""
+    registry.item(name)  # its module fills _ENTRIES
+    return _ENTRIES[name][at].row(found.AMOUNT[scale], dict(typical))
+
+
 def item(
     name: str, title: str, entries: Sequence[Entry], typical: Callable[[int], tuple[dict[str, float], str]]
 ) -> Item:
     """The item of a paper; `typical`: rounds -> quantities by name, and what was run."""
+    _ENTRIES[name] = entries
 
-    def measure(runner: Runner, scale: str, seeds: int) -> Result:
-        torch.set_num_threads(1)
-        values, said = typical({"quick": 50}.get(scale, 500))
-        table: Table = []
-        for entry in entries:
-            runner.tick(len(table), len(entries))
-            table.append(entry.row(found.AMOUNT[scale], values))
+    def measure(scale: str, seeds: int) -> Wants[Result]:
+        ((values, said),) = yield from each(typical, [({"quick": 50}.get(scale, 500),)])
+        table = yield from each(row_of, [(name, at, scale, tuple(values.items())) for at in range(len(entries))])
         apart = max((row["gap"] for row in table if not math.isnan(row["gap"])), default=0.0)
         notes = [
             "Worst case: " + "; ".join(f"{how}: {words}" for how, words in HOW.items()) + ".",

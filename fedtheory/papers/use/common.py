@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 
-import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -50,7 +49,3 @@ def panelled(table: Table) -> tuple[Figure, list[Axes], list[str]]:
     names = list(dict.fromkeys(row["panel"] for row in table))
     figure, panels = style.new_figure(len(names), height=2.9)
     return figure, list(panels), names
-
-
-def one_thread() -> None:
-    torch.set_num_threads(1)

@@ -11,8 +11,8 @@ from fedtheory.algorithms.ssf import SSF
 from fedtheory.core.key import Key
 from fedtheory.maps.subspace import Spherical
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner
-from fedtheory.papers.use.common import SCALES, filled, middle, of, one_thread, squares
+from fedtheory.papers.store import Item, Result, Wants, each
+from fedtheory.papers.use.common import SCALES, filled, middle, of, squares
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.running.records import Row, Table, behind
 from fedtheory.theory import rules
@@ -99,14 +99,10 @@ def rows_of(case: tuple[str, float, float, float], scale: str, seeds: int) -> li
     return rows
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """Every case: average squared gradients at the same bytes."""
-    one_thread()
-    rows: list[Row] = []
-    for at, case in enumerate(CASES[scale]):
-        runner.tick(at, len(CASES[scale]))
-        rows += rows_of(case, scale, seeds)
-    table = filled(rows)
+    found = yield from each(rows_of, [(case, scale, seeds) for case in CASES[scale]])
+    table = filled([row for rows in found for row in rows])
     notes = [f"{name}: {value:.3g}" for name, value in says(table).items()]
     settings = {"N, d, K": [N, D, K], "rounds with memory": ROUNDS[scale], "without": 2 * ROUNDS[scale]}
     return Result(table, [], settings, notes)

@@ -10,8 +10,8 @@ from fedtheory.core.key import Key
 from fedtheory.core.loop import play_round
 from fedtheory.core.problem import Problem
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner
-from fedtheory.papers.use.common import SCALES, filled, middle, of, one_thread, panelled
+from fedtheory.papers.store import Item, Result, Wants, each
+from fedtheory.papers.use.common import SCALES, filled, middle, of, panelled
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.running.records import Row, Table, behind
@@ -76,15 +76,10 @@ def row_of(name: str, P: int, scale: str, seeds: int) -> Row:
 PANELS = {"quick": ("flat", "falling"), "medium": ("flat", "falling", "logistic regression")}
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """Every P on every problem."""
-    one_thread()
     points = [(name, P) for name in PANELS[scale] for P in COUNTS[scale]]
-    rows: list[Row] = []
-    for at, point in enumerate(points):
-        runner.tick(at, len(points))
-        rows.append(row_of(*point, scale, seeds))
-    table = filled(rows)
+    table = filled((yield from each(row_of, [(*point, scale, seeds) for point in points])))
     notes = [f"{name}: {value:.3g}" for name, value in says(table).items()]
     settings = {"d": D, "level": LEVEL[scale], "L eta c": STEPS[scale], "tuned on": f"seed {seeds}", "K": 1}
     return Result(table, [], settings, notes)

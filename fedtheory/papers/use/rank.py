@@ -13,8 +13,8 @@ from fedtheory.core.layout import Layout
 from fedtheory.core.problem import Problem
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner
-from fedtheory.papers.use.common import SCALES, filled, middle, of, one_thread, panelled
+from fedtheory.papers.store import Item, Result, Wants, each
+from fedtheory.papers.use.common import SCALES, filled, middle, of, panelled
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.running.records import Row, Table, behind
@@ -82,14 +82,11 @@ def rows_of(panel: str, r: int, scale: str, seeds: int) -> list[Row]:
     return rows
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """All ranks at the same numbers sent; the ratio to the largest rank, paired by seed."""
-    one_thread()
     points = [(panel, r) for panel in PANELS for r in (MUD[scale] if panel == PANELS[2] else RANKS[scale])]
-    rows: list[Row] = []
-    for at, point in enumerate(points):
-        runner.tick(at, len(points))
-        rows += rows_of(*point, scale, seeds)
+    found = yield from each(rows_of, [(*point, scale, seeds) for point in points])
+    rows = [row for rows in found for row in rows]
     for row in rows:
         largest = of(rows, panel=row["panel"], kind=row["kind"])[-1]
         ratios = middle([row[f"seed {seed}"] / largest[f"seed {seed}"] for seed in range(seeds)])

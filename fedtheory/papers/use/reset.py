@@ -10,8 +10,8 @@ from fedtheory.core.layout import Layout
 from fedtheory.core.problem import Problem
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner
-from fedtheory.papers.use.common import SCALES, filled, middle, of, one_thread, panelled
+from fedtheory.papers.store import Item, Result, Wants, each, side_by_side
+from fedtheory.papers.use.common import SCALES, filled, middle, of, panelled
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.running.records import Row, Table, behind
 from fedtheory.running.simulate import run
@@ -73,16 +73,13 @@ def scaled(a: float, scale: str, seeds: int) -> Row:
     return row | dict(zip(("mean", "low", "high"), middle(found))) | behind("quadratics", "none", T)
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """Intervals between resets for three forms, then ranges a."""
-    one_thread()
     points = [(panel, form, every) for panel in PANELS[scale] for form in FORMS for every in EVERY[scale]]
-    rows: list[Row] = []
-    for point in points:
-        runner.tick(len(rows), len(points) + len(RANGES[scale]))
-        rows.append(rows_of(*point, scale, seeds))
-    rows += [scaled(a, scale, seeds) for a in RANGES[scale]]
-    table = filled(rows)
+    intervals = each(rows_of, [(*point, scale, seeds) for point in points])
+    ranges = each(scaled, [(a, scale, seeds) for a in RANGES[scale]])
+    parts = yield from side_by_side({"intervals": intervals, "ranges": ranges})
+    table = filled([*parts["intervals"], *parts["ranges"]])
     notes = [f"{name}: {value:.3g}" for name, value in says(table).items()]
     settings = {"side": SIDE, "N": N, "local steps": E, "rounds": ROUNDS[scale], "L alpha c": STEPS[scale], "eta": LR}
     return Result(table, [], settings | {"tuned on": f"seed {seeds}"}, notes)

@@ -17,8 +17,8 @@ from fedtheory.core.problem import Problem
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.maps.subspace import Spherical
 from fedtheory.papers import style
-from fedtheory.papers.store import Item, Result, Runner
-from fedtheory.papers.use.common import SCALES, filled, middle, of, one_thread, panelled
+from fedtheory.papers.store import Item, Result, Wants, each, side_by_side
+from fedtheory.papers.use.common import SCALES, filled, middle, of, panelled
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.matrix_regression import MatrixRegression
 from fedtheory.problems.quadratic import Quadratic
@@ -115,19 +115,14 @@ def by_price(method: str, x: int, scale: str, seeds: int) -> Row:
     )
 
 
-def measure(runner: Runner, scale: str, seeds: int) -> Result:
+def measure(scale: str, seeds: int) -> Wants[Result]:
     """Every method at every share on every problem, then DeComFL and FedMUD."""
-    one_thread()
     points = [(name, method, share) for name in problems(scale, 0) for method in METHODS for share in RANKS[scale]]
     priced = [("DeComFL", P) for P in DIRECTIONS[scale]] + [("FedMUD", r) for r in SIDES[scale]]
-    rows: list[Row] = []
-    for point in points:
-        runner.tick(len(rows), len(points) + len(priced))
-        rows.append(in_subspace(*point, scale, seeds))
-    for method, x in priced:
-        runner.tick(len(rows), len(points) + len(priced))
-        rows.append(by_price(method, x, scale, seeds))
-    table = filled(rows)
+    subspaces = each(in_subspace, [(*point, scale, seeds) for point in points])
+    prices = each(by_price, [(*point, scale, seeds) for point in priced])
+    parts = yield from side_by_side({"subspaces": subspaces, "prices": prices})
+    table = filled([*parts["subspaces"], *parts["prices"]])
     settings = {"K": K, "rounds": ROUNDS[scale], "data": "redrawn per seed", "stable": "loss below its start"}
     notes = [f"{name}: {value:.3g}" for name, value in says(table).items()]
     return Result(table, [], settings, notes)

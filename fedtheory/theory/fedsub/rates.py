@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -337,7 +336,6 @@ def check_a3(identity: bool) -> Check:
 # Sec. 5: what is measured
 
 
-FIGURES = Path(__file__).resolve().parents[3] / "figures"
 ZERO_DUALS = "r=18, zero duals"
 CURVES = methods() | {f"r={r}": methods(r)["our-CD"] for r in RANKS} | {ZERO_DUALS: methods(18)["FedAvg-CD"]}
 
@@ -363,7 +361,8 @@ def plateaus(item: str, algorithms: dict[str, Algorithm]) -> tuple[dict[str, flo
 
     Raises ValueError for a damaged record: no live run takes its place.
     """
-    record = records.load(FIGURES, item, pictured=False) if records.made(FIGURES, item) else None
+    folder = records.results()
+    record = records.load(folder, item, pictured=False) if records.made(folder, item) else None
     if record is not None and record["scale"] == "paper":
         means = {}
         for name in algorithms:

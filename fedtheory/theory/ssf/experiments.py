@@ -21,8 +21,6 @@ from fedtheory.theory.ssf import printed
 from fedtheory.theory.ssf.hypotheses import claim
 from fedtheory.theory.ssf.moments import DOUBLE, Terms
 
-FIGURES = Path(__file__).resolve().parents[3] / "figures"
-
 
 def eq130(lam: float) -> Check:
     """X* is the only stationary point: gradient zero there, Hessian at least lam; the loss is (130), entry by entry."""
@@ -156,7 +154,8 @@ FULL = ("Full-SCAFFOLD", "Full-FedAvg")
 
 def judge_rates(found: dict[str, Any], turn: int = 0) -> Outcome:
     """`turn`: by so many rows the printed rates are moved on."""
-    rows = [c for c in found["table1"]["cells"] if c["cell"].endswith("learning rate")]
+    named = {cell["cell"]: cell for cell in found["table1"]["cells"]}
+    rows = [named[printed.rate_cell(het)] for het in printed.RATE]
     stated = [float(c["paper"]) for c in rows]
     wrong = [
         f"{c['cell']}: {float(c['ours']):.3g}, printed {rate:g}"
@@ -439,7 +438,10 @@ def empirical(id: str, folder: Path) -> Claim:
     """A claim of Section 5: decided by the committed results, unchecked while they are missing or damaged."""
     where, statement, needs, judge, broken, words = EMPIRICAL[id]
     names = " ".join(f"ssf/{name}" for name in needs)
-    reason = f"waits for the paper-scale results: python -m fedtheory reproduce {names} --scale paper"
+    reason = (
+        f"waits for the paper-scale results of {names}: run it in a clone of the repository, set FEDTHEORY_ROOT to "
+        f"one, or python -m fedtheory reproduce {names} --scale paper"
+    )
     try:
         found = results(folder, *needs)
     except ValueError as damaged:
@@ -454,7 +456,7 @@ def empirical(id: str, folder: Path) -> Claim:
     )  # fmt: skip
 
 
-def build(folder: Path = FIGURES) -> list[Claim]:
+def build(folder: Path) -> list[Claim]:
     """All entries of Section 5."""
     return [
         claim(
@@ -519,4 +521,4 @@ def build(folder: Path = FIGURES) -> list[Claim]:
     ]  # fmt: skip
 
 
-CLAIMS: list[Claim] = build()
+CLAIMS: list[Claim] = build(records.results())

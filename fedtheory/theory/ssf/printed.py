@@ -8,6 +8,12 @@ RATE = {0.1: 1e-2, 0.5: 1e-2, 2.0: 1e-3}  # (136)
 METHODS = ("Full-SCAFFOLD", "Full-FedAvg", "SSF", "FedSub")
 NAN = math.nan
 
+
+def rate_cell(het: float) -> str:
+    """The cell of ssf/table1 that holds the rate chosen at this heterogeneity."""
+    return f"het={het} learning rate"
+
+
 # Printed final relative errors at T = 25,000: (het, r) -> method -> value. Tables 2-4; NaN: "NaN (diverged)".
 TABLE2 = {
     (0.1, 20): (6.9726e-03, 9.1265e-03, 7.5535e-03, 1.1295e-02),
