@@ -69,6 +69,7 @@ T_ONE = f"{SHARDS}::test_blocks_are_what_decides_the_bits_and_they_change_roundi
 T_ROWS = f"{SHARDS}::test_a_memory_map_holds_what_memory_need_not"
 T_EVERY = f"{SHARDS}::test_any_number_of_processes_makes_the_same_bits"
 T_GATE = "test_gate.py::test_damaged_uploads_are_refused"
+CATCH_UP = "federation/catch_up.py"
 CODEC, HALVES, HALVED = "federation/codec.py", "federation/halves.py", "test_halves.py"
 T_BITS, T_BAD = f"{HALVED}::test_the_bits_and_the_bytes_of_a_run", f"{HALVED}::test_a_bad_upload_is_refused"
 T_LOST = f"{HALVED}::test_uploads_that_are_lost_leave_no_trace"
@@ -2509,29 +2510,29 @@ MUTANTS = [
     ),
     Mutant(
         "a copy moves in place",
-        "algorithms/decomfl.py",
-        "model = copy.map(torch.clone)\n        self.rebuild(problem.layout, model, step)\n        return model",
-        "model = copy\n        self.rebuild(problem.layout, model, step)\n        return model",
+        CATCH_UP,
+        "model = copy.map(torch.clone)",
+        "model = copy",
         f"{T_LOST}[DeComFL-short]",
     ),
     Mutant(
         "a step of another rate",
         HALVES,
-        "self._at_rate(r - 1).follow",
-        "self._at_rate(r).follow",
+        "apply_step(self._at_rate(r - 1)",
+        "apply_step(self._at_rate(r)",
         f"{HALVED}::test_a_schedule_is_known_to_both[DeComFL-short]",
     ),
     Mutant(
         "the SVD is not followed",
-        "algorithms/flss.py",
-        "self.samples(t - 1) else G",
+        CATCH_UP,
+        "algorithm.samples(t - 1) else G",
         "False else G",
         f"{T_BITS}[FLSS-3-float64]",
     ),
     Mutant(
         "models of the warm-up are forgotten",
-        "algorithms/flss.py",
-        '{"model": new.x} if new.t >= self.warm_up else {}',
+        CATCH_UP,
+        '{"model": new.x} if new.t >= algorithm.warm_up else {}',
         "{}",
         f"{T_BITS}[FLSS-6-float64]",
     ),

@@ -26,6 +26,7 @@ from fedtheory.compare import MEDIUM, Asked
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.fingerprints import digest, does
 from fedtheory.core.problem import Problem
+from fedtheory.federation import catch_up
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "book" / "do_it_yourself.md"
@@ -53,6 +54,9 @@ def test_the_page_has_the_steps_and_functions_of_the_contract():
         name for name, one in vars(Algorithm).items() if callable(one) and name not in ("rate", "at_rate", "chunk")
     ]
     assert [name for name in steps if not name.startswith("_") and name not in rows] == []
+    functions = [name for name, one in vars(catch_up).items() if hasattr(one, "registry")]
+    assert len(functions) == 6
+    assert [name for name in functions if name not in rows] == []
     assert [name for name in Problem.__abstractmethods__ if name not in rows] == []
     assert [name for name in ("n", "layout", "weights", "constants", "closed_form") if name not in rows] == []
 

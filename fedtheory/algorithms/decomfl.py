@@ -195,14 +195,6 @@ class DeComFL(Algorithm):
             walk(model.m.mul_(self.momentum), z, self.share(len(z)) * self.damping * g)  # (8)
             model.x.sub_(model.m, alpha=lr)  # (9)
 
-    def recap(self, server: Server, down: Down, up: Up, clients: torch.Tensor, new: Server) -> dict[str, Any]:
-        return {"model": self.step(down, up.g.mean(0))}  # 10-11
-
-    def follow(self, problem: Problem, copy: Model, step: Step, t: int) -> Model:
-        model = copy.map(torch.clone)
-        self.rebuild(problem.layout, model, step)
-        return model
-
     # The named steps: `readings.decomfl` puts another in the place of each.
 
     def draw(self, P: int, key: Key) -> torch.Tensor:

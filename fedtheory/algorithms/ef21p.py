@@ -102,9 +102,6 @@ class EF21P(Algorithm):
         last = self._top(x - server.w)
         return Server(x, server.w + last.expand(d)[0], h, last, server.n), None  # w^{t+1} = w^t + C(x^{t+1} - w^t)
 
-    def follow(self, problem: Problem, copy: torch.Tensor, step: Sparse, t: int) -> torch.Tensor:
-        return copy + step.expand(len(copy))[0]
-
     def _top(self, p: torch.Tensor) -> Sparse:
         ratio = self.ratio if self.down_ratio is None else self.down_ratio
         return Sparse.of(p[None], largest(p.abs()[None], ratio, [len(p)]))

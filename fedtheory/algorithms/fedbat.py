@@ -118,9 +118,6 @@ class FedBAT(Algorithm):
             change = last.expand(sizes)
         return Server(server.x + change[0], server.layout, last, server.p), None
 
-    def follow(self, problem: Problem, copy: torch.Tensor, step: Signs, t: int) -> torch.Tensor:
-        return copy + step.expand(groups(problem.layout, "layer"))[0]
-
     def _alpha(self, alpha_0: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
         alpha = alpha_0 * torch.exp(self.rho * a)
         return alpha if self.clip is None else alpha.clamp(*self.clip)

@@ -138,7 +138,7 @@ class FedMUD(Algorithm):
         if self.base == "zero":
             frozen, u = Frozen(Known(torch.zeros_like(x)), D), D.value.whole(x)
         server = Server(x, frozen, u, Reset(u, D), 0, problem.weights.to(x))
-        return State(replace(server, x=_model(frozen, u)), None)
+        return State(replace(server, x=model_of(frozen, u)), None)
 
     def broadcast(self, server: Server, key: Key) -> Down | Everyone:
         t, s = server.t, self.reset_every or server.t + 1
@@ -162,21 +162,18 @@ class FedMUD(Algorithm):
     ) -> tuple[Server, None]:
         p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
         u, frozen, last, t = (p / p.sum()) @ up.u, server.frozen, server.last, server.t + 1  # 4
-        x = _model(frozen, u)
+        x = model_of(frozen, u)
         if self.reset_every and t % self.reset_every == 0:
             D = replace(frozen.D, key=key.fold("D"))
             frozen, u, last = Frozen(x, D), D.value.start, Reset(u, D)  # 5, 16
         return Server(x, frozen, u, last, t, server.weights), None
-
-    def follow(self, problem: Problem, copy: Frozen, step: Reset, t: int) -> Frozen:
-        return Frozen(_model(copy, step.u), step.D)  # 5, 16
 
 
 def _base(frozen: Frozen) -> torch.Tensor:
     return frozen.base.value if isinstance(frozen.base, Known) else frozen.base
 
 
-def _model(frozen: Frozen, u: torch.Tensor) -> torch.Tensor:
+def model_of(frozen: Frozen, u: torch.Tensor) -> torch.Tensor:
     """W + U V^T, (d,)."""
     return _base(frozen) + frozen.D.value.update(u)
 

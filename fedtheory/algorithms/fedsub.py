@@ -186,18 +186,6 @@ class FedSub(Algorithm):
         dual = self.moved(own, clients, reply)
         return Own(self.turn(dual, down.P.value, reply.P_next.value) if reply.P_next else dual, own.sent)  # 12
 
-    def follow(self, problem: Problem, copy: Any, step: Seed[Basis], t: int) -> Seed[Basis]:
-        return step  # a seed is drawn anew
-
-    def heard(self, copies: dict[str, Any], reply: Reply) -> dict[str, Any]:
-        return {"P": reply.P_next} if reply.P_next else {}
-
-    def away(self, own: Own, at: dict[str, Any], after: dict[str, Any], t: int) -> Own:
-        """12 at a client that was away: its dual stays, and turns."""
-        if not self.dual or at.get("P") is after.get("P"):
-            return own
-        return Own(self.turn(own.dual, at["P"].value, after["P"].value), own.sent)
-
     # The named steps: `readings.fedsub` puts another in the place of each.
 
     def eta(self, down: Down) -> float:

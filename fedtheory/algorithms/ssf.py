@@ -146,10 +146,6 @@ class SSF(Algorithm):
         P_next = self.projection.seed(P.layout, key.fold("P"), x.dtype, x.device)  # 17
         return replace(server, x=x, c=c, P=P_next, last=Step(down.P, x_proj), t=server.t + 1), None
 
-    def follow(self, problem: Problem, copy: torch.Tensor, step: Step, t: int) -> torch.Tensor:
-        P = step.P.value
-        return P.lift(step.x_proj) + (copy - P.lift(P.project(copy)))  # 3, 15
-
     # The named steps: `readings.ssf` puts another in the place of each.
 
     def gradient(self, problem: Problem, P: Basis, x_res: torch.Tensor, xi: Any) -> Callable[..., torch.Tensor]:

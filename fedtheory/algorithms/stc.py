@@ -103,9 +103,6 @@ class STC(Algorithm):
         sent = last.expand(d)[0]
         return Server(server.x + sent, dW - sent, last), None  # W <- W + STC(Delta W), R <- Delta W - STC(Delta W)
 
-    def follow(self, problem: Problem, copy: torch.Tensor, step: Ternary | Sparse, t: int) -> torch.Tensor:
-        return copy + step.expand(len(copy))[0]
-
     @property
     def _down_ratio(self) -> float:
         return self.ratio if self.down_ratio is None else self.down_ratio

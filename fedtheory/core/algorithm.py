@@ -177,36 +177,3 @@ class Algorithm(ABC):
     def close(self, own: Any, clients: torch.Tensor, down: Any, reply: Any) -> Any:
         """What clients do with the server's reply. `own` leads with N; row i reads only row i and the reply."""
         return own
-
-    # What a client and a server do that share no memory (`federation.halves`); in `run` one state serves them all.
-
-    def follow(self, problem: Problem, copy: Any, step: Any, t: int) -> Any:
-        """What a client that was away makes of its copy of a replayed part and the step that it missed.
-
-        The copy stays as it is. From round t on the result holds: it has the bits of the server's own.
-        """
-        what = f"{type(self).__name__}.follow(problem, copy, step, t), the line that turns one value into the next"
-        checks.reject("method", self.name, what, "write it beside the box", TypeError)
-
-    def recap(self, server: Any, down: Any, up: Any, clients: torch.Tensor, new: Any) -> dict[str, Any]:
-        """The steps of this round that no broadcast holds, by the path of the part; `new` is what `server` became."""
-        return {}
-
-    def understood(self, problem: Problem, down: Any) -> Any:
-        """A message with the parts that the receiver makes of the others."""
-        return down
-
-    def learned(self, problem: Problem, copies: dict[str, Any], down: Any, last: int | None, t: int) -> dict[str, Any]:
-        """Copies that a client makes of messages that came whole; `copies` are of round `last`, its last one."""
-        return {}
-
-    def away(self, own: Any, at: dict[str, Any], after: dict[str, Any], t: int) -> Any:
-        """A client's row (1, .) after a round t that it missed: what `close` does to the rows of all others.
-
-        `at`, `after`: the parts that are replayed, by their path, as they stood in this round and in the next one.
-        """
-        return own
-
-    def heard(self, copies: dict[str, Any], reply: Any) -> dict[str, Any]:
-        """Those of a client's copies that a reply replaces, by their path."""
-        return {}
