@@ -7,8 +7,7 @@ from functools import partial
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, Replay, Seed
 from fedtheory.core.problem import Problem

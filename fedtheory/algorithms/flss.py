@@ -10,9 +10,8 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.basis import Basis
-from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Known, Replay, cost

@@ -3,7 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from dataclasses import Field, fields, is_dataclass, make_dataclass, replace
+from dataclasses import Field, field, fields, is_dataclass, make_dataclass, replace
 from functools import cache, wraps
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -12,6 +12,16 @@ import torch
 from fedtheory.core import checks
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
+
+
+def later(neutral: Any) -> Any:
+    """A dataclass field that was added after runs had been stored; its default means what they did without it."""
+    return field(default=neutral, metadata={"neutral": neutral})
+
+
+def by_problem() -> Any:
+    """A hyperparameter that may be left out: None, until `Algorithm.on` chooses it for a problem."""
+    return field(default=None)
 
 
 class _Pair(NamedTuple):
@@ -177,3 +187,23 @@ class Algorithm(ABC):
     def close(self, own: Any, clients: torch.Tensor, down: Any, reply: Any) -> Any:
         """What clients do with the server's reply. `own` leads with N; row i reads only row i and the reply."""
         return own
+
+
+# The server's average over the participants, by the clients' share of the data where it is asked for.
+
+
+def shares(problem: Problem, weighted: bool, like: torch.Tensor) -> torch.Tensor | None:
+    """The problem's client weights p_i, (N,), in the type of `like`; None: all count alike.
+
+    Where all weights are equal it is None, too: clients of one size give the same bits, weighted or not.
+    """
+    p = problem.weights
+    return p.to(like) if weighted and not bool((p == p[0]).all()) else None
+
+
+def average(rows: torch.Tensor, p: torch.Tensor | None, clients: torch.Tensor) -> torch.Tensor:
+    """The mean of the participants' rows (S, ...), by p (N,) renormalised over them; their plain mean for None."""
+    if p is None:
+        return rows.mean(0)
+    of = p[clients]
+    return torch.tensordot(of / of.sum(), rows, 1)

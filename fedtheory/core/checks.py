@@ -501,6 +501,12 @@ def folder(name: str, value: Any) -> Path:
     return found
 
 
+def class_name(kind: type) -> str:
+    """A class's name; of one that is not this package's with its module, for two may share a name."""
+    module = kind.__module__.replace("__mp_main__", "__main__")  # a script's, in the processes that it starts
+    return kind.__name__ if module.partition(".")[0] == "fedtheory" else f"{module}.{kind.__qualname__}"
+
+
 def takes(function: Callable[..., Any], count: int) -> bool:
     """Whether it can be called with so many arguments, as far as its signature says."""
     try:

@@ -78,8 +78,8 @@ class Graphs:
     """Replays functions of tensors on a card: what a shape asked for is captured once, and is one launch from then on.
 
     The functions must read nothing else that is replaced between calls, and must not ask the card for a number. Work
-    that is watched (`core.meter`), that of other threads than the first (the inputs are one buffer for all calls), and
-    that under autocast or in inference mode is neither captured nor replayed.
+    that is watched (`running.meter`), that of other threads than the first (the inputs are one buffer for all calls),
+    and that under autocast or in inference mode is neither captured nor replayed.
     """
 
     def __init__(self) -> None:

@@ -359,8 +359,8 @@ class Network:
 
         Convolutions, normalisations, ReLU and poolings then stay in oneDNN's own layout, without copies between them: a
         gradient takes 0.7 to 0.9 of the time, in bfloat16 0.5 to 0.8. Unchanged where an operation or the processor
-        does not know it, and where every operation is watched, as by `core.meter`: such tensors have no storage to look
-        at.
+        does not know it, and where every operation is watched, as by `running.meter`: such tensors have no storage to
+        look at.
         """
         known = images.is_cpu and images.dtype == torch.float32 and len(images) == 1 and self._chain
         if not known or not torch.backends.mkldnn.is_available() or is_in_torch_dispatch_mode():
