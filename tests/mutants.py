@@ -1455,7 +1455,7 @@ MUTANTS = [
     Mutant(
         "of a network's class the name alone tells",
         "core/fingerprints.py",
-        "held, trained, list(map(_does, kinds))]",
+        "held, trained, list(map(_describe_class, kinds))]",
         "held, trained]",
         "test_modules.py::test_another_module_is_another_problem",
     ),
@@ -1794,7 +1794,7 @@ MUTANTS = [
     Mutant(
         "a checkpoint knows metrics by name alone",
         "running/simulate.py",
-        'f"{name} ({fingerprints.digest(fingerprints.does(metric))})"',
+        'f"{name} ({fingerprints.digest(fingerprints.describe_callable(metric))})"',
         "name",
         "test_do_it_yourself.py::test_a_function_is_a_metric",
     ),
@@ -2109,7 +2109,7 @@ MUTANTS = [
     Mutant(
         "idle clients move",
         "core/loop.py",
-        "if problem.uneven and not algorithm.idles",
+        "if problem.uneven and not algorithm.gradient_only",
         "if False",
         "test_networks.py::test_clients_that_are_done_stand_still_or_the_method_is_refused",
     ),

@@ -81,7 +81,7 @@ class FedCom(Algorithm):
         checks.rate("server_lr", self.server_lr)
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return not self.gate
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

@@ -74,7 +74,7 @@ class FedDC(Algorithm):
         checks.choice("correction", self.correction, ("scaffold", "update", "none"))
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

@@ -61,7 +61,7 @@ class FedDyn(Algorithm):
         checks.number("alpha", self.alpha, 0.0, open_low=True)
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

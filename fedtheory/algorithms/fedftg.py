@@ -100,7 +100,7 @@ class FedFTG(Algorithm):
         checks.number("eps", self.eps, 0.0, open_low=True)
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

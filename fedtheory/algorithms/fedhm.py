@@ -68,7 +68,7 @@ class FedHM(Algorithm):
         checks.number("decay", self.decay, 0.0)
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return not self.decay
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

@@ -137,7 +137,7 @@ class FedMUD(Algorithm):
         if self.base == "zero":
             frozen, u = Frozen(Known(torch.zeros_like(x)), D), D.value.whole(x)
         server = Server(x, frozen, u, Reset(u, D), 0, problem.weights.to(x))
-        return State(replace(server, x=model_of(frozen, u)), None)
+        return State(replace(server, x=_model(frozen, u)), None)
 
     def broadcast(self, server: Server, key: Key) -> Down | Everyone:
         t, s = server.t, self.reset_every or server.t + 1
@@ -161,7 +161,7 @@ class FedMUD(Algorithm):
     ) -> tuple[Server, None]:
         p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
         u, frozen, last, t = (p / p.sum()) @ up.u, server.frozen, server.last, server.t + 1  # 4
-        x = model_of(frozen, u)
+        x = _model(frozen, u)
         if self.reset_every and t % self.reset_every == 0:
             D = replace(frozen.D, key=key.fold("D"))
             frozen, u, last = Frozen(x, D), D.value.start, Reset(u, D)  # 5, 16
@@ -172,7 +172,7 @@ def _base(frozen: Frozen) -> torch.Tensor:
     return frozen.base.value if isinstance(frozen.base, Known) else frozen.base
 
 
-def model_of(frozen: Frozen, u: torch.Tensor) -> torch.Tensor:
+def _model(frozen: Frozen, u: torch.Tensor) -> torch.Tensor:
     """W + U V^T, (d,)."""
     return _base(frozen) + frozen.D.value.update(u)
 

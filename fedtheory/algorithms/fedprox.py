@@ -55,7 +55,7 @@ class FedProx(Algorithm):
         checks.number("mu", self.mu, 0.0)
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return not self.mu
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

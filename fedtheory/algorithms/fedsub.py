@@ -138,7 +138,7 @@ class FedSub(Algorithm):
         return super().suited(problem) | {"projection": Coordinate(fifth(problem.layout))}
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return not self.dual
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

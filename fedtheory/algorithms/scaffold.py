@@ -68,7 +68,7 @@ class Scaffold(Algorithm):
         checks.choice("server_control", self.server_control, ("all", "participants"))
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

@@ -105,7 +105,7 @@ class SSF(Algorithm):
         return super().suited(problem) | {"projection": Spherical(fifth(problem.layout), "orthonormal")}
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

@@ -157,7 +157,7 @@ class Algorithm(ABC):
         return replace(self, lr=lr), own  # type: ignore[type-var]  # every algorithm is a dataclass
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         """Whether a local step without samples leaves a client where it is: the method adds nothing to the gradient.
 
         Where it does, `run` refuses problems some of whose clients are done before the others (`Problem.uneven`).

@@ -57,7 +57,7 @@ def run_clients(
         edges: ids between which no two clients are stacked, see `fedtheory.running.shards`; the clients then rise.
     """
     chunk = chunk or algorithm.chunk(problem) or len(clients)
-    cuts = pieces(clients, chunk, edges)
+    cuts = chunk_slices(clients, chunk, edges)
     if len(cuts) == 1:
         return drain(algorithm.client(problem, clients, own, down, key))
 
@@ -74,7 +74,7 @@ def run_clients(
     return map_leaves(cat, *(up for up, _ in parts)), map_leaves(cat, *(o for _, o in parts))
 
 
-def pieces(clients: torch.Tensor, chunk: int, edges: Sequence[int] = ()) -> list[slice]:
+def chunk_slices(clients: torch.Tensor, chunk: int, edges: Sequence[int] = ()) -> list[slice]:
     """Which of the clients (S,) are stacked: at most `chunk`, and none from both sides of an edge."""
     ids = clients.tolist() if edges else []
     at = sorted({0, len(clients), *(bisect_left(ids, edge) for edge in edges)})

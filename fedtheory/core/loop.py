@@ -373,7 +373,7 @@ class Plan:
             checks.whole("chunk", self.chunk, 1)
         checks.whole("threads", self.threads, 1, _MOST_THREADS)
         _require_rates(algorithm, problem, self.rounds, self.schedule)
-        if problem.uneven and not algorithm.idles:
+        if problem.uneven and not algorithm.gradient_only:
             own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"
             fix = "construct the problem with epochs=None, or leave these terms out"
             checks.reject("epochs", getattr(problem, "epochs", None), f"as many batches for each client: {own}", fix)
@@ -386,7 +386,7 @@ class Plan:
 def _require_rates(algorithm: Algorithm, problem: Problem, rounds: int, schedule: Schedule | None) -> None:
     """Every round has a step size that the problem's numbers can hold. Raises ValueError with the first without."""
     least, most = torch.finfo(problem.dtype).tiny, torch.finfo(problem.dtype).max
-    own = schedules.end(algorithm.rate, rounds, 0, least, most)
+    own = schedules.first_bad_round(algorithm.rate, rounds, 0, least, most)
     if own is not None:
         what = f"a step size from {least:.1g} to {most:.1g} (of {problem.dtype}) in each of the {rounds} rounds"
         fix = "choose another, let it fall less or later, or run fewer rounds"
@@ -394,7 +394,7 @@ def _require_rates(algorithm: Algorithm, problem: Problem, rounds: int, schedule
     if schedule is None:
         return
     rate = lambda t: schedule.factor(t) * algorithm.rate(t)
-    found = schedules.end(rate, rounds, schedule.falls_from, least, most)
+    found = schedules.first_bad_round(rate, rounds, schedule.falls_from, least, most)
     if found is not None:
         expected = f"a positive step size in each of the {rounds} rounds; in round t={found} there is none"
         checks.reject("schedule", schedule, expected, "let it fall less or later, as for example Cosine(rounds) does")

@@ -20,7 +20,7 @@ import torch
 from fedtheory.algorithms.decomfl import DeComFL
 from fedtheory.algorithms.ef21p import EF21P
 from fedtheory.algorithms.fedbat import FedBAT
-from fedtheory.algorithms.fedmud import FedMUD, Frozen, model_of
+from fedtheory.algorithms.fedmud import FedMUD, Frozen, _model
 from fedtheory.algorithms.fedsub import FedSub, Own
 from fedtheory.algorithms.fetchsgd import FetchSGD
 from fedtheory.algorithms.flss import FLSS, Down, Streamed
@@ -111,7 +111,7 @@ def _(algorithm: SSF, problem: Problem, copy: torch.Tensor, step: Any, t: int) -
 
 @apply_step.register
 def _(algorithm: FedMUD, problem: Problem, copy: Frozen, step: Any, t: int) -> Frozen:
-    return Frozen(model_of(copy, step.u), step.D)  # 5, 16
+    return Frozen(_model(copy, step.u), step.D)  # 5, 16
 
 
 @apply_step.register

@@ -14,7 +14,7 @@ from fedtheory.core.layout import Layout
 LEVELS = {8: torch.int8, 16: torch.int16}  # bits of a quantized entry
 
 
-def kept(ratio: float, size: int) -> int:
+def count_kept(ratio: float, size: int) -> int:
     """How many of `size` entries a ratio keeps: the nearest whole number, at least one."""
     return max(1, round(ratio * size))
 
@@ -28,7 +28,7 @@ def largest(score: torch.Tensor, ratio: float, sizes: Sequence[int]) -> torch.Te
     """Positions of the largest scores of each group, rising: (S, d) -> (S, k). Of equal ones the first are taken."""
     found, start = [], 0
     for part in score.nan_to_num(nan=torch.inf).split(list(sizes), -1):
-        k = kept(ratio, part.shape[-1])
+        k = count_kept(ratio, part.shape[-1])
         threshold = part.kthvalue(part.shape[-1] - k + 1, -1, keepdim=True).values
         above, equal = part > threshold, part == threshold
         chosen = above | (equal & (equal.cumsum(-1) <= k - above.sum(-1, keepdim=True)))

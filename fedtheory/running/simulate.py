@@ -154,13 +154,13 @@ def _identity(plan: Plan, metrics: Sequence[str | Metric], blocks: int | None, s
     of = "" if own == type(algorithm).__name__ else f" of {own}"
     x0 = hashlib.sha256(plan.x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
     known = tuple(
-        f"{name} ({fingerprints.digest(fingerprints.does(metric))})" if callable(metric) else name
+        f"{name} ({fingerprints.digest(fingerprints.describe_callable(metric))})" if callable(metric) else name
         for name, metric in zip(plan.metrics, metrics)
     )
-    said = f"{fingerprints.told(algorithm)}{of} on {name} {problem.fingerprint()}, S={plan.sampled}, "
+    said = f"{fingerprints.describe(algorithm)}{of} on {name} {problem.fingerprint()}, S={plan.sampled}, "
     said += f"dropout={plan.dropout}, x0={x0}, seed={plan.root.seed}, metrics={known}"
     said += "" if algorithm.revision == 1 else f", revision={algorithm.revision}"
-    said += "" if schedule is None else f", {fingerprints.told(schedule)}"
+    said += "" if schedule is None else f", {fingerprints.describe(schedule)}"
     said += "" if blocks is None else f", blocks={blocks}"
     return said + (", reduced" if shards is not None and shards.reduces else "")
 
