@@ -43,17 +43,7 @@ def content_bytes(name: str, value: Any, unread: list[str], within: tuple[int, .
         yield f"{name}: {_ADDRESS.sub('', repr(value))}".encode()
         value = _module(value)
     if isinstance(value, torch.Tensor):
-        yield f"{name}: {value.dtype} {tuple(value.shape)}".encode()
-        value = value.detach()
-        if value.layout == torch.sparse_coo:
-            value = value.coalesce()
-            yield from content_bytes(f"{name}.indices", value.indices(), unread, within)
-            value = value.values()
-        elif value.layout != torch.strided:
-            value = value.to_dense()
-        if not value.is_meta:
-            value = value.resolve_conj().resolve_neg()
-            yield value.cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+        yield from _tensor_bytes(name, value, unread, within)
     elif isinstance(value, np.ndarray) and value.dtype != object:
         yield f"{name}: {value.dtype} {value.shape}".encode()
         yield value.tobytes()
@@ -73,16 +63,8 @@ def content_bytes(name: str, value: Any, unread: list[str], within: tuple[int, .
     elif hasattr(value, "tocoo"):  # SciPy's sparse arrays
         flat: Any = value.tocoo()  # pyright: ignore[reportAttributeAccessIssue]
         yield from content_bytes(name, (kind, tuple(flat.shape), flat.row, flat.col, flat.data), unread, within)
-    elif inspect.isfunction(value):
-        yield f"{name}: {kind} {value.__qualname__}".encode()
-        yield from content_bytes(f"{name}()", _written(value), unread, within)
-    elif inspect.ismethod(value):
-        ours = value.__func__.__module__.partition(".")[0] == "fedtheory"  # of one version, which the name tells
-        function = value.__func__.__qualname__ if ours else value.__func__
-        yield from content_bytes(name, (kind, function, value.__self__), unread, within)
     elif inspect.isroutine(value) or isinstance(value, (type, ModuleType)):
-        module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", value.__name__)
-        yield f"{name}: {kind} {module}.{own}".encode()
+        yield from _named_bytes(name, value, unread, within)
     elif isinstance(value, partial):
         yield from content_bytes(name, (kind, value.func, value.args, value.keywords), unread, within)
     else:
@@ -92,6 +74,35 @@ def content_bytes(name: str, value: Any, unread: list[str], within: tuple[int, .
             unread.append(name)
         for part in held or ():
             yield from content_bytes(f"{name}.{part}", getattr(value, part, None), unread, within)
+
+
+def _tensor_bytes(name: str, value: torch.Tensor, unread: list[str], within: tuple[int, ...]) -> Iterator[bytes]:
+    yield f"{name}: {value.dtype} {tuple(value.shape)}".encode()
+    value = value.detach()
+    if value.layout == torch.sparse_coo:
+        value = value.coalesce()
+        yield from content_bytes(f"{name}.indices", value.indices(), unread, within)
+        value = value.values()
+    elif value.layout != torch.strided:
+        value = value.to_dense()
+    if not value.is_meta:
+        value = value.resolve_conj().resolve_neg()
+        yield value.cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+
+
+def _named_bytes(name: str, value: Any, unread: list[str], within: tuple[int, ...]) -> Iterator[bytes]:
+    """Of a function, a bound method, a class or a module."""
+    kind = type(value).__qualname__
+    if inspect.isfunction(value):
+        yield f"{name}: {kind} {value.__qualname__}".encode()
+        yield from content_bytes(f"{name}()", _written(value), unread, within)
+    elif inspect.ismethod(value):
+        ours = value.__func__.__module__.partition(".")[0] == "fedtheory"  # of one version, which the name tells
+        function = value.__func__.__qualname__ if ours else value.__func__
+        yield from content_bytes(name, (kind, function, value.__self__), unread, within)
+    else:
+        module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", value.__name__)
+        yield f"{name}: {kind} {module}.{own}".encode()
 
 
 def _module(module: torch.nn.Module) -> list[Any]:
