@@ -15,12 +15,12 @@ from fedtheory.core.problem import Problem
 
 
 def later(neutral: Any) -> Any:
-    """A dataclass field that was added after runs had been stored; its default means what they did without it."""
+    """Declare a field that was added after runs had been stored; its default means what they did without it."""
     return field(default=neutral, metadata={"neutral": neutral})
 
 
 def by_problem() -> Any:
-    """A hyperparameter that may be left out: None, until `Algorithm.on` chooses it for a problem."""
+    """Declare a hyperparameter that may be left out: None, until `Algorithm.on` chooses it for a problem."""
     return field(default=None)
 
 
@@ -193,7 +193,7 @@ class Algorithm(ABC):
 
 
 def shares(problem: Problem, weighted: bool, like: torch.Tensor) -> torch.Tensor | None:
-    """The problem's client weights p_i, (N,), in the type of `like`; None: all count alike.
+    """Return the problem's client weights p_i, (N,), in the type of `like`; None where all count alike.
 
     Where all weights are equal it is None, too: clients of one size give the same bits, weighted or not.
     """
@@ -202,7 +202,7 @@ def shares(problem: Problem, weighted: bool, like: torch.Tensor) -> torch.Tensor
 
 
 def average(rows: torch.Tensor, p: torch.Tensor | None, clients: torch.Tensor) -> torch.Tensor:
-    """The mean of the participants' rows (S, ...), by p (N,) renormalised over them; their plain mean for None."""
+    """Average the participants' rows (S, ...), by p (N,) renormalised over them; plainly where p is None."""
     if p is None:
         return rows.mean(0)
     of = p[clients]

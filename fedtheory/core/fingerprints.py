@@ -25,7 +25,7 @@ _LIBRARIES = ("torch", "transformers", "fedtheory")
 
 
 def content_bytes(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()) -> Iterator[bytes]:
-    """Bytes that differ where values do.
+    """Yield bytes that differ where values do.
 
     Args:
         name: of the value, for the bytes and for `unread`.
@@ -149,7 +149,7 @@ def _dunder(name: str) -> bool:
 
 
 def describe_callable(function: Any, within: tuple[int, ...] = ()) -> Any:
-    """What tells a callable from another and stays while it is called: its lines, and the plain values within them.
+    """Describe what tells a callable from another and stays while it is called: its lines and plain values.
 
     Of a method and of an object these are its class's; what else they hold may change from call to call.
 
@@ -227,7 +227,7 @@ def _attributes(value: Any) -> list[str] | None:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 over `content_bytes`, 16 hex digits."""
+    """Return the SHA-256 over `content_bytes`, 16 hex digits."""
     sha = hashlib.sha256()
     for part in content_bytes("", value, []):
         sha.update(part)
@@ -235,7 +235,7 @@ def digest(value: Any) -> str:
 
 
 def describe(value: Any) -> str:
-    """A value in words that tell it from others: its repr, and a digest of what this leaves out.
+    """Describe a value in words that tell it from others: its repr, and a digest of what this leaves out.
 
     That is a tensor's or an array's entries, a field that is not shown, and what an object without a repr holds.
     """

@@ -163,7 +163,7 @@ class _Model:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and 95% Student interval over seeds; NaN where any value is; the value itself for one seed."""
+    """Return the mean and 95% Student interval over seeds; NaN where any value is; the value itself for one seed."""
     if not isinstance(values, (list, tuple, np.ndarray)) or not np.ndim(values) or not len(values):
         checks.reject("values", values, "numbers, one per seed", "pass a list of them", TypeError)
     array = np.asarray([checks.outcome(f"values[{i}]", value) for i, value in enumerate(values)], dtype=float)
@@ -177,12 +177,12 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def measured(columns: Mapping[str, Sequence[float]]) -> list[str]:
-    """Names of the metrics among a history's columns."""
+    """Return names of the metrics among a history's columns."""
     return [name for name in columns if name != "round" and not name.endswith(_COUNTS)]
 
 
 def choose_column(metric: str | None, columns: Mapping[str, Sequence[float]]) -> str:
-    """A column by name; None: the first metric, or the last column of a run without any."""
+    """Return a column by name; None: the first metric, or the last column of a run without any."""
     return checks.choice("metric", metric or [*measured(columns), *list(columns)[-1:]][0], columns)
 
 
@@ -200,7 +200,7 @@ def as_lines(columns: Mapping[str, Sequence[float]]) -> str:
 
 
 def as_frame(columns: Mapping[str, Sequence[float]]) -> Any:
-    """Columns as a pandas frame."""
+    """Return columns as a pandas frame."""
     try:
         import pandas
     except ImportError:
@@ -212,7 +212,7 @@ def as_frame(columns: Mapping[str, Sequence[float]]) -> Any:
 def axis_values(
     columns: Mapping[str, Sequence[float]], seconds: Sequence[float], against: str
 ) -> tuple[Sequence[float], str]:
-    """Values and label of the axis that a curve is drawn against."""
+    """Return values and label of the axis that a curve is drawn against."""
     checks.choice("against", against, ("round", "bytes", "seconds"))
     if against == "bytes":
         both = zip(columns["up_bytes"], columns["down_bytes"])
@@ -221,7 +221,7 @@ def axis_values(
 
 
 def prepare_axes(ax: "Axes | None", metric: str, label: str) -> "Axes":
-    """Axes for curves in the package's look: one column wide, a logarithmic scale for errors and losses."""
+    """Return axes for curves in the package's look: one column wide, a logarithmic scale for errors and losses."""
     from matplotlib import pyplot
 
     if ax is None:
@@ -235,7 +235,7 @@ def prepare_axes(ax: "Axes | None", metric: str, label: str) -> "Axes":
 
 
 def choose_metrics(metrics: Sequence[str | Metric]) -> dict[str, Metric]:
-    """What is recorded, by its column's name. Raises ValueError for a name that is unknown, taken, or none."""
+    """Return what is recorded, by column name. Raises ValueError for a name that is unknown, taken, or none."""
     found: dict[str, Metric] = {}
     for metric in metrics:
         if not callable(metric):
@@ -285,7 +285,7 @@ def _guarded(metric: Metric) -> Metric:
 
 
 def lost_metric(columns: Mapping[str, Sequence[float]], metrics: Iterable[str]) -> Divergence | None:
-    """The first metric of the problem's that is not finite from some record to the last; a function's may be so."""
+    """Find the first metric of the problem that is not finite from some record to the last; a function's may be so."""
     for name in (name for name in metrics if name in METRICS):
         finite = list(map(math.isfinite, columns[name]))
         if not finite[-1]:

@@ -74,7 +74,7 @@ _ROUNDED = 1000  # units of rounding, of what a client is given: an upload that 
 
 
 def sample_clients(n: int, sampled: int, key: Key) -> torch.Tensor:
-    """`sampled` of n clients, uniformly without replacement, in increasing order: (S,) int64."""
+    """Draw `sampled` of n clients, uniformly without replacement, in increasing order: (S,) int64."""
     if sampled == n:
         return torch.arange(n)
     return torch.randperm(n, generator=key.generator())[:sampled].sort()[0]
@@ -110,7 +110,7 @@ def play_round(
     chunk: int | None = None,
     threads: int = 1,
 ) -> tuple[State, Any, Traffic]:
-    """One round for the given clients: a function of (state, key). Returns the new state, the uploads, the traffic.
+    """Play one round for the given clients: a function of (state, key). Returns the new state, uploads and traffic.
 
     Clients are computed and summed by rising id, so their order changes no bit; uploads come in the order given.
 

@@ -70,7 +70,7 @@ class Cosine(Schedule):
 def first_bad_round(
     rate: Callable[[int], float], rounds: int, falls_from: int | None, least: float, most: float
 ) -> int | None:
-    """The first of so many rounds whose step size is not from `least` to `most`, or which has none; None: all are fine.
+    """Return the first round whose step size is not from `least` to `most`, or which has none; None: all are fine.
 
     Args:
         rate: of round t; raises ValueError where there is none.
