@@ -408,7 +408,7 @@ def tensor(
     finite: bool = True,
     kinds: str | None = "floating-point",
 ) -> torch.Tensor:
-    """Check for a real floating-point tensor (`kinds=None`: any) of this shape (None: any size on an axis) and dtype."""
+    """Check for a real floating-point tensor (`kinds=None`: any) of a shape (None: any size on an axis) and dtype."""
     if not isinstance(value, torch.Tensor):
         reject(name, type(value).__name__, "a torch.Tensor", f"wrap it: torch.as_tensor({name})", TypeError)
     if _holds_nothing(value):
