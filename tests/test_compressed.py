@@ -33,7 +33,18 @@ from fedtheory import (
 from fedtheory.algorithms.lbgm import Up
 from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem
-from fedtheory.maps.compress import Hashes, Quantized, Sampled, Sketch, Sparse, Ternary, groups, kept, largest, uniforms
+from fedtheory.maps.compress import (
+    Hashes,
+    Quantized,
+    Sampled,
+    Sketch,
+    Sparse,
+    Ternary,
+    count_kept,
+    groups,
+    largest,
+    uniforms,
+)
 from fedtheory.maps.signs import Signs
 
 DTYPES = [torch.float32, torch.float64]
@@ -76,7 +87,7 @@ def test_top_k_contracts(d, ratio, seed):
     """||C(p) - p||^2 <= (1 - k/d) ||p||^2, with equality where all entries are alike."""
     p = torch.cat([random(3, d, seed=seed), torch.ones(1, d, dtype=torch.float64)])
     lost = square(Sparse.of(p, largest(p.abs(), ratio, [d])).expand(d) - p)
-    bound = (1 - kept(ratio, d) / d) * square(p)
+    bound = (1 - count_kept(ratio, d) / d) * square(p)
     assert bool((lost <= bound + 1e-12).all())
     same(lost[3], bound[3])
 

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import typing
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -144,7 +143,7 @@ def test_a_run_and_a_search_import_no_compiler():
     code = """
 import sys, torch, fedtheory.papers.together
 from fedtheory import FedAvg, ImageClassification, Key, run
-from fedtheory.core import meter
+from fedtheory.running import meter
 from fedtheory.theory.search import maximise
 for network in ("mlp", "resnet8"):
     problem = ImageClassification.load("digits", network, Key(0), clients=2, subset=40)
@@ -172,62 +171,6 @@ print(*{{"torch", "numpy", "scipy", "sympy", "matplotlib", "pandas", "tqdm"}} & 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent)
     assert done.stderr.split() == []
     assert len(done.stdout.split()) > 30
-
-
-def defined(source: str) -> Iterator[str]:
-    """Functions and constants at the top level of a source, without underscore.
-
-    No classes: their names are content, in the words of stored runs, in error lines and on the methods' page.
-    """
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef):
-            found = [node.name]
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            found = [
-                part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-            ]
-        else:
-            continue
-        yield from (name for name in found if not name.startswith("_"))
-
-
-ASKED = re.compile(r"""[.'"](\w+)|^ *from \S+ import (\([^)]*\)|.+)""", re.MULTILINE)
-
-
-def asked_for(source: str) -> set[str]:
-    """What a source imports, takes from something by a dot, or begins a string with, as the registry does."""
-    return {name for found in ASKED.findall(source) for name in re.findall(r"\w+", " ".join(found))}
-
-
-def private_without_underscore(root: Path) -> set[tuple[str, str]]:
-    """(file, name) in the library's folders that no other file asks for, of package, tests, notebooks, benchmarks."""
-    beside = [path for name in ("tests", "notebooks", "benchmarks") for path in (root.parent / name).glob("*.py")]
-    sources = {path: path.read_text() for path in (*root.rglob("*.py"), root / "__init__.pyi", *beside)}
-    asked = {path: asked_for(source) for path, source in sources.items()}
-    askers = Counter(name for names in asked.values() for name in names)
-    return {
-        (path.relative_to(root).as_posix(), name)
-        for part in LIBRARY
-        for path in (root / part).rglob("*.py")
-        for name in defined(sources[path])
-        if askers[name] == (name in asked[path])
-    }
-
-
-def test_what_is_used_in_one_file_alone_has_an_underscore():
-    assert private_without_underscore(ROOT) == set()
-
-
-def test_a_name_for_one_file_alone_is_seen(tmp_path):
-    """Public, asked for elsewhere, its own file's with an underscore: well; a use in its own file is not enough."""
-    root = tmp_path / "package"
-    (root / "core").mkdir(parents=True)
-    (root / "__init__.pyi").write_text("from .core.one import public as public\n")
-    (root / "core" / "one.py").write_text(
-        "def public(): ...\ndef helper(): ...\n_SIZE = SIZE = 3\nSHARED: int = SIZE\n"
-    )
-    (root / "core" / "two.py").write_text("from package.core import one\nprint(one.SHARED)\n")
-    assert private_without_underscore(root) == {("core/one.py", "helper"), ("core/one.py", "SIZE")}
 
 
 def met(annotation: object) -> Iterator[type]:

@@ -58,7 +58,8 @@ from fedtheory import (
 from fedtheory.algorithms.fedavg import Server as FedAvgServer
 from fedtheory.core import checks, files, loop
 from fedtheory.core.algorithm import State
-from fedtheory.core.loop import Divergence, sample_clients
+from fedtheory.core.history import Divergence
+from fedtheory.core.loop import sample_clients
 from fedtheory.core.schedule import Schedule, Steps
 from fedtheory.problems.models.networks import network
 from fedtheory.running import checkpoint, private_rows, records

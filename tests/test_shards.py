@@ -153,7 +153,7 @@ def test_blocks_hold_every_client_once_and_are_alike_in_size(n, blocks):
     assert (at[0], at[-1]) == (0, n)
     assert max(sizes) - min(sizes) <= 1
     clients = torch.arange(n)[:: 2 if n > 3 else 1]
-    cuts = engine.pieces(clients, 3, at)
+    cuts = engine.chunk_slices(clients, 3, at)
     assert torch.equal(torch.cat([clients[cut] for cut in cuts]), clients)
     for cut in cuts:
         ids = clients[cut].tolist()

@@ -8,9 +8,8 @@ import pytest
 import torch
 from entries import FAILED, refuting
 
-from fedtheory.core import meter
 from fedtheory.core.files import seal, sha256
-from fedtheory.running import records
+from fedtheory.running import meter, records
 from fedtheory.theory.claim import decide
 from fedtheory.theory.ssf import bounds, corollary, costs, experiments, moments, printed, rate, theorem1
 from fedtheory.theory.ssf.lemma2 import eq109

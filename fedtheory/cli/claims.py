@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from fedtheory.cli.say import emit
+from fedtheory.cli.output import print_json
 from fedtheory.core.files import is_plain, one_at_a_time, require_target, write_target
 from fedtheory.running import records
 from fedtheory.theory import ledger
@@ -49,7 +49,7 @@ def show(options: argparse.Namespace) -> None:
 def show_records(found: Sequence[dict[str, Any]], as_json: bool) -> None:
     """The claims' verdicts, one line each."""
     if as_json:
-        emit(found)
+        print_json(found)
         return
     print("id | where | statement | assumed | verdict | evidence | worst ratio | control refuted by")
     for record in found:

@@ -8,11 +8,11 @@ import torch
 
 from fedtheory.algorithms.flss import FLSS
 from fedtheory.algorithms.readings.flss import FLSSReading
-from fedtheory.core import meter
 from fedtheory.core.loop import play_round
 from fedtheory.core.message import cost
 from fedtheory.problems.models.networks import flss_cnn, resnet18
 from fedtheory.problems.quadratic import Quadratic
+from fedtheory.running import meter
 from fedtheory.theory.claim import Check, Claim, Outcome
 from fedtheory.theory.flss.printed import (
     COSTS3,

@@ -9,13 +9,12 @@ from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.algorithms.ssf import SSF
-from fedtheory.core import meter
 from fedtheory.core.engine import drain
 from fedtheory.core.key import Key
 from fedtheory.core.message import cost
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
-from fedtheory.running import simulate
+from fedtheory.running import meter, simulate
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.ssf.hypotheses import claim
 
