@@ -25,14 +25,14 @@ import pages
 import proof_pages
 import pytest
 import stage
-import statements
 import used
 
 from fedtheory.core import registry
 from fedtheory.course.moving import PICTURES
-from fedtheory.papers.letters import GREEK, LOW, letters, untex
 from fedtheory.running import verdicts
 from fedtheory.theory import ledger
+from fedtheory.theory.letters import GREEK, LOW, letters, untex
+from fedtheory.theory.statements import statements
 
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "docs" / "book"
@@ -53,12 +53,13 @@ browser = load("browser", BOOK / "browser.py")
 check = load("check_book", BOOK / "check.py")
 
 
+STATED = {id: one for paper in registry.PAPERS for id, one in statements(paper).items()}
+
+
 def test_every_claim_has_its_statement_in_latex_and_in_plain_words():
     """And none stands there that the ledger does not have."""
-    found = statements.load()
-    assert set(found) == set(registry.claim_names())
-    assert [id for id, one in found.items() if not one.latex or not one.words] == []
-    assert [id for id, one in found.items() if "|" in one.words] == [], "a table's cell ends there"
+    assert list(STATED) == list(ledger.claims())
+    assert [id for id, one in STATED.items() if "|" in one.words] == [], "a table's cell ends there"
 
 
 def ascii_left(text: str) -> list[str]:
@@ -68,7 +69,7 @@ def ascii_left(text: str) -> list[str]:
 
 
 def test_statements_hold_no_ascii_mathematics():
-    for id, one in statements.load().items():
+    for id, one in STATED.items():
         assert ascii_left(one.latex) == [], id
         assert ascii_left(one.words) == [], id
         assert one.latex.count("$") % 2 == 0, id
@@ -352,7 +353,7 @@ def test_the_primer_is_in_step_and_was_run(path):
 
 def test_statements_give_cells_that_run():
     """A cell that stands with a claim is at most ten lines long and runs."""
-    for id, one in statements.load().items():
+    for id, one in STATED.items():
         if one.cell:
             assert len(one.cell.splitlines()) <= 10, id
             with contextlib.redirect_stdout(io.StringIO()) as printed:

@@ -12,9 +12,9 @@ from fedtheory.core import checks, registry
 from fedtheory.core.files import require_target, write_target
 from fedtheory.papers.conclusions import PAPERS, Outcome
 from fedtheory.papers.evidence import Decided, decided
-from fedtheory.papers.letters import letters
 from fedtheory.running import verdicts
 from fedtheory.theory import ledger
+from fedtheory.theory.letters import letters
 
 
 def show(options: argparse.Namespace) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from fedtheory.core import checks, registry
 from fedtheory.core.files import RESEAL, misfit, seal, unseal, write_target
 from fedtheory.theory.claim import EFFORTS, RULE, VERDICTS, Claim, decide
+from fedtheory.theory.letters import letters
 from fedtheory.theory.search import reseeded
 
 MODULES = {  # paper -> files, in the paper's order
@@ -165,11 +166,11 @@ def page(records: Sequence[dict[str, Any]]) -> str:
                     f"`{record['id']}`",
                     record["where"],
                     record["statement"],
-                    assumed(record),
+                    letters(assumed(record)),
                     f"**{record['verdict']}**",
-                    f"{record['evidence']}: {record['detail']}" if record["evidence"] else record["detail"],
+                    letters(f"{record['evidence']}: {record['detail']}" if record["evidence"] else record["detail"]),
                     "" if record["margin"] is None else f"{float(record['margin']):.4g}",
-                    record["control"],
+                    letters(record["control"]),
                 )
                 lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
         for record in (record for record in records if record["paper"] == paper and heading(record) != paper):
@@ -191,7 +192,7 @@ def page(records: Sequence[dict[str, Any]]) -> str:
                 ("Repair checked", "repaired_detail"),
             ):
                 if record.get(key):
-                    lines.append(f"- {title}: {record[key]}")
+                    lines.append(f"- {title}: {letters(record[key])}")
             if record["counterexample"]:
                 facts = ", ".join(f"{key} = {value}" for key, value in record["counterexample"].items())
                 lines.append(f"- Counterexample: {facts}")
