@@ -31,7 +31,7 @@ from fedtheory.core import registry
 from fedtheory.course.moving import PICTURES
 from fedtheory.running import verdicts
 from fedtheory.theory import ledger
-from fedtheory.theory.letters import GREEK, LOW, letters, untex
+from fedtheory.theory.letters import GREEK, HIGH, LOW, letters, untex
 from fedtheory.theory.statements import statements
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -182,8 +182,36 @@ def test_outputs_are_in_the_letters_of_mathematics(text, shown):
 
 
 def test_labels_of_pictures_without_their_tex():
-    assert untex(r"$\|x^k-x^\star\|\,/\,\|x^\star\|$, one seed") == "‖xᵏ-x⋆‖ / ‖x⋆‖, one seed"
-    assert untex(r"$\frac{1}{n}\sum_i\bar\xi_i$ and $\sqrt{m/r}$") == "(1/n)∑ᵢξ̄ᵢ and √(m/r)"
+    assert untex(r"$\|x^k-x^\star\|\,/\,\|x^\star\|$, one seed") == "‖xᵏ - x⋆‖ / ‖x⋆‖, one seed"
+    assert untex(r"$\frac{1}{n}\sum_i\bar\xi_i$ and $\sqrt{m/r}$") == "(1/n) ∑ᵢ ξ̄ᵢ and √(m/r)"
+
+
+@pytest.mark.parametrize(
+    ("tex", "shown"),
+    [
+        (r"\mathcal E_{i,t}\le6K^2\eta_l^2\sigma^2", "ℰ_{i,t} ≤ 6K²ηₗ²σ²"),
+        (r"\frac1{2KL}, \frac L2\Vert x\Vert^2, \frac{8(a+b)}{\rho T}", "1/(2KL), (L/2)‖x‖², 8(a + b)/(ρT)"),
+        (r"\frac{a+b}c+\frac{\frac ab}c", "(a + b)/c + (a/b)/c"),
+        (r"-\eta\sum_{k=0}^{K-1}c_{i,proj}^{t}", "-η ∑ₖ₌₀^(K-1) c_{i,proj}ᵗ"),
+        (r"\mathbb E[\Vert\xi\Vert^2\mid y]=\langle a,b\rangle", "E[‖ξ‖² | y] = ⟨a, b⟩"),
+        (r"P^\top, x^*, x_{res}, \tilde\eta:=2\cdot10^{-3}, 25{,}000", "Pᵀ, x⋆, x_res, η̃ := 2 · 10⁻³, 25,000"),
+        (r"\sqrt{mn}, \sqrt[4]\kappa, \binom NM, \min\{a,b\}", "√(mn), ⁴√κ, C(N, M), min{a, b}"),
+        (r"\begin{bmatrix}a\\b\end{bmatrix}, \mathrm{tr}\,H, \mathrm{rank}(W)", "[a; b], tr H, rank(W)"),
+    ],
+)
+def test_latex_as_a_line_of_a_terminal(tex, shown):
+    assert untex(f"${tex}$") == shown
+
+
+def test_no_number_and_no_greek_letter_of_a_statement_is_lost():
+    signs = {**{small: sign for sign, small in HIGH.items()}, **{small: sign for sign, small in LOW.items()}}
+    for id, one in STATED.items():
+        text = "".join(signs.get(letter, letter) for letter in untex(one.latex))
+        assert re.findall(r"\d", one.latex) == re.findall(r"\d", text), id
+        assert not re.search(r"[$\\]", text), id
+        for name, letter in GREEK.items():
+            inside = "".join(re.findall(r"\$([^$]*)\$", one.latex))
+            assert len(re.findall(rf"\\{name}(?![A-Za-z])", inside)) == text.count(letter), (id, name)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What can be named on the command line: methods, problems, figures, claims.
 
-A name stands once, in the file of what it names.
+A name stands once, in the file of what it names; a claim's is a heading of its paper's claims.md.
 A file of `algorithms/` ends with the list METHODS, one of `problems/` with the list PROBLEMS, one of `papers/` with
 the lists ITEMS (of the papers) and EXTRAS (our own). Their names are read from the sources, so that a list of names
 costs no import; what a name stands for is imported when it is asked for.

@@ -12,7 +12,7 @@ GREEK = {
     "eps": "ε",
     **dict(zip(("Gamma", "Delta", "Theta", "Lambda", "Xi", "Sigma", "Phi", "Psi", "Omega"), "ΓΔΘΛΞΣΦΨΩ")),
 }  # fmt: skip
-_HIGH = dict(zip("0123456789+-=()abcdefghijklmnoprstuvwxyzT*", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ⋆")) | {
+HIGH = dict(zip("0123456789+-=()abcdefghijklmnoprstuvwxyzT*", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ⋆")) | {
     ",": ",",
     "⋆": "⋆",
 }
@@ -56,7 +56,7 @@ def letters(text: str) -> str:
 
 def _script(found: re.Match[str]) -> str:
     """An index or a power in small letters; in brackets, where there are none for it."""
-    small, inner = _HIGH if found[1] == "^" else LOW, (found[2] or found[3] or "").replace(" ", "")
+    small, inner = HIGH if found[1] == "^" else LOW, (found[2] or found[3] or "").replace(" ", "")
     if set(inner) <= set(small):
         return "".join(small[sign] for sign in inner)
     return f"{found[1]}({found[2]})" if found[2] and len(found[2]) > 1 else f"{found[1]}{inner}"
@@ -78,7 +78,7 @@ _SIGNS_OF = {
     "op": {"sum": "∑", "int": "∫", "prod": "∏"},
     "bar": {"Vert": "‖", "|": "‖", "vert": "|"},
     "mark": {"\\": ";"},
-    "gap": {" ": " ", "quad": " "},
+    "gap": {" ": " ", ",": " ", "quad": " "},
     "letter": {
         **GREEK, **dict(zip(("nabla", "star", "ell", "infty", "top", "perp", "forall", "pi"), "∇⋆ℓ∞T⊥∀π")),
         "dots": "…", "cdots": "…", "ldots": "…", "varepsilon": "ε",
@@ -87,7 +87,7 @@ _SIGNS_OF = {
 _NAMED = {name: (sign, kind) for kind, signs in _SIGNS_OF.items() for name, sign in signs.items()}
 _PLAIN = dict.fromkeys("=<>", "rel") | dict.fromkeys("+-", "bin") | dict.fromkeys("([{", "open")
 _PLAIN |= dict.fromkeys(")]}", "close") | dict.fromkeys(",;&", "mark") | {"|": "bar"}
-_UNSEEN = {"left", "right", "big", "Big", "bigl", "bigr", *",;!:"}
+_UNSEEN = {"left", "right", "big", "Big", "bigl", "bigr", *";!:"}
 _ACCENTS = {"bar": "\u0304", "overline": "\u0304", "hat": "\u0302", "tilde": "\u0303", "widetilde": "\u0303"}
 _FONTS = {"R": "ℝ", "D": "𝔻", "V": "𝕍"}
 _SCRIPTS = dict(zip("ABCDEFHILMNOPRST", "𝒜ℬ𝒞𝒟ℰℱℋℐℒℳ𝒩𝒪𝒫ℛ𝒮𝒯"))
@@ -174,7 +174,7 @@ class _Reader:
 
 def _small(sign: str, inner: str) -> str:
     """An index or a power: in small letters, where there are such for all of it."""
-    small, inner = _HIGH if sign == "^" else LOW, re.sub(r" ?([-+=,]) ?", r"\1", inner)
+    small, inner = HIGH if sign == "^" else LOW, re.sub(r" ?([-+=,]) ?", r"\1", inner)
     word = re.fullmatch("[A-Za-z]{3,}", inner)
     if set(inner) <= set(small) - {","} and not word:
         return "".join(small[letter] for letter in inner)
