@@ -56,10 +56,8 @@ check = load("check_book", BOOK / "check.py")
 STATED = {id: one for paper in registry.PAPERS for id, one in statements(paper).items()}
 
 
-def test_every_claim_has_its_statement_in_latex_and_in_plain_words():
-    """And none stands there that the ledger does not have."""
-    assert list(STATED) == list(ledger.claims())
-    assert [id for id, one in STATED.items() if "|" in one.words] == [], "a table's cell ends there"
+def test_plain_words_fit_in_a_cell_of_a_table():
+    assert [id for id, one in STATED.items() if "|" in one.words] == []
 
 
 def ascii_left(text: str) -> list[str]:
