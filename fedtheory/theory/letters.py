@@ -174,7 +174,7 @@ class _Reader:
 
 def _small(sign: str, inner: str) -> str:
     """An index or a power: in small letters, where there are such for all of it."""
-    small, inner = HIGH if sign == "^" else LOW, re.sub(r" ?([-+=,]) ?", r"\1", inner)
+    small, inner = HIGH if sign == "^" else LOW, re.sub(r" ?([-+=,<>≤≥≠∈]) ?", r"\1", inner)
     word = re.fullmatch("[A-Za-z]{3,}", inner)
     if set(inner) <= set(small) - {","} and not word:
         return "".join(small[letter] for letter in inner)
