@@ -91,6 +91,7 @@ _UNSEEN = {"left", "right", "big", "Big", "bigl", "bigr", *";!:"}
 _ACCENTS = {"bar": "\u0304", "overline": "\u0304", "hat": "\u0302", "tilde": "\u0303", "widetilde": "\u0303"}
 _FONTS = {"R": "ℝ", "D": "𝔻", "V": "𝕍"}
 _SCRIPTS = dict(zip("ABCDEFHILMNOPRST", "𝒜ℬ𝒞𝒟ℰℱℋℐℒℳ𝒩𝒪𝒫ℛ𝒮𝒯"))
+_HIGHER = HIGH | dict(zip("ABDEGHIJKLMNOPRUW", "ᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵁᵂ"))
 _Item = tuple[str, str]  # shown, its kind
 
 
@@ -174,7 +175,7 @@ class _Reader:
 
 def _small(sign: str, inner: str) -> str:
     """An index or a power: in small letters, where there are such for all of it."""
-    small, inner = HIGH if sign == "^" else LOW, re.sub(r" ?([-+=,<>≤≥≠∈]) ?", r"\1", inner)
+    small, inner = _HIGHER if sign == "^" else LOW, re.sub(r" ?([-+=,<>≤≥≠∈]) ?", r"\1", inner)
     word = re.fullmatch("[A-Za-z]{3,}", inner)
     if set(inner) <= set(small) - {","} and not word:
         return "".join(small[letter] for letter in inner)
