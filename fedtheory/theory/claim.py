@@ -133,7 +133,7 @@ class Claim:
 
 
 def entries(paper: str) -> Callable[..., Claim]:
-    """How a paper's files write their claims: entry(id without the paper, kind, check, control, broken, **fields).
+    """Return the function that writes a paper's claims: entry(id without the paper, kind, check, control, broken, ...).
 
     Place and statement are read from the paper's claims.md.
     """
@@ -175,7 +175,7 @@ class Entry:
 
 
 def worst_of(*checks: Check) -> Check:
-    """A statement with several parts: all must hold; the first refuted part is the outcome."""
+    """Return the check of a statement with several parts: all must hold; the first refuted part is the outcome."""
 
     def check(effort: str) -> Outcome:
         outcomes = [part(effort) for part in checks]

@@ -1,6 +1,6 @@
 """Formulas of a line of text in the letters that mathematics has: `sigma^2 <= E||x_i||` reads `σ² ≤ E‖xᵢ‖`.
 
-An index or a power for which Unicode has no small letters stays behind its `_` or `^`; names of code stay as they are.
+`letters` reads formulas in ASCII, `untex` those in LaTeX between dollars. An index or a power for which Unicode has no small letters stays behind its `_` or `^`; names of code stay as they are.
 """
 
 import re
@@ -30,7 +30,7 @@ _BAR, _HAT = re.compile(r"\b([xwgyfcdBUV]|(?:xi|[gx])_)bar(?![a-z])"), re.compil
 
 
 def letters(text: str) -> str:
-    """A text with its formulas in Greek letters, signs, small indices and powers."""
+    """Write the ASCII formulas of a text in Greek letters, signs, small indices and powers."""
     kept: list[str] = []
 
     def keep(found: re.Match[str]) -> str:
@@ -63,7 +63,7 @@ def _script(found: re.Match[str]) -> str:
 
 
 def untex(text: str) -> str:
-    """A text with its TeX between dollars in such letters, as a terminal shows it."""
+    """Write the LaTeX between dollars of a text in such letters, as a terminal shows them."""
     return re.sub(r"\$([^$]*)\$", lambda found: _joined(_Reader(found[1]).items()), text)
 
 
@@ -96,7 +96,7 @@ _Item = tuple[str, str]  # shown, its kind
 
 
 class _Reader:
-    """One formula of TeX as signs of a line, with what each is: a letter, a relation, a bracket, a fraction."""
+    """Reads a formula in LaTeX as signs of a line, with what each is: a letter, a relation, a bracket, a fraction."""
 
     def __init__(self, tex: str) -> None:
         self.tokens, self.at, self.bars = re.findall(r"\\(?:[A-Za-z]+|.)|\S|\s+", tex), 0, set[str]()

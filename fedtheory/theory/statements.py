@@ -44,7 +44,7 @@ def _text(paper: str) -> str:
 
 @cache
 def statements(paper: str) -> dict[str, Statement]:
-    """The statements of a paper's claims by id, in the paper's order.
+    """Return the statements of a paper's claims by id, in the paper's order.
 
     Raises ValueError for a section without a place or without words, and for an id that stands twice.
     """
@@ -62,5 +62,5 @@ def statements(paper: str) -> dict[str, Statement]:
 
 
 def notation(paper: str) -> str:
-    """The letters of a paper's statements and its assumptions, in Markdown."""
+    """Return what the letters of a paper's statements mean, and its assumptions, in Markdown."""
     return _text(paper).split("\n", 1)[1].split("\n## ", 1)[0].strip()
