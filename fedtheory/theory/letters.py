@@ -1,6 +1,7 @@
 """Formulas of a line of text in the letters that mathematics has: `sigma^2 <= E||x_i||` reads `σ² ≤ E‖xᵢ‖`.
 
-`letters` reads formulas in ASCII, `untex` those in LaTeX between dollars. An index or a power for which Unicode has no small letters stays behind its `_` or `^`; names of code stay as they are.
+`letters` reads formulas in ASCII, `untex` those in LaTeX between dollars. An index or a power for which Unicode has no
+small letters stays behind its `_` or `^`; names of code stay as they are.
 """
 
 import re
