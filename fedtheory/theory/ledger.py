@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -165,7 +166,7 @@ def page(records: Sequence[dict[str, Any]]) -> str:
                 cells = (
                     f"`{record['id']}`",
                     record["where"],
-                    record["statement"],
+                    _unmarked(record["statement"]),
                     letters(assumed(record)),
                     f"**{record['verdict']}**",
                     letters(f"{record['evidence']}: {record['detail']}" if record["evidence"] else record["detail"]),
@@ -178,7 +179,7 @@ def page(records: Sequence[dict[str, Any]]) -> str:
                 "",
                 f"### {heading(record)}",
                 "",
-                f"*{record['where']}.* {record['statement']}",
+                f"*{record['where']}.* {_unmarked(record['statement'])}",
                 "",
             ]
             for title, key in (
@@ -209,6 +210,11 @@ def assumed(record: dict[str, Any]) -> str:
     if record.get("reading"):
         parts.append(f"read as: {record['reading']}")
     return "; ".join(parts) or "nothing"
+
+
+def _unmarked(formulas: str) -> str:
+    """Formulas in which Markdown sees no link and no emphasis."""
+    return re.sub(r"(?<=\])\(|\*", r"\\\g<0>", formulas)
 
 
 def _cell(text: str) -> str:
