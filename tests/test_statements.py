@@ -15,9 +15,7 @@ PAGE = """# Paper
 
 ## p.a
 
-*Sec. 1; (2)*
-
-$a\\le b$,
+*Sec. 1; (2).* $a\\le b$,
 for all $a$.
 
 > It is less.
@@ -28,9 +26,7 @@ print(1)
 
 ## p.b / c
 
-*App. A*
-
-$c$.
+*App. A.* $c$.
 
 > It is.
 """
@@ -60,15 +56,15 @@ def test_a_section_is_place_statement_words_and_cell(page):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("*App. A*\n\n", ""),
+        ("*App. A.* ", ""),
         ("> It is.\n", ""),
-        ("$c$.\n\n", ""),
+        ("$c$.\n", ""),
         ("## p.b / c", "## p.a"),
         ("> It is.", "> It is.\n\nx"),
     ],
 )
 def test_a_section_of_another_form_is_one_line(page, old, new):
-    with pytest.raises(ValueError, match=r"theory/p/claims.md, 'p\..*expected \*place\*, statement, > words"):
+    with pytest.raises(ValueError, match=r"theory/p/claims.md, 'p\..*expected \*place\.\* statement, > words"):
         page(PAGE.replace(old, new))
 
 

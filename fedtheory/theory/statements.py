@@ -4,9 +4,7 @@ Above the first claim stand the paper's notation and assumptions. Then follows o
 
     ## <id>
 
-    *<place in the paper>*
-
-    <the statement, its formulas in LaTeX between dollars>
+    *<place in the paper>.* <the statement, its formulas in LaTeX between dollars>
 
     > <the statement in plain words>
 
@@ -52,10 +50,10 @@ def statements(paper: str) -> dict[str, Statement]:
     for section in re.split(r"^## ", _text(paper), flags=re.MULTILINE)[1:]:
         id, body = section.split("\n", 1)
         parts = re.fullmatch(
-            r"\n\*([^\n]+)\*\n\n(.+?)\n\n> ([^\n]+)\n(?:\n```python\n(.*?)\n```\n)?\n*", body, re.DOTALL
+            r"\n\*([^*\n]+)\.\* (.+?)\n\n> ([^\n]+)\n(?:\n```python\n(.*?)\n```\n)?\n*", body, re.DOTALL
         )
         if parts is None or id in found:
-            raise ValueError(f"theory/{paper}/claims.md, {id!r}: expected *place*, statement, > words, once each")
+            raise ValueError(f"theory/{paper}/claims.md, {id!r}: expected *place.* statement, > words, once each")
         where, latex, words, cell = parts.groups("")
         found[id] = Statement(where, latex, words, cell)
     return found
