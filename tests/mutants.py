@@ -2425,6 +2425,27 @@ MUTANTS = [
         "test_store.py::test_a_ledger_of_the_wrong_shape_is_one_clear_line",
     ),
     Mutant(
+        "a sum in a fraction loses its brackets",
+        "theory/letters.py",
+        "above, below = self._argument(), self._argument()",
+        'above, below = [(_joined(self._argument()), "letter")], self._argument()',
+        "test_book.py::test_latex_as_a_line_of_a_terminal",
+    ),
+    Mutant(
+        "a statement is read without its plain words",
+        "theory/statements.py",
+        r"\n\n> ([^\n]+)\n(?:",
+        r"(?:\n\n> ([^\n]+))?\n(?:",
+        "test_statements.py::test_a_section_of_another_form_is_one_line",
+    ),
+    Mutant(
+        "an id may stand twice among the statements",
+        "theory/statements.py",
+        "if parts is None or id in found:",
+        "if parts is None:",
+        "test_statements.py::test_a_section_of_another_form_is_one_line",
+    ),
+    Mutant(
         "a target is looked at after the work",
         "cli/claims.py",
         '        require_target("page", options.page, options.save)',

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from fedtheory.course import describe, moving
 from fedtheory.course.moving import PICTURES, frame, local, subspaces
-from fedtheory.papers.letters import letters
 from fedtheory.problems.quadratic import Quadratic
+from fedtheory.theory.letters import letters
 
 
 def along(picture: frame.Moving):

@@ -331,7 +331,7 @@ def verdicts(folder):
 
 @pytest.mark.parametrize("id", BY_RESULTS)
 def test_experiments_of_the_committed_results(id):
-    needs = experiments.EMPIRICAL[id][2]
+    needs = experiments.EMPIRICAL[id][0]
     if experiments.results(records.results(), *needs) is None:
         pytest.skip("no results of the paper's scale here")
     entry = decide(experiments.empirical(id, records.results()), "quick")
@@ -357,7 +357,7 @@ def test_a_damaged_result_decides_nothing(results, end, old, new):
     path.write_bytes(path.read_bytes().replace(old, new, 1))
     entries = verdicts(folder)
     for id, entry in entries.items():
-        needs = "table3" in experiments.EMPIRICAL[id][2]
+        needs = "table3" in experiments.EMPIRICAL[id][0]
         assert (entry.verdict == "unchecked") == needs, id
         if needs:
             assert "table3.json" in entry.detail

@@ -13,9 +13,9 @@ from fedtheory.core.files import require_target, write_target
 from fedtheory.core.registry import PAPERS
 from fedtheory.papers.conclusions import Outcome
 from fedtheory.papers.evidence import Decided, decided
-from fedtheory.papers.letters import letters
 from fedtheory.running import verdicts
 from fedtheory.theory import ledger
+from fedtheory.theory.letters import letters
 
 
 def show(options: argparse.Namespace) -> None:

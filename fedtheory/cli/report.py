@@ -12,9 +12,9 @@ from fedtheory.core import checks, registry
 from fedtheory.core.files import require_target, write_target
 from fedtheory.core.registry import PAPERS
 from fedtheory.papers.evidence import decided, distinct
-from fedtheory.papers.letters import letters
 from fedtheory.running import records, verdicts
 from fedtheory.running.records import report_rows
+from fedtheory.theory.letters import letters
 
 _LEDGER = "docs/ledger.json"  # where the page's part from the ledger is left out if there is none
 _NAME_IT = "name the folder that reproduce wrote, such as --out figures"

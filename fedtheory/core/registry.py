@@ -1,6 +1,6 @@
 """What can be named on the command line: methods, problems, figures, claims.
 
-A name stands once, in the file of what it names.
+A name stands once, in the file of what it names; a claim's is a heading of its paper's claims.md.
 A file of `algorithms/` ends with the list METHODS, one of `problems/` with the list PROBLEMS, one of `papers/` with
 the lists ITEMS (of the papers) and EXTRAS (our own). Their names are read from the sources, so that a list of names
 costs no import; what a name stands for is imported when it is asked for.
@@ -389,19 +389,9 @@ def problems() -> dict[str, Offer]:
 
 @cache
 def claim_names() -> list[str]:
-    """Return ids of all claims, by paper; nothing is imported.
-
-    A claim stands in theory/<paper> as `claim("lemma2", ...)`, under another function's name that says the paper or how
-    it is decided, or as a row `"ssf.tables2-4": (...)` of a table.
-    """
-    found: dict[str, None] = {}
-    for paper in PAPERS:
-        called = re.compile(rf'\b(?:claim|{paper}|waits|Claim)\(\s*"(?:{paper}\.)?([^"\n]+)"')
-        listed = re.compile(rf'^    "{paper}\.([^"\n]+)": \(', re.MULTILINE)
-        for path in sorted((_PACKAGE / "theory" / paper).rglob("*.py")):
-            source = path.read_text("utf-8")
-            found |= {f"{paper}.{id}": None for pattern in (called, listed) for id in pattern.findall(source)}
-    return list(found)
+    """Ids of all claims, by paper and in its order: the headings of theory/<paper>/claims.md; nothing is imported."""
+    pages = ((_PACKAGE / "theory" / paper / "claims.md").read_text("utf-8") for paper in PAPERS)
+    return [id for page in pages for id in re.findall(r"^## (.+)$", page, re.MULTILINE)]
 
 
 def chosen_claims(wanted: Sequence[str]) -> list[str]:

@@ -289,9 +289,6 @@ MINUS = broken(
 CLAIMS: list[Claim] = [
     decomfl(
         "eq63-64",
-        "C.4 (63)-(64)",
-        "E f(x_{r+1}) <= f(x_r) - eta <grad f, grad f^mu> + eta^2 E[nablabar^T Hess f(x') nablabar] + eta^2 L^2 "
-        "||eps_r||^2.",
         "inequality",
         assumes=(A3, SPHERE),
         check=broken(
@@ -316,10 +313,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq65",
-        "C.4 (65)",
-        "E f(x_{r+1}) <= f(x_r) - (eta/2)||grad f||^2 + eta mu^2 L^2 (d+3)^3/8 + eta^2 E[nablabar^T Hess f(x') "
-        "nablabar] + eta^2 "
-        "L^4 mu^2 d^3.",
         "inequality",
         assumes=(A3, SPHERE, STEP2),
         check=MINUS,
@@ -331,10 +324,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq66",
-        "C.4 (66)",
-        "By Assumption 4: E f(x_{r+1}) <= f(x_r) - (eta/2)||grad f^mu||^2 + eta mu^2 L^2 (d+3)^3/8 + eta^2 L^4 mu^2 "
-        "d^3 + eta^2 "
-        "T_3, T_3 = <H, E[nablabar nablabar^T]>.",
         "inequality",
         assumes=(A3, A4, SPHERE, STEP2),
         check=survives(eq65(above), "eq66", "without the last term; grad f^mu = grad f on quadratics", STEPPED),
@@ -346,8 +335,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq67-68",
-        "C.4 (67)-(68)",
-        "T_3 <= L(1 + (d kappa + d - 2)/(P(d+2)))(||grad f||^2 + (sigma_G^2 + sigma^2)/m).",
         "inequality",
         assumes=(A1, A2, A3, A4, SPHERE, STEP2),
         check=survives(eq67(), "eq67", "H of any sign, a kappa that allows a step", STEPPED),
@@ -355,10 +342,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq69-70",
-        "C.4 (69)-(70)",
-        "One round with the bound on T_3 (69), and its telescoped sum r = 1..R <= 4(f(x_0) - f(x_R))/(R eta) + (4 "
-        "eta L/m)(1 + "
-        "...)(sigma_G^2 + sigma^2) + mu^2 L^2 (d+3)^3/2 + 4 eta mu^2 L^4 d^3 (70).",
         "inequality",
         assumes=(A1, A2, A3, A4, SPHERE, STEP2),
         check=worst_of(

@@ -227,9 +227,6 @@ def check_strictly_better(effort: str) -> Outcome:
 CLAIMS: list[Claim] = [
     decomfl(
         "A5.smoothing",
-        "A.5",
-        "f^mu = E f(x + mu z): the zeroth-order gradient is unbiased for grad f^mu, and f^mu has a better Lipschitz "
-        "condition number than f, hence better convergence.",
         "inequality",
         assumes=(LIPSCHITZ,),
         check=worst_of(estimate(0.9), survives(lipschitz(), "A5", "L_mu <= L")),
@@ -242,9 +239,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "A5.taylor",
-        "A.5",
-        "(1/mu)[f(x + mu z) - f(x)] = grad f^T z + (mu/2) z^T Hess f z + ...; so the scalar contains more information "
-        "on f along z than the projected gradient does.",
         "identity",
         check=check_taylor(2),
         as_printed=check_information,
@@ -256,8 +250,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma1",
-        "C.2, Lemma 1 (13)",
-        "f is in C_L^{1,1} if it is differentiable and |f(y) - f(x) - <grad f(x), y - x>| <= (L/2)||y - x||^2.",
         "inequality",
         check=check_lemma1(False),
         control=check_lemma1(True),
@@ -265,8 +257,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma2a",
-        "C.2, Lemma 2 (14), (a)",
-        "f_i^mu(x) = E f_i(x + mu z): its gradient is L_mu-Lipschitz with L_mu <= L.",
         "expectation",
         assumes=(LIPSCHITZ,),
         check=survives(lipschitz(), "lemma2a"),
@@ -275,8 +265,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq15",
-        "C.2 (15)",
-        "grad f_i^mu(x) = E[(f_i(x + mu z) - f_i(x)) z]/mu.",
         "expectation",
         assumes=(LIPSCHITZ,),
         check=estimate(0.9),
@@ -285,8 +273,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq16",
-        "C.2 (16)",
-        "|f_i^mu(x) - f_i(x)| <= mu^2 L d/2.",
         "inequality",
         assumes=(LIPSCHITZ,),
         check=survives(value_gap(), "eq16"),
@@ -295,8 +281,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq17",
-        "C.2 (17)",
-        "||grad f_i^mu(x) - grad f_i(x)|| <= (1/2) mu L (d+3)^{3/2}.",
         "inequality",
         assumes=(LIPSCHITZ,),
         check=survives(gradient_gap(), "eq17"),
@@ -305,8 +289,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq18",
-        "C.2 (18)",
-        "E[(f_i(x + mu z) - f_i(x))^2 ||z||^2]/mu^2 <= (mu^2/2) L^2 (d+6)^3 + 2(d+4)||grad f_i(x)||^2.",
         "inequality",
         assumes=(LIPSCHITZ,),
         check=survives(second_moment(), "eq18", "", [(s, d) for s in SHAPES for d in (1, 2)]),
@@ -317,8 +299,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq19-20",
-        "C.2 (19)-(20)",
-        "||grad f_i^mu||^2 <= 2||grad f_i||^2 + (1/2) mu^2 L^2 (d+3)^3, and the same with f_i and f_i^mu exchanged.",
         "inequality",
         assumes=(LIPSCHITZ,),
         check=worst_of(survives(jensen(False), "eq19", "(19)"), survives(jensen(True), "eq20", "(20)")),
@@ -327,9 +307,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq21",
-        "C.2 (21)",
-        "|f_i^mu(x*) - f_i(x*)| <= mu^2 L d/2 for f_i^mu(x*) = min f_i^mu, and -mu^2 L d <= [f_i^mu(x) - f_i^mu(x*)] - "
-        "[f_i(x) - f_i(x*)] <= mu^2 L d.",
         "inequality",
         assumes=(LIPSCHITZ, Printed("the minimum of f_i^mu, and x* where it is reached", "eq. (21)")),
         check=worst_of(minimum(), survives(between(), "eq21", "the second line, for any two points")),

@@ -137,8 +137,6 @@ def check_43(front: int) -> Check:
 CLAIMS: list[Claim] = [
     decomfl(
         "assump1-3",
-        "Sec. 4.1; C.2-C.3",
-        "Assumptions 1, 2 and 3 (f itself L-smooth, A1 at the x_r) are the assumptions of Theorem 1 and Lemma 5.",
         "definition",
         check=survives(eq33(), "assump", "the bound on A_1 with all f_i L-smooth", SMALL),
         as_printed=check_rough,
@@ -149,9 +147,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "theorem1 / theorem3",
-        "Sec. 4.1, Theorem 1; C.3, Theorem 3 (29)",
-        "Under A1-A3, Gaussian z and c1-c4: (1/R) sum_r E||grad f(x_r)||^2 <= 4D/(KR eta) + (72KL eta/m + 24(d+4)L "
-        "eta/(mP)) sigma_G^2 + 16L(d+4) eta sigma^2/(mP) + 2 mu^2 L^2 (d+3)^3.",
         "inequality",
         assumes=(A1, A2, A3, C14),
         check=check_theorem1(MINIBATCH),
@@ -169,8 +164,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq43-45",
-        "C.3 (43)-(45)",
-        "(42) divided by K eta/4 is (44), and summed over R rounds the bound of Theorem 1.",
         "identity",
         check=check_43(4),
         control=check_43(2),

@@ -12,7 +12,7 @@ import torch
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.layout import Layout
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
-from fedtheory.theory.decomfl.low_rank import STEP, STEP2, STEPPED, check_runs, low_rank, signed_round, values_of
+from fedtheory.theory.decomfl.low_rank import STEP2, STEPPED, check_runs, low_rank, signed_round, values_of
 from fedtheory.theory.decomfl.moments import SPHERE
 from fedtheory.theory.decomfl.rough import check_cones, check_signed_bias
 from fedtheory.theory.decomfl.round import (
@@ -191,10 +191,6 @@ def check_assump4(sign: int, share: float = 1.0) -> Check:
 CLAIMS: list[Claim] = [
     decomfl(
         "assump4",
-        "Sec. 4.1",
-        "Assumption 4: there is H(x_r) <= L I with Hess f(x) <= H(x_r) for ||x - x_r|| <= 2 eta d G(x_r), and tr "
-        "H/||H||_2 <= "
-        "kappa.",
         "definition",
         check=check_assump4(1),
         as_printed=check_assump4(-1),
@@ -208,8 +204,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "thm2.perturbation",
-        "Sec. 4.1; Theorems 2, 4",
-        "z is sampled from a sphere of radius sqrt(d) (text), from the unit ball with radius sqrt(d) (Theorems 2, 4).",
         "definition",
         check=check_perturbation("sphere"),
         as_printed=check_perturbation("ball"),
@@ -221,11 +215,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "theorem2 / theorem4",
-        "Sec. 4.1, Theorem 2; C.4, Theorem 4",
-        "Under A1-A4, K = 1, "
-        + STEP
-        + ", z on the sphere: (1/R) sum_r E||grad f(x_r)||^2 <= 4D/(R eta) + (2L eta/m)(1 + "
-        "(kappa d + d - 2)/(P(d+2)))(sigma_G^2 + sigma^2) + mu^2 L^2 (d+3)^3/2 + 4 mu^2 L^4 d^3 eta.",
         "inequality",
         assumes=(A1, A2, A3, A4, ONE, SPHERE, STEP2),
         reading=BALLS,
@@ -250,11 +239,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq6,62,71",
-        "Sec. 4.1 (6); C.4 (62), (71)",
-        "With eta = O(sqrt(mP)/sqrt(kappa R)) and mu <= kappa^{1/4}/((mRP)^{1/4} (d+3)^{3/2}): O(sqrt "
-        "kappa/sqrt(mRP)) + "
-        "O((sqrt P/sqrt(m kappa R) + sqrt kappa/sqrt(mRP))(sigma_G^2 + sigma^2)); for kappa > P and large R O(sqrt "
-        "kappa/sqrt(mRP)).",
         "rate",
         assumes=(Printed("the bound of Theorem 2", "Theorem 2"), Printed("kappa > P", "Theorem 2")),
         check=check_rates(True),

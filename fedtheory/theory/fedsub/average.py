@@ -202,13 +202,9 @@ def refused(*checks: Check) -> Check:
 
 
 ROUGH = [Edge(tau=2), Edge(tau=3, shape="huber"), Edge(tau=4, n=1, shape="cosine"), Edge(tau=1)]
-ZETA = "zeta^2 = (1/K) sum_k (1/n) sum_i E|grad f_i(x^k) - grad f(x^k)|^2"
 CLAIMS: list[Claim] = [
     fedsub(
         "sharper.without",
-        "not in the paper; FedAvg-CD of Sec. 5.1",
-        "Lambda_i = 0 in every round (FedAvg-CD), L eta tau <= 1/3, p = L^2 eta^2 tau (tau - 1): (1/K) sum_k E|grad "
-        f"f(x^k)|^2 <= 9 theta_m Delta/(4 eta tau K) + theta_r theta_m p zeta^2, Delta = f(x^0) - f*, {ZETA}.",
         "rate",
         assumes=(A1, A2, ALL),
         check=worst_of(
@@ -226,10 +222,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "sharper.quadratic",
-        "not in the paper; Theorem 1",
-        "Every f_i quadratic, L eta tau <= 1/(6 sqrt(theta_m)), p = L^2 eta^2 tau (tau - 1), H_0 = (1/n) sum_i |grad "
-        "f_i(x^0) - grad f(x^0)|_R^2: (1/K) sum_k E|grad f(x^k)|^2 <= 5 theta_m Delta/(2 eta tau K) + (125/12) theta_m "
-        f"p H_0/K + (50/3) sqrt(theta_m) (theta_m - 1) L eta tau p zeta^2, Delta = f(x^0) - f*, {ZETA}.",
         "rate",
         assumes=(A1, A2, ALL, START),
         check=worst_of(

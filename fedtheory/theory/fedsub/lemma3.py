@@ -393,9 +393,6 @@ OPPOSED = torch.tensor([math.pi / 3, -math.pi / 3, 1.0, -1.0, 1.0, -1.0], dtype=
 CLAIMS: list[Claim] = [
     fedsub(
         "lemma3 / eq46",
-        "App. 7.4, Lemma 3, (46)",
-        "E Omega^{k+1} <= E Omega^k - (eta tau/(8 theta_m)) E||grad f||^2 + 4 eta^2 theta_r^2 tau^2 theta_m "
-        "(theta_m-1) B_g^2/n.",
         "inequality",
         assumes=(A1, A2, A3, S31, S39, S44),
         reading=EVERY_T,
@@ -416,9 +413,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq37",
-        "App. 7.4 (37)",
-        "E f(x^{k+1}) <= E[f + <grad f, dx> + (L_f/2)||dx||^2] = ... + theta_r^2 (...) <= descent by ||P^T grad f||^2 "
-        "and ||P^T G||^2.",
         "inequality",
         assumes=(A1, A2),
         met="Sec. 5.1 has one layer",
@@ -433,8 +427,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "IV",
-        "App. 7.4, after (37)",
-        "(IV) <= theta_m L_f^2 (1/(tau n)) sum_t sum_i E||P^k B_i^{k,t}||^2.",
         "inequality",
         assumes=(A1, A2),
         check=survives(eqIV(), "IV", "all three steps"),
@@ -443,9 +435,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq38",
-        "App. 7.4 (38)",
-        "f + (eta tau/(2 theta_m))(1 - eta tau L_f theta_r^2 theta_m^2)||P^T G||^2 <= f - (eta tau/(4 theta_m))||P^T "
-        "grad f||^2 + Y.",
         "inequality",
         assumes=(A1, A2, S31, S39),
         reading=EVERY_T,
@@ -457,8 +446,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq39",
-        "App. 7.4 (39)",
-        "(39) is the condition for the last step of (38).",
         "inequality",
         check=worst_of(check_last_step_of_38(), check_39_from_31),
         control=check_last_step_of_38(Fraction(101, 100)),
@@ -466,8 +453,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq40-42",
-        "App. 7.4 (40)-(42)",
-        "(38) and Lemma 2 give (41); E||x^{k+1}-x^k||^2 <= eta^2 theta_r^2 theta_m E||P^T sum_t mean grad||^2 (42).",
         "inequality",
         assumes=(A1, A2, A3, S31, S39),
         reading=EVERY_T,
@@ -477,9 +462,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq43-from-44",
-        "App. 7.4 (43)",
-        "Substituting (42) into (41) under (31), (39), (44) gives (43): the weight of (1/n^2) sum_i ||Y_i - Ybar||^2 "
-        "is at most 1.",
         "chain",
         assumes=(S31, S39, S44),
         reading=EVERY_T,
@@ -509,9 +491,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq44.1",
-        "App. 7.4 (44), line 1",
-        "1 - eta tau L_f theta_r^2 theta_m^2 - (2 theta_m/(eta tau)) 2 eta^2 theta_r^2 tau^2 L_f^2 (1/n) eta^2 "
-        "theta_r^2 theta_m >= 0 makes the coefficient of E||P^T G||^2 non-positive.",
         "inequality",
         assumes=(S31, S39, S44),
         reading=EVERY_T,
@@ -529,9 +508,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq44.2",
-        "App. 7.4 (44), line 2",
-        "eta tau/(4 theta_m) - theta_r^4 2 eta^2 tau^2 2 L_f^2 theta_m^3 (1/(n tau)) (1/n) 5 eta^2 tau^3 n >= eta "
-        "tau/(8 theta_m).",
         "inequality",
         check=check_line2(),
         control=check_line2(Fraction(99, 100)),
@@ -539,8 +515,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq45",
-        "App. 7.4 (45)",
-        "E||(P^k)^T grad f(x^k)||^2 = E||grad f(x^k)||^2.",
         "expectation",
         assumes=(MEAN_P,),
         check=check_eq45(),

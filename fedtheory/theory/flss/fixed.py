@@ -180,11 +180,6 @@ def inside(tilt: float = 0.0) -> Check:
 CLAIMS: list[Claim] = [
     flss(
         "sharper.fixed",
-        "this package",
-        "Without 3.4.3 and 3.4.4, in a fixed span P, mu > 0, for eta tau L <= 1/20, fresh samples, w_P the minimiser "
-        "of F on w_0 + span P, zeta^2 = (1/N) sum_k |grad F_k(w_P)|^2, s = (N-M)/(M(N-1)): E|w_T - w_P|^2 <= (1 - "
-        "mu eta tau/2)^T |w_0 - w_P|^2 + (eta/mu)(16 s tau zeta^2 + 4 sigma^2/M + 4.6 L eta tau sigma^2 + 12.4 L eta "
-        "tau^2 zeta^2).",
         "rate",
         assumes=(SMOOTH, CONVEX, UNBIASED, UNIFORM, ORTHONORMAL),
         check=with_units(
@@ -202,9 +197,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "sharper.gap",
-        "this package",
-        "mu/2 dist^2 <= F(w_P) - F(w^*) <= L/2 dist^2, w_P the minimiser of F on w_0 + span P, dist the distance of "
-        "w^* from w_0 + span P.",
         "inequality",
         assumes=(SMOOTH, CONVEX, ORTHONORMAL),
         check=worst_of(survives(gap(), "gap", "both sides: ", [*EDGES, ROUND_BOWL]), by_steps("flss", "flss.2.1")),
@@ -214,9 +206,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "a343-convex",
-        "App. C.6, C.8; Assumption 3.4.3",
-        "Assumption 3.4.3 for all w and strong convexity, mu > 0, exclude each other: G^2 >= mu^2 |w_t - w^*|^2 in "
-        "every round from any w_t.",
         "inequality",
         assumes=(CONVEX, BOUNDED),
         reading="for all w; the appendix uses it at the iterates, where it is a bound on the run",
@@ -230,9 +219,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "a344-span",
-        "App. C.5; Assumption 3.4.4",
-        "With a fixed P every projected round stays in w_0 + span P, so E|w_t - w^*|^2 >= dist^2 for every t; with one "
-        "local step E[g_t | w_t] lies in span P at w_t = w_P only if w_P = w^*: 3.4.4 forces w^* - w_0 into span P.",
         "inequality",
         assumes=(SPAN, ORTHONORMAL),
         check=worst_of(

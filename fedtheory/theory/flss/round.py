@@ -12,7 +12,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.maps.subspace import Trajectory
 from fedtheory.theory import search
-from fedtheory.theory.claim import Check, Claim, Outcome, Printed
+from fedtheory.theory.claim import Check, Outcome, Printed, entries
 from fedtheory.theory.instances import Sample, Smooth, drain, exact, fixed, joint, orthogonal, subsets
 from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import ROUNDING, Found, ratio, units
@@ -564,5 +564,4 @@ def with_units(check: Check, pieces: Callable[[Round], Sequence[torch.Tensor]], 
     return checked
 
 
-def flss(id: str, where: str, statement: str, kind: str, **options: Any) -> Claim:
-    return Claim(f"flss.{id}", "flss", where, statement, kind, **options)
+flss = entries("flss")

@@ -147,8 +147,6 @@ def eq2_sides(wrong: int = 0) -> Sides:
 CLAIMS: list[Claim] = [
     flss(
         "c1-def",
-        "App. C.1; C.8",
-        "ghat_t^k = Proj_P(Proj_{P^perp}(w_{t+1}^k - w_t)); in C.8: Proj_P(Proj_P(g_t^k)).",
         "definition",
         met="C.8",
         caveat="the inner subscript is P, as in C.8 (the extraction of C.1 is unclear: P^perp or P^T)",
@@ -160,8 +158,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq1",
-        "App. C.1 (1)",
-        "||w_{t+1} - w^*||^2 = ||w_{t+1} - v_{t+1}||^2 + ||v_{t+1} - w^*||^2 + 2 <w_{t+1} - v_{t+1}, v_{t+1} - w^*>.",
         "identity",
         check=equal(eq1(), "eq1"),
         control=equal(eq1(1.0), "eq1"),
@@ -169,8 +165,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "lemma-c21",
-        "App. C.2, Lemma C.2.1",
-        "E||w_{t+1} - v_{t+1}||^2 <= 2 eta^2 tau^2 G^2/M + 2 rho_R eta^2 tau^2 G^2/M.",
         "inequality",
         assumes=(BOUNDED, UNIFORM),
         check=with_sharper(
@@ -200,10 +194,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "lemma-c22 / eq29",
-        "App. C.2, Lemma C.2.2; C.8 (29)",
-        "E||v_{t+1} - w^*||^2 <= (1 - mu eta tau (1 - eta)) E||w_t - w^*||^2 + (2 + mu) eta^2 G^2 tau (tau+1)(2 "
-        "tau+1)/6 + "
-        "(2 L eta^2 tau^2 + 4 L eta^2 tau) Gamma.",
         "inequality",
         assumes=ALL,
         met=GIVEN_TAKEN,
@@ -233,8 +223,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "lemma-c23",
-        "App. C.2, Lemma C.2.3",
-        "E_{M_t}[w_{t+1}] = v_{t+1}, hence E_{M_t} <w_{t+1} - v_{t+1}, v_{t+1} - w^*> = 0.",
         "expectation",
         assumes=(UNIFORM,),
         check=equal(c23(False), "c23", "all sets M_t"),
@@ -243,8 +231,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq2",
-        "App. C.2 (2)",
-        "E_{M_t}[(1/M) sum_{k in M_t} ghat_k] = (C(N-1,M-1)/(M C(N,M))) sum_k ghat_k = (1/N) sum_k ghat_k.",
         "expectation",
         assumes=(UNIFORM,),
         check=over_sets(eq2_sides(), "(2)"),
@@ -253,10 +239,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "thm-c31",
-        "App. C.3, Theorem C.3.1 (3)-(4); C.9 (30)-(31)",
-        "0 < eta <= min{1/(mu B), 1/(L (tau+1))}: E||w_{t+1} - w^*||^2 <= (1 - mu eta B) E||w_t - w^*||^2 + eta^2 C, "
-        "B = tau - tau/(L (tau+1)), C = (2 + mu) G^2 (2 tau^3 + 3 tau^2 + tau)/6 + (2 L tau^2 + 4 L tau) Gamma + "
-        "2 (1 + rho_R) tau^2 G^2/M.",
         "inequality",
         assumes=(*ALL, STEP, UNIFORM),
         met=GIVEN_TAKEN,
@@ -277,10 +259,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "cor-c41",
-        "App. C.4, Corollary C.4.1 (5); C.10.1 (32)-(33)",
-        "mu >= 0, constant eta <= 1/(L (tau+1)): E||w_T - w^*||^2 <= (1 - mu eta B)^T E||w_0 - w^*||^2 + "
-        "sum_{t=1}^T eta^2 "
-        "(1 - mu eta B)^{T-t} C, and L/2 times this bounds E F(w_T) - F^*.",
         "rate",
         assumes=(*ALL, STEP, UNIFORM),
         met=GIVEN_TAKEN,
@@ -299,10 +277,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "cor-c42",
-        "App. C.4, Corollary C.4.2 (6)",
-        "kappa = L/mu, gamma = 2 L^2 (tau+1)^2/(mu tau (L (tau+1) - 1)) - 1, eta_t = 2/(mu B (gamma + t)): E F(w_T) "
-        "- F^* "
-        "<= (kappa/(gamma + T - 1)) (2 C/(mu B^2) + (mu (gamma+1)/2) E||w_1 - w^*||^2).",
         "rate",
         assumes=(*ALL, POSITIVE, UNIFORM),
         met=f"0 < eta <= 1/(mu B) in Theorem C.3.1 has B > 0; {GIVEN_TAKEN}",

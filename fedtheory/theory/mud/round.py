@@ -20,7 +20,7 @@ from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.loop import play_round
 from fedtheory.core.message import Known, Replay
 from fedtheory.maps.decomposition import Decomposition, Factors, Full, Outer, Product, Whole
-from fedtheory.theory.claim import Check, Claim, Outcome, Printed
+from fedtheory.theory.claim import Check, Claim, Outcome, Printed, entries
 from fedtheory.theory.instances import Sample, Smooth, drain, exact
 from fedtheory.theory.rounding import digits, level
 from fedtheory.theory.search import ROUNDING, Found, maximise, ratio, units
@@ -509,13 +509,12 @@ def with_units(check: Check, parts: Callable[[Window], Sequence[torch.Tensor]]) 
     return both
 
 
-def mud(id: str, where: str, statement: str, kind: str, **options: Any) -> Claim:
-    return Claim(f"mud.{id}", "mud", where, statement, kind, **options)
+mud = entries("mud")
 
 
-def waits(id: str, where: str, statement: str, reason: str) -> Claim:
+def waits(id: str, reason: str) -> Claim:
     """An experiment whose runs are not made here."""
-    return mud(id, where, statement, "empirical", unchecked=reason)
+    return mud(id, "empirical", unchecked=reason)
 
 
 def scaled(at: Instance, loss: float, variable: float) -> Instance:
