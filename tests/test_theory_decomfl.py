@@ -119,8 +119,8 @@ def test_every_assumption_names_a_place_of_the_paper():
 
 def test_each_part_of_a_caveat_must_be_needed():
     holds, fails = (lambda effort, fine=fine: Outcome(fine, "exact", None, "", None) for fine in (True, False))
-    assert not each_needed(one=fails, two=fails)("quick").holds
-    assert each_needed(one=fails, two=holds)("quick").holds
+    assert not each_needed(without={"one": fails, "two": fails})("quick").holds
+    assert each_needed(without={"one": fails, "two": holds})("quick").holds
 
 
 @pytest.mark.parametrize("name", [*named(FALSE), *named(SLIP)])

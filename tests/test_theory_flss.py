@@ -227,8 +227,8 @@ def test_a_caveat_that_is_not_needed_is_seen():
         (lambda effort: Outcome(False, "exact", None, "no", {"w": 1})),
         flss_round.equal(statements.eq1(), "eq1"),
     )
-    assert not each_needed(one=broken, other=broken)("quick").holds
-    found = each_needed(one=broken, other=fine)("quick")
+    assert not each_needed(without={"one": broken, "other": broken})("quick").holds
+    found = each_needed(without={"one": broken, "other": fine})("quick")
     assert found.holds
     assert "without other" in found.detail
 

@@ -48,7 +48,7 @@ At = TypeVar("At")  # an instance
 Played = TypeVar("Played")  # a round, with its instance as `at`
 Pair = tuple[torch.Tensor, torch.Tensor]
 Pairs = Callable[[Played], Sequence[Pair]]
-Terms = Callable[[Played], Sequence[Any]]  # left, right, and what may be added to both (see `maximise`)
+Terms = Callable[[Played], tuple[Any, ...]]  # left, right, and what may be added to both (see `maximise`)
 
 
 class Gap(NamedTuple):
@@ -119,7 +119,7 @@ class Bench(Generic[Corner, At, Played]):
             for last in [()] if trials is None else [(trial,) for trial in range(trials)]:
                 yield self.play(self.drawn(edge, name, number, *last))
 
-    def sides(self, at: At, terms: Terms[Played]) -> list[float]:
+    def sides(self, at: At, terms: Callable[[Played], Sequence[Any]]) -> list[float]:
         return [float(value) for value in terms(self.play(at))]
 
     # Inequalities
@@ -207,20 +207,22 @@ class Bench(Generic[Corner, At, Played]):
 
     # Units
 
-    def alike(self, terms: Terms[Played], edges: Iterable[Corner] | None = None) -> bool:
+    def alike(self, terms: Callable[[Played], Sequence[Any]], edges: Iterable[Corner] | None = None) -> bool:
         """Whether all terms change by the same factor in other units, at a random quadratic of each edge."""
         edges = self.posed if edges is None else edges
         instances = (self.drawn(edge, "units") for edge in edges if edge.shape == "quadratic")
         scaled = lambda at: lambda a, b: self.sides(self.rescaled(at, a, b), terms)
         return all(units(scaled(at))[0] for at in instances)
 
-    def _scaled(self, outcome: Outcome, terms: Terms[Played], edges: Iterable[Corner] | None, unlike: str) -> Outcome:
+    def _scaled(
+        self, outcome: Outcome, terms: Callable[[Played], Sequence[Any]], edges: Iterable[Corner] | None, unlike: str
+    ) -> Outcome:
         alike = self.alike(terms, edges)
         said = unlike if unlike and not alike else self.scaling[alike]
         holds = outcome.holds and alike != bool(unlike)
         return replace(outcome, holds=holds, detail=f"{outcome.detail}; {said}")
 
-    def with_units(self, check: Check, terms: Terms[Played], unlike: str = "") -> Check:
+    def with_units(self, check: Check, terms: Callable[[Played], Sequence[Any]], unlike: str = "") -> Check:
         """A check that also demands that all terms scale alike in other units, or, with words why, that they do not."""
         return lambda effort: self._scaled(check(effort), terms, None, unlike)
 

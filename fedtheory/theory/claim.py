@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -188,13 +188,15 @@ def found_in(parts: Parts) -> dict[str, Any]:
     return {name: part.counterexample for name, part in parts.items()}
 
 
-def each_needed(*checks: Check, data: Callable[[Parts], dict[str, Any]] = found_in, **without: Check) -> Check:
+def each_needed(
+    *checks: Check, without: Mapping[str, Check] | None = None, data: Callable[[Parts], dict[str, Any]] = found_in
+) -> Check:
     """The statement without one of its hypotheses at a time: refuted only where it fails without each of them.
 
     Args:
         checks: the statement without one of them; the outcome is the first that holds, else that of the first check.
-        data: the counterexample of all of them.
         without: the same by the hypothesis's name, in the place of `checks`.
+        data: the counterexample of all of them.
     """
     parts = {f"without {name}": check for name, check in without.items()} if without else dict(enumerate(checks, 1))
 

@@ -320,7 +320,7 @@ CLAIMS: list[Claim] = [
         "inequality",
         assumes=(A3, A4, SPHERE, STEP2),
         check=survives(eq65(above), "eq66", "without the last term; grad f^mu = grad f on quadratics", STEPPED),
-        as_printed=each_needed(**{ABOVE: MINUS, "smooth f_i": check_cones("(66)")}),
+        as_printed=each_needed(without={ABOVE: MINUS, "smooth f_i": check_cones("(66)")}),
         error="missing assumption",
         caveat=f"{ABOVE}, and {EACH}",
         **beyond(lambda share: eq65(above, share), 0.49, "eq66", edges=STEPPED),
@@ -348,7 +348,7 @@ CLAIMS: list[Claim] = [
             check_runs("(70)", "eq70"),
         ),
         as_printed=each_needed(
-            **{ABOVE: check_indefinite, "kappa >= 0": check_negative_rank, "smooth f_i": check_cones("(69)")}
+            without={ABOVE: check_indefinite, "kappa >= 0": check_negative_rank, "smooth f_i": check_cones("(69)")}
         ),
         error="missing assumption",
         caveat=f"{ABOVE} in (70), kappa >= 0 in (69) where mu > 0 (only for steps above 1000/L has a counterexample "

@@ -605,9 +605,9 @@ def whole_runs(
         effort: restarts and steps of the search.
         pose: what is done to the instances of `build`.
     """
-    runs = replace(
-        BENCH, build=lambda v, e: pose(build(v, e)), play=lambda at: at, held=held, broke=held, effort=effort,
-        needs=None, scales=False, starts=lambda edges: [*alone(edges), *uneven(edges)],
+    runs: Bench[Edge, Instance, Instance] = Bench(
+        ROOT, corners, lambda v, e: pose(build(v, e)), lambda at: at, plain, held, held, effort, together=False,
+        starts=lambda edges: [*alone(edges), *uneven(edges)],
     )  # fmt: skip
 
     def check(effort: str) -> Outcome:

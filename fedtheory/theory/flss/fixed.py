@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from fedtheory.theory import bench, search
+from fedtheory.theory.bench import Bench
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.flss.round import (
     BENCH,
@@ -26,6 +27,7 @@ from fedtheory.theory.flss.round import (
     Round,
     Terms,
     build,
+    dump,
     flss,
     play,
     square,
@@ -136,10 +138,10 @@ FAR = [replace(at, q=3.0) for at in EDGES]  # steps of any length
 ROUND_BOWL = Fixed(Edge(N=1, tau=1, noise=False, kappa=1.0), 1)
 
 
-survives = replace(
-    BENCH, key=ROOT.fold("fixed"), build=posed, needs=None, effort={"quick": (2, 6), "full": (8, 30)},
-    broke=f"{HELD}: broken",
-).survives  # fmt: skip
+FIXED: Bench[Fixed, Instance, Round] = Bench(
+    ROOT.fold("fixed"), lambda: EDGES, posed, play, dump, HELD, f"{HELD}: broken", BENCH.effort
+)  # fmt: skip
+survives = FIXED.survives
 
 
 def inside(tilt: float = 0.0) -> Check:

@@ -540,7 +540,7 @@ STRAIGHT = Edge(N=1, tau=3, d=1, R=1, kappa=1.0, share=1e-3, noise=False)  # thr
 
 def without(terms: Terms, rest: Check) -> Check:
     """`as_printed` of a claim with both caveats; rest: the check without fresh samples."""
-    return each_needed(data=details, **{"3.4.4 given w_t": unconditional(terms), "fresh samples": rest})
+    return each_needed(data=details, without={"3.4.4 given w_t": unconditional(terms), "fresh samples": rest})
 
 
 CLAIMS: list[Claim] = [

@@ -292,7 +292,8 @@ CLAIMS: list[Claim] = [
             chain(needs_chain(), "mu eta B <= 1 without the condition eta <= 1/(mu B)"),
         ),
         as_printed=each_needed(
-            data=details, **{"3.4.4 given w_t": corollary_blind(eq33(), 1), "fresh samples": corollary_kept(eq33())}
+            data=details,
+            without={"3.4.4 given w_t": corollary_blind(eq33(), 1), "fresh samples": corollary_kept(eq33())},
         ),
         control=corollary([eq32(0.245)], False, runs=NOISY),
         broken="0.245 of C",
@@ -312,7 +313,7 @@ CLAIMS: list[Claim] = [
         check=worst_of(corollary([eq6()], True), chain(eq34_chain(), "(34)")),
         as_printed=each_needed(
             data=details,
-            **{
+            without={
                 "L (tau + 1) > 1": corollary_thin(eq6()),
                 "3.4.4 given w_t": corollary_blind(eq6(), 400),
                 "fresh samples": corollary_kept(eq6(), 300),

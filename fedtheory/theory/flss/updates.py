@@ -459,7 +459,7 @@ CLAIMS: list[Claim] = [
         "not follow from it",
         check=check_prop341(),
         as_printed=each_needed(
-            data=details, **{"constant steps": check_prop341_falling, "3.4.3 for every draw": check_prop341_noisy}
+            data=details, without={"constant steps": check_prop341_falling, "3.4.3 for every draw": check_prop341_noisy}
         ),
         control=check_prop341(0.99),
         broken="0.99 of the right side",
