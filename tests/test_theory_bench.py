@@ -59,7 +59,7 @@ BENCH: Bench[Edge, At, Played] = Bench(
     Key(5), lambda: [Edge(1), Edge(3)], lambda z, edge: At(*edge.split(z).values()), Played, lambda at: at.x.tolist(),
     HELD, f"broken after {HELD}", {"quick": (2, 10), "full": (4, 20)}, slacks=lambda at, needs: {"L": at.L},
     admissible=admissible, rescaled=lambda at, a, b: At(at.x * b, at.y * b, at.L * a / b**2), needs=("L",),
-    posed=[Edge()],
+    unit_edges=[Edge()],
 )  # fmt: skip
 
 
@@ -119,7 +119,9 @@ def test_sides_in_different_units_refute():
     assert not BENCH.with_units(fine, unlike)("quick").holds
     assert not BENCH.with_units(fine, alike, "a reason")("quick").holds
     assert BENCH.with_units(fine, unlike, "a reason")("quick").detail.endswith("; a reason")
-    always = replace(BENCH, scales=True)
+    with pytest.raises(ValueError, match="expected edges at which units are tested"):
+        replace(BENCH, unit_edges=()).alike(alike)
+    always = replace(BENCH, test_units=True)
     assert always.survives(alike, "units")("quick").holds
     assert not always.survives(unlike, "units")("quick").holds
     assert always.survives(unlike, "units", unlike="a reason")("quick").holds
@@ -134,6 +136,7 @@ def test_the_largest_gap_of_an_identity():
     assert found.size == pytest.approx(max(float(q.length) for q in rounds))
     assert float(Played(found.at).length) == pytest.approx(found.size)
     assert math.isclose(largest_gap(rounds, pairs, lambda q, left, right: 2.0).size, found.size / 2)
+    assert largest_gap(rounds, lambda q: [(q.loss, math.nan * q.loss)], lambda q, left, right: 1.0).size == math.inf
 
 
 @pytest.mark.parametrize("paper", [ssf, fedsub, flss, decomfl], ids=lambda module: module.__name__.split(".")[2])

@@ -4,6 +4,7 @@ A paper brings how free numbers become an instance, what its own code makes of t
 search for the worst instance, stored counterexamples, identities, controls and units are here.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -64,6 +65,9 @@ def _no_units(at: Any, loss: float, variable: float) -> Any:
     raise NotImplementedError("the instances of this bench do not rescale")
 
 
+UNITS = ("both sides scale differently in other units", "both sides scale alike in other units")
+
+
 @dataclass(frozen=True)
 class Bench(Generic[Corner, At, Played]):
     """How one paper's statements are attacked.
@@ -74,7 +78,7 @@ class Bench(Generic[Corner, At, Played]):
         build: (free numbers, edge) -> instance.
         play: instance -> round, through the algorithm's own lines.
         dump: instance -> plain data.
-        held, broke: what a search says with `n` points tried and the worst `edge`.
+        holds_text, breaks_text: what a search says, of `n` points tried and the worst `edge`.
         effort: restarts and steps of a search.
         slacks: (instance, needs) -> every assumption with its slack.
         admissible: the same, which raises AssertionError where a needed assumption is broken.
@@ -82,10 +86,10 @@ class Bench(Generic[Corner, At, Played]):
         needs: what every instance must meet; None: the worst instance of a search is not checked.
         starts: corners -> free numbers from which every search also starts.
         together: many restarts in one call, by `search.maximise_together`.
-        scaling: in words, that sides do not scale alike in other units, and that they do.
-        scales: every search that finds nothing also tests the units, at its corners.
-        posed: the edges at which `with_units` tests them.
-        shown, kept: both sides of a stored instance in its sentence, and as data.
+        units_text: in words, that sides do not scale alike in other units, and that they do.
+        test_units: every search that breaks nothing also tests the units, at its quadratic corners.
+        unit_edges: where `with_units` tests them, and a search none of whose corners is quadratic.
+        number_format, rounded: both sides of a stored instance in its sentence, and as data.
     """
 
     key: Key
@@ -93,8 +97,8 @@ class Bench(Generic[Corner, At, Played]):
     build: Callable[[torch.Tensor, Corner], At]
     play: Callable[[At], Played]
     dump: Callable[[At], Any]
-    held: str
-    broke: str
+    holds_text: str
+    breaks_text: str
     effort: Mapping[str, tuple[int, int]]
     slacks: Callable[[At, Any], dict[str, float]] = lambda at, needs: {}
     admissible: Callable[[At, Any], dict[str, float]] = lambda at, needs: {}
@@ -102,11 +106,11 @@ class Bench(Generic[Corner, At, Played]):
     needs: Any = None
     starts: Callable[[Sequence[Corner]], Sequence[torch.Tensor]] = lambda corners: ()
     together: bool = True
-    scaling: tuple[str, str] = ("both sides scale differently in other units", "both sides scale alike in other units")
-    scales: bool = False
-    posed: Sequence[Corner] = ()
-    shown: str = ".6g"
-    kept: Callable[[float], float] = digits
+    units_text: tuple[str, str] = UNITS
+    test_units: bool = False
+    unit_edges: Sequence[Corner] = ()
+    number_format: str = ".6g"
+    rounded: Callable[[float], float] = digits
 
     def drawn(self, edge: Any, *names: str | int) -> At:
         """A random instance at an edge."""
@@ -156,7 +160,7 @@ class Bench(Generic[Corner, At, Played]):
             what: which inequality, where a claim has several.
             corners: default the standard ones.
             needs: what the worst instance must meet.
-            unlike: why both sides do not scale alike, where they must not (see `scales`).
+            unlike: why both sides do not scale alike, where they must not (see `test_units`).
             options: of the search.
         """
         needs = self.needs if needs is None else needs
@@ -164,13 +168,15 @@ class Bench(Generic[Corner, At, Played]):
         def check(effort: str) -> Outcome:
             found = self.attack(terms, effort, name, corners, **options)
             at = self.build(found.point, found.edge)
-            said = about(what, (self.held if found.holds else self.broke).format(n=found.tried, edge=found.edge))
+            said = about(
+                what, (self.holds_text if found.holds else self.breaks_text).format(n=found.tried, edge=found.edge)
+            )
             if not found.holds:
                 return Outcome(False, "search", found.ratio, said, self.witness(at, terms, needs))
             if needs is not None:
                 self.admissible(at, needs)
             outcome = Outcome(True, "search", found.ratio, said)
-            if not self.scales:
+            if not self.test_units:
                 return outcome
             return self._scaled(outcome, terms, corners or self.edges(), unlike)
 
@@ -191,8 +197,8 @@ class Bench(Generic[Corner, At, Played]):
             left, right = self.sides(instance, terms)[:2]
             worst = left / right if right > 0 else ratio(left, right)  # rare events have small moments
             holds = worst <= 1 + ROUNDING
-            said = about(why, f"left {left:{self.shown}}, right {right:{self.shown}}")
-            data = {"instance": self.dump(instance), "left": self.kept(left), "right": self.kept(right)}
+            said = about(why, f"left {left:{self.number_format}}, right {right:{self.number_format}}")
+            data = {"instance": self.dump(instance), "left": self.rounded(left), "right": self.rounded(right)}
             data |= {"slacks": slacks} if slacks else {}
             return Outcome(holds, "exact", worst if right > 0 or holds else None, said, None if holds else data)
 
@@ -209,8 +215,10 @@ class Bench(Generic[Corner, At, Played]):
 
     def alike(self, terms: Callable[[Played], Sequence[Any]], edges: Iterable[Corner] | None = None) -> bool:
         """Whether all terms change by the same factor in other units, at a random quadratic of each edge."""
-        edges = self.posed if edges is None else edges
-        instances = (self.drawn(edge, "units") for edge in edges if edge.shape == "quadratic")
+        edges = [edge for edge in edges or () if edge.shape == "quadratic"] or self.unit_edges
+        if not edges:
+            raise ValueError("unit_edges=(): expected edges at which units are tested. Fix: name one")
+        instances = (self.drawn(edge, "units") for edge in edges)
         scaled = lambda at: lambda a, b: self.sides(self.rescaled(at, a, b), terms)
         return all(units(scaled(at))[0] for at in instances)
 
@@ -218,7 +226,7 @@ class Bench(Generic[Corner, At, Played]):
         self, outcome: Outcome, terms: Callable[[Played], Sequence[Any]], edges: Iterable[Corner] | None, unlike: str
     ) -> Outcome:
         alike = self.alike(terms, edges)
-        said = unlike if unlike and not alike else self.scaling[alike]
+        said = unlike if unlike and not alike else self.units_text[alike]
         holds = outcome.holds and alike != bool(unlike)
         return replace(outcome, holds=holds, detail=f"{outcome.detail}; {said}")
 
@@ -235,7 +243,7 @@ def about(what: str, found: str) -> str:
 def require(slacks: dict[str, float], names: Iterable[str]) -> None:
     """Raise AssertionError where a named assumption is broken."""
     for name in names:
-        if slacks.get(name, 0.0) < -1e-9:
+        if slacks[name] < -1e-9:
             raise AssertionError(f"{name} is broken by {-slacks[name]:.3g}")
 
 
@@ -247,7 +255,8 @@ def largest_gap(
     for q in rounds:
         found = found._replace(rounds=found.rounds + 1)
         for left, right in pairs(q):
-            gap = float((left - right).abs().max() / scale(q, left, right))
+            difference = (left - right).abs().max()
+            gap = math.inf if bool(difference.isnan()) else float(difference / scale(q, left, right))
             found = found._replace(pairs=found.pairs + 1)
             if gap > found.size:
                 found = found._replace(size=gap, at=q.at)

@@ -580,9 +580,9 @@ MANY = 16  # dimensions, beside which an effective rank of 1 is low
 
 HELD = "exact moments of {n} rounds, worst at {edge}"
 BENCH: Bench[Edge, Instance, Round] = Bench(
-    ROOT, corners, build, Round, plain, held=HELD, broke=f"{HELD}; broken",
+    ROOT, corners, build, Round, plain, holds_text=HELD, breaks_text=f"{HELD}; broken",
     effort={"quick": (3, 12), "full": (12, 60)}, slacks=slacks, admissible=admissible, rescaled=Instance.rescaled,
-    needs=(), starts=alone, together=False, scales=True,
+    needs=(), starts=alone, together=False, test_units=True,
 )  # fmt: skip
 survives = BENCH.survives
 

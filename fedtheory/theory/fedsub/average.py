@@ -180,7 +180,7 @@ def rounds(part: float) -> Check:
 
     corners = [replace(edge, share=math.sqrt(32) * edge.theta[0] * edge.theta[1] ** 1.5 / 3) for edge in ROUGH]
     held = "a round of any losses at L eta tau = 1/3: {n} instances by ascent, worst at {edge}"
-    own = replace(BENCH, build=without_dual, held=held, broke=held, scales=False)
+    own = replace(BENCH, build=without_dual, holds_text=held, breaks_text=held, test_units=False)
     return own.survives(terms, "without", "", corners)
 
 

@@ -518,7 +518,8 @@ HELD = "{n} instances by ascent through FedSub.client and FedSub.server, worst a
 BENCH: Bench[Edge, Instance, Round] = Bench(
     ROOT, edges, build, play, dump,
     slacks=lambda at, needs: slacks(at), admissible=admissible, rescaled=rescaled, needs=(),
-    held=HELD, broke=f"broken after {HELD}", effort={"quick": (2, 6), "full": (8, 30)}, scales=True, posed=edges(),
+    holds_text=HELD, breaks_text=f"broken after {HELD}", effort={"quick": (2, 6), "full": (8, 30)},
+    test_units=True, unit_edges=edges(),
 )  # fmt: skip
 attack, survives, sharpened, broken = BENCH.attack, BENCH.survives, BENCH.sharpened, BENCH.stored
 OMEGA = "in the units that (44) fixes: Omega adds ||Y||^2 to f"

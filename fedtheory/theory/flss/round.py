@@ -444,8 +444,8 @@ HELD = "{n} instances by ascent through FLSS.client and FLSS.server, worst at {e
 BENCH: Bench[Edge, Instance, Round] = Bench(
     ROOT, edges, build, play, dump,
     slacks=lambda at, needs: slacks(at), admissible=admissible, rescaled=rescaled, needs=ROUND,
-    held=HELD, broke=f"broken after {HELD}", effort={"quick": (2, 6), "full": (8, 30)}, posed=[Edge()],
-    scaling=("its terms do not scale alike with the units", "all terms scale alike with the units"),
+    holds_text=HELD, breaks_text=f"broken after {HELD}", effort={"quick": (2, 6), "full": (8, 30)}, unit_edges=[Edge()],
+    units_text=("its terms do not scale alike with the units", "all terms scale alike with the units"),
 )  # fmt: skip
 UNLIKE = "its terms do not scale alike (a step size stands where a pure number must), yet it is true in any unit"
 attack, survives, broken, with_units = BENCH.attack, BENCH.survives, BENCH.stored, BENCH.with_units

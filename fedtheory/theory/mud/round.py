@@ -415,7 +415,8 @@ def scaled(at: Instance, loss: float, variable: float) -> Instance:
 HELD = "{n} instances by ascent through FedMUD.client, worst at {edge}"
 BENCH: Bench[Edge, Instance, Window] = Bench(
     KEY, edges, build, Window, Instance.dump, HELD, HELD, {"quick": (1, 10), "full": (6, 60)}, admissible=holding,
-    rescaled=scaled, together=False, posed=[Edge()], scaling=("units agree: False", "units agree: True"), shown=".4g",
+    rescaled=scaled, together=False, unit_edges=[Edge()],
+    units_text=("units agree: False", "units agree: True"), number_format=".4g",
 )  # fmt: skip
 attack, with_units = BENCH.attack, BENCH.with_units
 Makers = Sequence[Callable[[], Instance]]

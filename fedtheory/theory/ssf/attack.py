@@ -143,8 +143,8 @@ BENCH: Bench[Edge, Instance, Round] = Bench(
     ROOT, edges, build, play, dump,
     slacks=lambda at, needs: slacks(at),
     admissible=lambda at, needs: {name: round(slack, 12) for name, slack in admissible(at, needs or ()).items()},
-    rescaled=rescaled, held=f"{TRIED}, worst at {{edge}}", broke=f"broken at {{edge}} after {TRIED}",
-    effort={"quick": (2, 8), "full": (6, 40)}, scaling=SCALING, posed=[Edge(K=2, N=2, d=2)], kept=float,
+    rescaled=rescaled, holds_text=f"{TRIED}, worst at {{edge}}", breaks_text=f"broken at {{edge}} after {TRIED}",
+    effort={"quick": (2, 8), "full": (6, 40)}, units_text=SCALING, unit_edges=[Edge(K=2, N=2, d=2)], rounded=float,
 )  # fmt: skip
 attack, survives, on, with_units = BENCH.attack, BENCH.survives, BENCH.stored, BENCH.with_units
 

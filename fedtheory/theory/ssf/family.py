@@ -253,7 +253,7 @@ BENCH: Bench[Member, tuple[Instance, Member], Round] = Bench(
 def unbroken(terms: Terms, name: str, corners: Sequence[Member], **options: Any) -> Check:
     """A lemma of the page holds where the search does not break it."""
     held = f"{name}: {{n}} states of {len({of.method for of in corners})} methods, worst at {{edge}}"
-    return replace(BENCH, held=held, broke=held).survives(terms, name, "", corners, **options)
+    return replace(BENCH, holds_text=held, breaks_text=held).survives(terms, name, "", corners, **options)
 
 
 def check_mean(effort: str) -> Outcome:
