@@ -215,7 +215,8 @@ class Bench(Generic[Corner, At, Played]):
 
     def alike(self, terms: Callable[[Played], Sequence[Any]], edges: Iterable[Corner] | None = None) -> bool:
         """Whether all terms change by the same factor in other units, at a random quadratic of each edge."""
-        edges = [edge for edge in edges or () if edge.shape == "quadratic"] or self.unit_edges
+        quadratic = lambda edges: [edge for edge in edges if edge.shape == "quadratic"]
+        edges = quadratic(edges or ()) or quadratic(self.unit_edges)
         if not edges:
             raise ValueError("unit_edges=(): expected edges at which units are tested. Fix: name one")
         instances = (self.drawn(edge, "units") for edge in edges)
