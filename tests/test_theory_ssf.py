@@ -11,7 +11,7 @@ import torch
 from fedtheory.theory.claim import Printed, decide
 from fedtheory.theory.search import Adam, maximise_together, units
 from fedtheory.theory.ssf import algorithm, claims, family
-from fedtheory.theory.ssf.attack import NOISY, build, edges, found_gap, identical, on, scale_alike, survives, times
+from fedtheory.theory.ssf.attack import BENCH, NOISY, build, edges, found_gap, identical, on, survives, times
 from fedtheory.theory.ssf.bounds import scaled
 from fedtheory.theory.ssf.lemma1 import lemma1
 from fedtheory.theory.ssf.lemma2 import (
@@ -171,7 +171,7 @@ TERMS = {
 @pytest.mark.parametrize("name", TERMS)
 def test_both_sides_scale_alike(name):
     """Losses times 3, variables times 1/2: both sides change by the same factor."""
-    assert scale_alike(TERMS[name])
+    assert BENCH.alike(TERMS[name])
 
 
 @pytest.mark.parametrize("terms", [family.drift, family.descent, family.refreshed, family.potential])
@@ -195,7 +195,7 @@ def test_steps_beyond_the_familys_theorem_are_refused():
 
 def test_a_wrong_unit_is_noticed():
     """sigma^2 in place of sigma^2/L^2 would not scale."""
-    assert not scale_alike(lambda q: (q.drifts.mean(), q.at.sigma2))
+    assert not BENCH.alike(lambda q: (q.drifts.mean(), q.at.sigma2))
 
 
 def test_the_smallest_counterexample_to_55_in_exact_numbers():

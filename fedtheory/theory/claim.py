@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -188,14 +188,33 @@ def worst_of(*checks: Check) -> Check:
     return check
 
 
-def each_needed(*checks: Check) -> Check:
-    """The statement without one of its hypotheses at a time: refuted only where it fails without each of them."""
+Parts = dict[str, Outcome]  # what each of several checks found
+
+
+def found_in(parts: Parts) -> dict[str, Any]:
+    """The counterexample of each part."""
+    return {name: part.counterexample for name, part in parts.items()}
+
+
+def each_needed(
+    *checks: Check, without: Mapping[str, Check] | None = None, data: Callable[[Parts], dict[str, Any]] = found_in
+) -> Check:
+    """The statement without one of its hypotheses at a time: refuted only where it fails without each of them.
+
+    Args:
+        checks: the statement without one of them; the outcome is the first that holds, else that of the first check.
+        without: the same by the hypothesis's name, in the place of `checks`.
+        data: the counterexample of all of them.
+    """
+    parts = {f"without {name}": check for name, check in without.items()} if without else dict(enumerate(checks, 1))
 
     def check(effort: str) -> Outcome:
-        found = [one(effort) for one in checks]
-        first = next((one for one in found if one.holds), found[0])
-        merged = {str(number): one.counterexample for number, one in enumerate(found, 1)} if not first.holds else None
-        return replace(first, detail="; ".join(one.detail for one in found), counterexample=merged)
+        found = {str(name): part(effort) for name, part in parts.items()}
+        first = next((one for one in found.values() if one.holds), next(iter(found.values())))
+        if without:
+            first = replace(first, evidence="exact", margin=None)
+        detail = "; ".join(f"{name}: {one.detail}" if without else one.detail for name, one in found.items())
+        return replace(first, detail=detail, counterexample=None if first.holds else data(found))
 
     return check
 

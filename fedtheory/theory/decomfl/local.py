@@ -18,7 +18,6 @@ from fedtheory.theory.decomfl.round import (
     A2,
     A3,
     DOUBLE,
-    ROOT,
     SMALL_MU,
     UNIFORM,
     Edge,
@@ -27,23 +26,20 @@ from fedtheory.theory.decomfl.round import (
     Round,
     Terms,
     admissible,
-    alone,
     averages,
     beyond,
-    bounded,
-    build,
     course,
     decomfl,
     start_gap,
     survives,
     tiny,
-    uneven,
+    whole_runs,
 )
 from fedtheory.theory.decomfl.theorem1 import C14
 from fedtheory.theory.instances import Smooth, plain
 from fedtheory.theory.proof import by_steps
 from fedtheory.theory.rounding import digits
-from fedtheory.theory.search import maximise, worst
+from fedtheory.theory.search import worst
 
 
 def matrix(at: Instance) -> torch.Tensor:
@@ -199,30 +195,15 @@ def check_runs(name: str, scale: float = 1.0) -> Check:
     sigma_G^2 is the average over clients and rounds.
     """
 
-    def check(effort: str) -> Outcome:
-        R = 40 if effort == "quick" else 120
-        amount: dict[str, Any] = {"restarts": 2, "steps": 4} if effort == "quick" else {"restarts": 3, "steps": 15}
+    def sides(at: Instance, R: int) -> tuple[torch.Tensor, torch.Tensor]:
         counts = torch.arange(1, R + 1, dtype=DOUBLE)
+        played, step = list(course(at, R)), at.K * at.lr
+        once, twice = floors(at, averages([q.dissimilar.mean() for q in played]))
+        rest = 2 * at.L * step * once + 6 * (at.L * step) ** 2 * twice + 2 * smoothing(at)
+        return averages([q.gradient2 for q in played]), scale * (2 * start_gap(at) / (step * counts) + rest)
 
-        def sides(v: torch.Tensor, edge: Edge) -> tuple[torch.Tensor, torch.Tensor]:
-            at = bounded(build(v.detach(), edge))
-            played, step = list(course(at, R)), at.K * at.lr
-            left = averages([q.gradient2 for q in played])
-            once, twice = floors(at, averages([q.dissimilar.mean() for q in played]))
-            rest = 2 * at.L * step * once + 6 * (at.L * step) ** 2 * twice + 2 * smoothing(at)
-            right = scale * (2 * start_gap(at) / (step * counts) + rest)
-            at_worst = int((left / right).argmax())
-            return left[at_worst], right[at_worst]
-
-        edges = EDGES[:6]
-        found = maximise(
-            sides, lambda e: e.size, ROOT.fold(name), edges=edges, starts=[*alone(edges), *uneven(edges)], **amount
-        )
-        said = f"exact moments of {found.tried} whole runs, K eta theta L up to 1/8, worst at {found.edge}"
-        data = None if found.holds else {"edge": str(found.edge), "ratio": digits(found.ratio)}
-        return Outcome(found.holds, "search", found.ratio, said, data)
-
-    return check
+    held = "exact moments of {n} whole runs, K eta theta L up to 1/8, worst at {edge}"
+    return whole_runs(sides, name, EDGES[:6], held, (40, 120), {"quick": (2, 4), "full": (3, 15)})
 
 
 def check_numbers(plus: int) -> Check:

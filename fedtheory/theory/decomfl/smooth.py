@@ -1,18 +1,19 @@
 """DeComFL, C.2 and A.5: the Gaussian smoothing f^mu, in closed form for losses that reach its bounds."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from fedtheory.theory.bench import Bench, Edge
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.round import DOUBLE, ROOT, Enumerated, decomfl, directions, equal, tiny
 from fedtheory.theory.forms import chain
 from fedtheory.theory.instances import Smooth
 from fedtheory.theory.rounding import digits
-from fedtheory.theory.search import Found, maximise, reals, same
+from fedtheory.theory.search import reals, same
 
 SHAPES = ("quadratic", "cosine", "vee")
 LIPSCHITZ = Printed("f_i is L-smooth", "Lemma 2")
@@ -51,31 +52,44 @@ class Curve:
 
 
 Sides = Callable[[Curve, torch.Tensor, torch.Tensor, int], tuple[torch.Tensor, torch.Tensor]]
-EDGES = [(shape, d) for shape in SHAPES for d in (1, 2, 5)]
 
 
-def attack(sides: Sides, name: str, effort: str, edges: Any = EDGES) -> Found:
-    """The largest left/right over curvatures, mu and two points."""
+@dataclass(frozen=True)
+class Setting(Edge):
+    """Which loss, in how many dimensions."""
 
-    def play(v: torch.Tensor, edge: tuple[str, int]) -> tuple[torch.Tensor, torch.Tensor]:
-        shape, d = edge
-        h, x, y, mu = v.split([d, d, d, 1])
-        return sides(Curve(shape, h / h.abs().max(), mu.exp()), x, y, d)
+    d: int
+    shape: str = "quadratic"
 
-    amount: dict[str, Any] = {"restarts": 2, "steps": 20} if effort == "quick" else {"restarts": 8, "steps": 100}
-    return maximise(play, lambda edge: 3 * edge[1] + 1, ROOT.fold(name), edges=edges, **amount)
+    def __str__(self) -> str:
+        return f"{self.shape}, d={self.d}"
+
+    def parts(self) -> dict[str, int]:
+        return {"h": self.d, "x": self.d, "y": self.d, "mu": 1}
 
 
-def survives(sides: Sides, name: str, what: str = "", edges: Any = EDGES) -> Check:
-    said = f"{what}: " if what else ""
+Point = tuple[Curve, torch.Tensor, torch.Tensor, int]  # with two points
 
-    def check(effort: str) -> Outcome:
-        found = attack(sides, name, effort, edges)
-        detail = f"{said}closed forms, {found.tried} points by ascent, worst for {found.edge[0]}, d={found.edge[1]}"
-        data = None if found.holds else {"shape": found.edge[0], "d": found.edge[1], "ratio": digits(found.ratio)}
-        return Outcome(found.holds, "search", found.ratio, detail, data)
 
-    return check
+def build(v: torch.Tensor, edge: Setting) -> Point:
+    h, x, y, mu = edge.split(v).values()
+    return Curve(edge.shape, h / h.abs().max(), mu.exp()), x, y, edge.d
+
+
+def settings(shapes: Sequence[str], *dimensions: int) -> list[Setting]:
+    return [Setting(d, shape) for shape in shapes for d in dimensions]
+
+
+HELD = "closed forms, {n} points by ascent, worst for {edge}"
+BENCH: Bench[Setting, Point, Point] = Bench(
+    ROOT, lambda: settings(SHAPES, 1, 2, 5), build, lambda q: q, lambda q: {"shape": q[0].shape, "d": q[3]},
+    HELD, HELD, {"quick": (2, 20), "full": (8, 100)}, together=False,
+)  # fmt: skip
+
+
+def survives(sides: Sides, name: str, what: str = "", corners: Sequence[Setting] | None = None) -> Check:
+    """The check of an inequality over curvatures, mu and two points."""
+    return BENCH.survives(lambda q: sides(*q), name, what, corners)
 
 
 def norm(v: torch.Tensor) -> torch.Tensor:
@@ -291,10 +305,8 @@ CLAIMS: list[Claim] = [
         "eq18",
         "inequality",
         assumes=(LIPSCHITZ,),
-        check=survives(second_moment(), "eq18", "", [(s, d) for s in SHAPES for d in (1, 2)]),
-        control=survives(
-            second_moment(0.165, 0.66), "eq18.control", "0.165 and 0.66", [("quadratic", 1), ("quadratic", 2)]
-        ),
+        check=survives(second_moment(), "eq18", "", settings(SHAPES, 1, 2)),
+        control=survives(second_moment(0.165, 0.66), "eq18.control", "0.165 and 0.66", settings(["quadratic"], 1, 2)),
         broken="0.165 and 0.66 in place of 1/2 and 2, a third of each being reached",
     ),
     decomfl(

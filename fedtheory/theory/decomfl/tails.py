@@ -27,7 +27,7 @@ GAUSSIAN = tiny(noise=1.0, M=192, m=192, lr=0.25)  # all 192 clients take part; 
 def check_theorem5(effort: str) -> Outcome:
     """Both noise terms fall like 1/m and the tail like exp(-Omega(m)), so many clients leave it nothing."""
     at, R = GAUSSIAN, 50
-    slack = admissible(at, ("theorem2",))
+    slack = {name: digits(value) for name, value in admissible(at, ("theorem2",)).items()}
     squares, _ = runs(at, R)
     left = float(squares[1:].mean())
     largest = 2 * float((squares[1:] + at.sigma2).sum())  # E max_r G(x_r)^2 <= sum_r 2 (E||grad f||^2 + sigma^2)

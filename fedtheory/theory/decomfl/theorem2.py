@@ -22,20 +22,17 @@ from fedtheory.theory.decomfl.round import (
     A4,
     DOUBLE,
     EACH,
-    ROOT,
-    Edge,
-    alone,
+    Instance,
     averages,
-    build,
     course,
     decomfl,
     rank_factor,
     survives,
-    uneven,
+    whole_runs,
 )
 from fedtheory.theory.forms import chain
 from fedtheory.theory.rounding import digits
-from fedtheory.theory.search import maximise, ratio, reals
+from fedtheory.theory.search import ratio, reals
 
 ONE = Printed("K = 1", "Sec. 4.1")
 BALLS = (
@@ -55,38 +52,22 @@ def check_any_sign(name: str, scale: float = 1.0) -> Check:
     sigma_G^2 is averaged over rounds, the largest of the clients'.
     """
 
-    def check(effort: str) -> Outcome:
-        R = 5
-        amount: dict[str, Any] = {"restarts": 1, "steps": 6} if effort == "quick" else {"restarts": 8, "steps": 60}
+    def sides(at: Instance, R: int) -> tuple[torch.Tensor, torch.Tensor]:
         counts = torch.arange(1, R + 1, dtype=DOUBLE)
+        C = rank_factor(at.d, at.P, low_rank(at))
+        at = replace(at, lr=1 / (4 * at.L * C))
+        played = list(course(at, R + 1))
+        squares, values = values_of(played)
+        left = squares[:R].cumsum(0) / counts
+        differ = averages([q.dissimilar.max() for q in played[:R]])
+        noise = 2 * at.L * at.lr / at.m * C * (differ + at.sigma2)
+        rest = noise + (at.mu * at.L) ** 2 / 2 * (at.d + 3) ** 3
+        right = scale * (4 * -values[1:] / (counts * at.lr) + rest)
+        at_worst = max(range(R), key=lambda r: ratio(left[r], right[r]))
+        return left[at_worst, None], right[at_worst, None]
 
-        def sides(v: torch.Tensor, edge: Edge) -> tuple[torch.Tensor, torch.Tensor]:
-            at = build(v.detach(), edge)
-            C = rank_factor(at.d, at.P, low_rank(at))
-            at = replace(at, lr=1 / (4 * at.L * C))
-            played = list(course(at, R + 1))
-            squares, values = values_of(played)
-            left = squares[:R].cumsum(0) / counts
-            differ = averages([q.dissimilar.max() for q in played[:R]])
-            noise = 2 * at.L * at.lr / at.m * C * (differ + at.sigma2)
-            rest = noise + (at.mu * at.L) ** 2 / 2 * (at.d + 3) ** 3
-            right = scale * (4 * -values[1:] / (counts * at.lr) + rest)
-            worst = max(range(R), key=lambda r: ratio(left[r], right[r]))
-            return left[worst], right[worst]
-
-        found = maximise(
-            sides,
-            lambda e: e.size,
-            ROOT.fold(name),
-            edges=STEPPED,
-            starts=[*alone(STEPPED), *uneven(STEPPED)],
-            **amount,
-        )
-        said = f"curvature of any sign, f(x_R) for f*: {found.tried} runs of up to {R} rounds, worst at {found.edge}"
-        data = None if found.holds else {"edge": str(found.edge), "ratio": digits(found.ratio)}
-        return Outcome(found.holds, "search", found.ratio, said, data)
-
-    return check
+    held = "curvature of any sign, f(x_R) for f*: {n} runs of up to 5 rounds, worst at {edge}"
+    return whole_runs(sides, name, STEPPED, held, (5, 5), {"quick": (1, 6), "full": (8, 60)}, lambda at: at)
 
 
 def coefficients(t: Fraction) -> Check:

@@ -14,9 +14,9 @@ from fedtheory.theory.fedsub.round import (
     A1,
     A2,
     ALL,
+    BENCH,
     EVERY_T,
     HARD,
-    ROOT,
     S31,
     SAME_P,
     START,
@@ -25,10 +25,8 @@ from fedtheory.theory.fedsub.round import (
     Round,
     Terms,
     broken,
-    build,
     edges,
     fedsub,
-    play,
     sharpened,
     square,
     survives,
@@ -185,9 +183,7 @@ def eq22(q: Trace) -> list[tuple[torch.Tensor, torch.Tensor]]:
 def check_eq23(effort: str) -> Outcome:
     """(23) and the equality of (25)."""
     gap = 0.0
-    for number, edge in enumerate(edges()):
-        z = torch.randn(edge.size, generator=ROOT.fold("eq23", number).generator(), dtype=torch.float64)
-        q = play(build(z, edge))
+    for q in BENCH.rounds("eq23"):
         sums = -q.at.lr * (q.g + q.c[:, :, None]).cumsum(2)
         gap = max(gap, float((q.B[:, :, 1:] - sums).abs().max() / sums.abs().max()))
         pull = q.low_ratio * q.low

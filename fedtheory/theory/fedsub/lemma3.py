@@ -17,11 +17,12 @@ from fedtheory.theory.fedsub.round import (
     A1,
     A2,
     A3,
+    BENCH,
     EVERY_T,
     HARD,
     LEMMA3,
     MEAN_P,
-    ROOT,
+    OMEGA,
     S31,
     S39,
     S44,
@@ -31,7 +32,6 @@ from fedtheory.theory.fedsub.round import (
     Sizes,
     Terms,
     broken,
-    build,
     edges,
     fedsub,
     floor46,
@@ -222,9 +222,7 @@ def check_layers(ratio: Callable[[Round], torch.Tensor]) -> Check:
         import sympy
 
         gaps, corners = [], [edge for edge in (*edges(), *lemma3_edges()) if not equal_ratio(edge)]
-        for number, edge in enumerate(corners):
-            z = torch.randn(edge.size, generator=ROOT.fold("layers", number).generator(), dtype=torch.float64)
-            q = play(build(z, edge))
+        for q in BENCH.rounds("layers", corners):
             t, low, own = q.at.lr * q.at.tau, q.project(q.G), ratio(q)
             inner = ((q.x - q.at.x) * q.start.mean(0)).sum(-1)
             for left, right in (
@@ -294,9 +292,7 @@ def check_eq45(one: bool = False) -> Check:
 
     def check(effort: str) -> Outcome:
         gap, corners = 0.0, edges(one=one)
-        for number, edge in enumerate(corners):
-            z = torch.randn(edge.size, generator=ROOT.fold("eq45", number).generator(), dtype=torch.float64)
-            q = play(build(z, edge))
+        for q in BENCH.rounds("eq45", corners):
             right = square(q.start.mean(0))
             gap = max(gap, float((q.a2.mean() - right).abs() / right.clamp(min=1e-6)))
         data = None if gap < 1e-10 else {"relative gap": gap, "frames": 1}
@@ -316,8 +312,7 @@ def check_37_equality(effort: str) -> Outcome:
     gap = 0.0
     for number, edge in enumerate(edges()):
         if equal_ratio(edge):
-            z = torch.randn(edge.size, generator=ROOT.fold("eq37", number).generator(), dtype=torch.float64)
-            left, right = eq37_middle(play(build(z, edge)))
+            left, right = eq37_middle(play(BENCH.drawn(edge, "eq37", number)))
             gap = max(gap, float((left - right).abs() / right.clamp(min=1e-9)))
     margin, small = level(gap, 1e-10)
     return Outcome(gap < 1e-10, "exact", margin, f"the second line of (37): largest relative gap {small}")
@@ -403,12 +398,12 @@ CLAIMS: list[Claim] = [
                 "the statement survives; its printed proof does not, see eq43-from-44 and eq44.1",
                 lemma3_edges(),
                 LEMMA3,
-                same_units=False,
+                unlike=OMEGA,
             ),
             check_layers(own_ratio),
             chain(lemma3_chain, "with (33)'s sum at its limit 1.0652 the coefficients that (43) needs do follow"),
         ),
-        control=sharpened(lemma3(descent=LEAST), "lemma3", lemma3_edges(), same_units=False),
+        control=sharpened(lemma3(descent=LEAST), "lemma3", lemma3_edges(), unlike=OMEGA),
         broken=f"a descent of {LEAST} eta tau/(8 theta_m) instead of eta tau/(8 theta_m)",
     ),
     fedsub(
@@ -456,7 +451,7 @@ CLAIMS: list[Claim] = [
         "inequality",
         assumes=(A1, A2, A3, S31, S39),
         reading=EVERY_T,
-        check=worst_of(survives(eq41, "eq41", "(41)", same_units=False), survives(eq42(), "eq42", "(42)")),
+        check=worst_of(survives(eq41, "eq41", "(41)", unlike=OMEGA), survives(eq42(), "eq42", "(42)")),
         control=sharpened(eq42(0.99), "eq42"),
         broken="0.99 of the right side of (42), an equality for one layer",
     ),
@@ -483,7 +478,7 @@ CLAIMS: list[Claim] = [
                 "(43) on instances at the edges of (31), (39), (44)",
                 lemma3_edges(),
                 LEMMA3,
-                same_units=False,
+                unlike=OMEGA,
             ),
         ),
         implies="the printed proof of Lemma 3 has a gap of up to 12.5% in one coefficient; no step size is wrong for "

@@ -5,15 +5,17 @@ The theorem of docs/theory/flss.md, attacked through the code that trains; w^* =
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 
-from fedtheory.theory import search
+from fedtheory.theory import bench, search
+from fedtheory.theory.bench import Bench
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.flss.round import (
+    BENCH,
     BOUNDED,
     CONVEX,
+    HELD,
     ORTHONORMAL,
     ROOT,
     SMOOTH,
@@ -37,7 +39,7 @@ from fedtheory.theory.proof import by_steps
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(bench.Edge):
     """An edge whose clients turn in all d dimensions, and a rank; eta tau L = q."""
 
     edge: Edge
@@ -47,9 +49,8 @@ class Fixed:
     def __str__(self) -> str:
         return f"{replace(self.edge, R=self.R)}, eta tau L = {self.q:g}"
 
-    @property
-    def size(self) -> int:
-        return self.edge.size
+    def parts(self) -> dict[str, int]:
+        return self.edge.parts()
 
 
 def posed(z: torch.Tensor, at: Fixed) -> Instance:
@@ -137,20 +138,10 @@ FAR = [replace(at, q=3.0) for at in EDGES]  # steps of any length
 ROUND_BOWL = Fixed(Edge(N=1, tau=1, noise=False, kappa=1.0), 1)
 
 
-def survives(terms: Terms, name: str, what: str, corners: Sequence[Fixed], **options: Any) -> Check:
-    """The check of an inequality in a fixed subspace."""
-
-    def check(effort: str) -> Outcome:
-        sides = lambda z, at: terms(play(posed(z, at)))
-        found = search.attack(sides, corners, ROOT.fold("fixed", name), effort, **options)
-        said = f"{what}{found.tried} instances by ascent through FLSS.client and FLSS.server, worst at {found.edge}"
-        if found.holds:
-            return Outcome(True, "search", found.ratio, said)
-        at = posed(found.point, found.edge)
-        left, right = (float(v) for v in terms(play(at))[:2])
-        return Outcome(False, "search", found.ratio, f"{said}: broken", {**dump(at), "left": left, "right": right})
-
-    return check
+FIXED: Bench[Fixed, Instance, Round] = Bench(
+    ROOT.fold("fixed"), lambda: EDGES, posed, play, dump, HELD, f"{HELD}: broken", BENCH.effort
+)  # fmt: skip
+survives = FIXED.survives
 
 
 def inside(tilt: float = 0.0) -> Check:
@@ -162,8 +153,7 @@ def inside(tilt: float = 0.0) -> Check:
     def check(effort: str) -> Outcome:
         worst, count = 0.0, 0
         for number, corner in enumerate([*EDGES, *FAR] * (1 if effort == "quick" else 10)):
-            g = ROOT.fold("inside", number).generator()
-            at = posed(torch.randn(corner.size, generator=g, dtype=torch.float64), corner)
+            at = replace(BENCH, build=posed).drawn(corner, "inside", number)
             P, q = at.frame, play(at)
             out = q.w - at.x - (q.w - at.x) @ P @ P.T
             one = replace(at, x=optimum(at) + tilt * P.sum(-1), tau=1)
@@ -184,11 +174,10 @@ CLAIMS: list[Claim] = [
         assumes=(SMOOTH, CONVEX, UNBIASED, UNIFORM, ORTHONORMAL),
         check=with_units(
             worst_of(
-                survives(contraction(), "contraction", "the recursion of one round: ", EDGES),
+                survives(contraction(), "contraction", "the recursion of one round", EDGES),
                 by_steps("flss", *(f"flss.3.{step}" for step in range(1, 10))),
             ),
             pieces,
-            True,
         ),
         control=survives(contraction(0.47), "contraction", "", NOISE_ALONE),
         broken="47/100 of what a round adds",
@@ -199,7 +188,7 @@ CLAIMS: list[Claim] = [
         "sharper.gap",
         "inequality",
         assumes=(SMOOTH, CONVEX, ORTHONORMAL),
-        check=worst_of(survives(gap(), "gap", "both sides: ", [*EDGES, ROUND_BOWL]), by_steps("flss", "flss.2.1")),
+        check=worst_of(survives(gap(), "gap", "both sides", [*EDGES, ROUND_BOWL]), by_steps("flss", "flss.2.1")),
         control=survives(gap(0.99), "gap", "", [ROUND_BOWL]),
         broken="99/100 of the upper side",
         implies="what a fixed subspace costs is decided when it is fixed",
@@ -210,7 +199,7 @@ CLAIMS: list[Claim] = [
         assumes=(CONVEX, BOUNDED),
         reading="for all w; the appendix uses it at the iterates, where it is a bound on the run",
         check=worst_of(
-            survives(steep(), "steep", "G^2 of one round: ", [*EDGES, ROUND_BOWL]), by_steps("flss", "flss.1.1")
+            survives(steep(), "steep", "G^2 of one round", [*EDGES, ROUND_BOWL]), by_steps("flss", "flss.1.1")
         ),
         control=survives(steep(1.01), "steep", "", [ROUND_BOWL]),
         broken="101/100 mu^2",
@@ -222,7 +211,7 @@ CLAIMS: list[Claim] = [
         "inequality",
         assumes=(SPAN, ORTHONORMAL),
         check=worst_of(
-            survives(stays(), "stays", "dist^2 against E|w_{t+1} - w^*|^2: ", [*EDGES, *FAR, ROUND_BOWL]), inside()
+            survives(stays(), "stays", "dist^2 against E|w_{t+1} - w^*|^2", [*EDGES, *FAR, ROUND_BOWL]), inside()
         ),
         control=inside(0.01),
         broken="a point of w_0 + span P beside w_P",

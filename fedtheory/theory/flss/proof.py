@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
+from fedtheory.theory.claim import Check, Claim, Outcome, each_needed, worst_of
 from fedtheory.theory.flss.round import (
     ALL,
     ANY_STEP,
@@ -28,6 +28,7 @@ from fedtheory.theory.flss.round import (
     SPANNED,
     STEP,
     UNBIASED,
+    UNLIKE,
     Edge,
     Instance,
     Pairs,
@@ -35,8 +36,8 @@ from fedtheory.theory.flss.round import (
     Terms,
     admissible,
     broken,
+    details,
     dump,
-    each_needed,
     edges,
     equal,
     flss,
@@ -539,7 +540,7 @@ STRAIGHT = Edge(N=1, tau=3, d=1, R=1, kappa=1.0, share=1e-3, noise=False)  # thr
 
 def without(terms: Terms, rest: Check) -> Check:
     """`as_printed` of a claim with both caveats; rest: the check without fresh samples."""
-    return each_needed(**{"3.4.4 given w_t": unconditional(terms), "fresh samples": rest})
+    return each_needed(data=details, without={"3.4.4 given w_t": unconditional(terms), "fresh samples": rest})
 
 
 CLAIMS: list[Claim] = [
@@ -635,7 +636,7 @@ CLAIMS: list[Claim] = [
                 equal(eq22_equality, "eq22"),
             ),
             lambda q: [q.D, q.at.lr * q.D],
-            False,
+            UNLIKE,
         ),
         control=S(eq22(0.99), "eq22.control", corners=[Edge(R=1, noise=False, kappa=0.0), Edge(d=1, R=1)]),
         broken="the Cauchy-Schwarz terms times 0.99",

@@ -30,9 +30,9 @@ from fedtheory.theory.flss.proof import (
 )
 from fedtheory.theory.flss.round import (
     ANY_STEP,
+    BENCH,
     BOUNDED,
     CONVEX,
-    ROOT,
     SMOOTH,
     STEP,
     UNBIASED,
@@ -179,9 +179,8 @@ def corollary(
         for number_, (edge, rounds) in enumerate(runs):
             for share in (1.0,) if falling else (1.0, 0.2):
                 for i in range(2 if effort == "quick" else 12):
-                    g = ROOT.fold("run", number_, i).generator()
-                    z = torch.randn(edge.size, generator=g, dtype=torch.float64)
-                    at = build(z, replace(edge, share=share, kappa=0.0 if mu_zero else edge.kappa))
+                    corner = replace(edge, share=share, kappa=0.0 if mu_zero else edge.kappa)
+                    at = BENCH.drawn(corner, "run", number_, i)
                     run = path(at, schedule(at, rounds) if falling else [at.lr] * rounds)
                     for T in range(1, rounds + 1):
                         count += 1
@@ -462,7 +461,6 @@ CLAIMS: list[Claim] = [
                 chain(sharp_chain, "with eta for 1/2 its noise term is below that of Lemma C.2.2"),
             ),
             sharp_pieces,
-            True,
         ),
         control=S(sharp(True, 0.99), "sharp.control", corners=[replace(PURE, share=3.0)]),
         broken="the noise term times 0.99",

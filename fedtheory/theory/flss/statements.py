@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import torch
 
-from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
+from fedtheory.theory.claim import Check, Claim, Outcome, each_needed, worst_of
 from fedtheory.theory.flss.proof import (
     APART,
     BEYOND,
@@ -43,6 +43,7 @@ from fedtheory.theory.flss.rates import (
 from fedtheory.theory.flss.round import (
     ALL,
     ANY_STEP,
+    BENCH,
     BOUNDED,
     FRESH,
     GIVEN,
@@ -50,17 +51,17 @@ from fedtheory.theory.flss.round import (
     ROUND,
     STEP,
     UNIFORM,
+    UNLIKE,
     Edge,
     Pairs,
     Round,
     broken,
+    details,
     dump,
-    each_needed,
     edges,
     equal,
     flss,
     play,
-    random_rounds,
     square,
     with_units,
 )
@@ -84,7 +85,7 @@ def check_c1(inner: str, stretch: float = 1.0) -> Check:
     """
 
     def check(effort: str) -> Outcome:
-        rounds = [play(replace(blind(), x=row(0.0, 1.0)[0])), *random_rounds("c1")]
+        rounds = [play(replace(blind(), x=row(0.0, 1.0)[0])), *BENCH.rounds("c1", trials=2)]
         if stretch != 1:
             rounds = [play(replace(q.at, frame=stretch * q.at.frame)) for q in rounds]
         gap = 0.0
@@ -171,7 +172,6 @@ CLAIMS: list[Claim] = [
             with_units(
                 S(lemma_c21(), "c21", "rho_R = 0, the smallest right side there is", [APART, *BEYOND], ANY_STEP),
                 lambda q: [q.spread, *lemma_c21()(q)[1:]],
-                True,
             ),
             worst_of(
                 S(
@@ -210,7 +210,7 @@ CLAIMS: list[Claim] = [
                 chain(two_slips_chain, "what (28) adds covers what (16) leaves out"),
             ),
             eq29_pieces,
-            False,
+            UNLIKE,
         ),
         as_printed=without(lemma_c22(), broken(ratchet, lemma_c22(), KEPT)),
         control=S(lemma_c22(0.49), "c22.control", corners=[PURE]),
@@ -270,7 +270,8 @@ CLAIMS: list[Claim] = [
             chain(needs_chain(), "mu eta B <= 1 without the condition eta <= 1/(mu B)"),
         ),
         as_printed=each_needed(
-            **{"3.4.4 given w_t": corollary_blind(eq33(), 1), "fresh samples": corollary_kept(eq33())}
+            data=details,
+            without={"3.4.4 given w_t": corollary_blind(eq33(), 1), "fresh samples": corollary_kept(eq33())},
         ),
         control=corollary([eq32(0.245)], False, runs=NOISY),
         broken="0.245 of C",
@@ -285,11 +286,12 @@ CLAIMS: list[Claim] = [
         f"{FRESH}",
         check=worst_of(corollary([eq6()], True), chain(eq34_chain(), "(34)")),
         as_printed=each_needed(
-            **{
+            data=details,
+            without={
                 "L (tau + 1) > 1": corollary_thin(eq6()),
                 "3.4.4 given w_t": corollary_blind(eq6(), 400),
                 "fresh samples": corollary_kept(eq6(), 300),
-            }
+            },
         ),
         control=corollary([eq6(0.089)], True, runs=QUIET),
         broken="0.089 of the right side",

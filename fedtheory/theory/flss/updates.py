@@ -13,10 +13,11 @@ from fedtheory.algorithms.flss import FLSS
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.core.loop import play_round
 from fedtheory.problems.quadratic import Quadratic
-from fedtheory.theory.claim import Check, Claim, Outcome
+from fedtheory.theory.claim import Check, Claim, Outcome, each_needed
 from fedtheory.theory.flss.proof import BEYOND, PURE, TILTED, S, eq14_e, row, torn
 from fedtheory.theory.flss.round import (
     ANY_STEP,
+    BENCH,
     BOUNDED,
     ORTHONORMAL,
     ROOT,
@@ -27,9 +28,8 @@ from fedtheory.theory.flss.round import (
     Instance,
     Round,
     broken,
-    build,
+    details,
     dump,
-    each_needed,
     edges,
     flss,
     play,
@@ -344,7 +344,7 @@ def check_prop341_noisy(effort: str) -> Outcome:
 def check_rank(effort: str) -> Outcome:
     """Only R varies, P nested: E||w_{t+1} - v_{t+1}||^2 grows with R, where the bound falls through rho_R."""
     edge = Edge(N=3, M=1, d=3, R=3)
-    at = build(torch.randn(edge.size, generator=ROOT.fold("rank").generator(), dtype=torch.float64), edge)
+    at = BENCH.drawn(edge, "rank")
     found = {R: float(play(replace(at, frame=fixed(torch.eye(3).double()[:, :R]).frames[0])).spread) for R in (1, 2, 3)}
     holds = found[1] <= found[2] <= found[3]
     said = "only R varied: E||w_{t+1} - v_{t+1}||^2 rises, " + listed({f"R = {R}": v for R, v in found.items()})
@@ -362,8 +362,7 @@ def check_7(case: str) -> Check:
         for number, edge in enumerate(corners):
             if edge.shape != "quadratic":
                 continue
-            g = ROOT.fold("eq7", number).generator()
-            q = play(build(torch.randn(edge.size, generator=g, dtype=torch.float64), edge))
+            q = play(BENCH.drawn(edge, "eq7", number))
             mean = q.E(q.g).mean(0)
             low = torch.stack([q.w.mean(0) - q.at.x]).squeeze(0).T @ q.all_odds  # the projected global update
             for value in (q.at.frame @ (q.at.frame.T @ mean), mean):
@@ -448,7 +447,7 @@ CLAIMS: list[Claim] = [
         "not follow from it",
         check=check_prop341(),
         as_printed=each_needed(
-            **{"constant steps": check_prop341_falling, "3.4.3 for every draw": check_prop341_noisy}
+            data=details, without={"constant steps": check_prop341_falling, "3.4.3 for every draw": check_prop341_noisy}
         ),
         control=check_prop341(0.99),
         broken="0.99 of the right side",

@@ -9,8 +9,8 @@ from fedtheory.algorithms.ssf import SSF
 from fedtheory.core.loop import play_round
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed, haar_second_moment, plane_frames
-from fedtheory.theory.search import ROUNDING
-from fedtheory.theory.ssf.attack import build, edges, identical, refuted_each, with_units, worst_entry
+from fedtheory.theory.search import ROUNDING, worst
+from fedtheory.theory.ssf.attack import BENCH, edges, identical, refuted_each, with_units
 from fedtheory.theory.ssf.hypotheses import A2, A3, INDEPENDENT, claim
 from fedtheory.theory.ssf.lemma3 import eq32
 from fedtheory.theory.ssf.round import ROOT, Instance, Round, admissible, dump, kept, play, tiny
@@ -66,9 +66,7 @@ def check_A2(effort: str) -> Outcome:
 def check_fresh(effort: str) -> Outcome:
     """Fresh samples: mean zero given the past and orthogonal, for noise of any state-dependent size."""
     worst, count = 0.0, 0
-    for place, edge in enumerate(edges(noisy=True) + edges(noisy=True, gated=True)):
-        z = torch.randn(edge.size, generator=ROOT.fold("fresh", place).generator(), dtype=torch.float64)
-        q = play(build(z, edge))
+    for q in BENCH.rounds("fresh", edges(noisy=True) + edges(noisy=True, gated=True)):
         mean, product, _ = memory(q)
         over = float((q.each((q.xi**2).sum(-1)) - q.at.sigma2).max())
         worst, count = max(worst, mean, product, over), count + 1
@@ -129,9 +127,7 @@ def lemma1(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
     """Parts 3 and 2 at y^0 = x^t: E|g|^2 and E|P xi|^2."""
     g, xi = (q.grad + q.xi)[..., 0, :], q.down(q.xi)[..., 0, :]
     right = (q.start**2).sum(-1) + q.at.sigma2
-    return worst_entry(
-        torch.cat([q.each((v**2).sum(-1)) for v in (g, xi)]), torch.cat([right, q.at.sigma2.expand(q.at.N)])
-    )
+    return worst((q.each((g**2).sum(-1)), right), (q.each((xi**2).sum(-1)), q.at.sigma2.expand(q.at.N)))
 
 
 def check_lemma1(noise: float) -> Check:

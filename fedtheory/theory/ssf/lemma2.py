@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
-from fedtheory.theory.search import implies, reals, same
+from fedtheory.theory.search import implies, reals, same, worst
 from fedtheory.theory.ssf.algorithm import lines
 from fedtheory.theory.ssf.attack import (
     GIVEN_P,
@@ -25,7 +25,6 @@ from fedtheory.theory.ssf.attack import (
     survives,
     times,
     with_units,
-    worst_entry,
 )
 from fedtheory.theory.ssf.hypotheses import A1, A12, STEPS2, claim
 from fedtheory.theory.ssf.round import (
@@ -53,7 +52,7 @@ def eq8(lr: Any, K: Any, sigma2: Any, G: Any, noise: float = 6, drift: float = 1
 
 
 def lemma2(noise: float = 6.0, drift: float = 12.0) -> Terms:
-    return lambda q: worst_entry(q.drifts, eq8(q.at.lr, q.at.K, q.at.sigma2, q.corrected, noise, drift))
+    return lambda q: worst((q.drifts, eq8(q.at.lr, q.at.K, q.at.sigma2, q.corrected, noise, drift)))
 
 
 def eq109(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
@@ -63,7 +62,7 @@ def eq109(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
 
 def eq10(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
     parts = partial(q, projected_directions(q)) + partial(q, q.down(q.xi))
-    return worst_entry(moments(q)[:, 1:], 2 * q.at.lr**2 * parts)
+    return worst((moments(q)[:, 1:], 2 * q.at.lr**2 * parts))
 
 
 def eq11_12(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
@@ -76,11 +75,11 @@ def eq11_12(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
         (full, 2 * L2 * e + 2 * G),
         (left, 2 * L2 * m * e.cumsum(-1) + 2 * m**2 * G),
     ]
-    return worst_entry(torch.cat([a for a, _ in lines]), torch.cat([b for _, b in lines]))
+    return worst(*lines)
 
 
 def eq16(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
-    return worst_entry(partial(q, q.down(q.xi)), (steps(q) * q.at.sigma2).expand(q.at.N, -1))
+    return worst((partial(q, q.down(q.xi)), (steps(q) * q.at.sigma2).expand(q.at.N, -1)))
 
 
 def eq14_15(q: Round) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -97,7 +96,7 @@ def eq20(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
     S = e.cumsum(-1)[:, :-1]
     tight = 4 * lr**2 * L2 * m * S + 4 * lr**2 * m**2 * G + 2 * lr**2 * m * q.at.sigma2
     lines = [tight, alpha * S + C, C * (1 + alpha) ** (m - 1), (3 * C).expand(-1, K)]
-    return worst_entry(e[:, 1:].repeat(4, 1), torch.cat(lines))
+    return worst(*((e[:, 1:], line) for line in lines))
 
 
 def step6_sum(share: float = 1.0) -> Callable[[Round], list[tuple[torch.Tensor, torch.Tensor]]]:
@@ -115,7 +114,7 @@ def step6_repaired(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
     lr, K, e = q.at.lr, q.at.K, moments(q)[:, 1:-1]
     bound = 12 * lr**2 * K**2 * q.corrected + 6 * lr**2 * K * q.at.sigma2
     top = e.amax(-1)
-    return worst_entry(torch.stack([q.drifts, top]), torch.stack([(K - 1) * top, bound]))
+    return worst((q.drifts, (K - 1) * top), (top, bound))
 
 
 # Symbols, recursions and families

@@ -11,7 +11,7 @@ from fedtheory.core.loop import play_round
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed
 from fedtheory.theory.proof import by_steps
-from fedtheory.theory.search import ROUNDING, implies, number, ratio, reals, same
+from fedtheory.theory.search import ROUNDING, implies, number, ratio, reals, same, worst
 from fedtheory.theory.ssf.attack import (
     FAR,
     NOISY,
@@ -27,7 +27,6 @@ from fedtheory.theory.ssf.attack import (
     survives,
     times,
     with_units,
-    worst_entry,
 )
 from fedtheory.theory.ssf.hypotheses import (
     A1,
@@ -161,7 +160,7 @@ def eq38_39(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
         (((q.g_bar - q.G) ** 2).sum(-1).flatten(), grads.flatten()),
         (bias(q)[None], q.at.L**2 * q.drift[None]),
     ]
-    return worst_entry(torch.cat([a for a, _ in lines]), torch.cat([b for _, b in lines]))
+    return worst(*lines)
 
 
 def eq40(q: Round) -> tuple[torch.Tensor, ...]:
@@ -194,7 +193,7 @@ def eq43_45(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
         (left.flatten(), pointwise.flatten()),
         (q.every(left)[None], (2 * q.at.rho * q.G2 + 2 * q.at.L**2 * q.drift)[None]),
     ]
-    return worst_entry(torch.cat([a for a, _ in lines]), torch.cat([b for _, b in lines]))
+    return worst(*lines)
 
 
 def eq48(q: Round) -> tuple[torch.Tensor, torch.Tensor]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
-from fedtheory.theory.search import implies, number, reals, same
+from fedtheory.theory.search import implies, number, reals, same, worst
 from fedtheory.theory.ssf.attack import (
     FREE,
     NOISY,
@@ -21,7 +21,6 @@ from fedtheory.theory.ssf.attack import (
     survives,
     times,
     with_units,
-    worst_entry,
 )
 from fedtheory.theory.ssf.hypotheses import (
     A3,
@@ -85,7 +84,7 @@ def eq68(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
     square = lambda v: q.each((v**2).sum(-1))
     middle = 2 * square(q.down(xi)) + 2 * square(q.down(delta))
     last = 2 * square(q.down(xi)) + 2 * square(delta)
-    return worst_entry(torch.cat([square(q.B), middle]), torch.cat([middle, last]))
+    return worst((square(q.B), middle), (middle, last))
 
 
 def eq75(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
@@ -93,7 +92,7 @@ def eq75(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
     square = lambda v: q.each((v**2).sum(-1))
     mean = q.each((q.xi**2).sum((-1, -2))) / q.at.K**2
     bound = (q.at.sigma2 / q.at.K).expand(q.at.N)
-    return worst_entry(torch.cat([square(q.down(xi)), square(xi), mean]), torch.cat([square(xi), mean + 1e-15, bound]))
+    return worst((square(q.down(xi)), square(xi)), (square(xi), mean + 1e-15), (mean, bound))
 
 
 def eq80(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
@@ -101,7 +100,7 @@ def eq80(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
     L2, K = q.at.L**2, q.at.K
     right = 2 * q.at.sigma2 / K + 2 * L2 / K * q.drifts
     square = q.each((delta**2).sum(-1))
-    return worst_entry(torch.cat([q.each((q.B**2).sum(-1)), square]), torch.cat([right, L2 / K * q.drifts]))
+    return worst((q.each((q.B**2).sum(-1)), right), (square, L2 / K * q.drifts))
 
 
 def frozen(q: Round) -> torch.Tensor:
@@ -114,7 +113,7 @@ def eq81(contraction: float = 1.0) -> Terms:
         K = q.at.K
         old = ((q.at.ci - q.start) ** 2).sum(-1)
         right = (1 - contraction * q.at.rho) * old + 2 * q.at.sigma2 / K + 2 * q.at.L**2 / K * q.drifts
-        return worst_entry(frozen(q), right)
+        return worst((frozen(q), right))
 
     return terms
 
@@ -134,7 +133,7 @@ def eq99(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
         (g, 2 * q.G2 + 2 * L2 * q.drift),
         (q.moved, 4 * eta**2 * q.G2 + 4 * L2 * eta**2 * q.drift + 2 * eta**2 * s2),
     ]
-    return worst_entry(torch.stack([a for a, _ in lines]), torch.stack([b for _, b in lines]))
+    return worst(*lines)
 
 
 # Symbolic parts
