@@ -2143,21 +2143,21 @@ MUTANTS = [
         "algorithms/fedhm.py",
         "(p / p.sum()) @ down.D.value.update(up.u)",
         "down.D.value.update((p / p.sum()) @ up.u)",
-        f"{T_LOW}[3-FedHM-quadratic]",
+        f"{T_LOW}[FedHM]",
     ),
     Mutant(
         "singular values in one factor only",
         "maps/decomposition.py",
         "V * S ** (1 - share)",
         "V",
-        f"{T_LOW}[3-FedHM-quadratic]",
+        f"{T_LOW}[FedHM]",
     ),
     Mutant(
         "everyone has the largest rank",
         "algorithms/flexlora.py",
         "u = down.u.value * kept",
         "u = down.u.value",
-        f"{T_LOW}[3-FlexLoRA-tall]",
+        f"{T_LOW}[FlexLoRA]",
     ),
     Mutant(
         "padding is charged",
@@ -2173,15 +2173,15 @@ MUTANTS = [
         "Own(P, M, V, own.t)",
         f"{LOWRANK}::test_moments_stay_with_their_client",
     ),
-    Mutant("moments not corrected", "algorithms/fedftg.py", "R = M_hat", "R = M", f"{T_LOW}[3-FedFTG-tall]"),
+    Mutant("moments not corrected", "algorithms/fedftg.py", "R = M_hat", "R = M", f"{T_LOW}[FedFTG]"),
     Mutant(
         "the longer side",
         "algorithms/fedftg.py",
         "layer.rows < layer.cols",
         "layer.rows > layer.cols",
-        f"{T_LOW}[3-FedFTG-tall]",
+        f"{T_LOW}[FedFTG]",
     ),
-    Mutant("alpha lost", "algorithms/fedftg.py", "self.alpha * (U @ N", "1.0 * (U @ N", f"{T_LOW}[3-FedFTG-tall]"),
+    Mutant("alpha lost", "algorithms/fedftg.py", "self.alpha * (U @ N", "1.0 * (U @ N", f"{T_LOW}[FedFTG]"),
     Mutant(
         "the last singular vectors",
         "algorithms/projected.py",
@@ -2715,7 +2715,7 @@ def outcome(folder: Path, tests: list[str]) -> int:
             import fedtheory
 
             assert Path(fedtheory.__file__).is_relative_to(folder)
-            status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests])
+            status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:nbval", *tests])
             sys.stdout.flush()
         except BaseException:
             traceback.print_exc()

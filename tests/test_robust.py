@@ -38,6 +38,7 @@ from cases import (
     start,
 )
 from cases import problem as images
+from each import each
 
 import fedtheory
 from fedtheory import (
@@ -77,13 +78,13 @@ def test_same_seed_same_bits_whatever_the_global_generator(name):
     """A run is a function of its arguments: it neither reads nor moves torch's global generator."""
     torch.manual_seed(1)
     before = torch.get_rng_state()
-    one = run(ALGORITHMS[name], regression(), 10, sampled=3, seed=4)
+    one = run(ALGORITHMS[name], regression(), 4, sampled=3, seed=4)
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(2)
-    two = run(ALGORITHMS[name], regression(), 10, sampled=3, seed=4)
+    two = run(ALGORITHMS[name], regression(), 4, sampled=3, seed=4)
     assert same_bits(one.state, two.state)
     assert one.columns == two.columns
-    other = run(ALGORITHMS[name], regression(), 10, sampled=3, seed=5)
+    other = run(ALGORITHMS[name], regression(), 2, sampled=3, seed=5)
     assert not torch.equal(one.x, other.x)
 
 
@@ -98,8 +99,8 @@ def test_a_round_can_be_replayed_alone(name):
     assert same_bits(one[1], two[1])
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("name", ALGORITHMS)
+@each(problem=PROBLEMS)
 def test_the_order_of_the_ids_changes_no_bit(name, problem):
     """The same clients in another order, one of them silent: the same state, bit for bit, the uploads in that order."""
     algorithm, problem, root = ALGORITHMS[name], PROBLEMS[problem](), Key(0)
@@ -226,14 +227,14 @@ def test_large_entries_are_no_divergence():
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_resumed_run_has_the_bits_of_an_unbroken_one(name, tmp_path):
-    """Six rounds, then up to twelve from the checkpoint: the same state, the same history."""
+    """Five rounds, then up to eight from the checkpoint: the same state, the same history."""
     algorithm, problem, options = ALGORITHMS[name], regression(), {"sampled": 3, "seed": 2, "checkpoint": tmp_path}
-    run(algorithm, problem, 6, **options, checkpoint_every=4)
-    resumed = run(algorithm, problem, 12, **options, checkpoint_every=4)
-    unbroken = run(algorithm, problem, 12, sampled=3, seed=2)
+    run(algorithm, problem, 5, **options, checkpoint_every=4)
+    resumed = run(algorithm, problem, 8, **options, checkpoint_every=4)
+    unbroken = run(algorithm, problem, 8, sampled=3, seed=2)
     assert same_bits(resumed.state, unbroken.state)
     assert resumed.columns == unbroken.columns
-    again = run(algorithm, problem, 12, **options)
+    again = run(algorithm, problem, 8, **options)
     assert same_bits(again.state, unbroken.state)
     assert again.columns == unbroken.columns
 
@@ -503,7 +504,7 @@ def test_a_caller_may_be_in_inference_mode(name):
     assert not inside.x.is_inference()
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@each(name=ALGORITHMS)
 def test_a_history_can_be_sent_to_another_process(name):
     """Seeds are played in a pool of processes, which pickles what comes back."""
     history = run(ALGORITHMS[name], regression(), 2)
