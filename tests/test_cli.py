@@ -421,7 +421,7 @@ def test_a_long_run_is_saved_however_its_command_ends(tmp_path):
 
 
 def wait_until(there: Callable[[], object]) -> None:
-    deadline = time.time() + 120
+    deadline = time.time() + 300
     while not there():
         assert time.time() < deadline
         time.sleep(0.1)
