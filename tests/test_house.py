@@ -14,6 +14,8 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
+from each import each
+from forked import command
 
 import fedtheory
 from fedtheory.core import registry
@@ -196,7 +198,7 @@ def test_what_a_user_passes_or_is_given_is_public():
     assert hidden == set()
 
 
-@pytest.mark.parametrize("name", fedtheory.__all__)
+@each(name=fedtheory.__all__)
 def test_a_public_name_says_what_it_takes(name):
     """Every field of a class and every argument of a function stands in its docstring, or in that of its base."""
     public = getattr(fedtheory, name)
@@ -236,34 +238,35 @@ NONE = Offer("tiny", Quadratic, lambda key, device, options: {}["here"])
 def distribution(tmp_path):
     """A small distribution as pip leaves it: a module, and metadata with entry points."""
 
-    def install(points: str) -> dict[str, str]:
+    def install(points: str) -> str:
         (tmp_path / "half.py").write_text(PLUGIN)
         info = tmp_path / "half-1.0.dist-info"
         info.mkdir(exist_ok=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: half\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(points)
-        paths = [str(tmp_path), str(ROOT.parent), os.environ.get("PYTHONPATH", "")]
-        return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+        return str(tmp_path)
 
     return install
 
 
-def command(env: dict[str, str], *words: str) -> subprocess.CompletedProcess:
+def as_a_process(path: str, *words: str) -> subprocess.CompletedProcess:
+    """With workers, which look for the distribution themselves."""
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([path, str(ROOT.parent), os.environ.get("PYTHONPATH", "")])}
     return subprocess.run([sys.executable, "-m", "fedtheory", *words], capture_output=True, text=True, env=env)
 
 
 def test_a_method_and_a_problem_from_another_distribution(distribution, tmp_path):
     """They are listed, run, and compared with ours."""
     points = "[fedtheory.algorithms]\nHalf = half:HALF\n[fedtheory.problems]\ntiny = half:TINY\n"
-    env = distribution(points)
-    listed = json.loads(command(env, "list", "--json").stdout)
+    path = distribution(points)
+    listed = json.loads(command("list", "--json", path=path).stdout)
     assert "Half" in listed["algorithms"]
     assert "tiny" in listed["problems"]
-    done = json.loads(command(env, "run", "Half", "tiny", "--rounds", "5", "--json").stdout)
+    done = json.loads(command("run", "Half", "tiny", "--rounds", "5", "--json", path=path).stdout)
     assert done[0]["algorithm"].startswith("Half(")
     assert done[0]["columns"]["error"][-1] < done[0]["columns"]["error"][0]
     words = ("--methods", "Half", "FedAvg", "--tasks", "quadratics", "--seeds", "2", "--workers", "1", "--json")
-    compared = command(env, "compare", *words, "--out", str(tmp_path / "out"))
+    compared = as_a_process(path, "compare", *words, "--out", str(tmp_path / "out"))
     assert compared.returncode == 0, compared.stderr
     assert {row["method"] for row in json.loads(compared.stdout)[0]["table"]} == {"Half", "FedAvg"}
 
@@ -304,7 +307,7 @@ def test_a_module_that_ends_the_process_is_left_out():
 )
 def test_entry_points_that_do_not_fit(distribution, points, said):
     words = "Helf" if "Helf" in points else "FedAvg", "tiny" if "tiny" in points else "quadratic"
-    done = command(distribution(points), "run", *words, "--rounds", "1")
+    done = command("run", *words, "--rounds", "1", path=distribution(points))
     assert done.returncode == 2
     assert said in done.stderr
     assert "Fix: " in done.stderr
@@ -320,19 +323,19 @@ def test_entry_points_that_do_not_fit(distribution, points, said):
     ],
 )
 def test_a_bad_list_elsewhere_is_a_warning(distribution, points, said):
-    done = command(distribution(points), "run", "FedAvg", "quadratic", "--rounds", "1")
+    done = command("run", "FedAvg", "quadratic", "--rounds", "1", path=distribution(points))
     assert done.returncode == 0, done.stderr
     assert f"left out: {said}" in done.stderr
 
 
 def test_what_is_broken_elsewhere_stops_nothing_else(distribution, tmp_path):
     """A comparison that does not ask for it goes on, and says what it left out."""
-    env = distribution(
+    path = distribution(
         "[fedtheory.problems]\ntiny = half:ABSENT\n"
         "[fedtheory.algorithms]\nHelf = half:ABSENT\nRaises = half:RAISES_TOO\n"
     )
     words = ("--methods", "FedAvg", "--tasks", "quadratics", "--seeds", "1", "--workers", "1", "--json")
-    compared = command(env, "compare", *words, "--out", str(tmp_path / "out"))
+    compared = as_a_process(path, "compare", *words, "--out", str(tmp_path / "out"))
     assert compared.returncode == 0, compared.stderr
     assert "left out: entry point tiny='half:ABSENT'" in compared.stderr
     assert "left out: entry point Helf='half:ABSENT'" in compared.stderr

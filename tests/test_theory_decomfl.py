@@ -14,6 +14,7 @@ import torch
 pytest.importorskip("z3")
 pytest.importorskip("sympy")
 
+from each import each
 from entries import decided, outcome, refuting, replays
 
 from fedtheory.algorithms.decomfl import DeComFL
@@ -128,7 +129,7 @@ def test_counterexample_replays(name):
     replays(refuting(CLAIMS[name]))
 
 
-@pytest.mark.parametrize("name", sorted({*named(FALSE), *named(SLIP)} - {"decomfl.lemma6", "decomfl.theorem5"}))
+@each(name=sorted({*named(FALSE), *named(SLIP)} - {"decomfl.lemma6", "decomfl.theorem5"}))
 def test_mu_is_positive_where_a_step_of_the_algorithm_refutes(name):
     """Lemma 6 is about the projected gradient, Theorem 5 leaves O(mu^2) open: only these two take mu -> 0."""
     data = outcome(refuting(CLAIMS[name])).counterexample

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import sympy
 import torch
+from each import each
 from entries import FAILED, decided, outcome, refuting, replays
 
 from fedtheory import FedSub, Gaussian, Spherical
@@ -174,7 +175,7 @@ def missing(where, text):
     return absent if labels else [where]
 
 
-@pytest.mark.parametrize("name", list(CLAIMS))
+@each(name=CLAIMS)
 def test_the_paper_has_every_place_that_a_claim_names(name, paper):
     for part in CLAIMS[name].assumes:
         assert isinstance(part, Printed), part

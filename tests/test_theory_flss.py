@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from each import each
 from entries import FAILED, decided, refuting, replays
 
 from fedtheory.algorithms.flss import FLSS, Up
@@ -201,7 +202,7 @@ def missing(where, text):
     return absent if found else [where]
 
 
-@pytest.mark.parametrize("name", list(CLAIMS))
+@each(name=CLAIMS)
 def test_the_paper_has_every_place_that_a_claim_names(name):
     text, claim = printed_text(), CLAIMS[name]
     for part in claim.assumes:
