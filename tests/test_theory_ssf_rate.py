@@ -8,7 +8,7 @@ import torch
 from entries import FAILED, entry_of, outcome, refuting
 
 from fedtheory.core.files import seal, sha256
-from fedtheory.running import meter, records
+from fedtheory.running import records
 from fedtheory.theory.claim import decide
 from fedtheory.theory.ssf import bounds, corollary, costs, experiments, moments, printed, rate, theorem1
 from fedtheory.theory.ssf.lemma2 import eq109
