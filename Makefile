@@ -7,6 +7,7 @@ VENV := .venv
 CLASS := .venv-course
 FLOWER := .venv-flower
 RUN := $(VENV)/bin/python
+PYTEST := $(RUN) -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 PIP := --quiet --no-compile  # most of 18,000 files are never imported; those that are get compiled then
 export OMP_NUM_THREADS := 1
 export PYTHONHASHSEED := 0
@@ -19,20 +20,17 @@ reproduce: $(VENV)/.installed
 	$(RUN) -m fedtheory reproduce --scale $(SCALE) --out $(OUT)
 
 test: $(VENV)/.tests
-	$(CHECKS)
-
-# All that make test does, and notebook 09 and its tests, which need transformers.
-test-all: $(VENV)/.all
-	$(CHECKS)
-
-define CHECKS
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	mkdir -p build; $(VENV)/bin/pyright > build/pyright.log & types=$$!; \
-	$(RUN) -m pytest -n 2 --dist loadscope --no-loadscope-reorder --nbval --nbval-current-env \
-		--nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120 tests notebooks; tested=$$?; \
+	$(PYTEST) --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg --nbval-cell-timeout 120 \
+		tests notebooks; tested=$$?; \
 	wait $$types; typed=$$?; cat build/pyright.log; exit $$((tested + typed))
-endef
+
+# make test with transformers, so also notebook 09 and its tests; then the tests that are marked full.
+test-all: $(VENV)/.all
+	$(MAKE) test
+	$(PYTEST) -m full tests
 
 lab: $(VENV)/.tests
 	$(VENV)/bin/jupyter lab --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks

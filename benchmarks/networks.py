@@ -56,10 +56,10 @@ from fedtheory import DeComFL, FedAvg, Key, play_round, run
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.loop import sample_clients
-from fedtheory.core.meter import multiplications
 from fedtheory.papers import budget
 from fedtheory.problems.images import Batch, ImageClassification
 from fedtheory.problems.models.networks import network
+from fedtheory.running.meter import multiplications
 
 CLIENTS, SAMPLED, IMAGES, STEPS, LR = 100, 10, 640, 10, 0.05
 P, MU = 10, 1e-3

@@ -17,7 +17,6 @@ from typing import Any
 import torch
 
 from fedtheory import DeComFL, FedAvg, ImageClassification, Key, run
-from fedtheory.core import meter
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.problem import Problem
 from fedtheory.papers.decomfl import smollm
@@ -26,6 +25,7 @@ from fedtheory.problems.models import language
 from fedtheory.problems.models.networks import network
 from fedtheory.problems.models.packaged import PACKAGED
 from fedtheory.problems.text import TextClassification, Texts
+from fedtheory.running import meter
 
 RANDOM = "random"  # in the place of a model's folder: its shape with random weights
 IMAGES, PROMPTS, TOKENS = 320, 8, 32
@@ -107,8 +107,8 @@ def shape() -> Any:
 def counted(step: Step, device: str) -> dict[str, int]:
     """FLOPs of its products, its peak of memory in bytes, parameters of its model.
 
-    On the CPU memory is what the client holds in tensors, its data left out (`core.meter`); on CUDA it is what torch's
-    allocator holds beyond what lay there before.
+    On the CPU memory is what the client holds in tensors, its data left out (`running.meter`); on CUDA it is what
+    torch's allocator holds beyond what lay there before.
     """
     state = step.algorithm.init(step.problem, step.problem.start().to(device), Key(0))
     found = meter.client(step.algorithm, step.problem, state, Key(0).fold("round", 0))

@@ -12,8 +12,8 @@ norm, norm16: a gradient of FedMUD's four convolutions with batch normalisation 
 layout over oneDNN's, in float32 and in bfloat16. full16: that in float32 over that in bfloat16, both in oneDNN's.
 padded, padded_step: losses and a gradient of adapters' weights on 16 texts of 4 to 45 tokens (like SST-2's, most are
 short) in the shape of SmolLM2-135M, a row of its own for each over several in a row. given_back: eight rounds of FedAvg
-on all of its weights with glibc's own rule for freed memory over `core.allocator`; beside it the seconds of each round,
-medians over the blocks, and the process's largest resident size in bytes. These three need the extra "llm".
+on all of its weights with glibc's own rule for freed memory over `running.allocator`; beside it the seconds of each
+round, medians over the blocks, and the process's largest resident size in bytes. These three need the extra "llm".
 
 CPU seconds of one thread; the two take turns, and the blocks' own ratios count: above 1, what is done is faster.
 """
@@ -33,13 +33,13 @@ from steps import shape
 from timing import environment, quartiles
 
 from fedtheory import FedAvg, Key, LogisticRegression, MatrixRegression, TextClassification, run
-from fedtheory.core import allocator
 from fedtheory.core.files import write_atomic
 from fedtheory.problems import matrix_regression
 from fedtheory.problems.images import ImageClassification
 from fedtheory.problems.models import language
 from fedtheory.problems.models.networks import Network, network
 from fedtheory.problems.text import Texts
+from fedtheory.running import allocator
 
 BLOCKS, FEW = 15, 3
 

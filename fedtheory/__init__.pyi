@@ -34,11 +34,11 @@ from .algorithms.stc import STC as STC
 from .algorithms.topk import TopK as TopK
 from .core.algorithm import Algorithm as Algorithm
 from .core.algorithm import State as State
+from .core.history import Divergence as Divergence
+from .core.history import History as History
 from .core.key import Key as Key
 from .core.layout import Layer as Layer
 from .core.layout import Layout as Layout
-from .core.loop import Divergence as Divergence
-from .core.loop import History as History
 from .core.loop import Traffic as Traffic
 from .core.loop import play_round as play_round
 from .core.message import Cost as Cost

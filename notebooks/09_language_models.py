@@ -52,7 +52,6 @@ from fedtheory import DeComFL, FedAvg, FedZO, MeZO, Pooled, TextClassification, 
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.cli.report import report_rows
-from fedtheory.core import meter
 from fedtheory.core.engine import drain
 from fedtheory.core.problem import Problem
 from fedtheory.course import committed, conclusions, fold, provenance, show, start, table
@@ -63,6 +62,7 @@ from fedtheory.papers.decomfl import text as decomfl_text
 from fedtheory.problems import sentiment
 from fedtheory.problems.models.language import ROW, LanguageModel, extra, lay, pack
 from fedtheory.problems.text import TASKS, Texts
+from fedtheory.running import meter
 from fedtheory.running.verdicts import tally
 
 transformers = extra("transformers")

@@ -20,10 +20,10 @@ torch.set_num_threads(1)
 settings.register_profile("laws", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("laws")
 
-LONG = (  # seconds of one core: 40 to 200 the first, 20 the last
-    "test_shards.py", "test_theory_fedsub.py", "test_laws.py", "test_theory_flss.py", "test_quiz.py",
-    "test_notebooks.py", "test_cli.py", "test_theory_ssf.py", "test_theory_mud.py", "test_halves.py", "test_house.py",
-    "test_robust.py", "test_decomfl.py", "test_theory_decomfl.py", "test_styles.py", "test_moving.py",
+LONG = (  # the first take most
+    "test_quiz.py", "test_theory_fedsub.py", "test_theory_ssf.py", "test_shards.py", "test_cli.py",
+    "test_notebooks.py", "test_theory_mud.py", "test_theory_decomfl.py", "test_theory_flss.py", "test_laws.py",
+    "test_house.py", "test_styles.py", "test_robust.py", "test_decomfl.py", "test_halves.py", "test_moving.py",
 )  # fmt: skip
 
 

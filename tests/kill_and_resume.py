@@ -1,8 +1,8 @@
 """Kill a run at random moments, resume it each time, and print what happened (JSON). Started by test_robust.py.
 
-python kill_and_resume.py FOLDER loop     20 kills anywhere in the round loop
+python kill_and_resume.py FOLDER loop     10 kills anywhere in the round loop
 python kill_and_resume.py FOLDER write    one kill between writing a checkpoint and giving it its name
-python kill_and_resume.py FOLDER pairs    30 pairs of runs started at once on one folder, every third one's owner killed
+python kill_and_resume.py FOLDER pairs    12 pairs of runs started at once on one folder, every third one's owner killed
 """
 
 import json
@@ -19,7 +19,7 @@ import torch
 
 from fedtheory import SSF, Key, MatrixRegression, run
 
-ROUNDS, KILLS = 1200, 20
+ROUNDS, KILLS = 600, 10
 torch.set_num_threads(1)
 warnings.simplefilter("error")  # a damaged checkpoint would warn
 
@@ -55,7 +55,7 @@ def killed_in_the_loop(folder):
     newest = []  # the newest checkpoint at each kill
 
     def work(loop):
-        def pause(done):  # 8 ms per 4 rounds: 20 kills within 8 pauses each cannot reach the end
+        def pause(done):  # 8 ms per 4 rounds: 10 kills within 8 pauses each cannot reach the end
             os.write(loop, b".")
             time.sleep(0.008)
 
@@ -91,7 +91,7 @@ def killed_while_writing(folder):
     return {"killed": os.WIFSIGNALED(status), "after_kill": after_kill, "same": same}
 
 
-PAIRS, REFUSED = 30, 3
+PAIRS, REFUSED = 12, 3
 
 
 def pairs(folder):

@@ -1,7 +1,7 @@
 """One process of a sharded run. Started by test_shards.py, with torchrun or as a fork.
 
-shards_worker.py FOLDER every DIVISION    every algorithm, a few rounds, in float64 and float32
-shards_worker.py FOLDER reduce            those whose server reads the average only, reduced
+shards_worker.py FOLDER every WHICH DIVISION    every algorithm, a few rounds, in float64 and float32; or those in FEW
+shards_worker.py FOLDER reduce WHICH      those whose server reads the average only, reduced
 shards_worker.py FOLDER resume ROUNDS     one run with a checkpoint
 shards_worker.py FOLDER slow ROUNDS       the same, with a pause in each round, until it is killed
 shards_worker.py FOLDER spread            nine runs of a figure, shared by the processes
@@ -34,14 +34,19 @@ NETWORKS = {
     "FedGen": FedGen(0.05, 2, server_steps=20),
     "FedAvg": FedAvg(0.05, 2),
 }
+FEW = (  # one of each kind of message, of private state and of average
+    "FedAvg weighted", "SCAFFOLD II participants", "FedSub SS", "FedSub stored", "SSF all", "FedMUD AAD", "FedMUD kept",
+    "DeComFL central", "FLSS layers", "SignSGD", "FedDyn", "FedZO", "Top-k kept", "FetchSGD", "LBGM", "FedCOMGATE",
+    "EF21-P DIANA", "FedBAT", "FlexLoRA ranks", "FedFTG", "ProjectedFedAvg",
+)  # fmt: skip
 
 
-def jobs():
-    """Name, algorithm, problem and options of every run."""
-    for dtype in (torch.float64, torch.float32):
+def jobs(which="all"):
+    """Name, algorithm, problem and options of every run; of those in FEW, in float64, where `which` is "few"."""
+    for dtype in (torch.float64, torch.float32) if which == "all" else (torch.float64,):
         p = regression(7, dtype=dtype)
-        for name, algorithm in ALGORITHMS.items():
-            yield f"{name}, {dtype}", algorithm, p, {"sampled": 3, "x0": start(p), "dropout": 0.2}
+        for name in ALGORITHMS if which == "all" else FEW:
+            yield f"{name}, {dtype}", ALGORITHMS[name], p, {"sampled": 3, "x0": start(p), "dropout": 0.2}
     for r in (2, 6, 11):  # rows of odd length begin at any alignment, at which products sum in another order
         yield f"SSF, r = {r} of 11", SSF.haar(0.05, 2, r), Quadratic.random(7, 11, Key(1)), {"sampled": 3}
     for name, algorithm in NETWORKS.items():
@@ -102,13 +107,13 @@ def main(folder, what, *rest):
     shards.join_group()
     group, found = shards.Group(), {}
     if what == "every":
-        division = json.loads(rest[0])
+        division = json.loads(rest[1])
         group = shards.Group(division=division and tuple(division))
-        for name, algorithm, p, options in jobs():
+        for name, algorithm, p, options in jobs(rest[0]):
             found[name] = content(run(algorithm, p, ROUNDS, blocks=BLOCKS, group=group, **options))
     elif what == "reduce":
         group = shards.Group(reduce=True)
-        for name, algorithm, p, options in jobs():
+        for name, algorithm, p, options in jobs(rest[0]):
             try:
                 found[name] = content(run(algorithm, p, ROUNDS, blocks=BLOCKS, group=group, **options))
             except ValueError as error:

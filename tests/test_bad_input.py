@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from cases import TWO_LAYERS, quadratic
+from each import each
 
 from fedtheory import (
     SSF,
@@ -110,7 +111,7 @@ FLAGS = [1, 0, "True", None]
 
 def table():
     """(algorithm, field, bad value) over all step sizes, counts and flags."""
-    for name, algorithm in ALGORITHMS.items():
+    for algorithm in ALGORITHMS.values():
         kinds = {field.name: getattr(algorithm, field.name) for field in fields(algorithm)}
         for field, value in kinds.items():
             if field in ("lr", "server_lr"):
@@ -129,7 +130,7 @@ def table():
                 bad = [None, 3, "Coordinate", Coordinate, TWO_LAYERS]
             left_out = type(algorithm).__dataclass_fields__[field].default is None  # None has the problem choose
             for one in bad[bad[0] is None :] if left_out else bad:
-                yield pytest.param(algorithm, field, one, id=f"{name}.{field}={one!r}"[:60])
+                yield algorithm, field, one
 
 
 def complaint(caught, name, value=None):
@@ -140,7 +141,7 @@ def complaint(caught, name, value=None):
     assert not text.endswith("Fix: "), text
 
 
-@pytest.mark.parametrize(("algorithm", "field", "value"), list(table()))
+@each("algorithm, field, value", table())
 def test_every_field_of_every_algorithm(algorithm, field, value):
     arguments = {one.name: getattr(algorithm, one.name) for one in fields(algorithm)} | {field: value}
     with pytest.raises((ValueError, TypeError)) as caught:
@@ -315,9 +316,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("call", "name", "value"), [pytest.param(*case, id=f"{i}: {case[1]}={case[2]}") for i, case in enumerate(CASES)]
-)
+@each("call, name, value", CASES)
 def test_bad_argument(call, name, value):
     with pytest.raises((ValueError, TypeError, MemoryError)) as caught:
         call()
@@ -422,7 +421,7 @@ MORE = [
 ]
 
 
-@pytest.mark.parametrize(("call", "name"), [pytest.param(*case, id=f"{i}: {case[1]}") for i, case in enumerate(MORE)])
+@each("call, name", MORE)
 def test_more_bad_input(call, name):
     with pytest.raises((ValueError, TypeError)) as caught:
         call()

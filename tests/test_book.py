@@ -25,14 +25,14 @@ import pages
 import proof_pages
 import pytest
 import stage
-import statements
 import used
 
 from fedtheory.core import registry
 from fedtheory.course.moving import PICTURES
-from fedtheory.papers.letters import GREEK, LOW, letters, untex
 from fedtheory.running import verdicts
 from fedtheory.theory import ledger
+from fedtheory.theory.letters import GREEK, HIGH, LOW, letters, untex
+from fedtheory.theory.statements import statements
 
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "docs" / "book"
@@ -53,12 +53,11 @@ browser = load("browser", BOOK / "browser.py")
 check = load("check_book", BOOK / "check.py")
 
 
-def test_every_claim_has_its_statement_in_latex_and_in_plain_words():
-    """And none stands there that the ledger does not have."""
-    found = statements.load()
-    assert set(found) == set(registry.claim_names())
-    assert [id for id, one in found.items() if not one.latex or not one.words] == []
-    assert [id for id, one in found.items() if "|" in one.words] == [], "a table's cell ends there"
+STATED = {id: one for paper in registry.PAPERS for id, one in statements(paper).items()}
+
+
+def test_plain_words_fit_in_a_cell_of_a_table():
+    assert [id for id, one in STATED.items() if "|" in one.words] == []
 
 
 def ascii_left(text: str) -> list[str]:
@@ -68,7 +67,7 @@ def ascii_left(text: str) -> list[str]:
 
 
 def test_statements_hold_no_ascii_mathematics():
-    for id, one in statements.load().items():
+    for id, one in STATED.items():
         assert ascii_left(one.latex) == [], id
         assert ascii_left(one.words) == [], id
         assert one.latex.count("$") % 2 == 0, id
@@ -181,8 +180,37 @@ def test_outputs_are_in_the_letters_of_mathematics(text, shown):
 
 
 def test_labels_of_pictures_without_their_tex():
-    assert untex(r"$\|x^k-x^\star\|\,/\,\|x^\star\|$, one seed") == "‖xᵏ-x⋆‖ / ‖x⋆‖, one seed"
-    assert untex(r"$\frac{1}{n}\sum_i\bar\xi_i$ and $\sqrt{m/r}$") == "(1/n)∑ᵢξ̄ᵢ and √(m/r)"
+    assert untex(r"$\|x^k-x^\star\|\,/\,\|x^\star\|$, one seed") == "‖xᵏ - x⋆‖ / ‖x⋆‖, one seed"
+    assert untex(r"$\frac{1}{n}\sum_i\bar\xi_i$ and $\sqrt{m/r}$") == "(1/n) ∑ᵢ ξ̄ᵢ and √(m/r)"
+
+
+@pytest.mark.parametrize(
+    ("tex", "shown"),
+    [
+        (r"\mathcal E_{i,t}\le6K^2\eta_l^2\sigma^2", "ℰ_{i,t} ≤ 6K²ηₗ²σ²"),
+        (r"\frac1{2KL}, \frac L2\Vert x\Vert^2, \frac{8(a+b)}{\rho T}", "1/(2KL), (L/2)‖x‖², 8(a + b)/(ρT)"),
+        (r"\frac{a+b}c+\frac{\frac ab}c", "(a + b)/c + (a/b)/c"),
+        (r"-\eta\sum_{k=0}^{K-1}c_{i,proj}^{t}", "-η ∑ₖ₌₀ᴷ⁻¹ c_{i,proj}ᵗ"),
+        (r"\mathbb E[\Vert\xi\Vert^2\mid y]=\langle a,b\rangle", "E[‖ξ‖² | y] = ⟨a, b⟩"),
+        (r"P^\top, x^*, x_{res}, \tilde\eta:=2\cdot10^{-3}, 25{,}000", "Pᵀ, x⋆, x_res, η̃ := 2 · 10⁻³, 25,000"),
+        (r"\sqrt{mn}, \sqrt[4]\kappa, \binom NM, \min\{a,b\}", "√(mn), ⁴√κ, C(N, M), min{a, b}"),
+        (r"\begin{bmatrix}a\\b\end{bmatrix}, \mathrm{tr}\,H, \mathrm{rank}(W)", "[a; b], tr H, rank(W)"),
+    ],
+)
+def test_latex_as_a_line_of_a_terminal(tex, shown):
+    assert untex(f"${tex}$") == shown
+
+
+def test_no_number_and_no_greek_letter_of_a_statement_is_lost():
+    signs = {**{small: sign for sign, small in HIGH.items()}, **{small: sign for sign, small in LOW.items()}}
+    for id, one in STATED.items():
+        text = "".join(signs.get(letter, letter) for letter in untex(one.latex))
+        assert re.findall(r"\d", one.latex) == re.findall(r"\d", text), id
+        assert not re.search(r"[$\\]", text), id
+        inside = " ".join(re.findall(r"\$([^$]*)\$", one.latex))
+        for name in GREEK.keys() - {"eps"}:
+            found = re.findall(rf"\\(?:var)?{name}(?![A-Za-z])", inside)
+            assert len(found) == text.count(GREEK[name]), (id, name)
 
 
 @pytest.mark.parametrize(
@@ -352,7 +380,7 @@ def test_the_primer_is_in_step_and_was_run(path):
 
 def test_statements_give_cells_that_run():
     """A cell that stands with a claim is at most ten lines long and runs."""
-    for id, one in statements.load().items():
+    for id, one in STATED.items():
         if one.cell:
             assert len(one.cell.splitlines()) <= 10, id
             with contextlib.redirect_stdout(io.StringIO()) as printed:

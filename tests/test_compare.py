@@ -11,12 +11,12 @@ import torch
 from fedtheory import FedAvg, ImageClassification, Quadratic, Scaffold, cli, compare
 from fedtheory.cli import figures as commands
 from fedtheory.compare import ABSENT, FAMILIES, MEDIUM, METHODS, QUICK, RATIO, TUNING_SEED, methods
-from fedtheory.core import meter, registry
+from fedtheory.core import registry
 from fedtheory.core.key import Key
 from fedtheory.papers import store
 from fedtheory.papers.frontier import items as frontier
 from fedtheory.problems.validation import validation
-from fedtheory.running import records
+from fedtheory.running import meter, records
 from fedtheory.running.simulate import run
 
 ENTRIES = registry.methods().values()

@@ -12,9 +12,9 @@ from fedtheory.core.registry import PAPERS
 from fedtheory.papers import ITEMS
 from fedtheory.papers.conclusions import Conclusion, decide
 from fedtheory.papers.evidence import decided, of_paper, states
-from fedtheory.papers.letters import letters
 from fedtheory.running.records import load, report_rows
 from fedtheory.running.verdicts import AGAINST, AUTHORS, HOLDS, MATCHES, OPEN, REVERSED, UNTESTED
+from fedtheory.theory.letters import letters
 
 ROOT = Path(__file__).resolve().parent.parent
 ALL = [one for paper in PAPERS for one in of_paper(paper)]

@@ -22,8 +22,7 @@ from fedtheory.course import course, slides
 from fedtheory.course.exercises import Exercise, exercises
 
 ROOT = Path(fedtheory.__file__).resolve().parents[1]
-ALL = course.committed_notebooks()
-NEW = [path.stem for path in ALL if exercises(path.stem[:2])]  # notebooks whose exercises are in the new form
+NAMES = [path.stem for path in course.committed_notebooks()]
 FIRST = "05_fedmud"
 
 QUESTION = """**Exercise 1** (2 points). What is twice 21?
@@ -202,9 +201,9 @@ def released(cells) -> list[dict]:
     return made
 
 
-@pytest.mark.parametrize("name", NEW)
+@pytest.mark.parametrize("name", NAMES)
 class TestVersions:
-    """Of every notebook whose exercises are in the new form; nothing is run but checks."""
+    """Of every notebook; nothing is run but checks."""
 
     def cells(self, name):
         return course.cells_of(ROOT / "notebooks" / f"{name}.ipynb"), name[:2]
@@ -492,7 +491,7 @@ def submit(made: Path, folder: Path, name: str, student: str, answers: dict[str,
 
 
 @pytest.mark.skipif(importlib.util.find_spec("nbgrader") is None, reason="needs nbgrader: make course-check")
-@pytest.mark.parametrize("name", NEW)
+@pytest.mark.parametrize("name", NAMES)
 def test_round_trip(name, tmp_path):
     """nbgrader makes the assignment, grades right, wrong and no answers, and says what a wrong one reveals."""
     number = name[:2]

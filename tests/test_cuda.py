@@ -28,7 +28,8 @@ from fedtheory.problems import graphs
 from fedtheory.problems.models.networks import Conv, Flatten, Linear, Network, Norm, Pool, ReLU, network
 
 DEVICE = "cuda"
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+if not torch.cuda.is_available():
+    pytest.skip("no CUDA device", allow_module_level=True)
 
 
 def close(algorithm, make, tolerance, **options):

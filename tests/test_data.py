@@ -5,7 +5,6 @@ import os
 import pickle
 import re
 import struct
-import time
 import tracemalloc
 from collections import Counter
 from contextlib import suppress
@@ -545,9 +544,7 @@ def test_dirichlet_cap_and_minimum():
 def test_dirichlet_exists_where_samples_suffice(clients, alpha, tries):
     """Draws do not reach ten samples for everyone here, and the last one is repaired."""
     y = torch.arange(10).repeat(10 * clients if clients == 500 else clients)
-    began = time.process_time()
     parts = dirichlet(y, clients, alpha, Key(0), tries=tries)
-    assert time.process_time() - began < 2
     assert torch.equal(torch.cat(parts).sort()[0], torch.arange(len(y)))
     assert min(map(len, parts)) == 10
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from cases import TWO_LAYERS, ZEROTH, K, logistic, quadratic, regression, relative, rounds, start
+from each import each
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 from torch.utils.weak import WeakIdKeyDictionary
@@ -351,7 +352,7 @@ def random_algorithm(chance):
     )
 
 
-@pytest.mark.parametrize("trial", range(200))
+@each(trial=range(60))
 def test_lagging_clients_rebuild_the_servers_model_bit_for_bit(trial):
     """Six clients with models of their own. Some are called and never hear of it, some drop out after the rebuild.
 

@@ -9,7 +9,6 @@ from cases import quadratic
 
 from fedtheory import SSF, Coordinate, FedAvg, Identity, ImageClassification, Key, Scaffold, Spherical, cli, run
 from fedtheory.algorithms.readings.fedsub import FedSubReading
-from fedtheory.core import meter
 from fedtheory.core.loop import play_round
 from fedtheory.core.schedule import Cosine, Steps
 from fedtheory.course import watch
@@ -17,6 +16,7 @@ from fedtheory.papers import budget
 from fedtheory.papers.deep import items as deep
 from fedtheory.papers.store import measured
 from fedtheory.problems.models.networks import VIEWS, network
+from fedtheory.running import meter
 
 SHAPE = (3, 8, 8)
 HALVED = Steps(3, 0.5)

@@ -24,8 +24,9 @@ from fedtheory.cli import METHOD_OPTIONS
 from fedtheory.cli.run import Heeded
 from fedtheory.compare import MEDIUM, Asked
 from fedtheory.core.algorithm import Algorithm
-from fedtheory.core.fingerprints import digest, does
+from fedtheory.core.fingerprints import describe_callable, digest
 from fedtheory.core.problem import Problem
+from fedtheory.federation import catch_up
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "book" / "do_it_yourself.md"
@@ -53,6 +54,9 @@ def test_the_page_has_the_steps_and_functions_of_the_contract():
         name for name, one in vars(Algorithm).items() if callable(one) and name not in ("rate", "at_rate", "chunk")
     ]
     assert [name for name in steps if not name.startswith("_") and name not in rows] == []
+    functions = [name for name, one in vars(catch_up).items() if hasattr(one, "registry")]
+    assert len(functions) == 6
+    assert [name for name in functions if name not in rows] == []
     assert [name for name in Problem.__abstractmethods__ if name not in rows] == []
     assert [name for name in ("n", "layout", "weights", "constants", "closed_form") if name not in rows] == []
 
@@ -153,8 +157,8 @@ def made(way, value):
 @pytest.mark.parametrize("way", ["closure", "function", "problem", "default", "itself", "partial", "cached", "changed"])
 def test_what_a_checkpoint_knows_of_a_metric(way):
     """What it captured, where that is plain; not what changes from call to call. It is made anew in another process."""
-    assert digest(does(made(way, 1))) == digest(does(made(way, 1)))
-    assert (digest(does(made(way, 1))) == digest(does(made(way, 2)))) == (way == "changed")
+    assert digest(describe_callable(made(way, 1))) == digest(describe_callable(made(way, 1)))
+    assert (digest(describe_callable(made(way, 1))) == digest(describe_callable(made(way, 2)))) == (way == "changed")
 
 
 class Counter:
@@ -179,7 +183,7 @@ def test_a_metric_that_remembers_goes_on(tmp_path):
         run(FedAvg(0.05, 2), Quadratic.random(5, 12, Key(1)), 2, **options)
         history = run(FedAvg(0.05, 2), Quadratic.random(5, 12, Key(1)), 4, **options)
         assert history[name] == [(1 + (name == "method")) * k for k in (1.0, 2.0, 3.0, 4.0, 5.0)]
-    assert digest(does(Counter())) != digest(does(Counter().method))
+    assert digest(describe_callable(Counter())) != digest(describe_callable(Counter().method))
 
 
 def loss(problem, x):

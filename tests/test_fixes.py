@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from each import each
 from torch import nn
 
 import fedtheory
@@ -252,9 +253,7 @@ def followed(said: str, given: dict[str, Any]) -> dict[str, Any]:
     raise AssertionError(f"no code and no bounds in {fix!r}")
 
 
-@pytest.mark.parametrize(
-    ("call", "given"), [pytest.param(*case, id=f"{i}: {case[0].__qualname__}") for i, case in enumerate(CASES)]
-)
+@each("call, given", CASES)
 def test_a_fix_works_when_it_is_followed(call, given):
     with pytest.raises((ValueError, TypeError)) as caught:
         call(**given)

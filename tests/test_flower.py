@@ -33,7 +33,7 @@ from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
 from flwr.supercore.task_identity import TaskIdentity
 
-from fedtheory.federation import flower, local, watch, wire
+from fedtheory.federation import flower, local, reaper, wire
 from fedtheory.federation.codec import Parcel
 
 SERVER = 1
@@ -610,11 +610,11 @@ def test_over_sockets(tmp_path):
         assert record["rounds"][-1]["clients"] == [0, 1, 2]
         assert torch.equal(local.models(tmp_path)[-1], without(Scaffold(0.05, 3), problem, 8, dropped))
         assert "round 1: client 1 dropped: no answer in 30 s" in (tmp_path / "saved" / "log.txt").read_text()
-        assert watch.alive(tmp_path)
-        assert all(ports(process) == set() for process in watch.alive(tmp_path))
+        assert reaper.find_processes(tmp_path)
+        assert all(ports(process) == set() for process in reaper.find_processes(tmp_path))
         assert stat.S_IMODE(here.door.stat().st_mode) == 0o700
         assert {path.name for path in here.door.iterdir() if path.is_socket()} >= {"10000", "20000", "40000", "40001"}
-    assert not watch.alive(tmp_path)
+    assert not reaper.find_processes(tmp_path)
     assert not here.door.exists()
 
 
@@ -644,12 +644,12 @@ def test_nothing_outlives_who_started_it(tmp_path):
         assert process.stdout is not None
         door = Path(process.stdout.readline().strip())
         assert door.is_dir()
-        assert len(watch.alive(tmp_path)) >= 2
+        assert len(reaper.find_processes(tmp_path)) >= 2
         process.kill()
     end = time.monotonic() + 30
-    while (watch.alive(tmp_path) or door.exists()) and time.monotonic() < end:
+    while (reaper.find_processes(tmp_path) or door.exists()) and time.monotonic() < end:
         time.sleep(0.1)
-    assert not watch.alive(tmp_path)
+    assert not reaper.find_processes(tmp_path)
     assert not door.exists()
 
 

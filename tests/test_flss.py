@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from cases import ETA, TWO_LAYERS, K, last, quadratic, regression, relative, rounds, start
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from test_bad_input import COUNTS, FLAGS, INF, NAN, RATES, complaint
@@ -629,8 +630,7 @@ READINGS = {
 
 
 @pytest.mark.parametrize("reading", READINGS)
-@pytest.mark.parametrize("problem", ["regression", "quadratic", "two layers"])
-@pytest.mark.parametrize("S", [5, 3])
+@each(problem=["regression", "quadratic", "two layers"], S=[5, 3])
 def test_transcript(reading, problem, S):
     compare(flss, READINGS[reading], weigh(PROBLEMS[problem]()), S)
 
@@ -653,7 +653,7 @@ def table():
         yield from ((name, bad) for bad in ("sideways", "", 1, None))
 
 
-@pytest.mark.parametrize(("field", "value"), list(table()))
+@each("field, value", table())
 def test_bad_fields(field, value):
     with pytest.raises((ValueError, TypeError)) as caught:
         replace(PLAIN, **{field: value})

@@ -12,11 +12,11 @@ from cases import problem
 from torch.utils._python_dispatch import _disable_current_modes
 
 from fedtheory import DeComFL, FedAvg, Key, run
-from fedtheory.core import meter
 from fedtheory.maps.directions import Direction
 from fedtheory.problems import graphs
 from fedtheory.problems.graphs import Graphs
 from fedtheory.problems.images import Batch, ImageClassification
+from fedtheory.running import meter
 
 
 def captured(self, of, given):

@@ -9,12 +9,13 @@ import re
 import subprocess
 import sys
 import typing
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
+from each import each
+from forked import command
 
 import fedtheory
 from fedtheory.core import registry
@@ -144,7 +145,7 @@ def test_a_run_and_a_search_import_no_compiler():
     code = """
 import sys, torch, fedtheory.papers.together
 from fedtheory import FedAvg, ImageClassification, Key, run
-from fedtheory.core import meter
+from fedtheory.running import meter
 from fedtheory.theory.search import maximise
 for network in ("mlp", "resnet8"):
     problem = ImageClassification.load("digits", network, Key(0), clients=2, subset=40)
@@ -174,62 +175,6 @@ print(*{{"torch", "numpy", "scipy", "sympy", "matplotlib", "pandas", "tqdm"}} & 
     assert len(done.stdout.split()) > 30
 
 
-def defined(source: str) -> Iterator[str]:
-    """Functions and constants at the top level of a source, without underscore.
-
-    No classes: their names are content, in the words of stored runs, in error lines and on the methods' page.
-    """
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef):
-            found = [node.name]
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            found = [
-                part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-            ]
-        else:
-            continue
-        yield from (name for name in found if not name.startswith("_"))
-
-
-ASKED = re.compile(r"""[.'"](\w+)|^ *from \S+ import (\([^)]*\)|.+)""", re.MULTILINE)
-
-
-def asked_for(source: str) -> set[str]:
-    """What a source imports, takes from something by a dot, or begins a string with, as the registry does."""
-    return {name for found in ASKED.findall(source) for name in re.findall(r"\w+", " ".join(found))}
-
-
-def private_without_underscore(root: Path) -> set[tuple[str, str]]:
-    """(file, name) in the library's folders that no other file asks for, of package, tests, notebooks, benchmarks."""
-    beside = [path for name in ("tests", "notebooks", "benchmarks") for path in (root.parent / name).glob("*.py")]
-    sources = {path: path.read_text() for path in (*root.rglob("*.py"), root / "__init__.pyi", *beside)}
-    asked = {path: asked_for(source) for path, source in sources.items()}
-    askers = Counter(name for names in asked.values() for name in names)
-    return {
-        (path.relative_to(root).as_posix(), name)
-        for part in LIBRARY
-        for path in (root / part).rglob("*.py")
-        for name in defined(sources[path])
-        if askers[name] == (name in asked[path])
-    }
-
-
-def test_what_is_used_in_one_file_alone_has_an_underscore():
-    assert private_without_underscore(ROOT) == set()
-
-
-def test_a_name_for_one_file_alone_is_seen(tmp_path):
-    """Public, asked for elsewhere, its own file's with an underscore: well; a use in its own file is not enough."""
-    root = tmp_path / "package"
-    (root / "core").mkdir(parents=True)
-    (root / "__init__.pyi").write_text("from .core.one import public as public\n")
-    (root / "core" / "one.py").write_text(
-        "def public(): ...\ndef helper(): ...\n_SIZE = SIZE = 3\nSHARED: int = SIZE\n"
-    )
-    (root / "core" / "two.py").write_text("from package.core import one\nprint(one.SHARED)\n")
-    assert private_without_underscore(root) == {("core/one.py", "helper"), ("core/one.py", "SIZE")}
-
-
 def met(annotation: object) -> Iterator[type]:
     """The package's classes in an annotation."""
     for part in typing.get_args(annotation):
@@ -253,7 +198,7 @@ def test_what_a_user_passes_or_is_given_is_public():
     assert hidden == set()
 
 
-@pytest.mark.parametrize("name", fedtheory.__all__)
+@each(name=fedtheory.__all__)
 def test_a_public_name_says_what_it_takes(name):
     """Every field of a class and every argument of a function stands in its docstring, or in that of its base."""
     public = getattr(fedtheory, name)
@@ -293,34 +238,35 @@ NONE = Offer("tiny", Quadratic, lambda key, device, options: {}["here"])
 def distribution(tmp_path):
     """A small distribution as pip leaves it: a module, and metadata with entry points."""
 
-    def install(points: str) -> dict[str, str]:
+    def install(points: str) -> str:
         (tmp_path / "half.py").write_text(PLUGIN)
         info = tmp_path / "half-1.0.dist-info"
         info.mkdir(exist_ok=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: half\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(points)
-        paths = [str(tmp_path), str(ROOT.parent), os.environ.get("PYTHONPATH", "")]
-        return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+        return str(tmp_path)
 
     return install
 
 
-def command(env: dict[str, str], *words: str) -> subprocess.CompletedProcess:
+def as_a_process(path: str, *words: str) -> subprocess.CompletedProcess:
+    """With workers, which look for the distribution themselves."""
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([path, str(ROOT.parent), os.environ.get("PYTHONPATH", "")])}
     return subprocess.run([sys.executable, "-m", "fedtheory", *words], capture_output=True, text=True, env=env)
 
 
 def test_a_method_and_a_problem_from_another_distribution(distribution, tmp_path):
     """They are listed, run, and compared with ours."""
     points = "[fedtheory.algorithms]\nHalf = half:HALF\n[fedtheory.problems]\ntiny = half:TINY\n"
-    env = distribution(points)
-    listed = json.loads(command(env, "list", "--json").stdout)
+    path = distribution(points)
+    listed = json.loads(command("list", "--json", path=path).stdout)
     assert "Half" in listed["algorithms"]
     assert "tiny" in listed["problems"]
-    done = json.loads(command(env, "run", "Half", "tiny", "--rounds", "5", "--json").stdout)
+    done = json.loads(command("run", "Half", "tiny", "--rounds", "5", "--json", path=path).stdout)
     assert done[0]["algorithm"].startswith("Half(")
     assert done[0]["columns"]["error"][-1] < done[0]["columns"]["error"][0]
     words = ("--methods", "Half", "FedAvg", "--tasks", "quadratics", "--seeds", "2", "--workers", "1", "--json")
-    compared = command(env, "compare", *words, "--out", str(tmp_path / "out"))
+    compared = as_a_process(path, "compare", *words, "--out", str(tmp_path / "out"))
     assert compared.returncode == 0, compared.stderr
     assert {row["method"] for row in json.loads(compared.stdout)[0]["table"]} == {"Half", "FedAvg"}
 
@@ -361,7 +307,7 @@ def test_a_module_that_ends_the_process_is_left_out():
 )
 def test_entry_points_that_do_not_fit(distribution, points, said):
     words = "Helf" if "Helf" in points else "FedAvg", "tiny" if "tiny" in points else "quadratic"
-    done = command(distribution(points), "run", *words, "--rounds", "1")
+    done = command("run", *words, "--rounds", "1", path=distribution(points))
     assert done.returncode == 2
     assert said in done.stderr
     assert "Fix: " in done.stderr
@@ -377,19 +323,19 @@ def test_entry_points_that_do_not_fit(distribution, points, said):
     ],
 )
 def test_a_bad_list_elsewhere_is_a_warning(distribution, points, said):
-    done = command(distribution(points), "run", "FedAvg", "quadratic", "--rounds", "1")
+    done = command("run", "FedAvg", "quadratic", "--rounds", "1", path=distribution(points))
     assert done.returncode == 0, done.stderr
     assert f"left out: {said}" in done.stderr
 
 
 def test_what_is_broken_elsewhere_stops_nothing_else(distribution, tmp_path):
     """A comparison that does not ask for it goes on, and says what it left out."""
-    env = distribution(
+    path = distribution(
         "[fedtheory.problems]\ntiny = half:ABSENT\n"
         "[fedtheory.algorithms]\nHelf = half:ABSENT\nRaises = half:RAISES_TOO\n"
     )
     words = ("--methods", "FedAvg", "--tasks", "quadratics", "--seeds", "1", "--workers", "1", "--json")
-    compared = command(env, "compare", *words, "--out", str(tmp_path / "out"))
+    compared = as_a_process(path, "compare", *words, "--out", str(tmp_path / "out"))
     assert compared.returncode == 0, compared.stderr
     assert "left out: entry point tiny='half:ABSENT'" in compared.stderr
     assert "left out: entry point Helf='half:ABSENT'" in compared.stderr

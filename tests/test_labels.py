@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from each import each
 
 from fedtheory.papers import EXTRAS, ITEMS, load, store
 from fedtheory.papers.budget import Budget
@@ -112,7 +113,7 @@ def texts_of(row: Row) -> list[str]:
     return [value for name, value in row.items() if isinstance(value, str) and name not in RAN]
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if (FIGURES / f"{name}.json").exists()])
+@each(name=[name for name in ALL if (FIGURES / f"{name}.json").exists()])
 def test_every_committed_row_says_what_was_run(name):
     """And says what the code says today; no name of a column, cell or title is of what was not run."""
     record = load(FIGURES, name)

@@ -1,7 +1,6 @@
 """Laws that hold for every algorithm, and the laws that tie one algorithm to another."""
 
 from dataclasses import replace
-from functools import cache
 
 import pytest
 import torch
@@ -25,6 +24,7 @@ from cases import (
     rounds,
 )
 from cases import start as start_of
+from each import each
 
 from fedtheory import (
     SSF,
@@ -64,20 +64,13 @@ def close(a, b, tolerance=EXACT):
 # One algorithm
 
 
-@cache
-def stacked(name, problem, sampled):
-    """Where a run ends whose clients are all stacked: each size of chunks is compared with it."""
-    return last(ALGORITHMS[name], PROBLEMS[problem](), 6, sampled=sampled)
-
-
 @pytest.mark.parametrize("name", ALGORITHMS)
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("chunk", [1, 3])
-def test_stacked_clients_equal_clients_one_by_one(name, problem, chunk):
-    """How many clients are stacked is no mathematics: 1 or 3 at a time walk where all 5 (or 4 sampled) do."""
-    for sampled in (5, 4):
-        apart = last(ALGORITHMS[name], PROBLEMS[problem](), 6, sampled=sampled, chunk=chunk)
-        close(apart, stacked(name, problem, sampled))
+@each(problem=PROBLEMS, chunk_and_sampled=[(1, 4), (3, 5)])
+def test_stacked_clients_equal_clients_one_by_one(name, problem, chunk_and_sampled):
+    """How many clients are stacked is no mathematics: 1 of 4 sampled or 3 of 5 at a time walk where all do."""
+    chunk, sampled = chunk_and_sampled
+    together, apart = (last(ALGORITHMS[name], PROBLEMS[problem](), 4, sampled=sampled, chunk=c) for c in (None, chunk))
+    close(apart, together)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -114,7 +107,7 @@ NAMELESS = [name for name in ALGORITHMS if not name.startswith(("FedZO", "FlexLo
 
 
 @pytest.mark.parametrize("name", NAMELESS)
-@pytest.mark.parametrize("problem", ["quadratic", "logistic"])
+@each(problem=["quadratic", "logistic"])
 def test_names_of_clients_do_not_matter(name, problem):
     """Relabel the clients (data, weights, private state, who is sampled): the same run, with exact gradients."""
     algorithm, one = ALGORITHMS[name], PROBLEMS[problem]()
@@ -161,7 +154,7 @@ def projector(algorithm, problem, t):
 
 
 @pytest.mark.parametrize("name", [name for name in FULL_SPACE | SUBSPACE if name != "FedSub decay"])
-@pytest.mark.parametrize("problem", ["regression", "noisy quadratic"])
+@each(problem=["regression", "noisy quadratic"])
 def test_one_client_is_sgd(name, problem):
     """N = 1: no drift to correct, so every method is K steps of SGD, in the drawn subspace where it has one.
 
@@ -195,7 +188,7 @@ FULL_RANK = {
 }
 
 
-@pytest.mark.parametrize("name", FULL_RANK)
+@each(name=FULL_RANK)
 def test_one_local_step_is_gradient_descent(name):
     """K = 1 and everyone takes part: the corrections cancel in the mean, x <- x - eta grad F(x)."""
     problem = quadratic()
@@ -205,7 +198,7 @@ def test_one_local_step_is_gradient_descent(name):
         close(state.server.x, x)
 
 
-@pytest.mark.parametrize("problem", ["quadratic", "logistic", "two layers"])
+@each(problem=["quadratic", "logistic", "two layers"])
 @pytest.mark.parametrize("name", ["SCAFFOLD II", "SCAFFOLD I", "SSF r=d", "SSF r=2", "SSF CD", "FedSub P=I"])
 def test_the_solution_is_a_fixed_point(name, problem):
     """At x* with c_i = grad F_i(x*) (FedSub: Lambda_i = -eta tau grad F_i(x*)) nothing moves, in any subspace.
@@ -240,9 +233,11 @@ def test_the_solution_is_a_fixed_point(name, problem):
 # One algorithm is another
 
 
-@pytest.mark.parametrize("problem", ["regression", "noisy quadratic", "two layers", "logistic"])
-@pytest.mark.parametrize("server_control", ["all", "participants"])
-@pytest.mark.parametrize("sampled", [5, 3])
+@each(
+    problem=["regression", "noisy quadratic", "two layers", "logistic"],
+    server_control=["all", "participants"],
+    sampled=[5, 3],
+)
 @pytest.mark.parametrize("kind", ["Haar", "coordinate", "identity"])
 def test_ssf_at_full_rank_is_scaffold(problem, server_control, sampled, kind):
     """r = d: P^T P = I, so SSF is SCAFFOLD with option II; same clients, same minibatches, same controls."""
@@ -256,15 +251,14 @@ def test_ssf_at_full_rank_is_scaffold(problem, server_control, sampled, kind):
     ssf = SSFReading(0.05, 4, projection, server_lr=0.8, server_control=server_control)
     scaffold = Scaffold(0.05, 4, server_lr=0.8, server_control=server_control)
     for (_, a), (_, b) in zip(
-        rounds(ssf, problem, 15, sampled=sampled), rounds(scaffold, problem, 15, sampled=sampled), strict=True
+        rounds(ssf, problem, 8, sampled=sampled), rounds(scaffold, problem, 8, sampled=sampled), strict=True
     ):
         close(a.server.x, b.server.x)
         close(a.server.c, b.server.c)
         close(a.own.c, b.own.c)
 
 
-@pytest.mark.parametrize("problem", ["regression", "noisy quadratic", "two layers", "logistic"])
-@pytest.mark.parametrize("form", ["printed", "sums"])
+@each(problem=["regression", "noisy quadratic", "two layers", "logistic"], form=["printed", "sums"])
 @pytest.mark.parametrize("projection", [Identity(), Coordinate(6), Spherical(6), Spherical(6, "orthonormal")])
 def test_fedsub_at_full_rank_is_scaffold(problem, form, projection):
     """P = I or r = m, everyone takes part: Lambda_i / (eta tau) is SCAFFOLD's c - c_i."""
@@ -272,14 +266,13 @@ def test_fedsub_at_full_rank_is_scaffold(problem, form, projection):
     if problem.layout == TWO_LAYERS and not isinstance(projection, Identity):
         projection = type(projection)(4, projection.scale)  # the tallest layer has four rows
     fedsub, scaffold = FedSub(0.05, 4, projection, form=form), Scaffold(0.05, 4)
-    for (_, a), (_, b) in zip(rounds(fedsub, problem, 15), rounds(scaffold, problem, 15), strict=True):
+    for (_, a), (_, b) in zip(rounds(fedsub, problem, 8), rounds(scaffold, problem, 8), strict=True):
         close(a.server.x, b.server.x)
         dual = a.server.P.value.lift(a.own.dual) / (fedsub.lr * fedsub.local_steps)
         close(dual, b.server.c - b.own.c)
 
 
-@pytest.mark.parametrize("problem", ["regression", "two layers"])
-@pytest.mark.parametrize("sampled", [5, 3])
+@each(problem=["regression", "two layers"], sampled=[5, 3])
 def test_fedsub_without_dual_at_full_rank_is_fedavg(problem, sampled):
     problem = PROBLEMS[problem]()
     one = last(FedSub(0.05, 4, Identity(), dual=False), problem, 15, sampled=sampled)
@@ -392,8 +385,7 @@ def test_rounding_grows_in_the_printed_dual_and_not_in_the_sums():
     assert run(FedSub(0.05, 2, Spherical(3), form="sums"), problem, 3000, every=3000).diverged is None
 
 
-@pytest.mark.parametrize("projection", [Coordinate(2), Spherical(2), Gaussian(2)])
-@pytest.mark.parametrize("layout", ["quadratic", "two layers"])
+@each(projection=[Coordinate(2), Spherical(2), Gaussian(2)], layout=["quadratic", "two layers"])
 def test_line_12_in_either_order_of_its_products(projection, layout):
     """(P^{k+1})^T (P^k Lambda) = ((P^{k+1})^T P^k) Lambda."""
     one, two = (
@@ -447,24 +439,21 @@ def test_an_absent_client_and_its_dual(absent):
         close(state.own.dual[i], P_next.project(P.lift(before[i])) if absent == "rotate" else before[i])
 
 
-@pytest.mark.parametrize("absent", ["step", "step turned"])
-@pytest.mark.parametrize("dual_mean", ["participants", "stored"])
-@pytest.mark.parametrize("form", ["printed", "sums"])
+@each(absent=["step", "step turned"], dual_mean=["participants", "stored"], form=["printed", "sums"])
 def test_where_all_take_part_nobody_is_absent(absent, dual_mean, form):
     """FedSub bit for bit with S = n; with S < n another run."""
     for projection in (Coordinate(2), Spherical(2), Identity()):
         plain = FedSub(0.05, 4, projection, form=form)
         stepped = FedSubReading(0.05, 4, projection, form=form, absent=absent, dual_mean=dual_mean)
         for problem in (regression(), quadratic(sigma=0.3)):
-            for (_, a), (_, b) in zip(rounds(plain, problem, 15), rounds(stepped, problem, 15), strict=True):
+            for (_, a), (_, b) in zip(rounds(plain, problem, 6), rounds(stepped, problem, 6), strict=True):
                 assert torch.equal(a.server.x, b.server.x)
                 assert torch.equal(a.own.dual, b.own.dual)
-        one, two = (last(algorithm, regression(), 15, sampled=3) for algorithm in (plain, stepped))
+        one, two = (last(algorithm, regression(), 8, sampled=3) for algorithm in (plain, stepped))
         assert relative(one.server.x, two.server.x) > 1e-6
 
 
-@pytest.mark.parametrize("absent", ["step", "step turned"])
-@pytest.mark.parametrize("problem", ["regression", "two layers"])
+@each(absent=["step", "step turned"], problem=["regression", "two layers"])
 def test_a_stepped_dual_with_all_taking_part_and_p_the_identity_is_scaffold(absent, problem):
     """Lambda_i / (eta tau) is SCAFFOLD's c - c_i."""
     problem, fedsub = PROBLEMS[problem](), FedSubReading(0.05, 4, Identity(), absent=absent)
@@ -473,8 +462,7 @@ def test_a_stepped_dual_with_all_taking_part_and_p_the_identity_is_scaffold(abse
         close(a.own.dual / (0.05 * 4), b.server.c - b.own.c)
 
 
-@pytest.mark.parametrize("absent", ["step", "step turned"])
-@pytest.mark.parametrize("dual_mean", ["participants", "stored"])
+@each(absent=["step", "step turned"], dual_mean=["participants", "stored"])
 def test_the_mean_of_stepped_duals(absent, dual_mean):
     """Line 12 changes the duals' sum by sum_i B_i - n mean B: nothing where the mean is over all stored B_i.
 
@@ -488,7 +476,7 @@ def test_the_mean_of_stepped_duals(absent, dual_mean):
         assert min(float(mean.abs().max()) for mean in means) > 1e-3
 
 
-@pytest.mark.parametrize("name", FULL_SPACE)
+@each(name=FULL_SPACE)
 def test_only_participants_change_their_private_state(name):
     for problem in (quadratic(), regression()):
         algorithm, root = ALGORITHMS[name], Key(0)

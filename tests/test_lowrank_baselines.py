@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from cases import TWO_LAYERS, last, quadratic, regression, relative, rounds, start
+from each import each
 from test_transcripts import chosen, gradient, samples_of, unvec, vec
 
 from fedtheory import (
@@ -227,9 +228,8 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("name", TEXTS)
-@pytest.mark.parametrize("S", [5, 3])
+@each(problem=PROBLEMS, S=[5, 3])
 def test_transcript(name, problem, S):
     compare(*TEXTS[name], weighed(PROBLEMS[problem]()), S)
 

@@ -33,6 +33,7 @@ from cases import (
     rounds,
     start,
 )
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,8 +90,7 @@ def down(name, t, lag, b):
 
 
 @pytest.mark.parametrize("name", FULL_SPACE | SUBSPACE)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("sampled", [5, 3, 1])
+@each(dtype=[torch.float32, torch.float64], sampled=[5, 3, 1])
 def test_traffic_by_hand(name, dtype, sampled):
     """Scalars, bytes and what seeds spared, summed over the clients of each round, in both precisions."""
     algorithm, problem, T = ALGORITHMS[name], quadratic(dtype=dtype), 9

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from each import each
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils import parameters_to_vector
@@ -312,9 +313,8 @@ ACCEPTED = {
 }
 
 
-@pytest.mark.parametrize("stacked", [True, False])
-@pytest.mark.parametrize("view", ["rows", "filter"])
 @pytest.mark.parametrize("case", ACCEPTED)
+@each(view=["rows", "filter"], stacked=[True, False])
 def test_logits_and_gradients_are_autograds_at_any_weights(case, view, stacked):
     """At weights of its own for each client; so are losses without a gradient, as methods of zeroth order ask them."""
     module = made(ACCEPTED[case]).double()

@@ -14,14 +14,14 @@ from matplotlib.figure import Figure
 
 from fedtheory.course import describe, moving
 from fedtheory.course.moving import PICTURES, frame, local, subspaces
-from fedtheory.papers.letters import letters
 from fedtheory.problems.quadratic import Quadratic
+from fedtheory.theory.letters import letters
 
 
 def along(picture: frame.Moving):
-    """Each slider at its start, its first two values and its last; `make book-check` looks at all."""
+    """Each slider at its start, its first value and its last; `make book-check` looks at all."""
     for name, values in picture.sliders.items():
-        chosen = dict.fromkeys([picture.first[name], *values[:2], values[-1]])
+        chosen = dict.fromkeys([picture.first[name], values[0], values[-1]])
         yield name, [picture.first | {name: value} for value in chosen]
 
 

@@ -32,11 +32,11 @@ from fedtheory import (
     Spherical,
     run,
 )
-from fedtheory.core import allocator, meter
 from fedtheory.core.checks import free_bytes
 from fedtheory.problems.images import EVALUATED, Batch, _mixture
 from fedtheory.problems.models import perceptron as perceptron_module
 from fedtheory.problems.models.networks import NETWORKS, Flatten, Linear, Network, Pool, ReLU, network
+from fedtheory.running import allocator, meter
 
 
 def points(p: ImageClassification, S: int) -> torch.Tensor:

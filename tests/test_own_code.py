@@ -25,11 +25,11 @@ from fedtheory import (
     play_round,
     run,
 )
-from fedtheory.core import configuration
 from fedtheory.core.algorithm import State
-from fedtheory.core.loop import Divergence
+from fedtheory.core.history import Divergence
 from fedtheory.papers.store import Runner, Spec
 from fedtheory.problems import sentiment
+from fedtheory.running import configuration
 
 
 class Own:

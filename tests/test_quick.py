@@ -7,6 +7,7 @@ from pathlib import Path
 
 import flips
 import pytest
+from each import each
 from matplotlib.text import Text
 
 from fedtheory import cli
@@ -28,7 +29,7 @@ def record_of(name):
     return [abs(value) for value in values] + [abs(100 * value) for value in values], " ".join(words)
 
 
-@pytest.mark.parametrize("name", quick.TEXTS)
+@each(name=quick.TEXTS)
 def test_what_we_found_has_the_numbers_of_the_committed_record(name):
     values, words = record_of(name)
     for said in NUMBER.findall(quick.TEXTS[name].found):

@@ -10,7 +10,7 @@ import torch
 from matplotlib import pyplot
 
 from fedtheory import FedAvg, History, Key, Quadratic, Scaffold, run, run_seeds
-from fedtheory.core import results
+from fedtheory.core.history import interval
 
 PROBLEM = Quadratic.random(6, 4, Key(0), sigma=0.5)
 METHOD = FedAvg(0.2, 3)
@@ -149,7 +149,7 @@ def test_several_seeds_are_the_runs_one_by_one():
         assert alone.columns == one.columns
         assert torch.equal(alone.x, one.x)
     assert run_seeds(METHOD, MADE, 12, seeds=[0, 1, 2], every=3).last() == runs.last()
-    assert runs.interval() == results.interval(runs.last("error"))
+    assert runs.interval() == interval(runs.last("error"))
     assert repr(runs).startswith("3 runs, seeds 0, 1, 2: error ")
     frame = runs.frame()
     assert frame.groupby("seed")["error"].last().tolist() == runs.last()
@@ -164,7 +164,7 @@ def test_differences_are_paired():
     mean, low, high = one.difference(other)
     assert mean == pytest.approx(one.interval()[0] - other.interval()[0])
     assert low < mean < high
-    assert results.interval([a - b for a, b in zip(one.last(), other.last())]) == (mean, low, high)
+    assert interval([a - b for a, b in zip(one.last(), other.last())]) == (mean, low, high)
     with pytest.raises(ValueError, match=r"other\.seeds=\(0,\): expected the same seeds"):
         one.difference(run_seeds(METHOD, MADE, 2, seeds=1))
 

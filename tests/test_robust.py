@@ -38,6 +38,7 @@ from cases import (
     start,
 )
 from cases import problem as images
+from each import each
 
 import fedtheory
 from fedtheory import (
@@ -58,7 +59,8 @@ from fedtheory import (
 from fedtheory.algorithms.fedavg import Server as FedAvgServer
 from fedtheory.core import checks, files, loop
 from fedtheory.core.algorithm import State
-from fedtheory.core.loop import Divergence, sample_clients
+from fedtheory.core.history import Divergence
+from fedtheory.core.loop import sample_clients
 from fedtheory.core.schedule import Schedule, Steps
 from fedtheory.problems.models.networks import network
 from fedtheory.running import checkpoint, private_rows, records
@@ -77,13 +79,13 @@ def test_same_seed_same_bits_whatever_the_global_generator(name):
     """A run is a function of its arguments: it neither reads nor moves torch's global generator."""
     torch.manual_seed(1)
     before = torch.get_rng_state()
-    one = run(ALGORITHMS[name], regression(), 10, sampled=3, seed=4)
+    one = run(ALGORITHMS[name], regression(), 4, sampled=3, seed=4)
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(2)
-    two = run(ALGORITHMS[name], regression(), 10, sampled=3, seed=4)
+    two = run(ALGORITHMS[name], regression(), 4, sampled=3, seed=4)
     assert same_bits(one.state, two.state)
     assert one.columns == two.columns
-    other = run(ALGORITHMS[name], regression(), 10, sampled=3, seed=5)
+    other = run(ALGORITHMS[name], regression(), 2, sampled=3, seed=5)
     assert not torch.equal(one.x, other.x)
 
 
@@ -98,8 +100,8 @@ def test_a_round_can_be_replayed_alone(name):
     assert same_bits(one[1], two[1])
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("name", ALGORITHMS)
+@each(problem=PROBLEMS)
 def test_the_order_of_the_ids_changes_no_bit(name, problem):
     """The same clients in another order, one of them silent: the same state, bit for bit, the uploads in that order."""
     algorithm, problem, root = ALGORITHMS[name], PROBLEMS[problem](), Key(0)
@@ -226,14 +228,14 @@ def test_large_entries_are_no_divergence():
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_resumed_run_has_the_bits_of_an_unbroken_one(name, tmp_path):
-    """Six rounds, then up to twelve from the checkpoint: the same state, the same history."""
+    """Five rounds, then up to eight from the checkpoint: the same state, the same history."""
     algorithm, problem, options = ALGORITHMS[name], regression(), {"sampled": 3, "seed": 2, "checkpoint": tmp_path}
-    run(algorithm, problem, 6, **options, checkpoint_every=4)
-    resumed = run(algorithm, problem, 12, **options, checkpoint_every=4)
-    unbroken = run(algorithm, problem, 12, sampled=3, seed=2)
+    run(algorithm, problem, 5, **options, checkpoint_every=4)
+    resumed = run(algorithm, problem, 8, **options, checkpoint_every=4)
+    unbroken = run(algorithm, problem, 8, sampled=3, seed=2)
     assert same_bits(resumed.state, unbroken.state)
     assert resumed.columns == unbroken.columns
-    again = run(algorithm, problem, 12, **options)
+    again = run(algorithm, problem, 8, **options)
     assert same_bits(again.state, unbroken.state)
     assert again.columns == unbroken.columns
 
@@ -254,7 +256,7 @@ def test_resuming_off_the_recording_grid_records_no_extra_row(tmp_path, request)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 @pytest.mark.parametrize("mode", ["loop", "write"])
 def test_killed_runs_resume_with_the_same_bits(mode, tmp_path, request):
-    """SIGKILL, 20 times anywhere in the loop or once in the middle of a checkpoint; then the run is finished."""
+    """SIGKILL, 10 times anywhere in the loop or once in the middle of a checkpoint; then the run is finished."""
     script = Path(__file__).with_name("kill_and_resume.py")
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(fedtheory.__file__).parents[1])}
     command = [sys.executable, str(script), str(tmp_path / "run"), mode]
@@ -264,7 +266,7 @@ def test_killed_runs_resume_with_the_same_bits(mode, tmp_path, request):
     assert outcome["same"], "the resumed run is not the unbroken one"
     if mode == "loop":
         newest = outcome["newest"]
-        assert len(newest) == 20
+        assert len(newest) == 10
         assert newest == sorted(newest), "no kill took a run back"
         assert len(set(newest)) > 2, "the run went on between the kills"
         assert newest[-1] < outcome["rounds"], "and all of them fell into it"
@@ -276,7 +278,7 @@ def test_killed_runs_resume_with_the_same_bits(mode, tmp_path, request):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 def test_of_two_runs_on_one_folder_one_is_refused_at_once(tmp_path):
-    """30 pairs let go at once: one of each goes on to the right bits, the other has one line, in no time.
+    """12 pairs let go at once: one of each goes on to the right bits, the other has one line, in no time.
 
     Where the owner is killed, its folder is free, although a child that it had forked lives on. No lock file is left.
     """
@@ -287,7 +289,7 @@ def test_of_two_runs_on_one_folder_one_is_refused_at_once(tmp_path):
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout)
     ends = outcome["ends"]
-    assert [sorted(ends[i : i + 2]) for i in range(0, len(ends), 2)] == [[0, 3]] * 30
+    assert [sorted(ends[i : i + 2]) for i in range(0, len(ends), 2)] == [[0, 3]] * 12
     assert outcome["slowest"] < 2.0  # of the refusals; a run that had waited would have taken the owner's time
     assert outcome["left"] == []
 
@@ -378,7 +380,7 @@ def test_an_interrupted_run_is_saved_where_it_stood_and_goes_on_with_the_same_bi
     gc.disable()  # an exception within its callbacks (hypothesis has one) would be swallowed
     monkeypatch.setattr(sys, "unraisablehook", lambda given: None)
     try:
-        for number, calls in enumerate(range(200, 100_000, 191)):
+        for number, calls in enumerate(range(200, 100_000, 307)):
             folder, count = tmp_path / str(number), 0
             checks._Now.first_round = False  # what the hook raises where a generator yields skips its `finally`
 
@@ -505,7 +507,7 @@ def test_a_caller_may_be_in_inference_mode(name):
     assert not inside.x.is_inference()
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@each(name=ALGORITHMS)
 def test_a_history_can_be_sent_to_another_process(name):
     """Seeds are played in a pool of processes, which pickles what comes back."""
     history = run(ALGORITHMS[name], regression(), 2)

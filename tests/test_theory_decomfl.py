@@ -14,6 +14,7 @@ import torch
 pytest.importorskip("z3")
 pytest.importorskip("sympy")
 
+from each import each
 from entries import decided, outcome, refuting, replays
 
 from fedtheory.algorithms.decomfl import DeComFL
@@ -21,7 +22,7 @@ from fedtheory.algorithms.fedzo import FedZO
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.maps.directions import Direction
 from fedtheory.problems.models.networks import NETWORKS
-from fedtheory.theory.claim import Outcome, Printed
+from fedtheory.theory.claim import Outcome, Printed, each_needed
 from fedtheory.theory.decomfl import box as decomfl_box
 from fedtheory.theory.decomfl import claims as decomfl
 from fedtheory.theory.decomfl import costs as decomfl_costs
@@ -37,7 +38,6 @@ from fedtheory.theory.decomfl import theorem1 as decomfl_theorem1
 from fedtheory.theory.decomfl import theorem2 as decomfl_theorem2
 from fedtheory.theory.decomfl import variants as decomfl_variants
 from fedtheory.theory.decomfl.round import Edge, Enumerated, Round, build, load, tiny
-from fedtheory.theory.forms import each_fails
 
 CLAIMS = {claim.id: claim for claim in decomfl.CLAIMS}
 
@@ -120,8 +120,8 @@ def test_every_assumption_names_a_place_of_the_paper():
 
 def test_each_part_of_a_caveat_must_be_needed():
     holds, fails = (lambda effort, fine=fine: Outcome(fine, "exact", None, "", None) for fine in (True, False))
-    assert not each_fails(one=fails, two=fails)("quick").holds
-    assert each_fails(one=fails, two=holds)("quick").holds
+    assert not each_needed(without={"one": fails, "two": fails})("quick").holds
+    assert each_needed(without={"one": fails, "two": holds})("quick").holds
 
 
 @pytest.mark.parametrize("name", [*named(FALSE), *named(SLIP)])
@@ -129,7 +129,7 @@ def test_counterexample_replays(name):
     replays(refuting(CLAIMS[name]))
 
 
-@pytest.mark.parametrize("name", sorted({*named(FALSE), *named(SLIP)} - {"decomfl.lemma6", "decomfl.theorem5"}))
+@each(name=sorted({*named(FALSE), *named(SLIP)} - {"decomfl.lemma6", "decomfl.theorem5"}))
 def test_mu_is_positive_where_a_step_of_the_algorithm_refutes(name):
     """Lemma 6 is about the projected gradient, Theorem 5 leaves O(mu^2) open: only these two take mu -> 0."""
     data = outcome(refuting(CLAIMS[name])).counterexample
@@ -315,12 +315,10 @@ def test_the_repaired_steps_are_admissible_where_the_printed_are_too_long():
 
 
 def test_a_statement_in_wrong_units_is_noticed():
-    at = tiny(x=1.0, noise=1.0, mu=0.3, L=2.0)
-    assert decomfl_round.units_alike(decomfl_low_rank.eq63(1, decomfl_low_rank.above), at)
-    assert not decomfl_round.units_alike(lambda q: (q.gain + 1e-9, q.at.L * q.at.lr), at)
-    assert not decomfl_round.units_alike(
-        decomfl_low_rank.eq63(2, decomfl_low_rank.above), replace(at, x=0 * at.x, noise=0 * at.noise)
-    )
+    alike = lambda terms: decomfl_round.BENCH.alike(terms, [Edge(), Edge(M=2, m=2, d=2)])
+    assert alike(decomfl_low_rank.eq63(1, decomfl_low_rank.above))
+    assert not alike(lambda q: (q.gain + 1e-9, q.at.L * q.at.lr))
+    assert not alike(decomfl_low_rank.eq63(2, decomfl_low_rank.above))
 
 
 def test_step_sizes_are_the_same_in_all_units():

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import sympy
 import torch
+from each import each
 from entries import FAILED, decided, outcome, refuting, replays
 
 from fedtheory import FedSub, Gaussian, Spherical
@@ -135,10 +136,10 @@ def test_units_of_theorem_1():
 def test_units_are_checked_where_the_search_finds_nothing():
     """Lemma 1 with a constant that has a unit, and Lemma 3, whose Omega adds ||Y||^2 to f, told as if it did not."""
     mixed = lambda q: (fedsub_lemma1.lemma1()(q)[0], 10 * q.at.L * fedsub_lemma1.lemma1()(q)[1] + 10 * q.at.L)
-    assert fedsub_round.alike(fedsub_lemma1.lemma1(), None)
-    assert not fedsub_round.alike(mixed, None)
+    assert fedsub_round.BENCH.alike(fedsub_lemma1.lemma1())
+    assert not fedsub_round.BENCH.alike(mixed)
     assert not fedsub_round.survives(mixed, "mixed")("quick").holds
-    assert not fedsub_round.alike(fedsub_lemma3.lemma3(), fedsub_lemma3.lemma3_edges())
+    assert not fedsub_round.BENCH.alike(fedsub_lemma3.lemma3(), fedsub_lemma3.lemma3_edges())
 
 
 # What a claim assumes, and where the paper prints it
@@ -174,7 +175,7 @@ def missing(where, text):
     return absent if labels else [where]
 
 
-@pytest.mark.parametrize("name", list(CLAIMS))
+@each(name=CLAIMS)
 def test_the_paper_has_every_place_that_a_claim_names(name, paper):
     for part in CLAIMS[name].assumes:
         assert isinstance(part, Printed), part

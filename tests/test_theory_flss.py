@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from each import each
 from entries import FAILED, decided, refuting, replays
 
 from fedtheory.algorithms.flss import FLSS, Up
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.maps.subspace import Trajectory
-from fedtheory.theory.claim import Outcome, Printed
+from fedtheory.theory.claim import Outcome, Printed, each_needed
 from fedtheory.theory.flss import claims as flss
 from fedtheory.theory.flss import fixed, statements, tables
 from fedtheory.theory.flss import proof as flss_proof
@@ -132,8 +133,8 @@ def test_the_steps_of_the_second_corollary_turn_negative_by_hand(L):
 
 
 def test_units_of_the_lemma():
-    assert not flss_round.alike(flss_proof.eq29_pieces)
-    assert flss_round.alike(flss_proof.sharp_pieces)
+    assert not flss_round.BENCH.alike(flss_proof.eq29_pieces)
+    assert flss_round.BENCH.alike(flss_proof.sharp_pieces)
 
 
 def test_every_path_of_a_run_has_its_weight():
@@ -201,7 +202,7 @@ def missing(where, text):
     return absent if found else [where]
 
 
-@pytest.mark.parametrize("name", list(CLAIMS))
+@each(name=CLAIMS)
 def test_the_paper_has_every_place_that_a_claim_names(name):
     text, claim = printed_text(), CLAIMS[name]
     for part in claim.assumes:
@@ -227,8 +228,8 @@ def test_a_caveat_that_is_not_needed_is_seen():
         (lambda effort: Outcome(False, "exact", None, "no", {"w": 1})),
         flss_round.equal(statements.eq1(), "eq1"),
     )
-    assert not flss_round.each_needed(one=broken, other=broken)("quick").holds
-    found = flss_round.each_needed(one=broken, other=fine)("quick")
+    assert not each_needed(without={"one": broken, "other": broken})("quick").holds
+    found = each_needed(without={"one": broken, "other": fine})("quick")
     assert found.holds
     assert "without other" in found.detail
 

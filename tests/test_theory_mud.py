@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from each import each
 from entries import FAILED, decided, outcome, refuting, replays
 from sympy import Rational
 
@@ -113,7 +114,7 @@ MADE = """stuck burst once flutter carried uneven bent rare_drift grown jumped r
 drifting_whole together one_step steady apart bowl_and_dome noise bowl to_the_centre"""
 
 
-@pytest.mark.parametrize("name", MADE.split())
+@each(name=MADE.split())
 def test_counterexamples_meet_their_assumptions(name):
     window = mud_round.Window(getattr(counterexamples, name)())
     assert min(mud_round.admissible(window).values()) >= -1e-12

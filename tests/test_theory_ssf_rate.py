@@ -1,14 +1,12 @@
 """The ledger of SSF's rate, corollary, costs and experiments: verdicts, controls, counterexamples."""
 
 import json
-import time
 from fractions import Fraction
 
 import pytest
 import torch
-from entries import FAILED, refuting
+from entries import FAILED, entry_of, outcome, refuting
 
-from fedtheory.core import meter
 from fedtheory.core.files import seal, sha256
 from fedtheory.running import records
 from fedtheory.theory.claim import decide
@@ -76,7 +74,7 @@ def test_every_id_is_there():
 
 @pytest.mark.parametrize("claim", [c for c in CLAIMS if c.id in VERDICTS and c.id not in SLOW], ids=lambda c: c.id)
 def test_verdict_and_control(claim):
-    entry = decide(claim, "quick")
+    entry = entry_of(claim)
     assert entry.verdict == VERDICTS[claim.id], entry.detail
     json.dumps(vars(entry), allow_nan=False)
     if entry.verdict == "unchecked":
@@ -95,16 +93,11 @@ def test_verdict_and_control(claim):
 
 @pytest.mark.parametrize("id", [id for id, v in VERDICTS.items() if v in FAILED and id not in SLOW])
 def test_counterexample_replays(id):
-    """Anew, with every assumption checked, in under a second."""
+    """Anew, with every assumption checked."""
     claim = next(c for c in CLAIMS if c.id == id)
-    check = refuting(claim)
-    assert check is not None
-    meter.multiplications(lambda: torch.ones(1, 1) @ torch.ones(1, 1))  # loads the counter
-    started = time.process_time()
-    outcome = check("quick")
-    assert time.process_time() - started < 1
-    assert not outcome.holds
-    assert outcome.counterexample
+    found = outcome(refuting(claim))
+    assert not found.holds
+    assert found.counterexample
 
 
 # Counterexamples, replayed in exact rationals by a transcript of Algorithm 1 for d = r = 1, P = 1, sigma = 0
@@ -150,9 +143,7 @@ def admissible(data, h, s):
 )
 def test_stored_instances_break_the_printed_bounds(name, corollary):
     data = getattr(bounds, name)
-    started = time.process_time()
     squares, gap, control = transcript(data)
-    assert time.process_time() - started < 1
     L, lr, eta, K, T = Fraction(data["L"]), Fraction(data["eta_l"]), Fraction(data["eta"]), data["K"], data["T"]
     admissible(data, L * eta, K**3 * L**2 * lr**2)
     assert max(abs(Fraction(v)) for v in data["curvature"]) <= L
@@ -332,7 +323,7 @@ def verdicts(folder):
 
 @pytest.mark.parametrize("id", BY_RESULTS)
 def test_experiments_of_the_committed_results(id):
-    needs = experiments.EMPIRICAL[id][2]
+    needs = experiments.EMPIRICAL[id][0]
     if experiments.results(records.results(), *needs) is None:
         pytest.skip("no results of the paper's scale here")
     entry = decide(experiments.empirical(id, records.results()), "quick")
@@ -358,7 +349,7 @@ def test_a_damaged_result_decides_nothing(results, end, old, new):
     path.write_bytes(path.read_bytes().replace(old, new, 1))
     entries = verdicts(folder)
     for id, entry in entries.items():
-        needs = "table3" in experiments.EMPIRICAL[id][2]
+        needs = "table3" in experiments.EMPIRICAL[id][0]
         assert (entry.verdict == "unchecked") == needs, id
         if needs:
             assert "table3.json" in entry.detail

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 import torch
 from cases import TWO_LAYERS, quadratic, regression, rounds, start
+from each import each
 
 from fedtheory import Coordinate, FedAvg, FedSub, Gaussian, Identity, Key, Quadratic, Scaffold, Spherical, run
 from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.core.loop import sample_clients
 
-T, SEED = 25, 11
+T, SEED = 12, 11
 PROBLEMS = {
     "regression": lambda: regression(),
     "quadratic": lambda: quadratic(),
@@ -214,9 +215,7 @@ def compare(transcript, algorithm, problem, S):
     assert torch.equal(final.x, state.server.x)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("S", [5, 3])
+@each(problem=PROBLEMS, weighted=[False, True], S=[5, 3])
 def test_fedavg(problem, weighted, S):
     compare(fedavg, FedAvg(0.05, 4, server_lr=0.9, weighted=weighted), weigh(PROBLEMS[problem]()), S)
 
@@ -227,11 +226,8 @@ def weigh(problem):
     return problem
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("option", ["I", "II"])
-@pytest.mark.parametrize("server_control", ["all", "participants"])
-@pytest.mark.parametrize("S", [5, 3])
-@pytest.mark.parametrize("weighted", [False, True])
+@each(problem=PROBLEMS, server_control=["all", "participants"], S=[5, 3], weighted=[False, True])
 def test_scaffold(problem, option, server_control, S, weighted):
     """Without weights (N/S) (1/N) is 1/S, as printed."""
     algorithm = Scaffold(0.05, 4, 0.9, option, server_control, weighted)
@@ -247,10 +243,8 @@ PROJECTIONS = {
 }
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("projection", PROJECTIONS)
-@pytest.mark.parametrize("form", ["printed", "sums"])
-@pytest.mark.parametrize("refresh", [1, 3])
+@each(problem=PROBLEMS, form=["printed", "sums"], refresh=[1, 3])
 def test_fedsub(problem, projection, form, refresh):
     algorithm = FedSub(0.05, 4, PROJECTIONS[projection], form=form)
     if refresh > 1:
@@ -258,26 +252,22 @@ def test_fedsub(problem, projection, form, refresh):
     compare(fedsub, algorithm, PROBLEMS[problem](), 5)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("projection", PROJECTIONS)
+@each(problem=PROBLEMS, projection=PROJECTIONS)
 def test_fedsub_without_dual(problem, projection):
     """With `Coordinate` this is the paper's FedAvg-CD."""
     compare(fedsub, FedSub(0.05, 4, PROJECTIONS[projection], dual=False), PROBLEMS[problem](), 5)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("absent", ["rotate", "keep", "step", "step turned"])
-@pytest.mark.parametrize("form", ["printed", "sums"])
-@pytest.mark.parametrize("dual_mean", ["participants", "stored"])
-@pytest.mark.parametrize("refresh", [1, 3])
+@each(problem=PROBLEMS, form=["printed", "sums"], dual_mean=["participants", "stored"], refresh=[1, 3])
 def test_fedsub_partial_participation(problem, absent, form, dual_mean, refresh):
     """The paper has all clients take part; this is the reading stated in the class."""
     algorithm = FedSubReading(0.05, 4, Coordinate(2), refresh=refresh, absent=absent, form=form, dual_mean=dual_mean)
     compare(fedsub, algorithm, PROBLEMS[problem](), 3)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("projection", PROJECTIONS)
+@each(problem=PROBLEMS)
 def test_factored_steps(problem, projection):
     """Gradients evaluated on the subspace, x + P B never formed: the same trajectory."""
     problem, projection = PROBLEMS[problem](), PROJECTIONS[projection]
@@ -286,11 +276,8 @@ def test_factored_steps(problem, projection):
         compare(ssf, SSFReading(0.05, 4, replace(projection, scale="orthonormal"), factored=True), problem, 3)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("projection", [Spherical(2, "orthonormal"), Coordinate(2, "orthonormal"), Identity()])
-@pytest.mark.parametrize("server_control", ["participants", "all"])
-@pytest.mark.parametrize("S", [5, 3])
-@pytest.mark.parametrize("refresh", [1, 3])
+@each(problem=PROBLEMS, server_control=["participants", "all"], S=[5, 3], refresh=[1, 3])
 def test_ssf(problem, projection, server_control, S, refresh):
     algorithm = SSFReading(0.05, 4, projection, server_lr=0.9, server_control=server_control, refresh=refresh)
     compare(ssf, algorithm, PROBLEMS[problem](), S)

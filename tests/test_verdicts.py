@@ -135,10 +135,10 @@ def test_verdicts_that_stay_if_errors_are_limited_together():
     order = [7, 0, 14, 3, 9, 1, 12, 5, 2, 13, 8, 4, 11, 6, 10]
     mixed = [p[at] for at in order]
     for any_error, count in ((False, 4), (True, 3)):
-        assert verdicts.kept(mixed, any_error=any_error) == [at < count for at in order]
-    assert verdicts.kept([]) == verdicts.kept([], any_error=True) == []
-    assert verdicts.kept([0.04, 0.045, 0.05]) == [True] * 3  # the largest decides for all
-    assert verdicts.kept([0.04, 0.045, 0.05], any_error=True) == [False] * 3
+        assert verdicts.significant(mixed, any_error=any_error) == [at < count for at in order]
+    assert verdicts.significant([]) == verdicts.significant([], any_error=True) == []
+    assert verdicts.significant([0.04, 0.045, 0.05]) == [True] * 3  # the largest decides for all
+    assert verdicts.significant([0.04, 0.045, 0.05], any_error=True) == [False] * 3
 
 
 def test_a_run_that_diverges_in_print():

@@ -50,7 +50,8 @@ def wheel(built):
 
 
 def package() -> set[str]:
-    found = {path.relative_to(ROOT).as_posix() for path in (ROOT / "fedtheory").rglob("*.py*")}
+    paths = [path for pattern in ("*.py*", "claims.md") for path in (ROOT / "fedtheory").rglob(pattern)]
+    found = {path.relative_to(ROOT).as_posix() for path in paths}
     return {name for name in found if "__pycache__" not in name} | {"fedtheory/py.typed"}
 
 

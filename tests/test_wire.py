@@ -17,7 +17,7 @@ import pytest
 
 from fedtheory import cli
 from fedtheory.course.exercises import n13
-from fedtheory.federation import door, watch, wire
+from fedtheory.federation import reaper, unix_sockets, wire
 from fedtheory.papers import EXTRAS
 from fedtheory.papers.frontier import wire as item
 from fedtheory.running import records
@@ -139,7 +139,7 @@ except ConnectionRefusedError:
 
 def test_processes_with_a_door_meet_in_its_folder(tmp_path):
     """Without it they cannot listen: its address is nobody's."""
-    shutil.copyfile(door.__file__, tmp_path / "sitecustomize.py")
+    shutil.copyfile(unix_sockets.__file__, tmp_path / "sitecustomize.py")
     call = [sys.executable, "-c", MEETING]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     met = subprocess.run(call, env=environment, capture_output=True, text=True)
@@ -198,8 +198,8 @@ def test_rows_of_a_record():
 
 
 def test_processes_are_known_by_their_folder(tmp_path):
-    assert watch.alive(tmp_path) == []
-    watch.end(tmp_path)
+    assert reaper.find_processes(tmp_path) == []
+    reaper.kill_processes(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Known, Seed

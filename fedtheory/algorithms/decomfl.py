@@ -10,8 +10,7 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Known, cost
@@ -194,14 +193,6 @@ class DeComFL(Algorithm):
         else:
             walk(model.m.mul_(self.momentum), z, self.share(len(z)) * self.damping * g)  # (8)
             model.x.sub_(model.m, alpha=lr)  # (9)
-
-    def recap(self, server: Server, down: Down, up: Up, clients: torch.Tensor, new: Server) -> dict[str, Any]:
-        return {"model": self.step(down, up.g.mean(0))}  # 10-11
-
-    def follow(self, problem: Problem, copy: Model, step: Step, t: int) -> Model:
-        model = copy.map(torch.clone)
-        self.rebuild(problem.layout, model, step)
-        return model
 
     # The named steps: `readings.decomfl` puts another in the place of each.
 

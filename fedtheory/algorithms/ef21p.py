@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Replay
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-from fedtheory.maps.compress import Sampled, Sparse, kept, largest
+from fedtheory.maps.compress import Sampled, Sparse, count_kept, largest
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class EF21P(Algorithm):
         for k in range(self.local_steps):
             y = y.sub(problem.grads(y, xi[k]), alpha=self.lr)
             yield y
-        p, k = y - w if own is None else y - w - self.lr * own.h, kept(self.ratio, d)
+        p, k = y - w if own is None else y - w - self.lr * own.h, count_kept(self.ratio, d)
         keys = [key.fold("positions", int(i)) for i in clients]
         up = Sampled.of(d / k * p if self.unbiased else p, k, keys)  # m_i = C_i(grad f_i(w^t) - h_i)
         return up, None if own is None else Own(own.h + self.beta / self.lr * up.expand(d))  # h_i <- h_i + beta m_i
@@ -101,9 +100,6 @@ class EF21P(Algorithm):
         h = server.h + self.beta / self.lr * len(clients) / server.n * m
         last = self._top(x - server.w)
         return Server(x, server.w + last.expand(d)[0], h, last, server.n), None  # w^{t+1} = w^t + C(x^{t+1} - w^t)
-
-    def follow(self, problem: Problem, copy: torch.Tensor, step: Sparse, t: int) -> torch.Tensor:
-        return copy + step.expand(len(copy))[0]
 
     def _top(self, p: torch.Tensor) -> Sparse:
         ratio = self.ratio if self.down_ratio is None else self.down_ratio

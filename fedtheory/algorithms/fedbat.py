@@ -6,9 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.average import average, shares
-from fedtheory.core.configuration import by_problem, later
+from fedtheory.core.algorithm import Algorithm, State, average, by_problem, later, shares
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Known, Replay
@@ -117,9 +115,6 @@ class FedBAT(Algorithm):
             last = Signs.of(_binarize(change, _spread(alpha, sizes), u), sizes, alpha)
             change = last.expand(sizes)
         return Server(server.x + change[0], server.layout, last, server.p), None
-
-    def follow(self, problem: Problem, copy: torch.Tensor, step: Signs, t: int) -> torch.Tensor:
-        return copy + step.expand(groups(problem.layout, "layer"))[0]
 
     def _alpha(self, alpha_0: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
         alpha = alpha_0 * torch.exp(self.rho * a)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Down, Known
@@ -77,7 +76,7 @@ class FedCom(Algorithm):
         checks.rate("server_lr", self.server_lr)
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return not self.gate
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

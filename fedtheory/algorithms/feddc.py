@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
@@ -75,7 +74,7 @@ class FedDC(Algorithm):
         checks.choice("correction", self.correction, ("scaffold", "update", "none"))
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Down
 from fedtheory.core.problem import Problem
@@ -58,7 +57,7 @@ class FedDyn(Algorithm):
         checks.number("alpha", self.alpha, 0.0, open_low=True)
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Problem
@@ -69,7 +68,7 @@ class FedHM(Algorithm):
         checks.number("decay", self.decay, 0.0)
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return not self.decay
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

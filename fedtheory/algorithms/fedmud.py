@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, Known, Replay, Seed, cost
 from fedtheory.core.problem import Problem
@@ -167,9 +166,6 @@ class FedMUD(Algorithm):
             D = replace(frozen.D, key=key.fold("D"))
             frozen, u, last = Frozen(x, D), D.value.start, Reset(u, D)  # 5, 16
         return Server(x, frozen, u, last, t, server.weights), None
-
-    def follow(self, problem: Problem, copy: Frozen, step: Reset, t: int) -> Frozen:
-        return Frozen(_model(copy, step.u), step.D)  # 5, 16
 
 
 def _base(frozen: Frozen) -> torch.Tensor:

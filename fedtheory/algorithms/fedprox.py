@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Down
 from fedtheory.core.problem import Problem
@@ -52,7 +51,7 @@ class FedProx(Algorithm):
         checks.number("mu", self.mu, 0.0)
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return not self.mu
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

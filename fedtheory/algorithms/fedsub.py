@@ -7,9 +7,8 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.basis import Basis
-from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, Known, Seed
 from fedtheory.core.problem import Problem
@@ -139,7 +138,7 @@ class FedSub(Algorithm):
         return super().suited(problem) | {"projection": Coordinate(fifth(problem.layout))}
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return not self.dual
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
@@ -185,18 +184,6 @@ class FedSub(Algorithm):
             return own
         dual = self.moved(own, clients, reply)
         return Own(self.turn(dual, down.P.value, reply.P_next.value) if reply.P_next else dual, own.sent)  # 12
-
-    def follow(self, problem: Problem, copy: Any, step: Seed[Basis], t: int) -> Seed[Basis]:
-        return step  # a seed is drawn anew
-
-    def heard(self, copies: dict[str, Any], reply: Reply) -> dict[str, Any]:
-        return {"P": reply.P_next} if reply.P_next else {}
-
-    def away(self, own: Own, at: dict[str, Any], after: dict[str, Any], t: int) -> Own:
-        """12 at a client that was away: its dual stays, and turns."""
-        if not self.dual or at.get("P") is after.get("P"):
-            return own
-        return Own(self.turn(own.dual, at["P"].value, after["P"].value), own.sent)
 
     # The named steps: `readings.fedsub` puts another in the place of each.
 

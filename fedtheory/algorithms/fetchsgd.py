@@ -7,8 +7,7 @@ from functools import partial
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, Replay, Seed
 from fedtheory.core.problem import Problem
@@ -115,9 +114,6 @@ class FetchSGD(Algorithm):
         else:
             S_u, S_e = (S.where(sent == 0, 0.0) for S in (S_u, S_e))
         return Server(server.x + change[0], S_u, S_e, server.hashes, last), None  # w <- w - Delta
-
-    def follow(self, problem: Problem, copy: torch.Tensor, step: Sparse, t: int) -> torch.Tensor:
-        return copy + step.expand(len(copy))[0]
 
     def _top(self, p: torch.Tensor) -> Sparse:
         return Sparse.of(p, largest(p.abs(), self.ratio, [p.shape[-1]]))

@@ -10,9 +10,8 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.basis import Basis
-from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Known, Replay, cost
@@ -204,39 +203,6 @@ class FLSS(Algorithm):
         b = P.project(p)
         signs, sent = self.sign(b, P.low)
         return signs, Own(self.left(p, b, sent, P))
-
-    def recap(self, server: Server, down: Down, up: Any, clients: torch.Tensor, new: Server) -> dict[str, Any]:
-        if down.P is None:
-            return {"model": new.x} if new.t >= self.warm_up else {}
-        sent = up.expand(self.groups(down.P.value.low)) if isinstance(up, Signs) else up.dy
-        mean = self.mean(server, sent, clients)
-        return {"model": self.scaled_up(down.P.value.project(mean) if self.project == "gradient" else mean)}
-
-    def follow(self, problem: Problem, copy: tuple[torch.Tensor, Trajectory], step: torch.Tensor, t: int) -> Any:
-        x, G = copy
-        if self.projects(t - 1):
-            change = G.basis(self.rank).lift(step)
-            x = x + change
-        else:
-            x, change = step, step - x
-        return x, self.grown(G, change) if self.samples(t - 1) else G
-
-    def understood(self, problem: Problem, down: Down) -> Down:
-        if down.P is None or not isinstance(down.model, Streamed):
-            return down
-        return Down(down.model, Known(down.model.value[1].basis(self.rank)))
-
-    def learned(self, problem: Problem, copies: dict[str, Any], down: Down, last: int | None, t: int) -> dict[str, Any]:
-        """In the warm-up models come whole: who was there in every round makes the SVD of their changes itself."""
-        if isinstance(down.model, Streamed):
-            return {}
-        if t == 0:
-            return {"model": (down.model, self.empty(problem, down.model))}
-        return (
-            {"model": self.follow(problem, copies["model"], down.model, t)}
-            if "model" in copies and last == t - 1
-            else {}
-        )
 
     # Which round does what
 

@@ -11,9 +11,8 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.basis import Basis
-from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.message import Cost, Known, Replay
@@ -126,7 +125,7 @@ class ProjectedFedAvg(Algorithm):
             frames.append(U[:, : low.rows].contiguous())
         return tuple(frames)
 
-    def _basis(self, layout: Layout, frames: _Frames, like: torch.Tensor) -> DenseBasis:
+    def basis(self, layout: Layout, frames: _Frames, like: torch.Tensor) -> DenseBasis:
         """P, of the frames that cross; of a vector's both sides know it."""
         full = [torch.eye(layer.rows).to(like) if U is None else U for layer, U in zip(layout.layers, frames)]
         return DenseBasis(layout, self._low(layout), tuple(full))
@@ -136,7 +135,7 @@ class ProjectedFedAvg(Algorithm):
         full = t % self.period == 0
         step, since = (server.b, (t - 1) % self.period) if t > 0 else (None, 0)
         model = Model((server.x, None if full else server.frames), step, round=t, since=since)
-        return Down(model, None if full else Known(self._basis(layout, server.frames, server.x)))
+        return Down(model, None if full else Known(self.basis(layout, server.frames, server.x)))
 
     def client(self, problem: Problem, clients: torch.Tensor, own: None, down: Down, key: Key):
         (x, _), P = down.model.value, None if down.P is None else down.P.value
@@ -156,16 +155,6 @@ class ProjectedFedAvg(Algorithm):
         else:
             b, change = change, down.P.value.lift(change)
         return Server(server.x + change, frames, b, server.t + 1, server.layout, server.weights), None
-
-    def follow(self, problem: Problem, copy: tuple[torch.Tensor, _Frames], step: torch.Tensor, t: int) -> Any:
-        x, frames = copy
-        return x + self._basis(problem.layout, frames, x).lift(step), frames
-
-    def understood(self, problem: Problem, down: Down) -> Down:
-        x, frames = down.model.value
-        if down.P is None or frames is None:
-            return down
-        return Down(down.model, Known(self._basis(problem.layout, frames, x)))
 
 
 METHODS = [

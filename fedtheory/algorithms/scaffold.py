@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.average import average, shares
-from fedtheory.core.configuration import by_problem, later
+from fedtheory.core.algorithm import Algorithm, State, average, by_problem, later, shares
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
@@ -70,7 +68,7 @@ class Scaffold(Algorithm):
         checks.choice("server_control", self.server_control, ("all", "participants"))
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.average import average, shares
-from fedtheory.core.configuration import by_problem, later
+from fedtheory.core.algorithm import Algorithm, State, average, by_problem, later, shares
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Down, Known

@@ -10,9 +10,8 @@ from typing import Any, Self
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
+from fedtheory.core.algorithm import Algorithm, State, by_problem
 from fedtheory.core.basis import Basis
-from fedtheory.core.configuration import by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Known, Replay, Seed
 from fedtheory.core.problem import Problem
@@ -106,7 +105,7 @@ class SSF(Algorithm):
         return super().suited(problem) | {"projection": Spherical(fifth(problem.layout), "orthonormal")}
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         return False
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
@@ -145,10 +144,6 @@ class SSF(Algorithm):
         c = server.c + P.lift(self.change(server, down, up))  # 16: P^T (P c + change) + c_res, c_res = (I - P^T P) c
         P_next = self.projection.seed(P.layout, key.fold("P"), x.dtype, x.device)  # 17
         return replace(server, x=x, c=c, P=P_next, last=Step(down.P, x_proj), t=server.t + 1), None
-
-    def follow(self, problem: Problem, copy: torch.Tensor, step: Step, t: int) -> torch.Tensor:
-        P = step.P.value
-        return P.lift(step.x_proj) + (copy - P.lift(P.project(copy)))  # 3, 15
 
     # The named steps: `readings.ssf` puts another in the place of each.
 

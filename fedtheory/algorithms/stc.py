@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import by_problem, later
+from fedtheory.core.algorithm import Algorithm, State, by_problem, later
 from fedtheory.core.key import Key
 from fedtheory.core.message import Replay
 from fedtheory.core.problem import Problem
@@ -105,9 +104,6 @@ class STC(Algorithm):
         last = self._compress(dW[None], self._down_ratio)
         sent = last.expand(d)[0]
         return Server(server.x + sent, dW - sent, last), None  # W <- W + STC(Delta W), R <- Delta W - STC(Delta W)
-
-    def follow(self, problem: Problem, copy: torch.Tensor, step: Ternary | Sparse, t: int) -> torch.Tensor:
-        return copy + step.expand(len(copy))[0]
 
     @property
     def _down_ratio(self) -> float:

@@ -146,105 +146,25 @@ def number_of(kind: Callable[[str], Any], low: float, high: float) -> Callable[[
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of every command; a command has those only that it heeds."""
+    """Return the options of every command. Each command accepts only those that it uses."""
     top = Parser(prog="python -m fedtheory", description=__doc__)
     commands = top.add_subparsers(required=True, metavar=COMMANDS)
-    count, real = number_of(int, -checks.MOST, checks.MOST), number_of(float, -1e308, 1e308)
-    common: dict[str, dict[str, Any]] = {
-        "out": {"default": "figures", "help": "folder of figures and tables (default: figures)"},
-        "device": {"default": "cpu", "help": "cpu or cuda"},
-        "seeds": {"type": number_of(int, -MOST_SEEDS, MOST_SEEDS)},
-        "scale": {"choices": records.SCALES, "help": "quick, medium or large (need --data), or paper"},
-        "data": {"help": "folder of data sets as published (default: FEDTHEORY_DATA)"},
-    }
 
-    def add(name: str, command: str, text: str, *heeded: str) -> Parser:
+    def add(name: str, command: str, text: str, *shared: str) -> Parser:
         sub = commands.add_parser(name, help=text, description=text)
         sub.set_defaults(command=command)
         sub.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
-        for option in heeded:
+        for option in shared:
             more: dict[str, Any] = {"help": f"number of seeds (default: {SEEDS[name]})"} if option == "seeds" else {}
-            sub.add_argument(f"--{option}", **common[option] | more)
+            sub.add_argument(f"--{option}", **_SHARED[option] | more)
         return sub
 
     add("list", "names.show", "names of algorithms, problems, figures and tables, claims")
-
-    def add_choice(sub: Parser, rounds: int) -> None:
-        """A method on a problem."""
-        for name, known in (("algorithm", registry.method_names()), ("problem", registry.problem_names())):
-            sub.add_argument(name, choices=known, type=lambda text, known=known: checks.alike(text, known))
-        sub.add_argument("--rounds", type=count, default=rounds)
-        sub.add_argument("--sampled", type=count, default=None, help="clients per round (default: all)")
-        for name, option in METHOD_OPTIONS.items():
-            given: dict[str, Any] = {"type": count if name in COUNTS else real} | option
-            sub.add_argument(f"--{name.replace('_', '-')}", **given)
-        text = "text: folder or hub name of a language model (default: a tiny one)"
-        sub.add_argument("--model", default=None, help=text)
-        sub.add_argument(
-            "--task",
-            choices=registry.keys("problems/text.py", "TASKS"),
-            default=None,
-            help="text: a task in the folder --data (default: sst2)",
-        )
-        sub.add_argument("--lora", type=count, default=None, help="text: train adapters of this rank only")
-
-    run = add("run", "run.show", "one algorithm on one problem", "device", "seeds", "data")
-    add_choice(run, 200)
-    run.add_argument("--blocks", type=count, default=None, help="of clients; fixes the bits (under torchrun: 12)")
-    run.add_argument("--reduce", action="store_true", help="under torchrun: sum averages over the processes")
-    run.add_argument("--memory-map", default=None, metavar="FOLDER", help="where private state lies in mapped files")
-    run.add_argument("--checkpoint", default=None, help="folder to save to and go on from")
-    text = "one algorithm on one problem as a federation of processes on this machine, by Flower; its wire is measured"
-    federate = add("federate", "federate.show", text, "data")
-    add_choice(federate, 5)
-    federate.add_argument("--nodes", type=count, default=2, help="supernodes, which hold the clients (default: 2)")
-    every = tuple(common)
-    reproduce = add("reproduce", "figures.reproduce_items", "figures and tables of the papers", *every)
-    reproduce.add_argument(
-        "items",
-        nargs="*",
-        metavar="ITEM",
-        help="such as ssf/table3, fedsub, or extras: our own pictures (default: the papers' items)",
-    )
-    reproduce.add_argument("--workers", type=count, default=None, help="processes (default: one per core)")
-    reproduce.add_argument(
-        "--missing", action="store_true", help="run only the methods that a finished table lacks, and add them to it"
-    )
-    compared = add(
-        "compare",
-        "figures.compare_methods",
-        "all methods on the same problems: quality, costs, where each breaks",
-        *every,
-    )
-    compared.add_argument("--methods", nargs="+", metavar="METHOD", help="only these (default: all)")
-    compared.add_argument("--tasks", nargs="+", metavar="TASK", help="tasks and sweeps (default: all without files)")
-    compared.add_argument("--workers", type=count, default=None, help="processes (default: one per core)")
-    ledger: dict[str, Any] = {"default": "docs/ledger.json", "help": "claims' verdicts (default: docs/ledger.json)"}
-    concluded = add("conclusions", "conclusions.show", "what the papers conclude, and what our results say", "out")
-    concluded.add_argument("papers", nargs="*", metavar="PAPER", help="fedsub, ssf, mud, flss, decomfl (default: all)")
-    concluded.add_argument("--ledger", **ledger)
-    concluded.add_argument("--page", default=None, help="also write the page docs/conclusions.md")
-    concluded.add_argument("--short", action="store_true", help="the first three of each paper")
-    claims = add("claims", "claims.show", "check the papers' claims and print the ledger")
-    claims.add_argument("ids", nargs="*", metavar="ID", help="such as ssf.lemma2 or ssf (default: all)")
-    claims.add_argument("--paper", default=None, help="only this paper's")
-    listing: dict[str, Any] = {"action": "store_const", "dest": "command", "const": "names.show_claims"}
-    claims.add_argument("--list", help="print their ids and decide nothing", **listing)
-    claims.add_argument("--effort", choices=("quick", "full"), default="quick")
-    claims.add_argument(
-        "--seed",
-        type=number_of(int, 0, 2**63 - 1),
-        default=0,
-        help="of the searches' random starts, not of what checks draw themselves (default: the ledger's own)",
-    )
-    claims.add_argument("--save", default=None, help="also put the records into this JSON file, beside others there")
-    claims.add_argument(
-        "--page", default=None, help="also write the ledger (with --save: the file's) as a Markdown page"
-    )
-    text = "every number that the papers print beside ours, from the finished items"
-    report = add("report", "report.show", text, "out", "scale")
-    report.add_argument("--page", default=None, help="also write the report as a Markdown page")
-    report.add_argument("--ledger", default=None, help=ledger["help"])
+    _add_run(add)
+    _add_reproduce(add)
+    _add_conclusions(add)
+    _add_claims(add)
+    _add_report(add)
     model = add("model", "model.save", "a pretrained language model from an installed package, as a folder")
     model.add_argument("model", choices=registry.keys("problems/models/packaged.py", "PACKAGED"))
     model.add_argument("folder", metavar="FOLDER", help="new or empty; run's --model takes it")
@@ -254,6 +174,98 @@ def parser() -> argparse.ArgumentParser:
     course.add_argument("--instructor", metavar="DIR", help="nbgrader's source: solutions, wrong answers, rubrics")
     course.add_argument("--slides", metavar="DIR", help="reveal.js, which works without a network")
     return top
+
+
+_Add = Callable[..., Parser]  # of a name, what it calls, a text and shared options: a command
+_count, _real = number_of(int, -checks.MOST, checks.MOST), number_of(float, -1e308, 1e308)
+_SHARED: dict[str, dict[str, Any]] = {
+    "out": {"default": "figures", "help": "folder of figures and tables (default: figures)"},
+    "device": {"default": "cpu", "help": "cpu or cuda"},
+    "seeds": {"type": number_of(int, -MOST_SEEDS, MOST_SEEDS)},
+    "scale": {"choices": records.SCALES, "help": "quick, medium or large (need --data), or paper"},
+    "data": {"help": "folder of data sets as published (default: FEDTHEORY_DATA)"},
+}
+
+
+def _add_run(add: _Add) -> None:
+    """run, federate"""
+    run = add("run", "run.show", "one algorithm on one problem", "device", "seeds", "data")
+    _add_choice(run, 200)
+    run.add_argument("--blocks", type=_count, default=None, help="of clients; fixes the bits (under torchrun: 12)")
+    run.add_argument("--reduce", action="store_true", help="under torchrun: sum averages over the processes")
+    run.add_argument("--memory-map", default=None, metavar="FOLDER", help="where private state lies in mapped files")
+    run.add_argument("--checkpoint", default=None, help="folder to save to and go on from")
+    text = "one algorithm on one problem as a federation of processes on this machine, by Flower; its wire is measured"
+    federate = add("federate", "federate.show", text, "data")
+    _add_choice(federate, 5)
+    federate.add_argument("--nodes", type=_count, default=2, help="supernodes, which hold the clients (default: 2)")
+
+
+def _add_choice(sub: Parser, rounds: int) -> None:
+    """A method on a problem."""
+    for name, known in (("algorithm", registry.method_names()), ("problem", registry.problem_names())):
+        sub.add_argument(name, choices=known, type=lambda text, known=known: checks.alike(text, known))
+    sub.add_argument("--rounds", type=_count, default=rounds)
+    sub.add_argument("--sampled", type=_count, default=None, help="clients per round (default: all)")
+    for name, option in METHOD_OPTIONS.items():
+        given: dict[str, Any] = {"type": _count if name in COUNTS else _real} | option
+        sub.add_argument(f"--{name.replace('_', '-')}", **given)
+    text = "text: folder or hub name of a language model (default: a tiny one)"
+    sub.add_argument("--model", default=None, help=text)
+    sub.add_argument(
+        "--task",
+        choices=registry.keys("problems/text.py", "TASKS"),
+        default=None,
+        help="text: a task in the folder --data (default: sst2)",
+    )
+    sub.add_argument("--lora", type=_count, default=None, help="text: train adapters of this rank only")
+
+
+def _add_reproduce(add: _Add) -> None:
+    """reproduce, compare"""
+    reproduce = add("reproduce", "figures.reproduce_items", "figures and tables of the papers", *_SHARED)
+    items = "such as ssf/table3, fedsub, or extras: our own pictures (default: the papers' items)"
+    reproduce.add_argument("items", nargs="*", metavar="ITEM", help=items)
+    reproduce.add_argument("--workers", type=_count, default=None, help="processes (default: one per core)")
+    missing = "run only the methods that a finished table lacks, and add them to it"
+    reproduce.add_argument("--missing", action="store_true", help=missing)
+    text = "all methods on the same problems: quality, costs, where each breaks"
+    compared = add("compare", "figures.compare_methods", text, *_SHARED)
+    compared.add_argument("--methods", nargs="+", metavar="METHOD", help="only these (default: all)")
+    compared.add_argument("--tasks", nargs="+", metavar="TASK", help="tasks and sweeps (default: all without files)")
+    compared.add_argument("--workers", type=_count, default=None, help="processes (default: one per core)")
+
+
+_LEDGER = "claims' verdicts (default: docs/ledger.json)"
+
+
+def _add_conclusions(add: _Add) -> None:
+    concluded = add("conclusions", "conclusions.show", "what the papers conclude, and what our results say", "out")
+    concluded.add_argument("papers", nargs="*", metavar="PAPER", help="fedsub, ssf, mud, flss, decomfl (default: all)")
+    concluded.add_argument("--ledger", default="docs/ledger.json", help=_LEDGER)
+    concluded.add_argument("--page", default=None, help="also write the page docs/conclusions.md")
+    concluded.add_argument("--short", action="store_true", help="the first three of each paper")
+
+
+def _add_report(add: _Add) -> None:
+    text = "every number that the papers print beside ours, from the finished items"
+    report = add("report", "report.show", text, "out", "scale")
+    report.add_argument("--page", default=None, help="also write the report as a Markdown page")
+    report.add_argument("--ledger", default=None, help=_LEDGER)
+
+
+def _add_claims(add: _Add) -> None:
+    claims = add("claims", "claims.show", "check the papers' claims and print the ledger")
+    claims.add_argument("ids", nargs="*", metavar="ID", help="such as ssf.lemma2 or ssf (default: all)")
+    claims.add_argument("--paper", default=None, help="only this paper's")
+    listing: dict[str, Any] = {"action": "store_const", "dest": "command", "const": "names.show_claims"}
+    claims.add_argument("--list", help="print their ids and decide nothing", **listing)
+    claims.add_argument("--effort", choices=("quick", "full"), default="quick")
+    seed = "of the searches' random starts, not of what checks draw themselves (default: the ledger's own)"
+    claims.add_argument("--seed", type=number_of(int, 0, 2**63 - 1), default=0, help=seed)
+    claims.add_argument("--save", default=None, help="also put the records into this JSON file, beside others there")
+    page = "also write the ledger (with --save: the file's) as a Markdown page"
+    claims.add_argument("--page", default=None, help=page)
 
 
 # Of `run`: a method reads some of them, and those that it does not read are refused.

@@ -10,10 +10,11 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from fedtheory.cli.say import emit
+from fedtheory.cli.output import print_json
 from fedtheory.core.files import is_plain, one_at_a_time, require_target, write_target
 from fedtheory.running import records
 from fedtheory.theory import ledger
+from fedtheory.theory.letters import letters
 
 
 def show(options: argparse.Namespace) -> None:
@@ -49,7 +50,7 @@ def show(options: argparse.Namespace) -> None:
 def show_records(found: Sequence[dict[str, Any]], as_json: bool) -> None:
     """The claims' verdicts, one line each."""
     if as_json:
-        emit(found)
+        print_json(found)
         return
     print("id | where | statement | assumed | verdict | evidence | worst ratio | control refuted by")
     for record in found:
@@ -57,8 +58,7 @@ def show_records(found: Sequence[dict[str, Any]], as_json: bool) -> None:
         control = record["control"] if record["control_refuted"] else f"NOT REFUTED: {record['control']}"
         if record["verdict"] == "unchecked":
             control = record["detail"]
-        place, outcome = ("id", "where", "statement"), ("verdict", "evidence")
-        cells = [*(record[name] for name in place), ledger.assumed(record), *(record[name] for name in outcome)]
-        print(" | ".join([*cells, margin, control]))
+        said = [record["where"], record["statement"], letters(ledger.assumed(record))]
+        print(" | ".join([record["id"], *said, record["verdict"], record["evidence"], margin, letters(control)]))
     counts = Counter(record["verdict"] for record in found)
     print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))

@@ -7,15 +7,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from fedtheory.cli.say import emit, show_ours
+from fedtheory.cli.output import print_json, show_ours
 from fedtheory.core import checks, registry
 from fedtheory.core.files import require_target, write_target
 from fedtheory.core.registry import PAPERS
 from fedtheory.papers.conclusions import Outcome
 from fedtheory.papers.evidence import Decided, decided
-from fedtheory.papers.letters import letters
 from fedtheory.running import verdicts
 from fedtheory.theory import ledger
+from fedtheory.theory.letters import letters
 
 
 def show(options: argparse.Namespace) -> None:
@@ -32,7 +32,7 @@ def show(options: argparse.Namespace) -> None:
     if options.page is not None:
         write_target(options.page, page(found).encode())
     if options.json:
-        emit([one for paper in chosen for one in plain(paper, found[paper])])
+        print_json([one for paper in chosen for one in plain(paper, found[paper])])
         return
     if options.short:
         print("\n".join(short({paper: found[paper] for paper in chosen})))

@@ -2,7 +2,7 @@
 
 import argparse
 
-from fedtheory.cli.say import emit
+from fedtheory.cli.output import print_json
 from fedtheory.core import checks
 
 
@@ -19,14 +19,16 @@ def make(options: argparse.Namespace) -> None:
     if kind == "slides":
         decks = slides.save(folder, options.notebooks)
         if options.json:
-            emit([{"name": deck.name, "slides": deck.slides, "file": f"{folder}/{deck.name}.html"} for deck in decks])
+            print_json(
+                [{"name": deck.name, "slides": deck.slides, "file": f"{folder}/{deck.name}.html"} for deck in decks]
+            )
             return
         for deck in decks:
             print(f"{folder}/{deck.name}.html: {deck.slides} slides")
         return
     made, left_out = course.course(kind, folder, options.notebooks)
     if options.json:
-        emit({"folder": folder, "notebooks": [{"name": one.name, "points": one.points} for one in made]})
+        print_json({"folder": folder, "notebooks": [{"name": one.name, "points": one.points} for one in made]})
         return
     for one in made:
         print(f"{one.name}: {len(one.points)} exercises, {sum(one.points.values())} points")

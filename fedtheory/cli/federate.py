@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from fedtheory.cli import METHOD_OPTIONS
+from fedtheory.cli.output import print_json
 from fedtheory.cli.run import method, print_rows
-from fedtheory.cli.say import emit
 from fedtheory.core import checks, registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
@@ -62,7 +62,7 @@ def show(options: argparse.Namespace) -> None:
     }
     dropped = [(one["round"], i, why) for one in record["rounds"] for i, why in one["dropped"].items()]
     if options.json:
-        emit({"algorithm": repr(algorithm), "columns": columns, "wire": rows, "same": same, "dropped": dropped})
+        print_json({"algorithm": repr(algorithm), "columns": columns, "wire": rows, "same": same, "dropped": dropped})
         return
     print(f"{algorithm!r}, {nodes} nodes, {problem.n} clients")
     wires = {f"{way}_wire": _sums(rows, f"{way}_wire") for way in ("up", "down")}

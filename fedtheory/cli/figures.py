@@ -12,8 +12,8 @@ from tqdm import tqdm
 
 from fedtheory import compare
 from fedtheory.cli import index
+from fedtheory.cli.output import print_json
 from fedtheory.cli.report import print_table, report_rows
-from fedtheory.cli.say import emit
 from fedtheory.core import checks
 from fedtheory.course import table
 from fedtheory.papers import EXTRAS, ITEMS, Runner, quick, store
@@ -151,7 +151,7 @@ def reproduce_items(options: argparse.Namespace) -> None:
     page = index.write(out) if scale == "quick" else None
     shown = [row for item in items for row in rows[item.name]]
     if options.json:
-        emit(shown)
+        print_json(shown)
     elif page is not None:
         print(f"All pictures, quick and committed side by side, and what we found: {page}")
     else:
@@ -231,6 +231,6 @@ def compare_methods(options: argparse.Namespace) -> None:
     if not runner.leads:
         return
     if options.json:
-        emit(shown)
+        print_json(shown)
     elif left_out:
         print(quick_words(seeds, left_out))

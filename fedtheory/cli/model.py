@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fedtheory.cli.say import emit
+from fedtheory.cli.output import print_json
 from fedtheory.problems.models import packaged
 
 
@@ -12,7 +12,7 @@ def save(options: argparse.Namespace) -> None:
     model = packaged.save(options.model, options.folder)
     written = sum(path.stat().st_size for path in Path(options.folder).iterdir())
     if options.json:
-        emit({"folder": options.folder, "bytes": written, **vars(model)})
+        print_json({"folder": options.folder, "bytes": written, **vars(model)})
         return
     print(f"{model.title}, licence {model.licence}; from {model.package} {model.version}, {model.size / 1e6:.0f} MB")
     print(f"{options.folder}: {model.parameters / 1e6:.1f} million parameters, float32, {written / 1e6:.0f} MB")

@@ -2,7 +2,7 @@
 
 import argparse
 
-from fedtheory.cli.say import emit
+from fedtheory.cli.output import print_json
 from fedtheory.core import checks, registry
 
 
@@ -17,7 +17,7 @@ def show(options: argparse.Namespace) -> None:
         "claims": registry.claim_names(),
     }
     if options.json:
-        emit(names)
+        print_json(names)
         return
     for kind, entries in names.items():
         print(f"{kind}:")
@@ -32,6 +32,6 @@ def show_claims(options: argparse.Namespace) -> None:
         checks.choice("paper", options.paper, registry.PAPERS)
     chosen = [id for id in registry.chosen_claims(options.ids) if options.paper in (None, id.split(".")[0])]
     if options.json:
-        emit(chosen)
+        print_json(chosen)
         return
     print("\n".join(chosen))

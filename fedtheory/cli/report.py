@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fedtheory.cli.say import emit, show_ours, show_paper
+from fedtheory.cli.output import print_json, show_ours, show_paper
 from fedtheory.cli.template import render
 from fedtheory.core import checks, registry
 from fedtheory.core.files import require_target, write_target
 from fedtheory.core.registry import PAPERS
 from fedtheory.papers.evidence import decided, distinct
-from fedtheory.papers.letters import letters
 from fedtheory.running import records, verdicts
 from fedtheory.running.records import report_rows
+from fedtheory.theory.letters import letters
 
 _LEDGER = "docs/ledger.json"  # where the page's part from the ledger is left out if there is none
 _NAME_IT = "name the folder that reproduce wrote, such as --out figures"
@@ -44,7 +44,7 @@ def show(options: argparse.Namespace) -> None:
     if options.page is not None:
         write_target(options.page, report_page(rows, out, Path(options.ledger or _LEDGER)).encode())
     if options.json:
-        emit(rows)
+        print_json(rows)
         return
     print_table(rows)
     items = list_items(rows)
@@ -93,7 +93,7 @@ def _together(once: Sequence[dict[str, Any]]) -> list[str]:
     for paper in PAPERS:
         own = [row for row in judged if row["item"].startswith(f"{paper}/")]
         for holm, found in stay.items():
-            mask = verdicts.kept([row["p"] for row in own], any_error=holm)
+            mask = verdicts.significant([row["p"] for row in own], any_error=holm)
             found += [row["verdict"] for row, kept in zip(own, mask) if kept]
     all_of = [row["verdict"] for row in judged]
 

@@ -10,7 +10,7 @@ import torch
 from tqdm import tqdm
 
 from fedtheory.cli import METHOD_OPTIONS
-from fedtheory.cli.say import emit
+from fedtheory.cli.output import print_json
 from fedtheory.core import checks, registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
@@ -111,4 +111,4 @@ def show(options: argparse.Namespace) -> None:
             if history.diverged:
                 print(f"diverged in round {history.diverged.round}: {history.diverged.quantity} is not finite")
     if options.json and speaks:
-        emit([{**run, "diverged": run["diverged"] and vars(run["diverged"])} for run in runs])
+        print_json([{**run, "diverged": run["diverged"] and vars(run["diverged"])} for run in runs])

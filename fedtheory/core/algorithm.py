@@ -3,7 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from dataclasses import Field, fields, is_dataclass, make_dataclass, replace
+from dataclasses import Field, field, fields, is_dataclass, make_dataclass, replace
 from functools import cache, wraps
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -12,6 +12,16 @@ import torch
 from fedtheory.core import checks
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
+
+
+def later(neutral: Any) -> Any:
+    """Declare a field that was added after runs had been stored; its default means what they did without it."""
+    return field(default=neutral, metadata={"neutral": neutral})
+
+
+def by_problem() -> Any:
+    """Declare a hyperparameter that may be left out: None, until `Algorithm.on` chooses it for a problem."""
+    return field(default=None)
 
 
 class _Pair(NamedTuple):
@@ -147,7 +157,7 @@ class Algorithm(ABC):
         return replace(self, lr=lr), own  # type: ignore[type-var]  # every algorithm is a dataclass
 
     @property
-    def idles(self) -> bool:
+    def gradient_only(self) -> bool:
         """Whether a local step without samples leaves a client where it is: the method adds nothing to the gradient.
 
         Where it does, `run` refuses problems some of whose clients are done before the others (`Problem.uneven`).
@@ -178,35 +188,22 @@ class Algorithm(ABC):
         """What clients do with the server's reply. `own` leads with N; row i reads only row i and the reply."""
         return own
 
-    # What a client and a server do that share no memory (`federation.halves`); in `run` one state serves them all.
 
-    def follow(self, problem: Problem, copy: Any, step: Any, t: int) -> Any:
-        """What a client that was away makes of its copy of a replayed part and the step that it missed.
+# The server's average over the participants, by the clients' share of the data where it is asked for.
 
-        The copy stays as it is. From round t on the result holds: it has the bits of the server's own.
-        """
-        what = f"{type(self).__name__}.follow(problem, copy, step, t), the line that turns one value into the next"
-        checks.reject("method", self.name, what, "write it beside the box", TypeError)
 
-    def recap(self, server: Any, down: Any, up: Any, clients: torch.Tensor, new: Any) -> dict[str, Any]:
-        """The steps of this round that no broadcast holds, by the path of the part; `new` is what `server` became."""
-        return {}
+def shares(problem: Problem, weighted: bool, like: torch.Tensor) -> torch.Tensor | None:
+    """Return the problem's client weights p_i, (N,), in the type of `like`; None where all count alike.
 
-    def understood(self, problem: Problem, down: Any) -> Any:
-        """A message with the parts that the receiver makes of the others."""
-        return down
+    Where all weights are equal it is None, too: clients of one size give the same bits, weighted or not.
+    """
+    p = problem.weights
+    return p.to(like) if weighted and not bool((p == p[0]).all()) else None
 
-    def learned(self, problem: Problem, copies: dict[str, Any], down: Any, last: int | None, t: int) -> dict[str, Any]:
-        """Copies that a client makes of messages that came whole; `copies` are of round `last`, its last one."""
-        return {}
 
-    def away(self, own: Any, at: dict[str, Any], after: dict[str, Any], t: int) -> Any:
-        """A client's row (1, .) after a round t that it missed: what `close` does to the rows of all others.
-
-        `at`, `after`: the parts that are replayed, by their path, as they stood in this round and in the next one.
-        """
-        return own
-
-    def heard(self, copies: dict[str, Any], reply: Any) -> dict[str, Any]:
-        """Those of a client's copies that a reply replaces, by their path."""
-        return {}
+def average(rows: torch.Tensor, p: torch.Tensor | None, clients: torch.Tensor) -> torch.Tensor:
+    """Average the participants' rows (S, ...), by p (N,) renormalised over them; plainly where p is None."""
+    if p is None:
+        return rows.mean(0)
+    of = p[clients]
+    return torch.tensordot(of / of.sum(), rows, 1)

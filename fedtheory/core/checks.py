@@ -60,7 +60,7 @@ MOST_ROUNDS = 10**8  # half an hour at 20 microseconds, and no round is that fas
 
 
 def show(value: Any) -> str:
-    """A value in one line of at most `_LONG` characters, whatever it is."""
+    """Show any value in one line of at most `_LONG` characters."""
     try:
         if isinstance(value, int) and value.bit_length() > 400:  # Python refuses to write out very long ones
             text = f"{'-' if value < 0 else ''}10**{int(value.bit_length() * math.log10(2))} or more"
@@ -75,7 +75,7 @@ def show(value: Any) -> str:
 
 
 def show_text(text: str) -> str:
-    """Words as they are, cut to one line of at most `_LONG` characters."""
+    """Show words as they are, cut to one line of at most `_LONG` characters."""
     text = " ".join(text.split())
     return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
 
@@ -90,7 +90,7 @@ def reject(name: str, value: Any, expected: str, fix: str, error: type[Exception
 
 
 def plain(value: Any) -> Any:
-    """NumPy's scalars as Python's, also within tuples; anything else as it is."""
+    """Turn NumPy's scalars into Python's, also within tuples; anything else stays as it is."""
     if isinstance(value, np.generic):
         return float(value) if isinstance(value, np.floating) else value.item()
     if type(value) is tuple and any(plain(part) is not part for part in value):
@@ -212,7 +212,7 @@ def _hints(of: Any) -> dict[str, Any]:
 
 
 def tidy(instance: Any) -> None:
-    """Every field of a dataclass, frozen or not, has its annotation's type; NumPy's scalars become Python's."""
+    """Give every field of a dataclass, frozen or not, its annotation's type; NumPy's scalars become Python's."""
     hints = _hints(type(instance))
     for f in fields(instance):
         value = getattr(instance, f.name)
@@ -224,7 +224,7 @@ def tidy(instance: Any) -> None:
 
 
 def spelled(named: Mapping[str, Any], *functions: Callable[..., Any]) -> None:
-    """Keywords are arguments of one of these functions; TypeError names what comes nearest."""
+    """Check that keywords are arguments of one of these functions. TypeError names what comes nearest."""
     every = [one for function in functions for one in inspect.signature(function).parameters.values()]
     known = dict.fromkeys(one.name for one in every if one.kind not in _VARIADIC and one.name != "self")
     for name in named:
@@ -236,7 +236,7 @@ def spelled(named: Mapping[str, Any], *functions: Callable[..., Any]) -> None:
 
 
 def arguments(function: F) -> F:
-    """A function whose arguments have the types of their annotations, which is checked before it is called."""
+    """Wrap a function so that each call first checks its arguments against their annotations."""
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -263,7 +263,7 @@ class _Now:
 
 @contextmanager
 def first_round() -> Iterator[None]:
-    """Within it what a problem's functions return is looked at."""
+    """Check in this block what a problem's functions return."""
     before, _Now.first_round = _Now.first_round, True
     try:
         yield
@@ -272,7 +272,7 @@ def first_round() -> Iterator[None]:
 
 
 def explained(function: F, returned: Callable[..., None] | None = None) -> F:
-    """As `arguments`, but looked at only once the function has failed: for what runs in every step.
+    """Wrap a function as `arguments` does, but check only once it has failed: for what runs in every step.
 
     Args:
         returned: called with the arguments and, behind them, what came back or the error, in a run's first round.
@@ -312,7 +312,7 @@ def explained(function: F, returned: Callable[..., None] | None = None) -> F:
 
 
 def whole(name: str, value: Any, low: int, high: int | None = None, fix: str = "") -> int:
-    """An integer in [low, high], by default at most `MOST`; a bool or a float is refused with TypeError."""
+    """Check for an integer in [low, high], by default at most `MOST`. A bool or a float raises TypeError."""
     value = plain(value)
     bounds = f"an integer >= {low}" if high is None else f"an integer from {low} to {high}"
     if isinstance(value, bool) or not isinstance(value, int):
@@ -325,14 +325,14 @@ def whole(name: str, value: Any, low: int, high: int | None = None, fix: str = "
 
 
 def count(name: str, value: Any, most: int = MOST_PER_ROUND) -> int:
-    """How many of something a round makes: an integer from 1 on that a machine can be asked for."""
+    """Check for an integer from 1 on that counts what a round makes and that a machine can be asked for."""
     return whole(name, value, 1, most)
 
 
 def number(
     name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False, fix: str = ""
 ) -> float:
-    """A finite real number in [low, high] (or (low, high] with `open_low`)."""
+    """Check for a finite real number in [low, high] (or (low, high] with `open_low`)."""
     value = plain(value)
     left = f"{'>' if open_low else '>='} {low:g}" if low > -math.inf else ""
     right = f"<= {high:g}" if high < math.inf else ""
@@ -349,7 +349,7 @@ def number(
 
 
 def outcome(name: str, value: Any) -> float:
-    """A number that came out of a computation: NaN and infinity are allowed."""
+    """Check for a number that came out of a computation: NaN and infinity are allowed."""
     value = plain(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or (type(value) is int and abs(value) > 10**308):
         reject(name, value, "a number", f"pass a plain float for {name}", TypeError)
@@ -357,18 +357,18 @@ def outcome(name: str, value: Any) -> float:
 
 
 def rate(name: str, value: Any) -> float:
-    """A step size: finite and positive."""
+    """Check for a step size: finite and positive."""
     return number(name, value, 0.0, open_low=True, fix=f"use a positive step size, for example {name}=0.01")
 
 
 def step_size(name: str, value: Any) -> None:
-    """A method's step size: positive, or None where the problem suggests one."""
+    """Check for a method's step size: positive, or None where the problem suggests one."""
     if value is not None:
         rate(name, value)
 
 
 def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
-    """One of a few names."""
+    """Check for one of a few names. Raises ValueError that names the nearest one."""
     options, value = list(allowed), plain(value)
     simple = value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))
     if not simple or value not in options:
@@ -380,7 +380,7 @@ def choice(name: str, value: Any, allowed: Iterable[Any]) -> Any:
 
 
 def alike(value: Any, names: Iterable[Any]) -> Any:
-    """The one of some names that differs in capitals, spaces and hyphens alone (SCAFFOLD is Scaffold), or `value`."""
+    """Return the name that equals `value` up to capitals, spaces and hyphens (SCAFFOLD is Scaffold), or `value`."""
     known = [name for name in names if isinstance(name, str)]
     if not isinstance(value, str) or value in known:
         return value
@@ -393,7 +393,7 @@ def _letters(name: str) -> str:
 
 
 def instance(name: str, value: Any, kind: type | tuple[type, ...], fix: str) -> Any:
-    """An object of the type that the interface needs."""
+    """Check for an object of the type that the interface needs."""
     value = plain(value)
     if not isinstance(value, kind):
         names = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
@@ -410,7 +410,7 @@ def tensor(
     finite: bool = True,
     kinds: str | None = "floating-point",
 ) -> torch.Tensor:
-    """A real floating-point tensor (`kinds=None`: any) of the given shape (None: any size along an axis) and dtype."""
+    """Check for a real floating-point tensor (`kinds=None`: any) of a shape (None: any size on an axis) and dtype."""
     if not isinstance(value, torch.Tensor):
         reject(name, type(value).__name__, "a torch.Tensor", f"wrap it: torch.as_tensor({name})", TypeError)
     if _holds_nothing(value):
@@ -441,7 +441,7 @@ def tensor(
 
 
 def dtype(name: str, value: Any) -> torch.dtype:
-    """float32 or float64."""
+    """Check for float32 or float64."""
     if not isinstance(value, torch.dtype) or value not in (torch.float32, torch.float64):
         of, dot, _ = name.rpartition(".dtype")
         fix = f"pass {of}.double()" if dot else f"pass {name}=torch.float64"
@@ -450,12 +450,12 @@ def dtype(name: str, value: Any) -> torch.dtype:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out: an allocator's, of the CPU or of CUDA, is a RuntimeError."""
+    """Return whether an error says that memory ran out: an allocator's, of the CPU or of CUDA, is a RuntimeError."""
     return any(words in str(error) for words in ("can't allocate memory", "out of memory"))
 
 
 def device(name: str, value: Any) -> torch.device:
-    """A device that exists on this machine."""
+    """Check for a device that exists on this machine."""
     value = plain(value)
     try:
         if not isinstance(value, (str, torch.device)):
@@ -473,7 +473,7 @@ def device(name: str, value: Any) -> torch.device:
 
 
 def path(name: str, value: Any) -> Path:
-    """A path in words, which need not be there; `~` at its beginning is the user's home."""
+    """Check for a path in words, which need not be there; `~` at its beginning is the user's home."""
     value = plain(value)
     if not isinstance(value, (str, Path)) or not str(value):
         reject(name, value, "a path", f"pass {name}='figures'", TypeError)
@@ -486,7 +486,7 @@ def path(name: str, value: Any) -> Path:
 
 
 def folder(name: str, value: Any) -> Path:
-    """A folder that exists or can be made, and can be written to. Any number of processes may ask at once."""
+    """Check for a folder that exists or can be made, and can be written to. Any number of processes may ask at once."""
     value = plain(value)
     if not isinstance(value, (str, Path)) or not str(value):
         reject(name, value, "the path of a folder", f"pass {name}='figures'", TypeError)
@@ -503,8 +503,14 @@ def folder(name: str, value: Any) -> Path:
     return found
 
 
+def class_name(kind: type) -> str:
+    """Return a class's name; of one that is not this package's with its module, for two may share a name."""
+    module = kind.__module__.replace("__mp_main__", "__main__")  # a script's, in the processes that it starts
+    return kind.__name__ if module.partition(".")[0] == "fedtheory" else f"{module}.{kind.__qualname__}"
+
+
 def takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether it can be called with so many arguments, as far as its signature says."""
+    """Return whether a function can be called with so many arguments, as far as its signature says."""
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:
@@ -515,7 +521,7 @@ def takes(function: Callable[..., Any], count: int) -> bool:
 
 
 def steps(kind: type, wanted: Mapping[str, Sequence[str]]) -> None:
-    """A class that a user writes has the methods of its contract, and each takes what it will be given.
+    """Check that a class that a user writes has its contract's methods, each with the arguments it will be given.
 
     Args:
         kind: the class.
@@ -539,7 +545,7 @@ def steps(kind: type, wanted: Mapping[str, Sequence[str]]) -> None:
 
 
 def clients(name: str, value: Any, n: int) -> list[int]:
-    """Ids of different clients of n, as a tensor of integers (S,), S >= 1: returned as a list."""
+    """Check for ids of different clients of n, as a tensor of integers (S,), S >= 1: returned as a list."""
     instance(name, value, torch.Tensor, "pass a tensor of client ids")
     if value.dim() != 1 or value.dtype != torch.int64 or _holds_nothing(value):
         found = f"{value.dtype} {tuple(value.shape)}"
@@ -558,7 +564,7 @@ _CGROUP = (  # limit and use, in the second and the first version
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Memory that can still be had, in a container what its limit leaves; None where the system does not say."""
+    """Return the free memory in bytes, in a container what its limit leaves; None where the system does not say."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     try:
@@ -578,7 +584,7 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def room(name: str, value: Any, needed: int, device: torch.device | None = None) -> None:
-    """Raises MemoryError where what an argument asks for, `needed` bytes, is more than the device has left."""
+    """Raise MemoryError where an argument asks for more than the device has left (`needed` bytes)."""
     if needed < 2**24:  # nobody lacks that, and asking takes longer than allocating it
         return
     free = free_bytes(device or torch.device("cpu"))

@@ -31,7 +31,7 @@ def _is_message(value: Any) -> bool:
 
 
 def look_at_problem(problem: Problem) -> None:
-    """A problem has the attributes of the contract. Raises TypeError or ValueError with the first that does not fit."""
+    """Check that a problem has the contract's attributes. Raises TypeError or ValueError with the first misfit."""
     kind = type(problem).__name__
     wanted = {
         "n": "self.n = 10",

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def map_leaves(apply: Callable[..., torch.Tensor], first: T, *others: T) -> T:
-    """A dataclass of tensors (or None) with `apply` on each field of it and of its companions."""
+    """Apply a function to each field of a dataclass of tensors (or None) and of its companions."""
     if first is None:
         return first
     parts, names = (first, *others), field_names(type(first))
@@ -49,7 +49,7 @@ def run_clients(
     threads: int = 1,
     edges: Sequence[int] = (),
 ) -> tuple[Any, Any]:
-    """Up and Own of the clients (S,), each leading with S; `own` leads with S too.
+    """Run the clients (S,): Up and Own, each leading with S; `own` leads with S too.
 
     Args:
         chunk: how many clients are stacked at a time; None: as many as algorithm and problem like best.
@@ -57,7 +57,7 @@ def run_clients(
         edges: ids between which no two clients are stacked, see `fedtheory.running.shards`; the clients then rise.
     """
     chunk = chunk or algorithm.chunk(problem) or len(clients)
-    cuts = pieces(clients, chunk, edges)
+    cuts = chunk_slices(clients, chunk, edges)
     if len(cuts) == 1:
         return drain(algorithm.client(problem, clients, own, down, key))
 
@@ -74,8 +74,8 @@ def run_clients(
     return map_leaves(cat, *(up for up, _ in parts)), map_leaves(cat, *(o for _, o in parts))
 
 
-def pieces(clients: torch.Tensor, chunk: int, edges: Sequence[int] = ()) -> list[slice]:
-    """Which of the clients (S,) are stacked: at most `chunk`, and none from both sides of an edge."""
+def chunk_slices(clients: torch.Tensor, chunk: int, edges: Sequence[int] = ()) -> list[slice]:
+    """Return the slices of clients (S,) that are stacked: at most `chunk` each, none from both sides of an edge."""
     ids = clients.tolist() if edges else []
     at = sorted({0, len(clients), *(bisect_left(ids, edge) for edge in edges)})
     return [slice(a, min(a + chunk, end)) for start, end in pairwise(at) for a in range(start, end, chunk)]

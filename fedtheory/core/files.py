@@ -57,7 +57,7 @@ def open_own(path: Path, flags: int) -> int:
 
 @contextmanager
 def written(path: Path) -> Iterator[BinaryIO]:
-    """A file to write a whole file or none: a temporary one in the same folder, fsync, rename, fsync of the folder.
+    """Open a file that is written whole or not at all: a temporary one beside it, fsync, rename, fsync of the folder.
 
     A file that is replaced keeps its permissions. An OSError names the file.
     """
@@ -88,7 +88,7 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 @contextmanager
 def one_at_a_time(folder: Path) -> Iterator[None]:
-    """In the block no other process is in one for this folder, where the system can lock files; it is waited for."""
+    """Wait until no other process is in a block for this folder, where the system can lock files."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         if fcntl is not None:
@@ -99,7 +99,7 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 
 
 def require_folder(folder: Path) -> None:
-    """A folder that can be made, or written into where it is there, before any work. Raises OSError otherwise."""
+    """Check before any work that a folder can be made, or written into. Raises OSError otherwise."""
     folder = folder.absolute()
     there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     try:
@@ -111,7 +111,7 @@ def require_folder(folder: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A new folder to write into, beside `folder`; at the end of the block it gets that name.
+    """Make a new folder to write into, beside `folder`; at the end of the block it gets that name.
 
     Where the block raises it is removed, where the process is killed it is left. `folder` must be new or empty.
 
@@ -169,13 +169,13 @@ def _end_of_links(path: Path) -> Path | int:
 
 
 def is_plain(value: str | Path) -> bool:
-    """Whether it is a regular file that can be read back: no device, no pipe, no open file of this process."""
+    """Return whether a file is regular and can be read back: no device, no pipe, no open file of this process."""
     end = _end_of_links(Path(value))
     return not isinstance(end, int) and end.is_file()
 
 
 def require_target(name: str, value: str, *others: str | None) -> None:
-    """A file that `write_target` can write, before any work, and none of the `others`, which the command uses.
+    """Check before any work that `write_target` can write a file, which is none of the `others` that the command uses.
 
     Raises OSError otherwise.
     """
@@ -222,18 +222,18 @@ def write_target(value: str | Path, content: bytes) -> None:
 
 
 def sha256(content: bytes | bytearray) -> str:
-    """64 hex digits."""
+    """Return the SHA-256 of bytes, 64 hex digits."""
     return hashlib.sha256(content).hexdigest()
 
 
 def seal(value: dict[str, Any], indent: int | None = 1) -> bytes:
-    """A JSON object with its SHA-256 as last member. A number that is not finite raises ValueError."""
+    """Write a JSON object with its SHA-256 as last member. A number that is not finite raises ValueError."""
     body = json.dumps(value, indent=indent, allow_nan=False).removesuffix("}").removesuffix("\n").encode()
     return body + f',\n "sha256": "{sha256(body)}"\n}}\n'.encode()
 
 
 def unseal(content: bytes) -> dict[str, Any]:
-    """The object of a sealed file, without its SHA-256.
+    """Read a sealed file, without its SHA-256.
 
     Raises Broken for a changed byte, a file cut short, or one without a seal.
     """
@@ -251,7 +251,7 @@ def unseal(content: bytes) -> dict[str, Any]:
 
 
 def misfit(value: Any, shape: Any, where: str = "") -> str | None:
-    """What is wrong with a JSON value, or None.
+    """Say what is wrong with a JSON value, or None.
 
     A shape is a type, a tuple of types, a function that raises ValueError or TypeError, a list of one shape (of every
     entry), or a dict of shapes (of members that must be there).
@@ -283,7 +283,7 @@ def misfit(value: Any, shape: Any, where: str = "") -> str | None:
 
 
 def plain(value: Any) -> Any:
-    """JSON has no NaN: a number that diverged is written as the string "NaN"."""
+    """Make a value JSON: a number that is not finite becomes "NaN" or "Infinity"."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     if isinstance(value, dict):
@@ -294,5 +294,5 @@ def plain(value: Any) -> Any:
 
 
 def number(value: Any) -> float:
-    """The inverse of `plain` for one number; a file that holds none raises ValueError."""
+    """Turn what `plain` wrote back into a number. Raises ValueError where a file holds none."""
     return float(value)

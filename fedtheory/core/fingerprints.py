@@ -24,8 +24,8 @@ _FRAMEWORK = frozenset(vars(torch.nn.Module()))  # what every network has, whate
 _LIBRARIES = ("torch", "transformers", "fedtheory")
 
 
-def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()) -> Iterator[bytes]:
-    """Bytes that differ where values do.
+def content_bytes(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()) -> Iterator[bytes]:
+    """Yield bytes that differ where values do.
 
     Args:
         name: of the value, for the bytes and for `unread`.
@@ -43,28 +43,18 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
         yield f"{name}: {_ADDRESS.sub('', repr(value))}".encode()
         value = _module(value)
     if isinstance(value, torch.Tensor):
-        yield f"{name}: {value.dtype} {tuple(value.shape)}".encode()
-        value = value.detach()
-        if value.layout == torch.sparse_coo:
-            value = value.coalesce()
-            yield from parts(f"{name}.indices", value.indices(), unread, within)
-            value = value.values()
-        elif value.layout != torch.strided:
-            value = value.to_dense()
-        if not value.is_meta:
-            value = value.resolve_conj().resolve_neg()
-            yield value.cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+        yield from _tensor_bytes(name, value, unread, within)
     elif isinstance(value, np.ndarray) and value.dtype != object:
         yield f"{name}: {value.dtype} {value.shape}".encode()
         yield value.tobytes()
     elif isinstance(value, Mapping):
         yield f"{name}: {len(value)}".encode()
         for shown, key in sorted(((_ADDRESS.sub("", repr(key)), key) for key in value), key=lambda pair: pair[0]):
-            yield from parts(f"{name}[{shown}]", value[key], unread, within)
+            yield from content_bytes(f"{name}[{shown}]", value[key], unread, within)
     elif isinstance(value, (tuple, list, np.ndarray)):
         yield f"{name}: {len(value)}".encode()
         for place, part in enumerate(value):
-            yield from parts(f"{name}[{place}]", part, unread, within)
+            yield from content_bytes(f"{name}[{place}]", part, unread, within)
     elif isinstance(value, (set, frozenset)):
         yield f"{name}: {len(value)}".encode()
         yield from sorted(digest(part).encode() for part in value)
@@ -72,26 +62,47 @@ def parts(name: str, value: Any, unread: list[str], within: tuple[int, ...] = ()
         yield f"{name}={value!r}".encode()
     elif hasattr(value, "tocoo"):  # SciPy's sparse arrays
         flat: Any = value.tocoo()  # pyright: ignore[reportAttributeAccessIssue]
-        yield from parts(name, (kind, tuple(flat.shape), flat.row, flat.col, flat.data), unread, within)
-    elif inspect.isfunction(value):
-        yield f"{name}: {kind} {value.__qualname__}".encode()
-        yield from parts(f"{name}()", _written(value), unread, within)
-    elif inspect.ismethod(value):
-        ours = value.__func__.__module__.partition(".")[0] == "fedtheory"  # of one version, which the name tells
-        function = value.__func__.__qualname__ if ours else value.__func__
-        yield from parts(name, (kind, function, value.__self__), unread, within)
+        yield from content_bytes(name, (kind, tuple(flat.shape), flat.row, flat.col, flat.data), unread, within)
     elif inspect.isroutine(value) or isinstance(value, (type, ModuleType)):
-        module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", value.__name__)
-        yield f"{name}: {kind} {module}.{own}".encode()
+        yield from _named_bytes(name, value, unread, within)
     elif isinstance(value, partial):
-        yield from parts(name, (kind, value.func, value.args, value.keywords), unread, within)
+        yield from content_bytes(name, (kind, value.func, value.args, value.keywords), unread, within)
     else:
         yield f"{name}: {kind}".encode()
         held = _attributes(value)
         if held is None:
             unread.append(name)
         for part in held or ():
-            yield from parts(f"{name}.{part}", getattr(value, part, None), unread, within)
+            yield from content_bytes(f"{name}.{part}", getattr(value, part, None), unread, within)
+
+
+def _tensor_bytes(name: str, value: torch.Tensor, unread: list[str], within: tuple[int, ...]) -> Iterator[bytes]:
+    yield f"{name}: {value.dtype} {tuple(value.shape)}".encode()
+    value = value.detach()
+    if value.layout == torch.sparse_coo:
+        value = value.coalesce()
+        yield from content_bytes(f"{name}.indices", value.indices(), unread, within)
+        value = value.values()
+    elif value.layout != torch.strided:
+        value = value.to_dense()
+    if not value.is_meta:
+        value = value.resolve_conj().resolve_neg()
+        yield value.cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+
+
+def _named_bytes(name: str, value: Any, unread: list[str], within: tuple[int, ...]) -> Iterator[bytes]:
+    """Of a function, a bound method, a class or a module."""
+    kind = type(value).__qualname__
+    if inspect.isfunction(value):
+        yield f"{name}: {kind} {value.__qualname__}".encode()
+        yield from content_bytes(f"{name}()", _written(value), unread, within)
+    elif inspect.ismethod(value):
+        ours = value.__func__.__module__.partition(".")[0] == "fedtheory"  # of one version, which the name tells
+        function = value.__func__.__qualname__ if ours else value.__func__
+        yield from content_bytes(name, (kind, function, value.__self__), unread, within)
+    else:
+        module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", value.__name__)
+        yield f"{name}: {kind} {module}.{own}".encode()
 
 
 def _module(module: torch.nn.Module) -> list[Any]:
@@ -107,7 +118,7 @@ def _module(module: torch.nn.Module) -> list[Any]:
     ]
     kinds = {base: None for part in module.modules() for base in type(part).__mro__ if _theirs(base)}
     trained = [name for name, own in module.named_parameters() if own.requires_grad]
-    return [module.state_dict(), dict(module.named_buffers()), held, trained, list(map(_does, kinds))]
+    return [module.state_dict(), dict(module.named_buffers()), held, trained, list(map(_describe_class, kinds))]
 
 
 def _theirs(kind: type) -> bool:
@@ -125,7 +136,7 @@ def _tells(name: str, value: Any, theirs: bool = True) -> bool:
     return seen and name not in _FRAMEWORK and not isinstance(value, torch.nn.Module)
 
 
-def _does(kind: type) -> list[tuple[str, Any]]:
+def _describe_class(kind: type) -> list[tuple[str, Any]]:
     """A class's functions, those behind its properties, and its values."""
     plain = lambda one: one.__func__ if isinstance(one, (staticmethod, classmethod)) else one
     within = ((name, plain(one)) for name, one in sorted(vars(kind).items()) if _tells(name, one))
@@ -137,8 +148,8 @@ def _dunder(name: str) -> bool:
     return name.startswith("__") and name not in ("__init__", "__call__")
 
 
-def does(function: Any, within: tuple[int, ...] = ()) -> Any:
-    """What tells a callable from another and stays while it is called: its lines, and the plain values within them.
+def describe_callable(function: Any, within: tuple[int, ...] = ()) -> Any:
+    """Describe what tells a callable from another and stays while it is called: its lines and plain values.
 
     Of a method and of an object these are its class's; what else they hold may change from call to call.
 
@@ -157,8 +168,8 @@ def does(function: Any, within: tuple[int, ...] = ()) -> Any:
         return [said, [_stays(value, within) for value in values]]
     if isinstance(function, partial):
         values = (*function.args, *function.keywords.values())
-        return [does(function.func, within), [_stays(value, within) for value in values]]
-    return function if inspect.isroutine(function) else [type(function).__qualname__, _does(type(function))]
+        return [describe_callable(function.func, within), [_stays(value, within) for value in values]]
+    return function if inspect.isroutine(function) else [type(function).__qualname__, _describe_class(type(function))]
 
 
 def _stays(value: Any, within: tuple[int, ...]) -> Any:
@@ -166,7 +177,7 @@ def _stays(value: Any, within: tuple[int, ...]) -> Any:
     if isinstance(value, tuple):
         return [_stays(part, within) for part in value]
     if inspect.isroutine(value) or isinstance(value, partial):
-        return does(value, within)
+        return describe_callable(value, within)
     if callable(getattr(value, "fingerprint", None)) and not isinstance(value, type):
         return value.fingerprint()
     return value if value is None or isinstance(value, (*_PLAIN, np.generic)) else type(value).__qualname__
@@ -216,15 +227,15 @@ def _attributes(value: Any) -> list[str] | None:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 over `parts`, 16 hex digits."""
+    """Return the SHA-256 over `content_bytes`, 16 hex digits."""
     sha = hashlib.sha256()
-    for part in parts("", value, []):
+    for part in content_bytes("", value, []):
         sha.update(part)
     return sha.hexdigest()[:16]
 
 
-def told(value: Any) -> str:
-    """A value in words that tell it from others: its repr, and a digest of what this leaves out.
+def describe(value: Any) -> str:
+    """Describe a value in words that tell it from others: its repr, and a digest of what this leaves out.
 
     That is a tensor's or an array's entries, a field that is not shown, and what an object without a repr holds.
     """

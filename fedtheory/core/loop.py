@@ -1,4 +1,4 @@
-"""A round, the loop over rounds, and what it leaves behind."""
+"""A round, and the loop over rounds."""
 
 import math
 import re
@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
@@ -14,128 +14,18 @@ from itertools import compress, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import torch
 
-from fedtheory.core import checks, engine, results
+from fedtheory.core import checks, engine
 from fedtheory.core import schedule as schedules
 from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.configuration import class_name
 from fedtheory.core.contract import Watched
 from fedtheory.core.files import misfit
+from fedtheory.core.history import COUNTED, METRICS, Divergence, History, Metric, lost_metric
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem, own_modes
 from fedtheory.core.schedule import Schedule
-
-
-@dataclass(frozen=True)
-class Divergence:
-    """Where a run left the finite numbers.
-
-    Fields:
-        round: the round (from 0) in which it happened; of a metric, the rounds done at the record.
-        client: the first client whose upload was not finite; None where every upload was.
-        quantity: which value, such as "Up.dy", "Server.x", or a metric.
-    """
-
-    round: int
-    client: int | None
-    quantity: str
-
-
-@dataclass
-class History:
-    """What a run recorded.
-
-    Fields:
-        columns: one list per quantity, all of one length: "round" (rounds done, 0 = start), the metrics asked for
-            ("error", "loss", a function's name), and the traffic so far, summed over the clients: "up_scalars",
-            "up_bytes", "down_scalars", "down_bytes", and "saved_bytes", what shared seeds spared in both directions.
-        state: after the last finite round.
-        diverged: None, or where the run left the finite numbers; it stops there. A problem's metric that is not finite
-            stops no run: where it is so in the last record, this names it, and the first record from which on it is.
-        seconds: since the start of this call, at each record; NaN for records of an earlier call that it goes on from.
-        interrupted: None, or the rounds that were done when Ctrl-C ended the run.
-
-    Iterating gives a dict for each record, so `pandas.DataFrame(history)` is `history.frame()`.
-
-    >>> from fedtheory import FedAvg, Key, Quadratic, run
-    >>> run(FedAvg(lr=0.5, local_steps=5), Quadratic.random(n=10, d=5, key=Key(0)), rounds=20, every=10)
-    History of rounds 0 to 20, 3 records
-    round   error  up_bytes  down_bytes
-        0       1         0           0
-       10  0.1837      4000        4000
-       20  0.1835      8000        8000
-    """
-
-    columns: dict[str, list[float]]
-    state: State
-    diverged: Divergence | None = None
-    seconds: list[float] = field(default_factory=list, compare=False)
-    interrupted: int | None = field(default=None, compare=False)
-
-    def __post_init__(self) -> None:
-        checks.tidy(self)
-
-    @property
-    def x(self) -> torch.Tensor:
-        """The final global model, (d,)."""
-        return self.state.server.x
-
-    def __iter__(self) -> Iterator[dict[str, float]]:
-        for row in zip(*self.columns.values()):
-            yield dict(zip(self.columns, row))
-
-    def frame(self) -> Any:
-        """The records as a pandas frame."""
-        return results.frame(self.columns)
-
-    def plot(self, metric: str | None = None, against: str = "round", ax: Any = None, **line: Any) -> Any:
-        """Draw a metric against "round", "bytes" or "seconds". Returns the axes, to draw further runs into.
-
-        Args:
-            metric: a column; default the first metric of the run.
-            ax: axes of matplotlib; default new ones.
-            line: options of matplotlib's `plot`, such as label="SSF".
-        """
-        name = results.chosen(metric, self.columns)
-        places, label = results.across(self.columns, self.seconds, against)
-        ax = results.axes(ax, name, label)
-        ax.plot(places, self.columns[name], **line)
-        if "label" in line:
-            ax.legend(frameon=False)
-        return ax
-
-    def save(self, path: str | Path) -> None:
-        """Write columns, divergence, seconds and the final model to a file: JSON with its SHA-256, no pickle."""
-        results.save(path, self.columns, self.diverged and list(vars(self.diverged).values()), self.seconds, self.x)
-
-    @staticmethod
-    def load(path: str | Path) -> "History":
-        """A history that was saved. Its state is the final model alone: a run does not go on from it.
-
-        Raises ValueError for a damaged file.
-        """
-        content = results.load(path)
-        diverged = content["diverged"] and Divergence(*content["diverged"])
-        return History(content["columns"], State(_Model(content["x"]), None), diverged, content["seconds"])
-
-    def __getitem__(self, name: str) -> list[float]:
-        return self.columns[checks.choice("name", name, self.columns)]
-
-    def __repr__(self) -> str:
-        rounds = self.columns.get("round") or [0]
-        said = f"History of rounds {rounds[0]} to {rounds[-1]}, {len(rounds)} records"
-        said += f", diverged in round {self.diverged.round} ({self.diverged.quantity})" if self.diverged else ""
-        return f"{said}\n{results.table(self.columns)}"
-
-
-@dataclass(frozen=True)
-class _Model:
-    """The server's state of a history that was saved."""
-
-    x: torch.Tensor
 
 
 @dataclass
@@ -177,71 +67,14 @@ class Division(Protocol):
     def most(self, number: int) -> int: ...
 
 
-MOST_THREADS = 1024
+_MOST_THREADS = 1024
 _AHEAD = 400  # clients, over all rounds that are drawn at once
 _STACKED = 0.01  # of an upload's length: far above rounding, far below another draw
 _ROUNDED = 1000  # units of rounding, of what a client is given: an upload that should be zero is as large
-Metric = Callable[[Any, torch.Tensor], Any]  # of a problem and a model: a number, a vector, a dict of numbers
-_METRICS: dict[str, Metric] = {
-    "error": lambda problem, x: problem.error(x),
-    "loss": lambda problem, x: problem.loss(x),
-    "accuracy": lambda problem, x: problem.accuracy(x),
-}
-_COUNTED = ("up_scalars", "up_bytes", "down_scalars", "down_bytes", "saved_bytes")
-
-
-def measured_by(metrics: Sequence[str | Metric]) -> dict[str, Metric]:
-    """What is recorded, by its column's name. Raises ValueError for a name that is unknown, taken, or none."""
-    found: dict[str, Metric] = {}
-    for metric in metrics:
-        if not callable(metric):
-            name = checks.choice("metrics", metric, _METRICS)
-        else:
-            name = getattr(metric, "__name__", None)
-            if isinstance(metric, type) or not checks.takes(metric, 2):
-                fix = f"write def {name if isinstance(name, str) and name.isidentifier() else 'metric'}(problem, x)"
-                checks.reject("metrics", metric, "a function of (problem, x)", fix, TypeError)
-            if not isinstance(name, str) or not name.isidentifier():
-                fix = "write it with def, or give it a __name__"
-                checks.reject("metrics", metric, "a function with a name, which its column has", fix)
-            if name in (*_METRICS, *_COUNTED, "round"):
-                checks.reject("metrics", metric, f"a function with another name than {name!r}, a column", "rename it")
-        if name in found:
-            fix = "leave one out" if metrics.count(metric) > 1 else "rename one"
-            names = tuple(getattr(one, "__name__", one) for one in metrics)
-            checks.reject("metrics", names, "each name once, which is a column's", fix)
-        found[name] = _own(metric) if callable(metric) else _METRICS[name]
-    return found
-
-
-def _own(metric: Metric) -> Metric:
-    """A user's: given a copy, which it may change and differentiate through; a float, on which a group can agree.
-
-    Of a vector or a dict: its numbers by their columns' names, such as "name[0]" or "name.worst".
-    """
-    name = getattr(metric, "__name__", "")
-
-    def number(value: Any) -> float:
-        one = (
-            isinstance(value, (torch.Tensor, np.ndarray))
-            and math.prod(value.shape) == 1
-            and not getattr(value, "is_meta", False)
-        )
-        return float(checks.outcome(name, value.item() if one else value))
-
-    def measure(problem: Problem, x: torch.Tensor) -> float | dict[str, float]:
-        found = metric(problem, x.detach().clone())
-        if isinstance(found, Mapping):
-            return {f"{name}.{part}": number(value) for part, value in found.items()}
-        if isinstance(found, (list, tuple)) or (getattr(found, "ndim", 0) == 1 and len(found) > 1):
-            return {f"{name}[{i}]": number(value) for i, value in enumerate(found)}
-        return number(found)
-
-    return measure
 
 
 def sample_clients(n: int, sampled: int, key: Key) -> torch.Tensor:
-    """`sampled` of n clients, uniformly without replacement, in increasing order: (S,) int64."""
+    """Draw `sampled` of n clients, uniformly without replacement, in increasing order: (S,) int64."""
     if sampled == n:
         return torch.arange(n)
     return torch.randperm(n, generator=key.generator())[:sampled].sort()[0]
@@ -277,7 +110,7 @@ def play_round(
     chunk: int | None = None,
     threads: int = 1,
 ) -> tuple[State, Any, Traffic]:
-    """One round for the given clients: a function of (state, key). Returns the new state, the uploads, the traffic.
+    """Play one round for the given clients: a function of (state, key). Returns the new state, uploads and traffic.
 
     Clients are computed and summed by rising id, so their order changes no bit; uploads come in the order given.
 
@@ -316,7 +149,7 @@ def play_round(
         checks.reject("clients", ids, "clients whose weights do not sum to 0", fix)
     if chunk is not None:
         checks.whole("chunk", chunk, 1)
-    checks.whole("threads", threads, 1, MOST_THREADS)
+    checks.whole("threads", threads, 1, _MOST_THREADS)
     lag_of = dict(zip(ids, known))
     rising = sorted(ids)
     given = (problem, state, torch.tensor(rising), key, [lag_of[i] for i in rising], dropped, chunk, threads)
@@ -402,7 +235,7 @@ def _look_at_stacks(
 ) -> None:
     """Warns where an upload hangs on who is stacked with a client: of methods and problems that are not this package's,
     whose own are tested. One client is played alone, or two together where all were alone."""
-    theirs = [kind for kind in (type(algorithm), type(problem)) if class_name(kind) != kind.__name__]
+    theirs = [kind for kind in (type(algorithm), type(problem)) if checks.class_name(kind) != kind.__name__]
     if not theirs or len(exchange.mine) < 2 or len(exchange.mine) != len(exchange.rows):
         return
     alone = (chunk or algorithm.chunk(problem) or len(exchange.rows)) > 1
@@ -420,9 +253,9 @@ def _look_at_stacks(
         gap = float((found.double() - before.double()).norm())
         off = gap / max(float(before.double().norm()), 1e-30)
         if off > _STACKED and gap > _ROUNDED * torch.finfo(problem.dtype).eps * scale:
-            how = "alone" if alone else "with another client"
+            how, kind = "alone" if alone else "with another client", checks.class_name(theirs[0])
             warnings.warn(
-                f"{class_name(theirs[0])}: client {int(ids[-1])}'s {type(up).__name__}.{name} is another one when it "
+                f"{kind}: client {int(ids[-1])}'s {type(up).__name__}.{name} is another one when it "
                 f"is computed {how} ({off:.2g} of its length). A client's upload must not hang on who is stacked with "
                 "it. Fix: fold the id into what a client draws, as key.fold('noise', int(i)) for i in clients",
                 stacklevel=2,
@@ -503,10 +336,56 @@ def _require_state(problem: Problem, state: State) -> None:
             checks.reject(f"len(state.own.{f.name})", len(leaf), f"a row for each of {problem.kept} clients", fix)
 
 
-def require_rates(algorithm: Algorithm, problem: Problem, rounds: int, schedule: Schedule | None) -> None:
+@dataclass(frozen=True)
+class Plan:
+    """What a run computes: the arguments of `run`, checked. Nothing in it depends on where the run takes place.
+
+    Fields:
+        algorithm, problem, rounds, sampled, dropout, schedule, every, chunk, threads: as in `run`.
+        root: the run's key.
+        x0: the start, (d,).
+        metrics: what is recorded, by its column's name.
+        edges: client ids between which no two are stacked.
+    """
+
+    algorithm: Algorithm
+    problem: Problem
+    rounds: int
+    sampled: int
+    dropout: float
+    root: Key
+    x0: torch.Tensor
+    schedule: Schedule | None
+    every: int
+    metrics: Mapping[str, Metric]
+    chunk: int | None
+    threads: int
+    edges: Sequence[int]
+
+    def __post_init__(self) -> None:
+        algorithm, problem = self.algorithm, self.problem
+        checks.whole("rounds", self.rounds, 0, checks.MOST_ROUNDS)
+        checks.whole("sampled", self.sampled, 1, problem.n, f"sample at most the {problem.n} clients there are")
+        checks.number("dropout", self.dropout, 0.0, 1.0)
+        checks.whole("every", self.every, 1)
+        if self.chunk is not None:
+            checks.whole("chunk", self.chunk, 1)
+        checks.whole("threads", self.threads, 1, _MOST_THREADS)
+        _require_rates(algorithm, problem, self.rounds, self.schedule)
+        if problem.uneven and not algorithm.gradient_only:
+            own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"
+            fix = "construct the problem with epochs=None, or leave these terms out"
+            checks.reject("epochs", getattr(problem, "epochs", None), f"as many batches for each client: {own}", fix)
+        nothing = int((problem.weights.to(problem.dtype) == 0).sum())
+        if getattr(algorithm, "weighted", False) and (nothing >= self.sampled or (nothing and self.dropout)):
+            what = f"positive where a round's participants may be some of the {nothing} clients that weigh nothing"
+            checks.reject("problem.weights", problem.weights, what, "leave these clients out, or pass weighted=False")
+
+
+def _require_rates(algorithm: Algorithm, problem: Problem, rounds: int, schedule: Schedule | None) -> None:
     """Every round has a step size that the problem's numbers can hold. Raises ValueError with the first without."""
     least, most = torch.finfo(problem.dtype).tiny, torch.finfo(problem.dtype).max
-    own = schedules.end(algorithm.rate, rounds, 0, least, most)
+    own = schedules.first_bad_round(algorithm.rate, rounds, 0, least, most)
     if own is not None:
         what = f"a step size from {least:.1g} to {most:.1g} (of {problem.dtype}) in each of the {rounds} rounds"
         fix = "choose another, let it fall less or later, or run fewer rounds"
@@ -514,189 +393,230 @@ def require_rates(algorithm: Algorithm, problem: Problem, rounds: int, schedule:
     if schedule is None:
         return
     rate = lambda t: schedule.factor(t) * algorithm.rate(t)
-    found = schedules.end(rate, rounds, schedule.falls_from, least, most)
+    found = schedules.first_bad_round(rate, rounds, schedule.falls_from, least, most)
     if found is not None:
         expected = f"a positive step size in each of the {rounds} rounds; in round t={found} there is none"
         checks.reject("schedule", schedule, expected, "let it fall less or later, as for example Cosine(rounds) does")
 
 
-def loop(
-    algorithm: Algorithm,
-    problem: Problem,
-    rounds: int,
-    S: int,
-    dropout: float,
-    root: Key,
-    x0: torch.Tensor,
-    schedule: Schedule | None,
-    every: int,
-    metrics: Mapping[str, Metric],
-    chunk: int | None,
-    threads: int,
-    keeper: Keeper | None,
-    due: tuple[int, float],
-    progress: Callable[[int], object] | None,
-    cut: Sequence[int],
-    shards: Division | None,
-    hold: Callable[[Any, int], Any] | None,
-    asked: list[Any],
-) -> History:
-    """`run`, its arguments checked and its folder owned."""
-    first, kept = (0, problem.n) if shards is None else (shards.start, shards.kept)
-    here = [edge for edge in cut if first <= edge <= first + kept]
-    if hold is not None and not cut:
-        here = [first, first + kept]  # one block: what `close` makes anew is written into the files, too
-    with checks.first_round():
-        began = problem if kept == problem.n and hold is None else problem.keeping(1 if hold else kept)
-        state = Watched(algorithm).init(began, x0.to(problem.device).clone(), root)
-    if hold is not None:
-        state = State(state.server, hold(state.own, kept))
-    traffic, last_seen, start = Traffic(), [-1] * problem.n, 0
-    names = ("round", *metrics, *_COUNTED)
-    history = History({name: [] for name in names}, state)
-    saved = None if keeper is None else keeper.load((state, x0), partial(_wrong, n=problem.n, names=names))
-    if keeper is not None and saved is not None:
-        (state, _), extra = saved
-        start, last_seen, history.columns = extra["round"], extra["last_seen"], extra["columns"]
-        traffic = Traffic(Cost(*extra["up"]), Cost(*extra["down"]))
-        history.state = state
-        if start > rounds:
-            there = f"at least the {start} rounds in {keeper.folder}"
-            checks.reject("rounds", rounds, there, "name another folder")
-        if every % extra["every"]:
-            there = f"a multiple of {extra['every']}, the rounds between two records in {keeper.folder}"
-            checks.reject("every", every, there, f"pass every={extra['every']}, or name another folder")
+@dataclass(frozen=True)
+class Place:
+    """Where a run takes place: what the loop is handed, and does not import.
 
-    def record(done: int) -> None:
+    Fields:
+        keeper: where it finds and leaves its state; None: nowhere.
+        due: rounds and seconds after which the next checkpoint is due.
+        progress: called with the rounds done, at every recorded round.
+        shards: this process's share of the clients; None: all.
+        store_rows: (Own, rows) -> Own with so many rows that lie elsewhere, such as on disk; None: in memory.
+        stops: what has been asked to end the run, as it comes.
+    """
+
+    keeper: Keeper | None
+    due: tuple[int, float]
+    progress: Callable[[int], object] | None
+    shards: Division | None
+    store_rows: Callable[[Any, int], Any] | None
+    stops: Sequence[Any]
+
+
+def loop(plan: Plan, place: Place) -> History:
+    """Play a run's rounds, from its checkpoint where there is one. Returns what was recorded."""
+    return _Loop(plan, place).play()
+
+
+class _Loop:
+    """A run on its way.
+
+    Attributes:
+        algorithm: at the step size of the last round.
+        state, traffic, last_seen, done: after the last round that counts.
+        settled: whether `state` is whole: private state changes in place, and what breaks off then cannot be saved.
+    """
+
+    def __init__(self, plan: Plan, place: Place) -> None:
+        self.plan, self.place, self.algorithm = plan, place, plan.algorithm
+        problem, shards, store_rows = plan.problem, place.shards, place.store_rows
+        self.first, kept = (0, problem.n) if shards is None else (shards.start, shards.kept)
+        self.blocks = [edge for edge in plan.edges if self.first <= edge <= self.first + kept]
+        if store_rows is not None and not plan.edges:
+            self.blocks = [self.first, self.first + kept]  # what `close` makes anew is written into the files, too
+        with checks.first_round():
+            began = problem if kept == problem.n and store_rows is None else problem.keeping(1 if store_rows else kept)
+            self.state = Watched(plan.algorithm).init(began, plan.x0.to(problem.device).clone(), plan.root)
+        if store_rows is not None:
+            self.state = State(self.state.server, store_rows(self.state.own, kept))
+        self.traffic, self.last_seen, self.done, self.settled = Traffic(), [-1] * problem.n, 0, True
+        self.history = History({name: [] for name in ("round", *plan.metrics, *COUNTED)}, self.state)
+        self._restore()
+        self.start = self.saved = self.done
+        self.saved_at = self.began_at = time.monotonic()
+        self.returns = hasattr(sys, "ps1") and shards is None  # Ctrl-C at a prompt or in a notebook
+        breakable = shards is not None or (place.keeper is None and not self.returns)
+        self.uninterrupted = nullcontext if breakable else _uninterrupted
+
+    def play(self) -> History:
+        plan, place, history = self.plan, self.place, self.history
+        on_grid = [done % plan.every == 0 for done in history["round"]]  # or of a shorter or finer run
+        history.columns = {name: list(compress(column, on_grid)) for name, column in history.columns.items()}
+        history.seconds = [math.nan] * len(history["round"])
+        if self.start in (0, plan.rounds) or self.start % plan.every == 0:
+            with checks.first_round():
+                self._record()
+        elif place.progress is not None:
+            place.progress(self.start)
+        try:
+            self._play_rounds()
+        except BaseException as error:
+            if place.shards is None:
+                self._save()
+            if not (isinstance(error, KeyboardInterrupt) and self.returns):
+                raise
+            history.interrupted = self.done
+        try:
+            self._save()  # in shards: with the others, who are all here
+        except OSError as error:
+            if place.shards is not None:
+                raise
+            # nothing is lost but the way to go on
+            warnings.warn(f"the run is done, and its last checkpoint is not kept: {error}", stacklevel=4)
+        history.diverged = history.diverged or lost_metric(history.columns, plan.metrics)
+        return history
+
+    def _play_rounds(self) -> None:
+        plan, place, last_seen = self.plan, self.place, self.last_seen
+        if plan.schedule is not None and self.start > 0:  # what is saved is at that rate
+            factor = plan.schedule.factor(self.start - 1)
+            self.algorithm, _ = plan.algorithm.at_rate(plan.algorithm.lr * factor, self.state.own)
+        drawn = _sampled(plan.problem.n, plan.sampled, plan.root, self.start, plan.rounds)
+        for t, (key, clients, ids) in zip(range(self.start, plan.rounds), drawn):
+            moved = self._at_rate(t)
+            lags = [None if last_seen[i] < 0 else t - last_seen[i] for i in ids]
+            with torch.inference_mode(plan.problem.closed_form):  # no autograd bookkeeping: a tenth of a small round
+                dropped = _drop_clients(ids, plan.dropout, key.fold("dropout")) if plan.dropout else ()
+                exchange = (_first_exchange if t == self.start else _exchange)(
+                    self.algorithm, plan.problem, moved, clients, key, lags, dropped,
+                    plan.chunk, plan.threads, plan.edges, place.shards,
+                )  # fmt: skip
+                if (found := self._diverged(t, exchange)) is not None:
+                    self.history.diverged = found
+                    break
+                with self.uninterrupted():  # from here on the round is done, and counted
+                    self.settled = False
+                    algorithm = Watched(self.algorithm) if t == self.start else self.algorithm
+                    self.state = self.history.state = _settle(algorithm, moved, exchange, self.blocks, self.first)
+                    crossed = exchange.traffic
+                    self.traffic = Traffic(self.traffic.up + crossed.up, self.traffic.down + crossed.down)
+                    for i in ids:
+                        if i not in dropped:
+                            last_seen[i] = t
+                    self.done, self.settled = t + 1, True
+            if self.done % plan.every == 0 or self.done == plan.rounds:
+                self._record()
+            if place.keeper is not None:
+                self._save_where_due()
+
+    def _at_rate(self, t: int) -> State:
+        """The state at round t's step size; `self.state` stays at the last one's until the round is settled."""
+        plan = self.plan
+        if plan.schedule is None:
+            return self.state
+        self.algorithm, own = self.algorithm.at_rate(plan.algorithm.lr * plan.schedule.factor(t), self.state.own)
+        if self.place.store_rows is not None and own is not self.state.own:
+            what = f"None with {self.algorithm.name}, which rescales private state: it would be in memory then"
+            checks.reject("schedule", plan.schedule, what, "leave out memory_map, or the schedule")
+        return State(self.state.server, own)
+
+    def _diverged(self, t: int, exchange: _Exchange) -> Divergence | None:
+        if math.isfinite(float(exchange.server.x.sum())):
+            return None
+        found = _not_finite(t, exchange.rows.tolist(), exchange.up, exchange.server)
+        if found is not None and self.place.shards is not None and self.place.shards.reduces:
+            return replace(found, client=None)  # the others' uploads are in the average, too
+        return found
+
+    def _record(self) -> None:
+        """Write a row of the history, if this round has none."""
+        history, done = self.history, self.done
         if not history["round"] or history["round"][-1] < done:
-            values: dict[str, float] = {}
-            if shards is None or shards.rank == 0:
-                of = f"{type(problem).__name__}."
-                for name, metric in metrics.items():
-                    found = metric(problem, state.server.x)
-                    parts = found if isinstance(found, dict) else {name: found}
-                    values |= {
-                        part: checks.outcome(f"{of if part in _METRICS else ''}{part}", number)
-                        for part, number in parts.items()
-                    }
-            if shards is not None:
-                if shards.rank == 0 and values.keys() != metrics.keys():
-                    fix = "return a number, or leave out the group"
-                    checks.reject("metrics", list(metrics), "functions that return a number, in a group", fix)
-                agreed = shards.agree(state.server.x, list(values.values()), len(metrics))
-                values = dict(zip(metrics, agreed))
-            up, down = traffic.up, traffic.down
+            values, (up, down) = self._measure(), (self.traffic.up, self.traffic.down)
             counted = (up.scalars, up.bytes, down.scalars, down.bytes, up.saved_bytes + down.saved_bytes)
-            row = {"round": done, **values, **dict(zip(_COUNTED, counted))}
+            row = {"round": done, **values, **dict(zip(COUNTED, counted))}
             if not history["round"]:
                 history.columns = {name: [] for name in row}
             elif row.keys() != history.columns.keys():
                 there = f"the entries of the first record, {list(history.columns)}"
                 checks.reject("metrics", list(values), there, "return the same entries each time")
-            with uninterrupted():
+            with self.uninterrupted():
                 for name, number in row.items():
                     history.columns[name].append(number)
-                history.seconds.append(time.monotonic() - began_at)
-        if progress is not None:
-            progress(done)
+                history.seconds.append(time.monotonic() - self.began_at)
+        if self.place.progress is not None:
+            self.place.progress(done)
 
-    done, whole, at_disk, written = start, True, start, time.monotonic()
-    returns = hasattr(sys, "ps1") and shards is None  # at a prompt or in a notebook
-    uninterrupted = nullcontext if shards is not None or (keeper is None and not returns) else _uninterrupted
-    began_at = time.monotonic()
-
-    def save() -> None:
-        nonlocal at_disk, written
-        if keeper is not None and whole and done > at_disk:
-            extra = {
-                "round": done,
-                "every": every,
-                "last_seen": last_seen,
-                "columns": history.columns,
-                "up": list(traffic.up),
-                "down": list(traffic.down),
-            }
-            keeper.save((state, x0), extra)
-            at_disk, written = done, time.monotonic()
-
-    on_grid = [done % every == 0 for done in history["round"]]  # others are a shorter run's last, or a finer one's
-    history.columns = {name: list(compress(column, on_grid)) for name, column in history.columns.items()}
-    history.seconds = [math.nan] * len(history["round"])
-    if start in (0, rounds) or start % every == 0:
-        with checks.first_round():
-            record(start)
-    elif progress is not None:
-        progress(start)
-    full = algorithm
-    if schedule is not None and start > 0:
-        algorithm, _ = full.at_rate(full.lr * schedule.factor(start - 1), state.own)  # what is saved is at that rate
-    try:
-        drawn = _sampled(problem.n, S, root, start, rounds)
-        for t, (key, clients, ids) in zip(range(start, rounds), drawn):
-            moved = state  # at this round's rate; `state` itself stays at the last one's until the round is settled
-            if schedule is not None:
-                algorithm, own = algorithm.at_rate(full.lr * schedule.factor(t), state.own)
-                if hold is not None and own is not state.own:
-                    expected = f"None with {algorithm.name}, which rescales private state: it would be in memory then"
-                    checks.reject("schedule", schedule, expected, "leave out memory_map, or the schedule")
-                moved = State(state.server, own)
-            lags = [None if last_seen[i] < 0 else t - last_seen[i] for i in ids]
-            with torch.inference_mode(problem.closed_form):  # no autograd bookkeeping: a tenth of a small round
-                dropped = _drop_clients(ids, dropout, key.fold("dropout")) if dropout else ()
-                play = _first_exchange if t == start else _exchange
-                exchange = play(algorithm, problem, moved, clients, key, lags, dropped, chunk, threads, cut, shards)
-                if not math.isfinite(float(exchange.server.x.sum())):
-                    found = _not_finite(t, exchange.rows.tolist(), exchange.up, exchange.server)
-                    if found is not None and shards is not None and shards.reduces:
-                        found = replace(found, client=None)  # the others' uploads are in the average, too
-                    if found is not None:
-                        history.diverged = found
-                        break
-                with uninterrupted():  # from here on the round is done, and counted
-                    whole = False  # private state changes in place: what breaks off in here cannot be saved
-                    looked_at = Watched(algorithm) if t == start else algorithm
-                    state = history.state = _settle(looked_at, moved, exchange, here, first)
-                    crossed = exchange.traffic
-                    traffic = Traffic(traffic.up + crossed.up, traffic.down + crossed.down)
-                    for i in ids:
-                        if i not in dropped:
-                            last_seen[i] = t
-                    done, whole = t + 1, True
-            if done % every == 0 or done == rounds:
-                record(done)
-            if keeper is not None:
-                save_now = done % due[0] == 0 or time.monotonic() - written >= due[1]
-                if shards is not None:
-                    save_now = shards.most(2 if asked else int(save_now))
-                if save_now:
-                    save()
-                if save_now == 2:
-                    raise KeyboardInterrupt
-    except BaseException as error:
+    def _measure(self) -> dict[str, float]:
+        """The metrics at this model; with shards the first process's, on which all agree."""
+        metrics, problem, shards, x = self.plan.metrics, self.plan.problem, self.place.shards, self.state.server.x
+        values: dict[str, float] = {}
+        if shards is None or shards.rank == 0:
+            of = f"{type(problem).__name__}."
+            for name, metric in metrics.items():
+                found = metric(problem, x)
+                parts = found if isinstance(found, dict) else {name: found}
+                values |= {
+                    part: checks.outcome(f"{of if part in METRICS else ''}{part}", number)
+                    for part, number in parts.items()
+                }
         if shards is None:
-            save()
-        if not (isinstance(error, KeyboardInterrupt) and returns):
-            raise
-        history.interrupted = done
-    if shards is None:
-        try:
-            save()
-        except OSError as error:  # nothing is lost but the way to go on
-            warnings.warn(f"the run is done, and its last checkpoint is not kept: {error}", stacklevel=3)
-    if shards is not None:
-        save()  # with the others, who are all here
-    history.diverged = history.diverged or _lost(history.columns, metrics)
-    return history
+            return values
+        if shards.rank == 0 and values.keys() != metrics.keys():
+            fix = "return a number, or leave out the group"
+            checks.reject("metrics", list(metrics), "functions that return a number, in a group", fix)
+        return dict(zip(metrics, shards.agree(x, list(values.values()), len(metrics))))
 
+    def _restore(self) -> None:
+        """Go on from the checkpoint, if there is one. Raises ValueError for one that this call does not continue."""
+        keeper, plan, history = self.place.keeper, self.plan, self.history
+        wrong = partial(_wrong, n=plan.problem.n, names=tuple(history.columns))
+        found = None if keeper is None else keeper.load((self.state, plan.x0), wrong)
+        if keeper is None or found is None:
+            return
+        (self.state, _), extra = found
+        self.done, self.last_seen, history.columns = extra["round"], extra["last_seen"], extra["columns"]
+        self.traffic = Traffic(Cost(*extra["up"]), Cost(*extra["down"]))
+        history.state = self.state
+        if self.done > plan.rounds:
+            there = f"at least the {self.done} rounds in {keeper.folder}"
+            checks.reject("rounds", plan.rounds, there, "name another folder")
+        if plan.every % extra["every"]:
+            there = f"a multiple of {extra['every']}, the rounds between two records in {keeper.folder}"
+            checks.reject("every", plan.every, there, f"pass every={extra['every']}, or name another folder")
 
-def _lost(columns: Mapping[str, Sequence[float]], metrics: Iterable[str]) -> Divergence | None:
-    """The first metric of the problem's that is not finite from some record to the last; a function's may be so."""
-    for name in (name for name in metrics if name in _METRICS):
-        finite = list(map(math.isfinite, columns[name]))
-        if not finite[-1]:
-            since = len(finite) - finite[::-1].index(True) if any(finite) else 0
-            return Divergence(int(columns["round"][since]), None, name)
-    return None
+    def _save(self) -> None:
+        """Write a checkpoint of the rounds done, if the last one is of fewer."""
+        keeper = self.place.keeper
+        if keeper is not None and self.settled and self.done > self.saved:
+            extra = {
+                "round": self.done,
+                "every": self.plan.every,
+                "last_seen": self.last_seen,
+                "columns": self.history.columns,
+                "up": list(self.traffic.up),
+                "down": list(self.traffic.down),
+            }
+            keeper.save((self.state, self.plan.x0), extra)
+            self.saved, self.saved_at = self.done, time.monotonic()
+
+    def _save_where_due(self) -> None:
+        """Save after so many rounds or seconds. Raises KeyboardInterrupt where the processes are asked to end."""
+        rounds, seconds = self.place.due
+        due = self.done % rounds == 0 or time.monotonic() - self.saved_at >= seconds
+        if self.place.shards is not None:
+            due = self.place.shards.most(2 if self.place.stops else int(due))
+        if due:
+            self._save()
+        if due == 2:
+            raise KeyboardInterrupt
 
 
 def _not_finite(t: int, ids: list[int], up: Any, server: Any) -> Divergence | None:

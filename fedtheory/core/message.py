@@ -156,7 +156,7 @@ ONE: tuple[int | None, ...] = (None,)
 
 
 def cost(message: Any, lags: Sequence[int | None] = ONE, clients: Sequence[int] = ()) -> Cost:
-    """Size of a message, summed over its receivers.
+    """Count the size of a message, summed over its receivers.
 
     Every tensor counts its entries, a number is one scalar of 8 bytes, `None` is nothing.
 
@@ -204,5 +204,5 @@ def cost(message: Any, lags: Sequence[int | None] = ONE, clients: Sequence[int] 
 
 @cache
 def field_names(kind: type) -> tuple[str, ...]:
-    """Of a dataclass."""
+    """Return a dataclass's field names."""
     return tuple(f.name for f in fields(kind))

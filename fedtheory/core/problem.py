@@ -305,7 +305,7 @@ class Problem(ABC):
         digest, unread = hashlib.sha256(repr(self.layout).encode()), []
         for name, value in sorted(vars(self).items()):
             if name not in self._apart:
-                for part in fingerprints.parts(name, value, unread):
+                for part in fingerprints.content_bytes(name, value, unread):
                     digest.update(part)
         if unread:
             warnings.warn(

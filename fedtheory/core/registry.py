@@ -1,6 +1,6 @@
 """What can be named on the command line: methods, problems, figures, claims.
 
-A name stands once, in the file of what it names.
+A name stands once, in the file of what it names; a claim's is a heading of its paper's claims.md.
 A file of `algorithms/` ends with the list METHODS, one of `problems/` with the list PROBLEMS, one of `papers/` with
 the lists ITEMS (of the papers) and EXTRAS (our own). Their names are read from the sources, so that a list of names
 costs no import; what a name stands for is imported when it is asked for.
@@ -270,7 +270,7 @@ def _listed(path: Path, name: str) -> Iterator[list[str]]:
 
 
 def keys(file: str, name: str) -> list[str]:
-    """The keys of a dict of this name at the top level of one of the package's sources, which is not imported."""
+    """Return the keys of a dict at the top level of one of the package's sources, which is not imported."""
     found = re.search(rf"^{name}\b[^=\n]*= \{{.*?^\}}$", (_PACKAGE / file).read_text("utf-8"), re.DOTALL | re.MULTILINE)
     assert found is not None, (file, name)
     return re.findall(r'^    "(.+?)": ', found[0], re.MULTILINE)
@@ -305,7 +305,7 @@ def _order(item: Listed) -> tuple[Any, ...]:
 
 @cache
 def items() -> dict[str, Listed]:
-    """All figures and tables, by paper, the papers' own first; nothing is imported."""
+    """Return all figures and tables, by paper, the papers' own first; nothing is imported."""
     found = []
     for path in sorted((_PACKAGE / "papers").rglob("*.py")):
         module = ".".join(("fedtheory", *path.relative_to(_PACKAGE).with_suffix("").parts))
@@ -315,7 +315,7 @@ def items() -> dict[str, Listed]:
 
 
 def item(name: str) -> Any:
-    """The `Item` of a figure or table by name.
+    """Return the `Item` of a figure or table by name.
 
     Raises ValueError for an unknown one.
     """
@@ -328,23 +328,23 @@ _PROBLEMS = _Kind("problems", "PROBLEMS", Offer, "problem")
 
 
 def method_names() -> list[str]:
-    """Names of all methods, by the alphabet; nothing is imported."""
+    """Return names of all methods, by the alphabet; nothing is imported."""
     return sorted(_METHODS.places, key=str.lower)
 
 
 def others_methods() -> list[str]:
-    """Names of the methods of other distributions; nothing is imported."""
+    """Return names of the methods of other distributions; nothing is imported."""
     return [name for name, place in _METHODS.places.items() if not isinstance(place, str)]
 
 
 def problem_names() -> list[str]:
-    """Names of all problems, by the alphabet; nothing is imported."""
+    """Return names of all problems, by the alphabet; nothing is imported."""
     return sorted(_PROBLEMS.places, key=str.lower)
 
 
 @cache
 def method(name: str) -> Method:
-    """A method by name.
+    """Return a method by name.
 
     Raises ValueError for an unknown one.
     """
@@ -353,7 +353,7 @@ def method(name: str) -> Method:
 
 @cache
 def problem(name: str) -> Offer:
-    """A problem by name.
+    """Return a problem by name.
 
     Raises ValueError for an unknown one.
     """
@@ -362,7 +362,7 @@ def problem(name: str) -> Offer:
 
 @cache
 def further_problems() -> dict[str, Offer]:
-    """Those of other distributions, by the alphabet. One that cannot be loaded is left out, with a warning."""
+    """Return other distributions' problems, by the alphabet. One that cannot be loaded is left out, with a warning."""
     further = [name for name in problem_names() if not isinstance(_PROBLEMS.places[name], str)]
     return dict(_loaded(further, problem))
 
@@ -377,35 +377,25 @@ def _loaded(names: Sequence[str], get: Callable[[str], Any]) -> Iterator[tuple[s
 
 
 def methods() -> dict[str, Method]:
-    """All methods that can be loaded, by family and within it by the alphabet."""
+    """Return all methods that can be loaded, by family and within it by the alphabet."""
     found = dict(_loaded(method_names(), method)).values()
     return {one.name: one for family in FAMILIES for one in found if one.family == family}
 
 
 def problems() -> dict[str, Offer]:
-    """All problems that can be loaded, by the alphabet."""
+    """Return all problems that can be loaded, by the alphabet."""
     return dict(_loaded(problem_names(), problem))
 
 
 @cache
 def claim_names() -> list[str]:
-    """Ids of all claims, by paper; nothing is imported.
-
-    A claim stands in theory/<paper> as `claim("lemma2", ...)`, under another function's name that says the paper or how
-    it is decided, or as a row `"ssf.tables2-4": (...)` of a table.
-    """
-    found: dict[str, None] = {}
-    for paper in PAPERS:
-        called = re.compile(rf'\b(?:claim|{paper}|waits|Claim)\(\s*"(?:{paper}\.)?([^"\n]+)"')
-        listed = re.compile(rf'^    "{paper}\.([^"\n]+)": \(', re.MULTILINE)
-        for path in sorted((_PACKAGE / "theory" / paper).rglob("*.py")):
-            source = path.read_text("utf-8")
-            found |= {f"{paper}.{id}": None for pattern in (called, listed) for id in pattern.findall(source)}
-    return list(found)
+    """Ids of all claims, by paper and in its order: the headings of theory/<paper>/claims.md; nothing is imported."""
+    pages = ((_PACKAGE / "theory" / paper / "claims.md").read_text("utf-8") for paper in PAPERS)
+    return [id for page in pages for id in re.findall(r"^## (.+)$", page, re.MULTILINE)]
 
 
 def chosen_claims(wanted: Sequence[str]) -> list[str]:
-    """Ids of claims by their names: a paper, a leading part that ends at a dot, an id, one of those that share a claim.
+    """Return claims' ids by name: a paper, a leading part that ends at a dot, an id, or one id of a shared claim.
 
     Raises ValueError for a name of none.
     """

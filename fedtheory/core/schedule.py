@@ -67,8 +67,10 @@ class Cosine(Schedule):
         return 0.5 + 0.5 * math.cos(math.pi * (t - self.warm_up) / (self.rounds - self.warm_up))
 
 
-def end(rate: Callable[[int], float], rounds: int, falls_from: int | None, least: float, most: float) -> int | None:
-    """The first of so many rounds whose step size is not from `least` to `most`, or which has none; None: all are fine.
+def first_bad_round(
+    rate: Callable[[int], float], rounds: int, falls_from: int | None, least: float, most: float
+) -> int | None:
+    """Return the first round whose step size is not from `least` to `most`, or which has none; None: all are fine.
 
     Args:
         rate: of round t; raises ValueError where there is none.

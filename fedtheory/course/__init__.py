@@ -27,10 +27,10 @@ from fedtheory.course.rich import WIDTH
 from fedtheory.course.rich import box as box
 from fedtheory.papers import style
 from fedtheory.papers.evidence import decided
-from fedtheory.papers.letters import letters, untex
 from fedtheory.running import records
 from fedtheory.running.verdicts import VERDICTS, tally
 from fedtheory.theory import ledger
+from fedtheory.theory.letters import letters, untex
 
 FLOOR = 1e-12  # smaller numbers are rounding, which differs between processors
 DPI = 180  # sharp on a screen, and a notebook of many figures stays small

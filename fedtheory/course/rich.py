@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 from fedtheory.core import registry
-from fedtheory.papers.letters import GREEK, letters
+from fedtheory.theory.letters import GREEK, letters
 
 WIDTH = 100  # characters of a line that a reader sees whole
 LONG = 24  # rows; a longer table is folded

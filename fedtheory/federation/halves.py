@@ -33,7 +33,7 @@ from fedtheory.core.loop import Traffic, sample_clients
 from fedtheory.core.message import Known, Seed, cost, field_names
 from fedtheory.core.problem import Problem
 from fedtheory.core.schedule import Schedule
-from fedtheory.federation import admission
+from fedtheory.federation import admission, catch_up
 from fedtheory.federation.codec import Parcel, Reader, Vocabulary, Writer, walk
 
 _LOG = logging.getLogger("fedtheory.federation")
@@ -172,7 +172,7 @@ class ServerHalf:
         if not bool(torch.isfinite(server.x).all()):
             checks.reject("Server.x", server.x, f"finite numbers after round {t}", "take a smaller step size")
         self._count("up", cost(up), {one.client: uploads[one.client] for one in taken})
-        for path, step in self._algorithm.recap(before, self._down, up, rows, server).items():
+        for path, step in catch_up.steps_of_round(self._algorithm, before, self._down, up, rows, server).items():
             self._remember(path, t + 1, step, None)
         replies: dict[int, Parcel] = {}
         if reply is not None:
@@ -248,7 +248,8 @@ class ServerHalf:
 
     def _look_at(self, down: Any) -> None:
         """What both sides are said to know is what they knew before the first round."""
-        makes_parts = type(self._algorithm).understood is not Algorithm.understood
+        complete = catch_up.complete_message.dispatch
+        makes_parts = complete(type(self._algorithm)) is not complete(object)
         for path, part in walk(down):
             if isinstance(part, Known) and (path in self._words.known or not makes_parts):
                 first = self._words.known.get(path, Known(None))
@@ -344,7 +345,7 @@ class ClientHalf:
             if self.schedule is not None:
                 algorithm, own = algorithm.at_rate(self.full.lr * self.schedule.factor(q), own)
             if kept.round is not None and q < t and own is not None:
-                own = algorithm.away(own, _at(timelines, q), _at(timelines, q + 1), q)
+                own = catch_up.own_after_absence(algorithm, own, _at(timelines, q), _at(timelines, q + 1), q)
         key = self._root.fold("round", t)
         up, own = drain(algorithm.client(self.problem, torch.tensor([self.client]), own, down, key))
         self._wait(parcel, own, down, timelines)
@@ -366,7 +367,7 @@ class ClientHalf:
             reply = reader.read(parcel.metadata.get("message"), self._reply)
             reader.end()
             pending.own = pending.algorithm.close(pending.own, torch.tensor([0]), self._down, reply)
-            pending.copies = pending.copies | pending.algorithm.heard(pending.copies, reply)
+            pending.copies = pending.copies | catch_up.copies_of_reply(pending.algorithm, pending.copies, reply)
         self._kept, self._pending = pending, None
         if self._reply is None:
             self._reply = _form(reply)
@@ -420,7 +421,7 @@ class ClientHalf:
             value = kept.copies[path] if path in kept.copies else self._known_start(path)
             timelines[path] = [(-1, value)]
             for r, step in zip(rounds, came):
-                value = self._at_rate(r - 1).follow(self.problem, value, step, r)
+                value = catch_up.apply_step(self._at_rate(r - 1), self.problem, value, step, r)
                 timelines[path].append((r, value))
             return value
 
@@ -428,13 +429,13 @@ class ClientHalf:
             reader = Reader(parcel.data, self._words, replay, kept.held, self.client, strict=True)
             message = reader.read(parcel.metadata.get("message"), self._first)
             reader.end()
-            return self.full.understood(self.problem, message), timelines
+            return catch_up.complete_message(self.full, self.problem, message), timelines
 
     def _wait(self, asked: Parcel, own: Any, down: Any, timelines: dict[str, list[tuple[int, Any]]]) -> None:
         """Hold what a round left behind until it is said to count."""
         t, algorithm = asked.round, self._at_rate(asked.round)
         copies = {path: line[-1][1] for path, line in timelines.items()}
-        copies |= algorithm.learned(self.problem, self._kept.copies, down, self._kept.round, t)
+        copies |= catch_up.copies_of_message(algorithm, self.problem, self._kept.copies, down, self._kept.round, t)
         held = {path: part for path, part in walk(down) if isinstance(part, (Seed, Known)) and "." not in path}
         self._pending, self._down, self._asked = _Kept(t, own, algorithm, t, copies, held), down, asked
 

@@ -1,7 +1,7 @@
 """A federation on one machine: superlink, supernodes and an app, each a process of its own, on Unix sockets (`door`).
 
 What is started here is Flower's own: `flower-superlink`, `flower-supernode`, `flwr run`. All of it ends with the block,
-whatever happens in it, and with the process that started it, however that ends (`watch`).
+whatever happens in it, and with the process that started it, however that ends (`reaper`).
 """
 
 import importlib.metadata
@@ -23,9 +23,9 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.files import open_own, write_atomic
-from fedtheory.federation import door, watch, wire
+from fedtheory.federation import reaper, unix_sockets, wire
 
-_LINK, _RELAYS, _NODES = 10_000, 20_000, 40_000  # ports of `door.HOST`, the latter two for node 0
+_LINK, _RELAYS, _NODES = 10_000, 20_000, 40_000  # ports of `unix_sockets.HOST`, the latter two for node 0
 _WAIT = 60.0  # seconds for a process to come up: imports take long on a machine that is busy
 _GRACE = 8.0  # seconds to end in, before a process is killed
 _LONGEST = 103  # bytes of a Unix socket's path that every system takes
@@ -74,8 +74,8 @@ class Federation:
         kept = self.folder / f"node-{node}"
         kept.mkdir(exist_ok=True)
         config = f'clients="{",".join(map(str, self.held[node]))}" folder="{kept}"'
-        command = [_tool("flower-supernode"), "--insecure", "--superlink", f"{door.HOST}:{_RELAYS + node}"]
-        command += ["--host", door.HOST, "--port", str(_NODES + node), "--node-config", config]
+        command = [_tool("flower-supernode"), "--insecure", "--superlink", f"{unix_sockets.HOST}:{_RELAYS + node}"]
+        command += ["--host", unix_sockets.HOST, "--port", str(_NODES + node), "--node-config", config]
         self._start(f"node-{node}", command)
 
     def kill_node(self, node: int) -> None:
@@ -129,8 +129,8 @@ class Federation:
             "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.05",
             "FEDTHEORY_SAVE": str(self.folder / "saved"),
             "OMP_NUM_THREADS": "1",
-            "NO_PROXY": door.HOST,
-            "no_proxy": door.HOST,
+            "NO_PROXY": unix_sockets.HOST,
+            "no_proxy": unix_sockets.HOST,
         }
         return os.environ | own
 
@@ -138,14 +138,14 @@ class Federation:
         """Start the superlink, and wait until it listens."""
         home = self.folder / "flower"
         home.mkdir(exist_ok=True)
-        address = f"{door.HOST}:{_LINK}"
+        address = f"{unix_sockets.HOST}:{_LINK}"
         settings = f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "{address}"\ninsecure = true\n'
         write_atomic(home / "config.toml", settings.encode())
-        command = [_tool("flower-superlink"), "--insecure", "--host", door.HOST, "--port", str(_LINK)]
+        command = [_tool("flower-superlink"), "--insecure", "--host", unix_sockets.HOST, "--port", str(_LINK)]
         self._start("link", [*command, "--disable-runtime-dependency-installation"])
         end = time.monotonic() + _WAIT
         while time.monotonic() < end:
-            if door.listens(door.place(self.door, _LINK)):
+            if unix_sockets.is_listening(unix_sockets.socket_path(self.door, _LINK)):
                 return
             self._look()
             time.sleep(0.1)
@@ -155,7 +155,7 @@ class Federation:
         """End all processes: nodes first, so that they can take their leave of the superlink, and whatever is left."""
         for name in reversed(list(self.processes)):
             _end(self.processes.pop(name), signal.SIGTERM)
-        watch.end(self.folder)
+        reaper.kill_processes(self.folder)
 
     def log(self, name: str) -> str:
         """What a process has said so far. The server app's lines are in `saved/log.txt`."""
@@ -214,14 +214,14 @@ def federation(held: Sequence[Sequence[int]], folder: Path) -> Iterator[Federati
     with ExitStack() as stack:
         private = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fedtheory-door-")))  # of mode 0700
         here = Federation(folder, private, held)
-        link = door.place(private, _LINK)
+        link = unix_sockets.socket_path(private, _LINK)
         if len(os.fsencode(link)) > _LONGEST:
             expected = f"a folder whose name has at most {_LONGEST - len('/10000')} bytes"
             checks.reject("TMPDIR", str(private), expected, "set TMPDIR=/tmp")
-        shutil.copyfile(door.__file__, private / "sitecustomize.py")
-        guard = [sys.executable, watch.__file__, str(folder), str(private)]
+        shutil.copyfile(unix_sockets.__file__, private / "sitecustomize.py")
+        guard = [sys.executable, reaper.__file__, str(folder), str(private)]
         stack.enter_context(subprocess.Popen(guard, stdin=subprocess.PIPE))  # its end of the pipe is closed at the end
-        relays = [wire.counted(door.place(private, _RELAYS + node), link) for node in range(len(held))]
+        relays = [wire.counted(unix_sockets.socket_path(private, _RELAYS + node), link) for node in range(len(held))]
         here.counters = [stack.enter_context(relay) for relay in relays]
         stack.callback(here.end)
         here.start_link()

@@ -14,21 +14,21 @@ from fedtheory.core.layout import Layout
 LEVELS = {8: torch.int8, 16: torch.int16}  # bits of a quantized entry
 
 
-def kept(ratio: float, size: int) -> int:
-    """How many of `size` entries a ratio keeps: the nearest whole number, at least one."""
+def count_kept(ratio: float, size: int) -> int:
+    """Return how many of `size` entries a ratio keeps: the nearest whole number, at least one."""
     return max(1, round(ratio * size))
 
 
 def groups(layout: Layout, scale: str) -> list[int]:
-    """Entries that are compressed together: those of the whole "model", or of each "layer"."""
+    """Return entries that are compressed together: those of the whole "model", or of each "layer"."""
     return [layer.rows * layer.cols for layer in layout.layers] if scale == "layer" else [layout.size]
 
 
 def largest(score: torch.Tensor, ratio: float, sizes: Sequence[int]) -> torch.Tensor:
-    """Positions of the largest scores of each group, rising: (S, d) -> (S, k). Of equal ones the first are taken."""
+    """Return positions of the largest scores of each group, rising: (S, d) -> (S, k). The first of equal ones count."""
     found, start = [], 0
     for part in score.nan_to_num(nan=torch.inf).split(list(sizes), -1):
-        k = kept(ratio, part.shape[-1])
+        k = count_kept(ratio, part.shape[-1])
         threshold = part.kthvalue(part.shape[-1] - k + 1, -1, keepdim=True).values
         above, equal = part > threshold, part == threshold
         chosen = above | (equal & (equal.cumsum(-1) <= k - above.sum(-1, keepdim=True)))
@@ -38,7 +38,7 @@ def largest(score: torch.Tensor, ratio: float, sizes: Sequence[int]) -> torch.Te
 
 
 def uniforms(generators: Sequence[torch.Generator], like: torch.Tensor) -> torch.Tensor:
-    """A row of uniform numbers in [0, 1) of each generator, drawn on the CPU in float64: (S, d).
+    """Return a row of uniform numbers in [0, 1) of each generator, drawn on the CPU in float64: (S, d).
 
     Few bits would round some of them up to 1, at which no event is sure any more.
     """

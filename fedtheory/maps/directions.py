@@ -139,7 +139,7 @@ def slopes(
 
 
 def bearable(P: int, d: int) -> float:
-    """What part of a gradient's step size P Gaussian directions in d dimensions bear: 1 / (1 + (d + 1) / P).
+    """Return the part of a gradient's step size that P Gaussian directions in d dimensions bear: 1 / (1 + (d + 1) / P).
 
     Their estimate g of a gradient G has E ||g||^2 = (1 + (d + 1) / P) ||G||^2 where mu is small.
     """
@@ -147,7 +147,7 @@ def bearable(P: int, d: int) -> float:
 
 
 def walk(y: torch.Tensor, z: Sequence[Field], factors: torch.Tensor) -> None:
-    """y_i <- y_i + sum_p factors_{i,p} z_p, in place: y (S, d), factors (S, P)."""
+    """Add sum_p factors_{i,p} z_p to y_i in place: y (S, d), factors (S, P)."""
     for p, one in enumerate(z):
         for where, part in one:
             y[:, where].addcmul_(factors[:, p, None], part)

@@ -38,7 +38,7 @@ class Signs:
 
 
 def means(p: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
-    """The mean of |p| of each group of entries, (S, d) -> (S, groups)."""
+    """Return the mean of |p| of each group of entries, (S, d) -> (S, groups)."""
     return torch.stack([part.abs().mean(-1) for part in p.split(list(sizes), -1)], -1)
 
 

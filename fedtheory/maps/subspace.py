@@ -109,7 +109,7 @@ class IdentityBasis(Basis):
 
 
 def fifth(layout: Layout) -> tuple[int, ...]:
-    """The rank of each layer that keeps a fifth of its rows: the default of the subspace methods."""
+    """Return the rank of each layer that keeps a fifth of its rows: the default of the subspace methods."""
     return tuple(math.ceil(layer.rows / 5) for layer in layout.layers)
 
 

@@ -9,10 +9,10 @@ import torch
 from torch.nn import functional
 
 from fedtheory.core import checks
-from fedtheory.core.meter import PeakMemory, multiplications
 from fedtheory.problems.data import SETS
 from fedtheory.problems.models.language import free_bytes
 from fedtheory.problems.models.networks import Network, network
+from fedtheory.running.meter import PeakMemory, multiplications
 
 SIDES = {"digits": 8, "mnist": 28, "fashion_mnist": 28, "cifar10": 32, "cifar100": 32, "svhn": 32, "tiny_imagenet": 64}
 

@@ -2,7 +2,7 @@
 
 A finished run is one sealed JSON file, `<out>/.runs/<words>-<content>.json` or a member of an archive in `<out>/runs`
 (see `fedtheory.papers.archive`), that holds all that is needed to make it again: its words (algorithm, problem,
-rounds, seed, see `fedtheory.core.configuration`), the digests of the data that was read, revisions, versions, device
+rounds, seed, see `fedtheory.running.configuration`), the digests of the data that was read, revisions, versions, device
 and seconds, and the result. The first part of its name is a hash of the words; the second, of the data's digests and of
 the revisions, numbers that a person raises when results change: `Algorithm.revision` (or of any other dataclass in the
 words), `Builder.revision` of a problem, `REVISION` of what all runs share. So a run is *stale* when the first part of
@@ -38,12 +38,12 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from fedtheory.core import checks, configuration, meter, registry
+from fedtheory.core import checks, registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.files import Broken, misfit, seal, sha256, unseal, write_atomic
+from fedtheory.core.history import interval as interval
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
-from fedtheory.core.results import interval as interval
 from fedtheory.papers import archive, budget
 from fedtheory.problems import data as readers
 from fedtheory.problems import sentiment, text
@@ -54,6 +54,7 @@ from fedtheory.problems.models import networks
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.problems.text import TextClassification
 from fedtheory.problems.validation import validation
+from fedtheory.running import configuration, meter
 from fedtheory.running.checkpoint import Busy, Foreign, Owned
 from fedtheory.running.records import (
     RAN,

@@ -269,7 +269,7 @@ def _stamps(paths: Sequence[Path]) -> tuple[_Stamp, ...]:
 
 
 def digest_of(paths: Sequence[Path]) -> str:
-    """SHA-256 over names and bytes of files (of all in a folder), computed once while they do not change."""
+    """Return SHA-256 over names and bytes of files (of all in a folder), computed once while they do not change."""
     where = ("files", _stamps(paths))
     if where not in _origins:
         files = [(path, file) for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
@@ -339,7 +339,7 @@ def load(
     partial: bool = False,
     official: bool = True,
 ) -> Images:
-    """A data set.
+    """Read a data set.
 
     Args:
         name: "digits" (scikit-learn's, 8 x 8, no file needed), "mnist", "fashion_mnist", "cifar10", "cifar100", "svhn"
@@ -384,7 +384,7 @@ def origin(
     partial: bool = False,
     images: Images | None = None,
 ) -> dict[str, Any]:
-    """What `load` reads: SHA-256 of images and labels, their number, what vouches for them, what is missing.
+    """Return what `load` reads: SHA-256 of images and labels, their number, what vouches for them, what is missing.
 
     The files are read once per process, and again when they change; not where `images` is what `load` just gave.
     """

@@ -38,7 +38,7 @@ _BLOCK, _LIMIT = 1 << 16, 1 << 30  # bytes decompressed at a time; of a file, an
 
 
 def content_of(path: Path) -> bytearray:
-    """The bytes of a regular file, refused by its size before it is read where no data file is that large."""
+    """Return the bytes of a regular file, refused by its size before it is read where no data file is that large."""
     try:
         if path.exists() and not path.is_file():
             raise DataError(path, 0, "is not a regular file", "put the published file in its place")
@@ -174,7 +174,7 @@ def read_idx(paths: Sequence[Path], classes: int, count: int | None) -> Arrays:
 
 
 def read_cifar_binary(paths: Sequence[Path], classes: int, count: int | None) -> Arrays:
-    """Batches of <label><pixels> (CIFAR-10) or <coarse label><fine label><pixels> (CIFAR-100)."""
+    """Return batches of <label><pixels> (CIFAR-10) or <coarse label><fine label><pixels> (CIFAR-100)."""
     label_ranges = (9,) if classes == 10 else (19, classes - 1)
     head = len(label_ranges)
     length = head + 3072
@@ -276,7 +276,7 @@ def _array(path: Path, piece: Any, at: int) -> np.ndarray:
 
 
 def read_cifar_python(paths: Sequence[Path], classes: int, count: int | None) -> Arrays:
-    """Batches of CIFAR-10's or CIFAR-100's Python version; pickles are read, never run."""
+    """Return batches of CIFAR-10's or CIFAR-100's Python version; pickles are read, never run."""
     key = b"labels" if classes == 10 else b"fine_labels"
     batches, labels = [], []
     for path in paths:

@@ -28,7 +28,7 @@ def convolved_in() -> object:
 
 
 def without_tf32() -> None:
-    """Convolutions of float32 in float32, for the process.
+    """Compute convolutions of float32 in float32, for the process.
 
     The older switch alone leaves `torch.backends.fp32_precision = "tf32"` in force; the newer one alone makes PyTorch
     refuse to read the older.
@@ -45,7 +45,7 @@ def _streams(device: int) -> list[torch.cuda.Stream]:
 
 
 def side_by_side(works: Sequence[Callable[[], torch.Tensor]]) -> list[torch.Tensor]:
-    """What each returns, made on streams of their own, so that small kernels share the card.
+    """Call functions on CUDA streams of their own, so that small kernels share the card. Returns what each returns.
 
     To be captured: asked for one by one, the launches take longer than all that they do.
     """
@@ -78,8 +78,8 @@ class Graphs:
     """Replays functions of tensors on a card: what a shape asked for is captured once, and is one launch from then on.
 
     The functions must read nothing else that is replaced between calls, and must not ask the card for a number. Work
-    that is watched (`core.meter`), that of other threads than the first (the inputs are one buffer for all calls), and
-    that under autocast or in inference mode is neither captured nor replayed.
+    that is watched (`running.meter`), that of other threads than the first (the inputs are one buffer for all calls),
+    and that under autocast or in inference mode is neither captured nor replayed.
     """
 
     def __init__(self) -> None:

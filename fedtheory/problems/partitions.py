@@ -13,7 +13,7 @@ FIX = "pass a partition, such as problems.partitions.iid(labels, 10, Key(0))"
 
 
 def require_indices(name: str, part: torch.Tensor, count: int) -> None:
-    """One client's part is indices of `count` samples, at least one. Raises ValueError."""
+    """Check that a client's part is indices of `count` samples, at least one. Raises ValueError."""
     if part.is_meta or part.dtype != torch.int64 or part.dim() != 1:
         fix = f"pass {name}.long()" if part.dim() == 1 and not part.is_floating_point() else FIX
         checks.reject(name, f"{part.dtype} {tuple(part.shape)}", "indices: torch.int64 (n_i,)", fix)
@@ -40,7 +40,7 @@ def _tensors(parts: Sequence[np.ndarray]) -> list[torch.Tensor]:
 
 @checks.arguments
 def iid(y: torch.Tensor, clients: int, key: Key) -> list[torch.Tensor]:
-    """All samples in a random order, cut into parts of equal size (to within one sample)."""
+    """Cut all samples, in a random order, into parts of equal size (to within one sample)."""
     y_, rng = _checked(y, clients, key)
     return _tensors(np.array_split(rng.permutation(len(y_)), clients))
 
@@ -53,7 +53,7 @@ ALPHA = (1e-4, 1e8)  # where NumPy's Dirichlet draws are sound
 def dirichlet(
     y: torch.Tensor, clients: int, alpha: float, key: Key, min_size: int = 10, *, cap: bool = True, tries: int = 1000
 ) -> list[torch.Tensor]:
-    """Each label's samples are divided among the clients in proportions from Dirichlet(alpha); sizes are unequal.
+    """Divide each label's samples in proportions from Dirichlet(alpha); sizes are unequal.
 
     Every sample is used. The whole partition is redrawn until every client has `min_size` samples. Where draws do not
     reach that, the last one is repaired: one after the other, each sample that a client lacks is a random one of the
@@ -108,7 +108,7 @@ def _filled(parts: Sequence[np.ndarray], size: int, rng: np.random.Generator) ->
 
 @checks.arguments
 def labels_per_client(y: torch.Tensor, clients: int, labels: int, key: Key) -> list[torch.Tensor]:
-    """Every client holds exactly `labels` labels; a label's samples are shared equally among its holders.
+    """Give every client exactly `labels` labels; a label's samples are shared equally among its holders.
 
     Labels are drawn at random among those with the fewest holders so far, so holders per label differ by one at most.
     Every sample is used if clients * labels reaches the number of labels. FedMUD's Non-IID-2: 3 (CIFAR-100: 10).

@@ -162,7 +162,7 @@ class Quadratic(Problem):
 
 
 def client_weights(weights: torch.Tensor | None, n: int) -> torch.Tensor:
-    """Client weights p in float64, normalised to sum 1; 1/N each where none are given."""
+    """Return client weights p in float64, normalised to sum 1; 1/N each where none are given."""
     if weights is None:
         return torch.full((n,), 1.0 / n, dtype=torch.float64)
     checks.tensor("weights", weights, (n,))

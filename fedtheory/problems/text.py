@@ -99,7 +99,7 @@ _SPLITS = {"train": ("train",), "validation": ("validation", "val", "dev")}
 
 
 def read(folder: str | Path, task: str, split: str) -> tuple[list[_Record], list[int]]:
-    """Records and labels of a task: from its folder, or from the folder of that name in it.
+    """Read records and labels of a task: from its folder, or from the folder of that name in it.
 
     Read are the published files, SuperGLUE's JSON lines (train.jsonl, val.jsonl) and GLUE's tables (train.tsv,
     dev.tsv), and what the package `datasets` saves to disk.
@@ -111,7 +111,7 @@ def read(folder: str | Path, task: str, split: str) -> tuple[list[_Record], list
 
 
 def origin(model: str | Path, task: str, folder: str | Path) -> dict[str, Any]:
-    """What a task and a model are read from: SHA-256 of their files, computed once while they do not change.
+    """Return what a task and a model are read from: SHA-256 of their files, computed once while they do not change.
 
     A model that is named on the hub has none: only its name is known.
 
@@ -379,7 +379,7 @@ class TextClassification(Problem):
 
 
 def tokens(tokenizer: Any, text: str, longest: int) -> torch.Tensor:
-    """A prompt as tokens, with what the tokenizer puts in front; of a long one the beginning is left out."""
+    """Turn a prompt into tokens, with what the tokenizer puts in front; of a long one the beginning is left out."""
     ids = torch.tensor(tokenizer.encode(text))
     if len(ids) <= longest:
         return ids
@@ -388,7 +388,7 @@ def tokens(tokenizer: Any, text: str, longest: int) -> torch.Tensor:
 
 
 def verbalizer(tokenizer: Any, task: Task, prompt: str) -> list[int]:
-    """The token that stands behind a prompt for each of the task's words.
+    """Return the token that stands behind a prompt for each of the task's words.
 
     Raises ValueError for a word that is not one token, or where two are the same.
     """

@@ -9,7 +9,7 @@ from fedtheory.problems.images import ImageClassification
 
 
 def validation(data: str, network: str, key: Key, **options: Any) -> ImageClassification:
-    """`ImageClassification.load`, tested on a fifth of every client's images, which are not trained on."""
+    """Load images as `ImageClassification.load`, tested on a held-out fifth of every client's images."""
     whole = ImageClassification.load(data, network, key, **options)
     g = key.fold("held out").generator()
     order = [part[torch.randperm(len(part), generator=g)] for part in whole.parts]

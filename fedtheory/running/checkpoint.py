@@ -270,7 +270,7 @@ class Checkpoint:
         if self._first:
             found = self._newest(chosen, wrong)
         if self.shards is not None:
-            (at,) = self.shards.told([-1 if found is None else found[0]["extra"]["round"]])
+            (at,) = self.shards.broadcast([-1 if found is None else found[0]["extra"]["round"]])
             if at < 0:
                 return None
             if found is None:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fedtheory.core import checks, results
+from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.history import History, as_frame, axis_values, choose_column, interval, prepare_axes
 from fedtheory.core.key import Key
-from fedtheory.core.loop import History
 from fedtheory.core.problem import Problem
 from fedtheory.running.simulate import run
 
@@ -35,7 +35,7 @@ class Runs:
     histories: tuple[History, ...]
 
     def _metric(self, metric: str | None) -> str:
-        return results.chosen(metric, self.histories[0].columns)
+        return choose_column(metric, self.histories[0].columns)
 
     def last(self, metric: str | None = None) -> list[float]:
         """A metric's last record in each run; by default the first metric."""
@@ -43,7 +43,7 @@ class Runs:
 
     def interval(self, metric: str | None = None) -> _Interval:
         """Mean and interval of a metric's last record."""
-        return results.interval(self.last(metric))
+        return interval(self.last(metric))
 
     def difference(self, other: "Runs", metric: str | None = None) -> _Interval:
         """Mean and interval of self minus other, seed by seed: what both runs of a seed share cancels.
@@ -52,21 +52,21 @@ class Runs:
         """
         if self.seeds != other.seeds:
             checks.reject("other.seeds", other.seeds, f"the same seeds, {self.seeds}", "run both from the same seeds")
-        return results.interval([a - b for a, b in zip(self.last(metric), other.last(metric))])
+        return interval([a - b for a, b in zip(self.last(metric), other.last(metric))])
 
     def frame(self) -> Any:
         """All records as a pandas frame, with a column "seed"."""
         columns = {"seed": [seed for seed, one in zip(self.seeds, self.histories) for _ in one["round"]]}
         names = self.histories[0].columns
-        return results.frame(columns | {name: [v for one in self.histories for v in one[name]] for name in names})
+        return as_frame(columns | {name: [v for one in self.histories for v in one[name]] for name in names})
 
     def plot(self, metric: str | None = None, against: str = "round", ax: Any = None, **line: Any) -> Any:
         """Draw a metric's mean with its interval; arguments as in `History.plot`. Runs that ended early cut it."""
         name, first = self._metric(metric), self.histories[0]
         rows = list(zip(*(history[name] for history in self.histories)))
-        mean, low, high = zip(*map(results.interval, rows))
-        places, label = results.across(first.columns, first.seconds, against)
-        ax = results.axes(ax, name, label)
+        mean, low, high = zip(*map(interval, rows))
+        places, label = axis_values(first.columns, first.seconds, against)
+        ax = prepare_axes(ax, name, label)
         (drawn,) = ax.plot(places[: len(rows)], mean, **line)
         ax.fill_between(places[: len(rows)], low, high, color=drawn.get_color(), alpha=0.2, linewidth=0)
         if "label" in line:

@@ -187,14 +187,14 @@ class Shards:
         """
         raw = x.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
         digest = float(int.from_bytes(hashlib.blake2b(raw, digest_size=6).digest(), "little"))  # 48 bits: exact
-        *told, of_first = self.told([*(values if self.rank == 0 else [0.0] * count), digest])
+        *told, of_first = self.broadcast([*(values if self.rank == 0 else [0.0] * count), digest])
         if of_first != digest:
             expected = "the same bits of the model in every process"
             fix = "give all processes the same kind of processor, the same PyTorch and the same number of threads"
             checks.reject("group", f"rank {self.rank}", expected, fix, OSError)
         return told
 
-    def told(self, numbers: Sequence[float]) -> list[float]:
+    def broadcast(self, numbers: Sequence[float]) -> list[float]:
         """What the first process says, at every process."""
         said = torch.tensor(numbers, dtype=torch.float64, device=self.wire)
         _or_end(lambda: dist.broadcast(said, group_src=0, group=self.group.processes))

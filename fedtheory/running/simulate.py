@@ -11,16 +11,15 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks, fingerprints
-from fedtheory.core.algorithm import Algorithm, State
-from fedtheory.core.allocator import keeping_freed
-from fedtheory.core.average import shares
-from fedtheory.core.configuration import class_name
+from fedtheory.core.algorithm import Algorithm, State, shares
 from fedtheory.core.contract import look_at_problem
+from fedtheory.core.history import History, Metric, choose_metrics
 from fedtheory.core.key import Key
-from fedtheory.core.loop import MOST_THREADS, History, Metric, loop, measured_by, require_rates
+from fedtheory.core.loop import Place, Plan, loop
 from fedtheory.core.problem import Problem, own_modes
 from fedtheory.core.schedule import Schedule
 from fedtheory.running import private_rows
+from fedtheory.running.allocator import keeping_freed
 from fedtheory.running.checkpoint import Checkpoint, copy_tree
 from fedtheory.running.shards import BLOCKS, Group, Shards, edges
 
@@ -110,31 +109,10 @@ def run(
     >>> [round(error, 3) for error in history["error"]]
     [1.0, 0.184, 0.184]
     """
-    checks.whole("rounds", rounds, 0, checks.MOST_ROUNDS)
     look_at_problem(problem)
-    S = (
-        problem.n
-        if sampled is None
-        else checks.whole("sampled", sampled, 1, problem.n, f"sample at most the {problem.n} clients there are")
-    )
-    checks.number("dropout", dropout, 0.0, 1.0)
-    checks.whole("every", every, 1)
     checks.whole("checkpoint_every", checkpoint_every, 1)
     checks.number("checkpoint_seconds", checkpoint_seconds, 0.0)
-    if chunk is not None:
-        checks.whole("chunk", chunk, 1)
-    checks.whole("threads", threads, 1, MOST_THREADS)
-    metrics = problem.metrics if metrics is None else metrics
-    measured, algorithm = measured_by(metrics), algorithm.on(problem)
-    require_rates(algorithm, problem, rounds, schedule)
-    if problem.uneven and not algorithm.idles:
-        own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"
-        fix = "construct the problem with epochs=None, or leave these terms out"
-        checks.reject("epochs", getattr(problem, "epochs", None), f"as many batches for each client: {own}", fix)
-    nothing = int((problem.weights.to(problem.dtype) == 0).sum())
-    if getattr(algorithm, "weighted", False) and (nothing >= S or (nothing and dropout)):
-        what = f"positive where a round's participants may be some of the {nothing} clients that weigh nothing"
-        checks.reject("problem.weights", problem.weights, what, "leave these clients out, or pass weighted=False")
+    metrics, algorithm = problem.metrics if metrics is None else metrics, algorithm.on(problem)
     if blocks is not None:
         checks.whole("blocks", blocks, 1, problem.n, f"cut the {problem.n} clients into so many at most")
     shards = None
@@ -142,51 +120,59 @@ def run(
         shards = _shards(algorithm, problem, blocks or min(BLOCKS, problem.n), group)
         blocks = shards.blocks
     map_folder = None if memory_map is None else checks.folder("memory_map", memory_map)
-    root = Key(seed)
     if x0 is None:
         with own_modes():
             x0 = problem.start()
     x0 = checks.tensor("x0", x0, (problem.d,), problem.dtype).detach()
+    cut = () if blocks is None else edges(problem.n, blocks)
+    plan = Plan(
+        algorithm, problem, rounds, problem.n if sampled is None else sampled, dropout, Key(seed), x0, schedule, every,
+        choose_metrics(metrics), chunk, threads, cut
+    )  # fmt: skip
     keeper = nullcontext()
     if checkpoint is not None:
-        revised = getattr(type(problem), "revision", 1)
-        name = class_name(type(problem)) + ("" if revised == 1 else f" (revision {revised})")
-        own = class_name(type(algorithm))
-        of = "" if own == type(algorithm).__name__ else f" of {own}"
-        identity = f"{fingerprints.told(algorithm)}{of} on {name} {problem.fingerprint()}, S={S}, dropout={dropout}, "
-        digest = hashlib.sha256(x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
-        known = tuple(
-            f"{name} ({fingerprints.digest(fingerprints.does(metric))})" if callable(metric) else name
-            for name, metric in zip(measured, metrics)
-        )
-        identity += f"x0={digest}, seed={seed}, metrics={known}"
-        identity += "" if algorithm.revision == 1 else f", revision={algorithm.revision}"
-        identity += "" if schedule is None else f", {fingerprints.told(schedule)}"
-        identity += "" if blocks is None else f", blocks={blocks}"
-        identity += ", reduced" if shards is not None and shards.reduces else ""
-        keeper = Checkpoint(checkpoint, identity, shards, map_folder is not None)
+        keeper = Checkpoint(checkpoint, _identity(plan, metrics, blocks, shards), shards, map_folder is not None)
     stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
+    store_rows = None if map_folder is None else lambda own, rows: private_rows.mapped(own, map_folder, rows)
     size = x0.nbytes if problem.device.type == "cpu" else 0
     bar = _Bar(rounds) if progress is True else nullcontext(progress or None)
-    with keeper as kept, stops as asked, keeping_freed(size), own_modes(), bar as told:
+    with keeper as kept, stops as asked, keeping_freed(size), own_modes(), bar as show:
         due = (checkpoint_every, checkpoint_seconds)
-        cut = () if blocks is None else edges(problem.n, blocks)
-        hold = None if map_folder is None else lambda own, kept: private_rows.mapped(own, map_folder, kept)
-        history = loop(
-            algorithm, problem, rounds, S, dropout, root, x0, schedule, every, measured, chunk, threads, kept,
-            due, told, cut, shards, hold, asked
-        )  # fmt: skip
+        history = loop(plan, Place(kept, due, show, shards, store_rows, asked))
         own = history.state.own if map_folder is not None else copy_tree(history.state.own)
         history.state = State(copy_tree(history.state.server), own)
-    if history.interrupted is not None:
-        done = f"{history.interrupted} of {rounds} rounds"
-        warnings.warn(f"the run was interrupted: its history holds {done}", stacklevel=3)
-    elif history.diverged is not None:
-        of = history.diverged
-        who = "" if of.client is None else f" of client {of.client}"
-        fix = f"a smaller lr than {algorithm.lr:g}" if hasattr(algorithm, "lr") else "smaller steps"
-        warnings.warn(f"the run diverged in round {of.round}: {of.quantity}{who}. Fix: {fix}", stacklevel=3)
+    _warn_of_an_early_end(history, plan)
     return history
+
+
+def _identity(plan: Plan, metrics: Sequence[str | Metric], blocks: int | None, shards: Shards | None) -> str:
+    """What tells a run from another: its checkpoint is refused where this differs."""
+    algorithm, problem, schedule = plan.algorithm, plan.problem, plan.schedule
+    revised = getattr(type(problem), "revision", 1)
+    name = checks.class_name(type(problem)) + ("" if revised == 1 else f" (revision {revised})")
+    own = checks.class_name(type(algorithm))
+    of = "" if own == type(algorithm).__name__ else f" of {own}"
+    x0 = hashlib.sha256(plan.x0.cpu().contiguous().view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
+    known = tuple(
+        f"{name} ({fingerprints.digest(fingerprints.describe_callable(metric))})" if callable(metric) else name
+        for name, metric in zip(plan.metrics, metrics)
+    )
+    said = f"{fingerprints.describe(algorithm)}{of} on {name} {problem.fingerprint()}, S={plan.sampled}, "
+    said += f"dropout={plan.dropout}, x0={x0}, seed={plan.root.seed}, metrics={known}"
+    said += "" if algorithm.revision == 1 else f", revision={algorithm.revision}"
+    said += "" if schedule is None else f", {fingerprints.describe(schedule)}"
+    said += "" if blocks is None else f", blocks={blocks}"
+    return said + (", reduced" if shards is not None and shards.reduces else "")
+
+
+def _warn_of_an_early_end(history: History, plan: Plan) -> None:
+    if history.interrupted is not None:
+        done = f"{history.interrupted} of {plan.rounds} rounds"
+        warnings.warn(f"the run was interrupted: its history holds {done}", stacklevel=4)
+    elif (of := history.diverged) is not None:
+        who = "" if of.client is None else f" of client {of.client}"
+        fix = f"a smaller lr than {plan.algorithm.lr:g}" if hasattr(plan.algorithm, "lr") else "smaller steps"
+        warnings.warn(f"the run diverged in round {of.round}: {of.quantity}{who}. Fix: {fix}", stacklevel=4)
 
 
 @contextmanager

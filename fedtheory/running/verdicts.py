@@ -162,7 +162,7 @@ def chance(region: Region, found: _Interval, seeds: int) -> float:
     return 2 * float(stdtr(seeds - 1, -abs(region.misses(mean)) / error))
 
 
-def kept(chances: Sequence[float], level: float = 0.05, any_error: bool = False) -> list[bool]:
+def significant(chances: Sequence[float], level: float = 0.05, any_error: bool = False) -> list[bool]:
     """Which of many verdicts stay if their errors are limited together.
 
     By Benjamini and Hochberg (1995) at most a share `level` of those kept is expected to be wrong; `any_error`: by Holm

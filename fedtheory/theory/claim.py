@@ -2,11 +2,13 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from fedtheory.core import checks
+from fedtheory.theory.letters import untex
+from fedtheory.theory.statements import statements
 
 EVIDENCE = ("exact", "symbolic", "smt", "sdp", "search", "monte-carlo", "run")
 KINDS = (
@@ -71,7 +73,7 @@ class Claim:
     """A statement of a paper as printed, with the check that decides it and the control that the check must refute.
 
     Fields:
-        id, paper, where, statement, kind: as in the catalogue of claims.
+        id, paper, where, statement, kind: as in the catalogue of claims; the statement is Markdown with LaTeX.
         assumes: the assumptions that the instances satisfy and that the paper prints, each with its place. A
             hypothesis that no place prints is a caveat: see there.
         reading: where the print allows several readings, which one was taken; where nothing turns on it, nothing.
@@ -131,10 +133,16 @@ class Claim:
 
 
 def entries(paper: str) -> Callable[..., Claim]:
-    """How a paper's files write their claims: entry(id without the paper, where, statement, kind, **other fields)."""
+    """Return the function that writes a paper's claims: entry(id without the paper, kind, check, control, broken, ...).
 
-    def entry(id: str, where: str, statement: str, kind: str, **fields: Any) -> Claim:
-        return Claim(f"{paper}.{id}", paper, where, statement, kind, **fields)
+    Place and statement are read from the paper's claims.md.
+    """
+
+    def entry(id: str, kind: str, *found: Any, **fields: Any) -> Claim:
+        said = statements(paper).get(f"{paper}.{id}")
+        if said is None:
+            checks.reject("id", id, f"a section of theory/{paper}/claims.md", f"add ## {paper}.{id}")
+        return Claim(f"{paper}.{id}", paper, said.where, said.latex, kind, *found, **fields)
 
     return entry
 
@@ -167,7 +175,7 @@ class Entry:
 
 
 def worst_of(*checks: Check) -> Check:
-    """A statement with several parts: all must hold; the first refuted part is the outcome."""
+    """Return the check of a statement with several parts: all must hold; the first refuted part is the outcome."""
 
     def check(effort: str) -> Outcome:
         outcomes = [part(effort) for part in checks]
@@ -180,14 +188,33 @@ def worst_of(*checks: Check) -> Check:
     return check
 
 
-def each_needed(*checks: Check) -> Check:
-    """The statement without one of its hypotheses at a time: refuted only where it fails without each of them."""
+Parts = dict[str, Outcome]  # what each of several checks found
+
+
+def found_in(parts: Parts) -> dict[str, Any]:
+    """The counterexample of each part."""
+    return {name: part.counterexample for name, part in parts.items()}
+
+
+def each_needed(
+    *checks: Check, without: Mapping[str, Check] | None = None, data: Callable[[Parts], dict[str, Any]] = found_in
+) -> Check:
+    """The statement without one of its hypotheses at a time: refuted only where it fails without each of them.
+
+    Args:
+        checks: the statement without one of them; the outcome is the first that holds, else that of the first check.
+        without: the same by the hypothesis's name, in the place of `checks`.
+        data: the counterexample of all of them.
+    """
+    parts = {f"without {name}": check for name, check in without.items()} if without else dict(enumerate(checks, 1))
 
     def check(effort: str) -> Outcome:
-        found = [one(effort) for one in checks]
-        first = next((one for one in found if one.holds), found[0])
-        merged = {str(number): one.counterexample for number, one in enumerate(found, 1)} if not first.holds else None
-        return replace(first, detail="; ".join(one.detail for one in found), counterexample=merged)
+        found = {str(name): part(effort) for name, part in parts.items()}
+        first = next((one for one in found.values() if one.holds), next(iter(found.values())))
+        if without:
+            first = replace(first, evidence="exact", margin=None)
+        detail = "; ".join(f"{name}: {one.detail}" if without else one.detail for name, one in found.items())
+        return replace(first, detail=detail, counterexample=None if first.holds else data(found))
 
     return check
 
@@ -228,7 +255,7 @@ def _entry(
         id=claim.id,
         paper=claim.paper,
         where=claim.where,
-        statement=claim.statement,
+        statement=untex(claim.statement),
         kind=claim.kind,
         verdict=verdict,
         evidence=outcome.evidence if outcome else "",

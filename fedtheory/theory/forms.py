@@ -1,4 +1,4 @@
-"""Forms that checks of several papers take: an implication, a sharper statement beside, parts of a caveat."""
+"""Forms that checks of several papers take: an implication, a sharper statement beside."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,18 +28,5 @@ def with_sharper(printed: Check, sharper: Check) -> Check:
         if not other.holds:
             raise AssertionError(f"the sharper statement is broken: {other.detail}")
         return replace(outcome, detail=f"{outcome.detail}; sharper: {other.detail}")
-
-    return check
-
-
-def each_fails(**checks: Check) -> Check:
-    """A statement without one part of its caveat at a time: refuted where it fails without each of them."""
-
-    def check(effort: str) -> Outcome:
-        outcomes = {name: part(effort) for name, part in checks.items()}
-        kept = [name for name, outcome in outcomes.items() if outcome.holds]
-        said = "; ".join(f"without {name}: {outcome.detail}" for name, outcome in outcomes.items())
-        data = {f"without {name}": outcome.counterexample for name, outcome in outcomes.items()}
-        return Outcome(bool(kept), "exact", None, said, None if kept else data)
 
     return check

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -12,6 +13,7 @@ from typing import Any
 from fedtheory.core import checks, registry
 from fedtheory.core.files import RESEAL, misfit, seal, unseal, write_target
 from fedtheory.theory.claim import EFFORTS, RULE, VERDICTS, Claim, decide
+from fedtheory.theory.letters import letters
 from fedtheory.theory.search import reseeded
 
 
@@ -159,12 +161,12 @@ def page(records: Sequence[dict[str, Any]]) -> str:
                 cells = (
                     f"`{record['id']}`",
                     record["where"],
-                    record["statement"],
-                    assumed(record),
+                    _unmarked(record["statement"]),
+                    letters(assumed(record)),
                     f"**{record['verdict']}**",
-                    f"{record['evidence']}: {record['detail']}" if record["evidence"] else record["detail"],
+                    letters(f"{record['evidence']}: {record['detail']}" if record["evidence"] else record["detail"]),
                     "" if record["margin"] is None else f"{float(record['margin']):.4g}",
-                    record["control"],
+                    letters(record["control"]),
                 )
                 lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
         for record in (record for record in records if record["paper"] == paper and heading(record) != paper):
@@ -172,7 +174,7 @@ def page(records: Sequence[dict[str, Any]]) -> str:
                 "",
                 f"### {heading(record)}",
                 "",
-                f"*{record['where']}.* {record['statement']}",
+                f"*{record['where']}.* {_unmarked(record['statement'])}",
                 "",
             ]
             for title, key in (
@@ -186,7 +188,7 @@ def page(records: Sequence[dict[str, Any]]) -> str:
                 ("Repair checked", "repaired_detail"),
             ):
                 if record.get(key):
-                    lines.append(f"- {title}: {record[key]}")
+                    lines.append(f"- {title}: {letters(record[key])}")
             if record["counterexample"]:
                 facts = ", ".join(f"{key} = {value}" for key, value in record["counterexample"].items())
                 lines.append(f"- Counterexample: {facts}")
@@ -203,6 +205,11 @@ def assumed(record: dict[str, Any]) -> str:
     if record.get("reading"):
         parts.append(f"read as: {record['reading']}")
     return "; ".join(parts) or "nothing"
+
+
+def _unmarked(formulas: str) -> str:
+    """Formulas in which Markdown sees no link and no emphasis."""
+    return re.sub(r"(?<=\])\(|\*", r"\\\g<0>", formulas)
 
 
 def _cell(text: str) -> str:

@@ -51,7 +51,7 @@ class Step:
         checks.choice("kind", self.kind, KINDS)
 
     def outcome(self) -> Outcome:
-        """What the check says; a control that holds raises AssertionError: the check could not fail."""
+        """Run the check and its control. A control that holds raises AssertionError: the check could not fail."""
         if self.control():
             raise AssertionError(f"{self.id}: the control holds, too: {self.broken}")
         return Outcome(self.check(), _EVIDENCE[self.kind], None, self.says)
@@ -61,14 +61,14 @@ PAPERS = (*registry.PAPERS, "family")  # those with a page; the family's is of n
 
 
 def steps(paper: str) -> dict[str, Step]:
-    """The steps of a paper's proofs, by id, in their order."""
+    """Return the steps of a paper's proofs by id, in their order."""
     checks.choice("paper", paper, PAPERS)
     listed = importlib.import_module(f"fedtheory.theory.{paper}.steps").STEPS
     return {step.id: step for step in listed}
 
 
 def by_steps(paper: str, *ids: str) -> Check:
-    """The check of a claim that steps of a page prove: all of them hold, and all of their controls do not."""
+    """Return a claim's check: these steps of a page hold, and their controls do not."""
 
     def check(effort: str) -> Outcome:
         known = steps(paper)
@@ -80,12 +80,12 @@ def by_steps(paper: str, *ids: str) -> Check:
 
 
 def follows(premises: Callable[[], tuple[list, object]]) -> Callable[[], bool]:
-    """Whether the premises imply the conclusion, over all reals; `premises` makes both, with z3's variables."""
+    """Return a check that premises imply a conclusion over all reals; `premises` makes both with z3's variables."""
     return lambda: implies(*premises()).holds
 
 
 def equal(sides: Callable[[], tuple[object, object]]) -> Callable[[], bool]:
-    """Whether both sides, made of sympy's symbols, are the same expression."""
+    """Return a check that two sides, made of sympy's symbols, are the same expression."""
     return lambda: same(*sides())
 
 
@@ -95,12 +95,12 @@ def every(*checks: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def either(*checks: Callable[[], bool]) -> Callable[[], bool]:
-    """Of controls: none of them may hold."""
+    """Return a control that holds where any of these controls holds."""
     return lambda: any(check() for check in checks)
 
 
 def mean_of(expression: Any, entries: tuple[Any, ...], kurtosis: Any = 3) -> Any:
-    """The expectation of a polynomial in independent entries of mean 0 and variance 1.
+    """Return the expectation of a polynomial in independent entries of mean 0 and variance 1.
 
     Args:
         expression: of sympy.

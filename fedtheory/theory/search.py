@@ -24,11 +24,11 @@ def ratio(left: Any, right: Any, floor: float = 1e-12) -> float:
     return 0.0 if left <= floor else math.inf
 
 
-def worst(*lines: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+def worst(*lines: tuple[torch.Tensor, torch.Tensor], floor: float = 1e-12) -> tuple[torch.Tensor, torch.Tensor]:
     """The entry with the largest left/right of many inequalities with right sides that are not negative."""
     left = torch.cat([a.flatten() for a, _ in lines])
     right = torch.cat([b.flatten() for _, b in lines])
-    at = (left / right.clamp(min=1e-12)).detach().argmax(0, keepdim=True)
+    at = (left / right.clamp(min=floor)).detach().argmax(0, keepdim=True)
     return left.gather(0, at)[0], right.gather(0, at)[0]
 
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-import statements
 from code_pages import Code
 from mathematics import latex, prose, runs, said, worded
 from stage import ROOT, Stage, badge, folded, plain, read_json, slug, table, toctree
 from used import Uses
 
 from fedtheory.core.registry import PAPERS as TITLES
-from fedtheory.papers.letters import letters
 from fedtheory.theory.claim import RULE
+from fedtheory.theory.letters import letters
+from fedtheory.theory.statements import Statement, notation, statements
 
 EVIDENCE = {
     "exact": "exactly: a closed form, or all cases enumerated",
@@ -87,7 +87,7 @@ def places(found: Sequence[dict[str, Any]]) -> dict[str, Place]:
 
 def write(stage: Stage, code: Code, uses: Uses) -> dict[str, Place]:
     """All pages of the claims; returns where each claim stands."""
-    found, said_of = records(), statements.load()
+    found = records()
     where = places(found)
     verdicts = list(dict.fromkeys(record["verdict"] for record in found))
     papers = list(dict.fromkeys(record["paper"] for record in found))
@@ -121,7 +121,7 @@ def write(stage: Stage, code: Code, uses: Uses) -> dict[str, Place]:
         "",
         *table(
             ["claim", "in plain words", "verdict"],
-            [[_link(r, where, "../claims/"), _in_words(r, said_of), badge(r["verdict"])] for r in found],
+            [[_link(r, where, "../claims/"), _given(r).words, badge(r["verdict"])] for r in found],
         ),
         "",
         *toctree(f"{paper}/index" for paper in papers),
@@ -129,16 +129,15 @@ def write(stage: Stage, code: Code, uses: Uses) -> dict[str, Place]:
     stage.write("look-up/claims/index.md", "\n".join(lines) + "\n")
     for paper in papers:
         own = [record for record in found if record["paper"] == paper]
-        _paper(stage, paper, own, where, said_of)
+        _paper(stage, paper, own, where)
         for name in in_order(own):
             some = [record for record in own if section(record["where"]) == name]
-            _section(stage, paper, name, some, said_of, code, uses)
+            _section(stage, paper, name, some, code, uses)
     return where
 
 
-def _in_words(record: dict[str, Any], said_of: dict[str, statements.Statement]) -> str:
-    one = said_of.get(record["id"])
-    return one.words if one and one.words and "|" not in one.words else plain(record["where"])
+def _given(record: dict[str, Any]) -> Statement:
+    return statements(record["paper"])[record["id"]]
 
 
 def _link(record: dict[str, Any], where: dict[str, Place], base: str) -> str:
@@ -146,7 +145,7 @@ def _link(record: dict[str, Any], where: dict[str, Place], base: str) -> str:
     return f"[{record['id']}]({base}{place.page.removeprefix('look-up/claims/')}.md#{place.anchor})"
 
 
-def _paper(stage: Stage, paper: str, own: list[dict[str, Any]], where: dict[str, Place], said_of: Any) -> None:
+def _paper(stage: Stage, paper: str, own: list[dict[str, Any]], where: dict[str, Place]) -> None:
     sections = in_order(own)
     lines = [
         f"# {TITLES[paper]}",
@@ -159,31 +158,23 @@ def _paper(stage: Stage, paper: str, own: list[dict[str, Any]], where: dict[str,
     for name in sections:
         some = [record for record in own if section(record["where"]) == name]
         lines += [f"## {name}", ""]
-        rows = [[_link(r, where, "../"), _in_words(r, said_of), badge(r["verdict"])] for r in some]
+        rows = [[_link(r, where, "../"), _given(r).words, badge(r["verdict"])] for r in some]
         lines += [*table(["claim", "in plain words", "verdict"], rows), ""]
     lines += toctree(["notation", *(slug(name) for name in sections)])
     stage.write(f"look-up/claims/{paper}/index.md", "\n".join(lines) + "\n")
-    notation = statements.notation(paper)
-    stage.write(f"look-up/claims/{paper}/notation.md", f"# {TITLES[paper]}: letters and assumptions\n\n{notation}\n")
+    head = f"# {TITLES[paper]}: letters and assumptions"
+    stage.write(f"look-up/claims/{paper}/notation.md", f"{head}\n\n{notation(paper)}\n")
 
 
-def _section(
-    stage: Stage,
-    paper: str,
-    name: str,
-    some: list[dict[str, Any]],
-    said_of: dict[str, statements.Statement],
-    code: Code,
-    uses: Uses,
-) -> None:
+def _section(stage: Stage, paper: str, name: str, some: list[dict[str, Any]], code: Code, uses: Uses) -> None:
     lines = [f"# {TITLES[paper]}, {name}", "", "[What the letters mean](notation.md).", ""]
     lines += ['<div class="filter"></div>', ""]
     for record in some:
-        lines += one_claim(record, said_of.get(record["id"]), code, uses)
+        lines += one_claim(record, _given(record), code, uses)
     stage.write(f"look-up/claims/{paper}/{slug(name)}.md", "\n".join(lines) + "\n")
 
 
-def one_claim(record: dict[str, Any], given: "statements.Statement | None", code: Code, uses: Uses) -> list[str]:
+def one_claim(record: dict[str, Any], given: Statement, code: Code, uses: Uses) -> list[str]:
     """The section of one claim."""
     up = "../../../"
     lines = [
@@ -194,11 +185,11 @@ def one_claim(record: dict[str, Any], given: "statements.Statement | None", code
         f"{badge(record['verdict'])} {prose(record['where'])} ({record['kind']})",
         "",
         "{.statement}",
-        *(f"> {line}" for line in (given.latex if given else prose(record["statement"])).splitlines()),
+        *(f"> {line}" for line in given.latex.splitlines()),
+        "",
+        f"*In plain words.* {given.words}",
         "",
     ]
-    if given and given.words:
-        lines += [f"*In plain words.* {given.words}", ""]
     facts: list[tuple[str, str]] = []
     assumed = [f"- {prose(part['text'])} ({prose(part['where'])})" for part in record["assumes"]]
     facts.append(("Assumed, where the paper prints it", "\n".join(assumed) or "nothing"))
@@ -217,7 +208,7 @@ def one_claim(record: dict[str, Any], given: "statements.Statement | None", code
         lines += folded("Counterexample in numbers", [shown])
         lines.append("")
     if record["evidence"]:
-        cell = given.cell if given and given.cell else RUN.format(id=record["id"])
+        cell = given.cell or RUN.format(id=record["id"])
         lines += folded("Run it", ["```python", cell, "```"])
         lines.append("")
     target = code.claim(record["id"])

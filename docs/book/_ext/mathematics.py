@@ -12,13 +12,10 @@ from functools import cache
 
 from stage import plain
 
-from fedtheory.papers.letters import letters as in_letters
+from fedtheory.theory.letters import GREEK as IN_LETTERS
+from fedtheory.theory.letters import letters as in_letters
 
-GREEK = {
-    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi"),
-    *("rho", "sigma", "tau", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma"),
-    *("Phi", "Psi", "Omega"),
-}
+GREEK = {*IN_LETTERS, "pi", "Pi"} - {"eps"}
 FUNCTIONS = {
     "sum": r"\sum ",
     "min": r"\min ",

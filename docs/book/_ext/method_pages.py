@@ -13,7 +13,7 @@ from used import Uses
 
 from fedtheory.cli import methods
 from fedtheory.core import registry
-from fedtheory.papers.letters import letters
+from fedtheory.theory.letters import letters
 
 WORDS = {
     "full": "Whole models",

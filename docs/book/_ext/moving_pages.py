@@ -19,7 +19,7 @@ from fedtheory.course import DPI, describe
 from fedtheory.course.moving import PICTURES
 from fedtheory.course.moving.frame import Moving, word
 from fedtheory.papers import style
-from fedtheory.papers.letters import letters
+from fedtheory.theory.letters import letters
 
 FOLDER = "_static/moving/"
 MADE = "_ext/moving.json"  # of the last build: what it was made from, and the files and words of all frames

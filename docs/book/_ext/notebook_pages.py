@@ -16,7 +16,7 @@ from stage import Stage, slug
 from used import NOTEBOOKS
 
 from fedtheory.core import registry
-from fedtheory.papers.letters import letters
+from fedtheory.theory.letters import letters
 
 PROSE = re.compile(
     r"(```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\[[^\]]*\]\([^)]*\)|<[^>]*>|^#.*?$)", re.DOTALL | re.MULTILINE

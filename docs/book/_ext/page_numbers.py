@@ -14,9 +14,9 @@ from stage import ROOT, table
 from tight_pages import blank, bounds, short, value_of
 
 from fedtheory.core import registry
-from fedtheory.papers.letters import letters
 from fedtheory.running import records
 from fedtheory.theory import ledger
+from fedtheory.theory.letters import letters
 from fedtheory.theory.proof import PAPERS, steps
 
 PAGES = ROOT / "docs" / "theory"

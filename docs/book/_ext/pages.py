@@ -20,8 +20,7 @@ def write(stage: Stage) -> None:
     code, uses = Code(), Uses()
     for path in sorted(BOOK.rglob("*")):
         name = path.relative_to(BOOK).as_posix()
-        made = ("statements/", *course_pages.MADE)
-        if path.suffix in (".md", ".ipynb", ".css", ".js") and not name.startswith(made):
+        if path.suffix in (".md", ".ipynb", ".css", ".js") and not name.startswith(course_pages.MADE):
             stage.copy(path, name)
     for name in ("conf.py", "_ext/code_pages.py"):
         stage.copy(BOOK / name, name)

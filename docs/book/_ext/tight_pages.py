@@ -12,9 +12,9 @@ from item_pages import FIGURES, number, record_of
 from mathematics import prose
 from stage import ROOT, Stage, badge, bare, plain, proved, slug, table
 
-from fedtheory.papers.letters import letters
 from fedtheory.running import records
 from fedtheory.theory import ledger
+from fedtheory.theory.letters import letters
 from fedtheory.theory.proof import PAPERS
 
 TABLE = re.compile(r"<!-- table (\w+)/tight -->\n.*?<!-- end -->", re.DOTALL)

@@ -175,12 +175,6 @@ class FedSubReading(FedSub):
             sent = self.turn(sent, down.P.value, reply.P_next.value)
         return Own(dual if reply.lr_ratio is None else reply.lr_ratio * dual, sent)
 
-    def away(self, own: Own, at: dict[str, Any], after: dict[str, Any], t: int) -> Own:
-        turned = super().away(own, at, after, t) if self.rotate and self.absent == "rotate" else own
-        if not self.dual or not self.rescale_dual or self.rate(t + 1) == self.rate(t):
-            return turned
-        return Own(self.rate(t + 1) / self.rate(t) * turned.dual, own.sent)
-
     def moved(self, own: Own, clients: torch.Tensor, reply: Any) -> torch.Tensor:
         everyone = torch.arange(len(own.dual), device=own.dual.device)
         return super().moved(own, everyone if self.steps else clients, reply)

@@ -9,10 +9,8 @@ from fedtheory.algorithms import flss
 from fedtheory.algorithms.flss import FLSS, Own, Up
 from fedtheory.algorithms.readings import OpenPoint
 from fedtheory.core import checks
-from fedtheory.core.algorithm import State
-from fedtheory.core.average import average, shares
+from fedtheory.core.algorithm import State, average, later, shares
 from fedtheory.core.basis import Basis
-from fedtheory.core.configuration import later
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.problem import Problem

@@ -13,7 +13,6 @@ from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.fedcom import FedCom
 from fedtheory.algorithms.fedzo import FedZO
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
-from fedtheory.core import meter
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.engine import drain
 from fedtheory.core.key import Key
@@ -25,7 +24,7 @@ from fedtheory.papers.store import Item, Result, Spec, Wants, itself
 from fedtheory.problems.images import ImageClassification
 from fedtheory.problems.models.networks import network
 from fedtheory.problems.quadratic import Quadratic
-from fedtheory.running import verdicts
+from fedtheory.running import meter, verdicts
 from fedtheory.running.records import Cell, Row, Table, behind
 from fedtheory.running.simulate import run
 

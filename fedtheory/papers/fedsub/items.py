@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from fedtheory.algorithms.fedavg import FedAvg
 from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.readings.fedsub import FedSubReading
-from fedtheory.core import loop, meter
+from fedtheory.core import loop
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.maps.subspace import Coordinate, Gaussian, Identity, Spherical
@@ -19,7 +19,7 @@ from fedtheory.papers import judge, style
 from fedtheory.papers.store import Item, Result, Spec, Wants, interval, itself, side_by_side
 from fedtheory.problems.logistic_regression import LogisticRegression
 from fedtheory.problems.matrix_regression import MatrixRegression
-from fedtheory.running import verdicts
+from fedtheory.running import meter, verdicts
 from fedtheory.running.records import Cell, Table, behind
 from fedtheory.theory.fedsub.costs import LAYER, client_costs
 from fedtheory.theory.fedsub.printed import LEVELS, LR, RANK, RANKS, TAU, M, methods

@@ -208,7 +208,7 @@ _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
 
 def extra(name: str) -> Any:
-    """A package of the extra "llm".
+    """Import a package of the extra "llm".
 
     Raises ModuleNotFoundError with the command that installs it.
     """
@@ -246,7 +246,7 @@ def _safetensors_shapes(path: Path) -> dict[str, list[int]]:
 
 
 def inspect_folder(folder: Path) -> int:
-    """The number of weights in a model's folder, where all that is needed is in it and whole.
+    """Return the number of weights in a model's folder, where all that is needed is in it and whole.
 
     Raises FileNotFoundError for what is missing, DataError for a file that is damaged.
     """
@@ -274,7 +274,7 @@ def inspect_folder(folder: Path) -> int:
 
 
 def require_room(model: str, needed: int, device: torch.device) -> None:
-    """Raises MemoryError where the device has less than `needed` bytes left."""
+    """Raise MemoryError where the device has less than `needed` bytes left."""
     free = free_bytes(device)
     if free is not None and free < needed:
         expected = (
@@ -284,7 +284,7 @@ def require_room(model: str, needed: int, device: torch.device) -> None:
 
 
 def require_name(model: str | Path) -> None:
-    """Raises FileNotFoundError for a model that is no folder where it could not be a name on the hub, either."""
+    """Raise FileNotFoundError for a model that is no folder where it could not be a name on the hub, either."""
     if not _HUB.fullmatch(str(model)):
         fix = "correct it, or make the folder, such as of SmolLM2: python -m fedtheory model smollm2 FOLDER"
         checks.reject("model", str(model), "a folder, or a name such as facebook/opt-125m", fix, FileNotFoundError)
@@ -295,7 +295,7 @@ _HUB = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
 
 def load(model: str | Path, dtype: torch.dtype, device: torch.device, lora: int | None, key: Key) -> tuple[Any, Any]:
-    """A causal language model and its tokenizer, from a local folder or by its name on Hugging Face's hub.
+    """Return a causal language model and its tokenizer, from a local folder or by its name on Hugging Face's hub.
 
     Args:
         lora: rank of adapters on all query and value matrices, which alone are trained then; alpha is the rank, or 8.

@@ -197,7 +197,7 @@ def _split(module: nn.Module) -> list[Op] | None:
 def of_module(
     module: nn.Module, images: torch.Tensor, device: torch.device, view: str = "rows", whole: tuple[str, ...] = ()
 ) -> Network:
-    """A copy of a module as a classifier of images like these, (n, channels, height, width), in their dtype.
+    """Return a copy of a module as a classifier of images like these, (n, channels, height, width), in their dtype.
 
     Raises ValueError for one without weights to train, one that does not map images (b, ...) to (b, classes), and one
     whose logits or gradient are not those of its weights and of each image alone.

@@ -359,8 +359,8 @@ class Network:
 
         Convolutions, normalisations, ReLU and poolings then stay in oneDNN's own layout, without copies between them: a
         gradient takes 0.7 to 0.9 of the time, in bfloat16 0.5 to 0.8. Unchanged where an operation or the processor
-        does not know it, and where every operation is watched, as by `core.meter`: such tensors have no storage to look
-        at.
+        does not know it, and where every operation is watched, as by `running.meter`: such tensors have no storage to
+        look at.
         """
         known = images.is_cpu and images.dtype == torch.float32 and len(images) == 1 and self._chain
         if not known or not torch.backends.mkldnn.is_available() or is_in_torch_dispatch_mode():
@@ -397,7 +397,7 @@ class Network:
 
 
 def mlp(shape: tuple[int, int, int], classes: int, hidden: int = 64) -> Network:
-    """A perceptron with one hidden layer."""
+    """Build a perceptron with one hidden layer."""
     ops = (Flatten(), Linear(math.prod(shape), hidden), ReLU(), Linear(hidden, classes))
     return Network("mlp", shape, classes, ops)
 
@@ -471,7 +471,7 @@ def _stage(c_in: int, c_out: int, blocks: int, stride: int, project: bool, k: in
 
 
 def resnet18(shape: tuple[int, int, int] = (3, 32, 32), classes: int = 10) -> Network:
-    """ResNet-18 with the 3 x 3 stem usual for small images (11,173,962 parameters with 10 classes)."""
+    """Return ResNet-18 with the 3 x 3 stem usual for small images (11,173,962 parameters with 10 classes)."""
     ops: list[Op] = [Conv(shape[0], 64, 3, 1, bias=False), Norm(64), ReLU()]
     for c_in, c_out, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)):
         ops += _stage(c_in, c_out, 2, stride, True)
@@ -479,7 +479,7 @@ def resnet18(shape: tuple[int, int, int] = (3, 32, 32), classes: int = 10) -> Ne
 
 
 def resnet50(shape: tuple[int, int, int] = (3, 32, 32), classes: int = 10) -> Network:
-    """ResNet-50 (bottlenecks, the stride in their 3 x 3 convolution) with the 3 x 3 stem."""
+    """Return ResNet-50 (bottlenecks, the stride in their 3 x 3 convolution) with the 3 x 3 stem."""
     ops: list[Op] = [Conv(shape[0], 64, 3, 1, bias=False), Norm(64), ReLU()]
     for c_in, c_out, blocks, stride in ((64, 256, 3, 1), (256, 512, 4, 2), (512, 1024, 6, 2), (1024, 2048, 3, 2)):
         ops += _stage(c_in, c_out, blocks, stride, True, narrow=4)
@@ -525,7 +525,7 @@ NETWORKS: dict[str, Callable[..., Network]] = {
 def network(
     name: str, shape: tuple[int, int, int], classes: int, view: str = "rows", whole: tuple[str, ...] = ()
 ) -> Network:
-    """One of `NETWORKS` for images of this shape, its layers seen as `Network.view` and `.whole` say.
+    """Build one of `NETWORKS` for images of this shape, its layers seen as `Network.view` and `.whole` say.
 
     Raises ValueError for an unknown name, view or kind, or for images too small for its poolings.
     """

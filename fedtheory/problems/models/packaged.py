@@ -61,7 +61,7 @@ PACKAGED = {
 
 
 def find(model: Packaged) -> Path:
-    """The file in the installed package, whose digest is the one that is expected.
+    """Return the file in the installed package, whose digest is the one that is expected.
 
     Raises ModuleNotFoundError where the package or `gguf` is missing, DataError for another file.
     """

@@ -12,7 +12,7 @@ _ONEDNN_FROM = 2**14  # entries of a weight matrix: the loop over clients costs 
 
 
 def is_perceptron(network: Network) -> bool:
-    """Whether it is linear maps with biases, ReLU between them, and nothing else."""
+    """Return whether a network is linear maps with biases, ReLU between them, and nothing else."""
     first, *ops = network.ops
     kinds = [type(op) for op in ops]
     biased = all(op.bias for op in ops if isinstance(op, Linear))

@@ -187,10 +187,6 @@ def check_revert(algorithm: DeComFL, revert: bool) -> Check:
 CLAIMS: list[Claim] = [
     decomfl(
         "eq2",
-        "Sec. 3.1 (2a)-(2c)",
-        "FedZO: local ZO-SGD with own z_{i,r}^k, models averaged; a vector of length 2d crosses between client and "
-        "server each "
-        "round.",
         "definition",
         check=check_fedzo_round(True),
         control=check_fedzo_round(False),
@@ -198,8 +194,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq3",
-        "Sec. 3.1 (3)",
-        "g = (1/mu)(f_i(x + mu z; xi) - f_i(x; xi)) approximates <grad f_i(x; xi), z> for small mu.",
         "inequality",
         check=check_eq3(0.5),
         control=check_eq3(0.499),
@@ -207,8 +201,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq4a",
-        "Sec. 3.2 (4a)",
-        "x_{i,r}^{k+1} = x_{i,r}^k - eta g_{i,r}^k z_r^k, k = 1..K.",
         "definition",
         check=check_local(0),
         control=check_local(1),
@@ -216,8 +208,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq4b",
-        "Sec. 3.2 (4b)",
-        "x_{r+1} = x_r - eta sum_{k=0}^{K-1} ((1/|C_r|) sum_i g_{i,r}^k) z_r^k.",
         "identity",
         check=check_server(0, 2),
         control=check_server(2, 3),
@@ -229,8 +219,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq4.avg",
-        "Sec. 3.2",
-        "With z_{i,r}^k replaced by z_r^k aggregation of models becomes aggregation of scalars.",
         "identity",
         check=check_average(False),
         control=check_average(True),
@@ -238,8 +226,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq5",
-        "Sec. 3.3 (5)",
-        "x_{i,r}^1 = x_{i,r'}^K - eta sum_{j=r'}^{r-1} sum_k g_j^k z_j^k, g_j^k = (1/|C_r|) sum_{i in C_r} g_{i,j}^k.",
         "identity",
         assumes=(Printed("x_{i,r'}^K = x_{r'}", "Sec. 3.3"),),
         check=check_pull(False),
@@ -252,8 +238,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "history_contents",
-        "Sec. 3.3; Alg. 1 lines 2, 7",
-        "Reconstruction needs only gradient scalars and seeds of rounds t_i..r-1.",
         "algorithm",
         assumes=(
             Printed("one eta and one perturbation a step for all rounds", "Algorithm 1, line 1"),
@@ -265,8 +249,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "alg1-2",
-        "Alg. 1, 2 (P = 1)",
-        "Reverting after the local update and rebuilding makes x_{i,r}^1 identical to x_r.",
         "algorithm",
         check=check_history(PLAIN, literal=True),
         control=check_revert(PLAIN, False),
@@ -279,9 +261,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "C1",
-        "C.1",
-        "x_{r+1} = x_r - eta sum_k g_r^k z_r^k = (1/m) sum_{i in C_r} (x_{i,r} - eta sum_k g_{i,r}^k z_r^k): "
-        "federated averaging.",
         "identity",
         check=worst_of(check_server(1, 3), check_average(False)),
         control=check_average(True),

@@ -258,10 +258,6 @@ SAMPLED = [*(e for e in SMALL if e.m < e.M), ONE_OF_TWO]
 CLAIMS: list[Claim] = [
     decomfl(
         "eq30-33",
-        "C.3 (30)-(33) and A_1",
-        "f(x_{r+1}) <= f(x_r) + A_1 + A_2 in expectation; A_1 = -K eta E<grad f(x_r), Gbar> <= -(K eta/2)||grad "
-        "f||^2 - (K "
-        "eta/2) E||Gbar||^2 + mu^2 K L^2 (d+3)^3 eta/4 + L^2 eta chi_r.",
         "inequality",
         assumes=(MEAN, A3, UNIFORM),
         check=worst_of(
@@ -278,10 +274,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq34",
-        "C.3 (34)",
-        "A_2 <= L eta^2 E||(1/m) sum_C sum_k [G_i^k - grad f_i^mu]||^2 + A_3 = (L eta^2/(mM)) sum_i sum_k E||G_i^k "
-        "- grad "
-        "f_i^mu||^2 + A_3 <= ..., the terms being zero mean and independent of each other.",
         "identity",
         assumes=(A1, A2, A3),
         check=broken(
@@ -298,8 +290,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq35",
-        "C.3 (35)",
-        "A_3 = L eta^2 E||(1/M) sum_i sum_k grad f_i^mu||^2 + L eta^2 A_4, A_4 the variance over C_r.",
         "identity",
         assumes=(UNIFORM,),
         check=check_35([1 / 3] * 3),
@@ -308,9 +298,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq36-37ab",
-        "C.3 (36)-(37), A_5 (a), (b)",
-        "A_4 <= (3/2) mu^2 K^2 L^2 (d+3)^3 + A_5; A_5 <= 18KL^2 chi_r + 9K^2 E||(1/m) sum_C [grad f_i(x_r) - grad "
-        "f(x_r)]||^2.",
         "inequality",
         assumes=(UNIFORM,),
         check=worst_of(survives(eq37(), "eq37", "(37)", SAMPLED, starts=[TIGHT37]), check_bias("(36)")),
@@ -322,10 +309,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq37c",
-        "C.3, A_5 (c), (d)",
-        "9K^2 E||(1/m) sum_C [grad f_i(x_r) - grad f(x_r)]||^2 = (9K^2/m^2) E sum_C ||grad f_i(x_r) - grad "
-        "f(x_r)||^2 (c) <= "
-        "9K^2 sigma_G^2/m (d), the terms being independent and zero-mean.",
         "identity",
         assumes=(UNIFORM,),
         check=check_37c(lambda M, m: Fraction(1)),
@@ -339,10 +322,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq38",
-        "C.3 (38)",
-        "A_3 <= L eta^2 E||(1/M) sum sum grad f_i^mu||^2 + (3/2) mu^2 K^2 L^3 (d+3)^3 eta^2 + 18KL^3 eta^2 chi_r + "
-        "9K^2 L "
-        "eta^2 sigma_G^2/m.",
         "inequality",
         assumes=(A2, A3, UNIFORM),
         check=worst_of(
@@ -354,8 +333,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq39",
-        "C.3 (39)",
-        "A_2 <= (34) and (38) together, all direction terms divided by mP.",
         "inequality",
         assumes=(A1, A2, A3),
         check=broken(CROWD, eq39(printed_A2), "61 equal clients f = x^2/2, K = P = 1, x = 1: 3/2 against 1 + 30/61"),
@@ -367,8 +344,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq40",
-        "C.3 (40)",
-        "E f(x_{r+1}) <= f(x_r) - (K eta/2)||grad f||^2 - (K eta/2) E||Gbar||^2 + ... + (39).",
         "inequality",
         assumes=(A1, A2, A3),
         check=broken(CROWD, eq40(printed_A2), "61 equal clients f = x^2/2, K = P = 1, x = 1", ("theorem1",)),
@@ -379,9 +354,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq41",
-        "C.3 (41)",
-        "E f(x_{r+1}) <= f(x_r) - (K eta/2 - 6(d+4) LK eta^2/(mP))||grad f||^2 + ... + 2KL(d+4) eta^2 sigma^2/(mP) + "
-        "...: (40) without ||Gbar||^2, chi_r collected.",
         "inequality",
         assumes=(A1, A2, A3, C14),
         check=broken(
@@ -401,9 +373,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq42",
-        "C.3 (42)",
-        "Lemma 5 in (41) with c1-c4: E f(x_{r+1}) <= f(x_r) - (K eta/4)||grad f||^2 + (18K^2 L eta^2/m + 6(d+4)LK "
-        "eta^2/(mP)) sigma_G^2 + 4KL(d+4) eta^2 sigma^2/(mP) + mu^2 K L^2 (d+3)^3 eta/2.",
         "inequality",
         assumes=(A1, A2, A3, C14),
         check=broken(

@@ -244,8 +244,6 @@ DRIFTED = torch.tensor([-0.25, -1.84, 0.07, -2.85, 0.0, 0.0, 0.65, -2.19], dtype
 CLAIMS: list[Claim] = [
     decomfl(
         "eq22",
-        "C.3 (22)",
-        "G_{i,r}^k = (1/P) sum_p g_{i,r,p}^k z_{r,p}^k, the step of Algorithm 4.",
         "definition",
         check=check_eq22(True),
         control=check_eq22(False),
@@ -253,9 +251,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma3",
-        "C.3, Lemma 3 (23)",
-        "E||G_i^k - grad f_i^mu(x_i^k)||^2 <= (6(d+4)/P)(||grad f||^2 + L^2 E||x_i^k - x_r||^2 + sigma_G^2) + 2(d+4) "
-        "sigma^2/P + mu^2 L^2 (d+6)^3/(2P).",
         "inequality",
         assumes=(A1, A2, A3),
         check=broken(NOISE[9], lemma3(), "f(x; xi) = xi x, d = 1, P = 9: 1 + 2/P against 10/P"),
@@ -268,8 +263,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq24",
-        "C.3 (24)",
-        "For i.i.d. y_p: E||(1/P) sum y_p - ybar||^2 = (1/P^2) sum_p E||y_p - ybar||^2; applied to G_{i,r,p}^k.",
         "identity",
         check=check_eq24(0.0),
         as_printed=check_eq24(1.0),
@@ -281,9 +274,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma3.display",
-        "C.3, after (24)",
-        "E||G_{i,p}^k - grad f_i^mu||^2 <= 2(d+4)||grad f_i(x_i^k; xi)||^2 + mu^2 L^2 (d+6)^3/2, then by (24) with "
-        "everything over P, then E||grad f_i(x_i^k)||^2 <= 3L^2 E||x_i^k - x_r||^2 + 3 sigma_G^2 + 3||grad f||^2.",
         "inequality",
         assumes=(A1, A2, A3),
         reading="||grad f_i(x_i^k; xi)||^2 on the right of the first step is its mean over xi, as in the next line",
@@ -302,9 +292,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma4",
-        "C.3, Lemma 4 (25)",
-        "E||G_i^k||^2 <= (6(d+P+4)/P)(||grad f||^2 + L^2 E||x_i^k - x_r||^2 + sigma_G^2) + 2(d+4) sigma^2/P + mu^2 L^2 "
-        "(d+6)^3/(2P) + mu^2 L^2 (d+3)^3/2.",
         "inequality",
         assumes=(A1, A2, A3),
         check=broken(NOISE[9], lemma4(False), "f(x; xi) = xi x, d = 1, P = 9"),
@@ -315,10 +302,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq26",
-        "C.3 (26)",
-        "E||G||^2 = E||G - grad f_i^mu||^2 + E||grad f_i^mu||^2, and E||grad f_i^mu(x_i^k)||^2 <= 6L^2 E||x_i^k - "
-        "x_r||^2 "
-        "+ 6 sigma_G^2 + 6||grad f||^2 + mu^2 L^2 (d+3)^3/2.",
         "identity",
         assumes=(MEAN, A2, A3),
         check=worst_of(
@@ -329,9 +312,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma5",
-        "C.3, Lemma 5",
-        "For eta <= 2P/(sqrt 6 LK sqrt(d+P+4)): chi_r <= (6K^3(d+P+4) eta^2/P)||grad f||^2 + (6K^3(d+P+4) eta^2/(2P)) "
-        "sigma_G^2 + (2K^3(d+4) eta^2/P) sigma^2 + mu^2 L^2 K^3 (d+6)^3 eta^2/P + mu^2 L^2 K^3 (d+3)^3 eta^2/2.",
         "inequality",
         assumes=(A1, A2, A3),
         check=broken(NOISE[79], lemma5(False), "f(x; xi) = xi x, K = 2, P = 79: 1 + 2/P against 80/P", ("lemma5",)),
@@ -350,8 +330,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma5.relation",
-        "C.3, proof of Lemma 5",
-        "x_{i,r}^k - x_r = eta sum_{tau=1}^k G_{i,r}^tau.",
         "identity",
         check=check_relation(1, 0),
         control=check_relation(1, 1),
@@ -365,10 +343,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma5.sum",
-        "C.3, proof of Lemma 5",
-        "chi_r = E[(eta^2/M) sum_i sum_k ||sum_{tau<=k} G||^2] <= (eta^2/M) sum_i sum_k sum_{tau<=k} k E||G^tau||^2 "
-        "<= (K^2 "
-        "eta^2/(2M)) sum_i sum_k ||G_i^k||^2.",
         "inequality",
         check=check_weights,
         control=broken(
@@ -386,8 +360,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq27",
-        "C.3 (27)",
-        "chi_r <= (K^2 eta^2/(2M)) sum_i sum_k (the right side of Lemma 4).",
         "inequality",
         assumes=(A1, A2, A3),
         check=broken(NOISE[39], eq27(False), "f(x; xi) = xi x, K = 2, P = 39: 1 + 2/P against 40/P"),
@@ -398,10 +370,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq28",
-        "C.3 (28)",
-        "From (27): (1 - 6L^2K^2(d+P+4) eta^2/(2P)) chi_r <= (3K^3(d+P+4) eta^2/P)||grad f||^2 + (3K^3(d+P+4) "
-        "eta^2/(2P)) "
-        "sigma_G^2 + (K^3(d+4) eta^2/P) sigma^2 + mu^2 L^2 K^3 (d+6)^3 eta^2/(2P) + mu^2 L^2 K^3 (d+3)^3 eta^2/4.",
         "inequality",
         assumes=(A1, A2, A3),
         check=broken(
@@ -416,8 +384,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma5.stepsize",
-        "C.3, end of proof of Lemma 5",
-        "For eta <= 2P/(sqrt 6 LK sqrt(d+P+4)) the coefficient of chi_r on the left of (28) is larger than 1/2.",
         "inequality",
         check=check_stepsize(lambda e: step_of_lemma5(e.d, e.K, e.P)),
         control=check_stepsize(lambda e: 1.005 * right_step5(e)),

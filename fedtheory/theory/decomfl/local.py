@@ -18,7 +18,6 @@ from fedtheory.theory.decomfl.round import (
     A2,
     A3,
     DOUBLE,
-    ROOT,
     SMALL_MU,
     UNIFORM,
     Edge,
@@ -27,23 +26,20 @@ from fedtheory.theory.decomfl.round import (
     Round,
     Terms,
     admissible,
-    alone,
     averages,
     beyond,
-    bounded,
-    build,
     course,
     decomfl,
     start_gap,
     survives,
     tiny,
-    uneven,
+    whole_runs,
 )
 from fedtheory.theory.decomfl.theorem1 import C14
 from fedtheory.theory.instances import Smooth, plain
 from fedtheory.theory.proof import by_steps
 from fedtheory.theory.rounding import digits
-from fedtheory.theory.search import maximise, worst
+from fedtheory.theory.search import worst
 
 
 def matrix(at: Instance) -> torch.Tensor:
@@ -199,30 +195,15 @@ def check_runs(name: str, scale: float = 1.0) -> Check:
     sigma_G^2 is the average over clients and rounds.
     """
 
-    def check(effort: str) -> Outcome:
-        R = 40 if effort == "quick" else 120
-        amount: dict[str, Any] = {"restarts": 2, "steps": 4} if effort == "quick" else {"restarts": 3, "steps": 15}
+    def sides(at: Instance, R: int) -> tuple[torch.Tensor, torch.Tensor]:
         counts = torch.arange(1, R + 1, dtype=DOUBLE)
+        played, step = list(course(at, R)), at.K * at.lr
+        once, twice = floors(at, averages([q.dissimilar.mean() for q in played]))
+        rest = 2 * at.L * step * once + 6 * (at.L * step) ** 2 * twice + 2 * smoothing(at)
+        return averages([q.gradient2 for q in played]), scale * (2 * start_gap(at) / (step * counts) + rest)
 
-        def sides(v: torch.Tensor, edge: Edge) -> tuple[torch.Tensor, torch.Tensor]:
-            at = bounded(build(v.detach(), edge))
-            played, step = list(course(at, R)), at.K * at.lr
-            left = averages([q.gradient2 for q in played])
-            once, twice = floors(at, averages([q.dissimilar.mean() for q in played]))
-            rest = 2 * at.L * step * once + 6 * (at.L * step) ** 2 * twice + 2 * smoothing(at)
-            right = scale * (2 * start_gap(at) / (step * counts) + rest)
-            at_worst = int((left / right).argmax())
-            return left[at_worst], right[at_worst]
-
-        edges = EDGES[:6]
-        found = maximise(
-            sides, lambda e: e.size, ROOT.fold(name), edges=edges, starts=[*alone(edges), *uneven(edges)], **amount
-        )
-        said = f"exact moments of {found.tried} whole runs, K eta theta L up to 1/8, worst at {found.edge}"
-        data = None if found.holds else {"edge": str(found.edge), "ratio": digits(found.ratio)}
-        return Outcome(found.holds, "search", found.ratio, said, data)
-
-    return check
+    held = "exact moments of {n} whole runs, K eta theta L up to 1/8, worst at {edge}"
+    return whole_runs(sides, name, EDGES[:6], held, (40, 120), {"quick": (2, 4), "full": (3, 15)})
 
 
 def check_numbers(plus: int) -> Check:
@@ -281,15 +262,6 @@ SEEN = check_left(lambda q, values: float(values.min()), "that sample drawn, the
 MEANT = check_left(lambda q, values: PROBABILITY * float(q.mean(values)), "mean over samples and directions")
 HALF = check_left(lambda q, values: float(q.mean(values)), "mean over the directions, that sample drawn")
 
-EACH_SMOOTH = (
-    "for every sample's loss l of every client |<grad l(x + s) - grad l(x), u>| <= |s|_H |u|_H, 0 <= H <= L I, tr H <= "
-    "kappa L, kappa >= 1 (always with H = L I, kappa = d); samples fresh in every local step, independent of the "
-    "directions"
-)
-ROUND = (
-    "With Gaussian z, theta = 1 + (kappa + 1)/(P K), c = 1 + (kappa + 1)/P, gamma = (M - m)/(M - 1) (0 for M = 1), "
-    "eta' = K eta, eta' L theta <= 1/8"
-)
 PROOF = [
     f"decomfl.{section}.{step}"
     for section, steps in ((5, 2), (6, 5), (7, 3), (8, 3), (9, 5))
@@ -299,9 +271,6 @@ PROOF = [
 CLAIMS: list[Claim] = [
     decomfl(
         "theorem1.left",
-        "Sec. 4.1, Theorem 1",
-        "The left side of Theorem 1, (1/R) sum_r E_r||grad f(x_r)||^2, E_r given x_r and the information before round "
-        "r, is at most its right side.",
         "definition",
         assumes=(A1, A2, A3, C14),
         reading="E_r as the paper's notation has it; then E_r||grad f(x_r)||^2 is ||grad f(x_r)||^2, which is random",
@@ -316,11 +285,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "sharper.one",
-        "not in the paper; Theorems 2 and 5",
-        "K = 1, Gaussian z, every f_i(.; xi) L-smooth, f(x + s) <= f(x) + <grad f, s> + s^T H s/2, 0 <= H <= L I, "
-        "tr H <= kappa L, c = 1 + (kappa + 1)/P, eta L c <= 1/4: E f(x_{r+1}) <= f(x_r) - (eta/2)||grad f||^2 + "
-        "eta^2 L c nu^2/m + eta mu^2 L^2 d + eta^2 mu^2 L^3 (d + (kappa/(4 P))(d + 2)(d + 4)), nu^2 = gamma "
-        "sigma_G^2 + sigma^2.",
         "inequality",
         assumes=(A1, A2, A3, UNIFORM),
         check=survives(one_step(), "one", "", SINGLE),
@@ -329,9 +293,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "sharper.drift",
-        "not in the paper; Lemma 5",
-        f"{ROUND}: a client's drift (1/K) sum_(k<K) E|y_i^k - x|_H^2 <= (8/7)(1 - 1/K) L eta'^2 (theta ||grad "
-        f"f_i(x)||^2 + c sigma^2/K + 4 mu^2 L^2 kappa (1 + (kappa + 1)(kappa + 7)/(4 P K))); {EACH_SMOOTH}.",
         "inequality",
         assumes=(A1, A2, A3),
         check=survives(longest(drift()), "drift", "", DRIFTING),
@@ -341,10 +302,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "sharper.round",
-        "not in the paper; (42)",
-        f"{ROUND}: E f(x_{{r+1}}) <= f(x_r) - (eta'/2)||grad f||^2 + L eta'^2 (theta gamma sigma_G^2/m + c "
-        "sigma^2/(mK)) + 3 (1 - 1/K) L^2 eta'^3 (theta sigma_G^2 + c sigma^2/K) + eta' (mu^2 L^2/2) B, B = 6 kappa + "
-        f"(11/4)(L eta/P) kappa (kappa + 1)(kappa + 7); {EACH_SMOOTH}.",
         "inequality",
         assumes=(A1, A2, A3, UNIFORM),
         check=worst_of(survives(longest(one_round()), "local", "", EDGES, starts=[APART]), check_curved),
@@ -354,10 +311,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "sharper.theorem",
-        "not in the paper; Theorems 1, 2, 3, 5",
-        f"{ROUND}: (1/R) sum_r E||grad f(x_r)||^2 <= 2D/(eta' R) + 2 L eta' (theta gamma sigma_G^2/m + c "
-        "sigma^2/(mK)) + 6 (1 - 1/K) L^2 eta'^2 (theta sigma_G^2 + c sigma^2/K) + mu^2 L^2 B, B = 6 kappa + "
-        f"(11/4)(L eta/P) kappa (kappa + 1)(kappa + 7); {EACH_SMOOTH}.",
         "rate",
         assumes=(A1, A2, A3, UNIFORM),
         check=worst_of(check_runs("local.theorem"), by_steps("decomfl", *PROOF)),
@@ -368,8 +321,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "sharper.numbers",
-        "not in the paper; Remark 2, Table 1",
-        "f = ||x||^2/2, no noise, exact slopes: E||x_R||^2 >= exp(-P K R/(d + 1)) ||x_0||^2 for all steps, m, K, P.",
         "inequality",
         check=check_numbers(1),
         control=check_numbers(2),

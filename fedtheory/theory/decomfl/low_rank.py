@@ -12,11 +12,10 @@ about f alone: the step uses f_i(.; xi) at two points, and their gradients must 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 
-from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
+from fedtheory.theory.claim import Check, Claim, Outcome, Printed, each_needed, worst_of
 from fedtheory.theory.decomfl.moments import SPHERE
 from fedtheory.theory.decomfl.rough import check_cones
 from fedtheory.theory.decomfl.round import (
@@ -26,18 +25,15 @@ from fedtheory.theory.decomfl.round import (
     A4,
     DOUBLE,
     EACH,
-    ROOT,
     SMALL_MU,
     Edge,
     Instance,
     Round,
     Terms,
-    alone,
     averages,
     beyond,
     bounded,
     broken,
-    build,
     course,
     decomfl,
     kappa_of,
@@ -47,11 +43,9 @@ from fedtheory.theory.decomfl.round import (
     start_gap,
     survives,
     tiny,
-    uneven,
+    whole_runs,
 )
-from fedtheory.theory.forms import each_fails
 from fedtheory.theory.rounding import digits
-from fedtheory.theory.search import maximise
 
 STEP = "eta <= (1/(4L))(1 + (kappa d + d - 2)/(P(d+2)))^{-1}"
 STEP2 = Printed(STEP, "Theorem 2")
@@ -207,32 +201,20 @@ def check_runs(which: str, name: str, scale: float = 1.0, sphere: bool = True) -
     """
     front = {"printed": 4, "sharp": 2, "(70)": 4, "Gaussian": 2}[which]
 
-    def check(effort: str) -> Outcome:
-        R = 40 if effort == "quick" else 300
-        amount: dict[str, Any] = {"restarts": 2, "steps": 6} if effort == "quick" else {"restarts": 4, "steps": 30}
+    def sides(at: Instance, R: int) -> tuple[torch.Tensor, torch.Tensor]:
         counts = torch.arange(1, R + 1, dtype=DOUBLE)
+        played = list(course(at, R + 1))
+        squares, values = values_of(played)
+        differ = averages([q.dissimilar.max() for q in played[:R]])
+        late = which == "(70)"
+        drop = -values[1:] if late else start_gap(at)
+        right = scale * (front * drop / (counts * at.lr) + floor(at, which, differ))
+        return squares[late : R + late].cumsum(0) / counts, right
 
-        def sides(v: torch.Tensor, edge: Edge) -> tuple[torch.Tensor, torch.Tensor]:
-            at = ranked(bounded(build(v.detach(), edge)))
-            played = list(course(at, R + 1))
-            squares, values = values_of(played)
-            differ = averages([q.dissimilar.max() for q in played[:R]])
-            late = which == "(70)"
-            left = squares[late : R + late].cumsum(0) / counts
-            drop = -values[1:] if late else start_gap(at)
-            right = scale * (front * drop / (counts * at.lr) + floor(at, which, differ))
-            worst = int((left / right).argmax())
-            return left[worst], right[worst]
-
-        edges = [replace(e, sphere=sphere, rule=short) for e in EDGES]
-        found = maximise(
-            sides, lambda e: e.size, ROOT.fold(name), edges=edges, starts=[*alone(edges), *uneven(edges)], **amount
-        )
-        said = f"{which}: exact moments of {found.tried} whole runs, eta at its bound, worst at {found.edge}"
-        data = None if found.holds else {"edge": str(found.edge), "ratio": digits(found.ratio)}
-        return Outcome(found.holds, "search", found.ratio, said, data)
-
-    return check
+    edges = [replace(e, sphere=sphere, rule=short) for e in EDGES]
+    held = f"{which}: exact moments of {{n}} whole runs, eta at its bound, worst at {{edge}}"
+    pose = lambda at: ranked(bounded(at))
+    return whole_runs(sides, name, edges, held, (40, 300), {"quick": (2, 6), "full": (4, 30)}, pose)
 
 
 def check_negative_rank(effort: str) -> Outcome:
@@ -289,9 +271,6 @@ MINUS = broken(
 CLAIMS: list[Claim] = [
     decomfl(
         "eq63-64",
-        "C.4 (63)-(64)",
-        "E f(x_{r+1}) <= f(x_r) - eta <grad f, grad f^mu> + eta^2 E[nablabar^T Hess f(x') nablabar] + eta^2 L^2 "
-        "||eps_r||^2.",
         "inequality",
         assumes=(A3, SPHERE),
         check=broken(
@@ -316,10 +295,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq65",
-        "C.4 (65)",
-        "E f(x_{r+1}) <= f(x_r) - (eta/2)||grad f||^2 + eta mu^2 L^2 (d+3)^3/8 + eta^2 E[nablabar^T Hess f(x') "
-        "nablabar] + eta^2 "
-        "L^4 mu^2 d^3.",
         "inequality",
         assumes=(A3, SPHERE, STEP2),
         check=MINUS,
@@ -331,14 +306,10 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq66",
-        "C.4 (66)",
-        "By Assumption 4: E f(x_{r+1}) <= f(x_r) - (eta/2)||grad f^mu||^2 + eta mu^2 L^2 (d+3)^3/8 + eta^2 L^4 mu^2 "
-        "d^3 + eta^2 "
-        "T_3, T_3 = <H, E[nablabar nablabar^T]>.",
         "inequality",
         assumes=(A3, A4, SPHERE, STEP2),
         check=survives(eq65(above), "eq66", "without the last term; grad f^mu = grad f on quadratics", STEPPED),
-        as_printed=each_fails(**{ABOVE: MINUS, "smooth f_i": check_cones("(66)")}),
+        as_printed=each_needed(without={ABOVE: MINUS, "smooth f_i": check_cones("(66)")}),
         error="missing assumption",
         caveat=f"{ABOVE}, and {EACH}",
         **beyond(lambda share: eq65(above, share), 0.49, "eq66", edges=STEPPED),
@@ -346,8 +317,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq67-68",
-        "C.4 (67)-(68)",
-        "T_3 <= L(1 + (d kappa + d - 2)/(P(d+2)))(||grad f||^2 + (sigma_G^2 + sigma^2)/m).",
         "inequality",
         assumes=(A1, A2, A3, A4, SPHERE, STEP2),
         check=survives(eq67(), "eq67", "H of any sign, a kappa that allows a step", STEPPED),
@@ -355,18 +324,14 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq69-70",
-        "C.4 (69)-(70)",
-        "One round with the bound on T_3 (69), and its telescoped sum r = 1..R <= 4(f(x_0) - f(x_R))/(R eta) + (4 "
-        "eta L/m)(1 + "
-        "...)(sigma_G^2 + sigma^2) + mu^2 L^2 (d+3)^3/2 + 4 eta mu^2 L^4 d^3 (70).",
         "inequality",
         assumes=(A1, A2, A3, A4, SPHERE, STEP2),
         check=worst_of(
             survives(at_bound(eq69()), "eq69", "(69) without its last term, H of any sign", STEPPED),
             check_runs("(70)", "eq70"),
         ),
-        as_printed=each_fails(
-            **{ABOVE: check_indefinite, "kappa >= 0": check_negative_rank, "smooth f_i": check_cones("(69)")}
+        as_printed=each_needed(
+            without={ABOVE: check_indefinite, "kappa >= 0": check_negative_rank, "smooth f_i": check_cones("(69)")}
         ),
         error="missing assumption",
         caveat=f"{ABOVE} in (70), kappa >= 0 in (69) where mu > 0 (only for steps above 1000/L has a counterexample "

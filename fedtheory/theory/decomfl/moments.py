@@ -220,10 +220,6 @@ def check_72(between: bool) -> Check:
 CLAIMS: list[Claim] = [
     decomfl(
         "eq46-50",
-        "C.4 (46)-(50)",
-        "(1/mu)(f_i(x_r + mu z_p; xi) - f_i(x_r; xi)) = z_p^T grad f_i(x'_{r,p}; xi), x'_{r,p} = x_r + mu theta "
-        "z_p; so the "
-        "estimate is nablabar f + eps_r.",
         "identity",
         check=check_50(False),
         as_printed=check_50(True),
@@ -235,8 +231,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq51",
-        "C.4 (51)",
-        "||eps_r||^2 <= ... <= (L^2 mu^2/(mP)) sum_i sum_p ||z_p||^6 = L^2 mu^2 d^3.",
         "inequality",
         assumes=(SPHERE,),
         check=check_51(1.0),
@@ -249,8 +243,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq52",
-        "C.4 (52)",
-        "E_r of the zeroth-order gradient is grad f^mu(x_r), f^mu the Gaussian smooth function.",
         "expectation",
         assumes=(SPHERE,),
         check=check_52(False),
@@ -265,10 +257,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma6",
-        "C.4, Lemma 6 (53) with (56)",
-        "E[nablabar nablabar^T] = (d/(P(d+2)))(||grad f||^2 + Tr Sigma/m + Tr Delta/m) I + (1 + "
-        "(d-2)/(P(d+2)))(grad f grad f^T "
-        "+ Sigma/m + Delta/m).",
         "identity",
         assumes=(SPHERE, UNIFORM, Printed("stochastic gradient noise of mean zero, independent", "eq. (56)")),
         check=second_moments(PAIR, Fraction(1)),
@@ -281,8 +269,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq54,60",
-        "C.4 (54), (55), (60)",
-        "E[sum_{i,i' in C} s_i s_i^T] = (m/M) sum_i s_i s_i^T = m Sigma, Tr Sigma <= sigma^2.",
         "expectation",
         check=check_60(True),
         control=check_60(False, Fraction(101, 100)),
@@ -294,10 +280,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq57",
-        "C.4 (57)",
-        "E[sum_{i,i' in C} grad f_i grad f_{i'}^T] = (m^2 - m) grad f grad f^T + (m/M) sum_i grad f_i grad f_i^T = "
-        "m^2 grad f "
-        "grad f^T + m Delta.",
         "identity",
         assumes=(UNIFORM,),
         check=check_57(lambda M, m: Fraction(1)),
@@ -310,8 +292,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq58",
-        "C.4 (58)",
-        "Tr Delta = (1/M) sum ||grad f_i||^2 - ||grad f||^2 = (1/M) sum ||grad f - grad f_i||^2 <= sigma_G^2.",
         "inequality",
         assumes=(A2,),
         check=check_58(Fraction(1)),
@@ -320,8 +300,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq59",
-        "C.4 (59)",
-        "E[z z^T u v^T z z^T] = (d/(d+2)) Tr(u v^T) I + (2d/(d+2)) u v^T.",
         "identity",
         assumes=(SPHERE,),
         met="T_1 and T_2, which are symmetric",
@@ -333,9 +311,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq61",
-        "C.4 (61)",
-        "T_2 = (1/(mP^2)) E[sum_{p,p'} z_p z_p^T Sigma z_p' z_p'^T] = ((P-1)/(mP)) Sigma + (d/(mP(d+2)))(Tr(Sigma) "
-        "I + 2 Sigma).",
         "identity",
         assumes=(SPHERE,),
         check=check_61(True),
@@ -344,8 +319,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq72",
-        "C.4, Remark 4 (72)",
-        "Var(grad f_i(x, xi_i)) = Var(grad f_i(x)) + E_i[Var(grad f_i(x, xi_i) | i)] <= sigma_G^2 + sigma^2.",
         "identity",
         assumes=(A1, A2),
         check=check_72(True),

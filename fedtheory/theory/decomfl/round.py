@@ -18,10 +18,12 @@ import torch
 from fedtheory.algorithms.decomfl import Model
 from fedtheory.algorithms.readings.decomfl import DeComFLReading
 from fedtheory.core.key import Key
+from fedtheory.theory import bench
+from fedtheory.theory.bench import Bench
 from fedtheory.theory.claim import Check, Outcome, Printed, entries
 from fedtheory.theory.instances import Sample, Smooth, drain, parse, plain
 from fedtheory.theory.rounding import digits
-from fedtheory.theory.search import ROUNDING, Found, maximise, ratio
+from fedtheory.theory.search import ROUNDING, worst
 
 decomfl = entries("decomfl")
 ROOT = Key(2405)
@@ -168,7 +170,7 @@ def admissible(at: Instance, needs: Sequence[str] = ()) -> dict[str, float]:
     found = slacks(at, needs)
     if bad := {name: value for name, value in found.items() if value > 1 + ROUNDING}:
         raise AssertionError(f"not admissible: {bad}")
-    return {name: digits(value) for name, value in found.items()}
+    return found
 
 
 # Moments
@@ -494,13 +496,13 @@ class Enumerated:
 
 # Checks
 
-Terms = Callable[[Round], tuple[float, float]]
+Terms = bench.Terms[Round]
 STEPS = {"theorem1": lambda e: min(steps_of_theorem1(e.d, e.K, e.P, e.m).values()),
          "lemma5": lambda e: step_of_lemma5(e.d, e.K, e.P)}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(bench.Edge):
     """A discrete setting: sizes, how large the step is, whether there is noise, which z."""
 
     M: int = 1
@@ -513,9 +515,9 @@ class Edge:
     noisy: bool = True
     sphere: bool = False
 
-    @property
-    def size(self) -> int:
-        return 3 * self.M * self.d + self.d + 1
+    def parts(self) -> dict[str, int]:
+        each = self.M * self.d
+        return {"h": each, "a": each, "noise": each, "x": self.d, "mu": 1}
 
     def __str__(self) -> str:
         z = "sphere" if self.sphere else "Gaussian"
@@ -524,8 +526,7 @@ class Edge:
 
 def build(v: torch.Tensor, e: Edge) -> Instance:
     """The instance that free numbers stand for, L = 1."""
-    n = e.M * e.d
-    h, a, noise, x, mu = v.split([n, n, n, e.d, 1])
+    h, a, noise, x, mu = e.split(v.detach()).values()
     h = h.view(e.M, e.d)
     rule = STEPS[e.rule] if isinstance(e.rule, str) else e.rule
     return Instance(
@@ -577,46 +578,41 @@ def uneven(edges: Sequence[Edge]) -> list[torch.Tensor]:
 MANY = 16  # dimensions, beside which an effective rank of 1 is low
 
 
-def attack(terms: Terms, name: str, effort: str, edges: Sequence[Edge], starts: Sequence[torch.Tensor] = ()) -> Found:
-    """The largest left/right over instances; `starts`: numbers for `build` that are tried besides `alone`."""
-
-    def sides(v: torch.Tensor, edge: Edge) -> tuple[torch.Tensor, torch.Tensor]:
-        left, right = terms(Round(build(v.detach(), edge)))
-        return torch.tensor(left, dtype=DOUBLE), torch.tensor(right, dtype=DOUBLE)
-
-    amount: dict[str, Any] = {"restarts": 3, "steps": 12} if effort == "quick" else {"restarts": 12, "steps": 60}
-    starts = [*starts, *alone(edges)]
-    return maximise(sides, lambda edge: edge.size, ROOT.fold(name), edges=edges, starts=starts, **amount)
+HELD = "exact moments of {n} rounds, worst at {edge}"
+BENCH: Bench[Edge, Instance, Round] = Bench(
+    ROOT, corners, build, Round, plain, holds_text=HELD, breaks_text=f"{HELD}; broken",
+    effort={"quick": (3, 12), "full": (12, 60)}, slacks=slacks, admissible=admissible, rescaled=Instance.rescaled,
+    needs=(), starts=alone, together=False, test_units=True,
+)  # fmt: skip
+survives = BENCH.survives
 
 
-def units_alike(terms: Terms, at: Instance) -> bool:
-    """Whether both sides change by the same factor in other units."""
-    before, after = terms(Round(at)), terms(Round(at.rescaled(3.0, 0.5)))
-    left, right = (b / a if a else math.nan for a, b in zip(before, after, strict=True))
-    return math.isnan(left) or math.isclose(left, right, rel_tol=1e-8)
-
-
-def survives(
-    terms: Terms,
+def whole_runs(
+    sides: Callable[[Instance, int], tuple[torch.Tensor, torch.Tensor]],
     name: str,
-    what: str = "",
-    edges: Sequence[Edge] | None = None,
-    needs: Sequence[str] = (),
-    starts: Sequence[torch.Tensor] = (),
+    edges: Sequence[Edge],
+    held: str,
+    rounds: tuple[int, int],
+    effort: dict[str, tuple[int, int]],
+    pose: Callable[[Instance], Instance] = bounded,
 ) -> Check:
-    """The check of an inequality: it holds where the search does not break it, in any units."""
-    edges = corners() if edges is None else edges
-    said = f"{what}: " if what else ""
+    """The check of a bound on averages over the first rounds, for every number of rounds.
+
+    Args:
+        sides: (instance, R) -> left and right for every number of rounds up to R.
+        held: the sentence, with `n` runs tried and the worst `edge`.
+        rounds: R at quick and at full effort.
+        effort: restarts and steps of the search.
+        pose: what is done to the instances of `build`.
+    """
+    runs: Bench[Edge, Instance, Instance] = Bench(
+        ROOT, corners, lambda v, e: pose(build(v, e)), lambda at: at, plain, held, held, effort, together=False,
+        starts=lambda edges: [*alone(edges), *uneven(edges)],
+    )  # fmt: skip
 
     def check(effort: str) -> Outcome:
-        found = attack(terms, name, effort, edges, starts)
-        at = build(found.point, found.edge)
-        detail = f"{said}exact moments of {found.tried} rounds, worst at {found.edge}"
-        if found.holds and units_alike(terms, at):
-            admissible(at, needs)
-            return Outcome(True, "search", found.ratio, f"{detail}; both sides scale alike in other units")
-        why = "broken" if not found.holds else "the two sides do not scale alike in other units"
-        return Outcome(False, "search", found.ratio, f"{detail}; {why}", witness(at, terms, needs))
+        R = rounds[effort == "full"]
+        return runs.survives(lambda at: worst(sides(at, R)), name, "", edges)(effort)
 
     return check
 
@@ -642,23 +638,9 @@ def mended(
     return {"repaired": repaired, **beyond(terms, share, name, "the repaired right side", edges, **more)}
 
 
-def witness(at: Instance, terms: Terms, needs: Sequence[str] = ()) -> dict[str, Any]:
-    left, right = terms(Round(at))
-    return {"instance": plain(at), "left": digits(left), "right": digits(right), "slacks": slacks(at, needs)}
-
-
 def broken(at: Instance, terms: Terms, why: str, needs: Sequence[str] = ()) -> Check:
-    """A stored instance against an inequality; every assumption it must meet is checked."""
-
-    def check(effort: str) -> Outcome:
-        admissible(at, needs)
-        left, right = terms(Round(at))
-        worst = ratio(left, right)
-        holds = worst <= 1 + ROUNDING
-        said = f"{why}: left {left:.6g}, right {right:.6g}"
-        return Outcome(holds, "exact", worst, said, None if holds else witness(at, terms, needs))
-
-    return check
+    """A stored instance against an inequality."""
+    return BENCH.stored(lambda: at, terms, why, needs)
 
 
 def equal(left: Any, right: Any, said: str, data: dict[str, Any] | None = None, *, tolerance: float = 1e-9) -> Outcome:

@@ -1,18 +1,19 @@
 """DeComFL, C.2 and A.5: the Gaussian smoothing f^mu, in closed form for losses that reach its bounds."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from fedtheory.theory.bench import Bench, Edge
 from fedtheory.theory.claim import Check, Claim, Outcome, Printed, worst_of
 from fedtheory.theory.decomfl.round import DOUBLE, ROOT, Enumerated, decomfl, directions, equal, tiny
 from fedtheory.theory.forms import chain
 from fedtheory.theory.instances import Smooth
 from fedtheory.theory.rounding import digits
-from fedtheory.theory.search import Found, maximise, reals, same
+from fedtheory.theory.search import reals, same
 
 SHAPES = ("quadratic", "cosine", "vee")
 LIPSCHITZ = Printed("f_i is L-smooth", "Lemma 2")
@@ -51,31 +52,44 @@ class Curve:
 
 
 Sides = Callable[[Curve, torch.Tensor, torch.Tensor, int], tuple[torch.Tensor, torch.Tensor]]
-EDGES = [(shape, d) for shape in SHAPES for d in (1, 2, 5)]
 
 
-def attack(sides: Sides, name: str, effort: str, edges: Any = EDGES) -> Found:
-    """The largest left/right over curvatures, mu and two points."""
+@dataclass(frozen=True)
+class Setting(Edge):
+    """Which loss, in how many dimensions."""
 
-    def play(v: torch.Tensor, edge: tuple[str, int]) -> tuple[torch.Tensor, torch.Tensor]:
-        shape, d = edge
-        h, x, y, mu = v.split([d, d, d, 1])
-        return sides(Curve(shape, h / h.abs().max(), mu.exp()), x, y, d)
+    d: int
+    shape: str = "quadratic"
 
-    amount: dict[str, Any] = {"restarts": 2, "steps": 20} if effort == "quick" else {"restarts": 8, "steps": 100}
-    return maximise(play, lambda edge: 3 * edge[1] + 1, ROOT.fold(name), edges=edges, **amount)
+    def __str__(self) -> str:
+        return f"{self.shape}, d={self.d}"
+
+    def parts(self) -> dict[str, int]:
+        return {"h": self.d, "x": self.d, "y": self.d, "mu": 1}
 
 
-def survives(sides: Sides, name: str, what: str = "", edges: Any = EDGES) -> Check:
-    said = f"{what}: " if what else ""
+Point = tuple[Curve, torch.Tensor, torch.Tensor, int]  # with two points
 
-    def check(effort: str) -> Outcome:
-        found = attack(sides, name, effort, edges)
-        detail = f"{said}closed forms, {found.tried} points by ascent, worst for {found.edge[0]}, d={found.edge[1]}"
-        data = None if found.holds else {"shape": found.edge[0], "d": found.edge[1], "ratio": digits(found.ratio)}
-        return Outcome(found.holds, "search", found.ratio, detail, data)
 
-    return check
+def build(v: torch.Tensor, edge: Setting) -> Point:
+    h, x, y, mu = edge.split(v).values()
+    return Curve(edge.shape, h / h.abs().max(), mu.exp()), x, y, edge.d
+
+
+def settings(shapes: Sequence[str], *dimensions: int) -> list[Setting]:
+    return [Setting(d, shape) for shape in shapes for d in dimensions]
+
+
+HELD = "closed forms, {n} points by ascent, worst for {edge}"
+BENCH: Bench[Setting, Point, Point] = Bench(
+    ROOT, lambda: settings(SHAPES, 1, 2, 5), build, lambda q: q, lambda q: {"shape": q[0].shape, "d": q[3]},
+    HELD, HELD, {"quick": (2, 20), "full": (8, 100)}, together=False,
+)  # fmt: skip
+
+
+def survives(sides: Sides, name: str, what: str = "", corners: Sequence[Setting] | None = None) -> Check:
+    """The check of an inequality over curvatures, mu and two points."""
+    return BENCH.survives(lambda q: sides(*q), name, what, corners)
 
 
 def norm(v: torch.Tensor) -> torch.Tensor:
@@ -227,9 +241,6 @@ def check_strictly_better(effort: str) -> Outcome:
 CLAIMS: list[Claim] = [
     decomfl(
         "A5.smoothing",
-        "A.5",
-        "f^mu = E f(x + mu z): the zeroth-order gradient is unbiased for grad f^mu, and f^mu has a better Lipschitz "
-        "condition number than f, hence better convergence.",
         "inequality",
         assumes=(LIPSCHITZ,),
         check=worst_of(estimate(0.9), survives(lipschitz(), "A5", "L_mu <= L")),
@@ -242,9 +253,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "A5.taylor",
-        "A.5",
-        "(1/mu)[f(x + mu z) - f(x)] = grad f^T z + (mu/2) z^T Hess f z + ...; so the scalar contains more information "
-        "on f along z than the projected gradient does.",
         "identity",
         check=check_taylor(2),
         as_printed=check_information,
@@ -256,8 +264,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma1",
-        "C.2, Lemma 1 (13)",
-        "f is in C_L^{1,1} if it is differentiable and |f(y) - f(x) - <grad f(x), y - x>| <= (L/2)||y - x||^2.",
         "inequality",
         check=check_lemma1(False),
         control=check_lemma1(True),
@@ -265,8 +271,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "lemma2a",
-        "C.2, Lemma 2 (14), (a)",
-        "f_i^mu(x) = E f_i(x + mu z): its gradient is L_mu-Lipschitz with L_mu <= L.",
         "expectation",
         assumes=(LIPSCHITZ,),
         check=survives(lipschitz(), "lemma2a"),
@@ -275,8 +279,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq15",
-        "C.2 (15)",
-        "grad f_i^mu(x) = E[(f_i(x + mu z) - f_i(x)) z]/mu.",
         "expectation",
         assumes=(LIPSCHITZ,),
         check=estimate(0.9),
@@ -285,8 +287,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq16",
-        "C.2 (16)",
-        "|f_i^mu(x) - f_i(x)| <= mu^2 L d/2.",
         "inequality",
         assumes=(LIPSCHITZ,),
         check=survives(value_gap(), "eq16"),
@@ -295,8 +295,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq17",
-        "C.2 (17)",
-        "||grad f_i^mu(x) - grad f_i(x)|| <= (1/2) mu L (d+3)^{3/2}.",
         "inequality",
         assumes=(LIPSCHITZ,),
         check=survives(gradient_gap(), "eq17"),
@@ -305,20 +303,14 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq18",
-        "C.2 (18)",
-        "E[(f_i(x + mu z) - f_i(x))^2 ||z||^2]/mu^2 <= (mu^2/2) L^2 (d+6)^3 + 2(d+4)||grad f_i(x)||^2.",
         "inequality",
         assumes=(LIPSCHITZ,),
-        check=survives(second_moment(), "eq18", "", [(s, d) for s in SHAPES for d in (1, 2)]),
-        control=survives(
-            second_moment(0.165, 0.66), "eq18.control", "0.165 and 0.66", [("quadratic", 1), ("quadratic", 2)]
-        ),
+        check=survives(second_moment(), "eq18", "", settings(SHAPES, 1, 2)),
+        control=survives(second_moment(0.165, 0.66), "eq18.control", "0.165 and 0.66", settings(["quadratic"], 1, 2)),
         broken="0.165 and 0.66 in place of 1/2 and 2, a third of each being reached",
     ),
     decomfl(
         "eq19-20",
-        "C.2 (19)-(20)",
-        "||grad f_i^mu||^2 <= 2||grad f_i||^2 + (1/2) mu^2 L^2 (d+3)^3, and the same with f_i and f_i^mu exchanged.",
         "inequality",
         assumes=(LIPSCHITZ,),
         check=worst_of(survives(jensen(False), "eq19", "(19)"), survives(jensen(True), "eq20", "(20)")),
@@ -327,9 +319,6 @@ CLAIMS: list[Claim] = [
     ),
     decomfl(
         "eq21",
-        "C.2 (21)",
-        "|f_i^mu(x*) - f_i(x*)| <= mu^2 L d/2 for f_i^mu(x*) = min f_i^mu, and -mu^2 L d <= [f_i^mu(x) - f_i^mu(x*)] - "
-        "[f_i(x) - f_i(x*)] <= mu^2 L d.",
         "inequality",
         assumes=(LIPSCHITZ, Printed("the minimum of f_i^mu, and x* where it is reached", "eq. (21)")),
         check=worst_of(minimum(), survives(between(), "eq21", "the second line, for any two points")),

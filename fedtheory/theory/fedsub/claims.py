@@ -95,13 +95,10 @@ from fedtheory.theory.fedsub.round import (
 from fedtheory.theory.fedsub.theorem1 import UNIVERSAL, check_empty_bound, repaired, repaired_chain, wide
 from fedtheory.theory.forms import chain
 
-PART = "Sec. 4, Theorem 1"
 BUILT = Printed("the construction is that of the paper's reference [9]", "Sec. 2")
 FEWER = 60
 FLOAT = fedsub(
     "float.mean-dual",
-    "App. 7.2 (15), in floating point",
-    "sum_i Lambda_i^k = 0 for all k, along a run of Algorithm 1 as printed with projections that satisfy Assumption 1.",
     "identity",
     assumes=(A1, ALL, START),
     met="App. 7.2 computes exactly",
@@ -132,8 +129,6 @@ def last_step(v: dict[str, float]) -> float:
 MAIN: list[Claim] = [
     fedsub(
         "table1-comm",
-        "Table 1, Sec. 7.3",
-        "Uplink per round: FedSub rd; P=I: md; FedAvg: md.",
         "cost",
         check=check_comm(),
         control=check_comm(1),
@@ -141,9 +136,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "table1-comp",
-        "Table 1, Sec. 7.3",
-        "Computation, gradients and matrix products only: FedSub tau(mrd + C_g(rd)) + 2mrd; P=I and FedAvg tau "
-        "C_g(md).",
         "cost",
         met="a reading of C_g(rd), which Table 1's caption and Sec. 7.3 define differently",
         caveat="C_g(rd) is the cost of P^T grad f_i with the product with P^T in it, as Sec. 7.3 can be read; where it "
@@ -156,8 +148,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "table1-mem",
-        "Table 1, Sec. 7.3",
-        "Memory: FedSub 3rd + M_g(rd) + 2rm + md; P=I 3md + M_g(md); FedAvg md + M_g(md).",
         "cost",
         met="a reading of O(.), which Table 1 leaves out and Sec. 7.3 prints",
         caveat="O(.) is a factor of at most 1.5; equal are the formula and the peak nowhere",
@@ -168,8 +158,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "a1-cd",
-        "Ass. 1; Sec. 5",
-        "CD satisfies Assumption 1 exactly or approximately.",
         "expectation",
         assumes=(BUILT,),
         reading="CD, which Sec. 5 only names: r distinct uniform coordinates times sqrt(m/r)",
@@ -179,8 +167,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "a1-ss",
-        "Ass. 1; Sec. 5",
-        "SS satisfies Assumption 1 exactly or approximately.",
         "expectation",
         assumes=(BUILT,),
         reading="SS, which Sec. 5 only names: uniform among frames with orthogonal columns of length sqrt(m/r)",
@@ -190,8 +176,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "a1-rd",
-        "Ass. 1; Sec. 5",
-        "RD satisfies Assumption 1 exactly or approximately.",
         "expectation",
         assumes=(BUILT,),
         reading="RD, which Sec. 5 only names: independent N(0, 1/r) entries",
@@ -207,23 +191,17 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "eq3 / eq16",
-        "Sec. 3 (3); App. 7.2 (16)",
-        "Lambda_i^{k+1} = (P^{k+1})^T P^k eta sum_t (gbar - g_i), with its intermediate form.",
         "identity",
         **from_zero(eq3),
     ),
     fedsub(
         "eq4 / eq17",
-        "Sec. 3 (4); App. 7.2 (17)",
-        "Line 6 is B - eta (g_i + c_i^k), and c_i^k = Lambda_i^k/(eta tau).",
         "identity",
         **from_zero(eq4),
         reading="c_i^0 = Lambda_i^0/(eta tau) = 0, since (17) is not defined at k = 0",
     ),
     fedsub(
         "remark1-scaffold",
-        "Sec. 3, Remark 1",
-        "For P = I the correction of (4) is one of the full space, as in SCAFFOLD.",
         "identity",
         reading="it is SCAFFOLD's",
         assumes=(ALL,),
@@ -236,8 +214,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "remark1-fedlin",
-        "Sec. 3, Remark 1",
-        "For P = I the correction of (4) is a full-space one, as in FedLin.",
         "identity",
         assumes=(ALL, START),
         met="a reading of 'as in FedLin'",
@@ -251,9 +227,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "remark1-extra-comm",
-        "Sec. 3, Remark 1",
-        "SCAFFOLD, FedLin and a direct implementation of (4) require extra uplink for the gradients; the dual form "
-        "does not.",
         "cost",
         check=check_extra(Spherical(2)),
         control=check_forms(absent=True),
@@ -269,8 +242,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "cg-reduction",
-        "Sec. 3; Sec. 7.3",
-        "FedSub reduces tau C_g(md) to tau C_g(rd), and the overall computation decreases too.",
         "cost",
         error="wrong statement",
         caveat="many samples per step and r << m, d: m r d + b r (m + d) well below b m d; and C_g falls by a third at "
@@ -284,8 +255,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "a3-only-P",
-        "Sec. 4, after Ass. 3; App. 7.4 after (35)",
-        "Assumption 3 is used only for the variance of P P^T and is unnecessary when P = I.",
         "inequality",
         assumes=(A1, A2, S31),
         reading=EVERY_T,
@@ -295,9 +264,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "thm1",
-        PART,
-        "If eta <= O(1/(theta_r theta_m^2 L_f^2 n tau)): (1/K) sum E||grad f||^2 <= O(theta_m/(K tau eta) + eta tau "
-        "theta_r^2 theta_m^2 (theta_m - 1) B_g^2/n).",
         "rate",
         assumes=(A1, A2, A3),
         reading=UNIVERSAL,
@@ -321,8 +287,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "thm1-floor-n",
-        PART,
-        "The second term has the factor 1/n; the step-size condition has n in the denominator.",
         "rate",
         met="the sentence is about the bound",
         caveat="as arithmetic of the bound only: 1/n comes from the weight 1/n^2 in Omega and is paid for by eta ~ "
@@ -335,8 +299,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "thm1-obs-i",
-        "Sec. 4, observation i)",
-        "Two parts of the error: a sublinear one, and one from the variance of P P^T.",
         "rate",
         met="Sec. 5 has tau = 5 and 10, and different clients",
         caveat="of the bound it is plain; an actual error can remain for tau >= 2 and different clients: with tau = 1, "
@@ -348,8 +310,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "theta-product",
-        "Sec. 4, observation i)",
-        "One can take theta_r theta_m = O(1).",
         "inequality",
         reading="one can take: by the choice of the ranks; O(1): at most 2, for r_l = ceil(rho m_l)",
         met="Sec. 5 has r = 10 of m = 20",
@@ -361,8 +321,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "thm1-obs-ii",
-        "Sec. 4, observation ii)",
-        "P = I: the error simplifies to O(1/(K tau eta)).",
         "rate",
         error="unit",
         implies="as fedsub.thm1: at P = I the printed rule admits steps that never converge",
@@ -375,8 +333,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "thm1-obs-iii",
-        "Sec. 4, observation iii)",
-        "tau = 1: the bound becomes O(1/(K eta)), as for gradient descent.",
         "rate",
         met="observation ii), which it follows",
         caveat="P = I as in ii), for the bound; for the algorithm it is true with any P, since at tau = 1 the duals "
@@ -391,8 +347,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "fig1a-cd-best",
-        "Sec. 5.1, Fig. 1(a)",
-        "P = I converges exactly; CD, SS, RD lose accuracy; CD is the best of the three.",
         "empirical",
         met="the data of Fig. 1(a)",
         caveat="the data: that P = I is exact and RD the worst is robust; whether CD or SS is better depends on how "
@@ -416,8 +370,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "fig1b-order",
-        "Sec. 5.1, Fig. 1(b)",
-        "P = I beats FedAvg; our-CD about 1e-7, FedAvg-CD about 1e-5; FedAvg-CD beats FedAvg.",
         "empirical",
         met="a reading of 'about': the order; the data of Fig. 1(b) are not printed",
         caveat="the order only: the levels depend on data that the paper does not specify",
@@ -436,8 +388,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "fedavgcd-better",
-        "Sec. 5.1",
-        "FedAvg-CD is slightly more accurate than FedAvg, possibly since subspaces reduce drift.",
         "empirical",
         check=figure("fedsub/fig1b", ("FedAvg-CD", "FedAvg"), falling("FedAvg-CD", "FedAvg")),
         as_printed=check_same_step,
@@ -449,8 +399,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "dual-helps",
-        "Rem. 1; Sec. 5.1",
-        "In the full space and in subspaces, dual variables mitigate drift and improve accuracy.",
         "empirical",
         met="Sec. 5.1 has m/r = 2",
         caveat="moderate eta tau L_f and m/r: in a subspace c_i^k has m/r - 1 times the variance of what it corrects, "
@@ -470,8 +418,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "fig1c-mono",
-        "Sec. 5.1, Fig. 1(c)",
-        "The accuracy of our-CD improves with r.",
         "empirical",
         met="the data of Fig. 1(c)",
         caveat="the data: near r = m the error falls with r on all that were tried, but not at every step of r",
@@ -485,8 +431,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "fig2-43pct",
-        "Sec. 5.2",
-        "FedSub on all convolutions of a 110-layer ResNet with r = 3 leaves 43% of the parameters trainable.",
         "cost",
         met="the public code, whose network was trained",
         caveat="7 x 7 kernels whose width 7 is compressed to 3 (3/7 = 42.9%), as the public code does; the ResNet-110 "
@@ -498,8 +442,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "eq5-7",
-        "App. 7.1 (5)-(7)",
-        "(2) is min f s.t. L x = 0, with primal-dual form (7); L y^k = y^k and L x^k = 0.",
         "identity",
         assumes=(Printed("y^0 = 0", "eq. (8)"), Printed("one x^0 for all clients", "Algorithm 1, line 1")),
         check=check_5_7(),
@@ -508,8 +450,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "eq8-pdhg",
-        "App. 7.1 (8)",
-        "Recursion (8) with grad f(z_i), and at tau = 1 it is PDHG.",
         "identity",
         check=check_8(True),
         control=check_papc(True),
@@ -523,8 +463,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "eq9",
-        "App. 7.1 (9)",
-        "With P B_i = z_i - x, (8) yields (9).",
         "identity",
         error="wrong step",
         implies="for r < m Algorithm 1 is not derived from the primal-dual method (8), but restricts its steps",
@@ -537,8 +475,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "eq10",
-        "App. 7.1 (10)",
-        "(9) multiplied by (P^k)^T.",
         "identity",
         assumes=(SAME_P,),
         check=check_10(Spherical),
@@ -547,8 +483,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "eq11-drop",
-        "App. 7.1 (11)",
-        "Since E[P^k (P^k)^T] = I, we propose to drop the factor P^k (P^k)^T before y_i^{k+1}.",
         "expectation",
         reading="the reason that is given: on average the factor changes nothing",
         assumes=(MEAN_P, SAME_P),
@@ -565,8 +499,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "eq12",
-        "App. 7.1 (12)",
-        "After the drop, (10) is (12), which is Algorithm 1.",
         "identity",
         assumes=(SAME_P,),
         check=check_12(True),
@@ -575,8 +507,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "eq13",
-        "App. 7.2 (13)",
-        "B^{t+1} = B^t - eta (g_i + Lambda_i/(eta tau)), B^tau = -eta (sum_t g_i + Lambda_i/eta).",
         "identity",
         assumes=(ALL,),
         check=identical(eq13),
@@ -585,22 +515,16 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "eq15",
-        "App. 7.2 (14)-(15)",
-        "(1/n) sum_i Lambda_i^k = 0 for all k.",
         "identity",
         **from_zero(eq15),
     ),
     fedsub(
         "eq18",
-        "App. 7.2 (18)",
-        "x^{k+1} = x^k + P mean B = x^k - eta P sum_t gbar.",
         "identity",
         **from_zero(eq18),
     ),
     fedsub(
         "eq19",
-        "App. 7.2 (19)",
-        "Algorithm 1 is equivalent to B - eta (g_i + c_i), x - eta P sum_t gbar.",
         "identity",
         assumes=(ALL, START),
         check=worst_of(identical(eq19), check_forms()),
@@ -609,8 +533,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "sec73-line10",
-        "Sec. 7.3",
-        "Line 10 is the broadcast of the full-space model x^{k+1}.",
         "cost",
         check=check_line10(True),
         control=check_line10(True, 5),
@@ -623,8 +545,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "sec6-traffic",
-        "Sec. 6",
-        "FedSub reduces communication costs.",
         "cost",
         reading="of a participant's round, against FedAvg's",
         met="a reading of 'communication': the uplink, as in Table 1",
@@ -640,8 +560,6 @@ MAIN: list[Claim] = [
     ),
     fedsub(
         "line12-cost",
-        "Sec. 7.3",
-        "P^k(.) costs mrd and (P^{k+1})^T of it mrd.",
         "cost",
         reading="of a P without structure: coordinates (CD) are picked, without a multiplication",
         check=check_line12(),

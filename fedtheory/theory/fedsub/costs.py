@@ -147,7 +147,7 @@ LAYER = {"m": 100, "d": 10, "r": 20, "rows": 50, "tau": 5}  # one m x d, on whic
 
 def client_costs(algorithm: Algorithm, problem: MatrixRegression) -> tuple[int, int, int]:
     """Uplink scalars, multiplications and peak memory in scalars of one client in one round (the second)."""
-    from fedtheory.core import meter
+    from fedtheory.running import meter
 
     root = Key(0)
     state = algorithm.init(problem, problem.start(), root)
@@ -178,7 +178,7 @@ def client_costs(algorithm: Algorithm, problem: MatrixRegression) -> tuple[int, 
 @functools.cache
 def counted() -> dict[str, Any]:
     """Uplink scalars, multiplications and memory of one client in one round, counted (as in Table 1)."""
-    from fedtheory.core import meter
+    from fedtheory.running import meter
 
     m, d, r, rows, tau = LAYER.values()
     problem = MatrixRegression.ssf(0.5, Key(0), n=3, rows=rows, d=m, m=d, batch=None)
@@ -285,7 +285,7 @@ def linear_layer(m: int, d: int, r: int, b: int) -> dict[str, int]:
 
     a (b, m) -> a W, W = x + P B: forward, gradient for the input and gradient for W (full) or for B (subspace).
     """
-    from fedtheory.core import meter
+    from fedtheory.running import meter
 
     make = lambda *shape: torch.randn(*shape, generator=ROOT.generator()).requires_grad_()
     a, x, P, B, back = make(b, m), make(m, d), make(m, r), make(r, d), torch.ones(b, d)
@@ -446,7 +446,7 @@ def check_line12(product_first: bool = False) -> Check:
     """Multiplications of line 12 for a basis without structure; product_first: (P^{k+1})^T P^k is formed first."""
 
     def check(effort: str) -> Outcome:
-        from fedtheory.core import meter
+        from fedtheory.running import meter
 
         m, d, r = 12, 3, 4
         layout = Layout.single(m, d)

@@ -14,9 +14,9 @@ from fedtheory.theory.fedsub.round import (
     A1,
     A2,
     ALL,
+    BENCH,
     EVERY_T,
     HARD,
-    ROOT,
     S31,
     SAME_P,
     START,
@@ -25,10 +25,8 @@ from fedtheory.theory.fedsub.round import (
     Round,
     Terms,
     broken,
-    build,
     edges,
     fedsub,
-    play,
     sharpened,
     square,
     survives,
@@ -185,9 +183,7 @@ def eq22(q: Trace) -> list[tuple[torch.Tensor, torch.Tensor]]:
 def check_eq23(effort: str) -> Outcome:
     """(23) and the equality of (25)."""
     gap = 0.0
-    for number, edge in enumerate(edges()):
-        z = torch.randn(edge.size, generator=ROOT.fold("eq23", number).generator(), dtype=torch.float64)
-        q = play(build(z, edge))
+    for q in BENCH.rounds("eq23"):
         sums = -q.at.lr * (q.g + q.c[:, :, None]).cumsum(2)
         gap = max(gap, float((q.B[:, :, 1:] - sums).abs().max() / sums.abs().max()))
         pull = q.low_ratio * q.low
@@ -211,8 +207,6 @@ LONG = Edge(tau=16, n=1, layers=((1, 1, 1),))
 CLAIMS: list[Claim] = [
     fedsub(
         "eq20",
-        "App. 7.4 (20)",
-        "||P^T grad f||^2 <= sum_l ||P_l||_F^2 ||grad_l f||_F^2 <= theta_m ||grad f||^2.",
         "inequality",
         assumes=(SAME_P,),
         check=broken(
@@ -228,8 +222,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "lemma1",
-        "App. 7.4, Lemma 1 (21)",
-        "sum_i sum_t E||B_i^{k,t}||^2 <= 5 tau sum_i E||Y_i - Ybar||^2 + 5 eta^2 theta_r^2 tau^3 n E||P^T grad f||^2.",
         "inequality",
         assumes=(A1, A2, S31),
         reading=f"{EVERY_T}; c_i^0 = Lambda_i^0/(eta tau) = 0, since (17) is not defined at k = 0",
@@ -249,15 +241,11 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq22",
-        "App. 7.4 (22) and text after (25)",
-        "Ybar^k = eta tau (r/m) (P^k)^T grad f(x^k).",
         "identity",
         **from_zero(eq22),
     ),
     fedsub(
         "eq23-26",
-        "App. 7.4 (23)-(26)",
-        "B_i^{t+1} = -eta sum_s (g_i + c_i) (23), and ||B_i^{t+1}||^2 <= 4 (II) + 4 ||.(Y_i - Ybar)||^2 + 2 ||.||^2.",
         "inequality",
         assumes=(START, ALL),
         check=worst_of(check_eq23, survives(eq23_26(), "eq23", "(24)-(26)")),
@@ -266,8 +254,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq27",
-        "App. 7.4 (27)",
-        "(II) <= ... <= eta^2 theta_r^2 theta_m^3 (t+1) L_f^2 sum_s ||B_i^{k,s}||^2.",
         "inequality",
         assumes=(SAME_P, A2),
         check=with_sharper(
@@ -279,8 +265,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq28-32",
-        "App. 7.4 (28)-(32)",
-        "S^{t+1} <= (1 + 1/(8 tau)) S^t + A^k under (31).",
         "inequality",
         assumes=(A1, A2, S31),
         reading=EVERY_T,
@@ -290,8 +274,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq33",
-        "App. 7.4 (33)",
-        "S^{tau-1} <= A^k sum_{t=0}^{tau-2} (1 + 1/(8 tau))^t <= 1.15 tau A^k, so 5 tau and 5.",
         "inequality",
         assumes=(A1, A2, S31),
         reading=f"{EVERY_T}; (33) with 1.15 tau A^k, as its justification has it twice, where the LaTeX of (33) has 15",

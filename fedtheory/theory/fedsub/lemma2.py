@@ -87,9 +87,6 @@ LARGE = Edge(tau=1, n=1, share=8.0)  # steps beyond (31), for what does not assu
 CLAIMS: list[Claim] = [
     fedsub(
         "lemma2",
-        "App. 7.4, Lemma 2",
-        "(1/n) sum_i E||Y_i^{k+1} - Ybar^{k+1}||^2 <= 2 eta^2 theta_r^2 tau^2 L_f^2 E||x^{k+1}-x^k||^2 + 4 eta^2 "
-        "theta_r^2 tau^2 (theta_m-1) B_g^2 + drift.",
         "inequality",
         assumes=(A1, A2, A3, S31),
         reading=EVERY_T,
@@ -99,8 +96,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq34",
-        "App. 7.4, displays up to (34)",
-        "Variance <= second moment <= 2 eta^2 theta_r^2 tau^2 (L_f^2 moved + (III)).",
         "inequality",
         assumes=(A1, A2),
         check=survives(eq34(), "eq34", "both steps, any step size; P^{k+1} by E[P P^T] = I", [*edges(), LARGE]),
@@ -109,8 +104,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq35",
-        "App. 7.4 (35)",
-        "(III) <= 2 E||(I - P P^T) grad f_i||^2 + drift <= 2 (theta_m-1) E||grad f_i||^2 + drift.",
         "inequality",
         assumes=(A1, A2),
         check=survives(eq35(), "eq35", "both steps, any step size, all P^k enumerated", [*edges(), LARGE]),
@@ -119,8 +112,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq35-variance",
-        "App. 7.4 (35), last step",
-        "E||(I - P P^T) grad f_i||^2 <= (theta_m - 1) E||grad f_i||^2.",
         "expectation",
         assumes=(A1,),
         check=survives(eq35_variance(), "variance", "every client, all P^k enumerated"),
@@ -129,8 +120,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq36",
-        "App. 7.4 (36)",
-        "Lemma 2 with (1/n) sum_i E||grad f_i(x^k)||^2 in place of B_g^2.",
         "inequality",
         assumes=(A1, A2, S31),
         reading=EVERY_T,

@@ -17,11 +17,12 @@ from fedtheory.theory.fedsub.round import (
     A1,
     A2,
     A3,
+    BENCH,
     EVERY_T,
     HARD,
     LEMMA3,
     MEAN_P,
-    ROOT,
+    OMEGA,
     S31,
     S39,
     S44,
@@ -31,7 +32,6 @@ from fedtheory.theory.fedsub.round import (
     Sizes,
     Terms,
     broken,
-    build,
     edges,
     fedsub,
     floor46,
@@ -222,9 +222,7 @@ def check_layers(ratio: Callable[[Round], torch.Tensor]) -> Check:
         import sympy
 
         gaps, corners = [], [edge for edge in (*edges(), *lemma3_edges()) if not equal_ratio(edge)]
-        for number, edge in enumerate(corners):
-            z = torch.randn(edge.size, generator=ROOT.fold("layers", number).generator(), dtype=torch.float64)
-            q = play(build(z, edge))
+        for q in BENCH.rounds("layers", corners):
             t, low, own = q.at.lr * q.at.tau, q.project(q.G), ratio(q)
             inner = ((q.x - q.at.x) * q.start.mean(0)).sum(-1)
             for left, right in (
@@ -294,9 +292,7 @@ def check_eq45(one: bool = False) -> Check:
 
     def check(effort: str) -> Outcome:
         gap, corners = 0.0, edges(one=one)
-        for number, edge in enumerate(corners):
-            z = torch.randn(edge.size, generator=ROOT.fold("eq45", number).generator(), dtype=torch.float64)
-            q = play(build(z, edge))
+        for q in BENCH.rounds("eq45", corners):
             right = square(q.start.mean(0))
             gap = max(gap, float((q.a2.mean() - right).abs() / right.clamp(min=1e-6)))
         data = None if gap < 1e-10 else {"relative gap": gap, "frames": 1}
@@ -316,8 +312,7 @@ def check_37_equality(effort: str) -> Outcome:
     gap = 0.0
     for number, edge in enumerate(edges()):
         if equal_ratio(edge):
-            z = torch.randn(edge.size, generator=ROOT.fold("eq37", number).generator(), dtype=torch.float64)
-            left, right = eq37_middle(play(build(z, edge)))
+            left, right = eq37_middle(play(BENCH.drawn(edge, "eq37", number)))
             gap = max(gap, float((left - right).abs() / right.clamp(min=1e-9)))
     margin, small = level(gap, 1e-10)
     return Outcome(gap < 1e-10, "exact", margin, f"the second line of (37): largest relative gap {small}")
@@ -393,9 +388,6 @@ OPPOSED = torch.tensor([math.pi / 3, -math.pi / 3, 1.0, -1.0, 1.0, -1.0], dtype=
 CLAIMS: list[Claim] = [
     fedsub(
         "lemma3 / eq46",
-        "App. 7.4, Lemma 3, (46)",
-        "E Omega^{k+1} <= E Omega^k - (eta tau/(8 theta_m)) E||grad f||^2 + 4 eta^2 theta_r^2 tau^2 theta_m "
-        "(theta_m-1) B_g^2/n.",
         "inequality",
         assumes=(A1, A2, A3, S31, S39, S44),
         reading=EVERY_T,
@@ -406,19 +398,16 @@ CLAIMS: list[Claim] = [
                 "the statement survives; its printed proof does not, see eq43-from-44 and eq44.1",
                 lemma3_edges(),
                 LEMMA3,
-                same_units=False,
+                unlike=OMEGA,
             ),
             check_layers(own_ratio),
             chain(lemma3_chain, "with (33)'s sum at its limit 1.0652 the coefficients that (43) needs do follow"),
         ),
-        control=sharpened(lemma3(descent=LEAST), "lemma3", lemma3_edges(), same_units=False),
+        control=sharpened(lemma3(descent=LEAST), "lemma3", lemma3_edges(), unlike=OMEGA),
         broken=f"a descent of {LEAST} eta tau/(8 theta_m) instead of eta tau/(8 theta_m)",
     ),
     fedsub(
         "eq37",
-        "App. 7.4 (37)",
-        "E f(x^{k+1}) <= E[f + <grad f, dx> + (L_f/2)||dx||^2] = ... + theta_r^2 (...) <= descent by ||P^T grad f||^2 "
-        "and ||P^T G||^2.",
         "inequality",
         assumes=(A1, A2),
         met="Sec. 5.1 has one layer",
@@ -433,8 +422,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "IV",
-        "App. 7.4, after (37)",
-        "(IV) <= theta_m L_f^2 (1/(tau n)) sum_t sum_i E||P^k B_i^{k,t}||^2.",
         "inequality",
         assumes=(A1, A2),
         check=survives(eqIV(), "IV", "all three steps"),
@@ -443,9 +430,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq38",
-        "App. 7.4 (38)",
-        "f + (eta tau/(2 theta_m))(1 - eta tau L_f theta_r^2 theta_m^2)||P^T G||^2 <= f - (eta tau/(4 theta_m))||P^T "
-        "grad f||^2 + Y.",
         "inequality",
         assumes=(A1, A2, S31, S39),
         reading=EVERY_T,
@@ -457,8 +441,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq39",
-        "App. 7.4 (39)",
-        "(39) is the condition for the last step of (38).",
         "inequality",
         check=worst_of(check_last_step_of_38(), check_39_from_31),
         control=check_last_step_of_38(Fraction(101, 100)),
@@ -466,20 +448,15 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq40-42",
-        "App. 7.4 (40)-(42)",
-        "(38) and Lemma 2 give (41); E||x^{k+1}-x^k||^2 <= eta^2 theta_r^2 theta_m E||P^T sum_t mean grad||^2 (42).",
         "inequality",
         assumes=(A1, A2, A3, S31, S39),
         reading=EVERY_T,
-        check=worst_of(survives(eq41, "eq41", "(41)", same_units=False), survives(eq42(), "eq42", "(42)")),
+        check=worst_of(survives(eq41, "eq41", "(41)", unlike=OMEGA), survives(eq42(), "eq42", "(42)")),
         control=sharpened(eq42(0.99), "eq42"),
         broken="0.99 of the right side of (42), an equality for one layer",
     ),
     fedsub(
         "eq43-from-44",
-        "App. 7.4 (43)",
-        "Substituting (42) into (41) under (31), (39), (44) gives (43): the weight of (1/n^2) sum_i ||Y_i - Ybar||^2 "
-        "is at most 1.",
         "chain",
         assumes=(S31, S39, S44),
         reading=EVERY_T,
@@ -501,7 +478,7 @@ CLAIMS: list[Claim] = [
                 "(43) on instances at the edges of (31), (39), (44)",
                 lemma3_edges(),
                 LEMMA3,
-                same_units=False,
+                unlike=OMEGA,
             ),
         ),
         implies="the printed proof of Lemma 3 has a gap of up to 12.5% in one coefficient; no step size is wrong for "
@@ -509,9 +486,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq44.1",
-        "App. 7.4 (44), line 1",
-        "1 - eta tau L_f theta_r^2 theta_m^2 - (2 theta_m/(eta tau)) 2 eta^2 theta_r^2 tau^2 L_f^2 (1/n) eta^2 "
-        "theta_r^2 theta_m >= 0 makes the coefficient of E||P^T G||^2 non-positive.",
         "inequality",
         assumes=(S31, S39, S44),
         reading=EVERY_T,
@@ -529,9 +503,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq44.2",
-        "App. 7.4 (44), line 2",
-        "eta tau/(4 theta_m) - theta_r^4 2 eta^2 tau^2 2 L_f^2 theta_m^3 (1/(n tau)) (1/n) 5 eta^2 tau^3 n >= eta "
-        "tau/(8 theta_m).",
         "inequality",
         check=check_line2(),
         control=check_line2(Fraction(99, 100)),
@@ -539,8 +510,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "eq45",
-        "App. 7.4 (45)",
-        "E||(P^k)^T grad f(x^k)||^2 = E||grad f(x^k)||^2.",
         "expectation",
         assumes=(MEAN_P,),
         check=check_eq45(),

@@ -1,9 +1,8 @@
 """FedSub: one round of Algorithm 1 on extreme instances, and how a display of App. 7.4 is attacked on it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -12,11 +11,11 @@ from fedtheory.algorithms.fedsub import Down, FedSub, Own, Server
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.message import Known
-from fedtheory.theory import search
-from fedtheory.theory.claim import Check, Outcome, Printed, entries
+from fedtheory.theory import bench
+from fedtheory.theory.bench import Bench, require, spline
+from fedtheory.theory.claim import Printed, entries
 from fedtheory.theory.instances import Smooth, coordinate_frames, drain, exact, fixed, is_smooth, orthogonal, parse
 from fedtheory.theory.rounding import digits
-from fedtheory.theory.search import ROUNDING, Found, ratio, units
 
 fedsub = entries("fedsub")
 ROOT = Key(715)
@@ -345,9 +344,7 @@ LEMMA3 = ("(31)", "(39)", "(44) line 1", "(44) line 2", "(44) line 3")
 def admissible(at: Instance, extra: Sequence[str] = ()) -> dict[str, float]:
     """The slacks; raises AssertionError where an assumption named in BASIC or `extra` is broken."""
     found = slacks(at)
-    for name in (*BASIC, *extra):
-        if found[name] < -1e-9:
-            raise AssertionError(f"{name} is broken by {-found[name]:.3g}")
+    require(found, (*BASIC, *extra))
     return {name: round(value, 12) for name, value in found.items()}
 
 
@@ -378,7 +375,7 @@ def load(data: dict[str, Any]) -> Instance:
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(bench.Edge):
     """The discrete side of an instance.
 
     Fields:
@@ -434,10 +431,6 @@ class Edge:
             "spline": 7 if self.shape == "spline" else 0,
         }
 
-    @property
-    def size(self) -> int:
-        return sum(self.parts().values())
-
 
 def rates(edge: Edge) -> tuple[float, float]:
     """eta and L_f: at `share` of (31), and, where `ends` is given, L_f such that (31), (39) and (44) hold."""
@@ -470,15 +463,15 @@ def layer_frames(edge: Edge, turns: torch.Tensor) -> list[tuple[torch.Tensor, ..
 
 def build(z: torch.Tensor, edge: Edge) -> Instance:
     """The instance (x = 0) that the free numbers z describe; admissible unless the edge breaks something."""
-    parts = dict(zip(edge.parts(), z.split(list(edge.parts().values()))))
+    parts = edge.split(z)
     n, d = edge.n, edge.d
     lr, L = rates(edge)
     layout = Layout(tuple(Layer(f"W{i}", m, cols) for i, (m, _, cols) in enumerate(edge.layers)))
     q = torch.stack([orthogonal(turn, d) for turn in parts["q"].view(n, -1)]) if d > 1 else None
     knots = slopes = None
     if edge.shape == "spline":
-        knots = torch.cumsum(torch.cat([parts["spline"][:1] - 0.7, parts["spline"][1:3].exp()]), 0)
-        slopes = torch.sin(parts["spline"][3:])
+        knots, bends = spline(parts["spline"])
+        slopes = torch.sin(bends)
     h, a, u = (parts[name].view(n, d) for name in ("h", "a", "u"))
     b = parts["b"].view(n, d) if edge.shape != "quadratic" else torch.zeros(n, d, dtype=torch.float64)
     problem = Smooth(L * torch.sin(1.5 * h), b, shape=edge.shape, a=a, q=q, knots=knots, slopes=slopes, layout=layout)
@@ -493,7 +486,7 @@ def build(z: torch.Tensor, edge: Edge) -> Instance:
 
 
 HARD: dict[str, Any] = {"restarts": 4, "steps": 20}  # a search that reaches the tight value from any start
-Terms = Callable[[Round], tuple[torch.Tensor, ...]]  # left, right, and what may be added to both (see `maximise`)
+Terms = bench.Terms[Round]
 
 
 def edges(**changes: Any) -> list[Edge]:
@@ -514,12 +507,6 @@ def edges(**changes: Any) -> list[Edge]:
     return [replace(edge, **changes) for edge in base]
 
 
-def attack(terms: Terms, effort: str, name: str, corners: Sequence[Edge] | None = None, **options: Any) -> Found:
-    """Search for the largest left/right of a statement over admissible instances."""
-    sides = lambda z, edge: terms(play(build(z, edge)))
-    return search.attack(sides, edges() if corners is None else corners, ROOT.fold(name), effort, **options)
-
-
 def rescaled(at: Instance, loss: float, variable: float) -> Instance:
     """The same instance with losses multiplied by a = `loss` and variables by b = `variable`."""
     a, b = loss, variable
@@ -527,75 +514,15 @@ def rescaled(at: Instance, loss: float, variable: float) -> Instance:
     return replace(at, problem=problem, x=at.x * b, u=at.u * (a / b), lr=at.lr / slope, L=at.L * slope)
 
 
-def alike(terms: Terms, corners: Sequence[Edge] | None) -> bool:
-    """Whether both sides change by the same factor in other units, at a random quadratic of each corner."""
-
-    def sides(at: Instance, loss: float, variable: float) -> list[float]:
-        return [float(value) for value in terms(play(rescaled(at, loss, variable)))[:2]]
-
-    plain = [edge for edge in corners or edges() if edge.shape == "quadratic"]
-    z = (torch.randn(edge.size, generator=ROOT.fold("units").generator(), dtype=torch.float64) for edge in plain)
-    instances = (build(numbers, edge) for numbers, edge in zip(z, plain))
-    return all(units(partial(sides, at), rtol=1e-7)[0] for at in instances)
-
-
-def survives(
-    terms: Terms,
-    name: str,
-    what: str = "",
-    corners: Sequence[Edge] | None = None,
-    needs: Sequence[str] = (),
-    same_units: bool = True,
-    **options: Any,
-) -> Check:
-    """The check of an inequality: it holds where the search does not break it.
-
-    same_units: whether both sides scale alike in other units, which is checked; False where Omega stands, which adds
-    squared variables to a loss.
-    """
-    said = f"{what}: " if what else ""
-    scaled = (
-        "both sides scale alike in other units"
-        if same_units
-        else "in the units that (44) fixes: Omega adds ||Y||^2 to f"
-    )
-
-    def check(effort: str) -> Outcome:
-        found = attack(terms, effort, name, corners, **options)
-        detail = f"{found.tried} instances by ascent through FedSub.client and FedSub.server, worst at {found.edge}"
-        at = build(found.point, found.edge)
-        if found.holds:
-            admissible(at, needs)
-            if alike(terms, corners) != same_units:
-                return Outcome(
-                    False, "exact", found.ratio, f"{said}units agree: {not same_units}", {"edge": str(found.edge)}
-                )
-            return Outcome(True, "search", found.ratio, f"{said}{detail}; {scaled}")
-        left, right = terms(play(at))[:2]
-        data = {"instance": dump(at), "left": float(left), "right": float(right), "slacks": slacks(at)}
-        return Outcome(False, "search", found.ratio, f"{said}broken after {detail}", data)
-
-    return check
-
-
-def sharpened(terms: Terms, name: str, corners: Sequence[Edge] | None = None, **options: Any) -> Check:
-    """The control of `survives`: a sharper statement under the same search, which stops where it has broken it."""
-    return survives(terms, name, corners=corners, enough=1 + 1e-6, **options)
-
-
-def broken(at: Callable[[], Instance], terms: Terms, why: str, needs: Sequence[str] = ()) -> Check:
-    """A stored instance that breaks an inequality; every assumption it must meet is checked."""
-
-    def check(effort: str) -> Outcome:
-        instance = at()
-        slack = admissible(instance, needs)
-        left, right = (float(v) for v in terms(play(instance))[:2])
-        worst = ratio(left, right)
-        data = {"instance": dump(instance), "left": digits(left), "right": digits(right), "slacks": slack}
-        said = f"{why}: left {left:.6g}, right {right:.6g}"
-        return Outcome(worst <= 1 + ROUNDING, "exact", worst, said, data if worst > 1 + ROUNDING else None)
-
-    return check
+HELD = "{n} instances by ascent through FedSub.client and FedSub.server, worst at {edge}"
+BENCH: Bench[Edge, Instance, Round] = Bench(
+    ROOT, edges, build, play, dump,
+    slacks=lambda at, needs: slacks(at), admissible=admissible, rescaled=rescaled, needs=(),
+    holds_text=HELD, breaks_text=f"broken after {HELD}", effort={"quick": (2, 6), "full": (8, 30)},
+    test_units=True, unit_edges=edges(),
+)  # fmt: skip
+attack, survives, sharpened, broken = BENCH.attack, BENCH.survives, BENCH.sharpened, BENCH.stored
+OMEGA = "in the units that (44) fixes: Omega adds ||Y||^2 to f"
 
 
 def square(v: torch.Tensor) -> torch.Tensor:

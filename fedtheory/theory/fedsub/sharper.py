@@ -110,10 +110,6 @@ PROOF = ("1.3", "2.6", "3.3", "4.1", "4.2", "5.1", "5.2", "5.3")  # the steps th
 CLAIMS: list[Claim] = [
     fedsub(
         "sharper.round",
-        "not in the paper; (46)",
-        "For L eta tau <= 1/(3 sqrt(theta_m)), with |v|_R^2 = sum_l (r_l/m_l)|v_l|^2, p = L^2 eta^2 tau (tau - 1), "
-        "H = (1/n) sum_i |grad f_i - grad f + (m/r) u_i|_R^2, Lambda_i = eta tau P^T u_i, Phi = f - f* + (5/6) eta tau "
-        "p H: E Phi^{k+1} <= Phi^k - (2/5) eta tau |grad f|_R^2 + (5/3) eta tau p (1 - 1/theta_m) zeta^2.",
         "inequality",
         assumes=(A1, A2, ALL, START),
         check=worst_of(
@@ -127,9 +123,6 @@ CLAIMS: list[Claim] = [
     ),
     fedsub(
         "sharper.whole",
-        "not in the paper; (9), (10)",
-        "With y_i kept whole in (9) and (10), in the place of line 12, x and -y_i/(eta tau) follow SSF's x and c_i - "
-        "c, with K = tau, eta_l = eta, eta_g = 1 and c_i^0 = c^0.",
         "identity",
         assumes=(A1, ALL, START),
         check=is_ssf(),

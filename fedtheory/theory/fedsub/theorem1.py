@@ -163,8 +163,6 @@ UNIVERSAL = (
 CLAIMS: list[Claim] = [
     fedsub(
         "eq47",
-        "App. 7.4 (47)",
-        "(31), (39) and (44) are all satisfied if eta <= O(1/(theta_r theta_m^2 L_f^2 n tau)).",
         "inequality",
         check=check_every_c,
         control=check_47_repaired("17/100"),

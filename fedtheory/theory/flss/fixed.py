@@ -5,15 +5,17 @@ The theorem of docs/theory/flss.md, attacked through the code that trains; w^* =
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 
-from fedtheory.theory import search
+from fedtheory.theory import bench, search
+from fedtheory.theory.bench import Bench
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.flss.round import (
+    BENCH,
     BOUNDED,
     CONVEX,
+    HELD,
     ORTHONORMAL,
     ROOT,
     SMOOTH,
@@ -37,7 +39,7 @@ from fedtheory.theory.proof import by_steps
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(bench.Edge):
     """An edge whose clients turn in all d dimensions, and a rank; eta tau L = q."""
 
     edge: Edge
@@ -47,9 +49,8 @@ class Fixed:
     def __str__(self) -> str:
         return f"{replace(self.edge, R=self.R)}, eta tau L = {self.q:g}"
 
-    @property
-    def size(self) -> int:
-        return self.edge.size
+    def parts(self) -> dict[str, int]:
+        return self.edge.parts()
 
 
 def posed(z: torch.Tensor, at: Fixed) -> Instance:
@@ -137,20 +138,10 @@ FAR = [replace(at, q=3.0) for at in EDGES]  # steps of any length
 ROUND_BOWL = Fixed(Edge(N=1, tau=1, noise=False, kappa=1.0), 1)
 
 
-def survives(terms: Terms, name: str, what: str, corners: Sequence[Fixed], **options: Any) -> Check:
-    """The check of an inequality in a fixed subspace."""
-
-    def check(effort: str) -> Outcome:
-        sides = lambda z, at: terms(play(posed(z, at)))
-        found = search.attack(sides, corners, ROOT.fold("fixed", name), effort, **options)
-        said = f"{what}{found.tried} instances by ascent through FLSS.client and FLSS.server, worst at {found.edge}"
-        if found.holds:
-            return Outcome(True, "search", found.ratio, said)
-        at = posed(found.point, found.edge)
-        left, right = (float(v) for v in terms(play(at))[:2])
-        return Outcome(False, "search", found.ratio, f"{said}: broken", {**dump(at), "left": left, "right": right})
-
-    return check
+FIXED: Bench[Fixed, Instance, Round] = Bench(
+    ROOT.fold("fixed"), lambda: EDGES, posed, play, dump, HELD, f"{HELD}: broken", BENCH.effort
+)  # fmt: skip
+survives = FIXED.survives
 
 
 def inside(tilt: float = 0.0) -> Check:
@@ -162,8 +153,7 @@ def inside(tilt: float = 0.0) -> Check:
     def check(effort: str) -> Outcome:
         worst, count = 0.0, 0
         for number, corner in enumerate([*EDGES, *FAR] * (1 if effort == "quick" else 10)):
-            g = ROOT.fold("inside", number).generator()
-            at = posed(torch.randn(corner.size, generator=g, dtype=torch.float64), corner)
+            at = replace(BENCH, build=posed).drawn(corner, "inside", number)
             P, q = at.frame, play(at)
             out = q.w - at.x - (q.w - at.x) @ P @ P.T
             one = replace(at, x=optimum(at) + tilt * P.sum(-1), tau=1)
@@ -180,20 +170,14 @@ def inside(tilt: float = 0.0) -> Check:
 CLAIMS: list[Claim] = [
     flss(
         "sharper.fixed",
-        "this package",
-        "Without 3.4.3 and 3.4.4, in a fixed span P, mu > 0, for eta tau L <= 1/20, fresh samples, w_P the minimiser "
-        "of F on w_0 + span P, zeta^2 = (1/N) sum_k |grad F_k(w_P)|^2, s = (N-M)/(M(N-1)): E|w_T - w_P|^2 <= (1 - "
-        "mu eta tau/2)^T |w_0 - w_P|^2 + (eta/mu)(16 s tau zeta^2 + 4 sigma^2/M + 4.6 L eta tau sigma^2 + 12.4 L eta "
-        "tau^2 zeta^2).",
         "rate",
         assumes=(SMOOTH, CONVEX, UNBIASED, UNIFORM, ORTHONORMAL),
         check=with_units(
             worst_of(
-                survives(contraction(), "contraction", "the recursion of one round: ", EDGES),
+                survives(contraction(), "contraction", "the recursion of one round", EDGES),
                 by_steps("flss", *(f"flss.3.{step}" for step in range(1, 10))),
             ),
             pieces,
-            True,
         ),
         control=survives(contraction(0.47), "contraction", "", NOISE_ALONE),
         broken="47/100 of what a round adds",
@@ -202,26 +186,20 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "sharper.gap",
-        "this package",
-        "mu/2 dist^2 <= F(w_P) - F(w^*) <= L/2 dist^2, w_P the minimiser of F on w_0 + span P, dist the distance of "
-        "w^* from w_0 + span P.",
         "inequality",
         assumes=(SMOOTH, CONVEX, ORTHONORMAL),
-        check=worst_of(survives(gap(), "gap", "both sides: ", [*EDGES, ROUND_BOWL]), by_steps("flss", "flss.2.1")),
+        check=worst_of(survives(gap(), "gap", "both sides", [*EDGES, ROUND_BOWL]), by_steps("flss", "flss.2.1")),
         control=survives(gap(0.99), "gap", "", [ROUND_BOWL]),
         broken="99/100 of the upper side",
         implies="what a fixed subspace costs is decided when it is fixed",
     ),
     flss(
         "a343-convex",
-        "App. C.6, C.8; Assumption 3.4.3",
-        "Assumption 3.4.3 for all w and strong convexity, mu > 0, exclude each other: G^2 >= mu^2 |w_t - w^*|^2 in "
-        "every round from any w_t.",
         "inequality",
         assumes=(CONVEX, BOUNDED),
         reading="for all w; the appendix uses it at the iterates, where it is a bound on the run",
         check=worst_of(
-            survives(steep(), "steep", "G^2 of one round: ", [*EDGES, ROUND_BOWL]), by_steps("flss", "flss.1.1")
+            survives(steep(), "steep", "G^2 of one round", [*EDGES, ROUND_BOWL]), by_steps("flss", "flss.1.1")
         ),
         control=survives(steep(1.01), "steep", "", [ROUND_BOWL]),
         broken="101/100 mu^2",
@@ -230,13 +208,10 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "a344-span",
-        "App. C.5; Assumption 3.4.4",
-        "With a fixed P every projected round stays in w_0 + span P, so E|w_t - w^*|^2 >= dist^2 for every t; with one "
-        "local step E[g_t | w_t] lies in span P at w_t = w_P only if w_P = w^*: 3.4.4 forces w^* - w_0 into span P.",
         "inequality",
         assumes=(SPAN, ORTHONORMAL),
         check=worst_of(
-            survives(stays(), "stays", "dist^2 against E|w_{t+1} - w^*|^2: ", [*EDGES, *FAR, ROUND_BOWL]), inside()
+            survives(stays(), "stays", "dist^2 against E|w_{t+1} - w^*|^2", [*EDGES, *FAR, ROUND_BOWL]), inside()
         ),
         control=inside(0.01),
         broken="a point of w_0 + span P beside w_P",

@@ -22,7 +22,7 @@ from fedtheory.algorithms.signsgd import SignSGD
 from fedtheory.algorithms.stc import STC
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.message import cost
-from fedtheory.maps.compress import Sketch, Ternary, kept
+from fedtheory.maps.compress import Sketch, Ternary, count_kept
 from fedtheory.maps.signs import Signs
 
 NAN = math.nan
@@ -174,7 +174,7 @@ def sent(algorithm: Algorithm, d: int, rounds: range) -> float:
         if isinstance(algorithm, FetchSGD):
             return Sketch(blank(1, algorithm.rows, math.ceil(algorithm.size * d / algorithm.rows)))
         if isinstance(algorithm, STC):
-            return Ternary(blank(1, 1), blank(1, kept(algorithm.ratio, d)))
+            return Ternary(blank(1, 1), blank(1, count_kept(algorithm.ratio, d)))
         if not isinstance(algorithm, FLSS):
             p, signs = blank(1, d), isinstance(algorithm, SignSGD)
         else:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
+from fedtheory.theory.claim import Check, Claim, Outcome, each_needed, worst_of
 from fedtheory.theory.flss.round import (
     ALL,
     ANY_STEP,
@@ -28,6 +28,7 @@ from fedtheory.theory.flss.round import (
     SPANNED,
     STEP,
     UNBIASED,
+    UNLIKE,
     Edge,
     Instance,
     Pairs,
@@ -35,8 +36,8 @@ from fedtheory.theory.flss.round import (
     Terms,
     admissible,
     broken,
+    details,
     dump,
-    each_needed,
     edges,
     equal,
     flss,
@@ -539,14 +540,12 @@ STRAIGHT = Edge(N=1, tau=3, d=1, R=1, kappa=1.0, share=1e-3, noise=False)  # thr
 
 def without(terms: Terms, rest: Check) -> Check:
     """`as_printed` of a claim with both caveats; rest: the check without fresh samples."""
-    return each_needed(**{"3.4.4 given w_t": unconditional(terms), "fresh samples": rest})
+    return each_needed(data=details, without={"3.4.4 given w_t": unconditional(terms), "fresh samples": rest})
 
 
 CLAIMS: list[Claim] = [
     flss(
         "eq15",
-        "App. C.8 (15)",
-        "E||v_{t+1} - w^*||^2 = A_1 + A_2 + 2 A_3.",
         "identity",
         check=equal(eq15(), "eq15"),
         control=equal(eq15(1.0), "eq15"),
@@ -554,10 +553,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq16",
-        "App. C.8 (16)",
-        "Since ||grad F_k(w_{t,i}^k, xi)||^2 <= 2 L (F_k(w_{t,i}^k) - F_k^*): A_2 <= (1/N) sum E||ghat_k||^2 <= "
-        "(1/N) sum "
-        "E||g_k||^2 <= (eta^2 tau/N) sum E||grad F_k(., xi)||^2 <= (2 L eta^2 tau/N) sum E[F_k(w_{t,i}^k) - F_k^*].",
         "inequality",
         assumes=ALL,
         check=broken(noisy_optimum, eq16(False), NOISE),
@@ -572,8 +567,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq17",
-        "App. C.8 (17)",
-        "2 E<w_t - w^*, (1/N) sum_k ghat_k> = (2 eta/N) sum_k E<w^* - w_t, sum_i grad F_k(w_{t,i}^k, xi)>.",
         "expectation",
         assumes=ALL,
         met=GIVEN_TAKEN,
@@ -586,10 +579,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq18",
-        "App. C.8 (18)",
-        "C_1 <= (eta/N) sum E[||w_{t,i}^k - w_t||^2/eta + eta ||grad F_k(w_{t,i}^k, xi)||^2] <= (1/N) sum "
-        "E||w_{t,i}^k - "
-        "w_t||^2 + (2 L eta^2/N) sum E[F_k(w_{t,i}^k) - F_k^*] (C_1 is defined with 1/K, K undefined: N).",
         "inequality",
         assumes=ALL,
         check=broken(noisy_optimum, eq18(True), NOISE),
@@ -603,10 +592,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq19",
-        "App. C.8 (19)",
-        "C_2 = (2 eta/N) sum E<w^* - w_{t,i}^k, grad F_k(w_{t,i}^k)> <= (2 eta/N) sum E[F_k(w^*) - F_k(w_{t,i}^k) - "
-        "(mu/2) "
-        "||w_{t,i}^k - w^*||^2] (C_2 is defined with 1/K, K undefined: N).",
         "inequality",
         assumes=(CONVEX, UNBIASED),
         met="local SGD draws a batch in every step",
@@ -621,10 +606,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq20",
-        "App. C.8 (20)",
-        "2 E<w_t - w^*, (1/N) sum ghat_k> <= (1/N) sum E||w_{t,i}^k - w_t||^2 + (2 L eta^2/N) sum E[F_k(w_{t,i}^k) "
-        "- F_k^*] "
-        "+ (2 eta/N) sum E(F_k(w^*) - F_k(w_{t,i}^k)) - (mu eta/N) sum E||w_{t,i}^k - w^*||^2.",
         "inequality",
         assumes=ALL,
         met=GIVEN_TAKEN,
@@ -636,8 +617,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq21",
-        "App. C.8 (21)",
-        "E||v_{t+1} - w^*||^2 <= E||w_t - w^*||^2 - D_1 + (1/N) sum E||w_{t,i}^k - w_t||^2 + D_2.",
         "inequality",
         assumes=ALL,
         check=broken(noisy_optimum, eq21(0.0), NOISE),
@@ -650,8 +629,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq22",
-        "App. C.8 (22)",
-        "-||w_{t,i}^k - w^*||^2 = ... <= -(1 - eta) ||w_t - w^*||^2 + (1/eta - 1) ||w_{t,i}^k - w_t||^2.",
         "inequality",
         check=with_units(
             worst_of(
@@ -659,17 +636,13 @@ CLAIMS: list[Claim] = [
                 equal(eq22_equality, "eq22"),
             ),
             lambda q: [q.D, q.at.lr * q.D],
-            False,
+            UNLIKE,
         ),
         control=S(eq22(0.99), "eq22.control", corners=[Edge(R=1, noise=False, kappa=0.0), Edge(d=1, R=1)]),
         broken="the Cauchy-Schwarz terms times 0.99",
     ),
     flss(
         "eq23",
-        "App. C.8 (23)",
-        "gamma_t = 2 eta (1 - L eta tau - L eta): D_2 = -(gamma_t/N) sum E[F_k(w_{t,i}^k) - F^*] + (2 L eta^2 "
-        "(tau+1)/N) sum "
-        "E[F^* - F_k^*]; 0 <= gamma_t <= 2 eta for eta <= 1/(L (tau+1)).",
         "identity",
         assumes=(STEP,),
         check=worst_of(equal(eq23(), "eq23"), chain(needs_chain(), "0 <= gamma_t <= 2 eta")),
@@ -678,11 +651,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq24",
-        "App. C.8 (24)",
-        "(1/N) sum E[F_k(w_{t,i}^k) - F_k(w_t)] >= (1/N) sum E<grad F_k(w_t), w_{t,i}^k - w_t> >= -(1/(2N)) sum "
-        "E[eta ||grad "
-        "F_k(w_t)||^2 + ||w_{t,i}^k - w_t||^2/eta] >= -(1/N) sum E[eta L (F_k(w_t) - F_k^*) + ||w_{t,i}^k - "
-        "w_t||^2/(2 eta)].",
         "inequality",
         assumes=(SMOOTH, CONVEX),
         check=S(eq24(), "eq24", "its three steps", BEYOND, ANY_STEP),
@@ -691,10 +659,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq25",
-        "App. C.8 (25)",
-        "-(gamma_t/N) sum E[F_k(w_{t,i}^k) - F^*] <= (gamma_t/N) sum E[eta L (F_k(w_t) - F_k^*) + ||w_{t,i}^k - "
-        "w_t||^2/(2 eta) "
-        "- (F(w_t) - F^*)].",
         "inequality",
         assumes=(SMOOTH, CONVEX, STEP),
         check=S(eq25(), "eq25", "3/4 is reached where gradients are constant", [STRAIGHT, *edges(), *edges(share=0.3)]),
@@ -703,10 +667,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq26",
-        "App. C.8 (26)",
-        "-(gamma_t/N) sum E[F_k(w_{t,i}^k) - F^*] + 2 L eta^2 tau (tau+1) Gamma <= ... = ... <= (2 L eta^2 tau^2 + "
-        "4 L eta^2 "
-        "tau) Gamma + (1/N) sum E||w_{t,i}^k - w_t||^2.",
         "inequality",
         assumes=(SMOOTH, CONVEX, STEP),
         check=worst_of(S(eq26(), "eq26", "both inequalities"), equal(eq26_equality, "eq26", "the equality")),
@@ -715,10 +675,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq27",
-        "App. C.8 (27)",
-        "E||v_{t+1} - w^*||^2 <= (1 - mu eta tau (1 - eta)) E||w_t - w^*||^2 + (2 L eta^2 tau^2 + 4 L eta^2 tau) "
-        "Gamma + ((2 + "
-        "mu (1 - eta))/N) sum E||w_{t,i}^k - w_t||^2.",
         "inequality",
         assumes=(*ALL, STEP),
         check=broken(noisy_optimum, eq27(0.0), NOISE),
@@ -731,8 +687,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "drift-formula",
-        "App. C.8, before (28)",
-        "w_{t,i}^k - w_t = sum_{j=1}^i eta_t grad F_k(w_{t,j}^k, xi_{t,j}^k).",
         "identity",
         reading="w_{t,1}^k = w_t, for (16) sums the gradients at w_{t,1}^k, ..., w_{t,tau}^k; with any other numbering "
         "the sign is wrong all the same",
@@ -746,10 +700,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq28",
-        "App. C.8 (28)",
-        "((2 + mu (1 - eta)) eta^2/N) sum_k sum_i E||sum_{j=1}^i grad F_k(w_{t,j}^k, xi)||^2 <= (2 + mu - mu eta) "
-        "eta^2 G^2 "
-        "tau (tau+1)(2 tau+1)/6.",
         "inequality",
         assumes=(BOUNDED, STEP),
         check=S(eq28(), "eq28"),

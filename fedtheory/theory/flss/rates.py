@@ -30,9 +30,9 @@ from fedtheory.theory.flss.proof import (
 )
 from fedtheory.theory.flss.round import (
     ANY_STEP,
+    BENCH,
     BOUNDED,
     CONVEX,
-    ROOT,
     SMOOTH,
     STEP,
     UNBIASED,
@@ -179,9 +179,8 @@ def corollary(
         for number_, (edge, rounds) in enumerate(runs):
             for share in (1.0,) if falling else (1.0, 0.2):
                 for i in range(2 if effort == "quick" else 12):
-                    g = ROOT.fold("run", number_, i).generator()
-                    z = torch.randn(edge.size, generator=g, dtype=torch.float64)
-                    at = build(z, replace(edge, share=share, kappa=0.0 if mu_zero else edge.kappa))
+                    corner = replace(edge, share=share, kappa=0.0 if mu_zero else edge.kappa)
+                    at = BENCH.drawn(corner, "run", number_, i)
                     run = path(at, schedule(at, rounds) if falling else [at.lr] * rounds)
                     for T in range(1, rounds + 1):
                         count += 1
@@ -385,9 +384,6 @@ POSITIVE = Printed("mu > 0, for kappa = L/mu", "Corollary C.4.2")
 CLAIMS: list[Claim] = [
     flss(
         "thm-c31-stepsizes",
-        "App. C.3, C.9",
-        "Theorem C.3.1 takes 0 < eta <= min{1/(mu B), 1/(L (tau+1))}, its proof 0 < eta <= min{1/(mu B), 1/(L "
-        "(2 tau+1))}: what C.8 and C.9 use of the step size follows.",
         "inequality",
         assumes=(SMOOTH, CONVEX),
         reading="of both ranges; that they are one is not printed",
@@ -403,9 +399,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "thm-c31-B",
-        "App. C.9 (30)",
-        "Lemmas C.2.1 to C.2.3 give (30), whose last step replaces 1 - mu eta tau (1 - eta) by 1 - mu eta B and "
-        "collects C.",
         "inequality",
         assumes=(STEP,),
         check=worst_of(
@@ -418,10 +411,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "cor-c42-eta1",
-        "App. C.10.2",
-        "eta_t = beta/(t + gamma), beta > 1/(mu B), gamma > 0, eta_1 <= min{1/(mu B), 1/(L (tau+1))} = 1/(L "
-        "(tau+1)): the "
-        "choice beta = 2/(mu B), gamma = 2 L^2 (tau+1)^2/(mu tau (L (tau+1) - 1)) - 1.",
         "identity",
         assumes=(SMOOTH, CONVEX, POSITIVE),
         met="0 < eta <= 1/(mu B) in Theorem C.3.1 has B > 0",
@@ -433,8 +422,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq34",
-        "App. C.10.2 (34)",
-        "Delta_t <= v/(gamma + t) with v = max{beta^2 C/(beta mu B - 1), (gamma+1) Delta_1}, by induction.",
         "inequality",
         assumes=(
             Printed("eta_t = beta/(t + gamma) <= 1/(mu B), beta > 1/(mu B), gamma > 0", "App. C.10.2"),
@@ -446,8 +433,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq35",
-        "App. C.10.2 (35)",
-        "v <= beta^2 C/(beta mu B - 1) + (gamma+1) Delta_1 = 4 C/(mu^2 B^2) + (gamma+1) Delta_1.",
         "inequality",
         assumes=(Printed("beta = 2/(mu B)", "App. C.10.2"),),
         check=check_35(),
@@ -456,8 +441,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq36",
-        "App. C.10.2 (36)",
-        "E F(w_T) - F^* <= (L/2) v/(gamma + t) <= (kappa/(gamma + t)) (2 C/(mu B^2) + (mu (gamma+1)/2) Delta_1).",
         "rate",
         assumes=(SMOOTH, POSITIVE, Printed("Delta_t <= v/(gamma + t)", "App. C.10.2 (34)")),
         error="index",
@@ -470,10 +453,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "sharper.round",
-        "this package",
-        "For every eta, with 3.4.4 given w_t and fresh samples: E||w_{t+1} - w^*||^2 <= (1 - mu eta tau/2) E||w_t - "
-        "w^*||^2 + "
-        "eta^2 G^2 (3 tau^2 - 2 tau + mu eta (tau-1) tau (2 tau-1)/6 + tau^2 (N-M)/(M (N-1))).",
         "inequality",
         assumes=(CONVEX, UNBIASED, BOUNDED, UNIFORM),
         check=with_units(
@@ -482,7 +461,6 @@ CLAIMS: list[Claim] = [
                 chain(sharp_chain, "with eta for 1/2 its noise term is below that of Lemma C.2.2"),
             ),
             sharp_pieces,
-            True,
         ),
         control=S(sharp(True, 0.99), "sharp.control", corners=[replace(PURE, share=3.0)]),
         broken="the noise term times 0.99",

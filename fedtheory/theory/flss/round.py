@@ -1,6 +1,6 @@
 """FLSS: one round on extreme instances with exact expectations, and how a display of App. C is attacked on it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -11,11 +11,11 @@ from fedtheory.algorithms.flss import FLSS, Down, Server, Up
 from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.maps.subspace import Trajectory
-from fedtheory.theory import search
-from fedtheory.theory.claim import Check, Claim, Outcome, Printed
+from fedtheory.theory import bench
+from fedtheory.theory.bench import Bench, about, largest_gap, require, spline
+from fedtheory.theory.claim import Check, Outcome, Parts, Printed, entries
 from fedtheory.theory.instances import Sample, Smooth, drain, exact, fixed, joint, orthogonal, subsets
 from fedtheory.theory.rounding import digits
-from fedtheory.theory.search import ROUNDING, Found, ratio, units
 
 ROOT = Key(341)
 SMOOTH = Printed("F_k is L-smooth", "App. C.8 (16)")
@@ -311,9 +311,7 @@ ROUND = (*ANY_STEP, STEP.text)
 def admissible(at: Instance, needs: Sequence[str] = ROUND) -> dict[str, float]:
     """The slacks; raises AssertionError where an assumption that is named is broken."""
     found = slacks(at)
-    for name in needs:
-        if found[name] < -1e-9:
-            raise AssertionError(f"{name} is broken by {-found[name]:.3g}")
+    require(found, needs)
     return {name: round(value, 12) for name, value in found.items()}
 
 
@@ -331,7 +329,7 @@ def dump(at: Instance) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(bench.Edge):
     """The discrete side of an instance.
 
     Fields:
@@ -379,14 +377,10 @@ class Edge:
             "noise": every if self.noise else 0,
         }
 
-    @property
-    def size(self) -> int:
-        return sum(self.parts().values())
-
 
 def build(z: torch.Tensor, edge: Edge) -> Instance:
     """The instance that the free numbers z describe; admissible unless the edge breaks something."""
-    parts = dict(zip(edge.parts(), z.split(list(edge.parts().values()))))
+    parts = edge.split(z)
     N, d, R, L = edge.N, edge.d, edge.R, edge.L
     mu, least = edge.kappa * L, max(edge.kappa, 0.05)
     h = L * (least + (1 - least) * torch.sin(parts["h"].view(N, d)) ** 2)
@@ -398,8 +392,8 @@ def build(z: torch.Tensor, edge: Edge) -> Instance:
         q = torch.cat([torch.cat([turns, q[:, :R, R:]], 2), q[:, R:]], 1)
     noise = parts["noise"].view(N, d) if edge.noise else None
     if edge.shape == "spline":
-        knots = torch.cumsum(torch.cat([parts["spline"][:1] - 0.7, parts["spline"][1:3].exp()]), 0)
-        slopes = least + (1 - least) * torch.sin(parts["spline"][3:]) ** 2
+        knots, bends = spline(parts["spline"])
+        slopes = least + (1 - least) * torch.sin(bends) ** 2
         options = {"shape": "spline", "knots": knots, "slopes": slopes}
         problem = Smooth(torch.full_like(h, L), parts["b"].view(N, d), a=a, q=q, noise=noise, **options)
     else:
@@ -415,7 +409,8 @@ def build(z: torch.Tensor, edge: Edge) -> Instance:
     return Instance(problem, x, frame, lr, edge.tau, edge.M, L, mu, edge.reuse)
 
 
-Terms = Callable[[Round], tuple[torch.Tensor, ...]]  # left, right, and what may be added to both (see `maximise`)
+Terms = bench.Terms[Round]
+Pairs = bench.Pairs[Round]
 
 
 def edges(**changes: Any) -> list[Edge]:
@@ -436,101 +431,6 @@ def edges(**changes: Any) -> list[Edge]:
     return [replace(edge, **changes) for edge in base]
 
 
-def attack(terms: Terms, effort: str, name: str, corners: Sequence[Edge] | None = None, **options: Any) -> Found:
-    """Search for the largest left/right of a statement over admissible instances."""
-    sides = lambda z, edge: terms(play(build(z, edge)))
-    return search.attack(sides, edges() if corners is None else corners, ROOT.fold(name), effort, **options)
-
-
-def survives(
-    terms: Terms,
-    name: str,
-    what: str = "",
-    corners: Sequence[Edge] | None = None,
-    needs: Sequence[str] = ROUND,
-    **options: Any,
-) -> Check:
-    """The check of an inequality: it holds where the search does not break it."""
-    said = f"{what}: " if what else ""
-
-    def check(effort: str) -> Outcome:
-        found = attack(terms, effort, name, corners, **options)
-        at = build(found.point, found.edge)
-        detail = f"{found.tried} instances by ascent through FLSS.client and FLSS.server, worst at {found.edge}"
-        if found.holds:
-            admissible(at, needs)
-            return Outcome(True, "search", found.ratio, said + detail)
-        left, right = (float(v) for v in terms(play(at))[:2])
-        data = {"instance": dump(at), "left": left, "right": right, "slacks": slacks(at)}
-        return Outcome(False, "search", found.ratio, f"{said}broken after {detail}", data)
-
-    return check
-
-
-def broken(at: Callable[[], Instance], terms: Terms, why: str, needs: Sequence[str] = ROUND) -> Check:
-    """A stored instance that breaks an inequality; every assumption it must meet is checked."""
-
-    def check(effort: str) -> Outcome:
-        instance = at()
-        slack = admissible(instance, needs)
-        left, right = (float(v) for v in terms(play(instance))[:2])
-        bad = left > right + ROUNDING * abs(right)
-        data = {"instance": dump(instance), "left": digits(left), "right": digits(right), "slacks": slack}
-        margin = ratio(left, right) if right > 0 else None
-        said = f"{why}: left {left:.6g}, right {right:.6g}"
-        return Outcome(not bad, "exact", margin, said, data if bad else None)
-
-    return check
-
-
-def each_needed(**dropped: Check) -> Check:
-    """`as_printed` of a claim with several caveats: refuted only if it is refuted without each of them alone."""
-
-    def check(effort: str) -> Outcome:
-        outcomes = {name: part(effort) for name, part in dropped.items()}
-        for name, outcome in outcomes.items():
-            if outcome.holds:
-                return replace(outcome, detail=f"survives without {name}: {outcome.detail}")
-        found = {f"without {name}": {"found": o.detail, **(o.counterexample or {})} for name, o in outcomes.items()}
-        said = "; ".join(f"without {name}: {outcome.detail}" for name, outcome in outcomes.items())
-        return Outcome(False, "exact", None, said, found)
-
-    return check
-
-
-def random_rounds(name: str, per_edge: int = 2, corners: Sequence[Edge] | None = None) -> list[Round]:
-    """Rounds at random instances of every corner."""
-    rounds = []
-    for number, edge in enumerate(edges() if corners is None else corners):
-        for i in range(per_edge):
-            g = ROOT.fold(name, number, i).generator()
-            rounds.append(play(build(torch.randn(edge.size, generator=g, dtype=torch.float64), edge)))
-    return rounds
-
-
-Pairs = Callable[[Round], Sequence[tuple[torch.Tensor, torch.Tensor]]]
-
-
-def equal(pairs: Pairs, name: str, what: str = "", corners: Sequence[Edge] | None = None) -> Check:
-    """The check of an identity: the largest gap, relative to the terms' size, at random instances of every corner."""
-
-    def check(effort: str) -> Outcome:
-        gap, where = 0.0, None
-        rounds = random_rounds(name, 2 if effort == "quick" else 20, corners)
-        for q in rounds:
-            for left, right in pairs(q):
-                value = float((left - right).abs().max() / (q.scale + right.abs().max()))
-                if value > gap:
-                    gap, where = value, q.at
-        holds = gap < 1e-11
-        small = "below 1e-11" if holds else f"{gap:.3g}"
-        said = f"{what + ': ' if what else ''}largest relative gap {small} over {len(rounds)} rounds of FLSS"
-        data = None if holds or where is None else {"gap": digits(gap), "instance": dump(where)}
-        return Outcome(holds, "exact", 0.0 if holds else digits(gap), said, data)
-
-    return check
-
-
 def rescaled(at: Instance, loss: float, variable: float) -> Instance:
     """Losses times a, variables times b."""
     slope = loss / variable**2
@@ -540,29 +440,35 @@ def rescaled(at: Instance, loss: float, variable: float) -> Instance:
     )  # fmt: skip
 
 
-def alike(pieces: Callable[[Round], Sequence[torch.Tensor]]) -> bool:
-    """Whether the terms of a statement scale alike when losses are multiplied by a and variables by b."""
-    edge = Edge()
-    at = build(torch.randn(edge.size, generator=ROOT.fold("units").generator(), dtype=torch.float64), edge)
-    return units(lambda a, b: [float(term) for term in pieces(play(rescaled(at, a, b)))])[0]
+HELD = "{n} instances by ascent through FLSS.client and FLSS.server, worst at {edge}"
+BENCH: Bench[Edge, Instance, Round] = Bench(
+    ROOT, edges, build, play, dump,
+    slacks=lambda at, needs: slacks(at), admissible=admissible, rescaled=rescaled, needs=ROUND,
+    holds_text=HELD, breaks_text=f"broken after {HELD}", effort={"quick": (2, 6), "full": (8, 30)}, unit_edges=[Edge()],
+    units_text=("its terms do not scale alike with the units", "all terms scale alike with the units"),
+)  # fmt: skip
+UNLIKE = "its terms do not scale alike (a step size stands where a pure number must), yet it is true in any unit"
+attack, survives, broken, with_units = BENCH.attack, BENCH.survives, BENCH.stored, BENCH.with_units
 
 
-def with_units(check: Check, pieces: Callable[[Round], Sequence[torch.Tensor]], expected: bool) -> Check:
-    """A check and a word on units: whether all terms of the statement scale alike."""
-
-    def checked(effort: str) -> Outcome:
-        outcome = check(effort)
-        if alike(pieces) != expected:
-            raise AssertionError(f"the terms scale alike: {not expected}, expected {expected}")
-        if expected:
-            return replace(outcome, detail=outcome.detail + "; all terms scale alike with the units")
-        said = (
-            "; its terms do not scale alike (a step size stands where a pure number must), yet it is true in any unit"
-        )
-        return replace(outcome, detail=outcome.detail + said) if outcome.holds else outcome
-
-    return checked
+def details(found: Parts) -> dict[str, Any]:
+    """Each part's counterexample, with what was found."""
+    return {name: {"found": part.detail, **(part.counterexample or {})} for name, part in found.items()}
 
 
-def flss(id: str, where: str, statement: str, kind: str, **options: Any) -> Claim:
-    return Claim(f"flss.{id}", "flss", where, statement, kind, **options)
+def equal(pairs: Pairs, name: str, what: str = "", corners: Sequence[Edge] | None = None) -> Check:
+    """The check of an identity: the largest gap, relative to the terms' size, at random instances of every corner."""
+
+    def check(effort: str) -> Outcome:
+        rounds = BENCH.rounds(name, corners, 2 if effort == "quick" else 20)
+        found = largest_gap(rounds, pairs, lambda q, left, right: q.scale + right.abs().max())
+        holds = found.size < 1e-11
+        small = "below 1e-11" if holds else f"{found.size:.3g}"
+        said = about(what, f"largest relative gap {small} over {found.rounds} rounds of FLSS")
+        data = None if holds else {"gap": digits(found.size), "instance": dump(found.at)}
+        return Outcome(holds, "exact", 0.0 if holds else digits(found.size), said, data)
+
+    return check
+
+
+flss = entries("flss")

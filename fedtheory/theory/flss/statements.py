@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import torch
 
-from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
+from fedtheory.theory.claim import Check, Claim, Outcome, each_needed, worst_of
 from fedtheory.theory.flss.proof import (
     APART,
     BEYOND,
@@ -43,6 +43,7 @@ from fedtheory.theory.flss.rates import (
 from fedtheory.theory.flss.round import (
     ALL,
     ANY_STEP,
+    BENCH,
     BOUNDED,
     FRESH,
     GIVEN,
@@ -50,17 +51,17 @@ from fedtheory.theory.flss.round import (
     ROUND,
     STEP,
     UNIFORM,
+    UNLIKE,
     Edge,
     Pairs,
     Round,
     broken,
+    details,
     dump,
-    each_needed,
     edges,
     equal,
     flss,
     play,
-    random_rounds,
     square,
     with_units,
 )
@@ -84,7 +85,7 @@ def check_c1(inner: str, stretch: float = 1.0) -> Check:
     """
 
     def check(effort: str) -> Outcome:
-        rounds = [play(replace(blind(), x=row(0.0, 1.0)[0])), *random_rounds("c1")]
+        rounds = [play(replace(blind(), x=row(0.0, 1.0)[0])), *BENCH.rounds("c1", trials=2)]
         if stretch != 1:
             rounds = [play(replace(q.at, frame=stretch * q.at.frame)) for q in rounds]
         gap = 0.0
@@ -147,8 +148,6 @@ def eq2_sides(wrong: int = 0) -> Sides:
 CLAIMS: list[Claim] = [
     flss(
         "c1-def",
-        "App. C.1; C.8",
-        "ghat_t^k = Proj_P(Proj_{P^perp}(w_{t+1}^k - w_t)); in C.8: Proj_P(Proj_P(g_t^k)).",
         "definition",
         met="C.8",
         caveat="the inner subscript is P, as in C.8 (the extraction of C.1 is unclear: P^perp or P^T)",
@@ -160,8 +159,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq1",
-        "App. C.1 (1)",
-        "||w_{t+1} - w^*||^2 = ||w_{t+1} - v_{t+1}||^2 + ||v_{t+1} - w^*||^2 + 2 <w_{t+1} - v_{t+1}, v_{t+1} - w^*>.",
         "identity",
         check=equal(eq1(), "eq1"),
         control=equal(eq1(1.0), "eq1"),
@@ -169,15 +166,12 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "lemma-c21",
-        "App. C.2, Lemma C.2.1",
-        "E||w_{t+1} - v_{t+1}||^2 <= 2 eta^2 tau^2 G^2/M + 2 rho_R eta^2 tau^2 G^2/M.",
         "inequality",
         assumes=(BOUNDED, UNIFORM),
         check=with_sharper(
             with_units(
                 S(lemma_c21(), "c21", "rho_R = 0, the smallest right side there is", [APART, *BEYOND], ANY_STEP),
                 lambda q: [q.spread, *lemma_c21()(q)[1:]],
-                True,
             ),
             worst_of(
                 S(
@@ -200,10 +194,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "lemma-c22 / eq29",
-        "App. C.2, Lemma C.2.2; C.8 (29)",
-        "E||v_{t+1} - w^*||^2 <= (1 - mu eta tau (1 - eta)) E||w_t - w^*||^2 + (2 + mu) eta^2 G^2 tau (tau+1)(2 "
-        "tau+1)/6 + "
-        "(2 L eta^2 tau^2 + 4 L eta^2 tau) Gamma.",
         "inequality",
         assumes=ALL,
         met=GIVEN_TAKEN,
@@ -220,7 +210,7 @@ CLAIMS: list[Claim] = [
                 chain(two_slips_chain, "what (28) adds covers what (16) leaves out"),
             ),
             eq29_pieces,
-            False,
+            UNLIKE,
         ),
         as_printed=without(lemma_c22(), broken(ratchet, lemma_c22(), KEPT)),
         control=S(lemma_c22(0.49), "c22.control", corners=[PURE]),
@@ -233,8 +223,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "lemma-c23",
-        "App. C.2, Lemma C.2.3",
-        "E_{M_t}[w_{t+1}] = v_{t+1}, hence E_{M_t} <w_{t+1} - v_{t+1}, v_{t+1} - w^*> = 0.",
         "expectation",
         assumes=(UNIFORM,),
         check=equal(c23(False), "c23", "all sets M_t"),
@@ -243,8 +231,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq2",
-        "App. C.2 (2)",
-        "E_{M_t}[(1/M) sum_{k in M_t} ghat_k] = (C(N-1,M-1)/(M C(N,M))) sum_k ghat_k = (1/N) sum_k ghat_k.",
         "expectation",
         assumes=(UNIFORM,),
         check=over_sets(eq2_sides(), "(2)"),
@@ -253,10 +239,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "thm-c31",
-        "App. C.3, Theorem C.3.1 (3)-(4); C.9 (30)-(31)",
-        "0 < eta <= min{1/(mu B), 1/(L (tau+1))}: E||w_{t+1} - w^*||^2 <= (1 - mu eta B) E||w_t - w^*||^2 + eta^2 C, "
-        "B = tau - tau/(L (tau+1)), C = (2 + mu) G^2 (2 tau^3 + 3 tau^2 + tau)/6 + (2 L tau^2 + 4 L tau) Gamma + "
-        "2 (1 + rho_R) tau^2 G^2/M.",
         "inequality",
         assumes=(*ALL, STEP, UNIFORM),
         met=GIVEN_TAKEN,
@@ -277,10 +259,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "cor-c41",
-        "App. C.4, Corollary C.4.1 (5); C.10.1 (32)-(33)",
-        "mu >= 0, constant eta <= 1/(L (tau+1)): E||w_T - w^*||^2 <= (1 - mu eta B)^T E||w_0 - w^*||^2 + "
-        "sum_{t=1}^T eta^2 "
-        "(1 - mu eta B)^{T-t} C, and L/2 times this bounds E F(w_T) - F^*.",
         "rate",
         assumes=(*ALL, STEP, UNIFORM),
         met=GIVEN_TAKEN,
@@ -292,17 +270,14 @@ CLAIMS: list[Claim] = [
             chain(needs_chain(), "mu eta B <= 1 without the condition eta <= 1/(mu B)"),
         ),
         as_printed=each_needed(
-            **{"3.4.4 given w_t": corollary_blind(eq33(), 1), "fresh samples": corollary_kept(eq33())}
+            data=details,
+            without={"3.4.4 given w_t": corollary_blind(eq33(), 1), "fresh samples": corollary_kept(eq33())},
         ),
         control=corollary([eq32(0.245)], False, runs=NOISY),
         broken="0.245 of C",
     ),
     flss(
         "cor-c42",
-        "App. C.4, Corollary C.4.2 (6)",
-        "kappa = L/mu, gamma = 2 L^2 (tau+1)^2/(mu tau (L (tau+1) - 1)) - 1, eta_t = 2/(mu B (gamma + t)): E F(w_T) "
-        "- F^* "
-        "<= (kappa/(gamma + T - 1)) (2 C/(mu B^2) + (mu (gamma+1)/2) E||w_1 - w^*||^2).",
         "rate",
         assumes=(*ALL, POSITIVE, UNIFORM),
         met=f"0 < eta <= 1/(mu B) in Theorem C.3.1 has B > 0; {GIVEN_TAKEN}",
@@ -311,11 +286,12 @@ CLAIMS: list[Claim] = [
         f"{FRESH}",
         check=worst_of(corollary([eq6()], True), chain(eq34_chain(), "(34)")),
         as_printed=each_needed(
-            **{
+            data=details,
+            without={
                 "L (tau + 1) > 1": corollary_thin(eq6()),
                 "3.4.4 given w_t": corollary_blind(eq6(), 400),
                 "fresh samples": corollary_kept(eq6(), 300),
-            }
+            },
         ),
         control=corollary([eq6(0.089)], True, runs=QUIET),
         broken="0.089 of the right side",

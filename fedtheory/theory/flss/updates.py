@@ -13,10 +13,11 @@ from fedtheory.algorithms.flss import FLSS
 from fedtheory.algorithms.readings.flss import FLSSReading
 from fedtheory.core.loop import play_round
 from fedtheory.problems.quadratic import Quadratic
-from fedtheory.theory.claim import Check, Claim, Outcome
+from fedtheory.theory.claim import Check, Claim, Outcome, each_needed
 from fedtheory.theory.flss.proof import BEYOND, PURE, TILTED, S, eq14_e, row, torn
 from fedtheory.theory.flss.round import (
     ANY_STEP,
+    BENCH,
     BOUNDED,
     ORTHONORMAL,
     ROOT,
@@ -27,9 +28,8 @@ from fedtheory.theory.flss.round import (
     Instance,
     Round,
     broken,
-    build,
+    details,
     dump,
-    each_needed,
     edges,
     flss,
     play,
@@ -344,7 +344,7 @@ def check_prop341_noisy(effort: str) -> Outcome:
 def check_rank(effort: str) -> Outcome:
     """Only R varies, P nested: E||w_{t+1} - v_{t+1}||^2 grows with R, where the bound falls through rho_R."""
     edge = Edge(N=3, M=1, d=3, R=3)
-    at = build(torch.randn(edge.size, generator=ROOT.fold("rank").generator(), dtype=torch.float64), edge)
+    at = BENCH.drawn(edge, "rank")
     found = {R: float(play(replace(at, frame=fixed(torch.eye(3).double()[:, :R]).frames[0])).spread) for R in (1, 2, 3)}
     holds = found[1] <= found[2] <= found[3]
     said = "only R varied: E||w_{t+1} - v_{t+1}||^2 rises, " + listed({f"R = {R}": v for R, v in found.items()})
@@ -362,8 +362,7 @@ def check_7(case: str) -> Check:
         for number, edge in enumerate(corners):
             if edge.shape != "quadratic":
                 continue
-            g = ROOT.fold("eq7", number).generator()
-            q = play(build(torch.randn(edge.size, generator=g, dtype=torch.float64), edge))
+            q = play(BENCH.drawn(edge, "eq7", number))
             mean = q.E(q.g).mean(0)
             low = torch.stack([q.w.mean(0) - q.at.x]).squeeze(0).T @ q.all_odds  # the projected global update
             for value in (q.at.frame @ (q.at.frame.T @ mean), mean):
@@ -402,8 +401,6 @@ def two_updates() -> Outcome:
 CLAIMS: list[Claim] = [
     flss(
         "eq7",
-        "App. C.5 (7)",
-        "E[Proj(g_t)] = E[P P^T g_t] = P P^T E[g_t] = Proj(E[g_t]); with E[g_t] in span P it is E[g_t].",
         "expectation",
         assumes=(SPAN, UNIFORM),
         met="FLSS makes P from past updates",
@@ -415,8 +412,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq8",
-        "App. C.6 (8)",
-        "E_{g_t in G} ||g_t - Proj(g_t)||^2 = (1/J) sum_j ||G_j - P P^T G_j||^2.",
         "identity",
         assumes=(ORTHONORMAL,),
         reading="E over g_t in G gives every sampled update the same weight",
@@ -427,8 +422,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq9",
-        "App. C.6 (9)",
-        "(1/J) sum_j ||G_j - P P^T G_j||^2 = (1/J) tr(G^T (I - P P^T) G) = (1/J) tr((I - P P^T) G G^T).",
         "identity",
         assumes=(ORTHONORMAL,),
         check=check_8_to_10("(9)"),
@@ -437,8 +430,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq10-equality",
-        "App. C.6 (10), first part",
-        "E||g_t - Proj(g_t)||^2 = (1/J) sum_{r>R} sigma_r^2.",
         "identity",
         assumes=(ORTHONORMAL,),
         check=check_8_to_10("(10)"),
@@ -447,10 +438,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq10-ineq / prop341",
-        "App. C.6 (10), second part; Prop. 3.4.1",
-        "(1/J) sum_{r>R} sigma_r^2 <= rho_R eta_t^2 tau^2 G^2, since E||g_t||^2 <= eta_t^2 tau^2 G^2 and ||G||_2^2 "
-        "<= J "
-        "eta_t^2 tau^2 G^2.",
         "inequality",
         assumes=(BOUNDED, ORTHONORMAL),
         error="missing assumption",
@@ -460,7 +447,7 @@ CLAIMS: list[Claim] = [
         "not follow from it",
         check=check_prop341(),
         as_printed=each_needed(
-            **{"constant steps": check_prop341_falling, "3.4.3 for every draw": check_prop341_noisy}
+            data=details, without={"constant steps": check_prop341_falling, "3.4.3 for every draw": check_prop341_noisy}
         ),
         control=check_prop341(0.99),
         broken="0.99 of the right side",
@@ -469,9 +456,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq11",
-        "App. C.7 (11)",
-        "E||w_{t+1} - v_{t+1}||^2 = E||(1/M) sum_m (ghat_{i_m} - ghat)||^2 = (1/M^2) E[sum_m ||.||^2 + sum_{m != "
-        "m'} <., .>].",
         "identity",
         assumes=(UNIFORM,),
         check=over_sets(eq11_sides(), "(11)"),
@@ -480,8 +464,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq12",
-        "App. C.7 (12)",
-        "E_{M_t} sum_m ||ghat_{i_m} - ghat||^2 = (C(N-1,M-1)/C(N,M)) sum_k ||.||^2 = (M/N) sum_k ||ghat_k - ghat||^2.",
         "identity",
         assumes=(UNIFORM,),
         check=over_sets(eq12_sides(), "(12)"),
@@ -490,10 +472,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq13",
-        "App. C.7 (13)",
-        "E_{M_t} sum_{m != m'} <., .> = (C(N-2,M-2)/C(N,M)) sum_{k=1}^K sum_{k' != k} <ghat_k - ghat, ghat_k' - "
-        "ghat> = "
-        "-(C(N-2,M-2)/C(N,M)) sum_k ||ghat_k - ghat||^2 <= 0.",
         "identity",
         error="misprint",
         implies="None: the next lines have N",
@@ -506,9 +484,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq14-centering",
-        "App. C.7 (14), first part",
-        "E||w_{t+1} - v_{t+1}||^2 = (1/(NM)) sum_k E||ghat_k - ghat||^2 + the terms of (13)/M^2 <= (1/(NM)) sum_k "
-        "E||ghat_k - ghat||^2 = (1/(NM)) (sum_k E||ghat_k||^2 - E||ghat||^2) <= (1/(NM)) sum_k E||ghat_k||^2.",
         "identity",
         assumes=(UNIFORM,),
         check=over_sets(eq14_sides("1"), "with E||ghat||^2"),
@@ -522,9 +497,6 @@ CLAIMS: list[Claim] = [
     ),
     flss(
         "eq14-e-term",
-        "App. C.7 (14), last part",
-        "(1/(NM)) sum_k E||ghat_k||^2 <= (1/(NM)) sum_k E||g_k + e_k||^2 <= 2 eta^2 tau^2 G^2/M + 2 rho_R eta^2 "
-        "tau^2 G^2/M.",
         "inequality",
         assumes=(BOUNDED,),
         met="a reading of e_t^k",

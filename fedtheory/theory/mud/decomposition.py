@@ -211,7 +211,7 @@ def claims() -> list[Claim]:
     two = lambda m, n, k: 2 * k / math.sqrt(m * n)
     return [
         mud(
-            "ratio.lowrank", "Sec. 3.2", "Low rank: the compression ratio is 2 (m + n) r/(mn).", "cost",
+            "ratio.lowrank", "cost",
             check=formula("low rank", lambda m, n, r: 2 * (m + n) * r / (m * n), True),
             control=formula("low rank", lambda m, n, r: 1.01 * (m + n) * r / (m * n), True),
             broken="1% above the repair",
@@ -221,34 +221,31 @@ def claims() -> list[Claim]:
             "factors only. At the same printed ratio low rank would get half of BKD's parameters.",
         ),
         mud(
-            "rank.lowrank", "Sec. 3.2", "rank(dW) <= min{rank(U), rank(V)} <= r.", "inequality",
+            "rank.lowrank", "inequality",
             check=low_rank(0), control=low_rank(1), broken="r - 1",
         ),
         mud(
-            "ratio.kron", "Sec. 3.2", "dW = U (x) V, sqrt m x sqrt n factors: the ratio is 2/sqrt(mn).", "cost",
+            "ratio.kron", "cost",
             check=formula("blocks", two, True, 1),
             control=formula("blocks", lambda m, n, k: 1.98 / math.sqrt(m * n), True, 1),
             broken="1.98/sqrt(mn)",
         ),
         mud(
-            "rank.kron", "Sec. 3.2; App. B", "rank(U (x) V) = rank(U) rank(V) <= min{m, n}.", "identity",
+            "rank.kron", "identity",
             check=kron_rank(), control=each_needed(kron_rank(less=1), kron_rank(slack=1)),
             broken="the product of the ranks less one, and min{m, n} - 1 as the bound",
         ),
         mud(
-            "ratio.bkd", "Sec. 3.2", "m = k a^2, n = k b^2, k^2 pairs: 2 k^2 a b/(mn) = 2k/sqrt(mn).", "cost",
+            "ratio.bkd", "cost",
             check=formula("blocks", two, True), 
             control=formula("blocks", lambda m, n, k: 1.98 * k / math.sqrt(m * n), True), broken="1.98 k/sqrt(mn)",
         ),
         mud(
-            "k1", "Sec. 3.2", "k = 1: BKD is the Kronecker decomposition.", "identity",
+            "k1", "identity",
             check=k1(False), control=k1(True), broken="transposed",
         ),
         mud(
-            "appB.bkd_fullrank", "Sec. 3.2; App. B",
-            "BKD can attain full rank: it is a concatenation of blocks each of which can; rank([A|B]) <= rank(A) + "
-            "rank(B).",
-            "inequality", check=bkd_rank("chosen"), control=bkd_rank("short"),
+            "appB.bkd_fullrank", "inequality", check=bkd_rank("chosen"), control=bkd_rank("short"),
             broken="a diagonal block of one rank less",
             as_printed=bkd_rank("equal"),
             met="a reading of 'can': for some blocks",
@@ -257,14 +254,11 @@ def claims() -> list[Claim]:
             "can be equal",
         ),
         mud(
-            "conv", "Sec. 3.2", "(c_out, c_in, k, k) is reshaped to (c_out k, c_in k).", "definition",
+            "conv", "definition",
             check=conv("rows"), control=conv("filter"), broken="(c_out, c_in k^2), the usual reshape",
         ),
         mud(
-            "bkd.truncated_rank", "Sec. 3.2",
-            "a = b = z = ceil((mn/k^2)^{1/4}); where k^2 z^4 > mn the first mn entries are reshaped to (m, n); the "
-            "rank bound is full rank.",
-            "inequality", check=truncated("exact"), as_printed=truncated(""),
+            "bkd.truncated_rank", "inequality", check=truncated("exact"), as_printed=truncated(""),
             control=each_needed(truncated("exact", 1), truncated("square")),
             broken="min{m, n} - 1 as the rank; and m = n alone, so that something is cut",
             met="the sentence about the rank is about m = k a^2 and n = k b^2",

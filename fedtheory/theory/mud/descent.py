@@ -239,10 +239,7 @@ def claims() -> list[Claim]:
     doubled = "the repair with 1.01 psi^2 in place of psi^2/2 (psi^2 holds for E = 1)"
     return [
         mud(
-            "lemma6", "App. D.3, Lemma 6 (54)",
-            "E<grad f(wbar), wbar^t - wbar^{t-1}> <= -(eta/2) sum_{l<=rho} (E||grad f_l||^2 + E||av grad f_il||^2) + "
-            "(eta/2) L_s^2 Lambda + sum_{l>rho} (eta^2 - eta psi^2)/2 E||grad f_l||^2 + 2 (L - rho) L_s^2 eta^3 E^2 "
-            "G^2 (Gu^2 + Gv^2) + (L - rho)/2 eta^2 G^4 Gu^2 Gv^2.", "expectation",
+            "lemma6", "expectation",
             check=broken(at, printed(4), LOST, sl), control=twice, broken=doubled, assumes=(A1, A2, A3, A4),
             error="wrong step", repair=repair6,
             repaired=repaired6,
@@ -250,14 +247,12 @@ def claims() -> list[Claim]:
             "not in units of the loss.",
         ),
         mud(
-            "eq55", "App. D.3 (55)", "E<grad f(wbar), wbar^t - wbar^{t-1}> as a sum over layers.", "identity",
+            "eq55", "identity",
             check=gaps("55", eq48(False, True)), control=gaps("55", eq48(False, True, False)),
             broken="without l <= rho", as_printed=gaps("55", eq48(True, True)), met=RESET_TAKEN, caveat=RESET,
         ),
         mud(
-            "eq56", "App. D.3 (56)", "First term of (55) = ... <= -(eta/2) sum E||d||^2 - (eta/2) sum E||av d_i||^2 + "
-            "(eta/2) L_s^2 Lambda.",
-            "expectation", check=both(
+            "eq56", "expectation", check=both(
                 survives(eq56(), "56", "from the first expression to the last", near=[bowl_and_dome]),
                 gaps("56", eq56_lines)),
             control=survives(eq56(0.24), "56", near=[bowl_and_dome]), broken="0.24 Lambda (0.242 is needed)",
@@ -266,21 +261,18 @@ def claims() -> list[Claim]:
             caveat=exchange, as_printed=needed(eq56),
         ),
         mud(
-            "eq57", "App. D.3 (57)", "sum_{l<=rho} E||d - av d_i||^2 <= ... <= av_i L_s^2 E||wbar - w_i||^2 <= L_s^2 "
-            "Lambda.",
-            "inequality", check=survives(eq57(), "57", "every step", near=[bowl_and_dome]),
+            "eq57", "inequality", check=survives(eq57(), "57", "every step", near=[bowl_and_dome]),
             control=survives(eq57(0.99), "57", near=[bowl_and_dome]), broken="every line 1% less",
             assumes=BOTH, error="wrong independence", implies="As Lemma 4, which it uses: G bounds second moments only",
             caveat=exchange, as_printed=needed(eq57),
         ),
         mud(
-            "eq58", "App. D.3 (58)", "Second term of (55) = sum_{l>rho} (-eta A_l - eta B_l + eta^2 C_l).", "identity",
+            "eq58", "identity",
             reading=FRESH,
             check=gaps("58", eq58(True)), control=gaps("58", eq58(False)), broken="without C_l",
         ),
         mud(
-            "eq59", "App. D.3 (59)", "-A_l <= -(1/2) E||grad f_l(wbar) Vbar||^2 + (1/2) E||grad f_l(wbar) Vbar - "
-            "(1/N) sum grad f_il(w^{t-1}) V_il||^2, w^{t-1} without index.", "inequality",
+            "eq59", "inequality",
             check=survives(eq59(True), "59", "w_i^{t-1}", near=[bent]),
             control=survives(eq59(True, scale=0.99), "59", near=[bent]),
             broken="the last square 1% smaller",
@@ -292,15 +284,13 @@ def claims() -> list[Claim]:
             implies="None: (61) uses w_i^{t-1}.",
         ),
         mud(
-            "eq60", "App. D.3 (60)", "The same for -B_l, with w_i^{t-1}.", "inequality",
+            "eq60", "inequality",
             check=survives(eq59(True, False), "60", near=[bent]),
             control=survives(eq59(True, False, 0.99), "60", near=[bent]),
             broken="the last square 1% smaller",
         ),
         mud(
-            "eq61", "App. D.3 (61)",
-            "A_{l,1} + B_{l,1} = -(1/2) E||grad h_l(xbar)||^2 <= -(psi^2/2)||grad f_l(wbar)||^2; A_{l,2} + B_{l,2} = "
-            "... <= (L_s^2/(2N)) sum E||xbar_l - x_il||^2 <= 2 L_s^2 eta^2 E^2 G^2 (Gu^2 + Gv^2).", "inequality",
+            "eq61", "inequality",
             check=broken(tilted, lemma1(False), "U = (1, 1/8), V = 0", slacks_tilted),
             control=survives(eq61_terms(False, 0.24), "61", near=[apart]),
             broken="the repaired second part, 0.24 of the bound (0.242 is needed)",
@@ -311,17 +301,14 @@ def claims() -> list[Claim]:
             implies="Both halves are used in Lemma 6; the second makes it short of 2 rho L_s^2 eta^3 E^2 G^2.",
         ),
         mud(
-            "eq62", "App. D.3 (62)", "C_l <= (1/2) E||d||^2 + (1/2) E||[av a][av b]||^2 <= (1/2) E||d||^2 + (1/2) G^4 "
-            "Gu^2 Gv^2.",
-            "expectation",
+            "eq62", "expectation",
             **surely(eq62, "62", once, "second step, g = 4 with probability 2^-10", one_step, 0.99) | {
                 "repair": f"With {SURE}: as printed."},
             broken="the repair, the second bound 1% less",
             implies="E||g||^4 again. For U and V that are not random the two ends of the display hold all the same.",
         ),
         mud(
-            "eq63", "App. D.3 (63)", "Second term of (55) <= sum_{l>rho} (eta^2 - eta psi^2)/2 E||d||^2 + 2 (L - rho) "
-            "L_s^2 eta^3 E^2 G^2 (Gu^2 + Gv^2) + (L - rho)/2 eta^2 G^4 Gu^2 Gv^2.", "inequality",
+            "eq63", "inequality",
             check=broken(at, printed(5), LOST, sl), control=twice, broken=doubled, assumes=(A1, A2, A3, A4),
             error="wrong step", repair=repair6,
             repaired=repaired6, implies="As Lemma 6.",

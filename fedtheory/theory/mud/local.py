@@ -368,16 +368,11 @@ def one_step(share: float = 1.0) -> Check:
     return check
 
 
-SURELY = "||R|| <= Lambda surely, kappa = Lambda/gamma, alpha = eta gamma, q = K L alpha kappa <= 1/4"
-
-
 def claims() -> list[Claim]:
     """Theorem 1 where U is drawn anew in every iteration; and what is not in the paper."""
     return [
         mud(
-            "theorem1.fresh", "Sec. 4, Theorem 1 (10), with s = 1 of Sec. 3.1; D.4 (69), (71)",
-            "U redrawn and V = 0 in every iteration (E = S = 1): (1/T) sum E||grad f(w^{t-1})||^2 <= 2/(eta^c T)(f(w^0)"
-            " - f*) + 2C/eta^c with C of (70).", "rate",
+            "theorem1.fresh", "rate",
             check=theorem1_fresh, control=one_step(0.99), broken="the repair, 1% less",
             assumes=(A1, A2, A3, A4, STEP), error="wrong step",
             repair="With independent entries of mean 0 and variance s^2, gamma = r s^2, alpha = eta gamma, c = (m + r +"
@@ -387,20 +382,12 @@ def claims() -> list[Claim]:
             "often U is drawn.",
         ),
         mud(
-            "sharper.bent", "not in the paper",
-            "FedMUD, V = 0 at the start, K local steps, ||grad F_i|| <= B surely on the way, x = eta B: W+ = W - eta U "
-            "U^T sum_k mean_i grad F_i(W_i^k) + E with ||E|| <= ||U||^2 [((1 + x)^(2K) - (1 - x)^(2K))/4 - K x], ||U|| "
-            "the largest singular value.", "inequality",
+            "sharper.bent", "inequality",
             check=error(), control=error(0.99), broken="1% less",
             implies="FedMUD is +F up to a third power of eta K B; attained by a linear loss.",
         ),
         mud(
-            "sharper.local", "not in the paper",
-            "K local steps from fresh factors, R A = A V~ V~^T + U~ U~^T A with AAD, U~ U~^T A with +F, U U^T A for "
-            f"FedMUD; E R = gamma, {SURELY}: E f(W+) <= f(W) - (2/5) K alpha (||grad f(W)||^2 - (1 - 1/K) q^2 (2.2 "
-            "zeta^2 + 3.3 nu^2/K) - 3.2 L alpha kappa nu^2/N - e), zeta^2 = mean_i ||grad f_i - grad f||^2, nu^2 the "
-            "variance of a gradient's noise, drawn independently of the factors; e = 0 with AAD, +F, or K = 1, and 8 "
-            "(kappa theta^2 B)^2 for FedMUD with ||grad F_i|| <= B on the way, theta = eta K B <= 1/2.", "expectation",
+            "sharper.local", "expectation",
             check=worst_of(
                 attacked(), by_steps("mud", *(f"mud.{section}.{step}" for section, last in ((6, 4), (7, 4), (8, 6))
                                               for step in range(1, last + 1)))
@@ -410,12 +397,7 @@ def claims() -> list[Claim]:
             "with the price kappa in the step.",
         ),
         mud(
-            "sharper.saturates", "not in the paper",
-            "f = ||W||^2/2, one client, fresh factors, their entries independent of one symmetric law or their columns "
-            "orthonormal, Haar or random coordinates; AAD: two independent partners; one step at alpha = 1/c leaves "
-            "exactly 1 - 1/c of E||W||^2; K steps with r random coordinates 1 - (r/m)(1 - (1 - eta)^(2K)) with +F; and "
-            "no number of steps between two resets leaves less than 1 - r/m with +F, (1 - r/m)(1 - r/n) with AAD.",
-            "identity",
+            "sharper.saturates", "identity",
             check=saturates(), control=each_needed(saturates(1.01), saturates(1.0, 1.02)),
             broken="1% more is left; 1.02 c", assumes=(A1,),
             implies="Where steps are many, resets count and rounds do not: reset interval s needs s times the rounds.",

@@ -102,11 +102,7 @@ def claims() -> list[Claim]:
     """Not in the paper."""
     return [
         mud(
-            "sharper.reset", "not in the paper",
-            REDRAWN + ". E = 1, reset in every iteration, samples drawn anew and independent across clients, eta <= r "
-            "s^2/(L_s c_U), c_U = r (E U_11^4 + (m + r - 2) s^4): (1/T) sum E||grad f(w^t)||^2 <= 2(f(w^0) - "
-            "f*)/(eta r s^2 T) + L_s eta c_U sigma^2/(r s^2 N).",
-            "rate",
+            "sharper.reset", "rate",
             check=redrawn(), control=redrawn(1.02), broken="eta 2% larger than allowed", assumes=(A1, UNBIASED),
             implies="FedMUD with s = 1 converges at any rank, without A3, A4 or a bound on gradients; the price is "
             "the factor c_U/(r s^2), about m s^2, in the admissible step size.",

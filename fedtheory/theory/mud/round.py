@@ -20,10 +20,11 @@ from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.loop import play_round
 from fedtheory.core.message import Known, Replay
 from fedtheory.maps.decomposition import Decomposition, Factors, Full, Outer, Product, Whole
-from fedtheory.theory.claim import Check, Claim, Outcome, Printed
+from fedtheory.theory import bench, search
+from fedtheory.theory.bench import Bench, about, largest_gap
+from fedtheory.theory.claim import Check, Claim, Outcome, Printed, entries
 from fedtheory.theory.instances import Sample, Smooth, drain, exact
 from fedtheory.theory.rounding import digits, level
-from fedtheory.theory.search import ROUNDING, Found, maximise, ratio, units
 
 KEY = Key(64)
 DOUBLE = torch.float64
@@ -297,10 +298,8 @@ def worst(*lines: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torc
     none.
     """
     lines = lines or ((torch.zeros(1, dtype=DOUBLE), torch.ones(1, dtype=DOUBLE)),)
-    left = torch.cat([torch.as_tensor(a).flatten() for a, _ in lines])
-    right = torch.cat([torch.as_tensor(b).expand_as(torch.as_tensor(a)).flatten() for a, b in lines])
-    at = int((left / right.clamp(min=1e-300)).nan_to_num(0.0).detach().argmax())
-    return left[at], right[at]
+    left, right = zip(*((torch.as_tensor(a), torch.as_tensor(b)) for a, b in lines))
+    return search.worst(*((a, b.expand_as(a)) for a, b in zip(left, right)), floor=1e-300)
 
 
 def sq(matrix: torch.Tensor) -> torch.Tensor:
@@ -312,7 +311,7 @@ def sq(matrix: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(bench.Edge):
     """Discrete settings of an instance.
 
     Fields:
@@ -339,15 +338,15 @@ class Edge:
     def q(self) -> int:
         return sum((m + n) * r if r else m * n for m, n, r in self.layers)
 
-    @property
-    def size(self) -> int:
-        return 3 * self.N * self.d + self.q + self.d
+    def parts(self) -> dict[str, int]:
+        each = self.N * self.d
+        return {"h": each, "b": each, "noise": each, "start": self.q, "base": self.d}
 
 
 def build(z: torch.Tensor, edge: Edge) -> Instance:
     """Every z is an admissible instance; L_s = 1."""
     d, N = edge.d, edge.N
-    h, b, noise, start, base = z.split([N * d, N * d, N * d, edge.q, d])
+    h, b, noise, start, base = edge.split(z).values()
     h = h / h.abs().max().clamp(min=1e-9)
     problem = Smooth(
         h.view(N, d), b.view(N, d), shape=edge.shape, noise=noise.view(N, d) if edge.noisy else None,
@@ -391,20 +390,35 @@ SMALL = [
     Edge(4, 3, 1, ((1, 2, 1),), noisy=False, share=0.02),
 ]
 LOW = [edge for edge in edges() if all(r for _, _, r in edge.layers)]
-Pair = tuple[torch.Tensor, torch.Tensor]
-Terms = Callable[[Window], tuple[torch.Tensor, ...]]
+Pair = bench.Pair
+Terms = bench.Terms[Window]
+Pairs = bench.Pairs[Window]
 
 
-def attack(terms: Terms, effort: str, name: str, corners: Sequence[Edge] | None = None, enough: float = 1e9) -> Found:
-    """Maximise left/right by ascent through FedMUD.client."""
-    restarts, steps = (1, 10) if effort == "quick" else (6, 60)
-    sides = lambda z, edge: terms(Window(build(z, edge)))
-    return maximise(
-        sides, lambda edge: edge.size, KEY.fold(name), edges=corners or edges(), restarts=restarts, steps=steps,
-        enough=enough,
-    )  # fmt: skip
+def holding(at: Instance, slacks: Callable[[Window], dict[str, float]]) -> dict[str, float]:
+    """The slacks of a window, which must all be at least 0."""
+    found = {name: float(value) for name, value in slacks(Window(at)).items()}
+    if bad := {name: value for name, value in found.items() if value < -1e-12}:
+        raise AssertionError(f"assumptions are broken: {bad}")
+    return found
 
 
+def scaled(at: Instance, loss: float, variable: float) -> Instance:
+    """Losses times a, variables times b: U and V times sqrt(b), eta times b/a (times b^2/a with whole layers alone)."""
+    whole = not any(r for _, _, r in at.layers)
+    p = at.problem.rescaled(loss, variable)
+    root = variable if whole else math.sqrt(variable)
+    lr = at.lr * (variable**2 if whole else variable) / loss
+    return replace(at, problem=p, start=at.start * root, base=at.base * variable, lr=lr)
+
+
+HELD = "{n} instances by ascent through FedMUD.client, worst at {edge}"
+BENCH: Bench[Edge, Instance, Window] = Bench(
+    KEY, edges, build, Window, Instance.dump, HELD, HELD, {"quick": (1, 10), "full": (6, 60)}, admissible=holding,
+    rescaled=scaled, together=False, unit_edges=[Edge()],
+    units_text=("units agree: False", "units agree: True"), number_format=".4g",
+)  # fmt: skip
+attack, with_units = BENCH.attack, BENCH.with_units
 Makers = Sequence[Callable[[], Instance]]
 
 
@@ -414,44 +428,24 @@ def survives(
     """The check of an inequality: it holds where neither the search nor the instances `near` equality break it."""
 
     def check(effort: str) -> Outcome:
-        said, top = f"{what}: " if what else "", (-math.inf, "")
+        top = (-math.inf, "")
         for make in near:
-            at = make()
-            left, right = (float(v) for v in terms(Window(at))[:2])
-            top = max(top, (left / right if right > 0 else ratio(left, right), make.__name__))
-            if top[0] > 1 + ROUNDING:
-                said += f"{make.__name__}: left {left:.4g}, right {right:.4g}"
-                return Outcome(False, "exact", top[0], said, {"instance": at.dump(), "left": left, "right": right})
-        found = attack(terms, effort, name, corners, 1 + 1e-6)
-        said += f"{found.tried} instances by ascent through FedMUD.client, worst at {found.edge}"
-        if found.holds:
-            said += f"; at {top[1]} {top[0]:.4g}" if top[1] else ""
-            return Outcome(True, "search", max(found.ratio, top[0]), said)
-        at = build(found.point, found.edge)
-        left, right = (float(v) for v in terms(Window(at))[:2])
-        return Outcome(False, "search", found.ratio, said, {"instance": at.dump(), "left": left, "right": right})
+            outcome = BENCH.stored(make, terms, about(what, make.__name__), lambda q: {})(effort)
+            if not outcome.holds:
+                return outcome
+            top = max(top, (outcome.margin or 0.0, make.__name__))
+        outcome = BENCH.survives(terms, name, what, corners, enough=1 + 1e-6)(effort)
+        if not (top[1] and outcome.holds):
+            return outcome
+        margin = max(outcome.margin or 0.0, top[0])
+        return replace(outcome, margin=margin, detail=f"{outcome.detail}; at {top[1]} {top[0]:.4g}")
 
     return check
 
 
 def broken(make: Callable[[], Instance], terms: Terms, why: str, slacks: Callable[[Window], dict[str, float]]) -> Check:
     """A stored instance on which an inequality is evaluated; every slack must be at least 0."""
-
-    def check(effort: str) -> Outcome:
-        window = Window(make())
-        slack = {name: float(value) for name, value in slacks(window).items()}
-        bad = {name: value for name, value in slack.items() if value < -1e-12}
-        if bad:
-            raise AssertionError(f"assumptions are broken: {bad}")
-        left, right = (float(v) for v in terms(window)[:2])
-        worst = left / right if right > 0 else ratio(left, right)  # no floor: rare events have small moments
-        said = f"{why}: left {left:.4g}, right {right:.4g}"
-        if worst <= 1 + ROUNDING:
-            return Outcome(True, "exact", worst, said)
-        data = {"instance": window.at.dump(), "left": digits(left), "right": digits(right), "slacks": slack}
-        return Outcome(False, "exact", worst, said, data)
-
-    return check
+    return BENCH.stored(make, terms, why, slacks)
 
 
 def admissible(window: Window) -> dict[str, float]:
@@ -475,56 +469,31 @@ def admissible(window: Window) -> dict[str, float]:
     }
 
 
-def gaps(name: str, pairs: Callable[[Window], list[tuple[torch.Tensor, torch.Tensor]]], tol: float = 1e-9) -> Check:
+def gaps(name: str, pairs: Pairs, tol: float = 1e-9) -> Check:
     """The check of an identity: both sides on random windows of every kind."""
 
+    def size(q: Window, left: torch.Tensor, right: torch.Tensor) -> float:
+        return max(float(left.abs().max()), float(right.abs().max()), 1e-9)
+
     def check(effort: str) -> Outcome:
-        worst, count = 0.0, 0
-        for number, edge in enumerate(edges()):
-            for trial in range(1 if effort == "quick" else 10):
-                g = KEY.fold(name, number, trial).generator()
-                for left, right in pairs(Window(build(torch.randn(edge.size, generator=g, dtype=DOUBLE), edge))):
-                    scale = max(float(left.abs().max()), float(right.abs().max()), 1e-9)
-                    worst, count = max(worst, float((left - right).abs().max()) / scale), count + 1
-        if not count:
+        found = largest_gap(BENCH.rounds(name, trials=1 if effort == "quick" else 10), pairs, size)
+        if not found.pairs:
             raise AssertionError(f"{name}: nothing to compare on any window")
-        said = f"{count} pairs of sides on windows through FedMUD.client, all scenarios enumerated"
-        if worst <= tol:
+        said = f"{found.pairs} pairs of sides on windows through FedMUD.client, all scenarios enumerated"
+        if found.size <= tol:
             return Outcome(True, "exact", 0.0, f"{said}: largest relative gap below {tol:g}")
-        return Outcome(False, "exact", worst, f"{said}: relative gap {worst:.3g}", {"relative gap": digits(worst)})
+        data = {"relative gap": digits(found.size)}
+        return Outcome(False, "exact", found.size, f"{said}: relative gap {found.size:.3g}", data)
 
     return check
 
 
-def with_units(check: Check, parts: Callable[[Window], Sequence[torch.Tensor]]) -> Check:
-    """The check, which also demands that all terms of the statement scale alike with loss and variables (rho = 0)."""
-
-    def both(effort: str) -> Outcome:
-        outcome = check(effort)
-        edge = Edge()
-        at = build(torch.linspace(-1, 1.3, edge.size, dtype=DOUBLE), edge)
-        alike, _ = units(lambda a, b: [float(v) for v in parts(Window(scaled(at, a, b)))])
-        return replace(outcome, holds=outcome.holds and alike, detail=f"{outcome.detail}; units agree: {alike}")
-
-    return both
+mud = entries("mud")
 
 
-def mud(id: str, where: str, statement: str, kind: str, **options: Any) -> Claim:
-    return Claim(f"mud.{id}", "mud", where, statement, kind, **options)
-
-
-def waits(id: str, where: str, statement: str, reason: str) -> Claim:
+def waits(id: str, reason: str) -> Claim:
     """An experiment whose runs are not made here."""
-    return mud(id, where, statement, "empirical", unchecked=reason)
-
-
-def scaled(at: Instance, loss: float, variable: float) -> Instance:
-    """Losses times a, variables times b: U and V times sqrt(b), eta times b/a (times b^2/a with whole layers alone)."""
-    whole = not any(r for _, _, r in at.layers)
-    p = at.problem.rescaled(loss, variable)
-    root = variable if whole else math.sqrt(variable)
-    lr = at.lr * (variable**2 if whole else variable) / loss
-    return replace(at, problem=p, start=at.start * root, base=at.base * variable, lr=lr)
+    return mud(id, "empirical", unchecked=reason)
 
 
 # Outcomes of single checks

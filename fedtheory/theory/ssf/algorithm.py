@@ -282,50 +282,36 @@ def check_trade(equal_cost: bool) -> Check:
 
 CLAIMS: list[Claim] = [
     claim(
-        "eq1-5", "Sec. 3.1-3.2 (1)-(5)", "identity",
-        "P P^T = I_r; P^T P is an orthogonal projector; x_res = x - P^T x_proj; x^{t+1} = P^T x_proj^{t+1} + x_res^t "
-        "restores a full-space model without discarding the residual.",
+        "eq1-5", "identity",
         check=check_backfill([Spherical(2, "orthonormal"), Coordinate(3, "orthonormal")], "Haar and coordinate bases"),
         control=check_backfill([Gaussian(2, "orthonormal")], ""),
         broken="Gaussian rows that are not orthonormal",
     ),
     claim(
-        "eq6-7", "Sec. 3.3 (6)-(7); Alg. 1", "algorithm",
-        "c^{t+1} = (1/NK) sum_{i=0}^{N-1} sum_k P^T P g_i^{t,k} + c_res^t; c_i^{t+1} = (I - P^T P) c_i^t + "
-        "(1/K) P^T P sum_k g_i^{t,k}; only the projected component is replaced. (Clients are numbered 1..N elsewhere.)",
-        assumes=(EVERYONE,),
+        "eq6-7", "algorithm", assumes=(EVERYONE,),
         check=identical(eq6_7, "eq6", "(6), (7) and both residuals, S = N", free_c=True),
         control=check_sampled_control,
         broken="only S < N clients take part",
     ),
     claim(
-        "info_loss", "Sec. 3.3; 3.5; 3.7", "algorithm",
-        "FedSub keeps only subspace dual variables and may lose information when the projector changes; SSF keeps the "
-        "control state in the full space and communicates only its projection.",
-        check=check_memory(True),
+        "info_loss", "algorithm", check=check_memory(True),
         control=check_memory(False),
         broken="the projector does not change: then FedSub loses nothing either",
     ),
     claim(
-        "alg1", "Sec. 3.4, Alg. 1", "algorithm",
-        "y_proj^{k+1} = y_proj^k - eta_l (P g_i - c_{i,proj} + c_proj) for all clients; x_proj^{t+1} = x_proj^t - "
-        "eta_g (eta_l K/N) sum_i (x_proj^t - y_{i,proj}^{t,K})/(eta_l K).",
+        "alg1", "algorithm",
         check=identical(lines(), "alg1", "local steps and server step as printed", free_c=True),
         control=identical(lines(1.0), "alg1", free_c=True),
         broken="the sign of the control flipped",
     ),
     claim(
-        "shared_projector", "Sec. 3.6", "algorithm",
-        "P_t is built from a common seed, often by QR of a Gaussian matrix; all clients use the same subspace without "
-        "transmission of a basis.",
+        "shared_projector", "algorithm",
         check=check_shared(Spherical(2, "orthonormal"), "QR of a Gaussian matrix"),
         control=check_shared(Gaussian(2, "orthonormal"), ""),
         broken="the Gaussian matrix not orthonormalised",
     ),
     claim(
-        "refresh_tunable", "Sec. 3.6", "algorithm",
-        "The refresh period may be tuned: refreshing more often increases directional coverage, refreshing less often "
-        "may reduce overhead and stabilize short-term local progress within a fixed subspace.",
+        "refresh_tunable", "algorithm",
         reading="coverage: the rank of all bases together; steady: the logarithm of the one-round decrease of F "
         "changes little from round to round; \"may\": in nine runs of ten (a rule made after 59 of 60 were seen)",
         check=check_refresh(),
@@ -338,10 +324,7 @@ CLAIMS: list[Claim] = [
         "cover a period above 1.",
     ),
     claim(
-        "r_tradeoff", "Sec. 3.7", "rate",
-        "Smaller r: less communication, possibly weaker progress towards full-space stationarity; larger r: better "
-        "fidelity, more communication.",
-        check=check_trade(False),
+        "r_tradeoff", "rate", check=check_trade(False),
         control=check_trade(True),
         broken="the errors compared at equal communication instead of equal rounds",
     ),

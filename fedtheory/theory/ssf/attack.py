@@ -1,19 +1,21 @@
 """How statements on one round of SSF are attacked: instances from free numbers, their corners, checks and controls."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from fedtheory.theory.claim import Check, Outcome
+from fedtheory.theory import bench
+from fedtheory.theory.bench import Bench, about, largest_gap, spline
+from fedtheory.theory.claim import Check, Outcome, Parts, each_needed
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, orthogonal
-from fedtheory.theory.search import ROUNDING, Found, Implied, maximise_together, ratio, units
+from fedtheory.theory.search import Implied
 from fedtheory.theory.ssf.round import ROOT, Instance, Round, admissible, dump, play, rescaled, slacks
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(bench.Edge):
     """The discrete side of an instance: sizes, the family of losses, and the step sizes as shares of their bounds.
 
     lr = share / (2 K L); server_lr makes the effective step size global_share / (4 L) (None: it is `server_lr`).
@@ -54,14 +56,10 @@ class Edge:
         parts["gate"] = full if self.gated else 0
         return parts
 
-    @property
-    def size(self) -> int:
-        return sum(self.parts().values())
-
 
 def build(z: torch.Tensor, edge: Edge) -> Instance:
     """The admissible instance (L = 1, x = 0) that the free numbers z describe."""
-    parts = dict(zip(edge.parts(), z.split(list(edge.parts().values()))))
+    parts = edge.split(z)
     N, d = edge.N, edge.d
     rows = lambda name: parts[name].view(N, d)
     q = frames = None
@@ -74,8 +72,8 @@ def build(z: torch.Tensor, edge: Edge) -> Instance:
     frames = edge.stretch * (frames[:1] if edge.one_frame else frames)
     knots = slopes = None
     if edge.shape == "spline":
-        knots = torch.cumsum(torch.cat([parts["spline"][:1] - 0.7, parts["spline"][1:3].exp()]), 0)
-        slopes = torch.sin(parts["spline"][3:])
+        knots, bends = spline(parts["spline"])
+        slopes = torch.sin(bends)
     noise = gate = None
     if edge.noisy:
         v = parts["u"][:-1].view(N, d)
@@ -99,7 +97,8 @@ def build(z: torch.Tensor, edge: Edge) -> Instance:
     return Instance(problem, x, ci, c, frames, lr, edge.K, server_lr, reuse=edge.reuse)
 
 
-Terms = Callable[[Round], tuple[torch.Tensor, ...]]  # left, right, and what may be added to both (see `maximise`)
+Terms = bench.Terms[Round]
+Pairs = bench.Pairs[Round]
 
 
 def edges(**changes: Any) -> list[Edge]:
@@ -138,27 +137,16 @@ FAR = [  # eta_g > 1 and losses that bend down near x and up further away: the s
 ]
 
 
-def attack(terms: Terms, effort: str, name: str, corners: Iterable[Edge] | None = None, **options: Any) -> Found:
-    """Search for the largest left/right of a statement over admissible instances."""
-    restarts, steps = (2, 8) if effort == "quick" else (6, 40)
-    sides = lambda z, edge: terms(play(build(z, edge)))
-    corners = edges() if corners is None else list(corners)
-    amount: dict[str, Any] = {"restarts": restarts, "steps": steps} | options
-    return maximise_together(sides, lambda edge: edge.size, ROOT.fold(name), edges=corners, **amount)
-
-
-def survives(terms: Terms, name: str, what: str = "", corners: Iterable[Edge] | None = None, **options: Any) -> Check:
-    """The check of an inequality: it holds where the search does not break it. `what`: which, where there are more."""
-
-    def check(effort: str) -> Outcome:
-        found = attack(terms, effort, name, corners, **options)
-        tried = f"{found.tried} admissible instances by ascent through SSF.client and SSF.server"
-        if found.holds:
-            return Outcome(True, "search", found.ratio, about(what, f"{tried}, worst at {found.edge}"))
-        data = witness(build(found.point, found.edge), terms)
-        return Outcome(False, "search", found.ratio, about(what, f"broken at {found.edge} after {tried}"), data)
-
-    return check
+SCALING = ("the sides scale differently", "both sides scale alike")
+TRIED = "{n} admissible instances by ascent through SSF.client and SSF.server"
+BENCH: Bench[Edge, Instance, Round] = Bench(
+    ROOT, edges, build, play, dump,
+    slacks=lambda at, needs: slacks(at),
+    admissible=lambda at, needs: {name: round(slack, 12) for name, slack in admissible(at, needs or ()).items()},
+    rescaled=rescaled, holds_text=f"{TRIED}, worst at {{edge}}", breaks_text=f"broken at {{edge}} after {TRIED}",
+    effort={"quick": (2, 8), "full": (6, 40)}, units_text=SCALING, unit_edges=[Edge(K=2, N=2, d=2)], rounded=float,
+)  # fmt: skip
+attack, survives, on, with_units = BENCH.attack, BENCH.survives, BENCH.stored, BENCH.with_units
 
 
 def times(by: float, terms: Terms) -> Terms:
@@ -174,11 +162,7 @@ def times(by: float, terms: Terms) -> Terms:
 def sharpened(by: float, terms: Terms, name: str, *corners: Edge) -> Check:
     """The control of an inequality: its right-hand side lowered to just beyond the tightest ratio that its own search
     finds, attacked at the corners at which it is tight."""
-    return survives(times(by, terms), name, "", corners, enough=1 + 1e-3)
-
-
-def about(what: str, found: str) -> str:
-    return f"{what}: {found}" if what else found
+    return BENCH.sharpened(times(by, terms), name, corners, enough=1 + 1e-3)
 
 
 def _numbers(values: torch.Tensor) -> str:
@@ -186,61 +170,21 @@ def _numbers(values: torch.Tensor) -> str:
     return ", ".join(f"{value:g}" for value in dict.fromkeys(values.flatten().tolist()))
 
 
-def witness(at: Instance, terms: Terms) -> dict[str, Any]:
-    """What both sides are at an instance, with the slack of every assumption."""
-    left, right = terms(play(at))[:2]
-    return {
-        "instance": dump(at),
-        "left": float(left),
-        "right": float(right),
-        "slacks": {name: round(slack, 12) for name, slack in slacks(at).items()},
-    }
-
-
-def on(at: Callable[[], Instance], terms: Terms, why: str, needs: Sequence[str] = ()) -> Check:
-    """An inequality on a stored instance, of which every assumption it must meet is checked."""
-
-    def check(effort: str) -> Outcome:
-        instance = at()
-        admissible(instance, needs)
-        data = witness(instance, terms)
-        worst = ratio(data["left"], data["right"])
-        holds = worst <= 1 + ROUNDING
-        said = about(why, f"left {data['left']:.6g}, right {data['right']:.6g}")
-        return Outcome(holds, "exact", worst, said, None if holds else data)
-
-    return check
-
-
-def identical(
-    pairs: Callable[[Round], Sequence[tuple[torch.Tensor, torch.Tensor]]], name: str, what: str = "", **changes: Any
-) -> Check:
+def identical(pairs: Pairs, name: str, what: str = "", **changes: Any) -> Check:
     """The check of an identity: the largest relative gap over the standard corners."""
 
     def check(effort: str) -> Outcome:
-        worst, where, count = 0.0, None, 0
-        for place, edge in enumerate(edges(**changes) * (1 if effort == "quick" else 5)):
-            z = torch.randn(edge.size, generator=ROOT.fold(name, place).generator(), dtype=torch.float64)
-            at = build(z, edge)
-            for left, right in pairs(play(at)):
-                count += 1
-                gap = float((left - right).abs().max() / right.abs().max().clamp(min=1.0))
-                if gap > worst:
-                    worst, where = gap, at
-        holds = worst < 1e-10
-        data = None if holds or where is None else {"instance": dump(where), "gap": worst}
-        said = about(what, f"largest gap {worst:.1e} over {count} pairs of sides (scenarios enumerated)")
-        return Outcome(holds, "exact", worst, said, data)
+        rounds = BENCH.rounds(name, edges(**changes) * (1 if effort == "quick" else 5))
+        found = largest_gap(rounds, pairs, lambda q, left, right: right.abs().max().clamp(min=1.0))
+        holds = found.size < 1e-10
+        data = None if holds else {"instance": dump(found.at), "gap": found.size}
+        said = about(what, f"largest gap {found.size:.1e} over {found.pairs} pairs of sides (scenarios enumerated)")
+        return Outcome(holds, "exact", found.size, said, data)
 
     return check
 
 
-def found_gap(
-    at: Callable[[], Instance],
-    pairs: Callable[[Round], Sequence[tuple[torch.Tensor, torch.Tensor]]],
-    why: str,
-    strict: bool = True,
-) -> Check:
+def found_gap(at: Callable[[], Instance], pairs: Pairs, why: str, strict: bool = True) -> Check:
     """A stored instance on which an identity fails; `strict`: it must meet Assumptions 1-3."""
 
     def check(effort: str) -> Outcome:
@@ -256,27 +200,14 @@ def found_gap(
     return check
 
 
+def _also(found: Parts) -> dict[str, Any]:
+    first, *others = (part.counterexample for part in found.values())
+    return (first or {}) | {"also": others}
+
+
 def refuted_each(*checks: Check) -> Check:
     """Several hidden assumptions, each with its own counterexample: refuted where every part is refuted."""
-
-    def check(effort: str) -> Outcome:
-        first, *others = (part(effort) for part in checks)
-        data = (
-            None
-            if first.counterexample is None
-            else first.counterexample | {"also": [o.counterexample for o in others]}
-        )
-        detail = "; ".join(o.detail for o in (first, *others))
-        return replace(first, holds=any(o.holds for o in (first, *others)), detail=detail, counterexample=data)
-
-    return check
-
-
-def worst_entry(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The entry with the largest left/right of many inequalities."""
-    left, right = left.flatten(), right.flatten()
-    at = (left / right.clamp(min=1e-12)).detach().argmax()[None]
-    return left.gather(0, at)[0], right.gather(0, at)[0]
+    return each_needed(*checks, data=_also)
 
 
 # Outcomes of solvers
@@ -305,25 +236,5 @@ def symbolic(equal: bool, detail: str) -> Outcome:
 # Units
 
 
-def scale_alike(terms: Terms) -> bool:
-    """Whether both sides change by the same factor under a change of units, on a noisy quadratic."""
-    edge = Edge(K=2, N=2, d=2)
-    z = torch.randn(edge.size, generator=ROOT.fold("units").generator(), dtype=torch.float64)
-    at = build(z, edge)
-    values = lambda a, b: [float(v) for v in terms(play(rescaled(at, a, b)))[:2]]
-    return units(values, rtol=1e-7)[0]
-
-
 def units_said(alike: bool) -> str:
-    return "both sides scale alike" if alike else "the sides scale differently"
-
-
-def with_units(check: Check, terms: Terms) -> Check:
-    """A check that also demands that both sides scale alike when the units of loss and variable change."""
-
-    def both(effort: str) -> Outcome:
-        outcome = check(effort)
-        alike = scale_alike(terms)
-        return replace(outcome, holds=outcome.holds and alike, detail=f"{outcome.detail}; {units_said(alike)}")
-
-    return both
+    return SCALING[alike]

@@ -244,9 +244,8 @@ def eq124_repaired(effort: str) -> Outcome:
 
 CLAIMS: list[Claim] = [
     claim(
-        "cor1.stepsizes", "Sec. 4.8, Corollary 1 (120)-(122)",
-        "definition", "C_* = 100; eta_l, eta~ = (1/eta~_0 + 1/eta~_1)^-1.",
-        stepsize_definition(False, True), stepsize_definition(True, True), "sigma = 0 divided by",
+        "cor1.stepsizes",
+        "definition", stepsize_definition(False, True), stepsize_definition(True, True), "sigma = 0 divided by",
         error="unit",
         implies="Measured in larger units of the loss the corollary takes shorter steps on the same problem",
         caveat="sigma > 0 (else read 1/0 as infinity), Delta_F + C_0 > 0, and C_0/L in place of C_0: as "
@@ -255,10 +254,7 @@ CLAIMS: list[Claim] = [
         as_printed=stepsize_definition(True, False),
     ),
     claim(
-        "cor1", "Sec. 4.8, Corollary 1 (123)",
-        "rate",
-        "min_t E||grad F||^2 <= (112 L/rho^2)(Delta_F + C_0)/T + (8 sqrt 2/rho) sigma sqrt(L(Delta_F + "
-        "C_0))/sqrt(NKT).", theorem_check(Terms.corollary, "corollary"),
+        "cor1", "rate", theorem_check(Terms.corollary, "corollary"),
         theorem_check(scaled(Terms.corollary, (124 / 112, 1)), "corollary"), "112 raised to 124",
         assumes=A123,
         error="unit", repair=REPAIR,
@@ -267,9 +263,8 @@ CLAIMS: list[Claim] = [
         "constants are ten times those of the repaired one, which hides the slip.",
     ),
     claim(
-        "cor1.eq124", "Sec. 4.8, Corollary 1 (124)",
-        "rate", "min_t E||grad F||^2 = O(L(Delta_F + C_0)/(rho^2 T) + sigma sqrt(L(Delta_F + C_0))/(rho sqrt(NKT))).",
-        eq124((1, 2)), eq124((3,)), "three times the constant of (123)", assumes=A123, error="unit",
+        "cor1.eq124",
+        "rate", eq124((1, 2)), eq124((3,)), "three times the constant of (123)", assumes=A123, error="unit",
         reading="O with an absolute constant, as the (123) that it stands for, 'in particular', has",
         repair="With C_0/L in place of C_0. For one fixed problem and T -> infinity the printed order follows: "
         "(120)- (122) as printed give (123) with 11 + 1/(20 L) in place of 112, a constant that depends on the "
@@ -278,22 +273,16 @@ CLAIMS: list[Claim] = [
         implies="No absolute constant will do: T and the initial controls of the counterexample grow with it.",
     ),
     claim(
-        "cor1.eq126-128", "Corollary 1, Step 1 (125)-(128)",
-        "identity",
-        "(102) = A/(eta~ T) + B eta~ + D eta_l^2; eta~_1^2 = A/(BT).", eq126(2), eq126(1), "eta~_1^2 half as large",
+        "cor1.eq126-128", "identity", eq126(2), eq126(1), "eta~_1^2 half as large",
     ),
     claim(
-        "cor1.conditions", "Corollary 1, Step 2", "inequality", "The step sizes satisfy (1)-(4).",
-        conditions(864), conditions(863), "864 lowered to 863",
+        "cor1.conditions", "inequality", conditions(864), conditions(863), "864 lowered to 863",
     ),
     claim(
-        "cor1.eq129", "Corollary 1, Step 3 (129)",
-        "inequality", "1/eta~_0 <= 4L/rho; A/(T eta~_1) + B eta~ <= 2 sqrt(AB/T); 32 and 8 sqrt 2.",
-        corollary_units(eq129(32, 128)), eq129(31, 128), "32 lowered to 31",
+        "cor1.eq129", "inequality", corollary_units(eq129(32, 128)), eq129(31, 128), "32 lowered to 31",
     ),
     claim(
-        "cor1.step4-5", "Corollary 1, Steps 4-5", "inequality",
-        "D eta_l^2 <= 8000/C_* ... = 80 ...; 32 + 80 = 112.",
+        "cor1.step4-5", "inequality",
         corollary_units(step45(112)), step45(111), "112 lowered to 111",
     ),
 ]  # fmt: skip

@@ -15,9 +15,9 @@ from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.core.algorithm import State
 from fedtheory.core.engine import map_leaves
+from fedtheory.theory.bench import Bench
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.instances import Smooth, coordinate_frames, fixed, joint, pick_leaves, run_locals, subsets
-from fedtheory.theory.search import maximise
 from fedtheory.theory.ssf.attack import Edge, build
 from fedtheory.theory.ssf.hypotheses import A123, claim
 from fedtheory.theory.ssf.round import ROOT, Instance, dump
@@ -242,30 +242,25 @@ def _convex(of: Member) -> torch.Tensor:
     return torch.cat([torch.full((of.N * of.d,), torch.pi / 3, dtype=torch.float64), z[of.N * of.d :]])
 
 
+BENCH: Bench[Member, tuple[Instance, Member], Round] = Bench(
+    ROOT.fold("family"), lambda: MEMBERS, lambda z, of: (made(z, of), of), lambda pair: play(*pair),
+    lambda pair: {**dump(pair[0]), "method": pair[1].method, "S": pair[1].sampled},
+    "", "", {"quick": (1, 3), "full": (4, 25)}, together=False,
+    starts=lambda corners: list({of.size: _convex(of) for of in corners}.values()),
+)  # fmt: skip
+
+
 def unbroken(terms: Terms, name: str, corners: Sequence[Member], **options: Any) -> Check:
     """A lemma of the page holds where the search does not break it."""
-
-    def check(effort: str) -> Outcome:
-        amount: dict[str, Any] = {"restarts": 1, "steps": 3} if effort == "quick" else {"restarts": 4, "steps": 25}
-        sides = lambda z, of: terms(play(made(z, of), of))
-        amount |= {"starts": list({of.size: _convex(of) for of in corners}.values())}
-        found = maximise(sides, lambda of: of.size, ROOT.fold("family", name), edges=corners, **(amount | options))
-        tried = f"{name}: {found.tried} states of {len({of.method for of in corners})} methods, worst at {found.edge}"
-        if found.holds:
-            return Outcome(True, "search", found.ratio, tried)
-        left, right = terms(play(made(found.point, found.edge), found.edge))[:2]
-        data = {"instance": dump(made(found.point, found.edge)), "method": found.edge.method, "S": found.edge.sampled}
-        return Outcome(False, "search", found.ratio, tried, data | {"left": float(left), "right": float(right)})
-
-    return check
+    held = f"{name}: {{n}} states of {len({of.method for of in corners})} methods, worst at {{edge}}"
+    return replace(BENCH, holds_text=held, breaks_text=held).survives(terms, name, "", corners, **options)
 
 
 def check_mean(effort: str) -> Outcome:
     """c^+ is the mean of all c_i^+, one random state per member."""
     worst = 0.0
-    for place, of in enumerate(MEMBERS):
-        z = torch.randn(of.size, generator=ROOT.fold("family", "mean", place).generator(), dtype=torch.float64)
-        worst = max(worst, float(play(made(z, of), of).apart))
+    for q in BENCH.rounds("mean"):
+        worst = max(worst, float(q.apart))
     return Outcome(worst < 1e-20, "exact", None, f"c^+ less the mean of the c_i^+: at most {worst**0.5:.1e}")
 
 
@@ -345,11 +340,7 @@ def check_control(control: str, kept: float) -> Check:
 
 CLAIMS: list[Claim] = [
     claim(
-        "family", "not in the paper; docs/theory/family.md", "expectation",
-        "A round of FedAvg-CD (FedAvg at r = d), SCAFFOLD, SSF and FedSub, S of N clients: drift, descent, memory and "
-        "the potential F + M C obey sections 3, 4, 5 and 6 of the page, at the largest steps of its corollaries; with "
-        "partial participation SCAFFOLD and SSF keep c = (1/N) sum_i c_i.",
-        assumes=A123,
+        "family", "expectation", assumes=A123,
         check=worst_of(
             unbroken(drift, "drift", MEMBERS), unbroken(descent, "descent", MEMBERS),
             unbroken(refreshed, "memory", [of for of in MEMBERS if of.method != "FedAvg-CD"]),
@@ -361,12 +352,7 @@ CLAIMS: list[Claim] = [
         "sampling leave of the clients' difference, and FedSub's dual leaves 2 (d/r - 1) of it.",
     ),
     claim(
-        "partial_control", "not in the paper; (6), Section 5 samples S of N", "identity",
-        "Linear losses with gradients v_i of mean zero, c_i^0 = v_i, c^0 = 0, no noise, S of N clients: with (6) over "
-        "the S participants E|x^{t+1} - x^t|^2 = eta^2 rho nu (1 - (1 - rho)^t) zeta^2, nu = (N - S)/(S (N - 1)), "
-        "zeta^2 = (1/N) sum_i |v_i|^2, which tends to FedAvg's in the same subspaces; with c the mean of all stored "
-        "c_i, kept by c + (1/N) sum_S (c_i^+ - c_i), the model rests.",
-        assumes=A123,
+        "partial_control", "identity", assumes=A123,
         check=worst_of(check_control("participants", 1.0), check_control("all", 0.0)),
         control=check_control("participants", 0.0),
         broken="the mean of fresh controls said to let the model rest",

@@ -10,9 +10,7 @@ Four things that the proofs use are not written in Assumptions 1-3 or in Algorit
 Given all of them, Lemmas 1 to 4 hold, though two steps of Lemma 3's proof, (42) and (55)-(56), are false.
 """
 
-from typing import Any
-
-from fedtheory.theory.claim import Check, Claim, Printed
+from fedtheory.theory.claim import Printed, entries
 
 FRESH = "given the past of the round the noise of every local step has mean zero (fresh samples at each local step)"
 MEAN = "c^0 = (1/N) sum_i c_i^0"
@@ -22,7 +20,6 @@ CENTRED = "E[xi_bar | P_t] = 0, which the proof takes for granted at T_1 (there 
 UNBIASED = "noise of mean zero given P_t and the past of the round"
 TAKEN_MEAN = "Algorithm 1 runs all N clients, and the proof of Lemma 3 takes sum_i c_i^t = N c^t, before (26)"
 TAKEN_NOISE = "the proof of Lemma 3 has P_t in F_t and noise of mean zero given F_{t,i,k}, after (31)"
-GIVEN = "Given fresh noise at each local step and a P_t drawn independently of the past"
 A1 = Printed("each F_i is L-smooth", "Assumption 1")
 A2 = Printed(
     "g_i is unbiased, its variance is at most sigma^2, the noises of different clients are independent", "Assumption 2"
@@ -36,15 +33,4 @@ EVERYONE = Printed("every client i takes part", "Algorithm 1")
 X_FIXED = Printed("x^t is fixed before P_t and the stochastic gradients are sampled", "Lemma 3, before eq. (31)")
 C_FIXED = Printed("c_i^t and grad F_i(x^t) are fixed before P_t is sampled", "Lemma 4, Step 2")
 
-
-def claim(
-    name: str,
-    where: str,
-    kind: str,
-    statement: str,
-    check: Check | None = None,
-    control: Check | None = None,
-    broken: str = "",
-    **rest: Any,
-) -> Claim:
-    return Claim(f"ssf.{name}", "ssf", where, statement, kind, check, control, broken, **rest)
+claim = entries("ssf")

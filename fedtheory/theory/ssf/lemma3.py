@@ -11,7 +11,7 @@ from fedtheory.core.loop import play_round
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.instances import Smooth, coordinate_frames, exact, fixed
 from fedtheory.theory.proof import by_steps
-from fedtheory.theory.search import ROUNDING, implies, number, ratio, reals, same
+from fedtheory.theory.search import ROUNDING, implies, number, ratio, reals, same, worst
 from fedtheory.theory.ssf.attack import (
     FAR,
     NOISY,
@@ -27,7 +27,6 @@ from fedtheory.theory.ssf.attack import (
     survives,
     times,
     with_units,
-    worst_entry,
 )
 from fedtheory.theory.ssf.hypotheses import (
     A1,
@@ -161,7 +160,7 @@ def eq38_39(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
         (((q.g_bar - q.G) ** 2).sum(-1).flatten(), grads.flatten()),
         (bias(q)[None], q.at.L**2 * q.drift[None]),
     ]
-    return worst_entry(torch.cat([a for a, _ in lines]), torch.cat([b for _, b in lines]))
+    return worst(*lines)
 
 
 def eq40(q: Round) -> tuple[torch.Tensor, ...]:
@@ -194,7 +193,7 @@ def eq43_45(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
         (left.flatten(), pointwise.flatten()),
         (q.every(left)[None], (2 * q.at.rho * q.G2 + 2 * q.at.L**2 * q.drift)[None]),
     ]
-    return worst_entry(torch.cat([a for a, _ in lines]), torch.cat([b for _, b in lines]))
+    return worst(*lines)
 
 
 def eq48(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
@@ -393,10 +392,7 @@ LEMMA3_REPAIR = (
 
 CLAIMS: list[Claim] = [
     claim(
-        "lemma3", "Sec. 4.5, Lemma 3 (21)", "expectation",
-        "Under Assumptions 1-3 and eta <= 1/(4L): E F(x^{t+1}) <= F(x^t) - (rho eta/4)|grad F|^2 + (L eta^2/(2NK)) "
-        "sigma^2 + (3 L^2 eta/2) E_drift.",
-        assumes=(*A123, X_FIXED),
+        "lemma3", "expectation", assumes=(*A123, X_FIXED),
         check=with_units(
             worst_of(
                 survives(lemma3(), "lemma3", "eta = 1/(4L)", [*edges(), *FAR]),
@@ -429,18 +425,13 @@ CLAIMS: list[Claim] = [
         ),
     ),
     claim(
-        "lemma3.eq22-25", "Lemma 3 (22)-(25)", "identity",
-        "x_proj^t - y_{i,proj}^{t,K} = eta_l sum_k (P g_i - c_{i,proj} + c_proj); x_proj^{t+1} = x_proj^t - eta v_t; "
-        "x^{t+1} = x^t - eta P^T v_t.",
-        assumes=(EVERYONE,),
+        "lemma3.eq22-25", "identity", assumes=(EVERYONE,),
         check=identical(eq22_25(), "eq22", "(22)-(25), any controls, S = N", free_c=True),
         control=identical(eq22_25(1.0), "eq22", free_c=True),
         broken="eta without its factor K",
     ),
     claim(
-        "lemma3.eq26-28", "Lemma 3 (26)-(28); (88)", "identity",
-        "Using sum_i c_{i,proj}^t = N c_proj^t the controls cancel: v_t = (1/NK) sum P g; x^{t+1} = x^t - eta "
-        "P_t (g_bar + xi_bar).",
+        "lemma3.eq26-28", "identity",
         check=identical(eq28, "eq28", "(28), and that mean c_i^{t+1} = c^{t+1}"),
         control=identical(eq28_unprojected, "eq28"),
         broken="the step not projected by P_t",
@@ -450,9 +441,7 @@ CLAIMS: list[Claim] = [
         "-eta P (c - mean c_i): a drift that none of the lemmas contains.",
     ),
     claim(
-        "lemma3.eq29-30", "Lemma 3 (29)-(30)", "inequality",
-        "F(x^{t+1}) <= F(x^t) + <grad F, x^{t+1} - x^t> + (L/2)|x^{t+1} - x^t|^2 = F(x^t) + T_1 + T_2.",
-        assumes=(A1,),
+        "lemma3.eq29-30", "inequality", assumes=(A1,),
         check=with_units(
             worst_of(survives(eq29, "eq29", "(29)"), identical(eq29_30, "eq30", "(30)")), eq29
         ),
@@ -462,9 +451,7 @@ CLAIMS: list[Claim] = [
         as_printed=found_gap(offset, eq29_30, "N = K = 1, F = x^2/2, x = 0, c_1 = 0, c = 1"),
     ),
     claim(
-        "lemma3.eq31", "Lemma 3 (31)", "expectation",
-        "T_1 = -eta <G, P g_bar> - eta <G, P xi_bar>; E <G, P xi_bar> = 0.",
-        assumes=A123,
+        "lemma3.eq31", "expectation", assumes=A123,
         check=identical(eq31, "eq31", "(31), noise of any state-dependent size", gated=True),
         control=found_gap(biased, lambda q: eq31(q)[:1], "", strict=False),
         broken="noise with a mean",
@@ -472,10 +459,7 @@ CLAIMS: list[Claim] = [
         as_printed=found_gap(stale, lambda q: eq31(q)[:1], "one sample kept, K = 2, noise s x: E[xi^1] = -eta_l/2 x"),
     ),
     claim(
-        "lemma3.eq32-36", "Lemma 3 (32)-(36)", "expectation",
-        "E T_1 = -eta E <G, P G> - eta E <G, P(g_bar - G)>; E <G, P G> = rho |G|^2; -E <G, P(g_bar - G)> <= "
-        "(rho/2)|G|^2 + E|g_bar - G|^2/2; E T_1 <= -(rho eta/2)|G|^2 + (eta/2) E|g_bar - G|^2.",
-        assumes=(*A123, X_FIXED),
+        "lemma3.eq32-36", "expectation", assumes=(*A123, X_FIXED),
         check=with_units(
             worst_of(survives(eq35, "eq35", "(35)"), survives(eq36, "eq36", "(36)"), identical(eq32, "eq32", "(32)")),
             eq36,
@@ -486,10 +470,7 @@ CLAIMS: list[Claim] = [
         as_printed=on(slow, eq36, "one sample kept, K = 2, F = x/16, noise s x at x = 1/2"),
     ),
     claim(
-        "lemma3.eq37-40", "Lemma 3 (37)-(40)", "inequality",
-        "|g_bar - G|^2 <= (L^2/NK) sum |y - x|^2; |y - x| <= |y_proj - x_proj|; E|g_bar - G|^2 <= L^2 E_drift; E T_1 "
-        "<= -(rho eta/2)|G|^2 + (eta L^2/2) E_drift.",
-        assumes=A123,
+        "lemma3.eq37-40", "inequality", assumes=A123,
         check=with_units(
             worst_of(
                 survives(eq38_39, "eq38", "(37)-(39)"), on(leap, eq38_39, ONE_STEP),
@@ -502,10 +483,7 @@ CLAIMS: list[Claim] = [
         as_printed=on(slow, eq40, "one sample kept, K = 2, F = x/16, noise s x at x = 1/2, L = 1/16"),
     ),
     claim(
-        "lemma3.eq42", "Lemma 3 (41)-(42)", "expectation",
-        "E T_2 = (L eta^2/2) E|P g_bar|^2 + (L eta^2/2) E|P xi_bar|^2, because E <P g_bar, P xi_bar> = (1/NK) sum E "
-        "<P g_bar, P E[xi_i^k | F_{t,i,k}]> = 0.",
-        assumes=A123,
+        "lemma3.eq42", "expectation", assumes=A123,
         check=found_gap(crossed, eq42, "N = 1, K = 2, F = -x^2/2, eta_l = 1/4"),
         control=sharpened(0.99, eq42_repaired, "eq42", Edge(K=4, stationary=True, controlled=True, share=0.02)),
         broken="the repaired bound times 99/100",
@@ -520,18 +498,13 @@ CLAIMS: list[Claim] = [
         ),
     ),
     claim(
-        "lemma3.eq43-45", "Lemma 3 (43)-(45)", "expectation",
-        "|P g_bar|^2 <= 2|P G|^2 + 2|g_bar - G|^2; E|P g_bar|^2 <= 2 rho |G|^2 + 2 L^2 E_drift.",
-        assumes=(A1, A3, X_FIXED),
+        "lemma3.eq43-45", "expectation", assumes=(A1, A3, X_FIXED),
         check=with_units(survives(eq43_45, "eq43", "(43)-(45)"), eq43_45),
         control=sharpened(0.99, eq43_45, "eq43", *edges()),
         broken="right-hand sides times 99/100",
     ),
     claim(
-        "lemma3.eq46-48", "Lemma 3 (46)-(48)", "expectation",
-        "E[|P xi_bar|^2 | P] = tr(P Sigma) <= tr(Sigma) = E[|xi_bar|^2 | P], Sigma the covariance of xi_bar given P; "
-        "E|P xi_bar|^2 <= E|xi_bar|^2, without any independence between P_t and the gradient noise.",
-        assumes=A123,
+        "lemma3.eq46-48", "expectation", assumes=A123,
         check=with_units(worst_of(check_traces, survives(eq48, "eq48", "(48)", NOISY)), eq48),
         control=sharpened(0.99, eq48, "eq48", *NOISY),
         broken="the right-hand side of (48) times 99/100",
@@ -543,9 +516,7 @@ CLAIMS: list[Claim] = [
         repaired=check_second_moments,
     ),
     claim(
-        "lemma3.eq49-54", "Lemma 3 (49)-(54)", "expectation",
-        "E|xi_bar|^2 = (1/N^2K^2) E sum E[|xi_i^k|^2 | H_t] <= sigma^2/(NK), all cross terms cancel.",
-        assumes=(*A12, STEPS3),
+        "lemma3.eq49-54", "expectation", assumes=(*A12, STEPS3),
         check=with_units(survives(eq53_54, "eq53", "(53)-(54)", NOISY), eq53_54),
         control=sharpened(0.99, eq53_54, "eq53", *NOISY),
         broken="sigma^2/(NK) times 99/100",
@@ -553,9 +524,7 @@ CLAIMS: list[Claim] = [
         "kept for K = 2 steps of F = 0 leaves sigma^2/N.",
     ),
     claim(
-        "lemma3.eq55-56", "Lemma 3 (55)-(56)", "inequality",
-        "E T_2 <= (L eta^2/2)(2 rho |G|^2 + 2 L^2 E_drift + sigma^2/(NK)).",
-        assumes=A123,
+        "lemma3.eq55-56", "inequality", assumes=A123,
         check=on(crossed, eq55(), "N = 1, K = 2, F = -x^2/2, x = 0, eta_l = 1/4, eta = 1/4"),
         control=on(crossed, times(1.138, eq55()), ""),
         broken="the right-hand side times 1.138, all but the 41/36 that the counterexample needs",
@@ -569,11 +538,7 @@ CLAIMS: list[Claim] = [
         ),
     ),
     claim(
-        "lemma3.eq57-59", "Lemma 3 (57)-(59)", "inequality",
-        "E[F(x^{t+1}) - F(x^t)] <= -(rho eta/2)|G|^2 + L eta^2 rho |G|^2 + (eta L^2/2 + L^3 eta^2) E_drift + "
-        "(L eta^2/(2NK)) sigma^2; for eta <= 1/(4L): -rho eta/2 + L eta^2 rho <= -rho eta/4 and eta L^2/2 + L^3 eta^2 "
-        "<= 3 eta L^2/4 <= 3 eta L^2/2.",
-        assumes=(*A123, X_FIXED),
+        "lemma3.eq57-59", "inequality", assumes=(*A123, X_FIXED),
         check=with_units(worst_of(survives(eq57, "eq57", "(57)-(58)", [*edges(), *FAR]), symbolic_eq59("1/4")), eq57),
         control=symbolic_eq59("251/1000"),
         broken="eta <= 251/(1000 L)",

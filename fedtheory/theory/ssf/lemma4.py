@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
-from fedtheory.theory.search import implies, number, reals, same
+from fedtheory.theory.search import implies, number, reals, same, worst
 from fedtheory.theory.ssf.attack import (
     FREE,
     NOISY,
@@ -21,7 +21,6 @@ from fedtheory.theory.ssf.attack import (
     survives,
     times,
     with_units,
-    worst_entry,
 )
 from fedtheory.theory.ssf.hypotheses import (
     A3,
@@ -85,7 +84,7 @@ def eq68(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
     square = lambda v: q.each((v**2).sum(-1))
     middle = 2 * square(q.down(xi)) + 2 * square(q.down(delta))
     last = 2 * square(q.down(xi)) + 2 * square(delta)
-    return worst_entry(torch.cat([square(q.B), middle]), torch.cat([middle, last]))
+    return worst((square(q.B), middle), (middle, last))
 
 
 def eq75(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
@@ -93,7 +92,7 @@ def eq75(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
     square = lambda v: q.each((v**2).sum(-1))
     mean = q.each((q.xi**2).sum((-1, -2))) / q.at.K**2
     bound = (q.at.sigma2 / q.at.K).expand(q.at.N)
-    return worst_entry(torch.cat([square(q.down(xi)), square(xi), mean]), torch.cat([square(xi), mean + 1e-15, bound]))
+    return worst((square(q.down(xi)), square(xi)), (square(xi), mean + 1e-15), (mean, bound))
 
 
 def eq80(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
@@ -101,7 +100,7 @@ def eq80(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
     L2, K = q.at.L**2, q.at.K
     right = 2 * q.at.sigma2 / K + 2 * L2 / K * q.drifts
     square = q.each((delta**2).sum(-1))
-    return worst_entry(torch.cat([q.each((q.B**2).sum(-1)), square]), torch.cat([right, L2 / K * q.drifts]))
+    return worst((q.each((q.B**2).sum(-1)), right), (square, L2 / K * q.drifts))
 
 
 def frozen(q: Round) -> torch.Tensor:
@@ -114,7 +113,7 @@ def eq81(contraction: float = 1.0) -> Terms:
         K = q.at.K
         old = ((q.at.ci - q.start) ** 2).sum(-1)
         right = (1 - contraction * q.at.rho) * old + 2 * q.at.sigma2 / K + 2 * q.at.L**2 / K * q.drifts
-        return worst_entry(frozen(q), right)
+        return worst((frozen(q), right))
 
     return terms
 
@@ -134,7 +133,7 @@ def eq99(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
         (g, 2 * q.G2 + 2 * L2 * q.drift),
         (q.moved, 4 * eta**2 * q.G2 + 4 * L2 * eta**2 * q.drift + 2 * eta**2 * s2),
     ]
-    return worst_entry(torch.stack([a for a, _ in lines]), torch.stack([b for _, b in lines]))
+    return worst(*lines)
 
 
 # Symbolic parts
@@ -204,10 +203,7 @@ def lemma4_and_slack(effort: str) -> Outcome:
 
 CLAIMS: list[Claim] = [
     claim(
-        "lemma4", "Sec. 4.6, Lemma 4 (60)", "expectation",
-        "Under Assumptions 1-3 and eta_l <= 1/(2KL): C_{t+1} <= (1 - rho/2) C_t + 3 sigma^2/K + 3 L^2 E_drift + "
-        "(12 L^2/rho) eta^2 |grad F|^2 + (6 L^2/rho) eta^2 sigma^2/(NK) + (12 L^4/rho) eta^2 E_drift.",
-        assumes=(*A123, C_FIXED, STEPS4),
+        "lemma4", "expectation", assumes=(*A123, C_FIXED, STEPS4),
         check=lemma4_and_slack,
         control=refuted_each(on(carried, lemma4(contraction=1.01), ""), on(quiet, lemma4(0.99), "")),
         broken="1 - rho/2 lowered to 1 - 1.01 rho; 3 sigma^2/K to 99/100 sigma^2/K",
@@ -217,33 +213,25 @@ CLAIMS: list[Claim] = [
         "terms in eta^2 have room: 2 in the place of 12, 6 and 12, without 1/rho, passes the same search.",
     ),
     claim(
-        "lemma4.eq61-63", "Lemma 4, Step 1 (61)-(63)", "identity",
-        "c_i^{t+1} - v_i* = A_i + B_i, A_i = (I - P)(c_i^t - v_i*), B_i = P(g_bar_i - v_i*), A_i orthogonal to B_i, "
-        "|c_i^{t+1} - v_i*|^2 = |A_i|^2 + |B_i|^2.",
+        "lemma4.eq61-63", "identity",
         check=identical(eq61_63, "eq61", "(61)-(63)", free_c=True),
         control=identical(eq61_63, "eq61", free_c=True, stretch=1.01),
         broken="P P^T = 1.0201 I",
     ),
     claim(
-        "lemma4.eq64-67", "Lemma 4, Step 2 (64)-(67)", "expectation",
-        "E_P |A_i|^2 = (1 - rho)|c_i^t - v_i*|^2, c_i^t and v_i* fixed before P_t is sampled.",
-        assumes=(A3, C_FIXED),
+        "lemma4.eq64-67", "expectation", assumes=(A3, C_FIXED),
         check=identical(eq67, "eq67", "(66) over all coordinate subsets in a random rotation", free_c=True),
         control=identical(eq67, "eq67", free_c=True, one_frame=True),
         broken="one fixed P instead of a random one",
     ),
     claim(
-        "lemma4.eq68", "Lemma 4, Step 3 (68)", "inequality",
-        "E|B_i|^2 <= 2 E|P xi_bar_i|^2 + 2 E|P delta_bar_i|^2 <= 2 E|P xi_bar_i|^2 + 2 E|delta_bar_i|^2.",
+        "lemma4.eq68", "inequality",
         check=with_units(survives(eq68, "eq68", "(68)", FREE), eq68),
         control=sharpened(0.99, eq68, "eq68", *FREE),
         broken="right-hand sides times 99/100",
     ),
     claim(
-        "lemma4.eq69-75", "Lemma 4, Step 3 (69)-(75)", "expectation",
-        "E[|P xi_bar_i|^2 | P] = tr(P Sigma_i) <= tr(Sigma_i) = E[|xi_bar_i|^2 | P] (69)-(71); E|P xi_bar_i|^2 <= "
-        "E|xi_bar_i|^2 <= (1/K^2) sum_k E|xi_i^k|^2 <= sigma^2/K.",
-        assumes=(*A12, STEPS4),
+        "lemma4.eq69-75", "expectation", assumes=(*A12, STEPS4),
         check=with_units(worst_of(survives(eq75, "eq75", "(72)-(75)", NOISY), check_traces), eq75),
         control=sharpened(0.99, eq75, "eq75", *NOISY),
         broken="right-hand sides times 99/100",
@@ -251,35 +239,25 @@ CLAIMS: list[Claim] = [
         as_printed=check_informed_noise,
     ),
     claim(
-        "lemma4.eq76-80", "Lemma 4, Step 3 (76)-(80)", "inequality",
-        "E|delta_bar_i|^2 <= (L^2/K) E_{i,t}; E|B_i|^2 <= 2 sigma^2/K + (2 L^2/K) E_{i,t}.",
-        assumes=(*A12, STEPS4),
+        "lemma4.eq76-80", "inequality", assumes=(*A12, STEPS4),
         check=with_units(worst_of(survives(eq80, "eq80", "(76)-(80)", FREE), on(leap, eq80, ONE_STEP)), eq80),
         control=on(leap, times(0.985, eq80), ""),
         broken="right-hand sides times 985/1000",
     ),
     claim(
-        "lemma4.eq81", "Lemma 4, Step 4 (81)", "inequality",
-        "E|c_i^{t+1} - v_i*|^2 <= (1 - rho) E|c_i^t - v_i*|^2 + 2 sigma^2/K + (2 L^2/K) E_{i,t}.",
-        assumes=(*A123, C_FIXED, STEPS4),
+        "lemma4.eq81", "inequality", assumes=(*A123, C_FIXED, STEPS4),
         check=with_units(survives(eq81(), "eq81", "(81)", FREE), eq81()),
         control=on(carried, eq81(1.01), ""),
         broken="1 - rho lowered to 1 - 1.01 rho",
     ),
     claim(
-        "lemma4.eq82-87", "Lemma 4, Step 5 (82)-(87)", "inequality",
-        "Young with beta = rho/2: (1 + rho/2)(1 - rho) <= 1 - rho/2, 1 + rho/2 <= 3/2, 1 + 2/rho <= 3/rho; C_{t+1} <= "
-        "(1 - rho/2) C_t + 3 sigma^2/K + 3 L^2 E_drift + (3 L^2/rho) E|x^{t+1} - x^t|^2.",
-        assumes=(*A123, C_FIXED, STEPS4),
+        "lemma4.eq82-87", "inequality", assumes=(*A123, C_FIXED, STEPS4),
         check=with_units(worst_of(survives(eq87, "eq87", "(87)", FREE), symbolic_young("1")), eq87),
         control=symbolic_young("101/100"),
         broken="rho up to 101/100",
     ),
     claim(
-        "lemma4.eq88-99", "Lemma 4, Step 6 (88)-(99)", "expectation",
-        "E|x^{t+1} - x^t|^2 <= 2 eta^2 E|g_bar|^2 + 2 eta^2 E|xi_bar|^2 <= 4 eta^2 |grad F|^2 + 4 L^2 eta^2 E_drift + "
-        "2 eta^2 sigma^2/(NK); no independence between P_t and the noise is assumed.",
-        assumes=(*A123, STEPS4),
+        "lemma4.eq88-99", "expectation", assumes=(*A123, STEPS4),
         check=with_units(worst_of(survives(eq99, "eq99", "(88)-(99)"), on(steep, eq99, NOISE_ALONE)), eq99),
         control=on(steep, times(0.72, eq99), ""),
         broken="right-hand sides times 72/100",
@@ -287,9 +265,7 @@ CLAIMS: list[Claim] = [
         as_printed=on(offset, eq99, "N = K = 1, at the minimiser, no noise, c = 1, c_1 = 0"),
     ),
     claim(
-        "lemma4.eq100-101", "Lemma 4, Step 7 (100)-(101)", "identity",
-        "Substituting (99) into (87) and rearranging yields exactly (60).",
-        check=symbolic_substitution(3),
+        "lemma4.eq100-101", "identity", check=symbolic_substitution(3),
         control=symbolic_substitution(2),
         broken="3 L^2/rho replaced by 2 L^2/rho",
     ),

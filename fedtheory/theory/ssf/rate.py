@@ -198,9 +198,7 @@ def as_any(m: int, r: int, least: Fraction, mean: Fraction) -> bool:
 
 ABSTRACT: list[Claim] = [
     claim(
-        "abstract.rate", "Abstract; Sec. 1; Sec. 6",
-        "rate", "Rate O~(1/T + 1/sqrt(NKT)) for the average squared gradient, N participating clients per round.",
-        abstract_rate(0.005), abstract_rate(-0.005), "1/T^1.005 + 1/(NKT)^0.505", assumes=A123,
+        "abstract.rate", "rate", abstract_rate(0.005), abstract_rate(-0.005), "1/T^1.005 + 1/(NKT)^0.505", assumes=A123,
         met=f"{TAKEN_MEAN}; {TAKEN_NOISE}",
         caveat=f"All N clients take part in every round, {MEAN}, {UNBIASED}, and C_0 enters divided by L. With "
         "S < N and "
@@ -213,9 +211,7 @@ ABSTRACT: list[Claim] = [
 
 REMARKS: list[Claim] = [
     claim(
-        "no_heterogeneity_term", "Sec. 4.8, after the proof", "rate",
-        "No additive heterogeneity term in the final rate.",
-        no_heterogeneity(True),
+        "no_heterogeneity_term", "rate", no_heterogeneity(True),
         refuted_each(no_heterogeneity(True, 0.999), no_heterogeneity(True, learns=False)),
         "the average falls by a thousandth; controls that stay as they were",
         assumes=A123,
@@ -228,9 +224,7 @@ REMARKS: list[Claim] = [
         as_printed=no_heterogeneity(False),
     ),
     claim(
-        "cor1.vs_scaffold", "Sec. 4.8, after the proof",
-        "rate", "SCAFFOLD's two terms are kept; the only asymptotic gap is 1/rho in the dominant term.",
-        vs_scaffold(True), vs_scaffold(True, 2), "a gap of 1/rho^2",
+        "cor1.vs_scaffold", "rate", vs_scaffold(True), vs_scaffold(True, 2), "a gap of 1/rho^2",
         met="a reading of 'dominant': the term in sigma, for the sampled batches of Sec. 5",
         caveat="sigma > 0. At sigma = 0 the dominant term is the 1/T one, whose gap is 1/rho^2 with the corollary's "
         "step (1/rho with shorter local steps: ssf.sharper.short).",
@@ -238,10 +232,7 @@ REMARKS: list[Claim] = [
         as_printed=vs_scaffold(False),
     ),
     claim(
-        "vs_fedsub_theory", "Sec. 4.8, after the proof",
-        "rate",
-        "FedSub's analyses rely on bounded gradients and on correlation or similarity of consecutive subspaces.",
-        vs_fedsub(lambda m, r, least, mean: least > 0, "any overlap in every round"),
+        "vs_fedsub_theory", "rate", vs_fedsub(lambda m, r, least, mean: least > 0, "any overlap in every round"),
         refuted_each(
             vs_fedsub(lambda m, r, least, mean: 100 * least >= 101 * (2 * r - m), "an overlap of 1.01 (2r - m)"),
             vs_fedsub(lambda m, r, least, mean: 100 * mean * m >= 101 * r * r, "a mean overlap of 1.01 r^2/m"),

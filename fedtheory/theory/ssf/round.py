@@ -9,6 +9,7 @@ import torch
 
 from fedtheory.algorithms.ssf import SSF, Down, Own, Server
 from fedtheory.core.key import Key
+from fedtheory.theory.bench import require
 from fedtheory.theory.instances import (
     Joint,
     Smooth,
@@ -303,9 +304,7 @@ NEEDED = ("A1: L-smooth", "A1: L-smooth, sampled pairs", "A3: P P^T = I", "A3: E
 def admissible(at: Instance, extra: Sequence[str] = ()) -> dict[str, float]:
     """The slacks; raises AssertionError where Assumptions 1-3 (and `extra`) are not met."""
     found = slacks(at)
-    for name in (*NEEDED, *extra):
-        if name in found and found[name] < -1e-9:
-            raise AssertionError(f"{name} is broken by {-found[name]:.3g}")
+    require(found, (name for name in (*NEEDED, *extra) if name in found))
     return found
 
 

@@ -23,7 +23,7 @@ from fedtheory.theory.ssf.attack import (
     with_units,
 )
 from fedtheory.theory.ssf.bounds import attack_rate, run_exactly, scaled
-from fedtheory.theory.ssf.hypotheses import A123, GIVEN, claim
+from fedtheory.theory.ssf.hypotheses import A123, claim
 from fedtheory.theory.ssf.lemma3 import STILL, wide_steps
 from fedtheory.theory.ssf.lemma4 import LEMMA4
 from fedtheory.theory.ssf.moments import SAMPLE, Rate, rescaled
@@ -143,31 +143,14 @@ SHORT = [
     replace(edge, share=0.2) for edge in (*edges(), Edge(K=6, N=1, d=2), Edge(K=6, noisy=False))
 ]  # K L eta_l <= 1/10
 STILL_FAR = replace(STILL, global_share=4.0)  # eta = 1/L
-SHARPER2 = (
-    f"{GIVEN}, with c^0 = (1/N) sum_i c_i^0 and all clients in every round, and for K L eta_l <= 1/10: E_drift <= "
-    "1.041 K eta_l^2 sigma^2 + 1.388 rho K^2 eta_l^2 (C_t + |grad F(x^t)|^2), P_t averaged."
-)
-SHARPER3 = (
-    f"{GIVEN}, with c^0 = (1/N) sum_i c_i^0 and all clients in every round, and for eta <= 1/L: E F(x^{{t+1}}) <= "
-    "F(x^t) - (rho eta/2)|grad F|^2 + (L eta^2/(NK)) sigma^2 + ((1 + L eta)/2) L^2 eta E_drift."
-)
 
 
-SHARPER4 = (
-    f"{GIVEN}, with c^0 = (1/N) sum_i c_i^0 and all clients in every round, for any steps: C_{{t+1}} <= (1 - rho/2) "
-    "C_t + 3 sigma^2/K + (3 + 12 L^2 eta~^2/rho) L^2 E_drift + 12 L^2 eta~^2 |grad F|^2 + 6 L^2 eta~^2 "
-    "sigma^2/(rho N K)."
-)
-BEGIN = f"{GIVEN}, with c^0 = (1/N) sum_i c_i^0 and all clients in every round, for"
-AVERAGE = "(1/T) sum_t E|grad F(x^t)|^2 <= 20 Delta_F/(9 rho eta~ T) + 40 L^2 K^2 eta_l^2 C_0/(9 rho T) + "
 WIDE4 = [replace(edge, share=4.0) for edge in edges()[:3]]  # local steps beyond 1/(2KL)
 
 
 CLAIMS: list[Claim] = [
     claim(
-        "sharper.lemma2", "not in the paper; Lemma 2 and (109)-(111)", "expectation",
-        SHARPER2,
-        assumes=A123,
+        "sharper.lemma2", "expectation", assumes=A123,
         check=with_units(
             worst_of(survives(sharper_lemma2(), "sharper2", "", SHORT),
                 on(functools.partial(steep, 0.2), sharper_lemma2(), NOISE_ALONE), symbolic_sharper2), sharper_lemma2()
@@ -178,9 +161,7 @@ CLAIMS: list[Claim] = [
         "Lemma 2 loses the factor at |P d| <= |d|.",
     ),
     claim(
-        "sharper.lemma3", "not in the paper; Lemma 3 (21)", "expectation",
-        SHARPER3,
-        assumes=A123,
+        "sharper.lemma3", "expectation", assumes=A123,
         check=with_units(
             worst_of(
                 survives(sharper_lemma3(), "sharper3", "", [*wide_steps(), *edges(), *FAR]), symbolic_sharper3("1")
@@ -193,9 +174,7 @@ CLAIMS: list[Claim] = [
         "eta <= 1/(4L), at the price of twice its noise term. No step needs (42): E <P G, P xi_bar> = 0 is enough.",
     ),
     claim(
-        "sharper.lemma4", "not in the paper; Lemma 4 (60)", "expectation",
-        SHARPER4,
-        assumes=A123,
+        "sharper.lemma4", "expectation", assumes=A123,
         check=with_units(
             worst_of(
                 survives(sharper_lemma4(), "sharper4", "", [*LEMMA4, *WIDE4]),
@@ -211,10 +190,7 @@ CLAIMS: list[Claim] = [
         "subspace allows steps of order sqrt(rho)/L, not rho/L.",
     ),
     claim(
-        "sharper.theorem", "not in the paper; Theorem 1 (102)", "rate",
-        f"{BEGIN} K L eta_l <= 1/10 and L eta~ <= min(1/4, sqrt(rho/8)): {AVERAGE}20 L eta~ sigma^2/(9 rho N K) + "
-        "55 L^2 K eta_l^2 sigma^2/(3 rho).",
-        assumes=A123,
+        "sharper.theorem", "rate", assumes=A123,
         check=worst_of(
             run_of(Numbers.sharper, "longer", "repaired", "large eta_g", "repaired, slow"),
             by_steps("ssf", *(f"ssf.5.{step}" for step in range(1, 7)), "ssf.6.4"),
@@ -224,10 +200,7 @@ CLAIMS: list[Claim] = [
         "rho^(-3/2) in place of rho^(-2).",
     ),
     claim(
-        "sharper.short", "not in the paper; Theorem 1 (102)", "rate",
-        f"{BEGIN} K L eta_l <= sqrt(rho)/10 and L eta~ <= 1/4: {AVERAGE}103 L eta~ sigma^2/(45 rho N K) + "
-        "15 L^2 K eta_l^2 sigma^2/rho.",
-        assumes=A123,
+        "sharper.short", "rate", assumes=A123,
         check=worst_of(
             run_of(Numbers.shorter, "short local", "large eta_g"),
             by_steps("ssf", *(f"ssf.5.{step}" for step in range(1, 7)), "ssf.6.5"),

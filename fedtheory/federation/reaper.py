@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def alive(folder: Path) -> list[int]:
+def find_processes(folder: Path) -> list[int]:
     """Processes that have this folder's `flower` as Flower's home, where the system has /proc."""
     mark, found = f"FLWR_HOME={folder / 'flower'}\0".encode(), []
     for process in Path("/proc").glob("[0-9]*"):
@@ -22,9 +22,9 @@ def alive(folder: Path) -> list[int]:
     return found
 
 
-def end(folder: Path) -> None:
+def kill_processes(folder: Path) -> None:
     """Kill them, and those that they have started meanwhile."""
-    while left := alive(folder):
+    while left := find_processes(folder):
         for process in left:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
@@ -33,5 +33,5 @@ def end(folder: Path) -> None:
 if __name__ == "__main__":
     os.setsid()  # no Ctrl-C of a terminal
     sys.stdin.read()  # until the pipe is closed
-    end(Path(sys.argv[1]))
+    kill_processes(Path(sys.argv[1]))
     shutil.rmtree(sys.argv[2], ignore_errors=True)

@@ -10,21 +10,11 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from inspect import Parameter, signature
 from typing import Any
 
 from fedtheory.core import checks
-
-
-def later(neutral: Any) -> Any:
-    """A dataclass field that was added after runs had been stored; its default means what they did without it."""
-    return field(default=neutral, metadata={"neutral": neutral})
-
-
-def by_problem() -> Any:
-    """A hyperparameter that may be left out: None, until `Algorithm.on` chooses it for a problem."""
-    return field(default=None)
 
 
 def describe(value: Any) -> Any:
@@ -41,14 +31,8 @@ def describe(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): describe(part) for name, part in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return {class_name(type(value)): members(value)}
+        return {checks.class_name(type(value)): members(value)}
     checks.reject("option", value, "numbers, words, lists of them, or a dataclass", "name it by a word", TypeError)
-
-
-def class_name(kind: type) -> str:
-    """A class's name; of one that is not this package's with its module, for two may share a name."""
-    module = kind.__module__.replace("__mp_main__", "__main__")  # a script's, in the processes that it starts
-    return kind.__name__ if module.partition(".")[0] == "fedtheory" else f"{module}.{kind.__qualname__}"
 
 
 def members(value: Any, **instead: Any) -> dict[str, Any]:
@@ -65,7 +49,7 @@ def revisions(value: Any) -> dict[str, int]:
     if isinstance(value, Mapping):
         return revisions(list(value.values()))
     if is_dataclass(value) and not isinstance(value, type):
-        own = {class_name(type(value)): int(getattr(type(value), "revision", 1))}
+        own = {checks.class_name(type(value)): int(getattr(type(value), "revision", 1))}
         return own | revisions([getattr(value, f.name) for f in fields(value)])
     return {}
 

@@ -18,12 +18,12 @@ from typing import Any
 HOST = "192.0.2.1"
 
 
-def place(folder: Path, port: int) -> str:
+def socket_path(folder: Path, port: int) -> str:
     """The path of the Unix socket that stands for a port."""
     return str(folder / str(port))
 
 
-def listens(path: str) -> bool:
+def is_listening(path: str) -> bool:
     """Whether a process listens at a Unix socket."""
     with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
         probe.connect(path)
@@ -31,7 +31,7 @@ def listens(path: str) -> bool:
     return False
 
 
-def open_in(folder: Path) -> None:
+def redirect_ports(folder: Path) -> None:
     """From here on, have this process use the folder's Unix sockets for the ports of HOST."""
     sys.modules["uvloop"] = None  # type: ignore[assignment]  # its sockets are not Python's: uvicorn takes asyncio's
     plain = socket.socket
@@ -45,11 +45,11 @@ def open_in(folder: Path) -> None:
         os.close(end.detach())
         plain.__init__(end, socket.AF_UNIX)
         end.settimeout(timeout)
-        return place(folder, address[1])
+        return socket_path(folder, address[1])
 
     def bind_there(end: socket.socket, address: Any) -> None:
         there = moved(end, address)
-        if there is not address and not listens(there):  # of a process that is gone
+        if there is not address and not is_listening(there):  # of a process that is gone
             with suppress(FileNotFoundError):
                 os.unlink(there)
         bind(end, there)
@@ -69,4 +69,4 @@ def open_in(folder: Path) -> None:
 
 
 if __name__ == "sitecustomize":
-    open_in(Path(__file__).parent)
+    redirect_ports(Path(__file__).parent)

@@ -8,7 +8,7 @@ from typing import Any
 from fedtheory.running import records
 
 
-def emit(value: Any) -> None:
+def print_json(value: Any) -> None:
     """JSON on stdout; a number that is not finite as a string."""
     print(json.dumps(records.plain(value), indent=1, allow_nan=False))
 
