@@ -75,12 +75,12 @@ def written_out(kind, m, n, u, fixed):
         return np.split(v, np.cumsum(parts)[:-1])
 
     if isinstance(kind, Hadamard) and kind.tensor and m % 3 == n % 3 == 0:
-        O, I = m // 3, n // 3
-        R = next(R for R in range(1, 99) if 2 * R * (O + I + 9 * R) == len(u))
-        X1, Y1, T1, X2, Y2, T2 = split(u, *(O * R, I * R, 9 * R * R) * 2)
+        c_out, c_in = m // 3, n // 3
+        R = next(R for R in range(1, 99) if len(u) == 2 * R * (c_out + c_in + 9 * R))
+        X1, Y1, T1, X2, Y2, T2 = split(u, *(c_out * R, c_in * R, 9 * R * R) * 2)
 
         def tucker(X, Y, T):
-            X, Y, T = X.reshape(O, R), Y.reshape(I, R), T.reshape(R, R, 3, 3)
+            X, Y, T = X.reshape(c_out, R), Y.reshape(c_in, R), T.reshape(R, R, 3, 3)
             return sum(np.multiply.outer(np.outer(X[:, r], Y[:, s]), T[r, s]) for r in range(R) for s in range(R))
 
         return (tucker(X1, Y1, T1) * tucker(X2, Y2, T2)).transpose(0, 2, 1, 3).reshape(m, n)

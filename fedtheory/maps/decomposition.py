@@ -21,7 +21,7 @@ from itertools import accumulate, count
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.configuration import later
+from fedtheory.core.algorithm import later
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Seed

@@ -316,8 +316,8 @@ def measure_2(scale: str, seeds: int) -> Wants[Result]:
     table = curve_rows(found, "fedsub", scale, {name: (FIG2.get(name, NAN), NAN) for name in found})
     mean, low, high = interval([one - other for one, other in zip(ours[CODE], ours["FedAvg"])])
     said = (
-        f"{CODE}: P^T P = I and r/m times the gradient on the convolutions, so that their step is 3/7 of our-CD's, and a "
-        f"new P every 50 local steps. It ends {mean:+.1f} points [{low:.1f}, {high:.1f}] from FedAvg."
+        f"{CODE}: P^T P = I and r/m times the gradient on the convolutions, so that their step is 3/7 of our-CD's; a "
+        f"new P every 50 local steps. Its final accuracy minus FedAvg's: {mean:.1f} points [{low:.1f}, {high:.1f}]."
     )
     return Result(table, cells, words(scale, "fedsub", list(found), seeds), [*notes(scale), said])
 
