@@ -74,6 +74,15 @@ class Step:
 PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl", "family")  # those with a page; the family's is of no paper
 
 
+WITH_FORMULAS = ("ssf",)  # pages whose formulas are rendered from theory/<page>/formulas.py
+
+
+def formulas(paper: str) -> dict[str, Formula]:
+    """The formulas of a page, by their names there."""
+    checks.choice("paper", paper, WITH_FORMULAS)
+    return importlib.import_module(f"fedtheory.theory.{paper}.formulas").FORMULAS
+
+
 def steps(paper: str) -> dict[str, Step]:
     """The steps of a paper's proofs, by id, in their order."""
     checks.choice("paper", paper, PAPERS)
@@ -114,22 +123,44 @@ class Implies:
         given, then: relations.
         where: what is put in, in this order: `name == expression`, or a name and the formula whose last side it is.
         line: whether vectors are numbers. Else `sq` and `dot` are numbers of their own, squares at least 0.
+        cleared: whether sympy cancels fractions first; all names are then positive.
     """
 
     given: Sequence[Said]
     then: Sequence[Said]
     where: Sequence[Put] = ()
     line: bool = False
+    cleared: bool = False
 
     def __call__(self) -> bool:
         import z3
 
+        if self.cleared:
+            return self._cleared()
         names = _Reals(self.line)
         number: Callable[[str], Any] = z3.RealVal
         _put(names, self.where, number)
         relations = lambda said: [_relation(*link) for one in said for link in _formula(one).links(names, number)]
         given, then = relations(self.given), relations(self.then)
         return implies(given + names.premises, z3.And(*then)).holds
+
+    def _cleared(self) -> bool:
+        import sympy
+        import z3
+
+        names, variables = _Symbols(), _Reals(line=True)
+        _put(names, self.where, sympy.Rational)
+        made: dict[str, list[Any]] = {"given": [], "then": []}
+        for field, found in made.items():
+            for one in getattr(self, field):
+                for left, sign, right in _formula(one).links(names, sympy.Rational):
+                    parts = sympy.fraction(sympy.cancel(sympy.expand(left - right)))
+                    more, below = (_polynomial(one, variables) for one in parts)
+                    zero = z3.RealVal(0)
+                    up, down = _relation(more, sign, zero), _relation(zero, sign, more)
+                    found.append(z3.Or(z3.And(below > 0, up), z3.And(below < 0, down)))
+        positive = [one > 0 for one in variables.values() if z3.is_expr(one)]
+        return implies(made["given"] + variables.premises + positive, z3.And(*made["then"]), timeout_ms=20000).holds
 
     def changed(self, old: str, new: str) -> "Implies | None":
         """Return it with other words in the first conclusion, definition or hypothesis that says `old`."""
@@ -179,10 +210,11 @@ class Every:
     def __call__(self) -> bool:
         return all(part() for part in self.parts)
 
-    def changed(self, old: str, new: str) -> Callable[[], bool] | None:
-        """Return the first part that says `old`, with other words."""
-        changes = (part.changed(old, new) for part in self.parts if isinstance(part, (Implies, Equal)))
-        return next((part for part in changes if part), None)
+    def changed(self, old: str, new: str) -> "Every | None":
+        """Return the checks with other words in all parts that say `old`."""
+        data = (Implies, Equal, Every)
+        changes = [part.changed(old, new) if isinstance(part, data) else None for part in self.parts]
+        return Every([other or part for other, part in zip(changes, self.parts)]) if any(changes) else None
 
 
 def every(*checks: Callable[[], bool]) -> Every:
@@ -227,6 +259,39 @@ def _relation(left: Any, sign: str, right: Any) -> Any:
     return {"<=": le, ">=": ge, "<": lt, ">": gt, "==": eq}[sign](left, right)
 
 
+def _polynomial(expression: Any, variables: "_Reals") -> Any:
+    """A polynomial of sympy in z3's variables; a square root is a variable, too."""
+    import sympy
+    import z3
+
+    def root(power: Any) -> Any:
+        variables["sqrt"](_polynomial(power.base, variables), f"sqrt({power.base})")
+        return sympy.Symbol(f"sqrt({power.base})") ** (2 * power.exp)
+
+    plain = expression.replace(lambda one: one.is_Pow and one.exp.is_Rational and one.exp.q == 2, root)
+    names = sorted(plain.free_symbols, key=str)
+    if not names:
+        return z3.RealVal(str(plain))
+    total = z3.RealVal(0)
+    for powers, factor in sympy.Poly(plain, *names).terms():
+        term = z3.RealVal(str(factor))
+        for name, power in zip(names, powers):
+            for _ in range(power):
+                term = term * variables[str(name)]
+        total = total + term
+    return total
+
+
+@dataclass(frozen=True)
+class Fails:
+    """A statement near by that does not hold: a bound is not much larger than it must be."""
+
+    part: Callable[[], bool]
+
+    def __call__(self) -> bool:
+        return not self.part()
+
+
 class _Reals(dict[str, Any]):
     """z3's variables by name, made where they are first read; `premises`: what roots and squares are."""
 
@@ -248,8 +313,8 @@ class _Reals(dict[str, Any]):
         self[name] = z3.Real(name)
         return self[name]
 
-    def _root(self, v: Any) -> Any:
-        root = self[f"sqrt({v})"]
+    def _root(self, v: Any, name: str = "") -> Any:
+        root = self[name or f"sqrt({v})"]
         self.premises += [root >= 0, root * root == v]
         return root
 

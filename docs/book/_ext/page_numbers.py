@@ -1,12 +1,14 @@
 """What the pages of docs/theory take from records, written into them: `python docs/book/_ext/page_numbers.py`.
 
-A number stands before the comment that names it: `0.31<!-- use/step: DeComFL, least edge over rule -->`. A table of
+A number stands before the comment that names it: `0.31<!-- use/step: DeComFL, least edge over rule -->`. So does a
+formula of `theory/<page>/formulas.py`: `$h=L\\tilde\\eta$<!-- formula h -->`; spaces and sizes are the page's. A table of
 tight.md stands between `<!-- table ssf/tight -->` and `<!-- end -->`. The links from steps to their checks end a page.
 """
 
 import importlib
 import math
 import re
+from collections.abc import Mapping
 
 from item_pages import number, record_of
 from mathematics import prose
@@ -17,22 +19,36 @@ from fedtheory.core import registry
 from fedtheory.papers.letters import letters
 from fedtheory.running import records
 from fedtheory.theory import ledger
-from fedtheory.theory.proof import PAPERS, steps
+from fedtheory.theory.formula import Formula, plain
+from fedtheory.theory.proof import PAPERS, WITH_FORMULAS, formulas, steps
 
 PAGES = ROOT / "docs" / "theory"
 NAMED = re.compile(r"[\w.,+-]*(<!-- ([\w/]+): (.+?) -->)")
 TABLE = re.compile(r"<!-- table (\w+)/tight -->\n.*?<!-- end -->", re.DOTALL)
+FORMULA = re.compile(r"(\$\$?)([^$]+)\1(?:<!-- formula (\w+) -->)?")
 CHECKS = re.compile(r"\n<!-- checks -->\n.*", re.DOTALL)
 HEAD = ["statement", "what the constant multiplies", "printed", "ours", "worst case", "factor"]
 
 
 def filled(name: str, text: str) -> str:
-    """The page of that name with today's numbers, tables and links.
+    """The page of that name with today's numbers, formulas, tables and links.
 
-    Raises KeyError for a number that no record has.
+    Raises KeyError for a number that no record has, and for a formula of no such name.
     """
     text = TABLE.sub(_table, NAMED.sub(lambda found: _value(found[2], found[3]) + found[1], text))
-    return CHECKS.sub("", text.rstrip("\n")).rstrip("\n") + "\n" + _checks(name)
+    text = CHECKS.sub("", text.rstrip("\n")).rstrip("\n") + "\n"
+    if name in WITH_FORMULAS:
+        known = formulas(name)
+        text = FORMULA.sub(lambda found: _formula(found, known), text)
+    return text + _checks(name)
+
+
+def _formula(found: re.Match[str], known: Mapping[str, Formula]) -> str:
+    if found[3] is None or plain(found[2]) == plain(known[found[3]].latex()):
+        return found[0]
+    end = re.search(r"[.,:;]?\s*$", found[2])
+    assert end is not None
+    return f"{found[1]}{known[found[3]].latex()}{end[0]}{found[1]}<!-- formula {found[3]} -->"
 
 
 def _value(source: str, name: str) -> str:
