@@ -74,7 +74,7 @@ class Step:
 PAPERS = ("fedsub", "ssf", "mud", "flss", "decomfl", "family")  # those with a page; the family's is of no paper
 
 
-WITH_FORMULAS = ("ssf",)  # pages whose formulas are rendered from theory/<page>/formulas.py
+WITH_FORMULAS = ("ssf", "family")  # pages whose formulas are rendered from theory/<page>/formulas.py
 
 
 def formulas(paper: str) -> dict[str, Formula]:

@@ -38,17 +38,21 @@ def filled(name: str, text: str) -> str:
     text = TABLE.sub(_table, NAMED.sub(lambda found: _value(found[2], found[3]) + found[1], text))
     text = CHECKS.sub("", text.rstrip("\n")).rstrip("\n") + "\n"
     if name in WITH_FORMULAS:
-        known = formulas(name)
-        text = FORMULA.sub(lambda found: _formula(found, known), text)
+        text = rendered(text, formulas(name))
     return text + _checks(name)
 
 
-def _formula(found: re.Match[str], known: Mapping[str, Formula]) -> str:
-    if found[3] is None or plain(found[2]) == plain(known[found[3]].latex()):
-        return found[0]
-    end = re.search(r"[.,:;]?\s*$", found[2])
-    assert end is not None
-    return f"{found[1]}{known[found[3]].latex()}{end[0]}{found[1]}<!-- formula {found[3]} -->"
+def rendered(text: str, known: Mapping[str, Formula]) -> str:
+    """The text with every named formula as its object renders it; one that differs in layout alone stays."""
+
+    def one(found: re.Match[str]) -> str:
+        sign, latex, name = found.groups()
+        if name is None or plain(latex) == plain(known[name].latex()):
+            return found[0]
+        end = latex[len(latex.rstrip(".,:; \n")) :]
+        return f"{sign}{known[name].latex()}{end}{sign}<!-- formula {name} -->"
+
+    return FORMULA.sub(one, text)
 
 
 def _value(source: str, name: str) -> str:

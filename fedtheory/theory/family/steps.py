@@ -33,16 +33,11 @@ from fedtheory.theory.ssf.steps import unrolled as drifted
 # 1: the round
 
 
-def contraction(bounded: bool) -> Callable[[], bool]:
-    """An eigenvalue p of P in [0, 1]: |P v|^2 <= <v, P v> <= |v|^2, and E P^2 <= E P. `bounded`: by 1."""
-
-    def premises() -> tuple[list, Any]:
-        import z3
-
-        p, v = reals("p v")
-        return [p >= 0, p <= (1 if bounded else 2)], z3.And(*[(p * v) * (p * v) <= p * v * v, p * v * v <= v * v])
-
-    return follows(premises)
+# An eigenvalue pi of P in [0, 1]: |P v|^2 <= <v, P v> <= |v|^2, and E P^2 <= E P
+CONTRACTION = every(
+    Implies(["pi >= 0", "pi <= 1"], [F["power"], "pi*v**2 <= v**2"]),
+    Equal("square*v**2", "(pi*v)**2", [("square", F["power"].side(0))]),
+)
 
 
 def _vectors(sympy: Any, names: str, count: int) -> list[Any]:
@@ -139,7 +134,9 @@ SUMS = every(
     counted(F["counts"], F["squares"]),
     INDUCTION,
     exponential(F["growth"]),
-    Equal("4*most**2", F["growth_local"], [("most", F["local"])]),
+    Equal(F["growth_local"].side(0), F["growth_local"].side(1), [f"lr == {F['local'].side(1).text}/(K*L)"]),
+    Equal("K*alpha", F["growth_local"].side(0),
+          ["S_k == 1", "d == 0", "sigma == 0", ("alpha", F["recursion"].side(1))]),
     Equal(F["third"]),
     Equal(F["summed"], "grown*summed",
           [("grown", F["growth"].side(0)), ("squares", F["squares"]), ("counts", F["counts"]), ("summed", SUMMED)]),
@@ -150,8 +147,8 @@ RECURSION = every(
           "lr**2*two(two(k*L**2*S_k, k**2*omega*rho*sq(d)), k*theta*sigma**2)", [("two", two)]),
     Equal(BOUNDED.changed("S_k", "0"), SUMMED,
           [("sum_k", lambda v: v), ("squares", F["squares"].side(0)), ("counts", F["counts"].side(0))]),
-    Equal(F["drift"], "L**2/K*summed",
-          [("p", F["p"].side(1)), ("sq", lambda d: d), ("d", F["pulls"]),
+    Equal(F["drift"], "scale/K*summed",
+          ["D == 1", ("scale", F["drift"].side(0)), ("p", F["p"].side(1)), ("sq", lambda d: d), ("d", F["pulls"]),
            ("summed", F["summed"].changed("e**(1//25)", F["growth"].side(1).text))]),
     Equal("most**2", F["p"], [("most", F["local"])]),
 )  # fmt: skip
@@ -200,6 +197,9 @@ MOVED = Implies(
 
 
 # 5: memories
+
+
+ROWS = ("none", "perfect", "kept", "forget")
 
 
 def memory(name: str) -> list[Put]:
@@ -262,7 +262,9 @@ FORGOT = every(
           [*memory("forget"), ("forgot", F["forgot"])]),
     Equal("4*forgot", "alpha*D", ["L == 1", "sigma == 0", ("forgot", "1/rho**2*D"), ("alpha", F["quiet_alpha"])]),
     Equal(F["forgot"], "two(L**2*D, theta*sigma**2/K)/rho**2", [("two", two)]),
-    *(Equal(F["memory"], "zeta**2", [*memory("none"), "C == 0"]), Equal(F["memory"], "0", [*memory("perfect"), "C == 0"])),
+    Equal(F["memory"], "zeta**2", [*memory("none"), "C == zeta**2"]),
+    Equal(F["memory"], "0", [*memory("perfect"), "C == 0"]),
+    *(Implies(["phi <= 1", "mu <= 1"], ["m > 0", "m <= 1"], memory(row), cleared=True) for row in ROWS),
 )  # fmt: skip
 
 
@@ -295,12 +297,15 @@ NO_MEMORY = every(
     Equal(F["condition"].side(0), "rho*omega*q/kappa*(up*alpha*p + (3*up*p + 2)*gamma*h**2)", [("up", F["up5"].side(1))]),
     Equal(F["up"].side(0), "drift*5/8", [("drift", F["up5"].side(0))]),
     Equal(F["none_left"], None, [F["weight"]]),
+    Implies(["rho > 0", "eta > 0", "q > 0", F["positive"]], ["most > 0"], [("most", F["weight"])]),
 )  # fmt: skip
 # X, Y: what alpha p and gamma h^2 are with omega w; T: omega p
 PRODUCTS: list[Put] = ["M == w*eta", "alpha == X/(omega*w*p)", "gamma == Y/(omega*w*h**2)", "q == w*kappa/rho"]
+GIVEN = ["p <= 1/100", F["omega_p"]]
+LEAD: list[Put] = [*PRODUCTS, "omega == T/p", HALVED, *parts_of("coef_G", "lead")]
 GRADIENTS = every(
-    Implies(["p <= 1/100", F["omega_p"], F["condition"]], ["coef_G <= lead"],
-            [*PRODUCTS, "omega == T/p", HALVED, *parts_of("coef_G", "lead")], cleared=True),
+    Implies([*GIVEN, F["condition"]], ["coef_G <= lead"], LEAD, cleared=True),
+    Fails(Implies([*GIVEN, F["condition"].changed("1/25", "1/23")], ["coef_G <= lead"], LEAD, cleared=True)),
     Equal(F["round"], "Phi + lead*G2 + coef_zeta*zeta**2 + dots", parts_of("lead", "coef_zeta")),
 )  # fmt: skip
 NOISE = every(
@@ -464,7 +469,7 @@ FRESH = every(
 STEPS = [
     Step("family.1.1", "identity", "a local step with s P is one with P at s times the step", rescaled(1), rescaled(2),
          "the square of the scale"),
-    Step("family.1.2", "implication", "for every eigenvalue in [0, 1]", contraction(True), contraction(False),
+    Step("family.1.2", "implication", "for every eigenvalue in [0, 1]", CONTRACTION, {"pi <= 1": "pi <= 2"},
          "an eigenvalue that may be 2"),
     Step("family.1.3", "identity", "two of three clients, two local steps, any linear map in the place of P",
          direction(True), direction(False), "c is not the mean of the c_i"),

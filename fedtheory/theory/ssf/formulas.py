@@ -14,7 +14,7 @@ LETTERS = {
     "xi_j": r"\xi_i^j", "aj": "a^j", "e_k": "e_k", "S_k": "S_k", "S_k1": "S_{k+1}", "b_k": "b_k", "b_j": "b_j", "u_i": "u_i",
     "sum_j": r"\sum_{j<k}{}", "sum_k": r"\sum_{k<K}{}", "sum_all": r"\sum_k{}", "mean_i": r"\frac1N\sum_i{}",
     "mean_ik": r"\frac1{NK}\sum_{i}\sum_{k<K}{}", "over_ik": r"\frac h{NK}\sum_{i,k}{}",
-    "tau_k": r"\tau_k", "grad": r"\nabla F_i(x)", "c_i": "c_i", "b_ik": "b_i^k", "u_ik": "u_i^k", "e": "e",
+    "tau_k": r"\tau_k", "sum_ik": r"\sum_{i,k}{}", "sum_iK": r"\sum_{i,k<K}{}", "C_ik": "C_i^k", "e_ik": "e_i^k", "grad": r"\nabla F_i(x)", "c_i": "c_i", "b_ik": "b_i^k", "u_ik": "u_i^k", "e": "e",
     "Fi1": "F_i(x^+)", "Fi0": "F_i(x)", "Gs": r"\langle G,s\rangle",
     "int01": r"\int_0^1{}\,du", "du": r"\langle\nabla F(x+us)-G,s\rangle", "Fs": "F(x+s)", "n2": r"\Vert n\Vert^2",
 }  # fmt: skip
@@ -66,6 +66,8 @@ FORMULAS = named(
     remains="-1/2*sq(g) - 1/2*(1 - h)*sq(p) + h**2*sq(p) - 2*h*dot(p - g, p)",
     half="h <= 1/2",
     quarter="-1/4*sq(g)",
+    v_most="v <= 1/lr**2*sum_iK(e_ik)",
+    cross="sum_ik(C_ik) <= sqrt(N*(K - 1))/lr*sum_ik(e_ik)",
     long_product="h*E(dot(p, n)) <= h*sqrt(K - 1)/(sqrt(N)*K*lr)*D <= h/2*D",
     long_remains="1/2*D - 1/2*sq(g) - 1/2*(1 - h)*sq(p) + h*sigma**2/(2*N*K)",
     # 4: the memories

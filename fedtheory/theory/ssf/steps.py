@@ -10,7 +10,7 @@ from itertools import combinations, product
 from typing import Any
 
 from fedtheory.theory.formula import Formula
-from fedtheory.theory.proof import Equal, Implies, Step, every
+from fedtheory.theory.proof import Equal, Fails, Implies, Step, every
 from fedtheory.theory.search import same
 from fedtheory.theory.ssf.formulas import FORMULAS as F
 
@@ -192,7 +192,13 @@ def exponential(growth: Formula) -> Callable[[], bool]:
     return check
 
 
-GROWTH = exponential(F["growth"])
+GROWTH = every(
+    exponential(F["growth"]),
+    Equal("grown*b_j", F["sums"], [("grown", F["growth"].side(0)), "k == K", ("sum_j", lambda v: v)]),
+    Equal("alpha*K", F["alpha_K"].side(1), [F["alpha"]]),
+    Equal(F["alpha_K"].side(1), F["alpha_K"].side(2), [f"lr == {F['local'].side(1).text}/(K*L)"]),
+    Equal(F["third"]),
+)
 
 
 def pulls(mean: bool) -> Callable[[], bool]:
@@ -253,9 +259,14 @@ SMOOTH = Equal(F["smooth"].side(-2), F["smooth"].side(-1), [("int01", _integral)
 MOVED = Equal(F["split"], "-eta*a*(a + b) + smooth - L*eta**2*a*n", ["s == eta*(a + b + n)", ("smooth", F["smooth"])])
 
 
-def halved(back: str, right: str) -> Implies:
-    """3.3: the split with a bound on -2 <a, b> is at most the right side."""
-    return Implies(["h > 0", "h <= 1", F[back], F["ahead"]], ["split <= most"], [*UNIT, ("split", F["split"]), ("most", F[right])])
+def halved(back: str, square: str, right: str) -> Any:
+    """3.3: the split with a bound on -2 <a, b>, whose sides differ by a square, is at most the right side."""
+    put = [*UNIT, ("split", F["split"]), ("most", F[right])]
+    return every(
+        Implies(["h > 0", "h <= 1", F[back], F["ahead"]], ["split <= most"], put),
+        Equal(F[back], square, gap=True),
+        Equal(F["ahead"], "sq(b - n)", gap=True),
+    )
 
 
 def averaged(independent: bool) -> Callable[[], bool]:
@@ -337,19 +348,30 @@ REMAINS = Equal(
     [("polar", F["polar"]), "u == 0", "a == p - g", ("pointwise", F["pointwise"])],
 )
 HALF = Implies(["h > 0", F["half"]], ["remains <= quarter"], [("remains", F["remains"]), ("quarter", F["quarter"])], line=True)
-LONG = Implies(
+LONG_STEPS = Implies(
     ["h > 0", "h <= 1", "K >= 1", "N >= 1", "lr >= 1", "D >= 0"],
     ["product <= more", "h*(rest + more) <= claim"],
     [*UNIT, "rho == 1", "F0 == 0", "G2 == sq(g)", ("product", F["long_product"].side(1)), ("more", F["long_product"]),
      ("rest", F["long_remains"]), ("claim", F["lemma3"])],
 )  # fmt: skip
-NOISE = "L*eta**2*noise"
-CLAIMS = every(
-    Equal(F["descent"], "F0 + split",
-          [("sq", lambda v: v), "a == rho*G2", "b == L**2*D", ("n", F["noise"]), ("split", F["split_at_most"])]),
-    Equal(F["lemma3"], "F0 + h*(quarter + drift) + 1/2*L*eta**2*noise",
-          [*UNIT, ("sq", lambda v: v), "g == rho*G2", "u == D", "p == 0", "a == 0", ("quarter", F["quarter"]),
-           ("drift", F["pointwise"]), ("noise", F["noise"])]),
+LONG = every(
+    LONG_STEPS,
+    Equal(F["cross"], "sqrt(N*(K - 1)*total*v)",
+          [("sum_iK", lambda v: v), ("sum_ik", lambda v: v), "e_ik == total", ("v", F["v_most"])]),
+    Equal(F["long_product"].side(1), "h/(N*K)**2*cross",
+          [("sum_ik", lambda v: v), "e_ik == N*K*D", ("cross", F["cross"])]),
+    Equal(F["long_product"].side(1), F["long_product"].side(2), ["K == 2", "N == 1", "lr == 1"]),
+    Equal(F["long_remains"], "polar + 1/2*(D - sq(p - g)) + 1/2*h*sq(p) + 1/2*h*noise",
+          [("polar", F["polar"]), ("noise", F["noise"])]),
+)  # fmt: skip
+FIRST = Equal(
+    F["descent"], "F0 + split",
+    [("sq", lambda v: v), "a == rho*G2", "b == L**2*D", ("n", F["noise"]), ("split", F["split_at_most"])],
+)
+SECOND = Equal(
+    F["lemma3"], "F0 + h*(quarter + drift) + 1/2*L*eta**2*noise",
+    [*UNIT, ("sq", lambda v: v), "g == rho*G2", "u == D", "p == 0", "a == 0", ("quarter", F["quarter"]),
+     ("drift", F["pointwise"]), ("noise", F["noise"])],
 )  # fmt: skip
 
 
@@ -406,13 +428,10 @@ PARTS = every(SQUARE, Equal(F["moved"].side(1), "eta**2*sq(a + b + n)"))
 FRESH = Formula(F["fresh"].text.replace("sum_all(E(sq(y_k - x)))", "(K*D)"))
 REFRESHED = every(
     Equal(FRESH, "two(sigma**2/K, L**2*K*D/K)", [("two", two)]),
-    Implies(
-        [*RHO, "eta > 0", "C >= 0", "G2 >= 0", "D >= 0", "N >= 1"],
-        ["rho*(1 + beta)*((1 - rho)*C + fresh) + (rho*second_weight)*moved <= rho*memories"],
-        ["L == 1", "K == 1", F["beta"], ("fresh", FRESH), ("moved", F["moved"]), ("memories", F["memories"]),
-         ("second_weight", F["second_weight"])],
-    ),
-)
+    Equal(F["memories"], "lost*C + factor*fresh + inverse*L**2*moved",
+          [("lost", F["lost"]), ("factor", F["factor"]), ("inverse", F["inverse"]), ("fresh", FRESH),
+           ("moved", F["moved"])]),
+)  # fmt: skip
 
 
 # 5: the potential; q = (K L eta_l)^2, h = L eta, u = h^2/rho
@@ -469,11 +488,14 @@ NOISE_FREE = every(
     Equal(F["noise_free_full"], F["theorem"].term(0), [FLAT, LONGEST]),
     Equal("K*L*lr", F["local"], [LOCAL]),
     Implies(["rho > 0", F["small_rho"]], ["sqrt(rho//8) <= 1/4"]),
-    Implies(["rho > 1/2"], ["sqrt(rho//8) > 1/4"]),
+    Equal("sqrt(rho//8)", "1/4", [("rho", F["small_rho"])]),
     Equal(F["price"], "steep/flat",
           [("steep", F["noise_free"].term(0)), ("flat", F["noise_free_full"].changed("rho", "1"))]),
 )  # fmt: skip
-SMALL_STEPS = Equal(F["theorem"].term(3), F["theorem"].term(2), [f"lr == sqrt({F['small'].side(1).text})"])
+SMALL_STEPS = every(
+    Equal(F["theorem"].term(3), F["theorem"].term(2), [f"lr == sqrt({F['small'].side(1).text})"]),
+    Equal(F["small"].side(0), "lr**2"),
+)
 BALANCED = every(  # twice the noise, by 6.2
     Equal("first + 2*noise", F["balanced"].term(2),
           [F["b"], "eta == b", ("first", F["theorem"].term(0)), ("noise", F["theorem"].term(2))]),
@@ -481,14 +503,19 @@ BALANCED = every(  # twice the noise, by 6.2
     Equal(F["balanced"].term(0), F["theorem"].term(0), ["eta == H/L"]),
     Equal(F["balanced"].term(1), F["theorem"].term(1), [LOCAL]),
     Implies(["L > 0", "H > 0", "b > 0", F["chosen"]], [F["inverse_step"]]),
+    Equal(F["inverse_step"].side(0), F["inverse_step"].term(0), ["eta == H/L"]),
+    Equal(F["inverse_step"].side(0), F["inverse_step"].term(1), ["eta == b"]),
 )  # fmt: skip
 LONGER = every(
     Implies([*RHO, "h > 0", F["short_steps"]], [F["steps"]]),
     Equal(F["less"], "short/long", [("min", lambda a, b: b), ("short", F["short_steps"]), ("long", F["steps"])]),
     Equal(F["printed_first"], F["theorem"].term(0), [STEEP, f"eta == ({F['printed_steps'].side(1).text})/L"]),
     Equal(F["h_most"].side(0), F["h_most"].side(1), [F["point_h"]]),
-    Implies([], ["noise > 33/4"], [F["point_q"], F["point_7"], F["B"], ("noise", F["of_noise"].side(0))]),
-    Implies([], ["memory > 0"], [F["point_q"], F["point_6"], F["B"], *ONE, ("memory", F["of_C"].side(0))]),
+    Equal(F["point_q"], F["q"].side(2)),
+    # at the next unit fraction both hold
+    *(check(Implies([], [F[then]], [F["point_q"], F[point], *less, F["B"], *ONE]))
+      for then, point in (("of_noise", "point_7"), ("of_C", "point_6"))
+      for check, less in ((Fails, []), (every, ["u == u/(1 + u)"]))),
 )
 SHORT = ["q > 0", "q <= 1/100", "u >= 0", "h > 0", "4*h <= 1"]
 SHORT_LOCAL = every(
@@ -507,7 +534,7 @@ SHORT_LOCAL = every(
 )  # fmt: skip
 OTHER = [F["other_weight"], F["other_B"]]
 WEIGHTS = every(
-    halved("other_back", "other_split"),
+    halved("other_back", "sq(1/2*a + 2*b)", "other_split"),
     in_box("other_C", "other_B", ["h > 0", "4*h <= 1"]),
     in_box("other_noise", "other_B", ["h > 0", "4*h <= 1"]),
     Implies([*ADMITTED, "h > 0", "4*h <= 1"], [F["other_G"]], [*ONE, F["other_B"], F["omega"]]),
@@ -595,7 +622,7 @@ STEPS = [
     Step("ssf.3.2", "expectation", "two coordinate lines, noise of any size and both signs for each",
          mean_zero(True), mean_zero(False), "a sign that depends on the drawn P", ("ssf.lemma3.eq31",)),
     Step("ssf.3.3", "implication", "T_1 + T_2 for all steps up to 1/L and all second moments",
-         every(halved("back", "split_at_most"), MOVED), {"L*eta**2*E": "9/10*L*eta**2*E"},
+         every(halved("back", "sq(a + b)", "split_at_most"), MOVED), {"L*eta**2*E": "9/10*L*eta**2*E"},
          "nine tenths of the noise", ("ssf.sharper.lemma3",)),
     Step("ssf.3.4", "expectation", "two clients, two steps, independent signs", averaged(True), averaged(False),
          "one sign for all", ("ssf.lemma3.eq49-54",)),
@@ -610,11 +637,12 @@ STEPS = [
          "half of that weight for 3.5"),
     Step("ssf.3.9", "certificate", "what is left is a sum of squares and of u^2 - a^2", POINTWISE,
          {"1/2*(sq(u) - sq(a))": "2/5*(sq(u) - sq(a))"}, "2/5 of |u|^2 - |a|^2"),
-    Step("ssf.3.10", "implication", "for all steps up to 1/(2 L)", every(HALF, REMAINS), {"h <= 1/2": "h <= 51/100"},
+    Step("ssf.3.10", "implication", "for all steps up to 1/(2 L)", every(HALF, REMAINS, Equal(F["step_half"], F["half"])), {"h <= 1/2": "h <= 51/100"},
          "steps up to 0.51/L", ("ssf.lemma3",)),
     Step("ssf.3.11", "implication", "for all K, N >= 1, local steps of 1/L or more and steps up to 1/L",
          LONG, {"h <= 1": "h <= 11/10"}, "steps up to 1.1/L"),
-    Step("ssf.3.12", "identity", "both claims from the parts", CLAIMS, {"3/2*L**2": "7/5*L**2"}),
+    Step("ssf.3.12", "identity", "the claim from its parts", FIRST, {"rho*eta/2": "rho*eta/3"}),
+    Step("ssf.3.13", "identity", "the claim from its parts", SECOND, {"3/2*L**2": "7/5*L**2"}, claims=("ssf.lemma3",)),
     Step("ssf.4.1", "identity", "in each coordinate of a basis in which P is diagonal", pythagoras(1), pythagoras(-1),
          "a minus between the parts", ("ssf.lemma4.eq61-63",)),
     Step("ssf.4.2", "certificate", "the difference is a square", YOUNG, {"1/beta": "2/beta"}),
@@ -622,7 +650,7 @@ STEPS = [
          claims=("ssf.lemma4.eq82-87",)),
     Step("ssf.4.4", "implication", "for all second moments of the three parts", PARTS, {"4*rho": "3*rho"},
          claims=("ssf.lemma4.eq88-99",)),
-    Step("ssf.4.5", "implication", "for all rho in (0, 1], all steps and second moments", REFRESHED,
+    Step("ssf.4.5", "identity", "4.1 and 4.4 with the factors of 4.3", REFRESHED,
          {"12*L**2*eta**2*G2": "11*L**2*eta**2*G2"}, "11 in the place of 12"),
     Step("ssf.5.1", "implication", "for all rho in (0, 1], both ways to bound the step", STEP_SIZES, {"8)": "7)"},
          "sqrt(rho/7) in the place of sqrt(rho/8)"),
