@@ -109,7 +109,7 @@ def named(letters: Mapping[str, str], **texts: str) -> dict[str, Formula]:
 
 
 def plain(latex: str) -> str:
-    """Return LaTeX without its layout: spaces, sizes and kinds of brackets, needless braces, a last punctuation mark."""
+    """Return LaTeX without its layout: spaces, sizes and kinds of brackets, needless braces, a last full stop."""
     text = _LAYOUT.sub("", latex.replace(r"\tfrac", r"\frac"))
     text = re.sub(r"\\?\[|\\\{", "(", re.sub(r"\\?\]|\\\}", ")", text))
     return re.sub(r"\{(\\[a-zA-Z]+|\w)\}", r"\1", text).rstrip(".,:;")

@@ -1,7 +1,7 @@
 """What the pages of docs/theory take from records, written into them: `python docs/book/_ext/page_numbers.py`.
 
 A number stands before the comment that names it: `0.31<!-- use/step: DeComFL, least edge over rule -->`. So does a
-formula of `theory/<page>/formulas.py`: `$h=L\\tilde\\eta$<!-- formula h -->`; spaces and sizes are the page's. A table of
+formula of `theory/<page>/formulas.py`: `$h=L\\tilde\\eta$<!-- formula h -->`; its layout is the page's. A table of
 tight.md stands between `<!-- table ssf/tight -->` and `<!-- end -->`. The links from steps to their checks end a page.
 """
 

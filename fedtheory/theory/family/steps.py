@@ -12,8 +12,7 @@ from fedtheory.theory.family.formulas import FORMULAS as F
 from fedtheory.theory.fedsub.steps import centred, parts
 from fedtheory.theory.formula import Formula
 from fedtheory.theory.mud.steps import second
-from fedtheory.theory.proof import Equal, Fails, Implies, Put, Said, Step, either, equal, every, follows
-from fedtheory.theory.search import reals
+from fedtheory.theory.proof import Equal, Fails, Implies, Put, Said, Step, either, equal, every
 from fedtheory.theory.ssf.steps import (
     CAUCHY,
     INDUCTION,
@@ -191,7 +190,8 @@ def quadratic(known: bool) -> Callable[[], bool]:
 MOVED = Implies(
     ["a >= 0", "b >= 0", "w >= 0", "n >= 0", "2*ab <= a + b", "2*bw + 2*bn <= b + w + n"],
     ["a + b + w + n + 2*ab + 2*bw + 2*bn <= move"],
-    ["eta == 1", "omega == 1", "rho == 1", "L == 1", "nu == 1", "S == 1", "K == 1", "theta == n", "sigma == 1", "G2 == a",
+    ["eta == 1", "omega == 1", "rho == 1", "L == 1", "nu == 1", "S == 1", "K == 1", "theta == n", "sigma == 1",
+        "G2 == a",
      "D == b", "V == w", ("move", F["moved"])],
 )  # fmt: skip
 
@@ -294,7 +294,8 @@ NO_MEMORY = every(
     Fails(Implies([], ["most <= 49/50*1.388"], [("most", F["up5"].side(1))])),
     Equal(F["q"], "up*omega*p + h*nu", [("up", F["up"].side(1))]),
     Equal(F["kappa"], "m - rho*omega*(up*alpha*p + (3*up*p + 2*nu)*gamma*h**2)", [("up", F["up5"].side(1))]),
-    Equal(F["condition"].side(0), "rho*omega*q/kappa*(up*alpha*p + (3*up*p + 2)*gamma*h**2)", [("up", F["up5"].side(1))]),
+    Equal(F["condition"].side(0), "rho*omega*q/kappa*(up*alpha*p + (3*up*p + 2)*gamma*h**2)", [("up",
+        F["up5"].side(1))]),
     Equal(F["up"].side(0), "drift*5/8", [("drift", F["up5"].side(0))]),
     Equal(F["none_left"], None, [F["weight"]]),
     Implies(["rho > 0", "eta > 0", "q > 0", F["positive"]], ["most > 0"], [("most", F["weight"])]),
@@ -317,6 +318,7 @@ DIVIDED = every(
     Equal(F["theorem"], "(gap + M*C0 + T*(coef_zeta*zeta**2 + at_most*theta*sigma**2/K))/divisor",
           [F["weight"], *parts_of("coef_zeta", "at_most", "divisor")]),
     Equal("-T*lead", F["divisor"], parts_of("lead")),
+    Equal(F["omega_p"].side(1), F["p"].side(2)),
 )  # fmt: skip
 
 
@@ -330,7 +332,7 @@ def rate(
     atoms: Sequence[str] = ("gap", "C0", "zeta", "sigma"),
     alone: Sequence[str] = ("p",),
 ) -> list[Any]:
-    """The theorem's bound is at most the corollary's, and 19/20 of that would not do, for each of the atoms alone.
+    """The theorem's bound is at most the corollary's, and the same where `alone` is 0; 19/20 would not do.
 
     Args:
         where: the row of the memory, and the numbers of the corollary.
@@ -341,6 +343,7 @@ def rate(
         only = [f"{one} == {int(one == atom)}" for one in atoms]
         put: list[Put] = [*where, *only, ("theorem", F["theorem"]), ("bound", bound)]
         found.append(Implies(given, ["theorem <= bound"], put, cleared=True))
+        found.append(Equal("theorem", "bound", [*(f"{one} == 0" for one in alone), *put]))
         for one in alone if bound.says(atom) else ():
             zero = [f"{other} == 0" for other in alone if other != one]
             less = [*zero, *put, "lead == 20*h*theta*sigma**2/(9*S*rho*K)"]
@@ -358,10 +361,20 @@ SSF = every(
     *rate([*LOCAL, "u <= 1/8"], WHOLE, F["ssf"]),
 )
 ONCE_GIVEN = ["rho <= 1", "p <= most**2"]
-ONCE_AT: list[Put] = [("most", F["once_local"]), "sigma == 0", F["once_h"], "eta == h/L", "p == v*rho", *KEEPS, "mu == rho", *memory("kept"), *NUMBERS]
+ONCE_AT: list[Put] = [
+    ("most", F["once_local"]),
+    "sigma == 0",
+    F["once_h"],
+    "eta == h/L",
+    "p == v*rho",
+    *KEEPS,
+    "mu == rho",
+    *memory("kept"),
+    *NUMBERS,
+]
 ONCE = every(
     Implies(ONCE_GIVEN, [F["positive"], F["condition"]], ONCE_AT, cleared=True),
-    *rate(ONCE_GIVEN, ONCE_AT, F["once"], atoms=("gap", "C0")),
+    *rate(ONCE_GIVEN, ONCE_AT, F["once"], atoms=("gap", "C0"), alone=("v",)),
 )
 # H: h nu; y: h^2/(phi^2 rho)
 FEW = "(y*phi**2*rho)"
@@ -371,14 +384,16 @@ FEW_GIVEN = ["p <= 1/100", f"{FEW} <= most**2"]
 SOME = every(
     Implies([*FEW_GIVEN, "nu <= 1", "phi*nu <= 1/2", "H <= product"],
             [F["some_kappa"], F["condition"].changed("h**2", FEW)], FEW_AT, cleared=True),
-    Fails(Implies([*FEW_GIVEN, "nu <= 1"], ["kappa >= 10/9*most_kappa"], [*FEW_AT, ("most_kappa", F["some_kappa"])], cleared=True)),
+    Fails(Implies([*FEW_GIVEN, "nu <= 1"], ["kappa >= 10/9*most_kappa"], [*FEW_AT, ("most_kappa", F["some_kappa"])],
+        cleared=True)),
     Implies(["rho > 0", "rho <= 1", "phi > 0", "nu > 0", F["some_step"]], [F["some_h"]]),
     Equal("phi*nu", F["odds"].side(1), [F["phi"], F["nu"]]),
     Implies(["S >= 1", "S <= N", "N >= 2"], [f"{F['odds'].side(1).text} <= {F['odds'].side(2).text}"], cleared=True),
 )  # fmt: skip
 SOME_BOUND = rate(
     ["y <= 1/64", "S >= 1"],
-    ["omega == 1", "mu == rho", *memory("kept"), "h == sqrt(y*rho)*phi", "nu == H/h", F["q"], ("kappa", F["some_kappa"])],
+    ["omega == 1", "mu == rho", *memory("kept"), "h == sqrt(y*rho)*phi", "nu == H/h", F["q"], ("kappa",
+        F["some_kappa"])],
     F["some"], alone=("p", "H"),
 )  # fmt: skip
 FULL_AT: list[Put] = [*KEEPS, "mu == 1", "theta == 1", *memory("kept"), *NUMBERS]
@@ -395,14 +410,16 @@ FORGET = every(
     Implies([*FORGET_GIVEN, "h**2 <= rho/40"], [F["forget_kappa"], F["condition"]], FORGET_AT, cleared=True),
     Implies([*FORGET_GIVEN, "h**2 <= rho/20"], [F["forget_kappa"], F["condition"]],
             [*KEEPS, *memory("forget"), ("alpha", F["quiet_alpha"]), *NUMBERS], cleared=True),
-    Fails(Implies([*FORGET_GIVEN, "h**2 <= rho/40"], ["kappa >= 10/9*most"], [*FORGET_AT, ("most", F["forget_kappa"])], cleared=True)),
+    Fails(Implies([*FORGET_GIVEN, "h**2 <= rho/40"], ["kappa >= 10/9*most"], [*FORGET_AT, ("most", F["forget_kappa"])],
+        cleared=True)),
     *(Equal("most**2", square, [take, ("most", F[step])]) for step, take, square in (
         ("forget_loud", SECOND, "rho/40"), ("forget_loud", FIRST, "(1/10)**2"), ("forget_quiet", SECOND, "rho/20"),
         ("forget_quiet", FIRST, "(1/10)**2"))),
 )  # fmt: skip
 FORGET_BOUND = rate(
     [*FORGET_GIVEN, "h**2 <= rho/40"],
-    [*KEEPS, *memory("forget"), F["q"], ("kappa", F["forget_kappa"])], F["forget"].changed("V0", "C0"),
+    [*KEEPS, *memory("forget"), F["q"], ("kappa", F["forget_kappa"])],
+    F["forget"].changed("V0", "C0"),
 )
 REST = F["single_moved"].changed("G2", "0")
 SINGLE = every(
@@ -415,7 +432,8 @@ SINGLE = every(
 GAUSSIAN = Equal(F["gauss_price"], "(r*(d_ + 2) + r*(r - 1))/r**2")
 CHOSEN = Implies(
     ["a > 0", "b > 0", "H > 0", "eta > 0", "eta == min(H, a/b)"], ["left <= right"],
-    ["A == a**2", "B_ == b**2", ("sqrt", lambda v: v), ("left", F["chosen"]), ("right", F["chosen_at"].changed("sqrt(A*B_)", "a*b"))],
+    ["A == a**2", "B_ == b**2", ("sqrt", lambda v: v), ("left", F["chosen"]), ("right",
+        F["chosen_at"].changed("sqrt(A*B_)", "a*b"))],
 )  # fmt: skip
 SPEEDUP = every(
     Equal("eta*B_", F["some"].term(2), ["p == L*eta/S", "nu == 1/S", "h == L*eta", F["B_11"]]),
@@ -423,7 +441,8 @@ SPEEDUP = every(
     Equal(F["speedup"].term(0), "A/H", [F["A"], F["H"]]),
     Equal(F["H"].side(1), "most/L", [("most", F["some_step"])]),
     Implies([], ["4*A*B_ <= most**2"], [F["A"], F["B_11"], ("most", F["speedup"].term(1))], cleared=True),
-    Fails(Implies([], ["4*A*B_ <= (99/100*most)**2"], [F["A"], F["B_11"], ("most", F["speedup"].term(1))], cleared=True)),
+    Fails(Implies([], ["4*A*B_ <= (99/100*most)**2"], [F["A"], F["B_11"], ("most", F["speedup"].term(1))],
+        cleared=True)),
     Implies([F["small_p"], "nu <= 1/S"], [F["bound_11"]], cleared=True),
     Equal(F["bound_11"].side(0), F["bound_11"].side(1), ["p == h/S", "nu == 1/S"]),
     Implies(["h <= most"], ["more*C0/(phi*rho*T) <= start"],
@@ -438,7 +457,8 @@ METHODS = every(
     Equal(F["scaffold_start"], F["some"].term(1), ["rho == 1"]),
     Equal(F["scaffold_step"], F["some_step"], ["rho == 1"]),
     *(Equal(F[one], F[of].term(at)) for one, of, at in (
-        ("ssf_start", "ssf", 1), ("some_start", "some", 1), ("forget_start", "forget", 1), ("forget_stays", "forget", 2),
+        ("ssf_start", "ssf", 1), ("some_start", "some", 1), ("forget_start", "forget", 1), ("forget_stays", "forget",
+            2),
         ("lead_term", "some", 0))),
     Equal(F["quarter"], F["ssf_step"], [FIRST]),
     Equal(F["server"], F["quarter"]),
@@ -492,7 +512,8 @@ STEPS = [
          pulls(False), "any vector in the place of the mean", ("ssf.theorem1.eq110",)),
     Step("family.3.7", "identity", "3.2 twice, the sums of 3.5 and the claim, by expansion", RECURSION,
          {"4*lr**2*k**2": "3*lr**2*k**2"}),
-    Step("family.4.1", "implication", "for all steps up to 1/L and all second moments", SPLIT, {"sqP(w)": "9/10*sqP(w)"},
+    Step("family.4.1", "implication", "for all steps up to 1/L and all second moments", SPLIT,
+         {"sqP(w)": "9/10*sqP(w)"},
          "nine tenths of the sampling", ("ssf.sharper.lemma3",)),
     Step("family.4.2", "expectation", "two clients, two steps, independent signs", averaged(True), averaged(False),
          "one sign for all", ("ssf.lemma3.eq49-54",)),
@@ -507,7 +528,8 @@ STEPS = [
          "the drift with the other sign; 1 for 2"),
     Step("family.5.4", "expectation", "from the first two moments of Q; a client's part against the mean one "
          "(fedsub.4.6); the rows of the table", every(forgotten(2), centred(True), FORGOT),
-         either(forgotten(1), centred(False)), "divided by rho, not by its square; any vector in the place of the mean"),
+         either(forgotten(1), centred(False)),
+             "divided by rho, not by its square; any vector in the place of the mean"),
     Step("family.5.5", "identity", "the mean over the set and the clients", REFRESHED, {"2*phi": "phi"}),
     Step("family.6.1", "identity", "the sum of the claims", ASSEMBLED, {"1.388": "1.389"}),
     Step("family.6.2", "implication", "for all positive numbers", NO_MEMORY, {"7/8": "6/7"}),
@@ -516,7 +538,8 @@ STEPS = [
     Step("family.6.5", "identity", "the sum over the rounds, divided", DIVIDED, {"20/9": "2"}),
     Step("family.7.1", "implication", "for p <= 1/100, u <= 1/8 and N >= 1", SSF, {"8)": "7)"}, "h^2 <= rho/7"),
     Step("family.7.2", "implication", "for p <= rho/100, h = 1/4", ONCE, {"45": "48"}),
-    Step("family.7.3", "implication", "for p <= 1/100, y <= 1/64, all S, N >= 2", SOME, {"/8": "/6"}, "h <= phi sqrt(rho)/6"),
+    Step("family.7.3", "implication", "for p <= 1/100, y <= 1/64, all S, N >= 2", SOME, {"/8": "/6"},
+         "h <= phi sqrt(rho)/6"),
     Step("family.7.4", "implication", "for y <= 1/64 and S >= 1", every(*SOME_BOUND), {"5.5": "5"}),
     Step("family.7.5", "implication", "for p <= 1/100, h <= 1/4, N >= 1", FULL, {"13/3": "4"}),
     Step("family.7.6", "implication", "for p <= 1/100, h <= 1/10, c p <= rho/5", FORGET, {"rho/40": "rho/30"}),
@@ -524,9 +547,11 @@ STEPS = [
     Step("family.7.8", "implication", "for all steps up to 1/(L omega), with 3.3 for any two symmetric outcomes",
          every(moment(True), SINGLE), {"-1/2*eta1": "-3/5*eta1"}, "3/5 for 1/2"),
     Step("family.7.9", "expectation", "E (U U^T)^2 for entries of any fourth moment, d and r up to 3 (mud.3.2), at 3",
-         every(second(2), gaussian(3), GAUSSIAN), every(second(2), gaussian(1)), "signs in the place of normal numbers"),
+         every(second(2), gaussian(3), GAUSSIAN), every(second(2), gaussian(1)),
+             "signs in the place of normal numbers"),
     Step("family.7.10", "implication", "both cases of the smaller step", CHOSEN, {"2": "3/2"}),
-    Step("family.7.11", "implication", "160/9, 19.2 and 1.5; the table of the methods", every(SPEEDUP, METHODS), {"19.2": "19"}),
+    Step("family.7.11", "implication", "160/9, 19.2 and 1.5; the table of the methods", every(SPEEDUP, METHODS),
+         {"19.2": "19"}),
     Step("family.8.1", "identity", "the two parts are orthogonal, in a basis in which P is diagonal; the solution",
          every(pythagoras(1), FRESH), {"rest)": "rest**2)"}, "two rounds forgotten in one"),
 ]  # fmt: skip

@@ -193,7 +193,8 @@ CLAIMS: list[Claim] = [
             ),
             sharper_lemma3(),
         ),
-        control=survives(sharper_lemma3(FORMULAS["descent"].changed("L*eta**2*sigma**2", "49/100*L*eta**2*sigma**2")), "sharper3", "", [STILL_FAR], enough=1 + 1e-3),
+        control=survives(sharper_lemma3(FORMULAS["descent"].changed("L*eta**2*sigma**2", "49/100*L*eta**2*sigma**2")),
+            "sharper3", "", [STILL_FAR], enough=1 + 1e-3),
         broken="the noise term times 49/100",
         implies="Four times the step and twice the descent of (21), with 5/8 in place of 3/2 before the drift where "
         "eta <= 1/(4L), at the price of twice its noise term. No step needs (42): E <P G, P xi_bar> = 0 is enough.",
