@@ -35,13 +35,13 @@ def test_a_changed_number_of_a_page_is_rendered_back(page):
     """Drawn from all numbers within named formulas, in tables, too."""
     text, known = PAGES[page], formulas(page)
     assert page_numbers.rendered(text, known) == text
-    spans = [span for span in page_numbers.FORMULA.finditer(text) if span[3]]
-    places = [span.start(2) + digit.start() for span in spans for digit in re.finditer(r"\d", span[2])]
-    for at in random.Random(1).sample(places, 2 * DRAWN[page]):
-        changed = f"{text[:at]}{(int(text[at]) + 1) % 10}{text[at + 1 :]}"
+    spans = [span[0] for span in page_numbers.FORMULA.finditer(text) if span[3]]
+    places = [(span, digit) for span in spans for digit in re.finditer(r"\d(?=.*\$)", span, re.DOTALL)]
+    for span, digit in random.Random(1).sample(places, 2 * DRAWN[page]):
+        changed = f"{span[: digit.start()]}{(int(digit[0]) + 1) % 10}{span[digit.end() :]}"
         again = page_numbers.rendered(changed, known)
         assert again != changed
-        assert plain(again) == plain(text)
+        assert plain(again) == plain(span)
 
 
 @pytest.mark.parametrize("page", WITH_FORMULAS)
@@ -57,7 +57,7 @@ def test_a_changed_number_of_an_object_fails_a_step(page, monkeypatch):
             step.check()
 
     def caught(text: str) -> bool:
-        near = lambda id: any(len(one) > 3 and (one in text or text in one) for one in read[id])
+        near = lambda id: any(len(one) > 3 and (one in text or text in one) for one in read.get(id, ()))
         try:
             steps = {step.id: step for step in importlib.reload(module).STEPS}
             return any(

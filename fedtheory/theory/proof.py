@@ -66,7 +66,8 @@ class Step:
 
     def outcome(self) -> Outcome:
         """What the check says; a control that holds raises AssertionError: the check could not fail."""
-        if self.control():
+        control: Any = self.control
+        if control():
             raise AssertionError(f"{self.id}: the control holds, too: {self.broken}")
         return Outcome(self.check(), _EVIDENCE[self.kind], None, self.says)
 
@@ -188,7 +189,7 @@ class Equal:
 
         names, number = _Symbols(), sympy.Rational
         _put(names, self.where, number)
-        left, right = _formula(self.left), self.right and _formula(self.right)
+        left, right = _formula(self.left), None if self.right is None else _formula(self.right)
         if right is None:
             pairs = [(a, b) for a, sign, b in left.links(names, number) if sign == "=="]
         else:
@@ -233,7 +234,7 @@ def _formula(said: Said) -> Formula:
 
 def _put(names: dict[str, Any], where: Sequence[Put], number: Callable[[str], Any]) -> None:
     for one in where:
-        name, said = one if isinstance(one, tuple) else (_formula(one).name, one)
+        name, said = (_formula(one).name, one) if isinstance(one, str | Formula) else one
         names[name] = said if callable(said) else _formula(said).right(names, number)
 
 

@@ -56,8 +56,8 @@ def sharper_lemma2(bound: Formula = FORMULAS["drift"]) -> Terms:
 
 def sharper_lemma3(bound: Formula = FORMULAS["descent"]) -> Terms:
     def terms(q: Round) -> tuple[torch.Tensor, ...]:
-        down, *up = bound.terms(_named(q))
-        return q.gain - down, sum(up), (q.at.eta * q.G2 + q.at.L * q.moved).detach()
+        down, drift, noise = bound.terms(_named(q))
+        return q.gain - down, noise + drift, (q.at.eta * q.G2 + q.at.L * q.moved).detach()
 
     return terms
 
