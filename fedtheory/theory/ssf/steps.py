@@ -549,6 +549,7 @@ SHORT_LOCAL = every(
     Equal(F["short_rest"], "of_u*q*eta*sigma**2/K", [("of_u", F["noise_N"])]),
     Equal(F["short_noise"].side(0), F["of_noise"].side(0).changed("12*u", "0")),
     Equal("most**2", "qu*rho", [("most", F["product"]), ("qu", F["product_q"])]),
+    Equal("most**2", F["short_q"], [("most", F["short_local"])]),
 )  # fmt: skip
 OTHER = [F["other_weight"], F["other_B"]]
 WEIGHTS = every(
