@@ -68,13 +68,16 @@ def test_a_changed_number_of_an_object_fails_a_step(page, monkeypatch):
 
     own = [name for name in known if name != "printed"]  # the paper's own, see below
     changes = [(name, other) for name in own for other in known[name].neighbours()]
+    survived = []
     try:
         for name, other in random.Random(2).sample(changes, DRAWN[page]):
+            text = known[name].text
             with monkeypatch.context() as patch:
                 patch.setitem(known, name, other)
-                assert caught(other.text), other.text
+                survived += [] if caught(text) else [other.text]
     finally:
         importlib.reload(module)
+    assert survived == []
 
 
 def test_the_printed_theorem_is_the_statement_of_its_claim():

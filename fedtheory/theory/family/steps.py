@@ -407,6 +407,7 @@ FULL = every(
     Implies(FULL_GIVEN, [F["positive"], F["condition"], F["full_q"]], FULL_AT, cleared=True),
     *rate(FULL_GIVEN, FULL_AT, Formula(" + ".join(F[one].text for one in ("lead_term", "full_start", "full_noise")))),
     Equal(F["full_start"], "full_q*C0/T", parts_of("full_q")),
+    Equal("start*C0/T", F["theorem"], [("start", F["full_q"].side(0)), "gap == 0", "zeta == 0", "sigma == 0"]),
 )
 FIRST, SECOND = ("min", lambda a, b: a), ("min", lambda a, b: b)
 FORGET_AT: list[Put] = [*KEEPS, *memory("forget"), *NUMBERS]
