@@ -247,7 +247,7 @@ def _changed(check: Any, fields: Sequence[str], old: str, new: str) -> Any:
         return None
 
     for field in fields:
-        value = getattr(check, field)
+        value: Any = getattr(check, field)
         if isinstance(value, str | Formula) and (said := other(value)) is not None:
             return replace(check, **{field: said})
         for at, one in enumerate(value if isinstance(value, list | tuple) else ()):
