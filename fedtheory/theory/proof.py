@@ -250,9 +250,10 @@ def _changed(check: Any, fields: Sequence[str], old: str, new: str) -> Any:
         value: Any = getattr(check, field)
         if isinstance(value, str | Formula) and (said := other(value)) is not None:
             return replace(check, **{field: said})
-        for at, one in enumerate(value if isinstance(value, list | tuple) else ()):
+        listed = list(value) if isinstance(value, list | tuple) else []
+        for at, one in enumerate(listed):
             if (said := other(one)) is not None:
-                return replace(check, **{field: [*value[:at], said, *value[at + 1 :]]})
+                return replace(check, **{field: [*listed[:at], said, *listed[at + 1 :]]})
     return None
 
 
