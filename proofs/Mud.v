@@ -1,6 +1,8 @@
-(* FedMUD: the covariance that AAD removes, and Kronecker products; matrices as functions of two indices. *)
-From Coq Require Import Reals Lra FunctionalExtensionality.
-From Fedtheory Require Import Core.
+(* docs/theory/mud.md: FedMUD and FedMUD+AAD; the covariance that AAD removes. Matrices are functions of two indices.
+   step_8_4 is the page's [mud.8.4]. *)
+From Coq Require Import Reals Lra Lia Psatz List FunctionalExtensionality.
+From Fedtheory Require Ssf.
+From Fedtheory Require Import Noise Descent Core.
 Local Open Scope R_scope.
 Definition mat (I J : Type) := I -> J -> R.
 Definition mul {I J} n (A : mat I nat) (B : mat nat J) : mat I J := fun i j => sum n (fun k => A i k * B k j).
@@ -47,9 +49,6 @@ Proof.
   - intros k _. rewrite Rmult_comm, <- sum_scal. apply sum_ext; intros; ring.
 Qed.
 (* ---- several local steps ---- *)
-From Coq Require Import Lia Psatz List.
-From Fedtheory Require Import Noise Descent.
-From Fedtheory Require Ssf.
 (* 8: numbers *)
 Lemma mud_step_2 K : sum K (fun k => 4 * INR k ^ 2) = 2/3 * INR K * (INR K - 1) * (2 * INR K - 1).
 Proof. induction K; [simpl; field|]. rewrite sum_S, IHK, S_INR. field. Qed.
@@ -472,24 +471,6 @@ Proof.
   replace (5 / (2 * (INR K * alpha) * INR T) * (2/5 * (INR K * alpha) * sum T (fun t => Eit round next t (fun w => nrm2 (G w)) w0))) with (/ INR T * sum T (fun t => Eit round next t (fun w => nrm2 (G w)) w0)) in h by (field; lra).
   eapply Rle_trans; [exact h|]. right. field. lra.
 Qed.
-(* 9.2, several steps *)
-Lemma contract_several mu (w0 : vec) T : 0 < mu -> 0 <= 1 - 4/5 * mu * (INR K * alpha) -> (forall w, 2 * mu * (Favg w - fstar) <= nrm2 (G w)) ->
-  Eit round next T (fun w => Favg w - fstar) w0 <= (1 - 4/5 * mu * (INR K * alpha)) ^ T * (Favg w0 - fstar) + X / (2 * mu).
-Proof.
-  intros m0 a0 pl. assert (al0 : 0 < alpha) by (unfold alpha; now apply Rmult_lt_0_compat). assert (Ka0 : 0 < INR K * alpha) by now apply Rmult_lt_0_compat.
-  set (a := 1 - 4/5 * mu * (INR K * alpha)) in *. assert (X0 : 0 <= X).
-  { unfold X, e8. assert (y := pow2_ge_0 q). assert (y1 := pow2_ge_0 zeta). assert (y2 := pow2_ge_0 nu). assert (y3 := pow2_ge_0 (kappa * theta ^ 2 * B)). destruct u01 as [y4 _]. assert (y5 := Rlt_le _ _ L0). assert (y6 := Rlt_le _ _ al0). assert (y7 : 0 <= kappa) by lra.
-    unfold Rdiv. repeat apply Rplus_le_le_0_compat; try pos. apply Rmult_le_pos; [pos|]. apply Rplus_le_le_0_compat; pos. }
-  assert (all : forall T w, Eit round next T (fun w => Favg w - fstar) w <= a ^ T * (Favg w - fstar) + (1 - a ^ T) * (X / (2 * mu))).
-  { intros T1. induction T1 as [|n IH]; intros w; [simpl; lra|]. cbn [Eit].
-    eapply Rle_trans; [apply (ex_le (round w) _ (fun x => a ^ n * Favg (next w x) + (- (a ^ n * fstar) + (1 - a ^ n) * (X / (2 * mu))))); intros x; specialize (IH (next w x)); lra|].
-    rewrite ex_plus, ex_scal, ex_const. assert (b := round_bound w). assert (c := pl w). assert (pa : 0 <= a ^ n) by now apply pow_le.
-    assert (d : round w (fun x => Favg (next w x)) <= fstar + a * (Favg w - fstar) + (1 - a) * (X / (2 * mu))).
-    { eapply Rle_trans; [exact b|]. apply (Rmult_le_compat_l (2/5 * (INR K * alpha))) in c; [|lra]. replace ((1 - a) * (X / (2 * mu))) with (2/5 * (INR K * alpha) * X) by (unfold a; field; lra). unfold a. lra. }
-    apply (Rmult_le_compat_l _ _ _ pa) in d. change (a ^ S n) with (a * a ^ n). lra. }
-  eapply Rle_trans; [apply all|]. assert (pa : 0 <= a ^ T) by now apply pow_le. assert (0 <= X / (2 * mu)) by (unfold Rdiv; apply Rmult_le_pos; [auto|]; apply Rlt_le, Rinv_0_lt_compat; lra).
-  assert (0 <= a ^ T * (X / (2 * mu))) by pos. lra.
-Qed.
 End Several.
 (* ---- matrices ---- *)
 Definition fro m n (A B : mat nat nat) : R := sum m (fun i => sum n (fun j => A i j * B i j)).
@@ -839,4 +820,73 @@ Proof.
   - intros r1. rewrite e. assert (r / (m + r + k - 2) <= rho); [|lra]. unfold rho, Rdiv. apply Rmult_le_compat_l; [lra|]. apply Rinv_le_contravar; lra.
   - unfold rho, rho'. field. lra.
   - ring.
+Qed.
+(* 3.3: both partners, independent; k is the kurtosis of both *)
+Lemma step_3_3 {O O' : Type} (EU : law O) (EV : law O') (U : O -> mat nat nat) (V : O' -> mat nat nat) m n r s k A : (0 < r)%nat ->
+  (forall i a j b, EU (fun o => U o i a * U o j b) = s ^ 2 * (dl i j * dl a b)) -> (forall i a j b, EV (fun o => V o i a * V o j b) = s ^ 2 * (dl i j * dl a b)) ->
+  (forall i a j b l c n d, EU (fun o => U o i a * U o j b * (U o l c * U o n d)) = s ^ 4 * (dl i j * dl a b * (dl l n * dl c d) + dl i l * dl a c * (dl j n * dl b d)
+    + dl i n * dl a d * (dl j l * dl b c) + (k - 3) * (dl i j * dl a b * (dl i l * dl a c) * (dl i n * dl a d)))) ->
+  (forall i a j b l c n d, EV (fun o => V o i a * V o j b * (V o l c * V o n d)) = s ^ 4 * (dl i j * dl a b * (dl l n * dl c d) + dl i l * dl a c * (dl j n * dl b d)
+    + dl i n * dl a d * (dl j l * dl b c) + (k - 3) * (dl i j * dl a b * (dl i l * dl a c) * (dl i n * dl a d)))) ->
+  let R p := madd (mul n A (gram r (V (snd p)))) (mul m (gram r (U (fst p))) A) in let c := (INR m + INR n + 4 * INR r + 2 * k - 4) / (4 * INR r) in
+  bind EU (fun _ => EV) (fun p => fro m n A (R p)) = 2 * INR r * s ^ 2 * fro m n A A /\
+  bind EU (fun _ => EV) (fun p => fro m n (R p) (R p)) = INR r * s ^ 4 * (INR m + INR n + 4 * INR r + 2 * k - 4) * fro m n A A /\
+  INR r * s ^ 4 * (INR m + INR n + 4 * INR r + 2 * k - 4) = (2 * INR r * s ^ 2) ^ 2 * c.
+Proof.
+  intros r1 u2 v2 u4 v4 R c. assert (r0 := lt_0_INR _ r1).
+  assert (side : forall C o', fro m n (mul n A (gram r (V o'))) C = fro n m (tr_ C) (mul n (gram r (V o')) (tr_ A))).
+  { intros C o'. rewrite (fro_tr m n), tr_mul, froC. f_equal. f_equal. unfold gram. rewrite tr_mul. reflexivity. }
+  assert (mV : forall C, EV (fun o' => fro m n (mul n A (gram r (V o'))) C) = INR r * s ^ 2 * fro m n A C).
+  { intros C. rewrite (ex_ext EV _ (fun o' => fro n m (tr_ C) (mul n (gram r (V o')) (tr_ A)))) by (intros; apply side). rewrite ex_fro.
+    transitivity (fro n m (tr_ C) (mul n ((fun i j => EV (fun o' => gram r (V o') i j)) : mat nat nat) (tr_ A))); [f_equal; mext; apply (ex_mul EV n (fun o' => gram r (V o')))|].
+    transitivity (fro n m (tr_ C) (mscal (INR r * s ^ 2) (tr_ A))).
+    - unfold fro. apply sum_ext; intros i hi. apply sum_ext; intros j hj. f_equal. unfold mul, mscal. rewrite (sum_ext n _ (fun l => dl i l * (INR r * s ^ 2 * tr_ A l j))) by (intros; rewrite (gram_mean EV V r s v2); ring). apply (sum_dl n i (fun l => INR r * s ^ 2 * tr_ A l j) hi).
+    - rewrite fro_scal_r, <- fro_tr, froC. reflexivity. }
+  assert (mU : EU (fun o => fro m n A (mul m (gram r (U o)) A)) = INR r * s ^ 2 * fro m n A A) by (apply (step_3_1 EU m n r U s u2)).
+  split; [|split].
+  - cbn [bind ex fst snd]. rewrite (ex_ext EU _ (fun o => INR r * s ^ 2 * fro m n A A + fro m n A (mul m (gram r (U o)) A))).
+    + rewrite ex_plus, ex_const, mU. ring.
+    + intros o. unfold R. cbn [fst snd]. rewrite (ex_ext EV _ (fun o' => fro m n (mul n A (gram r (V o'))) A + fro m n A (mul m (gram r (U o)) A))) by (intros; rewrite fro_add_r, (froC m n A); reflexivity). rewrite ex_plus, mV, ex_const. reflexivity.
+  - cbn [bind ex]. rewrite (ex_ext EU _ (fun o => INR r * s ^ 4 * (INR n + INR r + k - 2) * fro m n A A + (2 * INR r * s ^ 2 * fro m n A (mul m (gram r (U o)) A) + fro m n (mul m (gram r (U o)) A) (mul m (gram r (U o)) A)))).
+    + rewrite !ex_plus, ex_const, ex_scal, mU. rewrite (proj2 (step_3_2 EU m n r U s k u4 A r1)). unfold c_mud. field. lra.
+    + intros o. unfold R. cbn [fst snd]. set (Y := mul m (gram r (U o)) A).
+      rewrite (ex_ext EV _ (fun o' => fro n m (mul n (gram r (V o')) (tr_ A)) (mul n (gram r (V o')) (tr_ A)) + (2 * fro m n (mul n A (gram r (V o'))) Y + fro m n Y Y))).
+      * rewrite !ex_plus, ex_scal, mV, ex_const. rewrite (proj2 (step_3_2 EV n m r V s k v4 (tr_ A) r1)), <- fro_tr. unfold c_mud. field. lra.
+      * intros o'. rewrite <- gram_right. rewrite fro_add_r, !(froC m n (madd _ _)), !fro_add_r, (froC m n Y). ring.
+  - unfold c. field. lra.
+Qed.
+(* 6.4 *)
+Lemma step_6_4 m n r (U : mat nat nat) a s : (forall i b, Rabs (U i b) <= a) -> s ^ 2 = a ^ 2 / 3 ->
+  (forall x : nat -> R, sum r (fun b => sum m (fun i => U i b * x i) ^ 2) <= fro m r U U * sum m (fun i => x i ^ 2)) /\
+  fro m r U U <= INR m * INR r * a ^ 2 /\ INR m * INR r * a ^ 2 = 3 * INR m * INR r * s ^ 2 /\
+  (0 < INR r -> 0 < s -> 0 < INR m -> 0 < INR n -> 3 * INR m * INR r * s ^ 2 / (INR r * s ^ 2) = 3 * INR m /\ (3 * INR m * INR r * s ^ 2 + 3 * INR n * INR r * s ^ 2) / (2 * INR r * s ^ 2) = 3/2 * (INR m + INR n) /\
+    forall l, 0 < l -> l / (l * (INR r / INR m)) = INR m / INR r /\ (l + l) / (l * (INR r / INR m) + l * (INR r / INR n)) = 2 * INR m * INR n / (INR r * (INR m + INR n)) /\
+      (INR r = INR m -> INR m / INR r = 1) /\ (INR r = INR m -> INR n = INR m -> 2 * INR m * INR n / (INR r * (INR m + INR n)) = 1)).
+Proof.
+  intros h hs. split; [|split; [|split]].
+  - intros x. unfold fro. rewrite sum_swap. rewrite Rmult_comm, <- sum_scal. apply sum_le; intros b _. assert (c := @cauchy_schwarz m (fun i => U i b) x). unfold dot, nrm2, dot in c. unfold dim in c.
+    rewrite (sum_ext m (fun i => x i ^ 2) (fun i => x i * x i)) by (intros; ring). simpl. lra.
+  - unfold fro. rewrite Rmult_assoc. rewrite <- sum_const. apply sum_le; intros i _. rewrite <- sum_const. apply sum_le; intros b _. assert (q := pow_incr _ _ 2 (conj (Rabs_pos (U i b)) (h i b))). rewrite pow2_abs in q. lra.
+  - rewrite !Rmult_assoc, hs. field.
+  - intros r0 s0 m0 n0. split; [field; lra|]. split; [field; lra|]. intros l l0. split; [field; lra|]. assert (x1 : 0 < INR r * INR n) by (now apply Rmult_lt_0_compat). assert (x2 : 0 < INR r * INR m) by (now apply Rmult_lt_0_compat).
+    split; [field; repeat split; try lra; try nra|]. split.
+    + intros e. rewrite e. field. lra.
+    + intros e1 e2. rewrite e1, e2. field. lra.
+Qed.
+(* 9.2, from the inequality of a round: several steps (u is K alpha), and one *)
+Lemma step_9_2 {X W : Type} (kernel : X -> law W) (step : X -> W -> X) (gap n2 : X -> R) mu u Xs alpha Y : 0 < mu -> 0 < u -> 0 < alpha -> 0 <= Xs -> 0 <= Y -> (forall w, 2 * mu * gap w <= n2 w) ->
+  (0 <= 1 - 4/5 * mu * u -> (forall w, kernel w (fun z => gap (step w z)) <= gap w - 2/5 * u * (n2 w - Xs)) ->
+    forall T w, Eit kernel step T gap w <= (1 - 4/5 * mu * u) ^ T * gap w + Xs / (2 * mu)) /\
+  (0 <= 1 - mu * alpha -> (forall w, kernel w (fun z => gap (step w z)) <= gap w - alpha / 2 * n2 w + alpha * Y / 2) ->
+    forall T w, Eit kernel step T gap w <= (1 - mu * alpha) ^ T * gap w + Y / (2 * mu)).
+Proof.
+  intros m0 u0 al0 X0 Y0 pl.
+  assert (gen : forall a fx, 0 <= a -> 0 <= fx -> (forall w, kernel w (fun z => gap (step w z)) <= a * gap w + (1 - a) * fx) -> forall T w, Eit kernel step T gap w <= a ^ T * gap w + fx).
+  { intros a fx a0 f0 st. assert (all : forall T w, Eit kernel step T gap w <= a ^ T * gap w + (1 - a ^ T) * fx).
+    { induction T as [|t IH]; intros w; [simpl; lra|]. cbn [Eit]. eapply Rle_trans; [apply (ex_le (kernel w) _ (fun z => a ^ t * gap (step w z) + (1 - a ^ t) * fx)); intros z; apply IH|].
+      rewrite ex_plus, ex_scal, ex_const. specialize (st w). assert (p : 0 <= a ^ t) by now apply pow_le. apply (Rmult_le_compat_l _ _ _ p) in st. change (a ^ S t) with (a * a ^ t). lra. }
+    intros T w. specialize (all T w). assert (p : 0 <= a ^ T) by now apply pow_le. assert (0 <= a ^ T * fx) by (apply Rmult_le_pos; auto). lra. }
+  assert (i0 : 0 < / (2 * mu)) by (apply Rinv_0_lt_compat; lra). split; intros a0 st; apply gen; auto; try (unfold Rdiv; apply Rmult_le_pos; lra); intros w; specialize (st w); specialize (pl w).
+  - apply (Rmult_le_compat_l (2/5 * u)) in pl; [|lra]. replace ((1 - (1 - 4/5 * mu * u)) * (Xs / (2 * mu))) with (2/5 * u * Xs) by (field; lra). lra.
+  - apply (Rmult_le_compat_l (alpha / 2)) in pl; [|lra]. replace ((1 - (1 - mu * alpha)) * (Y / (2 * mu))) with (alpha * Y / 2) by (field; lra). lra.
 Qed.
