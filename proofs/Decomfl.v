@@ -1,6 +1,6 @@
 (* docs/theory/decomfl.md: scalars for gradients. step_1_1 is the page's [decomfl.1.1]. *)
 From Coq Require Import Reals Lra Lia Psatz List FunctionalExtensionality.
-From Fedtheory Require Ssf Family.
+From Fedtheory Require Ssf Family Fedsub.
 From Fedtheory Require Import Noise Sampling Descent Mud Core.
 Local Open Scope R_scope.
 
@@ -211,6 +211,56 @@ Proof.
       * rewrite ex_sum, (sum_ext dim _ (fun j => dot bs (basis j) * dot bs (H (basis j)))) by (intros; rewrite e_indep by auto; rewrite !(dotC bs); reflexivity). rewrite form_basis. unfold nH in bH. lra.
       * intros o. rewrite (dot_coords (z p o)), <- sum_scal. apply sum_ext; intros j _. rewrite <- (l_sym _ _ HH (basis j)). ring.
   - rewrite sum_const. replace (/ INR P * / INR P * (INR P * (INR P * Y + X))) with (Y + / INR P * X) by (field; lra). right. unfold X, Y, B_. field. lra.
+Qed.
+(* 6.5: differences in H *)
+Variable eH : nat -> O -> R.
+Variable bH : vec.
+Variable muH : R.
+Hypothesis L0' : 0 <= L.
+Hypothesis k1 : 1 <= kappa.
+Hypothesis htr : tr <= kappa * L.
+Hypothesis eH_le : forall p o, (p < P)%nat -> Rabs (eH p o) <= muH / 2 * nH (z p o).
+Hypothesis eH_mean : forall p u, (p < P)%nat -> Z (fun o => eH p o * dot u (z p o)) = dot u bH.
+Hypothesis eH_indep : forall p q u v, (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => eH p o * dot u (z p o) * (eH q o * dot v (z q o))) = dot u bH * dot v bH.
+Definition btH o : vec := (/ INR P *: vsum P (fun p => eH p o *: z p o))%V.
+Lemma step_6_5 (delta : O -> vec) : (forall u, Z (fun o => dot u (delta o)) = dot u bH) -> (forall o, nrm2 (delta o) <= L * muH ^ 2 * nH (z 0%nat o)) ->
+  nrm2 bH <= muH ^ 2 * L ^ 2 * kappa /\ Z (fun o => nH (btH o - bH)) <= a__ * L * (muH ^ 2 * L ^ 2 / 4 * (kappa * (kappa + 7))) /\ (kappa + 2) * (kappa + 4) <= (kappa + 1) * (kappa + 7).
+Proof.
+  intros hd hle. assert (m2 := pow2_ge_0 muH). assert (l2 := pow2_ge_0 L).
+  assert (nz0 := nz 0%nat P1).
+  assert (tr1 : Z (fun o => nH (z 0%nat o)) = tr).
+  { rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot (basis j) (z 0%nat o) * dot (H (basis j)) (z 0%nat o)))) by (intros; apply form_sum). rewrite ex_sum. apply sum_ext; intros j _. apply (w_2 _ _ nz0). }
+  split; [|split; [|lra]].
+  - assert (en : Z (fun o => dot bH (delta o)) = nrm2 bH) by (rewrite hd; reflexivity). assert (cs := ex_cauchy_schwarz Z (fun _ => bH) delta). cbv beta in cs. rewrite en, ex_const in cs. assert (b0 := nrm2_ge0 bH).
+    assert (dd : Z (fun o => nrm2 (delta o)) <= muH ^ 2 * L ^ 2 * kappa).
+    { apply Rle_trans with (Z (fun o => L * muH ^ 2 * nH (z 0%nat o))); [apply ex_le; auto|]. rewrite ex_scal, tr1. apply (Rmult_le_compat_l (L * muH ^ 2)) in htr; [lra|pos]. }
+    destruct (Req_dec (nrm2 bH) 0) as [z0|z0]; [rewrite z0; assert (kk0 : 0 <= kappa) by lra; pos|]. apply (Rmult_le_reg_l (nrm2 bH)); [lra|]. apply (Rmult_le_compat_l _ _ _ b0) in dd. simpl in cs. lra.
+  - destruct (step_6_3 L0' ltac:(lra) htr) as [_ c3].
+    assert (sq : forall p, (p < P)%nat -> Z (fun o => eH p o ^ 2 * nH (z p o)) <= muH ^ 2 / 4 * (L ^ 3 * (kappa * (kappa + 2) * (kappa + 4)))).
+    { intros p hp. apply Rle_trans with (Z (fun o => muH ^ 2 / 4 * nH (z p o) ^ 3)).
+      - apply ex_le; intros o. assert (q := l_ge0 _ _ HH (z p o)). fold (nH (z p o)) in q. assert (x : eH p o ^ 2 <= (muH / 2 * nH (z p o)) ^ 2) by (rewrite <- (pow2_abs (eH p o)); apply pow_incr; split; [apply Rabs_pos|now apply eH_le]).
+        apply (Rmult_le_compat_r _ _ _ q) in x. lra.
+      - rewrite ex_scal, (proj2 (step_6_2 Z (z p) (nz p hp))). apply Rmult_le_compat_l; lra. }
+    set (X := muH ^ 2 / 4 * (L ^ 3 * (kappa * (kappa + 2) * (kappa + 4)))) in *.
+    assert (full : Z (fun o => nH (btH o)) <= / INR P * X + (1 - / INR P) * nH bH).
+    { rewrite (ex_ext Z _ (fun o => / INR P * / INR P * sum P (fun p => sum P (fun q => eH p o * eH q o * dot (z p o) (H (z q o)))))).
+      2: { intros o. unfold nH, btH. rewrite (l_scal _ _ HH), dot_scall, dot_scalr, (l_vsum _ _ HH), dot_suml, <- Rmult_assoc. f_equal. apply sum_ext; intros p _. rewrite dot_sumr. apply sum_ext; intros q _. rewrite (l_scal _ _ HH), dot_scall, dot_scalr. ring. }
+      rewrite ex_scal, ex_sum. apply Rle_trans with (/ INR P * / INR P * sum P (fun _ => INR P * nH bH + (X - nH bH))).
+      - apply Rmult_le_compat_l; [pos|]. apply sum_le; intros p hp. rewrite ex_sum. rewrite <- (sum_const P (nH bH)), <- (sum_delta P p (fun _ => X - nH bH) hp), <- sum_plus. apply sum_le; intros q hq.
+        destruct (Nat.eq_dec q p) as [->|ne].
+        + rewrite (ex_ext Z _ (fun o => eH p o ^ 2 * nH (z p o))) by (intros; unfold nH; ring). specialize (sq p hp). lra.
+        + rewrite (ex_ext Z _ (fun o => sum dim (fun j => eH p o * dot (basis j) (z p o) * (eH q o * dot (H (basis j)) (z q o))))).
+          * rewrite ex_sum, (sum_ext dim _ (fun j => dot bH (basis j) * dot bH (H (basis j)))) by (intros; rewrite eH_indep by auto; rewrite !(dotC bH); reflexivity). rewrite form_basis. unfold nH. lra.
+          * intros o. rewrite (dot_coords (z p o)), <- sum_scal. apply sum_ext; intros j _. rewrite <- (l_sym _ _ HH (basis j)). ring.
+      - rewrite sum_const. right. field. lra. }
+    assert (mean : forall u, Z (fun o => dot u (btH o)) = dot u bH).
+    { intros u. unfold btH. rewrite (ex_ext Z _ (fun o => / INR P * sum P (fun p => eH p o * dot u (z p o)))).
+      - rewrite ex_scal, ex_sum, (sum_ext P _ (fun _ => dot u bH)) by (intros; now apply eH_mean). rewrite sum_const. field. lra.
+      - intros o. rewrite dot_scalr, dot_sumr. f_equal. apply sum_ext; intros. apply dot_scalr. }
+    rewrite (ex_ext Z _ (fun o => nH (btH o) + ((-2) * dot (H bH) (btH o) + nH bH))) by (intros o; unfold nH; rewrite (form_sub _ _ HH), (dotC (H bH)); ring).
+    rewrite !ex_plus, ex_scal, ex_const, mean, (l_sym _ _ HH). fold (nH bH). assert (nb : 0 <= nH bH) by apply (l_ge0 _ _ HH). assert (x1 : / INR P * nH bH >= 0) by (apply Rle_ge; pos).
+    apply Rle_trans with (/ INR P * X); [lra|]. unfold X, a__, Rdiv. assert (k2 : (kappa + 2) * (kappa + 4) <= (kappa + 1) * (kappa + 7)) by lra.
+    assert (l3 : 0 <= / INR P * (muH ^ 2 * / 4 * (L ^ 3 * kappa))) by (assert (y := pow_le L 3 L0'); assert (0 <= kappa) by lra; pos). apply (Rmult_le_compat_l _ _ _ l3) in k2. lra.
 Qed.
 End Many.
 Lemma step_3_1 (g b : vec) eta : 0 <= eta -> - eta * dot g b <= eta / 4 * nrm2 g + eta * nrm2 b.
@@ -970,6 +1020,15 @@ Proof.
     replace (L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K) + 4 * bth)) with (L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K)) + te * (4 * hh * bth)) by (unfold hh; ring).
     unfold Z1 in *. lra.
 Qed.
+(* 9.1, in the mean over the drawn clients; LQ is the drift of section 8 *)
+Lemma step_9_1 w : kround w (fun x => dot (G w) (next w x - w)) <= - (3/4) * te * nrm2 (G w) + 2 * te * (L * Family.lsets N m mN (QC w)) + 2 * te * b2.
+Proof.
+  unfold kround. cbn [bind ex]. apply Rle_trans with (Family.lsets N m mN (fun C => - te * dot (G w) (gC w C) + (2 * te * L * QC w C + (te / 4 * nrm2 (G w) + 2 * te * b2)))).
+  - apply (Family.lsets_le N m mN); intros C hC. assert (q := slope_C w C (subsets_length _ _ _ hC) (fun i => subsets_below N m C i hC)). lra.
+  - rewrite !ex_plus, !ex_scal, !ex_const. assert (sd : Family.lsets N m mN (fun C => dot (G w) (gC w C)) = nrm2 (G w)).
+    { unfold gC. rewrite sample_dot. transitivity (dot (G w) (/ INR N *: vsum N (fun i => g i w))); [rewrite dot_scalr, dot_sumr; reflexivity|reflexivity]. }
+    rewrite sd. right. change (Family.lsets N m mN (fun w0 : list nat => QC w w0)) with (Family.lsets N m mN (QC w)). field.
+Qed.
 Theorem k_steps w0 R_ : (0 < R_)%nat -> / INR R_ * sum R_ (fun t => Eit kround next t (fun w => nrm2 (G w)) w0)
   <= 2 * (Favg w0 - fstar) / (te * INR R_) + 2 * L * te * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K))
     + 6 * (1 - / INR K) * L ^ 2 * te ^ 2 * (th * sg2 + cc * sigma ^ 2 / INR K) + (6 * b2 + 11 * L * eta * a * t2).
@@ -983,3 +1042,38 @@ Proof.
   eapply Rle_trans; [exact h|]. right. unfold add. field. lra.
 Qed.
 End KSteps.
+(* 10.1, with the cube root of FedSub's page *)
+Lemma step_10_1 th L D_ R_ N V : 0 < th -> 0 < L -> 0 < D_ -> 0 < R_ -> 0 < N -> 0 < V ->
+  let cr := Fedsub.cbrt in let te := Rmin (/ (8 * L * th)) (Rmin (/ N * sqrt (D_ / (L * R_))) (cr (D_ / (3 * L ^ 2 * R_ * V)))) in
+  / te <= 8 * L * th + N * sqrt (L * R_ / D_) + cr (3 * L ^ 2 * R_ * V / D_) /\
+  2 * D_ / (te * R_) + 2 * L * te * N ^ 2 + 6 * L ^ 2 * te ^ 2 * V <= 16 * th * L * D_ / R_ + 4 * N * sqrt (L * D_ / R_) + 6 * (cr V * cr (L * D_ / R_) ^ 2).
+Proof.
+  intros t0 l0 d0 r0 n0 v0 cr te. assert (l2 : 0 < L ^ 2) by (apply pow_lt; lra).
+  assert (a0 : 0 < 8 * L * th) by (repeat apply Rmult_lt_0_compat; lra). assert (ia := Rinv_0_lt_compat _ a0).
+  assert (q1 : 0 < D_ / (L * R_)) by (apply Rdiv_lt_0_compat; auto; now apply Rmult_lt_0_compat). set (s := sqrt (D_ / (L * R_))). assert (s0 : 0 < s) by now apply sqrt_lt_R0. assert (ss : s * s = D_ / (L * R_)) by (apply sqrt_def; lra).
+  assert (q2 : 0 < D_ / (3 * L ^ 2 * R_ * V)) by (apply Rdiv_lt_0_compat; auto; repeat apply Rmult_lt_0_compat; lra). destruct (Fedsub.cbrt_spec _ q2) as [e0 e3]. fold cr in e0, e3. set (e := cr (D_ / (3 * L ^ 2 * R_ * V))) in *.
+  assert (b0 : 0 < / N * s) by (apply Rmult_lt_0_compat; auto; now apply Rinv_0_lt_compat).
+  assert (m0 : 0 < te) by (unfold te; fold s e; repeat apply Rmin_glb_lt; auto).
+  assert (i1 : sqrt (L * R_ / D_) = / s). { assert (x : 0 < / s) by now apply Rinv_0_lt_compat. rewrite <- (sqrt_Rsqr (/ s)) by lra. f_equal. unfold Rsqr. replace (/ s * / s) with (/ (s * s)) by (field; lra). rewrite ss. field. lra. }
+  assert (q3 : 0 < 3 * L ^ 2 * R_ * V / D_) by (apply Rdiv_lt_0_compat; auto; repeat apply Rmult_lt_0_compat; lra). destruct (Fedsub.cbrt_spec _ q3) as [f0 f3]. fold cr in f0, f3.
+  assert (i2 : cr (3 * L ^ 2 * R_ * V / D_) = / e).
+  { assert (x : 0 < / e) by now apply Rinv_0_lt_compat. assert (y : (/ e) ^ 3 = 3 * L ^ 2 * R_ * V / D_) by (replace ((/ e) ^ 3) with (/ e ^ 3) by (field; lra); rewrite e3; field; repeat split; lra). apply Rle_antisym; apply Fedsub.cube_le; try lra; rewrite f3, y; lra. }
+  assert (inv_ : / te <= 8 * L * th + N * / s + / e).
+  { assert (x1 : 0 < N * / s) by (apply Rmult_lt_0_compat; auto; now apply Rinv_0_lt_compat). assert (x2 : 0 < / e) by now apply Rinv_0_lt_compat. unfold te. fold s e.
+    destruct (Rle_dec (/ (8 * L * th)) (Rmin (/ N * s) e)); [rewrite Rmin_left by lra; rewrite Rinv_inv; lra|]. rewrite Rmin_right by lra. destruct (Rle_dec (/ N * s) e); [rewrite Rmin_left by lra; replace (/ (/ N * s)) with (N * / s) by (field; lra); lra|rewrite Rmin_right by lra; lra]. }
+  split; [rewrite i1, i2; exact inv_|].
+  assert (ts : te <= / N * s) by (unfold te; fold s e; eapply Rle_trans; [apply Rmin_r|apply Rmin_l]). assert (tee : te <= e) by (unfold te; fold s e; eapply Rle_trans; [apply Rmin_r|apply Rmin_r]).
+  assert (w : sqrt (L * D_ / R_) = L * s). { assert (x : 0 < L * s) by now apply Rmult_lt_0_compat. rewrite <- (sqrt_Rsqr (L * s)) by lra. f_equal. unfold Rsqr. replace (L * s * (L * s)) with (L ^ 2 * (s * s)) by ring. rewrite ss. field. lra. }
+  assert (y1 := Rmult_le_compat_l (2 * D_ / R_) _ _ ltac:(apply Rlt_le, Rdiv_lt_0_compat; lra) inv_).
+  assert (y2 := Rmult_le_compat_l (2 * L * N ^ 2) _ _ ltac:(assert (z := pow2_ge_0 N); assert (z2 := Rlt_le _ _ l0); pos) ts).
+  assert (y3 : 6 * L ^ 2 * V * te ^ 2 <= 6 * L ^ 2 * V * e ^ 2) by (apply Rmult_le_compat_l; [assert (z := Rlt_le _ _ v0); pos|apply pow_incr; lra]).
+  destruct (Fedsub.cbrt_spec V v0) as [c0 c3]. fold cr in c0, c3. assert (ld : 0 < L * D_ / R_) by (apply Rdiv_lt_0_compat; auto; now apply Rmult_lt_0_compat). destruct (Fedsub.cbrt_spec _ ld) as [g0 g3]. fold cr in g0, g3.
+  assert (dv : 2 * D_ / R_ * / e = 6 * L ^ 2 * V * e ^ 2) by (assert (x : D_ = e ^ 3 * (3 * L ^ 2 * R_ * V)) by (rewrite e3; field; repeat split; lra); rewrite x; field; lra).
+  assert (k : 12 * L ^ 2 * V * e ^ 2 <= 6 * (cr V * cr (L * D_ / R_) ^ 2)).
+  { apply Fedsub.cube_le; [repeat apply Rmult_le_pos; try lra; apply pow2_ge_0|]. replace ((12 * L ^ 2 * V * e ^ 2) ^ 3) with (1728 * L ^ 6 * V ^ 3 * (e ^ 3) ^ 2) by ring. rewrite e3.
+    replace ((6 * (cr V * cr (L * D_ / R_) ^ 2)) ^ 3) with (216 * (cr V ^ 3 * (cr (L * D_ / R_) ^ 3) ^ 2)) by ring. rewrite c3, g3.
+    replace (1728 * L ^ 6 * V ^ 3 * (D_ / (3 * L ^ 2 * R_ * V)) ^ 2) with (192 * (V * (L * D_ / R_) ^ 2)) by (field; lra). assert (0 <= V * (L * D_ / R_) ^ 2) by (apply Rmult_le_pos; [lra|apply pow2_ge_0]). lra. }
+  replace (2 * D_ / (te * R_)) with (2 * D_ / R_ * / te) by (field; lra). rewrite w.
+  assert (z1 : 2 * D_ / R_ * (N * / s) = 2 * N * (L * s)) by (replace (2 * D_ / R_ * (N * / s)) with (2 * N * (D_ / (L * R_)) * L * / s) by (field; lra); rewrite <- ss; field; lra).
+  assert (z2 : 2 * L * N ^ 2 * (/ N * s) = 2 * N * (L * s)) by (field; lra). lra.
+Qed.
