@@ -471,10 +471,14 @@ Proof.
   - assert (k1 := Rmult_le_compat_r _ _ _ b0 y). assert (at0 : 0 <= aK * t2) by (apply Rmult_le_pos; auto). assert (k2 := Rmult_le_compat_r _ _ _ at0 y). assert (k3 : 11/2 * h * b2 <= b2) by (assert (0 <= (1/8 - h) * b2) by (apply Rmult_le_pos; lra); lra). lra.
   - rewrite e2. rewrite e1 in ht. lra.
 Qed.
-Lemma step_9_5 te D_ R_ mu L kappa eta a : 0 < te -> 0 < R_ -> let b2 := mu ^ 2 * L ^ 2 * kappa in let t2 := mu ^ 2 * L ^ 2 / 4 * (kappa * (kappa + 7)) in
+Lemma step_9_5 K te D_ R_ mu L kappa eta a : 0 < te -> 0 < R_ -> 0 < K -> te = K * eta -> te * L * (1 + a / K) <= 1/8 -> 0 < L -> let b2 := mu ^ 2 * L ^ 2 * kappa in let t2 := mu ^ 2 * L ^ 2 / 4 * (kappa * (kappa + 7)) in
   6 * b2 + 11 * L * eta * a * t2 = mu ^ 2 * L ^ 2 * (6 * kappa + 11/4 * L * eta * a * (kappa * (kappa + 7))) /\
-  2 / (te * R_) * D_ = 2 * D_ / (te * R_) /\ 2 / te * (te * (3 * b2 + 11/2 * L * eta * a * t2)) = 6 * b2 + 11 * L * eta * a * t2.
-Proof. intros t0 r0 b2 t2. unfold b2, t2. repeat split; field; lra. Qed.
+  2 / (te * R_) * D_ = 2 * D_ / (te * R_) /\ 2 / te * (te * (3 * b2 + 11/2 * L * eta * a * t2)) = 6 * b2 + 11 * L * eta * a * t2 /\
+  L * eta * a = te * L * (1 + a / K - 1) /\ L * eta * a <= 1/8.
+Proof.
+  intros t0 r0 k0 ek st l0 b2 t2. unfold b2, t2. assert (x : L * eta * a = te * L * (1 + a / K - 1)) by (rewrite ek; field; lra). assert (0 < te * L) by now apply Rmult_lt_0_compat.
+  repeat split; [field|field; lra|field; lra|exact x|lra].
+Qed.
 (* 10 *)
 Lemma step_10_2 P K kappa : 1 <= P -> 1 <= K -> 1 <= kappa ->
   (P * K <= kappa -> 1 + (kappa + 1) / (P * K) <= 3 * kappa / (P * K) /\ (1 + (kappa + 1) / P) / K <= 3 * kappa / (P * K)) /\

@@ -10,10 +10,10 @@ Proof.
   intros [q0 q1] [s0 s1]. assert (a : q * (1 + 2 * s) <= 3/20) by (assert (0 <= (1/20 - q) * (1 + 2 * s)) by (apply Rmult_le_pos; lra); lra).
   assert (b : q ^ 2 <= 1/400) by nra. assert (c : q * q ^ 2 <= 1/8000) by nra. lra.
 Qed.
-(* D is multiplied by eta tau L (2 + 4 q) *)
-Lemma step_3_8 q u s2 z2 eta tau L D : 0 < q <= 1/20 -> 0 <= u -> 0 <= D -> u = eta * tau * L -> 0 <= s2 -> 0 <= z2 ->
+(* D is multiplied by u (2 + 4 q), u = eta tau L *)
+Lemma step_3_8 q u D : 0 < q <= 1/20 -> 0 <= u -> 0 <= D ->
   u * (2 + 4 * q) * D <= 11/5 * u * D /\ 11/5 * (1041/1000) <= 23/10 /\ 11/5 * (2776/1000) <= 62/10.
-Proof. intros [q0 q1] u0 D0 _ _ _. assert (0 <= u * D) by pos. assert (0 <= (1/20 - q) * (u * D)) by (apply Rmult_le_pos; lra). repeat split; lra. Qed.
+Proof. intros [q0 q1] u0 D0. assert (0 <= u * D) by pos. assert (0 <= (1/20 - q) * (u * D)) by (apply Rmult_le_pos; lra). repeat split; lra. Qed.
 Lemma step_3_9 m c (e : nat -> R) : 0 < m / 2 < 1 -> 0 <= c -> (forall t, e (S t) <= (1 - m / 2) * e t + c) ->
   (1 - m / 2) * (2 * c / m) + c = 2 * c / m /\ forall T, e T <= (1 - m / 2) ^ T * e O + 2 * c / m.
 Proof.
@@ -428,7 +428,7 @@ Proof.
   assert (t := Rlt_le _ _ T0). assert (e := Rlt_le _ _ eta0). assert (l := Rlt_le _ _ L0).
   assert (k := step_3_7 q s_ (conj q0 steps) s_range). assert (x0 : 0 <= eta * INR tau * delta w) by pos. apply (Rmult_le_compat_l _ _ _ x0) in k.
   assert (Dd : 0 <= 1041/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 2776/1000 * INR tau ^ 2 * eta ^ 2 * zeta2) by (assert (x1 := pow2_ge_0 eta); assert (x2 := pow2_ge_0 (INR tau)); apply Rplus_le_le_0_compat; pos).
-  destruct (step_3_8 q (eta * INR tau * L) (sigma ^ 2) zeta2 eta (INR tau) L _ (conj q0 steps) ltac:(pos) Dd eq_refl s2 z0) as [k1 [k2 k3]].
+  destruct (step_3_8 q (eta * INR tau * L) _ (conj q0 steps) ltac:(pos) Dd) as [k1 [k2 k3]].
   assert (y1 : 0 <= L * eta ^ 3 * INR tau ^ 2 * sigma ^ 2) by (assert (x3 := pow_le eta 3 e); assert (x2 := pow2_ge_0 (INR tau)); pos).
   assert (y2 : 0 <= L * eta ^ 3 * INR tau ^ 3 * zeta2) by (assert (x3 := pow_le eta 3 e); assert (x4 := pow_le (INR tau) 3 t); pos).
   assert (j1 := Rmult_le_compat_r _ _ _ y1 k2). assert (j2 := Rmult_le_compat_r _ _ _ y2 k3). unfold c_. lra.

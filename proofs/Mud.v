@@ -515,7 +515,7 @@ Proof. unfold fro, mscal. rewrite <- sum_scal. apply sum_ext; intros. rewrite <-
 Lemma fro_ge0 m n A : 0 <= fro m n A A.
 Proof. apply sum_ge0; intros; apply sum_ge0; intros; apply Rle_0_sqr. Qed.
 (* 1.1 *)
-Lemma step_1_1 (u v : R) : let G : mat nat nat := fun i j => if Nat.eq_dec i 1 then (if Nat.eq_dec j 1 then -1 else 0) else 0 in
+Lemma step_1_1 (u : R) : let G : mat nat nat := fun i j => if Nat.eq_dec i 1 then (if Nat.eq_dec j 1 then -1 else 0) else 0 in
   let U : mat nat nat := fun i _ => if Nat.eq_dec i 0 then u else 0 in let V : mat nat nat := fun _ _ => 0 in
   (forall i k, mul 2 G V i k = 0) /\ (forall j k, mul 2 (tr_ G) U j k = 0) /\ fro 2 2 G G = 1.
 Proof. repeat split; intros; unfold mul, tr_, fro; cbn; ring. Qed.
@@ -812,7 +812,7 @@ Proof.
   intros K. destruct (h K) as [h1 h2]. split; [rewrite h1, h2; ring|]. rewrite hc, hs, !pow_mult. replace ((1 + x) ^ 2) with ((1 + x) * (1 + x)) by ring. replace ((1 - x) ^ 2) with ((1 - x) * (1 - x)) by ring. rewrite !Rpow_mult_distr. field.
 Qed.
 (* 10.3 *)
-Lemma step_10_3 m n r k : 0 < m -> 0 < n -> 0 < r -> 1 <= k -> 1 < m + r + k - 1 -> let c := (m + r + k - 2) / r in let rho := r / m in let rho' := r / n in
+Lemma step_10_3 m n r k : 0 < m -> 0 < n -> 0 < r -> 1 <= k -> 0 < m + r + k - 2 -> let c := (m + r + k - 2) / r in let rho := r / m in let rho' := r / n in
   1 - / c = 1 - r / (m + r + k - 2) /\ (1 <= r -> 1 - rho <= 1 - / c) /\ r * ((m + n) / n) / m = rho + rho' /\ (1 - rho) * (1 - rho') = (1 - rho - rho') + rho * rho'.
 Proof.
   intros m0 n0 r0 k1 h c rho rho'. assert (e : 1 - / c = 1 - r / (m + r + k - 2)) by (unfold c; field; lra). repeat split.
