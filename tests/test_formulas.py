@@ -139,5 +139,5 @@ def test_checks_as_data():
     with pytest.raises(ValueError, match=r"control=.*expected words of the check of ssf\.0\.0"):
         Step("ssf.0.0", "identity", "x is x", Equal("x", "x"), {"y": "z"})
     step = Step("ssf.0.0", "identity", "x is x", Equal("x", "x"), {"x": "z"})
-    assert step.broken == "z in the place of x"
+    assert step.broken == "z instead of x"
     assert step.outcome().holds

@@ -62,7 +62,7 @@ class Step:
             if other is None:
                 checks.reject("control", self.control, f"words of the check of {self.id}", "quote one of its formulas")
             object.__setattr__(self, "control", other)
-            object.__setattr__(self, "broken", self.broken or f"{new} in the place of {old}")
+            object.__setattr__(self, "broken", self.broken or f"{new} instead of {old}")
 
     def outcome(self) -> Outcome:
         """Run the check and its control. A control that holds raises AssertionError: the check could not fail."""
