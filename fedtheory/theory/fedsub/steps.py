@@ -10,9 +10,19 @@ from typing import Any
 
 from fedtheory.theory.fedsub.round import attack
 from fedtheory.theory.fedsub.sharper import CORNERS, potential
-from fedtheory.theory.proof import Step, equal, follows
+from fedtheory.theory.proof import Step, equal, every, follows
 from fedtheory.theory.search import number, reals
-from fedtheory.theory.ssf.steps import gronwall, pythagoras, smooth, spread, squares, sums, unrolled
+from fedtheory.theory.ssf.steps import (
+    CAUCHY,
+    INDUCTION,
+    NOT_CAUCHY,
+    NOT_INDUCTION,
+    SMOOTH,
+    SPREAD,
+    TWO,
+    pythagoras,
+    unrolled,
+)
 
 # 1: the round in the full space
 
@@ -574,19 +584,19 @@ STEPS = [
     Step("fedsub.2.1", "identity", "three local steps, unrolled, with any additional terms", unrolled(), unrolled(2),
          "the pull counted twice", ("fedsub.eq23-26",)),
     Step("fedsub.2.2", "certificate", "both differences are sums of squares, the second from t to t + 1",
-         lambda: squares("2")() and sums(0)(), lambda: squares("2")() and sums(1)(), "t - 1 in the place of t",
+         every(TWO, CAUCHY), NOT_CAUCHY, "t - 1 in the place of t",
          ("fedsub.eq23-26", "fedsub.eq27")),
     Step("fedsub.2.3", "expectation", "two layers with r/m = 1/3 and 1/2, all their coordinate lines, d as symbols",
          share(LINES), share(LINES[:-1]), "one of the six choices left out", ("fedsub.eq45",)),
-    Step("fedsub.2.4", "implication", "the induction from t to t + 1", gronwall(True), gronwall(False),
+    Step("fedsub.2.4", "implication", "the induction from t to t + 1", INDUCTION, NOT_INDUCTION,
          "a power that may be less than 1", ("fedsub.eq28-32",)),
     Step("fedsub.2.5", "implication", "the sum by sympy, its bound for all real tau >= 1 by z3", counted("2/3"),
          counted("3/5"), "3/5 in the place of 2/3"),
     Step("fedsub.2.6", "arithmetic", "the series of the exponential with a bound of its rest", exponential("5/4"),
          exponential("1.248"), "1.248 in the place of 5/4", ("fedsub.eq33",)),
     Step("fedsub.2.7", "identity", "any number of clients, by the first two moments of the G + h_i",
-         spread(True), spread(False), "any vector in the place of the mean"),
-    Step("fedsub.3.1", "identity", "the integral that is left after Lipschitz continuity", smooth(2), smooth(3),
+         SPREAD, {"G == m1": "G == other"}, "any vector in the place of the mean"),
+    Step("fedsub.3.1", "identity", "the integral that is left after Lipschitz continuity", SMOOTH, {"L/2": "L/3"},
          "L/3 in the place of L/2"),
     Step("fedsub.3.2", "identity", "in each coordinate of a basis in which Pi is diagonal", halves(1), halves(-1),
          "a plus before the difference", ("fedsub.eq37",)),

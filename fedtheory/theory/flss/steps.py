@@ -7,7 +7,7 @@ from typing import Any
 
 from fedtheory.theory.proof import Step, equal, follows
 from fedtheory.theory.search import implies, number, reals
-from fedtheory.theory.ssf.steps import moved
+from fedtheory.theory.ssf.steps import SQUARE
 
 
 def unbounded(part: str) -> Callable[[], bool]:
@@ -210,7 +210,7 @@ STEPS = [
     Step("flss.3.4", "expectation", "all subsets of two of four, three of five, three of three",
          drawn(lambda N, M: Fraction(N - M, M * (N - 1))), drawn(lambda N, M: Fraction(1, M)),
          "1/M, as with replacement", ("flss.eq11", "flss.eq12")),
-    Step("flss.3.5", "implication", "for all second moments of the three parts", moved("4"), moved("3"),
+    Step("flss.3.5", "implication", "for all second moments of the three parts", SQUARE, {"4*rho": "3*rho"},
          "3 in the place of 4"),
     Step("flss.3.6", "identity", "the sum of all parts", assembled(4), assembled(5), "5 L delta in the drift"),
     Step("flss.3.7", "implication", "for 0 < q <= 1/20, 0 <= s <= 1", descent("-3/4"), descent("-4/5"),
