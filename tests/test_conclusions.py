@@ -13,7 +13,8 @@ from fedtheory.cli import conclusions, report
 from fedtheory.core import registry
 from fedtheory.core.registry import PAPERS
 from fedtheory.papers import ITEMS
-from fedtheory.papers.conclusions import Conclusion, decide, named, number
+from fedtheory.papers.conclusions import Conclusion, decide, named
+from fedtheory.papers.conclusions import number as our_number
 from fedtheory.papers.evidence import decided, of_paper, states, take_home
 from fedtheory.running.records import load, made, report_rows
 from fedtheory.running.verdicts import AGAINST, AUTHORS, HOLDS, MATCHES, OPEN, REVERSED, UNTESTED
@@ -159,13 +160,13 @@ def test_one_number_speaks_for_a_conclusion():
         ((), ("mud.a",), None, "theory alone"),
     ):
         one = Conclusion("S", "W", cells, claims, number=chosen)
-        assert number(one, decide(one, CELLS, LEDGER)) == said
+        assert our_number(one, decide(one, CELLS, LEDGER)) == said
     beside = [CELLS[0] | {"reason": "said; minus FedAvg -3 [-3.6, +2.3], printed +2.4: the other way here"}]
     one = Conclusion("S", "W", ("mud/table1: A < B",), number=("mud/table1: A < B", "{} points"))
-    assert number(one, decide(one, beside, {})) == "-3 [-3.6, 2.3] points, n=3"
+    assert our_number(one, decide(one, beside, {})) == "-3 [-3.6, 2.3] points, n=3"
     wrong = Conclusion("S", "W", ("mud/table1: A < B",), number=("mud/table1: B < C", "{}"))
     with pytest.raises(ValueError, match="number='mud/table1: B < C'"):
-        number(wrong, decide(wrong, CELLS, LEDGER))
+        our_number(wrong, decide(wrong, CELLS, LEDGER))
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -187,6 +188,9 @@ def test_sentences_are_short(paper):
 QUOTED = re.compile(r"(-?\d[\d.]*)(?:%| points)? \[(-?[\d.]+), (-?[\d.]+)\]")
 
 
+MEANS = (("ours", ""), ("mean", ""), ("gap", "gap "))
+
+
 def committed_intervals() -> np.ndarray:
     """Mean and ends of every interval in the records: of cells, tables and notes."""
     found = []
@@ -194,8 +198,7 @@ def committed_intervals() -> np.ndarray:
         load(ROOT / "figures", name, pictured=False) for name in registry.items() if made(ROOT / "figures", name)
     ):
         for row in (*record["cells"], *record["table"]):
-            means = (row.get(name) for name in ("ours", "mean"))
-            found += [(mean, row.get("low"), row.get("high")) for mean in means if isinstance(mean, float)]
+            found += [(row.get(mean), row.get(f"{own}low"), row.get(f"{own}high")) for mean, own in MEANS]
         for text in (*(cell.get("reason", "") for cell in record["cells"]), *record["notes"]):
             found += [tuple(map(float, part)) for part in QUOTED.findall(text.replace("+", ""))]
     return np.array([part for part in found if all(isinstance(x, float) for x in part)])
@@ -306,7 +309,7 @@ def test_a_notebook_shows_them(capsys, monkeypatch):
             lines = capsys.readouterr().out.splitlines()
             assert max(map(len, lines)) <= course.WIDTH <= 120
             for one, outcome in decided(paper, ROOT / "figures", ROOT / "docs" / "ledger.json"):
-                for text in (one.says, one.where, outcome.word(), number(one, outcome)):
+                for text in (one.says, one.where, outcome.word(), our_number(one, outcome)):
                     assert words(letters(text)) <= words(" ".join(lines))
 
 
