@@ -40,8 +40,8 @@ def show(options: argparse.Namespace) -> None:
         for at, (one, outcome) in enumerate(found[paper] if not options.short else [], 1):
             print(f"\n  {at}. {letters(one.says)} ({one.where})")
             print(f"     {outcome.word()}: {number(one, outcome)}")
-            for line in (letters(one.know), f"Evidence: {evidence(outcome)}."):
-                print(f"     {line}" if line else "", end="\n" if line else "")
+            known = [letters(text) for text in (one.know, one.more) if text]
+            print("\n".join(f"     {line}" for line in (*known, f"Evidence: {evidence(outcome)}.")))
         print()
 
 
@@ -87,6 +87,7 @@ def plain(paper: str, found: Decided) -> list[dict[str, Any]]:
             "claims": [claim["id"] for claim in outcome.claims],
             "number": number(one, outcome),
             "know": one.know,
+            "more": one.more,
         }
         for one, outcome in found
     ]
@@ -133,7 +134,8 @@ def page(found: Mapping[str, Decided]) -> str:
         lines += [f"- {text}" for text in GENERAL.get(paper, ())]
         lines += [f"- *{at}.* {named(letters(one.know))}" for at, (one, _) in enumerate(own, 1) if one.know]
         lines += ["", "<details><summary>Evidence of each conclusion</summary>", "", *NAMES[paper], ""]
-        lines += [f"{at}. {linked(outcome)}" for at, (_, outcome) in enumerate(own, 1)]
+        for at, (one, outcome) in enumerate(own, 1):
+            lines.append(" ".join(part for part in (f"{at}.", named(letters(one.more)), linked(outcome)) if part))
         lines += ["", "</details>"]
     return "\n".join([*lines, "", *WORDS]) + "\n"
 

@@ -19,6 +19,7 @@ class Conclusion:
         cells: the numbers that decide it, as "<item>: <cell>"; * stands for anything.
         claims: ids of the ledger's claims that decide it.
         know: the caveats.
+        more: details for a reader of the evidence.
         turned: cells whose printed side is the opposite of the sentence. The sentence is judged: reversed there holds
             here, and the other way round.
         number: a cell that decides the outcome, and a few words; {} in them is our number with its interval, {100} a
@@ -31,6 +32,7 @@ class Conclusion:
     claims: tuple[str, ...] = ()
     know: str = ""
     turned: tuple[str, ...] = ()
+    more: str = ""
     number: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:

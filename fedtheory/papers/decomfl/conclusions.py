@@ -163,8 +163,8 @@ CONCLUSIONS = [
         "FedZO's printed costs of adapters are a whole model's costs. "
         "We ran a smaller model, SmolLM2-135M, with SST-2 and three seeds. "
         "From 52% DeComFL has 68% after 40 rounds with all weights and 52% with adapters. "
-        "After 200 rounds it has 73 and 75%, in the end 72.5% [63.3, 81.7] and 60.7% [29.6, 91.9]. "
-        "FedAvg ends at 72% with all weights, with adapters at 83 and 82%, and in one seed at chance "
+        "After 200 rounds it has 73 and 75%, in the end 72.5% [63.3, 81.7] and 60.7% [29.6, 91.9].",
+        more="FedAvg ends at 72% with all weights, with adapters at 83 and 82%, and in one seed at chance "
         "(decomfl/smollm2). "
         "With CB, 56 texts, one seed shows no sure move.",
     ),
