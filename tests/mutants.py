@@ -1232,7 +1232,7 @@ MUTANTS = [
         "papers/conclusions.py",
         'if claim["kind"] != "empirical"]',
         "]",
-        "test_conclusions.py::test_words_say_experiments_and_theory_apart",
+        "test_conclusions.py::test_the_outcome_is_one_word_and_theory_is_counted_apart",
     ),
     Mutant(
         "the height of a curve with the untrained model",

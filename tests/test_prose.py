@@ -6,7 +6,7 @@ import prose
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-GENERATED = ("report", "ledger", "conclusions", "methods", "open-points", "proofs")  # their sources are tested
+GENERATED = ("report", "ledger", "methods", "open-points", "proofs")  # their sources are tested
 WIDE = {"federation.md", "processes.md", "speed-details.md", "symbols.md"}  # each a table of measurements or of symbols
 PAGES = [
     ROOT / "README.md",

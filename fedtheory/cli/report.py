@@ -141,12 +141,17 @@ def print_table(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def concluded(out: Path, ledger: Path) -> list[str]:
-    """What the papers conclude; said to be left out where there is no ledger, or where items of `out` are missing."""
+    """How many conclusions have which outcome; a word where there is no ledger, or where items of `out` are missing."""
     from fedtheory.cli import conclusions  # takes the ledger's seconds, which a report without a page does not need
 
     if ledger.exists() and all(records.made(out, name) for name in papers_items()):
-        return conclusions.opening({paper: decided(paper, out, ledger) for paper in PAPERS})
-    return ["What the papers conclude is left out here: it needs all their items, and the ledger (`--ledger`)."]
+        counted = conclusions.summary({paper: decided(paper, out, ledger) for paper in PAPERS})
+        return [
+            "[Conclusions](conclusions.md) has each conclusion with its outcome. How many have which:",
+            "",
+            *counted,
+        ]
+    return ["The conclusions are left out here: they need all items and the ledger (`--ledger`)."]
 
 
 def ran_in_words(table: Sequence[dict[str, Any]]) -> str:

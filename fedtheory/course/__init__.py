@@ -26,6 +26,7 @@ from fedtheory.course import rich
 from fedtheory.course.rich import WIDTH
 from fedtheory.course.rich import box as box
 from fedtheory.papers import style
+from fedtheory.papers.conclusions import number as our_number
 from fedtheory.papers.evidence import decided
 from fedtheory.running import records
 from fedtheory.running.verdicts import VERDICTS, tally
@@ -267,7 +268,7 @@ def judged(*ids: str) -> list[dict[str, Any]]:
 
 @checks.arguments
 def conclusions(paper: str, *items: str, theory: bool = False) -> None:
-    """Print what a paper concludes, where, and what our committed results and the ledger say of it.
+    """Print a paper's conclusions, each with its outcome, our number and its place in the paper.
 
     They are looked for in the folders `figures` and `docs` of the repository (see `located`).
 
@@ -287,7 +288,10 @@ def conclusions(paper: str, *items: str, theory: bool = False) -> None:
         found = [(one, how) for one, how in found if chosen & {row["item"] for row in how.cells}]
     if theory:
         found = [(one, how) for one, how in found if not how.cells]
-    table(["it says", "where", "outcome"], [(one.says, one.where, how.words()) for one, how in found])
+    table(
+        ["the paper says", "outcome", "our number", "where"],
+        [(one.says, how.word(), our_number(one, how), one.where) for one, how in found],
+    )
 
 
 def fold(text: str, indent: str = "  ") -> None:

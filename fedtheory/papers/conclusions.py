@@ -1,4 +1,4 @@
-"""What a paper concludes, and what its numbers and claims that were checked say of it."""
+"""A paper's conclusions, and the outcome that its numbers and claims give each."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,13 +14,16 @@ class Conclusion:
     """A sentence that a reader takes home from a paper.
 
     Fields:
-        says: it, in plain words.
+        says: the sentence, of at most 14 words.
         where: its place in the paper.
-        cells: numbers that decide it, as "<item>: <cell>"; * stands for anything.
-        claims: ids of the ledger that decide it.
-        know: what a reader should know besides.
-        turned: those of the cells of which the paper prints the other side than the sentence claims. Here the sentence
-            is judged: what is reversed there holds for it, and what holds there is reversed.
+        cells: the numbers that decide it, as "<item>: <cell>"; * stands for anything.
+        claims: ids of the ledger's claims that decide it.
+        know: the caveats.
+        more: details for a reader of the evidence.
+        turned: cells whose printed side is the opposite of the sentence. The sentence is judged: reversed there holds
+            here, and the other way round.
+        number: a cell that decides the outcome, and a few words; {} in them is our number with its interval, {100} a
+            hundred times it.
     """
 
     says: str
@@ -29,6 +32,8 @@ class Conclusion:
     claims: tuple[str, ...] = ()
     know: str = ""
     turned: tuple[str, ...] = ()
+    more: str = ""
+    number: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not self.cells and not self.claims:
@@ -53,25 +58,22 @@ class Outcome:
     cells: list[dict[str, Any]]
     claims: list[Mapping[str, Any]]
 
-    def words(self) -> str:
-        """Both, for a table."""
-        part = any(row["verdict"] == verdicts.UNTESTED for row in self.cells)
-        said = [] if self.experiment is None else [self.experiment]
-        if part and self.experiment not in (None, verdicts.UNTESTED):
-            said = [f"{self.experiment}, in part"]
-        for kind, found in (("theory", self.theory), ("empirical claim", self.empirical)):
-            for verdict, count in found.items():
-                said.append(f"{kind} {_LEDGER_WORDS[verdict]}" + (f" ({count})" if len(self.claims) > 1 else ""))
-        return "; ".join(said)
+    def word(self) -> str:
+        """The verdict of the runs; without runs the worst verdict of the claims."""
+        if self.experiment is None:
+            return LEDGER_WORDS[next(v for v in _WORST if any(claim["verdict"] == v for claim in self.claims))]
+        part = self.experiment != verdicts.UNTESTED and any(row["verdict"] == verdicts.UNTESTED for row in self.cells)
+        return f"{self.experiment}, in part" if part else self.experiment
 
 
-_LEDGER_WORDS = {
+LEDGER_WORDS = {
     "holds": "holds",
     "holds-with-caveat": "holds with a caveat",
     "slip": "holds but for a slip",
     "false-as-stated": "false as stated",
     "unchecked": "not checked",
 }
+_WORST = ("false-as-stated", "unchecked", "holds-with-caveat", "slip", "holds")
 
 
 def named(row: Mapping[str, Any]) -> str:
@@ -123,6 +125,36 @@ def decide(
     )
 
 
+def number(conclusion: Conclusion, outcome: Outcome) -> str:
+    """Our number, its interval and n; without such a number how many agree, or how many claims are false."""
+    if conclusion.number is not None:
+        cell, words = conclusion.number
+        row = next((row for row in outcome.cells if named(row) == cell), None)
+        if row is None:
+            checks.reject("number", cell, "one of the conclusion's cells", "see python -m fedtheory conclusions --json")
+        said = words.replace("{100}", _measured(row, 100)).replace("{}", _measured(row, 1))
+        return f"{said}, n={row['seeds']}" if row["seeds"] > 1 else said
+    if outcome.experiment is None:
+        false = sum(claim["verdict"] == "false-as-stated" for claim in outcome.claims)
+        many = len(outcome.claims)
+        return f"{false or 'none'} of {many} claims false" if many > 1 else "theory alone"
+    tested = [row["verdict"] for row in outcome.cells if row["verdict"] != verdicts.UNTESTED]
+    if not tested:
+        return "not tested" if any(row["seeds"] for row in outcome.cells) else "not run"
+    agree = sum(verdict in (verdicts.MATCHES, verdicts.HOLDS) for verdict in tested)
+    return f"{agree} of {len(tested)} numbers agree"
+
+
+def _measured(row: Mapping[str, Any], times: int) -> str:
+    """Ours with its interval; the difference, where an accuracy is judged beside another one."""
+    if beside := re.search(r"minus .+? ([+-]\S+ \[[^]]+\]), printed", row["reason"]):
+        return beside[1].replace("+", "")
+    shown = [
+        f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}" for x in (times * row[end] for end in ("ours", "low", "high"))
+    ]
+    return f"{shown[0]} [{shown[1]}, {shown[2]}]" if row["seeds"] > 1 else shown[0]
+
+
 def _counts(found: Sequence[str]) -> dict[str, int]:
     """Of each of the ledger's verdicts that was found, in the ledger's order."""
-    return {verdict: found.count(verdict) for verdict in _LEDGER_WORDS if verdict in found}
+    return {verdict: found.count(verdict) for verdict in LEDGER_WORDS if verdict in found}

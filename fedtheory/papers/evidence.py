@@ -4,6 +4,7 @@ import importlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from fedtheory.core import checks, registry
@@ -48,9 +49,18 @@ def distinct(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def of_paper(paper: str) -> list[Conclusion]:
-    """What a paper concludes; one of PAPERS."""
+    """A paper's conclusions; one of PAPERS."""
+    return _module(paper).CONCLUSIONS
+
+
+def take_home(paper: str) -> tuple[str, ...]:
+    """Five sentences about a paper for a stranger; one of PAPERS."""
+    return _module(paper).TAKE_HOME
+
+
+def _module(paper: str) -> ModuleType:
     checks.choice("paper", paper, PAPERS)
-    return importlib.import_module(f"fedtheory.papers.{paper}.conclusions").CONCLUSIONS
+    return importlib.import_module(f"fedtheory.papers.{paper}.conclusions")
 
 
 def _records(path: Path) -> list[dict[str, Any]]:

@@ -96,6 +96,8 @@ def conclusions(stage: Stage, where: Mapping[str, Place], items: Container[str])
         if line.startswith("|") and not line.startswith("|-"):
             cells = [_evidence(cell.strip(), where, items) for cell in line.strip().strip("|").split(" | ")]
             line = f"| {' | '.join(cells)} |"
+        elif marked := re.match(r"- \*\d+\.\* |\d+\. ", line):
+            line = marked[0] + _evidence(line[marked.end() :], where, items)
         else:
             line = line.replace("](report.md)", "](items/index.md)").replace("](ledger.md)", "](claims/index.md)")
         lines.append(line)
