@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
-from math import ceil, factorial
+from math import factorial
 from typing import Any
 
 from fedtheory.theory.proof import Step, either, equal, every, follows, mean_of
@@ -13,7 +13,7 @@ from fedtheory.theory.search import number, reals
 
 
 def outside(kept: str) -> Callable[[], bool]:
-    """|x + P u|^2 = |x|^2 - <x, P x> + |P x + P u|^2, P the projector on the first axis of two; `kept`: its eigenvalue."""
+    """|x + P u|^2 = |x|^2 - <x, P x> + |P x + P u|^2, P on the first axis of two; `kept`: its eigenvalue."""
 
     def sides() -> tuple[Any, Any]:
         import sympy
@@ -78,7 +78,9 @@ def attained(share: str) -> Callable[[], bool]:
         x = sympy.symbols("x:3")
         weights = [sum((1 - sympy.Rational(share) * m) ** 2 for m in axis) / 3 for axis in zip(*_masks(3, 2))]
         return all(
-            sympy.expand(sum(w**t * v**2 for w, v in zip(weights, x)) - sympy.Rational(1, 3) ** t * sum(v**2 for v in x))
+            sympy.expand(
+                sum(w**t * v**2 for w, v in zip(weights, x)) - sympy.Rational(1, 3) ** t * sum(v**2 for v in x)
+            )
             == 0
             for t in range(4)
         )
@@ -101,7 +103,7 @@ def best_step(part: str) -> Callable[[], bool]:
 
 
 def effective(part: str) -> Callable[[], bool]:
-    """-e rho g + (e^2/2) E<P G, H P G> <= -(e rho/2) g at e = 1/omega, L = 1, where that mean is at most rho omega g."""
+    """-e rho g + (e^2/2) E<P G, H P G> <= -(e rho/2) g at e = 1/omega, L = 1; that mean is at most rho omega g."""
 
     def premises() -> tuple[list, Any]:
         e, rho, omega, g, mean = reals("e rho omega g mean")
@@ -162,7 +164,10 @@ def gaussian(kurtosis: int) -> Callable[[], bool]:
     def check() -> bool:
         import sympy
 
-        g, H = sympy.Matrix(sympy.symbols("g:3")), sympy.Matrix(3, 3, lambda i, j: sympy.Symbol(f"h{min(i, j)}{max(i, j)}"))
+        g, H = (
+            sympy.Matrix(sympy.symbols("g:3")),
+            sympy.Matrix(3, 3, lambda i, j: sympy.Symbol(f"h{min(i, j)}{max(i, j)}")),
+        )
         r, one = sympy.Symbol("r", positive=True), sympy.eye(3)
         product = g * g.T * H * g * g.T
         mean = product.applyfunc(lambda entry: mean_of(entry, tuple(g), kurtosis))
@@ -174,7 +179,7 @@ def gaussian(kurtosis: int) -> Callable[[], bool]:
 
 
 def masked(d: int, pairs: bool) -> Callable[[], bool]:
-    """E[P H P] = rho2 H + (rho - rho2) diag H over all masks, rho2 = r (r - 1)/(d (d - 1)), or rho^2 without `pairs`."""
+    """E[P H P] = rho2 H + (rho - rho2) diag H over masks, rho2 = r (r - 1)/(d (d - 1)); rho^2 without `pairs`."""
 
     def check() -> bool:
         import sympy
@@ -247,7 +252,7 @@ def drift(most: str) -> Callable[[], bool]:
 
     def grown() -> bool:
         c, w, S, B, b = reals("c w S B b")  # S: the sum so far, at most w B; then S + c S + b <= (1 + c) w (B + b)
-        given = [c >= 0, w >= 1, B >= 0, b >= 0, S <= w * B]
+        given = [c >= 0, w >= 1, B >= 0, b >= 0, w * B >= S]
         return follows(lambda: (given, S + c * S + b <= (1 + c) * w * (B + b)))()
 
     x = Fraction(1, 50)
@@ -532,8 +537,8 @@ STEPS = [
     Step("limits.2.1", "implication", "for every second moment that the hypothesis admits", effective("1/2"),
          effective("3/5"), "3/5 for 1/2"),
     Step("limits.2.2", "identity", "the sum over T rounds, divided", telescoped(2), telescoped(1), "L for 2 L"),
-    Step("limits.2.3", "expectation", "a and b from the trace and from chi-squares of up to 4 squares", haar(2), haar(0),
-         "the square of the mean for the mean of the square"),
+    Step("limits.2.3", "expectation", "a and b from the trace and from chi-squares of up to 4 squares", haar(2),
+         haar(0), "the square of the mean for the mean of the square"),
     Step("limits.2.4", "implication", "for all real 1 <= r <= d, d >= 2, 0 <= d_eff <= d", haar_price(1), haar_price(0),
          "1 + d_eff/r"),
     Step("limits.2.5", "expectation", "any symmetric H in three dimensions, Gaussian moments; any r", gaussian(3),
