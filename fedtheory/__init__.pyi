@@ -73,5 +73,6 @@ from .running.shards import join_group as join_group
 from .running.simulate import run as run
 from .theory.rules import best_directions as best_directions
 from .theory.rules import largest_step as largest_step
+from .theory.rules import subspace_price as subspace_price
 
 __version__: str

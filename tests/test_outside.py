@@ -29,6 +29,7 @@ CALLED_FIRST = (
     fedtheory.ImageClassification.load,
     fedtheory.largest_step,
     fedtheory.best_directions,
+    fedtheory.subspace_price,
 )
 WITH_EXAMPLES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)

@@ -72,7 +72,7 @@ class Step:
         return Outcome(self.check(), _EVIDENCE[self.kind], None, self.says)
 
 
-PAPERS = (*registry.PAPERS, "family")  # those with a page; the family's is of no paper
+PAPERS = (*registry.PAPERS, "family", "limits")  # those with a page; the last two are of no paper
 
 
 WITH_FORMULAS = ("ssf", "family")  # pages whose formulas are rendered from theory/<page>/formulas.py

@@ -76,6 +76,39 @@ def best_directions(kappa: float, fixed: float = 1.0, each: float = 1.0) -> int:
     return min((near, near + 1), key=lambda P: directions_price(kappa, P) * (fixed + P * each))
 
 
+@checks.arguments
+def subspace_price(d: int, r: int, effective: float, law: str = "spherical") -> float:
+    """How many times more rounds one gradient step a round takes in a random subspace than in the full space, at most.
+
+    Curvature counts by its effective dimension tr H/L, not by d (limits.2.2): the price is below
+    1 + (tr H/L + 1)/r and below d/r for random orthonormal directions (limits.2.4), equal to the first for Gaussian
+    ones (limits.2.5) and up to d/r for random coordinates (limits.2.6): rotate first. The step is 1/(L price) for
+    subspaces with E[P] = I, the scale "isotropic", and d/r times that for orthonormal projectors.
+
+    Args:
+        d: parameters.
+        r: directions of a round, at most d.
+        effective: tr H/L, at most d, where H bounds the curvature and L its largest eigenvalue.
+        law: "spherical", "gaussian" or "coordinate".
+
+    Raises TypeError or ValueError for arguments out of range.
+
+    >>> round(subspace_price(400, 20, effective=20.0), 2), 400 / 20
+    (2.0, 20.0)
+    """
+    checks.count("d", d)
+    checks.count("r", r)
+    checks.number("effective", effective, 0.0, d, open_low=True, fix="pass the trace of the Hessian over L, or d")
+    checks.choice("law", law, ("spherical", "gaussian", "coordinate"))
+    if r > d:
+        checks.reject("r", r, f"at most d = {d}", "pass fewer directions")
+    if law == "gaussian":
+        return directions_price(effective, r)
+    if law == "coordinate" or d == 1:
+        return d / r
+    return d * (d * (r + 1) - 2 + (d - r) * effective) / (r * (d - 1) * (d + 2))
+
+
 def mud_price(m: int, n: int, r: int, *, aad: bool = False, moment: float = 9 / 5) -> float:
     """FedMUD's c: alpha = eta gamma is at most 1/(L c), its rounds grow with c (mud.3.2, mud.3.3, mud.5.3).
 
