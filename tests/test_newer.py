@@ -1,0 +1,333 @@
+"""Newer methods: their boxes in NumPy, their laws, their bytes, and one claim of each one's theory, measured.
+
+The transcripts loop over clients and steps on flat vectors. Only the draws are shared with the package.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from cases import ALGORITHMS, ETA, K, last, quadratic, regression, relative, rounds, start
+from cases import PROBLEMS as CASES
+from test_laws import close
+from test_transcripts import PROBLEMS, SEED, T, chosen, gradient, samples_of, unvec, vec
+
+from fedtheory import FedAvg, FedCM, Key, MimeLite, Quadratic, Scaffnew, Scaffold, Scallion, play_round, run
+
+SAMPLED = pytest.mark.parametrize("sampled", [5, 3])
+
+
+def slope(problem, i, sample, x):
+    """A gradient of client i at the flat vector x."""
+    return vec(gradient(problem, i, sample, unvec(x, problem)))
+
+
+def whole(problem, i):
+    return problem.full(torch.tensor([i]))
+
+
+def scaffnew(problem, a, S, root, x):
+    """Algorithm 2; a coin is tossed until it shows 1."""
+    h, p = np.zeros((problem.n, problem.d)), 1 / a.local_steps
+    for t in range(T):
+        key, steps = root.fold("round", t), a.local_steps
+        if a.coin and p < 1:
+            u = float(torch.rand((), generator=key.fold("coin").generator(), dtype=torch.float64))
+            steps = next(k for k in range(1, 10**6) if (1 - p) ** k < 1 - u)
+        ids, y = chosen(problem, S, key), {}
+        for i in ids:
+            y[i] = x
+            for sample in samples_of(problem, i, steps, key):
+                y[i] = y[i] - a.lr * (slope(problem, i, sample, y[i]) - h[i])  # 6
+        x = sum(y.values()) / S  # 8
+        for i in ids:
+            h[i] += p / a.lr * (x - y[i])  # 12
+        yield x, h
+
+
+def scallion(problem, a, S, root, x):
+    n, d, K = problem.n, problem.d, a.local_steps
+    c, c_i, v, k = np.zeros(d), np.zeros((n, d)), np.zeros((n, d)), max(1, round(a.ratio * d))
+    for t in range(T):
+        key, total = root.fold("round", t), np.zeros(d)
+        for i in chosen(problem, S, key):
+            y = x
+            for sample in samples_of(problem, i, K, key):
+                y = y - a.lr * (slope(problem, i, sample, y) - c_i[i] + c)
+            delta = a.ratio * ((x - y) / (K * a.lr) - c)
+            if a.momentum is not None:
+                v[i] = (1 - a.momentum) * v[i] + a.momentum * ((x - y) / (K * a.lr) + c_i[i] - c)
+                delta = v[i] - c_i[i]
+            if a.compressor == "top-k":
+                sent, scale = np.argsort(-np.abs(delta), kind="stable")[:k], 1.0
+            else:
+                g = torch.Generator().manual_seed(key.fold("positions", i).hash())
+                sent, scale = torch.randperm(d, generator=g)[:k].numpy(), d / k
+            c_i[i, sent] += scale * delta[sent]
+            total[sent] += scale * delta[sent]
+        x = x - a.server_lr * K * a.lr * (total / S + c)
+        c = c + total / n
+        yield x, np.concatenate([c_i, v], 1) if a.momentum is not None else c_i
+
+
+def fedcm(problem, a, S, root, x):
+    """Algorithm 2."""
+    delta = np.zeros(problem.d)
+    for t in range(T):
+        key, change = root.fold("round", t), 0
+        for i in chosen(problem, S, key):
+            y = x
+            for sample in samples_of(problem, i, a.local_steps, key):
+                y = y - a.lr * (a.alpha * slope(problem, i, sample, y) + (1 - a.alpha) * delta)
+            change = change + (y - x) / S
+        delta, x = -change / (a.lr * a.local_steps), x + a.server_lr * change
+        yield x, None
+
+
+def mimelite(problem, a, S, root, x):
+    """Algorithm 1 with momentum SGD: U(g, s) = V(g, s) = (1 - beta) g + beta s."""
+    s = np.zeros(problem.d)
+    for t in range(T):
+        key, ends, g = root.fold("round", t), 0, 0
+        for i in chosen(problem, S, key):
+            y = x
+            for sample in samples_of(problem, i, a.local_steps, key):
+                y = y - a.lr * ((1 - a.momentum) * slope(problem, i, sample, y) + a.momentum * s)
+            ends, g = ends + y / S, g + slope(problem, i, whole(problem, i), x) / S
+        x, s = ends, (1 - a.momentum) * g + a.momentum * s
+        yield x, None
+
+
+TEXTS = {
+    "Scaffnew": (scaffnew, Scaffnew(0.05, 4)),
+    "Scaffnew fixed": (scaffnew, Scaffnew(0.05, 4, coin=False)),
+    "SCALLION": (scallion, Scallion(0.05, 4, 0.5, server_lr=0.9)),
+    "SCAFCOM": (scallion, Scallion(0.05, 4, 0.3, "top-k", momentum=0.4)),
+    "FedCM": (fedcm, FedCM(0.05, 4, 0.3, 0.9)),
+    "MimeLite": (mimelite, MimeLite(0.05, 4, 0.6)),
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("name", TEXTS)
+@SAMPLED
+def test_transcript(name, problem, sampled):
+    (text, algorithm), problem = TEXTS[name], PROBLEMS[problem]()
+    x0 = start(problem)
+    theirs = text(problem, algorithm, sampled, Key(SEED), x0.numpy())
+    for (x, own), (_, state) in zip(theirs, rounds(algorithm, problem, T, sampled=sampled, seed=SEED, x0=x0)):
+        assert np.linalg.norm(state.server.x.numpy() - x) <= 1e-10 * np.linalg.norm(x)
+        if own is not None:
+            mine = torch.cat([getattr(state.own, name) for name in state.own.__dataclass_fields__], 1).numpy()
+            assert np.linalg.norm(mine - own) <= 1e-9 * max(np.linalg.norm(own), 1e-3)
+    assert relative(state.server.x, x0) > 0.05, "the trajectory should go somewhere"
+
+
+def gradients(problem, x):
+    """grad F_i(x) of all clients."""
+    return problem.grads(x.expand(problem.n, -1), problem.full(problem.clients))
+
+
+# One algorithm is another
+
+SAME = {
+    "FedCM, alpha = 1": (FedCM(ETA, K, 1.0, 0.7), FedAvg(ETA, K, 0.7)),
+    "MimeLite, beta = 0": (MimeLite(ETA, K, 0.0), FedAvg(ETA, K)),
+    "SCALLION, k = d": (Scallion(ETA, K, 1.0, server_lr=0.7), Scaffold(ETA, K, 0.7)),
+    "SCAFCOM, k = d": (Scallion(ETA, K, 1.0, "top-k", momentum=1.0), Scaffold(ETA, K)),
+}
+
+
+@pytest.mark.parametrize("problem", CASES)
+@pytest.mark.parametrize("name", SAME)
+@SAMPLED
+def test_at_the_end_of_its_hyperparameter_it_is_an_older_method(name, problem, sampled):
+    one, two = (last(algorithm, CASES[problem](), 10, sampled=sampled) for algorithm in SAME[name])
+    close(one.server.x, two.server.x, 1e-11)
+    if "k = d" in name:
+        close(one.server.c, two.server.c, 1e-11)
+        close(one.own.c, two.own.c, 1e-11)
+
+
+@pytest.mark.parametrize("algorithm", [Scaffnew(0.1, 1), Scaffold(0.1, 1)], ids=lambda a: a.name)
+def test_scaffnew_with_one_step_is_gradient_descent(algorithm):
+    """p = 1, everyone: h_i sum to 0, so that they cancel in the mean."""
+    problem = quadratic()
+    x = start(problem)
+    for _, state in rounds(algorithm, problem, 20):
+        x = x - 0.1 * problem.grad(x)
+        close(state.server.x, x)
+
+
+@pytest.mark.parametrize("make", [lambda b: FedCM(0.1, 1, 1 - b), lambda b: MimeLite(0.1, 1, b)], ids=["cm", "mime"])
+def test_one_local_step_is_momentum_sgd(make):
+    """m <- (1 - beta) grad F(x) + beta m, x <- x - eta m."""
+    problem = quadratic()
+    x, m = start(problem), 0.0
+    for _, state in rounds(make(0.8), problem, 20):
+        m = 0.2 * problem.grad(x) + 0.8 * m
+        x = x - 0.1 * m
+        close(state.server.x, x)
+
+
+# Controls
+
+
+@SAMPLED
+@pytest.mark.parametrize("coin", [True, False])
+def test_controls_of_scaffnew_sum_to_zero_and_reach_the_gradients_at_the_solution(coin, sampled):
+    """Whoever takes part: those present change their h_i by a sum of zero."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    for _, state in rounds(Scaffnew(0.5, 4, coin), problem, 300, sampled=sampled):
+        assert float(state.own.h.mean(0).norm()) < 1e-13
+    assert problem.error(state.server.x) < 1e-13
+    close(state.own.h, gradients(problem, problem.constants.x_star), 1e-12)
+
+
+def test_the_solution_is_a_fixed_point_of_scaffnew():
+    problem, algorithm = quadratic(), Scaffnew(0.1, 4)
+    x = problem.constants.x_star
+    state = algorithm.init(problem, x, Key(0))
+    state.own.h.copy_(gradients(problem, x))
+    for t in range(3):
+        state = play_round(algorithm, problem, state, torch.tensor([0, 2, 3]), Key(0).fold("round", t))[0]
+    close(state.server.x, x, 1e-14)
+    close(state.own.h, gradients(problem, x), 1e-13)
+
+
+def test_the_coin_is_tossed_by_all_and_shows_one_at_every_fourth_toss():
+    steps = [Scaffnew(0.1, 4)._first_one(Key(i)) for i in range(4000)]
+    assert min(steps) == 1
+    assert abs(np.mean(steps) - 4) < 4.5 * math.sqrt(12 / 4000)
+    assert abs(np.mean(np.array(steps) > 4) - 0.75**4) < 4.5 * math.sqrt(0.22 / 4000)
+
+
+@pytest.mark.parametrize("name", ["SCALLION", "SCAFCOM"])
+def test_the_server_control_is_the_mean_of_the_clients(name):
+    for _, state in rounds(ALGORITHMS[name], regression(), 15, sampled=2):
+        close(state.server.c, state.own.c.mean(0))
+
+
+# Claims of their theory, measured
+
+
+def rounds_until(algorithm, problem, level, most=20_000):
+    """Rounds until the relative error is below a level."""
+    for t, (_, state) in enumerate(rounds(algorithm, problem, most)):
+        if problem.error(state.server.x) < level:
+            return t + 1
+    return most
+
+
+def test_rounds_of_scaffnew_grow_as_the_root_of_the_condition_number():
+    """Theorem 3.6: O(kappa log 1/eps) steps, of which O(sqrt(kappa) log 1/eps) communicate, at p = 1/sqrt(kappa).
+
+    With one step a round, which is gradient descent, the rounds grow as kappa.
+    """
+    found = {}
+    for kappa in (25, 400):
+        problem = quadratic()
+        H = torch.diag(torch.logspace(-math.log10(kappa), 0, problem.d, dtype=torch.float64))
+        problem = Quadratic(H.repeat(5, 1, 1), problem.b, layout=problem.layout)
+        found[kappa] = [rounds_until(Scaffnew(1.0, K), problem, 1e-6) for K in (1, math.isqrt(kappa))]
+    (descent, ours), (descent_16, ours_16) = found[25], found[400]
+    assert 10 < descent_16 / descent < 20, "kappa is 16 times as large"
+    assert 2.5 < ours_16 / ours < 6, "and its root 4 times"
+
+
+def test_too_many_local_steps_slow_scaffnew_down():
+    """h_i moves by 1/K of what it lacks. Here sqrt(kappa) is 1.5."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    few, many = (rounds_until(Scaffnew(0.5, K), problem, 1e-6) for K in (4, 40))
+    assert many > 4 * few
+
+
+def test_fedcm_rests_where_fedavg_with_smaller_steps_does():
+    """At rest Delta = 0, so that each local step is alpha eta times a gradient."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    ours, small, plain = (
+        last(a, problem, 1500).server.x for a in (FedCM(0.1, 10, 0.3), FedAvg(0.03, 10), FedAvg(0.1, 10))
+    )
+    assert relative(ours, small) < 1e-12
+    assert 0.2 < problem.error(ours) / problem.error(plain) < 0.5
+
+
+def test_the_drift_of_mimelite_falls_with_the_square_of_what_is_fresh():
+    """Momentum stands still within a round: of the K steps' drift (1 - beta)^2 is left, and of FedCM's alpha."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    x_star = problem.constants.x_star
+    away = lambda a: float((last(a, problem, 3000).server.x - x_star).norm())
+    plain = away(FedAvg(0.02, 5))
+    assert away(MimeLite(0.02, 5, 0.7)) / plain == pytest.approx(0.09, rel=0.05)
+    assert away(FedCM(0.02, 5, 0.3)) / plain == pytest.approx(0.3, rel=0.05)
+
+
+@pytest.mark.parametrize("algorithm", [Scallion(0.1, 5, 0.5), Scallion(0.1, 5, 0.5, "top-k", momentum=0.2)])
+@SAMPLED
+def test_compressed_controls_arrive_where_compressed_changes_stall(algorithm, sampled):
+    """What is compressed vanishes at x*. A drift would stay, as FedAvg's does without any compression."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    assert problem.error(last(algorithm, problem, 600, sampled=sampled).server.x) < 1e-9
+    assert problem.error(last(FedAvg(0.1, 5), problem, 600).server.x) > 1e-2
+
+
+def test_the_price_of_compression_in_scallion():
+    """The controls learn at the rate alpha = k/d: a quarter of the entries takes more rounds, at most 4 times."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    full, quarter = (rounds_until(Scallion(0.1, 5, ratio), problem, 1e-8) for ratio in (1.0, 0.25))
+    assert 1.2 < quarter / full < 4
+
+
+# Bytes
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_traffic_by_hand(dtype):
+    """Two of five clients, d = 12, k = 3. Scaffnew's clients have x from the reply, but in the first round."""
+    problem, b = quadratic(dtype=dtype), dtype.itemsize
+    for name, up, down in (
+        ("FedCM", 12 * b, 24 * b),
+        ("MimeLite", 24 * b, 24 * b),
+        ("SCALLION", 3 * b + 8, 24 * b),
+        ("SCAFCOM", 3 * (b + 4), 24 * b),
+    ):
+        history = run(ALGORITHMS[name], problem, 2, sampled=2)
+        assert history["up_bytes"] == [0, 2 * up, 4 * up], name
+        assert history["down_bytes"] == [0, 2 * down, 4 * down], name
+    history = run(ALGORITHMS["Scaffnew"], problem, 3)
+    assert history["up_bytes"] == [0, 60 * b, 120 * b, 180 * b]
+    assert history["down_bytes"] == [0, *(60 * b + t * (60 * b + 40) for t in (1, 2, 3))], "x once, replies, coins"
+    fixed = run(ALGORITHMS["Scaffnew fixed"], problem, 3)
+    assert fixed["down_bytes"] == [0, *(60 * b + t * 60 * b for t in (1, 2, 3))]
+
+
+def test_a_client_of_scaffnew_that_was_away_is_sent_the_model():
+    algorithm, problem = ALGORITHMS["Scaffnew fixed"], quadratic()
+    state = algorithm.init(problem, start(problem), Key(0))
+    for lags, models in (([1, 1], 0), ([1, 2], 1), ([None, 7], 2)):
+        *_, traffic = play_round(algorithm, problem, state, torch.tensor([0, 1]), Key(1), lags=lags)
+        assert traffic.down.scalars == 12 * models + 24
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: Scaffnew(0.0), "lr=0.0"),
+        (lambda: Scaffnew(0.1, 0), "local_steps=0"),
+        (lambda: Scaffnew(0.1, 2, 1), "coin=1"),
+        (lambda: Scallion(0.1, 2, 0.0), "ratio=0.0"),
+        (lambda: Scallion(0.1, 2, 0.5, "rand"), "compressor='rand'"),
+        (lambda: Scallion(0.1, 2, 0.5, alpha=0.0), "alpha=0.0"),
+        (lambda: Scallion(0.1, 2, 0.5, momentum=1.5), "momentum=1.5"),
+        (lambda: FedCM(0.1, 2, 0.0), "alpha=0.0"),
+        (lambda: FedCM(0.1, 2, server_lr=-1.0), "server_lr=-1.0"),
+        (lambda: MimeLite(0.1, 2, 1.0), "momentum=1.0"),
+        (lambda: replace(MimeLite(0.1, 2), local_steps=1.5), "local_steps=1.5"),
+    ],
+)
+def test_bad_input(make, named):
+    with pytest.raises((ValueError, TypeError), match="Fix: ") as caught:
+        make()
+    assert named in str(caught.value)
