@@ -56,6 +56,10 @@ from .core.problem import Problem as Problem
 from .core.registry import Card as Card
 from .core.registry import Method as Method
 from .core.registry import Offer as Offer
+from .core.sampling import Available as Available
+from .core.sampling import Cyclic as Cyclic
+from .core.sampling import Sampler as Sampler
+from .core.sampling import Weighted as Weighted
 from .core.schedule import Cosine as Cosine
 from .core.schedule import Steps as Steps
 from .maps.decomposition import Full as Full
@@ -77,6 +81,8 @@ from .running.seeds import run_seeds as run_seeds
 from .running.shards import Group as Group
 from .running.shards import join_group as join_group
 from .running.simulate import run as run
+from .running.stopping import Budget as Budget
+from .running.stopping import EarlyStopping as EarlyStopping
 from .theory.rules import best_directions as best_directions
 from .theory.rules import largest_step as largest_step
 from .theory.rules import subspace_price as subspace_price

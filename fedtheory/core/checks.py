@@ -110,6 +110,7 @@ _FIXES = {  # by the name of a type: what to pass
     "LowRank": "pass LowRank(1/32)",
     "Network": "pass a torch.nn.Module that was made, as Net(), or network('mlp', (1, 28, 28), 10)",
     "Schedule": "pass Steps(100) or Cosine(rounds)",
+    "Sampler": "pass Weighted(S), Cyclic(S) or Available(trace)",
     "State": "pass what algorithm.init or play_round returned",
     "Generator": "pass Key(0).generator()",
     "Figure": "pass a matplotlib Figure",

@@ -62,6 +62,7 @@ class History:
             stops no run: where it is so in the last record, this names it, and the first record from which on it is.
         seconds: since the start of this call, at each record; NaN for records of an earlier call that it goes on from.
         interrupted: None, or the rounds that were done when Ctrl-C ended the run.
+        stopped: None, or the rule of `run(stop=...)` that ended the run.
 
     Iterating gives a dict for each record, so `pandas.DataFrame(history)` is `history.frame()`.
 
@@ -79,6 +80,7 @@ class History:
     diverged: Divergence | None = None
     seconds: list[float] = field(default_factory=list, compare=False)
     interrupted: int | None = field(default=None, compare=False)
+    stopped: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         checks.tidy(self)

@@ -25,6 +25,7 @@ from fedtheory.core.history import COUNTED, METRICS, Divergence, History, Metric
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, cost
 from fedtheory.core.problem import Problem, own_modes
+from fedtheory.core.sampling import Sampler
 from fedtheory.core.schedule import Schedule
 
 
@@ -87,6 +88,15 @@ def _sampled(n: int, sampled: int, root: Key, start: int, rounds: int) -> Iterat
         keys = [root.fold("round", t) for t in range(first, min(first + ahead, rounds))]
         clients = [sample_clients(n, sampled, key.fold("clients")) for key in keys]
         yield from zip(keys, clients, [some.tolist() for some in clients])
+
+
+def _picked(plan: "Plan", start: int) -> Iterator[tuple[Key, torch.Tensor, list[int]]]:
+    """As `_sampled`, by the plan's sampler."""
+    for t in range(start, plan.rounds):
+        key = plan.root.fold("round", t)
+        picked = plan.sampler.pick(plan.problem, t, key.fold("clients"))  # type: ignore[union-attr]
+        ids = sorted(checks.clients(f"{type(plan.sampler).__name__}.pick", picked, plan.problem.n))
+        yield key, torch.tensor(ids), ids
 
 
 def _drop_clients(ids: Sequence[int], dropout: float, key: Key) -> list[int]:
@@ -346,6 +356,7 @@ class Plan:
         x0: the start, (d,).
         metrics: what is recorded, by its column's name.
         edges: client ids between which no two are stacked.
+        sampler: picks the participants; None: `sampled` of them, uniformly.
     """
 
     algorithm: Algorithm
@@ -361,6 +372,7 @@ class Plan:
     chunk: int | None
     threads: int
     edges: Sequence[int]
+    sampler: Sampler | None = None
 
     def __post_init__(self) -> None:
         algorithm, problem = self.algorithm, self.problem
@@ -377,7 +389,9 @@ class Plan:
             fix = "construct the problem with epochs=None, or leave these terms out"
             checks.reject("epochs", getattr(problem, "epochs", None), f"as many batches for each client: {own}", fix)
         nothing = int((problem.weights.to(problem.dtype) == 0).sum())
-        if getattr(algorithm, "weighted", False) and (nothing >= self.sampled or (nothing and self.dropout)):
+        if getattr(algorithm, "weighted", False) and (
+            nothing >= self.sampled or (nothing and (self.dropout or self.sampler is not None))
+        ):
             what = f"positive where a round's participants may be some of the {nothing} clients that weigh nothing"
             checks.reject("problem.weights", problem.weights, what, "leave these clients out, or pass weighted=False")
 
@@ -410,6 +424,7 @@ class Place:
         shards: this process's share of the clients; None: all.
         store_rows: (Own, rows) -> Own with so many rows that lie elsewhere, such as on disk; None: in memory.
         stops: what has been asked to end the run, as it comes.
+        rules: asked after each record whether the run ends there.
     """
 
     keeper: Keeper | None
@@ -418,6 +433,7 @@ class Place:
     shards: Division | None
     store_rows: Callable[[Any, int], Any] | None
     stops: Sequence[Any]
+    rules: Sequence[Callable[[History], bool]] = ()
 
 
 def loop(plan: Plan, place: Place) -> History:
@@ -488,7 +504,10 @@ class _Loop:
         if plan.schedule is not None and self.start > 0:  # what is saved is at that rate
             factor = plan.schedule.factor(self.start - 1)
             self.algorithm, _ = plan.algorithm.at_rate(plan.algorithm.lr * factor, self.state.own)
+        if self.start > 0 and self._ended():
+            return
         drawn = _sampled(plan.problem.n, plan.sampled, plan.root, self.start, plan.rounds)
+        drawn = drawn if plan.sampler is None else _picked(plan, self.start)
         for t, (key, clients, ids) in zip(range(self.start, plan.rounds), drawn):
             moved = self._at_rate(t)
             lags = [None if last_seen[i] < 0 else t - last_seen[i] for i in ids]
@@ -513,8 +532,20 @@ class _Loop:
                     self.done, self.settled = t + 1, True
             if self.done % plan.every == 0 or self.done == plan.rounds:
                 self._record()
+                if place.rules and self._ended():
+                    break
             if place.keeper is not None:
                 self._save_where_due()
+
+    def _ended(self) -> bool:
+        """Whether a rule ends the run at the last record; processes that share it end together."""
+        shards, history = self.place.shards, self.history
+        for rule in self.place.rules:
+            met = bool(rule(history))
+            if met if shards is None else shards.most(int(met)):
+                history.stopped = getattr(rule, "__name__", None) or repr(rule)
+                return True
+        return False
 
     def _at_rate(self, t: int) -> State:
         """The state at round t's step size; `self.state` stays at the last one's until the round is settled."""

@@ -17,6 +17,7 @@ from fedtheory.core.history import History, Metric, choose_metrics
 from fedtheory.core.key import Key
 from fedtheory.core.loop import Place, Plan, loop
 from fedtheory.core.problem import Problem, own_modes
+from fedtheory.core.sampling import Sampler
 from fedtheory.core.schedule import Schedule
 from fedtheory.running import private_rows
 from fedtheory.running.allocator import keeping_freed
@@ -52,6 +53,7 @@ def run(
     rounds: int,
     *,
     sampled: int | None = None,
+    sampler: Sampler | None = None,
     dropout: float = 0.0,
     seed: int = 0,
     x0: torch.Tensor | None = None,
@@ -67,6 +69,7 @@ def run(
     checkpoint_every: int = 1000,
     checkpoint_seconds: float = 30.0,
     progress: Callable[[int], object] | bool | None = None,
+    stop: Callable[[History], bool] | Sequence[Callable[[History], bool]] = (),
 ) -> History:
     """Run an algorithm on a problem. A run that diverges warns.
 
@@ -76,6 +79,8 @@ def run(
         algorithm: what it left out (`lr=None`) is chosen for the problem, by `Algorithm.on`.
         rounds: T >= 0.
         sampled: S, clients per round, uniform without replacement; default all.
+        sampler: picks each round's participants in the place of uniform draws: `Weighted`, `Cyclic`, `Available`, or a
+            `Sampler` of yours.
         dropout: probability that a sampled client falls silent after its download; one always answers.
         seed: of every draw of the run. Draws name their path under it: ("P",), ("round", t, ...).
         x0: start, (d,), the problem's dtype; default `problem.start()`, which is zeros for all but networks.
@@ -100,6 +105,8 @@ def run(
             first; one more is written at the end, also where the run diverges or is interrupted (Ctrl-C). A run may go
             on with more rounds, and with fewer records, at multiples of `every`.
         progress: called with the number of rounds done, at every recorded round; True: a bar.
+        stop: ends the run after a record: `EarlyStopping`, `Budget`, a function of the history that returns True, or
+            several. What stopped is in `History.stopped`. With a checkpoint the run may go on under another rule.
 
     Raises TypeError or ValueError for arguments out of range, before any work.
 
@@ -112,6 +119,8 @@ def run(
     look_at_problem(problem)
     checks.whole("checkpoint_every", checkpoint_every, 1)
     checks.number("checkpoint_seconds", checkpoint_seconds, 0.0)
+    if sampled is not None and sampler is not None:
+        checks.reject("sampled", sampled, "None with a sampler", f"give {type(sampler).__name__} the number")
     metrics, algorithm = problem.metrics if metrics is None else metrics, algorithm.on(problem)
     if blocks is not None:
         checks.whole("blocks", blocks, 1, problem.n, f"cut the {problem.n} clients into so many at most")
@@ -127,18 +136,19 @@ def run(
     cut = () if blocks is None else edges(problem.n, blocks)
     plan = Plan(
         algorithm, problem, rounds, problem.n if sampled is None else sampled, dropout, Key(seed), x0, schedule, every,
-        choose_metrics(metrics), chunk, threads, cut
+        choose_metrics(metrics), chunk, threads, cut, sampler
     )  # fmt: skip
     keeper = nullcontext()
     if checkpoint is not None:
         keeper = Checkpoint(checkpoint, _identity(plan, metrics, blocks, shards), shards, map_folder is not None)
+    rules = (stop,) if callable(stop) else tuple(stop)
     stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
     store_rows = None if map_folder is None else lambda own, rows: private_rows.mapped(own, map_folder, rows)
     size = x0.nbytes if problem.device.type == "cpu" else 0
     bar = _Bar(rounds) if progress is True else nullcontext(progress or None)
     with keeper as kept, stops as asked, keeping_freed(size), own_modes(), bar as show:
         due = (checkpoint_every, checkpoint_seconds)
-        history = loop(plan, Place(kept, due, show, shards, store_rows, asked))
+        history = loop(plan, Place(kept, due, show, shards, store_rows, asked, rules))
         own = history.state.own if map_folder is not None else copy_tree(history.state.own)
         history.state = State(copy_tree(history.state.server), own)
     _warn_of_an_early_end(history, plan)
@@ -160,6 +170,7 @@ def _identity(plan: Plan, metrics: Sequence[str | Metric], blocks: int | None, s
     said = f"{fingerprints.describe(algorithm)}{of} on {name} {problem.fingerprint()}, S={plan.sampled}, "
     said += f"dropout={plan.dropout}, x0={x0}, seed={plan.root.seed}, metrics={known}"
     said += "" if algorithm.revision == 1 else f", revision={algorithm.revision}"
+    said += "" if plan.sampler is None else f", sampler={fingerprints.describe(plan.sampler)}"
     said += "" if schedule is None else f", {fingerprints.describe(schedule)}"
     said += "" if blocks is None else f", blocks={blocks}"
     return said + (", reduced" if shards is not None and shards.reduces else "")
