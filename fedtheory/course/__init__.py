@@ -17,11 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.style import use
 from matplotlib.ticker import FixedLocator
 
-from fedtheory.core import checks
+from fedtheory.core import checks, registry
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
-from fedtheory.core.registry import PAPERS
 from fedtheory.course import rich
 from fedtheory.course.rich import WIDTH
 from fedtheory.course.rich import box as box
@@ -253,10 +252,10 @@ def judged(*ids: str) -> list[dict[str, Any]]:
 
     Raises ValueError for an id that the ledger does not have.
     """
-    known = ledger.claims()
     for id in ids:
-        if id not in known:
+        if id not in registry.claim_names():
             checks.reject("ids", id, "the id of a claim", "see python -m fedtheory claims --list")
+    known = {claim.id: claim for claim in ledger.choose(ids, None)}  # of the papers that are named, no other
     found = ledger.check([known[id] for id in ids], "quick")
     rows = []
     for one in found:
@@ -279,7 +278,7 @@ def conclusions(paper: str, *items: str, theory: bool = False) -> None:
 
     Raises FileNotFoundError where there is no ledger, ValueError for evidence that does not exist.
     """
-    checks.choice("paper", paper, PAPERS)
+    checks.choice("paper", paper, registry.PAPERS)
     ledger = located("docs/ledger.json")
     found = decided(paper, ledger.parents[1] / "figures", ledger)
     if items:
