@@ -22,7 +22,8 @@ from fedtheory import (
     Yogi,
     run,
 )
-from tests.cases import ALGORITHMS, images, quadratic
+from tests.cases import ALGORITHMS, quadratic
+from tests.cases import problem as network_problem
 from tests.test_rounds import refused, same
 
 FAR = 2.0**60  # sqrt(v) + tau is 2 FAR there, or FAR, whatever the changes
@@ -192,6 +193,6 @@ def test_a_wrong_part_has_a_line():
     refused(lambda: ClippedGradients(PROBLEM, -1.0), "norm=-1")
     refused(lambda: WeightDecay(PROBLEM, -1.0), "decay=-1")
     refused(lambda: WeightDecay(3, 0.1), "problem=3")
-    uneven = images("mlp", sizes=(2, 9), epochs=1)
+    uneven = network_problem("mlp", sizes=(2, 9), epochs=1)
     refused(lambda: WeightDecay(uneven, 0.1), "decay=0.1", "epochs=None")
     assert replace(ServerOptimizer(method, Adam()), method=Scaffold(0.1, 2)).name == "SCAFFOLD + Adam"
