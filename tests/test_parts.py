@@ -1,0 +1,198 @@
+"""Parts that any method takes: at its neutral value each is the method itself, bit for bit."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from fedtheory import (
+    SSF,
+    Adagrad,
+    Adam,
+    ClippedGradients,
+    FedAvg,
+    Key,
+    Momentum,
+    PrivateUploads,
+    Quadratic,
+    Scaffold,
+    ServerOptimizer,
+    Steps,
+    WeightDecay,
+    Yogi,
+    run,
+)
+from tests.cases import ALGORITHMS, quadratic
+from tests.cases import problem as network_problem
+from tests.test_rounds import refused, same
+
+FAR = 2.0**60  # sqrt(v) + tau is 2 FAR there, or FAR, whatever the changes
+NEUTRAL = (Momentum(1.0, 0.0), Adagrad(2 * FAR, 0.0, 0.5, FAR), Yogi(2 * FAR, 0.0, 0.5, FAR), Adam(FAR, 0.0, 0.0, FAR))
+OPTIMIZERS = (Momentum(0.7, 0.5), Adagrad(0.1), Yogi(0.05), Adam(0.05))
+REFUSED = ("FedMUD", "FedLMT", "FedPara", "DeComFL", "EF21-P", "FedHM", "FlexLoRA", "ProjectedFedAvg")
+REPLAYED = ("SSF", "STC", "FetchSGD", "FedBAT")  # their clients are sent the whole model then
+CHANGES = ("FedAvg", "SCAFFOLD II", "SCAFFOLD weighted", "FedProx", "FedDyn", "FedZO")
+ENDPOINTS = ("SSF", "FedMUD", "DeComFL")
+PROBLEM = quadratic()
+PARTS = {
+    **{type(rule).__name__: lambda method, rule=rule: (ServerOptimizer(method, rule), PROBLEM) for rule in OPTIMIZERS},
+    "uploads": lambda method: (PrivateUploads(method, 0.5, 0.1), PROBLEM),
+    "clipped": lambda method: (method, ClippedGradients(PROBLEM, 0.3)),
+    "decay": lambda method: (method, WeightDecay(PROBLEM, 0.1)),
+    "all": lambda method: (
+        ServerOptimizer(PrivateUploads(method, 0.5), OPTIMIZERS[3]),
+        WeightDecay(ClippedGradients(PROBLEM, 0.3), 0.1),
+    ),
+}
+
+
+def played(method, problem=PROBLEM, rounds=3, **options):
+    return run(method, problem, rounds, **{"sampled": 3, "seed": 1} | options)
+
+
+# At the neutral value
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_neutral_parts_are_the_method_itself(name):
+    method = ALGORITHMS[name]
+    plain = played(method)
+    part = played(method, ClippedGradients(WeightDecay(PROBLEM, 0.0), None))
+    assert same(part, plain)
+    if name.startswith(REFUSED):
+        refused(lambda: played(ServerOptimizer(method, NEUTRAL[0])), "method=", "the server's model x itself")
+        return
+    for rule in NEUTRAL if name in ("FedAvg", "SSF") else NEUTRAL[:1]:
+        part = played(ServerOptimizer(method, rule))
+        assert torch.equal(part.x, plain.x)
+        assert part["up_bytes"] == plain["up_bytes"]
+        assert part["down_bytes"] == plain["down_bytes"] or (
+            name.startswith(REPLAYED) and part["down_bytes"] > plain["down_bytes"]
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name.startswith(CHANGES + ENDPOINTS)])
+def test_uploads_that_are_neither_clipped_nor_noisy(name):
+    """A method is itself, or refused."""
+    method = ALGORITHMS[name]
+    if name.startswith(CHANGES):
+        assert same(played(PrivateUploads(method)), played(method))
+    else:
+        refused(lambda: played(PrivateUploads(method)), "method=", "uploads a change dy")
+
+
+# What they do
+
+
+@pytest.mark.parametrize("rule", OPTIMIZERS, ids=repr)
+def test_an_optimizer_is_algorithm_2(rule):
+    """One client, one step: Delta = -lr grad F, and the printed lines, one number after the other."""
+    problem, lr = Quadratic.random(n=1, d=3, key=Key(2)), 0.2
+    x, m = problem.start(), [0.0] * 3
+    v = [rule.tau**2 if rule is not OPTIMIZERS[0] else 0.0] * 3
+    for _ in range(4):
+        x, delta = x.clone(), (-lr * problem.grad(x)).tolist()
+        for j, change in enumerate(delta):
+            if isinstance(rule, Momentum):
+                m[j] = rule.beta * m[j] + change
+                x[j] += rule.lr * m[j]
+                continue
+            m[j] = rule.beta1 * m[j] + (1 - rule.beta1) * change
+            sign = (v[j] > change**2) - (v[j] < change**2)
+            v[j] = {
+                Adagrad: v[j] + change**2,
+                Yogi: v[j] - (1 - rule.beta2) * change**2 * sign,
+                Adam: rule.beta2 * v[j] + (1 - rule.beta2) * change**2,
+            }[type(rule)]
+            x[j] += rule.lr * m[j] / (v[j] ** 0.5 + rule.tau)
+    found = run(ServerOptimizer(FedAvg(lr, 1), rule), problem, 4)
+    torch.testing.assert_close(found.x, x, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("method", [FedAvg(0.1, 3), Scaffold(0.1, 3)], ids=lambda one: one.name)
+def test_same_bits_for_the_same_seed_and_after_a_resume(part, method, tmp_path):
+    around, problem = PARTS[part](method)
+    schedule = Steps(2, 0.5)
+    whole = played(around, problem, 6, schedule=schedule)
+    assert not torch.equal(whole.x, played(method, rounds=6, schedule=schedule).x)
+    played(around, problem, 3, schedule=schedule, checkpoint=tmp_path)
+    assert same(played(around, problem, 6, schedule=schedule, checkpoint=tmp_path), whole)
+    alone = played(around, problem, 6, schedule=schedule, chunk=1)
+    assert alone.columns.keys() == whole.columns.keys()
+    torch.testing.assert_close(alone.x, whole.x, rtol=1e-12, atol=1e-12)
+    other = PARTS["all" if part != "all" else "decay"](method)
+    refused(lambda: played(*other, 6, schedule=schedule, checkpoint=tmp_path), "checkpoint")
+
+
+def test_ssf_takes_a_server_adam_and_pays_for_the_whole_model():
+    part = played(ServerOptimizer(SSF.haar(0.1, 3, 2), Adam(0.05)), rounds=40)
+    plain = played(SSF.haar(0.1, 3, 2), rounds=40)
+    assert part["error"][-1] < 0.7 * part["error"][0]
+    assert part["up_bytes"] == plain["up_bytes"]
+    d, r = PROBLEM.d, 4
+    assert part["down_scalars"][-1] == 40 * 3 * (1 + d + r)
+
+
+def test_uploads_are_clipped_together_and_noise_has_its_deviation():
+    method, x = PrivateUploads(Scaffold(0.3, 3), 0.01), PROBLEM.start()
+    up = lambda method: next_up(method, x)
+    dy, c = up(method).dy, up(method).c
+    torch.testing.assert_close((dy.norm(dim=1) ** 2 + c.norm(dim=1) ** 2).sqrt(), torch.full((5,), 0.01).double())
+    plain = up(method.method)
+    torch.testing.assert_close(dy / dy.norm(dim=1, keepdim=True), plain.dy / plain.dy.norm(dim=1, keepdim=True))
+    big = Quadratic.random(n=2, d=4000, key=Key(0))
+    noise = next_up(PrivateUploads(FedAvg(0.1, 1), 0.5, 0.2), big.start(), big).dy
+    noise = noise - next_up(PrivateUploads(FedAvg(0.1, 1), 0.5), big.start(), big).dy
+    assert abs(float(noise.std()) / 0.1 - 1) < 5 / (2 * noise.numel()) ** 0.5
+    assert abs(float(torch.corrcoef(noise)[0, 1])) < 5 / 4000**0.5
+
+
+def next_up(method, x, problem=PROBLEM):
+    from fedtheory import play_round
+
+    state = method.init(problem, x, Key(0))
+    return play_round(method, problem, state, problem.clients, Key(0).fold("round", 0))[1]
+
+
+def test_decay_and_clipping_are_what_they_say():
+    y, xi = torch.randn(5, PROBLEM.d, generator=Key(0).generator(), dtype=torch.float64), PROBLEM.full(PROBLEM.clients)
+    g = PROBLEM.grads(y, xi)
+    decayed = WeightDecay(PROBLEM, 0.3)
+    torch.testing.assert_close(decayed.grads(y, xi), g + 0.3 * y)
+    leaf = y.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(decayed.losses(leaf, xi).sum(), leaf)
+    torch.testing.assert_close(slope, g + 0.3 * y)
+    assert decayed.constants.L == PROBLEM.constants.L + 0.3
+    assert decayed.metrics == ("loss",)
+    x = y[0]
+    moved = decayed.losses_at(y, lambda j, layer: layer + 1, xi)
+    torch.testing.assert_close(moved, decayed.losses(y + 1, xi))
+    assert decayed.loss(x) == pytest.approx(float(decayed.losses(x.expand(5, -1), xi) @ PROBLEM.weights), rel=1e-12)
+    torch.testing.assert_close(decayed.grad(x), PROBLEM.grad(x) + 0.3 * x)
+    norm = float(g.norm(dim=1).median())
+    clipped = ClippedGradients(PROBLEM, norm)
+    expected = torch.stack([row if row.norm() <= norm else row * norm / row.norm() for row in g])
+    torch.testing.assert_close(clipped.grads(y, xi), expected)
+    torch.testing.assert_close(clipped.grad(x), PROBLEM.grad(x))
+    assert len({one.fingerprint() for one in (PROBLEM, decayed, clipped, WeightDecay(PROBLEM, 0.2))}) == 4
+
+
+# Bad input
+
+
+def test_a_wrong_part_has_a_line():
+    method = FedAvg(0.1, 2)
+    refused(lambda: ServerOptimizer(method, 0.1), "optimizer=0.1")
+    refused(lambda: ServerOptimizer(PROBLEM, Adam()), "method=")
+    refused(lambda: Adam(beta1=1.0), "beta1=1.0", "pass beta1=0.9")
+    refused(lambda: Momentum(beta=-0.1), "beta=-0.1")
+    refused(lambda: Yogi(tau=0.0), "tau=0")
+    refused(lambda: PrivateUploads(method, None, 1.0), "norm=None", "pass norm=1.0")
+    refused(lambda: PrivateUploads(method, 0.0), "norm=0")
+    refused(lambda: ClippedGradients(PROBLEM, -1.0), "norm=-1")
+    refused(lambda: WeightDecay(PROBLEM, -1.0), "decay=-1")
+    refused(lambda: WeightDecay(3, 0.1), "problem=3")
+    uneven = network_problem("mlp", sizes=(2, 9), epochs=1)
+    refused(lambda: WeightDecay(uneven, 0.1), "decay=0.1", "epochs=None")
+    assert replace(ServerOptimizer(method, Adam()), method=Scaffold(0.1, 2)).name == "SCAFFOLD + Adam"
