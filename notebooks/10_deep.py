@@ -144,9 +144,10 @@ for at in small.weights[:3]:
 # %% [markdown]
 # ## 2. A learning rate that changes *
 #
-# FedSub prints $\eta = 0.1$; its public code for the network has a warm-up and a cosine; SSF prints nothing. `run`
-# takes a schedule, a function of the round that all know beforehand, so that nothing crosses for it. But what do the
-# clients keep, and in which units?
+# FedSub prints $\eta = 0.1$, and its public script for the network keeps 0.1 in every round (`--constant_lr`; four
+# processes, 47 epochs for coordinates, 20 for the full space and FedAvg). SSF prints nothing. `run` takes a schedule, a
+# function of the round that all know beforehand, so that nothing crosses for it. But what do the clients keep, and in
+# which units?
 #
 # - SCAFFOLD's and SSF's $c_i$ are means of **gradients**, $(x - y_i)/(K \eta)$ in SCAFFOLD's line 12, with this round's
 #   $\eta$. They mean the same at any rate.

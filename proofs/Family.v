@@ -879,7 +879,7 @@ Proof.
   rewrite z. unfold V. ring.
 Qed.
 (* the claim of section 3 *)
-Theorem drift : drift_at s.
+Theorem step_3_7 : drift_at s.
 Proof.
   unfold drift_at. assert (l2 := pow2_ge_0 L).
   assert (H : DD s <= 1388/1000 * eta ^ 2 * INR K * (INR K - 1) * omega * rho * (V s + nrm2 (G x)) + 1041/1000 * eta ^ 2 * (INR K - 1) * (theta * sigma ^ 2)).
@@ -1056,7 +1056,7 @@ Proof.
   - rewrite !EE_plus, !EE_scal, z1, z2, z3, (EE_map K (fun _ => Favg x)), ex_const. right. ring.
 Qed.
 (* the claim of section 4 *)
-Theorem descent_ : descent_at s.
+Theorem step_4_4 : descent_at s.
 Proof.
   unfold descent_at. rewrite round_E. assert (t0 := Rlt_le _ _ etat_gt0). assert (hr := hh_range).
   eapply Rle_trans; [apply (lsets_le N Sn SN _ (fun A => Favg x + ((- (etat / 2)) * (rho * nrm2 (G x)) + ((1 + hh) / 2 * etat * DA A
@@ -1128,8 +1128,8 @@ Theorem theorem : (forall x, Fstar <= Favg x) ->
 Proof.
   intros hb good Cerr m chi alpha gamma zeta a0 g0 gs hM k0 st s0 T h0 T0.
   apply (family_from_rounds hb good Cerr m chi alpha gamma zeta); auto; intros s _.
-  - apply drift.
-  - apply descent_.
+  - apply step_3_7.
+  - apply step_4_4.
   - apply step_4_3.
 Qed.
 
@@ -1227,7 +1227,7 @@ Proof.
   unfold phi. split; [apply Rdiv_lt_0_compat; lra|]. apply (Rmult_le_reg_r (INR N)); [lra|].
   unfold Rdiv. rewrite Rmult_assoc, Rinv_l, Rmult_1_r, Rmult_1_l by lra. now apply le_INR.
 Qed.
-Lemma kept_mean s : lsets N Sn SN (fun A => EE s K (fun w h => Z s A w h)) <= (1 - phi * mu) * Ckept s + 2 * phi * (L ^ 2 * DD s + vv).
+Lemma step_5_5 s : lsets N Sn SN (fun A => EE s K (fun w h => Z s A w h)) <= (1 - phi * mu) * Ckept s + 2 * phi * (L ^ 2 * DD s + vv).
 Proof.
   pose (f i := (-1) * (mu * nrm2 (u s i)) + (2 * (L ^ 2 * (/ INR K * EE s K (fun w => Se s w i))) + 2 * vv)).
   eapply Rle_trans; [apply (lsets_le N Sn SN _ (fun A => Ckept s + phi * (/ INR Sn * lsum A f)))|].
@@ -1275,7 +1275,7 @@ Proof.
       replace (ci (upd s A w h) i - g i x')%V with ((ci (upd s A w h) i - g i (sx s)) + (g i (sx s) - g i x'))%V by vring.
       eapply Rle_trans; [apply (nrm2_add_young b _ _ b0)|]. apply Rplus_le_compat_l.
       assert (ib := Rinv_0_lt_compat _ b0). apply Rmult_le_compat_l; [lra|]. assert (l := lip i hi (sx s) x'). rewrite (nrm2_subC (sx s) x') in l. lra. }
-    assert (k := kept_mean s). apply (Rmult_le_compat_l (1 + b)) in k; [|lra].
+    assert (k := step_5_5 s). apply (Rmult_le_compat_l (1 + b)) in k; [|lra].
     assert (C0 : 0 <= Ckept s) by (apply meanR_ge0; intros; apply nrm2_ge0).
     assert (d0 := DD_ge0 s). assert (vp := vv_ge0). assert (l2 := pow2_ge_0 L).
     assert (m0 : 0 <= move s) by (apply ex_ge0; intros; apply nrm2_ge0).

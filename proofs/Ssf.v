@@ -604,7 +604,7 @@ Proof.
   unfold q. lra.
 Qed.
 (* the claim of section 2 *)
-Theorem claim_2 : L * L * DD <= 1388/1000 * rho * q * (Cerr s + nrm2 (G x)) + 1041/1000 * (q * (sigma ^ 2 / INR K)).
+Theorem step_2_10 : L * L * DD <= 1388/1000 * rho * q * (Cerr s + nrm2 (G x)) + 1041/1000 * (q * (sigma ^ 2 / INR K)).
 Proof. exact (drift_unit _ step_2_9). Qed.
 
 (* 3 *)
@@ -741,7 +741,7 @@ Proof. clear steps_local steps_server steps_server2.
   apply (Rmult_le_compat_l (L * etat * etat)) in b2; [|pos]. lra.
 Qed.
 (* the claim of section 3 *)
-Theorem claim_3 : L * etat <= 1 -> round s (fun p => Favg (sx (step s p))) <= Favg x - rho * etat / 2 * nrm2 (G x)
+Theorem step_3_12 : L * etat <= 1 -> round s (fun p => Favg (sx (step s p))) <= Favg x - rho * etat / 2 * nrm2 (G x)
   + (1 + L * etat) / 2 * etat * (L * L * DD) + L * etat * etat * (sigma ^ 2 / (INR N * INR K)).
 Proof. clear steps_local steps_server steps_server2.
   intros t1. assert (h := descent_weights 1 Rlt_0_1 t1). replace ((1 - L * etat) / (2 * 1)) with ((1 - L * etat) / 2) in h by field. lra.
@@ -1273,7 +1273,7 @@ Proof. clear steps_local steps_server steps_server2.
   assert (hB := Rle_trans _ _ _ (p_le _ pw (bb w h)) (bb_le w h hk)). rewrite <- pg, nrm2_sub, (dotC p) in hB.
   apply (Rmult_le_compat_l etat) in hB; auto. rewrite gp. clear - hB. lra.
 Qed.
-Theorem lemma_3 : 0 < L -> L * etat <= 1/2 ->
+Theorem step_3_13 : 0 < L -> L * etat <= 1/2 ->
   round s (fun p => Favg (sx (step s p))) <= Favg x - rho * etat / 4 * nrm2 (G x)
     + L * etat ^ 2 * sigma ^ 2 / (2 * INR N * INR K) + 3/2 * etat * (L * L * DD).
 Proof. clear steps_local steps_server steps_server2.
@@ -1335,7 +1335,7 @@ Lemma potential_round : L * etat <= 1/4 -> round s (fun p => Favg (sx (step s p)
 Proof.
   intros hh. rewrite (ex_ext _ _ (fun p => - Fstar + (Favg (sx (step s p)) + 2 * etat * q * Cerr (step s p)))) by (intros; ring).
   rewrite !ex_plus, ex_const, ex_scal. assert (h0 := h_ge0).
-  assert (h2 := claim_2). assert (h3 := claim_3 ltac:(lra)).
+  assert (h2 := step_2_10). assert (h3 := step_3_12 ltac:(lra)).
   assert (m := step_5_2 rho etat q u_ (L * etat) (Cerr s) (nrm2 (G x)) (L * L * DD) (Favg x)
     (round s (fun p => Favg (sx (step s p)))) (round s (fun p => Cerr (step s p))) (sigma ^ 2 / INR K)
     (L * etat * etat * (sigma ^ 2 / (INR N * INR K))) (/ INR N)
@@ -1351,7 +1351,7 @@ Lemma potential_66 : L * etat <= 1/4 -> round s (fun p => Favg (sx (step s p)) -
 Proof.
   intros hh. rewrite (ex_ext _ _ (fun p => - Fstar + (Favg (sx (step s p)) + 32/5 * etat * q * Cerr (step s p)))) by (intros; ring).
   rewrite !ex_plus, ex_const, ex_scal. assert (h0 := h_ge0). assert (t0 := etat_gt0). assert (u0 := u_ge0).
-  assert (h2 := claim_2). assert (h3 := descent_weights (1/4) ltac:(lra) ltac:(lra)).
+  assert (h2 := step_2_10). assert (h3 := descent_weights (1/4) ltac:(lra) ltac:(lra)).
   replace ((1 - L * etat) / (2 * (1/4))) with (2 * (1 - L * etat)) in h3 by field.
   destruct q_range as [q0 q1]. assert (h4 := Rmult_le_compat_l (32/5 * etat * q) _ _ ltac:(pos) memories).
   assert (b0 : 0 <= etat * B66).
@@ -1500,7 +1500,7 @@ Lemma descent_alone s z2 : inv s -> 0 <= z2 -> meanR (fun i => nrm2 (d s i)) <= 
     + rho * etat * (8675/10000 * q * z2) + (L * etat * etat * (sigma ^ 2 / (INR N * INR K)) + 650625/1000000 * etat * (q * (sigma ^ 2 / INR K))).
 Proof.
   intros hi z0 hd. assert (t1 := Rlt_le _ _ etat_gt0). assert (hs := steps_server). assert (hg := h_ge0).
-  assert (h3 := claim_3 s hi ltac:(lra)). assert (h2 := drift_unit s _ hd). assert (g0 := nrm2_ge0 (G (sx s))). assert (v0 := v_ge0).
+  assert (h3 := step_3_12 s hi ltac:(lra)). assert (h2 := drift_unit s _ hd). assert (g0 := nrm2_ge0 (G (sx s))). assert (v0 := v_ge0).
   destruct q_range as [q0 q1]. assert (r0 := Rlt_le _ _ (proj1 rho01)).
   assert (k0 : 0 <= (5/8 - (1 + L * etat) / 2) * (etat * (L * L * DD s))) by (apply Rmult_le_pos; [lra|]; apply Rmult_le_pos; [lra|apply D_ge0]).
   assert (k1 := Rmult_le_compat_l (5/8 * etat) _ _ ltac:(lra) h2).

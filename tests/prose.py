@@ -27,7 +27,7 @@ def paragraphs(page: str) -> Iterator[str]:
     """The running text of a page, without code, tables, formulas and headings."""
     page = re.sub(r"```.*?```|~~~.*?~~~", "", page, flags=re.DOTALL)
     page = re.sub(r"\$\$.*?\$\$", " F ", page, flags=re.DOTALL)
-    page = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL)
+    page = re.sub(r"<!--.*?-->|^\[[^\]]+\]: .*$", "", page, flags=re.DOTALL | re.MULTILINE)
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.)\s)", page):
         lines = [line for line in block.splitlines() if not re.match(r"\s*(\||#|!\[|:::|>? ?\[!)", line)]
         if text := " ".join(" ".join(lines).split()):
@@ -48,7 +48,7 @@ def sentences(page: str) -> Iterator[str]:
 
 
 def rows(page: str) -> Iterator[list[str]]:
-    for line in re.sub(r"```.*?```", "", page, flags=re.DOTALL).splitlines():
+    for line in re.sub(r"```.*?```|<!--.*?-->", "", page, flags=re.DOTALL).splitlines():
         if line.startswith("|") and not re.fullmatch(r"[|\s:-]+", line):
             yield [plain(cell).strip() for cell in line.strip("| ").split(" | ")]
 

@@ -31,6 +31,7 @@ KINDS = {
     "square": Kronecker(0.9, blocks="square", layers="all"),
     "square, aad, kernel": Kronecker(0.9, blocks="square", form="aad", layers="all", kernel=3),
     "Hadamard": Hadamard(0.9, layers="all"),
+    "Hadamard, tensor": Hadamard(0.9, layers="all", kernel=3, tensor=True),
     "inner": LowRank(0.5),
     "full": Full(),
 }
@@ -73,6 +74,16 @@ def written_out(kind, m, n, u, fixed):
     def split(v, *parts):
         return np.split(v, np.cumsum(parts)[:-1])
 
+    if isinstance(kind, Hadamard) and kind.tensor and m % 3 == n % 3 == 0:
+        c_out, c_in = m // 3, n // 3
+        R = next(R for R in range(1, 99) if len(u) == 2 * R * (c_out + c_in + 9 * R))
+        X1, Y1, T1, X2, Y2, T2 = split(u, *(c_out * R, c_in * R, 9 * R * R) * 2)
+
+        def tucker(X, Y, T):
+            X, Y, T = X.reshape(c_out, R), Y.reshape(c_in, R), T.reshape(R, R, 3, 3)
+            return sum(np.multiply.outer(np.outer(X[:, r], Y[:, s]), T[r, s]) for r in range(R) for s in range(R))
+
+        return (tucker(X1, Y1, T1) * tucker(X2, Y2, T2)).transpose(0, 2, 1, 3).reshape(m, n)
     if isinstance(kind, Hadamard):
         r = len(u) // (2 * (m + n))
         X1, Y1, X2, Y2 = split(u, m * r, n * r, m * r, n * r)
@@ -185,6 +196,7 @@ def test_the_ratio_of_the_whole_network():
         (lambda: LowRank(0.5, a=0.0), "a="),
         (lambda: LowRank(0.5, form="sideways"), "form"),
         (lambda: Hadamard(0.5, form="aad"), "form"),
+        (lambda: Hadamard(0.5, tensor=True), "tensor=True"),
         (lambda: LowRank(0.5, random=1), "random"),
         (lambda: LowRank(0.5, layers="outer"), "layers"),
         (lambda: LowRank(0.5, kernel=0), "kernel"),

@@ -402,6 +402,9 @@ def test_fedsub_gradient_factor_is_the_inverse_gram_matrix():
     close(last(isotropic, problem, 1).server.x, last(orthonormal, problem, 1).server.x)
     unscaled = FedSubReading(0.05 * 2 / 6, 4, Spherical(2), gradient_factor=False)
     close(last(isotropic, problem, 1).server.x, last(unscaled, problem, 1).server.x)
+    network = FedSubReading(0.05, 4, Spherical(2, "orthonormal"), gradient_factor="r/m")
+    shorter = FedSub(0.05 * 2 / 6, 4, Spherical(2, "orthonormal"))
+    close(last(network, problem, 1).server.x, last(shorter, problem, 1).server.x)
 
 
 def test_fedsub_decaying_rate():

@@ -13,7 +13,7 @@ the update itself.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import accumulate, count
@@ -21,6 +21,7 @@ from itertools import accumulate, count
 import torch
 
 from fedtheory.core import checks
+from fedtheory.core.algorithm import later
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Seed
@@ -48,6 +49,10 @@ class Bilinear(ABC):
     @abstractmethod
     def right(self, g: torch.Tensor, U: torch.Tensor) -> torch.Tensor:
         """Gradient in V of the same: (..., m n), (..., |U|) -> (..., |V|)."""
+
+    def adjoints(self, g: torch.Tensor, U: torch.Tensor, V: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The gradients in U and in V."""
+        return self.left(g, V), self.right(g, U)
 
     def truncated(self, W: torch.Tensor, share: float) -> torch.Tensor:
         """U and V of the product nearest to W, (m n,); where it is an outer product."""
@@ -117,6 +122,32 @@ class KroneckerBlocks(Bilinear):
 
 
 # One layer
+
+
+class Tucker:
+    """A kernel of entries sum_{rs} X_or Y_is T_rskl: X (c_out x R), Y (c_in x R), T (R x R x k x k)."""
+
+    def __init__(self, c_out: int, c_in: int, k: int, R: int) -> None:
+        self.shapes = (c_out, R), (c_in, R), (R, R, k, k)
+        self.sizes = tuple(map(math.prod, self.shapes))
+
+    def product(self, *factors: torch.Tensor) -> torch.Tensor:
+        """(..., |X|), (..., |Y|), (..., |T|) -> (..., c_out c_in k k)."""
+        return torch.einsum("...or,...is,...rskl->...oikl", *self._shaped(factors)).flatten(-4)
+
+    def adjoints(self, g: torch.Tensor, *factors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The gradients in X, Y and T of <g, product(X, Y, T)>."""
+        X, Y, T = self._shaped(factors)
+        g = g.unflatten(-1, (X.shape[-2], Y.shape[-2], *T.shape[-2:]))
+        left = torch.einsum("...oikl,...is->...oskl", g, Y)
+        return (
+            torch.einsum("...oskl,...rskl->...or", left, T).flatten(-2),
+            torch.einsum("...oikl,...or,...rskl->...is", g, X, T).flatten(-2),
+            torch.einsum("...oskl,...or->...rskl", left, X).flatten(-4),
+        )
+
+    def _shaped(self, factors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        return [factor.unflatten(-1, shape) for factor, shape in zip(factors, self.shapes)]
 
 
 def _zeros(size: int) -> torch.Tensor:
@@ -221,24 +252,27 @@ class Frozen(Part):
 
 
 class Elementwise(Part):
-    """(X1 Y1^T) o (X2 Y2^T), entry by entry; Y2 = 0 at the start unless `random`."""
+    """W1 o W2, entry by entry, each a product of factors; the last factor is 0 at the start unless `random`."""
 
-    def __init__(self, of: Outer, random: bool) -> None:
+    def __init__(self, of: Outer | Tucker, random: bool) -> None:
         self.of, self.random, self.size = of, random, 2 * sum(of.sizes)
 
     def start(self, uniform: _Draw) -> torch.Tensor:
-        X, Y = self.of.sizes
-        return torch.cat([uniform(X + Y + X), (uniform if self.random else _zeros)(Y)])
+        last = self.of.sizes[-1]
+        return torch.cat([uniform(self.size - last), (uniform if self.random else _zeros)(last)])
 
     def update(self, u: torch.Tensor, fixed: torch.Tensor) -> torch.Tensor:
-        X1, Y1, X2, Y2 = u.split(self.of.sizes * 2, -1)
-        return self.of.product(X1, Y1) * self.of.product(X2, Y2)
+        first, second = self._halves(u)
+        return self.of.product(*first) * self.of.product(*second)
 
     def pullback(self, u: torch.Tensor, g: torch.Tensor, fixed: torch.Tensor) -> torch.Tensor:
-        X1, Y1, X2, Y2 = u.split(self.of.sizes * 2, -1)
-        g1, g2 = g * self.of.product(X2, Y2), g * self.of.product(X1, Y1)
-        adjoints = self.of.left(g1, Y1), self.of.right(g1, X1), self.of.left(g2, Y2), self.of.right(g2, X2)
-        return torch.cat(adjoints, -1)
+        first, second = self._halves(u)
+        g1, g2 = g * self.of.product(*second), g * self.of.product(*first)
+        return torch.cat([*self.of.adjoints(g1, *first), *self.of.adjoints(g2, *second)], -1)
+
+    def _halves(self, u: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...]]:
+        factors, count = u.split(self.of.sizes * 2, -1), len(self.of.sizes)
+        return factors[:count], factors[count:]
 
 
 class Permuted(Part):
@@ -361,6 +395,10 @@ class Decomposition(ABC):
     def part(self, m: int, n: int) -> Part:
         """The map of one (m x n) matrix."""
 
+    def convolution(self, c_out: int, c_in: int, k: int) -> Part:
+        """The map of a kernel (c_out, c_in, k, k) whose k is given."""
+        return Permuted(self.part(c_out * k, c_in * k), c_out, c_in, k)
+
     def compressed(self, layout: Layout) -> list[int]:
         """Positions in the layout of the layers that are decomposed.
 
@@ -417,10 +455,12 @@ def _parts(decomposition: Decomposition, layout: Layout) -> tuple[Part, ...]:
     chosen, k, parts = decomposition.compressed(layout), decomposition.kernel, []
     for i, layer in enumerate(layout.layers):
         m, n = layer.cols, layer.rows
-        part = decomposition.part(m, n) if i in chosen else Whole(m * n)
-        if i in chosen and k and layer.name.endswith("conv") and m % k == 0 and n % k == 0:
-            part = Permuted(part, m // k, n // k, k)
-        parts.append(part)
+        if i not in chosen:
+            parts.append(Whole(m * n))
+        elif k and layer.name.endswith("conv") and m % k == 0 and n % k == 0:
+            parts.append(decomposition.convolution(m // k, n // k, k))
+        else:
+            parts.append(decomposition.part(m, n))
     return tuple(parts)
 
 
@@ -459,17 +499,35 @@ class Kronecker(Decomposition):
 
 @dataclass(frozen=True)
 class Hadamard(Decomposition):
-    """FedPara's (X1 Y1^T) o (X2 Y2^T) with factors of rank r = ceil(ratio m n / (2 (m + n))): rank up to r^2.
+    """FedPara's W1 o W2 (Hyeon-Woo et al. 2022, arXiv:2108.06098). It is not linear in either half: one form only.
 
-    Hyeon-Woo et al. 2022, arXiv:2108.06098, Proposition 1. It is not linear in either half, so it has no other form.
+    Proposition 1: W1 = X1 Y1^T and W2 = X2 Y2^T have rank r = ceil(ratio m n / (2 (m + n))), their product up to r^2.
+
+    Fields:
+        tensor: True takes Proposition 3 for convolutions, which needs `kernel`: W1 and W2 are Tucker products of
+            X (c_out x R), Y (c_in x R) and T (R x R x k x k), with the smallest R that trains ratio c_out c_in k^2.
+
+    Raises ValueError also for tensor=True without a kernel.
     """
+
+    tensor: bool = later(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checks.choice("form", self.form, ("product",))
+        checks.instance("tensor", self.tensor, bool, "pass True or False")
+        if self.tensor and self.kernel is None:
+            checks.reject("tensor", True, "False where no kernel is given", "pass kernel=3, the convolutions' size")
 
     def part(self, m: int, n: int) -> Part:
         return Elementwise(Outer(m, n, max(1, math.ceil(self.ratio * m * n / (2 * (m + n))))), self.random)
+
+    def convolution(self, c_out: int, c_in: int, k: int) -> Part:
+        if not self.tensor:
+            return super().convolution(c_out, c_in, k)
+        wanted = self.ratio * c_out * c_in * k * k
+        R = next(R for R in count(1) if 2 * R * (c_out + c_in + R * k * k) >= wanted)
+        return Elementwise(Tucker(c_out, c_in, k, R), self.random)
 
 
 @dataclass(frozen=True)

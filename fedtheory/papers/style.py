@@ -78,6 +78,7 @@ ALIASES = {  # what a paper calls a method, or one setting of it that stands for
     "TopK, 10%": "Top-k",
     "P=I": "our-P=I",
     "our-CD, printed": "our-CD",
+    "our-CD, public code": "our-SS",
     "our-SS, form sums": "our-SS",
 }
 

@@ -6,12 +6,14 @@ expectation by enumeration. One that rests on a search says so.
 """
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import eq, ge, gt, le, lt
 from typing import Any
 
 from fedtheory.core import checks, registry
 from fedtheory.theory.claim import Check, Outcome
+from fedtheory.theory.formula import Formula
 from fedtheory.theory.search import implies, same
 
 KINDS = {
@@ -25,6 +27,10 @@ KINDS = {
 _EVIDENCE = dict(zip(KINDS, ("symbolic", "smt", "symbolic", "exact", "exact", "search"), strict=True))  # of a claim
 
 
+Said = Formula | str
+Put = Formula | str | tuple[str, Formula | str | Callable[..., Any]]
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of a proof.
@@ -34,8 +40,9 @@ class Step:
         kind: of KINDS.
         says: what is checked, in words.
         check: whether it holds.
-        control: a false step near by: whether that one holds, by the same means.
-        broken: what is false there, in words.
+        control: a false step near by: whether that one holds, by the same means. Or the words of the check that are
+            changed, and what stands there then.
+        broken: what is false there, in words; of changed words they are these.
         claims: ids of the ledger that measure the same on what the training code yields.
     """
 
@@ -43,21 +50,38 @@ class Step:
     kind: str
     says: str
     check: Callable[[], bool]
-    control: Callable[[], bool]
-    broken: str
+    control: Callable[[], bool] | Mapping[str, str]
+    broken: str = ""
     claims: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checks.choice("kind", self.kind, KINDS)
+        if isinstance(self.control, Mapping):
+            ((old, new),) = self.control.items()
+            other = self.check.changed(old, new) if isinstance(self.check, (Implies, Equal, Every)) else None
+            if other is None:
+                checks.reject("control", self.control, f"words of the check of {self.id}", "quote one of its formulas")
+            object.__setattr__(self, "control", other)
+            object.__setattr__(self, "broken", self.broken or f"{new} instead of {old}")
 
     def outcome(self) -> Outcome:
         """Run the check and its control. A control that holds raises AssertionError: the check could not fail."""
-        if self.control():
+        control: Any = self.control
+        if control():
             raise AssertionError(f"{self.id}: the control holds, too: {self.broken}")
         return Outcome(self.check(), _EVIDENCE[self.kind], None, self.says)
 
 
 PAPERS = (*registry.PAPERS, "family", "limits")  # those with a page; the last two are of no paper
+
+
+WITH_FORMULAS = ("ssf", "family")  # pages whose formulas are rendered from theory/<page>/formulas.py
+
+
+def formulas(paper: str) -> dict[str, Formula]:
+    """The formulas of a page, by their names there."""
+    checks.choice("paper", paper, WITH_FORMULAS)
+    return importlib.import_module(f"fedtheory.theory.{paper}.formulas").FORMULAS
 
 
 def steps(paper: str) -> dict[str, Step]:
@@ -89,14 +113,232 @@ def equal(sides: Callable[[], tuple[object, object]]) -> Callable[[], bool]:
     return lambda: same(*sides())
 
 
-def every(*checks: Callable[[], bool]) -> Callable[[], bool]:
+# Checks as data
+
+
+@dataclass(frozen=True)
+class Implies:
+    """Hypotheses that imply conclusions, over all real numbers; z3 decides.
+
+    Fields:
+        given, then: relations.
+        where: what is put in, in this order: `name == expression`, or a name and the formula whose last side it is.
+        line: whether vectors are numbers. Else `sq` and `dot` are numbers of their own, squares at least 0.
+        cleared: whether sympy cancels fractions first; all names are then positive.
+    """
+
+    given: Sequence[Said]
+    then: Sequence[Said]
+    where: Sequence[Put] = ()
+    line: bool = False
+    cleared: bool = False
+
+    def __call__(self) -> bool:
+        import z3
+
+        if self.cleared:
+            return self._cleared()
+        names = _Reals(self.line)
+        number: Callable[[str], Any] = z3.RealVal
+        _put(names, self.where, number)
+        relations = lambda said: [_relation(*link) for one in said for link in _formula(one).links(names, number)]
+        given, then = relations(self.given), relations(self.then)
+        return implies(given + names.premises, z3.And(*then)).holds
+
+    def _cleared(self) -> bool:
+        import sympy
+        import z3
+
+        names, variables = _Symbols(), _Reals(line=True)
+        _put(names, self.where, sympy.Rational)
+        made: dict[str, list[Any]] = {"given": [], "then": []}
+        for field, found in made.items():
+            for one in getattr(self, field):
+                for left, sign, right in _formula(one).links(names, sympy.Rational):
+                    parts = sympy.fraction(sympy.cancel(sympy.expand(left - right)))
+                    more, below = (_polynomial(one, variables) for one in parts)
+                    zero = z3.RealVal(0)
+                    up, down = _relation(more, sign, zero), _relation(zero, sign, more)
+                    found.append(z3.Or(z3.And(below > 0, up), z3.And(below < 0, down)))
+        positive = [one > 0 for one in variables.values() if z3.is_expr(one)]
+        return implies(made["given"] + variables.premises + positive, z3.And(*made["then"]), timeout_ms=20000).holds
+
+    def changed(self, old: str, new: str) -> "Implies | None":
+        """Return it with other words in the first conclusion, definition or hypothesis that says `old`."""
+        return _changed(self, ("then", "where", "given"), old, new)
+
+
+@dataclass(frozen=True)
+class Equal:
+    """Two expressions that are the same; sympy decides. Vectors are numbers: all terms are inner products.
+
+    Fields:
+        left: a formula stands for its last side.
+        right: as left. None: both sides of every equation in `left`.
+        where: as in `Implies`.
+        gap: whether left is an inequality whose right side has more by `right`.
+    """
+
+    left: Said
+    right: Said | None = None
+    where: Sequence[Put] = ()
+    gap: bool = False
+
+    def __call__(self) -> bool:
+        import sympy
+
+        names, number = _Symbols(), sympy.Rational
+        _put(names, self.where, number)
+        left, right = _formula(self.left), None if self.right is None else _formula(self.right)
+        if right is None:
+            pairs = [(a, b) for a, sign, b in left.links(names, number) if sign == "=="]
+        else:
+            more = left.side(0).right(names, number) if self.gap else 0
+            pairs = [(left.right(names, number) - more, right.right(names, number))]
+        return bool(pairs) and all(sympy.cancel(sympy.expand(a - b)) == 0 for a, b in pairs)
+
+    def changed(self, old: str, new: str) -> "Equal | None":
+        """Return it with other words in the first side or definition that says `old`."""
+        return _changed(self, ("left", "right", "where"), old, new)
+
+
+@dataclass(frozen=True)
+class Every:
+    """Several checks that hold together."""
+
+    parts: Sequence[Callable[[], bool]]
+
+    def __call__(self) -> bool:
+        return all(part() for part in self.parts)
+
+    def changed(self, old: str, new: str) -> "Every | None":
+        """Return the checks with other words in all parts that say `old`."""
+        data = (Implies, Equal, Every)
+        changes = [part.changed(old, new) if isinstance(part, data) else None for part in self.parts]
+        return Every([other or part for other, part in zip(changes, self.parts)]) if any(changes) else None
+
+
+def every(*checks: Callable[[], bool]) -> Every:
     """Whether all parts of a check hold."""
-    return lambda: all(check() for check in checks)
+    return Every(checks)
 
 
 def either(*checks: Callable[[], bool]) -> Callable[[], bool]:
     """Return a control that holds where any of these controls holds."""
     return lambda: any(check() for check in checks)
+
+
+def _formula(said: Said) -> Formula:
+    return said if isinstance(said, Formula) else Formula(said)
+
+
+def _put(names: dict[str, Any], where: Sequence[Put], number: Callable[[str], Any]) -> None:
+    for one in where:
+        name, said = (_formula(one).name, one) if isinstance(one, str | Formula) else one
+        names[name] = said if callable(said) else _formula(said).right(names, number)
+
+
+def _changed(check: Any, fields: Sequence[str], old: str, new: str) -> Any:
+    def other(one: Any) -> Any:
+        if isinstance(one, tuple) and isinstance(one[0], str) and len(one) == 2 and not callable(one[1]):
+            return (one[0], said) if (said := other(one[1])) is not None else None
+        if isinstance(one, str | Formula) and (said := _formula(one)).says(old):
+            return said.changed(old, new)
+        return None
+
+    for field in fields:
+        value: Any = getattr(check, field)
+        if isinstance(value, str | Formula) and (said := other(value)) is not None:
+            return replace(check, **{field: said})
+        listed = list(value) if isinstance(value, list | tuple) else []
+        for at, one in enumerate(listed):
+            if (said := other(one)) is not None:
+                return replace(check, **{field: [*listed[:at], said, *listed[at + 1 :]]})
+    return None
+
+
+def _relation(left: Any, sign: str, right: Any) -> Any:
+    return {"<=": le, ">=": ge, "<": lt, ">": gt, "==": eq}[sign](left, right)
+
+
+def _polynomial(expression: Any, variables: "_Reals") -> Any:
+    """A polynomial of sympy in z3's variables; a square root is a variable, too."""
+    import sympy
+    import z3
+
+    def root(power: Any) -> Any:
+        variables["sqrt"](_polynomial(power.base, variables), f"sqrt({power.base})")
+        return sympy.Symbol(f"sqrt({power.base})") ** (2 * power.exp)
+
+    plain = expression.replace(lambda one: one.is_Pow and one.exp.is_Rational and one.exp.q == 2, root)
+    names = sorted(plain.free_symbols, key=str)
+    if not names:
+        return z3.RealVal(str(plain))
+    total = z3.RealVal(0)
+    for powers, factor in sympy.Poly(plain, *names).terms():
+        term = z3.RealVal(str(factor))
+        for name, power in zip(names, powers):
+            for _ in range(power):
+                term = term * variables[str(name)]
+        total = total + term
+    return total
+
+
+@dataclass(frozen=True)
+class Fails:
+    """A statement near by that does not hold: a bound is not much larger than it must be."""
+
+    part: Callable[[], bool]
+
+    def __call__(self) -> bool:
+        return not self.part()
+
+
+class _Reals(dict[str, Any]):
+    """z3's variables by name, made where they are first read; `premises`: what roots and squares are."""
+
+    def __init__(self, line: bool) -> None:
+        import z3
+
+        self.premises: list[Any] = []
+        super().__init__(
+            min=lambda a, b: z3.If(a <= b, a, b),
+            E=lambda v: v,
+            sqrt=self._root,
+            sq=(lambda v: v * v) if line else lambda v: self._square(f"|{v}|^2"),
+            dot=(lambda a, b: a * b) if line else lambda a, b: self[f"<{a}, {b}>"],
+        )
+
+    def __missing__(self, name: str) -> Any:
+        import z3
+
+        self[name] = z3.Real(name)
+        return self[name]
+
+    def _root(self, v: Any, name: str = "") -> Any:
+        root = self[name or f"sqrt({v})"]
+        self.premises += [root >= 0, root * root == v]
+        return root
+
+    def _square(self, name: str) -> Any:
+        self.premises.append(self[name] >= 0)
+        return self[name]
+
+
+class _Symbols(dict[str, Any]):
+    """sympy's positive symbols by name, made where they are first read."""
+
+    def __init__(self) -> None:
+        import sympy
+
+        product = lambda a, b: a * b
+        super().__init__(min=sympy.Min, sqrt=sympy.sqrt, E=lambda v: v, sq=lambda v: v**2, dot=product)
+
+    def __missing__(self, name: str) -> Any:
+        import sympy
+
+        self[name] = sympy.Symbol(name, positive=True)
+        return self[name]
 
 
 def mean_of(expression: Any, entries: tuple[Any, ...], kurtosis: Any = 3) -> Any:

@@ -1,12 +1,14 @@
 """What the pages of docs/theory take from records, written into them: `python docs/book/_ext/page_numbers.py`.
 
-A number stands before the comment that names it: `0.31<!-- use/step: DeComFL, least edge over rule -->`. A table of
+A number stands before the comment that names it: `0.31<!-- use/step: DeComFL, least edge over rule -->`. So does a
+formula of `theory/<page>/formulas.py`: `$h=L\\tilde\\eta$<!-- formula h -->`; its layout is the page's. A table of
 tight.md stands between `<!-- table ssf/tight -->` and `<!-- end -->`. The links from steps to their checks end a page.
 """
 
 import importlib
 import math
 import re
+from collections.abc import Mapping
 
 from item_pages import number, record_of
 from mathematics import prose
@@ -16,23 +18,41 @@ from tight_pages import blank, bounds, short, value_of
 from fedtheory.core import registry
 from fedtheory.running import records
 from fedtheory.theory import ledger
+from fedtheory.theory.formula import Formula, plain
 from fedtheory.theory.letters import letters
-from fedtheory.theory.proof import PAPERS, steps
+from fedtheory.theory.proof import PAPERS, WITH_FORMULAS, formulas, steps
 
 PAGES = ROOT / "docs" / "theory"
 NAMED = re.compile(r"[\w.,+-]*(<!-- ([\w/]+): (.+?) -->)")
 TABLE = re.compile(r"<!-- table (\w+)/tight -->\n.*?<!-- end -->", re.DOTALL)
+FORMULA = re.compile(r"(\$\$?)([^$]+)\1(?:<!-- formula (\w+) -->)?")
 CHECKS = re.compile(r"\n<!-- checks -->\n.*", re.DOTALL)
 HEAD = ["statement", "what the constant multiplies", "printed", "ours", "worst case", "factor"]
 
 
 def filled(name: str, text: str) -> str:
-    """The page of that name with today's numbers, tables and links.
+    """The page of that name with today's numbers, formulas, tables and links.
 
-    Raises KeyError for a number that no record has.
+    Raises KeyError for a number that no record has, and for a formula of no such name.
     """
     text = TABLE.sub(_table, NAMED.sub(lambda found: _value(found[2], found[3]) + found[1], text))
-    return CHECKS.sub("", text.rstrip("\n")).rstrip("\n") + "\n" + _checks(name)
+    text = CHECKS.sub("", text.rstrip("\n")).rstrip("\n") + "\n"
+    if name in WITH_FORMULAS:
+        text = rendered(text, formulas(name))
+    return text + _checks(name)
+
+
+def rendered(text: str, known: Mapping[str, Formula]) -> str:
+    """The text with every named formula as its object renders it; one that differs in layout alone stays."""
+
+    def one(found: re.Match[str]) -> str:
+        sign, latex, name = found.groups()
+        if name is None or plain(latex) == plain(known[name].latex()):
+            return found[0]
+        end = latex[len(latex.rstrip(".,:; \n")) :]
+        return f"{sign}{known[name].latex()}{end}{sign}<!-- formula {name} -->"
+
+    return FORMULA.sub(one, text)
 
 
 def _value(source: str, name: str) -> str:

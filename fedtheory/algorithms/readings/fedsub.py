@@ -56,8 +56,9 @@ class FedSubReading(FedSub):
     """FedSub as it could also be meant. With all defaults it is FedSub, bit for bit.
 
     Fields, with the numbers of the paper's open points:
-        gradient_factor: line 6's r/m in front of P^T grad f_i, i.e. (P^T P)^{-1}. False drops it, as FedSub's public
-            code does (8, 15).
+        gradient_factor: line 6's r/m in front of P^T grad f_i (8, 15). True: (P^T P)^{-1}, which is 1 for an
+            orthonormal P. "r/m": r/m for an orthonormal P, too, as the public code for networks has it. False: none,
+            as the public regression code has it.
         refresh: rounds between projectors (5). Line 12 multiplies by (P^{k+1})^T P^k only where P changes: with
             P^{k+1} = P^k it would multiply the dual by m/r in every round.
         rotate: False leaves the dual's coordinates as they are when P changes (6).
@@ -80,7 +81,7 @@ class FedSubReading(FedSub):
             the gradient (Sec. 7.3; 19). Equal in exact arithmetic; its cost is C_g(rd) where the problem supports it.
     """
 
-    gradient_factor: bool = True
+    gradient_factor: bool | str = True
     refresh: int = 1
     rotate: bool = True
     product_first: bool = False
@@ -94,6 +95,8 @@ class FedSubReading(FedSub):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.gradient_factor, bool) and self.gradient_factor != "r/m":
+            checks.reject("gradient_factor", self.gradient_factor, "True, False or 'r/m'", "pass gradient_factor='r/m'")
         checks.whole("refresh", self.refresh, 1)
         checks.choice("absent", self.absent, ("rotate", "keep", "step", "step turned"))
         checks.choice("dual_mean", self.dual_mean, ("participants", "stored"))
@@ -122,6 +125,9 @@ class FedSubReading(FedSub):
         return super().at_rate(lr, own) if self.rescale_dual else (replace(self, lr=lr), own)
 
     def factor(self, problem: Problem) -> Any:
+        if self.gradient_factor == "r/m":
+            isotropic = replace(self.projection, scale="isotropic")
+            return 1 / isotropic.norm2(problem.layout, problem.dtype, problem.device)
         return super().factor(problem) if self.gradient_factor else 1.0
 
     def gradient(self, problem: Problem, P: Basis, x: torch.Tensor, xi: Any) -> Callable[..., torch.Tensor]:

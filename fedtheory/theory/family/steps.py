@@ -1,38 +1,43 @@
-"""One theorem for the family: the steps of docs/theory/family.md. What SSF's proof has already is imported."""
+"""One theorem for the family: the steps of docs/theory/family.md. What SSF's proof has already is imported.
 
-from collections.abc import Callable
+The formulas stand in formulas.py. A corollary is the theorem with the row of its memory put in.
+"""
+
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from fedtheory.theory.family.formulas import FORMULAS as F
 from fedtheory.theory.fedsub.steps import centred, parts
+from fedtheory.theory.formula import Formula
 from fedtheory.theory.mud.steps import second
-from fedtheory.theory.proof import Step, either, equal, every, follows
-from fedtheory.theory.search import number, reals
+from fedtheory.theory.proof import Equal, Fails, Implies, Put, Said, Step, either, equal, every
+from fedtheory.theory.ssf.formulas import FORMULAS as OF_SSF
 from fedtheory.theory.ssf.steps import (
+    CAUCHY,
+    INDUCTION,
+    NOT_CAUCHY,
+    TWO,
     averaged,
+    counted,
     exponential,
-    gronwall,
     martingale,
     pulls,
     pythagoras,
     rescaled,
-    squares,
-    sums,
+    two,
 )
 from fedtheory.theory.ssf.steps import unrolled as drifted
 
 # 1: the round
 
 
-def contraction(bounded: bool) -> Callable[[], bool]:
-    """An eigenvalue p of P in [0, 1]: |P v|^2 <= <v, P v> <= |v|^2, and E P^2 <= E P. `bounded`: by 1."""
-
-    def premises() -> tuple[list, Any]:
-        p, v = reals("p v")
-        return [p >= 0, p <= (1 if bounded else 2)], _all([(p * v) * (p * v) <= p * v * v, p * v * v <= v * v])
-
-    return follows(premises)
+# An eigenvalue pi of P in [0, 1]: |P v|^2 <= <v, P v> <= |v|^2, and E P^2 <= E P
+CONTRACTION = every(
+    Implies(["pi >= 0", "pi <= 1"], [F["power"], "pi*v**2 <= v**2"]),
+    Equal("square*v**2", "(pi*v)**2", [("square", F["power"].side(0))]),
+)
 
 
 def _vectors(sympy: Any, names: str, count: int) -> list[Any]:
@@ -92,12 +97,12 @@ def sampled(replaced: bool) -> Callable[[], bool]:
 
         N, S, V = sympy.symbols("N S V", positive=True)
         pair = (S / N) ** 2 if replaced else S * (S - 1) / (N * (N - 1))
-        total = S / N * N * V - pair * N * V  # sum of r_i r_j over i != j is -sum r_i^2 = -N V
-        nu = (N - S) / (S * (N - 1))
+        total = F["phi"].right({"N": N, "S": S}) * N * V - pair * N * V  # the sum over i != j is -sum r_i^2 = -N V
+        nu = F["nu"].right({"N": N, "S": S}, sympy.Rational)
         sets = {s: list(combinations(range(5), s)) for s in range(1, 6)}
         odds = {s: Fraction(sum({0, 1} <= set(one) for one in of), len(of)) for s, of in sets.items()}
-        counted = all(odds[s] == Fraction(str(pair.subs({N: 5, S: s}))) for s in sets)
-        return counted and sympy.simplify(total / S**2 - nu * V) == 0
+        counts = all(odds[s] == Fraction(str(pair.subs({N: 5, S: s}))) for s in sets)
+        return counts and sympy.simplify(total / S**2 - nu * V) == 0
 
     return check
 
@@ -124,53 +129,83 @@ def moment(second: bool) -> Callable[[], bool]:
     return check
 
 
-def counted(less: int) -> Callable[[], bool]:
-    """Over k < K the sum of 2k is K(K-1), of 4k^2 at most (4/3) K^2 (K-1) for K >= 1; `less`: taken from K^2."""
+SUMMED = Formula("lr**2*(omega*rho*sq(d)*squares + theta*sigma**2*counts)")
+SUMS = every(
+    counted(F["counts"], F["squares"]),
+    INDUCTION,
+    exponential(F["growth"]),
+    Equal(F["growth_local"].side(0), F["growth_local"].side(1), [f"lr == {F['local'].side(1).text}/(K*L)"]),
+    Equal("K*alpha", F["growth_local"].side(0),
+          ["S_k == 1", "d == 0", "sigma == 0", ("alpha", F["recursion"].side(1))]),
+    Equal(F["third"]),
+    Equal(F["summed"], "grown*summed",
+          [("grown", F["growth"].side(0)), ("squares", F["squares"]), ("counts", F["counts"]), ("summed", SUMMED)]),
+)  # fmt: skip
+BOUNDED = F["recursion"].side(1)
+RECURSION = every(
+    Equal(BOUNDED.changed("K*S_k", "k*S_k"),
+          "lr**2*two(two(k*L**2*S_k, k**2*omega*rho*sq(d)), k*theta*sigma**2)", [("two", two)]),
+    Equal(BOUNDED.changed("S_k", "0"), SUMMED,
+          [("sum_k", lambda v: v), ("squares", F["squares"].side(0)), ("counts", F["counts"].side(0))]),
+    Equal(F["drift"], "scale/K*summed",
+          ["D == 1", ("scale", F["drift"].side(0)), ("p", F["p"].side(1)), ("sq", lambda d: d), ("d", F["pulls"]),
+           ("summed", F["summed"].changed("e**(1//25)", F["growth"].side(1).text))]),
+    Equal("most**2", F["p"], [("most", F["local"])]),
+)  # fmt: skip
+
+
+# 4: descent; in units of L = 1
+
+
+SPLIT = Implies(
+    ["h > 0", "h <= 1", "g >= 0", "b >= 0", "w >= 0", "n >= 0", "-2*ab <= g + b", "2*bw + 2*bn <= b + w + n"],
+    ["-h*(g + ab) + 1/2*h**2*(g + b + w + n + 2*ab + 2*bw + 2*bn) <= split"],
+    ["eta == h", "G == g", "a_S == b", "xi_S == n", ("sqP", lambda v: v), ("split", F["split"])],
+)
+
+
+def descent_of(noise: Formula) -> Equal:
+    """4.4: the right side of 4.1 with what its squares are in the mean."""
+    return Equal(F["descent"], "F0 + split",
+                 [("sqP", lambda v: v), ("G", F["of_G"]), "a_S == L**2*D", ("w", F["of_w"]), ("xi_S", noise),
+                  ("split", F["split"])])  # fmt: skip
+
+
+def quadratic(known: bool) -> Callable[[], bool]:
+    """E <w, P w> = rho E |w|^2 for two symmetric outcomes whose mean is rho I (`known`), w independent of P."""
 
     def check() -> bool:
         import sympy
 
-        K, k = sympy.symbols("K k", positive=True)
-        one = sympy.expand(sympy.summation(2 * k, (k, 0, K - 1)) - K * (K - 1)) == 0
-        two = sympy.expand(sympy.summation(4 * k**2, (k, 0, K - 1)) - 2 * K * (K - 1) * (2 * K - 1) / 3) == 0
-        x = reals("x y")[0]
-        bound = follows(lambda: ([x >= 1], 2 * x * (x - 1) * (2 * x - 1) <= 4 * (x - less) * x * (x - 1)))()
-        return one and two and bound
+        t, rho, w, a = sympy.Symbol("t"), sympy.Symbol("rho"), sympy.Matrix(sympy.symbols("w:2")), sympy.symbols("a:3")
+        first = sympy.Matrix([[a[0], a[1]], [a[1], a[2]]])
+        other = (rho * sympy.eye(2) - t * first) / (1 - t) if known else first
+        of = lambda P: (w.T * P * w)[0]
+        wanted = F["of_w"].right({"rho": rho, "nu": 1, "V": w.dot(w)})  # 2.1: E |w|^2 = nu V
+        both = F["of_G"].right({"rho": rho, "G2": w.dot(w)}) == wanted
+        return both and sympy.simplify(t * of(first) + (1 - t) * of(other) - wanted) == 0
 
     return check
 
 
-# 4: descent
-
-
-def descent(part: str) -> Callable[[], bool]:
-    """For L = 1: a2 = E<G, P G>, ab = E<G, P a>, b2, w2, n2 the squares of a_S, w and the noise by <., P .>, bw and bn
-    their products with a_S, the others zero in the mean. `part`: of the sampling's square."""
-
-    def premises() -> tuple[list, Any]:
-        eta, a2, b2, w2, n2, ab, bw, bn = reals("eta a2 b2 w2 n2 ab bw bn")
-        given = [eta > 0, eta <= 1, a2 >= 0, b2 >= 0, w2 >= 0, n2 >= 0, -2 * ab <= a2 + b2]
-        given += [2 * bw + 2 * bn <= b2 + w2 + n2]
-        square = a2 + b2 + w2 + n2 + 2 * ab + 2 * bw + 2 * bn
-        right = -eta / 2 * a2 + eta * (1 + eta) / 2 * b2 + eta * eta * (number(part) * w2 + n2)
-        return given, -eta * (a2 + ab) + eta * eta / 2 * square <= right
-
-    return follows(premises)
-
-
-def moved(share: str) -> Callable[[], bool]:
-    """The square of four parts, the three products with zero mean left out: at most 2, 3, 2 and 2 times theirs."""
-
-    def premises() -> tuple[list, Any]:
-        a2, b2, w2, n2, ab, bw, bn = reals("a2 b2 w2 n2 ab bw bn")
-        given = [a2 >= 0, b2 >= 0, w2 >= 0, n2 >= 0, 2 * ab <= a2 + b2, 2 * bw + 2 * bn <= b2 + w2 + n2]
-        total = a2 + b2 + w2 + n2 + 2 * ab + 2 * bw + 2 * bn
-        return given, total <= 2 * a2 + number(share) * b2 + 2 * w2 + 2 * n2
-
-    return follows(premises)
+MOVED = Implies(
+    ["a >= 0", "b >= 0", "w >= 0", "n >= 0", "2*ab <= a + b", "2*bw + 2*bn <= b + w + n"],
+    ["a + b + w + n + 2*ab + 2*bw + 2*bn <= move"],
+    ["eta == 1", "omega == 1", "rho == 1", "L == 1", "nu == 1", "S == 1", "K == 1", "theta == n", "sigma == 1",
+        "G2 == a",
+     "D == b", "V == w", ("move", F["moved"])],
+)  # fmt: skip
 
 
 # 5: memories
+
+
+ROWS = ("none", "perfect", "kept", "forget")
+
+
+def memory(name: str) -> list[Put]:
+    """The row of a memory in the table of (M)."""
+    return [(one, F[f"{name}_{one}"]) for one in ("m", "chi", "alpha", "gamma")]
 
 
 def convex(factor: int) -> Callable[[], bool]:
@@ -185,16 +220,18 @@ def convex(factor: int) -> Callable[[], bool]:
     return equal(sides)
 
 
-def kept(part: str) -> Callable[[], bool]:
-    """(1 + f/2)((1 - f) C + 2 phi Z) + (1 + 2/f) X <= (1 - f/2) C + 3 phi Z + (3/f) X, f = phi mu; times f."""
-
-    def premises() -> tuple[list, Any]:
-        f, C, Z, X = reals("f C Z X")  # Z: phi (L^2 D + theta sigma^2/K); X: L^2 E|x^+ - x|^2
-        left = f * (1 + f / 2) * ((1 - f) * C + 2 * Z) + (f + 2) * X
-        right = f * ((1 - number(part) * f) * C + 3 * Z) + 3 * X
-        return [f > 0, f <= 1, C >= 0, Z >= 0, X >= 0], left <= right
-
-    return follows(premises)
+KEPT = every(
+    Implies(["f > 0", "f <= 1"], ["(1 + beta)*refreshed + (1 + 1/beta)*L**2*moved <= memory"],
+            ["mu == f/phi", *memory("kept"), F["beta"], ("refreshed", F["refreshed"]), ("memory", F["memory"])],
+            cleared=True),
+    Equal(F["young"], "sq(s*v - v2/s)", ["beta == s**2"], gap=True),
+    *(Equal(F[f"of_{one}"], F[f"kept_{one}"]) for one in ("m", "alpha", "gamma")),
+)  # fmt: skip
+REFRESHED = every(
+    Equal(F["client"], "(1 - mu)*sq(u_i) + two(sq(a_i), theta*sigma**2/K)", [("two", two)]),
+    Equal("phi*client + (1 - phi)*sq(u_i)", F["refreshed"],
+          [("sq", lambda v: v), "u_i == C", "a_i == L**2*D", ("client", F["client"])]),
+)  # fmt: skip
 
 
 def parted(middle: int) -> Callable[[], bool]:
@@ -221,209 +258,220 @@ def forgotten(power: int) -> Callable[[], bool]:
     return equal(sides)
 
 
-# 6: the potential; weight: M over eta
+FORGOT = every(
+    Equal("4*L**2*moved + 2*((omega/rho - 1)*zeta**2) + 4*forgot", F["memory"],
+          [*memory("forget"), ("forgot", F["forgot"])]),
+    Equal("4*forgot", "alpha*D", ["L == 1", "sigma == 0", ("forgot", "1/rho**2*D"), ("alpha", F["quiet_alpha"])]),
+    Equal(F["forgot"], "two(L**2*D, theta*sigma**2/K)/rho**2", [("two", two)]),
+    Equal(F["memory"], "zeta**2", [*memory("none"), "C == zeta**2"]),
+    Equal(F["memory"], "0", [*memory("perfect"), "C == 0"]),
+    *(Implies(["phi <= 1", "mu <= 1"], ["m > 0", "m <= 1"], memory(row), cleared=True) for row in ROWS),
+)  # fmt: skip
 
 
-def assembled(drift: str) -> Callable[[], bool]:
-    """Descent and M times the memory, with the drift put in, has the coefficients that the page says."""
-
-    def sides() -> tuple[Any, Any]:
-        import sympy
-
-        rho, omega, eta, L, K, S, nu, p, theta, s2 = sympy.symbols("rho omega eta L K S nu p theta s2", positive=True)
-        m, chi, alpha, gamma, weight = sympy.symbols("m chi alpha gamma weight", positive=True)
-        C, G, Z2 = sympy.symbols("C G zeta2", positive=True)  # V is replaced by C, which bounds it
-        h, noise, a = L * eta, theta * s2 / K, sympy.Rational("1.041")
-        D = a * p * noise + sympy.Rational(drift) * omega * rho * p * (C + G)
-        B = (1 + h) / 2 + alpha * weight + 3 * gamma * h**2 * weight
-        down = -rho * eta / 2 * G + (1 + h) / 2 * eta * D + h * eta * (rho * nu * C + noise / S)
-        step = 2 * omega * rho * G + 3 * D + 2 * omega * rho * nu * C + 2 * noise / S
-        memory = -m * C + chi * Z2 + alpha * (D + noise) + gamma * h**2 * step
-        b = sympy.Rational("1.388")
-        ofG = -rho * eta * (sympy.Rational(1, 2) - b * omega * p * B - 2 * omega * gamma * h**2 * weight)
-        ofC = -eta * (weight * m - rho * (b * omega * p * B + h * nu + 2 * omega * nu * gamma * h**2 * weight))
-        ofN = eta * (a * p * B + h / S + alpha * weight + 2 * gamma * h**2 * weight / S)
-        return down + weight * eta * memory, ofG * G + ofC * C + ofN * noise + weight * eta * chi * Z2
-
-    return equal(sides)
+# 6: the potential; M over eta is w
 
 
-def balanced(lead: str) -> Callable[[], bool]:
-    """C has no positive coefficient: w = m M/eta, where M kappa = rho eta q.
-
-    X, Y, Z: rho omega M/eta times alpha p, p gamma h^2 and nu gamma h^2; T, W: rho times omega p and h nu.
-    """
-
-    def premises() -> tuple[list, Any]:
-        X, Y, Z, T, W, w = reals("X Y Z T W w")
-        chosen = w - number("7/5") * X - number("21/5") * Y - 2 * Z == number(lead) * T + W
-        drift = number("1.388") * (number("5/8") * T + X + 3 * Y)
-        return [X >= 0, Y >= 0, Z >= 0, T >= 0, W >= 0, chosen], -w + drift + W + 2 * Z <= 0
-
-    return follows(premises)
+MOST = "(1 + h)/2"
+HALVED = F["B"].changed(MOST, "5/8")
 
 
-def gradients(part: str) -> Callable[[], bool]:
-    """The coefficient of -rho eta |G|^2. X, Y, Z: omega M/eta times alpha p, p gamma h^2 and gamma h^2; T = omega p."""
-
-    def premises() -> tuple[list, Any]:
-        X, Y, Z, T = reals("X Y Z T")
-        steps = number("7/5") * X + number("21/5") * Y + 2 * Z <= number("1/25")
-        lead = number("1/2") - number("1.388") * (number("5/8") * T + X + 3 * Y) - 2 * Z
-        return [X >= 0, Y >= 0, Z >= 0, T >= 0, 100 * T <= 1, steps], lead >= number(part)
-
-    return follows(premises)
+def parts_of(*names: str) -> list[Put]:
+    return [(name, F[name]) for name in names]
 
 
-def noise(third: str) -> Callable[[], bool]:
-    """What multiplies theta sigma^2/K, over eta. A, B: M/eta times alpha and gamma h^2; s = 1/S."""
-
-    def premises() -> tuple[list, Any]:
-        p, A, B, s, hs = reals("p A B s hs")
-        drift = number("1.041") * p * (number("5/8") + A + 3 * B)
-        right = hs + number(third) * p + number("1.02") * A + (number("1/25") + 2 * s) * B
-        return [p >= 0, 100 * p <= 1, A >= 0, B >= 0, s > 0], drift + hs + A + 2 * B * s <= right
-
-    return follows(premises)
-
-
-def summed(part: str) -> Callable[[], bool]:
-    """Divided by (9/20) rho eta T: 20/9, and for no memory 35/18 of omega p and 40/27 of the drift's noise."""
-
-    def check() -> bool:
-        turned = 1 / Fraction(part)
-        wanted = (Fraction(20, 9), Fraction(35, 18), Fraction(40, 27))
-        return (turned, turned * Fraction(7, 8), turned * Fraction(2, 3)) == wanted
-
-    return check
+ASSEMBLED = every(
+    Equal("EF1 + M*C1 - M*C", "F0 + coef_G*G2 + coef_C*C + coef_noise*(theta*sigma**2/K) + coef_zeta*zeta**2",
+          ["L == 1", "eta == h", "V == C", ("D", F["drift"]), F["B"], ("moved", F["moved"]), ("EF1", F["descent"]),
+           ("C1", F["memory"]), *parts_of("coef_G", "coef_C", "coef_noise", "coef_zeta")]),
+    Equal(F["weight"], "rho*eta*q/kappa"),
+    Implies(["h > 0", F["quarter"]], [f"{MOST} <= 5/8"]),
+)  # fmt: skip
+NO_MEMORY = every(
+    Implies([], ["coef_C <= 0"],
+            ["L == 1", "D == X", "m == 0", ("loss", F["kappa"]), "m == kappa - loss", F["q"], F["weight"], HALVED,
+             ("coef_C", F["coef_C"])], cleared=True),
+    Implies([], [F["up"], F["up5"]]),
+    Fails(Implies([], ["most <= 49/50*1.388"], [("most", F["up5"].side(1))])),
+    Equal(F["q"], "up*omega*p + h*nu", [("up", F["up"].side(1))]),
+    Equal(F["kappa"], "m - rho*omega*(up*alpha*p + (3*up*p + 2*nu)*gamma*h**2)", [("up", F["up5"].side(1))]),
+    Equal(F["condition"].side(0), "rho*omega*q/kappa*(up*alpha*p + (3*up*p + 2)*gamma*h**2)", [("up",
+        F["up5"].side(1))]),
+    Equal(F["up"].side(0), "drift*5/8", [("drift", F["up5"].side(0))]),
+    Equal(F["none_left"], None, [F["weight"]]),
+    Implies(["rho > 0", "eta > 0", "q > 0", F["positive"]], ["most > 0"], [("most", F["weight"])]),
+)  # fmt: skip
+# X, Y: what alpha p and gamma h^2 are with omega w; T: omega p
+PRODUCTS: list[Put] = ["M == w*eta", "alpha == X/(omega*w*p)", "gamma == Y/(omega*w*h**2)", "q == w*kappa/rho"]
+GIVEN = ["p <= 1/100", F["omega_p"]]
+LEAD: list[Put] = [*PRODUCTS, "omega == T/p", HALVED, *parts_of("coef_G", "lead")]
+GRADIENTS = every(
+    Implies([*GIVEN, F["condition"]], ["coef_G <= lead"], LEAD, cleared=True),
+    Fails(Implies([*GIVEN, F["condition"].changed("1/25", "1/23")], ["coef_G <= lead"], LEAD, cleared=True)),
+    Equal(F["round"], "Phi + lead*G2 + coef_zeta*zeta**2 + dots", parts_of("lead", "coef_zeta")),
+)  # fmt: skip
+NOISE = every(
+    Implies(["p <= 1/100", "S >= 1"], ["coef_noise <= at_most"],
+            ["M == w*eta", "alpha == X/w", "gamma == Y/(w*h**2)", HALVED, *parts_of("coef_noise", "at_most")],
+            cleared=True),
+)  # fmt: skip
+DIVIDED = every(
+    Equal(F["theorem"], "(gap + M*C0 + T*(coef_zeta*zeta**2 + at_most*theta*sigma**2/K))/divisor",
+          [F["weight"], *parts_of("coef_zeta", "at_most", "divisor")]),
+    Equal("-T*lead", F["divisor"], parts_of("lead")),
+    Equal(F["omega_p"].side(1), F["p"].side(2)),
+)  # fmt: skip
 
 
 # 7: corollaries, for omega = 1, which bounds the others: q and kappa move with omega to the worse side
 
 
-def _all(parts: list) -> Any:
-    import z3
+def rate(
+    given: Sequence[Said],
+    where: Sequence[Put],
+    bound: Formula,
+    atoms: Sequence[str] = ("gap", "C0", "zeta", "sigma"),
+    alone: Sequence[str] = ("p",),
+) -> list[Any]:
+    """The theorem's bound is at most the corollary's, and the same where `alone` is 0; 97/100 would not do.
 
-    return z3.And(*parts)
-
-
-def whole(part: str) -> Callable[[], bool]:
-    """SSF, all clients: m = rho/2, alpha = 3, gamma = 3/rho; u = h^2/rho, s = 1/N; k = kappa/rho."""
-
-    def premises() -> tuple[list, Any]:
-        p, u, s = reals("p u s")
-        k = number("1/2") - number("21/5") * p - number("63/5") * p * u
-        steps = number("7/8") * p * (number("21/5") * p + (number("21/5") * p + 2) * 3 * u) <= k / 25
-        rest = number("2/3") + number("1.98") * (number("3.06") + (number("1/25") + 2 * s) * 3 * u)
-        given = [p >= 0, 100 * p <= 1, u >= 0, number(part) * u <= 1, s > 0, s <= 1]
-        return given, _all([k > 0, number("7/8") <= number("1.98") * k, steps, rest <= number("33/4")])
-
-    return follows(premises)
-
-
-def once(part: str) -> Callable[[], bool]:
-    """The same without noise, p <= rho/100 and h = 1/4: v = p/rho, so that 12.6 p u = 12.6 v h^2; 2/45 and 80/9."""
-
-    def premises() -> tuple[list, Any]:
-        p, v = reals("p v")
-        k = number("1/2") - number("21/5") * p - number("63/5") * v / 16
-        steps = number("7/8") * (number("21/5") * p * p + (number("21/5") * p + 2) * 3 * v / 16) <= k / 25
-        lead = number("7/8") * v * number("20/9") <= number(part) * k
-        return [p >= 0, 100 * p <= 1, v >= p, 100 * v <= 1], _all([k > 0, steps, lead])
-
-    return follows(premises)
-
-
-def some(part: str) -> Callable[[], bool]:
-    """SSF with S of N: m = phi rho/2, alpha = 3 phi, gamma = 3/(phi rho); y = h^2/(phi^2 rho), k = kappa/(phi rho);
-    H = h nu <= y^(1/2) phi nu <= 1/16, as phi nu <= 1/N <= 1/2; s = 1/S."""
-
-    def premises() -> tuple[list, Any]:
-        p, y, nu, H, s = reals("p y nu H s")
-        q = number("7/8") * p + H
-        k = number("1/2") - number("21/5") * p - (number("63/5") * p + 6 * nu) * y
-        steps = q * (number("21/5") * p + (number("21/5") * p + 2) * 3 * y) <= k / 25
-        rest = (number("3.06") + (number("1/25") + 2 * s) * 3 * y) <= number("8.8") * number("9/25")
-        given = [p >= 0, 100 * p <= 1, y >= 0, number(part) * y <= 1, nu >= 0, nu <= 1, H >= 0, 16 * H <= 1]
-        return [*given, s > 0, s <= 1], _all([k >= number("9/25"), steps, rest])
-
-    return follows(premises)
-
-
-def constants(most: str) -> Callable[[], bool]:
-    """20/9 over 9/25: 5.5 p + 6.2 h nu; and 2/3 + 8.8 (7/8) = 8.4 at most, times 20/9 at most 19; 8.8 times 20/9."""
-
-    def check() -> bool:
-        turned = Fraction(20, 9) / Fraction(9, 25)
-        drift = Fraction(20, 9) * (Fraction(2, 3) + Fraction("8.8") * Fraction(7, 8))
-        starts = turned * Fraction(7, 8) <= Fraction(most) and turned <= Fraction("6.2")
-        return starts and drift <= 19 and Fraction(20, 9) * Fraction("8.8") <= 20
-
-    return check
-
-
-def odds(most: str) -> Callable[[], bool]:
-    """phi nu = (N - S)/(N (N - 1)) is at most 1/N, for 1 <= S <= N, N >= 2: cleared of the denominators."""
-
-    def premises() -> tuple[list, Any]:
-        N, S = reals("N S")
-        return [S >= 1, S <= N, N >= 2], number(most) * (N - 1) >= N - S
-
-    return follows(premises)
-
-
-def full(part: str) -> Callable[[], bool]:
-    """A memory refreshed in full, all clients: m = 1/2, alpha = gamma = 3; h <= 1/4, e = h^2, s = 1/N.
-
-    The drift's noise, 2/3 + (7/8)(rho/k)(3.06 + ...), is at most 33/2 over 20/9.
+    Args:
+        where: the row of the memory, and the numbers of the corollary.
+        alone: what the constants of the corollary stand before; each is looked at with the others at 0.
     """
-
-    def premises() -> tuple[list, Any]:
-        rho, p, e, s = reals("rho p e s")
-        k = number("1/2") - rho * (number("21/5") * p + number("63/5") * p * e)
-        steps = rho * number("7/8") * p * (number("21/5") * p + (number("21/5") * p + 2) * 3 * e) <= k / 25
-        noise = number("7/8") * rho * (number("3.06") + (number("1/25") + 2 * s) * 3 * e)
-        rest = noise <= (number("33/2") * number("9/20") - number("2/3")) * k
-        given = [rho > 0, rho <= 1, p >= 0, 100 * p <= 1, e >= 0, 16 * e <= 1, s > 0, s <= 1]
-        return given, _all([k > 0, steps, number("20/9") * number("7/8") <= number(part) * k, rest])
-
-    return follows(premises)
-
-
-def dropped(part: str) -> Callable[[], bool]:
-    """FedSub: m = 1, alpha = c/rho^2, gamma = 4, c p <= rho/5 (c = 4, 8 with noise); a = alpha p rho, e = h^2."""
-
-    def premises() -> tuple[list, Any]:
-        rho, p, e, a = reals("rho p e a")
-        k = 1 - number("7/5") * a - rho * number("84/5") * p * e
-        steps = number("7/8") * p * (number("7/5") * a + rho * (number("21/5") * p + 2) * 4 * e) <= k / 25
-        given = [rho > 0, rho <= 1, p >= 0, 100 * p <= 1, e >= 0, 100 * e <= 1, a >= 0, a <= number(part)]
-        return given, _all([k >= number("7/10"), steps])
-
-    return follows(premises)
+    found: list[Any] = []
+    for atom in atoms:
+        only = [f"{one} == {2 * (one == atom)}" for one in atoms]
+        put: list[Put] = [*where, *only, ("theorem", F["theorem"]), ("bound", bound)]
+        found.append(Implies(given, ["theorem <= bound"], put, cleared=True))
+        if any(bound.says(one) for one in alone):
+            found.append(Equal("theorem", "bound", [*(f"{one} == 0" for one in alone), *put]))
+        for one in alone if bound.says(atom) else ():
+            zero = [f"{other} == 0" for other in alone if other != one]
+            less = [*zero, *put, "lead == 20*h*theta*sigma**2/(9*S*rho*K)"]
+            found.append(Fails(Implies(given, ["theorem - lead <= 97/100*(bound - lead)"], less, cleared=True)))
+    return found
 
 
-def dropping(most: str) -> Callable[[], bool]:
-    """(20/9)(7/8)/(7/10) = 25/9, twice 50/9; and the noise 2/3 + (5/4)(8.16 + ...)/rho, times 20/9, at most 25/rho."""
+KEEPS: list[Put] = ["omega == 1", "phi == 1", "nu == 0", "S == N"]  # all clients
+NUMBERS: list[Put] = [F["q"], F["kappa"]]
+LOCAL = ["p <= 1/100", "N >= 1", "rho <= 1"]
+WHOLE: list[Put] = [*KEEPS, "mu == rho", *memory("kept"), "h == sqrt(u*rho)", *NUMBERS]
+SSF = every(
+    Equal(F["ssf"], OF_SSF["theorem"], ["p == L**2*K**2*lr**2", "theta == 1", "h == L*eta"]),
+    Implies(["rho > 0", "rho <= 1", "h > 0", "u*rho == h**2", F["ssf_step"]], ["u <= 1/8"]),
+    Implies([*LOCAL, "u <= 1/8"], [F["positive"], F["condition"]], WHOLE, cleared=True),
+    *rate([*LOCAL, "u <= 1/8"], WHOLE, F["ssf"]),
+)
+ONCE_GIVEN = ["rho <= 1", "p <= most**2"]
+ONCE_AT: list[Put] = [
+    ("most", F["once_local"]),
+    "sigma == 0",
+    F["once_h"],
+    "eta == h/L",
+    "p == v*rho",
+    *KEEPS,
+    "mu == rho",
+    *memory("kept"),
+    *NUMBERS,
+]
+ONCE = every(
+    Equal("most**2", "limit*rho", [("most", F["once_local"]), ("limit", F["p"].side(2))]),
+    Equal(F["once"].term(0), F["lead_term"], [F["once_h"], "eta == h/L"]),
+    Implies(ONCE_GIVEN, [F["positive"], F["condition"]], ONCE_AT, cleared=True),
+    *rate(ONCE_GIVEN, ONCE_AT, F["once"], atoms=("gap", "C0"), alone=("v",)),
+)
+# H: h nu; y: h^2/(phi^2 rho)
+FEW = "(y*phi**2*rho)"
+FEW_AT: list[Put] = [("most", F["some_step"]), ("product", F["some_h"]), "omega == 1", "mu == rho", *memory("kept"),
+                     F["q"].changed("h*nu", "H"), F["kappa"].changed("h**2", FEW)]  # fmt: skip
+FEW_GIVEN = ["p <= 1/100", f"{FEW} <= most**2"]
+SOME = every(
+    Implies([*FEW_GIVEN, "nu <= 1", "phi*nu <= 1/2", "H <= product"],
+            [F["some_kappa"], F["condition"].changed("h**2", FEW)], FEW_AT, cleared=True),
+    Fails(Implies([*FEW_GIVEN, "nu <= 1"], ["kappa >= 10/9*most_kappa"], [*FEW_AT, ("most_kappa", F["some_kappa"])],
+        cleared=True)),
+    Implies(["rho > 0", "rho <= 1", "phi > 0", "nu > 0", F["some_step"]], [F["some_h"]]),
+    Equal("phi*nu", F["odds"].side(1), [F["phi"], F["nu"]]),
+    Implies(["S >= 1", "S <= N", "N >= 2"], [f"{F['odds'].side(1).text} <= {F['odds'].side(2).text}"], cleared=True),
+)  # fmt: skip
+SOME_BOUND = rate(
+    ["y <= 1/64", "S >= 1"],
+    ["omega == 1", "mu == rho", *memory("kept"), "h == sqrt(y*rho)*phi", "nu == H/h", F["q"], ("kappa",
+        F["some_kappa"])],
+    F["some"], alone=("p", "H"),
+)  # fmt: skip
+FULL_AT: list[Put] = [*KEEPS, "mu == 1", "theta == 1", *memory("kept"), *NUMBERS]
+FULL_GIVEN = [*LOCAL, F["quarter"]]
+FULL = every(
+    Implies(FULL_GIVEN, [F["positive"], F["condition"], F["full_q"]], FULL_AT, cleared=True),
+    *rate(FULL_GIVEN, FULL_AT, Formula(" + ".join(F[one].text for one in ("lead_term", "full_start", "full_noise")))),
+    Equal(F["full_start"], "full_q*C0/T", parts_of("full_q")),
+    Equal("start*C0/T", F["theorem"], [("start", F["full_q"].side(0)), "gap == 0", "zeta == 0", "sigma == 0"]),
+)
+FIRST, SECOND = ("min", lambda a, b: a), ("min", lambda a, b: b)
+FORGET_AT: list[Put] = [*KEEPS, *memory("forget"), *NUMBERS]
+FORGET_GIVEN = ["rho <= 1", "p <= h**2", "h <= 1/10", "N >= 1"]
+FORGET = every(
+    Implies([*FORGET_GIVEN, "h**2 <= rho/40"], [F["forget_kappa"], F["condition"]], FORGET_AT, cleared=True),
+    Implies([*FORGET_GIVEN, "h**2 <= rho/20"], [F["forget_kappa"], F["condition"]],
+            [*KEEPS, *memory("forget"), ("alpha", F["quiet_alpha"]), *NUMBERS], cleared=True),
+    Fails(Implies([*FORGET_GIVEN, "h**2 <= rho/40"], ["kappa >= 10/9*most"], [*FORGET_AT, ("most", F["forget_kappa"])],
+        cleared=True)),
+    *(Equal("most**2", square, [take, ("most", F[step])]) for step, take, square in (
+        ("forget_loud", SECOND, "rho/40"), ("forget_loud", FIRST, "(1/10)**2"), ("forget_quiet", SECOND, "rho/20"),
+        ("forget_quiet", FIRST, "(1/10)**2"))),
+)  # fmt: skip
+FORGET_BOUND = rate(
+    [*FORGET_GIVEN, "h**2 <= rho/40"],
+    [*KEEPS, *memory("forget"), F["q"], ("kappa", F["forget_kappa"])],
+    F["forget"].changed("V0", "C0"),
+)
+REST = F["single_moved"].changed("G2", "0")
+SINGLE = every(
+    Implies([F["single_step"]], ["-eta1*rho*G2 + 1/2*L*move <= -1/2*eta1*rho*G2 + 1/2*L*rest"],
+            [("move", F["single_moved"]), ("rest", REST)], cleared=True),
+    Equal(F["single"], "(gap/T + 1/2*L*rest)*2/(rho*eta1)", [("rest", REST)]),
+    Equal(F["single_moved"], "eta1**2*omega*rho*(G2 + w + n)", ["w == nu*zeta**2", "n == sigma**2/S"]),
+    Equal(F["price"], F["single"].term(0), ["eta1 == 1/(L*omega)"]),
+)  # fmt: skip
+GAUSSIAN = Equal(F["gauss_price"], "(r*(d_ + 2) + r*(r - 1))/r**2")
+CHOSEN = Implies(
+    ["a > 0", "b > 0", "H > 0", "eta > 0", "eta == min(H, a/b)"], ["left <= right"],
+    ["A == a**2", "B_ == b**2", ("sqrt", lambda v: v), ("left", F["chosen"]), ("right",
+        F["chosen_at"].changed("sqrt(A*B_)", "a*b"))],
+)  # fmt: skip
+SPEEDUP = every(
+    Equal("eta*B_", F["some"].term(2), ["p == L*eta/S", "nu == 1/S", "h == L*eta", F["B_11"]]),
+    Equal(F["A"].side(1), F["some"].term(0), ["eta == 1"]),
+    Equal(F["speedup"].term(0), "A/H", [F["A"], F["H"]]),
+    Equal(F["H"].side(1), "most/L", [("most", F["some_step"])]),
+    Implies([], ["4*A*B_ <= most**2"], [F["A"], F["B_11"], ("most", F["speedup"].term(1))], cleared=True),
+    Fails(Implies([], ["4*A*B_ <= (99/100*most)**2"], [F["A"], F["B_11"], ("most", F["speedup"].term(1))],
+        cleared=True)),
+    Implies([F["small_p"], "nu <= 1/S"], [F["bound_11"]], cleared=True),
+    Equal(F["bound_11"].side(0), F["bound_11"].side(1), ["p == h/S", "nu == 1/S"]),
+    Implies(["h <= most"], ["more*C0/(phi*rho*T) <= start"],
+            [("most", F["some_step"]), ("more", F["bound_11"]), ("start", F["start_11"])], cleared=True),
+    Fails(Implies(["h <= most"], ["more*C0/(phi*rho*T) <= 19/20*start"],
+                  [("most", F["some_step"]), ("more", F["bound_11"]), ("start", F["start_11"])], cleared=True)),
+)  # fmt: skip
+NONE: list[Put] = ["omega == 1", *memory("none"), *NUMBERS, "gap == 0", "C0 == 0"]
+METHODS = every(
+    Equal(F["none_stays"], F["theorem"], [*NONE, "sigma == 0"]),
+    Equal(F["none_noise"], F["theorem"], [*NONE, "zeta == 0"]),
+    Equal(F["scaffold_start"], F["some"].term(1), ["rho == 1"]),
+    Equal(F["scaffold_step"], F["some_step"], ["rho == 1"]),
+    *(Equal(F[one], F[of].term(at)) for one, of, at in (
+        ("ssf_start", "ssf", 1), ("some_start", "some", 1), ("forget_start", "forget", 1), ("forget_stays", "forget",
+            2),
+        ("lead_term", "some", 0))),
+    Equal(F["quarter"], F["ssf_step"], [FIRST]),
+    Equal(F["server"], F["quarter"]),
+)  # fmt: skip
 
-    def check() -> bool:
-        lead = Fraction(20, 9) * Fraction(7, 8) / Fraction(7, 10)
-        drift = Fraction(2, 3) + Fraction(5, 4) * (Fraction("8.16") + Fraction("2.04") * 4 * Fraction(1, 100))
-        return (lead, 2 * lead) == (Fraction(25, 9), Fraction(most)) and Fraction(20, 9) * drift <= 25
 
-    return check
-
-
-def single(part: str) -> Callable[[], bool]:
-    """One local step: -eta rho G2 + (eta^2/2) omega rho (G2 + R) <= -(eta rho/2) G2 + (eta^2/2) omega rho R, L = 1."""
-
-    def premises() -> tuple[list, Any]:
-        eta, rho, omega, G2, R = reals("eta rho omega G2 R")
-        given = [eta > 0, rho > 0, omega > 0, eta * omega <= 1, G2 >= 0, R >= 0]
-        rest = eta * eta / 2 * omega * rho
-        return given, -eta * rho * G2 + rest * (G2 + R) <= -number(part) * eta * rho * G2 + rest * R
-
-    return follows(premises)
+# 8: which control
 
 
 def gaussian(fourth: int) -> Callable[[], bool]:
@@ -438,106 +486,78 @@ def gaussian(fourth: int) -> Callable[[], bool]:
     return equal(sides)
 
 
-def chosen(twice: str) -> Callable[[], bool]:
-    """A/e + B e <= A/H + 2 (A B)^(1/2) at e = min(H, (A/B)^(1/2)); a, b: the roots of A and B."""
-
-    def premises() -> tuple[list, Any]:
-        import z3
-
-        a, b, H, e = reals("a b H e")
-        given = [a > 0, b > 0, H > 0, e > 0, z3.Or(z3.And(e == H, b * H <= a), z3.And(b * e == a, a <= b * H))]
-        return given, H * (a * a + b * b * e * e) <= a * a * e + number(twice) * a * b * e * H
-
-    return follows(premises)
-
-
-def speedup(most: str) -> Callable[[], bool]:
-    """160/9 = 8 (20/9), 2 (A B)^(1/2) of 7.10, squared, for (20/9)(20/9 + 39), and 39 = 20 + 19 of 7.4; the start."""
-
-    def check() -> bool:
-        first = Fraction(20, 9)
-        start = (Fraction("5.5") + Fraction("6.2")) / 8 <= Fraction("1.5")
-        return start and 8 * first == Fraction(160, 9) and 4 * first * (first + 20 + 19) <= Fraction(most) ** 2
-
-    return check
-
-
-# 8: which control
-
-
-def fresh(power: int) -> Callable[[], bool]:
-    """(1 - (1 - rho)^t) R solves E^+ = (1 - rho) E + rho R, E_0 = 0."""
-
-    def sides() -> tuple[Any, Any]:
-        import sympy
-
-        rho, R, rest = sympy.symbols("rho R rest", positive=True)  # rest: (1 - rho)^t
-        return (1 - rho) * (1 - rest) * R + rho * R, (1 - rest * (1 - rho) ** power) * R
-
-    return equal(sides)
-
+FRESH = every(
+    Equal(F["fresh"], "(1 - (1 - rho)*rest)*nu*zeta**2", ["c_2 == (1 - rest)*nu*zeta**2"]),
+    Equal(F["fresh_moves"], "eta**2*rho*((1 - (1 - rho)**t)*nu*zeta**2)"),
+    Equal("plain*(1 - (1 - rho)**t)", F["fresh_moves"], [("plain", F["plain_moves"])]),
+)  # fmt: skip
 
 STEPS = [
     Step("family.1.1", "identity", "a local step with s P is one with P at s times the step", rescaled(1), rescaled(2),
          "the square of the scale"),
-    Step("family.1.2", "implication", "for every eigenvalue in [0, 1]", contraction(True), contraction(False),
+    Step("family.1.2", "implication", "for every eigenvalue in [0, 1]", CONTRACTION, {"pi <= 1": "pi <= 2"},
          "an eigenvalue that may be 2"),
-    Step("family.1.3", "identity", "two of three clients, two local steps, any linear map in the place of P",
+    Step("family.1.3", "identity", "two of three clients, two local steps, any linear map instead of P",
          direction(True), direction(False), "c is not the mean of the c_i"),
-    Step("family.1.4", "identity", "two of three clients, any linear map in the place of Q", stored(True),
+    Step("family.1.4", "identity", "two of three clients, any linear map instead of Q", stored(True),
          stored(False), "the mean of the participants' fresh controls", ("ssf.lemma3.eq26-28",)),
     Step("family.2.1", "expectation", "all N and S, from the odds of one client and of a pair; these counted for N = 5",
          sampled(False), sampled(True), "drawn with replacement"),
     Step("family.3.1", "identity", "three local steps, unrolled", drifted(), drifted(2), "the correction counted twice",
          ("ssf.lemma2.eq9-10",)),
-    Step("family.3.2", "certificate", "both differences are sums of squares", every(squares("2"), sums(0)),
-         every(squares("2"), sums(1)), "k - 1 in the place of k", ("ssf.lemma2.eq11-12",)),
+    Step("family.3.2", "certificate", "both differences are sums of squares", every(TWO, CAUCHY), NOT_CAUCHY,
+         "k - 1 instead of k", ("ssf.lemma2.eq11-12",)),
     Step("family.3.3", "expectation", "two symmetric outcomes with any odds, all symbols", moment(True), moment(False),
          "the square of the mean"),
     Step("family.3.4", "expectation", "three steps, the size of each noise any function of the signs before it",
          martingale(True), martingale(False), "one sample kept for all local steps", ("ssf.lemma2.eq13-16",)),
-    Step("family.3.5", "implication", "the sums by sympy, their bound, the induction by z3, the exponential's series",
-         every(counted(0), gronwall(True), exponential("1.041")), every(counted(1), gronwall(True)),
-         "K (K - 1)^2 in the place of K^2 (K - 1)", ("ssf.sharper.lemma2",)),
+    Step("family.3.5", "identity", "the sums and their bound, the induction by sympy, the exponential's series",
+         SUMS, counted(F["squares"].changed("K**2*(K - 1)", "K*(K - 1)**2")),
+         "K (K - 1)^2 instead of K^2 (K - 1)", ("ssf.sharper.lemma2",)),
     Step("family.3.6", "identity", "any number of clients, by the first two moments of the u_i", pulls(True),
-         pulls(False), "any vector in the place of the mean", ("ssf.theorem1.eq110",)),
-    Step("family.4.1", "implication", "for all steps up to 1/L and all second moments", descent("1"), descent("9/10"),
+         pulls(False), "any vector instead of the mean", ("ssf.theorem1.eq110",)),
+    Step("family.3.7", "identity", "3.2 twice, the sums of 3.5 and the claim, by expansion", RECURSION,
+         {"4*lr**2*k**2": "3*lr**2*k**2"}),
+    Step("family.4.1", "implication", "for all steps up to 1/L and all second moments", SPLIT,
+         {"sqP(w)": "9/10*sqP(w)"},
          "nine tenths of the sampling", ("ssf.sharper.lemma3",)),
     Step("family.4.2", "expectation", "two clients, two steps, independent signs", averaged(True), averaged(False),
          "one sign for all", ("ssf.lemma3.eq49-54",)),
-    Step("family.4.3", "implication", "for all second moments of the four parts", moved("3"), moved("2"),
-         "2 in the place of 3"),
+    Step("family.4.3", "implication", "for all second moments of the four parts", MOVED, {"3*L**2": "3/2*L**2"}),
+    Step("family.4.4", "identity", "two symmetric outcomes with any odds whose mean is rho I; the sum of the parts",
+         every(quadratic(True), descent_of(F["noise"])), quadratic(False), "a map whose mean is no multiple of I"),
     Step("family.5.1", "certificate", "the difference is p (1 - p) times a square, for each eigenvalue", convex(1),
          convex(2), "twice the square"),
-    Step("family.5.2", "implication", "for all phi mu in (0, 1]", kept("1/2"), kept("3/4"), "1 - 3 f/4 for 1 - f/2"),
-    Step("family.5.3", "certificate", "the parts, three clients, any matrix in the place of Q/rho (fedsub.4.1); the "
+    Step("family.5.2", "implication", "for all phi mu in (0, 1]", KEPT, {"phi*mu/2": "3/4*phi*mu"}),
+    Step("family.5.3", "certificate", "the parts, three clients, any matrix instead of Q/rho (fedsub.4.1); the "
          "difference of the squares is a sum of squares", every(parts(1), parted(2)), either(parts(-1), parted(1)),
          "the drift with the other sign; 1 for 2"),
     Step("family.5.4", "expectation", "from the first two moments of Q; a client's part against the mean one "
-         "(fedsub.4.6)", every(forgotten(2), centred(True)), either(forgotten(1), centred(False)),
-         "divided by rho, not by its square; any vector in the place of the mean"),
-    Step("family.6.1", "identity", "the sum of the claims", assembled("1.388"), assembled("1.389"), "1.389 for 1.388"),
-    Step("family.6.2", "implication", "linear in the products that occur", balanced("7/8"), balanced("6/7"),
-         "6/7 in the place of 7/8"),
-    Step("family.6.3", "implication", "linear in the products that occur", gradients("9/20"), gradients("47/100"),
-         "47/100 in the place of 9/20"),
-    Step("family.6.4", "implication", "for 0 <= p <= 1/100", noise("2/3"), noise("13/20"), "13/20 in the place of 2/3"),
-    Step("family.6.5", "arithmetic", "20/9, 35/18, 40/27", summed("9/20"), summed("1/2"), "1/2 in the place of 9/20"),
-    Step("family.7.1", "implication", "for p <= 1/100, u <= 1/8 and N >= 1", whole("8"), whole("7"), "h^2 <= rho/7"),
-    Step("family.7.2", "implication", "for p <= rho/100, h = 1/4", once("2/45"), once("1/24"), "1/24 for 2/45"),
-    Step("family.7.3", "implication", "for p <= 1/100, y <= 1/64, all S, N >= 2", every(some("64"), odds("1")),
-         every(some("40"), odds("1")), "h^2 <= phi^2 rho/40"),
-    Step("family.7.4", "arithmetic", "the constants of 7.3", constants("5.5"), constants("5"), "5 for 5.5"),
-    Step("family.7.5", "implication", "for p <= 1/100, h <= 1/4, N >= 1", full("13/3"), full("4"), "4 for 13/3"),
-    Step("family.7.6", "implication", "for p <= 1/100, h <= 1/10, c p <= rho/5", dropped("1/5"), dropped("1/4"),
-         "c p <= rho/4"),
-    Step("family.7.7", "arithmetic", "25/9, 50/9 and 25", dropping("50/9"), dropping("5"), "5 for 50/9"),
+         "(fedsub.4.6); the rows of the table", every(forgotten(2), centred(True), FORGOT),
+         either(forgotten(1), centred(False)),
+             "divided by rho, not by its square; any vector instead of the mean"),
+    Step("family.5.5", "identity", "the mean over the set and the clients", REFRESHED, {"2*phi": "phi"}),
+    Step("family.6.1", "identity", "the sum of the claims", ASSEMBLED, {"1.388": "1.389"}),
+    Step("family.6.2", "implication", "for all positive numbers", NO_MEMORY, {"7/8": "6/7"}),
+    Step("family.6.3", "implication", "for all positive numbers", GRADIENTS, {"9/20": "47/100"}),
+    Step("family.6.4", "implication", "for 0 < p <= 1/100", NOISE, {"2/3": "13/20"}),
+    Step("family.6.5", "identity", "the sum over the rounds, divided", DIVIDED, {"20/9": "2"}),
+    Step("family.7.1", "implication", "for p <= 1/100, u <= 1/8 and N >= 1", SSF, {"8)": "7)"}, "h^2 <= rho/7"),
+    Step("family.7.2", "implication", "for p <= rho/100, h = 1/4", ONCE, {"45": "48"}),
+    Step("family.7.3", "implication", "for p <= 1/100, y <= 1/64, all S, N >= 2", SOME, {"/8": "/6"},
+         "h <= phi sqrt(rho)/6"),
+    Step("family.7.4", "implication", "for y <= 1/64 and S >= 1", every(*SOME_BOUND), {"5.5": "5"}),
+    Step("family.7.5", "implication", "for p <= 1/100, h <= 1/4, N >= 1", FULL, {"13/3": "4"}),
+    Step("family.7.6", "implication", "for p <= 1/100, h <= 1/10, c p <= rho/5", FORGET, {"rho/40": "rho/30"}),
+    Step("family.7.7", "implication", "the same, with 7/10 for kappa", every(*FORGET_BOUND), {"50/9": "5"}),
     Step("family.7.8", "implication", "for all steps up to 1/(L omega), with 3.3 for any two symmetric outcomes",
-         every(moment(True), single("1/2")), every(moment(True), single("3/5")), "3/5 for 1/2"),
+         every(moment(True), SINGLE), {"-1/2*eta1": "-3/5*eta1"}, "3/5 for 1/2"),
     Step("family.7.9", "expectation", "E (U U^T)^2 for entries of any fourth moment, d and r up to 3 (mud.3.2), at 3",
-         every(second(2), gaussian(3)), every(second(2), gaussian(1)), "signs in the place of normal numbers"),
-    Step("family.7.10", "implication", "both cases of the smaller step", chosen("2"), chosen("3/2"), "3/2 for 2"),
-    Step("family.7.11", "arithmetic", "160/9, 19.2 and 1.5", speedup("19.2"), speedup("19"), "19 in the place of 19.2"),
+         every(second(2), gaussian(3), GAUSSIAN), every(second(2), gaussian(1)),
+             "signs instead of normal numbers"),
+    Step("family.7.10", "implication", "both cases of the smaller step", CHOSEN, {"2": "3/2"}),
+    Step("family.7.11", "implication", "160/9, 19.2 and 1.5; the table of the methods", every(SPEEDUP, METHODS),
+         {"19.2": "19"}),
     Step("family.8.1", "identity", "the two parts are orthogonal, in a basis in which P is diagonal; the solution",
-         every(pythagoras(1), fresh(1)), every(pythagoras(1), fresh(2)), "two rounds forgotten in one"),
+         every(pythagoras(1), FRESH), {"rest)": "rest**2)"}, "two rounds forgotten in one"),
 ]  # fmt: skip

@@ -10,9 +10,19 @@ from typing import Any
 
 from fedtheory.theory.fedsub.round import attack
 from fedtheory.theory.fedsub.sharper import CORNERS, potential
-from fedtheory.theory.proof import Step, equal, follows
+from fedtheory.theory.proof import Step, equal, every, follows
 from fedtheory.theory.search import number, reals
-from fedtheory.theory.ssf.steps import gronwall, pythagoras, smooth, spread, squares, sums, unrolled
+from fedtheory.theory.ssf.steps import (
+    CAUCHY,
+    INDUCTION,
+    NOT_CAUCHY,
+    NOT_INDUCTION,
+    SMOOTH,
+    SPREAD,
+    TWO,
+    pythagoras,
+    unrolled,
+)
 
 # 1: the round in the full space
 
@@ -167,7 +177,7 @@ def combined(curvature: str) -> Callable[[], bool]:
 
 
 def parts(sign: int) -> Callable[[], bool]:
-    """h_i of the next round in three parts, three clients, any matrix M in the place of R^{-1} Pi."""
+    """h_i of the next round in three parts, three clients, any matrix M instead of R^{-1} Pi."""
 
     def check() -> bool:
         import sympy
@@ -566,7 +576,7 @@ def floors(most: str) -> Callable[[], bool]:
 
 STEPS = [
     Step("fedsub.1.1", "identity", "as matrices that do not commute, of any sizes", projector(True), projector(False),
-         "P P^T itself in the place of (r/m) P P^T", ("fedsub.a1-cd", "fedsub.a1-ss")),
+         "P P^T itself instead of (r/m) P P^T", ("fedsub.a1-cd", "fedsub.a1-ss")),
     Step("fedsub.1.2", "identity", "any matrix P of 3 x 2", lifted(True), lifted(False),
          "the dual without 1/rho", ("fedsub.eq4 / eq17",)),
     Step("fedsub.1.3", "identity", "two clients, two local steps, any matrix P of 3 x 2", turned(True), turned(False),
@@ -574,67 +584,67 @@ STEPS = [
     Step("fedsub.2.1", "identity", "three local steps, unrolled, with any additional terms", unrolled(), unrolled(2),
          "the pull counted twice", ("fedsub.eq23-26",)),
     Step("fedsub.2.2", "certificate", "both differences are sums of squares, the second from t to t + 1",
-         lambda: squares("2")() and sums(0)(), lambda: squares("2")() and sums(1)(), "t - 1 in the place of t",
+         every(TWO, CAUCHY), NOT_CAUCHY, "t - 1 instead of t",
          ("fedsub.eq23-26", "fedsub.eq27")),
     Step("fedsub.2.3", "expectation", "two layers with r/m = 1/3 and 1/2, all their coordinate lines, d as symbols",
          share(LINES), share(LINES[:-1]), "one of the six choices left out", ("fedsub.eq45",)),
-    Step("fedsub.2.4", "implication", "the induction from t to t + 1", gronwall(True), gronwall(False),
+    Step("fedsub.2.4", "implication", "the induction from t to t + 1", INDUCTION, NOT_INDUCTION,
          "a power that may be less than 1", ("fedsub.eq28-32",)),
     Step("fedsub.2.5", "implication", "the sum by sympy, its bound for all real tau >= 1 by z3", counted("2/3"),
-         counted("3/5"), "3/5 in the place of 2/3"),
+         counted("3/5"), "3/5 instead of 2/3"),
     Step("fedsub.2.6", "arithmetic", "the series of the exponential with a bound of its rest", exponential("5/4"),
-         exponential("1.248"), "1.248 in the place of 5/4", ("fedsub.eq33",)),
+         exponential("1.248"), "1.248 instead of 5/4", ("fedsub.eq33",)),
     Step("fedsub.2.7", "identity", "any number of clients, by the first two moments of the G + h_i",
-         spread(True), spread(False), "any vector in the place of the mean"),
-    Step("fedsub.3.1", "identity", "the integral that is left after Lipschitz continuity", smooth(2), smooth(3),
-         "L/3 in the place of L/2"),
+         SPREAD, {"G == m1": "G == other"}, "any vector instead of the mean"),
+    Step("fedsub.3.1", "identity", "the integral that is left after Lipschitz continuity", SMOOTH, {"L/2": "L/3"},
+         "L/3 instead of L/2"),
     Step("fedsub.3.2", "identity", "in each coordinate of a basis in which Pi is diagonal", halves(1), halves(-1),
          "a plus before the difference", ("fedsub.eq37",)),
     Step("fedsub.3.3", "identity", "the three squares as symbols", combined("1"), combined("1/2"),
-         "L t/2 in the place of L t", ("fedsub.eq37",)),
+         "L t/2 instead of L t", ("fedsub.eq37",)),
     Step("fedsub.3.4", "identity", "in each coordinate of a basis in which Pi is diagonal", pythagoras(1),
          pythagoras(-1), "a minus between the parts", ("fedsub.IV",)),
-    Step("fedsub.4.1", "identity", "three clients, any matrix in the place of R^{-1} Pi", parts(1), parts(-1),
+    Step("fedsub.4.1", "identity", "three clients, any matrix instead of R^{-1} Pi", parts(1), parts(-1),
          "the drift with the other sign", ("fedsub.eq34",)),
     Step("fedsub.4.2", "certificate", "the difference is (B - A - C)^2 + 2 (A - C)^2", three(4), three(3),
-         "3 in the place of 4"),
+         "3 instead of 4"),
     Step("fedsub.4.3", "expectation", "two layers with r/m = 1/3 and 1/2, all their coordinate lines, v as symbols",
          variance(LINES), variance(LINES[:-1]), "one of the six choices left out", ("fedsub.eq35-variance",)),
     Step("fedsub.4.4", "implication", "two layers, all shares between 1/theta_m and theta_r", weights("1"),
          weights("99/100"), "0.99 of the first"),
     Step("fedsub.4.5", "implication", "two layers, all shares between 1/theta_m and theta_r", inverse(1), inverse(2),
-         "R^{-2} in the place of R^{-1}", ("fedsub.eq35",)),
+         "R^{-2} instead of R^{-1}", ("fedsub.eq35",)),
     Step("fedsub.4.6", "identity", "four clients; both sides are linear in the sums, so for any n", centred(True),
-         centred(False), "any vector in the place of the mean", ("fedsub.eq34",)),
+         centred(False), "any vector instead of the mean", ("fedsub.eq34",)),
     Step("fedsub.5.1", "implication", "the sum of both claims by sympy; " + SET,
          lambda: gathered(4)() and dual("9")(), lambda: gathered(4)() and dual("6")(), "6 lambda^2 theta_m <= 1"),
     Step("fedsub.5.2", "implication", SET, moved("9"), moved("2"), "2 lambda^2 theta_m <= 1"),
-    Step("fedsub.5.3", "implication", SET, gradient("2/5"), gradient("41/100"), "41/100 in the place of 2/5"),
-    Step("fedsub.5.4", "arithmetic", "5/2, 25/12 and 25/6", rate("2/5"), rate("9/20"), "9/20 in the place of 2/5"),
+    Step("fedsub.5.3", "implication", SET, gradient("2/5"), gradient("41/100"), "41/100 instead of 2/5"),
+    Step("fedsub.5.4", "arithmetic", "5/2, 25/12 and 25/6", rate("2/5"), rate("9/20"), "9/20 instead of 2/5"),
     Step("fedsub.5.5", "search", "no proof, and none is needed: the round's inequality that 5.1 to 5.3 prove, attacked "
-         "through the training code at the largest step", whole("2/5"), whole("9/10"), "9/10 in the place of 2/5",
+         "through the training code at the largest step", whole("2/5"), whole("9/10"), "9/10 instead of 2/5",
          ("fedsub.lemma3 / eq46", "fedsub.sharper.round")),
     Step("fedsub.6.1", "implication", "theta_r theta_m >= 1, theta_m >= 1, any layer's share", implied("6"),
          implied("2"), "a step three times as long"),
     Step("fedsub.6.2", "identity", "at the step that balances both terms, and 5.61", balanced(2), balanced(1),
          "twice the cube of that step"),
-    Step("fedsub.6.3", "implication", "for 0 <= 9 p <= 1", without("1"), without("9/10"), "0.9 in the place of 1",
+    Step("fedsub.6.3", "implication", "for 0 <= 9 p <= 1", without("1"), without("9/10"), "0.9 instead of 1",
          ("fedsub.sharper.without",)),
-    Step("fedsub.6.4", "identity", "2, 51.2 and 25/31", one_ratio(2), one_ratio(3), "3 in the place of 2"),
-    Step("fedsub.7.1", "identity", "two clients, two local steps, any matrix in the place of Pi", undropped(True),
+    Step("fedsub.6.4", "identity", "2, 51.2 and 25/31", one_ratio(2), one_ratio(3), "3 instead of 2"),
+    Step("fedsub.7.1", "identity", "two clients, two local steps, any matrix instead of Pi", undropped(True),
          undropped(False), "of y_i only its projection is kept", ("fedsub.eq10",)),
     Step("fedsub.7.2", "expectation", "all pairs of lines of three dimensions, v as symbols", remembered(True),
          remembered(False), "the same line in both rounds"),
-    Step("fedsub.8.1", "identity", "two local steps in two dimensions, any matrices in the place of Pi and M_i",
+    Step("fedsub.8.1", "identity", "two local steps in two dimensions, any matrices instead of Pi and M_i",
          linear(False), linear(True),
          "a gradient with a square in it"),
     Step("fedsub.8.2", "expectation", "two layers with r/m = 1/3 and 1/2, all their coordinate lines", unbiased(LINES),
          unbiased(LINES[:-1]), "one of the six choices left out"),
     Step("fedsub.8.3", "implication", "all three products, for all real numbers", products("8"), products("7"),
-         "7 in the place of 8"),
+         "7 instead of 8"),
     Step("fedsub.8.4", "implication", QUADRATIC, lambda: given_too("5/216")() and duals("10/9")(),
-         lambda: given_too("5/216")() and duals("11/10")(), "11/10 in the place of 10/9"),
-    Step("fedsub.8.5", "implication", QUADRATIC, descents("2/5"), descents("9/20"), "9/20 in the place of 2/5"),
-    Step("fedsub.8.6", "implication", QUADRATIC, floors("8"), floors("7"), "7 in the place of 8",
+         lambda: given_too("5/216")() and duals("11/10")(), "11/10 instead of 10/9"),
+    Step("fedsub.8.5", "implication", QUADRATIC, descents("2/5"), descents("9/20"), "9/20 instead of 2/5"),
+    Step("fedsub.8.6", "implication", QUADRATIC, floors("8"), floors("7"), "7 instead of 8",
          ("fedsub.sharper.quadratic",)),
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 from fedtheory.theory.proof import Step, equal, follows
 from fedtheory.theory.search import implies, number, reals
-from fedtheory.theory.ssf.steps import moved
+from fedtheory.theory.ssf.steps import SQUARE
 
 
 def unbounded(part: str) -> Callable[[], bool]:
@@ -201,25 +201,25 @@ STEPS = [
     Step("flss.1.1", "implication", "strong convexity and Cauchy-Schwarz", unbounded("1"), unbounded("11/10"),
          "mu raised by a tenth"),
     Step("flss.2.1", "implication", "both sides of the gap, from smoothness at the nearest point and strong convexity",
-         floor("1/2"), floor("1/4"), "L/4 in the place of L/2"),
+         floor("1/2"), floor("1/4"), "L/4 instead of L/2"),
     Step("flss.3.1", "certificate", "the difference is a square", nearer("2"), nearer("19/10"),
-         "19/10 in the place of 2"),
+         "19/10 instead of 2"),
     Step("flss.3.2", "implication", "from the tangent at y, for all 0 < mu <= L", perturbed("1/4"), perturbed("1/2"),
-         "mu/2 in the place of mu/4", ("flss.eq19",)),
+         "mu/2 instead of mu/4", ("flss.eq19",)),
     Step("flss.3.3", "identity", "what a step of 1/L gains", gained(1), gained(2), "a step of 2/L"),
     Step("flss.3.4", "expectation", "all subsets of two of four, three of five, three of three",
          drawn(lambda N, M: Fraction(N - M, M * (N - 1))), drawn(lambda N, M: Fraction(1, M)),
          "1/M, as with replacement", ("flss.eq11", "flss.eq12")),
-    Step("flss.3.5", "implication", "for all second moments of the three parts", moved("4"), moved("3"),
-         "3 in the place of 4"),
+    Step("flss.3.5", "implication", "for all second moments of the three parts", SQUARE, {"4*rho": "3*rho"},
+         "3 instead of 4"),
     Step("flss.3.6", "identity", "the sum of all parts", assembled(4), assembled(5), "5 L delta in the drift"),
     Step("flss.3.7", "implication", "for 0 < q <= 1/20, 0 <= s <= 1", descent("-3/4"), descent("-4/5"),
-         "-4/5 in the place of -3/4"),
+         "-4/5 instead of -3/4"),
     Step("flss.3.8", "arithmetic", "11/5 of 1.041, of 2.776", constants("2.3"), constants("2.2"), "2.2 for 2.3"),
     Step("flss.3.9", "identity", "the fixed point of the recursion, and that it contracts", summed("12.4"),
-         summed("12.3"), "12.3 in the place of 12.4"),
+         summed("12.3"), "12.3 instead of 12.4"),
     Step("flss.4.1", "implication", "smoothness at w_P and the gap", loss("1/2"), loss("1/4"),
-         "L/4 in the place of L/2"),
+         "L/4 instead of L/2"),
     Step("flss.4.2", "implication", "the terms by sympy, the induction for all n >= 80", decreasing(2), decreasing(1),
          "a round that adds v/n"),
 ]  # fmt: skip

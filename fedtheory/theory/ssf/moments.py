@@ -16,6 +16,7 @@ from fedtheory.algorithms.ssf import SSF, Down, Own, Server, Step, Up
 from fedtheory.core.key import Key
 from fedtheory.core.message import Replay
 from fedtheory.theory import instances
+from fedtheory.theory.ssf.formulas import FORMULAS
 
 DOUBLE = torch.float64
 KEY = Key(29).fold("ssf.rate")
@@ -271,14 +272,15 @@ class Terms:
 
     def sharper(self, T: int) -> tuple[float, ...]:
         """The terms of the theorem of docs/theory/ssf.md."""
-        r, q, noise = self.rho, (self.L * self.K * self.lr) ** 2, self.L * self.sigma2 * self.eta / (self.N * self.K)
-        start = (20 / 9 * self.gap / (r * self.eta * T), 40 / 9 * q * self.control / (r * T))
-        return (*start, 20 / 9 * noise / r, 55 / 3 * self.L**2 * self.K * self.lr**2 * self.sigma2 / r)
+        return FORMULAS["theorem"].terms(self.named(T))
 
     def shorter(self, T: int) -> tuple[float, ...]:
         """The same for K L eta_l <= sqrt(rho)/10, where eta~ is bounded by 1/(4L) alone."""
-        first, second, third, fourth = self.sharper(T)
-        return first, second, 103 / 100 * third, 9 / 11 * fourth
+        return FORMULAS["short"].terms(self.named(T))
+
+    def named(self, T: int) -> dict[str, float]:
+        """The values of the page's names."""
+        return vars(self) | {"T": T, "sigma": self.sigma2**0.5, "C0": self.control}
 
     def corollary(self, T: int, per_L: bool = False) -> tuple[float, ...]:
         """The terms of (123), with C_0 as printed or as C_0/L."""

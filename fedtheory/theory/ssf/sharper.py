@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
+from fedtheory.theory.formula import Formula
 from fedtheory.theory.proof import by_steps
 from fedtheory.theory.search import ROUNDING, implies, number, reals, same, units
 from fedtheory.theory.ssf.attack import (
@@ -23,6 +24,7 @@ from fedtheory.theory.ssf.attack import (
     with_units,
 )
 from fedtheory.theory.ssf.bounds import attack_rate, run_exactly, scaled
+from fedtheory.theory.ssf.formulas import FORMULAS
 from fedtheory.theory.ssf.hypotheses import A123, claim
 from fedtheory.theory.ssf.lemma3 import STILL, wide_steps
 from fedtheory.theory.ssf.lemma4 import LEMMA4
@@ -31,34 +33,38 @@ from fedtheory.theory.ssf.moments import Terms as Numbers
 from fedtheory.theory.ssf.round import NOISE_ALONE, Round, carried, quiet, steep
 
 
-def sharper_lemma2(noise: float = 1.041, drift: float = 1.388) -> Terms:
-    def terms(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
-        lr2, K = q.at.lr**2, q.at.K
-        return q.drift, noise * K * lr2 * q.at.sigma2 + drift * q.at.rho * K**2 * lr2 * (q.C0 + q.G2)
+class _Root:
+    """A number of which the square is given, such as sigma."""
 
-    return terms
+    def __init__(self, square: torch.Tensor) -> None:
+        self.square = square
+
+    def __pow__(self, power: int) -> torch.Tensor:
+        return self.square ** (power // 2)
 
 
-def sharper_lemma3(noise: float = 1.0, drift: float = 1.0) -> Terms:
+def _named(q: Round) -> dict[str, Any]:
+    """What a round has for the page's names; the loss counts from where the round starts."""
+    at = q.at
+    numbers = {"K": at.K, "N": at.N, "L": at.L, "lr": at.lr, "eta": at.eta, "rho": at.rho, "sigma": _Root(at.sigma2)}
+    return numbers | {"D": q.drift, "C": q.C0, "G2": q.G2, "F0": 0}
+
+
+def sharper_lemma2(bound: Formula = FORMULAS["drift"]) -> Terms:
+    return lambda q: (q.drift, bound.right(_named(q), float))
+
+
+def sharper_lemma3(bound: Formula = FORMULAS["descent"]) -> Terms:
     def terms(q: Round) -> tuple[torch.Tensor, ...]:
-        eta, L = q.at.eta, q.at.L
-        left = q.gain + q.at.rho * eta / 2 * q.G2
-        right = noise * L * eta**2 * q.at.sigma2 / (q.at.N * q.at.K) + drift * (1 + L * eta) / 2 * L**2 * eta * q.drift
-        return left, right, (eta * q.G2 + L * q.moved).detach()
+        down, drift, noise = bound.terms(_named(q))
+        return q.gain - down, noise + drift, (q.at.eta * q.G2 + q.at.L * q.moved).detach()
 
     return terms
 
 
-def sharper_lemma4(noise: float = 3.0, contraction: float = 0.5) -> Terms:
+def sharper_lemma4(bound: Formula = FORMULAS["memories"]) -> Terms:
     """Of the terms with 1/rho in the printed one, that with the gradient has none."""
-
-    def terms(q: Round) -> tuple[torch.Tensor, torch.Tensor]:
-        at, rho, h2 = q.at, q.at.rho, (q.at.L * q.at.eta) ** 2
-        kept = (1 - contraction * rho) * q.C0 + noise * at.sigma2 / at.K
-        moved = 12 * h2 * q.G2 + 6 * h2 / rho * at.sigma2 / (at.N * at.K)
-        return q.C1, kept + (3 + 12 * h2 / rho) * at.L**2 * q.drift + moved
-
-    return terms
+    return lambda q: (q.C1, bound.right(_named(q), float))
 
 
 # One client, F = x^2/2, exact memory, ten local steps: nearly as far from the solution as the theorem allows
@@ -168,7 +174,8 @@ CLAIMS: list[Claim] = [
             ),
             sharper_lemma3(),
         ),
-        control=survives(sharper_lemma3(noise=0.49), "sharper3", "", [STILL_FAR], enough=1 + 1e-3),
+        control=survives(sharper_lemma3(FORMULAS["descent"].changed("L*eta**2*sigma**2", "49/100*L*eta**2*sigma**2")),
+            "sharper3", "", [STILL_FAR], enough=1 + 1e-3),
         broken="the noise term times 49/100",
         implies="Four times the step and twice the descent of (21), with 5/8 in place of 3/2 before the drift where "
         "eta <= 1/(4L), at the price of twice its noise term. No step needs (42): E <P G, P xi_bar> = 0 is enough.",
@@ -183,7 +190,8 @@ CLAIMS: list[Claim] = [
             sharper_lemma4(),
         ),
         control=refuted_each(
-            on(carried, sharper_lemma4(contraction=1.01), ""), on(quiet, sharper_lemma4(0.99), "")
+            on(carried, sharper_lemma4(FORMULAS["memories"].changed("rho/2", "1.01*rho")), ""),
+            on(quiet, sharper_lemma4(FORMULAS["memories"].changed("3*sigma**2", "99/100*sigma**2")), ""),
         ),
         broken="1 - rho/2 lowered to 1 - 1.01 rho; 3 sigma^2/K to 99/100 sigma^2/K",
         implies="(60) has 1/rho before |grad F|^2: it bounds |P grad F| by |grad F|. Without it a memory in a small "

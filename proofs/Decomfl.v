@@ -1,0 +1,1083 @@
+(* docs/theory/decomfl.md: scalars for gradients. step_1_1 is the page's [decomfl.1.1]. *)
+From Coq Require Import Reals Lra Lia Psatz List FunctionalExtensionality.
+From Fedtheory Require Ssf Family Fedsub.
+From Fedtheory Require Import Noise Sampling Descent Mud Core.
+Local Open Scope R_scope.
+
+(* ---- directions: the moments of a normal vector, as a hypothesis ---- *)
+Section Directions.
+Context {D : Dim}.
+Record normal {O} (Z : law O) (z : O -> vec) : Prop := {
+  w_2 : forall a b, Z (fun o => dot a (z o) * dot b (z o)) = dot a b;
+  w_4 : forall a b c e, Z (fun o => dot a (z o) * dot b (z o) * (dot c (z o) * dot e (z o))) = dot a b * dot c e + dot a c * dot b e + dot a e * dot b c;
+  (* with pairs of equal vectors; that is all that the page uses *)
+  w_6 : forall a b c e h k, Z (fun o => dot a (z o) * dot b (z o) * (dot c (z o) * dot e (z o)) * (dot h (z o) * dot k (z o)))
+    = dot h k * (dot a b * dot c e + dot a c * dot b e + dot a e * dot b c)
+    + dot a h * (dot b k * dot c e + dot c k * dot b e + dot e k * dot b c) + dot b h * (dot a k * dot c e + dot c k * dot a e + dot e k * dot a c)
+    + dot c h * (dot a k * dot b e + dot b k * dot a e + dot e k * dot a b) + dot e h * (dot a k * dot b c + dot b k * dot a c + dot c k * dot a b) }.
+Variable H : vec -> vec.
+Variables L kappa : R.
+Hypothesis HH : mapL L H.
+Definition nH v : R := dot v (H v).
+Definition tr : R := sum dim (fun j => dot (basis j) (H (basis j))).
+Lemma parseval u v : sum dim (fun j => dot u (basis j) * dot v (basis j)) = dot u v.
+Proof. rewrite (dot_coords u v). apply sum_ext; intros. now rewrite !(dotC (basis _)). Qed.
+Lemma form_sum z : nH z = sum dim (fun j => dot (basis j) z * dot (H (basis j)) z).
+Proof. unfold nH. rewrite dot_coords. apply sum_ext; intros. now rewrite (l_sym _ _ HH). Qed.
+Lemma basis_1 j : (j < dim)%nat -> dot (basis j) (basis j) = 1.
+Proof. intros h. rewrite dot_basis by auto. unfold basis. destruct Nat.eq_dec; congruence. Qed.
+Lemma form_basis u v : sum dim (fun j => dot u (basis j) * dot v (H (basis j))) = dot u (H v).
+Proof. rewrite <- parseval. apply sum_ext; intros. now rewrite <- (l_sym _ _ HH v). Qed.
+Section One.
+Context {O : Type}.
+Variable Z : law O.
+Variable z : O -> vec.
+Hypothesis nz : normal Z z.
+Lemma sum_mul n s t : sum n s * sum n t = sum n (fun i => sum n (fun j => s i * t j)).
+Proof. rewrite (sum_ext n (fun i => sum n (fun j => s i * t j)) (fun i => sum n t * s i)) by (intros; rewrite sum_scal; ring). rewrite sum_scal. ring. Qed.
+Lemma sy u v : dot (H u) v = dot u (H v). Proof. apply (l_sym _ _ HH). Qed.
+Lemma E2H a b : Z (fun o => dot a (z o) * dot b (z o) * nH (z o)) = tr * dot a b + 2 * dot a (H b).
+Proof.
+  rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot a (z o) * dot b (z o) * (dot (basis j) (z o) * dot (H (basis j)) (z o))))) by (intros; rewrite form_sum, sum_scal; ring).
+  rewrite ex_sum, (sum_ext dim _ (fun j => dot a b * dot (basis j) (H (basis j)) + (dot a (basis j) * dot b (H (basis j)) + dot b (basis j) * dot a (H (basis j))))) by (intros; rewrite (w_4 _ _ nz); ring).
+  rewrite !sum_plus, sum_scal, !form_basis. fold tr. rewrite <- (sy b a), (dotC (H b) a). ring.
+Qed.
+Lemma step_1_1 w : Z (fun o => dot w (z o) ^ 2 * nH (z o)) = tr * nrm2 w + 2 * nH w.
+Proof. transitivity (Z (fun o => dot w (z o) * dot w (z o) * nH (z o))); [apply ex_ext; intros; ring|apply E2H]. Qed.
+Lemma E4H a b c e : Z (fun o => dot a (z o) * dot b (z o) * (dot c (z o) * dot e (z o)) * nH (z o)) = tr * (dot a b * dot c e + dot a c * dot b e + dot a e * dot b c)
+  + 2 * (dot a (H b) * dot c e + dot a (H c) * dot b e + dot a (H e) * dot b c + dot b (H c) * dot a e + dot b (H e) * dot a c + dot c (H e) * dot a b).
+Proof.
+  rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot a (z o) * dot b (z o) * (dot c (z o) * dot e (z o)) * (dot (basis j) (z o) * dot (H (basis j)) (z o))))) by (intros; rewrite form_sum, sum_scal; ring).
+  rewrite ex_sum. rewrite (sum_ext dim _ (fun j => (dot a b * dot c e + dot a c * dot b e + dot a e * dot b c) * dot (basis j) (H (basis j))
+    + (dot c e * (dot a (basis j) * dot b (H (basis j))) + (dot c e * (dot b (basis j) * dot a (H (basis j))) + (dot b e * (dot a (basis j) * dot c (H (basis j))) + (dot b e * (dot c (basis j) * dot a (H (basis j)))
+    + (dot b c * (dot a (basis j) * dot e (H (basis j))) + (dot b c * (dot e (basis j) * dot a (H (basis j))) + (dot a e * (dot b (basis j) * dot c (H (basis j))) + (dot a e * (dot c (basis j) * dot b (H (basis j)))
+    + (dot a c * (dot b (basis j) * dot e (H (basis j))) + (dot a c * (dot e (basis j) * dot b (H (basis j))) + (dot a b * (dot c (basis j) * dot e (H (basis j))) + dot a b * (dot e (basis j) * dot c (H (basis j))))))))))))))))
+    by (intros; rewrite (w_6 _ _ nz); ring).
+  rewrite !sum_plus, !sum_scal, !form_basis. fold tr.
+  assert (s : forall u v, dot v (H u) = dot u (H v)) by (intros; rewrite <- sy, dotC; reflexivity). rewrite (s a b), (s a c), (s a e), (s b c), (s b e), (s c e). ring.
+Qed.
+Lemma square_sum v : nrm2 v = sum dim (fun i => dot (basis i) v * dot (basis i) v). Proof. apply dot_coords. Qed.
+Lemma step_1_4 : Z (fun o => nrm2 (z o)) = INR dim /\ Z (fun o => nrm2 (z o) ^ 2 * nH (z o)) = (INR dim + 2) * (INR dim + 4) * tr.
+Proof.
+  split.
+  - rewrite (ex_ext Z _ (fun o => sum dim (fun i => dot (basis i) (z o) * dot (basis i) (z o)))) by (intros; apply square_sum).
+    rewrite ex_sum, (sum_ext dim _ (fun _ => 1)); [rewrite sum_const; ring|]. intros i hi. rewrite (w_2 _ _ nz). now apply basis_1.
+  - rewrite (ex_ext Z _ (fun o => sum dim (fun i => sum dim (fun j => dot (basis i) (z o) * dot (basis i) (z o) * (dot (basis j) (z o) * dot (basis j) (z o)) * nH (z o))))).
+    + rewrite ex_sum, (sum_ext dim _ (fun i => (INR dim + 4) * tr + (2 * INR dim + 8) * dot (basis i) (H (basis i)))).
+      * rewrite sum_plus, sum_const, sum_scal. fold tr. ring.
+      * intros i hi. rewrite ex_sum, (sum_ext dim _ (fun j => tr + 2 * dot (basis i) (H (basis i)) + (2 * tr * (dot (basis i) (basis j) * dot (basis i) (basis j)) + (8 * (dot (basis i) (basis j) * dot (basis i) (H (basis j))) + 2 * dot (basis j) (H (basis j)))))).
+        -- rewrite !sum_plus, !sum_const, !sum_scal, form_basis, parseval, (basis_1 i hi). fold tr. ring.
+        -- intros j hj. rewrite E4H, !basis_1 by auto. ring.
+    + intros o. rewrite (square_sum (z o)). cbn [pow]. rewrite Rmult_1_r, sum_mul, Rmult_comm, <- sum_scal. apply sum_ext; intros i _. rewrite <- sum_scal. apply sum_ext; intros; ring.
+Qed.
+(* 6.2 *)
+Definition tr2 : R := sum dim (fun j => nrm2 (H (basis j))).
+Definition tr3 : R := sum dim (fun j => dot (H (basis j)) (H (H (basis j)))).
+Lemma form_basis2 u v : sum dim (fun j => dot u (H (basis j)) * dot v (H (basis j))) = dot (H u) (H v).
+Proof. rewrite <- parseval. apply sum_ext; intros. now rewrite !sy. Qed.
+Lemma E2HH a b : Z (fun o => dot a (z o) * dot b (z o) * nH (z o) * nH (z o)) = (tr ^ 2 + 2 * tr2) * dot a b + 4 * tr * dot a (H b) + 8 * dot a (H (H b)).
+Proof.
+  rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot a (z o) * dot b (z o) * (dot (basis j) (z o) * dot (H (basis j)) (z o)) * nH (z o)))).
+  2: { intros o. rewrite (form_sum (z o)) at 1. rewrite <- sum_scal, Rmult_comm, <- sum_scal. apply sum_ext; intros; ring. }
+  rewrite ex_sum, (sum_ext dim _ (fun j => (tr * dot a b + 2 * dot a (H b)) * dot (basis j) (H (basis j)) + (tr * (dot a (basis j) * dot b (H (basis j))) + (tr * (dot b (basis j) * dot a (H (basis j)))
+    + (4 * (dot a (H (basis j)) * dot b (H (basis j))) + (2 * (dot b (basis j) * dot (H a) (H (basis j))) + (2 * (dot a (basis j) * dot (H b) (H (basis j))) + 2 * dot a b * nrm2 (H (basis j))))))))).
+  - rewrite !sum_plus, !sum_scal, !form_basis, form_basis2. fold tr tr2.
+    assert (e1 : dot b (H a) = dot a (H b)) by (rewrite <- sy, dotC; reflexivity). assert (e2 : dot (H a) (H b) = dot a (H (H b))) by apply sy.
+    assert (e3 : dot b (H (H a)) = dot a (H (H b))) by (rewrite <- (sy b (H a)), dotC; exact e2). rewrite e1, e2, e3. ring.
+  - intros j _. rewrite E4H. assert (e1 : dot a (H (H (basis j))) = dot (H a) (H (basis j))) by (symmetry; apply sy). assert (e2 : dot b (H (H (basis j))) = dot (H b) (H (basis j))) by (symmetry; apply sy).
+    assert (e3 : dot (basis j) (H (H (basis j))) = nrm2 (H (basis j))) by (symmetry; apply sy). rewrite e1, e2, e3. ring.
+Qed.
+Lemma step_6_2 : Z (fun o => nH (z o) ^ 2) = tr ^ 2 + 2 * tr2 /\ Z (fun o => nH (z o) ^ 3) = tr ^ 3 + 6 * tr * tr2 + 8 * tr3.
+Proof.
+  split.
+  - rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot (basis j) (z o) * dot (H (basis j)) (z o) * nH (z o)))).
+    + rewrite ex_sum, (sum_ext dim _ (fun j => tr * dot (basis j) (H (basis j)) + 2 * nrm2 (H (basis j)))); [rewrite sum_plus, !sum_scal; fold tr tr2; ring|].
+      intros j _. rewrite E2H. f_equal. f_equal. symmetry. apply sy.
+    + intros o. cbn [pow]. rewrite Rmult_1_r. rewrite (form_sum (z o)) at 1. rewrite Rmult_comm, <- sum_scal. apply sum_ext; intros; ring.
+  - rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot (basis j) (z o) * dot (H (basis j)) (z o) * nH (z o) * nH (z o)))).
+    + rewrite ex_sum, (sum_ext dim _ (fun j => (tr ^ 2 + 2 * tr2) * dot (basis j) (H (basis j)) + (4 * tr * nrm2 (H (basis j)) + 8 * dot (H (basis j)) (H (H (basis j)))))); [rewrite !sum_plus, !sum_scal; fold tr tr2 tr3; ring|].
+      intros j _. rewrite E2HH. assert (e : dot (basis j) (H (H (basis j))) = nrm2 (H (basis j))) by (symmetry; apply sy). assert (e2 : dot (basis j) (H (H (H (basis j)))) = dot (H (basis j)) (H (H (basis j)))) by (symmetry; apply sy). rewrite e, e2. ring.
+    + intros o. cbn [pow]. rewrite Rmult_1_r. rewrite (form_sum (z o)) at 1. rewrite Rmult_comm, <- sum_scal. apply sum_ext; intros; ring.
+Qed.
+End One.
+(* 6.3 *)
+Lemma tr_bounds : 0 <= tr /\ 0 <= tr2 <= L * tr /\ 0 <= tr3 <= L ^ 2 * tr.
+Proof.
+  assert (t0 : 0 <= tr) by (apply sum_ge0; intros; apply (l_ge0 _ _ HH)). assert (b2 : tr2 <= L * tr) by (unfold tr2, tr; rewrite <- sum_scal; apply sum_le; intros; apply (l_square _ _ HH)).
+  assert (p2 : 0 <= tr2) by (apply sum_ge0; intros; apply nrm2_ge0). assert (p3 : 0 <= tr3) by (apply sum_ge0; intros; apply (l_ge0 _ _ HH)).
+  assert (b3 : tr3 <= L * tr2) by (unfold tr3, tr2; rewrite <- sum_scal; apply sum_le; intros; apply (l_le _ _ HH)).
+  split; auto. split; [lra|]. split; auto. destruct (Rle_dec 0 L) as [l|l]; [apply (Rmult_le_compat_l L) in b2; lra|]. assert (tr2 = 0 /\ tr = 0) as [e1 e2] by nra. rewrite e1 in b3. rewrite e2. lra.
+Qed.
+Lemma step_6_3 : 0 <= L -> 0 <= kappa -> tr <= kappa * L -> tr ^ 2 + 2 * tr2 <= L ^ 2 * (kappa * (kappa + 2)) /\ tr ^ 3 + 6 * tr * tr2 + 8 * tr3 <= L ^ 3 * (kappa * (kappa + 2) * (kappa + 4)).
+Proof.
+  intros l0 k0 h. destruct tr_bounds as [t0 [[p2 b2] [p3 b3]]]. assert (kl : 0 <= kappa * L) by pos.
+  assert (q2 : tr ^ 2 <= (kappa * L) ^ 2) by (apply pow_incr; lra). assert (q3 : tr ^ 3 <= (kappa * L) ^ 3) by (apply pow_incr; lra). assert (c2 : L * tr <= L * (kappa * L)) by (apply Rmult_le_compat_l; auto).
+  assert (c3 : L ^ 2 * tr <= L ^ 2 * (kappa * L)) by (apply Rmult_le_compat_l; auto; apply pow2_ge_0). assert (c4 : tr * tr2 <= L * (kappa * L) ^ 2).
+  { apply Rle_trans with (tr * (L * tr)); [apply Rmult_le_compat_l; auto|]. apply (Rmult_le_compat_l L) in q2; lra. }
+  split; lra.
+Qed.
+(* P directions; those of different p are independent *)
+Section Many.
+Context {O : Type}.
+Variable Z : law O.
+Variable z : nat -> O -> vec.
+Variable P : nat.
+Hypothesis P1 : (0 < P)%nat.
+Hypothesis nz : forall p, (p < P)%nat -> normal Z (z p).
+Hypothesis indep : forall p q a b c e, (p < P)%nat -> (q < P)%nat -> p <> q ->
+  Z (fun o => dot a (z p o) * dot b (z p o) * (dot c (z q o) * dot e (z q o))) = dot a b * dot c e.
+Let P0 : 0 < INR P. Proof. now apply lt_0_INR. Qed.
+Definition A_ o (v : vec) : vec := (/ INR P *: vsum P (fun p => dot (z p o) v *: z p o))%V.
+Lemma A_mean u v : Z (fun o => dot u (A_ o v)) = dot u v.
+Proof.
+  unfold A_. rewrite (ex_ext Z _ (fun o => / INR P * sum P (fun p => dot v (z p o) * dot u (z p o)))).
+  - rewrite ex_scal, ex_sum, (sum_ext P _ (fun _ => dot u v)); [rewrite sum_const; field; lra|]. intros p hp. rewrite (w_2 _ _ (nz p hp)). apply dotC.
+  - intros o. rewrite dot_scalr, dot_sumr. f_equal. apply sum_ext; intros. rewrite dot_scalr, (dotC v). reflexivity.
+Qed.
+Lemma nH_A o v : nH (A_ o v) = / INR P * / INR P * sum P (fun p => sum P (fun q => dot v (z p o) * dot v (z q o) * dot (z p o) (H (z q o)))).
+Proof.
+  unfold nH, A_. rewrite (l_scal _ _ HH), dot_scall, dot_scalr, (l_vsum _ _ HH), dot_suml. rewrite <- Rmult_assoc. f_equal. apply sum_ext; intros p _. rewrite dot_sumr. apply sum_ext; intros q _.
+  rewrite (l_scal _ _ HH), dot_scall, dot_scalr, !(dotC _ v). ring.
+Qed.
+Lemma step_1_2 w : Z (fun o => nH (A_ o w)) = / INR P * (tr * nrm2 w + 2 * nH w) + (1 - / INR P) * nH w.
+Proof.
+  rewrite (ex_ext Z _ (fun o => / INR P * / INR P * sum P (fun p => sum P (fun q => dot w (z p o) * dot w (z q o) * dot (z p o) (H (z q o)))))) by (intros; apply nH_A).
+  rewrite ex_scal, ex_sum. rewrite (sum_ext P _ (fun p => INR P * nH w + (tr * nrm2 w + nH w))).
+  - rewrite sum_const. field. lra.
+  - intros p hp. rewrite ex_sum. rewrite (sum_ext P _ (fun q => nH w + (if Nat.eq_dec q p then tr * nrm2 w + nH w else 0))).
+    + rewrite sum_plus, sum_const, (sum_delta P p (fun _ => tr * nrm2 w + nH w) hp). ring.
+    + intros q hq. destruct (Nat.eq_dec q p) as [->|ne].
+      * rewrite (ex_ext Z _ (fun o => dot w (z p o) ^ 2 * nH (z p o))) by (intros; unfold nH; ring). rewrite (step_1_1 Z (z p) (nz p hp)). ring.
+      * rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot w (z p o) * dot (basis j) (z p o) * (dot w (z q o) * dot (H (basis j)) (z q o))))).
+        -- rewrite ex_sum, (sum_ext dim _ (fun j => dot w (basis j) * dot w (H (basis j)))); [rewrite form_basis; unfold nH; ring|]. intros j _. apply indep; auto.
+        -- intros o. rewrite (dot_coords (z p o)), <- sum_scal. apply sum_ext; intros j _. rewrite <- (l_sym _ _ HH (basis j)). ring.
+Qed.
+Definition c_ : R := 1 + (kappa + 1) / INR P.
+Definition a__ : R := (kappa + 1) / INR P.
+Let iP : 0 < / INR P. Proof. now apply Rinv_0_lt_compat. Qed.
+Lemma step_1_3 w : tr <= kappa * L -> / INR P * (tr * nrm2 w + 2 * nH w) + (1 - / INR P) * nH w <= L * c_ * nrm2 w.
+Proof.
+  intros ht. assert (n0 := nrm2_ge0 w). assert (l := l_le _ _ HH w). fold (nH w) in l. apply (Rmult_le_compat_r _ _ _ n0) in ht.
+  assert (a : / INR P * (tr * nrm2 w) <= / INR P * (kappa * L * nrm2 w)) by (apply Rmult_le_compat_l; lra).
+  assert (b : (1 + / INR P) * nH w <= (1 + / INR P) * (L * nrm2 w)) by (apply Rmult_le_compat_l; lra). unfold c_, Rdiv. lra.
+Qed.
+Lemma step_6_1 w : tr <= kappa * L -> Z (fun o => nH (A_ o w - w)) = / INR P * (tr * nrm2 w + nH w) /\
+  / INR P * (tr * nrm2 w + nH w) <= a__ * L * nrm2 w /\ Z (fun o => nH (A_ o w)) <= c_ * L * nrm2 w.
+Proof.
+  intros ht. assert (n0 := nrm2_ge0 w). assert (l := l_le _ _ HH w). fold (nH w) in l. split; [|split].
+  - rewrite (ex_ext Z _ (fun o => nH (A_ o w) + ((-2) * dot (H w) (A_ o w) + nH w))).
+    + rewrite !ex_plus, ex_scal, ex_const, step_1_2, A_mean, (l_sym _ _ HH). unfold nH. ring.
+    + intros o. unfold nH. rewrite (form_sub _ _ HH), (dotC (H w)). ring.
+  - assert (x := Rmult_le_compat_r _ _ _ n0 ht). unfold a__, Rdiv. assert (y : / INR P * (tr * nrm2 w + nH w) <= / INR P * (kappa * L * nrm2 w + L * nrm2 w)) by (apply Rmult_le_compat_l; lra). lra.
+  - rewrite step_1_2. assert (x := step_1_3 w ht). lra.
+Qed.
+(* 2.3: errors of the differences; bs is their mean times z *)
+Variable e : nat -> O -> R.
+Variable bs : vec.
+Variable mu : R.
+Hypothesis L0 : 0 <= L.
+Hypothesis k0 : 0 <= kappa.
+Hypothesis ht : tr <= kappa * L.
+Hypothesis e_le : forall p o, (p < P)%nat -> Rabs (e p o) <= L * mu / 2 * nrm2 (z p o).
+Hypothesis e_mean : forall p u, (p < P)%nat -> Z (fun o => e p o * dot u (z p o)) = dot u bs.
+Hypothesis e_indep : forall p q u v, (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => e p o * dot u (z p o) * (e q o * dot v (z q o))) = dot u bs * dot v bs.
+Hypothesis bs_le : nrm2 bs <= L ^ 2 * mu ^ 2 * INR dim.
+Definition bt o : vec := (/ INR P *: vsum P (fun p => e p o *: z p o))%V.
+Definition B_ : R := L ^ 2 * mu ^ 2 * (INR dim + kappa / (4 * INR P) * (INR dim + 2) * (INR dim + 4)).
+Lemma bt_mean u : Z (fun o => dot u (bt o)) = dot u bs.
+Proof.
+  unfold bt. rewrite (ex_ext Z _ (fun o => / INR P * sum P (fun p => e p o * dot u (z p o)))).
+  - rewrite ex_scal, ex_sum, (sum_ext P _ (fun _ => dot u bs)) by (intros; now apply e_mean). rewrite sum_const. field. lra.
+  - intros o. rewrite dot_scalr, dot_sumr. f_equal. apply sum_ext; intros. apply dot_scalr.
+Qed.
+Lemma step_2_3 : Z (fun o => nH (bt o)) <= L * B_.
+Proof.
+  assert (d0 := pos_INR dim). assert (m2 := pow2_ge_0 mu). assert (l2 := pow2_ge_0 L).
+  assert (sq : forall p, (p < P)%nat -> Z (fun o => e p o ^ 2 * nH (z p o)) <= L ^ 2 * mu ^ 2 / 4 * ((INR dim + 2) * (INR dim + 4) * (kappa * L))).
+  { intros p hp. apply Rle_trans with (Z (fun o => L ^ 2 * mu ^ 2 / 4 * (nrm2 (z p o) ^ 2 * nH (z p o)))).
+    - apply ex_le; intros o. assert (h := e_le p o hp). assert (q := l_ge0 _ _ HH (z p o)). fold (nH (z p o)) in q.
+      assert (x : e p o ^ 2 <= (L * mu / 2 * nrm2 (z p o)) ^ 2) by (rewrite <- (pow2_abs (e p o)); apply pow_incr; split; [apply Rabs_pos|exact h]).
+      apply (Rmult_le_compat_r _ _ _ q) in x. lra.
+    - rewrite ex_scal, (proj2 (step_1_4 Z (z p) (nz p hp))). apply Rmult_le_compat_l; [assert (y : 0 <= L ^ 2 * mu ^ 2) by pos; lra|]. apply Rmult_le_compat_l; [apply Rmult_le_pos; lra|exact ht]. }
+  rewrite (ex_ext Z _ (fun o => / INR P * / INR P * sum P (fun p => sum P (fun q => e p o * e q o * dot (z p o) (H (z q o)))))).
+  2: { intros o. unfold nH, bt. rewrite (l_scal _ _ HH), dot_scall, dot_scalr, (l_vsum _ _ HH), dot_suml, <- Rmult_assoc. f_equal. apply sum_ext; intros p _. rewrite dot_sumr. apply sum_ext; intros q _. rewrite (l_scal _ _ HH), dot_scall, dot_scalr. ring. }
+  rewrite ex_scal, ex_sum. set (X := L ^ 2 * mu ^ 2 / 4 * ((INR dim + 2) * (INR dim + 4) * (kappa * L))) in *. set (Y := L * (L ^ 2 * mu ^ 2 * INR dim)).
+  assert (X0 : 0 <= X) by (unfold X, Rdiv; pos). assert (Y0 : 0 <= Y) by (unfold Y; pos). assert (bH : nH bs <= Y) by (eapply Rle_trans; [apply (l_le _ _ HH)|]; unfold Y; apply Rmult_le_compat_l; auto).
+  apply Rle_trans with (/ INR P * / INR P * sum P (fun _ => INR P * Y + X)).
+  - apply Rmult_le_compat_l; [pos|]. apply sum_le; intros p hp. rewrite ex_sum. rewrite <- (sum_const P Y), <- (sum_delta P p (fun _ => X) hp), <- sum_plus. apply sum_le; intros q hq.
+    destruct (Nat.eq_dec q p) as [->|ne].
+    + rewrite (ex_ext Z _ (fun o => e p o ^ 2 * nH (z p o))) by (intros; unfold nH; ring). specialize (sq p hp). lra.
+    + rewrite (ex_ext Z _ (fun o => sum dim (fun j => e p o * dot (basis j) (z p o) * (e q o * dot (H (basis j)) (z q o))))).
+      * rewrite ex_sum, (sum_ext dim _ (fun j => dot bs (basis j) * dot bs (H (basis j)))) by (intros; rewrite e_indep by auto; rewrite !(dotC bs); reflexivity). rewrite form_basis. unfold nH in bH. lra.
+      * intros o. rewrite (dot_coords (z p o)), <- sum_scal. apply sum_ext; intros j _. rewrite <- (l_sym _ _ HH (basis j)). ring.
+  - rewrite sum_const. replace (/ INR P * / INR P * (INR P * (INR P * Y + X))) with (Y + / INR P * X) by (field; lra). right. unfold X, Y, B_. field. lra.
+Qed.
+(* 6.5: differences in H *)
+Variable eH : nat -> O -> R.
+Variable bH : vec.
+Variable muH : R.
+Hypothesis L0' : 0 <= L.
+Hypothesis k1 : 1 <= kappa.
+Hypothesis htr : tr <= kappa * L.
+Hypothesis eH_le : forall p o, (p < P)%nat -> Rabs (eH p o) <= muH / 2 * nH (z p o).
+Hypothesis eH_mean : forall p u, (p < P)%nat -> Z (fun o => eH p o * dot u (z p o)) = dot u bH.
+Hypothesis eH_indep : forall p q u v, (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => eH p o * dot u (z p o) * (eH q o * dot v (z q o))) = dot u bH * dot v bH.
+Definition btH o : vec := (/ INR P *: vsum P (fun p => eH p o *: z p o))%V.
+Lemma step_6_5 (delta : O -> vec) : (forall u, Z (fun o => dot u (delta o)) = dot u bH) -> (forall o, nrm2 (delta o) <= L * muH ^ 2 * nH (z 0%nat o)) ->
+  nrm2 bH <= muH ^ 2 * L ^ 2 * kappa /\ Z (fun o => nH (btH o - bH)) <= a__ * L * (muH ^ 2 * L ^ 2 / 4 * (kappa * (kappa + 7))) /\ (kappa + 2) * (kappa + 4) <= (kappa + 1) * (kappa + 7).
+Proof.
+  intros hd hle. assert (m2 := pow2_ge_0 muH). assert (l2 := pow2_ge_0 L).
+  assert (nz0 := nz 0%nat P1).
+  assert (tr1 : Z (fun o => nH (z 0%nat o)) = tr).
+  { rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot (basis j) (z 0%nat o) * dot (H (basis j)) (z 0%nat o)))) by (intros; apply form_sum). rewrite ex_sum. apply sum_ext; intros j _. apply (w_2 _ _ nz0). }
+  split; [|split; [|lra]].
+  - assert (en : Z (fun o => dot bH (delta o)) = nrm2 bH) by (rewrite hd; reflexivity). assert (cs := ex_cauchy_schwarz Z (fun _ => bH) delta). cbv beta in cs. rewrite en, ex_const in cs. assert (b0 := nrm2_ge0 bH).
+    assert (dd : Z (fun o => nrm2 (delta o)) <= muH ^ 2 * L ^ 2 * kappa).
+    { apply Rle_trans with (Z (fun o => L * muH ^ 2 * nH (z 0%nat o))); [apply ex_le; auto|]. rewrite ex_scal, tr1. apply (Rmult_le_compat_l (L * muH ^ 2)) in htr; [lra|pos]. }
+    destruct (Req_dec (nrm2 bH) 0) as [z0|z0]; [rewrite z0; assert (kk0 : 0 <= kappa) by lra; pos|]. apply (Rmult_le_reg_l (nrm2 bH)); [lra|]. apply (Rmult_le_compat_l _ _ _ b0) in dd. simpl in cs. lra.
+  - destruct (step_6_3 L0' ltac:(lra) htr) as [_ c3].
+    assert (sq : forall p, (p < P)%nat -> Z (fun o => eH p o ^ 2 * nH (z p o)) <= muH ^ 2 / 4 * (L ^ 3 * (kappa * (kappa + 2) * (kappa + 4)))).
+    { intros p hp. apply Rle_trans with (Z (fun o => muH ^ 2 / 4 * nH (z p o) ^ 3)).
+      - apply ex_le; intros o. assert (q := l_ge0 _ _ HH (z p o)). fold (nH (z p o)) in q. assert (x : eH p o ^ 2 <= (muH / 2 * nH (z p o)) ^ 2) by (rewrite <- (pow2_abs (eH p o)); apply pow_incr; split; [apply Rabs_pos|now apply eH_le]).
+        apply (Rmult_le_compat_r _ _ _ q) in x. lra.
+      - rewrite ex_scal, (proj2 (step_6_2 Z (z p) (nz p hp))). apply Rmult_le_compat_l; lra. }
+    set (X := muH ^ 2 / 4 * (L ^ 3 * (kappa * (kappa + 2) * (kappa + 4)))) in *.
+    assert (full : Z (fun o => nH (btH o)) <= / INR P * X + (1 - / INR P) * nH bH).
+    { rewrite (ex_ext Z _ (fun o => / INR P * / INR P * sum P (fun p => sum P (fun q => eH p o * eH q o * dot (z p o) (H (z q o)))))).
+      2: { intros o. unfold nH, btH. rewrite (l_scal _ _ HH), dot_scall, dot_scalr, (l_vsum _ _ HH), dot_suml, <- Rmult_assoc. f_equal. apply sum_ext; intros p _. rewrite dot_sumr. apply sum_ext; intros q _. rewrite (l_scal _ _ HH), dot_scall, dot_scalr. ring. }
+      rewrite ex_scal, ex_sum. apply Rle_trans with (/ INR P * / INR P * sum P (fun _ => INR P * nH bH + (X - nH bH))).
+      - apply Rmult_le_compat_l; [pos|]. apply sum_le; intros p hp. rewrite ex_sum. rewrite <- (sum_const P (nH bH)), <- (sum_delta P p (fun _ => X - nH bH) hp), <- sum_plus. apply sum_le; intros q hq.
+        destruct (Nat.eq_dec q p) as [->|ne].
+        + rewrite (ex_ext Z _ (fun o => eH p o ^ 2 * nH (z p o))) by (intros; unfold nH; ring). specialize (sq p hp). lra.
+        + rewrite (ex_ext Z _ (fun o => sum dim (fun j => eH p o * dot (basis j) (z p o) * (eH q o * dot (H (basis j)) (z q o))))).
+          * rewrite ex_sum, (sum_ext dim _ (fun j => dot bH (basis j) * dot bH (H (basis j)))) by (intros; rewrite eH_indep by auto; rewrite !(dotC bH); reflexivity). rewrite form_basis. unfold nH. lra.
+          * intros o. rewrite (dot_coords (z p o)), <- sum_scal. apply sum_ext; intros j _. rewrite <- (l_sym _ _ HH (basis j)). ring.
+      - rewrite sum_const. right. field. lra. }
+    assert (mean : forall u, Z (fun o => dot u (btH o)) = dot u bH).
+    { intros u. unfold btH. rewrite (ex_ext Z _ (fun o => / INR P * sum P (fun p => eH p o * dot u (z p o)))).
+      - rewrite ex_scal, ex_sum, (sum_ext P _ (fun _ => dot u bH)) by (intros; now apply eH_mean). rewrite sum_const. field. lra.
+      - intros o. rewrite dot_scalr, dot_sumr. f_equal. apply sum_ext; intros. apply dot_scalr. }
+    rewrite (ex_ext Z _ (fun o => nH (btH o) + ((-2) * dot (H bH) (btH o) + nH bH))) by (intros o; unfold nH; rewrite (form_sub _ _ HH), (dotC (H bH)); ring).
+    rewrite !ex_plus, ex_scal, ex_const, mean, (l_sym _ _ HH). fold (nH bH). assert (nb : 0 <= nH bH) by apply (l_ge0 _ _ HH). assert (x1 : / INR P * nH bH >= 0) by (apply Rle_ge; pos).
+    apply Rle_trans with (/ INR P * X); [lra|]. unfold X, a__, Rdiv. assert (k2 : (kappa + 2) * (kappa + 4) <= (kappa + 1) * (kappa + 7)) by lra.
+    assert (l3 : 0 <= / INR P * (muH ^ 2 * / 4 * (L ^ 3 * kappa))) by (assert (y := pow_le L 3 L0'); assert (0 <= kappa) by lra; pos). apply (Rmult_le_compat_l _ _ _ l3) in k2. lra.
+Qed.
+End Many.
+Lemma step_3_1 (g b : vec) eta : 0 <= eta -> - eta * dot g b <= eta / 4 * nrm2 g + eta * nrm2 b.
+Proof. intros e0. assert (h := nrm2_ge0 ((1/2) *: g + b)). rewrite nrm2_add, nrm2_scal, dot_scall in h. assert (0 <= eta * (1/2 * (1/2) * nrm2 g + 2 * (1/2 * dot g b) + nrm2 b)) by (apply Rmult_le_pos; lra). lra. Qed.
+Lemma step_3_2 (a b : vec) : 2 * nH a + 2 * nH b - nH (a + b) = nH (a - b) /\ nH (a + b) <= 2 * nH a + 2 * nH b.
+Proof. assert (e := form_add _ _ HH a b). assert (e2 := form_sub _ _ HH a b). assert (h := l_ge0 _ _ HH (a - b)%V). unfold nH. lra. Qed.
+Lemma step_3_3 {S} (Sm : law S) (n : S -> vec) (g : vec) v2 : (forall u, Sm (fun s => dot u (n s)) = 0) -> Sm (fun s => nrm2 (n s)) <= v2 -> Sm (fun s => nrm2 (g + n s)) <= nrm2 g + v2.
+Proof. intros h0 h. rewrite (ex_ext Sm _ (fun s => nrm2 g + (2 * dot g (n s) + nrm2 (n s)))) by (intros; rewrite nrm2_add; ring). rewrite !ex_plus, ex_const, ex_scal, h0. lra. Qed.
+End Directions.
+Lemma abs_le x a : Rabs x <= a -> - a <= x <= a.
+Proof. intros h. assert (p := Rle_abs x). assert (q := Rle_abs (- x)). rewrite Rabs_Ropp in q. lra. Qed.
+Lemma step_2_1 {D : Dim} (l : vec -> R) (G : vec -> vec) L mu x z : 0 <= L -> 0 < mu -> gradient l G -> lipschitz L G ->
+  Rabs ((l (x + mu *: z)%V - l x) / mu - dot (G x) z) <= L * mu / 2 * nrm2 z /\ Rabs ((l (x + mu *: z)%V - l (x - mu *: z)%V) / (2 * mu) - dot (G x) z) <= L * mu / 2 * nrm2 z.
+Proof.
+  intros L0 m0 hg hl.
+  assert (two : forall s, Rabs (l (x + s)%V - l x - dot (G x) s) <= L / 2 * nrm2 s).
+  { intros s. apply Rabs_le. assert (a := smooth l G L L0 hg hl x s). assert (b := Ssf.smooth_below l G L L0 hg hl x s). lra. }
+  assert (p := two (mu *: z)%V). assert (m := two ((- mu) *: z)%V). replace (x + - mu *: z)%V with (x - mu *: z)%V in m by vring. rewrite !dot_scalr, !nrm2_scal in p, m.
+  apply abs_le in p, m. assert (i0 := Rinv_0_lt_compat _ m0). split; apply Rabs_le.
+  - replace ((l (x + mu *: z)%V - l x) / mu - dot (G x) z) with (/ mu * (l (x + mu *: z)%V - l x - mu * dot (G x) z)) by (field; lra).
+    replace (L * mu / 2 * nrm2 z) with (/ mu * (L / 2 * (mu * mu * nrm2 z))) by (field; lra). split; [rewrite Ropp_mult_distr_r|]; apply Rmult_le_compat_l; lra.
+  - replace ((l (x + mu *: z)%V - l (x - mu *: z)%V) / (2 * mu) - dot (G x) z) with (/ mu * (1/2 * (l (x + mu *: z)%V - l x - mu * dot (G x) z) - 1/2 * (l (x - mu *: z)%V - l x - - mu * dot (G x) z))) by (field; lra).
+    replace (L * mu / 2 * nrm2 z) with (/ mu * (L / 2 * (mu * mu * nrm2 z))) by (field; lra). split; [rewrite Ropp_mult_distr_r|]; apply Rmult_le_compat_l; lra.
+Qed.
+(* 2.2: E[z phi(z)] = E grad phi(z) is a hypothesis; b is E[z e] *)
+Lemma step_2_2 {D : Dim} {O} (Z : law O) (z : O -> vec) (l : vec -> R) (G : vec -> vec) L mu x : 0 <= L -> 0 < mu -> normal Z z -> lipschitz L G ->
+  (forall u, Z (fun o => l (x + mu *: z o)%V / mu * dot u (z o)) = Z (fun o => dot u (G (x + mu *: z o)%V))) ->
+  (forall u, Z (fun o => dot u (z o)) = 0) ->
+  let e o := (l (x + mu *: z o)%V - l x) / mu - dot (G x) (z o) in let ec o := (l (x + mu *: z o)%V - l (x - mu *: z o)%V) / (2 * mu) - dot (G x) (z o) in
+  (forall u, Z (fun o => e o * dot u (z o)) = Z (fun o => dot u (G (x + mu *: z o) - G x)%V)) /\
+  ((forall u, Z (fun o => l (x - mu *: z o)%V / mu * dot u (z o)) = - Z (fun o => l (x + mu *: z o)%V / mu * dot u (z o))) ->
+    forall u, Z (fun o => ec o * dot u (z o)) = Z (fun o => dot u (G (x + mu *: z o) - G x)%V)) /\
+  forall b, (forall u, Z (fun o => e o * dot u (z o)) = dot u b) -> nrm2 b <= L ^ 2 * mu ^ 2 * INR dim.
+Proof.
+  intros L0 m0 nz hl st z0 e ec.
+  assert (right_ : forall u, Z (fun o => dot u (G (x + mu *: z o) - G x)%V) = Z (fun o => dot u (G (x + mu *: z o)%V)) - dot u (G x)).
+  { intros u. rewrite (ex_ext Z _ (fun o => dot u (G (x + mu *: z o)%V) + (-1) * dot u (G x))) by (intros; rewrite subE, dot_addr, dot_scalr; ring). rewrite ex_plus, ex_const. ring. }
+  assert (one : forall u, Z (fun o => e o * dot u (z o)) = Z (fun o => dot u (G (x + mu *: z o) - G x)%V)).
+  { intros u. rewrite right_, <- st. rewrite (ex_ext Z _ (fun o => l (x + mu *: z o)%V / mu * dot u (z o) + (- (l x / mu) * dot u (z o) + (-1) * (dot (G x) (z o) * dot u (z o))))) by (intros; unfold e; field; lra).
+    rewrite !ex_plus, !ex_scal, z0, (w_2 _ _ nz), (dotC (G x)). ring. }
+  split; [exact one|]. split.
+  - intros sym u. rewrite right_, <- st. rewrite (ex_ext Z _ (fun o => 1/2 * (l (x + mu *: z o)%V / mu * dot u (z o)) + (- (1/2) * (l (x - mu *: z o)%V / mu * dot u (z o)) + (-1) * (dot (G x) (z o) * dot u (z o))))) by (intros; unfold ec; field; lra).
+    rewrite !ex_plus, !ex_scal, sym, (w_2 _ _ nz), (dotC (G x)). field.
+  - intros b hb. assert (k := ex_cauchy_schwarz Z (fun _ => b) (fun o => G (x + mu *: z o) - G x)%V). cbv beta in k. rewrite <- one, hb, ex_const in k. fold (nrm2 b) in k.
+    assert (g2 : Z (fun o => nrm2 (G (x + mu *: z o)%V - G x)) <= L ^ 2 * mu ^ 2 * INR dim).
+    { rewrite <- (proj1 (step_1_4 (fun v => v) 1 ltac:(split; intros; auto; try apply nrm2_ge0; unfold nrm2; lra) Z z nz)). rewrite <- ex_scal. apply ex_le; intros o. eapply Rle_trans; [apply hl|].
+      replace (x + mu *: z o - x)%V with (mu *: z o)%V by vring. rewrite nrm2_scal. lra. }
+    assert (b0 := nrm2_ge0 b). destruct (Req_dec (nrm2 b) 0) as [e0|e0].
+    + rewrite e0. assert (d0 := pos_INR dim). assert (l2 := pow2_ge_0 L). assert (m2 := pow2_ge_0 mu). pos.
+    + apply (Rmult_le_reg_l (nrm2 b)); [lra|]. apply (Rmult_le_compat_l _ _ _ b0) in g2. simpl in k. lra.
+Qed.
+(* ---- one local step: the theorem ---- *)
+Section OneStep.
+Context {D : Dim}.
+Variables L kappa mu eta nu2 fstar : R.     (* nu2 is nu^2 / m *)
+Variable P : nat.
+Hypothesis P1 : (0 < P)%nat.
+Variable f : vec -> R.
+Variable G : vec -> vec.
+Variable H : vec -> vec -> vec.             (* of every x *)
+Hypothesis HH : forall x, mapL L (H x).
+Hypothesis ht : forall x, tr (H x) <= kappa * L.
+Hypothesis below : forall x s, f (x + s)%V <= f x + dot (G x) s + 1/2 * nH (H x) s.
+Hypothesis bounded : forall x, fstar <= f x.
+Context {S O : Type}.
+Variable Sm : vec -> law S.                 (* clients and samples of a round at x *)
+Variable n : vec -> S -> vec.
+Variable Z : law O.
+Variable z : nat -> O -> vec.
+Variable e : vec -> S -> nat -> O -> R.
+Variable bs : vec -> S -> vec.
+Hypothesis n_mean0 : forall x u, Sm x (fun s => dot u (n x s)) = 0.
+Hypothesis n_var : forall x, Sm x (fun s => nrm2 (n x s)) <= nu2.
+Hypothesis nz : forall p, (p < P)%nat -> normal Z (z p).
+Hypothesis indep : forall p q a b c e, (p < P)%nat -> (q < P)%nat -> p <> q ->
+  Z (fun o => dot a (z p o) * dot b (z p o) * (dot c (z q o) * dot e (z q o))) = dot a b * dot c e.
+Hypothesis e_le : forall x s p o, (p < P)%nat -> Rabs (e x s p o) <= L * mu / 2 * nrm2 (z p o).
+Hypothesis e_mean : forall x s p u, (p < P)%nat -> Z (fun o => e x s p o * dot u (z p o)) = dot u (bs x s).
+Hypothesis e_indep : forall x s p q u v, (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => e x s p o * dot u (z p o) * (e x s q o * dot v (z q o))) = dot u (bs x s) * dot v (bs x s).
+Hypothesis bs_le : forall x s, nrm2 (bs x s) <= L ^ 2 * mu ^ 2 * INR dim.
+Hypothesis L0 : 0 < L.
+Hypothesis k0 : 0 <= kappa.
+Hypothesis eta0 : 0 < eta.
+Hypothesis nu0 : 0 <= nu2.
+Let c := c_ kappa P.
+Hypothesis steps : eta * L * c <= 1/4.
+Definition v_ x s o : vec := (/ INR P *: vsum P (fun p => (dot (z p o) (G x + n x s) + e x s p o) *: z p o))%V.
+Definition step x (w : S * O) : vec := (x - eta *: v_ x (fst w) (snd w))%V.
+Definition round x : law (S * O) := bind (Sm x) (fun _ => Z).
+Let P0 : 0 < INR P. Proof. now apply lt_0_INR. Qed.
+Let c1 : 1 <= c. Proof. unfold c, c_. assert (0 <= (kappa + 1) / INR P) by (apply Rlt_le, Rdiv_lt_0_compat; lra). lra. Qed.
+Lemma v_split x s o : v_ x s o = (A_ z P o (G x + n x s) + bt z P (e x s) o)%V.
+Proof.
+  unfold v_, A_, bt. rewrite (vsum_ext P _ (fun p => dot (z p o) (G x + n x s) *: z p o + e x s p o *: z p o)%V) by (intros; vring). rewrite vsum_plus. vring.
+Qed.
+Let b2 := L ^ 2 * mu ^ 2 * INR dim.
+Lemma step_3_4 x : round x (fun w => f (step x w)) <= f x - eta / 2 * nrm2 (G x) + eta ^ 2 * L * c * nu2 + eta * b2 + eta ^ 2 * L * B_ L kappa P mu.
+Proof.
+  assert (m := A_mean Z z P P1 nz). assert (n0 := nrm2_ge0 (G x)).
+  assert (one : forall s, Z (fun o => f (step x (s, o))) <= f x - eta * dot (G x) (G x + n x s) + eta / 4 * nrm2 (G x) + eta * b2 + eta ^ 2 * (L * c * nrm2 (G x + n x s) + L * B_ L kappa P mu)).
+  { intros s. set (wv := (G x + n x s)%V).
+    apply Rle_trans with (Z (fun o => f x + (- eta * dot (G x) (A_ z P o wv) + (- eta * dot (G x) (bt z P (e x s) o) + (eta ^ 2 * nH (H x) (A_ z P o wv) + eta ^ 2 * nH (H x) (bt z P (e x s) o)))))).
+    - apply ex_le; intros o. unfold step. cbn [fst snd]. replace (x - eta *: v_ x s o)%V with (x + (- eta) *: v_ x s o)%V by vring. eapply Rle_trans; [apply below|].
+      rewrite dot_scalr. unfold nH at 1. rewrite (l_scal _ _ (HH x)), dot_scall, dot_scalr. fold (nH (H x) (v_ x s o)). rewrite v_split. fold wv.
+      destruct (step_3_2 (H x) L (HH x) (A_ z P o wv) (bt z P (e x s) o)) as [_ q]. rewrite dot_addr. apply (Rmult_le_compat_l (eta ^ 2)) in q; [|apply pow2_ge_0]. lra.
+    - rewrite !ex_plus, !ex_scal, ex_const, m, (bt_mean Z z P P1 (e x s) (bs x s) (e_mean x s)).
+      assert (q1 : Z (fun o => nH (H x) (A_ z P o wv)) <= L * c * nrm2 wv) by (rewrite (step_1_2 (H x) L (HH x) Z z P P1 nz indep); apply (step_1_3 (H x) L kappa (HH x) P P1 wv (ht x))).
+      assert (q2 := step_2_3 (H x) L kappa (HH x) Z z P P1 nz (e x s) (bs x s) mu (Rlt_le _ _ L0) k0 (ht x) (e_le x s) (e_indep x s) (bs_le x s)).
+      assert (q3 := step_3_1 (G x) (bs x s) eta (Rlt_le _ _ eta0)). assert (q4 := Rmult_le_compat_l eta _ _ (Rlt_le _ _ eta0) (bs_le x s)). fold b2 in q4.
+      assert (q5 := Rmult_le_compat_l (eta ^ 2) _ _ (pow2_ge_0 eta) (Rplus_le_compat _ _ _ _ q1 q2)). lra. }
+  unfold round. cbn [bind ex]. eapply Rle_trans; [apply ex_le; intros s; apply one|].
+  rewrite (ex_ext (Sm x) _ (fun s => (f x - eta * nrm2 (G x) + eta / 4 * nrm2 (G x) + eta * b2 + eta ^ 2 * (L * B_ L kappa P mu)) + (- eta * dot (G x) (n x s) + eta ^ 2 * (L * c) * nrm2 (G x + n x s)))).
+  - rewrite !ex_plus, !ex_scal, !ex_const, n_mean0. assert (q := step_3_3 (Sm x) (n x) (G x) nu2 (n_mean0 x) (n_var x)).
+    assert (k : 0 <= eta ^ 2 * (L * c)) by (assert (y := pow2_ge_0 eta); assert (y2 := Rlt_le _ _ L0); assert (y3 : 0 <= c) by lra; pos). apply (Rmult_le_compat_l _ _ _ k) in q.
+    assert (k2 : 0 <= eta * (1/4 - eta * L * c) * nrm2 (G x)) by (repeat apply Rmult_le_pos; lra). lra.
+  - intros s. rewrite dot_addr. fold (nrm2 (G x)). ring.
+Qed.
+Lemma step_3_5 x0 R_ : (0 < R_)%nat -> / INR R_ * sum R_ (fun t => Eit round step t (fun x => nrm2 (G x)) x0)
+  <= 2 * (f x0 - fstar) / (eta * INR R_) + 2 * eta * L * c * nu2 + 5/2 * (mu ^ 2 * L ^ 2 * INR dim) + mu ^ 2 * L ^ 3 * eta / 2 * (kappa / INR P * (INR dim + 2) * (INR dim + 4)).
+Proof.
+  intros R0%lt_0_INR. set (add := eta ^ 2 * L * c * nu2 + eta * b2 + eta ^ 2 * L * B_ L kappa P mu).
+  assert (h := telescope round step (fun _ => True) (fun x => f x - fstar) (fun x => eta / 2 * nrm2 (G x)) add (fun _ _ _ => I)).
+  specialize (h (fun x _ => ltac:(rewrite (ex_ext (round x) _ (fun w => f (step x w) + - fstar)) by (intros; reflexivity); rewrite ex_plus, ex_const; assert (b := step_3_4 x); unfold add; lra)) (fun x => ltac:(assert (b := bounded x); lra)) R_ x0 I).
+  rewrite (sum_ext R_ _ (fun t => eta / 2 * Eit round step t (fun x => nrm2 (G x)) x0)), sum_scal in h by (intros; apply Eit_scal).
+  assert (c0 : 0 < 2 / (eta * INR R_)) by (apply Rdiv_lt_0_compat; [lra|]; now apply Rmult_lt_0_compat).
+  apply (Rmult_le_compat_l _ _ _ (Rlt_le _ _ c0)) in h.
+  replace (2 / (eta * INR R_) * (eta / 2 * sum R_ (fun t => Eit round step t (fun x => nrm2 (G x)) x0))) with (/ INR R_ * sum R_ (fun t => Eit round step t (fun x => nrm2 (G x)) x0)) in h by (field; lra).
+  eapply Rle_trans; [exact h|]. replace (2 / (eta * INR R_) * (f x0 - fstar + INR R_ * add)) with (2 * (f x0 - fstar) / (eta * INR R_) + 2 / eta * add) by (field; lra).
+  assert (el : eta * L <= 1/4) by (assert (0 <= eta * L * (c - 1)) by (repeat apply Rmult_le_pos; lra); lra). assert (d0 := pos_INR dim). assert (bb : 0 <= b2) by (unfold b2; assert (y := pow2_ge_0 L); assert (y2 := pow2_ge_0 mu); pos).
+  assert (k : 0 <= (1/4 - eta * L) * b2) by (apply Rmult_le_pos; lra).
+  replace (2 / eta * add) with (2 * eta * L * c * nu2 + 2 * b2 + 2 * (eta * L) * b2 + mu ^ 2 * L ^ 3 * eta / 2 * (kappa / INR P * (INR dim + 2) * (INR dim + 4))) by (unfold add, B_, b2; field; lra).
+  replace (5/2 * (mu ^ 2 * L ^ 2 * INR dim)) with (5/2 * b2) by (unfold b2; ring). lra.
+Qed.
+End OneStep.
+Lemma id_map {D : Dim} : mapL 1 (fun v => v). Proof. split; intros; auto; try apply nrm2_ge0; unfold nrm2; lra. Qed.
+Lemma tr_id {D : Dim} : tr (fun v => v) = INR dim.
+Proof. unfold tr. rewrite (sum_ext dim _ (fun _ => 1)) by (intros; now apply basis_1). rewrite sum_const. ring. Qed.
+(* 4.1: f = |x|^2 / 2, no noise, exact scalars *)
+Lemma step_4_1 {D : Dim} {O} (Z : law O) z P eta : (0 < P)%nat -> (forall p, (p < P)%nat -> normal Z (z p)) ->
+  (forall p q a b c e, (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => dot a (z p o) * dot b (z p o) * (dot c (z q o) * dot e (z q o))) = dot a b * dot c e) ->
+  let c := c_ (INR dim) P in (forall x, Z (fun o => nrm2 (x - eta *: A_ z P o x)) = (1 - 2 * eta + eta ^ 2 * c) * nrm2 x) /\
+  1 - / c <= 1 - 2 * eta + eta ^ 2 * c /\ 1 - 2 * / c + (/ c) ^ 2 * c = 1 - / c /\ (0 < eta -> (1 - 2 * eta + eta ^ 2 * c < 1 <-> eta < 2 / c)).
+Proof.
+  intros P1 nz ind c. assert (P0 := lt_0_INR _ P1). assert (d0 := pos_INR dim). assert (c0 : 0 < c) by (unfold c, c_; assert (0 < (INR dim + 1) / INR P) by (apply Rdiv_lt_0_compat; lra); lra).
+  split; [|split; [|split]].
+  - intros x. rewrite (ex_ext Z _ (fun o => nrm2 x + ((-2) * eta * dot x (A_ z P o x) + eta ^ 2 * nH (fun v => v) (A_ z P o x)))) by (intros; rewrite nrm2_sub, nrm2_scal, dot_scalr; unfold nH, nrm2; ring).
+    rewrite !ex_plus, !ex_scal, ex_const, (A_mean Z z P P1 nz), (step_1_2 _ 1 id_map Z z P P1 nz ind), tr_id. unfold nH. fold (nrm2 x). unfold c, c_. field. lra.
+  - assert (q := pow2_ge_0 (eta * c - 1)). apply (Rmult_le_reg_r c); auto. replace ((1 - / c) * c) with (c - 1) by (field; lra). lra.
+  - field. lra.
+  - intros e0. split; intros h.
+    + apply (Rmult_lt_reg_r c); auto. replace (2 / c * c) with 2 by (field; lra). apply (Rmult_lt_reg_l eta); auto. lra.
+    + apply (Rmult_lt_compat_r c) in h; auto. replace (2 / c * c) with 2 in h by (field; lra). apply (Rmult_lt_compat_l eta) in h; auto. lra.
+Qed.
+Lemma step_4_2 D_ m L c R_ nu : 0 < D_ -> 0 < m -> 0 < L -> 0 < c -> 0 < R_ -> 0 < nu -> let eta := sqrt (D_ * m / (L * c * R_)) / nu in
+  (16 * m * L * c * D_ / nu ^ 2 <= R_ -> eta * L * c <= 1/4) /\ 2 * D_ / (eta * R_) + 2 * eta * L * c * nu ^ 2 / m = 4 * nu * sqrt (L * c * D_ / (m * R_)).
+Proof.
+  intros D0 m0 L0 c0 R0 n0 eta. assert (q0 : 0 < D_ * m / (L * c * R_)) by (apply Rdiv_lt_0_compat; repeat apply Rmult_lt_0_compat; auto). set (r := sqrt (D_ * m / (L * c * R_))) in *.
+  assert (r0 : 0 < r) by now apply sqrt_lt_R0. assert (rr : r * r = D_ * m / (L * c * R_)) by (apply sqrt_def; lra).
+  split.
+  - intros h. unfold eta. assert (n2 : 0 < nu ^ 2) by (apply pow_lt; lra). apply (Rmult_le_compat_r (nu ^ 2)) in h; [|lra]. replace (16 * m * L * c * D_ / nu ^ 2 * nu ^ 2) with (16 * m * L * c * D_) in h by (field; lra).
+    apply Rsqr_incr_0_var; [|lra]. unfold Rsqr. apply (Rmult_le_reg_r (nu ^ 2 * R_)); [now apply Rmult_lt_0_compat|].
+    replace (r / nu * L * c * (r / nu * L * c) * (nu ^ 2 * R_)) with (r * r * (L * c) ^ 2 * R_) by (field; lra). rewrite rr. replace (D_ * m / (L * c * R_) * (L * c) ^ 2 * R_) with (m * L * c * D_) by (field; lra). lra.
+  - assert (e : sqrt (L * c * D_ / (m * R_)) = L * c * r / m).
+    { assert (x : 0 < L * c * r / m) by (apply Rdiv_lt_0_compat; repeat apply Rmult_lt_0_compat; auto). rewrite <- (sqrt_Rsqr (L * c * r / m)) by lra. f_equal. unfold Rsqr.
+      replace (L * c * r / m * (L * c * r / m)) with ((L * c / m) ^ 2 * (r * r)) by (field; lra). rewrite rr. field. lra. }
+    rewrite e. unfold eta. replace (2 * D_ / (r / nu * R_)) with (2 * nu * D_ * r / (r * r * R_)) by (field; lra). rewrite rr. field. lra.
+Qed.
+Lemma step_4_3 : let c P := 1 + (1000 + 1) / P in 198/100 <= c 10 / c 20 < 1985/1000 /\ forall kappa P, 1 <= P -> 0 < kappa -> kappa / P <= 1 + (kappa + 1) / P <= kappa / P + 2.
+Proof.
+  intros c. split; [unfold c; lra|]. intros kappa P p1 k0. assert (i0 : 0 < / P) by (apply Rinv_0_lt_compat; lra). assert (i1 : / P <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra). unfold Rdiv. lra.
+Qed.
+(* ---- K local steps: numbers ---- *)
+Lemma step_8_1 K a b2 t2 : let th := 1 + a / INR K in (0 < K)%nat -> 0 <= a -> 0 <= b2 -> 0 <= t2 ->
+  sum K INR = 1/2 * (INR K - 1) * INR K /\ sum K (fun k => INR k ^ 2) <= 1/2 * (INR K - 1) * INR K ^ 2 /\
+  sum K (fun k => INR k ^ 2 + INR k * a) <= 1/2 * (INR K - 1) * INR K ^ 2 * th /\
+  sum K (fun k => INR k ^ 2 * b2 + INR k * (a * t2)) <= 1/2 * (INR K - 1) * INR K ^ 2 * (b2 + a / INR K * t2).
+Proof.
+  intros th K1 a0 b0 t0. assert (K0 := lt_0_INR _ K1).
+  assert (s1 : sum K INR = 1/2 * (INR K - 1) * INR K). { clear. induction K; [simpl; field|]. rewrite sum_S, IHK, S_INR. field. }
+  assert (s2 : sum K (fun k => INR k ^ 2) <= 1/2 * (INR K - 1) * INR K ^ 2).
+  { clear - K1. assert (e : sum K (fun k => INR k ^ 2) = 1/6 * INR K * (INR K - 1) * (2 * INR K - 1)) by (clear; induction K; [simpl; field|]; rewrite sum_S, IHK, S_INR; field).
+    rewrite e. destruct K as [|k]; [lia|]. rewrite S_INR. assert (q := pos_INR k). nra. }
+  split; [exact s1|]. split; [exact s2|]. rewrite (sum_ext K (fun k => INR k ^ 2 + INR k * a) (fun k => INR k ^ 2 + a * INR k)), (sum_ext K (fun k => INR k ^ 2 * b2 + INR k * (a * t2)) (fun k => b2 * INR k ^ 2 + a * t2 * INR k)) by (intros; ring).
+  rewrite !sum_plus, !sum_scal. change (sum K (fun i => INR i)) with (sum K INR). rewrite s1. split.
+  - apply Rle_trans with (1/2 * (INR K - 1) * INR K ^ 2 + a * (1/2 * (INR K - 1) * INR K)); [lra|]. right. unfold th. field. lra.
+  - apply (Rmult_le_compat_l b2) in s2; auto. apply Rle_trans with (b2 * (1/2 * (INR K - 1) * INR K ^ 2) + a * t2 * (1/2 * (INR K - 1) * INR K)); [lra|]. right. field. lra.
+Qed.
+(* X: the other terms, summed *)
+Lemma step_8_2 S_ X h th : 0 <= S_ -> 0 <= h -> h * th <= 1/8 -> 0 <= th -> 1 <= th -> 8 * h ^ 2 * th * S_ <= 1/8 * S_ /\ (S_ <= X + 8 * h ^ 2 * th * S_ -> S_ <= 8/7 * X).
+Proof.
+  intros s0 h0 ht t0 t1. assert (hh : h <= h * th) by (assert (0 <= h * (th - 1)) by (apply Rmult_le_pos; lra); lra).
+  assert (x : h ^ 2 * th <= 1/64) by (assert (h * (h * th) <= 1/8 * (1/8)) by (apply Rmult_le_compat; try lra; apply Rmult_le_pos; lra); lra).
+  apply (Rmult_le_compat_r _ _ _ s0) in x. split; lra.
+Qed.
+Lemma step_9_2 h th : 0 < h -> 1 <= th -> h * th <= 1/8 -> - (3/4) + h * th + (2 + 4 * h * th) * (8/7) * (h ^ 2 * th) <= - (1/2).
+Proof.
+  intros h0 t1 ht. assert (p0 : 0 < h * th) by (apply Rmult_lt_0_compat; lra). set (x := h * th) in *. assert (a : h ^ 2 * th <= 1/8 * x) by (assert (y : 0 <= h * (th - 1)) by (apply Rmult_le_pos; lra); assert (h8 : h <= 1/8) by (unfold x in *; lra); assert (h * x <= 1/8 * x) by (apply Rmult_le_compat_r; lra); unfold x in *; lra).
+  assert (b0 : 0 <= h ^ 2 * th) by (assert (y := pow2_ge_0 h); assert (0 <= th) by lra; pos). replace (4 * h * th) with (4 * x) by (unfold x; ring).
+  assert ((2 + 4 * x) * (8/7) * (h ^ 2 * th) <= (5/2) * (8/7) * (1/8 * (1/8))) by (apply Rmult_le_compat; nra). lra.
+Qed.
+Lemma step_9_3 h th : 0 < h -> 1 <= th -> h * th <= 1/8 -> (2 + 4 * h * th) * (8/7) <= 3. Proof. intros. lra. Qed.
+Lemma step_9_4 h th b2 t2 aK Leta_a : 0 < h -> 1 <= th -> h * th <= 1/8 -> 0 <= b2 -> 0 <= t2 -> 0 <= aK -> th = 1 + aK -> Leta_a = h * aK ->
+  2 * b2 + (4 * h + (2 + 4 * h * th) * (8/7) * (4 * h ^ 2)) * (b2 + aK * t2) <= 3 * b2 + 11/2 * h * aK * t2 /\ Leta_a <= 1/8.
+Proof.
+  intros h0 t1 ht b0 t0 a0 e1 e2. assert (h8 : h <= 1/8) by (assert (0 <= h * (th - 1)) by (apply Rmult_le_pos; lra); lra).
+  assert (x : (2 + 4 * h * th) * (8/7) * (4 * h ^ 2) <= 5/2 * (8/7) * (4 * (1/8 * h))) by (apply Rmult_le_compat; nra).
+  assert (y : 4 * h + (2 + 4 * h * th) * (8/7) * (4 * h ^ 2) <= 11/2 * h) by lra. split.
+  - assert (k1 := Rmult_le_compat_r _ _ _ b0 y). assert (at0 : 0 <= aK * t2) by (apply Rmult_le_pos; auto). assert (k2 := Rmult_le_compat_r _ _ _ at0 y). assert (k3 : 11/2 * h * b2 <= b2) by (assert (0 <= (1/8 - h) * b2) by (apply Rmult_le_pos; lra); lra). lra.
+  - rewrite e2. rewrite e1 in ht. lra.
+Qed.
+Lemma step_9_5 K te D_ R_ mu L kappa eta a : 0 < te -> 0 < R_ -> 0 < K -> te = K * eta -> te * L * (1 + a / K) <= 1/8 -> 0 < L -> let b2 := mu ^ 2 * L ^ 2 * kappa in let t2 := mu ^ 2 * L ^ 2 / 4 * (kappa * (kappa + 7)) in
+  6 * b2 + 11 * L * eta * a * t2 = mu ^ 2 * L ^ 2 * (6 * kappa + 11/4 * L * eta * a * (kappa * (kappa + 7))) /\
+  2 / (te * R_) * D_ = 2 * D_ / (te * R_) /\ 2 / te * (te * (3 * b2 + 11/2 * L * eta * a * t2)) = 6 * b2 + 11 * L * eta * a * t2 /\
+  L * eta * a = te * L * (1 + a / K - 1) /\ L * eta * a <= 1/8.
+Proof.
+  intros t0 r0 k0 ek st l0 b2 t2. unfold b2, t2. assert (x : L * eta * a = te * L * (1 + a / K - 1)) by (rewrite ek; field; lra). assert (0 < te * L) by now apply Rmult_lt_0_compat.
+  repeat split; [field|field; lra|field; lra|exact x|lra].
+Qed.
+(* 10 *)
+Lemma step_10_2 P K kappa : 1 <= P -> 1 <= K -> 1 <= kappa ->
+  (P * K <= kappa -> 1 + (kappa + 1) / (P * K) <= 3 * kappa / (P * K) /\ (1 + (kappa + 1) / P) / K <= 3 * kappa / (P * K)) /\
+  (kappa <= P * K -> 1 <= 1 + (kappa + 1) / (P * K) <= 3) /\ (kappa <= P -> 1 <= 1 + (kappa + 1) / P <= 3) /\
+  forall L D_ g s m R_, 0 < L -> 0 < D_ -> 0 <= g -> 0 <= s -> 0 < m -> 0 < R_ -> P * K <= kappa ->
+    4 * sqrt ((1 + (kappa + 1) / (P * K)) * g / m + (1 + (kappa + 1) / P) / K * s / m) * sqrt (L * D_ / R_) <= 7 * sqrt (kappa * L * D_ * (g + s) / (m * P * K * R_)).
+Proof.
+  intros P1 K1 k1. assert (pk : 1 <= P * K) by nra. assert (i0 : 0 < / (P * K)) by (apply Rinv_0_lt_compat; lra).
+  assert (first : P * K <= kappa -> 1 + (kappa + 1) / (P * K) <= 3 * kappa / (P * K) /\ (1 + (kappa + 1) / P) / K <= 3 * kappa / (P * K)).
+  { intros h. split; apply (Rmult_le_reg_r (P * K)); try lra.
+    - replace ((1 + (kappa + 1) / (P * K)) * (P * K)) with (P * K + kappa + 1) by (field; lra). replace (3 * kappa / (P * K) * (P * K)) with (3 * kappa) by (field; lra). lra.
+    - replace ((1 + (kappa + 1) / P) / K * (P * K)) with (P + kappa + 1) by (field; lra). replace (3 * kappa / (P * K) * (P * K)) with (3 * kappa) by (field; lra). nra. }
+  split; [exact first|]. split; [|split].
+  - intros h. split; [assert (0 <= (kappa + 1) / (P * K)) by (apply Rlt_le, Rdiv_lt_0_compat; lra); lra|]. apply (Rmult_le_reg_r (P * K)); [lra|]. replace ((1 + (kappa + 1) / (P * K)) * (P * K)) with (P * K + kappa + 1) by (field; lra). lra.
+  - intros h. split; [assert (0 <= (kappa + 1) / P) by (apply Rlt_le, Rdiv_lt_0_compat; lra); lra|]. apply (Rmult_le_reg_r P); [lra|]. replace ((1 + (kappa + 1) / P) * P) with (P + kappa + 1) by (field; lra). lra.
+  - intros L D_ g s m R_ l0 d0 g0 s0 m0 r0 h. destruct (first h) as [h1 h2].
+    assert (ld : 0 < L * D_ / R_) by (apply Rdiv_lt_0_compat; auto; now apply Rmult_lt_0_compat). assert (im : 0 < / m) by now apply Rinv_0_lt_compat.
+    set (N2 := (1 + (kappa + 1) / (P * K)) * g / m + (1 + (kappa + 1) / P) / K * s / m).
+    assert (b : N2 <= 3 * kappa / (P * K) * (g + s) / m).
+    { unfold N2. apply (Rmult_le_compat_r (g / m)) in h1; [|unfold Rdiv; pos]. apply (Rmult_le_compat_r (s / m)) in h2; [|unfold Rdiv; pos]. unfold Rdiv in *. lra. }
+    rewrite Rmult_assoc, <- sqrt_mult_alt.
+    2: { unfold N2. assert (0 <= (kappa + 1) / (P * K)) by (apply Rlt_le, Rdiv_lt_0_compat; lra). assert (0 <= (kappa + 1) / P) by (apply Rlt_le, Rdiv_lt_0_compat; lra). assert (0 < / K) by (apply Rinv_0_lt_compat; lra). unfold Rdiv in *. apply Rplus_le_le_0_compat; repeat apply Rmult_le_pos; lra. }
+    assert (k : N2 * (L * D_ / R_) <= 49/16 * (kappa * L * D_ * (g + s) / (m * P * K * R_))).
+    { apply (Rmult_le_compat_r _ _ _ (Rlt_le _ _ ld)) in b. eapply Rle_trans; [exact b|]. replace (3 * kappa / (P * K) * (g + s) / m * (L * D_ / R_)) with (3 * (kappa * L * D_ * (g + s) / (m * P * K * R_))) by (field; lra).
+      assert (0 <= kappa * L * D_ * (g + s) / (m * P * K * R_)); [|lra]. apply Rmult_le_pos; [repeat apply Rmult_le_pos; lra|]. apply Rlt_le, Rinv_0_lt_compat. repeat apply Rmult_lt_0_compat; lra. }
+    apply sqrt_le_1_alt in k. rewrite (sqrt_mult_alt (49/16)) in k by lra. replace (sqrt (49/16)) with (7/4) in k; [lra|]. replace (49/16) with (7/4 * (7/4)) by field. rewrite sqrt_square; lra.
+Qed.
+Lemma step_10_5_numbers d kappa : 1 <= d -> 0 <= kappa <= d -> let c1 := d * (kappa + 2) / (d + 2) in let r2 := d ^ 2 * ((kappa + 2) ^ 2 + 2 * d + 4) / ((d + 2) * (d + 4)) in
+  d * c1 - r2 = d ^ 2 * kappa * (d - kappa) / ((d + 2) * (d + 4)) /\ r2 <= d * c1.
+Proof.
+  intros d1 [k0 k1] c1 r2. assert (e : d * c1 - r2 = d ^ 2 * kappa * (d - kappa) / ((d + 2) * (d + 4))) by (unfold c1, r2; field; lra). split; [exact e|].
+  assert (0 <= d ^ 2 * kappa * (d - kappa) / ((d + 2) * (d + 4))); [|lra]. apply Rmult_le_pos; [assert (x := pow2_ge_0 d); repeat apply Rmult_le_pos; lra|]. apply Rlt_le, Rinv_0_lt_compat. apply Rmult_lt_0_compat; lra.
+Qed.
+(* 11.1: a projector of rank kappa; q is what a local step leaves of E|x|_H^2 *)
+Lemma step_11_1 P kappa eta : 1 <= P -> 0 < kappa -> let c := 1 + (kappa + 1) / P in let q := 1 - 2 * eta + eta ^ 2 * c in
+  1 - / c <= q /\ 1 - / c = / (1 + P / (kappa + 1)) /\ exp (- (P / (kappa + 1))) <= / (1 + P / (kappa + 1)) /\
+  forall (E : nat -> R) (steps : nat) x0, 0 <= x0 -> E 0%nat = x0 -> (forall t, E (S t) = q * E t) -> exp (- (P * INR steps / (kappa + 1))) * x0 <= E steps.
+Proof.
+  intros P1 k0 c q. assert (c0 : 0 < (kappa + 1) / P) by (apply Rdiv_lt_0_compat; lra). assert (cc : 0 < c) by (unfold c; lra).
+  assert (h1 : 1 - / c <= q). { assert (x := pow2_ge_0 (eta * c - 1)). apply (Rmult_le_reg_r c); auto. replace ((1 - / c) * c) with (c - 1) by (field; lra). unfold q. lra. }
+  assert (h2 : 1 - / c = / (1 + P / (kappa + 1))) by (unfold c; field; repeat split; lra).
+  assert (p0 : 0 < P / (kappa + 1)) by (apply Rdiv_lt_0_compat; lra).
+  assert (h3 : exp (- (P / (kappa + 1))) <= / (1 + P / (kappa + 1))) by (rewrite exp_Ropp; apply Rinv_le_contravar; [lra|apply exp_ineq1_le]).
+  split; [exact h1|]. split; [exact h2|]. split; [exact h3|]. intros E steps x0 x00 e0 es. assert (q0 : exp (- (P / (kappa + 1))) <= q) by lra. induction steps as [|t IH].
+  - rewrite e0. simpl INR. replace (- (P * 0 / (kappa + 1))) with 0 by (field; lra). rewrite exp_0. lra.
+  - rewrite es, S_INR. replace (- (P * (INR t + 1) / (kappa + 1))) with (- (P / (kappa + 1)) + - (P * INR t / (kappa + 1))) by (field; lra). rewrite exp_plus, Rmult_assoc.
+    apply Rmult_le_compat; try lra; [left; apply exp_pos|]. apply Rmult_le_pos; [left; apply exp_pos|auto].
+Qed.
+Lemma step_11_2 eta c s2 mK K : 0 < eta -> 0 < c -> eta * c < 2 -> 0 <= s2 -> 0 < K -> let rest := eta * c / (2 - eta * c) * s2 in
+  rest = (1 - 2 * eta + eta ^ 2 * c) * rest + eta ^ 2 * c * s2 /\ (mK = K * eta -> 1/2 * (mK * c * s2 / K) <= rest).
+Proof.
+  intros e0 c0 ec s0 K0 rest. assert (x0 : 0 < eta * c) by now apply Rmult_lt_0_compat. split; [unfold rest; field; lra|]. intros ->. unfold rest.
+  replace (1/2 * (K * eta * c * s2 / K)) with (eta * c / 2 * s2) by (field; lra). apply Rmult_le_compat_r; auto. unfold Rdiv. apply Rmult_le_compat_l; [lra|]. apply Rinv_le_contravar; lra.
+Qed.
+Lemma step_11_5 P K kappa L D_ m eps g s : 0 < P -> 0 < K -> 0 <= kappa -> 0 < m -> 0 < eps -> 0 < L -> 0 < D_ -> 0 <= g -> 0 <= s ->
+  let th := 1 + (kappa + 1) / (P * K) in let c := 1 + (kappa + 1) / P in let N2 := th * g / m + c * s / (m * K) in let R_ := 16 * N2 * L * D_ / eps ^ 2 in
+  P * K * th = P * K + kappa + 1 /\ (kappa + 1 <= P * K -> 1 <= th <= 2) /\ (P * K <= kappa + 1 -> P * K + kappa + 1 <= 2 * (kappa + 1)) /\
+  (4 * sqrt N2 * sqrt (L * D_ / R_) = eps \/ N2 = 0) /\ P * K * R_ = 16 * (L * D_ / (m * eps ^ 2)) * ((P * K + kappa + 1) * g + (P + kappa + 1) * s).
+Proof.
+  intros P0 K0 k0 m0 e0 l0 d0 g0 s0 th c N2 R_. assert (pk : 0 < P * K) by now apply Rmult_lt_0_compat. assert (e2 : 0 < eps ^ 2) by (apply pow_lt; lra).
+  assert (ee : P * K * th = P * K + kappa + 1) by (unfold th; field; lra). split; [exact ee|]. split; [|split; [lra|split]].
+  - intros h. split; apply (Rmult_le_reg_l (P * K)); auto; rewrite ?ee; lra.
+  - destruct (Req_dec N2 0) as [z|z]; [now right|left]. assert (n0 : 0 < N2).
+    { assert (0 <= N2); [|lra]. unfold N2, th, c, Rdiv. assert (0 < / (P * K)) by now apply Rinv_0_lt_compat. assert (0 < / P) by now apply Rinv_0_lt_compat. assert (0 < / m) by now apply Rinv_0_lt_compat. assert (0 < / (m * K)) by (apply Rinv_0_lt_compat; now apply Rmult_lt_0_compat).
+      apply Rplus_le_le_0_compat; (apply Rmult_le_pos; [apply Rmult_le_pos; auto|lra]); (apply Rplus_le_le_0_compat; [lra|apply Rmult_le_pos; lra]). }
+    assert (ldR : L * D_ / R_ = eps ^ 2 / (16 * N2)) by (unfold R_; field; repeat split; lra). rewrite ldR, Rmult_assoc, <- sqrt_mult_alt by lra.
+    replace (N2 * (eps ^ 2 / (16 * N2))) with ((eps / 4) * (eps / 4)) by (field; lra). rewrite sqrt_square by lra. field.
+  - unfold R_, N2, th, c. field. lra.
+Qed.
+(* ---- K local steps ---- *)
+Section Lengths.
+Context {D : Dim}.
+Variable H : vec -> vec.
+Variable L : R.
+Hypothesis HH : mapL L H.
+Variable l : vec -> R.
+Variable G : vec -> vec.
+Hypothesis grad : gradient l G.
+Hypothesis rank : forall x s u, dot (G (x + s)%V - G x) u ^ 2 <= nH H s * nH H u.
+Lemma step_5_1 x s : nrm2 (G (x + s)%V - G x) <= L * nH H s.
+Proof.
+  assert (h := rank x s (G (x + s) - G x)%V). set (d := (G (x + s) - G x)%V) in *. fold (nrm2 d) in h. assert (n0 := nrm2_ge0 d). assert (k := l_le _ _ HH d). fold (nH H d) in k.
+  assert (s0 : 0 <= nH H s) by apply (l_ge0 _ _ HH). destruct (Req_dec (nrm2 d) 0) as [e|e].
+  - rewrite e in *. assert (q := l_square _ _ HH s). fold (nH H s) in q. assert (q2 := nrm2_ge0 (H s)). lra.
+  - apply (Rmult_le_compat_l _ _ _ s0) in k. apply (Rmult_le_reg_r (nrm2 d)); [lra|]. simpl in h. lra.
+Qed.
+Lemma one_side (sg : R) x s : sg = 1 \/ sg = -1 -> sg * (l (x + s)%V - l x - dot (G x) s) <= 1/2 * nH H s.
+Proof.
+  intros hs. assert (n0 : 0 <= nH H s) by apply (l_ge0 _ _ HH).
+  pose (phi u := sg * l (x + u *: s)%V + - (u * (sg * dot (G x) s) + 1/2 * nH H s * (u * u))).
+  pose (phi' u := sg * dot (G (x + u *: s)%V) s + - (sg * dot (G x) s + u * nH H s)).
+  assert (D1 : forall u, derivable_pt_lim phi u (phi' u)).
+  { intros u. unfold phi, phi'. apply derivable_pt_lim_plus.
+    - apply (derivable_pt_lim_scal (fun u => l (x + u *: s)%V)). intros eps he. destruct (grad (x + u *: s)%V s eps he) as [del hdel]. exists del. intros h h0 h1.
+      specialize (hdel h h0 h1). cbv beta in hdel. replace (x + (u + h) *: s)%V with (x + u *: s + (0 + h) *: s)%V by vring.
+      replace (x + u *: s + 0 *: s)%V with (x + u *: s)%V in hdel by vring. exact hdel.
+    - apply (derivable_pt_lim_opp (fun u => u * (sg * dot (G x) s) + 1/2 * nH H s * (u * u))).
+      replace (sg * dot (G x) s + u * nH H s) with ((1 * (sg * dot (G x) s) + u * 0) + 1/2 * nH H s * (1 * u + u * 1)) by field.
+      apply derivable_pt_lim_plus.
+      + apply (derivable_pt_lim_mult id (fun _ => sg * dot (G x) s)); [apply derivable_pt_lim_id|apply derivable_pt_lim_const].
+      + apply (derivable_pt_lim_scal (fun u => u * u)). apply (derivable_pt_lim_mult id id); apply derivable_pt_lim_id. }
+  destruct (MVT_cor2 phi phi' 0 1 Rlt_0_1 (fun c _ => D1 c)) as [c [e [c0 c1]]].
+  assert (n : phi' c <= 0).
+  { unfold phi'. assert (h := rank x (c *: s)%V s). assert (hc : nH H (c *: s)%V = c * c * nH H s) by (unfold nH; rewrite (l_scal _ _ HH), dot_scall, dot_scalr; ring).
+    rewrite hc in h. assert (k : sg * dot (G (x + c *: s)%V - G x) s <= c * nH H s).
+    { apply Rsqr_incr_0_var; [|apply Rmult_le_pos; lra]. unfold Rsqr. assert (s2 : sg * sg = 1) by (destruct hs as [->| ->]; ring).
+      replace (sg * dot (G (x + c *: s)%V - G x) s * (sg * dot (G (x + c *: s)%V - G x) s)) with (sg * sg * dot (G (x + c *: s)%V - G x) s ^ 2) by ring. rewrite s2. lra. }
+    rewrite subE, dot_addl, dot_scall in k. lra. }
+  unfold phi in e. replace (x + 1 *: s)%V with (x + s)%V in e by vring. replace (x + 0 *: s)%V with x in e by vring. lra.
+Qed.
+Lemma step_5_2 x s : Rabs (l (x + s)%V - l x - dot (G x) s) <= 1/2 * nH H s.
+Proof. assert (a := one_side 1 x s (or_introl eq_refl)). assert (b := one_side (-1) x s (or_intror eq_refl)). apply Rabs_le. lra. Qed.
+End Lengths.
+(* 7: the map A of a step is drawn with o, the samples with s, o independent of s and of all before *)
+Section Sums.
+Context {D : Dim}.
+Variable H : vec -> vec.
+Variables L a : R.
+Hypothesis HH : mapL L H.
+Hypothesis L0 : 0 <= L.
+Hypothesis a0 : 0 <= a.
+Context {S O : Type}.
+Variable ker : list (S * O) -> law S.
+Variable dirs : law O.
+Variable A : O -> vec -> vec.
+Definition kk h : law (S * O) := bind (ker h) (fun _ => dirs).
+Hypothesis A_add : forall o u v, A o (u + v)%V = (A o u + A o v)%V.
+Hypothesis A_mean1 : forall u v, dirs (fun o => dot u (A o v)) = dot u v.
+Hypothesis A_var : forall v, dirs (fun o => nH H (A o v - v)) <= a * L * nrm2 v.
+Hypothesis A_size : forall v, dirs (fun o => nH H (A o v)) <= (1 + a) * L * nrm2 v.
+Lemma nH_add u v : nH H (u + v) = nH H u + 2 * dot (H u) v + nH H v.
+Proof. unfold nH. rewrite (form_add _ _ HH), (l_sym _ _ HH). ring. Qed.
+Lemma nH_two u v : nH H (u + v) <= 2 * nH H u + 2 * nH H v. Proof. apply (step_3_2 H L HH). Qed.
+Lemma nH_L v : nH H v <= L * nrm2 v. Proof. apply (l_le _ _ HH). Qed.
+Variable gv : vec.
+Variable nn : S -> vec.
+Variable s2 : R.
+Hypothesis nn_mean0 : forall h u, ker h (fun s => dot u (nn s)) = 0.
+Hypothesis nn_var : forall h, ker h (fun s => nrm2 (nn s)) <= s2.
+Definition S1 : list (S * O) -> vec := pvsum (fun _ w => A (snd w) (gv + nn (fst w))%V).
+Lemma S1_mean k u : path kk k (fun h => dot u (S1 h)) = INR k * dot u gv.
+Proof.
+  induction k. { unfold S1. cbn. rewrite dot_0r. ring. }
+  rewrite path_S, S_INR. rewrite (ex_ext (path kk k) _ (fun h => dot u (S1 h) + dot u gv)).
+  - rewrite ex_plus, ex_const, IHk. ring.
+  - intros h. unfold S1. cbn [pvsum]. unfold kk. cbn [bind ex fst snd]. rewrite (ex_ext (ker h) _ (fun s => dot u (pvsum (fun _ w => A (snd w) (gv + nn (fst w))%V) h) + (dot u gv + dot u (nn s)))).
+    + rewrite !ex_plus, !ex_const, nn_mean0. ring.
+    + intros s. rewrite (ex_ext dirs _ (fun o => dot u (pvsum (fun _ w => A (snd w) (gv + nn (fst w))%V) h) + dot u (A o (gv + nn s)%V))) by (intros; apply dot_addr).
+      rewrite ex_plus, ex_const, A_mean1, dot_addr. reflexivity.
+Qed.
+Lemma step_7_1 k : path kk k (fun h => nH H (S1 h)) <= L * (INR k ^ 2 + INR k * a) * nrm2 gv + L * INR k * (1 + a) * s2.
+Proof.
+  induction k. { unfold S1. cbn [path ex dirac pvsum]. unfold nH. rewrite dot_0l. simpl. lra. }
+  rewrite path_S, S_INR. assert (k0 := pos_INR k).
+  assert (st : forall h, kk h (fun z => nH H (S1 (z :: h))) <= nH H (S1 h) + 2 * dot (H gv) (S1 h) + (1 + a) * L * (nrm2 gv + s2)).
+  { intros h. unfold kk. cbn [bind ex]. apply Rle_trans with (ker h (fun s => nH H (S1 h) + (2 * dot (H gv) (S1 h) + (2 * dot (H (S1 h)) (nn s) + (1 + a) * L * nrm2 (gv + nn s))))).
+    - apply ex_le; intros s. apply Rle_trans with (dirs (fun o => nH H (S1 h) + (2 * dot (H (S1 h)) (A o (gv + nn s)%V) + nH H (A o (gv + nn s)%V)))).
+      + apply ex_le; intros o. unfold S1. cbn [pvsum fst snd]. rewrite nH_add. lra.
+      + rewrite !ex_plus, ex_const, ex_scal, A_mean1, dot_addr. assert (q := A_size (gv + nn s)%V). rewrite (l_sym _ _ HH (S1 h) gv), (dotC (S1 h)). lra.
+    - rewrite !ex_plus, !ex_const, !ex_scal, nn_mean0. assert (q := step_3_3 (ker h) nn gv s2 (nn_mean0 h) (nn_var h)). apply (Rmult_le_compat_l ((1 + a) * L)) in q; [lra|pos]. }
+  eapply Rle_trans; [apply ex_le, st|]. rewrite !ex_plus, ex_const, ex_scal, S1_mean. rewrite (l_sym _ _ HH gv gv). assert (q := nH_L gv). unfold nH in q. apply (Rmult_le_compat_l (2 * INR k)) in q; [|lra]. lra.
+Qed.
+Variable dl : list (S * O) -> vec.
+Definition S2 : list (S * O) -> vec := pvsum (fun h w => A (snd w) (dl h)).
+Lemma step_7_2 k : path kk k (fun h => nH H (S2 h)) <= 2 * L * (INR k + a) * sum k (fun j => path kk j (fun h => nrm2 (dl h))).
+Proof.
+  set (U := pvsum (fun h (_ : S * O) => dl h)). set (Mt := pvsum (fun h (w : S * O) => (A (snd w) (dl h) - dl h)%V)).
+  assert (sp : forall h, S2 h = (U h + Mt h)%V) by (intros h; unfold S2, U, Mt; induction h as [|w h IH]; [cbn; vring|]; cbn [pvsum]; rewrite IH; vring).
+  assert (mU : path kk k (fun h => nH H (U h)) <= L * INR k * sum k (fun j => path kk j (fun h => nrm2 (dl h)))).
+  { apply Rle_trans with (path kk k (fun h => L * INR k * psum (fun h (_ : S * O) => nrm2 (dl h)) h)).
+    - apply path_length; intros h hl. eapply Rle_trans; [apply nH_L|]. rewrite Rmult_assoc. apply Rmult_le_compat_l; auto. rewrite <- hl. unfold U. clear - h. induction h as [|w h IH]; [cbn; rewrite nrm2_0; lra|].
+      change (length (w :: h)) with (Datatypes.S (length h)). rewrite S_INR. cbn [pvsum psum]. set (X := pvsum _ h) in *. set (Y := psum _ h) in *. destruct h as [|w' h'].
+      + unfold X, Y. cbn. replace (v0 + dl nil)%V with (dl nil) by vring. lra.
+      + set (n := INR (length (w' :: h'))) in *. assert (n0 : 0 < n) by (apply lt_0_INR; simpl; lia). eapply Rle_trans; [apply (nrm2_add_young (/ n)); now apply Rinv_0_lt_compat|]. rewrite Rinv_inv.
+        apply (Rmult_le_compat_l (1 + / n)) in IH; [|assert (0 < / n) by (now apply Rinv_0_lt_compat); lra]. replace ((1 + / n) * (n * Y)) with ((n + 1) * Y) in IH by (field; lra). lra.
+    - rewrite ex_scal, path_psum. right. f_equal. apply sum_ext; intros j _. apply ex_ext; intros h. apply ex_const. }
+  assert (mM : forall k, path kk k (fun h => nH H (Mt h)) <= a * L * sum k (fun j => path kk j (fun h => nrm2 (dl h)))).
+  { induction k0 as [|j IH]; [unfold Mt; cbn [path ex dirac pvsum sum]; unfold nH; rewrite dot_0l; lra|]. rewrite path_S, sum_S.
+    apply Rle_trans with (path kk j (fun h => nH H (Mt h) + a * L * nrm2 (dl h))).
+    - apply ex_le; intros h. unfold kk. cbn [bind ex]. rewrite <- (ex_const (ker h) (nH H (Mt h) + a * L * nrm2 (dl h))). apply ex_le; intros s.
+      rewrite (ex_ext dirs _ (fun o => nH H (Mt h) + (2 * dot (H (Mt h)) (A o (dl h)) + (- 2 * dot (H (Mt h)) (dl h) + nH H (A o (dl h) - dl h))))).
+      + rewrite !ex_plus, !ex_const, ex_scal, A_mean1. assert (q := A_var (dl h)). lra.
+      + intros o. unfold Mt. cbn [pvsum fst snd]. rewrite nH_add. rewrite (subE (A o (dl h))), dot_addr, dot_scalr. ring.
+    - rewrite ex_plus, ex_scal. lra. }
+  apply Rle_trans with (path kk k (fun h => 2 * nH H (U h) + 2 * nH H (Mt h))).
+  - apply ex_le; intros h. rewrite sp. apply nH_two.
+  - rewrite ex_plus, !ex_scal. specialize (mM k). lra.
+Qed.
+Variable ep : list (S * O) -> S -> O -> vec.
+Variable be : list (S * O) -> S -> vec.
+Variables b2 t2 : R.
+Hypothesis ep_mean : forall h s u, dirs (fun o => dot u (ep h s o)) = dot u (be h s).
+Hypothesis be_le : forall h s, nrm2 (be h s) <= b2.
+Hypothesis ep_var : forall h s, dirs (fun o => nH H (ep h s o - be h s)) <= a * L * t2.
+Definition S3 : list (S * O) -> vec := pvsum (fun h w => ep h (fst w) (snd w)).
+Lemma step_7_3 k : 0 <= b2 -> path kk k (fun h => nH H (S3 h)) <= 2 * L * (INR k ^ 2 * b2 + INR k * a * t2).
+Proof.
+  intros b0. set (U := pvsum (fun h (w : S * O) => be h (fst w))). set (Mt := pvsum (fun h (w : S * O) => (ep h (fst w) (snd w) - be h (fst w))%V)).
+  assert (sp : forall h, S3 h = (U h + Mt h)%V) by (intros h; unfold S3, U, Mt; induction h as [|w h IH]; [cbn; vring|]; cbn [pvsum]; rewrite IH; vring).
+  assert (mU : forall h, nH H (U h) <= L * (INR (length h) ^ 2 * b2)).
+  { intros h. eapply Rle_trans; [apply nH_L|]. apply Rmult_le_compat_l; auto. unfold U. clear - h be_le b0. induction h as [|w h IH]; [cbn; rewrite nrm2_0; lra|].
+    change (length (w :: h)) with (Datatypes.S (length h)). rewrite S_INR. cbn [pvsum]. set (X := pvsum _ h) in *. assert (q := be_le h (fst w)). destruct h as [|w' h'].
+    - unfold X. cbn. replace (v0 + be nil (fst w))%V with (be nil (fst w)) by vring. lra.
+    - set (n := INR (length (w' :: h'))) in *. assert (n0 : 0 < n) by (apply lt_0_INR; simpl; lia). eapply Rle_trans; [apply (nrm2_add_young (/ n)); now apply Rinv_0_lt_compat|]. rewrite Rinv_inv.
+      assert (i0 : 0 < / n) by now apply Rinv_0_lt_compat. apply (Rmult_le_compat_l (1 + / n)) in IH; [|lra]. apply (Rmult_le_compat_l (1 + n)) in q; [|lra]. replace ((1 + / n) * (n ^ 2 * b2)) with ((n ^ 2 + n) * b2) in IH by (field; lra). lra. }
+  assert (mM : forall k, path kk k (fun h => nH H (Mt h)) <= INR k * (a * L * t2)).
+  { induction k0 as [|j IH]; [unfold Mt; cbn [path ex dirac pvsum]; unfold nH; rewrite dot_0l; simpl; lra|]. rewrite path_S, S_INR.
+    apply Rle_trans with (path kk j (fun h => nH H (Mt h) + a * L * t2)).
+    - apply ex_le; intros h. unfold kk. cbn [bind ex]. rewrite <- (ex_const (ker h) (nH H (Mt h) + a * L * t2)). apply ex_le; intros s.
+      rewrite (ex_ext dirs _ (fun o => nH H (Mt h) + (2 * dot (H (Mt h)) (ep h s o) + (- 2 * dot (H (Mt h)) (be h s) + nH H (ep h s o - be h s))))).
+      + rewrite !ex_plus, !ex_const, ex_scal, ep_mean. assert (q := ep_var h s). lra.
+      + intros o. unfold Mt. cbn [pvsum fst snd]. rewrite nH_add. rewrite (subE (ep h s o)), dot_addr, dot_scalr. ring.
+    - rewrite ex_plus, ex_const. lra. }
+  apply Rle_trans with (path kk k (fun h => 2 * (L * (INR k ^ 2 * b2)) + 2 * nH H (Mt h))).
+  - apply path_length; intros h hl. rewrite sp. assert (q := mU h). rewrite hl in q. assert (q2 := nH_two (U h) (Mt h)). lra.
+  - rewrite ex_plus, ex_const, ex_scal. specialize (mM k). lra.
+Qed.
+End Sums.
+Lemma sum_more n k f : (forall i, 0 <= f i) -> (k <= n)%nat -> sum k f <= sum n f.
+Proof. intros h le. induction le; [lra|]. rewrite sum_S. specialize (h m). lra. Qed.
+Section KSteps.
+Context {D : Dim}.
+Variables N m K : nat.
+Hypothesis m1 : (0 < m)%nat.
+Hypothesis mN : (m <= N)%nat.
+Hypothesis K1 : (0 < K)%nat.
+Variable f : nat -> vec -> R.
+Variable g : nat -> vec -> vec.
+Variable H : vec -> vec -> vec.            (* of the round that starts at a model *)
+Variables L a eta sigma sg2 b2 t2 fstar : R.   (* sg2 is sigma_G^2, b2 and t2 the squares of b and of b with a tilde *)
+Context {S O : Type}.
+Variable ker : vec -> list (S * O) -> law S.
+Variable dirs : law O.
+Variable A : O -> vec -> vec.
+Variable nn : S -> nat -> vec.
+Variable ep : vec -> list (S * O) -> S -> O -> nat -> vec.
+Variable be : vec -> list (S * O) -> S -> nat -> vec.
+Fixpoint loc w i (h : list (S * O)) : vec := match h with nil => w
+  | cons (s, o) h => (loc w i h - eta *: (A o (g i (loc w i h) + nn s i) + ep w h s o i))%V end.
+Definition next w (x : list nat * list (S * O)) : vec := (w + / INR m *: pick (fun i => loc w i (snd x) - w) (fst x))%V.
+Definition kround w : law (list nat * list (S * O)) := bind (Family.lsets N m mN) (fun _ => path (kk (ker w) dirs) K).
+Definition Favg x : R := / INR N * sum N (fun i => f i x).
+Definition G x : vec := (/ INR N *: vsum N (fun i => g i x))%V.
+Definition th : R := 1 + a / INR K.
+Definition te : R := INR K * eta.
+Definition cc : R := 1 + a.
+Definition gamm : R := (INR N - INR m) / (INR N - 1).
+Definition hh : R := te * L.
+Definition bth : R := b2 + a / INR K * t2.
+Hypothesis HH : forall w, mapL L (H w).
+Hypothesis grad : forall i, (i < N)%nat -> gradient (f i) (g i).
+Hypothesis rank : forall w i x s u, (i < N)%nat -> dot (g i (x + s)%V - g i x) u ^ 2 <= nH (H w) s * nH (H w) u.
+Hypothesis bounded : forall x, fstar <= Favg x.
+Hypothesis spread : forall x, / INR N * sum N (fun i => nrm2 (g i x - G x)) <= sg2.
+Hypothesis A_add : forall o u v, A o (u + v)%V = (A o u + A o v)%V.
+Hypothesis A_scal : forall o c u, A o (c *: u)%V = (c *: A o u)%V.
+Hypothesis A_mean1 : forall u v, dirs (fun o => dot u (A o v)) = dot u v.
+Hypothesis A_var : forall w v, dirs (fun o => nH (H w) (A o v - v)) <= a * L * nrm2 v.
+Hypothesis A_size : forall w v, dirs (fun o => nH (H w) (A o v)) <= (1 + a) * L * nrm2 v.
+Hypothesis nn_mean0 : forall w h i u, (i < N)%nat -> ker w h (fun s => dot u (nn s i)) = 0.
+Hypothesis nn_var : forall w h i, (i < N)%nat -> ker w h (fun s => nrm2 (nn s i)) <= sigma ^ 2.
+Hypothesis nn_clients : forall w h i j, (i < N)%nat -> (j < N)%nat -> i <> j -> ker w h (fun s => dot (nn s i) (nn s j)) = 0.
+Hypothesis ep_mean : forall w h s i u, (i < N)%nat -> dirs (fun o => dot u (ep w h s o i)) = dot u (be w h s i).
+Hypothesis be_le : forall w h s i, (i < N)%nat -> nrm2 (be w h s i) <= b2.
+Hypothesis ep_var : forall w h s i, (i < N)%nat -> dirs (fun o => nH (H w) (ep w h s o i - be w h s i)) <= a * L * t2.
+Hypothesis L0 : 0 < L.
+Hypothesis a0 : 0 <= a.
+Hypothesis b0 : 0 <= b2.
+Hypothesis t0 : 0 <= t2.
+Hypothesis eta0 : 0 < eta.
+Hypothesis steps : te * L * th <= 1/8.
+Let K0 : 0 < INR K. Proof. now apply lt_0_INR. Qed.
+Let KK1 : 1 <= INR K. Proof. apply (le_INR 1). lia. Qed.
+Let m0 : 0 < INR m. Proof. now apply lt_0_INR. Qed.
+Let N0 : 0 < INR N. Proof. apply lt_0_INR. lia. Qed.
+Let im : 0 <= / INR m. Proof. now apply Rlt_le, Rinv_0_lt_compat. Qed.
+Let iN : 0 <= / INR N. Proof. now apply Rlt_le, Rinv_0_lt_compat. Qed.
+Let iK : 0 <= / INR K. Proof. now apply Rlt_le, Rinv_0_lt_compat. Qed.
+Let th1 : 1 <= th. Proof. unfold th. assert (0 <= a / INR K) by (unfold Rdiv; pos). lra. Qed.
+Let te0 : 0 < te. Proof. unfold te. now apply Rmult_lt_0_compat. Qed.
+Let hh0 : 0 < hh. Proof. unfold hh. now apply Rmult_lt_0_compat. Qed.
+Let bth0 : 0 <= bth. Proof. unfold bth, Rdiv. apply Rplus_le_le_0_compat; pos. Qed.
+Section Round.
+Variable w : vec.
+Let Hw := H w.
+Let HHw : mapL L Hw := HH w.
+Let pk := path (kk (ker w) dirs).
+Definition dlt i h : vec := (g i (loc w i h) - g i w)%V.
+Definition e_ i h : R := nH Hw (loc w i h - w).
+Lemma dlt_le i h : (i < N)%nat -> nrm2 (dlt i h) <= L * e_ i h.
+Proof.
+  intros hi. assert (q := step_5_1 Hw L HHw (g i) (fun x s u => rank w i x s u hi) w (loc w i h - w)%V). replace (w + (loc w i h - w))%V with (loc w i h) in q by vring. exact q.
+Qed.
+Definition T1 i := S1 A (g i w) (fun s => nn s i).
+Definition T2 i := @S2 S O A (dlt i).
+Definition T3 i := @S3 S O (fun h s o => ep w h s o i).
+Lemma loc_sum i h : (loc w i h - w = - eta *: (T1 i h + (T2 i h + T3 i h)))%V.
+Proof.
+  unfold T1, T2, T3, S1, S2, S3. induction h as [|[s o] h IH]; [cbn; vring|]. cbn [loc pvsum fst snd].
+  replace (loc w i h - eta *: (A o (g i (loc w i h) + nn s i) + ep w h s o i) - w)%V with ((loc w i h - w) + - eta *: (A o (g i (loc w i h) + nn s i) + ep w h s o i))%V by vring. rewrite IH.
+  replace (g i (loc w i h) + nn s i)%V with ((g i w + nn s i) + dlt i h)%V by (unfold dlt; vring). rewrite (A_add o (g i w + nn s i)%V). vring.
+Qed.
+Lemma nH_scal c v : nH Hw (c *: v)%V = c * c * nH Hw v. Proof. unfold nH. rewrite (l_scal _ _ HHw), dot_scall, dot_scalr. ring. Qed.
+Lemma nH_ge0 v : 0 <= nH Hw v. Proof. apply (l_ge0 _ _ HHw). Qed.
+Lemma drift_rec i k : (i < N)%nat -> (k < K)%nat -> pk k (e_ i) <= 2 * eta ^ 2 * L * ((INR k ^ 2 + INR k * a) * nrm2 (g i w) + INR k * cc * sigma ^ 2)
+  + 8 * eta ^ 2 * L ^ 2 * (INR K + a) * sum k (fun j => pk j (e_ i)) + 8 * eta ^ 2 * L * (INR k ^ 2 * b2 + INR k * (a * t2)).
+Proof.
+  intros hi hk. assert (kK : INR k <= INR K) by (apply le_INR; lia). assert (e2 := pow2_ge_0 eta).
+  assert (q1 := step_7_1 Hw L a HHw (Rlt_le _ _ L0) a0 (ker w) dirs A A_mean1 (A_size w) (g i w) (fun s => nn s i) (sigma ^ 2) (fun h u => nn_mean0 w h i u hi) (fun h => nn_var w h i hi) k).
+  assert (q2 := step_7_2 Hw L a HHw (Rlt_le _ _ L0) (ker w) dirs A A_mean1 (A_var w) (dlt i) k).
+  assert (q3 := step_7_3 Hw L a HHw (Rlt_le _ _ L0) (ker w) dirs (fun h s o => ep w h s o i) (fun h s => be w h s i) b2 t2 (fun h s u => ep_mean w h s i u hi) (fun h s => be_le w h s i hi) (fun h s => ep_var w h s i hi) k b0).
+  apply Rle_trans with (pk k (fun h => 2 * eta ^ 2 * nH Hw (T1 i h) + (4 * eta ^ 2 * nH Hw (T2 i h) + 4 * eta ^ 2 * nH Hw (T3 i h)))).
+  - apply ex_le; intros h. unfold e_. rewrite loc_sum, nH_scal. assert (x := nH_two Hw L HHw (T1 i h) (T2 i h + T3 i h)%V). assert (y := nH_two Hw L HHw (T2 i h) (T3 i h)).
+    assert (z : nH Hw (T1 i h + (T2 i h + T3 i h)) <= 2 * nH Hw (T1 i h) + 4 * nH Hw (T2 i h) + 4 * nH Hw (T3 i h)) by lra. apply (Rmult_le_compat_l (eta ^ 2)) in z; auto. lra.
+  - rewrite !ex_plus, !ex_scal. assert (dd : sum k (fun j => pk j (fun h => nrm2 (dlt i h))) <= L * sum k (fun j => pk j (e_ i))).
+    { rewrite <- sum_scal. apply sum_le; intros j _. rewrite <- ex_scal. apply ex_le; intros h. now apply dlt_le. }
+    assert (s0 : 0 <= sum k (fun j => pk j (e_ i))) by (apply sum_ge0; intros; apply ex_ge0; intros; apply nH_ge0).
+    assert (dd2 : (INR k + a) * sum k (fun j => pk j (fun h => nrm2 (dlt i h))) <= (INR K + a) * (L * sum k (fun j => pk j (e_ i)))).
+    { assert (k0 := pos_INR k). apply Rle_trans with ((INR k + a) * (L * sum k (fun j => pk j (e_ i)))); [apply Rmult_le_compat_l; lra|]. apply Rmult_le_compat_r; [apply Rmult_le_pos; lra|lra]. }
+    apply (Rmult_le_compat_l (2 * eta ^ 2)) in q1; [|lra]. apply (Rmult_le_compat_l (4 * eta ^ 2)) in q2; [|lra]. apply (Rmult_le_compat_l (4 * eta ^ 2)) in q3; [|lra]. apply (Rmult_le_compat_l (8 * eta ^ 2 * L)) in dd2; [|assert (y := Rlt_le _ _ L0); pos].
+    unfold T1, T2, T3, pk, cc in *. lra.
+Qed.
+Definition Q_ i : R := / INR K * sum K (fun k => pk k (e_ i)).
+Lemma drift i : (i < N)%nat -> Q_ i <= 8/7 * (1 - / INR K) * L * te ^ 2 * (th * nrm2 (g i w) + cc * sigma ^ 2 / INR K + 4 * bth).
+Proof.
+  intros hi. set (S_ := sum K (fun k => pk k (e_ i))). assert (s0 : 0 <= S_) by (apply sum_ge0; intros; apply ex_ge0; intros; apply nH_ge0).
+  destruct (step_8_1 K a b2 t2 K1 a0 b0 t0) as [c1 [_ [c2 c3]]]. fold th in c2. assert (n0 := nrm2_ge0 (g i w)). assert (e2 := pow2_ge_0 eta). assert (s2 := pow2_ge_0 sigma). assert (l0 := Rlt_le _ _ L0).
+  set (X := 2 * eta ^ 2 * L * (1/2 * (INR K - 1) * INR K ^ 2 * th * nrm2 (g i w) + 1/2 * (INR K - 1) * INR K * (cc * sigma ^ 2)) + 8 * eta ^ 2 * L * (1/2 * (INR K - 1) * INR K ^ 2 * bth)).
+  assert (b : S_ <= X + 8 * hh ^ 2 * th * S_).
+  { apply Rle_trans with (sum K (fun k => 2 * eta ^ 2 * L * ((INR k ^ 2 + INR k * a) * nrm2 (g i w) + INR k * cc * sigma ^ 2) + 8 * eta ^ 2 * L ^ 2 * (INR K + a) * S_ + 8 * eta ^ 2 * L * (INR k ^ 2 * b2 + INR k * (a * t2)))).
+    - apply sum_le; intros k hk. eapply Rle_trans; [apply drift_rec; auto|]. apply Rplus_le_compat_r, Rplus_le_compat_l. apply Rmult_le_compat_l; [assert (l2 := pow2_ge_0 L); assert (0 <= INR K + a) by lra; pos|].
+      apply sum_more; [intros j; apply ex_ge0; intros; apply nH_ge0|lia].
+    - rewrite (sum_ext K _ (fun k => (2 * eta ^ 2 * L * nrm2 (g i w) * (INR k ^ 2 + INR k * a) + (2 * eta ^ 2 * L * cc * sigma ^ 2 * INR k + (8 * eta ^ 2 * L ^ 2 * (INR K + a) * S_ + 8 * eta ^ 2 * L * (INR k ^ 2 * b2 + INR k * (a * t2))))))) by (intros; ring).
+      rewrite (sum_plus K), (sum_plus K), (sum_plus K), (sum_scal K (2 * eta ^ 2 * L * nrm2 (g i w))), (sum_scal K (2 * eta ^ 2 * L * cc * sigma ^ 2)), (sum_const K), (sum_scal K (8 * eta ^ 2 * L)). change (sum K (fun i => INR i)) with (sum K INR). rewrite c1.
+      assert (y1 : 0 <= 2 * eta ^ 2 * L * nrm2 (g i w)) by pos. apply (Rmult_le_compat_l _ _ _ y1) in c2. assert (y2 : 0 <= 8 * eta ^ 2 * L) by pos. apply (Rmult_le_compat_l _ _ _ y2) in c3.
+      assert (z : INR K * (8 * eta ^ 2 * L ^ 2 * (INR K + a) * S_) = 8 * hh ^ 2 * th * S_) by (unfold hh, te, th; field; lra). unfold X, bth. lra. }
+  assert (q := proj2 (step_8_2 S_ X hh th s0 (Rlt_le _ _ hh0) ltac:(unfold hh; lra) ltac:(lra) th1) b).
+  unfold Q_. fold S_. apply (Rmult_le_compat_l (/ INR K)) in q; auto. eapply Rle_trans; [exact q|]. right. unfold X, te. field. lra.
+Qed.
+(* the mean over the clients C of a round *)
+Section Clients.
+Variable C : list nat.
+Hypothesis Cm : length C = m.
+Hypothesis CN : forall i, In i C -> (i < N)%nat.
+Hypothesis Cd : NoDup C.
+Definition mc (v : nat -> vec) : vec := (/ INR m *: pick v C)%V.
+Definition mr (v : nat -> R) : R := / INR m * lsum C v.
+Lemma mc_plus u v : mc (fun i => u i + v i)%V = (mc u + mc v)%V. Proof. unfold mc. rewrite Family.pick_plus. vring. Qed.
+Lemma mr_le u v : (forall i, In i C -> u i <= v i) -> mr u <= mr v. Proof. intros h. apply Rmult_le_compat_l; auto. now apply Family.lsum_le. Qed.
+Lemma mr_const c : mr (fun _ => c) = c.
+Proof.
+  unfold mr. assert (e : lsum C (fun _ => c) = INR (length C) * c) by (clear; induction C as [|i l IH]; [cbn; ring|]; change (length (i :: l)) with (Datatypes.S (length l)); rewrite S_INR; cbn [lsum fold_right]; fold (lsum l (fun _ => c)); rewrite IH; ring).
+  rewrite e, Cm. field. lra.
+Qed.
+Lemma mc_dot u v : dot u (mc v) = mr (fun i => dot u (v i)). Proof. unfold mc, mr. now rewrite dot_scalr, Family.dot_pick. Qed.
+Lemma mr_lin u v c : mr (fun i => u i + c * v i) = mr u + c * mr v. Proof. unfold mr. rewrite lsum_plus, lsum_scal. ring. Qed.
+Lemma mc_nH P v : mapL L P -> nH P (mc v) <= mr (fun i => nH P (v i)).
+Proof.
+  intros hp. set (u := mc v). assert (h : 0 <= mr (fun i => nH P (v i - u))) by (rewrite <- (mr_const 0); apply mr_le; intros; apply (l_ge0 _ _ hp)).
+  assert (e : mr (fun i => nH P (v i - u)) = mr (fun i => nH P (v i)) - nH P u).
+  { unfold mr. rewrite (lsum_ext C (fun i => nH P (v i - u)) (fun i => nH P (v i) + ((-2) * dot (P u) (v i) + nH P u))).
+    - rewrite !lsum_plus, lsum_scal. assert (x := mc_dot (P u) v). fold u in x. unfold mr in x. assert (y := mr_const (nH P u)). unfold mr in y. rewrite (l_sym _ _ hp) in x. fold (nH P u) in x. rewrite !Rmult_plus_distr_l, y. lra.
+    - intros i _. unfold nH. rewrite (form_sub _ _ hp), (dotC (P u)). ring. }
+  lra.
+Qed.
+Lemma mc_nrm2 v : nrm2 (mc v) <= mr (fun i => nrm2 (v i)).
+Proof. unfold mc. rewrite nrm2_scal. assert (h := Family.nrm2_pick v C). rewrite Cm in h. apply (Rmult_le_compat_l (/ INR m * / INR m)) in h; [|pos]. eapply Rle_trans; [exact h|]. right. unfold mr. field. lra. Qed.
+Lemma A_mc o v : A o (mc v) = mc (fun i => A o (v i)).
+Proof.
+  unfold mc. rewrite A_scal. f_equal. clear Cm CN Cd. induction C as [|i l IH].
+  - change (A o v0 = v0). replace v0 with (0 *: v0)%V at 1 by vring. rewrite A_scal. vring.
+  - rewrite !pick_cons, A_add, IH. reflexivity.
+Qed.
+Definition gC : vec := mc (fun i => g i w).
+Definition U1 := S1 A gC (fun s => mc (fun i => nn s i)).
+Definition U2 := @S2 S O A (fun h => mc (fun i => dlt i h)).
+Definition U3 := @S3 S O (fun h s o => mc (fun i => ep w h s o i)).
+Lemma next_sum h : (next w (C, h) - w = - eta *: (U1 h + (U2 h + U3 h)))%V.
+Proof.
+  unfold next. cbn [fst snd]. replace (w + / INR m *: pick (fun i => loc w i h - w)%V C - w)%V with (mc (fun i => loc w i h - w)%V) by (unfold mc; vring).
+  unfold mc at 1. rewrite (Family.pick_ext _ (fun i => - eta *: (T1 i h + (T2 i h + T3 i h)))%V) by (intros; apply loc_sum). rewrite Family.pick_scal, !Family.pick_plus.
+  assert (e1 : U1 h = mc (fun i => T1 i h)).
+  { unfold U1, T1, S1. induction h as [|[s o] h IH]; cbn [pvsum fst snd]; [unfold mc; rewrite Family.pick_const; vring|]. rewrite IH, mc_plus. f_equal. unfold gC. rewrite <- mc_plus, A_mc. reflexivity. }
+  assert (e2 : U2 h = mc (fun i => T2 i h)).
+  { unfold U2, T2, S2. clear e1. induction h as [|[s o] h IH]; cbn [pvsum fst snd]; [unfold mc; rewrite Family.pick_const; vring|]. rewrite IH, mc_plus. f_equal. apply A_mc. }
+  assert (e3 : U3 h = mc (fun i => T3 i h)).
+  { unfold U3, T3, S3. clear e1 e2. induction h as [|[s o] h IH]; cbn [pvsum fst snd]; [unfold mc; rewrite Family.pick_const; vring|]. rewrite IH, mc_plus. reflexivity. }
+  rewrite e1, e2, e3. unfold mc. vring.
+Qed.
+Lemma nC_mean0 h u : ker w h (fun s => dot u (mc (fun i => nn s i))) = 0.
+Proof.
+  rewrite (ex_ext (ker w h) _ (fun s => / INR m * lsum C (fun i => dot u (nn s i)))) by (intros; apply mc_dot). rewrite ex_scal, (Family.ex_lsum (ker w h) C (fun i s => dot u (nn s i))).
+  rewrite (lsum_ext C _ (fun _ => 0 * 1)) by (intros i hi; rewrite nn_mean0 by auto; ring). rewrite lsum_scal. ring.
+Qed.
+Lemma nC_var h : ker w h (fun s => nrm2 (mc (fun i => nn s i))) <= sigma ^ 2 / INR m.
+Proof.
+  rewrite (ex_ext (ker w h) _ (fun s => / INR m * / INR m * nrm2 (pick (fun i => nn s i) C))) by (intros; apply nrm2_scal). rewrite ex_scal.
+  assert (q : ker w h (fun s => nrm2 (pick (fun i => nn s i) C)) = lsum C (fun i => ker w h (fun s => nrm2 (nn s i)))).
+  { clear Cm. induction Cd as [|i l ni nd IH].
+    - cbn. rewrite (ex_ext _ _ (fun _ => 0)) by (intros; apply nrm2_0). apply ex_const.
+    - cbn [lsum fold_right]. fold (lsum l (fun i => ker w h (fun s => nrm2 (nn s i)))). rewrite <- IH by (try (intros; apply CN; now right); exact nd).
+      rewrite (ex_ext (ker w h) _ (fun s => nrm2 (nn s i) + (2 * lsum l (fun j => dot (nn s i) (nn s j)) + nrm2 (pick (fun i => nn s i) l)))).
+      + rewrite !ex_plus, ex_scal, (Family.ex_lsum (ker w h) l (fun j s => dot (nn s i) (nn s j))). rewrite (lsum_ext l _ (fun _ => 0 * 1)).
+        * rewrite lsum_scal. ring.
+        * intros j hj. rewrite nn_clients; [ring|apply CN; now left|apply CN; now right|]. intros ->. contradiction.
+      + intros s. rewrite pick_cons, nrm2_add, Family.dot_pick. ring. }
+  rewrite q. assert (b : lsum C (fun i => ker w h (fun s => nrm2 (nn s i))) <= INR m * sigma ^ 2).
+  { assert (e : lsum C (fun _ => sigma ^ 2) = INR m * sigma ^ 2) by (assert (y := mr_const (sigma ^ 2)); unfold mr in y; apply (Rmult_eq_reg_l (/ INR m)); [rewrite y; field; lra|apply Rinv_neq_0_compat; lra]).
+    rewrite <- e. apply Family.lsum_le; intros; now apply nn_var, CN. }
+  apply (Rmult_le_compat_l (/ INR m * / INR m)) in b; [|pos]. eapply Rle_trans; [exact b|]. right. field. lra.
+Qed.
+Definition QC : R := mr Q_.
+Definition dC h : vec := mc (fun i => dlt i h).
+Lemma dC_le : sum K (fun k => pk k (fun h => nrm2 (dC h))) <= INR K * (L * QC).
+Proof.
+  apply Rle_trans with (sum K (fun k => mr (fun i => L * pk k (e_ i)))).
+  - apply sum_le; intros k _. unfold mr. rewrite (lsum_ext C _ (fun i => pk k (fun h => L * e_ i h))) by (intros; now rewrite <- ex_scal). rewrite <- (Family.ex_lsum (pk k) C (fun i h => L * e_ i h)), <- ex_scal. apply ex_le; intros h.
+    eapply Rle_trans; [apply mc_nrm2|]. apply mr_le; intros i hi. now apply dlt_le, CN.
+  - right. unfold QC, mr, Q_. rewrite sum_scal. rewrite lsum_scal. assert (e : sum K (fun k => lsum C (fun i => L * pk k (e_ i))) = L * lsum C (fun i => sum K (fun k => pk k (e_ i)))).
+    { rewrite <- lsum_scal. clear Cm CN Cd. induction C as [|i l IH]; [cbn; rewrite sum_const; ring|]. cbn [lsum fold_right]. fold (lsum l (fun i => L * sum K (fun k => pk k (e_ i)))). rewrite <- IH, sum_plus, sum_scal. reflexivity. }
+    rewrite e. field. lra.
+Qed.
+(* 9.1 and the curvature, given C *)
+Lemma slope_C : pk K (fun h => dot (G w) (next w (C, h) - w)) <= - te * dot (G w) gC + te / 4 * nrm2 (G w) + 2 * te * (L * QC) + 2 * te * b2.
+Proof.
+  assert (Sg : forall k, pk k (fun h => dot (G w) (U2 h + U3 h)) = sum k (fun j => pk j (fun h => dot (G w) (dC h) + ker w h (fun s => dot (G w) (mc (fun i => be w h s i)))))).
+  { induction k. { unfold U2, U3, S2, S3. unfold pk. cbn [path ex dirac sum]. cbn [pvsum]. replace (v0 + v0)%V with v0 by vring. apply dot_0r. }
+    unfold pk at 1. rewrite path_S, sum_S. change (path (kk (ker w) dirs) k) with (pk k). rewrite <- IHk, <- ex_plus. apply ex_ext; intros h. unfold kk. cbn [bind ex]. unfold U2, U3, S2, S3. cbn [pvsum fst snd].
+    set (P1 := pvsum _ h). set (P2 := pvsum _ h). rewrite (ex_ext (ker w h) _ (fun s => dot (G w) (P1 + P2) + (dot (G w) (dC h) + dot (G w) (mc (fun i => be w h s i))))); [rewrite !ex_plus, !ex_const; reflexivity|].
+    intros s. rewrite (ex_ext dirs _ (fun o => dot (G w) (P1 + P2) + (dot (G w) (A o (dC h)) + dot (G w) (mc (fun i => ep w h s o i))))) by (intros; rewrite !dot_addr; unfold dC; ring). rewrite !ex_plus, ex_const, A_mean1. f_equal. f_equal.
+    rewrite (ex_ext dirs _ (fun o => / INR m * lsum C (fun i => dot (G w) (ep w h s o i)))) by (intros; apply mc_dot). rewrite ex_scal, (Family.ex_lsum dirs C (fun i o => dot (G w) (ep w h s o i))), mc_dot. unfold mr. f_equal. apply lsum_ext; intros i hi. now apply ep_mean, CN. }
+  rewrite (ex_ext (pk K) _ (fun h => - eta * dot (G w) (U1 h) + - eta * dot (G w) (U2 h + U3 h))) by (intros; rewrite next_sum, dot_scalr, dot_addr; ring).
+  assert (sm := S1_mean (ker w) dirs A A_mean1 gC (fun s => mc (fun i => nn s i)) nC_mean0 K (G w)). change (pk K (fun h => dot (G w) (U1 h)) = INR K * dot (G w) gC) in sm.
+  rewrite ex_plus, !ex_scal, Sg, sm.
+  assert (b : - sum K (fun j => pk j (fun h => dot (G w) (dC h) + ker w h (fun s => dot (G w) (mc (fun i => be w h s i))))) <= sum K (fun j => pk j (fun h => 1/4 * nrm2 (G w) + (2 * nrm2 (dC h) + 2 * b2)))).
+  { replace (- sum K (fun j => pk j (fun h => dot (G w) (dC h) + ker w h (fun s => dot (G w) (mc (fun i => be w h s i)))))) with (sum K (fun j => (-1) * pk j (fun h => dot (G w) (dC h) + ker w h (fun s => dot (G w) (mc (fun i => be w h s i)))))) by (rewrite sum_scal; ring).
+    apply sum_le; intros j _. rewrite <- ex_scal. apply ex_le; intros h.
+    assert (half : forall v : vec, - dot (G w) v <= 1/8 * nrm2 (G w) + 2 * nrm2 v) by (intros v; assert (q := nrm2_ge0 ((1/4) *: G w + v)); rewrite nrm2_add, nrm2_scal, dot_scall in q; lra).
+    assert (x := half (dC h)). assert (y : - ker w h (fun s => dot (G w) (mc (fun i => be w h s i))) <= 1/8 * nrm2 (G w) + 2 * b2); [|lra].
+    replace (- ker w h (fun s => dot (G w) (mc (fun i => be w h s i)))) with (ker w h (fun s => (-1) * dot (G w) (mc (fun i => be w h s i)))) by (rewrite ex_scal; ring).
+    rewrite <- (ex_const (ker w h) (1/8 * nrm2 (G w) + 2 * b2)). apply ex_le; intros s. assert (z := half (mc (fun i => be w h s i))). assert (bb : nrm2 (mc (fun i => be w h s i)) <= b2) by (eapply Rle_trans; [apply mc_nrm2|]; rewrite <- (mr_const b2); apply mr_le; intros; now apply be_le, CN). lra. }
+  apply (Rmult_le_compat_l eta) in b; [|lra]. rewrite (sum_ext K (fun j => pk j (fun h => 1/4 * nrm2 (G w) + (2 * nrm2 (dC h) + 2 * b2))) (fun j => (1/4 * nrm2 (G w) + 2 * b2) + 2 * pk j (fun h => nrm2 (dC h)))) in b by (intros; rewrite !ex_plus, !ex_const, ex_scal; ring).
+  rewrite sum_plus, sum_const, sum_scal in b. assert (d := dC_le). apply (Rmult_le_compat_l (2 * eta)) in d; [|lra]. unfold te. lra.
+Qed.
+Lemma curve_C : 1/2 * pk K (fun h => nH Hw (next w (C, h) - w)) <= L * te ^ 2 * (th * nrm2 gC + cc * sigma ^ 2 / (INR m * INR K) + 4 * th * (L * QC) + 4 * bth).
+Proof.
+  assert (e2 := pow2_ge_0 eta). assert (l0 := Rlt_le _ _ L0).
+  assert (q1 := step_7_1 Hw L a HHw l0 a0 (ker w) dirs A A_mean1 (A_size w) gC (fun s => mc (fun i => nn s i)) (sigma ^ 2 / INR m) nC_mean0 nC_var K).
+  assert (q2 := step_7_2 Hw L a HHw l0 (ker w) dirs A A_mean1 (A_var w) dC K).
+  assert (q3 := step_7_3 Hw L a HHw l0 (ker w) dirs (fun h s o => mc (fun i => ep w h s o i)) (fun h s => mc (fun i => be w h s i)) b2 t2).
+  assert (p1 : forall h s u, dirs (fun o => dot u (mc (fun i => ep w h s o i))) = dot u (mc (fun i => be w h s i))).
+  { intros h s u. rewrite (ex_ext dirs _ (fun o => / INR m * lsum C (fun i => dot u (ep w h s o i)))) by (intros; apply mc_dot). rewrite ex_scal, (Family.ex_lsum dirs C (fun i o => dot u (ep w h s o i))), mc_dot. unfold mr. f_equal. apply lsum_ext; intros i hi. now apply ep_mean, CN. }
+  assert (p2 : forall h s, nrm2 (mc (fun i => be w h s i)) <= b2) by (intros h s; eapply Rle_trans; [apply mc_nrm2|]; rewrite <- (mr_const b2); apply mr_le; intros; now apply be_le, CN).
+  assert (p3 : forall h s, dirs (fun o => nH Hw (mc (fun i => ep w h s o i) - mc (fun i => be w h s i))) <= a * L * t2).
+  { intros h s. apply Rle_trans with (dirs (fun o => mr (fun i => nH Hw (ep w h s o i - be w h s i)))).
+    - apply ex_le; intros o. replace (mc (fun i => ep w h s o i) - mc (fun i => be w h s i))%V with (mc (fun i => ep w h s o i - be w h s i)%V).
+      + now apply mc_nH.
+      + unfold mc. rewrite (Family.pick_ext (fun i => ep w h s o i - be w h s i)%V (fun i => ep w h s o i + (-1) *: be w h s i)%V C) by (intros; vring). rewrite Family.pick_plus, (Family.pick_scal (-1)). change (fun i => ep w h s o i) with (ep w h s o). change (fun i => be w h s i) with (be w h s). vring.
+    - unfold mr. rewrite ex_scal, (Family.ex_lsum dirs C (fun i o => nH Hw (ep w h s o i - be w h s i))). rewrite <- (mr_const (a * L * t2)). apply mr_le; intros; now apply ep_var, CN. }
+  specialize (q3 p1 p2 p3 K b0). assert (d := dC_le).
+  apply Rle_trans with (pk K (fun h => eta ^ 2 * nH Hw (U1 h) + (2 * eta ^ 2 * nH Hw (U2 h) + 2 * eta ^ 2 * nH Hw (U3 h)))).
+  - rewrite <- ex_scal. apply ex_le; intros h. rewrite next_sum, nH_scal. assert (x := nH_two Hw L HHw (U1 h) (U2 h + U3 h)%V). assert (y := nH_two Hw L HHw (U2 h) (U3 h)).
+    assert (z : nH Hw (U1 h + (U2 h + U3 h)) <= 2 * nH Hw (U1 h) + 4 * nH Hw (U2 h) + 4 * nH Hw (U3 h)) by lra. apply (Rmult_le_compat_l (eta ^ 2)) in z; auto. lra.
+  - rewrite !ex_plus, !ex_scal. change (fun j => path (kk (ker w) dirs) j (fun h => nrm2 (dC h))) with (fun j => pk j (fun h => nrm2 (dC h))) in q2.
+    apply (Rmult_le_compat_l (INR K + a)) in d; [|lra]. apply (Rmult_le_compat_l (eta ^ 2)) in q1; auto. apply (Rmult_le_compat_l (2 * eta ^ 2)) in q2; [|lra]. apply (Rmult_le_compat_l (2 * eta ^ 2)) in q3; [|lra]. apply (Rmult_le_compat_l (4 * eta ^ 2 * L)) in d; [|pos].
+    replace (L * te ^ 2 * (th * nrm2 gC + cc * sigma ^ 2 / (INR m * INR K) + 4 * th * (L * QC) + 4 * bth))
+      with (eta ^ 2 * (L * (INR K ^ 2 + INR K * a) * nrm2 gC + L * INR K * (1 + a) * (sigma ^ 2 / INR m)) + 4 * eta ^ 2 * L * ((INR K + a) * (INR K * (L * QC))) + 2 * eta ^ 2 * (2 * L * (INR K ^ 2 * b2 + INR K * a * t2))) by (unfold te, th, cc, bth; field; lra).
+    unfold U1, U2, U3, pk in *. fold dC. change (fun h : list (S * O) => mc (fun i => dlt i h)) with dC. lra.
+Qed.
+End Clients.
+End Round.
+(* drawn clients *)
+Lemma sample_dot u (v : nat -> vec) : Family.lsets N m mN (fun C => dot u (mc C v)) = / INR N * sum N (fun i => dot u (v i)).
+Proof. rewrite <- (Family.lsets_mean N m mN (fun i => dot u (v i)) m1). apply ex_ext; intros C. unfold mc. now rewrite dot_scalr, Family.dot_pick. Qed.
+Lemma step_8_3 w : Family.lsets N m mN (fun C => mr C (fun i => nrm2 (g i w))) <= nrm2 (G w) + sg2 /\
+  Family.lsets N m mN (fun C => nrm2 (gC w C)) <= nrm2 (G w) + gamm * sg2 / INR m.
+Proof.
+  set (V := / INR N * sum N (fun i => nrm2 (g i w - G w))). assert (Vs : V <= sg2) by apply spread.
+  assert (eV : / INR N * sum N (fun i => nrm2 (g i w)) = nrm2 (G w) + V).
+  { unfold V. rewrite (sum_ext N (fun i => nrm2 (g i w - G w)) (fun i => nrm2 (g i w) + ((-2) * dot (g i w) (G w) + nrm2 (G w)))) by (intros; rewrite nrm2_sub; ring). rewrite !sum_plus, sum_scal, sum_const, <- dot_suml.
+    assert (e : / INR N * dot (vsum N (fun i => g i w)) (G w) = nrm2 (G w)) by (rewrite <- dot_scall; reflexivity). replace (dot (vsum N (fun i => g i w)) (G w)) with (INR N * nrm2 (G w)) by (rewrite <- e; field; lra). field. lra. }
+  split.
+  - unfold mr. rewrite (Family.lsets_mean N m mN (fun i => nrm2 (g i w)) m1), eV. lra.
+  - assert (lx : forall u v, (forall C, In C (subsets N m) -> u C = v C) -> Family.lsets N m mN u = Family.lsets N m mN v).
+    { intros u v k. apply Rle_antisym; apply (Family.lsets_le N m mN); intros C hC; rewrite k; auto; lra. }
+    assert (var : Family.lsets N m mN (fun C => nrm2 (gC w C - G w)) <= gamm * sg2 / INR m).
+    { destruct (Nat.eq_dec N 1) as [e1|ne].
+      - assert (em : m = 1%nat) by lia. rewrite (lx _ (fun _ => 0)).
+        + rewrite ex_const. unfold gamm. rewrite e1, em. simpl INR. unfold Rdiv. rewrite Rminus_diag_eq by reflexivity. lra.
+        + intros C hC. unfold gC, mc. rewrite (Family.pick_ext _ (fun _ => g 0%nat w)).
+          * rewrite Family.pick_const, (subsets_length _ _ _ hC). replace (/ INR m *: (INR m *: g 0%nat w) - G w)%V with v0; [apply nrm2_0|]. unfold G. rewrite e1. apply functional_extensionality; intros j. unfold vsub, vscal, vsum, v0. cbn [sum]. simpl INR. field. lra.
+          * intros i hi. apply (subsets_below _ _ _ _ hC) in hi. replace i with 0%nat by lia. reflexivity.
+      - assert (h := sampling_variance N m (fun i => g i w) ltac:(lia) ltac:(lia)). cbv zeta in h. fold (G w) in h. change (Esets N m (fun A0 => nrm2 (/ INR m *: pick (fun i => g i w) A0 - G w))) with (Family.lsets N m mN (fun C => nrm2 (gC w C - G w))) in h.
+        rewrite h. fold V. assert (n2 : 2 <= INR N) by (apply (le_INR 2); lia). assert (mn : INR m <= INR N) by now apply le_INR.
+        replace ((INR N - INR m) / (INR m * (INR N - 1)) * V) with (gamm / INR m * V) by (unfold gamm; field; lra). replace (gamm * sg2 / INR m) with (gamm / INR m * sg2) by (field; lra). apply Rmult_le_compat_l; auto.
+        unfold gamm, Rdiv. assert (0 < / (INR N - 1)) by (apply Rinv_0_lt_compat; lra). pos. }
+    rewrite (ex_ext (Family.lsets N m mN) _ (fun C => nrm2 (gC w C - G w) + (2 * dot (G w) (gC w C) + - nrm2 (G w)))) by (intros C; rewrite nrm2_sub, (dotC (gC w C)); ring).
+    rewrite !ex_plus, ex_const, ex_scal. unfold gC at 2. rewrite sample_dot. assert (e : / INR N * sum N (fun i => dot (G w) (g i w)) = nrm2 (G w)) by (transitivity (dot (G w) (/ INR N *: vsum N (fun i => g i w))); [rewrite dot_scalr, dot_sumr; reflexivity|reflexivity]). rewrite e. lra.
+Qed.
+Lemma favg_below w s : Favg (w + s)%V <= Favg w + dot (G w) s + 1/2 * nH (H w) s.
+Proof.
+  unfold Favg. apply Rle_trans with (/ INR N * sum N (fun i => f i w + dot (g i w) s + 1/2 * nH (H w) s)).
+  - apply Rmult_le_compat_l; auto. apply sum_le; intros i hi. assert (q := step_5_2 (H w) L (HH w) (f i) (g i) (grad i hi) (fun x s u => rank w i x s u hi) w s). apply abs_le in q. lra.
+  - right. rewrite !sum_plus, sum_const, <- dot_suml. unfold G. rewrite dot_scall. field. lra.
+Qed.
+Theorem claim_9 w : kround w (fun x => Favg (next w x)) <= Favg w - te / 2 * nrm2 (G w) + L * te ^ 2 * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K))
+  + 3 * (1 - / INR K) * L ^ 2 * te ^ 3 * (th * sg2 + cc * sigma ^ 2 / INR K) + te * (3 * b2 + 11/2 * L * eta * a * t2).
+Proof.
+  destruct (step_8_3 w) as [r1 r2]. assert (l0 := Rlt_le _ _ L0). assert (tt := Rlt_le _ _ te0).
+  assert (uK : 0 <= 1 - / INR K <= 1) by (split; [assert (/ INR K <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra); lra|assert (x := Rinv_0_lt_compat _ K0); lra]).
+  set (qf := 8/7 * (1 - / INR K) * L * te ^ 2). assert (qf0 : 0 <= qf) by (unfold qf; assert (y := pow2_ge_0 te); pos).
+  set (cst := cc * sigma ^ 2 / INR K + 4 * bth).
+  apply Rle_trans with (Family.lsets N m mN (fun C => Favg w + (te / 4 * nrm2 (G w) + 2 * te * b2 + L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K) + 4 * bth)) + (- te * dot (G w) (gC w C) + (L * te ^ 2 * th * nrm2 (gC w C)
+    + te * L * (2 + 4 * hh * th) * qf * (th * mr C (fun i => nrm2 (g i w)) + cst))))).
+  - unfold kround. cbn [bind ex]. apply (Family.lsets_le N m mN); intros C hC. assert (Cl := subsets_length _ _ _ hC). assert (Cn := fun i => subsets_below N m C i hC). assert (Cd := subsets_nodup _ _ _ hC).
+    eapply Rle_trans; [apply (ex_le _ _ (fun h => Favg w + (dot (G w) (next w (C, h) - w) + 1/2 * nH (H w) (next w (C, h) - w))))|].
+    + intros h. assert (q := favg_below w (next w (C, h) - w)%V). replace (w + (next w (C, h) - w))%V with (next w (C, h)) in q by vring. lra.
+    + rewrite !ex_plus, ex_const, ex_scal. assert (s1 := slope_C w C Cl Cn). assert (s2 := curve_C w C Cl Cn Cd).
+      assert (qq : QC w C <= qf * (th * mr C (fun i => nrm2 (g i w)) + cst)).
+      { unfold QC. apply Rle_trans with (mr C (fun i => qf * cst + qf * th * nrm2 (g i w))).
+        - apply (mr_le C); intros i hi. eapply Rle_trans; [apply drift, Cn, hi|]. right. unfold qf, cst. ring.
+        - right. rewrite (mr_lin C), (mr_const C Cl). ring. }
+      assert (k0 : 0 <= te * L * (2 + 4 * hh * th)) by (apply Rmult_le_pos; [pos|]; assert (0 <= hh * th) by (apply Rmult_le_pos; lra); lra). apply (Rmult_le_compat_l _ _ _ k0) in qq. unfold hh in *. lra.
+  - rewrite !ex_plus, !ex_scal, !ex_plus, !ex_scal, !ex_const.
+    assert (sd : Family.lsets N m mN (fun C => dot (G w) (gC w C)) = nrm2 (G w)).
+    { unfold gC. rewrite sample_dot. transitivity (dot (G w) (/ INR N *: vsum N (fun i => g i w))); [rewrite dot_scalr, dot_sumr; reflexivity|reflexivity]. }
+    rewrite sd. assert (k1 : 0 <= L * te ^ 2 * th) by (assert (y := pow2_ge_0 te); assert (0 <= th) by lra; pos). apply (Rmult_le_compat_l _ _ _ k1) in r2.
+    assert (k2 : 0 <= te * L * (2 + 4 * hh * th) * qf * th) by (assert (0 <= th) by lra; assert (0 <= hh) by lra; assert (0 <= 2 + 4 * hh * th) by (assert (0 <= hh * th) by pos; lra); pos). apply (Rmult_le_compat_l _ _ _ k2) in r1.
+    assert (hs : hh * th <= 1/8) by (unfold hh; lra). assert (s92 := step_9_2 hh th hh0 th1 hs). assert (s93 := step_9_3 hh th hh0 th1 hs).
+    destruct (step_9_4 hh th b2 t2 (a / INR K) (L * eta * a) hh0 th1 hs b0 t0 ltac:(unfold Rdiv; pos) eq_refl ltac:(unfold hh, te; field; lra)) as [s94 _].
+    assert (n0 := nrm2_ge0 (G w)). assert (s20 := pow2_ge_0 sigma). assert (sgp : 0 <= sg2) by (eapply Rle_trans; [|apply (spread w)]; apply Rmult_le_pos; auto; apply sum_ge0; intros; apply nrm2_ge0).
+    set (u := 1 - / INR K) in *. set (Z1 := th * sg2 + cc * sigma ^ 2 / INR K). assert (Z0 : 0 <= Z1) by (unfold Z1, cc, Rdiv; assert (0 <= th) by lra; apply Rplus_le_le_0_compat; pos).
+    assert (big : te * L * (2 + 4 * hh * th) * qf = te * (u * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7))))) by (unfold qf, hh; ring).
+    assert (x1 := Rmult_le_compat_l (te * nrm2 (G w)) _ _ ltac:(pos) s92). assert (x2 := Rmult_le_compat_l (te * u * hh ^ 2 * Z1) _ _ ltac:(destruct uK; assert (y := pow2_ge_0 hh); pos) s93). assert (x3 := Rmult_le_compat_l te _ _ tt s94).
+    (* 1 for 1 - 1/K before |g|^2 and b *)
+    assert (w0 : 0 <= te * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7)))) by (assert (0 <= hh * th) by (apply Rmult_le_pos; lra); assert (y := pow2_ge_0 hh); apply Rmult_le_pos; [lra|]; apply Rmult_le_pos; [auto|lra]).
+    assert (w1 : te * L * (2 + 4 * hh * th) * qf * (th * nrm2 (G w) + 4 * bth) <= te * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7))) * (th * nrm2 (G w) + 4 * bth)).
+    { rewrite big. apply Rmult_le_compat_r; [assert (0 <= th) by lra; apply Rplus_le_le_0_compat; pos|]. assert (0 <= (1 - u) * (te * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7))))) by (apply Rmult_le_pos; lra). lra. }
+    assert (w2 : te * L * (2 + 4 * hh * th) * qf * Z1 <= 3 * u * L ^ 2 * te ^ 3 * Z1).
+    { rewrite big. replace (3 * u * L ^ 2 * te ^ 3 * Z1) with (te * u * hh ^ 2 * Z1 * 3) by (unfold hh; ring). lra. }
+    unfold cst. fold bth in x3. replace (L * te ^ 2 * th * (nrm2 (G w) + gamm * sg2 / INR m)) with (te * (hh * th) * nrm2 (G w) + L * te ^ 2 * (th * (gamm * sg2) / INR m)) in r2 by (unfold hh; field; lra).
+    replace (te * (3 * b2 + 11/2 * L * eta * a * t2)) with (te * (3 * b2 + 11/2 * hh * (a / INR K) * t2)) by (unfold hh, te; field; lra).
+    replace (L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K) + 4 * bth)) with (L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K)) + te * (4 * hh * bth)) by (unfold hh; ring).
+    unfold Z1 in *. lra.
+Qed.
+(* 9.1, in the mean over the drawn clients; LQ is the drift of section 8 *)
+Lemma step_9_1 w : kround w (fun x => dot (G w) (next w x - w)) <= - (3/4) * te * nrm2 (G w) + 2 * te * (L * Family.lsets N m mN (QC w)) + 2 * te * b2.
+Proof.
+  unfold kround. cbn [bind ex]. apply Rle_trans with (Family.lsets N m mN (fun C => - te * dot (G w) (gC w C) + (2 * te * L * QC w C + (te / 4 * nrm2 (G w) + 2 * te * b2)))).
+  - apply (Family.lsets_le N m mN); intros C hC. assert (q := slope_C w C (subsets_length _ _ _ hC) (fun i => subsets_below N m C i hC)). lra.
+  - rewrite !ex_plus, !ex_scal, !ex_const. assert (sd : Family.lsets N m mN (fun C => dot (G w) (gC w C)) = nrm2 (G w)).
+    { unfold gC. rewrite sample_dot. transitivity (dot (G w) (/ INR N *: vsum N (fun i => g i w))); [rewrite dot_scalr, dot_sumr; reflexivity|reflexivity]. }
+    rewrite sd. right. change (Family.lsets N m mN (fun w0 : list nat => QC w w0)) with (Family.lsets N m mN (QC w)). field.
+Qed.
+Theorem k_steps w0 R_ : (0 < R_)%nat -> / INR R_ * sum R_ (fun t => Eit kround next t (fun w => nrm2 (G w)) w0)
+  <= 2 * (Favg w0 - fstar) / (te * INR R_) + 2 * L * te * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K))
+    + 6 * (1 - / INR K) * L ^ 2 * te ^ 2 * (th * sg2 + cc * sigma ^ 2 / INR K) + (6 * b2 + 11 * L * eta * a * t2).
+Proof.
+  intros R0%lt_0_INR. set (add := L * te ^ 2 * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K)) + 3 * (1 - / INR K) * L ^ 2 * te ^ 3 * (th * sg2 + cc * sigma ^ 2 / INR K) + te * (3 * b2 + 11/2 * L * eta * a * t2)).
+  assert (h := telescope kround next (fun _ => True) (fun w => Favg w - fstar) (fun w => te / 2 * nrm2 (G w)) add (fun _ _ _ => I)).
+  specialize (h (fun w _ => ltac:(rewrite (ex_ext (kround w) _ (fun x => Favg (next w x) + - fstar)) by (intros; reflexivity); rewrite ex_plus, ex_const; assert (b := claim_9 w); unfold add; lra)) (fun w => ltac:(assert (b := bounded w); lra)) R_ w0 I).
+  rewrite (sum_ext R_ _ (fun t => te / 2 * Eit kround next t (fun w => nrm2 (G w)) w0)), sum_scal in h by (intros; apply Eit_scal).
+  assert (c0 : 0 < 2 / (te * INR R_)) by (apply Rdiv_lt_0_compat; [lra|]; now apply Rmult_lt_0_compat). apply (Rmult_le_compat_l _ _ _ (Rlt_le _ _ c0)) in h.
+  replace (2 / (te * INR R_) * (te / 2 * sum R_ (fun t => Eit kround next t (fun w => nrm2 (G w)) w0))) with (/ INR R_ * sum R_ (fun t => Eit kround next t (fun w => nrm2 (G w)) w0)) in h by (field; lra).
+  eapply Rle_trans; [exact h|]. right. unfold add. field. lra.
+Qed.
+End KSteps.
+(* 10.1, with the cube root of FedSub's page *)
+Lemma step_10_1 th L D_ R_ N V : 0 < th -> 0 < L -> 0 < D_ -> 0 < R_ -> 0 < N -> 0 < V ->
+  let cr := Fedsub.cbrt in let te := Rmin (/ (8 * L * th)) (Rmin (/ N * sqrt (D_ / (L * R_))) (cr (D_ / (3 * L ^ 2 * R_ * V)))) in
+  / te <= 8 * L * th + N * sqrt (L * R_ / D_) + cr (3 * L ^ 2 * R_ * V / D_) /\
+  2 * D_ / (te * R_) + 2 * L * te * N ^ 2 + 6 * L ^ 2 * te ^ 2 * V <= 16 * th * L * D_ / R_ + 4 * N * sqrt (L * D_ / R_) + 6 * (cr V * cr (L * D_ / R_) ^ 2).
+Proof.
+  intros t0 l0 d0 r0 n0 v0 cr te. assert (l2 : 0 < L ^ 2) by (apply pow_lt; lra).
+  assert (a0 : 0 < 8 * L * th) by (repeat apply Rmult_lt_0_compat; lra). assert (ia := Rinv_0_lt_compat _ a0).
+  assert (q1 : 0 < D_ / (L * R_)) by (apply Rdiv_lt_0_compat; auto; now apply Rmult_lt_0_compat). set (s := sqrt (D_ / (L * R_))). assert (s0 : 0 < s) by now apply sqrt_lt_R0. assert (ss : s * s = D_ / (L * R_)) by (apply sqrt_def; lra).
+  assert (q2 : 0 < D_ / (3 * L ^ 2 * R_ * V)) by (apply Rdiv_lt_0_compat; auto; repeat apply Rmult_lt_0_compat; lra). destruct (Fedsub.cbrt_spec _ q2) as [e0 e3]. fold cr in e0, e3. set (e := cr (D_ / (3 * L ^ 2 * R_ * V))) in *.
+  assert (b0 : 0 < / N * s) by (apply Rmult_lt_0_compat; auto; now apply Rinv_0_lt_compat).
+  assert (m0 : 0 < te) by (unfold te; fold s e; repeat apply Rmin_glb_lt; auto).
+  assert (i1 : sqrt (L * R_ / D_) = / s). { assert (x : 0 < / s) by now apply Rinv_0_lt_compat. rewrite <- (sqrt_Rsqr (/ s)) by lra. f_equal. unfold Rsqr. replace (/ s * / s) with (/ (s * s)) by (field; lra). rewrite ss. field. lra. }
+  assert (q3 : 0 < 3 * L ^ 2 * R_ * V / D_) by (apply Rdiv_lt_0_compat; auto; repeat apply Rmult_lt_0_compat; lra). destruct (Fedsub.cbrt_spec _ q3) as [f0 f3]. fold cr in f0, f3.
+  assert (i2 : cr (3 * L ^ 2 * R_ * V / D_) = / e).
+  { assert (x : 0 < / e) by now apply Rinv_0_lt_compat. assert (y : (/ e) ^ 3 = 3 * L ^ 2 * R_ * V / D_) by (replace ((/ e) ^ 3) with (/ e ^ 3) by (field; lra); rewrite e3; field; repeat split; lra). apply Rle_antisym; apply Fedsub.cube_le; try lra; rewrite f3, y; lra. }
+  assert (inv_ : / te <= 8 * L * th + N * / s + / e).
+  { assert (x1 : 0 < N * / s) by (apply Rmult_lt_0_compat; auto; now apply Rinv_0_lt_compat). assert (x2 : 0 < / e) by now apply Rinv_0_lt_compat. unfold te. fold s e.
+    destruct (Rle_dec (/ (8 * L * th)) (Rmin (/ N * s) e)); [rewrite Rmin_left by lra; rewrite Rinv_inv; lra|]. rewrite Rmin_right by lra. destruct (Rle_dec (/ N * s) e); [rewrite Rmin_left by lra; replace (/ (/ N * s)) with (N * / s) by (field; lra); lra|rewrite Rmin_right by lra; lra]. }
+  split; [rewrite i1, i2; exact inv_|].
+  assert (ts : te <= / N * s) by (unfold te; fold s e; eapply Rle_trans; [apply Rmin_r|apply Rmin_l]). assert (tee : te <= e) by (unfold te; fold s e; eapply Rle_trans; [apply Rmin_r|apply Rmin_r]).
+  assert (w : sqrt (L * D_ / R_) = L * s). { assert (x : 0 < L * s) by now apply Rmult_lt_0_compat. rewrite <- (sqrt_Rsqr (L * s)) by lra. f_equal. unfold Rsqr. replace (L * s * (L * s)) with (L ^ 2 * (s * s)) by ring. rewrite ss. field. lra. }
+  assert (y1 := Rmult_le_compat_l (2 * D_ / R_) _ _ ltac:(apply Rlt_le, Rdiv_lt_0_compat; lra) inv_).
+  assert (y2 := Rmult_le_compat_l (2 * L * N ^ 2) _ _ ltac:(assert (z := pow2_ge_0 N); assert (z2 := Rlt_le _ _ l0); pos) ts).
+  assert (y3 : 6 * L ^ 2 * V * te ^ 2 <= 6 * L ^ 2 * V * e ^ 2) by (apply Rmult_le_compat_l; [assert (z := Rlt_le _ _ v0); pos|apply pow_incr; lra]).
+  destruct (Fedsub.cbrt_spec V v0) as [c0 c3]. fold cr in c0, c3. assert (ld : 0 < L * D_ / R_) by (apply Rdiv_lt_0_compat; auto; now apply Rmult_lt_0_compat). destruct (Fedsub.cbrt_spec _ ld) as [g0 g3]. fold cr in g0, g3.
+  assert (dv : 2 * D_ / R_ * / e = 6 * L ^ 2 * V * e ^ 2) by (assert (x : D_ = e ^ 3 * (3 * L ^ 2 * R_ * V)) by (rewrite e3; field; repeat split; lra); rewrite x; field; lra).
+  assert (k : 12 * L ^ 2 * V * e ^ 2 <= 6 * (cr V * cr (L * D_ / R_) ^ 2)).
+  { apply Fedsub.cube_le; [repeat apply Rmult_le_pos; try lra; apply pow2_ge_0|]. replace ((12 * L ^ 2 * V * e ^ 2) ^ 3) with (1728 * L ^ 6 * V ^ 3 * (e ^ 3) ^ 2) by ring. rewrite e3.
+    replace ((6 * (cr V * cr (L * D_ / R_) ^ 2)) ^ 3) with (216 * (cr V ^ 3 * (cr (L * D_ / R_) ^ 3) ^ 2)) by ring. rewrite c3, g3.
+    replace (1728 * L ^ 6 * V ^ 3 * (D_ / (3 * L ^ 2 * R_ * V)) ^ 2) with (192 * (V * (L * D_ / R_) ^ 2)) by (field; lra). assert (0 <= V * (L * D_ / R_) ^ 2) by (apply Rmult_le_pos; [lra|apply pow2_ge_0]). lra. }
+  replace (2 * D_ / (te * R_)) with (2 * D_ / R_ * / te) by (field; lra). rewrite w.
+  assert (z1 : 2 * D_ / R_ * (N * / s) = 2 * N * (L * s)) by (replace (2 * D_ / R_ * (N * / s)) with (2 * N * (D_ / (L * R_)) * L * / s) by (field; lra); rewrite <- ss; field; lra).
+  assert (z2 : 2 * L * N ^ 2 * (/ N * s) = 2 * N * (L * s)) by (field; lra). lra.
+Qed.

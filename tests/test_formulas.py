@@ -1,0 +1,143 @@
+"""A formula of a theory page is one object: the page shows it, a step checks it, a run is held against it."""
+
+import importlib
+import random
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import sympy
+
+from fedtheory.theory import formula
+from fedtheory.theory.formula import NUMBER, Formula, plain
+from fedtheory.theory.proof import WITH_FORMULAS, Equal, Every, Fails, Implies, Step, formulas
+from fedtheory.theory.ssf.formulas import FORMULAS
+from fedtheory.theory.ssf.moments import SAMPLE
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs" / "book" / "_ext"))
+import page_numbers  # noqa: E402
+
+PAGES = {name: (ROOT / "docs" / "theory" / f"{name}.md").read_text() for name in WITH_FORMULAS}
+DRAWN = {"ssf": 40, "family": 20}  # mutations of objects; of the page twice as many
+
+
+@pytest.mark.parametrize("page", WITH_FORMULAS)
+def test_a_page_shows_every_formula_and_names_every_display(page):
+    spans = page_numbers.FORMULA.findall(PAGES[page])
+    assert {name for _, _, name in spans if name} == set(formulas(page))
+    assert [latex for sign, latex, name in spans if sign == "$$" and not name] == []
+
+
+@pytest.mark.parametrize("page", WITH_FORMULAS)
+def test_a_changed_number_of_a_page_is_rendered_back(page):
+    """Drawn from all numbers within named formulas, in tables, too."""
+    text, known = PAGES[page], formulas(page)
+    assert page_numbers.rendered(text, known) == text
+    spans = [span[0] for span in page_numbers.FORMULA.finditer(text) if span[3]]
+    places = [(span, digit) for span in spans for digit in re.finditer(r"\d(?=.*\$)", span, re.DOTALL)]
+    for span, digit in random.Random(1).sample(places, 2 * DRAWN[page]):
+        changed = f"{span[: digit.start()]}{(int(digit[0]) + 1) % 10}{span[digit.end() :]}"
+        again = page_numbers.rendered(changed, known)
+        assert again != changed
+        assert plain(again) == plain(span)
+
+
+@pytest.mark.parametrize("page", WITH_FORMULAS)
+def test_a_changed_number_of_an_object_fails_a_step(page, monkeypatch):
+    """The steps that read the formula's text are run first; a quotation that it no longer has counts, too."""
+    module = importlib.import_module(f"fedtheory.theory.{page}.steps")
+    known, read, parsed = formulas(page), {}, formula._parsed
+    with monkeypatch.context() as patch:
+        for step in module.STEPS:
+            patch.setattr(
+                formula, "_parsed", lambda text, id=step.id: read.setdefault(id, set()).add(text) or parsed(text)
+            )
+            step.check()
+
+    def caught(text: str) -> bool:
+        near = lambda id: any(len(one) > 3 and (one in text or text in one) for one in read.get(id, ()))
+        try:
+            steps = {step.id: step for step in importlib.reload(module).STEPS}
+            return any(
+                not steps[id].check() or steps[id].control() for id in sorted(steps, key=lambda id: not near(id))
+            )
+        except ValueError:
+            return True
+
+    own = [name for name in known if name != "printed"]  # the paper's own, see below
+    changes = [(name, other) for name in own for other in known[name].neighbours()]
+    survived = []
+    try:
+        for name, other in random.Random(2).sample(changes, DRAWN[page]):
+            text = known[name].text
+            with monkeypatch.context() as patch:
+                patch.setitem(known, name, other)
+                survived += [] if caught(text) else [other.text]
+    finally:
+        importlib.reload(module)
+    assert survived == []
+
+
+def test_the_printed_theorem_is_the_statement_of_its_claim():
+    text = (ROOT / "docs" / "book" / "statements" / "ssf.md").read_text()
+    (statement,) = re.findall(r"## ssf\.theorem1\n\n(.*)\n", text)
+    assert plain(FORMULAS["printed"].latex()) in plain(statement)
+    values = SAMPLE.named(7)
+    assert FORMULAS["printed"].right(values, float) == pytest.approx(sum(SAMPLE.theorem(7)), rel=1e-14)
+
+
+@pytest.mark.parametrize(("name", "claim"), [("theorem", "theorem"), ("short", "short")])
+def test_a_theorem_of_ours_is_the_statement_of_its_claim(name, claim):
+    text = (ROOT / "docs" / "book" / "statements" / "ssf.md").read_text()
+    (statement,) = re.findall(rf"## ssf\.sharper\.{claim}\n\n(.*)\n", text)
+    assert plain(FORMULAS[name].latex()) in plain(statement)
+
+
+def test_a_formula_in_latex():
+    letters = {"eta": r"\tilde\eta", "C": r"\mathcal C", "sum_j": r"\sum_{j<k}{}"}
+    shown = {
+        "-1/2*sq(u - v) + 2*C**2": r"-\frac12\Vert u-v\Vert^2+2\mathcal C^2",
+        "h == L*eta <= min(1/4, sqrt(eta//8))": r"h=L\tilde\eta\le\min(\frac14,\sqrt{\tilde\eta/8})",
+        "(1 + h)/2*sum_j(a + b)": r"\frac{1+h}2\sum_{j<k}(a+b)",
+        "4/3*1.041": r"\frac43\cdot1.041",
+        "a - (b - c)": "a-(b-c)",
+    }
+    assert {text: Formula(text, letters).latex() for text in shown} == shown
+    assert plain(r"\Bigl[\tfrac{1}2\,a \Bigr].") == plain(r"(\frac12a)")
+
+
+def test_values_of_a_formula():
+    """Exact, in floats, in symbols; a decimal is the fraction that it says."""
+    one = Formula("D <= 1.041*K + a/3")
+    assert one.right({"K": 2, "a": 1}) == sympy.Rational("1.041") * 2 + sympy.Rational(1, 3)
+    assert one.terms({"K": 2.0, "a": 1.0}) == (1.041 * 2, 1 / 3)
+    assert one.right({"K": sympy.Symbol("K"), "a": 0}, sympy.Rational) == sympy.Rational(1041, 1000) * sympy.Symbol("K")
+    assert [str(other.text) for other in one.neighbours()] == ["D <= 1.042*K + a/3", "D <= 1.041*K + a/4"]
+    assert len(NUMBER.findall("C0 + G2**2 - 1.5")) == 2
+    with pytest.raises(ValueError, match=r"old='1.04': expected words of D <= .* Fix: quote the formula's text"):
+        one.changed("1.04", "1")
+    with pytest.raises(ValueError, match=r"expected one name on its left side.*Fix: write name == expression"):
+        Formula("2*D <= 1").name  # noqa: B018
+
+
+def test_checks_as_data():
+    """What is true holds, what is false does not, and a control quotes its check."""
+    assert Implies(["0 <= x", "x <= 1/4"], ["sqrt(x) <= 1/2"])()
+    assert not Implies(["0 <= x", "x <= 1/4"], ["sqrt(x) <= 2/5"])()
+    assert not Implies([], ["-2*dot(a, b) <= sq(a) + sq(b)"])()  # numbers of their own
+    assert Implies([], ["-2*dot(a, b) <= sq(a) + sq(b)"], line=True)()
+    assert Implies(["x <= y"], ["x/(x + y) <= 1/2"], cleared=True)()
+    assert not Implies(["x <= y"], ["x/(x + y) <= 1/3"], cleared=True)()
+    assert Equal("y", "x**2 + 2*x + 1", ["y == (1 + x)**2"])()
+    assert Equal("sq(u + v) <= 2*sq(u) + 2*sq(v)", "sq(u - v)", gap=True)()
+    assert not Equal("sq(u + v) <= 2*sq(u) + 3*sq(v)", "sq(u - v)", gap=True)()
+    both = Every([Equal("x", "x"), Fails(Equal("x", "y"))])
+    assert both()
+    assert not both.changed("x", "z")()
+    with pytest.raises(ValueError, match=r"control=.*expected words of the check of ssf\.0\.0"):
+        Step("ssf.0.0", "identity", "x is x", Equal("x", "x"), {"y": "z"})
+    step = Step("ssf.0.0", "identity", "x is x", Equal("x", "x"), {"x": "z"})
+    assert step.broken == "z instead of x"
+    assert step.outcome().holds
