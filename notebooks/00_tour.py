@@ -137,7 +137,7 @@ show(figure)
 #
 # $$\sum_i (I - M_i)\,(x - b_i) = 0 \qquad\text{instead of}\qquad \sum_i H_i\,(x - b_i) = 0 .$$
 #
-# So FedAvg solves a problem with $I - M_i$ in the place of $H_i$. With $K = 1$ the two are the same up to the factor
+# So FedAvg solves a problem with $I - M_i$ instead of $H_i$. With $K = 1$ the two are the same up to the factor
 # $\eta$. With large $K$, every $I - M_i$ tends to $I$, and FedAvg to the plain average of the clients' minimisers.
 #
 # > **Predict.** We run 400 rounds with $K = 1, 2, 5, 20, 100$. Which $K$ ends closest to $x^\star$?

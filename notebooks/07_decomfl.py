@@ -205,7 +205,7 @@ assert all(float(gap.abs().max()) < 1e-11 for gap in facts.values())
 #
 # ### 2.2 Averaging scalars is averaging models, (4a) and (4b)
 #
-# All clients walk along the same directions, so the mean of their models hangs on the mean of their scalars. That is
+# All clients walk along the same directions, so the mean of their models depends on the mean of their scalars. That is
 # the whole saving of the uplink: $KP$ numbers instead of $d$.
 
 # %%

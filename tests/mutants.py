@@ -1570,14 +1570,14 @@ MUTANTS = [
     ),
     Mutant(
         "a federation at TCP ports of this machine",
-        "federation/door.py",
+        "federation/unix_sockets.py",
         'HOST = "192.0.2.1"',
         'HOST = "127.0.0.1"',
         T_DOOR,
     ),
     Mutant(
         "a socket in use is taken",
-        "federation/door.py",
+        "federation/unix_sockets.py",
         "if there is not address and not listens(there):",
         "if there is not address:",
         T_DOOR,

@@ -215,7 +215,7 @@ class Fake:
         return {"diverged": None, "columns": {**columns, "down_bytes": [0, 1, 2]}}
 
 
-ORDER = {"Full-SCAFFOLD": 0.5, "SSF": 0.4, "FedAvg": 0.3, "FedSub": 0.2, "our-CD": 0.5, "our-P=I": 0.5}
+ORDER = {"Full-SCAFFOLD": 0.5, "SSF": 0.4, "FedAvg": 0.3, "FedSub": 0.2, "our-CD": 0.5, "our-P=I": 0.5, deep.CODE: 0.5}
 
 
 @pytest.mark.parametrize(("item", "count"), [("fedsub/fig2", 5), ("ssf/fig4", 3), ("ssf/table5", 13)])

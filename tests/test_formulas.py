@@ -81,7 +81,7 @@ def test_a_changed_number_of_an_object_fails_a_step(page, monkeypatch):
 
 
 def test_the_printed_theorem_is_the_statement_of_its_claim():
-    text = (ROOT / "docs" / "book" / "statements" / "ssf.md").read_text()
+    text = (ROOT / "fedtheory" / "theory" / "ssf" / "claims.md").read_text()
     (statement,) = re.findall(r"## ssf\.theorem1\n\n(.*)\n", text)
     assert plain(FORMULAS["printed"].latex()) in plain(statement)
     values = SAMPLE.named(7)
@@ -90,7 +90,7 @@ def test_the_printed_theorem_is_the_statement_of_its_claim():
 
 @pytest.mark.parametrize(("name", "claim"), [("theorem", "theorem"), ("short", "short")])
 def test_a_theorem_of_ours_is_the_statement_of_its_claim(name, claim):
-    text = (ROOT / "docs" / "book" / "statements" / "ssf.md").read_text()
+    text = (ROOT / "fedtheory" / "theory" / "ssf" / "claims.md").read_text()
     (statement,) = re.findall(rf"## ssf\.sharper\.{claim}\n\n(.*)\n", text)
     assert plain(FORMULAS[name].latex()) in plain(statement)
 

@@ -903,9 +903,9 @@ class TestHelper:
         for at in range(helper.MOST + 1):
             right.plot([0, 1], [at, at], label=f"client {at}")
         right.set(xlabel="rounds")
-        said = "drift: ‖x-x⋆‖ [log] against rounds: η_ℓ = 1 falls from 3 to ~0, solution at 2; rounds: 7 curves."
+        said = "drift: ‖x - x⋆‖ [log] against rounds: η_ℓ = 1 falls from 3 to ~0, solution at 2; rounds: 7 curves."
         assert helper.seen(figure) == said
-        assert helper.seen(figure, values=False).startswith("drift: ‖x-x⋆‖ [log] against rounds: η_ℓ = 1, solution;")
+        assert helper.seen(figure, values=False).startswith("drift: ‖x - x⋆‖ [log] against rounds: η_ℓ = 1, solution;")
         assert helper.seen(Figure()) == "A picture without axes."
 
     def test_a_wide_table_is_folded(self, capsys):
@@ -917,6 +917,7 @@ class TestHelper:
     def test_committed(self, tmp_path, monkeypatch):
         (tmp_path / "notebooks").mkdir()
         monkeypatch.chdir(tmp_path / "notebooks")
+        monkeypatch.delenv("FEDTHEORY_ROOT")
         with pytest.raises(FileNotFoundError, match="reproduce ssf/none"):
             helper.committed("ssf/none")
         for scale, folder in (("quick", "figures/quick"), ("paper", "figures")):

@@ -50,7 +50,7 @@ def wheel(built):
 
 
 def package() -> set[str]:
-    paths = [path for pattern in ("*.py*", "claims.md") for path in (ROOT / "fedtheory").rglob(pattern)]
+    paths = [path for pattern in ("*.py*", "claims.md", "*.jinja") for path in (ROOT / "fedtheory").rglob(pattern)]
     found = {path.relative_to(ROOT).as_posix() for path in paths}
     return {name for name in found if "__pycache__" not in name} | {"fedtheory/py.typed"}
 

@@ -14,9 +14,12 @@ from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 
 
-def later(neutral: Any) -> Any:
-    """Declare a field that was added after runs had been stored; its default means what they did without it."""
-    return field(default=neutral, metadata={"neutral": neutral})
+def later(neutral: Any, shown: bool = True) -> Any:
+    """Declare a field that was added after runs had been stored; its default means what they did without it.
+
+    `shown=False` leaves it out of the repr, which records of those runs hold.
+    """
+    return field(default=neutral, repr=shown, metadata={"neutral": neutral})
 
 
 def by_problem() -> Any:

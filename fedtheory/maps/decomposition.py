@@ -510,7 +510,7 @@ class Hadamard(Decomposition):
     Raises ValueError also for tensor=True without a kernel.
     """
 
-    tensor: bool = later(False)
+    tensor: bool = later(False, shown=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

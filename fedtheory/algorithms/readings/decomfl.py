@@ -1,4 +1,4 @@
-"""DeComFL's open points: every field puts another step in the place of a named one of the box."""
+"""DeComFL's open points: every field puts another step instead of a named one of the box."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""FLSS's open points: every field puts another step in the place of a named one of the box."""
+"""FLSS's open points: every field puts another step instead of a named one of the box."""
 
 from dataclasses import dataclass
 from typing import Any

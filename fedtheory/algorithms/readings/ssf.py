@@ -1,4 +1,4 @@
-"""SSF's open points: every field puts another step in the place of a named one of the box."""
+"""SSF's open points: every field puts another step instead of a named one of the box."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
