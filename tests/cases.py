@@ -14,11 +14,9 @@ from fedtheory import (
     DeComFL,
     FedAvg,
     FedBAT,
-    FedCM,
     FedCom,
     FedDC,
     FedDyn,
-    FedExLoRA,
     FedFTG,
     FedHM,
     FedMUD,
@@ -35,13 +33,9 @@ from fedtheory import (
     Layout,
     LogisticRegression,
     MatrixRegression,
-    MimeLite,
     ProjectedFedAvg,
     Quadratic,
-    RoLoRA,
-    Scaffnew,
     Scaffold,
-    Scallion,
     SignSGD,
     Spherical,
     TopK,
@@ -191,20 +185,12 @@ COMPRESSED = {
     "FedCom nearest": FedCom(ETA, K, rounding="nearest", scale="layer"),
     "FetchSGD": FetchSGD(ETA, K, 0.25, size=2.0, rows=3, momentum=0.5),
     "LBGM": LBGM(ETA, K),
-    "SCAFCOM": Scallion(ETA, K, 0.25, "top-k", momentum=0.5),
-}
-CORRECTED = {
-    "Scaffnew": Scaffnew(ETA, K),
-    "Scaffnew fixed": Scaffnew(ETA, K, coin=False),
-    "FedCM": FedCM(ETA, K, 0.3),
-    "MimeLite": MimeLite(ETA, K, 0.6),
 }
 ROLLED = {  # a client's dice are its own: what it draws hangs on its id
     "FedCom": FedCom(ETA, K),
     "FedCOMGATE": FedCom(ETA, K, gate=True),
     "EF21-P": EF21P(ETA, K, 0.5),
     "EF21-P DIANA": EF21P(ETA, K, 0.5, 0.25, beta=0.5),
-    "SCALLION": Scallion(ETA, K, 0.25),
     "FedBAT": FedBAT(ETA, K, rho=0.5),
     "FedBAT weighted": FedBAT(ETA, K, rho=0.5, weighted=True),
     "FedBAT one way": FedBAT(ETA, K, rho=0.5, both=False),
@@ -214,10 +200,6 @@ TRUNCATED = {
     "FedHM decay": FedHM(ETA, K, LowRank(1.0, layers="all"), 0.1, weighted=True),
     "FlexLoRA": FlexLoRA(ETA, K, (LowRank(0.5, 1.0, layers="all"),)),
     "FlexLoRA ranks": FlexLoRA(ETA, K, (LowRank(1.0, 1.0, layers="all"), LowRank(0.3, 1.0, layers="all")), 0.5, True),
-    "RoLoRA": RoLoRA(ETA, K, LowRank(0.5, 1.0, layers="all")),
-    "FFA-LoRA": RoLoRA(ETA, K, LowRank(0.5, 1.0, layers="all"), None),
-    "FedEx-LoRA": FedExLoRA(ETA, K, LowRank(0.5, 1.0, layers="all"), weighted=True),
-    "FLoRA": FedExLoRA(ETA, K, LowRank(0.5, 1.0, layers="all"), True),
     "FedFTG": FedFTG(ETA, K, 1, 4),
     "FedFTG SGD": FedFTG(ETA, K, 1, 2, 1.0, "sgd", weighted=True),
     "ProjectedFedAvg": ProjectedFedAvg(ETA, K, 2, 3),
@@ -233,7 +215,6 @@ ALGORITHMS = (
     | REGULARISED
     | SLOPES
     | COMPRESSED
-    | CORRECTED
     | ROLLED
     | TRUNCATED
 )

@@ -86,8 +86,6 @@ SMOLLM, T_SMOLLM = "papers/decomfl/smollm.py", "test_smollm.py::test_"
 T_DOOR = "test_wire.py::test_processes_with_a_door_meet_in_its_folder"
 STORE, T_RESUMES = "papers/store.py", "test_store.py::test_a_long_run_goes_on_where_it_stopped"
 
-NEWER_LORA = "test_newer_lora.py"
-NEWER, T_NEWER = "test_newer.py", "test_newer.py::test_transcript"
 LOWRANK = "test_lowrank_baselines.py"
 T_LOW = f"{LOWRANK}::test_transcript"
 
@@ -2234,77 +2232,6 @@ MUTANTS = [
         "lag > self.since",
         "lag > self.since + 1",
         f"{LOWRANK}::test_traffic_of_projected_fedavg_by_hand",
-    ),
-    # Newer methods
-    Mutant(
-        "the control turns away",
-        "algorithms/scaffnew.py",
-        "problem.grads(y, xi[k]) - own.h",
-        "problem.grads(y, xi[k]) + own.h",
-        f"{T_NEWER}[3-Scaffnew-quadratic]",
-    ),
-    Mutant(
-        "the model is sent to who has it",
-        "algorithms/scaffnew.py",
-        "sum(lag != 1 for lag in lags)",
-        "len(lags)",
-        f"{NEWER}::test_a_client_of_scaffnew_that_was_away_is_sent_the_model",
-    ),
-    Mutant(
-        "the old control is left out",
-        "algorithms/scallion.py",
-        "(delta + server.c)",
-        "delta",
-        f"{T_NEWER}[3-SCALLION-quadratic]",
-    ),
-    Mutant(
-        "no mean over the rounds",
-        "algorithms/scallion.py",
-        "v = v + self.momentum * (G - v)",
-        "v = G",
-        f"{T_NEWER}[3-SCAFCOM-quadratic]",
-    ),
-    Mutant(
-        "the momentum is added, not mixed",
-        "algorithms/fedcm.py",
-        "(1 - self.alpha) * down.delta",
-        "down.delta",
-        f"{T_NEWER}[3-FedCM-quadratic]",
-    ),
-    Mutant(
-        "the gradient at the end",
-        "algorithms/mimelite.py",
-        "problem.grads(x, problem.full(clients))",
-        "problem.grads(y, problem.full(clients))",
-        f"{T_NEWER}[3-MimeLite-quadratic]",
-    ),
-    Mutant(
-        "both factors are trained",
-        "algorithms/rolora.py",
-        "g * trained",
-        "g",
-        f"{NEWER_LORA}::test_the_model_is_the_mean_of_the_clients_models[RoLoRA]",
-    ),
-    Mutant(
-        "A and B change places",
-        "algorithms/rolora.py",
-        "left == bool(turn)",
-        "left != bool(turn)",
-        f"{NEWER_LORA}::test_transcript[3-FFA-LoRA-quadratic]",
-    ),
-    Mutant(
-        "what the means miss is lost",
-        "algorithms/fedexlora.py",
-        "base=x - D.update(u)",
-        "base=server.base",
-        f"{NEWER_LORA}::test_transcript[3-FedEx-LoRA-quadratic]",
-    ),
-    Mutant(
-        "the adapters stay",
-        "algorithms/fedexlora.py",
-        'replace(server.D, key=key.fold("D"))',
-        "server.D",
-        f"{NEWER_LORA}::test_transcript[3-FLoRA-quadratic]",
     ),
     # The methods' page
     Mutant(

@@ -235,8 +235,6 @@ GIVEN: dict[str, dict[str, Any]] = {
     "SSF": {"projection": Spherical(2, "orthonormal")},
     "FedMUD": {"decomposition": LOW},
     "FedHM": {"decomposition": LOW},
-    "RoLoRA": {"decomposition": LOW},
-    "FedEx-LoRA": {"decomposition": LOW},
     "FlexLoRA": {"decompositions": (LOW,)},
     "FLSS": {"rank": 1, "warm_up": 2},
     "FedFTG": {"rank": 1},
