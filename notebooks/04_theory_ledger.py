@@ -55,6 +55,7 @@ import sympy  # noqa: F401, exercise 5 asks for sympy.exp
 import torch
 
 from fedtheory import Coordinate, Gaussian, Layout, Spherical
+from fedtheory.core.registry import PAPERS
 from fedtheory.course import committed, conclusions, fold, located, show, start, table
 from fedtheory.course.exercises import check
 from fedtheory.papers import EXTRAS, style
@@ -120,7 +121,7 @@ for paper in ("mud", "flss", "decomfl"):
 
 # %%
 claims = ledger.claims()
-papers = tuple(ledger.MODULES)
+papers = tuple(PAPERS)
 rows = []
 for paper in papers:
     own = [claim for claim in claims.values() if claim.paper == paper]

@@ -1576,7 +1576,7 @@ MUTANTS = [
     Mutant(
         "a socket in use is taken",
         "federation/unix_sockets.py",
-        "if there is not address and not listens(there):",
+        "if there is not address and not is_listening(there):",
         "if there is not address:",
         T_DOOR,
     ),

@@ -75,7 +75,7 @@ def test_neutral_parts_are_the_method_itself(name):
 def test_uploads_that_are_neither_clipped_nor_noisy(name):
     """A method is itself, or refused."""
     method = ALGORITHMS[name]
-    if name.startswith(CHANGES):
+    if name.startswith(CHANGES) and name != "FedAvg-CD":
         assert same(played(PrivateUploads(method)), played(method))
     else:
         refused(lambda: played(PrivateUploads(method)), "method=", "uploads a change dy")

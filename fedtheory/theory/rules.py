@@ -94,7 +94,7 @@ def subspace_price(d: int, r: int, effective: float, law: str = "spherical") -> 
     Raises TypeError or ValueError for arguments out of range.
 
     >>> round(subspace_price(400, 20, effective=20.0), 2), 400 / 20
-    (2.0, 20.0)
+    (1.99, 20.0)
     """
     checks.count("d", d)
     checks.count("r", r)
