@@ -11,7 +11,7 @@ import torch
 from fedtheory.core import checks
 from fedtheory.core.basis import Basis
 from fedtheory.core.key import Key
-from fedtheory.core.problem import Constants, Penalty, Problem, Shift
+from fedtheory.core.problem import Classifier, Constants, Penalty, Problem, Shift
 
 
 def _of(name: str) -> Any:
@@ -25,10 +25,25 @@ class _Around(Problem):
     problem: Problem
     n, layout, dtype, device, weights = map(_of, ("n", "layout", "dtype", "device", "weights"))
     constants, closed_form, chunk, origin = map(_of, ("constants", "closed_form", "chunk", "origin"))
-    uneven, rate, metrics, classifier = map(_of, ("uneven", "rate", "metrics", "classifier"))
 
     def __post_init__(self) -> None:
         checks.tidy(self)
+
+    @property
+    def uneven(self) -> bool:
+        return self.problem.uneven
+
+    @property
+    def rate(self) -> float:
+        return self.problem.rate
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return self.problem.metrics
+
+    @property
+    def classifier(self) -> Classifier:
+        return self.problem.classifier
 
     @property
     @abstractmethod
@@ -106,7 +121,7 @@ class ClippedGradients(_Around):
         return self.norm is None
 
     def changed(self, y: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
-        return g * (self.norm / g.norm(dim=1, keepdim=True)).clamp(max=1)
+        return g if self.norm is None else g * (self.norm / g.norm(dim=1, keepdim=True)).clamp(max=1)
 
 
 @dataclass(frozen=True, eq=False)

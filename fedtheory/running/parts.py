@@ -4,6 +4,7 @@ A part is an `Algorithm` around another one, so parts nest and run as methods do
 `problems.parts`.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -24,7 +25,8 @@ class _Around(Algorithm):
 
     method: Algorithm
     name = "part"
-    lr = weighted = None
+    lr = math.nan
+    weighted = None
 
     def __post_init__(self) -> None:
         for name in ("name", "lr", "revision", "averaged"):
@@ -206,13 +208,13 @@ class ServerOptimizer(_Around):
         return State(Optimized(server, self.optimizer.init(x)), own)
 
     def broadcast(self, server: Optimized, key: Key) -> Any:
-        down = self.method.broadcast(server.method, key)
+        down: Any = self.method.broadcast(server.method, key)
         whole, found = {}, False
-        for f in fields(down) if is_dataclass(down) else ():
-            part = getattr(down, f.name)
+        for name in [f.name for f in fields(type(down))] if is_dataclass(type(down)) else ():
+            part = getattr(down, name)
             if isinstance(part, Replay) and part.value is server.x:
-                whole[f.name] = Replay(part.value, None)
-            found = found or part is server.x or f.name in whole
+                whole[name] = Replay(part.value, None)
+            found = found or part is server.x or name in whole
         if not found:
             expected = "a method that sends the server's model x itself: here clients make it of other parts"
             checks.reject("method", self.method.name, expected, "choose for example FedAvg, SCAFFOLD or SSF")
