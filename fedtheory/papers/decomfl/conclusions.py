@@ -13,7 +13,7 @@ TAKE_HOME = (
 
 CONCLUSIONS = [
     Conclusion(
-        "A round sends a few numbers up and down, however large the model is",
+        "A round sends few numbers, however large the model",
         "Secs. 3 and 4.2, Table 1",
         ("decomfl/table1: DeComFL*: uplink per round", "decomfl/table1: DeComFL*: downlink per round"),
         ("decomfl.history_contents", "decomfl.alg1-2", "decomfl.table1"),
@@ -46,7 +46,7 @@ CONCLUSIONS = [
         number=("decomfl/fig2a: scalars, FedAvg / K = 1 (above), authors' files", "FedAvg: {} times as many numbers"),
     ),
     Conclusion(
-        "Top-k loses accuracy where it sends fewer entries",
+        "Top-k loses accuracy as it sends fewer entries",
         "App. B.3.2 on Fig. 6",
         ("decomfl/fig6: accuracy, TopK, *",),
         (),
@@ -79,12 +79,12 @@ CONCLUSIONS = [
         number=("decomfl/fig3a: loss, TopK minus DeComFL, end (above)", "{} in the loss, Top-k minus DeComFL"),
     ),
     Conclusion(
-        "The number of rounds hardly grows with a language model's size",
+        "Rounds hardly grow with a language model's size",
         "App. B.3.1, Fig. 5 right",
         ("decomfl/fig5b: *: round of convergence (around)",),
     ),
     Conclusion(
-        "A trained network's Hessian has a low effective rank: most eigenvalues are near 0",
+        "Most Hessian eigenvalues of trained networks are near 0",
         "App. B.3.1, Fig. 5 left",
         ("decomfl/fig5a: *",),
         (),
@@ -97,7 +97,7 @@ CONCLUSIONS = [
         ),
     ),
     Conclusion(
-        "More perturbations (random directions in a step) give a higher accuracy in the end",
+        "More perturbations a step give a higher final accuracy",
         "Sec. 5, Fig. 2 right",
         ("decomfl/fig2b: accuracy, P = * minus P = *, end (above)*",),
         (),
@@ -117,7 +117,7 @@ CONCLUSIONS = [
         ),
     ),
     Conclusion(
-        "The number of perturbations matters more than the number of local steps",
+        "Perturbations matter more than local steps",
         "Sec. 5 on Fig. 2",
         ("decomfl/fig2a: accuracy gained in round *, by 4 P minus by 4 K (above)*",),
         (),
@@ -131,7 +131,7 @@ CONCLUSIONS = [
         ),
     ),
     Conclusion(
-        "Differences of losses beat gradients projected on the same directions, and bear more rates",
+        "Loss differences beat projected gradients and bear more rates",
         "App. A.5, Fig. 4",
         ("decomfl/fig4: accuracy, differences minus projection, *", "decomfl/fig4: spread over rates, *"),
         ("decomfl.A5.smoothing", "decomfl.A5.taylor"),
@@ -145,7 +145,7 @@ CONCLUSIONS = [
         ),
     ),
     Conclusion(
-        "Fine-tuned language models match FedZO's accuracy, and match or beat MeZO's",
+        "Fine-tuned language models match FedZO and match or beat MeZO",
         "Sec. 5, Table 2, accuracies",
         tuple(f"decomfl/table2: *: {method}, accuracy in %" for method in ("DeComFL", "FedZO", "MeZO")),
         (),
@@ -169,7 +169,7 @@ CONCLUSIONS = [
         "With CB, 56 texts, one seed shows no sure move.",
     ),
     Conclusion(
-        "A client needs little more memory than its model, the server almost none",
+        "Clients need little more memory than the model, the server almost none",
         "App. A.2, Table 4",
         ("decomfl/table4: DeComFL *",),
         ("decomfl.table4", "decomfl.eq10.use"),
@@ -184,7 +184,7 @@ CONCLUSIONS = [
         ),
     ),
     Conclusion(
-        "In general the rate sqrt(d/(mPKR)) speeds up linearly in clients, local steps and perturbations",
+        "The rate sqrt(d/(mPKR)) speeds up linearly in clients, steps and perturbations",
         "Sec. 4.1, Theorem 1, Corollary 1, Remark 2",
         (),
         ("decomfl.theorem1 / theorem3", "decomfl.corollary1", "decomfl.remark1-2"),
