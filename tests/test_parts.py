@@ -196,3 +196,9 @@ def test_a_wrong_part_has_a_line():
     uneven = network_problem("mlp", sizes=(2, 9), epochs=1)
     refused(lambda: WeightDecay(uneven, 0.1), "decay=0.1", "epochs=None")
     assert replace(ServerOptimizer(method, Adam()), method=Scaffold(0.1, 2)).name == "SCAFFOLD + Adam"
+
+
+def test_what_is_no_method_or_no_optimizer_is_refused():
+    refused(lambda: ServerOptimizer(1, Momentum()), "method=1", "pass for example FedAvg")
+    refused(lambda: PrivateUploads("FedAvg"), "method='FedAvg'", "pass for example FedAvg")
+    refused(lambda: ServerOptimizer(ALGORITHMS["FedAvg"], 3), "optimizer=3", "an instance of Optimizer")

@@ -132,7 +132,7 @@ def test_the_page_states_the_rule_and_counts_slips_by_themselves(committed):
 
 def test_a_slip_is_no_failure_of_a_conclusion():
     one = {"id": "p.c", "kind": "inequality", "verdict": "slip"}
-    assert conclude(Conclusion("S", "W", claims=("p.c",)), [], {"p.c": one}).words() == "theory holds but for a slip"
+    assert conclude(Conclusion("S", "W", claims=("p.c",)), [], {"p.c": one}).word() == "holds but for a slip"
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ class _Around(Algorithm):
     weighted = None
 
     def __post_init__(self) -> None:
+        checks.instance("method", self.method, Algorithm, "pass for example FedAvg(0.1, 5)")
         for name in ("name", "lr", "revision", "averaged"):
             object.__setattr__(self, name, getattr(self.method, name))
         object.__setattr__(self, "weighted", getattr(self.method, "weighted", False))
