@@ -156,6 +156,8 @@ def test_the_ratio_decides_rank_and_number_of_blocks():
     assert (square.of.grid, square.of.z, square.size) == ((3, 3), 7, 2 * 9 * 49), "k = ceil(135.8 / 64) = 3"
     assert Kronecker(1 / 32, form="freeze").part(m, n).of.grid == (18, 1), "B = ceil(18432 / 1024)"
     assert Hadamard(1 / 32).part(m, n).of.r == 1
+    tensor = Hadamard(1 / 32, tensor=True, kernel=3).convolution(64, 32, 3)
+    assert tensor.size == 2 * 3 * (64 + 32 + 3 * 9), "R = 3, for R = 2 trains 456 of 576"
     assert LowRank(0.25).part(10, 30).of.r == 2, "r = ceil(75 / 40)"
     assert LowRank(1e-9).part(m, n).of.r == 1, "never less than one"
 

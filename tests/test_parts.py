@@ -141,6 +141,7 @@ def test_uploads_are_clipped_together_and_noise_has_its_deviation():
     torch.testing.assert_close((dy.norm(dim=1) ** 2 + c.norm(dim=1) ** 2).sqrt(), torch.full((5,), 0.01).double())
     plain = up(method.method)
     torch.testing.assert_close(dy / dy.norm(dim=1, keepdim=True), plain.dy / plain.dy.norm(dim=1, keepdim=True))
+    assert torch.equal(up(PrivateUploads(method.method, 1e6)).dy, plain.dy), "a short upload stays"
     big = Quadratic.random(n=2, d=4000, key=Key(0))
     noise = next_up(PrivateUploads(FedAvg(0.1, 1), 0.5, 0.2), big.start(), big).dy
     noise = noise - next_up(PrivateUploads(FedAvg(0.1, 1), 0.5), big.start(), big).dy

@@ -278,6 +278,6 @@ class PrivateUploads(_Around):
 
 
 def _normal(like: torch.Tensor, clients: torch.Tensor, key: Key) -> torch.Tensor:
-    """Standard normal numbers; a client's hang on the key and on its id alone."""
+    """Standard normal numbers; a client's depend on the key and its id alone."""
     rows = [torch.randn(like.shape[1:], generator=key.fold(int(i)).generator(), dtype=like.dtype) for i in clients]
     return torch.stack(rows).to(like.device)
