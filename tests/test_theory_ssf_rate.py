@@ -8,6 +8,7 @@ import torch
 from entries import FAILED, entry_of, outcome, refuting
 
 from fedtheory.core.files import seal, sha256
+from fedtheory.papers.ssf import items
 from fedtheory.running import records
 from fedtheory.theory.claim import decide
 from fedtheory.theory.ssf import bounds, corollary, costs, experiments, moments, printed, rate, theorem1
@@ -267,26 +268,12 @@ def test_similar_subspaces_just_beyond_what_dimensions_force(share, holds):
 # Experiments: the checks decide from files
 
 
-def cell(name, paper, ours):
-    numbers = {"paper": paper, "ours": ours, "low": ours, "high": ours}
-    plain = {key: "NaN" if value != value else value for key, value in numbers.items()}
-    return {
-        "cell": name,
-        **plain,
-        "seeds": 1,
-        "verdict": "inconclusive",
-        "reason": "made up",
-        "kind": "run",
-        "ran": "paper's",
-        "tuning": "printed",
-    }
-
-
 def save(folder, name, scale, cells):
     """A record as `reproduce` leaves it."""
     contents = {"csv": b"made,up\n1,2\n", "png": b"none"}
     record = {
-        "item": f"ssf/{name}", "title": name, "scale": scale, "seeds": [0], "cells": cells,
+        "item": f"ssf/{name}", "title": name, "scale": scale, "seeds": [0],
+        "cells": records.plain([one.written() for one in cells]),
         "notes": [], "settings": {}, "versions": {}, "device": "cpu", "seconds": 1.0,
         "files": {end: sha256(data) for end, data in contents.items()},
     }  # fmt: skip
@@ -300,14 +287,26 @@ def results(tmp_path):
 
     def write(ours=lambda key, value: value, scale="paper"):
         tables = {"table2": printed.TABLE2, "table3": printed.TABLE3, "table4": printed.TABLE4}
+        runs = {
+            (*at, m): [ours((*at, m), v)] * 6
+            for at, row in printed.TABLES.items()
+            for m, v in zip(printed.METHODS, row, strict=True)
+        }
         for name, table in tables.items():
-            rows = [
-                cell(f"het={het} r={r} {m}", v, ours((het, r, m), v))
-                for (het, r), values in table.items()
-                for m, v in zip(printed.METHODS, values, strict=True)
-            ]
+            rows = []
+            for (het, r), values in table.items():
+                row, own = dict(zip(printed.METHODS, values)), {m: runs[het, r, m] for m in printed.METHODS}
+                rows += [items.error(printed.final_cell(het, r, m), m, row[m], own[m], "paper") for m in row]
+                at = printed.order_cell(het, r, "SSF", "FedSub")
+                rows += [items.order(at, "SSF", "FedSub", row, own, "paper")] if name == "table2" else []
+            if name == "table3":
+                finals = lambda method, r: runs[2.0, r, method]
+                rows += items.text_cells(finals, "paper")
             save(tmp_path, name, scale, rows)
-        rates = [cell(f"het={het} learning rate", lr, lr) for het, lr in printed.RATE.items()]
+        rates = [
+            items.error(printed.rate_cell(het), "Full-SCAFFOLD", lr, [lr] * 6, "paper")
+            for het, lr in printed.RATE.items()
+        ]
         save(tmp_path, "table1", scale, rates)
         return tmp_path
 

@@ -15,7 +15,7 @@ from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.core.key import Key
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.matrix_regression import MatrixRegression
-from fedtheory.running import records, simulate
+from fedtheory.running import records, simulate, verdicts
 from fedtheory.theory.claim import Check, Claim, Outcome
 from fedtheory.theory.ssf import printed
 from fedtheory.theory.ssf.hypotheses import claim
@@ -99,19 +99,26 @@ def results(folder: Path, *names: str) -> dict[str, Any] | None:
     return found if all(record["scale"] == "paper" for record in found.values()) else None
 
 
-Cells = dict[tuple[float, int, str], tuple[float, float, float]]
+Cells = dict[str, Mapping[str, Any]]
 
 
-def cells(record: dict[str, Any]) -> tuple[Cells, Cells]:
-    """(het, r, method) -> (mean, low, high) of ours, and the printed value three times."""
-    ours, paper = {}, {}
-    for cell in record["cells"]:
-        words = cell["cell"].split()
-        if len(words) == 3 and words[1].startswith("r="):
-            key = (float(words[0][4:]), int(words[1][2:]), words[2])
-            ours[key] = tuple(float(cell[name]) for name in ("ours", "low", "high"))
-            paper[key] = (float(cell["paper"]),) * 3
-    return ours, paper
+def cells(found: dict[str, Any]) -> Cells:
+    """Name -> cell, of all the given results; numbers that JSON lacks are texts."""
+    return {cell["cell"]: cell for record in found.values() for cell in record["cells"]}
+
+
+def ours(of: Cells, het: float, r: int, method: str) -> float:
+    """Our final error."""
+    return float(of[printed.final_cell(het, r, method)]["ours"])
+
+
+def agrees(cell: Mapping[str, Any], region: verdicts.Region | None = None) -> bool:
+    """Whether a cell's verdict agrees with print; region: with another printed statement, by the same rule."""
+    verdict = cell["verdict"]
+    if region is not None:
+        mean, low, high = (float(cell[name]) for name in ("ours", "low", "high"))
+        verdict, _ = verdicts.judge(region, (mean, low, high), cell["seeds"], cell["ran"])
+    return verdict in (verdicts.MATCHES, verdicts.HOLDS)
 
 
 def judged(failures: list[str], count: int, what: str) -> Outcome:
@@ -123,83 +130,61 @@ def judged(failures: list[str], count: int, what: str) -> Outcome:
     return Outcome(not failures, "run", margin, detail, {"not reproduced": failures} if failures else None)
 
 
-def within(ours: Cells, paper: Cells, methods: Sequence[str], factor: float = 1.5) -> list[str]:
-    """Cells whose value is not within a factor of the printed one (a printed NaN must be NaN)."""
-    failures = []
-    for key, (mean, _, _) in ours.items():
-        value = paper[key][0]
-        same = math.isnan(mean) if math.isnan(value) else 1 / factor <= mean / value <= factor
-        if key[2] in methods and not same:
-            failures.append(f"het={key[0]} r={key[1]} {key[2]}: {mean:.3g}, printed {value:.3g}")
-    return failures
+def unlike(of: Cells, stated: Mapping[str, float]) -> list[str]:
+    """The cells that do not agree with what is stated, by name: the printed number, or another one."""
+    return [
+        f"{name}: {float(of[name]['ours']):.3g}, printed {value:.3g}"
+        for name, value in stated.items()
+        if not agrees(of[name], None if value == float(of[name]["paper"]) else verdicts.times(value))
+    ]
 
 
 def of_records(found: dict[str, Any], judge: Callable[[dict[str, Any]], Outcome]) -> Check:
     return lambda effort: judge(found)
 
 
-def merged(found: dict[str, Any]) -> tuple[Cells, Cells]:
-    """The cells of all the given results."""
-    ours: Cells = {}
-    paper: Cells = {}
-    for record in found.values():
-        more, stated = cells(record)
-        ours |= more
-        paper |= stated
-    return ours, paper
-
-
 FULL = ("Full-SCAFFOLD", "Full-FedAvg")
+HETS = tuple(printed.RATE)
+
+
+def turned(stated: Mapping[str, float], turn: int) -> dict[str, float]:
+    """The numbers moved on by so many places."""
+    values = list(stated.values())
+    return dict(zip(stated, values[turn:] + values[:turn], strict=True))
 
 
 def judge_rates(found: dict[str, Any], turn: int = 0) -> Outcome:
     """`turn`: by so many rows the printed rates are moved on."""
-    named = {cell["cell"]: cell for cell in found["table1"]["cells"]}
-    rows = [named[printed.rate_cell(het)] for het in printed.RATE]
-    stated = [float(c["paper"]) for c in rows]
-    wrong = [
-        f"{c['cell']}: {float(c['ours']):.3g}, printed {rate:g}"
-        for c, rate in zip(rows, stated[turn:] + stated[:turn], strict=True)
-        if abs(float(c["ours"]) / rate - 1) > 1e-9
-    ]
-    return judged(wrong, len(rows), "rates chosen in every seed")
+    stated = {printed.rate_cell(het): rate for het, rate in printed.RATE.items()}
+    return judged(unlike(cells(found), turned(stated, turn)), len(stated), "rates chosen in every seed")
 
 
 def judge_tables(found: dict[str, Any], turn: int = 0) -> Outcome:
     """`turn`: by so many r the printed rows of a level are moved on."""
-    ours, paper = merged(found)
-    methods = (*FULL, "SSF")
-    rows: dict[tuple[float, str], list[int]] = {}
-    for het, r, name in sorted(paper):
-        rows.setdefault((het, name), []).append(r)
-    moved = {
-        (het, r, name): paper[het, other, name]
-        for (het, name), every in rows.items()
-        for r, other in zip(every, every[turn:] + every[:turn], strict=True)
-    }
-    failures = within(ours, moved, methods)
-    return judged(
-        failures, sum(k[2] in methods for k in ours), "final errors within a factor of 1.5 of the printed ones"
-    )
+    of, stated = cells(found), {}
+    for het, name in product(HETS, (*FULL, "SSF")):
+        row = [printed.final_cell(het, r, name) for r in sorted(r for level, r in printed.TABLES if level == het)]
+        stated |= turned({cell: float(of[cell]["paper"]) for cell in row}, turn)
+    ordered = {name: stated[name] for name in of if name in stated}
+    return judged(unlike(of, ordered), len(stated), "final errors within a factor of 1.5 of the printed ones")
 
 
-def judge_r20(found: dict[str, Any], first: str = "SSF", second: str = "FedSub", top: float = 1.5e-2) -> Outcome:
-    """`first`, `second`: whose error is below whose. `top`: the upper end of the range at het = 0.1."""
-    ours, _ = merged(found)
-    failures, hets = [], (0.1, 0.5, 2.0)
-    for het in hets:
-        below, above = (ours[het, 20, name][0] for name in (first, second))
-        if not below < above:
-            failures.append(f"het={het}: {first} {below:.3g}, {second} {above:.3g}")
-        if not all(math.isfinite(ours[het, 20, name][0]) for name in printed.METHODS):
+def judge_r20(found: dict[str, Any], exchanged: bool = False) -> Outcome:
+    """`exchanged`: FedSub below SSF instead of above."""
+    of, failures, top = cells(found), [], 1.5e-2
+    first, second = ("FedSub", "SSF") if exchanged else ("SSF", "FedSub")
+    for het in HETS:
+        cell = of[printed.order_cell(het, 20, "SSF", "FedSub")]
+        if not agrees(cell | {"verdict": verdicts.turned(cell["verdict"])} if exchanged else cell):
+            failures.append(
+                f"het={het}: {first} {ours(of, het, 20, first):.3g}, {second} {ours(of, het, 20, second):.3g}"
+            )
+        if not all(math.isfinite(ours(of, het, 20, name)) for name in printed.METHODS):
             failures.append(f"het={het}: a method diverges")
-    failures += [
-        f"het=0.1 {name}: {ours[0.1, 20, name][0]:.3g}"
-        for name in printed.METHODS
-        if not 1e-3 <= ours[0.1, 20, name][0] <= top
-    ]
+    low = {name: ours(of, 0.1, 20, name) for name in printed.METHODS}
+    failures += [f"het=0.1 {name}: {value:.3g}" for name, value in low.items() if not 1e-3 <= value <= top]
     what = f"r = 20: {first} below {second}, all finite, het 0.1 in 1e-3..{top:g}"
-    return judged(failures, 2 * len(hets) + 4, what)
+    return judged(failures, 2 * len(HETS) + len(low), what)
 
 
 def literal_r20(effort: str) -> Outcome:
@@ -213,11 +198,10 @@ def literal_r20(effort: str) -> Outcome:
 
 def judge_full_ranges(found: dict[str, Any], ranges: Sequence[str] = FULL) -> Outcome:
     """`ranges`: whose printed range is taken for each of the two methods."""
-    ours, paper = merged(found)
-    failures = []
-    for name, of in zip(FULL, ranges, strict=True):
-        stated = [v[0] for k, v in paper.items() if k[2] == of and k[0] == 2.0]
-        mine = [v[0] for k, v in ours.items() if k[2] == name and k[0] == 2.0]
+    of, failures = cells(found), []
+    for name, whose in zip(FULL, ranges, strict=True):
+        stated = [float(of[printed.final_cell(2.0, r, whose)]["paper"]) for _, r in printed.TABLE3]
+        mine = [ours(of, 2.0, r, name) for _, r in printed.TABLE3]
         if not (min(stated) / 1.5 <= min(mine) and max(mine) <= 1.5 * max(stated)):
             failures.append(f"{name}: {min(mine):.3g}..{max(mine):.3g}, printed {min(stated):.3g}..{max(stated):.3g}")
     return judged(failures, 2, "ranges of the full-dimensional methods, which do not depend on r at all")
@@ -225,22 +209,24 @@ def judge_full_ranges(found: dict[str, Any], ranges: Sequence[str] = FULL) -> Ou
 
 def judge_r1(found: dict[str, Any], r: int = 1, nearly: float = 1.5) -> Outcome:
     """`r`: in the place of 1. `nearly`: the factor within which 36 is."""
-    ours, paper = merged(found)
-    r1, r5, full = (ours[2.0, of, name][0] for of, name in ((r, "SSF"), (5, "SSF"), (1, "Full-SCAFFOLD")))
+    of = cells(found)
+    high, r5, full = (ours(of, 2.0, at, name) for at, name in ((r, "SSF"), (5, "SSF"), (1, "Full-SCAFFOLD")))
+    stated = float(of[printed.final_cell(2.0, 1, "SSF")]["paper"])
+    moved = lambda cell, ratio: cell if r == 1 else cell | dict.fromkeys(("ours", "low", "high"), ratio)
     facts = {
-        f"r={r} is {r1 / full:.3g} times Full-SCAFFOLD (more than 100)": r1 / full > 100,
-        f"r={r} is {r1 / r5:.3g} times r=5 (nearly 36)": 1 / nearly <= r1 / r5 / 36 <= nearly,
-        f"r={r}: {r1:.3g} (printed {paper[2.0, 1, 'SSF'][0]:.3g})": 1 / 1.5 <= r1 / paper[2.0, 1, "SSF"][0] <= 1.5,
+        f"r={r} is {high / full:.3g} times Full-SCAFFOLD (more than 100)": agrees(
+            moved(of[printed.MORE], high / full), verdicts.above(100.0)
+        ),
+        f"r={r} is {high / r5:.3g} times r=5 (nearly 36)": agrees(
+            moved(of[printed.NEARLY], high / r5), verdicts.times(36.0, nearly)
+        ),
+        f"r={r}: {high:.3g} (printed {stated:.3g})": not unlike(of, {printed.final_cell(2.0, r, "SSF"): stated}),
     }
     failures = [f"the {place}" for place, good in zip(("first", "second", "third"), facts.values()) if not good]
     return judged(failures, len(facts), "; ".join(facts))
 
 
-SSF_PRINTED = {
-    cell: dict(zip(printed.METHODS, row))["SSF"]
-    for table in (printed.TABLE2, printed.TABLE4, printed.TABLE3)
-    for cell, row in table.items()
-}
+SSF_PRINTED = {at: row[printed.METHODS.index("SSF")] for at, row in printed.TABLES.items()}
 
 
 def printed_monotone(effort: str) -> Outcome:
@@ -272,13 +258,14 @@ def ours_monotone(folder: Path) -> Outcome | None:
     found = results(folder, "table2", "table3", "table4")
     if found is None:
         return None
-    ours, _ = merged(found)
-    values = {r: ours[2.0, r, "SSF"][0] for r in (1, 5, 10, 20, 50)}
-    outcome = judge_monotone(values, ours[2.0, 10, "Full-SCAFFOLD"][0], "SSF in our runs at het = 2")
+    of = cells(found)
+    values = {r: ours(of, 2.0, r, "SSF") for r in (1, 5, 10, 20, 50)}
+    outcome = judge_monotone(values, ours(of, 2.0, 10, "Full-SCAFFOLD"), "SSF in our runs at het = 2")
     others = []
     for het in (0.1, 0.5):
-        (a, low, _), (b, _, high) = (ours[het, r, "SSF"] for r in (20, 50))
-        others.append(f"het={het}: {b / a - 1:+.1%}, intervals {'overlap' if high >= low else 'apart'}")
+        a, b = (of[printed.final_cell(het, r, "SSF")] for r in (20, 50))
+        rise, apart = b["ours"] / a["ours"] - 1, b["high"] < a["low"]
+        others.append(f"het={het}: {rise:+.1%}, intervals {'apart' if apart else 'overlap'}")
     return replace(outcome, detail=f"{outcome.detail}; from r = 20 to 50 at {', '.join(others)}")
 
 
@@ -298,11 +285,11 @@ def repaired_monotone(folder: Path, exchanged: bool = False) -> Check:
 
 
 def judge_r50(found: dict[str, Any], method: str = "SSF") -> Outcome:
-    ours, paper = merged(found)
-    failures = within({k: v for k, v in ours.items() if k[1] == 50}, paper, (method,))
-    for het in (0.1, 0.5, 2.0):
-        base = min(ours[het, 50, name][0] for name in FULL)
-        ratio = ours[het, 50, method][0] / base
+    of = cells(found)
+    names = [printed.final_cell(het, 50, method) for het in HETS]
+    failures = unlike(of, {name: float(of[name]["paper"]) for name in names})
+    for het in HETS:
+        ratio = ours(of, het, 50, method) / min(ours(of, het, 50, name) for name in FULL)
         if not ratio <= 10:
             failures.append(f"het={het}: {ratio:.2f} times the better full-dimensional method")
     what = f"{method} at r = 50: printed values within a factor of 1.5, within 10 times the baselines"
@@ -376,15 +363,16 @@ def fedsub_record(folder: Path) -> str:
     found = results(folder, "table2", "table3", "table4")
     if found is None:
         return "committed runs at T = 25,000: not there yet"
-    ours, paper = merged(found)
-    mine = {key: value[0] for key, value in ours.items() if key[2] == "FedSub"}
-    finite = [key for key in mine if not math.isnan(paper[key][0])]
-    close = sum(2 / 3 <= mine[key] / paper[key][0] <= 3 / 2 for key in finite)
-    high = [key for key in finite if key[0] == 2.0]
-    best, stated = (min(high, key=lambda key: table[key][0])[1] for table in (ours, paper))
-    nans = ", ".join(f"het={key[0]}: {value:.3g}" for key, value in mine.items() if key not in finite)
+    of = {at: cells(found)[printed.final_cell(*at, "FedSub")] for at in printed.TABLES}
+    finite = {at: cell for at, cell in of.items() if not math.isnan(float(cell["paper"]))}
+    best, stated = (
+        min((r for het, r in finite if het == 2.0), key=lambda r: float(finite[2.0, r][whose]))
+        for whose in ("ours", "paper")
+    )
+    nans = ", ".join(f"het={het}: {of[het, r]['ours']:.3g}" for het, r in of if (het, r) not in finite)
+    agreeing = sum(map(agrees, finite.values()))
     return (
-        f"committed runs at T = 25,000: {close} of {len(finite)} finite cells within a factor of 1.5 of the printed "
+        f"committed runs at T = 25,000: {agreeing} of {len(finite)} finite cells within a factor of 1.5 of the printed "
         f"ones; smallest at het=2 for r={best}, printed for r={stated}; where NaN is printed: {nans} (not reproduced; "
         "no verdict on the authors' record)"
     )
@@ -398,7 +386,7 @@ EMPIRICAL: dict[str, tuple[tuple[str, ...], Callable[..., Outcome], dict[str, An
         ("table2", "table3", "table4"), judge_tables, {"turn": 1}, "the printed rows moved on by one r",
     ),
     "ssf.text.r20": (
-        ("table2",), judge_r20, {"first": "FedSub", "second": "SSF"}, "SSF and FedSub exchanged",
+        ("table2",), judge_r20, {"exchanged": True}, "SSF and FedSub exchanged",
     ),
     "ssf.text.full_ranges": (
         ("table3",), judge_full_ranges, {"ranges": FULL[::-1]}, "the two ranges exchanged",

@@ -9,9 +9,26 @@ METHODS = ("Full-SCAFFOLD", "Full-FedAvg", "SSF", "FedSub")
 NAN = math.nan
 
 
+# Names of the cells in which our runs are judged.
+
+
 def rate_cell(het: float) -> str:
     """The cell of ssf/table1 that holds the rate chosen at this heterogeneity."""
     return f"het={het} learning rate"
+
+
+def final_cell(het: float, r: int, method: str) -> str:
+    """The cell of a final error of Tables 2 to 4."""
+    return f"het={het} r={r} {method}"
+
+
+def order_cell(het: float, r: int, low: str, high: str) -> str:
+    """The cell of the ratio of two final errors, the smaller one first."""
+    return f"het={het} r={r} {low} < {high}"
+
+
+MORE = "text: SSF r=1 / Full-SCAFFOLD (more than)"  # of ssf/table3: ratios in the text of Sec. 5.2.2
+NEARLY = "text: SSF r=1 / SSF r=5 (nearly)"
 
 
 # Printed final relative errors at T = 25,000: (het, r) -> method -> value. Tables 2-4; NaN: "NaN (diverged)".
@@ -32,3 +49,4 @@ TABLE4 = {
     (0.5, 50): (7.00e-03, 1.04e-02, 8.70e-03, NAN),
     (2.0, 50): (2.08e-03, 3.87e-03, 3.03e-03, NAN),
 }
+TABLES = TABLE2 | TABLE3 | TABLE4
