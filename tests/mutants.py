@@ -92,7 +92,8 @@ T_LOW = f"{LOWRANK}::test_transcript"
 MUTANTS = [
     # FedAvg
     Mutant("sum for mean", FEDAVG, "up.dy.mean(0)", "up.dy.sum(0)", T_FEDAVG),
-    Mutant("weights not renormalised", FEDAVG, "(p / p.sum())", "p", T_FEDAVG),
+    Mutant("weights not renormalised", AVERAGE, "return p / p.sum()", "return p", T_FEDAVG),
+    Mutant("any number of local steps", AVERAGE, '    "local_steps": checks.count,\n', "", T_FIELDS),
     Mutant("no server step size", FEDAVG, "server.x + self.server_lr * change", "server.x + change", T_FEDAVG),
     Mutant("gradient ascent", FEDAVG, "alpha=self.lr)", "alpha=-self.lr)", "test_laws.py::test_one_client_is_sgd"),
     Mutant("the first batch in every step", FEDAVG, "xi[k]", "xi[0]", "test_laws.py::test_one_client_is_sgd"),
@@ -538,15 +539,15 @@ MUTANTS = [
     Mutant(
         "weights of all clients, not of the participants",
         AVERAGE,
-        "of = p[clients]",
-        "of = p[: len(clients)]",
+        "p = weights[clients] if",
+        "p = weights[: len(clients)] if",
         f"{T_SCAFFOLD} {PRESSED}::test_transcript",
     ),
     Mutant(
         "weights that sum to less than one",
         AVERAGE,
-        "of / of.sum()",
-        "of",
+        "return p / p.sum()",
+        "return p",
         "test_flss.py::test_transcript",
     ),
     Mutant(
@@ -1754,7 +1755,11 @@ MUTANTS = [
         "test_fedmud.py::test_updates_written_out",
     ),
     Mutant(
-        "sum of factors", "algorithms/fedmud.py", "(p / p.sum()) @ up.u", "p @ up.u", "test_fedmud.py::test_transcript"
+        "sum of factors",
+        "algorithms/fedmud.py",
+        "p @ up.u, server.frozen",
+        "server.weights[clients] @ up.u, server.frozen",
+        "test_fedmud.py::test_transcript",
     ),
     Mutant(
         "the model is lost at a reset",
@@ -1930,7 +1935,13 @@ MUTANTS = [
     Mutant("a step per direction", FEDZO, "/ self.perturbations * g)  # (2b)", "* g)  # (2b)", f"{ZERO}::test_fedzo"),
     Mutant("clients share directions", FEDZO, 'fold("z", i, k, p)', 'fold("z", 0, k, p)', f"{ZERO}::test_fedzo"),
     Mutant("MeZO looks ahead only", FEDZO, "central=True", "central=False", f"{ZERO}::test_mezo"),
-    Mutant("all weigh the same", BAFFLE, "(p / p.sum()) @ up.g", "up.g.mean(0)", f"{ZERO}::test_baffle"),
+    Mutant(
+        "all weigh the same",
+        BAFFLE,
+        "p @ up.g",
+        "up.g.mean(0)",
+        f"{ZERO}::test_baffle",
+    ),
     Mutant(
         "one seed for all p",
         BAFFLE,
@@ -2178,8 +2189,8 @@ MUTANTS = [
     Mutant(
         "factors averaged, not products",
         "algorithms/fedhm.py",
-        "(p / p.sum()) @ down.D.value.update(up.u)",
-        "down.D.value.update((p / p.sum()) @ up.u)",
+        "x = p @ down.D.value.update(up.u)",
+        "x = down.D.value.update(p @ up.u)",
         f"{T_LOW}[FedHM]",
     ),
     Mutant(

@@ -22,6 +22,7 @@ from fedtheory.core import registry
 from fedtheory.core.problem import Problem
 from fedtheory.maps import subspace
 from fedtheory.problems import text
+from fedtheory.problems.models import packaged
 from fedtheory.theory import ledger
 
 ROOT = Path(fedtheory.__file__).parent
@@ -129,8 +130,9 @@ def test_figures_and_claims_stand_once():
     held = [item.name for module in modules for part in ("ITEMS", "EXTRAS") for item in getattr(module, part, ())]
     assert sorted(held) == sorted(registry.items())
     assert set(registry.claim_names()) == set(ledger.claims())
-    assert registry.keys("maps/subspace.py", "PROJECTIONS") == list(subspace.PROJECTIONS)
-    assert registry.keys("problems/text.py", "TASKS") == list(text.TASKS)
+    assert tuple(subspace.PROJECTIONS) == registry.PROJECTIONS
+    assert tuple(text.TASKS) == registry.TASKS
+    assert tuple(packaged.PACKAGED) == registry.PACKAGED
 
 
 def test_names_cost_no_import():

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State, by_problem
+from fedtheory.core.algorithm import Algorithm, State, average_weights, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Known, Seed
@@ -60,8 +60,6 @@ class BAFFLE(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
         checks.choice("scalar", self.scalar, ("forward", "central"))
 
@@ -87,8 +85,8 @@ class BAFFLE(Algorithm):
         return Up(slopes(problem, y, down.z.value, self.smoothing, xi, central=self.scalar == "central")), None
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
-        g = (p / p.sum()) @ up.g
+        p = average_weights(server.weights, clients, self.weighted)
+        g = p @ up.g
         x = server.x.clone()
         walk(x[None], down.z.value, -self.lr / self.perturbations * g[None])  # x <- x - eta (1/P) sum_p g_p z_p
         return Server(x, server.weights, server.layout), None

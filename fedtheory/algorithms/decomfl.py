@@ -139,9 +139,6 @@ class DeComFL(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
-        checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
         checks.number("momentum", self.momentum, 0.0, 1.0)
         if self.momentum == 1:

@@ -54,8 +54,6 @@ class DGC(Algorithm):
     pace = 0.03
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         checks.number("momentum", self.momentum, 0.0, 1.0)
         if self.clip is not None:

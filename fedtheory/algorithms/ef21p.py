@@ -65,13 +65,10 @@ class EF21P(Algorithm):
     pace = 0.03
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         if self.down_ratio is not None:
             checks.number("down_ratio", self.down_ratio, 0.0, 1.0, open_low=True)
         checks.number("beta", self.beta, 0.0, 1.0)
-        checks.rate("server_lr", self.server_lr)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         zero = torch.zeros_like(x)

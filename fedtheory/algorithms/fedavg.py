@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State, by_problem
+from fedtheory.core.algorithm import Algorithm, State, average_weights, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Down
 from fedtheory.core.problem import Problem
@@ -42,11 +41,6 @@ class FedAvg(Algorithm):
     name = "FedAvg"
     averaged = True
 
-    def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
-        checks.rate("server_lr", self.server_lr)
-
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return State(Server(x, problem.weights.to(x)), None)
 
@@ -62,11 +56,7 @@ class FedAvg(Algorithm):
         return Up(y - down.x), None
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        if self.weighted:
-            p = server.weights[clients]
-            change = (p / p.sum()) @ up.dy
-        else:
-            change = up.dy.mean(0)
+        change = average_weights(server.weights, clients) @ up.dy if self.weighted else up.dy.mean(0)
         return Server(server.x + self.server_lr * change, server.weights), None  # w_{t+1} <- sum_k (n_k/m) w_{t+1}^k
 
 

@@ -64,8 +64,6 @@ class FedBAT(Algorithm):
     pace = 0.03
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("rho", self.rho, 0.0)
         checks.number("warm_up", self.warm_up, 0.0, 1.0)
         if self.clip is not None:

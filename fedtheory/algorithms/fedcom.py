@@ -68,12 +68,9 @@ class FedCom(Algorithm):
     name = "FedCom"
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.choice("bits", self.bits, (*LEVELS, None))
         checks.choice("rounding", self.rounding, ("stochastic", "nearest"))
         checks.choice("scale", self.scale, ("model", "layer"))
-        checks.rate("server_lr", self.server_lr)
 
     @property
     def gradient_only(self) -> bool:

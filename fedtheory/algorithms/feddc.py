@@ -68,8 +68,6 @@ class FedDC(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("alpha", self.alpha, 0.0)
         checks.choice("correction", self.correction, ("scaffold", "update", "none"))
 

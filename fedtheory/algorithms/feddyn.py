@@ -52,8 +52,6 @@ class FedDyn(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("alpha", self.alpha, 0.0, open_low=True)
 
     @property

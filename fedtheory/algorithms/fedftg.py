@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import torch
 
+from fedtheory.algorithms.fedavg import Server, Up
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State, by_problem
+from fedtheory.core.algorithm import Algorithm, State, average_weights, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.message import Down
@@ -20,22 +21,11 @@ from fedtheory.core.registry import Card, Method
 
 
 @dataclass(frozen=True)
-class Server:
-    x: torch.Tensor  # (d,)
-    weights: torch.Tensor  # (N,)
-
-
-@dataclass(frozen=True)
 class Own:
     P: torch.Tensor  # each client's own projectors, one after the other, (N, p)
     M: torch.Tensor  # first moments, (N, r)
     V: torch.Tensor  # second moments, (N, r)
     t: torch.Tensor  # local steps so far, (N,), int64
-
-
-@dataclass(frozen=True)
-class Up:
-    dy: torch.Tensor  # y_i - x, (S, d)
 
 
 class Piece(NamedTuple):
@@ -84,8 +74,6 @@ class FedFTG(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.whole("rank", self.rank, 1)
         checks.whole("period", self.period, 1)
         checks.rate("alpha", self.alpha)
@@ -130,8 +118,8 @@ class FedFTG(Algorithm):
         return Up(y - down.x), Own(P, M, V, t)
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
-        return Server(server.x + (p / p.sum()) @ up.dy, server.weights), None
+        p = average_weights(server.weights, clients, self.weighted)
+        return Server(server.x + p @ up.dy, server.weights), None
 
     def _pieces(self, layout: Layout) -> Iterator[Piece]:
         """A vector has no projector: all of it is left."""

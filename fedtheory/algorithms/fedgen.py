@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State, by_problem
+from fedtheory.core.algorithm import Algorithm, State, average_weights, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Classifier, Outputs, Problem
@@ -93,8 +93,6 @@ class FedGen(Algorithm):
     name = "FedGen"
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("reg", self.reg, 0.0)
         for count in ("server_steps", "generated", "noise", "hidden"):
             checks.count(count, getattr(self, count))
@@ -136,8 +134,8 @@ class FedGen(Algorithm):
         return Up(y - down.x, counts.sum(0, dtype=torch.int32)), None
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        share = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
-        x = server.x + (share / share.sum()) @ up.dy  # theta <- (1/|A|) sum_k theta_k
+        share = average_weights(server.weights, clients, self.weighted)
+        x = server.x + share @ up.dy  # theta <- (1/|A|) sum_k theta_k
         p = up.c.sum(0).to(x)
         p = p / p.sum()
         labels, inputs = self._draw(p, self.server_steps, key.fold("generator"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State, by_problem
+from fedtheory.core.algorithm import Algorithm, State, average_weights, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Known
 from fedtheory.core.problem import Problem
@@ -61,8 +61,6 @@ class FedHM(Algorithm):
     pace = 0.1
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         if self.decomposition.form != "product" or self.decomposition.random:
             checks.reject("decomposition", self.decomposition, "a product that starts at zero", "pass LowRank(1/32)")
         checks.number("decay", self.decay, 0.0)
@@ -89,8 +87,8 @@ class FedHM(Algorithm):
         return Up(u), None
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
-        x = (p / p.sum()) @ down.D.value.update(up.u)  # the mean of the products
+        p = average_weights(server.weights, clients, self.weighted)
+        x = p @ down.D.value.update(up.u)  # the mean of the products
         return Server(x, server.D, server.weights), None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State, by_problem
+from fedtheory.core.algorithm import Algorithm, State, average_weights, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, Known, Replay, Seed, cost
 from fedtheory.core.problem import Problem
@@ -109,8 +109,6 @@ class FedMUD(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.choice("base", self.base, ("model", "zero"))
         if self.reset_every is not None:
             checks.whole("reset_every", self.reset_every, 1)
@@ -159,8 +157,8 @@ class FedMUD(Algorithm):
     def server(
         self, server: Server, down: Down | Everyone, up: Up, clients: torch.Tensor, key: Key
     ) -> tuple[Server, None]:
-        p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
-        u, frozen, last, t = (p / p.sum()) @ up.u, server.frozen, server.last, server.t + 1  # 4
+        p = average_weights(server.weights, clients, self.weighted)
+        u, frozen, last, t = p @ up.u, server.frozen, server.last, server.t + 1  # 4
         x = _model(frozen, u)
         if self.reset_every and t % self.reset_every == 0:
             D = replace(frozen.D, key=key.fold("D"))

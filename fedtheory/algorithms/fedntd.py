@@ -7,23 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
+from fedtheory.algorithms.fedavg import Server, Up
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State, by_problem
+from fedtheory.core.algorithm import Algorithm, State, average_weights, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Down
 from fedtheory.core.problem import Outputs, Problem
 from fedtheory.core.registry import Card, Method
-
-
-@dataclass(frozen=True)
-class Server:
-    x: torch.Tensor  # (d,)
-    weights: torch.Tensor  # (N,)
-
-
-@dataclass(frozen=True)
-class Up:
-    dy: torch.Tensor  # y_i - x, (S, d)
 
 
 @dataclass(frozen=True)
@@ -53,8 +43,6 @@ class FedNTD(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("beta", self.beta, 0.0)
         checks.number("temperature", self.temperature, 0.0, open_low=True)
 
@@ -74,8 +62,8 @@ class FedNTD(Algorithm):
         return Up(y - down.x), None
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
-        return Server(server.x + (p / p.sum()) @ up.dy, server.weights), None
+        p = average_weights(server.weights, clients, self.weighted)
+        return Server(server.x + p @ up.dy, server.weights), None
 
     def _distil(self, out: Outputs, x: torch.Tensor) -> torch.Tensor:
         """beta L_NTD."""

@@ -4,23 +4,13 @@ from dataclasses import dataclass
 
 import torch
 
+from fedtheory.algorithms.fedavg import Server, Up
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State, by_problem
+from fedtheory.core.algorithm import Algorithm, State, average_weights, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Down
 from fedtheory.core.problem import Problem
 from fedtheory.core.registry import Card, Method
-
-
-@dataclass(frozen=True)
-class Server:
-    x: torch.Tensor  # w^t, (d,)
-    weights: torch.Tensor  # p_k, (N,)
-
-
-@dataclass(frozen=True)
-class Up:
-    dy: torch.Tensor  # w_k^{t+1} - w^t, (S, d)
 
 
 @dataclass(frozen=True)
@@ -46,8 +36,6 @@ class FedProx(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("mu", self.mu, 0.0)
 
     @property
@@ -70,8 +58,8 @@ class FedProx(Algorithm):
         return Up(y - down.x), None
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
-        return Server(server.x + (p / p.sum()) @ up.dy, server.weights), None  # w^{t+1} = (1/K) sum_k w_k^{t+1}
+        p = average_weights(server.weights, clients, self.weighted)
+        return Server(server.x + p @ up.dy, server.weights), None  # w^{t+1} = (1/K) sum_k w_k^{t+1}
 
 
 METHODS = [

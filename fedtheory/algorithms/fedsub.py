@@ -130,8 +130,6 @@ class FedSub(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.choice("form", self.form, ("printed", "sums"))
 
     def suited(self, problem: Problem) -> dict[str, Any]:

@@ -56,9 +56,6 @@ class FedZO(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
-        checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
         checks.choice("scalar", self.scalar, ("forward", "central"))
         checks.choice("direction", self.direction, ("gaussian", "sphere"))
@@ -120,9 +117,6 @@ class MeZO(Algorithm):
     name = "MeZO"
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
-        checks.count("perturbations", self.perturbations)
         checks.number("smoothing", self.smoothing, 0.0, open_low=True)
 
     def suited(self, problem: Problem) -> dict[str, Any]:

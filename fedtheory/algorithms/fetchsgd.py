@@ -68,15 +68,12 @@ class FetchSGD(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         checks.number("size", self.size, 0.0, checks.MOST_PER_ROUND, open_low=True)
         checks.count("rows", self.rows)
         if self.rows % 2 == 0:
             checks.reject("rows", self.rows, "an odd number", f"use rows={self.rows + 1}")
         checks.number("momentum", self.momentum, 0.0, 1.0)
-        checks.rate("server_lr", self.server_lr)
         checks.choice("clear", self.clear, ("subtract", "zero"))
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

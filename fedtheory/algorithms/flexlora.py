@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State, by_problem
+from fedtheory.core.algorithm import Algorithm, State, average_weights, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.message import Cost, Known, Replay
@@ -131,8 +131,6 @@ class FlexLoRA(Algorithm):
     pace = 0.03
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         fix = "pass (LowRank(1/8), LowRank(1/32))"
         if not self.decompositions:
             checks.reject("decompositions", self.decompositions, "at least one LowRank", fix, TypeError)
@@ -181,8 +179,8 @@ class FlexLoRA(Algorithm):
         return Up(u, kept), None
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
-        delta = (p / p.sum()) @ server.adapters.value.D.update(up.rows)
+        p = average_weights(server.weights, clients, self.weighted)
+        delta = p @ server.adapters.value.D.update(up.rows)
         return replace(server, x=server.base + delta, delta=delta, t=server.t + 1), None
 
 

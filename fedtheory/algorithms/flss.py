@@ -137,8 +137,6 @@ class FLSS(Algorithm):
     _more = "make warm_up longer"
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.whole("warm_up", self.warm_up, 1)
         checks.whole("rank", self.rank, 1)
         if self.rank > self.columns:

@@ -73,8 +73,6 @@ class LBGM(Algorithm):
     name = "LBGM"
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("delta", self.delta, 0.0, 1.0)
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
+from fedtheory.algorithms.fedavg import Server, Up
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State, by_problem
+from fedtheory.core.algorithm import Algorithm, State, average_weights, by_problem
 from fedtheory.core.key import Key
 from fedtheory.core.message import Down
 from fedtheory.core.problem import Outputs, Problem
@@ -14,20 +15,9 @@ from fedtheory.core.registry import Card, Method
 
 
 @dataclass(frozen=True)
-class Server:
-    x: torch.Tensor  # w^t, (d,)
-    weights: torch.Tensor  # |D^i| / |D|, (N,)
-
-
-@dataclass(frozen=True)
 class Own:
     y: torch.Tensor  # w_i of the client's last round, (N, d)
     trained: torch.Tensor  # whether it had one, (N,)
-
-
-@dataclass(frozen=True)
-class Up:
-    dy: torch.Tensor  # w_i^t - w^t, (S, d)
 
 
 @dataclass(frozen=True)
@@ -58,8 +48,6 @@ class MOON(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("mu", self.mu, 0.0)
         checks.number("temperature", self.temperature, 0.0, open_low=True)
 
@@ -83,8 +71,8 @@ class MOON(Algorithm):
         return Up(y - down.x), Own(y, torch.ones_like(own.trained))
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
-        return Server(server.x + (p / p.sum()) @ up.dy, server.weights), None  # w^{t+1} = sum_k |D^k|/|D| w_k^t
+        p = average_weights(server.weights, clients, self.weighted)
+        return Server(server.x + p @ up.dy, server.weights), None  # w^{t+1} = sum_k |D^k|/|D| w_k^t
 
     def _contrast(self, out: Outputs, x: torch.Tensor, previous: torch.Tensor) -> torch.Tensor:
         """mu l_con, l_con = -log(exp(sim(z, z_glob)/tau) / (exp(sim(z, z_glob)/tau) + exp(sim(z, z_prev)/tau)))."""

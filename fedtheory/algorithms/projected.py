@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from fedtheory.core import checks
-from fedtheory.core.algorithm import Algorithm, State, by_problem
+from fedtheory.core.algorithm import Algorithm, State, average_weights, by_problem
 from fedtheory.core.basis import Basis
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
@@ -94,8 +94,6 @@ class ProjectedFedAvg(Algorithm):
     revision = 2  # 1 also sent the identities that are P_l of vectors
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.whole("rank", self.rank, 1)
         checks.whole("period", self.period, 1)
 
@@ -148,8 +146,8 @@ class ProjectedFedAvg(Algorithm):
         return Up(y - x if P is None else P.project(y - x)), None
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
-        p = server.weights[clients] if self.weighted else torch.ones_like(server.weights[clients])
-        change, frames, b, layout = (p / p.sum()) @ up.dy, server.frames, server.b, server.layout.value
+        p = average_weights(server.weights, clients, self.weighted)
+        change, frames, b, layout = p @ up.dy, server.frames, server.b, server.layout.value
         if down.P is None:
             frames = self._frames(layout, change)  # every T rounds
         else:

@@ -61,9 +61,6 @@ class Scaffold(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
-        checks.rate("server_lr", self.server_lr)
         checks.choice("option", self.option, ("I", "II"))
         checks.choice("server_control", self.server_control, ("all", "participants"))
 

@@ -48,8 +48,6 @@ class SignSGD(Algorithm):
     name = "SignSGD"
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.choice("scale", self.scale, ("model", "layer"))
 
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:

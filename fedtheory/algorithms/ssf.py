@@ -85,8 +85,6 @@ class SSF(Algorithm):
     averaged = True
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         if self.projection is not None and self.projection.scale != "orthonormal":
             fix = " or ".join(f"{kind}({self.projection.rank}, 'orthonormal')" for kind in ("Spherical", "Coordinate"))
             checks.reject("projection.scale", self.projection.scale, "'orthonormal' (P P^T = I_r)", f"pass {fix}")
@@ -94,7 +92,6 @@ class SSF(Algorithm):
             checks.reject(
                 "projection", self.projection, "orthonormal rows, P P^T = I_r", "use Spherical(r, 'orthonormal')"
             )
-        checks.rate("server_lr", self.server_lr)
 
     @classmethod
     def haar(cls, lr: float, local_steps: int, r: int, **options: Any) -> Self:

@@ -69,8 +69,6 @@ class STC(Algorithm):
     pace = 0.1
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         if self.down_ratio is not None:
             checks.number("down_ratio", self.down_ratio, 0.0, 1.0, open_low=True)

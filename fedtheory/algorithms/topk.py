@@ -52,8 +52,6 @@ class TopK(Algorithm):
     pace = 0.3
 
     def __post_init__(self) -> None:
-        checks.step_size("lr", self.lr)
-        checks.count("local_steps", self.local_steps)
         checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
         checks.choice("by", self.by, ("magnitude", "value"))
 

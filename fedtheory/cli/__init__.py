@@ -166,7 +166,7 @@ def parser() -> argparse.ArgumentParser:
     _add_claims(add)
     _add_report(add)
     model = add("model", "model.save", "a pretrained language model from an installed package, as a folder")
-    model.add_argument("model", choices=registry.keys("problems/models/packaged.py", "PACKAGED"))
+    model.add_argument("model", choices=registry.PACKAGED)
     model.add_argument("folder", metavar="FOLDER", help="new or empty; run's --model takes it")
     course = add("course", "course.make", "the notebooks for students and instructors (nbgrader), and slides")
     course.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; slides: 00 and 01)")
@@ -214,7 +214,7 @@ def _add_choice(sub: Parser, rounds: int) -> None:
     sub.add_argument("--model", default=None, help=text)
     sub.add_argument(
         "--task",
-        choices=registry.keys("problems/text.py", "TASKS"),
+        choices=registry.TASKS,
         default=None,
         help="text: a task in the folder --data (default: sst2)",
     )
@@ -280,7 +280,7 @@ METHOD_OPTIONS: dict[str, dict[str, Any]] = {
     "projection": {
         "default": "cd",
         "type": str,
-        "choices": registry.keys("maps/subspace.py", "PROJECTIONS"),
+        "choices": registry.PROJECTIONS,
         "help": "FedSub's",
     },
     "form": {"default": "printed", "type": str, "choices": ("printed", "sums"), "help": "FedSub's"},

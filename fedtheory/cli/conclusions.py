@@ -69,7 +69,7 @@ def evidence(
 
 def compared(row: Mapping[str, Any]) -> str:
     """Ours; of an accuracy that is judged beside another method's, the difference."""
-    beside = re.search(r"minus .+?, printed [^:;]+", row["reason"])
+    beside = verdicts.read_beside(row["reason"])
     return beside[0] if beside else show_ours(row)
 
 

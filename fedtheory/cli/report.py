@@ -91,7 +91,7 @@ def _together(once: Sequence[dict[str, Any]]) -> list[str]:
         return []
     stay: dict[bool, list[str]] = {False: [], True: []}
     for paper in PAPERS:
-        own = [row for row in judged if row["item"].startswith(f"{paper}/")]
+        own = [row for row in judged if registry.items()[row["item"]].paper == paper]
         for holm, found in stay.items():
             mask = verdicts.significant([row["p"] for row in own], any_error=holm)
             found += [row["verdict"] for row, kept in zip(own, mask) if kept]
@@ -111,7 +111,7 @@ def _together(once: Sequence[dict[str, Any]]) -> list[str]:
 
 def of_paper(paper: str, rows: Sequence[dict[str, Any]]) -> tuple[str, str, str, str]:
     """How many distinct numbers a paper has; verdicts of those that training runs decide, and of counts; the rest."""
-    own = [row for row in distinct(rows) if row["item"].startswith(f"{paper}/")]
+    own = [row for row in distinct(rows) if registry.items()[row["item"]].paper == paper]
     ran = [row for row in own if row["seeds"]]
     runs, counts = ([row["verdict"] for row in ran if (row["kind"] == "run") == run] for run in (True, False))
     return str(len(own)), verdicts.tally(runs), verdicts.tally(counts), str(len(own) - len(ran))

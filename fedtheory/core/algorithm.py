@@ -27,6 +27,14 @@ def by_problem() -> Any:
     return field(default=None)
 
 
+_RANGES = {  # of fields that mean the same in every method
+    "lr": checks.step_size,
+    "local_steps": checks.count,
+    "perturbations": checks.count,
+    "server_lr": checks.rate,
+}
+
+
 class _Pair(NamedTuple):
     server: Any
     own: Any
@@ -119,13 +127,15 @@ class Algorithm(ABC):
         return super().__new__(cls)
 
     def __init_subclass__(cls) -> None:
-        """Before a method's own `__post_init__` looks at ranges, its fields have the types of their annotations."""
+        """Check types of fields, and ranges of those in `_RANGES`, before a method's own `__post_init__`."""
         if "__post_init__" in cls.__dict__ or not hasattr(cls, "__post_init__"):
             check = cls.__dict__.get("__post_init__", lambda self: None)
 
             @wraps(check)
             def checked(self: Any) -> None:
                 checks.tidy(self)
+                for name in filter(self.__dataclass_fields__.get, _RANGES):
+                    _RANGES[name](name, getattr(self, name))
                 check(self)
 
             cls.__post_init__ = checked  # type: ignore[attr-defined]  # called by the dataclass that the class becomes
@@ -204,9 +214,14 @@ def shares(problem: Problem, weighted: bool, like: torch.Tensor) -> torch.Tensor
     return p.to(like) if weighted and not bool((p == p[0]).all()) else None
 
 
+def average_weights(weights: torch.Tensor, clients: torch.Tensor, weighted: bool = True) -> torch.Tensor:
+    """Return the participants' weights in an average, (S,), whose sum is 1: by `weights` (N,), or all alike."""
+    p = weights[clients] if weighted else torch.ones_like(weights[clients])
+    return p / p.sum()
+
+
 def average(rows: torch.Tensor, p: torch.Tensor | None, clients: torch.Tensor) -> torch.Tensor:
     """Average the participants' rows (S, ...), by p (N,) renormalised over them; plainly where p is None."""
     if p is None:
         return rows.mean(0)
-    of = p[clients]
-    return torch.tensordot(of / of.sum(), rows, 1)
+    return torch.tensordot(average_weights(p, clients), rows, 1)

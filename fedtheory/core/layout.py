@@ -18,6 +18,11 @@ class Layer(NamedTuple):
     rows: int  # m_l: the dimension that a basis compresses, from the left
     cols: int  # d_l
 
+    @property
+    def kind(self) -> str:
+        """The name's last part: "conv", "linear", "bias", "scale" or "shift" in a network."""
+        return self.name.rpartition(".")[2]
+
 
 @dataclass(frozen=True)
 class Layout:

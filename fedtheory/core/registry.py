@@ -269,11 +269,10 @@ def _listed(path: Path, name: str) -> Iterator[list[str]]:
             yield [word for word in words if isinstance(word, str)]
 
 
-def keys(file: str, name: str) -> list[str]:
-    """Return the keys of a dict at the top level of one of the package's sources, which is not imported."""
-    found = re.search(rf"^{name}\b[^=\n]*= \{{.*?^\}}$", (_PACKAGE / file).read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    assert found is not None, (file, name)
-    return re.findall(r'^    "(.+?)": ', found[0], re.MULTILINE)
+# Names of the command line whose tables need PyTorch; test_house.py compares them.
+PROJECTIONS = ("cd", "ss", "rd", "identity")  # of maps.subspace
+TASKS = ("sst2", "cb", "wsc", "wic", "rte", "boolq")  # of problems.text
+PACKAGED = ("smollm2",)  # of problems.models.packaged
 
 
 @dataclass(frozen=True)
@@ -291,6 +290,11 @@ class Listed:
     module: str
     ours: bool
 
+    @property
+    def paper(self) -> str:
+        """The paper, or the folder of our own pictures."""
+        return self.name.partition("/")[0]
+
 
 PAPERS = {"fedsub": "FedSub", "ssf": "SSF", "mud": "FedMUD", "flss": "FLSS", "decomfl": "DeComFL"}
 """The papers, as items and claims are named -> each one's method."""
@@ -298,9 +302,8 @@ PAPERS = {"fedsub": "FedSub", "ssf": "SSF", "mud": "FedMUD", "flss": "FLSS", "de
 
 def _order(item: Listed) -> tuple[Any, ...]:
     """The papers' own first, by paper, figures before tables."""
-    paper, name = item.name.split("/")
-    place = list(PAPERS).index(paper) if paper in PAPERS else len(PAPERS)
-    return (True, place) if item.ours else (False, place, name)
+    place = list(PAPERS).index(item.paper) if item.paper in PAPERS else len(PAPERS)
+    return (True, place) if item.ours else (False, place, item.name)
 
 
 @cache

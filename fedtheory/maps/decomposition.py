@@ -457,7 +457,7 @@ def _parts(decomposition: Decomposition, layout: Layout) -> tuple[Part, ...]:
         m, n = layer.cols, layer.rows
         if i not in chosen:
             parts.append(Whole(m * n))
-        elif k and layer.name.endswith("conv") and m % k == 0 and n % k == 0:
+        elif k and layer.kind == "conv" and m % k == 0 and n % k == 0:
             parts.append(decomposition.convolution(m // k, n // k, k))
         else:
             parts.append(decomposition.part(m, n))

@@ -147,7 +147,7 @@ def number(conclusion: Conclusion, outcome: Outcome) -> str:
 
 def _measured(row: Mapping[str, Any], times: int) -> str:
     """Ours with its interval; the difference, where an accuracy is judged beside another one."""
-    if beside := re.search(r"minus .+? ([+-]\S+ \[[^]]+\]), printed", row["reason"]):
+    if beside := verdicts.read_beside(row["reason"]):
         return beside[1].replace("+", "")
     shown = [
         f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}" for x in (times * row[end] for end in ("ours", "low", "high"))

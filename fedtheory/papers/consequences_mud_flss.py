@@ -106,6 +106,9 @@ def warmed(at: Instance, seed: int) -> tuple[torch.Tensor, list[torch.Tensor]]:
     return state.server.x, [state.server.G.basis(R).matrices()[0] for R in range(1, d + 1)]
 
 
+EXACT = ("sampling", "in the span")  # panels without runs
+
+
 def measure_rank(scale: str, seeds: int) -> Result:
     T, n = 20 if scale == "quick" else 200, 8 * SEEDS[scale]
     at = clients(0.2)
@@ -117,7 +120,7 @@ def measure_rank(scale: str, seeds: int) -> Result:
 
     def add(panel: str, R: int, **values: float) -> None:
         blank = dict.fromkeys(("measured", "low", "high", "n", "paper", "repaired"), math.nan)
-        of = behind("quadratics", "none", T) if panel.startswith("warm-up") else behind("exact expectation")
+        of = behind("exact expectation") if panel in EXACT else behind("quadratics", "none", T)
         table.append({"panel": panel, "R": R, **(blank | values), **of})
 
     for R in ranks:

@@ -90,7 +90,7 @@ def decided(paper: str, figures: Path, ledger: Path) -> Decided:
     """
     chosen = of_paper(paper)
     claims = {record["id"]: record for record in _records(ledger)}
-    own = [name for name, item in registry.items().items() if name.startswith(f"{paper}/") and not item.ours]
+    own = [name for name, item in registry.items().items() if item.paper == paper and not item.ours]
     rows = [
         row
         for name in own

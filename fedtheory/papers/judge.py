@@ -80,7 +80,7 @@ def level(
         gap, printed = interval([a - b for a, b in zip(values, rival.values, strict=True)]), paper - rival.paper
         verdict, why = verdicts.judge(verdicts.like(printed), gap, len(values), ran, lost)
         p = verdicts.chance(verdicts.like(printed), gap, len(values))
-        why = f"minus {rival.name} {gap[0]:+.3g} [{gap[1]:+.3g}, {gap[2]:+.3g}], printed {printed:+.3g}: {why}"
+        why = f"{verdicts.beside(rival.name, gap, printed)}: {why}"
     p = NAN if verdict == verdicts.UNTESTED else p
     return Cell(cell, paper, *found, len(values), verdict, _both(said, why), "run", ran, tuning, p, _hole(paper))
 

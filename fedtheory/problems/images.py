@@ -128,10 +128,7 @@ class ImageClassification(Problem):
         if len(self.test[1]) == 0:
             fix = "leave test out: the training images then; a held-out fifth needs five images a client"
             checks.reject("test", f"{len(self.test[1])} images", "at least one test image", fix)
-        if not parts:
-            checks.reject("parts", parts, "at least one client", partitions.FIX)
-        for i, part in enumerate(parts):
-            partitions.require_indices(f"parts[{i}]", part, len(images))
+        self.weights = partitions.client_shares(parts, len(images))
         self.parts, self.network, self.key = tuple(parts), network, Key.of(key)
         self.batch = checks.whole("batch", batch, 1)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
@@ -141,8 +138,6 @@ class ImageClassification(Problem):
         self.moments_of = checks.choice("moments", moments, _MOMENTS)
         self.augment = Augment.of(augment, self.images)
         self.n, self.layout = len(parts), network.layout
-        sizes = torch.tensor([len(part) for part in parts], dtype=torch.float64)
-        self.weights = sizes / sizes.sum()
         self.constants = Constants()
         if stacked is None:
             stacked = self.device.type == "cuda" or not network.convolutional
@@ -558,7 +553,7 @@ class ImageClassification(Problem):
     @property
     def moments_cost(self) -> Cost:
         """What one client sends for one `moments`: two scalars per normalised channel."""
-        count = sum(layer.rows for layer in self.layout.layers if layer.name.endswith((".scale", ".shift")))
+        count = sum(layer.rows for layer in self.layout.layers if layer.kind in ("scale", "shift"))
         return Cost(count, count * self.dtype.itemsize)
 
 

@@ -11,6 +11,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.problem import Constants, Problem
 from fedtheory.core.registry import Offer
+from fedtheory.problems.quadratic import client_weights
 
 
 class Rows(NamedTuple):
@@ -98,7 +99,7 @@ class MatrixRegression(Problem):
         self.batch, self.replacement = batch, replacement
         self.device = checks.device("device", device)
         self.layout = Layout.single(d, B.shape[2])
-        self.weights = torch.full((self.n,), 1.0 / self.n, dtype=torch.float64)
+        self.weights = client_weights(None, self.n)
         self.constants = self._constants(A.double().cpu(), B.double().cpu())
         self.A, self.Bt = A.to(self.device), B.mT.contiguous().to(self.device)
         self._transposed = (-1, B.shape[2], d)  # a batch of X^T

@@ -25,6 +25,16 @@ def require_indices(name: str, part: torch.Tensor, count: int) -> None:
         checks.reject(f"{name} (lowest, highest)", found, f"indices from 0 to {count - 1}", fix)
 
 
+def client_shares(parts: Sequence[torch.Tensor], count: int) -> torch.Tensor:
+    """Return each client's share of `count` samples, (N,) float64. Raises ValueError where parts are no partition."""
+    if not parts:
+        checks.reject("parts", parts, "at least one client", FIX)
+    for i, part in enumerate(parts):
+        require_indices(f"parts[{i}]", part, count)
+    sizes = torch.tensor([len(part) for part in parts], dtype=torch.float64)
+    return sizes / sizes.sum()
+
+
 def _checked(y: torch.Tensor, clients: int, key: Key) -> tuple[np.ndarray, np.random.Generator]:
     """Labels as an array, and the key's generator."""
     if y.dtype != torch.int64 or y.dim() != 1 or len(y) == 0:

@@ -232,15 +232,10 @@ class TextClassification(Problem):
         test: Texts | None = None,
         at_once: int = 64,
     ) -> None:
-        if not parts:
-            checks.reject("parts", parts, "at least one client", partitions.FIX)
-        for i, part in enumerate(parts):
-            partitions.require_indices(f"parts[{i}]", part, len(train.prompts))
+        self.weights = partitions.client_shares(parts, len(train.prompts))
         self.model, self.train, self.test, self.parts = model, train, test or train, tuple(parts)
         self.batch, self.at_once = checks.whole("batch", batch, 1), checks.whole("at_once", at_once, 1)
         self.n, self.layout, self.device, self.dtype = len(parts), model.layout, model.device, model.start.dtype
-        sizes = torch.tensor([len(part) for part in parts], dtype=torch.float64)
-        self.weights = sizes / sizes.sum()
         self.constants = Constants()
 
     @staticmethod

@@ -17,6 +17,7 @@ is a mean and a 95% interval over seeds; two methods are compared by the interva
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -175,6 +176,20 @@ def significant(chances: Sequence[float], level: float = 0.05, any_error: bool =
     else:
         count = max((place for place, at in enumerate(order, 1) if chances[at] <= level * place / total), default=0)
     return [at in order[:count] for at in range(total)]
+
+
+def beside(rival: str, gap: _Interval, printed: float) -> str:
+    """Say how far a level lies from a rival's, ours and in print, as a cell's reason begins."""
+    return f"minus {rival} {gap[0]:+.3g} [{gap[1]:+.3g}, {gap[2]:+.3g}], printed {printed:+.3g}"
+
+
+_BESIDE = re.compile(r"minus .+? ([+-]\S+ \[[^]]+\]), printed [^:;]+")
+
+
+def read_beside(reason: str) -> tuple[str, str] | None:
+    """Read the sentence of `beside` in a cell's reason, and our difference in it; None where there is none."""
+    found = _BESIDE.search(reason)
+    return found and (found[0], found[1])
 
 
 def diverged(lost: Sequence[bool], ran: str) -> tuple[str, str]:

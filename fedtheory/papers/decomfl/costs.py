@@ -104,14 +104,14 @@ def measure_1(scale: str, seeds: int) -> Wants[Result]:
     results = yield specs.values()
     table: Table = []
     cells = []
-    for name, (_, *printed) in chosen.items():
+    for name, (method, *printed) in chosen.items():
         columns = results[specs[name]]["columns"]
         for way, paper in zip(("up", "down"), printed):
             words = name == "FedCom" and way == "up"
             counted = columns[f"{way}_bytes" if words else f"{way}_scalars"]
             ours = (counted[-1] - counted[-2]) / (rounds - rounds // 2) / (4 if words else 1)
             why = "words of 32 bits a round, beta = 1/4" if words else "scalars a round, all clients"
-            if way == "down" and name.startswith("DeComFL"):
+            if way == "down" and isinstance(method, DeComFL):
                 why += "; the formula leaves out the seeds of the round itself, m/(2M) of the rest"
             table.append(row(name, f"{way}link", paper, ours, specs[name].ran()))
             cells.append(close(f"{name}: {way}link per round", paper, ours, why))

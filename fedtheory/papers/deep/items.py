@@ -176,7 +176,7 @@ def readings() -> Table:
     for name in ("resnet110", "resnet110-7"):
         for view, what in (("width", "k"), ("rows", "c_in k"), ("filter", "c_in k k")):
             layout = network(name, (3, 32, 32), 100, view, WHOLE).layout
-            least = min(layer.rows for layer in layout.layers if layer.name.endswith("conv"))
+            least = min(layer.rows for layer in layout.layers if layer.kind == "conv")
             count = trained(Coordinate(RANK), layout)
             row = {"network": name, "kernel": name.partition("-")[2] or "3", "m": what, "smallest m": least}
             table.append({**row, "parameters": layout.size, "trained": count, "share": count / layout.size})

@@ -570,7 +570,7 @@ def draw_ranks(table: Table) -> Figure:
 
 
 @style.styled
-def draw_sweep(label: str, table: Table) -> Figure:
+def draw_sweep(sweep: Sweep, table: Table) -> Figure:
     """A line per method, family by family: accuracy under each condition, and what was lost, paired by seed."""
     families = [family for family in FAMILIES if any(row["family"] == family for row in table)]
     spots: dict[str, float] = {}
@@ -580,13 +580,13 @@ def draw_sweep(label: str, table: Table) -> Figure:
                 spots.setdefault(row["method"], len(spots) + place)
     figure, panels = style.new_figure(2, height=1.2 + 0.14 * (len(spots) + len(families)), columns=2)
     values = list(dict.fromkeys(row["value"] for row in table))
-    shown = [f"1/{1 / value:g}" if "ratio" in label else f"{value}" for value in values]
+    shown = [f"1/{1 / value:g}" if sweep.ratio else f"{value}" for value in values]
     same = alike(table)
     for place, (value, how) in enumerate(zip(values, style.looks(shown).values())):
         rows = [row for row in table if row["value"] == value and (row["method"], value) not in same]
         at = [spots[row["method"]] + 0.28 * (place - (len(values) - 1) / 2) for row in rows]
         mark: dict[str, Any] = {"color": how.color, "marker": how.marker, "linestyle": "", "markersize": 2.5}
-        text = f"{label}: {shown[place]} (n={table[0]['seeds']})"
+        text = f"{sweep.label}: {shown[place]} (n={table[0]['seeds']})"
         for axes, name, low, high in zip(panels, ("quality", "lost"), ("low", "lost_low"), ("high", "lost_high")):
             if name == "quality" or place:
                 axes.hlines(at, [row[low] for row in rows], [row[high] for row in rows], color=how.color, linewidth=0.8)
@@ -650,7 +650,7 @@ def item(full: str, title: str, methods: Sequence[Method] = tuple(METHODS.values
     """A comparison of these methods: of a task, a sweep, "ranks" or "tuning", after "frontier/"."""
     name = full.removeprefix("frontier/")
     if name in SWEEPS:
-        return Item(full, title, partial(measure_sweep, name, methods), partial(draw_sweep, SWEEPS[name].label), SCALES)
+        return Item(full, title, partial(measure_sweep, name, methods), partial(draw_sweep, SWEEPS[name]), SCALES)
     if name == "ranks":
         return Item(full, title, partial(measure_ranks, methods), draw_ranks, SCALES)
     if name == "tuning":

@@ -676,7 +676,11 @@ def draw_sweep(axes: Axes, table: Table, label: str) -> None:
             continue
         at = [spots[row["value"]] + aside for row in rows]
         style.bars(axes, at, gaps, low, high, name, **look, marker=how.marker, markersize=3)
-    shown = [f"1/{1 / value:g}" if "ratio" in label else f"{value:g}" for value in values] if log else map(str, values)
+    shown = (
+        [f"1/{1 / value:g}" if label == "compression ratio" else f"{value:g}" for value in values]
+        if log
+        else map(str, values)
+    )
     axes.set_xticks(list(spots.values()), list(shown))
     axes.set(xlabel=label, ylabel=f"points above FedAvg ({fedavg(table):.1f}%)")
 

@@ -477,7 +477,7 @@ def measure_readings(scale: str, seeds: int, rows: Sequence[Row] = ()) -> Wants[
             continue
         result = results[one]
         tail = result["columns"]["error"][-10:]
-        paper = printed[het, r][next(at for at, m in enumerate(METHODS) if name.startswith(m))]
+        paper = printed[het, r][METHODS.index(name.partition(",")[0])]
         ours = NAN if result["diverged"] else sum(tail) / len(tail)
         at = result["diverged"][0] if result["diverged"] else -1
         table.append(

@@ -302,12 +302,11 @@ class Network:
     @cached_property
     def weights(self) -> tuple[int, ...]:
         """Positions in the layout of the weight matrices (convolutions and linear maps), in order."""
-        kinds = [layer.name.split(".")[1] for layer in self.layout.layers]
-        return tuple(i for i, kind in enumerate(kinds) if kind in ("conv", "linear"))
+        return tuple(i for i, layer in enumerate(self.layout.layers) if layer.kind in ("conv", "linear"))
 
     @cached_property
     def convolutional(self) -> bool:
-        return any(layer.name.endswith(".conv") for layer in self.layout.layers)
+        return any(layer.kind == "conv" for layer in self.layout.layers)
 
     @cached_property
     def native(self) -> bool:
@@ -317,7 +316,7 @@ class Network:
     @cached_property
     def normalised(self) -> bool:
         """Whether it has batch normalisation: then an image's output hangs on its batch."""
-        return any(layer.name.endswith(".scale") for layer in self.layout.layers)
+        return any(layer.kind == "scale" for layer in self.layout.layers)
 
     def init(self, key: Key, std: float | None = None) -> torch.Tensor:
         """Initial weights, float64, (d,): PyTorch's default, or normal with this deviation in all weight matrices."""
@@ -537,7 +536,7 @@ def network(
     for kind in whole:
         checks.choice("whole", kind, KINDS)
     built = replace(NETWORKS[name](shape, classes), view=view, whole=tuple(whole))
-    channels = [layer.rows * layer.cols for layer in built.layout.layers if layer.name.endswith(".scale")]
+    channels = [layer.rows * layer.cols for layer in built.layout.layers if layer.kind == "scale"]
     moments = ((torch.zeros(1, size), torch.ones(1, size)) for size in channels)
     try:  # shapes only: of no images nothing is computed (the meta device's first use would import for 1.5 seconds)
         built.logits(torch.empty(1, built.layout.size), torch.empty(1, 0, *shape, requires_grad=True), moments)

@@ -467,7 +467,7 @@ def check_43(kernel: int) -> Check:
             layers = []
             for layer in net.layout.layers:
                 size = layer.rows * layer.cols
-                conv = layer.name.endswith(".conv")
+                conv = layer.kind == "conv"
                 m = rows(layer.rows // kernel**2, layer.cols) if conv else 1  # what is no convolution stays whole
                 layers.append(Layer(layer.name, m, size // m))
             layout = Layout(tuple(layers))

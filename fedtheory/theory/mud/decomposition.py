@@ -182,7 +182,7 @@ def conv(view: str) -> Check:
         for name in ("fedmud-cnn4", "fedmud-cnn8"):
             net = network(name, (3, 32, 32), 10, view)
             kernels = [op for op in net.ops if isinstance(op, Conv)]
-            layers = [layer for layer in net.layout.layers if layer.name.endswith("conv")]
+            layers = [layer for layer in net.layout.layers if layer.kind == "conv"]
             for op, layer in zip(kernels, layers, strict=True):
                 W = torch.arange(float(op.c_out * op.c_in * op.k**2)).view(op.c_out, op.c_in, op.k, op.k)
                 read = Layout((layer,)).columns(W.flatten())[0]
