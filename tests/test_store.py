@@ -383,7 +383,7 @@ def test_runs_of_other_versions_are_taken_and_said(tmp_path, inline):
     runs = again.provenance([CONVEX])
     assert len(inline) == 1
     assert runs["count"] == 1
-    (said,) = again.said(runs)
+    (said,) = again.provenance_notes(runs)
     assert said.startswith("1 of 1 runs were made with torch 1.0")
     assert "cuda" in said
     assert again.provenance([])["count"] == 0

@@ -130,7 +130,7 @@ class SSF(Algorithm):
             yield y_proj
         mean = total / self.local_steps
         c = own.c + P.lift(mean - ci_proj)  # 12: (I - P^T P) c_i + (1/K) P^T P sum_k g_i
-        return Up(y_proj, self.told(mean, ci_proj)), Own(c)
+        return Up(y_proj, self.control_sent(mean, ci_proj)), Own(c)
 
     def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, None]:
         P = down.P.value
@@ -153,7 +153,7 @@ class SSF(Algorithm):
 
         return at
 
-    def told(self, mean: torch.Tensor, ci_proj: torch.Tensor) -> torch.Tensor:
+    def control_sent(self, mean: torch.Tensor, ci_proj: torch.Tensor) -> torch.Tensor:
         """12: what a client sends of its new control, P_t c_i^{t+1} = (1/K) sum_k P_t g_i^k."""
         return mean
 

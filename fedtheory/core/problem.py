@@ -158,7 +158,7 @@ def _complete(kind: type) -> None:
 
 @contextmanager
 def own_modes() -> Iterator[None]:
-    """Whatever the caller's are: no inference mode, which has no gradients, no autocast, which rounds (and which a
+    """Leave the caller's modes: no inference mode, which has no gradients, no autocast, which rounds (and which a
     run's threads would not have), and tensors that name no device on the CPU, where generators are."""
     with torch.inference_mode(False), ExitStack() as more:
         for kind in filter(torch.is_autocast_enabled, ("cpu", "cuda")):

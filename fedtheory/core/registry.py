@@ -392,7 +392,7 @@ def problems() -> dict[str, Offer]:
 
 @cache
 def claim_names() -> list[str]:
-    """Ids of all claims, by paper and in its order: the headings of theory/<paper>/claims.md; nothing is imported."""
+    """Return all claims' ids, by paper and in its order: headings of theory/<paper>/claims.md; nothing is imported."""
     pages = ((_PACKAGE / "theory" / paper / "claims.md").read_text("utf-8") for paper in PAPERS)
     return [id for page in pages for id in re.findall(r"^## (.+)$", page, re.MULTILINE)]
 

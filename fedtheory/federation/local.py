@@ -231,7 +231,7 @@ def federation(held: Sequence[Sequence[int]], folder: Path) -> Iterator[Federati
 
 
 def models(folder: Path) -> torch.Tensor:
-    """The models that a server app saved in a federation's folder: (rounds + 1, d), the start first."""
+    """Read the models that a server app saved in a federation's folder: (rounds + 1, d), the start first."""
     saved = folder / "saved"
     record = json.loads((saved / "record.json").read_text())["models"]
     kind = getattr(torch, record["dtype"].removeprefix("torch."))

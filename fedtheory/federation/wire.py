@@ -164,7 +164,7 @@ def passed(requests: Sequence[Request], start: float, end: float) -> Passed:
 
 
 def by_round(record: Mapping[str, Any], counters: Sequence[Counter]) -> list[dict[str, int]]:
-    """What crossed in each round of a record: as counted, as bytes of parcels, as bytes on the sockets.
+    """Return what crossed in each round of a record: as counted, as bytes of parcels, as bytes on the sockets.
 
     Args:
         record: of `flower.server_app`.

@@ -130,7 +130,10 @@ class Each(Field):
 def slopes(
     problem: Problem, y: torch.Tensor, z: Sequence[Field], smoothing: float, xi: Any, *, central: bool
 ) -> torch.Tensor:
-    """(f_i(y_i + mu z_p) - f_i(y_i)) / mu, or (f_i(y_i + mu z_p) - f_i(y_i - mu z_p)) / (2 mu): y (S, d) -> (S, P)."""
+    """Return the slopes of the clients' losses at y (S, d) along each z_p, (S, P).
+
+    They are (f_i(y_i + mu z_p) - f_i(y_i)) / mu; central: (f_i(y_i + mu z_p) - f_i(y_i - mu z_p)) / (2 mu).
+    """
     at = lambda one, mu: one.losses(problem, y, mu, xi)
     if central:
         return torch.stack([(at(one, smoothing) - at(one, -smoothing)) / (2 * smoothing) for one in z], 1)

@@ -220,7 +220,7 @@ def full_rank(lr: float, T: int, c: float = 1.5) -> Row:
 
 
 @torch.no_grad()
-def missed(power: int) -> Row:
+def stuck_row(power: int) -> Row:
     """f = (w_22 - 1)^2/2, rank 1, eta = 1/sqrt T = 2^-power: no reset and U = (1/4, 0), or U(-1/2, 1/2) redrawn."""
     lr, T, a, c = 2.0**-power, 4.0**power, 0.5, 1.5
     q = mud_round.Window(stuck(lr))
@@ -258,7 +258,7 @@ def measure_rate(scale: str, seeds: int) -> Wants[Result]:
     T, n = (256, SEEDS["quick"]) if scale == "quick" else (4096, SEEDS["paper"])
     steps = [2.0**-k for k in range(1, 13 if scale == "paper" else 9)]
     rows = yield from each(full_rank, [(lr, T) for lr in steps])
-    rows += [missed(power) for power in range(2, 21)]
+    rows += [stuck_row(power) for power in range(2, 21)]
     for power in POWERS[scale]:
         mean, low, high = interval([played(power, seed) for seed in range(n)])
         rows.append({"panel": "runs", "eta": 2.0**-power, "T": 4.0**power, "measured": mean, "low": low, "high": high})

@@ -614,7 +614,7 @@ class Runner:
     def signed(self, result: "Result", asked: Iterable[Spec]) -> "Result":
         """The result with the provenance of the runs that its item asked for, and what a reader should know of it."""
         result.runs = self.provenance(asked)
-        result.notes += self.said(result.runs)
+        result.notes += self.provenance_notes(result.runs)
         return result
 
     @contextmanager
@@ -768,7 +768,7 @@ class Runner:
         data = {name: part for run in used for name, part in run["data"].items()}
         return {"count": len(used), "made with": dict(made_with), "data": data}
 
-    def said(self, runs: dict[str, Any]) -> list[str]:
+    def provenance_notes(self, runs: dict[str, Any]) -> list[str]:
         """Of such a provenance, what a reader should know: runs of other versions or another device."""
         others = {maker: n for maker, n in runs["made with"].items() if maker != _maker(versions(), self.device)}
         return [

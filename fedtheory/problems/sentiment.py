@@ -136,7 +136,7 @@ def _pretrain(model: Any, ids: list[torch.Tensor], steps: int, g: torch.Generato
 def problem(
     key: Key, *, device: str | torch.device = "cpu", lora: int | None = None, **options: Any
 ) -> TextClassification:
-    """The task for a small model, divided among eight clients; `lora` as of `language.load`, options as of `make`."""
+    """Make the task for a small model and eight clients; `lora` as of `language.load`, options as of `make`."""
     with TemporaryDirectory() as folder:
         made = make(folder, key, **options)
         found = TextClassification.load(

@@ -17,7 +17,7 @@ from fedtheory.core.problem import Problem
 
 
 def multiplications(work: Callable[[], Any]) -> int:
-    """Multiplications of matrix products in `work` (half the FLOPs that PyTorch's own counter reports)."""
+    """Count the multiplications of matrix products in `work` (half the FLOPs that PyTorch's own counter reports)."""
     with FlopCounterMode(display=False) as counter:
         work()
     return counter.get_total_flops() // 2
@@ -64,7 +64,7 @@ for _mode in (PeakMemory, getattr(flop_counter, "_FlopCounterMode", FlopCounterM
 
 
 def peak_bytes(work: Callable[[], Any], free: Iterable[torch.Tensor] = ()) -> int:
-    """Peak of the tensor memory that `work` allocates, in bytes; views of tensors in `free` cost nothing."""
+    """Return the peak of the tensor memory that `work` allocates, in bytes; views of tensors in `free` cost nothing."""
     with PeakMemory(free) as mode:
         work()
     return mode.peak

@@ -76,7 +76,7 @@ KINDS = ("run", "count", "arithmetic")
 
 
 def place(out: Path, item: str, scale: str) -> Path:
-    """Where an item's files go, without suffix: `<out>/<item>`.
+    """Return where an item's files go, without suffix: `<out>/<item>`.
 
     A run never overwrites a result of a higher scale: it goes to `<out>/<scale>/<item>` then. A damaged record is taken
     for one of the highest scale, and it is said where a run gives way to it.
@@ -97,19 +97,19 @@ def place(out: Path, item: str, scale: str) -> Path:
 
 
 def bases() -> tuple[Path, ...]:
-    """Where files of the repository are looked for: the folder FEDTHEORY_ROOT, else the working one and those above."""
+    """Return where files of the repository are looked for: FEDTHEORY_ROOT, else the working folder and those above."""
     given = os.environ.get("FEDTHEORY_ROOT")
     return (Path(given),) if given else (Path.cwd(), *Path.cwd().parents)
 
 
 def results() -> Path:
-    """The folder of committed results: the first `figures` of `bases`, which need not be there."""
+    """Return the folder of committed results: the first `figures` of `bases`, which need not be there."""
     places = [base / "figures" for base in bases()]
     return next((place for place in places if place.is_dir()), places[0])
 
 
 def folders(out: Path) -> list[Path]:
-    """Where an item's record may lie: the highest scale first."""
+    """Return where an item's record may lie: the highest scale first."""
     return [out, *(out / scale for scale in reversed(SCALES))]
 
 
@@ -117,12 +117,12 @@ RAN = ("ran data", "ran network", "ran rounds")  # columns of every table: what 
 
 
 def behind(data: str = "not run", network: str = "none", rounds: int = 0) -> Row:
-    """The columns RAN of a row that no `Spec` stands behind: printed alone, counted, solved, or run in another way."""
+    """Return the columns RAN of a row without a `Spec`: printed alone, counted, solved, or run in another way."""
     return dict(zip(RAN, (data, network, rounds)))
 
 
 def ran_words(table: Sequence[Row]) -> str:
-    """What the runs behind a table were, from its rows: networks, data, rounds; "" where nothing was run."""
+    """Say what the runs behind a table were: networks, data, rounds; "" where nothing was run."""
     found = list(dict.fromkeys(tuple(row[part] for part in RAN) for row in table if row.get(RAN[2])))
     alike: dict[int, list[tuple[str, str, int]]] = {}
     for label in found:
@@ -136,7 +136,7 @@ def ran_words(table: Sequence[Row]) -> str:
 
 
 def seed_words(seeds: Sequence[int]) -> str:
-    """The seeds of a record: "0, 1, 2", and "0 to 127" for many."""
+    """Write a record's seeds: "0, 1, 2", and "0 to 127" for many."""
     many = len(seeds) > 16 and list(seeds) == list(range(seeds[0], seeds[-1] + 1))
     return f"{seeds[0]} to {seeds[-1]}" if many else ", ".join(map(str, seeds))
 
@@ -168,7 +168,7 @@ def current(stem: Path, end: str) -> Path:
 
 
 def made(out: Path, item: str) -> bool:
-    """Whether there is a record of an item, damaged or not."""
+    """Return whether an item has a record, damaged or not."""
     return current(out / item, "json").exists()
 
 
@@ -196,7 +196,7 @@ def give_names(stem: Path) -> None:
 
 @contextmanager
 def alone(out: Path) -> Iterator[None]:
-    """One process at a time saves into a folder, where the system can lock files."""
+    """Let one process at a time save into a folder, where the system can lock files."""
     try:
         import fcntl
     except ImportError:
@@ -303,7 +303,7 @@ def read(stem: Path, *, pictured: bool = True) -> dict[str, Any]:
 
 
 def load(out: Path, item: str, *, pictured: bool = True) -> dict[str, Any]:
-    """The record of a finished item (its .json, with the table's rows under "table"); see `read`.
+    """Return the record of a finished item (its .json, with the table's rows under "table"); see `read`.
 
     Raises FileNotFoundError with the command that makes it, ValueError for a damaged file.
     """
@@ -330,7 +330,7 @@ def load(out: Path, item: str, *, pictured: bool = True) -> dict[str, Any]:
 
 
 def report_rows(item: str, record: dict[str, Any]) -> list[dict[str, Any]]:
-    """One object per number that the paper prints."""
+    """Return one object per number that the paper prints."""
     rows = []
     for cell in record["cells"]:
         numbers = {name: number(cell[name]) for name in ("paper", "ours", "low", "high")}

@@ -97,7 +97,7 @@ def run_seeds(
         seeds: how many: 0, 1, ...; or the seeds themselves.
         options: of `run`.
 
-    After Ctrl-C in a notebook the runs that are finished come back.
+    Returns `Runs`, whose docstring has an example. After Ctrl-C in a notebook the runs that are finished come back.
     """
     checks.spelled(options, run)
     if "seed" in options:

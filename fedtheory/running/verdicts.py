@@ -44,7 +44,7 @@ _ALIKE_SEEDS = 6  # from so many on, all on one side, a sign test rejects a fair
 
 
 def turned(verdict: str) -> str:
-    """What a verdict on a side says of the other side."""
+    """Return what a verdict on one side says of the other side."""
     return {MATCHES: AGAINST, AGAINST: MATCHES, HOLDS: REVERSED, REVERSED: HOLDS}.get(verdict, verdict)
 
 
@@ -70,12 +70,12 @@ class Region:
 
 
 def times(paper: float, factor: float = _FACTOR) -> Region:
-    """The level of a positive number: within a factor of it."""
+    """Return the region within a factor of a positive number."""
     return Region(paper / factor, paper * factor, False)
 
 
 def points(paper: float, width: float = 2.0) -> Region:
-    """The level of an accuracy in percent: within two points."""
+    """Return the region within `width` points of an accuracy in percent."""
     return Region(paper - width, paper + width, False)
 
 
@@ -100,7 +100,7 @@ ALIKE = Region(1 / 1.5, 1.5, True)  # a ratio of errors, likewise
 
 
 def like(printed: float) -> Region:
-    """On the side of 0 on which a printed difference in points lies; up to a tenth of a point it states no order."""
+    """Return the side of 0 of a printed difference in points; up to a tenth of a point it states no order."""
     return COMPARABLE if abs(printed) < 0.1 + 1e-9 else above() if printed > 0 else below()
 
 
@@ -110,7 +110,7 @@ def ordered(printed: float) -> Region:
 
 
 def judge(region: Region, found: _Interval, seeds: int, ran: str, lost: int = 0) -> tuple[str, str]:
-    """The verdict on a measured quantity, and why in words.
+    """Judge a measured quantity: return the verdict, and why in words.
 
     Args:
         region: of the printed statement.
@@ -232,9 +232,7 @@ def needed(region: Region, found: _Interval, seeds: int) -> str:
 
 
 def combine(verdicts: Iterable[str]) -> str:
-    """Of a statement that several numbers decide together: contradicted or reversed by one, open if one is, else the
-    weakest.
-    """
+    """Combine verdicts on one statement: contradicted or reversed by one, open if one is, else the weakest."""
     found = [checks.choice("verdicts", verdict, VERDICTS) for verdict in verdicts]
     tested = [verdict for verdict in found if verdict != UNTESTED]
     for verdict in (AGAINST, REVERSED, OPEN, HOLDS, SAME_ORDER, MATCHES):
@@ -244,6 +242,6 @@ def combine(verdicts: Iterable[str]) -> str:
 
 
 def tally(verdicts: Sequence[str]) -> str:
-    """Such as "40 matches, 3 direction holds, 2 inconclusive": those that occur."""
+    """Count verdicts, as in "40 matches, 3 direction holds, 2 inconclusive"; those that occur."""
     counts = {verdict: sum(one == verdict for one in verdicts) for verdict in VERDICTS}
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)

@@ -25,7 +25,7 @@ _speaking = threading.Lock()
 
 
 def launched() -> bool:
-    """Whether torchrun started this process."""
+    """Return whether torchrun started this process."""
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 

@@ -21,7 +21,7 @@ _PLACE = "take it from the problem's constants, for example L=problem.constants.
 
 @checks.arguments
 def largest_step(method: str, L: float, local_steps: int = 1, share: float = 1.0) -> float:
-    """The largest local step for which a theorem of docs/theory holds: a safe one, not the largest that converges.
+    """Return the largest local step for which a theorem of docs/theory holds; larger ones may converge, too.
 
     K L eta is at most 1/3 for FedAvg and FedAvg-CD with exact gradients (fedsub.6.3), sqrt(share)/3 for FedSub (its
     theorem), min(1/10, sqrt(share/8)) for SSF and SCAFFOLD (SSF's, server step 1). How far beyond it runs still
@@ -54,7 +54,7 @@ def directions_price(kappa: float, directions: float) -> float:
 
 @checks.arguments
 def best_directions(kappa: float, fixed: float = 1.0, each: float = 1.0) -> int:
-    """How many directions P are worth it for DeComFL: the P for which rounds times the cost of a round is least.
+    """Return how many directions P pay for DeComFL: rounds times the cost of a round are least there.
 
     Rounds grow with c = 1 + (kappa + 1)/P (decomfl.4.1), and a round costs fixed + P each: the product is least at
     P = sqrt((kappa + 1) fixed/each). For evaluations of the loss by forward differences both costs are 1.
@@ -78,7 +78,7 @@ def best_directions(kappa: float, fixed: float = 1.0, each: float = 1.0) -> int:
 
 @checks.arguments
 def subspace_price(d: int, r: int, effective: float, law: str = "spherical") -> float:
-    """How many times more rounds one gradient step a round takes in a random subspace than in the full space, at most.
+    """Bound how many times more rounds gradient descent takes in a random subspace than in the full space.
 
     Curvature counts by its effective dimension tr H/L, not by d (limits.2.2): the price is below
     1 + (tr H/L + 1)/r and below d/r for random orthonormal directions (limits.2.4), equal to the first for Gaussian
@@ -117,8 +117,8 @@ def mud_price(m: int, n: int, r: int, *, aad: bool = False, moment: float = 9 / 
     return (m + n + 4 * r + 2 * moment - 4) / (4 * r) if aad else (m + r + moment - 2) / r
 
 
-def missed(shares: tuple[float, ...], resets: int) -> float:
-    """Share of the squared distance to a target that FedMUD has not touched after so many redrawn fixed factors.
+def untouched_share(shares: tuple[float, ...], resets: int) -> float:
+    """Return the share of the squared distance to a target that FedMUD has not touched after so many redrawn factors.
 
     A frozen left factor of rank r sees the share r/m of a matrix, AAD's two see all but (1 - r/m)(1 - r/n) of it, each
     in the mean; redrawn factors are independent. `shares`: (r/m,) or (r/m, r/n). It holds for every loss, step and

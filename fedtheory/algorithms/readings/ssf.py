@@ -58,8 +58,8 @@ class SSFReading(SSF):
     def gradient(self, problem: Problem, P: Basis, x_res: torch.Tensor, xi: Any) -> Callable[..., torch.Tensor]:
         return problem.restrict(P, x_res, xi) if self.factored else super().gradient(problem, P, x_res, xi)
 
-    def told(self, mean: torch.Tensor, ci_proj: torch.Tensor) -> torch.Tensor:
-        return mean - ci_proj if self.server_control == "all" else super().told(mean, ci_proj)
+    def control_sent(self, mean: torch.Tensor, ci_proj: torch.Tensor) -> torch.Tensor:
+        return mean - ci_proj if self.server_control == "all" else super().control_sent(mean, ci_proj)
 
     def change(self, server: Any, down: Down, up: Up) -> torch.Tensor:
         if self.server_control == "all":

@@ -76,7 +76,7 @@ FIG5 = {
 COMPUTED = behind("computed from printed numbers")
 
 
-def close(cell: str, paper: float, ours: float, why: str, kind: str = "count") -> Cell:
+def counted_cell(cell: str, paper: float, ours: float, why: str, kind: str = "count") -> Cell:
     """A counted or computed number, within a factor of 1.5."""
     return judge.counted(cell, paper, ours, verdicts.times(paper), f"ours/paper = {ours / paper:.3g}; {why}", kind)
 
@@ -114,7 +114,7 @@ def measure_1(scale: str, seeds: int) -> Wants[Result]:
             if way == "down" and isinstance(method, DeComFL):
                 why += "; the formula leaves out the seeds of the round itself, m/(2M) of the rest"
             table.append(row(name, f"{way}link", paper, ours, specs[name].ran()))
-            cells.append(close(f"{name}: {way}link per round", paper, ours, why))
+            cells.append(counted_cell(f"{name}: {way}link per round", paper, ours, why))
     settings = {"M": M, "m": m, "K": K, "P": P, "d": d, "rounds": rounds}
     notes = ["One scalar is a number or a seed. Round complexities and totals are theory, not measured here."]
     return Result(table, cells, settings, notes)
@@ -157,9 +157,9 @@ def measure_2(scale: str, seeds: int) -> Wants[Result]:
             both = 2 * 4 * SIZES[model] * rounds * 2 / 8 / 1e12
             table.append(row(where, "DeComFL, MB", decomfl, counted[rounds], counting(10, rounds).ran()))
             table.append(row(where, "FedZO, TB", fedzo, both))
-            cells.append(close(f"{where}: DeComFL, MB", decomfl, counted[rounds], COUNTED))
+            cells.append(counted_cell(f"{where}: DeComFL, MB", decomfl, counted[rounds], COUNTED))
             why = "computed, not run: 2 d numbers of 4 bytes in each of a client's rounds (R/4)"
-            cells.append(close(f"{where}: FedZO, TB", fedzo, both, why, "arithmetic"))
+            cells.append(counted_cell(f"{where}: FedZO, TB", fedzo, both, why, "arithmetic"))
             for method, accuracy in zip(("FedAvg", "MeZO", "FedZO P=10", "DeComFL P=10"), printed):
                 name = f"{where}: {method.split()[0]}, accuracy in %"
                 wanted.append(Wanted(name, accuracy, model, task, methods(lr)[method], rounds))
@@ -177,7 +177,7 @@ def measure_6(scale: str, seeds: int) -> Wants[Result]:
         counted = per_client(P)
         for task, (_, megabytes), (_, rounds) in zip(TASKS, TABLE6, tuned):
             table.append(row(task, f"P = {P}, MB", megabytes[place], counted[rounds], counting(P, rounds).ran()))
-            cells.append(close(f"{task}, P = {P}: DeComFL, MB", megabytes[place], counted[rounds], COUNTED))
+            cells.append(counted_cell(f"{task}, P = {P}: DeComFL, MB", megabytes[place], counted[rounds], COUNTED))
     wanted = [
         Wanted(f"{task}: {method}, accuracy in %", accuracy, "OPT-125M", task, methods(lr)[method], rounds, lora=8)
         for task, (printed, _), (lr, rounds) in zip(TASKS, TABLE6, tuned)
@@ -198,7 +198,7 @@ def measure_5(scale: str, seeds: int) -> Result:
             table.append(row(f"{model} {task}", "rounds", rounds, implied))
             item = "table6" if "LoRA" in model else "table2"
             why = f"computed from the printed {megabytes} MB; learning rate {lr:g}: used in decomfl/{item}"
-            cells.append(close(f"{model} {task}: rounds", rounds, implied, why, "arithmetic"))
+            cells.append(counted_cell(f"{model} {task}: rounds", rounds, implied, why, "arithmetic"))
     return Result(table, cells, {"P": 10, "bytes of a round and perturbation": 12}, ["No run: a check of print."])
 
 
@@ -264,7 +264,7 @@ def measure_4(scale: str, seeds: int) -> Result:
         table.append(row(f"client, {name}", "memory / d", 1.0, whole, of))
         table.append(row(f"forward pass alone, {name}", "memory / d", nan, plain, of))
         why = f"d = {d:,}: the model, a perturbed copy of its largest layer ({largest:.2f} d), activations of batch 1"
-        cells.append(close(f"DeComFL client, {name}: memory / d", 1.0, whole, why))
+        cells.append(counted_cell(f"DeComFL client, {name}: memory / d", 1.0, whole, why))
     servers = {  # numbers of a round, clients, those of a round, rounds, size of the model
         "MNIST CNN, K = 4, P = 20, 10 of 100 clients, 2,000 rounds": (2 * 4 * 20, 100, 10, 2000, 28_938),
         "OPT-125M, K = 1, P = 10, 2 of 8 clients, 3,000 rounds": (2 * 10, 8, 2, 3000, SIZES["OPT-125M"]),
@@ -289,7 +289,7 @@ def measure_4(scale: str, seeds: int) -> Result:
     cells.append(
         judge.counted("FedZO server: memory / d (at least)", 2.0, measured["server"], at_least, whys["server"])
     )
-    cells.append(close("FedZO client: memory / d", 3.0, measured["client"], whys["client"]))
+    cells.append(counted_cell("FedZO client: memory / d", 3.0, measured["client"], whys["client"]))
     notes = ["Live tensors, in units of d numbers of 4 bytes. Gradients would need activations and d numbers more."]
     return Result(table, cells, {"batch": 1, "P": 2, "K": 1}, notes)
 

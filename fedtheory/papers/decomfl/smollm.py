@@ -192,7 +192,7 @@ def measure(task: str, ways: Sequence[str], scale: str, seeds: int) -> Wants[Res
                 | {"loss": sum(one["loss"][at] for one in runs) / seeds, "MB": sent, "rate": rate, "seeds": seeds}
                 | wanted[which, 0].ran()
             )
-        notes.append(told(which, runs, table[-1]["MB"]))
+        notes.append(curve_sentence(which, runs, table[-1]["MB"]))
     settings = {"setting": repr(of), "tried": tried, "methods": {f"{n}, {w}": r for (n, w), r in chosen.items()}}
     if of.fixed:
         settings["fixed"] = settings["methods"]
@@ -234,7 +234,7 @@ def not_followed(of: Setting, tried: Mapping[str, Mapping[str, float]], before: 
 TINY = "A tiny model with generated reviews stands in for SmolLM2 and the task: it shows that the code runs."
 
 
-def told(which: tuple[str, str], runs: Sequence[Mapping[str, Sequence[float]]], sent: float) -> str:
+def curve_sentence(which: tuple[str, str], runs: Sequence[Mapping[str, Sequence[float]]], sent: float) -> str:
     """A sentence about the curve of one method and way."""
     first, last = (interval([100 * one["accuracy"][at] for one in runs]) for at in (0, -1))
     gained = interval([100 * (one["accuracy"][-1] - one["accuracy"][0]) for one in runs])

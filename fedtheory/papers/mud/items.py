@@ -29,11 +29,11 @@ from fedtheory.papers.mud.settings import (
     SCALES,
     SETTINGS,
     algorithm,
-    held,
     model,
     notes,
     on,
     seeded,
+    setting_of,
     shown,
     spec,
     tuned,
@@ -97,7 +97,7 @@ def measure_table(
     places = {column: at for at, column in enumerate(printed_columns)}
     for column in columns:
         paper = {name: values[places[column]] for name, values in printed.items()}
-        first, at_scale = next(iter(paper)), held(column, scale)
+        first, at_scale = next(iter(paper)), setting_of(column, scale)
         ran = SETTINGS[at_scale].ran
         for name, value in paper.items():
             own, where = column in run, label[column]
@@ -387,7 +387,7 @@ def curves(scale: str, seeds: int, column: str) -> Wants[dict[str, list[dict[str
 
 def measure_curves(scale: str, seeds: int, column: str = HERE) -> Wants[Result]:
     """FedMUD and its variants converge faster than FedHM, FedLMT and FedPara."""
-    seeds, at_scale = seeded(column, scale, seeds), held(column, scale)
+    seeds, at_scale = seeded(column, scale, seeds), setting_of(column, scale)
     found = yield from curves(scale, seeds, column)
     table: Table = []
     rounds = max((one["columns"]["round"] for runs in found.values() for one in runs), key=len)

@@ -235,7 +235,7 @@ def on_fmnist(column: str) -> bool:
     return column.split()[0] == "FMNIST"
 
 
-def held(column: str, scale: str) -> str:
+def setting_of(column: str, scale: str) -> str:
     """The scale whose setting a column has: at the large one Fashion-MNIST has the paper's, the others the medium."""
     if scale != "large":
         return scale
@@ -249,14 +249,14 @@ def seeded(column: str, scale: str, seeds: int) -> int:
 
 def tuned(name: str, column: str, scale: str) -> tuple[float, float]:
     """(rate, a) of a method on a column."""
-    scale = held(column, scale)
+    scale = setting_of(column, scale)
     return ON_FMNIST[name] if scale == "paper" and on_fmnist(column) else SETTINGS[scale].best[name]
 
 
 def algorithm(name: str, column: str, scale: str, network: str | None = None, **changes: Any) -> Algorithm:
     """A method as this scale runs it on a column's network, or another one; `lr`, `s` and its decomposition's fields
     can be changed."""
-    scale = held(column, scale)
+    scale = setting_of(column, scale)
     setting, layers = SETTINGS[scale], SETTINGS[scale].layers
     rate, a = tuned(name, column, scale)
     rate, s = changes.pop("lr", rate), changes.pop("s", 1)
@@ -278,7 +278,7 @@ def fitted(how: Decomposition, column: str, scale: str, network: str | None = No
 
     Where the layers that stay whole are more than that already (SVHN, CIFAR-100), it holds for each decomposed layer.
     """
-    if not SETTINGS[held(column, scale)].whole:
+    if not SETTINGS[setting_of(column, scale)].whole:
         return how
     try:
         return how.for_network(model(column, scale, network))
@@ -314,7 +314,7 @@ DATA = {
 
 def problem(column: str, scale: str) -> dict[str, Any]:
     """Options of `ImageClassification.load` for a column of the tables."""
-    scale = held(column, scale)
+    scale = setting_of(column, scale)
     name, partition = column.split()
     many = name == "CIFAR-100"
     split = {
@@ -355,9 +355,9 @@ def spec(
     **options: Any,
 ) -> Spec:
     """One run; at the large scale a run of the paper's scale is in bfloat16."""
-    if scale == "large" and held(column, scale) == "paper":
+    if scale == "large" and setting_of(column, scale) == "paper":
         options = {"precision": "bf16", **options}
-    scale = held(column, scale)
+    scale = setting_of(column, scale)
     setting = SETTINGS[scale]
     if rounds is None:
         halved = scale == "paper" and column.split()[0] in ("FMNIST", "SVHN")
@@ -387,6 +387,6 @@ def words(scale: str, seeds: int, names: Sequence[str] = (*OTHERS, *METHODS), co
 
 def notes(scale: str, columns: Sequence[str] = (HERE,)) -> list[str]:
     """What is said of an item with these columns."""
-    within = {held(column, scale) for column in columns}
+    within = {setting_of(column, scale) for column in columns}
     parts = [part for part in SETTINGS if part == scale or part in within]
     return [*(f"Runs{'' if part == scale else f', {part}'}: {SETTINGS[part].what}." for part in parts), *READING]

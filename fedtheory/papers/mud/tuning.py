@@ -18,8 +18,8 @@ from fedtheory.papers.mud.settings import (
     TUNING,
     TUNING_SEED,
     algorithm,
-    held,
     notes,
+    setting_of,
     spec,
     words,
 )
@@ -53,7 +53,7 @@ def measure_tuning(
     for (name, rate, a), one in wanted.items():
         table.append({"method": name, "rate": rate, "a": a, "accuracy": last(results[one], 2), **one.ran()})
     table = [*finished, *table]
-    part, said = held(column, scale), {"seed": TUNING_SEED, "rounds": TUNING[scale]}
+    part, said = setting_of(column, scale), {"seed": TUNING_SEED, "rounds": TUNING[scale]}
     settings = words(part, 1, list(dict.fromkeys(name for name, *_ in wanted)) or list(tried), column) | said
     precise = [BF16] if part != scale else []
     said_of = [at_ends(table, tried), *(further(table, tried, name, len(beyond[name])) for name in beyond)]

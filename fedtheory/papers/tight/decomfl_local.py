@@ -82,7 +82,7 @@ def of_sums(amount: dict[str, int]) -> Mean:
 # Drift
 
 
-def away(K: int, a: float, noise: bool = False) -> list[float]:
+def local_drift(K: int, a: float, noise: bool = False) -> list[float]:
     """E|y^k - x|^2, k < K, on f = -|x|^2/2 with |g| = 1 and no noise, or with g = 0 and sigma = 1."""
     lr, c, e, out = step(K, a), 1 + a, 0.0, []
     for k in range(K):
@@ -94,7 +94,7 @@ def away(K: int, a: float, noise: bool = False) -> list[float]:
 
 def drift_chain(K: int, a: float) -> tuple[list[float], Steps]:
     """Section 8 on it: the bound of the sum over k, step by step, over (1 - 1/K) theta K^3 eta^2."""
-    lr, e = step(K, a), away(K, a)
+    lr, e = step(K, a), local_drift(K, a)
     own = [2 * lr**2 * (k**2 + k * a) for k in range(K)]
     drifted, before = 0.0, 0.0
     for v in e:
@@ -114,7 +114,7 @@ def drift(K: int, a: float) -> float:
 
 def drift_noise(K: int, a: float) -> float:
     """Over (1 - 1/K) (K eta)^2 c sigma^2/K."""
-    return sum(away(K, a, noise=True)) / ((K - 1) * K * step(K, a) ** 2 * (1 + a)) if K > 1 else 0.0
+    return sum(local_drift(K, a, noise=True)) / ((K - 1) * K * step(K, a) ** 2 * (1 + a)) if K > 1 else 0.0
 
 
 def seen(at: Instance, unit: float) -> float:

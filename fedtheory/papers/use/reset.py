@@ -57,7 +57,7 @@ def rows_of(panel: str, form: str, every: int, scale: str, seeds: int) -> Row:
     step = min(tried, key=lambda step: tried[step])
     found = [left(algorithm(form, every, step, T), problem(panel, seed), T, seed) for seed in range(seeds)]
     shares = (FORMS[form] / SIDE,) * (2 if form == "aad" else 1)
-    rule = math.nan if form == "product" else rules.missed(shares, math.ceil(T / every))
+    rule = math.nan if form == "product" else rules.untouched_share(shares, math.ceil(T / every))
     row: Row = {"panel": panel, "form": form, "x": every, "step": step, "rule": rule, "seeds": seeds}
     return row | dict(zip(("mean", "low", "high"), middle(found))) | behind("quadratics", "none", T)
 

@@ -45,6 +45,7 @@ from fedtheory.theory.search import reals
 
 
 def repaired_step(e: Edge) -> float:
+    """Return the largest local step, in units of 1/L, that the repaired descent lemma admits."""
     return min(e.P / (24 * (e.d + 4)), math.sqrt(e.P / (e.d + e.P + 4)) / (8 * e.K))
 
 

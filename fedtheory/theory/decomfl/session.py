@@ -15,6 +15,7 @@ N, DIM = 4, 3
 
 
 def problem() -> Smooth:
+    """Draw the session's problem: N curvatures above 0.3, centres and noise, (N, DIM) each."""
     g = ROOT.fold("problem").generator()
     draw = lambda: torch.randn(N, DIM, generator=g, dtype=DOUBLE)
     return Smooth(0.3 + draw().abs(), draw(), noise=0.2 * draw())
@@ -58,6 +59,7 @@ def session(algorithm: DeComFL, rounds: int, sampled: int = N) -> list[Record]:
 
 
 def drain_all(local: Iterator[torch.Tensor]) -> tuple[torch.Tensor, Any]:
+    """Run a `client` generator to its end. Return its iterates, (K, S, d), and what it returns."""
     iterates, out = drain(local)  # type: ignore[arg-type]
     return torch.stack([y.clone() for y in iterates]), out
 

@@ -526,4 +526,5 @@ OMEGA = "in the units that (44) fixes: Omega adds ||Y||^2 to f"
 
 
 def square(v: torch.Tensor) -> torch.Tensor:
+    """Return ||v||^2 over the last axis."""
     return (v**2).sum(-1)

@@ -56,6 +56,7 @@ from fedtheory.theory.search import number, reals, worst
 
 
 def squares(tau: int) -> float:
+    """Return 1 + 4 + ... + tau^2."""
     return tau * (tau + 1) * (2 * tau + 1) / 6
 
 
@@ -321,6 +322,7 @@ def theorem(noise: float = 1.0, B: float | None = None, rho: float = 0.0) -> Ter
 
 
 def row(*values: float) -> torch.Tensor:
+    """Make a row of one client, (1, n), in float64."""
     return torch.tensor([values], dtype=torch.float64)
 
 

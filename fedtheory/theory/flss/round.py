@@ -232,6 +232,7 @@ class Round:
 
 
 def square(v: torch.Tensor) -> torch.Tensor:
+    """Return ||v||^2 over the last axis."""
     return (v**2).sum(-1)
 
 

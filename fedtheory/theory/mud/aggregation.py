@@ -20,7 +20,7 @@ from fedtheory.maps.decomposition import (
     Product,
 )
 from fedtheory.theory.claim import Check, Claim, Outcome
-from fedtheory.theory.mud.round import DOUBLE, KEY, both, close, mud, normal, rounds
+from fedtheory.theory.mud.round import DOUBLE, KEY, both, identical, mud, normal, rounds
 
 
 def average(weights: Sequence[float], *stacks: torch.Tensor) -> list[torch.Tensor]:
@@ -61,7 +61,7 @@ def expansion(direct: bool, weights: Sequence[Sequence[float]] = (EVEN, UNEVEN),
                     left, second = average(p, of.product(U0 + dU, V0 + dV), of.product(dU, dV))
                 right = of.product(U0, V0) + of.product(U0, Vm) + of.product(Am, V0) + (second if last else 0 * second)
                 pairs.append((left, right))
-        return close(pairs, "low rank and blocks, even and uneven weights")
+        return identical(pairs, "low rank and blocks, even and uneven weights")
 
     return check
 
@@ -83,7 +83,7 @@ def bias(second: bool) -> Check:
                 pairs.append((gap, product - of.product(Am, Vm) if second else product))
                 if p[2] == 0:
                     pairs.append((gap, of.product(dU[0] - dU[1], dV[0] - dV[1]) / 4))
-        return close(pairs, "low rank and blocks")
+        return identical(pairs, "low rank and blocks")
 
     return check
 
@@ -137,7 +137,7 @@ def aad(form: str, products: Sequence[Bilinear] = PRODUCTS) -> Check:
             for p in (EVEN, UNEVEN):
                 (star,) = average(p, part.update(u, fixed))
                 pairs.append((part.update(*average(p, u), fixed), star))
-        return close(pairs, f"{form}, {len(products)} products, even and uneven weights")
+        return identical(pairs, f"{form}, {len(products)} products, even and uneven weights")
 
     return check
 
@@ -163,7 +163,7 @@ def three_factors(free: int) -> Check:
         for p in (EVEN, UNEVEN):
             (star,) = average(p, recover(trained))
             pairs.append((recover(average(p, *trained)), star))
-        return close(pairs, f"U C V^T with {free} of three factors free at a time")
+        return identical(pairs, f"U C V^T with {free} of three factors free at a time")
 
     return check
 
@@ -176,7 +176,7 @@ def aad_in_fedmud(form: str) -> Check:
         for kind in (LowRank(0.5, 0.5, form, layers="all"), Kronecker(0.9, 0.5, form, layers="all")):
             for before, up, after in rounds(kind, 2, 3):
                 pairs.append((before.frozen.base + before.frozen.D.value.update(up.u).mean(0), after.x))
-        return close(pairs, f"{form}: FedMUD.server's model and the clients' average")
+        return identical(pairs, f"{form}: FedMUD.server's model and the clients' average")
 
     return check
 
@@ -187,7 +187,7 @@ def starts_at_zero(random: bool) -> Check:
         for how in (LowRank(0.5, 0.5, "aad", random), LowRank(0.5, 0.5, "product", random)):
             D = replace(how, layers="all").draw(Layout((Layer("0", 3, 4),)), KEY.fold("zero"), DOUBLE)
             pairs.append((D.update(D.start), torch.zeros(12, dtype=DOUBLE)))
-        return close(pairs, "update before the first step")
+        return identical(pairs, "update before the first step")
 
     return check
 

@@ -11,6 +11,7 @@ from fedtheory.theory.mud.round import DOUBLE, SIGNS, Atoms, Instance, layout, r
 
 
 def column(*values: float) -> torch.Tensor:
+    """Make a column of one entry a client, (N, 1)."""
     return torch.tensor(values, dtype=DOUBLE)[:, None]
 
 

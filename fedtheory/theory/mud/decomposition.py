@@ -10,7 +10,7 @@ from fedtheory.core.layout import Layout
 from fedtheory.maps.decomposition import KroneckerBlocks, Outer
 from fedtheory.problems.models.networks import Conv, network
 from fedtheory.theory.claim import Check, Claim, Outcome, each_needed
-from fedtheory.theory.mud.round import DOUBLE, close, mud, normal, outcome
+from fedtheory.theory.mud.round import DOUBLE, identical, mud, normal, outcome
 from fedtheory.theory.rounding import digits
 
 # Parameters
@@ -201,7 +201,7 @@ def k1(shifted: bool) -> Check:
         U, V = normal(9, name="k1u"), normal(9, name="k1v")
         left = KroneckerBlocks(81, 1, 1, 3).product(U, V).view(9, 9)
         right = torch.kron(U.view(3, 3), V.view(3, 3))
-        return close([(left, right.T if shifted else right)], "one block of 3 x 3 factors and torch.kron")
+        return identical([(left, right.T if shifted else right)], "one block of 3 x 3 factors and torch.kron")
 
     return check
 

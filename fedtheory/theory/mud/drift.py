@@ -18,7 +18,7 @@ from fedtheory.theory.mud.quantities import (
     drifting_parts,
     local,
     lows,
-    since,
+    path_from_average,
     surely,
 )
 from fedtheory.theory.mud.round import (
@@ -82,7 +82,7 @@ def eq40(mean: bool = True) -> Callable[[Window], list[Pair]]:
 
     def pairs(q: Window) -> list[Pair]:
         W, g = q.matrices(q.w), q.matrices(q.g)
-        return [pair for t, te in local(q) for k in q.full for pair in since(q, W[k], g[k], t, te, mean)]
+        return [pair for t, te in local(q) for k in q.full for pair in path_from_average(q, W[k], g[k], t, te, mean)]
 
     return pairs
 
@@ -110,7 +110,7 @@ def eq42(mean: bool = True) -> Callable[[Window], list[Pair]]:
     def pairs(q: Window) -> list[Pair]:
         out = []
         for low, t, te in drifting_parts(q):
-            out += since(q, low.U, low.a, t, te, mean) + since(q, low.V, low.b.mT, t, te, mean)
+            out += path_from_average(q, low.U, low.a, t, te, mean) + path_from_average(q, low.V, low.b.mT, t, te, mean)
         return out
 
     return pairs

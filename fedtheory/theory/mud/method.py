@@ -22,7 +22,7 @@ from fedtheory.theory.mud.round import (
     NET,
     Unchecked,
     both,
-    close,
+    identical,
     linear_problem,
     mud,
     normal,
@@ -100,7 +100,7 @@ def fedmud_rounds(wrong: bool) -> Check:
             U, V = start[: part.of.sizes[0]].view(gradient.shape[1], -1), u[:, part.of.sizes[0] :]
             pairs.append((u[:, : part.of.sizes[0]], U.flatten().expand(3, -1)))  # one U for all
             pairs.append((V, (-0.3 * gradient.mT @ U).flatten(-2)))
-        return close(pairs, "f, two rounds of FedAvg, three of FedMUD, the first local step; three clients")
+        return identical(pairs, "f, two rounds of FedAvg, three of FedMUD, the first local step; three clients")
 
     return check
 
@@ -121,7 +121,7 @@ def eq5(kind: str) -> Check:
                     added = {"product": D.update(u), "mean": D.update(up.u).mean(0), "literal": untransposed(u, D)}
                     total = total + added[kind]
                     pairs.append((total, after.x))
-        return close(pairs, "s = 1, 2, four rounds")
+        return identical(pairs, "s = 1, 2, four rounds")
 
     return check
 

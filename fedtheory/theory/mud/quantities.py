@@ -30,6 +30,7 @@ class Low:
 
 
 def lows(q: Window) -> list[Low]:
+    """Return the decomposed layers of a window."""
     return [Low(q, k) for k in range(len(q.low))]
 
 
@@ -60,8 +61,8 @@ def after_reset(q: Window) -> torch.Tensor:
     return torch.cat([q.ubar[:-1], torch.cat(pieces).expand_as(q.ubar[-1:])])
 
 
-def since(q: Window, path: torch.Tensor, steps: torch.Tensor, t: int, te: int, mean: bool) -> list[Pair]:
-    """What a client has at t, and the average, from the average at t_e: the pattern of (36), (40) and (42).
+def path_from_average(q: Window, path: torch.Tensor, steps: torch.Tensor, t: int, te: int, mean: bool) -> list[Pair]:
+    """Pair iterates at t, of clients and on average, with the average at t_e minus the steps: (36), (40) and (42).
 
     mean: the average by averaged gradients, as printed; otherwise by those of the first client.
     """

@@ -500,16 +500,18 @@ def waits(id: str, reason: str) -> Claim:
 
 
 def normal(*shape: int, name: str) -> torch.Tensor:
+    """Draw N(0, 1) entries from the key of this name."""
     return torch.randn(*shape, generator=KEY.fold(name).generator(), dtype=DOUBLE)
 
 
-def close(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]], said: str, tol: float = 1e-12) -> Outcome:
+def identical(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]], said: str, tol: float = 1e-12) -> Outcome:
     """The outcome of an identity."""
     gap, shown = level(max(float((a - b).abs().max()) for a, b in pairs), tol)
     return outcome(gap < tol, "exact", gap, f"{said}: largest gap {shown} over {len(pairs)} pairs of sides")
 
 
 def outcome(holds: bool, evidence: str, margin: float | None, said: str, data: dict[str, Any] | None = None) -> Outcome:
+    """Make an outcome whose counterexample is `data`, or the sentence where there is none."""
     return Outcome(holds, evidence, margin, said, None if holds else (data or {"found": said}))
 
 

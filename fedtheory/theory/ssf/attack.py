@@ -236,5 +236,6 @@ def symbolic(equal: bool, detail: str) -> Outcome:
 # Units
 
 
-def units_said(alike: bool) -> str:
+def units_sentence(alike: bool) -> str:
+    """Say whether all terms of a statement scale alike in other units."""
     return SCALING[alike]

@@ -10,7 +10,7 @@ import torch
 from fedtheory.algorithms.ssf import SSF
 from fedtheory.theory import instances, search
 from fedtheory.theory.claim import Check, Outcome
-from fedtheory.theory.ssf.attack import units_said
+from fedtheory.theory.ssf.attack import units_sentence
 from fedtheory.theory.ssf.moments import (
     DOUBLE,
     KEY,
@@ -176,7 +176,7 @@ def theorem_check(bound: Rate, name: str) -> Check:
         data = HETEROGENEOUS if name == "theorem" else COROLLARY
         found = against(data, bound)
         changes = ", ".join(f"{f:.3g}" for f in factors)
-        units = units_said(True) if same else f"in other units the terms change by {changes}"
+        units = units_sentence(True) if same else f"in other units the terms change by {changes}"
         if found.counterexample is not None and name == "theorem":
             other = against(INCONSISTENT, bound)
             found.counterexample["second instance"] = other.counterexample
@@ -211,7 +211,7 @@ def repaired_rate(
         found = attack_rate(bound, average, effort, edges) if edges else attack_corollary(bound, average, effort)
         holds = not failed and same and stored.holds and found.holds
         detail = (
-            f"{'; '.join(failed) or 'every step of the chain holds (z3, sympy)'}; {units_said(same)}; on the "
+            f"{'; '.join(failed) or 'every step of the chain holds (z3, sympy)'}; {units_sentence(same)}; on the "
             f"stored instance ratio {stored.margin:.3g}; search over {found.tried} exact instances: worst ratio "
             f"{found.ratio:.3g}"
         )

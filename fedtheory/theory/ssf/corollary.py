@@ -8,7 +8,7 @@ from typing import Any
 
 from fedtheory.theory import search
 from fedtheory.theory.claim import Check, Claim, Outcome
-from fedtheory.theory.ssf.attack import smt, symbolic, units_said
+from fedtheory.theory.ssf.attack import smt, symbolic, units_sentence
 from fedtheory.theory.ssf.bounds import COROLLARY, against, repaired_rate, run_exactly, scaled, theorem_check
 from fedtheory.theory.ssf.hypotheses import A123, claim
 from fedtheory.theory.ssf.moments import SAMPLE, Rate, Terms, corollary_steps, rescaled
@@ -73,7 +73,7 @@ def corollary_units(check: Check) -> Check:
         loss = replace(SAMPLE, control=0.0)
         same, _ = search.units(lambda a, b: ((a / b) ** 2, *rescaled(loss, a, b).corollary(50)))
         outcome = check(effort)
-        detail = f"{outcome.detail}; {units_said(same)} (Delta_F + C_0 read as one loss)"
+        detail = f"{outcome.detail}; {units_sentence(same)} (Delta_F + C_0 read as one loss)"
         return replace(outcome, holds=outcome.holds and same, detail=detail)
 
     return both

@@ -327,7 +327,7 @@ def by_two_causes(scale: str, r: int, form: str) -> bool:
     return r >= 10 if form == STALE else scale == "isotropic" and form == "printed"
 
 
-def missed(claimed: Callable[[str, int, str], bool]) -> list[str]:
+def mispredicted(claimed: Callable[[str, int, str], bool]) -> list[str]:
     """The readings that do not behave as claimed."""
     return [
         f"{s} scale, r/d = {r / 20:g}, form {f}: {'grows' if grown(s, r, f) else 'stays bounded'}"
@@ -340,7 +340,7 @@ def fedsub_diverges(claimed: Callable[[str, int, str], bool], folder: Path) -> C
     """Which of FedSub's readings blow up, live on a small problem, against a claimed pattern of (scale, r, form)."""
 
     def check(effort: str) -> Outcome:
-        outcome = judged(missed(claimed), len(READINGS), "growth past 10^6, d = 20")
+        outcome = judged(mispredicted(claimed), len(READINGS), "growth past 10^6, d = 20")
         return replace(outcome, detail=f"{outcome.detail}; {fedsub_record(folder)}")
 
     return check
@@ -350,7 +350,7 @@ def fedsub_one_wrong(claimed: Callable[[str, int, str], bool]) -> Check:
     """All the patterns that differ from `claimed` in one reading: refuted where each of them is."""
 
     def check(effort: str) -> Outcome:
-        wrong = [missed(lambda *at, one=one: claimed(*at) != (at == one)) for one in READINGS]
+        wrong = [mispredicted(lambda *at, one=one: claimed(*at) != (at == one)) for one in READINGS]
         seen = [names[0] for names in wrong if len(names) == 1]
         said = f"of {len(READINGS)} such patterns {sum(map(bool, wrong))} fail, {len(seen)} by that reading alone"
         return Outcome(not all(wrong), "run", None, said, {"not reproduced": seen})

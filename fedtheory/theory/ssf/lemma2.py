@@ -52,6 +52,7 @@ def eq8(lr: Any, K: Any, sigma2: Any, G: Any, noise: float = 6, drift: float = 1
 
 
 def lemma2(noise: float = 6.0, drift: float = 12.0) -> Terms:
+    """Return both sides of (8) for every client, with these constants."""
     return lambda q: worst((q.drifts, eq8(q.at.lr, q.at.K, q.at.sigma2, q.corrected, noise, drift)))
 
 

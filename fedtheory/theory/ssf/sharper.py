@@ -20,7 +20,7 @@ from fedtheory.theory.ssf.attack import (
     refuted_each,
     survives,
     times,
-    units_said,
+    units_sentence,
     with_units,
 )
 from fedtheory.theory.ssf.bounds import attack_rate, run_exactly, scaled
@@ -96,7 +96,7 @@ def run_of(rate: Rate, *settings: str) -> Check:
         found = attack_rate(rate, True, effort, first)
         said = f"{stored.detail}; {found.tried} exact runs of SSF, worst {found.ratio:.4g} at {found.edge}"
         holds = alike and stored.holds and found.ratio <= 1 + ROUNDING
-        return Outcome(holds, "search", max(found.ratio, stored.margin or 0.0), f"{said}; {units_said(alike)}")
+        return Outcome(holds, "search", max(found.ratio, stored.margin or 0.0), f"{said}; {units_sentence(alike)}")
 
     return check
 

@@ -15,7 +15,7 @@ import torch
 from fedtheory.theory import instances, search
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
 from fedtheory.theory.ssf import lemma2
-from fedtheory.theory.ssf.attack import on, refuted_each, smt, symbolic, times, units_said
+from fedtheory.theory.ssf.attack import on, refuted_each, smt, symbolic, times, units_sentence
 from fedtheory.theory.ssf.bounds import HETEROGENEOUS, repaired_rate, scaled, theorem_check
 from fedtheory.theory.ssf.hypotheses import A12, A123, MEAN, STEPS2, TAKEN_MEAN, TAKEN_NOISE, UNBIASED, claim
 from fedtheory.theory.ssf.lemma2 import eq8
@@ -236,7 +236,7 @@ def phi0(
         left, right = gap + M * control, factor * (gap + mass(M, L, rho) * control)
         same, _ = search.units(lambda a, b: (a, a, float(mass(M, L * Fraction(a / b**2), rho)) * (a / b) ** 2))
         data = {"instance": HETEROGENEOUS["note"], "M": str(M), "left: Phi_0": str(left), "right": str(right)}
-        detail = f"Phi_0 / right = {float(left / right):.3g}; {units_said(same)}"
+        detail = f"Phi_0 / right = {float(left / right):.3g}; {units_sentence(same)}"
         return Outcome(left <= right and same, "exact", float(left / right), detail, None if left <= right else data)
 
     return check
@@ -325,7 +325,7 @@ def round_check(
         where = f"N={N}, K={K}, d={d}, r={r}, steps '{setting}'{'' if noisy else ', no noise'}"
         finite = found.ratio if math.isfinite(found.ratio) else None
         ratio = f"worst ratio {found.ratio:.4g} at {where}" if finite else f"right-hand side negative at {where}"
-        detail = f"{found.tried} exact rounds from arbitrary states, {ratio}; {units_said(same)}"
+        detail = f"{found.tried} exact rounds from arbitrary states, {ratio}; {units_sentence(same)}"
         data = {"edge (N, K, d, r, steps, noise)": list(found.edge), "free numbers": found.point.tolist()}
         stored = None if found.holds else data | {"left/right (none: the right side is negative)": finite}
         return Outcome(found.holds and same, "search", finite, f"{words}: {detail}" if words else detail, stored)
@@ -429,7 +429,7 @@ def proof_units(check: Check) -> Check:
 
     def both(effort: str) -> Outcome:
         outcome, (same, _) = check(effort), search.units(terms)
-        return replace(outcome, holds=outcome.holds and same, detail=f"{outcome.detail}; {units_said(same)}")
+        return replace(outcome, holds=outcome.holds and same, detail=f"{outcome.detail}; {units_sentence(same)}")
 
     return both
 
