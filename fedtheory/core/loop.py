@@ -145,12 +145,7 @@ def play_round(
     """
     ids, key, algorithm = checks.clients("clients", clients, problem.n), Key.of(key), algorithm.on(problem)
     _require_state(problem, state)
-    known = [None] * len(ids) if lags is None else list(lags)
-    if len(known) != len(ids):
-        checks.reject("lags", known, f"one entry for each of {len(ids)} clients", "pass None where unknown")
-    for i, lag in enumerate(known):
-        if lag is not None:
-            checks.whole(f"lags[{i}]", lag, 1)
+    lag_of = dict(zip(ids, _require_lags(lags, len(ids))))
     if not set(dropped) < set(ids):
         checks.reject("dropped", list(dropped), f"some of the clients {ids}, not all", "let one client answer")
     answering = [i for i in ids if i not in dropped]
@@ -160,7 +155,6 @@ def play_round(
     if chunk is not None:
         checks.whole("chunk", chunk, 1)
     checks.whole("threads", threads, 1, _MOST_THREADS)
-    lag_of = dict(zip(ids, known))
     rising = sorted(ids)
     given = (problem, state, torch.tensor(rising), key, [lag_of[i] for i in rising], dropped, chunk, threads)
     with own_modes():
@@ -176,6 +170,17 @@ def play_round(
             given = torch.tensor([place[i] for i in ids if i not in dropped], device=problem.device)
             up = engine.map_leaves(lambda leaf: leaf.index_select(0, given), up)
         return _settle(algorithm, state, exchange), up, exchange.traffic
+
+
+def _require_lags(lags: Sequence[int | None] | None, count: int) -> list[int | None]:
+    """Return a lag for each of so many clients. Raises ValueError for another number of them, or one below 1."""
+    known = [None] * count if lags is None else list(lags)
+    if len(known) != count:
+        checks.reject("lags", known, f"one entry for each of {count} clients", "pass None where unknown")
+    for i, lag in enumerate(known):
+        if lag is not None:
+            checks.whole(f"lags[{i}]", lag, 1)
+    return known
 
 
 class _Exchange(NamedTuple):

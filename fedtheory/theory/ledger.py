@@ -149,50 +149,55 @@ def page(records: Sequence[dict[str, Any]]) -> str:
         row = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
         lines.append(f"| {paper} | {row} | {refuted} of {len(checked)} | {', '.join(efforts[paper])} |")
     for paper in papers:
+        own = [record for record in records if record["paper"] == paper]
         lines += [
             "",
             f"## {paper}",
             "",
             "| id | where | statement | assumed | verdict | evidence | worst ratio | control |",
             "|---|---|---|---|---|---|---|---|",
+            *map(_row, own),
+            *(line for record in own if heading(record) != paper for line in _section(record)),
         ]
-        for record in records:
-            if record["paper"] == paper:
-                cells = (
-                    f"`{record['id']}`",
-                    record["where"],
-                    _unmarked(record["statement"]),
-                    letters(assumed(record)),
-                    f"**{record['verdict']}**",
-                    letters(f"{record['evidence']}: {record['detail']}" if record["evidence"] else record["detail"]),
-                    "" if record["margin"] is None else f"{float(record['margin']):.4g}",
-                    letters(record["control"]),
-                )
-                lines.append("| " + " | ".join(_cell(text) for text in cells) + " |")
-        for record in (record for record in records if record["paper"] == paper and heading(record) != paper):
-            lines += [
-                "",
-                f"### {heading(record)}",
-                "",
-                f"*{record['where']}.* {_unmarked(record['statement'])}",
-                "",
-            ]
-            for title, key in (
-                ("Kind of error", "error"),
-                ("Read as", "reading"),
-                ("Missing assumption", "caveat"),
-                ("Satisfied", "met"),
-                ("Found", "detail"),
-                ("In practice", "implies"),
-                ("Repaired", "repaired"),
-                ("Repair checked", "repaired_detail"),
-            ):
-                if record.get(key):
-                    lines.append(f"- {title}: {letters(record[key])}")
-            if record["counterexample"]:
-                facts = ", ".join(f"{key} = {value}" for key, value in record["counterexample"].items())
-                lines.append(f"- Counterexample: {facts}")
     return "\n".join(lines) + "\n"
+
+
+def _row(record: dict[str, Any]) -> str:
+    """A claim's row in its paper's table."""
+    cells = (
+        f"`{record['id']}`",
+        record["where"],
+        _unmarked(record["statement"]),
+        letters(assumed(record)),
+        f"**{record['verdict']}**",
+        letters(f"{record['evidence']}: {record['detail']}" if record["evidence"] else record["detail"]),
+        "" if record["margin"] is None else f"{float(record['margin']):.4g}",
+        letters(record["control"]),
+    )
+    return "| " + " | ".join(_cell(text) for text in cells) + " |"
+
+
+_DETAILS = {
+    "error": "Kind of error",
+    "reading": "Read as",
+    "caveat": "Missing assumption",
+    "met": "Satisfied",
+    "detail": "Found",
+    "implies": "In practice",
+    "repaired": "Repaired",
+    "repaired_detail": "Repair checked",
+}
+
+
+def _section(record: dict[str, Any]) -> list[str]:
+    """A claim in full, under a heading of its own."""
+    said = f"*{record['where']}.* {_unmarked(record['statement'])}"
+    lines = ["", f"### {heading(record)}", "", said, ""]
+    lines += [f"- {title}: {letters(record[key])}" for key, title in _DETAILS.items() if record.get(key)]
+    if record["counterexample"]:
+        facts = ", ".join(f"{key} = {value}" for key, value in record["counterexample"].items())
+        lines.append(f"- Counterexample: {facts}")
+    return lines
 
 
 def assumed(record: dict[str, Any]) -> str:
