@@ -295,7 +295,8 @@ def results(tmp_path):
         for name, table in tables.items():
             rows = []
             for (het, r), values in table.items():
-                row, own = dict(zip(printed.METHODS, values)), {m: runs[het, r, m] for m in printed.METHODS}
+                row: dict[str, float] = dict(zip(printed.METHODS, values))
+                own = {m: runs[het, r, m] for m in printed.METHODS}
                 rows += [items.error(printed.final_cell(het, r, m), m, row[m], own[m], "paper") for m in row]
                 at = printed.order_cell(het, r, "SSF", "FedSub")
                 rows += [items.order(at, "SSF", "FedSub", row, own, "paper")] if name == "table2" else []

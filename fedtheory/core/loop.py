@@ -174,7 +174,7 @@ def play_round(
 
 def _require_lags(lags: Sequence[int | None] | None, count: int) -> list[int | None]:
     """Return a lag for each of so many clients. Raises ValueError for another number of them, or one below 1."""
-    known = [None] * count if lags is None else list(lags)
+    known: list[int | None] = [None] * count if lags is None else list(lags)
     if len(known) != count:
         checks.reject("lags", known, f"one entry for each of {count} clients", "pass None where unknown")
     for i, lag in enumerate(known):

@@ -99,7 +99,7 @@ def results(folder: Path, *names: str) -> dict[str, Any] | None:
     return found if all(record["scale"] == "paper" for record in found.values()) else None
 
 
-Cells = dict[str, Mapping[str, Any]]
+Cells = dict[str, dict[str, Any]]
 
 
 def cells(found: dict[str, Any]) -> Cells:
