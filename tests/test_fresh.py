@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fedtheory.core.registry import PAPERS
 from fedtheory.papers import EXTRAS, ITEMS, load, store
 from fedtheory.papers.store import measured
 from fedtheory.running.records import plain, read_csv, to_csv
@@ -18,7 +19,7 @@ ALL = {**ITEMS, **EXTRAS}
 MEASURED = (  # without runs, or beside them: bytes and seconds of a machine, worst cases that are searched for
     "decomfl/speedup", "decomfl/table4", "deep/budget", "fedsub/why_nan", "fedsub/worst_case", "flss/rank_bound",
     "frontier/wire", "mud/repaired_rate", "ssf/why_nan", "ssf/worst_case", "use/controls", "use/directions", "use/rank",
-    "use/reset", "use/step", *(f"{of}/tight" for of in ("fedsub", "ssf", "mud", "flss", "decomfl", "family")),
+    "use/reset", "use/step", *(f"{of}/tight" for of in (*PAPERS, "family")),
 )  # fmt: skip
 WITHOUT_RUNS = (  # made before finished runs were kept with the repository, or for more methods since
     "ssf/readings", "frontier/quadratics", "frontier/regression", "frontier/digits",

@@ -34,6 +34,7 @@ from matplotlib.style import context
 
 from fedtheory import SSF
 from fedtheory import course as helper
+from fedtheory.core.registry import PAPERS
 from fedtheory.course import course
 from fedtheory.course.exercises import check, exercises, graded
 from fedtheory.course.exercises.symbolic import formula
@@ -232,7 +233,7 @@ def reader_faults(path: Path) -> list[str]:
 
 
 PAPER = {"02": "fedsub", "03": "ssf", "05": "mud", "06": "flss", "07": "decomfl", "09": "decomfl"}  # of a notebook
-NAMED = {"FedSub": "fedsub", "SSF": "ssf", "FedMUD": "mud", "FLSS": "flss", "DeComFL": "decomfl"}
+NAMED = {name: paper for paper, name in PAPERS.items()}
 ITEM = re.compile(r"(?:(\w+)'s )?(Figure|Table)s? (\d+(?:\([a-z]\))?(?:(?:, | and | to )\d+(?:\([a-z]\))?)*)")
 DENIAL = re.compile(
     r"\b(?:is|are|was|were) not (?:run|reproduced|computed|repeated)\b|\bno such run\b|"

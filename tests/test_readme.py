@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fedtheory.core.registry import PAPERS
 from fedtheory.papers.conclusions import named
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -78,7 +79,7 @@ def test_the_counts_of_the_pages_are_the_committed_ones():
     scales = (ROOT / "docs" / "scales.md").read_text()
     for line in report.summary(rows):
         assert f"- {line}\n" in scales
-    for paper in ("fedsub", "ssf", "mud", "flss", "decomfl"):
+    for paper in PAPERS:
         assert f" | {' | '.join(report.of_paper(paper, rows))} |\n" in scales
     assert (ROOT / "docs" / "report.md").read_text() == report.report_page(
         rows, ROOT / "figures", ROOT / "docs" / "ledger.json"
@@ -87,7 +88,6 @@ def test_the_counts_of_the_pages_are_the_committed_ones():
 
 def test_the_short_form_has_five_sentences_a_paper(capsys):
     from fedtheory.cli import main
-    from fedtheory.core.registry import PAPERS
     from fedtheory.papers.evidence import take_home
 
     asked = ["conclusions", "--short", "--out", str(ROOT / "figures"), "--ledger", str(ROOT / "docs" / "ledger.json")]

@@ -243,7 +243,7 @@ def _add_conclusions(add: _Add) -> None:
     concluded = add(
         "conclusions", "conclusions.show", "each conclusion of the papers, its outcome and our number", "out"
     )
-    concluded.add_argument("papers", nargs="*", metavar="PAPER", help="fedsub, ssf, mud, flss, decomfl (default: all)")
+    concluded.add_argument("papers", nargs="*", metavar="PAPER", help=f"{', '.join(registry.PAPERS)} (default: all)")
     concluded.add_argument("--ledger", default="docs/ledger.json", help=_LEDGER)
     concluded.add_argument("--page", default=None, help="also write the page docs/conclusions.md")
     concluded.add_argument("--short", action="store_true", help="five sentences for each paper")
