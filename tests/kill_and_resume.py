@@ -1,8 +1,10 @@
 """Kill a run at random moments, resume it each time, and print what happened (JSON). Started by test_robust.py.
 
-python kill_and_resume.py FOLDER loop     10 kills anywhere in the round loop
-python kill_and_resume.py FOLDER write    one kill between writing a checkpoint and giving it its name
-python kill_and_resume.py FOLDER pairs    12 pairs of runs started at once on one folder, every third one's owner killed
+python kill_and_resume.py FOLDER makes, one after the other:
+
+loop     10 kills anywhere in the round loop
+write    one kill between writing a checkpoint and giving it its name
+pairs    12 pairs of runs started at once on one folder, every third one's owner killed
 """
 
 import json
@@ -143,6 +145,8 @@ def pairs(folder):
 
 
 if __name__ == "__main__":
-    where, mode = Path(sys.argv[1]), sys.argv[2]
-    outcome = {"loop": killed_in_the_loop, "write": killed_while_writing, "pairs": pairs}[mode](where)
-    print(json.dumps(outcome | {"files": sorted(path.name for path in where.iterdir())}))
+    outcomes = {}
+    for name, mode in (("loop", killed_in_the_loop), ("write", killed_while_writing), ("pairs", pairs)):
+        where = Path(sys.argv[1]) / name
+        outcomes[name] = mode(where) | {"files": sorted(path.name for path in where.iterdir())}
+    print(json.dumps(outcomes))

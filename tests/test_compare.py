@@ -326,7 +326,7 @@ def test_bad_input_is_one_line_with_a_fix(capsys, words, named):
     assert "Fix:" in err
 
 
-def test_compare_on_the_command_line(capsys, monkeypatch, tmp_path):
+def test_compare_on_the_command_line(capsys, monkeypatch, tmp_path, inline):
     """JSON of the whole record; a part of the methods never takes the place of a comparison of all."""
     monkeypatch.setitem(compare.QUICK, "quadratics", replace(QUICK["quadratics"], rounds=20))
     words = [

@@ -203,7 +203,7 @@ def released(cells) -> list[dict]:
 
 @pytest.mark.parametrize("name", NAMES)
 class TestVersions:
-    """Of every notebook; nothing is run but checks."""
+    """Of every notebook; nothing is run."""
 
     def cells(self, name):
         return course.cells_of(ROOT / "notebooks" / f"{name}.ipynb"), name[:2]
@@ -233,7 +233,9 @@ class TestVersions:
         points = [meta["points"] for meta in graded(course.student(cells, number)).values() if meta["grade"]]
         assert sorted(points) == sorted(one.points for one in exercises(number).values())
 
-    def test_instructors_get_all(self, name):
+    def test_instructors_get_all(self, name, monkeypatch):
+        """Checks are not run: what they say of these answers is test_exercises' of test_notebooks.py."""
+        monkeypatch.setattr(course, "verdict", lambda *given: (False, ""))
         cells, number = self.cells(name)
         made = course.instructor(cells, number)
         assert faults(made) == []

@@ -6,9 +6,7 @@ Every slip below ended in a traceback from the depth of the package, or in a wro
 import ast
 import importlib.util
 import json
-import os
 import re
-import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass, replace
@@ -18,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from forked import command
 
 from fedtheory import Card, Constants, FedAvg, Key, Layout, Method, Offer, Quadratic, State, play_round, run
 from fedtheory.cli import METHOD_OPTIONS
@@ -328,11 +327,9 @@ def test_the_template_as_a_distribution(tmp_path):
     groups = project["entry-points"].items()
     text = "".join(f"[{group}]\n" + "".join(f"{n} = {to}\n" for n, to in points.items()) for group, points in groups)
     (info / "entry_points.txt").write_text(text)
-    path = os.pathsep.join([str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")])
 
     def say(*words):
-        command = [sys.executable, "-m", "fedtheory", *words, "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
+        done = command(*words, "--json", path=str(tmp_path))
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -253,16 +253,23 @@ def test_resuming_off_the_recording_grid_records_no_extra_row(tmp_path, request)
     assert run(FedAvg(0.05, 2), regression(), 20, **options)["round"] == [0, 5, 10, 15, 20]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
-@pytest.mark.parametrize("mode", ["loop", "write"])
-def test_killed_runs_resume_with_the_same_bits(mode, tmp_path, request):
-    """SIGKILL, 10 times anywhere in the loop or once in the middle of a checkpoint; then the run is finished."""
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """What happened to runs that were killed, by how; in a process of its own, which forks them."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork and SIGKILL")
     script = Path(__file__).with_name("kill_and_resume.py")
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(fedtheory.__file__).parents[1])}
-    command = [sys.executable, str(script), str(tmp_path / "run"), mode]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    command = [sys.executable, str(script), str(tmp_path_factory.mktemp("killed"))]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
-    outcome = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("mode", ["loop", "write"])
+def test_killed_runs_resume_with_the_same_bits(mode, killed):
+    """SIGKILL, 10 times anywhere in the loop or once in the middle of a checkpoint; then the run is finished."""
+    outcome = killed[mode]
     assert outcome["same"], "the resumed run is not the unbroken one"
     if mode == "loop":
         newest = outcome["newest"]
@@ -276,19 +283,12 @@ def test_killed_runs_resume_with_the_same_bits(mode, tmp_path, request):
         assert all(name.endswith(".ckpt") for name in outcome["files"])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
-def test_of_two_runs_on_one_folder_one_is_refused_at_once(tmp_path):
+def test_of_two_runs_on_one_folder_one_is_refused_at_once(killed):
     """12 pairs let go at once: one of each goes on to the right bits, the other has one line, in no time.
 
     Where the owner is killed, its folder is free, although a child that it had forked lives on. No lock file is left.
     """
-    script = Path(__file__).with_name("kill_and_resume.py")
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(fedtheory.__file__).parents[1])}
-    command = [sys.executable, str(script), str(tmp_path), "pairs"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    outcome = json.loads(done.stdout)
-    ends = outcome["ends"]
+    outcome, ends = killed["pairs"], killed["pairs"]["ends"]
     assert [sorted(ends[i : i + 2]) for i in range(0, len(ends), 2)] == [[0, 3]] * 12
     assert outcome["slowest"] < 2.0  # of the refusals; a run that had waited would have taken the owner's time
     assert outcome["left"] == []
@@ -380,7 +380,7 @@ def test_an_interrupted_run_is_saved_where_it_stood_and_goes_on_with_the_same_bi
     gc.disable()  # an exception within its callbacks (hypothesis has one) would be swallowed
     monkeypatch.setattr(sys, "unraisablehook", lambda given: None)
     try:
-        for number, calls in enumerate(range(200, 100_000, 307)):
+        for number, calls in enumerate(range(200, 100_000, 613)):
             folder, count = tmp_path / str(number), 0
             checks._Now.first_round = False  # what the hook raises where a generator yields skips its `finally`
 

@@ -19,7 +19,7 @@ from fedtheory.algorithms.readings.fedsub import FedSubReading
 from fedtheory.algorithms.readings.ssf import SSFReading
 from fedtheory.core.loop import sample_clients
 
-T, SEED = 12, 11
+T, SEED = 6, 11
 PROBLEMS = {
     "regression": lambda: regression(),
     "quadratic": lambda: quadratic(),

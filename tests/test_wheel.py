@@ -67,29 +67,40 @@ def test_it_holds_the_package_and_nothing_else(wheel):
     assert {name for name in names if ".dist-info/" not in name} == package()
 
 
-@pytest.mark.parametrize("place", ["parent", "root", "notebooks", "wheel"])
-def test_the_package_is_found_wherever_python_starts(place, built, tmp_path):
-    """Beside a clone of the package's name, too, whose folder Python takes for a package without a file."""
+def test_the_package_is_found_wherever_python_starts(built, tmp_path):
+    """Beside a clone of the package's name, too, whose folder Python takes for a package without a file.
+
+    Each start is a fork of one process that has PyTorch, but not yet the package.
+    """
     tree = built[0].parent
-    with zipfile.ZipFile(built[1] if place == "wheel" else built[2]) as archive:
-        archive.extractall(tmp_path)
-    code = f"""
-import pathlib, site, sys
+    for name, archive in (("wheel", built[1]), ("editable", built[2])):
+        zipfile.ZipFile(archive).extractall(tmp_path / name)
+    starts = [
+        (tree.parent, "editable", tree), ("/", "editable", tree), (tree / "notebooks", "editable", tree),
+        (tree.parent, "wheel", tmp_path / "wheel"),
+    ]  # fmt: skip
+    code = """
+import os, pathlib, site, sys
+import torch
 sys.path[:] = [part for part in sys.path if not part or not (pathlib.Path(part) / "fedtheory/__init__.py").exists()]
 sys.meta_path[:] = [finder for finder in sys.meta_path if not finder.__module__.startswith("__editable__")]
-site.addsitedir({str(tmp_path)!r})
-import fedtheory
-from fedtheory import *
-from fedtheory.core.key import Key as inner
-print(fedtheory.__file__, Key is inner)
+for folder, place in zip(sys.argv[1::2], sys.argv[2::2]):
+    if os.fork() == 0:
+        os.chdir(folder)
+        site.addsitedir(place)
+        import fedtheory
+        from fedtheory import *
+        from fedtheory.core.key import Key as inner
+        print(fedtheory.__file__, Key is inner, flush=True)
+        os._exit(0)
+    os.wait()
 """
-    folder = {"parent": tree.parent, "root": Path("/"), "notebooks": tree / "notebooks", "wheel": tree.parent}[place]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     words = [sys.executable, "-c", code]
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    root = tmp_path if place == "wheel" else tree
-    assert done.stdout.split() == [str(root / "fedtheory" / "__init__.py"), "True"]
+    for folder, place, _ in starts:
+        words += [str(folder), str(tmp_path / place)]
+    done = subprocess.run(words, cwd="/", env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"{root / 'fedtheory' / '__init__.py'} True" for *_, root in starts]
 
 
 def test_its_metadata_are_valid(wheel):

@@ -131,16 +131,15 @@ def maximise(
         for start in [s for s in starts if len(s) == count] + random:
             z = start.clone().requires_grad_()
             optimiser = Adam(z, rate)
-            for _ in range(steps):
+            for step in range(1, steps + 1):
                 left, right, *shift = sides(z, edge)
                 tried += 1
                 value = ratio(left.detach(), right.detach())
                 up, low = (left + shift[0], right + shift[0]) if shift else (left, right)
                 if value > top.ratio:
                     top = Found(value, z.detach().clone(), edge)
-                if not (
-                    math.isfinite(value) and float(up.detach()) > 0 and float(low.detach()) > 0 and up.requires_grad
-                ):
+                climbs = math.isfinite(value) and float(up.detach()) > 0 and float(low.detach()) > 0
+                if step == steps or not (climbs and up.requires_grad):
                     break
                 z.grad = None
                 (low.log() - up.log()).backward()
@@ -202,13 +201,13 @@ def maximise_together(
         random = [torch.randn(count, generator=g, dtype=torch.float64) for _ in range(restarts)]
         Z = torch.stack([start for start in starts if len(start) == count] + random).requires_grad_()
         optimiser, alive = Adam(Z, rate), torch.ones(len(Z), dtype=torch.bool)
-        for _ in range(steps):
+        for step in range(1, steps + 1):
             left, right, *shift = many(Z)
             top.tried += int(alive.sum())
             values = keep(Z, (left.detach(), right.detach()))
             up, low = (left + shift[0], right + shift[0]) if shift else (left, right)
             alive = alive & torch.tensor([math.isfinite(v) for v in values]) & (up.detach() > 0) & (low.detach() > 0)
-            if not (alive.any() and up.requires_grad):
+            if step == steps or not (alive.any() and up.requires_grad):
                 break
             Z.grad = None
             torch.where(alive, low.log() - up.log(), 0.0).sum().backward()

@@ -1,5 +1,6 @@
 """Exercises of notebook 01, random subspaces."""
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -44,8 +45,9 @@ def best_shrinking(answer: Any) -> str:
     return ""
 
 
-def rounds_until(answer: float) -> str:
-    """Rounds until coordinate bases, 5 of 100, have visited 99% of the coordinates; measured in 20 repeats."""
+@functools.cache
+def _visits() -> float:
+    """Mean rounds, over 20 repeats, until coordinate bases, 5 of 100, have visited 99 of the coordinates."""
     layout, total = Layout.single(100), 0
     for repeat in range(20):
         visited, t = torch.zeros(100, dtype=torch.bool), 0
@@ -55,13 +57,18 @@ def rounds_until(answer: float) -> str:
             visited[P.index] = True
             t += 1
         total += t
+    return total / 20
+
+
+def rounds_until(answer: float) -> str:
+    """Rounds until coordinate bases, 5 of 100, have visited 99% of the coordinates; measured in 20 repeats."""
     slips = {
         "That would do if no coordinate were visited twice.": 100 / 5,
         "That is 99% of the rounds that would do if no coordinate were visited twice.": 0.99 * 100 / 5,
         "In so many rounds 99.99% have been visited, not 99%.": math.log(1e-4) / math.log(0.95),
         "In so many rounds 90% have been visited, not 99%.": math.log(0.1) / math.log(0.95),
     }
-    return reveals(answer, total / 20, slips, within=0.15)
+    return reveals(answer, _visits(), slips, within=0.15)
 
 
 def crosstalk(answer: Any) -> str:
@@ -91,6 +98,7 @@ def _frames(projection: Projection, name: str) -> torch.Tensor:
     return torch.stack([projection.draw(layout, key.fold(t), torch.float64).matrices()[0] for t in range(DRAWS)])
 
 
+@functools.cache
 def _laws() -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
     """Of the bases of two rounds that follow each other, for each law."""
     fixed = (math.sqrt(M / R) * torch.eye(M, R, dtype=torch.float64)).expand(DRAWS, M, R)

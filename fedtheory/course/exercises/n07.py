@@ -1,5 +1,6 @@
 """Exercises of notebook 07, DeComFL."""
 
+import functools
 from typing import Any
 
 import torch
@@ -140,6 +141,11 @@ def _error(S: int, P: int) -> float:
     return of_directions + (1 + of_directions) * 6 / S
 
 
+@functools.cache
+def _least_scalars() -> int:
+    return min(s * p for s in range(7, 200) for p in range(52, 600) if _error(s, p) <= 1)
+
+
 def cheapest(answer: Any) -> str:
     """S clients and P directions with the fewest scalars up for an error of one."""
     if not isinstance(answer, (tuple, list)) or not all(isinstance(one, int) and one > 0 for one in answer):
@@ -151,7 +157,7 @@ def cheapest(answer: Any) -> str:
         if S <= 6:
             return f"With S = {S} no number of directions is enough: the noise alone is {6 / S:.3g}."
         return f"The error is {_error(S, P):.3g}: too much."
-    least = min(s * p for s in range(7, 200) for p in range(52, 600) if _error(s, p) <= 1)
+    least = _least_scalars()
     times = S * P / least
     return f"It is enough, but {S * P} scalars are {times:.3g} times the fewest." if times > 1 else ""
 

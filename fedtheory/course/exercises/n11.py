@@ -1,5 +1,6 @@
 """Exercises of notebook 11, do it yourself."""
 
+import functools
 import math
 
 import torch
@@ -23,6 +24,11 @@ def radius(beta: float, s: float) -> float:
     return math.sqrt(product) if inside < 0 else abs(half) + math.sqrt(inside)
 
 
+@functools.cache
+def _least_radius(s: float) -> float:
+    return min(radius(step / 2000, s) for step in range(2000))
+
+
 def best_momentum(answer) -> str:
     """A function of s."""
     for s in SHARES:
@@ -33,7 +39,7 @@ def best_momentum(answer) -> str:
             return (
                 "That is the textbook's, for the best rate and momentum together; here the rate is given, and so is s."
             )
-        best = min(radius(step / 2000, s) for step in range(2000))
+        best = _least_radius(s)
         if radius(given, s) > best + 2e-3:
             inside = (1 + given - s) ** 2 - 4 * given
             kind = "complex: too much momentum" if inside < 0 else "real: too little momentum"
@@ -87,13 +93,19 @@ def goes_red(answer) -> str:
     return next((BECAUSE[name, answer[name]] for name, right in RED.items() if answer[name] != right), "")
 
 
+@functools.cache
+def _fedavg_at_rest() -> tuple[Quadratic, torch.Tensor]:
+    """Two clients, and where FedAvg rests on them."""
+    H = torch.tensor([[[1.0, 0.0], [0.0, 0.1]], [[0.1, 0.0], [0.0, 1.0]]], dtype=torch.float64)
+    two = Quadratic(H, torch.tensor([[-1.0, -1.0], [1.0, 2.0]], dtype=torch.float64))
+    return two, run(FedAvg(0.02, 5), two, 2000, every=2000).x
+
+
 def control(answer) -> str:
     """An algorithm that comes to rest near FedAvg's point, and not at it."""
     if not isinstance(answer, Algorithm):
         return f"An algorithm is asked for, not {checks.show(answer)}."
-    H = torch.tensor([[[1.0, 0.0], [0.0, 0.1]], [[0.1, 0.0], [0.0, 1.0]]], dtype=torch.float64)
-    two = Quadratic(H, torch.tensor([[-1.0, -1.0], [1.0, 2.0]], dtype=torch.float64))
-    fedavg = run(FedAvg(0.02, 5), two, 2000, every=2000).x
+    two, fedavg = _fedavg_at_rest()
     history = run(answer, two, 2000, every=2000)
     if history.diverged is not None:
         return "It diverges: any check refutes that, so it shows nothing of this one."

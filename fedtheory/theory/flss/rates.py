@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import torch
@@ -166,6 +167,13 @@ def eq6(share: float = 1.0, less: int = 1) -> Bounds:
     return lambda run, T: (run.gaps[T - 1], share * right_of_6(run, T, less))
 
 
+@cache
+def drawn_run(corner: Edge, rounds: int, falling: bool, place: int, trial: int) -> Path:
+    """The run from a random instance of a corner; with the step sizes of C.4.2, or a constant one."""
+    at = BENCH.drawn(corner, "run", place, trial)
+    return path(at, schedule(at, rounds) if falling else [at.lr] * rounds)
+
+
 def corollary(
     bounds: Sequence[Bounds],
     falling: bool,
@@ -180,8 +188,7 @@ def corollary(
             for share in (1.0,) if falling else (1.0, 0.2):
                 for i in range(2 if effort == "quick" else 12):
                     corner = replace(edge, share=share, kappa=0.0 if mu_zero else edge.kappa)
-                    at = BENCH.drawn(corner, "run", number_, i)
-                    run = path(at, schedule(at, rounds) if falling else [at.lr] * rounds)
+                    run = drawn_run(corner, rounds, falling, number_, i)
                     for T in range(1, rounds + 1):
                         count += 1
                         for pair in bounds:
