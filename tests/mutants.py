@@ -2145,9 +2145,30 @@ MUTANTS = [
     Mutant(
         "idle clients move",
         "core/loop.py",
-        "if problem.uneven and not algorithm.gradient_only",
+        "if problem.uneven and not algorithm.gradient_only and not algorithm.own_steps",
         "if False",
         "test_networks.py::test_clients_that_are_done_stand_still_or_the_method_is_refused",
+    ),
+    Mutant(
+        "unequal clients all make the longest client's steps",
+        "core/engine.py",
+        "algorithm.at_steps(K)",
+        "algorithm",
+        "test_networks.py::test_scaffold_on_unequal_clients_by_hand",
+    ),
+    Mutant(
+        "uploads come in the order of their steps",
+        "core/engine.py",
+        "for _, some in groups]).argsort()",
+        "for _, some in groups])",
+        "test_networks.py::test_a_client_with_fewer_batches_runs_its_line_with_its_own_k",
+    ),
+    Mutant(
+        "uploads are not normalized",
+        "running/parts.py",
+        "dy=up.dy * factor.view",
+        "dy=up.dy * 1 / factor.view",
+        "test_parts.py::test_normalized_uploads_have_the_fixed_point_of_the_clients_weights",
     ),
     Mutant("Rand-K not unbiased", "algorithms/ef21p.py", "d / k * p if self.unbiased else p", "p", T_PRESSED),
     Mutant(

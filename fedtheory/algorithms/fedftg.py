@@ -82,6 +82,7 @@ class FedFTG(Algorithm):
     name = "FedFTG"
     pace = 0.1
     averaged = True
+    own_steps = True
 
     def __post_init__(self) -> None:
         checks.step_size("lr", self.lr)

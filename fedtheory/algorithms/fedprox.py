@@ -44,6 +44,7 @@ class FedProx(Algorithm):
     weighted: bool = False
     name = "FedProx"
     averaged = True
+    own_steps = True
 
     def __post_init__(self) -> None:
         checks.step_size("lr", self.lr)
