@@ -84,6 +84,9 @@ def test_a_run_with_dropout_does_not_hang_on_stacking_or_company(build, epochs):
     data = classes(inputs(1, 6, 6))
     options = {"batch": 8, "epochs": epochs}
     p = Supervised(made(build), nn.CrossEntropyLoss(), data, **options)
+    drawn = p.draw(p.clients, 2 if epochs is None else p.steps, Key(4))
+    assert len({key.hash() for xi in drawn for key in xi.keys}) == p.n * len(drawn)
+    assert p.draw(p.clients[2:], len(drawn), Key(4))[0].keys == drawn[0].keys[2:]
     alone = Supervised(made(build), nn.CrossEntropyLoss(), data, together=False, **options)
     steps = 3 if epochs is None else p.steps
     for method in (Scaffold(0.1, steps), FedAvg(0.1, steps), DeComFL(0.01, steps, 2)):

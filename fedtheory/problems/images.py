@@ -1,5 +1,6 @@
 """Image classification by a network, with the data of the clients given as lists of samples."""
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -73,7 +74,7 @@ class ImageClassification(Minibatches):
     """
 
     closed_form = False
-    _apart = (*Problem._apart, "stacked", "written_out", "_graphs", "_looked_at")  # rounding hangs on them, at most
+    _apart = (*Problem._apart, "_module", "stacked", "written_out", "_graphs", "_looked_at")  # at most rounding
 
     @own_modes()
     @checks.arguments
@@ -100,8 +101,10 @@ class ImageClassification(Minibatches):
             checks.reject("images.dtype", images.dtype, "torch.float32 or torch.float64", fix, TypeError)
         self.dtype = images.dtype
         self.device = checks.device("device", device)
+        module = network if isinstance(network, torch.nn.Module) else None
         if isinstance(network, torch.nn.Module):
             network = modules.of_module(network, self._some(images), self.device)
+        self._module = copy.deepcopy(module)
         self.images, self.labels = self._check("", images, labels, network)
         self.test = (self.images, self.labels) if test is None else self._check("test ", *test, network)
         if len(self.test[1]) == 0:
@@ -240,6 +243,7 @@ class ImageClassification(Minibatches):
             built = modules.of_module(network, x, checks.device("device", options.get("device", "cpu")), view, whole)
         problem = ImageClassification(x, y, divide[partition](), built, key.fold("init"), test=held, **options)
         problem.origin = origin
+        problem._module = copy.deepcopy(network) if isinstance(network, torch.nn.Module) else None
         return problem
 
     def _check(
@@ -278,6 +282,16 @@ class ImageClassification(Minibatches):
     def start(self) -> torch.Tensor:
         """The network's initial weights, (d,)."""
         return self.network.init(self.key, self.std).to(self.device, self.dtype)
+
+    def export(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The `state_dict` of the module that was passed, with the weights x (d,).
+
+        Raises ValueError for a network of the package, which has no module.
+        """
+        if self._module is None:
+            fix = "pass a torch.nn.Module as the network; problem.layout.matrices(x) gives the layers of any"
+            checks.reject("network", self.network.name, "a module of yours", fix)
+        return modules.state_dict(self._module, checks.tensor("x", x, (self.d,)))
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
         """Client i's permutations, and how its images are augmented, hang on the key and on i alone."""

@@ -393,12 +393,7 @@ class Supervised(Minibatches):
 
     def export(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
         """The module's `state_dict` with the weights x (d,): parameters and buffers by name, on the CPU."""
-        checks.tensor("x", x, (self.d,))
-        names = [layer.name for layer in self.layout.layers]
-        trained = dict(zip(names, x.split([shape.numel() for shape in self.shapes])))
-        whole = self.scored.module.state_dict()
-        shape = dict(zip(names, self.shapes))
-        return {n: (trained[n].reshape(shape[n]) if n in trained else own).cpu().clone() for n, own in whole.items()}
+        return modules.state_dict(self.scored.module, checks.tensor("x", x, (self.d,)))
 
 
 def _tensor(value: Any) -> torch.Tensor:

@@ -81,7 +81,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         head = ("method", "lr", self.metric, "95% interval", "up MB", "down MB")
-        lines = [head]
+        lines: list[tuple[str, ...]] = [head]
         for row in self.rows():
             span = f"[{row['low']:.4g}, {row['high']:.4g}]"
             rate = "" if row["lr"] is None else f"{row['lr']:g}"
@@ -158,8 +158,8 @@ def compare_methods(
             end = lambda lr, entry=entry: _end(_method(entry, lr), made, rounds, judged, options)
             scaled = [float(f"{factor.get(name, 1.0) * lr:.2g}") for lr in sorted(rates, reverse=True)]
             tried[name] = _tune(end, scaled)
-            best[name] = min(tried[name], key=lambda lr: tried[name][lr])
-            entry = _method(entry, best[name])
+            lr = min(tried[name], key=lambda lr: tried[name][lr])
+            best[name], entry = lr, _method(entry, lr)
         runs[name] = run_seeds(entry, problem, rounds, seeds, **{"metrics": wanted} | options)
     return Comparison(metric, runs, tried, best)
 

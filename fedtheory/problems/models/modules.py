@@ -354,6 +354,11 @@ def _carrying(module: nn.Module, weights: torch.Tensor) -> nn.Module:
     return module
 
 
+def state_dict(module: nn.Module, x: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Parameters and buffers by name, on the CPU, with the vector x (d,) as the trained ones."""
+    return {name: own.cpu().clone() for name, own in _carrying(module, x).state_dict().items()}
+
+
 @contextmanager
 def chance(device: torch.device) -> Iterator[Callable[[], bool]]:
     """Whether something was drawn since; the caller's generators are left as they were."""
