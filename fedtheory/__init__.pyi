@@ -71,10 +71,14 @@ from .problems.parts import ClippedGradients as ClippedGradients
 from .problems.parts import WeightDecay as WeightDecay
 from .problems.pooled import Pooled as Pooled
 from .problems.quadratic import Quadratic as Quadratic
+from .problems.supervised import Supervised as Supervised
 from .problems.text import TextClassification as TextClassification
+from .running.comparison import Comparison as Comparison
+from .running.comparison import compare_methods as compare_methods
 from .running.parts import Adagrad as Adagrad
 from .running.parts import Adam as Adam
 from .running.parts import Momentum as Momentum
+from .running.parts import NormalizedUploads as NormalizedUploads
 from .running.parts import Optimizer as Optimizer
 from .running.parts import PrivateUploads as PrivateUploads
 from .running.parts import ServerOptimizer as ServerOptimizer

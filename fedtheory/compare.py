@@ -17,6 +17,7 @@ from fedtheory.core import checks, registry
 from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
+from fedtheory.problems.images import ImageClassification
 from fedtheory.problems.models.networks import network
 
 RATIO = 1 / 32  # FedMUD's, and FLSS's for its rivals
@@ -38,6 +39,8 @@ class Task:
         level: the accuracy or error by which methods' rounds are compared.
         files: whether it reads files that the package does not bring.
         perturbations: of zeroth-order methods.
+        judged: what is compared on a problem of another distribution: "error", "accuracy" or "loss".
+        networks: whether a network stands behind such a problem's losses.
     """
 
     name: str
@@ -53,17 +56,19 @@ class Task:
     dropout: float = 0.0
     files: bool = False
     perturbations: int = P
+    judged: str = ""
+    networks: bool = False
 
     @property
     def metric(self) -> str:
-        """What is compared: accuracy on the test images, or ||x - x*|| / ||x*||."""
-        return "accuracy" if self.problem == "images" else "error"
+        """What is compared: accuracy on the test images, ||x - x*|| / ||x*||, or the training loss."""
+        return self.judged or ("accuracy" if self.problem == "images" else "error")
 
     def offers(self, need: str) -> bool:
         """Whether a method that needs "matrices" or "networks" (or nothing, "") runs here."""
         if need == "matrices":
             return any(layer.rows > 1 and layer.cols > 1 for layer in self.layout.layers)
-        return need == "" or self.problem == "images"
+        return need == "" or self.problem == "images" or self.networks
 
     def ranks(self, ratio: float) -> tuple[int, ...]:
         """Rows of a basis for each layer."""
@@ -122,9 +127,19 @@ MEDIUM = {
 def _further(offer: registry.Offer) -> Task:
     """The task on a problem of another distribution: all clients take part."""
     problem = offer.make(Key(0), "cpu", None)
-    dtype = str(problem.dtype).removeprefix("torch.")
+    known = problem.constants.x_star is not None
     return Task(
-        offer.name, offer.name, {}, problem.layout, offer.rounds, problem.n, offer.rates, offer.level, dtype=dtype
+        offer.name,
+        offer.name,
+        {},
+        problem.layout,
+        offer.rounds,
+        problem.n,
+        offer.rates,
+        offer.level,
+        dtype=str(problem.dtype).removeprefix("torch."),
+        judged="error" if known else "accuracy" if "accuracy" in problem.metrics else "loss",
+        networks=isinstance(problem, ImageClassification),
     )
 
 

@@ -599,4 +599,4 @@ check("13.3", answer)
 #
 # ---
 #
-# Previous: [12 One proof](12_one_proof.ipynb)
+# Previous: [12 One proof](12_one_proof.ipynb) · Next: [14 Your experiment](14_your_experiment.ipynb)

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from fedtheory import FedAvg, ImageClassification, Quadratic, Scaffold, cli, compare
+from fedtheory import FedAvg, ImageClassification, Quadratic, Scaffold, Supervised, cli, compare
 from fedtheory.cli import figures as commands
 from fedtheory.compare import ABSENT, FAMILIES, MEDIUM, METHODS, QUICK, RATIO, TUNING_SEED, methods
 from fedtheory.core import registry
 from fedtheory.core.key import Key
+from fedtheory.core.problem import Problem
 from fedtheory.papers import store
 from fedtheory.papers.frontier import items as frontier
 from fedtheory.problems.validation import validation
@@ -375,3 +376,38 @@ def test_the_quick_scale_says_what_it_leaves_out(scale, size, capsys, monkeypatc
 def test_a_task_at_the_quick_scale_has_the_layout_of_its_problem():
     for task in QUICK.values():
         assert frontier.spec(task, FedAvg(0.1, 1), 0).build("cpu").layout == task.layout
+
+
+def regression(key, device, options):
+    """A module whose solution is not known."""
+    x = torch.randn(40, 3, generator=key.generator())
+    return Supervised(torch.nn.Linear(3, 1), torch.nn.MSELoss(), list(zip(x.split(20), x[:, :1].split(20))))
+
+
+def images(key, device, options):
+    return ImageClassification.load("digits", "mlp", key, clients=3)
+
+
+def quadratics(key, device, options):
+    return Quadratic.random(4, 3, key)
+
+
+@pytest.mark.parametrize(
+    ("make", "judged", "networks"),
+    [(regression, "loss", False), (images, "accuracy", True), (quadratics, "error", False)],
+)
+def test_a_problem_of_another_distribution_is_judged_by_what_is_known_of_it(
+    make, judged, networks, monkeypatch, tmp_path
+):
+    """And a run on it is kept, with what it read from files."""
+    offer = registry.Offer("theirs", Problem, make, rates=(0.1,), rounds=20)
+    task = compare._further(offer)
+    assert (task.metric, task.offers("networks")) == (judged, networks)
+    monkeypatch.setitem(store.BUILDERS, "theirs", store._further(offer))
+    run = frontier.spec(task, FedAvg(0.1, 2), 0)
+    runner = store.Runner(tmp_path, workers=1)
+    found, heads = runner.begin([run])
+    assert found == {}
+    kept = runner.keep(heads[run], store.execute(run, "cpu"))
+    assert math.isfinite(kept["columns"][judged][-1])
+    assert runner.begin([run])[0].keys() == {run}

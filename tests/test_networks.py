@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -33,7 +34,9 @@ from fedtheory import (
     run,
 )
 from fedtheory.core.checks import free_bytes
-from fedtheory.problems.images import EVALUATED, Batch, _mixture
+from fedtheory.core.engine import drain, map_leaves, run_clients
+from fedtheory.problems.images import EVALUATED, _mixture
+from fedtheory.problems.minibatches import Batch
 from fedtheory.problems.models import perceptron as perceptron_module
 from fedtheory.problems.models.networks import NETWORKS, Flatten, Linear, Network, Pool, ReLU, network
 from fedtheory.running import allocator, meter
@@ -427,32 +430,76 @@ def test_an_epoch_is_a_permutation_and_hangs_on_the_client_alone():
     assert torch.equal(p.grads(points(p, 4), idle)[2], torch.zeros(p.d, dtype=DOUBLE))
 
 
-UNEVEN = {  # methods with terms of their own, and the same without them
-    "FedProx": (FedProx(0.1, 6, 1.0), FedProx(0.1, 6, 0.0)),
+REFUSED = {  # methods with terms of their own whose server counts on one K, and the same without them
     "FedCom": (FedCom(0.1, 6, gate=True), FedCom(0.1, 6)),
     "FedSub": (FedSub(0.1, 6, Spherical(3)), FedSub(0.1, 6, Spherical(3), dual=False)),
-    "FedHM": (FedHM(0.1, 6, LowRank(0.5, layers="all"), decay=0.5), FedHM(0.1, 6, LowRank(0.5, layers="all"))),
-    "FedDyn": (FedDyn(0.1, 6, 0.1), FedAvg(0.1, 6)),
     "FedDC": (FedDC(0.1, 6, 0.1), FedAvg(0.1, 6)),
-    "SCAFFOLD": (Scaffold(0.1, 6), FedAvg(0.1, 6)),
-    "SSF": (SSF.haar(0.1, 6, 3), FedAvg(0.1, 6)),
-    "FedFTG": (FedFTG(0.1, 6, 2), FedAvg(0.1, 6)),
+    "FedProx": (None, FedProx(0.1, 6, 0.0)),
+    "FedHM": (None, FedHM(0.1, 6, LowRank(0.5, layers="all"))),
 }
 
 
-@pytest.mark.parametrize(("refused", "allowed"), UNEVEN.values(), ids=UNEVEN)
+@pytest.mark.parametrize(("refused", "allowed"), REFUSED.values(), ids=REFUSED)
 def test_clients_that_are_done_stand_still_or_the_method_is_refused(refused, allowed):
     """With epochs, where clients have unequally many batches. What runs leaves a client where it is in an idle step."""
     p, even = problem(epochs=2), problem(epochs=2, sizes=(12, 12, 12, 12))
     assert (p.uneven, even.uneven, problem().uneven) == (True, False, False)
-    with pytest.raises(ValueError, match=f"epochs=2: .*{refused.name}.*Fix: "):
-        run(refused, p, 1, metrics=())
-    run(refused, even, 1, metrics=())
+    if refused is not None:
+        with pytest.raises(ValueError, match=f"epochs=2: .*{refused.name}.*Fix: "):
+            run(refused, p, 1, metrics=())
+        run(refused, even, 1, metrics=())
     state = allowed.init(p, p.start(), Key(0))
     down = allowed.broadcast(state.server, Key(1))
     *_, before, after = allowed.client(p, p.clients, state.own, down, Key(1))
     assert torch.equal(before[2], after[2])
     assert not torch.equal(before[0], after[0])
+
+
+OWN_STEPS = {
+    "FedProx": FedProx(0.1, 6, 1.0),
+    "FedHM": FedHM(0.1, 6, LowRank(0.5, layers="all"), decay=0.5),
+    "FedDyn": FedDyn(0.1, 6, 0.1),
+    "SCAFFOLD": Scaffold(0.1, 6),
+    "SSF": SSF.haar(0.1, 6, 3),
+    "FedFTG": FedFTG(0.1, 6, 2),
+}
+
+
+@pytest.mark.parametrize("method", OWN_STEPS.values(), ids=OWN_STEPS)
+def test_a_client_with_fewer_batches_runs_its_line_with_its_own_k(method):
+    """However clients are stacked, and whoever takes part; another number of steps is refused."""
+    p = problem(epochs=2)
+    assert p.steps_of(p.clients) == [6, 6, 4, 6]
+    state = method.init(p, p.start(), Key(0))
+    down = method.broadcast(state.server, Key(1))
+    up, own = run_clients(method, p, p.clients, state.own, down, Key(1))
+    for i in p.clients.tolist():
+        one = p.clients[i : i + 1]
+        alone = replace(method, local_steps=p.steps_of(one)[0])
+        row = lambda leaf, i=i: leaf[i : i + 1]
+        sent, kept = drain(alone.client(p, one, map_leaves(row, state.own), down, Key(1)))
+        for found, wanted in ((up, sent), (own, kept)):
+            map_leaves(lambda leaf, own, row=row: torch.testing.assert_close(row(leaf), own), found, wanted)
+    once, again = (run(method, p, 3, metrics=("loss",), sampled=3, chunk=chunk).x for chunk in (None, 1))
+    torch.testing.assert_close(once, again)
+    with pytest.raises(ValueError, match="local_steps=5: expected 6"):
+        run(replace(method, local_steps=5), p, 1, metrics=())
+
+
+def test_scaffold_on_unequal_clients_by_hand():
+    """Client 2 makes four steps where the others make six, and its control is the mean of four gradients."""
+    p, lr = problem(epochs=2), 0.1
+    method = Scaffold(lr, 6)
+    state = run(method, p, 2, metrics=()).state
+    x, c, ci = state.server.x, state.server.c, state.own.c[2]
+    batches, y, grads = p.draw(torch.tensor([2]), 4, Key(9).fold("xi")), x, []
+    for xi in batches:
+        grads.append(p.grads(y[None], xi)[0])
+        y = y - lr * (grads[-1] - ci + c)
+    down = method.broadcast(state.server, Key(9))
+    up, own = run_clients(method, p, p.clients, state.own, down, Key(9))
+    torch.testing.assert_close(up.dy[2], y - x)
+    torch.testing.assert_close(own.c[2], torch.stack(grads).mean(0))
 
 
 def test_endless_batches_are_full():

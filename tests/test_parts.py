@@ -13,6 +13,7 @@ from fedtheory import (
     FedAvg,
     Key,
     Momentum,
+    NormalizedUploads,
     PrivateUploads,
     Quadratic,
     Scaffold,
@@ -22,6 +23,7 @@ from fedtheory import (
     Yogi,
     run,
 )
+from fedtheory.core.problem import Problem
 from tests.cases import ALGORITHMS, quadratic
 from tests.cases import problem as network_problem
 from tests.test_rounds import refused, same
@@ -203,3 +205,44 @@ def test_what_is_no_method_or_no_optimizer_is_refused():
     refused(lambda: ServerOptimizer(1, Momentum()), "method=1", "pass for example FedAvg")
     refused(lambda: PrivateUploads("FedAvg"), "method='FedAvg'", "pass for example FedAvg")
     refused(lambda: ServerOptimizer(ALGORITHMS["FedAvg"], 3), "optimizer=3", "an instance of Optimizer")
+
+
+class Unequal(Problem):
+    """Client i makes 1 + i local steps with full gradients on its quadratic."""
+
+    def __init__(self, of):
+        self.n, self.layout, self.dtype, self.device, self.weights = of.n, of.layout, of.dtype, of.device, of.weights
+        self.constants, self.H, self.b = of.constants, of.H, of.b
+
+    uneven = property(lambda self: True)
+    steps = property(lambda self: self.n)
+
+    def steps_of(self, clients):
+        return [1 + int(i) for i in clients]
+
+    def draw(self, clients, steps, key):
+        return [(clients, (clients >= k).to(self.dtype)) for k in range(steps)]
+
+    def full(self, clients):
+        return clients, torch.ones(len(clients), dtype=self.dtype)
+
+    def grads(self, y, xi):
+        clients, busy = xi
+        return busy[:, None] * torch.einsum("ijk,ik->ij", self.H[clients], y - self.b[clients])
+
+    def losses(self, y, xi):
+        return ((y - self.b[xi[0]]) * self.grads(y, xi)).sum(1) / 2
+
+
+def test_normalized_uploads_have_the_fixed_point_of_the_clients_weights():
+    """With small steps FedAvg rests where client i counts 1 + i times; normalized, where it counts by p_i."""
+    plain = Quadratic.random(n=4, d=5, key=Key(3))
+    p = Unequal(plain)
+    counted = Quadratic(plain.H, plain.b, weights=torch.arange(1, 5) / 10).constants.x_star
+    lr, rounds = 0.002, 4000
+    options = {"every": rounds, "metrics": ()}
+    assert same(run(NormalizedUploads(FedAvg(lr, 4)), plain, 5), run(FedAvg(lr, 4), plain, 5))
+    normalized, biased = (run(m, p, rounds, **options).x for m in (NormalizedUploads(FedAvg(lr, 4)), FedAvg(lr, 4)))
+    apart = float((counted - p.constants.x_star).norm())
+    assert float((normalized - p.constants.x_star).norm()) < 0.02 * apart
+    assert float((biased - counted).norm()) < 0.02 * apart

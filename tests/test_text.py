@@ -88,6 +88,23 @@ def pretrained(folder):
     return TextClassification.load(folder, "sst2", folder, Key(0), batch=16, dtype=DOUBLE)
 
 
+# Handing over
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_an_exported_model_is_the_module_with_these_weights(name):
+    """Tied weights, layers that are cut, and adapters included: the same logits in plain transformers."""
+    P = problem(name)
+    x = P.start() + 0.1 * torch.randn(P.d, generator=Key(2).generator(), dtype=DOUBLE)
+    module = MODULES[name]()
+    module.load_state_dict(P.export(x))
+    prompt = P.train.prompts[0]
+    with torch.no_grad():
+        wanted = module(prompt[None]).logits[0, -1, WORDS]
+    found = P.model.logits(x.split(P.model.sizes).__getitem__, [prompt])[0]
+    torch.testing.assert_close(found, wanted)
+
+
 # Prompts
 
 

@@ -50,6 +50,7 @@ class FedDyn(Algorithm):
     alpha: float = 0.5
     name = "FedDyn"
     averaged = True
+    own_steps = True
 
     def __post_init__(self) -> None:
         checks.number("alpha", self.alpha, 0.0, open_low=True)

@@ -72,6 +72,7 @@ class FedFTG(Algorithm):
     name = "FedFTG"
     pace = 0.1
     averaged = True
+    own_steps = True
 
     def __post_init__(self) -> None:
         checks.whole("rank", self.rank, 1)

@@ -58,6 +58,7 @@ class FedHM(Algorithm):
     decay: float = 0.0
     weighted: bool = False
     name = "FedHM"
+    own_steps = True
     pace = 0.1
 
     def __post_init__(self) -> None:

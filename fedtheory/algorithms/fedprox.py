@@ -34,6 +34,7 @@ class FedProx(Algorithm):
     weighted: bool = False
     name = "FedProx"
     averaged = True
+    own_steps = True
 
     def __post_init__(self) -> None:
         checks.number("mu", self.mu, 0.0)

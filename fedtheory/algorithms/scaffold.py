@@ -59,6 +59,7 @@ class Scaffold(Algorithm):
     weighted: bool = later(False)
     name = "SCAFFOLD"
     averaged = True
+    own_steps = True
 
     def __post_init__(self) -> None:
         checks.choice("option", self.option, ("I", "II"))

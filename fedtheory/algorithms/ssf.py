@@ -83,6 +83,7 @@ class SSF(Algorithm):
     server_lr: float = 1.0
     name = "SSF"
     averaged = True
+    own_steps = True
 
     def __post_init__(self) -> None:
         if self.projection is not None and self.projection.scale != "orthonormal":

@@ -114,6 +114,7 @@ class Algorithm(ABC):
         1  # raised by hand when the method's results change beyond rounding: stored runs are stale
     )
     averaged: ClassVar[bool] = False  # whether the server line reads nothing of `up` but the participants' average
+    own_steps: ClassVar[bool] = False  # whether K may differ between clients: then the client's line has its own K
     pace: ClassVar[float] = 1.0  # of the default step size, as a multiple of the problem's `rate`
     lr: float
 
@@ -169,11 +170,16 @@ class Algorithm(ABC):
         """
         return replace(self, lr=lr), own  # type: ignore[type-var]  # every algorithm is a dataclass
 
+    def at_steps(self, steps: int) -> "Algorithm":
+        """The method with another number K of local steps."""
+        return replace(self, local_steps=steps)  # type: ignore[type-var]
+
     @property
     def gradient_only(self) -> bool:
         """Whether a local step without samples leaves a client where it is: the method adds nothing to the gradient.
 
-        Where it does, `run` refuses problems some of whose clients are done before the others (`Problem.uneven`).
+        Where it does, on a problem some of whose clients are done before the others (`Problem.uneven`), each client
+        makes its own K steps if the method has `own_steps`, and `run` refuses it if not.
         """
         return True
 

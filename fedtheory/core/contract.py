@@ -71,6 +71,13 @@ class Watched:
     def __init__(self, algorithm: Algorithm) -> None:
         self.algorithm, self.kind = algorithm, type(algorithm).__name__
 
+    @property
+    def gradient_only(self) -> bool:
+        return self.algorithm.gradient_only
+
+    def at_steps(self, steps: int) -> "Watched":
+        return Watched(self.algorithm.at_steps(steps))
+
     def chunk(self, problem: Problem) -> int | None:
         return self.algorithm.chunk(problem)
 

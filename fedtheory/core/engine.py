@@ -56,6 +56,35 @@ def run_clients(
         threads: how many chunks run at a time; worth it for convolutions, with one thread inside each operation.
         edges: ids between which no two clients are stacked, see `fedtheory.running.shards`; the clients then rise.
     """
+    if not algorithm.gradient_only and problem.uneven:
+        return _run_by_steps(algorithm, problem, clients, own, down, key, chunk, threads, edges)
+    return _run_stacked(algorithm, problem, clients, own, down, key, chunk, threads, edges)
+
+
+def _run_by_steps(
+    algorithm: Algorithm | Watched, problem: Problem, clients: torch.Tensor, own: Any, *given: Any
+) -> tuple[Any, Any]:
+    """Clients that have samples for equally many local steps are stacked, and make so many."""
+    steps = torch.tensor(problem.steps_of(clients))
+    groups = [(int(K), (steps == K).nonzero()[:, 0]) for K in steps.unique()]
+    own_of = lambda some: map_leaves(lambda leaf: leaf.index_select(0, some.to(leaf.device)), own)
+    parts = [_run_stacked(algorithm.at_steps(K), problem, clients[i], own_of(i), *given) for K, i in groups]
+    back = torch.cat([some for _, some in groups]).argsort()
+    join: Callable[..., torch.Tensor] = lambda *leaves: torch.cat(leaves).index_select(0, back.to(leaves[0].device))
+    return map_leaves(join, *(up for up, _ in parts)), map_leaves(join, *(o for _, o in parts))
+
+
+def _run_stacked(
+    algorithm: Algorithm | Watched,
+    problem: Problem,
+    clients: torch.Tensor,
+    own: Any,
+    down: Any,
+    key: Key,
+    chunk: int | None,
+    threads: int,
+    edges: Sequence[int],
+) -> tuple[Any, Any]:
     chunk = chunk or algorithm.chunk(problem) or len(clients)
     cuts = chunk_slices(clients, chunk, edges)
     if len(cuts) == 1:

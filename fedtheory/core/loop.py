@@ -389,10 +389,13 @@ class Plan:
             checks.whole("chunk", self.chunk, 1)
         checks.whole("threads", self.threads, 1, _MOST_THREADS)
         _require_rates(algorithm, problem, self.rounds, self.schedule)
-        if problem.uneven and not algorithm.gradient_only:
+        if problem.uneven and not algorithm.gradient_only and not algorithm.own_steps:
             own = f"{algorithm.name} has terms of its own, which would move clients that are done before the others"
             fix = "construct the problem with epochs=None, or leave these terms out"
             checks.reject("epochs", getattr(problem, "epochs", None), f"as many batches for each client: {own}", fix)
+        K = getattr(algorithm, "local_steps", None)
+        if problem.uneven and not algorithm.gradient_only and problem.steps != K:
+            checks.reject("local_steps", K, f"{problem.steps}, as the client with most", "pass problem.steps")
         nothing = int((problem.weights.to(problem.dtype) == 0).sum())
         if getattr(algorithm, "weighted", False) and (
             nothing >= self.sampled or (nothing and (self.dropout or self.sampler is not None))

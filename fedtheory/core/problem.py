@@ -217,6 +217,15 @@ class Problem(ABC):
         return False
 
     @property
+    def steps(self) -> int:
+        """The most local steps that a client has samples for. For an `uneven` problem."""
+        raise NotImplementedError
+
+    def steps_of(self, clients: torch.Tensor) -> list[int]:
+        """How many local steps each client (S,) has samples for. For an `uneven` problem."""
+        raise NotImplementedError
+
+    @property
     def d(self) -> int:
         """Length of the parameter vector."""
         return self.layout.size

@@ -127,8 +127,9 @@ class Offer:
         make: builds the one that `run` plays on, from its data's key, the device and the options of the command line.
         metrics: what is recorded on it.
         rates: learning rates that `compare` tries on it, falling by a factor of about three; where it names none, it is
-            not compared. One that is needs a known solution: methods are judged by their error.
-        rounds, level: of a comparison: how long it plays, and the error by which methods' rounds are compared.
+            not compared. Methods are judged by the error where x* is known, else by the accuracy, else by the loss.
+        rounds, level: of a comparison: how long it plays, and the error, accuracy or loss by which methods' rounds are
+            compared.
     """
 
     name: str

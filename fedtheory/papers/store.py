@@ -346,15 +346,16 @@ BUILDERS: dict[str, Builder] = {
 
 
 @cache
-def _fingerprint(offer: registry.Offer) -> str:
-    return offer.make(Key(0).fold("data"), "cpu", None).fingerprint()
+def _made(offer: registry.Offer) -> Problem:
+    return offer.make(Key(0).fold("data"), "cpu", None)
 
 
 def _further(offer: registry.Offer) -> Builder:
     """How another distribution's problem is made; runs on it are named by its data and its class's `revision`, too."""
     return Builder(
         lambda key, dtype, device: offer.make(key, device, None),
-        say=lambda options: {"fingerprint": _fingerprint(offer)},
+        reads=lambda options: dict(_made(offer).origin),
+        say=lambda options: {"fingerprint": _made(offer).fingerprint()},
         label=lambda options: (offer.name, "none"),
         revision=getattr(offer.kind, "revision", 1),
     )

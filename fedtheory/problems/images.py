@@ -1,7 +1,8 @@
 """Image classification by a network, with the data of the clients given as lists of samples."""
 
+import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from fedtheory.core.registry import Offer
 from fedtheory.problems import data as readers
 from fedtheory.problems import graphs, partitions
 from fedtheory.problems.augment import Augment
+from fedtheory.problems.minibatches import Batch, Minibatches
 from fedtheory.problems.models import modules, networks, perceptron
 from fedtheory.problems.models.networks import Groups, Moments, Network, Params
 
@@ -26,29 +28,7 @@ _PRECISIONS = ("full", "bf16")
 _MOMENTS = ("drawn", "first")
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What one local step sees: `index` (S, b) into the data; of row i the first `size[i]` count (0: an idle step).
-
-    `draws` (S, b, 3): how each image is augmented; None: it is not.
-    """
-
-    index: torch.Tensor
-    size: tuple[int, ...]
-    draws: torch.Tensor | None = None
-
-    def client(self, i: int) -> "Batch":
-        """Client i's row, without padding."""
-        row = slice(i, i + 1), slice(self.size[i])
-        return Batch(self.index[row], self.size[i : i + 1], None if self.draws is None else self.draws[row])
-
-    @property
-    def full(self) -> bool:
-        """Whether every row counts whole."""
-        return min(self.size) == self.index.shape[1]
-
-
-class ImageClassification(Problem):
+class ImageClassification(Minibatches):
     """f_i(x) = mean cross-entropy of the network with weights x on client i's images.
 
     A local step sees `batch` images of a client: each epoch is a fresh permutation of its data. With `epochs=None` a
@@ -94,7 +74,7 @@ class ImageClassification(Problem):
     """
 
     closed_form = False
-    _apart = (*Problem._apart, "stacked", "written_out", "_graphs", "_looked_at")  # rounding hangs on them, at most
+    _apart = (*Problem._apart, "_module", "stacked", "written_out", "_graphs", "_looked_at")  # at most rounding
 
     @own_modes()
     @checks.arguments
@@ -121,8 +101,10 @@ class ImageClassification(Problem):
             checks.reject("images.dtype", images.dtype, "torch.float32 or torch.float64", fix, TypeError)
         self.dtype = images.dtype
         self.device = checks.device("device", device)
+        module = network if isinstance(network, torch.nn.Module) else None
         if isinstance(network, torch.nn.Module):
             network = modules.of_module(network, self._some(images), self.device)
+        self._module = copy.deepcopy(module)
         self.images, self.labels = self._check("", images, labels, network)
         self.test = (self.images, self.labels) if test is None else self._check("test ", *test, network)
         if len(self.test[1]) == 0:
@@ -256,6 +238,7 @@ class ImageClassification(Problem):
             built = modules.of_module(network, x, checks.device("device", options.get("device", "cpu")), view, whole)
         problem = ImageClassification(x, y, divide[partition](), built, key.fold("init"), test=held, **options)
         problem.origin = origin
+        problem._module = copy.deepcopy(network) if isinstance(network, torch.nn.Module) else None
         return problem
 
     def _check(
@@ -295,26 +278,20 @@ class ImageClassification(Problem):
         """The network's initial weights, (d,)."""
         return self.network.init(self.key, self.std).to(self.device, self.dtype)
 
-    @property
-    def steps(self) -> int:
-        """K of a round of `epochs` passes: that of the client with the most batches.
+    def export(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The `state_dict` of the module that was passed, with the weights x (d,).
 
-        Raises ValueError where `epochs` is None.
+        Raises ValueError for a network of the package, which has no module.
         """
-        if self.epochs is None:
-            checks.reject("epochs", None, "a number of passes", "construct the problem with epochs=1")
-        return self.epochs * max(-(-len(part) // self.batch) for part in self.parts)
-
-    @property
-    def uneven(self) -> bool:
-        return self.epochs is not None and len({-(-len(part) // self.batch) for part in self.parts}) > 1
+        if self._module is None:
+            fix = "pass a torch.nn.Module as the network; problem.layout.matrices(x) gives the layers of any"
+            checks.reject("network", self.network.name, "a module of yours", fix)
+        return modules.state_dict(self._module, checks.tensor("x", x, (self.d,)))
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
         """Client i's permutations, and how its images are augmented, hang on the key and on i alone."""
-        if self.epochs is not None and steps != self.steps:
-            checks.reject("local_steps", steps, f"{self.steps} for {self.epochs} epochs", "pass problem.steps")
-        rows = [self._rows(int(i), steps, key.fold(int(i)).generator()) for i in clients]
-        batches = [Batch(self._stacked(step), tuple(map(len, step))) for step in map(list, zip(*rows))]
+        rows = self._drawn(clients, steps, key)
+        batches = self._batches(rows)
         if self.augment is None:
             return batches
         draws = []
@@ -322,25 +299,6 @@ class ImageClassification(Problem):
             sizes = list(map(len, of))
             draws.append(self.augment.draw(sum(sizes), key.fold(int(i), "augment")).split(sizes))
         return [replace(batch, draws=self._stacked(list(step))) for batch, step in zip(batches, zip(*draws))]
-
-    def _stacked(self, rows: list[torch.Tensor]) -> torch.Tensor:
-        """Rows of the clients, with zeros behind the shorter ones."""
-        whole = len({len(row) for row in rows}) == 1
-        return (torch.stack(rows) if whole else torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)).to(self.device)
-
-    def _rows(self, i: int, steps: int, g: torch.Generator) -> list[torch.Tensor]:
-        """Client i's batches."""
-        part, shuffled = self.parts[i], lambda: self.parts[i][torch.randperm(len(self.parts[i]), generator=g)]
-        if self.epochs is None:
-            b = min(self.batch, len(part))
-            passes = -(-steps * b // len(part))
-            return list(torch.cat([shuffled() for _ in range(passes)])[: steps * b].split(b))
-        rows = [row for _ in range(self.epochs) for row in shuffled().split(self.batch)]
-        return rows + [part[:0]] * (steps - len(rows))
-
-    def full(self, clients: torch.Tensor) -> Batch:
-        parts = [self.parts[int(i)] for i in clients]
-        return Batch(self._stacked(parts), tuple(len(part) for part in parts))
 
     def losses(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
         if torch.is_grad_enabled() or not self._launched(y, xi):
@@ -381,11 +339,12 @@ class ImageClassification(Problem):
         where it is not captured, they come one after the other, so that a client's bits do not hang on that.
         """
         given = [y, xi.index] if xi.draws is None else [y, xi.index, xi.draws]
+        again = lambda index, draws=None: Batch(index, xi.size, draws)
         if len(y) == 1 or not self.network.native:
-            return self._graphs(name, lambda y, index, *draws: of(y, Batch(index, xi.size, *draws)), *given)
+            return self._graphs(name, lambda y, *given: of(y, again(*given)), *given)
 
-        def own(y: torch.Tensor, index: torch.Tensor, *draws: torch.Tensor) -> list[Callable[[], torch.Tensor]]:
-            every = Batch(index, xi.size, *draws)
+        def own(y: torch.Tensor, *given: torch.Tensor) -> list[Callable[[], torch.Tensor]]:
+            every = again(*given)
             return [partial(of, y[i : i + 1], every.client(i)) for i in range(len(y))]
 
         alone = lambda *given: torch.cat([work() for work in own(*given)])

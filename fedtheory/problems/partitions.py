@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -50,9 +51,21 @@ def _tensors(parts: Sequence[np.ndarray]) -> list[torch.Tensor]:
 
 @checks.arguments
 def iid(y: torch.Tensor, clients: int, key: Key) -> list[torch.Tensor]:
-    """Cut all samples, in a random order, into parts of equal size (to within one sample)."""
-    y_, rng = _checked(y, clients, key)
-    return _tensors(np.array_split(rng.permutation(len(y_)), clients))
+    """Cut all samples y (n, ...), in a random order, into parts of equal size (to within one sample)."""
+    _, rng = _checked(torch.zeros(len(y), dtype=torch.int64), clients, key)
+    return _tensors(np.array_split(rng.permutation(len(y)), clients))
+
+
+def by_value(values: Sequence[Any]) -> list[torch.Tensor]:
+    """One client for each distinct value, in the order of the values, such as a hospital's name for each sample.
+
+    >>> by_value(["b", "a", "b"])
+    [tensor([1]), tensor([0, 2])]
+    """
+    of: dict[Any, list[int]] = {}
+    for j, value in enumerate(values):
+        of.setdefault(value, []).append(j)
+    return [torch.tensor(of[value]) for value in sorted(of)]
 
 
 _HOPELESS = 20  # draws, and clients: where each draw left more short, one that leaves none has a chance of about e^-20

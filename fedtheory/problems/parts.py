@@ -34,6 +34,13 @@ class _Around(Problem):
         return self.problem.uneven
 
     @property
+    def steps(self) -> int:
+        return self.problem.steps
+
+    def steps_of(self, clients: torch.Tensor) -> list[int]:
+        return self.problem.steps_of(clients)
+
+    @property
     def rate(self) -> float:
         return self.problem.rate
 

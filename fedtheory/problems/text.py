@@ -313,6 +313,10 @@ class TextClassification(Problem):
         """The pretrained weights, (d,), on the CPU: `run` makes the copy that it works on."""
         return self.model.start
 
+    def export(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The language model's `state_dict` with the weights x (d,), for `load_state_dict` or `save_pretrained`."""
+        return self.model.state_dict(checks.tensor("x", x, (self.d,)))
+
     def fingerprint(self) -> str:
         """Also of what the model holds beside its trained weights, and of the words that it chooses from."""
         return hashlib.sha256(f"{super().fingerprint()} {self.model.fingerprint()}".encode()).hexdigest()[:16]

@@ -30,9 +30,13 @@ class _Around(Algorithm):
 
     def __post_init__(self) -> None:
         checks.instance("method", self.method, Algorithm, "pass for example FedAvg(0.1, 5)")
-        for name in ("name", "lr", "revision", "averaged"):
+        for name in ("name", "lr", "revision", "averaged", "own_steps"):
             object.__setattr__(self, name, getattr(self.method, name))
         object.__setattr__(self, "weighted", getattr(self.method, "weighted", False))
+
+    @property
+    def local_steps(self) -> int:
+        return self.method.local_steps  # type: ignore[attr-defined]
 
     def on(self, problem: Problem) -> Self:
         return replace(self, method=self.method.on(problem))
@@ -43,6 +47,9 @@ class _Around(Algorithm):
     def at_rate(self, lr: float, own: Any) -> tuple[Algorithm, Any]:
         method, own = self.method.at_rate(lr, own)
         return replace(self, method=method), own
+
+    def at_steps(self, steps: int) -> Algorithm:
+        return replace(self, method=self.method.at_steps(steps))
 
     @property
     def gradient_only(self) -> bool:
@@ -275,6 +282,36 @@ class PrivateUploads(_Around):
             if self.noise:
                 parts[name] = parts[name] + self.noise * self.norm * _normal(part, clients, key.fold("noise", name))
         return replace(up, **parts), own
+
+
+@dataclass(frozen=True)
+class NormalizedUploads(_Around):
+    """A method whose clients scale their change of the model by tau / tau_i: tau_i is how many local steps they made.
+
+    FedNova's weighting (Wang et al. 2020, arXiv:2007.07481, eq. 12): without it a client that makes more steps counts
+    more, and the fixed point is that of other client weights. tau = sum_i p_i tau_i is a constant of the data, which
+    clients know. Neutral where all make equally many.
+
+    Fields:
+        method: one that uploads `dy`; others are refused.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "name", f"{self.method.name} + normalized")
+
+    def client(
+        self, problem: Problem, clients: torch.Tensor, own: Any, down: Any, key: Key
+    ) -> Generator[torch.Tensor, None, tuple[Any, Any]]:
+        up, own = yield from self.method.client(problem, clients, own, down, key)
+        if "dy" not in [f.name for f in fields(up)] or hasattr(type(up), "cost"):
+            expected = "a method that uploads a change dy of the model as it is"
+            checks.reject("method", self.method.name, expected, "choose for example FedAvg, SCAFFOLD or FedProx")
+        if not problem.uneven:
+            return up, own
+        mean = float(torch.tensor(problem.steps_of(problem.clients)).double() @ problem.weights)
+        factor = mean / torch.tensor(problem.steps_of(clients)).to(up.dy)
+        return replace(up, dy=up.dy * factor.view(-1, *[1] * (up.dy.dim() - 1))), own
 
 
 def _normal(like: torch.Tensor, clients: torch.Tensor, key: Key) -> torch.Tensor:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import moving_pages
 import nbformat
 from claim_pages import Place
-from stage import Stage, slug
+from stage import GUIDES, Stage, slug
 from used import NOTEBOOKS
 
 from fedtheory.core import registry
@@ -27,7 +27,7 @@ PAGES = {  # of docs, and the book's places
     "report": "look-up/items/index",
     "symbols": "look-up/symbols",
     **{f"theory/{name}": f"theory/{name}" for name in ("ssf", "mud", "family")},
-    **{name: f"guides/{name}" for name in ("processes", "federation", "speed", "speed-details")},
+    **{name: f"guides/{name}" for name in GUIDES},
 }
 
 

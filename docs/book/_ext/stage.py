@@ -11,6 +11,7 @@ from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parents[3]
 BOOK = ROOT / "docs" / "book"
+GUIDES = ("your-data", "your-experiment", "coming-from", "processes", "federation", "speed", "speed-details")
 
 
 def proved(name: str) -> str:

@@ -8,7 +8,7 @@ import nbformat
 from claim_pages import Place
 from mathematics import ACCENTED, GREEK, latex, prose, worded
 from method_pages import said
-from stage import ROOT, Stage, plain, slug
+from stage import GUIDES, ROOT, Stage, plain, slug
 from used import NOTEBOOKS, stems
 
 from fedtheory.core import registry
@@ -119,12 +119,13 @@ def _evidence(cell: str, where: Mapping[str, Place], items: Container[str]) -> s
 
 
 def guides(stage: Stage) -> None:
-    """docs/processes.md, docs/federation.md and the pages on speed, with pictures that lie in the book."""
+    """Pages of docs/ that stand in the book, with pictures that lie in it."""
     stage.copy(ROOT / "benchmarks" / "results" / "speed.png", "guides/speed.png")
-    for name in ("processes", "federation", "speed", "speed-details"):
+    for name in GUIDES:
         text = (ROOT / "docs" / f"{name}.md").read_text()
         picture = lambda found: f"../look-up/items/{slug(found[1])}.png"
         text = text.replace("../benchmarks/results/speed.png", "speed.png")
+        text = text.replace("](book/do_it_yourself.md)", "](../do_it_yourself.md)")
         text = re.sub(r"\[([^\]]+)\]\(\.\./benchmarks/[^)]+\)", r"`\1`", text)
         stage.write(f"guides/{name}.md", re.sub(r"\.\./figures/([\w/]+)\.png", picture, text))
 

@@ -496,13 +496,13 @@ def draw_task(table: Table) -> Figure:
 
 
 def fault_name(table: Table) -> str:
-    return "wrong in %" if table[0]["metric"] == "accuracy" else "||x - x*|| / ||x*||"
+    return {"accuracy": "wrong in %", "error": "||x - x*|| / ||x*||", "loss": "training loss"}[table[0]["metric"]]
 
 
 def list_named(axes: Axes, rows: Table, what: str, many: int, lost: Sequence[str], theirs: bool) -> None:
     """A table in the place of a panel: quality with its interval and bytes up, the best first; who is not shown."""
     axes.axis("off")
-    cells = [["method", what if "%" in what else "error", "95% interval", "MB up"]]
+    cells = [["method", "error" if "x*" in what else what, "95% interval", "MB up"]]
     for row in sorted(rows, key=score, reverse=True):
         middle, low, high = fault(row)
         ends = f"[{min(low, high):.3g}, {max(low, high):.3g}]"

@@ -85,6 +85,8 @@ class LanguageModel:
         self.layout = Layout(tuple(layers))
         self.sizes = [layer.rows * layer.cols for layer in layers]
         self.start = torch.cat([p.detach().flatten() for p in values.values()])
+        named = module.named_parameters(remove_duplicate=False)
+        self._places = {name: trained[id(p)] for name, p in named if id(p) in trained}
         for m in module.modules():
             own = {name: trained[id(p)] for name, p in m._parameters.items() if id(p) in trained}
             for name, place in own.items():  # a stand-in that holds nothing
@@ -98,6 +100,14 @@ class LanguageModel:
         self._module, self._plain, self._lock = module.eval(), plain, threading.Lock()
         self._layer: Layers = lambda j: self.start[:0]
         self._last = torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64)
+
+    def state_dict(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The module's parameters and buffers by name, on the CPU, with the vector x (d,) as its trained ones."""
+        found = {name: value for name, value in self._module.state_dict().items() if not value.is_meta}
+        for name, place in self._places.items():
+            where = self.layout.slices[place.layers[0]].start, self.layout.slices[place.layers[-1]].stop
+            found[name] = x[slice(*where)].reshape(place.shape)
+        return {name: value.detach().cpu().clone() for name, value in found.items()}
 
     def fingerprint(self) -> str:
         """SHA-256 over the weights that are not trained, and the words."""

@@ -68,15 +68,23 @@ class Module(Op):
         return [_layer(own, id(own) in convolved, view) for own in self._trained]
 
     def forward(self, params: Params, h: torch.Tensor, norms: object) -> torch.Tensor:
-        weights = [next(params).reshape(-1, *own.shape) for own in self._trained]
+        return self.called([next(params) for _ in self._trained], h)
+
+    def called(self, weights: Sequence[torch.Tensor], *given: Any) -> torch.Tensor:
+        """The module's outputs, (S, ...), for weights that lead with S, one flat tensor a parameter.
+
+        What is given to it, tensors or lists of them, leads with S as well.
+        """
+        rows = [own.reshape(-1, *like.shape) for own, like in zip(weights, self._trained, strict=True)]
         try:
             at = self._spare.pop()
         except IndexError:  # each thread takes one
             at = self._copied()
         try:
-            if self.together and len(h) > 1:
-                return torch.func.vmap(lambda weights, images: self._called(at, weights, images))(weights, h)
-            return torch.stack([self._called(at, [own[g] for own in weights], h[g]) for g in range(len(h))])
+            if self.together and len(rows[0]) > 1:
+                return torch.func.vmap(lambda weights, *given: self._called(at, weights, *given))(rows, *given)
+            alone = [self._called(at, [own[g] for own in rows], *_row(given, g)) for g in range(len(rows[0]))]
+            return torch.stack(alone)
         finally:
             self._spare.append(at)
 
@@ -92,13 +100,13 @@ class Module(Op):
         ]
         return _Copy(module, slots)
 
-    def _called(self, at: _Copy, weights: Sequence[torch.Tensor], images: torch.Tensor) -> torch.Tensor:
-        """Its logits; whatever it hangs on itself meanwhile is gone afterwards, so that no call sees another's."""
+    def _called(self, at: _Copy, weights: Sequence[torch.Tensor], *given: Any) -> torch.Tensor:
+        """Its outputs; whatever it hangs on itself meanwhile is gone afterwards, so that no call sees another's."""
         before = [_holds(part) for part in at.module.modules()]
         for part, name, which in at.slots:
             part._parameters[name] = weights[which]  # pyright: ignore[reportArgumentType]
         try:
-            return at.module(images)
+            return at.module(*given)
         finally:
             for part, held, inside in before:
                 vars(part).clear()
@@ -106,6 +114,11 @@ class Module(Op):
                 for one, entries in inside:
                     one.clear()
                     (one.extend if isinstance(one, list) else one.update)(entries)
+
+
+def _row(given: Any, g: int) -> Any:
+    """Row g of tensors, or of lists of them."""
+    return [one[g] if isinstance(one, torch.Tensor) else _row(one, g) for one in given]
 
 
 def _holds(part: nn.Module) -> tuple[nn.Module, dict[str, Any], list[tuple[Any, Any]]]:
@@ -203,7 +216,7 @@ def of_module(
     whose logits or gradient are not those of its weights and of each image alone.
     """
     said = type(module).__name__
-    _require_readable(module, said)
+    require_readable(module, said)
     try:
         module = copy.deepcopy(module).to(device, images.dtype)
     except Exception as error:
@@ -238,7 +251,7 @@ def _stackable(module: nn.Module) -> bool:
 # Trials.
 
 
-def _require_readable(module: nn.Module, said: str) -> None:
+def require_readable(module: nn.Module, said: str) -> None:
     """It is made of parts that can be called with other weights. Raises ValueError."""
     owns, parts = [*module.parameters(), *module.buffers()], list(module.modules())
     hooks = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -341,8 +354,13 @@ def _carrying(module: nn.Module, weights: torch.Tensor) -> nn.Module:
     return module
 
 
+def state_dict(module: nn.Module, x: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Parameters and buffers by name, on the CPU, with the vector x (d,) as the trained ones."""
+    return {name: own.cpu().clone() for name, own in _carrying(module, x).state_dict().items()}
+
+
 @contextmanager
-def _chance(device: torch.device) -> Iterator[Callable[[], bool]]:
+def chance(device: torch.device) -> Iterator[Callable[[], bool]]:
     """Whether something was drawn since; the caller's generators are left as they were."""
     card = [device] if device.type == "cuda" else []
     states = lambda: [torch.random.get_rng_state(), *map(torch.cuda.get_rng_state, card)]
@@ -367,7 +385,7 @@ def _tried(module: nn.Module, weights: torch.Tensor, images: torch.Tensor, said:
     trained = [own for own in module.parameters() if own.requires_grad]
     takes = f"a module that takes images (b, {', '.join(map(str, images.shape[1:]))}) of {images.dtype}"
     try:
-        with _chance(images.device) as drawn, torch.enable_grad():
+        with chance(images.device) as drawn, torch.enable_grad():
             logits = module(given)
             random_ = drawn()
     except Exception as error:

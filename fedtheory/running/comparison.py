@@ -1,0 +1,189 @@
+"""Several methods on one problem: rates tuned with one budget, several seeds, one table."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedtheory.core import checks, registry
+from fedtheory.core.algorithm import Algorithm
+from fedtheory.core.history import as_frame
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.problem import Problem
+from fedtheory.running.seeds import Runs, run_seeds
+from fedtheory.running.simulate import may_diverge, run
+
+RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
+_TUNING_SEED = 100
+_FURTHER = 3  # rates beyond an end of the grid, where the best one lies there
+Compared = str | Algorithm | Callable[[float], Algorithm]
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What a method of the registry is built from."""
+
+    lr: float
+    local_steps: int
+    ratio: float
+    rounds: int
+    layout: Layout
+    perturbations: int = 10
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return tuple(math.ceil(self.ratio * layer.rows) for layer in self.layout.layers)
+
+    def __getattr__(self, name: str) -> Any:
+        registry.no_option(name, ("lr", "local_steps", "ratio", "rounds", "perturbations", "ranks"))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare_methods` found.
+
+    Fields:
+        metric: by which the methods are compared: their last record.
+        runs: of each method, by its name.
+        tried: method -> rate -> loss (or error) at the end of its tuning run; empty for one that was not tuned.
+        rates: method -> the rate that was chosen, or None.
+    """
+
+    metric: str
+    runs: Mapping[str, Runs]
+    tried: Mapping[str, Mapping[float, float]]
+    rates: Mapping[str, float | None]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a method, best first: mean and 95% interval over seeds, bytes of all clients, seconds a run."""
+        rows = []
+        for name, runs in self.runs.items():
+            mean, low, high = runs.interval(self.metric)
+            row = {"method": name, "lr": self.rates[name], self.metric: mean, "low": low, "high": high}
+            counted = {way: runs.histories[0][way][-1] for way in ("up_bytes", "down_bytes")}
+            seconds = sum(history.seconds[-1] for history in runs.histories) / len(runs.histories)
+            rows.append(row | counted | {"seconds": seconds})
+        better = -1 if self.metric == "accuracy" else 1
+        lost = lambda row: row[self.metric] if math.isfinite(row[self.metric]) else better * math.inf
+        return sorted(rows, key=lambda row: better * lost(row))
+
+    def frame(self) -> Any:
+        """`rows` as a pandas frame."""
+        rows = self.rows()
+        return as_frame({name: [row[name] for row in rows] for name in rows[0]})
+
+    def plot(self, metric: str | None = None, against: str = "round", ax: Any = None) -> Any:
+        """Draw every method's mean with its interval; arguments as in `History.plot`."""
+        for name, runs in self.runs.items():
+            ax = runs.plot(metric or self.metric, against, ax, label=name)
+        return ax
+
+    def __repr__(self) -> str:
+        head = ("method", "lr", self.metric, "95% interval", "up MB", "down MB")
+        lines: list[tuple[str, ...]] = [head]
+        for row in self.rows():
+            span = f"[{row['low']:.4g}, {row['high']:.4g}]"
+            rate = "" if row["lr"] is None else f"{row['lr']:g}"
+            megabytes = (f"{row[way] / 1e6:.3g}" for way in ("up_bytes", "down_bytes"))
+            lines.append((row["method"], rate, f"{row[self.metric]:.4g}", span, *megabytes))
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+
+
+@checks.arguments
+def compare_methods(
+    methods: Sequence[Any],
+    problem: Problem | Callable[[Key], Problem],
+    rounds: int,
+    *,
+    rates: Sequence[float] = RATES,
+    seeds: int | Sequence[int] = 5,
+    metric: str | None = None,
+    local_steps: int = 5,
+    ratio: float = 1 / 32,
+    **options: Any,
+) -> Comparison:
+    """Run methods on a problem, each at its best rate and from the same seeds.
+
+    Every method tries all `rates`, in a full run each on a seed that is not used again, and further ones where the best
+    lies at an end. Tuning minimises the error where x* is known, else the training loss.
+
+    Args:
+        methods: names (see `python -m fedtheory list`); functions of a rate, as `lambda lr: FedProx(lr, 5, mu=0.1)`,
+            which are tuned; or methods, which run as they are.
+        problem: one for all seeds, or a function of a key, as in `run_seeds`.
+        rounds: of each run, tuning included.
+        rates: step sizes, falling.
+        seeds: how many, or which.
+        metric: of the table; None: the accuracy where there are classes, else the problem's first metric.
+        local_steps, ratio: of methods that are named: K, and the share of the numbers that a compressed message keeps.
+        options: of `run`, such as `sampled`.
+
+    >>> from fedtheory import FedAvg, Key, Quadratic
+    >>> problem = Quadratic.random(n=10, d=5, key=Key(0))
+    >>> found = compare_methods(["SCAFFOLD", FedAvg(0.1, 5)], problem, rounds=20, seeds=2)
+    >>> [row["method"] for row in found.rows()]
+    ['SCAFFOLD', 'FedAvg']
+    """
+    checks.spelled(options, run)
+    if not methods or not rates:
+        name = "rates" if methods else "methods"
+        checks.reject(name, [], "at least one", "leave rates out" if methods else "pass for example ['FedAvg', 'SSF']")
+    made = problem if isinstance(problem, Problem) else problem(Key(_TUNING_SEED).fold("data"))
+    entries: dict[str, Algorithm | Callable[[float], Algorithm]] = {}
+    factor: dict[str, float] = {}
+    for method in methods:
+        if isinstance(method, str):
+            name = checks.alike(method, registry.methods())
+            checks.choice("methods", name, registry.methods())
+            of = registry.methods()[name]
+            entry: Any = lambda lr, of=of: of.make(_Options(lr, local_steps, ratio, rounds, made.layout))
+            factor[name] = of.rate
+        else:
+            entry = method
+            name = method.name if isinstance(method, Algorithm) else _method(method, rates[0]).name
+        if name in entries:
+            checks.reject("methods", name, "each method once", "give one of them another name")
+        entries[name] = entry
+    judged = "loss" if made.constants.x_star is None else "error"
+    metric = metric or ("accuracy" if "accuracy" in made.metrics else made.metrics[0])
+    wanted = tuple(dict.fromkeys((metric, *made.metrics)))
+    tried: dict[str, dict[float, float]] = {}
+    runs: dict[str, Runs] = {}
+    best: dict[str, float | None] = {}
+    for name, entry in entries.items():
+        tried[name], best[name] = {}, None
+        if not isinstance(entry, Algorithm):
+            end = lambda lr, entry=entry: _end(_method(entry, lr), made, rounds, judged, options)
+            scaled = [float(f"{factor.get(name, 1.0) * lr:.2g}") for lr in sorted(rates, reverse=True)]
+            tried[name] = _tune(end, scaled)
+            lr = min(tried[name], key=lambda lr: tried[name][lr])
+            best[name], entry = lr, _method(entry, lr)
+        runs[name] = run_seeds(entry, problem, rounds, seeds, **{"metrics": wanted} | options)
+    return Comparison(metric, runs, tried, best)
+
+
+def _method(entry: Callable[[float], Algorithm], lr: float) -> Algorithm:
+    return checks.instance("methods", entry(lr), Algorithm, "pass for example lambda lr: FedAvg(lr, 5)")
+
+
+def _tune(end: Callable[[float], float], rates: Sequence[float]) -> dict[float, float]:
+    """Rate -> where a run ends, for all rates and beyond the end at which the best one lies."""
+    tried = {lr: end(lr) for lr in rates}
+    for _ in range(_FURTHER):
+        best = min(tried, key=lambda lr: tried[lr])
+        at_end = {max(tried): 3.0, min(tried): 1 / 3}
+        if best not in at_end or not math.isfinite(tried[best]):
+            break
+        lr = float(f"{best * at_end[best]:.1g}")
+        tried[lr] = end(lr)
+    return tried
+
+
+def _end(method: Algorithm, problem: Problem, rounds: int, judged: str, options: Mapping[str, Any]) -> float:
+    chosen = {"seed": _TUNING_SEED, "every": rounds, "metrics": (judged,)}
+    with may_diverge():
+        history = run(method, problem, rounds, **{k: v for k, v in options.items() if k not in chosen}, **chosen)
+    found = history[judged][-1]
+    return found if history.diverged is None and math.isfinite(found) else math.inf

@@ -1,0 +1,84 @@
+"""Comparing methods in one call: the rule of tuning, what is compared, and the pages that show it."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from fedtheory import SSF, FedAvg, FedProx, Key, Quadratic, Scaffold, compare_methods, run
+from fedtheory.running.comparison import _tune
+from tests.cases import problem as network
+from tests.test_rounds import refused
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("your-data.md", "your-experiment.md", "coming-from.md")
+PROBLEM = Quadratic.random(n=8, d=6, key=Key(0))
+
+
+def test_the_rate_is_the_best_of_the_tuning_runs_and_the_seeds_are_others():
+    found = compare_methods(["FedAvg", Scaffold(0.1, 5)], PROBLEM, 15, rates=(0.03, 0.3, 0.1), seeds=[3, 5], sampled=4)
+    ends = {lr: run(FedAvg(lr, 5), PROBLEM, 15, sampled=4, seed=100)["error"][-1] for lr in (0.3, 0.1, 0.03)}
+    assert {lr: found.tried["FedAvg"][lr] for lr in ends} == ends
+    assert found.tried["SCAFFOLD"] == {}
+    assert found.rates["SCAFFOLD"] is None
+    best = min(found.tried["FedAvg"], key=found.tried["FedAvg"].get)
+    assert found.rates["FedAvg"] == best
+    for method in (FedAvg(best, 5), Scaffold(0.1, 5)):
+        runs = found.runs[method.name]
+        assert runs.seeds == (3, 5)
+        again = [run(method, PROBLEM, 15, sampled=4, seed=seed)["error"] for seed in (3, 5)]
+        assert [history["error"] for history in runs.histories] == again
+    rows = found.rows()
+    assert [row["error"] for row in rows] == sorted(row["error"] for row in rows)
+    assert rows[0]["up_bytes"] == found.runs[rows[0]["method"]].histories[0]["up_bytes"][-1]
+    assert all(row["method"] in repr(found) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("best", "tried"),
+    [(0.1, {1, 0.3, 0.1, 0.03}), (10.0, {1, 0.3, 0.1, 0.03, 3, 9, 30}), (0.02, {1, 0.3, 0.1, 0.03, 0.01})],
+)
+def test_rates_go_on_beyond_an_end_where_the_best_one_lies(best, tried):
+    assert set(_tune(lambda lr: abs(math.log(lr / best)), [1, 0.3, 0.1, 0.03])) == tried
+
+
+def test_a_rate_that_diverges_is_never_chosen_and_accuracy_ranks_from_above():
+    found = compare_methods(["FedAvg"], PROBLEM, 30, rates=(300.0, 0.1), seeds=1)
+    assert found.tried["FedAvg"][300.0] == math.inf
+    assert found.rates["FedAvg"] < 1
+    images = network("mlp")
+    found = compare_methods([FedAvg(0.3, 5), lambda lr: FedProx(lr, 5, 0.1)], images, 4, rates=(1e-5,), seeds=2)
+    assert found.metric == "accuracy"
+    accuracies = [row["accuracy"] for row in found.rows()]
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert {"loss", "accuracy"} <= found.runs["FedAvg"].histories[0].columns.keys()
+
+
+def test_what_cannot_be_compared_has_a_line():
+    refused(lambda: compare_methods([], PROBLEM, 5), "methods=", "['FedAvg', 'SSF']")
+    refused(lambda: compare_methods(["SSV"], PROBLEM, 5), "methods='SSV'")
+    refused(lambda: compare_methods([SSF(0.1), "ssf"], PROBLEM, 5), "methods='SSF'", "once")
+    refused(lambda: compare_methods([lambda lr: lr], PROBLEM, 5), "methods=", "lambda lr: FedAvg(lr, 5)")
+    refused(lambda: compare_methods(["FedAvg"], PROBLEM, 5, rates=()), "rates=")
+    refused(lambda: compare_methods(["FedAvg"], PROBLEM, 5, sample=3), "sample", "sampled")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_lines_of_a_page_run_and_print_what_it_shows(page, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    torch.manual_seed(0)
+    text = (ROOT / "docs" / page).read_text()
+    space: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, page, "exec"), space)
+    printed = capsys.readouterr().out
+    shown = re.findall(r"```\n(method .*?)```", text, re.DOTALL)
+    assert len(shown) == bool(printed)
+    for below in shown:  # the last digits may differ from machine to machine
+        number = r"\d\.\d+"
+        assert re.sub(number, "", printed).split() == re.sub(number, "", below).split()
+        found = [list(map(float, re.findall(number, one))) for one in (printed, below)]
+        assert found[0] == pytest.approx(found[1], rel=0.05)

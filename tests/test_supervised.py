@@ -1,0 +1,236 @@
+"""Any module, loss and data: plain PyTorch's numbers, masks by the key alone, one line for what does not fit."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import Dataset, TensorDataset
+
+from fedtheory import SSF, DeComFL, FedAvg, FedMUD, Key, LowRank, Scaffold, Supervised, run
+from fedtheory.core.loop import sample_clients
+from fedtheory.problems import partitions
+from tests.test_rounds import refused
+
+SIZES = (10, 20, 30)
+
+
+def inputs(*shape: int, dtype=torch.float64) -> torch.Tensor:
+    return torch.randn(sum(SIZES), *shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(dtype)
+
+
+def regression(x=None):
+    x = inputs(3) if x is None else x
+    return list(zip(x.split(SIZES), x.sin().sum(1, keepdim=True).split(SIZES)))
+
+
+def classes(x: torch.Tensor):
+    y = (x.flatten(1).sum(1) > 0).long() + (x.flatten(1)[:, 0] > 1).long()
+    return list(zip(x.split(SIZES), y.split(SIZES)))
+
+
+def made(build) -> nn.Module:
+    torch.manual_seed(3)
+    return build().double()
+
+
+def mlp() -> nn.Module:
+    return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+
+
+def dropped() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.Dropout2d(0.3), nn.Flatten(), nn.Dropout(0.5), nn.Linear(64, 3))
+
+
+class Vit(nn.Module):
+    def __init__(self, attention: float = 0.0) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Linear(9, 16), nn.Linear(16, 3)
+        self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, batch_first=True)
+        self.layer.self_attn.dropout = attention
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        patches = x.unfold(2, 3, 3).unfold(3, 3, 3).reshape(len(x), -1, 9)
+        return self.head(self.layer(self.embed(patches)).mean(1))
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("loss", [nn.MSELoss(), nn.functional.l1_loss, lambda out, y: (out - y).cosh().log().mean()])
+def test_fedavg_is_pytorchs_own_loop(together, loss):
+    module, lr, steps, rounds = made(mlp), 0.1, 3, 2
+    p = Supervised(module, loss, regression(), batch=8, together=together)
+    found = run(FedAvg(lr, steps), p, rounds, sampled=2, every=rounds, metrics=()).x
+    for t in range(rounds):
+        key, models = Key(0).fold("round", t), []
+        clients = sample_clients(p.n, 2, key.fold("clients"))
+        xi = p.draw(clients, steps, key.fold("xi"))
+        for j in range(2):
+            own = copy.deepcopy(module)
+            optimizer = torch.optim.SGD(own.parameters(), lr)
+            for step in xi:
+                optimizer.zero_grad()
+                at = step.client(j).index[0]
+                loss(own(p.inputs[at]), p.targets[at]).backward()
+                optimizer.step()
+            models.append(nn.utils.parameters_to_vector(own.parameters()).detach())
+        nn.utils.vector_to_parameters(torch.stack(models).mean(0), module.parameters())
+    assert torch.allclose(found, nn.utils.parameters_to_vector(module.parameters()), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("epochs", [None, 1])
+@pytest.mark.parametrize("build", [dropped, Vit])
+def test_a_run_with_dropout_does_not_hang_on_stacking_or_company(build, epochs):
+    data = classes(inputs(1, 6, 6))
+    options = {"batch": 8, "epochs": epochs}
+    p = Supervised(made(build), nn.CrossEntropyLoss(), data, **options)
+    drawn = p.draw(p.clients, 2 if epochs is None else p.steps, Key(4))
+    assert len({key.hash() for xi in drawn for key in xi.keys}) == p.n * len(drawn)
+    assert p.draw(p.clients[2:], len(drawn), Key(4))[0].keys == drawn[0].keys[2:]
+    alone = Supervised(made(build), nn.CrossEntropyLoss(), data, together=False, **options)
+    steps = 3 if epochs is None else p.steps
+    for method in (Scaffold(0.1, steps), FedAvg(0.1, steps), DeComFL(0.01, steps, 2)):
+        whole = run(method, p, 2, sampled=2)
+        one = run(method, p, 2, sampled=2, chunk=1)
+        apart = run(method, alone, 2, sampled=2)
+        torch.testing.assert_close(whole.x, one.x)
+        torch.testing.assert_close(whole.x, apart.x)
+    other = Supervised(made(build), nn.CrossEntropyLoss(), data, Key(1), **options)
+    assert not torch.equal(run(FedAvg(0.1, steps), p, 1).x, run(FedAvg(0.1, steps), other, 1).x)
+
+
+def test_masks_drop_the_share_that_the_layer_names_and_keep_the_mean():
+    module = nn.Sequential(nn.Dropout(0.25), nn.Linear(400, 1, bias=False)).double()
+    nn.init.ones_(module[1].weight)
+    data = [(torch.ones(50, 400, dtype=torch.float64), torch.zeros(50, 1, dtype=torch.float64))]
+    p = Supervised(module, lambda out, y: out.mean(), data, batch=50)
+    found = [float(p.losses(p.start()[None], xi)) / 400 for xi in p.draw(p.clients, 20, Key(0))]
+    deviation = (0.25 / 0.75 / (50 * 400)) ** 0.5  # of one mean
+    assert len(set(found)) == 20
+    assert all(abs(value - 1) < 5 * deviation for value in found)
+    assert float(p.losses(p.start()[None], p.full(p.clients))) == pytest.approx(400)
+    (mask,) = p._drawn_masks(p.start()[None], data[0][0], [Key(5)])
+    assert set(mask.unique().tolist()) == {0.0, 1 / 0.75}
+
+
+MATRICES = (SSF(0.05, 5), FedMUD(0.05, 5, LowRank(0.5, layers="all")), Scaffold(0.05, 5))
+
+
+@pytest.mark.parametrize("method", MATRICES, ids=lambda method: method.name)
+def test_methods_of_subspaces_see_the_modules_matrices(method):
+    p = Supervised(made(mlp), nn.MSELoss(), regression())
+    assert [layer.name for layer in p.layout.layers] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert [layer[1:] for layer in p.layout.layers] == [(3, 8), (8, 1), (8, 1), (1, 1)]
+    history = run(method, p, 20)
+    assert history["loss"][-1] < history["loss"][0]
+
+
+def test_data_come_as_tensors_arrays_and_datasets():
+    x = inputs(3)
+    pairs = regression(x)
+
+    class Own(Dataset):
+        def __init__(self, pair):
+            self.pair = pair
+
+        def __len__(self):
+            return len(self.pair[0])
+
+        def __getitem__(self, j):
+            return self.pair[0][j].numpy(), float(self.pair[1][j])
+
+    forms = [
+        pairs,
+        tuple((a.numpy(), b.numpy()) for a, b in pairs),
+        [TensorDataset(*pair) for pair in pairs],
+        [(a.float(), b.float()) for a, b in pairs],
+    ]
+    found = [Supervised(made(mlp), nn.MSELoss(), form).loss(made_start()) for form in forms]
+    assert found[0] == found[1] == found[2] == pytest.approx(found[3], rel=1e-6)
+    loss = lambda out, y: nn.functional.mse_loss(out[:, 0], y)
+    assert Supervised(made(mlp), loss, list(map(Own, pairs))).loss(made_start()) == pytest.approx(found[0], rel=1e-12)
+
+
+def made_start() -> torch.Tensor:
+    return nn.utils.parameters_to_vector(made(mlp).parameters()).detach()
+
+
+def test_a_table_is_divided_by_a_column_or_by_a_partition(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    x = inputs(3).numpy()
+    frame = pandas.DataFrame(x, columns=["a", "b", "c"]).assign(y=x.sum(1), site=np.repeat(["s", "u", "t"], 20))
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    p = Supervised.from_frame(made(mlp), nn.MSELoss(), frame, "y", by="site")
+    assert [len(part) for part in p.parts] == [20, 20, 20]
+    assert torch.equal(p.inputs[p.parts[1]], torch.from_numpy(x[40:]))  # s, t, u
+    again = Supervised.from_frame(made(mlp), nn.MSELoss(), str(tmp_path / "own.csv"), "y", by="site")
+    assert again.loss(again.start()) == pytest.approx(p.loss(p.start()), rel=1e-12)
+    parts = partitions.iid(torch.from_numpy(x), 5, Key(0))
+    net = nn.Linear(4, 1).double()
+    iid = Supervised.from_frame(net, nn.MSELoss(), frame.assign(site=1.0), "y", by=parts)
+    assert iid.n == 5
+    named = Supervised.from_frame(nn.Linear(3, 2), nn.CrossEntropyLoss(), frame.assign(y=frame.y > 0), "y", by="site")
+    assert named.metrics == ("loss", "accuracy")
+    refused(lambda: Supervised.from_frame(net, nn.MSELoss(), frame, "z", by="site"), "column='z'")
+    refused(lambda: Supervised.from_frame(net, nn.MSELoss(), frame, "y", by=parts), "column='site'", "get_dummies")
+    gap = frame.assign(a=np.nan)
+    refused(lambda: Supervised.from_frame(net, nn.MSELoss(), gap, "y", by="site"), "column='a'", "fillna")
+
+
+def test_an_exported_model_is_the_module_with_these_weights():
+    module = made(lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)).eval())
+    module[0].bias.requires_grad_(False)
+    p = Supervised(module, nn.MSELoss(), regression())
+    x = run(FedAvg(0.1, 5), p, 3).x
+    back = copy.deepcopy(module)
+    back.load_state_dict(p.export(x))
+    with torch.no_grad():
+        assert torch.equal(back(p.inputs), p.outputs(x, p.inputs))
+    assert torch.equal(back[0].bias, module[0].bias)
+    assert not torch.equal(back[0].weight, module[0].weight)
+
+
+def test_accuracy_is_of_the_test_data_and_only_of_classes():
+    x = inputs(1, 6, 6)
+    p = Supervised(made(dropped), nn.CrossEntropyLoss(), classes(x), test=(x[:7], classes(x)[0][1][:7]))
+    with torch.no_grad():
+        logits = copy.deepcopy(made(dropped)).eval()(x[:7])
+    assert p.accuracy(p.start()) == float((logits.argmax(1) == p.test[1]).double().mean())
+    assert p.metrics == ("loss", "accuracy")
+    assert Supervised(made(mlp), nn.MSELoss(), regression()).metrics == ("loss",)
+
+
+class Noisy(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.map = nn.Linear(3, 1)
+
+    def forward(self, x):
+        return nn.functional.dropout(self.map(x), 0.5)
+
+
+def test_what_does_not_fit_has_a_line():
+    mse, data = nn.MSELoss(), regression()
+    flat = [(x, y[:, 0]) for x, y in data]
+    seen = lambda module, loss=mse, data=data, **options: (
+        lambda: Supervised(made(lambda: module), loss, data, **options)
+    )
+    refused(seen(mlp(), data=flat), "targets=(4,)", "(4, 1)", "pass y.unsqueeze(-1)")
+    refused(seen(Noisy()), "module='Noisy'", "draws nothing", "nn.Dropout")
+    refused(seen(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))), "each sample", "module.eval()")
+    refused(seen(mlp(), nn.MSELoss(reduction="sum")), "loss='MSELoss'", "the mean", "reduction='mean'")
+    refused(seen(mlp(), nn.MSELoss(reduction="none")), "loss=", "a scalar", ".mean()")
+    refused(seen(nn.Linear(5, 1)), "module='Linear'", "inputs (4, 3)", "look at what it says")
+    refused(seen(mlp(), data=[]), "clients=[]", "at least one client")
+    refused(seen(mlp(), data=data[0][0]), "clients=", "a list of (inputs, targets)")
+    refused(seen(mlp(), data=[data[0][0]]), "clients[0]=", "a pair (inputs, targets)")
+    refused(seen(mlp(), data=[(data[0][0], data[1][1])]), "clients[0]=", "as many targets as inputs")
+    refused(seen(mlp(), data=[data[0], (inputs(4)[:5], data[1][1][:5])]), "clients[1] inputs=", "pad sequences")
+    refused(seen(mlp(), data=[(data[0][0] * torch.nan, data[0][1])]), "clients[0] inputs=", "finite numbers")
+    refused(seen(mlp(), 3), "loss=3", "nn.MSELoss()")
+    refused(lambda: Supervised("net", mse, data), "module='net'")
+    images = classes((inputs(1, 6, 6) * 9).to(torch.uint8))
+    refused(seen(dropped(), nn.CrossEntropyLoss(), images), "module='Sequential'", "images.float() / 255")
+    refused(seen(Vit(attention=0.1), nn.CrossEntropyLoss(), classes(inputs(1, 6, 6))), "attention's own dropout")
+    p = Supervised(made(mlp), mse, data)
+    refused(lambda: run(FedAvg(0.1, 1), p, 1, metrics=("accuracy",)), "metrics='accuracy'", "record 'loss'")
