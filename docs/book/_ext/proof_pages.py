@@ -7,7 +7,7 @@ import tight_pages
 from claim_pages import Place
 from code_pages import Code
 from mathematics import prose
-from stage import Stage, bare, proved, slug, table, toctree
+from stage import ROOT, Stage, bare, proved, slug, table, toctree
 from used import NOTEBOOKS
 
 from fedtheory.theory.proof import KINDS, PAPERS, Step, steps
@@ -27,6 +27,8 @@ def anchor(id: str) -> str:
 
 
 def write(stage: Stage, code: Code, where: Mapping[str, Place]) -> None:
+    for picture in sorted((ROOT / "docs" / "theory").glob("*.svg")):
+        stage.copy(picture, f"theory/{picture.name}")
     for paper in PAPERS:
         stage.write(f"theory/{paper}.md", page(paper, code, where))
     tight_pages.write(stage, where)
