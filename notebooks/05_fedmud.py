@@ -76,7 +76,7 @@ key = start(0)
 # |---|---|
 # | FedLMT | the model is a product $UV^\top$ from start to end; factors are trained and averaged |
 # | FedPara | as FedLMT, with the entrywise product of two low-rank products |
-# | FedHM | the server truncates the model's SVD to $r$ terms; clients train the factors; products are averaged |
+# | FedHM | the server truncates an SVD to $r$ terms; clients train the factors; products are averaged |
 # | EF21-P | whole models in training; random entries go up, the largest missing ones come down |
 # | FedBAT | clients learn their update through its own binarisation: one bit per entry |
 #

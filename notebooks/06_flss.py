@@ -76,7 +76,7 @@ key = start(0)
 # | STC | the largest entries only, as signs, up and down; the rest waits |
 # | FetchSGD | a count sketch of the update, with momentum and error kept inside the sketch |
 # | LBGM | one number in place of an update that lies along the last one sent whole |
-# | FedProx, FedDyn | whole models; the local loss adds the distance to the global model (FedDyn: and a linear term) |
+# | FedProx, FedDyn | whole models; the loss adds the distance to the global model (FedDyn: a linear term) |
 # | MOON, FedGen | whole models; the local loss ties features to the global model's, or to generated ones |
 # | FedNTD | whole models; the local loss ties the false classes' outputs to the global model's |
 #

@@ -70,7 +70,9 @@ def texts() -> str:
         article = re.search(r"<article.*?>(.*)</article>", page.read_text(), re.DOTALL)
         if article and not name.startswith("code/"):
             text = re.sub(r"<(script|style)\b.*?</\1>|<a class=\"headerlink\".*?</a>", " ", article[1], flags=re.DOTALL)
-            text = re.sub(r"\\\(.*?\\\)|\\\[.*?\\\]", "…", html.unescape(re.sub(r"<[^>]+>", " ", text)), flags=re.DOTALL)
+            text = re.sub(
+                r"\\\(.*?\\\)|\\\[.*?\\\]", "…", html.unescape(re.sub(r"<[^>]+>", " ", text)), flags=re.DOTALL
+            )
             found[name] = " ".join(text.split())
     return f"window.bookTexts = {json.dumps(found, ensure_ascii=False)};\n"
 

@@ -731,7 +731,11 @@ def drawing(x: str, y: str) -> Callable[[Table], Figure]:
                 axes.set_xlim(10 ** math.floor(ends[0]), 10 ** math.ceil(ends[1]))  # whole decades: ticks have numbers
         panels[0].set_ylabel(y)
         peak = {name: max(row["mean"] for row in table if row["method"] == name) for name in names}
-        gone = [f"{name}: leaves the panel after its first point" for name in names if peak[name] > 10 * panels[-1].get_ylim()[1]]
+        gone = [
+            f"{name}: leaves the panel after its first point"
+            for name in names
+            if peak[name] > 10 * panels[-1].get_ylim()[1]
+        ]
         style.caption(figure, table, TURNS, *gone)
         style.legend_above(figure, 2)
         return figure

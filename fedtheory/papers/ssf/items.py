@@ -523,7 +523,9 @@ def draw_readings(table: Table) -> Figure:
         xlabel="het (above) and r (below)",
         ylabel="relative error at the end",
     )
-    right.set_title(f"FedSub, absent clients step on and turn; {max(row['ran rounds'] for row in stepped):,} rounds (n=1)")
+    right.set_title(
+        f"FedSub, absent clients step on and turn; {max(row['ran rounds'] for row in stepped):,} rounds (n=1)"
+    )
     style.legend_above(figure, 4)
     return figure
 
