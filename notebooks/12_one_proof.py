@@ -152,6 +152,26 @@ assert abs(float(q.at.sigma2) - 1) < 1e-12
 assert quadratic.constants.mu > 0
 
 # %% [markdown]
+# **What a played round has.** `q.at` is the round before it is played: its problem, `x`, `ci`, `c`, `lr`, `K`, `eta`,
+# `rho`. The tensors of `q` have an entry for each projector, and for each pattern of signs: a client's own, or that of
+# all clients.
+#
+# | helper | what it gives |
+# |---|---|
+# | `q.start`, `q.grad`, `q.xi` | gradients at $x$, gradients at the $y_i^k$, their noise |
+# | `q.delta` | $y_i^k - x$, in the coordinates of the subspace |
+# | `q.ci`, `q.c` | the new memories $c_i^+$ and $c^+$ |
+# | `q.down(v)` | $P v$, for every projector |
+# | `q.each(v)`, `q.every(v)` | expectation of a client's quantity, of one of all clients |
+# | `q.pick(v)` | a client's quantity, for the signs of all clients |
+# | `partial(q, v)` | $\mathbb{E} \lVert \sum_{j \le k} v_j \rVert^2$ for every client and $k$ |
+# | `moments(q)` | $\mathbb{E} \lVert y_i^k - x \rVert^2$ for every client and $k$ |
+# | `q.corrected` | $\lVert \nabla F_i(x) - c_i + c \rVert^2$, the pull |
+# | `q.T1` | $-\tilde\eta\, \mathbb{E} \langle G, P(\bar g + \bar\xi) \rangle$, the descent's first part |
+# | `q.T2` | $\frac L2 \tilde\eta^2\, \mathbb{E} \lVert P(\bar g + \bar\xi) \rVert^2$, its second part |
+# | `q.gain`, `q.moved` | $\mathbb{E} F(x^+) - F(x)$ and $\mathbb{E} \lVert x^+ - x \rVert^2$ |
+# | `q.A`, `q.B` | $(I - P)(c_i - \nabla F_i(x))$ and $P (\bar g_i - \nabla F_i(x))$ |
+#
 # The tool of this notebook. A line is a function of a round that returns both of its sides, for all clients, steps or
 # outcomes at once. `line` shows the entry where left is largest against right, for $r = 5$ and $r = d$. Then it runs
 # the machine's part. The **check** of the step is a proof for all values: algebra, a solver over all reals, a
