@@ -83,11 +83,13 @@ window.addEventListener("load", async () => {
     const heads = [...table.querySelectorAll("thead tr:last-child th")];
     for (const row of table.tBodies[0]?.rows ?? []) {
       [...row.cells].forEach((cell, at) => {
-        if (!cell.textContent.trim() && !cell.querySelector("img, mjx-container")) cell.classList.add("blank");
-        if (!at || !heads[at]) return;
+        const empty = !cell.textContent.trim() && !cell.querySelector("img, mjx-container");
+        if (empty) cell.classList.add("blank");
+        if (empty || !at || !heads[at]) return;
         const label = document.createElement("span");
         label.className = "label";
-        label.innerHTML = `${heads[at].innerHTML}: `;
+        label.innerHTML = `${(heads[at].querySelector("p") ?? heads[at]).innerHTML}: `;
+        if (cell.textContent.trim().length < 24) cell.classList.add("short");
         cell.prepend(label);
       });
     }
