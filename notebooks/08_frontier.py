@@ -426,14 +426,14 @@ mnist = frontier_of("mnist", picture=False)
 cifar10 = frontier_of("cifar10")
 
 # %% [markdown]
-# - **MNIST** agrees with the digits on average; what is sure does not. The three that correct drift are eight to nine
-#   points ahead of FedAvg on average, none of them surely: at the rate that the tuning seed liked best, 0.3, FedAvg's
-#   other seeds scatter, and its interval is 21 points wide. Of the four only FedAvg has this rate; the others have
-#   0.1. So much depends on one tuning run, and on rounding: the record before this one, of the same runs on another
-#   processor, had FedAvg two points higher and an interval of thirteen. FedPara diverges on one seed at the rate 0.3.
-#   A 32nd of the bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a thousandth and
-#   gets 68%, not 85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy, two tasks
-#   cannot say.
+# - **MNIST** agrees with the digits on average, but its intervals are too wide to be sure. The three that correct
+#   drift are eight to nine points ahead of FedAvg on average, none of them surely: at the rate that the tuning seed
+#   liked best, 0.3, FedAvg's other seeds scatter, and its interval is 21 points wide. Of the four only FedAvg has
+#   this rate; the others have 0.1. So much depends on one tuning run, and on rounding: the record before this one, of
+#   the same runs on another processor, had FedAvg two points higher and an interval of thirteen. FedPara diverges on
+#   one seed at the rate 0.3. A 32nd of the bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg.
+#   DeComFL sends a thousandth and gets 68%, not 85%: its bytes do not grow with $d$. Whether $d$ or the harder data
+#   cost the accuracy, two tasks cannot say.
 # - **CIFAR-10**, 40 rounds: nobody has arrived, and some twenty methods in the middle are in hardly any order. FedDyn
 #   is surely before all others; SCAFFOLD is not before FedAvg. The zeroth-order methods and the low-rank models are
 #   near chance, 10%.
@@ -593,9 +593,9 @@ silent = broken("lag")
 
 # %% [markdown]
 # Of five clients that download, each falls silent with this probability (one always answers). At 0.9 that is nearly
-# one client in a round, and the picture is that of few participants. What is new is what clients remember: control
-# variates and duals (SCAFFOLD, FedDyn, FedDC) are as old as a client's last answer, and yet these three lose one to two
-# points, FedAvg three. The intervals of these four overlap.
+# one client in a round, and the picture is that of few participants. One thing is new: control variates and duals
+# (SCAFFOLD, FedDyn, FedDC) are as old as a client's last answer, and yet these three lose one to two points, FedAvg
+# three. The intervals of these four overlap.
 
 # %% tags=["hide-input"]
 # Checks: what is said of silence
