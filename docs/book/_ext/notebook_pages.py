@@ -33,7 +33,7 @@ PAGES = {  # of docs, and the book's places
 
 FILES = "_static/notebooks"
 TITLE = re.compile(r"\A# (?=\S)")
-WAY = re.compile(r"^(?:Previous|Next): \[.*\n?", re.MULTILINE)
+WAY = re.compile(r"\s*^---\s+(?:Previous|Next): \[.*\n?", re.MULTILINE)
 
 
 def write(stage: Stage, where: Mapping[str, Place], frames: moving_pages.Frames) -> None:
