@@ -793,17 +793,17 @@ check("01.5", answer)
 #   and $\frac mr \cdot \frac{r-1}{m-1} < 1$ perpendicular to it. (1 point)
 # - The trace of $W$ is $m$ whatever the law: what one direction gains the others lose, and the loss is a bias, which no
 #   number of rounds averages out. (1 point)
-# - A seed makes the same basis at all clients only if all know the direction: it must come from what all have seen
-#   before the round, such as the last step of the model, or be sent, as many numbers as the model. (1 point)
+# - A seed makes the same basis at all clients only if all know the direction. It must come from what all have seen
+#   before the round, such as the last step of the model, or be sent: as many numbers as the model. (1 point)
 #
-# **A model answer.** The columns are orthogonal and of the right length, so $P^\top P = \tfrac mr I$. But the law has a
-# preferred direction $g$: along it every draw has $W g = \tfrac mr g$; perpendicular to it $r - 1$ of $m - 1$
+# **A model answer.** The columns are orthogonal and of the right length, so $P^\top P = \tfrac mr I$. But the law has
+# a preferred direction $g$: along it every draw has $W g = \tfrac mr g$; perpendicular to it $r - 1$ of $m - 1$
 # dimensions are seen, so that $\mathbb{E}\, W v = \tfrac mr \tfrac{r-1}{m-1} v$. A step is $\tfrac mr$ times too long
 # along $g$ and too short elsewhere, in every round where $g$ is the same, and that does not average out; one could
-# divide it out, since both factors are known. What a client wants that is *not* in the average gradient, which is what
-# a correction of drift is about, is among the directions that lose. And the average gradient is not known before the
-# round: clients would use the last one, which they can read off the model's last step, or the server would have to send
-# $m$ numbers, which is what the subspace was to spare.
+# divide it out, since both factors are known. What a client wants that is *not* in the average gradient, which is
+# what a correction of drift is about, is among the directions that lose. And the average gradient is not known before
+# the round. Clients would use the last one, which they can read off the model's last step. Or the server would send
+# $m$ numbers, which the subspace was to save.
 #
 # </details>
 

@@ -2,11 +2,12 @@
 # # FedSub: dual variables inside a random subspace
 #
 # FedSub ("An Efficient Subspace Algorithm for Federated Learning on Heterogeneous Data") draws one random basis $P^k$
-# per round, moves every client inside the range of $P^k$ only, and carries a small dual variable $\Lambda_i$ per client
-# that is meant to cancel client drift. What travels up has $r$ entries instead of $m$.
+# per round. Every client moves inside the range of $P^k$ only. Each client carries a small dual variable $\Lambda_i$,
+# which is meant to cancel client drift. What travels up has $r$ entries instead of $m$.
 #
-# We read its algorithm beside the code, redo its derivation step by step with numbers, find the one step that costs it
-# exact convergence and the one line that makes it blow up, and compare every figure and table with the paper.
+# We read its algorithm beside the code and redo its derivation step by step with numbers. We find the one step that
+# costs it exact convergence, and the one line that makes it diverge. Then we compare every figure and table with the
+# paper.
 #
 # **Time:** core sections (*) 1 to 3, about 35 minutes; all of it with the exercises about 120. It runs in half a
 # minute. **Needs:** notebooks 00, 01.
@@ -81,8 +82,8 @@ key = start(0)
 # ## What the paper concludes, and what to believe
 #
 # One line for each sentence that a reader takes home. The outcome is computed from the committed results ("direction
-# holds", ...) and from the ledger of claims ("theory ...", in brackets how many claims; a caveat is a hypothesis that
-# the paper needs and does not print). [docs/conclusions.md](../docs/conclusions.md) has the evidence,
+# holds", ...) and from the ledger of claims ("theory ..."). Brackets count the claims. A caveat is a hypothesis that
+# the paper needs and does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence,
 # [docs/report.md](../docs/report.md) the rule. Read the list now for what is at stake, and again at the end.
 
 # %%
@@ -101,9 +102,9 @@ conclusions("fedsub")
 #
 # A round in words. A client walks $\tau$ steps in $r$ coordinates: its position $B_i$ is lifted into the model, the
 # gradient found there is projected back (lines 4 to 7). From every step it takes a $\tau$-th of its dual variable
-# $\Lambda_i$, the correction, which makes up for what the other clients want. It sends where it arrived (8), the server
-# moves the model by the mean (10, 14), and each client adds to its dual how far it was from that mean, which is then
-# carried over into the coordinates of the next basis (12).
+# $\Lambda_i$, the correction, which makes up for what the other clients want. It sends where it arrived (8), and the
+# server moves the model by the mean (10, 14). Each client adds to its dual how far it was from that mean, and carries
+# the dual over into the coordinates of the next basis (12).
 #
 # The factor $\frac rm$ in line 6 is $((P^k)^\top P^k)^{-1}$: it undoes the length of the columns. Beside each line of
 # the box stands the code that does it, read from the installed package: you see the code that runs.
@@ -140,13 +141,13 @@ box("Algorithm 1 (FedSub)", lines, *methods)
 # | 10 | `server` | the mean goes back in the `Reply` |
 # | 12 | `close` | what a client does with the reply; $P^{k+1}$ crosses as a seed of 8 bytes |
 # | 14 | `server` | |
-# | 15 | `broadcast` | at the start of the next round, so that a client that was away gets it too |
+# | 15 | `broadcast` | at the start of the next round, so that absent clients get it too |
 #
 # Two options appear in the code that are not in the box: `dual=False` leaves the dual out, which makes the rival
-# FedAvg-CD of section 4, and `form="sums"` is the subject of sections 2.5 and 3. The points
-# that the paper leaves open are options of `FedSubReading`, which puts other steps in the place of `eta`, `factor`,
-# `gradient`, `moved` and `turn`; one of them, `factored`, evaluates $(P^k)^\top \nabla f_i$ without leaving the
-# subspace (Section 7.3 of the paper). All defaults are the printed algorithm.
+# FedAvg-CD of section 4, and `form="sums"` is the subject of sections 2.5 and 3. The points that the paper leaves
+# open are options of `FedSubReading`, which replaces the steps `eta`, `factor`, `gradient`, `moved` and `turn`; one
+# of them, `factored`, evaluates $(P^k)^\top \nabla f_i$ without leaving the subspace (Section 7.3 of the paper). All
+# defaults are the printed algorithm.
 
 # %% tags=["hide-input"]
 # Checks: every line of the box is marked in the code
@@ -369,8 +370,8 @@ assert plateau["FedSub"] > plateau["FedSub, no dual"]
 #
 # Look at the table once more: on this problem, at this step size, FedSub stalls higher **with** its dual than
 # without. Here $m/r = 4$. What the dual carries over is right on average over the bases, but off by about
-# $\sqrt{m/r-1}$ times the correction that is needed: that is the price of an isotropic shadow (notebook 01, section 2;
-# notebook 03 measures it on the duals). Exercise 3 comes back to it.
+# $\sqrt{m/r-1}$ times the correction that is needed. That is the price of an isotropic shadow (notebook 01, section
+# 2; notebook 03 measures it on the duals). Exercise 3 comes back to it.
 #
 # ### 2.4 What the dual variable is, (13) to (16)
 #
@@ -832,7 +833,7 @@ check("02.1", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 2** (2 points). A fifth way out of section 3: a line in the place of line 12 whose duals average to zero
+# **Exercise 2** (2 points). A fifth way out of section 3: a line instead of line 12 whose duals average to zero
 # *whatever* the duals before it were, and which is line 12 where these average to zero. Write it as a function of the
 # stacked duals and endpoints, shape `(n, r)` each, and the two bases. (Then ask yourself who could compute it, and
 # which messages it would take.)
@@ -851,8 +852,8 @@ check("02.2", answer)
 #
 # As the box stands nobody can compute it: no client knows the other duals, and the server knows none. Subtracting the
 # average *after* line 12 costs one more upload and one more reply of $r$ numbers. But by (13) a client has $U_i$, the
-# sum of its own dual and endpoint: if it sends this in the place of $B_i$, the reply is the mean that is needed, for
-# the same bytes. That is `form="sums"`.
+# sum of its own dual and endpoint: if it sends this instead of $B_i$, the reply is the mean that is needed, for the
+# same bytes. That is `form="sums"`.
 #
 # </details>
 
@@ -934,17 +935,17 @@ check("02.5", answer)
 #
 # (13) is line 6, summed, and asks nothing of the duals. In A its average is $\frac1n \sum_j B_j = \bar U -
 # \bar\Lambda$, so the average goes into the model (18) and into every dual (15, 16). In B neither model nor dual is
-# made from $\Lambda_i$. C shows what the derivation used: that the duals average to zero, not where they come from. In
-# D, $B_i = U_i - 2 \Lambda_i$: (13) fails; averages do not see it, so (15) and (18) hold; the next dual holds $U_i -
-# \Lambda_i$ in the place of $U_i$, and (16) fails. A test of the averages alone would not find this mistake.
+# made from $\Lambda_i$. C shows what the derivation used: that the duals average to zero, not where they come from.
+# In D, $B_i = U_i - 2 \Lambda_i$: (13) fails; averages do not see it, so (15) and (18) hold; the next dual holds $U_i
+# - \Lambda_i$ instead of $U_i$, and (16) fails. A test of the averages alone would not find this mistake.
 #
 # </details>
 
 # %% [markdown]
 # **Exercise 6** (3 points, in words). A colleague trains a float32 network by FedSub as printed, SS, $m/r = 2$, and
 # gets NaN after about a hundred rounds. Four proposals are on the table: (a) a ten times smaller step size; (b)
-# float64; (c) to clip every client's dual to length 1; (d) to send $U_i$ in the place of $B_i$. Explain where the NaN
-# come from, and of each proposal what it changes.
+# float64; (c) to clip every client's dual to length 1; (d) to send $U_i$ instead of $B_i$. Explain where the NaN come
+# from, and of each proposal what it changes.
 
 # %% [markdown]
 # *Your answer:*

@@ -68,8 +68,8 @@ key = start(0)
 # ## What the paper concludes, and what to believe
 #
 # One line for each sentence that a reader takes home. The outcome is computed from the committed results ("direction
-# holds", ...) and from the ledger of claims ("theory ...", in brackets how many claims; a caveat is a hypothesis that
-# the paper needs and does not print). [docs/conclusions.md](../docs/conclusions.md) has the evidence,
+# holds", ...) and from the ledger of claims ("theory ..."). Brackets count the claims. A caveat is a hypothesis that
+# the paper needs and does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence,
 # [docs/report.md](../docs/report.md) the rule.
 
 # %%
@@ -122,9 +122,8 @@ box("Algorithm 1 (SSF)", lines, *parts)
 # | 16 | `server`, `told`, `change` | (6), over the participants |
 #
 # Two open points of the paper decide how this code reads. First, the box runs all $N$ clients, but the experiments
-# sample $S = 10$ of $N = 20$. Who enters the sums in lines 14 and 16? Here the $S$ participants do. Second, how does a
-# client that was away get $x_{res}$? Section 4 answers that. `SSFReading` puts another step in the place of a named
-# one:
+# sample $S = 10$ of $N = 20$. Who enters the sums in lines 14 and 16? Here the $S$ participants do. Second, how does
+# a client that was away get $x_{res}$? Section 4 answers that. `SSFReading` replaces a named step by another one:
 
 # %%
 table(points.COLUMNS, points.rows(points.PAPERS["SSF"]))
@@ -563,7 +562,7 @@ assert all(last[rank, "printed"] > 1e3 and last[rank, "sums"] < 1 for rank in (5
 # | name | what it means |
 # |---|---|
 # | $P^\top P = (d/r) I$, $P P^\top = I$ | FedSub's own scale, orthonormal |
-# | no more said | an absent client's dual is turned by all bases that it missed, when it is back |
+# | no more said | a returning client's dual is turned by all bases that it missed |
 # | absent keep | its coordinates stay as they are (the tables below) |
 # | absent step, step turned | it goes on stepping, with the last endpoint as it was, or turned as well |
 # | stored endpoints | the mean in line 12 is over the last endpoints of all clients |
@@ -1024,9 +1023,9 @@ check("03.5", answer)
 # restricted losses are quadratics again, $\tfrac12 (\beta - b_i')^\top H_i' (\beta - b_i') + \text{const}$. Write
 # $H'$ and $b'$.
 #
-# (The check gives you `H` $(N, d, d)$, `b` $(N, d)$, `P` $(r, d)$ and the start `x` $(d,)$; it runs `SSFReading` with
-# `refresh=1_000_000` on $H, b$ and `Scaffold` on what you return, with noise, three of four clients and $x \ne 0$, and
-# asks for the same trajectory to $10^{-9}$. `torch.linalg.solve` helps.)
+# (The check gives you `H` $(N, d, d)$, `b` $(N, d)$, `P` $(r, d)$ and the start `x` $(d,)$. It runs `SSFReading` with
+# `refresh=1_000_000` on $H, b$ and `Scaffold` on what you return, with noise, three of four clients and $x \ne 0$.
+# The two trajectories must agree to $10^{-9}$. `torch.linalg.solve` helps.)
 
 # %%
 answer = ...  # a function: H, b, P, x -> (N, r, r), (N, r)
@@ -1044,9 +1043,9 @@ check("03.6", answer)
 #     return small, torch.linalg.solve(small, pull)
 # ```
 #
-# The gradient in $\beta$ is $P H_i (P^\top \beta + x_{res} - b_i) = P H_i P^\top \beta - P H_i (b_i - x_{res})$. Note
-# that $b_i' \ne P b_i$: the slice of a bowl has its lowest point elsewhere than the shadow of the bowl's lowest point.
-# So with one basis SSF goes to the best point of the slice. Each new basis is a new SCAFFOLD on a new slice, which
+# The gradient in $\beta$ is $P H_i (P^\top \beta + x_{res} - b_i) = P H_i P^\top \beta - P H_i (b_i - x_{res})$. So
+# $b_i' \ne P b_i$: the slice of a bowl has its lowest point elsewhere than the shadow of the bowl's lowest point. So
+# with one basis SSF goes to the best point of the slice. Each new basis is a new SCAFFOLD on a new slice, which
 # starts where the last one ended, with the controls that were backfilled.
 #
 # </details>
@@ -1056,11 +1055,11 @@ check("03.6", answer)
 # when the subspace changes, or by something else? Your gradients come from minibatches: unlike section 2.4, you cannot
 # switch the noise off, and you do not know how large it is.
 #
-# You may play `floor(r, spread)`: the mean distance to the solution at the end of a run with subspaces of $r$ of $d =
-# 20$ dimensions, on clients whose losses are `spread` times as far from their mean as they are (1: as they are; 0: all
-# alike). Write a rule that returns True where lost information makes the floor `floor(5, 1.0)`, and False where it does
-# not. The check applies it to five methods whose names it does not tell: some forget at every change, some do not; one
-# has twice the noise; one remembers nothing at all, so that it loses nothing.
+# You may call `floor(r, spread)`: the mean distance to the solution at the end of a run with subspaces of $r$ of $d =
+# 20$ dimensions. The clients' losses are `spread` times as far from their mean as they are (1: as they are; 0: all
+# alike). Write a rule that returns True where lost information makes the floor `floor(5, 1.0)`, and False where it
+# does not. The check applies it to five methods whose names it does not tell: some forget at every change, some do
+# not; one has twice the noise; one remembers nothing at all, so that it loses nothing.
 
 # %%
 answer = ...  # lambda floor: ...
@@ -1095,7 +1094,7 @@ check("03.7", answer)
 # <summary>Rubric and a model answer</summary>
 #
 # - 1 point: A new subspace looks at directions that the last one did not see; a correction is needed there, too.
-# - 1 point: With backfill the part outside is kept, so that errors only shrink, by 1 - r/d a round; without it each
+# - 1 point: With backfill the part outside is kept, so that errors only shrink, by 1 - r/d a round. Without it each
 #   round throws away what earlier rounds have learnt, and the squared error stays near 1 - r/d of what is needed.
 # - 1 point: The price: a full vector of d numbers on every client and on the server, though only r of them travel.
 #

@@ -14,18 +14,17 @@
 #   worth little;
 # - how to run one claim, its control and its repair yourself;
 # - six ways in which a published statement can go wrong: a condition half met, a wrong step to a right end, exact
-#   arithmetic taken for granted, a constant far from tight, units that do not match, and an independence that is not
-#   there.
+#   arithmetic assumed, a loose constant, units that do not match, and an independence that is not there.
 #
 # ## Prerequisites
 # Notebooks 01 (bases), 02 (FedSub) and 03 (SSF) introduce what the claims speak of. Here you need inner products,
 # expectations, and the willingness to distrust a formula.
 #
-# The five papers, by the names that the ledger gives them: `fedsub` (FedSub: a dual variable inside a random subspace,
-# notebook 02), `ssf` (SSF: SCAFFOLD in a random subspace, 03), `mud` (FedMUD: small factors of an update travel, 05),
-# `flss` (FLSS: updates projected on directions of earlier rounds, 06), `decomfl` (DeComFL: scalars along random
-# directions travel, in the place of gradients, 07). Of the last three some claims appear in section 10, to be read for
-# their form.
+# The five papers, by the names that the ledger gives them: `fedsub` (FedSub: a dual variable inside a random
+# subspace, notebook 02), `ssf` (SSF: SCAFFOLD in a random subspace, 03), `mud` (FedMUD: small factors of an update
+# travel, 05), `flss` (FLSS: updates projected on directions of earlier rounds, 06), `decomfl` (DeComFL: scalars along
+# random directions travel instead of gradients, 07). Of the last three some claims appear in section 10, to be read
+# for their form.
 #
 # ## Symbols
 # Each story keeps the letters of its paper. Sections 3 to 5 are FedSub's, sections 6 to 8 and the exercises SSF's.
@@ -33,7 +32,7 @@
 # | here | meaning | in the code |
 # |---|---|---|
 # | $P$, $P_\ell$; sections 3 to 5 | basis (of a layer), $m \times r$, $P^\top P = \tfrac mr I$ | `frame` |
-# | $m$, $r$ | entries of a vector (rows of a layer), dimension of the subspace; SSF's $d$ and $r$ | `m`, `r` |
+# | $m$, $r$ | entries of a vector (rows of a layer), subspace dimension; SSF's $d$ and $r$ | `m`, `r` |
 # | $\theta_m$ | $\max_\ell m_\ell/r_\ell$ | |
 # | $\Lambda_i^k$, $k$, $n$ | FedSub's dual variable of client $i$; index of the round; clients | `own.dual` |
 # | $P$; sections 6 to 8 | basis, $r \times d$, $P P^\top = I_r$ | `Round.P` |
@@ -108,7 +107,7 @@ for paper in ("mud", "flss", "decomfl"):
 # |---|---|
 # | `exact` | both sides evaluated exactly: every outcome enumerated, or a stored instance |
 # | `symbolic` | algebra |
-# | `smt` | a solver shows that no point of the whole admissible set breaks it, or returns a point that does |
+# | `smt` | a solver shows that no admissible point breaks it, or returns one that does |
 # | `sdp` | a semidefinite program that bounds the worst case over all functions of a class |
 # | `search` | gradient ascent on left side over right side found nothing: strong, but no proof |
 # | `monte-carlo` | averages of random draws, compared by their standard errors: no proof, either |
@@ -443,11 +442,11 @@ assert abs(1 / drift_part(1000, 1e-4) - 36) < 0.1
 assert abs(1 / noise_part(1000, 1e-4) - 12) < 0.1
 
 # %% [markdown]
-# The search comes within 10% of the formula and never above it: it finds nothing worse than negative curvature. At the
-# largest allowed step and for many local steps the noise part of the bound is too large by a factor of 8, the drift
-# part by a factor of 24; for small steps by 12 and 36. The ledger's repair, 2 and 1 in place of 6 and 12, is proved
-# for every $K$, by a recursion of norms (its check is `check_gronwall`); this example needs 0.72 and 0.49, and that no
-# other needs more is what the search says, not a proof.
+# The search comes within 10% of the formula and never above it: it finds nothing worse than negative curvature. At
+# the largest allowed step and for many local steps the noise part of the bound is too large by a factor of 8, the
+# drift part by a factor of 24; for small steps by 12 and 36. The ledger's repair, 2 and 1 instead of 6 and 12, is
+# proved for every $K$, by a recursion of norms (its check is `check_gronwall`). This example needs 0.72 and 0.49.
+# That no other example needs more is a result of the search, and no proof.
 #
 # The crosses also show what "worst ratio" means. At $K = 8$, the largest $K$ at which the search runs, it finds 0.095,
 # a lower bound on the tightness; the ledger adds this family for large $K$, whose limit is $(e - 2)/6 = 0.12$.
@@ -699,8 +698,8 @@ style.legend_above(figure, 3)
 show(figure)
 
 # %% [markdown]
-# **Ten stories.** One line each: what it is, how it ends, and how far the left side is above the right one at the worst
-# instance found (1 is the most that a statement allows; no number: it grows without limit, or is no ratio).
+# **Ten stories.** One line each: what it is, how it ends, and the left side over the right one at the worst instance
+# found. A statement allows 1 at most. No number: the ratio grows without limit, or there is none.
 
 # %%
 stories = {  # and where a picture stands in `figures/`
@@ -812,12 +811,12 @@ check("04.1", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 2** (3 points). *Derive a repair.* $\Phi_0 = \Delta_F + M C_0 \le \Delta_F + C_0$ fails. Give the factor in
-# front of $C_0$, as a function of $L$ and $\rho$, that makes the units match and the inequality true whenever the
-# theorem's conditions hold, and that is at most twice as large as needed for every $\rho \le \tfrac12$. The conditions
-# are (1) $\eta_\ell \le 1/(2KL)$ and $\tilde\eta \le 1/(4L)$; (2) $576 K^3 L^2 \eta_\ell^2 \le \rho$; (3)
-# $3456 L^4 \tilde\eta^2 K^3 \eta_\ell^2 \le \rho^3$; (4) $2 L \tilde\eta \le \rho$; and
-# $M = 72 L^2 \tilde\eta K^3 \eta_\ell^2 / \rho$.
+# **Exercise 2** (3 points). *Derive a repair.* $\Phi_0 = \Delta_F + M C_0 \le \Delta_F + C_0$ fails. Give the factor
+# in front of $C_0$, as a function of $L$ and $\rho$, that makes the units match and the inequality true whenever the
+# theorem's conditions hold. It may be at most twice as large as needed for every $\rho \le \tfrac12$. The conditions
+# are (1) $\eta_\ell \le 1/(2KL)$ and $\tilde\eta \le 1/(4L)$; (2) $576 K^3 L^2 \eta_\ell^2 \le \rho$; (3) $3456 L^4
+# \tilde\eta^2 K^3 \eta_\ell^2 \le \rho^3$; (4) $2 L \tilde\eta \le \rho$; and $M = 72 L^2 \tilde\eta K^3 \eta_\ell^2
+# / \rho$.
 #
 # The check compares units, evaluates both sides on the counterexample in exact rationals, and looks for admissible
 # steps with a larger $M$.
@@ -914,8 +913,8 @@ check("04.4", answer)
 # $(1 + \alpha)^K \le e < 3$. Summing over $k$ is the last factor $K$.
 #
 # Split more carefully: $\lVert u + v \rVert^2 \le (1 + a) \lVert u \rVert^2 + (1 + \tfrac1a) \lVert v \rVert^2$ in
-# (10), with $u$ the drift and $v$ the noise, and with $b$ in the place of $a$ in (12), with $u$ the difference of the
-# two gradients. Which constants $A(a, b)$ of $K^3 \eta_\ell^2 G$ and $B(a, b)$ of $K^2 \eta_\ell^2 \sigma^2$ does the
+# (10), with $u$ the drift and $v$ the noise, and with $b$ instead of $a$ in (12), with $u$ the difference of the two
+# gradients. Which constants $A(a, b)$ of $K^3 \eta_\ell^2 G$ and $B(a, b)$ of $K^2 \eta_\ell^2 \sigma^2$ does the
 # same proof give, where $(1 + \alpha)^K$ is bounded by the best exponential that $\eta_\ell \le 1/(2KL)$ allows, and
 # that is not rounded? (The check calls your function with sympy's symbols. `sympy.exp` is there.) Can any $a$ and $b$
 # bring $A$ down to the ledger's repair?
@@ -946,9 +945,9 @@ check("04.5", answer)
 
 # %% [markdown]
 # **Exercise 6** (4 points, in words). "The ledger says that (8) holds with constants 6 and 12: hundreds of searches
-# have failed to break it. That is as good as a proof." Explain what is the difference between a failed search and a
-# proof, with the numbers of section 6; what a control adds; and why nobody asks for this care where the verdict is
-# *false*.
+# have failed to break it. That is as good as a proof." Explain the difference between a failed search and a proof,
+# with the numbers of section 6. What does a control add? Why does nobody ask for this care where the verdict is
+# *false*?
 
 # %% [markdown]
 # *Your answer:*
@@ -966,12 +965,13 @@ check("04.5", answer)
 # - 1 point: It is not symmetric: one instance, evaluated exactly, refutes for ever; no number of failures proves.
 #
 # *A model answer.* The search climbs over rounds of at most eight steps, few dimensions and a few families of losses.
-# That it finds nothing worse than 0.095 there is a fact about these rounds. At $K = 200$ the same family has 0.119, and
-# the limit is 0.120: the search's number was a lower bound, as every one is. A proof, such as that of the constants 2
-# and 1, covers all $K$, all dimensions and all losses with $L$-Lipschitz gradients, and its weak point is another: a
-# line may be wrong. A control, here 0.71 and 0.49 in the place of 6 and 12, each just below what one curve reaches,
-# shows that the search would have noticed constants that are a little too small, in its reach; a search that breaks no
-# control may be blind. A refutation needs none of this: $41/2048 > 33/2048$ stays so, whoever found it and however.
+# That it finds nothing worse than 0.095 there is a fact about these rounds. At $K = 200$ the same family has 0.119,
+# and the limit is 0.120: the search's number was a lower bound, as every one is. A proof, such as that of the
+# constants 2 and 1, covers all $K$, all dimensions and all losses with $L$-Lipschitz gradients, and its weak point is
+# another: a line may be wrong. A control is a constant just below what one curve reaches, here 0.71 and 0.49 instead
+# of 6 and 12. It shows that the search notices constants that are a little too small, in its reach. A search that
+# breaks no control may be blind. A refutation needs none of this: $41/2048 > 33/2048$ stays so, whoever found it and
+# however.
 #
 # </details>
 
@@ -979,10 +979,10 @@ check("04.5", answer)
 # ## Summary
 # - A claim is a statement as printed. A check tries to break it; a control shows that the check can break something.
 # - "Holds" by search is not a proof. Its worst ratio is a lower bound on the tightness at the sizes searched.
-# - Gaussian bases meet one half of Assumption 1; (20) is wrong in the middle and right at its ends; (15) needs exact
-#   arithmetic; Lemma 2 is at least three times too large (proved), by our searches about eight times; Theorem 1 adds
-#   a loss to a squared gradient; Lemma 3 takes for independent what the local path makes dependent,
-#   and is true for another reason.
+# - Gaussian bases meet one half of Assumption 1. (20) is wrong in the middle and right at its ends, and (15) needs
+#   exact arithmetic. Lemma 2 is at least three times too large (proved), and about eight times by our searches.
+#   Theorem 1 adds a loss to a squared gradient. Lemma 3 assumes an independence that the local path breaks, and is
+#   true for another reason.
 # - Most errors have a repair with the same shape, and each repair is checked like a claim.
 #
 # ## References

@@ -74,15 +74,15 @@ key = start(0)
 #
 # | method | what is compressed |
 # |---|---|
-# | FedLMT | the model itself is a product $UV^\top$ from start to end; factors are trained and averaged |
+# | FedLMT | the model is a product $UV^\top$ from start to end; factors are trained and averaged |
 # | FedPara | as FedLMT, with the entrywise product of two low-rank products |
-# | FedHM | the server cuts the model's SVD after $r$ terms, clients train these factors, their products are averaged |
-# | EF21-P | whole models in training; random entries go up, the largest of what the clients lack comes down |
+# | FedHM | the server truncates an SVD to $r$ terms; clients train the factors; products are averaged |
+# | EF21-P | whole models in training; random entries go up, the largest missing ones come down |
 # | FedBAT | clients learn their update through its own binarisation: one bit per entry |
 #
 # One line for each sentence that a reader takes home. The outcome is computed from the committed results ("direction
-# holds", ...) and from the ledger of claims ("theory ...", in brackets how many claims; a caveat is a hypothesis that
-# the paper needs and does not print). [docs/conclusions.md](../docs/conclusions.md) has the evidence,
+# holds", ...) and from the ledger of claims ("theory ..."). Brackets count the claims. A caveat is a hypothesis that
+# the paper needs and does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence,
 # [docs/report.md](../docs/report.md) the rule.
 
 # %%
@@ -254,9 +254,9 @@ assert all(rank == m for name in list(makers)[1:] for _, rank in found[name])
 #
 # ### 3.2 Two shapes where it fails
 #
-# A block has $z^4$ entries, and the last one is cut off after $mn$ in all. Can this cost the rank? In all shapes up to
-# 14 x 14 and up to 4 blocks (16 in a square) there are exactly two exceptions, which the package's tests find with
-# exact arithmetic: 2 x 2 with $z = 2$, and 6 x 3 with one block.
+# A block has $z^4$ entries, and the last one is cut off after $mn$ in all. Can this cost the rank? The package's
+# tests try all shapes up to 14 x 14 and up to 4 blocks (16 in a square), with exact arithmetic. There are two
+# exceptions: 2 x 2 with $z = 2$, and 6 x 3 with one block.
 #
 # > **Predict.** 2 x 2, one block: $z = \lceil 4^{1/4} \rceil = 2$, so that the block is 4 x 4 and only its first 4
 # > entries are used. Which entries of $U$ and $V$ are in them?
@@ -303,10 +303,10 @@ moving("kronecker")
 # ### 3.3 Is a high rank more information?
 #
 # The paper: "the rank of a matrix indicates the amount of information it encodes". But 72 numbers are 72 numbers. How
-# much of a given matrix $G$ can an update of either kind hold? For rank $r$ it is the share of the $r$ largest squared
-# singular values. For one Kronecker block with $m = n = z^2$ it is the same share of a **rearranged** matrix: entry
-# $(iz + k,\, jz + l)$ of $U \otimes V$ is $U_{ij} V_{kl}$, so with rows $(i,j)$ and columns $(k,l)$ it is the outer
-# product of two vectors (Van Loan and Pitsianis, 1993).
+# much of a given matrix $G$ can an update of either kind hold? For rank $r$ it is the share of the $r$ largest
+# squared singular values. For one Kronecker block with $m = n = z^2$ it is the same share of a **rearranged** matrix.
+# Entry $(iz + k,\, jz + l)$ of $U \otimes V$ is $U_{ij} V_{kl}$. With rows $(i,j)$ and columns $(k,l)$ that is the
+# outer product of two vectors (Van Loan and Pitsianis, 1993).
 #
 # > **Predict.** For a matrix of independent normal entries, which of the two holds more with 72 of 1,296 numbers?
 
@@ -713,10 +713,10 @@ assert 90 < rows[2][1] / rows[1][1] < 110
 assert abs(rows[2][2] - rows[0][2]) < 1e-9
 
 # %% [markdown]
-# The product's curvature grows with the square of its factors, so no constant serves everywhere (`mud.A1`), and factors
-# can grow exponentially between resets (`mud.A3.exact`: for $f = -w$, $U$ goes from 10 to 320 in six steps, where the
-# printed bound allows 31). With AAD $h$ has one constant, $L_s\Vert A\Vert^2$, and Assumption 3 is not needed; nor has
-# the server's mean an error that a bound must carry (`mud.eq8-9`). Exercise 7 asks what is left.
+# The product's curvature grows with the square of its factors, so no constant serves everywhere (`mud.A1`). Factors
+# can grow exponentially between resets: for $f = -w$, $U$ goes from 10 to 320 in six steps, where the printed bound
+# allows 31 (`mud.A3.exact`). With AAD $h$ has one constant, $L_s\Vert A\Vert^2$, and Assumption 3 is not needed; nor
+# has the server's mean an error that a bound must carry (`mud.eq8-9`). Exercise 7 asks what is left.
 #
 # ## 6. What 1/32 means
 #
@@ -1087,9 +1087,9 @@ check("05.5", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 6** (2 points). Break Lemma 1 with factors as they are between resets: give $U$ (3 x 1), $V$ (3 x 1) and a
-# gradient $g$ (3 x 3, norm 1) such that no entry of $U$ and $V$ is zero,
-# $\psi^2 = \delta_{\min}(U)^2 + \delta_{\min}(V)^2 \ge 1$, and FedMUD does not move.
+# **Exercise 6** (2 points). Break Lemma 1 with factors as they are between resets. Give $U$ (3 x 1), $V$ (3 x 1) and
+# a gradient $g$ (3 x 3, norm 1) with which FedMUD does not move. No entry of $U$ and $V$ may be zero, and $\psi^2 =
+# \delta_{\min}(U)^2 + \delta_{\min}(V)^2 \ge 1$.
 
 # %%
 answer = ...  # (U, V, g) as lists or tensors

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # FLSS: federated learning in the subspace of its own past
 #
-# FedSub and SSF (notebooks 02 and 03) draw their subspaces at random. FLSS ("Federated Learning in Streaming Subspace")
-# takes the directions in which the global model has moved so far: after some rounds of FedAvg it collects the global
-# updates as columns of a matrix, keeps the leading left singular vectors $P$, and from then on every client sends the
-# $R$ coordinates of its update in $P$ instead of all $d$.
+# FedSub and SSF (notebooks 02 and 03) draw their subspaces at random. FLSS ("Federated Learning in Streaming
+# Subspace") takes the directions in which the global model has moved so far. After some rounds of FedAvg it collects
+# the global updates as columns of a matrix and keeps the leading left singular vectors $P$. From then on every client
+# sends the $R$ coordinates of its update in $P$ instead of all $d$.
 #
 # Of this paper only the appendix is available, with neither algorithm box nor main settings. So this notebook is also
 # about reading: what the appendix fixes, what it leaves open, and what can be worked out backwards from its tables.
@@ -76,13 +76,13 @@ key = start(0)
 # | STC | the largest entries only, as signs, up and down; the rest waits |
 # | FetchSGD | a count sketch of the update, with momentum and error kept inside the sketch |
 # | LBGM | one number in place of an update that lies along the last one sent whole |
-# | FedProx, FedDyn | whole models; the local loss gets the distance to the global one, in FedDyn a linear term, too |
+# | FedProx, FedDyn | whole models; the loss adds the distance to the global model (FedDyn: a linear term) |
 # | MOON, FedGen | whole models; the local loss ties features to the global model's, or to generated ones |
-# | FedNTD | whole models; the local loss ties the outputs for the false classes to the global model's |
+# | FedNTD | whole models; the local loss ties the false classes' outputs to the global model's |
 #
 # One line for each sentence that a reader takes home. The outcome is computed from the committed results ("direction
-# holds", ...) and from the ledger of claims ("theory ...", in brackets how many claims; a caveat is a hypothesis that
-# the paper needs and does not print). [docs/conclusions.md](../docs/conclusions.md) has the evidence,
+# holds", ...) and from the ledger of claims ("theory ..."). Brackets count the claims. A caveat is a hypothesis that
+# the paper needs and does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence,
 # [docs/report.md](../docs/report.md) the rule.
 
 # %%
@@ -329,11 +329,11 @@ assert all(abs(losses[name][seed] - losses["FedAvg"][seed]) < 0.1 for name in re
 assert losses["P stays (refresh=0)"] != losses["every fifth round unprojected"]
 
 # %% [markdown]
-# On this small problem all projected variants but `sr = 3` lie 0.02 to 0.03 behind FedAvg in training loss after the
-# same number of rounds, close to each other (for columns of norm 1 the interval holds zero); test images hardly tell
-# them apart. Moving three times as far per local step inside the subspace (`sr = 3`) gets fewer test images right in
-# every seed, and a loss that scatters so much that three seeds do not settle it; FedAvg's own rate is already large.
-# None of this says what happens on larger problems (section 7).
+# On this small problem all projected variants but `sr = 3` lie close to each other, 0.02 to 0.03 behind FedAvg in
+# training loss after as many rounds. For columns of norm 1 the interval holds zero. Test accuracy hardly separates
+# them. Moving three times as far per local step inside the subspace (`sr = 3`) lowers test accuracy in every seed.
+# Its loss scatters too much for three seeds. FedAvg's own rate is already large. None of this says what happens on
+# larger problems (section 7).
 #
 # ## 4. What is proved *
 #
@@ -698,10 +698,10 @@ assert all(row[3] <= row[4] for row in rows)
 # $\nabla F(\mathbf w_P) = P P^\top\nabla F(\mathbf w_P) = 0$, that is, $\mathbf w_P = \mathbf w^*$. **The assumption
 # says that the solution lies in the plane**; the theorem then shows that it is found.
 #
-# > **Predict.** Four clients with different quadratics on $\mathbb R^8$. Which of these get to $\mathbf w^*$, and how
-# > far do the others get: a random $P$ with $R = 7$ of 8; the four steepest directions of the loss; the four flattest;
-# > the line from $\mathbf w_{T_0}$ to $\mathbf w^*$, $R = 1$; a random plane that contains it; the span of the first
-# > four updates?
+# > **Predict.** Four clients with different quadratics on $\mathbb R^8$. Which of these subspaces reach $\mathbf
+# > w^*$, and how far do the others get? A random $P$ with $R = 7$ of 8; the four steepest directions of the loss; the
+# > four flattest; the line from $\mathbf w_{T_0}$ to $\mathbf w^*$, $R = 1$; a random plane that contains it; the
+# > span of the first four updates.
 
 # %%
 bowls = Quadratic.random(4, 8, key.fold("bowls"))
@@ -927,16 +927,16 @@ assert curves["Sign+EF+FLSS"]["loss"][-1] > 1.3 * curves["Signsgd+EF"]["loss"][-
 # %% [markdown]
 # ## 7. The paper's tables and figures
 #
-# Read from tables computed before. **Scale: medium**, and that is far from the paper: 2,000 images of CIFAR-10 or
-# Fashion-MNIST at 16 x 16 pixels, 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$, the CNN also where the paper
-# has ResNet-18, three or five seeds. Four columns have 400 rounds: Table 3's with one local epoch, and, with the
-# paper's data in full, Table 2's of Fashion-MNIST, for which rounds and epochs of CIFAR-10 are taken over: FedAvg and
-# SignSGD, each with and without FLSS. An accuracy is the mean of the last three of a run's ten records. Rates and
-# batches are ours anyway, since the paper's are in its main body. **In the short columns levels are not comparable.**
-# What is tested there is the ordering: a method minus its rival, same seeds, and whether the 95% interval lies on the
-# printed side (*direction holds*), on the other (*direction reversed*, which such a small run cannot call a
-# contradiction) or on both (*inconclusive*). Rivals: of FLSS its base; of SignSGD FedAvg; of the other uncompressed
-# methods FedAvg+FLSS; of FetchSGD and STC Sign+EF+FLSS. Cells without a number say what would make it.
+# Read from tables computed before. **Scale: medium**, far from the paper: 2,000 images of CIFAR-10 or Fashion-MNIST
+# at 16 x 16 pixels, 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$, three or five seeds. The CNN also
+# replaces ResNet-18. Four columns have 400 rounds. One is Table 3's with one local epoch. The others are Table 2's of
+# Fashion-MNIST, with the paper's data in full and the rounds and epochs of CIFAR-10: FedAvg and SignSGD, each with
+# and without FLSS. An accuracy is the mean of the last three of a run's ten records. Rates and batches are ours
+# anyway, since the paper's are in its main body. **In the short columns levels are not comparable.** They test the
+# order: a method minus its rival, with the same seeds. The 95% interval may lie on the printed side (*direction
+# holds*), on the other (*direction reversed*, which such a small run cannot call a contradiction) or on both
+# (*inconclusive*). Rivals: of FLSS its base; of SignSGD FedAvg; of the other uncompressed methods FedAvg+FLSS; of
+# FetchSGD and STC Sign+EF+FLSS. Cells without a number say what would make it.
 
 
 # %% tags=["hide-input"]
@@ -968,12 +968,12 @@ others = [cell for cell in record["cells"][1:] if "sr=3" not in cell["cell"]]  #
 assert all(cell["verdict"] == "direction holds" for cell in others)
 
 # %% [markdown]
-# "gradient" and "both" agree to less than a tenth of a point, as section 2.3 says they must (not exactly: in float32
-# their rounding differs, and 25 rounds of training amplify it, to a point at $sr = 10$, where training swings most).
-# At $sr = 1$ updates are ahead of gradients by 1.3 points, as printed, and $sr = 10$ lies below updates at $sr = 3$,
-# as printed; here it is the worst rate by far, in print $sr = 1$ is. At $sr = 3$ it is the other way: the paper gains
-# with updates, here they lose four points to $sr = 1$ and lie behind gradients. Our rate is not the paper's, so three
-# times ours is not three times theirs.
+# "gradient" and "both" agree to less than a tenth of a point, as section 2.3 says they must. They do not agree
+# exactly: in float32 their rounding differs, and 25 rounds of training amplify it. At $sr = 10$, where training
+# swings most, that makes a point. At $sr = 1$ updates are ahead of gradients by 1.3 points, as printed, and $sr = 10$
+# lies below updates at $sr = 3$, as printed; here it is the worst rate by far, in print $sr = 1$ is. At $sr = 3$ it
+# is the other way: the paper gains with updates, here they lose four points to $sr = 1$ and lie behind gradients. Our
+# rate is not the paper's, so three times ours is not three times theirs.
 #
 # ### Table 2: heterogeneity
 #
@@ -1094,13 +1094,12 @@ for E in (5, 10):
     assert all(level[f"CNN epochs={E} {name}"] < base for name in ("Fetchsgd", "STC"))
 
 # %% [markdown]
-# **One local epoch, at the printed length**: 400 rounds, $T_0 = 200$, 32 x 32 pixels; $R = 40$ and ten of 100 clients,
-# which are our readings; all 20,000 training images that were at hand (the paper has 50,000), so that an epoch has four
-# steps of 50 and not ten. FedAvg's interval, 55.9 to 60.5, holds the printed 59.88, so this run does not look too
-# short. FLSS does not gain 2.4 points on it, it loses 3.0 [2.3, 3.6]; on
-# SignSGD it loses 5.8 (printed: 0.2). What may be to blame: the 30,000 images that were missing, and what the
-# appendix does not print: how many clients there are, rate, batch size, $R$, how $G$ is sampled and when updates are
-# sent whole.
+# **One local epoch, at the printed length**: 400 rounds, $T_0 = 200$, 32 x 32 pixels. $R = 40$ and ten of 100 clients
+# are our readings. We had 20,000 training images (the paper has 50,000), so that an epoch has four steps of 50 and
+# not ten. FedAvg's interval, 55.9 to 60.5, holds the printed 59.88, so this run does not look too short. FLSS does
+# not gain 2.4 points on it, it loses 3.0 [2.3, 3.6]; on SignSGD it loses 5.8 (printed: 0.2). What may be to blame:
+# the 30,000 images that were missing, and what the appendix does not print: how many clients there are, rate, batch
+# size, $R$, how $G$ is sampled and when updates are sent whole.
 #
 # **Five and ten epochs**, the short runs: FedProx, MOON and FedNTD cannot be told from FedAvg; FetchSGD and STC lie
 # below it in the mean, as printed, which three seeds settle for FetchSGD at five epochs only. FLSS is behind its
@@ -1139,13 +1138,13 @@ assert {"T0 x 1.5", "whole every 2 rounds"} <= nearer
 assert all(grid[name]["gap"] < printed_gap - 1 for name in ("T0 / 2", "never whole", "whole every 20 rounds", "sr = 3"))
 
 # %% [markdown]
-# None of twelve settings is ahead of FedAvg, on average over two seeds; four intervals lie below zero, the others hold
-# it. Four lie within two points of it: a later start and whole updates every other round, which pay with upload and are
-# nearer to FedAvg because they are more of it, and four times the directions and twice the rate, which cost no upload
-# (the directions cost memory and download, section 4.3); two seeds do not order these four. An earlier start, rarer
+# None of twelve settings is ahead of FedAvg, on average over two seeds; four intervals lie below zero, the others
+# hold it. Four lie within two points of it, and two seeds do not order these four. A later start and whole updates
+# every other round pay with upload; they are nearer to FedAvg because they are more of it. Four times the directions
+# and twice the rate cost no upload (the directions cost memory and download, section 4.3). An earlier start, rarer
 # whole updates and fewer directions lie surely below zero, as the setting of Table 3 does; never whole lies as low in
-# the mean and $s_r = 3$ far lower, but their intervals are wide and hold zero. One change at a time is not a search of
-# all settings, and two seeds are few; but ten of the twelve intervals leave out the printed gain of 2.4 points.
+# the mean and $s_r = 3$ far lower, but their intervals are wide and hold zero. One change at a time is not a search
+# of all settings, and two seeds are few; but ten of the twelve intervals leave out the printed gain of 2.4 points.
 
 # %% [markdown]
 # ### Table 4
@@ -1304,7 +1303,7 @@ check("06.3", answer)
 # answer = max(T0 for T0 in range(40, 100) if sent(FLSS(0.01, 1, 40, T0), d, range(400)) <= 400 * d / 3)
 # ```
 #
-# The projected rounds cost next to nothing: $T_0 + \lfloor (400 - T_0) / 5 \rfloor$ full vectors are what counts.
+# Only the $T_0 + \lfloor (400 - T_0) / 5 \rfloor$ full vectors count; a projected round sends $R$ numbers.
 #
 # </details>
 

@@ -74,8 +74,8 @@ key = start(0)
 # ## What the paper concludes, and what to believe
 #
 # One line for each sentence that a reader takes home. The outcome is computed from the committed results ("direction
-# holds", ...) and from the ledger of claims ("theory ...", in brackets how many claims; a caveat is a hypothesis that
-# the paper needs and does not print). [docs/conclusions.md](../docs/conclusions.md) has the evidence,
+# holds", ...) and from the ledger of claims ("theory ..."). Brackets count the claims. A caveat is a hypothesis that
+# the paper needs and does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence,
 # [docs/report.md](../docs/report.md) the rule.
 
 # %%
@@ -153,7 +153,7 @@ assert {5, 7, 10, 12, 13, 14, 15, 17} <= marked
 print("marked in the code:", *sorted(marked))
 
 # %% [markdown]
-# What the paper leaves open stands beside the box: `DeComFLReading` puts another step in the place of a named one.
+# What the paper leaves open stands beside the box: `DeComFLReading` replaces a named step by another one.
 
 # %%
 table(points.COLUMNS, points.rows(points.PAPERS["DeComFL"]))
@@ -516,7 +516,7 @@ assert growth["five are 1"][2] < 3 * growth["five are 1"][0]
 
 # %% [markdown]
 # With the identity the rounds grow about as fast as $d$; with five directions that matter they stay where they are.
-# So everything hangs on the spectrum of real networks' Hessians: section 6.
+# So everything depends on the spectrum of real networks' Hessians: section 6.
 #
 # **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
 # `moving("directions", live=True)`.
@@ -693,11 +693,11 @@ assert all(falls["4 times K", printed][0] < 1 for printed in (True, False))
 assert max(falls["4 times S, K = 16, longest step", False]) < 3
 
 # %% [markdown]
-# The numbers say by what each noise term is divided. $S$ keeps its promise on these terms, but for the last row, where
-# the drift's share stays; $P$ stops at about $2(d+4)$ against minibatch noise; $K$ divides none of them and pays with
-# heterogeneity, but makes $K$ times the way per round. "Linear speedup" in all three (Remarks 1 and 2) therefore holds
-# with a caveat: $P < d$, $KP < d$ where clients differ, and no client helps against the variance of the directions
-# (`decomfl.remark1-2`).
+# The numbers say by what each noise term is divided. $S$ keeps its promise on these terms, but for the last row,
+# where the drift's share stays. $P$ stops at about $2(d+4)$ against minibatch noise. $K$ divides none of them and
+# pays with heterogeneity, but makes $K$ times the way per round. "Linear speedup" in all three (Remarks 1 and 2)
+# therefore holds with a caveat: $P < d$, $KP < d$ where clients differ, and no client helps against the variance of
+# the directions (`decomfl.remark1-2`).
 #
 # ## 4. What a round costs *
 #
@@ -786,9 +786,9 @@ beside("decomfl/table4")
 # ### Figure 2: $K$ and $P$
 #
 # Run in two ways. *As printed*: Dirichlet(1), momentum 0.5; the text names neither the batch, here 8, nor $P$ and
-# $K$. *Authors' files*: the result files that the authors published come from momentum 0.9, an IID split of all
-# 60,000 images, batches of 256, on the left $P = 20$ at rate 0.001, on the right $K = 4$ at half of it; hollow
-# diamonds are their accuracies.
+# $K$. *Authors' files*: the published result files come from momentum 0.9, an IID split of all 60,000 images and
+# batches of 256. On the left $P = 20$ at rate 0.001, on the right $K = 4$ at half of it. Hollow diamonds are their
+# accuracies.
 
 # %%
 record = committed("decomfl/fig2a")
@@ -834,18 +834,18 @@ assert near == {"K = 1", "K = 4", "P = 10", "P = 20", "P = 40"}
 #   four times the local steps gain 28 and 9 points more than four times the perturbations. A larger $P$ only lowers the
 #   noise, and early on the noise is not what limits. The paper speaks of the end, and in its own files $P$ does not
 #   matter more there, either.
-# - **Larger $P$ ends higher**: so it does in every mean, by 6 points as printed and by 0.8 with the authors' settings
-#   from $P = 10$ to 40, but three seeds do not separate it this early; **and slows the beginning** for the same
-#   communication: it holds under both readings.
-# - **Less communication than FedAvg for the same accuracy**: it holds, with counted messages, for the accuracy at which
-#   DeComFL stops with the authors' settings: at least 3.2 [2.4, 4.2] times less for 92%, where FedAvg stops at 99%. As
-#   printed it is 14 [11, 17] times for 64%, where FedAvg stops at 97%; but there a single round of FedAvg sends more
-#   than DeComFL's whole run, so that this number could not have come out otherwise, and tests nothing.
+# - **Larger $P$ ends higher**: it does in every mean, by 6 points as printed and by 0.8 with the authors' settings,
+#   from $P = 10$ to 40. Three seeds do not separate it this early. **And it slows the beginning** for the same
+#   communication: that holds under both readings.
+# - **Less communication than FedAvg for the same accuracy**: it holds, with counted messages. At the accuracy at
+#   which DeComFL stops with the authors' settings it is at least 3.2 [2.4, 4.2] times less for 92%, where FedAvg
+#   stops at 99%. As printed it is 14 [11, 17] times for 64%, where FedAvg stops at 97%. But there a single round of
+#   FedAvg sends more than DeComFL's whole run. So this number could not have come out otherwise, and tests nothing.
 #
 # The two readings differ in many things at once. Is the batch size, which the paper does not print, a detail?
 #
 # > **Predict.** A step is made of twenty directions, whatever the batch. What changes when each client measures the
-# > slopes on 64 images in the place of 256: the speed, the level at the end, or nothing that you would notice?
+# > slopes on 64 images instead of 256: the speed, the level at the end, or nothing that you would notice?
 
 # %%
 record = committed("decomfl/batch")
@@ -894,15 +894,15 @@ assert len(lost) == 3
 assert all(re.fullmatch(r"TopK, 10%, signed values, seed \d: not finite in round [6-8]\d", note) for note in lost)
 
 # %% [markdown]
-# Per round DeComFL is far slower than FedAvg, but by a factor of at most 27 [16, 48] and not of $d = 1{,}199{,}882$;
-# per scalar it is ahead, by hundreds: with 41 times the parameters of the CNN above FedAvg's messages are 41 times as
+# Per round DeComFL is far slower than FedAvg, by a factor of at most 27 [16, 48] and not of $d = 1{,}199{,}882$. Per
+# scalar it is ahead, by hundreds. With 41 times the parameters of the CNN above FedAvg's messages are 41 times as
 # long, and DeComFL's as long as before. How strong is that? Slower is a finding, for FedCom as for FedAvg. The two
 # factors are none: 240 rounds are never 1,199,882 times another's, and one round of FedAvg sends more than DeComFL's
 # whole run. They count as not tested. That TopK is slower than DeComFL does not come out: with a tenth of the entries
-# and no error feedback, it is nearly as fast as FedAvg here. That holds for the largest magnitudes. The authors' public
-# function keeps the largest *signed* values: then every entry that crosses is positive as long as a tenth of them are,
-# the weights drift upwards, and all three runs leave the finite numbers before round 90. The authors' result file, at
-# 76% accuracy after 500 rounds, comes from five local steps at a rate of 0.001, a hundredth of ours.
+# and no error feedback, it is nearly as fast as FedAvg here. That holds for the largest magnitudes. The authors'
+# public function keeps the largest *signed* values: then every entry that crosses is positive as long as a tenth of
+# them are, the weights drift upwards, and all three runs leave the finite numbers before round 90. The authors'
+# result file, at 76% accuracy after 500 rounds, comes from five local steps at a rate of 0.001, a hundredth of ours.
 #
 # ### Figure 4: differences or projected gradients?
 #
@@ -958,14 +958,14 @@ assert min(large[:2]) > 0.89 > 0.2 > large[2]
 assert sum(", 0.001, seed" in note and "not finite" in note for note in record["notes"]) == 7
 
 # %% [markdown]
-# At the rate 0.0005 the curves lie on each other for 2,000 rounds: formed seed by seed, the mean difference of central
-# differences and projection stays within half a point. At 0.001 all nine runs learn alike to nearly 80%, and from some
-# 600 rounds on they lose what they had, whatever the scalar; seven of them leave the finite numbers in the end. At
-# 0.0025 that takes 200. A lost run stands at its last finite model. So of the four intervals, which all hold zero, that
-# at 0.0005 alone compares models that have learnt: 0.2 points [-0.2, 0.6]; the others say that both scalars are lost at
-# the same rates. The advantage that the paper reports is not seen, and Section 2.1 says why there should be none: for
-# small $\mu$ the two scalars are the same number, and what makes a run unstable, the variance, about $d/P$ times that
-# of the minibatch, is common to both. What moves the edge is the batch: on 64 images in the place of 8 projected
+# At the rate 0.0005 the curves lie on each other for 2,000 rounds: formed seed by seed, the mean difference of
+# central differences and projection stays within half a point. At 0.001 all nine runs learn alike to nearly 80%, and
+# from some 600 rounds on they lose what they had, whatever the scalar; seven of them leave the finite numbers in the
+# end. At 0.0025 that takes 200. A lost run stands at its last finite model. So of the four intervals, which all hold
+# zero, that at 0.0005 alone compares models that have learnt: 0.2 points [-0.2, 0.6]; the others say that both
+# scalars are lost at the same rates. The advantage that the paper reports is not seen, and Section 2.1 says why there
+# should be none. For small $\mu$ the two scalars are the same number. The variance makes a run unstable. It is common
+# to both, about $d/P$ times the minibatch's. What moves the edge is the batch: on 64 images instead of 8, projected
 # gradients carry the rate 0.001 to the end. So a rate that one run bears and another does not says something of their
 # batches first.
 #
@@ -1162,8 +1162,8 @@ check("07.5", answer)
 # ```
 #
 # With $t_i = r$ the replay makes the mean's step, as it should, on top of the client's own: its own step is too much.
-# With $t_i = r + 1$ its own step stands in the place of the mean's. Both vanish only if there is nothing to walk, or
-# all scalars agree.
+# With $t_i = r + 1$ its own step replaces the mean's. Both vanish only if there is nothing to walk, or all scalars
+# agree.
 #
 # </details>
 
@@ -1230,9 +1230,9 @@ check("07.6", answer)
 # - Clients divide sampling noise and heterogeneity; they do not divide the variance of directions that they share.
 # - A round costs $SKP$ up and $(2n + S)KP$ down, counted; the paper's axes count $KP$. What the server keeps of the
 #   history is not always negligible.
-# - At our scale larger $P$ is ahead in the mean but not separated over three seeds; to the accuracy at which it stops
-#   DeComFL needs far less communication than FedAvg; differences and projected gradients cannot be told apart at the
-#   rate where runs live, and are lost at the same two; and most eigenvalues of the Hessian are near 0.
+# - At our scale larger $P$ is ahead in the mean, but three seeds do not separate it. To the accuracy at which it
+#   stops DeComFL needs far less communication than FedAvg. Differences and projected gradients agree at the rate
+#   where runs survive, and diverge at the same two rates. Most eigenvalues of the Hessian are near 0.
 #
 # ## References
 # - Z. Li, B. Ying, Z. Liu, C. Dong, H. Yang: Achieving Dimension-Free Communication in Federated Learning via

@@ -165,10 +165,10 @@ for task in tasks[:2]:
 #   client's images, which are then not trained on; where there are no images, by the training objective. Methods whose
 #   steps are longer by construction start at a tenth.
 # - **Compression.** A method that compresses is asked to keep 1/32 of the numbers, as in FedMUD's tables and FLSS's
-#   rivals. What crosses is counted whatever it asked for: a position costs 4 bytes. Some take no such number up: one
-#   bit an entry (SignSGD, FedBAT) or eight (FedCom), a sketch of a quarter (FetchSGD, whose 1/32 is what goes down,
-#   with cells cleared as in its public code, which says of the printed form that it diverges, and no momentum), FLSS
-#   and LBGM, which choose themselves when to send less, and a projection of rank 1 (ProjectedFedAvg).
+#   rivals. What crosses is counted whatever it asked for: a position costs 4 bytes. Some do not upload such a share.
+#   SignSGD and FedBAT send one bit an entry, FedCom eight, and ProjectedFedAvg a projection of rank 1. FLSS and LBGM
+#   choose themselves when to send less. FetchSGD uploads a sketch of a quarter and downloads 1/32. It clears cells as
+#   in its public code, which says that the printed form diverges, and has no momentum.
 # - **Everything else** stands at the papers' values: FLSS's appendix D for its rivals, DeComFL's 8 bits for FedCom. A
 #   method whose second hyperparameter matters more than its learning rate suffers from this rule.
 # - **Seeds.** Five, each with its own problem, partition, start and sampling, the same for all methods.
@@ -273,10 +273,10 @@ assert all(len(grid) == 6 for grid in grids.values())
 # In each picture the thin line joins the methods that are better, on average, than all that cost less. They, and the
 # five papers' own, have names and colours; the others are grey. Bars are 95% intervals over seeds. A method is
 # **dominated** where another one costs no more and is better, intervals apart: a stricter thing than to lie below the
-# line. Those that are not dominated are listed below each table. In the tables **place** runs from one plus the number
-# of surely better methods to the number of those that are not surely worse (section 6; a method that diverged on some
-# seed counts as behind all), and **rounds** are those to the task's level (section 2), on average: inf if some seed
-# never reached it.
+# line. Those that are not dominated are listed below each table. In the tables **place** runs from one plus the
+# number of surely better methods to the number of those that are not surely worse (section 6). A method that diverged
+# on some seed counts as behind all. **Rounds** are those to the task's level (section 2), on average: inf if some
+# seed never reached it.
 #
 # ### Heterogeneous quadratics
 
@@ -426,14 +426,14 @@ mnist = frontier_of("mnist", picture=False)
 cifar10 = frontier_of("cifar10")
 
 # %% [markdown]
-# - **MNIST** agrees with the digits on average; what is sure does not. The three that correct drift are eight to nine
-#   points ahead of FedAvg on average, none of them surely: at the rate that the tuning seed liked best, 0.3, FedAvg's
-#   other seeds scatter, and its interval is 21 points wide. Of the four only FedAvg has this rate; the others have 0.1.
-#   So much hangs on one tuning run, and on rounding: the record before this one, of the same runs on another processor,
-#   had FedAvg two points higher and an interval of thirteen. FedPara diverges on one seed at the rate 0.3.
-#   A 32nd of the bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a thousandth and
-#   gets 68%, not 85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy, two tasks
-#   cannot say.
+# - **MNIST** agrees with the digits on average, but its intervals are too wide to be sure. The three that correct
+#   drift are eight to nine points ahead of FedAvg on average, none of them surely: at the rate that the tuning seed
+#   liked best, 0.3, FedAvg's other seeds scatter, and its interval is 21 points wide. Of the four only FedAvg has
+#   this rate; the others have 0.1. So much depends on one tuning run, and on rounding: the record before this one, of
+#   the same runs on another processor, had FedAvg two points higher and an interval of thirteen. FedPara diverges on
+#   one seed at the rate 0.3. A 32nd of the bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg.
+#   DeComFL sends a thousandth and gets 68%, not 85%: its bytes do not grow with $d$. Whether $d$ or the harder data
+#   cost the accuracy, two tasks cannot say.
 # - **CIFAR-10**, 40 rounds: nobody has arrived, and some twenty methods in the middle are in hardly any order. FedDyn
 #   is surely before all others; SCAFFOLD is not before FedAvg. The zeroth-order methods and the low-rank models are
 #   near chance, 10%.
@@ -481,9 +481,9 @@ moving("bytes")
 # ## 6. Places *
 #
 # A method's place is between one plus the number of methods that are surely better and the number of those that are
-# not surely worse. "Surely" is: 95% intervals do not overlap. That is a cautious rule for two methods; for hundreds of
-# pairs it is no guarantee, and nothing here was corrected for their number. The picture has shares of the other methods
-# in the place of places, since tasks have 21 to 35 methods.
+# not surely worse. "Surely" is: 95% intervals do not overlap. That is a cautious rule for two methods; for hundreds
+# of pairs it is no guarantee, and nothing here was corrected for their number. The picture has shares of the other
+# methods instead of places, since tasks have 21 to 35 methods.
 
 # %%
 record = committed("frontier/ranks")
@@ -533,10 +533,11 @@ skew = broken("heterogeneity", picture=True)
 
 # %% [markdown]
 # At 0.05 most clients hold one or two digits. The methods of the first family, which send whole models, lose up to
-# four points on average, those that correct drift up to three and a half (FedDC's interval reaches nine and a half);
-# nearly all others lose more, on average. **Compression and skew add up.** One explanation is that what is left out of
-# a client's update is what that client alone knew; but FedZO and FedFTG, which send whole models, lose twenty points,
-# too. FedMUD, FedMUD+BKD and FedLoRU diverge on some seed at the rate that was best at 0.3, FedHM does at 0.3 already.
+# four points on average. Those that correct drift lose up to three and a half (FedDC's interval reaches nine and a
+# half). Nearly all others lose more. **Compression and skew add up.** One explanation is that what is left out of a
+# client's update is what that client alone knew; but FedZO and FedFTG, which send whole models, lose twenty points,
+# too. FedMUD, FedMUD+BKD and FedLoRU diverge on some seed at the rate that was best at 0.3, FedHM does at 0.3
+# already.
 
 # %%
 ran = [name for name in METHODS if (name, 0.05) in skew]
@@ -592,9 +593,9 @@ silent = broken("lag")
 
 # %% [markdown]
 # Of five clients that download, each falls silent with this probability (one always answers). At 0.9 that is nearly
-# one client in a round, and the picture is that of few participants. What is new is what clients remember: control
-# variates and duals (SCAFFOLD, FedDyn, FedDC) are as old as a client's last answer, and yet these three lose one to two
-# points, FedAvg three. The intervals of these four overlap.
+# one client in a round, and the picture is that of few participants. One thing is new: control variates and duals
+# (SCAFFOLD, FedDyn, FedDC) are as old as a client's last answer, and yet these three lose one to two points, FedAvg
+# three. The intervals of these four overlap.
 
 # %% tags=["hide-input"]
 # Checks: what is said of silence

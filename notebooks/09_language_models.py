@@ -398,7 +398,7 @@ assert all(abs(ratios[cell] / ratio - 1) < 0.02 for cell, ratio in odd.items())
 #
 # ## 5. Rounds against dimension
 #
-# The heart of the paper: with a Hessian of low effective rank $\kappa$ the rounds hang on $\kappa$ and not on $d$.
+# The heart of the paper: with a Hessian of low effective rank $\kappa$ the rounds depend on $\kappa$ and not on $d$.
 # Its evidence is Figure 5 right, four OPT models that "all converge around the 1250-th round". Here are three sizes,
 # two pretrained models each; one rate for all.
 #
@@ -530,8 +530,8 @@ assert said(curve["FedAvg"][60]) == [71.4, 23.4, 119.5]
 
 # %% [markdown]
 # Zeroth order works on a real model. With **all weights**, 134.5 million of them, DeComFL goes from 51.6 to 68.2% in
-# 40 rounds and is at 72.5% [63.3, 81.7] in the end, FedZO at 70.4 and 73.0% [69.3, 76.6]: 17 to 23 points more in
-# every seed, and within four of the run's best record. FedAvg with all weights has 72.1% [70.7, 73.6] after 60
+# 40 rounds and ends at 72.5% [63.3, 81.7]. FedZO is at 70.4% then and ends at 73.0% [69.3, 76.6]. Every seed gains 17
+# to 23 points, and ends within four of the run's best record. FedAvg with all weights has 72.1% [70.7, 73.6] after 60
 # rounds: three methods a point apart, which three seeds do not order, at one rate each. (Chosen by short trials, in
 # which the best of five was the highest for DeComFL and FedZO.)
 #
@@ -551,9 +551,9 @@ assert said(curve["FedAvg"][60]) == [71.4, 23.4, 119.5]
 #
 # ### CB: the same model, another task
 #
-# CB asks whether a premise entails a hypothesis, contradicts it or neither: 250 texts, several times as long as those
-# of SST-2, and 56 to validate on (28 contradictions, 23 entailments, 5 of the third kind), so that one text is 1.8
-# points, and who always says "contradiction" has 50%. All weights, 80 rounds, one seed.
+# CB asks whether a premise entails a hypothesis, contradicts it or neither. It has 250 texts, several times as long
+# as those of SST-2, and 56 to validate on: 28 contradictions, 23 entailments, 5 of the third kind. One text is 1.8
+# points, and whoever always says "contradiction" has 50%. All weights, 80 rounds, one seed.
 #
 # > **Predict.** SST-2's loss began at 1.03, above that of a coin, 0.69, and 40 rounds gained 17 points on average. CB's
 # > begins at 0.99, a little below that of a die with three sides, 1.10. Will 80 rounds move the accuracy? And can a
@@ -643,9 +643,10 @@ assert (round(min(jumps), 1), round(max(jumps), 1), jumps[-1]) == (41.1, 62.5, 5
 #   task is solved by shifting and stretching one direction. Nothing here says how OPT does on SST-2.
 # - **Little about the effective rank of large models.** Three sizes up to 115,520 parameters, two models each, with one
 #   easy task: it agrees with the paper's claim and cannot carry it.
-# - **Neither hours nor a GPU.** On the OPT-125M architecture, random weights, one core: 4.4 s for the forward pass of
-#   64 texts of 32 tokens, 0.4 s to draw a direction and 0.5 s to walk it; a round with $P = 10$ makes 11, 10 and 10 of
-#   these. Directions are drawn on the CPU, so that all clients agree bit for bit: on a GPU they would set the pace.
+# - **Neither hours nor a GPU.** On the OPT-125M architecture with random weights and one core, the forward pass of 64
+#   texts of 32 tokens takes 4.4 s. Drawing a direction takes 0.4 s and walking it 0.5 s. A round with $P = 10$ makes
+#   11, 10 and 10 of these. Directions are drawn on the CPU, so that all clients agree bit for bit: on a GPU they
+#   would set the pace.
 # - **No order of the four methods.** One seed, rates that we chose; the paper's FedAvg is printed without its rate.
 #
 # ## Exercises
@@ -754,10 +755,10 @@ check("09.4", answer)
 #
 # *A model answer.* The step of a zeroth-order method is limited by the trace of the Hessian, not by $d$: if $\kappa =
 # \mathrm{tr}(H)/\lVert H \rVert$ is small, Theorem 2 has $\kappa$ where the worst case has $d$. Our models are
-# pretrained and know the moods; what is wrong is a lean of the answers to one side, and many directions in any of the
-# models correct that, so that it takes ten rounds at most at any size. That agrees with a low effective rank and does
-# not show it: three sizes up to 115,520 parameters, one easy task. One would need runs at several large sizes on tasks
-# that are not solved by a shift, and the spectrum of their Hessians, as in notebook 07, section 6.
+# pretrained and know the moods; only their answers lean to one side. Many directions in any of the models correct
+# that, so that it takes ten rounds at most at any size. That agrees with a low effective rank and does not show it:
+# three sizes up to 115,520 parameters, one easy task. One would need runs at several large sizes on tasks that are
+# not solved by a shift, and the spectrum of their Hessians, as in notebook 07, section 6.
 #
 # </details>
 

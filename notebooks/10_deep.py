@@ -2,11 +2,11 @@
 # # Deep networks: what is projected in a ResNet, and four methods at equal compute
 #
 # The last experiments of FedSub and SSF train a 110-layer ResNet on CIFAR-100. They decide whether a subspace pays on
-# a deep network, and they leave most of their settings open. This notebook settles by counting what can be counted,
-# shows what happens to control variates and duals when the learning rate changes, and puts the four methods of SSF's
-# Table 5 (SCAFFOLD, SSF, FedAvg, FedSub) side by side **at equal local compute**, which the paper says it did not do,
-# at a scale that two processor cores carry. The paper's scale is one command on a machine with a GPU; what it needs
-# is in the last section.
+# a deep network, and they leave most of their settings open. This notebook counts what can be counted, and shows what
+# happens to control variates and duals when the learning rate changes. It compares the four methods of SSF's Table 5
+# (SCAFFOLD, SSF, FedAvg, FedSub) **at equal local compute**, which the paper says it did not do. The scale is one
+# that two processor cores carry. The paper's scale is one command on a machine with a GPU; what it needs is in the
+# last section.
 #
 # **Time:** core sections (*) 1, 2 and 4, about 15 minutes; all of it with the exercises about 70. It runs in 15 s.
 # **Needs:** notebooks 01, 02, 03.
@@ -198,9 +198,9 @@ assert left_alone[100] < 1e-13 < 1e-9 < left_alone[200] < 1e-7
 
 # %% [markdown]
 # At the solution the correction cancels the client's gradient exactly. A dual left as it is cancels $1/0.3$ times as
-# much as there is, and the clients walk away from a point that was exact. A hundred rounds later the error is still of
-# the order of $10^{-8}$, where it had been $10^{-14}$, and the next change throws it back again. (FedAvg is the
-# other way round: its error is client drift, of the order of $\eta$, and a smaller rate is the remedy.) The public
+# much as there is, and the clients walk away from a point that was exact. A hundred rounds later the error is still
+# of the order of $10^{-8}$, where it had been $10^{-14}$, and the next change throws it back again. (FedAvg is the
+# other way round. Its error is client drift, of the order of $\eta$, and a smaller rate is the remedy.) The public
 # regression code divides $\eta$ by 10 ten times in a run; open point 10 asks what it does with the dual.
 #
 # ## 3. Whose moments?
@@ -241,8 +241,8 @@ assert digits.moments_cost.scalars < digits.d / 100
 # epoch-internal schedule". Here every method makes 10 local steps on 32 images on every client in every round, on the
 # same batches from the same start.
 #
-# **Our scale**: CIFAR-10 in the place of CIFAR-100, 4,000 training and 2,000 test images at 12 x 12 pixels, ResNet-8 in
-# the place of ResNet-110, both with 7 x 7 kernels and $r = 3$; five clients with two labels each. Levels are not
+# **Our scale**: CIFAR-10 instead of CIFAR-100, 4,000 training and 2,000 test images at 12 x 12 pixels, ResNet-8
+# instead of ResNet-110, both with 7 x 7 kernels and $r = 3$; five clients with two labels each. Levels are not
 # comparable; orders are what is tested, by the 95% interval of the difference over ten seeds. The rate is FedSub's
 # printed $\eta = 0.1$ for all; SSF prints none.
 
@@ -290,8 +290,8 @@ cells = beside("ssf/table5")
 # SSF is what the paper wants it to be: it ends no lower than SCAFFOLD, on average, for 43% of its upload.
 #
 # What they do not say: that the paper's table is wrong. It is another network, ten times as many labels, 100 epochs
-# instead of 11. But the printed order is not a matter of course either. In SSF's table SCAFFOLD has another schedule,
-# and nothing in the text says which of its 18.6 points over FedAvg come from it. Does our order hang on the rate?
+# instead of 11. But the printed order is not certain either. In SSF's table SCAFFOLD has another schedule, and
+# nothing in the text says which of its 18.6 points over FedAvg come from it. Does our order depend on the rate?
 
 # %%
 record = committed("deep/rates")
@@ -325,14 +325,14 @@ assert all(found[name, 0.01, "final"]["gap low"] < 0 < found[name, 0.01, "final"
 assert found["our-P=I", 0.01, "best"]["gap high"] < 0 < found["our-CD", 0.01, "best"]["gap high"]
 
 # %% [markdown]
-# In part. FedAvg is first in the mean at all three rates: the printed order is the order of the means at none of them.
-# At the two higher rates all three methods with a correction surely lie behind it, in the last record and in the best;
-# at $\eta = 0.01$ the last record leaves all three differences open, and the best accuracies of all four lie within two
-# points. Against the printed rate the three gain three to five and a half points there in the mean of the last record,
-# which five seeds do not make sure; in the best record SSF and FedSub surely gain, one to two points. SSF's own rule
-# for its regression, the rate that "yields the lowest final relative error" with Full-SCAFFOLD, taken over to accuracy,
-# would have chosen 0.01 of our three, by its mean, and not FedSub's printed 0.1. A table of methods at one rate is a
-# table about that rate, too.
+# In part. FedAvg is first in the mean at all three rates: the printed order is the order of the means at none of
+# them. At the two higher rates all three methods with a correction surely lie behind it, in the last record and in
+# the best. At $\eta = 0.01$ the last record leaves all three differences open, and the best accuracies of all four
+# lie within two points. Against the printed rate the three gain three to five and a half points there in the mean of
+# the last record; five seeds leave that open. In the best record SSF and FedSub surely gain, one to two points. SSF's
+# own rule for its regression, the rate that "yields the lowest final relative error" with Full-SCAFFOLD, taken over
+# to accuracy, would have chosen 0.01 of our three, by its mean, and not FedSub's printed 0.1. A table of methods at
+# one rate is a table about that rate, too.
 #
 # Our-CD and our-P=I, FedSub's own, of which the next figure is, stand beside: with them it is the same. At the two
 # higher rates both end surely behind FedAvg, at 0.01 both differences are open; of their best records our-P=I's is
@@ -504,15 +504,15 @@ check("10.4", answer)
 # <summary>Rubric and a model answer</summary>
 #
 # - It is another network, other data and far fewer rounds, so levels and orders need not carry over (1 point)
-# - Distances hang on the learning rate, which the paper does not print; the order came with equal compute (1 point)
+# - Distances depend on the learning rate, which the paper does not print; the order came with equal compute (1 point)
 # - One of the three differences is open: an interval on both sides of zero says neither (1 point)
 #
 # *A model answer.* They do not contradict the table: it is ResNet-8 on small CIFAR-10 images for eleven epochs, where
-# the paper has ResNet-110, ten times as many labels and a hundred. They do show that its order is not a matter of
-# course. At equal local compute and FedSub's printed rate FedAvg is first on average; FedSub behind FedAvg
-# holds, SSF is behind FedAvg, too, and SCAFFOLD against SSF is open, for the interval holds zero. At a tenth of
-# that rate the four lie close together. The printed order came out at none of three rates; it may come from the rate,
-# which SSF does not print, from SCAFFOLD's other schedule, or from the longer training; the text does not let one tell.
+# the paper has ResNet-110, ten times as many labels and a hundred. They do show that its order is not certain. At
+# equal local compute and FedSub's printed rate FedAvg is first on average; FedSub behind FedAvg holds, SSF is behind
+# FedAvg, too, and SCAFFOLD against SSF is open, for the interval holds zero. At a tenth of that rate the four lie
+# close together. The printed order came out at none of three rates; it may come from the rate, which SSF does not
+# print, from SCAFFOLD's other schedule, or from the longer training; the text does not let one tell.
 #
 # </details>
 
@@ -524,8 +524,8 @@ check("10.4", answer)
 #   as they are, an exact method loses what it had reached at every change.
 # - At equal local compute and FedSub's printed rate, on a small CIFAR-10 with disjoint labels and ten seeds, FedAvg
 #   is first. FedSub below FedAvg holds here; SSF above FedAvg does not, nor FedSub's own claim: both are reversed on
-#   this small problem. At a tenth of the rate (five seeds) the best records of the four lie two points apart, the final
-#   ones three: what a correction costs here hangs on a setting that SSF does not print.
+#   this small problem. At a tenth of the rate (five seeds) the best records of the four lie two points apart, the
+#   final ones three: what a correction costs here depends on a setting that SSF does not print.
 # - At the paper's scale a run of ResNet-110 is about 63 hours on one core here (one step measured) and an hour or so on
 #   a GPU (estimated, not measured).
 #

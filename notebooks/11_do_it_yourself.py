@@ -396,8 +396,9 @@ fold(f"error from {played['columns']['error'][0]:.3g}, below 1e-6 at the end: {p
 assert played["columns"]["error"][-1] < 1e-6
 
 # %% [markdown]
-# A problem whose `Offer` names learning rates is a task of `compare`, under its rules: the same rates for all, further
-# ones where the best lies at an end, one full run each on a seed that is not used again, bytes as they crossed.
+# A problem whose `Offer` names learning rates is a task of `compare`, under its rules. All methods get the same
+# rates, and further ones where the best lies at an end. Each rate is one full run on a seed that is not used again.
+# Bytes are counted as they cross.
 #
 # > **Predict.** Five local steps, few rounds, the rate tuned for each. Will momentum be ahead of FedAvg, intervals
 # > apart?
@@ -587,10 +588,10 @@ check("11.1", answer)
 # ```
 #
 # The roots are real where $(1 + \beta - s)^2 \ge 4 \beta$, that is where $1 - \sqrt\beta \ge \sqrt s$, and then the
-# larger one falls with $\beta$. Beyond, they are complex and of length $\sqrt\beta$, which rises. So the best is where
-# they meet: $\sqrt\beta = 1 - \sqrt s$. For the two clients of section 4, $s = 0.053$ and the best momentum is 0.59;
-# the distance shrinks by 0.77 a round in the place of 0.95. One momentum serves one $s$: where curvatures differ, it is
-# too little for some directions and too much for others.
+# larger one falls with $\beta$. Beyond, they are complex and of length $\sqrt\beta$, which rises. So the best is
+# where they meet: $\sqrt\beta = 1 - \sqrt s$. For the two clients of section 4, $s = 0.053$ and the best momentum is
+# 0.59; the distance shrinks by 0.77 a round instead of 0.95. One momentum serves one $s$: where curvatures differ, it
+# is too little for some directions and too much for others.
 #
 # </details>
 

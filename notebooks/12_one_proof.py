@@ -9,7 +9,7 @@
 #
 # The proof is the one of [docs/theory/ssf.md](../docs/theory/ssf.md), sections 1 to 6, and keeps its numbers: line
 # 2.4 here is step 2.4 there. It takes the paper's shorter step $L\tilde\eta \le \min(\frac14, \frac\rho2)$, which the
-# page's theorem, with $\sqrt{\rho/8}$ in the place of $\frac\rho2$, admits (6.4 there).
+# page's theorem, with $\sqrt{\rho/8}$ instead of $\frac\rho2$, admits (6.4 there).
 #
 # **Time:** core sections (*) 1 to 5, about 40 minutes; all of it with the exercises about 145. It runs in a
 # quarter of a minute. **Needs:** notebooks 00, 03, 04.
@@ -93,8 +93,8 @@ key = start()
 #
 # `play` runs one round through the lines of `fedtheory.SSF`, once for *every* projector and *every* combination of
 # signs. So every expectation below is a finite sum, exact but for rounding. For that the law of $P$ must have few
-# values: we draw a Haar basis of the whole space and cut it into $d/r$ blocks of $r$ columns, one of which the round
-# takes. Each block alone is Haar, as the paper's Section 3.6 draws it (its Assumption 3 asks for the mean only); and
+# values: we draw a Haar basis of the whole space and cut it into $d/r$ blocks of $r$ columns. The round takes one
+# block. Each block alone is Haar, as the paper's Section 3.6 draws it (its Assumption 3 asks for the mean only); and
 # given the basis the mean over blocks is already $\rho I$.
 
 # %%
@@ -152,10 +152,30 @@ assert abs(float(q.at.sigma2) - 1) < 1e-12
 assert quadratic.constants.mu > 0
 
 # %% [markdown]
+# **What a played round has.** `q.at` is the round before it is played: its problem, `x`, `ci`, `c`, `lr`, `K`, `eta`,
+# `rho`. The tensors of `q` have an entry for each projector, and for each pattern of signs: a client's own, or that of
+# all clients.
+#
+# | helper | what it gives |
+# |---|---|
+# | `q.start`, `q.grad`, `q.xi` | gradients at $x$, gradients at the $y_i^k$, their noise |
+# | `q.delta` | $y_i^k - x$, in the coordinates of the subspace |
+# | `q.ci`, `q.c` | the new memories $c_i^+$ and $c^+$ |
+# | `q.down(v)` | $P v$, for every projector |
+# | `q.each(v)`, `q.every(v)` | expectation of a client's quantity, of one of all clients |
+# | `q.pick(v)` | a client's quantity, for the signs of all clients |
+# | `partial(q, v)` | $\mathbb{E} \lVert \sum_{j \le k} v_j \rVert^2$ for every client and $k$ |
+# | `moments(q)` | $\mathbb{E} \lVert y_i^k - x \rVert^2$ for every client and $k$ |
+# | `q.corrected` | $\lVert \nabla F_i(x) - c_i + c \rVert^2$, the pull |
+# | `q.T1` | $-\tilde\eta\, \mathbb{E} \langle G, P(\bar g + \bar\xi) \rangle$, the descent's first part |
+# | `q.T2` | $\frac L2 \tilde\eta^2\, \mathbb{E} \lVert P(\bar g + \bar\xi) \rVert^2$, its second part |
+# | `q.gain`, `q.moved` | $\mathbb{E} F(x^+) - F(x)$ and $\mathbb{E} \lVert x^+ - x \rVert^2$ |
+# | `q.A`, `q.B` | $(I - P)(c_i - \nabla F_i(x))$ and $P (\bar g_i - \nabla F_i(x))$ |
+#
 # The tool of this notebook. A line is a function of a round that returns both of its sides, for all clients, steps or
-# outcomes at once. `line` shows the entry where left is largest against right, for $r = 5$ and $r = d$, and runs the
-# machine's part: the **check** of that step, which is a proof for all values (algebra, a solver over all reals, a
-# certificate, an enumeration with symbols; notebook 04), and its **control**, a false step close by that the same
+# outcomes at once. `line` shows the entry where left is largest against right, for $r = 5$ and $r = d$. Then it runs
+# the machine's part. The **check** of the step is a proof for all values: algebra, a solver over all reals, a
+# certificate, or an enumeration with symbols (notebook 04). The **control** is a false step close by that the same
 # check must refuse. Where two sides must be equal, it shows their lengths.
 
 # %%
@@ -244,8 +264,8 @@ assert not any(sides_of(sides, offset["c is not the mean"], True)[2] for sides i
 #
 # Claim: $D \le 1.041\, K \eta_\ell^2 \sigma^2 + 1.388\, \rho K^2 \eta_\ell^2 (\mathcal{C} + \lVert G \rVert^2)$.
 #
-# *Why we need it:* the gradients that the server averages were taken at wrong points, at $y_i^k$ in the place of $x$.
-# The error is at most $L$ times the distance. So we must know the distance.
+# *Why we need it:* the gradients that the server averages were taken at wrong points, at $y_i^k$ instead of $x$. The
+# error is at most $L$ times the distance. So we must know the distance.
 #
 # **2.1** Name what moves a client: the **pull** $d_i = \nabla F_i(x) - c_i + c$, the same in all steps; the **bend**
 # $a_i^j = \nabla F_i(y_i^j) - \nabla F_i(x)$, by which the gradient changes on the way; the noise. Unrolled,
@@ -285,8 +305,8 @@ line("2.1", unrolled, equal=True)
 # **2.2** $\lVert u + v \rVert^2 \le 2 \lVert u \rVert^2 + 2 \lVert v \rVert^2$, since the difference is $\lVert u - v
 # \rVert^2$. *Why not the triangle inequality?* We have mean squares of the noise and want to keep them squares. *What
 # it loses:* a factor of two where $u$ and $v$ are orthogonal, as noise and drift nearly are; nothing where $u = v$.
-# (With 19/10 in the place of 2 the machine refuses it.) We use it twice, for drift against noise and for bends
-# against the pull: a factor of four in all, the price of not computing two mixed terms.
+# (With 19/10 instead of 2 the machine refuses it.) We use it twice, for drift against noise and for bends against the
+# pull: a factor of four in all, the price of not computing two mixed terms.
 
 
 # %%
@@ -547,9 +567,9 @@ assert all(1.9 < float(r / m) < 2.3 for r, m in zip(*[curves["noise"][n] for n i
 
 # %% [markdown]
 # The pull's square grows like $k^2$ and is followed at a distance of four, the two splittings of 2.2; the noise grows
-# like $k$, at a distance of two, one splitting. The printed bound is flat, as it has $K$ in the place of $k$, and has
-# lost $\rho$: summed over $k$ it is the $12 K^3$. Whoever wants the drift lemma tight must compute the mixed terms of
-# 2.2. Whether that is worth the work is the question of section 6.
+# like $k$, at a distance of two, one splitting. The printed bound is flat, as it has $K$ instead of $k$, and has lost
+# $\rho$: summed over $k$ it is the $12 K^3$. Whoever wants the drift lemma tight must compute the mixed terms of 2.2.
+# Whether that is worth the work is the question of section 6.
 #
 # ## 3. The descent *
 #
@@ -572,8 +592,8 @@ line("3.1", smooth_step)
 
 # %% [markdown]
 # **3.2** $\mathbb{E} \langle G, P \bar\xi \rangle = 0$: given $P$ the mean noise has mean zero, and $G$ is fixed. (A
-# noise whose sign depends on the drawn $P$ is the machine's control.) *Do not ask for more:* that $\langle P \bar g,
-# P \bar\xi \rangle$ has mean zero, as the paper says in (42), is false, since $\bar g$ is taken at points to which
+# noise whose sign depends on the drawn $P$ is the machine's control.) *Do not ask for more:* the paper says in (42)
+# that $\langle P \bar g, P \bar\xi \rangle$ has mean zero. That is false, since $\bar g$ is taken at points to which
 # earlier noise has pushed the clients.
 
 
@@ -1105,8 +1125,8 @@ assert all(row[2] == "proved" and row[3] for row in rows)
 #   descent, in 2 and again in 4.4. The printed proof, without 2.5, carries $\frac1\rho$ there, and a $K$ too many;
 #   its conditions ask for $576 K^3 L^2 \eta_\ell^2 \le \rho$ where $K L \eta_\ell \le \frac1{10}$ will do.
 # - **Where it is not tight**: 3.3, by a factor that tends to two. 2.2, harmless. 2.4 and 3.4, by up to $\frac1\rho$,
-#   where the noise does not know $P$: whoever assumes that may hope for noisy terms with less than $\frac1\rho$. That
-#   is a theorem to be stated, and not a constant to be polished.
+#   where the noise does not know $P$. Whoever assumes that may hope for noisy terms with less than $\frac1\rho$. That
+#   is a theorem to be stated, and no constant to be polished.
 # - **What it does not say**: that local steps are worth anything. With $\eta_\ell \to 0$ at the same $\tilde\eta$
 #   every term falls or stays. The proof shows that they do no harm, as all proofs of this kind do.
 #
@@ -1185,9 +1205,9 @@ check("12.2", answer)
 # Over $\tilde\eta$ the right side before the inequalities is $-(1 - \frac h2) \lVert a \rVert^2 - (1 - h) \langle a,
 # b \rangle + \frac h2 (\lVert b \rVert^2 + \lVert n \rVert^2) + h \langle b, n \rangle$. At $\varepsilon = 1$ this is
 # 3.3. What does it buy? At $r = d$ with the theorem's largest steps, $\varepsilon = \frac15$ and the weight $M = 7
-# \tilde\eta q$ in the place of $2 \tilde\eta q$, line 5.4 holds again ($1.388 \cdot 2.39 \le 3.5$), and in 5.3 stands
-# $0.8 - 0.053 - 0.033 > 0.71$ where it was to be $0.45$: the first constant of the theorem falls from $2.22$ to
-# $1.41$, at the price of more noise from the memories. With smaller steps it tends to 1.
+# \tilde\eta q$ instead of $2 \tilde\eta q$, line 5.4 holds again ($1.388 \cdot 2.39 \le 3.5$). Line 5.3 has $0.8 -
+# 0.053 - 0.033 > 0.71$ instead of $0.45$. So the first constant of the theorem falls from $2.22$ to $1.41$, at the
+# price of more noise from the memories. With smaller steps it tends to 1.
 #
 # </details>
 

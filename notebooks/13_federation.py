@@ -11,7 +11,7 @@
 # minute. **Needs:** notebooks 00, 03, 07.
 #
 # ## What you will learn
-# - what the bits of a run hang on, and what they do not;
+# - what the bits of a run depend on, and what they do not;
 # - how a run is divided over processes without a change of its result;
 # - what a message is made of: the payload, which we count, and the metadata and headers around it;
 # - how a client catches up that was away, and what happens to one whose upload is lost;
@@ -81,7 +81,7 @@ print(fingerprint(once.x))
 # and a sum of floating-point numbers depends on the order. So this notebook says "the same bits" of runs on one
 # machine only.
 #
-# **What do the bits hang on?** On the key of each draw, and so not on who draws. And on *how clients are stacked*:
+# **What do the bits depend on?** On the key of each draw, and so not on who draws. And on *how clients are stacked*:
 # twelve clients are computed as rows of one tensor, and a product of stacked matrices may be rounded differently from
 # the same product alone. So `run` can be told to cut the clients into `blocks` and to stack only within a block.
 # Above every client was alone.
@@ -114,8 +114,9 @@ assert all(row[2] and row[3] for row in rows)
 # ## 2. Four processes *
 #
 # `torchrun` starts the same program four times; `join_group` brings the four together. Every process makes the same
-# call of `run`, with `group=`. It draws the same participants as the others, for a draw hangs on its key; it computes
-# those that it keeps; all uploads are gathered in the order of the clients' ids; and all make the same server step.
+# call of `run`, with `group=`. It draws the same participants as the others, for a draw depends on its key; it
+# computes those that it keeps; all uploads are gathered in the order of the clients' ids; and all make the same
+# server step.
 #
 # > **Predict:** what does a process keep of the clients' control variates? Whose bits has its model?
 
@@ -446,8 +447,8 @@ show(figure)
 
 # %% [markdown]
 # Payload is count, and the rest is a constant: $h$, about 10,000 bytes a message, for Flower's requests with their
-# headers, whatever the method. (FedSub's replies are messages of their own, so it pays twice; the picture leaves it
-# out.) So the counted bytes are right, *and* on this socket a method of 400 bytes costs more than half of what one of
+# headers, whatever the method. FedSub's replies are messages of their own, so it pays twice; the picture leaves it
+# out. So the counted bytes are right, *and* on this socket a method of 400 bytes costs more than half of what one of
 # 8,000 costs. Only right of the bend, where a message is longer than $h$, is what a method saves seen on the bill.
 # Clients on one node share a message, and so share $h$. Polls and heartbeats come on top; they grow with seconds and
 # not with messages.
@@ -506,8 +507,8 @@ check("13.2", answer)
 # answer = {"B", "D", "G"}
 # ```
 #
-# A draw hangs on its key: participants, bases and minibatches are the same for whoever draws (A, C). Sizes do not
-# know values (E). A local step is a product of stacked matrices, and rounding hangs on what is stacked: so B, and
+# A draw depends on its key: participants, bases and minibatches are the same for whoever draws (A, C). Sizes do not
+# know values (E). A local step is a product of stacked matrices, and rounding depends on what is stacked: so B, and
 # with it D. A block of one client is one client, in whatever process (F) and chunk (H). Uploads are sorted by id
 # before anything is added (I). But $(a + b) + (c + d)$ is not $((a + b) + c) + d$ in floating point: G.
 #
@@ -579,7 +580,7 @@ check("13.3", answer)
 
 # %% [markdown]
 # ## Summary
-# - Bits hang on the keys of the draws and on what is stacked and added in which order. Fix these, and a run has the
+# - Bits depend on the keys of the draws and on what is stacked and added in which order. Fix these, and a run has the
 #   same bits in one process, in four and in halves; over a socket, too (section 4, and `frontier/wire`).
 # - Processes that share a run gather whole uploads: they divide work and memory, and save no bytes.
 # - A parcel is payload and metadata. The payload is the count, to the byte.

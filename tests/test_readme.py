@@ -18,7 +18,21 @@ def test_the_example_prints_what_stands_below_it(capsys):
     block, below = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", README, re.DOTALL).groups()
     assert len([line for line in block.splitlines() if line.strip()]) <= 10
     exec(compile(block, "README.md", "exec"), {})
-    printed = capsys.readouterr().out
+    same(capsys.readouterr().out, below)
+
+
+def test_the_tour_of_the_book_prints_what_stands_below_its_code(capsys):
+    names = {}
+    text = (ROOT / "docs" / "book" / "start" / "tour.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 2
+    for block, below in blocks:
+        exec(compile(block, "tour.md", "exec"), names)
+        same(capsys.readouterr().out, below)
+
+
+def same(printed: str, below: str) -> None:
+    """The same words and sizes; of the errors the last digits may differ from machine to machine."""
     number = r"\d\.\d{4}"
     assert re.sub(number, "", printed) == re.sub(number, "", below)
     errors = [list(map(float, re.findall(number, text))) for text in (printed, below)]

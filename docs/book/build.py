@@ -6,9 +6,11 @@ of Sphinx is an error.
 """
 
 import argparse
+import html
 import importlib.metadata
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -60,13 +62,31 @@ def remove_old() -> list[Path]:
     return old
 
 
+def texts() -> str:
+    """The words of all pages but those of code, by name: the search shows a line of them."""
+    found = {}
+    for page in sorted(OUT.rglob("*.html")):
+        name = page.relative_to(OUT).as_posix().removesuffix(".html")
+        article = re.search(r"<article.*?>(.*)</article>", page.read_text(), re.DOTALL)
+        if article and not name.startswith("code/"):
+            text = re.sub(r"<(script|style)\b.*?</\1>|<a class=\"headerlink\".*?</a>", " ", article[1], flags=re.DOTALL)
+            text = re.sub(
+                r"\\\(.*?\\\)|\\\[.*?\\\]", "…", html.unescape(re.sub(r"<[^>]+>", " ", text)), flags=re.DOTALL
+            )
+            found[name] = " ".join(text.split())
+    return f"window.bookTexts = {json.dumps(found, ensure_ascii=False)};\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fresh", action="store_true", help="read every page again")
     options = parser.parse_args()
     started = time.time()
+    print("1 of 3: making pages from the package and its records, some three minutes the first time", flush=True)
     stage_all()
     staged = time.time()
+    count = sum(1 for end in ("md", "ipynb") for _ in SOURCE.rglob(f"*.{end}"))
+    print(f"2 of 3: Sphinx reads {count} pages and writes those that changed, at most three minutes", flush=True)
     words = [
         "-q",
         "-W",
@@ -85,12 +105,14 @@ def main() -> int:
         print("reading every page again")
         failed = sphinx([*words, "-E", str(SOURCE), str(OUT)])
     if not failed:
+        print("3 of 3: texts for the search", flush=True)
         remove_old()
+        (OUT / "_static" / "texts.js").write_text(texts())
         for path in OUT.rglob("*.map"):  # for those who change the theme's scripts
             path.unlink()
         pages, size = sum(1 for _ in OUT.rglob("*.html")), sum(p.stat().st_size for p in OUT.rglob("*") if p.is_file())
         took = f"pages made in {staged - started:.0f} s, read and written in {time.time() - staged:.0f} s"
-        print(f"{OUT.relative_to(ROOT)}: {pages} pages, {size / 1e6:.1f} MB, {took}")
+        print(f"{pages} pages, {size / 1e6:.1f} MB, {took}. Open {OUT.relative_to(ROOT)}/index.html")
     return failed
 
 

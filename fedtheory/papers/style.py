@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -14,6 +15,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.style import context
+from matplotlib.text import Text
 from PIL import Image
 
 from fedtheory.running.records import ran_words
@@ -236,12 +238,40 @@ def caption(figure: Figure, table: Sequence[dict[str, Any]], *more: str, apart: 
     """
     parts = [[row for row in table if row[apart] == value] for value in _column(table, apart)] if apart else [table]
     said = "; ".join(ran_words(rows).replace("none on ", "") for rows in parts)
+    for old, new in RAN:
+        said = re.sub(old, new, said)
     value = lambda row: row.get("mean", row.get("accuracy", 0.0))
     gone = any(math.isnan(value(row)) for row in table) and not any("point" in line for line in more)
     lost = ["missing points: a run diverged"] * gone
     spread = [] if any("bars" in line for line in more) else spread_words(table)
-    lines = [textwrap.fill(line, int(20 * figure.get_figwidth())) for line in (f"ours: {said}", *lost, *spread, *more)]
+    lines = (f"ours: {said}", *lost, *spread, *more, *explained(figure))
+    lines = [textwrap.fill(line, int(20 * figure.get_figwidth())) for line in lines]
     figure.supxlabel("\n".join(lines), fontsize=6)
+
+
+RAN = ((r"\blinear on ", "linear model on "), (r"\blabels (\d+)", r"\1 labels a client"), ("dirichlet", "Dirichlet"))
+NAMES = {  # what only a paper's reader knows, and its words
+    r"our-CD\b": "our-CD: FedSub along random coordinates",
+    r"our-SS\b": "our-SS: FedSub along uniform directions",
+    r"our-RD\b": "our-RD: FedSub along Gaussian directions",
+    "our-P=I": "our-P=I: FedSub in the full space",
+    r"FedAvg-CD\b": "FedAvg-CD: FedSub without dual variables",
+    "Full-": "Full-: in the full space",
+    r"\bN1\b": "N1: labels by a Dirichlet distribution",
+    r"\bN2\b": "N2: three labels a client",
+    r"\bIID\b": "IID: images at random",
+    r"\+AAD\b": "AAD: factors that average exactly",
+    r"\+BKD\b": "BKD: Kronecker blocks",
+    r"\+F\b": "F: one factor frozen",
+}
+
+
+def explained(figure: Figure) -> list[str]:
+    """The words of the names in a figure's titles, labels and ticks that only a paper's reader knows."""
+    said = [text.get_text() for text in figure.findobj(Text)]
+    said += [label for axes in figure.axes for label in axes.get_legend_handles_labels()[1]]
+    found = [words for name, words in NAMES.items() if any(re.search(name, one) for one in said)]
+    return ["; ".join(found)] if found else []
 
 
 def spread_words(table: Sequence[dict[str, Any]]) -> list[str]:

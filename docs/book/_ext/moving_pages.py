@@ -12,7 +12,7 @@ import json
 import re
 
 import nbformat
-from stage import ROOT, Stage
+from stage import BOOK, ROOT, Stage
 from used import NOTEBOOKS
 
 from fedtheory.course import DPI, describe
@@ -85,6 +85,15 @@ def html(picture: Moving, frames: Frames, root: str) -> str:
         f"<figcaption><strong>{markup.escape(picture.title)}.</strong> {caption}</figcaption>"
         f'<script type="application/json">{data}</script></figure>'
     )
+
+
+def put(stage: Stage, page: str, frames: Frames) -> None:
+    """Put pictures into a page written by hand, each where a comment names it: `<!-- moving drift -->`."""
+    root = "../" * page.count("/")
+    text = re.sub(
+        r"<!-- moving (\w+) -->", lambda found: html(PICTURES[found[1]], frames, root), (BOOK / page).read_text()
+    )
+    stage.write(page, text)
 
 
 def shown(source: str) -> Moving | None:

@@ -31,6 +31,11 @@ PAGES = {  # of docs, and the book's places
 }
 
 
+FILES = "_static/notebooks"
+TITLE = re.compile(r"\A# (?=\S)")
+WAY = re.compile(r"\s*^---\s+(?:Previous|Next): \[.*\n?", re.MULTILINE)
+
+
 def write(stage: Stage, where: Mapping[str, Place], frames: moving_pages.Frames) -> None:
     sentences: dict[str, str] = {}
 
@@ -42,9 +47,10 @@ def write(stage: Stage, where: Mapping[str, Place], frames: moving_pages.Frames)
         notebook = nbformat.read(path, as_version=4)
         sentences |= dict(alternatives(notebook))
         linked: set[str] = set()
+        stage.copy(path, f"{FILES}/{path.name}")
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
-                cell.source = with_links(cell.source, path.stem, where, linked)
+                cell.source = titled(with_links(cell.source, path.stem, where, linked), path.name)
                 continue
             if "hide-input" in cell.metadata.get("tags", []):
                 prompts = {f"code_prompt_{way}": f"{caption(cell.source)} ({way} the code)" for way in ("show", "hide")}
@@ -57,6 +63,16 @@ def write(stage: Stage, where: Mapping[str, Place], frames: moving_pages.Frames)
                 cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
         stage.write(f"notebooks/{path.name}", nbformat.writes(notebook))
     stage.write("_ext/alternatives.json", json.dumps(sentences))
+
+
+def titled(source: str, file: str) -> str:
+    """A cell's text: a title gets the notebook's number and its download; the page has its own previous and next."""
+    source = WAY.sub("", source)
+    if not TITLE.match(source):
+        return source
+    title, _, rest = source.partition("\n")
+    button = f'<a class="download" href="../{FILES}/{file}" download>Download this notebook</a>'
+    return f"# {file[:2]}. {title[2:]}\n\n{button}\n{rest}"
 
 
 def _in_the_book(name: str, stage: Stage, where: Mapping[str, Place]) -> str | None:

@@ -7,7 +7,7 @@ import tight_pages
 from claim_pages import Place
 from code_pages import Code
 from mathematics import prose
-from stage import Stage, bare, proved, slug, table, toctree
+from stage import ROOT, Stage, bare, proved, slug, table, toctree
 from used import NOTEBOOKS
 
 from fedtheory.theory.proof import KINDS, PAPERS, Step, steps
@@ -27,11 +27,15 @@ def anchor(id: str) -> str:
 
 
 def write(stage: Stage, code: Code, where: Mapping[str, Place]) -> None:
+    for picture in sorted((ROOT / "docs" / "theory").glob("*.svg")):
+        stage.copy(picture, f"theory/{picture.name}")
     for paper in PAPERS:
         stage.write(f"theory/{paper}.md", page(paper, code, where))
     tight_pages.write(stage, where)
     stage.write("theory/use.md", use())
-    stage.write("theory/index.md", "\n".join([HEAD, *toctree([*PAPERS, "tight", "use"], hidden=False)]) + "\n")
+    text = (ROOT / "docs" / "proofs.md").read_text()
+    stage.write("theory/coq.md", bare(text).replace("](theory/", "]("))
+    stage.write("theory/index.md", "\n".join([HEAD, *toctree([*PAPERS, "tight", "use", "coq"], hidden=False)]) + "\n")
 
 
 def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:

@@ -73,3 +73,64 @@ document.addEventListener("DOMContentLoaded", () => {
     else image.addEventListener("load", widen, { once: true });
   }
 });
+
+// Cards: on a phone a table that is wider than the page, or has a row higher than a few lines, shows a row as a card.
+window.addEventListener("load", async () => {
+  await window.MathJax?.startup?.promise;
+  const tables = [...document.querySelectorAll(".bd-article table")].filter((table) =>
+    table.querySelectorAll("thead tr:last-child th").length > 1 && !table.closest("div.cell_output"));
+  for (const table of tables) {
+    const heads = [...table.querySelectorAll("thead tr:last-child th")];
+    for (const row of table.tBodies[0]?.rows ?? []) {
+      [...row.cells].forEach((cell, at) => {
+        const empty = !cell.textContent.trim() && !cell.querySelector("img, mjx-container");
+        if (empty) cell.classList.add("blank");
+        if (empty || !at || !heads[at]) return;
+        const label = document.createElement("span");
+        label.className = "label";
+        label.innerHTML = `${(heads[at].querySelector("p") ?? heads[at]).innerHTML}: `;
+        if (cell.textContent.trim().length < 24) cell.classList.add("short");
+        cell.prepend(label);
+      });
+    }
+  }
+  const phone = matchMedia("(max-width: 576px)");
+  const fit = () => {
+    tables.forEach((table) => table.classList.remove("cards"));
+    if (!phone.matches) return;
+    const unfit = tables.filter((table) =>
+      table.scrollWidth > table.closest("div, article").clientWidth + 1 ||
+      [...(table.tBodies[0]?.rows ?? [])].some((row) => row.getBoundingClientRect().height > 130));
+    unfit.forEach((table) => table.classList.add("cards"));
+  };
+  phone.addEventListener("change", fit);
+  fit();
+});
+
+// Search: below a page that is found, the line that holds the words. texts.js has the words of all pages.
+document.addEventListener("DOMContentLoaded", () => {
+  const results = document.querySelector("#search-results");
+  const query = new URLSearchParams(location.search).get("q")?.toLowerCase().trim();
+  if (!results || !query) return;
+  const words = query.split(/\s+/).filter((word) => word.length > 2);
+  const show = (item) => {
+    const page = item.querySelector("a")?.getAttribute("href")?.split(".html")[0];
+    const text = window.bookTexts?.[page];
+    if (!text || item.querySelector("p.context")) return;
+    const at = [query, ...words].map((word) => text.toLowerCase().indexOf(word)).find((place) => place >= 0);
+    if (at === undefined) return;
+    const start = at < 60 ? 0 : text.indexOf(" ", at - 60) + 1;
+    const line = document.createElement("p");
+    line.className = "context";
+    line.textContent = `${start ? "… " : ""}${text.slice(start, start + 180).replace(/\s\S*$/, "")} …`;
+    item.append(line);
+  };
+  const texts = document.createElement("script");
+  texts.src = `${document.documentElement.dataset.content_root ?? ""}_static/texts.js`;
+  texts.addEventListener("load", () => {
+    const all = () => results.querySelectorAll("li").forEach(show);
+    new MutationObserver(all).observe(results, { childList: true, subtree: true });
+    all();
+  });
+  document.head.append(texts);
+});

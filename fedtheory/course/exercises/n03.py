@@ -351,7 +351,7 @@ EXERCISES = {
         3,
         rubric={
             "A new subspace looks at directions that the last one did not see; a correction is needed there, too.": 1,
-            "With backfill the part outside is kept, so that errors only shrink, by 1 - r/d a round; without it each "
+            "With backfill the part outside is kept, so that errors only shrink, by 1 - r/d a round. Without it each "
             "round throws away what earlier rounds have learnt, and the squared error stays near 1 - r/d of what is "
             "needed.": 1,
             "The price: a full vector of d numbers on every client and on the server, though only r of them travel.": 1,

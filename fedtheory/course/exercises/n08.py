@@ -67,7 +67,7 @@ def seeds_needed(answer: float) -> str:
     n = int(answer)
     right = next(n for n in range(2, 100) if half(n) <= 0.5)
     if n == 16:
-        return f"That is 1.96 in the place of Student's factor: with 16 seeds it is {half(n):.3g} to either side."
+        return f"That is 1.96 instead of Student's factor: with 16 seeds it is {half(n):.3g} to either side."
     if n < right:
         return f"Too few: with {n} the interval is {half(n):.3g} to either side."
     return "" if n == right else f"Enough, but {n - 1} are enough, too: {half(n - 1):.3g} to either side."

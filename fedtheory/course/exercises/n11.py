@@ -172,7 +172,7 @@ EXERCISES = {
     4: Exercise(
         "design",
         4,
-        "what does the resting point of FedAvg hang on, beside the momentum that it has not?",
+        "what does the resting point of FedAvg depend on, beside the momentum that it has not?",
         control,
         right=("FedAvg(0.0205, 5)", "FedAvg(lr=0.0199, local_steps=5)"),
         wrong={

@@ -156,7 +156,7 @@ EXERCISES = {
     2: Exercise(
         "break",
         3,
-        "what hangs on a key, what on a size, and what on which numbers are stacked or added first?",
+        "what depends on a key, what on a size, and what on which numbers are stacked or added first?",
         other_bits,
         right=("['B', 'D', 'G']", "('G', 'D', 'B')"),
         wrong={

@@ -310,6 +310,7 @@ def measure_5b(scale: str, seeds: int) -> Wants[Result]:
 UNITS = {  # of tables with these quantities alone
     "downlink uplink": "numbers and seeds in a round, all clients",
     "rounds": "rounds (ours: those that the printed bytes pay for)",
+    "memory / d": "memory, in copies of the model",
 }
 
 

@@ -701,7 +701,7 @@ def measure_6(scale: str, seeds: int) -> Wants[Result]:
     return judged_on_fashion(found, "accuracy", cells, scale, methods)
 
 
-TURNS = "bars: 95% intervals; the curves of a panel take turns"
+TURNS = "bars: 95% intervals, each curve's at other rounds"
 MOST_BARS = 10  # of a curve
 
 
@@ -731,7 +731,11 @@ def drawing(x: str, y: str) -> Callable[[Table], Figure]:
                 axes.set_xlim(10 ** math.floor(ends[0]), 10 ** math.ceil(ends[1]))  # whole decades: ticks have numbers
         panels[0].set_ylabel(y)
         peak = {name: max(row["mean"] for row in table if row["method"] == name) for name in names}
-        gone = [f"{name} leaves the panel at once" for name in names if peak[name] > 10 * panels[-1].get_ylim()[1]]
+        gone = [
+            f"{name}: leaves the panel after its first point"
+            for name in names
+            if peak[name] > 10 * panels[-1].get_ylim()[1]
+        ]
         style.caption(figure, table, TURNS, *gone)
         style.legend_above(figure, 2)
         return figure
@@ -805,7 +809,7 @@ def draw_4(table: Table) -> Figure:
     panels[0].set_ylabel("test accuracy")
     panels[len(rates)].set_ylabel("points above projection")
     below = "below: accuracy in percent, 95% bands of differences paired by seed; the scales differ"
-    style.caption(figure, table, f"above: {TURNS}; a run that is lost stays at its last finite model", below)
+    style.caption(figure, table, f"above: {TURNS}; a run that diverged keeps its last finite model", below)
     style.legend_above(figure, 2)
     return figure
 

@@ -198,7 +198,11 @@ def draw(table: Table) -> Figure:
     """Causes down, m, K and P across; below, the runs over the exact expectations."""
     figure = Figure(figsize=(2 * style.WIDTH, 8.2), layout="constrained")
     grid = figure.add_gridspec(4, 3, height_ratios=(1, 1, 1, 0.62))
-    fixed = {"m": "$K=P=1$", "K": f"$m=1$, $P=d={D}$", "P": "$m=K=1$; dotted: $P=d$"}
+    fixed = {
+        "m": "clients $m$ ($K=P=1$)",
+        "K": f"local steps $K$ ($m=1$, $P=d={D}$)",
+        "P": "directions $P$ ($m=K=1$; dotted: $P=d$)",
+    }
     for i, cause in enumerate(CAUSES):
         left = None
         for j, axis in enumerate(AXES):
@@ -206,7 +210,7 @@ def draw(table: Table) -> Figure:
             left = left or axes
             draw_panel(axes, of(table, cause, axis), axis)
             if i == 0:
-                axes.set_title(f"in ${axis}$ ({fixed[axis]})")
+                axes.set_title(fixed[axis])
             if i == len(CAUSES) - 1:
                 axes.set_xlabel(f"${axis}$")
             axes.tick_params(labelleft=j == 0)

@@ -273,7 +273,9 @@ def draw_costs(table: Table) -> Figure:
     figure, panels = style.new_figure(2, height=2.4)
     quantities = list(dict.fromkeys(row["quantity"] for row in table))
     names = list(dict.fromkeys(row["method"] for row in table))
-    for axes, source, title in zip(panels, ("paper", "ours"), ("paper's formulas, C_g and M_g measured", "counted")):
+    for axes, source, title in zip(
+        panels, ("paper", "ours"), ("paper's formulas, cost of a gradient measured", "counted")
+    ):
         for place, name in enumerate(names):
             values = []
             for quantity in quantities:

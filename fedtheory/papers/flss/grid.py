@@ -69,6 +69,12 @@ ONE_BY_ONE = (
 )
 
 
+NAMES = (
+    "R: rank of the subspace; T0: rounds before it starts; sr: factor of the step in it",
+    "whole: a round in which clients send the whole update",
+)
+
+
 @style.styled
 def draw(table: Sequence[Row]) -> Figure:
     """FLSS minus FedAvg in points, a line per change."""
@@ -87,7 +93,7 @@ def draw(table: Sequence[Row]) -> Figure:
     axes.set_xlim(-most, most)
     axes.set_yticks(list(spots), [row["change"] for row in table])
     axes.set(xlabel="difference in points of test accuracy")
-    style.caption(figure, list(table))
+    style.caption(figure, list(table), *NAMES)
     style.legend_above(figure, 1)
     return figure
 

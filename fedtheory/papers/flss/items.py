@@ -687,7 +687,7 @@ def measure_features(scale: str, seeds: int, device: str) -> Result:
 def _points(
     axes: Axes, rows: Table, names: Mapping[str, style.Look], ours: Sequence[str], paper: str | None = None
 ) -> None:
-    """Methods side by side at each setting: ours with intervals, what is printed as diamonds."""
+    """Methods side by side at each setting: ours with intervals, what is printed hollow."""
     settings = list(dict.fromkeys(row["setting"] for row in rows))
     names = {name: how for name, how in names.items() if any(row["method"] == name for row in rows)}
     for place, (name, how) in enumerate(names.items(), 1):
@@ -697,14 +697,14 @@ def _points(
             error = [[mean - low], [high - mean]]
             axes.errorbar([x], [mean], error, fmt=how.marker, markersize=3.5, color=how.color, capsize=2)
             if paper and not math.isnan(found[paper]):
-                axes.plot([x], [found[paper]], "D", markersize=4, markerfacecolor="none", color=how.color, zorder=3)
+                axes.plot([x], [found[paper]], how.marker, markersize=4.5, mfc="none", color=how.color, zorder=3)
     axes.set_xticks(range(len(settings)), [name.removeprefix(f"{IN_FULL} ") for name in settings])
     axes.set_xlim(-0.5, len(settings) - 0.5)
 
 
 @style.styled
 def draw_levels(table: Table) -> Figure:
-    """Ours with intervals, and the differences to one method, beside what is printed (diamonds). A row a length.
+    """Ours with intervals, and the differences to one method, beside what is printed (hollow). A row a length.
 
     Printed accuracies stand beside ours at the printed length alone.
     """
@@ -723,13 +723,13 @@ def draw_levels(table: Table) -> Figure:
         gaps.axhline(0, color="black", linewidth=0.8)
         gaps.set(
             ylabel=f"points, minus {against}'s",
-            title="paired by seed" + (f"; diamonds: printed for {panel.split(' (')[0]}" if printed else ""),
+            title="paired by seed" + (f"; hollow: printed for {panel.split(' (')[0]}" if printed else ""),
         )
     for name, how in names.items():
         n = " or ".join(map(str, sorted({row["seeds"] for row in table if row["method"] == name})))
         axes[0].plot([], [], how.marker, markersize=3.5, color=how.color, label=f"{name} (n={n})")
     if printed:
-        axes[1].plot([], [], "kD", markersize=4, markerfacecolor="none", label="printed, 400 rounds")
+        axes[1].plot([], [], "ko", markersize=4.5, markerfacecolor="none", label="hollow: printed, 400 rounds")
     style.caption(figure, table)
     style.legend_above(figure, 5)
     return figure

@@ -207,7 +207,7 @@ def draw_curves(table: Table) -> Figure:
     if own:
         axes.plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="paper, T = 25,000")
     for name in missing:
-        axes.plot([], [], " ", label=f"paper: {name} NaN")
+        axes.plot([], [], " ", label=f"the paper prints NaN for {name}")
     axes.set(yscale="log", xlabel="communication rounds", ylabel=r"$\|X_t-X^*\|_F\,/\,\|X^*\|_F$")
     axes.set_title(f"het = {het}, r = {r} (r/d = {r / d:g})")
     style.caption(figure, table, style.CUT)
@@ -242,7 +242,7 @@ def draw_finals(table: Table) -> Figure:
             if not math.isnan(paper):
                 style.paper_mark(axes, at + shift, paper, name)
     if own:
-        axes.plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="paper (NaN: none)")
+        axes.plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="paper (no mark: it prints NaN)")
     names = [f"het={het}\nr={r}" for het, r in settings]
     axes.set_xticks(range(len(settings)), names)
     axes.set(yscale="log", ylabel="final relative error")
@@ -407,7 +407,7 @@ def draw_why(table: Table) -> Figure:
     )
     left.set_title("mean dual: rounding error, multiplied at each new P")
     right.set(yscale="log", ylim=(1e-3, 1e10), xlabel="communication rounds", ylabel="relative error")
-    right.set_title("same runs; with sums sent it stays away (n=1)")
+    right.set_title("same runs: with sums sent the error stays finite (n=1)")
     style.legend_above(figure, 4)
     return figure
 
@@ -510,7 +510,7 @@ def draw_readings(table: Table) -> Figure:
     for name, texts in beyond.items():
         y = len(names) - names.index(name)
         left.text(high * 0.98, y, ", ".join(texts), fontsize=5.5, va="center", ha="right")
-    left.plot([], [], "kD", markerfacecolor="none", label="paper (FedSub r=50: NaN)")
+    left.plot([], [], "kD", markerfacecolor="none", label="paper (it prints NaN for FedSub, r = 50)")
     left.plot([], [], " ", label="*: as in Tables 2 to 4")
     left.set_yticks(range(len(names), 0, -1), [_in_words(name) for name in names])
     left.set(xscale="log", xlim=(4e-3, high), xlabel="plateau of the relative error, het = 0.5")
@@ -532,7 +532,9 @@ def draw_readings(table: Table) -> Figure:
         xlabel="het (above) and r (below)",
         ylabel="relative error at the end",
     )
-    right.set_title(f"absent clients step on, turned; {max(row['ran rounds'] for row in stepped):,} rounds (n=1)")
+    right.set_title(
+        f"FedSub, absent clients step on and turn; {max(row['ran rounds'] for row in stepped):,} rounds (n=1)"
+    )
     style.legend_above(figure, 4)
     return figure
 

@@ -105,7 +105,7 @@ def draw(table: Sequence[Row]) -> Figure:
         axes.set_yticks([], minor=True)
         axes.set_xlim(-0.5, len(places) - 0.5)
     panels[1].plot([], [], "kD", markersize=4.5, markerfacecolor="none", label="printed")
-    style.caption(figure, list(table), "left without a point: no number is printed, or a run diverged")
+    style.caption(figure, list(table), "left without a point: the paper prints no value, or a run diverged")
     style.legend_above(figure, 2)
     return figure
 

@@ -126,7 +126,7 @@ def draw(table: Table) -> Figure:
         axes.xaxis.set_minor_formatter("")
     panels[0].set_ylabel(r"$\|W-W^\star\|^2$ over its start")
     panels[-1].set(title=r"redrawn every round, $\eta=1/4$", xlabel="range $a$ of the factors", ylim=(1e-6, 1e3))
-    panels[0].plot([], [], color="0.4", linewidth=3.5, alpha=0.3, label="wide: the rule")
+    panels[0].plot([], [], color="0.4", linewidth=3.5, alpha=0.3, label="pale band: the rule")
     style.legend_above(figure, 4)
     return figure
 

@@ -166,9 +166,10 @@ def draw(table: Table) -> Figure:
         axes.set(xscale="log", yscale="log", title=name, xlabel="share $r/d$", ylabel=r"largest $KL\eta$")
         axes.xaxis.set_minor_formatter("")
         axes.yaxis.set_minor_formatter("")
-    panels[-1].set(title=r"one step on $\frac{1}{2}\|x\|^2$; wide: $2/c$", xlabel="$P$, or rank $r$ of 16")
+    panels[-1].set(title=r"one step on $\frac{1}{2}\|x\|^2$", xlabel="$P$, or rank $r$ of 16")
     panels[-1].set_ylabel(r"largest $L\eta$, or $L\alpha$")
-    panels[0].plot([], [], color="0.4", linewidth=0.7, label="thin: the rule")
+    panels[0].plot([], [], color="0.4", linewidth=0.7, label="thin line: the rule")
+    panels[0].plot([], [], color="0.6", linewidth=3.5, alpha=0.4, label="pale band: the exact limit $2/c$")
     style.legend_above(figure, 6)
     return figure
 

@@ -14,7 +14,7 @@ LETTERS = {
     "grad_F": r"\nabla F(x)", "c_i": "c_i",
     "c_i1": "c_i^+", "u_i": "u_i", "a_i": r"\bar a_i", "e": "e", "sum_k": r"\sum_{k<K}{}", "mean_i": r"\frac1N\sum_i{}",
     "mean_ik": r"\frac1{NK}\sum_i\sum_{k<K}{}", "u_bar": r"\bar u", "Phi": r"\Phi", "Phi1": r"\mathbb E\Phi^+",
-    "Fstar": r"F^\star", "v2": "v'", "d_": "d", "B_": "B", "dots": r"\dots", "c1": "c^+",
+    "Fstar": r"F^\star", "v2": "v'", "d_": "d", "B_": "B'", "dots": r"\dots", "c1": "c^+",
         "c1_2": r"\mathbb E\Vert c^+\Vert^2",
     "c_2": r"\mathbb E\Vert c\Vert^2", "step_2": r"\mathbb E\Vert x^{t+1}-x^t\Vert^2", "max": r"\max({})",
     "moved": r"\mathbb E\Vert x^+-x\Vert^2", "v_S": r"v_{\mathcal S}", "EP": r"\mathbb E[P]", "EP2": r"\mathbb E[P^2]",

@@ -4,7 +4,7 @@ from fedtheory.theory.formula import named
 
 LETTERS = {
     "eta": r"\tilde\eta", "eta_g": r"\eta_g", "lr": r"\eta_l", "rho": r"\rho", "sigma": r"\sigma", "zeta": r"\zeta",
-    "omega": r"\omega", "alpha": r"\alpha", "beta": r"\beta", "tau": r"\tau", "gap": r"\Delta_F", "H": r"\bar h",
+    "omega": r"\lambda", "alpha": r"\alpha", "beta": r"\beta", "tau": r"\tau", "gap": r"\Delta_F", "H": r"\bar h",
     "average": r"\frac1T\sum_{t<T}\mathbb E\Vert\nabla F(x^t)\Vert^2",
     "least": r"\min_{0\le t<T}\mathbb E\Vert\nabla F(x^t)\Vert^2",
     "C": r"\mathcal C", "C0": r"\mathcal C_0", "C1": r"\mathbb E\,\mathcal C^+", "G2": r"\Vert G\Vert^2",
@@ -18,7 +18,7 @@ LETTERS = {
     "tau_k": r"\tau_k", "sum_ik": r"\sum_{i,k}{}", "sum_iK": r"\sum_{i,k<K}{}", "C_ik": "C_i^k", "e_ik": "e_i^k",
         "grad": r"\nabla F_i(x)", "c_i": "c_i", "b_ik": "b_i^k", "u_ik": "u_i^k", "e": "e",
     "Fi1": "F_i(x^+)", "Fi0": "F_i(x)", "Gs": r"\langle G,s\rangle",
-    "int01": r"\int_0^1{}\,du", "du": r"\langle\nabla F(x+us)-G,s\rangle", "Fs": "F(x+s)", "n2": r"\Vert n\Vert^2",
+    "int01": r"\int_0^1{}\,dt", "du": r"\langle\nabla F(x+ts)-G,s\rangle", "Fs": "F(x+s)", "n2": r"\Vert n\Vert^2",
 }  # fmt: skip
 
 FORMULAS = named(
@@ -44,12 +44,9 @@ FORMULAS = named(
     growth="(1 + alpha)**K <= e**(alpha*K) <= e**(1//25) <= 1.041",
     alpha_K="alpha*K == 4*(K*L*lr)**2 <= 1/25",
     third="4/3*1.041 == 1.388",
-    pull="d == u_i - u + G",
-    pulls="mean_i(sq(d)) == C - sq(u) + G2 <= C + G2",
     recursion="e_k <= 4*lr**2*L**2*k*S_k + 4*lr**2*k**2*rho*sq(d) + 2*lr**2*k*sigma**2 <= alpha*S_k + b_k",
     # 3: the descent
     descent="EF1 <= F0 - rho*eta/2*G2 + (1 + L*eta)/2*L**2*eta*D + L*eta**2*sigma**2/(N*K)",
-    smooth="Fs - F0 - Gs == int01(du) <= int01(L*u*sq(s)) == L/2*sq(s)",
     split="""EF1 - F0 <= -eta*E(sq(a) + dot(a, b))
         + L*eta**2/2*E(sq(a) + sq(b) + sq(n) + 2*dot(a, b) + 2*dot(b, n))""",
     back="-2*dot(a, b) <= sq(a) + sq(b)",
@@ -58,12 +55,6 @@ FORMULAS = named(
     noise="E(sq(n)) <= E(sq(xi_bar)) <= sigma**2/(N*K)",
     step_half="h == L*eta <= 1/2",
     lemma3="EF1 <= F0 - rho*eta/4*G2 + L*eta**2*sigma**2/(2*N*K) + 3/2*L**2*eta*D",
-    through="Fi1 <= Fi0 + dot(grad, s) + L/2*sq(s) - dot(b, s - u) - 1/(4*L)*sq(b)",
-    rest="b == L*u - a",
-    third_point="w == 1/2*(u + a/L)",
-    weighted="F1 <= F0 + Gs + L/2*sq(s) - over_ik(tau_k*(dot(b_ik, s - u_ik) + 1/(4*L)*sq(b_ik)))",
-    pointwise="1/2*sq(a) + tau*(dot(b, u + h*p) - 1/4*sq(b)) <= 3/2*sq(u) + h**2*sq(p) - 2*h*dot(a, p)",
-    left_over="(1 - tau)*(sq(a - h*p) + 3/2*(sq(u) - sq(a))) + tau*(sq(1/2*(u + a) - h*p) + 1/2*(sq(u) - sq(a)))",
     polar="-dot(g, p) == -1/2*(sq(g) + sq(p) - sq(p - g))",
     remains="-1/2*sq(g) - 1/2*(1 - h)*sq(p) + h**2*sq(p) - 2*h*dot(p - g, p)",
     half="h <= 1/2",
@@ -152,4 +143,23 @@ FORMULAS = named(
         + 4/3*(L**2*K*lr**2*sigma**2/rho)""",
     left_none="1.8*L**2*K**2*lr**2*zeta**2",
     left_kept="40/9*L**2*K**2*lr**2*C0//(rho*T)",
+)
+
+FORMULAS |= named(
+    LETTERS | {"u": r"\bar u"},
+    pull="d == u_i - u + G",
+    pulls="mean_i(sq(d)) == C - sq(u) + G2 <= C + G2",
+)
+FORMULAS |= named(
+    LETTERS | {"u": "t"},
+    smooth="Fs - F0 - Gs == int01(du) <= int01(L*u*sq(s)) == L/2*sq(s)",
+)
+FORMULAS |= named(  # of the appendix
+    LETTERS | {"u": r"\delta", "b": r"\psi", "u_ik": r"\delta_i^k", "b_ik": r"\psi_i^k"},
+    through="Fi1 <= Fi0 + dot(grad, s) + L/2*sq(s) - dot(b, s - u) - 1/(4*L)*sq(b)",
+    rest="b == L*u - a",
+    third_point="w == 1/2*(u + a/L)",
+    weighted="F1 <= F0 + Gs + L/2*sq(s) - over_ik(tau_k*(dot(b_ik, s - u_ik) + 1/(4*L)*sq(b_ik)))",
+    pointwise="1/2*sq(a) + tau*(dot(b, u + h*p) - 1/4*sq(b)) <= 3/2*sq(u) + h**2*sq(p) - 2*h*dot(a, p)",
+    left_over="(1 - tau)*(sq(a - h*p) + 3/2*(sq(u) - sq(a))) + tau*(sq(1/2*(u + a) - h*p) + 1/2*(sq(u) - sq(a)))",
 )
