@@ -23,14 +23,17 @@ PAGES = {name: (ROOT / "docs" / "theory" / f"{name}.md").read_text() for name in
 DRAWN = {"ssf": 40}  # mutations of objects, else 20; of the page twice as many
 PRINTED = {  # formulas of the papers, and the claims that state them
     "ssf": {"printed": "ssf.theorem1"},
+    "fedsub": dict.fromkeys(("printed", "printed_steps"), "fedsub.thm1"),
     "flss": dict.fromkeys(("printed", "printed_steps", "printed_B"), "flss.thm-c31"),
 }
 STATED = {  # ours that are claims
     "ssf": {"theorem": "ssf.sharper.theorem", "short": "ssf.sharper.short"},
+    "fedsub": {"without": "fedsub.sharper.without", "quadratic": "fedsub.sharper.quadratic"},
     "flss": {"theorem": "flss.sharper.fixed", "gap": "flss.sharper.gap"},
 }
 NOTATION = {  # of claims, and of pages
-    r"\mathbf": "", "^*": r"^\star", "E[": "E", "_2^2]": "^2", r"\eta_t": r"\eta",
+    r"\mathbf": "", "^*": r"^\star", "E[": "E", "_2^2]": "^2", r"\eta_t": r"\eta", "L_f": "L",
+    r"\sum_{k=0}^{K-1}": r"\sum_{k<K}",
 }  # fmt: skip
 
 
