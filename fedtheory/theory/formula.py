@@ -110,6 +110,8 @@ class Root:
         self.square = square
 
     def __pow__(self, power: int) -> Any:
+        if power % 2:
+            checks.reject("power", power, "an even number", "use the number itself")
         return self.square ** (power // 2)
 
 

@@ -164,16 +164,15 @@ class _Log:
         return x
 
 
-def exponents(growth: Formula) -> Callable[[], bool]:
-    """The exponents of the chain at the largest lambda: the first two powers of e are the same."""
-    lam = F["third"].right({})
-    return lambda: growth.side(1).right({"e": _Log(), "lam": lam}) == growth.side(2).right({"e": _Log()})
+def exponents(first: Formula, second: Formula, **values: Fraction) -> Callable[[], bool]:
+    """Two powers of e are the same at these values."""
+    return lambda: first.right({"e": _Log(), **values}) == second.right({"e": _Log()})
 
 
 OF_LAM: list[Put] = ["lam == L*eta*tau"]
 GROWTH = every(
     exponential(F["growth"], Formula("2*lam**2"), tau=Fraction(1), lam=F["third"].right({})),
-    exponents(F["growth"]),
+    exponents(F["growth"].side(1), F["growth"].side(2), lam=F["third"].right({})),
     Equal("alpha*tau", "2*lam**2", [F["alpha"], *OF_LAM]),
     Equal(F["third"], F["steps"], ["theta_m == 1"]),
     Equal(F["five_sixths"]),
