@@ -66,7 +66,9 @@ def bounded(by: Formula, floor: float = 1.0, scale: float = 1.0) -> Bound:
 
     def right(q: Means) -> torch.Tensor:
         names = {"theta_r": q.theta[0], "theta_m": q.theta[1], "Delta": q.gap, "H_0": q.H0, "p": q.p, "K": q.rounds}
-        *first, last = by.terms(names | {"L": 1.0, "eta": q.step, "tau": 1.0, "zeta": Root(q.zeta2)} | {"sqrt": math.sqrt})
+        *first, last = by.terms(
+            names | {"L": 1.0, "eta": q.step, "tau": 1.0, "zeta": Root(q.zeta2)} | {"sqrt": math.sqrt}
+        )
         return scale * (sum(first) + floor * last)
 
     return right

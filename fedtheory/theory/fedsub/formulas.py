@@ -5,18 +5,18 @@ from fedtheory.theory.formula import named
 LETTERS = {
     "eta": r"\eta", "tau": r"\tau", "theta_m": r"\theta_m", "theta_r": r"\theta_r", "rho": r"\rho", "lam": r"\lambda",
     "zeta": r"\zeta", "alpha": r"\alpha", "kappa": r"\kappa", "Delta": r"\Delta", "Phi": r"\Phi", "Pi": r"\Pi",
-    "Gamma": r"\Gamma", "Theta": r"\Theta", "O": r"\mathcal O({})", "B2": "B_g^2", "H_0": "H_0", "e": "e", "e_s": "e_s",
-    "average": r"\frac1K\sum_{k<K}\mathbb E\Vert\nabla f(x^k)\Vert^2", "sqR": r"\Vert{}\Vert_R^2", "d_i": "d_i",
-    "grad_i": r"\nabla f_i(x)", "grad0_i": r"\nabla f_i(x^0)", "grad0": r"\nabla f(x^0)", "h_i": "h_i", "u_i": "u_i",
-    "R_inverse": "R^{-1}", "sum_i": r"\sum_i{}", "mean_i": r"\frac1n\sum_i{}", "sum_s": r"\sum_{s<\tau}{}",
-    "sum_j": r"\sum_{j<s}{}", "S_s": "S_s", "S_s1": "S_{s+1}", "b_s": "b_s", "b_j": "b_j", "aj": "a^j",
-    "f0": "f(x)", "f1": "f(x^+)", "Ef1": r"\mathbb Ef(x^+)", "fstar": r"f^\star", "a_bar": r"\bar a",
-    "moved": r"\mathbb E\Vert x^+-x\Vert^2", "H1": "H^+", "EPhi": r"\mathbb E\,\Phi", "EPhi1": r"\mathbb E\,\Phi^+",
-    "Phi_0": r"\Phi_0", "shares": r"\frac{r_l}{m_l}", "v_R": r"\langle v,(I-R)v\rangle", "cut": r"\Vert R^{-1}\Pi\delta\Vert_R^2",
-    "Pi_delta": r"\Pi\delta", "delta": r"\delta", "Omega": r"\Omega'", "Y_i": "Y_i", "Y_bar": r"\bar Y", "v_i": "v_i",
-    "dual_0": r"\mathbb E\Vert Y_i-\bar Y\Vert^2", "norm": r"\Vert{}\Vert_R", "part1": "h_i^{(1)}", "part2": "h_i^{(2)}",
-    "part3": "h_i^{(3)}", "old_V": "V'", "old_G": "G'", "old_H": "H'", "int01": r"\int_0^1{}\,d\vartheta",
-    "vartheta": r"\vartheta", "f_s": "f(x+s)", "product": r"\langle\Pi G,\Pi(\bar a-G)\rangle", "max_step": r"\frac1{3L\sqrt{\theta_m}}",
+    "Gamma": r"\Gamma", "Theta": r"\Theta", "O": r"\mathcal O({})", "B2": "B_g^2",
+    "average": r"\frac1K\sum_{k<K}\mathbb E\Vert\nabla f(x^k)\Vert^2", "sqR": r"\Vert{}\Vert_R^2",
+    "grad_i": r"\nabla f_i(x)", "grad0_i": r"\nabla f_i(x^0)", "grad0": r"\nabla f(x^0)", "R_inverse": "R^{-1}",
+    "sum_i": r"\sum_i{}", "mean_i": r"\frac1n\sum_i{}", "sum_s": r"\sum_{s<\tau}{}", "sum_j": r"\sum_{j<s}{}",
+    "S_s1": "S_{s+1}", "aj": "a^j", "f0": "f(x)", "f1": "f(x^+)", "Ef1": r"\mathbb Ef(x^+)", "fstar": r"f^\star",
+    "a_bar": r"\bar a", "moved": r"\mathbb E\Vert x^+-x\Vert^2", "H1": "H^+", "EPhi": r"\mathbb E\,\Phi",
+    "EPhi1": r"\mathbb E\,\Phi^+", "Phi_0": r"\Phi_0", "shares": r"\frac{r_l}{m_l}",
+    "v_R": r"\langle v,(I-R)v\rangle", "cut": r"\Vert R^{-1}\Pi\delta\Vert_R^2", "Pi_delta": r"\Pi\delta",
+    "delta": r"\delta", "Omega": r"\Omega'", "dual_0": r"\mathbb E\Vert Y_i-\bar Y\Vert^2", "norm": r"\Vert{}\Vert_R",
+    "part1": "h_i^{(1)}", "part2": "h_i^{(2)}", "part3": "h_i^{(3)}", "old_V": "V'", "old_G": "G'", "old_H": "H'",
+    "int01": r"\int_0^1{}\,d\vartheta", "vartheta": r"\vartheta", "f_s": "f(x+s)",
+    "product": r"\langle\Pi G,\Pi(\bar a-G)\rangle",
 }  # fmt: skip
 
 FORMULAS = named(
@@ -27,6 +27,9 @@ FORMULAS = named(
         + eta*tau*theta_r**2*theta_m**2*(theta_m - 1)*(1/n)*B2)""",
     # what is assumed, and the theorem
     steps="L*eta*tau <= 1/(3*sqrt(theta_m))",
+    thetas="theta_r <= 1 <= theta_m",
+    thetas_product="1 <= theta_r*theta_m",
+    taus="tau >= 1",
     p="p == L**2*eta**2*tau*(tau - 1) <= lam**2",
     theorem="""average <= 5*theta_m*Delta/(2*eta*tau*K) + 25/12*theta_m*p*(H_0/K)
         + 25/6*(theta_m - 1)*p*zeta**2""",

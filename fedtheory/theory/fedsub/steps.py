@@ -14,7 +14,17 @@ from fedtheory.theory.fedsub.sharper import CORNERS, potential
 from fedtheory.theory.formula import Formula, Root
 from fedtheory.theory.proof import Equal, Fails, Implies, Put, Said, Step, equal, every
 from fedtheory.theory.ssf.formulas import FORMULAS as OF_SSF
-from fedtheory.theory.ssf.steps import CAUCHY, INDUCTION, NOT_CAUCHY, NOT_INDUCTION, TWO, exponential, pythagoras, two, unrolled
+from fedtheory.theory.ssf.steps import (
+    CAUCHY,
+    INDUCTION,
+    NOT_CAUCHY,
+    NOT_INDUCTION,
+    TWO,
+    exponential,
+    pythagoras,
+    two,
+    unrolled,
+)
 
 
 def same(v: Any) -> Any:
@@ -97,7 +107,12 @@ def opposed(known: bool) -> Callable[[], bool]:
 
         g, u, R = sympy.symbols("g:3"), list(sympy.symbols("u:3")), sympy.Symbol("R")
         u[2] = -u[0] - u[1] if known else u[2]
-        names = {"G": sum(g) / sympy.Integer(3), "R_inverse": R, "h_i": 0, **dict.fromkeys(("sum_i", "mean_i", "E"), same)}
+        names = {
+            "G": sum(g) / sympy.Integer(3),
+            "R_inverse": R,
+            "h_i": 0,
+            **dict.fromkeys(("sum_i", "mean_i", "E"), same),
+        }
         rows = [F["pull"].links({**names, "H": 0, "sqR": same, "grad_i": a, "u_i": b}) for a, b in zip(g, u)]
         return sympy.expand(sum(row[0][2] for row in rows) - rows[0][1][2]) == 0
 
@@ -153,7 +168,7 @@ def summed(squares: Formula) -> Callable[[], bool]:
 
 SQUARES = every(
     summed(F["squares"]),
-    Implies(["tau >= 1"], ["sum <= most"], [("sum", F["squares"].side(1)), ("most", F["squares"])]),
+    Implies([F["taus"]], ["sum <= most"], [("sum", F["squares"].side(1)), ("most", F["squares"])]),
 )
 
 
@@ -170,8 +185,15 @@ def exponents(first: Formula, second: Formula, **values: Fraction) -> Callable[[
 
 
 OF_LAM: list[Put] = ["lam == L*eta*tau"]
+
+
+def largest(growth: Formula) -> Callable[[], bool]:
+    """The chain at the largest lambda, for one step."""
+    return exponential(growth, Formula("2*lam**2"), tau=Fraction(1), lam=F["third"].right({}))
+
+
 GROWTH = every(
-    exponential(F["growth"], Formula("2*lam**2"), tau=Fraction(1), lam=F["third"].right({})),
+    largest(F["growth"]),
     exponents(F["growth"].side(1), F["growth"].side(2), lam=F["third"].right({})),
     Equal("alpha*tau", "2*lam**2", [F["alpha"], *OF_LAM]),
     Equal(F["third"], F["steps"], ["theta_m == 1"]),
@@ -211,7 +233,8 @@ DRIFT = every(
           [*MEANS, F["alpha"], F["b_s"], ("two", two)]),
     Equal(F["b_s"], "eta**2*d_i*of_s", [*MEANS, ("sum_s", same), ("of_s", F["squares"].side(0))]),
     Equal(F["drift"], "scale/tau*growth*squares*eta**2*d_i",
-          [*MEANS, "D == 1", ("scale", F["drift"].side(0)), ("mean_i", same), ("growth", F["growth"]), ("squares", F["squares"]), "h_i == H",
+          [*MEANS, "D == 1", ("scale", F["drift"].side(0)), ("mean_i", same), ("growth", F["growth"]),
+           ("squares", F["squares"]), "h_i == H",
            ("d_i", F["pulls"]), ("p", F["p"].side(1))]),
 )  # fmt: skip
 
@@ -285,7 +308,7 @@ def layers(then: Sequence[Said], *where: Put) -> Implies:
     given = [F["shares"].changed("shares", one) for one in ("x", "y")]
     parts: list[Put] = [("sq", lambda v: positive("V") + positive("W")), "v_R == (1 - x)*V + (1 - y)*W"]
     weighted: Put = ("sqR", lambda v: positive("x") * positive("V") + positive("y") * positive("W"))
-    return Implies([*given, "theta_m >= 1", "theta_r <= 1"], then, [*parts, weighted, *where], cleared=True)
+    return Implies([*given, F["thetas"]], then, [*parts, weighted, *where], cleared=True)
 
 
 CUT = every(
@@ -326,7 +349,7 @@ DUAL = every(
 
 SET = "0 < p <= lambda^2, 9 lambda^2 theta_m <= 1, theta_m >= 1, 0 < theta_r <= 1"
 SHORT_P = f"p <= {F['p'].side(2).text}"
-AT = [SHORT_P, f"lam <= {F['steps'].side(1).text}", "theta_m >= 1", "theta_r <= 1"]
+AT = [SHORT_P, f"lam <= {F['steps'].side(1).text}", F["thetas"]]
 
 
 def within(*then: Said, where: Sequence[Put] = ()) -> Implies:
@@ -345,7 +368,7 @@ GATHERED = every(
 )  # fmt: skip
 MOVED = every(
     within(F["of_move"]),
-    Implies([f"left <= {F['of_move'].side(1).text}", "moved >= 0"], ["left*moved <= 0"]),
+    Equal(F["of_move"].side(1), "0"),
 )
 GRADIENT = every(
     Equal(F["of_G"].side(0), F["of_G"].side(1), WEIGHED),
@@ -382,13 +405,13 @@ def above(*only: str, rest: Sequence[str] = ("Delta", "v_i", "zeta")) -> Implies
     """One term of the theorem is at most that of the ledger's repair."""
     zero = [f"{one} == 0" for one in rest if one not in only]
     return Implies(
-        ["theta_m >= 1", "theta_r*theta_m >= 1", "s*theta_m >= 1"], ["ours <= theirs"],
+        [F["thetas"], F["thetas_product"], F["shares"].changed("shares", "s")], ["ours <= theirs"],
         ["tau == x + 1", ("p", F["p"].side(1)), *zero, "t == eta*tau", "R == s", "H_0 == s*v_i**2", ("mean_i", same),
          F["dual_0"], F["Omega"], ("theirs", F["repair"]), ("ours", F["theorem"])], cleared=True)  # fmt: skip
 
 
 REPAIRED = every(
-    Implies(["theta_m >= 1", "theta_r*theta_m >= 1", F["repair_steps"]], [F["steps"]], cleared=True),
+    Implies([F["thetas"], F["thetas_product"], F["repair_steps"]], [F["steps"]], cleared=True),
     *map(above, ("Delta", "v_i", "zeta")),
     # the ledger's round: w |Y|^2 is paid for by t/(8 theta_m) of the gradient, and w 4 t^2 theta_r^2 ... is left
     Equal(F["repair"].term(1), "K*once*w*4*t**2*theta_r**2*(theta_m - 1)*zeta**2",
@@ -407,17 +430,18 @@ BEST = every(
     Equal("most**3*one_C*one_A**2", "one**3*C*A**2",
           [F["A"], F["C"], ("most", F["best"].term(1)), *(f"{one} == 2" for one in ("theta_m", "Delta", "L", "zeta",
            "K")), ("one", F["best"].term(1)), ("one_A", F["A"]), ("one_C", F["C"])]),
-    Implies(["theta_m >= 1"], ["27/4*C*A**2 <= most**3"], [F["A"], F["C"], ("most", F["best"].term(1))], cleared=True),
-    Fails(Implies(["theta_m >= 1"], ["27/4*C*A**2 <= (499/500*most)**3"], [F["A"], F["C"], ("most", F["best"].term(1))],
+    Implies([F["thetas"]], ["27/4*C*A**2 <= most**3"], [F["A"], F["C"], ("most", F["best"].term(1))], cleared=True),
+    Fails(Implies([F["thetas"]], ["27/4*C*A**2 <= (499/500*most)**3"], [F["A"], F["C"], ("most", F["best"].term(1))],
                   cleared=True)),
     Equal(F["best"].term(0), "A*first", [F["A"], ("first", F["inverse"].term(0))]),
     *(Equal(F["inverse"].term(at), "1/t", [take, F["chosen"]]) for at, take in enumerate((FIRST, SECOND))),
     Equal("L*t", F["steps"], [FIRST, F["chosen"]]),
     Equal(F["inverse"].side(0), "1/t"),
     Equal(F["chosen"], "((A/(2*C)))**(1//3)", [SECOND]),
-    Implies(["x > 0", "y > 0", "t == min(x, y)"], ["1/t <= 1/x + 1/y"]),
+    Implies([], ["1/x <= 1/x + 1/y", "1/y <= 1/x + 1/y"], cleared=True),
 )  # fmt: skip
 # of t |G|_R^2 there is left `kept`, as 2 and 3 with u_i = 0 have it
+
 
 def alone(then: str) -> Implies:
     return Implies([SHORT_P, F["third"]], [then],
@@ -443,7 +467,7 @@ RATIO = every(
     Equal(F["repair"].term(1), "theirs*floor", [*ONE, ("theirs", F["stays_theirs"]), ("floor", F["one_floor"])]),
     Equal(F["theorem"].term(2), "ours*floor", [*ONE, ("ours", F["stays_ours"]), ("floor", F["one_floor"])]),
     Equal(F["smaller"], "theirs/ours", [("theirs", F["stays_theirs"]), ("ours", F["stays_ours"])]),
-    *(Implies(["rho <= 1", given], [then], [("ours", F["dual_stays"]), ("none", F["none_stays"])], cleared=True)
+    *(Implies([given], [then], [("ours", F["dual_stays"]), ("none", F["none_stays"])], cleared=True)
       for given, then in ((F["beats"], "ours < none"), ("ours < none", F["beats"]))),
 )  # fmt: skip
 
@@ -514,7 +538,7 @@ LEFT = every(
     Equal(F["none_stays"], F["without"].term(1), ONE),
     Equal(F["dual_stays"], F["theorem"].term(2), ONE),
     Equal(F["dual_third"], F["quadratic"].term(2), ONE),
-    *(Implies(["rho <= 1", given], [then], [("ours", F["dual_left"]), ("none", F["none_left"])], cleared=True)
+    *(Implies([given], [then], [("ours", F["dual_left"]), ("none", F["none_left"])], cleared=True)
       for given, then in ((F["more"], "ours > none"), ("ours > none", F["more"]))),
 )  # fmt: skip
 
@@ -558,8 +582,8 @@ def unbiased(drawn: Iterable[tuple[int, ...]]) -> Callable[[], bool]:
     )
 
 
-PRODUCTS = Implies(["lam >= 0"], [F["two_parts"], F["zero_part"], F["start_part"]],
-                   [("norm", same), ("sqR", lambda v: v * v)], line=True)  # fmt: skip
+PRODUCTS = Implies([], [F["two_parts"], F["zero_part"], F["start_part"]],
+                   [("norm", same), ("sqR", lambda v: v**2)], cleared=True)  # fmt: skip
 
 
 def _part(v: Any) -> Any:
@@ -575,7 +599,7 @@ BIAS = every(
           [("E", same), ("sqR", _part), ("two_parts", F["two_parts"]), ("zero_part", F["zero_part"])]),
     Equal(F["start_bias"], "start_part", [("E", same), ("sqR", _part), ("start_part", F["start_part"])]),
 )  # fmt: skip
-SMALL = [f"lam <= {F['short_steps'].side(1).text}", "Q <= most_Q", "c >= 1"]
+SMALL = [f"lam <= {F['short_steps'].side(1).text}", "Q <= most_Q", F["thetas"]]
 IN_ROOTS: list[Put] = ["theta_m == c**2", "p == lam**2", ("most_Q", F["Q"]), "Q == r**2"]
 SMALLER = [*SMALL, "Q*c**2 <= 5/216", "lam <= 1/6", "36*Q <= 5*lam"]
 
@@ -638,8 +662,9 @@ STEPS = [
          "P P^T itself instead of (r/m) P P^T", ("fedsub.a1-cd", "fedsub.a1-ss")),
     Step("fedsub.1.2", "identity", "any matrix P of 3 x 2", lifted(True), lifted(False),
          "the dual without 1/rho", ("fedsub.eq4 / eq17",)),
-    Step("fedsub.1.3", "identity", "two clients, two local steps, any matrix P of 3 x 2", every(turned(True), opposed(True)),
-         opposed(False), "duals whose sum is not zero", ("fedsub.eq15", "fedsub.eq18", "fedsub.eq3 / eq16")),
+    Step("fedsub.1.3", "identity", "two clients, two local steps, any matrix P of 3 x 2",
+         every(turned(True), opposed(True)), opposed(False), "duals whose sum is not zero",
+         ("fedsub.eq15", "fedsub.eq18", "fedsub.eq3 / eq16")),
     Step("fedsub.2.1", "identity", "three local steps, unrolled, with any additional terms", unrolled(), unrolled(2),
          "the pull counted twice", ("fedsub.eq23-26",)),
     Step("fedsub.2.2", "certificate", "both differences are sums of squares, the second from t to t + 1",
@@ -652,7 +677,7 @@ STEPS = [
     Step("fedsub.2.5", "implication", "the sum by sympy, its bound for all real tau >= 1 by z3", SQUARES,
          {"2/3": "3/5"}),
     Step("fedsub.2.6", "arithmetic", "the series of the exponential with a bound of its rest", GROWTH,
-         exponential(F["growth"].changed("5/4", "1.248"), Formula("2*lam**2"), tau=Fraction(1), lam=F["third"].right({})),
+         largest(F["growth"].changed("5/4", "1.248")),
          "1.248 instead of 5/4", ("fedsub.eq33",)),
     Step("fedsub.2.7", "identity", "any number of clients, by the first two moments of the G + h_i",
          pulled(True), pulled(False), "pulls whose mean is not zero"),
@@ -670,8 +695,8 @@ STEPS = [
          "half of the curvature"),
     Step("fedsub.4.1", "identity", "three clients, any matrix instead of R^{-1} Pi", parts(1), parts(-1),
          "the drift with the other sign", ("fedsub.eq34",)),
-    Step("fedsub.4.2", "certificate", "the difference is (B - A - C)^2 + 2 (A - C)^2", Equal(F["three"], F["three_left"],
-         gap=True), {"4*a": "3*a"}),
+    Step("fedsub.4.2", "certificate", "the difference is (B - A - C)^2 + 2 (A - C)^2",
+         Equal(F["three"], F["three_left"], gap=True), {"4*a": "3*a"}),
     Step("fedsub.4.3", "expectation", "two layers with r/m = 1/3 and 1/2, all their coordinate lines, v as symbols",
          variance(LINES), variance(LINES[:-1]), "one of the six choices left out", ("fedsub.eq35-variance",)),
     Step("fedsub.4.4", "implication", "two layers, all shares between 1/theta_m and theta_r", CUT,
@@ -696,8 +721,8 @@ STEPS = [
     Step("fedsub.6.3", "implication", "for 0 <= 9 p <= 1", WITHOUT, {"9/4": "2"},
          ("fedsub.sharper.without",)),
     Step("fedsub.6.4", "identity", "2, 51.2 and 25/31", RATIO, {"25/31": "24/31"}),
-    Step("fedsub.7.1", "identity", "two clients, two local steps, any matrix instead of Pi", every(undropped(True), IS_SSF),
-         undropped(False), "of y_i only its projection is kept", ("fedsub.eq10",)),
+    Step("fedsub.7.1", "identity", "two clients, two local steps, any matrix instead of Pi",
+         every(undropped(True), IS_SSF), undropped(False), "of y_i only its projection is kept", ("fedsub.eq10",)),
     Step("fedsub.7.2", "expectation", "all pairs of lines of three dimensions, v as symbols", LEFT,
          remembered(False), "the same line in both rounds"),
     Step("fedsub.8.1", "identity", "two local steps in two dimensions, any matrices instead of Pi and M_i",

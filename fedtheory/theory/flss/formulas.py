@@ -5,15 +5,14 @@ from fedtheory.theory.formula import named
 LETTERS = {
     "eta": r"\eta", "tau": r"\tau", "mu": r"\mu", "delta": r"\delta", "sigma": r"\sigma", "zeta": r"\zeta",
     "gamma": r"\gamma", "norm": r"\Vert{}\Vert", "max": r"\max({})", "dist": r"\operatorname{dist}",
-    "w_T": "w_T", "w_P": "w_P", "w_k": "w_k", "near": r"\Vert w-w_P\Vert^2", "near_0": r"\Vert w_0-w_P\Vert^2",
-    "near_T": r"\mathbb E\Vert w_T-w_P\Vert^2", "next": r"\mathbb E\Vert w^+-w_P\Vert^2",
-    "now": r"\mathbb E\Vert w_t-w^\star\Vert^2", "later": r"\mathbb E\Vert w_{t+1}-w^\star\Vert^2",
-    "F_w": "F(w)", "F_P": "F(w_P)", "F_star": r"F(w^\star)", "F_v": "F(v)", "EF_T": r"\mathbb EF(w_T)",
-    "far": r"\Vert w_P-w^\star\Vert^2", "grad_k": r"\nabla F_k(w)", "grad_y": r"\nabla h(y)",
-    "grad_w": r"\nabla h(w)", "grad_v": r"\nabla h(v)", "h_z": "h(z)", "h_x": "h(x)", "h_w": "h(w)", "h_v": "h(v)",
-    "g_bar": r"\bar g", "g_M": r"\bar g_M", "xi_M": r"\bar\xi_M", "second": r"\mathbb E\Vert P(\bar g_M+\bar\xi_M)\Vert^2",
+    "near": r"\Vert w-w_P\Vert^2", "near_0": r"\Vert w_0-w_P\Vert^2", "near_T": r"\mathbb E\Vert w_T-w_P\Vert^2",
+    "next": r"\mathbb E\Vert w^+-w_P\Vert^2", "now": r"\mathbb E\Vert w_t-w^\star\Vert^2",
+    "later": r"\mathbb E\Vert w_{t+1}-w^\star\Vert^2", "F_w": "F(w)", "F_P": "F(w_P)", "F_star": r"F(w^\star)",
+    "F_v": "F(v)", "EF_T": r"\mathbb EF(w_T)", "far": r"\Vert w_P-w^\star\Vert^2", "grad_k": r"\nabla F_k(w)",
+    "grad_y": r"\nabla h(y)", "grad_w": r"\nabla h(w)", "grad_v": r"\nabla h(v)", "h_z": "h(z)", "h_x": "h(x)",
+    "h_w": "h(w)", "h_v": "h(v)", "second": r"\mathbb E\Vert P(\bar g_M+\bar\xi_M)\Vert^2",
     "inner": r"\langle w-w_P,\bar g\rangle", "slopes": r"\frac1N\sum_k\Vert\nabla F_k(w)\Vert^2",
-    "slope_P": r"\Vert P\nabla F(w)\Vert^2", "e_T": "e_T", "e_0": "e_0", "eta_t": r"\eta_t",
+    "slope_P": r"\Vert P\nabla F(w)\Vert^2", "eta_t": r"\eta_t",
 }  # fmt: skip
 
 FORMULAS = named(
@@ -24,6 +23,7 @@ FORMULAS = named(
     printed_B="B == tau - tau/(L*(tau + 1))",
     # what is assumed, and the theorem
     convex="0 < mu <= L",
+    sizes="1 <= M <= N",
     sampling="s == (N - M)/(M*(N - 1)) <= 1",
     steps="q == eta*tau*L <= 1/20",
     theorem="""near_T <= (1 - mu*eta*tau/2)**T*near_0

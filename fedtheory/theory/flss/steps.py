@@ -28,14 +28,14 @@ def _inner(a: Any, b: Any) -> Any:
 
 
 UNBOUNDED = Implies(
-    ["mu > 0", "w > w_k", F["strong"], "inner <= norm(grad_k)*norm(w - w_k)"], [F["steep"]],
+    ["w > w_k", F["strong"], "inner <= norm(grad_k)*norm(w - w_k)"], [F["steep"]],
     [("norm", same), ("dot", _inner)], line=True,
 )  # fmt: skip
-CONVEX = Implies(["mu > 0", "mu <= L"], [F["convex"]])
-GAP = Implies(["mu > 0", F["nearest"], F["farther"]], [F["gap"]])
+CONVEX = Implies(["mu <= L"], [F["convex"]], cleared=True)
+GAP = Implies([F["convex"], F["nearest"], F["farther"]], [F["gap"]])
 BOTH_SIDES = every(
     GAP,
-    Implies(["mu > 0", "far >= dist**2"], ["less >= least"],
+    Implies([F["convex"], "far >= dist**2"], ["less >= least"],
             [("less", F["farther"].side(1)), ("least", F["farther"].side(2))]),
     Equal(F["farther"].side(1), "F_star + low", ["far == dist**2", ("low", F["gap"].side(0))]),
     Equal(F["nearest"], "F_star + smooth", ["near == dist**2", ("smooth", F["smooth"])]),
@@ -119,7 +119,7 @@ DRAWN = every(
     drawn(SHARE),
     Equal(F["count"]),
     Equal(F["count"], "share/N", [("share", SHARE)]),
-    Implies(["M >= 1", "N >= M", "N >= 2"], ["share <= most"], [("share", SHARE), ("most", F["sampling"].side(2))],
+    Implies([F["sizes"], "M < N"], ["share <= most"], [("share", SHARE), ("most", F["sampling"].side(2))],
             cleared=True),
     Equal(SHARE, F["sampling"].side(2), ["M == 1"]),
 )  # fmt: skip
@@ -139,16 +139,21 @@ ASSEMBLED = every(
     Implies([F["steps"]], [F["drift_steps"]]),
     Equal(F["steps"], "drift_steps/2", [("drift_steps", F["drift_steps"])]),
 )  # fmt: skip
-STEPS_SO_FAR = ["q > 0", f"q <= {F['steps'].side(-1).text}", "s >= 0", f"s <= {F['sampling'].side(2).text}"]
+LARGEST = [f"q <= {F['steps'].side(-1).text}", f"s <= {F['sampling'].side(2).text}"]
 OF_DELTA = every(
-    Implies(STEPS_SO_FAR, [F["of_delta"]]),
-    Fails(Implies(STEPS_SO_FAR, ["left <= 16/15*most"], [("left", F["of_delta"].side(0)), ("most", F["of_delta"])])),
+    Implies(LARGEST, [F["of_delta"]], cleared=True),
+    Fails(
+        Implies(
+            LARGEST, ["left <= 16/15*most"], [("left", F["of_delta"].side(0)), ("most", F["of_delta"])], cleared=True
+        )
+    ),
 )
 OF_DRIFT = every(
-    Implies([*STEPS_SO_FAR[:2], "eta > 0", "tau > 0", "L > 0"], [F["of_D"]]),
+    Implies(LARGEST[:1], [F["of_D"]], cleared=True),
     Implies([], [F["of_noise"], F["of_zeta"]]),
     Equal("of_D*rest", "eta*tau*L*(noise*tau*eta**2*sigma**2 + pull*tau**2*eta**2*zeta**2)",
-          [("rest", NOT_DRIFTED), ("of_D", F["of_D"]), ("noise", F["of_noise"].side(0)), ("pull", F["of_zeta"].side(0))]),
+          [("rest", NOT_DRIFTED), ("of_D", F["of_D"]), ("noise", F["of_noise"].side(0)),
+           ("pull", F["of_zeta"].side(0))]),
     Equal(F["left_drift"], "eta*tau*L*(noise*tau*eta**2*sigma**2 + pull*tau**2*eta**2*zeta**2)",
           [("noise", F["of_noise"]), ("pull", F["of_zeta"])]),
 )  # fmt: skip
@@ -159,7 +164,7 @@ FIXED = every(
     Equal("(1 - m/2)*bound + c", "next",
           [("bound", F["unrolled"]), ("next", F["unrolled"].changed("T", "(T + 1)"))]),
     Implies([F["contracts"]], ["1 - m/2 > 0", "1 - m/2 < 1"]),
-    Implies([F["convex"], F["steps"], "eta > 0", "tau > 0"], [F["contracts"]], [F["m"]]),
+    Implies([F["convex"], F["steps"]], [F["contracts"]], [F["m"]], cleared=True),
     Equal("1 - m/2", "kept", [F["m"], *KEPT]),
     Equal(F["theorem"].term(0), "kept**T*near_0", KEPT),
     Equal(F["theorem"].term(1), F["fixed"], [F["m"], *ADDED, "c == left + drifted"]),

@@ -82,7 +82,7 @@ OUTSIDE = every(*(Equal(F["outside"], None, [f"P == {one}"]) for one in (0, 1)))
 LATER = F["power"].changed("t", "(t + 1)")
 POWER = every(
     Equal("(1 - rho)*now", "later", [("now", F["power"]), ("later", LATER)]),
-    Implies(["rho >= 0", "rho <= 1", "now2 >= w", F["kept"]], ["next2 >= (1 - rho)*w"]),
+    Implies([F["rho"], "now2 >= w", F["kept"]], ["next2 >= (1 - rho)*w"]),
 )
 GEOMETRIC = every(
     Equal("then*(T + 1) - now*T", "slope",
@@ -114,7 +114,7 @@ CURVED = every(
           [F["step_H"], "v == 1", "H == 1", ("half", F["upper"].term(2)), ("sq", same), "G == G2",
            ("most", F["seen"])]),
     Equal(F["seen"], "norm(EPHP)*sq(G)", [("norm", same), ("omega_H", F["omega_H"].side(1))]),
-    Implies(["omega_H > 0"], [f"omega_H > {F['omega_H'].side(2).text}"]),
+    Equal(F["omega_H"].side(2), "0"),
 )  # fmt: skip
 EFFECTIVE = every(
     Equal(F["effective"], "-Delta/(T*fall)", ["F0 == 0", "G2 == 1", ("fall", F["curved"])]),
@@ -143,7 +143,7 @@ HAAR = every(
     Equal(F["haar"], "r/d", ["H == 1", "tr == d", "I == 1", F["a"], F["b"]]),
 )
 HAAR_PRICE = every(
-    Implies(["r >= 1", "r <= d", "d >= 2", "d_eff <= d"], ["price <= most", "price <= worst"],
+    Implies([F["ranks"], F["dims"], F["d_eff"]], ["price <= most", "price <= worst"],
             [F["a"], F["b"], ("price", F["haar_price"]), ("most", F["price_most"]), ("worst", F["worst_price"])],
             cleared=True),
     Equal(F["haar_price"], "seen/(L*rho**2)", ["rho == r/d", *OF_H, ("seen", F["haar"])]),
@@ -234,7 +234,7 @@ ANY_Q = every(
     turned(True),
     *(Equal(F["any_price"], "1/any", [low, up, ("any", F["any_Q"])]) for low, up in ((FIRST, LARGEST), (SECOND, TOP))),
     Equal(F["any_Q"], "r/m", [SECOND]),
-    *(Implies(["r >= 1", order], ["price <= factor*best"],
+    *(Implies([order], ["price <= factor*best"],
               [up, "d_eff == m", ("price", F["price_most"]), ("best", F["any_price"]), ("factor", F["between"])],
               cleared=True) for order, up in (("m >= r", TOP), ("m <= r", LARGEST))),
     Equal(F["price_most"], F["between"], ["d_eff == r"]),
@@ -254,7 +254,7 @@ def drifted(grown: str) -> Every:
         TWO, Equal(F["halves"], OF_SSF["halves"]), INDUCTION, counted(F["squares"]),
         exponential(Formula(f"{F['growth'].side(1).text} <= {grown}"), Formula("0")),
         exponents(F["growth"].side(0), F["growth"].side(1), beta=F["beta"].right({})),
-        Implies(["K >= 1"], ["lam**2/K*grown*squares*(beta/(K*lam))**2 <= most"],
+        Implies([F["one_step"]], ["lam**2/K*grown*squares*(beta/(K*lam))**2 <= most"],
                 [f"grown == {grown}", ("squares", F["squares"]), F["p"], *UNIT, ("most", F["drift"])], cleared=True),
         Equal(F["drift"].side(0), "lam**2/K*total", [("sum_k", same), "total == sq(y_k - x)"]),
     )  # fmt: skip
@@ -264,7 +264,7 @@ DECREASE = every(
     Equal("bound - step", "h*(1 - h)/(2*lam)*sq(P*G + a_bar)",
           [("bound", F["decrease"]),
            "step == -h/lam*dot(P*G, P*G + a_bar) + lam/2*(h/lam)**2*sq(P*G + a_bar)"]),
-    Implies(["h > 0", f"h <= {F['h'].side(2).text}"], ["h*(1 - h) >= 0"]),
+    Implies([f"h <= {F['h'].side(2).text}"], ["h*(1 - h) >= 0"], cleared=True),
     Equal(F["apart"], "most", [*UNIT, ("most", F["drift"])]),
 )  # fmt: skip
 
@@ -295,7 +295,7 @@ def several(atom: str, part: str = "1") -> Implies:
     other = {"Delta": "zeta", "zeta": "Delta"}[atom]
     return Implies(
         [F["p_most"]], [f"(Delta/T + h/2*lost*clients)/divisor <= {part}*bound"],
-        [*LOST, f"{other} == 0", f"{atom} == 1", ("clients", F["of_clients"]), ("divisor", F["divisor"]),
+        [*LOST, f"{other} == 0", ("clients", F["of_clients"]), ("divisor", F["divisor"]),
          ("bound", F["several"])], cleared=True)  # fmt: skip
 
 
@@ -307,7 +307,7 @@ SEVERAL = every(
     several("Delta"), several("zeta"), Fails(several("Delta", "999/1000")), Fails(several("zeta", "99/100")),
     Equal(F["divisor"], "h/2*below*(1 - lost)", [*LOST, "G == 1", ("below", F["below"])]),
     Equal(F["p_most"], "most**2", [("most", F["beta"])]),
-    Implies(["beta > 0", f"beta <= {F['beta'].side(2).text}"], [F["beta"]]),
+    Implies([f"beta <= {F['beta'].side(2).text}"], [F["beta"]], cleared=True),
     Equal(F["raised_share"].side(0), F["raised_share"].side(1), [TOP, ("lambda_0", F["raised"])]),
     Implies([], ["bound <= most"], RAISED, cleared=True),
     Fails(Implies([], ["bound <= 999/1000*most"], RAISED, cleared=True)),
@@ -407,7 +407,11 @@ def forced(bound: Formula) -> Callable[[], bool]:
         names = {"slope": slope, "x_j": v, "n1": lambda x: _pieces(x)["n1"], "Phi1": lambda x: _pieces(x)["Phi1"]}
         half = z3.RealVal("1/2")
         up, down = F["bend"].right({}, z3.RealVal), -F["bent"].right({}, z3.RealVal)
-        meet = [up * half * half == 1, up == down, F["n1"].right({"v": -z3.RealVal("1/6"), "max": lambda a, b: a - b}, z3.RealVal) == 0]
+        meet = [
+            up * half * half == 1,
+            up == down,
+            F["n1"].right({"v": -z3.RealVal("1/6"), "max": lambda a, b: a - b}, z3.RealVal) == 0,
+        ]
         return [u >= 1, v < 1], z3.And(*(a <= b for a, _, b in bound.links(names, z3.RealVal)), *meet)
 
     return follows(premises)
@@ -452,9 +456,7 @@ def curvature(most: Formula, apart: Formula) -> Callable[[], bool]:
 
 
 ROWS = curvature(F["rows"], F["rows_two"])
-NOT_ROWS = either(
-    curvature(Formula("8"), F["rows_two"]), curvature(F["rows"], Formula("12"))
-)
+NOT_ROWS = either(curvature(Formula("8"), F["rows_two"]), curvature(F["rows"], Formula("12")))
 
 
 def deep(link: Formula) -> Callable[[], bool]:
@@ -481,7 +483,7 @@ SCALED = every(
 # Y is 0, or 1 + Y' with odds rho; (r - j)/(d - j) <= r/d, so that k coordinates are kept with odds at most rho^k
 OF_RUN: list[Put] = [("mean", F["geometric"]), ("spread", F["geometric_spread"])]
 RUNS = every(
-    Implies(["d >= r", "r >= j", "j >= 0", "d > j"], ["(r - j)*d <= r*(d - j)"]),
+    Implies([F["ranks"]], ["(r - j)*d <= r*(d - j)"], cleared=True),
     Equal("mean", "rho*(1 + mean)", OF_RUN),
     Equal("spread + mean**2", "rho*(1 + 2*mean + spread + mean**2)", OF_RUN),
     Equal(F["chance"], "T*spread/(delta*T*mean)**2", OF_RUN),
@@ -489,9 +491,9 @@ RUNS = every(
 )
 TWO_CLIENTS = every(
     # 1 + 3 rho: one more coordinate adds 4 - 1
-    Implies(["rho <= 1"], ["rho*(square - mean**2) <= mean**2"],
+    Implies([F["rho"]], ["rho*(square - mean**2) <= mean**2"],
             [("mean", F["moves"]), "square == rho + 3*rho**2"], cleared=True),
-    Fails(Implies(["rho <= 1"], ["rho*(square - mean**2) <= 99/100*mean**2"],
+    Fails(Implies([F["rho"]], ["rho*(square - mean**2) <= 99/100*mean**2"],
                   [("mean", F["moves"]), "square == rho + 3*rho**2"], cleared=True)),
     Equal(F["moves"], "rho + rho**2"),
     Equal(F["M2"].side(1), "(1 + delta)*T*mean", [("ceil", same), ("mean", F["moves"])]),
@@ -520,24 +522,23 @@ def few(then: Sequence[Said], *where: Put, given: Sequence[Said] = SHORTER) -> E
 
 LEAST = f"{OF_KAPPA.name} >= {F['kappa'].side(1).text}"
 LONGER = every(
+    lambda: all(any(Implies([f"S == {S}"], case[:1])() for case in SOME) for S in range(1, 9)),
     few([LEAST, OF_FAMILY["condition"].changed("h**2", SQUARE)], OF_KAPPA),
     Fails(few(["kappa >= 10/9*least"], OF_KAPPA, ("least", F["kappa"]))),
     Equal(F["kappa"], OF_FAMILY["some_kappa"]),
     Equal("longest**2", "most*phi**2*rho*S", [SECOND, ("longest", F["longer"]), ("most", F["Y"])]),
     Equal(F["Y"].side(1), "Y", [f"h == sqrt{SQUARE}"]),
     Equal("longest*nu", F["h_nu"], [FIRST, ("longest", F["longer"]), ("most", F["S_nu"]), "nu == most/S"]),
-    Implies(["phi <= 1/2"], ["longest <= most"],
-            ["rho == 1", "S == 1", SECOND, ("longest", F["longer"]), ("most", F["h_nu_1"])], cleared=True),
     Equal("longest", F["h_nu_1"], ["phi == 1/2", "rho == 1", "S == 1", SECOND, ("longest", F["longer"])]),
     Equal("local_lr**2", F["local"], [("local_lr", F["local_lr"])]),
     Equal(F["local"], OF_FAMILY["p"], ["S == 1"]),
     Equal(F["old_step"], OF_FAMILY["some_step"]),
     Equal(F["longer"], F["old_step"], ["S == 1", SECOND]),
-    Implies(["S >= 1", "S <= N", "N >= 2"], [f"(N - S)/(N - 1) <= {F['S_nu'].side(1).text}"], cleared=True),
+    Implies([F["clients"], "S < N"], [f"(N - S)/(N - 1) <= {F['S_nu'].side(1).text}"], cleared=True),
 )  # fmt: skip
 AT_MOST = OF_FAMILY["at_most"].changed("1/25", F["more_p"].text)
 NOISE = every(
-    Implies(["p <= 1/100", "S >= 1"], ["coef_noise <= at_most"],
+    Implies([f"p <= {OF_FAMILY['p'].side(2).text}", F["clients"]], ["coef_noise <= at_most"],
             ["M == w*eta", "alpha == X/w", "gamma == Y/(w*h**2)", OF_FAMILY["B"].changed("(1 + h)/2", "5/8"),
              ("coef_noise", OF_FAMILY["coef_noise"]), ("at_most", AT_MOST)], cleared=True),
     Equal(F["more_p"], "3*drift", [*(f"{one} == 1" for one in ("K", "theta", "sigma")), "V == 0", "G2 == 0",
@@ -571,7 +572,8 @@ SPEEDUP = every(
     Implies([], ["more*C0/(phi*rho*T) <= start"],
             [SECOND, ("h", F["longer"]), ("more", OF_FAMILY["bound_11"]), ("start", F["start_6"])], cleared=True),
     Fails(Implies([], ["more*C0/(phi*rho*T) <= 19/20*start"],
-                  [SECOND, ("h", F["longer"]), ("more", OF_FAMILY["bound_11"]), ("start", F["start_6"])], cleared=True)),
+                  [SECOND, ("h", F["longer"]), ("more", OF_FAMILY["bound_11"]), ("start", F["start_6"])],
+                  cleared=True)),
     # (phi S^(1/2)/8)^6 over (phi^(2/3)/24)^6 is 3^6 S^5/N^2
     Equal("(step/theirs)**6", "left/right",
           ["rho == 1", SECOND, "phi == S/N", ("step", F["longer"]), ("theirs", F["scaffold"]),
@@ -590,7 +592,8 @@ STEPS = [
          "L Delta for 2 L Delta"),
     Step("limits.1.5", "expectation", "masks of two of three coordinates, three rounds, any x", attained("1"),
          attained("1/2"), "half the step"),
-    Step("limits.1.6", "implication", "for every step and every omega >= rho", FIXED_A, {"1 - rho/omega": "1 - 9/10*rho/omega"}),
+    Step("limits.1.6", "implication", "for every step and every omega >= rho", FIXED_A,
+         {"1 - rho/omega": "1 - 9/10*rho/omega"}),
     Step("limits.2.1", "implication", "for every second moment that the hypothesis admits", CURVED,
          {"2*L*omega_H": "L*omega_H"}),
     Step("limits.2.2", "identity", "the sum over T rounds, divided", EFFECTIVE, {"2*L*Delta": "L*Delta"}),
@@ -606,8 +609,8 @@ STEPS = [
     Step("limits.2.7", "identity", "the square is completed", FIXED_Q, {"rho**2/c": "rho/c"}, "rho for rho^2"),
     Step("limits.2.8", "expectation", "m = 2, a line in three dimensions: the mean over a right angle", ANY_Q,
          turned(False), "one line and not the mean"),
-    Step("limits.3.1", "implication", "the sums by sympy, the induction by z3, the exponential's series", drifted("1.0203"),
-         {"0.69": "0.68"}),
+    Step("limits.3.1", "implication", "the sums by sympy, the induction by z3, the exponential's series",
+         drifted("1.0203"), {"0.69": "0.68"}),
     Step("limits.3.2", "implication", "for h <= 1", DECREASE, {"h <= 1": "h <= 5/4"}),
     Step("limits.3.3", "certificate", "the difference is a square times what is positive, two outcomes", WEIGHTED,
          weighted(-1), "the square of the sum"),
@@ -620,7 +623,8 @@ STEPS = [
     Step("limits.5.1", "implication", "all pieces of the splines, every next coordinate", forced(F["forced"]),
          forced(F["forced"].changed("-1", "-11/10")), "11/10 for 1"),
     Step("limits.5.2", "implication", "the values at 0", unset("0"), unset("1/6"), "the values at 1/6"),
-    Step("limits.5.3", "implication", "the rows of the Hessian over all pieces", ROWS, NOT_ROWS, "8 for 25/3; 12 for 38/3"),
+    Step("limits.5.3", "implication", "the rows of the Hessian over all pieces", ROWS, NOT_ROWS,
+         "8 for 25/3; 12 for 38/3"),
     Step("limits.5.4", "implication", "the bounds of all pieces", DEEP, deep(Formula("-1")), "1 for 7/6"),
     Step("limits.5.5", "arithmetic", "18/175 and 9/133", SCALED, {"18/175": "3/25"}),
     Step("limits.5.6", "expectation", "the odds by z3, the moments of the geometric law by sympy", RUNS,
