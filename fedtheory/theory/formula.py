@@ -103,6 +103,18 @@ class Formula:
         return found
 
 
+class Root:
+    """A number of which a run yields the square, such as sigma: its even powers have no further rounding."""
+
+    def __init__(self, square: Any) -> None:
+        self.square = square
+
+    def __pow__(self, power: int) -> Any:
+        if power % 2:
+            checks.reject("power", power, "an even number", "use the number itself")
+        return self.square ** (power // 2)
+
+
 def named(letters: Mapping[str, str], **texts: str) -> dict[str, Formula]:
     """Make the formulas of a page, by their names on it."""
     return {name: Formula(" ".join(text.split()), letters) for name, text in texts.items()}

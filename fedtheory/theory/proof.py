@@ -75,7 +75,7 @@ class Step:
 PAPERS = (*registry.PAPERS, "family", "limits")  # those with a page; the last two are of no paper
 
 
-WITH_FORMULAS = ("ssf", "family")  # pages whose formulas are rendered from theory/<page>/formulas.py
+WITH_FORMULAS = ("ssf", "family", "fedsub", "flss", "limits")  # rendered from theory/<page>/formulas.py
 
 
 def formulas(paper: str) -> dict[str, Formula]:
@@ -143,6 +143,7 @@ class Implies:
         _put(names, self.where, number)
         relations = lambda said: [_relation(*link) for one in said for link in _formula(one).links(names, number)]
         given, then = relations(self.given), relations(self.then)
+        _admitted(given + names.premises, self.given)
         return implies(given + names.premises, z3.And(*then)).holds
 
     def _cleared(self) -> bool:
@@ -161,7 +162,9 @@ class Implies:
                     up, down = _relation(more, sign, zero), _relation(zero, sign, more)
                     found.append(z3.Or(z3.And(below > 0, up), z3.And(below < 0, down)))
         positive = [one > 0 for one in variables.values() if z3.is_expr(one)]
-        return implies(made["given"] + variables.premises + positive, z3.And(*made["then"]), timeout_ms=20000).holds
+        premises = made["given"] + variables.premises + positive
+        _admitted(premises, self.given)
+        return implies(premises, z3.And(*made["then"]), timeout_ms=20000).holds
 
     def changed(self, old: str, new: str) -> "Implies | None":
         """Return it with other words in the first conclusion, definition or hypothesis that says `old`."""
@@ -226,6 +229,17 @@ def every(*checks: Callable[[], bool]) -> Every:
 def either(*checks: Callable[[], bool]) -> Callable[[], bool]:
     """Return a control that holds where any of these controls holds."""
     return lambda: any(check() for check in checks)
+
+
+def _admitted(premises: list[Any], said: Sequence[Said]) -> None:
+    """Raise ValueError where no numbers meet the hypotheses: they would imply anything."""
+    import z3
+
+    solver = z3.Solver()
+    solver.set("timeout", 2000)
+    solver.add(*premises)
+    if solver.check() == z3.unsat:
+        checks.reject("given", [_formula(one).text for one in said], "hypotheses that some numbers meet", "mend one")
 
 
 def _formula(said: Said) -> Formula:

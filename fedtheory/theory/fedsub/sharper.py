@@ -8,6 +8,7 @@ import torch
 
 from fedtheory.algorithms.ssf import SSF
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
+from fedtheory.theory.fedsub.formulas import FORMULAS
 from fedtheory.theory.fedsub.round import (
     A1,
     A2,
@@ -23,6 +24,7 @@ from fedtheory.theory.fedsub.round import (
     sharpened,
     survives,
 )
+from fedtheory.theory.formula import Formula, Root
 from fedtheory.theory.instances import Smooth, fixed, orthogonal
 from fedtheory.theory.proof import by_steps
 from fedtheory.theory.ssf import moments as ssf
@@ -45,19 +47,21 @@ CORNERS = [
 ]
 
 
-def potential(part: float, floor: float = 1.0) -> Terms:
-    """E Phi^+ + `part` t |G|_R^2 <= Phi + `floor` 2 w (1 - 1/theta_m) zeta^2, as the page's 5.1 to 5.3 have it."""
+def potential(bound: Formula = FORMULAS["round"]) -> Terms:
+    """A round of the potential, as the page's 5.1 to 5.3 have it."""
 
     def terms(q: Round) -> tuple[Any, ...]:
-        at, t = q.at, q.at.lr * q.at.tau
-        ratio = q.full_ratio
-        w = 5 / 6 * t * at.L**2 * at.lr**2 * at.tau * (at.tau - 1)
+        at, ratio = q.at, q.full_ratio
+        names = {"L": at.L, "eta": at.lr, "tau": at.tau, "t": at.lr * at.tau, "theta_m": at.theta_m}
+        names["p"] = FORMULAS["p"].side(1).right(names, float)
+        names["w"] = w = FORMULAS["weight"].right(names, float)
+        slope = (ratio * q.start.mean(0) ** 2).sum()
         size = lambda v: (v**2 / ratio).sum(-1).mean()  # of R h, so that |h|_R^2 is its square over R
         now = ratio * (q.start - q.start.mean(0)) + at.u
         later = size(q.v - q.v.mean(1, keepdim=True))
-        gain = q.gain.mean() + part * t * (ratio * q.start.mean(0) ** 2).sum()
-        right = w * (size(now) + floor * 2 * (1 - 1 / at.theta_m) * q.zeta2)
-        return gain + w * later, right + 1e-13 * q.scale, q.scale
+        means = {"E": lambda v: v, "sqR": lambda v: v, "G": slope, "EPhi": 0, "zeta": Root(q.zeta2)}
+        down, lost = bound.terms(names | means)
+        return q.gain.mean() - down + w * later, w * size(now) + lost + 1e-13 * q.scale, q.scale
 
     return terms
 
@@ -113,10 +117,10 @@ CLAIMS: list[Claim] = [
         "inequality",
         assumes=(A1, A2, ALL, START),
         check=worst_of(
-            survives(potential(2 / 5), "sharper.round", "", CORNERS, BASIC),
+            survives(potential(), "sharper.round", "", CORNERS, BASIC),
             by_steps("fedsub", *(f"fedsub.{step}" for step in PROOF)),
         ),
-        control=sharpened(potential(21 / 25), "sharper.round", CORNERS[-1:], **HARD),
+        control=sharpened(potential(FORMULAS["round"].changed("2/5", "21/25")), "sharper.round", CORNERS[-1:], **HARD),
         broken="21/25 in the place of 2/5",
         implies="Summed over k it is the theorem of the page: steps that may be 2 sqrt(m/r) times longer than those of "
         "the repaired Theorem 1, and a bound on the error that stays that is 51 times smaller.",

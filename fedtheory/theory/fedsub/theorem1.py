@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
+from fedtheory.theory.fedsub.formulas import FORMULAS
 from fedtheory.theory.fedsub.round import Edge, Round, Sizes, Terms, edges, fedsub, rule47, step_sizes
 from fedtheory.theory.forms import chain
 from fedtheory.theory.search import implies, z3_module
@@ -24,7 +25,8 @@ def repaired(descent: float = 1.0) -> Terms:
 
     def terms(q: Round) -> tuple[torch.Tensor, ...]:
         at, t = q.at, q.at.lr * q.at.tau
-        w = 20 / 3 * at.lr * (at.tau - 1) * at.L**2 * at.theta_r * at.theta_m**2
+        names = {"eta": at.lr, "tau": at.tau, "L": at.L, "theta_r": at.theta_r, "theta_m": at.theta_m}
+        w = FORMULAS["Omega"].right(names | {"Delta": 0, "dual_0": 1, "mean_i": lambda v: v}, float)
         left = q.gain.mean() + w * q.next_spread.mean() / at.n + descent * t / (8 * at.theta_m) * q.a2.mean()
         floor = 4 * t**2 * at.theta_r**2 * (at.theta_m - 1) * q.zeta2
         return left, w * (q.spread_Y.mean() / at.n + floor) + 1e-13 * q.scale, q.scale

@@ -5,12 +5,14 @@ The theorem of docs/theory/flss.md, attacked through the code that trains; w^* =
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
 from fedtheory.theory import bench, search
 from fedtheory.theory.bench import Bench
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
+from fedtheory.theory.flss.formulas import FORMULAS as F
 from fedtheory.theory.flss.round import (
     BENCH,
     BOUNDED,
@@ -33,6 +35,7 @@ from fedtheory.theory.flss.round import (
     square,
     with_units,
 )
+from fedtheory.theory.formula import Root
 from fedtheory.theory.proof import by_steps
 
 # Instances: clients that pull anywhere, P the first R coordinates, steps at the theorem's bound
@@ -66,12 +69,11 @@ def optimum(at: Instance) -> torch.Tensor:
     return at.x - P @ torch.linalg.solve(P.T @ H @ P, P.T @ slope(at.x))
 
 
-def floor(at: Instance, w: torch.Tensor) -> torch.Tensor:
-    """What a round of the recursion adds: c of the page, before 3.9."""
+def named(at: Instance, w: torch.Tensor) -> dict[str, Any]:
+    """What an instance has for the page's names; `w`: its w_P."""
     zeta2 = square(at.problem.gradients(w)).mean()
-    s = (at.N - at.M) / (at.M * max(at.N - 1, 1))
-    first = 8 * s * at.lr**2 * at.tau**2 * zeta2 + 2 * at.lr**2 * at.tau * at.sigma2 / at.M
-    return first + at.L * at.lr**3 * at.tau**2 * (2.3 * at.sigma2 + 6.2 * at.tau * zeta2)
+    numbers = {"eta": at.lr, "tau": at.tau, "L": at.L, "mu": at.mu, "M": at.M, "near": square(at.x - w)}
+    return numbers | {"s": (at.N - at.M) / (at.M * max(at.N - 1, 1)), "sigma": Root(at.sigma2), "zeta": Root(zeta2)}
 
 
 def contraction(noise: float = 1.0) -> Terms:
@@ -79,10 +81,12 @@ def contraction(noise: float = 1.0) -> Terms:
 
     def terms(q: Round) -> tuple[torch.Tensor, ...]:
         at, w = q.at, optimum(q.at)
-        kept = (1 - at.mu * at.lr * at.tau / 2) * square(at.x - w)
+        names = named(at, w)
+        kept, _ = F["round"].terms(names | {"c": 0})
+        c = F["left"].right(names, float) + F["left_drift"].right(names, float)
         after = (square(q.w - w) @ q.all_odds).mean()
         scale = (square(at.x - w) + at.lr**2 * at.tau**2 * (q.G2 + at.sigma2)).detach()
-        return after - kept, noise * floor(at, w) + 1e-13 * scale, scale
+        return after - kept, noise * c + 1e-13 * scale, scale
 
     return terms
 
@@ -92,10 +96,12 @@ def gap(upper: float = 1.0) -> Terms:
 
     def terms(q: Round) -> tuple[torch.Tensor, ...]:
         at, P = q.at, q.at.frame
-        F = lambda w: at.problem.values(w).mean()
-        lost = F(optimum(at)) - F(torch.zeros_like(at.x))
+        loss = lambda w: at.problem.values(w).mean()
+        lost = loss(optimum(at)) - loss(torch.zeros_like(at.x))
         distance = square(at.x - P @ (P.T @ at.x))  # to w^* = 0
-        return search.worst((lost, upper * at.L / 2 * distance), (at.mu / 2 * distance, lost))
+        names = {"mu": at.mu, "L": at.L, "dist": Root(distance), "F_P": lost, "F_star": 0}
+        (below, _, between), (_, _, above) = F["gap"].links(names, float)
+        return search.worst((between, upper * above), (below, between))
 
     return terms
 

@@ -1,85 +1,103 @@
-"""FLSS in a fixed subspace: the steps of docs/theory/flss.md. Names as there: w, w_P, P, q = eta tau L."""
+"""FLSS in a fixed subspace: the steps of docs/theory/flss.md. Names as there: w, w_P, P, q = eta tau L.
+
+The formulas stand in formulas.py. A check here quotes no constant of the page that a formula has.
+"""
 
 from collections.abc import Callable
-from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
-from fedtheory.theory.proof import Step, equal, follows
-from fedtheory.theory.search import implies, number, reals
-from fedtheory.theory.ssf.steps import SQUARE
+from fedtheory.theory.flss.formulas import FORMULAS as F
+from fedtheory.theory.formula import Formula
+from fedtheory.theory.proof import Equal, Fails, Implies, Put, Step, every
+from fedtheory.theory.ssf.formulas import FORMULAS as OF_SSF
+from fedtheory.theory.ssf.steps import SQUARE, two
 
 
-def unbounded(part: str) -> Callable[[], bool]:
-    """<g, s> >= mu |s|^2 and <g, s> <= |g| |s| give |g| >= mu |s|."""
+def same(v: Any) -> Any:
+    return v
 
-    def premises() -> tuple[list, Any]:
-        g, s, mu, inner = reals("g s mu inner")
-        return [g >= 0, s > 0, mu > 0, inner >= mu * s * s, inner <= g * s], g >= number(part) * mu * s
 
-    return follows(premises)
+def _inner(a: Any, b: Any) -> Any:
+    import z3
+
+    return z3.Real("inner")
+
+
+# 1, 2: no bound on all gradients; the gap
+
+
+UNBOUNDED = Implies(
+    ["w > w_k", F["strong"], "inner <= norm(grad_k)*norm(w - w_k)"], [F["steep"]],
+    [("norm", same), ("dot", _inner)], line=True,
+)  # fmt: skip
+CONVEX = Implies(["mu <= L"], [F["convex"]], cleared=True)
+GAP = Implies([F["convex"], F["nearest"], F["farther"]], [F["gap"]])
+BOTH_SIDES = every(
+    GAP,
+    Implies([F["convex"], "far >= dist**2"], ["less >= least"],
+            [("less", F["farther"].side(1)), ("least", F["farther"].side(2))]),
+    Equal(F["farther"].side(1), "F_star + low", ["far == dist**2", ("low", F["gap"].side(0))]),
+    Equal(F["nearest"], "F_star + smooth", ["near == dist**2", ("smooth", F["smooth"])]),
+)  # fmt: skip
 
 
 def floor(half: str) -> Callable[[], bool]:
-    """F(w_P) - F* between mu/2 and L/2 times the distance squared; at: F at the nearest point, far: |w_P - w*|^2."""
-
-    def premises() -> tuple[list, Any]:
-        import z3
-
-        L, mu, distance, far, low, at = reals("L mu distance far low at")
-        given = [
-            mu > 0,
-            mu <= L,
-            distance >= 0,
-            far >= distance,
-            low <= at,
-            at <= L / 2 * distance,
-            low >= mu / 2 * far,
-        ]
-        return given, z3.And(low <= number(half) * L * distance, low >= mu / 2 * distance)
-
-    return follows(premises)
+    """Both sides of the gap, with `half` of L dist^2 above."""
+    return every(GAP, Implies([F["nearest"]], [f"F_P - F_star <= {half}*L*dist**2"]))
 
 
-def nearer(factor: str) -> Callable[[], bool]:
-    """2 |y - x|^2 + 2 |z - y|^2 - |z - x|^2 is the square |(y - x) - (z - y)|^2."""
+# 3: the rate
 
-    def sides() -> tuple[Any, Any]:
+
+def squared(fresh: bool) -> Callable[[], bool]:
+    """Two of three clients, noise of both signs, one of two directions kept: E|w^+ - w_P|^2 from its parts.
+
+    `fresh`: else a client is never drawn.
+    """
+
+    def check() -> bool:
         import sympy
 
-        x, y, z = sympy.symbols("x y z")
-        return sympy.Rational(factor) * (y - x) ** 2 + 2 * (z - y) ** 2 - (z - x) ** 2, (2 * y - x - z) ** 2
+        eta, tau = sympy.symbols("eta tau", positive=True)
+        away, g, n = (sympy.symbols(f"{name}:3") for name in ("w", "g", "n"))
+        mean, second, count = sympy.Integer(0), sympy.Integer(0), 0
+        for drawn in list(combinations(range(3), 2))[: None if fresh else -1]:
+            for signs in product((-1, 1), repeat=2):
+                moved = sum(g[i] + sign * n[i] for i, sign in zip(drawn, signs)) / 2
+                mean += (away[0] - eta * tau * moved) ** 2
+                second += moved**2
+                count += 1
+        names = {"near": away[0] ** 2, "inner": away[0] * sum(g) / 3, "second": second / count, "E": same}
+        right = F["square"].right({**names, "eta": eta, "tau": tau}, sympy.Rational)
+        return sympy.expand(mean / count - right) == 0
 
-    return equal(sides)
-
-
-def perturbed(share: str) -> Callable[[], bool]:
-    """h at x and z from its tangent at y: A = |z - y|^2, B = |z - x|^2, C = |y - x|^2, gz = <grad h(y), z - y>."""
-
-    def premises() -> tuple[list, Any]:
-        L, mu, A, B, C, hx, hy, hz, gx, gz = reals("L mu A B C hx hy hz gx gz")
-        given = [mu > 0, mu <= L, A >= 0, B >= 0, C >= 0, 2 * C >= B - 2 * A]
-        given += [hz <= hy + gz + L / 2 * A, hx >= hy + gx + mu / 2 * C]
-        return given, gz - gx >= hz - hx + number(share) * mu * B - L * A
-
-    return follows(premises)
+    return check
 
 
-def gained(length: int) -> Callable[[], bool]:
-    """A step of length/L against the gradient lowers an L-smooth function by |g|^2/(2L) at least, at length 1."""
+TANGENT = Implies(
+    [F["convex"], F["thirds"], "h_z <= h_y + dot(grad_y, z - y) + L/2*sq(z - y)",
+     "h_x >= h_y + dot(grad_y, x - y) + mu/2*sq(y - x)",
+     "dot(grad_y, z - x) == dot(grad_y, z - y) - dot(grad_y, x - y)"],
+    [F["tangent"]],
+)  # fmt: skip
+SLOPE = Equal(
+    F["slope"], F["tangent"],
+    [("sq", same), "z == 0", "x == -near", "y == -D", "h_x == 0", "h_z == delta"],
+)  # fmt: skip
+LOWERED = Equal("-step*sq(g) + L/2*step**2*sq(g)", "-lowered", ["step == 1/L", ("lowered", F["lowered"])])
+AT_OPTIMUM: list[Put] = [("dot", lambda a, b: 0), "h_w == delta", "h_v == 0", ("most", F["cocoercive"])]
+COCOERCIVE = every(
+    LOWERED,
+    Equal(F["cocoercive"].side(0), "2*L*lowered", ["g == grad_w - grad_v", ("lowered", F["lowered"])]),
+    Equal(F["cocoercive"], "2*L*((h_w - dot(grad_v, w)) - (h_v - dot(grad_v, v)))"),
+    Equal(F["slopes"], "two(most, zeta**2)", [*AT_OPTIMUM, ("two", two)]),
+    Equal(F["slope_P"], "most", AT_OPTIMUM),
+)
 
-    def sides() -> tuple[Any, Any]:
-        import sympy
 
-        L, g = sympy.symbols("L g", positive=True)
-        step = length / L
-        return -step * g**2 + L / 2 * step**2 * g**2, -(g**2) / (2 * L)
-
-    return equal(sides)
-
-
-def drawn(size: Callable[[int, int], Fraction]) -> Callable[[], bool]:
-    """The variance of the mean of M of N numbers drawn without replacement: all subsets, and the count for any N, M."""
+def drawn(size: Formula) -> Callable[[], bool]:
+    """The variance of the mean of M of N numbers drawn without replacement is `size` times that of one: all subsets."""
 
     def check() -> bool:
         import sympy
@@ -88,138 +106,122 @@ def drawn(size: Callable[[int, int], Fraction]) -> Callable[[], bool]:
             g = sympy.symbols(f"g0:{N}")
             mean, subsets = sum(g) / N, list(combinations(g, M))
             left = sum((sum(one) / M - mean) ** 2 for one in subsets) / len(subsets)
-            right = sympy.Rational(size(N, M)) * sum((one - mean) ** 2 for one in g) / N
+            right = size.right({"N": N, "M": M}, sympy.Rational) * sum((one - mean) ** 2 for one in g) / N
             if sympy.expand(left - right) != 0:
                 return False
-        N, M = sympy.symbols("N M")
-        count = (M / N - M * (M - 1) / (N * (N - 1))) / M**2 - (N - M) / (M * (N - 1)) / N
-        return sympy.simplify(count) == 0
+        return True
 
     return check
 
 
-def descent(most: str) -> Callable[[], bool]:
-    """What multiplies eta tau (F(w) - F(w_P)), for q <= 1/20 and any sampling."""
-
-    def premises() -> tuple[list, Any]:
-        q, s = reals("q s")
-        total = 8 * q * (1 + 2 * s) + (2 + 4 * q) * number("5552/1000") * q * q - 2
-        return [q > 0, 20 * q <= 1, s >= 0, s <= 1], total <= number(most)
-
-    return follows(premises)
-
-
-def constants(noise: str) -> Callable[[], bool]:
-    """With 2 + 4 q <= 11/5: what the drift leaves of noise and heterogeneity; and twice 1.388, four times 1.388."""
-
-    def check() -> bool:
-        lead = 2 + 4 * Fraction(1, 20)
-        drift = Fraction("1.388")
-        left = lead * Fraction("1.041") <= Fraction(noise) and lead * 2 * drift <= Fraction("6.2")
-        return left and 4 * drift == Fraction("5.552")
-
-    return check
-
-
-def summed(last: str) -> Callable[[], bool]:
-    """The fixed point of e = (1 - m/2) e + c, m = mu eta tau, is 2 c/m, with the theorem's constants; 0 < m/2 < 1."""
-
-    def check() -> bool:
-        import sympy
-
-        mu, eta, tau, L, s, z, noise, M = sympy.symbols("mu eta tau L s z noise M", positive=True)
-        m, e, tenth = mu * eta * tau, sympy.Symbol("e"), sympy.Rational(1, 10)
-        c = 8 * s * eta**2 * tau**2 * z + 2 * eta**2 * tau * noise / M
-        c += 23 * tenth * L * eta**3 * tau**2 * noise + 62 * tenth * L * eta**3 * tau**3 * z
-        shown = 16 * s * tau * z + 4 * noise / M + 46 * tenth * L * eta * tau * noise
-        shown += sympy.Rational(last) * L * eta * tau**2 * z
-        fixed = sympy.solve(sympy.Eq(e, (1 - m / 2) * e + c), e)[0]
-        q, size = reals("q size")  # m <= eta tau L = q <= 1/20
-        less = implies([q > 0, 20 * q <= 1, size > 0, size <= q], size / 2 < 1).holds
-        return less and sympy.expand(fixed - eta / mu * shown) == 0
-
-    return check
-
-
-def assembled(factor: int) -> Callable[[], bool]:
-    """The square of 3, with 3.2, 3.5 and the drift; W = |w - w_P|^2. `factor`: of L delta in the drift."""
-
-    def sides() -> tuple[Any, Any]:
-        import sympy
-
-        names = "mu eta tau L s z noise M delta W"
-        mu, eta, tau, L, s, z, noise, M, delta, W = sympy.symbols(names, positive=True)
-        a, b, q = sympy.Rational("1.041"), sympy.Rational("1.388"), eta * tau * L
-        D = a * tau * eta**2 * noise + b * tau**2 * eta**2 * (factor * L * delta + 2 * z)
-        second = 4 * (2 * L * delta + s * (4 * L * delta + 2 * z)) + 4 * L**2 * D + 2 * noise / (M * tau)
-        left = -2 * eta * tau * (delta + mu / 4 * W - L * D) + eta**2 * tau**2 * second
-        right = -mu * eta * tau / 2 * W + 8 * s * eta**2 * tau**2 * z + 2 * eta**2 * tau * noise / M
-        right += eta * tau * delta * (8 * q * (1 + 2 * s) + (2 + 4 * q) * 4 * b * q**2 - 2)
-        right += eta * tau * L * (2 + 4 * q) * (a * tau * eta**2 * noise + 2 * b * tau**2 * eta**2 * z)
-        return left, right
-
-    return equal(sides)
+SHARE = F["sampling"].side(1)
+DRAWN = every(
+    drawn(SHARE),
+    Equal(F["count"]),
+    Equal(F["count"], "share/N", [("share", SHARE)]),
+    Implies([F["sizes"], "M < N"], ["share <= most"], [("share", SHARE), ("most", F["sampling"].side(2))],
+            cleared=True),
+    Equal(SHARE, F["sampling"].side(2), ["M == 1"]),
+)  # fmt: skip
+SECOND = every(
+    SQUARE,
+    Equal(F["second"], OF_SSF["moved"], ["eta == 1", "rho == 1", "N == M", "K == tau", ("G2", F["sampled"])]),
+    Equal(F["sampled"], "slope_P + s*slopes", [("slope_P", F["slope_P"]), ("slopes", F["slopes"])]),
+)
+NOT_DRIFTED = F["drift"].changed("4*L*delta", "0")
+ASSEMBLED = every(
+    Equal(F["square"], "kept + eta*tau*delta*of_delta + of_D*rest + left",
+          [("E", same), "q == eta*tau*L", "c == 0", ("D", F["drift"]), ("inner", F["slope"]), ("second", F["second"]),
+           ("of_delta", F["of_delta"].side(0)), ("of_D", F["of_D"].side(0)), ("rest", NOT_DRIFTED),
+           ("left", F["left"]), ("kept", F["round"])]),
+    Equal(F["drift"], OF_SSF["drift"], ["lr == eta", "K == tau", "rho == 1", "C == 0", ("G2", F["slopes"])]),
+    Equal(F["drift_steps"], OF_SSF["local"]),
+    Implies([F["steps"]], [F["drift_steps"]]),
+    Equal(F["steps"], "drift_steps/2", [("drift_steps", F["drift_steps"])]),
+)  # fmt: skip
+LARGEST = [f"q <= {F['steps'].side(-1).text}", f"s <= {F['sampling'].side(2).text}"]
+OF_DELTA = every(
+    Implies(LARGEST, [F["of_delta"]], cleared=True),
+    Fails(
+        Implies(
+            LARGEST, ["left <= 16/15*most"], [("left", F["of_delta"].side(0)), ("most", F["of_delta"])], cleared=True
+        )
+    ),
+)
+OF_DRIFT = every(
+    Implies(LARGEST[:1], [F["of_D"]], cleared=True),
+    Implies([], [F["of_noise"], F["of_zeta"]]),
+    Equal("of_D*rest", "eta*tau*L*(noise*tau*eta**2*sigma**2 + pull*tau**2*eta**2*zeta**2)",
+          [("rest", NOT_DRIFTED), ("of_D", F["of_D"]), ("noise", F["of_noise"].side(0)),
+           ("pull", F["of_zeta"].side(0))]),
+    Equal(F["left_drift"], "eta*tau*L*(noise*tau*eta**2*sigma**2 + pull*tau**2*eta**2*zeta**2)",
+          [("noise", F["of_noise"]), ("pull", F["of_zeta"])]),
+)  # fmt: skip
+KEPT: list[Put] = ["near == 1", "c == 0", ("kept", F["round"])]
+ADDED: list[Put] = [("left", F["left"]), ("drifted", F["left_drift"])]
+FIXED = every(
+    Equal("(1 - m/2)*e + c", "e", [("e", F["fixed"])]),
+    Equal("(1 - m/2)*bound + c", "next",
+          [("bound", F["unrolled"]), ("next", F["unrolled"].changed("T", "(T + 1)"))]),
+    Implies([F["contracts"]], ["1 - m/2 > 0", "1 - m/2 < 1"]),
+    Implies([F["convex"], F["steps"]], [F["contracts"]], [F["m"]], cleared=True),
+    Equal("1 - m/2", "kept", [F["m"], *KEPT]),
+    Equal(F["theorem"].term(0), "kept**T*near_0", KEPT),
+    Equal(F["theorem"].term(1), F["fixed"], [F["m"], *ADDED, "c == left + drifted"]),
+)  # fmt: skip
 
 
-def loss(half: str) -> Callable[[], bool]:
-    """F(w) - F* <= (L/2)(|w - w_P|^2 + dist^2), from smoothness at w_P, a product that is zero, and the gap."""
-
-    def premises() -> tuple[list, Any]:
-        L, low, at, inner, near, distance = reals("L low at inner near distance")  # at, low: F(w) - F*, F(w_P) - F*
-        given = [L > 0, near >= 0, distance >= 0, inner == 0, at <= low + inner + L / 2 * near, low <= L / 2 * distance]
-        return given, at <= number(half) * L * (near + distance)
-
-    return follows(premises)
+# 4: the paper's corollaries
 
 
-def decreasing(power: int) -> Callable[[], bool]:
-    """eta = 4/(mu tau n): m/2 is 2/n, c at most v/n^2, z = zeta^2; 0 <= (1 - 2/n) v/n + v/n^power <= v/(n + 1)."""
-
-    def check() -> bool:
-        import sympy
-
-        mu, tau, n, s, z, noise, M = sympy.symbols("mu tau n s z noise M", positive=True)
-        eta, share = 4 / (mu * tau * n), sympy.Rational(1, 20)  # L eta tau <= 1/20
-        most = [sympy.Rational(one) * share for one in ("6.2", "2.3")]
-        c = eta**2 * tau**2 * z * (8 * s + most[0]) + eta**2 * tau * noise * (2 / M + most[1])
-        wanted = (8 * s + sympy.Rational("0.31")) * z + (2 / M + sympy.Rational("0.115")) * noise / tau
-        alike = sympy.simplify(c - 16 / mu**2 * wanted / n**2) == 0 and sympy.simplify(mu * eta * tau / 2 - 2 / n) == 0
-
-        def premises() -> tuple[list, Any]:
-            import z3
-
-            k, v = reals("n v")
-            total = (k - 2) * v + (v if power == 2 else v * k)  # times n^2
-            return [k >= 80, v >= 0], z3.And(total >= 0, total * (k + 1) <= v * k * k)
-
-        return alike and follows(premises)()
-
-    return check
+LOSS = every(
+    Implies(["F_w <= F_P + product + L/2*near", "product == 0"], [F["smooth"]]),
+    Equal(F["loss"], "smooth + up", ["near == near_T", ("smooth", F["smooth"]), ("up", F["gap"])]),
+)
+OTHER = ("max", lambda a, b: b)
+AT_N: list[Put] = ["eta_t == 4/(mu*tau*n)", "eta == eta_t"]
+DECREASING = every(
+    Equal("L*eta_t*tau", F["short"], ["t == 0", F["gamma"], F["eta_t"]]),
+    Equal(F["short"], F["steps"]),
+    Equal("4/(mu*tau*n)", F["eta_t"], ["n == t + gamma"]),
+    *(Equal(F[one].side(0), F[one], [("most", F["short"]), "eta_t == most/(L*tau)"])
+      for one in ("short_zeta", "short_noise")),
+    Equal("drifted", "noise*eta_t**2*tau*sigma**2 + pull*eta_t**2*tau**2*zeta**2",
+          ["eta == eta_t", *ADDED, ("noise", F["short_noise"].side(0)), ("pull", F["short_zeta"].side(0))]),
+    Equal("left + noise*eta_t**2*tau*sigma**2 + pull*eta_t**2*tau**2*zeta**2", F["adds"],
+          [*AT_N, *ADDED, ("noise", F["short_noise"]), ("pull", F["short_zeta"]), OTHER, F["A"]]),
+    Equal(F["keeps"], "kept", [*AT_N, *KEPT]),
+    Equal(F["next_bound"].side(0), "keeps*(A/n) + adds", [("keeps", F["keeps"]), ("adds", F["adds"])]),
+    Implies([], [F["next_bound"]], cleared=True),
+    Implies([F["convex"], "n >= gamma"], ["keeps > 0"], [F["gamma"], ("keeps", F["keeps"])], cleared=True),
+    Equal(F["decreasing"], "A/n", ["n == T + gamma"]),
+    Equal(F["A"], "gamma*near_0", [("max", lambda a, b: a)]),
+)  # fmt: skip
 
 
 STEPS = [
-    Step("flss.1.1", "implication", "strong convexity and Cauchy-Schwarz", unbounded("1"), unbounded("11/10"),
+    Step("flss.1.1", "implication", "strong convexity and Cauchy-Schwarz", UNBOUNDED, {"mu*norm": "11/10*mu*norm"},
          "mu raised by a tenth"),
     Step("flss.2.1", "implication", "both sides of the gap, from smoothness at the nearest point and strong convexity",
-         floor("1/2"), floor("1/4"), "L/4 instead of L/2"),
-    Step("flss.3.1", "certificate", "the difference is a square", nearer("2"), nearer("19/10"),
-         "19/10 instead of 2"),
-    Step("flss.3.2", "implication", "from the tangent at y, for all 0 < mu <= L", perturbed("1/4"), perturbed("1/2"),
-         "mu/2 instead of mu/4", ("flss.eq19",)),
-    Step("flss.3.3", "identity", "what a step of 1/L gains", gained(1), gained(2), "a step of 2/L"),
+         BOTH_SIDES, {"L/2*dist": "L/4*dist"}, "L/4 instead of L/2"),
+    Step("flss.3.0", "expectation", "two of three clients, noise of both signs, one of two directions kept",
+         squared(True), squared(False), "one pair of clients is never drawn"),
+    Step("flss.3.1", "certificate", "the difference is a square",
+         Equal(F["thirds"], "-1/2*sq(2*y - x - z)", gap=True), {"1/2": "5/9"}),
+    Step("flss.3.2", "implication", "from the tangent at y, for all 0 < mu <= L", every(CONVEX, TANGENT, SLOPE),
+         {"mu/4": "mu/2"}, "mu/2 instead of mu/4", ("flss.eq19",)),
+    Step("flss.3.3", "identity", "what a step of 1/L gains", COCOERCIVE, {"1/L": "2/L"}, "a step of 2/L"),
     Step("flss.3.4", "expectation", "all subsets of two of four, three of five, three of three",
-         drawn(lambda N, M: Fraction(N - M, M * (N - 1))), drawn(lambda N, M: Fraction(1, M)),
-         "1/M, as with replacement", ("flss.eq11", "flss.eq12")),
-    Step("flss.3.5", "implication", "for all second moments of the three parts", SQUARE, {"4*rho": "3*rho"},
+         DRAWN, drawn(Formula("1/M")), "1/M, as with replacement", ("flss.eq11", "flss.eq12")),
+    Step("flss.3.5", "implication", "for all second moments of the three parts", SECOND, {"4*rho": "3*rho"},
          "3 instead of 4"),
-    Step("flss.3.6", "identity", "the sum of all parts", assembled(4), assembled(5), "5 L delta in the drift"),
-    Step("flss.3.7", "implication", "for 0 < q <= 1/20, 0 <= s <= 1", descent("-3/4"), descent("-4/5"),
-         "-4/5 instead of -3/4"),
-    Step("flss.3.8", "arithmetic", "11/5 of 1.041, of 2.776", constants("2.3"), constants("2.2"), "2.2 for 2.3"),
-    Step("flss.3.9", "identity", "the fixed point of the recursion, and that it contracts", summed("12.4"),
-         summed("12.3"), "12.3 instead of 12.4"),
-    Step("flss.4.1", "implication", "smoothness at w_P and the gap", loss("1/2"), loss("1/4"),
+    Step("flss.3.6", "identity", "the sum of all parts", ASSEMBLED, {"4*L*delta": "5*L*delta"},
+         "5 L delta in the drift"),
+    Step("flss.3.7", "implication", "for 0 < q <= 1/20, 0 <= s <= 1", OF_DELTA, {"-3/4": "-4/5"}),
+    Step("flss.3.8", "arithmetic", "11/5 of 1.041, of 2.776", OF_DRIFT, {"2.3": "2.2"}),
+    Step("flss.3.9", "identity", "the fixed point of the recursion, and that it contracts", FIXED, {"12.4": "12.3"}),
+    Step("flss.4.1", "implication", "smoothness at w_P and the gap", LOSS, {"L/2*near": "L/4*near"},
          "L/4 instead of L/2"),
-    Step("flss.4.2", "implication", "the terms by sympy, the induction for all n >= 80", decreasing(2), decreasing(1),
-         "a round that adds v/n"),
+    Step("flss.4.2", "implication", "the terms by sympy, the induction for all n", DECREASING, {"A/n**2": "A/n"},
+         "a round that adds A/n"),
 ]  # fmt: skip

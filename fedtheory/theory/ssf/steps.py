@@ -182,12 +182,12 @@ class _E:
         return total + term / (1 - x)  # the rest, by a geometric series
 
 
-def exponential(growth: Formula) -> Callable[[], bool]:
-    """The chain of inequalities at K = 1 and alpha = 1/25, the largest."""
+def exponential(growth: Formula, most: Formula = F["alpha_K"], **values: Fraction) -> Callable[[], bool]:
+    """The chain of inequalities at K = 1 and the largest alpha; `values`: of other names."""
 
     def check() -> bool:
-        most = F["alpha_K"].right({})
-        return all(a <= b for a, _, b in growth.links({"alpha": most, "K": Fraction(1), "e": _E()}))
+        names = {"alpha": most.right(values), "K": Fraction(1), "e": _E(), **values}
+        return all(a <= b for a, _, b in growth.links(names))
 
     return check
 
