@@ -75,7 +75,7 @@ class Step:
 PAPERS = (*registry.PAPERS, "family", "limits")  # those with a page; the last two are of no paper
 
 
-WITH_FORMULAS = ("ssf", "family")  # pages whose formulas are rendered from theory/<page>/formulas.py
+WITH_FORMULAS = ("ssf", "family", "mud")  # pages whose formulas are rendered from theory/<page>/formulas.py
 
 
 def formulas(paper: str) -> dict[str, Formula]:
