@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "docs" / "book" / "_ext"))
 import page_numbers  # noqa: E402
 
 PAGES = {name: (ROOT / "docs" / "theory" / f"{name}.md").read_text() for name in WITH_FORMULAS}
-DRAWN = {"ssf": 40, "family": 20, "mud": 20}  # mutations of objects; of the page twice as many
+DRAWN = {"ssf": 40, "family": 20, "mud": 20, "decomfl": 20}  # mutations of objects; of the page twice as many
 
 
 @pytest.mark.parametrize("page", WITH_FORMULAS)

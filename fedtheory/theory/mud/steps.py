@@ -1,6 +1,6 @@
 """FedMUD with fresh factors in every round: the steps of docs/theory/mud.md. The formulas stand in formulas.py."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from math import comb, factorial
@@ -9,12 +9,24 @@ from typing import Any
 from fedtheory.theory.formula import Formula
 from fedtheory.theory.mud.formulas import FORMULAS as F
 from fedtheory.theory.mud.quantities import residual
-from fedtheory.theory.proof import Equal, Fails, Implies, Put, Step, either, every, mean_of
+from fedtheory.theory.proof import (
+    Equal,
+    Fails,
+    Implies,
+    Put,
+    Step,
+    Values,
+    arithmetic,
+    either,
+    every,
+    exact,
+    inner,
+    mean_of,
+    squared,
+)  # fmt: skip
 from fedtheory.theory.search import implies
 from fedtheory.theory.ssf.formulas import FORMULAS as OF_SSF
 from fedtheory.theory.ssf.steps import INDUCTION, exponential
-
-Values = Mapping[str, Any]
 
 
 def _same(v: Any) -> Any:
@@ -25,38 +37,6 @@ def _matrix(name: str, rows: int, cols: int) -> Any:
     import sympy
 
     return sympy.Matrix(rows, cols, sympy.symbols(f"{name}:{rows * cols}"))
-
-
-def _square(v: Any) -> Any:
-    """The squared length of a matrix or of a number."""
-    return sum(one**2 for one in v) if hasattr(v, "shape") else v**2
-
-
-def _inner(A: Any, B: Any) -> Any:
-    return sum(A.multiply_elementwise(B)) if hasattr(A, "shape") else A * B
-
-
-def exact(formula: Formula, values: Callable[[], Values]) -> Callable[[], bool]:
-    """Whether every equation of a formula holds, entry by entry, for values made of sympy's symbols."""
-
-    def check() -> bool:
-        import sympy
-
-        links = formula.links({"sq": _square, "dot": _inner, **values()}, sympy.Rational)
-        gaps = [left - right for left, sign, right in links if sign == "=="]
-        entries = [one for gap in gaps for one in (gap if hasattr(gap, "shape") else [gap])]
-        return bool(entries) and all(sympy.expand(one) == 0 for one in entries)
-
-    return check
-
-
-def arithmetic(formula: Formula, values: Callable[[], Values] = dict) -> Callable[[], bool]:
-    """Whether a chain of relations holds between fractions."""
-
-    def check() -> bool:
-        return all(a <= b if sign == "<=" else a == b for a, sign, b in formula.links(values()))
-
-    return check
 
 
 # 1: Lemma 1, and Theorem 1 with fresh factors
@@ -96,7 +76,7 @@ def eigenbases(turned: bool) -> Callable[[], bool]:
         form = (
             F["pulled"]
             .side(2)
-            .right({"G": G, "S": P * sympy.diag(*a) * P.T, "Z": Q * sympy.diag(*b) * Q.T, "dot": _inner})
+            .right({"G": G, "S": P * sympy.diag(*a) * P.T, "Z": Q * sympy.diag(*b) * Q.T, "dot": inner})
         )
         gap = form - F["eigen"].right({**dict(zip(("a_i", "b_j", "Ghat"), names)), "sum_ij": summed})
         gap = sympy.rem(sympy.rem(sympy.expand(gap), c**2 + s**2 - 1, c), c2**2 + s2**2 - 1, c2)
@@ -134,7 +114,7 @@ def partners(fixed: bool) -> Callable[[], bool]:
         import sympy
 
         G, U, V, Ut, Vt = (_matrix(*one) for one in (("g", 2, 3), ("u", 2, 2), ("v", 3, 2), ("w", 2, 2), ("z", 3, 2)))
-        names = {"W": sympy.zeros(2, 3), "U": U, "VtT": Vt.T, "Ut": Ut, "VT": V.T, "f": lambda M: _inner(G, M)}
+        names = {"W": sympy.zeros(2, 3), "U": U, "VtT": Vt.T, "Ut": Ut, "VT": V.T, "f": lambda M: inner(G, M)}
         value = F["partners"].right(names)
         left, right = (G * Vt, G.T * Ut) if fixed else (G * V, G.T * U)
         gaps = [sympy.diff(value, one) - want for M, W in ((U, left), (V, right)) for one, want in zip(M, W)]
@@ -250,10 +230,10 @@ def both(twice: Formula) -> Callable[[], bool]:
         for m, n, r in product((1, 2), (1, 2), (1, 2, 3)):
             A, U, V = _matrix("a", m, n), _matrix("u", m, r), _matrix("v", n, r)
             mean = lambda M, entries: M.applyfunc(lambda one: mean_of(one, tuple(entries), chi))
-            left = mean_of(_square(A * V * V.T), tuple(V), chi)
-            right = mean_of(_square(U * U.T * A), tuple(U), chi)
-            names = {"m": m, "n": n, "r": r, "s": s, "chi": chi, "A": A, "sq": _square}
-            mixed = 2 * s**4 * _inner(A * mean(V * V.T, V), mean(U * U.T, U) * A) - twice.right(names)
+            left = mean_of(squared(A * V * V.T), tuple(V), chi)
+            right = mean_of(squared(U * U.T * A), tuple(U), chi)
+            names = {"m": m, "n": n, "r": r, "s": s, "chi": chi, "A": A, "sq": squared}
+            mixed = 2 * s**4 * inner(A * mean(V * V.T, V), mean(U * U.T, U) * A) - twice.right(names)
             price = F["price_both"].side(0).right(names)
             if sympy.expand(mixed) != 0 or sympy.expand(s**4 * (left + right) + twice.right(names) - price) != 0:
                 return False
@@ -523,6 +503,9 @@ def two_layers() -> bool:
     more = [sympy.Poly(squares[k + 2] - squares[k], *names.values()).coeffs() for k in (0, 1)]
     one_layer = {names["x2"]: 0, names["y2"]: 0, names["x1"]: names["x"], names["y1"]: names["x"]}
     at_most = names["Lambda"] * sum(sympy.sqrt(one.subs(one_layer)) for one in squares[2:])
+    if squares[0].subs({names["x1"]: names["y1"], names["x2"]: names["y2"], names["y1"]: names["x1"],
+                        names["y2"]: names["x2"]}, simultaneous=True) != squares[1]:  # fmt: skip
+        return False
     at_squares = {**names, "x1": names["x1"] ** 2, "x2": names["x2"] ** 2}
     if sympy.expand(F["layers"].side(0).right(at_squares) - under[0]) != 0:
         return False
@@ -876,7 +859,7 @@ def left_over(aad: Formula) -> Callable[[], bool]:
                 for T in cols:
                     left = (1 - eta * (int(i in S) + int(j in T))) ** (2 * K) * W[i, j] ** 2
                     both += left / len(rows) / len(cols)
-            gaps = (both - aad.right(names) * _square(W), frozen - F["left_freeze"].right(names) * _square(W))
+            gaps = (both - aad.right(names) * squared(W), frozen - F["left_freeze"].right(names) * squared(W))
             if any(sympy.expand(gap) != 0 for gap in gaps):
                 return False
         return True
