@@ -103,6 +103,20 @@ class Formula:
         return found
 
 
+class Root:
+    """A number whose square is given: a measurement has sigma^2, a formula says sigma**2.
+
+    >>> Root(9) ** 2
+    9
+    """
+
+    def __init__(self, square: Any) -> None:
+        self.square = square
+
+    def __pow__(self, power: int) -> Any:
+        return self.square ** (power // 2)
+
+
 def named(letters: Mapping[str, str], **texts: str) -> dict[str, Formula]:
     """Make the formulas of a page, by their names on it."""
     return {name: Formula(" ".join(text.split()), letters) for name, text in texts.items()}

@@ -72,11 +72,15 @@ def two(independent: bool) -> tuple[Any, Any, Any, Callable[[Any], Any]]:
     return ((y.T * w)[0] * y + (z.T * w)[0] * z) / 2, w, symmetric(2), normal(y, *[z] * independent)
 
 
+_, A_K, EPS_K = (Formula(text) for text in F["local"].text.split(", "))
+
+
 def several(independent: bool) -> Callable[[], bool]:
     """P = 2."""
 
     def values() -> Values:
         a, w, H, mean = two(independent)
+        a = 2 * A_K.right({"P": 2, "zz": a, "sum_p": same})
         return {"aHa": of(H)(a), "trH": H.trace(), "w": w, "wHw": of(H)(w), "P": 2, "E": mean}
 
     return exact(F["several"], values)
@@ -160,6 +164,8 @@ BIAS = every(
 BIASES: list[Put] = [("b2", F["b"]), F["B"].changed("B_", "B")]
 REPEATED = every(
     Equal(F["squares"], "most**2*sixth", [("sq", one), MISSED, ("sixth", F["sixth"]), "sixth == sixth/tr*kappa*L"]),
+    Equal(F["squares"].side(0), "most**2*zHz", [("E", same), MISSED, "e == most"]),
+    Equal(A_K, EPS_K, [("sum_p", one)]),
     Equal(F["products"], "L*b2", [("b2", F["b"])]),
     Implies(["P >= 1"], ["(squares + (P - 1)*products)/P <= most"],
             [*BIASES, ("most", F["smoothed"]), ("squares", F["squares"]), ("products", F["products"])], cleared=True),

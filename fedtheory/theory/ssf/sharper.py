@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
-from fedtheory.theory.formula import Formula
+from fedtheory.theory.formula import Formula, Root
 from fedtheory.theory.proof import by_steps
 from fedtheory.theory.search import ROUNDING, implies, number, reals, same, units
 from fedtheory.theory.ssf.attack import (
@@ -33,20 +33,10 @@ from fedtheory.theory.ssf.moments import Terms as Numbers
 from fedtheory.theory.ssf.round import NOISE_ALONE, Round, carried, quiet, steep
 
 
-class _Root:
-    """A number of which the square is given, such as sigma."""
-
-    def __init__(self, square: torch.Tensor) -> None:
-        self.square = square
-
-    def __pow__(self, power: int) -> torch.Tensor:
-        return self.square ** (power // 2)
-
-
 def _named(q: Round) -> dict[str, Any]:
     """What a round has for the page's names; the loss counts from where the round starts."""
     at = q.at
-    numbers = {"K": at.K, "N": at.N, "L": at.L, "lr": at.lr, "eta": at.eta, "rho": at.rho, "sigma": _Root(at.sigma2)}
+    numbers = {"K": at.K, "N": at.N, "L": at.L, "lr": at.lr, "eta": at.eta, "rho": at.rho, "sigma": Root(at.sigma2)}
     return numbers | {"D": q.drift, "C": q.C0, "G2": q.G2, "F0": 0}
 
 
