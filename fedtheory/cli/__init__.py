@@ -286,8 +286,14 @@ METHOD_OPTIONS: dict[str, dict[str, Any]] = {
     "projection": {
         "default": "cd",
         "type": str,
-    model = add("model", "model.save", "write a pretrained language model from an installed package to a folder")
-    model.add_argument("model", choices=registry.PACKAGED)
+        "choices": registry.PROJECTIONS,
+        "help": "FedSub: random coordinates, uniform or Gaussian directions, or none (default: cd)",
+    },
+    "form": {
+        "default": "printed",
+        "type": str,
+        "choices": ("printed", "sums"),
+        "help": "FedSub: what a client uploads",
     },
 }
 COUNTS = ("local_steps", "rank", "perturbations")

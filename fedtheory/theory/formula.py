@@ -104,7 +104,11 @@ class Formula:
 
 
 class Root:
-    """A number of which a run yields the square, such as sigma: its even powers have no further rounding."""
+    """A number whose square is given: a measurement has sigma^2, a formula says sigma**2.
+
+    >>> Root(9) ** 2
+    9
+    """
 
     def __init__(self, square: Any) -> None:
         self.square = square

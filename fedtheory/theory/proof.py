@@ -27,6 +27,7 @@ KINDS = {
 _EVIDENCE = dict(zip(KINDS, ("symbolic", "smt", "symbolic", "exact", "exact", "search"), strict=True))  # of a claim
 
 
+Values = Mapping[str, Any]
 Said = Formula | str
 Put = Formula | str | tuple[str, Formula | str | Callable[..., Any]]
 
@@ -75,7 +76,15 @@ class Step:
 PAPERS = (*registry.PAPERS, "family", "limits")  # those with a page; the last two are of no paper
 
 
-WITH_FORMULAS = ("ssf", "family", "fedsub", "flss", "limits")  # rendered from theory/<page>/formulas.py
+WITH_FORMULAS = (
+    "ssf",
+    "family",
+    "fedsub",
+    "flss",
+    "limits",
+    "mud",
+    "decomfl",
+)  # rendered from theory/<page>/formulas.py
 
 
 def formulas(paper: str) -> dict[str, Formula]:
@@ -353,6 +362,39 @@ class _Symbols(dict[str, Any]):
 
         self[name] = sympy.Symbol(name, positive=True)
         return self[name]
+
+
+def squared(v: Any) -> Any:
+    """Return the squared length of a matrix or of a number."""
+    return sum(one**2 for one in v) if hasattr(v, "shape") else v**2
+
+
+def inner(A: Any, B: Any) -> Any:
+    """Return the inner product of two matrices or numbers."""
+    return sum(A.multiply_elementwise(B)) if hasattr(A, "shape") else A * B
+
+
+def exact(formula: Formula, values: Callable[[], Values]) -> Callable[[], bool]:
+    """Return a check that every equation of a formula holds, entry by entry, at values made of sympy's symbols."""
+
+    def check() -> bool:
+        import sympy
+
+        links = formula.links({"sq": squared, "dot": inner, **values()}, sympy.Rational)
+        gaps = [left - right for left, sign, right in links if sign == "=="]
+        entries = [one for gap in gaps for one in (gap if hasattr(gap, "shape") else [gap])]
+        return bool(entries) and all(sympy.expand(one) == 0 for one in entries)
+
+    return check
+
+
+def arithmetic(formula: Formula, values: Callable[[], Values] = dict) -> Callable[[], bool]:
+    """Return a check that a chain of relations holds between fractions."""
+
+    def check() -> bool:
+        return all(a <= b if sign == "<=" else a == b for a, sign, b in formula.links(values()))
+
+    return check
 
 
 def mean_of(expression: Any, entries: tuple[Any, ...], kurtosis: Any = 3) -> Any:

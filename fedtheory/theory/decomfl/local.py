@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome, worst_of
+from fedtheory.theory.decomfl.formulas import FORMULAS
 from fedtheory.theory.decomfl.low_rank import above
 from fedtheory.theory.decomfl.round import (
     A1,
@@ -36,6 +37,7 @@ from fedtheory.theory.decomfl.round import (
     whole_runs,
 )
 from fedtheory.theory.decomfl.theorem1 import C14
+from fedtheory.theory.formula import Root
 from fedtheory.theory.instances import Smooth, plain
 from fedtheory.theory.proof import by_steps
 from fedtheory.theory.rounding import digits
@@ -54,8 +56,8 @@ def rank(at: Instance) -> float:
 
 def prices(at: Instance) -> tuple[float, float]:
     """theta = 1 + (kappa + 1)/(P K) and c = 1 + (kappa + 1)/P."""
-    more = (rank(at) + 1) / at.P
-    return 1 + more / at.K, 1 + more
+    a = FORMULAS["a"].right({"kappa": rank(at), "P": at.P}, float)
+    return FORMULAS["theta"].side(1).right({"a": a, "K": at.K}, float), FORMULAS["c_a"].right({"a": a}, float)
 
 
 def smoothed(at: Instance) -> tuple[float, float]:
@@ -82,9 +84,9 @@ def floors(at: Instance, differ: Any = None) -> tuple[Any, Any]:
     differ: in the place of sigma_G^2 at x_r, one number or many.
     """
     (theta, c), (here, gamma) = prices(at), spread(at)
-    differ = here if differ is None else differ
-    once = theta * gamma * differ / at.m + c * at.sigma2 / (at.m * at.K)
-    return once, (1 - 1 / at.K) * (theta * differ + c * at.sigma2 / at.K)
+    names = {"theta": theta, "c": c, "gamma": gamma, "m": at.m, "K": at.K, "sigma": Root(at.sigma2)}
+    names["sigma_G"] = Root(here if differ is None else differ)
+    return FORMULAS["N2"].right(names, float), FORMULAS["V"].right(names, float)
 
 
 def long(e: Edge) -> float:

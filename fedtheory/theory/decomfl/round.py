@@ -21,6 +21,7 @@ from fedtheory.core.key import Key
 from fedtheory.theory import bench
 from fedtheory.theory.bench import Bench
 from fedtheory.theory.claim import Check, Outcome, Printed, entries
+from fedtheory.theory.decomfl.formulas import FORMULAS
 from fedtheory.theory.instances import Sample, Smooth, drain, parse, plain
 from fedtheory.theory.rounding import digits
 from fedtheory.theory.search import ROUNDING, worst
@@ -125,13 +126,8 @@ def load(data: dict[str, Any]) -> Instance:
 
 def steps_of_theorem1(d: int, K: int, P: int, m: int, L: float = 1.0) -> dict[str, float]:
     """c1 to c4."""
-    cubes = (d + 3) ** 3, (d + 6) ** 3
-    return {
-        "c1": m * P / (24 * L * (d + 4)),
-        "c2": 2 * P / (m * K * L * (d + P + 4)),
-        "c3": 1 / (m * K**2 * L),
-        "c4": m * P * cubes[0] / (2 * L * (3 * m * P * K * cubes[0] + cubes[1])),
-    }
+    at = {"d": d, "K": K, "P": P, "m": m, "L": L}
+    return {f"c{k}": FORMULAS[f"printed_c{k}"].right(at, float) for k in range(1, 5)}
 
 
 def step_of_lemma5(d: int, K: int, P: int, L: float = 1.0) -> float:

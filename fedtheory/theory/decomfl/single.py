@@ -5,63 +5,92 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from fedtheory.theory.proof import equal, follows, mean_of
-from fedtheory.theory.search import number, reals
+from fedtheory.theory.decomfl.formulas import FORMULAS as F
+from fedtheory.theory.formula import Formula
+from fedtheory.theory.proof import Equal, Implies, Put, Said, Values, equal, every, exact, mean_of
 
 
-def fourth(twice: int) -> Callable[[], bool]:
-    """E (z^T w)^2 z^T H z = tr(H) |w|^2 + 2 w^T H w: three dimensions, H symmetric, all symbols."""
-
-    def check() -> bool:
-        import sympy
-
-        z, w = sympy.Matrix(sympy.symbols("z:3")), sympy.Matrix(sympy.symbols("w:3"))
-        h = sympy.symbols("h:6")
-        H = sympy.Matrix([[h[0], h[1], h[2]], [h[1], h[3], h[4]], [h[2], h[4], h[5]]])
-        left = mean_of((z.T * w)[0] ** 2 * (z.T * H * z)[0], tuple(z.flat()))
-        return sympy.expand(left - H.trace() * (w.T * w)[0] - twice * (w.T * H * w)[0]) == 0
-
-    return check
+def same(v: Any) -> Any:
+    """Return the value: of a function that a check may leave out, as a mean of constants."""
+    return v
 
 
-def two(independent: bool) -> tuple[Any, Any, Any, tuple[Any, ...]]:
-    """(1/P) sum_p z_p z_p^T w for two directions in two dimensions, w, a symmetric H, and the entries of the z_p."""
+def one(v: Any) -> int:
+    """Return 1: of a squared length that both sides have as a factor."""
+    return 1
+
+
+def positive(name: str) -> Any:
+    """Return the symbol that `Equal` makes of a name."""
     import sympy
 
-    first, w = sympy.Matrix(sympy.symbols("y:2")), sympy.Matrix(sympy.symbols("w:2"))
-    second = sympy.Matrix(sympy.symbols("z:2")) if independent else first
-    h = sympy.symbols("h:3")
-    a = ((first.T * w)[0] * first + (second.T * w)[0] * second) / 2
-    normal = (*first, *second) if independent else tuple(first.flat())
-    return a, w, sympy.Matrix([[h[0], h[1]], [h[1], h[2]]]), normal
+    return sympy.Symbol(name, positive=True)
+
+
+def symmetric(n: int, name: str = "h") -> Any:
+    """Return a symmetric matrix of symbols."""
+    import sympy
+
+    return sympy.Matrix(n, n, lambda i, j: sympy.Symbol(f"{name}{min(i, j)}{max(i, j)}"))
+
+
+def vector(name: str, n: int) -> Any:
+    """Return a column of symbols."""
+    import sympy
+
+    return sympy.Matrix(sympy.symbols(f"{name}:{n}"))
+
+
+def normal(*vectors: Any) -> Callable[[Any], Any]:
+    """Return the mean over vectors of independent normal entries."""
+    return lambda v: mean_of(v, tuple(entry for each in vectors for entry in each))
+
+
+def of(H: Any) -> Callable[[Any], Any]:
+    """Return the quadratic form of a matrix."""
+    return lambda v: (v.T * H * v)[0]
+
+
+# 1: directions
+
+
+def fourth(formula: Formula) -> Callable[[], bool]:
+    """Three dimensions, H symmetric, all symbols."""
+
+    def values() -> Values:
+        z, w, H = vector("z", 3), vector("w", 3), symmetric(3)
+        names = {"zw2": (z.T * w)[0] ** 2, "zHz": of(H)(z), "trH": H.trace(), "w": w, "wHw": of(H)(w)}
+        return names | {"EB": normal(z)}
+
+    return exact(formula, values)
+
+
+def two(independent: bool) -> tuple[Any, Any, Any, Callable[[Any], Any]]:
+    """Return (1/P) sum_p z_p z_p^T w for two directions in two dimensions, w, a symmetric H, and the mean."""
+    y, w = vector("y", 2), vector("w", 2)
+    z = vector("z", 2) if independent else y
+    return ((y.T * w)[0] * y + (z.T * w)[0] * z) / 2, w, symmetric(2), normal(y, *[z] * independent)
+
+
+_, A_K, EPS_K = (Formula(text) for text in F["local"].text.split(", "))
 
 
 def several(independent: bool) -> Callable[[], bool]:
-    """a^T H a for two directions in two dimensions, H symmetric: (1/P)(tr(H)|w|^2 + 2 w^T H w) + (1 - 1/P) w^T H w."""
+    """P = 2."""
 
-    def check() -> bool:
-        import sympy
+    def values() -> Values:
+        a, w, H, mean = two(independent)
+        a = 2 * A_K.right({"P": 2, "zz": a, "sum_p": same})
+        return {"aHa": of(H)(a), "trH": H.trace(), "w": w, "wHw": of(H)(w), "P": 2, "E": mean}
 
-        a, w, H, normal = two(independent)
-        form = (w.T * H * w)[0]
-        wanted = (H.trace() * (w.T * w)[0] + 2 * form) / 2 + form / 2
-        return sympy.expand(mean_of((a.T * H * a)[0], normal) - wanted) == 0
-
-    return check
+    return exact(F["several"], values)
 
 
-def rank(more: int) -> Callable[[], bool]:
-    """(1/P)(tr H W + 2 wHw) + (1 - 1/P) wHw <= L (1 + (kappa + more)/P) W, for tr H <= kappa L, wHw <= L W, P >= 1."""
-
-    def premises() -> tuple[list, Any]:
-        L, W, wHw, trace, kappa, P = reals("L W wHw trace kappa P")
-        given = [L > 0, W >= 0, wHw >= 0, wHw <= L * W, trace >= 0, trace <= kappa * L, P >= 1]
-        return given, trace * W + 2 * wHw + (P - 1) * wHw <= L * (P + kappa + more) * W
-
-    return follows(premises)
+FORMS = ["P >= 1", "trH <= kappa*L", "wHw <= L*sq(w)"]
+RANK = Implies(FORMS, ["form <= most"], [F["c"], ("form", F["several"]), ("most", F["several_most"])], cleared=True)
 
 
-def lengths(step: int) -> Callable[[], bool]:
+def lengths(sixth: Formula) -> Callable[[], bool]:
     """E|z|^2 and E|z|^4 z_j^2 for any d: |z|^2 = z_j^2 + s, E s^k by 2^k Gamma(n/2 + k)/Gamma(n/2), n = d - 1."""
 
     def check() -> bool:
@@ -69,41 +98,34 @@ def lengths(step: int) -> Callable[[], bool]:
 
         n, z, s = sympy.Symbol("n", positive=True), *sympy.symbols("z s")
 
-        def mean(of: Any) -> Any:
+        def mean(v: Any) -> Any:
             total: Any = sympy.Integer(0)
-            for (k,), factor in sympy.Poly(sympy.expand(of), s).terms():
+            for (k,), factor in sympy.Poly(sympy.expand(v), s).terms():
                 total += mean_of(factor, (z,)) * sympy.gammasimp(2**k * sympy.gamma(n / 2 + k) / sympy.gamma(n / 2))
             return total
 
-        square, sixth = mean(z**2 + s) - (n + 1), mean((z**2 + s) ** 2 * z**2) - (n + 3) * (n + 3 + step)
-        return sympy.simplify(square) == 0 and sympy.simplify(sixth) == 0
+        wanted = F["length"].right({"d": n + 1}), sixth.right({"d": n + 1, "tr": 1})
+        gaps = mean(z**2 + s) - wanted[0], mean((z**2 + s) ** 2 * z**2) - wanted[1]
+        return all(sympy.simplify(gap) == 0 for gap in gaps)
 
     return check
 
 
-def difference(half: str) -> Callable[[], bool]:
-    """Forward and central differences of an L-smooth function miss z^T g by at most L mu |z|^2/2; Z = |z|^2."""
+# 2: differences
 
-    def premises() -> tuple[list, Any]:
-        import z3
 
-        L, mu, Z, slope, up, down = reals("L mu Z slope up down")
-        bound = L * mu * mu * Z / 2
-        given = [L > 0, mu > 0, Z >= 0, up - mu * slope <= bound, mu * slope - up <= bound]
-        given += [down + mu * slope <= bound, -down - mu * slope <= bound]  # f(x - mu z) - f(x)
-        most = number(half) * L * mu * mu * Z
-        forward = z3.And(up - mu * slope <= most, mu * slope - up <= most)
-        central = z3.And(up - down - 2 * mu * slope <= 2 * most, 2 * mu * slope - up + down <= 2 * most)
-        return given, z3.And(forward, central)
-
-    return follows(premises)
+MISSED: Put = ("most", F["missed"])
+SMOOTH = ["up - mu*slope <= bound", "mu*slope - up <= bound", "down + mu*slope <= bound", "-down - mu*slope <= bound"]
+DIFFERENCE = Implies(  # forward and central; down = f(x - mu z) - f(x)
+    ["mu > 0", *SMOOTH],
+    ["up - mu*slope <= mu*most", "mu*slope - up <= mu*most", "up - down - 2*mu*slope <= 2*mu*most",
+     "2*mu*slope - up + down <= 2*mu*most"],
+    ["bound == 1/2*L*mu**2*sq(z)", MISSED],
+)  # fmt: skip
 
 
 def by_parts(half: int) -> Callable[[], bool]:
-    """phi' - t phi, times exp(-t^2/half), is the derivative of phi exp(-t^2/half), which vanishes at both ends.
-
-    So E z phi(z) = E phi'(z); and the squared mean of any values is at most the mean of their squares.
-    """
+    """phi' - t phi, times exp(-t^2/half), is the derivative of phi exp(-t^2/half), which vanishes at both ends."""
 
     def check() -> bool:
         import sympy
@@ -114,21 +136,7 @@ def by_parts(half: int) -> Callable[[], bool]:
         ends = [sympy.limit((a * t**2 + b * t + c) * weight, t, end) for end in (sympy.oo, -sympy.oo)]
         return sympy.simplify(parts) == 0 and ends == [0, 0]
 
-    return lambda: check() and cauchy(2)()
-
-
-def repeated(share: str) -> Callable[[], bool]:
-    """P squares of mean q and P (P - 1) products of mean m, over P^2; with L = 1, q <= (kappa/4) Z, m <= d: at most B.
-
-    Everything over (L mu)^2; Z = (d + 2)(d + 4).
-    """
-
-    def premises() -> tuple[list, Any]:
-        P, q, m, kappa, d, Z = reals("P q m kappa d Z")
-        given = [P >= 1, kappa >= 0, d >= 1, Z >= 0, 4 * q <= kappa * Z, m <= d]
-        return given, P * q + P * (P - 1) * m <= P * P * number(share) * d + P * kappa * Z / 4
-
-    return follows(premises)
+    return check
 
 
 def cauchy(factor: int) -> Callable[[], bool]:
@@ -146,113 +154,124 @@ def cauchy(factor: int) -> Callable[[], bool]:
     return equal(sides)
 
 
-def young(part: str) -> Callable[[], bool]:
-    """u^2/4 + v^2 - u v is the square (u/2 - v)^2."""
+BIAS = every(
+    by_parts(2),
+    cauchy(2),
+    Implies(["nz >= 0", "nz**2 <= d"], [F["bias_most"]], ["L == 1", "mu == 1"]),
+    Equal(F["bias_most"].side(0), "L*mu*nz"),
+    Equal(F["b"], "most**2", [("most", F["bias_most"])]),
+)
+BIASES: list[Put] = [("b2", F["b"]), F["B"].changed("B_", "B")]
+REPEATED = every(
+    Equal(F["squares"], "most**2*sixth", [("sq", one), MISSED, ("sixth", F["sixth"]), "sixth == sixth/tr*kappa*L"]),
+    Equal(F["squares"].side(0), "most**2*zHz", [("E", same), MISSED, "e == most"]),
+    Equal(A_K, EPS_K, [("sum_p", one)]),
+    Equal(F["products"], "L*b2", [("b2", F["b"])]),
+    Implies(["P >= 1"], ["(squares + (P - 1)*products)/P <= most"],
+            [*BIASES, ("most", F["smoothed"]), ("squares", F["squares"]), ("products", F["products"])], cleared=True),
+)  # fmt: skip
 
-    def sides() -> tuple[Any, Any]:
-        import sympy
 
-        u, v = sympy.symbols("u v")
-        return sympy.Rational(part) * u**2 + v**2 - u * v, (u / 2 - v) ** 2
+# 3: descent
 
-    return equal(sides)
+
+YOUNG = Equal(F["slope_one"], "eta*sq(1/2*g + b)", gap=True)
 
 
 def form(sign: int) -> Callable[[], bool]:
-    """2 a^T H a + 2 b^T H b - (a + b)^T H (a + b) = (a - b)^T H (a - b): two dimensions, H symmetric."""
+    """The right side has more by the form at v - b~: two dimensions, H symmetric."""
 
     def check() -> bool:
         import sympy
 
-        a, b = sympy.Matrix(sympy.symbols("a:2")), sympy.Matrix(sympy.symbols("b:2"))
-        h = sympy.symbols("h:3")
-        H = sympy.Matrix([[h[0], h[1]], [h[1], h[2]]])
-        quadratic = lambda v: (v.T * H * v)[0]
-        return sympy.expand(2 * quadratic(a) + 2 * quadratic(b) - quadratic(a + b) - quadratic(a + sign * b)) == 0
+        a, b, form = vector("a", 2), vector("b", 2), of(symmetric(2))
+        ((left, _, right),) = F["halves"].links({"vHv": form(a + b), "aHa": form(a), "bHb": form(b)})
+        return sympy.expand(right - left - form(a + sign * b)) == 0
 
     return check
 
 
 def averaged(clients: int) -> Callable[[], bool]:
-    """E|g + n|^2 for the mean n of two clients' independent noises of mean zero: |g|^2 and half their mean square."""
+    """E|g + n|^2 for the mean n of two clients' independent noises of mean zero and mean square nu^2."""
 
     def check() -> bool:
         import sympy
 
-        g, s = sympy.Symbol("g"), sympy.symbols("s:2")
+        g, s = positive("g"), sympy.symbols("s:2", positive=True)
         total = sum((g + sum(a * b for a, b in zip(s, signs)) / 2) ** 2 for signs in product((-1, 1), repeat=2)) / 4
-        return sympy.expand(total - g**2 - (s[0] ** 2 + s[1] ** 2) / (2 * clients)) == 0
+        nu = sympy.sqrt((s[0] ** 2 + s[1] ** 2) / 2)
+        return sympy.expand(total - F["averaged"].right({"g": g, "nu": nu, "m": clients, "sq": lambda v: v**2})) == 0
 
     return check
 
 
-def descent(part: str) -> Callable[[], bool]:
-    """-eta G + eta G/4 + eta b2 + eta^2 L c (G + N) + eta^2 L B for eta L c <= 1/4; G = |g|^2, b2 = |b|^2."""
+CURVED: list[Put] = [
+    ("aHa", F["several_most"].changed("sq(w)", f"({F['averaged'].side(1).text})")),
+    ("bHb", F["smoothed"]),
+    ("vHv", F["halves"]),
+    "sHs == eta**2*vHv",
+    ("curved", F["above"].term(2)),
+    ("slope", F["slope_one"]),
+    ("made", F["descent_one"]),
+]
+DESCENT = Implies(
+    ["eta > 0", "c >= 1", "B >= 0", F["step"]],
+    ["F0 - eta*sq(g) + slope + curved <= made"],
+    ["L == 1", "m == 1", *CURVED],
+)
+PER_ROUND: list[Put] = ["F0 == 0", "g == 0", *BIASES, "b == sqrt(b2)", ("rest", F["descent_one"]),
+                        ("divisor", F["divisor_one"]), "left == R*rest/divisor"]  # fmt: skip
+SHORT: list[Said] = ["P >= 1", F["step"]]
+COLLECTED = every(
+    Implies([*SHORT, "d >= 1"], ["left <= third + fourth"],
+            ["nu == 0", *PER_ROUND, F["c"], ("third", F["theorem_one"].term(2)), ("fourth", F["theorem_one"].term(3))],
+            cleared=True),
+    Equal(F["theorem_one"].term(0), "D/divisor", [("divisor", F["divisor_one"])]),
+    Equal(F["theorem_one"].term(1), "R*rest/divisor", ["b == 0", "B == 0", *PER_ROUND[:2], *PER_ROUND[5:7]]),
+    Implies(SHORT, [F["falls_step"], F["short_one"]], [F["c"]], cleared=True),
+    Equal(F["falls_most"], F["theorem_one"].term(3), [("most", F["falls_step"]), "eta == most*P/(L*kappa)"]),
+    Equal(F["step"].side(1), F["falls_step"].side(1)),
+    Equal(F["step"].side(1), F["short_one"].side(1)),
+)  # fmt: skip
 
-    def premises() -> tuple[list, Any]:
-        eta, G, b2, N, s, c, B = reals("eta G b2 N s c B")  # s = eta L
-        given = [eta > 0, G >= 0, b2 >= 0, N >= 0, c >= 1, B >= 0, s > 0, 4 * s * c <= 1]
-        total = -eta * G + eta * G / 4 + eta * b2 + eta * s * c * (G + N) + eta * s * B
-        return given, total <= -number(part) * eta * G + eta * s * c * N + eta * b2 + eta * s * B
 
-    return follows(premises)
+# 4: what P, m and d buy
 
 
-def collected(most: str) -> Callable[[], bool]:
-    """2 |b|^2 + 2 eta L B over (L mu)^2, s = eta L, k = kappa/P: at most 5 d/2 and s k Z/2, and s k <= 1/4.
+def bowl(formula: Formula) -> Callable[[], bool]:
+    """f = |x|^2/2, exact scalars, P = 2, d = 2, any step."""
 
-    Z = (d + 2)(d + 4).
-    """
-
-    def premises() -> tuple[list, Any]:
-        import z3
-
-        d, s, k, Z, more = reals("d s k Z more")  # more: 1/P
-        given = [d >= 1, s > 0, k >= 0, Z >= 0, more > 0, 4 * s * (1 + k + more) <= 1]
-        total = 2 * d + 2 * s * (d + k * Z / 4)
-        return given, z3.And(total <= number(most) * d + s * k * Z / 2, 4 * s * k <= 1)
-
-    return follows(premises)
-
-
-def bowl(plus: int) -> Callable[[], bool]:
-    """f = |x|^2/2, exact scalars, P = 2, d = 2: E|x+|^2 = (1 - 2 eta + eta^2 (1 + (d + plus)/P)) |x|^2."""
-
-    def check() -> bool:
+    def values() -> Values:
         import sympy
 
-        x, y, z = (sympy.Matrix(sympy.symbols(f"{name}:2")) for name in "xyz")
-        eta = sympy.Symbol("eta")
+        x, y, z, eta = vector("x", 2), vector("y", 2), vector("z", 2), sympy.Symbol("eta")
         new = x - eta * ((y.T * x)[0] * y + (z.T * x)[0] * z) / 2
-        found, size = mean_of((new.T * new)[0], (*y, *z)), (x.T * x)[0]
-        return sympy.expand(found - (1 - 2 * eta + eta**2 * (1 + sympy.Rational(2 + plus, 2))) * size) == 0
+        return {"x1": new, "x": x, "eta": eta, "c": F["c"].right({"kappa": 2, "P": 2}), "E": normal(y, z)}
 
-    return check
-
-
-def balanced(factor: int) -> Callable[[], bool]:
-    """2 D/(eta R) + 2 eta L c v^2/m at eta^2 = D m/(L c R v^2) is factor times v sqrt(L c D/(m R)).
-
-    And that step is the longest one, eta L c = 1/4, at R = 16 m L c D/v^2.
-    """
-
-    def check() -> bool:
-        import sympy
-
-        D, R, L, c, v, m = sympy.symbols("D R L c v m", positive=True)
-        eta = sympy.sqrt(D * m / (L * c * R)) / v
-        first: Any = (eta * L * c).subs(R, 16 * m * L * c * D / v**2)
-        both = 2 * D / (eta * R) + 2 * eta * L * c * v**2 / m - factor * v * sympy.sqrt(L * c * D / (m * R))
-        return sympy.simplify(both) == 0 and sympy.simplify(first - sympy.Rational(1, 4)) == 0
-
-    return check
+    return exact(formula, values)
 
 
-def doubled(share: str) -> Callable[[], bool]:
-    """Twice the directions, or twice the clients, at d = 1000: P from 10 to 20 lowers c/m by `share` of 2 at least."""
+FACTOR: list[Put] = ["x == 1", ("factor", F["bowl"])]
+BOWL = every(
+    bowl(F["bowl"]),
+    Implies([F["stable"]], ["factor < 1"], FACTOR, cleared=True),
+    Implies([F["stable"].changed("<", ">=")], ["factor >= 1"], FACTOR, cleared=True),
+    Equal("factor", "slowest + c*(eta - 1/c)**2", [*FACTOR, ("slowest", F["slowest"])]),
+)
+BALANCED = every(
+    Equal("first + second", F["balanced_one"],
+          [F["chosen_one"], ("first", F["theorem_one"].term(0)), ("second", F["theorem_one"].term(1))]),
+    Equal(F["theorem_one"].term(0), F["theorem_one"].term(1), [F["chosen_one"]]),
+    Equal("eta*L*c", F["step"], [F["rounds_one"], F["chosen_one"]]),
+)  # fmt: skip
+
+
+def doubled(share: Formula) -> Callable[[], bool]:
+    """d = kappa = 1000: the digits of c at P = 10 over c at P = 20."""
 
     def check() -> bool:
-        c = lambda P: 1 + Fraction(1001, P)
-        return c(10) / c(20) >= 2 * Fraction(share)
+        c = lambda P: F["c"].right({"kappa": Fraction(1000), "P": Fraction(P)})
+        digits = share.right({})
+        return digits <= c(10) / c(20) < digits + Fraction(1, 100)
 
     return check

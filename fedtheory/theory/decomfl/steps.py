@@ -1,7 +1,6 @@
-"""DeComFL, one local step and K of them: the steps of docs/theory/decomfl.md.
+"""DeComFL, one local step and K of them: the steps of docs/theory/decomfl.md. The formulas stand in formulas.py.
 
-As there: a = (kappa + 1)/P, c = 1 + a, and for K steps theta = 1 + a/K, h = K eta L. Checks of sections 1 to 4:
-single.
+Checks of sections 1 to 4: single.
 """
 
 from collections.abc import Callable
@@ -9,106 +8,130 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
+from fedtheory.theory.decomfl.formulas import FORMULAS as F
 from fedtheory.theory.decomfl.single import (
+    BALANCED,
+    BIAS,
+    BOWL,
+    COLLECTED,
+    DESCENT,
+    DIFFERENCE,
+    RANK,
+    REPEATED,
+    YOUNG,
     averaged,
-    balanced,
     bowl,
     by_parts,
-    collected,
-    descent,
-    difference,
     doubled,
     form,
     fourth,
     lengths,
-    rank,
-    repeated,
+    normal,
+    of,
+    one,
+    positive,
+    same,
     several,
+    symmetric,
     two,
-    young,
+    vector,
 )
-from fedtheory.theory.proof import Step, equal, every, follows, mean_of
-from fedtheory.theory.search import number, reals
+from fedtheory.theory.formula import Formula
+from fedtheory.theory.proof import Equal, Fails, Implies, Put, Said, Step, Values, either, every, exact, mean_of
+from fedtheory.theory.ssf.steps import CAUCHY
 
-# K local steps: lengths and products in the matrix H
-
-
-def tangent(half: str) -> Callable[[], bool]:
-    """From |grad l(x + s) - grad l(x)|: its square is at most L s^T H s; p and r its two lengths, q that of s in H."""
-
-    def premises() -> tuple[list, Any]:
-        p, q, r, L = reals("p q r L")
-        given = [p >= 0, q >= 0, r >= 0, L > 0, p * p <= q * r, r * r <= L * p * p]
-        return given, p * p <= number(half) * L * q * q
-
-    return follows(premises)
+SQUARED: Put = ("sqH", lambda v: v * v)
+OF_THETA: Put = ("theta", F["theta"].side(1))
+OF_H: Put = "h == K*eta*L"
+OF_ETAT = F["etat"]
 
 
-def integral(power: int) -> Callable[[], bool]:
-    """The slope along s grows by at most u |s|^2 in H at the share u of the way: half of |s|^2 in all."""
+def halves(u: Any, v: Any) -> Any:
+    """What 3.2 makes of two squares."""
+    return F["two"].right({"u": u, "v": v, "sqH": same})
 
-    def sides() -> tuple[Any, Any]:
-        import sympy
 
-        u = sympy.Symbol("u")
-        return sympy.integrate(u**power, (u, 0, 1)), sympy.Rational(1, 2)
+HALVES: Put = ("halves", halves)
 
-    return equal(sides)
+# 5: lengths in H
+
+
+TANGENT = Implies(
+    ["s_H >= 0", "d_n >= 0", "d_H >= 0", "L > 0", F["delta_s"], F["delta_H"]],
+    ["d_n**2 <= most"],
+    ["s == s_H", SQUARED, ("most", F["tangent"])],
+)
+
+
+def _integral(v: Any) -> Any:
+    import sympy
+
+    return sympy.integrate(v, (positive("u"), 0, 1))
+
+
+INTEGRAL = every(
+    Equal(F["smooth"].side(2), F["smooth"].side(3), [SQUARED, ("int01", _integral)]),
+    Equal(F["above"].term(2), F["smooth"].side(3), [SQUARED, "sHs == s**2"]),
+    Equal(F["missed_H"], "most/mu", ["s == mu*z", "zHz == z**2", SQUARED, ("most", F["smooth"])]),
+)
+
+
+# 6: directions
 
 
 def spread(independent: bool) -> Callable[[], bool]:
-    """(A - I) w for two directions in two dimensions, in H: (1/P)(tr(H) |w|^2 + w^T H w), at most a L |w|^2."""
+    """(A - I) w for two directions in two dimensions."""
 
-    def check() -> bool:
-        import sympy
+    def values() -> Values:
+        a, w, H, mean = two(independent)
+        form = lambda v: of(H)(a - w) if v is not w else of(H)(w)
+        return {"AI": _Minus(), "w": w, "sqH": form, "E": mean, "P": 2, "trH": H.trace(), "a": 1, "L": 1}
 
-        a, w, H, normal = two(independent)
-        gap = a - w
-        wanted = (H.trace() * (w.T * w)[0] + (w.T * H * w)[0]) / 2
-        exact = sympy.expand(mean_of((gap.T * H * gap)[0], normal) - wanted) == 0
-
-        def premises() -> tuple[list, Any]:
-            L, W, wHw, trace, kappa = reals("L W wHw trace kappa")
-            given = [L > 0, W >= 0, wHw >= 0, wHw <= L * W, trace >= 0, trace <= kappa * L]
-            return given, trace * W + wHw <= (kappa + 1) * L * W
-
-        return exact and follows(premises)()
-
-    return check
+    return exact(F["spread"].changed("<= a*L*sq(w)", "== 1/P*(trH*sq(w) + sqH(w))"), values)
 
 
-def powers(last: int) -> Callable[[], bool]:
-    """E q^2 and E q^3 for q = z^T H z with the eigenvalues h: three dimensions, t = tr H."""
+class _Minus:
+    """(A - I), which makes of w something else."""
 
-    def check() -> bool:
+    def __mul__(self, w: Any) -> str:
+        return "(A - I) w"
+
+
+SPREAD = every(
+    spread(True),
+    Implies(["P >= 1", "trH <= kappa*L", "wHw <= L*sq(w)"], ["left <= right"],
+            [F["a"], ("left", F["spread"].side(1).changed("sqH(w)", "wHw")), ("right", F["spread"])], cleared=True),
+    Equal(F["size"], "spread + L*sq(w)", [F["c_a"], ("spread", F["spread"])]),
+    Equal(F["c_a"], F["c"], [F["a"]]),
+)  # fmt: skip
+
+
+def powers(third: Formula) -> Callable[[], bool]:
+    """z^T H z with the eigenvalues h: three dimensions."""
+
+    def values() -> Values:
         import sympy
 
         z, h = sympy.symbols("z:3"), sympy.symbols("h:3")
         q, t = sum(a * b**2 for a, b in zip(h, z)), sum(h)
-        squares, cubes = sum(a**2 for a in h), sum(a**3 for a in h)
-        second = sympy.expand(mean_of(q**2, z) - t**2 - 2 * squares) == 0
-        return second and sympy.expand(mean_of(q**3, z) - t**3 - 6 * t * squares - last * cubes) == 0
+        traces = {f"tr{k}": sum(a**k for a in h) for k in (2, 3)}
+        return {"zHz2": q**2, "zHz3": q**3, "t": t, "E": lambda v: mean_of(v, z), **traces}
 
-    return check
+    return every(exact(F["second"], values), exact(third, values))
 
 
-def ranked(more: int) -> Callable[[], bool]:
-    """With L = 1 and t <= kappa: t^2 + 2 tr H^2 <= kappa (kappa + 2), t^3 + ... <= kappa (kappa + 2)(kappa + more)."""
-
-    def premises() -> tuple[list, Any]:
-        import z3
-
-        t, squares, cubes, kappa = reals("t squares cubes kappa")
-        given = [t >= 0, t <= kappa, squares >= 0, squares <= t, cubes >= 0, cubes <= t]
-        second = t * t + 2 * squares <= kappa * (kappa + 2)
-        third = t * t * t + 6 * t * squares + 8 * cubes <= kappa * (kappa + 2) * (kappa + more)
-        return given, z3.And(second, third)
-
-    return follows(premises)
+TRACES = ["t >= 0", "t <= kappa", "tr2 >= 0", "tr2 <= t", "tr3 >= 0", "tr3 <= t"]
+FLAT: list[Put] = ["t == kappa*L", "tr2 == L*t", "tr3 == L**2*t"]
+MOMENTS: list[Put] = [(name, F[name]) for name in ("second", "third", "second_most", "third_most")]
+RANKED = every(
+    Implies(TRACES, ["second <= second_most", "third <= third_most"], ["L == 1", *MOMENTS]),
+    Equal(F["second_most"], "second", [*FLAT, ("second", F["second"])]),
+    Equal(F["third_most"], "third", [*FLAT, ("third", F["third"])]),
+)
 
 
 def sphere(radius: int) -> Callable[[], bool]:
-    """E |z|^2k/d^k for normal z, any d; and the moments of 1.1 and 6.2 on the circle |z|^2 = radius: over 1, 2, 6.
+    """The length for any d; then the moments of 1.1 and 6.2 on the circle |z|^2 = radius: over 1, 2, 6.
 
     d = 2 there, and the circle's mean is that over eight points. And 2.2 there, for all powers up to the sixth.
     """
@@ -116,40 +139,45 @@ def sphere(radius: int) -> Callable[[], bool]:
     def check() -> bool:
         import sympy
 
-        d = sympy.Symbol("d", positive=True)
+        d, r = sympy.symbols("d r", positive=True)
         for k in (1, 2, 3):
-            moment: Any = sympy.gammasimp(2**k * sympy.gamma(d / 2 + k) / sympy.gamma(d / 2))
-            if sympy.simplify(moment / d**k - sympy.prod([1 + 2 * sympy.Integer(j) / d for j in range(k)])) != 0:
+            j, moment = sympy.Symbol("j"), sympy.gammasimp(2**k * sympy.gamma(d / 2 + k) / sympy.gamma(d / 2))
+            factors = lambda v, j=j, k=k: sympy.prod([v.subs(j, at) for at in range(k)])
+            names = {"z2k": moment, "d": d, "k": k, "j": j, "E": same, "prod": factors}
+            (left, _, middle), (_, _, least) = F["sphere"].links(names, sympy.Rational)
+            if sympy.simplify(left - middle) != 0 or least != 1:
                 return False
+        inside = sympy.integrate(r ** (d + 1), (r, 0, sympy.sqrt(d))) / sympy.integrate(
+            r ** (d - 1), (r, 0, sympy.sqrt(d))
+        )
+        if sympy.simplify(inside / d - F["ball_length"].right({"d": d, "tr": 1})) != 0:
+            return False
         h, w = sympy.symbols("h:2"), sympy.symbols("w:2")
         angles = [sympy.pi * j / 4 for j in range(8)]  # integrates cosines and sines up to the seventh power
         points = [(sympy.sqrt(radius) * sympy.cos(a), sympy.sqrt(radius) * sympy.sin(a)) for a in angles]
         y = sympy.symbols("y:2")
 
-        def same(make: Callable[[Any], Any], over: int) -> bool:
+        def agrees(make: Callable[[Any], Any], over: int) -> bool:
             return sympy.expand(sum(make(z) for z in points) / 8 - mean_of(make(y), y) / over) == 0
 
-        def inside(i: int, j: int) -> bool:
+        def parts(i: int, j: int) -> bool:
             """E z_0 phi on the circle is E d phi/dz_0 in the disk, phi = z_0^i z_1^j: of degree n it has 2/(n + 2)."""
             circle = lambda a, b: sum(z[0] ** a * z[1] ** b for z in points) / 8
             disk = i * circle(i - 1, j) * sympy.Rational(2, i + j + 1) if i else 0
             return sympy.expand(circle(i + 1, j) - disk) == 0
 
-        if not all(inside(i, n - i) for n in range(7) for i in range(n + 1)):
+        if not all(parts(i, n - i) for n in range(7) for i in range(n + 1)):
             return False
         q = lambda z: h[0] * z[0] ** 2 + h[1] * z[1] ** 2
         slope = lambda z: (w[0] * z[0] + w[1] * z[1]) ** 2
-        fourth = same(lambda z: slope(z) * q(z), 2) and same(lambda z: q(z) ** 2, 2)
-        return same(slope, 1) and fourth and same(lambda z: q(z) ** 3, 6)
+        fourth = agrees(lambda z: slope(z) * q(z), 2) and agrees(lambda z: q(z) ** 2, 2)
+        return agrees(slope, 1) and fourth and agrees(lambda z: q(z) ** 3, 6)
 
     return check
 
 
 def averages(share: str) -> Callable[[], bool]:
-    """The mean of two independent copies around its mean: half of the square of one; three outcomes, their odds p.
-
-    And (kappa + 2)(kappa + 4) <= (kappa + 1)(kappa + 7) for kappa >= 1.
-    """
+    """The mean of two independent copies around its mean: half of the square of one; three outcomes, their odds p."""
 
     def check() -> bool:
         import sympy
@@ -158,15 +186,34 @@ def averages(share: str) -> Callable[[], bool]:
         odds = (*p, 1 - sum(p))
         mean = sum(a * b for a, b in zip(odds, y))
         both = sum(odds[i] * odds[j] * ((y[i] + y[j]) / 2 - mean) ** 2 for i, j in product(range(3), repeat=2))
-        one = sum(a * b**2 for a, b in zip(odds, y)) - mean**2
-        kappa = reals("kappa other")[0]
-        sizes = follows(lambda: ([kappa >= 1], (kappa + 2) * (kappa + 4) <= (kappa + 1) * (kappa + 7)))()
-        return sympy.expand(both - sympy.Rational(share) * one) == 0 and sizes
+        alone = sum(a * b**2 for a, b in zip(odds, y)) - mean**2
+        return sympy.expand(both - sympy.Rational(share) * alone) == 0
 
     return check
 
 
-# K local steps: sums over the steps
+BT: list[Put] = [("bt2", F["bt"]), "bt == sqrt(bt2)"]
+VARIES = every(
+    averages("1/2"),
+    Equal(F["beta"].side(2), "most", ["s == mu*z", SQUARED, ("most", F["tangent"])]),
+    Equal(F["beta"].side(3), F["b_K"], ["tr == kappa*L"]),
+    Equal(F["b_K"].side(0), F["beta"].side(4)),
+    Equal(F["b_K"], F["b"], ["kappa == d"]),
+    Equal(F["varies"].side(2), "1/P*missed**2*third",
+          ["zHz == 1", ("missed", F["missed_H"]), ("third", F["third_most"])]),
+    Equal(F["varies"].side(3), "front*rounded",
+          ["front == mu**2*L**3/4*kappa/P", ("rounded", F["rounded"]), F["a"], *BT]),
+    Equal(F["varies"].side(2), "front*rounded",
+          ["front == mu**2*L**3/4*kappa/P", ("rounded", F["rounded"].side(0))]),
+    Equal(F["varies"].side(1), F["varies"].side(2),
+          [("E", same), ("third", F["third_most"]), "zHz == third**(1//3)", ("e", F["missed_H"])]),
+    Equal(F["bt"].side(0), "bt**2"),
+    Implies(["kappa >= 1"], [F["rounded"]]),
+    Fails(Implies(["kappa >= 2/5"], [F["rounded"]])),
+)  # fmt: skip
+
+
+# 7: sums over local steps
 
 
 def crossed(fresh: bool) -> Callable[[], bool]:
@@ -179,515 +226,679 @@ def crossed(fresh: bool) -> Callable[[], bool]:
     def check() -> bool:
         import sympy
 
-        y, w, u, v = (sympy.Matrix(sympy.symbols(f"{name}:2")) for name in "ywuv")
-        z = sympy.Matrix(sympy.symbols("z:2")) if fresh else y
-        h = sympy.symbols("h:3")
-        H = sympy.Matrix([[h[0], h[1]], [h[1], h[2]]])
-        normal = (*y, *z) if fresh else tuple(y.flat())
-
-        def product_of(before: Any, after: Any) -> Any:
-            """The mean of (A before)^T H (A after), before the signs are averaged."""
-            return mean_of((y.T * before)[0] * (z.T * after)[0] * (y.T * H * z)[0], normal)
-
-        s, t = sympy.symbols("s t")
-        both: Any = sympy.prod(y)
-        later = t * (both + s) * u
-        total = product_of(w + s * v, w + later)
+        y, w, u, v = (vector(name, 2) for name in "ywuv")
+        z, H = vector("z", 2) if fresh else y, symmetric(2)
+        mean, (s, t) = normal(y, *[z] * fresh), sympy.symbols("s t")
+        later = t * (sympy.prod(y) + s) * u
+        total = mean((y.T * (w + s * v))[0] * (z.T * (w + later))[0] * (y.T * H * z)[0])
         signs = sum(total.subs({s: a, t: b}) for a, b in product((-1, 1), repeat=2)) / 4
-        return sympy.expand(signs - (w.T * H * w)[0]) == 0
+        return sympy.expand(signs - of(H)(w)) == 0
 
     return check
+
+
+FIXED = every(
+    crossed(True),
+    Equal(F["pairs"].side(0), F["pairs"].side(1), [F["c_a"]]),
+    Equal(F["fixed"], "k*(k - 1)*L*sq(w) + k*single", [F["c_a"], ("single", F["one_most"])]),
+    Equal(F["one_most"], "size", [("size", F["size"].changed("sq(w)", "(sq(w) + s**2)"))]),
+)
 
 
 def moving(fresh: bool) -> Callable[[], bool]:
-    """(A_0 - I) q and (A_1 - I)(q + y_0 y_1 u), whose argument depends on the first step: their product has mean 0."""
+    """Three steps: the squared sum of the (A_j - I) d_j has the mean of the squares. d_j knows the steps before j.
+
+    Two dimensions and two steps with any H; then three steps in one dimension. `fresh`: every step has a direction.
+    """
 
     def check() -> bool:
         import sympy
 
-        y, q, u = (sympy.Matrix(sympy.symbols(f"{name}:2")) for name in "yqu")
-        z = sympy.Matrix(sympy.symbols("z:2")) if fresh else y
-        h = sympy.symbols("h:3")
-        H = sympy.Matrix([[h[0], h[1]], [h[1], h[2]]])
-        both: Any = sympy.prod(y)
-        later = q + both * u
+        y, q, u = (vector(name, 2) for name in "yqu")
+        z, H = vector("z", 2) if fresh else y, symmetric(2)
+        later = q + sympy.prod(y) * u
         before, after = (y.T * q)[0] * y - q, (z.T * later)[0] * z - later
-        normal = (*y, *z) if fresh else tuple(y.flat())
-        return sympy.expand(mean_of((before.T * H * after)[0], normal)) == 0
+        mean = normal(y, *[z] * fresh)
+        if sympy.expand(mean((before.T * H * after)[0])) != 0:
+            return False
+        z0, z1, z2, r = *sympy.symbols("z0:3"), sympy.symbols("r:6")
+        parts = [
+            (z0**2 - 1) * r[0],
+            (z1**2 - 1) * (r[1] + r[2] * z0),
+            (z2**2 - 1) * (r[3] + r[4] * z0 + r[5] * z1 * z0),
+        ]
+        gap = sum(parts) ** 2 - sum(part**2 for part in parts)
+        return sympy.expand(mean_of(gap, (z0, z1, z2))) == 0
 
     return check
 
 
-def errors(factor: str) -> Callable[[], bool]:
-    """The square of the sum is at most factor times k^2 b2 + k a t2; L = 1.
+SUMS: list[Put] = [("sum_d", same), ("sum_j", same), ("E", same)]
+MOVING = every(
+    moving(True),
+    CAUCHY,
+    Equal(F["two"], "sqH(u - v)", [SQUARED], gap=True),
+    Equal(F["moving"], "halves(first, second)",
+          [*SUMS, HALVES, ("first", F["moving_first"]), ("second", F["moving_second"])]),
+    Equal(F["moving_second"], "most", [*SUMS, "w == d_j", ("most", F["spread"])]),
+    Equal(F["moving_first"], "k*L*d_j**2", SUMS),
+)  # fmt: skip
+ERRORS = every(
+    Equal(F["errors"], "halves(first, k*second)", [HALVES, ("first", F["errors_first"]), ("second", F["varies"])]),
+    Equal(F["errors_first"], "first", [*SUMS, ("first", F["moving_first"].changed("sq(d_j)", "(k*b**2)"))]),
+)
 
-    X, Y: means of the squares of the two parts' sums, XY of their product.
-    """
 
-    def premises() -> tuple[list, Any]:
-        k, a, b2, t2, X, Y, XY = reals("k a b2 t2 X Y XY")
-        given = [k >= 0, a >= 0, b2 >= 0, t2 >= 0, k * k * b2 >= X, k * a * t2 >= Y, 2 * XY <= X + Y]
-        return given, number(factor) * (k * k * b2 + k * a * t2) >= X + Y + 2 * XY
-
-    return follows(premises)
+# 8: the drift
 
 
-def summed(half: str) -> Callable[[], bool]:
-    """sum_{k < K} k^2 + k a <= half (K - 1) K^2 theta, K^2 theta = K^2 + K a."""
+def summed(*sums: Formula) -> Callable[[], bool]:
+    """Sums over k < K by sympy: with K = 1 + t the bound has more, by coefficients that are not negative."""
 
     def check() -> bool:
         import sympy
 
-        n, k, a = sympy.symbols("K k a")
-        total = sympy.summation(k**2 + k * a, (k, 0, n - 1))
-        if sympy.expand(total - (n - 1) * n * (2 * n - 1) / 6 - a * (n - 1) * n / 2) != 0:
-            return False
-
-        def premises() -> tuple[list, Any]:
-            K, more = reals("K a")
-            left = (K - 1) * K * (2 * K - 1) / 6 + more * (K - 1) * K / 2
-            return [K >= 1, more >= 0], left <= number(half) * (K - 1) * (K * K + K * more)
-
-        def weighted() -> tuple[list, Any]:
-            K, more, b2, t2 = reals("K a b2 t2")
-            left = (K - 1) * K * (2 * K - 1) / 6 * b2 + more * (K - 1) * K / 2 * t2
-            return [K >= 1, more >= 0, b2 >= 0, t2 >= 0], left <= (K - 1) * (K * K * b2 + K * more * t2) / 2
-
-        return follows(premises)() and follows(weighted)()
+        names = {name: sympy.Symbol(name) for name in ("K", "k", "a", "b", "bt", "t")}
+        names["sum_k"] = lambda v: sympy.summation(v, (names["k"], 0, names["K"] - 1))
+        names["theta"] = F["theta"].side(1).right(names)
+        names["b_th"] = sympy.sqrt(F["b_theta"].right(names))
+        for left, sign, right in (link for sum_ in sums for link in sum_.links(names, sympy.Rational)):
+            gap = sympy.cancel(sympy.expand(right - left).subs(names["K"], 1 + names["t"]))
+            more = sympy.Poly(gap, *(names[name] for name in ("t", "a", "b", "bt")))
+            if not more.is_zero and (sign == "==" or min(more.coeffs()) < 0):
+                return False
+        return True
 
     return check
 
 
-def solved(front: str) -> Callable[[], bool]:
-    """S <= 8 h^2 theta S + y with h theta <= 1/8, theta >= 1: S <= front y.
-
-    And by 8.1 y/K is (1 - 1/K) L (K eta)^2 (theta G + c s/K + 4 b2); G = |g_i|^2, s = sigma^2, b2 = b_theta^2.
-    """
-
-    def gathered() -> tuple[Any, Any]:
-        import sympy
-
-        K, eta, L, theta, G, c, s, b2 = sympy.symbols("K eta L theta G c s b2")
-        both, one = (K - 1) * K**2 * theta / 2, (K - 1) * K / 2
-        y = 2 * eta**2 * L * (both * G + one * c * s) + 8 * eta**2 * L * b2 * (K - 1) * K**2 / 2
-        return y / K, (1 - 1 / K) * L * (K * eta) ** 2 * (theta * G + c * s / K + 4 * b2)
-
-    def premises() -> tuple[list, Any]:
-        S, h, theta, y = reals("S h theta y")
-        given = [S >= 0, h > 0, theta >= 1, 8 * h * theta <= 1, y >= 0, 8 * h * h * theta * S + y >= S]
-        return given, number(front) * y >= S
-
-    return lambda: equal(gathered)() and follows(premises)()
+BOTH: list[Put] = [("squares", F["sums_squares"]), ("single", F["sums"]), OF_THETA]
+SUMMED = every(
+    summed(*(F[name] for name in ("sums", "sums_squares", "sums_theta", "sums_b"))),
+    Equal(F["sums_theta"], "squares + a*single", BOTH),
+    Equal(F["sums_b"].changed("b_th**2", f"({F['b_theta'].side(1).text})"), "b**2*squares + bt**2*a*single", BOTH),
+    Equal(F["b_theta"].side(0), "b_th**2"),
+)
+SHORT_STEP = f"h*theta <= {F['steps'].side(1).text}"
+ADMITTED: list[Said] = ["h > 0", "theta >= 1", SHORT_STEP]
+SOLVED = every(
+    Equal(F["middle"].side(0), F["middle"].side(1), [OF_H, OF_THETA]),
+    Implies([*ADMITTED, "S >= 0"], [f"{F['middle'].side(1).text} <= {F['middle'].side(2).text}"]),
+    Implies(["S <= most + y", "S >= 0", "y >= 0"], ["S <= front*y"], [("most", F["middle"]), ("front", F["solved"])]),
+)
 
 
 def drawn(clients: int) -> Callable[[], bool]:
-    """Mean of squares, and square of the mean, over all sets of m of M clients: from the odds of one and of a pair.
-
-    Where the u_i add to 0 so do u_i^2 and the products with the others. And all sets of two of `clients`, as of four.
-    """
+    """Mean of squares, and square of the mean, over all sets of two of `clients`, as of four."""
 
     def check() -> bool:
         import sympy
 
-        M, m = sympy.symbols("M m", positive=True)
-        one, pair = m / M, m * (m - 1) / (M * (M - 1))
-        if sympy.simplify((one - pair) / m**2 - (M - m) / (m * (M - 1)) / M) != 0:
-            return False
         g = sympy.symbols(f"g:{clients}")
         mean, sets = sum(g) / clients, list(combinations(g, 2))
-        spread = sum((one - mean) ** 2 for one in g) / clients
-        squares = sum(sum(one**2 for one in some) / 2 for some in sets) / len(sets)
+        spread = sum((each - mean) ** 2 for each in g) / clients
+        squares = sum(sum(each**2 for each in some) / 2 for some in sets) / len(sets)
         square = sum((sum(some) / 2) ** 2 for some in sets) / len(sets)
-        kept = sympy.expand(squares - mean**2 - spread) == 0
-        return kept and sympy.expand(square - mean**2 - spread / 3) == 0
+        names = {"g": mean, "sigma_G": sympy.sqrt(spread), "m": 2, "sq": lambda v: v**2}
+        names["gamma"] = F["gamma"].right({"M": sympy.Integer(4), "m": 2})
+        gaps = squares - F["drawn"].right(names), square - F["drawn_mean"].right(names)
+        return all(sympy.expand(gap) == 0 for gap in gaps)
 
     return check
 
 
-# K local steps: the descent
+DRAWN = every(  # where the u_i add to 0 so do u_i^2 and the products with the others
+    drawn(4),
+    Equal("(single - pair)/m**2*M", "gamma/m", [("single", F["odds"]), ("pair", F["odds_pair"]), F["gamma"]]),
+)
+OVER_J: Put = ("sum_j", same)
+LEVELS: list[Put] = [
+    *SUMS, HALVES, ("first", F["fixed"].changed("sq(w)", "sq(g_i)").changed("s**2", "sigma**2")),
+    ("second", F["moving"].changed("k + a", "K + a").changed("sq(d_j)", "(L*e_j)")), ("third", F["errors"]),
+]  # fmt: skip
+RECURSION = Equal(F["recursion"], "eta**2*halves(first, halves(second, third))", LEVELS)
+TOTAL = "2*eta**2*L*(of_theta*sq(g_i) + of_c*c*sigma**2) + 8*eta**2*L*of_b"
+OF_SUMS = (("of_theta", "sums_theta"), ("of_c", "sums"), ("of_b", "sums_b"))
+AVERAGED = F["drift"].changed("sq(g_i)", f"({F['drawn'].side(1).text})")
+DRIFT = every(
+    Equal(F["recursion"], TOTAL, [("sum_j", lambda v: 0), ("sum_k", same),
+                                  *((name, F[sum_].side(0)) for name, sum_ in OF_SUMS)]),
+    Equal(F["recursion"].term(1), "middle", [OVER_J, "S == e_j/K", ("middle", F["middle"].side(0))]),
+    Equal(F["drift"], "solved/K*total",
+          [OF_ETAT, ("solved", F["solved"]), *((name, F[sum_]) for name, sum_ in OF_SUMS), ("total", TOTAL)]),
+    Equal(F["LQ"], "L*drift", ["h == etat*L", ("drift", AVERAGED)]),
+    Equal(F["drift"].side(1), "q", [("sum_k", same), ("E", same), ("sqH", lambda v: 1), "q == 1/K"]),
+)  # fmt: skip
 
 
-def pulled(part: str) -> Callable[[], bool]:
-    """u^2/8 + 2 v^2 - u v is half the square (u/2 - 2 v)^2."""
-
-    def sides() -> tuple[Any, Any]:
-        import sympy
-
-        u, v = sympy.symbols("u v")
-        return sympy.Rational(part) * u**2 + 2 * v**2 - u * v, (u / 2 - 2 * v) ** 2 / 2
-
-    return equal(sides)
+# 9: the descent
 
 
-def assembled(times: int) -> Callable[[], bool]:
-    """Slope and curvature with 8 instead of LQ, over eta': `times` 2 is what the slope takes of it.
-
-    G = |g|^2, S = sigma_G^2, s = sigma^2, b2 = b^2, bt = b_theta^2, one = 1 - 1/K.
-    """
-
-    def sides() -> tuple[Any, Any]:
-        import sympy
-
-        h, theta, gamma, m, K, c, G, S, s, b2, bt = sympy.symbols("h theta gamma m K c G S s b2 bt")
-        one, front = 1 - 1 / K, (2 + 4 * h * theta) * sympy.Rational(8, 7)
-        LQ = sympy.Rational(8, 7) * one * h**2 * (theta * (G + S) + c * s / K + 4 * bt)
-        slope = -sympy.Rational(3, 4) * G + times * LQ + 2 * b2
-        curvature = h * (theta * (G + gamma * S / m) + c * s / (m * K) + 4 * theta * LQ + 4 * bt)
-        right = (-sympy.Rational(3, 4) + h * theta + front * one * h**2 * theta) * G + 2 * b2
-        right += front * one * h**2 * (theta * S + c * s / K) + h * (theta * gamma * S / m + c * s / (m * K))
-        return slope + curvature, right + (4 * h + front * one * 4 * h**2) * bt
-
-    return equal(sides)
+def with_young(v: str) -> Formula:
+    return Formula(F["slope_young"].side(1).text.replace("sq(v)", v))
 
 
-def _admitted() -> tuple[list, Any, Any, Any]:
-    """h, theta and what multiplies the drift: h theta <= 1/8."""
-    h, theta = reals("h theta")
-    return [h > 0, theta >= 1, 8 * h * theta <= 1], h, theta, (2 + 4 * h * theta) * number("8/7")
+B_THETA = f"({F['b_theta'].side(1).text})"
+SLOPE = every(
+    Equal(F["slope_young"], "1/2*sq(1/2*g + 2*v)", gap=True),
+    Equal(F["slope_most"], "-etat*sq(g) + etat*(first + second)",
+          [("first", with_young("L*Q")), ("second", with_young("b**2"))]),
+)  # fmt: skip
+DOWNHILL, DRIFTING = Implies(ADMITTED, [F["of_g"]]), Implies(ADMITTED, [F["of_drift"]])
+SMOOTHED = every(
+    Implies([*ADMITTED, "a >= 0", "theta == 1 + a"], [F["of_b"].changed("b_th**2", B_THETA)], ["K == 1"]),
+    Equal(F["h_a"].side(0), F["h_a"].side(1), [OF_H]),
+)
+ROOTS: list[Put] = [("b2", F["b_K"]), "b == sqrt(b2)", *BT, F["B_mu"]]
+AT_D: list[Put] = ["kappa == d", F["a"], OF_ETAT, OF_THETA, F["c_a"], "mu == mu"]
+NOISE_ONLY: list[Put] = ["sigma_G == 0", *AT_D]
+RATED = every(
+    Equal(F["theorem"], "(D + R*rest)/divisor",
+          ["F0 == 0", "g == 0", OF_ETAT, *ROOTS, ("rest", F["descent"]), ("divisor", F["divisor"])]),
+    Equal(F["smoothing"].side(0), F["smoothing"].side(1), ROOTS),
+    Equal(F["short_h"].side(0), F["short_h"].side(1), [OF_H, OF_THETA]),
+    Implies(ADMITTED, [f"h*(theta - 1) <= {F['short_h'].side(2).text}"]),
+    *(Equal(F["steps"].side(1), F[name].side(-1)) for name in ("short", "short_h")),
+    Equal(F["B_mu_most"], F["B_mu"], [("most", F["short"]), "a == most/(L*eta)"]),
+    # the table
+    Equal(F["row_start"], F["theorem"].term(0), [OF_ETAT]),
+    Equal(F["row_drawn"], F["theorem"].term(1), ["sigma == 0", *AT_D]),
+    Equal(F["row_minibatch"], F["theorem"].term(1), NOISE_ONLY),
+    Equal(F["row_smoothing"], "mu**2*L**2*most", [*AT_D, ("most", F["B_mu_most"])]),
+    Equal(F["row_start_printed"], F["printed"].term(0)),
+    Equal(F["row_drawn_printed"], F["printed"].term(1)),
+    Equal(F["row_minibatch_printed"], F["printed"].term(2)),
+    Equal(F["printed_smoothing"], F["printed"].term(3)),
+    Equal(F["theta"].side(1), F["theta"].side(2), [F["a"]]),
+)  # fmt: skip
+REST = F["moving"].side(1).changed("sum_j(E(sq(d_j)))", "(K*L*Q)")
+CURVATURE = every(
+    Equal("L*first", "most", ["k == K", "w == g_bar", "s == sigma/sqrt(m)", F["c_a"], OF_THETA, ("first", F[
+        "curve_first"]), ("most", F["fixed"])]),
+    Equal("L*rest", "halves(moving, errors)",
+          ["k == K", OF_THETA, HALVES, ("rest", F["curve_rest"].changed("b_th**2", B_THETA)), ("moving", REST),
+           ("errors", F["errors"])]),
+    Equal(F["curvature"], "eta**2*L*(first + rest)",
+          [OF_ETAT, ("first", F["curve_first"].changed("sq(g_bar)", f"({F['drawn_mean'].side(1).text})")),
+           ("rest", F["curve_rest"])]),
+    Equal("halves(first, rest)/2", "first + rest", [HALVES]),
+)  # fmt: skip
+ADDED: list[Put] = ["h == etat*L", ("slope", F["slope_most"]), ("curvature", F["curvature"])]
+OF: list[Put] = [("of_g", F["of_g"].side(0)), ("of_drift", F["of_drift"].side(0)), ("of_b", F["of_b"].side(0))]
+SUM = every(
+    Equal("slope + curvature", "of_LQ*L*Q", ["g == 0", "b == 0", "b_th == 0", "sigma == 0", "sigma_G == 0", *ADDED,
+                                             ("of_LQ", F["of_LQ"])]),
+    Equal("slope + curvature", "etat*of_drift*(1 - 1/K)*h**2*(theta*sigma_G**2 + c*sigma**2/K) + made",
+          ["g == 0", "b == 0", "b_th == 0", ("LQ", F["LQ"].changed("h**2", "(etat*L)**2")), "Q == LQ/L", *ADDED, *OF,
+           "F0 == 0", "bt == 0", ("made", F["descent"].changed("3*(1 - 1/K)", "0"))]),
+    Equal("slope + curvature", "etat*(of_g*sq(g) + of_b)",
+          ["sigma == 0", "sigma_G == 0", ("LQ", F["LQ"].changed("(1 - 1/K)", "1").changed("h**2", "(etat*L)**2")),
+           "Q == LQ/L", *ADDED, *OF]),
+    Equal(F["descent"], "F0 + etat*(at_g*sq(g) + at_b + at_drift*(1 - 1/K)*h**2*(theta*sigma_G**2 + c*sigma**2/K))"
+          " + L*etat**2*N2",
+          [OF_ETAT, OF_H, ("N2", F["N2"]), ("at_g", F["of_g"]), ("at_b", F["of_b"]), ("at_drift", F["of_drift"])]),
+)  # fmt: skip
 
 
-def downhill(part: str) -> Callable[[], bool]:
-    """-1 + 1/8 + 1/8 + h theta + (2 + 4 h theta)(8/7) h^2 theta <= -part."""
-
-    def premises() -> tuple[list, Any]:
-        given, h, theta, drift = _admitted()
-        return given, -number("3/4") + h * theta + drift * h * h * theta <= -number(part)
-
-    return follows(premises)
+# 10: the paper's theorems and corollaries
 
 
-def drifting(front: str) -> Callable[[], bool]:
-    """(2 + 4 h theta)(8/7) <= front."""
-
-    def premises() -> tuple[list, Any]:
-        given, _, _, drift = _admitted()
-        return given, drift <= number(front)
-
-    return follows(premises)
-
-
-def smoothing(front: str) -> Callable[[], bool]:
-    """2 b^2 + (4 h + (2 + 4 h theta)(8/7) 4 h^2)(b^2 + (theta - 1) t^2) <= 3 b^2 + front h (theta - 1) t^2."""
-
-    def premises() -> tuple[list, Any]:
-        import z3
-
-        given, h, _, drift = _admitted()
-        second = 4 * h + drift * 4 * h * h
-        return given, z3.And(2 + second <= 3, second <= number(front) * h)
-
-    return follows(premises)
-
-
-def rated(part: str) -> Callable[[], bool]:
-    """1, 1, 3, 3 and (11/2)/4 over the half: 2, 2, 6, 6 and 11/4. And h (theta - 1) <= 1/8."""
+def three_steps(last: Formula) -> Callable[[], bool]:
+    """The rate at the step that is the least of three, 1/step at most the sum of theirs."""
 
     def check() -> bool:
-        front = 1 / Fraction(part)
-        given, h, theta, _ = _admitted()
-        short = follows(lambda: (given, 8 * h * (theta - 1) <= 1))()
-        return short and [front, front, 3 * front, 3 * front, front * Fraction(11, 8)] == [2, 2, 6, 6, Fraction(11, 4)]
+        import sympy
+
+        names = {name: positive(name) for name in ("D", "L", "R", "N", "V", "theta", "mu", "B_mu")}
+        names["sqrt"] = sympy.sqrt
+        value = lambda said: said.right(names, sympy.Rational)
+        rate = [value(F["rate"].term(at)) for at in range(3)]
+        first, second, third = (value(F[f"{name}_step"]) for name in ("first", "second", "third"))
+        step, noise = F["theorem"].term(0), F["descent"]
+        start = lambda at: step.right({**names, "etat": at})
+        floor = lambda at: 2 * names["L"] * at * names["N"] ** 2
+        drift = lambda at: 6 * names["L"] ** 2 * at**2 * names["V"]
+        gaps = [start(first) - rate[0], start(second) + floor(second) - rate[1]]
+        exactly = (
+            start(third) + drift(third) - value(last) * (names["L"] * names["D"] / names["R"]) ** sympy.Rational(2, 3)
+        )
+        alike = all(sympy.simplify(gap) == 0 for gap in [*gaps, exactly])
+        more = sympy.simplify(rate[2] / value(last) * (names["R"] / (names["L"] * names["D"])) ** sympy.Rational(2, 3))
+        return alike and bool(1 <= more < sympy.Rational(11, 10)) and noise is not None
 
     return check
 
 
-# K local steps: what follows
+RATE = every(
+    three_steps(F["third_term"]),
+    Equal(F["first_step"], "most/(L*theta)", [("most", F["steps"])]),
+    Equal(F["theorem"].term(1), "2*L*etat*N2", [("N2", F["N2"])]),
+    Equal(F["theorem"].term(2), "6*L**2*etat**2*V", [F["V"]]),
+    Equal(F["rate"].term(3), F["theorem"].term(3)),
+)
+PK: list[Put] = [F["a"], F["c"], OF_THETA, ("most", F["speedup_most"])]
+SPEEDUP = every(
+    Implies(["P*K <= kappa", "K >= 1", "P >= 1"], ["theta <= most", "c/K <= most"], PK, cleared=True),
+    Implies([], ["second**2 <= all**2"],
+            [("most", F["speedup_most"]), "N == sqrt(most*(gamma*sigma_G**2 + sigma**2)/m)",
+             ("second", F["rate"].term(1)), ("all", F["speedup"])], cleared=True),
+    Fails(Implies([], ["second**2 <= all**2"],
+                  [("most", F["speedup_most"]), "N == sqrt(most*(gamma*sigma_G**2 + sigma**2)/m)",
+                   ("second", F["rate"].term(1)), ("all", F["speedup"].changed("7", "6"))], cleared=True)),
+    Implies(["P*K >= kappa", "kappa >= 1"], [F["beyond"]], PK[:3], cleared=True),
+    Fails(Implies(["P*K >= kappa", "kappa >= 1"], [F["beyond"].changed("3", "2")], PK[:3], cleared=True)),
+    Fails(Implies(["P*K >= kappa", "kappa >= 1"], ["11/10 <= theta"], PK[:3], cleared=True)),
+    Implies(["P >= kappa", "kappa >= 1"], [F["beyond_c"]], [F["c"]], cleared=True),
+    Fails(Implies(["P >= kappa", "kappa >= 1"], [F["beyond_c"].changed("3", "2")], [F["c"]], cleared=True)),
+    *(Equal(F[name].side(0), "1") for name in ("beyond", "beyond_c", "twice")),
+)  # fmt: skip
 
 
-def three_steps(last: int) -> Callable[[], bool]:
-    """The rate at the step that is the least of three, 1/step at most the sum of theirs; last^3 >= 3 4^3."""
-
-    def check() -> bool:
-        import sympy
-
-        D, L, R, N, V, theta = sympy.symbols("D L R N V theta", positive=True)
-        second, third = sympy.sqrt(D / (L * R)) / N, (D / (3 * L**2 * R * V)) ** sympy.Rational(1, 3)
-        first = sympy.simplify(2 * D / R * 8 * L * theta - 16 * theta * L * D / R) == 0
-        noise = sympy.simplify(2 * D / (R * second) + 2 * L * second * N**2 - 4 * N * sympy.sqrt(L * D / R)) == 0
-        cube = sympy.simplify((2 * D / (R * third)) ** 3 - 24 * V * (L * D / R) ** 2) == 0  # 3 * 2^3
-        alike = sympy.simplify((6 * L**2 * third**2 * V) ** 3 - 24 * V * (L * D / R) ** 2) == 0
-        return first and noise and cube and alike and last**3 >= 8 * 24
-
-    return check
-
-
-def speedup(room: int) -> Callable[[], bool]:
-    """theta and c/K are at most 3 kappa/(P K) while P K <= room kappa, K >= 1; 4 sqrt 3 <= 7; theta <= 3 beyond."""
-
-    def premises() -> tuple[list, Any]:
-        import z3
-
-        P, K, kappa = reals("P K kappa")
-        given = [P >= 1, K >= 1, kappa >= 1, room * kappa >= P * K]
-        return given, z3.And(P * K + kappa + 1 <= 3 * kappa, P + kappa + 1 <= 3 * kappa)
-
-    def beyond() -> tuple[list, Any]:
-        both, kappa = reals("PK kappa")
-        return [kappa >= 1, both >= kappa], both + kappa + 1 <= 3 * both
-
-    return lambda: follows(premises)() and 3 * 4**2 <= 7**2 and follows(beyond)()
-
-
-def printed(half: str) -> Callable[[], bool]:
-    """Theorem 2's constant, which is that of 1.2 on the sphere; and 2 d + d^3/4 <= half (d + 3)^3 for d >= 1."""
+def rounds(third: Formula) -> Callable[[], bool]:
+    """From which R the second term is the largest: there two terms are equal."""
 
     def check() -> bool:
         import sympy
 
-        kappa, d, P = sympy.symbols("kappa d P", positive=True)
-        mine = d / (d + 2) * (kappa + 2) / P + 1 - 1 / P
-        if sympy.simplify(mine - 1 - (kappa * d + d - 2) / (P * (d + 2))) != 0:
-            return False
-
-        def premises() -> tuple[list, Any]:
-            (n,) = reals("n")
-            return [n >= 1], 2 * n + n * n * n / 4 <= number(half) * (n + 3) * (n + 3) * (n + 3)
-
-        return follows(premises)()
+        names = {name: positive(name) for name in ("D", "L", "N", "V", "theta")} | {"sqrt": sympy.sqrt}
+        gaps = []
+        for bound, at in ((F["from_first"], 0), (third, 2)):
+            here = {**names, "R": bound.right(names, sympy.Rational)}
+            other, second = (F["rate"].term(k).right(here, sympy.Rational) for k in (at, 1))
+            gaps.append(other**3 - second**3)
+        return all(sympy.simplify(gap) == 0 for gap in gaps)
 
     return check
 
 
-def sixth(last: int) -> Callable[[], bool]:
-    """E (z^T w)^2 (z^T H z)^2 with the eigenvalues h, normal z: three dimensions.
+SPHERE: list[Put] = [("b2", F["b"]), "b == sqrt(b2)", ("B", F["B_sphere"])]
+PRINTED = every(
+    Equal(F["c_hat"], "several", ["shrink == d/(d + 2)", "trH == kappa*shrink", "w == 1", "wHw == shrink",
+                                  ("once", F["several"].changed("(1 - 1/P)*wHw", "0")), "several == once + 1 - 1/P"]),
+    Equal(F["missed_sphere"], F["missed"], [("sq", lambda v: v), "z == d"]),
+    Equal(F["B_sphere"], "missed**2*d", [("missed", F["missed_sphere"])]),
+    Equal(F["long_most"], "eta*(d*G + sqrt(d)*missed)", [("missed", F["missed_sphere"])]),
+    Equal(F["long_most"], "2*eta*d*G", [F["in_ball"]]),
+    Equal(F["out_most"], F["long_most"], [F["in_ball"]]),
+    Equal(F["out"], "F0 - eta*sq(g) + slope + L/2*long**2", [("slope", F["slope_one"]), ("long", F["out_most"])]),
+    Equal(F["left_two"], "rest/divisor",
+          ["F0 == 0", "g == 0", *SPHERE, ("rest", F["out"]), ("divisor", F["divisor_two"])]),
+    Implies([], ["rest/divisor <= left"],
+            ["F0 == 0", "g == 0", "nu == 0", *SPHERE, ("rest", F["descent_one"]), ("divisor", F["divisor_two"]),
+             ("left", F["left_two"])], cleared=True),
+    Implies(["d >= 1", F["short_one"]], ["left <= most"],
+            [("left", F["left_two"]), ("most", F["printed_two_smoothing"])], cleared=True),
+    Equal(F["theorem_two"].term(0), F["theorem_one"].term(0)),
+    Equal(F["theorem_two"].term(1), F["theorem_one"].term(1), ["c == c_hat", ("nu2", F["nu"]), "nu == sqrt(nu2)"]),
+    Equal(F["theorem_two"].term(2), F["printed_two_smoothing"]),
+    Equal(F["printed_two"].term(2), F["printed_two_smoothing"]),
+    Equal(F["printed_two"].term(1), F["theorem_two"].term(1)),
+    Equal(F["step_two"].side(0), F["step"].side(0), ["c == c_hat"]),
+    Equal(F["step_two"].side(1), F["step"].side(1)),
+    Equal(F["nu"].side(0), "nu**2"),
+)  # fmt: skip
 
-    Then d c_1 - rho^2 = d^2 kappa (d - kappa)/((d + 2)(d + 4)), c_1 Theorem 2's constant at P = 1, where rho^2 is that
-    moment on the sphere with tr H = kappa, tr H^2 = d and |w| = L = w^T H w = w^T H^2 w = 1.
-    """
 
-    def check() -> bool:
+def sixth(formula: Formula) -> Callable[[], bool]:
+    """Normal z, H with the eigenvalues h: three dimensions."""
+
+    def values() -> Values:
         import sympy
 
         z, w, h = sympy.symbols("z:3"), sympy.symbols("w:3"), sympy.symbols("h:3")
         along, q, t = sum(a * b for a, b in zip(w, z)), sum(a * b**2 for a, b in zip(h, z)), sum(h)
-        squares = sum(a**2 for a in h)
         first, second = (sum(a**k * b**2 for a, b in zip(h, w)) for k in (1, 2))
-        wanted = (t**2 + 2 * squares) * sum(b**2 for b in w) + 4 * t * first + last * second
-        if sympy.expand(mean_of(along**2 * q**2, z) - wanted) != 0:
-            return False
-        kappa, d = sympy.symbols("kappa d", positive=True)
-        rho2 = d**2 * (kappa**2 + 2 * d + 4 * kappa + last) / ((d + 2) * (d + 4))
-        rest = d**2 * kappa * (d - kappa) / ((d + 2) * (d + 4))
-        return sympy.simplify(d * d * (kappa + 2) / (d + 2) - rho2 - rest) == 0
+        names = {"zw2": along**2, "zHz2": q**2, "trH": t, "tr_2": t**2, "tr2": sum(a**2 for a in h), "wHw": first}
+        return names | {"wH2w": second, "w": sympy.Matrix(w), "E": lambda v: mean_of(v, z)}
 
-    return check
+    return exact(formula, values)
 
 
-def signed(share: str) -> Callable[[], bool]:
-    """Y^2 <= d c from rho^2 <= d c at P = 1, where q = 1/P; what the mixed products leave; 2 d + 3/8 d^3, d >= 1."""
-
-    def mixed() -> tuple[list, Any]:
-        d, q, rho, c = reals("d q rho c")
-        y = 1 - q + q * rho
-        return [d >= 1, q >= 0, q <= 1, rho >= 0, c >= 0, rho * rho <= d * c], y * y <= d * (1 - q + q * c)
-
-    def left() -> tuple[list, Any]:
-        c, d, y, w, e = reals("c d y w e")
-        given = [c > 0, d >= 1, y >= 0, w >= 0, e >= 0, y * y <= d * c]
-        return given, 2 * e * y * w <= c * w * w + number(share) * d * e * e
-
-    def below() -> tuple[list, Any]:
-        (n,) = reals("n")
-        return [n >= 1], 2 * n + 3 * n * n * n / 8 <= (n + 3) * (n + 3) * (n + 3) / 2
-
-    return every(follows(mixed), follows(left), follows(below))
-
-
-def rounds(power: int) -> Callable[[], bool]:
-    """From which R the second term is the largest: x = L D/R at N^2/(16 theta^2) and at (2/3)^6 N^power/V^2."""
-
-    def check() -> bool:
-        import sympy
-
-        N, V, theta = sympy.symbols("N V theta", positive=True)
-        x = N**2 / (16 * theta**2)
-        first = sympy.simplify(16 * theta * x - 4 * N * sympy.sqrt(x)) == 0
-        x = sympy.Rational(2, 3) ** 6 * N**power / V**2
-        return first and sympy.simplify((6 * x ** sympy.Rational(2, 3)) ** 3 * V - (4 * N * sympy.sqrt(x)) ** 3) == 0
-
-    return check
-
-
-def fastest(plus: int) -> Callable[[], bool]:
-    """1 - 2 eta + eta^2 c = c (eta - 1/c)^2 + 1/(1 + P/(kappa + plus))."""
-
-    def sides() -> tuple[Any, Any]:
-        import sympy
-
-        eta, kappa, P = sympy.symbols("eta kappa P", positive=True)
-        c = 1 + (kappa + 1) / P
-        return 1 - 2 * eta + eta**2 * c, c * (eta - 1 / c) ** 2 + 1 / (1 + P / (kappa + plus))
-
-    return equal(sides)
+WORST: list[Put] = ["tr_2 == kappa**2", "tr2 == d", "trH == kappa", "wHw == 1", "wH2w == 1", "w == 1"]
+RHO: list[Put] = [F["c_one"], ("rho2", F["rho"]), "rho == sqrt(rho2)"]
+SIGNED = every(
+    sixth(F["sixth_signed"]),
+    Equal(F["on_sphere"], "1/((1 + 2/d)*(1 + 4/d))"),
+    Equal(F["rho"], "on_sphere*moment", [*WORST, ("on_sphere", F["on_sphere"]), ("moment", F["sixth_signed"])]),
+    Equal(F["rho"].side(0), "most", ["L == 1", "w == 1", ("most", F["signed_most"])]),
+    Equal(F["signed_most"], "moment", ["moment == (rho*L*w)**2"]),
+    Equal(F["c_one"], F["c_hat"], ["P == 1"]),
+    Equal(F["rho_most"].side(0), F["rho_most"].side(1), RHO),
+    Implies(["kappa <= d"], ["more >= 0"], [("more", F["rho_most"].side(1))], cleared=True),
+    Equal(F["rho_most"].side(2), "0"),
+)
+MADE, B_IS = (Formula(text) for text in F["signed"].text.split(", "))
+E_0: Put = F["e_0"].side(2)
+MIXED = every(
+    Implies(["P >= 1", "d >= 1", "rho**2 <= d*c_one"], [F["Y"]],
+            ["c_hat == 1 - 1/P + c_one/P", ("Y", F["Y_is"])], cleared=True),
+    Equal(F["c_hat"], "1 - 1/P + c_one/P", [F["c_one"]]),
+    Equal(F["mixed"], "(1 - 1/P)*apart + 1/P*alone",
+          [("Y", F["Y_is"]), ("apart", F["apart"]), ("alone", F["alone"])]),
+    Implies(["Y**2 <= d*c_hat", "e_0 >= 0", "nw >= 0", "c_hat > 0", "d >= 1", "Y >= 0"], ["2*mixed <= most"],
+            ["L == 1", ("mixed", F["mixed"]), "w == nw", ("most", F["mixed_most"])], line=True),
+    Equal(F["mixed_most"].side(0), "2*v", ["aHb == v"]),
+    Equal(MADE, "one_part + mixed + square",
+          [("B", B_IS.side(1)), "c == c_hat", ("one_part", F["several_most"]), ("mixed", F["mixed_most"]),
+           ("square", F["bHb_most"])]),
+    Equal(B_IS.side(1), B_IS.side(2), [("e_0", E_0)]),
+    Equal(F["bHb_most"], "L*B", [("B", B_IS.side(1))]),
+    Equal(F["e_0"].side(2), F["missed_sphere"]),
+    Equal(B_IS.side(2), F["B_sphere"]),
+    Equal(F["apart"].side(2), "e_0*L*nw"),
+    Equal(F["alone"], "root", ["w == nw", ("most", F["signed_most"]), "root == e_0*sqrt(most)"]),
+    # d = 1
+    Equal(F["line_step"].side(1), "most/c_hat",
+          ["d == 1", "kappa == 0", "P == 1", F["c_hat"], ("most", F["step_two"])]),
+    Equal(F["line_left"].side(0), F["left_two"], ["mu == 1", "L == 1", ("eta", F["line_step"])]),
+    Equal(F["line_left"].side(1), F["printed_two_smoothing"], ["mu == 1", "L == 1"]),
+    Implies(["d >= 1"], [F["line_left"]]),
+)  # fmt: skip
 
 
-def resting(half: int) -> Callable[[], bool]:
-    """X = (1 - 2 eta + eta^2 c) X + eta^2 c s, in the limit of small steps: X = eta c s/half; else it is larger."""
+# 11: what no proof can mend
+
+
+def flat_bowl(factor: str) -> Callable[[], bool]:
+    """f = |x|_H^2/2, H a projector of rank 2 in three dimensions, P = 1: one local step, for any number of clients."""
 
     def check() -> bool:
         import sympy
 
-        eta, c, s, X = sympy.symbols("eta c s X", positive=True)
-        found = sympy.solve(sympy.Eq(X, (1 - 2 * eta + eta**2 * c) * X + eta**2 * c * s), X)[0]
-        return sympy.simplify(found - eta * c * s / (half - eta * c)) == 0
+        x, z, H, eta = vector("x", 3), vector("z", 3), sympy.diag(1, 1, 0), sympy.Symbol("eta")
+        new = x - eta * (z.T * H * x)[0] * z
+        c = F["c"].right({"kappa": 2, "P": 1})
+        wanted = Formula(factor).right({"eta": eta, "c": c})
+        return sympy.expand(normal(z)(of(H)(new)) - wanted * of(H)(x)) == 0
 
     return check
 
 
-def sampled(at: int) -> Callable[[], bool]:
-    """(1 - 2 (1 - eta)^K + q^K)/(1 - q^K), q = 1 - 2 eta + eta^2 c, is K eta theta/2 for small eta, any K."""
+def exponent() -> bool:
+    """All rounds: the power P K R of one step; the share eps is met at the number of 11.1; 1/(1 + x) >= e^-x at x = 0
+    with a derivative that stays above: (1 + x) e^-x falls.
+    """
+    import sympy
+
+    names = {name: positive(name) for name in ("P", "K", "R", "kappa", "eps", "J")} | {"e": sympy.E}
+    one_step = F["numbers_step"].side(3).right(names, sympy.Rational)
+    ratio = lambda J: F["numbers"].side(1).right({**names, "J": J, "sqH": one, "x0": 1}, sympy.Rational)
+    sent = names["P"] * names["K"] * names["R"]
+    needed = F["numbers_most"].right({**names, "log": sympy.log})
+    x = sympy.Symbol("x", positive=True)
+    falls = sympy.simplify(sympy.diff((1 + x) * sympy.exp(-x), x) + x * sympy.exp(-x)) == 0
+    powers = sympy.simplify(one_step ** (names["K"] * names["R"]) - ratio(sent)) == 0
+    return bool(falls and powers and sympy.simplify(ratio(needed) - names["eps"]) == 0)
+
+
+NUMBERS = every(
+    flat_bowl(F["numbers_step"].side(0).text),
+    Equal(F["numbers_step"].side(0), "least + c*(eta - 1/c)**2", [("least", F["numbers_step"].side(1))]),
+    Equal(F["numbers_step"].side(1), F["numbers_step"].side(2), [F["c"]]),
+    Equal(F["numbers_step"].side(2), "1/(1 + x)", ["e == 1", "x == P/(kappa + 1)"]),
+    exponent,
+)
+
+
+def resting(found: Formula) -> Callable[[], bool]:
+    """X = q X + eta^2 c s^2/m."""
+
+    def check() -> bool:
+        import sympy
+
+        names = {name: positive(name) for name in ("eta", "c", "sigma", "m")}
+        X = found.side(1).right(names, sympy.Rational)
+        q = F["q"].right(names, sympy.Rational)
+        added = names["eta"] ** 2 * names["c"] * names["sigma"] ** 2 / names["m"]
+        return sympy.simplify(X - q * X - added) == 0
+
+    return check
+
+
+RESTING = every(
+    resting(F["resting"]),
+    Implies(
+        [F["resting_step"]],
+        ["rest >= most"],
+        [OF_ETAT, ("rest", F["resting"].side(1)), ("most", F["resting"])],
+        cleared=True,
+    ),
+    Equal(F["resting_step"].side(1), "2"),
+    Equal(F["theorem"].term(1), "4*most", ["sigma_G == 0", "L == 1", ("most", F["resting"])]),
+)
+
+
+def pulled(fresh: bool) -> Callable[[], bool]:
+    """K = 2, P = 1, two dimensions, H = I: the means of Pi x and of (I - Pi) b. `fresh`: a direction a step."""
+
+    def check() -> bool:
+        import sympy
+
+        x, y, b, eta = vector("x", 2), vector("y", 2), vector("b", 2), sympy.Symbol("eta")
+        z = vector("z", 2) if fresh else y
+        step = lambda v, at: v - eta * (at.T * v)[0] * at
+        names = {"eta": eta, "K": 2, "sqH": lambda v: of(sympy.eye(2))(v), "E": normal(y, *[z] * fresh)}
+        names["q"] = F["q"].right({"eta": eta, "c": F["c"].right({"kappa": 2, "P": 1})})
+        moved = lambda v: step(step(v, y), z)
+        links = F["kept"].links({**names, "Pi": _Named(moved), "x": x})
+        links += F["pulled"].links({**names, "IPi": _Named(lambda v: v - moved(v)), "b_bar": b})
+        return all(sympy.expand(left - right) == 0 for left, _, right in links)
+
+    return check
+
+
+class _Named:
+    """A linear map."""
+
+    def __init__(self, of: Callable[[Any], Any]) -> None:
+        self.of = of
+
+    def __mul__(self, v: Any) -> Any:
+        return self.of(v)
+
+
+def sampled(small: Formula) -> Callable[[], bool]:
+    """The fixed point for small steps, any K: two terms of the series."""
 
     def check() -> bool:
         import sympy
 
         eta, c, K = sympy.symbols("eta c K", positive=True)
-        q = 1 - 2 * eta + eta**2 * c
-        top, low = 1 - 2 * (1 - eta) ** K + q**K, 1 - q**K
+        names = {"eta": eta, "c": c, "K": K, "q": F["q"].right({"eta": eta, "c": c}), "gamma": 1, "sigma_G": 1, "m": 1}
+        top, low = (sympy.fraction(F["sampled"].right(names))[at] for at in (0, 1))
+        made = F["pulled"].right({**names, "E": one, "b_bar": 1, "sqH": one})
+        gap = sympy.simplify(F["sampled"].right(names) * (1 - names["q"] ** K) - made)
+        top, low = made, 1 - names["q"] ** K
         flat = top.subs(eta, 0) == 0 and sympy.simplify(sympy.diff(top, eta).subs(eta, 0)) == 0
         curve: Any = sympy.diff(top, eta, 2).subs(eta, 0)
         slope: Any = sympy.diff(low, eta).subs(eta, 0)
-        return flat and sympy.simplify(curve / (2 * slope) - K * (1 + (c - at) / K) / 2) == 0
+        theta = F["theta"].side(1).right({"a": c - 1, "K": K})
+        wanted = small.right({**names, "etat": K * eta, "theta": theta}, sympy.Rational)
+        return bool(gap == 0 and flat and sympy.simplify(curve / (2 * slope) * eta - wanted) == 0)
 
     return check
 
 
-def hidden(plus: int) -> Callable[[], bool]:
-    """Two clients, x_0^2/2 +- (sum_j x_j^2/2 + h x_1), K = 2, P = 1, from 0: E f(x+) = eta^4 h^2 (d + plus)/2.
+SAMPLED = every(
+    pulled(True),
+    sampled(F["sampled_small"]),
+    Equal(F["spread_C"], "spread", [("spread", F["drawn_mean"].side(1).changed("sq(g)", "0"))]),
+    Equal(
+        F["sampled"],
+        f"({F['pulled'].side(1).text})/(1 - q**K)",
+        [("spread", F["spread_C"]), "b_bar == sqrt(spread)", SQUARED],
+    ),
+    Equal(F["theorem"].term(1), "4*most", ["sigma == 0", "L == 1", ("most", F["sampled_small"])]),
+)
 
-    At eta = 1/32 that is more than the 24 eta^3 h^2 of section 9 from d = 1536 on. The mean is linear in d: the entries
-    after the second are alike, and their products vanish.
+
+def hidden(wanted: Formula) -> Callable[[], bool]:
+    """The two clients, K = 2, P = 1, from 0. The mean is linear in d: the entries after the second are alike, and
+    their products vanish.
     """
 
     def check() -> bool:
         import sympy
 
-        eta, h = sympy.symbols("eta h")
+        eta, h0 = sympy.symbols("eta h0")
         for d in (3, 4):
-            y, z = sympy.Matrix(sympy.symbols(f"y:{d}")), sympy.Matrix(sympy.symbols(f"z:{d}"))
+            y, z = vector("y", d), vector("z", d)
             ends: list[Any] = []
             for sign in (1, -1):
                 bent = sympy.diag(1, *[sign] * (d - 1))
-                pull = sympy.Matrix([0, sign * h, *[0] * (d - 2)])
+                pull = sympy.Matrix([0, sign * h0, *[0] * (d - 2)])
                 slope = lambda x, bent=bent, pull=pull: bent * x + pull
                 x = -eta * (y.T * slope(sympy.zeros(d, 1)))[0] * y
                 ends.append(x - eta * (z.T * slope(x))[0] * z)
             loss = sympy.expand(((ends[0][0] + ends[1][0]) / 2) ** 2 / 2)
-            if sympy.expand(mean_of(loss, (*y, *z)) - eta**4 * h**2 * sympy.Rational(d + plus, 2)) != 0:
+            if sympy.expand(normal(y, z)(loss) - wanted.right({"eta": eta, "h0": h0, "d": d}, sympy.Rational)) != 0:
                 return False
-        promised = 3 * Fraction(1, 2) * 2**3 * 2  # 3 (1 - 1/K) K^3 theta, theta = 1 + (kappa + 1)/(P K) = 2
-        return Fraction(1536 + plus, 64) > promised == 24 >= Fraction(1535 + plus, 64)
+        at = {"eta": F["hidden_step"].right({}), "h0": Fraction(1)}
+        made = [wanted.right({**at, "d": F["hidden_d"].right({}) + more}) for more in (0, -1)]
+        return made[0] > F["hidden_promised"].right(at) >= made[1]
 
     return check
 
 
-def sent(more: int) -> Callable[[], bool]:
-    """P K theta = P K + kappa + more, at most twice the larger of P K and kappa + 1; P K R where 4 N sqrt(L D/R) = e.
+PROMISED = every(
+    hidden(F["hidden"]),
+    Equal(F["hidden_promised"], "claim",
+          ["K == 2", "P == 1", "kappa == 1", "sigma == 0", "gamma == 0", "b == 0", "bt == 0", "g == 0", "F0 == 0",
+           "sigma_G == h0", "L == 1", F["a"], OF_THETA, "etat == K*eta", ("claim", F["descent"])]),
+    Equal("K*step*theta", F["steps"].side(1),
+          ["K == 2", "P == 1", "kappa == 1", F["a"], OF_THETA, ("step", F["hidden_step"])]),
+)  # fmt: skip
+SENT = every(
+    Equal(F["directions"].side(0), F["directions"].side(1), [F["a"], OF_THETA]),
+    Equal(F["sent"].side(0), F["sent"].side(1),
+          [F["a"], OF_THETA, F["c"], ("N2", F["N2"]), "N == sqrt(N2)", "R == 1", ("second", F["rate"].term(1)),
+           "R == second**2/eps**2"]),
+    Implies(["P*K >= kappa + 1"], [F["twice"]], [F["a"], OF_THETA], cleared=True),
+    Fails(Implies(["P*K >= kappa + 1"], [F["twice"].changed("2", "19/10")], [F["a"], OF_THETA], cleared=True)),
+)  # fmt: skip
 
-    g is gamma sigma_G^2, s is sigma^2.
-    """
 
-    def check() -> bool:
-        import sympy
+# 12: two examples; what a round needs, over its step: -g^2/2 and g times what the slopes' mean has beside g
 
-        P, K, kappa, L, D, m, e, g, s = sympy.symbols("P K kappa L D m e g s", positive=True)
-        theta, c = 1 + (kappa + 1) / (P * K), 1 + (kappa + 1) / P
-        if sympy.simplify(P * K * theta - P * K - kappa - more) != 0:
-            return False
-        noise = theta * g / m + c * s / (m * K)
-        R = 16 * noise * L * D / e**2
-        wanted = 16 * L * D / (m * e**2) * ((P * K + kappa + more) * g + (P + kappa + more) * s)
-        asked = sympy.simplify(16 * noise * L * D / R - e**2) == 0 and sympy.simplify(P * K * R - wanted) == 0
 
-        def premises() -> tuple[list, Any]:
-            import z3
+NEEDED = "(-1/2*g**2 + g*more)*etat"
+EXAMPLE = every(
+    Equal(F["flat"], NEEDED, ["L == 1", OF_ETAT, F["flat_at"], "more == (K - 1)/2*eta*sigma_G"]),
+    Equal(F["flat"], "etat**3*L**2*sigma_G**2*share", [("share", F["flat_has"])]),
+    Equal(
+        F["descent"],
+        "has*L**2*etat**3*sigma_G**2",
+        [("has", F["bound_has"]), "theta == 1", "sigma == 0", "gamma == 0", "b == 0", "bt == 0", "g == 0", "F0 == 0"],
+    ),
+)
 
-            both, rank = reals("PK kappa")
-            return [rank >= 1, both >= 1], z3.Or(both + rank + 1 <= 2 * (rank + 1), both + rank + 1 <= 2 * both)
 
-        return asked and follows(premises)()
+def kink() -> bool:
+    """A for K = 2, by all signs, and its share for many: E|S_k| is near the root of 2 k/pi."""
+    import sympy
 
-    return check
+    mean = sum(sum(abs(sum(signs)) for signs in product((-1, 1), repeat=k)) * Fraction(1, 2**k) for k in (0, 1)) / 2
+    two = F["kink_factor"].right({"A": mean, "K": Fraction(2)}) == F["kink_two"].right({})
+    u, K = sympy.symbols("u K", positive=True)
+    many = sympy.integrate(sympy.sqrt(2 * K * u / sympy.pi), (u, 0, 1))
+    share = F["kink_factor"].right({"A": many, "K": K}) - F["kink_many"].right({"pi": sympy.pi})
+    return two and sympy.simplify(share) == 0
 
+
+KINK = every(
+    kink,
+    Equal(F["kink"], NEEDED, [OF_ETAT, F["kink_at"], "more == -(L*eta*sigma*A)"]),
+    Equal(F["kink"], "share*L**2*etat**3*sigma**2/K", [("share", F["kink_factor"])]),
+)
 
 BOX = "for all h > 0, theta >= 1 with h theta <= 1/8"
 
 STEPS = [
     Step("decomfl.1.1", "expectation", "three dimensions, H symmetric, all symbols, moments of normal variables",
-         fourth(2), fourth(1), "1 instead of 2"),
+         fourth(F["fourth"]), fourth(F["fourth"].changed("2*wHw", "wHw")), "1 instead of 2"),
     Step("decomfl.1.2", "expectation", "two directions in two dimensions, H symmetric", several(True), several(False),
          "the same direction twice"),
-    Step("decomfl.1.3", "implication", "for all P >= 1, kappa, and all values of the two forms", rank(1), rank(0),
-         "kappa instead of kappa + 1"),
-    Step("decomfl.1.4", "expectation", "one entry and the chi-squared law of the others, for any d", lengths(2),
-         lengths(1), "d + 3 instead of d + 4"),
-    Step("decomfl.2.1", "implication", "from the two bounds by the tangent", difference("1/2"), difference("2/5"),
+    Step("decomfl.1.3", "implication", "for all P >= 1, kappa, and all values of the two forms", RANK,
+         {"(kappa + 1)": "kappa"}, "kappa instead of kappa + 1"),
+    Step("decomfl.1.4", "expectation", "one entry and the chi-squared law of the others, for any d",
+         lengths(F["sixth"]), lengths(F["sixth"].changed("d + 4", "d + 3")), "d + 3 instead of d + 4"),
+    Step("decomfl.2.1", "implication", "from the two bounds by the tangent", DIFFERENCE, {"L*mu/2": "2/5*L*mu"},
          "2/5 instead of 1/2"),
-    Step("decomfl.2.2", "identity", "the derivative for any function, its ends for any quadratic one", by_parts(2),
+    Step("decomfl.2.2", "identity", "the derivative for any function, its ends for any quadratic one", BIAS,
          by_parts(1), "the density exp(-t^2)"),
-    Step("decomfl.2.3", "implication", "for all P >= 1 and all values of the two means", repeated("1"),
-         repeated("9/10"), "9/10 d instead of d"),
-    Step("decomfl.3.1", "certificate", "the difference is a square", young("1/4"), young("1/5"), "1/5 for 1/4"),
-    Step("decomfl.3.2", "certificate", "two dimensions: the difference is the form at a - b", form(-1), form(1),
-         "the form at a + b"),
-    Step("decomfl.3.3", "expectation", "two clients, independent signs", averaged(2), averaged(1), "undivided"),
-    Step("decomfl.3.4", "implication", "for eta L c <= 1/4, all second moments", descent("1/2"), descent("3/5"),
-         "3/5 instead of 1/2"),
-    Step("decomfl.3.5", "implication", "for all admitted steps", collected("5/2"), collected("9/4"), "9/4 for 5/2"),
-    Step("decomfl.4.1", "expectation", "two directions in two dimensions, any step", bowl(1), bowl(2), "d + 2"),
-    Step("decomfl.4.2", "identity", "both terms at the step that balances them; when it is short enough",
-         balanced(4), balanced(2), "half"),
-    Step("decomfl.4.3", "arithmetic", "d = 1000, ten and twenty directions", doubled("99/100"), doubled("1"),
-         "a whole factor of two"),
-    Step("decomfl.5.1", "implication", "for all lengths", tangent("1"), tangent("9/10"), "9/10 instead of 1"),
-    Step("decomfl.5.2", "identity", "the integral of u from 0 to 1", integral(1), integral(0), "without u"),
-    Step("decomfl.6.1", "expectation", "two directions in two dimensions, H symmetric", spread(True), spread(False),
+    Step("decomfl.2.3", "implication", "for all P >= 1 and all values of the two means", REPEATED,
+         {"(d + kappa/(4*P)*(d + 2)*(d + 4))": "(9/10*d + kappa/(4*P)*(d + 2)*(d + 4))"}, "9/10 d instead of d"),
+    Step("decomfl.3.1", "certificate", "the difference is a square", YOUNG, {"eta/4": "eta/5"}, "1/5 for 1/4"),
+    Step("decomfl.3.2", "certificate", "two dimensions: the difference is the form at v - b", form(-1), form(1),
+         "the form at v + b"),
+    Step("decomfl.3.3", "expectation", "two clients, independent signs", every(averaged(2), Equal(F["averaged"],
+         "sq(g) + noise", [("noise", F["noise"])])), averaged(1), "undivided"),
+    Step("decomfl.3.4", "implication", "for eta L c <= 1/4, all second moments", DESCENT,
+         {"eta/2*sq(g)": "3/5*eta*sq(g)"}, "3/5 instead of 1/2"),
+    Step("decomfl.3.5", "implication", "for all admitted steps", COLLECTED, {"5/2": "9/4"}, "9/4 for 5/2"),
+    Step("decomfl.4.1", "expectation", "two directions in two dimensions, any step", BOWL,
+         bowl(F["bowl"].changed("eta**2*c", "eta**2*(c + 1/2)")), "d + 2"),
+    Step("decomfl.4.2", "identity", "both terms at the step that balances them; when it is short enough", BALANCED,
+         {"4*nu": "2*nu"}, "half"),
+    Step("decomfl.4.3", "arithmetic", "d = 1000, ten and twenty directions", doubled(F["doubled"]),
+         doubled(Formula("2")), "a whole factor of two"),
+    Step("decomfl.5.1", "implication", "for all lengths", TANGENT, {"L*sqH(s)": "9/10*L*sqH(s)"}, "9/10 instead of 1"),
+    Step("decomfl.5.2", "identity", "the integral of u from 0 to 1", INTEGRAL, {"1/2*sqH(s)": "sqH(s)"}, "without 1/2"),
+    Step("decomfl.6.1", "expectation", "two directions in two dimensions, H symmetric", SPREAD, spread(False),
          "the same direction twice"),
-    Step("decomfl.6.2", "expectation", "three dimensions, any eigenvalues, moments of normal variables", powers(8),
-         powers(7), "7 instead of 8"),
-    Step("decomfl.6.3", "implication", "for all traces and kappa, L = 1", ranked(4), ranked(3), "kappa + 3"),
+    Step("decomfl.6.2", "expectation", "three dimensions, any eigenvalues, moments of normal variables",
+         powers(F["third"]), powers(F["third"].changed("8", "7")), "7 instead of 8"),
+    Step("decomfl.6.3", "implication", "for all traces and kappa", RANKED, {"kappa + 4": "kappa + 3"}),
     Step("decomfl.6.4", "expectation", "the length for any d; then the circle of radius sqrt 2, by an exact quadrature",
          sphere(2), sphere(1), "radius 1"),
-    Step("decomfl.6.5", "expectation", "three outcomes, any odds, two copies; then for all kappa >= 1",
-         averages("1/2"), averages("1/3"), "a third"),
-    Step("decomfl.7.1", "expectation", "two steps in two dimensions, H symmetric, noise that depends on the first step",
-         crossed(True), crossed(False), "the first step's direction again"),
-    Step("decomfl.7.2", "expectation", "two steps in two dimensions, H symmetric, the later one depends on the first",
-         moving(True), moving(False), "the first step's direction again"),
-    Step("decomfl.7.3", "implication", "for all second moments of the two parts", errors("2"), errors("19/10"),
-         "19/10 instead of 2"),
-    Step("decomfl.8.1", "implication", "the sum by sympy, then for all K >= 1, a >= 0", summed("1/2"), summed("2/5"),
-         "2/5 instead of 1/2"),
-    Step("decomfl.8.2", "implication", BOX, solved("8/7"), solved("9/8"), "9/8 instead of 8/7",
-         ("decomfl.sharper.drift",)),
+    Step("decomfl.6.5", "expectation", "three outcomes, any odds, two copies; then for all kappa >= 1", VARIES,
+         averages("1/3"), "a third"),
+    Step("decomfl.7.1", "expectation", "two steps in two dimensions, H symmetric, noise that depends on the first "
+         "step; the sum over all pairs", FIXED, crossed(False), "the first step's direction again"),
+    Step("decomfl.7.2", "expectation", "two steps in two dimensions, three in one, each depends on those before; the "
+         "two parts, of any k steps", MOVING, moving(False), "the first step's direction again"),
+    Step("decomfl.7.3", "identity", "the two parts, of any k steps", ERRORS, {"2*L": "19/10*L"}, "19/10 instead of 2"),
+    Step("decomfl.8.1", "implication", "the sums by sympy, for all K >= 1, a >= 0", SUMMED,
+         summed(F["sums_theta"].changed("1/2", "2/5")), "2/5 instead of 1/2"),
+    Step("decomfl.8.2", "implication", BOX, SOLVED, {"8/7": "9/8"}, claims=("decomfl.sharper.drift",)),
     Step("decomfl.8.3", "expectation", "any M and m by the odds of one and of a pair; two clients of four, all sets",
-         drawn(4), drawn(5), "of five"),
-    Step("decomfl.9.1", "certificate", "the difference is half a square", pulled("1/8"), pulled("1/9"), "1/9 for 1/8"),
-    Step("decomfl.9.2", "implication", "slope and curvature with section 8 by sympy; " + BOX,
-         lambda: assembled(2)() and downhill("1/2")(), lambda: assembled(2)() and downhill("3/5")(),
-         "3/5 instead of 1/2"),
-    Step("decomfl.9.3", "implication", BOX, drifting("3"), drifting("14/5"), "14/5 instead of 3"),
-    Step("decomfl.9.4", "implication", BOX, smoothing("11/2"), smoothing("5"), "5 instead of 11/2",
-         ("decomfl.sharper.round",)),
-    Step("decomfl.9.5", "arithmetic", "2, 2, 6, 6 and 11/4", rated("1/2"), rated("2/5"), "2/5 instead of 1/2",
-         ("decomfl.sharper.theorem",)),
+         DRAWN, drawn(5), "of five"),
+    Step("decomfl.8.4", "identity", "3.2 twice, and 7.1 to 7.3", RECURSION, {"8*eta**2*L**2": "4*eta**2*L**2"}),
+    Step("decomfl.8.5", "identity", "the sums of 8.1, solved by 8.2, over the drawn clients", DRIFT,
+         {"4*b_th**2": "3*b_th**2"}),
+    Step("decomfl.9.1", "certificate", "the difference is half a square", SLOPE, {"1/8": "1/9"}),
+    Step("decomfl.9.2", "implication", BOX, DOWNHILL, {"-1/2": "-3/5"}),
+    Step("decomfl.9.3", "implication", BOX, DRIFTING, {"<= 3": "<= 14/5"}),
+    Step("decomfl.9.4", "implication", BOX, SMOOTHED, {"11/2": "5"}, claims=("decomfl.sharper.round",)),
+    Step("decomfl.9.5", "identity", "the sum over the rounds, divided; the rows of the table", RATED,
+         {"11/4": "5/2"}, claims=("decomfl.sharper.theorem",)),
+    Step("decomfl.9.6", "identity", "7.1 to 7.3 at k = K", CURVATURE, {"4*K**2*theta": "2*K**2*theta"}),
+    Step("decomfl.9.7", "identity", "slope and curvature with 8.5 put in, coefficient by coefficient", SUM,
+         {"2 + 4*h*theta": "2 + 3*h*theta"}),
     Step("decomfl.10.1", "identity", "the three terms at their steps, and 6 against 4 times the cube root of 3",
-         three_steps(6), three_steps(5), "5 instead of 6"),
-    Step("decomfl.10.2", "implication", "for all P, K, kappa with P K <= kappa, and beyond", speedup(1), speedup(2),
-         "P K up to 2 kappa"),
-    Step("decomfl.10.3", "identity", "the rounds at which two terms are equal", rounds(6), rounds(4),
-         "N to the fourth"),
-    Step("decomfl.10.4", "implication", "the constant by sympy, then for all d >= 1", printed("1/2"), printed("1/5"),
-         "1/5 instead of 1/2"),
+         RATE, three_steps(F["third_term"].changed("4", "5")), "5 instead of 4"),
+    Step("decomfl.10.2", "implication", "for all P, K, kappa with P K <= kappa, and beyond", SPEEDUP,
+         {"P*K <= kappa": "P*K <= 2*kappa"}),
+    Step("decomfl.10.3", "identity", "the rounds at which two terms are equal", rounds(F["from_third"]),
+         rounds(F["from_third"].changed("N**6", "N**4")), "N to the fourth"),
+    Step("decomfl.10.4", "implication", "the constants by sympy, both cases; then for all d >= 1", PRINTED,
+         {"mu**2*L**2/2": "mu**2*L**2/5"}, "1/5 instead of 1/2"),
     Step("decomfl.10.5", "expectation", "three dimensions, any eigenvalues, moments of normal variables; then any d",
-         sixth(8), sixth(7), "7 instead of 8"),
-    Step("decomfl.10.6", "implication", "for all d, P >= 1, and all lengths", signed("1"), signed("9/10"),
-         "9/10 instead of 1"),
-    Step("decomfl.11.1", "certificate", "the difference is a square", fastest(1), fastest(2), "kappa + 2",
-         ("decomfl.sharper.numbers",)),
-    Step("decomfl.11.2", "identity", "the fixed point, any step", resting(2), resting(1), "1 instead of 2"),
-    Step("decomfl.11.3", "identity", "two terms of the series in the step, any K", sampled(1), sampled(0),
-         "c instead of c - 1"),
-    Step("decomfl.11.4", "expectation", "the two clients' steps in three and four dimensions", hidden(1), hidden(0),
-         "d instead of d + 1"),
-    Step("decomfl.11.5", "identity", "any P, K, kappa", sent(1), sent(0), "kappa instead of kappa + 1"),
+         SIGNED, sixth(F["sixth_signed"].changed("8*wH2w", "7*wH2w")), "7 instead of 8"),
+    Step("decomfl.10.6", "implication", "for all d, P >= 1, and all lengths", MIXED,
+         {"L*e_0**2*d": "9/10*L*e_0**2*d"}, "9/10 instead of 1"),
+    Step("decomfl.11.1", "certificate", "a projector of rank 2 in three dimensions; the difference is a square; all "
+         "rounds", NUMBERS, {"(kappa + 1)": "(kappa + 2)"}, "kappa + 2", ("decomfl.sharper.numbers",)),
+    Step("decomfl.11.2", "identity", "the fixed point, any step", RESTING, resting(F["resting"].changed("2 - eta*c",
+         "1 - eta*c")), "1 instead of 2"),
+    Step("decomfl.11.3", "identity", "two steps in two dimensions; then two terms of the series in the step, any K",
+         SAMPLED, either(sampled(F["sampled_small"].changed("theta", "(theta + 1/K)")), pulled(False)),
+         "c instead of c - 1; the same direction twice"),
+    Step("decomfl.11.4", "expectation", "the two clients' steps in three and four dimensions", PROMISED,
+         hidden(F["hidden"].changed("(d + 1)", "d")), "d instead of d + 1"),
+    Step("decomfl.11.5", "identity", "any P, K, kappa", SENT, {"P*K + kappa + 1": "P*K + kappa"}),
+    Step("decomfl.12.1", "identity", "the round at the slope that needs most, to third order in the step", EXAMPLE,
+         {"(K - 1)*eta": "K*eta"}),
+    Step("decomfl.12.2", "identity", "the same; the mean of K = 2 by all signs, that of many by its integral", KINK,
+         {"A**2": "A"}),
 ]  # fmt: skip

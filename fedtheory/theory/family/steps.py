@@ -11,7 +11,7 @@ from typing import Any
 from fedtheory.theory.family.formulas import FORMULAS as F
 from fedtheory.theory.fedsub.steps import centred, parts
 from fedtheory.theory.formula import Formula
-from fedtheory.theory.mud.steps import second
+from fedtheory.theory.mud.steps import SECOND_MOMENT
 from fedtheory.theory.proof import Equal, Fails, Implies, Put, Said, Step, either, equal, every
 from fedtheory.theory.ssf.formulas import FORMULAS as OF_SSF
 from fedtheory.theory.ssf.steps import (
@@ -553,7 +553,7 @@ STEPS = [
     Step("family.7.8", "implication", "for all steps up to 1/(L omega), with 3.3 for any two symmetric outcomes",
          every(moment(True), SINGLE), {"-1/2*eta1": "-3/5*eta1"}, "3/5 for 1/2"),
     Step("family.7.9", "expectation", "E (U U^T)^2 for entries of any fourth moment, d and r up to 3 (mud.3.2), at 3",
-         every(second(2), gaussian(3), GAUSSIAN), every(second(2), gaussian(1)),
+         every(SECOND_MOMENT, gaussian(3), GAUSSIAN), every(SECOND_MOMENT, gaussian(1)),
              "signs instead of normal numbers"),
     Step("family.7.10", "implication", "both cases of the smaller step", CHOSEN, {"2": "3/2"}),
     Step("family.7.11", "implication", "160/9, 19.2 and 1.5; the table of the methods", every(SPEEDUP, METHODS),

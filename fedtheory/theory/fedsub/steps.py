@@ -189,7 +189,8 @@ OF_LAM: list[Put] = ["lam == L*eta*tau"]
 
 def largest(growth: Formula) -> Callable[[], bool]:
     """The chain at the largest lambda, for one step."""
-    return exponential(growth, Formula("2*lam**2"), tau=Fraction(1), lam=F["third"].right({}))
+    lam = F["third"].right({})
+    return exponential(growth, {"alpha": 2 * lam**2, "K": Fraction(1), "tau": Fraction(1), "lam": lam})
 
 
 GROWTH = every(

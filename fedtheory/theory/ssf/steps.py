@@ -4,7 +4,7 @@ The formulas stand in formulas.py. A check here quotes no constant of the page t
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -182,12 +182,12 @@ class _E:
         return total + term / (1 - x)  # the rest, by a geometric series
 
 
-def exponential(growth: Formula, most: Formula = F["alpha_K"], **values: Fraction) -> Callable[[], bool]:
-    """The chain of inequalities at K = 1 and the largest alpha; `values`: of other names."""
+def exponential(growth: Formula, at: Mapping[str, Fraction] | None = None) -> Callable[[], bool]:
+    """The chain of inequalities at K = 1 and alpha = 1/25, the largest; or `at` other numbers."""
 
     def check() -> bool:
-        names = {"alpha": most.right(values), "K": Fraction(1), "e": _E(), **values}
-        return all(a <= b for a, _, b in growth.links(names))
+        numbers = at or {"alpha": F["alpha_K"].right({}), "K": Fraction(1)}
+        return all(a <= b for a, _, b in growth.links({**numbers, "e": _E()}))
 
     return check
 
