@@ -76,7 +76,7 @@ class Step:
 PAPERS = (*registry.PAPERS, "family", "limits")  # those with a page; the last two are of no paper
 
 
-WITH_FORMULAS = (
+WITH_FORMULAS = ("ssf", "family", "fedsub", "flss", "limits", "mud", "decomfl")  # those of <page>/formulas.py
     "ssf",
     "family",
     "fedsub",
