@@ -77,14 +77,6 @@ PAPERS = (*registry.PAPERS, "family", "limits")  # those with a page; the last t
 
 
 WITH_FORMULAS = ("ssf", "family", "fedsub", "flss", "limits", "mud", "decomfl")  # those of <page>/formulas.py
-    "ssf",
-    "family",
-    "fedsub",
-    "flss",
-    "limits",
-    "mud",
-    "decomfl",
-)  # rendered from theory/<page>/formulas.py
 
 
 def formulas(paper: str) -> dict[str, Formula]:
