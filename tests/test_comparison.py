@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,27 @@ def test_a_rate_that_diverges_is_never_chosen_and_accuracy_ranks_from_above():
     accuracies = [row["accuracy"] for row in found.rows()]
     assert accuracies == sorted(accuracies, reverse=True)
     assert {"loss", "accuracy"} <= found.runs["FedAvg"].histories[0].columns.keys()
+
+
+class Lost(FedAvg):
+    """A server that ends in NaN."""
+
+    name = "Lost"
+
+    def server(self, server, down, up, clients, key):
+        return replace(server, x=server.x * math.nan), None
+
+
+def test_a_method_that_diverges_is_last_and_one_seed_has_no_interval():
+    found = compare_methods([Lost(0.1, 5), FedAvg(1e-6, 5), lambda lr: FedProx(1e30, 5, 0.1)], PROBLEM, 5, seeds=1)
+    assert [row["method"] for row in found.rows()] == ["FedAvg", "Lost", "FedProx"]
+    assert [math.isnan(row["error"]) for row in found.rows()] == [False, True, True]
+    assert repr(found).count("diverged") == 2
+    assert "[" not in repr(found)
+    runs = found.runs["FedAvg"]
+    assert all(map(math.isnan, (*runs.interval()[1:], *runs.difference(runs)[1:])))
+    assert runs.difference(runs)[0] == 0
+    assert math.isnan(runs.difference(found.runs["Lost"])[0])
 
 
 def test_what_cannot_be_compared_has_a_line():

@@ -169,12 +169,18 @@ def test_a_table_is_divided_by_a_column_or_by_a_partition(tmp_path):
     net = nn.Linear(4, 1).double()
     iid = Supervised.from_frame(net, nn.MSELoss(), frame.assign(site=1.0), "y", by=parts)
     assert iid.n == 5
-    named = Supervised.from_frame(nn.Linear(3, 2), nn.CrossEntropyLoss(), frame.assign(y=frame.y > 0), "y", by="site")
+    above = frame.assign(y=frame.y > 0)
+    named = Supervised.from_frame(nn.Linear(3, 2), nn.CrossEntropyLoss(), above, "y", "site", classes=True, test=above)
     assert named.metrics == ("loss", "accuracy")
+    counts = Supervised.from_frame(made(mlp), nn.MSELoss(), frame.assign(y=range(60)), "y", "site")
+    assert counts.targets.shape == (60, 1)
     refused(lambda: Supervised.from_frame(net, nn.MSELoss(), frame, "z", by="site"), "column='z'")
-    refused(lambda: Supervised.from_frame(net, nn.MSELoss(), frame, "y", by=parts), "column='site'", "get_dummies")
+    refused(lambda: Supervised.from_frame(net, nn.MSELoss(), frame, "y", by=parts), "columns=['site']", "get_dummies")
     gap = frame.assign(a=np.nan)
-    refused(lambda: Supervised.from_frame(net, nn.MSELoss(), gap, "y", by="site"), "column='a'", "fillna")
+    refused(lambda: Supervised.from_frame(net, nn.MSELoss(), gap, "y", by="site"), "columns=['a']", "fillna")
+    refused(lambda: Supervised.from_frame(net, nn.MSELoss(), frame.assign(site=None), "y", "site"), "column='site'")
+    refused(lambda: Supervised.from_frame(net, nn.MSELoss(), {"y": 1}, "y", "site"), "pandas.DataFrame")
+    refused(lambda: Supervised.from_frame(nn.Linear(3, 2), nn.CrossEntropyLoss(), above, "y", "site"), "classes=True")
 
 
 def test_an_exported_model_is_the_module_with_these_weights():
@@ -186,6 +192,8 @@ def test_an_exported_model_is_the_module_with_these_weights():
     back.load_state_dict(p.export(x))
     with torch.no_grad():
         assert torch.equal(back(p.inputs), p.outputs(x, p.inputs))
+    history = run(FedAvg(0.1, 5), p, 3)
+    assert all(torch.equal(value, p.export(x)[name]) for name, value in p.export(history).items())
     assert torch.equal(back[0].bias, module[0].bias)
     assert not torch.equal(back[0].weight, module[0].weight)
 
@@ -220,17 +228,67 @@ def test_what_does_not_fit_has_a_line():
     refused(seen(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))), "each sample", "module.eval()")
     refused(seen(mlp(), nn.MSELoss(reduction="sum")), "loss='MSELoss'", "the mean", "reduction='mean'")
     refused(seen(mlp(), nn.MSELoss(reduction="none")), "loss=", "a scalar", ".mean()")
-    refused(seen(nn.Linear(5, 1)), "module='Linear'", "inputs (4, 3)", "look at what it says")
-    refused(seen(mlp(), data=[]), "clients=[]", "at least one client")
+    refused(seen(nn.Linear(5, 1)), "module='Linear'", "inputs (4, 3)", "let the first layer take (3,) a sample")
+    refused(seen(mlp(), data=[]), "clients=", "a list of (inputs, targets)")
     refused(seen(mlp(), data=data[0][0]), "clients=", "a list of (inputs, targets)")
-    refused(seen(mlp(), data=[data[0][0]]), "clients[0]=", "a pair (inputs, targets)")
+    refused(seen(mlp(), data=data[0]), "clients=", "pass [(x, y)]")
+    refused(seen(mlp(), data=dict(enumerate(data))), "clients=", "list(clients.values())")
+    refused(seen(mlp(), nn.MSELoss), "loss=", "pass MSELoss()")
+    refused(lambda: Supervised(nn.MSELoss(), mlp(), data), "module='MSELoss'", "the module comes first")
+    refused(seen(mlp(), test=(inputs(4), inputs(4)[:, :1])), "test inputs=(4,)", "(3,) a sample")
+    refused(seen(mlp(), data=[[data[0][0]]]), "clients[0]=", "a pair (inputs, targets)")
     refused(seen(mlp(), data=[(data[0][0], data[1][1])]), "clients[0]=", "as many targets as inputs")
     refused(seen(mlp(), data=[data[0], (inputs(4)[:5], data[1][1][:5])]), "clients[1] inputs=", "pad sequences")
     refused(seen(mlp(), data=[(data[0][0] * torch.nan, data[0][1])]), "clients[0] inputs=", "finite numbers")
     refused(seen(mlp(), 3), "loss=3", "nn.MSELoss()")
     refused(lambda: Supervised("net", mse, data), "module='net'")
     images = classes((inputs(1, 6, 6) * 9).to(torch.uint8))
-    refused(seen(dropped(), nn.CrossEntropyLoss(), images), "module='Sequential'", "images.float() / 255")
+    refused(seen(dropped(), nn.CrossEntropyLoss(), images), "module='Sequential'", "x.float() / 255")
     refused(seen(Vit(attention=0.1), nn.CrossEntropyLoss(), classes(inputs(1, 6, 6))), "attention's own dropout")
     p = Supervised(made(mlp), mse, data)
     refused(lambda: run(FedAvg(0.1, 1), p, 1, metrics=("accuracy",)), "metrics='accuracy'", "record 'loss'")
+
+
+@pytest.mark.parametrize("loss", [nn.MSELoss(), nn.L1Loss(), nn.HuberLoss(), lambda out, y: ((out - y) ** 2).mean()])
+@pytest.mark.parametrize("far", [0.0, 2e5])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_loss_that_compares_each_output_with_all_targets_is_refused(loss, far, whole):
+    """However large the targets are beside their spread; a loss that takes the column itself is not."""
+    data = [(x, (y[:, 0] + far).long() if whole else y[:, 0] + far) for x, y in regression()]
+    refused(lambda: Supervised(made(mlp), loss, data), "targets=(4,)", "(4, 1)", "y.unsqueeze(-1)")
+    own = lambda out, y: loss(out[:, 0], y.to(out))
+    assert Supervised(made(mlp), own, data).n == 3
+
+
+CROSS, BCE = nn.CrossEntropyLoss(), nn.BCEWithLogitsLoss()
+
+
+@pytest.mark.parametrize(
+    ("loss", "wrong", "fix"),
+    [
+        (CROSS, lambda y: y.double(), "y.long()"),
+        (CROSS, lambda y: y.int(), "y.long()"),
+        (CROSS, lambda y: y[:, None], "y.squeeze(1).long()"),
+        (CROSS, lambda y: y + 1, "y - 1"),
+        (CROSS, lambda y: y + 7, "10 outputs"),
+        (CROSS, lambda y: nn.functional.one_hot(y, 3), "y.argmax(1)"),
+        (BCE, lambda y: y.clamp(max=1), "y.float().unsqueeze(-1)"),
+        (BCE, lambda y: y.clamp(max=1).double(), "y.float().unsqueeze(-1)"),
+    ],
+)
+def test_targets_of_another_form_have_the_fix_that_works(loss, wrong, fix):
+    data = [(x, torch.arange(len(x)) % 3) for x in inputs(3).split(SIZES)]
+    net = lambda: nn.Linear(3, 3 if loss is CROSS else 1)
+    forms = {"y.squeeze(1).long()": lambda y: y.squeeze(1).long(), "10 outputs": lambda y: y - 7}
+    refused(lambda: Supervised(made(net), loss, [(x, wrong(y)) for x, y in data]), fix)
+    mended = forms.get(fix) or (lambda y: eval(fix, {"y": y}))  # the line that the user follows
+    assert Supervised(made(net), loss, [(x, mended(wrong(y))) for x, y in data]).n == 3
+
+
+def test_images_of_another_form_have_the_fix_that_works():
+    x = inputs(1, 6, 6)
+    for wrong, fix in ((x.permute(0, 2, 3, 1), "x.permute(0, 3, 1, 2)"), (x[:, 0], "x.unsqueeze(1)")):
+        given = [(some, torch.arange(len(some)) % 3) for some in wrong.split(SIZES)]
+        refused(lambda given=given: Supervised(made(dropped), CROSS, given), fix)
+        mended = [(eval(fix, {"x": some}), y) for some, y in given]
+        assert Supervised(made(dropped), CROSS, mended).n == 3

@@ -395,7 +395,9 @@ class Plan:
             checks.reject("epochs", getattr(problem, "epochs", None), f"as many batches for each client: {own}", fix)
         K = getattr(algorithm, "local_steps", None)
         if problem.uneven and not algorithm.gradient_only and problem.steps != K:
-            checks.reject("local_steps", K, f"{problem.steps}, as the client with most", "pass problem.steps")
+            checks.reject(
+                "local_steps", K, f"{problem.steps}, as the client with most", "pass local_steps=problem.steps"
+            )
         nothing = int((problem.weights.to(problem.dtype) == 0).sum())
         if getattr(algorithm, "weighted", False) and (
             nothing >= self.sampled or (nothing and (self.dropout or self.sampler is not None))

@@ -2,17 +2,18 @@
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
 from fedtheory.core import checks
+from fedtheory.core.history import History
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.problem import Constants, Problem, own_modes
-from fedtheory.problems import partitions
+from fedtheory.problems import partitions, samples
 from fedtheory.problems.minibatches import Batch, Minibatches
 from fedtheory.problems.models import modules
 
@@ -122,18 +123,20 @@ class Supervised(Minibatches):
         device: str | torch.device = "cpu",
     ) -> None:
         checks.instance("module", module, nn.Module, "pass for example nn.Linear(8, 1)")
-        if not callable(loss):
-            checks.reject("loss", loss, "a function of (outputs, targets)", "pass for example nn.MSELoss()", TypeError)
+        if isinstance(loss, type) or not callable(loss):
+            fix = f"pass {loss.__name__}()" if isinstance(loss, type) else "pass for example nn.MSELoss()"
+            checks.reject("loss", loss, "a function of (outputs, targets)", fix, TypeError)
+        if isinstance(loss, nn.Module) and not list(module.parameters()) and list(loss.parameters()):
+            expected = "a module with parameters"
+            checks.reject("module", type(module).__name__, expected, "the module comes first, then the loss")
         modules.require_readable(module, type(module).__name__)
         self.device, self.key = checks.device("device", device), Key.of(key)
         self.batch = checks.whole("batch", batch, 1)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
         self.dtype = next(own.dtype for own in module.parameters() if own.requires_grad)
         checks.dtype("module.dtype", self.dtype)
-        if isinstance(clients, torch.Tensor) or not isinstance(clients, Iterable) or not list(clients):
-            fix = "pass a list of (inputs, targets), one a client"
-            checks.reject("clients", clients, "data of at least one client", fix)
-        data = [self._pair(f"clients[{i}]", one) for i, one in enumerate(clients)]
+        samples.require_clients(clients)
+        data = [samples.pair(f"clients[{i}]", one, self.dtype) for i, one in enumerate(clients)]
         for i, pair in enumerate(data):
             for name, one, first in zip(("inputs", "targets"), pair, data[0]):
                 if one.shape[1:] != first.shape[1:] or one.dtype != first.dtype:
@@ -142,7 +145,11 @@ class Supervised(Minibatches):
                     checks.reject(f"clients[{i}] {name}", f"{tuple(one.shape[1:])} of {one.dtype}", like, fix)
         self.inputs, self.targets = (torch.cat(parts).to(self.device) for parts in zip(*data))
         self.parts = torch.arange(len(self.inputs)).split([len(x) for x, _ in data])
-        tested = (self.inputs, self.targets) if test is None else self._pair("test", test)
+        tested = (self.inputs, self.targets) if test is None else samples.pair("test", test, self.dtype)
+        for name, one, first in zip(("inputs", "targets"), tested, data[0]):
+            if one.shape[1:] != first.shape[1:]:
+                like = f"{tuple(first.shape[1:])} a sample, as the clients have"
+                checks.reject(f"test {name}", tuple(one.shape[1:]), like, "prepare both in the same way")
         self.test = tuple(part.to(self.device) for part in tested)
         self.n = len(data)
         self.weights = torch.tensor([len(x) for x, _ in data], dtype=torch.float64) / len(self.inputs)
@@ -165,6 +172,9 @@ class Supervised(Minibatches):
         target: str | list[str],
         by: str | Sequence[torch.Tensor],
         key: Key | int = 0,
+        *,
+        classes: bool = False,
+        test: Any = None,
         **options: Any,
     ) -> "Supervised":
         """A table's rows as samples: all columns but the target's and the client's are inputs, (n, columns).
@@ -172,56 +182,37 @@ class Supervised(Minibatches):
         Args:
             module, loss, key, options: as in the constructor. The module's weights give the type of the numbers.
             frame: a pandas frame, or the path of a CSV file (then pandas must be installed).
-            target: the column to predict; whole numbers are classes, others a target (n, 1). Several: (n, columns).
+            target: the column to predict, (n, 1); several: (n, columns).
             by: the column whose values name the client of a row, or the rows of each client, as
                 `fedtheory.problems.partitions` gives them.
+            classes: whether the target is a class, (n,) whole numbers from 0.
+            test: another frame or path, with the same columns, for `accuracy`.
 
-        Raises ValueError for a column that is not there, that has gaps or that holds no numbers.
+        Raises ValueError for columns that are not there, that have gaps or that hold no numbers.
         """
-        checks.spelled(options, Supervised.__init__)
-        if not hasattr(frame, "columns"):
-            import pandas
-
-            frame = pandas.read_csv(checks.path("frame", frame))
+        checks.spelled(options, Supervised.from_frame, Supervised.__init__)
+        frame = samples.frame("frame", frame)
         names = [target] if isinstance(target, str) else list(target)
         apart = [*names, by] if isinstance(by, str) else names
         for name in apart:
             checks.choice("column", name, list(frame.columns))
         rest = [name for name in frame.columns if name not in apart]
-        x, y = (_numbers(frame, some) for some in (rest, names))
-        y = y[:, 0].long() if len(names) == 1 and not bool((y % 1).any()) and y.min() >= 0 else y
+
+        def pair(table: Any) -> tuple[torch.Tensor, torch.Tensor]:
+            x, y = (samples.numbers(table, some) for some in (rest, names))
+            return x, y[:, 0].long() if classes else y
+
+        x, y = pair(frame)
         if isinstance(by, str):
+            if frame[by].isna().any():
+                checks.reject("column", by, "a client's name in each row", f"frame = frame.dropna(subset=[{by!r}])")
             parts = partitions.by_value(frame[by].to_list())
         else:
             parts = list(by)
             for i, part in enumerate(parts):
                 partitions.require_indices(f"by[{i}]", part, len(x))
-        return Supervised(module, loss, [(x[part], y[part]) for part in parts], key, **options)
-
-    def _pair(self, name: str, data: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Inputs and targets (n, ...) with one entry a sample."""
-        if isinstance(data, torch.utils.data.Dataset):
-            try:
-                rows = [tuple(map(_tensor, data[j])) for j in range(len(data))]  # type: ignore[arg-type]
-                data = tuple(torch.stack(column) for column in zip(*rows))
-            except (TypeError, ValueError, RuntimeError, IndexError) as error:
-                expected = f"a Dataset of (input, target), all alike ({type(error).__name__}: {error})"
-                checks.reject(name, type(data).__name__, expected, "turn both into tensors of one shape, padded")
-        if not isinstance(data, (tuple, list)) or len(data) != 2:
-            checks.reject(name, type(data).__name__, "a pair (inputs, targets), or a Dataset", "pass (x, y)", TypeError)
-        try:
-            x, y = (torch.as_tensor(part) for part in data)
-        except (TypeError, ValueError, RuntimeError) as error:
-            fix = "pass tensors or arrays of numbers: frame.to_numpy(), or one-hot columns for texts"
-            checks.reject(name, "two parts", f"arrays of numbers ({error})", fix, TypeError)
-        if x.dim() == 0 or y.dim() == 0 or len(x) != len(y) or not len(x):
-            found = f"{tuple(x.shape)} inputs, {tuple(y.shape)} targets"
-            checks.reject(name, found, "as many targets as inputs, at least one", "leave clients without data out")
-        x, y = (part.to(self.dtype) if part.is_floating_point() else part for part in (x, y))
-        for what, part in (("inputs", x), ("targets", y)):
-            if part.is_floating_point() and not bool(part.isfinite().all()):
-                checks.reject(f"{name} {what}", "nan or inf", "finite numbers", "fill gaps first: x.nan_to_num()")
-        return x.detach(), y.detach()
+        tested = None if test is None else pair(samples.frame("test", test))
+        return Supervised(module, loss, [(x[part], y[part]) for part in parts], key, test=tested, **options)
 
     # What a trial finds.
 
@@ -231,10 +222,15 @@ class Supervised(Minibatches):
         targets = self.targets[: len(some)]
         x = self._moved()
         try:
-            shape = tuple(self.outputs(x, some).shape)
+            outputs = self.outputs(x, some)
         except Exception as error:
             expected = f"a module that takes inputs {tuple(some.shape)} of {some.dtype}"
-            checks.reject("module", said, expected, _hint(some, error))
+            checks.reject("module", said, expected, samples.hint_of_inputs(some, error))
+        if not isinstance(outputs, torch.Tensor):
+            fix = "return one tensor from forward, such as an LSTM's last output"
+            checks.reject(f"the output of {said}", type(outputs).__name__, "a tensor (b, ...)", fix)
+        shape = tuple(outputs.shape)
+        self._require_pairs(outputs)
         batch = Batch(torch.arange(len(some))[None], (len(some),))
         try:
             with modules.chance(self.device) as drawn, warnings.catch_warnings():
@@ -243,11 +239,11 @@ class Supervised(Minibatches):
                 random = drawn()
         except Exception as error:
             expected = f"a loss that takes outputs {shape} and targets {tuple(targets.shape)} of {targets.dtype}"
-            checks.reject("loss", self._loss_name, expected, _hint(targets, error))
+            checks.reject("loss", self._loss_name, expected, samples.hint_of_targets(shape, self.targets, error))
         if tuple(loss.shape) != (1,):
             checks.reject("loss", f"a result of shape {tuple(loss.shape[1:])}", "a scalar", "end it with .mean()")
         if random:
-            fix = "use nn.Dropout layers, whose masks are kept; attention's own dropout must be 0"
+            fix = "use nn.Dropout layers, whose masks are kept; in attention set layer.self_attn.dropout = 0"
             checks.reject("module", said, "a module that draws nothing itself", fix)
         if not bool(loss.isfinite().all()):
             checks.reject("loss", float(loss), "a finite number on the first samples", "scale the data, or the start")
@@ -256,15 +252,38 @@ class Supervised(Minibatches):
         except Exception:  # such as that of batch normalisation, of one value
             each = torch.full_like(loss, torch.inf)
         if not _alike(each.mean(), loss[0]):
-            if targets.is_floating_point() and shape[-1] == 1 and shape[:-1] == tuple(targets.shape):
-                fix = "pass y.unsqueeze(-1), or flatten the outputs: the loss compares each with all"
-                checks.reject("targets", tuple(targets.shape), f"the shape of the outputs, {shape}", fix)
             twice = self.losses(x[None], Batch(torch.arange(len(some)).repeat(2)[None], (2 * len(some),)))
             if not _alike(twice, loss):
                 fix = "pass reduction='mean', or divide by the number of samples"
                 checks.reject("loss", self._loss_name, "the mean over the batch", fix)
-            fix = "call module.eval() first, or normalise by groups or layers; recurrent layers: batch_first=True"
+            fix = "call module.eval(), or use nn.GroupNorm; recurrent layers and transformers: batch_first=True"
             checks.reject("module", said, "a module that sees each sample of a batch by itself", fix)
+
+    def _require_pairs(self, outputs: torch.Tensor) -> None:
+        """The loss compares each output with its own target. Raises ValueError where it compares each with all.
+
+        Such a loss does not change when the targets alone are put in another order.
+        """
+        targets = self.targets[: len(outputs)]
+        if outputs.shape == targets.shape or outputs.shape[-1] != 1:
+            return
+        g = Key(0).fold("pairs").generator()
+        uniform = lambda shape: torch.rand(shape, generator=g, dtype=self.dtype).to(outputs)
+        some = uniform((4, *outputs.shape[1:]))
+        wanted = uniform((4, *targets.shape[1:]))
+        if not targets.is_floating_point():
+            wanted = (
+                (torch.arange(4) % 2).to(targets).reshape(4, *[1] * (targets.dim() - 1)).expand(4, *targets.shape[1:])
+            )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                there, back = (self.scored.loss(some, one) for one in (wanted, wanted.flip(0)))
+        except Exception:  # what the loss does not take is found later
+            return
+        if _alike(back, there):
+            fix = f"pass y.unsqueeze(-1){'' if targets.is_floating_point() else '.float()'}"
+            checks.reject("targets", tuple(targets.shape), f"the shape of the outputs, {tuple(outputs.shape)}", fix)
 
     @property
     def _loss_name(self) -> str:
@@ -391,28 +410,10 @@ class Supervised(Minibatches):
         out = self.outputs(self.start(), self.inputs[:1])
         return out.dim() == y.dim() + 1 and out.shape[2:] == y.shape[1:]
 
-    def export(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The module's `state_dict` with the weights x (d,): parameters and buffers by name, on the CPU."""
+    def export(self, x: torch.Tensor | History) -> dict[str, torch.Tensor]:
+        """The module's `state_dict` with the weights x (d,), or with those of a History, by name and on the CPU."""
+        x = x.x if isinstance(x, History) else x
         return modules.state_dict(self.scored.module, checks.tensor("x", x, (self.d,)))
-
-
-def _tensor(value: Any) -> torch.Tensor:
-    return torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
-
-
-def _numbers(frame: Any, names: list[Any]) -> torch.Tensor:
-    """Columns of a frame, (n, columns), float64."""
-    columns = []
-    for name in names:
-        try:
-            column = torch.tensor(frame[name].to_numpy(dtype="float64"))
-        except (TypeError, ValueError):
-            fix = f"turn it into numbers: pandas.get_dummies(frame, columns=[{name!r}]), or .cat.codes for a target"
-            checks.reject("column", name, "numbers", fix)
-        if not bool(column.isfinite().all()):
-            checks.reject("column", name, "a number in each row", f"fill the gaps: frame[{name!r}].fillna(0)")
-        columns.append(column)
-    return torch.stack(columns, dim=1)
 
 
 def _layer(name: str, own: torch.Tensor) -> Layer:
@@ -427,9 +428,3 @@ def _mask(shape: torch.Size, p: float, g: torch.Generator, dtype: torch.dtype) -
 
 def _alike(found: torch.Tensor, wanted: torch.Tensor) -> bool:
     return bool((found - wanted).norm() <= _ALIKE[wanted.dtype] * wanted.norm())
-
-
-def _hint(data: torch.Tensor, error: Exception) -> str:
-    if data.dtype == torch.uint8:
-        return "pass them as floats: images.float() / 255"
-    return f"look at what it says: {type(error).__name__}: {str(error).splitlines()[0]}"

@@ -11,7 +11,7 @@ from fedtheory.core.history import as_frame
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.problem import Problem
-from fedtheory.running.seeds import Runs, run_seeds
+from fedtheory.running.seeds import Runs, run_seeds, shown
 from fedtheory.running.simulate import may_diverge, run
 
 RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
@@ -83,10 +83,10 @@ class Comparison:
         head = ("method", "lr", self.metric, "95% interval", "up MB", "down MB")
         lines: list[tuple[str, ...]] = [head]
         for row in self.rows():
-            span = f"[{row['low']:.4g}, {row['high']:.4g}]"
+            mean, _, span = shown(row[self.metric], row["low"], row["high"]).partition(" ")
             rate = "" if row["lr"] is None else f"{row['lr']:g}"
             megabytes = (f"{row[way] / 1e6:.3g}" for way in ("up_bytes", "down_bytes"))
-            lines.append((row["method"], rate, f"{row[self.metric]:.4g}", span, *megabytes))
+            lines.append((row["method"], rate, mean, span, *megabytes))
         widths = [max(map(len, column)) for column in zip(*lines)]
         return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
 
@@ -144,7 +144,7 @@ def compare_methods(
             entry = method
             name = method.name if isinstance(method, Algorithm) else _method(method, rates[0]).name
         if name in entries:
-            checks.reject("methods", name, "each method once", "give one of them another name")
+            checks.reject("methods", name, "each method once", "set another name in the class of one: name = 'mine'")
         entries[name] = entry
     judged = "loss" if made.constants.x_star is None else "error"
     metric = metric or ("accuracy" if "accuracy" in made.metrics else made.metrics[0])
@@ -160,7 +160,8 @@ def compare_methods(
             tried[name] = _tune(end, scaled)
             lr = min(tried[name], key=lambda lr: tried[name][lr])
             best[name], entry = lr, _method(entry, lr)
-        runs[name] = run_seeds(entry, problem, rounds, seeds, **{"metrics": wanted} | options)
+        with may_diverge():
+            runs[name] = run_seeds(entry, problem, rounds, seeds, **{"metrics": wanted} | options)
     return Comparison(metric, runs, tried, best)
 
 

@@ -1,5 +1,6 @@
 """A method from several seeds: mean, 95% interval, and differences between methods that share the seeds."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,12 +39,13 @@ class Runs:
         return choose_column(metric, self.histories[0].columns)
 
     def last(self, metric: str | None = None) -> list[float]:
-        """A metric's last record in each run; by default the first metric."""
-        return [history[self._metric(metric)][-1] for history in self.histories]
+        """A metric's last record in each run, NaN for one that diverged; by default the first metric."""
+        name = self._metric(metric)
+        return [math.nan if history.diverged else history[name][-1] for history in self.histories]
 
     def interval(self, metric: str | None = None) -> _Interval:
-        """Mean and interval of a metric's last record."""
-        return interval(self.last(metric))
+        """Mean and interval of a metric's last record; one seed has no interval, and its ends are NaN."""
+        return _spread(self.last(metric))
 
     def difference(self, other: "Runs", metric: str | None = None) -> _Interval:
         """Mean and interval of self minus other, seed by seed: what both runs of a seed share cancels.
@@ -52,7 +54,7 @@ class Runs:
         """
         if self.seeds != other.seeds:
             checks.reject("other.seeds", other.seeds, f"the same seeds, {self.seeds}", "run both from the same seeds")
-        return interval([a - b for a, b in zip(self.last(metric), other.last(metric))])
+        return _spread([a - b for a, b in zip(self.last(metric), other.last(metric))])
 
     def frame(self) -> Any:
         """All records as a pandas frame, with a column "seed"."""
@@ -76,7 +78,18 @@ class Runs:
     def __repr__(self) -> str:
         mean, low, high = self.interval()
         seeds = ", ".join(map(str, self.seeds))
-        return f"{len(self.seeds)} runs, seeds {seeds}: {self._metric(None)} {mean:.4g} [{low:.4g}, {high:.4g}]"
+        return f"{len(self.seeds)} runs, seeds {seeds}: {self._metric(None)} {shown(mean, low, high)}"
+
+
+def _spread(values: list[float]) -> _Interval:
+    return interval(values) if len(values) > 1 else (values[0], math.nan, math.nan)
+
+
+def shown(mean: float, low: float, high: float) -> str:
+    """A mean with its interval, in words."""
+    if math.isnan(mean):
+        return "diverged"
+    return f"{mean:.4g} [{low:.4g}, {high:.4g}]" if low == low else f"{mean:.4g}"
 
 
 @checks.arguments

@@ -1,0 +1,113 @@
+"""A client's data as tensors: pairs, Datasets, tables; and what to change where they do not fit."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fedtheory.core import checks
+
+
+def require_clients(clients: Any) -> None:
+    fix = ""
+    if isinstance(clients, Mapping):
+        fix = "pass list(clients.values())"
+    elif isinstance(clients, torch.utils.data.DataLoader):
+        fix = "pass [loader.dataset], one a client"
+    elif isinstance(clients, (tuple, list)) and clients and all(hasattr(one, "shape") for one in clients):
+        fix = "pass [(x, y)], one pair a client"
+    elif isinstance(clients, torch.Tensor) or not isinstance(clients, Sequence) or not len(clients):
+        fix = "pass a list of (inputs, targets), one a client"
+    if fix:
+        checks.reject("clients", type(clients).__name__, "a list with the data of each client", fix)
+
+
+def pair(name: str, data: Any, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Inputs and targets (n, ...) with one entry a sample."""
+    if isinstance(data, torch.utils.data.Dataset):
+        try:
+            rows = [tuple(map(_tensor, data[j])) for j in range(len(data))]  # type: ignore[arg-type]
+            data = tuple(torch.stack(column) for column in zip(*rows))
+        except (TypeError, ValueError, RuntimeError, IndexError) as error:
+            expected = f"a Dataset of (input, target), all alike ({type(error).__name__}: {error})"
+            checks.reject(name, type(data).__name__, expected, "turn both into tensors of one shape, padded")
+    if not isinstance(data, (tuple, list)) or len(data) != 2:
+        checks.reject(name, type(data).__name__, "a pair (inputs, targets), or a Dataset", "pass (x, y)", TypeError)
+    try:
+        x, y = (torch.as_tensor(part) for part in data)
+    except (TypeError, ValueError, RuntimeError) as error:
+        fix = "pass tensors or arrays of numbers: frame.to_numpy(), or one-hot columns for texts"
+        checks.reject(name, "two parts", f"arrays of numbers ({error})", fix, TypeError)
+    if x.dim() == 0 or y.dim() == 0 or len(x) != len(y) or not len(x):
+        found = f"{tuple(x.shape)} inputs, {tuple(y.shape)} targets"
+        checks.reject(name, found, "as many targets as inputs, at least one", "leave clients without data out")
+    x, y = (part.to(dtype) if part.is_floating_point() else part for part in (x, y))
+    for what, part in (("inputs", x), ("targets", y)):
+        if part.is_floating_point() and not bool(part.isfinite().all()):
+            checks.reject(f"{name} {what}", "nan or inf", "finite numbers", "fill gaps first: x.nan_to_num()")
+    return x.detach(), y.detach()
+
+
+def _tensor(value: Any) -> torch.Tensor:
+    return torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+
+
+def frame(name: str, given: Any) -> Any:
+    if hasattr(given, "columns"):
+        return given
+    if not isinstance(given, (str, Path)):
+        checks.reject(name, type(given).__name__, "a pandas frame or a path", "pass pandas.DataFrame(...)", TypeError)
+    import pandas
+
+    return pandas.read_csv(checks.path(name, given))
+
+
+def numbers(frame: Any, names: list[Any]) -> torch.Tensor:
+    """Columns of a frame, (n, columns), float64."""
+    texts, gaps = [], []
+    columns = []
+    for name in names:
+        try:
+            columns.append(torch.tensor(frame[name].to_numpy(dtype="float64")))
+        except (TypeError, ValueError):
+            texts.append(name)
+        else:
+            gaps += [] if bool(columns[-1].isfinite().all()) else [name]
+    if texts:
+        fix = f"frame = pandas.get_dummies(frame, columns={texts}); for a target: .astype('category').cat.codes"
+        checks.reject("columns", texts, "columns of numbers", fix)
+    if gaps:
+        fix = f"frame[{gaps}] = frame[{gaps}].fillna(0), or drop these rows"
+        checks.reject("columns", gaps, "columns without gaps", fix)
+    return torch.stack(columns, dim=1)
+
+
+def hint_of_inputs(x: torch.Tensor, error: Exception) -> str:
+    if x.dtype == torch.uint8:
+        return "pass them as floats: x.float() / 255"
+    if x.dim() == 4 and x.shape[-1] in (1, 3) and x.shape[1] not in (1, 3):
+        return "put channels before height and width: x.permute(0, 3, 1, 2)"
+    if x.dim() == 3 and x.is_floating_point():
+        return "images need a channel: x.unsqueeze(1); sequences: see the module's first layer"
+    said = str(error).splitlines()[0]
+    return f"let the first layer take {tuple(x.shape[1:])} a sample (it says {type(error).__name__}: {said})"
+
+
+def hint_of_targets(outputs: tuple[int, ...], y: torch.Tensor, error: Exception) -> str:
+    classes = outputs[1] if len(outputs) > 1 else 1
+    if classes > 1 and len(outputs) == y.dim() + 1 and (y.dtype != torch.int64 and not bool((y % 1).any())):
+        return "pass classes as y.long(); from_frame takes classes=True"
+    if classes > 1 and y.dim() == 2 and y.shape[1] == 1:
+        return "pass classes as y.squeeze(1).long(); from_frame takes classes=True"
+    if y.dtype == torch.int64 and outputs == (len(y[: outputs[0]]), *y.shape[1:]) and bool((y.sum(1) == 1).all()):
+        return "pass classes, not one-hot rows: y.argmax(1)"
+    if classes == 1 and len(outputs) == y.dim() + 1:
+        return "give targets the outputs' shape and type: y.float().unsqueeze(-1)"
+    if y.dtype == torch.int64 and len(outputs) == y.dim() + 1 and int(y.max()) >= classes:
+        return (
+            "count classes from 0: y - 1" if int(y.max()) == classes else f"give the module {int(y.max()) + 1} outputs"
+        )
+    if not y.is_floating_point():
+        return "pass y.float()"
+    return f"look at what it says: {type(error).__name__}: {str(error).splitlines()[0]}"
