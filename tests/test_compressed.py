@@ -592,7 +592,7 @@ def test_binarization_is_unbiased_within_alpha():
     g = torch.tensor([-1.0, 0.5, 0.25, 2.0, 1.25], dtype=torch.float64)
     problem, m = Slope(g), -0.1 * 2 * g  # two plain steps
     algorithm = FedBAT(0.1, 2, warm_up=1.0, both=False)
-    total, rounds_played = torch.zeros(5, dtype=torch.float64), 4000
+    total, rounds_played = torch.zeros(5, dtype=torch.float64), 1000
     state = algorithm.init(problem, torch.zeros(5, dtype=torch.float64), Key(0))
     for t in range(rounds_played):
         after, up, _ = play_round(algorithm, problem, state, problem.clients, Key(0).fold("round", t))

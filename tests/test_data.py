@@ -297,7 +297,7 @@ def peak(work):
 
 
 def test_what_is_too_large_is_refused_by_its_declared_size(small, monkeypatch):
-    """A sparse file of 40 GB, and streams that would decompress to 300 MB: little is read, little is held."""
+    """A sparse file of 40 GB, and streams that would decompress to 30 MB: little is read, little is held."""
     damage.small_idx(small)
     path = small / f"{damage.IMAGES}.gz"
     whole = path.read_bytes()
@@ -307,7 +307,7 @@ def test_what_is_too_large_is_refused_by_its_declared_size(small, monkeypatch):
     assert "40000000000 bytes" in error.cause
     assert held < 10**7
     for content in (damage.idx(damage.pixels(6, 28, 28)), struct.pack(">4I", 0x803, 6, 28, 28)):
-        path.write_bytes(gzip.compress(content + bytes(300 * 10**6), 1))
+        path.write_bytes(gzip.compress(content + bytes(30 * 10**6), 1))
         error, held = peak(lambda: load("mnist", small))
         assert "holds more than" in error.cause
         assert held < 10**7

@@ -1,5 +1,6 @@
 """Laws that hold for every algorithm, and the laws that tie one algorithm to another."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -65,10 +66,9 @@ def close(a, b, tolerance=EXACT):
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-@each(problem=PROBLEMS, chunk_and_sampled=[(1, 4), (3, 5)])
-def test_stacked_clients_equal_clients_one_by_one(name, problem, chunk_and_sampled):
+@each("problem, chunk, sampled", zip(PROBLEMS, itertools.cycle([1, 3]), itertools.cycle([4, 5])))
+def test_stacked_clients_equal_clients_one_by_one(name, problem, chunk, sampled):
     """How many clients are stacked is no mathematics: 1 of 4 sampled or 3 of 5 at a time walk where all do."""
-    chunk, sampled = chunk_and_sampled
     together, apart = (last(ALGORITHMS[name], PROBLEMS[problem](), 4, sampled=sampled, chunk=c) for c in (None, chunk))
     close(apart, together)
 

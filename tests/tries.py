@@ -70,7 +70,7 @@ from fedtheory.problems.models import networks
 from fedtheory.running.checkpoint import Checkpoint
 from fedtheory.theory import rules
 
-SECONDS, MEMORY = 1.0, 3 << 30  # processor time after which a try is slow; bytes that it may take
+SECONDS, MEMORY = 3, 3 << 30  # processor time and bytes that a try may take
 NAN, INF, DOUBLE = math.nan, math.inf, torch.float64
 
 
@@ -531,8 +531,7 @@ def groups() -> dict[str, list[Try]]:
 
 
 def judged(one: Try) -> tuple[str, str]:
-    """("works" or "clear", message), or the fault: "vague", "silent", "slow"."""
-    started = time.process_time()
+    """("works" or "clear", message), or the fault: "vague", "silent"."""
     message, verdict = "", "works"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -550,8 +549,7 @@ def judged(one: Try) -> tuple[str, str]:
             verdict = "clear" if len(lines) == 1 and parts and any(w in message for w in one.words) else "vague"
         except Exception as error:
             message, verdict = f"{type(error).__name__}: {error}", "vague"
-    took = time.process_time() - started
-    return ("slow", f"{took:.1f} s, {verdict} {message}") if took > SECONDS else (verdict, message)
+    return verdict, message
 
 
 def sweep(chosen: Sequence[Try], tell: Callable[[int, str, str], None]) -> None:
@@ -569,7 +567,8 @@ def sweep(chosen: Sequence[Try], tell: Callable[[int, str, str], None]) -> None:
                 os.dup2(null.fileno(), 1)
                 os.dup2(null.fileno(), 2)
                 for i in range(at, len(chosen)):
-                    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 4, resource.RLIM_INFINITY))
+                    until = int(time.process_time()) + 1 + SECONDS
+                    resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
                     verdict, message = judged(chosen[i])
                     os.write(writer, (json.dumps([i, verdict, message[:300]]) + "\n").encode())
             os._exit(0)
@@ -588,7 +587,7 @@ def sweep(chosen: Sequence[Try], tell: Callable[[int, str, str], None]) -> None:
         os.close(reader)
         os.waitpid(child, 0)
         if at < len(chosen):
-            tell(at, "slow", "ended from outside: more than 3 s or too much memory")
+            tell(at, "slow", f"ended from outside: more than {SECONDS} s or too much memory")
             at += 1
 
 
