@@ -104,7 +104,7 @@ def test_rows_come_back():
     assert row["measured"] <= row["repaired"] <= row["terms of (71)"]
     committed_rows = committed("mud/repaired_rate", "rank 1")
     for power in (2, 12):
-        fresh = consequences.missed(power)
+        fresh = consequences.stuck_row(power)
         (kept,) = (row for row in committed_rows if row["T"] == fresh["T"])
         for name, value in fresh.items():
             assert kept[name] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-12, nan_ok=True))
@@ -114,7 +114,7 @@ def test_a_redrawn_U_sees_the_gradient_in_the_mean():
     """E(1 - eta U^2)^2 over U(-1/2, 1/2), by the midpoint rule, against two steps of `missed`'s mean."""
     lr, U = 0.25, (torch.arange(20000, dtype=torch.float64) + 0.5) / 20000 - 0.5
     keep = float(((1 - lr * U**2) ** 2).mean())
-    assert consequences.missed(2)["redrawn"] == pytest.approx(sum(keep**t for t in range(16)) / 16, rel=1e-7)
+    assert consequences.stuck_row(2)["redrawn"] == pytest.approx(sum(keep**t for t in range(16)) / 16, rel=1e-7)
     assert consequences.played(1, 0) <= 1
     assert float(stuck().problem.values(torch.zeros(4, dtype=torch.float64))) == 0.5
 

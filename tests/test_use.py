@@ -98,9 +98,9 @@ def test_what_no_reset_has_touched():
     both = [Y - Y * (torch.arange(2) == j) for Y in left for j in range(2)]
     again = [Y - Y * (torch.arange(3)[:, None] == i) for Y in left for i in range(3)]
     share = lambda found: float(torch.stack(found).square().sum((1, 2)).mean() / X.square().sum())
-    assert share(left) == pytest.approx(rules.missed((1 / 3,), 1))
-    assert share(both) == pytest.approx(rules.missed((1 / 3, 1 / 2), 1))
-    assert share(again) == pytest.approx(rules.missed((1 / 3,), 2))
+    assert share(left) == pytest.approx(rules.untouched_share((1 / 3,), 1))
+    assert share(both) == pytest.approx(rules.untouched_share((1 / 3, 1 / 2), 1))
+    assert share(again) == pytest.approx(rules.untouched_share((1 / 3,), 2))
 
 
 def test_controls_pay_where_the_bounds_cross():

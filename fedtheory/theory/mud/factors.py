@@ -7,7 +7,7 @@ import torch
 
 from fedtheory.theory.claim import Check, Claim, Outcome
 from fedtheory.theory.mud.counterexamples import column, drifting, scalars, steady, tilted, uneven
-from fedtheory.theory.mud.quantities import BOTH, constants, delta2, local, lows, since
+from fedtheory.theory.mud.quantities import BOTH, constants, delta2, local, lows, path_from_average
 from fedtheory.theory.mud.reset import REDRAWN, redrawn
 from fedtheory.theory.mud.round import (
     A1,
@@ -152,7 +152,7 @@ def eq36(mean: bool = True) -> Callable[[Window], list[Pair]]:
     """(36): the trained numbers of all layers."""
 
     def pairs(q: Window) -> list[Pair]:
-        return [pair for t, te in local(q) for pair in since(q, q.u, q.h, t, te, mean)]
+        return [pair for t, te in local(q) for pair in path_from_average(q, q.u, q.h, t, te, mean)]
 
     return pairs
 
