@@ -113,7 +113,8 @@ EXERCISES = {
         3,
         rubric={
             "It is another network, other data and far fewer rounds, so levels and orders need not carry over": 1,
-            "Distances depend on the learning rate, which the paper does not print; the order came with equal compute": 1,
+            "Distances depend on the learning rate, which the paper does not print; the order came with equal "
+            "compute": 1,
             "One of the three differences is open: an interval on both sides of zero says neither": 1,
         },
         weak={
