@@ -639,7 +639,7 @@ assert typical("Spherical", 20, 4) > 2 * rate
 # %% [markdown]
 # The number of digits decides only where the line starts; its slope belongs to the bases. With $m/r = 2$ float64
 # lasts for about 110 rounds and float32 for about 50; with $r = 4$, $m/r = 5$, for less than half of that. The cure
-# is not more digits but never to carry the error on: orthonormal bases shrink it, coordinate bases drop it, and
+# is not more digits, but never to carry the error on. Orthonormal bases shrink it, coordinate bases drop it, and
 # FedSub's own rewriting of the dual variable (`form="sums"`, notebook 02) makes it anew in each round.
 
 # %% [markdown]

@@ -875,8 +875,8 @@ check("02.3", answer)
 # answer = 0.05
 # ```
 #
-# At this step the plateau is about a third lower with the dual. One explanation fits: what the dual carries over is
-# right on average, so that small steps average its error out; the pull of the missing dual is the same in each round
+# At this step the plateau is about a third lower with the dual. One explanation fits. What the dual carries over is
+# right on average, so that small steps average its error out. The pull of the missing dual is the same in each round
 # and does not average out.
 #
 # </details>

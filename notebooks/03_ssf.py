@@ -1059,7 +1059,7 @@ check("03.6", answer)
 # 20$ dimensions. The clients' losses are `spread` times as far from their mean as they are (1: as they are; 0: all
 # alike). Write a rule that returns True where lost information makes the floor `floor(5, 1.0)`, and False where it
 # does not. The check applies it to five methods whose names it does not tell: some forget at every change, some do
-# not; one has twice the noise; one remembers nothing at all, so that it loses nothing.
+# not. One has twice the noise. One remembers nothing at all, so that it loses nothing.
 
 # %%
 answer = ...  # lambda floor: ...

@@ -444,7 +444,7 @@ assert abs(1 / noise_part(1000, 1e-4) - 12) < 0.1
 # %% [markdown]
 # The search comes within 10% of the formula and never above it: it finds nothing worse than negative curvature. At
 # the largest allowed step and for many local steps the noise part of the bound is too large by a factor of 8, the
-# drift part by a factor of 24; for small steps by 12 and 36. The ledger's repair, 2 and 1 instead of 6 and 12, is
+# drift part by 24. For small steps the factors are 12 and 36. The ledger's repair, 2 and 1 instead of 6 and 12, is
 # proved for every $K$, by a recursion of norms (its check is `check_gronwall`). This example needs 0.72 and 0.49.
 # That no other example needs more is a result of the search, and no proof.
 #
@@ -575,9 +575,9 @@ assert all(abs(value + h * lr / 4) < 1e-12 for value, h in zip(products[2], curv
 # (55), further on, puts this split into the descent lemma, and is too small by what is missing. Is Lemma 3, which is
 # read off it, false, then? Not with what the ledger adds to it, all clients and fresh noise. A client that amplifies
 # its noise stands on a curve that bends down, and there the loss lies below the parabola of the descent lemma by as
-# much. [Steps 3.5 to 3.11 of the proof](../docs/theory/ssf.md) write that down: what the noise does to later gradients
-# cancels, and the lemma holds with its printed constants, for steps of the server up to $1/(2L)$, twice the printed
-# ones.
+# much. [Steps 3.5 to 3.11 of the proof](../docs/theory/ssf.md) write that down. What the noise does to later
+# gradients cancels, and the lemma holds with its printed constants, for steps of the server up to $1/(2L)$, twice the
+# printed ones.
 
 # %% [markdown]
 # ## 9. A taxonomy of errors

@@ -2,8 +2,8 @@
 # # FedMUD: what to decompose, how, and how to average it
 #
 # FedMUD ("The Panaceas for Improving Low-Rank Decomposition in Communication-Efficient Federated Learning") sends
-# small factors instead of a model: a client trains $U$ and $V$, the update of its layer is $UV^\top$, and only
-# $(m + n)\,r$ of $m\,n$ numbers cross. The paper asks three questions about this old idea and gives each answer a name:
+# small factors instead of a model. A client trains $U$ and $V$, the update of its layer is $UV^\top$, and only $(m +
+# n)\,r$ of $m\,n$ numbers cross. The paper asks three questions about this old idea and gives each answer a name:
 # decompose **updates**, not models (MUD); use **Kronecker blocks**, not low rank (BKD); make the update **linear** in
 # what is averaged (AAD).
 #

@@ -98,9 +98,9 @@ conclusions("decomfl")
 # | FedCom | FedAvg, uploads rounded to bits | Haddadpour et al., arXiv:2007.01154 |
 # | TopK (Top-k) | FedAvg, only largest entries up | Shi et al., arXiv:1911.08772 |
 #
-# Algorithms 3 and 4 are Algorithms 1 and 2 with $P$ perturbations in place of one. Beside each line of the boxes stands
-# the code that does it, read from the installed package; its comments number lines as Algorithms 1 and 2 do, and
-# put Algorithm 4's number in parentheses where it differs.
+# Algorithms 3 and 4 are Algorithms 1 and 2 with $P$ perturbations in place of one. Beside each line of the boxes
+# stands the code that does it, read from the installed package. Its comments number lines as Algorithms 1 and 2 do,
+# and put Algorithm 4's number in parentheses where it differs.
 
 # %% tags=["hide-input"]
 # The two boxes, and our code beside them
@@ -900,9 +900,9 @@ assert all(re.fullmatch(r"TopK, 10%, signed values, seed \d: not finite in round
 # factors are none: 240 rounds are never 1,199,882 times another's, and one round of FedAvg sends more than DeComFL's
 # whole run. They count as not tested. That TopK is slower than DeComFL does not come out: with a tenth of the entries
 # and no error feedback, it is nearly as fast as FedAvg here. That holds for the largest magnitudes. The authors'
-# public function keeps the largest *signed* values: then every entry that crosses is positive as long as a tenth of
-# them are, the weights drift upwards, and all three runs leave the finite numbers before round 90. The authors'
-# result file, at 76% accuracy after 500 rounds, comes from five local steps at a rate of 0.001, a hundredth of ours.
+# public function keeps the largest *signed* values. Then every entry that crosses is positive as long as a tenth of
+# them are. The weights drift upwards, and all three runs diverge before round 90. The authors' result file, at 76%
+# accuracy after 500 rounds, comes from five local steps at a rate of 0.001, a hundredth of ours.
 #
 # ### Figure 4: differences or projected gradients?
 #

@@ -427,7 +427,7 @@ cifar10 = frontier_of("cifar10")
 
 # %% [markdown]
 # - **MNIST** agrees with the digits on average, but its intervals are too wide to be sure. The three that correct
-#   drift are eight to nine points ahead of FedAvg on average, none of them surely: at the rate that the tuning seed
+#   drift are eight to nine points ahead of FedAvg on average, none of them surely. At the rate that the tuning seed
 #   liked best, 0.3, FedAvg's other seeds scatter, and its interval is 21 points wide. Of the four only FedAvg has
 #   this rate; the others have 0.1. So much depends on one tuning run, and on rounding: the record before this one, of
 #   the same runs on another processor, had FedAvg two points higher and an interval of thirteen. FedPara diverges on

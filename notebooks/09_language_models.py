@@ -248,7 +248,7 @@ assert min(ratio["a second, moved model"], ratio["a gradient (FedAvg)"]) > 2.5
 
 # %% [markdown]
 # That is a client's lines. `run` is server and client on one machine and holds the pretrained weights it began with,
-# the model and the next one: three copies on the CPU, for which `load` asks before it reads a model.
+# the model and the next one. That makes three copies on the CPU, for which `load` asks before it reads a model.
 #
 # ### What 16 bits do
 #

@@ -330,12 +330,12 @@ assert found["our-P=I", 0.01, "best"]["gap high"] < 0 < found["our-CD", 0.01, "b
 # the best. At $\eta = 0.01$ the last record leaves all three differences open, and the best accuracies of all four
 # lie within two points. Against the printed rate the three gain three to five and a half points there in the mean of
 # the last record; five seeds leave that open. In the best record SSF and FedSub surely gain, one to two points. SSF's
-# own rule for its regression, the rate that "yields the lowest final relative error" with Full-SCAFFOLD, taken over
-# to accuracy, would have chosen 0.01 of our three, by its mean, and not FedSub's printed 0.1. A table of methods at
-# one rate is a table about that rate, too.
+# own rule for its regression takes the rate that "yields the lowest final relative error" with Full-SCAFFOLD. Applied
+# to accuracy, it would choose 0.01 of our three, by its mean, and not FedSub's printed 0.1. A table of methods at one
+# rate is a table about that rate, too.
 #
 # Our-CD and our-P=I, FedSub's own, of which the next figure is, stand beside: with them it is the same. At the two
-# higher rates both end surely behind FedAvg, at 0.01 both differences are open; of their best records our-P=I's is
+# higher rates both end surely behind FedAvg. At 0.01 both differences are open. Of their best records our-P=I's is
 # behind there, too, by an interval that leaves out zero (as one of so many may by chance).
 #
 # ### FedSub's Figure 2

@@ -11,8 +11,8 @@
 #
 # ## What you will learn
 # - which five steps make a method, what each is given, and what it must return;
-# - three laws that every method should pass: it becomes a known one at an end of its range, it goes on after a kill
-#   with the same bits, it sends the bytes that you count by hand;
+# - three laws that every method should pass: it becomes a known one at an end of its range, resumes after a kill with
+#   the same bits, and sends the bytes that you count by hand;
 # - what a problem has to bring, so that every method runs on it;
 # - how both get on the command line without a change of the package, and how a claim gets into a ledger.
 #
@@ -154,8 +154,8 @@ assert [row[1] for row in rows] == ["the same bits"] * 3
 assert [row[2] for row in rows] == ["the same bits", "another model", "another model"]
 
 # %% [markdown]
-# For all of them. The column beside it is the control: the comparison can say no. In the first round even 0.6 changes
-# nothing, since there is no last step to go on with: a test of one round would prove nothing.
+# For all of them. The column beside it is the control: the comparison can say no. In the first round even 0.6
+# changes nothing, since there is no last step to go on with: a test of one round would prove nothing.
 #
 # ## 3. What it sends, what it keeps, what a seed is worth *
 #

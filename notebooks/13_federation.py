@@ -1,10 +1,10 @@
 # %% [markdown]
 # # From one process to a federation
 #
-# In the notebooks so far clients were rows of a tensor. Here the same run is played again: in one process, in four
-# processes that share the clients, as a server and clients that know each other through bytes alone, and, where
-# [Flower](https://flower.ai) is installed, over a socket. The last model has **the same bits** each time. And since the
-# clients are really apart, we can ask what every count of bytes in this course has claimed: is what we count what
+# In the notebooks so far clients were rows of a tensor. Here the same run is played four ways: in one process, in
+# four processes that share the clients, as a server and clients that know each other through bytes alone, and, where
+# [Flower](https://flower.ai) is installed, over a socket. The last model has **the same bits** each time. And since
+# the clients are really apart, we can ask what every count of bytes in this course has claimed: is what we count what
 # crosses?
 #
 # **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 90. It runs in half a
@@ -114,8 +114,8 @@ assert all(row[2] and row[3] for row in rows)
 # ## 2. Four processes *
 #
 # `torchrun` starts the same program four times; `join_group` brings the four together. Every process makes the same
-# call of `run`, with `group=`. It draws the same participants as the others, for a draw depends on its key; it
-# computes those that it keeps; all uploads are gathered in the order of the clients' ids; and all make the same
+# call of `run`, with `group=`. It draws the same participants as the others, for a draw depends on its key. It
+# computes those that it keeps. All uploads are gathered in the order of the clients' ids, and all make the same
 # server step.
 #
 # > **Predict:** what does a process keep of the clients' control variates? Whose bits has its model?
