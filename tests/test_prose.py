@@ -13,6 +13,7 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.stem not in GENERATED),
     *(page for folder in ("course", "start") for page in sorted((ROOT / "docs" / "book" / folder).glob("*.md"))),
     ROOT / "docs" / "book" / "do_it_yourself.md",
+    *(ROOT / "docs" / "theory" / f"{page}.md" for page in ("fedsub", "flss", "limits")),
 ]
 
 
