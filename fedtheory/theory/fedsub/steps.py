@@ -618,7 +618,7 @@ OF_ONE: list[Put] = [
 DUALS = every(
     GIVEN_TOO,
     small("times*(1 - own) >= 1", "part*(1 - own) >= added", where=OF_ONE),
-    Fails(small("99/100*part*(1 - own) >= 98/100*part", where=OF_ONE)),
+    Fails(small("98/100*part*(1 - own) >= added", where=OF_ONE)),
     Equal(F["duals"], "H_0 + K*dual_first + dual_second + dual_third",
           [*ALL_ROUNDS, F["Z"], ("dual_first", F["dual"].term(0)), "theta_r == 1", "D == Q*(G + H)/L**2",
            ("dual_second", F["dual"].term(1)), ("V", F["V"]), "moved == (lam/L)**2*V",
