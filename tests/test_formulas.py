@@ -10,7 +10,7 @@ import pytest
 import sympy
 
 from fedtheory.theory import formula
-from fedtheory.theory.formula import NUMBER, Formula, plain
+from fedtheory.theory.formula import NUMBER, Formula, Root, plain
 from fedtheory.theory.proof import WITH_FORMULAS, Equal, Every, Fails, Implies, Step, formulas
 from fedtheory.theory.ssf.formulas import FORMULAS
 from fedtheory.theory.ssf.moments import SAMPLE
@@ -145,6 +145,9 @@ def test_values_of_a_formula():
     assert one.terms({"K": 2.0, "a": 1.0}) == (1.041 * 2, 1 / 3)
     assert one.right({"K": sympy.Symbol("K"), "a": 0}, sympy.Rational) == sympy.Rational(1041, 1000) * sympy.Symbol("K")
     assert [str(other.text) for other in one.neighbours()] == ["D <= 1.042*K + a/3", "D <= 1.041*K + a/4"]
+    assert Formula("sigma**2").right({"sigma": Root(2.0)}) == 2.0
+    with pytest.raises(ValueError, match=r"power=3: expected an even number"):
+        Formula("sigma**3").right({"sigma": Root(2.0)})
     assert len(NUMBER.findall("C0 + G2**2 - 1.5")) == 2
     with pytest.raises(ValueError, match=r"old='1.04': expected words of D <= .* Fix: quote the formula's text"):
         one.changed("1.04", "1")
@@ -163,6 +166,8 @@ def test_checks_as_data():
     assert Equal("y", "x**2 + 2*x + 1", ["y == (1 + x)**2"])()
     assert Equal("sq(u + v) <= 2*sq(u) + 2*sq(v)", "sq(u - v)", gap=True)()
     assert not Equal("sq(u + v) <= 2*sq(u) + 3*sq(v)", "sq(u - v)", gap=True)()
+    with pytest.raises(ValueError, match=r"given=\['x >= 1', 'x <= 0'\]: expected hypotheses that some numbers meet"):
+        Implies(["x >= 1", "x <= 0"], ["x == 2"])()
     both = Every([Equal("x", "x"), Fails(Equal("x", "y"))])
     assert both()
     assert not both.changed("x", "z")()

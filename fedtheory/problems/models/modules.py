@@ -400,7 +400,7 @@ def _tried(module: nn.Module, weights: torch.Tensor, images: torch.Tensor, said:
         expected = f"logits ({len(images)}, classes) of {len(images)} images"
         checks.reject(f"the output of {said}", found, expected, "end it with a linear map to the classes, flattened")
     if random_:
-        fix = "take dropout out, or call module.eval() first; a run's draws come from its keys alone"
+        fix = "pass it to Supervised, which draws nn.Dropout's masks by its keys, or call module.eval() first"
         checks.reject("network", said, "a module without chance", fix)
     if not torch.equal(given, images):
         checks.reject(
