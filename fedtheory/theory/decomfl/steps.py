@@ -120,11 +120,11 @@ def powers(third: Formula) -> Callable[[], bool]:
     return every(exact(F["second"], values), exact(third, values))
 
 
-TRACES = ["t >= 0", "t <= kappa", "tr2 >= 0", "tr2 <= t", "tr3 >= 0", "tr3 <= t"]
+TRACES = ["t <= kappa", "tr2 <= t", "tr3 <= t"]
 FLAT: list[Put] = ["t == kappa*L", "tr2 == L*t", "tr3 == L**2*t"]
 MOMENTS: list[Put] = [(name, F[name]) for name in ("second", "third", "second_most", "third_most")]
 RANKED = every(
-    Implies(TRACES, ["second <= second_most", "third <= third_most"], ["L == 1", *MOMENTS]),
+    Implies(TRACES, ["second <= second_most", "third <= third_most"], ["L == 1", *MOMENTS], cleared=True),
     Equal(F["second_most"], "second", [*FLAT, ("second", F["second"])]),
     Equal(F["third_most"], "third", [*FLAT, ("third", F["third"])]),
 )
