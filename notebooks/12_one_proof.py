@@ -448,6 +448,14 @@ line("2.6", gronwall_sum)
 # 2, $12 K^3 \eta_\ell^2$, which bounds the *sum* over steps. Our $D$ is the *mean* over steps, so that one $K$ is
 # gone. So far it is a matter of names, and the paper takes the mean later as well. But it keeps $K^3$ in the weight
 # of the potential (section 5), where $K^2$ is enough, and so in its conditions on the steps.
+#
+# Coq proves this line for every $K$ ([proofs](../docs/proofs.md)), and prints it so; `INR` makes a real number of $k$:
+#
+# ```
+# Ssf.step_2_7
+#      : forall K : nat,
+#        sum K (fun k : nat => 4 * INR k ^ 2) <= 4 / 3 * INR K ^ 3 /\ sum K (fun k : nat => 2 * INR k) <= INR K ^ 2
+# ```
 
 
 # %%

@@ -1081,3 +1081,78 @@ Proof.
   assert (z1 : 2 * D_ / R_ * (N * / s) = 2 * N * (L * s)) by (replace (2 * D_ / R_ * (N * / s)) with (2 * N * (D_ / (L * R_)) * L * / s) by (field; lra); rewrite <- ss; field; lra).
   assert (z2 : 2 * L * N ^ 2 * (/ N * s) = 2 * N * (L * s)) by (field; lra). lra.
 Qed.
+(* 10.3: from which round on the second term can be the largest; w and s are the cube roots of V and of L D / R *)
+Lemma step_10_3 th L D_ R_ N2 V w s : 0 <= th -> 0 < L -> 0 < D_ -> 0 < R_ -> 0 < N2 -> 0 <= w -> w ^ 3 = V -> 0 < s -> s ^ 3 = L * D_ / R_ ->
+  let second := 4 * sqrt N2 * sqrt (L * D_ / R_) in
+  (16 * th * L * D_ / R_ <= second -> 16 * th ^ 2 * L * D_ / N2 <= R_) /\
+  (6 * w * s ^ 2 <= second -> (3/2) ^ 6 * V ^ 2 * L * D_ / N2 ^ 3 <= R_) /\
+  (* with the m clients of a round *)
+  (forall (m K g g1 G2 s2 c : R), 1 <= m -> 0 < K -> 0 <= g <= g1 -> 0 <= G2 -> 0 <= s2 -> 0 <= c -> let N2_ g m := th * g * G2 / m + c * s2 / (m * K) in 0 < N2_ g m ->
+    m * (16 * th ^ 2 * L * D_ / N2_ g1 1) <= 16 * th ^ 2 * L * D_ / N2_ g m /\
+    m ^ 3 * ((3/2) ^ 6 * V ^ 2 * L * D_ / N2_ g1 1 ^ 3) <= (3/2) ^ 6 * V ^ 2 * L * D_ / N2_ g m ^ 3 /\
+    (1 <= K -> 0 < (1 - / K) * (th * G2 + c * s2 / K) -> 1 < K)).
+Proof.
+  intros t0 L0 D0 R0 n0 w0 eV s0 es second. set (y := L * D_ / R_) in *. assert (y0 : 0 < y) by (rewrite <- es; now apply pow_lt).
+  assert (sec2 : second * second = 16 * N2 * y).
+  { unfold second. replace (4 * sqrt N2 * sqrt y * (4 * sqrt N2 * sqrt y)) with (16 * (sqrt N2 * sqrt N2) * (sqrt y * sqrt y)) by ring. rewrite !sqrt_def by lra. reflexivity. }
+  assert (sp : 0 <= second) by (unfold second; assert (a := sqrt_pos N2); assert (b := sqrt_pos y); pos).
+  assert (yR : y * R_ = L * D_) by (unfold y; field; lra).
+  split; [|split].
+  - intros h. replace (16 * th * L * D_ / R_) with (16 * th * y) in h by (unfold y; field; lra).
+    assert (h2 : (16 * th * y) * (16 * th * y) <= second * second) by (apply Rmult_le_compat; try pos; auto). rewrite sec2 in h2.
+    assert (k : 16 * th ^ 2 * y <= N2) by (apply (Rmult_le_reg_r (16 * y)); lra).
+    apply (Rmult_le_reg_r N2); auto. replace (16 * th ^ 2 * L * D_ / N2 * N2) with (16 * th ^ 2 * (L * D_)) by (field; lra). rewrite <- yR. apply (Rmult_le_compat_r R_) in k; lra.
+  - intros h. assert (h6 : (6 * w * s ^ 2) ^ 6 <= second ^ 6) by (apply pow_incr; split; [assert (a := pow2_ge_0 s); pos|auto]).
+    replace (second ^ 6) with ((second * second) ^ 3) in h6 by ring. rewrite sec2 in h6. replace ((6 * w * s ^ 2) ^ 6) with (46656 * (w ^ 3) ^ 2 * (s ^ 3) ^ 3 * (s ^ 3)) in h6 by ring. rewrite eV, es in h6.
+    assert (y3 : 0 < y ^ 3) by now apply pow_lt. assert (k : 46656 * V ^ 2 * y <= 4096 * N2 ^ 3) by (apply (Rmult_le_reg_r (y ^ 3)); auto; lra).
+    assert (n3 : 0 < N2 ^ 3) by now apply pow_lt. apply (Rmult_le_reg_r (N2 ^ 3)); auto. replace ((3/2) ^ 6 * V ^ 2 * L * D_ / N2 ^ 3 * N2 ^ 3) with (729/64 * V ^ 2 * (L * D_)) by (field; lra).
+    rewrite <- yR. apply (Rmult_le_compat_r R_) in k; lra.
+  - intros m K g g1 G2 s2 c m1 K0 [g0 gg] G0 s20 c0 N2_ np. 
+    assert (le : m * N2_ g m <= N2_ g1 1).
+    { unfold N2_. replace (m * (th * g * G2 / m + c * s2 / (m * K))) with (th * G2 * g + c * s2 / K) by (field; lra). replace (th * g1 * G2 / 1 + c * s2 / (1 * K)) with (th * G2 * g1 + c * s2 / K) by (field; lra).
+      apply Rplus_le_compat_r, Rmult_le_compat_l; [pos|auto]. }
+    set (a := N2_ g m) in *. set (b := N2_ g1 1) in *. assert (ma : 0 < m * a) by (apply Rmult_lt_0_compat; lra). assert (b0 : 0 < b) by lra.
+    assert (inv : m * / b <= / a). { replace (/ a) with (m * / (m * a)) by (field; lra). apply Rmult_le_compat_l; [lra|]. now apply Rinv_le_contravar. }
+    split; [|split].
+    + replace (m * (16 * th ^ 2 * L * D_ / b)) with (16 * th ^ 2 * L * D_ * (m * / b)) by (field; lra). apply Rmult_le_compat_l; [assert (z := pow2_ge_0 th); pos|exact inv].
+    + assert (ib : 0 < / b) by now apply Rinv_0_lt_compat. assert (i3 := pow_incr (m * / b) (/ a) 3 ltac:(split; [apply Rmult_le_pos; lra|exact inv])).
+      replace (m ^ 3 * ((3/2) ^ 6 * V ^ 2 * L * D_ / b ^ 3)) with ((3/2) ^ 6 * V ^ 2 * L * D_ * (m * / b) ^ 3) by (field; lra).
+      replace ((3/2) ^ 6 * V ^ 2 * L * D_ / a ^ 3) with ((3/2) ^ 6 * V ^ 2 * L * D_ * (/ a) ^ 3) by (field; lra). apply Rmult_le_compat_l; [assert (z := pow2_ge_0 V); assert (0 <= (3/2) ^ 6) by (apply pow_le; lra); pos|exact i3].
+    + intros k1 vp. destruct (Rle_lt_or_eq_dec 1 K k1) as [h|h]; [exact h|]. rewrite <- h, Rinv_1 in vp. lra.
+Qed.
+(* 11.4: two clients, two local steps with one direction each and exact slopes, from x = 0 *)
+Lemma step_11_4 {D : Dim} {O O' : Type} (Z : law O) (Z' : law O') (z : O -> vec) (z' : O' -> vec) eta h0 : (2 <= dim)%nat -> normal Z z -> normal Z' z' ->
+  let x_ (v : vec) j := dot (basis j) v in
+  let f sg v := / 2 * x_ v 0%nat ^ 2 + sg * (/ 2 * (nrm2 v - x_ v 0%nat ^ 2) + h0 * x_ v 1%nat) in
+  let g sg v := (x_ v 0%nat *: basis 0 + sg *: (v - x_ v 0%nat *: basis 0 + h0 *: basis 1))%V in
+  let local sg (d1 d2 : vec) := let x1 := (v0 - eta *: (dot d1 (g sg v0) *: d1))%V in (x1 - eta *: (dot d2 (g sg x1) *: d2))%V in
+  let next d1 d2 := (/ 2 *: (local 1 d1 d2 + local (-1) d1 d2))%V in
+  (forall v, / 2 * (f 1 v + f (-1) v) = / 2 * x_ v 0%nat ^ 2) /\
+  (forall sg v s, f sg (v + s)%V = f sg v + dot (g sg v) s + (/ 2 * x_ s 0%nat ^ 2 + sg * (/ 2 * (nrm2 s - x_ s 0%nat ^ 2)))) /\
+  (forall d1 d2, x_ (next d1 d2) 0%nat = eta ^ 2 * h0 * (x_ d2 0%nat * x_ d1 1%nat * (dot d2 d1 - x_ d1 0%nat * x_ d2 0%nat))) /\
+  Z (fun o => Z' (fun o' => / 2 * x_ (next (z o) (z' o')) 0%nat ^ 2)) = / 2 * eta ^ 4 * h0 ^ 2 * (INR dim + 1) /\
+  (eta = 1/32 -> h0 <> 0 -> (1536 <= dim)%nat -> 24 * eta ^ 3 * h0 ^ 2 < / 2 * eta ^ 4 * h0 ^ 2 * (INR dim + 1)).
+Proof.
+  intros d2 nz nz' x_ f g local next. assert (b0 : dot (basis 0) (basis 0) = 1) by (apply basis_1; lia). assert (b1 : dot (basis 1) (basis 1) = 1) by (apply basis_1; lia).
+  assert (b01 : dot (basis 0) (basis 1) = 0) by (rewrite dot_basis by lia; unfold basis; destruct Nat.eq_dec; [congruence|reflexivity]).
+  assert (loc0 : forall d1 e2, x_ (next d1 e2) 0%nat = eta ^ 2 * h0 * (x_ e2 0%nat * x_ d1 1%nat * (dot e2 d1 - x_ d1 0%nat * x_ e2 0%nat))).
+  { intros d1 e2. unfold next, local, g, x_. set (a := dot (basis 0) d1). set (c := dot (basis 1) d1). set (a' := dot (basis 0) e2). set (c' := dot (basis 1) e2).
+    repeat (rewrite ?subE, ?dot_addr, ?dot_scalr, ?dot_0r, ?dot_addl, ?dot_scall, ?dot_0l). rewrite ?(dotC d1 (basis 0)), ?(dotC d1 (basis 1)), ?(dotC e2 (basis 0)), ?(dotC e2 (basis 1)), ?b0, ?b01. fold a c a' c'. field. }
+  split; [intros v; unfold f; field|]. split.
+  { intros sg v s. unfold f, g, x_. rewrite !dot_addr, nrm2_add. repeat (rewrite ?subE, ?dot_addl, ?dot_scall). field. }
+  split; [exact loc0|]. split.
+  - rewrite (ex_ext Z _ (fun o => / 2 * eta ^ 4 * h0 ^ 2 * (x_ (z o) 1%nat ^ 2 * nrm2 (z o - x_ (z o) 0%nat *: basis 0)%V))).
+    + rewrite ex_scal. f_equal. rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot (basis 1) (z o) * dot (basis 1) (z o) * (dot (basis j) (z o) * dot (basis j) (z o))) + (-1) * (dot (basis 1) (z o) * dot (basis 1) (z o) * (dot (basis 0) (z o) * dot (basis 0) (z o))))).
+      * rewrite ex_plus, ex_scal, ex_sum, (w_4 _ _ nz), b0, b1, (dotC (basis 1) (basis 0)), b01.
+        rewrite (sum_ext dim _ (fun j => 1 + 2 * (dot (basis j) (basis 1) * dot (basis j) (basis 1)))).
+        -- rewrite sum_plus, sum_const, sum_scal, <- dot_coords, b1. ring.
+        -- intros j hj. rewrite (w_4 _ _ nz), b1, (basis_1 j hj), (dotC (basis 1) (basis j)). ring.
+      * intros o. unfold x_. rewrite nrm2_sub, nrm2_scal, dot_scalr, (dotC (z o) (basis 0)). unfold nrm2 at 1 2. rewrite b0, (dot_coords (z o) (z o)).
+        rewrite (sum_ext dim (fun j => dot (basis 1) (z o) * dot (basis 1) (z o) * (dot (basis j) (z o) * dot (basis j) (z o))) (fun j => dot (basis 1) (z o) ^ 2 * (dot (basis j) (z o) * dot (basis j) (z o)))) by (intros; ring). rewrite sum_scal. ring.
+    + intros o. set (a := (z o - x_ (z o) 0%nat *: basis 0)%V). assert (a0 : dot (basis 0) a = 0) by (unfold a, x_; rewrite subE, dot_addr, !dot_scalr, b0; ring).
+      rewrite (ex_ext Z' _ (fun o' => / 2 * (eta ^ 2 * h0 * x_ (z o) 1%nat) ^ 2 * (dot (basis 0) (z' o') * dot (basis 0) (z' o') * (dot a (z' o') * dot a (z' o'))))).
+      * rewrite ex_scal, (w_4 _ _ nz'), b0, a0. fold (nrm2 a). ring.
+      * intros o'. rewrite loc0. replace (dot (z' o') (z o) - x_ (z o) 0%nat * x_ (z' o') 0%nat) with (dot a (z' o')); [unfold x_; ring|]. unfold a, x_. rewrite subE, dot_addl, !dot_scall, (dotC (z' o')). ring.
+  - intros -> hn hd. assert (D0 : 1536 <= INR dim) by (replace 1536 with (INR 1536) by (rewrite INR_IZR_INZ; reflexivity); now apply le_INR). assert (h2 : 0 < h0 ^ 2) by (assert (z2 := pow2_ge_0 h0); assert (h0 ^ 2 <> 0) by (now apply pow_nonzero); lra).
+    assert (0 < h0 ^ 2 * (INR dim + 1 - 1536)) by (apply Rmult_lt_0_compat; lra). lra.
+Qed.

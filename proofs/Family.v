@@ -88,17 +88,23 @@ Proof.
   assert (a4 : 0 <= rho * (t * (1/100 - om * p))) by pos. assert (a5 : 0 <= rho * t) by pos.
   clear - a1 a2 a3 a4 a5 c2. lra.
 Qed.
-Lemma step_6_4 : 1041/1000 * t * p * B + h * t * iS + M * al + 2 * iS * M * ga * h ^ 2
-  <= t * (h * iS + 2/3 * p) + M * (51/50 * al + (1/25 + 2 * iS) * ga * h ^ 2).
+Lemma sharp_6_4 : 1041/1000 * t * p * B + h * t * iS + M * al + 2 * iS * M * ga * h ^ 2
+  <= t * (h * iS + 2/3 * p) + M * (51/50 * al + (3123/1000 * p + 2 * iS) * ga * h ^ 2).
 Proof.
   assert (M0 := weight_ge0). assert (H0 := pow2_ge_0 h). destruct p01 as [p0 p1].
   replace (1041/1000 * t * p * B) with (1041/1000 * p * (t * B)) by ring. rewrite tb. set (H := h ^ 2) in *.
   assert (a1 : 0 <= t * (p * (2/3 - 1041/1000 * ((1 + h) / 2)))) by pos.
-  assert (a2 : 0 <= M * (al * (1/50 - 1041/1000 * p))) by pos.
-  assert (a3 : 0 <= M * (ga * (H * (1/25 - 3 * (1041/1000) * p)))) by pos. clear - a1 a2 a3. lra.
+  assert (a2 : 0 <= M * (al * (1/50 - 1041/1000 * p))) by pos. clear - a1 a2. lra.
+Qed.
+Lemma step_6_4 : 1041/1000 * t * p * B + h * t * iS + M * al + 2 * iS * M * ga * h ^ 2
+  <= t * (h * iS + 2/3 * p) + M * (51/50 * al + (1/25 + 2 * iS) * ga * h ^ 2).
+Proof.
+  assert (s := sharp_6_4). assert (M0 := weight_ge0). assert (H0 := pow2_ge_0 h). destruct p01 as [p0 p1]. set (H := h ^ 2) in *.
+  assert (a3 : 0 <= M * (ga * (H * (1/25 - 3123/1000 * p)))) by pos. clear - s a3. lra.
 Qed.
 End Coefficients.
-Lemma section_6 rho t om p h nu m chi al ga iS q kap M C g V D X z v f ef ec :
+(* sp: what 6.4 has for 3.123 p *)
+Lemma section_6 sp rho t om p h nu m chi al ga iS q kap M C g V D X z v f ef ec : 3123/1000 * p <= sp ->
   0 < rho -> 0 < t -> 0 <= om <= 1 -> 0 <= p <= 1/100 -> 0 <= h <= 1/4 -> 0 <= nu -> 0 <= al -> 0 <= ga ->
   0 <= iS -> 0 <= v -> 0 <= g -> 0 <= V <= C ->
   q = 7/8 * om * p + h * nu ->
@@ -110,15 +116,17 @@ Lemma section_6 rho t om p h nu m chi al ga iS q kap M C g V D X z v f ef ec :
   X <= h ^ 2 * (2 * om * rho * g + 3 * D + 2 * om * rho * nu * V + 2 * v * iS) ->
   ec <= (1 - m) * C + chi * z + al * (D + v) + ga * X ->
   ef + M * ec <= f + M * C - 9/20 * rho * t * g
-    + (M * chi * z + v * (t * (h * iS + 2/3 * p) + M * (51/50 * al + (1/25 + 2 * iS) * ga * h ^ 2))).
+    + (M * chi * z + v * (t * (h * iS + 2/3 * p) + M * (51/50 * al + (sp + 2 * iS) * ga * h ^ 2))).
 Proof.
-  intros r0 t0 o p1 h1 n0 a0 g0 s0 v0 gg [V0 VC] eq ek k0 eM c2 hD hF hX hC.
+  intros sp0 r0 t0 o p1 h1 n0 a0 g0 s0 v0 gg [V0 VC] eq ek k0 eM c2 hD hF hX hC.
   assert (M0 := weight_ge0 rho t om p h nu q kap M r0 t0 o p1 h1 n0 eq k0 eM).
   assert (s1 := step_6_1 rho t om p h nu m chi al ga iS M C g V D X z v f ef ec r0 t0 (proj1 o) (proj1 p1) (proj1 h1) n0 a0 g0 M0 VC hD hF hX hC).
   cbv zeta in s1.
   assert (s2 := step_6_2 rho t om p h nu m al ga q kap M r0 t0 o p1 h1 n0 a0 g0 eq ek k0 eM).
   assert (s3 := step_6_3 rho t om p h nu al ga q kap M r0 t0 o p1 h1 n0 a0 g0 eq k0 eM c2).
-  assert (s4 := step_6_4 rho t om p h nu al ga q kap M iS r0 t0 o p1 h1 n0 a0 g0 eq k0 eM).
+  assert (s4 := sharp_6_4 rho t om p h nu al ga q kap M iS r0 t0 o p1 h1 n0 a0 eq k0 eM).
+  assert (s5 : 0 <= M * (ga * (h ^ 2 * (sp - 3123/1000 * p)))) by (assert (H0 := pow2_ge_0 h); pos).
+  apply (Rle_trans _ _ (t * (h * iS + 2/3 * p) + M * (51/50 * al + (sp + 2 * iS) * ga * h ^ 2))) in s4; [clear s5|clear - s5; lra].
   assert (k1 := Rmult_le_compat_r g _ _ gg s3). assert (k2 := Rmult_le_compat_r v _ _ v0 s4).
   destruct s2 as [s2 s2']. assert (k3 := Rmult_le_compat_r C _ _ (Rle_trans _ _ _ V0 VC) (Rle_trans _ _ _ s2 (Req_le _ _ s2'))).
   clear - s1 k1 k2 k3. lra.
@@ -616,8 +624,11 @@ Hypothesis steps2 : rho * omega * q / kap * (7/5 * alpha * pp + (21/5 * pp + 2) 
 
 Definition MM : R := rho * etat * (q / kap).
 Definition Phi s : R := Favg (sx s) - Fstar + MM * Cerr s.
-Definition forgotten_and_noise : R := MM * chi * zeta ^ 2
-  + vv * (etat * (hh * / INR Sn + 2/3 * pp) + MM * (51/50 * alpha + (1/25 + 2 * / INR Sn) * gamma * hh ^ 2)).
+Section Sharp.
+Variable sp : R.
+Hypothesis sharp : 3123/1000 * pp <= sp.
+Definition forgotten_ : R := MM * chi * zeta ^ 2
+  + vv * (etat * (hh * / INR Sn + 2/3 * pp) + MM * (51/50 * alpha + (sp + 2 * / INR Sn) * gamma * hh ^ 2)).
 Lemma MM_ge0 : 0 <= MM.
 Proof.
   destruct pp_range as [p0 _]. destruct hh_range as [h0 _]. assert (n0 := nu_ge0). assert (t0 := Rlt_le _ _ etat_gt0).
@@ -625,7 +636,7 @@ Proof.
   unfold MM, q, Rdiv. apply Rmult_le_pos; [apply Rmult_le_pos; lra|]. apply Rmult_le_pos; auto.
   apply Rplus_le_le_0_compat; pos.
 Qed.
-Lemma potential s : good s -> round s (fun p => Phi (step s p)) <= Phi s - 9/20 * rho * etat * nrm2 (G (sx s)) + forgotten_and_noise.
+Lemma potential_ s : good s -> round s (fun p => Phi (step s p)) <= Phi s - 9/20 * rho * etat * nrm2 (G (sx s)) + forgotten_.
 Proof.
   intros hs. destruct (HM s hs) as [hV hC].
   rewrite (ex_ext _ _ (fun p => - Fstar + (Favg (sx (step s p)) + MM * Cerr (step s p)))) by (intros; unfold Phi; ring).
@@ -634,32 +645,42 @@ Proof.
     + 2 * omega * rho * nu * V s + 2 * vv * / INR Sn)).
   { assert (b := Hmove s hs). apply (Rmult_le_compat_l (L ^ 2)) in b; [|apply pow2_ge_0].
     replace (hh ^ 2) with (L ^ 2 * etat ^ 2) by (unfold hh; ring). rewrite Rmult_assoc. exact b. }
-  assert (k := section_6 rho etat omega pp hh nu m chi alpha gamma (/ INR Sn) q kap MM (Cerr s) (nrm2 (G (sx s)))
+  assert (k := section_6 sp rho etat omega pp hh nu m chi alpha gamma (/ INR Sn) q kap MM (Cerr s) (nrm2 (G (sx s)))
     (V s) (L ^ 2 * DD s) (L ^ 2 * move s) (zeta ^ 2) vv (Favg (sx s)) (round s (fun p => Favg (sx (step s p))))
-    (round s (fun p => Cerr (step s p))) (proj1 rho01) etat_gt0 omega01 pp_range hh_range nu_ge0 alpha0 gamma0 iS0 vv_ge0
+    (round s (fun p => Cerr (step s p))) sharp (proj1 rho01) etat_gt0 omega01 pp_range hh_range nu_ge0 alpha0 gamma0 iS0 vv_ge0
     (nrm2_ge0 _) (conj (V_ge0 s) hV) eq_refl eq_refl kap0 eq_refl steps2 (Hdrift s hs) (Hdescent s hs) hX hC).
-  unfold Phi, forgotten_and_noise. lra.
+  unfold Phi, forgotten_. lra.
 Qed.
-
-Theorem family_from_rounds (s0 : state) (T : nat) : good s0 -> (0 < T)%nat ->
+Lemma from_rounds_ (s0 : state) (T : nat) : good s0 -> (0 < T)%nat ->
   / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
   <= 20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T) + q / kap * (Cerr s0 / INR T + chi * zeta ^ 2)
      + theta * sigma ^ 2 / (rho * INR K) * (hh / INR Sn + 2/3 * pp
-       + rho * q / kap * (51/50 * alpha + (1/25 + 2 / INR Sn) * gamma * hh ^ 2))).
+       + rho * q / kap * (51/50 * alpha + (sp + 2 / INR Sn) * gamma * hh ^ 2))).
 Proof.
   intros h0 T0%lt_0_INR. assert (t0 := etat_gt0).
   assert (P0 : forall s, good s -> 0 <= Phi s).
   { intros s hs. unfold Phi. assert (b := bounded (sx s)). destruct (HM s hs) as [hV _]. assert (v0 := V_ge0 s).
     assert (0 <= MM * Cerr s) by (apply Rmult_le_pos; [apply MM_ge0|lra]). lra. }
-  assert (h := telescope_inv round step good Phi (fun s => 9/20 * rho * etat * nrm2 (G (sx s))) forgotten_and_noise
-    good_step potential P0 T s0 h0).
+  assert (h := telescope_inv round step good Phi (fun s => 9/20 * rho * etat * nrm2 (G (sx s))) forgotten_
+    good_step potential_ P0 T s0 h0).
   rewrite (sum_ext _ _ (fun t => 9/20 * rho * etat * Eit round step t (fun s => nrm2 (G (sx s))) s0)) in h
     by (intros; apply Eit_scal).
-  rewrite sum_scal in h. unfold Phi, forgotten_and_noise, MM in h.
+  rewrite sum_scal in h. unfold Phi, forgotten_, MM in h.
   replace (theta * sigma ^ 2 / (rho * INR K)) with (vv / rho) by (unfold vv; field; lra).
   replace (rho * q / kap) with (rho * (q / kap)) by (field; lra).
   eapply (family_division rho etat (INR T)); [apply rho01|exact t0|exact T0|exact h|reflexivity].
 Qed.
+End Sharp.
+Let sharp_25 : 3123/1000 * pp <= 1/25. Proof. destruct pp_range. lra. Qed.
+Definition forgotten_and_noise : R := forgotten_ (1/25).
+Lemma potential s : good s -> round s (fun p => Phi (step s p)) <= Phi s - 9/20 * rho * etat * nrm2 (G (sx s)) + forgotten_and_noise.
+Proof. exact (potential_ (1/25) sharp_25 s). Qed.
+Theorem family_from_rounds (s0 : state) (T : nat) : good s0 -> (0 < T)%nat ->
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T) + q / kap * (Cerr s0 / INR T + chi * zeta ^ 2)
+     + theta * sigma ^ 2 / (rho * INR K) * (hh / INR Sn + 2/3 * pp
+       + rho * q / kap * (51/50 * alpha + (1/25 + 2 / INR Sn) * gamma * hh ^ 2))).
+Proof. exact (from_rounds_ (1/25) sharp_25 s0 T). Qed.
 Lemma step_6_5 (s0 : state) (T : nat) : good s0 -> (0 < T)%nat ->
   (forall s, good s -> round s (fun p => Phi (step s p)) <= Phi s - 9/20 * rho * etat * nrm2 (G (sx s)) + forgotten_and_noise) /\
   / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0) <= / (9/20 * rho * etat) * (Phi s0 / INR T + forgotten_and_noise).
@@ -1115,6 +1136,24 @@ Qed.
 End Round.
 
 (* ================= the Theorem: only (M) is left free, as on the page ================= *)
+Theorem theorem_sharp (sp : R) : 3123/1000 * pp <= sp -> (forall x, Fstar <= Favg x) ->
+  forall (good : state -> Prop) (Cerr : state -> R) (m chi alpha gamma zeta : R), 0 <= alpha -> 0 <= gamma ->
+  (forall s p, good s -> good (step s p)) -> (forall s, good s -> memory_at Cerr m chi alpha gamma zeta s) ->
+  0 < kappa m alpha gamma ->
+  rho * omega * qq / kappa m alpha gamma * (7/5 * alpha * pp + (21/5 * pp + 2) * gamma * hh ^ 2) <= 1/25 ->
+  forall (s0 : state) (T : nat), good s0 -> (0 < T)%nat ->
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T) + qq / kappa m alpha gamma * (Cerr s0 / INR T + chi * zeta ^ 2)
+     + theta * sigma ^ 2 / (rho * INR K) * (hh / INR Sn + 2/3 * pp
+       + rho * qq / kappa m alpha gamma * (51/50 * alpha + (sp + 2 / INR Sn) * gamma * hh ^ 2))).
+Proof.
+  intros hs hb good Cerr m chi alpha gamma zeta a0 g0 gs hM k0 st s0 T h0 T0.
+  apply (from_rounds_ hb good Cerr m chi alpha gamma zeta) with (sp := sp); auto; intros s _.
+  - apply step_3_7.
+  - apply step_4_4.
+  - apply step_4_3.
+Qed.
+
 Theorem theorem : (forall x, Fstar <= Favg x) ->
   forall (good : state -> Prop) (Cerr : state -> R) (m chi alpha gamma zeta : R), 0 <= alpha -> 0 <= gamma ->
   (forall s p, good s -> good (step s p)) -> (forall s, good s -> memory_at Cerr m chi alpha gamma zeta s) ->
@@ -1125,14 +1164,7 @@ Theorem theorem : (forall x, Fstar <= Favg x) ->
   <= 20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T) + qq / kappa m alpha gamma * (Cerr s0 / INR T + chi * zeta ^ 2)
      + theta * sigma ^ 2 / (rho * INR K) * (hh / INR Sn + 2/3 * pp
        + rho * qq / kappa m alpha gamma * (51/50 * alpha + (1/25 + 2 / INR Sn) * gamma * hh ^ 2))).
-Proof.
-  intros hb good Cerr m chi alpha gamma zeta a0 g0 gs hM k0 st s0 T h0 T0.
-  apply (family_from_rounds hb good Cerr m chi alpha gamma zeta); auto; intros s _.
-  - apply step_3_7.
-  - apply step_4_4.
-  - apply step_4_3.
-Qed.
-
+Proof. apply theorem_sharp. destruct pp_range. lra. Qed.
 (* ---- the memory's table ---- *)
 Lemma memory_none zeta s : V s <= zeta ^ 2 -> memory_at (fun _ => zeta ^ 2) 1 1 0 0 zeta s.
 Proof. intros h. split; auto. rewrite ex_const. lra. Qed.

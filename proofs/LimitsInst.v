@@ -1,6 +1,7 @@
 (* The limits are not vacuous: random coordinates meet the hypotheses, and SSF with noise is a method in their sense. *)
 From Coq Require Import Reals Lra Lia List FunctionalExtensionality.
-From Fedtheory Require Import Core Noise Sampling Descent Ssf Instance Limits Effective.
+From Fedtheory Require Import Core Noise Sampling Descent Ssf Instance.
+From Fedtheory Require Import Limits.
 Local Open Scope R_scope.
 
 (* the two sides for x' = x - (1/L) P grad F(x), P random coordinates: upper for all F, lower for one F *)
@@ -21,8 +22,7 @@ Proof.
     rewrite Rmult_assoc, Rinv_l; lra. }
   assert (ep := fun v => E_coords r h v v). split.
   - intros. apply (effective_projector draw coords F G rho L Fstar); auto; try lra. apply coords_proj.
-  - intros G X at_ step x hG hi. destruct (limits draw coords rho coords_proj ltac:(lra) ep at_ step hi) as [_ [_ k]].
-    apply k; auto; lra.
+  - intros G X at_ step x hG hi. apply (step_1_4 (fun _ => draw) coords rho at_ step coords_proj); auto; try lra. intros s v. rewrite ep. lra.
 Qed.
 
 (* SSF moves inside the round's subspace, whatever the gradients, controls and noise *)
@@ -33,7 +33,7 @@ Theorem ssf_limit {D : Dim} N K {O : Type} (draw : law O) P rho (g : nat -> vec 
   <= / INR T * sum T (fun t => Eit (round K draw ker) (step N K P g eta etag) t (fun s => nrm2 (G (sx s))) s0).
 Proof.
   intros pp hr ep L G s0 T hG T0.
-  apply (gradient_lower (round K draw ker) (fun p : O * list noise => P (fst p)) rho sx); auto; try lra.
+  apply (step_1_4 (round K draw ker) (fun p : O * list noise => P (fst p)) rho sx); auto; try lra.
   - intros s v. rewrite <- ep. unfold round. simpl. apply Req_le, ex_ext. intros w. apply ex_const.
   - intros s [w hh]. cbn [step sx fst]. assert (pw := pp w).
     assert (one : forall i, exists u, (loc P g eta s w i hh - sx s)%V = P w u).

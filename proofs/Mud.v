@@ -1,6 +1,6 @@
 (* docs/theory/mud.md: FedMUD and FedMUD+AAD; the covariance that AAD removes. Matrices are functions of two indices.
    step_8_4 is the page's [mud.8.4]. *)
-From Coq Require Import Reals Lra Lia Psatz List FunctionalExtensionality.
+From Coq Require Import Reals Lra Lia Psatz List FunctionalExtensionality Classical.
 From Fedtheory Require Ssf.
 From Fedtheory Require Import Noise Descent Core.
 Local Open Scope R_scope.
@@ -889,4 +889,609 @@ Proof.
   assert (i0 : 0 < / (2 * mu)) by (apply Rinv_0_lt_compat; lra). split; intros a0 st; apply gen; auto; try (unfold Rdiv; apply Rmult_le_pos; lra); intros w; specialize (st w); specialize (pl w).
   - apply (Rmult_le_compat_l (2/5 * u)) in pl; [|lra]. replace ((1 - (1 - 4/5 * mu * u)) * (Xs / (2 * mu))) with (2/5 * u * Xs) by (field; lra). lra.
   - apply (Rmult_le_compat_l (alpha / 2)) in pl; [|lra]. replace ((1 - (1 - mu * alpha)) * (Y / (2 * mu))) with (alpha * Y / 2) by (field; lra). lra.
+Qed.
+(* ================= more of sections 1, 5, 7 and 10 ================= *)
+(* fewer equations than unknowns *)
+Definition skip (p i : nat) : nat := if lt_dec i p then i else S i.
+Lemma sum_skip n p f : (p <= n)%nat -> sum (S n) f = f p + sum n (fun i => f (skip p i)).
+Proof.
+  intros h. induction n. { replace p with 0%nat by lia. simpl. ring. }
+  destruct (Nat.eq_dec p (S n)) as [->|ne].
+  - rewrite (sum_S (S n)). rewrite (sum_ext (S n) (fun i => f (skip (S n) i)) f); [ring|]. intros i hi. unfold skip. destruct lt_dec; [reflexivity|lia].
+  - rewrite (sum_S (S n)), IHn, (sum_S n (fun i => f (skip p i))) by lia. unfold skip at 3. destruct lt_dec; [lia|]. ring.
+Qed.
+Lemma kernel_vector r : forall m (U : nat -> nat -> R), (r < m)%nat -> exists x, (exists i, (i < m)%nat /\ x i <> 0) /\ forall b, (b < r)%nat -> sum m (fun i => U i b * x i) = 0.
+Proof.
+  induction r; intros m U h.
+  - exists (fun i => if Nat.eq_dec i 0 then 1 else 0). split; [exists 0%nat; split; [lia|simpl; lra]|intros; lia].
+  - destruct m as [|n]; [lia|]. destruct (classic (exists p, (p <= n)%nat /\ U p r <> 0)) as [[p [hp up]]|no].
+    + destruct (IHr n (fun i b => U (skip p i) b - U (skip p i) r / U p r * U p b) ltac:(lia)) as [x [[i [hi xi]] hx]].
+      set (v := - sum n (fun i => U (skip p i) r * x i) / U p r).
+      set (y := fun j => if Nat.eq_dec j p then v else x (if lt_dec j p then j else (j - 1)%nat)).
+      assert (yp : y p = v) by (unfold y; destruct Nat.eq_dec; [reflexivity|congruence]).
+      assert (ys : forall i, y (skip p i) = x i).
+      { intros k. unfold y, skip. destruct (lt_dec k p) as [l|l].
+        - destruct (Nat.eq_dec k p); [lia|]. destruct (lt_dec k p); [reflexivity|lia].
+        - destruct (Nat.eq_dec (S k) p); [lia|]. destruct (lt_dec (S k) p); [lia|]. f_equal. lia. }
+      exists y. split; [exists (skip p i); split; [unfold skip; destruct lt_dec; lia|now rewrite ys]|]. intros b hb.
+      rewrite (sum_skip n p) by auto. rewrite yp, (sum_ext n _ (fun i => U (skip p i) b * x i)) by (intros; now rewrite ys).
+      destruct (Nat.eq_dec b r) as [->|ne].
+      * unfold v. field. exact up.
+      * assert (e := hx b ltac:(lia)). rewrite (sum_ext n _ (fun i => U (skip p i) b * x i + (- (U p b / U p r)) * (U (skip p i) r * x i))) in e by (intros; field; exact up).
+        rewrite sum_plus, sum_scal in e. unfold v. apply (Rmult_eq_reg_l (U p r)); auto. rewrite Rmult_0_r.
+        set (S1 := sum n (fun i => U (skip p i) b * x i)) in *. set (S2 := sum n (fun i => U (skip p i) r * x i)) in *.
+        replace (U p r * (U p b * (- S2 / U p r) + S1)) with (U p r * (S1 + - (U p b / U p r) * S2)) by (field; auto). rewrite e. ring.
+    + destruct (IHr (S n) U ltac:(lia)) as [x [hi hx]]. exists x. split; [exact hi|]. intros b hb. destruct (Nat.eq_dec b r) as [->|ne]; [|apply hx; lia].
+      rewrite (sum_ext (S n) _ (fun _ => 0)); [rewrite sum_const; ring|]. intros i h2. destruct (Req_dec (U i r) 0) as [z|z]; [rewrite z; ring|]. exfalso. apply no. exists i. split; [lia|exact z].
+Qed.
+Lemma step_1_4 m n r (U : mat nat nat) : (r < m)%nat -> (forall z, 0 <= sum m (fun i => sum m (fun j => z i * gram r U i j * z j))) /\
+  exists x, (exists i, (i < m)%nat /\ x i <> 0) /\ (forall b, (b < r)%nat -> sum m (fun i => U i b * x i) = 0) /\
+  sum m (fun i => sum m (fun j => x i * gram r U i j * x j)) = 0 /\
+  forall y i j, let G : mat nat nat := fun i j => x i * y j in (j < r)%nat -> mul m (tr_ U) G j i = 0 /\ mul n G (fun _ _ => 0) i j = 0.
+Proof.
+  intros h. assert (q : forall z, sum m (fun i => sum m (fun j => z i * gram r U i j * z j)) = sum r (fun b => sum m (fun i => U i b * z i) ^ 2)).
+  { intros z. unfold gram, mul, tr_. rewrite (sum_ext m _ (fun i => sum r (fun b => z i * U i b * sum m (fun j => U j b * z j)))).
+    - rewrite sum_swap. apply sum_ext; intros b _. rewrite (sum_ext m _ (fun i => sum m (fun j => U j b * z j) * (U i b * z i))) by (intros; ring). rewrite sum_scal. ring.
+    - intros i _. rewrite (sum_ext m _ (fun j => sum r (fun b => z i * U i b * (U j b * z j)))).
+      + rewrite sum_swap. apply sum_ext; intros b _. now rewrite sum_scal.
+      + intros j _. rewrite Rmult_assoc, (Rmult_comm _ (z j)), <- Rmult_assoc, <- sum_scal. apply sum_ext; intros; ring. }
+  split. { intros z. rewrite q. apply sum_ge0; intros; apply pow2_ge_0. }
+  destruct (kernel_vector r m U h) as [x [hx hz]]. exists x. split; [exact hx|]. split; [exact hz|]. split.
+  - rewrite q, (sum_ext r _ (fun _ => 0)); [rewrite sum_const; ring|]. intros b hb. rewrite hz by auto. ring.
+  - intros y i j G hj. split.
+    + unfold mul, tr_, G. rewrite (sum_ext m _ (fun k => y i * (U k j * x k))) by (intros; ring). rewrite sum_scal, hz by auto. ring.
+    + unfold mul. rewrite (sum_ext n _ (fun _ => 0)) by (intros; ring). rewrite sum_const. ring.
+Qed.
+
+(* 5.2: orthonormal columns times t *)
+Lemma gram_orthonormal m r t (U : mat nat nat) : (forall a b, (a < r)%nat -> (b < r)%nat -> sum m (fun i => U i a * U i b) = t * dl a b) -> mul m (gram r U) (gram r U) = mscal t (gram r U).
+Proof.
+  intros h. mext. unfold gram at 1 2, mul at 1, mscal. unfold mul, tr_.
+  rewrite (sum_ext m _ (fun k => sum r (fun a => U i a * sum r (fun b => (U k a * U k b) * U j b)))).
+  - rewrite sum_swap. unfold gram, mul, tr_. rewrite <- sum_scal. apply sum_ext; intros a ha.
+    rewrite sum_scal, (sum_swap m r). rewrite (sum_ext r _ (fun b => dl a b * (t * U j b))).
+    + rewrite sum_dl by auto. ring.
+    + intros b hb. rewrite (sum_ext m _ (fun k => U j b * (U k a * U k b))) by (intros; ring). rewrite sum_scal, h by auto. ring.
+  - intros k _. rewrite (sum_ext r (fun a => U i a * sum r (fun b => (U k a * U k b) * U j b)) (fun a => sum r (fun b => U k b * U j b) * (U i a * U k a))).
+    + rewrite sum_scal. ring.
+    + intros a _. rewrite (sum_ext r _ (fun b => U k a * (U k b * U j b))) by (intros; ring). rewrite sum_scal. ring.
+Qed.
+Lemma step_5_2 {O O' : Type} (EU : law O) (EV : law O') (U : O -> mat nat nat) (V : O' -> mat nat nat) m n r t A :
+  (0 < r)%nat -> (0 < m)%nat -> (0 < n)%nat -> 0 < t ->
+  (forall o a b, (a < r)%nat -> (b < r)%nat -> sum m (fun i => U o i a * U o i b) = t * dl a b) ->
+  (forall o a b, (a < r)%nat -> (b < r)%nat -> sum n (fun i => V o i a * V o i b) = t * dl a b) ->
+  (forall i j, EU (fun o => gram r (U o) i j) = t * (INR r / INR m) * dl i j) ->
+  (forall i j, EV (fun o => gram r (V o) i j) = t * (INR r / INR n) * dl i j) ->
+  (let gam := t * (INR r / INR m) in EU (fun o => fro m n (mul m (gram r (U o)) A) (mul m (gram r (U o)) A)) = gam ^ 2 * (INR m / INR r) * fro m n A A) /\
+  (let gam := t * (INR r / INR m + INR r / INR n) in let c := INR m * INR n * (INR m + INR n + 2 * INR r) / (INR r * (INR m + INR n) ^ 2) in
+   let R_ o o' := madd (mul n A (gram r (V o'))) (mul m (gram r (U o)) A) in
+   EU (fun o => EV (fun o' => fro m n (R_ o o') (R_ o o'))) = gam ^ 2 * c * fro m n A A /\ (m = n -> c = INR m / INR r / 2 + 1/2)).
+Proof.
+  intros r1 m1 n1 t0 hU hV eU eV. assert (r0 : 0 < INR r) by now apply lt_0_INR. assert (m0 : 0 < INR m) by now apply lt_0_INR. assert (n0 : 0 < INR n) by now apply lt_0_INR.
+  assert (mU : forall B, EU (fun o => fro m n B (mul m (gram r (U o)) A)) = t * (INR r / INR m) * fro m n B A).
+  { intros B. rewrite (ex_fro EU m n (fun o => mul m (gram r (U o)) A) B).
+    unfold fro. rewrite <- sum_scal. apply sum_ext; intros i hi. rewrite <- sum_scal. apply sum_ext; intros j hj.
+    rewrite (ex_mul EU m (fun o => gram r (U o)) A i j). unfold mul. rewrite (sum_ext m _ (fun k => dl i k * (t * (INR r / INR m) * A k j))) by (intros; rewrite eU; ring). rewrite sum_dl by auto. ring. }
+  assert (mV : forall B, EV (fun o => fro m n B (mul n A (gram r (V o)))) = t * (INR r / INR n) * fro m n B A).
+  { intros B. rewrite (ex_fro EV m n (fun o => mul n A (gram r (V o))) B). unfold fro. rewrite <- sum_scal. apply sum_ext; intros i hi. rewrite <- sum_scal. apply sum_ext; intros j hj.
+    rewrite (ex_ext EV _ (fun o => sum n (fun k => A i k * gram r (V o) k j))) by reflexivity. rewrite ex_sum, (sum_ext n _ (fun k => dl k j * (t * (INR r / INR n) * A i k))) by (intros; rewrite ex_scal, eV; ring). rewrite sum_dl' by auto. ring. }
+  assert (sU : forall o, fro m n (mul m (gram r (U o)) A) (mul m (gram r (U o)) A) = t * fro m n A (mul m (gram r (U o)) A)).
+  { intros o. rewrite price_frob, (gram_orthonormal m r t _ (hU o)), mul_scal_l, fro_scal_r. reflexivity. }
+  assert (sV : forall o, fro m n (mul n A (gram r (V o))) (mul n A (gram r (V o))) = t * fro m n A (mul n A (gram r (V o)))).
+  { intros o. rewrite gram_right, price_frob, (gram_orthonormal n r t _ (hV o)), mul_scal_l, fro_scal_r. f_equal.
+    rewrite fro_tr. f_equal. rewrite tr_mul. f_equal. unfold gram. rewrite tr_mul. reflexivity. }
+  split.
+  - intros gam. rewrite (ex_ext EU _ (fun o => t * fro m n A (mul m (gram r (U o)) A))) by (intros; apply sU). rewrite ex_scal, mU. unfold gam. field. lra.
+  - intros gam c R_. split.
+    + rewrite (ex_ext EU _ (fun o => (t * (t * (INR r / INR n) * fro m n A A)) * 1 + ((2 * (t * (INR r / INR n)) + t) * fro m n A (mul m (gram r (U o)) A)))).
+      * rewrite ex_plus, !ex_scal, ex_one, mU. unfold gam, c. field. lra.
+      * intros o. rewrite (ex_ext EV _ (fun o' => t * fro m n A (mul n A (gram r (V o'))) + (2 * fro m n (mul m (gram r (U o)) A) (mul n A (gram r (V o'))) + (t * fro m n A (mul m (gram r (U o)) A)) * 1))).
+        -- rewrite !ex_plus, !ex_scal, ex_one, !mV, (froC m n (mul m (gram r (U o)) A) A). ring.
+        -- intros o'. unfold R_. rewrite fro_add_r, !(froC m n (madd _ _)), !fro_add_r, sV, sU, (froC m n (mul n A (gram r (V o')))). ring.
+    + intros e. unfold c. rewrite <- e. field. lra.
+Qed.
+
+(* 10.1: matrices as vectors; Pi and Pi': multiplication by the two projections, which commute *)
+Lemma power_proj {D : Dim} (Pi : vec -> vec) eta : proj Pi -> forall K W, Nat.iter K (fun W => W - eta *: Pi W)%V W = (compl Pi W + (1 - eta) ^ K *: Pi W)%V.
+Proof.
+  intros p. induction K; intros W; [simpl; unfold compl; vring|]. cbn [Nat.iter nat_rect]. change (nat_rect _ ?a _ K) with (Nat.iter K (fun W => W - eta *: Pi W)%V W) in *. rewrite IHK.
+  unfold compl. rewrite (p_add _ p), (p_sub _ p), (p_scal _ p), !(p_idem _ p). simpl pow. vring.
+Qed.
+Lemma step_10_1 {D : Dim} {O O' : Type} (E : law O) (E' : law O') (Pi : O -> vec -> vec) (Pi' : O' -> vec -> vec) rho rho' eta K W :
+  (forall o, proj (Pi o)) -> (forall o, proj (Pi' o)) -> (forall o o' v, Pi o (Pi' o' v) = Pi' o' (Pi o v)) ->
+  (forall a b, E (fun o => dot a (Pi o b)) = rho * dot a b) -> (forall a b, E' (fun o => dot a (Pi' o b)) = rho' * dot a b) ->
+  E (fun o => nrm2 (Nat.iter K (fun W => W - eta *: Pi o W)%V W)) = (1 - rho * (1 - (1 - eta) ^ (2 * K))) * nrm2 W /\
+  E (fun o => E' (fun o' => nrm2 (Nat.iter K (fun W => W - eta *: (Pi o W + Pi' o' W))%V W)))
+  = ((1 - rho) * (1 - rho') + (rho + rho' - 2 * rho * rho') * (1 - eta) ^ (2 * K) + rho * rho' * (1 - 2 * eta) ^ (2 * K)) * nrm2 W.
+Proof.
+  intros p p' co e e'. assert (e2 : forall b K, (b ^ K) * (b ^ K) = b ^ (2 * K)) by (intros b k; rewrite <- pow_add; f_equal; lia).
+  split.
+  - rewrite (ex_ext E _ (fun o => nrm2 W * 1 + ((1 - eta) ^ (2 * K) - 1) * dot W (Pi o W))).
+    + rewrite ex_plus, !ex_scal, ex_one, e. fold (nrm2 W). ring.
+    + intros o. rewrite (power_proj _ _ (p o)). rewrite <- (p_scal _ (p o)), (p_pyth _ (p o)), (p_scal _ (p o)), nrm2_scal, e2, (p_compl_nrm2 _ (p o)), (p_nrm2 _ (p o)). ring.
+  - (* four parts, of eigenvalues 0, 1, 1 and 2 *)
+    assert (it : forall o o' k, Nat.iter k (fun W => W - eta *: (Pi o W + Pi' o' W))%V W
+      = (W + ((1 - eta) ^ k - 1) *: (Pi o W + Pi' o' W) + (1 - 2 * (1 - eta) ^ k + (1 - 2 * eta) ^ k) *: Pi o (Pi' o' W))%V).
+    { intros o o'. set (a := Pi o W). set (b := Pi' o' W). set (c := Pi o b). set (Rl := fun x : vec => (Pi o x + Pi' o' x)%V).
+      assert (ad : forall x y, Rl (x + y)%V = (Rl x + Rl y)%V) by (intros; unfold Rl; rewrite (p_add _ (p o)), (p_add _ (p' o')); vring).
+      assert (sc : forall u x, Rl (u *: x)%V = (u *: Rl x)%V) by (intros; unfold Rl; rewrite (p_scal _ (p o)), (p_scal _ (p' o')); vring).
+      assert (cE : c = Pi' o' a) by (unfold c, a, b; apply co).
+      assert (ra : Rl a = (a + c)%V) by (unfold Rl; rewrite <- cE; unfold a; now rewrite (p_idem _ (p o))).
+      assert (rb : Rl b = (c + b)%V) by (unfold Rl; fold c; unfold b; now rewrite (p_idem _ (p' o'))).
+      assert (rc : Rl c = (2 *: c)%V).
+      { unfold Rl. replace (Pi o c) with c by (unfold c; now rewrite (p_idem _ (p o))). rewrite cE at 2. rewrite (p_idem _ (p' o')), <- cE. vring. }
+      induction k; [simpl; vring|]. cbn [Nat.iter nat_rect]. change (nat_rect _ W _ k) with (Nat.iter k (fun W => W - eta *: (Pi o W + Pi' o' W))%V W).
+      rewrite IHk. set (u := (1 - eta) ^ k). set (v := (1 - 2 * eta) ^ k). fold (Rl (W + (u - 1) *: (a + b) + (1 - 2 * u + v) *: c)%V).
+      rewrite !ad, !sc, ad, ra, rb, rc. change (Rl W) with (a + b)%V. simpl pow. fold u v. vring. }
+    assert (val : forall o o', nrm2 (Nat.iter K (fun W => W - eta *: (Pi o W + Pi' o' W))%V W) = nrm2 W + ((1 - eta) ^ (2 * K) - 1) * (dot W (Pi o W) + dot W (Pi' o' W))
+      + (1 - 2 * (1 - eta) ^ (2 * K) + (1 - 2 * eta) ^ (2 * K)) * dot (Pi o W) (Pi' o' W)).
+    { intros o o'. rewrite it. set (a := Pi o W). set (b := Pi' o' W). set (c := Pi o b).
+      assert (ab : dot a b = dot W c) by (unfold a, c; apply (p_sym _ (p o))).
+      assert (aa : dot a a = dot W a) by (unfold a; rewrite (p_dot _ (p o)); reflexivity). assert (bb : dot b b = dot W b) by (unfold b; rewrite (p_dot _ (p' o')); reflexivity).
+      assert (cE : c = Pi' o' a) by (unfold c, a, b; apply co).
+      assert (ac : dot a c = dot W c) by (unfold a; rewrite (p_sym _ (p o)); unfold c; now rewrite (p_idem _ (p o))).
+      assert (bc : dot b c = dot W c) by (unfold b; rewrite (p_sym _ (p' o')), cE, (p_idem _ (p' o')); reflexivity).
+      assert (cc : dot c c = dot W c). { unfold c at 1. rewrite (p_sym _ (p o)). unfold c at 1. rewrite (p_idem _ (p o)). exact bc. }
+      unfold nrm2. repeat (rewrite dot_addl || rewrite dot_addr || rewrite dot_scall || rewrite dot_scalr).
+      rewrite ?(dotC a W), ?(dotC b W), ?(dotC c W), ?(dotC c a), ?(dotC c b), ?(dotC b a), aa, bb, cc, ac, bc, ab, <- !e2. ring. }
+    rewrite (ex_ext E _ (fun o => (nrm2 W + ((1 - eta) ^ (2 * K) - 1) * (rho' * nrm2 W)) * 1 + (((1 - eta) ^ (2 * K) - 1) + (1 - 2 * (1 - eta) ^ (2 * K) + (1 - 2 * eta) ^ (2 * K)) * rho') * dot W (Pi o W))).
+    + rewrite ex_plus, !ex_scal, ex_one, e. fold (nrm2 W). ring.
+    + intros o. rewrite (ex_ext E' _ (fun o' => (nrm2 W + ((1 - eta) ^ (2 * K) - 1) * dot W (Pi o W)) * 1 + (((1 - eta) ^ (2 * K) - 1) * dot W (Pi' o' W)
+        + (1 - 2 * (1 - eta) ^ (2 * K) + (1 - 2 * eta) ^ (2 * K)) * dot (Pi o W) (Pi' o' W)))) by (intros; rewrite val; ring).
+      rewrite !ex_plus, !ex_scal, ex_one, !e', (dotC (Pi o W) W). fold (nrm2 W). ring.
+Qed.
+(* 10.2: of the law of the projection: signs and exchanges of rows leave its mean *)
+Definition flip (p i : nat) : R := if Nat.eq_dec i p then -1 else 1.
+Definition swap (p q i : nat) : nat := if Nat.eq_dec i p then q else if Nat.eq_dec i q then p else i.
+Lemma projection_mean {O : Type} (E : law O) (Pi : O -> mat nat nat) m : (0 < m)%nat ->
+  (forall p i j, E (fun o => Pi o i j) = E (fun o => flip p i * flip p j * Pi o i j)) ->
+  (forall p q i j, (p < m)%nat -> (q < m)%nat -> E (fun o => Pi o i j) = E (fun o => Pi o (swap p q i) (swap p q j))) ->
+  forall i j, (i < m)%nat -> (j < m)%nat -> E (fun o => Pi o i j) = E (fun o => sum m (fun k => Pi o k k)) / INR m * dl i j.
+Proof.
+  intros m1 fl sw i j hi hj. assert (m0 : 0 < INR m) by now apply lt_0_INR. unfold dl. destruct (Nat.eq_dec i j) as [->|ne].
+  - rewrite ex_sum, (sum_ext m _ (fun _ => E (fun o => Pi o j j))); [rewrite sum_const; field; lra|]. intros k hk. rewrite (sw k j k k hk hj). unfold swap. destruct (Nat.eq_dec k k); [reflexivity|congruence].
+  - assert (h := fl i i j). unfold flip in h. destruct (Nat.eq_dec i i); [|congruence]. destruct (Nat.eq_dec j i); [congruence|].
+    rewrite (ex_ext E (fun o => -1 * 1 * Pi o i j) (fun o => (-1) * Pi o i j)) in h by (intros; ring). rewrite ex_scal in h. lra.
+Qed.
+Lemma step_10_2 {D : Dim} {O O' : Type} (E : law O) (E' : law O') (Pi : O -> vec -> vec) (Pi' : O' -> vec -> vec) (rho rho' : R) :
+  (forall o, proj (Pi o)) -> (forall o, proj (Pi' o)) -> (forall o o' v, Pi o (Pi' o' v) = Pi' o' (Pi o v)) ->
+  (forall a, E (fun o => dot a (Pi o a)) <= rho * nrm2 a) -> (forall a, E' (fun o => dot a (Pi' o a)) <= rho' * nrm2 a) -> rho' <= 1 ->
+  (* the mean of the projection on the columns of an m x r factor *)
+  (forall {O2 : Type} (E2 : law O2) (Q : O2 -> mat nat nat) m r, (0 < m)%nat ->
+    (forall p i j, E2 (fun o => Q o i j) = E2 (fun o => flip p i * flip p j * Q o i j)) ->
+    (forall p q i j, (p < m)%nat -> (q < m)%nat -> E2 (fun o => Q o i j) = E2 (fun o => Q o (swap p q i) (swap p q j))) ->
+    (forall o, sum m (fun k => Q o k k) <= r) ->
+    (forall i j, (i < m)%nat -> (j < m)%nat -> E2 (fun o => Q o i j) = E2 (fun o => sum m (fun k => Q o k k)) / INR m * dl i j) /\
+    E2 (fun o => sum m (fun k => Q o k k)) / INR m <= r / INR m) /\
+  (* what any number of steps leaves *)
+  (forall W (W1 : O -> vec), (forall o, exists y, W1 o = (W + Pi o y)%V) ->
+    (forall o, compl (Pi o) (W1 o) = compl (Pi o) W) /\ (1 - rho) * nrm2 W <= E (fun o => nrm2 (W1 o))) /\
+  (forall W (W1 : O -> O' -> vec), (forall o o', exists y y', W1 o o' = (W + (Pi o y + Pi' o' y'))%V) ->
+    (forall o o', compl (Pi' o') (compl (Pi o) (W1 o o')) = compl (Pi' o') (compl (Pi o) W)) /\
+    (1 - rho) * (1 - rho') * nrm2 W <= E (fun o => E' (fun o' => nrm2 (W1 o o')))).
+Proof.
+  intros p p' co e e' r1. assert (cle : forall (Q : vec -> vec), proj Q -> forall u, nrm2 (compl Q u) <= nrm2 u).
+  { intros Q hQ u. rewrite (p_compl_nrm2 _ hQ). assert (z := nrm2_ge0 (Q u)). lra. }
+  assert (kill : forall (Q : vec -> vec), proj Q -> forall u, compl Q (Q u) = v0) by (intros Q hQ u; unfold compl; rewrite (p_idem _ hQ); vring).
+  assert (cadd : forall (Q : vec -> vec), proj Q -> forall u v, compl Q (u + v)%V = (compl Q u + compl Q v)%V) by (intros Q hQ u v; unfold compl; rewrite (p_add _ hQ); vring).
+  split; [|split].
+  - intros O2 E2 Q m r m1 fl sw ht. split; [now apply projection_mean|]. apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat; now apply lt_0_INR|]. rewrite <- (ex_const E2 r). now apply ex_le.
+  - intros W W1 hW. assert (k : forall o, compl (Pi o) (W1 o) = compl (Pi o) W). { intros o. destruct (hW o) as [y ->]. rewrite (cadd _ (p o)), (kill _ (p o)). vring. }
+    split; [exact k|]. apply Rle_trans with (E (fun o => nrm2 W * 1 + (-1) * dot W (Pi o W))).
+    + rewrite ex_plus, !ex_scal, ex_one. specialize (e W). lra.
+    + apply ex_le; intros o. eapply Rle_trans; [|apply (cle _ (p o))]. rewrite k, (p_compl_nrm2 _ (p o)), (p_nrm2 _ (p o)). lra.
+  - intros W W1 hW. assert (cc : forall o o' u, compl (Pi' o') (compl (Pi o) u) = compl (Pi o) (compl (Pi' o') u)).
+    { intros o o' u. unfold compl. rewrite (p_sub _ (p' o')), (p_sub _ (p o)), co. vring. }
+    assert (k : forall o o', compl (Pi' o') (compl (Pi o) (W1 o o')) = compl (Pi' o') (compl (Pi o) W)).
+    { intros o o'. destruct (hW o o') as [y [y' ->]]. rewrite !(cadd _ (p o)), (kill _ (p o)), !(cadd _ (p' o')), (cc o o' (Pi' o' y')), (kill _ (p' o')).
+      replace (compl (Pi o) v0) with v0 by (unfold compl; rewrite (p_0 _ (p o)); vring). replace (compl (Pi' o') v0) with v0 by (unfold compl; rewrite (p_0 _ (p' o')); vring). vring. }
+    split; [exact k|]. apply Rle_trans with (E (fun o => (1 - rho') * (nrm2 W * 1 + (-1) * dot W (Pi o W)))).
+    + rewrite ex_scal, ex_plus, !ex_scal, ex_one. specialize (e W). assert (z := Rmult_le_compat_l (1 - rho') _ _ ltac:(lra) e). lra.
+    + apply ex_le; intros o. set (u := compl (Pi o) W). replace (nrm2 W * 1 + -1 * dot W (Pi o W)) with (nrm2 u) by (unfold u; rewrite (p_compl_nrm2 _ (p o)), (p_nrm2 _ (p o)); ring).
+      apply Rle_trans with (E' (fun o' => nrm2 u * 1 + (-1) * dot u (Pi' o' u))).
+      * rewrite ex_plus, !ex_scal, ex_one. specialize (e' u). lra.
+      * apply ex_le; intros o'. eapply Rle_trans; [|apply (cle _ (p o))]. eapply Rle_trans; [|apply (cle _ (p' o'))]. rewrite k. fold u. rewrite (p_compl_nrm2 _ (p' o')), (p_nrm2 _ (p' o')). lra.
+Qed.
+(* 10.4 *)
+Definition orthonormal n k (z : nat -> nat -> R) : Prop := forall l l', (l < k)%nat -> (l' < k)%nat -> sum n (fun i => z l i * z l' i) = dl l l'.
+Lemma bessel n k z (a : nat -> R) : orthonormal n k z -> sum k (fun l => sum n (fun i => a i * z l i) ^ 2) <= sum n (fun i => a i ^ 2).
+Proof.
+  intros h. set (p l := sum n (fun i => a i * z l i)). assert (q : 0 <= sum n (fun i => (a i - sum k (fun l => p l * z l i)) ^ 2)) by (apply sum_ge0; intros; apply pow2_ge_0).
+  rewrite (sum_ext n _ (fun i => a i ^ 2 + ((-2) * sum k (fun l => p l * (a i * z l i)) + sum k (fun l => sum k (fun l' => p l * p l' * (z l i * z l' i)))))) in q.
+  - rewrite !sum_plus, sum_scal, (sum_swap n k), (sum_swap n k) in q.
+    rewrite (sum_ext k (fun l => sum n (fun i => p l * (a i * z l i))) (fun l => p l ^ 2)) in q by (intros; rewrite sum_scal; fold (p i); ring).
+    rewrite (sum_ext k (fun l => sum n (fun i => sum k (fun l' => p l * p l' * (z l i * z l' i)))) (fun l => p l ^ 2)) in q.
+    + change (sum k (fun l => p l ^ 2) <= sum n (fun i => a i ^ 2)). lra.
+    + intros l hl. rewrite sum_swap, (sum_ext k _ (fun l' => dl l l' * (p l * p l'))) by (intros l' hl'; rewrite sum_scal, h by auto; ring). rewrite sum_dl by auto. ring.
+  - intros i _. rewrite (sum_ext k (fun l => p l * (a i * z l i)) (fun l => a i * (p l * z l i))) by (intros; ring). rewrite sum_scal.
+    rewrite (sum_ext k (fun l => sum k (fun l' => p l * p l' * (z l i * z l' i))) (fun l => sum k (fun l' => p l' * z l' i) * (p l * z l i))).
+    + rewrite sum_scal. ring.
+    + intros l _. rewrite (sum_ext k _ (fun l' => (p l * z l i) * (p l' * z l' i))) by (intros; ring). rewrite sum_scal. ring.
+Qed.
+Lemma kernel_basis n r (B : nat -> nat -> R) k : (k + r <= n)%nat -> exists z, orthonormal n k z /\ forall l b, (l < k)%nat -> (b < r)%nat -> sum n (fun i => B i b * z l i) = 0.
+Proof.
+  induction k; intros h; [exists (fun _ _ => 0); split; [intros ? ? ?; lia|intros; lia]|]. destruct (IHk ltac:(lia)) as [z [oz hz]].
+  destruct (kernel_vector (r + k) n (fun i b => if lt_dec b r then B i b else z (b - r)%nat i) ltac:(lia)) as [x [[i0 [hi xi]] hx]].
+  set (s2 := sum n (fun i => x i ^ 2)). assert (s0 : 0 < s2).
+  { unfold s2. destruct n as [|n']; [lia|]. rewrite (sum_skip n' i0) by lia. assert (0 < x i0 ^ 2) by (assert (a := pow2_ge_0 (x i0)); assert (x i0 ^ 2 <> 0) by (now apply pow_nonzero); lra).
+    assert (0 <= sum n' (fun i => x (skip i0 i) ^ 2)) by (apply sum_ge0; intros; apply pow2_ge_0). lra. }
+  set (s := sqrt s2). assert (ss : s * s = s2) by (apply sqrt_def; lra). assert (sp : 0 < s) by now apply sqrt_lt_R0.
+  exists (fun l i => if Nat.eq_dec l k then x i / s else z l i). split.
+  - intros l l' hl hl'. destruct (Nat.eq_dec l k) as [->|nl], (Nat.eq_dec l' k) as [->|nl'].
+    + rewrite (sum_ext n _ (fun i => / s2 * x i ^ 2)) by (intros; rewrite <- ss; field; lra). rewrite sum_scal. fold s2. unfold dl. destruct Nat.eq_dec; [field; lra|congruence].
+    + assert (e := hx (r + l')%nat ltac:(lia)). destruct (lt_dec (r + l') r); [lia|]. replace (r + l' - r)%nat with l' in e by lia.
+      rewrite (sum_ext n _ (fun i => / s * (z l' i * x i))) by (intros; field; lra). rewrite sum_scal, e. unfold dl. destruct Nat.eq_dec; [congruence|ring].
+    + assert (e := hx (r + l)%nat ltac:(lia)). destruct (lt_dec (r + l) r); [lia|]. replace (r + l - r)%nat with l in e by lia.
+      rewrite (sum_ext n _ (fun i => / s * (z l i * x i))) by (intros; field; lra). rewrite sum_scal, e. unfold dl. destruct Nat.eq_dec; [congruence|ring].
+    + apply oz; lia.
+  - intros l b hl hb. destruct (Nat.eq_dec l k) as [->|nl]; [|apply hz; lia]. assert (e := hx b ltac:(lia)). destruct (lt_dec b r); [|lia].
+    rewrite (sum_ext n _ (fun i => / s * (B i b * x i))) by (intros; field; lra). rewrite sum_scal, e. ring.
+Qed.
+Lemma sum_split n r f : (r <= n)%nat -> sum n f = sum r f + sum (n - r) (fun j => f (r + j)%nat).
+Proof.
+  intros h. replace n with (r + (n - r))%nat at 1 by lia. generalize (n - r)%nat. intros k. induction k; [rewrite Nat.add_0_r; simpl; ring|].
+  rewrite Nat.add_succ_r, !sum_S, IHk. ring.
+Qed.
+(* v, sig: the right singular vectors and the singular values of the target *)
+Lemma step_10_4 m n r (T X A B : mat nat nat) (v : nat -> nat -> R) (sig : nat -> R) : (r <= n)%nat ->
+  (forall i j, (j < n)%nat -> X i j = sum r (fun b => A i b * B j b)) ->
+  orthonormal n n v -> (forall z : nat -> R, sum n (fun j => sum n (fun i => z i * v j i) ^ 2) = sum n (fun i => z i ^ 2)) ->
+  (forall z : nat -> R, sum m (fun i => sum n (fun j => T i j * z j) ^ 2) = sum n (fun j => sig j ^ 2 * sum n (fun i => z i * v j i) ^ 2)) ->
+  (forall i j, (i <= j)%nat -> sig j ^ 2 <= sig i ^ 2) ->
+  sum (n - r) (fun j => sig (r + j)%nat ^ 2) <= fro m n (msub T X) (msub T X) /\
+  ((0 < n)%nat -> (forall j, sig j = sig 0%nat) -> (1 - INR r / INR n) * (INR n * sig 0%nat ^ 2) <= fro m n (msub T X) (msub T X)).
+Proof.
+  intros rn hX ov pars hT dec.
+  assert (main : sum (n - r) (fun j => sig (r + j)%nat ^ 2) <= fro m n (msub T X) (msub T X)).
+  { destruct (kernel_basis n r B (n - r) ltac:(lia)) as [z [oz hz]].
+    assert (Xz : forall l i, (l < n - r)%nat -> sum n (fun j => X i j * z l j) = 0).
+    { intros l i hl. rewrite (sum_ext n _ (fun j => sum r (fun b => A i b * (B j b * z l j)))) by (intros j hj; rewrite hX by auto; rewrite Rmult_comm, <- sum_scal; apply sum_ext; intros; ring).
+      rewrite sum_swap, (sum_ext r _ (fun _ => 0)); [rewrite sum_const; ring|]. intros b hb. rewrite sum_scal, hz by auto. ring. }
+    assert (one : sum (n - r) (fun l => sum n (fun j => sig j ^ 2 * sum n (fun i => z l i * v j i) ^ 2)) <= fro m n (msub T X) (msub T X)).
+    { rewrite (sum_ext (n - r) _ (fun l => sum m (fun i => sum n (fun j => (T i j - X i j) * z l j) ^ 2))).
+      - rewrite sum_swap. unfold fro. apply sum_le; intros i _. eapply Rle_trans; [apply (bessel n (n - r) z (fun j => T i j - X i j) oz)|]. right. apply sum_ext; intros j _. unfold msub. ring.
+      - intros l hl. rewrite <- hT. apply sum_ext; intros i _. f_equal. rewrite (sum_ext n (fun j => (T i j - X i j) * z l j) (fun j => T i j * z l j + (-1) * (X i j * z l j))) by (intros; ring).
+        rewrite sum_plus, sum_scal, Xz by auto. ring. }
+    eapply Rle_trans; [|exact one]. rewrite sum_swap. set (p j := sum (n - r) (fun l => sum n (fun i => z l i * v j i) ^ 2)).
+    rewrite (sum_ext n _ (fun j => sig j ^ 2 * p j)) by (intros; unfold p; now rewrite sum_scal).
+    assert (p0 : forall j, 0 <= p j) by (intros; apply sum_ge0; intros; apply pow2_ge_0).
+    assert (p1 : forall j, (j < n)%nat -> p j <= 1).
+    { intros j hj. unfold p. rewrite (sum_ext (n - r) _ (fun l => sum n (fun i => v j i * z l i) ^ 2)) by (intros; f_equal; apply sum_ext; intros; ring).
+      eapply Rle_trans; [apply (bessel n (n - r) z (v j) oz)|]. right. rewrite (sum_ext n _ (fun i => v j i * v j i)) by (intros; ring). rewrite ov by auto. unfold dl. destruct Nat.eq_dec; congruence. }
+    assert (ps : sum n p = INR (n - r)).
+    { unfold p. rewrite sum_swap, (sum_ext (n - r) _ (fun _ => 1)); [rewrite sum_const; ring|]. intros l hl. rewrite pars, (sum_ext n _ (fun i => z l i * z l i)) by (intros; ring). rewrite oz by auto. unfold dl. destruct Nat.eq_dec; congruence. }
+    rewrite (sum_split n r) by auto. rewrite (sum_split n r) in ps by auto. set (s := sig r ^ 2).
+    assert (u1 : s * sum r p <= sum r (fun j => sig j ^ 2 * p j)) by (rewrite <- sum_scal; apply sum_le; intros j hj; apply Rmult_le_compat_r; [apply p0|apply dec; lia]).
+    assert (u2 : sum (n - r) (fun j => sig (r + j)%nat ^ 2 * (1 - p (r + j)%nat)) <= s * sum r p).
+    { replace (sum r p) with (sum (n - r) (fun j => 1 - p (r + j)%nat)).
+      - rewrite <- sum_scal. apply sum_le; intros j hj. apply Rmult_le_compat_r; [specialize (p1 (r + j)%nat ltac:(lia)); lra|apply dec; lia].
+      - rewrite (sum_ext (n - r) _ (fun j => 1 + (-1) * p (r + j)%nat)) by (intros; ring). rewrite sum_plus, sum_scal, sum_const. lra. }
+    rewrite (sum_ext (n - r) _ (fun j => sig (r + j)%nat ^ 2 + (-1) * (sig (r + j)%nat ^ 2 * p (r + j)%nat))) in u2 by (intros; ring). rewrite sum_plus, sum_scal in u2. lra. }
+  split; [exact main|]. intros n1 eq. eapply Rle_trans; [|exact main]. rewrite (sum_ext (n - r) _ (fun _ => sig 0%nat ^ 2)) by (intros; now rewrite eq). rewrite sum_const, minus_INR by auto.
+  right. field. apply not_0_INR. lia.
+Qed.
+(* 10.5: a fixed subspace; Q is the projection on it *)
+Lemma step_10_5 {D : Dim} {O O' : Type} (E : law O) (E' : law O') (Pi : O -> vec -> vec) (Pi' : O' -> vec -> vec) (rho rho' mu L fs : R) (f : vec -> R) (W0 Ws : vec) :
+  (forall o, proj (Pi o)) -> (forall o, proj (Pi' o)) -> (forall o o' v, Pi o (Pi' o' v) = Pi' o' (Pi o v)) ->
+  (forall a, E (fun o => dot a (Pi o a)) <= rho * nrm2 a) -> (forall a, E' (fun o => dot a (Pi' o a)) <= rho' * nrm2 a) -> rho' <= 1 -> 0 <= mu ->
+  (forall W, mu / 2 * nrm2 (W - Ws) <= f W - fs <= L / 2 * nrm2 (W - Ws)) ->
+  let d2 o o' := nrm2 (compl (Pi' o') (compl (Pi o) (Ws - W0)%V)) in
+  (forall o o' y y', fs + mu / 2 * d2 o o' <= f (W0 + (Pi o y + Pi' o' y'))%V) /\
+  (forall o o', exists y y', nrm2 ((W0 + (Pi o y + Pi' o' y')) - Ws)%V = d2 o o' /\ f (W0 + (Pi o y + Pi' o' y'))%V <= fs + L / 2 * d2 o o') /\
+  (1 - rho) * (1 - rho') * nrm2 (Ws - W0) <= E (fun o => E' (fun o' => d2 o o')) /\
+  (forall W tail, tail <= nrm2 (W - Ws) -> fs + mu / 2 * tail <= f W).
+Proof.
+  intros p p' co e e' r1 mu0 hf d2. assert (m2 : 0 <= mu / 2) by lra.
+  destruct (step_10_2 E E' Pi Pi' rho rho' p p' co e e' r1) as [_ [_ k]].
+  assert (cc : forall o o' u, compl (Pi' o') (compl (Pi o) u) = ((u - Pi o u) - Pi' o' (u - Pi o u))%V) by reflexivity.
+  assert (cle : forall (Q : vec -> vec), proj Q -> forall u, nrm2 (compl Q u) <= nrm2 u).
+  { intros Q hQ u. rewrite (p_compl_nrm2 _ hQ). assert (z := nrm2_ge0 (Q u)). lra. }
+  assert (low : forall o o' y y', d2 o o' <= nrm2 ((W0 + (Pi o y + Pi' o' y')) - Ws)%V).
+  { intros o o' y y'. set (W1 := fun o1 o1' => ((Ws - W0) + (Pi o1 ((-1) *: y) + Pi' o1' ((-1) *: y')))%V).
+    destruct (k (Ws - W0)%V W1 (fun o1 o1' => ex_intro _ ((-1) *: y)%V (ex_intro _ ((-1) *: y')%V eq_refl))) as [st' _]. assert (st := st' o o').
+    unfold d2. rewrite <- st. eapply Rle_trans; [apply (cle _ (p' o'))|]. eapply Rle_trans; [apply (cle _ (p o))|]. right. rewrite nrm2_subC. f_equal. unfold W1. rewrite (p_scal _ (p o)), (p_scal _ (p' o')). vring. }
+  split; [|split; [|split]].
+  - intros o o' y y'. destruct (hf (W0 + (Pi o y + Pi' o' y'))%V) as [h _]. assert (z := Rmult_le_compat_l _ _ _ m2 (low o o' y y')). lra.
+  - intros o o'. set (u := (Ws - W0)%V). exists u, (u - Pi o u)%V.
+    assert (eq : nrm2 ((W0 + (Pi o u + Pi' o' (u - Pi o u)%V)) - Ws)%V = d2 o o'). { unfold d2. fold u. rewrite nrm2_subC, cc. f_equal. unfold u. vring. }
+    split; [exact eq|]. destruct (hf (W0 + (Pi o u + Pi' o' (u - Pi o u)%V))%V) as [_ h]. rewrite eq in h. lra.
+  - apply (k (Ws - W0)%V (fun o o' => compl (Pi' o') (compl (Pi o) (Ws - W0)%V))). intros o o'. exists ((-1) *: (Ws - W0))%V, ((-1) *: (Ws - W0 - Pi o (Ws - W0)%V))%V. rewrite cc, (p_scal _ (p o)), (p_scal _ (p' o')). vring.
+  - intros W tail ht. destruct (hf W) as [h _]. assert (z := Rmult_le_compat_l _ _ _ m2 ht). lra.
+Qed.
+(* ================= 7: several layers; l counts them, of sides dm l and dn l, and dr l columns of the factors ================= *)
+Lemma discriminant a b c : (forall t, 0 <= a + 2 * t * b + t ^ 2 * c) -> 0 <= a -> 0 <= c -> b ^ 2 <= a * c.
+Proof.
+  intros h a0 c0. destruct (Req_dec c 0) as [z|z].
+  - destruct (Req_dec b 0) as [y|y]; [rewrite y; assert (0 <= a * c) by pos; lra|]. exfalso. assert (k := h (- (a + 1) / (2 * b))). rewrite z in k.
+    replace (a + 2 * (- (a + 1) / (2 * b)) * b + (- (a + 1) / (2 * b)) ^ 2 * 0) with (- (1)) in k by (field; auto). lra.
+  - assert (k := h (- b / c)). apply (Rmult_le_compat_l c) in k; auto. replace (c * (a + 2 * (- b / c) * b + (- b / c) ^ 2 * c)) with (a * c - b ^ 2) in k by (field; auto). lra.
+Qed.
+Section Layers.
+Variable NL : nat.
+Definition stack := nat -> mat nat nat.
+Definition ip (p q : nat -> nat) (A B : stack) : R := sum NL (fun l => fro (p l) (q l) (A l) (B l)).
+Definition nrm p q A : R := sqrt (ip p q A A).
+Definition sadd (A B : stack) : stack := fun l => madd (A l) (B l).
+Definition sscal c (A : stack) : stack := fun l => mscal c (A l).
+Lemma ip_ge0 p q A : 0 <= ip p q A A. Proof. apply sum_ge0; intros; apply fro_ge0. Qed.
+Lemma ipC p q A B : ip p q A B = ip p q B A. Proof. apply sum_ext; intros; apply froC. Qed.
+Lemma ip_add p q A B C : ip p q A (sadd B C) = ip p q A B + ip p q A C.
+Proof. unfold ip. rewrite <- sum_plus. apply sum_ext; intros; apply fro_add_r. Qed.
+Lemma ip_scal p q A c B : ip p q A (sscal c B) = c * ip p q A B.
+Proof. unfold ip. rewrite <- sum_scal. apply sum_ext; intros; apply fro_scal_r. Qed.
+Lemma nrm_ge0 p q A : 0 <= nrm p q A. Proof. apply sqrt_pos. Qed.
+Lemma nrm_sq p q A : nrm p q A * nrm p q A = ip p q A A. Proof. apply sqrt_def, ip_ge0. Qed.
+Lemma ip_le p q A B : ip p q A B <= nrm p q A * nrm p q B.
+Proof.
+  assert (d := discriminant (ip p q A A) (ip p q A B) (ip p q B B)). assert (k : ip p q A B ^ 2 <= ip p q A A * ip p q B B).
+  { apply d; try apply ip_ge0. intros t. assert (z := ip_ge0 p q (sadd A (sscal t B))). rewrite ip_add, ip_scal, !(ipC p q (sadd _ _)), !ip_add, !ip_scal, (ipC p q B A) in z. lra. }
+  rewrite <- !nrm_sq in k. assert (a0 := nrm_ge0 p q A). assert (b0 := nrm_ge0 p q B). apply Rnot_lt_le. intros l. assert (0 <= nrm p q A * nrm p q B) by pos. nra.
+Qed.
+Lemma nrm_le p q A b : 0 <= b -> ip p q A A <= b * b -> nrm p q A <= b.
+Proof. intros b0 h. unfold nrm. rewrite <- (sqrt_square b) by auto. now apply sqrt_le_1_alt. Qed.
+Lemma nrm_add p q A B : nrm p q (sadd A B) <= nrm p q A + nrm p q B.
+Proof.
+  assert (a0 := nrm_ge0 p q A). assert (b0 := nrm_ge0 p q B). apply nrm_le; [lra|]. rewrite ip_add, !(ipC p q (sadd _ _)), !ip_add, (ipC p q B A), <- !nrm_sq. assert (k := ip_le p q A B). lra.
+Qed.
+Lemma nrm_scal p q c A : nrm p q (sscal c A) = Rabs c * nrm p q A.
+Proof.
+  unfold nrm. rewrite ip_scal, ipC, ip_scal. replace (c * (c * ip p q A A)) with ((c * c) * ip p q A A) by ring. rewrite sqrt_mult_alt by apply Rle_0_sqr. f_equal.
+  change (c * c) with (Rsqr c). apply sqrt_Rsqr_abs.
+Qed.
+Definition smul (k : nat -> nat) (A B : stack) : stack := fun l => mul (k l) (A l) (B l).
+Lemma sum_cs n (u v : nat -> R) : sum n (fun k => u k * v k) ^ 2 <= sum n (fun k => u k ^ 2) * sum n (fun k => v k ^ 2).
+Proof.
+  apply discriminant; try (apply sum_ge0; intros; apply pow2_ge_0). intros t.
+  replace (sum n (fun k => u k ^ 2) + 2 * t * sum n (fun k => u k * v k) + t ^ 2 * sum n (fun k => v k ^ 2)) with (sum n (fun k => (u k + t * v k) ^ 2)); [apply sum_ge0; intros; apply pow2_ge_0|].
+  rewrite <- !sum_scal, <- !sum_plus. apply sum_ext; intros; ring.
+Qed.
+Lemma fro_mul m n k (A B : mat nat nat) : fro m n (mul k A B) (mul k A B) <= fro m k A A * fro k n B B.
+Proof.
+  unfold fro. rewrite Rmult_comm, <- sum_scal. apply sum_le; intros i _. rewrite Rmult_comm.
+  apply Rle_trans with (sum n (fun j => sum k (fun l => A i l * A i l) * sum k (fun l => B l j * B l j))).
+  - apply sum_le; intros j _. unfold mul. assert (c := sum_cs k (fun l => A i l) (fun l => B l j)). cbv beta in c.
+    rewrite (sum_ext k (fun l => A i l ^ 2) (fun l => A i l * A i l)), (sum_ext k (fun l => B l j ^ 2) (fun l => B l j * B l j)) in c by (intros; ring). simpl in c. lra.
+  - rewrite sum_scal. right. f_equal. apply sum_swap.
+Qed.
+Lemma sum_prod n (u v : nat -> R) : (forall l, 0 <= u l) -> (forall l, 0 <= v l) -> sum n (fun l => u l * v l) <= sum n u * sum n v.
+Proof.
+  intros u0 v0. induction n; [simpl; lra|]. rewrite !sum_S. assert (a := sum_ge0 n u (fun i _ => u0 i)). assert (b := sum_ge0 n v (fun i _ => v0 i)). specialize (u0 n). specialize (v0 n). nra.
+Qed.
+Lemma nrm_mul p k q A B : nrm p q (smul k A B) <= nrm p k A * nrm k q B.
+Proof.
+  assert (a0 := nrm_ge0 p k A). assert (b0 := nrm_ge0 k q B). apply nrm_le; [pos|]. replace (nrm p k A * nrm k q B * (nrm p k A * nrm k q B)) with ((nrm p k A * nrm p k A) * (nrm k q B * nrm k q B)) by ring. rewrite !nrm_sq.
+  unfold ip, smul. eapply Rle_trans; [apply sum_le; intros l _; apply fro_mul|]. apply (sum_prod NL (fun l => fro (p l) (k l) (A l) (A l)) (fun l => fro (k l) (q l) (B l) (B l))); intros; apply fro_ge0.
+Qed.
+Definition str (A : stack) : stack := fun l => tr_ (A l).
+Lemma nrm_tr p q A : nrm p q A = nrm q p (str A). Proof. unfold nrm, ip. f_equal. apply sum_ext; intros l _. apply fro_tr. Qed.
+
+Variables dm dn dr : nat -> nat.
+Variables eta B Lam : R.
+Hypothesis eta0 : 0 <= eta.
+Hypothesis B0 : 0 <= B.
+Hypothesis Lam0 : 0 <= Lam.
+Variable U0 : stack.
+(* |U|_2^2 <= Lambda, in every layer *)
+Hypothesis singular : forall l (z : nat -> R), sum (dr l) (fun b => sum (dm l) (fun i => z i * U0 l i b) ^ 2) <= Lam * sum (dm l) (fun i => z i ^ 2).
+Lemma left_U q A : nrm q dr (smul dm A U0) <= sqrt Lam * nrm q dm A.
+Proof.
+  assert (s0 := sqrt_pos Lam). assert (a0 := nrm_ge0 q dm A). apply nrm_le; [pos|]. replace (sqrt Lam * nrm q dm A * (sqrt Lam * nrm q dm A)) with ((sqrt Lam * sqrt Lam) * (nrm q dm A * nrm q dm A)) by ring. rewrite nrm_sq, sqrt_def by auto.
+  unfold ip, smul. rewrite <- sum_scal. apply sum_le; intros l _. unfold fro. rewrite <- sum_scal. apply sum_le; intros i _. unfold mul.
+  rewrite (sum_ext (dr l) _ (fun b => sum (dm l) (fun k => A l i k * U0 l k b) ^ 2)) by (intros; ring). eapply Rle_trans; [apply (singular l (fun k => A l i k))|]. right. f_equal. apply sum_ext; intros; ring.
+Qed.
+Notation x := (eta * B).
+Definition cc_ (k : nat) : R := ((1 + x) ^ k + (1 - x) ^ k) / 2.
+Definition ss_ (k : nat) : R := ((1 + x) ^ k - (1 - x) ^ k) / 2.
+Let x0 : 0 <= x. Proof. pos. Qed.
+Lemma cs_rec k : cc_ (S k) = cc_ k + x * ss_ k /\ ss_ (S k) = ss_ k + x * cc_ k.
+Proof. unfold cc_, ss_. simpl. split; field. Qed.
+Lemma cs_ge k : 1 <= cc_ k /\ 0 <= ss_ k.
+Proof. induction k; [unfold cc_, ss_; simpl; lra|]. destruct IHk as [a b]. destruct (cs_rec k) as [-> ->]. assert (0 <= x * ss_ k) by pos. assert (0 <= x * cc_ k) by (apply Rmult_le_pos; lra). lra. Qed.
+Section Client.
+Variable g : nat -> stack.                 (* the gradients of the local steps *)
+Variables U V : nat -> stack.
+Hypothesis U_0 : U 0%nat = U0.
+Hypothesis V_0 : forall l i j, V 0%nat l i j = 0.
+Hypothesis U_S : forall k, U (S k) = sadd (U k) (sscal (- eta) (smul dn (g k) (V k))).
+Hypothesis V_S : forall k, V (S k) = sadd (V k) (sscal (- eta) (smul dm (str (g k)) (U k))).
+Hypothesis gB : forall k, nrm dm dn (g k) <= B.
+Definition sub (A C : stack) : stack := sadd A (sscal (-1) C).
+Lemma split_ A C : A = sadd C (sub A C).
+Proof. unfold sub, sadd, sscal, madd, mscal. apply functional_extensionality; intros l. mext. ring. Qed.
+Lemma step_7_1 k : nrm dm dr (sub (U k) U0) <= (cc_ k - 1) * sqrt Lam /\ nrm dn dr (V k) <= ss_ k * sqrt Lam /\
+  cc_ (S k) = cc_ k + x * ss_ k /\ ss_ (S k) = ss_ k + x * cc_ k.
+Proof.
+  assert (s0 := sqrt_pos Lam).
+  assert (main : forall k, nrm dm dr (sub (U k) U0) <= (cc_ k - 1) * sqrt Lam /\ nrm dn dr (V k) <= ss_ k * sqrt Lam).
+  { induction k0 as [|j [hU hV]].
+    - rewrite U_0. assert (z : nrm dm dr (sub U0 U0) = 0 /\ nrm dn dr (V 0%nat) = 0).
+      { split; unfold nrm; rewrite <- sqrt_0; f_equal; unfold ip; rewrite (sum_ext NL _ (fun _ => 0)); try (rewrite sum_const; ring); intros l _; unfold fro;
+          rewrite (sum_ext _ _ (fun _ => 0)); try (rewrite sum_const; ring); intros i _; rewrite (sum_ext _ _ (fun _ => 0)); try (rewrite sum_const; ring); intros b _;
+          [unfold sub, sadd, sscal, madd, mscal; ring|rewrite V_0; ring]. }
+      destruct z as [-> ->]. unfold cc_, ss_. simpl. lra.
+    - destruct (cs_rec j) as [-> ->]. destruct (cs_ge j) as [c1 z1]. assert (gj := gB j). assert (g0 := nrm_ge0 dm dn (g j)). split.
+      + replace (sub (U (S j)) U0) with (sadd (sub (U j) U0) (sscal (- eta) (smul dn (g j) (V j)))).
+        2: { rewrite U_S. unfold sub, sadd, sscal, madd, mscal. apply functional_extensionality; intros l. mext. ring. }
+        eapply Rle_trans; [apply nrm_add|]. rewrite nrm_scal, Rabs_Ropp, (Rabs_right eta) by lra.
+        assert (m := nrm_mul dm dn dr (g j) (V j)). assert (v0 := nrm_ge0 dn dr (V j)).
+        assert (m2 : nrm dm dn (g j) * nrm dn dr (V j) <= B * (ss_ j * sqrt Lam)) by (apply Rmult_le_compat; auto).
+        assert (m3 : eta * nrm dm dr (smul dn (g j) (V j)) <= eta * (B * (ss_ j * sqrt Lam))) by (apply Rmult_le_compat_l; lra). lra.
+      + rewrite V_S. eapply Rle_trans; [apply nrm_add|]. rewrite nrm_scal, Rabs_Ropp, (Rabs_right eta) by lra.
+        assert (m : nrm dn dr (smul dm (str (g j)) (U j)) <= B * (cc_ j * sqrt Lam)).
+        { rewrite (split_ (U j) U0). replace (smul dm (str (g j)) (sadd U0 (sub (U j) U0))) with (sadd (smul dm (str (g j)) U0) (smul dm (str (g j)) (sub (U j) U0))).
+          2: { unfold smul, sadd. apply functional_extensionality; intros l. now rewrite mul_add_r. }
+          eapply Rle_trans; [apply nrm_add|]. assert (a := left_U dn (str (g j))). rewrite <- nrm_tr in a. assert (b := nrm_mul dn dm dr (str (g j)) (sub (U j) U0)). rewrite <- nrm_tr in b.
+          assert (u0 := nrm_ge0 dm dr (sub (U j) U0)).
+          assert (b2 : nrm dm dn (g j) * nrm dm dr (sub (U j) U0) <= B * ((cc_ j - 1) * sqrt Lam)) by (apply Rmult_le_compat; auto).
+          assert (a2 : sqrt Lam * nrm dm dn (g j) <= sqrt Lam * B) by (apply Rmult_le_compat_l; auto). lra. }
+        apply (Rmult_le_compat_l eta) in m; auto. lra. }
+  destruct (main k) as [a b]. destruct (cs_rec k) as [c d]. repeat split; auto.
+Qed.
+End Client.
+(* N clients *)
+Definition smean N (f : nat -> stack) : stack := fun l => mean N (fun c => f c l).
+Definition ssum K (f : nat -> stack) : stack := fun l i j => sum K (fun k => f k l i j).
+Lemma nrm_smean p q N f b : (0 < N)%nat -> (forall c, (c < N)%nat -> nrm p q (f c) <= b) -> nrm p q (smean N f) <= b.
+Proof.
+  intros n0%lt_0_INR h. assert (s : forall n, (n <= N)%nat -> nrm p q (ssum n f) <= INR n * b).
+  { induction n; intros hn.
+    - simpl INR. rewrite Rmult_0_l. right. unfold nrm. rewrite <- sqrt_0. f_equal. unfold ip. rewrite (sum_ext NL _ (fun _ => 0)); [rewrite sum_const; ring|]. intros l _. unfold fro.
+      rewrite (sum_ext _ _ (fun _ => 0)); [rewrite sum_const; ring|]. intros i _. rewrite (sum_ext _ _ (fun _ => 0)); [rewrite sum_const; ring|]. intros j _. unfold ssum. simpl. ring.
+    - change (ssum (S n) f) with (sadd (ssum n f) (f n)). eapply Rle_trans; [apply nrm_add|]. rewrite S_INR. specialize (IHn ltac:(lia)). specialize (h n ltac:(lia)). lra. }
+  replace (smean N f) with (sscal (/ INR N) (ssum N f)) by reflexivity. assert (i0 : 0 < / INR N) by now apply Rinv_0_lt_compat. rewrite nrm_scal, (Rabs_right (/ INR N)) by lra.
+  assert (k := s N ltac:(lia)). apply (Rmult_le_compat_l (/ INR N)) in k; [|lra]. replace (/ INR N * (INR N * b)) with b in k by (field; lra). exact k.
+Qed.
+Lemma nrm_ssum p q K f (b : nat -> R) : (forall k, (k < K)%nat -> nrm p q (f k) <= b k) -> nrm p q (ssum K f) <= sum K b.
+Proof.
+  induction K; intros h.
+  - right. simpl sum. unfold nrm. rewrite <- sqrt_0. f_equal. unfold ip. rewrite (sum_ext NL _ (fun _ => 0)); [rewrite sum_const; ring|]. intros l _. unfold fro.
+    rewrite (sum_ext _ _ (fun _ => 0)); [rewrite sum_const; ring|]. intros i _. rewrite (sum_ext _ _ (fun _ => 0)); [rewrite sum_const; ring|]. intros j _. unfold ssum. simpl. ring.
+  - change (ssum (S K) f) with (sadd (ssum K f) (f K)). eapply Rle_trans; [apply nrm_add|]. rewrite sum_S. apply Rplus_le_compat; [apply IHK; intros; apply h; lia|apply h; lia].
+Qed.
+Lemma right_U q A : nrm dm q (smul dr U0 A) <= sqrt Lam * nrm dr q A.
+Proof.
+  assert (s0 := sqrt_pos Lam). assert (a0 := nrm_ge0 dr q A). apply nrm_le; [pos|]. replace (sqrt Lam * nrm dr q A * (sqrt Lam * nrm dr q A)) with ((sqrt Lam * sqrt Lam) * (nrm dr q A * nrm dr q A)) by ring. rewrite nrm_sq, sqrt_def by auto.
+  unfold ip, smul. rewrite <- sum_scal. apply sum_le; intros l _. rewrite (fro_tr (dm l)), (fro_tr (dr l)). unfold fro, tr_. rewrite <- sum_scal. apply sum_le; intros j _. unfold mul.
+  set (y i := sum (dr l) (fun b => U0 l i b * A l b j)). set (n2 := sum (dm l) (fun i => y i ^ 2)). set (a2 := sum (dr l) (fun b => A l b j ^ 2)).
+  assert (e1 : n2 = sum (dr l) (fun b => A l b j * sum (dm l) (fun i => y i * U0 l i b))).
+  { unfold n2. rewrite (sum_ext (dm l) _ (fun i => sum (dr l) (fun b => A l b j * (y i * U0 l i b)))).
+    - rewrite sum_swap. apply sum_ext; intros b _. now rewrite sum_scal.
+    - intros i _. rewrite (sum_ext (dr l) _ (fun b => y i * (U0 l i b * A l b j))) by (intros; ring). rewrite sum_scal. fold (y i). ring. }
+  assert (c := sum_cs (dr l) (fun b => A l b j) (fun b => sum (dm l) (fun i => y i * U0 l i b))). cbv beta in c. rewrite <- e1 in c. fold a2 in c.
+  assert (s := singular l y). fold n2 in s. assert (a20 : 0 <= a2) by (apply sum_ge0; intros; apply pow2_ge_0). assert (n20 : 0 <= n2) by (apply sum_ge0; intros; apply pow2_ge_0).
+  apply (Rmult_le_compat_l a2) in s; auto. assert (k : n2 ^ 2 <= a2 * (Lam * n2)) by lra.
+  assert (fin : n2 <= Lam * a2). { destruct (Req_dec n2 0) as [z|z]; [rewrite z; pos|]. apply (Rmult_le_reg_r n2); [lra|]. lra. }
+  rewrite (sum_ext (dm l) _ (fun i => y i ^ 2)) by (intros; unfold y; ring). rewrite (sum_ext (dr l) (fun b => A l b j * A l b j) (fun b => A l b j ^ 2)) by (intros; ring). exact fin.
+Qed.
+Section Clients.
+Variables N K : nat.
+Hypothesis N1 : (0 < N)%nat.
+Variable g : nat -> nat -> stack.
+Variables U V : nat -> nat -> stack.
+Hypothesis U_0 : forall c, U c 0%nat = U0.
+Hypothesis V_0 : forall c l i j, V c 0%nat l i j = 0.
+Hypothesis U_S : forall c k, U c (S k) = sadd (U c k) (sscal (- eta) (smul dn (g c k) (V c k))).
+Hypothesis V_S : forall c k, V c (S k) = sadd (V c k) (sscal (- eta) (smul dm (str (g c k)) (U c k))).
+Definition Ubar : stack := smean N (fun c => U c K).
+Definition Vbar : stack := smean N (fun c => V c K).
+(* W+ - W + eta R sum_j gbar^j, where W+ - W is Ubar Vbar^T and R is U0 U0^T *)
+Definition Ebar : stack := sadd (smul dr Ubar (str Vbar)) (sscal eta (smul dr U0 (smul dm (str U0) (ssum K (fun j => smean N (fun c => g c j)))))).
+Lemma V_sum c k l i b : V c k l i b = - eta * sum k (fun j => sum (dm l) (fun a => g c j l a i * U c j l a b)).
+Proof.
+  induction k; [rewrite V_0; simpl; ring|]. rewrite V_S, sum_S. unfold sadd, sscal, madd, mscal, smul, mul, str, tr_. rewrite IHk. ring.
+Qed.
+Lemma step_7_2 : Ebar = sadd (smul dr (sub Ubar U0) (str Vbar)) (sscal (- eta) (smul dr U0 (ssum K (fun j => smean N (fun c => smul dm (str (sub (U c j) U0)) (g c j)))))).
+Proof.
+  assert (n0 := lt_0_INR _ N1). assert (key : forall l b j, str Vbar l b j + eta * smul dm (str U0) (ssum K (fun j => smean N (fun c => g c j))) l b j
+    = - eta * ssum K (fun j => smean N (fun c => smul dm (str (sub (U c j) U0)) (g c j))) l b j).
+  { intros l b j. unfold str, tr_, Vbar, smean, mean, smul, mul, ssum, sub, sadd, sscal, madd, mscal.
+    rewrite (sum_ext N _ (fun c => - eta * sum K (fun k => sum (dm l) (fun a => g c k l a j * U c k l a b)))) by (intros; apply V_sum). rewrite sum_scal, (sum_swap N K).
+    rewrite (sum_ext K (fun k => / INR N * sum N (fun c => sum (dm l) (fun a => (U c k l a b + -1 * U0 l a b) * g c k l a j)))
+      (fun k => / INR N * sum N (fun c => sum (dm l) (fun a => g c k l a j * U c k l a b)) + (-1) * (/ INR N * sum N (fun c => sum (dm l) (fun a => U0 l a b * g c k l a j))))).
+    - rewrite sum_plus, !sum_scal. rewrite (sum_ext (dm l) _ (fun a => / INR N * sum K (fun k => sum N (fun c => U0 l a b * g c k l a j)))).
+      + rewrite sum_scal, (sum_swap (dm l) K). rewrite (sum_ext K (fun k => sum (dm l) (fun a => sum N (fun c => U0 l a b * g c k l a j))) (fun k => sum N (fun c => sum (dm l) (fun a => U0 l a b * g c k l a j)))) by (intros; apply sum_swap). ring.
+      + intros a _. rewrite sum_scal. rewrite (sum_ext K (fun k => sum N (fun c => U0 l a b * g c k l a j)) (fun k => U0 l a b * sum N (fun c => g c k l a j))) by (intros; apply sum_scal). rewrite sum_scal. ring.
+    - intros k _. rewrite (sum_ext N _ (fun c => sum (dm l) (fun a => g c k l a j * U c k l a b) + (-1) * sum (dm l) (fun a => U0 l a b * g c k l a j))).
+      + rewrite sum_plus, sum_scal. ring.
+      + intros c _. rewrite <- sum_scal, <- sum_plus. apply sum_ext; intros; ring. }
+  unfold Ebar. set (M := smul dm (str U0) (ssum K (fun j => smean N (fun c => g c j)))) in *. set (Z := ssum K (fun j => smean N (fun c => smul dm (str (sub (U c j) U0)) (g c j)))) in *.
+  apply functional_extensionality; intros l. mext.
+  change (sum (dr l) (fun k => Ubar l i k * str Vbar l k j) + eta * sum (dr l) (fun k => U0 l i k * M l k j)
+    = sum (dr l) (fun k => (Ubar l i k + -1 * U0 l i k) * str Vbar l k j) + - eta * sum (dr l) (fun k => U0 l i k * Z l k j)).
+  rewrite <- !sum_scal, <- !sum_plus. apply sum_ext; intros k _. assert (e := key l k j). replace (- eta * (U0 l i k * Z l k j)) with (U0 l i k * (- eta * Z l k j)) by ring. rewrite <- e. ring.
+Qed.
+Hypothesis gB : forall c k, nrm dm dn (g c k) <= B.
+Lemma sub_mean (f : nat -> stack) : sub (smean N f) U0 = smean N (fun c => sub (f c) U0).
+Proof.
+  assert (n0 := lt_0_INR _ N1). unfold sub, sadd, sscal, smean, madd, mscal, mean. apply functional_extensionality; intros l. mext. rewrite sum_plus, sum_const. field. lra.
+Qed.
+Lemma step_7_3 : nrm dm dn Ebar <= Lam * (cc_ K * ss_ K - INR K * x) /\ ss_ K = x * sum K cc_ /\
+  (cc_ K - 1) * ss_ K + sum K (fun j => x * (cc_ j - 1)) = cc_ K * ss_ K - INR K * x /\ cc_ K * ss_ K = ((1 + x) ^ (2 * K) - (1 - x) ^ (2 * K)) / 4 /\
+  cc_ K * ss_ K - INR K * x <= cc_ (S K) * ss_ (S K) - INR (S K) * x.
+Proof.
+  assert (s0 := sqrt_pos Lam). assert (sl : sqrt Lam * sqrt Lam = Lam) by (apply sqrt_def; auto).
+  assert (es : forall k, ss_ k = x * sum k cc_) by (induction k; [unfold ss_; simpl; field|rewrite sum_S, (proj2 (cs_rec k)), IHk; ring]).
+  assert (eK : (cc_ K - 1) * ss_ K + sum K (fun j => x * (cc_ j - 1)) = cc_ K * ss_ K - INR K * x).
+  { rewrite (sum_ext K _ (fun j => x * cc_ j + (- x) * 1)) by (intros; ring). rewrite sum_plus, !sum_scal, sum_const, <- es. ring. }
+  split; [|split; [apply es|split; [exact eK|split]]].
+  - rewrite step_7_2, <- eK. eapply Rle_trans; [apply nrm_add|].
+    assert (u : nrm dm dr (sub Ubar U0) <= (cc_ K - 1) * sqrt Lam).
+    { unfold Ubar. rewrite sub_mean. apply nrm_smean; auto. intros c _. apply (step_7_1 (g c) (U c) (V c) (U_0 c) (V_0 c) (U_S c) (V_S c) (gB c) K). }
+    assert (v : nrm dr dn (str Vbar) <= ss_ K * sqrt Lam).
+    { rewrite <- nrm_tr. unfold Vbar. apply nrm_smean; auto. intros c _. apply (step_7_1 (g c) (U c) (V c) (U_0 c) (V_0 c) (U_S c) (V_S c) (gB c) K). }
+    assert (m := nrm_mul dm dr dn (sub Ubar U0) (str Vbar)). assert (u0 := nrm_ge0 dm dr (sub Ubar U0)). assert (v0 := nrm_ge0 dr dn (str Vbar)).
+    assert (m1 : nrm dm dr (sub Ubar U0) * nrm dr dn (str Vbar) <= ((cc_ K - 1) * sqrt Lam) * (ss_ K * sqrt Lam)) by (apply Rmult_le_compat; auto).
+    assert (w : nrm dr dn (ssum K (fun j => smean N (fun c => smul dm (str (sub (U c j) U0)) (g c j)))) <= sum K (fun j => (cc_ j - 1) * sqrt Lam * B)).
+    { apply nrm_ssum. intros j _. apply nrm_smean; auto. intros c _. eapply Rle_trans; [apply nrm_mul|]. rewrite <- nrm_tr.
+      apply Rmult_le_compat; try apply nrm_ge0; auto. apply (step_7_1 (g c) (U c) (V c) (U_0 c) (V_0 c) (U_S c) (V_S c) (gB c) j). }
+    rewrite nrm_scal, Rabs_Ropp, (Rabs_right eta) by lra. assert (r := right_U dn (ssum K (fun j => smean N (fun c => smul dm (str (sub (U c j) U0)) (g c j))))).
+    apply (Rmult_le_compat_l (sqrt Lam)) in w; auto. assert (r2 := Rmult_le_compat_l _ _ _ eta0 (Rle_trans _ _ _ r w)).
+    replace (Lam * ((cc_ K - 1) * ss_ K + sum K (fun j => x * (cc_ j - 1)))) with ((cc_ K - 1) * sqrt Lam * (ss_ K * sqrt Lam) + eta * (sqrt Lam * sum K (fun j => (cc_ j - 1) * sqrt Lam * B))); [lra|].
+    rewrite (sum_ext K (fun j => (cc_ j - 1) * sqrt Lam * B) (fun j => (sqrt Lam * B) * (cc_ j - 1))) by (intros; ring). rewrite !sum_scal.
+    transitivity ((sqrt Lam * sqrt Lam) * ((cc_ K - 1) * ss_ K + x * sum K (fun j => cc_ j - 1))); [ring|rewrite sl; reflexivity].
+  - unfold cc_, ss_. replace (2 * K)%nat with (K + K)%nat by lia. rewrite !pow_add. field.
+  - destruct (cs_rec K) as [-> ->]. destruct (cs_ge K) as [c1 z1]. rewrite S_INR. assert (xz : 0 <= x * ss_ K) by pos. assert (xc : x <= x * cc_ K) by (assert (0 <= x * (cc_ K - 1)) by (apply Rmult_le_pos; lra); lra).
+    assert (k : cc_ K * (ss_ K + x) <= (cc_ K + x * ss_ K) * (ss_ K + x * cc_ K)) by (apply Rmult_le_compat; lra).
+    assert (x <= cc_ K * x) by lra. lra.
+Qed.
+End Clients.
+End Layers.
+(* 7.4: polynomials that the recursions stay below *)
+Definition sp_ y : R := y + y ^ 3 / 6 + y ^ 5 / 120 + y ^ 7 / 5040 + y ^ 9 / 351000.
+Definition cp_ y : R := 1 + y ^ 2 / 2 + y ^ 4 / 24 + y ^ 6 / 720 + y ^ 8 / 39000.
+Lemma tangent n x y : 0 <= x -> 0 <= y -> y ^ S n + INR (S n) * x * y ^ n <= (y + x) ^ S n.
+Proof.
+  intros x0 y0. induction n; [simpl; lra|]. assert (p := pow_le y n y0). assert (p1 := pow_le y (S n) y0). 
+  apply (Rmult_le_compat_l (y + x)) in IHn; [|lra]. change ((y + x) ^ S (S n)) with ((y + x) * (y + x) ^ S n). eapply Rle_trans; [|exact IHn].
+  rewrite (S_INR (S n)). change (y ^ S (S n)) with (y * y ^ S n). assert (i0 := pos_INR (S n)).
+  assert (0 <= INR (S n) * x * x * y ^ n) by (repeat apply Rmult_le_pos; auto). change (y ^ S n) with (y * y ^ n) in *. lra.
+Qed.
+Lemma step_7_4 (x q B Lam L : R) K : (0 < K)%nat -> 0 <= x -> let c := ((1 + x) ^ K + (1 - x) ^ K) / 2 in let s := ((1 + x) ^ K - (1 - x) ^ K) / 2 in let theta := INR K * x in
+  c * s - INR K * x = / 2 * sum (2 * K + 1) (fun j => if Nat.odd j then (if Nat.eq_dec j 1 then 0 else C (2 * K) j * x ^ j) else 0) /\
+  (theta <= 1/2 -> c * s - INR K * x <= 701/1000 * theta ^ 3) /\ (K = 1%nat -> c * s - INR K * x = 0) /\
+  (theta <= 1/2 -> 0 < theta -> 0 < L -> 0 <= q -> 0 <= B -> Lam = q * B / (L * theta) -> L * (Lam * (c * s - INR K * x)) <= 701/1000 * q * theta ^ 2 * B).
+Proof.
+  intros K1 x0 c s theta. assert (K0 := lt_0_INR _ K1). assert (t0 : 0 <= theta) by (unfold theta; apply Rmult_le_pos; lra).
+  assert (cs : c * s = ((1 + x) ^ (2 * K) - (1 - x) ^ (2 * K)) / 4) by (unfold c, s; replace (2 * K)%nat with (K + K)%nat by lia; rewrite !pow_add; field).
+  assert (bound : theta <= 1/2 -> c * s - INR K * x <= 701/1000 * theta ^ 3).
+  { intros th. assert (rec : forall n, INR n * x <= 1 -> ((1 + x) ^ n - (1 - x) ^ n) / 2 <= sp_ (INR n * x) /\ ((1 + x) ^ n + (1 - x) ^ n) / 2 <= cp_ (INR n * x)).
+    { induction n; intros hn; [unfold sp_, cp_; simpl; lra|]. rewrite S_INR in hn. assert (n0 := pos_INR n). assert (y0 : 0 <= INR n * x) by pos. destruct (IHn ltac:(lra)) as [h1 h2]. rewrite S_INR.
+      replace ((INR n + 1) * x) with (INR n * x + x) by ring. set (y := INR n * x) in *. simpl pow. set (a := (1 + x) ^ n) in *. set (b := (1 - x) ^ n) in *.
+      assert (h3 := Rmult_le_compat_l x _ _ x0 h1). assert (h4 := Rmult_le_compat_l x _ _ x0 h2).
+      assert (e2 := tangent 1 x y x0 y0). assert (e3 := tangent 2 x y x0 y0). assert (e4 := tangent 3 x y x0 y0). assert (e5 := tangent 4 x y x0 y0). assert (e6 := tangent 5 x y x0 y0).
+      assert (e7 := tangent 6 x y x0 y0). assert (e8 := tangent 7 x y x0 y0). assert (e9 := tangent 8 x y x0 y0). rewrite !S_INR in e2, e3, e4, e5, e6, e7, e8, e9. simpl INR in e2, e3, e4, e5, e6, e7, e8, e9.
+      unfold sp_, cp_ in *. split.
+      - assert (t : (a - b) / 2 + x * ((a + b) / 2) <= sp_ (y + x)); [unfold sp_|unfold sp_ in t; lra]. lra.
+      - assert (y1 : y <= 1) by (unfold y; lra). assert (y2 : y ^ 9 <= y ^ 7). { replace (y ^ 9) with (y ^ 7 * (y * y)) by ring. rewrite <- (Rmult_1_r (y ^ 7)) at 2. apply Rmult_le_compat_l; [apply pow_le; auto|nra]. }
+        assert (y7 : 0 <= y ^ 7) by (apply pow_le; auto). assert (xy : 0 <= x * (8 / 39000 * y ^ 7 - y ^ 7 / 5040 - y ^ 9 / 351000)) by (apply Rmult_le_pos; lra).
+        assert (t : (a + b) / 2 + x * ((a - b) / 2) <= cp_ (y + x)); [unfold cp_|unfold cp_ in t; lra]. lra. }
+    assert (e2 : INR (2 * K) * x = 2 * theta) by (rewrite mult_INR; simpl INR; unfold theta; ring).
+    destruct (rec (2 * K)%nat ltac:(rewrite e2; lra)) as [h _]. rewrite e2 in h. rewrite cs. fold theta.
+    assert (k : sp_ (2 * theta) / 2 - theta <= 701/1000 * theta ^ 3).
+    { unfold sp_. assert (t2 : theta ^ 2 <= 1/4) by nra. assert (t20 : 0 <= theta ^ 2) by apply pow2_ge_0. set (u := theta ^ 2) in *.
+      replace ((2 * theta + (2 * theta) ^ 3 / 6 + (2 * theta) ^ 5 / 120 + (2 * theta) ^ 7 / 5040 + (2 * theta) ^ 9 / 351000) / 2 - theta) with (theta * u * (2/3 + 2/15 * u + 4/315 * u ^ 2 + 256/351000 * u ^ 3)) by (unfold u; field).
+      replace (theta ^ 3) with (theta * u) by (unfold u; ring). rewrite (Rmult_comm (701/1000)). apply Rmult_le_compat_l; [pos|]. assert (u2 : u ^ 2 <= 1/16) by nra. assert (u3 : u ^ 3 <= 1/64) by (assert (0 <= u ^ 2) by apply pow2_ge_0; simpl; nra). lra. }
+    lra. }
+  split; [|split; [exact bound|split]].
+  - rewrite cs. assert (bin : forall z, (1 + z) ^ (2 * K) = sum (2 * K + 1) (fun j => C (2 * K) j * z ^ j)).
+    { intros z. rewrite (Rplus_comm 1 z), binomial. assert (e : forall n f, sum_f_R0 f n = sum (S n) f) by (induction n; intros f; [simpl; ring|cbn [sum_f_R0]; rewrite IHn; reflexivity]). rewrite e. replace (S (2 * K)) with (2 * K + 1)%nat by lia.
+      apply sum_ext; intros j _. rewrite pow1. ring. }
+    replace (1 - x) with (1 + - x) by ring. rewrite !bin.
+    assert (par : forall j, x ^ j - (- x) ^ j = if Nat.odd j then 2 * x ^ j else 0).
+    { intros j. assert (e : forall k, (- x) ^ (2 * k) = x ^ (2 * k)) by (intros k; rewrite !pow_mult; f_equal; ring). destruct (Nat.odd j) eqn:o.
+      - apply Nat.odd_spec in o. destruct o as [k ->]. rewrite !pow_add, e. ring.
+      - rewrite <- Nat.negb_even in o. apply Bool.negb_false_iff in o. apply Nat.even_spec in o. destruct o as [k ->]. rewrite e. ring. }
+    transitivity (/ 2 * (sum (2 * K + 1) (fun j => if Nat.odd j then C (2 * K) j * x ^ j else 0) + (-1) * (2 * INR K * x))).
+    + replace ((sum (2 * K + 1) (fun j => C (2 * K) j * x ^ j) - sum (2 * K + 1) (fun j => C (2 * K) j * (- x) ^ j)) / 4) with (/ 4 * (sum (2 * K + 1) (fun j => C (2 * K) j * x ^ j) + (-1) * sum (2 * K + 1) (fun j => C (2 * K) j * (- x) ^ j))) by field.
+      rewrite <- (sum_scal _ (-1)), <- sum_plus. rewrite (sum_ext _ _ (fun j => 2 * (if Nat.odd j then C (2 * K) j * x ^ j else 0))).
+      * rewrite sum_scal. field.
+      * intros j _. replace (C (2 * K) j * x ^ j + -1 * (C (2 * K) j * (- x) ^ j)) with (C (2 * K) j * (x ^ j - (- x) ^ j)) by ring. rewrite par. destruct Nat.odd; ring.
+    + f_equal. assert (one : sum (2 * K + 1) (fun j => if Nat.eq_dec j 1 then C (2 * K) 1 * x else 0) = 2 * INR K * x).
+      { rewrite (sum_delta (2 * K + 1) 1 (fun _ => C (2 * K) 1 * x)) by lia. destruct K as [|k]; [lia|]. replace (2 * S k)%nat with (S (2 * k + 1)) by lia.
+        unfold C. replace (S (2 * k + 1) - 1)%nat with (2 * k + 1)%nat by lia. rewrite (fact_simpl (2 * k + 1)), mult_INR. simpl (fact 1). simpl (INR 1). assert (f := INR_fact_neq_0 (2 * k + 1)).
+        replace (INR (S (2 * k + 1))) with (2 * INR (S k)) by (rewrite !S_INR, plus_INR, mult_INR; simpl INR; ring). field. exact f. }
+      rewrite <- one, <- sum_scal, <- sum_plus. apply sum_ext; intros j _. destruct (Nat.eq_dec j 1) as [->|]; [change (Nat.odd 1) with true; cbv iota; destruct (Nat.eq_dec 1 1); [|congruence]; rewrite ?pow_1; simpl pow; ring|destruct (Nat.odd j); [destruct (Nat.eq_dec j 1); [congruence|ring]|ring]].
+  - intros ->. unfold c, s. simpl. field.
+  - intros th t1 L0 q0 B0 ->. replace (L * (q * B / (L * theta) * (c * s - INR K * x))) with (q * B / theta * (c * s - INR K * x)) by (field; lra).
+    assert (z : 0 <= q * B / theta) by (apply Rmult_le_pos; [pos|now apply Rlt_le, Rinv_0_lt_compat]). apply Rle_trans with (q * B / theta * (701/1000 * theta ^ 3)); [apply Rmult_le_compat_l; auto|]. right. field. lra.
 Qed.

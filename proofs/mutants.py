@@ -44,8 +44,17 @@ MUTANTS = [
     ("Decomfl", "step_3_5", "5/2 *", "2 *"),
     ("Decomfl", "k_steps", "6 * (1 - / INR K)", "5 * (1 - / INR K)"),
     ("Sampling", "sampling_variance", "INR N - 1", "INR N"),
-    ("Limits", "gradient_lower", "2 * L *", "3 * L *"),
-    ("Effective", "effective", "2 * L * omega", "L * omega"),
+    ("Mud", "step_7_4", "701/1000 * theta ^ 3", "700/1000 * theta ^ 3"),
+    ("Mud", "step_10_4", "<= fro m n (msub T X) (msub T X) /\\", "<= 9/10 * fro m n (msub T X) (msub T X) /\\"),
+    ("Decomfl", "step_11_4", "INR dim + 1", "INR dim + 2"),
+    ("Limits", "step_1_4", "2 * L * quad L (at_ s) * (1", "3 * L * quad L (at_ s) * (1"),
+    ("Limits", "step_2_2", "2 * L * omega", "L * omega"),
+    ("Limits", "step_2_4", "tr / L + 1", "tr / L + 1/2"),
+    ("Limits", "step_3_1", "69/100", "68/100"),
+    ("Limits", "step_4_3", "INR T + 1/2)", "INR T + 1/3)"),
+    ("Limits", "step_5_3", "<= 25/3", "<= 8"),
+    ("Limits", "step_5_4", "7/6 * INR M", "1 * INR M"),
+    ("Limits", "step_6_1", "9/25", "10/25"),
 ]
 
 
