@@ -673,9 +673,7 @@ HALVES = every(
     Implies(["q >= 0", MOST_Q], [F["halves"]], ["eta_t == 1"], line=True),
     Equal(F["two"], "sq(a + b - z)", gap=True),
     Equal(F["polar"].side(0), F["polar"].side(1)),
-    Implies(["q >= 0", MOST_Q, F["two"], "-dot(a, a + b) <= polar"], [F["halves"]],
-            ["eta_t == 1", ("polar", F["polar"])], line=True),
-)  # fmt: skip
+)
 YOUNG = every(
     Equal(F["young"], F["young_gap"], gap=True),
     Equal(F["young_G"], "sq(2*w*G - E_)/(4*w)",
