@@ -97,7 +97,7 @@ def printed() -> tuple[dict[str, str], str]:
     """Return the statements of all results by name, and the axioms that they rest on, as Coq prints them."""
     names = sorted(results().values())
     lines = ["From Coq Require Import Reals List.", "From Fedtheory Require Import Core.", "Open Scope R_scope."]
-    lines += ["Set Printing Width 118."]
+    lines += ["Set Printing Width 118.", "Set Printing Depth 1000."]
     for module in sorted({name.split(".")[0] for name in names}):
         checks = [f"Check {name}." for name in names if name.startswith(module + ".")]
         lines += [f"From Fedtheory Require {module}.", f"Module see_{module}.", f"Import {module}.", *checks]
