@@ -587,7 +587,7 @@ Y = torch.arange(20) % 4
     ("call", "error", "words"),
     [
         (lambda: iid(Y.tolist(), 2, Key(0)), TypeError, "y="),
-        (lambda: iid(Y.double(), 2, Key(0)), ValueError, "y='torch.float64"),
+        (lambda: dirichlet(Y.double(), 2, 1.0, Key(0)), ValueError, "y='torch.float64"),
         (lambda: iid(Y[:0], 2, Key(0)), ValueError, "y="),
         (lambda: iid(Y, 0, Key(0)), ValueError, "clients=0"),
         (lambda: iid(Y, 21, Key(0)), ValueError, "clients=21"),

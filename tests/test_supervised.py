@@ -244,7 +244,7 @@ def test_what_does_not_fit_has_a_line():
     refused(lambda: Supervised("net", mse, data), "module='net'")
     images = classes((inputs(1, 6, 6) * 9).to(torch.uint8))
     refused(seen(dropped(), nn.CrossEntropyLoss(), images), "module='Sequential'", "x.float() / 255")
-    refused(seen(Vit(attention=0.1), nn.CrossEntropyLoss(), classes(inputs(1, 6, 6))), "attention's own dropout")
+    refused(seen(Vit(attention=0.1), nn.CrossEntropyLoss(), classes(inputs(1, 6, 6))), "self_attn.dropout = 0")
     p = Supervised(made(mlp), mse, data)
     refused(lambda: run(FedAvg(0.1, 1), p, 1, metrics=("accuracy",)), "metrics='accuracy'", "record 'loss'")
 

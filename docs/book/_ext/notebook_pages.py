@@ -26,6 +26,7 @@ PAGES = {  # of docs, and the book's places
     "conclusions": "look-up/conclusions",
     "report": "look-up/items/index",
     "symbols": "look-up/symbols",
+    "proofs": "theory/coq",
     **{f"theory/{name}": f"theory/{name}" for name in ("ssf", "mud", "family")},
     **{name: f"guides/{name}" for name in GUIDES},
 }

@@ -720,7 +720,7 @@ STEPS = [
     Step("fedsub.6.2", "identity", "at the step that balances both terms, and 5.61", BEST, {"A == 2*C": "A == C"},
          "twice the cube of that step"),
     Step("fedsub.6.3", "implication", "for 0 <= 9 p <= 1", WITHOUT, {"9/4": "2"},
-         ("fedsub.sharper.without",)),
+         claims=("fedsub.sharper.without",)),
     Step("fedsub.6.4", "identity", "2, 51.2 and 25/31", RATIO, {"25/31": "24/31"}),
     Step("fedsub.7.1", "identity", "two clients, two local steps, any matrix instead of Pi",
          every(undropped(True), IS_SSF), undropped(False), "of y_i only its projection is kept", ("fedsub.eq10",)),
@@ -735,5 +735,5 @@ STEPS = [
     Step("fedsub.8.4", "implication", QUADRATIC, DUALS, {"10/9": "11/10"}),
     Step("fedsub.8.5", "implication", QUADRATIC, DESCENTS, {"-2/5": "-9/20"}),
     Step("fedsub.8.6", "implication", QUADRATIC, STAYS, {"8*t": "7*t"},
-         ("fedsub.sharper.quadratic",)),
+         claims=("fedsub.sharper.quadratic",)),
 ]  # fmt: skip
