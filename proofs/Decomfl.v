@@ -783,10 +783,16 @@ Proof.
 Qed.
 Lemma nH_scal c v : nH Hw (c *: v)%V = c * c * nH Hw v. Proof. unfold nH. rewrite (l_scal _ _ HHw), dot_scall, dot_scalr. ring. Qed.
 Lemma nH_ge0 v : 0 <= nH Hw v. Proof. apply (l_ge0 _ _ HHw). Qed.
-Lemma drift_rec i k : (i < N)%nat -> (k < K)%nat -> pk k (e_ i) <= 2 * eta ^ 2 * L * ((INR k ^ 2 + INR k * a) * nrm2 (g i w) + INR k * cc * sigma ^ 2)
+Lemma step_8_4 i k : (i < N)%nat -> (k < K)%nat ->
+  (forall h, loc w i h - w = - eta *: pvsum (fun h x => A (snd x) (g i w + nn (fst x) i) + A (snd x) (dlt i h) + ep w h (fst x) (snd x) i) h)%V /\
+  (forall j, pk j (fun h => nrm2 (dlt i h)) <= L * pk j (e_ i)) /\
+  pk k (e_ i) <= 2 * eta ^ 2 * L * ((INR k ^ 2 + INR k * a) * nrm2 (g i w) + INR k * cc * sigma ^ 2)
   + 8 * eta ^ 2 * L ^ 2 * (INR K + a) * sum k (fun j => pk j (e_ i)) + 8 * eta ^ 2 * L * (INR k ^ 2 * b2 + INR k * (a * t2)).
 Proof.
-  intros hi hk. assert (kK : INR k <= INR K) by (apply le_INR; lia). assert (e2 := pow2_ge_0 eta).
+  intros hi hk. split; [|split].
+  { intros h. rewrite loc_sum. f_equal. unfold T1, T2, T3, S1, S2, S3. induction h as [|x h IH]; cbn [pvsum]; [vring|]. rewrite <- IH. vring. }
+  { intros j. rewrite <- ex_scal. apply ex_le; intros h. now apply dlt_le. }
+  assert (kK : INR k <= INR K) by (apply le_INR; lia). assert (e2 := pow2_ge_0 eta).
   assert (q1 := step_7_1 Hw L a HHw (Rlt_le _ _ L0) a0 (ker w) dirs A A_mean1 (A_size w) (g i w) (fun s => nn s i) (sigma ^ 2) (fun h u => nn_mean0 w h i u hi) (fun h => nn_var w h i hi) k).
   assert (q2 := step_7_2 Hw L a HHw (Rlt_le _ _ L0) (ker w) dirs A A_mean1 (A_var w) (dlt i) k).
   assert (q3 := step_7_3 Hw L a HHw (Rlt_le _ _ L0) (ker w) dirs (fun h s o => ep w h s o i) (fun h s => be w h s i) b2 t2 (fun h s u => ep_mean w h s i u hi) (fun h s => be_le w h s i hi) (fun h s => ep_var w h s i hi) k b0).
@@ -809,7 +815,7 @@ Proof.
   set (X := 2 * eta ^ 2 * L * (1/2 * (INR K - 1) * INR K ^ 2 * th * nrm2 (g i w) + 1/2 * (INR K - 1) * INR K * (cc * sigma ^ 2)) + 8 * eta ^ 2 * L * (1/2 * (INR K - 1) * INR K ^ 2 * bth)).
   assert (b : S_ <= X + 8 * hh ^ 2 * th * S_).
   { apply Rle_trans with (sum K (fun k => 2 * eta ^ 2 * L * ((INR k ^ 2 + INR k * a) * nrm2 (g i w) + INR k * cc * sigma ^ 2) + 8 * eta ^ 2 * L ^ 2 * (INR K + a) * S_ + 8 * eta ^ 2 * L * (INR k ^ 2 * b2 + INR k * (a * t2)))).
-    - apply sum_le; intros k hk. eapply Rle_trans; [apply drift_rec; auto|]. apply Rplus_le_compat_r, Rplus_le_compat_l. apply Rmult_le_compat_l; [assert (l2 := pow2_ge_0 L); assert (0 <= INR K + a) by lra; pos|].
+    - apply sum_le; intros k hk. eapply Rle_trans; [apply step_8_4; auto|]. apply Rplus_le_compat_r, Rplus_le_compat_l. apply Rmult_le_compat_l; [assert (l2 := pow2_ge_0 L); assert (0 <= INR K + a) by lra; pos|].
       apply sum_more; [intros j; apply ex_ge0; intros; apply nH_ge0|lia].
     - rewrite (sum_ext K _ (fun k => (2 * eta ^ 2 * L * nrm2 (g i w) * (INR k ^ 2 + INR k * a) + (2 * eta ^ 2 * L * cc * sigma ^ 2 * INR k + (8 * eta ^ 2 * L ^ 2 * (INR K + a) * S_ + 8 * eta ^ 2 * L * (INR k ^ 2 * b2 + INR k * (a * t2))))))) by (intros; ring).
       rewrite (sum_plus K), (sum_plus K), (sum_plus K), (sum_scal K (2 * eta ^ 2 * L * nrm2 (g i w))), (sum_scal K (2 * eta ^ 2 * L * cc * sigma ^ 2)), (sum_const K), (sum_scal K (8 * eta ^ 2 * L)). change (sum K (fun i => INR i)) with (sum K INR). rewrite c1.
@@ -923,7 +929,9 @@ Proof.
   apply (Rmult_le_compat_l eta) in b; [|lra]. rewrite (sum_ext K (fun j => pk j (fun h => 1/4 * nrm2 (G w) + (2 * nrm2 (dC h) + 2 * b2))) (fun j => (1/4 * nrm2 (G w) + 2 * b2) + 2 * pk j (fun h => nrm2 (dC h)))) in b by (intros; rewrite !ex_plus, !ex_const, ex_scal; ring).
   rewrite sum_plus, sum_const, sum_scal in b. assert (d := dC_le). apply (Rmult_le_compat_l (2 * eta)) in d; [|lra]. unfold te. lra.
 Qed.
-Lemma curve_C : 1/2 * pk K (fun h => nH Hw (next w (C, h) - w)) <= L * te ^ 2 * (th * nrm2 gC + cc * sigma ^ 2 / (INR m * INR K) + 4 * th * (L * QC) + 4 * bth).
+Lemma curve_C : pk K (fun h => nH Hw (U1 h)) <= L * (INR K ^ 2 * th * nrm2 gC + INR K * cc * (sigma ^ 2 / INR m)) /\
+  pk K (fun h => nH Hw (U2 h + U3 h)) <= L * (4 * INR K ^ 2 * th * (L * QC) + 4 * INR K ^ 2 * bth) /\
+  1/2 * pk K (fun h => nH Hw (next w (C, h) - w)) <= L * te ^ 2 * (th * nrm2 gC + cc * sigma ^ 2 / (INR m * INR K) + 4 * th * (L * QC) + 4 * bth).
 Proof.
   assert (e2 := pow2_ge_0 eta). assert (l0 := Rlt_le _ _ L0).
   assert (q1 := step_7_1 Hw L a HHw l0 a0 (ker w) dirs A A_mean1 (A_size w) gC (fun s => mc (fun i => nn s i)) (sigma ^ 2 / INR m) nC_mean0 nC_var K).
@@ -939,14 +947,20 @@ Proof.
       + unfold mc. rewrite (Family.pick_ext (fun i => ep w h s o i - be w h s i)%V (fun i => ep w h s o i + (-1) *: be w h s i)%V C) by (intros; vring). rewrite Family.pick_plus, (Family.pick_scal (-1)). change (fun i => ep w h s o i) with (ep w h s o). change (fun i => be w h s i) with (be w h s). vring.
     - unfold mr. rewrite ex_scal, (Family.ex_lsum dirs C (fun i o => nH Hw (ep w h s o i - be w h s i))). rewrite <- (mr_const (a * L * t2)). apply mr_le; intros; now apply ep_var, CN. }
   specialize (q3 p1 p2 p3 K b0). assert (d := dC_le).
-  apply Rle_trans with (pk K (fun h => eta ^ 2 * nH Hw (U1 h) + (2 * eta ^ 2 * nH Hw (U2 h) + 2 * eta ^ 2 * nH Hw (U3 h)))).
-  - rewrite <- ex_scal. apply ex_le; intros h. rewrite next_sum, nH_scal. assert (x := nH_two Hw L HHw (U1 h) (U2 h + U3 h)%V). assert (y := nH_two Hw L HHw (U2 h) (U3 h)).
-    assert (z : nH Hw (U1 h + (U2 h + U3 h)) <= 2 * nH Hw (U1 h) + 4 * nH Hw (U2 h) + 4 * nH Hw (U3 h)) by lra. apply (Rmult_le_compat_l (eta ^ 2)) in z; auto. lra.
-  - rewrite !ex_plus, !ex_scal. change (fun j => path (kk (ker w) dirs) j (fun h => nrm2 (dC h))) with (fun j => pk j (fun h => nrm2 (dC h))) in q2.
-    apply (Rmult_le_compat_l (INR K + a)) in d; [|lra]. apply (Rmult_le_compat_l (eta ^ 2)) in q1; auto. apply (Rmult_le_compat_l (2 * eta ^ 2)) in q2; [|lra]. apply (Rmult_le_compat_l (2 * eta ^ 2)) in q3; [|lra]. apply (Rmult_le_compat_l (4 * eta ^ 2 * L)) in d; [|pos].
+  assert (u1 : pk K (fun h => nH Hw (U1 h)) <= L * (INR K ^ 2 * th * nrm2 gC + INR K * cc * (sigma ^ 2 / INR m))).
+  { eapply Rle_trans; [exact q1|]. right. unfold th, cc. field. lra. }
+  assert (u2 : pk K (fun h => nH Hw (U2 h + U3 h)) <= L * (4 * INR K ^ 2 * th * (L * QC) + 4 * INR K ^ 2 * bth)).
+  { apply Rle_trans with (pk K (fun h => 2 * nH Hw (U2 h) + 2 * nH Hw (U3 h))); [apply ex_le; intros h; apply (nH_two Hw L HHw)|]. rewrite ex_plus, !ex_scal.
+    change (fun j => path (kk (ker w) dirs) j (fun h => nrm2 (dC h))) with (fun j => pk j (fun h => nrm2 (dC h))) in q2.
+    apply (Rmult_le_compat_l (INR K + a)) in d; [|lra]. apply (Rmult_le_compat_l (4 * L)) in d; [|lra].
+    replace (L * (4 * INR K ^ 2 * th * (L * QC) + 4 * INR K ^ 2 * bth)) with (4 * L * ((INR K + a) * (INR K * (L * QC))) + 4 * L * (INR K ^ 2 * b2 + INR K * a * t2)) by (unfold th, bth; field; lra).
+    unfold U2, U3, pk in *. fold dC. change (fun h : list (S * O) => mc (fun i => dlt i h)) with dC. lra. }
+  split; [exact u1|]. split; [exact u2|].
+  apply Rle_trans with (pk K (fun h => eta ^ 2 * nH Hw (U1 h) + eta ^ 2 * nH Hw (U2 h + U3 h))).
+  - rewrite <- ex_scal. apply ex_le; intros h. rewrite next_sum, nH_scal. assert (x := nH_two Hw L HHw (U1 h) (U2 h + U3 h)%V). apply (Rmult_le_compat_l (eta ^ 2)) in x; auto. lra.
+  - rewrite ex_plus, !ex_scal. apply (Rmult_le_compat_l (eta ^ 2)) in u1; auto. apply (Rmult_le_compat_l (eta ^ 2)) in u2; auto.
     replace (L * te ^ 2 * (th * nrm2 gC + cc * sigma ^ 2 / (INR m * INR K) + 4 * th * (L * QC) + 4 * bth))
-      with (eta ^ 2 * (L * (INR K ^ 2 + INR K * a) * nrm2 gC + L * INR K * (1 + a) * (sigma ^ 2 / INR m)) + 4 * eta ^ 2 * L * ((INR K + a) * (INR K * (L * QC))) + 2 * eta ^ 2 * (2 * L * (INR K ^ 2 * b2 + INR K * a * t2))) by (unfold te, th, cc, bth; field; lra).
-    unfold U1, U2, U3, pk in *. fold dC. change (fun h : list (S * O) => mc (fun i => dlt i h)) with dC. lra.
+      with (eta ^ 2 * (L * (INR K ^ 2 * th * nrm2 gC + INR K * cc * (sigma ^ 2 / INR m))) + eta ^ 2 * (L * (4 * INR K ^ 2 * th * (L * QC) + 4 * INR K ^ 2 * bth))) by (unfold te; field; lra). lra.
 Qed.
 End Clients.
 End Round.
@@ -978,51 +992,26 @@ Proof.
     rewrite (ex_ext (Family.lsets N m mN) _ (fun C => nrm2 (gC w C - G w) + (2 * dot (G w) (gC w C) + - nrm2 (G w)))) by (intros C; rewrite nrm2_sub, (dotC (gC w C)); ring).
     rewrite !ex_plus, ex_const, ex_scal. unfold gC at 2. rewrite sample_dot. assert (e : / INR N * sum N (fun i => dot (G w) (g i w)) = nrm2 (G w)) by (transitivity (dot (G w) (/ INR N *: vsum N (fun i => g i w))); [rewrite dot_scalr, dot_sumr; reflexivity|reflexivity]). rewrite e. lra.
 Qed.
+Lemma step_8_5 w : (forall i, (i < N)%nat -> Q_ w i <= 8/7 * (1 - / INR K) * L * te ^ 2 * (th * nrm2 (g i w) + cc * sigma ^ 2 / INR K + 4 * bth)) /\
+  L * Family.lsets N m mN (QC w) <= 8/7 * (1 - / INR K) * hh ^ 2 * (th * (nrm2 (G w) + sg2) + cc * sigma ^ 2 / INR K + 4 * bth).
+Proof.
+  split; [intros; now apply drift|]. destruct (step_8_3 w) as [r1 _]. assert (l0 := Rlt_le _ _ L0).
+  assert (uK : 0 <= 1 - / INR K) by (assert (/ INR K <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra); lra).
+  set (qf := 8/7 * (1 - / INR K) * L * te ^ 2). assert (qf0 : 0 <= qf) by (unfold qf; assert (y := pow2_ge_0 te); pos).
+  set (cst := cc * sigma ^ 2 / INR K + 4 * bth).
+  assert (q : Family.lsets N m mN (QC w) <= Family.lsets N m mN (fun C => qf * cst + qf * th * mr C (fun i => nrm2 (g i w)))).
+  { apply (Family.lsets_le N m mN); intros C hC. unfold QC. apply Rle_trans with (mr C (fun i => qf * cst + qf * th * nrm2 (g i w))).
+    - apply (mr_le C); intros i hi. eapply Rle_trans; [apply drift, (subsets_below _ _ _ _ hC hi)|]. right. unfold qf, cst. ring.
+    - right. now rewrite (mr_lin C), (mr_const C (subsets_length _ _ _ hC)). }
+  rewrite ex_plus, !ex_scal, ex_const in q. apply (Rmult_le_compat_l (qf * th)) in r1; [|assert (0 <= th) by lra; pos].
+  assert (b := Rle_trans _ _ _ q (Rplus_le_compat_l (qf * cst) _ _ r1)). apply (Rmult_le_compat_l L) in b; auto.
+  eapply Rle_trans; [exact b|]. right. unfold qf, cst, hh. ring.
+Qed.
 Lemma favg_below w s : Favg (w + s)%V <= Favg w + dot (G w) s + 1/2 * nH (H w) s.
 Proof.
   unfold Favg. apply Rle_trans with (/ INR N * sum N (fun i => f i w + dot (g i w) s + 1/2 * nH (H w) s)).
   - apply Rmult_le_compat_l; auto. apply sum_le; intros i hi. assert (q := step_5_2 (H w) L (HH w) (f i) (g i) (grad i hi) (fun x s u => rank w i x s u hi) w s). apply abs_le in q. lra.
   - right. rewrite !sum_plus, sum_const, <- dot_suml. unfold G. rewrite dot_scall. field. lra.
-Qed.
-Theorem claim_9 w : kround w (fun x => Favg (next w x)) <= Favg w - te / 2 * nrm2 (G w) + L * te ^ 2 * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K))
-  + 3 * (1 - / INR K) * L ^ 2 * te ^ 3 * (th * sg2 + cc * sigma ^ 2 / INR K) + te * (3 * b2 + 11/2 * L * eta * a * t2).
-Proof.
-  destruct (step_8_3 w) as [r1 r2]. assert (l0 := Rlt_le _ _ L0). assert (tt := Rlt_le _ _ te0).
-  assert (uK : 0 <= 1 - / INR K <= 1) by (split; [assert (/ INR K <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra); lra|assert (x := Rinv_0_lt_compat _ K0); lra]).
-  set (qf := 8/7 * (1 - / INR K) * L * te ^ 2). assert (qf0 : 0 <= qf) by (unfold qf; assert (y := pow2_ge_0 te); pos).
-  set (cst := cc * sigma ^ 2 / INR K + 4 * bth).
-  apply Rle_trans with (Family.lsets N m mN (fun C => Favg w + (te / 4 * nrm2 (G w) + 2 * te * b2 + L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K) + 4 * bth)) + (- te * dot (G w) (gC w C) + (L * te ^ 2 * th * nrm2 (gC w C)
-    + te * L * (2 + 4 * hh * th) * qf * (th * mr C (fun i => nrm2 (g i w)) + cst))))).
-  - unfold kround. cbn [bind ex]. apply (Family.lsets_le N m mN); intros C hC. assert (Cl := subsets_length _ _ _ hC). assert (Cn := fun i => subsets_below N m C i hC). assert (Cd := subsets_nodup _ _ _ hC).
-    eapply Rle_trans; [apply (ex_le _ _ (fun h => Favg w + (dot (G w) (next w (C, h) - w) + 1/2 * nH (H w) (next w (C, h) - w))))|].
-    + intros h. assert (q := favg_below w (next w (C, h) - w)%V). replace (w + (next w (C, h) - w))%V with (next w (C, h)) in q by vring. lra.
-    + rewrite !ex_plus, ex_const, ex_scal. assert (s1 := slope_C w C Cl Cn). assert (s2 := curve_C w C Cl Cn Cd).
-      assert (qq : QC w C <= qf * (th * mr C (fun i => nrm2 (g i w)) + cst)).
-      { unfold QC. apply Rle_trans with (mr C (fun i => qf * cst + qf * th * nrm2 (g i w))).
-        - apply (mr_le C); intros i hi. eapply Rle_trans; [apply drift, Cn, hi|]. right. unfold qf, cst. ring.
-        - right. rewrite (mr_lin C), (mr_const C Cl). ring. }
-      assert (k0 : 0 <= te * L * (2 + 4 * hh * th)) by (apply Rmult_le_pos; [pos|]; assert (0 <= hh * th) by (apply Rmult_le_pos; lra); lra). apply (Rmult_le_compat_l _ _ _ k0) in qq. unfold hh in *. lra.
-  - rewrite !ex_plus, !ex_scal, !ex_plus, !ex_scal, !ex_const.
-    assert (sd : Family.lsets N m mN (fun C => dot (G w) (gC w C)) = nrm2 (G w)).
-    { unfold gC. rewrite sample_dot. transitivity (dot (G w) (/ INR N *: vsum N (fun i => g i w))); [rewrite dot_scalr, dot_sumr; reflexivity|reflexivity]. }
-    rewrite sd. assert (k1 : 0 <= L * te ^ 2 * th) by (assert (y := pow2_ge_0 te); assert (0 <= th) by lra; pos). apply (Rmult_le_compat_l _ _ _ k1) in r2.
-    assert (k2 : 0 <= te * L * (2 + 4 * hh * th) * qf * th) by (assert (0 <= th) by lra; assert (0 <= hh) by lra; assert (0 <= 2 + 4 * hh * th) by (assert (0 <= hh * th) by pos; lra); pos). apply (Rmult_le_compat_l _ _ _ k2) in r1.
-    assert (hs : hh * th <= 1/8) by (unfold hh; lra). assert (s92 := step_9_2 hh th hh0 th1 hs). assert (s93 := step_9_3 hh th hh0 th1 hs).
-    destruct (step_9_4 hh th b2 t2 (a / INR K) (L * eta * a) hh0 th1 hs b0 t0 ltac:(unfold Rdiv; pos) eq_refl ltac:(unfold hh, te; field; lra)) as [s94 _].
-    assert (n0 := nrm2_ge0 (G w)). assert (s20 := pow2_ge_0 sigma). assert (sgp : 0 <= sg2) by (eapply Rle_trans; [|apply (spread w)]; apply Rmult_le_pos; auto; apply sum_ge0; intros; apply nrm2_ge0).
-    set (u := 1 - / INR K) in *. set (Z1 := th * sg2 + cc * sigma ^ 2 / INR K). assert (Z0 : 0 <= Z1) by (unfold Z1, cc, Rdiv; assert (0 <= th) by lra; apply Rplus_le_le_0_compat; pos).
-    assert (big : te * L * (2 + 4 * hh * th) * qf = te * (u * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7))))) by (unfold qf, hh; ring).
-    assert (x1 := Rmult_le_compat_l (te * nrm2 (G w)) _ _ ltac:(pos) s92). assert (x2 := Rmult_le_compat_l (te * u * hh ^ 2 * Z1) _ _ ltac:(destruct uK; assert (y := pow2_ge_0 hh); pos) s93). assert (x3 := Rmult_le_compat_l te _ _ tt s94).
-    (* 1 for 1 - 1/K before |g|^2 and b *)
-    assert (w0 : 0 <= te * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7)))) by (assert (0 <= hh * th) by (apply Rmult_le_pos; lra); assert (y := pow2_ge_0 hh); apply Rmult_le_pos; [lra|]; apply Rmult_le_pos; [auto|lra]).
-    assert (w1 : te * L * (2 + 4 * hh * th) * qf * (th * nrm2 (G w) + 4 * bth) <= te * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7))) * (th * nrm2 (G w) + 4 * bth)).
-    { rewrite big. apply Rmult_le_compat_r; [assert (0 <= th) by lra; apply Rplus_le_le_0_compat; pos|]. assert (0 <= (1 - u) * (te * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7))))) by (apply Rmult_le_pos; lra). lra. }
-    assert (w2 : te * L * (2 + 4 * hh * th) * qf * Z1 <= 3 * u * L ^ 2 * te ^ 3 * Z1).
-    { rewrite big. replace (3 * u * L ^ 2 * te ^ 3 * Z1) with (te * u * hh ^ 2 * Z1 * 3) by (unfold hh; ring). lra. }
-    unfold cst. fold bth in x3. replace (L * te ^ 2 * th * (nrm2 (G w) + gamm * sg2 / INR m)) with (te * (hh * th) * nrm2 (G w) + L * te ^ 2 * (th * (gamm * sg2) / INR m)) in r2 by (unfold hh; field; lra).
-    replace (te * (3 * b2 + 11/2 * L * eta * a * t2)) with (te * (3 * b2 + 11/2 * hh * (a / INR K) * t2)) by (unfold hh, te; field; lra).
-    replace (L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K) + 4 * bth)) with (L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K)) + te * (4 * hh * bth)) by (unfold hh; ring).
-    unfold Z1 in *. lra.
 Qed.
 (* 9.1, in the mean over the drawn clients; LQ is the drift of section 8 *)
 Lemma step_9_1 w : kround w (fun x => dot (G w) (next w x - w)) <= - (3/4) * te * nrm2 (G w) + 2 * te * (L * Family.lsets N m mN (QC w)) + 2 * te * b2.
@@ -1033,13 +1022,55 @@ Proof.
     { unfold gC. rewrite sample_dot. transitivity (dot (G w) (/ INR N *: vsum N (fun i => g i w))); [rewrite dot_scalr, dot_sumr; reflexivity|reflexivity]. }
     rewrite sd. right. change (Family.lsets N m mN (fun w0 : list nat => QC w w0)) with (Family.lsets N m mN (QC w)). field.
 Qed.
+Lemma step_9_6 w : (forall C, In C (subsets N m) -> let E := path (kk (ker w) dirs) K in
+    E (fun h => nH (H w) (U1 w C h)) <= L * (INR K ^ 2 * th * nrm2 (gC w C) + INR K * cc * (sigma ^ 2 / INR m)) /\
+    E (fun h => nH (H w) (U2 w C h + U3 w C h)) <= L * (4 * INR K ^ 2 * th * (L * QC w C) + 4 * INR K ^ 2 * bth)) /\
+  (forall x, Favg (next w x) <= Favg w + dot (G w) (next w x - w) + 1/2 * nH (H w) (next w x - w)) /\
+  kround w (fun x => 1/2 * nH (H w) (next w x - w))
+    <= L * te ^ 2 * (th * nrm2 (G w) + th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K) + 4 * th * (L * Family.lsets N m mN (QC w)) + 4 * bth).
+Proof.
+  assert (c : forall C, In C (subsets N m) -> _) by (intros C hC; exact (curve_C w C (subsets_length _ _ _ hC) (fun i => subsets_below N m C i hC) (subsets_nodup _ _ _ hC))).
+  split; [intros C hC E; destruct (c C hC) as [u1 [u2 _]]; now split|]. split.
+  { intros x. assert (q := favg_below w (next w x - w)%V). now replace (w + (next w x - w))%V with (next w x) in q by vring. }
+  destruct (step_8_3 w) as [_ r2]. assert (k1 : 0 <= L * te ^ 2 * th) by (assert (y := pow2_ge_0 te); assert (0 <= th) by lra; assert (l0 := Rlt_le _ _ L0); pos). apply (Rmult_le_compat_l _ _ _ k1) in r2.
+  unfold kround. cbn [bind ex]. apply Rle_trans with (Family.lsets N m mN (fun C => L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K) + 4 * bth) + (L * te ^ 2 * th * nrm2 (gC w C) + L * te ^ 2 * (4 * th * L) * QC w C))).
+  - apply (Family.lsets_le N m mN); intros C hC. destruct (c C hC) as [_ [_ u]]. rewrite ex_scal. lra.
+  - rewrite !ex_plus, !ex_scal, ex_const. change (Family.lsets N m mN (fun C => QC w C)) with (Family.lsets N m mN (QC w)). unfold Rdiv in *. lra.
+Qed.
+Lemma step_9_7 w : kround w (fun x => Favg (next w x)) <= Favg w - 3/4 * te * nrm2 (G w) + te * (2 + 4 * hh * th) * (L * Family.lsets N m mN (QC w)) + 2 * te * b2
+    + L * te ^ 2 * (th * nrm2 (G w) + th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K) + 4 * bth) /\
+  kround w (fun x => Favg (next w x)) <= Favg w - te / 2 * nrm2 (G w) + L * te ^ 2 * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K))
+    + 3 * (1 - / INR K) * L ^ 2 * te ^ 3 * (th * sg2 + cc * sigma ^ 2 / INR K) + te * (3 * b2 + 11/2 * L * eta * a * t2).
+Proof.
+  assert (l0 := Rlt_le _ _ L0). assert (tt := Rlt_le _ _ te0). destruct (step_9_6 w) as [_ [below curve]].
+  assert (first : kround w (fun x => Favg (next w x)) <= Favg w - 3/4 * te * nrm2 (G w) + te * (2 + 4 * hh * th) * (L * Family.lsets N m mN (QC w)) + 2 * te * b2
+    + L * te ^ 2 * (th * nrm2 (G w) + th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K) + 4 * bth)).
+  { eapply Rle_trans; [apply (ex_le (kround w) _ (fun x => Favg w + (dot (G w) (next w x - w) + 1/2 * nH (H w) (next w x - w)))); intros x; assert (q := below x); lra|].
+    rewrite !ex_plus, ex_const. assert (s := step_9_1 w). unfold hh. lra. }
+  split; [exact first|]. eapply Rle_trans; [exact first|]. destruct (step_8_5 w) as [_ q].
+  assert (uK : 0 <= 1 - / INR K <= 1) by (split; [assert (/ INR K <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra); lra|assert (x := Rinv_0_lt_compat _ K0); lra]).
+  assert (hs : hh * th <= 1/8) by (unfold hh; lra). assert (s92 := step_9_2 hh th hh0 th1 hs). assert (s93 := step_9_3 hh th hh0 th1 hs).
+  destruct (step_9_4 hh th b2 t2 (a / INR K) (L * eta * a) hh0 th1 hs b0 t0 ltac:(unfold Rdiv; pos) eq_refl ltac:(unfold hh, te; field; lra)) as [s94 _]. fold bth in s94.
+  assert (n0 := nrm2_ge0 (G w)). assert (s20 := pow2_ge_0 sigma). assert (sgp : 0 <= sg2) by (eapply Rle_trans; [|apply (spread w)]; apply Rmult_le_pos; auto; apply sum_ge0; intros; apply nrm2_ge0).
+  set (LQ := L * Family.lsets N m mN (QC w)) in *. set (u := 1 - / INR K) in *. set (Z1 := th * sg2 + cc * sigma ^ 2 / INR K). set (n := nrm2 (G w)) in *. assert (th0 : 0 <= th) by lra. assert (h0 : 0 <= hh) by lra.
+  assert (Z0 : 0 <= Z1) by (unfold Z1, cc, Rdiv; apply Rplus_le_le_0_compat; pos). assert (y := pow2_ge_0 hh). assert (ht0 : 0 <= hh * th) by pos. set (kp := (2 + 4 * hh * th) * (8/7)) in *. assert (kp0 : 0 <= kp) by (unfold kp; lra).
+  assert (x1 := Rmult_le_compat_l (te * n) _ _ ltac:(pos) s92). assert (x2 := Rmult_le_compat_l (te * u * hh ^ 2 * Z1) _ _ ltac:(destruct uK; pos) s93). assert (x3 := Rmult_le_compat_l te _ _ tt s94).
+  assert (w1 : te * (2 + 4 * hh * th) * LQ <= te * u * hh ^ 2 * Z1 * kp + te * (kp * hh ^ 2) * (th * n + 4 * bth)).
+  { assert (k0 : 0 <= te * (2 + 4 * hh * th)) by (apply Rmult_le_pos; lra). apply (Rmult_le_compat_l _ _ _ k0) in q. eapply Rle_trans; [exact q|].
+    replace (te * (2 + 4 * hh * th) * (8/7 * u * hh ^ 2 * (th * (n + sg2) + cc * sigma ^ 2 / INR K + 4 * bth))) with (te * u * hh ^ 2 * Z1 * kp + u * (te * (kp * hh ^ 2) * (th * n + 4 * bth))) by (unfold kp, Z1; field; lra).
+    (* 1 for 1 - 1/K before |g|^2 and b *)
+    assert (w0 : 0 <= te * (kp * hh ^ 2) * (th * n + 4 * bth)) by (apply Rmult_le_pos; [pos|apply Rplus_le_le_0_compat; pos]). assert (0 <= (1 - u) * (te * (kp * hh ^ 2) * (th * n + 4 * bth))) by (apply Rmult_le_pos; lra). lra. }
+  replace (te * (3 * b2 + 11/2 * L * eta * a * t2)) with (te * (3 * b2 + 11/2 * hh * (a / INR K) * t2)) by (unfold hh, te; field; lra).
+  replace (L * te ^ 2 * (th * n + th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K) + 4 * bth)) with (te * (hh * th) * n + te * (4 * hh * bth) + L * te ^ 2 * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K))) by (unfold hh; field; lra).
+  replace (3 * u * L ^ 2 * te ^ 3 * Z1) with (te * u * hh ^ 2 * Z1 * 3) by (unfold hh; ring). lra.
+Qed.
 Theorem k_steps w0 R_ : (0 < R_)%nat -> / INR R_ * sum R_ (fun t => Eit kround next t (fun w => nrm2 (G w)) w0)
   <= 2 * (Favg w0 - fstar) / (te * INR R_) + 2 * L * te * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K))
     + 6 * (1 - / INR K) * L ^ 2 * te ^ 2 * (th * sg2 + cc * sigma ^ 2 / INR K) + (6 * b2 + 11 * L * eta * a * t2).
 Proof.
   intros R0%lt_0_INR. set (add := L * te ^ 2 * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K)) + 3 * (1 - / INR K) * L ^ 2 * te ^ 3 * (th * sg2 + cc * sigma ^ 2 / INR K) + te * (3 * b2 + 11/2 * L * eta * a * t2)).
   assert (h := telescope kround next (fun _ => True) (fun w => Favg w - fstar) (fun w => te / 2 * nrm2 (G w)) add (fun _ _ _ => I)).
-  specialize (h (fun w _ => ltac:(rewrite (ex_ext (kround w) _ (fun x => Favg (next w x) + - fstar)) by (intros; reflexivity); rewrite ex_plus, ex_const; assert (b := claim_9 w); unfold add; lra)) (fun w => ltac:(assert (b := bounded w); lra)) R_ w0 I).
+  specialize (h (fun w _ => ltac:(rewrite (ex_ext (kround w) _ (fun x => Favg (next w x) + - fstar)) by (intros; reflexivity); rewrite ex_plus, ex_const; assert (b := proj2 (step_9_7 w)); unfold add; lra)) (fun w => ltac:(assert (b := bounded w); lra)) R_ w0 I).
   rewrite (sum_ext R_ _ (fun t => te / 2 * Eit kround next t (fun w => nrm2 (G w)) w0)), sum_scal in h by (intros; apply Eit_scal).
   assert (c0 : 0 < 2 / (te * INR R_)) by (apply Rdiv_lt_0_compat; [lra|]; now apply Rmult_lt_0_compat). apply (Rmult_le_compat_l _ _ _ (Rlt_le _ _ c0)) in h.
   replace (2 / (te * INR R_) * (te / 2 * sum R_ (fun t => Eit kround next t (fun w => nrm2 (G w)) w0))) with (/ INR R_ * sum R_ (fun t => Eit kround next t (fun w => nrm2 (G w)) w0)) in h by (field; lra).
