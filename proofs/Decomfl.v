@@ -1151,6 +1151,195 @@ Proof.
       replace ((3/2) ^ 6 * V ^ 2 * L * D_ / a ^ 3) with ((3/2) ^ 6 * V ^ 2 * L * D_ * (/ a) ^ 3) by (field; lra). apply Rmult_le_compat_l; [assert (z := pow2_ge_0 V); assert (0 <= (3/2) ^ 6) by (apply pow_le; lra); pos|exact i3].
     + intros k1 vp. destruct (Rle_lt_or_eq_dec 1 K k1) as [h|h]; [exact h|]. rewrite <- h, Rinv_1 in vp. lra.
 Qed.
+(* 11.3: what a small step leaves, in numbers *)
+Lemma pow_taylor (K : nat) : exists B, 0 <= B /\ forall y, 0 <= y <= 1 -> - (B * y ^ 3) <= (1 - y) ^ K - (1 - INR K * y + INR K * (INR K - 1) / 2 * y ^ 2) <= B * y ^ 3.
+Proof.
+  induction K as [|K [B [B0 h]]]. { exists 0. split; [lra|]. intros y _. simpl. lra. }
+  assert (k0 := pos_INR K). assert (kk0 : 0 <= INR K * (INR K - 1)). { destruct K; [simpl; lra|]. rewrite S_INR in *. assert (q := pos_INR K). apply Rmult_le_pos; lra. }
+  exists (B + INR K * (INR K - 1) / 2). split; [lra|]. intros y hy. specialize (h y hy). rewrite S_INR. set (r := (1 - y) ^ K - _) in h.
+  assert (y3 : 0 <= y ^ 3) by (apply pow_le; lra). assert (By : 0 <= B * y ^ 3) by (apply Rmult_le_pos; lra). assert (gy : 0 <= INR K * (INR K - 1) / 2 * y ^ 3) by (apply Rmult_le_pos; lra).
+  replace ((1 - y) ^ S K - (1 - (INR K + 1) * y + (INR K + 1) * (INR K + 1 - 1) / 2 * y ^ 2)) with ((1 - y) * r - INR K * (INR K - 1) / 2 * y ^ 3) by (unfold r; simpl; field).
+  assert (a1 : (1 - y) * r <= (1 - y) * (B * y ^ 3)) by (apply Rmult_le_compat_l; lra). assert (a2 : (1 - y) * - (B * y ^ 3) <= (1 - y) * r) by (apply Rmult_le_compat_l; lra).
+  assert (a3 : 0 <= y * (B * y ^ 3)) by (apply Rmult_le_pos; lra). lra.
+Qed.
+Lemma small_rest (K : nat) c : (0 < K)%nat -> 1 <= c -> exists C d, 0 < d /\ forall e, 0 < e < d -> let q := 1 - 2 * e + e ^ 2 * c in
+  0 <= q < 1 /\ Rabs ((1 - 2 * (1 - e) ^ K + q ^ K) / (1 - q ^ K) - 1/2 * (INR K * e) * (1 + (c - 1) / INR K)) <= C * e ^ 2.
+Proof.
+  intros K1 c1. destruct (pow_taylor K) as [B [B0 tay]]. assert (k1 : 1 <= INR K) by (apply (le_INR 1); lia).
+  set (g := INR K * (INR K - 1)). assert (g0 : 0 <= g) by (apply Rmult_le_pos; lra). set (W := g + INR K * c). assert (W0 : 0 <= W) by (unfold W; assert (0 <= INR K * c) by (apply Rmult_le_pos; lra); lra).
+  exists (2 * c * g + c ^ 2 * g / 2 + W * c + 10 * B + W * (g + 2 * B)), (Rmin (/2) (/ c)). assert (ic : 0 < / c) by (apply Rinv_0_lt_compat; lra). split; [apply Rmin_glb_lt; lra|].
+  intros e [e0 ed] q. assert (e2 : e < /2) by (eapply Rlt_le_trans; [exact ed|apply Rmin_l]). assert (ec : e * c < 1).
+  { assert (x : e < / c) by (eapply Rlt_le_trans; [exact ed|apply Rmin_r]). apply (Rmult_lt_compat_r c) in x; [|lra]. rewrite Rinv_l in x; lra. }
+  assert (ec0 : 0 < e * c) by (apply Rmult_lt_0_compat; lra). set (x := 2 * e - e ^ 2 * c). assert (xq : q = 1 - x) by (unfold q, x; ring). assert (xe : x = e * (2 - e * c)) by (unfold x; ring).
+  assert (x1 : e <= x) by (rewrite xe; rewrite <- (Rmult_1_r e) at 1; apply Rmult_le_compat_l; lra). assert (x2 : x <= 2 * e) by (rewrite xe; assert (0 <= e * (e * c)) by (apply Rmult_le_pos; lra); lra).
+  split; [lra|]. assert (t1 := tay e ltac:(lra)). assert (t2 := tay x ltac:(lra)). fold g in t1, t2. rewrite <- xq in t2. set (r := (1 - e) ^ K - _) in t1. set (s := q ^ K - _) in t2.
+  assert (e2p := pow2_ge_0 e). assert (e3 : 0 <= e ^ 3) by (apply pow_le; lra).
+  assert (x3 : x ^ 3 <= 8 * e ^ 3) by (replace (8 * e ^ 3) with ((2 * e) ^ 3) by ring; apply pow_incr; lra). apply (Rmult_le_compat_l B) in x3; auto.
+  assert (xx : x ^ 2 <= 4 * e ^ 2) by (replace (4 * e ^ 2) with ((2 * e) ^ 2) by ring; apply pow_incr; lra).
+  (* the denominator: at least e, and 2 K e to the first order *)
+  assert (den : e <= 1 - q ^ K). { assert (z : q ^ K <= q ^ 1) by (destruct K as [|k]; [lia|]; simpl; rewrite Rmult_1_r; rewrite <- (Rmult_1_r q) at 3; apply Rmult_le_compat_l; [lra|]; rewrite <- (pow1 k); apply pow_incr; lra). simpl in z. lra. }
+  set (u := g / 2 * x ^ 2 + s). assert (ue : q ^ K = 1 - INR K * x + u) by (unfold u, s; ring).
+  assert (u1 : - ((g + 2 * B) * (2 * e ^ 2)) <= u <= (g + 2 * B) * (2 * e ^ 2)).
+  { assert (y1 : 0 <= g / 2 * x ^ 2 <= g / 2 * (4 * e ^ 2)) by (split; [apply Rmult_le_pos; [lra|apply pow2_ge_0]|apply Rmult_le_compat_l; lra]).
+    assert (y2 : B * (8 * e ^ 3) <= B * (4 * e ^ 2)) by (apply Rmult_le_compat_l; [auto|]; assert (0 <= (/2 - e) * e ^ 2) by (apply Rmult_le_pos; lra); simpl in *; lra). unfold u. lra. }
+  assert (th : 1/2 * (INR K * e) * (1 + (c - 1) / INR K) * INR K = e * W / 2) by (unfold W, g; field; lra).
+  set (T := 1/2 * (INR K * e) * (1 + (c - 1) / INR K)) in *.
+  assert (Te : 0 <= T <= e * W / 2). { assert (T0 : 0 <= T) by (unfold T; assert (0 <= (c - 1) / INR K) by (apply Rmult_le_pos; [lra|]; apply Rlt_le, Rinv_0_lt_compat; lra); apply Rmult_le_pos; [apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]|lra]). split; auto. rewrite <- th. assert (0 <= T * (INR K - 1)) by (apply Rmult_le_pos; lra). lra. }
+  assert (num : 1 - 2 * (1 - e) ^ K + q ^ K - T * (1 - q ^ K) = e ^ 3 * (- (2 * c * g) + e * (c ^ 2 * g / 2) + W * c / 2) - 2 * r + s + T * u).
+  { assert (r_ : (1 - e) ^ K = 1 - INR K * e + g / 2 * e ^ 2 + r) by (unfold r; ring). assert (s_ : q ^ K = 1 - INR K * x + g / 2 * x ^ 2 + s) by (unfold s; ring).
+    replace (T * (1 - q ^ K)) with (e * W / 2 * x - T * u) by (rewrite ue, <- th; ring). rewrite r_, s_. unfold x, W. field. }
+  set (Cc := 2 * c * g + c ^ 2 * g / 2 + W * c + 10 * B + W * (g + 2 * B)).
+  assert (nb : - (Cc * e ^ 3) <= 1 - 2 * (1 - e) ^ K + q ^ K - T * (1 - q ^ K) <= Cc * e ^ 3).
+  { rewrite num. assert (cg : 0 <= c * g) by (apply Rmult_le_pos; lra). assert (ccg : 0 <= c ^ 2 * g / 2) by (assert (0 <= c ^ 2) by (apply pow_le; lra); apply Rmult_le_pos; [apply Rmult_le_pos; lra|lra]). assert (wc : 0 <= W * c / 2) by (apply Rmult_le_pos; [apply Rmult_le_pos; lra|lra]).
+    assert (m1 : 0 <= e * (c ^ 2 * g / 2) <= c ^ 2 * g / 2) by (split; [apply Rmult_le_pos; lra|]; assert (0 <= (1 - e) * (c ^ 2 * g / 2)) by (apply Rmult_le_pos; lra); lra).
+    assert (m2 : - (2 * c * g) * e ^ 3 <= e ^ 3 * (- (2 * c * g) + e * (c ^ 2 * g / 2) + W * c / 2) <= (c ^ 2 * g / 2 + W * c / 2) * e ^ 3).
+    { split; [rewrite Rmult_comm; apply Rmult_le_compat_l; lra|rewrite (Rmult_comm (_ + _)); apply Rmult_le_compat_l; lra]. }
+    assert (gb : 0 <= (g + 2 * B) * (2 * e ^ 2)) by (apply Rmult_le_pos; lra).
+    assert (m3 : - (W * (g + 2 * B) * e ^ 3) <= T * u <= W * (g + 2 * B) * e ^ 3).
+    { assert (a1 := Rmult_le_compat_l T _ _ (proj1 Te) (proj1 u1)). assert (a2 := Rmult_le_compat_l T _ _ (proj1 Te) (proj2 u1)). assert (a3 := Rmult_le_compat_r _ _ _ gb (proj2 Te)).
+      replace (W * (g + 2 * B) * e ^ 3) with (e * W / 2 * ((g + 2 * B) * (2 * e ^ 2))) by field. lra. }
+    assert (p1 : 0 <= c * g * e ^ 3) by (apply Rmult_le_pos; lra). assert (p2 : 0 <= c ^ 2 * g / 2 * e ^ 3) by (apply Rmult_le_pos; lra). assert (p3 : 0 <= W * c / 2 * e ^ 3) by (apply Rmult_le_pos; lra). unfold Cc. lra. }
+  assert (d0 : 0 < 1 - q ^ K) by lra. assert (C0 : 0 <= Cc * e ^ 2). { assert (z : 0 <= Cc * e ^ 3) by lra. apply (Rmult_le_reg_l e); auto. rewrite Rmult_0_r. replace (e * (Cc * e ^ 2)) with (Cc * e ^ 3) by ring. exact z. }
+  replace ((1 - 2 * (1 - e) ^ K + q ^ K) / (1 - q ^ K) - T) with ((1 - 2 * (1 - e) ^ K + q ^ K - T * (1 - q ^ K)) / (1 - q ^ K)) by (field; lra).
+  assert (big : Cc * e ^ 3 <= Cc * e ^ 2 * (1 - q ^ K)) by (replace (Cc * e ^ 3) with (Cc * e ^ 2 * e) by ring; apply Rmult_le_compat_l; lra).
+  apply Rabs_le. split; apply (Rmult_le_reg_r (1 - q ^ K)); auto; unfold Rdiv; rewrite (Rmult_assoc _ (/ _)), Rinv_l by lra; lra.
+Qed.
+(* 11.3: H is a projector of rank tr H *)
+Section Drawn.
+Context {D : Dim}.
+Variables N m K P : nat.
+Hypothesis m1 : (0 < m)%nat.
+Hypothesis mN : (m <= N)%nat.
+Hypothesis K1 : (0 < K)%nat.
+Hypothesis P1 : (0 < P)%nat.
+Variable H : vec -> vec.
+Hypothesis HP : proj H.
+Context {O : Type}.
+Variable Z : law O.
+Variable z : nat -> O -> vec.
+Hypothesis nz : forall p, (p < P)%nat -> normal Z (z p).
+Hypothesis indep : forall p q a b c e, (p < P)%nat -> (q < P)%nat -> p <> q ->
+  Z (fun o => dot a (z p o) * dot b (z p o) * (dot c (z q o) * dot e (z q o))) = dot a b * dot c e.
+Variable eta : R.
+Variable b : nat -> vec.
+Hypothesis b_sum : vsum N b = v0.
+Definition gb i x : vec := H (x - b i)%V.
+Fixpoint own i x (h : list O) : vec := match h with nil => x | cons o h => (own i x h - eta *: A_ z P o (gb i (own i x h)))%V end.
+Definition after x (p : list nat * list O) : vec := (x + / INR m *: pick (fun i => own i x (snd p) - x) (fst p))%V.
+Definition drawn : law (list nat * list O) := bind (Family.lsets N m mN) (fun _ => path (fun _ => Z) K).
+Fixpoint Pi_ (h : list O) (v : vec) : vec := match h with nil => v | cons o h => (Pi_ h v - eta *: A_ z P o (H (Pi_ h v)))%V end.
+Definition bbar C : vec := (/ INR m *: pick b C)%V.
+Let P0 : 0 < INR P. Proof. now apply lt_0_INR. Qed.
+Let m0 : 0 < INR m. Proof. now apply lt_0_INR. Qed.
+Let N0 : 0 < INR N. Proof. apply lt_0_INR. lia. Qed.
+Let HH : mapL 1 H.
+Proof. split; [apply (p_add _ HP)|apply (p_scal _ HP)|apply (p_sym _ HP)|intros u; rewrite <- (p_nrm2 _ HP); apply nrm2_ge0|intros u; rewrite <- (p_nrm2 _ HP), Rmult_1_l; apply (p_le _ HP)]. Qed.
+Let nHn v : nH H v = nrm2 (H v). Proof. symmetry. apply (p_nrm2 _ HP). Qed.
+Lemma A_add_ o u v : A_ z P o (u + v)%V = (A_ z P o u + A_ z P o v)%V.
+Proof.
+  unfold A_. rewrite (vsum_ext P (fun p => dot (z p o) (u + v) *: z p o)%V (fun p => dot (z p o) u *: z p o + dot (z p o) v *: z p o)%V) by (intros; rewrite dot_addr; vring). rewrite vsum_plus. vring.
+Qed.
+Lemma A_scal_ o c u : A_ z P o (c *: u)%V = (c *: A_ z P o u)%V.
+Proof. unfold A_. rewrite (vsum_ext P (fun p => dot (z p o) (c *: u) *: z p o)%V (fun p => c *: (dot (z p o) u *: z p o))%V) by (intros; rewrite dot_scalr; vring). rewrite vsum_scal. vring. Qed.
+Lemma Pi_add h u v : Pi_ h (u + v)%V = (Pi_ h u + Pi_ h v)%V.
+Proof. induction h as [|o h IH]; [reflexivity|]. cbn [Pi_]. rewrite IH, (p_add _ HP), A_add_. vring. Qed.
+Lemma Pi_scal h c u : Pi_ h (c *: u)%V = (c *: Pi_ h u)%V.
+Proof. induction h as [|o h IH]; [reflexivity|]. cbn [Pi_]. rewrite IH, (p_scal _ HP), A_scal_. vring. Qed.
+Lemma Pi_vsum h n f : Pi_ h (vsum n f) = vsum n (fun i => Pi_ h (f i)).
+Proof. induction n; [change (vsum 0 f) with v0; replace v0 with (0 *: v0)%V at 1 by vring; rewrite Pi_scal; change (vsum 0 (fun i => Pi_ h (f i))) with v0; vring|]. now rewrite !vsum_S, Pi_add, IHn. Qed.
+Lemma Pi_pick h f C : Pi_ h (pick f C) = pick (fun i => Pi_ h (f i)) C.
+Proof. induction C as [|i l IH]; [cbn [pick fold_right]; replace v0 with (0 *: v0)%V at 1 by vring; rewrite Pi_scal; vring|]. now rewrite !pick_cons, Pi_add, IH. Qed.
+Lemma own_Pi i x h : own i x h = (Pi_ h x + (b i - Pi_ h (b i)))%V.
+Proof.
+  induction h as [|o h IH]; [cbn; vring|]. cbn [own Pi_]. unfold gb. set (y := own i x h) in *.
+  replace (H (y - b i)%V) with (H (Pi_ h x) + (-1) *: H (Pi_ h (b i)))%V by (rewrite IH, <- (p_scal _ HP), <- (p_add _ HP); f_equal; vring).
+  rewrite A_add_, A_scal_, IH. vring.
+Qed.
+Let q := 1 - 2 * eta + eta ^ 2 * c_ (tr H) P.
+Lemma one_square u : Z (fun o => nH H (u - eta *: A_ z P o (H u))) = q * nH H u.
+Proof.
+  rewrite (ex_ext Z _ (fun o => nH H u + (- (2 * eta) * dot (H u) (A_ z P o (H u)) + eta ^ 2 * nH H (A_ z P o (H u))))).
+  - rewrite !ex_plus, !ex_scal, ex_const, (A_mean Z z P P1 nz), (step_1_2 H 1 HH Z z P P1 nz indep). fold (nrm2 (H u)).
+    rewrite (nHn (H u)), (p_idem _ HP), <- nHn. unfold q, c_. field. lra.
+  - intros o. unfold nH. rewrite (form_sub _ _ HH). fold (nH H u). rewrite (p_scal _ HP), !dot_scall, !dot_scalr, (p_sym _ HP u). unfold nH. ring.
+Qed.
+Lemma all_squares k x : path (fun _ => Z) k (fun h => nH H (Pi_ h x)) = q ^ k * nH H x.
+Proof.
+  induction k; [cbn; ring|]. rewrite path_S, (ex_ext (path (fun _ => Z) k) _ (fun h => q * nH H (Pi_ h x))) by (intros h; apply one_square). rewrite ex_scal, IHk. simpl. ring.
+Qed.
+Lemma all_means k v x : path (fun _ => Z) k (fun h => dot (H v) (Pi_ h x)) = (1 - eta) ^ k * dot (H v) x.
+Proof.
+  induction k; [cbn; ring|]. rewrite path_S, (ex_ext (path (fun _ => Z) k) _ (fun h => (1 - eta) * dot (H v) (Pi_ h x))).
+  - rewrite ex_scal, IHk. simpl. ring.
+  - intros h. cbn [Pi_]. rewrite (ex_ext Z _ (fun o => dot (H v) (Pi_ h x) + - eta * dot (H v) (A_ z P o (H (Pi_ h x))))) by (intros; rewrite subE, dot_addr, !dot_scalr; ring).
+    rewrite ex_plus, ex_const, ex_scal, (A_mean Z z P P1 nz), (p_dot _ HP v), <- (p_sym _ HP v). ring.
+Qed.
+Let left := 1 - 2 * (1 - eta) ^ K + q ^ K.
+Lemma pulled v : path (fun _ => Z) K (fun h => nH H (v - Pi_ h v)) = left * nH H v.
+Proof.
+  rewrite (ex_ext (path (fun _ => Z) K) _ (fun h => nH H v + ((-2) * dot (H v) (Pi_ h v) + nH H (Pi_ h v)))).
+  - rewrite !ex_plus, ex_scal, ex_const, all_means, all_squares, (p_sym _ HP). fold (nH H v). unfold left. ring.
+  - intros h. unfold nH at 1. rewrite (form_sub _ _ HH). unfold nH. rewrite (p_sym _ HP v). ring.
+Qed.
+Definition Gb x : vec := (/ INR N *: vsum N (fun i => gb i x))%V.
+Definition sgb x : R := / INR N * sum N (fun i => nrm2 (gb i x - Gb x)).
+Lemma Gb_H x : Gb x = H x.
+Proof.
+  unfold Gb, gb. rewrite <- (p_vsum _ HP), <- (p_scal _ HP). f_equal. rewrite (vsum_ext N (fun i => x - b i)%V (fun i => x + (-1) *: b i)%V) by (intros; vring). rewrite vsum_plus, vsum_const, vsum_scal, b_sum. vfield. lra.
+Qed.
+Lemma bbar_square x : Family.lsets N m mN (fun C => nH H (bbar C)) = gamm N m * sgb x / INR m.
+Proof.
+  set (v := fun i => H (b i)). assert (vm : (/ INR N *: vsum N v)%V = v0) by (unfold v; rewrite <- (p_vsum _ HP), b_sum, (p_0 _ HP); vring).
+  assert (es : sgb x = / INR N * sum N (fun i => nrm2 (v i))).
+  { unfold sgb. f_equal. apply sum_ext; intros i _. rewrite Gb_H. unfold gb, v. rewrite (p_sub _ HP). replace (H x - H (b i) - H x)%V with (- H (b i))%V by vring. apply nrm2_opp. }
+  assert (hb : forall C, nH H (bbar C) = nrm2 (/ INR m *: pick v C - / INR N *: vsum N v)).
+  { intros C. rewrite nHn, vm. f_equal. unfold bbar. rewrite (p_scal _ HP). replace (H (pick b C)) with (pick v C); [vring|].
+    symmetry. induction C as [|i l IH]; [apply (p_0 _ HP)|]. now rewrite !pick_cons, (p_add _ HP), IH. }
+  rewrite (ex_ext (Family.lsets N m mN) _ (fun C => nrm2 (/ INR m *: pick v C - / INR N *: vsum N v))) by exact hb. rewrite es.
+  destruct (Nat.eq_dec N 1) as [e1|ne].
+  - assert (v00 : v 0%nat = v0). { rewrite <- vm, e1. apply functional_extensionality; intros j. unfold vscal, vsum. cbn [sum]. simpl INR. field. }
+    assert (em : m = 1%nat) by lia. assert (gz : gamm N m = 0) by (unfold gamm; rewrite e1, em; simpl INR; unfold Rdiv; ring). rewrite gz. unfold Rdiv. rewrite !Rmult_0_l.
+    apply Rle_antisym; [|apply ex_ge0; intros; apply nrm2_ge0].
+    rewrite <- (ex_const (Family.lsets N m mN) 0). apply (Family.lsets_le N m mN); intros C hC. rewrite vm, (Family.pick_ext v (fun _ => v0)), Family.pick_const.
+    + replace (/ INR m *: (INR (length C) *: v0) - v0)%V with v0 by vring. rewrite nrm2_0. lra.
+    + intros i hi. apply (subsets_below _ _ _ _ hC) in hi. replace i with 0%nat by lia. exact v00.
+  - assert (n2 : 2 <= INR N) by (apply (le_INR 2); lia). assert (s := sampling_variance N m v ltac:(lia) ltac:(lia)). cbv zeta in s. change (Esets N m) with (ex (Family.lsets N m mN)) in s. rewrite s.
+    rewrite (sum_ext N (fun i => nrm2 (v i - / INR N *: vsum N v)) (fun i => nrm2 (v i))) by (intros; rewrite vm; f_equal; vring). unfold gamm. field. lra.
+Qed.
+Lemma step_11_3 :
+  (forall x C h, length C = m -> after x (C, h) = (Pi_ h x + (bbar C - Pi_ h (bbar C)))%V) /\
+  (forall x, path (fun _ => Z) K (fun h => nH H (Pi_ h x)) = q ^ K * nH H x) /\
+  (forall v, path (fun _ => Z) K (fun h => nH H (v - Pi_ h v)) = left * nH H v) /\
+  (forall x, drawn (fun p => dot (H (Pi_ (snd p) x)) (bbar (fst p) - Pi_ (snd p) (bbar (fst p)))) = 0) /\
+  (forall x, Family.lsets N m mN (fun C => nH H (bbar C)) = gamm N m * sgb x / INR m) /\
+  (forall X : law vec, X (fun x => drawn (fun p => nH H (after x p))) = X (nH H) -> q ^ K <> 1 ->
+    forall y, X (fun x => nrm2 (Gb x)) = left / (1 - q ^ K) * (gamm N m * sgb y / INR m)) /\
+  exists c d, 0 < d /\ forall e, 0 < e < d -> let q := 1 - 2 * e + e ^ 2 * c_ (tr H) P in
+    0 <= q < 1 /\ Rabs ((1 - 2 * (1 - e) ^ K + q ^ K) / (1 - q ^ K) - 1/2 * (INR K * e) * (1 + (tr H + 1) / (INR P * INR K))) <= c * e ^ 2.
+Proof.
+  assert (s1 : forall x C h, length C = m -> after x (C, h) = (Pi_ h x + (bbar C - Pi_ h (bbar C)))%V).
+  { intros x C h hl. unfold after. cbn [fst snd]. rewrite (Family.pick_ext (fun i => own i x h - x)%V (fun i => (Pi_ h x - x) + (b i + (-1) *: Pi_ h (b i)))%V) by (intros; rewrite own_Pi; vring).
+    rewrite Family.pick_plus, Family.pick_const, Family.pick_plus, Family.pick_scal, hl. unfold bbar. rewrite Pi_scal, Pi_pick. change (fun i => b i) with b. vfield. lra. }
+  assert (s4 : forall x, drawn (fun p => dot (H (Pi_ (snd p) x)) (bbar (fst p) - Pi_ (snd p) (bbar (fst p)))) = 0).
+  { intros x. unfold drawn. cbn [bind ex fst snd]. rewrite (Family.lsets_swap N m mN (path (fun _ => Z) K) (fun C h => dot (H (Pi_ h x)) (bbar C - Pi_ h (bbar C)))). rewrite <- (ex_const (path (fun _ => Z) K) 0). apply ex_ext; intros h.
+    rewrite (ex_ext (Family.lsets N m mN) _ (fun C => / INR m * lsum C (fun i => dot (H (Pi_ h x)) (b i - Pi_ h (b i))))).
+    - rewrite (Family.lsets_mean N m mN (fun i => dot (H (Pi_ h x)) (b i - Pi_ h (b i))) m1), <- dot_sumr. rewrite (vsum_ext N (fun i => b i - Pi_ h (b i))%V (fun i => b i + (-1) *: Pi_ h (b i))%V) by (intros; vring).
+      rewrite vsum_plus, vsum_scal, <- Pi_vsum. change (fun i => b i) with b. rewrite b_sum. replace v0 with (0 *: v0)%V at 2 by vring. rewrite Pi_scal. replace (v0 + (-1) *: (0 *: Pi_ h v0))%V with v0 by vring. rewrite dot_0r. ring.
+    - intros C. unfold bbar. rewrite Pi_scal, Pi_pick, <- Family.dot_pick, <- dot_scalr. f_equal. rewrite (Family.pick_ext (fun i => b i - Pi_ h (b i))%V (fun i => b i + (-1) *: Pi_ h (b i))%V) by (intros; vring).
+      rewrite Family.pick_plus, Family.pick_scal. change (fun i => b i) with b. vring. }
+  split; [exact s1|]. split; [apply all_squares|]. split; [apply pulled|]. split; [exact s4|]. split; [apply bbar_square|]. split.
+  - intros X st ne y. assert (rd : forall x, drawn (fun p => nH H (after x p)) = q ^ K * nH H x + left * (gamm N m * sgb y / INR m)).
+    { intros x. transitivity (drawn (fun p => nH H (Pi_ (snd p) x) + (2 * dot (H (Pi_ (snd p) x)) (bbar (fst p) - Pi_ (snd p) (bbar (fst p))) + nH H (bbar (fst p) - Pi_ (snd p) (bbar (fst p)))))).
+      - apply Rle_antisym; unfold drawn; cbn [bind ex fst snd]; apply (Family.lsets_le N m mN); intros C hC; right; apply ex_ext; intros h; rewrite (s1 x C h (subsets_length _ _ _ hC)); unfold nH; rewrite (form_add _ _ HH), (p_sym _ HP); ring.
+      - rewrite !ex_plus, ex_scal, s4. unfold drawn. cbn [bind ex fst snd]. rewrite (ex_ext (Family.lsets N m mN) (fun C => path (fun _ => Z) K (fun h => nH H (bbar C - Pi_ h (bbar C)))) (fun C => left * nH H (bbar C))) by (intros; apply pulled).
+        rewrite ex_scal, (bbar_square y), ex_const, all_squares. ring. }
+    rewrite (ex_ext X _ _ rd), ex_plus, ex_scal, ex_const in st. rewrite (ex_ext X (fun x => nrm2 (Gb x)) (nH H)) by (intros x; rewrite Gb_H; symmetry; apply nHn).
+    change (X (fun x => nH H x)) with (X (nH H)) in st. apply (Rmult_eq_reg_l (1 - q ^ K)); [|lra]. replace ((1 - q ^ K) * (left / (1 - q ^ K) * (gamm N m * sgb y / INR m))) with (left * (gamm N m * sgb y / INR m)) by (field; split; lra). lra.
+  - assert (t0 : 0 <= tr H) by (apply (tr_bounds H 1 HH)). assert (c1 : 1 <= c_ (tr H) P) by (unfold c_; assert (0 <= (tr H + 1) / INR P) by (apply Rmult_le_pos; [lra|]; apply Rlt_le, Rinv_0_lt_compat, P0); lra).
+    destruct (small_rest K (c_ (tr H) P) K1 c1) as [c [d [d0 h]]]. exists c, d. split; [exact d0|]. intros e he. specialize (h e he). cbv zeta in *. destruct h as [h1 h2]. split; [exact h1|].
+    replace ((tr H + 1) / (INR P * INR K)) with ((c_ (tr H) P - 1) / INR K); [exact h2|]. unfold c_. assert (k0 : 0 < INR K) by now apply lt_0_INR. assert (p0 := P0). field. lra.
+Qed.
+End Drawn.
 (* 11.4: two clients, two local steps with one direction each and exact slopes, from x = 0 *)
 Lemma step_11_4 {D : Dim} {O O' : Type} (Z : law O) (Z' : law O') (z : O -> vec) (z' : O' -> vec) eta h0 : (2 <= dim)%nat -> normal Z z -> normal Z' z' ->
   let x_ (v : vec) j := dot (basis j) v in
