@@ -65,7 +65,7 @@ proofs: proofs/Makefile.coq
 	$(PYTHON) proofs/tie.py statements
 
 proofs-check: proofs
-	cd proofs && coqchk -silent -o -Q . Fedtheory $(notdir $(basename $(wildcard proofs/*.vo)))
+	cd proofs && coqchk -silent -o -Q . Fedtheory $(addprefix Fedtheory.,$(notdir $(basename $(wildcard proofs/*.vo))))
 
 proofs-kron:
 	cd proofs && coqc -w none -Q . Fedtheory Kron.v

@@ -87,7 +87,7 @@ conclusions("ssf")
 
 # %% tags=["hide-input"]
 # The box, and our code beside it
-parts = (SSF.init, SSF.broadcast, SSF.client, SSF.server, SSF.gradient, SSF.told, SSF.change)
+parts = (SSF.init, SSF.broadcast, SSF.client, SSF.server, SSF.gradient, SSF.control_sent, SSF.change)
 lines = r"""
      input x^0, {c_i^0}, c^0; eta_l, eta_g; local steps K; clients S; subspace dimension r; rounds T
  1  initialise the projector P_0 by a common random seed

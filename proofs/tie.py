@@ -97,7 +97,7 @@ def printed() -> tuple[dict[str, str], str]:
     """Return the statements of all results by name, and the axioms that they rest on, as Coq prints them."""
     names = sorted(results().values())
     lines = ["From Coq Require Import Reals List.", "From Fedtheory Require Import Core.", "Open Scope R_scope."]
-    lines += ["Set Printing Width 118."]
+    lines += ["Set Printing Width 118.", "Set Printing Depth 1000."]
     for module in sorted({name.split(".")[0] for name in names}):
         checks = [f"Check {name}." for name in names if name.startswith(module + ".")]
         lines += [f"From Fedtheory Require {module}.", f"Module see_{module}.", f"Import {module}.", *checks]
@@ -146,30 +146,28 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def checks(root: Path = ROOT) -> dict[str, tuple[str, str]]:
-    """Return the kind of every step's check in Python, and what it checks, in words."""
+def kinds(root: Path = ROOT) -> dict[str, str]:
+    """Return the kind of every step's check in Python."""
     found = {}
     for page in MODULES:
-        source = root / "fedtheory" / "theory" / page / "steps.py"
-        kinds = dict(re.findall(rf'Step\(\s*"({page}\.\d+\.\d+)",\s*"(\w+)"', source.read_text()))
-        said = re.findall(rf'^\[({page}\.[\d.]+)\]: \S+ "(.*)"$', (root / f"docs/theory/{page}.md").read_text(), re.MULTILINE)
-        found |= {step: (kinds[step], words) for step, words in said}
+        source = (root / "fedtheory" / "theory" / page / "steps.py").read_text()
+        found |= dict(re.findall(rf'Step\(\s*"({page}\.\d+\.\d+)",\s*"(\w+)"', source))
     return found
 
 
 def table(root: Path = ROOT, proofs: Path = HERE) -> str:
     """Return the table of docs/proofs.md: the strongest evidence of every step, counted."""
-    page, proved, checked = page_steps(root), results(proofs), checks(root)
+    page, proved, kind = page_steps(root), results(proofs), kinds(root)
     columns = list(dict.fromkeys(COLUMNS.values()))
-    lines = [f"| page | steps | Coq | {' | '.join(columns)} |", "|---" * (3 + len(columns)) + "|"]
-    left = ["", "| not in Coq | kind | what is checked |", "|---|---|---|"]
+    lines, left = [f"| page | steps | Coq | {' | '.join(columns)} |", "|---" * (3 + len(columns)) + "|"], [""]
     for name in MODULES:
         steps = [step for step in page if step.startswith(name + ".")]
         missing = [step for step in steps if step not in proved]
-        kinds = [COLUMNS[checked[step][0]] for step in missing]
-        counts = [len(steps), len(steps) - len(missing), *map(kinds.count, columns)]
+        found = [COLUMNS[kind[step]] for step in missing]
+        counts = [len(steps), len(steps) - len(missing), *map(found.count, columns)]
         lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
-        left += [f"| {step} | {' | '.join(checked[step])} |" for step in missing]
+        listed = ", ".join(f"{step.removeprefix(name + '.')} ({kind[step]})" for step in missing)
+        left += [f"- Not in Coq, of {name}: {listed}."] * bool(missing)
     return "\n".join(lines + left).rstrip() + "\n\n"
 
 

@@ -770,6 +770,13 @@ MUTANTS = [
         "test_theory_decomfl.py::test_moments_agree_with_the_client_on_all_directions",
     ),
     Mutant(
+        "a constant of DeComFL's second theorem",
+        "theory/decomfl/formulas.py",
+        "+ 6*(1 - 1/K)*L**2*etat**2",
+        "+ 5*(1 - 1/K)*L**2*etat**2",
+        "test_formulas.py::test_a_formula_of_a_claim_is_in_its_statement",
+    ),
+    Mutant(
         "rates of the runs' own seed",
         SMOLLM,
         "rate, TUNING_SEED, trial=True)",

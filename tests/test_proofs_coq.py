@@ -62,6 +62,20 @@ def test_every_file_is_built():
     assert listed | {"Kron.v"} == {path.name for path in (ROOT / "proofs").glob("*.v")}
 
 
+def test_notebook_12_shows_the_statement_that_coq_printed():
+    source = (ROOT / "notebooks/12_one_proof.py").read_text()
+    shown = "\n".join(line.removeprefix("# ") for line in source.splitlines())
+    assert tie.stored()["Ssf.step_2_7"] in shown
+
+
+def test_every_step_has_a_kind_and_a_step_out_of_coq_is_in_the_table(copy):
+    assert set(tie.kinds()) == set(tie.page_steps())
+    change(copy / "proofs/Ssf.v", "Lemma step_2_7 ", "Lemma other ")
+    shutil.copytree(ROOT / "fedtheory/theory", copy / "fedtheory/theory")
+    assert "| ssf | 45 | 44 | 1 | 0 | 0 |" in tie.table(copy, copy / "proofs")
+    assert "- Not in Coq, of ssf: 2.7 (identity)." in tie.table(copy, copy / "proofs")
+
+
 def test_the_page_has_the_table_and_the_axioms():
     text = (ROOT / "docs/proofs.md").read_text()
     assert tie.with_table(text) == text

@@ -10,6 +10,7 @@ author = "the authors of fedtheory"
 copyright = "the authors of fedtheory, MIT license"
 html_title = "fedtheory"
 language = "en"
+highlight_language = "none"  # a block without a language is an output or a command
 smartquotes = False  # it would make one dash of the two of a command
 
 extensions = ["myst_nb", "code_pages"]

@@ -167,6 +167,7 @@ def summed(squares: Formula) -> Callable[[], bool]:
 
 
 SQUARES = every(
+    Implies(["tau == 1"], [F["taus"]]),  # admitted
     summed(F["squares"]),
     Implies([F["taus"]], ["sum <= most"], [("sum", F["squares"].side(1)), ("most", F["squares"])]),
 )
@@ -402,18 +403,20 @@ RATE = every(
 # 6: what it says; s is a layer's share
 
 
-def above(*only: str, rest: Sequence[str] = ("Delta", "v_i", "zeta")) -> Implies:
-    """One term of the theorem is at most that of the ledger's repair."""
-    zero = [f"{one} == 0" for one in rest if one not in only]
+def above(ours: int, part: int, theirs: int) -> Implies:
+    """A term of the theorem is at most its part of the ledger's repair."""
     return Implies(
         [F["thetas"], F["thetas_product"], F["shares"].changed("shares", "s")], ["ours <= theirs"],
-        ["tau == x + 1", ("p", F["p"].side(1)), *zero, "t == eta*tau", "R == s", "H_0 == s*v_i**2", ("mean_i", same),
-         F["dual_0"], F["Omega"], ("theirs", F["repair"]), ("ours", F["theorem"])], cleared=True)  # fmt: skip
+        ["tau == x + 1", ("p", F["p"].side(1)), "t == eta*tau", "R == s", "H_0 == s*v_i**2", ("mean_i", same),
+         F["dual_0"], ("Omega", F["Omega"].term(part)), ("theirs", F["repair"].term(theirs)),
+         ("ours", F["theorem"].term(ours))], cleared=True)  # fmt: skip
 
 
 REPAIRED = every(
     Implies([F["thetas"], F["thetas_product"], F["repair_steps"]], [F["steps"]], cleared=True),
-    *map(above, ("Delta", "v_i", "zeta")),
+    above(0, 0, 0),
+    above(1, 1, 0),
+    above(2, 0, 1),
     # the ledger's round: w |Y|^2 is paid for by t/(8 theta_m) of the gradient, and w 4 t^2 theta_r^2 ... is left
     Equal(F["repair"].term(1), "K*once*w*4*t**2*theta_r**2*(theta_m - 1)*zeta**2",
           ["t == eta*tau", "Omega == 1", ("once", F["repair"].term(0)), "Delta == 0", "dual_0 == 1", ("mean_i", same),

@@ -116,6 +116,7 @@ def drawn(size: Formula) -> Callable[[], bool]:
 
 SHARE = F["sampling"].side(1)
 DRAWN = every(
+    Implies(["M == 1", "N == 1"], [F["sizes"]]),  # admitted
     drawn(SHARE),
     Equal(F["count"]),
     Equal(F["count"], "share/N", [("share", SHARE)]),

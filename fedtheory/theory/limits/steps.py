@@ -81,6 +81,7 @@ def attained(share: str) -> Callable[[], bool]:
 OUTSIDE = every(*(Equal(F["outside"], None, [f"P == {one}"]) for one in (0, 1)))
 LATER = F["power"].changed("t", "(t + 1)")
 POWER = every(
+    Implies(["rho == 1"], [F["rho"]]),  # admitted
     Equal("(1 - rho)*now", "later", [("now", F["power"]), ("later", LATER)]),
     Implies([F["rho"], "now2 >= w", F["kept"]], ["next2 >= (1 - rho)*w"]),
 )
@@ -143,6 +144,8 @@ HAAR = every(
     Equal(F["haar"], "r/d", ["H == 1", "tr == d", "I == 1", F["a"], F["b"]]),
 )
 HAAR_PRICE = every(
+    Implies(["r == 1", "d == 2"], [F["ranks"], F["dims"]]),  # admitted
+    Implies(["r == 1", "d == 1"], [F["ranks"]]),
     Implies([F["ranks"], F["dims"], F["d_eff"]], ["price <= most", "price <= worst"],
             [F["a"], F["b"], ("price", F["haar_price"]), ("most", F["price_most"]), ("worst", F["worst_price"])],
             cleared=True),
@@ -283,6 +286,7 @@ def weighted(sign: int) -> Callable[[], bool]:
 
 
 WEIGHTED = every(
+    Implies(["K == 1"], [F["one_step"]]),  # admitted
     weighted(1),
     Equal(F["below"], "(rho*sq(G))**2/most", ["v == G", ("most", F["seen_price"])]),
     Equal(F["weighted"].side(0), "mean**2", ["mean == dot(v, P*v)"]),
@@ -522,6 +526,7 @@ def few(then: Sequence[Said], *where: Put, given: Sequence[Said] = SHORTER) -> E
 
 LEAST = f"{OF_KAPPA.name} >= {F['kappa'].side(1).text}"
 LONGER = every(
+    Implies(["S == 1", "N == 1"], [F["clients"]]),  # admitted
     lambda: all(any(Implies([f"S == {S}"], case[:1])() for case in SOME) for S in range(1, 9)),
     few([LEAST, OF_FAMILY["condition"].changed("h**2", SQUARE)], OF_KAPPA),
     Fails(few(["kappa >= 10/9*least"], OF_KAPPA, ("least", F["kappa"]))),

@@ -453,11 +453,10 @@ def bent(error: Formula, clients: int) -> Callable[[], bool]:
         import sympy
 
         eta, U, _, R, g, paths = _run("mud", clients, 3, 1)
-        Ub, Vb = (sum((path[-1][k] for path in paths), sympy.zeros(*shape)) / clients
-                  for k, shape in ((0, (2, 1)), (1, (1, 1))))  # fmt: skip
+        mean: Any = lambda each: sum(each[1:], each[0]) / clients
+        Ub, Vb = (mean([path[-1][k] for path in paths]) for k in (0, 1))
         late = _Each((paths[i][j][0] - U).T for i in range(clients) for j in range(3))
         seen = _Each(g[i][j] for i in range(clients) for j in range(3))
-        mean = lambda each: sum(each[1:], each[0]) / clients
         W, zero = Ub * Vb.T, sympy.zeros(2, 1)
         moved = W + eta * R * mean(seen)
         names = {"Ub": Ub, "VbT": Vb.T, "eta": eta, "U": U, "lateT": late, "sum_late": mean, "E_": moved, "g_j": seen}
@@ -673,9 +672,7 @@ HALVES = every(
     Implies(["q >= 0", MOST_Q], [F["halves"]], ["eta_t == 1"], line=True),
     Equal(F["two"], "sq(a + b - z)", gap=True),
     Equal(F["polar"].side(0), F["polar"].side(1)),
-    Implies(["q >= 0", MOST_Q, F["two"], "-dot(a, a + b) <= polar"], [F["halves"]],
-            ["eta_t == 1", ("polar", F["polar"])], line=True),
-)  # fmt: skip
+)
 YOUNG = every(
     Equal(F["young"], F["young_gap"], gap=True),
     Equal(F["young_G"], "sq(2*w*G - E_)/(4*w)",
@@ -695,12 +692,13 @@ COLLECTED = every(
                                             ("eps2", F["eps_most"].changed("0.4915", "0.4914"))])),
 )  # fmt: skip
 PARTS: list[Put] = [KEPT, *((name, F[name]) for name in ("in_zeta", "in_noise", "in_sampled", "eps_share"))]
-OVER: list[Put] = [(name, F[name]) for name in ("over_zeta", "over_noise", "over_sampled", "over_eps")]
+QUOTIENTS = ("over_zeta", "over_noise", "over_sampled", "over_eps")
+OVER: list[Put] = [(name, F[name]) for name in QUOTIENTS]
 BARE: list[Put] = [f"{name} == 1" for name in ("q", "u", "zeta", "p", "nu", "K", "L", "alpha", "kappa", "N", "theta",
                                                "B")]  # fmt: skip
 DIVIDED = every(
-    *(Implies([], [F[name]]) for name, _ in OVER),
-    *(Equal(F[over].side(0), f"-{part}/kept", [*BARE, *PARTS]) for (over, _), part in zip(OVER, (
+    *(Implies([], [F[name]]) for name in QUOTIENTS),
+    *(Equal(F[over].side(0), f"-{part}/kept", [*BARE, *PARTS]) for over, part in zip(QUOTIENTS, (
         "in_zeta", "in_noise", "in_sampled", "eps_share"))),
     Equal(F["theorem"].term(1), "(1 - 1/K)*q**2*(over_zeta*zeta**2 + over_noise*(p*nu**2/K))", OVER),
     Equal(F["theorem"].term(2), "over_sampled*(L*alpha*kappa*p*nu**2/N)", OVER),
