@@ -503,25 +503,30 @@ Proof.
     replace (- ((1 - lam) / (2 * t_)) * (- t_ * - t_ * nrm2 (Pi w (meanV (a s w))))) with (- (t_ / 2 * (1 - lam) * nrm2 (Pi w (meanV (a s w))))) by (field; lra). lra.
   - rewrite !ex_plus, !ex_scal, ex_const, h2. fold (move s). apply (Rmult_le_compat_l (t_ / 2)) in h1; lra.
 Qed.
-Lemma step_3_6 s : let G := G (sx s) in let b w := meanV (a s w) in
+Lemma move_le s : let G := G (sx s) in let b w := meanV (a s w) in
   (forall w, dot G (Pi w (b w)) = nrm2 (Pi w G) + dot (Pi w G) (Pi w (b w - G)%V) /\ nrm2 (Pi w (b w)) <= 2 * nrm2 (Pi w G) + 2 * nrm2 (Pi w (b w - G)%V)) /\
-  draw (fun w => Favg (sx (step s w))) <= Favg (sx s) - t_ * nrmR G - t_ * draw (fun w => dot (Pi w G) (Pi w (b w - G)%V)) + lam * t_ * (nrmR G + L ^ 2 * DD s) /\
-  move s <= 2 * t_ ^ 2 * (nrmR G + L ^ 2 * DD s).
+  draw (fun w => nrm2 (Pi w (b w))) <= 2 * (nrmR G + L ^ 2 * DD s) /\ move s <= 2 * t_ ^ 2 * (nrmR G + L ^ 2 * DD s).
 Proof.
-  intros G b. assert (t0 := t_gt0). assert (l0 := lam_ge0). destruct (step_3_4 s) as [_ [h1 h2]]. fold G in h1, h2. change (draw (fun w => nrm2 (Pi w (b w - G)%V)) <= L ^ 2 * DD s) in h1.
+  intros G b. destruct (step_3_4 s) as [_ [h1 h2]]. fold G in h1, h2. change (draw (fun w => nrm2 (Pi w (b w - G)%V)) <= L ^ 2 * DD s) in h1.
   assert (two : forall w, dot G (Pi w (b w)) = nrm2 (Pi w G) + dot (Pi w G) (Pi w (b w - G)%V) /\ nrm2 (Pi w (b w)) <= 2 * nrm2 (Pi w G) + 2 * nrm2 (Pi w (b w - G)%V)).
   { intros w. assert (pw := Pi_proj w). assert (e : Pi w (b w) = (Pi w G + Pi w (b w - G)%V)%V) by (rewrite <- (p_add _ pw); f_equal; vring).
     split; [rewrite <- (p_dot _ pw), e at 1; apply dot_addr|]. rewrite e at 1. apply nrm2_add_le2. }
   assert (V : draw (fun w => nrm2 (Pi w (b w))) <= 2 * (nrmR G + L ^ 2 * DD s)).
   { eapply Rle_trans; [apply ex_le; intros w; apply two|]. rewrite ex_plus, !ex_scal. lra. }
-  split; [exact two|]. split.
-  - eapply Rle_trans; [apply (ex_le draw _ (fun w => Favg (sx s) + (- t_ * nrm2 (Pi w G) + (- t_ * dot (Pi w G) (Pi w (b w - G)%V) + lam * t_ / 2 * nrm2 (Pi w (b w))))))|].
-    + intros w. assert (q := step_3_1 (sx s) (- t_ *: Pi w (b w))%V). fold G in q. rewrite dot_scalr, nrm2_scal, (proj1 (two w)) in q.
-      replace (sx (step s w)) with (sx s + - t_ *: Pi w (b w))%V by (cbn [step sx]; unfold b; vring). unfold lam. lra.
-    + rewrite !ex_plus, !ex_scal, ex_const, h2. apply (Rmult_le_compat_l (lam * t_ / 2)) in V; [lra|]. assert (0 <= lam * t_) by (apply Rmult_le_pos; lra). lra.
-  - unfold move. rewrite (ex_ext draw _ (fun w => t_ ^ 2 * nrm2 (Pi w (b w)))).
-    + rewrite ex_scal. apply (Rmult_le_compat_l (t_ ^ 2)) in V; [lra|apply pow2_ge_0].
-    + intros w. replace (sx (step s w) - sx s)%V with (- t_ *: Pi w (b w))%V by (cbn [step sx]; unfold b; vring). rewrite nrm2_scal. ring.
+  split; [exact two|]. split; [exact V|]. unfold move. rewrite (ex_ext draw _ (fun w => t_ ^ 2 * nrm2 (Pi w (b w)))).
+  - rewrite ex_scal. apply (Rmult_le_compat_l (t_ ^ 2)) in V; [lra|apply pow2_ge_0].
+  - intros w. replace (sx (step s w) - sx s)%V with (- t_ *: Pi w (b w))%V by (cbn [step sx]; unfold b; vring). rewrite nrm2_scal. ring.
+Qed.
+Lemma step_3_6 s : let G := G (sx s) in let b w := meanV (a s w) in
+  (forall w, dot G (Pi w (b w)) = nrm2 (Pi w G) + dot (Pi w G) (Pi w (b w - G)%V) /\ nrm2 (Pi w (b w)) <= 2 * nrm2 (Pi w G) + 2 * nrm2 (Pi w (b w - G)%V)) /\
+  draw (fun w => Favg (sx (step s w))) <= Favg (sx s) - t_ * nrmR G - t_ * draw (fun w => dot (Pi w G) (Pi w (b w - G)%V)) + lam * t_ * (nrmR G + L ^ 2 * DD s) /\
+  move s <= 2 * t_ ^ 2 * (nrmR G + L ^ 2 * DD s).
+Proof.
+  intros G b. assert (t0 := t_gt0). assert (l0 := lam_ge0). destruct (move_le s) as [two [V m]]. fold G in two, V, m. change (fun w => meanV (a s w)) with b in V.
+  split; [exact two|]. split; [|exact m]. eapply Rle_trans; [apply (ex_le draw _ (fun w => Favg (sx s) + (- t_ * nrm2 (Pi w G) + (- t_ * dot (Pi w G) (Pi w (b w - G)%V) + lam * t_ / 2 * nrm2 (Pi w (b w))))))|].
+  - intros w. assert (q := step_3_1 (sx s) (- t_ *: Pi w (b w))%V). fold G in q. assert (e := proj1 (two w)). change (meanV (a s w)) with (b w) in e. rewrite dot_scalr, nrm2_scal, e in q.
+    replace (sx (step s w)) with (sx s + - t_ *: Pi w (b w))%V by (cbn [step sx]; unfold b; vring). unfold lam. lra.
+  - change (draw (fun w => nrm2 (Pi w (b w))) <= 2 * (nrmR G + L ^ 2 * DD s)) in V. rewrite !ex_plus, !ex_scal, ex_const, (proj2 (step_2_3 G)). apply (Rmult_le_compat_l (lam * t_ / 2)) in V; [lra|]. assert (0 <= lam * t_) by (apply Rmult_le_pos; lra). lra.
 Qed.
 (* 4 *)
 Definition v_ x i : vec := (g i x - G x)%V.
@@ -941,7 +946,7 @@ Qed.
 Lemma move_V s : inv s -> move s = t_ ^ 2 * V s /\ V s <= 2 * nrmR (G (sx s)) + 2 * (Q * (nrmR (G (sx s)) + H s)).
 Proof.
   intros hs. assert (t0 := t_gt0). assert (t2 : 0 < t_ ^ 2) by now apply pow_lt. assert (e : move s = t_ ^ 2 * V s) by (unfold V; field; lra). split; [exact e|].
-  assert (c2 := proj2 (step_2_8 lam_3 s) hs). destruct (step_3_6 s) as [_ [_ m]]. cbv beta zeta in m. rewrite e in m. fold Q in c2.
+  assert (c2 := proj2 (step_2_8 lam_3 s) hs). destruct (move_le s) as [_ [_ m]]. cbv beta zeta in m. rewrite e in m. fold Q in c2.
   apply (Rmult_le_reg_l (t_ ^ 2)); auto. eapply Rle_trans; [exact m|]. apply (Rmult_le_compat_l (2 * t_ ^ 2)) in c2; lra.
 Qed.
 Theorem descent_q s : inv s -> draw (fun w => Favg (sx (step s w))) <= Favg (sx s) - t_ * nrmR (G (sx s)) + t_ * (sqrt Q * nrmR (G (sx s)))
