@@ -783,10 +783,16 @@ Proof.
 Qed.
 Lemma nH_scal c v : nH Hw (c *: v)%V = c * c * nH Hw v. Proof. unfold nH. rewrite (l_scal _ _ HHw), dot_scall, dot_scalr. ring. Qed.
 Lemma nH_ge0 v : 0 <= nH Hw v. Proof. apply (l_ge0 _ _ HHw). Qed.
-Lemma drift_rec i k : (i < N)%nat -> (k < K)%nat -> pk k (e_ i) <= 2 * eta ^ 2 * L * ((INR k ^ 2 + INR k * a) * nrm2 (g i w) + INR k * cc * sigma ^ 2)
+Lemma step_8_4 i k : (i < N)%nat -> (k < K)%nat ->
+  (forall h, loc w i h - w = - eta *: pvsum (fun h x => A (snd x) (g i w + nn (fst x) i) + A (snd x) (dlt i h) + ep w h (fst x) (snd x) i) h)%V /\
+  (forall j, pk j (fun h => nrm2 (dlt i h)) <= L * pk j (e_ i)) /\
+  pk k (e_ i) <= 2 * eta ^ 2 * L * ((INR k ^ 2 + INR k * a) * nrm2 (g i w) + INR k * cc * sigma ^ 2)
   + 8 * eta ^ 2 * L ^ 2 * (INR K + a) * sum k (fun j => pk j (e_ i)) + 8 * eta ^ 2 * L * (INR k ^ 2 * b2 + INR k * (a * t2)).
 Proof.
-  intros hi hk. assert (kK : INR k <= INR K) by (apply le_INR; lia). assert (e2 := pow2_ge_0 eta).
+  intros hi hk. split; [|split].
+  { intros h. rewrite loc_sum. f_equal. unfold T1, T2, T3, S1, S2, S3. induction h as [|x h IH]; cbn [pvsum]; [vring|]. rewrite <- IH. vring. }
+  { intros j. rewrite <- ex_scal. apply ex_le; intros h. now apply dlt_le. }
+  assert (kK : INR k <= INR K) by (apply le_INR; lia). assert (e2 := pow2_ge_0 eta).
   assert (q1 := step_7_1 Hw L a HHw (Rlt_le _ _ L0) a0 (ker w) dirs A A_mean1 (A_size w) (g i w) (fun s => nn s i) (sigma ^ 2) (fun h u => nn_mean0 w h i u hi) (fun h => nn_var w h i hi) k).
   assert (q2 := step_7_2 Hw L a HHw (Rlt_le _ _ L0) (ker w) dirs A A_mean1 (A_var w) (dlt i) k).
   assert (q3 := step_7_3 Hw L a HHw (Rlt_le _ _ L0) (ker w) dirs (fun h s o => ep w h s o i) (fun h s => be w h s i) b2 t2 (fun h s u => ep_mean w h s i u hi) (fun h s => be_le w h s i hi) (fun h s => ep_var w h s i hi) k b0).
@@ -809,7 +815,7 @@ Proof.
   set (X := 2 * eta ^ 2 * L * (1/2 * (INR K - 1) * INR K ^ 2 * th * nrm2 (g i w) + 1/2 * (INR K - 1) * INR K * (cc * sigma ^ 2)) + 8 * eta ^ 2 * L * (1/2 * (INR K - 1) * INR K ^ 2 * bth)).
   assert (b : S_ <= X + 8 * hh ^ 2 * th * S_).
   { apply Rle_trans with (sum K (fun k => 2 * eta ^ 2 * L * ((INR k ^ 2 + INR k * a) * nrm2 (g i w) + INR k * cc * sigma ^ 2) + 8 * eta ^ 2 * L ^ 2 * (INR K + a) * S_ + 8 * eta ^ 2 * L * (INR k ^ 2 * b2 + INR k * (a * t2)))).
-    - apply sum_le; intros k hk. eapply Rle_trans; [apply drift_rec; auto|]. apply Rplus_le_compat_r, Rplus_le_compat_l. apply Rmult_le_compat_l; [assert (l2 := pow2_ge_0 L); assert (0 <= INR K + a) by lra; pos|].
+    - apply sum_le; intros k hk. eapply Rle_trans; [apply step_8_4; auto|]. apply Rplus_le_compat_r, Rplus_le_compat_l. apply Rmult_le_compat_l; [assert (l2 := pow2_ge_0 L); assert (0 <= INR K + a) by lra; pos|].
       apply sum_more; [intros j; apply ex_ge0; intros; apply nH_ge0|lia].
     - rewrite (sum_ext K _ (fun k => (2 * eta ^ 2 * L * nrm2 (g i w) * (INR k ^ 2 + INR k * a) + (2 * eta ^ 2 * L * cc * sigma ^ 2 * INR k + (8 * eta ^ 2 * L ^ 2 * (INR K + a) * S_ + 8 * eta ^ 2 * L * (INR k ^ 2 * b2 + INR k * (a * t2))))))) by (intros; ring).
       rewrite (sum_plus K), (sum_plus K), (sum_plus K), (sum_scal K (2 * eta ^ 2 * L * nrm2 (g i w))), (sum_scal K (2 * eta ^ 2 * L * cc * sigma ^ 2)), (sum_const K), (sum_scal K (8 * eta ^ 2 * L)). change (sum K (fun i => INR i)) with (sum K INR). rewrite c1.
@@ -923,7 +929,9 @@ Proof.
   apply (Rmult_le_compat_l eta) in b; [|lra]. rewrite (sum_ext K (fun j => pk j (fun h => 1/4 * nrm2 (G w) + (2 * nrm2 (dC h) + 2 * b2))) (fun j => (1/4 * nrm2 (G w) + 2 * b2) + 2 * pk j (fun h => nrm2 (dC h)))) in b by (intros; rewrite !ex_plus, !ex_const, ex_scal; ring).
   rewrite sum_plus, sum_const, sum_scal in b. assert (d := dC_le). apply (Rmult_le_compat_l (2 * eta)) in d; [|lra]. unfold te. lra.
 Qed.
-Lemma curve_C : 1/2 * pk K (fun h => nH Hw (next w (C, h) - w)) <= L * te ^ 2 * (th * nrm2 gC + cc * sigma ^ 2 / (INR m * INR K) + 4 * th * (L * QC) + 4 * bth).
+Lemma curve_C : pk K (fun h => nH Hw (U1 h)) <= L * (INR K ^ 2 * th * nrm2 gC + INR K * cc * (sigma ^ 2 / INR m)) /\
+  pk K (fun h => nH Hw (U2 h + U3 h)) <= L * (4 * INR K ^ 2 * th * (L * QC) + 4 * INR K ^ 2 * bth) /\
+  1/2 * pk K (fun h => nH Hw (next w (C, h) - w)) <= L * te ^ 2 * (th * nrm2 gC + cc * sigma ^ 2 / (INR m * INR K) + 4 * th * (L * QC) + 4 * bth).
 Proof.
   assert (e2 := pow2_ge_0 eta). assert (l0 := Rlt_le _ _ L0).
   assert (q1 := step_7_1 Hw L a HHw l0 a0 (ker w) dirs A A_mean1 (A_size w) gC (fun s => mc (fun i => nn s i)) (sigma ^ 2 / INR m) nC_mean0 nC_var K).
@@ -939,14 +947,20 @@ Proof.
       + unfold mc. rewrite (Family.pick_ext (fun i => ep w h s o i - be w h s i)%V (fun i => ep w h s o i + (-1) *: be w h s i)%V C) by (intros; vring). rewrite Family.pick_plus, (Family.pick_scal (-1)). change (fun i => ep w h s o i) with (ep w h s o). change (fun i => be w h s i) with (be w h s). vring.
     - unfold mr. rewrite ex_scal, (Family.ex_lsum dirs C (fun i o => nH Hw (ep w h s o i - be w h s i))). rewrite <- (mr_const (a * L * t2)). apply mr_le; intros; now apply ep_var, CN. }
   specialize (q3 p1 p2 p3 K b0). assert (d := dC_le).
-  apply Rle_trans with (pk K (fun h => eta ^ 2 * nH Hw (U1 h) + (2 * eta ^ 2 * nH Hw (U2 h) + 2 * eta ^ 2 * nH Hw (U3 h)))).
-  - rewrite <- ex_scal. apply ex_le; intros h. rewrite next_sum, nH_scal. assert (x := nH_two Hw L HHw (U1 h) (U2 h + U3 h)%V). assert (y := nH_two Hw L HHw (U2 h) (U3 h)).
-    assert (z : nH Hw (U1 h + (U2 h + U3 h)) <= 2 * nH Hw (U1 h) + 4 * nH Hw (U2 h) + 4 * nH Hw (U3 h)) by lra. apply (Rmult_le_compat_l (eta ^ 2)) in z; auto. lra.
-  - rewrite !ex_plus, !ex_scal. change (fun j => path (kk (ker w) dirs) j (fun h => nrm2 (dC h))) with (fun j => pk j (fun h => nrm2 (dC h))) in q2.
-    apply (Rmult_le_compat_l (INR K + a)) in d; [|lra]. apply (Rmult_le_compat_l (eta ^ 2)) in q1; auto. apply (Rmult_le_compat_l (2 * eta ^ 2)) in q2; [|lra]. apply (Rmult_le_compat_l (2 * eta ^ 2)) in q3; [|lra]. apply (Rmult_le_compat_l (4 * eta ^ 2 * L)) in d; [|pos].
+  assert (u1 : pk K (fun h => nH Hw (U1 h)) <= L * (INR K ^ 2 * th * nrm2 gC + INR K * cc * (sigma ^ 2 / INR m))).
+  { eapply Rle_trans; [exact q1|]. right. unfold th, cc. field. lra. }
+  assert (u2 : pk K (fun h => nH Hw (U2 h + U3 h)) <= L * (4 * INR K ^ 2 * th * (L * QC) + 4 * INR K ^ 2 * bth)).
+  { apply Rle_trans with (pk K (fun h => 2 * nH Hw (U2 h) + 2 * nH Hw (U3 h))); [apply ex_le; intros h; apply (nH_two Hw L HHw)|]. rewrite ex_plus, !ex_scal.
+    change (fun j => path (kk (ker w) dirs) j (fun h => nrm2 (dC h))) with (fun j => pk j (fun h => nrm2 (dC h))) in q2.
+    apply (Rmult_le_compat_l (INR K + a)) in d; [|lra]. apply (Rmult_le_compat_l (4 * L)) in d; [|lra].
+    replace (L * (4 * INR K ^ 2 * th * (L * QC) + 4 * INR K ^ 2 * bth)) with (4 * L * ((INR K + a) * (INR K * (L * QC))) + 4 * L * (INR K ^ 2 * b2 + INR K * a * t2)) by (unfold th, bth; field; lra).
+    unfold U2, U3, pk in *. fold dC. change (fun h : list (S * O) => mc (fun i => dlt i h)) with dC. lra. }
+  split; [exact u1|]. split; [exact u2|].
+  apply Rle_trans with (pk K (fun h => eta ^ 2 * nH Hw (U1 h) + eta ^ 2 * nH Hw (U2 h + U3 h))).
+  - rewrite <- ex_scal. apply ex_le; intros h. rewrite next_sum, nH_scal. assert (x := nH_two Hw L HHw (U1 h) (U2 h + U3 h)%V). apply (Rmult_le_compat_l (eta ^ 2)) in x; auto. lra.
+  - rewrite ex_plus, !ex_scal. apply (Rmult_le_compat_l (eta ^ 2)) in u1; auto. apply (Rmult_le_compat_l (eta ^ 2)) in u2; auto.
     replace (L * te ^ 2 * (th * nrm2 gC + cc * sigma ^ 2 / (INR m * INR K) + 4 * th * (L * QC) + 4 * bth))
-      with (eta ^ 2 * (L * (INR K ^ 2 + INR K * a) * nrm2 gC + L * INR K * (1 + a) * (sigma ^ 2 / INR m)) + 4 * eta ^ 2 * L * ((INR K + a) * (INR K * (L * QC))) + 2 * eta ^ 2 * (2 * L * (INR K ^ 2 * b2 + INR K * a * t2))) by (unfold te, th, cc, bth; field; lra).
-    unfold U1, U2, U3, pk in *. fold dC. change (fun h : list (S * O) => mc (fun i => dlt i h)) with dC. lra.
+      with (eta ^ 2 * (L * (INR K ^ 2 * th * nrm2 gC + INR K * cc * (sigma ^ 2 / INR m))) + eta ^ 2 * (L * (4 * INR K ^ 2 * th * (L * QC) + 4 * INR K ^ 2 * bth))) by (unfold te; field; lra). lra.
 Qed.
 End Clients.
 End Round.
@@ -978,51 +992,26 @@ Proof.
     rewrite (ex_ext (Family.lsets N m mN) _ (fun C => nrm2 (gC w C - G w) + (2 * dot (G w) (gC w C) + - nrm2 (G w)))) by (intros C; rewrite nrm2_sub, (dotC (gC w C)); ring).
     rewrite !ex_plus, ex_const, ex_scal. unfold gC at 2. rewrite sample_dot. assert (e : / INR N * sum N (fun i => dot (G w) (g i w)) = nrm2 (G w)) by (transitivity (dot (G w) (/ INR N *: vsum N (fun i => g i w))); [rewrite dot_scalr, dot_sumr; reflexivity|reflexivity]). rewrite e. lra.
 Qed.
+Lemma step_8_5 w : (forall i, (i < N)%nat -> Q_ w i <= 8/7 * (1 - / INR K) * L * te ^ 2 * (th * nrm2 (g i w) + cc * sigma ^ 2 / INR K + 4 * bth)) /\
+  L * Family.lsets N m mN (QC w) <= 8/7 * (1 - / INR K) * hh ^ 2 * (th * (nrm2 (G w) + sg2) + cc * sigma ^ 2 / INR K + 4 * bth).
+Proof.
+  split; [intros; now apply drift|]. destruct (step_8_3 w) as [r1 _]. assert (l0 := Rlt_le _ _ L0).
+  assert (uK : 0 <= 1 - / INR K) by (assert (/ INR K <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra); lra).
+  set (qf := 8/7 * (1 - / INR K) * L * te ^ 2). assert (qf0 : 0 <= qf) by (unfold qf; assert (y := pow2_ge_0 te); pos).
+  set (cst := cc * sigma ^ 2 / INR K + 4 * bth).
+  assert (q : Family.lsets N m mN (QC w) <= Family.lsets N m mN (fun C => qf * cst + qf * th * mr C (fun i => nrm2 (g i w)))).
+  { apply (Family.lsets_le N m mN); intros C hC. unfold QC. apply Rle_trans with (mr C (fun i => qf * cst + qf * th * nrm2 (g i w))).
+    - apply (mr_le C); intros i hi. eapply Rle_trans; [apply drift, (subsets_below _ _ _ _ hC hi)|]. right. unfold qf, cst. ring.
+    - right. now rewrite (mr_lin C), (mr_const C (subsets_length _ _ _ hC)). }
+  rewrite ex_plus, !ex_scal, ex_const in q. apply (Rmult_le_compat_l (qf * th)) in r1; [|assert (0 <= th) by lra; pos].
+  assert (b := Rle_trans _ _ _ q (Rplus_le_compat_l (qf * cst) _ _ r1)). apply (Rmult_le_compat_l L) in b; auto.
+  eapply Rle_trans; [exact b|]. right. unfold qf, cst, hh. ring.
+Qed.
 Lemma favg_below w s : Favg (w + s)%V <= Favg w + dot (G w) s + 1/2 * nH (H w) s.
 Proof.
   unfold Favg. apply Rle_trans with (/ INR N * sum N (fun i => f i w + dot (g i w) s + 1/2 * nH (H w) s)).
   - apply Rmult_le_compat_l; auto. apply sum_le; intros i hi. assert (q := step_5_2 (H w) L (HH w) (f i) (g i) (grad i hi) (fun x s u => rank w i x s u hi) w s). apply abs_le in q. lra.
   - right. rewrite !sum_plus, sum_const, <- dot_suml. unfold G. rewrite dot_scall. field. lra.
-Qed.
-Theorem claim_9 w : kround w (fun x => Favg (next w x)) <= Favg w - te / 2 * nrm2 (G w) + L * te ^ 2 * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K))
-  + 3 * (1 - / INR K) * L ^ 2 * te ^ 3 * (th * sg2 + cc * sigma ^ 2 / INR K) + te * (3 * b2 + 11/2 * L * eta * a * t2).
-Proof.
-  destruct (step_8_3 w) as [r1 r2]. assert (l0 := Rlt_le _ _ L0). assert (tt := Rlt_le _ _ te0).
-  assert (uK : 0 <= 1 - / INR K <= 1) by (split; [assert (/ INR K <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra); lra|assert (x := Rinv_0_lt_compat _ K0); lra]).
-  set (qf := 8/7 * (1 - / INR K) * L * te ^ 2). assert (qf0 : 0 <= qf) by (unfold qf; assert (y := pow2_ge_0 te); pos).
-  set (cst := cc * sigma ^ 2 / INR K + 4 * bth).
-  apply Rle_trans with (Family.lsets N m mN (fun C => Favg w + (te / 4 * nrm2 (G w) + 2 * te * b2 + L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K) + 4 * bth)) + (- te * dot (G w) (gC w C) + (L * te ^ 2 * th * nrm2 (gC w C)
-    + te * L * (2 + 4 * hh * th) * qf * (th * mr C (fun i => nrm2 (g i w)) + cst))))).
-  - unfold kround. cbn [bind ex]. apply (Family.lsets_le N m mN); intros C hC. assert (Cl := subsets_length _ _ _ hC). assert (Cn := fun i => subsets_below N m C i hC). assert (Cd := subsets_nodup _ _ _ hC).
-    eapply Rle_trans; [apply (ex_le _ _ (fun h => Favg w + (dot (G w) (next w (C, h) - w) + 1/2 * nH (H w) (next w (C, h) - w))))|].
-    + intros h. assert (q := favg_below w (next w (C, h) - w)%V). replace (w + (next w (C, h) - w))%V with (next w (C, h)) in q by vring. lra.
-    + rewrite !ex_plus, ex_const, ex_scal. assert (s1 := slope_C w C Cl Cn). assert (s2 := curve_C w C Cl Cn Cd).
-      assert (qq : QC w C <= qf * (th * mr C (fun i => nrm2 (g i w)) + cst)).
-      { unfold QC. apply Rle_trans with (mr C (fun i => qf * cst + qf * th * nrm2 (g i w))).
-        - apply (mr_le C); intros i hi. eapply Rle_trans; [apply drift, Cn, hi|]. right. unfold qf, cst. ring.
-        - right. rewrite (mr_lin C), (mr_const C Cl). ring. }
-      assert (k0 : 0 <= te * L * (2 + 4 * hh * th)) by (apply Rmult_le_pos; [pos|]; assert (0 <= hh * th) by (apply Rmult_le_pos; lra); lra). apply (Rmult_le_compat_l _ _ _ k0) in qq. unfold hh in *. lra.
-  - rewrite !ex_plus, !ex_scal, !ex_plus, !ex_scal, !ex_const.
-    assert (sd : Family.lsets N m mN (fun C => dot (G w) (gC w C)) = nrm2 (G w)).
-    { unfold gC. rewrite sample_dot. transitivity (dot (G w) (/ INR N *: vsum N (fun i => g i w))); [rewrite dot_scalr, dot_sumr; reflexivity|reflexivity]. }
-    rewrite sd. assert (k1 : 0 <= L * te ^ 2 * th) by (assert (y := pow2_ge_0 te); assert (0 <= th) by lra; pos). apply (Rmult_le_compat_l _ _ _ k1) in r2.
-    assert (k2 : 0 <= te * L * (2 + 4 * hh * th) * qf * th) by (assert (0 <= th) by lra; assert (0 <= hh) by lra; assert (0 <= 2 + 4 * hh * th) by (assert (0 <= hh * th) by pos; lra); pos). apply (Rmult_le_compat_l _ _ _ k2) in r1.
-    assert (hs : hh * th <= 1/8) by (unfold hh; lra). assert (s92 := step_9_2 hh th hh0 th1 hs). assert (s93 := step_9_3 hh th hh0 th1 hs).
-    destruct (step_9_4 hh th b2 t2 (a / INR K) (L * eta * a) hh0 th1 hs b0 t0 ltac:(unfold Rdiv; pos) eq_refl ltac:(unfold hh, te; field; lra)) as [s94 _].
-    assert (n0 := nrm2_ge0 (G w)). assert (s20 := pow2_ge_0 sigma). assert (sgp : 0 <= sg2) by (eapply Rle_trans; [|apply (spread w)]; apply Rmult_le_pos; auto; apply sum_ge0; intros; apply nrm2_ge0).
-    set (u := 1 - / INR K) in *. set (Z1 := th * sg2 + cc * sigma ^ 2 / INR K). assert (Z0 : 0 <= Z1) by (unfold Z1, cc, Rdiv; assert (0 <= th) by lra; apply Rplus_le_le_0_compat; pos).
-    assert (big : te * L * (2 + 4 * hh * th) * qf = te * (u * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7))))) by (unfold qf, hh; ring).
-    assert (x1 := Rmult_le_compat_l (te * nrm2 (G w)) _ _ ltac:(pos) s92). assert (x2 := Rmult_le_compat_l (te * u * hh ^ 2 * Z1) _ _ ltac:(destruct uK; assert (y := pow2_ge_0 hh); pos) s93). assert (x3 := Rmult_le_compat_l te _ _ tt s94).
-    (* 1 for 1 - 1/K before |g|^2 and b *)
-    assert (w0 : 0 <= te * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7)))) by (assert (0 <= hh * th) by (apply Rmult_le_pos; lra); assert (y := pow2_ge_0 hh); apply Rmult_le_pos; [lra|]; apply Rmult_le_pos; [auto|lra]).
-    assert (w1 : te * L * (2 + 4 * hh * th) * qf * (th * nrm2 (G w) + 4 * bth) <= te * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7))) * (th * nrm2 (G w) + 4 * bth)).
-    { rewrite big. apply Rmult_le_compat_r; [assert (0 <= th) by lra; apply Rplus_le_le_0_compat; pos|]. assert (0 <= (1 - u) * (te * (hh ^ 2 * ((2 + 4 * hh * th) * (8/7))))) by (apply Rmult_le_pos; lra). lra. }
-    assert (w2 : te * L * (2 + 4 * hh * th) * qf * Z1 <= 3 * u * L ^ 2 * te ^ 3 * Z1).
-    { rewrite big. replace (3 * u * L ^ 2 * te ^ 3 * Z1) with (te * u * hh ^ 2 * Z1 * 3) by (unfold hh; ring). lra. }
-    unfold cst. fold bth in x3. replace (L * te ^ 2 * th * (nrm2 (G w) + gamm * sg2 / INR m)) with (te * (hh * th) * nrm2 (G w) + L * te ^ 2 * (th * (gamm * sg2) / INR m)) in r2 by (unfold hh; field; lra).
-    replace (te * (3 * b2 + 11/2 * L * eta * a * t2)) with (te * (3 * b2 + 11/2 * hh * (a / INR K) * t2)) by (unfold hh, te; field; lra).
-    replace (L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K) + 4 * bth)) with (L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K)) + te * (4 * hh * bth)) by (unfold hh; ring).
-    unfold Z1 in *. lra.
 Qed.
 (* 9.1, in the mean over the drawn clients; LQ is the drift of section 8 *)
 Lemma step_9_1 w : kround w (fun x => dot (G w) (next w x - w)) <= - (3/4) * te * nrm2 (G w) + 2 * te * (L * Family.lsets N m mN (QC w)) + 2 * te * b2.
@@ -1033,13 +1022,55 @@ Proof.
     { unfold gC. rewrite sample_dot. transitivity (dot (G w) (/ INR N *: vsum N (fun i => g i w))); [rewrite dot_scalr, dot_sumr; reflexivity|reflexivity]. }
     rewrite sd. right. change (Family.lsets N m mN (fun w0 : list nat => QC w w0)) with (Family.lsets N m mN (QC w)). field.
 Qed.
+Lemma step_9_6 w : (forall C, In C (subsets N m) -> let E := path (kk (ker w) dirs) K in
+    E (fun h => nH (H w) (U1 w C h)) <= L * (INR K ^ 2 * th * nrm2 (gC w C) + INR K * cc * (sigma ^ 2 / INR m)) /\
+    E (fun h => nH (H w) (U2 w C h + U3 w C h)) <= L * (4 * INR K ^ 2 * th * (L * QC w C) + 4 * INR K ^ 2 * bth)) /\
+  (forall x, Favg (next w x) <= Favg w + dot (G w) (next w x - w) + 1/2 * nH (H w) (next w x - w)) /\
+  kround w (fun x => 1/2 * nH (H w) (next w x - w))
+    <= L * te ^ 2 * (th * nrm2 (G w) + th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K) + 4 * th * (L * Family.lsets N m mN (QC w)) + 4 * bth).
+Proof.
+  assert (c : forall C, In C (subsets N m) -> _) by (intros C hC; exact (curve_C w C (subsets_length _ _ _ hC) (fun i => subsets_below N m C i hC) (subsets_nodup _ _ _ hC))).
+  split; [intros C hC E; destruct (c C hC) as [u1 [u2 _]]; now split|]. split.
+  { intros x. assert (q := favg_below w (next w x - w)%V). now replace (w + (next w x - w))%V with (next w x) in q by vring. }
+  destruct (step_8_3 w) as [_ r2]. assert (k1 : 0 <= L * te ^ 2 * th) by (assert (y := pow2_ge_0 te); assert (0 <= th) by lra; assert (l0 := Rlt_le _ _ L0); pos). apply (Rmult_le_compat_l _ _ _ k1) in r2.
+  unfold kround. cbn [bind ex]. apply Rle_trans with (Family.lsets N m mN (fun C => L * te ^ 2 * (cc * sigma ^ 2 / (INR m * INR K) + 4 * bth) + (L * te ^ 2 * th * nrm2 (gC w C) + L * te ^ 2 * (4 * th * L) * QC w C))).
+  - apply (Family.lsets_le N m mN); intros C hC. destruct (c C hC) as [_ [_ u]]. rewrite ex_scal. lra.
+  - rewrite !ex_plus, !ex_scal, ex_const. change (Family.lsets N m mN (fun C => QC w C)) with (Family.lsets N m mN (QC w)). unfold Rdiv in *. lra.
+Qed.
+Lemma step_9_7 w : kround w (fun x => Favg (next w x)) <= Favg w - 3/4 * te * nrm2 (G w) + te * (2 + 4 * hh * th) * (L * Family.lsets N m mN (QC w)) + 2 * te * b2
+    + L * te ^ 2 * (th * nrm2 (G w) + th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K) + 4 * bth) /\
+  kround w (fun x => Favg (next w x)) <= Favg w - te / 2 * nrm2 (G w) + L * te ^ 2 * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K))
+    + 3 * (1 - / INR K) * L ^ 2 * te ^ 3 * (th * sg2 + cc * sigma ^ 2 / INR K) + te * (3 * b2 + 11/2 * L * eta * a * t2).
+Proof.
+  assert (l0 := Rlt_le _ _ L0). assert (tt := Rlt_le _ _ te0). destruct (step_9_6 w) as [_ [below curve]].
+  assert (first : kround w (fun x => Favg (next w x)) <= Favg w - 3/4 * te * nrm2 (G w) + te * (2 + 4 * hh * th) * (L * Family.lsets N m mN (QC w)) + 2 * te * b2
+    + L * te ^ 2 * (th * nrm2 (G w) + th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K) + 4 * bth)).
+  { eapply Rle_trans; [apply (ex_le (kround w) _ (fun x => Favg w + (dot (G w) (next w x - w) + 1/2 * nH (H w) (next w x - w)))); intros x; assert (q := below x); lra|].
+    rewrite !ex_plus, ex_const. assert (s := step_9_1 w). unfold hh. lra. }
+  split; [exact first|]. eapply Rle_trans; [exact first|]. destruct (step_8_5 w) as [_ q].
+  assert (uK : 0 <= 1 - / INR K <= 1) by (split; [assert (/ INR K <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra); lra|assert (x := Rinv_0_lt_compat _ K0); lra]).
+  assert (hs : hh * th <= 1/8) by (unfold hh; lra). assert (s92 := step_9_2 hh th hh0 th1 hs). assert (s93 := step_9_3 hh th hh0 th1 hs).
+  destruct (step_9_4 hh th b2 t2 (a / INR K) (L * eta * a) hh0 th1 hs b0 t0 ltac:(unfold Rdiv; pos) eq_refl ltac:(unfold hh, te; field; lra)) as [s94 _]. fold bth in s94.
+  assert (n0 := nrm2_ge0 (G w)). assert (s20 := pow2_ge_0 sigma). assert (sgp : 0 <= sg2) by (eapply Rle_trans; [|apply (spread w)]; apply Rmult_le_pos; auto; apply sum_ge0; intros; apply nrm2_ge0).
+  set (LQ := L * Family.lsets N m mN (QC w)) in *. set (u := 1 - / INR K) in *. set (Z1 := th * sg2 + cc * sigma ^ 2 / INR K). set (n := nrm2 (G w)) in *. assert (th0 : 0 <= th) by lra. assert (h0 : 0 <= hh) by lra.
+  assert (Z0 : 0 <= Z1) by (unfold Z1, cc, Rdiv; apply Rplus_le_le_0_compat; pos). assert (y := pow2_ge_0 hh). assert (ht0 : 0 <= hh * th) by pos. set (kp := (2 + 4 * hh * th) * (8/7)) in *. assert (kp0 : 0 <= kp) by (unfold kp; lra).
+  assert (x1 := Rmult_le_compat_l (te * n) _ _ ltac:(pos) s92). assert (x2 := Rmult_le_compat_l (te * u * hh ^ 2 * Z1) _ _ ltac:(destruct uK; pos) s93). assert (x3 := Rmult_le_compat_l te _ _ tt s94).
+  assert (w1 : te * (2 + 4 * hh * th) * LQ <= te * u * hh ^ 2 * Z1 * kp + te * (kp * hh ^ 2) * (th * n + 4 * bth)).
+  { assert (k0 : 0 <= te * (2 + 4 * hh * th)) by (apply Rmult_le_pos; lra). apply (Rmult_le_compat_l _ _ _ k0) in q. eapply Rle_trans; [exact q|].
+    replace (te * (2 + 4 * hh * th) * (8/7 * u * hh ^ 2 * (th * (n + sg2) + cc * sigma ^ 2 / INR K + 4 * bth))) with (te * u * hh ^ 2 * Z1 * kp + u * (te * (kp * hh ^ 2) * (th * n + 4 * bth))) by (unfold kp, Z1; field; lra).
+    (* 1 for 1 - 1/K before |g|^2 and b *)
+    assert (w0 : 0 <= te * (kp * hh ^ 2) * (th * n + 4 * bth)) by (apply Rmult_le_pos; [pos|apply Rplus_le_le_0_compat; pos]). assert (0 <= (1 - u) * (te * (kp * hh ^ 2) * (th * n + 4 * bth))) by (apply Rmult_le_pos; lra). lra. }
+  replace (te * (3 * b2 + 11/2 * L * eta * a * t2)) with (te * (3 * b2 + 11/2 * hh * (a / INR K) * t2)) by (unfold hh, te; field; lra).
+  replace (L * te ^ 2 * (th * n + th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K) + 4 * bth)) with (te * (hh * th) * n + te * (4 * hh * bth) + L * te ^ 2 * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K))) by (unfold hh; field; lra).
+  replace (3 * u * L ^ 2 * te ^ 3 * Z1) with (te * u * hh ^ 2 * Z1 * 3) by (unfold hh; ring). lra.
+Qed.
 Theorem k_steps w0 R_ : (0 < R_)%nat -> / INR R_ * sum R_ (fun t => Eit kround next t (fun w => nrm2 (G w)) w0)
   <= 2 * (Favg w0 - fstar) / (te * INR R_) + 2 * L * te * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K))
     + 6 * (1 - / INR K) * L ^ 2 * te ^ 2 * (th * sg2 + cc * sigma ^ 2 / INR K) + (6 * b2 + 11 * L * eta * a * t2).
 Proof.
   intros R0%lt_0_INR. set (add := L * te ^ 2 * (th * (gamm * sg2) / INR m + cc * sigma ^ 2 / (INR m * INR K)) + 3 * (1 - / INR K) * L ^ 2 * te ^ 3 * (th * sg2 + cc * sigma ^ 2 / INR K) + te * (3 * b2 + 11/2 * L * eta * a * t2)).
   assert (h := telescope kround next (fun _ => True) (fun w => Favg w - fstar) (fun w => te / 2 * nrm2 (G w)) add (fun _ _ _ => I)).
-  specialize (h (fun w _ => ltac:(rewrite (ex_ext (kround w) _ (fun x => Favg (next w x) + - fstar)) by (intros; reflexivity); rewrite ex_plus, ex_const; assert (b := claim_9 w); unfold add; lra)) (fun w => ltac:(assert (b := bounded w); lra)) R_ w0 I).
+  specialize (h (fun w _ => ltac:(rewrite (ex_ext (kround w) _ (fun x => Favg (next w x) + - fstar)) by (intros; reflexivity); rewrite ex_plus, ex_const; assert (b := proj2 (step_9_7 w)); unfold add; lra)) (fun w => ltac:(assert (b := bounded w); lra)) R_ w0 I).
   rewrite (sum_ext R_ _ (fun t => te / 2 * Eit kround next t (fun w => nrm2 (G w)) w0)), sum_scal in h by (intros; apply Eit_scal).
   assert (c0 : 0 < 2 / (te * INR R_)) by (apply Rdiv_lt_0_compat; [lra|]; now apply Rmult_lt_0_compat). apply (Rmult_le_compat_l _ _ _ (Rlt_le _ _ c0)) in h.
   replace (2 / (te * INR R_) * (te / 2 * sum R_ (fun t => Eit kround next t (fun w => nrm2 (G w)) w0))) with (/ INR R_ * sum R_ (fun t => Eit kround next t (fun w => nrm2 (G w)) w0)) in h by (field; lra).
@@ -1120,6 +1151,195 @@ Proof.
       replace ((3/2) ^ 6 * V ^ 2 * L * D_ / a ^ 3) with ((3/2) ^ 6 * V ^ 2 * L * D_ * (/ a) ^ 3) by (field; lra). apply Rmult_le_compat_l; [assert (z := pow2_ge_0 V); assert (0 <= (3/2) ^ 6) by (apply pow_le; lra); pos|exact i3].
     + intros k1 vp. destruct (Rle_lt_or_eq_dec 1 K k1) as [h|h]; [exact h|]. rewrite <- h, Rinv_1 in vp. lra.
 Qed.
+(* 11.3: what a small step leaves, in numbers *)
+Lemma pow_taylor (K : nat) : exists B, 0 <= B /\ forall y, 0 <= y <= 1 -> - (B * y ^ 3) <= (1 - y) ^ K - (1 - INR K * y + INR K * (INR K - 1) / 2 * y ^ 2) <= B * y ^ 3.
+Proof.
+  induction K as [|K [B [B0 h]]]. { exists 0. split; [lra|]. intros y _. simpl. lra. }
+  assert (k0 := pos_INR K). assert (kk0 : 0 <= INR K * (INR K - 1)). { destruct K; [simpl; lra|]. rewrite S_INR in *. assert (q := pos_INR K). apply Rmult_le_pos; lra. }
+  exists (B + INR K * (INR K - 1) / 2). split; [lra|]. intros y hy. specialize (h y hy). rewrite S_INR. set (r := (1 - y) ^ K - _) in h.
+  assert (y3 : 0 <= y ^ 3) by (apply pow_le; lra). assert (By : 0 <= B * y ^ 3) by (apply Rmult_le_pos; lra). assert (gy : 0 <= INR K * (INR K - 1) / 2 * y ^ 3) by (apply Rmult_le_pos; lra).
+  replace ((1 - y) ^ S K - (1 - (INR K + 1) * y + (INR K + 1) * (INR K + 1 - 1) / 2 * y ^ 2)) with ((1 - y) * r - INR K * (INR K - 1) / 2 * y ^ 3) by (unfold r; simpl; field).
+  assert (a1 : (1 - y) * r <= (1 - y) * (B * y ^ 3)) by (apply Rmult_le_compat_l; lra). assert (a2 : (1 - y) * - (B * y ^ 3) <= (1 - y) * r) by (apply Rmult_le_compat_l; lra).
+  assert (a3 : 0 <= y * (B * y ^ 3)) by (apply Rmult_le_pos; lra). lra.
+Qed.
+Lemma small_rest (K : nat) c : (0 < K)%nat -> 1 <= c -> exists C d, 0 < d /\ forall e, 0 < e < d -> let q := 1 - 2 * e + e ^ 2 * c in
+  0 <= q < 1 /\ Rabs ((1 - 2 * (1 - e) ^ K + q ^ K) / (1 - q ^ K) - 1/2 * (INR K * e) * (1 + (c - 1) / INR K)) <= C * e ^ 2.
+Proof.
+  intros K1 c1. destruct (pow_taylor K) as [B [B0 tay]]. assert (k1 : 1 <= INR K) by (apply (le_INR 1); lia).
+  set (g := INR K * (INR K - 1)). assert (g0 : 0 <= g) by (apply Rmult_le_pos; lra). set (W := g + INR K * c). assert (W0 : 0 <= W) by (unfold W; assert (0 <= INR K * c) by (apply Rmult_le_pos; lra); lra).
+  exists (2 * c * g + c ^ 2 * g / 2 + W * c + 10 * B + W * (g + 2 * B)), (Rmin (/2) (/ c)). assert (ic : 0 < / c) by (apply Rinv_0_lt_compat; lra). split; [apply Rmin_glb_lt; lra|].
+  intros e [e0 ed] q. assert (e2 : e < /2) by (eapply Rlt_le_trans; [exact ed|apply Rmin_l]). assert (ec : e * c < 1).
+  { assert (x : e < / c) by (eapply Rlt_le_trans; [exact ed|apply Rmin_r]). apply (Rmult_lt_compat_r c) in x; [|lra]. rewrite Rinv_l in x; lra. }
+  assert (ec0 : 0 < e * c) by (apply Rmult_lt_0_compat; lra). set (x := 2 * e - e ^ 2 * c). assert (xq : q = 1 - x) by (unfold q, x; ring). assert (xe : x = e * (2 - e * c)) by (unfold x; ring).
+  assert (x1 : e <= x) by (rewrite xe; rewrite <- (Rmult_1_r e) at 1; apply Rmult_le_compat_l; lra). assert (x2 : x <= 2 * e) by (rewrite xe; assert (0 <= e * (e * c)) by (apply Rmult_le_pos; lra); lra).
+  split; [lra|]. assert (t1 := tay e ltac:(lra)). assert (t2 := tay x ltac:(lra)). fold g in t1, t2. rewrite <- xq in t2. set (r := (1 - e) ^ K - _) in t1. set (s := q ^ K - _) in t2.
+  assert (e2p := pow2_ge_0 e). assert (e3 : 0 <= e ^ 3) by (apply pow_le; lra).
+  assert (x3 : x ^ 3 <= 8 * e ^ 3) by (replace (8 * e ^ 3) with ((2 * e) ^ 3) by ring; apply pow_incr; lra). apply (Rmult_le_compat_l B) in x3; auto.
+  assert (xx : x ^ 2 <= 4 * e ^ 2) by (replace (4 * e ^ 2) with ((2 * e) ^ 2) by ring; apply pow_incr; lra).
+  (* the denominator: at least e, and 2 K e to the first order *)
+  assert (den : e <= 1 - q ^ K). { assert (z : q ^ K <= q ^ 1) by (destruct K as [|k]; [lia|]; simpl; rewrite Rmult_1_r; rewrite <- (Rmult_1_r q) at 3; apply Rmult_le_compat_l; [lra|]; rewrite <- (pow1 k); apply pow_incr; lra). simpl in z. lra. }
+  set (u := g / 2 * x ^ 2 + s). assert (ue : q ^ K = 1 - INR K * x + u) by (unfold u, s; ring).
+  assert (u1 : - ((g + 2 * B) * (2 * e ^ 2)) <= u <= (g + 2 * B) * (2 * e ^ 2)).
+  { assert (y1 : 0 <= g / 2 * x ^ 2 <= g / 2 * (4 * e ^ 2)) by (split; [apply Rmult_le_pos; [lra|apply pow2_ge_0]|apply Rmult_le_compat_l; lra]).
+    assert (y2 : B * (8 * e ^ 3) <= B * (4 * e ^ 2)) by (apply Rmult_le_compat_l; [auto|]; assert (0 <= (/2 - e) * e ^ 2) by (apply Rmult_le_pos; lra); simpl in *; lra). unfold u. lra. }
+  assert (th : 1/2 * (INR K * e) * (1 + (c - 1) / INR K) * INR K = e * W / 2) by (unfold W, g; field; lra).
+  set (T := 1/2 * (INR K * e) * (1 + (c - 1) / INR K)) in *.
+  assert (Te : 0 <= T <= e * W / 2). { assert (T0 : 0 <= T) by (unfold T; assert (0 <= (c - 1) / INR K) by (apply Rmult_le_pos; [lra|]; apply Rlt_le, Rinv_0_lt_compat; lra); apply Rmult_le_pos; [apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]|lra]). split; auto. rewrite <- th. assert (0 <= T * (INR K - 1)) by (apply Rmult_le_pos; lra). lra. }
+  assert (num : 1 - 2 * (1 - e) ^ K + q ^ K - T * (1 - q ^ K) = e ^ 3 * (- (2 * c * g) + e * (c ^ 2 * g / 2) + W * c / 2) - 2 * r + s + T * u).
+  { assert (r_ : (1 - e) ^ K = 1 - INR K * e + g / 2 * e ^ 2 + r) by (unfold r; ring). assert (s_ : q ^ K = 1 - INR K * x + g / 2 * x ^ 2 + s) by (unfold s; ring).
+    replace (T * (1 - q ^ K)) with (e * W / 2 * x - T * u) by (rewrite ue, <- th; ring). rewrite r_, s_. unfold x, W. field. }
+  set (Cc := 2 * c * g + c ^ 2 * g / 2 + W * c + 10 * B + W * (g + 2 * B)).
+  assert (nb : - (Cc * e ^ 3) <= 1 - 2 * (1 - e) ^ K + q ^ K - T * (1 - q ^ K) <= Cc * e ^ 3).
+  { rewrite num. assert (cg : 0 <= c * g) by (apply Rmult_le_pos; lra). assert (ccg : 0 <= c ^ 2 * g / 2) by (assert (0 <= c ^ 2) by (apply pow_le; lra); apply Rmult_le_pos; [apply Rmult_le_pos; lra|lra]). assert (wc : 0 <= W * c / 2) by (apply Rmult_le_pos; [apply Rmult_le_pos; lra|lra]).
+    assert (m1 : 0 <= e * (c ^ 2 * g / 2) <= c ^ 2 * g / 2) by (split; [apply Rmult_le_pos; lra|]; assert (0 <= (1 - e) * (c ^ 2 * g / 2)) by (apply Rmult_le_pos; lra); lra).
+    assert (m2 : - (2 * c * g) * e ^ 3 <= e ^ 3 * (- (2 * c * g) + e * (c ^ 2 * g / 2) + W * c / 2) <= (c ^ 2 * g / 2 + W * c / 2) * e ^ 3).
+    { split; [rewrite Rmult_comm; apply Rmult_le_compat_l; lra|rewrite (Rmult_comm (_ + _)); apply Rmult_le_compat_l; lra]. }
+    assert (gb : 0 <= (g + 2 * B) * (2 * e ^ 2)) by (apply Rmult_le_pos; lra).
+    assert (m3 : - (W * (g + 2 * B) * e ^ 3) <= T * u <= W * (g + 2 * B) * e ^ 3).
+    { assert (a1 := Rmult_le_compat_l T _ _ (proj1 Te) (proj1 u1)). assert (a2 := Rmult_le_compat_l T _ _ (proj1 Te) (proj2 u1)). assert (a3 := Rmult_le_compat_r _ _ _ gb (proj2 Te)).
+      replace (W * (g + 2 * B) * e ^ 3) with (e * W / 2 * ((g + 2 * B) * (2 * e ^ 2))) by field. lra. }
+    assert (p1 : 0 <= c * g * e ^ 3) by (apply Rmult_le_pos; lra). assert (p2 : 0 <= c ^ 2 * g / 2 * e ^ 3) by (apply Rmult_le_pos; lra). assert (p3 : 0 <= W * c / 2 * e ^ 3) by (apply Rmult_le_pos; lra). unfold Cc. lra. }
+  assert (d0 : 0 < 1 - q ^ K) by lra. assert (C0 : 0 <= Cc * e ^ 2). { assert (z : 0 <= Cc * e ^ 3) by lra. apply (Rmult_le_reg_l e); auto. rewrite Rmult_0_r. replace (e * (Cc * e ^ 2)) with (Cc * e ^ 3) by ring. exact z. }
+  replace ((1 - 2 * (1 - e) ^ K + q ^ K) / (1 - q ^ K) - T) with ((1 - 2 * (1 - e) ^ K + q ^ K - T * (1 - q ^ K)) / (1 - q ^ K)) by (field; lra).
+  assert (big : Cc * e ^ 3 <= Cc * e ^ 2 * (1 - q ^ K)) by (replace (Cc * e ^ 3) with (Cc * e ^ 2 * e) by ring; apply Rmult_le_compat_l; lra).
+  apply Rabs_le. split; apply (Rmult_le_reg_r (1 - q ^ K)); auto; unfold Rdiv; rewrite (Rmult_assoc _ (/ _)), Rinv_l by lra; lra.
+Qed.
+(* 11.3: H is a projector of rank tr H *)
+Section Drawn.
+Context {D : Dim}.
+Variables N m K P : nat.
+Hypothesis m1 : (0 < m)%nat.
+Hypothesis mN : (m <= N)%nat.
+Hypothesis K1 : (0 < K)%nat.
+Hypothesis P1 : (0 < P)%nat.
+Variable H : vec -> vec.
+Hypothesis HP : proj H.
+Context {O : Type}.
+Variable Z : law O.
+Variable z : nat -> O -> vec.
+Hypothesis nz : forall p, (p < P)%nat -> normal Z (z p).
+Hypothesis indep : forall p q a b c e, (p < P)%nat -> (q < P)%nat -> p <> q ->
+  Z (fun o => dot a (z p o) * dot b (z p o) * (dot c (z q o) * dot e (z q o))) = dot a b * dot c e.
+Variable eta : R.
+Variable b : nat -> vec.
+Hypothesis b_sum : vsum N b = v0.
+Definition gb i x : vec := H (x - b i)%V.
+Fixpoint own i x (h : list O) : vec := match h with nil => x | cons o h => (own i x h - eta *: A_ z P o (gb i (own i x h)))%V end.
+Definition after x (p : list nat * list O) : vec := (x + / INR m *: pick (fun i => own i x (snd p) - x) (fst p))%V.
+Definition drawn : law (list nat * list O) := bind (Family.lsets N m mN) (fun _ => path (fun _ => Z) K).
+Fixpoint Pi_ (h : list O) (v : vec) : vec := match h with nil => v | cons o h => (Pi_ h v - eta *: A_ z P o (H (Pi_ h v)))%V end.
+Definition bbar C : vec := (/ INR m *: pick b C)%V.
+Let P0 : 0 < INR P. Proof. now apply lt_0_INR. Qed.
+Let m0 : 0 < INR m. Proof. now apply lt_0_INR. Qed.
+Let N0 : 0 < INR N. Proof. apply lt_0_INR. lia. Qed.
+Let HH : mapL 1 H.
+Proof. split; [apply (p_add _ HP)|apply (p_scal _ HP)|apply (p_sym _ HP)|intros u; rewrite <- (p_nrm2 _ HP); apply nrm2_ge0|intros u; rewrite <- (p_nrm2 _ HP), Rmult_1_l; apply (p_le _ HP)]. Qed.
+Let nHn v : nH H v = nrm2 (H v). Proof. symmetry. apply (p_nrm2 _ HP). Qed.
+Lemma A_add_ o u v : A_ z P o (u + v)%V = (A_ z P o u + A_ z P o v)%V.
+Proof.
+  unfold A_. rewrite (vsum_ext P (fun p => dot (z p o) (u + v) *: z p o)%V (fun p => dot (z p o) u *: z p o + dot (z p o) v *: z p o)%V) by (intros; rewrite dot_addr; vring). rewrite vsum_plus. vring.
+Qed.
+Lemma A_scal_ o c u : A_ z P o (c *: u)%V = (c *: A_ z P o u)%V.
+Proof. unfold A_. rewrite (vsum_ext P (fun p => dot (z p o) (c *: u) *: z p o)%V (fun p => c *: (dot (z p o) u *: z p o))%V) by (intros; rewrite dot_scalr; vring). rewrite vsum_scal. vring. Qed.
+Lemma Pi_add h u v : Pi_ h (u + v)%V = (Pi_ h u + Pi_ h v)%V.
+Proof. induction h as [|o h IH]; [reflexivity|]. cbn [Pi_]. rewrite IH, (p_add _ HP), A_add_. vring. Qed.
+Lemma Pi_scal h c u : Pi_ h (c *: u)%V = (c *: Pi_ h u)%V.
+Proof. induction h as [|o h IH]; [reflexivity|]. cbn [Pi_]. rewrite IH, (p_scal _ HP), A_scal_. vring. Qed.
+Lemma Pi_vsum h n f : Pi_ h (vsum n f) = vsum n (fun i => Pi_ h (f i)).
+Proof. induction n; [change (vsum 0 f) with v0; replace v0 with (0 *: v0)%V at 1 by vring; rewrite Pi_scal; change (vsum 0 (fun i => Pi_ h (f i))) with v0; vring|]. now rewrite !vsum_S, Pi_add, IHn. Qed.
+Lemma Pi_pick h f C : Pi_ h (pick f C) = pick (fun i => Pi_ h (f i)) C.
+Proof. induction C as [|i l IH]; [cbn [pick fold_right]; replace v0 with (0 *: v0)%V at 1 by vring; rewrite Pi_scal; vring|]. now rewrite !pick_cons, Pi_add, IH. Qed.
+Lemma own_Pi i x h : own i x h = (Pi_ h x + (b i - Pi_ h (b i)))%V.
+Proof.
+  induction h as [|o h IH]; [cbn; vring|]. cbn [own Pi_]. unfold gb. set (y := own i x h) in *.
+  replace (H (y - b i)%V) with (H (Pi_ h x) + (-1) *: H (Pi_ h (b i)))%V by (rewrite IH, <- (p_scal _ HP), <- (p_add _ HP); f_equal; vring).
+  rewrite A_add_, A_scal_, IH. vring.
+Qed.
+Let q := 1 - 2 * eta + eta ^ 2 * c_ (tr H) P.
+Lemma one_square u : Z (fun o => nH H (u - eta *: A_ z P o (H u))) = q * nH H u.
+Proof.
+  rewrite (ex_ext Z _ (fun o => nH H u + (- (2 * eta) * dot (H u) (A_ z P o (H u)) + eta ^ 2 * nH H (A_ z P o (H u))))).
+  - rewrite !ex_plus, !ex_scal, ex_const, (A_mean Z z P P1 nz), (step_1_2 H 1 HH Z z P P1 nz indep). fold (nrm2 (H u)).
+    rewrite (nHn (H u)), (p_idem _ HP), <- nHn. unfold q, c_. field. lra.
+  - intros o. unfold nH. rewrite (form_sub _ _ HH). fold (nH H u). rewrite (p_scal _ HP), !dot_scall, !dot_scalr, (p_sym _ HP u). unfold nH. ring.
+Qed.
+Lemma all_squares k x : path (fun _ => Z) k (fun h => nH H (Pi_ h x)) = q ^ k * nH H x.
+Proof.
+  induction k; [cbn; ring|]. rewrite path_S, (ex_ext (path (fun _ => Z) k) _ (fun h => q * nH H (Pi_ h x))) by (intros h; apply one_square). rewrite ex_scal, IHk. simpl. ring.
+Qed.
+Lemma all_means k v x : path (fun _ => Z) k (fun h => dot (H v) (Pi_ h x)) = (1 - eta) ^ k * dot (H v) x.
+Proof.
+  induction k; [cbn; ring|]. rewrite path_S, (ex_ext (path (fun _ => Z) k) _ (fun h => (1 - eta) * dot (H v) (Pi_ h x))).
+  - rewrite ex_scal, IHk. simpl. ring.
+  - intros h. cbn [Pi_]. rewrite (ex_ext Z _ (fun o => dot (H v) (Pi_ h x) + - eta * dot (H v) (A_ z P o (H (Pi_ h x))))) by (intros; rewrite subE, dot_addr, !dot_scalr; ring).
+    rewrite ex_plus, ex_const, ex_scal, (A_mean Z z P P1 nz), (p_dot _ HP v), <- (p_sym _ HP v). ring.
+Qed.
+Let left := 1 - 2 * (1 - eta) ^ K + q ^ K.
+Lemma pulled v : path (fun _ => Z) K (fun h => nH H (v - Pi_ h v)) = left * nH H v.
+Proof.
+  rewrite (ex_ext (path (fun _ => Z) K) _ (fun h => nH H v + ((-2) * dot (H v) (Pi_ h v) + nH H (Pi_ h v)))).
+  - rewrite !ex_plus, ex_scal, ex_const, all_means, all_squares, (p_sym _ HP). fold (nH H v). unfold left. ring.
+  - intros h. unfold nH at 1. rewrite (form_sub _ _ HH). unfold nH. rewrite (p_sym _ HP v). ring.
+Qed.
+Definition Gb x : vec := (/ INR N *: vsum N (fun i => gb i x))%V.
+Definition sgb x : R := / INR N * sum N (fun i => nrm2 (gb i x - Gb x)).
+Lemma Gb_H x : Gb x = H x.
+Proof.
+  unfold Gb, gb. rewrite <- (p_vsum _ HP), <- (p_scal _ HP). f_equal. rewrite (vsum_ext N (fun i => x - b i)%V (fun i => x + (-1) *: b i)%V) by (intros; vring). rewrite vsum_plus, vsum_const, vsum_scal, b_sum. vfield. lra.
+Qed.
+Lemma bbar_square x : Family.lsets N m mN (fun C => nH H (bbar C)) = gamm N m * sgb x / INR m.
+Proof.
+  set (v := fun i => H (b i)). assert (vm : (/ INR N *: vsum N v)%V = v0) by (unfold v; rewrite <- (p_vsum _ HP), b_sum, (p_0 _ HP); vring).
+  assert (es : sgb x = / INR N * sum N (fun i => nrm2 (v i))).
+  { unfold sgb. f_equal. apply sum_ext; intros i _. rewrite Gb_H. unfold gb, v. rewrite (p_sub _ HP). replace (H x - H (b i) - H x)%V with (- H (b i))%V by vring. apply nrm2_opp. }
+  assert (hb : forall C, nH H (bbar C) = nrm2 (/ INR m *: pick v C - / INR N *: vsum N v)).
+  { intros C. rewrite nHn, vm. f_equal. unfold bbar. rewrite (p_scal _ HP). replace (H (pick b C)) with (pick v C); [vring|].
+    symmetry. induction C as [|i l IH]; [apply (p_0 _ HP)|]. now rewrite !pick_cons, (p_add _ HP), IH. }
+  rewrite (ex_ext (Family.lsets N m mN) _ (fun C => nrm2 (/ INR m *: pick v C - / INR N *: vsum N v))) by exact hb. rewrite es.
+  destruct (Nat.eq_dec N 1) as [e1|ne].
+  - assert (v00 : v 0%nat = v0). { rewrite <- vm, e1. apply functional_extensionality; intros j. unfold vscal, vsum. cbn [sum]. simpl INR. field. }
+    assert (em : m = 1%nat) by lia. assert (gz : gamm N m = 0) by (unfold gamm; rewrite e1, em; simpl INR; unfold Rdiv; ring). rewrite gz. unfold Rdiv. rewrite !Rmult_0_l.
+    apply Rle_antisym; [|apply ex_ge0; intros; apply nrm2_ge0].
+    rewrite <- (ex_const (Family.lsets N m mN) 0). apply (Family.lsets_le N m mN); intros C hC. rewrite vm, (Family.pick_ext v (fun _ => v0)), Family.pick_const.
+    + replace (/ INR m *: (INR (length C) *: v0) - v0)%V with v0 by vring. rewrite nrm2_0. lra.
+    + intros i hi. apply (subsets_below _ _ _ _ hC) in hi. replace i with 0%nat by lia. exact v00.
+  - assert (n2 : 2 <= INR N) by (apply (le_INR 2); lia). assert (s := sampling_variance N m v ltac:(lia) ltac:(lia)). cbv zeta in s. change (Esets N m) with (ex (Family.lsets N m mN)) in s. rewrite s.
+    rewrite (sum_ext N (fun i => nrm2 (v i - / INR N *: vsum N v)) (fun i => nrm2 (v i))) by (intros; rewrite vm; f_equal; vring). unfold gamm. field. lra.
+Qed.
+Lemma step_11_3 :
+  (forall x C h, length C = m -> after x (C, h) = (Pi_ h x + (bbar C - Pi_ h (bbar C)))%V) /\
+  (forall x, path (fun _ => Z) K (fun h => nH H (Pi_ h x)) = q ^ K * nH H x) /\
+  (forall v, path (fun _ => Z) K (fun h => nH H (v - Pi_ h v)) = left * nH H v) /\
+  (forall x, drawn (fun p => dot (H (Pi_ (snd p) x)) (bbar (fst p) - Pi_ (snd p) (bbar (fst p)))) = 0) /\
+  (forall x, Family.lsets N m mN (fun C => nH H (bbar C)) = gamm N m * sgb x / INR m) /\
+  (forall X : law vec, X (fun x => drawn (fun p => nH H (after x p))) = X (nH H) -> q ^ K <> 1 ->
+    forall y, X (fun x => nrm2 (Gb x)) = left / (1 - q ^ K) * (gamm N m * sgb y / INR m)) /\
+  exists c d, 0 < d /\ forall e, 0 < e < d -> let q := 1 - 2 * e + e ^ 2 * c_ (tr H) P in
+    0 <= q < 1 /\ Rabs ((1 - 2 * (1 - e) ^ K + q ^ K) / (1 - q ^ K) - 1/2 * (INR K * e) * (1 + (tr H + 1) / (INR P * INR K))) <= c * e ^ 2.
+Proof.
+  assert (s1 : forall x C h, length C = m -> after x (C, h) = (Pi_ h x + (bbar C - Pi_ h (bbar C)))%V).
+  { intros x C h hl. unfold after. cbn [fst snd]. rewrite (Family.pick_ext (fun i => own i x h - x)%V (fun i => (Pi_ h x - x) + (b i + (-1) *: Pi_ h (b i)))%V) by (intros; rewrite own_Pi; vring).
+    rewrite Family.pick_plus, Family.pick_const, Family.pick_plus, Family.pick_scal, hl. unfold bbar. rewrite Pi_scal, Pi_pick. change (fun i => b i) with b. vfield. lra. }
+  assert (s4 : forall x, drawn (fun p => dot (H (Pi_ (snd p) x)) (bbar (fst p) - Pi_ (snd p) (bbar (fst p)))) = 0).
+  { intros x. unfold drawn. cbn [bind ex fst snd]. rewrite (Family.lsets_swap N m mN (path (fun _ => Z) K) (fun C h => dot (H (Pi_ h x)) (bbar C - Pi_ h (bbar C)))). rewrite <- (ex_const (path (fun _ => Z) K) 0). apply ex_ext; intros h.
+    rewrite (ex_ext (Family.lsets N m mN) _ (fun C => / INR m * lsum C (fun i => dot (H (Pi_ h x)) (b i - Pi_ h (b i))))).
+    - rewrite (Family.lsets_mean N m mN (fun i => dot (H (Pi_ h x)) (b i - Pi_ h (b i))) m1), <- dot_sumr. rewrite (vsum_ext N (fun i => b i - Pi_ h (b i))%V (fun i => b i + (-1) *: Pi_ h (b i))%V) by (intros; vring).
+      rewrite vsum_plus, vsum_scal, <- Pi_vsum. change (fun i => b i) with b. rewrite b_sum. replace v0 with (0 *: v0)%V at 2 by vring. rewrite Pi_scal. replace (v0 + (-1) *: (0 *: Pi_ h v0))%V with v0 by vring. rewrite dot_0r. ring.
+    - intros C. unfold bbar. rewrite Pi_scal, Pi_pick, <- Family.dot_pick, <- dot_scalr. f_equal. rewrite (Family.pick_ext (fun i => b i - Pi_ h (b i))%V (fun i => b i + (-1) *: Pi_ h (b i))%V) by (intros; vring).
+      rewrite Family.pick_plus, Family.pick_scal. change (fun i => b i) with b. vring. }
+  split; [exact s1|]. split; [apply all_squares|]. split; [apply pulled|]. split; [exact s4|]. split; [apply bbar_square|]. split.
+  - intros X st ne y. assert (rd : forall x, drawn (fun p => nH H (after x p)) = q ^ K * nH H x + left * (gamm N m * sgb y / INR m)).
+    { intros x. transitivity (drawn (fun p => nH H (Pi_ (snd p) x) + (2 * dot (H (Pi_ (snd p) x)) (bbar (fst p) - Pi_ (snd p) (bbar (fst p))) + nH H (bbar (fst p) - Pi_ (snd p) (bbar (fst p)))))).
+      - apply Rle_antisym; unfold drawn; cbn [bind ex fst snd]; apply (Family.lsets_le N m mN); intros C hC; right; apply ex_ext; intros h; rewrite (s1 x C h (subsets_length _ _ _ hC)); unfold nH; rewrite (form_add _ _ HH), (p_sym _ HP); ring.
+      - rewrite !ex_plus, ex_scal, s4. unfold drawn. cbn [bind ex fst snd]. rewrite (ex_ext (Family.lsets N m mN) (fun C => path (fun _ => Z) K (fun h => nH H (bbar C - Pi_ h (bbar C)))) (fun C => left * nH H (bbar C))) by (intros; apply pulled).
+        rewrite ex_scal, (bbar_square y), ex_const, all_squares. ring. }
+    rewrite (ex_ext X _ _ rd), ex_plus, ex_scal, ex_const in st. rewrite (ex_ext X (fun x => nrm2 (Gb x)) (nH H)) by (intros x; rewrite Gb_H; symmetry; apply nHn).
+    change (X (fun x => nH H x)) with (X (nH H)) in st. apply (Rmult_eq_reg_l (1 - q ^ K)); [|lra]. replace ((1 - q ^ K) * (left / (1 - q ^ K) * (gamm N m * sgb y / INR m))) with (left * (gamm N m * sgb y / INR m)) by (field; split; lra). lra.
+  - assert (t0 : 0 <= tr H) by (apply (tr_bounds H 1 HH)). assert (c1 : 1 <= c_ (tr H) P) by (unfold c_; assert (0 <= (tr H + 1) / INR P) by (apply Rmult_le_pos; [lra|]; apply Rlt_le, Rinv_0_lt_compat, P0); lra).
+    destruct (small_rest K (c_ (tr H) P) K1 c1) as [c [d [d0 h]]]. exists c, d. split; [exact d0|]. intros e he. specialize (h e he). cbv zeta in *. destruct h as [h1 h2]. split; [exact h1|].
+    replace ((tr H + 1) / (INR P * INR K)) with ((c_ (tr H) P - 1) / INR K); [exact h2|]. unfold c_. assert (k0 : 0 < INR K) by now apply lt_0_INR. assert (p0 := P0). field. lra.
+Qed.
+End Drawn.
 (* 11.4: two clients, two local steps with one direction each and exact slopes, from x = 0 *)
 Lemma step_11_4 {D : Dim} {O O' : Type} (Z : law O) (Z' : law O') (z : O -> vec) (z' : O' -> vec) eta h0 : (2 <= dim)%nat -> normal Z z -> normal Z' z' ->
   let x_ (v : vec) j := dot (basis j) v in

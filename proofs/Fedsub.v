@@ -446,8 +446,12 @@ Proof.
   { apply Rmult_le_pos; [auto|]. apply sum_ge0; intros k _. assert (k2 := pow2_ge_0 (INR k)). lra. }
   eapply Rle_trans; [exact q|]. eapply Rle_trans; [apply (Rmult_le_compat_r _ _ (5/4) Y0); lra|]. lra.
 Qed.
-Theorem claim_2 s : inv s -> L ^ 2 * DD s <= 5/6 * pp * (nrmR (G (sx s)) + H s).
+Lemma step_2_8 s : (forall i k, (i < n)%nat -> (k < tau)%nat ->
+    let e := fun k => draw (fun w => nrm2 (z s w i k)) in let alpha := 2 * eta ^ 2 * L ^ 2 * INR tau in let b := 2 * eta ^ 2 * INR k ^ 2 * nrmR (d_ s i) in
+    e k <= alpha * sum k e + b /\ sum (S k) e <= (1 + alpha) * sum k e + b) /\
+  (inv s -> L ^ 2 * DD s <= 5/6 * pp * (nrmR (G (sx s)) + H s)).
 Proof.
+  split; [intros i k hi hk e alpha b; assert (q := drift_rec s i k hi hk); change (e k <= alpha * sum k e + eta ^ 2 * nrmR (d_ s i) * (2 * INR k ^ 2)) in q; unfold b; rewrite sum_S; split; lra|].
   intros hs. unfold H. rewrite <- (step_2_7 s hs). change (fun i => nrmR (G (sx s) + h_ s i)%V) with (fun i => nrmR (d_ s i)).
   assert (q : DD s <= 5/6 * eta ^ 2 * INR tau * (INR tau - 1) * meanR (fun i => nrmR (d_ s i))).
   { unfold DD, Dw. rewrite (ex_meanR draw (fun i w => / INR tau * sum tau (fun k => nrm2 (z s w i k)))), <- meanR_scal. apply meanR_le; intros i hi.
@@ -489,7 +493,7 @@ Proof.
   eapply Rle_trans; [|apply mean_y]. now apply nrm2_mean.
 Qed.
 Definition move s : R := draw (fun w => nrm2 (sx (step s w) - sx s)).
-Theorem claim_3 s : draw (fun w => Favg (sx (step s w))) <= Favg (sx s) - t_ / 2 * nrmR (G (sx s)) + t_ / 2 * (L ^ 2 * DD s) - (1 - lam) / (2 * t_) * move s.
+Lemma step_3_5 s : draw (fun w => Favg (sx (step s w))) <= Favg (sx s) - t_ / 2 * nrmR (G (sx s)) + t_ / 2 * (L ^ 2 * DD s) - (1 - lam) / (2 * t_) * move s.
 Proof.
   assert (t0 := t_gt0). destruct (step_3_4 s) as [_ [h1 h2]].
   eapply Rle_trans; [apply (ex_le draw _ (fun w => Favg (sx s) + (- (t_ / 2) * nrm2 (Pi w (G (sx s))) + (t_ / 2 * nrm2 (Pi w (meanV (a s w) - G (sx s)))
@@ -498,6 +502,31 @@ Proof.
     replace (sx (step s w) - sx s)%V with (- t_ *: Pi w (meanV (a s w)))%V by (cbn [step sx]; vring). rewrite nrm2_scal.
     replace (- ((1 - lam) / (2 * t_)) * (- t_ * - t_ * nrm2 (Pi w (meanV (a s w))))) with (- (t_ / 2 * (1 - lam) * nrm2 (Pi w (meanV (a s w))))) by (field; lra). lra.
   - rewrite !ex_plus, !ex_scal, ex_const, h2. fold (move s). apply (Rmult_le_compat_l (t_ / 2)) in h1; lra.
+Qed.
+Lemma move_le s : let G := G (sx s) in let b w := meanV (a s w) in
+  (forall w, dot G (Pi w (b w)) = nrm2 (Pi w G) + dot (Pi w G) (Pi w (b w - G)%V) /\ nrm2 (Pi w (b w)) <= 2 * nrm2 (Pi w G) + 2 * nrm2 (Pi w (b w - G)%V)) /\
+  draw (fun w => nrm2 (Pi w (b w))) <= 2 * (nrmR G + L ^ 2 * DD s) /\ move s <= 2 * t_ ^ 2 * (nrmR G + L ^ 2 * DD s).
+Proof.
+  intros G b. destruct (step_3_4 s) as [_ [h1 h2]]. fold G in h1, h2. change (draw (fun w => nrm2 (Pi w (b w - G)%V)) <= L ^ 2 * DD s) in h1.
+  assert (two : forall w, dot G (Pi w (b w)) = nrm2 (Pi w G) + dot (Pi w G) (Pi w (b w - G)%V) /\ nrm2 (Pi w (b w)) <= 2 * nrm2 (Pi w G) + 2 * nrm2 (Pi w (b w - G)%V)).
+  { intros w. assert (pw := Pi_proj w). assert (e : Pi w (b w) = (Pi w G + Pi w (b w - G)%V)%V) by (rewrite <- (p_add _ pw); f_equal; vring).
+    split; [rewrite <- (p_dot _ pw), e at 1; apply dot_addr|]. rewrite e at 1. apply nrm2_add_le2. }
+  assert (V : draw (fun w => nrm2 (Pi w (b w))) <= 2 * (nrmR G + L ^ 2 * DD s)).
+  { eapply Rle_trans; [apply ex_le; intros w; apply two|]. rewrite ex_plus, !ex_scal. lra. }
+  split; [exact two|]. split; [exact V|]. unfold move. rewrite (ex_ext draw _ (fun w => t_ ^ 2 * nrm2 (Pi w (b w)))).
+  - rewrite ex_scal. apply (Rmult_le_compat_l (t_ ^ 2)) in V; [lra|apply pow2_ge_0].
+  - intros w. replace (sx (step s w) - sx s)%V with (- t_ *: Pi w (b w))%V by (cbn [step sx]; unfold b; vring). rewrite nrm2_scal. ring.
+Qed.
+Lemma step_3_6 s : let G := G (sx s) in let b w := meanV (a s w) in
+  (forall w, dot G (Pi w (b w)) = nrm2 (Pi w G) + dot (Pi w G) (Pi w (b w - G)%V) /\ nrm2 (Pi w (b w)) <= 2 * nrm2 (Pi w G) + 2 * nrm2 (Pi w (b w - G)%V)) /\
+  draw (fun w => Favg (sx (step s w))) <= Favg (sx s) - t_ * nrmR G - t_ * draw (fun w => dot (Pi w G) (Pi w (b w - G)%V)) + lam * t_ * (nrmR G + L ^ 2 * DD s) /\
+  move s <= 2 * t_ ^ 2 * (nrmR G + L ^ 2 * DD s).
+Proof.
+  intros G b. assert (t0 := t_gt0). assert (l0 := lam_ge0). destruct (move_le s) as [two [V m]]. fold G in two, V, m. change (fun w => meanV (a s w)) with b in V.
+  split; [exact two|]. split; [|exact m]. eapply Rle_trans; [apply (ex_le draw _ (fun w => Favg (sx s) + (- t_ * nrm2 (Pi w G) + (- t_ * dot (Pi w G) (Pi w (b w - G)%V) + lam * t_ / 2 * nrm2 (Pi w (b w))))))|].
+  - intros w. assert (q := step_3_1 (sx s) (- t_ *: Pi w (b w))%V). fold G in q. assert (e := proj1 (two w)). change (meanV (a s w)) with (b w) in e. rewrite dot_scalr, nrm2_scal, e in q.
+    replace (sx (step s w)) with (sx s + - t_ *: Pi w (b w))%V by (cbn [step sx]; unfold b; vring). unfold lam. lra.
+  - change (draw (fun w => nrm2 (Pi w (b w))) <= 2 * (nrmR G + L ^ 2 * DD s)) in V. rewrite !ex_plus, !ex_scal, ex_const, (proj2 (step_2_3 G)). apply (Rmult_le_compat_l (lam * t_ / 2)) in V; [lra|]. assert (0 <= lam * t_) by (apply Rmult_le_pos; lra). lra.
 Qed.
 (* 4 *)
 Definition v_ x i : vec := (g i x - G x)%V.
@@ -514,7 +543,7 @@ Proof.
   destruct (step_4_2 (x j) (y j) (- c j)) as [q _]. apply (Rmult_le_compat_l (ratio j)) in q; [|apply Rlt_le, r0]. lra.
 Qed.
 Hypothesis spread : forall x, meanR (fun i => nrm2 (v_ x i)) <= zeta ^ 2.
-Theorem claim_4 s : draw (fun w => H (step s w)) <= 2 * (1 - / thm) * zeta ^ 2 + 4 * thm * (L ^ 2 * DD s) + 4 * thr * L ^ 2 * move s.
+Lemma step_4_7 s : draw (fun w => H (step s w)) <= 2 * (1 - / thm) * zeta ^ 2 + 4 * thm * (L ^ 2 * DD s) + 4 * thr * L ^ 2 * move s.
 Proof.
   eapply Rle_trans; [apply (ex_le draw _ (fun w => 2 * meanR (fun i => nrmR (v_ (sx s) i - Ri (Pi w (v_ (sx s) i)))) + (4 * thm * L ^ 2 * Dw s w + 4 * thr * L ^ 2 * nrm2 (sx (step s w) - sx s))))|].
   - intros w. unfold H. eapply Rle_trans; [apply (meanR_le _ (fun i => 4 * thr * nrm2 (v_ (sx (step s w)) i - v_ (sx s) i) + (2 * nrmR (v_ (sx s) i - Ri (Pi w (v_ (sx s) i)))
@@ -543,7 +572,7 @@ Theorem round s : inv s -> draw (fun w => Phi (step s w)) <= Phi s - 2/5 * t_ * 
 Proof.
   intros hs. unfold Phi. rewrite (ex_ext draw _ (fun w => - fstar + (Favg (sx (step s w)) + w_ * H (step s w)))) by (intros; ring).
   rewrite !ex_plus, ex_scal, ex_const. assert (t0 := t_gt0). destruct pp_range as [p0 p1].
-  assert (c2 := claim_2 lam_third s hs). assert (c3 := claim_3 s). assert (c4 := Rmult_le_compat_l _ _ _ w_ge0 (claim_4 s)).
+  assert (c2 := proj2 (step_2_8 lam_third s) hs). assert (c3 := step_3_5 s). assert (c4 := Rmult_le_compat_l _ _ _ w_ge0 (step_4_7 s)).
   destruct (step_5_1 pp lam thm t_ t0 thm1 lam_thm p1) as [a1 a2].
   destruct (step_5_2 pp lam thm thr t_ t0 thm1 thr01 lam_thm p0 p1) as [b1 b2].
   destruct (step_5_3 pp lam thm t_ t0 thm1 lam_thm p1) as [d1 d2]. fold w_ in a1, b1, d1.
@@ -653,7 +682,7 @@ Proof.
   assert (one : forall s, su s = (fun _ => v0) -> draw (fun w => Favg (sx (bare s w)) - fstar) <= Favg (sx s) - fstar - c * / thm * nrm2 (G (sx s)) + 5/12 * t_ * pp * (thr * zeta ^ 2)).
   { intros s hs. rewrite (ex_ext draw _ (fun w => Favg (sx (step s w)) + - fstar)) by (intros; reflexivity). rewrite ex_plus, ex_const.
     assert (i : inv s) by (unfold inv; rewrite hs, vsum_const; vring).
-    assert (c2 := claim_2 l3 s i). assert (c3 := claim_3 s). assert (c4 := hH s hs). destruct (step_4_4 (G (sx s))) as [_ [c5 _]].
+    assert (c2 := proj2 (step_2_8 l3 s) i). assert (c3 := step_3_5 s). assert (c4 := hH s hs). destruct (step_4_4 (G (sx s))) as [_ [c5 _]].
     assert (X0 : 0 <= move s) by (apply ex_ge0; intros; apply nrm2_ge0).
     assert (k1 : 0 <= (1 - lam) / (2 * t_) * move s) by (apply Rmult_le_pos; auto; apply Rlt_le, Rdiv_lt_0_compat; lra).
     assert (k2 := Rmult_le_compat_l (t_ / 2) _ _ ltac:(lra) c2). assert (k3 := Rmult_le_compat_l (5/12 * t_ * pp) _ _ ltac:(assert (q := Rlt_le _ _ t0); pos) c4).
@@ -914,37 +943,25 @@ Proof.
   apply Rsqr_incr_0_var; [|now apply Rmult_le_pos]. unfold Rsqr. replace (sqrt Q * nrmR u * (sqrt Q * nrmR u)) with (sqrt Q * sqrt Q * (nrmR u * nrmR u)) by ring.
   rewrite sqrt_sqrt by auto. lra.
 Qed.
-Lemma move_V s : inv s -> move s = t_ ^ 2 * V s /\ V s <= 2 * nrmR (G (sx s)) + 2 * (Q * (nrmR (G (sx s)) + H s)) /\
-  draw (fun w => nrm2 (Pi w (meanV (a s w)))) = V s.
+Lemma move_V s : inv s -> move s = t_ ^ 2 * V s /\ V s <= 2 * nrmR (G (sx s)) + 2 * (Q * (nrmR (G (sx s)) + H s)).
 Proof.
-  intros hs. assert (t0 := t_gt0). assert (e : move s = t_ ^ 2 * draw (fun w => nrm2 (Pi w (meanV (a s w))))).
-  { unfold move. rewrite <- ex_scal. apply ex_ext; intros w. replace (sx (step s w) - sx s)%V with (- t_ *: Pi w (meanV (a s w)))%V by (cbn [step sx]; vring). rewrite nrm2_scal. ring. }
-  assert (ev : V s = draw (fun w => nrm2 (Pi w (meanV (a s w))))) by (unfold V; rewrite e; field; lra).
-  split; [rewrite ev; exact e|]. split; [|now symmetry]. rewrite ev.
-  assert (c2 := claim_2 lam_3 s hs). destruct (step_3_4 s) as [_ [h1 h2]].
-  eapply Rle_trans; [apply (ex_le draw _ (fun w => 2 * nrm2 (Pi w (G (sx s))) + 2 * nrm2 (Pi w (meanV (a s w) - G (sx s)))))|].
-  - intros w. assert (pw := Pi_proj w). replace (Pi w (meanV (a s w))) with (Pi w (G (sx s)) + Pi w (meanV (a s w) - G (sx s)))%V; [apply nrm2_add_le2|].
-    rewrite <- (p_add _ pw). f_equal. vring.
-  - rewrite ex_plus, !ex_scal, h2. fold Q in c2. lra.
+  intros hs. assert (t0 := t_gt0). assert (t2 : 0 < t_ ^ 2) by now apply pow_lt. assert (e : move s = t_ ^ 2 * V s) by (unfold V; field; lra). split; [exact e|].
+  assert (c2 := proj2 (step_2_8 lam_3 s) hs). destruct (move_le s) as [_ [_ m]]. cbv beta zeta in m. rewrite e in m. fold Q in c2.
+  apply (Rmult_le_reg_l (t_ ^ 2)); auto. eapply Rle_trans; [exact m|]. apply (Rmult_le_compat_l (2 * t_ ^ 2)) in c2; lra.
 Qed.
 Theorem descent_q s : inv s -> draw (fun w => Favg (sx (step s w))) <= Favg (sx s) - t_ * nrmR (G (sx s)) + t_ * (sqrt Q * nrmR (G (sx s)))
   - t_ * meanR (fun i => q_ i (G (sx s)) (h_ s i)) + lam * t_ * (nrmR (G (sx s)) + Q * (nrmR (G (sx s)) + H s)).
 Proof.
-  intros hs. assert (t0 := t_gt0). assert (l0 := lam_ge0). destruct (move_V s hs) as [m1 [m2 m3]].
-  eapply Rle_trans; [apply (ex_le draw _ (fun w => Favg (sx s) + (- t_ * nrm2 (Pi w (G (sx s))) + (- t_ * dot (Pi w (G (sx s))) (Pi w (meanV (a s w) - G (sx s)))
-    + lam * t_ / 2 * nrm2 (Pi w (meanV (a s w)))))))|].
-  - intros w. assert (pw := Pi_proj w). assert (q := step_3_1 (sx s) (- t_ *: Pi w (meanV (a s w)))%V). rewrite dot_scalr, nrm2_scal in q.
-    replace (sx (step s w)) with (sx s + - t_ *: Pi w (meanV (a s w)))%V by (cbn [step sx]; vring).
-    rewrite (p_dot _ pw), (p_nrm2 _ pw (G (sx s))), (p_sub _ pw), (subE (Pi w (meanV (a s w)))), dot_addr, dot_scalr. unfold lam. lra.
-  - rewrite !ex_plus, !ex_scal, ex_const, (proj2 (step_2_3 (G (sx s)))), m3.
-    assert (e : draw (fun w => dot (Pi w (G (sx s))) (Pi w (meanV (a s w) - G (sx s)))) = meanR (fun i => q_ i (G (sx s)) (G (sx s))) + meanR (fun i => q_ i (G (sx s)) (h_ s i))).
-    { rewrite (ex_ext draw _ (fun w => meanR (fun i => dot (Pi w (G (sx s))) (Td w i (d_ s i))))).
-      - rewrite (ex_meanR draw (fun i w => dot (Pi w (G (sx s))) (Td w i (d_ s i)))), <- meanR_plus. apply meanR_ext; intros i _. unfold d_. apply q_addr.
-      - intros w. rewrite (mean_T s w hs), dotC, meanV_dot. apply meanR_ext; intros i _. apply dotC. }
-    rewrite e. assert (k : - meanR (fun i => q_ i (G (sx s)) (G (sx s))) <= sqrt Q * nrmR (G (sx s))).
-    { replace (- meanR (fun i => q_ i (G (sx s)) (G (sx s)))) with (meanR (fun i => (-1) * q_ i (G (sx s)) (G (sx s)))) by (rewrite meanR_scal; ring).
-      rewrite <- (meanR_const (sqrt Q * nrmR (G (sx s)))). apply meanR_le; intros i hi. assert (q := q_self i (G (sx s)) hi). lra. }
-    apply (Rmult_le_compat_l t_) in k; [|lra]. assert (k2 := Rmult_le_compat_l (lam * t_ / 2) _ _ ltac:(apply Rmult_le_pos; [apply Rmult_le_pos|]; lra) m2). lra.
+  intros hs. assert (t0 := t_gt0). assert (l0 := lam_ge0). assert (c2 := proj2 (step_2_8 lam_3 s) hs). fold Q in c2.
+  destruct (step_3_6 s) as [_ [m _]]. cbv beta zeta in m. eapply Rle_trans; [exact m|].
+  assert (e : draw (fun w => dot (Pi w (G (sx s))) (Pi w (meanV (a s w) - G (sx s)))) = meanR (fun i => q_ i (G (sx s)) (G (sx s))) + meanR (fun i => q_ i (G (sx s)) (h_ s i))).
+  { rewrite (ex_ext draw _ (fun w => meanR (fun i => dot (Pi w (G (sx s))) (Td w i (d_ s i))))).
+    - rewrite (ex_meanR draw (fun i w => dot (Pi w (G (sx s))) (Td w i (d_ s i)))), <- meanR_plus. apply meanR_ext; intros i _. unfold d_. apply q_addr.
+    - intros w. rewrite (mean_T s w hs), dotC, meanV_dot. apply meanR_ext; intros i _. apply dotC. }
+  assert (k : - meanR (fun i => q_ i (G (sx s)) (G (sx s))) <= sqrt Q * nrmR (G (sx s))).
+  { replace (- meanR (fun i => q_ i (G (sx s)) (G (sx s)))) with (meanR (fun i => (-1) * q_ i (G (sx s)) (G (sx s)))) by (rewrite meanR_scal; ring).
+    rewrite <- (meanR_const (sqrt Q * nrmR (G (sx s)))). apply meanR_le; intros i hi. assert (q := q_self i (G (sx s)) hi). lra. }
+  rewrite e. apply (Rmult_le_compat_l t_) in k; [|lra]. apply (Rmult_le_compat_l (lam * t_)) in c2; [lra|]. apply Rmult_le_pos; lra.
 Qed.
 (* the second part of h_i in 4.1 *)
 Definition bq w x i : vec := (v_ x i - Ri (Pi w (v_ x i)))%V.
@@ -1024,7 +1041,7 @@ Lemma step_8_3 s : inv s ->
     + 8 * Q * (lam ^ 2 * V s + thm * Q * (nrmR (G (sx s)) + H s)) + lam / 2 * (Q * Z + V s) /\
   (su s = (fun _ => v0) -> - meanR (fun i => q_ i (G (sx s)) (h_ s i)) <= 1/16 * nrmR (G (sx s)) + 4 * Q * H s).
 Proof.
-  intros hs. assert (q0 := Q_ge0). assert (l0 := lam_ge0). destruct (move_V s hs) as [m1 _]. assert (t0 := t_gt0). assert (c2 := claim_2 lam_3 s hs). fold Q in c2.
+  intros hs. assert (q0 := Q_ge0). assert (l0 := lam_ge0). destruct (move_V s hs) as [m1 _]. assert (t0 := t_gt0). assert (c2 := proj2 (step_2_8 lam_3 s) hs). fold Q in c2.
   assert (V0 : 0 <= V s). { unfold V. apply Rmult_le_pos; [apply ex_ge0; intros; apply nrm2_ge0|]. apply Rlt_le, Rinv_0_lt_compat, pow_lt; lra. }
   assert (mv : L ^ 2 * move s = lam ^ 2 * V s) by (rewrite m1; unfold lam; ring).
   split.
@@ -1069,7 +1086,7 @@ Proof.
 Qed.
 Lemma dual_next s : inv s -> draw (fun w => H (step s w)) <= 2 * Z + (4 * thm * Q + 8 * lam ^ 2 * Q) * H s + (4 * thm * Q + 8 * lam ^ 2 + 8 * lam ^ 2 * Q) * nrmR (G (sx s)).
 Proof.
-  intros hs. assert (c4 := claim_4 s). assert (c2 := claim_2 lam_3 s hs). fold Q in c2. destruct (move_V s hs) as [m1 [m2 _]].
+  intros hs. assert (c4 := step_4_7 s). assert (c2 := proj2 (step_2_8 lam_3 s) hs). fold Q in c2. destruct (move_V s hs) as [m1 m2].
   assert (q0 := Q_ge0). assert (mv : L ^ 2 * move s = lam ^ 2 * V s) by (rewrite m1; unfold lam; ring). assert (t0 := t_gt0).
   assert (V0 : 0 <= V s). { unfold V. apply Rmult_le_pos; [apply ex_ge0; intros; apply nrm2_ge0|]. apply Rlt_le, Rinv_0_lt_compat, pow_lt; lra. }
   assert (A1 := Rmult_le_compat_l (4 * thm) _ _ ltac:(lra) c2). assert (l2 := pow2_ge_0 lam).

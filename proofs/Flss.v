@@ -260,28 +260,36 @@ Proof.
   rewrite roundE. apply Rle_antisym; rewrite <- (ex_const (Family.lsets N M MN) 0); apply (Family.lsets_le N M MN); intros A hA; cbn [fst snd];
     rewrite xM_mean0; try lra; intros i hi; eapply subsets_below; eauto.
 Qed.
-(* the square above 3.1 *)
-Theorem square w : sub w -> round w (fun p => nrm2 (step w p - wP)) = nrm2 (w - wP) - 2 * eta * INR tau * round w (fun p => dot (w - wP) (gM w (fst p) (snd p)))
-  + eta ^ 2 * INR tau ^ 2 * round w (fun p => nrm2 (P (gM w (fst p) (snd p) + xM (fst p) (snd p))%V)).
+Definition gbar w (h : list noise) : vec := (/ INR N *: vsum N (fun k => / INR tau *: pvsum (fun h (_ : noise) => g k (y w k h)) h))%V.
+Lemma swap w (f : list nat -> list noise -> R) : round w (fun p => f (fst p) (snd p)) = path (ker w) tau (fun h => Family.lsets N M MN (fun A => f A h)).
+Proof. rewrite roundE. cbn [fst snd]. apply (Family.lsets_swap N M MN (path (ker w) tau) f). Qed.
+Lemma gbar_mean w u h : Family.lsets N M MN (fun A => dot u (gM w A h)) = dot u (gbar w h).
+Proof. unfold gM, gbar. now rewrite sample_mean, dot_scalr, dot_sumr. Qed.
+Lemma step_3_0 w : sub w ->
+  round w (fun p => dot (w - wP) (xM (fst p) (snd p))) = 0 /\
+  round w (fun p => dot (w - wP) (gM w (fst p) (snd p))) = round w (fun p => dot (w - wP) (gbar w (snd p))) /\
+  round w (fun p => nrm2 (step w p - wP)) = nrm2 (w - wP) - 2 * eta * INR tau * round w (fun p => dot (w - wP) (gbar w (snd p)))
+    + eta ^ 2 * INR tau ^ 2 * round w (fun p => nrm2 (P (gM w (fst p) (snd p) + xM (fst p) (snd p))%V)).
 Proof.
-  intros hs. rewrite (ex_ext (round w) _ (fun p => nrm2 (w - wP) + (- 2 * eta * INR tau * dot (w - wP) (gM w (fst p) (snd p))
+  intros hs. split; [apply round_noise|].
+  assert (e : round w (fun p => dot (w - wP) (gM w (fst p) (snd p))) = round w (fun p => dot (w - wP) (gbar w (snd p)))).
+  { rewrite (swap w (fun A h => dot (w - wP) (gM w A h))), (swap w (fun _ h => dot (w - wP) (gbar w h))). apply ex_ext; intros h. now rewrite gbar_mean, ex_const. }
+  split; [exact e|]. rewrite <- e. rewrite (ex_ext (round w) _ (fun p => nrm2 (w - wP) + (- 2 * eta * INR tau * dot (w - wP) (gM w (fst p) (snd p))
     + (- 2 * eta * INR tau * dot (w - wP) (xM (fst p) (snd p)) + eta ^ 2 * INR tau ^ 2 * nrm2 (P (gM w (fst p) (snd p) + xM (fst p) (snd p))%V))))).
   - rewrite !ex_plus, !ex_scal, ex_const, round_noise. ring.
   - intros [A h]. cbn [fst snd]. rewrite stepE. set (v := (gM w A h + xM A h)%V).
     replace (w - (eta * INR tau) *: P v - wP)%V with ((w - wP) - (eta * INR tau) *: P v)%V by vring. rewrite nrm2_sub, nrm2_scal, dot_scalr.
-    assert (e : dot (w - wP) (P v) = dot (w - wP) (gM w A h) + dot (w - wP) (xM A h)) by (rewrite <- (p_sym _ Pproj), (sub_wP w hs); apply dot_addr).
-    rewrite e. ring.
+    assert (e0 : dot (w - wP) (P v) = dot (w - wP) (gM w A h) + dot (w - wP) (xM A h)) by (rewrite <- (p_sym _ Pproj), (sub_wP w hs); apply dot_addr).
+    rewrite e0. ring.
 Qed.
-Lemma swap w (f : list nat -> list noise -> R) : round w (fun p => f (fst p) (snd p)) = path (ker w) tau (fun h => Family.lsets N M MN (fun A => f A h)).
-Proof. rewrite roundE. cbn [fst snd]. apply (Family.lsets_swap N M MN (path (ker w) tau) f). Qed.
-Theorem slope w : sub w -> delta w + mu / 4 * nrm2 (w - wP) - L * D_ w <= round w (fun p => dot (w - wP) (gM w (fst p) (snd p))).
+Theorem slope w : sub w -> delta w + mu / 4 * nrm2 (w - wP) - L * D_ w <= round w (fun p => dot (w - wP) (gbar w (snd p))).
 Proof.
-  intros hs. rewrite (swap w (fun A h => dot (w - wP) (gM w A h))).
+  intros hs. rewrite roundE. cbn [snd]. rewrite ex_const.
   assert (iN : 0 <= / INR N) by now apply Rlt_le, Rinv_0_lt_compat. assert (iT : 0 <= / INR tau) by now apply Rlt_le, Rinv_0_lt_compat.
   set (c := delta w + mu / 4 * nrm2 (w - wP)). unfold D_. rewrite <- (ex_const (path (ker w) tau) c).
   assert (go : path (ker w) tau (fun h => c + - L * (/ INR N * sum N (fun k => / INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h)))
-    <= path (ker w) tau (fun h => Family.lsets N M MN (fun A => dot (w - wP) (gM w A h)))).
-  { apply path_length; intros h hl. unfold gM. rewrite sample_mean.
+    <= path (ker w) tau (fun h => dot (w - wP) (gbar w h))).
+  { apply path_length; intros h hl. unfold gbar. rewrite dot_scalr, dot_sumr.
     replace (c + - L * (/ INR N * sum N (fun k => / INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h)))
       with (/ INR N * sum N (fun k => (F k w - F k wP + mu / 4 * nrm2 (w - wP)) + - L * (/ INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h))).
     - apply Rmult_le_compat_l; auto. apply sum_le; intros k hk. rewrite dot_scalr.
@@ -406,7 +414,7 @@ Lemma step_3_6 w : sub w -> round w (fun p => nrm2 (step w p - wP)) <= (1 - mu *
   + eta * INR tau * L * (2 + 4 * q) * (1041/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 2776/1000 * INR tau ^ 2 * eta ^ 2 * zeta2)
   + 8 * s_ * eta ^ 2 * INR tau ^ 2 * zeta2 + 2 * eta ^ 2 * INR tau * sigma ^ 2 / INR M.
 Proof.
-  intros hs. assert (T0' := T0). assert (M0' := M0). rewrite (square w hs). assert (a := slope w hs). assert (b := step_3_5 w hs). assert (d := drift w). destruct (at_w w hs) as [d0 [a1 _]].
+  intros hs. assert (T0' := T0). assert (M0' := M0). destruct (step_3_0 w hs) as [_ [_ sq]]. rewrite sq. clear sq. assert (a := slope w hs). assert (b := step_3_5 w hs). assert (d := drift w). destruct (at_w w hs) as [d0 [a1 _]].
   assert (q0 := q_gt0). assert (c1 : 0 <= 2 * eta * INR tau) by (apply Rmult_le_pos; lra). assert (c2 : 0 <= eta ^ 2 * INR tau ^ 2) by (assert (x1 := pow2_ge_0 eta); assert (x2 := pow2_ge_0 (INR tau)); pos).
   apply (Rmult_le_compat_l _ _ _ c1) in a. apply (Rmult_le_compat_l _ _ _ c2) in b.
   assert (d2 : D_ w <= 1041/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 1388/1000 * INR tau ^ 2 * eta ^ 2 * (4 * L * delta w + 2 * zeta2)).

@@ -283,14 +283,17 @@ Proof.
 Qed.
 (* the recursion of e_k *)
 Definition b_ i (k : nat) : R := 4 * eta ^ 2 * Lam * gam * nrm2 (g i w) * INR k ^ 2 + 4 * eta ^ 2 * Lam * gam * p * nu ^ 2 * INR k + 4 * eps2 * (match k with 0%nat => 0 | _ => 1 end).
-Lemma drift_rec i k : (i < N)%nat -> (k < K)%nat -> EE k (fun o => e_ o i) <= 4 * eta ^ 2 * Lam ^ 2 * L ^ 2 * INR K * sum k (fun j => EE j (fun o => e_ o i)) + b_ i k.
+Lemma e_zero i : EE 0 (fun o => e_ o i) = 0.
+Proof.
+  unfold EE, e_. rewrite (ex_ext draw _ (fun _ => 0)); [apply ex_const|]. intros o. cbn [path ex dirac]. rewrite locE, err_0. unfold gsum. cbn [pvsum].
+  rewrite (l_0 Lam _ (Rmap o)). replace (w - eta *: v0 + v0 - w)%V with v0 by vring. apply nrm2_0.
+Qed.
+Lemma drift_rec i k : (i < N)%nat -> (k < K)%nat -> EE k (fun o => e_ o i) <= 4 * eta ^ 2 * Lam ^ 2 * L ^ 2 * INR k * sum k (fun j => EE j (fun o => e_ o i)) + b_ i k.
 Proof.
   intros hi hk. destruct k as [|k'].
-  - unfold b_. cbn [sum INR]. rewrite !Rmult_0_r, Rplus_0_r. unfold EE, e_. rewrite (ex_ext draw _ (fun _ => 0)).
-    + rewrite ex_const. simpl. lra.
-    + intros o. cbn [path ex dirac]. rewrite locE, err_0. unfold gsum. cbn [pvsum]. rewrite (l_0 Lam _ (Rmap o)). replace (w - eta *: v0 + v0 - w)%V with v0 by vring. apply nrm2_0.
-  - set (k := S k') in *. assert (kK : INR k <= INR K) by (apply le_INR; lia). assert (k0 := pos_INR k). assert (e2 := pow2_ge_0 eta). assert (l2 := pow2_ge_0 L). assert (a2 := pow2_ge_0 Lam). assert (k2 := pow2_ge_0 (INR k)).
-    apply Rle_trans with (EE k (fun o h => 4 * eta ^ 2 * Lam ^ 2 * L ^ 2 * INR K * Se o i h + (4 * eta ^ 2 * Lam * INR k ^ 2 * dot (g i w) (Rm o (g i w))
+  - rewrite e_zero. unfold b_. cbn [sum INR]. right. ring.
+  - set (k := S k') in *. assert (k0 := pos_INR k). assert (e2 := pow2_ge_0 eta). assert (l2 := pow2_ge_0 L). assert (a2 := pow2_ge_0 Lam). assert (k2 := pow2_ge_0 (INR k)).
+    apply Rle_trans with (EE k (fun o h => 4 * eta ^ 2 * Lam ^ 2 * L ^ 2 * INR k * Se o i h + (4 * eta ^ 2 * Lam * INR k ^ 2 * dot (g i w) (Rm o (g i w))
       + (4 * eta ^ 2 * Lam * dot (Xi i h) (Rm o (Xi i h)) + 4 * eps2)))).
     + apply EE_le; intros o h hl. unfold e_. rewrite locE, gsumE, hl. assert (ro := Rmap o).
       replace (w - eta *: Rm o (Sa o i h + INR k *: g i w + Xi i h) + err w o i h - w)%V
@@ -298,53 +301,68 @@ Proof.
       eapply Rle_trans; [apply step_8_1|]. rewrite !nrm2_scal.
       assert (s1 := l_square _ _ ro (Sa o i h)). assert (s1' := l_le _ _ ro (Sa o i h)). assert (s2 := l_square _ _ ro (g i w)). assert (s3 := l_square _ _ ro (Xi i h)).
       assert (s4 := err_le w o i h ltac:(lia)). assert (s5 := Sa_le o i h hi). rewrite hl in s5. assert (S0 := Se_ge0 o i h).
-      assert (t1 : nrm2 (Rm o (Sa o i h)) <= Lam ^ 2 * L ^ 2 * INR K * Se o i h).
-      { eapply Rle_trans; [exact s1|]. apply (Rmult_le_compat_l Lam) in s1'; [|lra]. apply (Rmult_le_compat_l (Lam * Lam)) in s5; [|pos].
-        assert (x : 0 <= Lam ^ 2 * (L ^ 2 * Se o i h)) by pos. apply (Rmult_le_compat_r _ _ _ x) in kK. lra. }
+      assert (t1 : nrm2 (Rm o (Sa o i h)) <= Lam ^ 2 * L ^ 2 * INR k * Se o i h).
+      { eapply Rle_trans; [exact s1|]. apply (Rmult_le_compat_l Lam) in s1'; [|lra]. apply (Rmult_le_compat_l (Lam * Lam)) in s5; [|pos]. lra. }
       apply (Rmult_le_compat_l (eta ^ 2)) in t1; auto. apply (Rmult_le_compat_l (eta ^ 2 * INR k ^ 2)) in s2; [|pos]. apply (Rmult_le_compat_l (eta ^ 2)) in s3; auto. lra.
     + rewrite !EE_plus, (EE_scal k _ (fun o h => Se o i h)), (EE_scal k _ (fun o h => dot (g i w) (Rm o (g i w)))), (EE_scal k _ (fun o h => dot (Xi i h) (Rm o (Xi i h)))), EE_const, (EE_map k (fun o => dot (g i w) (Rm o (g i w)))), ER.
       change (EE k (fun o h => Se o i h)) with (EE k (fun o h => psum (fun h (_ : noise) => e_ o i h) h)). rewrite (EE_psum k (fun o h => e_ o i h)). change (fun j => EE j (fun o h => e_ o i h)) with (fun j => EE j (fun o => e_ o i)).
       assert (x := Xi_form i k hi ltac:(lia)). apply (Rmult_le_compat_l (4 * eta ^ 2 * Lam)) in x; [|assert (y := Rlt_le _ _ Lam0); pos]. unfold b_. fold (nrm2 (g i w)). subst k. cbv beta iota. lra.
 Qed.
-Lemma sum_b i : sum K (b_ i) = 4 * eta ^ 2 * Lam * gam * nrm2 (g i w) * sum K (fun k => INR k ^ 2) + 4 * eta ^ 2 * Lam * gam * p * nu ^ 2 * sum K INR + 4 * eps2 * (INR K - 1).
+Lemma mean_split : meanR (fun i => nrm2 (g i w)) = nrm2 (G w) + meanR (fun i => nrm2 (g i w - G w)).
 Proof.
-  unfold b_. rewrite !sum_plus, !sum_scal. f_equal. f_equal. clear - K1. destruct K as [|k]; [lia|]. clear K1. induction k; [simpl; ring|]. rewrite sum_S, IHk, !S_INR. ring.
-Qed.
-Lemma drift_client i : (i < N)%nat -> EE K (fun o => Se o i) <= 1285/1000 * (4/3 * eta ^ 2 * Lam * gam * nrm2 (g i w) * INR K ^ 2 * (INR K - 1) + 2 * eta ^ 2 * Lam * gam * p * nu ^ 2 * INR K * (INR K - 1) + 4 * eps2 * (INR K - 1)).
-Proof.
-  intros hi. change (EE K (fun o => Se o i)) with (EE K (fun o h => psum (fun h (_ : noise) => e_ o i h) h)). rewrite (EE_psum K (fun o h => e_ o i h)). assert (e2 := pow2_ge_0 eta). assert (l2 := pow2_ge_0 L). assert (a2 := pow2_ge_0 Lam). assert (v2 := pow2_ge_0 nu). assert (n0 := nrm2_ge0 (g i w)).
-  assert (la := Rlt_le _ _ Lam0). assert (ga := Rlt_le _ _ gam0). assert (k0 := Rlt_le _ _ K0).
-  set (be := 4 * eta ^ 2 * Lam ^ 2 * L ^ 2 * INR K). assert (be0 : 0 <= be) by (unfold be; pos).
-  assert (b0 : forall k, 0 <= b_ i k). { intros k. unfold b_. assert (x := pos_INR k). assert (y := pow2_ge_0 (INR k)). repeat apply Rplus_le_le_0_compat; try pos. destruct k; lra. }
-  assert (h := Ssf.step_2_6 be (fun j => EE j (fun o => e_ o i)) (b_ i) K be0 b0 (fun k hk => drift_rec i k hi hk) K (Nat.le_refl K)).
-  change (fun j => EE j (fun o h => e_ o i h)) with (fun j => EE j (fun o => e_ o i)). eapply Rle_trans; [exact h|].
-  destruct (step_8_3 be K q be0) as [g1 [g2 [g3 [g4 _]]]]; [unfold be; rewrite qE; right; ring|lra|].
-  assert (gr : (1 + be) ^ K <= 1285/1000) by lra. assert (s0 : 0 <= sum K (b_ i)) by (apply sum_ge0; auto).
-  eapply Rle_trans; [apply (Rmult_le_compat_r _ _ _ s0 gr)|]. apply Rmult_le_compat_l; [lra|]. rewrite sum_b. destruct (step_8_2 K) as [_ [c1 c2]]. rewrite sum_scal in c1, c2.
-  change (sum K (fun k => INR k)) with (sum K INR) in c2. assert (m0 : 0 <= eta ^ 2 * Lam * gam * nrm2 (g i w)) by pos. apply (Rmult_le_compat_l _ _ _ m0) in c1.
-  replace (sum K INR) with (INR K * (INR K - 1) / 2) by lra. lra.
-Qed.
-Lemma mean_square : meanR (fun i => nrm2 (g i w)) <= nrm2 (G w) + zeta ^ 2.
-Proof.
-  eapply Rle_trans; [|apply Rplus_le_compat_l, (spread w)]. unfold meanR. right.
-  rewrite (sum_ext N (fun i => nrm2 (g i w - G w)) (fun i => nrm2 (g i w) + ((-2) * dot (g i w) (G w) + nrm2 (G w)))) by (intros; rewrite nrm2_sub; ring).
+  unfold meanR. rewrite (sum_ext N (fun i => nrm2 (g i w - G w)) (fun i => nrm2 (g i w) + ((-2) * dot (g i w) (G w) + nrm2 (G w)))) by (intros; rewrite nrm2_sub; ring).
   rewrite !sum_plus, sum_scal, sum_const, <- dot_suml. assert (e : / INR N * dot (vsum N (fun i => g i w)) (G w) = nrm2 (G w)) by (rewrite <- dot_scall; reflexivity).
   replace (dot (vsum N (fun i => g i w)) (G w)) with (INR N * nrm2 (G w)) by (rewrite <- e; field; lra). field. lra.
 Qed.
-Theorem claim_8 : Lam * L ^ 2 * DD <= 1285/1000 * u_ * (4/3 * q ^ 2 * gam * (nrm2 (G w) + zeta ^ 2) + 2 * q ^ 2 * gam * (p * nu ^ 2 / INR K) + 4 * Lam * L ^ 2 * eps2).
+Definition em k : R := meanR (fun i => EE k (fun o => e_ o i)).
+Definition bm (k : nat) : R := match k with 0%nat => 0
+  | _ => 4 * eta ^ 2 * INR k ^ 2 * Lam * gam * (nrm2 (G w) + zeta ^ 2) + 4 * eta ^ 2 * INR k * Lam * gam * p * nu ^ 2 + 4 * eps2 end.
+Lemma step_8_8 : meanR (fun i => nrm2 (g i w)) = nrm2 (G w) + meanR (fun i => nrm2 (g i w - G w)) /\
+  em 0 = 0 /\ bm 0 = 0 /\ (forall k, (k < K)%nat -> em k <= 4 * eta ^ 2 * Lam ^ 2 * L ^ 2 * INR k * sum k em + bm k) /\
+  let beta := 4 * eta ^ 2 * Lam ^ 2 * L ^ 2 * INR K in sum K em <= (1 + beta) ^ K * sum K bm.
 Proof.
-  assert (e2 := pow2_ge_0 eta). assert (l2 := pow2_ge_0 L). assert (la := Rlt_le _ _ Lam0). assert (ga := Rlt_le _ _ gam0).
-  assert (H : DD <= 1285/1000 * (4/3 * eta ^ 2 * Lam * gam * INR K * (INR K - 1) * (nrm2 (G w) + zeta ^ 2) + 2 * eta ^ 2 * Lam * gam * p * nu ^ 2 * (INR K - 1) + 4 * eps2 * (INR K - 1) * / INR K)).
+  assert (e2 := pow2_ge_0 eta). assert (l2 := pow2_ge_0 L). assert (a2 := pow2_ge_0 Lam). assert (v2 := pow2_ge_0 nu). assert (z2 := pow2_ge_0 zeta). assert (n0 := nrm2_ge0 (G w)).
+  assert (la := Rlt_le _ _ Lam0). assert (ga := Rlt_le _ _ gam0).
+  assert (b0 : forall k, 0 <= bm k) by (intros [|k]; unfold bm; [lra|]; assert (x := pos_INR (S k)); assert (y := pow2_ge_0 (INR (S k))); repeat apply Rplus_le_le_0_compat; pos).
+  assert (e0 : forall k, 0 <= em k) by (intros k; apply Rmult_le_pos; auto; apply sum_ge0; intros; apply ex_ge0; intros; apply ex_ge0; intros; apply nrm2_ge0).
+  assert (rec : forall k, (k < K)%nat -> em k <= 4 * eta ^ 2 * Lam ^ 2 * L ^ 2 * INR k * sum k em + bm k).
+  { intros k hk. set (A := 4 * eta ^ 2 * Lam ^ 2 * L ^ 2 * INR k). apply Rle_trans with (meanR (fun i => A * sum k (fun j => EE j (fun o => e_ o i)) + b_ i k)).
+    - apply Rmult_le_compat_l; auto. apply sum_le; intros i hi. now apply drift_rec.
+    - unfold meanR. rewrite sum_plus, sum_scal, sum_swap. assert (es : sum k em = / INR N * sum k (fun j => sum N (fun i => EE j (fun o => e_ o i)))) by (unfold em, meanR; apply sum_scal).
+      rewrite es. assert (bb : / INR N * sum N (fun i => b_ i k) <= bm k); [|lra]. destruct k as [|k'].
+      + rewrite (sum_ext N _ (fun _ => 0)) by (intros; unfold b_; cbn [INR]; ring). rewrite sum_const. unfold bm. right. ring.
+      + set (k := S k') in *. assert (c0 : 0 <= 4 * eta ^ 2 * INR k ^ 2 * Lam * gam) by (assert (y := pow2_ge_0 (INR k)); pos).
+        rewrite (sum_ext N _ (fun i => 4 * eta ^ 2 * INR k ^ 2 * Lam * gam * nrm2 (g i w) + (4 * eta ^ 2 * INR k * Lam * gam * p * nu ^ 2 + 4 * eps2))) by (intros; unfold b_, k; cbv iota; ring).
+        rewrite sum_plus, sum_scal, sum_const. assert (m := mean_split). unfold meanR in m. assert (sp := spread w). unfold meanR in sp. rewrite <- (Rplus_0_r (/ INR N * _)).
+        apply Rle_trans with (4 * eta ^ 2 * INR k ^ 2 * Lam * gam * (/ INR N * sum N (fun i => nrm2 (g i w))) + (4 * eta ^ 2 * INR k * Lam * gam * p * nu ^ 2 + 4 * eps2)); [right; field; lra|].
+        rewrite m. apply (Rmult_le_compat_l _ _ _ c0) in sp. unfold bm, k. cbv iota. fold k. lra. }
+  split; [exact mean_split|]. split; [|split; [reflexivity|split; [exact rec|]]].
+  - unfold em, meanR. rewrite (sum_ext N _ (fun _ => 0)) by (intros; apply e_zero). rewrite sum_const. ring.
+  - intros beta. assert (be0 : 0 <= beta) by (unfold beta; assert (y := Rlt_le _ _ K0); pos). apply (Ssf.step_2_6 beta em bm K be0 b0); [|lia]. intros k hk. eapply Rle_trans; [now apply rec|]. apply Rplus_le_compat_r, Rmult_le_compat_r; [apply sum_ge0; auto|].
+    unfold beta. apply Rmult_le_compat_l; [pos|]. apply le_INR. lia.
+Qed.
+Lemma step_8_9 : Lam * L ^ 2 * DD <= 1285/1000 * u_ * (4/3 * q ^ 2 * gam * (nrm2 (G w) + zeta ^ 2) + 2 * q ^ 2 * gam * (p * nu ^ 2 / INR K) + 4 * Lam * L ^ 2 * eps2).
+Proof.
+  assert (e2 := pow2_ge_0 eta). assert (l2 := pow2_ge_0 L). assert (a2 := pow2_ge_0 Lam). assert (la := Rlt_le _ _ Lam0). assert (ga := Rlt_le _ _ gam0). assert (v2 := pow2_ge_0 nu). assert (z2 := pow2_ge_0 zeta). assert (n0 := nrm2_ge0 (G w)).
+  assert (DE : DD = / INR K * sum K em).
   { assert (x : EE K (fun o h => meanR (fun i => / INR K * Se o i h)) = / INR N * sum N (fun i => / INR K * EE K (fun o => Se o i))).
     { unfold EE, meanR. rewrite (ex_ext draw _ (fun o => / INR N * sum N (fun i => / INR K * path (ker w o) K (Se o i)))).
       - rewrite ex_scal, ex_sum. f_equal. apply sum_ext; intros i _. apply ex_scal.
       - intros o. rewrite ex_scal, ex_sum. f_equal. apply sum_ext; intros i _. apply ex_scal. }
-    unfold DD. rewrite x. clear x. set (c1 := 4/3 * eta ^ 2 * Lam * gam * INR K * (INR K - 1)). set (c2 := 2 * eta ^ 2 * Lam * gam * p * nu ^ 2 * (INR K - 1) + 4 * eps2 * (INR K - 1) * / INR K).
-    apply Rle_trans with (1285/1000 * (c1 * meanR (fun i => nrm2 (g i w)) + c2)).
-    - unfold meanR. replace (1285/1000 * (c1 * (/ INR N * sum N (fun i => nrm2 (g i w))) + c2)) with (/ INR N * sum N (fun i => 1285/1000 * c1 * nrm2 (g i w) + 1285/1000 * c2)) by (rewrite sum_plus, sum_scal, sum_const; field; lra).
-      apply Rmult_le_compat_l; auto. apply sum_le; intros i hi. assert (b := drift_client i hi). apply (Rmult_le_compat_l (/ INR K)) in b; auto. eapply Rle_trans; [exact b|]. right. unfold c1, c2. field. lra.
-    - assert (m := mean_square). assert (c0 : 0 <= c1) by (unfold c1; apply Rmult_le_pos; [assert (y := Rlt_le _ _ K0); pos|lra]). apply (Rmult_le_compat_l c1) in m; auto. unfold c2 in *. lra. }
-  apply (Rmult_le_compat_l (Lam * L ^ 2)) in H; [|pos]. eapply Rle_trans; [exact H|]. right. rewrite qE. unfold u_. field. lra.
+    unfold DD. rewrite x, sum_scal, (sum_ext N _ (fun i => sum K (fun k => EE k (fun o => e_ o i)))) by (intros i _; exact (EE_psum K (fun o h => e_ o i h))).
+    rewrite sum_swap. unfold em, meanR. rewrite sum_scal. ring. }
+  set (c1 := 4 * eta ^ 2 * Lam * gam * (nrm2 (G w) + zeta ^ 2)). set (c2 := 4 * eta ^ 2 * Lam * gam * p * nu ^ 2).
+  assert (Sb : sum K bm <= c1 * (1/3 * INR K ^ 2 * (INR K - 1)) + c2 * (INR K * (INR K - 1) / 2) + 4 * eps2 * (INR K - 1)).
+  { rewrite (sum_ext K bm (fun k => c1 * INR k ^ 2 + (c2 * INR k + 4 * eps2 * (match k with 0%nat => 0 | _ => 1 end)))) by (intros [|k] _; unfold bm, c1, c2; [cbn [INR]|]; ring). rewrite !sum_plus, !sum_scal.
+    assert (cnt : sum K (fun k => match k with 0%nat => 0 | _ => 1 end) = INR K - 1) by (clear - K1; destruct K as [|k]; [lia|]; clear K1; induction k; [simpl; ring|]; rewrite sum_S, IHk, !S_INR; ring). rewrite cnt.
+    destruct (step_8_2 K) as [_ [d1 d2]]. rewrite sum_scal in d1, d2. change (sum K (fun k => INR k)) with (sum K INR) in *.
+    assert (c10 : 0 <= c1) by (unfold c1; apply Rmult_le_pos; [pos|lra]). assert (d3 : sum K (fun k => INR k ^ 2) <= 1/3 * INR K ^ 2 * (INR K - 1)) by lra. apply (Rmult_le_compat_l c1) in d3; auto.
+    replace (sum K INR) with (INR K * (INR K - 1) / 2) by lra. lra. }
+  destruct step_8_8 as [_ [_ [_ [_ g8]]]]. cbv zeta in g8. set (be := 4 * eta ^ 2 * Lam ^ 2 * L ^ 2 * INR K) in *. assert (be0 : 0 <= be) by (unfold be; assert (y := Rlt_le _ _ K0); pos).
+  destruct (step_8_3 be K q be0) as [g1 [g2 [g3 [g4 _]]]]; [unfold be; rewrite qE; right; ring|lra|].
+  assert (gr : (1 + be) ^ K <= 1285/1000) by lra. assert (s0 : 0 <= sum K bm) by (apply sum_ge0; intros [|k] _; unfold bm; [lra|]; assert (x := pos_INR (S k)); assert (y := pow2_ge_0 (INR (S k))); repeat apply Rplus_le_le_0_compat; pos).
+  apply (Rmult_le_compat_r _ _ _ s0) in gr. apply (Rmult_le_compat_l (1285/1000)) in Sb; [|lra]. assert (H := Rle_trans _ _ _ (Rle_trans _ _ _ g8 gr) Sb). rewrite DE. apply (Rmult_le_compat_l (Lam * L ^ 2 * / INR K)) in H; [|pos].
+  rewrite <- Rmult_assoc. eapply Rle_trans; [exact H|]. right. rewrite qE. unfold c1, c2, u_. field. lra.
 Qed.
 (* the descent *)
 Definition gb o h : vec := meanV (fun i => / INR K *: (Sa o i h))%V.
@@ -405,11 +423,27 @@ Proof.
   { rewrite <- sum_const. apply sum_le; intros j hj. rewrite <- sum_const. apply sum_le; intros i hi. now apply noise_var. }
   apply (Rmult_le_compat_l (c * c)) in b; auto. eapply Rle_trans; [exact b|]. right. unfold c. field. lra.
 Qed.
-Theorem descent : EE K (fun o h => Favg (next w (o, h))) <= Favg w - te / 2 * (gam * nrm2 (G w)) + te / 2 * (Lam * L ^ 2 * DD) + 5/4 * te * q * (gam * (p * nu ^ 2 / (INR N * INR K)))
-  + 9 * (INR K * alpha) / 200 * nrm2 (G w) + (5/2 * L + 50 / (9 * (INR K * alpha))) * eps2.
+Definition gbar o h : vec := meanV (fun i => / INR K *: pvsum (fun h (_ : noise) => g i (loc w o i h)) h)%V.
+Lemma gb_mean o h : length h = K -> gb o h = (gbar o h - G w)%V.
 Proof.
+  intros hk. assert (e : forall i h, pvsum (fun h (_ : noise) => g i (loc w o i h)) h = (Sa o i h + INR (length h) *: g i w)%V).
+  { intros i h'. unfold Sa. induction h' as [|z h' IH]; [cbn; vring|]. cbn [pvsum]. rewrite IH. change (length (z :: h')) with (S (length h')). rewrite S_INR. unfold a_. vring. }
+  unfold gbar, gb, G, meanV. rewrite (vsum_ext N (fun i => / INR K *: pvsum (fun h (_ : noise) => g i (loc w o i h)) h)%V (fun i => / INR K *: Sa o i h + g i w)%V) by (intros; rewrite e, hk; vfield; lra).
+  rewrite vsum_plus. vring.
+Qed.
+(* a = R^(1/2) G, b = R^(1/2) gb, z = R^(1/2) xb *)
+Lemma step_8_10 : (forall o h, length h = K -> gb o h = (gbar o h - G w)%V /\ (next w (o, h) - w)%V = (- te *: Rm o (gbar o h + xb h) + errbar w o h)%V) /\
+  (forall o, path (ker w o) K (fun h => dot (G w) (Rm o (xb h))) = 0) /\
+  EE K (fun o h => Favg (next w (o, h))) - Favg w <= - (te / 2) * EE K (fun o _ => dot (G w) (Rm o (G w))) + te / 2 * EE K (fun o h => dot (gb o h) (Rm o (gb o h)))
+    + 5/4 * te * q * EE K (fun o h => dot (xb h) (Rm o (xb h))) + 9 * (INR K * alpha) / 200 * nrm2 (G w) + (5/2 * L + 50 / (9 * (INR K * alpha))) * eps2.
+Proof.
+  split; [intros o h hk; split; [now apply gb_mean|]; rewrite (move o h hk), (gb_mean o h hk); f_equal; f_equal; f_equal; vring|].
+  assert (zero : forall o, path (ker w o) K (fun h => dot (G w) (Rm o (xb h))) = 0).
+  { intros o. rewrite (ex_ext _ _ (fun h => dot (Rm o (G w)) (xb h))) by (intros; symmetry; apply (l_sym _ _ (Rmap o))). apply xb_mean0. }
+  split; [exact zero|].
   assert (te0 : 0 < te) by (unfold te; now apply Rmult_lt_0_compat). assert (al0 : 0 < INR K * alpha) by (unfold alpha; repeat apply Rmult_lt_0_compat; auto).
-  apply Rle_trans with (EE K (fun o h => (Favg w + 9 * (INR K * alpha) / 200 * nrm2 (G w) + (5/2 * L + 50 / (9 * (INR K * alpha))) * eps2) + (- (te / 2) * dot (G w) (Rm o (G w)) + (te / 2 * Lam * (L ^ 2 * meanR (fun i => / INR K * Se o i h))
+  apply (Rplus_le_reg_r (Favg w)). unfold Rminus. rewrite Rplus_assoc, Rplus_opp_l, Rplus_0_r.
+  apply Rle_trans with (EE K (fun o h => (Favg w + 9 * (INR K * alpha) / 200 * nrm2 (G w) + (5/2 * L + 50 / (9 * (INR K * alpha))) * eps2) + (- (te / 2) * dot (G w) (Rm o (G w)) + (te / 2 * dot (gb o h) (Rm o (gb o h))
     + (5/4 * te * q * dot (xb h) (Rm o (xb h)) + - te * dot (Rm o (G w)) (xb h)))))).
   - apply EE_le; intros o h hk. assert (ro := Rmap o). set (b := gb o h). set (z := xb h). set (v := (G w + b + z)%V). set (E := errbar w o h).
     assert (qu : Favg (next w (o, h)) <= Favg w + dot (G w) (next w (o, h) - w) + L / 2 * nrm2 (next w (o, h) - w)).
@@ -420,27 +454,40 @@ Proof.
     rewrite (move o h hk) in qu. fold b z v E in qu. rewrite dot_addr, dot_scalr in qu.
     destruct (step_8_5 (- te *: Rm o v)%V E (G w) (INR K * alpha) al0) as [c1 [_ c2]]. rewrite nrm2_scal in c1.
     assert (c3 := l_square _ _ ro v). assert (c4 := step_8_4 Lam (Rm o) ro (G w) b z te q (Rlt_le _ _ te0) (conj (Rlt_le _ _ q0) steps)). fold v in c4.
-    assert (c5 : nrm2 E <= eps2) by now apply errbar_le. assert (c6 := l_le _ _ ro b). assert (c7 := gb_le o h hk). fold b in c7.
+    assert (c5 : nrm2 E <= eps2) by now apply errbar_le.
     assert (vz : dot (G w) (Rm o v) = dot (G w) (Rm o (G w + b)%V) + dot (Rm o (G w)) z) by (unfold v; rewrite (l_add _ _ ro (G w + b)%V), dot_addr, (l_sym _ _ ro (G w) z); reflexivity).
     rewrite vz in qu. apply (Rmult_le_compat_l (L / 2)) in c1; [|lra]. apply (Rmult_le_compat_l (L / 2 * (5/4) * te * te)) in c3; [|assert (y := Rlt_le _ _ te0); assert (y2 := Rlt_le _ _ L0); pos].
     assert (qq : L / 2 * (5/4) * te * te * (Lam * dot v (Rm o v)) = 5/8 * te * q * dot v (Rm o v)) by (rewrite qE; unfold te; field).
     rewrite qq in c3. assert (i1 : 0 < / (9 * (INR K * alpha))) by (apply Rinv_0_lt_compat; lra).
     assert (c8 := Rmult_le_compat_l (5/2 * L + 50 / (9 * (INR K * alpha))) _ _ ltac:(unfold Rdiv; lra) c5).
-    assert (c9 := Rmult_le_compat_l (te / 2) _ _ ltac:(lra) c6). assert (c10 := Rmult_le_compat_l (te / 2 * Lam) _ _ ltac:(apply Rmult_le_pos; lra) c7). lra.
-  - rewrite !EE_plus, !(EE_const K), (EE_scal K _ (fun o h => dot (G w) (Rm o (G w)))), (EE_scal K _ (fun o h => L ^ 2 * meanR (fun i => / INR K * Se o i h))), (EE_scal K (L ^ 2)), (EE_scal K _ (fun o h => dot (xb h) (Rm o (xb h)))),
-      (EE_scal K _ (fun o h => dot (Rm o (G w)) (xb h))), (EE_map K (fun o => dot (G w) (Rm o (G w)))), ER.
+    lra.
+  - rewrite !EE_plus, !(EE_const K), (EE_scal K _ (fun o h => dot (G w) (Rm o (G w)))), (EE_scal K _ (fun o h => dot (gb o h) (Rm o (gb o h)))), (EE_scal K _ (fun o h => dot (xb h) (Rm o (xb h)))), (EE_scal K _ (fun o h => dot (Rm o (G w)) (xb h))).
     assert (z : EE K (fun o h => dot (Rm o (G w)) (xb h)) = 0) by (unfold EE; rewrite (ex_ext draw _ (fun _ => 0)) by (intros; apply xb_mean0); apply ex_const).
-    rewrite z. fold DD. assert (x := xb_form). apply (Rmult_le_compat_l (5/4 * te * q)) in x; [|assert (y := Rlt_le _ _ te0); assert (y2 := Rlt_le _ _ q0); pos]. fold (nrm2 (G w)). lra.
+    rewrite z. lra.
+Qed.
+Lemma forms : EE K (fun o _ => dot (G w) (Rm o (G w))) = gam * nrm2 (G w) /\ EE K (fun o h => dot (gb o h) (Rm o (gb o h))) <= Lam * L ^ 2 * DD /\
+  EE K (fun o h => dot (xb h) (Rm o (xb h))) <= gam * (p * nu ^ 2 / (INR N * INR K)).
+Proof.
+  split; [rewrite (EE_map K (fun o => dot (G w) (Rm o (G w)))), ER; reflexivity|]. split; [|exact xb_form].
+  unfold DD. rewrite <- EE_scal. apply EE_le; intros o h hk. assert (c6 := l_le _ _ (Rmap o) (gb o h)). assert (c7 := gb_le o h hk). apply (Rmult_le_compat_l Lam) in c7; [|now apply Rlt_le]. lra.
 Qed.
 End Round.
 Definition e8 : R := 8 * (kappa * theta ^ 2 * B) ^ 2.
 Definition X : R := u_ * q ^ 2 * (22/10 * zeta ^ 2 + 33/10 * (p * nu ^ 2 / INR K)) + 32/10 * (L * alpha * kappa * p * nu ^ 2 / INR N) + e8.
 Definition round w : law (O * list noise) := bind draw (fun o => path (ker w o) K).
-Theorem round_bound w : round w (fun x => Favg (next w x)) <= Favg w - 2/5 * (INR K * alpha) * (nrm2 (G w) - X).
+Lemma round_bound w : round w (fun x => Favg (next w x)) <= Favg w + INR K * alpha / 2 * (- (4/5) * nrm2 (G w) + 1714/1000 * q ^ 2 * u_ * zeta ^ 2 + 257/100 * q ^ 2 * u_ * (p * nu ^ 2 / INR K)
+    + 5/2 * (L * alpha * kappa * p * nu ^ 2 / INR N) + 625/100 * (kappa * theta ^ 2 * B) ^ 2) /\
+  round w (fun x => Favg (next w x)) <= Favg w - 2/5 * (INR K * alpha) * (nrm2 (G w) - X).
 Proof.
-  change (round w (fun x => Favg (next w x))) with (EE w K (fun o h => Favg (next w (o, h)))). eapply Rle_trans; [apply descent|].
-  assert (c := claim_8 w). assert (te0 : 0 < te) by (unfold te; now apply Rmult_lt_0_compat). assert (al0 : 0 < alpha) by (unfold alpha; now apply Rmult_lt_0_compat). assert (tg : te * gam = INR K * alpha) by (unfold te, alpha; ring).
-  apply (Rmult_le_compat_l (te / 2)) in c; [|lra]. destruct (step_8_6 q u_ kappa theta B eps2 L (conj q0 steps) u01 kap1 theta0 B0 eps0 ltac:(lra)) as [h1 h2].
+  enough (h : round w (fun x => Favg (next w x)) <= Favg w + INR K * alpha / 2 * (- (4/5) * nrm2 (G w) + 1714/1000 * q ^ 2 * u_ * zeta ^ 2 + 257/100 * q ^ 2 * u_ * (p * nu ^ 2 / INR K)
+    + 5/2 * (L * alpha * kappa * p * nu ^ 2 / INR N) + 625/100 * (kappa * theta ^ 2 * B) ^ 2)).
+  { split; [exact h|]. eapply Rle_trans; [exact h|]. assert (al0 : 0 < alpha) by (unfold alpha; now apply Rmult_lt_0_compat). assert (Ka0 : 0 <= INR K * alpha) by (apply Rlt_le; now apply Rmult_lt_0_compat).
+    assert (z2 := pow2_ge_0 zeta). assert (v2 := pow2_ge_0 nu). assert (y := pow2_ge_0 q). assert (kp : 0 <= kappa) by lra. assert (l0 := Rlt_le _ _ L0). assert (a0 := Rlt_le _ _ al0). destruct u01 as [u0 _].
+    assert (m2 : 0 <= INR K * alpha * (u_ * q ^ 2 * zeta ^ 2)) by pos. assert (m3 : 0 <= INR K * alpha * (u_ * q ^ 2 * (p * nu ^ 2 / INR K))) by (unfold Rdiv; pos). assert (m4 : 0 <= INR K * alpha * (L * alpha * kappa * p * nu ^ 2 / INR N)) by (unfold Rdiv; pos).
+    assert (m5 : 0 <= INR K * alpha * (kappa * theta ^ 2 * B) ^ 2) by pos. unfold X, e8. lra. }
+  change (round w (fun x => Favg (next w x))) with (EE w K (fun o h => Favg (next w (o, h)))). destruct (step_8_10 w) as [_ [_ d]]. destruct (forms w) as [fa [fb fz]]. rewrite fa in d.
+  assert (c := step_8_9 w). assert (te0 : 0 < te) by (unfold te; now apply Rmult_lt_0_compat). assert (al0 : 0 < alpha) by (unfold alpha; now apply Rmult_lt_0_compat). assert (tg : te * gam = INR K * alpha) by (unfold te, alpha; ring).
+  apply (Rmult_le_compat_l (te / 2)) in c; [|lra]. apply (Rmult_le_compat_l (te / 2)) in fb; [|lra]. apply (Rmult_le_compat_l (5/4 * te * q)) in fz; [|assert (y2 := Rlt_le _ _ q0); pos]. destruct (step_8_6 q u_ kappa theta B eps2 L (conj q0 steps) u01 kap1 theta0 B0 eps0 ltac:(lra)) as [h1 h2].
   set (Ka := INR K * alpha) in *. assert (Ka0 : 0 < Ka) by (unfold Ka; now apply Rmult_lt_0_compat). assert (n0 := nrm2_ge0 (G w)). assert (z2 := pow2_ge_0 zeta). assert (v2 := pow2_ge_0 nu).
   set (W := p * nu ^ 2). assert (W0 : 0 <= W) by (unfold W; pos).
   assert (eps_part : te / 2 * (1285/1000 * u_ * (4 * Lam * L ^ 2 * eps2)) + (5/2 * L + 50 / (9 * Ka)) * eps2 = Ka / 2 * (eps2 * L ^ 2 * (514/100 * kappa * u_ + 5 * kappa / q + kappa ^ 2 / (9/100 * q ^ 2)))).
@@ -452,25 +499,32 @@ Proof.
   assert (U1 : 0 <= u_ * q ^ 2 * zeta ^ 2) by (destruct u01; assert (y := pow2_ge_0 q); pos). assert (U2 : 0 <= u_ * q ^ 2 * (W / INR K)) by (destruct u01; assert (y := pow2_ge_0 q); unfold Rdiv; pos).
   fold W in c. replace (te / 2 * (1285/1000 * u_ * (4/3 * q ^ 2 * gam * (nrm2 (G w) + zeta ^ 2) + 2 * q ^ 2 * gam * (W / INR K) + 4 * Lam * L ^ 2 * eps2)))
     with (te * gam / 2 * (1285/1000 * (4/3) * (u_ * q ^ 2 * nrm2 (G w)) + 1285/1000 * (4/3) * (u_ * q ^ 2 * zeta ^ 2) + 257/100 * (u_ * q ^ 2 * (W / INR K))) + te / 2 * (1285/1000 * u_ * (4 * Lam * L ^ 2 * eps2))) in c by (field; lra). rewrite tg in c.
-  fold W. rewrite z_part. unfold X, e8. fold W.
+  fold W in fz. rewrite z_part in fz.
   assert (m1 : 0 <= Ka * (u_ * q ^ 2 * nrm2 (G w))) by (destruct u01; assert (y := pow2_ge_0 q); assert (y2 := Rlt_le _ _ Ka0); pos).
   assert (m2 : 0 <= Ka * (u_ * q ^ 2 * zeta ^ 2)) by (apply Rmult_le_pos; lra). assert (m3 : 0 <= Ka * (u_ * q ^ 2 * (W / INR K))) by (apply Rmult_le_pos; lra). assert (m4 : 0 <= Ka * (L * alpha * kappa * W / INR N)) by (apply Rmult_le_pos; lra).
   assert (m5 : 0 <= Ka * (kappa * theta ^ 2 * B) ^ 2) by (apply Rmult_le_pos; [lra|apply pow2_ge_0]).
-  replace (L * alpha * kappa * p * nu ^ 2 / INR N) with (L * alpha * kappa * W / INR N) by (unfold W; field; lra).
-  replace (te / 2 * (gam * nrm2 (G w))) with (Ka / 2 * nrm2 (G w)) by (rewrite <- tg; field). lra.
+  fold W. replace (L * alpha * kappa * p * nu ^ 2 / INR N) with (L * alpha * kappa * W / INR N) by (unfold W; field; lra).
+  replace (- (te / 2) * (gam * nrm2 (G w))) with (- (Ka / 2 * nrm2 (G w))) in d by (rewrite <- tg; field). lra.
 Qed.
 Theorem several (w0 : vec) T : (0 < T)%nat -> / INR T * sum T (fun t => Eit round next t (fun w => nrm2 (G w)) w0)
   <= 5 * (Favg w0 - fstar) / (2 * INR K * alpha * INR T) + X.
 Proof.
   intros T0%lt_0_INR. assert (al0 : 0 < alpha) by (unfold alpha; now apply Rmult_lt_0_compat). assert (Ka0 : 0 < INR K * alpha) by now apply Rmult_lt_0_compat.
   assert (h := telescope round next (fun _ => True) (fun w => Favg w - fstar) (fun w => 2/5 * (INR K * alpha) * nrm2 (G w)) (2/5 * (INR K * alpha) * X) (fun _ _ _ => I)).
-  specialize (h (fun w _ => ltac:(rewrite (ex_ext (round w) _ (fun x => Favg (next w x) + - fstar)) by (intros; reflexivity); rewrite ex_plus, ex_const; assert (b := round_bound w); lra)) (fun w => ltac:(assert (b := bounded w); lra)) T w0 I).
+  specialize (h (fun w _ => ltac:(rewrite (ex_ext (round w) _ (fun x => Favg (next w x) + - fstar)) by (intros; reflexivity); rewrite ex_plus, ex_const; assert (b := proj2 (round_bound w)); lra)) (fun w => ltac:(assert (b := bounded w); lra)) T w0 I).
   rewrite (sum_ext T _ (fun t => 2/5 * (INR K * alpha) * Eit round next t (fun w => nrm2 (G w)) w0)), sum_scal in h by (intros; apply Eit_scal).
   assert (c0 : 0 < 5 / (2 * (INR K * alpha) * INR T)) by (apply Rdiv_lt_0_compat; [lra|]; repeat apply Rmult_lt_0_compat; lra).
   apply (Rmult_le_compat_l _ _ _ (Rlt_le _ _ c0)) in h.
   replace (5 / (2 * (INR K * alpha) * INR T) * (2/5 * (INR K * alpha) * sum T (fun t => Eit round next t (fun w => nrm2 (G w)) w0))) with (/ INR T * sum T (fun t => Eit round next t (fun w => nrm2 (G w)) w0)) in h by (field; lra).
   eapply Rle_trans; [exact h|]. right. field. lra.
 Qed.
+Lemma step_8_11 w : EE w K (fun o _ => dot (G w) (Rm o (G w))) = gam * nrm2 (G w) /\ EE w K (fun o h => dot (gb w o h) (Rm o (gb w o h))) <= Lam * L ^ 2 * DD w /\
+  EE w K (fun o h => dot (xb h) (Rm o (xb h))) <= gam * (p * nu ^ 2 / (INR N * INR K)) /\
+  round w (fun x => Favg (next w x)) <= Favg w + INR K * alpha / 2 * (- (4/5) * nrm2 (G w) + 1714/1000 * q ^ 2 * u_ * zeta ^ 2 + 257/100 * q ^ 2 * u_ * (p * nu ^ 2 / INR K)
+    + 5/2 * (L * alpha * kappa * p * nu ^ 2 / INR N) + 625/100 * (kappa * theta ^ 2 * B) ^ 2) /\
+  round w (fun x => Favg (next w x)) <= Favg w - 2/5 * (INR K * alpha) * (nrm2 (G w) - X) /\
+  forall T, (0 < T)%nat -> / INR T * sum T (fun t => Eit round next t (fun w => nrm2 (G w)) w) <= 5 * (Favg w - fstar) / (2 * INR K * alpha * INR T) + X.
+Proof. destruct (forms w) as [a [b c]]. destruct (round_bound w) as [d e]. repeat split; auto. apply several. Qed.
 End Several.
 (* ---- matrices ---- *)
 Definition fro m n (A B : mat nat nat) : R := sum m (fun i => sum n (fun j => A i j * B i j)).
