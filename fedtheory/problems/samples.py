@@ -100,7 +100,8 @@ def hint_of_targets(outputs: tuple[int, ...], y: torch.Tensor, error: Exception)
         return "pass classes as y.long(); from_frame takes classes=True"
     if classes > 1 and y.dim() == 2 and y.shape[1] == 1:
         return "pass classes as y.squeeze(1).long(); from_frame takes classes=True"
-    if y.dtype == torch.int64 and outputs == (len(y[: outputs[0]]), *y.shape[1:]) and bool((y.sum(1) == 1).all()):
+    one_hot = y.dtype == torch.int64 and y.dim() == 2 and y.shape[1] == classes
+    if one_hot and bool((y.sum(1) == 1).all()):
         return "pass classes, not one-hot rows: y.argmax(1)"
     if classes == 1 and len(outputs) == y.dim() + 1:
         return "give targets the outputs' shape and type: y.float().unsqueeze(-1)"

@@ -1,5 +1,7 @@
 """Exercises of notebook 14, an experiment of one's own."""
 
+from typing import Any
+
 import torch
 
 from fedtheory.core.key import Key
@@ -11,7 +13,7 @@ SIZES, BATCH, EPOCHS = (40, 96, 10), 16, 2
 STEPS = ((1, 1), (1, 3), (5, 2), (7, 1))
 
 
-def local_steps(answer) -> str:
+def local_steps(answer: Any) -> str:
     """Three numbers."""
     if not isinstance(answer, (tuple, list)) or len(answer) != 3:
         return "Three numbers are asked for, such as (1, 2, 3)."
@@ -31,7 +33,7 @@ def local_steps(answer) -> str:
     return f"Look at the client with {SIZES[at]} samples."
 
 
-def rest(answer) -> str:
+def rest(answer: Any) -> str:
     """A function of K1 and K2."""
     if not callable(answer):
         return "A function is asked for, such as lambda K1, K2: ..."
@@ -42,19 +44,20 @@ def rest(answer) -> str:
             "That client is at 0: the other one has its minimum at 1.": K1 / (K1 + K2),
             "Only the ratio of the steps to their sum counts.": K2 / K1,
         }
-        if word := reveals(float(answer(K1, K2)), right, slips if K1 != K2 else None):
+        found: Any = answer(K1, K2)
+        if word := reveals(float(found), right, slips if K1 != K2 else None):
             return f"At K1 = {K1}, K2 = {K2}: {word}"
     return ""
 
 
-def worst(answer) -> str:
+def worst(answer: Any) -> str:
     """A metric, tried on quadratics."""
     if not callable(answer):
         return "A function of (problem, x) is asked for."
     problem = Quadratic.random(n=5, d=3, key=Key(1))
     x = torch.ones(3, dtype=torch.float64)
     losses = problem.losses(x.expand(5, -1), problem.full(problem.clients))
-    found = answer(problem, x)
+    found: Any = answer(problem, x)
     if isinstance(found, torch.Tensor) and found.dim():
         return "One number is asked for: the largest of them."
     slips = {

@@ -4,6 +4,7 @@ The formulas stand in formulas.py. A check here quotes no constant of the page t
 """
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -255,7 +256,7 @@ def drifted(grown: str) -> Every:
     """3.1, where e^(1/50) is at most `grown`."""
     return every(
         TWO, Equal(F["halves"], OF_SSF["halves"]), INDUCTION, counted(F["squares"]),
-        exponential(Formula(f"{F['growth'].side(1).text} <= {grown}"), {"alpha": 0, "K": 1}),
+        exponential(Formula(f"{F['growth'].side(1).text} <= {grown}"), {"alpha": Fraction(0), "K": Fraction(1)}),
         exponents(F["growth"].side(0), F["growth"].side(1), beta=F["beta"].right({})),
         Implies([F["one_step"]], ["lam**2/K*grown*squares*(beta/(K*lam))**2 <= most"],
                 [f"grown == {grown}", ("squares", F["squares"]), F["p"], *UNIT, ("most", F["drift"])], cleared=True),

@@ -169,7 +169,7 @@ def local_steps(bound: Formula = FORMULAS["theorem"]) -> Callable[[torch.Tensor,
             if float(theta) > 0.5:
                 return torch.zeros((), dtype=DOUBLE), torch.ones((), dtype=DOUBLE)
             names["rest"] = FORMULAS["rest"].right(names | {"theta": theta, "B": B}, float)
-        rest = sum(bound.terms(names)[1:])
+        rest: torch.Tensor = sum(bound.terms(names)[1:])  # type: ignore[assignment]
         return change + 0.4 * K * alpha * G2, 0.4 * K * alpha * rest
 
     return sides
