@@ -182,7 +182,7 @@ def _each(name: str, value: Any, shape: Any, parts: tuple[Any, ...]) -> Any:
         value = value.tolist()
     if not isinstance(value, shape) or isinstance(value, (str, bytes, torch.Tensor, np.ndarray)):
         many = isinstance(value, (list, np.ndarray)) or hasattr(value, "__next__")
-        plainly = repr(value) if isinstance(value, (str, int, float)) else name
+        plainly = repr(value) if isinstance(value, (str, float)) else name
         fix = f"{name}=tuple({name})" if many else f"wrap it: {name}=({plainly},)"
         if not many and parts:
             kind = parts[0]
