@@ -81,17 +81,18 @@ assert history["loss"][-1] < history["loss"][0]
 #
 # ### One pass over the data
 #
-# `epochs=1` makes a round one pass over each clinic's data. The clinic with 92 patients then makes six steps where
-# the one with 20 makes two. FedAvg lets the six steps count three times as much. `NormalizedUploads` divides by the
-# number of steps, so a clinic counts by its data alone.
+# `epochs=1` makes a round one pass over each clinic's data. The clinic with 92 patients then makes six steps where the
+# one with 20 makes two. `weighted=True` averages the clinics by their data. So the large clinic counts twice: by its
+# weight and by its steps. `NormalizedUploads` takes the steps out again, and a clinic counts by its data alone.
 #
-# **Predict:** which of the two moves the model further from the small clinics?
+# **Predict:** which of the two serves the small clinics better?
 
 # %%
 passes = Supervised(network, nn.MSELoss(), clinics, batch=16, epochs=1)
 steps = passes.steps_of(passes.clients)
 ends = {}
-for method in (FedAvg(0.02, passes.steps), NormalizedUploads(FedAvg(0.02, passes.steps))):
+by_data = FedAvg(0.02, passes.steps, weighted=True)
+for method in (by_data, NormalizedUploads(by_data)):
     ends[method.name] = run(method, passes, rounds=80, every=80).x
 losses = {name: passes.losses(x.expand(passes.n, -1), passes.full(passes.clients)) for name, x in ends.items()}
 rows = [[i, sizes[i], steps[i], *(float(loss[i]) for loss in losses.values())] for i in range(passes.n)]
@@ -101,8 +102,8 @@ assert steps == [2, 2, 3, 4, 4, 5, 5, 6]
 assert small[:2].mean() > 0 > small[large].mean()
 
 # %% [markdown]
-# FedAvg serves the large clinics better and the two smallest worse. That is no error of the network: its fixed point
-# is the minimiser of another objective, with weights $K_i$ for $p_i$.
+# FedAvg serves the large clinics better and the two smallest worse. That is no error of the network. At small steps it
+# rests at the minimiser of an objective with weights $p_i K_i$, and the loss of the problem has the weights $p_i$.
 #
 # SCAFFOLD and SSF run here, too. In their lines $K$ is then the client's own number $K_i$.
 
@@ -256,8 +257,7 @@ check("14.3", answer)
 # %% [markdown]
 # ## Summary
 # - `Supervised(module, loss, clients)` is a federated problem; every method runs on it.
-# - With epochs, clients of unequal size make unequal numbers of steps. Without a correction FedAvg weighs them by
-#   steps.
+# - With epochs, clients of unequal size make unequal numbers of steps. Without a correction these count as weights.
 # - A method is a frozen dataclass with five steps; change one and inherit the others.
 # - `compare_methods` gives every method the same budget and the same seeds. Overlapping intervals decide nothing.
 #

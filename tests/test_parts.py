@@ -234,15 +234,18 @@ class Unequal(Problem):
         return ((y - self.b[xi[0]]) * self.grads(y, xi)).sum(1) / 2
 
 
-def test_normalized_uploads_have_the_fixed_point_of_the_clients_weights():
-    """With small steps FedAvg rests where client i counts 1 + i times; normalized, where it counts by p_i."""
-    plain = Quadratic.random(n=4, d=5, key=Key(3))
+@pytest.mark.parametrize("weights", [(1, 1, 1, 1), (4, 3, 2, 1)])
+def test_normalized_uploads_have_the_fixed_point_of_the_clients_weights(weights):
+    """With small steps FedAvg rests where client i counts p_i (1 + i) times; normalized, where it counts by p_i."""
+    of = Quadratic.random(n=4, d=5, key=Key(3))
+    share = torch.tensor(weights, dtype=torch.float64)
+    plain = Quadratic(of.H, of.b, weights=share)
     p = Unequal(plain)
-    counted = Quadratic(plain.H, plain.b, weights=torch.arange(1, 5) / 10).constants.x_star
-    lr, rounds = 0.002, 4000
+    counted = Quadratic(of.H, of.b, weights=share * torch.arange(1, 5)).constants.x_star
+    method, rounds = FedAvg(0.002, 4, weighted=True), 4000
     options = {"every": rounds, "metrics": ()}
-    assert same(run(NormalizedUploads(FedAvg(lr, 4)), plain, 5), run(FedAvg(lr, 4), plain, 5))
-    normalized, biased = (run(m, p, rounds, **options).x for m in (NormalizedUploads(FedAvg(lr, 4)), FedAvg(lr, 4)))
+    assert same(run(NormalizedUploads(method), plain, 5), run(method, plain, 5))
+    normalized, biased = (run(one, p, rounds, **options).x for one in (NormalizedUploads(method), method))
     apart = float((counted - p.constants.x_star).norm())
     assert float((normalized - p.constants.x_star).norm()) < 0.02 * apart
     assert float((biased - counted).norm()) < 0.02 * apart
