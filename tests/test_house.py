@@ -258,8 +258,11 @@ def as_a_process(path: str, *words: str) -> subprocess.CompletedProcess:
 
 
 def test_a_method_and_a_problem_from_another_distribution(distribution, tmp_path):
-    """They are listed, run, and compared with ours."""
-    points = "[fedtheory.algorithms]\nHalf = half:HALF\n[fedtheory.problems]\ntiny = half:TINY\n"
+    """They are listed, run, and compared with ours. A broken one stops nothing, and the comparison says that it is left out."""
+    points = (
+        "[fedtheory.algorithms]\nHalf = half:HALF\nHelf = half:ABSENT\nRaises = half:RAISES_TOO\n"
+        "[fedtheory.problems]\ntiny = half:TINY\ntinier = half:ABSENT\n"
+    )
     path = distribution(points)
     listed = json.loads(command("list", "--json", path=path).stdout)
     assert "Half" in listed["algorithms"]
@@ -267,10 +270,12 @@ def test_a_method_and_a_problem_from_another_distribution(distribution, tmp_path
     done = json.loads(command("run", "Half", "tiny", "--rounds", "5", "--json", path=path).stdout)
     assert done[0]["algorithm"].startswith("Half(")
     assert done[0]["columns"]["error"][-1] < done[0]["columns"]["error"][0]
-    words = ("--methods", "Half", "FedAvg", "--tasks", "quadratics", "--seeds", "2", "--workers", "1", "--json")
+    words = ("--methods", "Half", "FedAvg", "--tasks", "quadratics", "--seeds", "1", "--workers", "1", "--json")
     compared = as_a_process(path, "compare", *words, "--out", str(tmp_path / "out"))
     assert compared.returncode == 0, compared.stderr
     assert {row["method"] for row in json.loads(compared.stdout)[0]["table"]} == {"Half", "FedAvg"}
+    for point in ("tinier='half:ABSENT'", "Helf='half:ABSENT'", "Raises='half:RAISES_TOO'"):
+        assert f"left out: entry point {point}" in compared.stderr
 
 
 def test_a_module_that_ends_the_process_is_left_out():
@@ -328,17 +333,3 @@ def test_a_bad_list_elsewhere_is_a_warning(distribution, points, said):
     done = command("run", "FedAvg", "quadratic", "--rounds", "1", path=distribution(points))
     assert done.returncode == 0, done.stderr
     assert f"left out: {said}" in done.stderr
-
-
-def test_what_is_broken_elsewhere_stops_nothing_else(distribution, tmp_path):
-    """A comparison that does not ask for it goes on, and says what it left out."""
-    path = distribution(
-        "[fedtheory.problems]\ntiny = half:ABSENT\n"
-        "[fedtheory.algorithms]\nHelf = half:ABSENT\nRaises = half:RAISES_TOO\n"
-    )
-    words = ("--methods", "FedAvg", "--tasks", "quadratics", "--seeds", "1", "--workers", "1", "--json")
-    compared = as_a_process(path, "compare", *words, "--out", str(tmp_path / "out"))
-    assert compared.returncode == 0, compared.stderr
-    assert "left out: entry point tiny='half:ABSENT'" in compared.stderr
-    assert "left out: entry point Helf='half:ABSENT'" in compared.stderr
-    assert "left out: entry point Raises='half:RAISES_TOO'" in compared.stderr

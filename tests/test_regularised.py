@@ -250,7 +250,7 @@ def everything(out, others, weights):
 def test_penalised_gradients(name, epochs):
     """Without a penalty they are the gradients; with one, stacked or one by one; an idle client has none."""
     p = images(name, epochs=epochs)
-    steps = 5 if epochs is None else p.steps
+    steps = 2 if epochs is None else p.steps
     y, others = points(p, 4), p.start() + 0.3 * points(p, 4).flip(0)
     weights = torch.randn(4, 5, p.network.head.n_in, generator=Key(3).generator(), dtype=torch.float64)
     for xi in p.draw(p.clients, steps, Key(7)):

@@ -769,14 +769,14 @@ def test_a_script_that_keeps_its_processes_ends_without_a_word(tmp_path):
 def test_a_closed_runner_has_no_processes_and_can_go_on(tmp_path):
     runner = Runner(tmp_path, workers=1)
     runner.close()
-    with runner.pool() as pool:
-        first = pool.submit(os.getpid).result()
-        processes = list(pool._processes.values())
-    runner.close()
-    assert not any(process.is_alive() for process in processes)
-    with runner.pool() as pool:
-        assert pool.submit(os.getpid).result() not in (first, os.getpid())
-    runner.close()
+    found = []
+    for _ in range(2):
+        with runner.pool() as pool:
+            found.append(pool.submit(os.getpid).result())
+            processes = list(pool._processes.values())
+        runner.close()
+        assert not any(process.is_alive() for process in processes)
+    assert len({*found, os.getpid()}) == 3
 
 
 DEEP = b"[" * 100_000

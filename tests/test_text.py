@@ -692,14 +692,11 @@ def test_fingerprints_tell_problems_apart():
     assert elsewhere.fingerprint() != one.fingerprint()
 
 
-def test_frozen_weights_and_words_count(tmp_path):
+def test_frozen_weights_and_words_count(folder, tmp_path):
     """Beside adapters: two models, or other words, with the same adapters and the same start."""
-    prints = []
-    for seed, prompts in ((0, "mezo"), (0, "decomfl"), (1, "mezo")):
-        folder = tmp_path / f"{seed}"
-        if not folder.exists():
-            sentiment.make(folder, Key(seed))
-        prints.append(TextClassification.load(folder, "sst2", folder, Key(0), lora=2, prompts=prompts).fingerprint())
+    prints, other = [], sentiment.make(tmp_path, Key(1))
+    for at, prompts in ((folder, "mezo"), (folder, "decomfl"), (other, "mezo")):
+        prints.append(TextClassification.load(at, "sst2", at, Key(0), lora=2, prompts=prompts).fingerprint())
     assert len(set(prints)) == 3
     with pytest.raises(ValueError, match=r"lora=10000000: .*the smaller side of what is adapted"):
         TextClassification.load(folder, "sst2", folder, Key(0), lora=10**7)
