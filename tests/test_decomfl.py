@@ -352,7 +352,7 @@ def random_algorithm(chance):
     )
 
 
-@each(trial=range(30))
+@each(trial=range(15))
 def test_lagging_clients_rebuild_the_servers_model_bit_for_bit(trial):
     """Six clients with models of their own. Some are called and never hear of it, some drop out after the rebuild.
 

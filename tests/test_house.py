@@ -258,7 +258,7 @@ def as_a_process(path: str, *words: str) -> subprocess.CompletedProcess:
 
 
 def test_a_method_and_a_problem_from_another_distribution(distribution, tmp_path):
-    """They are listed, run, and compared with ours. A broken one stops nothing, and the comparison says that it is left out."""
+    """They are listed, run, and compared with ours; broken ones beside them are left out, with a line."""
     points = (
         "[fedtheory.algorithms]\nHalf = half:HALF\nHelf = half:ABSENT\nRaises = half:RAISES_TOO\n"
         "[fedtheory.problems]\ntiny = half:TINY\ntinier = half:ABSENT\n"

@@ -714,7 +714,7 @@ NEWER = platform.libc_ver()[0] == "glibc" and tuple(map(int, platform.libc_ver()
 @pytest.mark.skipif(not NEWER, reason="glibc before 2.35 keeps no large blocks, others care for themselves")
 @pytest.mark.skipif((free_bytes(torch.device("cpu")) or 0) < 2**32, reason="where memory is short nothing is kept")
 def test_a_run_of_a_large_model_keeps_its_vectors_memory_until_it_ends():
-    """Vectors of 36 MiB (9,216 pages), which malloc maps: a round makes 15, and finds holes for them from round 9 on."""
+    """Vectors of 36 MiB (9,216 pages): a round makes 15 of them, and finds the holes for them from round 9 on."""
     words = """if True:
         import resource, sys, torch
         from fedtheory import FedAvg, Problem, run
