@@ -80,6 +80,7 @@ def files(found: dict[str, Answers]) -> dict[str, bytes]:
 
 def _picture(found: dict[str, Answers]) -> bytes:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(7, 1.2 + 0.28 * len(found)), layout="constrained")
     axes, names, left = figure.add_subplot(), list(found), [0] * len(found)
@@ -90,7 +91,7 @@ def _picture(found: dict[str, Answers]) -> bytes:
     axes.invert_yaxis()
     axes.set_xlabel("answers")
     axes.set_ylabel("exercise")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1), frameon=False)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=120)
