@@ -69,7 +69,8 @@ def by_hand(name: str, given: list[float]) -> float:
 
 
 HAND = ("sampled", "recursion", "gap", "pull_alone", "fedavg_bytes", "scaffold_bytes", "ssf_upload", "warm_up",
-        "scalars", "signs", "factors", "low_dimension", "convolution", "unequal", "rounds_to_see", "memory")  # fmt: skip
+        "scalars", "signs", "factors", "low_dimension", "convolution", "unequal", "rounds_to_see",
+        "memory")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HAND)
