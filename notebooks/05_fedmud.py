@@ -1042,7 +1042,7 @@ check("05.3", answer)
 # %% [markdown]
 # **Exercise 4** (3 points). Two clients with weights $p$ and $1-p$, factors that are single numbers. Derive the gap
 # between the mean of their products and the product of their means, **as one product**, and give it as a function of
-# `p, u1, u2, v1, v2`. The check calls it with sympy's symbols and compares the expressions. When is there no gap?
+# `p, u1, u2, v1, v2`. The check calls it with sympy's symbols and compares the expressions.
 
 # %%
 answer = ...  # lambda p, u1, u2, v1, v2: ...

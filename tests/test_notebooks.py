@@ -28,6 +28,7 @@ import pytest
 import sympy
 import torch
 from each import each
+from kinds import kinds
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.style import context
@@ -585,6 +586,10 @@ def test_exercises(name, as_in_a_kernel, space):
         copy = dict(space)
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(solution[1], name, "exec"), copy)
+        for other in kinds(copy["answer"]):
+            reply = said_by([ask], space | {"answer": other}, name)
+            if reply != f"Exercise {number}: right.":
+                faults.append(f"{number}: {other!r} of {type(other)} is right, but: {reply}")
         if not exercise.get("open"):
             tells = tuple(exercise.get("tells", ()))
             faults += [f"{number}: {fault}" for fault in given_away(copy["answer"], solution[1], above, tells)]

@@ -20,7 +20,7 @@ from fedtheory.running import records, watchdog
 MOST_SEEDS = 10_000
 SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium: 5"}  # by default
 _PATHS = ("out", "data", "model", "memory_map", "checkpoint", "ledger", "page", "save", "folder")
-_PATHS += ("student", "instructor", "slides")
+_PATHS += ("student", "instructor", "slides", "exam", "report")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -168,11 +168,19 @@ def parser() -> argparse.ArgumentParser:
     model = add("model", "model.save", "write a pretrained language model from an installed package to a folder")
     model.add_argument("model", choices=registry.PACKAGED)
     model.add_argument("folder", metavar="FOLDER", help="new or empty; run's --model takes it")
-    course = add("course", "course.make", "write the notebooks for students and instructors (nbgrader), and slides")
+    course = add(
+        "course", "course.make", "write notebooks for a class (nbgrader), slides and examinations; sum up answers"
+    )
     course.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; slides: 00 and 01)")
     course.add_argument("--student", metavar="DIR", help="without outputs and solutions")
     course.add_argument("--instructor", metavar="DIR", help="nbgrader's source: solutions, wrong answers, rubrics")
     course.add_argument("--slides", metavar="DIR", help="reveal.js, which works without a network")
+    course.add_argument(
+        "--exam", metavar="DIR", help="an examination and its solutions, with numbers drawn from the seed"
+    )
+    course.add_argument("--seed", type=_count, default=0, help="of the examination (default: 0)")
+    course.add_argument("--questions", type=_count, default=10, help="of the examination, at most 40 (default: 10)")
+    course.add_argument("--report", metavar="DIR", help="sum up graded notebooks of a folder, in report beside it")
     return top
 
 

@@ -5,27 +5,23 @@ import argparse
 from fedtheory.cli.output import print_json
 from fedtheory.core import checks
 
+KINDS = ("student", "instructor", "slides", "exam", "report")
+
 
 def make(options: argparse.Namespace) -> None:
     """course"""
-    kinds = [kind for kind in ("student", "instructor", "slides") if getattr(options, kind) is not None]
+    kinds = [kind for kind in KINDS if getattr(options, kind) is not None]
     if len(kinds) != 1:
         found = ", ".join(f"--{kind}" for kind in kinds) or "none"
-        checks.reject("course", found, "one of --student, --instructor, --slides, and its folder", "give one of them")
-    from fedtheory.course import course, slides
-
+        expected = f"one of {', '.join(f'--{kind}' for kind in KINDS)}, and its folder"
+        checks.reject("course", found, expected, "give one of them")
     (kind,) = kinds
-    folder = getattr(options, kind)
-    if kind == "slides":
-        decks = slides.save(folder, options.notebooks)
-        if options.json:
-            print_json(
-                [{"name": deck.name, "slides": deck.slides, "file": f"{folder}/{deck.name}.html"} for deck in decks]
-            )
-            return
-        for deck in decks:
-            print(f"{folder}/{deck.name}.html: {deck.slides} slides")
-        return
+    {"slides": _slides, "exam": _exam, "report": _report}.get(kind, _versions)(kind, getattr(options, kind), options)
+
+
+def _versions(kind: str, folder: str, options: argparse.Namespace) -> None:
+    from fedtheory.course import course
+
     made, left_out = course.course(kind, folder, options.notebooks)
     if options.json:
         print_json({"folder": folder, "notebooks": [{"name": one.name, "points": one.points} for one in made]})
@@ -34,3 +30,42 @@ def make(options: argparse.Namespace) -> None:
         print(f"{one.name}: {len(one.points)} exercises, {sum(one.points.values())} points")
     for name in left_out:
         print(f"{name}: left out, its exercises have no entry in fedtheory/course/exercises")
+
+
+def _slides(_: str, folder: str, options: argparse.Namespace) -> None:
+    from fedtheory.course import slides
+
+    decks = slides.save(folder, options.notebooks)
+    if options.json:
+        print_json([{"name": deck.name, "slides": deck.slides, "file": f"{folder}/{deck.name}.html"} for deck in decks])
+        return
+    for deck in decks:
+        print(f"{folder}/{deck.name}.html: {deck.slides} slides")
+
+
+def _exam(kind: str, folder: str, options: argparse.Namespace) -> None:
+    from fedtheory.course import course, exam
+
+    asked = exam.draw(options.seed, options.questions)
+    names = {"examination.md": False, "solutions.md": True}
+    out = checks.path("folder", folder)
+    course.save(out, kind, {name: exam.sheet(asked, options.seed, solved).encode() for name, solved in names.items()})
+    if options.json:
+        print_json([vars(one) for one in asked])
+        return
+    for name in names:
+        print(f"{folder}/{name}: {len(asked)} questions, seed {options.seed}")
+
+
+def _report(kind: str, folder: str, options: argparse.Namespace) -> None:
+    from fedtheory.course import answers, course
+
+    found = answers.collected(folder)
+    if options.json:
+        print_json([{"exercise": name, **one.ends, "slips": one.slips} for name, one in found.items()])
+        return
+    out = checks.path("folder", folder).parent / "report"
+    course.save(out, kind, answers.files(found))
+    for name, one in found.items():
+        print(f"{name}: {', '.join(f'{one.ends[end]} {end}' for end in answers.ENDS if one.ends[end])}")
+    print(f"{out}/README.md: what the wrong answers reveal")

@@ -183,14 +183,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 4)
     rich.table(header, shown)
 
 
-def reveals(answer: Any, right: float, slips: Mapping[str, float] | None = None, within: float = 1e-9) -> str:
+def reveals(answer: Any, right: float, slips: Mapping[str, float] | None = None, within: float = 1e-6) -> str:
     """What a number reveals: "" if it is right, else a word for `check`.
 
     Args:
         answer: the learner's.
         right: computed, never written down where the learner reads it.
         slips: what is said of a known wrong number, and that number.
-        within: relative error allowed.
+        within: relative error allowed; by default what float32 leaves.
     """
     if isinstance(answer, bool) or not isinstance(answer, (int, float)) or not math.isfinite(answer):
         return f"One finite number is asked for, not {answer!r}."

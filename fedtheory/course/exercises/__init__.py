@@ -10,7 +10,11 @@ import importlib.util
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
+import torch
 
 from fedtheory.core import checks
 
@@ -64,12 +68,36 @@ def exercises(notebook: str) -> dict[int, Exercise]:
     return importlib.import_module(f"{__name__}.n{notebook}").EXERCISES
 
 
+def plain(answer: Any) -> Any:
+    """Turn numbers of NumPy, PyTorch and sympy into Python's, whole ones into int, and arrays and lists into tuples.
+
+    Sets and dictionaries are turned inside, too; functions, formulas with symbols and other objects stay as they are.
+    """
+    if isinstance(answer, np.floating) and answer.dtype.itemsize < 8:
+        answer = float(str(answer))  # np.float32(0.1) is 0.1, and not 0.10000000149
+    elif isinstance(answer, (np.ndarray, np.generic, torch.Tensor)):
+        answer = answer.tolist()
+    elif type(answer).__module__.startswith("sympy."):  # sympy is imported where a learner has used it
+        if getattr(answer, "is_real", False) and answer.is_number:
+            answer = float(answer)
+        elif hasattr(answer, "__iter__"):
+            answer = list(answer)
+    if isinstance(answer, (list, tuple)):
+        return tuple(map(plain, answer))
+    if isinstance(answer, (set, frozenset)):
+        return set(map(plain, answer))
+    if isinstance(answer, dict):
+        return {plain(name): plain(value) for name, value in answer.items()}
+    answer = float(answer) if isinstance(answer, Fraction) else answer
+    return int(answer) if isinstance(answer, float) and answer.is_integer() else answer
+
+
 def verdict(name: str, answer: Any, **given: Any) -> tuple[bool, str]:
     """Whether an answer is right, and what it reveals.
 
     Args:
         name: of the exercise, as "05.1".
-        answer: the learner's.
+        answer: the learner's; its numbers may be of any kind (see `plain`).
         given: what its test needs of the notebook.
 
     Raises ValueError for a name that no exercise has.
@@ -81,7 +109,7 @@ def verdict(name: str, answer: Any, **given: Any) -> tuple[bool, str]:
         asked = [one for one, of in known.items() if of.test is not None]
         checks.reject("name", name, "an exercise with a check", f"one of {', '.join(asked) or 'no other'}")
     try:
-        found = exercise.test(answer, **given)
+        found = exercise.test(plain(answer), **given)
     except Exception as error:
         return False, f"It stopped with {type(error).__name__}: {error}."
     return (found == "", found) if isinstance(found, str) else (bool(found), "")

@@ -10,7 +10,7 @@ import torch
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.course import first_of, reveals
-from fedtheory.course.exercises import Exercise
+from fedtheory.course.exercises import Exercise, plain
 from fedtheory.course.exercises.symbolic import formula
 from fedtheory.maps.subspace import Coordinate, CoordinateBasis, Gaussian, Projection, Spherical
 
@@ -35,7 +35,7 @@ def best_shrinking(answer: Any) -> str:
     """The factor a, a function of m and r, at which E|v - a W v|^2 is smallest for isotropic Gaussian bases."""
     error = lambda a, m, r: 1 - 2 * a + a**2 * (m + r + 1) / r
     for m, r in ((20, 5), (8, 6), (3, 1)):
-        here = answer(m, r)
+        here = plain(answer(m, r))
         if not 0 < here < math.inf:
             return f"At m = {m}, r = {r} it is {here}: a shorter vector along W v has a positive factor."
         if error(0.999 * here, m, r) < error(here, m, r):

@@ -16,7 +16,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.loop import play_round
 from fedtheory.course import first_of, reveals
-from fedtheory.course.exercises import Exercise
+from fedtheory.course.exercises import Exercise, plain
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.running.simulate import run
@@ -49,8 +49,8 @@ def damped(answer: Callable[..., Any]) -> str:
     import sympy
 
     a, r, d, sigma, K = symbols = sympy.symbols("a r d sigma K", positive=True)
-    found = answer(*symbols)
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
+    found = plain(answer(*symbols))
+    if not isinstance(found, tuple) or len(found) != 2:
         return "Two expressions are asked for: the factor, and the limit."
     same = lambda x, y: sympy.simplify(sympy.sympify(x) - y) == 0
     factor, limit = found
@@ -129,7 +129,7 @@ def _red() -> frozenset[str]:
 
 def scaled(answer: Any) -> str:
     """The facts that go red."""
-    if not isinstance(answer, (set, frozenset, list, tuple)) or not set(answer) <= set(FACTS):
+    if not isinstance(answer, (set, tuple)) or not set(answer) <= set(FACTS):
         return f"A set of names is asked for, of {', '.join(FACTS)}."
     said, red = set(answer), _red()
     missed = [f'"{fact}" goes red: {FACTS[fact]}' for fact in FACTS if fact in red - said]

@@ -63,7 +63,8 @@ def gap(answer) -> str:
     wanted = p * u1 * v1 + (1 - p) * u2 * v2 - (p * u1 + (1 - p) * u2) * (p * v1 + (1 - p) * v2)
     same = lambda other: sympy.expand(found - other) == 0
     if same(wanted):
-        return "" if found.is_Mul else "True, but as a sum: write it as one product."
+        mixed = lambda part: part.free_symbols & {u1, u2} and part.free_symbols & {v1, v2}
+        return "True, but as a sum: write it as one product." if any(map(mixed, sympy.Mul.make_args(found))) else ""
     slips = {
         "The other way round: the mean of the products comes first.": -wanted,
         "For p = 1/2 only.": (u1 - u2) * (v1 - v2) / 4,
@@ -84,9 +85,9 @@ def gap(answer) -> str:
 
 def lost_rank(answer) -> str:
     """(m, n, z, rank): one Kronecker block that is cut so that at most half of the full rank is left."""
-    m, n, z, rank = answer
-    if not all(isinstance(one, int) and one > 0 for one in answer):
+    if not isinstance(answer, tuple) or len(answer) != 4 or not all(isinstance(one, int) and one > 0 for one in answer):
         return "Four whole numbers: m, n, z, and the rank."
+    m, n, z, rank = answer
     if min(m, n) < 5 or m * n > 2500:
         return "Both sides are at least 5 (and the matrix no larger than 50 x 50)."
     if z**4 < m * n:
@@ -106,12 +107,12 @@ def blind(answer) -> str:
     """(U, V, g): factors without a zero that do not see the gradient g, Assumption 4 with psi^2 >= 1."""
     U, V, g = (torch.as_tensor(one, dtype=torch.float64) for one in answer)
     least = lambda A: float(torch.linalg.svdvals(A)[-1])
-    sees = lambda A: float(torch.linalg.vector_norm(A)) > 1e-9
+    sees = lambda A: float(torch.linalg.vector_norm(A)) > 1e-6
     return first_of(
         [
             (U.shape == V.shape == (3, 1) and g.shape == (3, 3), "U and V are 3 x 1, the gradient is 3 x 3."),
             (lambda: float(torch.cat([U, V]).abs().min()) > 1e-6, "An entry of U or V is zero."),
-            (lambda: least(U) ** 2 + least(V) ** 2 >= 1 - 1e-9, "Assumption 4 with psi^2 = 1 is broken."),
+            (lambda: least(U) ** 2 + least(V) ** 2 >= 1 - 1e-6, "Assumption 4 with psi^2 = 1 is broken."),
             (lambda: abs(float(torch.linalg.vector_norm(g)) - 1) < 1e-6, "The gradient does not have norm 1."),
             (lambda: not (sees(g @ V) and sees(g.T @ U)), "Both factors see it: g V and g^T U are not 0."),
             (lambda: not sees(g @ V), "U moves, since g V is not 0."),
@@ -165,6 +166,7 @@ EXERCISES = {
             "lambda p, u1, u2, v1, v2: p * u1 * v1 + (1 - p) * u2 * v2 - (p * u1 + (1 - p) * u2) * "
             "(p * v1 + (1 - p) * v2)": "as a sum",
             "lambda p, u1, u2, v1, v2: p * (p - 1) * (u1 - u2) * (v1 - v2)": "other way round",
+            "lambda p, u1, u2, v1, v2: p * (1 - p) * (u1 * v1 - u1 * v2 - u2 * v1 + u2 * v2)": "as a sum",
             "lambda p, u1, u2, v1, v2: p * (1 - p)**2 * (u1 - u2) * (v1 - v2)": "squared",
             "lambda p, u1, u2, v1, v2: p * (u1 - u2) * (v1 - v2)": "no gap",
         },

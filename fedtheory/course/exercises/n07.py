@@ -114,7 +114,7 @@ def kept(answer: Any) -> str:
     Z, (server, walked), eta = _played(4, mean, own)
     twice, once = walked + server - server, walked - server
     found = answer(Z, own, mean, eta)
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
+    if not hasattr(found, "__len__") or len(found) != 2:
         return "Two vectors are asked for: for t_i = r, and for t_i = r + 1."
     near = lambda at, other: torch.allclose(torch.as_tensor(found[at]), other, atol=1e-12)
     return first_of(
@@ -148,7 +148,7 @@ def _least_scalars() -> int:
 
 def cheapest(answer: Any) -> str:
     """S clients and P directions with the fewest scalars up for an error of one."""
-    if not isinstance(answer, (tuple, list)) or not all(isinstance(one, int) and one > 0 for one in answer):
+    if not isinstance(answer, tuple) or not all(isinstance(one, int) and one > 0 for one in answer):
         return "A pair of whole numbers, (S, P), is asked for."
     S, P = answer
     if _error(S, P) > 1:

@@ -11,7 +11,7 @@ from fedtheory.course.exercises import Exercise
 
 def places(answer: Any) -> str:
     """First and last place of the second of four intervals."""
-    if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+    if not isinstance(answer, tuple) or len(answer) != 2:
         return "A pair is asked for, (first, last)."
     spans = [(88, 91), (90, 94), (93, 96), (95, 97)]
     low, high = spans[1]
@@ -62,7 +62,7 @@ def compared(rule: Any) -> str:
 def seeds_needed(answer: float) -> str:
     """Least number of seeds for a 95% interval of half a point to either side, at a spread of one."""
     half = lambda n: float(stats.t.ppf(0.975, n - 1)) / math.sqrt(n)
-    if isinstance(answer, bool) or not isinstance(answer, (int, float)) or answer != int(answer) or answer < 2:
+    if not isinstance(answer, int) or answer < 2:
         return "A whole number of seeds, two at least, is asked for."
     n = int(answer)
     right = next(n for n in range(2, 100) if half(n) <= 0.5)

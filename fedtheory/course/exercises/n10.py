@@ -41,14 +41,14 @@ def carried_over(factor: Any) -> str:
     """By what a dual is multiplied so that line 6, which divides it by eta tau, makes the same correction."""
     for lr0, tau0, lr, tau in ((0.1, 5, 0.02, 10), (0.1, 5, 0.1, 5), (0.3, 4, 0.2, 4), (0.3, 4, 0.3, 7)):
         kept = factor(lr0, tau0, lr, tau) / (lr * tau) * (lr0 * tau0)
-        if abs(kept - 1) > 1e-9:
+        if abs(kept - 1) > 1e-6:
             return f"From ({lr0}, {tau0}) to ({lr}, {tau}) the correction becomes {kept:.3g} times what it was."
     return ""
 
 
 def what_fails(answer: Any) -> str:
     """Which methods leave the solution when the rate changes: by a factor below one, above one, and with K = 1."""
-    if not isinstance(answer, (set, frozenset, tuple, list)):
+    if not isinstance(answer, (set, tuple)):
         return "A set of names is asked for."
     found, names = set(answer), {"SCAFFOLD", "duals carried over", "duals left", "FedAvg"}
     if unknown := found - names:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fedtheory.course import first_of
-from fedtheory.course.exercises import Exercise
+from fedtheory.course.exercises import Exercise, plain
 from fedtheory.course.exercises.symbolic import formula
 from fedtheory.theory.ssf.round import Instance, Round, play
 from fedtheory.theory.ssf.sharper import sharper_lemma2
@@ -32,8 +32,8 @@ def weighted(answer: Callable[..., Any]) -> str:
     import sympy
 
     eps, h = sympy.symbols("eps h", positive=True)
-    found = answer(eps, h)
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
+    found = plain(answer(eps, h))
+    if not isinstance(found, tuple) or len(found) != 2:
         return "Two expressions are asked for: A, and B."
     same = lambda x, y: sympy.simplify(sympy.sympify(x) - y) == 0
     A, B = found
@@ -110,6 +110,8 @@ def worst_drift(answer: Any) -> str:
     if float((answer.c - answer.ci.mean(0)).abs().max()) > 0:
         return "c is not the mean of the c_i: the assumption is broken."
     left, right = sharper_lemma2()(play(answer))
+    if not float(right):
+        return "Nothing drifts: there is neither a pull nor a noise. Let one of them act."
     ratio, quiet = float(left / right), answer.problem.noise is None
     if ratio >= 0.46:
         return ""
@@ -131,10 +133,10 @@ def numbers_sent(answer: Callable[[float], Any]) -> str:
     if not callable(answer):
         return "A function is asked for, such as lambda rho: (..., ...)."
     at = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
-    found = [answer(rho) for rho in at]
-    if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in found):
+    found = [plain(answer(rho)) for rho in at]
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in found):
         return "Two numbers are asked for: (i), and (ii)."
-    same = lambda part, right: all(abs(pair[part] - right(rho)) <= 1e-9 * right(rho) for pair, rho in zip(found, at))
+    same = lambda part, right: all(abs(pair[part] - right(rho)) <= 1e-6 * right(rho) for pair, rho in zip(found, at))
     large = lambda rho: max(1.0, 1 / (2 * rho))
     return first_of(
         [
@@ -142,7 +144,8 @@ def numbers_sent(answer: Callable[[float], Any]) -> str:
             (lambda: not same(0, lambda rho: large(rho) / rho), "(i) Those are rounds; each sends a share of numbers."),
             (lambda: not same(0, lambda rho: 1 / (2 * rho)), "(i) Above one half the step is bounded by 1/4."),
             (lambda: not same(0, lambda rho: 1 / rho), "(i) At rho = 1/2 the step is still 1/4, as for SCAFFOLD."),
-            (lambda: same(0, large), "(i) is not right: at rho = 1 it must be 1."),
+            (lambda: abs(found[-1][0] - 1) <= 1e-6, "(i) is not right: at rho = 1 it must be 1."),
+            (lambda: same(0, large), "(i) is right at rho = 1. For small rho the step shrinks, and rounds are added."),
             (lambda: not same(1, large), "(ii) The step is another: 1/4 for every rho."),
             (lambda: not same(1, lambda rho: 1 / rho), "(ii) Those are rounds; each sends a share of numbers."),
             (lambda: not same(1, lambda rho: rho), "(ii) That is a round's saving: how many rounds does it take?"),
@@ -165,6 +168,7 @@ EXERCISES = {
             "lambda K, eta, rho, g: rho * eta**2 * g * K * (K - 1) * (2 * K - 1) / 6": "that is the sum",
             "lambda K, eta, rho, g: rho * eta**2 * g * K * (2 * K + 1) / 6": "before the last step",
             "lambda K, eta, rho, g: rho * eta**2 * g * K**2 / 3": "for many steps",
+            "lambda K, eta, rho, g: rho * eta**2 * g * sum(k**2 for k in range(K)) / K": "no loop, range",
             "lambda K, eta, rho, g: eta**2 * g * (K - 1) * (2 * K - 1) / 6": "where is line 2.5",
             "lambda K, eta, rho, g: rho**2 * eta**2 * g * (K - 1) * (2 * K - 1) / 6": "enters once",
             "lambda K, eta, rho, g: 1.388 * rho * eta**2 * g * K**2": "has room",
@@ -224,6 +228,7 @@ EXERCISES = {
         right=("tiny(-1.0, K=11, lr=1 / 110, u=3.0)", "tiny(-1.0, K=12, lr=1 / 120, u=0.1)"),
         wrong={
             "tiny(-1.0, K=12, lr=1 / 120, x=1.0)": "The pull alone",
+            "tiny(-1.0, K=12, lr=1 / 120)": "Nothing drifts",
             "tiny(1.0, K=12, lr=1 / 120, u=1.0)": "driven on",
             "tiny(0.0, K=12, lr=1 / 120, u=1.0)": "driven on",
             "tiny(-1.0, K=8, lr=1 / 80, u=1.0)": "more local steps",
@@ -252,6 +257,8 @@ EXERCISES = {
             "lambda rho: (1 / rho, 1)": "as for SCAFFOLD",
             "lambda rho: (max(1, 1 / (2 * rho)), max(1, 1 / (2 * rho)))": "The step is another",
             "lambda rho: (max(1, 1 / (2 * rho)), 1 / rho)": "(ii) Those are rounds",
+            "lambda rho: (2.0, 1)": "at rho = 1 it must be 1",
+            "lambda rho: (1, 1)": "is right at rho = 1",
             "lambda rho: 1": "Two numbers",
         },
         tells=(r"max\(1, 1 ?/",),

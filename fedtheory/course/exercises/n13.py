@@ -8,7 +8,7 @@ from fedtheory.algorithms.ssf import Down, Step
 from fedtheory.core.key import Key
 from fedtheory.core.message import Cost, Replay, Seed, cost
 from fedtheory.course import first_of, reveals
-from fedtheory.course.exercises import Exercise
+from fedtheory.course.exercises import Exercise, plain
 
 SIZES = ((1000, 100), (90, 7), (64, 64))  # numbers of a model and of a projected vector
 LAGS = (1, 2, 5, 9, 10, 11, 40)
@@ -48,7 +48,7 @@ def down_after(answer) -> str:
         ),
     }
     places = [(d, r, lag) for d, r in SIZES for lag in LAGS]
-    given = [answer(*at) for at in places]
+    given = [plain(answer(*at)) for at in places]
     if given == [sent(*at) for at in places]:
         return ""
     for word, slip in slips.items():
@@ -76,7 +76,7 @@ MOVED = {  # what may, and why
 def other_bits(answer) -> str:
     """A set of letters."""
     known = HELD | MOVED
-    if not isinstance(answer, (set, frozenset, list, tuple)) or not set(answer) <= set(known):
+    if not isinstance(answer, (set, tuple)) or not set(answer) <= set(known):
         return 'A set of letters from "A" to "I" is asked for.'
     wrong = [word for letter, word in HELD.items() if letter in answer]
     lacking = [word for letter, word in MOVED.items() if letter not in answer]
@@ -107,7 +107,7 @@ def first(holds) -> int:
 
 def designed(answer) -> str:
     """Two names and two numbers of directions."""
-    if not isinstance(answer, (tuple, list)) or len(answer) != 4:
+    if not isinstance(answer, tuple) or len(answer) != 4:
         return "Four parts are asked for: a name, a name, a number, a number."
     counted, wired, third, fourth = answer
     beats = first(lambda p: cheapest(p) == "DeComFL")

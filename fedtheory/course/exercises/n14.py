@@ -6,7 +6,7 @@ import torch
 
 from fedtheory.core.key import Key
 from fedtheory.course import reveals
-from fedtheory.course.exercises import Exercise
+from fedtheory.course.exercises import Exercise, plain
 from fedtheory.problems.quadratic import Quadratic
 
 SIZES, BATCH, EPOCHS = (40, 96, 10), 16, 2
@@ -15,7 +15,7 @@ STEPS = ((1, 1), (1, 3), (5, 2), (7, 1))
 
 def local_steps(answer: Any) -> str:
     """Three numbers."""
-    if not isinstance(answer, (tuple, list)) or len(answer) != 3:
+    if not isinstance(answer, tuple) or len(answer) != 3:
         return "Three numbers are asked for, such as (1, 2, 3)."
     right = [EPOCHS * -(-size // BATCH) for size in SIZES]
     if list(answer) == right:
@@ -45,7 +45,7 @@ def rest(answer: Any) -> str:
             "Only the ratio of the steps to their sum counts.": K2 / K1,
         }
         found: Any = answer(K1, K2)
-        if word := reveals(float(found), right, slips if K1 != K2 else None):
+        if word := reveals(plain(found), right, slips if K1 != K2 else None):
             return f"At K1 = {K1}, K2 = {K2}: {word}"
     return ""
 

@@ -38,7 +38,13 @@ def formula(
     if not callable(answer):
         return f"A function is asked for, such as lambda {', '.join(names)}: ..."
     symbols = [sympy.Symbol(name, positive=True) for name in names]
-    given, wanted = (sympy.sympify(one(*symbols)) for one in (answer, right))
+    wanted = sympy.sympify(right(*symbols))
+    try:
+        given = sympy.sympify(answer(*symbols))
+    except TypeError as error:
+        if "Symbol" not in str(error):
+            raise
+        return f"{', '.join(names)} are symbols here, which no loop, range or int can take: write one formula."
     if not isinstance(given, sympy.Expr):
         return f"One expression is asked for, not {given}."
     values: list[dict[Any, Any]] = [dict(zip(symbols, at)) for at in exact]
