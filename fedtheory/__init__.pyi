@@ -27,6 +27,7 @@ from .algorithms.readings.decomfl import DeComFLReading as DeComFLReading
 from .algorithms.readings.fedsub import FedSubReading as FedSubReading
 from .algorithms.readings.flss import FLSSReading as FLSSReading
 from .algorithms.readings.ssf import SSFReading as SSFReading
+from .algorithms.scaffnew import Scaffnew as Scaffnew
 from .algorithms.scaffold import Scaffold as Scaffold
 from .algorithms.signsgd import SignSGD as SignSGD
 from .algorithms.ssf import SSF as SSF

@@ -35,6 +35,7 @@ from fedtheory import (
     MatrixRegression,
     ProjectedFedAvg,
     Quadratic,
+    Scaffnew,
     Scaffold,
     SignSGD,
     Spherical,
@@ -186,6 +187,10 @@ COMPRESSED = {
     "FetchSGD": FetchSGD(ETA, K, 0.25, size=2.0, rows=3, momentum=0.5),
     "LBGM": LBGM(ETA, K),
 }
+CORRECTED = {
+    "Scaffnew": Scaffnew(ETA, K),
+    "Scaffnew fixed": Scaffnew(ETA, K, coin=False),
+}
 ROLLED = {  # a client's dice are its own: what it draws hangs on its id
     "FedCom": FedCom(ETA, K),
     "FedCOMGATE": FedCom(ETA, K, gate=True),
@@ -215,6 +220,7 @@ ALGORITHMS = (
     | REGULARISED
     | SLOPES
     | COMPRESSED
+    | CORRECTED
     | ROLLED
     | TRUNCATED
 )

@@ -86,6 +86,8 @@ SMOLLM, T_SMOLLM = "papers/decomfl/smollm.py", "test_smollm.py::test_"
 T_DOOR = "test_wire.py::test_processes_with_a_door_meet_in_its_folder"
 STORE, T_RESUMES = "papers/store.py", "test_store.py::test_a_long_run_goes_on_where_it_stopped"
 
+NEWER_LORA = "test_newer_lora.py"
+NEWER, T_NEWER = "test_newer.py", "test_newer.py::test_transcript"
 LOWRANK = "test_lowrank_baselines.py"
 T_LOW = f"{LOWRANK}::test_transcript"
 
@@ -2299,6 +2301,21 @@ MUTANTS = [
         "lag > self.since",
         "lag > self.since + 1",
         f"{LOWRANK}::test_traffic_of_projected_fedavg_by_hand",
+    ),
+    # Newer methods
+    Mutant(
+        "the control turns away",
+        "algorithms/scaffnew.py",
+        "problem.grads(y, xi[k]) - own.h",
+        "problem.grads(y, xi[k]) + own.h",
+        f"{T_NEWER}[Scaffnew]",
+    ),
+    Mutant(
+        "the model is sent to who has it",
+        "algorithms/scaffnew.py",
+        "sum(lag != 1 for lag in lags)",
+        "len(lags)",
+        f"{NEWER}::test_a_client_of_scaffnew_that_was_away_is_sent_the_model",
     ),
     # The methods' page
     Mutant(

@@ -25,7 +25,7 @@ WIDTH = 3.5  # inches: one column of a two-column paper
 # Okabe-Ito: told apart with any common colour blindness. Markers and dashes tell methods of one colour apart, and all
 # of them in grey. The hollow diamond is no method's marker: it is the paper's value.
 SEQUENCE = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000"]
-MARKERS = "os^vPX*h"
+MARKERS = "os^vPX*h<>p8"
 DASHES: list[Any] = [
     "-",
     "--",
@@ -35,6 +35,10 @@ DASHES: list[Any] = [
     (0, (8, 2.5)),
     (0, (3, 1, 3, 1, 1, 1)),
     (0, (1, 3)),
+    (0, (12, 2)),
+    (0, (6, 1, 1, 1)),
+    (0, (2, 1)),
+    (0, (4, 2, 4, 2, 1, 2)),
 ]
 STYLES = ["-", "--", "-.", ":"]
 
@@ -58,13 +62,13 @@ METHODS: dict[str, Look] = {
     for color, names in zip(
         SEQUENCE,
         (
-            ("SCAFFOLD", "our-P=I", "FedLMT", "FetchSGD", "DeComFL", "FedLoRU", "FLSS"),
-            ("FedHM", "FedAvg", "DGC", "FedMUD+F", "FedMUD+BKD+F", "our-RD, printed"),
-            ("SSF", "our-SS", "FedPara", "FedProx", "STC", "FlexLoRA", "FedCom"),
-            ("FedMUD", "FedBAT", "FedSub", "our-CD", "FedDyn", "TopK, 5%", "Proj gradient"),
-            ("FedDC", "EF21-P", "FedMUD+BKD", "LBGM", "ProjectedFedAvg", "FedGen", "our-RD", "FedFTG"),
+            ("SCAFFOLD", "our-P=I", "FedLMT", "FetchSGD", "DeComFL", "FedLoRU", "FLSS", "Scaffnew", "RoLoRA"),
+            ("FedHM", "FedAvg", "DGC", "FedMUD+F", "FedMUD+BKD+F", "our-RD, printed", "SCALLION", "SCAFCOM"),
+            ("SSF", "our-SS", "FedPara", "FedProx", "STC", "FlexLoRA", "FedCom", "FedCM", "FedEx-LoRA"),
+            ("FedMUD", "FedBAT", "FedSub", "our-CD", "FedDyn", "TopK, 5%", "Proj gradient", "MimeLite", "FLoRA"),
+            ("FedDC", "EF21-P", "FedMUD+BKD", "LBGM", "ProjectedFedAvg", "FedGen", "our-RD", "FedFTG", "FFA-LoRA"),
             ("Top-k", "FedMUD+AAD", "MOON", "FedAvg-CD", "Sign+EF+FLSS", "our-SS, not rotated", "Proj both", "FedZO"),
-            ("SignSGD", "FedNTD", "FedMUD+BKD+AAD", "Proj update", "BAFFLE", "TopK, 1%", "our-SS, printed"),
+            ("SignSGD", "FedNTD", "FedMUD+BKD+AAD", "Proj update", "BAFFLE", "TopK, 1%", "our-SS, printed", "FedKSeed"),
         ),
     )
     for name, dash, marker in zip(names, DASHES, MARKERS)

@@ -1,0 +1,193 @@
+"""Newer methods, one by one: the box in NumPy, its laws, one claim of its theory, measured; bytes by hand.
+
+The transcripts loop over clients and steps on flat vectors. Only the draws are shared with the package.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from cases import ALGORITHMS, last, quadratic, relative, rounds, start
+from cases import PROBLEMS as CASES
+from each import each
+from test_laws import close
+from test_transcripts import PROBLEMS, SEED, T, chosen, gradient, samples_of, unvec, vec, weigh
+
+from fedtheory import Key, Quadratic, Scaffnew, Scaffold, play_round, run
+
+SAMPLED = pytest.mark.parametrize("sampled", [5, 3])
+TEXTS, SAME, BYTES, BAD = {}, {}, {}, {}  # each method's rows for the tests at the end
+
+
+def slope(problem, i, sample, x):
+    """A gradient of client i at the flat vector x."""
+    return vec(gradient(problem, i, sample, unvec(x, problem)))
+
+
+def whole(problem, i):
+    return problem.full(torch.tensor([i]))
+
+
+def gradients(problem, x):
+    """grad F_i(x) of all clients."""
+    return problem.grads(x.expand(problem.n, -1), problem.full(problem.clients))
+
+
+def rounds_until(algorithm, problem, level, most=20_000):
+    """Rounds until the relative error is below a level."""
+    for t, (_, state) in enumerate(rounds(algorithm, problem, most)):
+        if problem.error(state.server.x) < level:
+            return t + 1
+    return most
+
+
+# Scaffnew
+
+
+def scaffnew(problem, a, S, root, x):
+    """Algorithm 2; a coin is tossed until it shows 1."""
+    h, p = np.zeros((problem.n, problem.d)), 1 / a.local_steps
+    for t in range(T):
+        key, steps = root.fold("round", t), a.local_steps
+        if a.coin and p < 1:
+            u = float(torch.rand((), generator=key.fold("coin").generator(), dtype=torch.float64))
+            steps = next(k for k in range(1, 10**6) if (1 - p) ** k < 1 - u)
+        ids, y = chosen(problem, S, key), {}
+        for i in ids:
+            y[i] = x
+            for sample in samples_of(problem, i, steps, key):
+                y[i] = y[i] - a.lr * (slope(problem, i, sample, y[i]) - h[i])  # 6
+        x = sum(y.values()) / S  # 8
+        for i in ids:
+            h[i] += p / a.lr * (x - y[i])  # 12
+        yield x, h
+
+
+TEXTS |= {"Scaffnew": (scaffnew, Scaffnew(0.05, 4)), "Scaffnew fixed": (scaffnew, Scaffnew(0.05, 4, coin=False))}
+BAD |= {"coin=1": lambda: Scaffnew(0.1, 2, 1)}
+
+
+@pytest.mark.parametrize("algorithm", [Scaffnew(0.1, 1), Scaffold(0.1, 1)], ids=lambda a: a.name)
+def test_scaffnew_with_one_step_is_gradient_descent(algorithm):
+    """p = 1, everyone: h_i sum to 0, so that they cancel in the mean."""
+    problem = quadratic()
+    x = start(problem)
+    for _, state in rounds(algorithm, problem, 20):
+        x = x - 0.1 * problem.grad(x)
+        close(state.server.x, x)
+
+
+@SAMPLED
+@pytest.mark.parametrize("coin", [True, False])
+def test_controls_of_scaffnew_sum_to_zero_and_reach_the_gradients_at_the_solution(coin, sampled):
+    """Whoever takes part: those present change their h_i by a sum of zero."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    for _, state in rounds(Scaffnew(0.5, 4, coin), problem, 150, sampled=sampled):
+        assert float(state.own.h.mean(0).norm()) < 1e-13
+    assert problem.error(state.server.x) < 1e-11
+    close(state.own.h, gradients(problem, problem.constants.x_star), 1e-10)
+
+
+def test_the_solution_is_a_fixed_point_of_scaffnew():
+    problem, algorithm = quadratic(), Scaffnew(0.1, 4)
+    x = problem.constants.x_star
+    state = algorithm.init(problem, x, Key(0))
+    state.own.h.copy_(gradients(problem, x))
+    for t in range(3):
+        state = play_round(algorithm, problem, state, torch.tensor([0, 2, 3]), Key(0).fold("round", t))[0]
+    close(state.server.x, x, 1e-14)
+    close(state.own.h, gradients(problem, x), 1e-13)
+
+
+def test_the_coin_is_tossed_by_all_and_shows_one_at_every_fourth_toss():
+    steps = [Scaffnew(0.1, 4)._first_one(Key(i)) for i in range(1000)]
+    assert min(steps) == 1
+    assert abs(np.mean(steps) - 4) < 4.5 * math.sqrt(12 / 1000)
+    assert abs(np.mean(np.array(steps) > 4) - 0.75**4) < 4.5 * math.sqrt(0.22 / 1000)
+
+
+def test_rounds_of_scaffnew_grow_as_the_root_of_the_condition_number():
+    """Theorem 3.6: O(kappa log 1/eps) steps, of which O(sqrt(kappa) log 1/eps) communicate, at p = 1/sqrt(kappa).
+
+    With one step a round, which is gradient descent, the rounds grow as kappa.
+    """
+    found = {}
+    for kappa in (9, 144):
+        problem = quadratic()
+        H = torch.diag(torch.logspace(-math.log10(kappa), 0, problem.d, dtype=torch.float64))
+        problem = Quadratic(H.repeat(5, 1, 1), problem.b, layout=problem.layout)
+        found[kappa] = [rounds_until(Scaffnew(1.0, K), problem, 1e-4) for K in (1, math.isqrt(kappa))]
+    (descent, ours), (descent_16, ours_16) = found[9], found[144]
+    assert 10 < descent_16 / descent < 20, "kappa is 16 times as large"
+    assert 2.5 < ours_16 / ours < 6, "and its root 4 times"
+
+
+def test_too_many_local_steps_slow_scaffnew_down():
+    """h_i moves by 1/K of what it lacks. Here sqrt(kappa) is 1.5."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    few, many = (rounds_until(Scaffnew(0.5, K), problem, 1e-6) for K in (4, 40))
+    assert many > 4 * few
+
+
+def test_a_client_of_scaffnew_that_was_away_is_sent_the_model():
+    algorithm, problem = ALGORITHMS["Scaffnew fixed"], quadratic()
+    state = algorithm.init(problem, start(problem), Key(0))
+    for lags, models in (([1, 1], 0), ([1, 2], 1), ([None, 7], 2)):
+        *_, traffic = play_round(algorithm, problem, state, torch.tensor([0, 1]), Key(1), lags=lags)
+        assert traffic.down.scalars == 12 * models + 24
+
+
+@pytest.mark.parametrize("name", ["Scaffnew", "Scaffnew fixed"])
+@each(b=[4, 8])
+def test_clients_of_scaffnew_have_the_model_from_the_last_reply(name, b):
+    """Up y_i - x; down x once, the coin's steps, and the reply."""
+    history = run(ALGORITHMS[name], quadratic(dtype=torch.float32 if b == 4 else torch.float64), 3)
+    coin = 0 if name == "Scaffnew fixed" else 8
+    assert history["up_bytes"] == [5 * t * 12 * b for t in range(4)]
+    assert history["down_bytes"] == [0, *(5 * (12 * b + t * (12 * b + coin)) for t in (1, 2, 3))]
+
+
+# All of them
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@each(problem=PROBLEMS, sampled=[5, 3])
+def test_transcript(name, problem, sampled):
+    (text, algorithm), problem = TEXTS[name], weigh(PROBLEMS[problem]())
+    x0 = start(problem)
+    theirs = text(problem, algorithm, sampled, Key(SEED), x0.numpy())
+    for (x, own), (_, state) in zip(theirs, rounds(algorithm, problem, T, sampled=sampled, seed=SEED, x0=x0)):
+        assert np.linalg.norm(state.server.x.numpy() - x) <= 1e-10 * np.linalg.norm(x)
+        if own is not None:
+            mine = torch.cat([getattr(state.own, name) for name in state.own.__dataclass_fields__], 1).numpy()
+            assert np.linalg.norm(mine - own) <= 1e-9 * max(np.linalg.norm(own), 1e-3)
+    assert relative(state.server.x, x0) > 0.05, "the trajectory should go somewhere"
+
+
+@pytest.mark.parametrize("name", SAME)
+@each("problem, sampled", zip(CASES, itertools.cycle([5, 3])))
+def test_at_the_end_of_its_hyperparameter_it_is_an_older_method(name, problem, sampled):
+    one, two = (last(algorithm, CASES[problem](), 6, sampled=sampled) for algorithm in SAME[name])
+    close(one.server.x, two.server.x, 1e-11)
+    if "k = d" in name:
+        close(one.server.c, two.server.c, 1e-11)
+        close(one.own.c, two.own.c, 1e-11)
+
+
+@pytest.mark.parametrize("name", BYTES)
+@each(dtype=[torch.float32, torch.float64])
+def test_traffic_by_hand(name, dtype):
+    """A client's bytes up and down in a round, and down once; b bytes a number, d = 12, five clients."""
+    up, down, once = (*BYTES[name](dtype.itemsize), 0)[:3]
+    history = run(ALGORITHMS[name], quadratic(dtype=dtype), 2)
+    assert history["up_bytes"] == [0, 5 * up, 10 * up]
+    assert history["down_bytes"] == [0, 5 * (once + down), 5 * (once + 2 * down)]
+
+
+@pytest.mark.parametrize("named", BAD)
+def test_bad_input(named):
+    with pytest.raises((ValueError, TypeError), match="Fix: ") as caught:
+        BAD[named]()
+    assert named in str(caught.value)
