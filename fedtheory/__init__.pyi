@@ -29,6 +29,7 @@ from .algorithms.readings.flss import FLSSReading as FLSSReading
 from .algorithms.readings.ssf import SSFReading as SSFReading
 from .algorithms.scaffnew import Scaffnew as Scaffnew
 from .algorithms.scaffold import Scaffold as Scaffold
+from .algorithms.scallion import Scallion as Scallion
 from .algorithms.signsgd import SignSGD as SignSGD
 from .algorithms.ssf import SSF as SSF
 from .algorithms.stc import STC as STC

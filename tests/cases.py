@@ -37,6 +37,7 @@ from fedtheory import (
     Quadratic,
     Scaffnew,
     Scaffold,
+    Scallion,
     SignSGD,
     Spherical,
     TopK,
@@ -186,6 +187,7 @@ COMPRESSED = {
     "FedCom nearest": FedCom(ETA, K, rounding="nearest", scale="layer"),
     "FetchSGD": FetchSGD(ETA, K, 0.25, size=2.0, rows=3, momentum=0.5),
     "LBGM": LBGM(ETA, K),
+    "SCAFCOM": Scallion(ETA, K, 0.25, "top-k", momentum=0.5),
 }
 CORRECTED = {
     "Scaffnew": Scaffnew(ETA, K),
@@ -196,6 +198,7 @@ ROLLED = {  # a client's dice are its own: what it draws hangs on its id
     "FedCOMGATE": FedCom(ETA, K, gate=True),
     "EF21-P": EF21P(ETA, K, 0.5),
     "EF21-P DIANA": EF21P(ETA, K, 0.5, 0.25, beta=0.5),
+    "SCALLION": Scallion(ETA, K, 0.25),
     "FedBAT": FedBAT(ETA, K, rho=0.5),
     "FedBAT weighted": FedBAT(ETA, K, rho=0.5, weighted=True),
     "FedBAT one way": FedBAT(ETA, K, rho=0.5, both=False),

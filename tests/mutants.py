@@ -2317,6 +2317,20 @@ MUTANTS = [
         "len(lags)",
         f"{NEWER}::test_a_client_of_scaffnew_that_was_away_is_sent_the_model",
     ),
+    Mutant(
+        "the old control is left out",
+        "algorithms/scallion.py",
+        "(delta + server.c)",
+        "delta",
+        f"{T_NEWER}[SCALLION]",
+    ),
+    Mutant(
+        "no mean over the rounds",
+        "algorithms/scallion.py",
+        "v = v + self.momentum * (G - v)",
+        "v = G",
+        f"{T_NEWER}[SCAFCOM]",
+    ),
     # The methods' page
     Mutant(
         "a client is charged for all",

@@ -9,13 +9,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from cases import ALGORITHMS, last, quadratic, relative, rounds, start
+from cases import ALGORITHMS, ETA, K, last, quadratic, regression, relative, rounds, start
 from cases import PROBLEMS as CASES
 from each import each
 from test_laws import close
 from test_transcripts import PROBLEMS, SEED, T, chosen, gradient, samples_of, unvec, vec, weigh
 
-from fedtheory import Key, Quadratic, Scaffnew, Scaffold, play_round, run
+from fedtheory import FedAvg, Key, Quadratic, Scaffnew, Scaffold, Scallion, play_round, run
 
 SAMPLED = pytest.mark.parametrize("sampled", [5, 3])
 TEXTS, SAME, BYTES, BAD = {}, {}, {}, {}  # each method's rows for the tests at the end
@@ -147,6 +147,73 @@ def test_clients_of_scaffnew_have_the_model_from_the_last_reply(name, b):
     coin = 0 if name == "Scaffnew fixed" else 8
     assert history["up_bytes"] == [5 * t * 12 * b for t in range(4)]
     assert history["down_bytes"] == [0, *(5 * (12 * b + t * (12 * b + coin)) for t in (1, 2, 3))]
+
+
+# SCALLION and SCAFCOM
+
+
+def scallion(problem, a, S, root, x):
+    n, d, K = problem.n, problem.d, a.local_steps
+    c, c_i, v, k = np.zeros(d), np.zeros((n, d)), np.zeros((n, d)), max(1, round(a.ratio * d))
+    for t in range(T):
+        key, total = root.fold("round", t), np.zeros(d)
+        for i in chosen(problem, S, key):
+            y = x
+            for sample in samples_of(problem, i, K, key):
+                y = y - a.lr * (slope(problem, i, sample, y) - c_i[i] + c)
+            delta = a.ratio * ((x - y) / (K * a.lr) - c)
+            if a.momentum is not None:
+                v[i] = (1 - a.momentum) * v[i] + a.momentum * ((x - y) / (K * a.lr) + c_i[i] - c)
+                delta = v[i] - c_i[i]
+            if a.compressor == "top-k":
+                sent, scale = np.argsort(-np.abs(delta), kind="stable")[:k], 1.0
+            else:
+                g = torch.Generator().manual_seed(key.fold("positions", i).hash())
+                sent, scale = torch.randperm(d, generator=g)[:k].numpy(), d / k
+            c_i[i, sent] += scale * delta[sent]
+            total[sent] += scale * delta[sent]
+        x = x - a.server_lr * K * a.lr * (total / S + c)
+        c = c + total / n
+        yield x, np.concatenate([c_i, v], 1) if a.momentum is not None else c_i
+
+
+TEXTS |= {
+    "SCALLION": (scallion, Scallion(0.05, 4, 0.5, server_lr=0.9)),
+    "SCAFCOM": (scallion, Scallion(0.05, 4, 0.3, "top-k", momentum=0.4)),
+}
+SAME |= {
+    "SCALLION, k = d": (Scallion(ETA, K, 1.0, server_lr=0.7), Scaffold(ETA, K, 0.7)),
+    "SCAFCOM, k = d": (Scallion(ETA, K, 1.0, "top-k", momentum=1.0), Scaffold(ETA, K)),
+}
+BYTES |= {"SCALLION": lambda b: (3 * b + 8, 24 * b), "SCAFCOM": lambda b: (3 * (b + 4), 24 * b)}  # k = 3
+BAD |= {
+    "ratio=0.0": lambda: Scallion(0.1, 2, 0.0),
+    "compressor='rand'": lambda: Scallion(0.1, 2, 0.5, "rand"),
+    "alpha=0.0": lambda: Scallion(0.1, 2, 0.5, alpha=0.0),
+    "momentum=1.5": lambda: Scallion(0.1, 2, 0.5, momentum=1.5),
+}
+
+
+@pytest.mark.parametrize("name", ["SCALLION", "SCAFCOM"])
+def test_the_server_control_is_the_mean_of_the_clients(name):
+    for _, state in rounds(ALGORITHMS[name], regression(), 15, sampled=2):
+        close(state.server.c, state.own.c.mean(0))
+
+
+@pytest.mark.parametrize("algorithm", [Scallion(0.1, 5, 0.5), Scallion(0.1, 5, 0.5, "top-k", momentum=0.2)])
+@SAMPLED
+def test_compressed_controls_arrive_where_compressed_changes_stall(algorithm, sampled):
+    """What is compressed vanishes at x*. A drift would stay, as FedAvg's does without any compression."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    assert problem.error(last(algorithm, problem, 200, sampled=sampled).server.x) < 1e-4
+    assert problem.error(last(FedAvg(0.1, 5), problem, 100).server.x) > 1e-2
+
+
+def test_the_price_of_compression_in_scallion():
+    """The controls learn at the rate alpha = k/d: a quarter of the entries takes more rounds, at most 4 times."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    full, quarter = (rounds_until(Scallion(0.1, 5, ratio), problem, 1e-6) for ratio in (1.0, 0.25))
+    assert 1.2 < quarter / full < 4
 
 
 # All of them
