@@ -14,6 +14,7 @@ from fedtheory import (
     DeComFL,
     FedAvg,
     FedBAT,
+    FedCM,
     FedCom,
     FedDC,
     FedDyn,
@@ -192,6 +193,7 @@ COMPRESSED = {
 CORRECTED = {
     "Scaffnew": Scaffnew(ETA, K),
     "Scaffnew fixed": Scaffnew(ETA, K, coin=False),
+    "FedCM": FedCM(ETA, K, 0.3),
 }
 ROLLED = {  # a client's dice are its own: what it draws hangs on its id
     "FedCom": FedCom(ETA, K),

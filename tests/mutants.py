@@ -2331,6 +2331,13 @@ MUTANTS = [
         "v = G",
         f"{T_NEWER}[SCAFCOM]",
     ),
+    Mutant(
+        "the momentum is added, not mixed",
+        "algorithms/fedcm.py",
+        "(1 - self.alpha) * down.delta",
+        "down.delta",
+        f"{T_NEWER}[FedCM]",
+    ),
     # The methods' page
     Mutant(
         "a client is charged for all",

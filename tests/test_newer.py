@@ -15,7 +15,7 @@ from each import each
 from test_laws import close
 from test_transcripts import PROBLEMS, SEED, T, chosen, gradient, samples_of, unvec, vec, weigh
 
-from fedtheory import FedAvg, Key, Quadratic, Scaffnew, Scaffold, Scallion, play_round, run
+from fedtheory import FedAvg, FedCM, Key, Quadratic, Scaffnew, Scaffold, Scallion, play_round, run
 
 SAMPLED = pytest.mark.parametrize("sampled", [5, 3])
 TEXTS, SAME, BYTES, BAD = {}, {}, {}, {}  # each method's rows for the tests at the end
@@ -214,6 +214,39 @@ def test_the_price_of_compression_in_scallion():
     problem = quadratic(spectrum=(0.3, 1.0))
     full, quarter = (rounds_until(Scallion(0.1, 5, ratio), problem, 1e-6) for ratio in (1.0, 0.25))
     assert 1.2 < quarter / full < 4
+
+
+# FedCM
+
+
+def fedcm(problem, a, S, root, x):
+    """Algorithm 2."""
+    delta = np.zeros(problem.d)
+    for t in range(T):
+        key, change = root.fold("round", t), 0
+        for i in chosen(problem, S, key):
+            y = x
+            for sample in samples_of(problem, i, a.local_steps, key):
+                y = y - a.lr * (a.alpha * slope(problem, i, sample, y) + (1 - a.alpha) * delta)
+            change = change + (y - x) / S
+        delta, x = -change / (a.lr * a.local_steps), x + a.server_lr * change
+        yield x, None
+
+
+TEXTS |= {"FedCM": (fedcm, FedCM(0.05, 4, 0.3, 0.9))}
+SAME |= {"FedCM, alpha = 1": (FedCM(ETA, K, 1.0, 0.7), FedAvg(ETA, K, 0.7))}
+BYTES |= {"FedCM": lambda b: (12 * b, 24 * b)}
+BAD |= {"alpha=1.5": lambda: FedCM(0.1, 2, 1.5)}
+
+
+def test_fedcm_rests_where_fedavg_with_smaller_steps_does():
+    """At rest Delta = 0, so that each local step is alpha eta times a gradient."""
+    problem = quadratic(spectrum=(0.6, 1.0))
+    ours, small, plain = (
+        last(a, problem, 200).server.x for a in (FedCM(0.1, 10, 0.3), FedAvg(0.03, 10), FedAvg(0.1, 10))
+    )
+    assert relative(ours, small) < 1e-12
+    assert 0.2 < problem.error(ours) / problem.error(plain) < 0.5
 
 
 # All of them
