@@ -22,6 +22,7 @@ from .algorithms.fetchsgd import FetchSGD as FetchSGD
 from .algorithms.flexlora import FlexLoRA as FlexLoRA
 from .algorithms.flss import FLSS as FLSS
 from .algorithms.lbgm import LBGM as LBGM
+from .algorithms.mimelite import MimeLite as MimeLite
 from .algorithms.moon import MOON as MOON
 from .algorithms.projected import ProjectedFedAvg as ProjectedFedAvg
 from .algorithms.readings.decomfl import DeComFLReading as DeComFLReading

@@ -34,6 +34,7 @@ from fedtheory import (
     Layout,
     LogisticRegression,
     MatrixRegression,
+    MimeLite,
     ProjectedFedAvg,
     Quadratic,
     Scaffnew,
@@ -194,6 +195,7 @@ CORRECTED = {
     "Scaffnew": Scaffnew(ETA, K),
     "Scaffnew fixed": Scaffnew(ETA, K, coin=False),
     "FedCM": FedCM(ETA, K, 0.3),
+    "MimeLite": MimeLite(ETA, K, 0.6),
 }
 ROLLED = {  # a client's dice are its own: what it draws hangs on its id
     "FedCom": FedCom(ETA, K),

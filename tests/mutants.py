@@ -2338,6 +2338,13 @@ MUTANTS = [
         "down.delta",
         f"{T_NEWER}[FedCM]",
     ),
+    Mutant(
+        "the gradient at the end",
+        "algorithms/mimelite.py",
+        "problem.grads(x, problem.full(clients))",
+        "problem.grads(y, problem.full(clients))",
+        f"{T_NEWER}[MimeLite]",
+    ),
     # The methods' page
     Mutant(
         "a client is charged for all",

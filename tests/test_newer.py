@@ -15,7 +15,7 @@ from each import each
 from test_laws import close
 from test_transcripts import PROBLEMS, SEED, T, chosen, gradient, samples_of, unvec, vec, weigh
 
-from fedtheory import FedAvg, FedCM, Key, Quadratic, Scaffnew, Scaffold, Scallion, play_round, run
+from fedtheory import FedAvg, FedCM, Key, MimeLite, Quadratic, Scaffnew, Scaffold, Scallion, play_round, run
 
 SAMPLED = pytest.mark.parametrize("sampled", [5, 3])
 TEXTS, SAME, BYTES, BAD = {}, {}, {}, {}  # each method's rows for the tests at the end
@@ -247,6 +247,50 @@ def test_fedcm_rests_where_fedavg_with_smaller_steps_does():
     )
     assert relative(ours, small) < 1e-12
     assert 0.2 < problem.error(ours) / problem.error(plain) < 0.5
+
+
+# MimeLite
+
+
+def mimelite(problem, a, S, root, x):
+    """Algorithm 1 with momentum SGD: U(g, s) = V(g, s) = (1 - beta) g + beta s."""
+    s = np.zeros(problem.d)
+    for t in range(T):
+        key, ends, g = root.fold("round", t), 0, 0
+        for i in chosen(problem, S, key):
+            y = x
+            for sample in samples_of(problem, i, a.local_steps, key):
+                y = y - a.lr * ((1 - a.momentum) * slope(problem, i, sample, y) + a.momentum * s)
+            ends, g = ends + y / S, g + slope(problem, i, whole(problem, i), x) / S
+        x, s = ends, (1 - a.momentum) * g + a.momentum * s
+        yield x, None
+
+
+TEXTS |= {"MimeLite": (mimelite, MimeLite(0.05, 4, 0.6))}
+SAME |= {"MimeLite, beta = 0": (MimeLite(ETA, K, 0.0), FedAvg(ETA, K))}
+BYTES |= {"MimeLite": lambda b: (24 * b, 24 * b)}
+BAD |= {"momentum=1.0": lambda: MimeLite(0.1, 2, 1.0)}
+
+
+@pytest.mark.parametrize("make", [lambda b: FedCM(0.1, 1, 1 - b), lambda b: MimeLite(0.1, 1, b)], ids=["cm", "mime"])
+def test_one_local_step_is_momentum_sgd(make):
+    """m <- (1 - beta) grad F(x) + beta m, x <- x - eta m."""
+    problem = quadratic()
+    x, m = start(problem), 0.0
+    for _, state in rounds(make(0.8), problem, 20):
+        m = 0.2 * problem.grad(x) + 0.8 * m
+        x = x - 0.1 * m
+        close(state.server.x, x)
+
+
+def test_the_drift_of_mimelite_falls_with_the_square_of_what_is_fresh():
+    """Momentum stands still within a round: of the K steps' drift (1 - beta)^2 is left, and of FedCM's alpha."""
+    problem = quadratic(spectrum=(0.6, 1.0))
+    x_star = problem.constants.x_star
+    away = lambda a: float((last(a, problem, 250).server.x - x_star).norm())
+    plain = away(FedAvg(0.02, 5))
+    assert away(MimeLite(0.02, 5, 0.7)) / plain == pytest.approx(0.09, rel=0.05)
+    assert away(FedCM(0.02, 5, 0.3)) / plain == pytest.approx(0.3, rel=0.05)
 
 
 # All of them
