@@ -12,6 +12,7 @@ from .algorithms.feddyn import FedDyn as FedDyn
 from .algorithms.fedftg import FedFTG as FedFTG
 from .algorithms.fedgen import FedGen as FedGen
 from .algorithms.fedhm import FedHM as FedHM
+from .algorithms.fedkseed import FedKSeed as FedKSeed
 from .algorithms.fedmud import FedMUD as FedMUD
 from .algorithms.fedntd import FedNTD as FedNTD
 from .algorithms.fedprox import FedProx as FedProx

@@ -20,6 +20,7 @@ from fedtheory import (
     FedDyn,
     FedFTG,
     FedHM,
+    FedKSeed,
     FedMUD,
     FedProx,
     FedSub,
@@ -177,6 +178,7 @@ REGULARISED = {
 SLOPES = {
     "FedZO": FedZO(ETA, K, 4, 0.5),
     "FedZO central": FedZO(ETA, K, 3, 0.5, "central", "gaussian"),
+    "FedKSeed": FedKSeed(ETA, K, 20, 0.5),
     "BAFFLE": BAFFLE(ETA, 4, 0.5),
     "BAFFLE forward": BAFFLE(ETA, 3, 0.5, "forward", weighted=True),
 }

@@ -2345,6 +2345,20 @@ MUTANTS = [
         "problem.grads(y, problem.full(clients))",
         f"{T_NEWER}[MimeLite]",
     ),
+    Mutant(
+        "all clients draw one seed",
+        "algorithms/fedkseed.py",
+        'key.fold("seeds", int(i))',
+        'key.fold("seeds", 0)',
+        f"{T_NEWER}[FedKSeed]",
+    ),
+    Mutant(
+        "a step is entered without its rate",
+        "algorithms/fedkseed.py",
+        "to(y.device), -self.lr * g)",
+        "to(y.device), -g)",
+        f"{NEWER}::test_the_model_that_fedkseed_rebuilds_is_the_mean_of_the_clients",
+    ),
     # The methods' page
     Mutant(
         "a client is charged for all",

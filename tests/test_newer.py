@@ -15,7 +15,20 @@ from each import each
 from test_laws import close
 from test_transcripts import PROBLEMS, SEED, T, chosen, gradient, samples_of, unvec, vec, weigh
 
-from fedtheory import FedAvg, FedCM, Key, MimeLite, Quadratic, Scaffnew, Scaffold, Scallion, play_round, run
+from fedtheory import (
+    FedAvg,
+    FedCM,
+    FedKSeed,
+    Key,
+    Layout,
+    MimeLite,
+    Quadratic,
+    Scaffnew,
+    Scaffold,
+    Scallion,
+    play_round,
+    run,
+)
 
 SAMPLED = pytest.mark.parametrize("sampled", [5, 3])
 TEXTS, SAME, BYTES, BAD = {}, {}, {}, {}  # each method's rows for the tests at the end
@@ -291,6 +304,69 @@ def test_the_drift_of_mimelite_falls_with_the_square_of_what_is_fresh():
     plain = away(FedAvg(0.02, 5))
     assert away(MimeLite(0.02, 5, 0.7)) / plain == pytest.approx(0.09, rel=0.05)
     assert away(FedCM(0.02, 5, 0.3)) / plain == pytest.approx(0.3, rel=0.05)
+
+
+# FedKSeed
+
+
+def directions(problem, count, root):
+    """z_s of the pool, (count, d): each layer has a stream of its own."""
+    seeds = torch.randint(2**63 - 1, (count,), generator=root.fold("pool").generator()).tolist()
+    sizes = [layer.rows * layer.cols for layer in problem.layout.layers]
+    draw = lambda seed, j, size: torch.empty(size, dtype=torch.float64).normal_(generator=Key(seed).fold(j).generator())
+    return torch.stack([torch.cat([draw(s, j, size) for j, size in enumerate(sizes)]) for s in seeds]).numpy()
+
+
+def fedkseed(problem, a, S, root, x):
+    """One number for each seed of the pool."""
+    z, total, w_0 = directions(problem, a.pool, root), np.zeros(a.pool), x
+    for t in range(T):
+        key, ids = root.fold("round", t), chosen(problem, S, root.fold("round", t))
+        p, change = np.array([float(problem.weights[i]) if a.weighted else 1.0 for i in ids]), 0
+        for i, share in zip(ids, p / p.sum()):
+            w, g = w_0 + total @ z, key.fold("seeds", i).generator()
+            own, picks = np.zeros(a.pool), torch.randint(a.pool, (a.local_steps,), generator=g).tolist()
+            for s, sample in zip(picks, samples_of(problem, i, a.local_steps, key)):
+                above, below = (
+                    float(problem.losses(torch.from_numpy(w + e * z[s])[None], sample)[0])
+                    for e in (a.smoothing, -a.smoothing)
+                )
+                step = -a.lr * (above - below) / (2 * a.smoothing)
+                w, own[s] = w + step * z[s], own[s] + step
+            change = change + share * own
+        total = total + change
+        yield w_0 + total @ z, None
+
+
+TEXTS |= {
+    "FedKSeed": (fedkseed, FedKSeed(0.01, 4, 20, 0.5)),
+    "FedKSeed weighted": (fedkseed, FedKSeed(0.01, 4, 20, 0.5, weighted=True)),
+}
+BYTES |= {"FedKSeed": lambda b: (20 * b, 20 * b, 12 * b + 160)}  # the pool of 20 seeds goes down once, with w_0
+BAD |= {"pool=0": lambda: FedKSeed(0.1, 2, 0), "smoothing=0.0": lambda: FedKSeed(0.1, 2, 4, 0.0)}
+
+
+def test_the_model_that_fedkseed_rebuilds_is_the_mean_of_the_clients():
+    algorithm, problem = FedKSeed(0.02, 4, 20), quadratic()
+    state = algorithm.init(problem, start(problem), Key(0))
+    for t in range(5):
+        key, down = Key(0).fold("round", t), algorithm.broadcast(state.server, Key(0).fold("round", t))
+        *_, ends = algorithm.client(problem, problem.clients, None, down, key)
+        state, _, _ = play_round(algorithm, problem, state, problem.clients, key)
+        close(state.server.x, ends.mean(0))
+
+
+@pytest.mark.parametrize("pool", [1, 8])
+def test_fedkseed_finds_the_best_model_of_its_pool(pool):
+    """Alike clients: it rests at the minimum of F on x_0 + span(z_s), x* for a pool of d or more."""
+    one = quadratic(1, spectrum=(0.5, 1.0), layout=Layout.single(2, 1))
+    problem = Quadratic(one.H.repeat(2, 1, 1), one.b.repeat(2, 1), layout=one.layout)
+    x0, H, b = start(problem), one.H[0].numpy(), one.b[0].numpy()
+    z = directions(problem, pool, Key(0)).T
+    best = x0.numpy() + z @ np.linalg.lstsq(z.T @ H @ z, z.T @ H @ (b - x0.numpy()), rcond=None)[0]
+    found = last(FedKSeed(0.2, 5, pool), problem, 90, x0=x0).server.x
+    assert np.linalg.norm(found.numpy() - best) < 1e-6 * np.linalg.norm(b)
+    assert (problem.error(found) > 0.1) == (pool < problem.d)
 
 
 # All of them

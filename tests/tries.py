@@ -236,6 +236,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "SSF": {"projection": Spherical(2, "orthonormal")},
     "FedMUD": {"decomposition": LOW},
     "FedHM": {"decomposition": LOW},
+    "FedKSeed": {"pool": 4},
     "FlexLoRA": {"decompositions": (LOW,)},
     "FLSS": {"rank": 1, "warm_up": 2},
     "FedFTG": {"rank": 1},
