@@ -30,6 +30,7 @@ from .algorithms.readings.decomfl import DeComFLReading as DeComFLReading
 from .algorithms.readings.fedsub import FedSubReading as FedSubReading
 from .algorithms.readings.flss import FLSSReading as FLSSReading
 from .algorithms.readings.ssf import SSFReading as SSFReading
+from .algorithms.rolora import RoLoRA as RoLoRA
 from .algorithms.scaffnew import Scaffnew as Scaffnew
 from .algorithms.scaffold import Scaffold as Scaffold
 from .algorithms.scallion import Scallion as Scallion

@@ -2359,6 +2359,20 @@ MUTANTS = [
         "to(y.device), -g)",
         f"{NEWER}::test_the_model_that_fedkseed_rebuilds_is_the_mean_of_the_clients",
     ),
+    Mutant(
+        "both factors are trained",
+        "algorithms/rolora.py",
+        "g * trained",
+        "g",
+        f"{NEWER_LORA}::test_the_model_is_the_mean_of_the_clients_models[RoLoRA]",
+    ),
+    Mutant(
+        "A and B change places",
+        "algorithms/rolora.py",
+        "left == bool(turn)",
+        "left != bool(turn)",
+        f"{NEWER_LORA}::test_transcript[FFA-LoRA]",
+    ),
     # The methods' page
     Mutant(
         "a client is charged for all",

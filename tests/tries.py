@@ -237,6 +237,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "FedMUD": {"decomposition": LOW},
     "FedHM": {"decomposition": LOW},
     "FedKSeed": {"pool": 4},
+    "RoLoRA": {"decomposition": LOW},
     "FlexLoRA": {"decompositions": (LOW,)},
     "FLSS": {"rank": 1, "warm_up": 2},
     "FedFTG": {"rank": 1},
