@@ -9,6 +9,7 @@ from .algorithms.fedcm import FedCM as FedCM
 from .algorithms.fedcom import FedCom as FedCom
 from .algorithms.feddc import FedDC as FedDC
 from .algorithms.feddyn import FedDyn as FedDyn
+from .algorithms.fedexlora import FedExLoRA as FedExLoRA
 from .algorithms.fedftg import FedFTG as FedFTG
 from .algorithms.fedgen import FedGen as FedGen
 from .algorithms.fedhm import FedHM as FedHM

@@ -2373,6 +2373,20 @@ MUTANTS = [
         "left != bool(turn)",
         f"{NEWER_LORA}::test_transcript[FFA-LoRA]",
     ),
+    Mutant(
+        "what the means miss is lost",
+        "algorithms/fedexlora.py",
+        "base=x - D.update(u)",
+        "base=server.base",
+        f"{NEWER_LORA}::test_transcript[FedEx-LoRA]",
+    ),
+    Mutant(
+        "the adapters stay",
+        "algorithms/fedexlora.py",
+        'replace(server.D, key=key.fold("D"))',
+        "server.D",
+        f"{NEWER_LORA}::test_transcript[FLoRA]",
+    ),
     # The methods' page
     Mutant(
         "a client is charged for all",

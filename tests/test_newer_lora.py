@@ -1,11 +1,11 @@
-"""RoLoRA, FFA-LoRA: their texts in NumPy, their laws, their bytes."""
+"""RoLoRA, FFA-LoRA, FedEx-LoRA, FLoRA: their texts in NumPy, their laws, their bytes."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from cases import ALGORITHMS, ETA, K, last, quadratic, regression, relative, start
+from cases import ALGORITHMS, ETA, K, last, quadratic, regression, relative, rounds, start
 from each import each
 from test_laws import close
 from test_lowrank_baselines import (
@@ -16,13 +16,16 @@ from test_lowrank_baselines import (
     flat,
     images,
     low,
+    shares,
     slope,
+    train,
     transposed,
     weighed,
 )
 from test_transcripts import chosen, samples_of
 
 from fedtheory import (
+    FedExLoRA,
     FedMUD,
     Key,
     MatrixRegression,
@@ -55,10 +58,31 @@ def rolora(problem, a, S, root, x):
         yield flat([w + A @ B.T for w, (A, B) in zip(W, AB)])
 
 
+def fedexlora(problem, a, S, root, x):
+    """W += sum p_i A_i B_i^T - (sum p_i A_i)(sum p_i B_i)^T; FLoRA: without the last, and A, B drawn anew."""
+    W = transposed(x, problem)
+    draw = lambda key: drawn(a.decomposition.draw(problem.layout, key.fold("D"), torch.float64), problem)
+    AB = draw(root)
+    for t in range(T):
+        key = root.fold("round", t)
+        ids = chosen(problem, S, key)
+        ends = [train(problem, i, a, key, W, AB) for i in ids]
+        p = shares(problem, a, ids)
+        products = [sum(s * e[layer][0] @ e[layer][1].T for s, e in zip(p, ends)) for layer in range(len(W))]
+        means = [tuple(sum(s * e[layer][j] for s, e in zip(p, ends)) for j in (0, 1)) for layer in range(len(W))]
+        model = [w + P for w, P in zip(W, products)]
+        AB = draw(key) if a.fresh else means
+        W = model if a.fresh else [w - A @ B.T for w, (A, B) in zip(model, means)]
+        yield flat(model)
+
+
 TEXTS = {
     "RoLoRA": (rolora, RoLoRA(0.08, 3, low(0.7))),
     "RoLoRA, three rounds": (rolora, RoLoRA(0.08, 3, low(0.7), 3)),
     "FFA-LoRA": (rolora, RoLoRA(0.15, 3, low(1.0), None)),
+    "FedEx-LoRA": (fedexlora, FedExLoRA(0.05, 3, low(0.5))),
+    "FedEx-LoRA weighted": (fedexlora, FedExLoRA(0.05, 3, low(0.7), weighted=True)),
+    "FLoRA": (fedexlora, FedExLoRA(0.05, 3, low(0.5), True)),
 }
 
 
@@ -73,11 +97,15 @@ def test_transcript(name, problem, S):
 EXACT = {
     "RoLoRA": RoLoRA(ETA, K, low(0.5)),
     "FFA-LoRA": RoLoRA(ETA, K, low(0.5), None),
+    "FedEx-LoRA": FedExLoRA(ETA, K, low(0.5)),
+    "FLoRA": FedExLoRA(ETA, K, low(0.5), True),
 }
 
 
 def models(algorithm, server, up):
     """What the uploads stand for: the clients' models, (S, d)."""
+    if isinstance(algorithm, FedExLoRA):
+        return server.base + server.D.value.update(up.u)
     D, split = server.frozen.D.value, up.u.shape[-1]
     u = server.u.expand(len(up.u), -1).clone()
     trained = [i for part, at in zip(D.parts, starts(D)) for i in half(algorithm, server, part, at)]
@@ -121,6 +149,16 @@ def test_ffa_lora_is_fedmud_with_its_left_factor_frozen():
         close(one, two)
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_for_one_client_nothing_is_missed(fresh):
+    """The mean of one product is the product of the means: FedMUD, with a reset in every round for FLoRA."""
+    problem = quadratic(1)
+    ours = rounds(FedExLoRA(ETA, K, low(0.5), fresh), problem, 10)
+    mud = rounds(FedMUD(ETA, K, low(0.5), reset_every=1 if fresh else None), problem, 10)
+    for (_, a), (_, b) in zip(ours, mud, strict=True):
+        close(a.server.x, b.server.x)
+
+
 # Claims, measured
 
 
@@ -145,6 +183,22 @@ def test_rolora_finds_a_matrix_of_rank_one_that_ffa_lora_cannot():
     assert relative(turns.x, problem.constants.x_star) < 1e-6
 
 
+@pytest.mark.parametrize("S", [1, 2, 3])
+def test_a_round_of_flora_adds_the_rank_of_all_participants(S):
+    """Rank 1 adapters of S clients are one of rank S; averaged factors stay at rank 1."""
+    decomposition = LowRank(1e-9, 1.0, layers="all")
+    problem = MatrixRegression.ssf(0.5, Key(2), n=5, rows=8, d=6, m=4, batch=None)
+    x0 = start(problem)
+    for algorithm, rank in (
+        (FedExLoRA(0.1, 3, decomposition, True), S),
+        (FedExLoRA(0.1, 3, decomposition), S),
+        (FedMUD(0.1, 3, decomposition), 1),
+    ):
+        change = last(algorithm, problem, 1, sampled=S, x0=x0).server.x - x0
+        s = torch.linalg.svdvals(change.view(4, 6))
+        assert int((s > 1e-9 * s[0]).sum()) == rank
+
+
 # Bytes, networks, bad input
 
 
@@ -155,6 +209,8 @@ def test_traffic_by_hand(dtype):
     for name, ups, down, once in (
         ("RoLoRA", (6, 2, 6), 8 * b + 8, 12 * b + 8),
         ("FFA-LoRA", (6, 6, 6), 6 * b, 12 * b + 8),
+        ("FedEx-LoRA", (8, 8, 8), 20 * b + 8, 0),
+        ("FLoRA", (8, 8, 8), 12 * b + 8, 0),
     ):
         history = run(ALGORITHMS[name], problem, 3)
         assert history["up_bytes"] == [0, *(5 * b * int(n) for n in np.cumsum(ups))], name
@@ -175,6 +231,10 @@ def test_networks(name):
         (lambda: RoLoRA(0.1, 0), "local_steps=0"),
         (lambda: RoLoRA(0.1, 1, low(0.5, form="aad")), "decomposition=LowRank"),
         (lambda: RoLoRA(0.1, 1, low(0.5), 0), "switch_every=0"),
+        (lambda: FedExLoRA(0.1, 1.5), "local_steps=1.5"),
+        (lambda: FedExLoRA(0.1, 1, low(0.5, random=True)), "decomposition=LowRank"),
+        (lambda: FedExLoRA(0.1, 1, low(0.5), 1), "fresh=1"),
+        (lambda: FedExLoRA(0.1, 1, low(0.5), weighted="p"), "weighted='p'"),
     ],
 )
 def test_bad_input(make, named):

@@ -238,6 +238,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "FedHM": {"decomposition": LOW},
     "FedKSeed": {"pool": 4},
     "RoLoRA": {"decomposition": LOW},
+    "FedEx-LoRA": {"decomposition": LOW},
     "FlexLoRA": {"decompositions": (LOW,)},
     "FLSS": {"rank": 1, "warm_up": 2},
     "FedFTG": {"rank": 1},
