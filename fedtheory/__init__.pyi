@@ -1,5 +1,6 @@
 # What a user of the package may rely on, also who writes a method or a problem; everything else may move.
 from .algorithms.baffle import BAFFLE as BAFFLE
+from .algorithms.compressedscaffnew import CompressedScaffnew as CompressedScaffnew
 from .algorithms.decomfl import DeComFL as DeComFL
 from .algorithms.dgc import DGC as DGC
 from .algorithms.ef21p import EF21P as EF21P

@@ -2387,6 +2387,20 @@ MUTANTS = [
         "server.D",
         f"{NEWER_LORA}::test_transcript[FLoRA]",
     ),
+    Mutant(
+        "the mean of the senders forgets who is away",
+        "algorithms/compressedscaffnew.py",
+        "up.kept.sum(0).clamp(min=1)",
+        "server.s",
+        f"{T_NEWER}[CompressedScaffnew]",
+    ),
+    Mutant(
+        "controls learn at full speed",
+        "algorithms/compressedscaffnew.py",
+        "down.holders.value.control * self._pull",
+        "self._pull",
+        f"{T_NEWER}[CompressedScaffnew]",
+    ),
     # The methods' page
     Mutant(
         "a client is charged for all",

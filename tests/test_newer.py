@@ -16,6 +16,7 @@ from test_laws import close
 from test_transcripts import PROBLEMS, SEED, T, chosen, gradient, samples_of, unvec, vec, weigh
 
 from fedtheory import (
+    CompressedScaffnew,
     FedAvg,
     FedCM,
     FedKSeed,
@@ -29,6 +30,7 @@ from fedtheory import (
     play_round,
     run,
 )
+from fedtheory.algorithms.compressedscaffnew import Holders
 
 SAMPLED = pytest.mark.parametrize("sampled", [5, 3])
 TEXTS, SAME, BYTES, BAD = {}, {}, {}, {}  # each method's rows for the tests at the end
@@ -367,6 +369,77 @@ def test_fedkseed_finds_the_best_model_of_its_pool(pool):
     found = last(FedKSeed(0.2, 5, pool), problem, 90, x0=x0).server.x
     assert np.linalg.norm(found.numpy() - best) < 1e-6 * np.linalg.norm(b)
     assert (problem.error(found) > 0.1) == (pool < problem.d)
+
+
+# CompressedScaffnew
+
+
+def compressed_scaffnew(problem, a, S, root, x):
+    """Entry j comes from s clients, whose places in a random order follow one another from j s on."""
+    n, d, s = problem.n, problem.d, max(2, round(a.ratio * problem.n))
+    h, p, chi = np.zeros((n, d)), 1 / a.local_steps, n * (s - 1) / (s * (n - 1))
+    for t in range(T):
+        key, q = root.fold("round", t), np.zeros((n, d))
+        order = torch.randperm(n, generator=key.fold("holders").generator()).tolist()  # client i's place
+        for j in range(d):
+            for i in range(n):
+                q[i, j] = order[i] in [(j * s + b) % n for b in range(s)]
+        ids, y = chosen(problem, S, key), {}
+        for i in ids:
+            y[i] = x
+            for sample in samples_of(problem, i, a.local_steps, key):
+                y[i] = y[i] - a.lr * (slope(problem, i, sample, y[i]) - h[i])
+        new = x.copy()
+        for j in range(d):
+            there = [i for i in ids if q[i, j]]
+            if there:
+                new[j] = sum(y[i][j] for i in there) / len(there)
+        for i in ids:
+            h[i] += p * chi / a.lr * q[i] * (new - y[i])
+        x = new
+        yield x, h
+
+
+TEXTS |= {
+    "CompressedScaffnew": (compressed_scaffnew, CompressedScaffnew(0.05, 4, coin=False, ratio=0.4)),
+    "CompressedScaffnew, s = 3": (compressed_scaffnew, CompressedScaffnew(0.05, 4, coin=False, ratio=0.6)),
+}
+SAME |= {"CompressedScaffnew, s = N": (CompressedScaffnew(ETA, K, ratio=1.0), Scaffnew(ETA, K))}
+
+
+@pytest.mark.parametrize("sampled", [4, 3])
+def test_compressed_scaffnew_reaches_the_solution(sampled):
+    """Whoever takes part, and whoever sends an entry, the h_i change by a sum of zero."""
+    problem = quadratic(4, spectrum=(0.6, 1.0))
+    for _, state in rounds(CompressedScaffnew(1.0, 2, ratio=0.75), problem, 120, sampled=sampled):
+        assert float(state.own.h.mean(0).norm()) < 1e-12
+    assert problem.error(state.server.x) < 1e-8
+    close(state.own.h, gradients(problem, problem.constants.x_star), 1e-4)
+
+
+def test_rounds_of_compressed_scaffnew_grow_as_its_controls_learn_slower():
+    """Where they decide: chi (s - 1)/(N - 1) is 0.395 for s = 5 of N = 10 clients an entry, and 0.165 for s = 3."""
+    problem = quadratic(10, spectrum=(0.8, 1.0))
+    five, three = (
+        rounds_until(CompressedScaffnew(1.0, 3, coin=False, ratio=ratio), problem, 1e-3) for ratio in (0.5, 0.3)
+    )
+    assert three / five == pytest.approx(0.395 / 0.165, rel=0.1)
+
+
+def test_every_entry_comes_from_s_clients_and_every_client_sends_as_many():
+    for n, s, d in ((5, 2, 20), (7, 3, 14), (4, 4, 6)):
+        q = Holders.draw(Key(n), n, s).of(torch.arange(n), torch.zeros(d))
+        assert q.sum(0).tolist() == [s] * d
+        assert q.sum(1).tolist() == [d * s // n] * n
+
+
+@each(b=[4, 8])
+def test_a_client_of_compressed_scaffnew_sends_its_entries(b):
+    """s = 2 of 5 clients for each of 12 entries: 24 numbers up. Down the model, the coin's steps and a seed."""
+    algorithm, dtype = CompressedScaffnew(ETA, K, ratio=0.4), torch.float32 if b == 4 else torch.float64
+    history = run(algorithm, quadratic(dtype=dtype), 2)
+    assert history["up_bytes"] == [0, 24 * b, 48 * b]
+    assert history["down_bytes"] == [0, 5 * (24 * b + 16), 5 * (36 * b + 32)]
 
 
 # All of them

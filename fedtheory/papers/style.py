@@ -57,21 +57,28 @@ class Look(NamedTuple):
 
 
 # A look is a property of the method, in every figure: one row per colour, in the order of MARKERS and DASHES.
+OLDER = (
+    ("SCAFFOLD", "our-P=I", "FedLMT", "FetchSGD", "DeComFL", "FedLoRU", "FLSS"),
+    ("FedHM", "FedAvg", "DGC", "FedMUD+F", "FedMUD+BKD+F", "our-RD, printed"),
+    ("SSF", "our-SS", "FedPara", "FedProx", "STC", "FlexLoRA", "FedCom"),
+    ("FedMUD", "FedBAT", "FedSub", "our-CD", "FedDyn", "TopK, 5%", "Proj gradient"),
+    ("FedDC", "EF21-P", "FedMUD+BKD", "LBGM", "ProjectedFedAvg", "FedGen", "our-RD", "FedFTG"),
+    ("Top-k", "FedMUD+AAD", "MOON", "FedAvg-CD", "Sign+EF+FLSS", "our-SS, not rotated", "Proj both", "FedZO"),
+    ("SignSGD", "FedNTD", "FedMUD+BKD+AAD", "Proj update", "BAFFLE", "TopK, 1%", "our-SS, printed"),
+)
+NEWER = (
+    ("Scaffnew", "RoLoRA"),
+    ("SCALLION", "SCAFCOM", "FedKRSO"),
+    ("FedCM", "FedEx-LoRA"),
+    ("MimeLite", "FLoRA"),
+    ("FFA-LoRA",),
+    ("CompressedScaffnew",),
+    ("FedKSeed", "FedSLoP"),
+)
 METHODS: dict[str, Look] = {
     name: Look(color, dash, marker)
-    for color, names in zip(
-        SEQUENCE,
-        (
-            ("SCAFFOLD", "our-P=I", "FedLMT", "FetchSGD", "DeComFL", "FedLoRU", "FLSS", "Scaffnew", "RoLoRA"),
-            ("FedHM", "FedAvg", "DGC", "FedMUD+F", "FedMUD+BKD+F", "our-RD, printed", "SCALLION", "SCAFCOM"),
-            ("SSF", "our-SS", "FedPara", "FedProx", "STC", "FlexLoRA", "FedCom", "FedCM", "FedEx-LoRA"),
-            ("FedMUD", "FedBAT", "FedSub", "our-CD", "FedDyn", "TopK, 5%", "Proj gradient", "MimeLite", "FLoRA"),
-            ("FedDC", "EF21-P", "FedMUD+BKD", "LBGM", "ProjectedFedAvg", "FedGen", "our-RD", "FedFTG", "FFA-LoRA"),
-            ("Top-k", "FedMUD+AAD", "MOON", "FedAvg-CD", "Sign+EF+FLSS", "our-SS, not rotated", "Proj both", "FedZO"),
-            ("SignSGD", "FedNTD", "FedMUD+BKD+AAD", "Proj update", "BAFFLE", "TopK, 1%", "our-SS, printed", "FedKSeed"),
-        ),
-    )
-    for name, dash, marker in zip(names, DASHES, MARKERS)
+    for color, older, newer in zip(SEQUENCE, OLDER, NEWER)
+    for name, dash, marker in zip(older + newer, DASHES, MARKERS)
 }
 ALIASES = {  # what a paper calls a method, or one setting of it that stands for the method
     "Full-SCAFFOLD": "SCAFFOLD",
