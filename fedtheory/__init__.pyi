@@ -14,6 +14,7 @@ from .algorithms.fedexlora import FedExLoRA as FedExLoRA
 from .algorithms.fedftg import FedFTG as FedFTG
 from .algorithms.fedgen import FedGen as FedGen
 from .algorithms.fedhm import FedHM as FedHM
+from .algorithms.fedkrso import FedKRSO as FedKRSO
 from .algorithms.fedkseed import FedKSeed as FedKSeed
 from .algorithms.fedmud import FedMUD as FedMUD
 from .algorithms.fedntd import FedNTD as FedNTD

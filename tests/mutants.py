@@ -2401,6 +2401,13 @@ MUTANTS = [
         "self._pull",
         f"{T_NEWER}[CompressedScaffnew]",
     ),
+    Mutant(
+        "a client's intervals go to one subspace",
+        "algorithms/fedkrso.py",
+        "(up.picked == k)",
+        "(up.picked[:, :1] == k)",
+        f"{NEWER}::test_the_model_that_fedkrso_rebuilds_is_the_mean_of_the_clients",
+    ),
     # The methods' page
     Mutant(
         "a client is charged for all",

@@ -19,7 +19,10 @@ from fedtheory import (
     CompressedScaffnew,
     FedAvg,
     FedCM,
+    FedKRSO,
     FedKSeed,
+    Gaussian,
+    Identity,
     Key,
     Layout,
     MimeLite,
@@ -27,6 +30,7 @@ from fedtheory import (
     Scaffnew,
     Scaffold,
     Scallion,
+    Spherical,
     play_round,
     run,
 )
@@ -440,6 +444,65 @@ def test_a_client_of_compressed_scaffnew_sends_its_entries(b):
     history = run(algorithm, quadratic(dtype=dtype), 2)
     assert history["up_bytes"] == [0, 24 * b, 48 * b]
     assert history["down_bytes"] == [0, 5 * (24 * b + 16), 5 * (36 * b + 32)]
+
+
+# FedKRSO
+
+
+def fedkrso(problem, a, S, root, x):
+    for t in range(T):
+        key, total, ids = root.fold("round", t), 0, chosen(problem, S, root.fold("round", t))
+        pool = []
+        for k in range(a.pool):
+            basis = a.projection.draw(problem.layout, key.fold("P").fold(k), torch.float64)
+            pool.append([P.numpy() for P in basis.matrices()])
+        p = np.array([float(problem.weights[i]) if a.weighted else 1.0 for i in ids])
+        for i, share in zip(ids, p / p.sum()):
+            g, W = key.fold("picks", i).generator(), unvec(x, problem)
+            picks = torch.randint(a.pool, (-(-a.local_steps // a.interval),), generator=g).tolist()
+            B = {k: [np.zeros((P.shape[1], w.shape[1])) for P, w in zip(pool[k], W)] for k in picks}
+            for step, sample in enumerate(samples_of(problem, i, a.local_steps, key)):
+                k = picks[step // a.interval]
+                G = gradient(problem, i, sample, W)
+                B[k] = [b - a.lr * P.T @ g for b, P, g in zip(B[k], pool[k], G)]
+                W = [w - a.lr * P @ (P.T @ g) for w, P, g in zip(W, pool[k], G)]
+            total = total + share * sum(vec([P @ b for P, b in zip(pool[k], B[k])]) for k in B)
+        x = x + total
+        yield x, None
+
+
+TEXTS |= {
+    "FedKRSO": (fedkrso, FedKRSO(0.02, 5, Gaussian(2), 3, 2)),
+    "FedKRSO weighted": (fedkrso, FedKRSO(0.02, 4, Spherical(1), 2, 1, weighted=True)),
+}
+SAME |= {"FedKRSO, P = I": (FedKRSO(ETA, K, Identity(scale="isotropic"), 3, 2), FedAvg(ETA, K))}
+BYTES |= {"FedKRSO": lambda b: (2 * (4 * b + 4), 12 * b + 8)}  # two intervals of r = 2 of 6 rows, two columns
+BAD |= {
+    "pool=-1": lambda: FedKRSO(0.1, 2, pool=-1),
+    "interval=0": lambda: FedKRSO(0.1, 2, interval=0),
+    "scale='orthonormal'": lambda: FedKRSO(0.1, 2, Spherical(2, "orthonormal")),
+}
+
+
+def test_the_model_that_fedkrso_rebuilds_is_the_mean_of_the_clients():
+    algorithm, problem = ALGORITHMS["FedKRSO"], quadratic()
+    state = algorithm.init(problem, start(problem), Key(0))
+    for t in range(3):
+        key = Key(0).fold("round", t)
+        *_, ends = algorithm.client(problem, problem.clients, None, algorithm.broadcast(state.server, key), key)
+        state, _, _ = play_round(algorithm, problem, state, problem.clients, key)
+        close(state.server.x, ends.mean(0))
+
+
+def test_a_step_of_fedkrso_is_the_gradients_in_the_mean_and_longer():
+    """E[P P^T g] = g, and E ||P P^T g||^2 = (1 + (m + 1)/r) ||g||^2: here m = 6, r = 2."""
+    g = torch.randn(6, generator=Key(0).generator(), dtype=torch.float64)
+    P = torch.randn(20_000, 6, 2, generator=Key(1).generator(), dtype=torch.float64) / 2**0.5
+    one = Gaussian(2).draw(Layout.single(6), Key(1), torch.float64).matrices()[0]
+    assert torch.allclose(one, P[:1].new_tensor(one.tolist()))
+    steps = torch.einsum("sij,skj,k->si", P, P, g)
+    assert relative(steps.mean(0), g) < 0.05
+    assert float(steps.square().sum(1).mean() / g.square().sum()) == pytest.approx(4.5, rel=0.05)
 
 
 # All of them

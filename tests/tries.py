@@ -237,6 +237,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "FedMUD": {"decomposition": LOW},
     "FedHM": {"decomposition": LOW},
     "FedKSeed": {"pool": 4},
+    "FedKRSO": {"projection": Gaussian(2), "pool": 2},
     "RoLoRA": {"decomposition": LOW},
     "FedEx-LoRA": {"decomposition": LOW},
     "FlexLoRA": {"decompositions": (LOW,)},
