@@ -2408,6 +2408,13 @@ MUTANTS = [
         "(up.picked[:, :1] == k)",
         f"{NEWER}::test_the_model_that_fedkrso_rebuilds_is_the_mean_of_the_clients",
     ),
+    Mutant(
+        "momentum is lost between rounds",
+        "algorithms/fedslop.py",
+        "own.m if self.carry else torch.zeros_like(own.m)",
+        "torch.zeros_like(own.m)",
+        f"{T_NEWER}[FedSLoP]",
+    ),
     # The methods' page
     Mutant(
         "a client is charged for all",

@@ -13,14 +13,16 @@ from cases import ALGORITHMS, ETA, K, last, quadratic, regression, relative, rou
 from cases import PROBLEMS as CASES
 from each import each
 from test_laws import close
-from test_transcripts import PROBLEMS, SEED, T, chosen, gradient, samples_of, unvec, vec, weigh
+from test_transcripts import PROBLEMS, SEED, T, chosen, frames, gradient, samples_of, unvec, vec, weigh
 
 from fedtheory import (
     CompressedScaffnew,
+    Coordinate,
     FedAvg,
     FedCM,
     FedKRSO,
     FedKSeed,
+    FedSLoP,
     Gaussian,
     Identity,
     Key,
@@ -503,6 +505,53 @@ def test_a_step_of_fedkrso_is_the_gradients_in_the_mean_and_longer():
     steps = torch.einsum("sij,skj,k->si", P, P, g)
     assert relative(steps.mean(0), g) < 0.05
     assert float(steps.square().sum(1).mean() / g.square().sum()) == pytest.approx(4.5, rel=0.05)
+
+
+# FedSLoP
+
+
+def fedslop(problem, a, S, root, x):
+    m = {}
+    for t in range(T):
+        key, change = root.fold("round", t), 0
+        P = frames(a.projection, problem, key)
+        for i in chosen(problem, S, key):
+            W, zero = unvec(x, problem), [np.zeros((p.shape[1], w.shape[1])) for p, w in zip(P, unvec(x, problem))]
+            own = m.get(i, zero) if a.carry else zero
+            for sample in samples_of(problem, i, a.local_steps, key):
+                G = gradient(problem, i, sample, W)
+                own = [a.momentum * v + p.T @ g for v, p, g in zip(own, P, G)]
+                W = [w - a.lr * p @ v for w, p, v in zip(W, P, own)]
+            m[i], change = own, change + (vec(W) - x) / S
+        x = x + change
+        yield x, None
+
+
+TEXTS |= {
+    "FedSLoP": (fedslop, FedSLoP(0.05, 4, Spherical(2, "orthonormal"), 0.6)),
+    "FedSLoP anew": (fedslop, FedSLoP(0.05, 4, Coordinate(1, "orthonormal"), 0.6, carry=False)),
+}
+SAME |= {"FedSLoP, P = I, mu = 0": (FedSLoP(ETA, K, Identity(), 0.0), FedAvg(ETA, K))}
+BYTES |= {"FedSLoP": lambda b: (4 * b, 12 * b + 8)}  # r = 2 of 6 rows, two columns
+BAD |= {
+    "momentum=1": lambda: FedSLoP(0.1, 2, momentum=1),
+    "scale='isotropic'": lambda: FedSLoP(0.1, 2, Spherical(2)),
+}
+
+
+def test_momentum_that_fedslop_carries_over_is_no_momentum():
+    """Its coordinates point nowhere in a new subspace: with K = 1 no round is spared, where P = I spares half."""
+    problem = quadratic(2, spectrum=(0.6, 1.0), layout=Layout.single(6))
+    until = lambda projection, mu: rounds_until(FedSLoP(0.05, 1, projection, mu), problem, 0.1)
+    assert until(Identity(), 0.0) > 2 * until(Identity(), 0.8)
+    half = Spherical(3, "orthonormal")
+    assert until(half, 0.8) == pytest.approx(until(half, 0.0), rel=0.2)
+
+
+def test_half_the_rows_of_fedslop_take_twice_the_rounds():
+    problem = quadratic(spectrum=(0.5, 1.0))
+    full, half = (rounds_until(FedSLoP(0.3, 1, Spherical(r, "orthonormal"), 0.0), problem, 1e-3) for r in (6, 3))
+    assert half / full == pytest.approx(2, rel=0.1)
 
 
 # All of them

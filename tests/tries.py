@@ -238,6 +238,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "FedHM": {"decomposition": LOW},
     "FedKSeed": {"pool": 4},
     "FedKRSO": {"projection": Gaussian(2), "pool": 2},
+    "FedSLoP": {"projection": Spherical(2, "orthonormal")},
     "RoLoRA": {"decomposition": LOW},
     "FedEx-LoRA": {"decomposition": LOW},
     "FlexLoRA": {"decompositions": (LOW,)},
