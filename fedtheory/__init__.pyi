@@ -26,6 +26,7 @@ from .algorithms.fedzo import MeZO as MeZO
 from .algorithms.fetchsgd import FetchSGD as FetchSGD
 from .algorithms.flexlora import FlexLoRA as FlexLoRA
 from .algorithms.flss import FLSS as FLSS
+from .algorithms.hiso import HiSo as HiSo
 from .algorithms.lbgm import LBGM as LBGM
 from .algorithms.mimelite import MimeLite as MimeLite
 from .algorithms.moon import MOON as MOON

@@ -32,6 +32,7 @@ from fedtheory import (
     FetchSGD,
     FlexLoRA,
     Gaussian,
+    HiSo,
     Identity,
     ImageClassification,
     Key,
@@ -184,6 +185,7 @@ SLOPES = {
     "FedZO": FedZO(ETA, K, 4, 0.5),
     "FedZO central": FedZO(ETA, K, 3, 0.5, "central", "gaussian"),
     "FedKSeed": FedKSeed(ETA, K, 20, 0.5),
+    "HiSo": HiSo(ETA, K, 4, 0.5, nu=0.1),
     "BAFFLE": BAFFLE(ETA, 4, 0.5),
     "BAFFLE forward": BAFFLE(ETA, 3, 0.5, "forward", weighted=True),
 }

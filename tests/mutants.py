@@ -2415,6 +2415,20 @@ MUTANTS = [
         "torch.zeros_like(own.m)",
         f"{T_NEWER}[FedSLoP]",
     ),
+    Mutant(
+        "squared updates are not remembered",
+        "algorithms/hiso.py",
+        "add_(change[0].square(), alpha=self.nu)",
+        "add_(change[0].abs(), alpha=self.nu)",
+        f"{T_NEWER}[HiSo]",
+    ),
+    Mutant(
+        "directions are as long everywhere",
+        "algorithms/hiso.py",
+        "root = model.m.rsqrt()",
+        "root = torch.ones_like(model.m)",
+        f"{NEWER}::test_one_step_of_hiso_is_newtons_where_it_has_the_hessian",
+    ),
     # The methods' page
     Mutant(
         "a client is charged for all",

@@ -18,12 +18,14 @@ from test_transcripts import PROBLEMS, SEED, T, chosen, frames, gradient, sample
 from fedtheory import (
     CompressedScaffnew,
     Coordinate,
+    DeComFL,
     FedAvg,
     FedCM,
     FedKRSO,
     FedKSeed,
     FedSLoP,
     Gaussian,
+    HiSo,
     Identity,
     Key,
     Layout,
@@ -317,12 +319,17 @@ def test_the_drift_of_mimelite_falls_with_the_square_of_what_is_fresh():
 # FedKSeed
 
 
+def direction(problem, seed):
+    """z of a seed, (d,): each layer has a stream of its own."""
+    sizes = enumerate(layer.rows * layer.cols for layer in problem.layout.layers)
+    drawn = [torch.empty(n, dtype=torch.float64).normal_(generator=Key(seed).fold(j).generator()) for j, n in sizes]
+    return torch.cat(drawn).numpy()
+
+
 def directions(problem, count, root):
-    """z_s of the pool, (count, d): each layer has a stream of its own."""
+    """z_s of the pool, (count, d)."""
     seeds = torch.randint(2**63 - 1, (count,), generator=root.fold("pool").generator()).tolist()
-    sizes = [layer.rows * layer.cols for layer in problem.layout.layers]
-    draw = lambda seed, j, size: torch.empty(size, dtype=torch.float64).normal_(generator=Key(seed).fold(j).generator())
-    return torch.stack([torch.cat([draw(s, j, size) for j, size in enumerate(sizes)]) for s in seeds]).numpy()
+    return np.stack([direction(problem, seed) for seed in seeds])
 
 
 def fedkseed(problem, a, S, root, x):
@@ -347,8 +354,8 @@ def fedkseed(problem, a, S, root, x):
 
 
 TEXTS |= {
-    "FedKSeed": (fedkseed, FedKSeed(0.01, 4, 20, 0.5)),
-    "FedKSeed weighted": (fedkseed, FedKSeed(0.01, 4, 20, 0.5, weighted=True)),
+    "FedKSeed": (fedkseed, FedKSeed(0.02, 2, 20, 0.5)),
+    "FedKSeed weighted": (fedkseed, FedKSeed(0.02, 2, 20, 0.5, weighted=True)),
 }
 BYTES |= {"FedKSeed": lambda b: (20 * b, 20 * b, 12 * b + 160)}  # the pool of 20 seeds goes down once, with w_0
 BAD |= {"pool=0": lambda: FedKSeed(0.1, 2, 0), "smoothing=0.0": lambda: FedKSeed(0.1, 2, 4, 0.0)}
@@ -552,6 +559,61 @@ def test_half_the_rows_of_fedslop_take_twice_the_rounds():
     problem = quadratic(spectrum=(0.5, 1.0))
     full, half = (rounds_until(FedSLoP(0.3, 1, Spherical(r, "orthonormal"), 0.0), problem, 1e-3) for r in (6, 3))
     assert half / full == pytest.approx(2, rel=0.1)
+
+
+# HiSo
+
+
+def hiso(problem, a, S, root, x):
+    H = np.ones(problem.d)
+    for t in range(T):
+        key, ids = root.fold("round", t), chosen(problem, S, root.fold("round", t))
+        seeds = torch.randint(2**63 - 1, (a.local_steps, a.perturbations), generator=key.fold("z").generator())
+        z = [[direction(problem, s) / np.sqrt(H) for s in row] for row in seeds.tolist()]
+        g = np.zeros(seeds.shape)
+        for i in ids:
+            y = x
+            for k, sample in enumerate(samples_of(problem, i, a.local_steps, key)):
+                at = lambda w, sample=sample: float(problem.losses(torch.from_numpy(w)[None], sample)[0])
+                own = [(at(y + a.smoothing * v) - at(y)) / a.smoothing for v in z[k]]
+                y = y - a.lr / len(own) * sum(s * v for s, v in zip(own, z[k]))
+                g[k] += np.array(own) / S
+        for row, slopes in zip(z, g):
+            change = sum(s * v for s, v in zip(slopes, row)) / len(row)
+            x, H = x - a.lr * change, (1 - a.nu) * H + a.nu * change**2
+        yield x, None
+
+
+TEXTS |= {"HiSo": (hiso, HiSo(0.03, 2, 3, 0.5, nu=0.2))}
+SAME |= {"HiSo, nu = 0": (HiSo(ETA, K, 4, 0.5, nu=0.0), DeComFL(ETA, K, 4, 0.5))}
+BAD |= {"nu=2.0": lambda: HiSo(0.1, nu=2.0), "momentum=0.9": lambda: HiSo(0.1, momentum=0.9)}
+
+
+def test_one_step_of_hiso_is_newtons_where_it_has_the_hessian():
+    """In the mean a step is H^-1 grad F: with many directions and H the Hessian, kappa = 1000 costs nothing."""
+    H = torch.logspace(-3, 0, 12, dtype=torch.float64)
+    problem = Quadratic(H.diag().repeat(2, 1, 1), quadratic(2).b, layout=Layout.single(6, 2))
+    algorithm, x0 = HiSo(1.0, 1, 3000, nu=0.0), start(problem)
+    state = algorithm.init(problem, x0, Key(0))
+    state.server.m.copy_(H)
+    after = play_round(algorithm, problem, state, problem.clients, Key(0))[0].server.x
+    norm = lambda x: float((H * (x - problem.constants.x_star).square()).sum().sqrt())
+    assert norm(after) < 0.12 * norm(x0)
+
+
+@each(b=[4, 8])
+def test_hiso_costs_what_decomfl_does_until_a_model_is_sent(b):
+    """K P = 2 slopes up; down 2 seeds and the last round's step: 2 seeds, 2 slopes; x and H are 24 numbers."""
+    history = run(HiSo(0.01, 1, 2), quadratic(dtype=torch.float32 if b == 4 else torch.float64), 3)
+    assert history["up_bytes"] == [5 * t * 2 * b for t in range(4)]
+    step = min(16 + 2 * b, 24 * b)
+    assert history["down_bytes"] == [0, 5 * 16, 5 * (32 + step), 5 * (48 + 2 * step)]
+
+
+def test_at_the_solution_the_mean_of_squares_of_hiso_only_shrinks():
+    problem = quadratic(1)
+    server = last(HiSo(0.01, 1, 4, 1e-9, nu=0.1), problem, 20, x0=problem.constants.x_star.clone()).server
+    assert torch.allclose(server.m, torch.full_like(server.m, 0.9**20), rtol=1e-6)
 
 
 # All of them

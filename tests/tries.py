@@ -253,6 +253,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "BAFFLE": {"perturbations": 2},
     "DeComFL": {"perturbations": 2},
     "FedZO": {"perturbations": 2},
+    "HiSo": {"perturbations": 2},
 }
 FILLED = {"lr": 0.01, "local_steps": 2, "ratio": 0.5, "alpha": 0.5, "mu": 0.1}
 

@@ -71,7 +71,7 @@ NEWER = (
     ("SCALLION", "SCAFCOM", "FedKRSO"),
     ("FedCM", "FedEx-LoRA"),
     ("MimeLite", "FLoRA"),
-    ("FFA-LoRA",),
+    ("FFA-LoRA", "HiSo"),
     ("CompressedScaffnew",),
     ("FedKSeed", "FedSLoP"),
 )
