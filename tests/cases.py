@@ -10,22 +10,29 @@ from fedtheory import (
     LBGM,
     SSF,
     STC,
+    CompressedScaffnew,
     Coordinate,
     DeComFL,
     FedAvg,
     FedBAT,
+    FedCM,
     FedCom,
     FedDC,
     FedDyn,
+    FedExLoRA,
     FedFTG,
     FedHM,
+    FedKRSO,
+    FedKSeed,
     FedMUD,
     FedProx,
+    FedSLoP,
     FedSub,
     FedZO,
     FetchSGD,
     FlexLoRA,
     Gaussian,
+    HiSo,
     Identity,
     ImageClassification,
     Key,
@@ -33,9 +40,13 @@ from fedtheory import (
     Layout,
     LogisticRegression,
     MatrixRegression,
+    MimeLite,
     ProjectedFedAvg,
     Quadratic,
+    RoLoRA,
+    Scaffnew,
     Scaffold,
+    Scallion,
     SignSGD,
     Spherical,
     TopK,
@@ -173,6 +184,8 @@ REGULARISED = {
 SLOPES = {
     "FedZO": FedZO(ETA, K, 4, 0.5),
     "FedZO central": FedZO(ETA, K, 3, 0.5, "central", "gaussian"),
+    "FedKSeed": FedKSeed(ETA, K, 20, 0.5),
+    "HiSo": HiSo(ETA, K, 4, 0.5, nu=0.1),
     "BAFFLE": BAFFLE(ETA, 4, 0.5),
     "BAFFLE forward": BAFFLE(ETA, 3, 0.5, "forward", weighted=True),
 }
@@ -185,12 +198,22 @@ COMPRESSED = {
     "FedCom nearest": FedCom(ETA, K, rounding="nearest", scale="layer"),
     "FetchSGD": FetchSGD(ETA, K, 0.25, size=2.0, rows=3, momentum=0.5),
     "LBGM": LBGM(ETA, K),
+    "SCAFCOM": Scallion(ETA, K, 0.25, "top-k", momentum=0.5),
+}
+CORRECTED = {
+    "Scaffnew": Scaffnew(ETA, K),
+    "Scaffnew fixed": Scaffnew(ETA, K, coin=False),
+    "FedCM": FedCM(ETA, K, 0.3),
+    "MimeLite": MimeLite(ETA, K, 0.6),
 }
 ROLLED = {  # a client's dice are its own: what it draws hangs on its id
     "FedCom": FedCom(ETA, K),
     "FedCOMGATE": FedCom(ETA, K, gate=True),
     "EF21-P": EF21P(ETA, K, 0.5),
     "EF21-P DIANA": EF21P(ETA, K, 0.5, 0.25, beta=0.5),
+    "SCALLION": Scallion(ETA, K, 0.25),
+    "CompressedScaffnew": CompressedScaffnew(ETA, K, ratio=0.5),
+    "FedKRSO": FedKRSO(ETA, K, Gaussian(2), 3, 2),
     "FedBAT": FedBAT(ETA, K, rho=0.5),
     "FedBAT weighted": FedBAT(ETA, K, rho=0.5, weighted=True),
     "FedBAT one way": FedBAT(ETA, K, rho=0.5, both=False),
@@ -200,6 +223,11 @@ TRUNCATED = {
     "FedHM decay": FedHM(ETA, K, LowRank(1.0, layers="all"), 0.1, weighted=True),
     "FlexLoRA": FlexLoRA(ETA, K, (LowRank(0.5, 1.0, layers="all"),)),
     "FlexLoRA ranks": FlexLoRA(ETA, K, (LowRank(1.0, 1.0, layers="all"), LowRank(0.3, 1.0, layers="all")), 0.5, True),
+    "RoLoRA": RoLoRA(ETA, K, LowRank(0.5, 1.0, layers="all")),
+    "FFA-LoRA": RoLoRA(ETA, K, LowRank(0.5, 1.0, layers="all"), None),
+    "FedEx-LoRA": FedExLoRA(ETA, K, LowRank(0.5, 1.0, layers="all"), weighted=True),
+    "FLoRA": FedExLoRA(ETA, K, LowRank(0.5, 1.0, layers="all"), True),
+    "FedSLoP": FedSLoP(ETA, K, Spherical(2, "orthonormal"), 0.5),
     "FedFTG": FedFTG(ETA, K, 1, 4),
     "FedFTG SGD": FedFTG(ETA, K, 1, 2, 1.0, "sgd", weighted=True),
     "ProjectedFedAvg": ProjectedFedAvg(ETA, K, 2, 3),
@@ -215,6 +243,7 @@ ALGORITHMS = (
     | REGULARISED
     | SLOPES
     | COMPRESSED
+    | CORRECTED
     | ROLLED
     | TRUNCATED
 )

@@ -86,6 +86,8 @@ SMOLLM, T_SMOLLM = "papers/decomfl/smollm.py", "test_smollm.py::test_"
 T_DOOR = "test_wire.py::test_processes_with_a_door_meet_in_its_folder"
 STORE, T_RESUMES = "papers/store.py", "test_store.py::test_a_long_run_goes_on_where_it_stopped"
 
+NEWER_LORA = "test_newer_lora.py"
+NEWER, T_NEWER = "test_newer.py", "test_newer.py::test_transcript"
 LOWRANK = "test_lowrank_baselines.py"
 T_LOW = f"{LOWRANK}::test_transcript"
 
@@ -2299,6 +2301,133 @@ MUTANTS = [
         "lag > self.since",
         "lag > self.since + 1",
         f"{LOWRANK}::test_traffic_of_projected_fedavg_by_hand",
+    ),
+    # Newer methods
+    Mutant(
+        "the control turns away",
+        "algorithms/scaffnew.py",
+        "problem.grads(y, xi[k]) - own.h",
+        "problem.grads(y, xi[k]) + own.h",
+        f"{T_NEWER}[Scaffnew]",
+    ),
+    Mutant(
+        "the model is sent to who has it",
+        "algorithms/scaffnew.py",
+        "sum(lag != 1 for lag in lags)",
+        "len(lags)",
+        f"{NEWER}::test_a_client_of_scaffnew_that_was_away_is_sent_the_model",
+    ),
+    Mutant(
+        "the old control is left out",
+        "algorithms/scallion.py",
+        "(delta + server.c)",
+        "delta",
+        f"{T_NEWER}[SCALLION]",
+    ),
+    Mutant(
+        "no mean over the rounds",
+        "algorithms/scallion.py",
+        "v = v + self.momentum * (G - v)",
+        "v = G",
+        f"{T_NEWER}[SCAFCOM]",
+    ),
+    Mutant(
+        "the momentum is added, not mixed",
+        "algorithms/fedcm.py",
+        "(1 - self.alpha) * down.delta",
+        "down.delta",
+        f"{T_NEWER}[FedCM]",
+    ),
+    Mutant(
+        "the gradient at the end",
+        "algorithms/mimelite.py",
+        "problem.grads(x, problem.full(clients))",
+        "problem.grads(y, problem.full(clients))",
+        f"{T_NEWER}[MimeLite]",
+    ),
+    Mutant(
+        "all clients draw one seed",
+        "algorithms/fedkseed.py",
+        'key.fold("seeds", int(i))',
+        'key.fold("seeds", 0)',
+        f"{T_NEWER}[FedKSeed]",
+    ),
+    Mutant(
+        "a step is entered without its rate",
+        "algorithms/fedkseed.py",
+        "to(y.device), -self.lr * g)",
+        "to(y.device), -g)",
+        f"{NEWER}::test_the_model_that_fedkseed_rebuilds_is_the_mean_of_the_clients",
+    ),
+    Mutant(
+        "both factors are trained",
+        "algorithms/rolora.py",
+        "g * trained",
+        "g",
+        f"{NEWER_LORA}::test_the_model_is_the_mean_of_the_clients_models[RoLoRA]",
+    ),
+    Mutant(
+        "A and B change places",
+        "algorithms/rolora.py",
+        "left == bool(turn)",
+        "left != bool(turn)",
+        f"{NEWER_LORA}::test_transcript[FFA-LoRA]",
+    ),
+    Mutant(
+        "what the means miss is lost",
+        "algorithms/fedexlora.py",
+        "base=x - D.update(u)",
+        "base=server.base",
+        f"{NEWER_LORA}::test_transcript[FedEx-LoRA]",
+    ),
+    Mutant(
+        "the adapters stay",
+        "algorithms/fedexlora.py",
+        'replace(server.D, key=key.fold("D"))',
+        "server.D",
+        f"{NEWER_LORA}::test_transcript[FLoRA]",
+    ),
+    Mutant(
+        "the mean of the senders forgets who is away",
+        "algorithms/compressedscaffnew.py",
+        "up.kept.sum(0).clamp(min=1)",
+        "server.s",
+        f"{T_NEWER}[CompressedScaffnew]",
+    ),
+    Mutant(
+        "controls learn at full speed",
+        "algorithms/compressedscaffnew.py",
+        "down.holders.value.control * self._pull",
+        "self._pull",
+        f"{T_NEWER}[CompressedScaffnew]",
+    ),
+    Mutant(
+        "a client's intervals go to one subspace",
+        "algorithms/fedkrso.py",
+        "(up.picked == k)",
+        "(up.picked[:, :1] == k)",
+        f"{NEWER}::test_the_model_that_fedkrso_rebuilds_is_the_mean_of_the_clients",
+    ),
+    Mutant(
+        "momentum is lost between rounds",
+        "algorithms/fedslop.py",
+        "own.m if self.carry else torch.zeros_like(own.m)",
+        "torch.zeros_like(own.m)",
+        f"{T_NEWER}[FedSLoP]",
+    ),
+    Mutant(
+        "squared updates are not remembered",
+        "algorithms/hiso.py",
+        "add_(change[0].square(), alpha=self.nu)",
+        "add_(change[0].abs(), alpha=self.nu)",
+        f"{T_NEWER}[HiSo]",
+    ),
+    Mutant(
+        "directions are as long everywhere",
+        "algorithms/hiso.py",
+        "root = model.m.rsqrt()",
+        "root = torch.ones_like(model.m)",
+        f"{NEWER}::test_one_step_of_hiso_is_newtons_where_it_has_the_hessian",
     ),
     # The methods' page
     Mutant(

@@ -32,6 +32,7 @@ FAR = 2.0**60  # sqrt(v) + tau is 2 FAR there, or FAR, whatever the changes
 NEUTRAL = (Momentum(1.0, 0.0), Adagrad(2 * FAR, 0.0, 0.5, FAR), Yogi(2 * FAR, 0.0, 0.5, FAR), Adam(FAR, 0.0, 0.0, FAR))
 OPTIMIZERS = (Momentum(0.7, 0.5), Adagrad(0.1), Yogi(0.05), Adam(0.05))
 REFUSED = ("FedMUD", "FedLMT", "FedPara", "DeComFL", "EF21-P", "FedHM", "FlexLoRA", "ProjectedFedAvg")
+REFUSED += ("Scaffnew", "CompressedScaffnew", "FedKSeed", "RoLoRA", "FFA-LoRA", "FedEx-LoRA", "FLoRA", "HiSo")
 REPLAYED = ("SSF", "STC", "FetchSGD", "FedBAT")  # their clients are sent the whole model then
 CHANGES = ("FedAvg", "SCAFFOLD II", "SCAFFOLD weighted", "FedProx", "FedDyn", "FedZO")
 ENDPOINTS = ("SSF", "FedMUD", "DeComFL")

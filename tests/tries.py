@@ -236,6 +236,11 @@ GIVEN: dict[str, dict[str, Any]] = {
     "SSF": {"projection": Spherical(2, "orthonormal")},
     "FedMUD": {"decomposition": LOW},
     "FedHM": {"decomposition": LOW},
+    "FedKSeed": {"pool": 4},
+    "FedKRSO": {"projection": Gaussian(2), "pool": 2},
+    "FedSLoP": {"projection": Spherical(2, "orthonormal")},
+    "RoLoRA": {"decomposition": LOW},
+    "FedEx-LoRA": {"decomposition": LOW},
     "FlexLoRA": {"decompositions": (LOW,)},
     "FLSS": {"rank": 1, "warm_up": 2},
     "FedFTG": {"rank": 1},
@@ -248,6 +253,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "BAFFLE": {"perturbations": 2},
     "DeComFL": {"perturbations": 2},
     "FedZO": {"perturbations": 2},
+    "HiSo": {"perturbations": 2},
 }
 FILLED = {"lr": 0.01, "local_steps": 2, "ratio": 0.5, "alpha": 0.5, "mu": 0.1}
 

@@ -26,6 +26,7 @@ from fedtheory.algorithms.fetchsgd import FetchSGD
 from fedtheory.algorithms.flss import FLSS, Down, Streamed
 from fedtheory.algorithms.projected import ProjectedFedAvg
 from fedtheory.algorithms.readings.fedsub import FedSubReading
+from fedtheory.algorithms.scaffnew import Scaffnew
 from fedtheory.algorithms.ssf import SSF
 from fedtheory.algorithms.stc import STC
 from fedtheory.core import checks
@@ -138,6 +139,11 @@ def _(algorithm: DeComFL, problem: Problem, copy: Any, step: Any, t: int) -> Any
     model = copy.map(torch.clone)
     algorithm.rebuild(problem.layout, model, step)
     return model
+
+
+@copies_of_reply.register
+def _(algorithm: Scaffnew, copies: dict[str, Any], reply: Any) -> dict[str, Any]:
+    return {"x": reply.x}
 
 
 # FedSub: a seed is drawn anew, and the dual of a client that was away stays, and turns (12).

@@ -25,9 +25,12 @@ class Field(ABC):
     def blocks(self, j: int) -> Iterator[tuple[slice, torch.Tensor]]:
         """Layer j in pieces: where it lies in the flat vector, and z there."""
 
-    @abstractmethod
     def losses(self, problem: Problem, y: torch.Tensor, mu: float, xi: Any) -> torch.Tensor:
         """Entry i: f_i(y_i + mu z). y (S, d) -> (S,)."""
+        moved = y.clone(memory_format=torch.contiguous_format)
+        for where, z in self:
+            moved[:, where].add_(z, alpha=mu)
+        return problem.losses(moved, xi)
 
     def __iter__(self) -> Iterator[tuple[slice, torch.Tensor]]:
         for j in range(len(self.layout.layers)):
@@ -119,11 +122,21 @@ class Each(Field):
         for parts in zip(*(one.blocks(j) for one in self.rows)):
             yield parts[0][0], torch.stack([z for _, z in parts])
 
-    def losses(self, problem: Problem, y: torch.Tensor, mu: float, xi: Any) -> torch.Tensor:
-        moved = y.clone(memory_format=torch.contiguous_format)
-        for where, z in self:
-            moved[:, where].add_(z, alpha=mu)
-        return problem.losses(moved, xi)
+
+@dataclass(frozen=True)
+class Scaled(Field):
+    """A direction whose entries are multiplied by `scale`, (d,)."""
+
+    of: Direction
+    scale: torch.Tensor
+
+    @property
+    def layout(self) -> Layout:  # type: ignore[override]
+        return self.of.layout
+
+    def blocks(self, j: int) -> Iterator[tuple[slice, torch.Tensor]]:
+        for where, z in self.of.blocks(j):
+            yield where, z * self.scale[where]
 
 
 @torch.no_grad()

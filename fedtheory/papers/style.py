@@ -25,7 +25,7 @@ WIDTH = 3.5  # inches: one column of a two-column paper
 # Okabe-Ito: told apart with any common colour blindness. Markers and dashes tell methods of one colour apart, and all
 # of them in grey. The hollow diamond is no method's marker: it is the paper's value.
 SEQUENCE = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000"]
-MARKERS = "os^vPX*h"
+MARKERS = "os^vPX*h<>p8"
 DASHES: list[Any] = [
     "-",
     "--",
@@ -35,6 +35,10 @@ DASHES: list[Any] = [
     (0, (8, 2.5)),
     (0, (3, 1, 3, 1, 1, 1)),
     (0, (1, 3)),
+    (0, (12, 2)),
+    (0, (6, 1, 1, 1)),
+    (0, (2, 1)),
+    (0, (4, 2, 4, 2, 1, 2)),
 ]
 STYLES = ["-", "--", "-.", ":"]
 
@@ -53,21 +57,28 @@ class Look(NamedTuple):
 
 
 # A look is a property of the method, in every figure: one row per colour, in the order of MARKERS and DASHES.
+OLDER = (
+    ("SCAFFOLD", "our-P=I", "FedLMT", "FetchSGD", "DeComFL", "FedLoRU", "FLSS"),
+    ("FedHM", "FedAvg", "DGC", "FedMUD+F", "FedMUD+BKD+F", "our-RD, printed"),
+    ("SSF", "our-SS", "FedPara", "FedProx", "STC", "FlexLoRA", "FedCom"),
+    ("FedMUD", "FedBAT", "FedSub", "our-CD", "FedDyn", "TopK, 5%", "Proj gradient"),
+    ("FedDC", "EF21-P", "FedMUD+BKD", "LBGM", "ProjectedFedAvg", "FedGen", "our-RD", "FedFTG"),
+    ("Top-k", "FedMUD+AAD", "MOON", "FedAvg-CD", "Sign+EF+FLSS", "our-SS, not rotated", "Proj both", "FedZO"),
+    ("SignSGD", "FedNTD", "FedMUD+BKD+AAD", "Proj update", "BAFFLE", "TopK, 1%", "our-SS, printed"),
+)
+NEWER = (
+    ("Scaffnew", "RoLoRA"),
+    ("SCALLION", "SCAFCOM", "FedKRSO"),
+    ("FedCM", "FedEx-LoRA"),
+    ("MimeLite", "FLoRA"),
+    ("FFA-LoRA", "HiSo"),
+    ("CompressedScaffnew",),
+    ("FedKSeed", "FedSLoP"),
+)
 METHODS: dict[str, Look] = {
     name: Look(color, dash, marker)
-    for color, names in zip(
-        SEQUENCE,
-        (
-            ("SCAFFOLD", "our-P=I", "FedLMT", "FetchSGD", "DeComFL", "FedLoRU", "FLSS"),
-            ("FedHM", "FedAvg", "DGC", "FedMUD+F", "FedMUD+BKD+F", "our-RD, printed"),
-            ("SSF", "our-SS", "FedPara", "FedProx", "STC", "FlexLoRA", "FedCom"),
-            ("FedMUD", "FedBAT", "FedSub", "our-CD", "FedDyn", "TopK, 5%", "Proj gradient"),
-            ("FedDC", "EF21-P", "FedMUD+BKD", "LBGM", "ProjectedFedAvg", "FedGen", "our-RD", "FedFTG"),
-            ("Top-k", "FedMUD+AAD", "MOON", "FedAvg-CD", "Sign+EF+FLSS", "our-SS, not rotated", "Proj both", "FedZO"),
-            ("SignSGD", "FedNTD", "FedMUD+BKD+AAD", "Proj update", "BAFFLE", "TopK, 1%", "our-SS, printed"),
-        ),
-    )
-    for name, dash, marker in zip(names, DASHES, MARKERS)
+    for color, older, newer in zip(SEQUENCE, OLDER, NEWER)
+    for name, dash, marker in zip(older + newer, DASHES, MARKERS)
 }
 ALIASES = {  # what a paper calls a method, or one setting of it that stands for the method
     "Full-SCAFFOLD": "SCAFFOLD",

@@ -1,0 +1,116 @@
+"""CompressedScaffnew: Condat, Agarsky, Richtarik 2022, "Provably Doubly Accelerated Federated Learning",
+arXiv:2210.13277. Read from an author's code for its successor TAMUNA, which is this method where all clients take part.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from fedtheory.algorithms import scaffnew
+from fedtheory.algorithms.flexlora import Up
+from fedtheory.algorithms.scaffnew import Own, Reply, Scaffnew
+from fedtheory.core import checks
+from fedtheory.core.algorithm import State
+from fedtheory.core.key import Key
+from fedtheory.core.message import Cost, Seed
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+
+
+@dataclass(frozen=True)
+class Holders:
+    """Which entries each client sends: entry j comes from s of n clients, at the places j s, ..., j s + s - 1."""
+
+    place: torch.Tensor  # of each client in a random order, (n,)
+    s: int
+
+    @staticmethod
+    def draw(key: Key, n: int, s: int) -> "Holders":
+        return Holders(torch.randperm(n, generator=key.generator()), s)
+
+    def of(self, clients: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        """q_i of these clients: (S, d) bool, for vectors like `like`."""
+        first = self.s * torch.arange(like.shape[-1])
+        return ((self.place[clients.cpu(), None] - first) % len(self.place) < self.s).to(like.device)
+
+    @property
+    def control(self) -> float:
+        """The largest eta of the theory: n (s - 1) / (s (n - 1)); 1 where everyone sends all."""
+        n, s = len(self.place), self.s
+        return 1.0 if s == n else n * (s - 1) / (s * (n - 1))
+
+
+@dataclass(frozen=True)
+class Server(scaffnew.Server):
+    n: int  # N
+    s: int
+
+
+@dataclass(frozen=True)
+class Down(scaffnew.Down):
+    holders: Seed[Holders]
+
+
+@dataclass(frozen=True)
+class CompressedScaffnew(Scaffnew):
+    """Scaffnew whose clients send some of the entries, such that each entry comes from as many clients.
+
+    The box has all clients take part. Where some are away, an entry is averaged over those of its senders that are
+    there, and stays where there is none.
+
+    Fields:
+        ratio: entries that a client sends, of d. An entry comes from s = max(2, round(ratio N)) clients.
+
+    Others: as `Scaffnew`.
+    """
+
+    ratio: float = 1 / 8
+    name = "CompressedScaffnew"
+    averaged = False
+
+    def __post_init__(self) -> None:
+        checks.number("ratio", self.ratio, 0.0, 1.0, open_low=True)
+
+    def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
+        s = min(problem.n, max(2, round(self.ratio * problem.n)))
+        return State(Server(x, problem.n, s), Own(x.new_zeros(problem.kept, problem.d)))  # sum_i h_i = 0
+
+    def broadcast(self, server: Server, key: Key) -> Down:
+        make, dense = partial(Holders.draw, n=server.n, s=server.s), Cost(server.n, 8 * server.n)
+        down = super().broadcast(server, key)
+        return Down(down.x, down.steps, Seed(key.fold("holders"), make, dense))
+
+    def client(self, problem: Problem, clients: torch.Tensor, own: Own, down: Down, key: Key):
+        up, _ = yield from super().client(problem, clients, own, down, key)
+        kept = down.holders.value.of(clients, up.dy)
+        sent = up.dy * kept  # q_i o x_i
+        return Up(sent, kept), Own(own.h - self._pulls(down) * sent)
+
+    def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, Reply]:
+        x = server.x + up.rows.sum(0) / up.kept.sum(0).clamp(min=1)  # x = (1/s) sum_i q_i o x_i
+        return Server(x, server.n, server.s), Reply(x)
+
+    def close(self, own: Own, clients: torch.Tensor, down: Down, reply: Reply) -> Own:
+        pulled = self._pulls(down) * (reply.x - down.x.value) * down.holders.value.of(clients, own.h)
+        return Own(own.h.index_add(0, clients, pulled))  # h_i <- h_i + (p eta / gamma) q_i o (x - x_i)
+
+    def _pulls(self, down: Down) -> float:
+        """p eta / gamma."""
+        return down.holders.value.control * self._pull
+
+
+METHODS = [
+    Method(
+        "CompressedScaffnew",
+        "compressed",
+        lambda o: CompressedScaffnew(o.lr, o.local_steps, ratio=o.ratio),
+        Card(
+            "Scaffnew in which each entry of the model comes from s of the N clients.",
+            "y -= eta (g_i(y) - h_i), until a coin of probability 1/K says stop; x = sum(q_i o y_i) / s; "
+            "h_i += chi q_i o (x - y_i) / (K eta), chi = N (s - 1) / (s (N - 1))",
+            "s = N is Scaffnew; h_i sum to 0 and reach grad F_i(x*), whoever takes part (laws).",
+            "x comes down whole, and few senders per entry take more rounds.",
+        ),
+    ),
+]

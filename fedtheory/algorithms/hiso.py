@@ -1,0 +1,85 @@
+"""HiSo: "Converge Faster, Talk Less: Hessian-Informed Federated Zeroth-Order Optimization", 2025, arXiv:2506.02370.
+Read from the authors' code.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from fedtheory.algorithms.decomfl import DeComFL, Down, Model, Server, Step, Up
+from fedtheory.core import checks
+from fedtheory.core.algorithm import State
+from fedtheory.core.key import Key
+from fedtheory.core.layout import Layout
+from fedtheory.core.message import Known
+from fedtheory.core.problem import Problem
+from fedtheory.core.registry import Card, Method
+from fedtheory.maps.directions import Scaled, walk
+
+
+@dataclass(frozen=True)
+class HiSo(DeComFL):
+    """DeComFL along directions z ~ N(0, H^-1), where H, a vector, is a running mean of squared updates.
+
+    Everyone makes H of the scalars that cross: no byte is added but where a model is sent, which H goes with. Within a
+    round H stands still; the authors' code lets it move between the local steps, so that we agree for K = 1.
+
+    Fields:
+        nu: weight of a new squared update in H; 0 is DeComFL.
+
+    Others: as `DeComFL`, without momentum.
+    """
+
+    nu: float = 1e-6
+    name = "HiSo"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.number("nu", self.nu, 0.0, 1.0)
+        if self.momentum:
+            checks.reject("momentum", self.momentum, "0: HiSo has none", "leave it out, or use DeComFL")
+
+    def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
+        return State(Server(x, torch.ones_like(x), Known(problem.layout), 0), None)  # m is H here
+
+    def client(self, problem: Problem, clients: torch.Tensor, own: None, down: Down, key: Key):
+        model, xi, scalars = down.model.value, problem.draw(clients, self.local_steps, key.fold("xi")), []
+        y = model.x.expand(len(clients), -1)
+        for k in range(self.local_steps):
+            yield y
+            z = self._scaled(problem.layout, down.seeds[k], model)
+            scalars.append(self.measure(problem, y, z, xi[k]))  # (f(x + mu z) - f(x)) / mu
+            if k + 1 < self.local_steps:
+                y = y.clone()
+                walk(y, z, -self.lr / len(z) * scalars[-1])
+        return Up(torch.stack(scalars, 1)), None
+
+    def rebuild(self, layout: Layout, model: Model, step: Step) -> None:
+        steps = [self._scaled(layout, seeds, model) for seeds in step.seeds]
+        for z, g in zip(steps, step.g):
+            change = torch.zeros_like(model.x)[None]
+            walk(change, z, g[None] / len(z))
+            model.x.sub_(change[0], alpha=self.lr)  # x <- x - (eta/P) sum_p g_p z_p
+            model.m.mul_(1 - self.nu).add_(change[0].square(), alpha=self.nu)  # H <- (1 - nu) H + nu (update)^2
+
+    def _scaled(self, layout: Layout, seeds: torch.Tensor, model: Model) -> list[Any]:
+        """z = H^(-1/2) u, u ~ N(0, I); H as it is now."""
+        root = model.m.rsqrt()
+        return [Scaled(one, root) for one in self.directions(layout, seeds, model.x)]
+
+
+METHODS = [
+    Method(
+        "HiSo",
+        "zeroth order",
+        lambda o: HiSo(o.lr, o.local_steps, o.perturbations),
+        Card(
+            "DeComFL along directions that are longer where past updates were small.",
+            "x -= eta / P sum_p mean_i(g_ip) z_p, z_p ~ N(0, H^-1); H = (1 - nu) H + nu (sum_p g_p z_p / P)^2",
+            "nu = 0 is DeComFL; its step is H^-1 grad F in the mean (laws). Original: a rate free of d and L.",
+            "Near x* updates vanish, H shrinks by 1 - nu a step and steps grow (law).",
+        ),
+        rate=0.1,
+    ),
+]

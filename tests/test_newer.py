@@ -1,0 +1,660 @@
+"""Newer methods, one by one: the box in NumPy, its laws, one claim of its theory, measured; bytes by hand.
+
+The transcripts loop over clients and steps on flat vectors. Only the draws are shared with the package.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from cases import ALGORITHMS, ETA, K, last, quadratic, regression, relative, rounds, start
+from cases import PROBLEMS as CASES
+from each import each
+from test_laws import close
+from test_transcripts import PROBLEMS, SEED, T, chosen, frames, gradient, samples_of, unvec, vec, weigh
+
+from fedtheory import (
+    CompressedScaffnew,
+    Coordinate,
+    DeComFL,
+    FedAvg,
+    FedCM,
+    FedKRSO,
+    FedKSeed,
+    FedSLoP,
+    Gaussian,
+    HiSo,
+    Identity,
+    Key,
+    Layout,
+    MimeLite,
+    Quadratic,
+    Scaffnew,
+    Scaffold,
+    Scallion,
+    Spherical,
+    play_round,
+    run,
+)
+from fedtheory.algorithms.compressedscaffnew import Holders
+
+SAMPLED = pytest.mark.parametrize("sampled", [5, 3])
+TEXTS, SAME, BYTES, BAD = {}, {}, {}, {}  # each method's rows for the tests at the end
+
+
+def slope(problem, i, sample, x):
+    """A gradient of client i at the flat vector x."""
+    return vec(gradient(problem, i, sample, unvec(x, problem)))
+
+
+def whole(problem, i):
+    return problem.full(torch.tensor([i]))
+
+
+def gradients(problem, x):
+    """grad F_i(x) of all clients."""
+    return problem.grads(x.expand(problem.n, -1), problem.full(problem.clients))
+
+
+def rounds_until(algorithm, problem, level, most=20_000):
+    """Rounds until the relative error is below a level."""
+    for t, (_, state) in enumerate(rounds(algorithm, problem, most)):
+        if problem.error(state.server.x) < level:
+            return t + 1
+    return most
+
+
+# Scaffnew
+
+
+def scaffnew(problem, a, S, root, x):
+    """Algorithm 2; a coin is tossed until it shows 1."""
+    h, p = np.zeros((problem.n, problem.d)), 1 / a.local_steps
+    for t in range(T):
+        key, steps = root.fold("round", t), a.local_steps
+        if a.coin and p < 1:
+            u = float(torch.rand((), generator=key.fold("coin").generator(), dtype=torch.float64))
+            steps = next(k for k in range(1, 10**6) if (1 - p) ** k < 1 - u)
+        ids, y = chosen(problem, S, key), {}
+        for i in ids:
+            y[i] = x
+            for sample in samples_of(problem, i, steps, key):
+                y[i] = y[i] - a.lr * (slope(problem, i, sample, y[i]) - h[i])  # 6
+        x = sum(y.values()) / S  # 8
+        for i in ids:
+            h[i] += p / a.lr * (x - y[i])  # 12
+        yield x, h
+
+
+TEXTS |= {"Scaffnew": (scaffnew, Scaffnew(0.05, 4)), "Scaffnew fixed": (scaffnew, Scaffnew(0.05, 4, coin=False))}
+BAD |= {"coin=1": lambda: Scaffnew(0.1, 2, 1)}
+
+
+@pytest.mark.parametrize("algorithm", [Scaffnew(0.1, 1), Scaffold(0.1, 1)], ids=lambda a: a.name)
+def test_scaffnew_with_one_step_is_gradient_descent(algorithm):
+    """p = 1, everyone: h_i sum to 0, so that they cancel in the mean."""
+    problem = quadratic()
+    x = start(problem)
+    for _, state in rounds(algorithm, problem, 20):
+        x = x - 0.1 * problem.grad(x)
+        close(state.server.x, x)
+
+
+@SAMPLED
+@pytest.mark.parametrize("coin", [True, False])
+def test_controls_of_scaffnew_sum_to_zero_and_reach_the_gradients_at_the_solution(coin, sampled):
+    """Whoever takes part: those present change their h_i by a sum of zero."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    for _, state in rounds(Scaffnew(0.5, 4, coin), problem, 150, sampled=sampled):
+        assert float(state.own.h.mean(0).norm()) < 1e-13
+    assert problem.error(state.server.x) < 1e-11
+    close(state.own.h, gradients(problem, problem.constants.x_star), 1e-10)
+
+
+def test_the_solution_is_a_fixed_point_of_scaffnew():
+    problem, algorithm = quadratic(), Scaffnew(0.1, 4)
+    x = problem.constants.x_star
+    state = algorithm.init(problem, x, Key(0))
+    state.own.h.copy_(gradients(problem, x))
+    for t in range(3):
+        state = play_round(algorithm, problem, state, torch.tensor([0, 2, 3]), Key(0).fold("round", t))[0]
+    close(state.server.x, x, 1e-14)
+    close(state.own.h, gradients(problem, x), 1e-13)
+
+
+def test_the_coin_is_tossed_by_all_and_shows_one_at_every_fourth_toss():
+    steps = [Scaffnew(0.1, 4)._first_one(Key(i)) for i in range(1000)]
+    assert min(steps) == 1
+    assert abs(np.mean(steps) - 4) < 4.5 * math.sqrt(12 / 1000)
+    assert abs(np.mean(np.array(steps) > 4) - 0.75**4) < 4.5 * math.sqrt(0.22 / 1000)
+
+
+def test_rounds_of_scaffnew_grow_as_the_root_of_the_condition_number():
+    """Theorem 3.6: O(kappa log 1/eps) steps, of which O(sqrt(kappa) log 1/eps) communicate, at p = 1/sqrt(kappa).
+
+    With one step a round, which is gradient descent, the rounds grow as kappa.
+    """
+    found = {}
+    for kappa in (9, 144):
+        problem = quadratic()
+        H = torch.diag(torch.logspace(-math.log10(kappa), 0, problem.d, dtype=torch.float64))
+        problem = Quadratic(H.repeat(5, 1, 1), problem.b, layout=problem.layout)
+        found[kappa] = [rounds_until(Scaffnew(1.0, K), problem, 1e-4) for K in (1, math.isqrt(kappa))]
+    (descent, ours), (descent_16, ours_16) = found[9], found[144]
+    assert 10 < descent_16 / descent < 20, "kappa is 16 times as large"
+    assert 2.5 < ours_16 / ours < 6, "and its root 4 times"
+
+
+def test_too_many_local_steps_slow_scaffnew_down():
+    """h_i moves by 1/K of what it lacks. Here sqrt(kappa) is 1.5."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    few, many = (rounds_until(Scaffnew(0.5, K), problem, 1e-6) for K in (4, 40))
+    assert many > 4 * few
+
+
+def test_a_client_of_scaffnew_that_was_away_is_sent_the_model():
+    algorithm, problem = ALGORITHMS["Scaffnew fixed"], quadratic()
+    state = algorithm.init(problem, start(problem), Key(0))
+    for lags, models in (([1, 1], 0), ([1, 2], 1), ([None, 7], 2)):
+        *_, traffic = play_round(algorithm, problem, state, torch.tensor([0, 1]), Key(1), lags=lags)
+        assert traffic.down.scalars == 12 * models + 24
+
+
+@pytest.mark.parametrize("name", ["Scaffnew", "Scaffnew fixed"])
+@each(b=[4, 8])
+def test_clients_of_scaffnew_have_the_model_from_the_last_reply(name, b):
+    """Up y_i - x; down x once, the coin's steps, and the reply."""
+    history = run(ALGORITHMS[name], quadratic(dtype=torch.float32 if b == 4 else torch.float64), 3)
+    coin = 0 if name == "Scaffnew fixed" else 8
+    assert history["up_bytes"] == [5 * t * 12 * b for t in range(4)]
+    assert history["down_bytes"] == [0, *(5 * (12 * b + t * (12 * b + coin)) for t in (1, 2, 3))]
+
+
+# SCALLION and SCAFCOM
+
+
+def scallion(problem, a, S, root, x):
+    n, d, K = problem.n, problem.d, a.local_steps
+    c, c_i, v, k = np.zeros(d), np.zeros((n, d)), np.zeros((n, d)), max(1, round(a.ratio * d))
+    for t in range(T):
+        key, total = root.fold("round", t), np.zeros(d)
+        for i in chosen(problem, S, key):
+            y = x
+            for sample in samples_of(problem, i, K, key):
+                y = y - a.lr * (slope(problem, i, sample, y) - c_i[i] + c)
+            delta = a.ratio * ((x - y) / (K * a.lr) - c)
+            if a.momentum is not None:
+                v[i] = (1 - a.momentum) * v[i] + a.momentum * ((x - y) / (K * a.lr) + c_i[i] - c)
+                delta = v[i] - c_i[i]
+            if a.compressor == "top-k":
+                sent, scale = np.argsort(-np.abs(delta), kind="stable")[:k], 1.0
+            else:
+                g = torch.Generator().manual_seed(key.fold("positions", i).hash())
+                sent, scale = torch.randperm(d, generator=g)[:k].numpy(), d / k
+            c_i[i, sent] += scale * delta[sent]
+            total[sent] += scale * delta[sent]
+        x = x - a.server_lr * K * a.lr * (total / S + c)
+        c = c + total / n
+        yield x, np.concatenate([c_i, v], 1) if a.momentum is not None else c_i
+
+
+TEXTS |= {
+    "SCALLION": (scallion, Scallion(0.05, 4, 0.5, server_lr=0.9)),
+    "SCAFCOM": (scallion, Scallion(0.05, 4, 0.3, "top-k", momentum=0.4)),
+}
+SAME |= {
+    "SCALLION, k = d": (Scallion(ETA, K, 1.0, server_lr=0.7), Scaffold(ETA, K, 0.7)),
+    "SCAFCOM, k = d": (Scallion(ETA, K, 1.0, "top-k", momentum=1.0), Scaffold(ETA, K)),
+}
+BYTES |= {"SCALLION": lambda b: (3 * b + 8, 24 * b), "SCAFCOM": lambda b: (3 * (b + 4), 24 * b)}  # k = 3
+BAD |= {
+    "ratio=0.0": lambda: Scallion(0.1, 2, 0.0),
+    "compressor='rand'": lambda: Scallion(0.1, 2, 0.5, "rand"),
+    "alpha=0.0": lambda: Scallion(0.1, 2, 0.5, alpha=0.0),
+    "momentum=1.5": lambda: Scallion(0.1, 2, 0.5, momentum=1.5),
+}
+
+
+@pytest.mark.parametrize("name", ["SCALLION", "SCAFCOM"])
+def test_the_server_control_is_the_mean_of_the_clients(name):
+    for _, state in rounds(ALGORITHMS[name], regression(), 15, sampled=2):
+        close(state.server.c, state.own.c.mean(0))
+
+
+@pytest.mark.parametrize("algorithm", [Scallion(0.1, 5, 0.5), Scallion(0.1, 5, 0.5, "top-k", momentum=0.2)])
+@SAMPLED
+def test_compressed_controls_arrive_where_compressed_changes_stall(algorithm, sampled):
+    """What is compressed vanishes at x*. A drift would stay, as FedAvg's does without any compression."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    assert problem.error(last(algorithm, problem, 200, sampled=sampled).server.x) < 1e-4
+    assert problem.error(last(FedAvg(0.1, 5), problem, 100).server.x) > 1e-2
+
+
+def test_the_price_of_compression_in_scallion():
+    """The controls learn at the rate alpha = k/d: a quarter of the entries takes more rounds, at most 4 times."""
+    problem = quadratic(spectrum=(0.3, 1.0))
+    full, quarter = (rounds_until(Scallion(0.1, 5, ratio), problem, 1e-6) for ratio in (1.0, 0.25))
+    assert 1.2 < quarter / full < 4
+
+
+# FedCM
+
+
+def fedcm(problem, a, S, root, x):
+    """Algorithm 2."""
+    delta = np.zeros(problem.d)
+    for t in range(T):
+        key, change = root.fold("round", t), 0
+        for i in chosen(problem, S, key):
+            y = x
+            for sample in samples_of(problem, i, a.local_steps, key):
+                y = y - a.lr * (a.alpha * slope(problem, i, sample, y) + (1 - a.alpha) * delta)
+            change = change + (y - x) / S
+        delta, x = -change / (a.lr * a.local_steps), x + a.server_lr * change
+        yield x, None
+
+
+TEXTS |= {"FedCM": (fedcm, FedCM(0.05, 4, 0.3, 0.9))}
+SAME |= {"FedCM, alpha = 1": (FedCM(ETA, K, 1.0, 0.7), FedAvg(ETA, K, 0.7))}
+BYTES |= {"FedCM": lambda b: (12 * b, 24 * b)}
+BAD |= {"alpha=1.5": lambda: FedCM(0.1, 2, 1.5)}
+
+
+def test_fedcm_rests_where_fedavg_with_smaller_steps_does():
+    """At rest Delta = 0, so that each local step is alpha eta times a gradient."""
+    problem = quadratic(spectrum=(0.6, 1.0))
+    ours, small, plain = (
+        last(a, problem, 200).server.x for a in (FedCM(0.1, 10, 0.3), FedAvg(0.03, 10), FedAvg(0.1, 10))
+    )
+    assert relative(ours, small) < 1e-12
+    assert 0.2 < problem.error(ours) / problem.error(plain) < 0.5
+
+
+# MimeLite
+
+
+def mimelite(problem, a, S, root, x):
+    """Algorithm 1 with momentum SGD: U(g, s) = V(g, s) = (1 - beta) g + beta s."""
+    s = np.zeros(problem.d)
+    for t in range(T):
+        key, ends, g = root.fold("round", t), 0, 0
+        for i in chosen(problem, S, key):
+            y = x
+            for sample in samples_of(problem, i, a.local_steps, key):
+                y = y - a.lr * ((1 - a.momentum) * slope(problem, i, sample, y) + a.momentum * s)
+            ends, g = ends + y / S, g + slope(problem, i, whole(problem, i), x) / S
+        x, s = ends, (1 - a.momentum) * g + a.momentum * s
+        yield x, None
+
+
+TEXTS |= {"MimeLite": (mimelite, MimeLite(0.05, 4, 0.6))}
+SAME |= {"MimeLite, beta = 0": (MimeLite(ETA, K, 0.0), FedAvg(ETA, K))}
+BYTES |= {"MimeLite": lambda b: (24 * b, 24 * b)}
+BAD |= {"momentum=1.0": lambda: MimeLite(0.1, 2, 1.0)}
+
+
+@pytest.mark.parametrize("make", [lambda b: FedCM(0.1, 1, 1 - b), lambda b: MimeLite(0.1, 1, b)], ids=["cm", "mime"])
+def test_one_local_step_is_momentum_sgd(make):
+    """m <- (1 - beta) grad F(x) + beta m, x <- x - eta m."""
+    problem = quadratic()
+    x, m = start(problem), 0.0
+    for _, state in rounds(make(0.8), problem, 20):
+        m = 0.2 * problem.grad(x) + 0.8 * m
+        x = x - 0.1 * m
+        close(state.server.x, x)
+
+
+def test_the_drift_of_mimelite_falls_with_the_square_of_what_is_fresh():
+    """Momentum stands still within a round: of the K steps' drift (1 - beta)^2 is left, and of FedCM's alpha."""
+    problem = quadratic(spectrum=(0.6, 1.0))
+    x_star = problem.constants.x_star
+    away = lambda a: float((last(a, problem, 250).server.x - x_star).norm())
+    plain = away(FedAvg(0.02, 5))
+    assert away(MimeLite(0.02, 5, 0.7)) / plain == pytest.approx(0.09, rel=0.05)
+    assert away(FedCM(0.02, 5, 0.3)) / plain == pytest.approx(0.3, rel=0.05)
+
+
+# FedKSeed
+
+
+def direction(problem, seed):
+    """z of a seed, (d,): each layer has a stream of its own."""
+    sizes = enumerate(layer.rows * layer.cols for layer in problem.layout.layers)
+    drawn = [torch.empty(n, dtype=torch.float64).normal_(generator=Key(seed).fold(j).generator()) for j, n in sizes]
+    return torch.cat(drawn).numpy()
+
+
+def directions(problem, count, root):
+    """z_s of the pool, (count, d)."""
+    seeds = torch.randint(2**63 - 1, (count,), generator=root.fold("pool").generator()).tolist()
+    return np.stack([direction(problem, seed) for seed in seeds])
+
+
+def fedkseed(problem, a, S, root, x):
+    """One number for each seed of the pool."""
+    z, total, w_0 = directions(problem, a.pool, root), np.zeros(a.pool), x
+    for t in range(T):
+        key, ids = root.fold("round", t), chosen(problem, S, root.fold("round", t))
+        p, change = np.array([float(problem.weights[i]) if a.weighted else 1.0 for i in ids]), 0
+        for i, share in zip(ids, p / p.sum()):
+            w, g = w_0 + total @ z, key.fold("seeds", i).generator()
+            own, picks = np.zeros(a.pool), torch.randint(a.pool, (a.local_steps,), generator=g).tolist()
+            for s, sample in zip(picks, samples_of(problem, i, a.local_steps, key)):
+                above, below = (
+                    float(problem.losses(torch.from_numpy(w + e * z[s])[None], sample)[0])
+                    for e in (a.smoothing, -a.smoothing)
+                )
+                step = -a.lr * (above - below) / (2 * a.smoothing)
+                w, own[s] = w + step * z[s], own[s] + step
+            change = change + share * own
+        total = total + change
+        yield w_0 + total @ z, None
+
+
+TEXTS |= {
+    "FedKSeed": (fedkseed, FedKSeed(0.02, 2, 20, 0.5)),
+    "FedKSeed weighted": (fedkseed, FedKSeed(0.02, 2, 20, 0.5, weighted=True)),
+}
+BYTES |= {"FedKSeed": lambda b: (20 * b, 20 * b, 12 * b + 160)}  # the pool of 20 seeds goes down once, with w_0
+BAD |= {"pool=0": lambda: FedKSeed(0.1, 2, 0), "smoothing=0.0": lambda: FedKSeed(0.1, 2, 4, 0.0)}
+
+
+def test_the_model_that_fedkseed_rebuilds_is_the_mean_of_the_clients():
+    algorithm, problem = FedKSeed(0.02, 4, 20), quadratic()
+    state = algorithm.init(problem, start(problem), Key(0))
+    for t in range(5):
+        key, down = Key(0).fold("round", t), algorithm.broadcast(state.server, Key(0).fold("round", t))
+        *_, ends = algorithm.client(problem, problem.clients, None, down, key)
+        state, _, _ = play_round(algorithm, problem, state, problem.clients, key)
+        close(state.server.x, ends.mean(0))
+
+
+@pytest.mark.parametrize("pool", [1, 8])
+def test_fedkseed_finds_the_best_model_of_its_pool(pool):
+    """Alike clients: it rests at the minimum of F on x_0 + span(z_s), x* for a pool of d or more."""
+    one = quadratic(1, spectrum=(0.5, 1.0), layout=Layout.single(2, 1))
+    problem = Quadratic(one.H.repeat(2, 1, 1), one.b.repeat(2, 1), layout=one.layout)
+    x0, H, b = start(problem), one.H[0].numpy(), one.b[0].numpy()
+    z = directions(problem, pool, Key(0)).T
+    best = x0.numpy() + z @ np.linalg.lstsq(z.T @ H @ z, z.T @ H @ (b - x0.numpy()), rcond=None)[0]
+    found = last(FedKSeed(0.2, 5, pool), problem, 90, x0=x0).server.x
+    assert np.linalg.norm(found.numpy() - best) < 1e-6 * np.linalg.norm(b)
+    assert (problem.error(found) > 0.1) == (pool < problem.d)
+
+
+# CompressedScaffnew
+
+
+def compressed_scaffnew(problem, a, S, root, x):
+    """Entry j comes from s clients, whose places in a random order follow one another from j s on."""
+    n, d, s = problem.n, problem.d, max(2, round(a.ratio * problem.n))
+    h, p, chi = np.zeros((n, d)), 1 / a.local_steps, n * (s - 1) / (s * (n - 1))
+    for t in range(T):
+        key, q = root.fold("round", t), np.zeros((n, d))
+        order = torch.randperm(n, generator=key.fold("holders").generator()).tolist()  # client i's place
+        for j in range(d):
+            for i in range(n):
+                q[i, j] = order[i] in [(j * s + b) % n for b in range(s)]
+        ids, y = chosen(problem, S, key), {}
+        for i in ids:
+            y[i] = x
+            for sample in samples_of(problem, i, a.local_steps, key):
+                y[i] = y[i] - a.lr * (slope(problem, i, sample, y[i]) - h[i])
+        new = x.copy()
+        for j in range(d):
+            there = [i for i in ids if q[i, j]]
+            if there:
+                new[j] = sum(y[i][j] for i in there) / len(there)
+        for i in ids:
+            h[i] += p * chi / a.lr * q[i] * (new - y[i])
+        x = new
+        yield x, h
+
+
+TEXTS |= {
+    "CompressedScaffnew": (compressed_scaffnew, CompressedScaffnew(0.05, 4, coin=False, ratio=0.4)),
+    "CompressedScaffnew, s = 3": (compressed_scaffnew, CompressedScaffnew(0.05, 4, coin=False, ratio=0.6)),
+}
+SAME |= {"CompressedScaffnew, s = N": (CompressedScaffnew(ETA, K, ratio=1.0), Scaffnew(ETA, K))}
+
+
+@pytest.mark.parametrize("sampled", [4, 3])
+def test_compressed_scaffnew_reaches_the_solution(sampled):
+    """Whoever takes part, and whoever sends an entry, the h_i change by a sum of zero."""
+    problem = quadratic(4, spectrum=(0.6, 1.0))
+    for _, state in rounds(CompressedScaffnew(1.0, 2, ratio=0.75), problem, 120, sampled=sampled):
+        assert float(state.own.h.mean(0).norm()) < 1e-12
+    assert problem.error(state.server.x) < 1e-8
+    close(state.own.h, gradients(problem, problem.constants.x_star), 1e-4)
+
+
+def test_rounds_of_compressed_scaffnew_grow_as_its_controls_learn_slower():
+    """Where they decide: chi (s - 1)/(N - 1) is 0.395 for s = 5 of N = 10 clients an entry, and 0.165 for s = 3."""
+    problem = quadratic(10, spectrum=(0.8, 1.0))
+    five, three = (
+        rounds_until(CompressedScaffnew(1.0, 3, coin=False, ratio=ratio), problem, 1e-3) for ratio in (0.5, 0.3)
+    )
+    assert three / five == pytest.approx(0.395 / 0.165, rel=0.1)
+
+
+def test_every_entry_comes_from_s_clients_and_every_client_sends_as_many():
+    for n, s, d in ((5, 2, 20), (7, 3, 14), (4, 4, 6)):
+        q = Holders.draw(Key(n), n, s).of(torch.arange(n), torch.zeros(d))
+        assert q.sum(0).tolist() == [s] * d
+        assert q.sum(1).tolist() == [d * s // n] * n
+
+
+@each(b=[4, 8])
+def test_a_client_of_compressed_scaffnew_sends_its_entries(b):
+    """s = 2 of 5 clients for each of 12 entries: 24 numbers up. Down the model, the coin's steps and a seed."""
+    algorithm, dtype = CompressedScaffnew(ETA, K, ratio=0.4), torch.float32 if b == 4 else torch.float64
+    history = run(algorithm, quadratic(dtype=dtype), 2)
+    assert history["up_bytes"] == [0, 24 * b, 48 * b]
+    assert history["down_bytes"] == [0, 5 * (24 * b + 16), 5 * (36 * b + 32)]
+
+
+# FedKRSO
+
+
+def fedkrso(problem, a, S, root, x):
+    for t in range(T):
+        key, total, ids = root.fold("round", t), 0, chosen(problem, S, root.fold("round", t))
+        pool = []
+        for k in range(a.pool):
+            basis = a.projection.draw(problem.layout, key.fold("P").fold(k), torch.float64)
+            pool.append([P.numpy() for P in basis.matrices()])
+        p = np.array([float(problem.weights[i]) if a.weighted else 1.0 for i in ids])
+        for i, share in zip(ids, p / p.sum()):
+            g, W = key.fold("picks", i).generator(), unvec(x, problem)
+            picks = torch.randint(a.pool, (-(-a.local_steps // a.interval),), generator=g).tolist()
+            B = {k: [np.zeros((P.shape[1], w.shape[1])) for P, w in zip(pool[k], W)] for k in picks}
+            for step, sample in enumerate(samples_of(problem, i, a.local_steps, key)):
+                k = picks[step // a.interval]
+                G = gradient(problem, i, sample, W)
+                B[k] = [b - a.lr * P.T @ g for b, P, g in zip(B[k], pool[k], G)]
+                W = [w - a.lr * P @ (P.T @ g) for w, P, g in zip(W, pool[k], G)]
+            total = total + share * sum(vec([P @ b for P, b in zip(pool[k], B[k])]) for k in B)
+        x = x + total
+        yield x, None
+
+
+TEXTS |= {
+    "FedKRSO": (fedkrso, FedKRSO(0.02, 5, Gaussian(2), 3, 2)),
+    "FedKRSO weighted": (fedkrso, FedKRSO(0.02, 4, Spherical(1), 2, 1, weighted=True)),
+}
+SAME |= {"FedKRSO, P = I": (FedKRSO(ETA, K, Identity(scale="isotropic"), 3, 2), FedAvg(ETA, K))}
+BYTES |= {"FedKRSO": lambda b: (2 * (4 * b + 4), 12 * b + 8)}  # two intervals of r = 2 of 6 rows, two columns
+BAD |= {
+    "pool=-1": lambda: FedKRSO(0.1, 2, pool=-1),
+    "interval=0": lambda: FedKRSO(0.1, 2, interval=0),
+    "scale='orthonormal'": lambda: FedKRSO(0.1, 2, Spherical(2, "orthonormal")),
+}
+
+
+def test_the_model_that_fedkrso_rebuilds_is_the_mean_of_the_clients():
+    algorithm, problem = ALGORITHMS["FedKRSO"], quadratic()
+    state = algorithm.init(problem, start(problem), Key(0))
+    for t in range(3):
+        key = Key(0).fold("round", t)
+        *_, ends = algorithm.client(problem, problem.clients, None, algorithm.broadcast(state.server, key), key)
+        state, _, _ = play_round(algorithm, problem, state, problem.clients, key)
+        close(state.server.x, ends.mean(0))
+
+
+def test_a_step_of_fedkrso_is_the_gradients_in_the_mean_and_longer():
+    """E[P P^T g] = g, and E ||P P^T g||^2 = (1 + (m + 1)/r) ||g||^2: here m = 6, r = 2."""
+    g = torch.randn(6, generator=Key(0).generator(), dtype=torch.float64)
+    P = torch.randn(20_000, 6, 2, generator=Key(1).generator(), dtype=torch.float64) / 2**0.5
+    one = Gaussian(2).draw(Layout.single(6), Key(1), torch.float64).matrices()[0]
+    assert torch.allclose(one, P[:1].new_tensor(one.tolist()))
+    steps = torch.einsum("sij,skj,k->si", P, P, g)
+    assert relative(steps.mean(0), g) < 0.05
+    assert float(steps.square().sum(1).mean() / g.square().sum()) == pytest.approx(4.5, rel=0.05)
+
+
+# FedSLoP
+
+
+def fedslop(problem, a, S, root, x):
+    m = {}
+    for t in range(T):
+        key, change = root.fold("round", t), 0
+        P = frames(a.projection, problem, key)
+        for i in chosen(problem, S, key):
+            W, zero = unvec(x, problem), [np.zeros((p.shape[1], w.shape[1])) for p, w in zip(P, unvec(x, problem))]
+            own = m.get(i, zero) if a.carry else zero
+            for sample in samples_of(problem, i, a.local_steps, key):
+                G = gradient(problem, i, sample, W)
+                own = [a.momentum * v + p.T @ g for v, p, g in zip(own, P, G)]
+                W = [w - a.lr * p @ v for w, p, v in zip(W, P, own)]
+            m[i], change = own, change + (vec(W) - x) / S
+        x = x + change
+        yield x, None
+
+
+TEXTS |= {
+    "FedSLoP": (fedslop, FedSLoP(0.05, 4, Spherical(2, "orthonormal"), 0.6)),
+    "FedSLoP anew": (fedslop, FedSLoP(0.05, 4, Coordinate(1, "orthonormal"), 0.6, carry=False)),
+}
+SAME |= {"FedSLoP, P = I, mu = 0": (FedSLoP(ETA, K, Identity(), 0.0), FedAvg(ETA, K))}
+BYTES |= {"FedSLoP": lambda b: (4 * b, 12 * b + 8)}  # r = 2 of 6 rows, two columns
+BAD |= {
+    "momentum=1": lambda: FedSLoP(0.1, 2, momentum=1),
+    "scale='isotropic'": lambda: FedSLoP(0.1, 2, Spherical(2)),
+}
+
+
+def test_momentum_that_fedslop_carries_over_is_no_momentum():
+    """Its coordinates point nowhere in a new subspace: with K = 1 no round is spared, where P = I spares half."""
+    problem = quadratic(2, spectrum=(0.6, 1.0), layout=Layout.single(6))
+    until = lambda projection, mu: rounds_until(FedSLoP(0.05, 1, projection, mu), problem, 0.1)
+    assert until(Identity(), 0.0) > 2 * until(Identity(), 0.8)
+    half = Spherical(3, "orthonormal")
+    assert until(half, 0.8) == pytest.approx(until(half, 0.0), rel=0.2)
+
+
+def test_half_the_rows_of_fedslop_take_twice_the_rounds():
+    problem = quadratic(spectrum=(0.5, 1.0))
+    full, half = (rounds_until(FedSLoP(0.3, 1, Spherical(r, "orthonormal"), 0.0), problem, 1e-3) for r in (6, 3))
+    assert half / full == pytest.approx(2, rel=0.1)
+
+
+# HiSo
+
+
+def hiso(problem, a, S, root, x):
+    H = np.ones(problem.d)
+    for t in range(T):
+        key, ids = root.fold("round", t), chosen(problem, S, root.fold("round", t))
+        seeds = torch.randint(2**63 - 1, (a.local_steps, a.perturbations), generator=key.fold("z").generator())
+        z = [[direction(problem, s) / np.sqrt(H) for s in row] for row in seeds.tolist()]
+        g = np.zeros(seeds.shape)
+        for i in ids:
+            y = x
+            for k, sample in enumerate(samples_of(problem, i, a.local_steps, key)):
+                at = lambda w, sample=sample: float(problem.losses(torch.from_numpy(w)[None], sample)[0])
+                own = [(at(y + a.smoothing * v) - at(y)) / a.smoothing for v in z[k]]
+                y = y - a.lr / len(own) * sum(s * v for s, v in zip(own, z[k]))
+                g[k] += np.array(own) / S
+        for row, slopes in zip(z, g):
+            change = sum(s * v for s, v in zip(slopes, row)) / len(row)
+            x, H = x - a.lr * change, (1 - a.nu) * H + a.nu * change**2
+        yield x, None
+
+
+TEXTS |= {"HiSo": (hiso, HiSo(0.03, 2, 3, 0.5, nu=0.2))}
+SAME |= {"HiSo, nu = 0": (HiSo(ETA, K, 4, 0.5, nu=0.0), DeComFL(ETA, K, 4, 0.5))}
+BAD |= {"nu=2.0": lambda: HiSo(0.1, nu=2.0), "momentum=0.9": lambda: HiSo(0.1, momentum=0.9)}
+
+
+def test_one_step_of_hiso_is_newtons_where_it_has_the_hessian():
+    """In the mean a step is H^-1 grad F: with many directions and H the Hessian, kappa = 1000 costs nothing."""
+    H = torch.logspace(-3, 0, 12, dtype=torch.float64)
+    problem = Quadratic(H.diag().repeat(2, 1, 1), quadratic(2).b, layout=Layout.single(6, 2))
+    algorithm, x0 = HiSo(1.0, 1, 3000, nu=0.0), start(problem)
+    state = algorithm.init(problem, x0, Key(0))
+    state.server.m.copy_(H)
+    after = play_round(algorithm, problem, state, problem.clients, Key(0))[0].server.x
+    norm = lambda x: float((H * (x - problem.constants.x_star).square()).sum().sqrt())
+    assert norm(after) < 0.12 * norm(x0)
+
+
+@each(b=[4, 8])
+def test_hiso_costs_what_decomfl_does_until_a_model_is_sent(b):
+    """K P = 2 slopes up; down 2 seeds and the last round's step: 2 seeds, 2 slopes; x and H are 24 numbers."""
+    history = run(HiSo(0.01, 1, 2), quadratic(dtype=torch.float32 if b == 4 else torch.float64), 3)
+    assert history["up_bytes"] == [5 * t * 2 * b for t in range(4)]
+    step = min(16 + 2 * b, 24 * b)
+    assert history["down_bytes"] == [0, 5 * 16, 5 * (32 + step), 5 * (48 + 2 * step)]
+
+
+def test_at_the_solution_the_mean_of_squares_of_hiso_only_shrinks():
+    problem = quadratic(1)
+    server = last(HiSo(0.01, 1, 4, 1e-9, nu=0.1), problem, 20, x0=problem.constants.x_star.clone()).server
+    assert torch.allclose(server.m, torch.full_like(server.m, 0.9**20), rtol=1e-6)
+
+
+# All of them
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@each(problem=PROBLEMS, sampled=[5, 3])
+def test_transcript(name, problem, sampled):
+    (text, algorithm), problem = TEXTS[name], weigh(PROBLEMS[problem]())
+    x0 = start(problem)
+    theirs = text(problem, algorithm, sampled, Key(SEED), x0.numpy())
+    for (x, own), (_, state) in zip(theirs, rounds(algorithm, problem, T, sampled=sampled, seed=SEED, x0=x0)):
+        assert np.linalg.norm(state.server.x.numpy() - x) <= 1e-10 * np.linalg.norm(x)
+        if own is not None:
+            mine = torch.cat([getattr(state.own, name) for name in state.own.__dataclass_fields__], 1).numpy()
+            assert np.linalg.norm(mine - own) <= 1e-9 * max(np.linalg.norm(own), 1e-3)
+    assert relative(state.server.x, x0) > 0.05, "the trajectory should go somewhere"
+
+
+@pytest.mark.parametrize("name", SAME)
+@each("problem, sampled", zip(CASES, itertools.cycle([5, 3])))
+def test_at_the_end_of_its_hyperparameter_it_is_an_older_method(name, problem, sampled):
+    one, two = (last(algorithm, CASES[problem](), 6, sampled=sampled) for algorithm in SAME[name])
+    close(one.server.x, two.server.x, 1e-11)
+    if "k = d" in name:
+        close(one.server.c, two.server.c, 1e-11)
+        close(one.own.c, two.own.c, 1e-11)
+
+
+@pytest.mark.parametrize("name", BYTES)
+@each(dtype=[torch.float32, torch.float64])
+def test_traffic_by_hand(name, dtype):
+    """A client's bytes up and down in a round, and down once; b bytes a number, d = 12, five clients."""
+    up, down, once = (*BYTES[name](dtype.itemsize), 0)[:3]
+    history = run(ALGORITHMS[name], quadratic(dtype=dtype), 2)
+    assert history["up_bytes"] == [0, 5 * up, 10 * up]
+    assert history["down_bytes"] == [0, 5 * (once + down), 5 * (once + 2 * down)]
+
+
+@pytest.mark.parametrize("named", BAD)
+def test_bad_input(named):
+    with pytest.raises((ValueError, TypeError), match="Fix: ") as caught:
+        BAD[named]()
+    assert named in str(caught.value)
