@@ -22,8 +22,13 @@ from fedtheory.theory.ssf.round import Instance
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "theory" / "linear.md"
 
 
+def normal(seed):
+    g = Key(seed).generator()
+    return lambda *size: torch.randn(*size, generator=g, dtype=torch.float64)
+
+
 def turned(d, seed):
-    return torch.linalg.qr(torch.randn(d, d, generator=Key(seed).generator(), dtype=torch.float64))[0]
+    return torch.linalg.qr(normal(seed)(d, d))[0]
 
 
 # Theorem 1, by the training code
@@ -64,8 +69,7 @@ MEMBERS = [
 
 def contraction(method, S, share, server, seed, K):
     """Both sides of 1.3."""
-    g, N, d = Key(seed).generator(), 3, 2
-    draw = lambda *size: torch.randn(*size, generator=g, dtype=torch.float64)
+    draw, N, d = normal(seed), 3, 2
     a = draw(N, d)
     h = torch.tensor([1.0, 0.7, -0.4 + 0.9 * (seed % 2)]).double()[:, None].expand(N, d)
     noise = draw(N, d)
@@ -200,7 +204,7 @@ def test_no_round_of_numpy_breaks_a_theorem(theorem, faster):
 def test_no_round_of_the_training_code_breaks_theorem_2(method, S):
     N, d, K = 3, 2, 3
     for seed in range(5):
-        draw = lambda *size, g=Key(seed).generator(): torch.randn(*size, generator=g, dtype=torch.float64)
+        draw = normal(seed)
         h = torch.tensor([[1.0, 0.3], [1.0, 0.0], [0.2, 1.0]]).double()
         problem = Smooth(h, draw(N, d))
         star = (h * problem.b).sum(0) / h.sum(0)

@@ -3,12 +3,12 @@
 from fedtheory.theory.formula import named
 
 LETTERS = {
-    "eta": r"\tilde\eta", "eta_g": r"\eta_g", "lr": r"\eta_l", "rho": r"\rho", "ell": r"\ell", "omega": r"\omega",
+    "eta": r"\tilde\eta", "lr": r"\eta_l", "rho": r"\rho", "ell": r"\ell", "omega": r"\omega",
     "phi": r"\varphi", "nu": r"\nu", "theta": r"\theta", "sigma": r"\sigma", "zeta": r"\zeta", "mu": r"\mu",
     "kappa": r"\kappa", "kappa_s": r"\kappa_s", "chi": r"\chi", "alpha": r"\alpha", "gamma": r"\gamma",
     "delta": r"\delta", "lam": r"\lambda", "eps": r"\varepsilon", "gap": r"\Delta_F", "stays": r"\mathcal E",
-    "f": "f", "f_T": r"\mathbb E[F(x^T)-F^\star]", "f_end": r"\lim_T\mathbb E[F(x^T)-F^\star]",
-    "C": r"\mathcal C", "C0": r"\mathcal C_0", "C_": r"\mathcal C_\star", "C_1": r"\mathbb E\,\mathcal C_\star^+",
+    "f": "f", "f_end": r"\lim_T\mathbb E[F(x^T)-F^\star]",
+    "C0": r"\mathcal C_0", "C_": r"\mathcal C_\star", "C_1": r"\mathbb E\,\mathcal C_\star^+",
     "G2": r"\Vert G\Vert^2", "Phi": r"\Phi", "Phi1": r"\mathbb E\Phi^+", "Phi_0": r"\Phi_0",
     "Phi_T": r"\mathbb E\Phi_T", "Psi": r"\Psi", "Psi_0": r"\Psi_0", "Psi_T": r"\mathbb E\Psi_T",
     "e2": r"\Vert x-x^\star\Vert^2", "e2_1": r"\mathbb E\Vert x^+-x^\star\Vert^2",
