@@ -70,7 +70,7 @@ def most(given: Sequence[Said], where: Sequence[Put], left: Formula, right: Form
 
 def member(
     name: str, given: Sequence[Said], row: Sequence[Put], *, start: Sequence[tuple[str, str]],
-    noise: Sequence[tuple[str, str]], clients: Sequence[tuple[str, str]] = (),
+    noise: Sequence[tuple[str, str]] | None = None, clients: Sequence[tuple[str, str]] = (),
 ) -> Every:  # fmt: skip
     """A row of the memories in theorem 1: kappa_s, the condition, the start and what stays of noise and clients.
 
@@ -83,7 +83,7 @@ def member(
         Implies(given, ["kappa_s >= least", F["condition"]], [*row, *OF_S, ("least", least)], cleared=True),
         Fails(Implies(given, ["kappa_s >= 11/10*least"], [*row, *OF_S, ("least", least)], cleared=True)),
         most(given, bound, F["weight"], F[f"{name}_start"], *start),
-        most(given, alone(0, 1), F["stays"], F[f"{name}_stays"], *noise),
+        *([] if noise is None else [most(given, alone(0, 1), F["stays"], F[f"{name}_stays"], *noise)]),
         most(given, alone(1, 0), F["stays"], F[f"{name}_stays"], *clients),
     )
 
@@ -91,6 +91,13 @@ def member(
 WHOLE: list[Put] = [*ALL, "mu == rho", *memory("kept"), "h == sqrt(u*rho)", *NUMBERS]
 SSF = every(
     member("ssf", [*LOCAL, "u <= 1/8", "u*rho <= 1/16"], WHOLE, start=[("4.1", "4.0")], noise=[("17", "16")]),
+    member(
+        "ssf",
+        ["p <= 1/100*rho", "rho <= 1", "ell <= 1"],
+        [*ALL, "mu == rho", *memory("kept"), OF_FAMILY["once_h"], *NUMBERS],
+        start=[("4.1", "4.0")],
+    ),
+    Equal("most**2", "1/100*rho", [("most", OF_FAMILY["once_local"])]),
     Equal("h**2", "1/8*rho", [SECOND, ("h", OF_FAMILY["ssf_step"])]),
     Equal("h", "1/4", [FIRST, ("h", OF_FAMILY["ssf_step"])]),
     Equal(F["ssf_stays"], "10/(9*ell)*noise*(h/N + 17*p)", ["noise == theta*sigma**2/(rho*K)"]),
@@ -308,8 +315,8 @@ STEPS = [
          {"9/10*rho": "19/20*rho"}),
     Step("linear.1.4", "identity", "the induction from T to T + 1", UNROLLED, {"+ stays": "+ 2*stays"}),
     Step("linear.1.5", "implication", "for p <= 1/100 and S >= 1", NONE, {"2/3": "13/20"}),
-    Step("linear.2.1", "implication", "for p <= 1/100, u <= 1/8, u rho <= 1/16, ell <= L and N >= 1", SSF,
-         {"4.1": "4"}),
+    Step("linear.2.1", "implication",
+         "for p <= 1/100, u <= 1/8, u rho <= 1/16, N >= 1; for p <= rho/100, h = 1/4; ell <= L", SSF, {"4.1": "4"}),
     Step("linear.2.2", "implication", "for p <= 1/100, y <= 1/64, ell <= L, all S, N >= 2", SOME, {"3.6": "3.5"}),
     Step("linear.2.3", "implication", "for p <= 1/100, h <= 1/4, ell <= L, N >= 1", FULL, {"3.9": "3.8"}),
     Step("linear.2.4", "implication", "for p <= 1/100, h <= 1/10, c p <= rho/5, ell <= L", FORGET, {"2.6": "2.5"}),
