@@ -111,7 +111,13 @@ def subspace_price(d: int, r: int, effective: float, law: str = "spherical") -> 
 
 
 class LinearPlan(NamedTuple):
-    """Rounds, local step and server step."""
+    """Steps with which a method reaches the minimum, and how long it takes: `linear_plan`.
+
+    Fields:
+        rounds: T.
+        lr: local step eta_l.
+        server_lr: eta_g.
+    """
 
     rounds: int
     lr: float
