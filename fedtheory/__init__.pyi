@@ -101,8 +101,10 @@ from .running.shards import join_group as join_group
 from .running.simulate import run as run
 from .running.stopping import Budget as Budget
 from .running.stopping import EarlyStopping as EarlyStopping
+from .theory.rules import LinearPlan as LinearPlan
 from .theory.rules import best_directions as best_directions
 from .theory.rules import largest_step as largest_step
+from .theory.rules import linear_plan as linear_plan
 from .theory.rules import subspace_price as subspace_price
 
 __version__: str

@@ -18,7 +18,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-MODULES = {page: page.capitalize() for page in ("ssf", "family", "fedsub", "flss", "mud", "decomfl", "limits")}
+PAGES = ("ssf", "family", "fedsub", "flss", "mud", "decomfl", "limits", "linear")
+MODULES = {page: page.capitalize() for page in PAGES}
 FORBIDDEN = r"Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture|Unset\s+Guard\s+Checking|bypass_check"
 
 

@@ -30,6 +30,7 @@ CALLED_FIRST = (
     fedtheory.largest_step,
     fedtheory.best_directions,
     fedtheory.subspace_price,
+    fedtheory.linear_plan,
 )
 WITH_EXAMPLES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)

@@ -73,10 +73,10 @@ class Step:
         return Outcome(self.check(), _EVIDENCE[self.kind], None, self.says)
 
 
-PAPERS = (*registry.PAPERS, "family", "limits")  # those with a page; the last two are of no paper
+PAPERS = (*registry.PAPERS, "family", "limits", "linear")  # those with a page; the last three are of no paper
 
 
-WITH_FORMULAS = ("ssf", "family", "fedsub", "flss", "limits", "mud", "decomfl")  # those of <page>/formulas.py
+WITH_FORMULAS = ("ssf", "family", "fedsub", "flss", "limits", "linear", "mud", "decomfl")  # those of <page>/formulas.py
 
 
 def formulas(paper: str) -> dict[str, Formula]:

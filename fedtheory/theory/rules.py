@@ -5,6 +5,7 @@ part. q stands for K L eta: how far a round's local steps go, in units of what c
 """
 
 import math
+from typing import NamedTuple
 
 from fedtheory.core import checks
 
@@ -107,6 +108,58 @@ def subspace_price(d: int, r: int, effective: float, law: str = "spherical") -> 
     if law == "coordinate" or d == 1:
         return d / r
     return d * (d * (r + 1) - 2 + (d - r) * effective) / (r * (d - 1) * (d + 2))
+
+
+class LinearPlan(NamedTuple):
+    """Steps with which a method reaches the minimum, and how long it takes: `linear_plan`.
+
+    Fields:
+        rounds: T.
+        lr: local step eta_l.
+        server_lr: eta_g.
+    """
+
+    rounds: int
+    lr: float
+    server_lr: float
+
+
+@checks.arguments
+def linear_plan(
+    L: float, mu: float, share: float = 1.0, n: int = 1, sampled: int = 1, local_steps: int = 1, left: float = 1e-6
+) -> LinearPlan:
+    """Return steps and rounds with which SSF and SCAFFOLD reach the minimum of a strongly convex loss.
+
+    Without noise Psi = ||x - x*||^2 + M C falls to `left` of its start in these rounds, in the mean (theorem 2 of
+    docs/theory/linear.md): C is the mean squared error of the clients' memories. SSF must keep the mean of all
+    memories: `SSFReading(server_control="all")` where sampled < n.
+
+    Args:
+        L: smoothness of every client's loss, which is convex, > 0: `problem.constants.L`.
+        mu: strong convexity of their mean, at most L: `problem.constants.mu`.
+        share: r/d, the share of the directions that a round keeps; 1 for SCAFFOLD.
+        n, sampled: clients, and those of a round.
+        local_steps: K. It changes the local step only.
+        left: share of Psi at the end, between 0 and 1.
+
+    Raises TypeError or ValueError for arguments out of range.
+
+    >>> linear_plan(L=1.0, mu=0.1, share=0.25, n=10, sampled=10, local_steps=5).rounds
+    4421
+    """
+    checks.number("L", L, 1e-100, 1e100, fix=_PLACE)
+    checks.number("mu", mu, 0.0, L, open_low=True, fix="take it from the problem's constants: mu=problem.constants.mu")
+    checks.number("share", share, 0.0, 1.0, open_low=True, fix="pass r/d, for example share=0.2")
+    checks.count("n", n)
+    checks.count("sampled", sampled)
+    checks.count("local_steps", local_steps)
+    checks.number("left", left, 1e-300, 1.0, fix="pass a share of the start, for example left=1e-6")
+    if sampled > n:
+        checks.reject("sampled", sampled, f"at most n = {n}", "pass fewer clients")
+    nu = (n - sampled) / (sampled * (n - 1)) if n > 1 else 0.0
+    rounds = 2 / share * max(4 * (1 + 10 * nu) * L / mu, n / sampled) * math.log(1 / left)
+    q = math.sqrt(mu / L) / 10
+    return LinearPlan(math.ceil(rounds), q / (local_steps * L), 1 / (4 * (1 + 10 * nu) * q))
 
 
 def mud_price(m: int, n: int, r: int, *, aad: bool = False, moment: float = 9 / 5) -> float:

@@ -1,0 +1,95 @@
+"""The formulas of docs/theory/linear.md, by their names there. The page's LaTeX is rendered from them."""
+
+from fedtheory.theory.formula import named
+
+LETTERS = {
+    "eta": r"\tilde\eta", "lr": r"\eta_l", "rho": r"\rho", "ell": r"\ell", "omega": r"\omega",
+    "phi": r"\varphi", "nu": r"\nu", "theta": r"\theta", "sigma": r"\sigma", "zeta": r"\zeta", "mu": r"\mu",
+    "kappa": r"\kappa", "kappa_s": r"\kappa_s", "chi": r"\chi", "alpha": r"\alpha", "gamma": r"\gamma",
+    "delta": r"\delta", "lam": r"\lambda", "eps": r"\varepsilon", "gap": r"\Delta_F", "stays": r"\mathcal E",
+    "f": "f", "f_end": r"\lim_T\mathbb E[F(x^T)-F^\star]",
+    "C0": r"\mathcal C_0", "C_": r"\mathcal C_\star", "C_1": r"\mathbb E\,\mathcal C_\star^+",
+    "G2": r"\Vert G\Vert^2", "Phi": r"\Phi", "Phi1": r"\mathbb E\Phi^+", "Phi_0": r"\Phi_0",
+    "Phi_T": r"\mathbb E\Phi_T", "Psi": r"\Psi", "Psi_0": r"\Psi_0", "Psi_T": r"\mathbb E\Psi_T",
+    "e2": r"\Vert x-x^\star\Vert^2", "e2_1": r"\mathbb E\Vert x^+-x^\star\Vert^2",
+    "moved": r"\mathbb E\Vert x^+-x\Vert^2", "mean_i": r"\frac1N\sum_i{}", "A_i": "A_i", "zeta_": r"\zeta_\star",
+    "min": r"\min({})", "max": r"\max({})", "log": r"\log{}", "x1": "x^+", "w1": "w^+",
+    "x2": r"\mathbb E\Vert x\Vert^2",
+    "step2": r"\mathbb E\Vert j\Vert^2", "w2": r"\mathbb E\Vert w\Vert^2", "xw": r"\mathbb E\langle x,w\rangle",
+}  # fmt: skip
+
+FORMULAS = named(
+    LETTERS,
+    # what is assumed
+    pl="1/2*G2 >= ell*f",
+    ell="0 < ell <= L",
+    # theorem 1
+    s="s == 9/10*rho*ell*eta",
+    kappa_s="kappa_s == kappa - s > 0",
+    condition="rho*omega*q/kappa_s*(7/5*alpha*p + (21/5*p + 2)*gamma*h**2) <= 1/25",
+    weight="M == rho*eta*(q/kappa_s)",
+    theorem="Phi_T <= (1 - s)**T*(gap + M*C0) + stays",
+    stays="""stays == 10/(9*ell)*(q/kappa_s*chi*zeta**2
+        + theta*sigma**2/(rho*K)*(h/S + 2/3*p + rho*q/kappa_s*(51/50*alpha + (1/25 + 2/S)*gamma*h**2)))""",
+    rounds="T >= 10*L/(9*rho*h*ell)*log(Phi_0/eps)",
+    # 1
+    left="-s*M",
+    used="-9/20*rho*eta*G2 <= -s*f",
+    s_most="s <= 9/40",
+    round="Phi1 <= (1 - s)*Phi + s*stays",
+    unrolled="(1 - s)*((1 - s)**T*Phi_0 + stays) + s*stays == (1 - s)**(T + 1)*Phi_0 + stays",
+    none="10/(9*ell)*(q*zeta**2 + theta*sigma**2/(rho*K)*(h/S + 2/3*p))",
+    # 2
+    ssf_kappa="kappa_s >= 43/200*rho",
+    ssf_start="M <= 4.1*eta*p",
+    ssf_stays="10*theta*sigma**2/(9*ell*rho*K)*(h/N + 17*p)",
+    some_kappa="kappa_s >= 99/400*phi*rho",
+    some_start="M <= eta/phi*(3.6*p + 4.1*h*nu)",
+    some_stays="10*theta*sigma**2/(9*ell*rho*K)*(h/S + 12*p + 13*h*nu)",
+    full_kappa="kappa_s >= 9/40",
+    full_start="M <= 3.9*rho*eta*p",
+    full_stays="10*sigma**2/(9*ell*rho*K)*(h/N + 15*p)",
+    forget_kappa="kappa_s >= 17/25",
+    forget_start="M <= 1.3*rho*eta*p",
+    forget_stays="10/(9*ell)*(2.6*(1/rho - 1)*p*zeta**2 + theta*sigma**2/(rho*K)*(h/N + 12*p/rho))",
+    # theorem 2
+    short="p <= ell/(100*L)",
+    server="h*(1 + 10*nu) <= 1/4",
+    share="mu >= rho",
+    s2="s == min(1/2*rho*ell*eta, 1/2*phi*mu)",
+    potential="Psi == e2 + M*C_",
+    weight2="M == rho*eta/(L*phi*mu)*(20*p*L/ell + 8*h*nu)",
+    theorem2="Psi_T <= (1 - s)**T*Psi_0 + eta*theta*sigma**2/(s*K*L)*(2*h/S + 32*h*nu + 84*p*L/ell)",
+    rounds2="T >= 2/rho*max(4*(1 + 10*nu)*L/ell, N/S)*log(Psi_0/eps)",
+    # 3
+    cocoercive="mean_i(sq(A_i)) <= 2*L*f",
+    apart="V + G2 <= 4*L*f + 2*C_",
+    slope="G2 <= 2*L*f",
+    cross="-2*dot(P*a, b) <= ell/2*sq(P*a) + 2/ell*sq(b)",
+    distance="e2_1 <= (1 - 1/2*rho*ell*eta)*e2 - 2*rho*eta*f + 2*eta/ell*L**2*D + moved",
+    memory="C_1 <= (1 - phi*mu)*C_ + 4*phi*(mu*L*f + L**2*D + theta*sigma**2/K)",
+    B="B == 2*eta/ell + 3*eta**2 + 4*phi*M",
+    coef_f="-2*rho*eta + 5.552*rho*p*L*B + 4*rho*eta*h + 8*rho*eta*h*nu + 4*phi*mu*L*M",
+    coef_C="-phi*mu*M + 2.776*rho*p*B + 4*rho*eta*h*nu/L",
+    coef_noise="1.041*p*B + 2*eta*h/(L*S) + 4*phi*M",
+    none_f="0",
+    half_C="-1/2*phi*mu*M",
+    noise_most="eta/L*(2*h/S + 32*h*nu + 84*p*L/ell)",
+    none2="2/(ell*L)*(8*p*L/ell + 4*h*nu)*zeta_**2",
+    # 4
+    two="F_1 == L/2*sq(x) + dot(v, x), F_2 == -dot(v, x)",
+    lam="lam == K*L*lr",
+    delta="delta == 1 - (1 - (1 - lam/K)**K)/lam",
+    drifts="x1 == x - lam/(2*L)*((1 - delta)*L*x - delta*v)",
+    none_end="f_end == delta**2/(4*L*(1 - delta)**2)*zeta**2",
+    c="c == 1 - (1 - L*lr)**K",
+    sampled_end="f_end == c/(2*L*(2 - c))*nu*zeta**2",
+    jump="j == lam/(2*L)*(delta*w - (1 - delta)*L*x)",
+    next_w="w1 == (1 - 1/rho)*v + L/(rho*lam)*j",
+    of_xw="xw == L/(2*lam)*step2",
+    of_w2="w2 == (1/rho - 1)*zeta**2 + L**2/(rho*lam**2)*step2",
+    of_x2="x2 == (1 + delta/2)/(lam*(1 - delta))*step2",
+    forget_end="""f_end == (1/rho - 1)*(lam*delta**2/(16*L))*((1 + delta/2)/(1 - delta))
+        *zeta**2/(1 - lam*(1 - delta)*(2 - delta)/8 - delta**2/(4*rho))""",
+    bursts="delta**2/(4*rho) >= 1 - lam*(1 - delta)*(2 - delta)/8",
+)  # fmt: skip
