@@ -183,6 +183,10 @@ class Algorithm(ABC):
         """
         return True
 
+    def evaluated(self, problem: Problem, own: Any) -> Problem:
+        """The problem as metrics see it, where clients keep a part of the model in `own`."""
+        return problem
+
     def chunk(self, problem: Problem) -> int | None:
         """How many clients are best stacked at a time; None: all. `run` may override it."""
         return problem.chunk

@@ -601,6 +601,7 @@ class _Loop:
         values: dict[str, float] = {}
         if shards is None or shards.rank == 0:
             of = f"{type(problem).__name__}."
+            problem = self.algorithm.evaluated(problem, self.state.own) if metrics else problem
             for name, metric in metrics.items():
                 found = metric(problem, x)
                 parts = found if isinstance(found, dict) else {name: found}

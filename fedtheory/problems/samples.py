@@ -49,6 +49,21 @@ def pair(name: str, data: Any, dtype: torch.dtype) -> tuple[torch.Tensor, torch.
     return x.detach(), y.detach()
 
 
+def test(given: Any, n: int, dtype: torch.dtype) -> tuple[tuple[torch.Tensor, torch.Tensor], list[int]]:
+    """Test data as one pair, and how many samples of it are each client's; one number where they are everybody's."""
+    several = isinstance(given, (list, tuple)) and not any(hasattr(one, "shape") for one in given)
+    if not several:
+        one = pair("test", given, dtype)
+        return one, [len(one[0])]
+    if len(given) != n:
+        checks.reject(
+            "test", f"{len(given)} parts", f"(inputs, targets), or one for each of {n} clients", "pass (x, y)"
+        )
+    pairs = [pair(f"test[{i}]", one, dtype) for i, one in enumerate(given)]
+    x, y = (torch.cat(parts) for parts in zip(*pairs))
+    return (x, y), [len(one[0]) for one in pairs]
+
+
 def _tensor(value: Any) -> torch.Tensor:
     return torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
 
