@@ -120,7 +120,7 @@ class Supervised(Minibatches):
         self.constants = Constants()
         scored = Scored(copy.deepcopy(module).to(self.device), loss, norm)
         trained = [(name, own) for name, own in scored.module.named_parameters() if own.requires_grad]
-        kept = tuple(f"{name}." for name, _ in scored.norms if norm == "local")
+        kept = tuple(f"{name}.".lstrip(".") for name, _ in scored.norms if norm == "local")
         local = [name.startswith(kept) for name, _ in trained] if kept else [False] * len(trained)
         crossing, self.local = (
             tuple(_layer(*own) for own, at_home in zip(trained, local) if at_home == which) for which in (False, True)
