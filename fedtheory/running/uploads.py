@@ -180,7 +180,7 @@ class QuantizedUploads(_Packed):
     Each tensor of an upload crosses with its largest magnitude. Neutral: bits None.
 
     Fields:
-        method: one that uploads plain floating-point tensors; others are refused.
+        method: one that uploads plain floating-point vectors; others are refused.
         bits: 8 or 16.
     """
 
@@ -196,6 +196,9 @@ class QuantizedUploads(_Packed):
         return self.bits is None
 
     def pack(self, problem: Problem, part: torch.Tensor, clients: torch.Tensor, key: Key) -> dict[str, torch.Tensor]:
+        if part.dim() != 2:
+            expected = "a method that uploads vectors (S, .)"
+            checks.reject("method", self.method.name, expected, "choose for example FedAvg, SCAFFOLD or SSF")
         u = uniforms([key.fold(int(i)).generator() for i in clients], part)
         return vars(Quantized.of(part, [part.shape[1]], self.bits or 0, u))
 
