@@ -2233,7 +2233,7 @@ MUTANTS = [
     Mutant(
         "sparse uploads are not scaled",
         "running/uploads.py",
-        ".expand(d) * (d / crossed[\"values\"].shape[1])",
+        '.expand(d) * (d / crossed["values"].shape[1])',
         ".expand(d)",
         "test_parts.py::test_compressed_uploads_have_the_right_mean_and_fewer_bytes",
     ),

@@ -32,6 +32,8 @@ def pair(name: str, data: Any, dtype: torch.dtype) -> tuple[torch.Tensor, torch.
         except (TypeError, ValueError, RuntimeError, IndexError) as error:
             expected = f"a Dataset of (input, target), all alike ({type(error).__name__}: {error})"
             checks.reject(name, type(data).__name__, expected, "turn both into tensors of one shape, padded")
+    if isinstance(data, torch.utils.data.DataLoader):
+        checks.reject(name, "DataLoader", "a pair (inputs, targets), or a Dataset", f"pass {name}.dataset", TypeError)
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         checks.reject(name, type(data).__name__, "a pair (inputs, targets), or a Dataset", "pass (x, y)", TypeError)
     try:
@@ -75,7 +77,16 @@ def frame(name: str, given: Any) -> Any:
         checks.reject(name, type(given).__name__, "a pandas frame or a path", "pass pandas.DataFrame(...)", TypeError)
     import pandas
 
-    return pandas.read_csv(checks.path(name, given))
+    if not (path := checks.path(name, given)).is_file():
+        checks.reject(name, str(given), f"a file (here is {Path.cwd()})", "pass the whole path of the CSV", OSError)
+    return pandas.read_csv(path)
+
+
+def hint_of_clients(frame: Any) -> str:
+    """What may be passed as `by`."""
+    texts = [name for name in frame.columns if frame[name].dtype.kind not in "biuf"]
+    rows = f"partitions.iid(torch.arange({len(frame)}), 10, Key(0)), from fedtheory.problems"
+    return f"pass by={texts[0]!r}" if texts else f"pass by={rows}"
 
 
 def numbers(frame: Any, names: list[Any]) -> torch.Tensor:

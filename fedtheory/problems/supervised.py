@@ -89,7 +89,7 @@ class Supervised(Minibatches):
             checks.reject("loss", loss, "a function of (outputs, targets)", fix, TypeError)
         if isinstance(loss, nn.Module) and not list(module.parameters()) and list(loss.parameters()):
             expected = "a module with parameters"
-            checks.reject("module", type(module).__name__, expected, "the module comes first, then the loss")
+            checks.reject("module", type(module).__name__, expected, "swap module and loss")
         modules.require_readable(module, type(module).__name__)
         self.device, self.key = checks.device("device", device), Key.of(key)
         self.batch, self.norm = checks.whole("batch", batch, 1), checks.choice("norm", norm, layers.NORMS)
@@ -150,7 +150,7 @@ class Supervised(Minibatches):
         loss: Loss,
         frame: Any,
         target: str | list[str],
-        by: str | Sequence[torch.Tensor],
+        by: str | Sequence[torch.Tensor] | None = None,
         key: Key | int = 0,
         *,
         classes: bool = False,
@@ -172,6 +172,10 @@ class Supervised(Minibatches):
         """
         checks.spelled(options, Supervised.from_frame, Supervised.__init__)
         frame = samples.frame("frame", frame)
+        if by is None or "clients" in options:
+            fix = "spell it by" if "clients" in options else samples.hint_of_clients(frame)
+            expected = "the column that names each row's client as by, or the rows of each client"
+            checks.reject("clients" if "clients" in options else "by", options.get("clients", by), expected, fix)
         names = [target] if isinstance(target, str) else list(target)
         apart = [*names, by] if isinstance(by, str) else names
         for name in apart:
@@ -204,11 +208,9 @@ class Supervised(Minibatches):
         try:
             outputs = self._outputs(x, some, moments)
         except Exception as error:
+            self._require_tensor(some)
             expected = f"a module that takes inputs {tuple(some.shape)} of {some.dtype}"
             checks.reject("module", said, expected, samples.hint_of_inputs(some, error))
-        if not isinstance(outputs, torch.Tensor):
-            fix = "return one tensor from forward, such as an LSTM's last output"
-            checks.reject(f"the output of {said}", type(outputs).__name__, "a tensor (b, ...)", fix)
         shape = tuple(outputs.shape)
         self._require_pairs(outputs)
         at = torch.arange(len(some), device=self.device)
@@ -240,6 +242,18 @@ class Supervised(Minibatches):
                 "pass batch_first=True to recurrent layers and transformers; normalise by nn.BatchNorm or nn.GroupNorm"
             )
             checks.reject("module", said, "a module that sees each sample of a batch by itself", fix)
+
+    def _require_tensor(self, some: torch.Tensor) -> None:
+        """The module returns one tensor. Raises TypeError for more than that, and passes where it returns nothing."""
+        try:
+            with torch.no_grad():
+                found = self._eval.module(some, (), (), self._plain_moments())
+        except Exception:
+            return
+        if not isinstance(found, torch.Tensor):
+            part = ".logits" if hasattr(found, "logits") else "[0]"
+            fix = f"write a module around it whose forward returns self.of(x){part}"
+            checks.reject(f"the output of {type(self.scored.module).__name__}", type(found).__name__, "a tensor", fix)
 
     def _require_pairs(self, outputs: torch.Tensor) -> None:
         """The loss compares each output with its own target. Raises ValueError where it compares each with all.
