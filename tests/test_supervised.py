@@ -10,7 +10,7 @@ from torch.utils.data import Dataset, TensorDataset
 
 from fedtheory import SSF, DeComFL, FedAvg, FedMUD, Key, LocalLayers, LowRank, Scaffold, Supervised, run
 from fedtheory.core.loop import sample_clients
-from fedtheory.problems import partitions
+from fedtheory.problems import layers, partitions
 from tests.test_rounds import refused
 
 SIZES = (10, 20, 30)
@@ -44,7 +44,7 @@ def dropped() -> nn.Module:
 
 
 class Vit(nn.Module):
-    def __init__(self, attention: float = 0.0) -> None:
+    def __init__(self, attention: float = 0.1) -> None:
         super().__init__()
         self.embed, self.head = nn.Linear(9, 16), nn.Linear(16, 3)
         self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, batch_first=True)
@@ -111,6 +111,30 @@ def test_masks_drop_the_share_that_the_layer_names_and_keep_the_mean():
     assert float(p.losses(p.start()[None], p.full(p.clients))) == pytest.approx(400)
     (mask,) = p._drawn_masks(data[0][0], [Key(5)])
     assert set(mask.unique().tolist()) == {0.0, 1 / 0.75}
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize(
+    "masks", [{}, {"attn_mask": True}, {"key_padding_mask": True}, {"attn_mask": True, "many": True}]
+)
+def test_attention_is_pytorchs_where_nothing_is_dropped_and_drops_a_share(batch_first, masks):
+    plain = made(lambda: nn.MultiheadAttention(8, 2, dropout=0.4, batch_first=batch_first))
+    own = layers.Scored(copy.deepcopy(plain), nn.MSELoss(), "moments").module
+    x = torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    x = x if batch_first else x.transpose(0, 1)
+    options = {}
+    if "attn_mask" in masks:
+        options["attn_mask"] = nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64)
+    if "many" in masks:
+        options["attn_mask"] = options["attn_mask"].expand(6, 5, 5).clone()
+    if "key_padding_mask" in masks:
+        options["key_padding_mask"] = torch.tensor([[False] * 4 + [True]] * 3)
+    found, wanted = own(x, x, x, **options), plain.eval()(x, x, x, **options)
+    torch.testing.assert_close(found[0], wanted[0])
+    torch.testing.assert_close(found[1], wanted[1])
+    own.given.masks = iter([torch.zeros(3, 2, 5, 5, dtype=torch.float64)])
+    bias = plain.out_proj.bias.expand_as(x)
+    torch.testing.assert_close(own(x, x, x, **options)[0], bias)
 
 
 MATRICES = (SSF(0.05, 5), FedMUD(0.05, 5, LowRank(0.5, layers="all")), Scaffold(0.05, 5))
@@ -368,7 +392,6 @@ def test_what_does_not_fit_has_a_line():
     refused(lambda: Supervised("net", mse, data), "module='net'")
     images = classes((inputs(1, 6, 6) * 9).to(torch.uint8))
     refused(seen(dropped(), nn.CrossEntropyLoss(), images), "module='Sequential'", "x.float() / 255")
-    refused(seen(Vit(attention=0.1), nn.CrossEntropyLoss(), classes(inputs(1, 6, 6))), "self_attn.dropout = 0")
     p = Supervised(made(mlp), mse, data)
     refused(lambda: run(FedAvg(0.1, 1), p, 1, metrics=("accuracy",)), "metrics='accuracy'", "record 'loss'")
 

@@ -1,4 +1,4 @@
-"""Layers that act differently in training, as functions of what comes from outside: dropout and batch normalisation."""
+"""Layers that act differently in training, as functions of what they are given: dropout, attention, normalisation."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from fedtheory.core.key import Key
 
 Loss = Callable[[Any, Any], torch.Tensor]  # outputs (b, ...), targets (b, ...) -> their mean loss, a scalar
 NORMS = ("moments", "shared", "local")
-_DROPOUTS = {nn.Dropout: None, nn.Dropout1d: 1, nn.Dropout2d: 2, nn.Dropout3d: 3}  # -> trailing axes dropped together
+_DROPOUTS = {nn.Dropout: 0, nn.Dropout1d: 1, nn.Dropout2d: 2, nn.Dropout3d: 3}  # -> trailing axes dropped together
 STATISTICS = ("running_mean", "running_var")
 
 
@@ -25,21 +25,59 @@ class _Given:
         self.seen: list[torch.Tensor] | None = None  # moments, where they are noted
         self.pulls: list[torch.Tensor] = []  # of running statistics towards a batch's
 
+    def dropped(self, h: torch.Tensor, p: float, whole: int = 0) -> torch.Tensor:
+        """Dropout by the next mask, where masks are given; so many trailing axes are dropped together."""
+        if self.shapes is not None:
+            self.shapes.append((torch.Size([*h.shape[: h.dim() - whole], *[1] * whole]), p))
+        return h if self.masks is None else h * next(self.masks)
+
 
 class _Dropout(nn.Module):
     """Dropout by masks that come from outside."""
 
-    def __init__(self, given: _Given, p: float, axes: int | None) -> None:
+    def __init__(self, given: _Given, p: float, whole: int) -> None:
         super().__init__()
-        self.given, self.p, self.axes = given, p, axes
+        self.given, self.p, self.whole = given, p, whole
 
     def forward(self, h: torch.Tensor) -> torch.Tensor:
-        if not (self.training and self.p):
-            return h
-        given, whole = self.given, self.axes or 0
-        if given.shapes is not None:
-            given.shapes.append((torch.Size([*h.shape[: h.dim() - whole], *[1] * whole]), self.p))
-        return h if given.masks is None else h * next(given.masks)
+        return self.given.dropped(h, self.p, self.whole) if self.training and self.p else h
+
+
+class _Attention(nn.MultiheadAttention):
+    """PyTorch's attention, whose weights are dropped by masks that come from outside."""
+
+    given: _Given
+
+    def forward(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        key_padding_mask: torch.Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: torch.Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        maps = zip(
+            self.in_proj_weight.chunk(3), (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        )
+        parts = (query, key, value) if self.batch_first else (part.transpose(0, 1) for part in (query, key, value))
+        linear = functional.linear
+        q, k, v = (linear(h, *of).unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for h, of in zip(parts, maps))
+        scores = q @ k.mT / self.head_dim**0.5  # (b, heads, n, m)
+        if attn_mask is not None:
+            scores = _masked(scores, attn_mask if attn_mask.dim() == 2 else attn_mask.view_as(scores))
+        if key_padding_mask is not None:
+            scores = _masked(scores, key_padding_mask[:, None, None])
+        weights = self.given.dropped(scores.softmax(-1), self.dropout)
+        out = self.out_proj((weights @ v).transpose(1, 2).flatten(2))
+        seen = None if not need_weights else weights.mean(1) if average_attn_weights else weights
+        return out if self.batch_first else out.transpose(0, 1), seen
+
+
+def _masked(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return scores.masked_fill(mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
 
 
 class _Norm(nn.Module):
@@ -115,7 +153,8 @@ class Scored(nn.Module):
     @property
     def dropped(self) -> bool:
         """Whether a layer drops anything in training."""
-        return any(isinstance(part, _Dropout) and part.training and part.p for part in self.modules())
+        drops = lambda part: isinstance(part, _Attention) or (isinstance(part, _Dropout) and part.p)
+        return any(drops(part) and part.training for part in self.modules())
 
     @property
     def norms(self) -> list[tuple[str, nn.Module]]:
@@ -177,6 +216,13 @@ def _replaced(module: nn.Module, given: _Given, running: bool) -> nn.Module:
 def _own(part: nn.Module | None, given: _Given, running: bool) -> nn.Module | None:
     if isinstance(part, nn.modules.dropout._DropoutNd) and type(part) in _DROPOUTS:
         return _Dropout(given, part.p, _DROPOUTS[type(part)]).train(part.training)
+    if type(part) is nn.MultiheadAttention and part.training and part.dropout and _is_plain(part):
+        part.__class__, part.given = _Attention, given
+        return part
     if isinstance(part, nn.modules.batchnorm._BatchNorm) and (part.training or part.running_mean is None):
         return _Norm(part, given, running)
     return None
+
+
+def _is_plain(part: nn.MultiheadAttention) -> bool:
+    return part._qkv_same_embed_dim and part.bias_k is None and not part.add_zero_attn

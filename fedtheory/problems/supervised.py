@@ -48,8 +48,9 @@ class Supervised(Minibatches):
             finds the same numbers.
         device: where to compute.
 
-    Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`) in training mode drop by the round's key and the client alone, so
-    a run is the same however its clients are stacked; a loss or gradient on all data, and `accuracy`, drop nothing.
+    Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`, in `nn.MultiheadAttention`) in training mode drop by the round's key
+    and the client alone, so a run is the same however its clients are stacked. A loss or gradient on all data, and
+    `accuracy`, drop nothing.
     Other layers that mix the samples of a batch are refused.
 
     Raises TypeError or ValueError for data that do not fit, and for a module or a loss that is not as above.
@@ -226,7 +227,7 @@ class Supervised(Minibatches):
         if tuple(loss.shape) != (1,):
             checks.reject("loss", f"a result of shape {tuple(loss.shape[1:])}", "a scalar", "end it with .mean()")
         if random:
-            fix = "use nn.Dropout layers, whose masks are kept; in attention set layer.self_attn.dropout = 0"
+            fix = "use nn.Dropout layers, whose masks are kept"
             checks.reject("module", said, "a module that draws nothing itself", fix)
         if not bool(loss.isfinite().all()):
             checks.reject("loss", float(loss), "a finite number on the first samples", "scale the data, or the start")
