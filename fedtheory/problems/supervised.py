@@ -48,8 +48,8 @@ class Supervised(Minibatches):
             finds the same numbers.
         device: where to compute.
 
-    Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`, in `nn.MultiheadAttention`) in training mode drop by the round's key
-    and the client alone, so a run is the same however its clients are stacked. A loss or gradient on all data, and
+    Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`, in `nn.MultiheadAttention`) in training mode drop by the round's
+    key and the client alone, so a run is the same however its clients are stacked. A loss or gradient on all data, and
     `accuracy`, drop nothing.
     Other layers that mix the samples of a batch are refused.
 
