@@ -88,10 +88,10 @@ from .running.comparison import Comparison as Comparison
 from .running.comparison import compare_methods as compare_methods
 from .running.parts import Adagrad as Adagrad
 from .running.parts import Adam as Adam
+from .running.parts import ClientMomentum as ClientMomentum
+from .running.parts import LocalLayers as LocalLayers
 from .running.parts import Momentum as Momentum
-from .running.parts import NormalizedUploads as NormalizedUploads
 from .running.parts import Optimizer as Optimizer
-from .running.parts import PrivateUploads as PrivateUploads
 from .running.parts import ServerOptimizer as ServerOptimizer
 from .running.parts import Yogi as Yogi
 from .running.seeds import Runs as Runs
@@ -101,6 +101,11 @@ from .running.shards import join_group as join_group
 from .running.simulate import run as run
 from .running.stopping import Budget as Budget
 from .running.stopping import EarlyStopping as EarlyStopping
+from .running.uploads import MaskedUploads as MaskedUploads
+from .running.uploads import NormalizedUploads as NormalizedUploads
+from .running.uploads import PrivateUploads as PrivateUploads
+from .running.uploads import QuantizedUploads as QuantizedUploads
+from .running.uploads import SparseUploads as SparseUploads
 from .theory.rules import LinearPlan as LinearPlan
 from .theory.rules import best_directions as best_directions
 from .theory.rules import largest_step as largest_step

@@ -24,7 +24,22 @@ import torch
 import torch.distributed as dist
 from cases import ALGORITHMS, problem, regression, start
 
-from fedtheory import MOON, SSF, FedAvg, FedGen, FedNTD, Key, Quadratic, run
+from fedtheory import (
+    MOON,
+    SSF,
+    ClientMomentum,
+    FedAvg,
+    FedGen,
+    FedNTD,
+    Key,
+    LocalLayers,
+    Quadratic,
+    QuantizedUploads,
+    Scaffold,
+    SparseUploads,
+    Supervised,
+    run,
+)
 from fedtheory.running import shards
 
 BLOCKS, ROUNDS = 5, 6
@@ -33,6 +48,11 @@ NETWORKS = {
     "MOON": MOON(0.05, 2, 1.0),
     "FedGen": FedGen(0.05, 2, server_steps=20),
     "FedAvg": FedAvg(0.05, 2),
+}
+PARTS = {
+    "momentum": ClientMomentum(Scaffold(0.05, 2), 0.5),
+    "8 bits": QuantizedUploads(SSF.haar(0.05, 2, 2)),
+    "sparse": SparseUploads(FedAvg(0.05, 2), 0.4),
 }
 FEW = (  # one of each kind of message, of private state and of average
     "FedAvg weighted", "SCAFFOLD II participants", "FedSub SS", "FedSub stored", "SSF all", "FedMUD AAD", "FedMUD kept",
@@ -49,6 +69,9 @@ def jobs(which="all"):
             yield f"{name}, {dtype}", ALGORITHMS[name], p, {"sampled": 3, "x0": start(p), "dropout": 0.2}
     for r in (2, 6, 11):  # rows of odd length begin at any alignment, at which products sum in another order
         yield f"SSF, r = {r} of 11", SSF.haar(0.05, 2, r), Quadratic.random(7, 11, Key(1)), {"sampled": 3}
+    for name, algorithm in PARTS.items():
+        yield name, algorithm, regression(7), {"sampled": 3, "dropout": 0.2}
+    yield "FedBN, network", LocalLayers(Scaffold(0.05, 2)), normalised(), {"sampled": 3, "metrics": ()}
     for name, algorithm in NETWORKS.items():
         yield (
             f"{name}, network",
@@ -56,6 +79,16 @@ def jobs(which="all"):
             problem(sizes=(12, 9, 7, 12, 5)),
             {"sampled": 3, "metrics": ("loss",)},
         )
+
+
+def normalised():
+    """A perceptron whose batch normalisation clients keep."""
+    g = torch.Generator().manual_seed(0)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1)).double()
+    data = [(x, x.sum(1, keepdim=True)) for x in torch.randn(70, 3, generator=g, dtype=torch.float64).split(10)]
+    return Supervised(net, torch.nn.MSELoss(), data, batch=4, norm="local")
 
 
 def resumed(folder, rounds, **options):

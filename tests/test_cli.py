@@ -16,8 +16,9 @@ import cases
 import pytest
 
 import fedtheory
-from fedtheory import cli, compare
+from fedtheory import FedAvg, Key, cli, compare, run
 from fedtheory.cli import figures, report
+from fedtheory.core import registry
 from fedtheory.papers import ITEMS, store
 from fedtheory.papers.deep import items as deep
 from fedtheory.papers.store import Result, Runner
@@ -209,9 +210,9 @@ def test_bad_input_is_one_line_with_a_fix(capsys, words, named, monkeypatch):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("option", ["--seed", "--round", "--samp"])
+@pytest.mark.parametrize("option", ["--se", "--round", "--samp"])
 def test_an_option_is_written_out(option, capsys):
-    """--seed 3 would have been --seeds 3: three runs."""
+    """--se 3 could be --seeds 3: three runs."""
     with pytest.raises(SystemExit) as stopped:
         cli.main(["run", "FedAvg", "quadratic", option, "3"])
     assert stopped.value.code == 2
@@ -620,6 +621,21 @@ def test_two_that_save_at_once_keep_both(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(ledger, "check", slowly)
     assert call(capsys, "claims", "fedsub.a1-cd", "--json", "--save", str(file))[0] == 0
     assert [record["id"] for record in ledger.load(file)] == ["fedsub.a1-cd", "ssf.lemma2.step6"]
+
+
+def test_a_seed_means_what_it_means_in_python(capsys):
+    problem = registry.problem("quadratic").make(Key(3).fold("data"), "cpu", None)
+    lr = problem.rate
+    history = run(FedAvg(lr, 5), problem, 4, seed=3, metrics=("error",))
+    words = ("run", "FedAvg", "quadratic", "--lr", repr(lr), "--local-steps", "5", "--rounds", "4", "--json")
+    status, out, _ = call(capsys, *words, "--seed", "3")
+    (found,) = json.loads(out)
+    assert (status, found["seed"], found["columns"]["error"]) == (0, 3, history["error"])
+    _, out, _ = call(capsys, *words, "--seeds", "4")
+    assert json.loads(out)[3] == found
+    status, _, err = call(capsys, *words, "--seeds", "4", "--seed", "3")
+    assert status == 2
+    assert "leave out one" in err
 
 
 def test_a_run_with_a_checkpoint_takes_more_rounds(capsys, tmp_path):

@@ -2,19 +2,22 @@
 
 import math
 import re
+import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from fedtheory import SSF, FedAvg, FedProx, Key, Quadratic, Scaffold, compare_methods, run
+from fedtheory import SSF, Comparison, FedAvg, FedProx, Key, Quadratic, Scaffold, compare_methods, run, run_seeds
 from fedtheory.running.comparison import _tune
 from tests.cases import problem as network
 from tests.test_rounds import refused
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("your-data.md", "your-experiment.md", "coming-from.md")
+PAGES = ("your-data.md", "your-network.md", "your-method.md", "your-experiment.md", "coming-from.md")
 PROBLEM = Quadratic.random(n=8, d=6, key=Key(0))
 
 
@@ -76,6 +79,68 @@ def test_a_method_that_diverges_is_last_and_one_seed_has_no_interval():
     assert all(map(math.isnan, (*runs.interval()[1:], *runs.difference(runs)[1:])))
     assert runs.difference(runs)[0] == 0
     assert math.isnan(runs.difference(found.runs["Lost"])[0])
+
+
+def test_a_comparison_comes_back_from_its_file(tmp_path):
+    path = tmp_path / "found.json"
+    found = compare_methods([lambda lr: FedProx(lr, 5, 0.1), Lost(0.1, 5)], PROBLEM, 8, rates=(1e4, 0.1), seeds=2)
+    found.save(path)
+    again = Comparison.load(path)
+    assert repr(again) == repr(found)
+    assert (again.metric, again.tried, again.rates) == (found.metric, found.tried, found.rates)
+    assert again.tried["FedProx"][1e4] == math.inf
+    for name, runs in found.runs.items():
+        assert again.runs[name].seeds == runs.seeds
+        for one, other in zip(again.runs[name].histories, runs.histories):
+            assert str(one.columns) == str(other.columns)
+            assert torch.equal(one.x, other.x)
+            assert one.diverged == other.diverged
+    path.write_text(path.read_text().replace('"metric": "error"', '"metric": "loss"'))
+    refused(lambda: Comparison.load(path), "path=", "Comparison.save", "SHA-256")
+    run(FedAvg(0.1, 5), PROBLEM, 2).save(path)
+    refused(lambda: Comparison.load(path), "path=", "something else")
+
+
+def test_each_record_is_logged_once_and_in_order(tmp_path):
+    rows = []
+    history = run(FedAvg(0.1, 5), PROBLEM, 6, every=2, log=rows.append, checkpoint=tmp_path)
+    assert rows == list(history)
+    run(FedAvg(0.1, 5), PROBLEM, 8, every=2, log=rows.append, checkpoint=tmp_path)
+    assert [row["round"] for row in rows] == [0, 2, 4, 6, 8]
+    rows.clear()
+    run_seeds(FedAvg(0.1, 5), PROBLEM, 2, seeds=(4, 7), log=rows.append)
+    assert [(row["seed"], row["round"]) for row in rows] == [(4, 0), (4, 1), (4, 2), (7, 0), (7, 1), (7, 2)]
+
+
+def logger_blocks():
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "loggers.md").read_text(), re.DOTALL)
+
+
+def test_tensorboard_holds_what_was_logged(tmp_path, monkeypatch):
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    monkeypatch.chdir(tmp_path)
+    space: dict = {}
+    exec(logger_blocks()[0], space)
+    found = events.EventAccumulator("runs/fedavg").Reload()
+    history = space["history"]
+    for name in history.columns:
+        kept = found.Scalars(name)
+        assert [one.step for one in kept] == history["round"]
+        assert [one.value for one in kept] == pytest.approx(history[name], rel=1e-6)
+
+
+def test_other_loggers_are_called_with_each_record(monkeypatch):
+    """Stand-ins that note what they are given."""
+    rows: dict[str, list] = {"wandb": [], "mlflow": []}
+    wandb = SimpleNamespace(init=lambda project: None, log=rows["wandb"].append, finish=lambda: None)
+    log = lambda row, step: rows["mlflow"].append((row, step))
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.setitem(sys.modules, "mlflow", SimpleNamespace(start_run=nullcontext, log_metrics=log))
+    for block in logger_blocks()[1:]:
+        space = {"run": run, "FedAvg": FedAvg, "Quadratic": Quadratic, "Key": Key}
+        exec(block, space)
+    wanted = list(space["history"])
+    assert rows == {"wandb": wanted, "mlflow": [(row, row["round"]) for row in wanted]}
 
 
 def test_what_cannot_be_compared_has_a_line():

@@ -9,15 +9,20 @@ from fedtheory import (
     SSF,
     Adagrad,
     Adam,
+    ClientMomentum,
     ClippedGradients,
     FedAvg,
     Key,
+    LocalLayers,
+    MaskedUploads,
     Momentum,
     NormalizedUploads,
     PrivateUploads,
     Quadratic,
+    QuantizedUploads,
     Scaffold,
     ServerOptimizer,
+    SparseUploads,
     Steps,
     WeightDecay,
     Yogi,
@@ -37,13 +42,17 @@ REPLAYED = ("SSF", "STC", "FetchSGD", "FedBAT")  # their clients are sent the wh
 CHANGES = ("FedAvg", "SCAFFOLD II", "SCAFFOLD weighted", "FedProx", "FedDyn", "FedZO")
 ENDPOINTS = ("SSF", "FedMUD", "DeComFL")
 PROBLEM = quadratic()
+KEPT = round(0.4 * PROBLEM.d)
 PARTS = {
     **{type(rule).__name__: lambda method, rule=rule: (ServerOptimizer(method, rule), PROBLEM) for rule in OPTIMIZERS},
     "uploads": lambda method: (PrivateUploads(method, 0.5, 0.1), PROBLEM),
     "clipped": lambda method: (method, ClippedGradients(PROBLEM, 0.3)),
     "decay": lambda method: (method, WeightDecay(PROBLEM, 0.1)),
+    "momentum": lambda method: (ClientMomentum(method, 0.5), PROBLEM),
+    "quantized": lambda method: (QuantizedUploads(method, 8), PROBLEM),
+    "sparse": lambda method: (SparseUploads(method, 0.4), PROBLEM),
     "all": lambda method: (
-        ServerOptimizer(PrivateUploads(method, 0.5), OPTIMIZERS[3]),
+        QuantizedUploads(ServerOptimizer(PrivateUploads(ClientMomentum(method), 0.5), OPTIMIZERS[3]), 16),
         WeightDecay(ClippedGradients(PROBLEM, 0.3), 0.1),
     ),
 }
@@ -62,6 +71,10 @@ def test_neutral_parts_are_the_method_itself(name):
     plain = played(method)
     part = played(method, ClippedGradients(WeightDecay(PROBLEM, 0.0), None))
     assert same(part, plain)
+    around = LocalLayers(SparseUploads(QuantizedUploads(ClientMomentum(method, 0.0), None), 1.0))
+    assert same(played(around), plain)
+    if method.averaged:
+        assert same(played(MaskedUploads(method, None)), plain)
     if name.startswith(REFUSED):
         refused(lambda: played(ServerOptimizer(method, NEUTRAL[0])), "method=", "the server's model x itself")
         return
@@ -152,6 +165,106 @@ def test_uploads_are_clipped_together_and_noise_has_its_deviation():
     assert abs(float(torch.corrcoef(noise)[0, 1])) < 5 / 200**0.5
 
 
+def test_client_momentum_is_pytorchs():
+    """SGD with momentum on each client, from 0 in each round, then the mean."""
+    lr, beta, steps = 0.1, 0.7, 4
+    x = PROBLEM.start()
+    for _ in range(2):
+        ends = []
+        for i in range(PROBLEM.n):
+            y = x.clone().requires_grad_()
+            optimizer = torch.optim.SGD([y], lr, beta)
+            for _ in range(steps):
+                y.grad = PROBLEM.grads(y.detach()[None], PROBLEM.full(torch.tensor([i])))[0]
+                optimizer.step()
+            ends.append(y.detach())
+        x = torch.stack(ends).mean(0)
+    method = ClientMomentum(FedAvg(lr, steps), beta)
+    torch.testing.assert_close(run(method, PROBLEM, 2).x, x, rtol=1e-12, atol=1e-12)
+    uneven = Unequal(PROBLEM)
+    whole = run(ClientMomentum(FedAvg(0.02, uneven.n), beta), uneven, 1)
+    (own,) = next_up(ClientMomentum(FedAvg(0.02, 2), beta), uneven.start(), Only(uneven, 1)).dy
+    dy = next_up(ClientMomentum(FedAvg(0.02, uneven.n), beta), uneven.start(), uneven).dy
+    torch.testing.assert_close(dy[1], own)
+    assert whole.diverged is None
+    option = Scaffold(0.1, 2, option="I")
+    control = next_up(ClientMomentum(option, beta), PROBLEM.start()).c
+    torch.testing.assert_close(control, next_up(option, PROBLEM.start()).c)  # the gradient on all data
+    refused(lambda: played(ClientMomentum(ALGORITHMS["DeComFL"])), "method=", "steps by gradients")
+
+
+def test_compressed_uploads_have_the_right_mean_and_fewer_bytes():
+    method = Scaffold(0.1, 3)
+    plain = next_up(method, PROBLEM.start())
+    bytes_of = {QuantizedUploads(method, 8): 2 * (PROBLEM.d + 8), SparseUploads(method, 0.4): 2 * (8 * KEPT + 8)}
+    for part, sent in bytes_of.items():
+        ups = [part.unpacked(up_at(part, t), PROBLEM.d) for t in range(200)]
+        for name in ("dy", "c"):
+            whole, rows = getattr(plain, name), torch.stack([getattr(up, name) for up in ups])
+            wide = whole.abs().amax(1, keepdim=True) / 127 if "8 bits" in part.name else whole.abs() * PROBLEM.d / KEPT
+            assert bool(((rows.mean(0) - whole).abs() <= 0.22 * wide).all()), "Hoeffding, one in a million"
+            assert not bool((rows == whole).all())
+        history = played(part, rounds=4)
+        assert history["up_bytes"][-1] == 4 * 3 * sent
+        assert history["down_bytes"] == played(method, rounds=4)["down_bytes"]
+    refused(lambda: played(SparseUploads(SSF.haar(0.1, 3, 2))), "method='SSF'", "changes of all")
+    refused(lambda: played(QuantizedUploads(ALGORITHMS["DeComFL"])), "method=", "vectors")
+    refused(lambda: played(QuantizedUploads(ALGORITHMS["STC"])), "method=", "sent as they are")
+
+
+def up_at(method, t):
+    from fedtheory import play_round
+
+    state = method.init(PROBLEM, PROBLEM.start(), Key(0))
+    key = Key(0).fold("round", 0).fold("again", t)
+    return play_round(method, PROBLEM, state, PROBLEM.clients, key)[1]
+
+
+@pytest.mark.parametrize("method", [FedAvg(0.1, 3), Scaffold(0.1, 3, weighted=True), SSF.haar(0.1, 3, 2)], ids=repr)
+def test_masks_cancel_in_the_sum_and_hide_each_upload(method):
+    weights = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+    problem = Quadratic(PROBLEM.H, PROBLEM.b, weights=weights, layout=PROBLEM.layout)
+    masked, whole = (run(one, problem, 5, seed=1) for one in (MaskedUploads(method), method))
+    torch.testing.assert_close(masked.x, whole.x, rtol=0, atol=5 * 2.0**-31)
+    assert masked["up_scalars"][-1] == whole["up_scalars"][-1] + 5 * 5 * len(next_up(method, problem.start()).__dict__)
+    one, other = (MaskedUploads(FedAvg(lr, 3)) for lr in (0.1, 0.2))
+    sent, others = (next_up(part, problem.start(), problem) for part in (one, other))
+    plain = next_up(one.method, problem.start(), problem).dy
+    found = (sent.dy_masked - others.dy_masked).double() * 2.0**-32
+    there = plain - next_up(other.method, problem.start(), problem).dy
+    torch.testing.assert_close(found, there, rtol=0, atol=2.0**-31), "the same masks hide both"
+    big = Quadratic.random(n=3, d=2000, key=Key(0))
+    words = next_up(MaskedUploads(FedAvg(0.1, 1)), big.start(), big).dy_masked
+    bits = ((words[..., None] >> torch.arange(64)) & 1).double().mean((0, 1))
+    assert float((bits - 0.5).abs().max()) < 5 * 0.5 / words.numel() ** 0.5
+    assert played(MaskedUploads(FedAvg(1e6, 30)), sampled=5, rounds=30).diverged is not None
+
+
+def test_masks_of_absent_clients_do_not_cancel():
+    part = MaskedUploads(FedAvg(0.1, 3))
+    refused(lambda: run(part, PROBLEM, 1, sampled=3), "sampled=3", "all 5 clients")
+    refused(lambda: run(part, PROBLEM, 9, dropout=0.5), "sampled=", "leave out sampled")
+    refused(lambda: MaskedUploads(ALGORITHMS["STC"]), "method=", "the participants' average alone")
+    refused(lambda: MaskedUploads(FedAvg(0.1, 3), 60), "bits=60")
+
+
+def test_epsilon_is_the_accountants():
+    """One Gaussian release of all clients: at least the exact epsilon of Balle and Wang (2018), and not far above."""
+    pytest.importorskip("dp_accounting")
+    from scipy.optimize import brentq
+    from scipy.stats import norm
+
+    delta, n, noise = 1e-5, 100, 0.5
+    part = PrivateUploads(FedAvg(0.1, 1), 1.0, noise)
+    shift = 2 / (noise * n**0.5)  # of the sum, in deviations
+    gap = lambda e: norm.cdf(shift / 2 - e / shift) - 2.718281828459045**e * norm.cdf(-shift / 2 - e / shift) - delta
+    exact = brentq(gap, 0, 50)
+    assert exact <= part.epsilon(1, delta, n) <= 1.3 * exact
+    assert part.epsilon(1, delta, n) < part.epsilon(10, delta, n) < part.epsilon(10, delta, n, local=True)
+    assert part.epsilon(10, delta, 10 * n, sampled=n) < part.epsilon(10, delta, n)
+    refused(lambda: PrivateUploads(FedAvg(0.1, 1), 1.0).epsilon(1, delta, n), "noise=0.0", "pass noise=1.0")
+
+
 def next_up(method, x, problem=PROBLEM):
     from fedtheory import play_round
 
@@ -206,6 +319,26 @@ def test_what_is_no_method_or_no_optimizer_is_refused():
     refused(lambda: ServerOptimizer(1, Momentum()), "method=1", "pass for example FedAvg")
     refused(lambda: PrivateUploads("FedAvg"), "method='FedAvg'", "pass for example FedAvg")
     refused(lambda: ServerOptimizer(ALGORITHMS["FedAvg"], 3), "optimizer=3", "an instance of Optimizer")
+
+
+class Only(Problem):
+    """One client of another problem."""
+
+    def __init__(self, of, i):
+        self.of, self.n, self.layout, self.dtype, self.device = of, 1, of.layout, of.dtype, of.device
+        self.weights, self.client = torch.ones(1, dtype=torch.float64), torch.tensor([i])
+
+    def draw(self, clients, steps, key):
+        return self.of.draw(self.client, steps, key)
+
+    def full(self, clients):
+        return self.of.full(self.client)
+
+    def grads(self, y, xi):
+        return self.of.grads(y, xi)
+
+    def losses(self, y, xi):
+        return self.of.losses(y, xi)
 
 
 class Unequal(Problem):

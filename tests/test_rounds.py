@@ -116,7 +116,7 @@ def test_what_a_sampler_is_made_of():
     refused(lambda: Available(((0,), ())), "trace[1]=()", "leave out rounds")
     refused(lambda: Weighted(2, (1.0, -1.0)), "weights[1]=-1")
     refused(lambda: Cyclic(0), "sampled=0")
-    refused(lambda: run(METHODS[0], PROBLEM, 2, sampled=3, sampler=Cyclic(3)), "sampled=3", "give Cyclic the number")
+    refused(lambda: run(METHODS[0], PROBLEM, 2, sampled=3, sampler=Cyclic(3)), "sampled=3", "leave it out")
     assert Available([[0, 1], [2]]) == Available(((0, 1), (2,)))
 
 

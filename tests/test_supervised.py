@@ -8,9 +8,9 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset, TensorDataset
 
-from fedtheory import SSF, DeComFL, FedAvg, FedMUD, Key, LowRank, Scaffold, Supervised, run
+from fedtheory import SSF, DeComFL, FedAvg, FedMUD, Key, LocalLayers, LowRank, Scaffold, Supervised, run
 from fedtheory.core.loop import sample_clients
-from fedtheory.problems import partitions
+from fedtheory.problems import layers, partitions
 from tests.test_rounds import refused
 
 SIZES = (10, 20, 30)
@@ -44,7 +44,7 @@ def dropped() -> nn.Module:
 
 
 class Vit(nn.Module):
-    def __init__(self, attention: float = 0.0) -> None:
+    def __init__(self, attention: float = 0.1) -> None:
         super().__init__()
         self.embed, self.head = nn.Linear(9, 16), nn.Linear(16, 3)
         self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.1, batch_first=True)
@@ -109,8 +109,32 @@ def test_masks_drop_the_share_that_the_layer_names_and_keep_the_mean():
     assert len(set(found)) == 20
     assert all(abs(value - 1) < 5 * deviation for value in found)
     assert float(p.losses(p.start()[None], p.full(p.clients))) == pytest.approx(400)
-    (mask,) = p._drawn_masks(p.start()[None], data[0][0], [Key(5)])
+    (mask,) = p._drawn_masks(data[0][0], [Key(5)])
     assert set(mask.unique().tolist()) == {0.0, 1 / 0.75}
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize(
+    "masks", [{}, {"attn_mask": True}, {"key_padding_mask": True}, {"attn_mask": True, "many": True}]
+)
+def test_attention_is_pytorchs_where_nothing_is_dropped_and_drops_a_share(batch_first, masks):
+    plain = made(lambda: nn.MultiheadAttention(8, 2, dropout=0.4, batch_first=batch_first))
+    own = layers.Scored(copy.deepcopy(plain), nn.MSELoss(), "moments").module
+    x = torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    x = x if batch_first else x.transpose(0, 1)
+    options = {}
+    if "attn_mask" in masks:
+        options["attn_mask"] = nn.Transformer.generate_square_subsequent_mask(5, dtype=torch.float64)
+    if "many" in masks:
+        options["attn_mask"] = options["attn_mask"].expand(6, 5, 5).clone()
+    if "key_padding_mask" in masks:
+        options["key_padding_mask"] = torch.tensor([[False] * 4 + [True]] * 3)
+    found, wanted = own(x, x, x, **options), plain.eval()(x, x, x, **options)
+    torch.testing.assert_close(found[0], wanted[0])
+    torch.testing.assert_close(found[1], wanted[1])
+    own.given.masks = iter([torch.zeros(3, 2, 5, 5, dtype=torch.float64)])
+    bias = plain.out_proj.bias.expand_as(x)
+    torch.testing.assert_close(own(x, x, x, **options)[0], bias)
 
 
 MATRICES = (SSF(0.05, 5), FedMUD(0.05, 5, LowRank(0.5, layers="all")), Scaffold(0.05, 5))
@@ -198,6 +222,122 @@ def test_an_exported_model_is_the_module_with_these_weights():
     assert not torch.equal(back[0].weight, module[0].weight)
 
 
+# Batch normalisation
+
+
+def normed() -> nn.Module:
+    body = (nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dropout(0.2))
+    return nn.Sequential(*body, nn.Linear(64, 5), nn.BatchNorm1d(5), nn.Linear(5, 3))
+
+
+def without_dropout() -> nn.Module:
+    return nn.Sequential(*(layer for layer in made(normed) if not isinstance(layer, nn.Dropout)))
+
+
+def images():
+    """Clients whose pictures have another mean and scale."""
+    moved = [(i + 1) * x + i for i, x in enumerate(inputs(1, 6, 6).split(SIZES))]
+    return [(x, (torch.arange(len(x)) + i) % 3) for i, x in enumerate(moved)]
+
+
+def around(method, norm):
+    return LocalLayers(method) if norm == "local" else method
+
+
+@pytest.mark.parametrize("epochs", [None, 1])
+@pytest.mark.parametrize("norm", ["moments", "shared", "local"])
+def test_a_run_with_batch_normalisation_does_not_hang_on_stacking_and_resumes(norm, epochs, tmp_path):
+    options = {"batch": 7, "epochs": epochs, "norm": norm}
+    p, alone = (
+        Supervised(made(normed), nn.CrossEntropyLoss(), images(), together=together, **options)
+        for together in (None, False)
+    )
+    steps = 3 if epochs is None else p.steps
+    for method in (Scaffold(0.1, steps), FedAvg(0.1, steps), SSF(0.05, steps)):
+        whole = run(around(method, norm), p, 4, sampled=2)
+        torch.testing.assert_close(run(around(method, norm), p, 4, sampled=2, chunk=1).x, whole.x)
+        torch.testing.assert_close(run(around(method, norm), alone, 4, sampled=2).x, whole.x)
+        folder = tmp_path / method.name
+        run(around(method, norm), p, 2, sampled=2, checkpoint=folder)
+        again = run(around(method, norm), p, 4, sampled=2, checkpoint=folder)
+        assert torch.equal(again.x, whole.x)
+        assert again.columns == whole.columns
+        assert not torch.equal(whole.x, p.start())
+    kinds = {"moments": 0, "shared": 2 * 9, "local": -2 * 9}
+    assert p.d == 4 * 9 + 64 * 5 + 5 + 5 * 3 + 3 + 2 * 9 + kinds[norm]
+
+
+@pytest.mark.parametrize("norm", ["moments", "shared", "local"])
+def test_a_local_step_is_pytorchs_and_so_are_the_running_statistics(norm):
+    """One client: PyTorch's loop, with the step size as the momentum of its running statistics."""
+    lr, module, (x, y) = 0.1, without_dropout(), images()[2]
+    p = Supervised(module, nn.CrossEntropyLoss(), [(x, y)], batch=10, norm=norm)
+    history = run(around(FedAvg(lr, 4), norm), p, 3)
+    for part in (module[1], module[5]):
+        part.momentum = lr
+    optimizer = torch.optim.SGD(module.parameters(), lr)
+    for t in range(3):
+        for step in p.draw(p.clients, 4, Key(0).fold("round", t).fold("xi")):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(module(x[step.index[0]]), y[step.index[0]]).backward()
+            optimizer.step()
+    found = p.export(history, 0) if norm == "local" else p.export(history)
+    wanted = module.state_dict()
+    assert found.keys() == wanted.keys()
+    for name in wanted:
+        if "num_batches" not in name and ("running" not in name or norm != "moments"):
+            torch.testing.assert_close(found[name], wanted[name])
+    back = without_dropout()
+    back.load_state_dict(found)
+    with torch.no_grad():
+        right = float((back.eval()(x).argmax(1) == y).double().mean())
+        loss = float(nn.functional.cross_entropy(back(x), y))
+    assert history["accuracy"][-1] == pytest.approx(right)
+    assert history["loss"][-1] == pytest.approx(loss)
+
+
+def test_moments_are_those_of_all_data_where_each_client_looks_at_all():
+    p = Supervised(nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1)).double(), nn.MSELoss(), regression(), batch=60)
+    (pair,) = p.moments(p.start())
+    torch.testing.assert_close(pair, torch.stack([p.inputs.mean(0), p.inputs.var(0, correction=0)]))
+
+
+def test_local_layers_stay_with_their_client_and_nothing_of_them_crosses():
+    p = Supervised(made(normed), nn.CrossEntropyLoss(), images(), batch=7, norm="local", test=images())
+    history = run(LocalLayers(FedAvg(0.1, 3)), p, 6, sampled=2)
+    kept = history.state.own.local
+    assert kept.shape == (3, 4 * 9)
+    assert not torch.allclose(kept[0], kept[1])
+    first = run(LocalLayers(FedAvg(0.1, 3)), p, 1, sampled=2)
+    away = [i for i in range(3) if torch.equal(first.state.own.local[i], p.local_start())]
+    assert len(away) == 1, "who does not take part keeps its layers"
+    assert history["up_bytes"][-1] == 6 * 2 * p.d * 8
+    assert not any(layer.name.startswith(("1.", "6.")) for layer in p.layout.layers)
+    accuracies = p.with_local(kept).accuracies(history.x)
+    assert history["accuracy"][-1] == pytest.approx(float(accuracies @ p.weights))
+    for i, (x, y) in enumerate(images()):
+        back = made(normed)
+        back.load_state_dict(p.export(history, i))
+        with torch.no_grad():
+            assert float((back.eval()(x).argmax(1) == y).double().mean()) == pytest.approx(float(accuracies[i]))
+    refused(lambda: run(FedAvg(0.1, 3), p, 1), "norm='local'", "LocalLayers(method)")
+    refused(lambda: run(LocalLayers(DeComFL(0.01, 1, 2)), p, 1), "method=", "steps by gradients")
+    refused(lambda: p.export(history), "client=None", "pass client=0")
+    refused(lambda: p.export(history.x, 0), "x=", "History")
+    refused(lambda: Supervised(made(normed), nn.CrossEntropyLoss(), images(), norm="batch"), "norm='batch'")
+    refused(lambda: Supervised(nn.BatchNorm1d(3).double(), nn.MSELoss(), regression(), norm="local"), "norm='shared'")
+    data = images()
+    refused(lambda: Supervised(made(normed), nn.CrossEntropyLoss(), data, test=data[:2]), "test=", "3 clients")
+
+
+def test_a_module_in_eval_mode_keeps_its_averages():
+    module = made(normed).eval()
+    p = Supervised(module, nn.CrossEntropyLoss(), images())
+    assert p.d == 4 * 9 + 64 * 5 + 5 + 5 * 3 + 3 + 2 * 9
+    with torch.no_grad():
+        torch.testing.assert_close(p.outputs(p.start(), p.inputs), module(p.inputs))
+
+
 def test_accuracy_is_of_the_test_data_and_only_of_classes():
     x = inputs(1, 6, 6)
     p = Supervised(made(dropped), nn.CrossEntropyLoss(), classes(x), test=(x[:7], classes(x)[0][1][:7]))
@@ -217,6 +357,14 @@ class Noisy(nn.Module):
         return nn.functional.dropout(self.map(x), 0.5)
 
 
+class Centred(nn.Linear):
+    def __init__(self) -> None:
+        super().__init__(3, 1)
+
+    def forward(self, x):
+        return super().forward(x - x.mean(0))
+
+
 def test_what_does_not_fit_has_a_line():
     mse, data = nn.MSELoss(), regression()
     flat = [(x, y[:, 0]) for x, y in data]
@@ -225,7 +373,7 @@ def test_what_does_not_fit_has_a_line():
     )
     refused(seen(mlp(), data=flat), "targets=(4,)", "(4, 1)", "pass y.unsqueeze(-1)")
     refused(seen(Noisy()), "module='Noisy'", "draws nothing", "nn.Dropout")
-    refused(seen(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))), "each sample", "module.eval()")
+    refused(seen(Centred()), "each sample", "nn.GroupNorm")
     refused(seen(mlp(), nn.MSELoss(reduction="sum")), "loss='MSELoss'", "the mean", "reduction='mean'")
     refused(seen(mlp(), nn.MSELoss(reduction="none")), "loss=", "a scalar", ".mean()")
     refused(seen(nn.Linear(5, 1)), "module='Linear'", "inputs (4, 3)", "let the first layer take (3,) a sample")
@@ -234,7 +382,7 @@ def test_what_does_not_fit_has_a_line():
     refused(seen(mlp(), data=data[0]), "clients=", "pass [(x, y)]")
     refused(seen(mlp(), data=dict(enumerate(data))), "clients=", "list(clients.values())")
     refused(seen(mlp(), nn.MSELoss), "loss=", "pass MSELoss()")
-    refused(lambda: Supervised(nn.MSELoss(), mlp(), data), "module='MSELoss'", "the module comes first")
+    refused(lambda: Supervised(nn.MSELoss(), mlp(), data), "module='MSELoss'", "swap module and loss")
     refused(seen(mlp(), test=(inputs(4), inputs(4)[:, :1])), "test inputs=(4,)", "(3,) a sample")
     refused(seen(mlp(), data=[[data[0][0]]]), "clients[0]=", "a pair (inputs, targets)")
     refused(seen(mlp(), data=[(data[0][0], data[1][1])]), "clients[0]=", "as many targets as inputs")
@@ -244,7 +392,6 @@ def test_what_does_not_fit_has_a_line():
     refused(lambda: Supervised("net", mse, data), "module='net'")
     images = classes((inputs(1, 6, 6) * 9).to(torch.uint8))
     refused(seen(dropped(), nn.CrossEntropyLoss(), images), "module='Sequential'", "x.float() / 255")
-    refused(seen(Vit(attention=0.1), nn.CrossEntropyLoss(), classes(inputs(1, 6, 6))), "self_attn.dropout = 0")
     p = Supervised(made(mlp), mse, data)
     refused(lambda: run(FedAvg(0.1, 1), p, 1, metrics=("accuracy",)), "metrics='accuracy'", "record 'loss'")
 

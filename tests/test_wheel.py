@@ -112,7 +112,7 @@ def test_its_metadata_are_valid(wheel):
     assert metadata.description is not None
     assert metadata.description.strip() == (ROOT / "README.md").read_text().strip()
     assert metadata.description_content_type == "text/markdown"
-    assert {"notebooks", "theory", "llm", "frame", "smollm", "test", "book", "course", "flower"} == set(
+    assert {"notebooks", "theory", "llm", "frame", "privacy", "smollm", "test", "book", "course", "flower"} == set(
         metadata.provides_extra or []
     )
 

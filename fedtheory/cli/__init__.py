@@ -199,6 +199,8 @@ def _add_run(add: _Add) -> None:
     """run, federate"""
     run = add("run", "run.show", "run one algorithm on one problem", "device", "seeds", "data")
     _add_choice(run, 200)
+    seed = "seed of the run, as in Python; the problem is Key(seed).fold('data')'s (default: 0)"
+    run.add_argument("--seed", type=number_of(int, 0, 2**63 - 1), default=None, help=seed)
     run.add_argument(
         "--blocks", type=_count, default=None, help="blocks of clients; they fix the bits (under torchrun: 12)"
     )

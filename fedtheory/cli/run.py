@@ -58,7 +58,11 @@ def print_rows(columns: Mapping[str, Sequence[float]], metrics: Sequence[str], m
 def show(options: argparse.Namespace) -> None:
     """run"""
     device = checks.device("device", options.device)
-    seeds = checks.whole("seeds", 1 if options.seeds is None else options.seeds, 1)
+    seeds = range(checks.whole("seeds", 1 if options.seeds is None else options.seeds, 1))
+    if options.seed is not None:
+        if options.seeds is not None:
+            checks.reject("seed", options.seed, "nothing of it beside seeds, how many from 0 on", "leave out one")
+        seeds = (checks.whole("seed", options.seed, 0),)
     rounds = checks.whole("rounds", options.rounds, 0, checks.MOST_ROUNDS)
     algorithm, offer = method(options), registry.problem(options.problem)
     torch.set_num_threads(1)
@@ -77,7 +81,7 @@ def show(options: argparse.Namespace) -> None:
     if options.checkpoint is not None:
         checks.path("checkpoint", options.checkpoint)
     runs = []
-    for seed in range(seeds):
+    for seed in seeds:
         key = Key(seed).fold("data")
         problem, metrics = offer.make(key, str(device), options), offer.metrics
         if registry.method(options.algorithm).pooled:

@@ -102,6 +102,12 @@ def _complete(kind: type) -> frozenset[str]:
     return frozenset(known)
 
 
+@cache
+def _constructor(kind: type) -> Any:
+    """What looks at the arguments of a class that is made."""
+    return checks.fitting(kind.__init__, kind.__name__, None)
+
+
 class Algorithm(ABC):
     """One method. A round is: broadcast, client, server, close.
 
@@ -122,9 +128,13 @@ class Algorithm(ABC):
         known = _complete(cls)
         for name in named.keys() - known:
             fields = ", ".join(one for one in cls.__dataclass_fields__ if one not in ("name", "revision"))  # type: ignore[attr-defined]
-            checks.reject(
-                name, named[name], f"a field of {cls.__name__}: {fields}", "spell it as one of these", TypeError
-            )
+            near = checks.nearest(name, known)
+            fix = f"spell it {near}" if near else "spell it as one of these"
+            if name in ("epochs", "local_epochs"):
+                fix = "write epochs in the problem, and pass local_steps=problem.steps here"
+            checks.reject(name, named[name], f"a field of {cls.__name__}: {fields}", fix, TypeError)
+        if given or named:  # a copy has neither
+            _constructor(cls)(*given, **named)
         return super().__new__(cls)
 
     def __init_subclass__(cls) -> None:
@@ -182,6 +192,10 @@ class Algorithm(ABC):
         makes its own K steps if the method has `own_steps`, and `run` refuses it if not.
         """
         return True
+
+    def evaluated(self, problem: Problem, own: Any) -> Problem:
+        """The problem as metrics see it, where clients keep a part of the model in `own`."""
+        return problem
 
     def chunk(self, problem: Problem) -> int | None:
         """How many clients are best stacked at a time; None: all. `run` may override it."""

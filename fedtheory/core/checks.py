@@ -110,6 +110,7 @@ _FIXES = {  # by the name of a type: what to pass
     "LowRank": "pass LowRank(1/32)",
     "Network": "pass a torch.nn.Module that was made, as Net(), or network('mlp', (1, 28, 28), 10)",
     "Schedule": "pass Steps(100) or Cosine(rounds)",
+    "Optimizer": "pass for example Adam(0.01), of this package",
     "Sampler": "pass Weighted(S), Cyclic(S) or Available(trace)",
     "State": "pass what algorithm.init or play_round returned",
     "Generator": "pass Key(0).generator()",
@@ -121,6 +122,17 @@ _FIXES = {  # by the name of a type: what to pass
     "Path": "pass a path",
     "Callable": "pass a function",
     "parts": "pass a partition, such as problems.partitions.iid(labels, 10, Key(0))",
+}
+_FIXES_OF_NAMES = {  # of an argument: what to pass in the place of a value of another type
+    "seed": lambda value: "pass one number; run_seeds takes several as seeds=",
+    "sampled": lambda value: f"pass a number of clients, as sampled=round({value} * problem.n)",
+    "x0": lambda value: (
+        "pass torch.nn.utils.parameters_to_vector(x0.parameters()).detach()"
+        if hasattr(value, "parameters")
+        else "call module.load_state_dict(x0): the start is the module's own weights"
+        if isinstance(value, Mapping)
+        else "wrap it: torch.as_tensor(x0)"
+    ),
 }
 _NAMES = {"int": "an integer", "str": "a text", "bool": "True or False", "NoneType": "None", "Path": "a path"}
 _NAMES |= {"Callable": "a function"}
@@ -152,7 +164,8 @@ def _typed(name: str, value: Any, kind: Any) -> Any:
     if not isinstance(value, shape) or (shape is int and isinstance(value, bool)):
         said = shape.__name__
         expected = _NAMES.get(said, f"an instance of {said}")
-        reject(name, value, expected, _FIXES.get(said, f"pass {expected}"), TypeError)
+        fix = _FIXES_OF_NAMES[name](value) if name in _FIXES_OF_NAMES else _FIXES.get(said, f"pass {expected}")
+        reject(name, value, expected, fix, TypeError)
     return value
 
 
@@ -225,16 +238,93 @@ def tidy(instance: Any) -> None:
             object.__setattr__(instance, f.name, found)
 
 
+_ELSEWHERE = {  # how other libraries call it -> our names, of which the first that is known is meant
+    "learning_rate": ("lr", "rates"),
+    "lr": ("rates",),
+    "batch_size": ("batch",),
+    "local_epochs": ("epochs",),
+    "num_clients": ("clients", "n"),
+    "n_clients": ("clients", "n"),
+    "clients_per_round": ("sampled",),
+    "random_state": ("seed", "key"),
+    "callback": ("log",),
+    "callbacks": ("log",),
+    "criterion": ("loss",),
+    "model": ("module", "network"),
+    "momentum": ("beta",),
+    "clip": ("norm",),
+}
+_EXAMPLES = {"rounds": "10", "key": "Key(0)", "algorithm": "FedAvg(0.1, 5)", "method": "FedAvg(0.1, 5)"}
+_EXAMPLES |= {"problem": "Quadratic.random(10, 5, Key(0))", "optimizer": "Adam(0.01)", "lr": "0.1", "local_steps": "5"}
+_EXAMPLES |= {"clients": "10", "alpha": "0.5"}
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return which of the known names is meant."""
+    known = list(known)
+    meant = [one for one in _ELSEWHERE.get(name, ()) if one in known]
+    return (meant or difflib.get_close_matches(name, known, 1) or [None])[0]
+
+
 def spelled(named: Mapping[str, Any], *functions: Callable[..., Any]) -> None:
     """Check that keywords are arguments of one of these functions. TypeError names what comes nearest."""
     every = [one for function in functions for one in inspect.signature(function).parameters.values()]
     known = dict.fromkeys(one.name for one in every if one.kind not in _VARIADIC and one.name != "self")
     for name in named:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
+            near = nearest(name, known)
             owner = functions[0].__qualname__.removesuffix(".__init__")
-            fix = f"spell it {near[0]}" if near else "leave it out"
+            fix = f"spell it {near}" if near else "leave it out"
+            if (name, near) == ("seeds", "seed"):
+                fix = f"call run_seeds, which takes seeds={show(named[name])}"
             reject(name, named[name], f"an argument of {owner}: {', '.join(known)}", fix, TypeError)
+
+
+def fitting(function: Callable[..., Any], called: str, *before: Any) -> Callable[..., None]:
+    """Return what raises TypeError, in a line, for arguments that are too many, missing or misspelt.
+
+    Args:
+        called: what the line calls the function.
+        before: what stands before the arguments, as self.
+    """
+    signature = inspect.signature(function)
+
+    def fit(*given: Any, **named: Any) -> None:
+        try:
+            signature.bind(*before, *given, **named)
+        except TypeError as error:
+            _misbound(function, signature, called, (*before, *given), named, error)
+
+    return fit
+
+
+def _misbound(
+    function: Callable[..., Any],
+    signature: inspect.Signature,
+    called: str,
+    given: tuple[Any, ...],
+    named: Mapping[str, Any],
+    error: TypeError,
+) -> NoReturn:
+    every = list(signature.parameters.values())
+    if not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in every):
+        spelled(named, function)
+    placed = [one.name for one in every if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    if len(given) > len(placed):
+        others = [one.name for one in every if one.kind is inspect.Parameter.KEYWORD_ONLY and one.name not in named]
+        fix = f"name the others, as {others[0]}={show(given[len(placed)])}" if others else "leave the last ones out"
+        placed = [name for name in placed if name != "self"]
+        reject(
+            called, given[len(placed) :], f"{len(placed)} arguments without names: {', '.join(placed)}", fix, TypeError
+        )
+    for name in placed[: len(given)]:
+        if name in named:
+            expected = "one value, and it is given by its place as well"
+            reject(name, named[name], expected, f"leave out {name}={show(named[name])}", TypeError)
+    found = re.findall(r"'(\w+)'", str(error))
+    name = found[-1] if found else ""
+    fix = f"pass {name}={_EXAMPLES.get(name, '...')}"
+    raise TypeError(f"{called}: {error}. Fix: {fix}") from None
 
 
 def arguments(function: F) -> F:
@@ -246,15 +336,28 @@ def arguments(function: F) -> F:
         try:
             bound, hints = signature.bind(*given, **named), _hints(function)
         except TypeError as error:
-            if not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values()):
-                spelled(named, function)
-            raise TypeError(f"{function.__qualname__}: {error}") from None
+            _misbound(function, signature, function.__qualname__, given, named, error)
         for name, value in bound.arguments.items():
             if name in hints and signature.parameters[name].kind not in _VARIADIC:
-                bound.arguments[name] = _typed(name, value, hints[name])
+                try:
+                    bound.arguments[name] = _typed(name, value, hints[name])
+                except TypeError:
+                    _require_order(function.__qualname__, name, bound.arguments, hints)
+                    raise
         return function(*bound.args, **bound.kwargs)
 
     return checked  # type: ignore[return-value]
+
+
+def _require_order(called: str, name: str, given: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Raise TypeError where an argument fits in another one's place, and that one in its."""
+    for other in [one for one in given if one in hints and one != name]:
+        try:
+            _typed(other, given[name], hints[other])
+            _typed(name, given[other], hints[name])
+        except (TypeError, ValueError):
+            continue
+        reject(name, type(given[name]).__name__, f"{called}({', '.join(given)})", f"swap {name} and {other}", TypeError)
 
 
 class _Now:
@@ -414,7 +517,8 @@ def tensor(
 ) -> torch.Tensor:
     """Check for a real floating-point tensor (`kinds=None`: any) of a shape (None: any size on an axis) and dtype."""
     if not isinstance(value, torch.Tensor):
-        reject(name, type(value).__name__, "a torch.Tensor", f"wrap it: torch.as_tensor({name})", TypeError)
+        fix = _FIXES_OF_NAMES[name](value) if name in _FIXES_OF_NAMES else f"wrap it: torch.as_tensor({name})"
+        reject(name, type(value).__name__, "a torch.Tensor", fix, TypeError)
     if _holds_nothing(value):
         kind = "meta" if value.is_meta else str(value.layout)
         reject(

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FORMAT = "fedtheory history 1"
 _SHAPE = {"columns": dict, "diverged": (list, type(None)), "seconds": list, "x": str, "dtype": str}
 _COUNTS = ("scalars", "bytes")  # how the names of the columns end that count what crossed
+T = TypeVar("T")
 _LINES = 6  # of a table that is cut
 Metric = Callable[[Any, torch.Tensor], Any]  # of a problem and a model: a number, a vector, a dict of numbers
 METRICS: dict[str, Metric] = {
@@ -116,16 +117,18 @@ class History:
 
     def save(self, path: str | Path) -> None:
         """Write columns, divergence, seconds and the final model to a file: JSON with its SHA-256, no pickle."""
+        write(path, {"format": _FORMAT, **self.content()})
+
+    def content(self) -> dict[str, Any]:
+        """What a file holds of it."""
         x = self.x.detach().cpu().contiguous()
-        content = {
-            "format": _FORMAT,
+        return {
             "columns": self.columns,
             "diverged": self.diverged and list(vars(self.diverged).values()),
             "seconds": self.seconds,
             "dtype": str(x.dtype).removeprefix("torch."),
             "x": base64.b64encode(x.view(torch.uint8).numpy().tobytes()).decode(),
         }
-        write_atomic(Path(path), seal(plain(content), None))
 
     @staticmethod
     def load(path: str | Path) -> "History":
@@ -133,19 +136,25 @@ class History:
 
         Raises ValueError for a damaged file.
         """
-        try:
-            content = unseal(Path(path).read_bytes())
-            wrong = misfit(content, _SHAPE)
-            if content.get("format") != _FORMAT or wrong is not None:
-                raise Broken(wrong or "it is no saved history")
-            dtype = getattr(torch, content["dtype"])
-            x = torch.frombuffer(bytearray(base64.b64decode(content["x"])), dtype=dtype)
-        except (ValueError, AttributeError, RuntimeError) as error:
-            checks.reject("path", str(path), f"a file that History.save wrote ({error})", "save the history again")
+        return read(path, _FORMAT, "History.save", History.of_content)
+
+    @staticmethod
+    def of_content(content: dict[str, Any]) -> "History":
+        """The history of which a file holds this. Raises ValueError where it holds none."""
+        if (wrong := misfit(content, _SHAPE)) is not None:
+            raise Broken(wrong)
+        dtype = getattr(torch, content["dtype"])
+        x = torch.frombuffer(bytearray(base64.b64decode(content["x"])), dtype=dtype)
         for column in (*content["columns"].values(), content["seconds"]):
             column[:] = [number(value) if isinstance(value, str) else value for value in column]
         diverged = content["diverged"] and Divergence(*content["diverged"])
         return History(content["columns"], State(_Model(x), None), diverged, content["seconds"])
+
+    def __getattr__(self, name: str) -> Any:
+        if name in vars(self).get("columns", ()):
+            expected = f"an attribute: {name} is a column"
+            checks.reject(f"history.{name}", None, expected, f"write history[{name!r}]", AttributeError)
+        raise AttributeError(f"'History' object has no attribute {name!r}")
 
     def __getitem__(self, name: str) -> list[float]:
         return self.columns[checks.choice("name", name, self.columns)]
@@ -162,6 +171,25 @@ class _Model:
     """The server's state of a history that was saved."""
 
     x: torch.Tensor
+
+
+def write(path: str | Path, content: dict[str, Any]) -> None:
+    if (path := checks.path("path", path)).is_dir():
+        checks.reject("path", str(path), "a file to write", f"pass {str(path / 'history.json')!r}", OSError)
+    write_atomic(path, seal(plain(content), None))
+
+
+def read(path: str | Path, form: str, by: str, made: Callable[[dict[str, Any]], T]) -> T:
+    """What a sealed file of the format `form` holds, which `by` wrote. Raises ValueError for a damaged file."""
+    if not (path := checks.path("path", path)).is_file():
+        checks.reject("path", str(path), f"a file that {by} wrote", "save it first, or pass the whole path", OSError)
+    try:
+        content = unseal(path.read_bytes())
+        if content.get("format") != form:
+            raise Broken("it is something else")
+        return made(content)
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        checks.reject("path", str(path), f"a file that {by} wrote ({error})", "save it again")
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:

@@ -435,6 +435,7 @@ class Place:
         store_rows: (Own, rows) -> Own with so many rows that lie elsewhere, such as on disk; None: in memory.
         stops: what has been asked to end the run, as it comes.
         rules: asked after each record whether the run ends there.
+        log: called with each new record.
     """
 
     keeper: Keeper | None
@@ -444,6 +445,7 @@ class Place:
     store_rows: Callable[[Any, int], Any] | None
     stops: Sequence[Any]
     rules: Sequence[Callable[[History], bool]] = ()
+    log: Callable[[dict[str, float]], object] | None = None
 
 
 def loop(plan: Plan, place: Place) -> History:
@@ -592,6 +594,8 @@ class _Loop:
                 for name, number in row.items():
                     history.columns[name].append(number)
                 history.seconds.append(time.monotonic() - self.began_at)
+            if self.place.log is not None and (self.place.shards is None or self.place.shards.rank == 0):
+                self.place.log(row)
         if self.place.progress is not None:
             self.place.progress(done)
 
@@ -601,6 +605,7 @@ class _Loop:
         values: dict[str, float] = {}
         if shards is None or shards.rank == 0:
             of = f"{type(problem).__name__}."
+            problem = self.algorithm.evaluated(problem, self.state.own) if metrics else problem
             for name, metric in metrics.items():
                 found = metric(problem, x)
                 parts = found if isinstance(found, dict) else {name: found}

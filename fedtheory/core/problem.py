@@ -156,6 +156,11 @@ def _complete(kind: type) -> None:
     checks.steps(kind, _STEPS)
 
 
+@cache
+def _constructor(kind: type) -> Callable[..., None]:
+    return checks.fitting(kind.__init__, kind.__name__, None)
+
+
 @contextmanager
 def own_modes() -> Iterator[None]:
     """Leave the caller's modes: no inference mode, which has no gradients, no autocast, which rounds (and which a
@@ -201,6 +206,8 @@ class Problem(ABC):
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         _complete(cls)
+        if given or named:  # a copy has neither
+            _constructor(cls)(*given, **named)
         return super().__new__(cls)
 
     n: int

@@ -182,3 +182,42 @@ class WeightDecay(_Around):
 
     def grad(self, x: torch.Tensor) -> torch.Tensor:
         return self.problem.grad(x) + self.decay * x
+
+
+@dataclass(frozen=True, eq=False)
+class LocalMomentum(_Around):
+    """A problem for some clients' steps of one round: a gradient g is beta m + g, where m is the last step's.
+
+    Fields:
+        beta: decay of m.
+        counts: steps of each client (S,), where they are unequal: one that is done stays.
+    """
+
+    beta: float = 0.0
+    counts: Sequence[int] = ()
+
+    @property
+    def neutral(self) -> bool:
+        return False
+
+    def full(self, clients: torch.Tensor) -> Any:
+        """All data: their gradient has no momentum."""
+        vars(self)["_whole"] = whole = self.problem.full(clients)
+        return whole
+
+    def grads(self, y: torch.Tensor, xi: Any) -> torch.Tensor:
+        g = self.problem.grads(y, xi)
+        return g if xi is vars(self).get("_whole") else self.changed(y, g)
+
+    def changed(self, y: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+        done, m = vars(self).get("_done", 0), vars(self).get("_m")
+        m = g if m is None else self.beta * m + g
+        if self.counts:
+            m = m * torch.tensor([[float(done < count)] for count in self.counts]).to(m)
+        vars(self)["_new"] = m
+        return m
+
+    def settle(self) -> torch.Tensor | None:
+        """End a local step: m is what the step's last gradient made of it; None where there was none."""
+        vars(self)["_m"], vars(self)["_done"] = vars(self).get("_new"), vars(self).get("_done", 0) + 1
+        return vars(self)["_m"]

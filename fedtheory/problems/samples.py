@@ -32,6 +32,8 @@ def pair(name: str, data: Any, dtype: torch.dtype) -> tuple[torch.Tensor, torch.
         except (TypeError, ValueError, RuntimeError, IndexError) as error:
             expected = f"a Dataset of (input, target), all alike ({type(error).__name__}: {error})"
             checks.reject(name, type(data).__name__, expected, "turn both into tensors of one shape, padded")
+    if isinstance(data, torch.utils.data.DataLoader):
+        checks.reject(name, "DataLoader", "a pair (inputs, targets), or a Dataset", f"pass {name}.dataset", TypeError)
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         checks.reject(name, type(data).__name__, "a pair (inputs, targets), or a Dataset", "pass (x, y)", TypeError)
     try:
@@ -49,6 +51,21 @@ def pair(name: str, data: Any, dtype: torch.dtype) -> tuple[torch.Tensor, torch.
     return x.detach(), y.detach()
 
 
+def test(given: Any, n: int, dtype: torch.dtype) -> tuple[tuple[torch.Tensor, torch.Tensor], list[int]]:
+    """Test data as one pair, and how many samples of it are each client's; one number where they are everybody's."""
+    several = isinstance(given, (list, tuple)) and not any(hasattr(one, "shape") for one in given)
+    if not several:
+        one = pair("test", given, dtype)
+        return one, [len(one[0])]
+    if len(given) != n:
+        checks.reject(
+            "test", f"{len(given)} parts", f"(inputs, targets), or one for each of {n} clients", "pass (x, y)"
+        )
+    pairs = [pair(f"test[{i}]", one, dtype) for i, one in enumerate(given)]
+    x, y = (torch.cat(parts) for parts in zip(*pairs))
+    return (x, y), [len(one[0]) for one in pairs]
+
+
 def _tensor(value: Any) -> torch.Tensor:
     return torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
 
@@ -60,7 +77,16 @@ def frame(name: str, given: Any) -> Any:
         checks.reject(name, type(given).__name__, "a pandas frame or a path", "pass pandas.DataFrame(...)", TypeError)
     import pandas
 
-    return pandas.read_csv(checks.path(name, given))
+    if not (path := checks.path(name, given)).is_file():
+        checks.reject(name, str(given), f"a file (here is {Path.cwd()})", "pass the whole path of the CSV", OSError)
+    return pandas.read_csv(path)
+
+
+def hint_of_clients(frame: Any) -> str:
+    """What may be passed as `by`."""
+    texts = [name for name in frame.columns if frame[name].dtype.kind not in "biuf"]
+    rows = f"partitions.iid(torch.arange({len(frame)}), 10, Key(0)), from fedtheory.problems"
+    return f"pass by={texts[0]!r}" if texts else f"pass by={rows}"
 
 
 def numbers(frame: Any, names: list[Any]) -> torch.Tensor:

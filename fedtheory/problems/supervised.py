@@ -2,8 +2,8 @@
 
 import copy
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -13,63 +13,15 @@ from fedtheory.core.history import History
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer, Layout
 from fedtheory.core.problem import Constants, Problem, own_modes
-from fedtheory.problems import partitions, samples
+from fedtheory.problems import layers, partitions, samples
+from fedtheory.problems.layers import Loss, Scored
 from fedtheory.problems.minibatches import Batch, Minibatches
 from fedtheory.problems.models import modules
 
-Loss = Callable[[Any, Any], torch.Tensor]  # outputs (b, ...), targets (b, ...) -> their mean loss, a scalar
 _AT_ONCE = 1000  # samples of one forward pass in evaluation
 _TRIED = 4  # samples of a trial
 _MOVED = 0.05  # deviation of the trial's weights from the module's own
 _ALIKE = {torch.float32: 1e-3, torch.float64: 1e-8}  # of a vector's length: far above rounding, far below what differs
-_DROPOUTS = {nn.Dropout: None, nn.Dropout1d: 1, nn.Dropout2d: 2, nn.Dropout3d: 3}  # -> trailing axes dropped together
-
-
-class _Masks:
-    """What the dropout layers of one copy multiply by: nothing, masks that are given, or ones that are noted down."""
-
-    def __init__(self) -> None:
-        self.given: Iterator[torch.Tensor] | None = None
-        self.noted: list[tuple[torch.Size, float]] | None = None
-
-    def applied(self, h: torch.Tensor, p: float, axes: int | None) -> torch.Tensor:
-        if self.noted is not None:
-            whole = 0 if axes is None else axes
-            self.noted.append((torch.Size([*h.shape[: h.dim() - whole], *[1] * whole]), p))
-        return h if self.given is None else h * next(self.given)
-
-
-class _Dropout(nn.Module):
-    """Dropout by masks that come from outside."""
-
-    def __init__(self, masks: _Masks, p: float, axes: int | None) -> None:
-        super().__init__()
-        self.masks, self.p, self.axes = masks, p, axes
-
-    def forward(self, h: torch.Tensor) -> torch.Tensor:
-        return self.masks.applied(h, self.p, self.axes) if self.training and self.p else h
-
-
-class _Scored(nn.Module):
-    """A module and its loss as one: inputs, targets, masks -> the batch's loss; without targets the outputs."""
-
-    def __init__(self, module: nn.Module, loss: Loss) -> None:
-        super().__init__()
-        self.masks = _Masks()
-        self.module, self.loss = _with_own_dropout(module, self.masks), loss
-
-    def forward(self, inputs: Any, targets: Any = None, masks: Sequence[torch.Tensor] | None = None) -> torch.Tensor:
-        self.masks.given = None if masks is None else iter(masks)
-        outputs = self.module(inputs)
-        return outputs if targets is None else self.loss(outputs, targets)
-
-
-def _with_own_dropout(module: nn.Module, masks: _Masks) -> nn.Module:
-    for parent in list(module.modules()):
-        for name, part in list(parent._modules.items()):
-            if isinstance(part, nn.modules.dropout._DropoutNd) and type(part) in _DROPOUTS:
-                parent._modules[name] = _Dropout(masks, part.p, _DROPOUTS[type(part)]).train(part.training)
-    return module
 
 
 class Supervised(Minibatches):
@@ -85,14 +37,21 @@ class Supervised(Minibatches):
             Dataset of such pairs. Floating-point inputs are taken in the type of the module's weights.
         key: of the dropout and of nothing else that a run draws, or its seed.
         batch, epochs: as in `ImageClassification`.
-        test: inputs and targets, or a Dataset, for `accuracy`; default the clients' data.
+        test: inputs and targets, or a Dataset, for `accuracy`; or one for each client; default the clients' data.
+        norm: of batch normalisation in training mode. In a local step it takes the batch's moments, always.
+            "moments": it keeps nothing; for evaluation each client sends the moments of a batch that `key` draws.
+            "shared": running statistics are a part of the model that clients train and the server averages. The local
+            loss has half their squared distance from the batch's moments more, so their momentum is the step size.
+            "local": a client keeps its own layers of batch normalisation, running statistics included (FedBN: Li et al.
+            2021, arXiv:2102.07623). They never cross, and the method goes into `LocalLayers`.
         together: whether clients are stacked (`torch.func.vmap`), which suits small networks. None: where a trial
             finds the same numbers.
         device: where to compute.
 
-    Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`) in training mode drop by the round's key and the client alone, so
-    a run is the same however its clients are stacked; a loss or gradient on all data, and `accuracy`, drop nothing.
-    Other layers that act differently in training (batch normalisation) must be in `eval()` mode.
+    Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`, in `nn.MultiheadAttention`) in training mode drop by the round's
+    key and the client alone, so a run is the same however its clients are stacked. A loss or gradient on all data, and
+    `accuracy`, drop nothing.
+    Other layers that mix the samples of a batch are refused.
 
     Raises TypeError or ValueError for data that do not fit, and for a module or a loss that is not as above.
 
@@ -106,7 +65,9 @@ class Supervised(Minibatches):
     """
 
     closed_form = False
-    _apart = (*Problem._apart, "together", "_op", "_masks")
+    _apart = (*Problem._apart, "together", "_op", "_eval", "_note", "_masks", "_local", "slope")
+    _local: torch.Tensor | None = None  # what clients keep, (S, its size), in their view of the problem
+    slope: torch.Tensor | None = None  # the last gradient in it
 
     @own_modes()
     def __init__(
@@ -119,6 +80,7 @@ class Supervised(Minibatches):
         batch: int = 32,
         epochs: int | None = None,
         test: Any = None,
+        norm: str = "moments",
         together: bool | None = None,
         device: str | torch.device = "cpu",
     ) -> None:
@@ -128,10 +90,10 @@ class Supervised(Minibatches):
             checks.reject("loss", loss, "a function of (outputs, targets)", fix, TypeError)
         if isinstance(loss, nn.Module) and not list(module.parameters()) and list(loss.parameters()):
             expected = "a module with parameters"
-            checks.reject("module", type(module).__name__, expected, "the module comes first, then the loss")
+            checks.reject("module", type(module).__name__, expected, "swap module and loss")
         modules.require_readable(module, type(module).__name__)
         self.device, self.key = checks.device("device", device), Key.of(key)
-        self.batch = checks.whole("batch", batch, 1)
+        self.batch, self.norm = checks.whole("batch", batch, 1), checks.choice("norm", norm, layers.NORMS)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
         self.dtype = next(own.dtype for own in module.parameters() if own.requires_grad)
         checks.dtype("module.dtype", self.dtype)
@@ -145,7 +107,10 @@ class Supervised(Minibatches):
                     checks.reject(f"clients[{i}] {name}", f"{tuple(one.shape[1:])} of {one.dtype}", like, fix)
         self.inputs, self.targets = (torch.cat(parts).to(self.device) for parts in zip(*data))
         self.parts = torch.arange(len(self.inputs)).split([len(x) for x, _ in data])
-        tested = (self.inputs, self.targets) if test is None else samples.pair("test", test, self.dtype)
+        tested, self.tested = (self.inputs, self.targets), self.parts
+        if test is not None:
+            tested, sizes = samples.test(test, len(data), self.dtype)
+            self.tested = torch.arange(len(tested[0])).split(sizes) if len(sizes) > 1 else ()
         for name, one, first in zip(("inputs", "targets"), tested, data[0]):
             if one.shape[1:] != first.shape[1:]:
                 like = f"{tuple(first.shape[1:])} a sample, as the clients have"
@@ -154,15 +119,31 @@ class Supervised(Minibatches):
         self.n = len(data)
         self.weights = torch.tensor([len(x) for x, _ in data], dtype=torch.float64) / len(self.inputs)
         self.constants = Constants()
-        scored = _Scored(copy.deepcopy(module).to(self.device), loss)
-        self._op = modules.Module(scored, together=False)
+        scored = Scored(copy.deepcopy(module).to(self.device), loss, norm)
         trained = [(name, own) for name, own in scored.module.named_parameters() if own.requires_grad]
-        self.layout = Layout(tuple(_layer(name, own) for name, own in trained))
-        self.shapes = tuple(own.shape for _, own in trained)
-        self.scored, self._masks = scored, {}
+        kept = tuple(f"{name}.".lstrip(".") for name, _ in scored.norms if norm == "local")
+        local = [name.startswith(kept) for name, _ in trained] if kept else [False] * len(trained)
+        crossing, self.local = (
+            tuple(_layer(*own) for own, at_home in zip(trained, local) if at_home == which) for which in (False, True)
+        )
+        if not crossing:
+            checks.reject("norm", norm, "'shared' where all layers are batch normalisation", "pass norm='shared'")
+        self.layout = Layout(crossing)
+        # the model vector, and behind it what a client keeps, in the order in which the module has them
+        at = sorted(range(len(trained)), key=local.__getitem__)
+        self.shapes, self._places = tuple(trained[j][1].shape for j in at), tuple(map(at.index, range(len(at))))
+        evaluating = copy.deepcopy(scored, {id(own): own for own in (*scored.parameters(), *scored.buffers())})
+        for _, part in evaluating.norms:
+            part.eval()
+        self._op, self._eval, self._note = (
+            modules.Module(one, together=False) for one in (scored, evaluating, layers.Noting(scored))
+        )
+        self.scored, self._masks, self._named = scored, {}, frozenset(module.state_dict())
+        self._local = self.local_start()[None] if self.local else None
         self._require_sound()
         self.together = checks.instance("together", self._stacks(), bool, "") if together is None else bool(together)
         self._op = modules.Module(scored, together=self.together)
+        self._local = None
 
     @staticmethod
     def from_frame(
@@ -170,7 +151,7 @@ class Supervised(Minibatches):
         loss: Loss,
         frame: Any,
         target: str | list[str],
-        by: str | Sequence[torch.Tensor],
+        by: str | Sequence[torch.Tensor] | None = None,
         key: Key | int = 0,
         *,
         classes: bool = False,
@@ -192,6 +173,10 @@ class Supervised(Minibatches):
         """
         checks.spelled(options, Supervised.from_frame, Supervised.__init__)
         frame = samples.frame("frame", frame)
+        if by is None or "clients" in options:
+            fix = "spell it by" if "clients" in options else samples.hint_of_clients(frame)
+            expected = "the column that names each row's client as by, or the rows of each client"
+            checks.reject("clients" if "clients" in options else "by", options.get("clients", by), expected, fix)
         names = [target] if isinstance(target, str) else list(target)
         apart = [*names, by] if isinstance(by, str) else names
         for name in apart:
@@ -220,22 +205,21 @@ class Supervised(Minibatches):
         """The module sees each sample by itself, draws nothing, and the loss is a mean. Raises ValueError."""
         said, some = type(self.scored.module).__name__, self.inputs[:_TRIED]
         targets = self.targets[: len(some)]
-        x = self._moved()
+        x, moments = self._moved(), self._plain_moments()
         try:
-            outputs = self.outputs(x, some)
+            outputs = self._outputs(x, some, moments)
         except Exception as error:
+            self._require_tensor(some)
             expected = f"a module that takes inputs {tuple(some.shape)} of {some.dtype}"
             checks.reject("module", said, expected, samples.hint_of_inputs(some, error))
-        if not isinstance(outputs, torch.Tensor):
-            fix = "return one tensor from forward, such as an LSTM's last output"
-            checks.reject(f"the output of {said}", type(outputs).__name__, "a tensor (b, ...)", fix)
         shape = tuple(outputs.shape)
         self._require_pairs(outputs)
-        batch = Batch(torch.arange(len(some))[None], (len(some),))
+        at = torch.arange(len(some), device=self.device)
+        loss_of = lambda index: self._evaluated(x, self.inputs[index], self.targets[index], moments)
         try:
             with modules.chance(self.device) as drawn, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                loss = self.losses(x[None], batch)
+                loss = loss_of(at)
                 random = drawn()
         except Exception as error:
             expected = f"a loss that takes outputs {shape} and targets {tuple(targets.shape)} of {targets.dtype}"
@@ -243,21 +227,34 @@ class Supervised(Minibatches):
         if tuple(loss.shape) != (1,):
             checks.reject("loss", f"a result of shape {tuple(loss.shape[1:])}", "a scalar", "end it with .mean()")
         if random:
-            fix = "use nn.Dropout layers, whose masks are kept; in attention set layer.self_attn.dropout = 0"
+            fix = "use nn.Dropout layers, whose masks are kept"
             checks.reject("module", said, "a module that draws nothing itself", fix)
         if not bool(loss.isfinite().all()):
             checks.reject("loss", float(loss), "a finite number on the first samples", "scale the data, or the start")
         try:
-            each = torch.cat([self.losses(x[None], Batch(torch.tensor([[j]]), (1,))) for j in range(len(some))])
+            each = torch.cat([loss_of(at[j : j + 1]) for j in range(len(some))])
         except Exception:  # such as that of batch normalisation, of one value
             each = torch.full_like(loss, torch.inf)
         if not _alike(each.mean(), loss[0]):
-            twice = self.losses(x[None], Batch(torch.arange(len(some)).repeat(2)[None], (2 * len(some),)))
-            if not _alike(twice, loss):
+            if not _alike(loss_of(at.repeat(2)), loss):
                 fix = "pass reduction='mean', or divide by the number of samples"
                 checks.reject("loss", self._loss_name, "the mean over the batch", fix)
-            fix = "call module.eval(), or use nn.GroupNorm; recurrent layers and transformers: batch_first=True"
+            fix = (
+                "pass batch_first=True to recurrent layers and transformers; normalise by nn.BatchNorm or nn.GroupNorm"
+            )
             checks.reject("module", said, "a module that sees each sample of a batch by itself", fix)
+
+    def _require_tensor(self, some: torch.Tensor) -> None:
+        """The module returns one tensor. Raises TypeError for more than that, and passes where it returns nothing."""
+        try:
+            with torch.no_grad():
+                found = self._eval.module(some, (), (), self._plain_moments())
+        except Exception:
+            return
+        if not isinstance(found, torch.Tensor):
+            part = ".logits" if hasattr(found, "logits") else "[0]"
+            fix = f"write a module around it whose forward returns self.of(x){part}"
+            checks.reject(f"the output of {type(self.scored.module).__name__}", type(found).__name__, "a tensor", fix)
 
     def _require_pairs(self, outputs: torch.Tensor) -> None:
         """The loss compares each output with its own target. Raises ValueError where it compares each with all.
@@ -323,64 +320,113 @@ class Supervised(Minibatches):
 
     def start(self) -> torch.Tensor:
         """The module's own weights, (d,)."""
-        return torch.cat([own.detach().flatten() for own in self.scored.parameters() if own.requires_grad])
+        return self._own_weights(self.layout.layers)
+
+    def local_start(self) -> torch.Tensor:
+        """What each client keeps, as the module has it."""
+        return self._own_weights(self.local)
+
+    def _own_weights(self, some: Sequence[Layer]) -> torch.Tensor:
+        of = dict(self.scored.module.named_parameters())
+        return torch.cat([of[layer.name].detach().flatten() for layer in some])
+
+    def with_local(self, kept: torch.Tensor) -> Self:
+        """The problem as clients see it that keep so much, (S, its size). Methods leave what they did in `slope`."""
+        other = copy.copy(self)
+        other._local, other.slope = kept, None
+        return other
+
+    def keep(self, kept: torch.Tensor) -> torch.Tensor:
+        """In a client's view: what it keeps from now on."""
+        self._local = kept
+        return kept
+
+    def _whole(self, y: torch.Tensor) -> torch.Tensor:
+        """Models y (S, d), and behind them what clients keep."""
+        return torch.cat([y, self._kept_layers().expand(len(y), -1)], 1) if self.local else y
+
+    def _kept_layers(self) -> torch.Tensor:
+        if self._local is None:
+            expected = "a method in LocalLayers, where clients keep their own batch normalisation"
+            checks.reject("norm", self.norm, expected, "write LocalLayers(method), or pass norm='shared'")
+        return self._local
+
+    def _weights(self, whole: torch.Tensor) -> list[torch.Tensor]:
+        """(S, .) -> a flat tensor a parameter, in the module's order."""
+        parts = whole.split([shape.numel() for shape in self.shapes], dim=-1)
+        return [parts[at] for at in self._places]
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
         """Client i's batches and masks hang on the keys and on i alone."""
         batches = super().draw(clients, steps, key)
-        if not any(isinstance(part, _Dropout) and part.training and part.p for part in self.scored.modules()):
+        if not self.scored.dropped:
             return batches
         keys = [[key.fold(int(i), "dropout", k).fold(self.key.hash()) for i in clients] for k in range(steps)]
         return [Batch(b.index, b.size, keys=tuple(of)) for b, of in zip(batches, keys)]
 
     def losses(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
-        if len(y) > 1 and not (xi.full and self.together and xi.index.shape[1] <= _AT_ONCE):
-            return torch.cat([self.losses(y[i : i + 1], xi.client(i)) for i in range(len(y))])
+        return self._losses(self._whole(y), xi)
+
+    def _losses(self, whole: torch.Tensor, xi: Batch) -> torch.Tensor:
+        if len(whole) > 1 and not (xi.full and self.together and xi.index.shape[1] <= _AT_ONCE):
+            return torch.cat([self._losses(whole[i : i + 1], xi.client(i)) for i in range(len(whole))])
         index = xi.index
         if index.shape[1] == 0:
-            return y.new_zeros(len(y))
-        if index.shape[1] > _AT_ONCE and not torch.is_grad_enabled() and xi.keys is None:
+            return whole.new_zeros(len(whole))
+        in_parts = index.shape[1] > _AT_ONCE and not torch.is_grad_enabled() and xi.keys is None
+        if in_parts and not self.scored.norms:
             parts = index.split(_AT_ONCE, dim=1)
-            each = [self._scores(y, part, None) * part.shape[1] for part in parts]
+            each = [self._scores(whole, part, None) * part.shape[1] for part in parts]
             return torch.stack(each).sum(0) / index.shape[1]
-        return self._scores(y, index, xi.keys)
+        return self._scores(whole, index, xi.keys)
 
     def grads(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
-        if len(y) > 1 and not (xi.full and self.together):
-            return torch.cat([self.grads(y[i : i + 1], xi.client(i)) for i in range(len(y))])
-        leaf = y.detach().requires_grad_()
+        slope = self._grads(self._whole(y), xi)
+        if not self.local:
+            return slope
+        self.slope = slope[:, self.d :]
+        return slope[:, : self.d]
+
+    def _grads(self, whole: torch.Tensor, xi: Batch) -> torch.Tensor:
+        if len(whole) > 1 and not (xi.full and self.together):
+            return torch.cat([self._grads(whole[i : i + 1], xi.client(i)) for i in range(len(whole))])
+        leaf = whole.detach().requires_grad_()
         with torch.enable_grad():
             if max(xi.size) == 0:
-                return torch.zeros_like(y)
+                return torch.zeros_like(whole)
             return torch.autograd.grad(self._scores(leaf, xi.index, xi.keys).sum(), leaf)[0]
 
-    def _scores(self, y: torch.Tensor, index: torch.Tensor, keys: Sequence[Key] | None) -> torch.Tensor:
-        """Losses (S,) of models y (S, d) on the samples `index` (S, b)."""
+    def _scores(self, whole: torch.Tensor, index: torch.Tensor, keys: Sequence[Key] | None) -> torch.Tensor:
+        """Losses (S,) in training of models (S, .) on the samples `index` (S, b)."""
         at = index.to(self.device)
         given = [self.inputs[at], self.targets[at]]
         if keys is not None:
-            given.append(self._drawn_masks(y[:1], given[0][0], keys))  # type: ignore[arg-type]
-        return self._op.called(y.split([shape.numel() for shape in self.shapes], dim=-1), *given)
+            given.append(self._drawn_masks(given[0][0], keys))  # type: ignore[arg-type]
+        return self._op.called(self._weights(whole), *given)
 
-    def _drawn_masks(self, y: torch.Tensor, inputs: torch.Tensor, keys: Sequence[Key]) -> list[torch.Tensor]:
+    def _drawn_masks(self, inputs: torch.Tensor, keys: Sequence[Key]) -> list[torch.Tensor]:
         """What each dropout layer multiplies by, (S, ...): 0, or 1 / (1 - p)."""
         count = len(inputs)
         if count not in self._masks:
-            masks = self.scored.masks
-            self._masks[count] = masks.noted = []
-            with torch.no_grad():
-                self.scored(inputs)
-            masks.noted = None
+            self._masks[count] = self.scored.shapes_of_masks(inputs)
         rows = []
         for key in keys:
             g = key.generator()
-            rows.append([_mask(shape, p, g, self.dtype) for shape, p in self._masks[count]])
+            rows.append([layers.mask(shape, p, g, self.dtype) for shape, p in self._masks[count]])
         return [torch.stack(layer).to(self.device) for layer in zip(*rows)]
+
+    # Evaluation.
 
     @torch.no_grad()
     def loss(self, x: torch.Tensor) -> float:
         """F(x) over all clients' samples."""
-        return float(self.losses(x[None], Batch(torch.arange(len(self.inputs))[None], (len(self.inputs),))))
+        moments = self.moments(x)
+        if not self.local:
+            return float(self._evaluated(x, self.inputs, self.targets, moments))
+        each = [
+            self._at(i)._evaluated(x, self.inputs[at], self.targets[at], moments) for i, at in enumerate(self.parts)
+        ]
+        return float(torch.cat(each).double().cpu() @ self.weights)
 
     @torch.no_grad()
     def accuracy(self, x: torch.Tensor) -> float:
@@ -388,42 +434,110 @@ class Supervised(Minibatches):
 
         Raises ValueError where targets are no classes.
         """
+        if not self.local:
+            self._require_classes()
+            return self._right(x, *self.test, self.moments(x)) / self.test[1].numel()
+        sizes = torch.tensor([len(at) for at in self.tested] or [1.0] * self.n).double()
+        return float(self.accuracies(x) @ (sizes / sizes.sum()))
+
+    @torch.no_grad()
+    def accuracies(self, x: torch.Tensor) -> torch.Tensor:
+        """`accuracy` of each client's model, (N,), on its own test data where it has some, else on all of them."""
+        self._require_classes()
+        moments, found = self.moments(x), []
+        for i in range(self.n):
+            inputs, targets = (part[self.tested[i]] for part in self.test) if self.tested else self.test
+            found.append(self._at(i)._right(x, inputs, targets, moments) / targets.numel())
+        return torch.tensor(found, dtype=torch.float64)
+
+    def _at(self, i: int) -> Self:
+        """The problem as client i sees it."""
+        return self.with_local(self._kept_layers()[i : i + 1]) if self.local else self
+
+    def _require_classes(self) -> None:
         if not self._classes():
             fix = "record 'loss', or pass a function (problem, x) -> number as a metric"
             checks.reject("metrics", "accuracy", "whole-number targets, one a row of outputs (b, classes, ...)", fix)
-        right = 0
-        for inputs, targets in zip(*(part.split(_AT_ONCE) for part in self.test)):
-            right += int((self.outputs(x, inputs).argmax(1) == targets).sum())
-        return right / self.test[1].numel()
+
+    def _right(self, x: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor, moments: list[torch.Tensor]) -> int:
+        parts = zip(inputs.split(_AT_ONCE), targets.split(_AT_ONCE))
+        return sum(int((self._outputs(x, some, moments).argmax(1) == of).sum()) for some, of in parts)
 
     @torch.no_grad()
     def outputs(self, x: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
-        """What the module with weights x (d,) makes of inputs (b, ...)."""
-        weights = [part[None] for part in x.split([shape.numel() for shape in self.shapes])]
-        return self._op.called(weights, inputs.to(self.device)[None])[0]
+        """What the module with weights x (d,) makes of inputs (b, ...), in evaluation."""
+        return self._outputs(x, inputs, self.moments(x))
+
+    def _outputs(self, x: torch.Tensor, inputs: torch.Tensor, moments: list[torch.Tensor]) -> torch.Tensor:
+        return self._evaluate(x, inputs, [], moments)[0]
+
+    def _evaluated(
+        self, x: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor, moments: list[torch.Tensor]
+    ) -> torch.Tensor:
+        """The mean loss, (1,)."""
+        parts = zip(inputs.split(_AT_ONCE), targets.split(_AT_ONCE))
+        each = [self._evaluate(x, some, of[None], moments) * len(some) for some, of in parts]
+        return torch.stack(each).sum(0) / len(inputs)
+
+    @torch.no_grad()
+    def _evaluate(
+        self, x: torch.Tensor, inputs: torch.Tensor, targets: Any, moments: list[torch.Tensor]
+    ) -> torch.Tensor:
+        given = (inputs.to(self.device)[None], targets, [], [pair[None] for pair in moments])
+        return self._eval.called(self._weights(self._whole(x[None])), *given)
+
+    @torch.no_grad()
+    def moments(self, x: torch.Tensor) -> list[torch.Tensor]:
+        """Mean and variance (2, channels) of each batch normalisation that keeps nothing, as the server gathers them.
+
+        Each client passes one batch of up to `batch` samples and sends its moments, two numbers a channel, which no
+        count of a run holds; the server takes those of the mixture, with the client weights.
+        """
+        if not self._plain_moments():
+            return []
+        weights = self._weights(x[None])
+        looked_at = layers.looked_at(self.parts, self.batch, self.key)
+        found = torch.cat([self._note.called(weights, self.inputs[at.to(self.device)][None]) for at in looked_at])
+        sizes = [2 * part.channels for _, part in self.scored.norms]
+        p = self.weights.to(found)
+        return [layers.mixture(p, of.unflatten(1, (2, -1))) for of in found.split(sizes, dim=1)]
+
+    def _plain_moments(self) -> list[torch.Tensor]:
+        """Mean 0 and variance 1 where `moments` has something to gather."""
+        pair = torch.tensor([[0.0], [1.0]], dtype=self.dtype, device=self.device)
+        return [pair.expand(2, part.channels) for _, part in self.scored.norms if not part.running]
 
     def _classes(self) -> bool:
         """Whether the targets are classes of outputs (b, classes, ...)."""
         y = self.targets
         if y.is_floating_point():
             return False
-        out = self.outputs(self.start(), self.inputs[:1])
+        view = self.with_local(self.local_start()[None]) if self.local else self
+        out = view._outputs(self.start(), self.inputs[:1], self._plain_moments())
         return out.dim() == y.dim() + 1 and out.shape[2:] == y.shape[1:]
 
-    def export(self, x: torch.Tensor | History) -> dict[str, torch.Tensor]:
-        """The module's `state_dict` with the weights x (d,), or with those of a History, by name and on the CPU."""
-        x = x.x if isinstance(x, History) else x
-        return modules.state_dict(self.scored.module, checks.tensor("x", x, (self.d,)))
+    @torch.no_grad()
+    def export(self, x: torch.Tensor | History, client: int | None = None) -> dict[str, torch.Tensor]:
+        """The module's `state_dict` with the weights x (d,), or with those of a History, by name and on the CPU.
+
+        Args:
+            client: whose own layers, where clients keep some: those of the History's method.
+        """
+        view = self
+        if self.local:
+            checks.instance("x", x, History, "pass the History of a run in this process: clients keep a part")
+            checks.whole("client", client, 0, self.n - 1, f"pass client=0, or another of the {self.n}")
+            view = self.with_local(x.state.own.local[client : client + 1])  # type: ignore[union-attr, operator]
+        x = checks.tensor("x", x.x if isinstance(x, History) else x, (self.d,))
+        found = modules.state_dict(self.scored.module, torch.cat(view._weights(view._whole(x[None])), 1)[0])
+        for (name, _), pair in zip(self.scored.norms, view.moments(x)):
+            found |= zip((f"{name}.{one}" for one in layers.STATISTICS), pair.cpu())
+        return {name: own for name, own in found.items() if name in self._named}
 
 
 def _layer(name: str, own: torch.Tensor) -> Layer:
     rows = own[0].numel() if own.dim() > 1 else own.numel()
     return Layer(name, rows, own.numel() // rows)
-
-
-def _mask(shape: torch.Size, p: float, g: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
-    kept = torch.rand(shape, generator=g, dtype=torch.float64) >= p
-    return kept.to(dtype) / (1 - p) if p < 1 else kept.to(dtype)
 
 
 def _alike(found: torch.Tensor, wanted: torch.Tensor) -> bool:

@@ -3,17 +3,21 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fedtheory.core import checks, registry
 from fedtheory.core.algorithm import Algorithm
-from fedtheory.core.history import as_frame
+from fedtheory.core.files import Broken, misfit, number
+from fedtheory.core.history import History, as_frame, read, write
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.core.problem import Problem
 from fedtheory.running.seeds import Runs, run_seeds, shown
 from fedtheory.running.simulate import may_diverge, run
 
+_FORMAT = "fedtheory comparison 1"
+_SHAPE = {"metric": str, "runs": dict, "tried": dict, "rates": dict}
 RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
 _TUNING_SEED = 100
 _FURTHER = 3  # rates beyond an end of the grid, where the best one lies there
@@ -79,6 +83,20 @@ class Comparison:
             ax = runs.plot(metric or self.metric, against, ax, label=name)
         return ax
 
+    def save(self, path: str | Path) -> None:
+        """Write all of it to a file, with every history: JSON with its SHA-256, no pickle."""
+        runs = {
+            name: {"seeds": list(of.seeds), "histories": [history.content() for history in of.histories]}
+            for name, of in self.runs.items()
+        }
+        tried = {name: list(map(list, ends.items())) for name, ends in self.tried.items()}
+        write(path, {"format": _FORMAT, "metric": self.metric, "runs": runs, "tried": tried, "rates": dict(self.rates)})
+
+    @staticmethod
+    def load(path: str | Path) -> "Comparison":
+        """A comparison that was saved; of each run's state the final model. Raises ValueError for a damaged file."""
+        return read(path, _FORMAT, "Comparison.save", _of_content)
+
     def __repr__(self) -> str:
         head = ("method", "lr", self.metric, "95% interval", "up MB", "down MB")
         lines: list[tuple[str, ...]] = [head]
@@ -89,6 +107,17 @@ class Comparison:
             lines.append((row["method"], rate, mean, span, *megabytes))
         widths = [max(map(len, column)) for column in zip(*lines)]
         return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+
+
+def _of_content(content: dict[str, Any]) -> Comparison:
+    if (wrong := misfit(content, _SHAPE)) is not None:
+        raise Broken(wrong)
+    runs = {
+        name: Runs(tuple(of["seeds"]), tuple(map(History.of_content, of["histories"])))
+        for name, of in content["runs"].items()
+    }
+    tried = {name: {lr: number(end) for lr, end in ends} for name, ends in content["tried"].items()}
+    return Comparison(content["metric"], runs, tried, content["rates"])
 
 
 @checks.arguments
@@ -126,7 +155,7 @@ def compare_methods(
     >>> [row["method"] for row in found.rows()]
     ['SCAFFOLD', 'FedAvg']
     """
-    checks.spelled(options, run)
+    checks.spelled(options, compare_methods, run)
     if not methods or not rates:
         name = "rates" if methods else "methods"
         checks.reject(name, [], "at least one", "leave rates out" if methods else "pass for example ['FedAvg', 'SSF']")

@@ -1,13 +1,14 @@
-"""Parts that any method takes: a server optimizer, and uploads that are clipped and noisy. No box knows of them.
+"""Parts that any method takes: a server optimizer, client momentum, layers that clients keep. No box knows of them.
 
-A part is an `Algorithm` around another one, so parts nest and run as methods do. Parts that change gradients stand in
-`problems.parts`.
+A part is an `Algorithm` around another one, so parts nest and run as methods do. Parts that change what clients send
+stand in `running.uploads`, those that change gradients in `problems.parts`.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, make_dataclass, replace
+from functools import cache
 from typing import Any, Self
 
 import torch
@@ -15,12 +16,13 @@ import torch
 from fedtheory.core import checks
 from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.key import Key
-from fedtheory.core.message import Replay
+from fedtheory.core.message import Replay, field_names
 from fedtheory.core.problem import Problem
+from fedtheory.problems.parts import LocalMomentum
 
 
 @dataclass(frozen=True)
-class _Around(Algorithm):
+class Around(Algorithm):
     """A method that is another one, but for what a subclass changes."""
 
     method: Algorithm
@@ -58,6 +60,9 @@ class _Around(Algorithm):
     def chunk(self, problem: Problem) -> int | None:
         return self.method.chunk(problem)
 
+    def evaluated(self, problem: Problem, own: Any) -> Problem:
+        return self.method.evaluated(problem, own)
+
     def init(self, problem: Problem, x: torch.Tensor, key: Key) -> State:
         return self.method.init(problem, x, key)
 
@@ -74,6 +79,11 @@ class _Around(Algorithm):
 
     def close(self, own: Any, clients: torch.Tensor, down: Any, reply: Any) -> Any:
         return self.method.close(own, clients, down, reply)
+
+
+def _below_one(name: str, value: float) -> None:
+    if not 0 <= checks.number(name, value) < 1:
+        checks.reject(name, value, "a decay, from 0 to below 1", f"pass {name}=0.9")
 
 
 # The server's step
@@ -169,11 +179,6 @@ class Adam(_Adaptive):
         return self.beta2 * v + (1 - self.beta2) * square
 
 
-def _below_one(name: str, value: float) -> None:
-    if not 0 <= checks.number(name, value) < 1:
-        checks.reject(name, value, "a decay, from 0 to below 1", f"pass {name}=0.9")
-
-
 @dataclass(frozen=True)
 class Optimized:
     """The server's part: that of the method, and what the optimizer keeps."""
@@ -187,7 +192,7 @@ class Optimized:
 
 
 @dataclass(frozen=True)
-class ServerOptimizer(_Around):
+class ServerOptimizer(Around):
     """A method whose server gives its change of the model, Delta_t = x^{t+1} - x^t, to an optimizer.
 
     Nothing else crosses. A method that has clients rebuild the model from small steps (SSF) sends it whole instead: an
@@ -235,86 +240,125 @@ class ServerOptimizer(_Around):
         return Optimized(replace(new, x=new.x + (step - change)), tuple(kept)), reply  # x + step; exact where neutral
 
 
-# What a client sends
+# A client's steps
 
 
 @dataclass(frozen=True)
-class PrivateUploads(_Around):
-    """A method whose clients clip what they send, and add Gaussian noise to it.
+class ClientMomentum(Around):
+    """A method whose clients step by m = beta m + g in the place of the gradient g; m = 0 at the start of a round.
 
-    All tensors of an upload are clipped together, to the norm `norm`; each entry then gets noise of deviation
-    `noise * norm`. Over S participants a plain average has noise of `noise * norm / sqrt(S)`: a central Gaussian
-    mechanism of multiplier z has `noise = z / sqrt(S)`. Neutral: norm None, noise 0. No privacy is accounted for.
+    SGD with momentum as in PyTorch. The method sees m as its gradient, in control variates as well. Neutral: beta 0.
 
     Fields:
-        method: one that uploads a change `dy` of the model in plain floating-point tensors; others are refused.
-        norm: of an upload, at most; None: any.
-        noise: deviation of each entry, in units of `norm`.
+        method: one that steps by gradients; others are refused in their first round.
+        beta: decay of m.
     """
 
-    norm: float | None = None
-    noise: float = 0.0
+    beta: float = 0.9
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.number("noise", self.noise, 0.0)
-        if self.norm is not None:
-            checks.number("norm", self.norm, 0.0, open_low=True)
-        elif self.noise:
-            checks.reject("norm", None, "a number: noise is in units of it", "pass norm=1.0, or noise=0")
-        object.__setattr__(self, "name", f"{self.method.name} + noise")
+        _below_one("beta", self.beta)
+        object.__setattr__(self, "name", f"{self.method.name} + momentum")
 
     def client(
         self, problem: Problem, clients: torch.Tensor, own: Any, down: Any, key: Key
     ) -> Generator[torch.Tensor, None, tuple[Any, Any]]:
-        up, own = yield from self.method.client(problem, clients, own, down, key)
-        parts = {f.name: getattr(up, f.name) for f in fields(up)}
-        plain = all(isinstance(part, torch.Tensor) and part.is_floating_point() for part in parts.values())
-        if "dy" not in parts or not plain or hasattr(type(up), "cost"):
-            expected = "a method that uploads a change dy, in floating-point tensors that are sent as they are"
-            checks.reject("method", self.method.name, expected, "choose for example FedAvg, SCAFFOLD or FedProx")
-        if self.norm is None:
-            return up, own
-        norms = torch.cat([part.flatten(1) for part in parts.values()], dim=1).norm(dim=1)
-        factor = (self.norm / norms).clamp(max=1)
-        for name, part in parts.items():
-            parts[name] = part * factor.view(-1, *[1] * (part.dim() - 1))
-            if self.noise:
-                parts[name] = parts[name] + self.noise * self.norm * _normal(part, clients, key.fold("noise", name))
-        return replace(up, **parts), own
+        if not self.beta:
+            return (yield from self.method.client(problem, clients, own, down, key))
+        moving = LocalMomentum(problem, self.beta, problem.steps_of(clients) if problem.uneven else ())
+        steps = self.method.client(moving, clients, own, down, key)
+        while True:
+            try:
+                y = next(steps)
+            except StopIteration as stop:
+                return stop.value
+            _require_gradients(self.method, moving.settle())
+            yield y
 
 
 @dataclass(frozen=True)
-class NormalizedUploads(_Around):
-    """A method whose clients scale their change of the model by tau / tau_i: tau_i is how many local steps they made.
+class LocalLayers(Around):
+    """A method on a problem whose clients keep a part of the model, such as `Supervised(norm="local")` (FedBN).
 
-    FedNova's weighting (Wang et al. 2020, arXiv:2007.07481): without it tau_i counts as a weight beside the method's,
-    which are p_i with `weighted=True`, else 1/N. tau = sum_i p_i tau_i is a constant of the data, which clients know.
-    Neutral where all make equally many.
+    A client's part never crosses. Behind each local step it makes a step of size lr by its own gradient, at the same
+    samples. The metrics are of the clients' own models; `History.state.own.local` holds the parts, (N, their size).
+    Neutral on a problem without such a part.
 
     Fields:
-        method: one that uploads `dy`; others are refused.
+        method: one that steps by gradients; others are refused in their first round.
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "name", f"{self.method.name} + normalized")
+        object.__setattr__(self, "name", f"{self.method.name} + local layers")
+
+    def evaluated(self, problem: Any, own: Any) -> Problem:
+        if _keeps_nothing(problem):
+            return super().evaluated(problem, own)
+        if len(own.local) < problem.n:
+            expected = "() in a group, each of whose processes keeps some clients' layers"
+            checks.reject("metrics", problem.metrics, expected, "pass metrics=()")
+        return self.method.evaluated(problem, _without(own)).with_local(own.local)  # type: ignore[attr-defined]
+
+    def at_rate(self, lr: float, own: Any) -> tuple[Algorithm, Any]:
+        if not hasattr(type(own), "around"):
+            return super().at_rate(lr, own)
+        method, inner = self.method.at_rate(lr, _without(own))
+        return replace(self, method=method), _with(inner, own.local)
+
+    def init(self, problem: Any, x: torch.Tensor, key: Key) -> State:
+        server, own = self.method.init(problem, x, key)
+        if _keeps_nothing(problem):
+            return State(server, own)
+        return State(server, _with(own, problem.local_start().expand(problem.kept, -1).clone()))
 
     def client(
-        self, problem: Problem, clients: torch.Tensor, own: Any, down: Any, key: Key
+        self, problem: Any, clients: torch.Tensor, own: Any, down: Any, key: Key
     ) -> Generator[torch.Tensor, None, tuple[Any, Any]]:
-        up, own = yield from self.method.client(problem, clients, own, down, key)
-        if "dy" not in [f.name for f in fields(up)] or hasattr(type(up), "cost"):
-            expected = "a method that uploads a change dy of the model as it is"
-            checks.reject("method", self.method.name, expected, "choose for example FedAvg, SCAFFOLD or FedProx")
-        if not problem.uneven:
-            return up, own
-        mean = float(torch.tensor(problem.steps_of(problem.clients)).double() @ problem.weights)
-        factor = mean / torch.tensor(problem.steps_of(clients)).to(up.dy)
-        return replace(up, dy=up.dy * factor.view(-1, *[1] * (up.dy.dim() - 1))), own
+        if _keeps_nothing(problem):
+            return (yield from self.method.client(problem, clients, own, down, key))
+        kept, view = own.local, problem.with_local(own.local)
+        steps = self.method.client(view, clients, _without(own), down, key)
+        while True:
+            try:
+                y = next(steps)
+            except StopIteration as stop:
+                up, inner = stop.value
+                return up, _with(inner, kept)
+            _require_gradients(self.method, view.slope)
+            kept = view.keep(kept - self.lr * view.slope)
+            yield y
+
+    def close(self, own: Any, clients: torch.Tensor, down: Any, reply: Any) -> Any:
+        if not hasattr(type(own), "around"):
+            return super().close(own, clients, down, reply)
+        return _with(self.method.close(_without(own), clients, down, reply), own.local)
 
 
-def _normal(like: torch.Tensor, clients: torch.Tensor, key: Key) -> torch.Tensor:
-    """Standard normal numbers; a client's depend on the key and its id alone."""
-    rows = [torch.randn(like.shape[1:], generator=key.fold(int(i)).generator(), dtype=like.dtype) for i in clients]
-    return torch.stack(rows).to(like.device)
+def _require_gradients(method: Algorithm, found: torch.Tensor | None) -> None:
+    if found is None:
+        fix = "choose for example FedAvg, SCAFFOLD or SSF"
+        checks.reject("method", method.name, "a method that steps by gradients", fix)
+
+
+def _keeps_nothing(problem: Problem) -> bool:
+    return not getattr(problem, "local", ())
+
+
+@cache
+def _kind(around: type | None) -> type:
+    """What a client keeps, where a method's is of the type `around`."""
+    names = () if around is None else field_names(around)
+    columns = [(name, torch.Tensor) for name in (*names, "local")]
+    return make_dataclass("Own", columns, frozen=True, namespace={"around": around})
+
+
+def _with(own: Any, local: torch.Tensor) -> Any:
+    names = () if own is None else field_names(type(own))
+    return _kind(None if own is None else type(own))(*(getattr(own, name) for name in names), local)
+
+
+def _without(own: Any) -> Any:
+    around = type(own).around
+    return around and around(*(getattr(own, name) for name in field_names(around)))

@@ -108,11 +108,11 @@ def run_seeds(
             command line does.
         rounds: of each run.
         seeds: how many: 0, 1, ...; or the seeds themselves.
-        options: of `run`.
+        options: of `run`. A function `log` gets each row with its "seed".
 
     Returns `Runs`, whose docstring has an example. After Ctrl-C in a notebook the runs that are finished come back.
     """
-    checks.spelled(options, run)
+    checks.spelled(options, run_seeds, run)
     if "seed" in options:
         checks.reject("seed", options["seed"], "seeds, how many or which", f"pass seeds=[{options['seed']}]")
     chosen = range(checks.whole("seeds", seeds, 1, _MOST)) if isinstance(seeds, int) else seeds
@@ -121,6 +121,8 @@ def run_seeds(
     histories = []
     for seed in chosen:
         made = problem if isinstance(problem, Problem) else problem(Key(seed).fold("data"))
+        if (log := options.get("log")) is not None:
+            options["log"] = lambda row, seed=seed: log({"seed": seed, **row})
         history = run(algorithm, made, rounds, seed=seed, **options)
         if history.interrupted is not None:
             if not histories:

@@ -69,6 +69,7 @@ def run(
     checkpoint_every: int = 1000,
     checkpoint_seconds: float = 30.0,
     progress: Callable[[int], object] | bool | None = None,
+    log: Callable[[dict[str, float]], object] | None = None,
     stop: Callable[[History], bool] | Sequence[Callable[[History], bool]] = (),
 ) -> History:
     """Run an algorithm on a problem. A run that diverges warns.
@@ -105,6 +106,8 @@ def run(
             first; one more is written at the end, also where the run diverges or is interrupted (Ctrl-C). A run may go
             on with more rounds, and with fewer records, at multiples of `every`.
         progress: called with the number of rounds done, at every recorded round; True: a bar.
+        log: called with each new record, a dict: the round, the metrics, what crossed so far. With a group the first
+            process calls it.
         stop: ends the run after a record: `EarlyStopping`, `Budget`, a function of the history that returns True, or
             several. What stopped is in `History.stopped`. With a checkpoint the run may go on under another rule.
 
@@ -120,7 +123,7 @@ def run(
     checks.whole("checkpoint_every", checkpoint_every, 1)
     checks.number("checkpoint_seconds", checkpoint_seconds, 0.0)
     if sampled is not None and sampler is not None:
-        checks.reject("sampled", sampled, "None with a sampler", f"give {type(sampler).__name__} the number")
+        checks.reject("sampled", sampled, "None with a sampler", "leave it out: a sampler has its own number")
     metrics, algorithm = problem.metrics if metrics is None else metrics, algorithm.on(problem)
     if blocks is not None:
         checks.whole("blocks", blocks, 1, problem.n, f"cut the {problem.n} clients into so many at most")
@@ -142,13 +145,15 @@ def run(
     if checkpoint is not None:
         keeper = Checkpoint(checkpoint, _identity(plan, metrics, blocks, shards), shards, map_folder is not None)
     rules = (stop,) if callable(stop) else tuple(stop)
+    for rule in filter(lambda rule: isinstance(rule, type), rules):
+        checks.reject("stop", rule, "a rule that was made", f"pass {rule.__name__}()", TypeError)
     stops = nullcontext([]) if shards is None or checkpoint is None else _told_to_stop()
     store_rows = None if map_folder is None else lambda own, rows: private_rows.mapped(own, map_folder, rows)
     size = x0.nbytes if problem.device.type == "cpu" else 0
     bar = _Bar(rounds) if progress is True else nullcontext(progress or None)
     with keeper as kept, stops as asked, keeping_freed(size), own_modes(), bar as show:
         due = (checkpoint_every, checkpoint_seconds)
-        history = loop(plan, Place(kept, due, show, shards, store_rows, asked, rules))
+        history = loop(plan, Place(kept, due, show, shards, store_rows, asked, rules, log))
         own = history.state.own if map_folder is not None else copy_tree(history.state.own)
         history.state = State(copy_tree(history.state.server), own)
     _warn_of_an_early_end(history, plan)

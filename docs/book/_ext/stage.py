@@ -11,7 +11,8 @@ from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parents[3]
 BOOK = ROOT / "docs" / "book"
-GUIDES = ("your-data", "your-experiment", "coming-from", "processes", "federation", "speed", "speed-details")
+GUIDES = ("your-data", "your-network", "your-method", "your-experiment", "loggers", "coming-from")
+GUIDES += ("processes", "federation", "speed", "speed-details")
 
 
 def proved(name: str) -> str:

@@ -1,0 +1,228 @@
+"""Layers that act differently in training, as functions of what they are given: dropout, attention, normalisation."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from fedtheory.core.key import Key
+
+Loss = Callable[[Any, Any], torch.Tensor]  # outputs (b, ...), targets (b, ...) -> their mean loss, a scalar
+NORMS = ("moments", "shared", "local")
+_DROPOUTS = {nn.Dropout: 0, nn.Dropout1d: 1, nn.Dropout2d: 2, nn.Dropout3d: 3}  # -> trailing axes dropped together
+STATISTICS = ("running_mean", "running_var")
+
+
+class _Given:
+    """What the layers of one copy of a module are handed, and what they note down."""
+
+    def __init__(self) -> None:
+        self.masks: Iterator[torch.Tensor] | None = None
+        self.shapes: list[tuple[torch.Size, float]] | None = None  # of masks, where they are noted
+        self.moments: Iterator[torch.Tensor] | None = None  # of evaluation
+        self.seen: list[torch.Tensor] | None = None  # moments, where they are noted
+        self.pulls: list[torch.Tensor] = []  # of running statistics towards a batch's
+
+    def dropped(self, h: torch.Tensor, p: float, whole: int = 0) -> torch.Tensor:
+        """Dropout by the next mask, where masks are given; so many trailing axes are dropped together."""
+        if self.shapes is not None:
+            self.shapes.append((torch.Size([*h.shape[: h.dim() - whole], *[1] * whole]), p))
+        return h if self.masks is None else h * next(self.masks)
+
+
+class _Dropout(nn.Module):
+    """Dropout by masks that come from outside."""
+
+    def __init__(self, given: _Given, p: float, whole: int) -> None:
+        super().__init__()
+        self.given, self.p, self.whole = given, p, whole
+
+    def forward(self, h: torch.Tensor) -> torch.Tensor:
+        return self.given.dropped(h, self.p, self.whole) if self.training and self.p else h
+
+
+class _Attention(nn.MultiheadAttention):
+    """PyTorch's attention, whose weights are dropped by masks that come from outside."""
+
+    given: _Given
+
+    def forward(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        key_padding_mask: torch.Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: torch.Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        maps = zip(
+            self.in_proj_weight.chunk(3), (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        )
+        parts = (query, key, value) if self.batch_first else (part.transpose(0, 1) for part in (query, key, value))
+        linear = functional.linear
+        q, k, v = (linear(h, *of).unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for h, of in zip(parts, maps))
+        scores = q @ k.mT / self.head_dim**0.5  # (b, heads, n, m)
+        if attn_mask is not None:
+            scores = _masked(scores, attn_mask if attn_mask.dim() == 2 else attn_mask.view_as(scores))
+        if key_padding_mask is not None:
+            scores = _masked(scores, key_padding_mask[:, None, None])
+        weights = self.given.dropped(scores.softmax(-1), self.dropout)
+        out = self.out_proj((weights @ v).transpose(1, 2).flatten(2))
+        seen = None if not need_weights else weights.mean(1) if average_attn_weights else weights
+        return out if self.batch_first else out.transpose(0, 1), seen
+
+
+def _masked(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return scores.masked_fill(mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+
+
+class _Norm(nn.Module):
+    """Batch normalisation: by the batch's moments where it trains, else by running statistics or moments given.
+
+    Running statistics are parameters. A term of the loss, half their squared distance from the batch's moments, moves
+    them: a gradient step of size lr is a moving average with momentum lr.
+    """
+
+    def __init__(self, like: Any, given: _Given, running: bool) -> None:
+        super().__init__()
+        self.given, self.eps, self.running, self.channels = given, like.eps, running, like.num_features
+        self.weight, self.bias = like.weight, like.bias
+        for name, own in like.named_buffers():  # an export has them
+            self.register_buffer(name, own)
+        for name, start in zip(STATISTICS, (0.0, 1.0)) if running else ():
+            own = getattr(like, name)
+            own = torch.full_like(like.weight, start) if own is None else own  # PyTorch has none of neither
+            vars(self)["_buffers"].pop(name, None)
+            setattr(self, name, nn.Parameter(own.detach().clone()))
+
+    def forward(self, h: torch.Tensor) -> torch.Tensor:
+        given = self.given
+        if not self.training:
+            if self.running:
+                mean, var = self.running_mean, self.running_var.clamp(min=0)
+            else:
+                mean, var = next(given.moments)  # type: ignore[arg-type]  # given wherever there are such layers
+            return functional.batch_norm(h, mean, var, self.weight, self.bias, False, eps=self.eps)
+        many = h.numel() > h.shape[1]  # values a channel
+        if given.seen is not None or (self.running and many):
+            with torch.no_grad():
+                axes = [axis for axis in range(h.dim()) if axis != 1]
+                var, mean = torch.var_mean(h, axes, correction=int(self.running))
+            if given.seen is not None:
+                given.seen.append(torch.stack([mean, var]))
+            else:
+                away = ((self.running_mean - mean) ** 2).sum() + ((self.running_var - var) ** 2).sum()
+                given.pulls.append(away / 2)
+        if many:
+            return functional.batch_norm(h, None, None, self.weight, self.bias, True, eps=self.eps)
+        shape = (1, -1, *[1] * (h.dim() - 2))
+        return h * 0 if self.bias is None else h * 0 + self.bias.view(shape)  # each value is its channel's mean
+
+
+class Scored(nn.Module):
+    """A module and its loss as one: inputs, targets, masks, moments -> the batch's loss; without targets the outputs.
+
+    Args:
+        norm: see `Supervised`; of batch normalisation in training mode.
+    """
+
+    def __init__(self, module: nn.Module, loss: Loss, norm: str) -> None:
+        super().__init__()
+        self.given = _Given()
+        self.module, self.loss = _replaced(module, self.given, norm != "moments"), loss
+
+    def forward(
+        self,
+        inputs: Any,
+        targets: Any = (),
+        masks: Sequence[torch.Tensor] = (),
+        moments: Sequence[torch.Tensor] = (),
+    ) -> torch.Tensor:
+        given = self.given
+        given.masks, given.moments = iter(masks) if len(masks) else None, iter(moments)
+        try:
+            outputs = self.module(inputs)
+            return sum(given.pulls, self.loss(outputs, targets)) if isinstance(targets, torch.Tensor) else outputs
+        finally:
+            given.masks, given.moments, given.pulls = None, None, []
+
+    @property
+    def dropped(self) -> bool:
+        """Whether a layer drops anything in training."""
+        drops = lambda part: isinstance(part, _Attention) or (isinstance(part, _Dropout) and part.p)
+        return any(drops(part) and part.training for part in self.modules())
+
+    @property
+    def norms(self) -> list[tuple[str, nn.Module]]:
+        """The layers of batch normalisation that train, by name."""
+        return [(name, part) for name, part in self.module.named_modules() if isinstance(part, _Norm)]
+
+    def shapes_of_masks(self, inputs: torch.Tensor) -> list[tuple[torch.Size, float]]:
+        """What is drawn for a batch of inputs (b, ...), layer by layer: shape and probability."""
+        self.given.shapes = found = []
+        with torch.no_grad():
+            self(inputs)
+        self.given.shapes = None
+        return found
+
+
+class Noting(nn.Module):
+    """Inputs -> mean and variance (2, channels) of each layer of batch normalisation, as one vector."""
+
+    def __init__(self, scored: Scored) -> None:
+        super().__init__()
+        self.scored = scored
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        given = self.scored.given
+        given.seen = seen = []
+        self.scored(inputs)
+        given.seen = None
+        return torch.cat([pair.flatten() for pair in seen])
+
+
+def mask(shape: torch.Size, p: float, g: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
+    """Draw 0 with probability p, else 1 / (1 - p)."""
+    kept = torch.rand(shape, generator=g, dtype=torch.float64) >= p
+    return kept.to(dtype) / (1 - p) if p < 1 else kept.to(dtype)
+
+
+def looked_at(parts: Sequence[torch.Tensor], most: int, key: Key) -> list[torch.Tensor]:
+    """Draw up to `most` samples of each client, by one random number a sample."""
+    luck = torch.rand(sum(map(len, parts)), generator=key.fold("moments").generator(), dtype=torch.float64)
+    return [part[luck[part].argsort()[:most]] for part in parts]
+
+
+def mixture(p: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
+    """Mean and variance (2, channels) of a mixture of clients, whose own are (N, 2, channels), by weights p (N,)."""
+    mean = torch.tensordot(p, found[:, 0], 1)
+    return torch.stack([mean, torch.tensordot(p, found[:, 1] + (found[:, 0] - mean) ** 2, 1)])
+
+
+def _replaced(module: nn.Module, given: _Given, running: bool) -> nn.Module:
+    if (own := _own(module, given, running)) is not None:
+        return own
+    for parent in list(module.modules()):
+        for name, part in list(parent._modules.items()):
+            if (own := _own(part, given, running)) is not None:
+                parent._modules[name] = own
+    return module
+
+
+def _own(part: nn.Module | None, given: _Given, running: bool) -> nn.Module | None:
+    if isinstance(part, nn.modules.dropout._DropoutNd) and type(part) in _DROPOUTS:
+        return _Dropout(given, part.p, _DROPOUTS[type(part)]).train(part.training)
+    if type(part) is nn.MultiheadAttention and part.training and part.dropout and _is_plain(part):
+        part.__class__, part.given = _Attention, given
+        return part
+    if isinstance(part, nn.modules.batchnorm._BatchNorm) and (part.training or part.running_mean is None):
+        return _Norm(part, given, running)
+    return None
+
+
+def _is_plain(part: nn.MultiheadAttention) -> bool:
+    return part._qkv_same_embed_dim and part.bias_k is None and not part.add_zero_attn
