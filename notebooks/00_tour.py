@@ -492,10 +492,13 @@ check("00.4", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 5** (3 points, in words). Two reports on section 4's last experiment. (a) "SSF needs 195 rounds where
-# SCAFFOLD needs 75: a subspace makes training more than twice as slow." (b) "SSF needs 12 megabytes where SCAFFOLD
-# needs 24: a subspace halves the cost." Which one is right, for whom? What must be the same, and what else must be
-# measured, before one of the two methods is recommended?
+# **Exercise 5** (3 points, in words). Two people report section 4's last experiment.
+#
+# - A: "SSF needs 195 rounds where SCAFFOLD needs 75: a subspace makes training more than twice as slow."
+# - B: "SSF needs 12 megabytes where SCAFFOLD needs 24: a subspace halves the cost."
+#
+# Which one is right, for whom? What must be the same, and what else must be measured, before one of the two methods is
+# recommended?
 
 # %% [markdown]
 # *Your answer:*
@@ -504,8 +507,8 @@ check("00.4", answer)
 # <details>
 # <summary>Rubric and a model answer</summary>
 #
-# - Both numbers are right: a run takes rounds times latency and computation, plus bytes over bandwidth; (a) describes a
-#   fast link, (b) a slow one. (1 point)
+# - Both numbers are right: a run takes rounds times latency and computation, plus bytes over bandwidth. Report A describes a
+#   fast link, report B a slow one. (1 point)
 # - The gain comes from the step size, not from the subspace: with the same step the two need the same bytes. So each
 #   method must be tuned before it is compared. (1 point)
 # - Neither report says what comes down, what a client computes and keeps, or how far it holds: one problem, full

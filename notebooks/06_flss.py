@@ -17,8 +17,8 @@
 # - how the SVD of a trajectory is kept up to date without holding the trajectory, checked against the exact one;
 # - what projecting updates, gradients or both changes, and when nothing;
 # - why a subspace that is fed with its own projected updates stands still, and what keeps it "streaming";
-# - the proved part: the bound behind $\rho_R$; the effect of a larger $R$ on bound, error and cost; the assumptions
-#   that exclude each other; and the subspaces that contain the solution at all;
+# - the proved part: the bound behind $\rho_R$, and the effect of a larger $R$ on bound, error and cost;
+# - which assumptions exclude each other, and which subspaces contain the solution at all;
 # - how the printed costs come about, to the digit, and what they leave out.
 #
 # ## Prerequisites

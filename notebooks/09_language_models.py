@@ -756,8 +756,8 @@ check("09.4", answer)
 # $\kappa = \mathrm{tr}(H)/\lVert H \rVert$ is small, Theorem 2 has $\kappa$ where the worst case has $d$. Our models
 # are pretrained and know the moods; only their answers lean to one side. Many directions in any of the models correct
 # that, so that it takes ten rounds at most at any size. That agrees with a low effective rank and does not show it:
-# three sizes up to 115,520 parameters, one easy task. To show it one would need runs at several large sizes on tasks
-# that a shift does not solve, and the spectrum of their Hessians, as in notebook 07, section 6.
+# three sizes up to 115,520 parameters, one easy task. It would take runs at several large sizes on tasks that a shift
+# does not solve, and the spectrum of their Hessians, as in notebook 07, section 6.
 #
 # </details>
 

@@ -154,8 +154,8 @@ assert [row[1] for row in rows] == ["the same bits"] * 3
 assert [row[2] for row in rows] == ["the same bits", "another model", "another model"]
 
 # %% [markdown]
-# For all of them. The column beside it is the control: the comparison can say no. In the first round even 0.6
-# changes nothing, since there is no last step to go on with: a test of one round would prove nothing.
+# For all of them. The column beside it is the control: the comparison can say no. In the first round even 0.6 changes
+# nothing, since there is no last step to go on with. So a test of one round would prove nothing.
 #
 # ## 3. What it sends, what it keeps, what a seed is worth *
 #
@@ -441,8 +441,8 @@ home.cleanup()
 # > \max_{s \le t} \lVert \Delta^s \rVert$ in every round $t$.
 #
 # The proof is a line: the velocity is $\sum_{s \le t} \beta^{t-s} \Delta^s$. A check tries to break it all the same, on
-# the models that the code yields; otherwise it would check the proof's algebra alone. (The check reads $\Delta$ off the
-# velocity, so it would miss a slip in that line.) `sides` plays the method from free numbers, two centres $a_1, a_2$,
+# the models that the code yields; otherwise it would check the proof's algebra alone. The check reads $\Delta$ off the
+# velocity, so it would miss a slip in that line. `sides` plays the method from free numbers, two centres $a_1, a_2$,
 # and returns left and right side. `maximise` climbs on their ratio from random starts, through the training code, at
 # each edge in turn.
 
