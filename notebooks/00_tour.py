@@ -507,8 +507,8 @@ check("00.4", answer)
 # <details>
 # <summary>Rubric and a model answer</summary>
 #
-# - Both numbers are right: a run takes rounds times latency and computation, plus bytes over bandwidth. Report A describes a
-#   fast link, report B a slow one. (1 point)
+# - Both numbers are right: a run takes rounds times latency and computation, plus bytes over bandwidth. Report A
+#   describes a fast link, report B a slow one. (1 point)
 # - The gain comes from the step size, not from the subspace: with the same step the two need the same bytes. So each
 #   method must be tuned before it is compared. (1 point)
 # - Neither report says what comes down, what a client computes and keeps, or how far it holds: one problem, full
