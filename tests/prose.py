@@ -44,7 +44,8 @@ def plain(text: str) -> str:
 def sentences(page: str) -> Iterator[str]:
     for text in paragraphs(page):
         shortened = re.sub(r"\b(e\.g|i\.e|Sec|Secs|Fig|Figs|Eq|Eqs|Tab|App|Apps|et al|vs|cf|Alg)\.", r"\1", text)
-        yield from re.split(r"(?<=[.!?])\s+(?=[A-Z\"(])|(?<=:)\s+(?=[A-Z])|(?<=[.;])\s+(?=[a-z]+/\w+)", shortened)
+        end = r"(?<=[.!?])\s+(?=[A-Z\"(])|(?<=[.!?][)\"])\s+(?=[A-Z\"(])|(?<=:)\s+(?=[A-Z])|(?<=[.;])\s+(?=[a-z]+/\w+)"
+        yield from re.split(end, shortened)
 
 
 def rows(page: str) -> Iterator[list[str]]:

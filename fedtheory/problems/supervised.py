@@ -90,8 +90,8 @@ class Supervised(Minibatches):
             finds the same numbers.
         device: where to compute.
 
-    Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`) in training mode drop by the round's key and the client alone, so
-    a run is the same however its clients are stacked; a loss or gradient on all data, and `accuracy`, drop nothing.
+    Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`) in training mode drop by the round's key and the client alone. So
+    a run is the same however its clients are stacked. A loss or gradient on all data, and `accuracy`, drop nothing.
     Other layers that act differently in training (batch normalisation) must be in `eval()` mode.
 
     Raises TypeError or ValueError for data that do not fit, and for a module or a loss that is not as above.
@@ -326,7 +326,7 @@ class Supervised(Minibatches):
         return torch.cat([own.detach().flatten() for own in self.scored.parameters() if own.requires_grad])
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
-        """Client i's batches and masks hang on the keys and on i alone."""
+        """Client i's batches and masks depend on the keys and on i alone."""
         batches = super().draw(clients, steps, key)
         if not any(isinstance(part, _Dropout) and part.training and part.p for part in self.scored.modules()):
             return batches
