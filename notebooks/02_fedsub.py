@@ -143,7 +143,7 @@ box("Algorithm 1 (FedSub)", lines, *methods)
 # | 14 | `server` | |
 # | 15 | `broadcast` | at the start of the next round, so that absent clients get it too |
 #
-# A client back after `lag` rounds is sent `lag - 1` more seeds, since its dual passes through every basis that it missed.
+# A client back after `lag` rounds is sent `lag - 1` more seeds: its dual passes through every basis that it missed.
 #
 # Two options appear in the code that are not in the box: `dual=False` leaves the dual out, which makes the rival
 # FedAvg-CD of section 4, and `form="sums"` is the subject of sections 2.5 and 3. The points that the paper leaves open
