@@ -485,17 +485,20 @@ check("00.4", answer)
 #
 # $1 - (1 - \eta h)^K = \eta K h \bigl(1 - \tfrac{\eta (K-1)}{2} h\bigr) + O(\eta^3)$. So the resting point is the
 # average of the $b_i$ with the weights $h_i - \varepsilon h_i^2$, $\varepsilon = \tfrac{\eta (K-1)}{2}$, where
-# $x^\star$ has the weights $h_i$; its derivative at $\varepsilon = 0$ is what stands above. The drift grows with $\eta
-# (K - 1)$, the length of the walk after its first step, with the difference of the curvatures, and with the distance of
-# the minimisers: all three are needed.
+# $x^\star$ has the weights $h_i$. Its derivative at $\varepsilon = 0$ stands above. The drift needs three things, and
+# grows with each: $\eta (K - 1)$, the length of the walk after its first step; the difference of the curvatures; and
+# the distance of the minimisers.
 #
 # </details>
 
 # %% [markdown]
-# **Exercise 5** (3 points, in words). Two reports on section 4's last experiment. (a) "SSF needs 195 rounds where
-# SCAFFOLD needs 75: a subspace makes training more than twice as slow." (b) "SSF needs 12 megabytes where SCAFFOLD
-# needs 24: a subspace halves the cost." Which one is right, for whom? What must be the same, and what else must be
-# measured, before one of the two methods is recommended?
+# **Exercise 5** (3 points, in words). Two people report section 4's last experiment.
+#
+# - A: "SSF needs 195 rounds where SCAFFOLD needs 75: a subspace makes training more than twice as slow."
+# - B: "SSF needs 12 megabytes where SCAFFOLD needs 24: a subspace halves the cost."
+#
+# Which one is right, for whom? What must be the same, and what else must be measured, before one of the two methods is
+# recommended?
 
 # %% [markdown]
 # *Your answer:*
@@ -504,18 +507,18 @@ check("00.4", answer)
 # <details>
 # <summary>Rubric and a model answer</summary>
 #
-# - Both numbers are right: a run takes rounds times latency and computation, plus bytes over bandwidth; (a) describes a
-#   fast link, (b) a slow one. (1 point)
-# - The gain is one of the step size, not of the subspace as such: with the same step the two need the same bytes, so
-#   each method must be tuned before it is compared. (1 point)
+# - Both numbers are right: a run takes rounds times latency and computation, plus bytes over bandwidth. Report A
+#   describes a fast link, report B a slow one. (1 point)
+# - The gain comes from the step size, not from the subspace: with the same step the two need the same bytes. So each
+#   method must be tuned before it is compared. (1 point)
 # - Neither report says what comes down, what a client computes and keeps, or how far it holds: one problem, full
 #   gradients, all clients present, one target error. (1 point)
 #
-# **A model answer.** Let a round cost a time $a$ for latency and local steps, and a byte $1/\beta$. SCAFFOLD takes $75
-# a + 24\,\text{MB}/\beta$, SSF $195 a + 12\,\text{MB}/\beta$: SSF is faster where $12\,\text{MB}/\beta > 120 a$, that
-# is on a slow uplink. Section 3 shows that at one common step size the curves per byte coincide, so that both reports
+# **A model answer.** Let a round cost a time $a$ for latency and local steps, and a byte $1/\beta$. SCAFFOLD takes
+# $75 a + 24\,\text{MB}/\beta$, SSF $195 a + 12\,\text{MB}/\beta$: SSF is faster where $12\,\text{MB}/\beta > 120 a$,
+# that is on a slow uplink. Section 3 shows that at one common step size the curves per byte coincide. So both reports
 # are about tuned step sizes, and a report that tunes only one of the methods can show anything. Both count the upload
-# only, while SCAFFOLD's download is twice a model and SSF's is small; a client of SSF projects in every step and keeps
+# only, while SCAFFOLD's download is twice a model and SSF's is small. A client of SSF projects in every step and keeps
 # a full control variate. And it is one convex problem with exact gradients and all clients in every round: notebook 08
 # compares on five, with one rule for tuning and bytes.
 #

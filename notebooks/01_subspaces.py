@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Random subspaces: what a projection keeps, loses and amplifies
 #
-# FedSub (notebook 02) and SSF (notebook 03) are methods of federated learning whose clients move, in each round, inside
-# a new random subspace only, so that little has to be sent. Everything that is special about them happens in two lines:
-# `P.project(g)`, down from $m$ to $r$ dimensions, and `P.lift(b)`, back up. This notebook is about these two lines
-# alone. Three quarters of it is geometry that you can see; the last quarter is why a correct algorithm can be destroyed
-# by rounding errors.
+# FedSub (notebook 02) and SSF (notebook 03) are methods of federated learning. In each round their clients move only
+# inside a new random subspace, so that little has to be sent. Everything that is special about them happens in two
+# lines: `P.project(g)`, down from $m$ to $r$ dimensions, and `P.lift(b)`, back up. This notebook is about these two
+# lines alone. Three quarters of it is geometry that you can see; the last quarter is why a correct algorithm can be
+# destroyed by rounding errors.
 #
 # **Time:** core sections (*) 1 to 4 and 6, about 25 minutes; all of it with the exercises about 95. It runs in half a
 # minute. **Needs:** nothing, or notebook 00.
@@ -282,9 +282,9 @@ for (name, scale, r), (mean, bar) in measured.items():
 #
 # SSF's Assumption 3 (transposed) wants $P^\top P = I_r$ and $\mathbb{E}\,[P P^\top] = \tfrac rm I$ in their place.
 #
-# The code looks at 200 draws of each construction. First half: the largest deviation. Second half: for coordinates by
-# going through all subsets; for the others by the symmetry argument above, which leaves only the average trace to
-# look at (exact for `Spherical`, four standard errors for `Gaussian`).
+# The code looks at 200 draws of each construction. First half: the largest deviation. Second half: coordinates go
+# through all subsets. For the others the symmetry argument above leaves only the average trace to look at (exact for
+# `Spherical`, four standard errors for `Gaussian`).
 
 # %%
 m, r = 6, 2
@@ -327,11 +327,10 @@ assert every_draw(Identity(), 1)
 assert on_average(Identity(), 1)
 
 # %% [markdown]
-# Scaled coordinate and spherical bases satisfy both halves of FedSub's assumption, unscaled ones both halves of
-# SSF's; Gaussian bases satisfy only the second halves, each of the assumption of its own scale. ($P = I$, with
-# $r = m$, satisfies everything.) The two
-# assumptions differ by a factor only. But both halves together leave no freedom: by Facts 1 and 2 the price is
-# exactly $\tfrac mr - 1$ under FedSub's and $1 - \tfrac rm$ under SSF's, however the basis is drawn.
+# Scaled coordinate and spherical bases satisfy both halves of FedSub's assumption, unscaled ones both halves of SSF's.
+# Gaussian bases satisfy only the second half, of the assumption of their scale. ($P = I$, with $r = m$, satisfies
+# everything.) The two assumptions differ by a factor only. But both halves together leave no freedom: by Facts 1 and 2
+# the price is exactly $\tfrac mr - 1$ under FedSub's and $1 - \tfrac rm$ under SSF's, however the basis is drawn.
 #
 # ## 4. Seeing all of $\mathbb{R}^m$ *
 #
@@ -393,8 +392,8 @@ assert bool((outside[:, m // r - 1] - r / m).abs().max() < 1e-6)
 #   The share falls like $(1 - r/m)^t$, and the unluckiest coordinate waits, on average, for about $(\ln m + 0.58)
 #   \,/\, -\!\ln(1 - r/m)$ rounds (here 41; 0.58 is Euler's constant).
 # - **What is left of a vector** when each round removes the part that its subspace sees. It falls at exactly the same
-#   rate for both constructions, by Fact 2. This is how SSF's control variates are brought up to date: a client
-#   refreshes the part $P P^\top c_i$ of its correction $c_i$ and keeps $(I - P P^\top) c_i$, so the old part fades by
+#   rate for both constructions, by Fact 2. This is how SSF's control variates are brought up to date. A client
+#   refreshes the part $P P^\top c_i$ of its correction $c_i$ and keeps $(I - P P^\top) c_i$. So the old part fades by
 #   $1 - r/m$ per round.
 
 # %% [markdown]
@@ -478,12 +477,12 @@ assert abs(float(lost.mean()) - predicted) < 2 * bar
 # | Coordinate, isotropic | $m/r$ | $-\infty$ |
 #
 # Here $\psi$ is the digamma function. Why: look at $w = P u$ in the full space; there a change of basis multiplies by
-# $W' = P' P'^\top$. For spherical bases $\lVert W' w \rVert^2 = (\frac mr)^2\, \beta\, \lVert w \rVert^2$ with $\beta
-# \sim \mathrm{Beta}(\frac r2, \frac{m-r}2)$, the share of its square that a vector keeps in a uniform subspace (its
-# mean is $\frac rm$, its mean square $\frac{r (r+2)}{m (m+2)}$), whatever the direction of $w$, so the rounds are
-# independent; and $\mathbb{E} \ln \beta = \psi(\frac r2) - \psi(\frac m2)$. For Gaussian bases $\beta$'s place is taken
-# by a product of two chi-squares. (These are rates: the very first change differs by a constant factor, which the lines
-# below leave out.)
+# $W' = P' P'^\top$. For spherical bases $\lVert W' w \rVert^2 = (\frac mr)^2\, \beta\, \lVert w \rVert^2$. Here
+# $\beta \sim \mathrm{Beta}(\frac r2, \frac{m-r}2)$ is the share of its square that a vector keeps in a uniform
+# subspace; its mean is $\frac rm$, its mean square $\frac{r (r+2)}{m (m+2)}$. This holds for every direction of $w$, so
+# the rounds are independent. And $\mathbb{E} \ln \beta = \psi(\frac r2) - \psi(\frac m2)$. For Gaussian bases $\beta$'s
+# place is taken by a product of two chi-squares. (These are rates: the very first change differs by a constant factor,
+# which the lines below leave out.)
 #
 # > **Predict.** Coordinate and spherical bases have the same mean square growth, $m/r$ per round. We follow 40
 # > vectors for 60 changes of basis. Do the two pictures look alike?
@@ -707,9 +706,8 @@ check("01.3", answer)
 # answer = math.log(0.01) / math.log(1 - 5 / 100)
 # ```
 #
-# About 90 rounds, where 20 would do if no coordinate were visited twice. (That the *expected share* is 99% after 90
-# rounds and that 99% is reached after 90 rounds *on average* are two statements; here they are close, and the check
-# allows 15%.)
+# About 90 rounds, where 20 would do if no coordinate were visited twice. (An *expected share* of 99% after 90 rounds
+# and 90 rounds *on average* until 99% are two statements. Here they are close, and the check allows 15%.)
 #
 # </details>
 
@@ -796,14 +794,14 @@ check("01.5", answer)
 # - A seed makes the same basis at all clients only if all know the direction. It must come from what all have seen
 #   before the round, such as the last step of the model, or be sent: as many numbers as the model. (1 point)
 #
-# **A model answer.** The columns are orthogonal and of the right length, so $P^\top P = \tfrac mr I$. But the law has
-# a preferred direction $g$: along it every draw has $W g = \tfrac mr g$; perpendicular to it $r - 1$ of $m - 1$
+# **A model answer.** The columns are orthogonal and of the right length, so $P^\top P = \tfrac mr I$. But the law has a
+# preferred direction $g$: along it every draw has $W g = \tfrac mr g$; perpendicular to it $r - 1$ of $m - 1$
 # dimensions are seen, so that $\mathbb{E}\, W v = \tfrac mr \tfrac{r-1}{m-1} v$. A step is $\tfrac mr$ times too long
-# along $g$ and too short elsewhere, in every round where $g$ is the same, and that does not average out; one could
-# divide it out, since both factors are known. What a client wants that is *not* in the average gradient, which is
-# what a correction of drift is about, is among the directions that lose. And the average gradient is not known before
-# the round. Clients would use the last one, which they can read off the model's last step. Or the server would send
-# $m$ numbers, which the subspace was to save.
+# along $g$ and too short elsewhere. As long as $g$ stays the same this does not average out. One could divide it out,
+# since both factors are known. What a client wants that is *not* in the average gradient, which is what a correction of
+# drift is about, is among the directions that lose. And the average gradient is not known before the round. Clients
+# would use the last one, which they can read off the model's last step. Or the server would send $m$ numbers, which the
+# subspace was to save.
 #
 # </details>
 

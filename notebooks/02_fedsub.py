@@ -26,8 +26,8 @@
 #
 # ## Symbols
 # This notebook keeps FedSub's letters, so that every line can be laid beside the paper. Some of them mean something
-# else in the other notebooks: $K$ and $k$, here rounds, are there local steps; $t$, here a step, is there a round;
-# $n$ is there $N$; and $y_i$, here a dual variable, is there a client's model.
+# else in the other notebooks. $K$ and $k$, here rounds, are local steps there. $t$, here a step, is a round there. $n$
+# is $N$ there. And $y_i$, here a dual variable, is a client's model there.
 #
 # | here, as in the paper | meaning | notebooks 00, 01, 03 | in the code |
 # |---|---|---|---|
@@ -94,11 +94,11 @@ conclusions("fedsub")
 #
 # One layer, one column: $x \in \mathbb{R}^m$, and $P^k \in \mathbb{R}^{m \times r}$ is the same for all $n$ clients.
 # (With more layers and columns everything acts layer by layer, $P_l^k$ from the left.) **Assumption 1** asks for
-# $(P^k)^\top P^k = \frac{m}{r} I$ and $\mathbb{E}[P^k (P^k)^\top] = I$, independently over the rounds; in this
-# package that is `scale="isotropic"`. The paper draws $P^k$ in three ways, all of them in notebook 01: **CD**
-# (`Coordinate`, $r$ coordinates at random), **SS** (`Spherical`, $r$ orthogonal directions, uniformly at random) and
-# **RD** (`Gaussian`, independent normal entries, for which the first half holds on average only). $P^k = I$ is the
-# method without subspaces.
+# $(P^k)^\top P^k = \frac{m}{r} I$ and $\mathbb{E}[P^k (P^k)^\top] = I$, independently over the rounds. In this package
+# that is `scale="isotropic"`. The paper draws $P^k$ in three ways, all of them in notebook 01. **CD** (`Coordinate`)
+# draws $r$ coordinates at random, **SS** (`Spherical`) $r$ orthogonal directions, uniformly at random, and **RD**
+# (`Gaussian`) independent normal entries. For RD the first half holds on average only. $P^k = I$ is the method without
+# subspaces.
 #
 # A round in words. A client walks $\tau$ steps in $r$ coordinates: its position $B_i$ is lifted into the model, the
 # gradient found there is projected back (lines 4 to 7). From every step it takes a $\tau$-th of its dual variable
@@ -143,11 +143,13 @@ box("Algorithm 1 (FedSub)", lines, *methods)
 # | 14 | `server` | |
 # | 15 | `broadcast` | at the start of the next round, so that absent clients get it too |
 #
+# A client back after `lag` rounds is sent `lag - 1` more seeds: its dual passes through every basis that it missed.
+#
 # Two options appear in the code that are not in the box: `dual=False` leaves the dual out, which makes the rival
-# FedAvg-CD of section 4, and `form="sums"` is the subject of sections 2.5 and 3. The points that the paper leaves
-# open are options of `FedSubReading`, which replaces the steps `eta`, `factor`, `gradient`, `moved` and `turn`; one
-# of them, `factored`, evaluates $(P^k)^\top \nabla f_i$ without leaving the subspace (Section 7.3 of the paper). All
-# defaults are the printed algorithm.
+# FedAvg-CD of section 4, and `form="sums"` is the subject of sections 2.5 and 3. The points that the paper leaves open
+# are options of `FedSubReading`, which replaces the steps `eta`, `factor`, `gradient`, `moved` and `turn`. One of them,
+# `factored`, evaluates $(P^k)^\top \nabla f_i$ without leaving the subspace (Section 7.3 of the paper). All defaults
+# are the printed algorithm.
 
 # %% tags=["hide-input"]
 # Checks: every line of the box is marked in the code
@@ -323,10 +325,9 @@ assert gap_model < 1e-12
 assert gap_dual < 1e-12
 
 # %% [markdown]
-# FedSub's derivation, stopped one step before its end, **is** SSF (arXiv:2604.25467) with its local step size equal to
-# $\eta$, its server's step size equal to 1 and all clients taking part. SSF's control variates are the full dual
-# variables $y_i$ in other letters. The dropped step buys memory: a client keeps $r$ numbers instead of $m$. What does
-# it cost?
+# FedSub's derivation, stopped one step before its end, **is** SSF (arXiv:2604.25467). The local step size is $\eta$,
+# the server's step size is 1, and all clients take part. SSF's control variates are the full dual variables $y_i$ in
+# other letters. The dropped step buys memory: a client keeps $r$ numbers instead of $m$. What does it cost?
 #
 # > **Predict.** Exact gradients, constant step size, 1,000 rounds. Which of these go to the solution, which stall:
 # > FedAvg; FedSub without its dual; FedSub; the same without dropping; FedSub with $P = I$?
@@ -362,11 +363,11 @@ assert plateau["FedSub"] > plateau["FedSub, no dual"]
 
 # %% [markdown]
 # (Errors below $10^{-13}$ are drawn there.) With the full dual variable the method arrives at the solution, although it
-# moves in a random 5-dimensional subspace per round. FedSub stalls: at $x^\star$ each client still has a gradient
-# $\nabla f_i(x^\star) \ne 0$, and its dual, which remembers one subspace, cannot cancel the part of it that lies in the
-# next. The paper's Theorem 1 has room for this: its bound keeps a term proportional to $\eta\,(\theta_m - 1)$, with
+# moves in a random 5-dimensional subspace per round. FedSub stalls. At $x^\star$ each client still has a gradient
+# $\nabla f_i(x^\star) \ne 0$. Its dual remembers one subspace and cannot cancel the part of this gradient that lies in
+# the next. The paper's Theorem 1 has room for this: its bound keeps a term proportional to $\eta\,(\theta_m - 1)$, with
 # $\theta_m = m/r$, that does not vanish with $K$. (The theorem also assumes bounded gradients, which quadratics do not
-# have; and its rule for the step size has the wrong unit, for which the ledger of notebook 04 lists it as false.)
+# have. And its rule for the step size has the wrong unit, so the ledger of notebook 04 lists it as false.)
 #
 # Look at the table once more: on this problem, at this step size, FedSub stalls higher **with** its dual than
 # without. Here $m/r = 4$. What the dual carries over is right on average over the bases, but off by about
@@ -476,17 +477,19 @@ assert torch.allclose(got, predicted, atol=1e-12)
 # fit:
 #
 # - the mean **square** grows by $\frac{m^2}{r^2} \cdot \frac{r}{m} = \frac{m}{r}$ per round;
-# - the **typical** size (the mean of the logarithm) grows by the factor $\frac{m}{r} \exp\big( \tfrac12 \psi(\tfrac
-#   r2) - \tfrac12 \psi(\tfrac m2) \big)$, $\psi$ the digamma function: below $\sqrt{m/r}$, at $m = 20$ by 3% for $r =
-#   10$ and by half for $r = 1$. (Notebook 01, section 6 derives it and says why mean and typical value differ.)
+# - the **typical** size (the mean of the logarithm) grows by the factor
+#   $\frac{m}{r} \exp\big( \tfrac12 \psi(\tfrac r2) - \tfrac12 \psi(\tfrac m2) \big)$, $\psi$ the digamma function. It
+#   lies below $\sqrt{m/r}$, at $m = 20$ by 3% for $r = 10$ and by half for $r = 1$. (Notebook 01, section 6 derives it
+#   and says why mean and typical value differ.)
 #
 # For Gaussian entries of variance $1/r$ (RD), $(P^k)^\top P^k \neq \frac mr I$, and each $P^k (P^k)^\top$ stretches
-# more in the mean square: the typical factor is $\frac2r \exp\big( \tfrac12 \psi(\tfrac r2) + \tfrac12
-# \psi(\tfrac{m+r-1}2) \big)$, at $m = 20$ larger than that of SS from $r = 4$ on. In smaller subspaces the lengths of
-# RD spread so widely that their mean logarithm falls behind.
+# more in the mean square. The typical factor is
+# $\frac2r \exp\big( \tfrac12 \psi(\tfrac r2) + \tfrac12 \psi(\tfrac{m+r-1}2) \big)$. At $m = 20$ it is larger than SS's
+# factor from $r = 4$ on. In smaller subspaces the lengths of RD spread so widely that their mean logarithm falls
+# behind.
 #
-# For CD the mean square grows by $m/r$ as well, but look at a path: a coordinate that the next round does not draw is
-# multiplied by 0, one that it draws by $m/r$. An error must be drawn again and again to live; it dies, and a fresh
+# For CD the mean square grows by $m/r$ as well, but look at a path. A coordinate that the next round draws is
+# multiplied by $m/r$, and every other one by 0. An error must be drawn again and again to live; it dies, and a fresh
 # one of size $10^{-17}$ takes its place.
 
 
@@ -619,16 +622,16 @@ assert max(largest["our-CD, printed"], largest["our-SS, form sums"], largest["ou
 # r)^{k/2}$ for RD, by section 3.1. A typical run stays below its own.)
 #
 # The paper's Figure 1(a) shows finite curves for our-SS and our-RD, so its runs did not use line 12 as printed for
-# long. The public code that presents itself as the paper's has a switch for the re-projection of the dual; in the
-# stored experiment it is on for CD and off for RD and SS. Below, our-SS and our-RD run with `form="sums"`, which is
-# the paper's algorithm in exact arithmetic.
+# long. The public code that presents itself as the paper's has a switch for the re-projection of the dual. In the
+# stored experiment it is on for CD and off for RD and SS. Below, our-SS and our-RD run with `form="sums"`, which is the
+# paper's algorithm in exact arithmetic.
 #
 # ## 4. The paper's figures and table
 #
 # The pictures below are drawn from tables that were computed before, with `python -m fedtheory reproduce`; each says
 # how. Dotted lines are the levels that the paper's text prints. The verdicts are those of one rule for all papers
-# ([docs/report.md](../docs/report.md)). The paper does not say what its data are, so its levels cannot be tested: what
-# is tested is which method ends below which, by the ratio of their plateaus, seed by seed.
+# ([docs/report.md](../docs/report.md)). The paper does not say what its data are, so its levels cannot be tested. The
+# order of the methods can: we test the ratio of their plateaus, seed by seed.
 #
 # ### Figure 1: logistic regression, $m = 20$, $n = 30$, $r = 10$, $\tau = 5$, $\eta = 0.2$
 #
@@ -708,9 +711,9 @@ assert max(spread) > 10 * min(spread)
 # ### Table 1: what a round costs one client
 #
 # The paper counts with $\mathcal{O}$ and symbols $C_g$, $M_g$ for the multiplications and the memory of a gradient. We
-# count the numbers in the messages, the multiplications that PyTorch executes, and the tensors that are alive, and put
-# $C_g$ and $M_g$ as measured into the paper's formulas: those of the full gradient, which the printed lines form. A
-# formula is of order $\mathcal{O}$, so that a count within a factor of 1.5 of it matches.
+# count the numbers in the messages, the multiplications that PyTorch executes, and the tensors that are alive. Into the
+# paper's formulas we put $C_g$ and $M_g$ as measured for the full gradient, which the printed lines form. A formula is
+# of order $\mathcal{O}$, so that a count within a factor of 1.5 of it matches.
 #
 # > **Predict.** With $m = 100$, $r = 20$: which of the three costs falls by the factor $r/m$?
 
@@ -733,13 +736,13 @@ assert 3 * counted["FedSub", "memory (scalars)"] == 4 * counted["FedAvg", "memor
 # line 15 the whole model, $m$. Line 15 could be spared, since $x^{k+1} - x^k = P^k \frac1n \sum_i B_i^{k,\tau}$ is
 # known to every client that holds $x^k$ and got the reply; SSF does that, see notebook 03.
 #
-# The multiplications do **not** fall: the printed lines form the whole gradient and then project it, so that $C_g$ is
-# that of the full space, and the products with $P^k$ come on top. The paper's Section 7.3 supposes that
-# $(P^k)^\top \nabla f_i$ is evaluated directly, at the cost $C_g(rd)$. Whether that can be done depends on the
-# problem. For least squares with data $A$ it needs $A P^k$, which is itself a product with the whole basis; the
-# option `factored=True` works that way. Memory rises, too, by a third: the basis and the dual come on top. So what the
-# table at the top has for "computes and stores less", the formulas, holds with this caveat: they say less than
-# FedAvg's only where the gradient is formed in the subspace.
+# The multiplications do **not** fall. The printed lines form the whole gradient and then project it. So $C_g$ is as
+# large as in the full space, and the products with $P^k$ come on top. The paper's Section 7.3 supposes that
+# $(P^k)^\top \nabla f_i$ is evaluated directly, at the cost $C_g(rd)$. Whether that can be done depends on the problem.
+# For least squares with data $A$ it needs $A P^k$, which is itself a product with the whole basis; the option
+# `factored=True` works that way. Memory rises, too, by a third: the basis and the dual come on top. So the row
+# "computes and stores less" of the table at the top holds with a caveat. The formulas say less than FedAvg's only where
+# the gradient is formed in the subspace.
 #
 # ### Figure 2: a deep network
 #
@@ -766,8 +769,8 @@ else:
     print("switched off: REDO = True runs it")
 
 # %% [markdown]
-# And here is a miniature of Figure 1(b) that runs now: the same kind of data with 100 samples per client instead of
-# 2,000, and a regularisation $\lambda = 0.1$ that makes it fast. SSF, that is FedSub with nothing dropped, runs
+# And here is a miniature of Figure 1(b) that runs now. The data are of the same kind, with 100 samples per client
+# instead of 2,000. A regularisation $\lambda = 0.1$ makes it fast. SSF, that is FedSub with nothing dropped, runs
 # along.
 #
 # > **Predict.** Which two curves keep falling? Then change the first two lines: the step size, $r$, the data.
@@ -833,8 +836,8 @@ check("02.1", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 2** (2 points). A fifth way out of section 3: a line instead of line 12 whose duals average to zero
-# *whatever* the duals before it were, and which is line 12 where these average to zero. Write it as a function of the
+# **Exercise 2** (2 points). Find a fifth way out of section 3, a line that replaces line 12. Its duals average to zero
+# *whatever* the duals before it were. Where those average to zero, it equals line 12. Write it as a function of the
 # stacked duals and endpoints, shape `(n, r)` each, and the two bases. (Then ask yourself who could compute it, and
 # which messages it would take.)
 
@@ -852,7 +855,7 @@ check("02.2", answer)
 #
 # As the box stands nobody can compute it: no client knows the other duals, and the server knows none. Subtracting the
 # average *after* line 12 costs one more upload and one more reply of $r$ numbers. But by (13) a client has $U_i$, the
-# sum of its own dual and endpoint: if it sends this instead of $B_i$, the reply is the mean that is needed, for the
+# sum of its own dual and endpoint. If it sends $U_i$ instead of $B_i$, the reply is the mean that is needed, for the
 # same bytes. That is `form="sums"`.
 #
 # </details>
@@ -886,10 +889,11 @@ check("02.3", answer)
 #
 # $$\bar\Lambda^{k+1} = (P^{k+1})^\top P^k \bar\Lambda^k + e^k, \qquad \bar\Lambda^0 = 0, \qquad P^k = s\, Q^k,$$
 #
-# where the $Q^k$ are orthonormal, uniformly distributed and independent, $s$ is any length of the columns, and $e^k$ is
-# independent of everything before it and of all bases to come, with mean zero and $\mathbb{E} \lVert e^k \rVert^2 =
-# \varepsilon^2$. Derive $\mathbb{E} \lVert \bar\Lambda^k \rVert^2$. (The check calls your function with sympy's
-# symbols: a closed form, no loop over $k$. For which $s$ does the error stay bounded for ever?)
+# where the $Q^k$ are orthonormal, uniformly distributed and independent, and $s$ is any length of the columns. $e^k$ is
+# independent of everything before it and of all bases to come; it has mean zero and
+# $\mathbb{E} \lVert e^k \rVert^2 = \varepsilon^2$. Derive $\mathbb{E} \lVert \bar\Lambda^k \rVert^2$. (The check calls
+# your function with sympy's symbols: a closed form, no loop over $k$. For which $s$ does the error stay bounded for
+# ever?)
 
 # %%
 answer = ...  # lambda m, r, s, eps, k: ...
@@ -906,8 +910,9 @@ check("02.4", answer)
 # $Q^{k+1}$ is independent of $\bar\Lambda^k$ and of $Q^k$, and a uniform projection keeps $r/m$ of a squared length:
 # $\mathbb{E} \lVert (P^{k+1})^\top P^k v \rVert^2 = s^4 \tfrac rm \lVert v \rVert^2$. The cross term with $e^k$
 # vanishes. So $a_{k+1} = q\, a_k + \varepsilon^2$ with $q = s^4 r/m$, a geometric series. It stays bounded for $q < 1$,
-# that is $s^2 < \sqrt{m/r}$: half-way, on a logarithmic scale, between the orthonormal length $s^2 = 1$, where the
-# error rests at $\varepsilon^2 m/(m - r)$, and the isotropic one, $s^2 = m/r$, where it grows by $m/r$ in each round.
+# that is $s^2 < \sqrt{m/r}$. At the orthonormal length $s^2 = 1$ the error rests at $\varepsilon^2 m/(m - r)$. At the
+# isotropic length $s^2 = m/r$ it grows by $m/r$ in each round. The limit lies half-way between the two, on a
+# logarithmic scale.
 #
 # </details>
 
@@ -943,9 +948,9 @@ check("02.5", answer)
 
 # %% [markdown]
 # **Exercise 6** (3 points, in words). A colleague trains a float32 network by FedSub as printed, SS, $m/r = 2$, and
-# gets NaN after about a hundred rounds. Four proposals are on the table: (a) a ten times smaller step size; (b)
-# float64; (c) to clip every client's dual to length 1; (d) to send $U_i$ instead of $B_i$. Explain where the NaN come
-# from, and of each proposal what it changes.
+# gets NaN after about a hundred rounds. There are four proposals: (a) a ten times smaller step size; (b) float64; (c)
+# to clip every client's dual to length 1; (d) to send $U_i$ instead of $B_i$. Explain where the NaN come from, and what
+# each proposal changes.
 
 # %% [markdown]
 # *Your answer:*
@@ -958,11 +963,11 @@ check("02.5", answer)
 #   (1 point)
 # - (a) and (b) change where the growth starts, not its factor per round, which the two bases decide: they buy a fixed
 #   number of rounds. (1 point)
-# - (c) bounds the numbers, but what is left after clipping is mostly the average, which the clients share; (d) makes
+# - Proposal (c) bounds the numbers, but clipping leaves mostly the average, which the clients share. Proposal (d) makes
 #   the dual anew in each round, for the same bytes. (1 point)
 #
-# **A model answer.** Line 12 keeps the average of the duals at zero in exact arithmetic, but a rounding error in it is
-# carried on by $(P^{k+1})^\top P^k$, which stretches it by about $\sqrt{m/r}$, nearly 1.4 here, in every round. After a
+# **A model answer.** Line 12 keeps the average of the duals at zero in exact arithmetic. But $(P^{k+1})^\top P^k$
+# carries a rounding error in it on, and stretches it by about $\sqrt{m/r}$, nearly 1.4 here, in every round. After a
 # hundred rounds that is a factor of $10^{14}$: from float32's $10^{-8}$ to $10^6$, and line 14 puts that into the
 # model. A network multiplies its layers, so that activations of such weights overflow well before the weights
 # themselves reach float32's $10^{38}$, and $\infty - \infty$ is NaN. Smaller steps make smaller duals, and so smaller
@@ -981,9 +986,9 @@ check("02.5", answer)
 #   of $m$ numbers, and the error stalls.
 # - The dual is $\eta \tau$ times the difference of average and own gradient in the **last** subspace, seen from the
 #   new one.
-# - Line 12 carries the average of the duals on and stretches it per new basis, at $m/r = 2$ by a little less than
-#   $\sqrt{m/r}$ for SS and by more for RD. Rounding errors therefore grow exponentially. The form (19) sends the same
-#   bytes and does not have the problem.
+# - Line 12 carries the average of the duals on, and every new basis stretches it. At $m/r = 2$ the factor is a little
+#   less than $\sqrt{m/r}$ for SS and more for RD. Rounding errors therefore grow exponentially. The form (19) sends the
+#   same bytes and does not have the problem.
 # - Uplink: $r/m$ of FedAvg's, exactly. The levels in Figure 1 depend on data that the paper does not specify.
 #
 # ## References

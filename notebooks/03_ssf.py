@@ -340,7 +340,7 @@ assert levels["SSF, noisy"] < levels["FedSub, own scale, noisy"]
 # Line 16, which is (6), averages the refreshed controls of all $N$ clients. When $S$ take part there are two ways to
 # read it. With `"participants"`, $c$ becomes the mean of $S$ fresh controls, in the subspace. That is our default, and
 # our runs of the paper's tables use it. With `"all"`, $c = \frac1N \sum_i c_i$ stays the mean of all stored controls,
-# as in SCAFFOLD's own box: a participant sends the change of its control, and the server adds $\frac1N$ of the sum.
+# as in SCAFFOLD's own box. A participant sends the change of its control, and the server adds $\frac1N$ of the sum.
 # Both send $r$ numbers.
 #
 # > **Predict.** Exact gradients, 3 of the 6 clients in a round. Which of the two goes to the solution? How do they
@@ -445,8 +445,8 @@ assert gap > 1e-3
 # needs one such step per round, with the seeds that it missed, or the model itself where that is smaller. The first
 # time, it needs the model. The alternative, `SSFReading(resend_model=True)`, sends the model every time.
 #
-# > **Predict.** Per client and round, up and down together, relative to SCAFFOLD: what do you expect for $r/d = 0.2$
-# > when (a) all clients take part, (b) 10 of 20 are sampled, (c) the model is sent every time?
+# > **Predict.** Count per client and round, up and down together, relative to SCAFFOLD. What do you expect for
+# > $r/d = 0.2$ when (a) all clients take part, (b) 10 of 20 are sampled, (c) the model is sent every time?
 
 # %%
 regression = MatrixRegression.ssf(0.5, key.fold("data"))
@@ -495,9 +495,9 @@ assert 0.19 < rows[0][3] < 0.21 < rows[1][3] < 0.3 < rows[2][3]
 # %% [markdown]
 # - **Up**: exactly $r/d$ of SCAFFOLD's bytes, always.
 # - **Down**: $r/d$ and the 8 bytes of a seed if every client takes part in every round. With sampling a client catches
-#   up on the rounds it missed, $N/S = 2$ steps on average, and pays about one and a half times as much; from some $r$
-#   on, the model itself is the smaller message and the curve bends. With the model resent, half of SCAFFOLD's
-#   downlink remains at any $r$.
+#   up on the rounds it missed, $N/S = 2$ steps on average, and pays about one and a half times as much. From some $r$
+#   on, the model itself is the smaller message and the curve bends. With the model resent, half of SCAFFOLD's downlink
+#   remains at any $r$.
 #
 # A shared seed is what makes this work. How much would it cost to send the basis instead?
 
@@ -704,9 +704,9 @@ assert unclear == [(0.5, 20, "Full-FedAvg")]
 # ## 6. The paper's figures and tables
 #
 # The pictures are drawn from tables that `python -m fedtheory reproduce` computed before. Hollow diamonds are the
-# paper's printed values. One rule for all papers gives the verdicts ([docs/report.md](../docs/report.md)): here
-# **matches** means that the whole interval over five seeds lies within a factor of 1.5 of the printed error,
-# **contradicted** that it lies outside.
+# paper's printed values. One rule for all papers gives the verdicts ([docs/report.md](../docs/report.md)): **matches**
+# means here that the whole interval over five seeds lies within a factor of 1.5 of the printed error. **Contradicted**
+# means that it lies outside.
 #
 # All runs: $N = 20$, $S = 10$, $K = 5$, minibatches of 20 of 50 rows, $d = 100$, $m = 10$, $\eta_g = 1$, and the
 # rates of (136). First the settings: the paper's search for the learning rate.
@@ -1075,9 +1075,9 @@ check("03.7", answer)
 #
 # At $r = d$ a change of the subspace loses nothing, and noise and heterogeneity stay as they are: the difference
 # belongs to the change. (That the noise's own floor hardly depends on $r$ is exercise 2, (ii).) A level alone says
-# nothing, since the noise is not known. The comparison with identical clients, `floor(5, 0.0)`, is the tempting one:
-# there is nothing to forget, FedSub's floor drops, but so does that of FedAvg in a subspace, whose floor is client
-# drift.
+# nothing, since the noise is not known. The comparison with identical clients, `floor(5, 0.0)`, is the tempting one.
+# There is nothing to forget, and FedSub's floor drops. But the floor of FedAvg in a subspace drops as well, for it is
+# client drift.
 #
 # </details>
 
@@ -1101,10 +1101,10 @@ check("03.7", answer)
 # *A model answer.* The control is made in one subspace and used in the next, which is independent of it. What the next
 # round sees of the control is a random mixture of all directions, most of which the last round did not touch. With
 # backfill these hold what older rounds have put there, and each round repairs a further share $r/d$ of the error: it
-# falls as $(1 - r/d)^t$. Without it only the last round's share is known: the squared error is $1 - r/d$ of what is
-# needed, in every round, which is FedSub's number in the orthonormal scale (section 2.3), and the method stalls where
-# FedSub stalls. The price is memory: $d$ numbers on every client and on the server. The messages are as small as
-# without.
+# falls as $(1 - r/d)^t$. Without it only the last round's share is known, and the squared error is $1 - r/d$ of the
+# needed correction in every round. That is FedSub's number in the orthonormal scale (section 2.3), and the method
+# stalls where FedSub stalls. The price is memory: $d$ numbers on every client and on the server. The messages are as
+# small as without.
 #
 # </details>
 
@@ -1115,7 +1115,7 @@ check("03.7", answer)
 # - With $x$ held still, the error of the control variate falls as $(1 - r/d)^t$ in mean square. FedSub's correction
 #   stays off by $\sqrt{d/r - 1}$ (its own scale) or $\sqrt{1 - r/d}$ (orthonormal). With exact gradients SSF reaches
 #   the solution of our problem and FedSub does not; with noisy ones all have floors.
-# - When only some clients take part, averaging $c$ over the participants, our default reading, brings back FedAvg's
+# - When only some clients take part, our default reading averages $c$ over the participants. That brings back FedAvg's
 #   sampling noise; the mean of all stored controls does not, for the same bytes.
 # - The uplink is exactly $r/d$ of SCAFFOLD's. So is the downlink if clients are always present and rebuild the model
 #   from seeds and small steps. It is more when clients are sampled. If the model is resent, half of SCAFFOLD's stays.

@@ -13,18 +13,22 @@
 # - what a claim, an attack, a piece of evidence, a verdict and a control are, and why a check without a control is
 #   worth little;
 # - how to run one claim, its control and its repair yourself;
-# - six ways in which a published statement can go wrong: a condition half met, a wrong step to a right end, exact
-#   arithmetic assumed, a loose constant, units that do not match, and an independence that is not there.
+# - six ways in which a published statement can go wrong. A condition is half met, a wrong step leads to a right end, or
+#   exact arithmetic is assumed. A constant is loose, units do not match, or an independence is not there.
 #
 # ## Prerequisites
 # Notebooks 01 (bases), 02 (FedSub) and 03 (SSF) introduce what the claims speak of. Here you need inner products,
 # expectations, and the willingness to distrust a formula.
 #
-# The five papers, by the names that the ledger gives them: `fedsub` (FedSub: a dual variable inside a random
-# subspace, notebook 02), `ssf` (SSF: SCAFFOLD in a random subspace, 03), `mud` (FedMUD: small factors of an update
-# travel, 05), `flss` (FLSS: updates projected on directions of earlier rounds, 06), `decomfl` (DeComFL: scalars along
-# random directions travel instead of gradients, 07). Of the last three some claims appear in section 10, to be read
-# for their form.
+# The ledger has names for the five papers:
+#
+# - `fedsub`: FedSub, a dual variable inside a random subspace (notebook 02);
+# - `ssf`: SSF, SCAFFOLD in a random subspace (03);
+# - `mud`: FedMUD, where small factors of an update travel (05);
+# - `flss`: FLSS, updates projected on directions of earlier rounds (06);
+# - `decomfl`: DeComFL, where scalars along random directions travel instead of gradients (07).
+#
+# Of the last three some claims appear in section 10, to be read for their form.
 #
 # ## Symbols
 # Each story keeps the letters of its paper. Sections 3 to 5 are FedSub's, sections 6 to 8 and the exercises SSF's.
@@ -387,11 +391,10 @@ assert entry["verdict"] == "holds"
 assert 0.08 < entry["margin"] < 0.12
 
 # %% [markdown]
-# The search climbs on *left over right* through the algorithm's own code, from random starts, over losses of both
+# The search climbs on *left over right* through the algorithm's own code, from random starts. It tries losses of both
 # signs of curvature and up to $K = 8$ steps, and cannot get above 0.1 there. Is that the truth or a weak search? In one
-# dimension we can solve it, for every $K$; the 0.12 above is found so.
-# With $F = -\tfrac L2 x^2$ (curvature as negative as allowed) each local step multiplies the distance by
-# $q = 1 + \eta_\ell L$, and
+# dimension we can solve it, for every $K$; the 0.12 above is found so. With $F = -\tfrac L2 x^2$ (curvature as negative
+# as allowed) each local step multiplies the distance by $q = 1 + \eta_\ell L$, and
 #
 # $$\text{drift part: } \frac{\sum_{k<K} (q^k - 1)^2}{12 K^3 (\eta_\ell L)^2}, \qquad
 # \text{noise part: } \frac{\sum_{k<K} \sum_{j<k} q^{2j}}{6 K^2} .$$
@@ -449,7 +452,7 @@ assert abs(1 / noise_part(1000, 1e-4) - 12) < 0.1
 # That no other example needs more is a result of the search, and no proof.
 #
 # The crosses also show what "worst ratio" means. At $K = 8$, the largest $K$ at which the search runs, it finds 0.095,
-# a lower bound on the tightness; the ledger adds this family for large $K$, whose limit is $(e - 2)/6 = 0.12$.
+# a lower bound on the tightness. For large $K$ the ledger adds this family, whose limit is $(e - 2)/6 = 0.12$.
 #
 # What the entry reads into the lemma is of another kind: fresh noise in every step, as its proof has it (Step 4).
 # Assumption 2 as printed allows a client to keep one minibatch for all its steps (the ledger has that under `ssf.A2`).
@@ -582,8 +585,8 @@ assert all(abs(value + h * lr / 4) < 1e-12 for value, h in zip(products[2], curv
 # %% [markdown]
 # ## 9. A taxonomy of errors
 #
-# Each false claim carries the *kind* of its error. Here is the whole ledger, without running anything and without the
-# empirical claims, whose verdicts come from stored runs; the examples are the claims that we have run in section 2.
+# Each false claim carries the *kind* of its error. Here is the whole ledger, without running anything. It leaves out
+# the empirical claims, whose verdicts come from stored runs. The examples are the claims that we have run in section 2.
 
 # %%
 meaning = {
@@ -724,8 +727,8 @@ table(
 )
 
 # %% [markdown]
-# And one of them on a screen: statement, attack, counterexample, repair, and a picture: the one that stands in
-# `figures/` where there is one, else how far the statement is off. Change the name and run the cell again.
+# And one of them on a screen: statement, attack, counterexample, repair, and a picture. Where `figures/` has no
+# picture, ours shows how far the statement is off. Change the name and run the cell again.
 
 
 # %% tags=["hide-input"]
@@ -894,8 +897,8 @@ check("04.4", answer)
 # ```
 #
 # (10) and (12) hold for any vectors. (15) is the only line that uses fresh samples; (16) and (18) inherit its failure
-# at once. (20) and (8) are so loose that they survive it for some steps: at $K = 2$ the proof is broken and its end is
-# true, at $K = 40$ the end is false as well. A check of (8) alone, at small $K$, would have seen nothing. This is why
+# at once. (20) and (8) are so loose that they survive it for some steps. At $K = 2$ the proof is broken and its end is
+# true; at $K = 40$ the end is false as well. A check of (8) alone, at small $K$, would have seen nothing. This is why
 # the ledger has an entry for each line.
 #
 # </details>
@@ -965,13 +968,12 @@ check("04.5", answer)
 # - 1 point: It is not symmetric: one instance, evaluated exactly, refutes for ever; no number of failures proves.
 #
 # *A model answer.* The search climbs over rounds of at most eight steps, few dimensions and a few families of losses.
-# That it finds nothing worse than 0.095 there is a fact about these rounds. At $K = 200$ the same family has 0.119,
-# and the limit is 0.120: the search's number was a lower bound, as every one is. A proof, such as that of the
-# constants 2 and 1, covers all $K$, all dimensions and all losses with $L$-Lipschitz gradients, and its weak point is
-# another: a line may be wrong. A control is a constant just below what one curve reaches, here 0.71 and 0.49 instead
-# of 6 and 12. It shows that the search notices constants that are a little too small, in its reach. A search that
-# breaks no control may be blind. A refutation needs none of this: $41/2048 > 33/2048$ stays so, whoever found it and
-# however.
+# That it finds nothing worse than 0.095 there is a fact about these rounds. At $K = 200$ the same family has 0.119, and
+# the limit is 0.120: the search's number was a lower bound, as every one is. A proof, such as the one for the constants
+# 2 and 1, covers all $K$, all dimensions and all losses with $L$-Lipschitz gradients. Its weak point is another: a line
+# may be wrong. A control is a constant just below what one curve reaches, here 0.71 and 0.49 instead of 6 and 12. It
+# shows that the search notices constants that are a little too small, in its reach. A search that breaks no control may
+# be blind. A refutation needs none of this: $41/2048 > 33/2048$ stays so, whoever found it and however.
 #
 # </details>
 

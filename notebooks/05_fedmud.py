@@ -1,11 +1,11 @@
 # %% [markdown]
 # # FedMUD: what to decompose, how, and how to average it
 #
-# FedMUD ("The Panaceas for Improving Low-Rank Decomposition in Communication-Efficient Federated Learning") sends
-# small factors instead of a model. A client trains $U$ and $V$, the update of its layer is $UV^\top$, and only $(m +
-# n)\,r$ of $m\,n$ numbers cross. The paper asks three questions about this old idea and gives each answer a name:
-# decompose **updates**, not models (MUD); use **Kronecker blocks**, not low rank (BKD); make the update **linear** in
-# what is averaged (AAD).
+# FedMUD ("The Panaceas for Improving Low-Rank Decomposition in Communication-Efficient Federated Learning") sends small
+# factors instead of a model. A client trains $U$ and $V$, the update of its layer is $UV^\top$, and only $(m + n)\,r$
+# of $m\,n$ numbers cross. The paper asks three questions about this old idea and gives each answer a name. Decompose
+# **updates**, not models (MUD). Use **Kronecker blocks**, not low rank (BKD). Make the update **linear** in the
+# averaged factors (AAD).
 #
 # **Time:** core sections (*) 1 to 5, about 35 minutes; all of it with the exercises about 135. It runs in 30 s.
 # **Needs:** notebook 00; 04 for section 5.
@@ -411,8 +411,8 @@ table(["decomposition", *(f"eta = {rate}" for rate in rates)], rows, 3)
 assert all(3 < b / a < 5 for _, *values in rows for a, b in pairwise(values))
 
 # %% [markdown]
-# Four times: the relative gap is of the order of $\eta^2$. With $V = 0$ after every reset it is small for small steps;
-# it grows with the local movement, so with $\eta$, $E$ and the window $s$ (without resets neither factor is small).
+# Four times: the relative gap is of the order of $\eta^2$. With $V = 0$ after every reset it is small for small steps.
+# It grows with the local movement, so with $\eta$, $E$ and the window $s$ (without resets neither factor is small).
 #
 # **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
 # `moving("averages", live=True)`.
@@ -539,7 +539,7 @@ assert all(entry["control_refuted"] for entry in entries)
 #
 # In words: what the factors see of a gradient is at least as much as their smallest singular values let through. Its
 # proof uses $\delta_{\min}(U)\Vert M\Vert_F \le \Vert UM\Vert_F$, which is true for a tall $U$, and applies it to
-# $U^\top$, which is flat: of an $m \times r$ factor with $r < m$ a whole space of $m - r$ directions is invisible. As
+# $U^\top$, which is flat. An $m \times r$ factor with $r < m$ does not see a whole space of $m - r$ directions. As
 # printed it needs $r \ge \max(m, n)$. A counterexample, with the factors as a reset leaves them:
 
 # %%
@@ -638,10 +638,10 @@ assert entries[0]["verdict"] == "holds"
 # $$\frac1T\sum_t \mathbb E\Vert\nabla f(w^t)\Vert^2 \le \frac{2(f(w^0)-f^*)}{\eta\,r v\,T}
 # + \frac{L_s\,\eta\,c_U\,\sigma^2}{r v\,N}, \qquad \eta \le \frac{r v}{L_s c_U}.$$
 #
-# In words: FedAvg's rate with a step that is $rv$ times as long, but for the price of a random low rank: the noise
+# In words: this is FedAvg's rate with a step that is $rv$ times as long. The price of a random low rank: the noise
 # counts $c_U/(rv)^2 \approx (m+r)/r$ times, and the longest step is shorter by as much. Left below: full rank, where a
-# repaired Theorem 1 holds; (71), at the end of the appendix's proof, has the terms that (10) hides in its
-# $\mathcal O$. Right: rank 1 and a gradient that $U$ misses.
+# repaired Theorem 1 holds; (71), at the end of the appendix's proof, has the terms that (10) hides in its $\mathcal O$.
+# Right: rank 1 and a gradient that $U$ misses.
 
 # %% tags=["hide-input"]
 # Picture: the repaired bounds and measured gradients (a committed result); checks
@@ -961,9 +961,9 @@ assert [round(below[name, 0.25]) for name in variants] == [2, 7, 8, 12]
 # below its best, low rank 14. Too small an $a$ costs it more: at 1/4 FedMUD loses two points, +BKD seven, +AAD eight,
 # both together twelve. So BKD moves the curve to larger $a$ rather than flattening it.
 #
-# The paper's other tables and figures (decoupling against freezing, other partitions, ResNet18, the network with eight
-# layers) have their numbers in [docs/report.md](../docs/report.md), under `mud/table2` to `mud/table5`, `mud/fig2`,
-# `mud/fig5`, `mud/fig6` and `mud/cifar10`.
+# The paper's other tables and figures are about decoupling against freezing, other partitions, ResNet18, and the
+# network with eight layers. Their numbers are in [docs/report.md](../docs/report.md), under `mud/table2` to
+# `mud/table5`, `mud/fig2`, `mud/fig5`, `mud/fig6` and `mud/cifar10`.
 #
 # ### Do it yourself
 
@@ -1022,8 +1022,8 @@ check("05.2", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 3** (2 points). Write AAD's update (8): a function of `U` (..., m, r), `V` (..., n, r) and the fixed `U_`,
-# `V_`, so that the mean over clients of the updates is the update of the means.
+# **Exercise 3** (2 points). Write AAD's update (8) as a function of `U` (..., m, r), `V` (..., n, r) and the fixed
+# `U_`, `V_`. The mean over clients of the updates must be the update of the means.
 
 # %%
 answer = ...  # lambda U, V, U_, V_: ...
@@ -1063,9 +1063,9 @@ check("05.4", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 5** (2 points). In section 3.2 the paper's own $z$ loses rank at two small shapes. Break it anywhere:
-# choose a matrix with both sides at least 5, one Kronecker block and any $z$ whose block covers the matrix
-# ($z^4 \ge mn$), such that no factors give more than half of the full rank. And predict the largest rank. Look at which
+# **Exercise 5** (2 points). In section 3.2 the paper's own $z$ loses rank at two small shapes. Break it elsewhere.
+# Choose a matrix with both sides at least 5, one Kronecker block and any $z$ whose block covers the matrix
+# ($z^4 \ge mn$). No factors may give more than half of the full rank. And predict the largest rank. Look at which
 # entries of $U$ and $V$ are left when the block is cut.
 
 # %%
@@ -1122,12 +1122,12 @@ check("05.6", answer)
 #
 # - 1 point: It buys exact averaging: the update is linear in what is trained, so that the mean of the clients' updates
 #   is the update of the mean factors.
-# - 1 point: It does not buy reach: between resets the update stays in the range of a fixed random map of few
-#   dimensions, and a gradient outside is not seen until the factors are drawn anew.
-# - 1 point: It is not FedAvg even inside that range: the step is preconditioned by a random matrix, so that $\eta$ and
-#   $a$ together are the learning rate, and directions move at different speeds.
+# - 1 point: It does not buy reach. Between resets the update stays in the range of a fixed random map of few
+#   dimensions. A gradient outside is not seen until the factors are drawn anew.
+# - 1 point: It is not FedAvg even inside that range. A random matrix preconditions the step, so $\eta$ and $a$ together
+#   are the learning rate, and directions move at different speeds.
 #
-# AAD removes the covariance of the clients' factors, a share of order $\eta^2$ of the update, and makes the loss as
+# AAD removes the covariance of the clients' factors, a share of order $\eta^2$ of the update. And it makes the loss as
 # smooth in the factors as in the model, up to a constant. What a message of a 32nd can say stays a 32nd: the update is
 # $Au$ with far fewer numbers in $u$ than in $w$. Resets let other directions in, one draw after the other, and
 # $AA^\top$ is no projector, so that even within its range the steps are not gradient steps. In section 8 it is behind

@@ -17,8 +17,8 @@
 # - how the SVD of a trajectory is kept up to date without holding the trajectory, checked against the exact one;
 # - what projecting updates, gradients or both changes, and when nothing;
 # - why a subspace that is fed with its own projected updates stands still, and what keeps it "streaming";
-# - what is proved: the bound behind $\rho_R$, what a larger $R$ does to the bound, to the error and to the cost, which
-#   assumptions exclude each other, and which subspaces contain the solution at all;
+# - the proved part: the bound behind $\rho_R$, and the effect of a larger $R$ on bound, error and cost;
+# - which assumptions exclude each other, and which subspaces contain the solution at all;
 # - how the printed costs come about, to the digit, and what they leave out.
 #
 # ## Prerequisites
@@ -262,9 +262,9 @@ assert [row[1:] for row in rows] == [["True", "True"], ["True", "False"]]
 # %% [markdown]
 # Without momentum (Appendix D has none) local steps along projected gradients add up to an update that is already in
 # the span of $P$; projecting it again changes nothing. So "both" and "gradient" are one method, "both" merely sends $R$
-# numbers instead of $d$. The paper prints 55.98 and 56.10, 57.58 and 57.01, 56.58 and 56.28 for the two: differences
-# of up to 0.57 between equal methods, which is a lower bound on the noise in the table. Keep it in mind when
-# reading differences of this size elsewhere.
+# numbers instead of $d$. The paper prints 55.98 and 56.10, 57.58 and 57.01, 56.58 and 56.28 for the two. Equal methods
+# differ by up to 0.57, which is a lower bound on the noise in the table. Keep it in mind when reading differences of
+# this size elsewhere.
 #
 # ## 3. What "streaming" can mean *
 #
@@ -385,9 +385,9 @@ assert entries[0]["margin"] < 0.26
 # %% [markdown]
 # Theorem and corollaries hold, with two readings that nobody wrote down: every local step draws a fresh sample, and
 # 3.4.4 is meant **given $\mathbf w_t$**. The proof has two false steps that matter. (16) bounds noisy gradients by
-# $2L(F_k - F_k^*)$, so that a client at its minimum would not move, however noisy its gradients (`flss.eq16`; (18),
-# (21) and (27) inherit it or repeat it); the sum before (28) counts one gradient too many (`flss.drift-formula`). The
-# second pays for the first. A third, in (14), drops a factor $N$ before a term that the next step drops anyway
+# $2L(F_k - F_k^*)$. By this a client at its minimum would not move, however noisy its gradients (`flss.eq16`; (18),
+# (21) and (27) inherit or repeat the step). The sum before (28) counts one gradient too many (`flss.drift-formula`).
+# The second pays for the first. A third, in (14), drops a factor $N$ before a term that the next step drops anyway
 # (`flss.eq14-centering`). And no instance comes nearer to the theorem's right side than a quarter of it.
 #
 # Why "given $\mathbf w_t$"? The smallest counterexample to the other reading: $F = \frac12\Vert\mathbf w\Vert^2$,
@@ -420,7 +420,7 @@ assert sum(ends) / 2 == 1 > bound
 # \;\le\; \rho_R\,\eta_t^2\tau^2G_\nabla^2. \tag{10}$$
 #
 # The equality is Eckart and Young's. For the inequality multiply and divide by $\sum_r \sigma_r^2$, which is
-# $\Vert G\Vert_F^2 = \sum_j \Vert G_j\Vert^2$: an update is $\eta_t$ times a mean of sums of $\tau$ gradients, so no
+# $\Vert G\Vert_F^2 = \sum_j \Vert G_j\Vert^2$. An update is $\eta_t$ times a mean of sums of $\tau$ gradients, so no
 # column has a square above $\eta_t^2\tau^2G_\nabla^2$. In words: what the subspace misses is at most the missed share
 # of the trajectory times a bound on an update. Of $\rho_R$ itself one thing is sure, $\rho_R \le 1 - R/J$, since the
 # $\sigma_r$ are sorted; a flat spectrum attains it.
@@ -514,9 +514,9 @@ assert shares["right side of (10)"][3] > 200
 # + \frac{2\rho_R\,\eta_t^2\tau^2G_\nabla^2}{M}.$$
 #
 # In words: sampling clients costs a variance that falls with $M$, and projecting costs a share $\rho_R$ on top. But a
-# projection shortens: it cannot add to a variance. The ledger attacked a sharper bound without success,
-# $\eta_t^2\tau^2G_\nabla^2\,\frac{N-M}{M(N-1)}$ without $\rho_R$ ("repaired" in the picture below), and a round in
-# which $\Gamma$ and any bound on the step go as well (`flss.sharper.round`, this package's):
+# projection shortens: it cannot add to a variance. The ledger attacked two sharper statements without success. One is
+# the bound $\eta_t^2\tau^2G_\nabla^2\,\frac{N-M}{M(N-1)}$, without $\rho_R$ ("repaired" in the picture below). The
+# other is this package's round, where $\Gamma$ and any bound on the step go as well (`flss.sharper.round`):
 #
 # $$\mathbb E\Vert\mathbf w_{t+1}-\mathbf w^*\Vert^2 \le \Big(1-\frac{\mu\eta\tau}{2}\Big)
 # \mathbb E\Vert\mathbf w_t-\mathbf w^*\Vert^2 + \eta^2G_\nabla^2\Big(3\tau^2-2\tau
@@ -679,8 +679,8 @@ assert rows[0][4] > 7
 assert all(row[3] <= row[4] for row in rows)
 
 # %% [markdown]
-# With the longest step that the theorem admits the promise is 7.6 times the error at the start, from near and from far:
-# since $G_\nabla$ grows with the start, the floor does, too. (FedSub's theorem assumes bounded gradients as well,
+# With the longest step that the theorem admits, the promise is 7.6 times the error at the start, from near and from
+# far. For $G_\nabla$ grows with the start, and so does the floor. (FedSub's theorem assumes bounded gradients as well,
 # without strong convexity: notebook 02.)
 #
 # ### 4.6 Which fixed subspaces reach the solution?
@@ -698,10 +698,10 @@ assert all(row[3] <= row[4] for row in rows)
 # $\nabla F(\mathbf w_P) = P P^\top\nabla F(\mathbf w_P) = 0$, that is, $\mathbf w_P = \mathbf w^*$. **The assumption
 # says that the solution lies in the plane**; the theorem then shows that it is found.
 #
-# > **Predict.** Four clients with different quadratics on $\mathbb R^8$. Which of these subspaces reach $\mathbf
-# > w^*$, and how far do the others get? A random $P$ with $R = 7$ of 8; the four steepest directions of the loss; the
-# > four flattest; the line from $\mathbf w_{T_0}$ to $\mathbf w^*$, $R = 1$; a random plane that contains it; the
-# > span of the first four updates.
+# > **Predict.** Four clients with different quadratics on $\mathbb R^8$. Which of these subspaces reach $\mathbf w^*$,
+# > and how far do the others get? A random $P$ with $R = 7$ of 8. The four steepest directions of the loss, or the four
+# > flattest. The line from $\mathbf w_{T_0}$ to $\mathbf w^*$, $R = 1$. A random plane that contains it. The span of
+# > the first four updates.
 
 # %%
 bowls = Quadratic.random(4, 8, key.fold("bowls"))
@@ -754,9 +754,9 @@ assert rows[0][2] > 0.01
 assert rows[3][3] > 0.1
 
 # %% [markdown]
-# A random $P$ with seven of eight directions does not reach $\mathbf w^*$, the right line does with one, although the
-# gradients on the way leave it: 3.4.4 at every point is not needed, that $\mathbf w^*$ lies in the plane is. The span
-# of the first updates nearly contains it here, with exact gradients and all clients; the digits of 4.2 show what
+# A random $P$ with seven of eight directions does not reach $\mathbf w^*$. The right line does with one, although the
+# gradients on the way leave it. So $\mathbf w^*$ must lie in the plane, but 3.4.4 need not hold at every point. The
+# span of the first updates nearly contains it here, with exact gradients and all clients; the digits of 4.2 show what
 # sampling does to that. This is why our reading has rounds without projection (exercise 6).
 #
 # ## 5. What is communicated
@@ -856,8 +856,8 @@ assert 40 not in fitting
 # ### 5.2 The way down
 #
 # The table counts uploads. But a client that projects needs $P$, $d \times R$ numbers. If every client takes part in
-# every round, it has seen every global update and can do the SVD itself; if clients are sampled, someone has to send
-# $P$, or the updates it missed. The package charges for it: whichever is smaller, per client.
+# every round, it has seen every global update and can do the SVD itself. If clients are sampled, someone has to send
+# $P$, or the updates that the client missed. The package charges for it: whichever is smaller, per client.
 #
 # > **Predict.** 4 of 20 clients per round, $R = 4$, 40 rounds. Does FLSS send less than FedAvg, both ways together?
 
@@ -968,12 +968,12 @@ others = [cell for cell in record["cells"][1:] if "sr=3" not in cell["cell"]]  #
 assert all(cell["verdict"] == "direction holds" for cell in others)
 
 # %% [markdown]
-# "gradient" and "both" agree to less than a tenth of a point, as section 2.3 says they must. They do not agree
-# exactly: in float32 their rounding differs, and 25 rounds of training amplify it. At $sr = 10$, where training
-# swings most, that makes a point. At $sr = 1$ updates are ahead of gradients by 1.3 points, as printed, and $sr = 10$
-# lies below updates at $sr = 3$, as printed; here it is the worst rate by far, in print $sr = 1$ is. At $sr = 3$ it
-# is the other way: the paper gains with updates, here they lose four points to $sr = 1$ and lie behind gradients. Our
-# rate is not the paper's, so three times ours is not three times theirs.
+# "gradient" and "both" agree to less than a tenth of a point, as section 2.3 says they must. They do not agree exactly:
+# in float32 their rounding differs, and 25 rounds of training amplify it. At $sr = 10$, where training swings most,
+# that makes a point. At $sr = 1$ updates are ahead of gradients by 1.3 points, as printed. $sr = 10$ lies below updates
+# at $sr = 3$, as printed. But here $sr = 10$ is the worst rate by far, and in print $sr = 1$ is. At $sr = 3$ it is the
+# other way: the paper gains with updates, here they lose four points to $sr = 1$ and lie behind gradients. Our rate is
+# not the paper's, so three times ours is not three times theirs.
 #
 # ### Table 2: heterogeneity
 #
@@ -1037,21 +1037,21 @@ assert [cell["verdict"] for cell in found["1"]] == ["not tested", "not tested", 
 # **In full**: all 60,000 images, 100 clients, 400 rounds of five epochs, $T_0 = 200$, $R = 40$, three seeds. FedAvg
 # ends at 86.7% [84.1, 89.3] for $\beta = 0.1$ (printed 85.1), at 90.4% for 0.5 and 90.6% for 1 (printed 91.0, 91.2).
 # The last two lie within two points of print, and so do FLSS's levels there. But FLSS ends below FedAvg in all three:
-# by 0.43 points [0.20, 0.66], 0.32 [0.13, 0.52] and 0.17 [0.01, 0.33], where the paper prints gains of 1.2, 0.6 and
-# 0.1 (the last, three seeds hardly decide). The appendix does not print rate, batch, clients and $R$, and prints
-# rounds and epochs of CIFAR-10 alone. With our choices of these the direction is reversed. That contradicts nothing:
-# only a run with the paper's own choices could. As in print, less heterogeneity leaves less between the two. Of the
-# two to five points of the short runs less than half a point is left: they had the sign of the loss right, and not
-# its size. FLSS saves 40% of the uploads, and sends half as many bytes again both ways, as in section 5.2.
+# by 0.43 points [0.20, 0.66], 0.32 [0.13, 0.52] and 0.17 [0.01, 0.33]. The paper prints gains of 1.2, 0.6 and 0.1;
+# three seeds hardly decide the last. The appendix does not print rate, batch, clients and $R$, and prints rounds and
+# epochs of CIFAR-10 alone. With our choices of these the direction is reversed. That contradicts nothing: only a run
+# with the paper's own choices could. As in print, less heterogeneity leaves less between the two. The short runs lost
+# two to five points, and here less than half a point is lost. They had the sign of the loss right, and not its size.
+# FLSS saves 40% of the uploads, and sends half as many bytes again both ways, as in section 5.2.
 #
 # At $\beta = 0.5$ SignSGD ends at 89.7% [89.4, 90.0] (printed 90.8), 0.7 points behind FedAvg [0.3, 1.1] (printed 0.3).
 # FLSS ends 0.83 points [0.30, 1.36] below it, where a gain of 0.3 is printed: reversed, as on FedAvg. At $\beta = 1$ it
-# ends 0.48 points [0.38, 0.58] below SignSGD, where the largest of these gains is printed, 0.65: reversed, too, though
-# both levels, 90.1 and 89.6%, lie within two points of the printed ones, 90.4 and 91.0.
-# At $\beta = 0.1$ SignSGD ends at 86.2% [85.4, 87.0], half a point below FedAvg [-1.7, 2.7]; printed are 80.8 and a
-# distance of 4.3, so with our choices signs cost far less there than in the paper. FLSS ends 2.3 points [-0.8, 5.3]
-# below it, which three seeds leave open (1.0 by the best round of each run); 0.5 are printed as a gain. It uploads 60%
-# of SignSGD's bytes, and sends 2.4 times as many both ways.
+# ends 0.48 points [0.38, 0.58] below SignSGD, where the largest of these gains is printed, 0.65. That is reversed, too,
+# though both levels, 90.1 and 89.6%, lie within two points of the printed ones, 90.4 and 91.0. At $\beta = 0.1$ SignSGD
+# ends at 86.2% [85.4, 87.0], half a point below FedAvg [-1.7, 2.7]. Printed are 80.8 and a distance of 4.3. So with our
+# choices signs cost far less there than in the paper. FLSS ends 2.3 points [-0.8, 5.3] below it, which three seeds
+# leave open (1.0 by the best round of each run); 0.5 are printed as a gain. It uploads 60% of SignSGD's bytes, and
+# sends 2.4 times as many both ways.
 
 # %% tags=["hide-input"]
 # Picture and numbers: four times as long, and checks
@@ -1095,11 +1095,11 @@ for E in (5, 10):
 
 # %% [markdown]
 # **One local epoch, at the printed length**: 400 rounds, $T_0 = 200$, 32 x 32 pixels. $R = 40$ and ten of 100 clients
-# are our readings. We had 20,000 training images (the paper has 50,000), so that an epoch has four steps of 50 and
-# not ten. FedAvg's interval, 55.9 to 60.5, holds the printed 59.88, so this run does not look too short. FLSS does
-# not gain 2.4 points on it, it loses 3.0 [2.3, 3.6]; on SignSGD it loses 5.8 (printed: 0.2). What may be to blame:
-# the 30,000 images that were missing, and what the appendix does not print: how many clients there are, rate, batch
-# size, $R$, how $G$ is sampled and when updates are sent whole.
+# are our readings. We had 20,000 training images (the paper has 50,000), so that an epoch has four steps of 50 and not
+# ten. FedAvg's interval, 55.9 to 60.5, holds the printed 59.88, so this run does not look too short. FLSS does not gain
+# 2.4 points on it, it loses 3.0 [2.3, 3.6]; on SignSGD it loses 5.8 (printed: 0.2). The 30,000 missing images may be to
+# blame, or settings that the appendix does not print. These are the number of clients, the rate, the batch size, $R$,
+# how $G$ is sampled and when updates are sent whole.
 #
 # **Five and ten epochs**, the short runs: FedProx, MOON and FedNTD cannot be told from FedAvg; FetchSGD and STC lie
 # below it in the mean, as printed, which three seeds settle for FetchSGD at five epochs only. FLSS is behind its
@@ -1109,8 +1109,8 @@ for E in (5, 10):
 # The costs come out, but for one (section 5), those of the other methods too: FetchSGD's table is a quarter of the
 # model, STC's entries are one of 32.
 #
-# **Could another setting win?** What the appendix does not print is changed one at a time, at the printed length: rate,
-# $R$, $T_0$, how often an update is sent whole, $s_r$; FedAvg beside it has the same rate.
+# **Could another setting win?** Settings that the appendix does not print are changed one at a time, at the printed
+# length: rate, $R$, $T_0$, how often an update is sent whole, $s_r$. FedAvg beside it has the same rate.
 #
 # > **Predict.** Which changes bring FLSS nearest to FedAvg, and what do they cost?
 
@@ -1138,14 +1138,13 @@ assert {"T0 x 1.5", "whole every 2 rounds"} <= nearer
 assert all(grid[name]["gap"] < printed_gap - 1 for name in ("T0 / 2", "never whole", "whole every 20 rounds", "sr = 3"))
 
 # %% [markdown]
-# None of twelve settings is ahead of FedAvg, on average over two seeds; four intervals lie below zero, the others
-# hold it. Four lie within two points of it, and two seeds do not order these four. A later start and whole updates
-# every other round pay with upload; they are nearer to FedAvg because they are more of it. Four times the directions
-# and twice the rate cost no upload (the directions cost memory and download, section 4.3). An earlier start, rarer
-# whole updates and fewer directions lie surely below zero, as the setting of Table 3 does. "Never whole" lies as low
-# in the mean and $s_r = 3$ far lower, but their intervals are wide and hold zero. One change at a time is not a
-# search of all settings, and two seeds are few; but ten of the twelve intervals leave out the printed gain of 2.4
-# points.
+# None of twelve settings is ahead of FedAvg, on average over two seeds; four intervals lie below zero, the others hold
+# it. Four lie within two points of it, and two seeds do not order these four. A later start and whole updates every
+# other round pay with upload; they are nearer to FedAvg because they are more of it. Four times the directions and
+# twice the rate cost no upload (the directions cost memory and download, section 4.3). An earlier start, rarer whole
+# updates and fewer directions lie surely below zero, as the setting of Table 3 does. "Never whole" lies as low in the
+# mean and $s_r = 3$ far lower, but their intervals are wide and hold zero. One change at a time is not a search of all
+# settings, and two seeds are few. But ten of the twelve intervals leave out the printed gain of 2.4 points.
 
 # %% [markdown]
 # ### Table 4
@@ -1213,7 +1212,7 @@ assert [cell["verdict"] for cell in record["cells"]] == ["direction holds", "dir
 
 # %% [markdown]
 # The direction holds: of our three networks the deeper has the flatter spectrum. Size alone does not explain it:
-# resnet8 has fewer weights than the CNN (the legend says how many) and yet a flatter spectrum; but the two differ in
+# resnet8 has fewer weights than the CNN (the legend says how many) and yet a flatter spectrum. But the two differ in
 # more than depth. A fixed $R$ therefore catches less of a deeper network's trajectory.
 
 # %% [markdown]
@@ -1338,8 +1337,8 @@ check("06.4", answer)
 # scatter a little around $\mathbf w^*$, all of them in every round, two local steps of length $1/(2L)$, start at the
 # origin. Both methods may send up as much as FedAvg does in 60 rounds. FLSS is FedAvg for $T_0$ rounds and then keeps
 # its $P$ (`refresh=0`) until the words are used up, for at most 1,000 rounds in all. Choose the curvatures of $F$ along
-# the 20 axes (within $[0.001, 1]$), $\mathbf w^*$ (within $[-1, 1]$), $R$ and $T_0$, so that FLSS ends at most a third
-# as far from $\mathbf w^*$ as FedAvg. Predict first: should the problem be hard or easy for FedAvg?
+# the 20 axes (within $[0.001, 1]$), $\mathbf w^*$ (within $[-1, 1]$), $R$ and $T_0$. FLSS must end at most a third as
+# far from $\mathbf w^*$ as FedAvg. Predict first: should the problem be hard or easy for FedAvg?
 
 # %%
 answer = ...  # (list of 20 curvatures, list of 20 entries of w*, R, T0)
@@ -1353,12 +1352,12 @@ check("06.5", answer)
 # answer = ([0.01] + 19 * [1.0], 20 * [1.0], 2, 20)
 # ```
 #
-# FedAvg must still have far to go after 60 rounds, so some directions must be slow. FLSS must find them: there are
-# few, and its updates lie along them once the fast directions are done. Then a projected round costs a tenth of a
-# full one. With equal curvatures nothing is left to win; with many slow directions of different speed most of
-# $\mathbf w^*$ stays outside the span; with $R = 1$ the first updates, which point elsewhere, spoil the one
-# direction. So FLSS can win where words are scarce, rounds are not, and what is left to learn is straight and narrow.
-# In our runs of section 7 rounds are what is compared, and half of them are over when the saving begins.
+# FedAvg must still have far to go after 60 rounds, so some directions must be slow. FLSS must find them: there are few,
+# and its updates lie along them once the fast directions are done. Then a projected round costs a tenth of a full one.
+# With equal curvatures nothing is left to win. With many slow directions of different speed most of $\mathbf w^*$ stays
+# outside the span. With $R = 1$ the first updates, which point elsewhere, spoil the one direction. So FLSS can win
+# where words are scarce, rounds are not, and what is left to learn is straight and narrow. In our runs of section 7
+# rounds are what is compared, and half of them are over when the saving begins.
 #
 # </details>
 
@@ -1380,11 +1379,11 @@ check("06.5", answer)
 # - 1 point: It is sent whole, d numbers: whatever R is, at least a fifth of FedAvg's upload after T0 remains.
 #
 # A projected round adds a vector of $\mathrm{span}\,P$ to the model. If its update became a column of $G$, the SVD
-# would find the same span again. An unprojected round shows $G$ what clients want outside it. By section 4.6 the
-# error outside the span is frozen while $P$ stays; an unprojected round works on it directly, as FedAvg does, and the
-# renewed $P$ lets the next four rounds go on there. The price is $d$ numbers per client in one round of five: of the
-# 200 rounds after $T_0$ the 160 projected ones are nearly free, the other 40 are not, and a larger or smaller $R$
-# changes nothing about that.
+# would find the same span again. An unprojected round shows $G$ what clients want outside it. By section 4.6 the error
+# outside the span is frozen while $P$ stays. An unprojected round works on it directly, as FedAvg does, and the renewed
+# $P$ lets the next four rounds go on there. The price is $d$ numbers per client in one round of five. Of the 200 rounds
+# after $T_0$ the 160 projected ones are nearly free, and the other 40 are not. A larger or smaller $R$ changes nothing
+# about that.
 #
 # </details>
 
@@ -1398,8 +1397,8 @@ check("06.5", answer)
 # - The convergence theorem holds, read with care. Its $\rho_R$ measures what $P$ misses of the updates it was made of;
 #   it is not needed, and the bound falls with $R$ where the bounded variance rises. What a small $R$ costs is the error
 #   outside the span, and Assumption 3.4.4 amounts to saying that there is none.
-# - A gradient bound everywhere and strong convexity exclude each other; read along a run, the bound grows with the
-#   start, and the promise at the longest step is worth less than not moving at all.
+# - A gradient bound everywhere and strong convexity exclude each other. Read along a run, the bound grows with the
+#   start. At the longest step the promise is worth less than not moving at all.
 # - The printed costs are words uploaded by one client: of the second 200 rounds in Table 3, of all 400 in Table 4.
 #   The 80% of Table 3's column are 40% of the whole run; with sampled clients the way down eats the rest, and at the
 #   printed length more than that.

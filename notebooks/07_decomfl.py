@@ -535,9 +535,9 @@ moving("directions")
 # $$g_p = \frac1S \sum_{i \in C_r} \langle G_i, z_p \rangle = \langle \bar G, z_p \rangle , \qquad
 # \mathrm{Var}(\bar G) = \frac1S \left( \sigma^2 + \frac{n - S}{n - 1}\, \sigma_G^2 \right) =: \frac{v}{S} ,$$
 #
-# (the variance of a vector is its expected squared distance from its mean) where $(n-S)/(n-1)$ is what sampling without
-# replacement leaves of heterogeneity: with all clients nothing, so that $v$ itself falls to $\sigma^2$. Two things in
-# $g_p$ are random, $z_p$ and $\bar G$. With $\mathbb{E}[z z^\top] = I$
+# (The variance of a vector is its expected squared distance from its mean.) Here $(n-S)/(n-1)$ is the share of
+# heterogeneity that sampling without replacement leaves. With all clients it leaves nothing, so that $v$ itself falls
+# to $\sigma^2$. Two things in $g_p$ are random, $z_p$ and $\bar G$. With $\mathbb{E}[z z^\top] = I$
 #
 # $$\mathrm{Var}(g_p) = \lVert \nabla f \rVert^2 + \frac vS :$$
 #
@@ -645,11 +645,11 @@ assert measured["scalar"][-1] > 1
 #   + \left( \frac{72 K L \eta}{S} + \frac{24 (d+4) L \eta}{SP} \right) \sigma_G^2
 #   + \frac{16 (d+4) L \eta}{SP}\, \sigma^2 + 2 \mu^2 L^2 (d+3)^3 .$$
 #
-# - **Clients, $S$**, divide all of the noise terms as printed. The repaired theorem adds the drift's own, of the order
-#   of $K^2\eta^2$, which $S$ does not divide: nothing to speak of where $\eta$ is small, a seventh of one client's
-#   noise at the longest step with $K = 16$. $S$ does not buy a longer step: $\eta \lesssim P/(L(d+4))$ is the
+# - **Clients, $S$**, divide all of the noise terms as printed. The repaired theorem adds the noise of the drift, of the
+#   order of $K^2\eta^2$, which $S$ does not divide. It is negligible where $\eta$ is small, and a seventh of one
+#   client's noise at the longest step with $K = 16$. $S$ does not buy a longer step: $\eta \lesssim P/(L(d+4))$ is the
 #   directions' variance. One of four printed conditions is $\eta \le SP/(24L(d+4))$, as if every client had directions
-#   of its own, and another, $2P/(SKL(d+P+4))$, falls with $S$; the repaired theorem has no $S$ there.
+#   of its own. Another, $2P/(SKL(d+P+4))$, falls with $S$. The repaired theorem has no $S$ there.
 # - **Directions, $P$**, buy a longer step, and less of $(d+4)/P$, while $P < d$. They do not buy away minibatch
 #   noise: the printed $\sigma^2$ term falls with $P$ for ever, but all $P$ directions see one minibatch, so
 #   $\sigma^2/S$ stays.
@@ -701,8 +701,8 @@ assert max(falls["4 times S, K = 16, longest step", False]) < 3
 #
 # ## 4. What a round costs *
 #
-# Table 1 prints $mKP$ numbers up and $2MKP$ numbers down per round, in our letters $SKP$ and $2nKP$: the rebuild sends
-# every client every round's seeds and scalars, sooner or later. Counted on the messages:
+# Table 1 prints $mKP$ numbers up and $2MKP$ numbers down per round, in our letters $SKP$ and $2nKP$. For sooner or
+# later the rebuild sends every client every round's seeds and scalars. Counted on the messages:
 
 # %%
 record = committed("decomfl/table1")
@@ -719,11 +719,11 @@ assert all(cell["verdict"] in ("matches", "same order") for cell in record["cell
 # leaves out: $S/(2n)$ of it.
 #
 # **What the plots leave out.** Figures 2 to 4 have a "communication vector length" as axis. For Figure 2 the authors'
-# plotting code counts $KP$ per round for DeComFL and $d$ per round for FedAvg (for Figure 3 $2d$, and $0.1d$ and
-# $0.25d$ for what compresses). The messages say: a client that takes part in $S/n$ of the rounds pays $(2 + 2S/n) KP$
-# per round with DeComFL, as it must rebuild what it missed, and $2 (S/n) d$ with FedAvg, which costs nothing while one
-# is away. With $S/n = 1/10$ DeComFL's true advantage is 11 times smaller than on Figure 2's axis. It stays large. Our
-# axes are counted. For the run of Table 1, a client's numbers:
+# plotting code counts $KP$ per round for DeComFL and $d$ per round for FedAvg. (For Figure 3 it counts $2d$, and $0.1d$
+# and $0.25d$ for methods that compress.) The messages say otherwise. Take a client in $S/n$ of the rounds. With DeComFL
+# it pays $(2 + 2S/n) KP$ per round, as it must rebuild the rounds that it missed. With FedAvg it pays $2 (S/n) d$, and
+# nothing while it is away. With $S/n = 1/10$ DeComFL's true advantage is 11 times smaller than on Figure 2's axis. It
+# stays large. Our axes are counted. For the run of Table 1, a client's numbers:
 
 # %%
 counts = committed("decomfl/table1")
@@ -758,10 +758,10 @@ costs = {row["cell"]: row for row in report_rows("decomfl/table2", committed("de
 assert round(costs["OPT-1.3B RTE: DeComFL, MB"]["paper"] / (3 * 4 * 10 * 1500 / 1e6), 6) == 10
 
 # %% [markdown]
-# Printed are 12 bytes per round and perturbation (three scalars of 4 bytes); the messages come to a quarter more,
+# Printed are 12 bytes per round and perturbation (three scalars of 4 bytes). The messages come to a quarter more,
 # because a seed has 8 bytes and the round's own seeds are sent, too. Two of the twelve printed costs, 1.80 MB for
-# OPT-1.3B on RTE and BoolQ, do not fit the 1,500 rounds of Table 5: they are ten times as large, and 0.18 MB fits. One
-# of FedZO's, 0.38 TB on CB, belongs to 1,500 rounds, where Table 5 has 1,000 for DeComFL.
+# OPT-1.3B on RTE and BoolQ, do not fit the 1,500 rounds of Table 5. They are ten times too large: 0.18 MB fits. One of
+# FedZO's, 0.38 TB on CB, belongs to 1,500 rounds, where Table 5 has 1,000 for DeComFL.
 #
 # ### Table 4: memory
 
@@ -771,17 +771,17 @@ show(ITEMS["decomfl/table4"].draw(record["table"]))
 beside("decomfl/table4")
 
 # %% [markdown]
-# The client holds its model and, while a layer is perturbed, a copy of that layer: $1.2\,d$ for a ResNet-18, but twice
-# the model where one layer is nearly all of it. "Negligible" on the server is true for language models. For the paper's
-# own MNIST network ($K = 4$, $P = 20$) what some client still needs, 83 rounds at most, has half of the model's size;
-# the history of all 2,000 rounds would have eleven times.
+# The client holds its model and, while a layer is perturbed, a copy of that layer. That is $1.2\,d$ for a ResNet-18,
+# but twice the model where one layer is nearly all of it. "Negligible" on the server is true for language models. For
+# the paper's own MNIST network ($K = 4$, $P = 20$) some client still needs 83 rounds at most, half of the model's size.
+# The history of all 2,000 rounds would have eleven times the model's size.
 #
 # ## 5. The figures
 #
-# Committed runs at the middle scale: 100 clients, 10 per round, the paper's CNNs, three seeds; as printed on 10,000
-# images, with the authors' settings on all 60,000, both for fewer rounds. Figure 4 is the exception, all images and all
-# 2,000 rounds; the runs on the batch size have two seeds, and Figure 5 has another network. **Orders are tested**, seed
-# by seed, with their intervals; levels are compared only for the authors' settings, in round 100.
+# The committed runs are at the middle scale: 100 clients, 10 per round, the paper's CNNs, three seeds, fewer rounds.
+# The settings as printed run on 10,000 images, the authors' settings on all 60,000. Figure 4 is the exception, all
+# images and all 2,000 rounds; the runs on the batch size have two seeds, and Figure 5 has another network. **Orders are
+# tested**, seed by seed, with their intervals; levels are compared only for the authors' settings, in round 100.
 #
 # ### Figure 2: $K$ and $P$
 #
@@ -825,13 +825,13 @@ assert near == {"K = 1", "K = 4", "P = 10", "P = 20", "P = 40"}
 
 # %% [markdown]
 # What comes out of our runs, and what does not:
-# - **Our intervals**, one to seven points wide, **hold the published accuracies** of round 100: those of $K = 1$ and
-#   $K = 4$ and of all three $P$; FedAvg's lies 0.1 points below a narrow one.
+# - **Our intervals**, one to seven points wide, **hold the published accuracies** of round 100 for $K = 1$, $K = 4$ and
+#   all three $P$. FedAvg's published accuracy lies 0.1 points below a narrow interval.
 # - **More local steps are faster per round**: by 32 points as printed and 10 with the authors' settings. They cost $K$
-#   times as much per round: after as many local steps, and nearly as many scalars, no difference between $K = 4$ and
-#   $K = 1$ is seen, as Table 1's totals without $K$ suggest.
-# - **"More influential than local update"** is not what we see of $P$ after 60 and 100 rounds, under either reading:
-#   four times the local steps gain 28 and 9 points more than four times the perturbations. A larger $P$ only lowers the
+#   times as much per round. After as many local steps, and nearly as many scalars, $K = 4$ and $K = 1$ do not differ
+#   visibly. Table 1's totals without $K$ suggest that.
+# - **"More influential than local update"** is not what we see of $P$ after 60 and 100 rounds, under either reading.
+#   Four times the local steps gain 28 and 9 points more than four times the perturbations. A larger $P$ only lowers the
 #   noise, and early on the noise is not what limits. The paper speaks of the end, and in its own files $P$ does not
 #   matter more there, either.
 # - **Larger $P$ ends higher**: it does in every mean, by 6 points as printed and by 0.8 with the authors' settings,
@@ -866,10 +866,10 @@ for (_, batch, _), curve in runs.items():
 # %% [markdown]
 # For the first hundred rounds hardly anything changes with $K = 1$; then everything. All runs on batches of 64 reach 80
 # to 87 percent and fall back to guessing, in 400 local steps at the latest. None on 256 does so in as many: they pass
-# 90 percent, as the published runs do. A likely reason: an estimated gradient is about $\sqrt{d/P} = 38$ times as long
-# as the gradient of the minibatches that it estimates, and their noise does not fall as the loss does. Momentum 0.9
-# without the factor $1-\beta$ adds up ten such steps. Four times the batch halves the noise. A rate and a momentum
-# belong to a batch size, then, which the paper does not print.
+# 90 percent, as the published runs do. There is a likely reason. An estimated gradient is about $\sqrt{d/P} = 38$ times
+# as long as the minibatch gradient that it estimates, and the minibatches' noise does not fall as the loss does.
+# Momentum 0.9 without the factor $1-\beta$ adds up ten such steps. Four times the batch halves the noise. A rate and a
+# momentum belong to a batch size, then, which the paper does not print.
 #
 # ### Figure 3: rounds and communication
 #
@@ -958,16 +958,15 @@ assert min(large[:2]) > 0.89 > 0.2 > large[2]
 assert sum(", 0.001, seed" in note and "not finite" in note for note in record["notes"]) == 7
 
 # %% [markdown]
-# At the rate 0.0005 the curves lie on each other for 2,000 rounds: formed seed by seed, the mean difference of
-# central differences and projection stays within half a point. At 0.001 all nine runs learn alike to nearly 80%, and
-# from some 600 rounds on they lose what they had, whatever the scalar; seven of them leave the finite numbers in the
-# end. At 0.0025 that takes 200. A lost run stands at its last finite model. So of the four intervals, which all hold
-# zero, that at 0.0005 alone compares models that have learnt: 0.2 points [-0.2, 0.6]; the others say that both
-# scalars are lost at the same rates. The advantage that the paper reports is not seen, and Section 2.1 says why there
-# should be none. For small $\mu$ the two scalars are the same number. The variance makes a run unstable. It is common
-# to both, about $d/P$ times the minibatch's. What moves the edge is the batch: on 64 images instead of 8, projected
-# gradients carry the rate 0.001 to the end. So a rate that one run bears and another does not says something of their
-# batches first.
+# At the rate 0.0005 the curves lie on each other for 2,000 rounds. Formed seed by seed, the mean difference of central
+# differences and projection stays within half a point. At 0.001 all nine runs learn alike to nearly 80%. From some 600
+# rounds on they lose this again, whatever the scalar; seven of them leave the finite numbers in the end. At 0.0025 that
+# takes 200. A lost run stands at its last finite model. All four intervals hold zero. Only the one at 0.0005 compares
+# models that have learnt: 0.2 points [-0.2, 0.6]. The others say that both scalars are lost at the same rates. The
+# advantage that the paper reports is not seen, and Section 2.1 says why there should be none. For small $\mu$ the two
+# scalars are the same number. The variance makes a run unstable. It is common to both, about $d/P$ times the
+# minibatch's. What moves the edge is the batch: on 64 images instead of 8, projected gradients carry the rate 0.001 to
+# the end. So a rate that one run bears and another does not says something of their batches first.
 #
 # The paper prints neither the rates, the batch, $P$ and $K$ of its figure; its Algorithm 5 takes all gradients at
 # $x^K$, which we read as $x^k$. (Before, we had stopped after 240 rounds: there 0.001 looked safe.)
@@ -990,8 +989,8 @@ assert all(500 < cell["ours"] < 700 and cell["low"] > 140 for cell in record["ce
 assert all(cell["low"] < 0 < cell["ours"] for cell in record["cells"][3:])
 
 # %% [markdown]
-# To the accuracy at which it stops (57.5%, TopK 75 to 79%) DeComFL needs at least 540 to 680 times fewer scalars than
-# TopK, in the mean; the intervals are wide, from 150 up. That a round of TopK alone sends more than DeComFL's whole run
+# DeComFL stops at 57.5%, TopK at 75 to 79%. To reach 57.5% DeComFL needs at least 540 to 680 times fewer scalars than
+# TopK, in the mean. The intervals are wide, from 150 up. That a round of TopK alone sends more than DeComFL's whole run
 # leaves nothing to test in these numbers: any first round would do. Fewer entries cost accuracy in each of three seeds,
 # one point from 10% to 5% and 2.5 from 5% to 1%; the intervals still hold zero.
 #
@@ -1003,9 +1002,10 @@ what_was_run("decomfl/fig5b")
 # %% [markdown]
 # ## 6. The spectrum of the Hessian (Figure 5 left)
 #
-# Stochastic Lanczos quadrature: $q$ products $Hv$ from a random $v$ give a tridiagonal matrix whose eigenvalues and
-# first components are the nodes and weights of a Gauss quadrature for the density of $H$'s eigenvalues. It integrates
-# polynomials of degree $2q - 1$ exactly. On a network of 1,738 parameters we can afford all eigenvalues, too.
+# Stochastic Lanczos quadrature: from a random $v$, $q$ products $Hv$ give a tridiagonal matrix. Its eigenvalues and its
+# eigenvectors' first components are the nodes and weights of a Gauss quadrature for the density of $H$'s eigenvalues.
+# It integrates polynomials of degree $2q - 1$ exactly. On a network of 1,738 parameters we can afford all eigenvalues,
+# too.
 #
 # > **Predict.** Which share of the 1,738 eigenvalues is, in size, below 1% of the largest, after 200 steps?
 
@@ -1210,11 +1210,11 @@ check("07.6", answer)
 #
 # *A model answer.* In a round everybody moves along the same $P$ directions, made from shared seeds. A client reports
 # the slope of its loss along each. The mean over clients is the slope of the mean loss, known the better the more
-# clients report: their minibatches and their differences average out. But it is still only $P$ slopes in a space of
-# $d$ dimensions, and a gradient made from $P$ random slopes has the squared error $(d+1)/P$ times its own square,
-# even if every slope were exact. Clients do not appear there, since they share the directions. More directions would
-# help, and are paid for in evaluations and in what has to be replayed; or directions of their own, as in FedZO, whose
-# replay needs every client's.
+# clients report: their minibatches and their differences average out. But these are still only $P$ slopes in a space of
+# $d$ dimensions. A gradient made from $P$ random slopes has the squared error $(d+1)/P$ times its own square, even if
+# every slope were exact. Clients do not appear there, since they share the directions. More directions would help; they
+# cost evaluations and longer replays. Directions of their own would help as well, as in FedZO, but then a replay needs
+# those of every client.
 #
 # </details>
 
@@ -1222,8 +1222,8 @@ check("07.6", answer)
 # ## Summary
 # - A scalar is the gradient's projection on a shared direction; averaging scalars averages models; a client rebuilds
 #   what it missed from seeds and scalars, in every bit.
-# - That needs a client that stands on the server's path: it goes back to $x_r$ and replays from $t_i = r$, or walks
-#   on to $x_{r+1}$ with (10) and replays from $t_i = r + 1$. Other pairs make a round twice, or never.
+# - The client must stand on the server's path. It goes back to $x_r$ and replays from $t_i = r$, or walks on to
+#   $x_{r+1}$ with (10) and replays from $t_i = r + 1$. Other pairs make a round twice, or never.
 # - Stored or agreed: seeds, mean scalars, rates, $P$, dtype and generator, the order of the sums; with momentum, of the
 #   rounds.
 # - The variance is paid with a step that is smaller by $\mathrm{tr}(H)/(P\|H\|)$: the effective rank counts, not $d$.

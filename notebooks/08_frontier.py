@@ -332,7 +332,7 @@ assert surely(quadratics, "FedAvg", "STC")
 regression = frontier_of("regression", picture=False)
 
 # %% [markdown]
-# - SCAFFOLD is ahead, but by a factor of 2.3 now, not by 14 orders of magnitude: the noise of the minibatches sets a
+# - SCAFFOLD is ahead, but by a factor of 2.3 now, not by 14 orders of magnitude. The noise of the minibatches sets a
 #   floor that no correction of drift removes. More than half of FedAvg's error is drift still.
 # - One bit per entry (SignSGD), eight (FedCom) and 64 (FedAvg) are in no order.
 # - FedMUD's updates, of rank 1 but reset in every round, are surely better than models of rank 1 (FedLMT, FedPara,
@@ -426,14 +426,14 @@ mnist = frontier_of("mnist", picture=False)
 cifar10 = frontier_of("cifar10")
 
 # %% [markdown]
-# - **MNIST** agrees with the digits on average, but its intervals are too wide to be sure. The three that correct
-#   drift are eight to nine points ahead of FedAvg on average, none of them surely. At the rate that the tuning seed
-#   liked best, 0.3, FedAvg's other seeds scatter, and its interval is 21 points wide. Of the four only FedAvg has
-#   this rate; the others have 0.1. So much depends on one tuning run, and on rounding: the record before this one, of
-#   the same runs on another processor, had FedAvg two points higher and an interval of thirteen. FedPara diverges on
-#   one seed at the rate 0.3. A 32nd of the bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg.
-#   DeComFL sends a thousandth and gets 68%, not 85%: its bytes do not grow with $d$. Whether $d$ or the harder data
-#   cost the accuracy, two tasks cannot say.
+# - **MNIST** agrees with the digits on average, but its intervals are too wide to be sure. The three that correct drift
+#   are eight to nine points ahead of FedAvg on average, none of them surely. At the rate that the tuning seed liked
+#   best, 0.3, FedAvg's other seeds scatter, and its interval is 21 points wide. Of the four only FedAvg has this rate;
+#   the others have 0.1. So much depends on one tuning run, and on rounding. An earlier record, of the same runs on
+#   another processor, had FedAvg two points higher and an interval of thirteen. FedPara diverges on one seed at the
+#   rate 0.3. A 32nd of the bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a
+#   thousandth and gets 68%, not 85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy,
+#   two tasks cannot say.
 # - **CIFAR-10**, 40 rounds: nobody has arrived, and some twenty methods in the middle are in hardly any order. FedDyn
 #   is surely before all others; SCAFFOLD is not before FedAvg. The zeroth-order methods and the low-rank models are
 #   near chance, 10%.
@@ -578,8 +578,8 @@ few = broken("participants")
 
 # %% [markdown]
 # One client in a round: no average takes noise out. The first family loses two to five points. STC and SignSGD, in
-# FedAvg's group with five clients, lose eleven and eight; EF21-P's unbiased Rand-K and the zeroth-order estimates,
-# which have the largest variance, lose half of what they had or more.
+# FedAvg's group with five clients, lose eleven and eight. EF21-P's unbiased Rand-K and the zeroth-order estimates have
+# the largest variance, and lose half of their accuracy or more.
 
 # %% tags=["hide-input"]
 # Checks: what is said of few participants
@@ -613,7 +613,7 @@ precision = broken("precision")
 
 # %% [markdown]
 # Nobody loses ten points, no method of the first family loses one. DeComFL loses three on average and FedZO one and a
-# half, with intervals that just touch zero: with ten directions, five steps and five clients much of the error averages
+# half, with intervals that just touch zero. With ten directions, five steps and five clients much of the error averages
 # out. FedHM diverges on some seed in any precision.
 
 # %% tags=["hide-input"]
@@ -704,9 +704,9 @@ check("08.2", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 3** (2 points). Write the rule "is dominated": a function of (`rows`, `axis`) that returns the set
-# of names of rows that another row surely beats (intervals of accuracy apart) at no more cost. A row is a dict with
-# "method", "low", "high" and the cost under `axis`. The check holds it against the package on the digits.
+# **Exercise 3** (2 points). Write the rule "is dominated" as a function of (`rows`, `axis`). It returns the names of
+# all rows that another row surely beats (intervals of accuracy apart) at no more cost. A row is a dict with "method",
+# "low", "high" and the cost under `axis`. The check holds it against the package on the digits.
 
 # %%
 answer = ...  # lambda rows, axis: {...}
@@ -765,9 +765,9 @@ check("08.4", answer)
 # - Equal rounds and steps are not equal bytes or arithmetic, and other tasks may order methods otherwise (1 point)
 #
 # *A model answer.* FedDyn is surely ahead of FedAvg on four of five small tasks, at settings that this comparison
-# chose: one run per learning rate, all other hyperparameters as somebody else's paper has them. Ahead of FedAvg is
-# not ahead of all: on most tasks its interval overlaps others', and with hundreds of pairs some will be apart by
-# luck. And "best" needs a unit. Here all methods had the same rounds and steps; for the same bytes, arithmetic or
+# chose. It made one run per learning rate, and took all other hyperparameters from somebody else's paper. Ahead of
+# FedAvg is not ahead of all: on most tasks its interval overlaps others', and with hundreds of pairs some will be apart
+# by luck. And "best" needs a unit. Here all methods had the same rounds and steps. For the same bytes, arithmetic or
 # memory the order is another, and nothing here says what happens on larger networks.
 #
 # </details>
@@ -777,9 +777,9 @@ check("08.4", answer)
 # - "The same conditions" are a choice: which hyperparameters are tuned, with how many runs, judged by what. They are
 #   written down here, and they hurt some methods more than others.
 # - Where drift is all that is wrong, SCAFFOLD, FedDyn and FedDC are in a class of their own. With noise, and on images,
-#   FedDyn is surely ahead of FedAvg on all tasks but MNIST, by a factor of 1.4 in error and by one to eight points;
-#   SCAFFOLD on all but MNIST and CIFAR-10. On MNIST they lead by 9 and 8 points on average, but FedAvg's runs there
-#   scatter, and neither lead is sure.
+#   FedDyn is surely ahead of FedAvg on all tasks but MNIST, by a factor of 1.4 in error and by one to eight points.
+#   SCAFFOLD is surely ahead on all but MNIST and CIFAR-10. On MNIST they lead by 9 and 8 points on average, but
+#   FedAvg's runs there scatter, and neither lead is sure.
 # - SignSGD's one bit per entry up costs nothing that five seeds can show: on CIFAR-10 it is five points behind, which
 #   they leave open. FedBAT's is surely behind on the three tasks without files. Compressed in both directions, STC
 #   stays in FedAvg's group on images, and not on the convex tasks.

@@ -1,11 +1,10 @@
 # %% [markdown]
 # # Language models: fine-tuning with forward passes and a few bytes
 #
-# DeComFL (arXiv:2405.15861v4, Tables 2, 5 and 6, Figure 5) fine-tunes OPT models of up to 2.7 billion parameters: 8
-# clients, 2 of them in each round, and between them only seeds and scalars. Its weights are not at hand where this
-# notebook is built, nor the hours that they take. Here a tiny model of the same architecture goes the same way
-# through the same code: it shows **the mechanism, the bytes, the memory, and rounds against dimension**. Section 7
-# says what it does not show.
+# DeComFL (arXiv:2405.15861v4, Tables 2, 5 and 6, Figure 5) fine-tunes OPT models of up to 2.7 billion parameters. A
+# round has 2 of 8 clients, and only seeds and scalars travel. Its weights are not at hand where this notebook is built,
+# nor the hours that they take. Here a tiny model of the same architecture goes the same way through the same code: it
+# shows **the mechanism, the bytes, the memory, and rounds against dimension**. Section 7 says what it does not show.
 #
 # **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 85. It runs in 40 s.
 # **Needs:** notebook 07, and the extra `llm`.
@@ -80,8 +79,8 @@ conclusions("decomfl", "decomfl/table2", "decomfl/table6", "decomfl/fig5b")
 # %% [markdown]
 # ## 1. A task as a prompt *
 #
-# MeZO's protocol, which the paper follows: a record becomes a prompt, the model's next token is read off, and of the
-# whole vocabulary only the logits of a few words count. The six tasks of Table 2:
+# The paper follows MeZO's protocol. A record becomes a prompt, the model's next token is read off, and of the whole
+# vocabulary only the logits of a few words count. The six tasks of Table 2:
 
 # %%
 record = {
@@ -159,11 +158,11 @@ assert torch.allclose(single, batched, rtol=1e-10)
 # %% [markdown]
 # ## 2. One copy of the weights *
 #
-# Inference needs the weights. A gradient needs as much again, and the activations of all layers. A loss at
-# $x + \mu z$ seems to need a second model; it does not: a layer is perturbed when the network gets to it, and
-# forgotten when the network has left it. MeZO adds $\mu z$ in place and takes it off again, which leaves rounding
-# behind; here the layer is made anew, and $x$ is never touched. Embeddings are cut into blocks, and of them only rows
-# of tokens that occur are asked for, at the output those of the words.
+# Inference needs the weights. A gradient needs as much again, and the activations of all layers. A loss at $x + \mu z$
+# seems to need a second model, but does not. A layer is perturbed when the network gets to it, and forgotten when the
+# network has left it. MeZO adds $\mu z$ in place and takes it off again, which leaves rounding behind; here the layer
+# is made anew, and $x$ is never touched. Embeddings are cut into blocks, and of them only rows of tokens that occur are
+# asked for, at the output those of the words.
 
 # %%
 for part in (LanguageModel._lend, LanguageModel._lend_rows, LanguageModel._lend_head, TextClassification.losses_at):
@@ -359,8 +358,8 @@ assert tuned["down_bytes"][-1] == found["DeComFL"]["down_bytes"][-1]
 #
 # Table 2 prints what crosses "between the server and a single client": 0.36 MB for DeComFL on OPT-125M with SST-2
 # (3,000 rounds, $P = 10$), and 0.75 TB for FedZO. No message of DeComFL depends on the model, so our tiny one has the
-# same costs. A round costs every client a seed of 8 bytes and a scalar per direction, which it is sent when it
-# rebuilds, and a client of the round another seed and a scalar. (Here scalars have 8 bytes: all is in float64.)
+# same costs. A round costs every client a seed of 8 bytes and a scalar per direction, sent to it when it rebuilds. It
+# costs a client of the round another seed and a scalar. (Here scalars have 8 bytes: all is in float64.)
 
 # %%
 P, length = 10, 40
@@ -473,9 +472,9 @@ assert len(all_waiting) > len(no_command) > 0
 #
 # (`--no-deps`: what the package asks for is compiled, and serves to chat.) In FOLDER the tasks lie too, as published:
 # SST-2's two tables in FOLDER/SST-2. The last line compares FedAvg, FedZO and DeComFL, all weights and adapters, and
-# takes hours on one core; where it is stopped it goes on, within a run from the last ten minutes.
-# `decomfl/smollm2_lora` is its adapters alone; `decomfl/smollm2_cb` and `decomfl/smollm2_cb_lora` are the same with
-# CB. It is another model than the paper's: orders and bytes, not the cells of its tables. What the package holds:
+# takes hours on one core. A stopped command goes on where it was; it loses ten minutes of a run at most.
+# `decomfl/smollm2_lora` is its adapters alone; `decomfl/smollm2_cb` and `decomfl/smollm2_cb_lora` are the same with CB.
+# It is another model than the paper's: orders and bytes, not the cells of its tables. What the package holds:
 
 # %%
 from fedtheory.problems.models.packaged import PACKAGED
@@ -535,15 +534,15 @@ assert said(curve["FedAvg"][60]) == [71.4, 23.4, 119.5]
 # rounds: three methods a point apart, which three seeds do not order, at one rate each. (Chosen by short trials, in
 # which the best of five was the highest for DeComFL and FedZO.)
 #
-# All weights are 292 times as many dimensions as the **adapters** have, and with all of them it is faster: with the
-# adapters both stand at 52 to 53% after 40 rounds. DeComFL reaches 75.3% [73.1, 77.5] after 200 and loses 13, 27 and
-# 4 points of it in the next 40, by seed; FedZO is at 69.0% after 120 rounds and back at 50.5% in the end. The rate
-# did best in 24 rounds and is too long for 240, as in Figure 4 of notebook 07: a short trial cannot see it. So more
-# dimensions were not slower here. This says nothing of a low effective rank: adapters are another parametrisation,
-# with other curvatures and rates.
+# All weights are 292 times as many dimensions as the **adapters** have, and yet training with all of them is faster.
+# With the adapters both methods stand at 52 to 53% after 40 rounds. DeComFL reaches 75.3% [73.1, 77.5] after 200 and
+# loses 13, 27 and 4 points of it in the next 40, by seed. FedZO is at 69.0% after 120 rounds and back at 50.5% in the
+# end. The rate did best in 24 rounds and is too long for 240, as in Figure 4 of notebook 07: a short trial cannot see
+# it. So more dimensions were not slower here. This says nothing of a low effective rank: adapters are another
+# parametrisation, with other curvatures and rates.
 #
 # FedAvg with adapters is the best of all in two seeds, 83 and 82%. In the third it is at 71% after ten rounds, at 51%
-# after twenty, and stays there: an interval of 96 points, partly beyond 100, says that the mean of three such runs
+# after twenty, and stays there. The interval of 96 points, partly beyond 100, says that the mean of three such runs
 # means nothing. The rate which six rounds on another seed had chosen is too long for it as well.
 #
 # DeComFL sends the same in both ways: 18 **kilo**bytes a client in all 240 rounds. FedAvg with adapters sends 18
@@ -598,17 +597,17 @@ assert slopes["DeComFL"]["0.0003"] > 600 > 400 > slopes["FedZO"]["0.0003"] > 0
 assert min(tried["FedAvg, full"], key=tried["FedAvg, full"].get) == "0.0003"
 
 # %% [markdown]
-# DeComFL's training loss falls from 0.99 to 0.89 in 26 rounds and then goes up and down between 0.84 and 0.91; its
-# accuracy is 55.4% before and after, two texts up to three down in between. FedZO's loss falls to 0.74. Its accuracy
-# ends five texts up, at 64.3%, and stood at its start in rounds 52 and 65. FedAvg has 69.6% after 20 rounds, and
-# between 50.0 and 58.9% in all records before: that much 56 texts jump. DeComFL has not moved the accuracy in 80
-# rounds; whether FedZO has, one seed does not say.
+# DeComFL's training loss falls from 0.99 to 0.89 in 26 rounds and then goes up and down between 0.84 and 0.91. Its
+# accuracy is 55.4% before and after; in between it moves from two texts up to three down. FedZO's loss falls to 0.74.
+# Its accuracy ends five texts up, at 64.3%, and stood at its start in rounds 52 and 65. FedAvg has 69.6% after 20
+# rounds, and between 50.0 and 58.9% in all records before: that much 56 texts jump. DeComFL has not moved the accuracy
+# in 80 rounds; whether FedZO has, one seed does not say.
 #
 # The **trials** by zeroth order could not choose. On another seed twelve rounds raise the loss of all texts at each of
-# five rates, by 600 to 700 times the rate (390 for FedZO at 3e-4), so that the smallest step looks best. It is not the
-# luck of the directions: FedZO's are others than DeComFL's, and the rise is almost the same. What both share is that
-# seed's clients and batches, two of eight a round; which of these it is was not tried. At the rate that
-# SST-2 chose the loss falls in the runs. FedAvg's trials agree with SST-2's choice.
+# five rates. The rise is 600 to 700 times the rate (390 for FedZO at 3e-4), so that the smallest step looks best. It is
+# not the luck of the directions: FedZO's are others than DeComFL's, and the rise is almost the same. What both share is
+# that seed's clients and batches, two of eight a round; which of these it is was not tried. At the rate that SST-2
+# chose the loss falls in the runs. FedAvg's trials agree with SST-2's choice.
 #
 # With the **adapters** alone there were no trials: the rates are those that SST-2's chose.
 
@@ -633,10 +632,10 @@ jumps = [row["mean"] for row in lora["FedAvg"]]
 assert (round(min(jumps), 1), round(max(jumps), 1), jumps[-1]) == (41.1, 62.5, 50)
 
 # %% [markdown]
-# It is the same with less noise: the training loss falls from record to record, from 0.99 to 0.88 (DeComFL) and 0.91
-# (FedZO), and the accuracy ends two texts up and one. FedAvg goes up and down between 41.1 and 62.5% and ends at 50.0%,
-# the share of the commonest answer. On CB one seed shows no sure move of an accuracy in 80 rounds (FedAvg: 20), with
-# all weights or with adapters.
+# It is the same with less noise. The training loss falls from record to record, from 0.99 to 0.88 (DeComFL) and 0.91
+# (FedZO). The accuracy ends two texts up and one text up. FedAvg goes up and down between 41.1 and 62.5% and ends at
+# 50.0%, the share of the commonest answer. On CB one seed shows no sure move of an accuracy in 80 rounds (FedAvg: 20),
+# with all weights or with adapters.
 #
 # ## 7. What this notebook does not show
 # - **No accuracy of Tables 2 and 6.** The model of sections 1 to 5 is a toy, its language has 16 adjectives, and the
@@ -732,9 +731,9 @@ check("09.4", answer)
 # answer = 0.5
 # ```
 #
-# From $2^e$ on neighbours are $2^{e-7}$ apart, and a change below half of that is lost: $2^{e-8} > 0.001$ from
-# $e = -1$ on. A weight of 1, as layers of normalisation have, moves up only where $z > 3.9$ and down only where
-# $z < -1.95$ (below 1 the spacing is half), and then by twice what was meant.
+# From $2^e$ on neighbours are $2^{e-7}$ apart, and a change below half of that is lost: $2^{e-8} > 0.001$ from $e = -1$
+# on. A weight of 1, as layers of normalisation have, moves up only where $z > 3.9$ and down only where $z < -1.95$
+# (below 1 the spacing is half). It then moves by twice the intended amount.
 #
 # </details>
 
@@ -753,12 +752,12 @@ check("09.4", answer)
 # - Here few directions suffice: pretrained models, an easy task, answers that only lean to one side (1 point)
 # - Three sizes of one toy cannot show it for large models; larger d, other tasks, the spectrum would (1 point)
 #
-# *A model answer.* The step of a zeroth-order method is limited by the trace of the Hessian, not by $d$: if $\kappa =
-# \mathrm{tr}(H)/\lVert H \rVert$ is small, Theorem 2 has $\kappa$ where the worst case has $d$. Our models are
-# pretrained and know the moods; only their answers lean to one side. Many directions in any of the models correct
+# *A model answer.* The trace of the Hessian limits the step of a zeroth-order method, not $d$. If
+# $\kappa = \mathrm{tr}(H)/\lVert H \rVert$ is small, Theorem 2 has $\kappa$ where the worst case has $d$. Our models
+# are pretrained and know the moods; only their answers lean to one side. Many directions in any of the models correct
 # that, so that it takes ten rounds at most at any size. That agrees with a low effective rank and does not show it:
-# three sizes up to 115,520 parameters, one easy task. One would need runs at several large sizes on tasks that are
-# not solved by a shift, and the spectrum of their Hessians, as in notebook 07, section 6.
+# three sizes up to 115,520 parameters, one easy task. It would take runs at several large sizes on tasks that a shift
+# does not solve, and the spectrum of their Hessians, as in notebook 07, section 6.
 #
 # </details>
 
@@ -767,7 +766,7 @@ check("09.4", answer)
 # - A task is a prompt and a few words; a loss needs one forward pass, in which prompts share rows.
 # - Perturbed layer by layer, one copy of the weights is enough for a client: its round stays within 1.1 of inference.
 #   In 16 bits the step, and in bfloat16 also the perturbation, gets lost in the grid of the weights.
-# - DeComFL's bytes do not depend on the model nor on what part of it is trained; they are those of Table 2 plus a
+# - DeComFL's bytes depend neither on the model nor on the part of it that is trained. They are those of Table 2 plus a
 #   quarter, but for two of its twelve cells.
 # - From pretrained weights rounds do not grow with $d$ on three small sizes (two models each); from random ones little
 #   was gained, in one run.

@@ -105,8 +105,8 @@ assert f"{fits['parameters'] / 1e6:.2f} {fits['trained'] / 1e6:.2f}" == "9.37 4.
 # public logs print, 9.37M and 4.03M, to all digits. The usual $3 \times 3$ network has 1.73M parameters, and $r = 3$
 # leaves all, 2.9% or 1.5% of them.
 #
-# In the package this is no special case. The flat vector of weights stays as it is; a **view** says what the matrix of
-# a convolution is, and layers that are to stay **whole** become matrices of one row, which no basis can compress
+# In the package this is no special case. The flat vector of weights stays as it is. A **view** says what the matrix of
+# a convolution is. Layers that are to stay **whole** become matrices of one row, which no basis can compress
 # ($P_l = 1$).
 
 # %%
@@ -198,10 +198,10 @@ assert left_alone[100] < 1e-13 < 1e-9 < left_alone[200] < 1e-7
 
 # %% [markdown]
 # At the solution the correction cancels the client's gradient exactly. A dual left as it is cancels $1/0.3$ times as
-# much as there is, and the clients walk away from a point that was exact. A hundred rounds later the error is still
-# of the order of $10^{-8}$, where it had been $10^{-14}$, and the next change throws it back again. (FedAvg is the
-# other way round. Its error is client drift, of the order of $\eta$, and a smaller rate is the remedy.) The public
-# regression code divides $\eta$ by 10 ten times in a run; open point 10 asks what it does with the dual.
+# much as there is, and the clients walk away from a point that was exact. A hundred rounds later the error is still of
+# the order of $10^{-8}$, where it had been $10^{-14}$, and the next change throws it back again. FedAvg is the other
+# way round. Its error is client drift, of the order of $\eta$, and a smaller rate is the remedy. The public regression
+# code divides $\eta$ by 10 ten times in a run; open point 10 asks what it does with the dual.
 #
 # ## 3. Whose moments?
 #
@@ -241,8 +241,8 @@ assert digits.moments_cost.scalars < digits.d / 100
 # epoch-internal schedule". Here every method makes 10 local steps on 32 images on every client in every round, on the
 # same batches from the same start.
 #
-# **Our scale**: CIFAR-10 instead of CIFAR-100, 4,000 training and 2,000 test images at 12 x 12 pixels, ResNet-8
-# instead of ResNet-110, both with 7 x 7 kernels and $r = 3$; five clients with two labels each. Levels are not
+# **Our scale**: CIFAR-10 instead of CIFAR-100, with 4,000 training and 2,000 test images at 12 x 12 pixels. ResNet-8
+# instead of ResNet-110, both with 7 x 7 kernels and $r = 3$. Five clients have two labels each. Levels are not
 # comparable; orders are what is tested, by the 95% interval of the difference over ten seeds. The rate is FedSub's
 # printed $\eta = 0.1$ for all; SSF prints none.
 
@@ -356,10 +356,10 @@ assert all(row["high"] < -4 for row in gap.values())
 assert gap["our-P=I"]["ours"] < gap["our-CD"]["ours"] < gap["our-P=I"]["high"]
 
 # %% [markdown]
-# At this scale and rate the order is the **opposite**, with intervals wholly below zero: both end below FedAvg, by
-# seven and eight points; which of the two loses more, ten seeds do not tell. That fits SCAFFOLD's place above: $P = I$
+# At this scale and rate the order is the **opposite**, with intervals wholly below zero. Both end below FedAvg, by
+# seven and eight points. Ten seeds do not tell which of the two loses more. That fits SCAFFOLD's place above: $P = I$
 # and SCAFFOLD are nearly the same method. A correction made of the last round's gradients is worth something if these
-# still hold in this round; with ten steps at $\eta = 0.1$ of a young network they seem not to. (The lower rates above
+# still hold in this round. After ten steps of a young network at $\eta = 0.1$ they seem not to. (The lower rates above
 # point that way; we have not tested it further.)
 #
 # ## 5. The paper's scale
@@ -508,11 +508,11 @@ check("10.4", answer)
 # - One of the three differences is open: an interval on both sides of zero says neither (1 point)
 #
 # *A model answer.* They do not contradict the table: it is ResNet-8 on small CIFAR-10 images for eleven epochs, where
-# the paper has ResNet-110, ten times as many labels and a hundred. They do show that its order is not certain. At
-# equal local compute and FedSub's printed rate FedAvg is first on average; FedSub behind FedAvg holds, SSF is behind
-# FedAvg, too, and SCAFFOLD against SSF is open, for the interval holds zero. At a tenth of that rate the four lie
-# close together. The printed order came out at none of three rates; it may come from the rate, which SSF does not
-# print, from SCAFFOLD's other schedule, or from the longer training; the text does not let one tell.
+# the paper has ResNet-110, ten times as many labels and a hundred. They do show that its order is not certain. At equal
+# local compute and FedSub's printed rate FedAvg is first on average. FedSub is behind FedAvg, as printed, and so is
+# SSF. SCAFFOLD against SSF is open, for the interval holds zero. At a tenth of that rate the four lie close together.
+# The printed order came out at none of three rates. It may come from the rate, which SSF does not print, from
+# SCAFFOLD's other schedule, or from the longer training. The text does not let one tell.
 #
 # </details>
 
@@ -522,12 +522,12 @@ check("10.4", answer)
 #   public logs in all printed digits; no reading with 3 x 3 kernels comes near.
 # - Control variates are gradients and survive a change of the rate; duals are steps and have to be carried over. Left
 #   as they are, an exact method loses what it had reached at every change.
-# - At equal local compute and FedSub's printed rate, on a small CIFAR-10 with disjoint labels and ten seeds, FedAvg
-#   is first. FedSub below FedAvg holds here; SSF above FedAvg does not, nor FedSub's own claim: both are reversed on
-#   this small problem. At a tenth of the rate (five seeds) the best records of the four lie two points apart, the
-#   final ones three: what a correction costs here depends on a setting that SSF does not print.
-# - At the paper's scale a run of ResNet-110 is about 63 hours on one core here (one step measured) and an hour or so on
-#   a GPU (estimated, not measured).
+# - At equal local compute and FedSub's printed rate, on a small CIFAR-10 with disjoint labels and ten seeds, FedAvg is
+#   first. FedSub below FedAvg holds here; SSF above FedAvg does not, nor FedSub's own claim: both are reversed on this
+#   small problem. At a tenth of the rate (five seeds) the best records of the four lie two points apart, the final ones
+#   three. So the cost of a correction depends here on a setting that SSF does not print.
+# - At the paper's scale a run of ResNet-110 takes about 63 hours on one core here (one step measured). On a GPU it
+#   takes an hour or so (estimated, not measured).
 #
 # ## References
 # - FedSub: An Efficient Subspace Algorithm for Federated Learning on Heterogeneous Data, Section 5.2.

@@ -11,8 +11,8 @@
 #
 # ## What you will learn
 # - which five steps make a method, what each is given, and what it must return;
-# - three laws that every method should pass: it becomes a known one at an end of its range, resumes after a kill with
-#   the same bits, and sends the bytes that you count by hand;
+# - three laws that every method should pass. It becomes a known method at an end of its range, it resumes after a kill
+#   with the same bits, and it sends the bytes that you count by hand;
 # - what a problem has to bring, so that every method runs on it;
 # - how both get on the command line without a change of the package, and how a claim gets into a ledger.
 #
@@ -154,8 +154,8 @@ assert [row[1] for row in rows] == ["the same bits"] * 3
 assert [row[2] for row in rows] == ["the same bits", "another model", "another model"]
 
 # %% [markdown]
-# For all of them. The column beside it is the control: the comparison can say no. In the first round even 0.6
-# changes nothing, since there is no last step to go on with: a test of one round would prove nothing.
+# For all of them. The column beside it is the control: the comparison can say no. In the first round even 0.6 changes
+# nothing, since there is no last step to go on with. So a test of one round would prove nothing.
 #
 # ## 3. What it sends, what it keeps, what a seed is worth *
 #
@@ -252,10 +252,11 @@ assert abs(away[0.0][100] / away[0.0][99] - 0.947) < 1e-3
 # a round, and momentum works between rounds; what takes it out has to reach the clients' steps, as SCAFFOLD's control
 # variates do.
 #
-# The speed: along a direction in which FedAvg's round takes away the share $s$ of the distance, two rounds of momentum
-# are tied by $e^{t+1} = (1 + \beta - s)\, e^t - \beta\, e^{t-1}$, so the distance shrinks by the larger root, in
-# absolute value, of $\lambda^2 - (1 + \beta - s) \lambda + \beta$. With too little momentum one root stays near 1; with
-# too much the roots are complex, of length $\sqrt\beta$, and the server swings. Exercise 1 finds the best.
+# The speed: take a direction in which FedAvg's round takes away the share $s$ of the distance. There
+# $e^{t+1} = (1 + \beta - s)\, e^t - \beta\, e^{t-1}$ ties the rounds of momentum. So the distance shrinks by the root
+# of $\lambda^2 - (1 + \beta - s) \lambda + \beta$ that is larger in absolute value. With too little momentum one root
+# stays near 1; with too much the roots are complex, of length $\sqrt\beta$, and the server swings. Exercise 1 finds the
+# best.
 #
 # The local steps are seen without playing the round: `watch` gives what `client` yields.
 
@@ -279,8 +280,8 @@ assert float(drifts[-1]) > 5e-4
 # ## 5. A problem *
 #
 # A problem brings `n`, `layout`, `dtype`, `device`, `weights`, what is known of it (`constants`), and four functions.
-# `draw` gives the samples of all local steps; `full` the one that holds all of a client's data, so that
-# `grads(y, full(clients))` is exact; `grads` and `losses` evaluate stacked models, row $i$ for client $i$. Ours has no
+# `draw` gives the samples of all local steps. `full` gives one sample with all of a client's data, so that
+# `grads(y, full(clients))` is exact. `grads` and `losses` evaluate stacked models, row $i$ for client $i$. Ours has no
 # noise, so a sample says only whose loss it is: it is the client's id.
 #
 # $$F_i(x) = \sum_j \log\cosh(x_j - a_{ij}), \qquad \nabla F_i(x) = \tanh(x - a_i).$$
@@ -314,8 +315,8 @@ class LogCosh(Problem):
 
 
 # %% [markdown]
-# Three checks before anything is believed: gradients against differences of the losses, the gradient at the solution,
-# and the sampling: the same client gets the same row, whoever else takes part.
+# Three checks come before anything is believed: gradients against differences of the losses, the gradient at the
+# solution, and the sampling. A client must get the same row, whoever else takes part.
 
 # %%
 bowls = LogCosh(2 * torch.randn(8, 5, generator=key.fold("centres").generator()))
@@ -348,10 +349,9 @@ assert abs(rows[2][2] - rows[3][2]) < 1e-9 < 1e-2 < rows[2][2]
 #
 # ## 6. On the command line, and in `compare`
 #
-# `run` takes objects. The command line takes names, and finds them in *entry points* of whatever is installed: a
-# distribution of your own names a `Method` and an `Offer` in its `pyproject.toml`, and no file of the package changes.
-# The folder `docs/template/` is such a distribution, with the classes above. These are its last lines and its
-# entry points:
+# `run` takes objects. The command line takes names, and finds them in *entry points* of whatever is installed. Your own
+# distribution names a `Method` and an `Offer` in its `pyproject.toml`, and no file of the package changes. The folder
+# `docs/template/` is such a distribution, with the classes above. These are its last lines and its entry points:
 
 # %%
 template = located("docs/template")
@@ -410,8 +410,8 @@ columns = ("method", "rate", "quality", "low", "high", "first", "final", "up")
 table(columns, [[row[name] for name in columns] for row in compared["table"]], digits=3)
 
 # %% [markdown]
-# `quality` is the error at the end (the lower the better) with its interval from `low` to `high`; `first` to `final`
-# are the places that the intervals leave open, `up` is the megabytes that all clients sent up.
+# `quality` is the error at the end (the lower the better) with its interval from `low` to `high`. `first` to `final`
+# are the places that the intervals leave open. `up` is the megabytes that all clients sent up.
 
 # %% tags=["hide-input"]
 # Checks: the places, intervals apart; momentum sends what FedAvg sends
@@ -425,9 +425,9 @@ home.cleanup()
 
 # %% [markdown]
 # No: it is behind, intervals apart. `compare` tunes the rate and nothing else, the entry says $\beta = 0.9$, and the
-# quick scale plays 20 rounds: a velocity that takes ten of them to build up takes as long to die down. That speaks of
-# these conditions and not of momentum; what it does show is SCAFFOLD, which takes the drift out, ahead of both for
-# twice the bytes. An `Offer` with more `rounds`, or a second `Method` with another $\beta$, is a line in `own.py`.
+# quick scale plays 20 rounds. A velocity that takes ten of them to build up takes as long to die down. That speaks of
+# these conditions and not of momentum. It does show SCAFFOLD, which takes the drift out, ahead of both for twice the
+# bytes. An `Offer` with more `rounds`, or a second `Method` with another $\beta$, is a line in `own.py`.
 #
 # A finished run is kept and found again by its words: the class's name, its hyperparameters, the problem's data. Code
 # is not among them. So when you change what your method computes, raise `revision` in the class (`revision = 2`), as
@@ -440,11 +440,11 @@ home.cleanup()
 # > **Claim.** Let $0 \le \beta < 1$ and $v^0 = 0$. Then $\lVert x^{t+1} - x^t \rVert \le \dfrac{1}{1 - \beta}
 # > \max_{s \le t} \lVert \Delta^s \rVert$ in every round $t$.
 #
-# The proof is a line: the velocity is $\sum_{s \le t} \beta^{t-s} \Delta^s$. A check tries to break it all the same,
-# on the models that the code yields; otherwise it would check the proof's algebra alone. ($\Delta$ is read off the
-# velocity: a slip in that line this check would miss.) `sides` plays the method from free numbers, two centres $a_1,
-# a_2$, and returns left and right side. `maximise` climbs on their ratio from random starts, through the training
-# code, at each edge in turn.
+# The proof is a line: the velocity is $\sum_{s \le t} \beta^{t-s} \Delta^s$. A check tries to break it all the same, on
+# the models that the code yields; otherwise it would check the proof's algebra alone. The check reads $\Delta$ off the
+# velocity, so it would miss a slip in that line. `sides` plays the method from free numbers, two centres $a_1, a_2$,
+# and returns left and right side. `maximise` climbs on their ratio from random starts, through the training code, at
+# each edge in turn.
 
 
 # %%
@@ -596,10 +596,11 @@ check("11.1", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 2** (3 points). Nesterov's momentum looks ahead: $v \leftarrow \beta v + \Delta$ as before, then $x
-# \leftarrow x + \beta v + \Delta$ with the *new* $v$. Write the server's line, from the model (d,), the velocity (d,),
-# the clients' changes (S, d) and $\beta$ to the new model and velocity. The check asks for its laws: the end at $\beta
-# = 0$, the mean over the clients, the recursion of $v$, and how far it has moved after two rounds of the same $\Delta$.
+# **Exercise 2** (3 points). Nesterov's momentum looks ahead: $v \leftarrow \beta v + \Delta$ as before, then
+# $x \leftarrow x + \beta v + \Delta$ with the *new* $v$. Write the server's line, from the model (d,), the velocity
+# (d,), the clients' changes (S, d) and $\beta$ to the new model and velocity. The check asks for four laws: the end at
+# $\beta = 0$, the mean over the clients, the recursion of $v$, and the distance moved after two rounds of the same
+# $\Delta$.
 
 # %%
 answer = ...  # a function: lambda x, v, dy, beta: (new x, new v)
@@ -654,8 +655,7 @@ check("11.3", answer)
 # **Exercise 4** (4 points). Design a control. A new claim says: *every `ServerMomentum` rests where FedAvg rests*. Its
 # check plays a method for 2,000 rounds on the two clients of section 4 and holds where it ends within $10^{-6}$ of the
 # resting point of `FedAvg(lr=0.02, local_steps=5)`. Give an algorithm that the check must refute, and that makes a good
-# control: it comes to rest, and it does so *near* FedAvg's point, within a tenth of the distance from there to
-# $x^\star$.
+# control. It must come to rest *near* FedAvg's point, within a tenth of the distance from there to $x^\star$.
 
 # %%
 answer = ...  # an algorithm
@@ -691,11 +691,11 @@ check("11.4", answer)
 # - The drift within the round is looked at, from what the client yields, on clients that differ. (1 point)
 # - A law with both ends: local momentum 0 is FedAvg, bit for bit, and so is one local step. (1 point)
 #
-# *A model answer.* It moves. The server rests where $\Delta(x) = 0$; momentum at the server leaves $\Delta$ as it is,
-# momentum in the clients makes their paths longer and so changes $\Delta$, for unequal curvatures by unequal amounts. I
-# would watch the local iterates at FedAvg's resting point: their mean leaves it. As tests: at local momentum 0 the same
-# bits as FedAvg; with one local step the velocity is the gradient, so the same bits as well; and at two steps another
-# model, as a control.
+# *A model answer.* It moves. The server rests where $\Delta(x) = 0$. Momentum at the server leaves $\Delta$ as it is.
+# Momentum in the clients makes their paths longer and so changes $\Delta$, for unequal curvatures by unequal amounts. I
+# would watch the local iterates at FedAvg's resting point: their mean leaves it. As tests: local momentum 0 gives the
+# same bits as FedAvg. With one local step the velocity is the gradient, so the bits are the same as well. Two steps
+# give another model, as a control.
 #
 # </details>
 

@@ -2,10 +2,10 @@
 # # One proof, from the first line to the rate
 #
 # A convergence theorem is a chain of a few dozen small steps. Papers show a third of them. This notebook shows all of
-# one chain: the rate of **SSF** (SCAFFOLD, the method with control variates, inside one random subspace per round;
-# notebook 03), proved without a convexity assumption. With the whole space as subspace, $r = d$, it is the rate of
-# **SCAFFOLD** itself. Every line has two cells: why it is there, and a cell that evaluates both of its sides on a
-# round of the code that trains and runs the machine's proof of it. You may break each of them, and should.
+# one chain: the rate of **SSF**, proved without a convexity assumption. SSF is SCAFFOLD, the method with control
+# variates, inside one random subspace per round (notebook 03). With the whole space as subspace, $r = d$, it is the
+# rate of **SCAFFOLD** itself. Every line has two cells. One says why the line is there. The other evaluates both of its
+# sides on a round of the code that trains, and runs the machine's proof of it. You may break each of them, and should.
 #
 # The proof is the one of [docs/theory/ssf.md](../docs/theory/ssf.md), sections 1 to 6, and keeps its numbers: line
 # 2.4 here is step 2.4 there. It takes the paper's shorter step $L\tilde\eta \le \min(\frac14, \frac\rho2)$, which the
@@ -77,8 +77,8 @@ key = start()
 # + \frac{40 L^2 K^2 \eta_\ell^2\, \mathcal{C}_0}{9 \rho T} + \frac{20 L \tilde\eta \sigma^2}{9 \rho N K}
 # + \frac{55 L^2 K \eta_\ell^2 \sigma^2}{3 \rho} .$$
 #
-# Nothing is convex, and nothing is asked of how much the clients differ: that stands in $\mathcal{C}_0$ only, the
-# error of the memories at the start, and is forgotten like $1/T$. The paper's own Theorem 1 has this shape and is
+# Nothing is convex, and the clients may differ as much as they like. Their difference stands in $\mathcal{C}_0$ only,
+# the error of the memories at the start, and is forgotten like $1/T$. The paper's own Theorem 1 has this shape and is
 # false (notebook 04, section 7).
 #
 # The plan has four claims and a sum. **Drift**: the clients stay close. **Descent**: a round lowers $F$ if they do.
@@ -94,7 +94,7 @@ key = start()
 # `play` runs one round through the lines of `fedtheory.SSF`, once for *every* projector and *every* combination of
 # signs. So every expectation below is a finite sum, exact but for rounding. For that the law of $P$ must have few
 # values: we draw a Haar basis of the whole space and cut it into $d/r$ blocks of $r$ columns. The round takes one
-# block. Each block alone is Haar, as the paper's Section 3.6 draws it (its Assumption 3 asks for the mean only); and
+# block. Each block alone is Haar, as the paper's Section 3.6 draws it (its Assumption 3 asks for the mean only). And
 # given the basis the mean over blocks is already $\rho I$.
 
 # %%
@@ -131,8 +131,8 @@ table(
 )
 
 # %% [markdown]
-# Is it the code that trains? We play the round once more in the usual way, `play_round` with `SSF`, random signs and
-# all, on the problem as `Quadratic` has it, and look for its outcome among the enumerated ones.
+# Is it the code that trains? We play the round once more in the usual way: `play_round` with `SSF` and random signs, on
+# the problem as `Quadratic` has it. Then we look for its outcome among the enumerated ones.
 
 # %%
 found = []
@@ -302,11 +302,11 @@ def unrolled(q):
 line("2.1", unrolled, equal=True)
 
 # %% [markdown]
-# **2.2** $\lVert u + v \rVert^2 \le 2 \lVert u \rVert^2 + 2 \lVert v \rVert^2$, since the difference is $\lVert u - v
-# \rVert^2$. *Why not the triangle inequality?* We have mean squares of the noise and want to keep them squares. *What
-# it loses:* a factor of two where $u$ and $v$ are orthogonal, as noise and drift nearly are; nothing where $u = v$.
-# (With 19/10 instead of 2 the machine refuses it.) We use it twice, for drift against noise and for bends against the
-# pull: a factor of four in all, the price of not computing two mixed terms.
+# **2.2** $\lVert u + v \rVert^2 \le 2 \lVert u \rVert^2 + 2 \lVert v \rVert^2$, since the difference is
+# $\lVert u - v \rVert^2$. *Why not the triangle inequality?* We have mean squares of the noise and want to keep them
+# squares. *What it loses:* a factor of two where $u$ and $v$ are orthogonal, as noise and drift nearly are; nothing
+# where $u = v$. (With 19/10 instead of 2 the machine refuses it.) We use it twice, for drift against noise and for
+# bends against the pull. That is a factor of four in all, the price of not computing two mixed terms.
 
 
 # %%
@@ -426,10 +426,10 @@ def recursion(q):
 line("2, put together", recursion)
 
 # %% [markdown]
-# **2.6** With $\alpha = 4 \eta_\ell^2 L^2 K$ it says $S_{k+1} \le (1 + \alpha) S_k + b_k$, $S_0 = 0$. Then $S_k \le
-# (1 + \alpha)^k \sum_{j<k} b_j$, by induction. *What it loses:* almost nothing, if $\alpha K$ is small. And it keeps
-# $k$ in $b_k$ and not $K$: the printed proof replaces $k$ by $K$ **before** it sums, and pays a factor of three for
-# $k^2$ and of two for $k$.
+# **2.6** With $\alpha = 4 \eta_\ell^2 L^2 K$ it says $S_{k+1} \le (1 + \alpha) S_k + b_k$, $S_0 = 0$. Then
+# $S_k \le (1 + \alpha)^k \sum_{j<k} b_j$, by induction. *What it loses:* almost nothing, if $\alpha K$ is small. And it
+# keeps $k$ in $b_k$ and not $K$. The printed proof replaces $k$ by $K$ **before** it sums, and pays a factor of three
+# for $k^2$ and of two for $k$.
 
 
 # %%
@@ -525,10 +525,10 @@ assert not sides_of(compounded, long_steps["ten times the step"])[2]
 assert all(sides_of(drift_claim, one)[2] for one in (*long_steps.values(), looks["it contains the pulls"]))
 
 # %% [markdown]
-# Look at the last two rows. Lines 2.8 and 2.5 have failed there, and the claim holds: it has room. A broken step is
-# not a false end, and a true end is no proof. How much room? Drift against $k$: on the left the pull alone (no noise,
-# 20 local steps, our three clients, $r = 5$), on the right the noise alone (one client at its minimum, 10 local
-# steps, $r = d$).
+# Look at the last two rows. Lines 2.8 and 2.5 have failed there, and the claim holds: it has room. A broken step is not
+# a false end, and a true end is no proof. How much room? Drift against $k$. On the left is the pull alone (no noise, 20
+# local steps, our three clients, $r = 5$). On the right is the noise alone (one client at its minimum, 10 local steps,
+# $r = d$).
 #
 # > **Predict.** Both axes are logarithmic. Which curve has slope two, which slope one? How far above are the bounds?
 
@@ -574,10 +574,10 @@ assert all(3.5 < float(r / m) < 5 for r, m in zip(curves["pull"]["ours, put toge
 assert all(1.9 < float(r / m) < 2.3 for r, m in zip(*[curves["noise"][n] for n in ("ours, put together", "measured")]))
 
 # %% [markdown]
-# The pull's square grows like $k^2$ and is followed at a distance of four, the two splittings of 2.2; the noise grows
-# like $k$, at a distance of two, one splitting. The printed bound is flat, as it has $K$ instead of $k$, and has lost
-# $\rho$: summed over $k$ it is the $12 K^3$. Whoever wants the drift lemma tight must compute the mixed terms of 2.2.
-# Whether that is worth the work is the question of section 6.
+# The pull's square grows like $k^2$, and the bound follows at a factor of four, from the two splittings of 2.2. The
+# noise grows like $k$, and the bound follows at a factor of two, from one splitting. The printed bound is flat, as it
+# has $K$ instead of $k$, and has lost $\rho$: summed over $k$ it is the $12 K^3$. Whoever wants the drift lemma tight
+# must compute the mixed terms of 2.2. Whether that is worth the work is the question of section 6.
 #
 # ## 3. The descent *
 #
@@ -922,8 +922,8 @@ line("5, the potential", potential)
 # \eta_\ell^2\, \mathcal{C}_0$. Divide by $\frac9{20} \rho \tilde\eta T$, and the theorem stands there. $\blacksquare$
 #
 # The machine's part of 5.6 is that $20/9$, $40/9$ and $55/3$ come out; ours is a run. In each round we play *all*
-# outcomes, keep both sides of every line, and go on from one outcome drawn by chance: a run of SSF with full
-# participation, of which every conditional expectation is known.
+# outcomes, keep both sides of every line, and go on from one outcome drawn by chance. This is a run of SSF with full
+# participation, and every conditional expectation of it is known.
 
 # %%
 T = 40
@@ -1242,12 +1242,12 @@ check("12.3", answer, opening=opening, red=red)
 # answer = {"kept": {"2.4", "3.4"}, "off": {"1.2", "2.9", "drift", "descent"}, "half": {"3.1"}}
 # ```
 #
-# A kept sample breaks the two lines that add up noises, 2.4 over steps and 3.4 over clients and steps; its mean is
-# still zero, so that 3.2 stays, and the two claims have room for four steps. A wrong $c$ breaks the invariant's
-# consequences: the corrections no longer cancel (1.2), the mean of the pulls is not $G$ (2.9), the drift and the
-# descent rest on both. But 1.1 is green: at $r = d$ the whole of every memory is refreshed, and after one round $c$
-# is the mean again. A wrong $L$ is seen by 3.1 alone: one step along which the curvature is more than half of $L$ is
-# enough; every other line that has an $L$ has room.
+# A kept sample breaks the two lines that add up noises, 2.4 over steps and 3.4 over clients and steps. Its mean is
+# still zero, so 3.2 stays, and the two claims have room for four steps. A wrong $c$ breaks the invariant's
+# consequences. The corrections no longer cancel (1.2), and the mean of the pulls is not $G$ (2.9); the drift and the
+# descent rest on both. But 1.1 is green: at $r = d$ the whole of every memory is refreshed, and after one round $c$ is
+# the mean again. A wrong $L$ is seen by 3.1 alone. One step along which the curvature is more than half of $L$ is
+# enough; every other line with an $L$ has room.
 #
 # </details>
 
@@ -1280,11 +1280,11 @@ check("12.4", answer)
 
 # %% [markdown]
 # **Exercise 5** (2 points). *Derive what the subspace costs in bytes.* No noise, $\mathcal{C}_0 = 0$. A client of SSF
-# sends up $2r$ numbers in a round, one of SCAFFOLD $2d$. How many numbers must it send, by the theorem, until the
-# average squared gradient is below a given value, in parts of what SCAFFOLD needs by the same theorem? Give it as a
-# function of $\rho \in (0, 1]$, (i) with this notebook's largest steps; (ii) with $L \tilde\eta = \frac14$ and $K L
-# \eta_\ell = \frac{\sqrt\rho}{10}$, for which you show first that 5.3 and 5.4 hold and the first term of the theorem
-# stays as it is.
+# sends up $2r$ numbers in a round, one of SCAFFOLD $2d$. By the theorem, how many numbers must it send until the
+# average squared gradient is below a given value? Give the ratio to SCAFFOLD's number, by the same theorem, as a
+# function of $\rho \in (0, 1]$: (i) with this notebook's largest steps; (ii) with $L \tilde\eta = \frac14$ and
+# $K L \eta_\ell = \frac{\sqrt\rho}{10}$. For (ii) show first that 5.3 and 5.4 hold and that the first term of the
+# theorem stays as it is.
 
 # %%
 answer = ...  # lambda rho: ((i), (ii))
@@ -1298,13 +1298,13 @@ check("12.5", answer)
 # answer = lambda rho: (max(1, 1 / (2 * rho)), 1)
 # ```
 #
-# The rounds are proportional to $1/(\rho L \tilde\eta)$, the numbers of a round to $\rho$: together $1/(L
-# \tilde\eta)$. With $L \tilde\eta = \min(\frac14, \frac\rho2)$ that is 4 down to $\rho = \frac12$, then $2/\rho$.
-# With the steps of (ii) it is 4 for all $\rho$: $q \le \frac\rho{100}$ and $qu = q h^2/\rho \le \frac1{1600}$, so
-# that $B \le 0.625 + 0.06 + 0.015 = 0.7$, in 5.3 stands at least $0.5 - 0.015 - 0.0098 > 0.45$, and in 5.4 $1.388
-# \cdot 0.7 < 1$. So by this theory the subspace costs rounds, and no bytes: the second $\frac1\rho$ was the price of
-# long local steps, and not of the subspace; 6.5 of the page has it with noise. (At $\eta_\ell \to 0$ the method is
-# gradient descent on projected gradients, whose step needs no memory at all.)
+# The rounds are proportional to $1/(\rho L \tilde\eta)$, the numbers of a round to $\rho$: together $1/(L \tilde\eta)$.
+# With $L \tilde\eta = \min(\frac14, \frac\rho2)$ that is 4 down to $\rho = \frac12$, then $2/\rho$. With the steps of
+# (ii) it is 4 for all $\rho$: $q \le \frac\rho{100}$ and $qu = q h^2/\rho \le \frac1{1600}$, so that
+# $B \le 0.625 + 0.06 + 0.015 = 0.7$, in 5.3 stands at least $0.5 - 0.015 - 0.0098 > 0.45$, and in 5.4
+# $1.388 \cdot 0.7 < 1$. So by this theory the subspace costs rounds, and no bytes. The second $\frac1\rho$ was the
+# price of long local steps, and not of the subspace; 6.5 of the page has it with noise. (At $\eta_\ell \to 0$ the
+# method is gradient descent on projected gradients, whose step needs no memory at all.)
 #
 # </details>
 
@@ -1326,21 +1326,21 @@ check("12.5", answer)
 # - 1 point: The factor d/r of a round is no slack: a random subspace sees a share r/d of the gradient, and 2.5 is
 #   an equality.
 #
-# *A model answer.* The lemma stands in the sum behind $L^2 \tilde\eta B$, and bounds $D$ by terms of size $K^2
-# \eta_\ell^2$; so all that it contributes to the coefficient of $\lVert G \rVert^2$ is $1.388\, qB$ with $q \le
-# \frac1{100}$, a hundredth beside a half. In our runs the drift's three rows hold between one and five hundredths of
-# the slack. The better lemma would allow local steps twice as long, and that is its use. What the rate loses it loses
-# in 3.3, which pays $\frac12 \lVert a \rVert^2$ for $\langle a, b \rangle$ although $\lVert b \rVert^2$ is of the
-# order of $q$: unequal weights win nearly a factor of two. The $\frac1\rho$ stays: $\mathbb{E} \lVert PG \rVert^2 =
-# \rho \lVert G \rVert^2$ is exact.
+# *A model answer.* The lemma stands in the sum behind $L^2 \tilde\eta B$, and bounds $D$ by terms of size
+# $K^2 \eta_\ell^2$. So its whole part in the coefficient of $\lVert G \rVert^2$ is $1.388\, qB$ with
+# $q \le \frac1{100}$, a hundredth beside a half. In our runs the drift's three rows hold between one and five
+# hundredths of the slack. The better lemma would allow local steps twice as long, and that is its use. The rate loses
+# in 3.3, which pays $\frac12 \lVert a \rVert^2$ for $\langle a, b \rangle$ although $\lVert b \rVert^2$ is of the order
+# of $q$. Unequal weights win nearly a factor of two. The $\frac1\rho$ stays:
+# $\mathbb{E} \lVert PG \rVert^2 = \rho \lVert G \rVert^2$ is exact.
 #
 # </details>
 
 # %% [markdown]
 # ## Summary
-# - A descent proof is four claims and a sum: drift, descent, memories, potential. Each line asks for one thing, and
-#   breaks where that is taken away: the mean of the memories (1.2, 2.9), fresh noise (2.4, 3.4), a blind $P$ (2.5),
-#   the step (2.8, 3.3).
+# - A descent proof is four claims and a sum: drift, descent, memories, potential. Each line needs one condition, and
+#   breaks without it: the mean of the memories (1.2, 2.9), fresh noise (2.4, 3.4), a blind $P$ (2.5), the step (2.8,
+#   3.3).
 # - A line may break and its claim hold, since claims have room. So a claim that survives experiments says little of
 #   its proof, and a check of the end alone sees little.
 # - $D$ is a mean and has $K^2$; the paper's lemma is a sum and has $K^3$. In its potential the $K^3$ is one $K$ too

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # From one process to a federation
 #
-# In the notebooks so far clients were rows of a tensor. Here the same run is played four ways: in one process, in
-# four processes that share the clients, as a server and clients that know each other through bytes alone, and, where
-# [Flower](https://flower.ai) is installed, over a socket. The last model has **the same bits** each time. And since
-# the clients are really apart, we can ask what every count of bytes in this course has claimed: is what we count what
+# In the notebooks so far clients were rows of a tensor. Here the same run is played four ways. It runs in one process;
+# in four processes that share the clients; as a server and clients that exchange bytes alone; and, where
+# [Flower](https://flower.ai) is installed, over a socket. The last model has **the same bits** each time. And since the
+# clients are really apart, we can ask what every count of bytes in this course has claimed: is what we count what
 # crosses?
 #
 # **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 90. It runs in half a
@@ -219,8 +219,8 @@ for way in ("down", "up"):
 # %% [markdown]
 # `P`, the basis of the round, is a seed: 8 bytes, and the name by which the client's own code makes the basis. `x` is
 # the model, in full, since this client has none. `c_proj` is the server's control in the subspace. Back come two
-# projected vectors. The metadata says shapes and types; a reader makes of it what its own method has, and nothing that
-# the message would like it to: nothing is unpickled, no name is imported.
+# projected vectors. The metadata says shapes and types. A reader makes only the types of its own method from it:
+# nothing is unpickled, no name is imported.
 #
 # **Is the payload what we count?** The count (`cost`, behind notebook 00's `traffic.up.bytes`) walks over the message's
 # tensors and charges each part its price: a seed 8 bytes, a known value nothing. It never made a byte. The parcels are
@@ -293,7 +293,7 @@ assert all(row[0] == row[1] and row[2] == '"held"' for row in rows)
 # A client has computed, its control variate has moved, its upload is on the way, and the connection breaks. The server
 # goes on without it. A client corrects its steps by $c - c_i$: what the server counted against what it remembers
 # itself. If it keeps a control that the server never counted, this is no longer the run of section 1. (With all clients
-# in every round $c$ is even the mean of the $c_i$, notebook 12, line 1.1; here, with a sample, it comes from the
+# in every round $c$ is even the mean of the $c_i$, notebook 12, line 1.1. Here, with a sample, it comes from the
 # participants, notebook 03, section 2.5.) But the client does not know.
 #
 # > **Predict:** how can a client know, without one more message?
@@ -457,8 +457,8 @@ show(figure)
 #
 # Replace the three dots and run the cell. The solutions are folded.
 #
-# **Exercise 1** (3 points). How many bytes does SSF's server send to a client that took part `lag` rounds ago (1: in
-# the last one), in float64, with $d$ numbers in the model and $r$ in a projected vector? Derive it for every lag from
+# **Exercise 1** (3 points). A client took part `lag` rounds ago (1: in the last one). How many bytes does SSF's server
+# send to it in float64, with $d$ numbers in the model and $r$ in a projected vector? Derive it for every lag from
 # section 3.2, and use it to say what a client gets that was away for ten rounds.
 
 # %%
@@ -521,7 +521,7 @@ check("13.2", answer)
 #
 # - by FedAvg in 200 rounds;
 # - by SSF with $r = d/32$ in 400 rounds; down go a seed and two projected vectors, up two projected vectors;
-# - by DeComFL with $p$ directions and one local step in $40{,}000/p$ rounds, for $p$ up to 1000; per direction two
+# - by DeComFL with $p$ directions and one local step in $40{,}000/p$ rounds, for $p$ up to 1000. Per direction two
 #   seeds and a scalar go down, and a scalar up.
 #
 # (i) Which method is the cheapest for a client as counted, at $p = 1$? (ii) Which on the socket, at $p = 1$? (iii) From
@@ -545,10 +545,10 @@ check("13.3", answer)
 # ```
 #
 # DeComFL's payload is the same for every $p$, 960 kB, the least by far. But forty thousand rounds of two messages are
-# 800 MB of headers. Scalars must travel in company: from 30 directions a round on all of DeComFL costs less than
-# SSF's 28 MB, and from 834 on the two messages of a round are together as long as what surrounds them. That is the
-# design: few, fuller messages. (That $p$ directions save a factor $p$ of rounds is only so while the noise of the
-# directions is what limits; notebook 07.)
+# 800 MB of headers. Scalars must travel in company. From 30 directions a round on, all of DeComFL costs less than SSF's
+# 28 MB. From 834 on, the two messages of a round are together as long as their headers. That is the design: few, fuller
+# messages. (That $p$ directions save a factor $p$ of rounds is only so while the noise of the directions is what
+# limits; notebook 07.)
 #
 # </details>
 
@@ -567,8 +567,8 @@ check("13.3", answer)
 #   for every method. (1 point)
 # - The rest belongs to the transport: a constant a message that hardly depends on the method, so it is added and not
 #   multiplied. (1 point)
-# - It decides where messages are short: there one counts messages, and sends fewer and longer ones or shares them on a
-#   node; for models of millions of numbers it vanishes. (1 point)
+# - It decides where messages are short. There one counts messages, and sends fewer and longer ones or shares them on a
+#   node. For models of millions of numbers it vanishes. (1 point)
 #
 # "The 400 bytes are in the message, exactly; we looked. The other 9,762 are Flower's requests and headers, and
 # FedAvg's 8,000 bytes carry them too. With another transport they would be others, so a table of sockets would

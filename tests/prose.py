@@ -20,7 +20,7 @@ BANNED = (  # a phrase, and what says it plainly
     ("for itself", "alone"),
     ("next to nothing", "give the number"),
 )
-WORDS, CELL, COLUMNS = 40, 15, 6
+WORDS, CELL, COLUMNS = 30, 15, 6
 
 
 def paragraphs(page: str) -> Iterator[str]:
@@ -43,8 +43,9 @@ def plain(text: str) -> str:
 
 def sentences(page: str) -> Iterator[str]:
     for text in paragraphs(page):
-        shortened = re.sub(r"\b(e\.g|i\.e|Sec|Secs|Fig|Figs|Eq|Eqs|Tab|App|Apps|et al|vs|cf|Alg|no)\.", r"\1", text)
-        yield from re.split(r"(?<=[.!?])\s+(?=[A-Z\"(F])|(?<=:)\s+(?=[A-Z])", shortened)
+        shortened = re.sub(r"\b(e\.g|i\.e|Sec|Secs|Fig|Figs|Eq|Eqs|Tab|App|Apps|et al|vs|cf|Alg)\.", r"\1", text)
+        end = r"(?<=[.!?])\s+(?=[A-Z\"(])|(?<=[.!?][)\"])\s+(?=[A-Z\"(])|(?<=:)\s+(?=[A-Z])|(?<=[.;])\s+(?=[a-z]+/\w+)"
+        yield from re.split(end, shortened)
 
 
 def rows(page: str) -> Iterator[list[str]]:

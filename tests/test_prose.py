@@ -1,13 +1,21 @@
 """Pages are read once: short sentences, narrow tables, short cells, plain phrases (`prose.py` says what is counted)."""
 
 import argparse
+import ast
+import inspect
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import prose
 import pytest
 
+import fedtheory
 from fedtheory import cli
+from fedtheory.core import registry
+from fedtheory.papers import load
+from fedtheory.papers.quick import TEXTS
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = ("report", "ledger", "methods", "open-points", "proofs")  # their sources are tested
@@ -54,6 +62,61 @@ def test_every_option_has_its_words(name):
     assert [dest for dest, help in said.items() if not help] == []
     assert [help for help in (parser.description, *said.values()) if len(help.split()) > 20] == []
     assert list(prose.faults("\n\n".join(said.values()))) == []
+
+
+FIGURES = ROOT / "figures"
+
+
+@pytest.mark.parametrize("name", registry.items())
+def test_an_item_is_read_once(name):
+    """Its title, its sentences and its record's notes. A note lists settings between semicolons, each read alone."""
+    said = [registry.items()[name].title]
+    if name in TEXTS:
+        said += [TEXTS[name].claim, TEXTS[name].see, TEXTS[name].found]
+    if (FIGURES / f"{name}.json").exists():
+        notes = load(FIGURES, name, pictured=False)["notes"]
+        said += [re.sub(r";\s+(\w)", lambda part: ". " + part[1].upper(), note) for note in notes]
+    assert list(prose.faults("\n\n".join(said))) == []
+
+
+def documented(doc: str) -> str:
+    """A docstring, without its examples; an argument's name stands apart."""
+    doc = re.sub(r"^\s*>>>.*(\n(?!\s*\n).*)*", "", inspect.cleandoc(doc), flags=re.MULTILINE)
+    return re.sub(r"^( *)([\w*`, ./]+): ", r"\n\1\2.\n\n\1", doc, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", fedtheory.__all__)
+def test_a_docstring_is_read_once(name):
+    """Of a public name, and of its public methods."""
+    public = getattr(fedtheory, name)
+    methods = vars(public).items() if inspect.isclass(public) else ()
+    said = [public, *(one for part, one in methods if not part.startswith("_") and callable(one))]
+    assert list(prose.faults("\n\n".join(documented(one.__doc__ or "") for one in said))) == []
+
+
+def error_texts(tree: ast.AST) -> Iterator[str]:
+    """The pieces of error lines: of what is raised, of `checks.reject` and of the fixes that are given to it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            parts = node.exc.args
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reject":
+            parts = node.args
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "fix":
+            parts = [node.value]
+        else:
+            continue
+        for part in (piece for one in parts for piece in ast.walk(one)):
+            if isinstance(part, ast.JoinedStr):
+                yield "".join(str(one.value) if isinstance(one, ast.Constant) else "x" for one in part.values)
+            elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.value
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in (ROOT / "fedtheory").glob("[a-z]*") if path.is_dir()))
+def test_error_lines_are_read_once(folder):
+    trees = [ast.parse(path.read_text()) for path in sorted((ROOT / "fedtheory" / folder).rglob("*.py"))]
+    said = [text for tree in trees for text in error_texts(tree)]
+    assert [fault for text in said for fault in prose.faults(text)] == []
 
 
 def test_faults_are_found():

@@ -28,7 +28,7 @@ class Own:
 class DGC(Algorithm):
     """Momentum is added up before it is thinned out, and stops where it was sent.
 
-    The paper's gradient G becomes a client's change over K local steps (K = 1: -lr times the gradient), its sum over N
+    The paper's gradient G becomes a client's change over K local steps (K = 1: -lr times the gradient). Its sum over N
     nodes of gradients divided by N becomes the mean over the participants. Who is absent keeps U and V as they were.
     Left out: warm-up training, the paper's rising sparsity in the first epochs. The public code sends biases and
     normalisation dense and clips each tensor; here all layers are thinned, and `clip` bounds the whole change.

@@ -48,9 +48,9 @@ class EF21P(Algorithm):
         down_ratio: of Top-K, down; None: the same. Both at 1: FedAvg.
         unbiased: Rand-K times d/k, as the paper needs it; False sends the entries as they are, which adds no variance.
         beta: 0 is EF21-P + DCGD. Above 0 it is EF21-P + DIANA: a client compresses its change minus gamma h_i, and h_i
-            follows by beta / gamma times what was sent, so that gamma may fall; the paper's choice of beta is
-            1/(omega + 1), which is `ratio`. Absent clients keep h_i, and the server adds the mean of all h_i (the paper
-            has everyone take part).
+            follows by beta / gamma times the upload, so that gamma may fall. The paper's choice of beta is 1/(omega +
+            1), which is `ratio`. Absent clients keep h_i, and the server adds the mean of all h_i (the paper has
+            everyone take part).
         server_lr: step of x along the mean; 1: all of it.
     """
 

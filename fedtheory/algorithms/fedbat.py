@@ -43,12 +43,13 @@ class FedBAT(Algorithm):
         local_steps: of a round.
         rho: speed of alpha; 0: alpha stays at alpha_0. The paper's choice: 6.
         warm_up: phi, share of plain steps. The paper: 0.5. At least one step is made, or alpha_0 would be 0 (in the
-            public code it then is the lower clip); if all of them are, the binarization comes after training.
+            public code it then is the lower clip). If all of them are, the binarization comes after training.
         clip: alpha is kept between these two; the public code: (5e-4, 5e-2). None: it is not, and
             at large rates exp(rho a) may leave the numbers there are. A layer whose alpha is 0 sends zeros.
-        both: also the mean of the updates goes down binarized, as FedMUD has it "for a fair comparison": by the same S,
-            with alpha = mean |m| layer by layer, since the server trains nothing. A client that was away is sent the
-            updates it missed, or the model where that is smaller. False: the paper's own FedBAT, the model goes down.
+        both: also the mean of the updates goes down binarized, as FedMUD has it "for a fair comparison". It has the
+            same S, with alpha = mean |m| layer by layer, since the server trains nothing. A client that was away is
+            sent the updates it missed, or the model where that is smaller. False: the paper's own FedBAT, the model
+            goes down.
         weighted: False averages the participants alike; True by the problem's client weights p_i (the public code: by
             their numbers of minibatches).
     """

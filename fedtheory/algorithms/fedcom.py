@@ -43,7 +43,7 @@ class FedCom(Algorithm):
 
     The paper's Q is any unbiased compressor; DeComFL's baseline is "compressing each element ... to 8 bits". The paper
     sends Q((x - y)/eta) and steps by eta gamma times the mean; ours sends Q(y - x): Q is homogeneous. The authors' code
-    rounds to the nearest of 256 levels between each tensor's least and largest entry, quantizes the mean on its way
+    rounds to the nearest of 256 levels between each tensor's least and largest entry. It quantizes the mean on its way
     down as well, and has a client's own unquantized change in delta_i.
 
     Fields:

@@ -35,7 +35,7 @@ class FedDyn(Algorithm):
 
     At an exact minimiser the new dual is the client's gradient there, so a fixed point has consensus and a zero mean of
     the gradients. The paper minimises exactly; here it is K gradient steps from theta^{t-1}, as in the authors' code,
-    whose fixed points are the same. L is the plain mean of the clients' losses, as in the paper; the authors' code
+    whose fixed points are the same. L is the plain mean of the clients' losses, as in the paper. The authors' code
     divides alpha by a client's share of the data, and clips the norm of the local gradient with its linear terms. What
     is evaluated is theta^t, not the mean of the clients' models.
 

@@ -45,8 +45,8 @@ class FedFTG(Algorithm):
     Whole models cross, so the mean is exact, but nothing is saved on the wire; what GaLore saves is the optimizer's
     memory. P_i and the moments stay with their client from round to round, as in the public code. (That code gives
     GaLore's optimizer no rank, with which it is plain AdamW; this is what its text says.) Vectors are not projected;
-    the paper trains no vectors. Moments outlive the P whose coordinates they have, as in GaLore's code: there the signs
-    of the new singular vectors matter, which the text leaves open and libraries choose at will. Here they are fixed.
+    the paper trains no vectors. Moments outlive the P whose coordinates they have, as in GaLore's code. So the signs of
+    the new singular vectors matter; the text leaves them open, and libraries choose them at will. Here they are fixed.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.

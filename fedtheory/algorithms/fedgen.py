@@ -59,12 +59,12 @@ class FedGen(Algorithm):
     Client, (5): min L_k(theta_k) + reg E CE(g(z; theta_k^p), y), with fresh z in every step.
 
     The generator is a perceptron with one hidden layer on (eps, one-hot y), without the batch normalisation that the
-    authors' code gives it. Algorithm 1 steps along the gradient in w; their code takes Adam, and so does this, its
-    moments kept between rounds, without weight decay and decaying rate. p(y) is the share of each label in the batches
-    that the last round's participants counted. The first round is the code's: before the generator has been trained
-    nothing is generated, and it is not sent. Not taken from the code: a third term of (5), on real images; in (4) the
-    sum over clients of their own cross-entropies, weighted by client and label; uniform labels, and eps from [0, 1];
-    reg that starts at 10, decays, and is gone after 20 local epochs.
+    authors' code gives it. Algorithm 1 steps along the gradient in w. Their code takes Adam, and so does this, its
+    moments kept between rounds, without weight decay and decaying rate. The p(y) is the share of each label in the
+    batches that the last round's participants counted. The first round is the code's: before the generator has been
+    trained nothing is generated, and it is not sent. Four things are not taken from the code. In (5): a third term, on
+    real images. In (4): the sum over clients of their own cross-entropies, weighted by client and label. Uniform
+    labels, and eps from [0, 1]. And reg that starts at 10, decays, and is gone after 20 local epochs.
 
     Fields:
         lr: beta; None: `pace` times the problem's `rate`.

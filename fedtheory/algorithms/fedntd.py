@@ -20,9 +20,9 @@ from fedtheory.core.registry import Card, Method
 class FedNTD(Algorithm):
     """FedAvg with the loss L_CE + beta L_NTD: a client keeps the global model's opinion on the classes that are wrong.
 
-    L_NTD = KL(q_g || q_l), averaged over the batch, q the softmax of logits / tau over the classes but the true one, of
-    the global (g, the round's start) and the local model (l). No factor tau^2: the
-    authors' code has had both; for theirs with it pass beta tau^2. With two classes
+    L_NTD = KL(q_g || q_l), averaged over the batch. Here q is the softmax of logits / tau over the classes but the true
+    one. The global model (the round's start) is g, the local one l. No factor tau^2: the authors' code has had both;
+    for theirs with it pass beta tau^2. With two classes
     one class is wrong and q is 1: that is FedAvg.
 
     Fields:

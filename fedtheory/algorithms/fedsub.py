@@ -112,8 +112,8 @@ class FedSub(Algorithm):
         form: "printed" sends B_i and adds it to Lambda_i (lines 6-14). "sums" is the paper's own rewriting (13)-(19):
             the client sends U_i = -eta sum_t g_i, of the same size, and Lambda_i^{k+1} = (P^{k+1})^T P^k (U_i - mean
             U). Equal in exact arithmetic with S = n, where Lambda_i + B_i = U_i and sum_i Lambda_i = 0 (15). In
-            floating point "printed" carries the rounding error of (15) from round to round, and (P^{k+1})^T P^k
-            multiplies it, by about sqrt(m/r) for `Spherical` and more for `Gaussian`; "sums" makes it anew.
+            floating point "printed" carries the rounding error of (15) from round to round. (P^{k+1})^T P^k multiplies
+            it, by about sqrt(m/r) for `Spherical` and more for `Gaussian`; "sums" makes it anew.
         dual: False keeps Lambda_i = 0, and no reply crosses: with `Coordinate`, the paper's FedAvg-CD.
 
     All participants weigh the same, 1/S; the paper has S = n. Who is away keeps its dual and, when it is back, turns it

@@ -33,7 +33,7 @@ class FedZO(Algorithm):
     """FedAvg whose local steps know losses only: differences along random directions stand for gradients.
 
     The paper's v is uniform on the unit sphere and its estimator (d / mu') (f(x + mu' v) - f(x)) v, averaged over
-    directions; with z = sqrt(d) v that is the slope along z times z, with mu = mu' / sqrt(d).
+    directions. With z = sqrt(d) v that is the slope along z times z, with mu = mu' / sqrt(d).
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`, less by the directions' variance.
@@ -100,7 +100,7 @@ class MeZO(Algorithm):
 
     It is no federated method: a problem with more than one client must be pooled first, `Pooled(problem)`. Client and
     server are one machine, so nothing crosses. Directions come block by block, and a problem that evaluates layer by
-    layer (`Problem.losses_at`) holds one perturbed layer at a time; that replaces adding epsilon z, taking 2 epsilon z
+    layer (`Problem.losses_at`) holds one perturbed layer at a time. That replaces adding epsilon z, taking 2 epsilon z
     away and adding it back, which would leave rounding.
 
     Fields:

@@ -35,9 +35,9 @@ class FetchSGD(Algorithm):
     """Clients upload count sketches; momentum and error live in sketches at the server, which sends k entries down.
 
     The paper's gradient becomes the change over K local steps, which has lr in it: K = 1 and server_lr=1 are its eta.
-    So the momentum, too, has the lr of its rounds in it; under a schedule the paper's, of gradients, is another one.
-    A client keeps nothing. One that was away is sent the sparse updates that it missed, or the model where that is
-    smaller; the hash functions are drawn once, and their seed is sent every time.
+    So the momentum, too, has the lr of its rounds in it; under a schedule the paper's, of gradients, is another one. A
+    client keeps nothing. One that was away is sent the sparse updates that it missed, or the model where that is
+    smaller. The hash functions are drawn once, and their seed is sent every time.
 
     Fields:
         lr: local step size; None: `pace` times the problem's `rate`.
@@ -49,10 +49,11 @@ class FetchSGD(Algorithm):
             and with ratio=1 and momentum=0 this is FedAvg.
         momentum: rho.
         server_lr: eta.
-        clear: what is sent is "subtract"ed from S_e, as printed; or the cells that it touches are set to "zero" in S_e
-            and in S_u (momentum factor masking), as in the public code. Where k is not small against the columns, the
-            printed line takes the estimate's noise away as if it were signal, and S_e grows ("this should work but
-            doesn't (model diverges)", that code says of it). There eta stands before what is sent, not before S_u.
+        clear: "subtract": the upload is subtracted from S_e, as printed. "zero": the cells that it touches are set to
+            zero in S_e and in S_u (momentum factor masking), as in the public code. Where k is not small against the
+            columns, the printed line takes the estimate's noise away as if it were signal. Then S_e grows ("this should
+            work but doesn't (model diverges)", that code says of it). There eta stands before what is sent, not before
+            S_u.
     """
 
     lr: float = by_problem()

@@ -117,8 +117,8 @@ class FlexLoRA(Algorithm):
         local_steps: local steps of a round.
         decompositions: one for each kind of client, from which its ranks follow; client i is of kind i modulo their
             number. They differ in `ratio` alone.
-        share: the power of the singular values that goes to B = U S^share; A = S^(1 - share) V^T has the rest. 1 reads
-            the paper's redistribution as B = U S, A = V^T.
+        share: the power of the singular values in B = U S^share; A = S^(1 - share) V^T has the rest. With 1 the paper's
+            redistribution is read as B = U S, A = V^T.
         weighted: False averages the participants alike; True by the problem's client weights p_i (the paper's n_i).
     """
 

@@ -100,16 +100,16 @@ class FLSS(Algorithm):
     """FedAvg or SignSGD for T0 rounds; then clients' updates are projected on the main directions of the global ones.
 
     The inner projection that C.1 prints (P^perp, or P^T: the extraction is unclear) cannot be the one on the
-    complement, for Proj_P(Proj_{P^perp}(g)) = 0 and nothing would move; C.8 has Proj_P(Proj_P(g)) = Proj_P(g).
-    What else the appendix leaves open is in `readings.flss`.
+    complement. For Proj_P(Proj_{P^perp}(g)) = 0 and nothing would move; C.8 has Proj_P(Proj_P(g)) = Proj_P(g). What
+    else the appendix leaves open is in `readings.flss`.
 
     Fields:
         lr: eta; None: `pace` times the problem's `rate`.
         local_steps: tau.
         rank: R, of the whole model. While G grows only R of its singular vectors are kept: no more memory than P takes.
             The P that C.5 prints is the SVD of all of G (`readings.flss`, kept=J).
-        warm_up: T0, rounds of the base method. B.3 and Table 4 point to 200 of 400: there 400 rounds of FLSS cost
-            0.21 G = (200 + 40) * 878,538 on CIFAR-10 and 0.22 G = 240 * 924,708 on CIFAR-100.
+        warm_up: T0, rounds of the base method. B.3 and Table 4 point to 200 of 400. There 400 rounds of FLSS cost 0.21
+            G = (200 + 40) * 878,538 on CIFAR-10 and 0.22 G = 240 * 924,708 on CIFAR-100.
         refresh: after the warm-up, every so many rounds one runs without projection, its global update becomes a column
             of G, and P is made anew; 0: P stays as it was at T0. A.2 has the subspace "continuously" updated. 5 costs
             the 40 * d of the last 200 rounds in Tables 3 and 4 (so would sending P once, R = 40).

@@ -25,9 +25,9 @@ class MOON(Algorithm):
     """FedAvg whose clients pull their features to the global model's and push them from their own previous model's.
 
     The features R_w are what the network's last linear map is given. The paper puts a projection head of two layers
-    below it, in all methods that it compares; here the network is the problem's, and a projection head is part of it or
-    not. A client that has no previous model takes the global one for it, whose contrastive loss is constant: the
-    authors' code drops the term in the first round, and later newcomers have a random network for it. Their code
+    below it, in all methods that it compares. Here the network is the problem's, with or without a projection head. A
+    client that has no previous model takes the global one for it, whose contrastive loss is constant: the authors' code
+    drops the term in the first round, and later newcomers have a random network for it. Their code
     evaluates the other two networks with running moments of batch normalisation, here there are none: the moments are
     the batch's.
 

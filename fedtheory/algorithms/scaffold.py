@@ -47,8 +47,8 @@ class Scaffold(Algorithm):
         option: "II" takes c_i^+ from the steps just made; "I" from the full local gradient at the server's model.
         server_control: how c is averaged when S < N. "all" (line 17): c + (1/N) sum_S (c_i^+ - c_i), the mean of all
             stored c_i. "participants": c = (1/S) sum_S c_i^+, which is SSF's (6) at r = d with S for N.
-        weighted: False counts the clients alike, as printed; True by the problem's client weights p_i, in the mean of
-            y_i - x over the participants and in c = sum_i p_i c_i: what is minimised is F = sum_i p_i F_i.
+        weighted: False counts the clients alike, as printed. True counts them by the problem's client weights p_i, in
+            the mean of y_i - x over the participants and in c = sum_i p_i c_i. Then F = sum_i p_i F_i is minimised.
     """
 
     lr: float = by_problem()

@@ -69,8 +69,8 @@ class SSF(Algorithm):
             that, with a fifth of each layer's rows, as Sec. 5's r = 20 of 100.
         server_lr: eta_g.
 
-    The sums of lines 14 and 16 go over the S participants, in place of all N; with S < N such a c has FedAvg's
-    sampling noise (`ssf.partial_control`), and `SSFReading(server_control="all")` has none. The full x^t crosses once:
+    The sums of lines 14 and 16 go over the S participants, instead of all N. With S < N such a c has FedAvg's sampling
+    noise (`ssf.partial_control`), and `SSFReading(server_control="all")` has none. The full x^t crosses once:
     afterwards a client is sent the steps that it missed, so that a payload is r-dimensional (Sec. 3.6, "projected
     communication only").
 

@@ -37,10 +37,10 @@ class Down:
 class STC(Algorithm):
     """Sparse ternary updates in both directions, with an error accumulated at each end.
 
-    A client that was away is sent the updates that it missed, one by one, or the model where that is smaller (the paper
-    has the server cache their partial sums). The entries are chosen from the whole model, with one mu, as the boxes
-    read; the authors' code does so tensor by tensor. A position and its sign cross as one 32-bit integer, in place of
-    the paper's Golomb code, whose length hangs on the data.
+    A client that was away is sent the updates that it missed, one by one, or the model where that is smaller. (The
+    paper has the server cache their partial sums.) The entries are chosen from the whole model, with one mu, as the
+    boxes read; the authors' code does so tensor by tensor. A position and its sign cross as one 32-bit integer, in
+    place of the paper's Golomb code, whose length depends on the data.
 
     Fields:
         lr: local step size; None: `pace` times the problem's `rate`.
@@ -51,12 +51,12 @@ class STC(Algorithm):
         values: "ternary", mu times the sign; "own", each entry its own value, the sparsification that the paper starts
             from. With ratio=1 and "own" this is FedAvg; "ternary" then is scaled signs in both directions.
         ties: which entries as large as the k-th largest cross. "first": the first ones, so that k cross, as the paper
-            prices a message. "printed": all of them, by Algorithm 1's mask |T| >= v, with mu = (1/k) sum |T masked|:
-            with m of them at k = 1, mu is m times each entry, and what is left grows. "all": all of them, and mu the
+            prices a message. "printed": all of them, by Algorithm 1's mask |T| >= v, with mu = (1/k) sum |T masked|.
+            With m of them at k = 1, mu is m times each entry, and what is left grows. "all": all of them, and mu the
             mean of the k largest, as in the authors' code. How many cross then depends on the data, and a message has
             room, and the price, of all d entries: both are for trajectories. Weights whose inputs are equal tie. On
-            digits (20 clients, 60 rounds, 5 seeds) 8% of the messages have ties; against "first", the accuracy is
-            0.1 points (+-0.6) higher with "all" and 0.2 (+-1.0) lower with "printed".
+            digits (20 clients, 60 rounds, 5 seeds) 8% of the messages have ties. Against "first", the accuracy is 0.1
+            points (+-0.6) higher with "all" and 0.2 (+-1.0) lower with "printed".
     """
 
     lr: float = by_problem()

@@ -96,7 +96,7 @@ class Watched:
             fix = f"define a dataclass Own with tensors that lead with N = {problem.n}, or return State(..., None)"
             self._refuse("init", state.own, "a dataclass, or None, as State.own", fix)
         if problem.kept != problem.n and _rows(state.own) == problem.n:
-            fix = "write problem.kept in the place of problem.n where init makes Own"
+            fix = "write problem.kept instead of problem.n where init makes Own"
             expected = f"{problem.kept} rows: this process keeps so many of the {problem.n} clients"
             checks.reject(f"{self.kind}.init", f"Own of {problem.n} rows", expected, fix)
         self._look_at_rows(state.own, problem.kept, "N", "the clients: row i is client i's")

@@ -55,9 +55,10 @@ class History:
     """What a run recorded.
 
     Fields:
-        columns: one list per quantity, all of one length: "round" (rounds done, 0 = start), the metrics asked for
-            ("error", "loss", a function's name), and the traffic so far, summed over the clients: "up_scalars",
-            "up_bytes", "down_scalars", "down_bytes", and "saved_bytes", what shared seeds spared in both directions.
+        columns: one list per quantity, all of one length. There are "round" (rounds done, 0 = start), the metrics asked
+            for ("error", "loss", a function's name), and the traffic so far, summed over the clients. It has
+            "up_scalars", "up_bytes", "down_scalars", "down_bytes", and "saved_bytes", what shared seeds spared in both
+            directions.
         state: after the last finite round.
         diverged: None, or where the run left the finite numbers; it stops there. A problem's metric that is not finite
             stops no run: where it is so in the last record, this names it, and the first record from which on it is.

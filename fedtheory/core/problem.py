@@ -176,8 +176,8 @@ def own_modes() -> Iterator[None]:
 class Problem(ABC):
     """N client losses F_i of one flat parameter vector, stacked, and F = sum_i p_i F_i.
 
-    Shapes: S clients at a time, `clients` (S,) int64; parameters (S, d). A *sample* is what one local step sees: the
-    xi of the papers. Samples are drawn for all N clients in one call and then picked, so client i's sample of a round
+    Shapes: S clients at a time, `clients` (S,) int64; parameters (S, d). A *sample* is what one local step sees: the xi
+    of the papers. Samples are drawn for all N clients in one call and then picked. So client i's sample of a round
     depends on the key and on i alone, not on who else takes part or on how the work is cut.
 
     Attributes:
@@ -315,7 +315,7 @@ class Problem(ABC):
 
         That is all its attributes but device and constants, and but how clients are stacked: numbers, texts, tensors,
         arrays and networks, also within tuples, lists, sets, dicts, dataclasses and other objects. Of a function its
-        name, its instructions and the plain values that it has captured count; of an object that does not say what it
+        name, its instructions and the plain values that it has captured count. Of an object that does not say what it
         holds, only its type, with a warning.
         """
         digest, unread = hashlib.sha256(repr(self.layout).encode()), []
@@ -349,7 +349,8 @@ class Problem(ABC):
 
     @_at_a_model
     def error(self, x: torch.Tensor) -> float:
-        """||x - x*|| / ||x*||, the papers' metric (SSF eq. 132, FedSub Sec. 5.1); ||x|| where x* = 0.
+        """Return the relative error ||x - x*|| / ||x*||, the papers' metric (SSF eq. 132, FedSub Sec. 5.1); ||x|| where
+        x* = 0.
 
         Raises ValueError where x* is not known.
         """

@@ -504,8 +504,8 @@ class Hadamard(Decomposition):
     Proposition 1: W1 = X1 Y1^T and W2 = X2 Y2^T have rank r = ceil(ratio m n / (2 (m + n))), their product up to r^2.
 
     Fields:
-        tensor: True takes Proposition 3 for convolutions, which needs `kernel`: W1 and W2 are Tucker products of
-            X (c_out x R), Y (c_in x R) and T (R x R x k x k), with the smallest R that trains ratio c_out c_in k^2.
+        tensor: True takes Proposition 3 for convolutions, which needs `kernel`. W1 and W2 are Tucker products of X
+            (c_out x R), Y (c_in x R) and T (R x R x k x k). R is the smallest that trains ratio c_out c_in k^2.
 
     Raises ValueError also for tensor=True without a kernel.
     """

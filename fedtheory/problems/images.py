@@ -32,10 +32,10 @@ class ImageClassification(Minibatches):
     """f_i(x) = mean cross-entropy of the network with weights x on client i's images.
 
     A local step sees `batch` images of a client: each epoch is a fresh permutation of its data. With `epochs=None` a
-    client runs through permutation after permutation in batches that are always full (smaller only where the client
-    has fewer images). With `epochs=E` it makes E passes, the last batch of each as small as it must be; `steps` is the
-    K of the client with the most data, and the others idle (zero gradient) once they are done. Methods that add terms
-    of their own to the gradient would still move them; `run` refuses these where the numbers of batches differ.
+    client runs through permutation after permutation in batches that are always full (smaller only where the client has
+    fewer images). With `epochs=E` it makes E passes, the last batch of each as small as it must be. `steps` is the K of
+    the client with the most data; the others idle (zero gradient) once they are done. Methods that add terms of their
+    own to the gradient would still move them; `run` refuses these where the numbers of batches differ.
 
     Args:
         images: (n, channels, height, width), float32 or float64, already normalised.
@@ -55,19 +55,18 @@ class ImageClassification(Minibatches):
             the client alone. Evaluation, moments and full gradients see the images as they are. A mirrored digit is
             another sign, or none: "crop" is for these.
         test: images and labels to evaluate on; default the training data.
-        moments: the images from which each client takes the moments of batch normalisation for evaluation: "drawn",
-            `batch` of its own by the key, or "first", the first `batch` of its part, which are of few labels where the
-            data are sorted.
+        moments: the images from which each client takes the moments of batch normalisation for evaluation. "drawn":
+            `batch` of its own, by the key. "first": the first `batch` of its part, which have few labels where the data
+            are sorted.
         stacked: evaluate clients' networks together (True; on the CPU as many as stay in a core's cache) or one by one
-            (False). None chooses: together where the network has no convolution (2.5 to 10 times faster) and on CUDA;
-            one by one for convolutions on the CPU, where a grouped convolution is slower than its parts and takes twice
+            (False). None chooses: together where the network has no convolution (2.5 to 10 times faster) and on CUDA.
+            Convolutions on the CPU go one by one: there a grouped convolution is slower than its parts and takes twice
             the memory.
-        precision: "full": all in the dtype of the images: on a card cuDNN's TF32, in which PyTorch convolves there, is
-            switched off for the process, since a zeroth-order difference is lost in its ten bits (to have it, set
-            torch.backends.cudnn.allow_tf32 afterwards). "bf16": products and convolutions in bfloat16 while weights,
-            moments of normalisation, losses and everything that an algorithm adds up stay in float32, which the images
-            must have. For convolutions on a card, or on a CPU with AVX512-BF16 (or AMX): elsewhere it works and is
-            slower, and so it is for perceptrons.
+        precision: "full": all in the dtype of the images. On a card that switches cuDNN's TF32 off for the process,
+            since a zeroth-order difference is lost in its ten bits. (To have TF32, set torch.backends.cudnn.allow_tf32
+            afterwards.) "bf16": products and convolutions in bfloat16 while weights, moments of normalisation, losses
+            and everything that an algorithm adds up stay in float32, which the images must have. For convolutions on a
+            card, or on a CPU with AVX512-BF16 (or AMX): elsewhere it works and is slower, and so it is for perceptrons.
         device: where to compute.
 
     Raises TypeError or ValueError for wrong shapes, dtypes, ranges, empty clients, or labels the network does not have.
@@ -289,7 +288,7 @@ class ImageClassification(Minibatches):
         return modules.state_dict(self._module, checks.tensor("x", x, (self.d,)))
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
-        """Client i's permutations, and how its images are augmented, hang on the key and on i alone."""
+        """Client i's permutations and augmented images depend on the key and on i alone."""
         rows = self._drawn(clients, steps, key)
         batches = self._batches(rows)
         if self.augment is None:

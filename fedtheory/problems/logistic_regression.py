@@ -114,11 +114,11 @@ class LogisticRegression(Problem):
     ) -> "LogisticRegression":
         """The problem of FedSub's Fig. 1, as far as it is printed: sizes, one cluster per client, small noise.
 
-        The rest is this package's reading, and a setting, because the figure's levels depend on it:
+        The rest is this package's reading, and a setting, because the figure's levels depend on it.
             "hyperplane" (default): cluster i lies near its own hyperplane {a : w_i^T a = offset}, w_i a random unit
-                normal, with standard normal coordinates inside it and `noise` times a normal across; labels are drawn
+                normal. Coordinates are standard normal inside it and `noise` times a normal across. Labels are drawn
                 from one logistic model common to all clients.
-            "center": cluster i is N(mu_i, I) around a centre of norm offset * sqrt(m); its labels are decided by its
+            "center": cluster i is N(mu_i, I) around a centre of norm offset * sqrt(m). Its labels are decided by its
                 own random hyperplane through that centre and flipped with probability `noise`.
 
         >>> problem = LogisticRegression.fedsub(Key(0), samples=3000)

@@ -69,7 +69,7 @@ class Minibatches(Problem):
         return [(self.epochs or 1) * -(-len(self.parts[i]) // self.batch) for i in clients.tolist()]
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
-        """Client i's permutations hang on the key and on i alone."""
+        """Client i's permutations depend on the key and on i alone."""
         return self._batches(self._drawn(clients, steps, key))
 
     def _drawn(self, clients: torch.Tensor, steps: int, key: Key) -> list[list[torch.Tensor]]:

@@ -49,9 +49,8 @@ class Supervised(Minibatches):
         device: where to compute.
 
     Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`, in `nn.MultiheadAttention`) in training mode drop by the round's
-    key and the client alone, so a run is the same however its clients are stacked. A loss or gradient on all data, and
-    `accuracy`, drop nothing.
-    Other layers that mix the samples of a batch are refused.
+    key and the client alone. So a run is the same however its clients are stacked. A loss or gradient on all data, and
+    `accuracy`, drop nothing. Other layers that mix the samples of a batch are refused.
 
     Raises TypeError or ValueError for data that do not fit, and for a module or a loss that is not as above.
 
@@ -357,7 +356,7 @@ class Supervised(Minibatches):
         return [parts[at] for at in self._places]
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
-        """Client i's batches and masks hang on the keys and on i alone."""
+        """Client i's batches and masks depend on the keys and on i alone."""
         batches = super().draw(clients, steps, key)
         if not self.scored.dropped:
             return batches

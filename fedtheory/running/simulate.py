@@ -80,7 +80,7 @@ def run(
         algorithm: what it left out (`lr=None`) is chosen for the problem, by `Algorithm.on`.
         rounds: T >= 0.
         sampled: S, clients per round, uniform without replacement; default all.
-        sampler: picks each round's participants in the place of uniform draws: `Weighted`, `Cyclic`, `Available`, or a
+        sampler: picks each round's participants instead of uniform draws: `Weighted`, `Cyclic`, `Available`, or a
             `Sampler` of yours.
         dropout: probability that a sampled client falls silent after its download; one always answers.
         seed: of every draw of the run. Draws name their path under it: ("P",), ("round", t, ...).
@@ -88,9 +88,9 @@ def run(
         schedule: factors on the algorithm's lr, see `fedtheory.core.schedule`; default none: 1.
         every: record each so many rounds; the start and the last round always.
         metrics: "error" (||x - x*|| / ||x*||), "loss" (F(x)), "accuracy" (share of test samples that are right), or a
-            function (problem, x) -> a number, whose name its column has; default `problem.metrics`: the error, or where
-            there is no x* the loss, and the accuracy of a classification. With a group the first process calls it.
-            Of a vector each entry has a column, "name[0]", and of a dict each number, "name.key"; not with a group.
+            function (problem, x) -> a number. A function names its column. Default `problem.metrics`: the error, or
+            where there is no x* the loss, and the accuracy of a classification. With a group the first process calls
+            it. Of a vector each entry has a column, "name[0]", and of a dict each number, "name.key"; not with a group.
         chunk: clients stacked at a time; None: the problem's choice. Changes no result beyond rounding.
         threads: chunks that run at a time; changes no bit. For convolutions, with torch.set_num_threads(1).
         blocks: of client ids; only clients of one block are stacked. Default one, with a group `shards.BLOCKS`. A run
@@ -100,7 +100,7 @@ def run(
             `History.state.own` holds; all else is the same in all of them.
         memory_map: a folder. Private state lies in files there that are mapped into memory and may be larger than it.
         checkpoint: a folder (with a group: one that all processes see). If it holds a checkpoint of this very run, the
-            run goes on from there, with the same bits as an unbroken run, in any number of processes; a checkpoint of
+            run goes on from there, with the same bits as an unbroken run, in any number of processes. A checkpoint of
             another run is refused, and so is a folder that a run uses.
         checkpoint_every, checkpoint_seconds: rounds and seconds after which the next checkpoint is due, whichever comes
             first; one more is written at the end, also where the run diverges or is interrupted (Ctrl-C). A run may go

@@ -93,9 +93,9 @@ class PrivateUploads(Around):
 class NormalizedUploads(Around):
     """A method whose clients scale their change of the model by tau / tau_i: tau_i is how many local steps they made.
 
-    FedNova's weighting (Wang et al. 2020, arXiv:2007.07481): without it tau_i counts as a weight beside the method's,
-    which are p_i with `weighted=True`, else 1/N. tau = sum_i p_i tau_i is a constant of the data, which clients know.
-    Neutral where all make equally many.
+    This is FedNova's weighting (Wang et al. 2020, arXiv:2007.07481). Without it tau_i counts as a weight beside the
+    method's, which are p_i with `weighted=True`, else 1/N. The mean tau = sum_i p_i tau_i is a constant of the data,
+    which clients know. Neutral where all make equally many.
 
     Fields:
         method: one that uploads `dy`; others are refused.

@@ -81,10 +81,10 @@ def best_directions(kappa: float, fixed: float = 1.0, each: float = 1.0) -> int:
 def subspace_price(d: int, r: int, effective: float, law: str = "spherical") -> float:
     """Bound how many times more rounds gradient descent takes in a random subspace than in the full space.
 
-    Curvature counts by its effective dimension tr H/L, not by d (limits.2.2): the price is below
-    1 + (tr H/L + 1)/r and below d/r for random orthonormal directions (limits.2.4), equal to the first for Gaussian
-    ones (limits.2.5) and up to d/r for random coordinates (limits.2.6): rotate first. The step is 1/(L price) for
-    subspaces with E[P] = I, the scale "isotropic", and d/r times that for orthonormal projectors.
+    Curvature counts by its effective dimension tr H/L, not by d (limits.2.2). For random orthonormal directions the
+    price is below 1 + (tr H/L + 1)/r and below d/r (limits.2.4). It equals the first for Gaussian ones (limits.2.5). It
+    is up to d/r for random coordinates (limits.2.6): rotate first. The step is 1/(L price) for subspaces with E[P] = I,
+    the scale "isotropic", and d/r times that for orthonormal projectors.
 
     Args:
         d: parameters.

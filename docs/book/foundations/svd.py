@@ -19,8 +19,8 @@
 # $\lVert \Pi u_k \rVert^2$ lie between 0 and 1 and sum to at most $r$. That is largest when the first $r$ of them are
 # 1.
 #
-# **Where the book uses it.** FLSS's basis is the first $R$ left singular vectors of a trajectory, and its bound
-# carries the missed share; FedHM and FlexLoRA truncate; FedMUD is what one does instead of truncating.
+# **Where the book uses it.** FLSS's basis is the first $R$ left singular vectors of a trajectory, and its bound carries
+# the missed share. FedHM and FlexLoRA truncate; FedMUD avoids truncating.
 #
 # The cell compares the truncation with the best of many random attempts of the same rank, and with the formula.
 

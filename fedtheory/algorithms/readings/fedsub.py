@@ -66,10 +66,10 @@ class FedSubReading(FedSub):
         absent: what a client that was not sampled does with its dual (17; SSF, 14). When P changes, "rotate" applies
             the same (P^{k+1})^T P^k when it is back, and is sent the seeds of all rounds it missed; "keep" leaves the
             coordinates: client lines are run by participants only, and the latest seed is enough. "step" runs all of
-            line 12 for every client in every round, with the B_i that it sent last (zero before its first): the loop
-            over i goes over all n, and B_i, computed at participants only, keeps its value. The stale B_i stays in
-            the coordinates of its own round. "step turned" turns it with the dual into every new P. A returning
-            client is then sent its dual.
+            line 12 for every client in every round, with the B_i that it sent last (zero before its first). The loop
+            over i goes over all n, and B_i, computed at participants only, keeps its value. The stale B_i stays in the
+            coordinates of its own round. "step turned" turns it with the dual into every new P. A returning client is
+            then sent its dual.
         dual_mean: the mean of line 10 that enters the dual when S < n (16, 17). "participants": over this round's
             uploads. "stored": over the last endpoint of every client, which the server keeps (SSF, Sec. 3.7: FedSub's
             "dual and endpoint states" take N r m); absent clients' endpoints are stale, in old coordinates

@@ -29,8 +29,8 @@ class FLSSReading(FLSS):
     Fields:
         interval: every so many rounds of the warm-up, w_{t+1} - w_t becomes a column of G.
         stream: a round whose update becomes a column of G runs "full", without projection, or "projected" like the
-            others. The projected global update lies in the span of P, so with "projected" P turns within its span and
-            nothing else happens, unless `kept` > `rank` or `forget` < 1 changes the order of the directions kept.
+            others. The projected global update lies in the span of P, so with "projected" P only turns within its span.
+            More happens where `kept` > `rank` or `forget` < 1 changes the order of the directions kept.
         scaled: what `sr` scales in projected rounds: the "local" step size or the "server"'s. With project="update"
             and one local step the two agree.
         layerwise: one SVD per layer in place of one for the whole vector; R is then of each layer, capped by its size.
@@ -40,8 +40,8 @@ class FLSSReading(FLSS):
         kept: singular vectors kept while G grows, at least R (the default). kept = J is the SVD of the whole G, d x J.
         order: "project" sends the signs of the projected update, R bits; "sign" projects the signs and sends R numbers.
             Table 3's costs, 1.11 M against 35.14 M, are 1 : 32.
-        residual: with SignSGD, what is left for the next round: what the "sign" lost (with order="project" R
-            dimensions of it are not 0), or "all" that was not sent, also what the projection left out.
+        residual: the rest that SignSGD keeps for the next round. "sign": the loss of the sign (with order="project" R
+            dimensions of it are not 0), "all": whatever was not sent, also the part outside the projection.
         scale: of the signs, over the whole vector that is signed ("model") or "layer" by layer.
         weighted: C.1's 1/M counts the participants alike; True by the problem's client weights p_i, as the public codes
             of FedAvg do. The appendix does not say whether clients' sizes differ.

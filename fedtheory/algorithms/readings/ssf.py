@@ -29,12 +29,12 @@ class SSFReading(SSF):
         refresh: rounds between projectors; 1 is the algorithm analysed, others are "tunable" (Sec. 3.6; 6).
         server_control: how c is averaged when S < N (the paper's (6) sums over all N, its experiments sample S; 1, 2).
             "participants": (6) with the S participants in place of N; for S < N it brings back FedAvg's sampling noise
-            (`ssf.partial_control`). "all": the mean of all stored c_i, kept up to date as in SCAFFOLD by
-            c + (1/N) sum_S (c_i^+ - c_i), which has none; clients send P_t (c_i^{t+1} - c_i^t), the same bytes.
+            (`ssf.partial_control`). "all": the mean of all stored c_i, kept up to date as in SCAFFOLD by c + (1/N)
+            sum_S (c_i^+ - c_i), which has none. Clients send P_t (c_i^{t+1} - c_i^t), the same bytes.
         resend_model: True sends the full x^t each round; False sends each client the steps that it missed (18, 19).
-        factored: False forms lines 8 and 9 as printed and projects the full gradient. True has the problem evaluate
-            P_t grad f_i on the subspace (`Problem.restrict`): equal in exact arithmetic, and where the problem
-            supports it the cost of a local step does not depend on d (Sec. 3.7, "Computation").
+        factored: False forms lines 8 and 9 as printed and projects the full gradient. True has the problem evaluate P_t
+            grad f_i on the subspace (`Problem.restrict`), equal in exact arithmetic. Where the problem supports it, the
+            cost of a local step does not depend on d (Sec. 3.7, "Computation").
     """
 
     refresh: int = 1

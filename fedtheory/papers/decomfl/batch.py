@@ -38,7 +38,7 @@ def measure(scale: str, seeds: int) -> Wants[Result]:
 WHY = (
     "P, the rate and momentum 0.9 without the factor 1 - beta are those of the authors' files, whose batches are of "
     "256 (open points 9, 15). A likely reason: an estimated gradient is about sqrt(d/P) times as long as the "
-    "minibatches' gradient, whose noise does not fall with the loss, and momentum adds up ten of them."
+    "minibatches' gradient. Its noise does not fall with the loss, and momentum adds up ten of them."
 )
 
 

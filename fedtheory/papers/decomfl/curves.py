@@ -185,8 +185,8 @@ def less_than_k() -> str:
         for low, high in (("K = 1", "K = 4"), ("P = 10", "P = 40"))
     ]
     return (
-        "In the authors' files P does not matter more than K: accuracy rises with K = 4 in the place of 1 (P = 20, "
-        f"rate 1e-3, three seeds) {gains[0]}; with P = 40 in the place of 10 (K = 4, rate 5e-4, one seed) {gains[1]}."
+        "In the authors' files P does not matter more than K. Accuracy rises with K = 4 instead of 1 (P = 20, rate "
+        f"1e-3, three seeds) {gains[0]}. With P = 40 instead of 10 (K = 4, rate 5e-4, one seed) it rises {gains[1]}."
     )
 
 
@@ -248,13 +248,14 @@ def figure_2(scale: str) -> str:
     )
     batches = f"{authors.options['batch']}{'' if authors.options['batch'] == 256 else ' (theirs: 256)'}"
     return (
-        f"Two readings, both with central differences; K and P are not printed. {PRINTED}: momentum 0.5, Dirichlet(1); "
-        f"batches of {printed.options['batch']} and mu = 1e-3, which are not printed; left P = {printed.width}, right "
-        f"K = 1, all at rate {full}; FedAvg with one local step at 0.1, without momentum. {AUTHORS}, as the published "
-        "results were made (open points 9, 14, 15): momentum 0.9, an IID split of all images, mu = 1e-4, batches of "
-        f"{batches}; left P = {authors.width} at rate {full}, right K = {authors.right_steps} at rate {half}; FedAvg "
-        "with four local steps at 0.1. Momentum is that of the public code's optimizer on the clients, without the "
-        "factor 1 - beta: its buffer is rebuilt and reverted with the model, so that all clients hold the same one. "
+        f"Two readings, both with central differences; K and P are not printed. {PRINTED.capitalize()}: momentum 0.5, "
+        f"Dirichlet(1); batches of {printed.options['batch']} and mu = 1e-3, which are not printed; left P = "
+        f"{printed.width}, right K = 1, all at rate {full}; FedAvg with one local step at 0.1, without momentum. The "
+        f"{AUTHORS} made the published results (open points 9, 14, 15): momentum 0.9, an IID split of all images, "
+        f"mu = 1e-4, batches of {batches}; left P = {authors.width} at rate {full}, right K = {authors.right_steps} at "
+        f"rate {half}; FedAvg with four local steps at 0.1. Momentum is that of the public code's optimizer on the "
+        "clients, without the factor 1 - beta. Its buffer is rebuilt and reverted with the model, so that all clients "
+        "hold the same one. "
         "Its weight decay, 1e-5, is left out (10)."
     )
 
@@ -672,7 +673,7 @@ def measure_4(scale: str, seeds: int) -> Wants[Result]:
         for lr in of.rates
         for mean, low, high in [interval(ahead("forward differences", lr))]
     ]
-    answer.notes.append(f"Forward differences, as Eq. 3 prints them, minus projection, end: {', '.join(parts)}.")
+    answer.notes.append(f"Forward differences (Eq. 3) minus projection, end: {', '.join(parts)}.")
     if scale in LARGER:
         levels = [
             f"at rate {lr:g} {100 * mean:.1f}% [{100 * low:.1f}, {100 * high:.1f}]"

@@ -134,8 +134,8 @@ def measure(scale: str, seeds: int, device: str) -> Result:
         f"{length} steps of SGD at 0.1, batch 64; Hessian of the mean loss over {images:,} training images (a network "
         f"with batch normalisation: in batches of {BATCH}, each by its moments), {steps} Lanczos steps, {probes} "
         "probe(s) per network.",
-        f"The Gauss-Newton part of this Hessian has a rank of {images:,} (classes - 1) at most, whatever the network: "
-        f"its other directions, {max(0.0, 1 - 9 * images / d):.0%} of all, lie near 0 by the setting alone.",
+        f"The Gauss-Newton part of this Hessian has a rank of {images:,} (classes - 1) at most, whatever the network. "
+        f"Its other directions, {max(0.0, 1 - 9 * images / d):.0%} of all, lie near 0 by the setting alone.",
         "The share is at most 1; the interval over seeds does not know that.",
     ]
     if exact:

@@ -91,7 +91,7 @@ class Setting:
 SPLIT = {"partition": "labels", "batch": BATCH, "view": VIEW, "whole": WHOLE}
 SETTINGS = {
     "quick": Setting(
-        "scikit-learn's digits (8 x 8) in the place of CIFAR-100, ResNet-8 with 7 x 7 kernels, 5 clients with 2 of the "
+        "scikit-learn's digits (8 x 8) instead of CIFAR-100, ResNet-8 with 7 x 7 kernels, 5 clients with 2 of the "
         "10 labels each",
         "smoke",
         "resnet8-7",
@@ -102,8 +102,8 @@ SETTINGS = {
         4,
     ),
     "medium": Setting(
-        "CIFAR-10 in the place of CIFAR-100: 4,000 of the 20,000 training images at hand and 2,000 test images, "
-        "resized to 12 x 12 pixels; ResNet-8 with 7 x 7 kernels in the place of ResNet-110; 5 clients with 2 of the "
+        "CIFAR-10 instead of CIFAR-100: 4,000 of the 20,000 training images at hand and 2,000 test images, "
+        "resized to 12 x 12 pixels; ResNet-8 with 7 x 7 kernels instead of ResNet-110; 5 clients with 2 of the "
         "10 labels each",
         "stand-in",
         "resnet8-7",
@@ -265,7 +265,7 @@ def measure_rates(scale: str, seeds: int) -> Wants[Result]:
             found = interval([a - b for a, b in zip(values, others, strict=True)])
             row |= zip((part, f"{part} low", f"{part} high"), found)
         table.append({**row, **wanted[name, lr, 0].ran()})
-    varied = f"In this picture eta is varied: {', '.join(map(str, RATES))}; all else as said."
+    varied = f"In this picture eta is varied: {', '.join(map(str, RATES))}; all else stays."
     said = words(scale, "ssf", list(RATED), seeds) | {"lr": str(RATES)}
     return Result(table, [], said, [*notes(scale), varied, OPTIMISTIC])
 
@@ -410,7 +410,7 @@ def measure_budgets(scale: str, seeds: int) -> Result:
         "Counted on shapes: parameters; products and tensor operations of one local step of all clients of a round, "
         f"stacked; memory in bytes of that step plus {VECTORS} vectors per client, float32.",
         "Measured: cpu_seconds, processor time of one gradient of one client, the first in its process, one thread. "
-        "cpu_hours is that times clients and steps: evaluation and the method's own products are left out.",
+        "That times clients and steps is cpu_hours: evaluation and the method's own products are left out.",
         f"Estimated, not measured on a card: gpu_hours, the larger of {SUSTAINED:.0e} FLOP a second and {LAUNCH:g} s "
         "an operation.",
     ]

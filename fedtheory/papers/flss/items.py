@@ -132,16 +132,16 @@ AT_LENGTH = dict.fromkeys(BETAS, BASES)  # beta of Table 2 -> what is run so
 IN_FULL = "in full,"
 _MOST_SEEDS = 3  # of what is run so
 FASHION_LENGTH = (
-    f'"{IN_FULL.strip(",")}": all images of Fashion-MNIST and the CNN, as printed, T0 = 200 as App. B.3 has it; 400 '
-    "rounds of 5 epochs (60 steps of 50 for every client, five epochs of the mean one), which are printed of "
-    "CIFAR-10 alone; R = 40, 10 of 100 clients and the rate 0.05, which are not printed. Products and convolutions "
-    "in bfloat16: at the medium scale it moves the mean of five seeds by less than a tenth of a point, the methods' "
-    "and those of FLSS less its base (flss/precision). All else as at the medium scale; what is judged in full is "
+    f'"{IN_FULL.strip(",")}": all images of Fashion-MNIST and the CNN, as printed; T0 = 200 as App. B.3 has it. 400 '
+    "rounds of 5 epochs, as printed for CIFAR-10 alone; these are 60 steps of 50 for every client, five epochs of "
+    "the mean one. R = 40, 10 of 100 clients and the rate 0.05, which are not printed. Products and convolutions "
+    "run in bfloat16. At the medium scale it moves the mean of five seeds by less than a tenth of a point, also for "
+    "FLSS less its base (flss/precision). All else as at the medium scale; what is judged in full is "
     "not judged there:"
 )
 PRINTED_LENGTH = (
-    "CNN, epochs=1: 32 x 32 pixels, 400 rounds, T0 = 200 as printed; R = 40 and 10 of 100 clients, which are not; "
-    "20,000 of the 50,000 training images, so that an epoch has 4 steps of 50 and not 10, and all 10,000 test images. "
+    "CNN, epochs=1: 32 x 32 pixels, 400 rounds, T0 = 200 as printed; R = 40 and 10 of 100 clients, which are not. "
+    "Training has 20,000 of the 50,000 images, so an epoch has 4 steps of 50 and not 10; all 10,000 images are tested. "
     "All else as at the medium scale:"
 )
 
@@ -485,8 +485,8 @@ def measure_lbgm(scale: str, seeds: int) -> Wants[Result]:
             result.cells[at_place] = judge.unmet(cell, idle[cell.cell])
     if (least := min(shares.values(), default=0.0)) > WHOLE:
         result.notes.append(
-            f"LBGM sent {least:.1%} of the models or more in our runs, and a few bytes with each message: it is FedAvg "
-            "here but for single messages, and the table compares two methods, not three."
+            f"LBGM sent {least:.1%} of the models or more in our runs, and a few bytes with each message. So it is "
+            "FedAvg here but for single messages, and the table compares two methods, not three."
         )
     return result
 

@@ -20,7 +20,7 @@ CONCLUSIONS = [
         ),
         (),
         "We ran Fashion-MNIST with the paper's network and length, and a smaller CIFAR-10. "
-        "Open are FedBAT under label skew (Table 1) and EF21-P without it (Table 3). "
+        "Two comparisons stay open: FedBAT under label skew (Table 1) and EF21-P without it (Table 3). "
         "Over EF21-P the lead is 0.3 points; the paper prints 3.1. "
         "EF21-P is 2.7 to 3.9 points above its printed levels, and sends 1.5 times BKD+AAD's bytes in both directions "
         "together.",

@@ -144,7 +144,7 @@ ON_FMNIST = {  # the best of them, in mud/tuning_fmnist
 }
 SETTINGS = {
     "quick": Setting(
-        "scikit-learn's digits in the place of CIFAR-10, a perceptron 64-64-10 with both matrices decomposed, "
+        "scikit-learn's digits instead of CIFAR-10, a perceptron 64-64-10 with both matrices decomposed, "
         "10 clients (Dirichlet 0.3), 5 sampled, 10 local steps of 32 images, 40 rounds; rates, a: best of mud/tuning",
         "smoke",
         ("CIFAR-10 N1", "CIFAR-10 N2", "CIFAR-10 IID"),
@@ -172,8 +172,8 @@ SETTINGS = {
         best=TUNED,
     ),
     "paper": Setting(
-        "the paper's; 24 local steps, three epochs of the average client; rates and a, of which the paper prints the "
-        "grids and not what was chosen: on Fashion-MNIST the best of eight settings for every method in "
+        "the paper's; 24 local steps, three epochs of the average client. The paper prints the grids of rates and a, "
+        "and not the choice; on Fashion-MNIST it is the best of eight settings for every method in "
         "mud/tuning_fmnist, after 15 rounds of N1 on another seed; elsewhere as the public code has them for FedAvg "
         "and FedMUD+BKD+AAD, the others' as at the medium scale",
         "paper's",
@@ -215,11 +215,11 @@ EXTENT = {  # of the sweeps: values of s (None: never), factors on a, compressio
     },
 }
 READING = [
-    "The ratio 1/32 holds for the whole network, as in the public code: that of the decomposed layers is lowered until "
-    "it does (quick scale, SVHN and CIFAR-100, where the layers that stay whole are more than a 32nd: for each "
-    "decomposed layer). First and last layer stay whole; convolutions are read row by "
-    "row as (c_out k) x (c_in k) matrices, Kronecker blocks are stacked, as in the public code. EF21-P and FedBAT "
-    "compress all layers, in both directions.",
+    "The ratio 1/32 holds for the whole network, as in the public code: the decomposed layers have a lower one. "
+    "(At the quick scale, with SVHN and CIFAR-100, it holds for each decomposed layer: the layers that stay whole are "
+    "more than a 32nd.) First and last layer stay whole; convolutions are read row by row as (c_out k) x (c_in k) "
+    "matrices, Kronecker blocks are stacked, as in the public code. EF21-P and FedBAT compress all layers, in both "
+    "directions.",
     "s = 1 and this ratio, where they are not what varies; no augmentation; averages over the participants, not "
     "weighted; batch normalisation by the batch's own moments, gathered once from the clients for evaluation. "
     "Accuracy: mean of the last two records, since few clients with skewed labels per round let it jump; not the best "

@@ -63,8 +63,8 @@ def measure(scale: str, seeds: int) -> Wants[Result]:
 
 
 NOT_PRINTED = (
-    "Neither is printed: that absent clients step their duals with the endpoint that they sent last, in the "
-    "coordinates of its own round, and that every round has a new basis. SSF's Table 1 says every five rounds; with "
+    "Two things are not printed. Absent clients step their duals with the endpoint that they sent last, in the "
+    "coordinates of its own round. And every round has a new basis. SSF's Table 1 says every five rounds; with "
     "five, and stale endpoints as they are or turned along, the levels are not the printed ones (ssf/readings). A "
     "search over readings of the dual found this one: that it fits is no proof that it was run."
 )

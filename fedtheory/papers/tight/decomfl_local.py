@@ -299,7 +299,7 @@ def typical(T: int) -> tuple[dict[str, float], str]:
     return {
         "drift, K": drifts / ((1 - 1 / K) * (K * lr) ** 2 * theta * units),
         "theorem, K": sum(G2) / T / right,
-    }, f"{T} rounds with K = {K}, H = LI, all clients."
+    }, f"Then {T} rounds with K = {K}, H = LI, all clients."
 
 
 MANY = "many directions, two clients"
