@@ -15,19 +15,24 @@ Record normal {O} (Z : law O) (z : O -> vec) : Prop := {
     = dot h k * (dot a b * dot c e + dot a c * dot b e + dot a e * dot b c)
     + dot a h * (dot b k * dot c e + dot c k * dot b e + dot e k * dot b c) + dot b h * (dot a k * dot c e + dot c k * dot a e + dot e k * dot a c)
     + dot c h * (dot a k * dot b e + dot b k * dot a e + dot e k * dot a b) + dot e h * (dot a k * dot b c + dot b k * dot a c + dot c k * dot a b) }.
+Record symm (M : vec -> vec) : Prop := {
+  s_add : forall u v, M (u + v)%V = (M u + M v)%V;
+  s_scal : forall a u, M (a *: u)%V = (a *: M u)%V;
+  s_sym : forall u v, dot (M u) v = dot u (M v) }.
+Lemma mapL_symm L M : mapL L M -> symm M. Proof. intros h. split; apply h. Qed.
 Variable H : vec -> vec.
-Variables L kappa : R.
-Hypothesis HH : mapL L H.
+Section Symmetric.
+Hypothesis HS : symm H.
 Definition nH v : R := dot v (H v).
 Definition tr : R := sum dim (fun j => dot (basis j) (H (basis j))).
 Lemma parseval u v : sum dim (fun j => dot u (basis j) * dot v (basis j)) = dot u v.
 Proof. rewrite (dot_coords u v). apply sum_ext; intros. now rewrite !(dotC (basis _)). Qed.
 Lemma form_sum z : nH z = sum dim (fun j => dot (basis j) z * dot (H (basis j)) z).
-Proof. unfold nH. rewrite dot_coords. apply sum_ext; intros. now rewrite (l_sym _ _ HH). Qed.
+Proof. unfold nH. rewrite dot_coords. apply sum_ext; intros. now rewrite (s_sym _ HS). Qed.
 Lemma basis_1 j : (j < dim)%nat -> dot (basis j) (basis j) = 1.
 Proof. intros h. rewrite dot_basis by auto. unfold basis. destruct Nat.eq_dec; congruence. Qed.
 Lemma form_basis u v : sum dim (fun j => dot u (basis j) * dot v (H (basis j))) = dot u (H v).
-Proof. rewrite <- parseval. apply sum_ext; intros. now rewrite <- (l_sym _ _ HH v). Qed.
+Proof. rewrite <- parseval. apply sum_ext; intros. now rewrite <- (s_sym _ HS v). Qed.
 Section One.
 Context {O : Type}.
 Variable Z : law O.
@@ -35,15 +40,13 @@ Variable z : O -> vec.
 Hypothesis nz : normal Z z.
 Lemma sum_mul n s t : sum n s * sum n t = sum n (fun i => sum n (fun j => s i * t j)).
 Proof. rewrite (sum_ext n (fun i => sum n (fun j => s i * t j)) (fun i => sum n t * s i)) by (intros; rewrite sum_scal; ring). rewrite sum_scal. ring. Qed.
-Lemma sy u v : dot (H u) v = dot u (H v). Proof. apply (l_sym _ _ HH). Qed.
+Lemma sy u v : dot (H u) v = dot u (H v). Proof. apply (s_sym _ HS). Qed.
 Lemma E2H a b : Z (fun o => dot a (z o) * dot b (z o) * nH (z o)) = tr * dot a b + 2 * dot a (H b).
 Proof.
   rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot a (z o) * dot b (z o) * (dot (basis j) (z o) * dot (H (basis j)) (z o))))) by (intros; rewrite form_sum, sum_scal; ring).
   rewrite ex_sum, (sum_ext dim _ (fun j => dot a b * dot (basis j) (H (basis j)) + (dot a (basis j) * dot b (H (basis j)) + dot b (basis j) * dot a (H (basis j))))) by (intros; rewrite (w_4 _ _ nz); ring).
   rewrite !sum_plus, sum_scal, !form_basis. fold tr. rewrite <- (sy b a), (dotC (H b) a). ring.
 Qed.
-Lemma step_1_1 w : Z (fun o => dot w (z o) ^ 2 * nH (z o)) = tr * nrm2 w + 2 * nH w.
-Proof. transitivity (Z (fun o => dot w (z o) * dot w (z o) * nH (z o))); [apply ex_ext; intros; ring|apply E2H]. Qed.
 Lemma E4H a b c e : Z (fun o => dot a (z o) * dot b (z o) * (dot c (z o) * dot e (z o)) * nH (z o)) = tr * (dot a b * dot c e + dot a c * dot b e + dot a e * dot b c)
   + 2 * (dot a (H b) * dot c e + dot a (H c) * dot b e + dot a (H e) * dot b c + dot b (H c) * dot a e + dot b (H e) * dot a c + dot c (H e) * dot a b).
 Proof.
@@ -57,20 +60,6 @@ Proof.
   assert (s : forall u v, dot v (H u) = dot u (H v)) by (intros; rewrite <- sy, dotC; reflexivity). rewrite (s a b), (s a c), (s a e), (s b c), (s b e), (s c e). ring.
 Qed.
 Lemma square_sum v : nrm2 v = sum dim (fun i => dot (basis i) v * dot (basis i) v). Proof. apply dot_coords. Qed.
-Lemma step_1_4 : Z (fun o => nrm2 (z o)) = INR dim /\ Z (fun o => nrm2 (z o) ^ 2 * nH (z o)) = (INR dim + 2) * (INR dim + 4) * tr.
-Proof.
-  split.
-  - rewrite (ex_ext Z _ (fun o => sum dim (fun i => dot (basis i) (z o) * dot (basis i) (z o)))) by (intros; apply square_sum).
-    rewrite ex_sum, (sum_ext dim _ (fun _ => 1)); [rewrite sum_const; ring|]. intros i hi. rewrite (w_2 _ _ nz). now apply basis_1.
-  - rewrite (ex_ext Z _ (fun o => sum dim (fun i => sum dim (fun j => dot (basis i) (z o) * dot (basis i) (z o) * (dot (basis j) (z o) * dot (basis j) (z o)) * nH (z o))))).
-    + rewrite ex_sum, (sum_ext dim _ (fun i => (INR dim + 4) * tr + (2 * INR dim + 8) * dot (basis i) (H (basis i)))).
-      * rewrite sum_plus, sum_const, sum_scal. fold tr. ring.
-      * intros i hi. rewrite ex_sum, (sum_ext dim _ (fun j => tr + 2 * dot (basis i) (H (basis i)) + (2 * tr * (dot (basis i) (basis j) * dot (basis i) (basis j)) + (8 * (dot (basis i) (basis j) * dot (basis i) (H (basis j))) + 2 * dot (basis j) (H (basis j)))))).
-        -- rewrite !sum_plus, !sum_const, !sum_scal, form_basis, parseval, (basis_1 i hi). fold tr. ring.
-        -- intros j hj. rewrite E4H, !basis_1 by auto. ring.
-    + intros o. rewrite (square_sum (z o)). cbn [pow]. rewrite Rmult_1_r, sum_mul, Rmult_comm, <- sum_scal. apply sum_ext; intros i _. rewrite <- sum_scal. apply sum_ext; intros; ring.
-Qed.
-(* 6.2 *)
 Definition tr2 : R := sum dim (fun j => nrm2 (H (basis j))).
 Definition tr3 : R := sum dim (fun j => dot (H (basis j)) (H (H (basis j)))).
 Lemma form_basis2 u v : sum dim (fun j => dot u (H (basis j)) * dot v (H (basis j))) = dot (H u) (H v).
@@ -87,17 +76,82 @@ Proof.
   - intros j _. rewrite E4H. assert (e1 : dot a (H (H (basis j))) = dot (H a) (H (basis j))) by (symmetry; apply sy). assert (e2 : dot b (H (H (basis j))) = dot (H b) (H (basis j))) by (symmetry; apply sy).
     assert (e3 : dot (basis j) (H (H (basis j))) = nrm2 (H (basis j))) by (symmetry; apply sy). rewrite e1, e2, e3. ring.
 Qed.
+End One.
+Lemma s_vsum n f : H (vsum n f) = vsum n (fun i => H (f i)).
+Proof. induction n; [change (vsum 0 f) with v0; change (vsum 0 (fun i => H (f i))) with v0; replace v0 with (0 *: v0)%V at 1 by vring; rewrite (s_scal _ HS); vring|]. now rewrite !vsum_S, (s_add _ HS), IHn. Qed.
+(* P directions that need not be normal *)
+Section Copies.
+Context {O : Type}.
+Variable Z : law O.
+Variable z : nat -> O -> vec.
+Variable P : nat.
+Hypothesis P1 : (0 < P)%nat.
+Hypothesis z_2 : forall p a b, (p < P)%nat -> Z (fun o => dot a (z p o) * dot b (z p o)) = dot a b.
+Hypothesis indep : forall p q a b c e, (p < P)%nat -> (q < P)%nat -> p <> q ->
+  Z (fun o => dot a (z p o) * dot b (z p o) * (dot c (z q o) * dot e (z q o))) = dot a b * dot c e.
+Let P0 : 0 < INR P. Proof. now apply lt_0_INR. Qed.
+Definition A_ o (v : vec) : vec := (/ INR P *: vsum P (fun p => dot (z p o) v *: z p o))%V.
+Lemma A_mean2 u v : Z (fun o => dot u (A_ o v)) = dot u v.
+Proof.
+  unfold A_. rewrite (ex_ext Z _ (fun o => / INR P * sum P (fun p => dot v (z p o) * dot u (z p o)))).
+  - rewrite ex_scal, ex_sum, (sum_ext P _ (fun _ => dot u v)); [rewrite sum_const; field; lra|]. intros p hp. rewrite (z_2 p _ _ hp). apply dotC.
+  - intros o. rewrite dot_scalr, dot_sumr. f_equal. apply sum_ext; intros. rewrite dot_scalr, (dotC v). reflexivity.
+Qed.
+Lemma nH_A o v : nH (A_ o v) = / INR P * / INR P * sum P (fun p => sum P (fun q => dot v (z p o) * dot v (z q o) * dot (z p o) (H (z q o)))).
+Proof.
+  unfold nH, A_. rewrite (s_scal _ HS), dot_scall, dot_scalr, s_vsum, dot_suml. rewrite <- Rmult_assoc. f_equal. apply sum_ext; intros p _. rewrite dot_sumr. apply sum_ext; intros q _.
+  rewrite (s_scal _ HS), dot_scall, dot_scalr, !(dotC _ v). ring.
+Qed.
+Lemma A_form w Y : (forall p, (p < P)%nat -> Z (fun o => dot w (z p o) ^ 2 * nH (z p o)) = Y) -> Z (fun o => nH (A_ o w)) = / INR P * Y + (1 - / INR P) * nH w.
+Proof.
+  intros hY. rewrite (ex_ext Z _ (fun o => / INR P * / INR P * sum P (fun p => sum P (fun q => dot w (z p o) * dot w (z q o) * dot (z p o) (H (z q o)))))) by (intros; apply nH_A).
+  rewrite ex_scal, ex_sum. rewrite (sum_ext P _ (fun p => INR P * nH w + (Y - nH w))).
+  - rewrite sum_const. field. lra.
+  - intros p hp. rewrite ex_sum. rewrite (sum_ext P _ (fun q => nH w + (if Nat.eq_dec q p then Y - nH w else 0))).
+    + rewrite sum_plus, sum_const, (sum_delta P p (fun _ => Y - nH w) hp). ring.
+    + intros q hq. destruct (Nat.eq_dec q p) as [->|ne].
+      * rewrite (ex_ext Z _ (fun o => dot w (z p o) ^ 2 * nH (z p o))) by (intros; unfold nH; ring). rewrite (hY p hp). ring.
+      * rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot w (z p o) * dot (basis j) (z p o) * (dot w (z q o) * dot (H (basis j)) (z q o))))).
+        -- rewrite ex_sum, (sum_ext dim _ (fun j => dot w (basis j) * dot w (H (basis j)))); [rewrite form_basis; unfold nH; ring|]. intros j _. apply indep; auto.
+        -- intros o. rewrite (dot_coords (z p o)), <- sum_scal. apply sum_ext; intros j _. rewrite <- (s_sym _ HS (basis j)). ring.
+Qed.
+End Copies.
+End Symmetric.
+Variables L kappa : R.
+Hypothesis HH : mapL L H.
+Let HS : symm H. Proof. exact (mapL_symm L H HH). Qed.
+Section One.
+Context {O : Type}.
+Variable Z : law O.
+Variable z : O -> vec.
+Hypothesis nz : normal Z z.
+Lemma step_1_1 w : Z (fun o => dot w (z o) ^ 2 * nH (z o)) = tr * nrm2 w + 2 * nH w.
+Proof. transitivity (Z (fun o => dot w (z o) * dot w (z o) * nH (z o))); [apply ex_ext; intros; ring|apply (E2H HS Z z nz)]. Qed.
+Lemma step_1_4 : Z (fun o => nrm2 (z o)) = INR dim /\ Z (fun o => nrm2 (z o) ^ 2 * nH (z o)) = (INR dim + 2) * (INR dim + 4) * tr.
+Proof.
+  split.
+  - rewrite (ex_ext Z _ (fun o => sum dim (fun i => dot (basis i) (z o) * dot (basis i) (z o)))) by (intros; apply square_sum).
+    rewrite ex_sum, (sum_ext dim _ (fun _ => 1)); [rewrite sum_const; ring|]. intros i hi. rewrite (w_2 _ _ nz). now apply basis_1.
+  - rewrite (ex_ext Z _ (fun o => sum dim (fun i => sum dim (fun j => dot (basis i) (z o) * dot (basis i) (z o) * (dot (basis j) (z o) * dot (basis j) (z o)) * nH (z o))))).
+    + rewrite ex_sum, (sum_ext dim _ (fun i => (INR dim + 4) * tr + (2 * INR dim + 8) * dot (basis i) (H (basis i)))).
+      * rewrite sum_plus, sum_const, sum_scal. fold tr. ring.
+      * intros i hi. rewrite ex_sum, (sum_ext dim _ (fun j => tr + 2 * dot (basis i) (H (basis i)) + (2 * tr * (dot (basis i) (basis j) * dot (basis i) (basis j)) + (8 * (dot (basis i) (basis j) * dot (basis i) (H (basis j))) + 2 * dot (basis j) (H (basis j)))))).
+        -- rewrite !sum_plus, !sum_const, !sum_scal, (form_basis HS), parseval, (basis_1 i hi). fold tr. ring.
+        -- intros j hj. rewrite (E4H HS Z z nz), !basis_1 by auto. ring.
+    + intros o. rewrite (square_sum (z o)). cbn [pow]. rewrite Rmult_1_r, sum_mul, Rmult_comm, <- sum_scal. apply sum_ext; intros i _. rewrite <- sum_scal. apply sum_ext; intros; ring.
+Qed.
+(* 6.2 *)
 Lemma step_6_2 : Z (fun o => nH (z o) ^ 2) = tr ^ 2 + 2 * tr2 /\ Z (fun o => nH (z o) ^ 3) = tr ^ 3 + 6 * tr * tr2 + 8 * tr3.
 Proof.
   split.
   - rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot (basis j) (z o) * dot (H (basis j)) (z o) * nH (z o)))).
     + rewrite ex_sum, (sum_ext dim _ (fun j => tr * dot (basis j) (H (basis j)) + 2 * nrm2 (H (basis j)))); [rewrite sum_plus, !sum_scal; fold tr tr2; ring|].
-      intros j _. rewrite E2H. f_equal. f_equal. symmetry. apply sy.
-    + intros o. cbn [pow]. rewrite Rmult_1_r. rewrite (form_sum (z o)) at 1. rewrite Rmult_comm, <- sum_scal. apply sum_ext; intros; ring.
+      intros j _. rewrite (E2H HS Z z nz). f_equal. f_equal. symmetry. apply (sy HS).
+    + intros o. cbn [pow]. rewrite Rmult_1_r. rewrite (form_sum HS (z o)) at 1. rewrite Rmult_comm, <- sum_scal. apply sum_ext; intros; ring.
   - rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot (basis j) (z o) * dot (H (basis j)) (z o) * nH (z o) * nH (z o)))).
     + rewrite ex_sum, (sum_ext dim _ (fun j => (tr ^ 2 + 2 * tr2) * dot (basis j) (H (basis j)) + (4 * tr * nrm2 (H (basis j)) + 8 * dot (H (basis j)) (H (H (basis j)))))); [rewrite !sum_plus, !sum_scal; fold tr tr2 tr3; ring|].
-      intros j _. rewrite E2HH. assert (e : dot (basis j) (H (H (basis j))) = nrm2 (H (basis j))) by (symmetry; apply sy). assert (e2 : dot (basis j) (H (H (H (basis j)))) = dot (H (basis j)) (H (H (basis j)))) by (symmetry; apply sy). rewrite e, e2. ring.
-    + intros o. cbn [pow]. rewrite Rmult_1_r. rewrite (form_sum (z o)) at 1. rewrite Rmult_comm, <- sum_scal. apply sum_ext; intros; ring.
+      intros j _. rewrite (E2HH HS Z z nz). assert (e : dot (basis j) (H (H (basis j))) = nrm2 (H (basis j))) by (symmetry; apply (sy HS)). assert (e2 : dot (basis j) (H (H (H (basis j)))) = dot (H (basis j)) (H (H (basis j)))) by (symmetry; apply (sy HS)). rewrite e, e2. ring.
+    + intros o. cbn [pow]. rewrite Rmult_1_r. rewrite (form_sum HS (z o)) at 1. rewrite Rmult_comm, <- sum_scal. apply sum_ext; intros; ring.
 Qed.
 End One.
 (* 6.3 *)
@@ -127,31 +181,9 @@ Hypothesis nz : forall p, (p < P)%nat -> normal Z (z p).
 Hypothesis indep : forall p q a b c e, (p < P)%nat -> (q < P)%nat -> p <> q ->
   Z (fun o => dot a (z p o) * dot b (z p o) * (dot c (z q o) * dot e (z q o))) = dot a b * dot c e.
 Let P0 : 0 < INR P. Proof. now apply lt_0_INR. Qed.
-Definition A_ o (v : vec) : vec := (/ INR P *: vsum P (fun p => dot (z p o) v *: z p o))%V.
-Lemma A_mean u v : Z (fun o => dot u (A_ o v)) = dot u v.
-Proof.
-  unfold A_. rewrite (ex_ext Z _ (fun o => / INR P * sum P (fun p => dot v (z p o) * dot u (z p o)))).
-  - rewrite ex_scal, ex_sum, (sum_ext P _ (fun _ => dot u v)); [rewrite sum_const; field; lra|]. intros p hp. rewrite (w_2 _ _ (nz p hp)). apply dotC.
-  - intros o. rewrite dot_scalr, dot_sumr. f_equal. apply sum_ext; intros. rewrite dot_scalr, (dotC v). reflexivity.
-Qed.
-Lemma nH_A o v : nH (A_ o v) = / INR P * / INR P * sum P (fun p => sum P (fun q => dot v (z p o) * dot v (z q o) * dot (z p o) (H (z q o)))).
-Proof.
-  unfold nH, A_. rewrite (l_scal _ _ HH), dot_scall, dot_scalr, (l_vsum _ _ HH), dot_suml. rewrite <- Rmult_assoc. f_equal. apply sum_ext; intros p _. rewrite dot_sumr. apply sum_ext; intros q _.
-  rewrite (l_scal _ _ HH), dot_scall, dot_scalr, !(dotC _ v). ring.
-Qed.
-Lemma step_1_2 w : Z (fun o => nH (A_ o w)) = / INR P * (tr * nrm2 w + 2 * nH w) + (1 - / INR P) * nH w.
-Proof.
-  rewrite (ex_ext Z _ (fun o => / INR P * / INR P * sum P (fun p => sum P (fun q => dot w (z p o) * dot w (z q o) * dot (z p o) (H (z q o)))))) by (intros; apply nH_A).
-  rewrite ex_scal, ex_sum. rewrite (sum_ext P _ (fun p => INR P * nH w + (tr * nrm2 w + nH w))).
-  - rewrite sum_const. field. lra.
-  - intros p hp. rewrite ex_sum. rewrite (sum_ext P _ (fun q => nH w + (if Nat.eq_dec q p then tr * nrm2 w + nH w else 0))).
-    + rewrite sum_plus, sum_const, (sum_delta P p (fun _ => tr * nrm2 w + nH w) hp). ring.
-    + intros q hq. destruct (Nat.eq_dec q p) as [->|ne].
-      * rewrite (ex_ext Z _ (fun o => dot w (z p o) ^ 2 * nH (z p o))) by (intros; unfold nH; ring). rewrite (step_1_1 Z (z p) (nz p hp)). ring.
-      * rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot w (z p o) * dot (basis j) (z p o) * (dot w (z q o) * dot (H (basis j)) (z q o))))).
-        -- rewrite ex_sum, (sum_ext dim _ (fun j => dot w (basis j) * dot w (H (basis j)))); [rewrite form_basis; unfold nH; ring|]. intros j _. apply indep; auto.
-        -- intros o. rewrite (dot_coords (z p o)), <- sum_scal. apply sum_ext; intros j _. rewrite <- (l_sym _ _ HH (basis j)). ring.
-Qed.
+Lemma A_mean u v : Z (fun o => dot u (A_ z P o v)) = dot u v. Proof. apply (A_mean2 Z z P P1). intros; now apply w_2, nz. Qed.
+Lemma step_1_2 w : Z (fun o => nH (A_ z P o w)) = / INR P * (tr * nrm2 w + 2 * nH w) + (1 - / INR P) * nH w.
+Proof. apply (A_form HS Z z P P1 indep). intros p hp. apply (step_1_1 Z (z p) (nz p hp)). Qed.
 Definition c_ : R := 1 + (kappa + 1) / INR P.
 Definition a__ : R := (kappa + 1) / INR P.
 Let iP : 0 < / INR P. Proof. now apply Rinv_0_lt_compat. Qed.
@@ -161,11 +193,11 @@ Proof.
   assert (a : / INR P * (tr * nrm2 w) <= / INR P * (kappa * L * nrm2 w)) by (apply Rmult_le_compat_l; lra).
   assert (b : (1 + / INR P) * nH w <= (1 + / INR P) * (L * nrm2 w)) by (apply Rmult_le_compat_l; lra). unfold c_, Rdiv. lra.
 Qed.
-Lemma step_6_1 w : tr <= kappa * L -> Z (fun o => nH (A_ o w - w)) = / INR P * (tr * nrm2 w + nH w) /\
-  / INR P * (tr * nrm2 w + nH w) <= a__ * L * nrm2 w /\ Z (fun o => nH (A_ o w)) <= c_ * L * nrm2 w.
+Lemma step_6_1 w : tr <= kappa * L -> Z (fun o => nH (A_ z P o w - w)) = / INR P * (tr * nrm2 w + nH w) /\
+  / INR P * (tr * nrm2 w + nH w) <= a__ * L * nrm2 w /\ Z (fun o => nH (A_ z P o w)) <= c_ * L * nrm2 w.
 Proof.
   intros ht. assert (n0 := nrm2_ge0 w). assert (l := l_le _ _ HH w). fold (nH w) in l. split; [|split].
-  - rewrite (ex_ext Z _ (fun o => nH (A_ o w) + ((-2) * dot (H w) (A_ o w) + nH w))).
+  - rewrite (ex_ext Z _ (fun o => nH (A_ z P o w) + ((-2) * dot (H w) (A_ z P o w) + nH w))).
     + rewrite !ex_plus, ex_scal, ex_const, step_1_2, A_mean, (l_sym _ _ HH). unfold nH. ring.
     + intros o. unfold nH. rewrite (form_sub _ _ HH), (dotC (H w)). ring.
   - assert (x := Rmult_le_compat_r _ _ _ n0 ht). unfold a__, Rdiv. assert (y : / INR P * (tr * nrm2 w + nH w) <= / INR P * (kappa * L * nrm2 w + L * nrm2 w)) by (apply Rmult_le_compat_l; lra). lra.
@@ -208,7 +240,7 @@ Proof.
     destruct (Nat.eq_dec q p) as [->|ne].
     + rewrite (ex_ext Z _ (fun o => e p o ^ 2 * nH (z p o))) by (intros; unfold nH; ring). specialize (sq p hp). lra.
     + rewrite (ex_ext Z _ (fun o => sum dim (fun j => e p o * dot (basis j) (z p o) * (e q o * dot (H (basis j)) (z q o))))).
-      * rewrite ex_sum, (sum_ext dim _ (fun j => dot bs (basis j) * dot bs (H (basis j)))) by (intros; rewrite e_indep by auto; rewrite !(dotC bs); reflexivity). rewrite form_basis. unfold nH in bH. lra.
+      * rewrite ex_sum, (sum_ext dim _ (fun j => dot bs (basis j) * dot bs (H (basis j)))) by (intros; rewrite e_indep by auto; rewrite !(dotC bs); reflexivity). rewrite (form_basis HS). unfold nH in bH. lra.
       * intros o. rewrite (dot_coords (z p o)), <- sum_scal. apply sum_ext; intros j _. rewrite <- (l_sym _ _ HH (basis j)). ring.
   - rewrite sum_const. replace (/ INR P * / INR P * (INR P * (INR P * Y + X))) with (Y + / INR P * X) by (field; lra). right. unfold X, Y, B_. field. lra.
 Qed.
@@ -223,13 +255,35 @@ Hypothesis eH_le : forall p o, (p < P)%nat -> Rabs (eH p o) <= muH / 2 * nH (z p
 Hypothesis eH_mean : forall p u, (p < P)%nat -> Z (fun o => eH p o * dot u (z p o)) = dot u bH.
 Hypothesis eH_indep : forall p q u v, (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => eH p o * dot u (z p o) * (eH q o * dot v (z q o))) = dot u bH * dot v bH.
 Definition btH o : vec := (/ INR P *: vsum P (fun p => eH p o *: z p o))%V.
+Lemma btH_spread X : (forall p, (p < P)%nat -> Z (fun o => eH p o ^ 2 * nH (z p o)) <= X) -> Z (fun o => nH (btH o - bH)) <= / INR P * X.
+Proof.
+  intros sq.
+  assert (full : Z (fun o => nH (btH o)) <= / INR P * X + (1 - / INR P) * nH bH).
+  { rewrite (ex_ext Z _ (fun o => / INR P * / INR P * sum P (fun p => sum P (fun q => eH p o * eH q o * dot (z p o) (H (z q o)))))).
+    2: { intros o. unfold nH, btH. rewrite (l_scal _ _ HH), dot_scall, dot_scalr, (l_vsum _ _ HH), dot_suml, <- Rmult_assoc. f_equal. apply sum_ext; intros p _. rewrite dot_sumr. apply sum_ext; intros q _. rewrite (l_scal _ _ HH), dot_scall, dot_scalr. ring. }
+    rewrite ex_scal, ex_sum. apply Rle_trans with (/ INR P * / INR P * sum P (fun _ => INR P * nH bH + (X - nH bH))).
+    - apply Rmult_le_compat_l; [pos|]. apply sum_le; intros p hp. rewrite ex_sum. rewrite <- (sum_const P (nH bH)), <- (sum_delta P p (fun _ => X - nH bH) hp), <- sum_plus. apply sum_le; intros q hq.
+      destruct (Nat.eq_dec q p) as [->|ne].
+      + rewrite (ex_ext Z _ (fun o => eH p o ^ 2 * nH (z p o))) by (intros; unfold nH; ring). specialize (sq p hp). lra.
+      + rewrite (ex_ext Z _ (fun o => sum dim (fun j => eH p o * dot (basis j) (z p o) * (eH q o * dot (H (basis j)) (z q o))))).
+        * rewrite ex_sum, (sum_ext dim _ (fun j => dot bH (basis j) * dot bH (H (basis j)))) by (intros; rewrite eH_indep by auto; rewrite !(dotC bH); reflexivity). rewrite (form_basis HS). unfold nH. lra.
+        * intros o. rewrite (dot_coords (z p o)), <- sum_scal. apply sum_ext; intros j _. rewrite <- (l_sym _ _ HH (basis j)). ring.
+    - rewrite sum_const. right. field. lra. }
+  assert (mean : forall u, Z (fun o => dot u (btH o)) = dot u bH).
+  { intros u. unfold btH. rewrite (ex_ext Z _ (fun o => / INR P * sum P (fun p => eH p o * dot u (z p o)))).
+    - rewrite ex_scal, ex_sum, (sum_ext P _ (fun _ => dot u bH)) by (intros; now apply eH_mean). rewrite sum_const. field. lra.
+    - intros o. rewrite dot_scalr, dot_sumr. f_equal. apply sum_ext; intros. apply dot_scalr. }
+  rewrite (ex_ext Z _ (fun o => nH (btH o) + ((-2) * dot (H bH) (btH o) + nH bH))) by (intros o; unfold nH; rewrite (form_sub _ _ HH), (dotC (H bH)); ring).
+  rewrite !ex_plus, ex_scal, ex_const, mean, (l_sym _ _ HH). fold (nH bH). assert (nb : 0 <= nH bH) by apply (l_ge0 _ _ HH). assert (x1 : / INR P * nH bH >= 0) by (apply Rle_ge; pos).
+  lra.
+Qed.
 Lemma step_6_5 (delta : O -> vec) : (forall u, Z (fun o => dot u (delta o)) = dot u bH) -> (forall o, nrm2 (delta o) <= L * muH ^ 2 * nH (z 0%nat o)) ->
   nrm2 bH <= muH ^ 2 * L ^ 2 * kappa /\ Z (fun o => nH (btH o - bH)) <= a__ * L * (muH ^ 2 * L ^ 2 / 4 * (kappa * (kappa + 7))) /\ (kappa + 2) * (kappa + 4) <= (kappa + 1) * (kappa + 7).
 Proof.
   intros hd hle. assert (m2 := pow2_ge_0 muH). assert (l2 := pow2_ge_0 L).
   assert (nz0 := nz 0%nat P1).
   assert (tr1 : Z (fun o => nH (z 0%nat o)) = tr).
-  { rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot (basis j) (z 0%nat o) * dot (H (basis j)) (z 0%nat o)))) by (intros; apply form_sum). rewrite ex_sum. apply sum_ext; intros j _. apply (w_2 _ _ nz0). }
+  { rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot (basis j) (z 0%nat o) * dot (H (basis j)) (z 0%nat o)))) by (intros; apply (form_sum HS)). rewrite ex_sum. apply sum_ext; intros j _. apply (w_2 _ _ nz0). }
   split; [|split; [|lra]].
   - assert (en : Z (fun o => dot bH (delta o)) = nrm2 bH) by (rewrite hd; reflexivity). assert (cs := ex_cauchy_schwarz Z (fun _ => bH) delta). cbv beta in cs. rewrite en, ex_const in cs. assert (b0 := nrm2_ge0 bH).
     assert (dd : Z (fun o => nrm2 (delta o)) <= muH ^ 2 * L ^ 2 * kappa).
@@ -242,24 +296,7 @@ Proof.
         apply (Rmult_le_compat_r _ _ _ q) in x. lra.
       - rewrite ex_scal, (proj2 (step_6_2 Z (z p) (nz p hp))). apply Rmult_le_compat_l; lra. }
     set (X := muH ^ 2 / 4 * (L ^ 3 * (kappa * (kappa + 2) * (kappa + 4)))) in *.
-    assert (full : Z (fun o => nH (btH o)) <= / INR P * X + (1 - / INR P) * nH bH).
-    { rewrite (ex_ext Z _ (fun o => / INR P * / INR P * sum P (fun p => sum P (fun q => eH p o * eH q o * dot (z p o) (H (z q o)))))).
-      2: { intros o. unfold nH, btH. rewrite (l_scal _ _ HH), dot_scall, dot_scalr, (l_vsum _ _ HH), dot_suml, <- Rmult_assoc. f_equal. apply sum_ext; intros p _. rewrite dot_sumr. apply sum_ext; intros q _. rewrite (l_scal _ _ HH), dot_scall, dot_scalr. ring. }
-      rewrite ex_scal, ex_sum. apply Rle_trans with (/ INR P * / INR P * sum P (fun _ => INR P * nH bH + (X - nH bH))).
-      - apply Rmult_le_compat_l; [pos|]. apply sum_le; intros p hp. rewrite ex_sum. rewrite <- (sum_const P (nH bH)), <- (sum_delta P p (fun _ => X - nH bH) hp), <- sum_plus. apply sum_le; intros q hq.
-        destruct (Nat.eq_dec q p) as [->|ne].
-        + rewrite (ex_ext Z _ (fun o => eH p o ^ 2 * nH (z p o))) by (intros; unfold nH; ring). specialize (sq p hp). lra.
-        + rewrite (ex_ext Z _ (fun o => sum dim (fun j => eH p o * dot (basis j) (z p o) * (eH q o * dot (H (basis j)) (z q o))))).
-          * rewrite ex_sum, (sum_ext dim _ (fun j => dot bH (basis j) * dot bH (H (basis j)))) by (intros; rewrite eH_indep by auto; rewrite !(dotC bH); reflexivity). rewrite form_basis. unfold nH. lra.
-          * intros o. rewrite (dot_coords (z p o)), <- sum_scal. apply sum_ext; intros j _. rewrite <- (l_sym _ _ HH (basis j)). ring.
-      - rewrite sum_const. right. field. lra. }
-    assert (mean : forall u, Z (fun o => dot u (btH o)) = dot u bH).
-    { intros u. unfold btH. rewrite (ex_ext Z _ (fun o => / INR P * sum P (fun p => eH p o * dot u (z p o)))).
-      - rewrite ex_scal, ex_sum, (sum_ext P _ (fun _ => dot u bH)) by (intros; now apply eH_mean). rewrite sum_const. field. lra.
-      - intros o. rewrite dot_scalr, dot_sumr. f_equal. apply sum_ext; intros. apply dot_scalr. }
-    rewrite (ex_ext Z _ (fun o => nH (btH o) + ((-2) * dot (H bH) (btH o) + nH bH))) by (intros o; unfold nH; rewrite (form_sub _ _ HH), (dotC (H bH)); ring).
-    rewrite !ex_plus, ex_scal, ex_const, mean, (l_sym _ _ HH). fold (nH bH). assert (nb : 0 <= nH bH) by apply (l_ge0 _ _ HH). assert (x1 : / INR P * nH bH >= 0) by (apply Rle_ge; pos).
-    apply Rle_trans with (/ INR P * X); [lra|]. unfold X, a__, Rdiv. assert (k2 : (kappa + 2) * (kappa + 4) <= (kappa + 1) * (kappa + 7)) by lra.
+    apply Rle_trans with (/ INR P * X); [now apply btH_spread|]. unfold X, a__, Rdiv. assert (k2 : (kappa + 2) * (kappa + 4) <= (kappa + 1) * (kappa + 7)) by lra.
     assert (l3 : 0 <= / INR P * (muH ^ 2 * / 4 * (L ^ 3 * kappa))) by (assert (y := pow_le L 3 L0'); assert (0 <= kappa) by lra; pos). apply (Rmult_le_compat_l _ _ _ l3) in k2. lra.
 Qed.
 End Many.
@@ -1376,3 +1413,857 @@ Proof.
   - intros -> hn hd. assert (D0 : 1536 <= INR dim) by (replace 1536 with (INR 1536) by (rewrite INR_IZR_INZ; reflexivity); now apply le_INR). assert (h2 : 0 < h0 ^ 2) by (assert (z2 := pow2_ge_0 h0); assert (h0 ^ 2 <> 0) by (now apply pow_nonzero); lra).
     assert (0 < h0 ^ 2 * (INR dim + 1 - 1536)) by (apply Rmult_lt_0_compat; lra). lra.
 Qed.
+(* ---- the sphere ---- *)
+(* 6.4: a Gaussian vector is a point of the sphere times an independent length; T is the law of that length over sqrt d *)
+Section OnSphere.
+Context {D : Dim}.
+Record sphere {O} (Z : law O) (z : O -> vec) : Prop := {
+  on_sphere : forall o, nrm2 (z o) = INR dim;
+  times_length : exists T : law R, normal (bind T (fun _ => Z)) (fun p => fst p *: z (snd p))%V }.
+Definition id_ (v : vec) : vec := v.
+Lemma id_symm : symm id_. Proof. split; intros; reflexivity. Qed.
+Lemma tr_id_ : tr id_ = INR dim. Proof. exact tr_id. Qed.
+Lemma tr2_id : tr2 id_ = INR dim. Proof. unfold tr2. rewrite (sum_ext dim _ (fun _ => 1)) by (intros; now apply basis_1). rewrite sum_const. ring. Qed.
+(* what a normal vector's length adds to its moments *)
+Lemma normal_length_2 {O} (Z : law O) z a b : normal Z z -> Z (fun o => nrm2 (z o) * (dot a (z o) * dot b (z o))) = (INR dim + 2) * dot a b.
+Proof.
+  intros nz. rewrite (ex_ext Z _ (fun o => dot a (z o) * dot b (z o) * nH id_ (z o))) by (intros; unfold nH, id_, nrm2; ring). rewrite (E2H id_ id_symm Z z nz), tr_id_. unfold id_. ring.
+Qed.
+Lemma normal_length_4 {O} (Z : law O) z a b : normal Z z -> Z (fun o => nrm2 (z o) ^ 2 * (dot a (z o) * dot b (z o))) = (INR dim + 2) * (INR dim + 4) * dot a b.
+Proof.
+  intros nz. rewrite (ex_ext Z _ (fun o => dot a (z o) * dot b (z o) * nH id_ (z o) * nH id_ (z o))) by (intros; unfold nH, id_, nrm2; ring). rewrite (E2HH id_ id_symm Z z nz), tr_id_, tr2_id. unfold id_. ring.
+Qed.
+Lemma normal_length_24 {O} (Z : law O) z a b c e : normal Z z -> Z (fun o => nrm2 (z o) * (dot a (z o) * dot b (z o) * (dot c (z o) * dot e (z o)))) = (INR dim + 4) * (dot a b * dot c e + dot a c * dot b e + dot a e * dot b c).
+Proof.
+  intros nz. rewrite (ex_ext Z _ (fun o => dot a (z o) * dot b (z o) * (dot c (z o) * dot e (z o)) * nH id_ (z o))) by (intros; unfold nH, id_, nrm2; ring). rewrite (E4H id_ id_symm Z z nz), tr_id_. unfold id_. ring.
+Qed.
+Lemma normal_lengths {O} (Z : law O) z : normal Z z -> let d := INR dim in Z (fun o => nrm2 (z o)) = d /\ Z (fun o => nrm2 (z o) ^ 2) = d * (d + 2) /\ Z (fun o => nrm2 (z o) ^ 3) = d * (d + 2) * (d + 4).
+Proof.
+  intros nz d. assert (sq : forall o, nrm2 (z o) = sum dim (fun j => dot (basis j) (z o) * dot (basis j) (z o))) by (intros; apply dot_coords).
+  assert (one : forall c, sum dim (fun j => c * dot (basis j) (basis j)) = d * c) by (intros c; rewrite (sum_ext dim _ (fun _ => c)) by (intros; rewrite basis_1 by auto; ring); apply sum_const).
+  split; [|split].
+  - rewrite (ex_ext Z _ _ sq), ex_sum, (sum_ext dim _ (fun j => 1 * dot (basis j) (basis j))) by (intros; rewrite (w_2 _ _ nz); ring). rewrite one. ring.
+  - rewrite (ex_ext Z _ (fun o => sum dim (fun j => nrm2 (z o) * (dot (basis j) (z o) * dot (basis j) (z o))))) by (intros; rewrite sum_scal, <- sq; ring). rewrite ex_sum, (sum_ext dim _ (fun j => (d + 2) * dot (basis j) (basis j))) by (intros; now apply normal_length_2). apply one.
+  - rewrite (ex_ext Z _ (fun o => sum dim (fun j => nrm2 (z o) ^ 2 * (dot (basis j) (z o) * dot (basis j) (z o))))) by (intros; rewrite sum_scal, <- sq; ring). rewrite ex_sum, (sum_ext dim _ (fun j => (d + 2) * (d + 4) * dot (basis j) (basis j))) by (intros; now apply normal_length_4). rewrite one. ring.
+Qed.
+Lemma nH_hom (M : vec -> vec) c v : symm M -> nH M (c *: v)%V = c ^ 2 * nH M v.
+Proof. intros h. unfold nH. rewrite (s_scal _ h), dot_scall, dot_scalr. ring. Qed.
+Section Point.
+Context {O : Type}.
+Variable Z : law O.
+Variable z : O -> vec.
+Hypothesis d0 : 0 < INR dim.
+Hypothesis sz : sphere Z z.
+Let d := INR dim.
+(* a homogeneous function's mean over the sphere *)
+Lemma over_length : exists T : law R, let G f := bind T (fun _ => Z) (fun p => f (fst p *: z (snd p))%V) in
+  normal (bind T (fun _ => Z)) (fun p => fst p *: z (snd p))%V /\ T (fun t => t ^ 2) = 1 /\ T (fun t => t ^ 4) = 1 + 2 / d /\ T (fun t => t ^ 6) = (1 + 2 / d) * (1 + 4 / d) /\
+  (forall k f, (forall c v, f (c *: v)%V = c ^ k * f v) -> G f = T (fun t => t ^ k) * Z (fun o => f (z o))).
+Proof.
+  destruct (times_length _ _ sz) as [T n]. exists T. cbv zeta. split; [exact n|]. assert (dp : 0 < d) by exact d0. destruct (normal_lengths _ _ n) as [l1 [l2 l3]]. fold d in l1, l2, l3.
+  assert (len : forall k, bind T (fun _ => Z) (fun p => nrm2 (fst p *: z (snd p)) ^ k) = d ^ k * T (fun t => t ^ (2 * k))).
+  { intros k. cbn [bind ex fst snd]. rewrite <- ex_scal. apply ex_ext; intros t. rewrite <- (ex_const Z (d ^ k * t ^ (2 * k))). apply ex_ext; intros o. rewrite nrm2_scal, (on_sphere _ _ sz), Rpow_mult_distr. fold d. rewrite (pow_mult t 2 k). replace (t ^ 2) with (t * t) by ring. ring. }
+  assert (e1 := len 1%nat). assert (e2 := len 2%nat). assert (e3 := len 3%nat). simpl Nat.mul in e1, e2, e3. rewrite l2 in e2. rewrite l3 in e3. rewrite (ex_ext _ _ (fun p => nrm2 (fst p *: z (snd p)))) in e1 by (intros; simpl; ring). rewrite l1 in e1.
+  split; [apply (Rmult_eq_reg_l d); lra|]. split; [apply (Rmult_eq_reg_l (d ^ 2)); [|apply pow_nonzero; lra]; rewrite <- e2; field; lra|]. split; [apply (Rmult_eq_reg_l (d ^ 3)); [|apply pow_nonzero; lra]; rewrite <- e3; field; lra|].
+  intros k f hf. cbn [bind ex fst snd]. rewrite Rmult_comm, <- ex_scal. apply ex_ext; intros t. rewrite Rmult_comm, <- ex_scal. apply ex_ext; intros o. apply hf.
+Qed.
+Lemma sph_2 a b : Z (fun o => dot a (z o) * dot b (z o)) = dot a b.
+Proof.
+  destruct over_length as [T [n [t2 [_ [_ h]]]]]. assert (e := h 2%nat (fun v => dot a v * dot b v) ltac:(intros; cbv beta; rewrite !dot_scalr; ring)). cbv beta in e. rewrite (w_2 _ _ n), t2 in e. lra.
+Qed.
+Variable M : vec -> vec.
+Hypothesis hM : symm M.
+Lemma sph_2H a b : Z (fun o => dot a (z o) * dot b (z o) * nH M (z o)) = d / (d + 2) * (tr M * dot a b + 2 * dot a (M b)).
+Proof.
+  destruct over_length as [T [n [_ [t4 [_ h]]]]]. assert (e := h 4%nat (fun v => dot a v * dot b v * nH M v) ltac:(intros; cbv beta; rewrite !dot_scalr, nH_hom by auto; ring)). cbv beta in e. rewrite (E2H M hM _ _ n), t4 in e. rewrite e. unfold d in *. field. lra.
+Qed.
+Lemma sph_2HH a b : Z (fun o => dot a (z o) * dot b (z o) * nH M (z o) * nH M (z o)) = d ^ 2 / ((d + 2) * (d + 4)) * ((tr M ^ 2 + 2 * tr2 M) * dot a b + 4 * tr M * dot a (M b) + 8 * dot a (M (M b))).
+Proof.
+  destruct over_length as [T [n [_ [_ [t6 h]]]]]. assert (e := h 6%nat (fun v => dot a v * dot b v * nH M v * nH M v) ltac:(intros; cbv beta; rewrite !dot_scalr, !nH_hom by auto; ring)). cbv beta in e. rewrite (E2HH M hM _ _ n), t6 in e. rewrite e. unfold d in *. field. lra.
+Qed.
+End Point.
+Lemma sph_H {O} (Z : law O) z M L : 0 < INR dim -> sphere Z z -> mapL L M -> let d := INR dim in
+  Z (fun o => nH M (z o)) = tr M /\ Z (fun o => nH M (z o) ^ 2) = d / (d + 2) * (tr M ^ 2 + 2 * tr2 M) /\
+  Z (fun o => nH M (z o) ^ 3) = d ^ 2 / ((d + 2) * (d + 4)) * (tr M ^ 3 + 6 * tr M * tr2 M + 8 * tr3 M).
+Proof.
+  intros d0 sz hM d. assert (sM := mapL_symm _ _ hM). destruct (over_length Z z d0 sz) as [T [n [t2 [t4 [t6 h]]]]]. destruct (step_6_2 M L hM _ _ n) as [s2 s3].
+  assert (e2 := h 4%nat (fun v => nH M v ^ 2) ltac:(intros; cbv beta; rewrite nH_hom by auto; ring)). assert (e3 := h 6%nat (fun v => nH M v ^ 3) ltac:(intros; cbv beta; rewrite nH_hom by auto; ring)). cbv beta in e2, e3. rewrite s2, t4 in e2. rewrite s3, t6 in e3.
+  split; [|split; [rewrite e2|rewrite e3]; unfold d; field; lra].
+  rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot (basis j) (z o) * dot (M (basis j)) (z o)))) by (intros; now apply form_sum). rewrite ex_sum. apply sum_ext; intros j _. now apply sph_2.
+Qed.
+Lemma share d k : 0 < d -> 0 <= k -> 0 <= d / (d + k) <= 1.
+Proof. intros d0 k0. split; [apply Rlt_le, Rdiv_lt_0_compat; lra|]. apply (Rmult_le_reg_r (d + k)); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra. Qed.
+Lemma shares d : 0 < d -> 0 <= d ^ 2 / ((d + 2) * (d + 4)) <= 1.
+Proof.
+  intros d0. assert (a := share d 2 d0 ltac:(lra)). assert (b := share d 4 d0 ltac:(lra)). replace (d ^ 2 / ((d + 2) * (d + 4))) with (d / (d + 2) * (d / (d + 4))) by (field; lra). split; [apply Rmult_le_pos; lra|]. rewrite <- (Rmult_1_r 1). apply Rmult_le_compat; lra.
+Qed.
+(* phi(x + mu z) is the loss; U is the law of a ball's point over its direction: its density is d u^(d - 1) *)
+Lemma step_6_4 {O} (Z : law O) (z : nat -> O -> vec) P H L kappa : (0 < P)%nat -> 0 < INR dim -> mapL L H -> 0 <= L -> 1 <= kappa -> tr H <= kappa * L -> (forall p, (p < P)%nat -> sphere Z (z p)) ->
+  (forall p q a b c e, (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => dot a (z p o) * dot b (z p o) * (dot c (z q o) * dot e (z q o))) = dot a b * dot c e) -> let d := INR dim in
+  (exists T : law R, T (fun t => t ^ 2) = 1 /\ T (fun t => t ^ 4) = 1 * (1 + 2 / d) /\ T (fun t => t ^ 6) = 1 * (1 + 2 / d) * (1 + 4 / d) /\
+    forall k f, (forall c v, f (c *: v)%V = c ^ k * f v) -> bind T (fun _ => Z) (fun w => f (fst w *: z 0%nat (snd w))%V) = T (fun t => t ^ k) * Z (fun o => f (z 0%nat o))) /\
+  (forall a b, Z (fun o => dot a (z 0%nat o) * dot b (z 0%nat o)) = dot a b) /\
+  (forall w, Z (fun o => dot w (z 0%nat o) ^ 2 * nH H (z 0%nat o)) <= tr H * nrm2 w + 2 * nH H w) /\
+  (Z (fun o => nH H (z 0%nat o) ^ 2) <= L ^ 2 * (kappa * (kappa + 2)) /\ Z (fun o => nH H (z 0%nat o) ^ 3) <= L ^ 3 * (kappa * (kappa + 2) * (kappa + 4))) /\
+  (forall u w, Z (fun o => dot u (A_ z P o w)) = dot u w) /\
+  (forall w, Z (fun o => nH H (A_ z P o w - w)) <= a__ kappa P * L * nrm2 w /\ Z (fun o => nH H (A_ z P o w)) <= c_ kappa P * L * nrm2 w) /\
+  (forall t, derivable_pt_lim (fun t => d / (d + 2) * t ^ (dim + 2)) t (d * t ^ (dim - 1) * t ^ 2)) /\
+  forall (U : law R) (l : vec -> R) (G : vec -> vec) mu x, U (fun u => u ^ 2) = d / (d + 2) -> 0 < mu -> (forall s, nrm2 (G (x + s) - G x)%V <= L * nH H s) -> let ball f := bind U (fun _ => Z) (fun w => f (fst w *: z 0%nat (snd w))%V) in
+    ball (nH H) = d / (d + 2) * tr H /\
+    ((forall u, Z (fun o => dot u (z 0%nat o)) = 0) -> (forall u, Z (fun o => l (x + mu *: z 0%nat o)%V / mu * dot u (z 0%nat o)) = ball (fun w => dot u (G (x + mu *: w)%V))) ->
+      forall u, Z (fun o => ((l (x + mu *: z 0%nat o)%V - l x) / mu - dot (G x) (z 0%nat o)) * dot u (z 0%nat o)) = ball (fun w => dot u (G (x + mu *: w) - G x)%V)) /\
+    forall eH bH, (forall u, ball (fun w => dot u (G (x + mu *: w) - G x)%V) = dot u bH) -> (forall p o, (p < P)%nat -> Rabs (eH p o) <= mu / 2 * nH H (z p o)) ->
+      (forall p u, (p < P)%nat -> Z (fun o => eH p o * dot u (z p o)) = dot u bH) ->
+      (forall p q u v, (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => eH p o * dot u (z p o) * (eH q o * dot v (z q o))) = dot u bH * dot v bH) ->
+      nrm2 bH <= mu ^ 2 * L ^ 2 * kappa /\ Z (fun o => nH H (btH z P eH o - bH)) <= a__ kappa P * L * (mu ^ 2 * L ^ 2 / 4 * (kappa * (kappa + 7))).
+Proof.
+  intros P1 d0 HH L0 k1 ht sz ind d. assert (dp : 0 < d) by exact d0. assert (sH := mapL_symm _ _ HH). assert (s0 := sz 0%nat P1). assert (P0 : 0 < INR P) by now apply lt_0_INR. assert (iP : 0 < / INR P) by now apply Rinv_0_lt_compat.
+  assert (iP1 : / INR P <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; [lra|]; apply (le_INR 1); lia).
+  destruct (tr_bounds H L HH) as [t0 [[p2 b2] [p3 b3]]]. destruct (step_6_3 H L kappa HH L0 ltac:(lra) ht) as [m2 m3]. assert (g0 := fun v => l_ge0 _ _ HH v : 0 <= nH H v). assert (z2 := fun p a b (hp : (p < P)%nat) => sph_2 Z (z p) d0 (sz p hp) a b).
+  assert (sh := share d 2 d0 ltac:(lra)). assert (sh2 := shares d d0). assert (forms : forall p, (p < P)%nat -> Z (fun o => nH H (z p o)) = tr H /\ Z (fun o => nH H (z p o) ^ 2) <= L ^ 2 * (kappa * (kappa + 2)) /\ Z (fun o => nH H (z p o) ^ 3) <= L ^ 3 * (kappa * (kappa + 2) * (kappa + 4))).
+  { intros p hp. destruct (sph_H Z (z p) H L d0 (sz p hp) HH) as [f1 [f2 f3]]. fold d in f2, f3. split; [exact f1|]. rewrite f2, f3. assert (n2 : 0 <= tr H ^ 2 + 2 * tr2 H) by (assert (q := pow2_ge_0 (tr H)); lra). assert (n3 : 0 <= tr H ^ 3 + 6 * tr H * tr2 H + 8 * tr3 H) by (assert (q := pow_le _ 3 t0); assert (0 <= tr H * tr2 H) by pos; lra).
+    split; [apply Rle_trans with (1 * (tr H ^ 2 + 2 * tr2 H)); [apply Rmult_le_compat_r; lra|lra]|apply Rle_trans with (1 * (tr H ^ 3 + 6 * tr H * tr2 H + 8 * tr3 H)); [apply Rmult_le_compat_r; lra|lra]]. }
+  assert (quad : forall p w, (p < P)%nat -> Z (fun o => dot w (z p o) ^ 2 * nH H (z p o)) = d / (d + 2) * (tr H * nrm2 w + 2 * nH H w)).
+  { intros p w hp. rewrite (ex_ext Z _ (fun o => dot w (z p o) * dot w (z p o) * nH H (z p o))) by (intros; ring). rewrite (sph_2H Z (z p) d0 (sz p hp) H sH). reflexivity. }
+  assert (q0 : forall w, 0 <= tr H * nrm2 w + 2 * nH H w) by (intros w; assert (x := Rmult_le_pos _ _ t0 (nrm2_ge0 w)); assert (y := g0 w); lra).
+  assert (am := A_mean2 Z z P P1 z2).
+  assert (spread : forall w, Z (fun o => nH H (A_ z P o w - w)) <= a__ kappa P * L * nrm2 w /\ Z (fun o => nH H (A_ z P o w)) <= c_ kappa P * L * nrm2 w).
+  { intros w. assert (e := A_form H sH Z z P P1 ind w _ (fun p hp => quad p w hp)). assert (n0 := nrm2_ge0 w). assert (l := l_le _ _ HH w). fold (nH H w) in l. assert (gw := g0 w). assert (tk := Rmult_le_compat_r _ _ _ n0 ht).
+    assert (le : d / (d + 2) * (tr H * nrm2 w + 2 * nH H w) <= tr H * nrm2 w + 2 * nH H w) by (rewrite <- (Rmult_1_l (tr H * nrm2 w + 2 * nH H w)) at 2; apply Rmult_le_compat_r; [apply q0|lra]).
+    apply (Rmult_le_compat_l (/ INR P)) in le; [|lra]. assert (x1 := Rmult_le_compat_l (/ INR P) _ _ ltac:(lra) tk). assert (x2 := Rmult_le_compat_l (/ INR P) _ _ ltac:(lra) l). assert (x3 := Rmult_le_compat_l (1 - / INR P) _ _ ltac:(lra) l). split.
+    - rewrite (ex_ext Z _ (fun o => nH H (A_ z P o w) + ((-2) * dot (H w) (A_ z P o w) + nH H w))) by (intros o; unfold nH; rewrite (form_sub _ _ HH), (dotC (H w)); ring). rewrite !ex_plus, ex_scal, ex_const, e, am, (l_sym _ _ HH). fold (nH H w). unfold a__, Rdiv. lra.
+    - rewrite e. unfold c_, Rdiv. lra. }
+  destruct (over_length Z (z 0%nat) d0 s0) as [T [_ [t2 [t4 [t6 hom]]]]]. fold d in t4, t6.
+  split; [exists T; rewrite Rmult_1_l; auto|]. split; [intros; now apply z2|]. split; [intros w; rewrite quad by auto; rewrite <- (Rmult_1_l (tr H * nrm2 w + 2 * nH H w)) at 2; apply Rmult_le_compat_r; [apply q0|lra]|].
+  split; [split; now apply forms|]. split; [exact am|]. split; [exact spread|]. split.
+  { intros t. assert (dm : (1 <= dim)%nat) by exact (INR_lt 0 dim d0). replace (d * t ^ (dim - 1) * t ^ 2) with (d / (d + 2) * (INR (dim + 2) * t ^ pred (dim + 2))).
+    - apply derivable_pt_lim_scal, derivable_pt_lim_pow.
+    - replace (pred (dim + 2)) with (dim - 1 + 2)%nat by lia. rewrite pow_add, plus_INR. fold d. simpl INR. field. unfold d. lra. }
+  intros U l G mu x hU m0 hG ball. assert (bl : ball (nH H) = d / (d + 2) * tr H).
+  { unfold ball. cbn [bind ex fst snd]. rewrite (ex_ext U _ (fun u => tr H * u ^ 2)); [rewrite ex_scal, hU; ring|]. intros u. rewrite (ex_ext Z _ (fun o => u ^ 2 * nH H (z 0%nat o))) by (intros; now apply nH_hom). rewrite ex_scal, (proj1 (forms 0%nat P1)). ring. }
+  split; [exact bl|]. split.
+  - intros z1 st u. unfold ball in *. rewrite (ex_ext Z _ (fun o => l (x + mu *: z 0%nat o)%V / mu * dot u (z 0%nat o) + (- (l x / mu) * dot u (z 0%nat o) + (-1) * (dot (G x) (z 0%nat o) * dot u (z 0%nat o))))) by (intros; field; lra).
+    rewrite !ex_plus, !ex_scal, z1, st, (z2 0%nat _ _ P1). rewrite (ex_ext (bind U (fun _ => Z)) (fun p => dot u (G (x + mu *: (fst p *: z 0%nat (snd p))) - G x)%V) (fun p => dot u (G (x + mu *: (fst p *: z 0%nat (snd p)))%V) + (-1) * dot u (G x))) by (intros; rewrite subE, dot_addr, dot_scalr; ring).
+    rewrite ex_plus, ex_const, (dotC (G x)). ring.
+  - intros eH bH hb hle hmean hind. split.
+    + set (B := bind U (fun _ => Z)). set (dl := fun p : R * O => (G (x + mu *: (fst p *: z 0%nat (snd p))) - G x)%V). assert (cs := ex_cauchy_schwarz B (fun _ => bH) dl). cbv beta in cs. assert (en : B (fun p => dot bH (dl p)) = nrm2 bH) by exact (hb bH). rewrite en, ex_const in cs. assert (b0 := nrm2_ge0 bH).
+      assert (dd : B (fun p => nrm2 (dl p)) <= mu ^ 2 * L ^ 2 * kappa).
+      { apply Rle_trans with (B (fun p => L * mu ^ 2 * nH H (fst p *: z 0%nat (snd p))%V)).
+        - apply ex_le; intros p. unfold dl. eapply Rle_trans; [apply hG|]. rewrite nH_hom by auto. right. ring.
+        - rewrite ex_scal. change (B (fun p => nH H (fst p *: z 0%nat (snd p))%V)) with (ball (nH H)). rewrite bl. assert (m0' := pow2_ge_0 mu). apply Rle_trans with (L * mu ^ 2 * (kappa * L)); [|right; ring]. apply Rmult_le_compat_l; [pos|]. apply Rle_trans with (1 * tr H); [apply Rmult_le_compat_r; lra|lra]. }
+      destruct (Req_dec (nrm2 bH) 0) as [z0|z0]; [rewrite z0; assert (q := pow2_ge_0 mu); assert (q2 := pow2_ge_0 L); assert (kk : 0 <= kappa) by lra; pos|]. apply (Rmult_le_reg_l (nrm2 bH)); [lra|]. apply (Rmult_le_compat_l _ _ _ b0) in dd. replace (nrm2 bH ^ 2) with (nrm2 bH * nrm2 bH) in cs by ring. eapply Rle_trans; [exact cs|exact dd].
+    + set (X := mu ^ 2 / 4 * (L ^ 3 * (kappa * (kappa + 2) * (kappa + 4)))). apply Rle_trans with (/ INR P * X).
+      * apply (btH_spread H L HH Z z P P1 eH bH hmean hind). intros p hp. apply Rle_trans with (Z (fun o => mu ^ 2 / 4 * nH H (z p o) ^ 3)).
+        -- apply ex_le; intros o. assert (q := g0 (z p o)). assert (y : eH p o ^ 2 <= (mu / 2 * nH H (z p o)) ^ 2) by (rewrite <- (pow2_abs (eH p o)); apply pow_incr; split; [apply Rabs_pos|now apply hle]). apply (Rmult_le_compat_r _ _ _ q) in y. lra.
+        -- rewrite ex_scal. apply Rmult_le_compat_l; [assert (q := pow2_ge_0 mu); lra|now apply forms].
+      * unfold X, a__, Rdiv. assert (k2 : (kappa + 2) * (kappa + 4) <= (kappa + 1) * (kappa + 7)) by lra. assert (l3 : 0 <= / INR P * (mu ^ 2 * / 4 * (L ^ 3 * kappa))) by (assert (y := pow_le L 3 L0); assert (q := pow2_ge_0 mu); assert (0 <= kappa) by lra; pos). apply (Rmult_le_compat_l _ _ _ l3) in k2. lra.
+Qed.
+End OnSphere.
+(* ---- Theorem 2, repaired ---- *)
+Lemma signed_square {D : Dim} (M : vec -> vec) L u : symm M -> 0 <= L -> (forall u, - L * nrm2 u <= nH M u <= L * nrm2 u) -> nrm2 (M u) <= L ^ 2 * nrm2 u.
+Proof.
+  intros hM L0 b. assert (hp : mapL (2 * L) (fun v => M v + L *: v)%V).
+  { split; intros; [rewrite (s_add _ hM); vring|rewrite (s_scal _ hM); vring|rewrite !dot_addl, !dot_addr, dot_scall, dot_scalr, (s_sym _ hM); reflexivity| |]; rewrite dot_addr, dot_scalr; destruct (b u0) as [x y]; unfold nH in x, y; fold (nrm2 u0); lra. }
+  assert (q := l_square _ _ hp u). cbv beta in q. rewrite nrm2_add, nrm2_scal, dot_addr, !dot_scalr, (dotC (M u) u) in q. fold (nrm2 u) in q. lra.
+Qed.
+(* 10.5; M stands for H *)
+Definition ch {D : Dim} kappa P : R := 1 + (kappa * INR dim + INR dim - 2) / (INR P * (INR dim + 2)).
+Definition rho2_ {D : Dim} kappa : R := INR dim ^ 2 * ((kappa + 2) ^ 2 + 2 * INR dim + 4) / ((INR dim + 2) * (INR dim + 4)).
+Lemma tr_scale {D : Dim} (M : vec -> vec) a b : tr (fun v => a *: M v + b *: v)%V = a * tr M + b * INR dim.
+Proof.
+  unfold tr. rewrite (sum_ext dim _ (fun j => a * dot (basis j) (M (basis j)) + b)) by (intros; rewrite dot_addr, !dot_scalr, basis_1 by auto; ring). rewrite sum_plus, sum_scal, sum_const. ring.
+Qed.
+Lemma step_10_5 {D : Dim} (M : vec -> vec) L : 0 < INR dim -> symm M -> 0 <= L -> (forall u, nH M u <= L * nrm2 u) -> let d := INR dim in
+  (forall (f : vec -> R) (g : vec) x r2, 0 < r2 -> (forall s, nrm2 s <= r2 -> f (x + s)%V <= f x + dot g s + 1/2 * nH M s) -> (forall s, f x + dot g s - L / 2 * nrm2 s <= f (x + s)%V) -> forall u, - L * nrm2 u <= nH M u) /\
+  (forall n kappa, (exists u, nrm2 u <> 0 /\ Rabs (nH M u) = n * nrm2 u) -> (forall u, - L * nrm2 u <= nH M u) -> 0 <= kappa -> tr M <= kappa * n -> n <= L /\ tr M <= kappa * L) /\
+  (tr M < 0 -> (forall u, - L * nrm2 u <= nH M u) -> exists a, 0 <= a <= 1 /\ let M' := fun v => ((1 - a) *: M v + (a * L) *: v)%V in
+    symm M' /\ tr M' = 0 /\ (forall u, - L * nrm2 u <= nH M' u <= L * nrm2 u) /\ forall u, nH M u <= nH M' u) /\
+  tr M <= d * L /\ (forall kappa P, (0 < P)%nat -> d <= kappa -> ch d P <= ch kappa P) /\
+  (forall {O} (Z : law O) z, normal Z z -> forall w, Z (fun o => dot w (z o) ^ 2 * nH M (z o) ^ 2) = (tr M ^ 2 + 2 * tr2 M) * nrm2 w + 4 * tr M * nH M w + 8 * nrm2 (M w)) /\
+  (forall {O} (Z : law O) z, sphere Z z -> forall w, Z (fun o => dot w (z o) ^ 2 * nH M (z o) ^ 2) = d ^ 2 / ((d + 2) * (d + 4)) * ((tr M ^ 2 + 2 * tr2 M) * nrm2 w + 4 * tr M * nH M w + 8 * nrm2 (M w)) /\
+    forall kappa, (forall u, - L * nrm2 u <= nH M u) -> 0 <= tr M <= kappa * L -> tr2 M <= d * L ^ 2 /\ Z (fun o => dot w (z o) ^ 2 * nH M (z o) ^ 2) <= rho2_ kappa * L ^ 2 * nrm2 w) /\
+  forall kappa, 0 <= kappa <= d -> let c1 := d * (kappa + 2) / (d + 2) in c1 = ch kappa 1 /\ d * c1 - rho2_ kappa = d ^ 2 * kappa * (d - kappa) / ((d + 2) * (d + 4)) /\ 0 <= rho2_ kappa <= d * c1.
+Proof.
+  intros d0 hM L0 up d. assert (d1 : 1 <= d) by (apply (le_INR 1); exact (INR_lt 0 dim d0)).
+  split; [|split; [|split; [|split; [|split; [|split; [|split]]]]]].
+  - intros f g x r2 r0 ab lo u. assert (n0 := nrm2_ge0 u). assert (t0 : 0 < r2 / (nrm2 u + 1)) by (apply Rdiv_lt_0_compat; lra). set (t := sqrt (r2 / (nrm2 u + 1))). assert (tp : 0 < t) by now apply sqrt_lt_R0. assert (tt : t * t = r2 / (nrm2 u + 1)) by (apply sqrt_def; lra).
+    assert (sm : nrm2 (t *: u)%V <= r2). { rewrite nrm2_scal, tt. apply (Rmult_le_reg_r (nrm2 u + 1)); [lra|]. replace (r2 / (nrm2 u + 1) * nrm2 u * (nrm2 u + 1)) with (r2 * nrm2 u) by (field; lra). lra. }
+    assert (a := ab _ sm). assert (b := lo (t *: u)%V). rewrite nrm2_scal in b. rewrite (nH_hom M t u hM) in a. apply (Rmult_le_reg_l (t * t)); [now apply Rmult_lt_0_compat|]. lra.
+  - intros n kappa [u [u0 e]] lo k0 ht. assert (n0 := nrm2_ge0 u). assert (nl : n <= L). { apply (Rmult_le_reg_r (nrm2 u)); [lra|]. rewrite <- e. apply Rabs_le. split; [assert (q := lo u); lra|apply up]. }
+    split; [exact nl|]. apply (Rmult_le_compat_l kappa) in nl; lra.
+  - intros tn lo. assert (dl : 0 < d * L - tr M) by (assert (0 <= d * L) by (apply Rmult_le_pos; lra); lra). set (a := - tr M / (d * L - tr M)). assert (a0 : 0 <= a) by (unfold a; apply Rlt_le, Rdiv_lt_0_compat; lra).
+    assert (a1 : a <= 1) by (unfold a; apply (Rmult_le_reg_r (d * L - tr M)); auto; unfold Rdiv; rewrite Rmult_assoc, Rinv_l by lra; assert (0 <= d * L) by (apply Rmult_le_pos; lra); lra). exists a. split; [lra|]. intros M'.
+    assert (form : forall u, nH M' u = (1 - a) * nH M u + a * (L * nrm2 u)) by (intros u; unfold nH, M'; rewrite dot_addr, !dot_scalr; unfold nrm2; ring).
+    split; [split; intros; unfold M'; [rewrite (s_add _ hM); vring|rewrite (s_scal _ hM); vring|rewrite dot_addl, dot_addr, !dot_scall, !dot_scalr, (s_sym _ hM); reflexivity]|].
+    split; [unfold M'; rewrite tr_scale; fold d; unfold a; field; lra|]. split.
+    + intros u. rewrite form. assert (n0 := Rmult_le_pos _ _ L0 (nrm2_ge0 u)). assert (x := Rmult_le_compat_l (1 - a) _ _ ltac:(lra) (up u)). assert (y := Rmult_le_compat_l (1 - a) _ _ ltac:(lra) (lo u)). assert (z := Rmult_le_pos _ _ a0 n0). lra.
+    + intros u. rewrite form. assert (x := Rmult_le_compat_l a _ _ a0 (up u)). lra.
+  - unfold tr. apply Rle_trans with (sum dim (fun _ => L)); [|rewrite sum_const; unfold d; lra]. apply sum_le; intros j hj. assert (q := up (basis j)). unfold nrm2 in q. rewrite basis_1 in q by auto. unfold nH in q. lra.
+  - intros kappa P P1 hk. assert (P0 : 0 < INR P) by now apply lt_0_INR. unfold ch, Rdiv. fold d. apply Rplus_le_compat_l, Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, Rmult_lt_0_compat; lra|]. assert (d * d <= kappa * d) by (apply Rmult_le_compat_r; lra). lra.
+  - intros O Z z nz w. rewrite (ex_ext Z _ (fun o => dot w (z o) * dot w (z o) * nH M (z o) * nH M (z o))) by (intros; ring). rewrite (E2HH M hM Z z nz). unfold nH. fold (nrm2 w). rewrite <- (s_sym _ hM w (M w)). fold (nrm2 (M w)). ring.
+  - intros O Z z sz w. assert (e : Z (fun o => dot w (z o) ^ 2 * nH M (z o) ^ 2) = d ^ 2 / ((d + 2) * (d + 4)) * ((tr M ^ 2 + 2 * tr2 M) * nrm2 w + 4 * tr M * nH M w + 8 * nrm2 (M w))).
+    { rewrite (ex_ext Z _ (fun o => dot w (z o) * dot w (z o) * nH M (z o) * nH M (z o))) by (intros; ring). rewrite (sph_2HH Z z d0 sz M hM). unfold nH. fold (nrm2 w). rewrite <- (s_sym _ hM w (M w)). fold (nrm2 (M w)). reflexivity. }
+    split; [exact e|]. intros kappa lo [t0 t1]. assert (sq := fun u => signed_square M L u hM L0 (fun u => conj (lo u) (up u))).
+    assert (t2 : tr2 M <= d * L ^ 2). { unfold tr2. apply Rle_trans with (sum dim (fun _ => L ^ 2)); [|rewrite sum_const; unfold d; lra]. apply sum_le; intros j hj. assert (q := sq (basis j)). unfold nrm2 in q at 2. rewrite basis_1 in q by auto. lra. }
+    split; [exact t2|]. rewrite e. assert (n0 := nrm2_ge0 w). assert (p0 : 0 <= d ^ 2 / ((d + 2) * (d + 4))) by (apply (shares d); lra). assert (tq : tr M ^ 2 <= (kappa * L) ^ 2) by (apply pow_incr; lra).
+    assert (x1 := Rmult_le_compat_r _ _ _ n0 (Rplus_le_compat _ _ _ _ tq (Rmult_le_compat_l 2 _ _ ltac:(lra) t2))). assert (x2 := Rmult_le_compat_l _ _ _ t0 (up w)). assert (x2' := Rmult_le_compat_r (L * nrm2 w) _ _ ltac:(apply Rmult_le_pos; auto) t1). assert (x3 := sq w).
+    apply Rle_trans with (d ^ 2 / ((d + 2) * (d + 4)) * (((kappa + 2) ^ 2 + 2 * d + 4) * L ^ 2 * nrm2 w)); [apply Rmult_le_compat_l; auto; lra|]. right. unfold rho2_. fold d. field. lra.
+  - intros kappa hk c1. destruct (step_10_5_numbers d kappa d1 hk) as [a b]. fold d in a, b. split; [unfold c1, ch; fold d; simpl INR; field; lra|]. split; [exact a|]. split; [|exact b]. unfold rho2_. fold d. apply Rmult_le_pos; [|apply Rlt_le, Rinv_0_lt_compat, Rmult_lt_0_compat; lra]. assert (q := pow2_ge_0 (kappa + 2)). assert (q2 := pow2_ge_0 d). apply Rmult_le_pos; lra.
+Qed.
+(* one round of K = 1 with directions on the sphere; M is the H of the round *)
+Section Sphere1.
+Context {D : Dim}.
+Variables L kappa mu eta nu2 Gm : R.     (* nu2 is nu^2 / m, Gm the page's G *)
+Variable P : nat.
+Hypothesis P1 : (0 < P)%nat.
+Hypothesis d0 : 0 < INR dim.
+Let d := INR dim.
+Variable f : vec -> R.
+Variables x g : vec.
+Context {S O : Type}.
+Variable Sm : law S.
+Variable n : S -> vec.
+Variable Z : law O.
+Variable z : nat -> O -> vec.
+Variable e : S -> nat -> O -> R.
+Variable bs : S -> vec.
+Hypothesis upper : forall s, f (x + s)%V <= f x + dot g s + L / 2 * nrm2 s.
+Hypothesis n_mean0 : forall u, Sm (fun s => dot u (n s)) = 0.
+Hypothesis n_var : Sm (fun s => nrm2 (n s)) <= nu2.
+Hypothesis n_most : forall s, nrm2 (g + n s) <= Gm ^ 2.
+Hypothesis sz : forall p, (p < P)%nat -> sphere Z (z p).
+Hypothesis indep : forall p q a b c e, (p < P)%nat -> (q < P)%nat -> p <> q ->
+  Z (fun o => dot a (z p o) * dot b (z p o) * (dot c (z q o) * dot e (z q o))) = dot a b * dot c e.
+Hypothesis e_le : forall s p o, (p < P)%nat -> Rabs (e s p o) <= L * mu / 2 * nrm2 (z p o).
+Hypothesis e_mean : forall s p u, (p < P)%nat -> Z (fun o => e s p o * dot u (z p o)) = dot u (bs s).
+Hypothesis bs_le : forall s, nrm2 (bs s) <= L ^ 2 * mu ^ 2 * INR dim.
+Hypothesis L0 : 0 < L.
+Hypothesis k0 : 0 <= kappa.
+Hypothesis m0 : 0 <= mu.
+Hypothesis eta0 : 0 < eta.
+Hypothesis nu0 : 0 <= nu2.
+Hypothesis Gm0 : 0 <= Gm.
+Let c := ch kappa P.
+Hypothesis steps : eta * L * c <= 1/4.
+Definition vs s o : vec := (/ INR P *: vsum P (fun p => (dot (z p o) (g + n s) + e s p o) *: z p o))%V.
+Definition Bs : R := L ^ 2 * mu ^ 2 / 4 * d ^ 3.
+Definition next1 (w : S * O) : vec := (x - eta *: vs (fst w) (snd w))%V.
+Let P0 : 0 < INR P. Proof. now apply lt_0_INR. Qed.
+Let d1 : 1 <= d. Proof. apply (le_INR 1). exact (INR_lt 0 dim d0). Qed.
+Lemma c_least : 0 < c /\ (eta * L <= 3/8).
+Proof.
+  assert (iP1 : / INR P <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; [lra|]; apply (le_INR 1); lia). assert (iP : 0 < / INR P) by now apply Rinv_0_lt_compat.
+  assert (cm : 2/3 <= c).
+  { unfold c, ch. fold d. replace ((kappa * d + d - 2) / (INR P * (d + 2))) with (/ INR P * ((kappa * d + d - 2) / (d + 2))) by (field; lra). assert (kd : 0 <= kappa * d) by (apply Rmult_le_pos; lra).
+    assert (h : - (1/3) <= (kappa * d + d - 2) / (d + 2)) by (apply (Rmult_le_reg_r (d + 2)); [lra|]; unfold Rdiv at 2; rewrite (Rmult_assoc _ (/ (d + 2))), Rinv_l; lra).
+    apply (Rmult_le_compat_l (/ INR P)) in h; lra. }
+  split; [lra|]. assert (el : 0 < eta * L) by now apply Rmult_lt_0_compat. apply (Rmult_le_compat_l (eta * L)) in cm; lra.
+Qed.
+Lemma vs_split s o : vs s o = (A_ z P o (g + n s) + bt z P (e s) o)%V.
+Proof. unfold vs, A_, bt. rewrite (vsum_ext P _ (fun p => dot (z p o) (g + n s) *: z p o + e s p o *: z p o)%V) by (intros; vring). rewrite vsum_plus. vring. Qed.
+Let z_2 p a b : (p < P)%nat -> Z (fun o => dot a (z p o) * dot b (z p o)) = dot a b. Proof. intros hp. now apply sph_2, sz. Qed.
+Lemma vs_mean s u : Z (fun o => dot u (vs s o)) = dot u (g + n s) + dot u (bs s).
+Proof.
+  rewrite (ex_ext Z _ (fun o => dot u (A_ z P o (g + n s)) + dot u (bt z P (e s) o))) by (intros; rewrite vs_split; apply dot_addr). rewrite ex_plus, (A_mean2 Z z P P1 z_2), (bt_mean Z z P P1 (e s) (bs s)); [reflexivity|]. intros; now apply e_mean.
+Qed.
+Lemma e_size s p o : (p < P)%nat -> e s p o ^ 2 <= (L * mu / 2 * d) ^ 2.
+Proof. intros hp. rewrite <- (pow2_abs (e s p o)). apply pow_incr. split; [apply Rabs_pos|]. assert (q := e_le s p o hp). rewrite (on_sphere _ _ (sz p hp)) in q. exact q. Qed.
+Lemma bt_size s o : nrm2 (bt z P (e s) o) <= Bs.
+Proof.
+  unfold bt. eapply Rle_trans; [now apply nrm2_mean|]. apply Rle_trans with (/ INR P * sum P (fun _ => Bs)); [|rewrite sum_const; right; field; lra]. apply Rmult_le_compat_l; [apply Rlt_le, Rinv_0_lt_compat, P0|]. apply sum_le; intros p hp.
+  rewrite nrm2_scal, (on_sphere _ _ (sz p hp)). fold d. assert (q := e_size s p o hp). apply (Rmult_le_compat_r d) in q; [|lra]. unfold Bs. lra.
+Qed.
+(* a step is at most this long *)
+Definition longest : R := d * Gm + L * mu / 2 * (d * sqrt d).
+Lemma vs_size s o : nrm2 (vs s o) <= longest ^ 2.
+Proof.
+  assert (sd := sqrt_pos d). assert (ss : sqrt d * sqrt d = d) by (apply sqrt_sqrt; lra). set (r := sqrt d) in *. assert (lm : 0 <= L * mu / 2) by (assert (0 <= L * mu) by (apply Rmult_le_pos; lra); lra).
+  unfold vs. eapply Rle_trans; [now apply nrm2_mean|]. apply Rle_trans with (/ INR P * sum P (fun _ => longest ^ 2)); [|rewrite sum_const; right; field; lra]. apply Rmult_le_compat_l; [apply Rlt_le, Rinv_0_lt_compat, P0|]. apply sum_le; intros p hp.
+  rewrite nrm2_scal, (on_sphere _ _ (sz p hp)). fold d. set (a := dot (z p o) (g + n s)). assert (ha : Rabs a <= r * Gm).
+  { apply Rsqr_incr_0_var; [|now apply Rmult_le_pos]. rewrite <- Rsqr_abs. unfold Rsqr. assert (cs := cauchy_schwarz (z p o) (g + n s)%V). unfold nrm2 in cs at 1. fold (nrm2 (z p o)) in cs. rewrite (on_sphere _ _ (sz p hp)) in cs. fold d a in cs. assert (q := Rmult_le_compat_l d _ _ ltac:(lra) (n_most s)). replace (r * Gm * (r * Gm)) with (r * r * Gm ^ 2) by ring. rewrite ss. simpl in cs. lra. }
+  assert (he : Rabs (e s p o) <= L * mu / 2 * d) by (assert (q := e_le s p o hp); rewrite (on_sphere _ _ (sz p hp)) in q; exact q).
+  assert (b : Rabs (a + e s p o) <= r * Gm + L * mu / 2 * d) by (eapply Rle_trans; [apply Rabs_triang|lra]). assert (b2 : (a + e s p o) ^ 2 <= (r * Gm + L * mu / 2 * d) ^ 2) by (rewrite <- (pow2_abs (a + e s p o)); apply pow_incr; split; [apply Rabs_pos|exact b]).
+  apply (Rmult_le_compat_r d) in b2; [|lra]. replace (longest ^ 2) with ((r * Gm + L * mu / 2 * d) ^ 2 * d); [lra|]. unfold longest. fold r. rewrite <- ss. ring.
+Qed.
+Let b2 := L ^ 2 * mu ^ 2 * d.
+(* what a bound of the curvature makes of a round *)
+Lemma from_curvature (q : vec -> R) C : (forall s o, f (x - eta *: vs s o)%V <= f x - eta * dot g (vs s o) + eta ^ 2 / 2 * q (vs s o)) -> 0 <= C -> eta * C <= 1/4 ->
+  forall B', (forall s, Z (fun o => q (vs s o)) <= 2 * (C * nrm2 (g + n s) + B')) ->
+  bind Sm (fun _ => Z) (fun w => f (next1 w)) <= f x - eta / 2 * nrm2 g + eta ^ 2 * C * nu2 + eta * b2 + eta ^ 2 * B'.
+Proof.
+  intros hq C0 hC B' hB. assert (n0 := nrm2_ge0 g). assert (e2 := pow2_ge_0 eta).
+  assert (one : forall s, Z (fun o => f (next1 (s, o))) <= f x - eta * dot g (g + n s) + eta / 4 * nrm2 g + eta * b2 + eta ^ 2 * (C * nrm2 (g + n s) + B')).
+  { intros s. apply Rle_trans with (Z (fun o => f x + (- eta * dot g (vs s o) + eta ^ 2 / 2 * q (vs s o)))); [apply ex_le; intros o; unfold next1; cbn [fst snd]; assert (h := hq s o); lra|].
+    rewrite !ex_plus, !ex_scal, ex_const, vs_mean. assert (q3 := step_3_1 g (bs s) eta (Rlt_le _ _ eta0)). assert (q4 := Rmult_le_compat_l eta _ _ (Rlt_le _ _ eta0) (bs_le s)). fold d b2 in q4. assert (q5 := Rmult_le_compat_l (eta ^ 2 / 2) _ _ ltac:(lra) (hB s)). lra. }
+  cbn [bind ex]. eapply Rle_trans; [apply ex_le; intros s; apply one|].
+  rewrite (ex_ext Sm _ (fun s => (f x - eta * nrm2 g + eta / 4 * nrm2 g + eta * b2 + eta ^ 2 * B') + (- eta * dot g (n s) + eta ^ 2 * C * nrm2 (g + n s)))) by (intros; rewrite dot_addr; fold (nrm2 g); ring).
+  rewrite !ex_plus, !ex_scal, !ex_const, n_mean0. assert (h := step_3_3 Sm n g nu2 n_mean0 n_var). assert (k : 0 <= eta ^ 2 * C) by (apply Rmult_le_pos; auto). apply (Rmult_le_compat_l _ _ _ k) in h.
+  assert (k2 : 0 <= eta * (1/4 - eta * C) * nrm2 g) by (repeat apply Rmult_le_pos; lra). lra.
+Qed.
+Let added := eta ^ 2 * (L * c) * nu2 + eta * b2 + eta ^ 2 * (2 * (L * Bs)).
+Lemma outside : Gm <= L * mu / 2 * sqrt d -> longest <= L * mu * (d * sqrt d) /\ bind Sm (fun _ => Z) (fun w => f (next1 w)) <= f x - 3/4 * eta * nrm2 g + eta * b2 + 1/2 * eta ^ 2 * L ^ 3 * mu ^ 2 * d ^ 3.
+Proof.
+  intros hG. assert (ss : sqrt d * sqrt d = d) by (apply sqrt_sqrt; lra). assert (sd := sqrt_pos d). set (r := sqrt d) in *. assert (lo : longest <= L * mu * (d * r)) by (unfold longest; fold r; apply (Rmult_le_compat_l d) in hG; lra).
+  split; [exact lo|]. assert (l0 : 0 <= longest) by (unfold longest; fold r; apply Rplus_le_le_0_compat; [apply Rmult_le_pos; lra|assert (0 <= L * mu * (d * r)) by (repeat apply Rmult_le_pos; lra); lra]).
+  assert (sq : forall s o, nrm2 (vs s o) <= 4 * Bs). { intros s o. eapply Rle_trans; [apply vs_size|]. apply Rle_trans with ((L * mu * (d * r)) ^ 2); [apply pow_incr; lra|]. right. unfold Bs. replace ((L * mu * (d * r)) ^ 2) with (L ^ 2 * mu ^ 2 * d ^ 2 * (r * r)) by ring. rewrite ss. field. }
+  assert (n0 := nrm2_ge0 g). assert (e2 := pow2_ge_0 eta).
+  assert (one : forall s, Z (fun o => f (next1 (s, o))) <= f x - eta * dot g (g + n s) + eta / 4 * nrm2 g + eta * b2 + eta ^ 2 * (2 * (L * Bs))).
+  { intros s. apply Rle_trans with (Z (fun o => (f x + eta ^ 2 * (2 * (L * Bs))) + - eta * dot g (vs s o))).
+    - apply ex_le; intros o. unfold next1. cbn [fst snd]. replace (x - eta *: vs s o)%V with (x + (- eta) *: vs s o)%V by vring. eapply Rle_trans; [apply upper|]. rewrite dot_scalr, nrm2_scal. assert (h := Rmult_le_compat_l (L / 2 * (eta * eta)) _ _ ltac:(apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]) (sq s o)). lra.
+    - rewrite ex_plus, ex_scal, ex_const, vs_mean. assert (q3 := step_3_1 g (bs s) eta (Rlt_le _ _ eta0)). assert (q4 := Rmult_le_compat_l eta _ _ (Rlt_le _ _ eta0) (bs_le s)). fold d b2 in q4. lra. }
+  cbn [bind ex]. eapply Rle_trans; [apply ex_le; intros s; apply one|].
+  rewrite (ex_ext Sm _ (fun s => (f x - eta * nrm2 g + eta / 4 * nrm2 g + eta * b2 + eta ^ 2 * (2 * (L * Bs))) + - eta * dot g (n s))) by (intros; rewrite dot_addr; fold (nrm2 g); ring).
+  rewrite ex_plus, ex_const, ex_scal, n_mean0. unfold Bs. right. field.
+Qed.
+(* the two squares of 3.2, for curvature of either kind *)
+Variable M : vec -> vec.
+Hypothesis hM : symm M.
+Hypothesis M_up : forall u, nH M u <= L * nrm2 u.
+Hypothesis ht : tr M <= kappa * L.
+Hypothesis above : forall s, nrm2 s <= (2 * eta * d * Gm) ^ 2 -> f (x + s)%V <= f x + dot g s + 1/2 * nH M s.
+Lemma first_square w : Z (fun o => nH M (A_ z P o w)) <= L * c * nrm2 w.
+Proof.
+  rewrite (A_form M hM Z z P P1 indep w (d / (d + 2) * (tr M * nrm2 w + 2 * nH M w))).
+  - assert (n0 := nrm2_ge0 w). assert (sh := share d 2 d0 ltac:(lra)). assert (iP1 : / INR P <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; [lra|]; apply (le_INR 1); lia). assert (iP : 0 < / INR P) by now apply Rinv_0_lt_compat.
+    assert (t1 := Rmult_le_compat_r _ _ _ n0 ht). assert (h : d / (d + 2) * (tr M * nrm2 w + 2 * nH M w) <= d / (d + 2) * ((kappa + 2) * L * nrm2 w)) by (apply Rmult_le_compat_l; [lra|]; assert (q := M_up w); lra).
+    apply (Rmult_le_compat_l (/ INR P)) in h; [|lra]. assert (h2 := Rmult_le_compat_l (1 - / INR P) _ _ ltac:(lra) (M_up w)). eapply Rle_trans; [apply Rplus_le_compat; [exact h|exact h2]|]. right. unfold c, ch. fold d. field. lra.
+  - intros p hp. rewrite (ex_ext Z _ (fun o => dot w (z p o) * dot w (z p o) * nH M (z p o))) by (intros; ring). rewrite (sph_2H Z (z p) d0 (sz p hp) M hM). reflexivity.
+Qed.
+Lemma second_square s o : nH M (bt z P (e s) o) <= L * Bs.
+Proof. eapply Rle_trans; [apply M_up|]. apply Rmult_le_compat_l; [lra|apply bt_size]. Qed.
+Lemma inside : L * mu / 2 * sqrt d <= Gm -> (forall s, Z (fun o => nH M (vs s o)) <= 2 * (L * c * nrm2 (g + n s) + L * Bs)) ->
+  longest <= 2 * d * Gm /\ bind Sm (fun _ => Z) (fun w => f (next1 w)) <= f x - eta / 2 * nrm2 g + eta ^ 2 * (L * c) * nu2 + eta * b2 + eta ^ 2 * (L * Bs).
+Proof.
+  intros hG hv. assert (lo : longest <= 2 * d * Gm) by (unfold longest; apply (Rmult_le_compat_l d) in hG; lra). split; [exact lo|]. destruct c_least as [c0 _].
+  assert (l0 : 0 <= longest) by (unfold longest; assert (sd := sqrt_pos d); apply Rplus_le_le_0_compat; [apply Rmult_le_pos; lra|assert (0 <= L * mu * (d * sqrt d)) by (repeat apply Rmult_le_pos; lra); lra]).
+  apply (from_curvature (nH M) (L * c)); [|apply Rmult_le_pos; lra|lra|exact hv].
+  intros s o. replace (x - eta *: vs s o)%V with (x + (- eta) *: vs s o)%V by vring. eapply Rle_trans; [apply above|rewrite dot_scalr, (nH_hom M _ _ hM); right; field].
+  rewrite nrm2_scal. assert (q := vs_size s o). assert (l2 : longest ^ 2 <= (2 * d * Gm) ^ 2) by (apply pow_incr; lra). replace ((2 * eta * d * Gm) ^ 2) with (- eta * - eta * (2 * d * Gm) ^ 2) by ring. apply Rmult_le_compat_l; [|lra]. assert (y := pow2_ge_0 eta). lra.
+Qed.
+Lemma smoothing_most : mu ^ 2 * L ^ 2 * (2 * d + eta * L * d ^ 3) <= mu ^ 2 * L ^ 2 / 2 * (d + 3) ^ 3.
+Proof.
+  destruct c_least as [_ el]. assert (m2 := pow2_ge_0 mu). assert (l2 := pow2_ge_0 L). assert (d3 : 0 <= d ^ 3) by (apply pow_le; lra). assert (d2 := pow2_ge_0 d). replace (mu ^ 2 * L ^ 2 / 2 * (d + 3) ^ 3) with (mu ^ 2 * L ^ 2 * (1/2 * (d + 3) ^ 3)) by field. apply Rmult_le_compat_l; [now apply Rmult_le_pos|].
+  apply (Rmult_le_compat_r _ _ _ d3) in el. lra.
+Qed.
+Lemma either_way : (forall s, Z (fun o => nH M (vs s o)) <= 2 * (L * c * nrm2 (g + n s) + L * Bs)) ->
+  bind Sm (fun _ => Z) (fun w => f (next1 w)) <= f x - eta / 2 * nrm2 g + eta ^ 2 * (L * c) * nu2 + eta / 2 * (mu ^ 2 * L ^ 2 * (2 * d + eta * L * d ^ 3)).
+Proof.
+  intros hv. assert (n0 := nrm2_ge0 g). destruct c_least as [c0 _]. assert (v0_ : 0 <= eta ^ 2 * (L * c) * nu2) by (assert (y := pow2_ge_0 eta); repeat apply Rmult_le_pos; lra). assert (s0 : 0 <= eta ^ 2 * L ^ 3 * mu ^ 2 * d ^ 3) by (assert (y := pow2_ge_0 eta); assert (y2 := pow2_ge_0 mu); assert (y3 := pow_le L 3 (Rlt_le _ _ L0)); assert (y4 : 0 <= d ^ 3) by (apply pow_le; lra); pos).
+  assert (en : 0 <= eta * nrm2 g) by (apply Rmult_le_pos; lra). destruct (Rle_dec (L * mu / 2 * sqrt d) Gm) as [h|h].
+  - destruct (inside h hv) as [_ i]. unfold Bs, b2 in i. lra.
+  - destruct (outside ltac:(lra)) as [_ i]. unfold b2 in i. lra.
+Qed.
+(* 10.6: the two parts of a step behind a curvature of any sign *)
+Section AnySign.
+Hypothesis M_low : forall u, - L * nrm2 u <= nH M u.
+Hypothesis tr0 : 0 <= tr M.
+Hypothesis kd : kappa <= d.
+Hypothesis e_apart : forall s p q a b u, (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => dot a (z p o) * dot b (z p o) * (e s q o * dot u (z q o))) = dot a b * Z (fun o => e s q o * dot u (z q o)).
+Let e0 := L * mu / 2 * d.
+Let rho := sqrt (rho2_ kappa).
+Let e00 : 0 <= e0. Proof. unfold e0. assert (0 <= L * mu * d) by (repeat apply Rmult_le_pos; lra). lra. Qed.
+Lemma root_mean (X : O -> R) (E : O -> R) a : 0 <= a -> (forall o, Rabs (E o) <= e0) -> Z (fun o => X o ^ 2) <= a ^ 2 -> Z (fun o => X o * E o) <= e0 * a.
+Proof.
+  intros a0 hE hX. destruct (Req_dec a 0) as [az|an].
+  - (* X vanishes in the mean square *)
+    assert (x2 : Z (fun o => X o ^ 2) <= 0) by (rewrite az in hX; replace (0 ^ 2) with 0 in hX by ring; exact hX). apply Rnot_lt_le; intros bad. rewrite az, Rmult_0_r in bad. set (v := Z (fun o => X o * E o)) in *.
+    assert (h : v <= / (2 * v) * (e0 ^ 2 + 1) * 0 + v / 2 * (e0 ^ 2 / (e0 ^ 2 + 1))).
+    { assert (q1 : 0 < e0 ^ 2 + 1) by (assert (y := pow2_ge_0 e0); lra). apply Rle_trans with (Z (fun o => / (2 * v) * (e0 ^ 2 + 1) * X o ^ 2 + v / 2 * (e0 ^ 2 / (e0 ^ 2 + 1)))).
+      - apply ex_le; intros o. assert (E2 : E o ^ 2 <= e0 ^ 2) by (rewrite <- (pow2_abs (E o)); apply pow_incr; split; [apply Rabs_pos|auto]). assert (sq := pow2_ge_0 (/ v * (e0 ^ 2 + 1) * X o - E o)).
+        assert (k : 0 < v / (2 * (e0 ^ 2 + 1))) by (apply Rdiv_lt_0_compat; lra). assert (m := Rmult_le_pos _ _ (Rlt_le _ _ k) sq). replace (v / (2 * (e0 ^ 2 + 1)) * (/ v * (e0 ^ 2 + 1) * X o - E o) ^ 2) with (/ (2 * v) * (e0 ^ 2 + 1) * X o ^ 2 - X o * E o + v / (2 * (e0 ^ 2 + 1)) * E o ^ 2) in m by (field; lra).
+        assert (m2 := Rmult_le_compat_l _ _ _ (Rlt_le _ _ k) E2). replace (v / 2 * (e0 ^ 2 / (e0 ^ 2 + 1))) with (v / (2 * (e0 ^ 2 + 1)) * e0 ^ 2) by (field; lra). lra.
+      - rewrite ex_plus, ex_scal, ex_const. apply Rplus_le_compat_r, Rmult_le_compat_l; [|exact x2]. apply Rmult_le_pos; [apply Rlt_le, Rinv_0_lt_compat; lra|lra]. }
+    assert (q1 : 0 < e0 ^ 2 + 1) by (assert (y := pow2_ge_0 e0); lra). assert (sh : e0 ^ 2 / (e0 ^ 2 + 1) <= 1) by (apply (Rmult_le_reg_r (e0 ^ 2 + 1)); auto; unfold Rdiv; rewrite Rmult_assoc, Rinv_l; lra). apply (Rmult_le_compat_l (v / 2)) in sh; lra.
+  - assert (a1 : 0 < a) by lra. destruct (Req_dec e0 0) as [ez|en].
+    + rewrite (ex_ext Z _ (fun _ => 0)); [rewrite ex_const, ez; lra|]. intros o. assert (q := hE o). rewrite ez in q. assert (q2 := Rabs_pos (E o)). assert (q3 : Rabs (E o) = 0) by lra. destruct (Req_dec (E o) 0) as [w|w]; [rewrite w; ring|apply Rabs_no_R0 in w; contradiction].
+    + assert (e1 : 0 < e0) by lra. apply Rle_trans with (Z (fun o => e0 / (2 * a) * X o ^ 2 + e0 * a / 2)).
+      * apply ex_le; intros o. assert (E2 : E o ^ 2 <= e0 ^ 2) by (rewrite <- (pow2_abs (E o)); apply pow_incr; split; [apply Rabs_pos|auto]). assert (k : 0 < a / (2 * e0)) by (apply Rdiv_lt_0_compat; lra). assert (m := Rmult_le_pos _ _ (Rlt_le _ _ k) (pow2_ge_0 (e0 / a * X o - E o))).
+        replace (a / (2 * e0) * (e0 / a * X o - E o) ^ 2) with (e0 / (2 * a) * X o ^ 2 - X o * E o + a / (2 * e0) * E o ^ 2) in m by (field; lra). assert (m2 := Rmult_le_compat_l _ _ _ (Rlt_le _ _ k) E2). replace (a / (2 * e0) * e0 ^ 2) with (e0 * a / 2) in m2 by (field; lra). lra.
+      * rewrite ex_plus, ex_scal, ex_const. assert (k : 0 <= e0 / (2 * a)) by (apply Rlt_le, Rdiv_lt_0_compat; lra). apply (Rmult_le_compat_l _ _ _ k) in hX. replace (e0 / (2 * a) * a ^ 2) with (e0 * a / 2) in hX by (field; lra). lra.
+Qed.
+Lemma e_flat s p o : (p < P)%nat -> Rabs (e s p o) <= e0.
+Proof. intros hp. assert (q := e_le s p o hp). rewrite (on_sphere _ _ (sz p hp)) in q. exact q. Qed.
+Lemma two_directions s p q w : (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => dot w (z p o) * dot (z p o) (M (z q o)) * e s q o) = Z (fun o => dot w (M (z q o)) * e s q o) /\ Z (fun o => dot w (M (z q o)) * e s q o) <= e0 * (L * sqrt (nrm2 w)).
+Proof.
+  intros hp hq ne. split.
+  - rewrite (ex_ext Z _ (fun o => sum dim (fun j => dot w (z p o) * dot (basis j) (z p o) * (e s q o * dot (M (basis j)) (z q o))))).
+    + rewrite ex_sum, (sum_ext dim _ (fun j => dot w (basis j) * Z (fun o => e s q o * dot (M (basis j)) (z q o)))) by (intros; now apply e_apart).
+      rewrite (sum_ext dim _ (fun j => Z (fun o => dot w (basis j) * (e s q o * dot (M (basis j)) (z q o))))) by (intros; now rewrite ex_scal). rewrite <- ex_sum. apply ex_ext; intros o. rewrite (sum_ext dim _ (fun j => e s q o * (dot w (basis j) * dot (M (z q o)) (basis j)))) by (intros; rewrite (s_sym _ hM), (dotC (M (z q o))); ring).
+      rewrite sum_scal, parseval. ring.
+    + intros o. rewrite (dot_coords (z p o)), Rmult_comm, <- sum_scal, <- sum_scal. apply sum_ext; intros j _. rewrite <- (s_sym _ hM). ring.
+  - apply root_mean; [apply Rmult_le_pos; [lra|apply sqrt_pos]|intros; now apply e_flat|]. rewrite (ex_ext Z _ (fun o => dot (M w) (z q o) * dot (M w) (z q o))) by (intros; rewrite (s_sym _ hM); simpl; ring). rewrite (z_2 q _ _ hq). fold (nrm2 (M w)).
+    eapply Rle_trans; [apply (signed_square M L w hM (Rlt_le _ _ L0)); intros; split; auto|]. right. replace ((L * sqrt (nrm2 w)) ^ 2) with (L ^ 2 * (sqrt (nrm2 w) * sqrt (nrm2 w))) by ring. rewrite sqrt_sqrt by apply nrm2_ge0. reflexivity.
+Qed.
+Let Y := 1 - / INR P + rho / INR P.
+Lemma one_direction s p w : (p < P)%nat -> Z (fun o => dot w (z p o) * nH M (z p o) * e s p o) <= e0 * (rho * L * sqrt (nrm2 w)).
+Proof.
+  intros hp. destruct (step_10_5 M L d0 hM (Rlt_le _ _ L0) M_up) as [_ [_ [_ [_ [_ [_ [h hc]]]]]]]. destruct (hc kappa ltac:(fold d; lra)) as [_ [_ [r0 _]]].
+  assert (rr : rho * rho = rho2_ kappa) by (apply sqrt_sqrt, r0). apply root_mean; [repeat apply Rmult_le_pos; try apply sqrt_pos; lra|intros; now apply e_flat|].
+  destruct (h O Z (z p) (sz p hp) w) as [_ b]. destruct (b kappa M_low ltac:(lra)) as [_ bb]. rewrite (ex_ext Z _ (fun o => dot w (z p o) ^ 2 * nH M (z p o) ^ 2)) by (intros; ring). eapply Rle_trans; [exact bb|]. right.
+  replace ((rho * L * sqrt (nrm2 w)) ^ 2) with (rho * rho * L ^ 2 * (sqrt (nrm2 w) * sqrt (nrm2 w))) by ring. rewrite rr, sqrt_sqrt by apply nrm2_ge0. ring.
+Qed.
+Lemma mixed s w : Z (fun o => dot (A_ z P o w) (M (bt z P (e s) o))) <= e0 * L * Y * sqrt (nrm2 w).
+Proof.
+  rewrite (ex_ext Z _ (fun o => / INR P * / INR P * sum P (fun p => sum P (fun q => dot w (z p o) * dot (z p o) (M (z q o)) * e s q o)))).
+  2: { intros o. unfold A_, bt. rewrite (s_scal _ hM), dot_scall, dot_scalr, (s_vsum M hM), dot_suml, <- Rmult_assoc. f_equal. apply sum_ext; intros p _. rewrite dot_sumr. apply sum_ext; intros q _. rewrite (s_scal _ hM), dot_scall, dot_scalr, (dotC w). ring. }
+  rewrite ex_scal, ex_sum. set (W := sqrt (nrm2 w)). assert (iP : 0 < / INR P) by now apply Rinv_0_lt_compat. set (X1 := e0 * (L * W)). set (X2 := e0 * (rho * L * W)).
+  apply Rle_trans with (/ INR P * / INR P * sum P (fun _ => INR P * X1 + (X2 - X1))).
+  - apply Rmult_le_compat_l; [apply Rmult_le_pos; lra|]. apply sum_le; intros p hp. rewrite ex_sum, <- (sum_const P X1), <- (sum_delta P p (fun _ => X2 - X1) hp), <- sum_plus. apply sum_le; intros q hq. destruct (Nat.eq_dec q p) as [->|ne].
+    + assert (h := one_direction s p w hp). unfold nH in h. fold W X2 in h. lra.
+    + destruct (two_directions s p q w hp hq ltac:(congruence)) as [e1 e2]. rewrite e1. fold W X1 in e2. lra.
+  - rewrite sum_const. right. unfold X1, X2, Y, Rdiv. field. lra.
+Qed.
+Lemma Y_most : 0 <= Y /\ Y ^ 2 <= d * c /\ Y ^ 2 <= 1 - / INR P + rho ^ 2 / INR P /\ 1 - / INR P + rho ^ 2 / INR P <= d * c.
+Proof.
+  destruct (step_10_5 M L d0 hM (Rlt_le _ _ L0) M_up) as [_ [_ [_ [_ [_ [_ [_ hc]]]]]]]. destruct (hc kappa ltac:(fold d; lra)) as [_ [_ [r0 r1]]]. assert (rr : rho * rho = rho2_ kappa) by (apply sqrt_sqrt, r0). assert (rp : 0 <= rho) by apply sqrt_pos.
+  assert (iP1 : / INR P <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; [lra|]; apply (le_INR 1); lia). assert (iP : 0 < / INR P) by now apply Rinv_0_lt_compat. fold d in r1. set (c1 := d * (kappa + 2) / (d + 2)) in *.
+  split; [unfold Y, Rdiv; assert (0 <= rho * / INR P) by (apply Rmult_le_pos; lra); lra|].
+  assert (a : Y ^ 2 <= 1 - / INR P + rho ^ 2 / INR P).
+  { unfold Y, Rdiv. assert (h := pow2_ge_0 (1 - rho)). assert (k : 0 <= / INR P * (1 - / INR P)) by (apply Rmult_le_pos; lra). assert (m := Rmult_le_pos _ _ k h). lra. }
+  assert (b : 1 - / INR P + rho ^ 2 / INR P <= d * c).
+  { replace (rho ^ 2) with (rho * rho) by ring. rewrite rr. replace (d * c) with (d * (1 - / INR P) + d * c1 / INR P) by (unfold c, c1, ch; fold d; field; lra). assert (xx := Rmult_le_compat_r (/ INR P) _ _ (Rlt_le _ _ iP) r1). assert (yy : 1 - / INR P <= d * (1 - / INR P)) by (rewrite <- (Rmult_1_l (1 - / INR P)) at 1; apply Rmult_le_compat_r; lra). unfold Rdiv in *. lra. }
+  split; [lra|auto].
+Qed.
+Lemma twice_mixed s : 2 * Z (fun o => dot (A_ z P o (g + n s)) (M (bt z P (e s) o))) <= L * c * nrm2 (g + n s) + L * Bs.
+Proof.
+  set (w := (g + n s)%V). destruct c_least as [c0 _]. destruct Y_most as [y0 [y1 _]]. assert (n0 := nrm2_ge0 w). set (W := sqrt (nrm2 w)). assert (WW : W * W = nrm2 w) by (apply sqrt_sqrt, n0). assert (W0 : 0 <= W) by apply sqrt_pos.
+  assert (Be : Bs = e0 ^ 2 * d) by (unfold Bs, e0; field). assert (h2 := mixed s w). fold W in h2.
+  apply Rle_trans with (2 * (e0 * L * Y * W)); [lra|]. rewrite <- WW, Be.
+  assert (q : 2 * (e0 * Y * W) <= c * (W * W) + e0 ^ 2 * d); [|apply (Rmult_le_compat_l L) in q; lra].
+  apply Rnot_lt_le; intros bad. assert (s1 : 0 <= c * (W * W) + e0 ^ 2 * d) by (apply Rplus_le_le_0_compat; [pos|apply Rmult_le_pos; [apply pow2_ge_0|lra]]).
+  assert (s2 : (c * (W * W) + e0 ^ 2 * d) * (c * (W * W) + e0 ^ 2 * d) < 2 * (e0 * Y * W) * (2 * (e0 * Y * W))) by (apply Rmult_le_0_lt_compat; lra).
+  assert (s3 : 4 * (e0 ^ 2 * (W * W)) * Y ^ 2 <= 4 * (e0 ^ 2 * (W * W)) * (d * c)) by (apply Rmult_le_compat_l; [|exact y1]; assert (0 <= e0 ^ 2 * (W * W)) by (apply Rmult_le_pos; [apply pow2_ge_0|now apply Rmult_le_pos]); lra).
+  assert (s4 := pow2_ge_0 (c * (W * W) - e0 ^ 2 * d)). lra.
+Qed.
+Lemma signed s : Z (fun o => nH M (vs s o)) <= 2 * (L * c * nrm2 (g + n s) + L * Bs).
+Proof.
+  set (w := (g + n s)%V). apply Rle_trans with (Z (fun o => nH M (A_ z P o w) + (2 * dot (A_ z P o w) (M (bt z P (e s) o)) + L * Bs))).
+  - apply ex_le; intros o. rewrite vs_split. fold w. assert (q := second_square s o). unfold nH at 1. rewrite (s_add _ hM), !dot_addl, !dot_addr. fold (nH M (A_ z P o w)) (nH M (bt z P (e s) o)). rewrite <- (s_sym _ hM (bt z P (e s) o)), (dotC (M (bt z P (e s) o))). lra.
+  - rewrite !ex_plus, ex_scal, ex_const. assert (h1 := first_square w). assert (h2 := twice_mixed s). fold w in h2. lra.
+Qed.
+Lemma step_10_6 : (forall s p o, (p < P)%nat -> Rabs (e s p o) <= L * mu / 2 * d) /\ Bs = (L * mu / 2 * d) ^ 2 * d /\ Bs = L ^ 2 * mu ^ 2 / 4 * d ^ 3 /\
+  (forall s p q w, (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => dot w (z p o) * dot (z p o) (M (z q o)) * e s q o) = Z (fun o => dot w (M (z q o)) * e s q o) /\ Z (fun o => dot w (M (z q o)) * e s q o) <= L * mu / 2 * d * (L * sqrt (nrm2 w))) /\
+  (forall s p w, (p < P)%nat -> Z (fun o => dot w (z p o) * nH M (z p o) * e s p o) <= L * mu / 2 * d * (rho * L * sqrt (nrm2 w))) /\
+  (forall s w, Z (fun o => dot (A_ z P o w) (M (bt z P (e s) o))) <= L * mu / 2 * d * L * Y * sqrt (nrm2 w)) /\ Y ^ 2 <= 1 - / INR P + rho ^ 2 / INR P /\ 1 - / INR P + rho ^ 2 / INR P <= d * c /\
+  (forall s, 2 * Z (fun o => dot (A_ z P o (g + n s)) (M (bt z P (e s) o))) <= L * c * nrm2 (g + n s) + L * (L * mu / 2 * d) ^ 2 * d) /\ (forall s o, nH M (bt z P (e s) o) <= L * (L * mu / 2 * d) ^ 2 * d) /\
+  (forall s, Z (fun o => nH M (vs s o)) <= 2 * L * c * nrm2 (g + n s) + 2 * L * Bs) /\ 2 * d + 3/8 * d ^ 3 <= 1/2 * (d + 3) ^ 3.
+Proof.
+  assert (Be : Bs = e0 ^ 2 * d) by (unfold Bs, e0; field). destruct Y_most as [y0 [y1 [y2 y3]]]. destruct c_least as [c0 _].
+  split; [intros; now apply e_flat|]. split; [exact Be|]. split; [reflexivity|]. split; [intros; now apply two_directions|]. split; [intros; now apply one_direction|]. split; [apply mixed|]. split; [exact y2|]. split; [exact y3|].
+  split; [intros s; assert (h := twice_mixed s); fold e0; rewrite Be in h; lra|]. split; [intros s o; assert (h := second_square s o); fold e0; rewrite Be in h; lra|]. split; [intros s; assert (h := signed s); lra|].
+  assert (d3 : 0 <= d ^ 3) by (apply pow_le; lra). assert (d2 := pow2_ge_0 d). lra.
+Qed.
+Lemma any_sign_round : bind Sm (fun _ => Z) (fun w => f (next1 w)) <= f x - eta / 2 * nrm2 g + eta ^ 2 * (L * c) * nu2 + eta / 2 * (mu ^ 2 * L ^ 2 * (2 * d + eta * L * d ^ 3)).
+Proof. apply either_way. exact signed. Qed.
+End AnySign.
+Hypothesis M_pos : forall u, 0 <= nH M u.
+Lemma positive s : Z (fun o => nH M (vs s o)) <= 2 * (L * c * nrm2 (g + n s) + L * Bs).
+Proof.
+  assert (hp : mapL L M) by (split; intros; [apply hM|apply hM|apply hM|apply M_pos|apply M_up]).
+  apply Rle_trans with (Z (fun o => 2 * nH M (A_ z P o (g + n s)) + 2 * (L * Bs))).
+  - apply ex_le; intros o. rewrite vs_split. destruct (step_3_2 M L hp (A_ z P o (g + n s)) (bt z P (e s) o)) as [_ h]. assert (q := second_square s o). lra.
+  - rewrite ex_plus, ex_scal, ex_const. assert (h := first_square (g + n s)%V). lra.
+Qed.
+(* longest is the longest step over eta *)
+Lemma step_10_4 : (forall w, Z (fun o => nH M (A_ z P o w)) <= L * c * nrm2 w) /\ (forall s p o, (p < P)%nat -> Rabs (e s p o) <= L * mu / 2 * d) /\ (forall s, nrm2 (bs s) <= L ^ 2 * mu ^ 2 * d) /\
+  (forall s o, nH M (bt z P (e s) o) <= L * (L ^ 2 * mu ^ 2 / 4 * d ^ 3)) /\ (forall s o, nrm2 (eta *: vs s o) <= (eta * (d * Gm + L * mu / 2 * (d * sqrt d))) ^ 2) /\
+  (L * mu / 2 * sqrt d <= Gm -> eta * (d * Gm + L * mu / 2 * (d * sqrt d)) <= 2 * eta * d * Gm /\
+    bind Sm (fun _ => Z) (fun w => f (next1 w)) <= f x - eta / 2 * nrm2 g + eta ^ 2 * (L * c) * nu2 + eta * (L ^ 2 * mu ^ 2 * d) + eta ^ 2 * (L * (L ^ 2 * mu ^ 2 / 4 * d ^ 3))) /\
+  (Gm <= L * mu / 2 * sqrt d -> eta * (d * Gm + L * mu / 2 * (d * sqrt d)) <= eta * (L * mu * (d * sqrt d)) /\
+    bind Sm (fun _ => Z) (fun w => f (next1 w)) <= f x - 3/4 * eta * nrm2 g + eta * (L ^ 2 * mu ^ 2 * d) + 1/2 * eta ^ 2 * L ^ 3 * mu ^ 2 * d ^ 3) /\
+  bind Sm (fun _ => Z) (fun w => f (next1 w)) <= f x - eta / 2 * nrm2 g + eta ^ 2 * (L * c) * nu2 + eta / 2 * (mu ^ 2 * L ^ 2 * (2 * d + eta * L * d ^ 3)) /\
+  (1 <= kappa -> eta * L <= 1/4) /\ mu ^ 2 * L ^ 2 * (2 * d + eta * L * d ^ 3) <= mu ^ 2 * L ^ 2 / 2 * (d + 3) ^ 3.
+Proof.
+  split; [exact first_square|]. split; [intros s p o hp; assert (q := e_le s p o hp); rewrite (on_sphere _ _ (sz p hp)) in q; exact q|]. split; [exact bs_le|]. split; [exact second_square|].
+  split; [intros s o; rewrite nrm2_scal; assert (q := vs_size s o); unfold longest in q; rewrite Rpow_mult_distr; replace (eta ^ 2) with (eta * eta) by ring; apply Rmult_le_compat_l; [apply Rmult_le_pos; lra|exact q]|].
+  split; [intros h; destruct (inside h positive) as [i1 i2]; split; [unfold longest in i1; apply (Rmult_le_compat_l eta) in i1; lra|exact i2]|].
+  split; [intros h; destruct (outside h) as [i1 i2]; split; [unfold longest in i1; apply (Rmult_le_compat_l eta) in i1; lra|exact i2]|].
+  split; [apply either_way, positive|]. split; [|exact smoothing_most]. intros k1. assert (c1 : 1 <= c).
+  { unfold c, ch. fold d. assert (0 <= (kappa * d + d - 2) / (INR P * (d + 2))); [|lra]. apply Rmult_le_pos; [assert (1 * d <= kappa * d) by (apply Rmult_le_compat_r; lra); lra|]. apply Rlt_le, Rinv_0_lt_compat, Rmult_lt_0_compat; lra. }
+  assert (el : 0 < eta * L) by now apply Rmult_lt_0_compat. apply (Rmult_le_compat_l (eta * L)) in c1; lra.
+Qed.
+End Sphere1.
+(* Theorem 2, repaired: the curvature's norm is n, and kappa may be larger than d *)
+Section TheoremTwo.
+Context {D : Dim}.
+Variables L kappa mu eta nu2 fstar : R.     (* nu2 is nu^2 / m *)
+Variable P : nat.
+Hypothesis P1 : (0 < P)%nat.
+Hypothesis d0 : 0 < INR dim.
+Let d := INR dim.
+Variable f : vec -> R.
+Variable G : vec -> vec.
+Variable Gm : vec -> R.
+Variable H : vec -> vec -> vec.             (* of every x *)
+Context {S O : Type}.
+Variable Sm : vec -> law S.
+Variable n : vec -> S -> vec.
+Variable Z : law O.
+Variable z : nat -> O -> vec.
+Variable e : vec -> S -> nat -> O -> R.
+Variable bs : vec -> S -> vec.
+Hypothesis upper : forall x s, f (x + s)%V <= f x + dot (G x) s + L / 2 * nrm2 s.
+Hypothesis lower : forall x s, f x + dot (G x) s - L / 2 * nrm2 s <= f (x + s)%V.
+Hypothesis bounded : forall x, fstar <= f x.
+Hypothesis hH : forall x, symm (H x).
+Hypothesis H_up : forall x u, nH (H x) u <= L * nrm2 u.
+Hypothesis ht : forall x, exists norm, (exists u, nrm2 u <> 0 /\ Rabs (nH (H x) u) = norm * nrm2 u) /\ tr (H x) <= kappa * norm.
+Hypothesis above : forall x s, nrm2 s <= (2 * eta * d * Gm x) ^ 2 -> f (x + s)%V <= f x + dot (G x) s + 1/2 * nH (H x) s.
+Hypothesis n_mean0 : forall x u, Sm x (fun s => dot u (n x s)) = 0.
+Hypothesis n_var : forall x, Sm x (fun s => nrm2 (n x s)) <= nu2.
+Hypothesis n_most : forall x s, nrm2 (G x + n x s) <= Gm x ^ 2.
+Hypothesis Gm0 : forall x, 0 <= Gm x.
+Hypothesis sz : forall p, (p < P)%nat -> sphere Z (z p).
+Hypothesis indep : forall p q a b c e, (p < P)%nat -> (q < P)%nat -> p <> q ->
+  Z (fun o => dot a (z p o) * dot b (z p o) * (dot c (z q o) * dot e (z q o))) = dot a b * dot c e.
+Hypothesis e_le : forall x s p o, (p < P)%nat -> Rabs (e x s p o) <= L * mu / 2 * nrm2 (z p o).
+Hypothesis e_mean : forall x s p u, (p < P)%nat -> Z (fun o => e x s p o * dot u (z p o)) = dot u (bs x s).
+Hypothesis e_apart : forall x s p q a b u, (p < P)%nat -> (q < P)%nat -> p <> q -> Z (fun o => dot a (z p o) * dot b (z p o) * (e x s q o * dot u (z q o))) = dot a b * Z (fun o => e x s q o * dot u (z q o)).
+Hypothesis bs_le : forall x s, nrm2 (bs x s) <= L ^ 2 * mu ^ 2 * INR dim.
+Hypothesis L0 : 0 < L.
+Hypothesis k0 : 0 <= kappa.
+Hypothesis m0 : 0 <= mu.
+Hypothesis eta0 : 0 < eta.
+Hypothesis nu0 : 0 <= nu2.
+Let c := ch kappa P.
+Hypothesis steps : eta * L * c <= 1/4.
+Definition round2 x : law (S * O) := bind (Sm x) (fun _ => Z).
+Definition step2 x : S * O -> vec := next1 eta P x (G x) (n x) z (e x).
+Let d1 : 1 <= d. Proof. apply (le_INR 1). exact (INR_lt 0 dim d0). Qed.
+Let left2 := mu ^ 2 * L ^ 2 * (2 * d + eta * L * d ^ 3).
+Lemma round_two x : round2 x (fun w => f (step2 x w)) <= f x - eta / 2 * nrm2 (G x) + eta ^ 2 * (L * c) * nu2 + eta / 2 * left2.
+Proof.
+  assert (n0 := nrm2_ge0 (G x)). assert (P0 : 0 < INR P) by now apply lt_0_INR.
+  (* kappa at most d *)
+  set (k := Rmin kappa d). assert (kk : 0 <= k) by (apply Rmin_glb; lra). assert (kd : k <= d) by apply Rmin_r. assert (kl : k <= kappa) by apply Rmin_l.
+  assert (ck : ch k P <= c). { unfold c, ch, Rdiv. fold d. apply Rplus_le_compat_l, Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, Rmult_lt_0_compat; lra|]. assert (k * d <= kappa * d) by (apply Rmult_le_compat_r; lra). lra. }
+  assert (el : 0 < eta * L) by now apply Rmult_lt_0_compat. assert (sk : eta * L * ch k P <= 1/4) by (apply (Rmult_le_compat_l (eta * L)) in ck; lra).
+  assert (b2 := bs_le x).
+  assert (cn : eta ^ 2 * (L * ch k P) * nu2 <= eta ^ 2 * (L * c) * nu2) by (apply Rmult_le_compat_r; auto; apply Rmult_le_compat_l; [apply pow2_ge_0|]; apply Rmult_le_compat_l; lra).
+  assert (cl := proj1 (c_least L k eta P P1 d0 L0 kk eta0 sk)).
+  assert (add0 : 0 <= eta ^ 2 * (L * ch k P) * nu2) by (assert (y := pow2_ge_0 eta); repeat apply Rmult_le_pos; lra).
+  destruct (Rle_dec (Gm x) (L * mu / 2 * sqrt d)) as [h|h].
+  - destruct (outside L mu eta (Gm x) P P1 d0 f x (G x) (Sm x) (n x) Z z (e x) (bs x) (upper x) (n_mean0 x) (n_most x) sz (e_le x) (e_mean x) (b2) L0 m0 eta0 (Gm0 x) h) as [_ o].
+    fold (step2 x) (round2 x) in o. assert (en : 0 <= eta * nrm2 (G x)) by (apply Rmult_le_pos; lra). unfold left2. fold d in o. lra.
+  - assert (g0 : 0 < Gm x) by (assert (q := sqrt_pos d); assert (0 <= L * mu / 2 * sqrt d) by (apply Rmult_le_pos; [assert (0 <= L * mu) by (apply Rmult_le_pos; lra); lra|auto]); lra).
+    destruct (step_10_5 (H x) L d0 (hH x) (Rlt_le _ _ L0) (H_up x)) as [lo [norm [up [trd _]]]].
+    assert (low : forall u, - L * nrm2 u <= nH (H x) u). { apply (lo f (G x) x ((2 * eta * d * Gm x) ^ 2)); [apply pow_lt; repeat apply Rmult_lt_0_compat; lra|apply above|apply lower]. }
+    destruct (ht x) as [nn [hn htn]]. destruct (norm nn kappa hn low k0 htn) as [_ tk]. fold d in trd.
+    assert (tk' : tr (H x) <= k * L) by (unfold k; destruct (Rmin_case_strong kappa d (fun r => tr (H x) <= r * L)); auto; intros; lra).
+    assert (go : forall M, symm M -> (forall u, - L * nrm2 u <= nH M u <= L * nrm2 u) -> 0 <= tr M <= k * L -> (forall u, nH (H x) u <= nH M u) -> round2 x (fun w => f (step2 x w)) <= f x - eta / 2 * nrm2 (G x) + eta ^ 2 * (L * ch k P) * nu2 + eta / 2 * left2).
+    { intros M hM both tM more. apply (any_sign_round L k mu eta nu2 (Gm x) P P1 d0 f x (G x) (Sm x) (n x) Z z (e x) (bs x) (upper x) (n_mean0 x) (n_var x) (n_most x) sz indep (e_le x) (e_mean x) b2 L0 kk m0 eta0 nu0 (Gm0 x) sk M hM); try tauto; try apply both; try apply (e_apart x).
+      intros s hs. eapply Rle_trans; [now apply above|]. assert (q := more s). lra. }
+    destruct (Rle_dec 0 (tr (H x))) as [t0|t0].
+    + eapply Rle_trans; [apply (go (H x) (hH x)); [intros u; split; [apply low|apply H_up]|lra|intros; lra]|lra].
+    + destruct (up ltac:(lra) low) as [a [ha [sM [tM [bM mM]]]]]. eapply Rle_trans; [apply (go _ sM bM); [rewrite tM; split; [lra|apply Rmult_le_pos; lra]|exact mM]|lra].
+Qed.
+Theorem theorem_2 x0 R_ : (0 < R_)%nat -> / INR R_ * sum R_ (fun t => Eit round2 step2 t (fun x => nrm2 (G x)) x0)
+  <= 2 * (f x0 - fstar) / (INR R_ * eta) + 2 * L * eta * ch kappa P * nu2 + mu ^ 2 * L ^ 2 / 2 * (INR dim + 3) ^ 3.
+Proof.
+  intros R0%lt_0_INR. set (add := eta ^ 2 * (L * c) * nu2 + eta / 2 * left2).
+  assert (h := telescope round2 step2 (fun _ => True) (fun x => f x - fstar) (fun x => eta / 2 * nrm2 (G x)) add (fun _ _ _ => I)).
+  specialize (h (fun x _ => ltac:(rewrite (ex_ext (round2 x) _ (fun w => f (step2 x w) + - fstar)) by (intros; reflexivity); rewrite ex_plus, ex_const; assert (b := round_two x); unfold add; lra)) (fun x => ltac:(assert (b := bounded x); lra)) R_ x0 I).
+  rewrite (sum_ext R_ _ (fun t => eta / 2 * Eit round2 step2 t (fun x => nrm2 (G x)) x0)), sum_scal in h by (intros; apply Eit_scal).
+  assert (c0 : 0 < 2 / (eta * INR R_)) by (apply Rdiv_lt_0_compat; [lra|]; now apply Rmult_lt_0_compat).
+  apply (Rmult_le_compat_l _ _ _ (Rlt_le _ _ c0)) in h.
+  replace (2 / (eta * INR R_) * (eta / 2 * sum R_ (fun t => Eit round2 step2 t (fun x => nrm2 (G x)) x0))) with (/ INR R_ * sum R_ (fun t => Eit round2 step2 t (fun x => nrm2 (G x)) x0)) in h by (field; lra).
+  eapply Rle_trans; [exact h|]. assert (s := smoothing_most L kappa mu eta P P1 d0 L0 k0 eta0 steps). fold d left2 in s.
+  replace (2 / (eta * INR R_) * (f x0 - fstar + INR R_ * add)) with (2 * (f x0 - fstar) / (INR R_ * eta) + 2 * L * eta * c * nu2 + left2) by (unfold add; field; lra). unfold c. fold d. lra.
+Qed.
+End TheoremTwo.
+(* ---- 12: two examples ---- *)
+(* 12.1: exact slopes and L = 1; the mean loss is g x *)
+Lemma pow_taylor_both K : exists B, 0 <= B /\ forall e, Rabs e <= 1 -> Rabs ((1 + e) ^ K - (1 + INR K * e + INR K * (INR K - 1) / 2 * e ^ 2)) <= B * Rabs e ^ 3.
+Proof.
+  induction K as [|K [B [B0 h]]]. { exists 0. split; [lra|]. intros e _. simpl. rewrite Rabs_right; lra. }
+  assert (k0 := pos_INR K). assert (kk : 0 <= INR K * (INR K - 1) / 2). { destruct K; [simpl; lra|]. rewrite S_INR in *. assert (q := pos_INR K). assert (0 <= (INR K + 1) * (INR K + 1 - 1)) by (apply Rmult_le_pos; lra). lra. }
+  exists (2 * B + INR K * (INR K - 1) / 2). split; [lra|]. intros e he. specialize (h e he). set (r := (1 + e) ^ K - _) in h. rewrite S_INR.
+  replace ((1 + e) ^ S K - (1 + (INR K + 1) * e + (INR K + 1) * (INR K + 1 - 1) / 2 * e ^ 2)) with ((1 + e) * r + INR K * (INR K - 1) / 2 * e ^ 3) by (unfold r; simpl; field).
+  eapply Rle_trans; [apply Rabs_triang|]. rewrite !Rabs_mult, <- RPow_abs, (Rabs_right (INR K * (INR K - 1) / 2)) by lra.
+  assert (a2 : Rabs (1 + e) <= 2) by (eapply Rle_trans; [apply Rabs_triang|]; rewrite Rabs_R1; lra).
+  assert (x : Rabs (1 + e) * Rabs r <= 2 * (B * Rabs e ^ 3)) by (apply Rmult_le_compat; auto using Rabs_pos). lra.
+Qed.
+Lemma step_12_1 K sigma : (0 < K)%nat -> let slope sg g x := sg * (x + sigma) + g in let own sg g eta := Nat.iter K (fun x => x - eta * slope sg g x) 0 in
+  (forall sg g x, derivable_pt_lim (fun x => sg * (1/2 * x ^ 2 + sigma * x) + g * x) x (slope sg g x)) /\
+  (forall g x, / 2 * (1 * (1/2 * x ^ 2 + sigma * x) + g * x + (-1 * (1/2 * x ^ 2 + sigma * x) + g * x)) = g * x) /\
+  (forall g, / 2 * ((slope 1 g 0 - g) ^ 2 + (slope (-1) g 0 - g) ^ 2) = sigma ^ 2) /\
+  1/8 * (1 - / INR K) ^ 2 <= 3 * (1 - / INR K) /\
+  exists C, forall eta, 0 < eta <= 1 -> let g := 1/2 * (INR K - 1) * eta * sigma in let te := INR K * eta in let xp := / 2 * (own 1 g eta + own (-1) g eta) in
+    Rabs (g * xp + te / 2 * g ^ 2 - 1/8 * (1 - / INR K) ^ 2 * 1 ^ 2 * te ^ 3 * sigma ^ 2) <= C * eta ^ 4.
+Proof.
+  intros K1 slope own. assert (k1 : 1 <= INR K) by (apply (le_INR 1); lia).
+  split; [|split; [|split; [|split]]].
+  - intros sg g x. unfold slope. replace (sg * (x + sigma) + g) with (sg * (1/2 * (INR 2 * x ^ 1) + sigma * 1) + g * 1) by (simpl; field).
+    apply derivable_pt_lim_plus; [|apply derivable_pt_lim_scal, derivable_pt_lim_id]. apply derivable_pt_lim_scal, derivable_pt_lim_plus; apply derivable_pt_lim_scal; [apply (derivable_pt_lim_pow x 2)|apply derivable_pt_lim_id].
+  - intros. field.
+  - intros. unfold slope. field.
+  - assert (i1 : / INR K <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; lra). assert (i0 : 0 < / INR K) by (apply Rinv_0_lt_compat; lra). set (u := / INR K) in *. assert (0 <= (1 - u) * (3 - 1/8 * (1 - u))) by (apply Rmult_le_pos; lra). lra.
+  - destruct (pow_taylor_both K) as [B [B0 tay]]. set (c2 := INR K * (INR K - 1) / 2) in *. set (h := 1/2 * (INR K - 1) * Rabs sigma).
+    assert (h0 : 0 <= h) by (unfold h; assert (x := Rabs_pos sigma); repeat apply Rmult_le_pos; lra).
+    exists (h * (Rabs sigma + h) * B). intros eta [e0 e1].
+    assert (closed : forall k sg g, sg * sg = 1 -> Nat.iter k (fun x => x - eta * slope sg g x) 0 = (sg * g + sigma) * ((1 - sg * eta) ^ k - 1)).
+    { intros k sg g s2. induction k as [|k IH]; [simpl; ring|]. set (F := fun x => x - eta * slope sg g x) in *. change (Nat.iter (S k) F 0) with (F (Nat.iter k F 0)). rewrite IH. unfold F, slope. simpl pow.
+      replace ((sg * g + sigma) * ((1 - sg * eta) ^ k - 1) - eta * (sg * ((sg * g + sigma) * ((1 - sg * eta) ^ k - 1) + sigma) + g)) with ((sg * g + sigma) * ((1 - sg * eta) * (1 - sg * eta) ^ k - 1) + eta * g * (sg * sg - 1)) by ring. rewrite s2. ring. }
+    intros g te xp.
+    assert (p := tay eta ltac:(rewrite Rabs_right; lra)). assert (m := tay (- eta) ltac:(rewrite Rabs_Ropp, Rabs_right; lra)). rewrite Rabs_Ropp in m. rewrite (Rabs_right eta) in p, m by lra.
+    set (r1 := (1 + eta) ^ K - _) in p. set (r2 := (1 + - eta) ^ K - _) in m.
+    assert (E : g * xp + te / 2 * g ^ 2 - 1/8 * (1 - / INR K) ^ 2 * 1 ^ 2 * te ^ 3 * sigma ^ 2 = / 2 * g * ((sigma + g) * r2 + (sigma - g) * r1)).
+    { unfold xp, own. rewrite !closed by ring. replace (1 - -1 * eta) with (1 + eta) by ring. replace (1 - 1 * eta) with (1 + - eta) by ring.
+      replace ((1 + eta) ^ K) with (r1 + (1 + INR K * eta + c2 * eta ^ 2)) by (unfold r1; ring). replace ((1 + - eta) ^ K) with (r2 + (1 + INR K * - eta + c2 * (- eta) ^ 2)) by (unfold r2; ring).
+      unfold c2, te. clearbody r1 r2. unfold g. field. lra. }
+    rewrite E. rewrite !Rabs_mult, (Rabs_right (/ 2)) by lra.
+    assert (ga : Rabs g = h * eta) by (unfold g, h; rewrite !Rabs_mult, (Rabs_right eta), (Rabs_right (INR K - 1)), (Rabs_right (1/2)) by lra; ring).
+    assert (gh : Rabs g <= h) by (rewrite ga; rewrite <- (Rmult_1_r h) at 2; apply Rmult_le_compat_l; lra).
+    assert (e3 : 0 <= B * eta ^ 3) by (apply Rmult_le_pos; [auto|apply pow_le; lra]).
+    assert (b1 : Rabs ((sigma + g) * r2) <= (Rabs sigma + h) * (B * eta ^ 3)) by (rewrite Rabs_mult; apply Rmult_le_compat; auto using Rabs_pos; eapply Rle_trans; [apply Rabs_triang|lra]).
+    assert (b2 : Rabs ((sigma - g) * r1) <= (Rabs sigma + h) * (B * eta ^ 3)) by (rewrite Rabs_mult; apply Rmult_le_compat; auto using Rabs_pos; eapply Rle_trans; [apply Rabs_triang|]; rewrite Rabs_Ropp; lra).
+    assert (b := Rabs_triang ((sigma + g) * r2) ((sigma - g) * r1)). rewrite ga. assert (he : 0 <= / 2 * (h * eta)) by (apply Rmult_le_pos; [lra|]; apply Rmult_le_pos; lra).
+    apply Rle_trans with (/ 2 * (h * eta) * (2 * ((Rabs sigma + h) * (B * eta ^ 3)))); [apply Rmult_le_compat_l; lra|]. right. simpl. field.
+Qed.
+(* 12.2: a walk of fair signs; the mean of |S_k| by Wallis' product *)
+Definition sign_law : law R.
+Proof. refine {| ex f := / 2 * (f 1 + f (-1)) |}; intros; try lra. assert (h1 := H 1). assert (h2 := H (-1)). lra. Defined.
+Fixpoint walk (h : list R) : R := match h with nil => 0 | cons s h => walk h + s end.
+Fixpoint at_ (k : nat) (f : R -> R) : R := match k with O => f 0 | S k => at_ k (fun x => / 2 * (f (x + 1) + f (x + -1))) end.
+Lemma path_walk k : forall f, path (fun _ => sign_law) k (fun h => f (walk h)) = at_ k f.
+Proof. induction k; intros f; [reflexivity|]. rewrite path_S. cbn [at_]. rewrite <- IHk. reflexivity. Qed.
+Lemma at_ext k : forall f g, (forall z, f (IZR (2 * z + Z.of_nat k)) = g (IZR (2 * z + Z.of_nat k))) -> at_ k f = at_ k g.
+Proof.
+  induction k; intros f g h; cbn [at_]; [exact (h 0%Z)|]. apply IHk; intros z. f_equal. rewrite <- !plus_IZR.
+  replace (2 * z + Z.of_nat k + 1)%Z with (2 * z + Z.of_nat (S k))%Z by lia. replace (2 * z + Z.of_nat k + -1)%Z with (2 * (z - 1) + Z.of_nat (S k))%Z by lia. now rewrite !h.
+Qed.
+Lemma at_lin k a : forall f g, at_ k (fun x => f x + a * g x) = at_ k f + a * at_ k g.
+Proof.
+  induction k; intros f g; cbn [at_]; [reflexivity|]. rewrite <- IHk. f_equal. apply functional_extensionality; intros x. ring.
+Qed.
+Lemma at_scal k a f : at_ k (fun x => a * f x) = a * at_ k f.
+Proof. assert (h := at_lin k a (fun _ => 0) f). assert (z : at_ k (fun _ => 0) = 0) by (clear; induction k; cbn [at_]; [reflexivity|]; replace (fun _ : R => / 2 * (0 + 0)) with (fun _ : R => 0) by (apply functional_extensionality; intros; ring); exact IHk). rewrite z in h. rewrite Rplus_0_l in h. rewrite <- h. f_equal. apply functional_extensionality; intros. ring. Qed.
+(* E[S phi(S)] = k/2 E[phi(S' + 1) - phi(S' - 1)], S' one sign shorter *)
+Lemma at_parts n : forall f, at_ (S n) (fun x => x * f x) = INR (S n) / 2 * at_ n (fun x => f (x + 1) - f (x + -1)).
+Proof.
+  induction n; intros f; [cbn; replace (0 + 1) with 1 by ring; replace (0 + -1) with (-1) by ring; field|].
+  transitivity (at_ (S n) (fun x => x * (/ 2 * (f (x + 1) + f (x + -1))) + / 2 * (f (x + 1) - f (x + -1)))).
+  - change (at_ (S (S n)) (fun x => x * f x)) with (at_ (S n) (fun x => / 2 * ((x + 1) * f (x + 1) + (x + -1) * f (x + -1)))). f_equal. apply functional_extensionality; intros x. field.
+  - rewrite at_lin, IHn, (S_INR (S n)). cbn [at_].
+    replace (fun x => / 2 * (f (x + 1 + 1) + f (x + 1 + -1)) - / 2 * (f (x + -1 + 1) + f (x + -1 + -1))) with (fun x => / 2 * (f (x + 1 + 1) - f (x + 1 + -1) + (f (x + -1 + 1) - f (x + -1 + -1)))).
+    + set (B := at_ n _). field.
+    + apply functional_extensionality; intros x. replace (x + 1 + -1) with x by ring. replace (x + -1 + 1) with x by ring. ring.
+Qed.
+Definition mean_abs k : R := at_ k Rabs.
+Definition at_zero k : R := at_ k (fun x => if Req_EM_T x 0 then 1 else 0).
+Lemma mean_abs_S k : mean_abs (S k) = mean_abs k + at_zero k.
+Proof.
+  unfold mean_abs, at_zero. cbn [at_]. rewrite <- (Rmult_1_l (at_ k (fun x => if Req_EM_T x 0 then 1 else 0))), <- at_lin. apply at_ext; intros z. set (n := (2 * z + Z.of_nat k)%Z).
+  destruct (Req_EM_T (IZR n) 0) as [e|e]; [rewrite e, Rabs_R0; replace (0 + -1) with (- (1)) by ring; rewrite Rabs_Ropp, Rplus_0_l, Rabs_R1; field|].
+  assert (c : (n <= -1 \/ 1 <= n)%Z) by (destruct (Z.eq_dec n 0) as [q|q]; [rewrite q in e; contradiction|lia]).
+  destruct c as [c|c]; apply IZR_le in c; [rewrite !Rabs_left1 by lra|rewrite !Rabs_right by lra]; field.
+Qed.
+Lemma odd_zero n : at_zero (S (2 * n)) = 0.
+Proof.
+  unfold at_zero. transitivity (at_ (S (2 * n)) (fun x => 0 * x)); [|rewrite (at_scal _ 0 (fun x => x)); ring]. apply at_ext; intros z.
+  destruct Req_EM_T as [e|e]; [|ring]. apply eq_IZR_R0 in e. lia.
+Qed.
+Definition sg x : R := if Rlt_dec 0 x then 1 else if Rlt_dec x 0 then -1 else 0.
+Lemma even_step n : mean_abs (S (2 * n)) = INR (S (2 * n)) * at_zero (2 * n).
+Proof.
+  unfold mean_abs. replace Rabs with (fun x => x * sg x).
+  - rewrite at_parts. unfold Rdiv. rewrite Rmult_assoc. f_equal. unfold at_zero. rewrite <- at_scal. apply at_ext; intros z. set (k := (2 * z + Z.of_nat (2 * n))%Z). unfold sg.
+    destruct (Req_EM_T (IZR k) 0) as [e|e].
+    + rewrite e. repeat destruct Rlt_dec; lra.
+    + assert (c : (k <= -2 \/ 2 <= k)%Z) by (destruct (Z.eq_dec k 0) as [q|q]; [rewrite q in e; contradiction|lia]). destruct c as [c|c]; apply IZR_le in c; repeat destruct Rlt_dec; lra.
+  - apply functional_extensionality; intros x. unfold sg. destruct (Rlt_dec 0 x); [rewrite Rabs_right; lra|]. destruct (Rlt_dec x 0); [rewrite Rabs_left; lra|]. replace x with 0 by lra. rewrite Rabs_R0. ring.
+Qed.
+(* the integral of sin^n from 0 *)
+Fixpoint sines (n : nat) (x : R) : R := match n with O => x | S O => 1 - cos x | S (S m) => (INR (S m) * sines m x - sin x ^ S m * cos x) / INR (S (S m)) end.
+Lemma two_steps (P : nat -> Prop) : P 0%nat -> P 1%nat -> (forall n, P n -> P (S n) -> P (S (S n))) -> forall n, P n.
+Proof. intros h0 h1 h n. enough (P n /\ P (S n)) by tauto. induction n; [auto|]. destruct IHn. auto. Qed.
+Lemma sines_SS m x : sines (S (S m)) x = (INR (S m) * sines m x - sin x ^ S m * cos x) / INR (S (S m)). Proof. reflexivity. Qed.
+Lemma sines_derive n x : derivable_pt_lim (sines n) x (sin x ^ n).
+Proof.
+  revert n. apply two_steps.
+  - simpl. apply derivable_pt_lim_id.
+  - simpl. replace (sin x * 1) with (0 - - sin x) by ring. apply derivable_pt_lim_minus; [apply derivable_pt_lim_const|apply derivable_pt_lim_cos].
+  - intros m h _. assert (m0 : 0 < INR (S (S m))) by (apply lt_0_INR; lia).
+    replace (sin x ^ S (S m)) with (/ INR (S (S m)) * (INR (S m) * sin x ^ m - (INR (S m) * sin x ^ m * cos x * cos x + sin x ^ S m * - sin x))).
+    + replace (sines (S (S m))) with (fun y => / INR (S (S m)) * (INR (S m) * sines m y - sin y ^ S m * cos y)) by (apply functional_extensionality; intros; rewrite sines_SS; unfold Rdiv; ring).
+      apply derivable_pt_lim_scal, derivable_pt_lim_minus; [now apply derivable_pt_lim_scal|].
+      apply (derivable_pt_lim_mult (fun y => sin y ^ S m) cos); [|apply derivable_pt_lim_cos].
+      apply (derivable_pt_lim_comp sin (fun y => y ^ S m)); [apply derivable_pt_lim_sin|apply (derivable_pt_lim_pow (sin x) (S m))].
+    + assert (c := sin2_cos2 x). unfold Rsqr in c. apply (Rmult_eq_reg_l (INR (S (S m)))); [|lra]. rewrite <- Rmult_assoc, Rinv_r, Rmult_1_l by lra. rewrite (S_INR (S m)). simpl pow. replace (INR (S m) * sin x ^ m * cos x * cos x) with (INR (S m) * sin x ^ m * (cos x * cos x)) by ring. replace (cos x * cos x) with (1 - sin x * sin x) by lra. ring.
+Qed.
+Lemma sines_0 n : sines n 0 = 0.
+Proof. revert n. apply two_steps; [reflexivity|simpl; rewrite cos_0; ring|]. intros m h _. rewrite sines_SS, h, sin_0. simpl pow. unfold Rdiv. ring. Qed.
+Definition wallis n : R := sines n (PI / 2).
+Lemma wallis_SS n : wallis (S (S n)) = INR (S n) / INR (S (S n)) * wallis n.
+Proof. unfold wallis. rewrite sines_SS, cos_PI2. field. apply not_0_INR. lia. Qed.
+Lemma wallis_pos n : 0 < wallis n.
+Proof.
+  assert (p := PI_RGT_0). revert n. apply two_steps; [unfold wallis; simpl; lra|unfold wallis; simpl; rewrite cos_PI2; lra|]. intros m h _. rewrite wallis_SS. apply Rmult_lt_0_compat; auto. apply Rdiv_lt_0_compat; apply lt_0_INR; lia.
+Qed.
+Lemma wallis_less n : wallis (S n) <= wallis n.
+Proof.
+  assert (p := PI_RGT_0).
+  destruct (MVT_cor2 (fun x => sines n x - sines (S n) x) (fun x => sin x ^ n - sin x ^ S n) 0 (PI / 2) ltac:(lra)) as [c [e [c0 c1]]].
+  - intros c _. apply derivable_pt_lim_minus; apply sines_derive.
+  - rewrite !sines_0 in e. fold (wallis n) (wallis (S n)) in e. assert (s0 : 0 <= sin c) by (apply sin_ge_0; lra). assert (s1 := proj2 (SIN_bound c)).
+    assert (0 <= (sin c ^ n - sin c ^ S n) * (PI / 2 - 0)); [|lra]. apply Rmult_le_pos; [|lra]. simpl. assert (q := pow_le _ n s0). assert (0 <= (1 - sin c) * sin c ^ n) by (apply Rmult_le_pos; lra). lra.
+Qed.
+Lemma wallis_product n : INR (S n) * (wallis n * wallis (S n)) = PI / 2.
+Proof.
+  induction n; [unfold wallis; simpl; rewrite cos_PI2; ring|]. rewrite wallis_SS, <- IHn. field. apply not_0_INR. lia.
+Qed.
+Lemma abs_wallis n : mean_abs (S (2 * n)) * wallis (S (2 * n)) = 1.
+Proof.
+  induction n.
+  - assert (e := even_step 0). simpl in e. unfold at_zero in e. simpl in e. destruct Req_EM_T in e; [|lra]. unfold wallis. simpl Nat.mul. rewrite e. simpl. rewrite cos_PI2. ring.
+  - replace (2 * S n)%nat with (S (S (2 * n))) by lia. rewrite wallis_SS. set (m := S (2 * n)) in *. assert (e := even_step (S n)). replace (2 * S n)%nat with (S m) in e by (unfold m; lia).
+    assert (a := mean_abs_S (S m)). assert (b := mean_abs_S m). unfold m in b at 3. rewrite odd_zero, Rplus_0_r in b. rewrite b in a.
+    assert (i0 : 0 < INR (S m)) by (apply lt_0_INR; lia). rewrite (S_INR (S m)) in *. assert (x : mean_abs (S (S m)) * INR (S m) = mean_abs m * (INR (S m) + 1)) by (replace (at_zero (S m)) with (mean_abs (S (S m)) - mean_abs m) in e by lra; lra).
+    transitivity (mean_abs m * wallis m); [|exact IHn]. apply (Rmult_eq_reg_r (INR (S m) + 1)); [|lra]. replace (mean_abs (S (S m)) * (INR (S m) / (INR (S m) + 1) * wallis m) * (INR (S m) + 1)) with (mean_abs (S (S m)) * INR (S m) * wallis m) by (field; lra). rewrite x. ring.
+Qed.
+Lemma mean_abs_ge0 k : 0 <= mean_abs k.
+Proof. unfold mean_abs. rewrite <- path_walk. apply ex_ge0; intros; apply Rabs_pos. Qed.
+Lemma mean_abs_most k : 2 * (INR k - 1) <= PI * mean_abs k ^ 2 <= 2 * (INR k + 1).
+Proof.
+  assert (p := PI_RGT_0).
+  assert (odd : forall n, let m := S (2 * n) in 2 * INR m <= PI * mean_abs m ^ 2 <= 2 * (INR m + 1)).
+  { intros n m. assert (w := wallis_pos m). assert (e : mean_abs m = / wallis m) by (apply (Rmult_eq_reg_r (wallis m)); [rewrite Rinv_l by lra; apply abs_wallis|lra]).
+    assert (l := wallis_less m). assert (u := wallis_less (2 * n)). fold m in u. assert (q1 := wallis_product m). assert (q2 := wallis_product (2 * n)). fold m in q2. rewrite S_INR in q1. assert (m0 : 0 < INR m) by (apply lt_0_INR; unfold m; lia).
+    apply (Rmult_le_compat_l (wallis m)) in l; [|lra]. apply (Rmult_le_compat_r (wallis m)) in u; [|lra]. apply (Rmult_le_compat_l (INR m + 1)) in l; [|lra]. apply (Rmult_le_compat_l (INR m)) in u; [|lra].
+    assert (w2 : 0 < wallis m * wallis m) by now apply Rmult_lt_0_compat. rewrite e. replace (PI * (/ wallis m) ^ 2) with (PI / (wallis m * wallis m)) by (field; lra).
+    split; apply (Rmult_le_reg_r (wallis m * wallis m)); auto; replace (PI / (wallis m * wallis m) * (wallis m * wallis m)) with PI by (field; lra); lra. }
+  destruct (Nat.Even_or_Odd k) as [[n ->]|[n ->]].
+  - destruct n as [|n]; [unfold mean_abs; simpl; rewrite Rabs_R0; split; lra|]. replace (2 * S n)%nat with (S (S (2 * n))) by lia. rewrite mean_abs_S, odd_zero, Rplus_0_r. assert (h := odd n). cbv zeta in h. rewrite (S_INR (S (2 * n))). split; lra.
+  - replace (2 * n + 1)%nat with (S (2 * n)) by lia. assert (h := odd n). cbv zeta in h. split; lra.
+Qed.
+(* x sqrt x is 3/2 times the integral of the root *)
+Lemma root_sums a b : 0 <= b -> 0 <= a -> a * a = b * b + 1 -> 2/3 * (a * a * a - b * b * b) <= a /\ b <= 2/3 * (a * a * a - b * b * b).
+Proof.
+  intros b0 a0 e. assert (ab : b <= a) by (apply Rsqr_incr_0_var; unfold Rsqr; lra). assert (f : a * a * a - b * b * b = (a - b) * (a * a + a * b + b * b)) by ring.
+  assert (d : (a - b) * (a + b) = 1) by lra. assert (x0 : 0 <= a * b) by pos. assert (y0 : b * b <= a * b) by (apply Rmult_le_compat_r; auto). assert (z0 : a * b <= a * a) by (apply Rmult_le_compat_l; auto).
+  assert (d0 : 0 <= a - b) by lra. rewrite f. split.
+  - assert (h := Rmult_le_compat_l _ (2/3 * (a * a + a * b + b * b)) ((a + b) * a) d0 ltac:(lra)). rewrite <- (Rmult_assoc (a - b) (a + b)), d in h. lra.
+  - assert (h := Rmult_le_compat_l _ ((a + b) * b) (2/3 * (a * a + a * b + b * b)) d0 ltac:(lra)). rewrite <- (Rmult_assoc (a - b) (a + b)), d in h. lra.
+Qed.
+Definition r32 x : R := x * sqrt x.
+Lemma r32_cube x : 0 <= x -> r32 x = sqrt x * sqrt x * sqrt x. Proof. intros h. unfold r32. rewrite sqrt_sqrt by auto. reflexivity. Qed.
+Lemma sums_of_roots K : 2/3 * r32 (INR K - 2) <= sum K (fun k => sqrt (INR k - 1)) /\ sum K (fun k => sqrt (INR k + 1)) <= 2/3 * r32 (INR K + 1).
+Proof.
+  induction K as [|K [lo hi]].
+  - simpl. unfold r32. rewrite (sqrt_neg_0 (0 - 2)) by lra. replace (0 + 1) with 1 by ring. rewrite sqrt_1. lra.
+  - rewrite !sum_S, S_INR. assert (k0 := pos_INR K). split.
+    + replace (INR K + 1 - 2) with (INR K - 1) by ring. enough (2/3 * (r32 (INR K - 1) - r32 (INR K - 2)) <= sqrt (INR K - 1)) by lra.
+      destruct (Nat.le_gt_cases 2 K) as [c|c].
+      * apply (le_INR 2) in c. simpl in c. rewrite !r32_cube by lra. apply (root_sums (sqrt (INR K - 1)) (sqrt (INR K - 2))); try apply sqrt_pos. rewrite !sqrt_sqrt by lra. ring.
+      * assert (c1 : INR K <= 1) by (apply (le_INR K 1); lia). unfold r32. rewrite (sqrt_neg_0 (INR K - 1)), (sqrt_neg_0 (INR K - 2)) by lra. lra.
+    + enough (sqrt (INR K + 1) <= 2/3 * (r32 (INR K + 1 + 1) - r32 (INR K + 1))) by lra. rewrite !r32_cube by lra. apply (root_sums (sqrt (INR K + 1 + 1)) (sqrt (INR K + 1))); try apply sqrt_pos. rewrite !sqrt_sqrt by lra. ring.
+Qed.
+Definition mean_drift K : R := / INR K * sum K mean_abs.
+Lemma drift_many K : (2 <= K)%nat -> 4 / (9 * PI) * (1 - 2 / INR K) ^ 3 <= mean_drift K ^ 2 / (2 * INR K) <= 4 / (9 * PI) * (1 + 1 / INR K) ^ 3.
+Proof.
+  intros K2. assert (p := PI_RGT_0). assert (k2 : 2 <= INR K) by (apply (le_INR 2) in K2; simpl in K2; lra). set (c := sqrt (2 / PI)). assert (q0 : 0 < 2 / PI) by (apply Rdiv_lt_0_compat; lra). assert (c0 : 0 < c) by now apply sqrt_lt_R0. assert (cc : c * c = 2 / PI) by (apply sqrt_sqrt; lra).
+  destruct (sums_of_roots K) as [lo hi].
+  assert (one : forall k, c * sqrt (INR k - 1) <= mean_abs k <= c * sqrt (INR k + 1)).
+  { intros k. destruct (mean_abs_most k) as [a b]. assert (m0 := mean_abs_ge0 k). assert (k0 := pos_INR k). assert (s1 := sqrt_pos (INR k - 1)). assert (s2 := sqrt_pos (INR k + 1)). split; apply Rsqr_incr_0_var; try (apply Rmult_le_pos; lra); auto; unfold Rsqr.
+    - destruct (Rle_dec (INR k - 1) 0) as [n|n]; [rewrite sqrt_neg_0 by auto; assert (0 <= mean_abs k * mean_abs k) by pos; lra|].
+      replace (c * sqrt (INR k - 1) * (c * sqrt (INR k - 1))) with (c * c * (sqrt (INR k - 1) * sqrt (INR k - 1))) by ring. rewrite cc, sqrt_sqrt by lra. apply (Rmult_le_reg_l PI); auto. replace (PI * (2 / PI * (INR k - 1))) with (2 * (INR k - 1)) by (field; lra). lra.
+    - replace (c * sqrt (INR k + 1) * (c * sqrt (INR k + 1))) with (c * c * (sqrt (INR k + 1) * sqrt (INR k + 1))) by ring. rewrite cc, sqrt_sqrt by lra. apply (Rmult_le_reg_l PI); auto. replace (PI * (2 / PI * (INR k + 1))) with (2 * (INR k + 1)) by (field; lra). lra. }
+  assert (S1 : c * (2/3 * r32 (INR K - 2)) <= sum K mean_abs).
+  { eapply Rle_trans; [apply Rmult_le_compat_l; [lra|exact lo]|]. rewrite <- sum_scal. apply sum_le; intros; apply one. }
+  assert (sph_2 : sum K mean_abs <= c * (2/3 * r32 (INR K + 1))).
+  { eapply Rle_trans; [|apply Rmult_le_compat_l; [lra|exact hi]]. rewrite <- sum_scal. apply sum_le; intros; apply one. }
+  assert (r2 : forall x, 0 <= x -> r32 x * r32 x = x ^ 3) by (intros x hx; unfold r32; replace (x * sqrt x * (x * sqrt x)) with (x * x * (sqrt x * sqrt x)) by ring; rewrite sqrt_sqrt by auto; ring).
+  assert (n1 : 0 <= r32 (INR K - 2)) by (unfold r32; apply Rmult_le_pos; [lra|apply sqrt_pos]). assert (n2 : 0 <= sum K mean_abs) by (apply sum_ge0; intros; apply mean_abs_ge0).
+  assert (k3 : 0 < 2 * INR K ^ 3) by (assert (0 < INR K ^ 3) by (apply pow_lt; lra); lra).
+  replace (mean_drift K ^ 2 / (2 * INR K)) with (sum K mean_abs * sum K mean_abs / (2 * INR K ^ 3)) by (unfold mean_drift; field; lra).
+  assert (x1 : 0 <= c * (2/3 * r32 (INR K - 2))) by (apply Rmult_le_pos; lra).
+  assert (m1 := Rmult_le_compat _ _ _ _ x1 x1 S1 S1). assert (m2 := Rmult_le_compat _ _ _ _ n2 n2 sph_2 sph_2).
+  replace (c * (2/3 * r32 (INR K - 2)) * (c * (2/3 * r32 (INR K - 2)))) with (c * c * (4/9) * (r32 (INR K - 2) * r32 (INR K - 2))) in m1 by field. replace (c * (2/3 * r32 (INR K + 1)) * (c * (2/3 * r32 (INR K + 1)))) with (c * c * (4/9) * (r32 (INR K + 1) * r32 (INR K + 1))) in m2 by field.
+  rewrite cc, r2 in m1, m2 by lra. split; apply (Rmult_le_reg_r (2 * INR K ^ 3)); auto; replace (sum K mean_abs * sum K mean_abs / (2 * INR K ^ 3) * (2 * INR K ^ 3)) with (sum K mean_abs * sum K mean_abs) by (field; lra).
+  - eapply Rle_trans; [|exact m1]. right. field. lra.
+  - eapply Rle_trans; [exact m2|]. right. field. lra.
+Qed.
+(* the clients: L/2 x|x| + g x with slopes that err by sigma times a sign; xp is their mean after K steps, mean_drift K the page's A *)
+Lemma path_signs k : forall f g, (forall h, length h = k -> (forall s, In s h -> s = 1 \/ s = -1) -> f h <= g h) -> path (fun _ => sign_law) k f <= path (fun _ => sign_law) k g.
+Proof.
+  induction k; intros f g H. { apply H; [reflexivity|]. intros s []. }
+  rewrite !path_S. apply IHk; intros h hk hs. cbn [ex sign_law]. assert (a := H (1 :: h)%list ltac:(simpl; now rewrite hk)). assert (b := H (-1 :: h)%list ltac:(simpl; now rewrite hk)).
+  specialize (a ltac:(intros s [<-|i]; [now left|now apply hs])). specialize (b ltac:(intros s [<-|i]; [now right|now apply hs])). lra.
+Qed.
+Lemma walk_le h : (forall s, In s h -> s = 1 \/ s = -1) -> Rabs (walk h) <= INR (length h).
+Proof.
+  induction h as [|s h IH]; intros hs; [simpl; rewrite Rabs_R0; lra|]. change (length (s :: h)) with (S (length h)). rewrite S_INR. cbn [walk]. eapply Rle_trans; [apply Rabs_triang|].
+  assert (a := IH (fun s i => hs s (or_intror i))). assert (b : Rabs s = 1) by (destruct (hs s (or_introl eq_refl)) as [->| ->]; [apply Rabs_R1|rewrite Rabs_left; lra]). lra.
+Qed.
+Section Kink.
+Variables L sigma : R.
+Hypothesis L0 : 0 <= L.
+Hypothesis s0 : 0 <= sigma.
+Fixpoint kinked g eta (h : list R) : R := match h with nil => 0 | cons s h => kinked g eta h - eta * (L * Rabs (kinked g eta h) + g + sigma * s) end.
+Lemma near_walk A K : 0 <= A -> exists d, 0 <= d /\ forall eta, 0 < eta <= 1 -> forall h, (length h <= K)%nat -> (forall s, In s h -> s = 1 \/ s = -1) ->
+  Rabs (kinked (- (L * eta * sigma * A)) eta h + eta * sigma * walk h) <= d * eta ^ 2.
+Proof.
+  intros A0. induction K as [|K [d [d0 IH]]].
+  - exists 0. split; [lra|]. intros eta he [|s h] hl _; [simpl; rewrite Rmult_0_r, Rplus_0_r, Rabs_R0; lra|simpl in hl; lia].
+  - set (k := INR K). assert (k0 : 0 <= k) by apply pos_INR. set (d' := L * (d + sigma * k) + L * (L * sigma * A)).
+    assert (d0' : 0 <= d') by (unfold d'; assert (0 <= d + sigma * k) by (apply Rplus_le_le_0_compat; pos); apply Rplus_le_le_0_compat; pos).
+    exists (d + (d' + L * sigma * A)). assert (m0 : 0 <= L * sigma * A) by pos. split; [lra|]. intros eta [e0 e1] [|s h] hl hs.
+    + simpl. rewrite Rmult_0_r, Rplus_0_r, Rabs_R0. assert (y := pow2_ge_0 eta). simpl in y. pos.
+    + assert (hh : (length h <= K)%nat) by (simpl in hl; lia). assert (hs' : forall s, In s h -> s = 1 \/ s = -1) by (intros t i; apply hs; now right). specialize (IH eta (conj e0 e1) h hh hs'). cbn [kinked walk]. set (g := - (L * eta * sigma * A)) in *. set (y := kinked g eta h) in *. set (S_ := walk h) in *.
+      replace (y - eta * (L * Rabs y + g + sigma * s) + eta * sigma * (S_ + s)) with ((y + eta * sigma * S_) + - (eta * (L * Rabs y + g))) by ring.
+      eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp, Rabs_mult, (Rabs_right eta) by lra.
+      assert (w : Rabs S_ <= k) by (eapply Rle_trans; [now apply walk_le|]; unfold k; now apply le_INR).
+      assert (es : 0 <= eta * sigma) by pos. assert (ya : Rabs y <= eta * (d + sigma * k)).
+      { replace y with ((y + eta * sigma * S_) + - (eta * sigma * S_)) by ring. eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp, (Rabs_mult (eta * sigma)), (Rabs_right (eta * sigma)) by lra.
+        assert (x := Rmult_le_compat_l _ _ _ es w). assert (z : d * eta ^ 2 <= d * eta) by (apply Rmult_le_compat_l; [auto|]; simpl; rewrite Rmult_1_r; rewrite <- (Rmult_1_r eta) at 3; apply Rmult_le_compat_l; lra). lra. }
+      assert (ga : Rabs g = eta * (L * sigma * A)) by (unfold g; rewrite Rabs_Ropp, Rabs_right; [ring|]; apply Rle_ge; assert (0 <= eta) by lra; pos).
+      assert (b : Rabs (L * Rabs y + g) <= eta * (L * (d + sigma * k)) + eta * (L * sigma * A)).
+      { eapply Rle_trans; [apply Rabs_triang|]. rewrite ga, Rabs_mult, (Rabs_right L), Rabs_Rabsolu by lra. apply (Rmult_le_compat_l L) in ya; auto. lra. }
+      apply (Rmult_le_compat_l eta) in b; [|lra]. assert (z : 0 <= L * (L * sigma * A) * eta ^ 2) by (assert (x := pow2_ge_0 eta); pos). unfold d'. simpl pow in *. lra.
+Qed.
+Lemma kink_slope x h : Rabs ((x + h) * Rabs (x + h) - x * Rabs x - 2 * Rabs x * h) <= h * h.
+Proof.
+  apply Rabs_le. destruct (Rle_dec 0 x), (Rle_dec 0 (x + h)); rewrite ?(Rabs_right x), ?(Rabs_left1 x), ?(Rabs_right (x + h)), ?(Rabs_left1 (x + h)) by lra; split; nra.
+Qed.
+Lemma step_12_2 K : (0 < K)%nat -> let f g x := L / 2 * (x * Rabs x) + g * x in let A := mean_drift K in
+  (forall g x, derivable_pt_lim (f g) x (L * Rabs x + g)) /\ (forall k, mean_abs k = path (fun _ => sign_law) k (fun h => Rabs (walk h))) /\
+  (exists C, forall eta, 0 < eta <= 1 -> let g := - (L * eta * sigma * A) in let te := INR K * eta in let xp := path (fun _ => sign_law) K (kinked g eta) in
+    Rabs (f g xp - f g 0 + te / 2 * g ^ 2 - A ^ 2 / (2 * INR K) * L ^ 2 * te ^ 3 * (sigma ^ 2 / INR K)) <= C * eta ^ 4) /\
+  mean_drift 2 ^ 2 / (2 * 2) = 1/16 /\
+  ((2 <= K)%nat -> 4 / (9 * PI) * (1 - 2 / INR K) ^ 3 <= A ^ 2 / (2 * INR K) <= 4 / (9 * PI) * (1 + 1 / INR K) ^ 3).
+Proof.
+  intros K1 f A. assert (k1 : 1 <= INR K) by (apply (le_INR 1); lia).
+  assert (mp : forall k, mean_abs k = path (fun _ => sign_law) k (fun h => Rabs (walk h))) by (intros; unfold mean_abs; symmetry; apply path_walk).
+  assert (A0 : 0 <= A) by (unfold A, mean_drift; apply Rmult_le_pos; [apply Rlt_le, Rinv_0_lt_compat; lra|apply sum_ge0; intros; apply mean_abs_ge0]).
+  split; [|split; [exact mp|split; [|split; [|apply drift_many]]]].
+  - intros g x. unfold f. replace (L * Rabs x + g) with (L / 2 * (2 * Rabs x) + g * 1) by field. apply derivable_pt_lim_plus; [|apply derivable_pt_lim_scal, derivable_pt_lim_id]. apply (derivable_pt_lim_scal (fun x => x * Rabs x)).
+    intros eps he. exists (mkposreal _ he). intros h h0 hd. simpl in hd. replace (((x + h) * Rabs (x + h) - x * Rabs x) / h - 2 * Rabs x) with (((x + h) * Rabs (x + h) - x * Rabs x - 2 * Rabs x * h) / h) by (field; auto).
+    unfold Rdiv. rewrite Rabs_mult, Rabs_inv by auto. assert (a0 := Rabs_pos_lt h h0). apply Rle_lt_trans with (Rabs h); [|exact hd]. apply (Rmult_le_reg_r (Rabs h)); auto. rewrite Rmult_assoc, Rinv_l, Rmult_1_r by lra. eapply Rle_trans; [apply kink_slope|]. rewrite <- Rabs_mult. apply Rle_abs.
+  - destruct (near_walk A K A0) as [d [d0 near]]. set (m := INR K * L * d). assert (m0 : 0 <= m) by (unfold m; assert (0 <= INR K) by lra; pos). exists (L / 2 * m ^ 2 + L * sigma * A * m). intros eta [e0 e1] g te xp.
+    assert (xpE : forall n, path (fun _ => sign_law) n (kinked g eta) = - eta * sum n (fun k => L * path (fun _ => sign_law) k (fun h => Rabs (kinked g eta h)) + g)).
+    { clearbody g. clear. induction n as [|k IH]; [simpl; ring|]. rewrite path_S, sum_S. transitivity (path (fun _ => sign_law) k (fun h => kinked g eta h + - eta * (L * Rabs (kinked g eta h) + g * 1))).
+      - apply ex_ext; intros h. cbn [ex sign_law kinked]. field.
+      - rewrite ex_plus, ex_scal, ex_plus, ex_scal, ex_const, IH. ring. }
+    assert (small : Rabs xp <= m * eta ^ 3).
+    { replace xp with (- eta * sum K (fun k => L * (path (fun _ => sign_law) k (fun h => Rabs (kinked g eta h)) - eta * sigma * mean_abs k))).
+      - rewrite Rabs_mult, Rabs_Ropp, (Rabs_right eta) by lra. assert (b : Rabs (sum K (fun k => L * (path (fun _ => sign_law) k (fun h => Rabs (kinked g eta h)) - eta * sigma * mean_abs k))) <= INR K * (L * (d * eta ^ 2))).
+        { rewrite <- sum_const. assert (tri : forall n u, Rabs (sum n u) <= sum n (fun k => Rabs (u k))) by (clear; induction n; intros u; [simpl; rewrite Rabs_R0; lra|]; rewrite !sum_S; eapply Rle_trans; [apply Rabs_triang|]; apply Rplus_le_compat_r, IHn).
+          eapply Rle_trans; [apply tri|]. apply sum_le; intros k hk. rewrite Rabs_mult, (Rabs_right L) by lra. apply Rmult_le_compat_l; auto. rewrite mp, <- ex_scal.
+          assert (e2 : forall h, length h = k -> (forall s, In s h -> s = 1 \/ s = -1) -> Rabs (Rabs (kinked g eta h) - eta * sigma * Rabs (walk h)) <= d * eta ^ 2).
+          { intros h hl hs. assert (q := near eta (conj e0 e1) h ltac:(lia) hs). fold g in q. assert (es : 0 <= eta * sigma) by (assert (0 <= eta) by lra; pos). replace (eta * sigma * Rabs (walk h)) with (Rabs (- (eta * sigma * walk h))) by (rewrite Rabs_Ropp, Rabs_mult, (Rabs_right (eta * sigma)); lra).
+            eapply Rle_trans; [apply Rabs_triang_inv2|]. replace (kinked g eta h - - (eta * sigma * walk h)) with (kinked g eta h + eta * sigma * walk h) by ring. exact q. }
+          apply Rabs_le. split.
+          - enough (path (fun _ => sign_law) k (fun h => eta * sigma * Rabs (walk h)) <= path (fun _ => sign_law) k (fun h => Rabs (kinked g eta h) + d * eta ^ 2)) by (rewrite ex_plus, ex_const in H; lra). apply path_signs; intros h hl hs. assert (q2 := e2 h hl hs). assert (q3 := Rle_abs (- (Rabs (kinked g eta h) - eta * sigma * Rabs (walk h)))). rewrite Rabs_Ropp in q3. lra.
+          - enough (path (fun _ => sign_law) k (fun h => Rabs (kinked g eta h)) <= path (fun _ => sign_law) k (fun h => eta * sigma * Rabs (walk h) + d * eta ^ 2)) by (rewrite ex_plus, ex_const in H; lra). apply path_signs; intros h hl hs. assert (q2 := e2 h hl hs). assert (q3 := Rle_abs (Rabs (kinked g eta h) - eta * sigma * Rabs (walk h))). lra. }
+        apply (Rmult_le_compat_l eta) in b; [|lra]. eapply Rle_trans; [exact b|]. right. unfold m. ring.
+      - unfold xp. rewrite xpE. f_equal. set (M := fun k => path (fun _ => sign_law) k (fun h => Rabs (kinked g eta h))). rewrite (sum_ext K _ (fun k => L * M k + (- (L * eta * sigma)) * mean_abs k)) by (intros; unfold M; ring). rewrite (sum_ext K (fun k => L * path _ k _ + g) (fun k => L * M k + g)) by (intros; reflexivity).
+        rewrite !sum_plus, !sum_scal, sum_const. unfold g, A, mean_drift. field. lra. }
+    assert (E : f g xp - f g 0 + te / 2 * g ^ 2 - A ^ 2 / (2 * INR K) * L ^ 2 * te ^ 3 * (sigma ^ 2 / INR K) = L / 2 * (xp * Rabs xp) + g * xp) by (unfold f, te, g; field; lra). rewrite E.
+    eapply Rle_trans; [apply Rabs_triang|]. rewrite !Rabs_mult, Rabs_Rabsolu, (Rabs_right (L / 2)) by lra.
+    assert (ga : Rabs g = eta * (L * sigma * A)) by (unfold g; rewrite Rabs_Ropp, Rabs_right; [ring|]; apply Rle_ge; assert (0 <= eta) by lra; pos). rewrite ga. assert (xa := Rabs_pos xp).
+    assert (b1 := Rmult_le_compat _ _ _ _ xa xa small small). assert (e4 : 0 <= eta ^ 4) by (apply pow_le; lra). assert (e6 : eta ^ 6 <= eta ^ 4) by (replace (eta ^ 6) with (eta ^ 4 * eta ^ 2) by ring; rewrite <- (Rmult_1_r (eta ^ 4)) at 2; apply Rmult_le_compat_l; auto; rewrite <- (pow1 2); apply pow_incr; lra).
+    assert (m2 : m ^ 2 * eta ^ 6 <= m ^ 2 * eta ^ 4) by (apply Rmult_le_compat_l; [apply pow2_ge_0|auto]). apply (Rmult_le_compat_l (L / 2)) in b1; [|lra]. apply (Rmult_le_compat_l (L / 2)) in m2; [|lra].
+    assert (c0 : 0 <= eta * (L * sigma * A)) by (assert (0 <= eta) by lra; pos). assert (b2 := Rmult_le_compat_l _ _ _ c0 small). simpl pow in *. lra.
+  - unfold mean_drift, mean_abs. cbn [sum at_]. rewrite Rabs_R0, !Rplus_0_l, Rabs_R1, (Rabs_left (-1)) by lra. simpl INR. field.
+Qed.
+End Kink.

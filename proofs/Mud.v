@@ -1549,3 +1549,385 @@ Proof.
   - intros th t1 L0 q0 B0 ->. replace (L * (q * B / (L * theta) * (c * s - INR K * x))) with (q * B / theta * (c * s - INR K * x)) by (field; lra).
     assert (z : 0 <= q * B / theta) by (apply Rmult_le_pos; [pos|now apply Rlt_le, Rinv_0_lt_compat]). apply Rle_trans with (q * B / theta * (701/1000 * theta ^ 3)); [apply Rmult_le_compat_l; auto|]. right. field. lra.
 Qed.
+(* 1.6: U has the entries s times random signs; gu and gv bound the factors, res is what (71) adds to (69) *)
+Lemma bernoulli x n : 0 <= x <= 1 -> (1 - x) ^ n <= / (1 + x * INR n).
+Proof.
+  intros [x0 x1]. assert (p : forall k, 0 < 1 + x * INR k) by (intros k; assert (q := pos_INR k); assert (0 <= x * INR k) by pos; lra).
+  assert (h : (1 - x) ^ n * (1 + x * INR n) <= 1).
+  { induction n as [|n IH]; [simpl; lra|]. assert (y : 0 <= (1 - x) ^ n) by (apply pow_le; lra). assert (k0 := pos_INR n).
+    eapply Rle_trans; [|exact IH]. rewrite S_INR. cbn [pow]. replace ((1 - x) * (1 - x) ^ n * (1 + x * (INR n + 1))) with ((1 - x) ^ n * ((1 - x) * (1 + x * (INR n + 1)))) by ring.
+    apply Rmult_le_compat_l; auto. assert (0 <= x * x * (INR n + 1)) by (apply Rmult_le_pos; [pos|lra]). lra. }
+  apply (Rmult_le_reg_r (1 + x * INR n)); [apply p|]. rewrite Rinv_l; [exact h|]. specialize (p n). lra.
+Qed.
+Lemma step_1_6 {D : Dim} {O} (E : law O) (U : O -> vec) s eta w0 : (forall o, nrm2 (U o) = INR dim * s ^ 2) -> (forall a b, E (fun o => dot a (U o) * dot b (U o)) = s ^ 2 * dot a b) ->
+  let move w o := (w - eta *: (dot (U o) w *: U o))%V in let delta := 2 * eta * s ^ 2 - INR dim * eta ^ 2 * s ^ 4 in
+  (forall w, E (fun o => nrm2 (move w o)) = (1 - delta) * nrm2 w) /\
+  (forall T, (0 < T)%nat -> delta <> 0 -> / INR T * sum T (fun t => Eit (fun _ => E) move t nrm2 w0) = (1 - (1 - delta) ^ T) / (delta * INR T) * nrm2 w0) /\
+  (forall T, 0 <= delta <= 1 -> (1 - delta) ^ T <= 1 / (1 + delta * INR T)) /\
+  forall T, INR dim = 64 -> s = / 2 ^ 6 -> let psi2 := INR dim * s ^ 2 in let ku := 16 * psi2 in let kv := 1/16 in
+    eta = (psi2 / 2) ^ 2 -> INR T = 2 ^ 28 -> nrm2 w0 = (1/2) ^ 2 -> let G2 := nrm2 w0 in
+    let gu := 2 * psi2 + 2 * eta ^ 2 * G2 * kv in let gv := 2 * eta ^ 2 * G2 * ku in
+    let lam := eta ^ 2 * G2 * (12 * (gu ^ 2 + gv ^ 2 + eta ^ 2 * G2 * gu * gv)) in
+    let res := eta / 2 * lam + 2 * eta ^ 3 * G2 * (gu + gv) + eta ^ 2 * G2 ^ 2 * gu * gv / 2 + 3/2 * eta ^ 2 * G2 * (gu ^ 2 + gv ^ 2 + eta ^ 2 * G2 * gu * gv) in
+    ku = 1/4 /\ eta = / 2 ^ 14 /\ 64 * ku * kv = 1 /\ ku + kv + 1/2 + sqrt (ku * kv) <= 1 /\ 1/2 * G2 = 1/8 /\ sqrt eta ^ 3 = / 2 ^ 21 /\
+    141/10 * (2 / (sqrt eta ^ 3 * INR T) * (1/2 * G2) + 2 * res / sqrt eta ^ 3) < / INR T * sum T (fun t => Eit (fun _ => E) move t nrm2 w0).
+Proof.
+  intros len second move delta.
+  assert (one : forall w, E (fun o => nrm2 (move w o)) = (1 - delta) * nrm2 w).
+  { intros w. rewrite (ex_ext E _ (fun o => nrm2 w + (eta ^ 2 * (INR dim * s ^ 2) - 2 * eta) * (dot w (U o) * dot w (U o)))).
+    - rewrite ex_plus, ex_const, ex_scal, second. unfold delta. fold (nrm2 w). ring.
+    - intros o. unfold move. rewrite nrm2_sub, !nrm2_scal, len, !dot_scalr, (dotC (U o) w). ring. }
+  assert (it : forall t w, Eit (fun _ => E) move t nrm2 w = (1 - delta) ^ t * nrm2 w).
+  { induction t; intros w; [simpl; ring|]. cbn [Eit]. rewrite (ex_ext E _ (fun o => (1 - delta) ^ t * nrm2 (move w o))) by (intros; apply IHt). rewrite ex_scal, one. simpl. ring. }
+  assert (avg : forall T, (0 < T)%nat -> delta <> 0 -> / INR T * sum T (fun t => Eit (fun _ => E) move t nrm2 w0) = (1 - (1 - delta) ^ T) / (delta * INR T) * nrm2 w0).
+  { intros T T0%lt_0_INR d0. rewrite (sum_ext T _ (fun t => nrm2 w0 * (1 - delta) ^ t)) by (intros; rewrite it; ring). rewrite sum_scal.
+    assert (g : delta * sum T (fun t => (1 - delta) ^ t) = 1 - (1 - delta) ^ T) by (clear; induction T; [simpl; ring|]; rewrite sum_S, Rmult_plus_distr_l, IHT; simpl; ring).
+    set (Su := sum T (fun t => (1 - delta) ^ t)) in *. replace (1 - (1 - delta) ^ T) with (delta * Su). field. split; lra. }
+  split; [exact one|]. split; [exact avg|]. split; [intros T hd; unfold Rdiv; rewrite Rmult_1_l; now apply bernoulli|].
+  intros T d64 hs psi2 ku kv he hT hw G2 gu gv lam res.
+  assert (p2 : psi2 = / 2 ^ 6) by (unfold psi2; rewrite d64, hs; field). assert (e : eta = / 2 ^ 14) by (rewrite he, p2; field). assert (k4 : ku = 1/4) by (unfold ku; rewrite p2; field).
+  assert (g2 : G2 = 1/4) by (unfold G2; rewrite hw; field). assert (se : sqrt eta = / 2 ^ 7) by (rewrite e; replace (/ 2 ^ 14) with (/ 2 ^ 7 * / 2 ^ 7) by field; apply sqrt_square; lra).
+  assert (s3 : sqrt eta ^ 3 = / 2 ^ 21) by (rewrite se; field).
+  split; [exact k4|]. split; [exact e|]. split; [rewrite k4; unfold kv; field|]. split; [rewrite k4; unfold kv; replace (1/4 * (1/16)) with (1/8 * (1/8)) by field; rewrite sqrt_square; lra|]. split; [rewrite g2; field|]. split; [exact s3|].
+  assert (de : delta = / 2 ^ 25 - / 2 ^ 46) by (unfold delta; rewrite d64, e, hs; field).
+  assert (T1 : (0 < T)%nat) by (apply INR_lt; rewrite hT; simpl; lra). rewrite avg by (try exact T1; rewrite de; lra).
+  assert (b := bernoulli delta T ltac:(rewrite de; lra)).
+  assert (dT : delta * INR T = 8 - / 2 ^ 18) by (rewrite de, hT; field). rewrite dT in *. rewrite s3, hT. fold G2. 
+  apply Rlt_le_trans with ((1 - / (1 + (8 - / 2 ^ 18))) / (8 - / 2 ^ 18) * G2).
+  - unfold res, lam, gu, gv. rewrite k4. unfold kv. rewrite e, p2, g2. lra.
+  - rewrite g2. apply Rmult_le_compat_r; [lra|]. unfold Rdiv. apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat; lra|]. lra.
+Qed.
+(* ---- 9.3: factors that stay for tau rounds. M maps a gradient to the factors' gradients, Mt the factors to the model: R = Mt M ---- *)
+Definition push {A B} (E : law A) (phi : A -> B) : law B.
+Proof.
+  refine {| ex f := E (fun a => f (phi a)) |}; intros; [apply (ex_plus E (fun a => f (phi a)))|apply (ex_scal E)|apply (ex_one E)|apply (ex_le E); intros; apply H].
+Defined.
+Lemma path_push {A B} (ker : list A -> law A) (ker' : list B -> law B) (phi : A -> B) : (forall h f, ker' (map phi h) f = ker h (fun a => f (phi a))) ->
+  forall k f, path ker' k f = path ker k (fun h => f (map phi h)).
+Proof. intros e k. induction k; intros f; [reflexivity|]. rewrite !path_S, IHk. apply ex_ext; intros h. rewrite e. reflexivity. Qed.
+Section EitLaw.
+Context {W X : Type}.
+Variable kernel : X -> law W.
+Variable step : X -> W -> X.
+Definition played (t : nat) (s : X) : law X.
+Proof.
+  refine {| ex f := Eit kernel step t f s |}; revert s; induction t; intros s; cbn [Eit]; intros; auto.
+  - rewrite <- ex_plus. apply ex_ext; intros; apply IHt.
+  - rewrite <- ex_scal. apply ex_ext; intros; apply IHt.
+  - rewrite (ex_ext (kernel s) _ (fun _ => 1)) by (intros; apply IHt). apply ex_one.
+  - apply ex_le; intros; now apply IHt.
+Defined.
+End EitLaw.
+Section Interval.
+Context {D : Dim}.
+Variable df : nat.                         (* the factors' entries *)
+Variables N K : nat.
+Hypothesis N1 : (0 < N)%nat.
+Hypothesis K1 : (0 < K)%nat.
+Context {O : Type}.
+Variable draw : law O.
+Variables M Mt : O -> vec -> vec.
+Variables gam Lam L eta fstar zeta p nu : R.
+Variable f : nat -> vec -> R.
+Variable g : nat -> vec -> vec.
+Variable ker : vec -> O -> list noise -> law noise.
+Definition Rf o u : vec := Mt o (M o u).
+Fixpoint rloc w o i (h : list noise) : vec := match h with nil => w | cons z h => (rloc w o i h - eta *: Rf o (g i (rloc w o i h) + z i))%V end.
+Definition rnext w (x : O * list noise) : vec := meanV N (fun i => rloc w (fst x) i (snd x)).
+Definition interval (tau : nat) (w : vec) : law vec.
+Proof.
+  set (E := fun o => played (fun w => path (ker w o) K) (fun w h => rnext w (o, h)) tau w).
+  refine {| ex F := draw (fun o => E o F) |}; intros.
+  - rewrite <- ex_plus. apply ex_ext; intros; apply ex_plus.
+  - rewrite <- ex_scal. apply ex_ext; intros; apply ex_scal.
+  - rewrite (ex_ext draw _ (fun _ => 1)) by (intros; apply ex_one). apply ex_one.
+  - apply ex_le; intros; now apply ex_le.
+Defined.
+Let kap := kappa gam Lam.
+Let al := alpha gam eta.
+Let q_ := q K gam Lam L eta.
+Let u1 := u_ K.
+Hypothesis M_add : forall o u v, M o (u + v)%V = (M o u + M o v)%V.
+Hypothesis M_scal : forall o a u, M o (a *: u)%V = (a *: M o u)%V.
+Hypothesis Mt_add : forall o u v, Mt o (u + v)%V = (Mt o u + Mt o v)%V.
+Hypothesis Mt_scal : forall o a u, Mt o (a *: u)%V = (a *: Mt o u)%V.
+Hypothesis adj : forall o u y, @dot df (M o u) y = dot u (Mt o y).
+Hypothesis R_le : forall o u, dot u (Rf o u) <= Lam * nrm2 u.
+Hypothesis ER : forall a b, draw (fun o => dot a (Rf o b)) = gam * dot a b.
+Hypothesis gam0 : 0 < gam.
+Hypothesis L0 : 0 < L.
+Hypothesis eta0 : 0 < eta.
+Hypothesis grad : forall i, (i < N)%nat -> gradient (f i) (g i).
+Hypothesis lip : forall i, (i < N)%nat -> lipschitz L (g i).
+Hypothesis bounded : forall x, fstar <= Favg N f x.
+Hypothesis spread : forall x, meanR N (fun i => nrm2 (g i x - G N g x)) <= zeta ^ 2.
+Hypothesis noise_mean0 : forall w o h i u, (i < N)%nat -> ker w o h (fun z => dot u (z i)) = 0.
+Hypothesis noise_var : forall w k i, (k < K)%nat -> (i < N)%nat ->
+  draw (fun o => path (ker w o) k (fun h => ker w o h (fun z => dot (z i) (Rf o (z i))))) <= gam * p * nu ^ 2.
+Hypothesis noise_any : forall w o h i, (i < N)%nat -> ker w o h (fun z => nrm2 (z i)) <= nu ^ 2.
+Hypothesis noise_clients : forall w o h i j, (i < N)%nat -> (j < N)%nat -> i <> j -> ker w o h (fun z => dot (z i) (Rf o (z j))) = 0.
+Hypothesis p0 : 0 <= p.
+Hypothesis kap1 : 1 <= kap.
+Hypothesis steps : q_ <= 1/4.
+Let N0 : 0 < INR N. Proof. now apply lt_0_INR. Qed.
+Let K0 : 0 < INR K. Proof. now apply lt_0_INR. Qed.
+Let LamE : Lam = kap * gam. Proof. unfold kap, kappa. field. lra. Qed.
+Let Lam0 : 0 < Lam. Proof. rewrite LamE. apply Rmult_lt_0_compat; lra. Qed.
+Let al0 : 0 < al. Proof. unfold al, alpha. now apply Rmult_lt_0_compat. Qed.
+Lemma M_len o u : @nrm2 df (M o u) = dot u (Rf o u). Proof. apply adj. Qed.
+Lemma Rf_map o : mapL Lam (Rf o).
+Proof.
+  split; intros; unfold Rf; [now rewrite M_add, Mt_add|now rewrite M_scal, Mt_scal|rewrite <- (adj o u), (@dotC df), adj; rewrite dotC; reflexivity| |apply R_le]. fold (Rf o u). rewrite <- M_len. apply (@nrm2_ge0 df).
+Qed.
+Lemma Mt_len o y : nrm2 (Mt o y) <= Lam * @nrm2 df y.
+Proof.
+  assert (a := @cauchy_schwarz df (M o (Mt o y)) y). rewrite adj in a. fold (nrm2 (Mt o y)) in a. assert (b := R_le o (Mt o y)). rewrite <- M_len in b. assert (n0 := nrm2_ge0 (Mt o y)). assert (y0 := @nrm2_ge0 df y).
+  destruct (Req_dec (nrm2 (Mt o y)) 0) as [z|z]; [rewrite z; apply Rmult_le_pos; lra|]. apply (Rmult_le_reg_l (nrm2 (Mt o y))); [lra|]. apply (Rmult_le_compat_r (@nrm2 df y)) in b; [|exact y0]. simpl in a. lra.
+Qed.
+Lemma rlocE w o i h : rloc w o i h = (w - eta *: Rf o (gsum g rloc w o i h) + v0)%V.
+Proof.
+  assert (ro := Rf_map o). unfold gsum. induction h as [|z h IH]; [cbn [rloc pvsum]; rewrite (l_0 Lam _ ro); vring|]. cbn [rloc pvsum]. rewrite (l_add _ _ ro (pvsum _ h)). rewrite IH at 1. vring.
+Qed.
+Let next1 := forall w o h, rnext w (o, h) = (w - eta *: Rf o (meanV N (fun i => gsum g rloc w o i h)) + v0)%V.
+Lemma rnextE : next1.
+Proof.
+  intros w o h. assert (ro := Rf_map o). unfold rnext. cbn [fst snd]. unfold meanV. rewrite (vsum_ext N _ (fun i => w + (- eta) *: Rf o (gsum g rloc w o i h))%V) by (intros; rewrite rlocE at 1; vring).
+  rewrite vsum_plus, vsum_const, vsum_scal, (l_scal _ _ ro), (l_vsum _ _ ro). vfield. lra.
+Qed.
+Definition X1 : R := u1 * q_ ^ 2 * (22/10 * zeta ^ 2 + 33/10 * (p * nu ^ 2 / INR K)) + 32/10 * (L * al * kap * p * nu ^ 2 / INR N).
+Definition Xstay : R := u1 * q_ ^ 2 * (22/10 * (kap * zeta ^ 2) + 33/10 * (kap * nu ^ 2 / INR K)) + 32/10 * (L * al * kap * kap * nu ^ 2 / INR N).
+Lemma first_round w : draw (fun o => path (ker w o) K (fun h => Favg N f (rnext w (o, h)))) <= Favg N f w - 2/5 * (INR K * al) * (nrm2 (G N g w) - X1).
+Proof.
+  assert (z0 : nrm2 v0 <= 0) by (rewrite nrm2_0; lra).
+  assert (h := proj2 (round_bound N K N1 K1 draw Rf gam Lam L eta zeta p nu 0 0 0 f g ker rloc rnext (fun _ _ _ _ => v0) (fun _ _ _ => v0) rlocE (fun w o h _ => rnextE w o h) (fun _ _ _ => eq_refl)
+    (fun _ _ _ _ _ => z0) (fun _ _ _ _ => z0) (Rle_refl 0) ltac:(lra) (Rle_refl 0) (Rle_refl 0) Rf_map ER gam0 L0 eta0 grad lip spread noise_mean0 noise_var noise_clients p0 kap1 steps w)).
+  unfold round in h. cbn [bind ex] in h. eapply Rle_trans; [exact h|]. right. unfold X, X1, e8, al, u1, q_, kap. ring.
+Qed.
+(* a round whose factors are given, in the factors *)
+Section Given.
+Variable w : vec.
+Variable o : O.
+Definition enc (z : noise) : noise := fun k => if lt_dec k N then M o (z k) else z (k - N)%nat.
+Definition dec (z : noise) : noise := fun i => z (N + i)%nat.
+Lemma dec_enc z : dec (enc z) = z.
+Proof. apply functional_extensionality; intros i. unfold dec, enc. destruct lt_dec; [lia|]. f_equal. lia. Qed.
+Definition fy i y : R := f i (w + Mt o y)%V.
+Definition gy i y : vec := M o (g i (w + Mt o y)%V).
+Definition kery (_ : vec) (_ : unit) (h : list noise) : law noise := push (ker w o (map dec h)) enc.
+Fixpoint yloc y (x : unit) i (h : list noise) : vec := match h with nil => y | cons z h => (yloc y x i h - eta *: (gy i (yloc y x i h) + z i))%V end.
+Definition ynext y (x : unit * list noise) : vec := meanV N (fun i => yloc y (fst x) i (snd x)).
+Lemma M_0 : M o v0 = v0. Proof. replace v0 with (0 *: v0)%V at 1 by vring. rewrite M_scal. vring. Qed.
+Lemma Mt_0 : Mt o v0 = v0. Proof. replace v0 with (0 *: v0)%V at 1 by vring. rewrite Mt_scal. vring. Qed.
+Lemma M_vsum n v : M o (vsum n v) = vsum n (fun i => M o (v i)).
+Proof. induction n; [exact M_0|]. now rewrite !vsum_S, M_add, IHn. Qed.
+Lemma Mt_vsum n v : Mt o (vsum n v) = vsum n (fun i => Mt o (v i)).
+Proof. induction n; [exact Mt_0|]. now rewrite !vsum_S, Mt_add, IHn. Qed.
+Lemma Gy y : G N gy y = M o (G N g (w + Mt o y)%V).
+Proof. unfold G, meanV, gy. now rewrite M_scal, M_vsum. Qed.
+Lemma same i h : (i < N)%nat -> rloc w o i h = (w + Mt o (yloc v0 tt i (map enc h)))%V.
+Proof.
+  intros hi. induction h as [|z h IH]; [cbn [rloc yloc map]; rewrite Mt_0; vring|]. cbn [rloc yloc map]. rewrite IH. unfold gy. set (y := yloc v0 tt i (map enc h)). unfold enc at 1. destruct lt_dec as [_|n]; [|contradiction].
+  unfold Rf. rewrite !subE, Mt_add, !Mt_scal, <- M_add. vring.
+Qed.
+Lemma same_next h : rnext w (o, h) = (w + Mt o (ynext v0 (tt, map enc h)))%V.
+Proof.
+  unfold rnext, ynext. cbn [fst snd]. unfold meanV. rewrite (vsum_ext N _ (fun i => w + Mt o (yloc v0 tt i (map enc h)))%V) by (intros; now apply same). rewrite vsum_plus, vsum_const, Mt_scal, Mt_vsum. vfield. lra.
+Qed.
+Lemma given : path (ker w o) K (fun h => Favg N f (rnext w (o, h))) <= Favg N f w - 2/5 * (INR K * eta) * dot (G N g w) (Rf o (G N g w)) + 2/5 * (INR K * al) * Xstay.
+Proof.
+  assert (sl : sqrt Lam * sqrt Lam = Lam) by (apply sqrt_sqrt; lra). assert (ksq : forall a, (sqrt Lam * a) ^ 2 = Lam * a ^ 2) by (intros a; replace ((sqrt Lam * a) ^ 2) with (sqrt Lam * sqrt Lam * a ^ 2) by ring; now rewrite sl).
+  assert (z0 : @nrm2 df v0 <= 0) by (rewrite (@nrm2_0 df); lra).
+  assert (yE : forall y x i h, yloc y x i h = (y - eta *: gsum gy yloc y x i h + v0)%V).
+  { intros y x i h. unfold gsum. induction h as [|z h IH]; [cbn [yloc pvsum]; vring|]. cbn [yloc pvsum]. rewrite IH at 1. vring. }
+  assert (ynE : forall y x h, length h = K -> ynext y (x, h) = (y - eta *: meanV N (fun i => gsum gy yloc y x i h) + v0)%V).
+  { intros y x h _. unfold ynext, meanV. cbn [fst snd]. rewrite (vsum_ext N _ (fun i => y + (- eta) *: gsum gy yloc y x i h)%V) by (intros; rewrite yE at 1; vring). rewrite vsum_plus, vsum_const, vsum_scal. vfield. lra. }
+  assert (idm : unit -> @mapL df 1 (fun v => v)) by (intros _; split; intros; auto; try apply (@nrm2_ge0 df); unfold nrm2; lra).
+  assert (gr : forall i, (i < N)%nat -> @gradient df (fy i) (gy i)).
+  { intros i hi y s. unfold fy, gy. rewrite adj. assert (h := grad i hi (w + Mt o y)%V (Mt o s)). intros eps he. destruct (h eps he) as [del hd]. exists del. intros t t0 t1. specialize (hd t t0 t1). cbv beta in hd. rewrite !Mt_add, !Mt_scal.
+    replace (w + (Mt o y + (0 + t) *: Mt o s))%V with (w + Mt o y + (0 + t) *: Mt o s)%V by vring. replace (w + (Mt o y + 0 *: Mt o s))%V with (w + Mt o y + 0 *: Mt o s)%V by vring. exact hd. }
+  assert (lp : forall i, (i < N)%nat -> @lipschitz df (L * Lam) (gy i)).
+  { intros i hi y y'. unfold gy. set (a := g i (w + Mt o y)%V). set (b := g i (w + Mt o y')%V). replace (M o a - M o b)%V with (M o (a - b)%V) by (rewrite !subE, M_add, M_scal; reflexivity). rewrite M_len. eapply Rle_trans; [apply R_le|].
+    assert (q1 := lip i hi (w + Mt o y)%V (w + Mt o y')%V). fold a b in q1. replace (w + Mt o y - (w + Mt o y'))%V with (Mt o (y - y')%V) in q1 by (rewrite !subE, Mt_add, Mt_scal; vring). assert (q2 := Mt_len o (y - y')%V). apply (Rmult_le_compat_l (L * L)) in q2; [|apply Rmult_le_pos; lra].
+    apply Rle_trans with (Lam * (L * L * (Lam * @nrm2 df (y - y')%V))); [apply Rmult_le_compat_l; lra|right; ring]. }
+  assert (sp : forall y, meanR N (fun i => @nrm2 df (gy i y - G N gy y)) <= (sqrt Lam * zeta) ^ 2).
+  { intros y. rewrite ksq. eapply Rle_trans; [|apply Rmult_le_compat_l; [lra|apply (spread (w + Mt o y)%V)]]. unfold meanR. rewrite (Rmult_comm Lam), Rmult_assoc. apply Rmult_le_compat_l; [apply Rlt_le, Rinv_0_lt_compat, N0|]. rewrite Rmult_comm, <- sum_scal. apply sum_le; intros i _. rewrite Gy. unfold gy.
+    set (a := g i (w + Mt o y)%V). set (b := G N g (w + Mt o y)%V). replace (M o a - M o b)%V with (M o (a - b)%V) by (rewrite !subE, M_add, M_scal; reflexivity). rewrite M_len. apply R_le. }
+  assert (here : forall (z : noise) i, (i < N)%nat -> enc z i = M o (z i)) by (intros z i hi; unfold enc; destruct lt_dec; [reflexivity|contradiction]).
+  assert (m0 : forall (y : vec) (x : unit) h i u, (i < N)%nat -> kery y x h (fun z => @dot df u (z i)) = 0).
+  { intros y x h i u hi. unfold kery. cbn [push ex]. rewrite (ex_ext _ _ (fun z => dot (Mt o u) (z i))); [now apply noise_mean0|]. intros z. rewrite (here z i hi), (@dotC df), adj. apply dotC. }
+  assert (vr : forall (y : vec) k i, (k < K)%nat -> (i < N)%nat -> dirac tt (fun x => path (kery y x) k (fun h => kery y x h (fun z => @dot df (z i) (z i)))) <= 1 * 1 * (sqrt Lam * nu) ^ 2).
+  { intros y k i _ hi. cbn [dirac ex]. rewrite ksq, !Rmult_1_l. rewrite <- (ex_const (path (kery y tt) k) (Lam * nu ^ 2)). apply ex_le; intros h. unfold kery. cbn [push ex]. apply Rle_trans with (ker w o (map dec h) (fun z => Lam * nrm2 (z i))).
+    - apply ex_le; intros z. rewrite (here z i hi). fold (@nrm2 df (M o (z i))). rewrite M_len. apply R_le.
+    - rewrite ex_scal. apply Rmult_le_compat_l; [lra|now apply noise_any]. }
+  assert (cl : forall (y : vec) (x : unit) h i j, (i < N)%nat -> (j < N)%nat -> i <> j -> kery y x h (fun z => @dot df (z i) (z j)) = 0).
+  { intros y x h i j hi hj ne. unfold kery. cbn [push ex]. rewrite (ex_ext _ _ (fun z => dot (z i) (Rf o (z j)))); [now apply noise_clients|]. intros z. rewrite (here z i hi), (here z j hj), adj. reflexivity. }
+  assert (qE : q K 1 1 (L * Lam) eta = q_) by (unfold q, alpha, kappa, q_, q, alpha, kappa; field; lra).
+  assert (h := proj2 (@round_bound df N K N1 K1 unit (dirac tt) (fun _ v => v) 1 1 (L * Lam) eta (sqrt Lam * zeta) 1 (sqrt Lam * nu) 0 0 0 fy gy kery yloc ynext (fun _ _ _ _ => v0) (fun _ _ _ => v0) yE ynE (fun _ _ _ => eq_refl)
+    (fun _ _ _ _ _ => z0) (fun _ _ _ _ => z0) (Rle_refl 0) ltac:(lra) (Rle_refl 0) (Rle_refl 0) idm ltac:(intros; cbn [dirac ex]; ring) Rlt_0_1 ltac:(now apply Rmult_lt_0_compat) eta0 gr lp sp m0 vr cl Rle_0_1 ltac:(unfold kappa; lra) ltac:(rewrite qE; exact steps) v0)).
+  unfold round in h. cbn [bind ex dirac] in h. rewrite (path_push (ker w o) (kery v0 tt) enc) in h.
+  2: { intros hh F. unfold kery. cbn [push ex]. rewrite map_map. rewrite (map_ext (fun z => dec (enc z)) (fun z => z)) by apply dec_enc. rewrite map_id. reflexivity. }
+  assert (F1 : forall y, Favg N fy y = Favg N f (w + Mt o y)%V) by reflexivity.
+  rewrite (ex_ext (path (ker w o) K) _ (fun h => Favg N f (rnext w (o, h)))) in h by (intros hh; rewrite F1, same_next; reflexivity).
+  rewrite F1, Mt_0 in h. replace (w + v0)%V with w in h by vring. eapply Rle_trans; [exact h|]. right. rewrite Gy, Mt_0, M_len. replace (w + v0)%V with w by vring.
+  unfold X, e8. rewrite qE, !ksq. unfold Xstay, al, alpha, kappa, u1. rewrite LamE. fold kap. field. repeat split; lra.
+Qed.
+End Given.
+Lemma stays o t : forall w, Eit (fun w => path (ker w o) K) (fun w h => rnext w (o, h)) t (Favg N f) w <= Favg N f w + INR t * (2/5 * (INR K * al) * Xstay).
+Proof.
+  induction t; intros w; [simpl; lra|]. cbn [Eit]. set (c := 2/5 * (INR K * al) * Xstay) in *. rewrite S_INR. apply Rle_trans with (path (ker w o) K (fun h => Favg N f (rnext w (o, h)) + INR t * c)); [apply ex_le; intros; apply IHt|].
+  rewrite ex_plus, ex_const. assert (h := given w o). fold c in h. assert (r0 : 0 <= 2/5 * (INR K * eta) * dot (G N g w) (Rf o (G N g w))) by (rewrite <- M_len; assert (x := @nrm2_ge0 df (M o (G N g w))); assert (0 <= INR K * eta) by (apply Rmult_le_pos; lra); apply Rmult_le_pos; lra). lra.
+Qed.
+Lemma step_9_3 tau w0 J : (0 < tau)%nat -> (0 < J)%nat ->
+  (forall w o, path (ker w o) K (fun h => Favg N f (rnext w (o, h))) <= Favg N f w - 2/5 * (INR K * eta) * dot (G N g w) (Rf o (G N g w)) + 2/5 * (INR K * al) * Xstay) /\ (forall w o, - (2/5) * (INR K * eta) * dot (G N g w) (Rf o (G N g w)) <= 0) /\
+  / INR J * sum J (fun j => Eit (interval tau) (fun _ w => w) j (fun w => nrm2 (G N g w)) w0) <= 5 * (Favg N f w0 - fstar) / (2 * INR K * al * INR J) + X1 + (INR tau - 1) * Xstay.
+Proof.
+  intros tau1 J0%lt_0_INR. split; [intros; apply given|]. split; [intros; rewrite <- M_len; assert (x := @nrm2_ge0 df (M o (G N g w))); assert (0 <= INR K * eta) by (apply Rmult_le_pos; lra); assert (0 <= INR K * eta * @nrm2 df (M o (G N g w))) by (now apply Rmult_le_pos); lra|].
+  assert (Ka0 : 0 < INR K * al) by now apply Rmult_lt_0_compat. set (add := 2/5 * (INR K * al) * (X1 + (INR tau - 1) * Xstay)).
+  assert (one : forall w, interval tau w (Favg N f) <= Favg N f w - 2/5 * (INR K * al) * nrm2 (G N g w) + add).
+  { intros w. unfold interval. cbn [ex played]. destruct tau as [|t]; [lia|]. cbn [Eit]. unfold add. rewrite S_INR.
+    apply Rle_trans with (draw (fun o => path (ker w o) K (fun h => Favg N f (rnext w (o, h))) + INR t * (2/5 * (INR K * al) * Xstay))).
+    - apply ex_le; intros o. apply Rle_trans with (path (ker w o) K (fun h => Favg N f (rnext w (o, h)) + INR t * (2/5 * (INR K * al) * Xstay))); [apply ex_le; intros; apply stays|]. rewrite ex_plus, ex_const. lra.
+    - rewrite ex_plus, ex_const. assert (h := first_round w). lra. }
+  assert (h := telescope (interval tau) (fun _ w => w) (fun _ => True) (fun w => Favg N f w - fstar) (fun w => 2/5 * (INR K * al) * nrm2 (G N g w)) add (fun _ _ _ => I)).
+  specialize (h (fun w _ => ltac:(rewrite (ex_ext (interval tau w) _ (fun x => Favg N f x + - fstar)) by (intros; reflexivity); rewrite ex_plus, ex_const; assert (b := one w); change (interval tau w (fun x => Favg N f x)) with (interval tau w (Favg N f)); lra)) (fun w => ltac:(assert (b := bounded w); lra)) J w0 I).
+  rewrite (sum_ext J _ (fun t => 2/5 * (INR K * al) * Eit (interval tau) (fun _ w => w) t (fun w => nrm2 (G N g w)) w0)), sum_scal in h by (intros; apply Eit_scal).
+  assert (c0 : 0 < 5 / (2 * (INR K * al) * INR J)) by (apply Rdiv_lt_0_compat; [lra|]; repeat apply Rmult_lt_0_compat; lra).
+  apply (Rmult_le_compat_l _ _ _ (Rlt_le _ _ c0)) in h.
+  replace (5 / (2 * (INR K * al) * INR J) * (2/5 * (INR K * al) * sum J (fun t => Eit (interval tau) (fun _ w => w) t (fun w => nrm2 (G N g w)) w0))) with (/ INR J * sum J (fun t => Eit (interval tau) (fun _ w => w) t (fun w => nrm2 (G N g w)) w0)) in h by (field; lra).
+  eapply Rle_trans; [exact h|]. right. unfold add. field. lra.
+Qed.
+End Interval.
+(* ---- 9.1: clients that are alike, without noise; all have the same model. The hypotheses on its way and on what it misses are 7.1 and 7.4 ---- *)
+Lemma norm_add {D : Dim} (u v : vec) a b : 0 <= a -> 0 <= b -> nrm2 u <= a ^ 2 -> nrm2 v <= b ^ 2 -> nrm2 (u + v) <= (a + b) ^ 2.
+Proof.
+  intros a0 b0 hu hv. assert (cs := cauchy_schwarz u v). assert (u0 := nrm2_ge0 u). assert (v0_ := nrm2_ge0 v). assert (m := Rmult_le_compat _ _ _ _ u0 v0_ hu hv).
+  assert (d : dot u v <= a * b) by (apply Rsqr_incr_0_var; [|now apply Rmult_le_pos]; unfold Rsqr; simpl in *; lra). rewrite nrm2_add. lra.
+Qed.
+Section Alike.
+Context {D : Dim}.
+Variable K : nat.
+Hypothesis K1 : (0 < K)%nat.
+Context {O : Type}.
+Variable draw : law O.
+Variable Rm : O -> vec -> vec.
+Variables gam Lam L eta fstar : R.
+Variable f : vec -> R.
+Variable g : vec -> vec.
+Variable loc : vec -> O -> nat -> vec.
+Definition missed w o k : vec := (loc w o k - (w - eta *: Rm o (vsum k (fun j => g (loc w o j)))))%V.
+Let kap := kappa gam Lam.
+Let al := alpha gam eta.
+Let q_ := q K gam Lam L eta.
+Let ck x k := ((1 + x) ^ k + (1 - x) ^ k) / 2.
+Let sk x k := ((1 + x) ^ k - (1 - x) ^ k) / 2.
+Let n w := sqrt (nrm2 (g w)).
+Hypothesis loc_0 : forall w o, loc w o 0 = w.
+Hypothesis way : forall w o B k, 0 <= B -> (k <= K)%nat -> (forall j, (j < k)%nat -> nrm2 (g (loc w o j)) <= B ^ 2) -> nrm2 (loc w o k - w) <= (Lam * (ck (eta * B) k * sk (eta * B) k)) ^ 2.
+Hypothesis misses : forall w o B k, 0 <= B -> eta * INR K * B <= 1/2 -> (k <= K)%nat -> (forall j, (j < K)%nat -> nrm2 (g (loc w o j)) <= B ^ 2) -> L ^ 2 * nrm2 (missed w o k) <= (701/1000 * q_ * (eta * INR K * B) ^ 2 * B) ^ 2.
+Hypothesis Rmap : forall o, mapL Lam (Rm o).
+Hypothesis ER : forall a b, draw (fun o => dot a (Rm o b)) = gam * dot a b.
+Hypothesis gam0 : 0 < gam.
+Hypothesis L0 : 0 < L.
+Hypothesis eta0 : 0 < eta.
+Hypothesis grad : gradient f g.
+Hypothesis lip : lipschitz L g.
+Hypothesis bounded : forall x, fstar <= f x.
+Hypothesis kap1 : 1 <= kap.
+Hypothesis steps : q_ <= 1/4.
+(* the models that a run can reach *)
+Variable reached : vec -> Prop.
+Hypothesis reach : forall w o, reached w -> reached (loc w o K).
+Hypothesis alike_step : forall w, reached w -> eta * INR K * n w <= 1 / (5 * sqrt kap).
+Let K0 : 0 < INR K. Proof. now apply lt_0_INR. Qed.
+Let KK1 : 1 <= INR K. Proof. apply (le_INR 1). lia. Qed.
+Let Lam0 : 0 < Lam. Proof. assert (e : Lam = kap * gam) by (unfold kap, kappa; field; lra). rewrite e. apply Rmult_lt_0_compat; lra. Qed.
+Let qE : q_ = INR K * L * eta * Lam. Proof. unfold q_, q, alpha, kappa. field. lra. Qed.
+Let q0 : 0 < q_. Proof. rewrite qE. repeat apply Rmult_lt_0_compat; auto. Qed.
+Let nn w : 0 <= n w /\ n w ^ 2 = nrm2 (g w). Proof. split; [apply sqrt_pos|]. unfold n. replace (sqrt (nrm2 (g w)) ^ 2) with (sqrt (nrm2 (g w)) * sqrt (nrm2 (g w))) by ring. apply sqrt_sqrt, nrm2_ge0. Qed.
+Lemma way_most x k : 0 <= x -> (k <= K)%nat -> let theta := INR K * x in theta <= 1/2 -> 0 <= ck x k * sk x k <= theta + 701/1000 * theta ^ 3 /\ theta + 701/1000 * theta ^ 3 <= 11753/10000 * theta.
+Proof.
+  intros x0 hk theta th. assert (t0 : 0 <= theta) by (unfold theta; apply Rmult_le_pos; lra). assert (t2 : theta ^ 2 <= 1/4) by (replace (1/4) with ((1/2) ^ 2) by field; apply pow_incr; lra).
+  split; [|assert (m := Rmult_le_compat_l theta _ _ t0 t2); lra].
+  destruct k as [|k]; [unfold ck, sk; simpl; assert (0 <= theta * (theta * (theta * 1))) by pos; split; lra|]. set (k' := S k) in *. assert (kx : INR k' * x <= theta) by (unfold theta; apply Rmult_le_compat_r; [auto|now apply le_INR]).
+  assert (kx0 : 0 <= INR k' * x) by (apply Rmult_le_pos; [apply pos_INR|auto]). split.
+  - assert (x1 : x <= 1) by (assert (1 * x <= INR K * x) by (apply Rmult_le_compat_r; lra); unfold theta in th; lra). assert (a : (1 - x) ^ k' <= (1 + x) ^ k') by (apply pow_incr; lra). assert (b : 0 <= (1 - x) ^ k') by (apply pow_le; lra). unfold ck, sk. apply Rmult_le_pos; lra.
+  - destruct (step_7_4 x 0 0 0 0 k' ltac:(unfold k'; lia) x0) as [_ [h _]]. specialize (h ltac:(lra)). assert (p3 := pow_incr _ _ 3 (conj kx0 kx)). fold (ck x k') (sk x k') in h. lra.
+Qed.
+Lemma stays_below w o k : reached w -> (k < K)%nat -> nrm2 (g (loc w o k)) <= ((1 + 11753/10000 * (16/10) * q_) * n w) ^ 2 /\ (1 + 11753/10000 * (16/10) * q_) * n w <= 16/10 * n w.
+Proof.
+  intros hw hk. destruct (nn w) as [n0 n2]. set (B := 16/10 * n w). assert (B0 : 0 <= B) by (unfold B; lra). assert (few : (1 + 11753/10000 * (16/10) * q_) * n w <= B) by (unfold B; apply Rmult_le_compat_r; lra). split; [|exact few].
+  assert (sk1 : 1 <= sqrt kap) by (rewrite <- sqrt_1; now apply sqrt_le_1_alt). assert (al_ := alike_step w hw).
+  assert (st : 1 / (5 * sqrt kap) <= 1/5) by (unfold Rdiv; rewrite !Rmult_1_l; apply Rinv_le_contravar; lra). set (x := eta * B). assert (x0 : 0 <= x) by (apply Rmult_le_pos; lra). assert (th : INR K * x <= 1/2) by (unfold x, B; lra).
+  induction k as [k IH] using (well_founded_induction lt_wf).
+  assert (before : forall j, (j < k)%nat -> nrm2 (g (loc w o j)) <= B ^ 2) by (intros j hj; eapply Rle_trans; [apply (IH j hj); lia|]; apply pow_incr; split; [apply Rmult_le_pos; lra|exact few]).
+  assert (h := way w o B k B0 ltac:(lia) before). fold x in h.
+  destruct (way_most x k x0 ltac:(lia) th) as [[p1 p2] p3]. assert (d : nrm2 (g (loc w o k) - g w) <= (11753/10000 * (16/10) * q_ * n w) ^ 2).
+  { eapply Rle_trans; [apply lip|]. assert (le : Lam * (ck x k * sk x k) <= Lam * (11753/10000 * (INR K * x))) by (apply Rmult_le_compat_l; lra). assert (le2 : (Lam * (ck x k * sk x k)) ^ 2 <= (Lam * (11753/10000 * (INR K * x))) ^ 2) by (apply pow_incr; split; [apply Rmult_le_pos; lra|auto]).
+    apply Rle_trans with (L * L * (Lam * (11753/10000 * (INR K * x))) ^ 2); [apply Rmult_le_compat_l; [apply Rmult_le_pos; lra|lra]|]. right. rewrite qE. unfold x, B. ring. }
+  replace (g (loc w o k)) with (g w + (g (loc w o k) - g w))%V by vring. eapply Rle_trans; [apply (norm_add _ _ (n w) (11753/10000 * (16/10) * q_ * n w)); auto; [apply Rmult_le_pos; lra|rewrite n2; lra]|]. right. ring.
+Qed.
+(* the section above, with one client, no noise, and the error of w *)
+Section At.
+Variable w : vec.
+Hypothesis hw : reached w.
+Let B := 16/10 * n w.
+Let theta := eta * INR K * B.
+Fixpoint sums o i v (h : list noise) : vec := match h with nil => v0 | cons z h => (sums o i v h + (g (v - eta *: Rm o (sums o i v h) + missed w o (length h)) + z i))%V end.
+Definition aloc v o i h : vec := (v - eta *: Rm o (sums o i v h) + missed w o (length h))%V.
+Lemma sums_gsum o i v h : sums o i v h = gsum (fun _ => g) aloc v o i h.
+Proof. unfold gsum. induction h as [|z h IH]; [reflexivity|]. cbn [sums pvsum]. rewrite <- IH. reflexivity. Qed.
+Definition anext v (x : O * list noise) : vec := (v - eta *: Rm (fst x) (meanV 1 (fun i => gsum (fun _ => g) aloc v (fst x) i (snd x))) + missed w (fst x) (length (snd x)))%V.
+Lemma quiet o k : sums o 0 w (repeat (fun _ => v0) k) = vsum k (fun j => g (loc w o j)).
+Proof.
+  induction k; [reflexivity|]. cbn [repeat sums]. rewrite IHk, repeat_length, vsum_S. replace (w - eta *: Rm o (vsum k (fun j => g (loc w o j))) + missed w o k)%V with (loc w o k) by (unfold missed; vring). vring.
+Qed.
+Lemma path_quiet k (F : list noise -> R) : path (fun _ => dirac (fun _ => v0)) k F = F (repeat (fun _ => v0) k).
+Proof. revert F. induction k; intros F; [reflexivity|]. rewrite path_S, IHk. reflexivity. Qed.
+Lemma alike_round : draw (fun o => f (loc w o K)) <= f w + INR K * al / 2 * (- (4/5) * nrm2 (g w) + 625/100 * (kap * theta ^ 2 * B) ^ 2) /\ 625/100 * (kap * theta ^ 2 * B) ^ 2 <= 625/100 * (16/10) ^ 6 / 5 ^ 4 * nrm2 (g w) /\ 625/100 * (16/10) ^ 6 / 5 ^ 4 * nrm2 (g w) <= 168/1000 * nrm2 (g w) /\ theta <= 1/2.
+Proof.
+  destruct (nn w) as [n0 n2]. assert (B0 : 0 <= B) by (unfold B; lra). assert (al_ := alike_step w hw). assert (sk1 : 1 <= sqrt kap) by (rewrite <- sqrt_1; now apply sqrt_le_1_alt).
+  assert (st : 1 / (5 * sqrt kap) <= 1/5) by (unfold Rdiv; rewrite !Rmult_1_l; apply Rinv_le_contravar; lra). assert (ek : 0 <= eta * INR K) by (apply Rmult_le_pos; lra). assert (th0 : 0 <= theta) by (unfold theta; now apply Rmult_le_pos). assert (th : theta <= 1/2) by (unfold theta, B; lra).
+  set (eps2 := (701/1000 * q_ * theta ^ 2 * B / L) ^ 2). assert (es : L ^ 2 * eps2 = (701/1000 * q_ * theta ^ 2 * B) ^ 2) by (unfold eps2; field; lra).
+  assert (below : forall o j, (j < K)%nat -> nrm2 (g (loc w o j)) <= B ^ 2).
+  { intros o j hj. destruct (stays_below w o j hw hj) as [a b]. eapply Rle_trans; [exact a|]. apply pow_incr. split; [apply Rmult_le_pos; lra|exact b]. }
+  assert (mis : forall o k, (k <= K)%nat -> nrm2 (missed w o k) <= eps2).
+  { intros o k hk. assert (h := misses w o B k B0 th hk (below o)). fold theta in h. rewrite <- es in h. apply (Rmult_le_reg_l (L ^ 2)); [apply pow_lt; lra|exact h]. }
+  assert (mis0 : forall o, missed w o 0 = v0) by (intros o; unfold missed; change (vsum 0 (fun j => g (loc w o j))) with v0; rewrite loc_0, (l_0 Lam _ (Rmap o)); vring).
+  assert (F1 : forall x, Favg 1 (fun _ => f) x = f x) by (intros; unfold Favg, meanR; simpl; field). assert (G1 : forall x, G 1 (fun _ => g) x = g x) by (intros x; unfold G, meanV; apply functional_extensionality; intros j; unfold vscal, vsum; simpl; field).
+  assert (zero : forall v (x : vec), dot v v0 = 0) by (intros; apply dot_0r).
+  assert (h := proj1 (round_bound 1 K Nat.lt_0_1 K1 draw Rm gam Lam L eta 0 0 0 theta B eps2 (fun _ => f) (fun _ => g) (fun _ _ _ => dirac (fun _ => v0)) aloc anext (fun _ o _ h => missed w o (length h)) (fun _ o h => missed w o (length h))
+    ltac:(intros; unfold aloc at 1; now rewrite sums_gsum) ltac:(intros; reflexivity) ltac:(intros; apply mis0) ltac:(intros; now apply mis) ltac:(intros v o h hl; apply mis; lia) ltac:(unfold eps2; apply pow2_ge_0)
+    ltac:(rewrite es; unfold q_; assert (y := pow2_ge_0 (q_ * theta ^ 2 * B)); unfold q_ in y; lra) th0 B0 Rmap ER gam0 L0 eta0 ltac:(intros; exact grad) ltac:(intros; exact lip)
+    ltac:(intros x; unfold meanR; rewrite (sum_ext 1 _ (fun _ => 0)); [simpl; lra|]; intros; rewrite G1; replace (g x - g x)%V with v0 by vring; apply nrm2_0)
+    ltac:(intros; cbn [dirac ex]; apply dot_0r) ltac:(intros v k i _ _; rewrite (ex_ext draw _ (fun _ => 0)); [rewrite ex_const; lra|]; intros o; rewrite path_quiet; cbn [dirac ex]; apply dot_0l)
+    ltac:(intros; cbn [dirac ex]; apply dot_0l) (Rle_refl 0) kap1 steps w)).
+  unfold round in h. cbn [bind ex] in h. rewrite (ex_ext draw _ (fun o => f (loc w o K))) in h.
+  2: { intros o. rewrite path_quiet, F1. f_equal. unfold anext. cbn [fst snd]. rewrite repeat_length. replace (meanV 1 (fun i => gsum (fun _ => g) aloc w o i (repeat (fun _ => v0) K))) with (vsum K (fun j => g (loc w o j))).
+       - unfold missed. vring.
+       - rewrite <- quiet, sums_gsum. unfold meanV. apply functional_extensionality; intros j. unfold vscal, vsum. simpl. field. }
+  rewrite F1, G1 in h. split; [|split; [|split; [assert (y := nrm2_ge0 (g w)); lra|exact th]]].
+  - eapply Rle_trans; [exact h|]. right. unfold al, kap. simpl INR. field. lra.
+  - (* kappa (eta K |G|)^2 <= 1/25 *)
+    set (y := eta * INR K * n w) in *. assert (y0 : 0 <= y) by (unfold y; now apply Rmult_le_pos). assert (ky : kap * y ^ 2 <= 1/25).
+    { assert (p := pow_incr _ _ 2 (conj y0 al_)). apply (Rmult_le_compat_l kap) in p; [|lra]. eapply Rle_trans; [exact p|]. assert (ss : sqrt kap * sqrt kap = kap) by (apply sqrt_sqrt; lra). right. rewrite <- ss at 1. field. lra. }
+    assert (e : kap * theta ^ 2 * B = (16/10) ^ 3 * (kap * y ^ 2) * n w) by (unfold theta, B, y; field). assert (b : 0 <= kap * theta ^ 2 * B <= (16/10) ^ 3 / 25 * n w).
+    { rewrite e. assert (k0 : 0 <= kap * y ^ 2) by (apply Rmult_le_pos; [lra|apply pow2_ge_0]). split; [apply Rmult_le_pos; [apply Rmult_le_pos; lra|lra]|]. apply Rmult_le_compat_r; lra. }
+    apply (pow_incr _ _ 2) in b. assert (e2 : ((16/10) ^ 3 / 25 * n w) ^ 2 = ((16/10) ^ 3 / 25) ^ 2 * nrm2 (g w)) by (rewrite Rpow_mult_distr, n2; reflexivity). rewrite e2 in b. lra.
+Qed.
+End At.
+Lemma step_9_1 w0 T : (0 < T)%nat -> reached w0 ->
+  (forall x k, 0 <= x -> (k <= K)%nat -> INR K * x <= 1/2 -> ck x k * sk x k <= INR K * x + 701/1000 * (INR K * x) ^ 3 /\ INR K * x + 701/1000 * (INR K * x) ^ 3 <= 11753/10000 * (INR K * x)) /\
+  (forall w o k, reached w -> (k < K)%nat -> nrm2 (g (loc w o k)) <= ((1 + 11753/10000 * (16/10) * q_) * n w) ^ 2 /\ (1 + 11753/10000 * (16/10) * q_) * n w <= 16/10 * n w) /\
+  (forall w, reached w -> let B := 16/10 * n w in let theta := eta * INR K * B in theta <= 1/2 /\ 625/100 * (kap * theta ^ 2 * B) ^ 2 <= 625/100 * (16/10) ^ 6 / 5 ^ 4 * nrm2 (g w) /\ 625/100 * (16/10) ^ 6 / 5 ^ 4 * nrm2 (g w) <= 168/1000 * nrm2 (g w)) /\
+  / INR T * sum T (fun t => Eit (fun _ => draw) (fun w o => loc w o K) t (fun w => nrm2 (g w)) w0) <= 32/10 * (f w0 - fstar) / (INR K * al * INR T).
+Proof.
+  intros T0%lt_0_INR r0. split; [intros x k x0 hk th; destruct (way_most x k x0 hk th) as [[_ a] b]; auto|]. split; [intros; now apply stays_below|]. split; [intros w hw B theta; destruct (alike_round w hw) as [_ [a [b c]]]; auto|].
+  assert (al0 : 0 < al) by (unfold al, alpha; now apply Rmult_lt_0_compat). assert (Ka0 : 0 < INR K * al) by now apply Rmult_lt_0_compat.
+  assert (h := telescope (fun _ => draw) (fun w o => loc w o K) reached (fun w => f w - fstar) (fun w => 5/16 * (INR K * al) * nrm2 (g w)) 0 (fun s o hs => reach s o hs)).
+  specialize (h (fun w hw => ltac:(rewrite (ex_ext draw _ (fun o => f (loc w o K) + - fstar)) by (intros; reflexivity); rewrite ex_plus, ex_const; destruct (alike_round w hw) as [a [b [c _]]]; assert (y := nrm2_ge0 (g w)); assert (z := Rmult_le_compat_l (INR K * al / 2) _ _ ltac:(lra) (Rle_trans _ _ _ b c)); assert (y2 : 0 <= INR K * al * nrm2 (g w)) by (apply Rmult_le_pos; lra); lra)) (fun w => ltac:(assert (b := bounded w); lra)) T w0 r0).
+  rewrite (sum_ext T _ (fun t => 5/16 * (INR K * al) * Eit (fun _ => draw) (fun w o => loc w o K) t (fun w => nrm2 (g w)) w0)), sum_scal in h by (intros; apply Eit_scal).
+  assert (c0 : 0 < 16 / (5 * (INR K * al) * INR T)) by (apply Rdiv_lt_0_compat; [lra|]; repeat apply Rmult_lt_0_compat; lra). apply (Rmult_le_compat_l _ _ _ (Rlt_le _ _ c0)) in h.
+  replace (16 / (5 * (INR K * al) * INR T) * (5/16 * (INR K * al) * sum T (fun t => Eit (fun _ => draw) (fun w o => loc w o K) t (fun w => nrm2 (g w)) w0))) with (/ INR T * sum T (fun t => Eit (fun _ => draw) (fun w o => loc w o K) t (fun w => nrm2 (g w)) w0)) in h by (field; lra).
+  eapply Rle_trans; [exact h|]. right. field. lra.
+Qed.
+End Alike.

@@ -83,6 +83,58 @@ Proof.
   - apply Rlt_le, Rdiv_lt_0_compat; lra.
   - unfold Mud.kappa. apply (Rmult_le_reg_r gam); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra.
 Qed.
+(* FedMUD with factors that stay for tau rounds: random coordinates again *)
+Theorem mud_interval_instance N K r tau J (h : (1 <= r <= dim)%nat) v nu eta zeta w0 : let gam := INR r / INR dim in (0 < N)%nat -> (0 < K)%nat -> (0 < tau)%nat -> (0 < J)%nat -> nrm2 v <= nu ^ 2 -> 0 < eta ->
+  (forall x, / INR N * sum N (fun i => nrm2 (gq i x - Mud.G N gq x)) <= zeta ^ 2) -> Mud.q K gam 1 1 eta <= 1/4 ->
+  / INR J * sum J (fun j => Eit (Mud.interval N K (uniform_sets dim r (proj2 h)) coords coords eta gq (fun _ _ _ => coin v) tau) (fun _ w => w) j (fun w => nrm2 (Mud.G N gq w)) w0)
+  <= 5 * (Mud.Favg N Fq w0 - 0) / (2 * INR K * Mud.alpha gam eta * INR J) + Mud.X1 N K gam 1 1 eta zeta (1 / gam) nu + (INR tau - 1) * Mud.Xstay N K gam 1 1 eta zeta nu.
+Proof.
+  intros gam N1 K1 t1 J1 hv he hz hs. destruct (coin_ok v nu hv) as [c1 [c2 _]]. assert (N0 : 0 < INR N) by (apply lt_0_INR; lia).
+  assert (d0 : 0 < INR dim) by (apply lt_0_INR; lia). assert (r0 : 0 < INR r) by (apply lt_0_INR; lia). assert (rd : INR r <= INR dim) by (apply le_INR; lia).
+  assert (g01 : 0 < gam <= 1). { unfold gam. split; [apply Rdiv_lt_0_compat; auto|]. apply (Rmult_le_reg_r (INR dim)); auto. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra. }
+  assert (R1 : forall A u, Mud.Rf coords coords A u = coords A u) by (intros; apply (p_idem _ (coords_proj A))). assert (le : forall A u, dot u (coords A u) <= nrm2 u) by (intros A u; rewrite <- (p_nrm2 _ (coords_proj A)); apply (p_le _ (coords_proj A))).
+  apply (Mud.step_9_3 dim N K N1 K1 (uniform_sets dim r (proj2 h)) coords coords gam 1 1 eta 0 zeta (1 / gam) nu Fq gq (fun _ _ _ => coin v)); auto; try lra.
+  - intros A; apply (coords_proj A).
+  - intros A; apply (coords_proj A).
+  - intros A; apply (coords_proj A).
+  - intros A; apply (coords_proj A).
+  - intros A; apply (coords_proj A).
+  - intros A u. rewrite R1, Rmult_1_l. apply le.
+  - intros a b0. rewrite (ex_ext _ _ (fun A => dot a (coords A b0))) by (intros; now rewrite R1). exact (E_coords r h a b0).
+  - intros i _. apply FamilyInstance.gq_gradient.
+  - intros x. unfold Mud.Favg, Mud.meanR. apply Rmult_le_pos; [apply Rlt_le, Rinv_0_lt_compat; lra|]. apply sum_ge0; intros i _. unfold Fq, FamilyInstance.Fq. assert (q := nrm2_ge0 (x - b i)). lra.
+  - intros w k i _ _. replace (gam * (1 / gam) * nu ^ 2) with (nu ^ 2) by (field; lra). rewrite <- (ex_const (uniform_sets dim r (proj2 h)) (nu ^ 2)). apply ex_le; intros A. rewrite <- (ex_const (path (fun _ => coin v) k) (nu ^ 2)). apply ex_le; intros hh.
+    eapply Rle_trans; [|apply (c2 i)]. apply (ex_le (coin v)); intros z. rewrite R1. apply le.
+  - intros w A hh [|i] [|j] _ _ ne; try congruence; simpl; rewrite ?dot_0l; try ring; rewrite R1; replace (coords A v0) with v0 by (unfold coords; apply functional_extensionality; intros l; destruct in_dec; reflexivity); rewrite ?dot_0r; ring.
+  - apply Rlt_le, Rdiv_lt_0_compat; lra.
+  - unfold Mud.kappa. apply (Rmult_le_reg_r gam); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra.
+Qed.
+(* 9.1 with R = I, where a step with R misses nothing *)
+Theorem mud_alike_instance K eta w0 T : (0 < K)%nat -> (0 < T)%nat -> 0 < eta -> INR K * eta <= 1/4 -> eta * INR K * sqrt (nrm2 (gq 0 w0)) <= 1/5 -> let run w (_ : unit) k := Nat.iter k (fun x => (x - eta *: gq 0 x)%V) w in
+  / INR T * sum T (fun t => Eit (fun _ => dirac tt) (fun w o => run w o K) t (fun w => nrm2 (gq 0 w)) w0) <= 32/10 * (Fq 0 w0 - 0) / (INR K * Mud.alpha 1 eta * INR T).
+Proof.
+  intros K1 T1 he hs hw run. assert (k1 : 1 <= INR K) by (apply (le_INR 1); lia). assert (e1 : eta <= 1/4) by (assert (1 * eta <= INR K * eta) by (apply Rmult_le_compat_r; lra); lra).
+  assert (kap : Mud.kappa 1 1 = 1) by (unfold Mud.kappa; field).
+  assert (gS : forall w o k, gq 0 (run w o (S k)) = ((1 - eta) *: gq 0 (run w o k))%V) by (intros; unfold run; cbn [Nat.iter nat_rect]; unfold gq, FamilyInstance.gq; vring).
+  assert (less : forall w o k, nrm2 (gq 0 (run w o k)) <= nrm2 (gq 0 w)). { intros w o k. induction k; [apply Rle_refl|]. rewrite gS, nrm2_scal. assert (q := nrm2_ge0 (gq 0 (run w o k))). assert (0 <= (1 - (1 - eta) * (1 - eta)) * nrm2 (gq 0 (run w o k))) by (apply Rmult_le_pos; nra). lra. }
+  assert (all : forall w o k, (run w o k = w - eta *: vsum k (fun j => gq 0 (run w o j)))%V). { intros w o k. induction k; [unfold run; change (vsum 0 _) with v0; cbn; vring|]. rewrite vsum_S. unfold run at 1. cbn [Nat.iter nat_rect]. fold (run w o k). rewrite IHk at 1. vring. }
+  apply (Mud.step_9_1 K K1 (dirac tt) (fun _ u => u) 1 1 1 eta 0 (Fq 0) (gq 0) run) with (reached := fun w => eta * INR K * sqrt (nrm2 (gq 0 w)) <= 1/5); auto; try lra.
+  - intros w o B k B0 hk hB. rewrite all. replace (w - eta *: vsum k (fun j => gq 0 (run w o j)) - w)%V with ((- eta) *: vsum k (fun j => gq 0 (run w o j)))%V by vring. rewrite nrm2_scal.
+    assert (s : nrm2 (vsum k (fun j => gq 0 (run w o j))) <= (INR k * B) ^ 2). { eapply Rle_trans; [apply nrm2_vsum|]. apply Rle_trans with (INR k * sum k (fun _ => B ^ 2)); [apply Rmult_le_compat_l; [apply pos_INR|]; now apply sum_le|rewrite sum_const; right; ring]. }
+    apply (Rmult_le_compat_l (- eta * - eta)) in s; [|nra]. eapply Rle_trans; [exact s|]. rewrite Rmult_1_l. set (x := eta * B). assert (x0 : 0 <= x) by (apply Rmult_le_pos; lra). replace (- eta * - eta * (INR k * B) ^ 2) with ((INR k * x) ^ 2) by (unfold x; ring). apply pow_incr.
+    assert (rec : forall k, 1 <= ((1 + x) ^ k + (1 - x) ^ k) / 2 /\ INR k * x <= ((1 + x) ^ k - (1 - x) ^ k) / 2).
+    { clear - x0. induction k as [|k [i1 i2]]; [simpl; lra|]. rewrite S_INR. simpl pow. assert (k0 := pos_INR k). assert (m0 : 0 <= INR k * x) by (apply Rmult_le_pos; lra). set (c := ((1 + x) ^ k + (1 - x) ^ k) / 2) in *. set (s := ((1 + x) ^ k - (1 - x) ^ k) / 2) in *.
+      replace (((1 + x) * (1 + x) ^ k + (1 - x) * (1 - x) ^ k) / 2) with (c + x * s) by (unfold c, s; field). replace (((1 + x) * (1 + x) ^ k - (1 - x) * (1 - x) ^ k) / 2) with (s + x * c) by (unfold c, s; field). assert (0 <= x * s) by (apply Rmult_le_pos; lra). assert (x * 1 <= x * c) by (apply Rmult_le_compat_l; lra). lra. }
+    destruct (rec k) as [r1 r2]. assert (m0 : 0 <= INR k * x) by (apply Rmult_le_pos; [apply pos_INR|auto]). split; [auto|]. apply Rle_trans with (1 * (((1 + x) ^ k - (1 - x) ^ k) / 2)); [lra|apply Rmult_le_compat_r; lra].
+  - intros w o B k _ _ _ _. unfold Mud.missed. rewrite (all w o k) at 1. replace (w - eta *: vsum k (fun j => gq 0 (run w o j)) - (w - eta *: vsum k (fun j => gq 0 (run w o j))))%V with v0 by vring. rewrite nrm2_0, Rmult_0_r. apply pow2_ge_0.
+  - intros _. split; intros; auto; try apply nrm2_ge0; unfold nrm2; lra.
+  - intros. cbn [dirac ex]. ring.
+  - apply FamilyInstance.gq_gradient.
+  - intros x. unfold Fq, FamilyInstance.Fq. assert (q := nrm2_ge0 (x - b 0%nat)). lra.
+  - unfold Mud.q, Mud.alpha. rewrite kap. lra.
+  - intros w o hr. eapply Rle_trans; [|exact hr]. apply Rmult_le_compat_l; [apply Rmult_le_pos; lra|]. apply sqrt_le_1_alt, less.
+  - intros w hr. rewrite kap, sqrt_1. lra.
+Qed.
 End Inst.
 (* directions: a finite law with the moments of a normal vector up to the sixth *)
 Definition pt : law R.
@@ -189,3 +241,112 @@ Proof.
   - unfold a. lra.
 Qed.
 End Dir.
+(* the sphere: a finite law of points; a point v of gauss counts |v|^6 times, and its direction alone *)
+Section OnSphere.
+Context {D : Dim}.
+Hypothesis d0 : 0 < INR dim.
+Let d := INR dim.
+Let dp : 0 < d. Proof. exact d0. Qed.
+Let C := d * (d + 2) * (d + 4).
+Let C0 : 0 < C. Proof. unfold C. repeat apply Rmult_lt_0_compat; lra. Qed.
+Let basis0 : nrm2 (basis 0) = 1. Proof. exact (Decomfl.basis_1 0 (INR_lt 0 dim d0)). Qed.
+Definition onto (v : vec) : vec := if Req_EM_T (nrm2 v) 0 then (sqrt d *: basis 0)%V else (sqrt (d / nrm2 v) *: v)%V.
+Definition points : law vec.
+Proof.
+  refine {| ex f := gauss dim (fun v => nrm2 v ^ 3 / C * f v) |}.
+  - intros f g. rewrite <- ex_plus. apply ex_ext; intros; ring.
+  - intros a f. rewrite <- ex_scal. apply ex_ext; intros; ring.
+  - rewrite (ex_ext _ _ (fun v => / C * nrm2 v ^ 3)) by (intros; unfold Rdiv; ring). rewrite ex_scal. destruct (Decomfl.normal_lengths (gauss dim) (fun v => v) gauss_normal) as [_ [_ e]]. rewrite e. fold d C. field. lra.
+  - intros f g h. apply ex_le; intros v. apply Rmult_le_compat_l; auto. apply Rmult_le_pos; [apply pow_le, nrm2_ge0|apply Rlt_le, Rinv_0_lt_compat, C0].
+Defined.
+Definition lengths : law R.
+Proof.
+  refine {| ex f := gauss dim (fun v => f (sqrt (nrm2 v / d))) |}; intros; [apply (ex_plus (gauss dim) (fun v => f (sqrt (nrm2 v / d))))|apply (ex_scal (gauss dim))|apply (ex_one (gauss dim))|apply (ex_le (gauss dim)); intros; apply H].
+Defined.
+Lemma onto_hom (f : vec -> R) k j : (k + j = 3)%nat -> (forall c v, f (c *: v)%V = (c * c) ^ k * f v) -> (forall v, nrm2 v = 0 -> f v = 0) -> points (fun v => f (onto v)) = d ^ k / C * gauss dim (fun v => nrm2 v ^ j * f v).
+Proof.
+  intros kj hf hz. cbn [ex points]. rewrite <- ex_scal. apply ex_ext; intros v. unfold onto. destruct Req_EM_T as [e|e]; [rewrite (hz v e), e; simpl; unfold Rdiv; ring|]. assert (n0 := nrm2_ge0 v). rewrite hf, sqrt_sqrt by (apply Rlt_le, Rdiv_lt_0_compat; lra).
+  rewrite <- kj, pow_add. unfold Rdiv at 2. rewrite Rpow_mult_distr, pow_inv. field. split; [lra|now apply pow_nonzero].
+Qed.
+Lemma length_moment k : lengths (fun t => (t * t) ^ k) = gauss dim (fun v => nrm2 v ^ k) / d ^ k.
+Proof.
+  cbn [ex lengths]. unfold Rdiv at 2. rewrite Rmult_comm, <- ex_scal. apply ex_ext; intros v. rewrite sqrt_sqrt by (apply Rmult_le_pos; [apply nrm2_ge0|apply Rlt_le, Rinv_0_lt_compat, dp]). unfold Rdiv. rewrite Rpow_mult_distr, pow_inv. ring.
+Qed.
+Lemma dot_zero a v : nrm2 v = 0 -> dot a v = 0.
+Proof. intros e. assert (c := cauchy_schwarz a v). rewrite e, Rmult_0_r in c. destruct (Req_dec (dot a v) 0) as [z|z]; auto. assert (q := Rsqr_pos_lt _ z). unfold Rsqr in q. simpl in c. lra. Qed.
+Lemma sphere_points : Decomfl.sphere points onto.
+Proof.
+  assert (nz := gauss_normal). destruct (Decomfl.normal_lengths (gauss dim) (fun v => v) nz) as [l1 [l2 l3]]. fold d in l1, l2, l3.
+  split.
+  - intros v. unfold onto. destruct Req_EM_T as [e|e]; rewrite nrm2_scal; [rewrite sqrt_sqrt by lra; rewrite basis0; unfold d; ring|]. assert (n0 := nrm2_ge0 v). rewrite sqrt_sqrt by (apply Rlt_le, Rdiv_lt_0_compat; lra). unfold d. field. exact e.
+  - exists lengths.
+    assert (split_ : forall k (f : vec -> R), (forall c v, f (c *: v)%V = (c * c) ^ k * f v) -> bind lengths (fun _ => points) (fun p => f (fst p *: onto (snd p))%V) = lengths (fun t => (t * t) ^ k) * points (fun v => f (onto v))).
+    { intros k f hf. cbn [bind ex fst snd]. rewrite Rmult_comm. change (lengths (fun t => points (fun v => f (t *: onto v)%V)) = points (fun v => f (onto v)) * lengths (fun t => (t * t) ^ k)). rewrite <- ex_scal. apply ex_ext; intros t. rewrite Rmult_comm, <- ex_scal. apply ex_ext; intros v. apply hf. }
+    split; intros.
+    + rewrite (split_ 1%nat (fun v => dot a v * dot b v)) by (intros; rewrite !dot_scalr; ring). rewrite length_moment, (onto_hom (fun v => dot a v * dot b v) 1 2) by (auto; intros; rewrite ?dot_scalr, ?(dot_zero _ v) by auto; ring).
+      rewrite (ex_ext _ (fun v => nrm2 v ^ 1) (fun v => nrm2 v)) by (intros; ring). rewrite l1, (Decomfl.normal_length_4 (gauss dim) (fun v => v) a b nz). fold d. unfold C. field. lra.
+    + rewrite (split_ 2%nat (fun v => dot a v * dot b v * (dot c v * dot e v))) by (intros; rewrite !dot_scalr; ring). rewrite length_moment, (onto_hom (fun v => dot a v * dot b v * (dot c v * dot e v)) 2 1) by (auto; intros; rewrite ?dot_scalr, ?(dot_zero _ v) by auto; ring).
+      rewrite l2. rewrite (ex_ext _ (fun v => nrm2 v ^ 1 * _) (fun v => nrm2 v * (dot a v * dot b v * (dot c v * dot e v)))) by (intros; ring). rewrite (Decomfl.normal_length_24 (gauss dim) (fun v => v) a b c e nz). fold d. unfold C. field. lra.
+    + rewrite (split_ 3%nat (fun v => dot a v * dot b v * (dot c v * dot e v) * (dot h v * dot k v))) by (intros; rewrite !dot_scalr; ring). rewrite length_moment, (onto_hom (fun v => dot a v * dot b v * (dot c v * dot e v) * (dot h v * dot k v)) 3 0) by (auto; intros; rewrite ?dot_scalr, ?(dot_zero _ v) by auto; ring).
+      rewrite l3. rewrite (ex_ext _ (fun v => nrm2 v ^ 0 * _) (fun v => dot a v * dot b v * (dot c v * dot e v) * (dot h v * dot k v))) by (intros; ring). rewrite (Decomfl.w_6 _ _ nz). unfold C. field. lra.
+Qed.
+Definition fair : law bool.
+Proof. refine {| ex f := / 2 * (f true + f false) |}; intros; try lra. assert (a := H true). assert (b := H false). lra. Defined.
+Variable b : nat -> vec.
+Let Fq := FamilyInstance.Fq b.
+Let gq := FamilyInstance.gq b.
+(* Theorem 2, repaired: one direction, exact slopes, noise v or - v *)
+Theorem theorem_2_instance v eta x0 T : 0 < eta -> eta * 1 * Decomfl.ch d 1 <= 1/4 -> (0 < T)%nat ->
+  let n (_ : vec) (s : bool) := if s then v else (- v)%V in
+  / INR T * sum T (fun t => Eit (Decomfl.round2 (fun _ => fair) points) (Decomfl.step2 eta 1 (gq 0) n (fun _ v => onto v) (fun _ _ _ _ => 0)) t (fun x => nrm2 (gq 0 x)) x0)
+  <= 2 * (Fq 0 x0 - 0) / (INR T * eta) + 2 * 1 * eta * Decomfl.ch d 1 * nrm2 v + 0 ^ 2 * 1 ^ 2 / 2 * (INR dim + 3) ^ 3.
+Proof.
+  intros he hs T0 n. assert (v2 := nrm2_ge0 v). assert (nn : forall x s, nrm2 (n x s) = nrm2 v) by (intros x [|]; [reflexivity|apply nrm2_opp]).
+  assert (exact_ : forall x s, Fq 0 (x + s)%V = Fq 0 x + dot (gq 0 x) s + 1/2 * nrm2 s) by (intros x s; unfold Fq, gq, FamilyInstance.Fq, FamilyInstance.gq; replace (x + s - b 0)%V with ((x - b 0) + s)%V by vring; rewrite nrm2_add; field).
+  apply (Decomfl.theorem_2 1 d 0 eta (nrm2 v) 0 1 Nat.lt_0_1 d0 (Fq 0) (gq 0) (fun x => sqrt (2 * nrm2 (gq 0 x) + 2 * nrm2 v)) (fun _ u => u)) with (bs := fun _ _ => v0); auto; try lra.
+  - intros x s. rewrite exact_. assert (q := nrm2_ge0 s). lra.
+  - intros x s. rewrite exact_. assert (q := nrm2_ge0 s). lra.
+  - intros x. unfold Fq, FamilyInstance.Fq. assert (q := nrm2_ge0 (x - b 0%nat)). lra.
+  - intros _. split; intros; reflexivity.
+  - intros _ u. unfold Decomfl.nH. fold (nrm2 u). lra.
+  - intros _. exists 1. split; [exists (basis 0); unfold Decomfl.nH; fold (nrm2 (basis 0)); rewrite basis0, Rabs_R1; split; lra|]. rewrite Decomfl.tr_id. unfold d. lra.
+  - intros x s _. rewrite exact_. unfold Decomfl.nH. fold (nrm2 s). lra.
+  - intros x u. cbn [ex fair n]. rewrite oppE, dot_scalr. field.
+  - intros x. cbn [ex fair]. rewrite !nn. lra.
+  - intros x s. replace (sqrt (2 * nrm2 (gq 0 x) + 2 * nrm2 v) ^ 2) with (2 * nrm2 (gq 0 x) + 2 * nrm2 v) by (assert (q := nrm2_ge0 (gq 0 x)); simpl; rewrite Rmult_1_r, sqrt_sqrt; lra). rewrite <- (nn x s) at 1. apply nrm2_add_le2.
+  - intros x. apply sqrt_pos.
+  - intros p _. exact sphere_points.
+  - intros p q a b0 c e hp hq ne. lia.
+  - intros x s p o _. rewrite Rabs_R0. lra.
+  - intros x s p u _. rewrite dot_0r. rewrite (ex_ext _ _ (fun _ => 0)) by (intros; ring). apply ex_const.
+  - intros x s p q a b0 u hp hq ne. lia.
+  - intros x s. rewrite nrm2_0. lra.
+Qed.
+End OnSphere.
+(* 1.6: random signs *)
+Definition turned (s : nat -> bool) d t : nat -> bool := fun j => if Nat.eq_dec j d then t else s j.
+Definition flip1 (E : law (nat -> bool)) (d : nat) : law (nat -> bool).
+Proof.
+  refine {| ex f := E (fun s => fair (fun t => f (turned s d t))) |}.
+  - intros f g. rewrite <- ex_plus. apply ex_ext; intros s. apply (ex_plus fair).
+  - intros c f. rewrite <- ex_scal. apply ex_ext; intros s. apply (ex_scal fair).
+  - rewrite (ex_ext E _ (fun _ => 1)) by (intros; apply (ex_one fair)). apply ex_one.
+  - intros f g h. apply ex_le; intros s. apply (ex_le fair); intros t. apply h.
+Defined.
+Fixpoint flips d : law (nat -> bool) := match d with O => dirac (fun _ => true) | S d => flip1 (flips d) d end.
+Definition entries s (o : nat -> bool) : vec := fun j => if o j then s else - s.
+Lemma flips_2 s d : forall a b, flips d (fun o => dn d a (entries s o) * dn d b (entries s o)) = s ^ 2 * dn d a b.
+Proof.
+  induction d; intros a b; [unfold dn; cbn; ring|]. change (flips (S d)) with (flip1 (flips d) d). cbn [ex flip1].
+  assert (e : forall c o t, dn (S d) c (entries s (turned o d t)) = dn d c (entries s o) + c d * (if t then s else - s)).
+  { intros c o t. unfold dn. rewrite sum_S. unfold entries at 2, turned at 1. destruct (Nat.eq_dec d d); [|congruence]. f_equal. apply sum_ext; intros j hj. unfold entries, turned. destruct (Nat.eq_dec j d); [lia|reflexivity]. }
+  rewrite (ex_ext (flips d) _ (fun o => dn d a (entries s o) * dn d b (entries s o) + a d * b d * s ^ 2)).
+  - rewrite ex_plus, ex_const, IHd. unfold dn. rewrite sum_S. ring.
+  - intros o. cbn [ex fair]. rewrite !e. field.
+Qed.
+Theorem signs_instance {D : Dim} s eta w : flips dim (fun o => nrm2 (w - eta *: (dot (entries s o) w *: entries s o))) = (1 - (2 * eta * s ^ 2 - INR dim * eta ^ 2 * s ^ 4)) * nrm2 w.
+Proof.
+  apply (Mud.step_1_6 (flips dim) (entries s) s eta w).
+  - intros o. unfold nrm2, dot. rewrite (sum_ext dim _ (fun _ => s ^ 2)) by (intros; unfold entries; destruct (o i); ring). apply sum_const.
+  - intros a b. exact (flips_2 s dim a b).
+Qed.

@@ -55,6 +55,16 @@ MUTANTS = [
     ("Limits", "step_5_3", "<= 25/3", "<= 8"),
     ("Limits", "step_5_4", "7/6 * INR M", "1 * INR M"),
     ("Limits", "step_6_1", "9/25", "10/25"),
+    ("Mud", "step_1_6", "141/10", "142/10"),
+    ("Mud", "step_9_1", "32/10 * (f w0", "31/10 * (f w0"),
+    ("Mud", "step_9_3", "(INR tau - 1) * Xstay", "(INR tau - 2) * Xstay"),
+    ("Decomfl", "step_6_4", "mu ^ 2 * L ^ 2 / 4", "mu ^ 2 * L ^ 2 / 5"),
+    ("Decomfl", "step_10_5", "+ 8 * nrm2 (M w)", "+ 7 * nrm2 (M w)"),
+    ("Decomfl", "step_10_4", "1/2 * eta ^ 2 * L ^ 3", "2/5 * eta ^ 2 * L ^ 3"),
+    ("Decomfl", "step_10_6", "<= 2 * L * c", "<= 1 * L * c"),
+    ("Decomfl", "theorem_2", "2 * (f x0", "1 * (f x0"),
+    ("Decomfl", "step_12_1", "- 1/8 *", "- 1/7 *"),
+    ("Decomfl", "step_12_2", "4 / (9 * PI) * (1 - 2", "5 / (9 * PI) * (1 - 2"),
 ]
 
 

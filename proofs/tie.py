@@ -30,16 +30,28 @@ def digest(text: str) -> str:
 
 def page_steps(root: Path = ROOT) -> dict[str, str]:
     """Return the mathematics of every numbered step of the theory pages, by its name, such as ssf.2.5."""
+    return {name: text for name, text in page_parts(root).items() if "." in name}
+
+
+def page_parts(root: Path = ROOT) -> dict[str, str]:
+    """Return the mathematics of every step, and by the page's name what stands outside of its steps."""
     found = {}
     for page in MODULES:
         path = root / "docs" / "theory" / f"{page}.md"
         text = path.read_text().partition("\n<!-- checks -->")[0] if path.exists() else ""
-        end = 0
+        text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        end, outside = 0, []
         for mark in re.finditer(rf"\[({page}\.(\d+\.\d+))\](?!:)", text):
             start = max(end, text.rfind(f"**{mark[2]}", 0, mark.start()))
-            found[mark[1]] = " ".join(re.findall(r"\$\$?([^$]+)\$\$?", text[start : mark.start()]))
+            found[mark[1]] = mathematics(text[start : mark.start()])
+            outside.append(text[end:start])
             end = mark.end()
+        found[page] = mathematics("\n".join([*outside, text[end:]]))
     return found
+
+
+def mathematics(text: str) -> str:
+    return " ".join(re.findall(r"\$\$?([^$]+)\$\$?", text))
 
 
 def without_comments(text: str) -> str:
@@ -71,9 +83,13 @@ def sources(proofs: Path = HERE) -> str:
 
 
 def pairs(root: Path = ROOT, proofs: Path = HERE) -> dict[str, list[str]]:
-    """Return the digests of page and statement, by step."""
-    page, shown, proved = page_steps(root), stored(proofs), results(proofs)
-    return {step: [digest(page[step]), digest(shown.get(proved[step], ""))] for step in page if step in proved}
+    """Return the digests of page and statement, by step, and of what stands outside of a page's steps, by page."""
+    page, shown, proved = page_parts(root), stored(proofs), results(proofs)
+    return {
+        part: [digest(text), digest(shown.get(proved[part], "")) if part in proved else ""]
+        for part, text in page.items()
+        if part in proved or part in MODULES
+    }
 
 
 def faults(root: Path = ROOT, proofs: Path = HERE) -> list[str]:
@@ -156,17 +172,37 @@ def kinds(root: Path = ROOT) -> dict[str, str]:
     return found
 
 
+def evidence(root: Path = ROOT, proofs: Path = HERE) -> dict[str, str]:
+    """Return the strongest evidence of every step: Coq, or the column of its check in Python."""
+    proved, kind = results(proofs), kinds(root)
+    return {step: "Coq" if step in proved else COLUMNS[kind[step]] for step in page_steps(root)}
+
+
+def badge(page: str, root: Path = ROOT, proofs: Path = HERE) -> str:
+    """Return the line at a theory page's end: how many of its steps each kind of evidence proves."""
+    found = [kind for step, kind in evidence(root, proofs).items() if step.startswith(page + ".")]
+    counts = ", ".join(f"{kind} {found.count(kind)}" for kind in ("Coq", *dict.fromkeys(COLUMNS.values())) if kind in found)
+    return f"The evidence of this page's {len(found)} steps: {counts} ([what this means](../proofs.md))."
+
+
+def proof_of(name: str, proofs: Path = HERE) -> str:
+    """Return the source of a result's proof, by its Coq name, such as Ssf.step_2_5."""
+    module, own = name.split(".")
+    text = (proofs / f"{module}.v").read_text()
+    start = re.search(rf"^(Lemma|Theorem) {own}\b", text, re.MULTILINE).start()
+    return text[start : re.compile(r"\bQed\.").search(text, start).end()]
+
+
 def table(root: Path = ROOT, proofs: Path = HERE) -> str:
     """Return the table of docs/proofs.md: the strongest evidence of every step, counted."""
-    page, proved, kind = page_steps(root), results(proofs), kinds(root)
+    strongest, kind = evidence(root, proofs), kinds(root)
     columns = list(dict.fromkeys(COLUMNS.values()))
     lines, left = [f"| page | steps | Coq | {' | '.join(columns)} |", "|---" * (3 + len(columns)) + "|"], [""]
     for name in MODULES:
-        steps = [step for step in page if step.startswith(name + ".")]
-        missing = [step for step in steps if step not in proved]
-        found = [COLUMNS[kind[step]] for step in missing]
-        counts = [len(steps), len(steps) - len(missing), *map(found.count, columns)]
+        own = {step: found for step, found in strongest.items() if step.startswith(name + ".")}
+        counts = [len(own), *map(list(own.values()).count, ("Coq", *columns))]
         lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
+        missing = [step for step, found in own.items() if found != "Coq"]
         listed = ", ".join(f"{step.removeprefix(name + '.')} ({kind[step]})" for step in missing)
         left += [f"- Not in Coq, of {name}: {listed}."] * bool(missing)
     return "\n".join(lines + left).rstrip() + "\n\n"

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -170,11 +171,22 @@ def _row(record: dict[str, Any]) -> str:
         _unmarked(record["statement"]),
         letters(assumed(record)),
         f"**{record['verdict']}**",
-        letters(f"{record['evidence']}: {record['detail']}" if record["evidence"] else record["detail"]),
+        letters(f"{record['evidence']}: {_in_coq(record['detail'])}" if record["evidence"] else record["detail"]),
         "" if record["margin"] is None else f"{float(record['margin']):.4g}",
         letters(record["control"]),
     )
     return "| " + " | ".join(_cell(text) for text in cells) + " |"
+
+
+def _in_coq(detail: str) -> str:
+    """The detail and, where a theory page proves the claim, how many of the page's steps the repository proves in Coq."""
+    root = Path(__file__).resolve().parents[2]
+    page, digests = re.search(r"proved in docs/theory/(\w+)\.md", detail), root / "proofs" / "digests.json"
+    if page is None or not digests.is_file():
+        return detail
+    proved = sum(step.startswith(f"{page[1]}.") for step in json.loads(digests.read_text())["steps"])
+    steps = re.findall(r"^\[[\d.\w]+\]:", (root / "docs" / "theory" / f"{page[1]}.md").read_text(), re.MULTILINE)
+    return f"{detail}; {proved} of the page's {len(steps)} steps are in Coq"
 
 
 _DETAILS = {

@@ -2,12 +2,14 @@
 
 A number stands before the comment that names it: `0.31<!-- use/step: DeComFL, least edge over rule -->`. So does a
 formula of `theory/<page>/formulas.py`: `$h=L\\tilde\\eta$<!-- formula h -->`; its layout is the page's. A table of
-tight.md stands between `<!-- table ssf/tight -->` and `<!-- end -->`. The links from steps to their checks end a page.
+tight.md stands between `<!-- table ssf/tight -->` and `<!-- end -->`. The strongest
+evidence of its steps, counted, and the links from steps to their checks end a page.
 """
 
 import importlib
 import math
 import re
+import sys
 from collections.abc import Mapping
 
 from item_pages import number, record_of
@@ -21,6 +23,9 @@ from fedtheory.theory import ledger
 from fedtheory.theory.formula import Formula, plain
 from fedtheory.theory.letters import letters
 from fedtheory.theory.proof import PAPERS, WITH_FORMULAS, formulas, steps
+
+sys.path.insert(0, str(ROOT / "proofs"))
+import tie  # noqa: E402
 
 PAGES = ROOT / "docs" / "theory"
 NAMED = re.compile(r"[\w.,+-]*(<!-- ([\w/]+): (.+?) -->)")
@@ -97,7 +102,8 @@ def _checks(name: str) -> str:
         return ""
     source = f"../../fedtheory/theory/{name}/steps.py"
     said = ((id, " ".join(step.says.split()).replace('"', "'")) for id, step in steps(name).items())
-    return "\n".join(["", "<!-- checks -->", *(f'[{id}]: {source} "{says}"' for id, says in said)]) + "\n"
+    links = (f'[{id}]: {source} "{says}"' for id, says in said)
+    return "\n".join(["", "<!-- checks -->", tie.badge(name), "", *links]) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""The pages of proofs, docs/theory: behind every step a link to what was checked, in a table at the end of the page."""
+"""The pages of proofs, docs/theory: beside every step its strongest evidence, below it the Coq statement and its proof."""
 
 import re
+import sys
 from collections.abc import Mapping
+from html import escape
 
 import tight_pages
 from claim_pages import Place
@@ -11,6 +13,9 @@ from stage import ROOT, Stage, bare, proved, slug, table, toctree
 from used import NOTEBOOKS
 
 from fedtheory.theory.proof import KINDS, PAPERS, Step, steps
+
+sys.path.insert(0, str(ROOT / "proofs"))
+import tie  # noqa: E402
 
 MARK = re.compile(r"\[((?:" + "|".join(PAPERS) + r")\.\d+\.\d+)\]")
 CLAIM = re.compile(r"`([a-z]+\.[\w.-]+(?: / [\w.-]+)*)`")
@@ -40,7 +45,7 @@ def write(stage: Stage, code: Code, where: Mapping[str, Place]) -> None:
 
 def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
     text, known = bare(proved(paper)), steps(paper)
-    text = MARK.sub(lambda found: f'(<a href="#{anchor(found[1])}">checked</a>)', text)
+    text = with_evidence(text)
     text = CLAIM.sub(lambda found: _linked(found, where), text)
     text = re.sub(r"\b[Nn]otebook (\d\d)\b", _notebook, text)
     source = f"fedtheory/theory/{paper}/steps.py"
@@ -56,6 +61,26 @@ def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
         ),
     ]
     return text + "\n".join(lines) + "\n"
+
+
+def with_evidence(text: str) -> str:
+    """Write beside every step its strongest evidence, and after its paragraph the folded Coq statement and proof."""
+    found, proved, shown = tie.evidence(), tie.results(), tie.stored()
+
+    def block(part: str) -> str:
+        names = [proved[step] for step in MARK.findall(part) if found[step] == "Coq"]
+        part = MARK.sub(lambda mark: f'(<a href="#{anchor(mark[1])}">{found[mark[1]]}</a>)', part)
+        return "\n\n".join([part, *(unfolded(name, shown[name], tie.proof_of(name)) for name in names)])
+
+    return "\n\n".join(map(block, text.split("\n\n")))
+
+
+def unfolded(name: str, statement: str, proof: str) -> str:
+    """A Coq statement behind one fold, its proof behind a second."""
+    blank = re.compile(r"\n\s*\n")
+    pre = lambda code: f"<pre>{escape(blank.sub(chr(10), code))}</pre>"
+    inner = f"<details><summary>Proof</summary>{pre(proof)}</details>"
+    return f"<details><summary>Coq: {name}</summary>{pre(statement)}{inner}</details>"
 
 
 def use() -> str:
