@@ -271,7 +271,7 @@ Proof.
     by (unfold Y, P; field; lra).
   assert (0 <= Y * (1 - (28/5 * P + 84/5 * (rho * (p * H)) + 8 * (rho * H)))) by (apply Rmult_le_pos; lra). lra.
 Qed.
-Lemma section_7_6 rho p h iS kap q : 0 < rho <= 1 -> 0 <= p <= 1/100 -> 0 <= h <= 1/10 -> p <= h ^ 2 -> h ^ 2 <= rho / 40 -> 0 <= iS <= 1 ->
+Lemma section_7_6 rho p h iS kap q : 0 < rho <= 1 -> 0 <= p <= 1/100 -> 0 <= h <= 1/10 -> p <= rho / 40 -> h ^ 2 <= rho / 40 -> 0 <= iS <= 1 ->
   kap = 1 - rho * 1 * (7/5 * (8 / rho ^ 2) * p + (21/5 * p + 2 * 0) * 4 * h ^ 2) -> q = 7/8 * 1 * p + h * 0 ->
   7/10 <= kap /\
   rho * 1 * q / kap * (7/5 * (8 / rho ^ 2) * p + (21/5 * p + 2) * 4 * h ^ 2) <= 1/25 /\
@@ -1480,6 +1480,488 @@ Proof.
   replace (4 / rho ^ 2) with (4 * (/ rho * / rho)) by (field; lra). rewrite vz. lra.
 Qed.
 End Forget.
+(* ================= 9: minibatches and several local steps ================= *)
+Lemma form_young P' c u v : map01 P' -> 0 < c -> dot (u + v) (P' (u + v)%V) <= (1 + c) * dot u (P' u) + (1 + / c) * nrm2 v.
+Proof.
+  intros hp c0. assert (h := m_ge0 _ hp (c *: u + (-1) *: v)%V). assert (m := m_le _ hp v).
+  rewrite (m_add _ hp), !(m_scal _ hp), !dot_addl, !dot_addr, !dot_scall, !dot_scalr in h.
+  rewrite (m_add _ hp), !dot_addl, !dot_addr. assert (i0 := Rinv_0_lt_compat _ c0).
+  assert (k : dot u (P' v) + dot v (P' u) <= c * dot u (P' u) + / c * dot v (P' v)).
+  { apply (Rmult_le_reg_l c); auto. replace (c * (c * dot u (P' u) + / c * dot v (P' v))) with (c * (c * dot u (P' u)) + dot v (P' v)) by (field; lra). lra. }
+  apply (Rmult_le_compat_l (/ c)) in m as m'; lra.
+Qed.
+Section Minibatch.
+Variables split ell : R.                  (* s and l of the page *)
+Hypothesis split0 : 0 < split.
+Definition lam : R := (1 + / split) * ell ^ 2.
+Definition L_hat2 : R := L ^ 2 + (1 + / split) * (ell ^ 2 / INR K).
+Definition p_hat : R := L_hat2 * eta ^ 2 * INR K * (INR K - 1).
+Lemma lam0 : 0 <= lam.
+Proof. unfold lam. assert (i0 := Rinv_0_lt_compat _ split0). assert (l2 := pow2_ge_0 ell). apply Rmult_le_pos; lra. Qed.
+Lemma L_hat2_lam : L_hat2 = L ^ 2 + lam * / INR K. Proof. unfold L_hat2, lam, Rdiv. ring. Qed.
+Lemma L_hat2_ge : L ^ 2 <= L_hat2.
+Proof. rewrite L_hat2_lam. assert (l0 := lam0). assert (0 <= lam * / INR K) by pos. lra. Qed.
+
+(* one law of samples for every round; the noise of a client is a field, read where the client is *)
+Section Sample.
+Context {B : Type}.
+Variable bat : state -> law B.
+Variable xi : state -> nat -> vec -> B -> vec.
+Hypothesis fresh : forall s w h f, ker s w h f = bat s (fun b => f (fun i => xi s i (loc s w i h) b)).
+Hypothesis at_start : forall s i, (i < N)%nat -> bat s (fun b => nrm2 (xi s i (sx s) b)) <= sigma ^ 2.
+Hypothesis of_sample : forall s i y, (i < N)%nat -> bat s (fun b => nrm2 (xi s i y b - xi s i (sx s) b)) <= ell ^ 2 * nrm2 (y - sx s).
+(* the sample does not know the map: the means can be taken in either order *)
+Hypothesis apart : forall s (f : O -> B -> R), draw (fun w => bat s (f w)) = bat s (fun b => draw (fun w => f w b)).
+Lemma step_9_1 (M : O -> vec -> vec) s i k : (forall w, map01 (M w)) -> (forall a b, draw (fun w => dot a (M w b)) = rho * dot a b) -> (i < N)%nat ->
+  draw (fun w => path (ker s w) k (fun h => ker s w h (fun z => dot (z i) (M w (z i)))))
+  <= (1 + split) * rho * sigma ^ 2 + (1 + / split) * ell ^ 2 * EE s k (fun w => e s w i).
+Proof.
+  intros HM EM hi. fold lam. assert (i0 := Rinv_0_lt_compat _ split0).
+  eapply Rle_trans; [apply (ex_le draw _ (fun w => (1 + split) * bat s (fun b => dot (xi s i (sx s) b) (M w (xi s i (sx s) b)))
+    + lam * path (ker s w) k (e s w i)))|].
+  - intros w. set (X := (1 + split) * bat s _). rewrite <- (ex_const (path (ker s w) k) X), <- (ex_scal (path (ker s w) k) lam (e s w i)), <- ex_plus.
+    unfold X. clear X. apply ex_le; intros h. rewrite fresh. set (y := loc s w i h).
+    eapply Rle_trans; [apply (ex_le (bat s) _ (fun b => (1 + split) * dot (xi s i (sx s) b) (M w (xi s i (sx s) b))
+      + (1 + / split) * nrm2 (xi s i y b - xi s i (sx s) b)))|].
+    + intros b. assert (q := form_young (M w) split (xi s i (sx s) b) (xi s i y b - xi s i (sx s) b)%V (HM w) split0).
+      replace (xi s i (sx s) b + (xi s i y b - xi s i (sx s) b))%V with (xi s i y b) in q by vring. exact q.
+    + rewrite ex_plus, !ex_scal. assert (q := of_sample s i y hi). apply (Rmult_le_compat_l (1 + / split)) in q; [|lra].
+      unfold lam, e. fold y. lra.
+  - rewrite ex_plus, !ex_scal, (apart s (fun w b => dot (xi s i (sx s) b) (M w (xi s i (sx s) b)))).
+    rewrite (ex_ext (bat s) _ (fun b => rho * nrm2 (xi s i (sx s) b))) by (intros; apply EM). rewrite ex_scal.
+    assert (q := at_start s i hi). apply (Rmult_le_compat_l ((1 + split) * rho)) in q; [|apply Rmult_le_pos; lra].
+    unfold EE. lra.
+Qed.
+End Sample.
+
+Hypothesis hat_local : INR K * sqrt L_hat2 * eta <= 1/10.
+(* 9.1, with theta for (1 + s) rho *)
+Hypothesis noise_hat : forall s k i, (k < K)%nat -> (i < N)%nat ->
+  draw (fun w => path (ker s w) k (fun h => ker s w h (fun z => dot (z i) (P w (z i))))) <= theta * sigma ^ 2 + lam * EE s k (fun w => e s w i).
+Lemma hat_square : INR K ^ 2 * L_hat2 * eta ^ 2 <= 1/100.
+Proof.
+  assert (l0 : 0 <= L_hat2) by (assert (l := L_hat2_ge); assert (l2 := pow2_ge_0 L); lra).
+  assert (r0 := sqrt_pos L_hat2). assert (a0 : 0 <= INR K * sqrt L_hat2 * eta) by pos.
+  replace (INR K ^ 2 * L_hat2 * eta ^ 2) with ((INR K * sqrt L_hat2 * eta) ^ 2).
+  - nra.
+  - rewrite <- (sqrt_sqrt L_hat2) at 2 by exact l0. ring.
+Qed.
+Lemma p_hat_range : 0 <= p_hat <= 1/100.
+Proof.
+  assert (h := hat_square). assert (l := L_hat2_ge). assert (l2 := pow2_ge_0 L). assert (e2 := pow2_ge_0 eta).
+  assert (a : 0 <= L_hat2 * eta ^ 2 * INR K) by (apply Rmult_le_pos; [apply Rmult_le_pos; lra|lra]). unfold p_hat. split.
+  - apply Rmult_le_pos; lra.
+  - assert (b : 0 <= L_hat2 * eta ^ 2 * INR K * 1) by lra. lra.
+Qed.
+Section HatRound.
+Variable s : state.
+Lemma hat_3_4 i k : (i < N)%nat -> (k <= K)%nat ->
+  EE s k (fun w h => nrm2 (P w (Xi i h))) <= INR k * (theta * sigma ^ 2) + lam * sum k (fun j => EE s j (fun w => e s w i)).
+Proof.
+  intros hi hk. rewrite <- sum_const, <- sum_scal, <- sum_plus. unfold EE at 1.
+  rewrite (ex_ext draw _ (fun w => sum k (fun j => path (ker s w) j (fun h => ker s w h (fun z => nrm2 (P w (z i))))))).
+  - rewrite ex_sum. apply sum_le; intros j hj. eapply Rle_trans; [|apply (noise_hat s j i); [lia|exact hi]].
+    apply ex_le; intros w. apply ex_le; intros h. apply ex_le; intros z. apply P_le_dot.
+  - intros w. rewrite <- (noise_squares (ker s w) (fun _ (z : noise) => P w (z i))).
+    + apply ex_ext; intros h. unfold Xi. now rewrite P_pvsum.
+    + intros h b. rewrite <- (noise_mean0 s w h i (P w b) hi). apply ex_ext; intros z. now rewrite (m_sym _ (HP w)).
+Qed.
+Lemma hat_rec i k : (i < N)%nat -> (k < K)%nat ->
+  EE s k (fun w => e s w i) <= 4 * eta ^ 2 * (INR K * L ^ 2 + 1/2 * lam) * sum k (fun j => EE s j (fun w => e s w i))
+    + (eta ^ 2 * (omega * rho * nrm2 (d s i)) * (4 * INR k ^ 2) + eta ^ 2 * (theta * sigma ^ 2) * (2 * INR k)).
+Proof.
+  intros hi hk. assert (kK : INR k <= INR K) by (apply le_INR; lia). assert (k0 := pos_INR k).
+  assert (e2 := pow2_ge_0 eta). assert (l2 := pow2_ge_0 L). assert (k2 := pow2_ge_0 (INR k)).
+  assert (H : EE s k (fun w => e s w i) <= EE s k (fun w h => 4 * eta ^ 2 * L ^ 2 * INR K * Se s w i h
+    + (4 * eta ^ 2 * INR k ^ 2 * nrm2 (P w (d s i)) + 2 * eta ^ 2 * nrm2 (P w (Xi i h))))).
+  { apply EE_le. intros w h hl. assert (pw := HP w). unfold e. rewrite step_3_1, nrm2_opp, nrm2_scal, hl.
+    rewrite !(m_add _ pw), (m_scal _ pw).
+    assert (h1 := nrm2_add_le2 (P w (Sa s w i h) + INR k *: P w (d s i)) (P w (Xi i h))).
+    assert (h2 := nrm2_add_le2 (P w (Sa s w i h)) (INR k *: P w (d s i))). rewrite nrm2_scal in h2.
+    assert (h3 := P_le w (Sa s w i h)). assert (h5 := Sa_le s w i h hi). rewrite hl in h5.
+    assert (SS := Se_ge0 s w i h).
+    assert (h6 : INR k * (L * L * Se s w i h) <= INR K * (L * L * Se s w i h)) by (apply Rmult_le_compat_r; pos).
+    assert (h7 : nrm2 (P w (Sa s w i h) + INR k *: P w (d s i) + P w (Xi i h))
+      <= 4 * (INR K * (L * L * Se s w i h)) + 4 * (INR k * INR k * nrm2 (P w (d s i))) + 2 * nrm2 (P w (Xi i h))) by lra.
+    apply (Rmult_le_compat_l (eta * eta)) in h7; [lra|pos]. }
+  eapply Rle_trans; [exact H|]. rewrite !EE_plus, !EE_scal. unfold Se at 1. rewrite (EE_psum s k (fun w h => nrm2 (loc s w i h - sx s))).
+  rewrite (EE_map s k (fun w => nrm2 (P w (d s i)))).
+  assert (q1 := hat_3_4 i k hi ltac:(lia)). assert (q2 := EP2 (d s i)).
+  apply (Rmult_le_compat_l (2 * eta ^ 2)) in q1; [|lra].
+  apply (Rmult_le_compat_l (4 * eta ^ 2 * INR k ^ 2)) in q2; [|pos].
+  change (fun j => EE s j (fun w h => nrm2 (loc s w i h - sx s))) with (fun j => EE s j (fun w => e s w i)). lra.
+Qed.
+Lemma hat_client i : (i < N)%nat -> EE s K (fun w => Se s w i)
+  <= 1388/1000 * eta ^ 2 * INR K ^ 2 * (INR K - 1) * (omega * rho * nrm2 (d s i)) + 1041/1000 * eta ^ 2 * INR K * (INR K - 1) * (theta * sigma ^ 2).
+Proof.
+  intros hi. unfold Se. rewrite (EE_psum s K (fun w h => nrm2 (loc s w i h - sx s))).
+  change (fun j => EE s j (fun w h => nrm2 (loc s w i h - sx s))) with (fun j => EE s j (fun w => e s w i)).
+  assert (e2 := pow2_ge_0 eta). assert (s2 := pow2_ge_0 sigma). assert (n0 := nrm2_ge0 (d s i)). assert (l2 := pow2_ge_0 L).
+  assert (l0 := lam0). assert (a1 : 0 <= INR K * L ^ 2 + 1/2 * lam) by (assert (0 <= INR K * L ^ 2) by pos; lra).
+  assert (a0 : 0 <= 4 * eta ^ 2 * (INR K * L ^ 2 + 1/2 * lam)) by pos.
+  assert (m0 : 0 <= eta ^ 2 * (omega * rho * nrm2 (d s i))) by pos. assert (m1 : 0 <= eta ^ 2 * (theta * sigma ^ 2)) by pos.
+  assert (h := Ssf.step_2_6 _ (fun j => EE s j (fun w => e s w i)) (fun k => eta ^ 2 * (omega * rho * nrm2 (d s i)) * (4 * INR k ^ 2) + eta ^ 2 * (theta * sigma ^ 2) * (2 * INR k)) K a0).
+  specialize (h (fun k => ltac:(assert (k0 := pos_INR k); assert (k2 := pow2_ge_0 (INR k)); apply Rplus_le_le_0_compat; pos))).
+  specialize (h (fun k => hat_rec i k hi) K (Nat.le_refl K)).
+  eapply Rle_trans; [exact h|]. rewrite sum_plus, !sum_scal.
+  assert (hp : (1 + 4 * eta ^ 2 * (INR K * L ^ 2 + 1/2 * lam)) ^ K <= 1041/1000).
+  { apply Ssf.growth; auto. assert (q := hat_square). rewrite L_hat2_lam in q.
+    replace (INR K ^ 2 * (L ^ 2 + lam * / INR K) * eta ^ 2) with (eta ^ 2 * (INR K * (INR K * L ^ 2)) + eta ^ 2 * (INR K * lam)) in q by (field; lra).
+    assert (q2 : 0 <= eta ^ 2 * (INR K * lam)) by pos. lra. }
+  destruct (step_3_5 K) as [h7 h8]. rewrite sum_scal in h7, h8.
+  apply (Rmult_le_compat_l _ _ _ m0) in h7.
+  set (Y := eta ^ 2 * (omega * rho * nrm2 (d s i)) * (4 * sum K (fun k => INR k ^ 2)) + eta ^ 2 * (theta * sigma ^ 2) * (2 * sum K INR)) in *.
+  assert (Y0 : 0 <= sum K (fun k => INR k ^ 2)) by (apply sum_ge0; intros; apply pow2_ge_0).
+  assert (Y1 : 0 <= sum K INR) by (apply sum_ge0; intros; apply pos_INR).
+  assert (X0 : 0 <= Y) by (unfold Y; apply Rplus_le_le_0_compat; pos).
+  eapply Rle_trans; [apply Rmult_le_compat_r; [exact X0|exact hp]|]. unfold Y. rewrite h8. lra.
+Qed.
+Lemma step_9_2 : L_hat2 * DD s <= 1041/1000 * p_hat * vv + 1388/1000 * omega * rho * p_hat * (V s + nrm2 (G (sx s))).
+Proof.
+  assert (l2 : 0 <= L_hat2) by (assert (l := L_hat2_ge); assert (q := pow2_ge_0 L); lra).
+  assert (H : DD s <= 1388/1000 * eta ^ 2 * INR K * (INR K - 1) * omega * rho * (V s + nrm2 (G (sx s))) + 1041/1000 * eta ^ 2 * (INR K - 1) * (theta * sigma ^ 2)).
+  { rewrite <- step_3_6, <- meanR_scal, <- (meanR_const (_ * (theta * sigma ^ 2))), <- meanR_plus.
+    unfold DD. rewrite (ex_meanR (local_law s) (fun i p => / INR K * Se s (fst p) i (snd p))).
+    apply meanR_le; intros i hi. rewrite ex_scal. assert (b := hat_client i hi).
+    change (EE s K (fun w => Se s w i)) with (local_law s (fun p => Se s (fst p) i (snd p))) in b.
+    apply (Rmult_le_compat_l (/ INR K)) in b; auto. eapply Rle_trans; [exact b|]. right. field. lra. }
+  apply (Rmult_le_compat_l L_hat2) in H; auto. eapply Rle_trans; [exact H|]. right. unfold p_hat, vv. field. lra.
+Qed.
+Definition DB A : R := / INR Sn * lsum A (fun i => / INR K * EE s K (fun w => Se s w i)).
+Lemma DA_DB A : DA s A = L ^ 2 * DB A.
+Proof. unfold DA, DB. rewrite lsum_scal. ring. Qed.
+Lemma DB_mean : lsets N Sn SN DB = DD s.
+Proof.
+  unfold DB. rewrite (lsets_mean N Sn SN _ S1). fold (meanR (fun i => / INR K * EE s K (fun w => Se s w i))).
+  unfold DD. rewrite (ex_meanR (local_law s) (fun i p => / INR K * Se s (fst p) i (snd p))).
+  apply meanR_ext; intros i _. now rewrite ex_scal.
+Qed.
+Lemma hat_form A : length A = Sn -> NoDup A -> (forall i, In i A -> (i < N)%nat) ->
+  EE s K (fun w h => dot (nS A h) (P w (nS A h))) <= vv * / INR Sn + / INR Sn * (L_hat2 - L ^ 2) * DB A.
+Proof.
+  intros hl nd hA. set (c := / INR Sn * / INR K).
+  assert (e1 : EE s K (fun w h => dot (nS A h) (P w (nS A h)))
+    = c * c * sum K (fun j => lsum A (fun i => draw (fun w => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (P w (z i)))))))).
+  { unfold EE. rewrite (ex_ext draw _ (fun w => c * c * sum K (fun j => lsum A (fun i => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (P w (z i)))))))).
+    - rewrite ex_scal, ex_sum. f_equal. apply sum_ext; intros j _.
+      exact (ex_lsum draw A (fun i w => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (P w (z i)))))).
+    - intros w. rewrite (ex_ext _ _ (fun h => c * c * dot (pvsum (fun _ (z : noise) => pick z A) h) (P w (pvsum (fun _ (z : noise) => pick z A) h)))).
+      + rewrite ex_scal, path_form by auto. f_equal. apply sum_ext; intros j _.
+        rewrite <- (ex_lsum (path (ker s w) j) A (fun i h => ker s w h (fun z => dot (z i) (P w (z i))))).
+        apply ex_ext; intros h. now apply pick_form.
+      + intros h. rewrite nSE. fold c. rewrite (m_scal _ (HP w)), dot_scall, dot_scalr. ring. }
+  rewrite e1. assert (c0 : 0 <= c * c) by (unfold c; pos).
+  assert (sw : sum K (fun j => lsum A (fun i => EE s j (fun w => e s w i))) = lsum A (fun i => EE s K (fun w => Se s w i))).
+  { clear - A. induction A as [|i A IH]; simpl. { rewrite sum_const. ring. }
+    rewrite sum_plus, IH. f_equal. unfold Se. symmetry. exact (EE_psum s K (fun w h => nrm2 (loc s w i h - sx s))). }
+  assert (b : sum K (fun j => lsum A (fun i => draw (fun w => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (P w (z i)))))))
+    <= INR K * (INR Sn * (theta * sigma ^ 2)) + lam * lsum A (fun i => EE s K (fun w => Se s w i))).
+  { rewrite <- sw, <- sum_scal, <- sum_const, <- sum_plus. apply sum_le; intros j hj. rewrite <- hl, <- lsum_scal.
+    replace (INR (length A) * (theta * sigma ^ 2)) with (lsum A (fun _ => theta * sigma ^ 2)).
+    - rewrite <- lsum_plus. apply lsum_le; intros i hi. apply noise_hat; auto.
+    - generalize (theta * sigma ^ 2). clear. intros r. induction A; [simpl; ring|]. simpl length. rewrite S_INR. simpl lsum. rewrite IHA. ring. }
+  apply (Rmult_le_compat_l (c * c)) in b; auto. eapply Rle_trans; [exact b|]. right. unfold DB. rewrite lsum_scal, L_hat2_lam. unfold c, vv. field. lra.
+Qed.
+Definition hat_descent_at : Prop := round s (fun p => Favg (sx (step s p))) <= Favg (sx s) - rho * etat / 2 * nrm2 (G (sx s))
+  + (1 + hh) / 2 * etat * (L_hat2 * DD s) + hh * etat * (rho * nu * V s + vv * / INR Sn).
+Definition hat_move_at : Prop := move s <= etat ^ 2 * (2 * omega * rho * nrm2 (G (sx s)) + 3 * (L_hat2 * DD s)
+  + 2 * omega * rho * nu * V s + 2 * vv * / INR Sn).
+Lemma hat_descent : hat_descent_at.
+Proof.
+  unfold hat_descent_at. rewrite round_E. assert (t0 := Rlt_le _ _ etat_gt0). assert (hr := hh_range). set (x := sx s).
+  set (X := L_hat2 - L ^ 2). assert (X0 : 0 <= X) by (unfold X; assert (l := L_hat2_ge); lra).
+  eapply Rle_trans; [apply (lsets_le N Sn SN _ (fun A => Favg x + ((- (etat / 2)) * (rho * nrm2 (G x)) + ((1 + hh) / 2 * etat * L ^ 2 * DB A
+    + (hh * etat * rho * nrm2 (wS s A) + (hh * etat * (vv * / INR Sn) + (hh * etat * (/ INR Sn * X) * DB A + (hh * etat - etat) * rho * dot (G x) (wS s A))))))))|].
+  - intros A hA. assert (hl := subsets_length _ _ _ hA). assert (hb := fun i => subsets_below _ _ _ i hA). assert (nd := subsets_nodup _ _ _ hA).
+    eapply Rle_trans; [apply (EE_le s K _ (fun w h => Favg x + ((- (etat / 2)) * dot (G x) (P w (G x)) + ((1 + hh) / 2 * etat * nrm2 (aS s A w h)
+      + (hh * etat * dot (wS s A) (P w (wS s A)) + (hh * etat * dot (nS A h) (P w (nS A h))
+      + (2 * hh * etat * dot (P w (wS s A)) (nS A h) + ((hh * etat - etat) * dot (G x) (P w (wS s A)) + (hh * etat - etat) * dot (P w (G x)) (nS A h)))))))))|].
+    + intros w h hk. rewrite (step_1_3 s A w h hl hk).
+      assert (q := descent_form (P w) etat hh L (Favg x) _ (G x) (aS s A w h) (wS s A) (nS A h) (HP w) t0 ltac:(lra) eq_refl (qubF s _) L0).
+      assert (m := m_le _ (HP w) (aS s A w h)). rewrite !(m_sym _ (HP w)).
+      assert (k : 0 <= (1 + hh) / 2 * etat) by (apply Rmult_le_pos; lra). apply (Rmult_le_compat_l _ _ _ k) in m. unfold x in *. lra.
+    + rewrite !EE_plus, !EE_scal.
+      rewrite (EE_map s K (fun _ => Favg x)), ex_const, (EE_map s K (fun w => dot (G x) (P w (G x)))), (EE_map s K (fun w => dot (wS s A) (P w (wS s A)))),
+        (EE_map s K (fun w => dot (G x) (P w (wS s A)))), !EP.
+      assert (z1 : EE s K (fun w h => dot (P w (wS s A)) (nS A h)) = 0) by (rewrite <- (ex_const draw 0); apply ex_ext; intros w; now apply nS_mean0).
+      assert (z2 : EE s K (fun w h => dot (P w (G x)) (nS A h)) = 0) by (rewrite <- (ex_const draw 0); apply ex_ext; intros w; now apply nS_mean0).
+      rewrite z1, z2. assert (q1 := aS_le s A hl hb). assert (q2 := hat_form A hl nd hb). rewrite DA_DB in q1. fold X in q2.
+      apply (Rmult_le_compat_l ((1 + hh) / 2 * etat)) in q1; [|apply Rmult_le_pos; lra].
+      apply (Rmult_le_compat_l (hh * etat)) in q2; [|pos]. unfold nrm2 at 1 3. fold (nrm2 (wS s A)). unfold nrm2 in *. lra.
+  - rewrite !ex_plus, !ex_scal, !ex_const, wS_mean, wS_var. change (fun w => DB w) with DB. rewrite DB_mean.
+    assert (d0 := DD_ge0 s). assert (iS1 : / INR Sn <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; [lra|]; apply (le_INR 1); lia).
+    assert (k1 : 0 <= etat * (X * DD s) * ((1 + hh) / 2 - hh * / INR Sn)).
+    { apply Rmult_le_pos; [pos|]. assert (hh * / INR Sn <= hh * 1) by (apply Rmult_le_compat_l; lra). lra. }
+    replace L_hat2 with (L ^ 2 + X) by (unfold X; ring). lra.
+Qed.
+Lemma hat_move : hat_move_at.
+Proof.
+  unfold hat_move_at, move. rewrite round_E. set (x := sx s). set (X := L_hat2 - L ^ 2). assert (X0 : 0 <= X) by (unfold X; assert (l := L_hat2_ge); lra).
+  eapply Rle_trans; [apply (lsets_le N Sn SN _ (fun A => etat ^ 2 * (2 * (omega * rho * nrm2 (G x)) + (2 * L ^ 2 * DB A
+    + (2 * omega * rho * nrm2 (wS s A) + (2 * (vv * / INR Sn) + (2 * (/ INR Sn * X) * DB A + 4 * draw (fun w => dot (P w (P w (G x))) (wS s A)))))))))|].
+  - intros A hA. assert (hl := subsets_length _ _ _ hA). assert (hb := fun i => subsets_below _ _ _ i hA). assert (nd := subsets_nodup _ _ _ hA).
+    eapply Rle_trans; [apply (EE_le s K _ (fun w h => etat ^ 2 * (2 * nrm2 (P w (G x)) + (2 * nrm2 (aS s A w h) + (2 * nrm2 (P w (wS s A))
+      + (2 * dot (nS A h) (P w (nS A h)) + (4 * dot (P w (P w (G x))) (wS s A) + (4 * dot (P w (P w (G x))) (nS A h) + 4 * dot (P w (P w (wS s A))) (nS A h)))))))))|].
+    + intros w h hk. rewrite (step_1_3 s A w h hl hk). assert (pw := HP w). fold x.
+      replace (x + - etat *: P w (G x + aS s A w h + wS s A + nS A h) - x)%V with (- etat *: P w (aS s A w h + (G x + wS s A + nS A h)))%V
+        by (replace (G x + aS s A w h + wS s A + nS A h)%V with (aS s A w h + (G x + wS s A + nS A h))%V by vring; vring).
+      rewrite nrm2_scal. replace (- etat * - etat) with (etat ^ 2) by ring. apply Rmult_le_compat_l; [apply pow2_ge_0|].
+      rewrite (m_add _ pw). eapply Rle_trans; [apply nrm2_add_le2|]. assert (q1 := P_le w (aS s A w h)). assert (q2 := P_le_dot w (nS A h)).
+      rewrite !(m_add _ pw), !nrm2_add, !dot_addl, !(m_sym _ pw (P w _)). lra.
+    + rewrite EE_scal, !EE_plus, !EE_scal. apply Rmult_le_compat_l; [apply pow2_ge_0|].
+      rewrite (EE_map s K (fun w => nrm2 (P w (G x)))), (EE_map s K (fun w => nrm2 (P w (wS s A)))), (EE_map s K (fun w => dot (P w (P w (G x))) (wS s A))).
+      assert (z1 : EE s K (fun w h => dot (P w (P w (wS s A))) (nS A h)) = 0) by (rewrite <- (ex_const draw 0); apply ex_ext; intros w; now apply nS_mean0).
+      assert (z2 : EE s K (fun w h => dot (P w (P w (G x))) (nS A h)) = 0) by (rewrite <- (ex_const draw 0); apply ex_ext; intros w; now apply nS_mean0).
+      rewrite z1, z2. assert (q1 := aS_le s A hl hb). assert (q2 := hat_form A hl nd hb). rewrite DA_DB in q1. fold X in q2.
+      assert (q3 := EP2 (G x)). assert (q4 := EP2 (wS s A)). lra.
+  - rewrite ex_scal, !ex_plus, !ex_scal, !ex_const, wS_var. change (fun w => DB w) with DB. rewrite DB_mean.
+    rewrite (lsets_swap N Sn SN draw (fun A w => dot (P w (P w (G x))) (wS s A))).
+    rewrite (ex_ext draw _ (fun _ => 0)) by (intros; apply wS_mean). rewrite ex_const.
+    assert (d0 := DD_ge0 s). assert (t2 := pow2_ge_0 etat). assert (l2 := pow2_ge_0 L).
+    assert (iS1 : / INR Sn <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; [lra|]; apply (le_INR 1); lia).
+    apply Rmult_le_compat_l; auto. assert (k1 : 0 <= X * DD s * (1 - / INR Sn)) by (apply Rmult_le_pos; [pos|lra]).
+    assert (k2 : 0 <= L_hat2 * DD s) by (apply Rmult_le_pos; [unfold X in X0; lra|exact d0]).
+    replace L_hat2 with (L ^ 2 + X) in * by (unfold X; ring). assert (k3 : 0 <= X * DD s) by pos. assert (k4 : 0 <= L ^ 2 * DD s) by pos. lra.
+Qed.
+Lemma step_9_3 : lsets N Sn SN (fun A => EE s K (fun w h => dot (nS A h) (P w (nS A h)))) <= vv * / INR Sn + / INR Sn * (L_hat2 - L ^ 2) * DD s /\
+  hat_descent_at /\ hat_move_at.
+Proof.
+  split; [|split; [exact hat_descent|exact hat_move]]. rewrite <- DB_mean.
+  rewrite <- (ex_const (lsets N Sn SN) (vv * / INR Sn)), <- (ex_scal (lsets N Sn SN) (/ INR Sn * (L_hat2 - L ^ 2)) DB), <- ex_plus.
+  apply lsets_le; intros A hA. apply hat_form; [now apply (subsets_length _ _ _ hA)|now apply (subsets_nodup _ _ _ hA)|]. intros i. apply (subsets_below _ _ _ i hA).
+Qed.
+End HatRound.
+(* (M) with L_hat^2 D *)
+Definition hat_memory_at (Cerr : state -> R) m chi alpha gamma zeta s : Prop := V s <= Cerr s /\
+  round s (fun p => Cerr (step s p)) <= (1 - m) * Cerr s + chi * zeta ^ 2 + alpha * (L_hat2 * DD s + vv) + gamma * (L ^ 2 * move s).
+Section HatMemory.
+Variable Q : O -> vec -> vec.
+Hypothesis HQ : forall w, map01 (Q w).
+Hypothesis noise_hat_Q : forall s k i, (k < K)%nat -> (i < N)%nat ->
+  draw (fun w => path (ker s w) k (fun h => ker s w h (fun z => dot (z i) (Q w (z i))))) <= theta * sigma ^ 2 + lam * EE s k (fun w => e s w i).
+Lemma hat_Q_noise s i : (i < N)%nat -> EE s K (fun w h => dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V))
+  <= vv + (L_hat2 - L ^ 2) * (/ INR K * EE s K (fun w => Se s w i)).
+Proof.
+  intros hi. unfold EE at 1. rewrite (ex_ext draw _ (fun w => / INR K * / INR K * sum K (fun j => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (Q w (z i))))))).
+  - rewrite ex_scal, ex_sum. assert (b : sum K (fun j => draw (fun w => path (ker s w) j (fun h => ker s w h (fun z => dot (z i) (Q w (z i))))))
+      <= INR K * (theta * sigma ^ 2) + lam * EE s K (fun w => Se s w i)).
+    { unfold Se. rewrite (EE_psum s K (fun w h => nrm2 (loc s w i h - sx s))), <- sum_scal, <- sum_const, <- sum_plus.
+      apply sum_le; intros j hj. now apply noise_hat_Q. }
+    apply (Rmult_le_compat_l (/ INR K * / INR K)) in b; [|pos]. eapply Rle_trans; [exact b|]. right. rewrite L_hat2_lam. unfold vv. field. lra.
+  - intros w. rewrite <- (Q_form Q HQ), <- ex_scal by auto. apply ex_ext; intros h. rewrite (m_scal _ (HQ w)), dot_scall, dot_scalr. ring.
+Qed.
+Lemma DD_mean s : meanR (fun i => / INR K * EE s K (fun w => Se s w i)) = DD s.
+Proof.
+  unfold DD. rewrite (ex_meanR (local_law s) (fun i p => / INR K * Se s (fst p) i (snd p))).
+  apply meanR_ext; intros i _. now rewrite ex_scal.
+Qed.
+Lemma hat_refreshed mu s : (forall a b, draw (fun w => dot a (Q w b)) = mu * dot a b) ->
+  lsets N Sn SN (fun A => EE s K (fun w h => Z Q s A w h)) <= (1 - phi * mu) * Ckept s + 2 * phi * (L_hat2 * DD s + vv).
+Proof.
+  intros EQ. pose (f i := (-1) * (mu * nrm2 (u s i)) + (2 * (L_hat2 * (/ INR K * EE s K (fun w => Se s w i))) + 2 * vv)).
+  eapply Rle_trans; [apply (lsets_le N Sn SN _ (fun A => Ckept s + phi * (/ INR Sn * lsum A f)))|].
+  - intros A hA. assert (hb := fun i => subsets_below _ _ _ i hA). unfold Z.
+    rewrite EE_plus, EE_scal, (EE_map s K (fun _ => Ckept s)), ex_const. apply Rplus_le_compat_l.
+    replace (phi * (/ INR Sn * lsum A f)) with (/ INR N * lsum A f) by (unfold phi; field; lra).
+    apply Rmult_le_compat_l; auto.
+    change (local_law s (fun p => lsum A (fun i => (-1) * dot (u s i) (Q (fst p) (u s i))
+      + (2 * (L ^ 2 * (/ INR K * Se s (fst p) i (snd p))) + 2 * dot (/ INR K *: Xi i (snd p)) (Q (fst p) (/ INR K *: Xi i (snd p))%V)))) <= lsum A f).
+    rewrite (ex_lsum (local_law s) A (fun i p => (-1) * dot (u s i) (Q (fst p) (u s i))
+      + (2 * (L ^ 2 * (/ INR K * Se s (fst p) i (snd p))) + 2 * dot (/ INR K *: Xi i (snd p)) (Q (fst p) (/ INR K *: Xi i (snd p))%V)))).
+    apply lsum_le; intros i hi. rewrite !ex_plus, !ex_scal.
+    change (local_law s (fun p => dot (u s i) (Q (fst p) (u s i)))) with (EE s K (fun w _ => dot (u s i) (Q w (u s i)))).
+    rewrite (EE_map s K (fun w => dot (u s i) (Q w (u s i)))), EQ. fold (nrm2 (u s i)).
+    assert (q := hat_Q_noise s i (hb i hi)).
+    change (local_law s (fun p => dot (/ INR K *: Xi i (snd p)) (Q (fst p) (/ INR K *: Xi i (snd p))%V)))
+      with (EE s K (fun w h => dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V))).
+    change (local_law s (fun p => Se s (fst p) i (snd p))) with (EE s K (fun w => Se s w i)). unfold f. lra.
+  - rewrite ex_plus, ex_const, ex_scal, lsets_mean by auto. fold (meanR f). unfold f. rewrite !meanR_plus, !meanR_scal, meanR_const. fold (Ckept s).
+    assert (e1 := DD_mean s). rewrite meanR_scal in e1. rewrite e1. right. ring.
+Qed.
+Lemma hat_kept mu zeta s : 0 < mu <= 1 -> (forall a b, draw (fun w => dot a (Q w b)) = mu * dot a b) ->
+  (forall s A w h i, (i < N)%nat -> ci (upd s A w h) i =
+    if in_dec Nat.eq_dec i A then (ci (smem s) i - Q w (ci (smem s) i) + Q w (gbar s w i h))%V else ci (smem s) i) ->
+  hat_memory_at Ckept (phi * mu / 2) 0 (3 * phi) (3 / (phi * mu)) zeta s.
+Proof.
+  intros mu01 EQ kept. split.
+  - unfold V, Ckept. assert (n := nrm2_ge0 (meanV (u s))).
+    rewrite (meanR_ext _ (fun i => nrm2 (u s i) + ((-2) * dot (u s i) (meanV (u s)) + nrm2 (meanV (u s)))))
+      by (intros; rewrite nrm2_sub; ring).
+    rewrite !meanR_plus, meanR_scal, meanR_const, <- (meanV_dot (u s) (meanV (u s))). fold (nrm2 (meanV (u s))). lra.
+  - destruct phi_range as [f0 f1]. set (b := phi * mu / 2). assert (fm : 0 < phi * mu) by (apply Rmult_lt_0_compat; lra).
+    assert (fm1 : phi * mu <= phi) by (rewrite <- (Rmult_1_r phi) at 2; apply Rmult_le_compat_l; lra).
+    assert (b0 : 0 < b) by (unfold b; lra). assert (b1 : b <= 1/2) by (unfold b; lra).
+    assert (H : round s (fun p => Ckept (step s p)) <= (1 + b) * lsets N Sn SN (fun A => EE s K (fun w h => Z Q s A w h)) + (1 + / b) * (L ^ 2 * move s)).
+    { unfold move. rewrite !round_E, <- !ex_scal, <- ex_plus. apply lsets_le; intros A hA.
+      rewrite <- !EE_scal, <- EE_plus. apply EE_le; intros w h hk.
+      assert (q := kept_path Q HQ kept s A w h hA hk). apply (Rmult_le_compat_l (1 + b)) in q; [|lra].
+      eapply Rle_trans; [|apply Rplus_le_compat_r; exact q].
+      rewrite <- meanR_scal, <- (meanR_const ((1 + / b) * _)), <- meanR_plus. apply meanR_le; intros i hi.
+      set (x' := sx (step s (A, (w, h)))).
+      change (u (step s (A, (w, h))) i) with (g i x' - ci (upd s A w h) i)%V. rewrite nrm2_subC.
+      replace (ci (upd s A w h) i - g i x')%V with ((ci (upd s A w h) i - g i (sx s)) + (g i (sx s) - g i x'))%V by vring.
+      eapply Rle_trans; [apply (nrm2_add_young b _ _ b0)|]. apply Rplus_le_compat_l.
+      assert (ib := Rinv_0_lt_compat _ b0). apply Rmult_le_compat_l; [lra|]. assert (l := lip i hi (sx s) x'). rewrite (nrm2_subC (sx s) x') in l. lra. }
+    assert (k := hat_refreshed mu s EQ). apply (Rmult_le_compat_l (1 + b)) in k; [|lra].
+    assert (C0 : 0 <= Ckept s) by (apply meanR_ge0; intros; apply nrm2_ge0).
+    assert (d0 := DD_ge0 s). assert (vp := vv_ge0). assert (l2 := pow2_ge_0 L). assert (lh : 0 <= L_hat2) by (assert (l := L_hat2_ge); lra).
+    assert (m0 : 0 <= move s) by (apply ex_ge0; intros; apply nrm2_ge0).
+    assert (k1 : 0 <= b * b * Ckept s) by pos.
+    assert (k2 : 0 <= (1/2 - b) * (phi * (L_hat2 * DD s + vv))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; [lra|apply Rplus_le_le_0_compat; pos]]).
+    assert (ib : / b = 2 * / (phi * mu)) by (unfold b; field; split; lra).
+    assert (i1 : 1 <= / (phi * mu)) by (rewrite <- Rinv_1 at 1; apply Rinv_le_contravar; lra).
+    assert (k3 : 0 <= (/ (phi * mu) - 1) * (L ^ 2 * move s)) by pos.
+    rewrite ib in H. replace (phi * mu) with (2 * b) in k by (unfold b; field). change (3 / (phi * mu)) with (3 * / (phi * mu)).
+    set (iv := / (phi * mu)) in *. clear - H k k1 k2 k3. lra.
+Qed.
+Lemma hat_forgot zeta s : (forall a b, draw (fun w => dot a (Q w b)) = rho * dot a b) -> (forall a, draw (fun w => nrm2 (Q w a)) <= omega * rho * nrm2 a) ->
+  rho <= omega -> (forall s A w h i, (i < N)%nat -> ci (upd s A w h) i = (/ rho *: Q w (gbar s w i h))%V) ->
+  spread s <= zeta ^ 2 -> hat_memory_at V 1 (2 * (omega / rho - 1)) (8 / rho ^ 2) 4 zeta s.
+Proof.
+  intros EQ EQ2 ro forget hz. split; [lra|].
+  assert (H : round s (fun p => V (step s p)) <= EE s K (Y Q s) + 4 * (L ^ 2 * move s)).
+  { unfold move. rewrite <- (ex_const (lsets N Sn SN) (EE s K (Y Q s))), !round_E, <- !ex_scal, <- ex_plus. apply lsets_le; intros A hA.
+    rewrite <- !EE_scal, <- EE_plus. apply EE_le; intros w h hk. now apply forget_path. }
+  assert (q : EE s K (Y Q s) <= 2 * (omega / rho - 1) * spread s + 8 / rho ^ 2 * (L_hat2 * DD s + vv)).
+  { change (EE s K (Y Q s)) with (local_law s (fun p => Y Q s (fst p) (snd p))). unfold Y. rewrite ex_plus, !ex_scal.
+    rewrite (ex_meanR (local_law s) (fun i p => nrm2 (v_ s i - / rho *: Q (fst p) (v_ s i)))).
+    rewrite (ex_meanR (local_law s) (fun i p => L ^ 2 * (/ INR K * Se s (fst p) i (snd p)) + dot (/ INR K *: Xi i (snd p)) (Q (fst p) (/ INR K *: Xi i (snd p))%V))).
+    assert (q1 : meanR (fun i => local_law s (fun p => nrm2 (v_ s i - / rho *: Q (fst p) (v_ s i)))) <= (omega / rho - 1) * spread s).
+    { unfold spread. rewrite <- meanR_scal. apply meanR_le; intros i hi.
+      change (local_law s (fun p => nrm2 (v_ s i - / rho *: Q (fst p) (v_ s i)))) with (EE s K (fun w _ => nrm2 (v_ s i - / rho *: Q w (v_ s i)))).
+      rewrite (EE_map s K (fun w => nrm2 (v_ s i - / rho *: Q w (v_ s i)))). now apply step_5_4. }
+    assert (q2 : meanR (fun i => local_law s (fun p => L ^ 2 * (/ INR K * Se s (fst p) i (snd p)) + dot (/ INR K *: Xi i (snd p)) (Q (fst p) (/ INR K *: Xi i (snd p))%V)))
+      <= L_hat2 * DD s + vv).
+    { rewrite <- (DD_mean s), <- meanR_scal, <- (meanR_const vv), <- meanR_plus.
+      apply meanR_le; intros i hi. rewrite ex_plus, !ex_scal. assert (n := hat_Q_noise s i hi).
+      change (local_law s (fun p => dot (/ INR K *: Xi i (snd p)) (Q (fst p) (/ INR K *: Xi i (snd p))%V)))
+        with (EE s K (fun w h => dot (/ INR K *: Xi i h) (Q w (/ INR K *: Xi i h)%V))).
+      change (local_law s (fun p => Se s (fst p) i (snd p))) with (EE s K (fun w => Se s w i)). lra. }
+    assert (i0 : 0 < / rho) by (apply Rinv_0_lt_compat; lra). assert (i2 : 0 <= / rho * / rho) by pos.
+    apply (Rmult_le_compat_l (8 * (/ rho * / rho))) in q2; [|lra].
+    replace (8 / rho ^ 2) with (8 * (/ rho * / rho)) by (field; lra). lra. }
+  assert (o : 0 <= omega / rho - 1).
+  { apply (Rmult_le_reg_r rho); [lra|]. unfold Rdiv. rewrite Rmult_minus_distr_r, Rmult_assoc, Rinv_l, Rmult_1_r by lra. lra. }
+  apply (Rmult_le_compat_l _ _ _ o) in hz. lra.
+Qed.
+Lemma step_9_4 zeta s :
+  (forall mu, 0 < mu <= 1 -> (forall a b, draw (fun w => dot a (Q w b)) = mu * dot a b) ->
+    (forall s A w h i, (i < N)%nat -> ci (upd s A w h) i =
+      if in_dec Nat.eq_dec i A then (ci (smem s) i - Q w (ci (smem s) i) + Q w (gbar s w i h))%V else ci (smem s) i) ->
+    lsets N Sn SN (fun A => EE s K (fun w h => Z Q s A w h)) <= (1 - phi * mu) * Ckept s + 2 * phi * (L_hat2 * DD s + vv) /\
+    hat_memory_at Ckept (phi * mu / 2) 0 (3 * phi) (3 / (phi * mu)) zeta s) /\
+  ((forall a b, draw (fun w => dot a (Q w b)) = rho * dot a b) -> (forall a, draw (fun w => nrm2 (Q w a)) <= omega * rho * nrm2 a) -> rho <= omega ->
+    (forall s A w h i, (i < N)%nat -> ci (upd s A w h) i = (/ rho *: Q w (gbar s w i h))%V) -> spread s <= zeta ^ 2 ->
+    hat_memory_at V 1 (2 * (omega / rho - 1)) (8 / rho ^ 2) 4 zeta s).
+Proof.
+  split; [intros mu m0 EQ kept; split; [now apply hat_refreshed|now apply hat_kept]|]. intros. now apply hat_forgot.
+Qed.
+End HatMemory.
+Definition hat_q : R := 7/8 * omega * p_hat + hh * nu.
+Definition hat_kappa m alpha gamma : R := m - rho * omega * (7/5 * alpha * p_hat + (21/5 * p_hat + 2 * nu) * gamma * hh ^ 2).
+Theorem theorem_minibatch (sp : R) : 3123/1000 * p_hat <= sp -> (forall x, Fstar <= Favg x) ->
+  forall (good : state -> Prop) (Cerr : state -> R) (m chi alpha gamma zeta : R), 0 <= alpha -> 0 <= gamma ->
+  (forall s p, good s -> good (step s p)) -> (forall s, good s -> hat_memory_at Cerr m chi alpha gamma zeta s) ->
+  0 < hat_kappa m alpha gamma ->
+  rho * omega * hat_q / hat_kappa m alpha gamma * (7/5 * alpha * p_hat + (21/5 * p_hat + 2) * gamma * hh ^ 2) <= 1/25 ->
+  forall (s0 : state) (T : nat), good s0 -> (0 < T)%nat ->
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T) + hat_q / hat_kappa m alpha gamma * (Cerr s0 / INR T + chi * zeta ^ 2)
+     + theta * sigma ^ 2 / (rho * INR K) * (hh / INR Sn + 2/3 * p_hat
+       + rho * hat_q / hat_kappa m alpha gamma * (51/50 * alpha + (sp + 2 / INR Sn) * gamma * hh ^ 2))).
+Proof.
+  intros hs hb good Cerr m chi alpha gamma zeta a0 g0 gs HM k0 st s0 T h0 T0%lt_0_INR. assert (t0 := etat_gt0).
+  set (kap := hat_kappa m alpha gamma) in *. pose (M := rho * etat * (hat_q / kap)). pose (Phi s := Favg (sx s) - Fstar + M * Cerr s).
+  pose (c := M * chi * zeta ^ 2 + vv * (etat * (hh * / INR Sn + 2/3 * p_hat) + M * (51/50 * alpha + (sp + 2 * / INR Sn) * gamma * hh ^ 2))).
+  assert (one : forall s, good s -> round s (fun p => Phi (step s p)) <= Phi s - 9/20 * rho * etat * nrm2 (G (sx s)) + c).
+  { intros s gd. destruct (HM s gd) as [hV hC]. destruct (step_9_3 s) as [_ [hF hX0]]. unfold hat_descent_at, hat_move_at in hF, hX0.
+    rewrite (ex_ext _ _ (fun p => - Fstar + (Favg (sx (step s p)) + M * Cerr (step s p)))) by (intros; unfold Phi; ring).
+    rewrite !ex_plus, ex_const, ex_scal.
+    assert (hX : L ^ 2 * move s <= hh ^ 2 * (2 * omega * rho * nrm2 (G (sx s)) + 3 * (L_hat2 * DD s) + 2 * omega * rho * nu * V s + 2 * vv * / INR Sn)).
+    { apply (Rmult_le_compat_l (L ^ 2)) in hX0; [|apply pow2_ge_0]. replace (hh ^ 2) with (L ^ 2 * etat ^ 2) by (unfold hh; ring). rewrite Rmult_assoc. exact hX0. }
+    assert (k := section_6 sp rho etat omega p_hat hh nu m chi alpha gamma (/ INR Sn) hat_q kap M (Cerr s) (nrm2 (G (sx s)))
+      (V s) (L_hat2 * DD s) (L ^ 2 * move s) (zeta ^ 2) vv (Favg (sx s)) (round s (fun p => Favg (sx (step s p))))
+      (round s (fun p => Cerr (step s p))) hs (proj1 rho01) t0 omega01 p_hat_range hh_range nu_ge0 a0 g0 iS0 vv_ge0
+      (nrm2_ge0 _) (conj (V_ge0 s) hV) eq_refl eq_refl k0 eq_refl st (step_9_2 s) hF hX hC).
+    unfold Phi, c. lra. }
+  assert (M0 : 0 <= M).
+  { destruct p_hat_range as [p0 _]. destruct hh_range as [q0 _]. assert (n0 := nu_ge0). assert (ik : 0 <= / kap) by now apply Rlt_le, Rinv_0_lt_compat.
+    unfold M, hat_q, Rdiv. apply Rmult_le_pos; [apply Rmult_le_pos; lra|]. apply Rmult_le_pos; auto. apply Rplus_le_le_0_compat; pos. }
+  assert (P0 : forall s, good s -> 0 <= Phi s).
+  { intros s gd. unfold Phi. assert (b := hb (sx s)). destruct (HM s gd) as [hV _]. assert (v0 := V_ge0 s). assert (0 <= M * Cerr s) by (apply Rmult_le_pos; lra). lra. }
+  assert (h := telescope_inv round step good Phi (fun s => 9/20 * rho * etat * nrm2 (G (sx s))) c gs one P0 T s0 h0).
+  rewrite (sum_ext _ _ (fun t => 9/20 * rho * etat * Eit round step t (fun s => nrm2 (G (sx s))) s0)) in h by (intros; apply Eit_scal).
+  rewrite sum_scal in h. unfold Phi, c, M in h.
+  replace (theta * sigma ^ 2 / (rho * INR K)) with (vv / rho) by (unfold vv; field; lra).
+  replace (rho * hat_q / kap) with (rho * (hat_q / kap)) by (field; lra).
+  eapply (family_division rho etat (INR T)); [apply rho01|exact t0|exact T0|exact h|reflexivity].
+Qed.
+(* the statement of section 9; and the steps of 7.6 *)
+Lemma step_9_5 : ((forall x, Fstar <= Favg x) ->
+  forall (good : state -> Prop) (Cerr : state -> R) (m chi alpha gamma zeta : R), 0 <= alpha -> 0 <= gamma ->
+  (forall s p, good s -> good (step s p)) -> (forall s, good s -> hat_memory_at Cerr m chi alpha gamma zeta s) ->
+  0 < hat_kappa m alpha gamma ->
+  rho * omega * hat_q / hat_kappa m alpha gamma * (7/5 * alpha * p_hat + (21/5 * p_hat + 2) * gamma * hh ^ 2) <= 1/25 ->
+  forall (s0 : state) (T : nat), good s0 -> (0 < T)%nat ->
+  / INR T * sum T (fun t => Eit round step t (fun s => nrm2 (G (sx s))) s0)
+  <= 20/9 * ((Favg (sx s0) - Fstar) / (rho * etat * INR T) + hat_q / hat_kappa m alpha gamma * (Cerr s0 / INR T + chi * zeta ^ 2)
+     + theta * sigma ^ 2 / (rho * INR K) * (hh / INR Sn + 2/3 * p_hat
+       + rho * hat_q / hat_kappa m alpha gamma * (51/50 * alpha + (1/25 + 2 / INR Sn) * gamma * hh ^ 2)))) /\
+  (omega = 1 -> nu = 0 -> etag = 1 -> INR K * sqrt L_hat2 * eta <= Rmin (1/10) (sqrt (rho / 40)) ->
+  7/10 <= hat_kappa 1 (8 / rho ^ 2) 4 /\
+  rho * omega * hat_q / hat_kappa 1 (8 / rho ^ 2) 4 * (7/5 * (8 / rho ^ 2) * p_hat + (21/5 * p_hat + 2) * 4 * hh ^ 2) <= 1/25).
+Proof.
+  split. { destruct p_hat_range. apply theorem_minibatch. lra. }
+  intros o1 n0 g1 hr. destruct hh_range as [h0 _]. assert (r0 := sqrt_pos L_hat2). set (t := INR K * sqrt L_hat2 * eta) in *.
+  assert (l0 : 0 <= L_hat2) by (assert (l := L_hat2_ge); assert (l2 := pow2_ge_0 L); lra).
+  assert (t0 : 0 <= t) by (unfold t; pos). assert (ht : hh <= t).
+  { unfold hh, etat, t. rewrite g1. assert (Lr : L <= sqrt L_hat2) by (rewrite <- (sqrt_pow2 L L0); apply sqrt_le_1_alt; exact L_hat2_ge).
+    assert (ke : 0 <= INR K * eta) by pos. apply (Rmult_le_compat_r _ _ _ ke) in Lr. lra. }
+  assert (t1 := Rle_trans _ _ _ hr (Rmin_l _ _)). assert (t2 := Rle_trans _ _ _ hr (Rmin_r _ _)).
+  assert (tt : t ^ 2 <= rho / 40).
+  { assert (s0 := pow_incr _ _ 2 (conj t0 t2)). replace (sqrt (rho / 40) ^ 2) with (rho / 40) in s0; [lra|].
+    replace (sqrt (rho / 40) ^ 2) with (sqrt (rho / 40) * sqrt (rho / 40)) by ring. rewrite sqrt_sqrt; lra. }
+  assert (et : t ^ 2 = INR K ^ 2 * L_hat2 * eta ^ 2).
+  { unfold t. replace ((INR K * sqrt L_hat2 * eta) ^ 2) with (INR K ^ 2 * (sqrt L_hat2 * sqrt L_hat2) * eta ^ 2) by ring. now rewrite sqrt_sqrt. }
+  assert (pt : p_hat <= t ^ 2).
+  { rewrite et. unfold p_hat. assert (a : 0 <= L_hat2 * eta ^ 2 * INR K) by (assert (e2 := pow2_ge_0 eta); pos). lra. }
+  assert (h2 := pow_incr _ _ 2 (conj h0 ht)).
+  destruct (section_7_6 rho p_hat hh (/ INR Sn) (hat_kappa 1 (8 / rho ^ 2) 4) hat_q rho01 p_hat_range ltac:(lra) ltac:(lra) ltac:(lra)
+    ltac:(split; [auto|rewrite <- Rinv_1; apply Rinv_le_contravar; [lra|]; apply (le_INR 1); lia])) as [k0 [k1 _]].
+  - unfold hat_kappa. rewrite o1, n0. ring.
+  - unfold hat_q. rewrite o1, n0. ring.
+  - split; [exact k0|]. rewrite o1. exact k1.
+Qed.
+End Minibatch.
+Lemma step_9_6 s r c : 0 < s -> 0 < r -> 0 < c -> let rounds theta := (19.2 * (sqrt theta / r) * sqrt c) ^ 2 in
+  rounds 1 / rounds ((1 + s) * r) = 1 / ((1 + s) * r) /\ r * rounds ((1 + s) * r) = (1 + s) * (19.2 * sqrt c) ^ 2.
+Proof.
+  intros s0 r0 c0 rounds. assert (t0 : 0 < (1 + s) * r) by (apply Rmult_lt_0_compat; lra).
+  assert (q : forall t, 0 <= t -> rounds t = 19.2 ^ 2 * t / r ^ 2 * c).
+  { intros t ht. unfold rounds. replace ((19.2 * (sqrt t / r) * sqrt c) ^ 2) with (19.2 ^ 2 * (sqrt t * sqrt t) / r ^ 2 * (sqrt c * sqrt c)) by (field; lra).
+    rewrite !sqrt_sqrt by lra. reflexivity. }
+  rewrite !q by lra. split; [field; repeat split; lra|].
+  replace ((19.2 * sqrt c) ^ 2) with (19.2 ^ 2 * (sqrt c * sqrt c)) by ring. rewrite sqrt_sqrt by lra. field. lra.
+Qed.
+(* a sign times this noise has the smoothness l, and attains 9.1 at its best s *)
+Lemma step_9_7 f c l : (forall w a, P w (P w a) = P w a) -> nrm2 f = 1 -> 0 < sigma -> 0 < l -> 0 < c ->
+  let moved w := (c * sigma *: P w f)%V in let xi w := (sigma *: f + l *: moved w)%V in
+  let best k := (sqrt rho * sigma + l * sqrt k) ^ 2 in
+  draw (fun w => dot (xi w) (P w (xi w))) = best (draw (fun w => nrm2 (moved w))) /\
+  (forall k, 0 < k -> let s := l * sqrt k / (sqrt rho * sigma) in (1 + s) * rho * sigma ^ 2 + (1 + / s) * l ^ 2 * k = best k).
+Proof.
+  intros idem f1 s0 l0 c0 moved xi best. destruct rho01 as [r0 _]. assert (q0 := sqrt_lt_R0 _ r0). assert (qq' := sqrt_sqrt rho ltac:(lra)). split.
+  - assert (e2 : forall w, nrm2 (P w f) = dot f (P w f)) by (intros w; unfold nrm2; now rewrite (m_sym _ (HP w)), idem).
+    assert (k : draw (fun w => nrm2 (moved w)) = (c * sigma * sqrt rho) ^ 2).
+    { unfold moved. rewrite (ex_ext draw _ (fun w => (c * sigma) ^ 2 * dot f (P w f))) by (intros w; rewrite nrm2_scal, e2; ring).
+      rewrite ex_scal, EP. fold (nrm2 f). rewrite f1. rewrite <- qq' at 1. ring. }
+    rewrite k. unfold best. rewrite sqrt_pow2 by pos.
+    rewrite (ex_ext draw _ (fun w => (sigma + l * (c * sigma)) ^ 2 * dot f (P w f))).
+    + rewrite ex_scal, EP. fold (nrm2 f). rewrite f1. rewrite <- qq' at 1. ring.
+    + intros w. unfold xi, moved. assert (pw := HP w). rewrite (m_add _ pw), !(m_scal _ pw), idem, !dot_addl, !dot_addr, !dot_scall, !dot_scalr.
+      assert (e3 := e2 w). unfold nrm2 in e3. rewrite e3. ring.
+  - intros k k0 s. assert (z0 := sqrt_lt_R0 _ k0). assert (zz := sqrt_sqrt k ltac:(lra)). unfold best, s. rewrite <- qq' at 2. rewrite <- zz at 3. field. repeat split; lra.
+Qed.
 
 (* ================= 7.1 and 7.2: SSF, all clients ================= *)
 Section AllClients.
@@ -1675,7 +2157,7 @@ Lemma facts_7_6 : (INR K * L * eta) ^ 2 <= rho / 40 -> let kap := kappa 1 (8 / r
   20/9 * (hh * / INR Sn + 2/3 * pp + rho * qq / kap * (51/50 * (8 / rho ^ 2) + (1/25 + 2 * / INR Sn) * 4 * hh ^ 2)) <= 20/9 * hh * / INR Sn + 25 * pp / rho.
 Proof.
   intros hr kap. rewrite <- h_printed in hr. rewrite om1. assert (n0 := nu_all eS).
-  apply (section_7_6 rho pp hh (/ INR Sn) kap qq rho01 pp_range h_range p_printed hr iS_1).
+  apply (section_7_6 rho pp hh (/ INR Sn) kap qq rho01 pp_range h_range (Rle_trans _ _ _ p_printed hr) hr iS_1).
   - unfold kap, kappa. rewrite om1, n0. ring.
   - unfold qq. rewrite om1, n0. ring.
 Qed.

@@ -2404,3 +2404,64 @@ Proof.
       * assert (z := pow_incr 1 (3 * y) 3 ltac:(lra)). rewrite pow1 in z. apply (Rmult_le_compat_r N) in z; lra.
   - repeat split; lra.
 Qed.
+(* 6.4: one step for all S; iS is 1/S *)
+Lemma step_6_4 rho om p h nu f iS kap q : 0 < rho <= 1 -> 0 <= om <= 1 -> 0 <= p <= 1/100 -> 0 <= h <= 1/4 -> 0 < iS <= 1 -> 0 <= nu <= 1 -> 0 < f <= 1 ->
+  f * nu <= 1/2 -> h ^ 2 * iS <= f ^ 2 * rho / 64 -> h ^ 2 * (nu + 4 * p) <= f ^ 2 * rho / 144 ->
+  kap = f * rho / 2 - rho * om * (7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * (3 / (f * rho)) * h ^ 2) ->
+  q = 7/8 * om * p + h * nu ->
+  (h * nu) ^ 2 <= 1/288 /\ 9/25 * (f * rho) <= kap /\
+  rho * om * q / kap * (7/5 * (3 * f) * p + (21/5 * p + 2) * (3 / (f * rho)) * h ^ 2) <= 1/25 /\
+  20/9 * (q / kap) <= (55/10 * p + 62/10 * h * nu) / (f * rho) /\
+  20/9 * (h * iS + 2/3 * p + rho * q / kap * (51/50 * (3 * f) + (3123/1000 * p + 2 * iS) * (3 / (f * rho)) * h ^ 2))
+    <= 20/9 * h * iS + 20 * h * nu + 19 * p /\
+  (* all clients: every step of the family's 7.1 *)
+  (nu = 0 -> f = 1 -> iS <= 1/8 -> forall k, k ^ 2 <= rho / 8 -> k ^ 2 * iS <= f ^ 2 * rho / 64 /\ k ^ 2 * (nu + 4 * p) <= f ^ 2 * rho / 144).
+Proof.
+  intros [r0 r1] [o0 o1] [p0 p1] [h0 h1] [s0 s1] [n0 n1] [f0 f1] fn hS hp ek eq.
+  assert (fr : 0 < f * rho) by now apply Rmult_lt_0_compat. assert (H0 := pow2_ge_0 h).
+  set (X := 3 / (f * rho) * h ^ 2). assert (X0 : 0 <= X).
+  { unfold X, Rdiv. apply Rmult_le_pos; [|lra]. apply Rmult_le_pos; [lra|]. now apply Rlt_le, Rinv_0_lt_compat. }
+  assert (X1 : X * (nu + 4 * p) <= 1/48 * f).
+  { apply (Rmult_le_reg_r (f * rho)); auto. replace (X * (nu + 4 * p) * (f * rho)) with (3 * (h ^ 2 * (nu + 4 * p))) by (unfold X; field; lra). lra. }
+  assert (X2 : X * iS <= 3/64 * f).
+  { apply (Rmult_le_reg_r (f * rho)); auto. replace (X * iS * (f * rho)) with (3 * (h ^ 2 * iS)) by (unfold X; field; lra). lra. }
+  replace ((21/5 * p + 2 * nu) * (3 / (f * rho)) * h ^ 2) with ((21/5 * p + 2 * nu) * X) in ek by (unfold X; ring).
+  replace ((21/5 * p + 2) * (3 / (f * rho)) * h ^ 2) with ((21/5 * p + 2) * X) by (unfold X; ring).
+  replace ((3123/1000 * p + 2 * iS) * (3 / (f * rho)) * h ^ 2) with ((3123/1000 * p + 2 * iS) * X) by (unfold X; ring).
+  assert (hn2 : (h * nu) ^ 2 <= 1/288).
+  { assert (a : h ^ 2 * nu * nu <= h ^ 2 * (nu + 4 * p) * nu) by (assert (0 <= h ^ 2 * p * nu) by pos; lra).
+    assert (b := Rmult_le_compat_r nu _ _ n0 hp). assert (c : f * rho * (f * nu) <= 1 * (1/2)).
+    { apply Rmult_le_compat; [lra|pos| |exact fn]. assert (0 <= (1 - f) * rho) by pos. lra. } lra. }
+  assert (hn0 : 0 <= h * nu) by pos. assert (hn : h * nu <= 59/1000) by nra. assert (h4 : h * nu <= 1/4 * nu) by (apply Rmult_le_compat_r; lra).
+  assert (op : om * p <= p) by nra. assert (op0 : 0 <= om * p) by pos. assert (pX0 : 0 <= p * X) by pos. assert (nX0 : 0 <= nu * X) by pos.
+  assert (q0 : 0 <= q) by (rewrite eq; lra). assert (q1 : q <= 7/8 * p + h * nu) by (rewrite eq; lra).
+  assert (fp : f * p <= 1/100 * f) by (assert (0 <= f * (1/100 - p)) by pos; lra). assert (fp0 : 0 <= f * p) by pos.
+  assert (K : 416/1000 * (f * rho) <= kap).
+  { rewrite ek. assert (b0 : 0 <= 7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * X) by lra.
+    assert (k1 : 0 <= rho * ((1 - om) * (7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * X))) by pos.
+    assert (k2 : 0 <= rho * (84/1000 * f - (7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * X))) by (apply Rmult_le_pos; lra). lra. }
+  assert (k0 : 0 < kap) by lra. set (qk := q / kap).
+  assert (qk0 : 0 <= qk) by (unfold qk, Rdiv; apply Rmult_le_pos; [lra|now apply Rlt_le, Rinv_0_lt_compat]).
+  assert (W : 416/1000 * (f * rho * qk) <= q).
+  { assert (e : kap * qk = q) by (unfold qk; field; lra). assert (K2 := Rmult_le_compat_r qk _ _ qk0 K). rewrite e in K2. clear - K2. lra. }
+  assert (rq : 0 <= rho * qk) by pos. assert (W0 : 0 <= f * rho * qk) by pos.
+  split; [exact hn2|]. split; [lra|]. split; [|split; [|split]].
+  - replace (rho * om * q / kap) with (rho * qk * om) by (unfold qk; field; lra).
+    assert (c0 : 0 <= 7/5 * (3 * f) * p + (21/5 * p + 2) * X) by (assert (0 <= f * p) by pos; lra).
+    assert (k1 : 0 <= rho * qk * ((1 - om) * (7/5 * (3 * f) * p + (21/5 * p + 2) * X))) by pos.
+    assert (a1 : 0 <= f * rho * qk * (1/100 - p)) by pos.
+    (* q X is at most f/192 *)
+    assert (qX : q * X <= 1/192 * f).
+    { assert (b := Rmult_le_compat_r X _ _ X0 q1). assert (b2 := Rmult_le_compat_r X _ _ X0 h4). lra. }
+    assert (a2 : 416/1000 * (f * (rho * qk * X)) <= f * (1/192)).
+    { assert (b := Rmult_le_compat_r X _ _ X0 W). lra. }
+    assert (a3 : 416/1000 * (rho * qk * X) <= 1/192) by (apply (Rmult_le_reg_l f); lra).
+    assert (a4 : 0 <= rho * qk * X) by pos. assert (a5 : 0 <= rho * qk * X * (1/100 - p)) by pos. lra.
+  - apply (Rmult_le_reg_r (f * rho)); auto.
+    replace ((55/10 * p + 62/10 * h * nu) / (f * rho) * (f * rho)) with (55/10 * p + 62/10 * h * nu) by (field; lra). lra.
+  - replace (rho * q / kap) with (rho * qk) by (unfold qk; field; lra).
+    assert (k2 : 0 <= rho * qk * (111/1000 * f - (3123/1000 * p + 2 * iS) * X)) by (apply Rmult_le_pos; [auto|lra]). lra.
+  - intros e1 e2 i8 k hk. rewrite e1, e2. assert (k2 := pow2_ge_0 k). split.
+    + assert (0 <= k ^ 2 * (1/8 - iS)) by pos. lra.
+    + assert (0 <= k ^ 2 * (1/100 - p)) by pos. lra.
+Qed.

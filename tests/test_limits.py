@@ -22,8 +22,8 @@ from fedtheory import (
     run,
     subspace_price,
 )
-from fedtheory.core.problem import Constants, Problem
 from fedtheory.theory.instances import Smooth, coordinate_frames, fixed
+from fedtheory.theory.limits.chain import Chain
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "theory" / "limits.md"
 D = 3
@@ -118,39 +118,6 @@ def test_the_ramp():
             assert float(problem.grads(x[None], problem.full(problem.clients))[0, 0]) == 1.0
     gap = float(problem.loss(start) - problem.loss(0 * e))
     assert gap / (h * (T - 1) + 0.5) == pytest.approx(1.0)
-
-
-class Chain(Problem):
-    """limits.5: sum_j n(x_j) - Psi(x_{j-1}) Phi(x_j), x_0 = 1; of two clients each has twice every second link."""
-
-    closed_form = False
-
-    def __init__(self, M, clients=1):
-        self.n, self.layout, self.dtype, self.device = clients, Layout.single(M), torch.float64, torch.device("cpu")
-        self.weights, self.constants = torch.full((clients,), 1 / clients, dtype=torch.float64), Constants(L=38 / 3)
-        links = torch.arange(M)
-        self.share = torch.stack([clients * (links % clients == i).double() for i in range(clients)])
-
-    def draw(self, clients, steps, key):
-        return [clients] * steps
-
-    def full(self, clients):
-        return clients
-
-    def links(self, y):
-        before = torch.cat([torch.ones_like(y[..., :1]), y[..., :-1]], -1).clamp(0, 1)
-        psi = torch.where(before <= 0.5, 2 * before**2, 1 - 2 * (1 - before) ** 2)
-        low, top = (y.clamp(-1 / 6, 0) + 1 / 6) ** 2 * 3, (7 / 6 - y.clamp(1, 7 / 6)) ** 2 * 3
-        n = torch.where(y < -1 / 6, -y - 1 / 12, 3 * y.clamp(max=0) ** 2)
-        return n - psi * (low + y.clamp(0, 1) + 1 / 12 - top)
-
-    def losses(self, y, xi):
-        return (self.links(y) * self.share[xi].view(len(xi), *[1] * (y.dim() - 2), -1)).sum(-1)
-
-    def grads(self, y, xi):
-        with torch.enable_grad():
-            at = y.detach().requires_grad_()
-            return torch.autograd.grad(self.losses(at, xi).sum(), at)[0]
 
 
 @pytest.mark.parametrize("clients", [1, 2])

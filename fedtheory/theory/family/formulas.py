@@ -18,6 +18,8 @@ LETTERS = {
         "c1_2": r"\mathbb E\Vert c^+\Vert^2",
     "c_2": r"\mathbb E\Vert c\Vert^2", "step_2": r"\mathbb E\Vert x^{t+1}-x^t\Vert^2", "max": r"\max({})",
     "moved": r"\mathbb E\Vert x^+-x\Vert^2", "v_S": r"v_{\mathcal S}", "EP": r"\mathbb E[P]", "EP2": r"\mathbb E[P^2]",
+    "L_hat": r"\hat L", "p_hat": r"\hat p", "ell": r"\ell", "xi": r"\xi", "xi_x": r"\xi(x)", "xi_y": r"\xi(y)",
+    "D_i": "D_i",
 }  # fmt: skip
 
 LONG_STEP = "min(1/4, sqrt(rho//8))"
@@ -148,4 +150,28 @@ FORMULAS = named(
     fresh="c1_2 == (1 - rho)*c_2 + rho*nu*zeta**2",
     fresh_moves="step_2 == eta**2*rho*nu*zeta**2*(1 - (1 - rho)**t)",
     plain_moves="eta**2*rho*nu*zeta**2",
+    # 9
+    of_sample="E(sq(xi_y - xi_x)) <= ell**2*sq(y - x)",
+    split_at="s > 0",
+    L_hat="L_hat**2 == L**2 + (1 + 1/s)*(ell**2/K)",
+    hat_local="K*L_hat*lr <= 1/10",
+    p_hat="p_hat == L_hat**2*lr**2*K*(K - 1) <= 1/100",
+    theta_hat="theta == (1 + s)*rho",
+    hat_two="L_hat**2 == L**2 + 2*(ell**2/K)",
+    many_split="s == ell**2/(K*L**2)",
+    hat_many="L_hat**2 == 2*L**2 + ell**2/K",
+    fresh_noise="E(dot(xi, P*xi)) <= (1 + s)*rho*sigma**2 + (1 + 1/s)*ell**2*e_k",
+    hat_recursion="""e_k <= 4*lr**2*(K*L**2 + 1/2*(1 + 1/s)*ell**2)*S_k + 4*lr**2*k**2*omega*rho*sq(d)
+        + 2*lr**2*k*theta*sigma**2""",
+    hat_growth="4*lr**2*K*(K*L**2 + 1/2*(1 + 1/s)*ell**2) <= 4*(K*L_hat*lr)**2 <= 1/25",
+    hat_drift="L_hat**2*D <= 1.041*(p_hat/K)*theta*sigma**2 + 1.388*omega*rho*p_hat*(V + G2)",
+    hat_noise="E(sqP(xi_S)) <= theta*sigma**2/(S*K) + 1/S*(L_hat**2 - L**2)*D",
+    hat_descent="EF1 <= F0 - rho*eta/2*G2 + (1 + h)/2*eta*L_hat**2*D + h*eta*(rho*nu*V + theta*sigma**2/(S*K))",
+    hat_moved="moved <= eta**2*(2*omega*rho*G2 + 3*L_hat**2*D + 2*omega*rho*nu*V + 2*theta*sigma**2/(S*K))",
+    hat_client="E(sq(c_i1 - grad)) <= (1 - mu)*sq(u_i) + 2*(L_hat**2*D_i) + 2*(theta*sigma**2/K)",
+    hat_refreshed="(1 - phi*mu)*C + 2*phi*(L_hat**2*D + theta*sigma**2/K)",
+    hat_forgot="1/rho**2*(2*L_hat**2*D + 2*(theta*sigma**2/K))",
+    hat_forget="K*L_hat*lr <= min(1/10, sqrt(rho//40))",
+    fewer="1/((1 + s)*rho)",
+    best_split="(sqrt(rho)*sigma + ell*sqrt(e_k))**2",
 )

@@ -492,6 +492,110 @@ FRESH = every(
     Equal("plain*(1 - (1 - rho)**t)", F["fresh_moves"], [("plain", F["plain_moves"])]),
 )  # fmt: skip
 
+# 9: minibatches; X: L_hat^2 - L^2
+
+
+def fresh(known: bool) -> Callable[[], bool]:
+    """9.1 for lines of the plane as P: the bound less E <xi, P xi> is a mean of squares.
+
+    xi(x) = u and xi(y) = u + v, times the sample's sign; v is any function of P and of the sign before. `known`: both
+    lines have the same odds, so that E P = I/2.
+    """
+
+    def check() -> bool:
+        import sympy
+
+        s, u, half = sympy.Symbol("s", positive=True), sympy.Matrix(sympy.symbols("u:2")), sympy.Rational(1, 2)
+        left = more = squares = sympy.Integer(0)
+        for line, odds in ((0, half if known else half / 2), (1, half if known else 3 * half / 2)):
+            P = sympy.diag(1 - line, line)
+            for sign in "mp":
+                v = sympy.Matrix(sympy.symbols(f"v{line}{sign}:2"))
+                off, inside = (sympy.eye(2) - P) * v, P * (s * u - v)
+                left += odds / 2 * ((u + v).T * P * (u + v))[0]
+                more += odds / 2 * v.dot(v)
+                squares += odds / 2 * (inside.dot(inside) / s + (1 + 1 / s) * off.dot(off))
+        names = {"s": s, "rho": half, "sigma": sympy.sqrt(u.dot(u)), "ell": 1, "e_k": more}
+        return sympy.expand(F["fresh_noise"].right(names, sympy.Rational) - left - squares) == 0
+
+    return check
+
+
+OF_HAT: list[Put] = [("L", "sqrt(L_hat**2 - X)"), ("ell", "sqrt(K*X/(1 + 1/s))")]
+SAMPLE = every(
+    fresh(True),
+    Implies(["s == 1/2"], [F["split_at"]]),  # admitted
+    Equal(F["L_hat"], None, OF_HAT),
+    Equal(F["hat_two"], F["L_hat"], ["s == 1"]),
+    Equal(F["hat_many"], F["L_hat"], [F["many_split"]]),
+    Equal(F["fresh_noise"].term(0), "theta*sigma**2", [F["theta_hat"]]),
+    Equal(F["fresh_noise"].term(1), "(1 + 1/s)*most", [("sq", lambda v: v), "y == x + e_k", ("most", F["of_sample"])]),
+)
+HAT_BOUNDED = F["hat_recursion"].side(1)
+HAT_DRIFT = every(
+    Equal(HAT_BOUNDED.changed("K*L**2", "k*L**2"),
+          "lr**2*two(two(k*L**2*S_k, k**2*omega*rho*sq(d)), k*theta*sigma**2 + more)",
+          [("two", two), "e_k == S_k", ("more", F["fresh_noise"].term(1))]),
+    Equal(HAT_BOUNDED.changed("S_k", "0"), BOUNDED.changed("S_k", "0")),
+    Equal("K*alpha", F["hat_growth"].side(0), ["S_k == 1", "d == 0", "sigma == 0", ("alpha", HAT_BOUNDED)]),
+    Implies(["K >= 1", F["hat_local"]], [F["hat_growth"]], OF_HAT, cleared=True),
+    Equal(F["hat_growth"], F["growth_local"]),
+    Equal(F["hat_drift"], "scale/K*summed",
+          ["D == 1", ("scale", F["hat_drift"].side(0)), ("p_hat", F["p_hat"].side(1)), ("sq", lambda d: d),
+           ("d", F["pulls"]), ("summed", F["summed"].changed("e**(1//25)", F["growth"].side(1).text))]),
+    Equal("most**2", F["p_hat"], [("most", F["hat_local"])]),
+)  # fmt: skip
+SAMPLED: list[Put] = [*OF_HAT, F["theta_hat"], ("fresh", F["fresh_noise"])]
+HAT_DESCENT = every(
+    averaged(True),
+    Equal(F["hat_noise"], "fresh/(S*K)", ["e_k == D", *SAMPLED]),
+    Implies(["h <= 1", "S >= 1"], ["F0 + split <= most"],
+            [*OF_HAT, ("most", F["hat_descent"]), ("sqP", lambda v: v), ("G", F["of_G"]), "a_S == L**2*D",
+             ("w", F["of_w"]), ("xi_S", F["hat_noise"]), ("split", F["split"])], cleared=True),
+    Implies(["S >= 1"], ["moved <= most"],
+            [*OF_HAT, ("most", F["hat_moved"]), ("noise", F["hat_noise"]), "theta == noise*S*K/sigma**2",
+             ("moved", F["moved"])], cleared=True),
+    *(Equal(F[f"hat_{one}"], F[one], ["L == L_hat"]) for one in ("descent", "moved")),
+)  # fmt: skip
+HAT_MEMORY = every(
+    Equal(F["hat_client"], "(1 - mu)*sq(u_i) + two(L**2*D_i, fresh/K)", ["e_k == D_i", *SAMPLED, ("two", two)]),
+    Equal("phi*client + (1 - phi)*sq(u_i)", F["hat_refreshed"],
+          [("sq", lambda v: v), "u_i == C", "D_i == D", ("client", F["hat_client"])]),
+    Equal(F["hat_forgot"], "two(L**2*D, fresh/K)/rho**2", ["e_k == D", *SAMPLED, ("two", two)]),
+    *(Equal(F[f"hat_{one}"], F[one], ["L == L_hat"]) for one in ("refreshed", "forgot")),
+)  # fmt: skip
+HAT_FORGET = every(
+    Implies(["rho <= 1", "p <= hat**2", "h <= hat", "hat <= 1/10", "hat**2 <= rho/40", "N >= 1"],
+            [F["forget_kappa"], F["condition"]], FORGET_AT, cleared=True),
+    *(Equal(F["hat_forget"], F["forget_loud"], [take]) for take in (FIRST, SECOND)),
+    Equal(F["hat_local"], F["local"]),
+    Equal(F["p_hat"], F["p"]),
+)  # fmt: skip
+OF_NOISE = F["speedup"].term(1)
+FEWER = every(
+    Equal(F["fewer"], "(one/other)**2", ["theta == 1", ("one", OF_NOISE), F["theta_hat"], ("other", OF_NOISE)]),
+    Equal("share*other**2", "(1 + s)*full**2",
+          [F["theta_hat"], ("other", OF_NOISE), "share == rho", "theta == 1", "rho == 1", ("full", OF_NOISE)]),
+)  # fmt: skip
+
+
+def of_masks() -> bool:
+    """E <e, P e> = rho |e|^2 over all masks of r of three coordinates."""
+    import sympy
+
+    e = sympy.symbols("e:3")
+    sets = {r: list(combinations(e, r)) for r in (1, 2)}
+    means = {r: sum(sum(one**2 for one in kept) for kept in of) / sympy.Integer(len(of)) for r, of in sets.items()}
+    return all(sympy.expand(mean - sympy.Rational(r, 3) * sum(v**2 for v in e)) == 0 for r, mean in means.items())
+
+
+BEST = every(
+    Equal(F["fresh_noise"], F["best_split"], ["s == ell*sqrt(e_k)/(sqrt(rho)*sigma)"]),
+    of_masks,
+    # xi(y) = (1 + ell c) sigma e in range(P), where y - x = c sigma P e
+    Equal("(1 + ell*c)**2*sigma**2*rho", F["best_split"], ["e_k == c**2*sigma**2*rho"]),
+)
+
 STEPS = [
     Step("family.1.1", "identity", "a local step with s P is one with P at s times the step", rescaled(1), rescaled(2),
          "the square of the scale"),
@@ -560,4 +664,18 @@ STEPS = [
          {"19.2": "19"}),
     Step("family.8.1", "identity", "the two parts are orthogonal, in a basis in which P is diagonal; the solution",
          every(pythagoras(1), FRESH), {"rest)": "rest**2)"}, "two rounds forgotten in one"),
+    Step("family.9.1", "expectation", "two lines as P, two samples before; v is any function of both",
+         SAMPLE, fresh(False), "a map whose mean is no multiple of I", ("ssf.family_noise",)),
+    Step("family.9.2", "implication", "3.2 twice, the sums of 3.5 and the claim, by expansion; the growth by z3",
+         HAT_DRIFT, {"1/2*(1 + 1/s)": "1/3*(1 + 1/s)"}, claims=("ssf.family_noise",)),
+    Step("family.9.3", "implication", "for h <= 1 and S >= 1", HAT_DESCENT,
+         {"(1 + h)/2*eta*L_hat**2": "h/2*eta*L_hat**2"}, claims=("ssf.family_noise",)),
+    Step("family.9.4", "identity", "the rows of the table, with L_hat^2 D for L^2 D", HAT_MEMORY, {"2*phi": "phi"},
+         claims=("ssf.family_noise",)),
+    Step("family.9.5", "implication", "for p <= hat^2, h <= hat <= 1/10, hat^2 <= rho/40", HAT_FORGET,
+         {"rho/40": "rho/30"}, claims=("ssf.family_noise",)),
+    Step("family.9.6", "arithmetic", "the rounds at which 7.11's second term is the same", FEWER,
+         {"(1 + s)*rho": "(2 + s)*rho"}),
+    Step("family.9.7", "identity", "the best s; all masks of one or two of three coordinates", BEST,
+         {"ell*sqrt(e_k)": "2*ell*sqrt(e_k)"}),
 ]  # fmt: skip

@@ -145,4 +145,10 @@ FORMULAS = named(
     N_4="10**4",
     N_6="10**6",
     old_S="S == N/27",
+    both="h <= min(1/4, phi*sqrt(rho*S)/8)",
+    no_jump="h <= phi/12*sqrt(rho/(nu + 4*p))",
+    any_p="p <= 1/100",
+    Y_S="h**2/(phi**2*rho) <= S/64",
+    Y_nu="h**2/(phi**2*rho)*(nu + 4*p) <= 1/144",
+    hn="(h*nu)**2 <= phi**2*nu/144 <= 1/288",
 )

@@ -587,6 +587,32 @@ SPEEDUP = every(
     Equal("step", "theirs", ["rho == 1", ("old", F["old_S"]), "phi == old/N", ("step", F["old_step"]),
                              ("theirs", F["scaffold"])]),
 )  # fmt: skip
+# 6.4: Y is h^2/(phi^2 rho), H is h nu
+OF_ROW: list[Put] = [*ROW[:-2], ("ours", F["kappa"])]
+ANY_S = [F["any_p"], "nu <= 1", "phi <= 1", "phi*nu <= 1/2", f"Y*(nu + 4*p) <= {F['Y_nu'].side(1).text}",
+         f"H**2 <= {F['hn'].side(2).text}", "4*H <= nu"]  # fmt: skip
+ANY_KAPPA = OF_FAMILY["kappa"].changed("h**2", "(Y*phi**2*rho)")
+NO_JUMP = every(
+    Implies(ANY_S, ["kappa >= ours"], [*OF_ROW, ANY_KAPPA], cleared=True),
+    Implies(ANY_S, [OF_FAMILY["condition"].changed("h**2", "(Y*phi**2*rho)")],
+            [*OF_ROW, OF_FAMILY["q"].changed("h*nu", "H"), ANY_KAPPA], cleared=True),
+    Implies([F["any_p"], "S >= 1", f"Y <= {F['Y_S'].side(1).text}", f"Y*(4*p) <= {F['Y_nu'].side(1).text}"],
+            ["theorem <= some"],
+            [*OF_ROW, OF_FAMILY["q"].changed("h*nu", "H"), *(f"{one} == 0" for one in ("gap", "C0", "zeta")),
+             "theta == 1", "sigma == 1", "K == 1", "h == sqrt(Y*rho)*phi", "nu == H/h", ("kappa", F["kappa"]),
+             ("theorem", OF_FAMILY["theorem"].changed("1/25", F["more_p"].text)), ("some", OF_FAMILY["some"])],
+            cleared=True),
+    Equal("step**2/(phi**2*rho)*(nu + 4*p)", F["Y_nu"], [("step", F["no_jump"])]),
+    Equal("step**2/(phi**2*rho)", F["Y_S"], [SECOND, ("step", F["both"])]),
+    Equal("most", OF_FAMILY["quarter"], [FIRST, ("most", F["both"])]),
+    Equal(F["any_p"], OF_FAMILY["p"]),
+    Equal(F["hn"].side(1), "(step*nu)**2", ["rho == 1", "p == 0", ("step", F["no_jump"])]),
+    Equal(F["hn"].side(1), F["hn"], ["phi == 1", "nu == 1/2"]),
+    # all clients, eight or more: 7.1's step
+    Implies([F["any_p"], "S >= 8"], ["old**2 <= one**2", "old**2 <= other**2"],
+            ["nu == 0", "phi == 1", SECOND, ("old", OF_FAMILY["ssf_step"]), ("one", F["both"]),
+             ("other", F["no_jump"])], cleared=True),
+)  # fmt: skip
 
 STEPS = [
     Step("limits.1.1", "identity", "the difference is |P x + P u|^2, in a basis in which P is diagonal", OUTSIDE,
@@ -641,4 +667,6 @@ STEPS = [
          LONGER, {"1/64": "1/49"}, "h^2 <= phi^2 rho S/49"),
     Step("limits.6.2", "implication", "6.4 of the family's page with 3.123 p for 1/25", NOISE, {"2/3": "13/20"}),
     Step("limits.6.3", "arithmetic", "5, 11 and 68 clients, 1.5", SPEEDUP, {"1.5": "1.4"}),
+    Step("limits.6.4", "implication", "for p <= 1/100, all S >= 1, nu and phi with phi nu <= 1/2", NO_JUMP,
+         {"1/144": "1/100"}, "h^2 (nu + 4 p) <= phi^2 rho/100"),
 ]  # fmt: skip

@@ -25,11 +25,15 @@ from fedtheory.theory.ssf.round import ROOT, Instance, dump
 
 @dataclass(frozen=True)
 class Member(Edge):
-    """An edge of the search with its method; sampled: S, 0 for all N. K L eta_l = share/2, h = global_share/4."""
+    """An edge of the search with its method; sampled: S, 0 for all N. K L eta_l = share/2, h = global_share/4.
+
+    young: s of section 9, whose noise is that of samples, with L_hat for L in the step; 0: any noise.
+    """
 
     method: str = "SSF"
     sampled: int = 0
     share: float = 0.2
+    young: float = 0.0
 
     def __str__(self) -> str:
         return f"{self.method}, S={self.sampled or self.N}, {super().__str__()}"
@@ -98,12 +102,19 @@ class Round:
         return self.at.L * self.at.eta
 
     @property
-    def p(self) -> float:
-        return (self.at.L * self.at.lr) ** 2 * self.at.K * (self.at.K - 1)
+    def L2(self) -> Any:
+        """L^2, or L_hat^2."""
+        return self.at.L**2 + (of_samples(self.at, self.of.young)[1] if self.of.young else 0.0)
+
+    @property
+    def p(self) -> Any:
+        return self.L2 * self.at.lr**2 * self.at.K * (self.at.K - 1)
 
     @property
     def noise(self) -> torch.Tensor:
-        """theta sigma^2: with one local step the noise does not know P."""
+        """theta sigma^2: with one local step the noise does not know P, and a sample hardly does."""
+        if self.of.young:
+            return (1 + self.of.young) * self.at.rho * of_samples(self.at, self.of.young)[0]
         return (self.at.rho if self.at.K == 1 else 1.0) * self.at.sigma2
 
     @property
@@ -136,6 +147,17 @@ class Round:
 def _variance(v: torch.Tensor) -> torch.Tensor:
     """Over clients: (N, ..., d) -> (...)."""
     return ((v - v.mean(0)) ** 2).sum(-1).mean(0)
+
+
+def of_samples(at: Instance, young: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """sigma^2 at x, and L_hat^2 - L^2, of noise +-u_i <gate_i, y - b_i>, cut off at +-u_i."""
+    problem = at.problem
+    assert problem.noise is not None
+    assert problem.gate is not None
+    size = (problem.noise**2).sum(-1)
+    here = ((at.x - problem.b) * problem.gate).sum(-1).clamp(-1, 1) ** 2
+    bend = (size * (problem.gate**2).sum(-1)).max()
+    return (size * here).max(), (1 + 1 / young) * bend / at.K
 
 
 def begin(at: Instance, method: str, frame: torch.Tensor) -> tuple[Any, State]:
@@ -203,20 +225,22 @@ Terms = Callable[[Round], tuple[torch.Tensor, ...]]
 
 
 def drift(q: Round) -> tuple[torch.Tensor, ...]:
-    rho, L2 = q.at.rho, q.at.L**2
+    rho, L2 = q.at.rho, q.L2
     return L2 * q.drift, 1.041 * q.p / q.at.K * q.noise + 1.388 * rho * q.p * (q.V + q.G2)
 
 
-def descent(q: Round, sampling: float = 1.0) -> tuple[torch.Tensor, ...]:
+def descent(q: Round, sampling: float = 1.0, hat: bool = True) -> tuple[torch.Tensor, ...]:
+    """`hat`: L_hat of section 9, else L."""
     eta, rho, h = q.at.eta, q.at.rho, q.h
     left = q.gain + rho * eta / 2 * q.G2
     noise = sampling * rho * q.nu * q.V + q.noise / (q.S * q.at.K)
-    return left, (1 + h) / 2 * q.at.L**2 * eta * q.drift + h * eta * noise, (eta * q.G2 + q.moved).detach()
+    L2 = q.L2 if hat else q.at.L**2
+    return left, (1 + h) / 2 * L2 * eta * q.drift + h * eta * noise, (eta * q.G2 + q.moved).detach()
 
 
 def refreshed(q: Round) -> tuple[torch.Tensor, ...]:
     own, L2 = q.memory, q.at.L**2
-    right = own.alpha * (L2 * q.drift + q.noise / q.at.K) + own.gamma * L2 * q.moved
+    right = own.alpha * (q.L2 * q.drift + q.noise / q.at.K) + own.gamma * L2 * q.moved
     return q.C1, (1 - own.m) * q.C0 + own.chi * q.zeta2 + right
 
 
@@ -233,6 +257,9 @@ def potential(q: Round, kept: float = 1.0) -> tuple[torch.Tensor, ...]:
 def made(z: torch.Tensor, of: Member) -> Instance:
     """The instance of free numbers z; a method without a memory has c_i = c = 0."""
     at = build(z, of)
+    if of.young:  # K L_hat eta_l = share/2, and h as before where the server has a step
+        longer = float((1 + of_samples(at, of.young)[1].detach()) ** 0.5)
+        at = replace(at, lr=at.lr / longer, server_lr=at.server_lr * (longer if of.global_share else 1))
     return replace(at, ci=0 * at.ci, c=0 * at.c) if of.method == "FedAvg-CD" else at
 
 
@@ -289,6 +316,18 @@ MEMBERS = [  # the largest steps that the corollaries admit
     Member(K=2, N=2, d=2, r=2, method="FedSub", global_share=None),
     Member(K=2, N=2, d=8, method="FedSub", global_share=None, share=2 * math.sqrt(1 / 8 / 20), noisy=False),
 ]
+_MINIBATCHES = [
+    Member(K=2, N=2, d=2, method="SSF", global_share=_partial(1 / 2, 1 / 2), sampled=1, gated=True, young=1.0),
+    Member(K=2, N=2, d=2, method="SSF", shape="spline", gated=True, young=0.3),
+    Member(K=3, N=1, d=2, method="SSF", shape="spline", gated=True, young=2.0),
+    Member(K=2, N=2, d=2, method="FedAvg-CD", global_share=None, sampled=1, gated=True, young=1.0),
+    Member(K=2, N=2, d=2, method="FedSub", global_share=None, shape="cosine", gated=True, young=1.0),
+]
+_UNHATTED = [Member(K=2, N=2, d=2, gated=True, young=1.0, stationary=True)]
+# Two clients that pull apart along a line, curvatures 1; noise of slope 90 along it
+_STEEP = torch.tensor([
+    *[torch.pi / 3] * 4, 1.0, 0.0, -1.0, 0.0, *[0.0] * 4, *[0.0] * 3, 1.0, 0.0, 1.0, 0.0, 5.7, 0.1, 0.0, 0.1, 0.0
+], dtype=torch.float64)  # fmt: skip
 _SAMPLED = [Member(K=1, N=3, d=2, method="FedAvg-CD", global_share=None, sampled=1, stationary=True, noisy=False)]
 
 
@@ -350,6 +389,17 @@ CLAIMS: list[Claim] = [
         broken="the sampling noise times 4/10",
         implies="One theorem for the family: the subspace costs d/r once, the correction removes what local steps and "
         "sampling leave of the clients' difference, and FedSub's dual leaves 2 (d/r - 1) of it.",
+    ),
+    claim(
+        "family_noise", "expectation", assumes=A123,
+        check=worst_of(
+            *(unbroken(terms, name, _MINIBATCHES) for terms, name in (
+                (drift, "drift"), (descent, "descent"), (potential, "potential"))),
+            unbroken(refreshed, "memory", [of for of in _MINIBATCHES if of.method != "FedAvg-CD"]),
+        ),
+        control=unbroken(functools.partial(descent, hat=False), "no hat", _UNHATTED, starts=[_STEEP]),
+        broken="L for L_hat",
+        implies="Minibatches cost a subspace about twice what noise costs that does not know it, and not d/r times.",
     ),
     claim(
         "partial_control", "identity", assumes=A123,
