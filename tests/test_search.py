@@ -18,7 +18,7 @@ LEDGER = json.loads((Path(__file__).parents[1] / "docs" / "ledger.json").read_te
 SEARCHED = {entry["id"] for entry in LEDGER["claims"] if entry["evidence"] == "search"}
 
 
-@pytest.mark.parametrize(("paper", "least"), [("fedsub", 30), ("flss", 25)])
+@pytest.mark.parametrize(("paper", "least"), [("fedsub", 15), ("flss", 15)])
 def test_a_batch_of_instances_has_the_ratios_of_each(paper, least, monkeypatch):
     """In the searches that decide a paper's claims, at edges in turn: random instances, together and one by one."""
     met = []
