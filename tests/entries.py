@@ -1,6 +1,7 @@
 """What every entry of the ledger owes, whatever its paper."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,17 +21,20 @@ def refuting(claim: Claim) -> Check | None:
     return claim.as_printed or claim.check
 
 
-def fewer(climb: Callable[..., Any]) -> Callable[..., Any]:
-    """A search with half its steps."""
-    return lambda *args, steps, **options: climb(*args, steps=max(2, steps // 2), **options)
+def fewer(climb: Callable[..., Any], part: int, least: int) -> Callable[..., Any]:
+    """A search with a part of its steps."""
+    return lambda *args, steps, **options: climb(*args, steps=max(least, steps // part), **options)
 
 
 @contextmanager
-def brief() -> Iterator[None]:
-    """Within it the searches of a bench take half their steps."""
+def brief(part: int) -> Iterator[None]:
+    """Within it searches take one in `part` of their steps: at least two, or where many go together one and a batch."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("maximise", "maximise_together"):
-            patch.setattr(search, name, fewer(getattr(search, name)))
+        for name, least in (("maximise", 2), ("maximise_together", 1)):
+            climb = getattr(search, name)
+            for module in [one for of, one in sys.modules.items() if of.startswith("fedtheory.theory.")]:
+                if getattr(module, name, None) is climb:
+                    patch.setattr(module, name, fewer(climb, part, least))
         yield
 
 
@@ -38,11 +42,13 @@ def brief() -> Iterator[None]:
 def outcome(check: Check | None, refutes: bool = False) -> Outcome:
     """What a check says at quick effort, computed once for all the tests of a file; not for a package under a patch.
 
+    What holds has a quarter of the steps; `test_theory_bench.py` gives it all of them (make test-all).
+
     Args:
-        refutes: whether the check must find a counterexample; it then has all the steps if half of them find none.
+        refutes: whether the check must find a counterexample; it then has half the steps, all if these find none.
     """
     assert check is not None
-    with brief():
+    with brief(2 if refutes else 4):
         found = check("quick")
     return check("quick") if refutes and found.holds else found
 

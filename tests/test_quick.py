@@ -106,7 +106,7 @@ def test_a_committed_run_is_drawn_and_said_to_be(tmp_path, capsys):
     assert "index.html" in said
 
 
-def test_the_page_has_both_pictures_and_links_that_lead_somewhere(tmp_path, capsys):
+def test_the_page_has_both_pictures_and_links_that_lead_somewhere(tmp_path, capsys, inline):
     said = reproduce(capsys, tmp_path, "fedsub/table1", "decomfl/fig5b")
     page = tmp_path / "quick" / "index.html"
     assert str(page) in said
@@ -124,7 +124,7 @@ def test_the_page_has_both_pictures_and_links_that_lead_somewhere(tmp_path, caps
     assert "Seeds" not in html.split("<body>")[0]
 
 
-def test_without_committed_runs_the_page_says_so(tmp_path, capsys, monkeypatch):
+def test_without_committed_runs_the_page_says_so(tmp_path, capsys, monkeypatch, inline):
     monkeypatch.setenv("FEDTHEORY_ROOT", str(tmp_path / "none"))
     reproduce(capsys, tmp_path, "fedsub/table1", "decomfl/fig5b")
     html = (tmp_path / "quick" / "index.html").read_text()

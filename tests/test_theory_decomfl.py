@@ -240,7 +240,7 @@ def test_the_bias_of_step_10_6_is_needed():
 
 
 def test_stored_instances_survive_as_data():
-    data = outcome(CLAIMS["decomfl.eq39"].check).counterexample
+    data = outcome(CLAIMS["decomfl.eq39"].check, True).counterexample
     assert data is not None
     again = load(json.loads(json.dumps(data["instance"])))
     left, right = decomfl_descent.eq39(decomfl_descent.printed_A2)(Round(again))

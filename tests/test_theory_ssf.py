@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from entries import entry_of, outcome, refuting
+from entries import brief, entry_of, outcome, refuting
 
 from fedtheory.theory.claim import Printed
 from fedtheory.theory.search import Adam, maximise_together, units
@@ -457,6 +457,7 @@ def many_clients_unseen(q):
 )
 def test_the_searches_reach_small_subspaces_and_three_clients(terms, corners):
     halves = [edge for edge in corners if edge.r / edge.d >= 1 / 2 and edge.N <= 2]
-    assert survives(terms, "regimes", "", halves)("quick").holds
+    with brief(4):
+        assert survives(terms, "regimes", "", halves)("quick").holds
     rest = [edge for edge in corners if edge not in halves]
     assert not survives(terms, "regimes", "", rest, enough=1 + 1e-6)("quick").holds

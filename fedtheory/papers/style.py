@@ -5,7 +5,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from functools import cache, wraps
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -379,17 +379,25 @@ def name_points(axes: Axes, points: Sequence[tuple[str, float, float]], looks: M
     places = [there[at] + _around(size, scale) for at, size in enumerate(sizes)]
     chosen: list[int] = [0] * len(points)
     own = [_price(place, size, spot, inks, axes, scale) for place, size, spot in zip(places, sizes, there)]
+
+    @cache
+    def beside(at: int, other: int, chosen: int) -> tuple[np.ndarray, ...]:
+        """What each place of a name costs beside another name: by their overlap, and by the lines to both."""
+        place, wide = places[other][chosen], sizes[other]
+        gap = np.abs(places[at] - place) - (sizes[at] + wide) / 2
+        inside = _inside(places[at], sizes[at], np.linspace(there[other], place, 20))
+        return 400 * (gap < scale).all(axis=1), 20 * inside, 20 * _crossed(there[at], places[at], place, wide)
+
     for _ in range(4):
-        for at, size in enumerate(sizes):
+        before = list(chosen)
+        for at in range(len(sizes)):
             price = own[at].copy()
-            for other, wide in enumerate(sizes):
-                if other != at:
-                    gap = np.abs(places[at] - places[other][chosen[other]]) - (size + wide) / 2
-                    price += 400 * (gap < scale).all(axis=1)
-                    line = np.linspace(there[other], places[other][chosen[other]], 20)
-                    price += 20 * _inside(places[at], size, line)
-                    price += 20 * _crossed(there[at], places[at], places[other][chosen[other]], wide)
+            for other in range(len(sizes)):
+                for part in beside(at, other, chosen[other]) if other != at else ():
+                    price += part
             chosen[at] = int(np.argmin(price))
+        if chosen == before:
+            break
     for text, at in zip(texts, range(len(points))):
         offset = (places[at][chosen[at]] - there[at]) / scale
         text.set_position(tuple(offset))

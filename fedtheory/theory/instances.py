@@ -128,15 +128,24 @@ class Smooth(Problem):
     def full(self, clients: torch.Tensor) -> Sample:
         return Sample(clients, None)
 
+    @functools.cached_property
+    def clients(self) -> torch.Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return torch.arange(self.n)
+
+    def _of(self, value: torch.Tensor, clients: torch.Tensor) -> torch.Tensor:
+        """What belongs to these clients. All of them need no copy, which costs more than what is done with it."""
+        return value if clients is self.clients else value[clients]
+
     def _rows(self, value: torch.Tensor, clients: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
         """A client's row, (S, 1, ..., d), with as many axes as `like`."""
-        return value[clients].view(len(clients), *[1] * (like.dim() - 2), -1)
+        rows = self._of(value, clients)
+        return rows if like.dim() == 2 else rows.view(len(clients), *[1] * (like.dim() - 2), -1)
 
     def _coordinates(self, y: torch.Tensor, clients: torch.Tensor) -> torch.Tensor:
         gap = y - self._rows(self.b, clients, y)
         if self.q is None:
             return gap
-        q = self.q.expand(self.n, -1, -1)[clients]
+        q = self._of(self.q.expand(self.n, -1, -1), clients)
         return torch.einsum("sjk,s...k->s...j", q, gap)
 
     def phi(self, u: torch.Tensor) -> torch.Tensor:
@@ -202,7 +211,8 @@ class Smooth(Problem):
     def grads(self, y: torch.Tensor, xi: Sample) -> torch.Tensor:
         exact = self._rows(self.h, xi.clients, y) * self.slope(self._coordinates(y, xi.clients))
         if self.q is not None:
-            exact = torch.einsum("sjk,s...j->s...k", self.q.expand(self.n, -1, -1)[xi.clients], exact)
+            q = self._of(self.q.expand(self.n, -1, -1), xi.clients)
+            exact = torch.einsum("sjk,s...j->s...k", q, exact)
         if self.a is not None:
             exact = exact + self._rows(self.a, xi.clients, y)
         return exact if xi.factor is None else exact + self.at(y, xi)

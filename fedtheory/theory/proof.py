@@ -8,6 +8,7 @@ expectation by enumeration. One that rests on a search says so.
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from operator import eq, ge, gt, le, lt
 from typing import Any
 
@@ -135,37 +136,8 @@ class Implies:
     cleared: bool = False
 
     def __call__(self) -> bool:
-        import z3
-
-        if self.cleared:
-            return self._cleared()
-        names = _Reals(self.line)
-        number: Callable[[str], Any] = z3.RealVal
-        _put(names, self.where, number)
-        relations = lambda said: [_relation(*link) for one in said for link in _formula(one).links(names, number)]
-        given, then = relations(self.given), relations(self.then)
-        _admitted(given + names.premises, self.given)
-        return implies(given + names.premises, z3.And(*then)).holds
-
-    def _cleared(self) -> bool:
-        import sympy
-        import z3
-
-        names, variables = _Symbols(), _Reals(line=True)
-        _put(names, self.where, sympy.Rational)
-        made: dict[str, list[Any]] = {"given": [], "then": []}
-        for field, found in made.items():
-            for one in getattr(self, field):
-                for left, sign, right in _formula(one).links(names, sympy.Rational):
-                    parts = sympy.fraction(sympy.cancel(sympy.expand(left - right)))
-                    more, below = (_polynomial(one, variables) for one in parts)
-                    zero = z3.RealVal(0)
-                    up, down = _relation(more, sign, zero), _relation(zero, sign, more)
-                    found.append(z3.Or(z3.And(below > 0, up), z3.And(below < 0, down)))
-        positive = [one > 0 for one in variables.values() if z3.is_expr(one)]
-        premises = made["given"] + variables.premises + positive
-        _admitted(premises, self.given)
-        return implies(premises, z3.And(*made["then"]), timeout_ms=20000).holds
+        decide = _implied_cleared if self.cleared else partial(_implied, self.line)
+        return decide(_texts(self.given), _texts(self.then), _texts(self.where))
 
     def changed(self, old: str, new: str) -> "Implies | None":
         """Return it with other words in the first conclusion, definition or hypothesis that says `old`."""
@@ -189,17 +161,8 @@ class Equal:
     gap: bool = False
 
     def __call__(self) -> bool:
-        import sympy
-
-        names, number = _Symbols(), sympy.Rational
-        _put(names, self.where, number)
-        left, right = _formula(self.left), None if self.right is None else _formula(self.right)
-        if right is None:
-            pairs = [(a, b) for a, sign, b in left.links(names, number) if sign == "=="]
-        else:
-            more = left.side(0).right(names, number) if self.gap else 0
-            pairs = [(left.right(names, number) - more, right.right(names, number))]
-        return bool(pairs) and all(sympy.cancel(sympy.expand(a - b)) == 0 for a, b in pairs)
+        sides = (self.left,) if self.right is None else (self.left, self.right)
+        return _equal(_texts(sides), _texts(self.where), self.gap)
 
     def changed(self, old: str, new: str) -> "Equal | None":
         """Return it with other words in the first side or definition that says `old`."""
@@ -232,7 +195,82 @@ def either(*checks: Callable[[], bool]) -> Callable[[], bool]:
     return lambda: any(check() for check in checks)
 
 
-def _admitted(premises: list[Any], said: Sequence[Said]) -> None:
+# What data say is decided once: pages share steps, and a control most of its check
+
+
+def _texts(said: Sequence[Any]) -> tuple[Any, ...]:
+    """Formulas as their texts, within pairs, too."""
+    text = lambda one: one.text if isinstance(one, Formula) else one
+    return tuple(tuple(map(text, one)) if isinstance(one, tuple) else text(one) for one in said)
+
+
+@cache
+def _implied(line: bool, given: tuple[str, ...], then: tuple[str, ...], where: tuple[Any, ...]) -> bool:
+    import z3
+
+    names = _Reals(line)
+    number: Callable[[str], Any] = z3.RealVal
+    _put(names, where, number)
+    relations = lambda said: [_relation(*link) for one in said for link in Formula(one).links(names, number)]
+    hypotheses, conclusions = relations(given), relations(then)
+    premises = hypotheses + names.premises
+    _admitted(premises, given)
+    return implies(premises, z3.And(*conclusions)).holds
+
+
+@cache
+def _implied_cleared(given: tuple[str, ...], then: tuple[str, ...], where: tuple[Any, ...]) -> bool:
+    import z3
+
+    variables, zero = _Reals(line=True), z3.RealVal(0)
+
+    def relations(said: tuple[str, ...]) -> list[Any]:
+        found = []
+        for sign, *parts in (link for one in said for link in _fractions(one, where)):
+            more, below = (_polynomial(part, variables) for part in parts)
+            up, down = _relation(more, sign, zero), _relation(zero, sign, more)
+            found.append(z3.Or(z3.And(below > 0, up), z3.And(below < 0, down)))
+        return found
+
+    hypotheses, conclusions = relations(given), relations(then)
+    positive = [one > 0 for one in variables.values() if z3.is_expr(one)]
+    premises = hypotheses + variables.premises + positive
+    _admitted(premises, given)
+    return implies(premises, z3.And(*conclusions), timeout_ms=20000).holds
+
+
+@cache
+def _fractions(said: str, where: tuple[Any, ...]) -> list[tuple[str, Any, Any]]:
+    """The sign of every relation, and left minus right as numerator and denominator."""
+    import sympy
+
+    links = Formula(said).links(_symbols(where), sympy.Rational)
+    return [(sign, *sympy.fraction(sympy.cancel(sympy.expand(left - right)))) for left, sign, right in links]
+
+
+@cache
+def _equal(sides: tuple[str, ...], where: tuple[Any, ...], gap: bool) -> bool:
+    import sympy
+
+    names, number, (left, *others) = _symbols(where), sympy.Rational, map(Formula, sides)
+    if others:
+        more = left.side(0).right(names, number) if gap else 0
+        pairs = [(left.right(names, number) - more, others[0].right(names, number))]
+    else:
+        pairs = [(a, b) for a, sign, b in left.links(names, number) if sign == "=="]
+    return bool(pairs) and all(sympy.cancel(sympy.expand(a - b)) == 0 for a, b in pairs)
+
+
+@cache
+def _symbols(where: tuple[Any, ...]) -> "_Symbols":
+    import sympy
+
+    names = _Symbols()
+    _put(names, where, sympy.Rational)
+    return names
+
+
+def _admitted(premises: list[Any], said: Sequence[str]) -> None:
     """Raise ValueError where no numbers meet the hypotheses: they would imply anything."""
     import z3
 
@@ -240,7 +278,7 @@ def _admitted(premises: list[Any], said: Sequence[Said]) -> None:
     solver.set("timeout", 2000)
     solver.add(*premises)
     if solver.check() == z3.unsat:
-        checks.reject("given", [_formula(one).text for one in said], "hypotheses that some numbers meet", "mend one")
+        checks.reject("given", list(said), "hypotheses that some numbers meet", "mend one")
 
 
 def _formula(said: Said) -> Formula:

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from functools import cache
 from math import nan
+from typing import Any
 
 import torch
 from matplotlib.figure import Figure
@@ -17,6 +18,8 @@ from fedtheory.core.algorithm import Algorithm
 from fedtheory.core.engine import drain
 from fedtheory.core.key import Key
 from fedtheory.core.loop import sample_clients
+from fedtheory.core.problem import Problem
+from fedtheory.maps.directions import Direction
 from fedtheory.papers import judge, style
 from fedtheory.papers.decomfl.curves import ALL
 from fedtheory.papers.decomfl.text import READING, SIZES, Wanted, accuracies, convergence, methods
@@ -126,15 +129,25 @@ def counting(P: int, rounds: int) -> Spec:
     return Spec(algorithm, "quadratic", (("d", 2), ("n", 8)), rounds, 0, 2, 500, "float32", ())
 
 
+class Idle(DeComFLReading):
+    """Sends what DeComFL sends, and computes nothing."""
+
+    def measure(self, problem: Problem, y: torch.Tensor, z: list[Direction], xi: Any) -> torch.Tensor:
+        return y.new_zeros(len(y), len(z))
+
+    def move(self, model: Model, z: list[Direction], g: torch.Tensor, lr: float) -> None:
+        pass
+
+
 @cache
 def per_client(P: int) -> dict[int, float]:
     """Rounds -> MB between the server and a client, mean of 8 clients of which 2 take part: counted from a run.
 
-    No message depends on the model, so a tiny one serves; a secret keeps the server from sending the model itself,
-    which would be cheaper here.
+    No message depends on the model, so a tiny one serves, which stays as it is; a secret keeps the server from sending
+    the model itself, which would be cheaper here.
     """
     problem = Quadratic.random(8, 2, Key(0), dtype=torch.float32)
-    history = run(counting(P, ROUNDS).algorithm, problem, ROUNDS, sampled=2, every=500, metrics=())
+    history = run(Idle(**vars(counting(P, ROUNDS).algorithm)), problem, ROUNDS, sampled=2, every=500, metrics=())
     both = zip(history["round"], history["up_bytes"], history["down_bytes"])
     return {int(r): (up + down) / 8 / 1e6 for r, up, down in both}
 
