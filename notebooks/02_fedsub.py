@@ -50,6 +50,7 @@
 import inspect
 import math
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -62,6 +63,7 @@ from fedtheory import (
     FedSub,
     Gaussian,
     Identity,
+    Layer,
     Layout,
     LogisticRegression,
     Quadratic,
@@ -275,9 +277,10 @@ dropped = first.lift(first.project(y_after))  # P P^T y
 ratio = float(dropped.norm() / y_after.norm())
 print(f"P Pᵀ y = {ratio:.4g} y   (m/r = {m / r:.4g})")
 
+layers = lambda count: Layout(tuple(Layer(f"W{j}", m, 1) for j in range(count)))  # a basis for each, in one draw
 stranger = torch.randn(4000, m, generator=key.fold("stranger").generator())
-bases = (projection.draw(problem.layout, key.fold("P", j), torch.float64) for j in range(4000))
-images = torch.stack([P.lift(P.project(v)) for P, v in zip(bases, stranger)])
+bases = projection.draw(layers(4000), key.fold("P"), torch.float64)
+images = bases.lift(bases.project(stranger.flatten())).view(4000, m)
 independent = float((images * stranger).sum() / (stranger**2).sum())
 print(f"for a vector drawn independently of P the factor is, on average, {independent:.3g}")
 
@@ -494,17 +497,16 @@ assert torch.allclose(got, predicted, atol=1e-12)
 
 
 # %%
-def growth(make, m, r, rounds, key):
+def growth(make, r, rounds, key):
     """Typical growth per round of v -> (P')^T P v, over a chain of bases; 0.0 if v has died."""
-    layout = Layout.single(m)
-    P, v, total = make(r).draw(layout, key.fold(0), torch.float64), torch.ones(r) / math.sqrt(r), 0.0
-    for t in range(rounds):
-        P_next = make(r).draw(layout, key.fold(t + 1), torch.float64)
-        v = P_next.project(P.lift(v))
+    v, total = torch.ones(r) / math.sqrt(r), 0.0
+    chain = make(r).draw(layers(rounds + 1), key, torch.float64).matrices()
+    for P, P_next in pairwise(chain):
+        v = P_next.T @ (P @ v)
         size = float(v.norm())
         if size == 0:
             return 0.0
-        v, total, P = v / size, total + math.log(size), P_next
+        v, total = v / size, total + math.log(size)
     return math.exp(total / rounds)
 
 
@@ -516,7 +518,7 @@ for r_ in (2, 5, 10, 15):
         "CD": 0.0,
     }
     for name, make in {"SS": Spherical, "RD": Gaussian, "CD": Coordinate}.items():
-        measured = growth(make, m, r_, 4000, key.fold("growth", name, r_))
+        measured = growth(make, r_, 4000, key.fold("growth", name, r_))
         rows.append([f"{name}, r = {r_}", typical[name], measured, math.sqrt(m / r_)])
 table(["projection, m = 20", "predicted", "measured", "sqrt(m/r)"], rows, digits=3)
 

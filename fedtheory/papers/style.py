@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
@@ -330,11 +331,11 @@ def few_colours(figure: Figure, dpi: int, colours: int = 256) -> bytes:
     The most frequent colours stay as they are: a pale band keeps its hue, which tells whose band it is. The others
     share what is left of the palette.
     """
-    drawn, stream = io.BytesIO(), io.BytesIO()
+    stream, canvas = io.BytesIO(), FigureCanvasAgg(figure)
+    before, figure.dpi = figure.dpi, dpi
     with context(OURS):
-        figure.savefig(drawn, format="png", dpi=dpi)
-    with Image.open(drawn) as opened:
-        picture = np.asarray(opened.convert("RGB"))
+        canvas.draw()  # once, where `savefig` draws twice and packs the pixels
+    picture, figure.dpi = np.asarray(canvas.buffer_rgba())[..., :3], before
     packed = picture.astype(np.int64) @ (1 << 16, 1 << 8, 1)
     found, where, counts = np.unique(packed, return_inverse=True, return_counts=True)
     exact = np.stack([found >> 16, found >> 8 & 255, found & 255], -1).astype(np.float64)
