@@ -55,7 +55,6 @@ from fedtheory.problems.quadratic import Quadratic
 from fedtheory.problems.text import TextClassification
 from fedtheory.problems.validation import validation
 from fedtheory.running import configuration, meter
-from fedtheory.running import configuration, meter
 from fedtheory.running.checkpoint import Busy, Foreign, Owned
 from fedtheory.running.records import (
     RAN,
