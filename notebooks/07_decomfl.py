@@ -561,7 +561,7 @@ moving("directions")
 # > which value does the error of DeComFL's estimate not fall, with all 32 clients? And FedZO's?
 
 # %%
-crowd_size, dim, P_here, draws = 32, 20, 8, 400
+crowd_size, dim, P_here, draws = 32, 20, 8, 200
 normal = lambda name: torch.randn(crowd_size, dim, generator=key.fold(name).generator())
 noise, apart_by = normal("noise"), normal("apart")
 noise = 2.0 * noise / noise.norm(dim=1, keepdim=True)  # sigma = 2
@@ -611,7 +611,7 @@ labels = {
 for name, (axes, place) in panels.items():
     color = style.SEQUENCE[place]
     axes.plot(sizes, formula[name], color=color, label=f"{labels[name]}, formula")
-    axes.plot(sizes, measured[name], "os"[place], color=color, markersize=5, label=f"{labels[name]}, 400 draws")
+    axes.plot(sizes, measured[name], "os"[place], color=color, markersize=5, label=f"{labels[name]}, {draws} draws")
 for axes, floor in ((left, 1.0), (right, excess)):
     axes.axhline(floor, color="k", linewidth=0.8, linestyle=":", label="what no client buys")
     axes.set(xscale="log", yscale="linear" if axes is left else "log", xlabel="clients S of the round")
