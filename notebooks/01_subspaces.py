@@ -216,7 +216,6 @@ for scale, s2 in (("orthonormal", 1.0), ("isotropic", 4 / 2)):
 
 # %%
 m = 20
-layout = Layout.single(m)
 v = torch.randn(m, generator=key.fold("v", m).generator())
 v = v / v.norm()
 price = {
@@ -229,14 +228,12 @@ price = {
 }
 ranks, draws = (1, 2, 4, 7, 10, 13, 16, 19), 400
 kinds = {"Coordinate": Coordinate, "Spherical": Spherical, "Gaussian": Gaussian}
+many = Layout(tuple(Layer(f"draw {t}", m, 1) for t in range(draws)))  # each layer has a basis of its own
 measured, rows = {}, []
 for (name, scale), formula in price.items():
     for r in ranks:
-        lost = []
-        for t in range(draws):
-            P = draw(kinds[name](r, scale), layout, "price", name, r, t)
-            lost.append((v - P.lift(P.project(v))).square().sum())
-        lost = torch.stack(lost)
+        P = draw(kinds[name](r, scale), many, "price", name, r)
+        lost = (v - P.lift(P.project(v.repeat(draws))).view(draws, m)).square().sum(1)
         measured[name, scale, r] = float(lost.mean()), float(2 * lost.std() / math.sqrt(draws))
         if r in (4, 10):
             rows.append([name, scale, r, formula(m, r), *measured[name, scale, r]])
@@ -357,7 +354,7 @@ for repeat in range(repeats):
         rest = rest - P.lift(P.project(rest))
         left[repeat, t + 1] = rest.square().sum() / v.square().sum()
         span = torch.cat([span, P.matrices()[0]], 1)  # all bases so far
-        outside[repeat, t + 1] = 1 - torch.linalg.matrix_rank(span) / m
+        outside[repeat, t + 1] = 1 - torch.linalg.matrix_rank(span) / m if outside[repeat, t] else 0.0
 
 print(f"after 10 rounds: {1 - float(unvisited[:, 10].mean()):.3f} of the coordinates visited")
 

@@ -455,8 +455,10 @@ D, M = 100, 10  # d and m
 
 def bytes_per_round(algorithm, sampled):
     """Bytes up and down per participating client and round, from round 20 on, when every client has been seen."""
-    history = run(algorithm, regression, 80, sampled=sampled)
-    return tuple((history[f"{way}_bytes"][80] - history[f"{way}_bytes"][20]) / (60 * sampled) for way in ("up", "down"))
+    rounds = 80 if sampled < regression.n else 40  # with all clients each is as the one before
+    history = run(algorithm, regression, rounds, sampled=sampled, every=20, metrics=())
+    between = lambda sent: (sent[-1] - sent[1]) / ((rounds - 20) * sampled)
+    return between(history["up_bytes"]), between(history["down_bytes"])
 
 
 scaffold_up, scaffold_down = bytes_per_round(Scaffold(1e-2, 1), 20)

@@ -199,7 +199,7 @@ assert all(bool(r["error"]) == (r["verdict"] in ("slip", "false-as-stated")) for
 # choice is the last column. Each check that says "holds" has a control next to it that says "refuted"; and
 # each false statement comes with an instance on which it fails.
 #
-# The next cell defines the one tool of this notebook. `tell(name)` runs a claim and prints its entry.
+# The next cell defines the one tool of this notebook. `tell(name)` prints the entry of a claim.
 
 
 # %%

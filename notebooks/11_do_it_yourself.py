@@ -214,7 +214,7 @@ assert not torch.equal(other.x, history.x)
 # > $\beta = 0, 0.6, 0.9$ is fastest? And which of the three rests nearest to $x^\star$?
 
 # %%
-rest = run(fedavg, two, 3000, every=3000).x
+rest = run(fedavg, two, 800, every=800).x
 betas = (0.0, 0.6, 0.9)
 away = {beta: [] for beta in betas}
 for beta, distances in away.items():
@@ -223,7 +223,7 @@ for beta, distances in away.items():
     for t in range(150):
         distances.append(float((state.server.x - rest).norm()))
         state, _, _ = play_round(method, two, state, two.clients, key.fold("round", t))
-ends = {beta: run(replace(heavy, momentum=beta), two, 3000, every=3000).x for beta in betas}
+ends = {beta: run(replace(heavy, momentum=beta), two, 800, every=800).x for beta in betas}
 gap = {beta: float((x - two.constants.x_star).norm()) for beta, x in ends.items()}
 table(
     ["momentum", "to FedAvg's rest after 100 rounds", "rests this far from x*"],
@@ -331,7 +331,7 @@ print("a client's row is its own:", torch.equal(bowls.grads(y[some], bowls.full(
 rows = []
 for steps_ in (1, 5):
     for beta in (0.0, 0.6):
-        history = run(ServerMomentum(0.5, steps_, beta), bowls, 1500, every=1500)
+        history = run(ServerMomentum(0.5, steps_, beta), bowls, 600, every=600)
         rows.append([steps_, f"{beta:g}", history["error"][-1]])
 table(["local steps", "momentum", "error at rest"], rows)
 

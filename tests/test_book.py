@@ -122,8 +122,9 @@ def ascii_mathematics(path: Path) -> list[str]:
     return [
         f"{path.name}, {place}: {found[0]!r} is {kind} in ASCII: {line.strip()[:120]}"
         for place, text in read(path)
-        for line in text.splitlines()
         for kind, pattern in ASCII.items()
+        if re.search(pattern, text)  # of most pages nothing is read line by line
+        for line in text.splitlines()
         if (found := re.search(pattern, line))
     ]
 

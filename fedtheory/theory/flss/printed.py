@@ -1,6 +1,7 @@
 """FLSS: what its appendix prints (Tables 1 to 4, the settings of App. D), and what its methods send."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -169,7 +170,7 @@ def method(name: str, at: Setting, epochs: int = 5, **options: Any) -> Algorithm
 def sent(algorithm: Algorithm, d: int, rounds: range) -> float:
     """32-bit words that a client uploads in these rounds, on the messages it sends (one scale for all signs)."""
 
-    def message(t: int) -> Up | Signs | Sketch | Ternary:
+    def message(projected: bool) -> Up | Signs | Sketch | Ternary:
         blank = partial(torch.empty, dtype=torch.float32, device="meta")
         if isinstance(algorithm, FetchSGD):
             return Sketch(blank(1, algorithm.rows, math.ceil(algorithm.size * d / algorithm.rows)))
@@ -178,13 +179,13 @@ def sent(algorithm: Algorithm, d: int, rounds: range) -> float:
         if not isinstance(algorithm, FLSS):
             p, signs = blank(1, d), isinstance(algorithm, SignSGD)
         else:
-            projected = algorithm.projects(t)
             p = blank(1, algorithm.rank if projected else d)
             first = isinstance(algorithm, FLSSReading) and algorithm.order == "sign"
             signs = algorithm.base == "signsgd" and not (projected and first)
         return Signs.of(p, [p.shape[1]]) if signs else Up(p)
 
-    return sum(cost(message(t)).bytes for t in rounds) / 4
+    kinds = Counter(isinstance(algorithm, FLSS) and algorithm.projects(t) for t in rounds)
+    return sum(count * cost(message(projected)).bytes for projected, count in kinds.items()) / 4
 
 
 def printed_cost(text: str) -> float:

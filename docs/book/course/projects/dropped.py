@@ -9,12 +9,14 @@ that printed is s <= 1/2.
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import cache
 
 from fedtheory.theory.ssf.attack import Edge, attack
 from fedtheory.theory.ssf.lemma2 import lemma2
 from fedtheory.theory.ssf.round import play, tiny
 
 
+@cache
 def found(K: int, s: float, name: str = "search") -> float:
     """The largest left over right that the search finds, one client in one dimension, any quadratic, noise or none."""
     edges = [Edge(K=K, share=2 * s, one_frame=True, noisy=noisy) for noisy in (True, False)]
