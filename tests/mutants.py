@@ -2970,9 +2970,9 @@ MUTANTS = [
 
 
 def copy_tree(source: Path, folder: Path) -> Path:
-    """The package, its tests and their settings, without caches, in a new folder."""
+    """The package, its tests, docs and settings, without caches, in a new folder."""
     clean = shutil.ignore_patterns("__pycache__", ".*")
-    for name in ("fedtheory", "tests"):
+    for name in ("fedtheory", "tests", "docs"):
         shutil.copytree(source / name, folder / name, ignore=clean)
     shutil.copy(source / "pyproject.toml", folder)
     return folder

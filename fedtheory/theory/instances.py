@@ -129,7 +129,7 @@ class Smooth(Problem):
         return Sample(clients, None)
 
     @functools.cached_property
-    def clients(self) -> torch.Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def clients(self) -> torch.Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return torch.arange(self.n)
 
     def _of(self, value: torch.Tensor, clients: torch.Tensor) -> torch.Tensor:
