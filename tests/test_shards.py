@@ -327,9 +327,9 @@ def said_of(found):
     """The page's sentence on a record of kills."""
     took = sorted(one["seconds"] for one in found["kills"])
     return (
-        f"{len(took)} kills of a random one of {found['processes']} processes at a random moment (load "
-        f"{found['load'][0]:.0f} to {found['load'][1]:.0f}): all had ended after {took[0]:.1f} to {took[-1]:.1f} s, "
-        "and the end had the bits of an unbroken run."
+        f"{len(took)} runs, each losing one of {found['processes']} processes at a random moment (load "
+        f"{found['load'][0]:.0f} to {found['load'][1]:.0f}). All processes had ended after {took[0]:.1f} to "
+        f"{took[-1]:.1f} s, and the resumed run ended with the bits of an unbroken one."
     )
 
 

@@ -166,10 +166,10 @@ EXERCISES = {
         "explain",
         3,
         rubric={
-            "Both numbers are right: a run takes rounds times latency and computation, plus bytes over bandwidth; (a) "
-            "describes a fast link, (b) a slow one.": 1,
-            "The gain is one of the step size, not of the subspace as such: with the same step the two need the same "
-            "bytes, so each method must be tuned before it is compared.": 1,
+            "Both numbers are right: a run takes rounds times latency and computation, plus bytes over bandwidth. "
+            "Report A describes a fast link, report B a slow one.": 1,
+            "The gain comes from the step size, not from the subspace: with the same step the two need the same bytes. "
+            "So each method must be tuned before it is compared.": 1,
             "Neither report says what comes down, what a client computes and keeps, or how far it holds: one problem, "
             "full gradients, all clients present, one target error.": 1,
         },

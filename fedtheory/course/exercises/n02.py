@@ -238,8 +238,8 @@ EXERCISES = {
             "back to zero.": 1,
             "(a) and (b) change where the growth starts, not its factor per round, which the two bases decide: they "
             "buy a fixed number of rounds.": 1,
-            "(c) bounds the numbers, but what is left after clipping is mostly the average, which the clients share; "
-            "(d) makes the dual anew in each round, for the same bytes.": 1,
+            "Proposal (c) bounds the numbers, but clipping leaves mostly the average, which the clients share. "
+            "Proposal (d) makes the dual anew in each round, for the same bytes.": 1,
         },
         weak={
             "The step size is too large, so the gradients explode.": "Takes it for ordinary divergence: the recursion "

@@ -213,10 +213,10 @@ EXERCISES = {
         rubric={
             "It buys exact averaging: the update is linear in what is trained, so that the mean of the clients' "
             "updates is the update of the mean factors.": 1,
-            "It does not buy reach: between resets the update stays in the range of a fixed random map of few "
-            "dimensions, and a gradient outside is not seen until the factors are drawn anew.": 1,
-            "It is not FedAvg even inside that range: the step is preconditioned by a random matrix, so that $\\eta$ "
-            "and $a$ together are the learning rate, and directions move at different speeds.": 1,
+            "It does not buy reach. Between resets the update stays in the range of a fixed random map of few "
+            "dimensions. A gradient outside is not seen until the factors are drawn anew.": 1,
+            "It is not FedAvg even inside that range. A random matrix preconditions the step, so $\\eta$ and $a$ "
+            "together are the learning rate, and directions move at different speeds.": 1,
         },
         weak={
             "It removes the error.": "Of which averaging, and why: linearity is the reason.",

@@ -199,8 +199,8 @@ EXERCISES = {
             "byte, for every method.": 1,
             "The rest belongs to the transport: a constant a message that hardly depends on the method, so it is added "
             "and not multiplied.": 1,
-            "It decides where messages are short: there one counts messages, and sends fewer and longer ones or shares "
-            "them on a node; for models of millions of numbers it vanishes.": 1,
+            "It decides where messages are short. There one counts messages, and sends fewer and longer ones or shares "
+            "them on a node. For models of millions of numbers it vanishes.": 1,
         },
         weak={
             "You are right, from now on we count on the socket.": (
