@@ -248,6 +248,17 @@ def test_masks_of_absent_clients_do_not_cancel():
     refused(lambda: MaskedUploads(FedAvg(0.1, 3), 60), "bits=60")
 
 
+def test_optimizers_go_around_parts_with_a_state_of_their_own():
+    """Twice a factor, and around masks: SGD's change halves where the optimizers halve it."""
+    half = lambda method: ServerOptimizer(method, Momentum(0.5, 0.0))
+    x, full = PROBLEM.start(), run(FedAvg(0.1, 3), PROBLEM, 1).x
+    quarter = run(half(half(FedAvg(0.1, 3))), PROBLEM, 1).x
+    torch.testing.assert_close(quarter, x + (full - x) / 4)
+    torch.testing.assert_close(
+        run(half(MaskedUploads(FedAvg(0.1, 3))), PROBLEM, 1).x, x + (full - x) / 2, atol=1e-9, rtol=0
+    )
+
+
 def test_epsilon_is_the_accountants():
     """One Gaussian release of all clients: at least the exact epsilon of Balle and Wang (2018), and not far above."""
     pytest.importorskip("dp_accounting")

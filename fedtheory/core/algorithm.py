@@ -103,9 +103,10 @@ def _complete(kind: type) -> frozenset[str]:
 
 
 @cache
-def _constructor(kind: type) -> Any:
-    """What looks at the arguments of a class that is made."""
-    return checks.fitting(kind.__init__, kind.__name__, None)
+def _arguments(kind: type) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a method's class takes, in order, and what of it must be given."""
+    every = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    return tuple(one.name for one in every), tuple(one.name for one in every if one.default is one.empty)
 
 
 class Algorithm(ABC):
@@ -133,8 +134,10 @@ class Algorithm(ABC):
             if name in ("epochs", "local_epochs"):
                 fix = "write epochs in the problem, and pass local_steps=problem.steps here"
             checks.reject(name, named[name], f"a field of {cls.__name__}: {fields}", fix, TypeError)
-        if given or named:  # a copy has neither
-            _constructor(cls)(*given, **named)
+        order, needed = _arguments(cls)
+        late = not named.keys().isdisjoint(order[: len(given)])
+        if late or len(given) > len(order) or ((given or named) and not named.keys() >= {*needed[len(given) :]}):
+            checks.fitting(cls.__init__, cls.__name__, None)(*given, **named)
         return super().__new__(cls)
 
     def __init_subclass__(cls) -> None:

@@ -46,8 +46,6 @@ class _Dropout(nn.Module):
 class _Attention(nn.MultiheadAttention):
     """PyTorch's attention, whose weights are dropped by masks that come from outside."""
 
-    given: _Given
-
     def forward(
         self,
         query: torch.Tensor,
@@ -70,7 +68,7 @@ class _Attention(nn.MultiheadAttention):
             scores = _masked(scores, attn_mask if attn_mask.dim() == 2 else attn_mask.view_as(scores))
         if key_padding_mask is not None:
             scores = _masked(scores, key_padding_mask[:, None, None])
-        weights = self.given.dropped(scores.softmax(-1), self.dropout)
+        weights = vars(self)["given"].dropped(scores.softmax(-1), self.dropout)
         out = self.out_proj((weights @ v).transpose(1, 2).flatten(2))
         seen = None if not need_weights else weights.mean(1) if average_attn_weights else weights
         return out if self.batch_first else out.transpose(0, 1), seen
@@ -80,12 +78,15 @@ def _masked(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return scores.masked_fill(mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
 
 
-class _Norm(nn.Module):
+class Norm(nn.Module):
     """Batch normalisation: by the batch's moments where it trains, else by running statistics or moments given.
 
     Running statistics are parameters. A term of the loss, half their squared distance from the batch's moments, moves
     them: a gradient step of size lr is a moving average with momentum lr.
     """
+
+    running_mean: torch.Tensor
+    running_var: torch.Tensor
 
     def __init__(self, like: Any, given: _Given, running: bool) -> None:
         super().__init__()
@@ -157,9 +158,9 @@ class Scored(nn.Module):
         return any(drops(part) and part.training for part in self.modules())
 
     @property
-    def norms(self) -> list[tuple[str, nn.Module]]:
+    def norms(self) -> list[tuple[str, Norm]]:
         """The layers of batch normalisation that train, by name."""
-        return [(name, part) for name, part in self.module.named_modules() if isinstance(part, _Norm)]
+        return [(name, part) for name, part in self.module.named_modules() if isinstance(part, Norm)]
 
     def shapes_of_masks(self, inputs: torch.Tensor) -> list[tuple[torch.Size, float]]:
         """What is drawn for a batch of inputs (b, ...), layer by layer: shape and probability."""
@@ -217,10 +218,10 @@ def _own(part: nn.Module | None, given: _Given, running: bool) -> nn.Module | No
     if isinstance(part, nn.modules.dropout._DropoutNd) and type(part) in _DROPOUTS:
         return _Dropout(given, part.p, _DROPOUTS[type(part)]).train(part.training)
     if type(part) is nn.MultiheadAttention and part.training and part.dropout and _is_plain(part):
-        part.__class__, part.given = _Attention, given
+        part.__class__, vars(part)["given"] = _Attention, given
         return part
     if isinstance(part, nn.modules.batchnorm._BatchNorm) and (part.training or part.running_mean is None):
-        return _Norm(part, given, running)
+        return Norm(part, given, running)
     return None
 
 

@@ -435,7 +435,8 @@ class Supervised(Minibatches):
         """
         if not self.local:
             self._require_classes()
-            return self._right(x, *self.test, self.moments(x)) / self.test[1].numel()
+            inputs, targets = self.test
+            return self._right(x, inputs, targets, self.moments(x)) / targets.numel()
         sizes = torch.tensor([len(at) for at in self.tested] or [1.0] * self.n).double()
         return float(self.accuracies(x) @ (sizes / sizes.sum()))
 
@@ -445,8 +446,8 @@ class Supervised(Minibatches):
         self._require_classes()
         moments, found = self.moments(x), []
         for i in range(self.n):
-            inputs, targets = (part[self.tested[i]] for part in self.test) if self.tested else self.test
-            found.append(self._at(i)._right(x, inputs, targets, moments) / targets.numel())
+            x_i, y_i = (part[self.tested[i]] for part in self.test) if self.tested else self.test
+            found.append(self._at(i)._right(x, x_i, y_i, moments) / y_i.numel())
         return torch.tensor(found, dtype=torch.float64)
 
     def _at(self, i: int) -> Self:

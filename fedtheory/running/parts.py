@@ -237,7 +237,14 @@ class ServerOptimizer(Around):
         new, reply = self.method.server(server.method, down, up, clients, key)
         change = new.x - server.x
         step, *kept = self.optimizer.step(change, server.kept)
-        return Optimized(replace(new, x=new.x + (step - change)), tuple(kept)), reply  # x + step; exact where neutral
+        return Optimized(_at(new, new.x + (step - change)), tuple(kept)), reply  # x + step; exact where neutral
+
+
+def _at(server: Any, x: torch.Tensor) -> Any:
+    """The server's part with another model, also where it is a part around a method's."""
+    if "x" in field_names(type(server)):
+        return replace(server, x=x)
+    return replace(server, method=_at(server.method, x))
 
 
 # A client's steps

@@ -118,11 +118,11 @@ def run_seeds(
     chosen = range(checks.whole("seeds", seeds, 1, _MOST)) if isinstance(seeds, int) else seeds
     if not chosen or len(set(chosen)) < len(chosen):
         checks.reject("seeds", chosen, "seeds, each once", "pass a number or for example [0, 1, 2]")
-    histories = []
+    histories, log = [], options.get("log")
     for seed in chosen:
         made = problem if isinstance(problem, Problem) else problem(Key(seed).fold("data"))
-        if (log := options.get("log")) is not None:
-            options["log"] = lambda row, seed=seed: log({"seed": seed, **row})
+        if log is not None:
+            options["log"] = lambda row, seed=seed, log=log: log({"seed": seed, **row})
         history = run(algorithm, made, rounds, seed=seed, **options)
         if history.interrupted is not None:
             if not histories:

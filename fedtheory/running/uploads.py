@@ -77,7 +77,7 @@ class PrivateUploads(Around):
         if not self.noise:
             checks.reject("noise", self.noise, "noise, without which nothing is private", "pass noise=1.0")
         try:
-            import dp_accounting
+            import dp_accounting  # type: ignore[import-not-found]  # an extra
         except ImportError:
             expected = "dp-accounting, which is not installed"
             checks.reject("epsilon", None, expected, "pip install 'fedtheory[privacy]'", ModuleNotFoundError)
