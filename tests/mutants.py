@@ -2467,8 +2467,8 @@ MUTANTS = [
     Mutant(
         "directions are as long everywhere",
         "algorithms/hiso.py",
-        "root = model.m.rsqrt()",
-        "root = torch.ones_like(model.m)",
+        "root = H.rsqrt()",
+        "root = torch.ones_like(H)",
         f"{NEWER}::test_one_step_of_hiso_is_newtons_where_it_has_the_hessian",
     ),
     # The methods' page

@@ -4,6 +4,7 @@ arXiv:2210.13277. Read from an author's code for its successor TAMUNA, which is 
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -76,22 +77,22 @@ class CompressedScaffnew(Scaffnew):
         s = min(problem.n, max(2, round(self.ratio * problem.n)))
         return State(Server(x, problem.n, s), Own(x.new_zeros(problem.kept, problem.d)))  # sum_i h_i = 0
 
-    def broadcast(self, server: Server, key: Key) -> Down:
+    def broadcast(self, server: Any, key: Key) -> Down:
         make, dense = partial(Holders.draw, n=server.n, s=server.s), Cost(server.n, 8 * server.n)
         down = super().broadcast(server, key)
         return Down(down.x, down.steps, Seed(key.fold("holders"), make, dense))
 
-    def client(self, problem: Problem, clients: torch.Tensor, own: Own, down: Down, key: Key):
+    def client(self, problem: Problem, clients: torch.Tensor, own: Own, down: Any, key: Key) -> Any:
         up, _ = yield from super().client(problem, clients, own, down, key)
         kept = down.holders.value.of(clients, up.dy)
         sent = up.dy * kept  # q_i o x_i
         return Up(sent, kept), Own(own.h - self._pulls(down) * sent)
 
-    def server(self, server: Server, down: Down, up: Up, clients: torch.Tensor, key: Key) -> tuple[Server, Reply]:
+    def server(self, server: Any, down: Any, up: Any, clients: torch.Tensor, key: Key) -> tuple[Server, Reply]:
         x = server.x + up.rows.sum(0) / up.kept.sum(0).clamp(min=1)  # x = (1/s) sum_i q_i o x_i
         return Server(x, server.n, server.s), Reply(x)
 
-    def close(self, own: Own, clients: torch.Tensor, down: Down, reply: Reply) -> Own:
+    def close(self, own: Own, clients: torch.Tensor, down: Any, reply: Reply) -> Own:
         pulled = self._pulls(down) * (reply.x - down.x.value) * down.holders.value.of(clients, own.h)
         return Own(own.h.index_add(0, clients, pulled))  # h_i <- h_i + (p eta / gamma) q_i o (x - x_i)
 

@@ -56,16 +56,18 @@ class HiSo(DeComFL):
         return Up(torch.stack(scalars, 1)), None
 
     def rebuild(self, layout: Layout, model: Model, step: Step) -> None:
+        H: Any = model.m
         steps = [self._scaled(layout, seeds, model) for seeds in step.seeds]
         for z, g in zip(steps, step.g):
             change = torch.zeros_like(model.x)[None]
             walk(change, z, g[None] / len(z))
             model.x.sub_(change[0], alpha=self.lr)  # x <- x - (eta/P) sum_p g_p z_p
-            model.m.mul_(1 - self.nu).add_(change[0].square(), alpha=self.nu)  # H <- (1 - nu) H + nu (update)^2
+            H.mul_(1 - self.nu).add_(change[0].square(), alpha=self.nu)  # H <- (1 - nu) H + nu (update)^2
 
     def _scaled(self, layout: Layout, seeds: torch.Tensor, model: Model) -> list[Any]:
         """z = H^(-1/2) u, u ~ N(0, I); H as it is now."""
-        root = model.m.rsqrt()
+        H: Any = model.m
+        root = H.rsqrt()
         return [Scaled(one, root) for one in self.directions(layout, seeds, model.x)]
 
 
