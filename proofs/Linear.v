@@ -237,3 +237,126 @@ Proof.
   assert (0 <= (1 - rate) ^ T * E) by pos. lra.
 Qed.
 End Theorem_1.
+
+(* D stands for L^2 D, v for theta sigma^2/K, e2 for |x - x*|^2, mv for E|x+ - x|^2; C is of the memories at x* *)
+Lemma step_3_4 rho t ell L p h nu phi mu M iS v f C V g D e2 mv e2' C' : 0 < rho -> 0 < t -> 0 < ell -> 0 < L -> 0 <= p -> 0 <= nu ->
+  0 <= phi -> 0 <= M -> h = L * t ->
+  D <= 1041/1000 * p * v + 1388/1000 * rho * p * (V + g) -> V + g <= 4 * L * f + 2 * C -> V <= 4 * L * f + 2 * C -> g <= 2 * L * f ->
+  mv <= t ^ 2 * (2 * rho * g + 3 * D + 2 * rho * nu * V + 2 * v * iS) ->
+  e2' <= (1 - 1/2 * rho * ell * t) * e2 - 2 * rho * t * f + 2 * t / ell * D + mv ->
+  C' <= (1 - phi * mu) * C + 4 * phi * (mu * L * f + D + v) ->
+  let B := 2 * t / ell + 3 * t ^ 2 + 4 * phi * M in
+  e2' + M * C' <= (1 - 1/2 * rho * ell * t) * e2 + M * C
+    + (- 2 * rho * t + 5552/1000 * rho * p * L * B + 4 * rho * t * h + 8 * rho * t * h * nu + 4 * phi * mu * L * M) * f
+    + (- phi * mu * M + 2776/1000 * rho * p * B + 4 * rho * t * h * nu / L) * C
+    + (1041/1000 * p * B + 2 * t * h / L * iS + 4 * phi * M) * v.
+Proof.
+  intros r0 t0 l0 L0 p0 n0 f0 M0 eh hD hVg hV hg hm he hC B.
+  assert (b1 : 0 <= 2 * t / ell) by (apply Rlt_le, Rdiv_lt_0_compat; lra). assert (t2 := pow2_ge_0 t).
+  assert (fm : 0 <= phi * M) by (apply Rmult_le_pos; lra). assert (B0 : 0 <= B) by (unfold B; lra).
+  assert (rp : 0 <= rho * p) by (apply Rmult_le_pos; lra).
+  assert (hD' : D <= 1041/1000 * p * v + 1388/1000 * (rho * p) * (4 * L * f + 2 * C)).
+  { assert (k := Rmult_le_compat_l _ _ _ rp hVg). lra. }
+  assert (kD := Rmult_le_compat_l _ _ _ B0 hD').
+  assert (eB : B * D = 2 * t / ell * D + 3 * t ^ 2 * D + 4 * phi * M * D) by (unfold B; ring).
+  assert (c1 : 0 <= 2 * rho * nu * t ^ 2) by (apply Rmult_le_pos; [apply Rmult_le_pos; lra|exact t2]).
+  assert (kV := Rmult_le_compat_l _ _ _ c1 hV).
+  assert (c2 : 0 <= 2 * rho * t ^ 2) by (apply Rmult_le_pos; lra). assert (kg := Rmult_le_compat_l _ _ _ c2 hg).
+  assert (kC := Rmult_le_compat_l _ _ _ M0 hC).
+  replace (4 * rho * t * h * nu / L) with (4 * rho * t ^ 2 * nu) by (rewrite eh; field; lra).
+  replace (2 * t * h / L * iS) with (2 * t ^ 2 * iS) by (rewrite eh; field; lra). rewrite eh. clearbody B. lra.
+Qed.
+(* ---- 3: numbers; a: p L/l, w: h nu, Z: 20 a + 8 w, X: L phi M; iS: 1/S ---- *)
+Section Convex.
+Variables rho t ell L p h nu phi mu M B iS : R.
+Hypothesis rho0 : 0 < rho <= mu.
+Hypothesis mu1 : mu <= 1.
+Hypothesis t0 : 0 < t.
+Hypothesis ell0 : 0 < ell <= L.
+Hypothesis p0 : 0 <= p.
+Hypothesis nu01 : 0 <= nu <= 1.
+Hypothesis phi0 : 0 < phi.
+Hypothesis eh : h = L * t.
+Hypothesis short : p <= ell / (100 * L).
+Hypothesis server : h * (1 + 10 * nu) <= 1/4.
+Hypothesis eM : M = rho * t / (L * phi * mu) * (20 * p * L / ell + 8 * h * nu).
+Let a := p * L / ell.
+Let w := h * nu.
+Let Z := 20 * a + 8 * w.
+Let X := L * (phi * M).
+Let h0 : 0 < h. Proof. rewrite eh. apply Rmult_lt_0_compat; lra. Qed.
+Let w01 : 0 <= w <= h. Proof. unfold w. assert (h1 := h0). split; [apply Rmult_le_pos; lra|]. assert (0 <= h * (1 - nu)) by (apply Rmult_le_pos; lra). lra. Qed.
+Let hw : h + 10 * w <= 1/4. Proof. unfold w. lra. Qed.
+Let ea : a * ell = p * L. Proof. unfold a. field. lra. Qed.
+Let a01 : 0 <= a <= 1/100.
+Proof.
+  split; [unfold a, Rdiv; apply Rmult_le_pos; [apply Rmult_le_pos; lra|apply Rlt_le, Rinv_0_lt_compat; lra]|].
+  apply (Rmult_le_reg_r ell); [lra|]. rewrite ea. apply (Rmult_le_compat_r L) in short; [|lra].
+  replace (ell / (100 * L) * L) with (1/100 * ell) in short by (field; lra). exact short.
+Qed.
+Let pa : p <= a.
+Proof. apply (Rmult_le_reg_r ell); [lra|]. rewrite ea. apply Rmult_le_compat_l; lra. Qed.
+Let Z0 : 0 <= Z. Proof. unfold Z. destruct a01, w01. lra. Qed.
+Let muX : mu * X = rho * t * Z. Proof. unfold X, Z, a, w. rewrite eM. field. repeat split; lra. Qed.
+Let X0 : 0 <= X <= t * Z.
+Proof.
+  assert (z := Z0). assert (tz : 0 <= t * Z) by (apply Rmult_le_pos; lra). split.
+  - apply (Rmult_le_reg_l mu); [lra|]. rewrite muX, Rmult_0_r, Rmult_assoc. apply Rmult_le_pos; lra.
+  - apply (Rmult_le_reg_l mu); [lra|]. rewrite muX, Rmult_assoc. apply Rmult_le_compat_r; lra.
+Qed.
+Let pX : p * X <= a * (t * Z). Proof. destruct X0, a01. apply Rmult_le_compat; lra. Qed.
+Let ph : p * h <= a * h. Proof. assert (h1 := h0). apply Rmult_le_compat_r; lra. Qed.
+Let pLB : B = 2 * t / ell + 3 * t ^ 2 + 4 * phi * M -> p * (L * B) = 2 * t * a + 3 * t * (p * h) + 4 * (p * X).
+Proof. intros ->. unfold X, a. rewrite eh. field. lra. Qed.
+Lemma step_3_5 : B = 2 * t / ell + 3 * t ^ 2 + 4 * phi * M ->
+  - 2 * rho * t + 5552/1000 * rho * p * L * B + 4 * rho * t * h + 8 * rho * t * h * nu + 4 * phi * mu * L * M <= 0
+  /\ - phi * mu * M + 2776/1000 * rho * p * B + 4 * rho * t * h * nu / L <= - (1/2) * phi * mu * M.
+Proof.
+  intros eB. assert (e := pLB eB). destruct a01 as [a0 a1], w01 as [w0 w1], X0 as [x0 x1]. assert (h1 := h0). assert (hw' := hw). assert (z0 := Z0).
+  assert (rt : 0 <= rho * t) by (apply Rmult_le_pos; lra). assert (tz : 0 <= t * Z) by (apply Rmult_le_pos; lra).
+  assert (k1 : rho * (p * X) <= rho * (a * (t * Z))) by (apply Rmult_le_compat_l; [lra|exact pX]).
+  assert (k2 : rho * t * (p * h) <= rho * t * (a * h)) by (apply Rmult_le_compat_l; [lra|exact ph]).
+  split.
+  - replace (- 2 * rho * t + 5552/1000 * rho * p * L * B + 4 * rho * t * h + 8 * rho * t * h * nu + 4 * phi * mu * L * M)
+      with (- 2 * (rho * t) + 5552/1000 * rho * (p * (L * B)) + 4 * (rho * t) * h + 8 * (rho * t) * w + 4 * (mu * X)) by (unfold w, X; ring).
+    rewrite e, muX.
+    assert (k3 : 0 <= rho * (t * Z) * (1/100 - a)) by (apply Rmult_le_pos; [apply Rmult_le_pos; lra|lra]).
+    assert (k4 : 0 <= rho * t * (h * (1/100 - a))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]).
+    assert (k5 : 0 <= rho * t * (2 - 11104/1000 * a - 416656/100000 * h - 8 * w - 422208/100000 * Z)) by (apply Rmult_le_pos; [lra|unfold Z; lra]). lra.
+  - apply (Rmult_le_reg_l L); [lra|].
+    replace (L * (- phi * mu * M + 2776/1000 * rho * p * B + 4 * rho * t * h * nu / L))
+      with (- (mu * X) + 2776/1000 * rho * (p * (L * B)) + 4 * (rho * t) * w) by (unfold w, X; field; lra).
+    replace (L * (- (1/2) * phi * mu * M)) with (- (1/2) * (mu * X)) by (unfold X; ring). rewrite e, muX.
+    assert (k3 : 0 <= rho * t * (a * (4448/1000 - 8328/1000 * h - 22208/100 * a - 88832/1000 * w))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]).
+    unfold Z in *. lra.
+Qed.
+Lemma step_3_6 : B = 2 * t / ell + 3 * t ^ 2 + 4 * phi * M ->
+  1041/1000 * p * B + 2 * t * h / L * iS + 4 * phi * M <= t / L * (2 * h * iS + 32 * h * nu + 84 * p * L / ell).
+Proof.
+  intros eB. assert (e := pLB eB). destruct a01 as [a0 a1], w01 as [w0 w1], X0 as [x0 x1]. assert (h1 := h0). assert (hw' := hw). assert (z0 := Z0).
+  apply (Rmult_le_reg_l L); [lra|].
+  replace (L * (1041/1000 * p * B + 2 * t * h / L * iS + 4 * phi * M)) with (1041/1000 * (p * (L * B)) + 2 * t * h * iS + 4 * X) by (unfold X; field; lra).
+  replace (L * (t / L * (2 * h * iS + 32 * h * nu + 84 * p * L / ell))) with (2 * t * h * iS + t * (32 * w + 84 * a)) by (unfold w, a; field; lra).
+  rewrite e. assert (q1 := pX). assert (q2 : t * (p * h) <= t * (a * h)) by (apply Rmult_le_compat_l; [lra|exact ph]).
+  assert (k3 : 0 <= t * (a * (1918/1000 - 3123/1000 * h - 8328/100 * a - 33312/1000 * w))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]).
+  unfold Z in *. lra.
+Qed.
+Lemma step_3_7 : B = 2 * t / ell + 3 * t ^ 2 ->
+  - 2 * rho * t + 5552/1000 * rho * p * L * B + 4 * rho * t * h + 8 * rho * t * h * nu <= 0
+  /\ 2776/1000 * rho * p * B + 4 * rho * t * h * nu / L <= 1/2 * rho * ell * t * (2 / (ell * L) * (8 * p * L / ell + 4 * h * nu)).
+Proof.
+  intros eB. destruct a01 as [a0 a1], w01 as [w0 w1]. assert (h1 := h0). assert (hw' := hw).
+  assert (e : p * (L * B) = 2 * t * a + 3 * t * (p * h)) by (rewrite eB; unfold a; rewrite eh; field; lra).
+  assert (rt : 0 <= rho * t) by (apply Rmult_le_pos; lra).
+  assert (k2 : rho * t * (p * h) <= rho * t * (a * h)) by (apply Rmult_le_compat_l; [lra|exact ph]).
+  split.
+  - replace (- 2 * rho * t + 5552/1000 * rho * p * L * B + 4 * rho * t * h + 8 * rho * t * h * nu)
+      with (- 2 * (rho * t) + 5552/1000 * rho * (p * (L * B)) + 4 * (rho * t) * h + 8 * (rho * t) * w) by (unfold w; ring).
+    rewrite e. assert (k4 : 0 <= rho * t * (h * (1/100 - a))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]).
+    assert (k5 : 0 <= rho * t * (2 - 11104/1000 * a - 416656/100000 * h - 8 * w)) by (apply Rmult_le_pos; [lra|lra]). lra.
+  - apply (Rmult_le_reg_l L); [lra|].
+    replace (L * (2776/1000 * rho * p * B + 4 * rho * t * h * nu / L)) with (2776/1000 * rho * (p * (L * B)) + 4 * (rho * t) * w) by (unfold w; field; lra).
+    replace (L * (1/2 * rho * ell * t * (2 / (ell * L) * (8 * p * L / ell + 4 * h * nu)))) with (rho * t * (8 * a + 4 * w)) by (unfold w, a; field; lra).
+    rewrite e. assert (k3 : 0 <= rho * t * (a * (8 - 5552/1000 - 8328/1000 * h))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]). lra.
+Qed.
+End Convex.

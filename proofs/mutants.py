@@ -55,6 +55,9 @@ MUTANTS = [
     ("Limits", "step_5_3", "<= 25/3", "<= 8"),
     ("Limits", "step_5_4", "7/6 * INR M", "1 * INR M"),
     ("Limits", "step_6_1", "9/25", "10/25"),
+    ("Linear", "step_1_2", "10 / (9 * ell)", "9 / (9 * ell)"),
+    ("Linear", "step_1_3", "<= 9/40", "<= 8/40"),
+    ("Linear", "step_3_6", "84 * p", "83 * p"),
 ]
 
 
