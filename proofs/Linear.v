@@ -360,3 +360,160 @@ Proof.
     rewrite e. assert (k3 : 0 <= rho * t * (a * (8 - 5552/1000 - 8328/1000 * h))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]). lra.
 Qed.
 End Convex.
+
+(* ---- 2: the members; the family's section_7_1 to section_7_6 with kappa_s; K, Q: kappa, q ---- *)
+Lemma fall rho ell L t h : 0 < rho -> 0 < ell <= L -> 0 < t -> h = L * t -> 0 <= 9/10 * rho * ell * t <= 9/10 * (rho * h).
+Proof.
+  intros r0 [l0 lL] t0 ->. assert (k : ell * t <= L * t) by (apply Rmult_le_compat_r; lra). assert (e0 : 0 <= ell * t) by (apply Rmult_le_pos; lra).
+  assert (k2 := Rmult_le_compat_l _ _ _ (Rlt_le _ _ r0) k). assert (0 <= rho * (ell * t)) by (apply Rmult_le_pos; lra). lra.
+Qed.
+Lemma share_of q ks : 0 < ks -> 0 <= q -> 0 <= q / ks /\ ks * (q / ks) = q.
+Proof. intros k0 q0. split; [apply Rmult_le_pos; [exact q0|now apply Rlt_le, Rinv_0_lt_compat]|field; lra]. Qed.
+Lemma step_2_1 rho ell L t p h iN kap ks q M : 0 < rho <= 1 -> 0 < ell <= L -> 0 < t -> h = L * t -> 0 <= p <= 1/100 -> h <= 1/4 ->
+  h ^ 2 <= rho / 8 \/ p <= rho / 100 -> 0 <= iN <= 1 ->
+  kap = rho / 2 - rho * 1 * (7/5 * 3 * p + (21/5 * p + 2 * 0) * (3 / rho) * h ^ 2) -> q = 7/8 * 1 * p + h * 0 ->
+  ks = kap - 9/10 * rho * ell * t -> M = rho * t * (q / ks) ->
+  43/200 * rho <= ks /\ rho * 1 * q / ks * (7/5 * 3 * p + (21/5 * p + 2) * (3 / rho) * h ^ 2) <= 1/25 /\ M <= 41/10 * t * p /\
+  (h ^ 2 <= rho / 8 -> h * iN + 2/3 * p + rho * q / ks * (51/50 * 3 + (1/25 + 2 * iN) * (3 / rho) * h ^ 2) <= h * iN + 17 * p).
+Proof.
+  intros [r0 r1] l t0 eh [p0 p1] h1 hp [i0 i1] ek eq es eM. destruct (fall rho ell L t h r0 l t0 eh) as [_ sl].
+  assert (h0 : 0 <= h) by (rewrite eh; apply Rmult_le_pos; lra).
+  assert (rh : rho * h <= rho * (1/4)) by (apply Rmult_le_compat_l; lra).
+  assert (H0 := pow2_ge_0 h). assert (H1 : h ^ 2 <= 1/16) by nra. set (H := h ^ 2) in *.
+  set (X := 3 / rho * H). assert (rX : rho * X = 3 * H) by (unfold X; field; lra).
+  assert (X0 : 0 <= X) by (unfold X; apply Rmult_le_pos; [apply Rlt_le, Rdiv_lt_0_compat; lra|lra]).
+  assert (pX0 : 0 <= p * X) by (apply Rmult_le_pos; lra).
+  assert (pX : p * X <= 3/800).
+  { destruct hp as [hp|hp].
+    - assert (X <= 3/8) by (apply (Rmult_le_reg_l rho); lra). assert (0 <= (1/100 - p) * X) by (apply Rmult_le_pos; lra). lra.
+    - assert (0 <= (rho / 100 - p) * X) by (apply Rmult_le_pos; lra). lra. }
+  replace ((21/5 * p + 2 * 0) * (3 / rho) * H) with (21/5 * (p * X)) in ek by (unfold X; ring).
+  replace ((21/5 * p + 2) * (3 / rho) * H) with (21/5 * (p * X) + 2 * X) by (unfold X; ring).
+  replace ((1/25 + 2 * iN) * (3 / rho) * H) with ((1/25 + 2 * iN) * X) by (unfold X; ring).
+  assert (Kb : 21725/100000 * rho <= ks).
+  { rewrite es, ek. assert (0 <= rho * (1/100 - p)) by (apply Rmult_le_pos; lra). assert (0 <= rho * (3/800 - p * X)) by (apply Rmult_le_pos; lra). lra. }
+  assert (k0 : 0 < ks) by lra. destruct (share_of q ks k0 ltac:(rewrite eq; lra)) as [qk0 e].
+  set (W := rho * (q / ks)). assert (w := Rmult_le_compat_r _ _ _ qk0 Kb). rewrite e, eq in w.
+  assert (W1 : 21725/100000 * W <= 7/8 * p) by (unfold W; rewrite eq; lra). assert (W0 : 0 <= W) by (unfold W; apply Rmult_le_pos; lra).
+  split; [lra|split; [|split]].
+  - replace (rho * 1 * q / ks) with W by (unfold W; field; lra).
+    assert (a1 : 0 <= W * (1/100 - p)) by (apply Rmult_le_pos; lra). assert (a2 : 0 <= W * (3/800 - p * X)) by (apply Rmult_le_pos; lra).
+    assert (a3 : 0 <= X * (7/8 * p - 21725/100000 * W)) by (apply Rmult_le_pos; lra). lra.
+  - replace M with (t * W) by (rewrite eM; unfold W; ring). assert (0 <= t * (7/8 * p - 21725/100000 * W)) by (apply Rmult_le_pos; lra).
+    assert (0 <= t * p) by (apply Rmult_le_pos; lra). lra.
+  - intros h8. replace (rho * q / ks) with W by (unfold W; field; lra).
+    assert (X1 : X <= 3/8) by (apply (Rmult_le_reg_l rho); lra).
+    assert (a1 : 0 <= W * ((1/25 + 2 * iN) * (3/8 - X))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]).
+    assert (a2 : 0 <= W * (1 - iN)) by (apply Rmult_le_pos; lra). lra.
+Qed.
+Lemma step_2_3 rho ell L t p h iN kap ks q M : 0 < rho <= 1 -> 0 < ell <= L -> 0 < t -> h = L * t -> 0 <= p <= 1/100 -> h <= 1/4 -> 0 <= iN <= 1 ->
+  kap = 1/2 - rho * 1 * (7/5 * 3 * p + (21/5 * p + 2 * 0) * 3 * h ^ 2) -> q = 7/8 * 1 * p + h * 0 ->
+  ks = kap - 9/10 * rho * ell * t -> M = rho * t * (q / ks) ->
+  9/40 <= ks /\ rho * 1 * q / ks * (7/5 * 3 * p + (21/5 * p + 2) * 3 * h ^ 2) <= 1/25 /\ M <= 39/10 * rho * t * p /\
+  h * iN + 2/3 * p + rho * q / ks * (51/50 * 3 + (1/25 + 2 * iN) * 3 * h ^ 2) <= h * iN + 15 * p.
+Proof.
+  intros [r0 r1] l t0 eh [p0 p1] h1 [i0 i1] ek eq es eM. destruct (fall rho ell L t h r0 l t0 eh) as [_ sl].
+  assert (h0 : 0 <= h) by (rewrite eh; apply Rmult_le_pos; lra). assert (rh : rho * h <= 1 * h) by (apply Rmult_le_compat_r; lra).
+  assert (H0 := pow2_ge_0 h). assert (H1 : h ^ 2 <= 1/16) by nra. set (H := h ^ 2) in *.
+  assert (pH0 : 0 <= p * H) by (apply Rmult_le_pos; lra). assert (pH : p * H <= 1/1600) by (assert (0 <= (1/100 - p) * H) by (apply Rmult_le_pos; lra); lra).
+  assert (rz : 0 <= (1 - rho) * (21/5 * p + 63/5 * (p * H))) by (apply Rmult_le_pos; lra).
+  assert (Kb : 225125/1000000 <= ks) by (rewrite es, ek; lra). assert (k0 : 0 < ks) by lra.
+  destruct (share_of q ks k0 ltac:(rewrite eq; lra)) as [qk0 e]. set (Y := q / ks) in *.
+  assert (w := Rmult_le_compat_r _ _ _ qk0 Kb). rewrite e, eq in w.
+  assert (rY : 0 <= (1 - rho) * Y) by (apply Rmult_le_pos; lra). assert (rY0 : 0 <= rho * Y) by (apply Rmult_le_pos; lra).
+  split; [lra|split; [|split]].
+  - replace (rho * 1 * q / ks) with (rho * Y) by (unfold Y; field; lra).
+    assert (a1 : 0 <= rho * Y * (1 - (7/5 * 3 * p + (21/5 * p + 2) * 3 * H))) by (apply Rmult_le_pos; lra). lra.
+  - rewrite eM. assert (rt : 0 <= rho * t) by (apply Rmult_le_pos; lra). assert (0 <= rho * t * (7/8 * p - 225125/1000000 * Y)) by (apply Rmult_le_pos; lra).
+    assert (0 <= rho * t * p) by (apply Rmult_le_pos; lra). lra.
+  - replace (rho * q / ks) with (rho * Y) by (unfold Y; field; lra).
+    assert (a1 : 0 <= rho * Y * ((1/25 + 2 * iN) * (1/16 - H))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]).
+    assert (a2 : 0 <= rho * Y * (1 - iN)) by (apply Rmult_le_pos; lra). lra.
+Qed.
+Lemma step_2_2 rho ell L t p h nu f iS kap ks q M : 0 < rho <= 1 -> 0 < ell <= L -> 0 < t -> h = L * t -> 0 <= p <= 1/100 ->
+  h ^ 2 <= f ^ 2 * rho / 64 -> 0 < f <= 1 -> 0 <= nu <= 1 -> f * nu <= 1/2 -> 0 <= iS <= 1 ->
+  kap = f * rho / 2 - rho * 1 * (7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * (3 / (f * rho)) * h ^ 2) -> q = 7/8 * 1 * p + h * nu ->
+  ks = kap - 9/10 * rho * ell * t -> M = rho * t * (q / ks) ->
+  99/400 * (f * rho) <= ks /\ rho * 1 * q / ks * (7/5 * (3 * f) * p + (21/5 * p + 2) * (3 / (f * rho)) * h ^ 2) <= 1/25 /\
+  M <= t / f * (36/10 * p + 41/10 * h * nu) /\
+  h * iS + 2/3 * p + rho * q / ks * (51/50 * (3 * f) + (1/25 + 2 * iS) * (3 / (f * rho)) * h ^ 2) <= h * iS + 12 * p + 13 * h * nu.
+Proof.
+  intros [r0 r1] l t0 eh [p0 p1] hh [f0 f1] [n0 n1] fn [s0 s1] ek eq es eM. destruct (fall rho ell L t h r0 l t0 eh) as [_ sl].
+  assert (h0 : 0 <= h) by (rewrite eh; apply Rmult_le_pos; lra). assert (fr : 0 < f * rho) by now apply Rmult_lt_0_compat.
+  set (X := 3 / (f * rho) * h ^ 2). assert (X0 : 0 <= X).
+  { unfold X, Rdiv. apply Rmult_le_pos; [|apply pow2_ge_0]. apply Rmult_le_pos; [lra|]. now apply Rlt_le, Rinv_0_lt_compat. }
+  assert (X1 : X <= 3/64 * f).
+  { apply (Rmult_le_reg_r (f * rho)); auto. replace (X * (f * rho)) with (3 * h ^ 2) by (unfold X; field; lra). lra. }
+  assert (hf : h <= f / 8). { assert (h ^ 2 <= (f / 8) ^ 2) by nra. nra. }
+  assert (rh : rho * h <= rho * (f / 8)) by (apply Rmult_le_compat_l; lra).
+  replace ((21/5 * p + 2 * nu) * (3 / (f * rho)) * h ^ 2) with ((21/5 * p + 2 * nu) * X) in ek by (unfold X; ring).
+  replace ((21/5 * p + 2) * (3 / (f * rho)) * h ^ 2) with ((21/5 * p + 2) * X) by (unfold X; ring).
+  replace ((1/25 + 2 * iS) * (3 / (f * rho)) * h ^ 2) with ((1/25 + 2 * iS) * X) by (unfold X; ring).
+  assert (hn0 : 0 <= h * nu) by (apply Rmult_le_pos; lra).
+  assert (hn : h * nu <= 1/16) by (assert (h * nu <= f / 8 * nu) by (apply Rmult_le_compat_r; lra); lra).
+  assert (a1 : 0 <= f * (1/100 - p)) by (apply Rmult_le_pos; lra). assert (a2 : 0 <= X * (1/100 - p)) by (apply Rmult_le_pos; lra).
+  assert (b1 : 7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * X <= 14/100 * f) by (assert (0 <= X * (1 - nu)) by (apply Rmult_le_pos; lra); lra).
+  assert (k2 : 0 <= rho * (14/100 * f - (7/5 * (3 * f) * p + (21/5 * p + 2 * nu) * X))) by (apply Rmult_le_pos; lra).
+  assert (Kb : 99/400 * (f * rho) <= ks) by (rewrite es, ek; lra). assert (k0 : 0 < ks) by lra.
+  assert (q0 : 0 <= q) by (rewrite eq; lra). destruct (share_of q ks k0 q0) as [qk0 e].
+  set (W := rho * (q / ks)). assert (W0 : 0 <= W) by (unfold W; apply Rmult_le_pos; lra). assert (fW : 0 <= f * W) by (apply Rmult_le_pos; lra).
+  assert (w := Rmult_le_compat_r _ _ _ qk0 Kb). rewrite e in w. assert (W1 : 99/400 * (f * W) <= q) by (unfold W; lra).
+  split; [exact Kb|split; [|split]].
+  - replace (rho * 1 * q / ks) with W by (unfold W; field; lra).
+    assert (c : 7/5 * (3 * f) * p + (21/5 * p + 2) * X <= 13775/100000 * f) by lra.
+    assert (k1 : 0 <= W * (13775/100000 * f - (7/5 * (3 * f) * p + (21/5 * p + 2) * X))) by (apply Rmult_le_pos; lra). lra.
+  - apply (Rmult_le_reg_r f); auto. replace (t / f * (36/10 * p + 41/10 * h * nu) * f) with (t * (36/10 * p + 41/10 * (h * nu))) by (field; lra).
+    replace (M * f) with (t * (f * W)) by (rewrite eM; unfold W; ring). apply Rmult_le_compat_l; lra.
+  - replace (rho * q / ks) with W by (unfold W; field; lra).
+    assert (c : (1/25 + 2 * iS) * X <= 204/100 * (3/64 * f)) by (assert (0 <= X * (1 - iS)) by (apply Rmult_le_pos; lra); lra).
+    assert (k1 : 0 <= W * (204/100 * (3/64 * f) - (1/25 + 2 * iS) * X)) by (apply Rmult_le_pos; lra). lra.
+Qed.
+(* c: 8 with noise, 4 without *)
+Lemma step_2_4 c rho ell L t p h iN kap ks q M : 0 < rho <= 1 -> 0 < ell <= L -> 0 < t -> h = L * t -> 0 <= p <= 1/100 -> h <= 1/10 -> p <= h ^ 2 ->
+  c = 8 /\ h ^ 2 <= rho / 40 \/ c = 4 /\ h ^ 2 <= rho / 20 -> 0 <= iN <= 1 ->
+  kap = 1 - rho * 1 * (7/5 * (c / rho ^ 2) * p + (21/5 * p + 2 * 0) * 4 * h ^ 2) -> q = 7/8 * 1 * p + h * 0 ->
+  ks = kap - 9/10 * rho * ell * t -> M = rho * t * (q / ks) ->
+  17/25 <= ks /\ rho * 1 * q / ks * (7/5 * (c / rho ^ 2) * p + (21/5 * p + 2) * 4 * h ^ 2) <= 1/25 /\
+  M <= 13/10 * rho * t * p /\ q / ks * (2 * (1 / rho - 1)) <= 26/10 * (1 / rho - 1) * p /\
+  h * iN + 2/3 * p + rho * q / ks * (51/50 * (c / rho ^ 2) + (1/25 + 2 * iN) * 4 * h ^ 2) <= h * iN + 12 * p / rho.
+Proof.
+  intros [r0 r1] l t0 eh [p0 p1] h1 ph hc [i0 i1] ek eq es eM. destruct (fall rho ell L t h r0 l t0 eh) as [_ sl].
+  assert (h0 : 0 <= h) by (rewrite eh; apply Rmult_le_pos; lra). assert (rh : rho * h <= rho * (1/10)) by (apply Rmult_le_compat_l; lra).
+  assert (H0 := pow2_ge_0 h). assert (H1 : h ^ 2 <= 1/100) by nra. set (H := h ^ 2) in *.
+  set (P := p / rho). assert (rP : rho * P = p) by (unfold P; field; lra).
+  assert (P0 : 0 <= P) by (unfold P, Rdiv; apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; lra]).
+  assert (pP : p <= P) by (assert (0 <= (1 - rho) * P) by (apply Rmult_le_pos; lra); lra).
+  set (C := c * P). assert (C01 : 0 <= C <= 1/5 /\ rho * C <= 8/100 /\ C <= 8 * P).
+  { unfold C. destruct hc as [[-> hr]|[-> hr]].
+    - assert (P <= 1/40) by (apply (Rmult_le_reg_l rho); lra). lra.
+    - assert (P <= 1/20) by (apply (Rmult_le_reg_l rho); lra). lra. }
+  destruct C01 as [[C0 C1] [rC CP]].
+  assert (pH0 : 0 <= p * H) by (apply Rmult_le_pos; lra). assert (pH : p * H <= 1/10000) by (assert (0 <= (1/100 - p) * H) by (apply Rmult_le_pos; lra); lra).
+  assert (rpH : 0 <= rho * (p * H) <= 1/10000) by (split; [apply Rmult_le_pos; lra|assert (0 <= (1 - rho) * (p * H)) by (apply Rmult_le_pos; lra); lra]).
+  assert (rH : 0 <= rho * H <= 1/100) by (split; [apply Rmult_le_pos; lra|assert (0 <= (1 - rho) * H) by (apply Rmult_le_pos; lra); lra]).
+  assert (e1 : rho * 1 * (7/5 * (c / rho ^ 2) * p + (21/5 * p + 2 * 0) * 4 * H) = 7/5 * C + 84/5 * (rho * (p * H))) by (unfold C, P; field; lra).
+  assert (both : 7/5 * C + 9/100 * rho <= 318/1000).
+  { destruct (Rle_dec rho (2/5)) as [small|large]; [lra|]. apply (Rmult_le_reg_l rho); [lra|].
+    assert (0 <= (rho - 2/5) * (1 - rho)) by (apply Rmult_le_pos; lra). lra. }
+  assert (Kb : 17/25 <= ks) by (rewrite es, ek, e1; lra). assert (k0 : 0 < ks) by lra.
+  destruct (share_of q ks k0 ltac:(rewrite eq; lra)) as [qk0 e]. assert (w := Rmult_le_compat_r _ _ _ qk0 Kb). rewrite e in w.
+  set (Y := q / ks) in *. rewrite eq in w.
+  split; [exact Kb|split; [|split; [|split]]].
+  - replace (rho * 1 * q / ks * (7/5 * (c / rho ^ 2) * p + (21/5 * p + 2) * 4 * H)) with (Y * (7/5 * C + 84/5 * (rho * (p * H)) + 8 * (rho * H)))
+      by (unfold Y, C, P; field; lra).
+    assert (0 <= Y * (1 - (7/5 * C + 84/5 * (rho * (p * H)) + 8 * (rho * H)))) by (apply Rmult_le_pos; lra). lra.
+  - rewrite eM. assert (rt : 0 <= rho * t) by (apply Rmult_le_pos; lra). assert (0 <= rho * t * (7/8 * p - 17/25 * Y)) by (apply Rmult_le_pos; lra).
+    assert (0 <= rho * t * p) by (apply Rmult_le_pos; lra). lra.
+  - assert (i : 0 <= 1 / rho - 1). { apply (Rmult_le_reg_l rho); [lra|]. replace (rho * (1 / rho - 1)) with (1 - rho) by (field; lra). lra. }
+    assert (0 <= (1 / rho - 1) * (7/8 * p - 17/25 * Y)) by (apply Rmult_le_pos; lra). assert (0 <= (1 / rho - 1) * p) by (apply Rmult_le_pos; lra). lra.
+  - replace (12 * p / rho) with (12 * P) by (unfold P; field; lra).
+    replace (rho * q / ks * (51/50 * (c / rho ^ 2) + (1/25 + 2 * iN) * 4 * H)) with (51/50 * (c * (Y / rho)) + rho * Y * ((1/25 + 2 * iN) * 4 * H)) by (unfold Y; field; lra).
+    set (V := Y / rho). assert (rV : rho * V = Y) by (unfold V; field; lra).
+    assert (V0 : 0 <= V) by (unfold V, Rdiv; apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; lra]).
+    assert (V1 : 17/25 * V <= 7/8 * P) by (apply (Rmult_le_reg_l rho); lra).
+    assert (cV : c * V <= 8 * V) by (destruct hc as [[-> _]|[-> _]]; lra).
+    assert (g1 : 0 <= (1/25 + 2 * iN) * 4 * H <= 1/10) by (split; [apply Rmult_le_pos; lra|assert (0 <= (1 - iN) * H) by (apply Rmult_le_pos; lra); lra]).
+    assert (rY : rho * Y <= Y) by (assert (0 <= (1 - rho) * Y) by (apply Rmult_le_pos; lra); lra).
+    assert (0 <= rho * Y) by (apply Rmult_le_pos; lra).
+    assert (0 <= rho * Y * (1/10 - (1/25 + 2 * iN) * 4 * H)) by (apply Rmult_le_pos; lra). lra.
+Qed.
