@@ -95,6 +95,11 @@ VERDICTS = {
     "ssf.sharper.theorem": HOLDS,
     "ssf.sharper.short": HOLDS,
     "ssf.family": HOLDS,
+    "ssf.family_noise": HOLDS,
+    "ssf.limits_average": HOLDS,
+    "ssf.limits_masks": HOLDS,
+    "ssf.limits_steps": HOLDS,
+    "ssf.limits_curvature": HOLDS,
     "ssf.partial_control": HOLDS,
 }
 CLAIMS = {claim.id: claim for claim in claims.CLAIMS}
@@ -103,7 +108,9 @@ DECIDED_HERE = [  # exact and symbolic ones, and of the searches those whose ver
     "ssf.r_tradeoff", "ssf.A2", "ssf.A3", "ssf.lemma1", "ssf.lemma2.noise", "ssf.lemma3",
     "ssf.lemma3.eq22-25", "ssf.lemma3.eq26-28", "ssf.lemma3.eq31", "ssf.lemma3.eq42",
     "ssf.lemma3.eq55-56", "ssf.lemma4.eq61-63", "ssf.lemma4.eq64-67", "ssf.lemma4.eq100-101",
-    "ssf.lemma3.eq46-48", "ssf.sharper.lemma2", "ssf.family", "ssf.partial_control",
+    "ssf.lemma3.eq46-48", "ssf.sharper.lemma2", "ssf.family",
+    "ssf.limits_average", "ssf.limits_masks", "ssf.limits_steps", "ssf.limits_curvature",
+    "ssf.partial_control",
     "ssf.sharper.lemma4", "ssf.sharper.theorem", "ssf.sharper.short",
 ]  # fmt: skip
 REFUTED = [name for name, verdict in VERDICTS.items() if verdict != HOLDS]

@@ -11,15 +11,18 @@ from fedtheory.algorithms.fedsub import FedSub
 from fedtheory.algorithms.scaffold import Scaffold
 from fedtheory.algorithms.ssf import SSF
 from fedtheory.core.key import Key
-from fedtheory.maps.subspace import Spherical
+from fedtheory.maps.subspace import Coordinate, Spherical
 from fedtheory.papers.tight.fedsub import MANY, left_on_kinked, on_kinked
 from fedtheory.papers.tight.mud import drift_noise, squares, squares_and_spreads
 from fedtheory.papers.tight.ssf import FAR, chain, drift_chain, drift_of_many, opposed, slope_left
 from fedtheory.papers.tight.table import Entry, Mean, Steps, gap, item, known
 from fedtheory.problems.matrix_regression import MatrixRegression
-from fedtheory.theory.instances import Smooth, coordinate_frames
+from fedtheory.problems.quadratic import Quadratic
+from fedtheory.running.simulate import run
+from fedtheory.theory.instances import Smooth, coordinate_frames, fixed
+from fedtheory.theory.limits.chain import Chain
 from fedtheory.theory.ssf import family
-from fedtheory.theory.ssf.round import Instance
+from fedtheory.theory.ssf.round import Instance, play
 from fedtheory.theory.worst_case import found, ours
 from fedtheory.theory.worst_case.ours import LOCAL
 from fedtheory.theory.worst_case.program import play_fedavg
@@ -135,6 +138,74 @@ def one_step(amount: dict[str, int]) -> Mean:
     algorithm = FedSub(1.0, 1, Spherical(1, "orthonormal"), dual=False)
     runs = [squares(algorithm, Smooth(one, 0 * one), one[0], T, Key(s)) for s in range(5 * amount["steps"])]
     return Mean.of(runs, T / (2 * 2))
+
+
+@torch.no_grad()
+def sample_noise(far: float = 300.0) -> float:
+    """9.1 by SSF's own second step: E<xi, P xi> over (sqrt(rho) sigma + l sqrt(E|y - x|^2))^2.
+
+    A linear loss of slope `far` along the first axis, noise +-(sigma + l (y - x)) along it, over both axes as P.
+    """
+    one = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+    sigma, ell, top, zero = 1.0, 2.0, 100.0, 0 * one
+    problem = Smooth(zero, -sigma / ell * one, a=-far * one, noise=top * one, gate=ell / top * one)
+    q = play(Instance(problem, zero[0], zero, zero[0], coordinate_frames(2, 1), 1 / far, 2))
+    xi, moved = q.xi[..., 1, :], (q.delta[..., 1, :] ** 2).sum(-1)
+    share, e = (float(q.each(one)) for one in ((xi * q.down(xi)).sum(-1), moved))
+    return share / ((0.5**0.5) * sigma + ell * e**0.5) ** 2
+
+
+@torch.no_grad()
+def left_over(T: int = 4) -> float:
+    """limits.1: the average squared gradient of full steps over the limit, |x|^2/2, all sequences of two axes."""
+    one = torch.ones(1, 2, dtype=torch.float64)
+    points, total = [one[0]], 0.0
+    for _ in range(T):
+        total += float(torch.stack(points).square().sum(-1).mean())
+        points = [
+            run(FedSub(1.0, 1, fixed(frame), dual=False), Smooth(one, 0 * one), 1, x0=x, metrics=()).x
+            for x in points for frame in coordinate_frames(2, 1)
+        ]  # fmt: skip
+    return total / (2 / 0.5 * (1 - 0.5**T))
+
+
+@torch.no_grad()
+def curvature_seen() -> float:
+    """limits.2: one step on a line that lies between both axes: price 1, where d/r is 2."""
+    half = torch.full((2, 2), 0.5, dtype=torch.float64)
+    problem, x = Quadratic(half[None], torch.zeros(1, 2, dtype=torch.float64)), torch.ones(2, dtype=torch.float64)
+    ends = [
+        run(FedSub(2.0, 1, fixed(frame), dual=False), problem, 1, x0=x, metrics=()).x
+        for frame in coordinate_frames(2, 1)
+    ]
+    here, then = (sum(float(problem.grad(y).square().sum()) for y in of) / len(of) for of in ([x], ends))
+    return (here + then) / (2 * float(problem.loss(x)))
+
+
+def front_rounds(runs: int, M: int = 24, T: int = 80) -> Mean:
+    """limits.5 at rho = 1/6, delta = 1/2, where M is 24: the least squared gradient of SSF over the bound."""
+    right = 18 / 175 * (1 - 6 / (0.5**2 * T)) * (25 / 3) * (7 / 6)  # L = 25/3, Delta = 7/6 M
+    problem, found = Chain(M), []
+    for seed in range(runs):
+        history = run(SSF(0.1, 1, Coordinate(M // 6, "orthonormal")), problem, T, seed=seed, metrics=[slope], every=1)
+        found.append(min(history["slope"]) ** 2)
+    return Mean.of(found, 1 / right)
+
+
+def slope(problem: Any, x: torch.Tensor) -> float:
+    return float(problem.grads(x.expand(problem.n, -1), problem.clients).mean(0).norm())
+
+
+@torch.no_grad()
+def on_ramp(runs: int, T: int = 60) -> Mean:
+    """limits.4 at rho = 1/2, h = 1/4: the least squared gradient on a ramp over the bound, delta = 1/2."""
+    h, rho, delta = STEP, 0.5, 0.5
+    e = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+    problem, room = Smooth(e, 0 * e, shape="huber"), h * (1 + delta) * rho * T
+    right = 1 - (1 - rho) / (delta**2 * rho * T)  # Delta is room + 1/2
+    method = FedSub(h, 1, Coordinate(1, "orthonormal"), dual=False)
+    ends = [run(method, problem, T - 1, seed=s, x0=(1 + room) * e[0], metrics=()).x for s in range(runs)]
+    return Mean.of([float(problem.gradients(x)[0, 0]) ** 2 for x in ends], 1 / right)
 
 
 def start_steps() -> Steps:
@@ -259,6 +330,30 @@ def entries() -> list[Entry]:
         Entry(
             "one local step (7.8), T to infinity", "left/right", 1.0, "F = |x|^2/2, L eta omega = 1", "exact",
             lambda: 1.0, claim="ssf.family", kind="theorem", reached=one_step, why="attained",
+        ),
+        Entry(
+            "noise of a minibatch (9.1)", "left/right", 1.0, "noise +-(sigma e + l (y - x)), the best s", "exact",
+            lambda: 1.0, claim="ssf.family_noise", reached=lambda amount: sample_noise(), why="attained",
+        ),
+        Entry(
+            "average of any method (limits 1)", "left/right", 1.0, "F = |x|^2/2, full steps", "exact", lambda: 1.0,
+            claim="ssf.limits_average", descent=True, kind="theorem", reached=lambda amount: left_over(),
+            why="attained",
+        ),
+        Entry(
+            "curvature seen, one step (limits 2)", "left/right", 1.0, "F = L <u, x>^2/2", "exact", lambda: 1.0,
+            claim="ssf.limits_curvature", kind="theorem", reached=lambda amount: curvature_seen(), why="attained",
+        ),
+        Entry(
+            "best iterate, fixed steps (limits 4)", "left/right", 1.0, "one local step (7.8), T to infinity",
+            "lower bound", lambda: 2.0, claim="ssf.limits_steps", descent=True, kind="theorem",
+            reached=lambda amount: on_ramp(amount["steps"]), why="7.8 needs no more than twice the limit",
+        ),
+        Entry(
+            "best iterate, masks (limits 5)", "left/right", 1.0, "one local step (7.8), rho to 0, T to infinity",
+            "lower bound", lambda: 2 / (18 / 175), claim="ssf.limits_masks", descent=True, kind="theorem",
+            reached=lambda amount: front_rounds(amount["steps"] // 4),
+            why="2 for 7.8 over 18/175 for the chain; what lies between is open",
         ),
     ]  # fmt: skip
     return rows
