@@ -180,7 +180,9 @@ def evidence(root: Path = ROOT, proofs: Path = HERE) -> dict[str, str]:
 def badge(page: str, root: Path = ROOT, proofs: Path = HERE) -> str:
     """Return the line at a theory page's end: how many of its steps each kind of evidence proves."""
     found = [kind for step, kind in evidence(root, proofs).items() if step.startswith(page + ".")]
-    counts = ", ".join(f"{kind} {found.count(kind)}" for kind in ("Coq", *dict.fromkeys(COLUMNS.values())) if kind in found)
+    counts = "; ".join(
+        f"{kind} {found.count(kind)}" for kind in ("Coq", *dict.fromkeys(COLUMNS.values())) if kind in found
+    )
     return f"The evidence of this page's {len(found)} steps: {counts} ([what this means](../proofs.md))."
 
 

@@ -179,7 +179,7 @@ def _row(record: dict[str, Any]) -> str:
 
 
 def _in_coq(detail: str) -> str:
-    """The detail and, where a theory page proves the claim, how many of the page's steps the repository proves in Coq."""
+    """The detail and, where a theory page proves the claim, how many of the page's steps Coq accepts."""
     root = Path(__file__).resolve().parents[2]
     page, digests = re.search(r"proved in docs/theory/(\w+)\.md", detail), root / "proofs" / "digests.json"
     if page is None or not digests.is_file():
