@@ -190,7 +190,7 @@ def proof_of(name: str, proofs: Path = HERE) -> str:
     """Return the source of a result's proof, by its Coq name, such as Ssf.step_2_5."""
     module, own = name.split(".")
     text = (proofs / f"{module}.v").read_text()
-    start = re.search(rf"^(Lemma|Theorem) {own}\b", text, re.MULTILINE).start()
+    start = re.search(rf"^(Lemma|Theorem|Corollary) {own}\b", text, re.MULTILINE).start()
     return text[start : re.compile(r"\bQed\.").search(text, start).end()]
 
 

@@ -92,7 +92,9 @@ def test_the_pages_say_no_more_than_their_evidence(copy):
 
 def test_every_result_has_a_proof_to_unfold():
     for name in tie.results().values():
-        assert re.match(rf"(Lemma|Theorem) {name.split('.')[1]}\b.*\bQed\.$", tie.proof_of(name), re.DOTALL), name
+        assert re.match(
+            rf"(Lemma|Theorem|Corollary) {name.split('.')[1]}\b.*\bQed\.$", tie.proof_of(name), re.DOTALL
+        ), name
 
 
 def test_the_page_has_the_table_and_the_axioms():
