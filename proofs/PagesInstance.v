@@ -115,9 +115,9 @@ Theorem mud_alike_instance K eta w0 T : (0 < K)%nat -> (0 < T)%nat -> 0 < eta ->
 Proof.
   intros K1 T1 he hs hw run. assert (k1 : 1 <= INR K) by (apply (le_INR 1); lia). assert (e1 : eta <= 1/4) by (assert (1 * eta <= INR K * eta) by (apply Rmult_le_compat_r; lra); lra).
   assert (kap : Mud.kappa 1 1 = 1) by (unfold Mud.kappa; field).
-  assert (gS : forall w o k, gq 0 (run w o (S k)) = ((1 - eta) *: gq 0 (run w o k))%V) by (intros; unfold run; cbn [Nat.iter nat_rect]; unfold gq, FamilyInstance.gq; vring).
+  assert (gS : forall w o k, gq 0 (run w o (S k)) = ((1 - eta) *: gq 0 (run w o k))%V) by (intros w o k; change (run w o (S k)) with (run w o k - eta *: gq 0 (run w o k))%V; generalize (run w o k); intros y; unfold gq, FamilyInstance.gq; vring).
   assert (less : forall w o k, nrm2 (gq 0 (run w o k)) <= nrm2 (gq 0 w)). { intros w o k. induction k; [apply Rle_refl|]. rewrite gS, nrm2_scal. assert (q := nrm2_ge0 (gq 0 (run w o k))). assert (0 <= (1 - (1 - eta) * (1 - eta)) * nrm2 (gq 0 (run w o k))) by (apply Rmult_le_pos; nra). lra. }
-  assert (all : forall w o k, (run w o k = w - eta *: vsum k (fun j => gq 0 (run w o j)))%V). { intros w o k. induction k; [unfold run; change (vsum 0 _) with v0; cbn; vring|]. rewrite vsum_S. unfold run at 1. cbn [Nat.iter nat_rect]. fold (run w o k). rewrite IHk at 1. vring. }
+  assert (all : forall w o k, (run w o k = w - eta *: vsum k (fun j => gq 0 (run w o j)))%V). { intros w o k. induction k; [change (vsum 0 (fun j => gq 0 (run w o j))) with v0; change (run w o 0%nat) with w; vring|]. rewrite vsum_S. change (run w o (S k)) with (run w o k - eta *: gq 0 (run w o k))%V. set (G := gq 0 (run w o k)). rewrite IHk. vring. }
   apply (Mud.step_9_1 K K1 (dirac tt) (fun _ u => u) 1 1 1 eta 0 (Fq 0) (gq 0) run) with (reached := fun w => eta * INR K * sqrt (nrm2 (gq 0 w)) <= 1/5); auto; try lra.
   - intros w o B k B0 hk hB. rewrite all. replace (w - eta *: vsum k (fun j => gq 0 (run w o j)) - w)%V with ((- eta) *: vsum k (fun j => gq 0 (run w o j)))%V by vring. rewrite nrm2_scal.
     assert (s : nrm2 (vsum k (fun j => gq 0 (run w o j))) <= (INR k * B) ^ 2). { eapply Rle_trans; [apply nrm2_vsum|]. apply Rle_trans with (INR k * sum k (fun _ => B ^ 2)); [apply Rmult_le_compat_l; [apply pos_INR|]; now apply sum_le|rewrite sum_const; right; ring]. }
@@ -270,7 +270,7 @@ Proof.
 Qed.
 Lemma length_moment k : lengths (fun t => (t * t) ^ k) = gauss dim (fun v => nrm2 v ^ k) / d ^ k.
 Proof.
-  cbn [ex lengths]. unfold Rdiv at 2. rewrite Rmult_comm, <- ex_scal. apply ex_ext; intros v. rewrite sqrt_sqrt by (apply Rmult_le_pos; [apply nrm2_ge0|apply Rlt_le, Rinv_0_lt_compat, dp]). unfold Rdiv. rewrite Rpow_mult_distr, pow_inv. ring.
+  cbn [ex lengths]. transitivity (gauss dim (fun v => / d ^ k * nrm2 v ^ k)); [|rewrite ex_scal; unfold Rdiv; ring]. apply ex_ext; intros v. rewrite sqrt_sqrt by (apply Rmult_le_pos; [apply nrm2_ge0|apply Rlt_le, Rinv_0_lt_compat, dp]). unfold Rdiv. rewrite Rpow_mult_distr, pow_inv. ring.
 Qed.
 Lemma dot_zero a v : nrm2 v = 0 -> dot a v = 0.
 Proof. intros e. assert (c := cauchy_schwarz a v). rewrite e, Rmult_0_r in c. destruct (Req_dec (dot a v) 0) as [z|z]; auto. assert (q := Rsqr_pos_lt _ z). unfold Rsqr in q. simpl in c. lra. Qed.
@@ -339,7 +339,9 @@ Lemma flips_2 s d : forall a b, flips d (fun o => dn d a (entries s o) * dn d b 
 Proof.
   induction d; intros a b; [unfold dn; cbn; ring|]. change (flips (S d)) with (flip1 (flips d) d). cbn [ex flip1].
   assert (e : forall c o t, dn (S d) c (entries s (turned o d t)) = dn d c (entries s o) + c d * (if t then s else - s)).
-  { intros c o t. unfold dn. rewrite sum_S. unfold entries at 2, turned at 1. destruct (Nat.eq_dec d d); [|congruence]. f_equal. apply sum_ext; intros j hj. unfold entries, turned. destruct (Nat.eq_dec j d); [lia|reflexivity]. }
+  { intros c o t. unfold dn. rewrite sum_S, (sum_ext d (fun j => c j * entries s (turned o d t) j) (fun j => c j * entries s o j)).
+    - unfold entries at 2. unfold turned. destruct (Nat.eq_dec d d); [reflexivity|congruence].
+    - intros j hj. unfold entries, turned. destruct (Nat.eq_dec j d); [lia|reflexivity]. }
   rewrite (ex_ext (flips d) _ (fun o => dn d a (entries s o) * dn d b (entries s o) + a d * b d * s ^ 2)).
   - rewrite ex_plus, ex_const, IHd. unfold dn. rewrite sum_S. ring.
   - intros o. cbn [ex fair]. rewrite !e. field.

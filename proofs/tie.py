@@ -181,7 +181,9 @@ def evidence(root: Path = ROOT, proofs: Path = HERE) -> dict[str, str]:
 def badge(page: str, root: Path = ROOT, proofs: Path = HERE) -> str:
     """Return the line at a theory page's end: how many of its steps each kind of evidence proves."""
     found = [kind for step, kind in evidence(root, proofs).items() if step.startswith(page + ".")]
-    counts = ", ".join(f"{kind} {found.count(kind)}" for kind in ("Coq", *dict.fromkeys(COLUMNS.values())) if kind in found)
+    counts = "; ".join(
+        f"{kind} {found.count(kind)}" for kind in ("Coq", *dict.fromkeys(COLUMNS.values())) if kind in found
+    )
     return f"The evidence of this page's {len(found)} steps: {counts} ([what this means](../proofs.md))."
 
 
@@ -189,7 +191,7 @@ def proof_of(name: str, proofs: Path = HERE) -> str:
     """Return the source of a result's proof, by its Coq name, such as Ssf.step_2_5."""
     module, own = name.split(".")
     text = (proofs / f"{module}.v").read_text()
-    start = re.search(rf"^(Lemma|Theorem) {own}\b", text, re.MULTILINE).start()
+    start = re.search(rf"^(Lemma|Theorem|Corollary) {own}\b", text, re.MULTILINE).start()
     return text[start : re.compile(r"\bQed\.").search(text, start).end()]
 
 

@@ -337,6 +337,16 @@ def test_a_claim_with_two_names_is_linked_on_a_page_of_proofs():
         assert f"[`{id}`](../{where[id].page}.md#{where[id].anchor})" in shown
 
 
+def test_a_step_shows_its_strongest_evidence_and_unfolds_its_coq_statement(monkeypatch):
+    shown = proof_pages.with_evidence("A step. [ssf.2.7]\n\nThe next paragraph.")
+    first, fold, rest = shown.split("\n\n")
+    assert (first, rest) == ('A step. (<a href="#step-ssf-2-7">Coq</a>)', "The next paragraph.")
+    assert fold.startswith("<details><summary>Coq: Ssf.step_2_7</summary><pre>Ssf.step_2_7\n     : forall K")
+    assert "<details><summary>Proof</summary><pre>Lemma step_2_7 K" in fold
+    monkeypatch.setattr(proof_pages.tie, "results", lambda *where: {})
+    assert "Coq" not in proof_pages.with_evidence("A step. [ssf.2.7]")
+
+
 def test_every_page_of_claims_leads_to_its_letters(staged):
     paths = [path for path in (staged / "look-up" / "claims").glob("*/*.md") if path.stem != "notation"]
     assert len(paths) > 40

@@ -76,6 +76,27 @@ def test_every_step_has_a_kind_and_a_step_out_of_coq_is_in_the_table(copy):
     assert "- Not in Coq, of ssf: 2.7 (identity)." in tie.table(copy, copy / "proofs")
 
 
+def test_a_constant_outside_of_the_steps_asks_for_a_review(copy):
+    change(copy / "docs/theory/family.md", r"leaves $\frac{25}6$", r"leaves $\frac{26}6$")
+    assert said(copy) == ["family: review again, the page changed"]
+
+
+def test_the_pages_say_no_more_than_their_evidence(copy):
+    for page in tie.MODULES:
+        assert tie.badge(page) in (ROOT / f"docs/theory/{page}.md").read_text().splitlines()
+    change(copy / "proofs/Ssf.v", "Lemma step_2_7 ", "Lemma other ")
+    shutil.copytree(ROOT / "fedtheory/theory", copy / "fedtheory/theory")
+    counts = "Coq 44; sympy or z3, all real parameters 1"
+    assert tie.badge("ssf", copy, copy / "proofs").startswith(f"The evidence of this page's 45 steps: {counts} (")
+
+
+def test_every_result_has_a_proof_to_unfold():
+    for name in tie.results().values():
+        assert re.match(
+            rf"(Lemma|Theorem|Corollary) {name.split('.')[1]}\b.*\bQed\.$", tie.proof_of(name), re.DOTALL
+        ), name
+
+
 def test_the_page_has_the_table_and_the_axioms():
     text = (ROOT / "docs/proofs.md").read_text()
     assert tie.with_table(text) == text

@@ -179,14 +179,19 @@ def _row(record: dict[str, Any]) -> str:
 
 
 def _in_coq(detail: str) -> str:
-    """The detail and, where a theory page proves the claim, how many of the page's steps the repository proves in Coq."""
+    """The detail and, where a theory page proves the claim, how many of the page's steps Coq accepts."""
     root = Path(__file__).resolve().parents[2]
-    page, digests = re.search(r"proved in docs/theory/(\w+)\.md", detail), root / "proofs" / "digests.json"
-    if page is None or not digests.is_file():
+    digests = root / "proofs" / "digests.json"
+    if not digests.is_file():
         return detail
-    proved = sum(step.startswith(f"{page[1]}.") for step in json.loads(digests.read_text())["steps"])
-    steps = re.findall(r"^\[[\d.\w]+\]:", (root / "docs" / "theory" / f"{page[1]}.md").read_text(), re.MULTILINE)
-    return f"{detail}; {proved} of the page's {len(steps)} steps are in Coq"
+
+    def counted(found: re.Match[str]) -> str:
+        proved = sum(step.startswith(f"{found[1]}.") for step in json.loads(digests.read_text())["steps"])
+        text = (root / "docs" / "theory" / f"{found[1]}.md").read_text()
+        steps = re.findall(rf"^\[{found[1]}\.\d+\.\d+\]:", text, re.MULTILINE)
+        return f"{found[0]}; {proved} of the page's {len(steps)} steps are in Coq"
+
+    return re.sub(r"proved in docs/theory/(\w+)\.md, of whose steps \d+ were run again", counted, detail)
 
 
 _DETAILS = {

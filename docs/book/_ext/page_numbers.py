@@ -25,7 +25,7 @@ from fedtheory.theory.letters import letters
 from fedtheory.theory.proof import PAPERS, WITH_FORMULAS, formulas, steps
 
 sys.path.insert(0, str(ROOT / "proofs"))
-import tie  # noqa: E402
+import tie
 
 PAGES = ROOT / "docs" / "theory"
 NAMED = re.compile(r"[\w.,+-]*(<!-- ([\w/]+): (.+?) -->)")

@@ -1,4 +1,4 @@
-"""The pages of proofs, docs/theory: beside every step its strongest evidence, below it the Coq statement and its proof."""
+"""The pages of proofs, docs/theory: every step with its strongest evidence, its Coq statement and the proof, folded."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ from used import NOTEBOOKS
 from fedtheory.theory.proof import KINDS, PAPERS, Step, steps
 
 sys.path.insert(0, str(ROOT / "proofs"))
-import tie  # noqa: E402
+import tie
 
 MARK = re.compile(r"\[((?:" + "|".join(PAPERS) + r")\.\d+\.\d+)\]")
 CLAIM = re.compile(r"`([a-z]+\.[\w.-]+(?: / [\w.-]+)*)`")
