@@ -209,7 +209,7 @@ def codes(fix: str) -> Iterator[str]:
 def follow(call: Call, said: str) -> None:
     """Change the call as the line says."""
     head, _, fix = said.partition("Fix: ")
-    argument = re.split(r"[=\[ :]", head, maxsplit=1)[0]
+    argument = re.split(r"[=\[ :.]", head, maxsplit=1)[0]
     if found := re.search(r"spell it (\w+)", fix):
         (keyword,) = [one for one in call.call.keywords if one.arg == argument]
         keyword.arg = found[1]

@@ -381,7 +381,7 @@ def test_what_does_not_fit_has_a_line():
     refused(seen(mlp(), data=data[0][0]), "clients=", "a list of (inputs, targets)")
     refused(seen(mlp(), data=data[0]), "clients=", "pass [(x, y)]")
     refused(seen(mlp(), data=dict(enumerate(data))), "clients=", "list(clients.values())")
-    refused(seen(mlp(), nn.MSELoss), "loss=", "pass MSELoss()")
+    refused(seen(mlp(), nn.MSELoss), "loss=", "pass nn.MSELoss()")
     refused(lambda: Supervised(nn.MSELoss(), mlp(), data), "module='MSELoss'", "swap module and loss")
     refused(seen(mlp(), test=(inputs(4), inputs(4)[:, :1])), "test inputs=(4,)", "(3,) a sample")
     refused(seen(mlp(), data=[[data[0][0]]]), "clients[0]=", "a pair (inputs, targets)")

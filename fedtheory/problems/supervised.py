@@ -85,7 +85,8 @@ class Supervised(Minibatches):
     ) -> None:
         checks.instance("module", module, nn.Module, "pass for example nn.Linear(8, 1)")
         if isinstance(loss, type) or not callable(loss):
-            fix = f"pass {loss.__name__}()" if isinstance(loss, type) else "pass for example nn.MSELoss()"
+            made = f"{'nn.' * hasattr(nn, getattr(loss, '__name__', ''))}{getattr(loss, '__name__', '')}()"
+            fix = f"pass {made}" if isinstance(loss, type) else "pass for example nn.MSELoss()"
             checks.reject("loss", loss, "a function of (outputs, targets)", fix, TypeError)
         if isinstance(loss, nn.Module) and not list(module.parameters()) and list(loss.parameters()):
             expected = "a module with parameters"
