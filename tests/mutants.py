@@ -2406,7 +2406,7 @@ MUTANTS = [
         "algorithms/rolora.py",
         "g * trained",
         "g",
-        f"{NEWER_LORA}::test_the_model_is_the_mean_of_the_clients_models[RoLoRA]",
+        f"{NEWER_LORA}::test_transcript[RoLoRA]",
     ),
     Mutant(
         "A and B change places",
