@@ -252,7 +252,7 @@ def _at(server: Any, x: torch.Tensor) -> Any:
 
 @dataclass(frozen=True)
 class ClientMomentum(Around):
-    """A method whose clients step by m = beta m + g in the place of the gradient g; m = 0 at the start of a round.
+    """A method whose clients step by m = beta m + g instead of the gradient g; m = 0 at the start of a round.
 
     SGD with momentum as in PyTorch. The method sees m as its gradient, in control variates as well. Neutral: beta 0.
 

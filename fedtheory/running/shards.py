@@ -165,7 +165,7 @@ class Shards:
         return map_leaves(gathered, up)
 
     def _average(self, up: T, clients: torch.Tensor) -> T:
-        """The participants' average in the place of each one's upload: one row, repeated (S, ...)."""
+        """The participants' average instead of each one's upload: one row, repeated (S, ...)."""
         mine = self.mine(clients)
         weights = torch.ones(int(self.bounds[-1]), dtype=torch.float64) if self.weights is None else self.weights
         of = weights[mine] / weights[clients].sum()
