@@ -88,7 +88,7 @@ ASCII = {  # what a reader would have to translate -> how it is found
     "a sign": r"<=|>=|!=|\|\||(?<![-<=\w])->|\bsqrt\b",
 }
 UNSEEN = re.compile(  # code, formulas, tags, targets of links, attributes
-    r"```.*?```|<style.*?</style>|<script.*?</script>|<span class=\"math.*?</span>|`[^`]*`|\$\$.*?\$\$|"
+    r"```.*?```|<pre>.*?</pre>|<style.*?</style>|<script.*?</script>|<span class=\"math.*?</span>|`[^`]*`|\$\$.*?\$\$|"
     r"(?<!\\)\$(?:[^$\\]|\\.)*\$|<[A-Za-z/!][^>]*>|\]\([^)]*\)|\{\.[^}]*\}|\{\w+\}|https?://\S+",
     re.DOTALL,
 )

@@ -124,7 +124,7 @@ _FIXES = {  # by the name of a type: what to pass
     "parts": "pass a partition, such as problems.partitions.iid(labels, 10, Key(0))",
 }
 _FIXES_OF_NAMES = {  # of an argument: what to pass in the place of a value of another type
-    "seed": lambda value: "pass one number; run_seeds takes several as seeds=",
+    "seed": lambda value: "pass seed=0; run_seeds takes several as seeds=",
     "sampled": lambda value: f"pass a number of clients, as sampled=round({value} * problem.n)",
     "x0": lambda value: (
         "pass torch.nn.utils.parameters_to_vector(x0.parameters()).detach()"

@@ -491,8 +491,8 @@ class Supervised(Minibatches):
     def moments(self, x: torch.Tensor) -> list[torch.Tensor]:
         """Mean and variance (2, channels) of each batch normalisation that keeps nothing, as the server gathers them.
 
-        Each client passes one batch of up to `batch` samples and sends its moments, two numbers a channel, which no
-        count of a run holds; the server takes those of the mixture, with the client weights.
+        Each client passes one batch of up to `batch` samples and sends its moments: two numbers a channel, which no
+        count of a run holds. The server takes the moments of the mixture, with the client weights.
         """
         if not self._plain_moments():
             return []

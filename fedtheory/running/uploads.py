@@ -254,7 +254,7 @@ class Masked:
 class MaskedUploads(_Packed):
     """A method whose clients hide their uploads by masks that cancel in the sum (Bonawitz et al. 2017), for teaching.
 
-    An entry crosses as a whole number of 8 bytes, a multiple of 2^-bits. Each two clients draw a mask from a common
+    An entry crosses as a whole number of 8 bytes, a multiple of `2**-bits`. Each two clients draw a mask from a common
     secret; one adds it and the other subtracts it, modulo 2^64. So an upload is uniform whatever was trained, and the
     sum is right to the last bit. All clients must take part: what lets others fail, shared secrets, is left out, and so
     is the exchange of keys. Neutral: bits None.

@@ -603,6 +603,8 @@ NO_JUMP = every(
              ("theorem", OF_FAMILY["theorem"].changed("1/25", F["more_p"].text)), ("some", OF_FAMILY["some"])],
             cleared=True),
     Equal("step**2/(phi**2*rho)*(nu + 4*p)", F["Y_nu"], [("step", F["no_jump"])]),
+    Equal(F["Y_nu"].side(0), "Y*(nu + 4*p)", ["h == sqrt(Y*rho)*phi"]),
+    Equal(F["Y_S"].side(0), "Y", ["h == sqrt(Y*rho)*phi"]),
     Equal("step**2/(phi**2*rho)", F["Y_S"], [SECOND, ("step", F["both"])]),
     Equal("most", OF_FAMILY["quarter"], [FIRST, ("most", F["both"])]),
     Equal(F["any_p"], OF_FAMILY["p"]),
