@@ -2247,13 +2247,6 @@ MUTANTS = [
         "test_parts.py::test_masks_cancel_in_the_sum_and_hide_each_upload",
     ),
     Mutant(
-        "sensitivity of one client that leaves",
-        "running/uploads.py",
-        "self.noise / 2 * (1 if local",
-        "self.noise * (1 if local",
-        "test_parts.py::test_epsilon_is_the_accountants",
-    ),
-    Mutant(
         "uploads are not normalized",
         "running/uploads.py",
         "dy=up.dy * factor.view",
