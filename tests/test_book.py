@@ -347,6 +347,12 @@ def test_a_step_shows_its_strongest_evidence_and_unfolds_its_coq_statement(monke
     assert "Coq" not in proof_pages.with_evidence("A step. [ssf.2.7]")
 
 
+def test_links_of_theory_pages_lead_to_pages(staged):
+    for page in (staged / "theory").glob("*.md"):
+        for link in re.findall(r"\]\(([^)#:]+\.md)", page.read_text()):
+            assert (page.parent / link).exists(), (page.name, link)
+
+
 def test_every_page_of_claims_leads_to_its_letters(staged):
     paths = [path for path in (staged / "look-up" / "claims").glob("*/*.md") if path.stem != "notation"]
     assert len(paths) > 40

@@ -44,7 +44,7 @@ def write(stage: Stage, code: Code, where: Mapping[str, Place]) -> None:
 
 
 def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:
-    text, known = bare(proved(paper)), steps(paper)
+    text, known = bare(proved(paper)).replace("](../proofs.md", "](coq.md"), steps(paper)
     text = with_evidence(text)
     text = CLAIM.sub(lambda found: _linked(found, where), text)
     text = re.sub(r"\b[Nn]otebook (\d\d)\b", _notebook, text)
