@@ -1,9 +1,6 @@
 """The limits of docs/theory/limits.md, attacked by the code that trains and by draws of its subspaces."""
 
-import contextlib
-import io
 import itertools
-import re
 from pathlib import Path
 
 import pytest
@@ -154,13 +151,3 @@ def test_the_chain_is_as_smooth_as_it_says():
             apart = problem.grads(x, problem.clients) - problem.grads(y, problem.clients)
             assert bool((apart.norm(dim=-1) <= L * (x - y).norm(dim=-1) * (1 + 1e-9)).all())
             assert float(problem.losses(x, problem.clients).mean()) >= -7 / 6 * 6
-
-
-def test_the_page_prints_what_its_code_prints():
-    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == PAGE.read_text().count("```python") == 2
-    for code, shown in blocks:
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            exec(code, {})
-        assert said.getvalue() == shown

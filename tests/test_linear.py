@@ -1,7 +1,5 @@
 """docs/theory/linear.md, attacked by the code that trains and by rounds written again in NumPy."""
 
-import contextlib
-import io
 import itertools
 import math
 import re
@@ -320,13 +318,3 @@ def test_the_plan_is_that_of_theorem_2():
         linear_plan(1.0, 0.5, n=2, sampled=3)
     with pytest.raises(ValueError, match=r"mu=2.0"):
         linear_plan(1.0, 2.0)
-
-
-def test_the_page_prints_what_its_code_prints():
-    blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == PAGE.read_text().count("```python") == 2
-    for code, shown in blocks:
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            exec(code, {})
-        assert said.getvalue() == shown
