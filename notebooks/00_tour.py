@@ -237,9 +237,9 @@ assert abs(curves["FedAvg"][0][-1] - two.error(resting_point(0.2, 20))) < 1e-3
 #
 # ## 3. What crosses the wire *
 #
-# Now a larger problem, the matrix regression of the SSF paper: 20 clients, a $100 \times 10$ matrix $X$, and
-# $F_i(X) = \frac{1}{2 n_i}\lVert A_i X - B_i\rVert_F^2 + \frac{\lambda}{2}\lVert X\rVert_F^2$, where client $i$ holds
-# $n_i$ rows of data, $A_i$ and $B_i$.
+# Now a larger problem, the matrix regression of the SSF paper: 20 clients, a $100 \times 10$ matrix $X$, and $F_i(X) =
+# \frac{1}{2 n_i}\lVert A_i X - B_i\rVert_F^2 + \frac{\lambda}{2}\lVert X\rVert_F^2$, where $A_i$ and $B_i$ are client
+# $i$'s $n_i$ rows of data.
 #
 # A **subspace** method draws a random basis $P$ with $r$ orthonormal columns in each round (here $r = 20$ of $m =
 # 100$). All clients make the same basis from one seed. They move only within it, so their messages have $r$ rows

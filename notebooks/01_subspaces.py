@@ -207,8 +207,8 @@ for scale, s2 in (("orthonormal", 1.0), ("isotropic", 4 / 2)):
 # That is larger than $\tfrac mr - 1$ by $1 + \tfrac1r$: the price of columns that are neither orthogonal nor of equal
 # length.
 #
-# > **Predict.** For which $r$ is the isotropic shadow a worse guess of $v$ than no guess at all, that is, worse than
-# > $0$, whose squared error is $\lVert v \rVert^2$?
+# > **Predict.** For which $r$ is the isotropic shadow a worse guess of $v$ than $0$, whose squared error is $\lVert v
+# > \rVert^2$?
 #
 # We measure all of it, 400 draws per point, with bars of $\pm 2$ standard errors. All 48 measurements lie within 4
 # standard errors of their formula; the table shows twelve.
@@ -786,19 +786,18 @@ check("01.5", answer)
 #
 # - The first half of Assumption 1 holds, the second does not: $\mathbb{E} W$ is $\frac mr$ along the chosen direction
 #   and $\frac mr \cdot \frac{r-1}{m-1} < 1$ perpendicular to it. (1 point)
-# - The trace of $W$ is $m$ whatever the law: what one direction gains the others lose, and the loss is a bias, which no
+# - The trace of $W$ is $m$ whatever the law: what one direction gains the others lose. That loss is a bias, which no
 #   number of rounds averages out. (1 point)
 # - A seed makes the same basis at all clients only if all know the direction. It must come from what all have seen
-#   before the round, such as the last step of the model, or be sent: as many numbers as the model. (1 point)
+#   before the round, such as the last step of the model. Or it must be sent: as many numbers as the model. (1 point)
 #
 # **A model answer.** The columns are orthogonal and of the right length, so $P^\top P = \tfrac mr I$. But the law has a
 # preferred direction $g$: along it every draw has $W g = \tfrac mr g$; perpendicular to it $r - 1$ of $m - 1$
 # dimensions are seen, so that $\mathbb{E}\, W v = \tfrac mr \tfrac{r-1}{m-1} v$. A step is $\tfrac mr$ times too long
 # along $g$ and too short elsewhere. As long as $g$ stays the same this does not average out. One could divide it out,
-# since both factors are known. What a client wants that is *not* in the average gradient, which is what a correction of
-# drift is about, is among the directions that lose. And the average gradient is not known before the round. Clients
-# would use the last one, which they can read off the model's last step. Or the server would send $m$ numbers, which the
-# subspace was to save.
+# since both factors are known. A correction of drift is about what a client wants beyond the average gradient, and
+# those directions lose. And the average gradient is not known before the round. Clients would use the last one, which
+# they can read off the model's last step. Or the server would send $m$ numbers, which the subspace was to save.
 #
 # </details>
 

@@ -16,8 +16,8 @@
 # - to read Algorithm 1 beside the code that runs;
 # - how it follows from a primal-dual method, (5) to (12), and what the dual variable is, (13) to (19);
 # - which step of the derivation is not an identity, what it drops, and what happens if you do not drop it;
-# - why Algorithm 1 as printed leaves the finite numbers with two of its three projections, how fast, and how the
-#   paper's own rewriting cures it at no cost;
+# - why Algorithm 1 as printed diverges with two of its three projections, how fast, and how the paper's own rewriting
+#   cures it at no cost;
 # - what of the paper's Figure 1 and Table 1 we reproduce, and on what the rest depends.
 #
 # ## Prerequisites
@@ -600,9 +600,9 @@ if (rank, rounds) == (10, 150):
 
 # %% [markdown]
 # The printed line is right in exact arithmetic and unusable in floating point for SS and RD, however small the step
-# size: the step size does not enter the recursion. It needs no long run either: with $m/r = 2$ the average gains
-# about one decimal digit every seven rounds. For the paper's own problem the package has measured it ("our-" is the
-# paper's word for FedSub; "(n=1)" at an axis or "(n=5)" in a legend counts seeds, not clients):
+# size: the step size does not enter the recursion. It needs no long run either: with $m/r = 2$ the average gains about
+# one decimal digit every seven rounds. We measured it on the paper's own problem. ("our-" is the paper's word for
+# FedSub; "(n=1)" at an axis or "(n=5)" in a legend counts seeds, not clients.)
 
 # %%
 record = committed("fedsub/why_nan")
@@ -983,9 +983,9 @@ check("02.5", answer)
 # %% [markdown]
 # ## Summary
 # - Algorithm 1 with $P = I$ is a primal-dual method and is SCAFFOLD, with half of its uplink.
-# - Its subspace version follows by identities up to one step, the dropped $P^k (P^k)^\top$ in (11). With that step
-#   undone the method is SSF and reaches the solution of our deterministic problem; with it, clients store $r$ instead
-#   of $m$ numbers, and the error stalls.
+# - Its subspace version follows by identities up to one step, the dropped $P^k (P^k)^\top$ in (11). Without that step
+#   the method is SSF and reaches the solution of our deterministic problem. With it, clients store $r$ instead of $m$
+#   numbers, and the error stalls.
 # - The dual is $\eta \tau$ times the difference of average and own gradient in the **last** subspace, seen from the
 #   new one.
 # - Line 12 carries the average of the duals on, and every new basis stretches it. At $m/r = 2$ the factor is a little

@@ -441,8 +441,8 @@ assert gap > 1e-3
 #
 # Three things travel down: the seed of $P_t$ (8 bytes), $c_{proj}$, and the model. A client needs all of $x^t$ to
 # compute gradients, not only $x_{proj}$. If it holds $x^{t-1}$, it rebuilds $x^t$ from the new $x_{proj}$ and the seed
-# of $P_{t-1}$, which it got a round ago. That is a `Replay` message of $r$ rows. If it was away for some rounds, it
-# needs one such step per round, with the seeds that it missed, or the model itself where that is smaller. The first
+# of $P_{t-1}$, which it got a round ago. That is a `Replay` message of $r$ rows. After some rounds away it needs one
+# such step per round, with the seeds that it missed. Where the model itself is smaller, it gets the model. The first
 # time, it needs the model. The alternative, `SSFReading(resend_model=True)`, sends the model every time.
 #
 # > **Predict.** Count per client and round, up and down together, relative to SCAFFOLD. What do you expect for
@@ -566,7 +566,7 @@ assert all(last[rank, "printed"] > 1e3 and last[rank, "sums"] < 1 for rank in (5
 # | $P^\top P = (d/r) I$, $P P^\top = I$ | FedSub's own scale, orthonormal |
 # | nothing on absent clients | a returning client's dual is turned by all bases that it missed |
 # | absent keep | the dual's coordinates stay as they are (the tables below) |
-# | absent step, step turned | the dual goes on stepping, with the last endpoint as it was, or turned as well |
+# | absent step, step turned | the dual goes on stepping, with the last endpoint as it was, or turned |
 # | stored endpoints | the mean in line 12 is over the last endpoints of all clients |
 # | dual not rotated | no client's dual is turned |
 # | no r/m | line 6 without its factor |
@@ -1125,8 +1125,8 @@ check("03.7", answer)
 # - The paper's numbers for SSF, SCAFFOLD and FedAvg come out. FedSub's depend on readings that are open. Its NaN at $r
 #   = 50$ alone came out in two of them. One of the two also has the printed orders: absent clients step their duals
 #   with stale endpoints, and every round has a new basis.
-# - Its lemmas and its rate, why there is a $12K^3$, and what of it is tight: notebook 04, sections 6 to 8 and
-#   exercise 5.
+# - Notebook 04, sections 6 to 8 and exercise 5, has its lemmas and its rate: why there is a $12K^3$, and how tight it
+#   is.
 #
 # ## References
 # - S. Zhu, Z. Huang, Y. Xu, P. Li: Subspace Optimization for Efficient Federated Learning under Heterogeneous Data,

@@ -520,9 +520,9 @@ assert all(abs(measured / predicted - 1) < 0.15 for _, predicted, measured in ro
 # + \mathcal O(\eta^{2-c})\big[1+(L-\rho)\,\mathcal O(\Gamma_u^4+\Gamma_v^4)\big], \tag{10}$$
 #
 # with $\Gamma_u^2 = \min\{2\epsilon_u^2 + 2\eta^2S^2G^2\kappa_v^2,\; \kappa_u^2\}$ (Lemma 2) and $\Gamma_v$ alike. In
-# words: gradients get small like $1/T$, down to a floor; every decomposed layer raises the floor by the size of its
-# factors, and resets keep these small. The remarks conclude: with $\eta = 1/\sqrt T$ it is FedAvg's rate
-# (`mud.remark1`), slower for a larger $S$ (`mud.remark2`), slowest for FedLMT, which never resets (`mud.remark3`).
+# words: gradients get small like $1/T$, down to a floor. Every decomposed layer raises the floor by the size of its
+# factors, which resets keep small. The remarks conclude: with $\eta = 1/\sqrt T$ it is FedAvg's rate (`mud.remark1`),
+# slower for a larger $S$ (`mud.remark2`), slowest for FedLMT, which never resets (`mud.remark3`).
 #
 # > **Predict.** A rank-1 update without resets cannot become a matrix of rank 2 (section 2). Can (10) be true for it?
 
@@ -648,9 +648,9 @@ assert entries[0]["verdict"] == "holds"
 # + \frac{L_s\,\eta\,c_U\,\sigma^2}{r v\,N}, \qquad \eta \le \frac{r v}{L_s c_U}.$$
 #
 # In words: this is FedAvg's rate with a step that is $rv$ times as long. The price of a random low rank: the noise
-# counts $c_U/(rv)^2 \approx (m+r)/r$ times, and the longest step is shorter by as much. Left below: full rank, where a
-# repaired Theorem 1 holds; (71), at the end of the appendix's proof, has the terms that (10) hides in its $\mathcal O$.
-# Right: rank 1 and a gradient that $U$ misses.
+# counts $c_U/(rv)^2 \approx (m+r)/r$ times, and the longest step is shorter by as much. Below, on the left: full rank,
+# where a repaired Theorem 1 holds. (Formula (71), at the end of the appendix's proof, has the terms that (10) hides in
+# its $\mathcal O$.) On the right: rank 1 and a gradient that $U$ misses.
 
 # %% tags=["hide-input"]
 # Picture: the repaired bounds and measured gradients (a committed result); checks
@@ -1133,8 +1133,8 @@ check("05.6", answer)
 #
 # AAD removes the covariance of the clients' factors, a share of order $\eta^2$ of the update. And it makes the loss as
 # smooth in the factors as in the model, up to a constant. What a message of a 32nd can say stays a 32nd: the update is
-# $Au$ with far fewer numbers in $u$ than in $w$. Resets let other directions in, one draw after the other, and
-# $AA^\top$ is no projector, so that even within its range the steps are not gradient steps. In section 8 it is behind
+# $Au$ with far fewer numbers in $u$ than in $w$. Resets let other directions in, one draw after the other. And
+# $AA^\top$ is no projector, so even within its range the steps are not gradient steps. In section 8 it is behind
 # FedAvg.
 #
 # </details>

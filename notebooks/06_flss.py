@@ -232,8 +232,8 @@ assert 0.9 * float(share[3]) < held <= float(share[3]) + 1e-12
 #
 # ### 2.3 Projecting updates, gradients, or both (Table 1)
 #
-# Table 1 compares three objects: the update, $P P^\top \mathbf g$; each local gradient, $P P^\top \nabla F_k$, so that
-# the client never leaves the subspace; both.
+# Table 1 projects three objects: the update, $P P^\top \mathbf g$; each local gradient, $P P^\top \nabla F_k$; both.
+# With projected gradients a client never leaves the subspace.
 #
 # > **Predict.** Which of the three train the same model? Does the answer change with a single local step?
 
@@ -296,8 +296,8 @@ assert list(dimensions.values()) == [4, 4, 8]
 # package's default is the third reading. (Local updates before projection would also do, but would have to be sent, at
 # $d$ numbers each.)
 #
-# Do the readings matter for the result? Digits, three seeds, 40 rounds; the differences are between runs with equal
-# seeds, so that the data and the batches are the same.
+# Do the readings matter for the result? We run the digits with three seeds and 40 rounds. Differences are between runs
+# with the same seed, so with the same data and batches.
 
 # %%
 others = {
@@ -827,10 +827,9 @@ assert [round(one) for one in saved] == [80, 40]
 # second half; over the 400 rounds it is 40%, since FLSS spends 200 of them as FedAvg.
 #
 # Two warnings. Some numbers are cut off rather than rounded (175.7 M is printed as 0.17 G, 69.886 M as 69.88 M). And
-# the 40 full vectors in FLSS's 35.14 M have two explanations that the appendix cannot tell apart: 200/5 unprojected
-# rounds, as here, or $P$ itself, sent once, with $R = 40$. One number does not fit: 1.11 M for Sign+EF+FLSS is
-# 1.10 M by this count. If the signs are taken first and projected then (`order="sign"`), projected rounds cost
-# $R$ words and not $R$ bits:
+# the appendix leaves two explanations for the 40 full vectors in FLSS's 35.14 M: 200/5 unprojected rounds, as here, or
+# $P$ itself, sent once, with $R = 40$. One number does not fit: 1.11 M for Sign+EF+FLSS is 1.10 M by this count. If the
+# signs are taken first and projected then (`order="sign"`), projected rounds cost $R$ words and not $R$ bits:
 
 # %%
 signs_first = FLSSReading(**vars(paper["Sign+EF+FLSS"]), order="sign")
@@ -878,8 +877,8 @@ assert rows[3][3] < 0.65 * rows[2][3]
 
 # %% [markdown]
 # The upload falls to 60%. With sampled clients the download grows by about as much here, and nothing is saved. At the
-# printed length ($R = 40$, 10 of 100 clients; section 7) it grows to 2.4 times FedAvg's, so that FLSS sends half as
-# many bytes again as FedAvg in all. With all clients in all rounds both ways shrink. The printed costs leave out the
+# printed length ($R = 40$, 10 of 100 clients; section 7) it grows to 2.4 times FedAvg's. So FLSS sends half as many
+# bytes again as FedAvg in all. With all clients in all rounds both ways shrink. The printed costs leave out the
 # download.
 #
 # ## 6. A run
@@ -1100,7 +1099,7 @@ for E in (5, 10):
 # blame, or settings that the appendix does not print. These are the number of clients, the rate, the batch size, $R$,
 # how $G$ is sampled and when updates are sent whole.
 #
-# **Five and ten epochs**, the short runs: FedProx, MOON and FedNTD cannot be told from FedAvg; The means of FetchSGD
+# **Five and ten epochs**, the short runs: FedProx, MOON and FedNTD cannot be told from FedAvg. The means of FetchSGD
 # and STC lie below it, as printed; three seeds settle this only for FetchSGD at five epochs. FLSS is behind its base,
 # by less with 10 local epochs, where FedAvg has come farthest by $T_0$. There both intervals contain zero; at five
 # epochs SignSGD's does. That fits the explanation above.
@@ -1169,7 +1168,7 @@ assert flss == ["direction holds", "direction holds", "not tested"]  # each besi
 # With our ten steps of 50 images a client's change hardly ever lies that near its last one: LBGM sends the whole model
 # in at least 99.8% of the messages, so it is almost FedAvg. The paper's LBGM saves two fifths of the upload, so its
 # changes repeat themselves more than ours; its batches and rates are not known. FLSS is behind LBGM here because it is
-# behind FedAvg, by 2 to 4 points (at $\beta = 1$ the interval holds zero); the printed order is the opposite. FLSS's
+# behind FedAvg, by 2 to 4 points (at $\beta = 1$ the interval contains zero); the printed order is the opposite. FLSS's
 # accuracy grows with $\beta$, as printed.
 
 # %% [markdown]

@@ -236,9 +236,9 @@ assert float((ends[0] - ends[1]).norm()) > 1e-3
 # \left( g_{r,p}^k - g_{i,r,p}^k \right) z_{r,p}^k , \qquad (10)$$
 #
 # zero only where all clients measure the same. What comes down later are steps, not a model, and steps lead to $x_r$
-# only from a point of the same path. So a client must know exactly where on the path it stands. (5) says that the
-# rebuild begins at the client's model and makes the rounds $t_i, \dots, r-1$; line 11 sets $t_i = r$, the round in
-# which it took part, not the next one. Is that right? It depends on what the client holds after round $r$:
+# only from a point of the same path. So a client must know exactly where on the path it stands. By (5) the rebuild
+# begins at the client's model and makes the rounds $t_i, \dots, r-1$. Line 11 sets $t_i = r$, the round in which the
+# client took part, not the next one. Is that right? It depends on what the client holds after round $r$:
 #
 # | it holds | which is | the rebuild must begin with | because |
 # |---|---|---|---|
@@ -969,7 +969,7 @@ assert sum(", 0.001, seed" in note and "not finite" in note for note in record["
 # the edge is the batch: on 64 images instead of 8, projected gradients carry the rate 0.001 to the end. So where one
 # run bears a rate and another does not, compare their batches first.
 #
-# The paper prints neither the rates, the batch, $P$ and $K$ of its figure; its Algorithm 5 takes all gradients at
+# The paper does not print the rates, the batch, $P$ and $K$ of its figure. Its Algorithm 5 takes all gradients at
 # $x^K$, which we read as $x^k$. (After 240 rounds 0.001 still looks safe.)
 #
 # ### Figure 6, and what is missing

@@ -308,8 +308,8 @@ quadratics = frontier_of("quadratics", picture=False)
 # - Three methods get to the solution, SCAFFOLD, FedDyn and FedDC: they estimate what each client's gradient is at the
 #   common minimum. All others stall, at FedAvg's error or above.
 # - FedProx at FLSS's $\mu = 0.01$ and FedAvg are the same within a thousandth.
-# - Of those that stall, SignSGD reaches FedAvg's level, intervals overlapping, with a 25th of its bytes up. STC is
-#   the most accurate of those that are cheap in both directions (FedBAT, EF21-P and SSF are, too); it is surely
+# - Of those that stall, SignSGD reaches FedAvg's level, intervals overlapping, with a 25th of its bytes up. Of the
+#   methods that are cheap in both directions (FedBAT, EF21-P and SSF are, too) STC is the most accurate; it is surely
 #   behind FedAvg here.
 
 # %%
@@ -533,12 +533,11 @@ skew = broken("heterogeneity", picture=True)
 whole = [name for name, method in METHODS.items() if method.family == "full" and (name, 0.05) in skew]
 
 # %% [markdown]
-# At 0.05 most clients hold one or two digits. The methods of the first family, which send whole models, lose up to
-# four points on average. Those that correct drift lose up to three and a half (FedDC's interval reaches nine and a
-# half). Nearly all others lose more. **Compression and skew add up.** One explanation is that what is left out of a
-# client's update is what that client alone knew; but FedZO and FedFTG, which send whole models, lose twenty points,
-# too. FedMUD, FedMUD+BKD and FedLoRU diverge on some seed at the rate that was best at 0.3, FedHM does at 0.3
-# already.
+# At 0.05 most clients hold one or two digits. The methods of the first family, which send whole models, lose up to four
+# points on average. Those that correct drift lose up to three and a half (FedDC's interval reaches nine and a half).
+# Nearly all others lose more. **Compression and skew add up.** Perhaps compression leaves out what that client alone
+# knew. But FedZO and FedFTG, which send whole models, lose twenty points, too. FedMUD, FedMUD+BKD and FedLoRU diverge
+# on some seed at the rate that was best at 0.3, FedHM does at 0.3 already.
 
 # %%
 ran = [name for name in METHODS if (name, 0.05) in skew]
@@ -593,10 +592,10 @@ assert min(alone[name]["lost_low"] for name in ("EF21-P", "DeComFL", "FedZO")) >
 silent = broken("lag")
 
 # %% [markdown]
-# Of five clients that download, each falls silent with this probability (one always answers). At 0.9 that is nearly
-# one client in a round, and the picture is that of few participants. One thing is new: control variates and duals
-# (SCAFFOLD, FedDyn, FedDC) are as old as a client's last answer, and yet these three lose one to two points, FedAvg
-# three. The intervals of these four overlap.
+# Of five clients that download, each falls silent with this probability (one always answers). At 0.9 that is nearly one
+# client in a round, and the picture is that of few participants. One thing is new. Control variates and duals
+# (SCAFFOLD, FedDyn, FedDC) are as old as a client's last answer, and yet these three lose only one to two points,
+# FedAvg three. The intervals of these four overlap.
 
 # %% tags=["hide-input"]
 # Checks: what is said of silence

@@ -201,7 +201,7 @@ assert set(range(len(cut.layout.layers))) - set(blocks) <= set(asked)
 # batch.
 #
 # > **Predict.** Whose peak is within 1.1 of inference, and whose is near 3? ("A second, moved model" is put together
-# > from its moved layers, so that the model, these layers and the whole are there at once.)
+# > from its moved layers: the model, these layers and the whole exist at once.)
 
 # %%
 config = transformers.OPTConfig(
@@ -391,10 +391,10 @@ assert {cell for cell, row in by_cell.items() if row["verdict"] == "contradicted
 assert all(abs(ratios[cell] / ratio - 1) < 0.02 for cell, ratio in odd.items())
 
 # %% [markdown]
-# The ratio of the two methods, a factor of more than a million, is not in doubt. The quarter by which ours is larger is
-# what the printed numbers leave out (notebook 07); a cost matches here within a factor of 1.5. Three of the 24 costs do
-# not fit the printed rounds: DeComFL's 1.8 MB for OPT-1.3B on RTE and on BoolQ is ten times what they give, and FedZO's
-# 0.38 TB on CB half as much again.
+# The ratio of the two methods, a factor of more than a million, is not in doubt. Ours is larger by a quarter, which the
+# printed numbers leave out (notebook 07). Here a cost within a factor of 1.5 matches. Three of the 24 costs do not fit
+# the printed rounds: DeComFL's 1.8 MB for OPT-1.3B on RTE and on BoolQ is ten times what they give, and FedZO's 0.38 TB
+# on CB half as much again.
 #
 # ## 5. Rounds against dimension
 #

@@ -143,10 +143,10 @@ for at in small.weights[:3]:
 # %% [markdown]
 # ## 2. A learning rate that changes *
 #
-# FedSub prints $\eta = 0.1$, and its public script for the network keeps 0.1 in every round (`--constant_lr`; four
-# processes, 47 epochs for coordinates, 20 for the full space and FedAvg). SSF prints nothing. `run` takes a schedule, a
-# function of the round that all know beforehand, so it costs no message. But what do the clients keep, and in which
-# units?
+# FedSub prints $\eta = 0.1$, and its public script for the network keeps 0.1 in every round (`--constant_lr`). It runs
+# four processes, 47 epochs for coordinates, 20 for the full space and FedAvg. SSF prints nothing. `run` takes a
+# schedule, a function of the round that all know beforehand, so it costs no message. But what do the clients keep, and
+# in which units?
 #
 # - SCAFFOLD's and SSF's $c_i$ are means of **gradients**, $(x - y_i)/(K \eta)$ in SCAFFOLD's line 12, with this round's
 #   $\eta$. They mean the same at any rate.
@@ -485,9 +485,9 @@ check("10.4", answer)
 # answer = {"duals left"}
 # ```
 #
-# Line 6 divides by a larger $\eta\tau$: the correction is two thirds of what cancels the gradient, and the clients
-# drift off as FedAvg's do, by a third as much. What is kept as a gradient (SCAFFOLD), or carried over, is right at any
-# rate. FedAvg was not at the solution to begin with.
+# Line 6 divides by a larger $\eta\tau$, so the correction is two thirds of what cancels the gradient. The clients drift
+# off as FedAvg's do, by a third as much. What is kept as a gradient (SCAFFOLD), or carried over, is right at any rate.
+# FedAvg was not at the solution to begin with.
 #
 # </details>
 

@@ -11,8 +11,8 @@
 #
 # ## What you will learn
 # - which five steps make a method, what each is given, and what it must return;
-# - three laws that every method should pass: it becomes a known method at an end of its range, it resumes after a kill
-#   with the same bits, and it sends the bytes that you count by hand;
+# - three laws that every method should pass. At an end of its range it becomes a known method; it resumes after a kill
+#   with the same bits; and it sends the bytes that you count by hand;
 # - what a problem has to bring, so that every method runs on it;
 # - how both get on the command line without a change of the package, and how a claim gets into a ledger.
 #
@@ -642,8 +642,8 @@ check("11.3", answer)
 #
 # A: what a checkpoint does not hold is lost, or left over from the run before. At momentum 0 nothing of it is used, and
 # no byte is sent more. B: the velocity crosses, $d$ numbers more for each client. C: at $\beta = 0$ it is FedAvg, it
-# resumes, it sends the same: all green. It is another method, whose resting point is the same and whose speed is that
-# of a tenth of the rate at $\beta = 0.9$. A law at one end does not tell two methods apart that share this end; one at
+# resumes, it sends the same: all green. It is another method, with the same resting point, and at $\beta = 0.9$ with
+# the speed of a tenth of the rate. A law at one end does not tell apart two methods that share this end. A law at
 # another point does, such as $v = \Delta^0 (1 + \beta)$ after two rounds of the same change.
 #
 # </details>

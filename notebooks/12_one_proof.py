@@ -870,9 +870,9 @@ for number, sides in {"5.3": descent_left, "5.4": weight_enough, "5.5": noise_ga
 
 # %% [markdown]
 # > **Break it.** Is $\rho/(2L)$ the largest step? It is used in 5.1 only, for $u \le \frac18$, and $\sqrt{\rho/8}$
-# > would do for that. Take $L \tilde\eta = \frac14$ at $r = 5$, twice what is allowed, by a larger step of the
-# > server: once with the clients' steps as they are, once with theirs smaller, $K L \eta_\ell =
-# > \frac{\sqrt\rho}{10}$. Which of the four lines fail?
+# > would do for that. Take $L \tilde\eta = \frac14$ at $r = 5$, twice what is allowed, by a larger step of the server.
+# > Do it once with the clients' steps as they are and once with smaller ones, $K L \eta_\ell = \frac{\sqrt\rho}{10}$.
+# > Which of the four lines fail?
 
 # %%
 rho = 5 / d
@@ -1185,8 +1185,8 @@ check("12.1", answer)
 # ```
 #
 # $y_i^k - x = -\eta k P d_i$, so that $e_k = \rho \eta^2 k^2 \lVert d_i \rVert^2$ by 2.5, and the mean of $k^2$ over
-# $k = 0, \dots, K - 1$ is $(K - 1)(2K - 1)/6$, about $K^2/3$. The claim has $1.388\, K^2$: four times as much for many
-# steps, a factor of two for the noise and a factor of two for the bends, neither of which is there.
+# $k = 0, \dots, K - 1$ is $(K - 1)(2K - 1)/6$, about $K^2/3$. The claim has $1.388\, K^2$, four times as much for many
+# steps: a factor of two for the noise and one for the bends. Neither is there.
 #
 # </details>
 
@@ -1344,8 +1344,8 @@ check("12.5", answer)
 #   its proof, and a check of the end alone sees little.
 # - $D$ is a mean and has $K^2$; the paper's lemma is a sum and has $K^3$. In its potential the $K^3$ is one $K$ too
 #   many.
-# - The theorem is 2.3 and 3.6 times our two runs. The drift lemma is a few hundredths of that; line 3.3 and, at small
-#   $r$ and few rounds, the end that is dropped are most of it.
+# - The theorem is 2.3 and 3.6 times our two runs. The drift lemma is a few hundredths of that slack. Line 3.3 is most
+#   of it, and at small $r$ and few rounds the end that is dropped.
 # - At $r = d$ the theorem is SCAFFOLD's rate. The subspace costs $\frac1\rho$ in rounds; a second $\frac1\rho$
 #   depends on how long the local steps are.
 # - The page that this notebook walks through is [docs/theory/ssf.md](../docs/theory/ssf.md); its section 7 has other

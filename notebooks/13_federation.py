@@ -1,10 +1,10 @@
 # %% [markdown]
 # # From one process to a federation
 #
-# In the notebooks so far clients were rows of a tensor. Here the same run is played four ways: in one process; in four
-# processes that share the clients; as a server and clients that exchange bytes alone; and, where
-# [Flower](https://flower.ai) is installed, over a socket. The last model has **the same bits** each time. Now that the
-# clients are really apart, we can test every count of bytes in this course: do we count what crosses?
+# In the notebooks so far clients were rows of a tensor. Here the same run is played four ways: in one process, in four
+# processes that share the clients, and as a server and clients that exchange bytes alone. Where
+# [Flower](https://flower.ai) is installed, it also runs over a socket. The last model has **the same bits** each time.
+# Now that the clients are really apart, we can test every count of bytes in this course: do we count what crosses?
 #
 # **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 90. It runs in half a
 # minute. **Needs:** notebooks 00, 03, 07.
@@ -13,7 +13,7 @@
 # - what the bits of a run depend on, and what they do not;
 # - how a run is divided over processes without a change of its result;
 # - what a message is made of: the payload, which we count, and the metadata and headers around it;
-# - how a client catches up that was away, and what happens to one whose upload is lost;
+# - how a client that was away catches up, and what happens to a client whose upload is lost;
 # - what a message costs on a socket, and for which methods that matters.
 #
 # ## Prerequisites
@@ -81,7 +81,7 @@ print(fingerprint(once.x))
 # machine only.
 #
 # **What do the bits depend on?** They depend on the key of each draw, and so not on who draws. They also depend on *how
-# clients are stacked*: twelve clients are computed as rows of one tensor, and a product of stacked matrices may be
+# clients are stacked*. Twelve clients are computed as rows of one tensor, and a product of stacked matrices may be
 # rounded differently from the same product alone. So `run` can cut the clients into `blocks` and stack only within a
 # block. Above, each client was a block of its own.
 #
@@ -253,10 +253,10 @@ assert all(tuple(row[1:3]) == tuple(row[3:5]) and row[6] for row in rows)
 # %% [markdown]
 # ### 3.2 A client that was away
 #
-# SSF's model moves in every round within the subspace of that round. A client that has an older model needs, for each
-# missed round, the seed of its basis and $r$ new coordinates; it then makes the steps itself. If it was there when a
-# step was begun, it has the seed of that first step already. Where the model itself is smaller, it is sent the model.
-# In a run of twelve rounds with two clients each, look at who was sent what:
+# SSF's model moves in every round within the subspace of that round. For each missed round a client with an older model
+# needs the seed of the round's basis and $r$ new coordinates; it then makes the steps itself. It already has the seed
+# of the first step, from its last round. Where the model itself is smaller, it is sent the model. In a run of twelve
+# rounds with two clients each, look at who was sent what:
 
 # %%
 last, met = {}, {}
@@ -446,8 +446,8 @@ show(figure)
 # %% [markdown]
 # Payload is count, and the rest is a constant: $h$, about 10,000 bytes a message, for Flower's requests with their
 # headers, whatever the method. FedSub's replies are messages of their own, so it pays twice; the picture leaves it out.
-# So the counted bytes are right, *and* on this socket a method of 400 bytes costs more than half of what one of 8,000
-# costs. Only right of the bend, where a message is longer than $h$, do a method's savings show on the bill. Clients on
+# So the counted bytes are right, *and* on this socket a method of 400 bytes costs more than half as much as one of
+# 8,000. Only right of the bend, where a message is longer than $h$, do a method's savings show on the bill. Clients on
 # one node share a message, and so share $h$. Polls and heartbeats come on top; they grow with seconds and not with
 # messages.
 #
