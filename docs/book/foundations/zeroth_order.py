@@ -1,21 +1,21 @@
 # %% [markdown]
 # # Zeroth-order estimates
 #
-# Two losses give an estimate of a gradient. Choose a direction $z$ and a small $\mu$, and measure the slope along
+# Two losses estimate a gradient. Choose a direction $z$ and a small $\mu$, and measure the slope along
 # $z$:
 #
 # $$g = \frac{f(x + \mu z) - f(x)}{\mu} \approx \langle \nabla f(x), z \rangle, \qquad \hat\nabla f = g\, z .$$
 #
-# **The estimate is nearly unbiased.** If $\mathbb{E}[z z^\top] = I$, then $\mathbb{E}[\langle \nabla f, z\rangle z] =
+# **Nearly unbiased.** If $\mathbb{E}[z z^\top] = I$, then $\mathbb{E}[\langle \nabla f, z\rangle z] =
 # \nabla f$. A positive $\mu$ adds an error: for an $L$-smooth $f$ the slope is off by at most
 # $\frac{\mu L}{2} \lVert z \rVert^2$.
 #
-# **It is noisy.** For normal $z$ in $\mathbb{R}^d$,
+# **Noisy.** For normal $z$ in $\mathbb{R}^d$,
 # $\mathbb{E}\, \lVert \langle \nabla f, z \rangle z \rVert^2 = (d + 2) \lVert \nabla f \rVert^2$: a single estimate
 # is about $\sqrt{d}$ times too long. Averaging over $P$ directions divides the squared error by $P$:
 # $\mathbb{E} \lVert \hat\nabla f - \nabla f \rVert^2 = \frac{d + 1}{P} \lVert \nabla f \rVert^2$.
 #
-# **It is cheap to send.** If server and clients draw $z$ from a shared seed, only the number $g$ is sent, in any
+# **Cheap to send.** If server and clients draw $z$ from a shared seed, only the number $g$ is sent, in any
 # dimension. This is DeComFL. But the dimension comes back as a smaller step or more directions, unless the Hessian
 # has a low effective rank (its trace over its largest eigenvalue).
 
