@@ -650,7 +650,7 @@ check("11.3", answer)
 
 # %% [markdown]
 # **Exercise 4** (4 points). Design a control. A new claim says: *every `ServerMomentum` rests where FedAvg rests*. Its
-# check plays a method for 2,000 rounds on the two clients of section 4 and holds where it ends within $10^{-6}$ of the
+# check plays a method for 600 rounds on the two clients of section 4 and holds where it ends within $10^{-6}$ of the
 # resting point of `FedAvg(lr=0.02, local_steps=5)`. Give an algorithm that the check must refute, and that makes a good
 # control. It must come to rest *near* FedAvg's point, within a tenth of the distance from there to $x^\star$.
 
