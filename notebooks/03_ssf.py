@@ -25,9 +25,9 @@
 # numbers are the paper's. Its algorithm has no line numbers; ours count its lines.
 #
 # ## Symbols
-# This notebook keeps SSF's letters. Two clash with notebooks 01 and 02, which follow FedSub. There $m$ is what is $d$
-# here, while $m$ counts columns here. And there $K$, $k$, $t$ are rounds, a round and a step; here they are local
-# steps, a step and a round.
+# This notebook keeps SSF's letters. Some clash with notebooks 01 and 02, which follow FedSub. Their $m$ is our $d$;
+# our $m$ counts columns. Their $K$, $k$, $t$ are rounds, a round and a step. Ours are local steps, a step and a
+# round.
 #
 # | here | meaning | other papers' letters | in the code |
 # |---|---|---|---|
@@ -232,9 +232,9 @@ assert all(abs(measured / predicted - 1) < 0.1 for _, predicted, measured in row
 # (\tfrac1\rho W v - v)$ in the second.
 #
 # $Q'$ is independent of $Q$, so it shows the share $\rho$ of any squared length on average: of the error and of $v$
-# alike. The relative error in the mean square is therefore that before the change of subspace. On average $\lVert W v -
-# v \rVert^2$ is $(1 - \rho) \lVert v \rVert^2$, and $\lVert \tfrac1\rho W v - v \rVert^2$ is $(\tfrac1{\rho^2} \rho - 2
-# + 1) \lVert v \rVert^2$.
+# alike. So the change of subspace does not alter the relative mean square error. On average $\lVert W v - v \rVert^2$
+# is $(1 - \rho) \lVert v \rVert^2$, and $\lVert \tfrac1\rho W v - v \rVert^2$ is
+# $(\tfrac1{\rho^2} \rho - 2 + 1) \lVert v \rVert^2$.
 #
 # So the root mean square error is $\sqrt{1 - \rho}$ in the first scale, whose correction is too short on average. It is
 # $\sqrt{1/\rho - 1}$ in the second, whose correction is right on average. No correction at all has error 1.
@@ -525,7 +525,7 @@ assert saved > sent
 # know one mechanism that does (notebook 02, section 3). With FedSub's own scale $P^\top P = \frac dr I$, every new
 # basis multiplies the average dual by about $\sqrt{d/r}$, and that average is pure rounding error.
 #
-# > **Predict.** A new basis every 5 rounds, $r = 5, 20, 50$ of $d = 100$. Which run leaves first? Does the paper's
+# > **Predict.** A new basis every 5 rounds, $r = 5, 20, 50$ of $d = 100$. Which run diverges first? Does the paper's
 # > pattern (NaN at $r = 50$ only) come out?
 
 # %% tags=["hide-input"]
@@ -555,7 +555,7 @@ assert all(last[rank, "printed"] > 1e3 and last[rank, "sums"] < 1 for rank in (5
 # lies a little below, most at small $r$.) The form (19) of the FedSub paper stays finite, for the same bytes. With
 # sampled clients it is another algorithm, since (15) to (19) assume that all take part.
 #
-# But the order is the reverse of the paper's table: **small** $r$ leaves first. So this mechanism explains that a
+# But the order is the reverse of the paper's table: **small** $r$ diverges first. So this mechanism explains that a
 # FedSub run can end in NaN. It does not explain why only $r = 50$ did.
 #
 # SSF's text leaves open which scale, which form and which treatment of absent clients its FedSub has. We ran the
@@ -568,7 +568,7 @@ assert all(last[rank, "printed"] > 1e3 and last[rank, "sums"] < 1 for rank in (5
 # | absent keep | its coordinates stay as they are (the tables below) |
 # | absent step, step turned | it goes on stepping, with the last endpoint as it was, or turned as well |
 # | stored endpoints | the mean in line 12 is over the last endpoints of all clients |
-# | dual not rotated | no dual is turned, of whomever |
+# | dual not rotated | no client's dual is turned |
 # | no r/m | line 6 without its factor |
 # | form sums | (19), as above |
 
@@ -612,23 +612,24 @@ for name in ("Full-SCAFFOLD", "SSF"):
 assert not any(lost(name, rank) for name in names if "SSF" in name or "Full" in name for rank in (20, 50))
 
 # %% [markdown]
-# Over all readings SSF, FedAvg and SCAFFOLD stay finite. FedSub in its own scale, as printed, with a rotated dual, is
-# lost at both values of $r$. The same runs with `form="sums"`, or with the dual not rotated, are not.
+# Over all readings SSF, FedAvg and SCAFFOLD stay finite. FedSub in its own scale, as printed, with a rotated dual,
+# diverges at both values of $r$. The same runs with `form="sums"`, or with the dual not rotated, do not.
 #
 # How well a finite FedSub does is not robust. Its plateau moves over the range printed above with choices that the
 # paper does not state, and some of them end below SSF. The same holds for SSF and SCAFFOLD. Averaging $c$ over all
 # clients, or drawing minibatches without replacement, lowers their plateaus. (One seed each, with minibatch noise: read
 # the picture for its large differences only.)
 #
-# One reading of the picture has the paper's pattern: NaN at $r = 50$ and not at $r = 20$. It ran 25,000 rounds and left
-# after 19,000. The others ran 5,000 rounds, too few for a divergence as slow; "absent keep" runs for 25,000 in the
-# tables below.
+# One reading of the picture has the paper's pattern: NaN at $r = 50$ and not at $r = 20$. It ran 25,000 rounds and
+# diverged after 19,000. The others ran 5,000 rounds, too few for so slow a divergence; "absent keep" runs for 25,000
+# in the tables below.
 #
-# SSF's text does not say what becomes of the dual of a client that is not sampled. In FedSub's own paper everyone takes
-# part, and its line 12 stands under "Client $i$" without saying for which $i$. A program may run line 12 for all $n$
-# clients but compute $B_i$ only for the sampled ones. For the others it finds the $B_i$ of their last round. So absent
-# clients go on stepping their duals with stale endpoints. In this reading dual and endpoint are turned into every new
-# basis (`absent="step turned"`). With the endpoint left as it was (`"step"`), both values of $r$ are lost.
+# SSF's text does not say what becomes of the dual of a client that is not sampled. In FedSub's own paper everyone
+# takes part, and its line 12 stands under "Client $i$" without saying for which $i$. A program may run line 12 for
+# all $n$ clients but compute $B_i$ only for the sampled ones. For the others it finds the $B_i$ of their last round.
+# So absent clients go on stepping their duals with stale endpoints. In this reading dual and endpoint are turned into
+# every new basis (`absent="step turned"`). With the endpoint left as it was (`"step"`), the run diverges at both
+# values of $r$.
 #
 # Why should that grow, and why with $r$? A participant sends $B_i = U_i - \Lambda_i$, where $U_i$ sums its gradient
 # steps, so line 12 cancels the old dual: $\Lambda_i + B_i = U_i$. Adding the same $B_i$ again in $q$ rounds of absence
@@ -815,16 +816,16 @@ assert len(turned) == 2
 
 # %% [markdown]
 # In all three tables the numbers of SCAFFOLD, FedAvg and SSF come out within the factor of 1.5. So do FedSub's finite
-# numbers, in the reading that these runs use: absent clients keep the coordinates of their dual, and $P P^\top = I_r$.
-# Its NaN does not come out. The readings of section 5 that are lost are not used here, since these tables keep Table
-# 1's basis for five rounds.
+# numbers, in the reading that these runs use: absent clients keep the coordinates of their dual, and
+# $P P^\top = I_r$. Its NaN does not come out. The readings of section 5 that diverge are not used here, since these
+# tables keep Table 1's basis for five rounds.
 #
 # Two of FedSub's printed *orders* come out the other way round. It lies behind FedAvg at het = 0.5, $r = 20$, and
 # behind SSF at $r = 5$. The second run of section 5 has both as printed, the first of them in the mean only.
 #
 # ### Figure 4 and Table 5: a deep network
 #
-# CIFAR-100, ResNet-110. What of them was run, and on what, their records say; notebook 10 shows them.
+# CIFAR-100, ResNet-110. Their records say what was run, and on which data. Notebook 10 shows them.
 
 # %%
 what_was_run("ssf/fig4", "ssf/table5")
@@ -947,9 +948,9 @@ check("03.2", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 3** (2 points). *Break it, and predict what goes red.* A programmer hands SSF a basis in FedSub's scale, $P
-# P^\top = \tfrac dr I_r$ with $r = d/4$, and changes nothing else. One round with all clients, $x$ so to speak at rest
-# ($\eta_\ell \approx 0$), exact gradients, controls with $\frac1N \sum_i c_i = c$. Which of these fail?
+# **Exercise 3** (2 points). *Break it, and predict what goes red.* A programmer hands SSF a basis in FedSub's scale,
+# $P P^\top = \tfrac dr I_r$ with $r = d/4$, and changes nothing else. One round with all clients, $x$ practically at
+# rest ($\eta_\ell \approx 0$), exact gradients, controls with $\frac1N \sum_i c_i = c$. Which of these fail?
 #
 # - `"rows"`: $P P^\top = I_r$;
 # - `"idempotent"`: $P^\top P P^\top P x = P^\top P x$;
@@ -973,7 +974,7 @@ check("03.3", answer)
 # answer = {"rows", "idempotent", "orthogonal", "seen", "falls"}
 # ```
 #
-# Sums, ranges and averages are linear and survive; what rests on lengths does not. Inside the subspace the error is
+# Sums, ranges and averages are linear and survive; statements about lengths do not. Inside the subspace the error is
 # multiplied by $1 - d/r = -3$. On average the squared error is multiplied by
 # $(1 - \rho) + \rho (1 - 1/\rho)^2 = 1/\rho - 1 = 3$: exercise 2 with $a = 1/\rho$. Below $r = d/2$ the memory
 # explodes. FedSub can afford this scale because it never adds to a memory in the full space.

@@ -261,10 +261,10 @@ assert [row[1:] for row in rows] == [["True", "True"], ["True", "False"]]
 
 # %% [markdown]
 # Without momentum (Appendix D has none) local steps along projected gradients add up to an update that is already in
-# the span of $P$; projecting it again changes nothing. So "both" and "gradient" are one method, "both" merely sends $R$
-# numbers instead of $d$. The paper prints 55.98 and 56.10, 57.58 and 57.01, 56.58 and 56.28 for the two. Equal methods
-# differ by up to 0.57, which is a lower bound on the noise in the table. Keep it in mind when reading differences of
-# this size elsewhere.
+# the span of $P$; projecting it again changes nothing. So "both" and "gradient" are one method; "both" only sends $R$
+# numbers instead of $d$. The paper prints 55.98 and 56.10, 57.58 and 57.01, 56.58 and 56.28 for the two. Equal
+# methods differ by up to 0.57, which is a lower bound on the noise in the table. Keep it in mind when reading
+# differences of this size elsewhere.
 #
 # ## 3. What "streaming" can mean *
 #
@@ -387,8 +387,8 @@ assert entries[0]["margin"] < 0.26
 # 3.4.4 is meant **given $\mathbf w_t$**. The proof has two false steps that matter. (16) bounds noisy gradients by
 # $2L(F_k - F_k^*)$. By this a client at its minimum would not move, however noisy its gradients (`flss.eq16`; (18),
 # (21) and (27) inherit or repeat the step). The sum before (28) counts one gradient too many (`flss.drift-formula`).
-# The second pays for the first. A third, in (14), drops a factor $N$ before a term that the next step drops anyway
-# (`flss.eq14-centering`). And no instance comes nearer to the theorem's right side than a quarter of it.
+# The second error makes up for the first. A third, in (14), drops a factor $N$ before a term that the next step drops
+# anyway (`flss.eq14-centering`). And no instance comes nearer to the theorem's right side than a quarter of it.
 #
 # Why "given $\mathbf w_t$"? The smallest counterexample to the other reading: $F = \frac12\Vert\mathbf w\Vert^2$,
 # $\mathbf w_t$ is $(1, 0)$ or $(-1, 0)$, each half the time, and $P = (0, 1)^\top$. Then $\mathbb E[\mathbf g_t] = 0$,
@@ -503,7 +503,7 @@ assert shares["right side of (10)"][3] > 200
 # Of the next updates, $R = 4$ misses nearly three quarters, and all 20 directions of the past still miss a third. The
 # appendix bounds this loss in one place, the last step of (14), and there it borrows (10), which is not about these
 # updates. That step holds all the same, for another reason, $\lVert \hat g \rVert \le \lVert g \rVert$
-# (`flss.eq14-e-term`). The right side of (10) is true of them here, and far away: with the largest gradient of the
+# (`flss.eq14-e-term`). Here (10) is true of the later updates as well, but loose: with the largest gradient of the
 # run it allows 260 times the square of a mean update.
 #
 # ### 4.3 What a larger $R$ does to the bound, and what to the error
@@ -578,9 +578,9 @@ assert outside == sorted(outside, reverse=True)
 assert inside == sorted(inside)
 
 # %% [markdown]
-# The bound falls with $R$, the bounded quantity rises: more directions carry more sampling noise. What a larger $R$
-# really buys stands in the right panel: the part of the error **outside** the span, which falls to zero. It is no part
-# of the theorem, since 3.4.4 assumes it away. And the cost, for the CNN of 878,538 weights, 400 rounds, $T_0 = 200$:
+# The bound falls with $R$, the bounded quantity rises: more directions carry more sampling noise. The right panel
+# shows what a larger $R$ really buys: the part of the error **outside** the span falls to zero. It is no part of the
+# theorem, since 3.4.4 assumes it away. And the cost, for the CNN of 878,538 weights, 400 rounds, $T_0 = 200$:
 
 # %%
 cnn, rows = PARAMETERS["CNN"], []
@@ -679,9 +679,9 @@ assert rows[0][4] > 7
 assert all(row[3] <= row[4] for row in rows)
 
 # %% [markdown]
-# With the longest step that the theorem admits, the promise is 7.6 times the error at the start, from near and from
-# far. For $G_\nabla$ grows with the start, and so does the floor. (FedSub's theorem assumes bounded gradients as well,
-# without strong convexity: notebook 02.)
+# With the longest step that the theorem admits, the promise is 7.6 times the error at the start, whether the run
+# starts near or far. A farther start has a larger $G_\nabla$, and so a higher floor. (FedSub's theorem assumes
+# bounded gradients as well, without strong convexity: notebook 02.)
 #
 # ### 4.6 Which fixed subspaces reach the solution?
 #
@@ -824,8 +824,8 @@ assert [round(one) for one in saved] == [80, 40]
 
 # %% [markdown]
 # So the unit is 32-bit words sent up by one client. Table 3 counts the second half of the 400 rounds only, for
-# **all** methods (`flss.table3-cost`); Table 4 counts all of it (`flss.table4-cost`). What FLSS saves is 80% of that
-# second half; over the 400 rounds it is 40%, since FLSS spends 200 of them as FedAvg.
+# **all** methods (`flss.table3-cost`); Table 4 counts all of it (`flss.table4-cost`). FLSS saves 80% of that second
+# half. Over the 400 rounds it saves 40%, since it spends 200 of them as FedAvg.
 #
 # Two warnings. Some numbers are cut off rather than rounded (175.7 M is printed as 0.17 G, 69.886 M as 69.88 M). And
 # the 40 full vectors in FLSS's 35.14 M have two explanations that the appendix cannot tell apart: 200/5 unprojected
@@ -920,9 +920,9 @@ print("up to T0 a method and its FLSS are the same run; afterwards FLSS sends le
 assert curves["Sign+EF+FLSS"]["loss"][-1] > 1.3 * curves["Signsgd+EF"]["loss"][-1]
 
 # %% [markdown]
-# Neither pair rises at $T_0$ by more than it moves anyway; signs in the subspace stay above signs without from there
-# on. A rise could come from directions that $P$ lacks, as a step that is cut off no longer goes straight down. Figure
-# 1a in section 7 tests it against FedAvg itself.
+# At $T_0$ neither method's loss rises by more than it moves anyway. From there on SignSGD with FLSS stays above
+# SignSGD without. A rise could come from directions that $P$ lacks, as a step that is cut off no longer goes straight
+# down. Figure 1a in section 7 tests it against FedAvg itself.
 
 # %% [markdown]
 # ## 7. The paper's tables and figures
@@ -935,8 +935,8 @@ assert curves["Sign+EF+FLSS"]["loss"][-1] > 1.3 * curves["Signsgd+EF"]["loss"][-
 # anyway, since the paper's are in its main body. **In the short columns levels are not comparable.** They test the
 # order: a method minus its rival, with the same seeds. The 95% interval may lie on the printed side (*direction
 # holds*), on the other (*direction reversed*, which such a small run cannot call a contradiction) or on both
-# (*inconclusive*). Rivals: of FLSS its base; of SignSGD FedAvg; of the other uncompressed methods FedAvg+FLSS; of
-# FetchSGD and STC Sign+EF+FLSS. Cells without a number say what would make it.
+# (*inconclusive*). FLSS is compared with its base method, and SignSGD with FedAvg. The other uncompressed methods are
+# compared with FedAvg+FLSS, FetchSGD and STC with Sign+EF+FLSS. Cells without a number say what would make it.
 
 
 # %% tags=["hide-input"]
@@ -968,16 +968,16 @@ others = [cell for cell in record["cells"][1:] if "sr=3" not in cell["cell"]]  #
 assert all(cell["verdict"] == "direction holds" for cell in others)
 
 # %% [markdown]
-# "gradient" and "both" agree to less than a tenth of a point, as section 2.3 says they must. They do not agree exactly:
-# in float32 their rounding differs, and 25 rounds of training amplify it. At $sr = 10$, where training swings most,
-# that makes a point. At $sr = 1$ updates are ahead of gradients by 1.3 points, as printed. $sr = 10$ lies below updates
-# at $sr = 3$, as printed. But here $sr = 10$ is the worst rate by far, and in print $sr = 1$ is. At $sr = 3$ it is the
-# other way: the paper gains with updates, here they lose four points to $sr = 1$ and lie behind gradients. Our rate is
-# not the paper's, so three times ours is not three times theirs.
+# "gradient" and "both" agree to less than a tenth of a point, as section 2.3 says they must. They do not agree
+# exactly: in float32 their rounding differs, and 25 rounds of training amplify it. At $sr = 10$, where training
+# swings most, the difference is a point. At $sr = 1$ updates are ahead of gradients by 1.3 points, as printed.
+# $sr = 10$ lies below updates at $sr = 3$, as printed. But here $sr = 10$ is the worst rate by far, and in print
+# $sr = 1$ is. At $sr = 3$ it is the other way: the paper gains with updates, here they lose four points to $sr = 1$
+# and lie behind gradients. Our rate is not the paper's, so three times ours is not three times theirs.
 #
 # ### Table 2: heterogeneity
 #
-# The column of Fashion-MNIST; the files of the two others were not at hand.
+# Only the column of Fashion-MNIST ran. The files of the two others were not at hand.
 
 # %% tags=["hide-input"]
 # Picture and numbers: Table 2, and checks
@@ -1044,14 +1044,14 @@ assert [cell["verdict"] for cell in found["1"]] == ["not tested", "not tested", 
 # two to five points, and here less than half a point is lost. They had the sign of the loss right, and not its size.
 # FLSS saves 40% of the uploads, and sends half as many bytes again both ways, as in section 5.2.
 #
-# At $\beta = 0.5$ SignSGD ends at 89.7% [89.4, 90.0] (printed 90.8), 0.7 points behind FedAvg [0.3, 1.1] (printed 0.3).
-# FLSS ends 0.83 points [0.30, 1.36] below it, where a gain of 0.3 is printed: reversed, as on FedAvg. At $\beta = 1$ it
-# ends 0.48 points [0.38, 0.58] below SignSGD, where the largest of these gains is printed, 0.65. That is reversed, too,
-# though both levels, 90.1 and 89.6%, lie within two points of the printed ones, 90.4 and 91.0. At $\beta = 0.1$ SignSGD
-# ends at 86.2% [85.4, 87.0], half a point below FedAvg [-1.7, 2.7]. Printed are 80.8 and a distance of 4.3. So with our
-# choices signs cost far less there than in the paper. FLSS ends 2.3 points [-0.8, 5.3] below it, which three seeds
-# leave open (1.0 by the best round of each run); 0.5 are printed as a gain. It uploads 60% of SignSGD's bytes, and
-# sends 2.4 times as many both ways.
+# At $\beta = 0.5$ SignSGD ends at 89.7% [89.4, 90.0] (printed 90.8), 0.7 points behind FedAvg [0.3, 1.1] (printed
+# 0.3). FLSS ends 0.83 points [0.30, 1.36] below it, where a gain of 0.3 is printed: reversed, as on FedAvg. At
+# $\beta = 1$ it ends 0.48 points [0.38, 0.58] below SignSGD, where the largest of these gains is printed, 0.65. That
+# is reversed, too, though both levels, 90.1 and 89.6%, lie within two points of the printed ones, 90.4 and 91.0. At
+# $\beta = 0.1$ SignSGD ends at 86.2% [85.4, 87.0], half a point below FedAvg [-1.7, 2.7]. The paper prints 80.8 and a
+# distance of 4.3. So with our choices signs cost far less there than in the paper. FLSS ends 2.3 points [-0.8, 5.3]
+# below it, which three seeds leave open (1.0 by the best round of each run); the paper prints a gain of 0.5. It
+# uploads 60% of SignSGD's bytes, and sends 2.4 times as many both ways.
 
 # %% tags=["hide-input"]
 # Picture and numbers: four times as long, and checks
@@ -1103,11 +1103,11 @@ for E in (5, 10):
 #
 # **Five and ten epochs**, the short runs: FedProx, MOON and FedNTD cannot be told from FedAvg; FetchSGD and STC lie
 # below it in the mean, as printed, which three seeds settle for FetchSGD at five epochs only. FLSS is behind its
-# base, less with 10 local epochs, where FedAvg has come farthest by $T_0$; there both intervals hold zero, and at
-# five epochs SignSGD's does. That fits the explanation above.
+# base, less with 10 local epochs, where FedAvg has come farthest by $T_0$. At 10 epochs both intervals hold zero, at
+# five only SignSGD's. That fits the explanation above.
 #
-# The costs come out, but for one (section 5), those of the other methods too: FetchSGD's table is a quarter of the
-# model, STC's entries are one of 32.
+# All costs but one come out (section 5), also those of the other methods. FetchSGD's table is a quarter of the model;
+# STC sends one entry in 32.
 #
 # **Could another setting win?** Settings that the appendix does not print are changed one at a time, at the printed
 # length: rate, $R$, $T_0$, how often an update is sent whole, $s_r$. FedAvg beside it has the same rate.
@@ -1167,11 +1167,11 @@ flss = [cell["verdict"] for cell in levels if "FLSS" in cell["cell"]]
 assert flss == ["direction holds", "direction holds", "not tested"]  # each beside the next larger beta
 
 # %% [markdown]
-# With our ten steps of 50 images a client's change hardly ever lies that near its last one: LBGM sends the whole model
-# in 99.8% of the messages or more, and is FedAvg but for single ones. The paper's LBGM saves two fifths of the upload,
-# so its changes repeat themselves more than ours; its batches and rates are not known. FLSS is behind LBGM here because
-# it is behind FedAvg, by 2 to 4 points (at $\beta = 1$ the interval holds zero); the printed order is the opposite.
-# FLSS's accuracy grows with $\beta$, as printed.
+# With our ten steps of 50 images a client's change hardly ever lies that near its last one: LBGM sends the whole
+# model in 99.8% of the messages or more, so it is FedAvg in nearly every message. The paper's LBGM saves two fifths
+# of the upload, so its changes repeat themselves more than ours; its batches and rates are not known. FLSS is behind
+# LBGM here because it is behind FedAvg, by 2 to 4 points (at $\beta = 1$ the interval holds zero); the printed order
+# is the opposite. FLSS's accuracy grows with $\beta$, as printed.
 
 # %% [markdown]
 # ### Figure 1(a): the loss when the subspace starts
@@ -1195,10 +1195,10 @@ assert record["cells"][2]["high"] < 0
 assert [round(record["table"][-1][key], 2) for key in ("gap", "gap low", "gap high")] == [0.1, 0.05, 0.14]
 
 # %% [markdown]
-# The highest loss of the rounds after $T_0$ is that at $T_0$, on average over five seeds, and FedAvg's is the same.
+# On average over five seeds, the highest loss after $T_0$ is level with the loss at $T_0$, for FLSS and for FedAvg.
 # So a rise in a single curve can be the noise of sampling clients, which a control run shows, too. Five seeds neither
 # show a rise that is the subspace's own nor exclude one of a few hundredths. The loss goes on falling in the
-# subspace, as printed, more slowly than FedAvg's: at the end it is 0.10 [0.05, 0.14] above that (right).
+# subspace, as printed, more slowly than FedAvg's: at the end it is 0.10 [0.05, 0.14] above FedAvg's (right).
 
 # %% [markdown]
 # ### Figure 1(b) to (d): singular values by network
