@@ -25,9 +25,9 @@
 # numbers are the paper's. Its algorithm has no line numbers; ours count its lines.
 #
 # ## Symbols
-# This notebook keeps SSF's letters. Two clash with notebooks 01 and 02, which follow FedSub. There $m$ is what is $d$
-# here, while $m$ counts columns here. And there $K$, $k$, $t$ are rounds, a round and a step; here they are local
-# steps, a step and a round.
+# This notebook keeps SSF's letters. Some clash with notebooks 01 and 02, which follow FedSub. Their $m$ is our $d$;
+# our $m$ counts columns. Their $K$, $k$, $t$ are rounds, a round and a step. Ours are local steps, a step and a
+# round.
 #
 # | here | meaning | other papers' letters | in the code |
 # |---|---|---|---|
@@ -612,8 +612,8 @@ for name in ("Full-SCAFFOLD", "SSF"):
 assert not any(lost(name, rank) for name in names if "SSF" in name or "Full" in name for rank in (20, 50))
 
 # %% [markdown]
-# Over all readings SSF, FedAvg and SCAFFOLD stay finite. FedSub in its own scale, as printed, with a rotated dual, is
-# lost at both values of $r$. The same runs with `form="sums"`, or with the dual not rotated, are not.
+# Over all readings SSF, FedAvg and SCAFFOLD stay finite. FedSub in its own scale, as printed, with a rotated dual,
+# diverges at both values of $r$. The same runs with `form="sums"`, or with the dual not rotated, do not.
 #
 # The plateau of a finite FedSub is not robust. It moves over the range printed above with choices that the paper does
 # not state, and some of them end below SSF. The same holds for SSF and SCAFFOLD. Averaging $c$ over all clients, or
@@ -624,11 +624,12 @@ assert not any(lost(name, rank) for name in names if "SSF" in name or "Full" in 
 # diverged after 19,000. The others ran 5,000 rounds, too few for so slow a divergence; "absent keep" runs for 25,000 in
 # the tables below.
 #
-# SSF's text does not say what becomes of the dual of a client that is not sampled. In FedSub's own paper everyone takes
-# part, and its line 12 stands under "Client $i$" without saying for which $i$. A program may run line 12 for all $n$
-# clients but compute $B_i$ only for the sampled ones. For the others it finds the $B_i$ of their last round. So absent
-# clients go on stepping their duals with stale endpoints. In this reading dual and endpoint are turned into every new
-# basis (`absent="step turned"`). With the endpoint left as it was (`"step"`), both values of $r$ are lost.
+# SSF's text does not say what becomes of the dual of a client that is not sampled. In FedSub's own paper everyone
+# takes part, and its line 12 stands under "Client $i$" without saying for which $i$. A program may run line 12 for
+# all $n$ clients but compute $B_i$ only for the sampled ones. For the others it finds the $B_i$ of their last round.
+# So absent clients go on stepping their duals with stale endpoints. In this reading dual and endpoint are turned into
+# every new basis (`absent="step turned"`). With the endpoint left as it was (`"step"`), the run diverges at both
+# values of $r$.
 #
 # Why should that grow, and why with $r$? A participant sends $B_i = U_i - \Lambda_i$, where $U_i$ sums its gradient
 # steps, so line 12 cancels the old dual: $\Lambda_i + B_i = U_i$. Adding the same $B_i$ again in $q$ rounds of absence
@@ -815,9 +816,9 @@ assert len(turned) == 2
 
 # %% [markdown]
 # In all three tables the numbers of SCAFFOLD, FedAvg and SSF come out within the factor of 1.5. So do FedSub's finite
-# numbers, in the reading that these runs use: absent clients keep the coordinates of their dual, and $P P^\top = I_r$.
-# Its NaN does not come out. The readings of section 5 that are lost are not used here, since these tables keep Table
-# 1's basis for five rounds.
+# numbers, in the reading that these runs use: absent clients keep the coordinates of their dual, and
+# $P P^\top = I_r$. Its NaN does not come out. The readings of section 5 that diverge are not used here, since these
+# tables keep Table 1's basis for five rounds.
 #
 # Two of FedSub's printed *orders* come out the other way round. It lies behind FedAvg at het = 0.5, $r = 20$, and
 # behind SSF at $r = 5$. The second run of section 5 has both as printed, the first of them in the mean only.
@@ -973,7 +974,7 @@ check("03.3", answer)
 # answer = {"rows", "idempotent", "orthogonal", "seen", "falls"}
 # ```
 #
-# Sums, ranges and averages are linear and survive; what rests on lengths does not. Inside the subspace the error is
+# Sums, ranges and averages are linear and survive; statements about lengths do not. Inside the subspace the error is
 # multiplied by $1 - d/r = -3$. On average the squared error is multiplied by
 # $(1 - \rho) + \rho (1 - 1/\rho)^2 = 1/\rho - 1 = 3$: exercise 2 with $a = 1/\rho$. Below $r = d/2$ the memory
 # explodes. FedSub can afford this scale because it never adds to a memory in the full space.

@@ -823,8 +823,8 @@ assert [round(one) for one in saved] == [80, 40]
 
 # %% [markdown]
 # So the unit is 32-bit words sent up by one client. Table 3 counts the second half of the 400 rounds only, for
-# **all** methods (`flss.table3-cost`); Table 4 counts all of it (`flss.table4-cost`). What FLSS saves is 80% of that
-# second half; over the 400 rounds it is 40%, since FLSS spends 200 of them as FedAvg.
+# **all** methods (`flss.table3-cost`); Table 4 counts all of it (`flss.table4-cost`). FLSS saves 80% of that second
+# half. Over the 400 rounds it saves 40%, since it spends 200 of them as FedAvg.
 #
 # Two warnings. Some numbers are cut off rather than rounded (175.7 M is printed as 0.17 G, 69.886 M as 69.88 M). And
 # the appendix leaves two explanations for the 40 full vectors in FLSS's 35.14 M: 200/5 unprojected rounds, as here, or
@@ -975,7 +975,7 @@ assert all(cell["verdict"] == "direction holds" for cell in others)
 #
 # ### Table 2: heterogeneity
 #
-# The column of Fashion-MNIST; the files of the two others were not at hand.
+# Only the column of Fashion-MNIST ran. The files of the two others were not at hand.
 
 # %% tags=["hide-input"]
 # Picture and numbers: Table 2, and checks
@@ -1104,8 +1104,8 @@ for E in (5, 10):
 # by less with 10 local epochs, where FedAvg has come farthest by $T_0$. There both intervals contain zero; at five
 # epochs SignSGD's does. That fits the explanation above.
 #
-# The costs come out, but for one (section 5), those of the other methods too: FetchSGD's table is a quarter of the
-# model, STC's entries are one of 32.
+# All costs but one come out (section 5), also those of the other methods. FetchSGD's table is a quarter of the model;
+# STC sends one entry in 32.
 #
 # **Could another setting win?** Settings that the appendix does not print are changed one at a time, at the printed
 # length: rate, $R$, $T_0$, how often an update is sent whole, $s_r$. FedAvg beside it has the same rate.

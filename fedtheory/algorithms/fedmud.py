@@ -184,7 +184,7 @@ METHODS = [
             "Train a low-rank update of a frozen model, and merge it every s rounds.",
             "(U, V) -= eta grad in (U, V) of f_i(W + U V^T); W += mean(U) mean(V)^T",
             "With everything whole it is FedAvg (law); its Theorem 1, and Remark 1 on rates:",
-            "The mean of products is not the product of means; a decides whether it trains.",
+            "The mean of products is not the product of means; the factors' range a decides whether it trains.",
             ("mud.theorem1", "mud.remark1"),
         ),
         needs="matrices",
@@ -249,7 +249,7 @@ METHODS = [
         Card(
             "As FedLMT, with an entrywise product of two low-rank products.",
             "W = (X1 Y1^T) o (X2 Y2^T)",
-            "Original: rank up to r^2 with the numbers of 2 r. In FedMUD's tables:",
+            "Original: rank up to r^2 for the numbers of rank 2 r. In FedMUD's tables:",
             "Fourth order in its factors: very sensitive to their scale.",
             ("mud.text.fedhm_fedlmt",),
         ),

@@ -112,7 +112,7 @@ METHODS = [
             "Clients keep momentum in a random subspace, which is drawn anew in every round.",
             "m_i = mu m_i + P^T g_i(y); y -= eta P m_i; x += P mean(P^T (y_i - x))",
             "mu = 0 and P = I are FedAvg; P moves r/m of a gradient in the mean (laws). Original: O(1/sqrt(N T)).",
-            "Momentum that is carried over points nowhere in the new subspace: it spares no rounds (law).",
+            "Momentum that is carried over points nowhere in the new subspace: it saves no rounds (law).",
         ),
         command=lambda o: FedSLoP(o.lr, o.local_steps, Spherical(o.rank, "orthonormal")),
         rate=0.3,

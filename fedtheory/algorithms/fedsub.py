@@ -228,7 +228,7 @@ METHODS = [
         "subspace",
         lambda o: FedSub(o.lr, o.local_steps, Coordinate(o.ranks), dual=False),
         Card(
-            "FedSub without its dual: FedAvg along random coordinates. Its state is FedSub's, never read.",
+            "FedSub without its dual: FedAvg along random coordinates. Its state is a buffer that it never reads.",
             "B -= eta (r/m) P^T g_i; x += P mean(B_i)",
             "P = I is FedAvg (law). What the paper says of it:",
             "FedAvg's drift.",

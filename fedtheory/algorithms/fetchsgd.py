@@ -126,7 +126,7 @@ METHODS = [
             "Count sketches add up; momentum and error live in the server's sketch.",
             "S_u = rho S_u + mean(sketch(y_i - x)); S_e += S_u; x += Top-k(S_e), whose cells are set to 0; rho = 0",
             "A sketch wide enough with k = d is FedAvg (law). Clients keep nothing.",
-            "Where entries are not few and large, estimates are noise that comes back as signal.",
+            "Unless few entries are large, noise of the estimates comes back as signal.",
         ),
     ),
 ]

@@ -273,7 +273,7 @@ METHODS = [
             "Changes are projected on the main directions of the global updates so far.",
             "warm-up: FedAvg; then x += P P^T mean(y_i - x), P the SVD of past updates",
             "Its convex case, and the rate of C.4:",
-            "Cheap only after the warm-up; from there nothing happens outside P between two full rounds.",
+            "Cheap only after the warm-up. Then the model moves outside P in full rounds only.",
             ("flss.thm-c31", "flss.cor-c41"),
         ),
         command=lambda o: FLSS(o.lr, o.local_steps, o.rank, warm_up=max(o.rank, o.rounds // 2)),
