@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from fedtheory import Key, Layout, best_directions, largest_step
+from fedtheory import Estimate, Key, Layout, best_directions, controls_pay_after, largest_step
 from fedtheory.core import registry
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.papers import EXTRAS, store
@@ -105,16 +105,18 @@ def test_what_no_reset_has_touched():
 
 def test_controls_pay_where_the_bounds_cross():
     common = {"L": 2.0, "gap": 3.0, "N": 10, "K": 5}
+    known = Estimate(L=2.0, effective=1.0, gap=3.0, start2=4.0, zeta2=1.0, sigma2=0.0, sample_L=0.0, mu=0.0)
+    pays = lambda q, rho, **sizes: controls_pay_after(known._replace(**sizes), q, rho, n=10, local_steps=5)
     for q, rho, sigma2 in ((0.1, 1.0, 0.0), (0.05, 0.2, 0.0), (0.1, 0.5, 0.01)):
-        T = rules.controls_pay_after(q, rho, start2=4.0, zeta2=1.0, sigma2=sigma2, **common)
+        T = pays(q, rho, sigma2=sigma2)
         less = lambda t, q=q, rho=rho, s=sigma2: (
             rules.bound_with_memory(t, q, rho, start2=4.0, sigma2=s, **common)
             < rules.bound_without(2 * t, q, rho, zeta2=1.0, sigma2=s, **common)
         )
         assert less(1.001 * T)
         assert not less(0.999 * T)
-    assert math.isinf(rules.controls_pay_after(0.1, 1.0, start2=4.0, zeta2=0.0, sigma2=0.0, **common))
-    assert math.isinf(rules.controls_pay_after(0.1, 1.0, start2=4.0, zeta2=1.0, sigma2=1.0, **common))
+    assert math.isinf(pays(0.1, 1.0, zeta2=0.0))
+    assert math.isinf(pays(0.1, 1.0, sigma2=1.0))
 
 
 def test_the_bounds_are_those_of_the_page():
