@@ -84,7 +84,9 @@ def estimate(
     x = problem.start()[None] if points is None else torch.atleast_2d(points)
     checks.tensor("points", x, (None, problem.d), problem.dtype)
     checks.number("least", least)
-    checks.number("reach", reach, 0.0, 1.0, open_low=True, fix="pass about the length of a step, for example reach=0.01")
+    checks.number(
+        "reach", reach, 0.0, 1.0, open_low=True, fix="pass about the length of a step, for example reach=0.01"
+    )
     checks.count("effort", effort)
     if problem.uneven:
         checks.reject("problem", "clients with unequal steps", "the same for all", "construct it with epochs=None")

@@ -22,9 +22,7 @@ _PLACE = "take it from the problem, for example L=problem.constants.L or L=estim
 
 
 @checks.arguments
-def largest_step(
-    method: str, L: float, local_steps: int = 1, share: float = 1.0, *, sample_L: float = 0.0
-) -> float:
+def largest_step(method: str, L: float, local_steps: int = 1, share: float = 1.0, *, sample_L: float = 0.0) -> float:
     """Return the largest local step for which a theorem of docs/theory holds; larger ones may converge, too.
 
     K L eta is at most 1/3 for FedAvg and FedAvg-CD with exact gradients (fedsub.6.3), sqrt(share)/3 for FedSub (its
@@ -89,8 +87,8 @@ def subspace_price(d: int, r: int, effective: float, law: str = "spherical") -> 
 
     Curvature counts by its effective dimension tr H/L, not by d (limits.2.2). For random orthonormal directions the
     price is below 1 + (tr H/L + 1)/r and below d/r (limits.2.4). It equals the first for Gaussian ones (limits.2.5). It
-    is up to d/r for random coordinates (limits.2.6): rotate first. The step is 1/(L price) for subspaces with E[P] = I,
-    the scale "isotropic", and d/r times that for orthonormal projectors.
+    is up to d/r for random coordinates (limits.2.6): rotate first. The step is 1/(L price) for maps with E[P] = I. It is
+    d/r times that for orthonormal projectors, and for `FedSub(dual=False)`, which scales its maps.
 
     Args:
         d: parameters.
