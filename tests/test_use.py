@@ -74,7 +74,7 @@ def test_estimates_are_the_sizes_of_a_quadratic():
     found = estimate(made, x, least=-7.0, effort=60)
     grads = made.grads(x.expand(2, -1), made.full(made.clients))
     mean = grads.mean(0)
-    assert found.L == pytest.approx(4.0)
+    assert abs(found.L - 4) < 1e-6
     assert found.effective == pytest.approx(float(values.mean(0).sum()) / 4)
     assert found.gap == pytest.approx(made.loss(x) + 7)
     assert found.start2 == pytest.approx(float(grads.square().sum(1).mean()))
@@ -316,7 +316,8 @@ def test_the_network_stands_as_the_page_says():
         assert 0.5 * low < found[f"r = {r}: price by rule"] < 2 * high
     for method in ("SSF", "FedAvg"):
         assert found[f"{method}: best step over rule"] > 4
-    assert math.isinf(found["share 0.2, q 10: found"])
-    assert found["share 0.2, q 10: end ratio, low"] > 1
+    assert found["share 0.2, q 10: found"] < found["share 0.2, q 10: rule"]
+    assert found["share 0.2, q 10: end ratio, low"] < 1 < found["share 0.2, q 10: end ratio, high"]
+    assert (round(found["P by rule"]), found["P by experiment"]) == (3, 3)
     assert found["planned over needed, low"] > 1
-    assert all(0.5 < found[f"theta over rho, step {x}"] < 2 for x in (1, 512))
+    assert all(abs(found[f"theta over rho, step {x}"] - 1) < 0.05 for x in (1, 512))

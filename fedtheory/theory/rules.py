@@ -87,8 +87,8 @@ def subspace_price(d: int, r: int, effective: float, law: str = "spherical") -> 
 
     Curvature counts by its effective dimension tr H/L, not by d (limits.2.2). For random orthonormal directions the
     price is below 1 + (tr H/L + 1)/r and below d/r (limits.2.4). It equals the first for Gaussian ones (limits.2.5). It
-    is up to d/r for random coordinates (limits.2.6): rotate first. The step is 1/(L price) for maps with E[P] = I. It is
-    d/r times that for orthonormal projectors, and for `FedSub(dual=False)`, which scales its maps.
+    is up to d/r for random coordinates (limits.2.6): rotate first. The step is 1/(L price) for maps with E[P] = I. It
+    is d/r times that for orthonormal projectors, and for `FedSub(dual=False)`, which scales its maps.
 
     Args:
         d: parameters.

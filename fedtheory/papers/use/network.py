@@ -150,7 +150,7 @@ def of_controls(share: float, q: float, scale: str, sizes: Sizes) -> Row:
     T, rule, found, ends = MEMORY[scale], [], [], []
     for seed, size in enumerate(sizes):
         made = problem(seed)
-        rule.append(rules.controls_pay_after(size, q, share, N, K))
+        rule.append(rules.controls_pay_after(size._replace(sigma2=0.0), q, share, N, K))
         ranks = fifth(made.layout) if share < 1 else tuple(layer.rows for layer in made.layout.layers)
         memory = averages(squares(SSF.haar(q / (K * size.L), K, ranks), made, T, seed))
         plain = averages(squares(FedSub(q / (K * size.L), K, Spherical(ranks), dual=False), made, 2 * T, seed))
@@ -257,7 +257,7 @@ def draw(table: Table) -> Figure:
         style.band(steps, x, mean, low, high, method, rows[0]["seeds"], how)
     steps.axhline(1, color="0.6", linestyle=":", linewidth=1)
     steps.set(xscale="log", yscale="log", xlabel="step over the rule's", ylabel="loss over its start", title="steps")
-    steps.set_ylim(top=10)
+    steps.set_ylim(top=2)
     steps.legend(loc="lower left", fontsize=5)
     (whole,) = of(table, panel="rank", x=0)
     rows, how = [row for row in of(table, panel="rank") if row["x"]], style.look("FedSub")
@@ -284,7 +284,7 @@ def draw(table: Table) -> Figure:
     directions.set(xscale="log", yscale="log", xlabel="directions $P$", title="directions")
     directions.set_ylabel("evaluations to half of the loss")
     directions.legend(fontsize=5)
-    style.caption(figure, table, "digits: five clients, 150 images")
+    style.caption(figure, [row for row in table if row["panel"] != "sizes"], "digits: five clients, 150 images")
     return figure
 
 
