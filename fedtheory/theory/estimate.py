@@ -81,13 +81,15 @@ def estimate(
     (1.0, 1.0)
     """
     checks.instance("problem", problem, Problem, "pass a problem such as Quadratic.random(n=5, d=8, key=0)")
-    x = problem.start()[None] if points is None else torch.atleast_2d(points)
+    x = torch.atleast_2d(problem.start() if points is None else checks.tensor("points", points))
     checks.tensor("points", x, (None, problem.d), problem.dtype)
+    if not len(x):
+        checks.reject("points", "no model", "at least one", "pass problem.start()")
     checks.number("least", least)
     checks.number(
         "reach", reach, 0.0, 1.0, open_low=True, fix="pass about the length of a step, for example reach=0.01"
     )
-    checks.count("effort", effort)
+    checks.count("effort", effort, 1000)
     if problem.uneven:
         checks.reject("problem", "clients with unequal steps", "the same for all", "construct it with epochs=None")
     places = [_at(problem, point, least, reach, effort, Key.of(key).fold("point", p)) for p, point in enumerate(x)]
