@@ -106,8 +106,11 @@ from .running.uploads import NormalizedUploads as NormalizedUploads
 from .running.uploads import PrivateUploads as PrivateUploads
 from .running.uploads import QuantizedUploads as QuantizedUploads
 from .running.uploads import SparseUploads as SparseUploads
+from .theory.estimate import Estimate as Estimate
+from .theory.estimate import estimate as estimate
 from .theory.rules import LinearPlan as LinearPlan
 from .theory.rules import best_directions as best_directions
+from .theory.rules import controls_pay_after as controls_pay_after
 from .theory.rules import largest_step as largest_step
 from .theory.rules import linear_plan as linear_plan
 from .theory.rules import subspace_price as subspace_price

@@ -31,6 +31,8 @@ CALLED_FIRST = (
     fedtheory.best_directions,
     fedtheory.subspace_price,
     fedtheory.linear_plan,
+    fedtheory.controls_pay_after,
+    fedtheory.estimate,
 )
 WITH_EXAMPLES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from fedtheory import Key, Layout, best_directions, largest_step
+from fedtheory import Estimate, Key, Layout, Quadratic, best_directions, controls_pay_after, estimate, largest_step
 from fedtheory.core import registry
 from fedtheory.maps.decomposition import LowRank
 from fedtheory.papers import EXTRAS, store
@@ -55,6 +55,36 @@ def test_steps_are_those_of_the_pages():
         assert K * 2.0 * largest_step("FedSub", 2.0, K, rho) == pytest.approx(1 / (3 * theta**0.5))
         assert K * 2.0 * largest_step("FedAvg-CD", 2.0, K, rho) == pytest.approx(1 / 3)
     assert largest_step("SCAFFOLD", 2.0, 5) == largest_step("SSF", 2.0, 5, 1.0)
+
+
+def test_minibatches_shorten_the_step_as_the_family_says():
+    assert admitted("family.md", r"$\hat L^2=L^2+2\frac{\ell^2}K$", r"$K\hat L\eta_l\le\frac1{10}$")
+    K, L, rough = 5, 2.0, 3.0
+    lr = largest_step("SSF", L, K, 1.0, sample_L=rough)
+    assert K * lr * math.sqrt(L**2 + 2 * rough**2 / K) == pytest.approx(0.1)
+
+
+def test_estimates_are_the_sizes_of_a_quadratic():
+    """Of two clients with diagonal Hessians and noise of one size; a longer run of points only raises them."""
+    values = torch.tensor([[4.0, 2.0, 1.0], [1.0, 1.0, 3.0]], dtype=torch.float64)
+    b = torch.tensor([[1.0, 0.0, 2.0], [0.0, -1.0, 1.0]], dtype=torch.float64)
+    noise = Quadratic.random(2, 3, Key(0), sigma=0.5).noise
+    made = Quadratic(torch.diag_embed(values), b, noise=noise)
+    x = torch.tensor([1.0, 2.0, -1.0], dtype=torch.float64)
+    found = estimate(made, x, least=-7.0, effort=60)
+    grads = made.grads(x.expand(2, -1), made.full(made.clients))
+    mean = grads.mean(0)
+    assert abs(found.L - 4) < 1e-6
+    assert found.effective == pytest.approx(float(values.mean(0).sum()) / 4)
+    assert found.gap == pytest.approx(made.loss(x) + 7)
+    assert found.start2 == pytest.approx(float(grads.square().sum(1).mean()))
+    assert found.zeta2 == pytest.approx(float((grads - mean).square().sum(1).mean()))
+    assert found.sigma2 == pytest.approx(0.25, rel=0.5)
+    assert found.sample_L == pytest.approx(0.0, abs=1e-6)
+    assert found.mu == pytest.approx(float(mean.square().sum()) / (2 * found.gap))
+    more = estimate(made, torch.stack([x, 3 * x]), least=-7.0, effort=60)
+    assert (more.gap, more.start2) == (found.gap, found.start2)
+    assert more.zeta2 > found.zeta2
 
 
 @pytest.mark.parametrize("kappa", [1.0, 2.3, 50.0, 999.0])
@@ -105,16 +135,18 @@ def test_what_no_reset_has_touched():
 
 def test_controls_pay_where_the_bounds_cross():
     common = {"L": 2.0, "gap": 3.0, "N": 10, "K": 5}
+    known = Estimate(L=2.0, effective=1.0, gap=3.0, start2=4.0, zeta2=1.0, sigma2=0.0, sample_L=0.0, mu=0.0)
+    pays = lambda q, rho, **sizes: controls_pay_after(known._replace(**sizes), q, rho, n=10, local_steps=5)
     for q, rho, sigma2 in ((0.1, 1.0, 0.0), (0.05, 0.2, 0.0), (0.1, 0.5, 0.01)):
-        T = rules.controls_pay_after(q, rho, start2=4.0, zeta2=1.0, sigma2=sigma2, **common)
+        T = pays(q, rho, sigma2=sigma2)
         less = lambda t, q=q, rho=rho, s=sigma2: (
             rules.bound_with_memory(t, q, rho, start2=4.0, sigma2=s, **common)
             < rules.bound_without(2 * t, q, rho, zeta2=1.0, sigma2=s, **common)
         )
         assert less(1.001 * T)
         assert not less(0.999 * T)
-    assert math.isinf(rules.controls_pay_after(0.1, 1.0, start2=4.0, zeta2=0.0, sigma2=0.0, **common))
-    assert math.isinf(rules.controls_pay_after(0.1, 1.0, start2=4.0, zeta2=1.0, sigma2=1.0, **common))
+    assert math.isinf(pays(0.1, 1.0, zeta2=0.0))
+    assert math.isinf(pays(0.1, 1.0, sigma2=1.0))
 
 
 def test_the_bounds_are_those_of_the_page():
@@ -155,7 +187,7 @@ def test_the_cell_of_the_page_runs(capsys):
     (cell,) = re.findall(r"```python\n(.*?)\n```", PAGE, re.DOTALL)
     assert len(cell.splitlines()) <= 10
     exec(compile(cell, "use", "exec"), {})
-    assert capsys.readouterr().out.count("\n") == 4
+    assert capsys.readouterr().out.count("\n") == 5
 
 
 def test_the_book_links_the_pictures(monkeypatch):
@@ -273,3 +305,19 @@ def test_controls_stand_as_the_page_says():
         assert (row["high"] < 1) == pays
         assert math.isinf(row["rule"]) == (row["sigma"] == 3)
         assert math.isinf(row["rule"]) or row["found"] > 10 * row["rule"]
+
+
+def test_the_network_stands_as_the_page_says():
+    found = said("use/network")
+    assert found["effective"] < 0.01 * 4810
+    for r in (10, 100):
+        low, high = (found[f"r = {r}: price, {end}"] for end in ("low", "high"))
+        assert high < 0.1 * 4810 / r, "far below the worst case"
+        assert 0.5 * low < found[f"r = {r}: price by rule"] < 2 * high
+    for method in ("SSF", "FedAvg"):
+        assert found[f"{method}: best step over rule"] > 4
+    assert found["share 0.2, q 10: found"] < found["share 0.2, q 10: rule"]
+    assert found["share 0.2, q 10: end ratio, low"] < 1 < found["share 0.2, q 10: end ratio, high"]
+    assert (round(found["P by rule"]), found["P by experiment"]) == (3, 3)
+    assert found["planned over needed, low"] > 1
+    assert all(abs(found[f"theta over rho, step {x}"] - 1) < 0.05 for x in (1, 512))

@@ -69,7 +69,9 @@ from fedtheory.problems import data, partitions
 from fedtheory.problems.models import networks
 from fedtheory.running.checkpoint import Checkpoint
 from fedtheory.theory import rules
+from fedtheory.theory.estimate import Estimate, estimate
 
+KNOWN = Estimate(L=1.0, effective=2.0, gap=1.0, start2=1.0, zeta2=1.0, sigma2=0.0, sample_L=0.0, mu=0.1)
 SECONDS, MEMORY = 3, 3 << 30  # processor time and bytes that a try may take
 NAN, INF, DOUBLE = math.nan, math.inf, torch.float64
 
@@ -363,6 +365,10 @@ def api_targets() -> Iterator[Target]:
     yield target("best_directions", rules.best_directions, kappa=10.0)
     yield target("linear_plan", rules.linear_plan, L=1.0, mu=0.1, share=0.2, n=10, sampled=2)
     yield target("subspace_price", rules.subspace_price, d=10, r=2, effective=3.0)
+    yield target("controls_pay_after", rules.controls_pay_after, known=lambda: KNOWN, q=0.1, share=0.5, n=3)
+    start = lambda: torch.ones(4, dtype=torch.float64)
+    small = Quadratic.random(3, 4, Key(0))
+    yield target("estimate", estimate, problem=lambda: small, points=start, least=0.0, reach=0.1, effort=2, key=0)
     yield target("interval", store.interval, values=[1.0, 2.0])
     yield target("Runner", store.Runner, out=lambda: Path("out"))
     sizes = {"classes": 3, "batch": 2, "clients": 2, "steps": 1, "shape": (1, 6, 6)}

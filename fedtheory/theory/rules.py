@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 from fedtheory.core import checks
+from fedtheory.theory.estimate import Estimate
 
 _STEPS = {  # q, of the share rho = r/d
     "FedAvg": lambda rho: 1 / 3,  # fedsub.6.3 with P = I: exact gradients
@@ -17,11 +18,11 @@ _STEPS = {  # q, of the share rho = r/d
     "SSF": lambda rho: min(1 / 10, math.sqrt(rho / 8)),  # SSF's theorem
 }
 _FULL = ("FedAvg", "SCAFFOLD")
-_PLACE = "take it from the problem's constants, for example L=problem.constants.L"
+_PLACE = "take it from the problem, for example L=problem.constants.L or L=estimate(problem).L"
 
 
 @checks.arguments
-def largest_step(method: str, L: float, local_steps: int = 1, share: float = 1.0) -> float:
+def largest_step(method: str, L: float, local_steps: int = 1, share: float = 1.0, *, sample_L: float = 0.0) -> float:
     """Return the largest local step for which a theorem of docs/theory holds; larger ones may converge, too.
 
     K L eta is at most 1/3 for FedAvg and FedAvg-CD with exact gradients (fedsub.6.3), sqrt(share)/3 for FedSub (its
@@ -33,6 +34,8 @@ def largest_step(method: str, L: float, local_steps: int = 1, share: float = 1.0
         L: smoothness of every client's loss, > 0: `problem.constants.L`.
         local_steps: K.
         share: r/d, the share of the directions that a round keeps; 1 for methods without a subspace.
+        sample_L: mean-square smoothness of the noise of minibatches: `estimate(problem).sample_L`. With it the rank
+            leaves the noise's term of the bound (section 9 of docs/theory/family.md).
 
     Raises TypeError or ValueError for arguments out of range.
 
@@ -45,7 +48,8 @@ def largest_step(method: str, L: float, local_steps: int = 1, share: float = 1.0
     checks.number("share", share, 0.0, 1.0, open_low=True, fix="pass r/d, for example share=0.2")
     if method in _FULL and share != 1:
         checks.reject("share", share, f"1 for {method}, which keeps all directions", "leave it out")
-    return _STEPS[method](share) / (local_steps * L)
+    checks.number("sample_L", sample_L, 0.0, 1e100, fix="take it from estimate(problem).sample_L")
+    return _STEPS[method](share) / (local_steps * math.hypot(L, sample_L * math.sqrt(2 / local_steps)))
 
 
 def directions_price(kappa: float, directions: float) -> float:
@@ -83,8 +87,8 @@ def subspace_price(d: int, r: int, effective: float, law: str = "spherical") -> 
 
     Curvature counts by its effective dimension tr H/L, not by d (limits.2.2). For random orthonormal directions the
     price is below 1 + (tr H/L + 1)/r and below d/r (limits.2.4). It equals the first for Gaussian ones (limits.2.5). It
-    is up to d/r for random coordinates (limits.2.6): rotate first. The step is 1/(L price) for subspaces with E[P] = I,
-    the scale "isotropic", and d/r times that for orthonormal projectors.
+    is up to d/r for random coordinates (limits.2.6): rotate first. The step is 1/(L price) for maps with E[P] = I. It
+    is d/r times that for orthonormal projectors, and for `FedSub(dual=False)`, which scales its maps.
 
     Args:
         d: parameters.
@@ -196,16 +200,36 @@ def bound_without(
     return 2.05 * L * gap / (rho * q * T) + stays
 
 
-def controls_pay_after(
-    q: float, rho: float, *, L: float, gap: float, start2: float, zeta2: float, sigma2: float, N: int, K: int
-) -> float:
-    """Rounds from which SSF's bound lies below that without memory at the same bytes, for twice the rounds; infinity
-    where it never does.
+@checks.arguments
+def controls_pay_after(known: Estimate, q: float, share: float = 1.0, n: int = 1, local_steps: int = 1) -> float:
+    """Return the rounds from which SSF's bound lies below that of the same method without memory, at the same bytes.
 
-    It never does where memory's noise, 17 q^2 sigma^2/(rho K) and a little, outweighs what it removes, 1.8 q^2 zeta^2.
+    Without memory a client sends half as much, so that it has twice the rounds (ssf.7.3). The answer is infinite where
+    memory's noise, 17 q^2 sigma^2/(rho K) and a little, outweighs what it removes, 1.8 q^2 zeta^2.
+
+    Args:
+        known: the sizes of the problem, `estimate(problem)`.
+        q: K L eta, how far a round's local steps go.
+        share: r/d, the share of the directions that a round keeps.
+        n: clients, all of which take part.
+        local_steps: K.
+
+    Raises TypeError or ValueError for arguments out of range.
+
+    >>> from fedtheory import Quadratic, estimate
+    >>> round(controls_pay_after(estimate(Quadratic.random(n=10, d=20, key=0)), q=1.0, n=10, local_steps=5), 1)
+    2.6
     """
-    common = {"L": L, "gap": gap, "sigma2": sigma2, "N": N, "K": K}
-    stays = bound_without(math.inf, q, rho, zeta2=zeta2, **common)
-    stays -= bound_with_memory(math.inf, q, rho, start2=start2, **common)
-    fades = 20 * L * gap / (9 * rho * q) + 40 * q**2 * start2 / (9 * rho) - 2.05 * L * gap / (2 * rho * q)
+    checks.instance("known", known, Estimate, "pass estimate(problem)")
+    for name, value in known._asdict().items():
+        checks.number(f"known.{name}", value, fix="pass what estimate(problem) returned")
+    checks.number("q", q, 1e-100, 1e100, fix="pass K L eta, for example q=0.1")
+    checks.number("share", share, 1e-100, 1.0, fix="pass r/d, for example share=0.2")
+    checks.count("n", n)
+    checks.count("local_steps", local_steps)
+    common = {"L": known.L, "gap": known.gap, "sigma2": known.sigma2, "N": n, "K": local_steps}
+    stays = bound_without(math.inf, q, share, zeta2=known.zeta2, **common)
+    stays -= bound_with_memory(math.inf, q, share, start2=known.start2, **common)
+    fades = 20 * known.L * known.gap / (9 * share * q) + 40 * q**2 * known.start2 / (9 * share)
+    fades -= 2.05 * known.L * known.gap / (2 * share * q)
     return fades / stays if stays > 0 else math.inf

@@ -38,9 +38,13 @@ def write(stage: Stage, code: Code, where: Mapping[str, Place]) -> None:
         stage.write(f"theory/{paper}.md", page(paper, code, where))
     tight_pages.write(stage, where)
     stage.write("theory/use.md", use())
+    stage.write("theory/prior-art.md", bare((ROOT / "docs" / "theory" / "prior-art.md").read_text()))
     text = (ROOT / "docs" / "proofs.md").read_text()
     stage.write("theory/coq.md", bare(text).replace("](theory/", "]("))
-    stage.write("theory/index.md", "\n".join([HEAD, *toctree([*PAPERS, "tight", "use", "coq"], hidden=False)]) + "\n")
+    stage.write(
+        "theory/index.md",
+        "\n".join([HEAD, *toctree([*PAPERS, "prior-art", "tight", "use", "coq"], hidden=False)]) + "\n",
+    )
 
 
 def page(paper: str, code: Code, where: Mapping[str, Place]) -> str:

@@ -16,6 +16,7 @@ from fedtheory.papers.use.common import SCALES, filled, middle, of, squares
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.running.records import Row, Table, behind
 from fedtheory.theory import rules
+from fedtheory.theory.estimate import Estimate
 
 N, D, K = 10, 20, 5
 MEMORIES = ("without", "with")
@@ -38,20 +39,22 @@ def problem(curvatures: str, sigma: float, seed: int) -> Quadratic:
     )
 
 
-def sizes(made: Quadratic, sigma: float) -> dict[str, float]:
-    """What the theorems ask of a problem, at the start: zeta^2 is taken there, and in x*, the larger one."""
+def sizes(made: Quadratic, sigma: float) -> Estimate:
+    """What the rule asks of a problem, at the start: zeta^2 is taken there, and in x*, the larger one."""
 
     def apart(x: torch.Tensor) -> tuple[float, float]:
         grads = made.grads(x.expand(N, -1), made.full(made.clients))
         return float(grads.square().sum(1).mean()), float((grads - grads.mean(0)).square().sum(1).mean())
 
     constants, x = made.constants, made.start()
+    assert constants.L is not None
     assert constants.x_star is not None
     assert constants.f_star is not None
     start2, zeta2 = apart(x)
     zeta2 = max(zeta2, apart(constants.x_star)[1])
     gap = made.loss(x) - constants.f_star
-    return {"gap": gap, "start2": start2, "zeta2": zeta2, "sigma2": sigma**2}
+    unread = {"effective": float(D), "sample_L": 0.0, "mu": 0.0}
+    return Estimate(L=constants.L, gap=gap, start2=start2, zeta2=zeta2, sigma2=sigma**2, **unread)
 
 
 def averages(values: list[float]) -> list[float]:
@@ -72,11 +75,11 @@ def rows_of(case: tuple[str, float, float, float], scale: str, seeds: int) -> li
     T, r, found, rule, curves, ends = ROUNDS[scale], round(share * D), [], [], [], []
     for seed in range(seeds):
         made = problem(curvatures, sigma, seed)
-        L, of_it = made.constants.L, sizes(made, sigma)
-        assert L is not None
-        rule.append(rules.controls_pay_after(q, share, L=L, N=N, K=K, **of_it))
-        memory = averages(squares(SSF.haar(q / (K * L), K, r), made, T, seed))
-        plain = averages(squares(FedSub(q / (K * L), K, Spherical(r), dual=False), made, 2 * T, seed))
+        known = sizes(made, sigma)
+        lr = q / (K * known.L)
+        rule.append(rules.controls_pay_after(known, q, share, N, K))
+        memory = averages(squares(SSF.haar(lr, K, r), made, T, seed))
+        plain = averages(squares(FedSub(lr, K, Spherical(r), dual=False), made, 2 * T, seed))
         found.append(pays_after(memory, plain))
         ends.append(memory[-1] / plain[-1])
         curves.append((memory, plain))
