@@ -8,7 +8,7 @@
 # that two processor cores carry. The paper's scale is one command on a machine with a GPU; what it needs is in the
 # last section.
 #
-# **Time:** core sections (*) 1, 2 and 4, about 15 minutes; all of it with the exercises about 70. It runs in 15 s.
+# **Time:** core sections (*) 1, 2 and 4, about 25 minutes; all of it with the exercises about 85. It runs in 15 s.
 # **Needs:** notebooks 01, 02, 03.
 #
 # ## What you will learn

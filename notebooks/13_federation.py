@@ -7,7 +7,7 @@
 # clients are really apart, we can ask what every count of bytes in this course has claimed: is what we count what
 # crosses?
 #
-# **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 90. It runs in half a
+# **Time:** core sections (*) 1 to 3, about 20 minutes; all of it with the exercises about 100. It runs in half a
 # minute. **Needs:** notebooks 00, 03, 07.
 #
 # ## What you will learn

@@ -13,7 +13,7 @@ from fedtheory.core.key import Key
 
 CLASSES = ("disc", "ring", "half disc", "crescent", "square", "frame", "corner", "plus", "bar", "triangle")
 SIDE, IMAGES, TRAIN = 28, 5000, 4000
-NOISE = 64  # a pixel's largest change, of 255
+NOISE = 40  # a pixel's largest change, of 255
 
 
 def _inside(kind: int, u: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ def shapes() -> tuple[torch.Tensor, torch.Tensor]:
         return torch.randint(low, high + 1, (IMAGES, *shape), generator=generator).numpy().astype(np.float64)
 
     labels = torch.randperm(IMAGES, generator=generator) % len(CLASSES)
-    radius, x, y = draw(20, 36, 1, 1) / 4, draw(-16, 16, 1, 1) / 4, draw(-16, 16, 1, 1) / 4
+    radius, x, y = draw(24, 36, 1, 1) / 4, draw(-8, 8, 1, 1) / 4, draw(-8, 8, 1, 1) / 4
     a, b = draw(-100, 100, 1, 1) + 0.5, draw(-100, 100, 1, 1)
     ink, paper = draw(140, 220, 1, 1), draw(30, 110, 1, 1)
     noise = draw(-NOISE, NOISE, SIDE, SIDE)

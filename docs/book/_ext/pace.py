@@ -66,12 +66,14 @@ class Count:
 
 @dataclass(frozen=True)
 class Pace:
-    """Fields: stem and title; all that is read; the part in core sections; points; what it needs; minutes it states."""
+    """Fields: stem and title; all that is read; the part in core sections; the sections by number; points; what it
+    needs; the minutes that it states."""
 
     stem: str
     title: str
     whole: Count
     core: Count
+    sections: dict[str, Count]
     points: int
     needs: tuple[str, ...]
     said: tuple[int, int] | None
@@ -103,6 +105,8 @@ def pace(path: Path) -> Pace:
 
     notebook = nbformat.read(path, as_version=4)
     whole, core, star = Count(), Count(), 0  # star: level of the core heading that we are below
+    sections: dict[str, Count] = {}
+    inside = ""  # the number of the section
     for cell in notebook.cells:
         hidden = "hide-input" in cell.metadata.get("tags", [])
         parts = re.split(r"(?m)^(?=#{1,4} )", cell.source) if cell.cell_type == "markdown" else [cell.source]
@@ -112,10 +116,36 @@ def pace(path: Path) -> Pace:
                 star = len(head[1]) if head[2].endswith(" *") else 0
             here = count(part, cell.cell_type, hidden)
             whole, core = whole + here, core + here if star else core
+            if head and len(head[1]) == 2:
+                inside = head[2].partition(".")[0]
+            sections[inside] = sections.get(inside, Count()) + here
     first = notebook.cells[0].source
     points = sum(one.points for one in exercises(path.stem[:2]).values()) if path.parent == FOLDER else 0
     title = first.splitlines()[0].lstrip("# ")
-    return Pace(path.stem, title, whole, core, points, needs(first, path.stem[:2]), said(first))
+    return Pace(path.stem, title, whole, core, sections, points, needs(first, path.stem[:2]), said(first))
+
+
+def minutes(number: str, what: str = "") -> int:
+    """Of a notebook: all that is read; "core"; "sections 1, 2 and 4"; "with exercises"; "with exercises 1 and 3"."""
+    from fedtheory.course.exercises import exercises
+
+    (one,) = (one for one in notebooks() if one.stem[:2] == number)
+    asked, before = exercises(number), what.partition("with exercise")
+    chosen = [int(n) for n in numbers(before[2])] if numbers(before[2]) else list(asked)
+    points = sum(asked[n].points for n in chosen) if before[1] else 0
+    if before[0].strip() == "core":
+        return one.core.minutes(points)
+    wanted = numbers(before[0])
+    parts = one.sections if not wanted else {n: one.sections[n] for n in wanted}
+    return sum(parts.values(), Count()).minutes(points) if wanted else one.whole.minutes(points)
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers that a text lists: "1, 2 and 4", "1 to 4"."""
+    found: list[str] = []
+    for low, high in re.findall(r"\b(\d+)\b(?: to (\d+))?", text):
+        found += map(str, range(int(low), int(high or low) + 1))
+    return found
 
 
 def needs(first: str, own: str) -> tuple[str, ...]:
@@ -165,7 +195,7 @@ def seconds() -> dict[str, float]:
 
 def _builder() -> ModuleType:
     """notebooks/build.py"""
-    spec = importlib.util.spec_from_file_location("build_notebooks", FOLDER / "build.py")
+    spec = importlib.util.spec_from_file_location("build_notebooks", ROOT / "notebooks" / "build.py")
     assert spec is not None
     assert spec.loader is not None
     build = importlib.util.module_from_spec(spec)
