@@ -52,6 +52,8 @@ def image_faults(text: str) -> list[str]:
 def test_the_image_is_sound():
     text = IMAGE.read_text()
     assert image_faults(text) == []
+    if shutil.which("hadolint"):
+        assert subprocess.run(["hadolint", IMAGE], capture_output=True, text=True).stdout == ""
     for old, new, said in (
         ("COPY figures", "COPY figure", "figure: is not there"),
         (":3.12-slim AS", " AS", "no version"),
@@ -88,6 +90,31 @@ def test_students_need_no_solver_and_no_teacher():
     names = {extra: {re.split(r"[>\[<=]", one)[0] for one in packages} for extra, packages in extras.items()}
     assert names["course"] == {"jupyterlab", "ipykernel"}
     assert set(course.EXTRAS.values()) <= set(names)
+
+
+WINDOWS = """
+import warnings
+warnings.filterwarnings("ignore", category=EncodingWarning)
+warnings.filterwarnings("error", category=EncodingWarning, module="fedtheory")
+import os, signal, sys
+import torch, matplotlib.pyplot
+for name in ("fcntl", "resource", "pwd", "grp", "termios"):
+    sys.modules[name] = None
+for name in {"fork", "killpg", "getuid", "geteuid", "sched_getaffinity", "O_DIRECTORY", "O_NOFOLLOW"} & set(dir(os)):
+    delattr(os, name)
+for name in {"SIGKILL", "SIGHUP", "SIGUSR1", "SIGALRM"} & set(dir(signal)):
+    delattr(signal, name)
+from fedtheory.cli import main
+assert main(["run", "FedAvg", "quadratic", "--rounds", "3"]) == 0
+assert main(["course", "--student", sys.argv[1], "00"]) == 0
+"""
+
+
+def test_windows(tmp_path):
+    """A run and a handout without what Windows lacks, and with each file's encoding named."""
+    words = [sys.executable, "-X", "warn_default_encoding", "-c", WINDOWS, str(tmp_path / "handout")]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 class TestColab:
