@@ -100,7 +100,7 @@ $(CLASS)/.installed: $(VENV)/.all
 	$(PYTHON) -m venv $(CLASS)
 	$(RUN) -c "import site; print(f'import site; site.addsitedir({site.getsitepackages()[0]!r})')" \
 		> $$($(CLASS)/bin/python -c "import site; print(site.getsitepackages()[0])")/first.pth
-	$(CLASS)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[course]'
+	$(CLASS)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[teach]'
 	$(CLASS)/bin/python -m pip install --quiet --constraint constraints.txt --ignore-installed --no-deps nbconvert jupyterlab
 	touch $@
 

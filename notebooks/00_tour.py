@@ -7,7 +7,7 @@
 # (**communication**). The methods of this package answer both at once: in each round they work in a small random
 # **subspace**.
 #
-# **Time:** core sections (*) 1 to 3, about 10 minutes; all of it with the exercises about 70. It runs in half a minute.
+# **Time:** core sections (*) 1 to 3, about 25 minutes; all of it with the exercises about 90. It runs in half a minute.
 # **Needs:** nothing.
 #
 # ## What you will learn

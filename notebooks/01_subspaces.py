@@ -7,7 +7,7 @@
 # lines alone. Three quarters of it is geometry that you can see. The last quarter shows how rounding errors can destroy
 # a correct algorithm.
 #
-# **Time:** core sections (*) 1 to 4 and 6, about 25 minutes; all of it with the exercises about 95. It runs in half a
+# **Time:** core sections (*) 1 to 4 and 6, about 65 minutes; all of it with the exercises about 150. It runs in half a
 # minute. **Needs:** nothing, or notebook 00.
 #
 # ## What you will learn

@@ -9,7 +9,7 @@
 # costs it exact convergence, and the one line that makes it diverge. Then we compare every figure and table with the
 # paper.
 #
-# **Time:** core sections (*) 1 to 3, about 35 minutes; all of it with the exercises about 120. It runs in half a
+# **Time:** core sections (*) 1 to 3, about 70 minutes; all of it with the exercises about 175. It runs in half a
 # minute. **Needs:** notebooks 00, 01.
 #
 # ## What you will learn

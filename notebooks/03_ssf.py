@@ -10,7 +10,7 @@
 # $c - c_i$ in the full space. **FedSub** (notebook 02) corrects it in the subspace, with a dual variable of $r$
 # numbers. **FedAvg**, local steps and an average without a correction, is the baseline.
 #
-# **Time:** core sections (*) 1 to 3, about 20 minutes; all of it with the exercises about 140. It runs in half a
+# **Time:** core sections (*) 1 to 3, about 40 minutes; all of it with the exercises about 210. It runs in half a
 # minute. **Needs:** notebooks 00, 01; 02 for sections 2.3, 3.2, 3.3 and 5.
 #
 # ## What you will learn

@@ -6,7 +6,7 @@
 # papers, each with a check that a computer can run. This notebook opens the ledger, runs a part of it, tells six of
 # its entries from beginning to end, and looks at all of them at once.
 #
-# **Time:** core sections (*) 1, 2, 6 and 8, about 15 minutes; all of it with the exercises about 125. It runs in
+# **Time:** core sections (*) 1, 2, 6 and 8, about 25 minutes; all of it with the exercises about 175. It runs in
 # half a minute. **Needs:** notebooks 01, 02, 03.
 #
 # ## What you will learn

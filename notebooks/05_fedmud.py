@@ -7,7 +7,7 @@
 # **updates**, not models (MUD). Use **Kronecker blocks**, not low rank (BKD). Make the update **linear** in the
 # averaged factors (AAD).
 #
-# **Time:** core sections (*) 1 to 5, about 35 minutes; all of it with the exercises about 135. It runs in 30 s.
+# **Time:** core sections (*) 1 to 5, about 75 minutes; all of it with the exercises about 180. It runs in 30 s.
 # **Needs:** notebook 00; 04 for section 5.
 #
 # ## What you will learn

@@ -9,7 +9,7 @@
 # Of this paper only the appendix is available, with neither algorithm box nor main settings. So this notebook is also
 # about reading: what the appendix fixes, what it leaves open, and what can be worked out backwards from its tables.
 #
-# **Time:** core sections (*) 1 to 4, about 40 minutes; all of it with the exercises about 135. It runs in 45 s.
+# **Time:** core sections (*) 1 to 4, about 80 minutes; all of it with the exercises about 195. It runs in 45 s.
 # **Needs:** notebooks 00, 01; 04 for section 4.
 #
 # ## What you will learn

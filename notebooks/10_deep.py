@@ -7,7 +7,7 @@
 # (SCAFFOLD, SSF, FedAvg, FedSub) **at equal local compute**, which the paper says it did not do. The scale suits two
 # processor cores. The paper's scale is one command on a machine with a GPU; the last section says what it needs.
 #
-# **Time:** core sections (*) 1, 2 and 4, about 15 minutes; all of it with the exercises about 70. It runs in 15 s.
+# **Time:** core sections (*) 1, 2 and 4, about 25 minutes; all of it with the exercises about 85. It runs in 15 s.
 # **Needs:** notebooks 01, 02, 03.
 #
 # ## What you will learn

@@ -6,7 +6,7 @@
 # in a ledger. The example is **FedAvg with server momentum** (Hsu, Qi and Brown call it FedAvgM): the server goes on
 # with a share of its last step, as a heavy ball does. It is not in the package, so that there is something to do.
 #
-# **Time:** core sections (*) 1 to 5, about 15 minutes; all of it with the exercises about 120. It runs in 30 s.
+# **Time:** core sections (*) 1 to 5, about 25 minutes; all of it with the exercises about 135. It runs in 30 s.
 # **Needs:** notebooks 00, 04.
 #
 # ## What you will learn

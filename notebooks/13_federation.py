@@ -6,7 +6,7 @@
 # [Flower](https://flower.ai) is installed, it also runs over a socket. The last model has **the same bits** each time.
 # Now that the clients are really apart, we can test every count of bytes in this course: do we count what crosses?
 #
-# **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 90. It runs in half a
+# **Time:** core sections (*) 1 to 3, about 20 minutes; all of it with the exercises about 100. It runs in half a
 # minute. **Needs:** notebooks 00, 03, 07.
 #
 # ## What you will learn

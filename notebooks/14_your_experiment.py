@@ -4,7 +4,7 @@
 # Your data, your network, your method, your comparison: this notebook goes through all four. The data are 442
 # diabetes patients that scikit-learn ships. Each client is a clinic that sees one age group.
 #
-# **Time:** core sections (*) 1 to 4, about 15 minutes; all of it with the exercises about 60. It runs in 20 s.
+# **Time:** core sections (*) 1 to 4, about 10 minutes; all of it with the exercises about 70. It runs in 20 s.
 # **Needs:** notebooks 00, 03.
 #
 # ## What you will learn

@@ -624,7 +624,7 @@ class TestSlides:
     @pytest.mark.skipif(installed("nbconvert") and packaged(), reason="all is installed")
     def test_what_is_missing_is_said(self, tmp_path, capsys):
         assert cli.main(["course", "--slides", str(tmp_path / "slides")]) == 2
-        assert "Fix: pip install 'fedtheory[course]'" in capsys.readouterr().err
+        assert "Fix: pip install 'fedtheory[teach]'" in capsys.readouterr().err
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.skipif(not (installed("nbconvert", "websocket") and packaged()), reason="needs make course-check")

@@ -1,6 +1,7 @@
 """Readers: what was written is read, damaged files are refused with file, byte and cause. Partitions are partitions."""
 
 import gzip
+import math
 import os
 import pickle
 import re
@@ -21,7 +22,7 @@ from sklearn.datasets import load_digits
 
 from fedtheory.core.key import Key
 from fedtheory.papers import partition
-from fedtheory.problems import data
+from fedtheory.problems import data, shapes
 from fedtheory.problems.data import Images, load
 from fedtheory.problems.formats import DataError
 from fedtheory.problems.partitions import _filled, dirichlet, iid, labels_per_client
@@ -345,6 +346,35 @@ def test_digits_need_no_file(monkeypatch):
     assert torch.equal(train.y, load().y)
     assert int(torch.bincount(train.y).min()) > 100
     assert_standard(train, 1e-3)
+
+
+def test_shapes_are_drawn_alike_everywhere(monkeypatch):
+    """The bytes are those of every machine; classes are equally frequent; a caller has a copy of its own."""
+    monkeypatch.delenv("FEDTHEORY_DATA", raising=False)
+    train, test = load("shapes"), load("shapes", split="test")
+    assert (train.x.shape, len(test)) == ((4000, 1, 28, 28), 1000)
+    assert set((torch.bincount(train.y) + torch.bincount(test.y)).tolist()) == {500}
+    assert int(torch.bincount(test.y).min()) > 75
+    assert (train.digest[:16], test.digest[:16]) == ("1910903936a2f433", "f7f1269ebb0ebf31")
+    assert_standard(train, 1e-3)
+    train.x.zero_()
+    assert int(load("shapes").x.sum()) > 0
+
+
+def test_a_shape_is_what_its_name_says():
+    """Areas by a fine grid, to a percent: formulas that were mixed up would show."""
+    at = np.linspace(-1.5, 1.5, 600)
+    u, v = np.meshgrid(at, at)
+    areas = [9 * shapes._inside(kind, u, v).mean() for kind in range(len(shapes.CLASSES))]
+    disc = math.pi
+    a = math.acos(0.25 + 1 - 0.7)  # half angles of the lens in which the crescent's two discs meet
+    b = math.acos((0.25 + 0.7 - 1) / (2 * 0.5 * math.sqrt(0.7)))
+    lens = a - math.sin(2 * a) / 2 + 0.7 * (b - math.sin(2 * b) / 2)
+    exact = [
+        disc, 0.6 * math.pi, math.pi / 2, disc - lens, 1.7**2, 1.7**2 - 1, 1.7**2 - 1.1**2, 2 * 2 * 0.6 - 0.36,
+        2 * 0.6, 1.6**2 / 1.8,
+    ]  # fmt: skip
+    np.testing.assert_allclose(areas, exact, rtol=0.015)
 
 
 def test_digits_are_those_that_scikit_learn_gives():

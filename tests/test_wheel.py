@@ -112,9 +112,19 @@ def test_its_metadata_are_valid(wheel):
     assert metadata.description is not None
     assert metadata.description.strip() == (ROOT / "README.md").read_text().strip()
     assert metadata.description_content_type == "text/markdown"
-    assert {"notebooks", "theory", "llm", "frame", "privacy", "smollm", "test", "book", "course", "flower"} == set(
-        metadata.provides_extra or []
-    )
+    assert {
+        "notebooks",
+        "theory",
+        "llm",
+        "frame",
+        "privacy",
+        "smollm",
+        "test",
+        "book",
+        "course",
+        "teach",
+        "flower",
+    } == set(metadata.provides_extra or [])
 
 
 def test_a_claim_of_runs_says_where_results_are_missing(wheel, tmp_path):

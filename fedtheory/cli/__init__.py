@@ -20,7 +20,7 @@ from fedtheory.running import records, watchdog
 MOST_SEEDS = 10_000
 SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium: 5"}  # by default
 _PATHS = ("out", "data", "model", "memory_map", "checkpoint", "ledger", "page", "save", "folder")
-_PATHS += ("student", "instructor", "slides", "exam", "report")
+_PATHS += ("student", "instructor", "slides", "exam", "report", "wheels")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -172,7 +172,7 @@ def parser() -> argparse.ArgumentParser:
     model.add_argument("model", choices=registry.PACKAGED)
     model.add_argument("folder", metavar="FOLDER", help="a new or empty folder; pass it to run --model")
     course = add(
-        "course", "course.make", "write notebooks for a class (nbgrader), slides or an examination; sum up grades"
+        "course", "course.make", "write notebooks for a class (nbgrader), slides, exams or wheels; sum up grades"
     )
     course.add_argument(
         "notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; for slides 00 and 01)"
@@ -186,6 +186,11 @@ def parser() -> argparse.ArgumentParser:
     course.add_argument("--seed", type=_count, default=0, help="seed of the examination (default: 0)")
     course.add_argument("--questions", type=_count, default=10, help="questions in it, at most 40 (default: 10)")
     course.add_argument("--report", metavar="DIR", help="sum up a folder of graded notebooks, in report beside it")
+    course.add_argument("--colab", metavar="ADDRESS", help="git repository from which notebooks install on Colab")
+    course.add_argument("--wheels", metavar="DIR", help="write wheels, from which pip installs without a network")
+    course.add_argument(
+        "--extra", nargs="+", default=("course",), metavar="EXTRA", help="extras of the wheels (default: course)"
+    )
     return top
 
 

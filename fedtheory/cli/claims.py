@@ -24,6 +24,7 @@ def show(options: argparse.Namespace) -> None:
         require_target("save", options.save)
     if options.page is not None:
         require_target("page", options.page, options.save)
+    ledger.require_solvers()
     chosen = ledger.choose(options.ids, options.paper)
     saved = lambda: [] if not is_plain(options.save) else ledger.load(options.save)
     if options.save is not None:

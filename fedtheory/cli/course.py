@@ -5,7 +5,7 @@ import argparse
 from fedtheory.cli.output import print_json
 from fedtheory.core import checks
 
-KINDS = ("student", "instructor", "slides", "exam", "report")
+KINDS = ("student", "instructor", "slides", "exam", "report", "wheels")
 
 
 def make(options: argparse.Namespace) -> None:
@@ -16,13 +16,15 @@ def make(options: argparse.Namespace) -> None:
         expected = f"one of {', '.join(f'--{kind}' for kind in KINDS)}, and its folder"
         checks.reject("course", found, expected, "give one of them")
     (kind,) = kinds
-    {"slides": _slides, "exam": _exam, "report": _report}.get(kind, _versions)(kind, getattr(options, kind), options)
+    {"slides": _slides, "exam": _exam, "report": _report, "wheels": _wheels}.get(kind, _versions)(
+        kind, getattr(options, kind), options
+    )
 
 
 def _versions(kind: str, folder: str, options: argparse.Namespace) -> None:
     from fedtheory.course import course
 
-    made, left_out = course.course(kind, folder, options.notebooks)
+    made, left_out = course.course(kind, folder, options.notebooks, options.colab)
     if options.json:
         print_json({"folder": folder, "notebooks": [{"name": one.name, "points": one.points} for one in made]})
         return
@@ -69,3 +71,15 @@ def _report(kind: str, folder: str, options: argparse.Namespace) -> None:
     for name, one in found.items():
         print(f"{name}: {', '.join(f'{one.ends[end]} {end}' for end in answers.ENDS if one.ends[end])}")
     print(f"{out}/README.md: what the wrong answers reveal")
+
+
+def _wheels(_: str, folder: str, options: argparse.Namespace) -> None:
+    from fedtheory.course import wheels
+
+    found = wheels.save(folder, options.extra)
+    if options.json:
+        print_json({"folder": folder, "wheels": [path.name for path in found]})
+        return
+    size = sum(path.stat().st_size for path in found) / 1e6
+    print(f"{folder}: {len(found)} wheels, {size:.0f} MB. Without a network, in a new environment:")
+    print(wheels.command(folder, options.extra))

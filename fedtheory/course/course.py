@@ -44,6 +44,19 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 NOTES = ("<!-- BEGIN SOLUTION: notes for the instructor -->", "<!-- END SOLUTION -->")
 
 
+EXTRAS = dict.fromkeys(("04", "05", "06", "12"), "theory") | {"09": "llm"}  # beyond `course`, by notebook
+COLAB = """\
+# On Colab this cell installs the package and fetches the results that the notebooks read. Elsewhere it does nothing.
+import os
+import sys
+
+if "google.colab" in sys.modules:
+    os.environ["FEDTHEORY_ROOT"] = "/content/fedtheory"
+    ![ -d /content/fedtheory ] || git clone --quiet --depth 1 {address} /content/fedtheory
+    %pip install --quiet "/content/fedtheory{extra}"
+"""
+
+
 class OldForm(ValueError):
     """A notebook whose exercises have no entry in `fedtheory.course.exercises`."""
 
@@ -363,7 +376,18 @@ def data(cells: Sequence[Cell]) -> dict[str, bytes]:
     return found
 
 
-def versions(kind: str, chosen: Sequence[str] = ()) -> tuple[list[Version], list[str]]:
+def _installing(address: str | None, number: str) -> list[Cell]:
+    """The cell that a notebook begins with where it may be opened on Colab; none without an address."""
+    if address is None:
+        return []
+    if not re.fullmatch(r"https?://[\w./~:@%+-]+", address):
+        checks.reject("colab", address, "the web address of a git repository", "write it as https://HOST/OWNER/NAME")
+    source = COLAB.format(address=address, extra=f"[{EXTRAS[number]}]" if number in EXTRAS else "").rstrip()
+    cell: Cell = {"cell_type": "code", "id": "colab", "metadata": {"tags": ["hide-input"]}, "source": source}
+    return [cell | {"execution_count": None, "outputs": []}]
+
+
+def versions(kind: str, chosen: Sequence[str] = (), colab: str | None = None) -> tuple[list[Version], list[str]]:
     """The notebooks of a course, "student" or "instructor", and the names of those left out: in the old form.
 
     Raises ValueError where none is left, and for an exercise that is not written as they are.
@@ -374,7 +398,7 @@ def versions(kind: str, chosen: Sequence[str] = ()) -> tuple[list[Version], list
         cells, number = cells_of(path), path.stem[:2]
         try:
             points = {f"{number}.{n}": one.points for n, one in exercises(number).items()}
-            made.append(Version(path.stem, make(cells, number), points, data(cells)))
+            made.append(Version(path.stem, [*_installing(colab, number), *make(cells, number)], points, data(cells)))
         except OldForm:
             left_out.append(path.stem)
     if not made:
@@ -383,13 +407,17 @@ def versions(kind: str, chosen: Sequence[str] = ()) -> tuple[list[Version], list
     return made, left_out
 
 
-def course(kind: str, folder: str | Path, chosen: Sequence[str] = ()) -> tuple[list[Version], list[str]]:
+def course(
+    kind: str, folder: str | Path, chosen: Sequence[str] = (), colab: str | None = None
+) -> tuple[list[Version], list[str]]:
     """Write a course into a folder that is new, empty, or was made by this function before.
 
     Args:
         kind: "student": a folder for each notebook; "instructor": nbgrader's course, with its configuration.
         folder: where to.
         chosen: beginnings of notebooks' names; none for all.
+        colab: the web address of a git repository of the package; each notebook then begins with a cell that installs
+            from there on Colab and does nothing elsewhere.
 
     Returns what was made, and the names of the notebooks that were left out. The folder is there at the end, whole, or
     as it was before.
@@ -399,7 +427,7 @@ def course(kind: str, folder: str | Path, chosen: Sequence[str] = ()) -> tuple[l
     out = checks.path("folder", folder)
     made_before(out, kind)
     require_folder(out)
-    made, left_out = versions(kind, chosen)
+    made, left_out = versions(kind, chosen, colab)
     base = "source/" if kind == "instructor" else ""
     files = {"README.md": _readme(kind, made).encode()}
     for one in made:
@@ -480,8 +508,9 @@ def _write(paths: Mapping[str, Path], files: Mapping[str, bytes]) -> None:
 
 
 def _readme(kind: str, made: Sequence[Version]) -> str:
-    rows = [f"| {one.name} | {len(one.points)} | {sum(one.points.values())} |" for one in made]
-    table = "\n".join(["| notebook | exercises | points |", "|---|---|---|", *rows])
+    extra = lambda name: EXTRAS.get(name[:2], "")
+    rows = [f"| {one.name} | {len(one.points)} | {sum(one.points.values())} | {extra(one.name)} |" for one in made]
+    table = "\n".join(["| notebook | exercises | points | also needs |", "|---|---|---|---|", *rows])
     return (STUDENT if kind == "student" else INSTRUCTOR).format(table=table, first=made[0].name)
 
 
@@ -490,8 +519,9 @@ STUDENT = """\
 
 {table}
 
-They need `fedtheory` with its extras `notebooks` and `theory` (09 also `llm`). Each folder has its notebook and the
-committed results that it reads; keep them together. Open a notebook in JupyterLab and run its cells from the top.
+They need `fedtheory` with its extra `course`, and those that the table names. Each folder has its notebook and the
+results that it reads; keep them together. Type `jupyter lab` in this folder, open a notebook and run its cells from the
+top.
 
 An exercise has a cell with `answer = ...`: replace the dots. The locked cell below it says whether the answer is right
 or what it reveals; as long as it stops with an error, it gives no points. Questions in words have a cell

@@ -91,7 +91,7 @@ def _installed() -> dict[str, Path]:
         for end, target in wanted.items():
             place = next((file for file in held if file.as_posix().endswith(f"/{end}")), None)
             if place is None:
-                fix = "pip install 'fedtheory[course]'"
+                fix = "pip install 'fedtheory[teach]'"
                 checks.reject("package", name, f"an installed package that holds {end}", fix, ModuleNotFoundError)
             found[target] = Path(str(place.locate()))
     return found
@@ -105,7 +105,7 @@ def deck(path: Path) -> Deck:
     try:
         exporters, nbformat = importlib.import_module("nbconvert.exporters"), importlib.import_module("nbformat")
     except ModuleNotFoundError as error:
-        checks.reject("package", error.name, "nbconvert", "pip install 'fedtheory[course]'", ModuleNotFoundError)
+        checks.reject("package", error.name, "nbconvert", "pip install 'fedtheory[teach]'", ModuleNotFoundError)
     slides = list(paged(course.cells_of(path)))
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}, "title": path.stem}
     whole = {"cells": slides, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}

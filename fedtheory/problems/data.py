@@ -1,9 +1,9 @@
 """Sets of images: where they are published, and what vouches for a copy.
 
-`load("digits")` needs no file. The other sets are read from the folder named by the argument or by FEDTHEORY_DATA, in
-the files as published: MNIST and Fashion-MNIST (IDX, gzip or plain), CIFAR-10 and CIFAR-100 (binary; the Python version
-without running its pickle), SVHN (.mat), Tiny-ImageNet (JPEGs). A file that is damaged, short or of another set raises
-`DataError` with file, byte and cause.
+`load("digits")` and `load("shapes")` need no file. The other sets are read from the folder named by the argument or by
+FEDTHEORY_DATA, in the files as published: MNIST and Fashion-MNIST (IDX, gzip or plain), CIFAR-10 and CIFAR-100 (binary;
+the Python version without running its pickle), SVHN (.mat), Tiny-ImageNet (JPEGs). A file that is damaged, short or of
+another set raises `DataError` with file, byte and cause.
 
 Pixels have no checksum in most formats, so a changed byte shows only by a digest of the whole. Where the publisher's
 is known, content is verified, once per file and process; a folder's own SHA256SUMS (`sha256sum * > SHA256SUMS`) vouches
@@ -25,6 +25,7 @@ import torch
 
 from fedtheory.core import checks
 from fedtheory.core.key import Key
+from fedtheory.problems import shapes
 from fedtheory.problems.formats import (
     FETCH,
     IDX_FILES,
@@ -52,7 +53,8 @@ class Images:
         mean, std: per channel, on the scale from 0 to 1; another normalisation is `dataclasses.replace`.
         missing: published files that were not there (`load(..., partial=True)`).
         verified: what vouches for the files' content: "published" (the publisher's digests), "SHA256SUMS" (beside the
-            files), "packaged" (a library brings them), "copy: ..." (a known one that differs), or "unverified".
+            files), "packaged" (a library or this package brings them), "copy: ..." (a known one that differs), or
+            "unverified".
     """
 
     x: torch.Tensor
@@ -215,7 +217,8 @@ SETS: dict[str, Published] = {
     "svhn": Published((SVHN,), _DIGITS, (0.4377, 0.4438, 0.4728), (0.1980, 0.2010, 0.1970)),
     "tiny_imagenet": Published((_TINY_IMAGENET,), _NUMBERS, (0.4802, 0.4481, 0.3975), (0.2770, 0.2691, 0.2821)),
 }
-NAMES = ("digits", *SETS)
+PACKAGED = ("digits", "shapes")  # need no file
+NAMES = (*PACKAGED, *SETS)
 
 # Digests of published content, decompressed for IDX: MD5 (32 digits) or SHA-1 (40). MNIST and Fashion-MNIST: widely
 # listed, and Fashion-MNIST's .gz files with the MD5 sums on its page decompress to these. CIFAR-10's binary version:
@@ -342,11 +345,12 @@ def load(
     """Read a data set.
 
     Args:
-        name: "digits" (scikit-learn's, 8 x 8, no file needed), "mnist", "fashion_mnist", "cifar10", "cifar100", "svhn"
-            or "tiny_imagenet".
+        name: "digits" (scikit-learn's, 8 x 8) or "shapes" (drawn here, 28 x 28), which need no file; "mnist",
+            "fashion_mnist", "cifar10", "cifar100", "svhn" or "tiny_imagenet".
         folder: where the published files lie, in it or in their usual subfolder; default: FEDTHEORY_DATA.
         split: "train" or "test". The digits have no published split: the 1,797 are permuted by Key(0).fold("digits"),
-            1,437 train and 360 test. Tiny-ImageNet's "test" is its validation set, the test set has no labels.
+            1,437 train and 360 test. Of the shapes 4,000 are train and 1,000 test. Tiny-ImageNet's "test" is its
+            validation set, the test set has no labels.
         partial: CIFAR-10's training set from the batches that are there; `Images.missing` names the others.
         official: require the published number of images, and the published digests where they are known.
 
@@ -354,8 +358,8 @@ def load(
     """
     name = checks.choice("name", checks.alike(name, NAMES), NAMES)
     checks.choice("split", split, ("train", "test"))
-    if name == "digits":
-        return _digits(split)
+    if name in PACKAGED:
+        return (_digits if name == "digits" else _shapes)(split)
     published = SETS[name]
     form, paths, missing = _find(name, folder, split, partial)
     count = form.counts[split == "test"] if official else None
@@ -389,7 +393,7 @@ def origin(
     The files are read once per process, and again when they change; not where `images` is what `load` just gave.
     """
     name = checks.choice("name", checks.alike(name, NAMES), NAMES)
-    paths = [] if name == "digits" else _find(name, folder, split, partial)[1]
+    paths = [] if name in PACKAGED else _find(name, folder, split, partial)[1]
     where = (name, split, _stamps(paths))
     if where not in _origins:
         _origins[where] = (images or load(name, folder, split, partial=partial)).origin
@@ -445,3 +449,11 @@ def _digits(split: str) -> Images:
     order = torch.randperm(len(y), generator=Key(0).fold("digits").generator())
     mine = order[:1437] if split == "train" else order[1437:]
     return Images(x[mine], y[mine], _DIGITS, f"digits {split}", (0.2868,), (0.3539,), verified="packaged")
+
+
+def _shapes(split: str) -> Images:
+    """A copy of one part of them."""
+    x, y = shapes.shapes()
+    mine = slice(shapes.TRAIN) if split == "train" else slice(shapes.TRAIN, None)
+    mean, std = (0.3322,), (0.1938,)
+    return Images(x[mine].clone(), y[mine].clone(), shapes.CLASSES, f"shapes {split}", mean, std, verified="packaged")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from fedtheory.core import checks, registry
 from fedtheory.core.files import RESEAL, misfit, seal, unseal, write_target
@@ -17,26 +17,28 @@ from fedtheory.theory.claim import EFFORTS, RULE, VERDICTS, Claim, decide
 from fedtheory.theory.letters import letters
 from fedtheory.theory.search import reseeded
 
+SOLVERS = ("sympy", "z3", "PEPit", "clarabel")
+
 
 def require_solvers() -> None:
     """The packages of the extra [theory], before any work."""
-    for name in ("sympy", "z3", "PEPit", "clarabel"):
+    for name in SOLVERS:
         try:
             there = importlib.util.find_spec(name) is not None
         except ModuleNotFoundError:
             there = False
         if not there:
-            expected, fix = "the packages that the checks use", "pip install 'fedtheory[theory]'"
-            checks.reject("module", name, expected, fix, ModuleNotFoundError)
+            _missing(name)
+
+
+def _missing(name: str) -> NoReturn:
+    expected, fix = "the packages that the checks use", "pip install 'fedtheory[theory]'"
+    checks.reject("module", name, expected, fix, ModuleNotFoundError)
 
 
 @cache
 def claims_of(paper: str) -> dict[str, Claim]:
-    """A paper's claims by id, in its order; no other paper's are built.
-
-    Raises ModuleNotFoundError with the fix where a package that the checks use is not installed.
-    """
-    require_solvers()
+    """A paper's claims by id, in its order; no other paper's are built."""
     found: dict[str, Claim] = {}
     for claim in importlib.import_module(f"fedtheory.theory.{paper}.claims").CLAIMS:
         if claim.id in found:
@@ -46,7 +48,7 @@ def claims_of(paper: str) -> dict[str, Claim]:
 
 
 def claims() -> dict[str, Claim]:
-    """Every claim by id; raises as `claims_of` does."""
+    """Every claim by id."""
     return {id: claim for paper in registry.PAPERS for id, claim in claims_of(paper).items()}
 
 
@@ -64,12 +66,20 @@ def choose(ids: Sequence[str], paper: str | None) -> list[Claim]:
 def check(
     chosen: Sequence[Claim], effort: str, tick: Callable[[str], object] | None = None, *, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """Decide the claims; one plain record each. Another seed attacks from other random starts."""
+    """Decide the claims; one plain record each. Another seed attacks from other random starts.
+
+    Raises ModuleNotFoundError with the fix where a check uses a solver that is not installed.
+    """
     checks.choice("effort", effort, EFFORTS)
     records = []
     with reseeded(seed):
         for claim in chosen:
-            records.append(asdict(decide(claim, effort)))
+            try:
+                records.append(asdict(decide(claim, effort)))
+            except ModuleNotFoundError as error:
+                if error.name not in SOLVERS:
+                    raise
+                _missing(error.name)
             if tick is not None:
                 tick(claim.id)
     return records

@@ -85,14 +85,15 @@ def places(quote: str, notebooks: Sequence[Path] = NOTEBOOKS) -> list[Place]:
 
 
 def write(stage: Stage) -> None:
-    """The quiz's page, the plan's, and the projects' files; the notebooks have been staged."""
+    """The quiz's page, the plan's, and the files of projects and reports; the notebooks have been staged."""
     stage.write("course/quiz.md", quiz(QUESTIONS.read_text(), stage))
     made = {"minutes": minutes(), "needs": wanted(), "primer": primer()}
     text = re.sub(r"^\{\{(\w+)\}\}$", lambda found: "\n".join(made[found[1]]), PLAN.read_text(), flags=re.MULTILINE)
     stage.write("course/plan.md", text)
     stage.write("course/needs.png", picture())
-    for path in sorted((BOOK / "course" / "projects").glob("*.py")):
-        stage.copy(path, f"course/projects/{path.name}")
+    for folder in ("projects", "reports"):
+        for path in sorted((BOOK / "course" / folder).glob("*.py")):
+            stage.copy(path, f"course/{folder}/{path.name}")
 
 
 def quiz(text: str, stage: Stage) -> str:
