@@ -20,7 +20,7 @@ from fedtheory.running import records, watchdog
 MOST_SEEDS = 10_000
 SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium: 5"}  # by default
 _PATHS = ("out", "data", "model", "memory_map", "checkpoint", "ledger", "page", "save", "folder")
-_PATHS += ("student", "instructor", "slides", "exam", "report")
+_PATHS += ("student", "instructor", "slides", "handouts", "exam", "report")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -169,12 +169,17 @@ def parser() -> argparse.ArgumentParser:
     model.add_argument("model", choices=registry.PACKAGED)
     model.add_argument("folder", metavar="FOLDER", help="new or empty; run's --model takes it")
     course = add(
-        "course", "course.make", "write notebooks for a class (nbgrader), slides and examinations; sum up answers"
+        "course",
+        "course.make",
+        "write notebooks for a class (nbgrader), slides, handouts and examinations; sum up answers",
     )
-    course.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; slides: 00 and 01)")
+    course.add_argument(
+        "notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; lectures: ten of them)"
+    )
     course.add_argument("--student", metavar="DIR", help="without outputs and solutions")
     course.add_argument("--instructor", metavar="DIR", help="nbgrader's source: solutions, wrong answers, rubrics")
     course.add_argument("--slides", metavar="DIR", help="reveal.js, which works without a network")
+    course.add_argument("--handouts", metavar="DIR", help="PDF of the slides and exercises, printed by a browser")
     course.add_argument(
         "--exam", metavar="DIR", help="an examination and its solutions, with numbers drawn from the seed"
     )
