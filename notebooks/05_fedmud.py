@@ -779,9 +779,9 @@ assert up == {"FedMUD": 2 * 4 * 4 * sent, "FedAvg": 2 * 4 * 4 * small.d}
 # %% [markdown]
 # ### What a step costs
 #
-# A product of a batch with an $m \times n$ layer takes $mn$ multiply-adds an example. Ordinary training makes three: the
-# forward pass $Wx$, and backward $W^\top \delta$ for the input and $\delta x^\top$ for the weights. Which of them are
-# left when $W$ is frozen and a product $UV^\top$ is trained? PyTorch counts.
+# A product with an $m \times n$ layer takes $mn$ multiply-adds an example. Ordinary training makes three: the forward
+# pass $Wx$, and backward $W^\top \delta$ for the input and $\delta x^\top$ for the weights. Which of them are left when
+# $W$ is frozen and a product $UV^\top$ is trained? PyTorch counts.
 #
 # > **Predict.** $UV^\top$ has a 32nd of the layer's numbers. Which share of the multiply-adds of a step is left?
 
@@ -1214,8 +1214,8 @@ check("05.8", answer)
 # ```
 #
 # For an example, $W$ costs $mn$ forward and $mn$ back to the input. The two factors cost $r(m+n)$ for each of three
-# passes: $V^\top x$ and $U$ times it; $U^\top \delta$ and $V$ times it; the two outer products. With a 32nd of the numbers,
-# $r(m+n) = mn/32$, the share is $\frac23 + \frac1{32}$, about 70%.
+# passes: $V^\top x$ and $U$ times it; $U^\top \delta$ and $V$ times it; the two outer products. With a 32nd of the
+# numbers, $r(m+n) = mn/32$, the share is $\frac23 + \frac1{32}$, about 70%.
 #
 # </details>
 

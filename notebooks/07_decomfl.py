@@ -528,8 +528,8 @@ moving("directions")
 # %% [markdown]
 # ### 2.6 How small may $\mu$ be?
 #
-# A smaller $\mu$ misses less of the slope: on a quadratic the forward difference is off by $\frac\mu2 |z^\top H z|$. But
-# a computer rounds the losses. Each is off by up to $u |f|$, with $u = 2^{-24}$ in float32, and the difference is
+# A smaller $\mu$ misses less of the slope: on a quadratic the forward difference is off by $\frac\mu2 |z^\top H z|$.
+# But a computer rounds the losses. Each is off by up to $u |f|$, with $u = 2^{-24}$ in float32, and the difference is
 # divided by $\mu$. So the bound on the error has two parts,
 #
 # $$\frac\mu2 |z^\top H z| + \frac{2 u |f|}\mu, \qquad\text{least at}\quad \mu = 2 \sqrt{u |f| / |z^\top H z|} .$$
@@ -1289,9 +1289,9 @@ check("07.6", answer)
 # </details>
 
 # %% [markdown]
-# **Exercise 8** (2 points). Each loss is off by up to `u * f`. Along $z$ the third derivative of the loss is at most `t`,
-# so the central difference $(f(x + \mu z) - f(x - \mu z))/(2\mu)$ misses the slope by up to $\mu^2 t / 6$. For which
-# $\mu$ is the sum of both errors least? Give it as a function of `u, f, t`. (Write powers as `**`.)
+# **Exercise 8** (2 points). Each loss is off by up to `u * f`. Along $z$ the third derivative of the loss is at most
+# `t`, so the central difference $(f(x + \mu z) - f(x - \mu z))/(2\mu)$ misses the slope by up to $\mu^2 t / 6$. For
+# which $\mu$ is the sum of both errors least? Give it as a function of `u, f, t`. (Write powers as `**`.)
 
 # %%
 answer = ...  # lambda u, f, t: ...
@@ -1306,7 +1306,7 @@ check("07.8", answer)
 # ```
 #
 # Two losses are off by $uf$ each, and their difference is divided by $2\mu$: $uf/\mu + \mu^2 t/6$. The derivative,
-# $-uf/\mu^2 + \mu t/3$, vanishes at $\mu^3 = 3uf/t$. In float32 with $f = t = 5$ that is about $6 \cdot 10^{-3}$, where a
+# $-uf/\mu^2 + \mu t/3$, vanishes at $\mu^3 = 3uf/t$. In float32 with $f = t$ that is about $6 \cdot 10^{-3}$. A
 # forward difference would want $5 \cdot 10^{-4}$.
 #
 # </details>

@@ -1,8 +1,8 @@
 """Slides of a lecture, from a committed notebook: reveal.js in a folder that needs no network.
 
 One rule makes them. A slide shows one picture, table, formula or question, and the point of the prose around it: the
-first sentences of each paragraph. The whole prose is in the speaker's notes. Exercises, prerequisites and references are
-left out, and so are long tables.
+first sentences of each paragraph. The whole prose is in the speaker's notes. Exercises, prerequisites, references and
+long tables are left out.
 """
 
 import importlib
@@ -23,7 +23,7 @@ LECTURES = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "12")
 SIZE = (1280, 720)  # pixels of a slide
 ROOM = 590  # of them below the heading
 LINE, CODE, ROW = 41, 27, 38  # pixels of a line of text, of code, and of a table's row
-PICTURE = 330  # pixels that a picture gets at least
+PICTURE = 400  # pixels that a picture gets at least
 WIDE, CELLS = 80, 88  # characters of a line of text, and of a table's row
 SHORT, POINT, BOLD = 40, 150, 300  # characters up to which a point takes in: any next sentence, a short, a bold one
 TEXTS = 3  # paragraphs of one slide
@@ -225,9 +225,9 @@ def _joins(page: Sequence[Block], block: Block, following: Block | None) -> bool
     if not seen:
         return texts < TEXTS or block.seen
     if block.kind == "text":  # what is seen, once; a question, a new topic, or what leads on begins the next slide
-        begins = block.leads or block.text.startswith("**") or (following is not None and following.kind == "ask")
-        return page[-1].seen and not begins
-    return page[-1].kind == "printed" and block.kind in ("picture", "table")
+        begins = block.leads or block.code or block.text.startswith("**")
+        return page[-1].seen and not begins and not (following is not None and following.kind == "ask")
+    return (page[-1].kind, block.kind) in (("printed", "picture"), ("printed", "table"), ("text", "printed"))
 
 
 # What stands on a slide.
