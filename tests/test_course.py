@@ -590,6 +590,17 @@ def text_of(pages) -> str:
     return "\n\n".join(block.text for page in pages for block in page.blocks)
 
 
+def _pictures(cells) -> int:
+    """Pictures of the sections that are not left out."""
+    section, found = "", 0
+    for one in cells:
+        if one["cell_type"] == "markdown":
+            section = ["", section, *re.findall(r"^##?#? (.*)$", one["source"], re.M)][-1].lower()
+        elif not section.startswith(slides.LEFT_OUT):
+            found += sum("image/png" in out.get("data", {}) for out in one["outputs"])
+    return found
+
+
 def _only_parts(cells, heading: str) -> bool:
     """Whether a section has nothing before its first part, so that the part begins the slides."""
     text = "\n\n".join(one["source"] if one["cell_type"] == "markdown" else "code" for one in cells)
@@ -605,8 +616,7 @@ class TestSlides:
         pages = slides_of(cells)
         text = text_of(pages)
         assert not re.search(r"Exercise \d|Solution|answer = ", text)
-        pictures = sum("image/png" in out.get("data", {}) for one in cells for out in one.get("outputs", []))
-        assert text.count("data:image/png;base64,") == pictures
+        assert text.count("data:image/png;base64,") == _pictures(cells) > 1
         for page in pages:
             assert [block.kind for block in page.blocks[:-1]].count("ask") == 0
             assert sum(block.kind == "picture" for block in page.blocks) <= 1
@@ -628,7 +638,7 @@ class TestSlides:
         (path,) = course.committed_notebooks([lecture])
         for page in slides_of(course.cells_of(path)):
             for block in page.blocks:
-                if block.kind not in ("text", "formula") or not block.said:
+                if block.kind not in ("text", "formula") or not block.said or block.text.startswith(">"):
                     continue
                 whole, shown = slides.sentences(block.said), slides.sentences(block.text)
                 assert shown == [one for one in whole if one in shown]
@@ -643,13 +653,16 @@ class TestSlides:
             assert [name for name in names if not any(h.startswith(name) for h in headings)] == []
 
     def test_sentences(self):
-        text = "**Two.** It is $F(x). $ here, by (8). So\n\n$$a = b .$$\n\nWith `x. Y` it ends (at 0.5). *Why?* Thus."
+        text = (
+            "**Two.** It is $F(x). $ here, by (8). So\n\n$$a = b .$$\n\nWith `x. Y` it ends. *Why?* (At $x$. So.) Thus."
+        )
         assert slides.sentences(text) == [
             "**Two.**",
             "It is $F(x). $ here, by (8).",
             "So\n\n$$a = b .$$",
-            "With `x. Y` it ends (at 0.5).",
+            "With `x. Y` it ends.",
             "*Why?*",
+            "(At $x$. So.)",
             "Thus.",
         ]
 
@@ -659,7 +672,8 @@ class TestSlides:
         short = "No. It does not stay where it was before."
         assert slides.point(f"{short} {long} Short again.") == short
         assert slides.point(f"**Fact 1.** {long} Short.") == f"**Fact 1.** {long}"
-        assert slides.point(f"First. {long} That is **drift**.") == f"First. {long}"
+        assert slides.point(f"First. {long} Short. {long} That is **drift**.") == f"First. {long} That is **drift**."
+        assert slides.point(f"(Aside.) The next cell waits. {short}") == short
         ends = "That is **drift**. So\n\n$$a .$$"
         assert slides.point(f"{short} {long} {ends}") == f"{short} {ends}"
 

@@ -225,7 +225,7 @@ def _joins(page: Sequence[Block], block: Block, following: Block | None) -> bool
     if not seen:
         return texts < TEXTS or block.seen
     if block.kind == "text":  # what is seen, once; a question, a new topic, or what leads on begins the next slide
-        begins = block.leads or block.code or block.text.startswith("**")
+        begins = block.leads or block.code or re.match(r"\*\*\w", block.text)
         return page[-1].seen and not begins and not (following is not None and following.kind == "ask")
     return (page[-1].kind, block.kind) in (("printed", "picture"), ("printed", "table"), ("text", "printed"))
 
@@ -294,7 +294,7 @@ def _paragraph(part: str) -> Iterator[Block]:
     elif part.startswith("```"):
         yield from _printed("\n".join(part.splitlines()[1:-1]))
     elif part.startswith(">"):
-        asks = "**Predict.**" in part or "**Break it.**" in part
+        asks = "**Predict" in part or "**Break it" in part
         yield Block("ask" if asks else "text", part, _bare(part), 46 * _lines(part, 72) + 60)
     else:
         for said in _by_formula(part):
@@ -319,7 +319,8 @@ def point(text: str) -> str:
     """The first sentences of a paragraph, and each sentence with a formula of its own line; no sentence is cut."""
     kept: list[str] = []
     open_ = True
-    for sentence in sentences(text):
+    every = sentences(text)
+    for sentence in [one for one in every if not re.match(r"\(|.*\bnext cell\b", one, re.DOTALL)] or every:
         size = sum(map(len, kept))
         after = size + len(sentence)
         open_ = open_ and (size < SHORT or after <= POINT)
@@ -329,7 +330,7 @@ def point(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text; formulas and code are looked into for nothing but a last full stop."""
+    """The sentences of a text; formulas, code and brackets are looked into for nothing but a last full stop."""
     held: list[str] = []
 
     def hide(found: re.Match[str]) -> str:
@@ -338,8 +339,11 @@ def sentences(text: str) -> list[str]:
         return f"\ue000{len(held) - 1}\ue002{ends}"
 
     hidden = re.sub(r"\$\$.*?\$\$|\$[^$]+\$|`[^`]+`", hide, text, flags=re.DOTALL)
+    hidden = re.sub(r"\([^()]*\)", lambda found: hide(found) + "\ue001" * found[0].endswith(".)"), hidden)
     parts = re.split(rf"(?<!al\.)(?<!e\.g\.)(?:{ENDED})\s+(?=[A-Z*(\"\ue000])", hidden)
-    return [re.sub("\ue000(\\d+)\ue002\ue001?", lambda found: held[int(found[1])], part) for part in parts]
+    for at in reversed(range(len(held))):
+        parts = [re.sub(f"\ue000{at}\ue002\ue001?", lambda _, at=at: held[at], part) for part in parts]
+    return parts
 
 
 def _bare(text: str) -> str:
@@ -419,7 +423,7 @@ def _output(output: Mapping[str, Any], source: str) -> Iterator[Block]:
         png = "".join(data["image/png"]).replace("\n", "")
         seen = output.get("metadata", {}).get("image/png", {}).get("alt", "")
         yield Block("picture", f'<img alt="{escape(seen)}" src="data:image/png;base64,{png}">', height=PICTURE)
-    elif "text/html" in data:
+    elif "text/html" in data and not FOR_NOTES.search(source):
         yield from _shown_table("".join(data["text/html"]), boxed="box(" in source)
     elif said := "".join(output.get("text", data.get("text/plain", ""))).rstrip("\n"):
         if "moving(" in source:  # a caption
