@@ -534,8 +534,8 @@ moving("directions")
 #
 # $$\frac\mu2 |z^\top H z| + \frac{2 u |f|}\mu, \qquad\text{least at}\quad \mu = 2 \sqrt{u |f| / |z^\top H z|} .$$
 #
-# > **Predict.** $f = 5$ and $z^\top H z = 5$, about. What is the best $\mu$ in float32, what in float64? And is it
-# > larger or smaller for the central difference?
+# > **Predict.** Below, $f$ is about 13 and $|z^\top H z|$ about 0.7. What is the best $\mu$ in float32, what in
+# > float64? And is it larger or smaller for the central difference?
 
 # %%
 A = torch.randn(40, d, generator=key.fold("valley").generator())
@@ -589,10 +589,10 @@ for name in sizes:
 assert float(valleys["float32", "forward"][mus < 1e-8].min()) > 1
 
 # %% [markdown]
-# The valley stands where the formula puts it (dotted). In float32 a forward difference is best near $\mu = 10^{-3}$,
-# which is the package's default. At $\mu = 10^{-8}$ it is rounding alone. The best error grows like $\sqrt u$, so
-# float32 keeps half of its digits. The central difference misses less at the same $\mu$, so its best $\mu$ is larger
-# (exercise 8).
+# The valley stands where the formula puts it (dotted). In float32 a forward difference is best near
+# $\mu = 2 \cdot 10^{-3}$; the package's default is $10^{-3}$. At $\mu = 10^{-8}$ it is rounding alone. The best error
+# grows like $\sqrt u$, so float32 keeps half of its digits. The central difference misses less at the same $\mu$, so
+# its best $\mu$ is larger (exercise 8).
 
 # %% [markdown]
 # ## 3. What clients, local steps and directions buy
