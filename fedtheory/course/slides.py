@@ -208,7 +208,7 @@ def _filled(blocks: Sequence[Block]) -> Iterator[list[Block]]:
     for at, block in enumerate(blocks):
         following = blocks[at + 1] if at + 1 < len(blocks) else None
         if page and not _joins(page, block, following):
-            leads = len(page) > 1 and page[-1].leads and page[-1].kind == "text"
+            leads = len(page) > 1 and page[-1].leads and page[-1].height + block.height <= ROOM
             yield page[:-1] if leads else page
             page = page[-1:] if leads else []
         page.append(block)
