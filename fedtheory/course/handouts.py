@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedtheory.core import checks
-from fedtheory.core.files import require_folder
+from fedtheory.core.files import require_folder, write_atomic
 from fedtheory.course import course, slides
 from fedtheory.course.course import Cell
 
@@ -31,7 +31,7 @@ def save(folder: str | Path, chosen: Sequence[str] = ()) -> list[str]:
     paths, program = course.committed_notebooks(chosen or slides.LECTURES), browser()
     mathjax = slides.installed()["tex-svg.js"].read_bytes()
     with tempfile.TemporaryDirectory() as place:
-        (Path(place) / "tex-svg.js").write_bytes(mathjax)
+        write_atomic(Path(place) / "tex-svg.js", mathjax)
         files = {f"{path.stem}.pdf": printed(page(path), Path(place), program) for path in paths}
     course.save(out, "handouts", files)
     return list(files)
@@ -50,7 +50,7 @@ def browser() -> str:
 def printed(text: str, place: Path, program: str) -> bytes:
     """A page in HTML as PDF; its files lie in the folder."""
     source, target = place / "page.html", place / "page.pdf"
-    source.write_text(text, encoding="utf-8")
+    write_atomic(source, text.encode())
     target.unlink(missing_ok=True)
     words = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--no-pdf-header-footer"]
     words += [f"--user-data-dir={place / 'profile'}", "--virtual-time-budget=60000", f"--print-to-pdf={target}"]
