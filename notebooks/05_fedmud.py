@@ -54,6 +54,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from fedtheory import (
     EarlyStopping,
@@ -774,6 +775,60 @@ print(f"ratio {up['FedMUD'] / up['FedAvg']:.4f}, 1/32 = {1 / 32:.4f}")
 assert up == {"FedMUD": 2 * 4 * 4 * sent, "FedAvg": 2 * 4 * 4 * small.d}
 
 # %% [markdown]
+# ### What a step costs
+#
+# A product with an $m \times n$ layer takes $mn$ multiply-adds an example. Ordinary training makes three: the forward
+# pass $Wx$, and backward $W^\top \delta$ for the input and $\delta x^\top$ for the weights. Which of them are left when
+# $W$ is frozen and a product $UV^\top$ is trained? PyTorch counts.
+#
+# > **Predict.** $UV^\top$ has a 32nd of the layer's numbers. Which share of the multiply-adds of a step is left?
+
+# %%
+batch, out, into, rank = 64, 768, 384, 8
+sides = {"x": (batch, into), "W": (out, into), "U": (out, rank), "V": (into, rank)}
+layers = {  # how a layer is computed, and what of it is trained
+    "W": (lambda x, W, U, V: x @ W.T, "W"),
+    "W + UV^T, formed first": (lambda x, W, U, V: x @ (W + U @ V.T).T, "UV"),
+    "W and UV^T beside it": (lambda x, W, U, V: x @ W.T + x @ V @ U.T, "UV"),
+    "UV^T alone (FedLMT)": (lambda x, W, U, V: x @ V @ U.T, "UV"),
+}
+
+
+def multiply_adds(layer, wanted):
+    """Of the forward pass, and of the backward pass to what is wanted."""
+    given = {name: torch.ones(size, requires_grad=name in wanted) for name, size in sides.items()}
+    with FlopCounterMode(display=False) as forward:
+        y = layer(**given)
+    with FlopCounterMode(display=False) as backward:
+        y.sum().backward()
+    return forward.get_total_flops() // 2, backward.get_total_flops() // 2  # one multiplication, one addition
+
+
+rows, costs = [], {}
+for name, (layer, trained) in layers.items():
+    forward, to_input = multiply_adds(layer, "x")
+    _, whole = multiply_adds(layer, "x" + trained)
+    costs[name] = forward, to_input, whole - to_input
+    state = 2 * sum(math.prod(sides[one]) for one in trained)
+    rows.append([name, *(round(count / 1e6, 2) for count in costs[name]), sum(costs[name]) / sum(costs["W"]), state])
+table(["computed as", "forward", "to the input", "to the weights", "of W's sum", "Adam's numbers"], rows, 3)
+
+# %% tags=["hide-input"]
+# Checks: three equal products for W; a formed matrix saves none of them; beside W, its gradient is not made
+mn = batch * out * into
+assert costs["W"] == (mn, mn, mn)
+assert all(count >= mn for count in costs["W + UV^T, formed first"])
+assert costs["W and UV^T beside it"][2] < mn / 20
+assert rows[1][4] > 1 > rows[2][4] > 2 / 3
+
+# %% [markdown]
+# Multiply-adds in millions, for a batch of 64. Two of three products are left, because the frozen $W$ is still passed
+# forward and backward. Only $\delta x^\top$ goes, so at most a third of a step is saved, whatever the rank. Forming
+# $W + UV^\top$ first, as `client` above does, saves nothing: the gradient of the whole matrix is made and then
+# projected. SSF and FedSub project a whole gradient, too. What does fall to a 32nd is the message and the optimizer's
+# state.
+
+# %% [markdown]
 # ## 7. On the digits
 #
 # A perceptron 64-64-10 on scikit-learn's digits, ten clients with unequal label shares (Dirichlet 0.3), five per round.
@@ -1140,6 +1195,29 @@ check("05.6", answer)
 # </details>
 
 # %% [markdown]
+# **Exercise 8** (2 points). Derive the share that the third row of the table in section 6 shows. $W$ is frozen, and
+# $UV^\top$ of rank `r` stands beside it. Divide the multiply-adds of a step (forward, backward to the input and to the
+# factors) by those of ordinary training. Give a function of `m, n, r`.
+
+# %%
+answer = ...  # lambda m, n, r: ...
+check("05.8", answer)
+
+# %% [markdown]
+# <details>
+# <summary>Solution</summary>
+#
+# ```python
+# answer = lambda m, n, r: (2 * m * n + 3 * r * (m + n)) / (3 * m * n)
+# ```
+#
+# For an example, $W$ costs $mn$ forward and $mn$ back to the input. The two factors cost $r(m+n)$ for each of three
+# passes: $V^\top x$ and $U$ times it; $U^\top \delta$ and $V$ times it; the two outer products. With a 32nd of the
+# numbers, $r(m+n) = mn/32$, the share is $\frac23 + \frac1{32}$, about 70%.
+#
+# </details>
+
+# %% [markdown]
 # ## Summary
 # - FedMUD sends the factors of an update. With resets the model is a sum of many small updates, so its rank can grow.
 #   FedLMT's model keeps the rank of its factors.
@@ -1151,7 +1229,7 @@ check("05.6", answer)
 # - On average over a fresh draw every gradient is seen. A reset in every step then gives FedAvg's rate, with a constant
 #   that grows like $m/r$.
 # - "1/32" is the ratio of a decomposed layer. In the bytes of a whole network it is 1/24 to 1/17 in our runs, unless it
-#   is lowered for the network.
+#   is lowered for the network. Of a step's multiply-adds more than two thirds are left.
 # - At a 32nd of the upload BKD improves FedMUD, on Fashion-MNIST as the paper has it and on a small CIFAR-10. BKD and
 #   AAD together stay behind FedAvg and ahead of FedHM, FedLMT and FedPara. Their order against FedBAT is open.
 # - Every variant needs its resets. BKD wants larger first factors than low rank.

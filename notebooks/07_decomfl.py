@@ -526,6 +526,75 @@ assert growth["five are 1"][2] < 3 * growth["five are 1"][0]
 moving("directions")
 
 # %% [markdown]
+# ### 2.6 How small may $\mu$ be?
+#
+# A smaller $\mu$ misses less of the slope: on a quadratic the forward difference is off by $\frac\mu2 |z^\top H z|$.
+# But a computer rounds the losses. Each is off by up to $u |f|$, with $u = 2^{-24}$ in float32, and the difference is
+# divided by $\mu$. So the bound on the error has two parts,
+#
+# $$\frac\mu2 |z^\top H z| + \frac{2 u |f|}\mu, \qquad\text{least at}\quad \mu = 2 \sqrt{u |f| / |z^\top H z|} .$$
+#
+# > **Predict.** Below, $f$ is about 13 and $|z^\top H z|$ about 0.7. What is the best $\mu$ in float32, what in
+# > float64? And is it larger or smaller for the central difference?
+
+# %%
+A = torch.randn(40, d, generator=key.fold("valley").generator())
+here, Z = (
+    torch.randn(*shape, generator=key.fold(name).generator()).float()
+    for name, shape in (("here", (d,)), ("ways", (200, d)))
+)
+soft = lambda x: torch.logsumexp(x @ A.to(x.dtype).T, -1)  # a smooth loss, in the precision of x
+t = torch.zeros(len(Z), requires_grad=True)
+(slope,) = torch.autograd.grad(soft(here.double() + t[:, None] * Z.double()).sum(), t, create_graph=True)
+(curved,) = torch.autograd.grad(slope.sum(), t)
+mus = 10.0 ** torch.linspace(-9, 0, 37)
+
+
+def valley(dtype, central):
+    """The error of a difference against mu: of 200 directions the one in the middle."""
+    x, z = here.to(dtype), Z.to(dtype)
+    ahead = soft(x + mus.to(dtype)[:, None, None] * z)
+    behind = soft(x - mus.to(dtype)[:, None, None] * z) if central else soft(x)
+    measured = (ahead - behind).double() / (mus * (2 if central else 1))[:, None]
+    return (measured - slope.detach()).abs().median(1).values
+
+
+sizes = {"float32": torch.float32, "float64": torch.float64}
+valleys = {
+    (name, kind): valley(dtype, kind == "central") for name, dtype in sizes.items() for kind in ("forward", "central")
+}
+loss, bend = float(soft(here.double())), float(curved.abs().median())
+predicted = {name: 2 * math.sqrt(torch.finfo(dtype).eps / 2 * loss / bend) for name, dtype in sizes.items()}
+lowest = {of: float(mus[error.argmin()]) for of, error in valleys.items()}
+print(f"f = {loss:.2f}, |z^T H z| = {bend:.2f}; best mu of the forward difference by the formula:")
+for name, best_mu in predicted.items():
+    print(f"{name}: {best_mu:.1e}; measured within a factor of 5: {1 / 5 < lowest[name, 'forward'] / best_mu < 5}")
+
+# %% tags=["hide-input"]
+# Picture: the error of a difference against mu, in two precisions; checks
+figure, (axes,) = style.new_figure()
+for place, ((name, kind), error) in enumerate(valleys.items()):
+    look = {"color": style.SEQUENCE[place // 2], "linestyle": ("-", "--")[place % 2]}
+    axes.plot(mus, error, label=f"{name}, {kind}", **look)
+for place, best_mu in enumerate(predicted.values()):
+    axes.axvline(best_mu, color=style.SEQUENCE[place], linewidth=0.8, linestyle=":")
+axes.set(xscale="log", yscale="log", xlabel=r"$\mu$", ylabel="error of the slope")
+style.legend_above(figure, 2)
+show(figure, values=False)
+assert all(1 / 5 < lowest[name, "forward"] / best_mu < 5 for name, best_mu in predicted.items())
+for name in sizes:
+    forward, central = valleys[name, "forward"], valleys[name, "central"]
+    assert lowest[name, "central"] > lowest[name, "forward"]
+    assert float(central.min()) < float(forward.min()) / 3
+assert float(valleys["float32", "forward"][mus < 1e-8].min()) > 1
+
+# %% [markdown]
+# The valley stands where the formula puts it (dotted). In float32 a forward difference is best near
+# $\mu = 2 \cdot 10^{-3}$; the package's default is $10^{-3}$. At $\mu = 10^{-8}$ it is rounding alone. The best error
+# grows like $\sqrt u$, so float32 keeps half of its digits. The central difference misses less at the same $\mu$, so
+# its best $\mu$ is larger (exercise 8).
+
+# %% [markdown]
 # ## 3. What clients, local steps and directions buy
 #
 # ### 3.1 More clients, when directions are shared
@@ -1220,6 +1289,29 @@ check("07.6", answer)
 # </details>
 
 # %% [markdown]
+# **Exercise 8** (2 points). Each loss is off by up to `u * f`. Along $z$ the third derivative of the loss is at most
+# `t`, so the central difference $(f(x + \mu z) - f(x - \mu z))/(2\mu)$ misses the slope by up to $\mu^2 t / 6$. For
+# which $\mu$ is the sum of both errors least? Give it as a function of `u, f, t`. (Write powers as `**`.)
+
+# %%
+answer = ...  # lambda u, f, t: ...
+check("07.8", answer)
+
+# %% [markdown]
+# <details>
+# <summary>Solution</summary>
+#
+# ```python
+# answer = lambda u, f, t: (3 * u * f / t) ** (1 / 3)
+# ```
+#
+# Two losses are off by $uf$ each, and their difference is divided by $2\mu$: $uf/\mu + \mu^2 t/6$. The derivative,
+# $-uf/\mu^2 + \mu t/3$, vanishes at $\mu^3 = 3uf/t$. In float32 with $f = t$ that is about $6 \cdot 10^{-3}$. A
+# forward difference would want $5 \cdot 10^{-4}$.
+#
+# </details>
+
+# %% [markdown]
 # ## Summary
 # - A scalar is the gradient's projection on a shared direction; averaging scalars averages models; a client rebuilds
 #   what it missed from seeds and scalars, in every bit.
@@ -1228,6 +1320,8 @@ check("07.6", answer)
 # - Stored or agreed: seeds, mean scalars, rates, $P$, dtype and generator, the order of the sums; with momentum, of the
 #   rounds.
 # - The variance is paid with a step that is smaller by $\mathrm{tr}(H)/(P\|H\|)$: the effective rank counts, not $d$.
+# - A smaller $\mu$ is not better: losses are rounded, and the best $\mu$ of a forward difference is
+#   $2\sqrt{u|f|/|z^\top Hz|}$, near $10^{-3}$ in float32.
 # - Clients divide sampling noise and heterogeneity; they do not divide the variance of directions that they share.
 # - A round costs $SKP$ up and $(2n + S)KP$ down, counted; the paper's axes count $KP$. What the server keeps of the
 #   history is not always negligible.

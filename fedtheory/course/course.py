@@ -178,12 +178,12 @@ def read(cells: Sequence[Cell], number: str) -> Iterator[Cell | Asked]:
         checks.reject("exercise", missing[0], "a question in its notebook", f"ask it, or see exercises/n{number}.py")
 
 
-def parts(source: str) -> Iterator[tuple[str, str]]:
-    """A text by its headings of the second level: (heading in small letters, part with it); code is no heading."""
+def parts(source: str, headings: str = r"##? ") -> Iterator[tuple[str, str]]:
+    """A text by its headings: (heading in small letters, part with it); code is no heading."""
     heading, lines, fenced = "", [], False
     for line in source.splitlines():
         fenced ^= line.lstrip().startswith("```")
-        if not fenced and re.match(r"##? ", line):
+        if not fenced and re.match(headings, line):
             if lines:
                 yield heading, "\n".join(lines).strip()
             heading, lines = line.lstrip("# ").lower(), []

@@ -1,15 +1,16 @@
-"""Slides of a lecture, from a committed notebook: reveal.js through nbconvert, in a folder that needs no network.
+"""Slides of a lecture, from a committed notebook: reveal.js in a folder that needs no network.
 
-One rule makes them. Each heading begins a slide; what is below it is put on as many as it fills, and a prediction ends
-a slide. Pictures, tables and listings are kept, code is folded. Exercises, prerequisites and references are left out.
+One rule makes them. A slide shows one picture, table, formula or question, and the point of the prose around it: the
+first sentences of each paragraph. The whole prose is in the speaker's notes. Exercises, prerequisites, references and
+long tables are left out.
 """
 
 import importlib
 import importlib.metadata
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,33 @@ from fedtheory.core.files import require_folder
 from fedtheory.course import course
 from fedtheory.course.course import Cell
 
-LECTURES = ("00", "01")
+LECTURES = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "12")
 SIZE = (1280, 720)  # pixels of a slide
-ROOM = 610  # of them below the heading
-LINE, CODE, ROW = 34, 24, 38  # pixels of a line of text, of code, and of a table's row
-WIDE = 92  # characters of a line of text
-LEFT_OUT = ("prerequisites", "symbols", "exercises", "references")
-LISTED = 22  # lines of code or output on one slide
+ROOM = 590  # of them below the heading
+LINE, CODE, ROW = 41, 27, 38  # pixels of a line of text, of code, and of a table's row
+PICTURE = 400  # pixels that a picture gets at least
+WIDE, CELLS = 80, 88  # characters of a line of text, and of a table's row
+SHORT, POINT, BOLD = 40, 150, 300  # characters up to which a point takes in: any next sentence, a short, a bold one
+TEXTS = 3  # paragraphs of one slide
+ROWS = 12  # of a table that fits on a slide
+PRINTED = 6  # lines that a cell prints and a class can read
+LEFT_OUT = ("prerequisites", "symbols", "exercises", "references", "do it yourself", "methods", "what the paper")
+SKIPPED = {  # sections that a class reads at home: two lectures of ninety minutes are too much for one notebook
+    "05": ("3.2", "6. ", "7. "),
+    "06": ("4.4", "4.5", "4.6", "5.2", "table 1", "table 3", "table 4", "figure 1(b)", "figure 2"),
+    "07": ("3.2", "tables 2", "table 4", "figure 6", "6. "),
+    "12": ("6. ", "7. "),
+}
+FOR_NOTES = re.compile(r"\b(provenance|what_was_run|beside|conclusions|fold)\(")  # what such a cell prints is not shown
+WORDS = 120  # of the notes, that are said in a minute
+LOOK, ASK = 1, 2  # minutes for a picture, table or formula, and for a question to the class
+ENDED = r"(?<=[.!?\ue001])|(?<=[.!?][*)\"])|(?<=[.!?]\*\*)"  # of a sentence
 FILES = {  # distribution -> its file -> the file in the folder
-    "sphinx-revealjs": {"revealjs/dist/reveal.js": "dist/reveal.js", "revealjs/dist/reveal.css": "dist/reveal.css"},
+    "sphinx-revealjs": {
+        "revealjs/dist/reveal.js": "dist/reveal.js",
+        "revealjs/dist/reveal.css": "dist/reveal.css",
+        "revealjs/plugin/notes/notes.js": "plugin/notes.js",
+    },
     "sphinx-mathjax-offline": {"tex-svg.js": "tex-svg.js"},
 }
 
@@ -36,26 +55,52 @@ class Block:
     """What is not cut.
 
     Fields:
-        text: Markdown.
+        kind: "heading", "text", "formula", "list", "table", "printed", "picture", or "ask", which ends its slide.
+        text: Markdown, or HTML for "table", "printed" and "picture".
+        said: the prose of which `text` is the point, for the notes.
         height: the pixels that it takes.
-        pictures: as PNG in base64, by name.
-        leads: whether it stands on the slide of the next block.
-        last: whether a slide ends behind it.
+        level: of a heading.
+        code: that made it.
     """
 
+    kind: str
     text: str
-    height: int
-    pictures: Mapping[str, str] = field(default_factory=dict)
-    leads: bool = False
-    last: bool = False
+    said: str = ""
+    height: int = LINE
+    level: int = 0
+    code: str = ""
+
+    @property
+    def seen(self) -> bool:
+        return self.kind not in ("text", "ask")
+
+    @property
+    def leads(self) -> bool:
+        """Whether the next block belongs to it."""
+        return self.kind == "text" and self.said.rstrip("*").endswith((":", "?"))
+
+
+@dataclass(frozen=True)
+class Slide:
+    """Fields: heading, its level, whether it goes on with the heading of the slide before, and what stands on it."""
+
+    heading: str
+    level: int
+    goes_on: bool
+    blocks: tuple[Block, ...]
+
+    @property
+    def notes(self) -> str:
+        return "\n\n".join(block.said for block in self.blocks if block.said)
 
 
 @dataclass(frozen=True)
 class Deck:
-    """The slides of one notebook."""
+    """The slides of one notebook: how many, the minutes that they take, and the page."""
 
     name: str
     slides: int
+    minutes: int
     page: bytes
 
 
@@ -64,7 +109,7 @@ def save(folder: str | Path, chosen: Sequence[str] = ()) -> list[Deck]:
 
     Args:
         folder: new, empty, or one that was made here before.
-        chosen: beginnings of notebooks' names; none for the first two lectures, 00 and 01.
+        chosen: beginnings of notebooks' names; none for all of LECTURES.
 
     Raises ModuleNotFoundError where nbconvert, reveal.js or MathJax is not installed; FileExistsError and ValueError as
     `course.course` does.
@@ -73,15 +118,15 @@ def save(folder: str | Path, chosen: Sequence[str] = ()) -> list[Deck]:
     course.made_before(out, "slides")
     require_folder(out)
     paths = course.committed_notebooks(chosen or LECTURES)
-    files = {f"reveal.js/{name}": path.read_bytes() for name, path in _installed().items()}
+    files = {f"reveal.js/{name}": path.read_bytes() for name, path in installed().items()}
     files["reveal.js/dist/theme/course.css"] = CSS.encode()
     decks = [deck(path) for path in paths]
     course.save(out, "slides", files | {f"{one.name}.html": one.page for one in decks})
     return decks
 
 
-def _installed() -> dict[str, Path]:
-    """The files of reveal.js and MathJax in the packages that hold them."""
+def installed() -> dict[str, Path]:
+    """The files of reveal.js and MathJax in the packages that hold them, by their place in the folder."""
     found = {}
     for name, wanted in FILES.items():
         try:
@@ -102,60 +147,68 @@ def deck(path: Path) -> Deck:
 
     Raises ModuleNotFoundError where nbconvert is not installed.
     """
+    slides = list(paged(course.cells_of(path), SKIPPED.get(path.stem[:2], ())))
+    time = minutes(slides)
+    stacks: list[list[str]] = []
+    for number, slide in enumerate(slides):
+        again = slide.heading + (" …" if slide.goes_on else "")
+        time_line = f"<p class='time'>About {time} minutes.</p>" if number == 0 else ""
+        body = html(f"{'#' * slide.level} {again}") + "".join(map(shown, slide.blocks)) + time_line
+        page = f"<section><div class='page'>{body}</div><aside class='notes'>{html(slide.notes)}</aside></section>"
+        if slide.level < 3 and not slide.goes_on:
+            stacks.append([])
+        stacks[-1].append(page)
+    whole = "\n".join(f"<section>{''.join(pages)}</section>" for pages in stacks)
+    return Deck(path.stem, len(slides), time, PAGE.replace("{title}", path.stem).replace("{slides}", whole).encode())
+
+
+def minutes(slides: Sequence[Slide]) -> int:
+    """What a lecture takes, rounded to five: the notes said aloud, and time to look and to answer."""
+    blocks = [block for slide in slides for block in slide.blocks]
+    words = sum(len(re.findall(r"[^\W_][\w.'-]*", _bare(block.said))) for block in blocks)
+    looked = sum(LOOK if block.seen else ASK * (block.kind == "ask") for block in blocks)
+    return 5 * max(1, round((words / WORDS + looked) / 5))
+
+
+def html(text: str) -> str:
+    """Markdown in HTML; formulas stay as they are. Raises ModuleNotFoundError where nbconvert is not installed."""
     try:
-        exporters, nbformat = importlib.import_module("nbconvert.exporters"), importlib.import_module("nbformat")
+        filters = importlib.import_module("nbconvert.filters.markdown_mistune")
     except ModuleNotFoundError as error:
         checks.reject("package", error.name, "nbconvert", "pip install 'fedtheory[teach]'", ModuleNotFoundError)
-    slides = list(paged(course.cells_of(path)))
-    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}, "title": path.stem}
-    whole = {"cells": slides, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
-    exporter = exporters.SlidesExporter(
-        raw_template=TEMPLATE,
-        reveal_url_prefix="reveal.js",
-        reveal_theme="course",
-        reveal_transition="none",
-        reveal_number="c/t",
-    )
-    exporter.reveal_width, exporter.reveal_height = map(str, SIZE)
-    page, _ = exporter.from_notebook_node(nbformat.reads(json.dumps(whole), as_version=4))
-    return Deck(path.stem, len(slides), page.encode())
+    made = filters.markdown2html_mistune(re.sub(r"\\tag\{([^}]*)\}", r"\\qquad (\1)", text))
+    return re.sub(r'<a class="anchor-link".*?</a>', "", made)
 
 
-def paged(cells: Sequence[Cell]) -> Iterator[Cell]:
-    """One cell a slide: a heading, and as many blocks as fit; a `###` and what goes on stand below their slide."""
-    heading, level, count = "", 1, 0
-    blocks: list[Block] = []
-    for block in [*_blocks(cells), None]:
-        found = None if block is None else re.match(r"(#{1,3}) (.*)", block.text)
-        if found or block is None:
-            for at, page in enumerate(_filled(blocks)):
-                again = f"{'#' * level} {heading}" + (" …" if at else "")
-                kind = "slide" if level < 3 and at == 0 else "subslide"
-                count += 1
-                yield _slide(count, kind, "\n\n".join([again, *(one.text for one in page)]), page)
-        if found:
-            assert block is not None
-            heading, level, blocks = found[2], len(found[1]), []
-        elif block is not None:
+def shown(block: Block, code: bool = True) -> str:
+    """A block in HTML, below the folded code that made it."""
+    made = block.text if block.kind in ("table", "printed", "picture") else html(block.text)
+    return (block.code if code else "") + f"<div class='{block.kind}'>{made}</div>"
+
+
+# One idea a slide.
+
+
+def paged(cells: Sequence[Cell], skipped: tuple[str, ...] = ()) -> Iterator[Slide]:
+    """The slides of a notebook, in its order; without the sections whose headings begin so."""
+    heading, blocks = Block("heading", "", level=1), []
+    for block in [*_blocks(cells, LEFT_OUT + skipped), None]:
+        if block is not None and block.kind != "heading":
             blocks.append(block)
-
-
-def _slide(number: int, kind: str, text: str, page: Sequence[Block]) -> Cell:
-    pictures = {name: {"image/png": data} for block in page for name, data in block.pictures.items()}
-    meta = {"slideshow": {"slide_type": kind}}
-    cell: dict[str, Any] = {"cell_type": "markdown", "id": f"slide-{number}", "metadata": meta, "source": text}
-    return cell | ({"attachments": pictures} if pictures else {})
+            continue
+        for at, page in enumerate(_filled(blocks)):
+            yield Slide(heading.text, heading.level, at > 0, tuple(page))
+        if block is not None:
+            heading, blocks = block, []
 
 
 def _filled(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Blocks in pages: a page ends where the next block finds no room, and behind a prediction.
-
-    What leads to the next block goes with it: a text to a prediction, the word "code" to an output.
-    """
+    """Blocks in slides: one thing to look at, the text that leads to it, and the text that says what is seen."""
     page: list[Block] = []
-    for block in blocks:
-        if page and (page[-1].last or sum(one.height for one in page) + block.height > ROOM):
-            leads = len(page) > 1 and not page[-1].last and (page[-1].leads or (block.last and not page[-1].pictures))
+    for at, block in enumerate(blocks):
+        following = blocks[at + 1] if at + 1 < len(blocks) else None
+        if page and not _joins(page, block, following):
+            leads = len(page) > 1 and page[-1].leads and page[-1].height + block.height <= ROOM
             yield page[:-1] if leads else page
             page = page[-1:] if leads else []
         page.append(block)
@@ -163,152 +216,311 @@ def _filled(blocks: Sequence[Block]) -> Iterator[list[Block]]:
         yield page
 
 
+def _joins(page: Sequence[Block], block: Block, following: Block | None) -> bool:
+    """Whether a block belongs on the slide of those before it."""
+    if page[-1].kind == "ask" or sum(one.height for one in page) + block.height > ROOM:
+        return False
+    seen = [one for one in page if one.seen]
+    texts = len(page) - len(seen)
+    if not seen:
+        return texts < TEXTS or block.seen
+    if block.kind == "text":  # what is seen, once; a question, a new topic, or what leads on begins the next slide
+        begins = block.leads or block.code or re.match(r"\*\*\w", block.text)
+        return page[-1].seen and not begins and not (following is not None and following.kind == "ask")
+    return (page[-1].kind, block.kind) in (("printed", "picture"), ("printed", "table"), ("text", "printed"))
+
+
 # What stands on a slide.
 
 
-def _blocks(cells: Sequence[Cell]) -> Iterator[Block]:
-    """Of a notebook, in its order; without the sections of LEFT_OUT, and without checks and imports."""
+def _blocks(cells: Sequence[Cell], left_out: tuple[str, ...]) -> Iterator[Block]:
+    """Of a notebook, in its order; without some sections, and without checks and imports."""
     section = ""
-    for at, cell in enumerate(cells):
+    for cell in cells:
         if cell["cell_type"] == "markdown":
-            for heading, part in course.parts(cell["source"]):
+            for heading, part in course.parts(cell["source"], r"#{1,3} "):
                 section = heading or section
-                if not section.startswith(LEFT_OUT):
+                if not section.startswith(left_out):
                     yield from _prose(course.QUESTION.split(part)[0])
-        elif not section.startswith(LEFT_OUT) and "check(" not in cell["source"]:
-            shown = [block for output in cell["outputs"] for block in _output(output, f"{at}.png")]
-            if shown:
-                yield Block(_code(cell["source"]), CODE + 8, leads=True)
-            yield from shown
+        elif not section.startswith(left_out) and "check(" not in cell["source"]:
+            code = _code(cell["source"])
+            checked = cell["source"].startswith("# Check")  # what it prints is for the reader of the code
+            for output in cell["outputs"]:
+                if checked and "data" not in output:
+                    continue
+                for block in _output(output, cell["source"]):
+                    yield replace(block, code=code)
+                    code = ""
 
 
 def _prose(text: str) -> Iterator[Block]:
-    """Paragraphs, the items of lists, tables, formulas, listings."""
+    """Paragraphs, lists, tables, listings; a sentence that goes on behind a formula is one paragraph."""
+    text = unlinked(text)
+    parts: list[str] = []
+    for part in re.findall(r"```.*?\n```|(?:(?!```)[^\n]*\S[^\n]*\n?)+", text, re.DOTALL):
+        part = part.strip()
+        plain = (
+            bool(parts) and not re.match(r"[#|>`-]|\* |\d+\. ", parts[-1]) and not re.match(r"[#|>`-]|\* |\d+\. ", part)
+        )
+        if plain and (part.startswith("$$") or re.match(r"[a-z]", part) or not _ended(parts[-1])):
+            parts[-1] += f"\n\n{part}"
+        else:
+            parts.append(part)
+    for part in parts:
+        yield from _paragraph(part)
+
+
+def unlinked(text: str) -> str:
+    """A text without what is folded, and without links into the repository."""
     text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
-    text = re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", text)
-    part: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        fenced = bool(part) and part[0].startswith("```")
-        ends = line.startswith("```") if fenced else not line.strip()
-        if ends and fenced:
-            yield from _listing("\n".join(part[1:]))
-        elif ends and part:
-            yield from _paragraph("\n".join(part))
-        part = [] if ends else [*part, line]
+    return re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", text)
+
+
+def _ended(text: str) -> bool:
+    return re.search(r"[.:?!][)*\"]*\s*(\$\$)?$", text) is not None
 
 
 def _paragraph(part: str) -> Iterator[Block]:
-    if part.startswith(("**Time:**", course.ANSWER)):
+    if part.startswith(("**Time:**", "**Pictures that move", "**A picture that moves", "---", course.ANSWER)):
         return
-    if re.match(r"#{1,6} ", part):
-        first, _, rest = part.partition("\n")
-        yield Block(first.removesuffix(" *"), LINE)  # the star marks a core section
-        if rest.strip():
-            yield from _paragraph(rest.strip())
+    if found := re.match(r"(#{1,6}) (.*)", part):
+        yield Block("heading", found[2].removesuffix(" *"), level=min(3, len(found[1])))  # the star: a core section
+        if rest := part[found.end() :].strip():
+            yield from _prose(rest)
     elif re.match(r"- |\* |\d+\. ", part):
-        for item in re.split(r"\n(?=- |\* |\d+\. )", part):
-            yield Block(item, LINE * _lines(item) + 6)
+        yield from _items(re.split(r"\n(?=- |\* |\d+\. )", part))
     elif part.startswith("|"):
-        yield Block(part, ROW * sum(max(1, _lines(row)) for row in part.splitlines()) + 10)
+        yield from _rows(part)
+    elif part.startswith("```"):
+        yield from _printed("\n".join(part.splitlines()[1:-1]))
     elif part.startswith(">"):
-        yield Block(part, LINE * _lines(part) + 40, last="Predict" in part)
+        asks = "**Predict" in part or "**Break it" in part
+        yield Block("ask" if asks else "text", part, _bare(part), 46 * _lines(part, 72) + 60)
     else:
-        yield Block(part, LINE * _lines(part) + 16 + _formulas(part))
+        for said in _by_formula(part):
+            text = point(said)
+            kind = "formula" if "$$" in text else "text"
+            yield Block(kind, text, said, LINE * _lines(text) + 16 + _formulas(text))
 
 
-def _lines(text: str) -> int:
+def _by_formula(part: str) -> Iterator[str]:
+    """A paragraph in pieces, each up to the end of the sentence that has a formula on lines of its own."""
+    piece: list[str] = []
+    for sentence in sentences(part):
+        piece.append(sentence)
+        if "$$" in sentence:
+            yield " ".join(piece)
+            piece = []
+    if piece:
+        yield " ".join(piece)
+
+
+def point(text: str) -> str:
+    """The first sentences of a paragraph, and each sentence with a formula of its own line; no sentence is cut."""
+    kept: list[str] = []
+    open_ = True
+    every = sentences(text)
+    for sentence in [one for one in every if not re.match(r"\(|.*\bnext cell\b", one, re.DOTALL)] or every:
+        size = sum(map(len, kept))
+        after = size + len(sentence)
+        open_ = open_ and (size < SHORT or after <= POINT)
+        if open_ or "$$" in sentence or (after <= BOLD and re.search(r"\*\*\w", sentence)):
+            kept.append(sentence)
+    return " ".join(kept)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text; formulas, code and brackets are looked into for nothing but a last full stop."""
+    held: list[str] = []
+
+    def hide(found: re.Match[str]) -> str:
+        held.append(found[0])
+        ends = "\ue001" if re.search(r"\.\s*\$\$$", found[0]) else ""
+        return f"\ue000{len(held) - 1}\ue002{ends}"
+
+    hidden = re.sub(r"\$\$.*?\$\$|\$[^$]+\$|`[^`]+`", hide, text, flags=re.DOTALL)
+    hidden = re.sub(r"\([^()]*\)", lambda found: hide(found) + "\ue001" * found[0].endswith(".)"), hidden)
+    parts = re.split(rf"(?<!al\.)(?<!e\.g\.)(?:{ENDED})\s+(?=[A-Z*(\"\ue000])", hidden)
+    for at in reversed(range(len(held))):
+        parts = [re.sub(f"\ue000{at}\ue002\ue001?", lambda _, at=at: held[at], part) for part in parts]
+    return parts
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"(?m)^> ?", "", text)
+
+
+def _lines(text: str, wide: int = WIDE) -> int:
     """Lines that a text takes on a slide; a command of TeX is about one character."""
     plain = re.sub(r"\$\$.*?\$\$", "", text, flags=re.DOTALL)
-    plain = re.sub(r"\\[a-zA-Z]+|[{}$\\^_>`]", lambda found: "x" if len(found[0]) > 1 else "", " ".join(plain.split()))
-    return -(-len(plain) // WIDE)
+    plain = re.sub(r"\\[a-zA-Z]+|[{}$\\^_>`*]", lambda found: "x" if len(found[0]) > 1 else "", " ".join(plain.split()))
+    return -(-len(plain) // wide)
 
 
 def _formulas(text: str) -> int:
     found = re.findall(r"\$\$.*?\$\$", text, re.DOTALL)
-    return sum(70 + 60 * one.count(r"\\") + 36 * ("brace" in one) for one in found)
+    return sum(90 + 70 * one.count(r"\\") + 44 * ("brace" in one) for one in found)
 
 
-def _listing(text: str) -> Iterator[Block]:
+def _items(items: Sequence[str]) -> Iterator[Block]:
+    """A list, in pieces that fit; of a long item its point."""
+    piece: list[Block] = []
+    for item in items:
+        mark, text = re.match(r"(- |\* |\d+\. )(.*)", item, re.DOTALL).groups()  # type: ignore[union-attr]
+        short = mark + point(text)
+        one = Block("list", short, item, LINE * _lines(short) + 8)
+        if piece and sum(other.height for other in piece) + one.height > ROOM:
+            yield _together(piece)
+            piece = []
+        piece.append(one)
+    yield _together(piece)
+
+
+def _together(piece: Sequence[Block]) -> Block:
+    text, said = ("\n".join(parts) for parts in zip(*((one.text, one.said) for one in piece)))
+    return Block("list", text, said, sum(one.height for one in piece))
+
+
+def _rows(part: str) -> Iterator[Block]:
+    """A table of Markdown, in pieces that fit."""
+    head, rows = part.splitlines()[:2], part.splitlines()[2:]
+    cells = [[_bare(cell) for cell in row.strip("|").split("|")] for row in [head[0], *rows]]
+    for some, height in _cut(cells):
+        yield Block("table", html("\n".join([*head, *(rows[at] for at in some)])), height=height)
+
+
+def _cut(cells: Sequence[Sequence[str]]) -> Iterator[tuple[list[int], int]]:
+    """Of a table's rows, below its head, those that fit on a slide each time, and the pixels that they take."""
+    longest = [max(map(len, column)) + 2 for column in zip(*cells)]
+    share = min(1.0, CELLS / sum(longest))
+    tall = [
+        ROW + 29 * (max(-(-len(cell) // max(8, int(share * long))) for cell, long in zip(row, longest)) - 1)
+        for row in cells
+    ]
+    tall = [max(ROW, one) for one in tall]
+    piece, height = [], tall[0] + 16
+    for at, one in enumerate(tall[1:]):
+        if piece and height + one > ROOM:
+            yield piece, height
+            piece, height = [], tall[0] + 16
+        piece, height = [*piece, at], height + one
+    if piece:
+        yield piece, height
+
+
+def _printed(text: str) -> Iterator[Block]:
     """Lines as they are, in pieces that fit."""
     lines = text.rstrip("\n").splitlines()
-    for begin in range(0, len(lines), LISTED):
-        piece = lines[begin : begin + LISTED]
-        yield Block("\n".join(["```text", *piece, "```"]), CODE * len(piece) + 34)
+    for begin in range(0, len(lines), ROOM // CODE - 2):
+        piece = lines[begin : begin + ROOM // CODE - 2]
+        yield Block("printed", f"<pre>{escape(chr(10).join(piece))}</pre>", height=CODE * len(piece) + 34)
 
 
-def _output(output: Mapping[str, Any], name: str) -> Iterator[Block]:
+def _output(output: Mapping[str, Any], source: str) -> Iterator[Block]:
+    """What a cell shows: pictures, tables of at most ROWS rows, boxes, and a few printed lines."""
     data = output.get("data", {})
     if "image/png" in data:
-        png = "".join(data["image/png"])
-        words = "".join(data.get("text/plain", ["a picture"])).splitlines()[0]
-        words = re.sub(r"[^\w ,.:()-]", "", words)
-        yield Block(f"![{words}](attachment:{name})", 450, {name: png})
-    elif said := "".join(output.get("text", data.get("text/plain", ""))):
-        yield from _listing(said)
+        png = "".join(data["image/png"]).replace("\n", "")
+        seen = output.get("metadata", {}).get("image/png", {}).get("alt", "")
+        yield Block("picture", f'<img alt="{escape(seen)}" src="data:image/png;base64,{png}">', height=PICTURE)
+    elif "text/html" in data and not FOR_NOTES.search(source):
+        yield from _shown_table("".join(data["text/html"]), boxed="box(" in source)
+    elif said := "".join(output.get("text", data.get("text/plain", ""))).rstrip("\n"):
+        if "moving(" in source:  # a caption
+            words = " ".join(said.partition("\nHere:")[0].split())
+            yield Block("text", point(words), words, LINE * _lines(point(words)) + 16)
+        elif said.count("\n") < PRINTED and not FOR_NOTES.search(source):
+            yield from _printed(said)
+
+
+def _shown_table(page: str, *, boxed: bool) -> Iterator[Block]:
+    """A table of the notebook, without the code below a box; a long one is left out."""
+    page = re.sub(r"<details><summary>The whole code.*?</details>", "", page, flags=re.DOTALL)
+    rows = re.findall(r"<tr>.*?</tr>", page, re.DOTALL)
+    head = rows[0] if "<thead>" in page else ""
+    below = rows[1:] if head else rows
+    if len(below) > ROWS and not boxed:
+        return
+    text = lambda cell: re.sub(r"<br>|<[^>]+>", "", cell)
+    cells = [
+        [text(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)] for row in [head or below[0], *below]
+    ]
+    for some, height in _cut(cells):
+        body = "".join([head, *(below[at] for at in some)])
+        yield Block("table", f"<table{' class=box' if boxed else ''}>{body}</table>", height=height)
 
 
 def _code(source: str) -> str:
     """Code behind its caption, which opens it, over the slide; a caption is a comment in the first line."""
-    caption = re.match(r"# ((?:Picture|Checks?): .+)", source)
+    caption = re.match(r"# ((?:Picture|Checks?)[^:]*: .+)", source)
     word = caption[1] if caption else "code"
-    return f"<details class='code'><summary>{word}</summary>\n\n```python\n{source.strip()}\n```\n\n</details>"
+    return f"<details class='code'><summary>{escape(word)}</summary><pre>{escape(source.strip())}</pre></details>"
 
 
-TEMPLATE = """\
-{% extends 'reveal/index.html.j2' %}
-{% block html_head_js %}{% endblock %}
-{% block html_head_js_mathjax %}
+PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<link rel="stylesheet" href="reveal.js/dist/reveal.css">
+<link rel="stylesheet" href="reveal.js/dist/theme/course.css">
 <script>
 MathJax = {
   tex: {inlineMath: [["$", "$"]], displayMath: [["$$", "$$"]], processEscapes: true},
-  svg: {fontCache: "global", mtextInheritFont: true},
-  options: {enableMenu: false}
+  svg: {fontCache: "none", mtextInheritFont: true},
+  options: {enableMenu: false, enableAssistiveMml: false}
 };
 </script>
 <script src="reveal.js/tex-svg.js"></script>
 <script src="reveal.js/dist/reveal.js"></script>
-{% endblock %}
-{% block footer_js %}
+<script src="reveal.js/plugin/notes.js"></script>
+</head>
+<body>
+<div class="reveal"><div class="slides">
+{slides}
+</div></div>
 <script>
 MathJax.startup.promise.then(() => Reveal.initialize({
-  width: {{ resources.reveal.width }}, height: {{ resources.reveal.height }}, margin: 0.02, center: false,
-  hash: true, controls: true, progress: true, slideNumber: "{{ resources.reveal.number }}",
-  transition: "{{ resources.reveal.transition }}"
+  width: 1280, height: 720, margin: 0.02, center: false, hash: true, slideNumber: "c/t", transition: "none",
+  plugins: [RevealNotes]
 }));
 </script>
-{% endblock %}
+</body>
+</html>
 """
 
 CSS = """\
 body, .reveal-viewport { background: #fff; }
-.reveal { font: 25px/1.36 "Helvetica Neue", Helvetica, Arial, sans-serif; color: #222; }
+.reveal { font: 30px/1.36 "Helvetica Neue", Helvetica, Arial, sans-serif; color: #222; }
 .reveal .slides { text-align: left; }
-.reveal .slides section { padding: 14px 30px; box-sizing: border-box; height: 100%; overflow: hidden auto; }
-.reveal .slides > section:has(> section) { padding: 0; overflow: hidden; }
-.reveal h1, .reveal h2, .reveal h3 { color: #16325c; margin: 0 0 14px; line-height: 1.2; }
-.reveal .jp-RenderedHTMLCommon h1 { font-size: 54px; margin: 150px 0 30px; }
+.reveal .slides section { padding: 0; height: 100%; }
+.reveal .page { display: flex; flex-direction: column; height: 100%; padding: 14px 30px 26px; box-sizing: border-box; }
+.reveal .page { overflow: hidden auto; }
+.reveal h1, .reveal h2, .reveal h3 { color: #16325c; margin: 0 0 12px; line-height: 1.2; }
+.reveal h1 { font-size: 54px; margin: 130px 0 30px; }
 .reveal h2 { font-size: 38px; }
 .reveal h3 { font-size: 32px; }
-.reveal .jp-RenderedHTMLCommon { font-size: 25px; line-height: 1.36; padding: 0; color: inherit; }
-.reveal p, .reveal ul, .reveal ol { margin: 0 0 14px; padding-right: 0; }
+.reveal p, .reveal ul, .reveal ol { margin: 0 0 14px; }
 .reveal ul, .reveal ol { padding-left: 28px; }
-.reveal li { margin-bottom: 6px; }
+.reveal li { margin-bottom: 8px; }
+.reveal .time { color: #667; font-size: 20px; }
 .reveal blockquote { margin: 4px 0 14px; padding: 8px 18px; border-left: 5px solid #d98200; background: #fff6e6; }
 .reveal blockquote p { margin: 0; }
-.reveal pre { font-size: 18px; line-height: 24px; margin: 0 0 10px; box-shadow: none; width: auto; }
-.reveal .jp-RenderedHTMLCommon p, .reveal .jp-RenderedHTMLCommon .highlight { margin-bottom: 14px; }
-.reveal .highlight { background: #f5f6f8; padding: 8px 12px; margin: 0 0 10px; border-radius: 4px; }
-.reveal .highlight pre { background: none; padding: 0; margin: 0; }
-.reveal table { font-size: 21px; margin: 0 0 14px; border-collapse: collapse; }
-.reveal td, .reveal th { padding: 4px 14px; text-align: left !important; }
-.reveal img { display: block; margin: 0 auto 8px; max-width: 100%; max-height: 430px; }
-.reveal details.code { font-size: 16px; color: #667; margin: 0 0 6px; }
-.reveal details.code[open] > .highlight {
+.reveal .ask { font-size: 34px; margin-top: 16px; }
+.reveal pre { font-size: 20px; line-height: 27px; margin: 0 0 10px; padding: 8px 12px; background: #f5f6f8; }
+.reveal .printed { margin-bottom: 10px; }
+.reveal table { font-size: 23px; line-height: 29px; margin: 0 0 14px; border-collapse: collapse; }
+.reveal td, .reveal th { padding: 4px 14px; text-align: left; border-bottom: 1px solid #dde; vertical-align: top; }
+.reveal table.box { font-size: 19px; line-height: 24px; }
+.reveal .picture { flex: 1 1 0; min-height: 0; display: flex; justify-content: center; margin-bottom: 10px; }
+.reveal .picture img { max-width: 100%; max-height: 100%; object-fit: contain; margin: 0; }
+.reveal details.code { font-size: 15px; color: #667; margin: 0 0 6px; }
+.reveal details.code[open] > pre {
   position: absolute; z-index: 9; left: 30px; right: 30px; max-height: 540px; overflow: auto;
   box-shadow: 0 2px 14px #0005;
 }
+.reveal mjx-container svg[viewBox] { max-width: 100%; height: auto; }
 .reveal .controls { font-size: 6px; }
 .reveal .slide-number { right: auto; left: 12px; background: none; color: #667; font-size: 14px; }
-.reveal .jp-InputPrompt, .reveal .jp-Collapser, .reveal a.anchor-link { display: none; }
-.reveal .jp-Cell, .reveal .jp-Cell-inputWrapper { padding: 0; margin: 0; display: block; }
 """

@@ -5,6 +5,7 @@ import torch
 from fedtheory.core.key import Key
 from fedtheory.course import first_of, reveals
 from fedtheory.course.exercises import Exercise
+from fedtheory.course.exercises.symbolic import formula
 from fedtheory.maps.decomposition import KroneckerBlocks, LowRank
 
 LAYER = (256 * 3, 128 * 3)  # rows and columns of the convolution of exercises 1 and 2
@@ -121,6 +122,26 @@ def blind(answer) -> str:
     )
 
 
+def share_of_a_step(answer) -> str:
+    """A function of m, n, r: multiply-adds with frozen weights and a product beside them, over ordinary training's."""
+    right = lambda m, n, r: (2 * m * n + 3 * r * (m + n)) / (3 * m * n)
+    slips = {
+        "That is the share of the numbers: the frozen matrix is still passed forward and backward.": (
+            lambda m, n, r: r * (m + n) / (m * n)
+        ),
+        "Only the frozen matrix: the two factors are passed, too.": lambda m, n, r: 2 * m / (3 * m),
+        "The factors take part in the forward pass and in both backward ones.": (
+            lambda m, n, r: (2 * m * n + r * (m + n)) / (3 * m * n)
+        ),
+        "One pass of the factors is missing: forward, to the input, to the factors.": (
+            lambda m, n, r: (2 * m * n + 2 * r * (m + n)) / (3 * m * n)
+        ),
+        "The frozen matrix needs no gradient of its own.": lambda m, n, r: 1 + r * (m + n) / (m * n),
+        "Divide by ordinary training's three products.": lambda m, n, r: 2 * m * n + 3 * r * (m + n),
+    }
+    return formula(answer, right, [(768, 384, 8), (10, 30, 2), (5, 5, 5)], slips)
+
+
 EXERCISES = {
     1: Exercise(
         "compute",
@@ -223,5 +244,21 @@ EXERCISES = {
             "It is FedAvg with fewer bytes.": "The claim itself: fewer numbers cannot say what many do.",
             "It has a higher rank.": "Its rank is at most 2 r, at the same number of trained numbers.",
         },
+    ),
+    8: Exercise(
+        "derive",
+        2,
+        "count for W, U and V apart: forward, back to the input, back to what is trained; what does W not need?",
+        share_of_a_step,
+        right=("lambda m, n, r: 2 / 3 + r / m + r / n",),
+        wrong={
+            "lambda m, n, r: r * (m + n) / (m * n)": "share of the numbers",
+            "lambda m, n, r: 2 * m / (3 * m)": "Only the frozen matrix",
+            "lambda m, n, r: 2 / 3 + r * (m + n) / (3 * m * n)": "both backward",
+            "lambda m, n, r: 2 / 3 + 2 * r * (m + n) / (3 * m * n)": "One pass of the factors",
+            "lambda m, n, r: 1 + r * (m + n) / (m * n)": "no gradient of its own",
+            "lambda m, n, r: 2 * m * n + 3 * r * (m + n)": "three products",
+        },
+        tells=(r"2 ?/ ?3 ?\+", r"frac23 ?\+"),
     ),
 }

@@ -10,6 +10,7 @@ from fedtheory.core.key import Key
 from fedtheory.core.layout import Layout
 from fedtheory.course import first_of, reveals
 from fedtheory.course.exercises import Exercise
+from fedtheory.course.exercises.symbolic import formula
 
 
 def crossing(answer: float) -> str:
@@ -162,6 +163,23 @@ def cheapest(answer: Any) -> str:
     return f"It is enough, but {S * P} scalars are {times:.3g} times the fewest." if times > 1 else ""
 
 
+def best_smoothing(answer: Any) -> str:
+    """A function of u, f, t: the mu at which rounding and third derivative of a central difference are least."""
+    slips = {
+        "That is the forward difference's: the curvature cancels here, and the third derivative is left.": (
+            lambda u, f, t: 2 * (u * f / t) ** 0.5
+        ),
+        "Twice the rounding, or both errors made equal: two losses are off by u f each, the divisor is 2 mu, and a "
+        "sum is least where its derivative is zero.": lambda u, f, t: (6 * u * f / t) ** (1 / 3),
+        "Half of the rounding: both losses are rounded.": lambda u, f, t: (3 * u * f / (2 * t)) ** (1 / 3),
+        "The derivative of mu^2 t/6 is mu t/3.": lambda u, f, t: (u * f / t) ** (1 / 3),
+        "Set the derivative to zero and solve for mu: its third power stands there.": lambda u, f, t: 3 * u * f / t,
+    }
+    return formula(
+        answer, lambda u, f, t: (3 * u * f / t) ** (1 / 3), [(1e-6, 5, 2), (1e-3, 1, 1), (0.01, 2, 7)], slips
+    )
+
+
 EXERCISES = {
     1: Exercise(
         "compute",
@@ -251,5 +269,20 @@ EXERCISES = {
                 "It forgets that clients differ, and that each has a minibatch of its own: that noise falls with S."
             ),
         },
+    ),
+    8: Exercise(
+        "derive",
+        2,
+        "u f/mu + mu^2 t/6: where is its derivative zero?",
+        best_smoothing,
+        right=("lambda u, f, t: 3 ** (1 / 3) * u ** (1 / 3) * f ** (1 / 3) / t ** (1 / 3)",),
+        wrong={
+            "lambda u, f, t: 2 * (u * f / t) ** 0.5": "forward difference's",
+            "lambda u, f, t: (6 * u * f / t) ** (1 / 3)": "made equal",
+            "lambda u, f, t: (3 * u * f / (2 * t)) ** (1 / 3)": "both losses are rounded",
+            "lambda u, f, t: (u * f / t) ** (1 / 3)": "mu t/3",
+            "lambda u, f, t: 3 * u * f / t": "third power",
+        },
+        tells=(r"3 ?\*? ?u ?\*? ?f",),
     ),
 }
