@@ -17,9 +17,7 @@ def make(options: argparse.Namespace) -> None:
         checks.reject("course", found, expected, "give one of them")
     (kind,) = kinds
     made = {"slides": _slides, "handouts": _handouts, "exam": _exam, "report": _report, "wheels": _wheels}
-    made.get(kind, _versions)(
-        kind, getattr(options, kind), options
-    )
+    made.get(kind, _versions)(kind, getattr(options, kind), options)
 
 
 def _versions(kind: str, folder: str, options: argparse.Namespace) -> None:
