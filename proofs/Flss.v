@@ -196,12 +196,6 @@ Proof.
   intros s k i hk hi. rewrite Rmult_1_l. unfold one. cbn [ex dirac]. rewrite <- (ex_const (path (kf s tt) k) (sigma ^ 2)).
   apply ex_le; intros h. apply noise_var; auto.
 Qed.
-Let cbar0 w : Family.cbar N c0 (st w) = v0.
-Proof. unfold Family.cbar, Family.meanV, c0. rewrite vsum_const. vring. Qed.
-Lemma loc_y w k h : Family.loc N I_ g eta c0 (st w) tt k h = y w k h.
-Proof.
-  induction h as [|z h IH]; [reflexivity|]. cbn [Family.loc y]. rewrite IH, cbar0. unfold I_, c0. vring.
-Qed.
 Definition D_ w : R := path (ker w) tau (fun h => / INR N * sum N (fun k => / INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h)).
 Let gradn w : R := / INR N * sum N (fun k => nrm2 (g k w)).
 (* the path without noise *)
@@ -216,10 +210,9 @@ Proof.
   cbn [y0]. rewrite S_INR. set (a := ((y0 w k j - eta *: g k (y0 w k j)) - (w - eta *: g k w))%V).
   replace (y0 w k j - eta *: g k (y0 w k j) - w)%V with (a + (- eta) *: g k w)%V by (unfold a; vring).
   assert (an := nearer k (y0 w k j) w hk). fold a in an. assert (e : nrm2 ((- eta) *: g k w) = eta ^ 2 * nrm2 (g k w)) by (rewrite nrm2_scal; ring). destruct j as [|j'].
-  - cbn [y0] in an. replace (w - w)%V with v0 in an by vring. rewrite nrm2_0 in an. assert (n0 := nrm2_ge0 a). assert (k1 : a = v0 \/ True) by now right.
-    rewrite nrm2_add, e. assert (z : dot a ((- eta) *: g k w) = 0).
-    { assert (c := cauchy_schwarz a ((- eta) *: g k w)%V). replace (nrm2 a) with 0 in c by lra. set (d := dot a _) in *. nra. }
-    rewrite z. simpl INR. lra.
+  - cbn [y0] in an. replace (w - w)%V with v0 in an by vring. rewrite nrm2_0 in an. assert (n0 := nrm2_ge0 a).
+    assert (m := cauchy_schwarz a ((- eta) *: g k w)%V). assert (z0 : nrm2 a = 0) by lra. rewrite z0, Rmult_0_l in m.
+    assert (z : dot a ((- eta) *: g k w) = 0) by (assert (d2 := pow2_ge_0 (dot a ((- eta) *: g k w)%V)); nra). rewrite nrm2_add, e, z, z0. simpl INR. lra.
   - set (n := INR (S j')) in *. assert (n0 : 0 < n) by (apply lt_0_INR; lia). assert (i0 := Rinv_0_lt_compat _ n0).
     eapply Rle_trans; [apply (nrm2_add_young (/ n)); exact i0|]. rewrite Rinv_inv, e. set (X := eta ^ 2 * nrm2 (g k w)) in *.
     assert (m := Rmult_le_compat_l (1 + / n) _ _ ltac:(lra) (Rle_trans _ _ _ an IH)). replace ((1 + / n) * (n ^ 2 * X)) with ((n ^ 2 + n) * X) in m by (field; lra). lra.
@@ -253,7 +246,7 @@ Proof.
   assert (half : forall sg, sg = 1 \/ sg = -1 -> sg * (2 * path (ker w) j (fun h => dot u (dg h))) <= L * (nrm2 u + INR j * (eta ^ 2 * sigma ^ 2))).
   { intros sg hsg. eapply Rle_trans; [|apply (Rmult_le_compat_l L); [lra|]; apply Rplus_le_compat_l, (noise_far w k j hk)].
     replace (sg * (2 * path (ker w) j (fun h => dot u (dg h)))) with (path (ker w) j (fun h => 2 * sg * dot u (dg h))) by (rewrite ex_scal; ring).
-    replace (L * (nrm2 u + path (ker w) j (fun h => nrm2 (y w k h - y0 w k j)))) with (path (ker w) j (fun h => L * nrm2 u + L * nrm2 (y w k h - y0 w k j))) by (rewrite ex_plus, ex_scal, ex_const; ring).
+    replace (L * (nrm2 u + path (ker w) j (fun h => nrm2 (y w k h - y0 w k j)))) with (path (ker w) j (fun h => L * nrm2 u + L * nrm2 (y w k h - y0 w k j))) by (rewrite ex_plus, !ex_scal, ex_const; ring).
     apply ex_le; intros h. assert (l := lip k hk (y w k h) (y0 w k j)). fold (dg h) in l. assert (n0 := nrm2_ge0 (L *: u - sg *: dg h)). rewrite nrm2_sub, !nrm2_scal, dot_scall, dot_scalr in n0.
     assert (ss : sg * sg = 1) by (destruct hsg; subst; lra). rewrite ss in n0. apply (Rmult_le_reg_l L); [lra|]. lra. }
   rewrite e, S_INR. assert (h1 := half 1 (or_introl eq_refl)). assert (h2 := half (-1) (or_intror eq_refl)). set (X := eta ^ 2 * sigma ^ 2) in *.
@@ -669,7 +662,7 @@ Proof.
   assert (z0 := zeta2_ge0 N M tau M1 MN tau1 g wP). assert (sr := s_range N M tau M1 MN tau1). assert (s2 := pow2_ge_0 sigma).
   set (B := 4 / mu ^ 2 * ((3 * s_ N M + 31/1000) * zeta2 N g wP + (3 / (2 * INR M) + 41/1000) * (sigma ^ 2 / INR tau))) in *.
   assert (Bv : B <= v_) by apply Rmax_r. assert (B0 : 0 <= B).
-  { unfold B. assert (i1 : 0 < / INR M) by now apply Rinv_0_lt_compat. assert (i2 : 0 < / INR tau) by now apply Rinv_0_lt_compat. assert (i3 : 0 < / mu ^ 2) by (apply Rinv_0_lt_compat, pow_lt; lra).
+  { unfold B. assert (i1 : 0 < / (2 * INR M)) by (apply Rinv_0_lt_compat; lra). assert (i2 : 0 < / INR tau) by now apply Rinv_0_lt_compat. assert (i3 : 0 < / mu ^ 2) by (apply Rinv_0_lt_compat, pow_lt; lra).
     unfold Rdiv. apply Rmult_le_pos; [lra|]. apply Rplus_le_le_0_compat; pos. }
   (* a round at time t *)
   assert (one : forall t w, sub P w0 w -> round_t (t, w) (fun p => nrm2 (snd (step_t (t, w) p) - wP)) <= (1 - 2 / (INR t + gam)) * nrm2 (w - wP) + v_ / (INR t + gam) ^ 2).

@@ -46,9 +46,7 @@ def bent(mu: float) -> Smooth:
     turned = torch.tensor([[[c, s], [s, -c]], [[c, -s], [s, c]]], dtype=torch.float64)
     slopes, knots = torch.tensor([1.0, mu], dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
     pull = torch.tensor([[0.0, 1.0], [0.0, -1.0]], dtype=torch.float64)
-    return Smooth(
-        torch.ones_like(pull), 0 * pull, shape="spline", knots=knots, slopes=slopes, a=pull, q=turned
-    )
+    return Smooth(torch.ones_like(pull), 0 * pull, shape="spline", knots=knots, slopes=slopes, a=pull, q=turned)
 
 
 def moved(problem: Smooth, x: torch.Tensor) -> torch.Tensor:
