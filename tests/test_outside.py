@@ -31,6 +31,7 @@ CALLED_FIRST = (
     fedtheory.best_directions,
     fedtheory.subspace_price,
     fedtheory.linear_plan,
+    fedtheory.reset_interval,
 )
 WITH_EXAMPLES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
