@@ -255,12 +255,10 @@ def test_low_rank_targets_stand_as_the_page_says():
     for panel, keeps in (("rank 4", True), ("rank 4 and 1% noise", False)):
         every, now_and_then, never = rows("use/targets", panel=panel)
         best = min((every, now_and_then, never), key=lambda row: row["mean"])
-        assert best["chosen"] and best is (never if keeps else every)
-        assert not now_and_then["chosen"]
+        assert best is (never if keeps else every)
+        assert [str(row["chosen"]) for row in (every, now_and_then, never)] == [str(not keeps), "False", str(keeps)]
         assert every["mean"] < every["rule"]
     assert never["mean"] == pytest.approx(never["rule"], rel=0.05)
-    (full,) = rows("use/reset", panel="one curvature", form="product", x=1)
-    assert 0.1 < every["mean"] / full["mean"] < 10
 
 
 def test_what_keeps_its_factors():
