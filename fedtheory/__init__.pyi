@@ -113,6 +113,7 @@ from .theory.rules import best_directions as best_directions
 from .theory.rules import controls_pay_after as controls_pay_after
 from .theory.rules import largest_step as largest_step
 from .theory.rules import linear_plan as linear_plan
+from .theory.rules import reset_interval as reset_interval
 from .theory.rules import subspace_price as subspace_price
 
 __version__: str

@@ -1,30 +1,30 @@
-(* docs/theory/flss.md: FedAvg+FLSS in a fixed subspace, M of N clients, noise. step_3_5 is the page's [flss.3.5]. *)
+(* docs/theory/flss.md: FedAvg+FLSS in a fixed subspace, M of N clients, noise. step_3_7 is the page's [flss.3.7]. *)
 From Coq Require Import Reals Lra Lia Psatz List FunctionalExtensionality.
 From Fedtheory Require Ssf Family.
 From Fedtheory Require Import Noise Sampling Descent Core.
 Local Open Scope R_scope.
 
 (* ---- numbers ---- *)
-Lemma step_3_7 q s : 0 < q <= 1/20 -> 0 <= s <= 1 -> -2 + 8 * q * (1 + 2 * s) + (2 + 4 * q) * (5552/1000) * q ^ 2 <= - (3/4).
+Lemma step_3_9 q s : 0 < q <= 1/20 -> 0 <= s <= 1 -> -2 + 3 * q * (1 + 2 * s) + (4/3 + 5 * q) * (77/10) * q ^ 2 <= - (3/2).
 Proof.
   intros [q0 q1] [s0 s1]. assert (a : q * (1 + 2 * s) <= 3/20) by (assert (0 <= (1/20 - q) * (1 + 2 * s)) by (apply Rmult_le_pos; lra); lra).
   assert (b : q ^ 2 <= 1/400) by nra. assert (c : q * q ^ 2 <= 1/8000) by nra. lra.
 Qed.
-(* D is multiplied by u (2 + 4 q), u = eta tau L *)
-Lemma step_3_8 q u D : 0 < q <= 1/20 -> 0 <= u -> 0 <= D ->
-  u * (2 + 4 * q) * D <= 11/5 * u * D /\ 11/5 * (1041/1000) <= 23/10 /\ 11/5 * (2776/1000) <= 62/10.
+(* D is multiplied by u (4/3 + 5 q), u = eta tau L *)
+Lemma step_3_10 q u D : 0 < q <= 1/20 -> 0 <= u -> 0 <= D ->
+  u * (4/3 + 5 * q) * D <= 19/12 * u * D /\ 19/12 * (513/1000) <= 82/100 /\ 19/12 * (385/1000) <= 61/100.
 Proof. intros [q0 q1] u0 D0. assert (0 <= u * D) by pos. assert (0 <= (1/20 - q) * (u * D)) by (apply Rmult_le_pos; lra). repeat split; lra. Qed.
-Lemma step_3_9 m c (e : nat -> R) : 0 < m / 2 < 1 -> 0 <= c -> (forall t, e (S t) <= (1 - m / 2) * e t + c) ->
-  (1 - m / 2) * (2 * c / m) + c = 2 * c / m /\ forall T, e T <= (1 - m / 2) ^ T * e O + 2 * c / m.
+Lemma step_3_11 m c (e : nat -> R) : 0 < m < 1 -> 0 <= c -> (forall t, e (S t) <= (1 - m) * e t + c) ->
+  (1 - m) * (c / m) + c = c / m /\ forall T, e T <= (1 - m) ^ T * e O + c / m.
 Proof.
-  intros [m0 m1] c0 h. assert (fix_ : (1 - m / 2) * (2 * c / m) + c = 2 * c / m) by (field; lra). split; [exact fix_|].
-  assert (f0 : 0 <= 2 * c / m) by (unfold Rdiv; apply Rmult_le_pos; [lra|]; apply Rlt_le, Rinv_0_lt_compat; lra).
-  induction T; [simpl; lra|]. eapply Rle_trans; [apply h|]. apply (Rmult_le_compat_l (1 - m / 2)) in IHT; [|lra]. simpl. lra.
+  intros [m0 m1] c0 h. assert (fix_ : (1 - m) * (c / m) + c = c / m) by (field; lra). split; [exact fix_|].
+  assert (f0 : 0 <= c / m) by (unfold Rdiv; apply Rmult_le_pos; [lra|]; apply Rlt_le, Rinv_0_lt_compat; lra).
+  induction T; [simpl; lra|]. eapply Rle_trans; [apply h|]. apply (Rmult_le_compat_l (1 - m)) in IHT; [|lra]. simpl. lra.
 Qed.
 Section Convex.
 Context {D : Dim}.
-Lemma step_3_1 x y z : 1/2 * nrm2 (z - x) - nrm2 (z - y) <= nrm2 (y - x).
-Proof. assert (h := nrm2_add_le2 (z - y) (y - x)). replace (z - y + (y - x))%V with (z - x)%V in h by vring. lra. Qed.
+Lemma step_3_1 x y z : 1/4 * nrm2 (z - x) - 1/3 * nrm2 (z - y) <= nrm2 (y - x).
+Proof. assert (h := nrm2_add_young 3 (y - x) (z - y) ltac:(lra)). replace (y - x + (z - y))%V with (z - x)%V in h by vring. lra. Qed.
 Definition strong mu (F : vec -> R) (G : vec -> vec) : Prop := forall x y, F x + dot (G x) (y - x) + mu / 2 * nrm2 (y - x) <= F y.
 Lemma strong_mono mu F G : strong mu F G -> forall x y, mu * nrm2 (x - y) <= dot (G x - G y)%V (x - y).
 Proof.
@@ -73,12 +73,12 @@ Proof.
   - apply Rmult_le_compat_l; [lra|]. assert (k := near (wP - w0)%V). rewrite rP in k. replace (w0 + (wP - w0) - ws)%V with (wP - ws)%V in k by vring. exact k.
 Qed.
 Lemma step_3_2 mu L F G x y z : 0 <= L -> 0 < mu <= L -> gradient F G -> lipschitz L G -> strong mu F G ->
-  F z - F x + mu / 4 * nrm2 (z - x) - L * nrm2 (z - y) <= dot (G y) (z - x).
+  F z - F x + mu / 8 * nrm2 (z - x) - 2/3 * L * nrm2 (z - y) <= dot (G y) (z - x).
 Proof.
   intros L0 [m0 mL] hg hl hs. assert (a := smooth F G L L0 hg hl y (z - y)%V). replace (y + (z - y))%V with z in a by vring.
   assert (b := hs y x). assert (c := step_3_1 x y z). rewrite (nrm2_subC x y) in b.
   replace (z - x)%V with ((z - y) + (-1) *: (x - y))%V at 2 by vring. rewrite dot_addr, dot_scalr.
-  assert (k := Rmult_le_compat_l (mu / 2) _ _ ltac:(lra) c). assert (0 <= (L - mu) / 2 * nrm2 (z - y)) by (apply Rmult_le_pos; [lra|apply nrm2_ge0]). lra.
+  assert (k := Rmult_le_compat_l (mu / 2) _ _ ltac:(lra) c). assert (0 <= (L - mu) / 6 * nrm2 (z - y)) by (apply Rmult_le_pos; [lra|apply nrm2_ge0]). lra.
 Qed.
 (* a step of 1/L against the gradient of phi = h - <grad h(v), .> *)
 Lemma step_3_3 mu L F G w v : 0 < mu <= L -> gradient F G -> lipschitz L G -> strong mu F G ->
@@ -99,8 +99,20 @@ Proof.
   fold g. assert (e : nrm2 g / (2 * L) <= F w - F v - dot (G v) (w - v)) by (unfold phi in d; assert (e2 : dot (G v) (w - v) = dot (G v) w - dot (G v) v) by (rewrite (subE w v), dot_addr, dot_scalr; ring); lra).
   apply (Rmult_le_compat_l (2 * L)) in e; [|lra]. replace (2 * L * (nrm2 g / (2 * L))) with (nrm2 g) in e by (field; lra). exact e.
 Qed.
-(* 3.4: M of N vectors *)
-Lemma step_3_4 (N M : nat) (v : nat -> vec) : (1 <= M <= N)%nat -> (2 <= N)%nat ->
+(* a short step does not push two points apart *)
+Lemma step_3_4 mu L F G eta u v : 0 < mu <= L -> gradient F G -> lipschitz L G -> strong mu F G -> 0 <= eta -> eta * L <= 2 ->
+  nrm2 (G u - G v) <= L * dot (G u - G v) (u - v) /\ nrm2 ((u - eta *: G u) - (v - eta *: G v)) <= nrm2 (u - v).
+Proof.
+  intros mL hg hl hs e0 e2. destruct (step_3_3 mu L F G u v mL hg hl hs) as [_ [_ a]]. destruct (step_3_3 mu L F G v u mL hg hl hs) as [_ [_ b]].
+  rewrite (nrm2_subC (G v)) in b. replace (v - u)%V with ((-1) *: (u - v))%V in b by vring. rewrite dot_scalr in b.
+  assert (c : nrm2 (G u - G v) <= L * dot (G u - G v) (u - v)) by (rewrite (subE (G u) (G v)), dot_addl, dot_scall in *; lra). split; [exact c|].
+  replace ((u - eta *: G u) - (v - eta *: G v))%V with ((u - v) - eta *: (G u - G v))%V by vring. rewrite nrm2_sub, nrm2_scal, dot_scalr, (dotC (u - v)%V).
+  set (n := nrm2 (G u - G v)) in *. set (p := dot (G u - G v) (u - v)) in *. assert (n0 : 0 <= n) by apply nrm2_ge0.
+  assert (p0 : 0 <= p) by (apply (Rmult_le_reg_l L); lra). assert (k1 := Rmult_le_compat_l (eta * eta) _ _ ltac:(apply Rmult_le_pos; lra) c).
+  assert (k2 : eta * L * (eta * p) <= 2 * (eta * p)) by (apply Rmult_le_compat_r; [apply Rmult_le_pos; lra|lra]). lra.
+Qed.
+(* 3.6: M of N vectors *)
+Lemma step_3_6 (N M : nat) (v : nat -> vec) : (1 <= M <= N)%nat -> (2 <= N)%nat ->
   let m := (/ INR N *: vsum N v)%V in let a k := (v k - m)%V in let s := (INR N - INR M) / (INR M * (INR N - 1)) in
   sum N (fun k => sum N (fun l => if Nat.eq_dec k l then 0 else dot (a k) (a l))) = - sum N (fun k => nrm2 (a k)) /\
   / INR M ^ 2 * (INR M / INR N - INR M * (INR M - 1) / (INR N * (INR N - 1))) = s * / INR N /\
@@ -184,38 +196,108 @@ Proof.
   intros s k i hk hi. rewrite Rmult_1_l. unfold one. cbn [ex dirac]. rewrite <- (ex_const (path (kf s tt) k) (sigma ^ 2)).
   apply ex_le; intros h. apply noise_var; auto.
 Qed.
-Let cbar0 w : Family.cbar N c0 (st w) = v0.
-Proof. unfold Family.cbar, Family.meanV, c0. rewrite vsum_const. vring. Qed.
-Lemma loc_y w k h : Family.loc N I_ g eta c0 (st w) tt k h = y w k h.
-Proof.
-  induction h as [|z h IH]; [reflexivity|]. cbn [Family.loc y]. rewrite IH, cbar0. unfold I_, c0. vring.
-Qed.
 Definition D_ w : R := path (ker w) tau (fun h => / INR N * sum N (fun k => / INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h)).
 Let gradn w : R := / INR N * sum N (fun k => nrm2 (g k w)).
-Lemma drift w : D_ w <= 1041/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 1388/1000 * INR tau ^ 2 * eta ^ 2 * gradn w.
+(* the path without noise *)
+Fixpoint y0 (w : vec) (k j : nat) : vec := match j with O => w | S j => (y0 w k j - eta *: g k (y0 w k j))%V end.
+Let eL : 0 <= eta /\ eta * L <= 2.
+Proof. split; [lra|]. assert (0 <= eta * L * (INR tau - 1)) by (apply Rmult_le_pos; [apply Rmult_le_pos|]; lra). unfold q in steps. lra. Qed.
+Lemma nearer k u v : (k < N)%nat -> nrm2 ((u - eta *: g k u) - (v - eta *: g k v)) <= nrm2 (u - v).
+Proof. intros hk. destruct eL. now apply (step_3_4 mu L (F k) (g k) eta u v mu0 (grad k hk) (lip k hk) (convex k hk)). Qed.
+Lemma y0_far w k j : (k < N)%nat -> nrm2 (y0 w k j - w) <= INR j ^ 2 * (eta ^ 2 * nrm2 (g k w)).
 Proof.
-  assert (q0 := q_gt0). unfold q in *.
-  assert (b : forall k, (k < N)%nat -> path (ker w) tau (fun h => psum (fun h (_ : noise) => nrm2 (y w k h - w)) h)
-    <= 1388/1000 * eta ^ 2 * INR tau ^ 2 * (INR tau - 1) * nrm2 (g k w) + 1041/1000 * eta ^ 2 * INR tau * (INR tau - 1) * sigma ^ 2).
-  { intros k hk. assert (b := Family.drift_client N M tau M1 MN tau1 one I_ 1 1 1 g L eta sigma c0 kf ltac:(lra) ltac:(lra) ltac:(lra) ltac:(lra) eta0 ltac:(lra) I01
-      (fun a => ltac:(unfold one, I_; cbn; lra)) lip kf0 kfv (st w) k hk).
-    unfold Family.EE, one, Family.Se in b. cbn [ex dirac] in b.
-    assert (e : Family.d N g c0 (st w) k = g k w).
-    { rewrite Family.d_alt, cbar0. unfold Family.u, c0, st. cbn [Family.sx]. vring. }
-    rewrite e in b.
-    rewrite (ex_ext _ _ (psum (fun h (_ : noise) => nrm2 (Family.loc N I_ g eta c0 (st w) tt k h - Family.sx (st w))))).
-    - match type of b with ?l <= _ => match goal with |- ?l' <= _ => change l' with l end end. lra.
-    - intros h. clear b e. induction h as [|z h IH]; [reflexivity|]. cbn [psum]. rewrite IH, loc_y. reflexivity. }
+  intros hk. induction j as [|j IH]. { cbn [y0]. replace (w - w)%V with v0 by vring. rewrite nrm2_0. simpl. lra. }
+  cbn [y0]. rewrite S_INR. set (a := ((y0 w k j - eta *: g k (y0 w k j)) - (w - eta *: g k w))%V).
+  replace (y0 w k j - eta *: g k (y0 w k j) - w)%V with (a + (- eta) *: g k w)%V by (unfold a; vring).
+  assert (an := nearer k (y0 w k j) w hk). fold a in an. assert (e : nrm2 ((- eta) *: g k w) = eta ^ 2 * nrm2 (g k w)) by (rewrite nrm2_scal; ring). destruct j as [|j'].
+  - cbn [y0] in an. replace (w - w)%V with v0 in an by vring. rewrite nrm2_0 in an. assert (n0 := nrm2_ge0 a).
+    assert (m := cauchy_schwarz a ((- eta) *: g k w)%V). assert (z0 : nrm2 a = 0) by lra. rewrite z0, Rmult_0_l in m.
+    assert (z : dot a ((- eta) *: g k w) = 0) by (assert (d2 := pow2_ge_0 (dot a ((- eta) *: g k w)%V)); nra). rewrite nrm2_add, e, z, z0. simpl INR. lra.
+  - set (n := INR (S j')) in *. assert (n0 : 0 < n) by (apply lt_0_INR; lia). assert (i0 := Rinv_0_lt_compat _ n0).
+    eapply Rle_trans; [apply (nrm2_add_young (/ n)); exact i0|]. rewrite Rinv_inv, e. set (X := eta ^ 2 * nrm2 (g k w)) in *.
+    assert (m := Rmult_le_compat_l (1 + / n) _ _ ltac:(lra) (Rle_trans _ _ _ an IH)). replace ((1 + / n) * (n ^ 2 * X)) with ((n ^ 2 + n) * X) in m by (field; lra). lra.
+Qed.
+Lemma noise_far w k j : (k < N)%nat -> path (ker w) j (fun h => nrm2 (y w k h - y0 w k j)) <= INR j * (eta ^ 2 * sigma ^ 2).
+Proof.
+  intros hk. induction j as [|j IH]. { cbn [path ex dirac y y0]. replace (w - w)%V with v0 by vring. rewrite nrm2_0. simpl. lra. }
+  rewrite path_S, S_INR. eapply Rle_trans; [apply (ex_le (path (ker w) j) _ (fun h => nrm2 (y w k h - y0 w k j) + eta ^ 2 * sigma ^ 2))|].
+  - intros h. cbn [y y0]. set (a := ((y w k h - eta *: g k (y w k h)) - (y0 w k j - eta *: g k (y0 w k j)))%V).
+    rewrite (ex_ext (ker w h) _ (fun z => nrm2 a + (-2 * eta * dot a (z k) + eta ^ 2 * nrm2 (z k)))).
+    + rewrite !ex_plus, !ex_scal, ex_const, noise_mean0 by auto. assert (an := nearer k (y w k h) (y0 w k j) hk). fold a in an.
+      assert (v := Rmult_le_compat_l (eta ^ 2) _ _ (pow2_ge_0 eta) (noise_var w h k hk)). lra.
+    + intros z. replace (y w k h - eta *: (g k (y w k h) + z k) - (y0 w k j - eta *: g k (y0 w k j)))%V with (a - eta *: z k)%V by (unfold a; vring).
+      rewrite nrm2_sub, nrm2_scal, dot_scalr. ring.
+  - rewrite ex_plus, ex_const. lra.
+Qed.
+(* noise moves the mean by little *)
+Lemma mean_far w k j u : (k < N)%nat ->
+  - (eta * L * (INR j * nrm2 u + INR j ^ 2 / 2 * (eta ^ 2 * sigma ^ 2))) <= 2 * path (ker w) j (fun h => dot u (y w k h - y0 w k j)) <= eta * L * (INR j * nrm2 u + INR j ^ 2 / 2 * (eta ^ 2 * sigma ^ 2)).
+Proof.
+  intros hk. assert (L0' := L0). assert (s0 : 0 <= eta ^ 2 * sigma ^ 2) by (assert (a := pow2_ge_0 eta); assert (b := pow2_ge_0 sigma); pos).
+  induction j as [|j IH]. { cbn [path ex dirac y y0]. replace (w - w)%V with v0 by vring. rewrite dot_0r. simpl. lra. }
+  set (dg h := (g k (y w k h) - g k (y0 w k j))%V).
+  assert (e : path (ker w) (S j) (fun h => dot u (y w k h - y0 w k (S j))) = path (ker w) j (fun h => dot u (y w k h - y0 w k j)) - eta * path (ker w) j (fun h => dot u (dg h))).
+  { rewrite path_S. replace (path (ker w) j (fun h => dot u (y w k h - y0 w k j)) - eta * path (ker w) j (fun h => dot u (dg h)))
+      with (path (ker w) j (fun h => dot u (y w k h - y0 w k j) + - eta * dot u (dg h))) by (rewrite ex_plus, ex_scal; ring).
+    apply ex_ext; intros h. cbn [y y0]. rewrite (ex_ext (ker w h) _ (fun z => (dot u (y w k h - y0 w k j) + - eta * dot u (dg h)) + - eta * dot u (z k))).
+    - rewrite ex_plus, ex_const, ex_scal, noise_mean0 by auto. ring.
+    - intros z. replace (y w k h - eta *: (g k (y w k h) + z k) - (y0 w k j - eta *: g k (y0 w k j)))%V with (((y w k h - y0 w k j) + (- eta) *: dg h) + (- eta) *: z k)%V by (unfold dg; vring).
+      rewrite !dot_addr, !dot_scalr. ring. }
+  assert (half : forall sg, sg = 1 \/ sg = -1 -> sg * (2 * path (ker w) j (fun h => dot u (dg h))) <= L * (nrm2 u + INR j * (eta ^ 2 * sigma ^ 2))).
+  { intros sg hsg. eapply Rle_trans; [|apply (Rmult_le_compat_l L); [lra|]; apply Rplus_le_compat_l, (noise_far w k j hk)].
+    replace (sg * (2 * path (ker w) j (fun h => dot u (dg h)))) with (path (ker w) j (fun h => 2 * sg * dot u (dg h))) by (rewrite ex_scal; ring).
+    replace (L * (nrm2 u + path (ker w) j (fun h => nrm2 (y w k h - y0 w k j)))) with (path (ker w) j (fun h => L * nrm2 u + L * nrm2 (y w k h - y0 w k j))) by (rewrite ex_plus, !ex_scal, ex_const; ring).
+    apply ex_le; intros h. assert (l := lip k hk (y w k h) (y0 w k j)). fold (dg h) in l. assert (n0 := nrm2_ge0 (L *: u - sg *: dg h)). rewrite nrm2_sub, !nrm2_scal, dot_scall, dot_scalr in n0.
+    assert (ss : sg * sg = 1) by (destruct hsg; subst; lra). rewrite ss in n0. apply (Rmult_le_reg_l L); [lra|]. lra. }
+  rewrite e, S_INR. assert (h1 := half 1 (or_introl eq_refl)). assert (h2 := half (-1) (or_intror eq_refl)). set (X := eta ^ 2 * sigma ^ 2) in *.
+  set (pe := path (ker w) j (fun h => dot u (dg h))) in *. set (pp := path (ker w) j (fun h => dot u (y w k h - y0 w k j))) in *.
+  apply (Rmult_le_compat_l eta) in h1; [|lra]. apply (Rmult_le_compat_l eta) in h2; [|lra]. assert (x0 : 0 <= eta * L * X) by (apply Rmult_le_pos; [apply Rmult_le_pos; lra|auto]).
+  replace ((INR j + 1) ^ 2 / 2) with (INR j ^ 2 / 2 + INR j + 1/2) by field. split; lra.
+Qed.
+Lemma step_3_5 w : (forall k j, (k < N)%nat -> (j <= tau)%nat ->
+    nrm2 (y0 w k j - w) <= INR j ^ 2 * (eta ^ 2 * nrm2 (g k w)) /\
+    path (ker w) j (fun h => nrm2 (y w k h - y0 w k j)) <= INR j * (eta ^ 2 * sigma ^ 2) /\
+    2 * path (ker w) j (fun h => dot (y0 w k j - w) (y w k h - y0 w k j)) <= q * (nrm2 (y0 w k j - w) + INR j / 2 * (eta ^ 2 * sigma ^ 2)) /\
+    path (ker w) j (fun h => nrm2 (y w k h - w)) <= (1 + q) * (INR j ^ 2 * (eta ^ 2 * nrm2 (g k w))) + (1 + q / 2) * (INR j * (eta ^ 2 * sigma ^ 2))) /\
+  D_ w <= (1 - / INR tau) * (35/100 * INR tau ^ 2 * eta ^ 2 * gradn w + 513/1000 * INR tau * eta ^ 2 * sigma ^ 2).
+Proof.
+  assert (q0 := q_gt0). assert (L0' := L0). assert (T0' := T0). assert (e2 := pow2_ge_0 eta). assert (s2 := pow2_ge_0 sigma). set (X := eta ^ 2 * sigma ^ 2). assert (X0 : 0 <= X) by (unfold X; pos).
+  assert (one_ : forall k j, (k < N)%nat -> (j <= tau)%nat -> nrm2 (y0 w k j - w) <= INR j ^ 2 * (eta ^ 2 * nrm2 (g k w)) /\ path (ker w) j (fun h => nrm2 (y w k h - y0 w k j)) <= INR j * X /\
+    2 * path (ker w) j (fun h => dot (y0 w k j - w) (y w k h - y0 w k j)) <= q * (nrm2 (y0 w k j - w) + INR j / 2 * X) /\
+    path (ker w) j (fun h => nrm2 (y w k h - w)) <= (1 + q) * (INR j ^ 2 * (eta ^ 2 * nrm2 (g k w))) + (1 + q / 2) * (INR j * X)).
+  { intros k j hk hj. assert (a := y0_far w k j hk). assert (b := noise_far w k j hk). fold X in b. destruct (mean_far w k j (y0 w k j - w)%V hk) as [_ c]. fold X in c.
+    assert (jq : eta * L * INR j <= q). { assert (jt : INR j <= INR tau) by now apply le_INR. unfold q. assert (0 <= eta * L * (INR tau - INR j)) by (apply Rmult_le_pos; [apply Rmult_le_pos; lra|lra]). lra. }
+    assert (c2 : eta * L * (INR j * nrm2 (y0 w k j - w) + INR j ^ 2 / 2 * X) <= q * (nrm2 (y0 w k j - w) + INR j / 2 * X)).
+    { assert (j0 := pos_INR j). assert (z0 : 0 <= nrm2 (y0 w k j - w) + INR j / 2 * X) by (assert (n0 := nrm2_ge0 (y0 w k j - w)%V); assert (0 <= INR j * X) by pos; lra).
+      assert (m := Rmult_le_compat_r _ _ _ z0 jq). lra. }
+    split; [exact a|]. split; [exact b|]. split; [lra|].
+    rewrite (ex_ext (path (ker w) j) _ (fun h => nrm2 (y0 w k j - w) + (2 * dot (y0 w k j - w) (y w k h - y0 w k j) + nrm2 (y w k h - y0 w k j)))).
+    - rewrite !ex_plus, ex_scal, ex_const. assert (m := Rmult_le_compat_l (1 + q) _ _ ltac:(lra) a). lra.
+    - intros h. replace (y w k h - w)%V with ((y0 w k j - w) + (y w k h - y0 w k j))%V by vring. rewrite nrm2_add. ring. }
+  split; [exact one_|].
+  assert (s1 : sum tau INR = 1/2 * (INR tau - 1) * INR tau) by (clear; induction tau; [simpl; field|]; rewrite sum_S, IHn, S_INR; field).
+  assert (s3 : sum tau (fun j => INR j ^ 2) <= 1/3 * (INR tau - 1) * INR tau ^ 2).
+  { assert (e : sum tau (fun j => INR j ^ 2) = 1/6 * INR tau * (INR tau - 1) * (2 * INR tau - 1)) by (clear; induction tau; [simpl; field|]; rewrite sum_S, IHn, S_INR; field).
+    rewrite e. assert (t1 := T1). assert (0 <= INR tau * (INR tau - 1)) by (apply Rmult_le_pos; lra). lra. }
+  assert (iT : 0 < / INR tau) by now apply Rinv_0_lt_compat. assert (iT1 : / INR tau <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; [lra|exact T1]).
+  assert (b : forall k, (k < N)%nat -> / INR tau * path (ker w) tau (psum (fun h (_ : noise) => nrm2 (y w k h - w)))
+    <= (1 - / INR tau) * (35/100 * INR tau ^ 2 * eta ^ 2 * nrm2 (g k w) + 513/1000 * INR tau * X)).
+  { intros k hk. rewrite path_psum. set (A := eta ^ 2 * nrm2 (g k w)). assert (A0 : 0 <= A) by (unfold A; assert (n0 := nrm2_ge0 (g k w)); pos).
+    apply Rle_trans with (/ INR tau * sum tau (fun j => (1 + q) * A * INR j ^ 2 + (1 + q / 2) * X * INR j)).
+    - apply Rmult_le_compat_l; [lra|]. apply sum_le; intros j hj. rewrite (ex_ext (path (ker w) j) _ (fun h => nrm2 (y w k h - w))) by (intros; apply ex_const).
+      destruct (one_ k j hk ltac:(lia)) as [_ [_ [_ o]]]. fold A in o. lra.
+    - rewrite sum_plus, !sum_scal. change (sum tau (fun i => INR i)) with (sum tau INR). rewrite s1.
+      assert (qA : 0 <= (1 + q) * A) by (apply Rmult_le_pos; lra). apply (Rmult_le_compat_l _ _ _ qA) in s3.
+      apply Rle_trans with (/ INR tau * ((1 + q) * A * (1/3 * (INR tau - 1) * INR tau ^ 2) + (1 + q / 2) * X * (1/2 * (INR tau - 1) * INR tau))); [apply Rmult_le_compat_l; lra|].
+      replace (/ INR tau * ((1 + q) * A * (1/3 * (INR tau - 1) * INR tau ^ 2) + (1 + q / 2) * X * (1/2 * (INR tau - 1) * INR tau)))
+        with ((1 - / INR tau) * ((1 + q) / 3 * INR tau ^ 2 * A + (1 + q / 2) / 2 * INR tau * X)) by (field; lra).
+      apply Rmult_le_compat_l; [lra|]. assert (t2 : 0 <= INR tau ^ 2 * A) by (assert (t := pow2_ge_0 (INR tau)); pos). assert (t1' : 0 <= INR tau * X) by (apply Rmult_le_pos; lra).
+      assert (m1 := Rmult_le_compat_r _ _ _ t2 steps). assert (m2 := Rmult_le_compat_r _ _ _ t1' steps). unfold A in *. lra. }
   unfold D_, gradn. rewrite ex_scal, ex_sum.
-  replace (1041/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 1388/1000 * INR tau ^ 2 * eta ^ 2 * (/ INR N * sum N (fun k => nrm2 (g k w))))
-    with (/ INR N * sum N (fun k => 1388/1000 * INR tau ^ 2 * eta ^ 2 * nrm2 (g k w) + 1041/1000 * INR tau * eta ^ 2 * sigma ^ 2))
-    by (rewrite sum_plus, sum_scal, sum_const; field; lra).
-  apply Rmult_le_compat_l; [now apply Rlt_le, Rinv_0_lt_compat|]. apply sum_le; intros k hk. rewrite ex_scal. specialize (b k hk).
-  apply (Rmult_le_compat_l (/ INR tau)) in b; [|now apply Rlt_le, Rinv_0_lt_compat]. eapply Rle_trans; [exact b|].
-  assert (e2 := pow2_ge_0 eta). assert (s2 := pow2_ge_0 sigma). assert (n0 := nrm2_ge0 (g k w)).
-  replace (/ INR tau * (1388/1000 * eta ^ 2 * INR tau ^ 2 * (INR tau - 1) * nrm2 (g k w) + 1041/1000 * eta ^ 2 * INR tau * (INR tau - 1) * sigma ^ 2))
-    with (1388/1000 * eta ^ 2 * INR tau * (INR tau - 1) * nrm2 (g k w) + 1041/1000 * eta ^ 2 * (INR tau - 1) * sigma ^ 2) by (field; lra).
-  assert (0 <= eta ^ 2 * INR tau * nrm2 (g k w)) by (assert (t := Rlt_le _ _ T0); pos). assert (0 <= eta ^ 2 * sigma ^ 2) by pos. lra.
+  replace ((1 - / INR tau) * (35/100 * INR tau ^ 2 * eta ^ 2 * (/ INR N * sum N (fun k => nrm2 (g k w))) + 513/1000 * INR tau * eta ^ 2 * sigma ^ 2))
+    with (/ INR N * sum N (fun k => (1 - / INR tau) * 35/100 * INR tau ^ 2 * eta ^ 2 * nrm2 (g k w) + (1 - / INR tau) * 513/1000 * INR tau * X))
+    by (unfold X; rewrite sum_plus, sum_scal, sum_const; field; lra).
+  apply Rmult_le_compat_l; [now apply Rlt_le, Rinv_0_lt_compat|]. apply sum_le; intros k hk. rewrite ex_scal. specialize (b k hk). unfold Rdiv in *. lra.
 Qed.
 (* the gradients of a round, and its noise *)
 Definition gM w (A : list nat) (h : list noise) : vec := (/ INR M *: pick (fun k => / INR tau *: pvsum (fun h (_ : noise) => g k (y w k h)) h) A)%V.
@@ -282,32 +364,32 @@ Proof.
     assert (e0 : dot (w - wP) (P v) = dot (w - wP) (gM w A h) + dot (w - wP) (xM A h)) by (rewrite <- (p_sym _ Pproj), (sub_wP w hs); apply dot_addr).
     rewrite e0. ring.
 Qed.
-Theorem slope w : sub w -> delta w + mu / 4 * nrm2 (w - wP) - L * D_ w <= round w (fun p => dot (w - wP) (gbar w (snd p))).
+Theorem slope w : sub w -> delta w + mu / 8 * nrm2 (w - wP) - 2/3 * L * D_ w <= round w (fun p => dot (w - wP) (gbar w (snd p))).
 Proof.
   intros hs. rewrite roundE. cbn [snd]. rewrite ex_const.
   assert (iN : 0 <= / INR N) by now apply Rlt_le, Rinv_0_lt_compat. assert (iT : 0 <= / INR tau) by now apply Rlt_le, Rinv_0_lt_compat.
-  set (c := delta w + mu / 4 * nrm2 (w - wP)). unfold D_. rewrite <- (ex_const (path (ker w) tau) c).
-  assert (go : path (ker w) tau (fun h => c + - L * (/ INR N * sum N (fun k => / INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h)))
+  set (c := delta w + mu / 8 * nrm2 (w - wP)). unfold D_. rewrite <- (ex_const (path (ker w) tau) c).
+  assert (go : path (ker w) tau (fun h => c + - (2/3 * L) * (/ INR N * sum N (fun k => / INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h)))
     <= path (ker w) tau (fun h => dot (w - wP) (gbar w h))).
   { apply path_length; intros h hl. unfold gbar. rewrite dot_scalr, dot_sumr.
-    replace (c + - L * (/ INR N * sum N (fun k => / INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h)))
-      with (/ INR N * sum N (fun k => (F k w - F k wP + mu / 4 * nrm2 (w - wP)) + - L * (/ INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h))).
+    replace (c + - (2/3 * L) * (/ INR N * sum N (fun k => / INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h)))
+      with (/ INR N * sum N (fun k => (F k w - F k wP + mu / 8 * nrm2 (w - wP)) + - (2/3 * L) * (/ INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h))).
     - apply Rmult_le_compat_l; auto. apply sum_le; intros k hk. rewrite dot_scalr.
-      assert (one_ : forall h', INR (length h') * (F k w - F k wP + mu / 4 * nrm2 (w - wP)) + - L * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h'
+      assert (one_ : forall h', INR (length h') * (F k w - F k wP + mu / 8 * nrm2 (w - wP)) + - (2/3 * L) * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h'
         <= dot (w - wP) (pvsum (fun h (_ : noise) => g k (y w k h)) h')).
       { induction h' as [|z h' IH]; [cbn; rewrite dot_0r; lra|]. cbn [pvsum psum]. change (length (z :: h')) with (S (length h')). rewrite S_INR, dot_addr.
         assert (q3 := step_3_2 mu L (F k) (g k) wP (y w k h') w (Rlt_le _ _ L0) mu0 (grad k hk) (lip k hk) (convex k hk)).
         rewrite (nrm2_subC w (y w k h')), (dotC (g k _)) in q3. lra. }
       specialize (one_ h). rewrite hl in one_. apply (Rmult_le_compat_l (/ INR tau)) in one_; auto.
-      replace (/ INR tau * (INR tau * (F k w - F k wP + mu / 4 * nrm2 (w - wP)) + - L * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h))
-        with ((F k w - F k wP + mu / 4 * nrm2 (w - wP)) + - L * (/ INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h)) in one_ by (field; assert (q0 := T0); lra).
+      replace (/ INR tau * (INR tau * (F k w - F k wP + mu / 8 * nrm2 (w - wP)) + - (2/3 * L) * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h))
+        with ((F k w - F k wP + mu / 8 * nrm2 (w - wP)) + - (2/3 * L) * (/ INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) h)) in one_ by (field; assert (q0 := T0); lra).
       exact one_.
-    - rewrite sum_plus, sum_scal. unfold c, delta, Favg. rewrite (sum_ext N (fun k => F k w - F k wP + mu / 4 * nrm2 (w - wP)) (fun k => F k w + ((-1) * F k wP + mu / 4 * nrm2 (w - wP)))) by (intros; ring).
+    - rewrite sum_plus, sum_scal. unfold c, delta, Favg. rewrite (sum_ext N (fun k => F k w - F k wP + mu / 8 * nrm2 (w - wP)) (fun k => F k w + ((-1) * F k wP + mu / 8 * nrm2 (w - wP)))) by (intros; ring).
       rewrite !sum_plus, sum_scal, sum_const. change (fun i => F i w) with (fun k => F k w). field. assert (q0 := N0). lra. }
   rewrite ex_plus, ex_scal, !ex_const in go. rewrite ex_const. lra.
 Qed.
 (* below 3.3 *)
-Lemma at_w w : sub w -> 0 <= delta w /\ gradn w <= 4 * L * delta w + 2 * zeta2 /\ nrm2 (P (G w)) <= 2 * L * delta w.
+Lemma at_w w : sub w -> 0 <= delta w /\ (forall p, 0 < p -> gradn w <= (1 + p) * (2 * L * delta w) + (1 + / p) * zeta2) /\ nrm2 (P (G w)) <= 2 * L * delta w.
 Proof.
   intros hs. assert (iN : 0 <= / INR N) by now apply Rlt_le, Rinv_0_lt_compat. assert (N0' := N0).
   set (br k := F k w - F k wP - dot (g k wP) (w - wP)).
@@ -322,14 +404,24 @@ Proof.
   split; [|split].
   - assert (0 <= / INR N * sum N (fun k => nrm2 (g k w - g k wP))) by (apply Rmult_le_pos; auto; apply sum_ge0; intros; apply nrm2_ge0).
     apply (Rmult_le_reg_l (2 * L)); lra.
-  - unfold gradn, zeta2. apply Rle_trans with (/ INR N * sum N (fun k => 2 * nrm2 (g k w - g k wP) + 2 * nrm2 (g k wP))).
-    + apply Rmult_le_compat_l; auto. apply sum_le; intros k _. replace (g k w) with (g k w - g k wP + g k wP)%V at 1 by vring. apply nrm2_add_le2.
-    + rewrite sum_plus, !sum_scal. lra.
+  - intros p p0. unfold gradn, zeta2. apply Rle_trans with (/ INR N * sum N (fun k => (1 + p) * nrm2 (g k w - g k wP) + (1 + / p) * nrm2 (g k wP))).
+    + apply Rmult_le_compat_l; auto. apply sum_le; intros k _. replace (g k w) with (g k w - g k wP + g k wP)%V at 1 by vring. now apply nrm2_add_young.
+    + rewrite sum_plus, !sum_scal. apply (Rmult_le_compat_l (1 + p)) in mean; lra.
   - eapply Rle_trans; [|exact mean]. replace (P (G w)) with (P (G w - G wP))%V by (rewrite (p_sub _ Pproj), wP_min; vring).
     eapply Rle_trans; [apply p_le, Pproj|]. unfold G. rewrite (nrm2_subC (_ *: _)%V). replace (/ INR N *: vsum N (fun k => g k wP) - / INR N *: vsum N (fun k => g k w))%V
       with ((-1) *: (/ INR N *: vsum N (fun k => g k w - g k wP)))%V.
     + rewrite nrm2_scal. assert (q1 := nrm2_mean N (fun k => g k w - g k wP)%V ltac:(lia)). lra.
     + rewrite (vsum_ext N _ (fun k => g k w + (-1) *: g k wP)%V) by (intros; vring). rewrite vsum_plus, vsum_scal. vring.
+Qed.
+Lemma grows w : sub w -> mu / 2 * nrm2 (w - wP) <= delta w.
+Proof.
+  intros hs. assert (iN : 0 <= / INR N) by now apply Rlt_le, Rinv_0_lt_compat. assert (N0' := N0). assert (o := wP_orth w hs). unfold G in o. rewrite dot_scall, dot_suml in o.
+  assert (k : / INR N * sum N (fun k => F k wP + (dot (g k wP) (w - wP) + mu / 2 * nrm2 (w - wP))) <= Favg w).
+  { unfold Favg. apply Rmult_le_compat_l; auto. apply sum_le; intros k hk. assert (c := convex k hk wP w). lra. }
+  rewrite !sum_plus, sum_const in k. unfold delta, Favg in *.
+  replace (/ INR N * (sum N (fun k => F k wP) + (sum N (fun k => dot (g k wP) (w - wP)) + INR N * (mu / 2 * nrm2 (w - wP)))))
+    with (/ INR N * sum N (fun k => F k wP) + / INR N * sum N (fun k => dot (g k wP) (w - wP)) + mu / 2 * nrm2 (w - wP)) in k by (field; lra).
+  change (fun i => F i wP) with (fun k => F k wP) in *. lra.
 Qed.
 (* gradients at w *)
 Definition at0 w A : vec := (/ INR M *: pick (fun k => g k w) A)%V.
@@ -354,7 +446,7 @@ Proof.
 Qed.
 Lemma at0_square w : sub w -> Family.lsets N M MN (fun A => nrm2 (P (at0 w A))) <= 2 * L * delta w + s_ * (4 * L * delta w + 2 * zeta2).
 Proof.
-  intros hs. destruct (at_w w hs) as [d0 [a1 a2]]. destruct (at0_var w) as [v1 v2]. destruct s_range as [s0 s1]. assert (iN : 0 <= / INR N) by now apply Rlt_le, Rinv_0_lt_compat. assert (N0' := N0).
+  intros hs. destruct (at_w w hs) as [d0 [a1' a2]]. assert (a1 := a1' 1 ltac:(lra)). rewrite Rinv_1 in a1. destruct (at0_var w) as [v1 v2]. destruct s_range as [s0 s1]. assert (iN : 0 <= / INR N) by now apply Rlt_le, Rinv_0_lt_compat. assert (N0' := N0).
   apply Rle_trans with (Family.lsets N M MN (fun A => nrm2 (P (G w)) + (2 * dot (P (G w)) (at0 w A - G w) + nrm2 (at0 w A - G w)))).
   - apply ex_le; intros A. replace (P (at0 w A)) with (P (G w) + P (at0 w A - G w))%V by (rewrite <- (p_add _ Pproj); f_equal; vring).
     rewrite nrm2_add. assert (k := p_le _ Pproj (at0 w A - G w)%V). rewrite (p_dot _ Pproj (G w)), <- (p_sym _ Pproj). lra.
@@ -388,17 +480,21 @@ Proof.
   apply (Rmult_le_compat_l (INR tau)) in pl; [|lra]. assert (t := Rle_trans _ _ _ np2 pl). apply (Rmult_le_compat_l (/ INR tau * / INR tau)) in t; [|pos].
   eapply Rle_trans; [exact t|]. right. field. lra.
 Qed.
-Lemma step_3_5 w : sub w -> round w (fun p => nrm2 (P (gM w (fst p) (snd p) + xM (fst p) (snd p))%V))
-  <= 4 * (2 * L * delta w + s_ * (4 * L * delta w + 2 * zeta2)) + 4 * L ^ 2 * D_ w + 2 * sigma ^ 2 / (INR M * INR tau).
+Lemma step_3_7 w : sub w -> (forall A, In A (subsets N M) -> path (ker w) tau (fun h => dot (P (at0 w A)) (P (xM A h))) = 0) /\
+  round w (fun p => nrm2 (P (gM w (fst p) (snd p) + xM (fst p) (snd p))%V))
+  <= 3/2 * (2 * L * delta w + s_ * (4 * L * delta w + 2 * zeta2)) + 5 * L ^ 2 * D_ w + 3/2 * sigma ^ 2 / (INR M * INR tau).
 Proof.
   intros hs. assert (T0' := T0). assert (M0' := M0).
-  apply Rle_trans with (round w (fun p => 4 * nrm2 (P (at0 w (fst p))) + (4 * L ^ 2 * (/ INR M * lsum (fst p) (fun k => / INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) (snd p)))
-    + 2 * nrm2 (xM (fst p) (snd p))))).
+  assert (mz : forall A, In A (subsets N M) -> path (ker w) tau (fun h => dot (P (at0 w A)) (P (xM A h))) = 0).
+  { intros A hA. rewrite (ex_ext _ _ (fun h => dot (P (at0 w A)) (xM A h))); [apply xM_mean0; intros i hi; eapply subsets_below; eauto|]. intros h. rewrite (p_sym _ Pproj), (p_idem _ Pproj), <- (p_sym _ Pproj). reflexivity. }
+  split; [exact mz|].
+  apply Rle_trans with (round w (fun p => 3/2 * nrm2 (P (at0 w (fst p))) + (5 * L ^ 2 * (/ INR M * lsum (fst p) (fun k => / INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) (snd p)))
+    + (3/2 * nrm2 (xM (fst p) (snd p)) + 2 * dot (P (at0 w (fst p))) (P (xM (fst p) (snd p))))))).
   - apply round_mono; intros A h hA hh. cbn [fst snd]. assert (bl := fun i => subsets_below N M A i hA). assert (c := changes w A h (subsets_length _ _ _ hA) bl hh).
-    rewrite (p_add _ Pproj). assert (k1 := nrm2_add_le2 (P (gM w A h)) (P (xM A h))). assert (k2 := p_le _ Pproj (xM A h)).
-    assert (k3 := nrm2_add_le2 (P (at0 w A)) (P (gM w A h - at0 w A)%V)). rewrite <- (p_add _ Pproj) in k3. replace (at0 w A + (gM w A h - at0 w A))%V with (gM w A h) in k3 by vring.
-    assert (k4 := p_le _ Pproj (gM w A h - at0 w A)%V). lra.
-  - rewrite !ex_plus, (ex_scal (round w) 4), (ex_scal (round w) (4 * L ^ 2)), (ex_scal (round w) 2). assert (a := at0_square w hs).
+    set (ch := (gM w A h - at0 w A)%V) in *. replace (gM w A h + xM A h)%V with (at0 w A + (ch + xM A h))%V by (unfold ch; vring). rewrite !(p_add _ Pproj), !nrm2_add, dot_addr.
+    assert (k2 := p_le _ Pproj (xM A h)). assert (k4 := p_le _ Pproj ch).
+    assert (k1 := nrm2_ge0 (P (at0 w A) - 2 *: P ch)). rewrite nrm2_sub, nrm2_scal, dot_scalr in k1. assert (k3 := nrm2_ge0 (P (xM A h) - 2 *: P ch)). rewrite nrm2_sub, nrm2_scal, dot_scalr, (dotC (P (xM A h))) in k3. lra.
+  - rewrite !ex_plus, (ex_scal (round w) (3/2)), (ex_scal (round w) (5 * L ^ 2)), (ex_scal (round w) (3/2)), (ex_scal (round w) 2). assert (a := at0_square w hs).
     assert (e1 : round w (fun p => nrm2 (P (at0 w (fst p)))) = Family.lsets N M MN (fun A => nrm2 (P (at0 w A)))).
     { rewrite roundE. apply ex_ext; intros A. cbn [fst]. apply ex_const. }
     assert (e2 : round w (fun p => / INR M * lsum (fst p) (fun k => / INR tau * psum (fun h (_ : noise) => nrm2 (y w k h - w)) (snd p))) = D_ w).
@@ -407,55 +503,65 @@ Proof.
     assert (e3 : round w (fun p => nrm2 (xM (fst p) (snd p))) <= sigma ^ 2 / (INR M * INR tau)).
     { rewrite roundE, <- (ex_const (Family.lsets N M MN) (sigma ^ 2 / _)). apply (Family.lsets_le N M MN); intros A hA. cbn [fst snd].
       apply xM_var; [eapply subsets_length; eauto|eapply subsets_nodup; eauto|intros i hi; eapply subsets_below; eauto]. }
-    rewrite e1, e2. unfold Rdiv in *. lra.
+    assert (e4 : round w (fun p => dot (P (at0 w (fst p))) (P (xM (fst p) (snd p)))) = 0).
+    { rewrite roundE. cbn [fst snd]. apply Rle_antisym; rewrite <- (ex_const (Family.lsets N M MN) 0); apply (Family.lsets_le N M MN); intros A hA; rewrite mz; auto; lra. }
+    rewrite e1, e2, e4. unfold Rdiv in *. lra.
 Qed.
-Lemma step_3_6 w : sub w -> round w (fun p => nrm2 (step w p - wP)) <= (1 - mu * eta * INR tau / 2) * nrm2 (w - wP)
-  + eta * INR tau * delta w * (-2 + 8 * q * (1 + 2 * s_) + (2 + 4 * q) * (5552/1000) * q ^ 2)
-  + eta * INR tau * L * (2 + 4 * q) * (1041/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 2776/1000 * INR tau ^ 2 * eta ^ 2 * zeta2)
-  + 8 * s_ * eta ^ 2 * INR tau ^ 2 * zeta2 + 2 * eta ^ 2 * INR tau * sigma ^ 2 / INR M.
+Let uT : 0 <= 1 - / INR tau <= 1.
+Proof. assert (T0' := T0). assert (iT : 0 < / INR tau) by now apply Rinv_0_lt_compat. assert (iT1 : / INR tau <= 1) by (rewrite <- Rinv_1; apply Rinv_le_contravar; [lra|exact T1]). lra. Qed.
+Lemma step_3_8 w : sub w -> round w (fun p => nrm2 (step w p - wP)) <= (1 - mu * eta * INR tau / 4) * nrm2 (w - wP)
+  + eta * INR tau * delta w * (-2 + 3 * q * (1 + 2 * s_) + (4/3 + 5 * q) * (77/10) * q ^ 2)
+  + (1 - / INR tau) * (eta * INR tau * L * (4/3 + 5 * q) * (513/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 385/1000 * INR tau ^ 2 * eta ^ 2 * zeta2))
+  + 3 * s_ * eta ^ 2 * INR tau ^ 2 * zeta2 + 3/2 * eta ^ 2 * INR tau * sigma ^ 2 / INR M.
 Proof.
-  intros hs. assert (T0' := T0). assert (M0' := M0). destruct (step_3_0 w hs) as [_ [_ sq]]. rewrite sq. clear sq. assert (a := slope w hs). assert (b := step_3_5 w hs). assert (d := drift w). destruct (at_w w hs) as [d0 [a1 _]].
-  assert (q0 := q_gt0). assert (c1 : 0 <= 2 * eta * INR tau) by (apply Rmult_le_pos; lra). assert (c2 : 0 <= eta ^ 2 * INR tau ^ 2) by (assert (x1 := pow2_ge_0 eta); assert (x2 := pow2_ge_0 (INR tau)); pos).
+  intros hs. assert (T0' := T0). assert (M0' := M0). assert (uT' := uT). destruct (step_3_0 w hs) as [_ [_ sq]]. rewrite sq. clear sq. assert (a := slope w hs). destruct (step_3_7 w hs) as [_ b]. destruct (step_3_5 w) as [_ d]. destruct (at_w w hs) as [d0 [a1' _]]. assert (a1 := a1' 10 ltac:(lra)).
+  assert (q0 := q_gt0). assert (x1 := pow2_ge_0 eta). assert (x2 := pow2_ge_0 (INR tau)). assert (c1 : 0 <= 2 * eta * INR tau) by (apply Rmult_le_pos; lra). assert (c2 : 0 <= eta ^ 2 * INR tau ^ 2) by pos.
   apply (Rmult_le_compat_l _ _ _ c1) in a. apply (Rmult_le_compat_l _ _ _ c2) in b.
-  assert (d2 : D_ w <= 1041/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 1388/1000 * INR tau ^ 2 * eta ^ 2 * (4 * L * delta w + 2 * zeta2)).
-  { eapply Rle_trans; [exact d|]. apply Rplus_le_compat_l. apply Rmult_le_compat_l; [|exact a1]. assert (x1 := pow2_ge_0 eta); assert (x2 := pow2_ge_0 (INR tau)); pos. }
-  assert (c3 : 0 <= eta * INR tau * L * (2 + 4 * q)) by (assert (t := Rlt_le _ _ T0); assert (e := Rlt_le _ _ eta0); assert (l := Rlt_le _ _ L0); apply Rmult_le_pos; [pos|lra]).
+  assert (d2 : D_ w <= 77/10 * INR tau ^ 2 * eta ^ 2 * (L * delta w) + (1 - / INR tau) * (513/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 385/1000 * INR tau ^ 2 * eta ^ 2 * zeta2)).
+  { eapply Rle_trans; [exact d|]. apply (Rmult_le_compat_l (35/100 * INR tau ^ 2 * eta ^ 2)) in a1; [|pos]. apply (Rmult_le_compat_l _ _ _ (proj1 uT')) in a1.
+    assert (z : 0 <= / INR tau * (77/10 * INR tau ^ 2 * eta ^ 2 * (L * delta w))) by (assert (l := Rlt_le _ _ L0); assert (i := Rlt_le _ _ (Rinv_0_lt_compat _ T0')); pos). lra. }
+  assert (c3 : 0 <= eta * INR tau * L * (4/3 + 5 * q)) by (assert (t := Rlt_le _ _ T0); assert (e := Rlt_le _ _ eta0); assert (l := Rlt_le _ _ L0); apply Rmult_le_pos; [pos|lra]).
   apply (Rmult_le_compat_l _ _ _ c3) in d2.
-  replace (eta ^ 2 * INR tau ^ 2 * (4 * (2 * L * delta w + s_ * (4 * L * delta w + 2 * zeta2)) + 4 * L ^ 2 * D_ w + 2 * sigma ^ 2 / (INR M * INR tau)))
-    with (eta * INR tau * delta w * (8 * q * (1 + 2 * s_)) + 8 * s_ * eta ^ 2 * INR tau ^ 2 * zeta2 + eta * INR tau * L * (4 * q) * D_ w + 2 * eta ^ 2 * INR tau * sigma ^ 2 / INR M) in b by (unfold q; field; lra).
-  replace (eta * INR tau * L * (2 + 4 * q) * (1041/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 1388/1000 * INR tau ^ 2 * eta ^ 2 * (4 * L * delta w + 2 * zeta2)))
-    with (eta * INR tau * L * (2 + 4 * q) * (1041/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 2776/1000 * INR tau ^ 2 * eta ^ 2 * zeta2) + eta * INR tau * delta w * ((2 + 4 * q) * (5552/1000) * q ^ 2)) in d2 by (unfold q; field).
+  replace (eta ^ 2 * INR tau ^ 2 * (3/2 * (2 * L * delta w + s_ * (4 * L * delta w + 2 * zeta2)) + 5 * L ^ 2 * D_ w + 3/2 * sigma ^ 2 / (INR M * INR tau)))
+    with (eta * INR tau * delta w * (3 * q * (1 + 2 * s_)) + 3 * s_ * eta ^ 2 * INR tau ^ 2 * zeta2 + eta * INR tau * L * (5 * q) * D_ w + 3/2 * eta ^ 2 * INR tau * sigma ^ 2 / INR M) in b by (unfold q; field; lra).
+  set (Y := 513/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 385/1000 * INR tau ^ 2 * eta ^ 2 * zeta2) in *.
+  replace (eta * INR tau * L * (4/3 + 5 * q) * (77/10 * INR tau ^ 2 * eta ^ 2 * (L * delta w) + (1 - / INR tau) * Y))
+    with ((1 - / INR tau) * (eta * INR tau * L * (4/3 + 5 * q) * Y) + eta * INR tau * delta w * ((4/3 + 5 * q) * (77/10) * q ^ 2)) in d2 by (unfold q; field; lra).
   lra.
 Qed.
 (* what a round adds *)
-Definition c_ : R := 8 * s_ * eta ^ 2 * INR tau ^ 2 * zeta2 + 2 * eta ^ 2 * INR tau * sigma ^ 2 / INR M + 23/10 * L * eta ^ 3 * INR tau ^ 2 * sigma ^ 2 + 62/10 * L * eta ^ 3 * INR tau ^ 3 * zeta2.
+Definition c_ : R := 3 * s_ * eta ^ 2 * INR tau ^ 2 * zeta2 + 3/2 * eta ^ 2 * INR tau * sigma ^ 2 / INR M + (1 - / INR tau) * (82/100 * L * eta ^ 3 * INR tau ^ 2 * sigma ^ 2 + 61/100 * L * eta ^ 3 * INR tau ^ 3 * zeta2).
 Lemma zeta2_ge0 : 0 <= zeta2. Proof. unfold zeta2. apply Rmult_le_pos; [now apply Rlt_le, Rinv_0_lt_compat|]. apply sum_ge0; intros; apply nrm2_ge0. Qed.
-Theorem round_bound w : sub w -> round w (fun p => nrm2 (step w p - wP)) <= (1 - mu * eta * INR tau / 2) * nrm2 (w - wP) + c_.
+Theorem round_bound w : sub w -> round w (fun p => nrm2 (step w p - wP)) <= (1 - mu * eta * INR tau) * nrm2 (w - wP) + c_.
 Proof.
-  intros hs. eapply Rle_trans; [apply step_3_6, hs|]. destruct (at_w w hs) as [d0 _]. assert (q0 := q_gt0). assert (z0 := zeta2_ge0). assert (s2 := pow2_ge_0 sigma).
+  intros hs. eapply Rle_trans; [apply step_3_8, hs|]. assert (gr := grows w hs). destruct (at_w w hs) as [d0 _]. assert (q0 := q_gt0). assert (z0 := zeta2_ge0). assert (s2 := pow2_ge_0 sigma). assert (uT' := uT).
   assert (t := Rlt_le _ _ T0). assert (e := Rlt_le _ _ eta0). assert (l := Rlt_le _ _ L0).
-  assert (k := step_3_7 q s_ (conj q0 steps) s_range). assert (x0 : 0 <= eta * INR tau * delta w) by pos. apply (Rmult_le_compat_l _ _ _ x0) in k.
-  assert (Dd : 0 <= 1041/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 2776/1000 * INR tau ^ 2 * eta ^ 2 * zeta2) by (assert (x1 := pow2_ge_0 eta); assert (x2 := pow2_ge_0 (INR tau)); apply Rplus_le_le_0_compat; pos).
-  destruct (step_3_8 q (eta * INR tau * L) _ (conj q0 steps) ltac:(pos) Dd) as [k1 [k2 k3]].
+  assert (k := step_3_9 q s_ (conj q0 steps) s_range). assert (x0 : 0 <= eta * INR tau * delta w) by pos. apply (Rmult_le_compat_l _ _ _ x0) in k.
+  assert (et : 0 <= 3/2 * (eta * INR tau)) by (assert (0 <= eta * INR tau) by pos; lra). apply (Rmult_le_compat_l _ _ _ et) in gr.
+  assert (Dd : 0 <= 513/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 385/1000 * INR tau ^ 2 * eta ^ 2 * zeta2) by (assert (x1 := pow2_ge_0 eta); assert (x2 := pow2_ge_0 (INR tau)); apply Rplus_le_le_0_compat; pos).
+  destruct (step_3_10 q (eta * INR tau * L) _ (conj q0 steps) ltac:(pos) Dd) as [k1 [k2 k3]].
   assert (y1 : 0 <= L * eta ^ 3 * INR tau ^ 2 * sigma ^ 2) by (assert (x3 := pow_le eta 3 e); assert (x2 := pow2_ge_0 (INR tau)); pos).
   assert (y2 : 0 <= L * eta ^ 3 * INR tau ^ 3 * zeta2) by (assert (x3 := pow_le eta 3 e); assert (x4 := pow_le (INR tau) 3 t); pos).
-  assert (j1 := Rmult_le_compat_r _ _ _ y1 k2). assert (j2 := Rmult_le_compat_r _ _ _ y2 k3). unfold c_. lra.
+  assert (j1 := Rmult_le_compat_r _ _ _ y1 k2). assert (j2 := Rmult_le_compat_r _ _ _ y2 k3).
+  assert (k4 : eta * INR tau * L * (4/3 + 5 * q) * (513/1000 * INR tau * eta ^ 2 * sigma ^ 2 + 385/1000 * INR tau ^ 2 * eta ^ 2 * zeta2) <= 82/100 * L * eta ^ 3 * INR tau ^ 2 * sigma ^ 2 + 61/100 * L * eta ^ 3 * INR tau ^ 3 * zeta2) by lra.
+  apply (Rmult_le_compat_l _ _ _ (proj1 uT')) in k4. unfold c_. lra.
 Qed.
-Lemma contraction : 0 < mu * eta * INR tau / 2 < 1.
+Lemma contraction : 0 < mu * eta * INR tau < 1.
 Proof.
   assert (x : 0 < mu * eta * INR tau) by (repeat apply Rmult_lt_0_compat; try lra; apply T0). split; [lra|].
   assert (y1 : 0 <= (L - mu) * (eta * INR tau)) by (apply Rmult_le_pos; [lra|]; apply Rmult_le_pos; [lra|apply Rlt_le, T0]). unfold q in steps. lra.
 Qed.
-Theorem theorem T : Eit round step T (fun w => nrm2 (w - wP)) w0 <= (1 - mu * eta * INR tau / 2) ^ T * nrm2 (w0 - wP)
-  + eta / mu * (16 * s_ * INR tau * zeta2 + 4 * sigma ^ 2 / INR M + 46/10 * L * eta * INR tau * sigma ^ 2 + 124/10 * L * eta * INR tau ^ 2 * zeta2).
+Theorem theorem T : Eit round step T (fun w => nrm2 (w - wP)) w0 <= (1 - mu * eta * INR tau) ^ T * nrm2 (w0 - wP)
+  + eta / mu * (3 * s_ * INR tau * zeta2 + 3/2 * sigma ^ 2 / INR M + (1 - / INR tau) * L * eta * INR tau * (82/100 * sigma ^ 2 + 61/100 * INR tau * zeta2)).
 Proof.
-  set (a := 1 - mu * eta * INR tau / 2). set (fx := 2 * c_ / (mu * eta * INR tau)). assert (M0' := M0). assert (T0' := T0).
+  set (a := 1 - mu * eta * INR tau). set (fx := c_ / (mu * eta * INR tau)). assert (M0' := M0). assert (T0' := T0).
   assert (ct := contraction). assert (a0 : 0 < a < 1) by (unfold a; lra).
   assert (ff : a * fx + c_ = fx) by (unfold fx, a; field; lra).
   assert (c0' : 0 <= c_).
   { unfold c_. assert (z0 := zeta2_ge0). destruct s_range as [s0 _]. assert (s2 := pow2_ge_0 sigma). assert (e := Rlt_le _ _ eta0). assert (l := Rlt_le _ _ L0). assert (t := Rlt_le _ _ T0).
-    assert (x1 := pow2_ge_0 eta). assert (x2 := pow2_ge_0 (INR tau)). assert (x3 := pow_le eta 3 e). assert (x4 := pow_le (INR tau) 3 t).
-    assert (iM : 0 <= / INR M) by now apply Rlt_le, Rinv_0_lt_compat. unfold Rdiv. repeat apply Rplus_le_le_0_compat; pos. }
+    assert (x1 := pow2_ge_0 eta). assert (x2 := pow2_ge_0 (INR tau)). assert (x3 := pow_le eta 3 e). assert (x4 := pow_le (INR tau) 3 t). destruct uT as [u0 _].
+    assert (iM : 0 <= / INR M) by now apply Rlt_le, Rinv_0_lt_compat. assert (0 <= 82/100 * L * eta ^ 3 * INR tau ^ 2 * sigma ^ 2 + 61/100 * L * eta ^ 3 * INR tau ^ 3 * zeta2) by (apply Rplus_le_le_0_compat; pos).
+    unfold Rdiv in *. repeat apply Rplus_le_le_0_compat; pos. }
   assert (all : forall T w, sub w -> Eit round step T (fun w => nrm2 (w - wP)) w <= a ^ T * nrm2 (w - wP) + (1 - a ^ T) * fx).
   { intros T'. induction T' as [|T' IH]; intros w hs; [simpl; lra|]. cbn [Eit].
     eapply Rle_trans; [apply (ex_le (round w) _ (fun p => a ^ T' * nrm2 (step w p - wP) + (1 - a ^ T') * fx)); intros p; apply IH; now apply sub_step|].
@@ -512,7 +618,7 @@ Proof.
   assert (h := all T w0 ltac:(unfold sub; replace (w0 - w0)%V with v0 by vring; apply p_0, Pproj)). lra.
 Qed.
 End FLSS.
-(* 4.2: eta_t = 4 / (mu tau (t + gamma)) *)
+(* 4.2: eta_t = 2 / (mu tau (t + gamma)) *)
 Section Decreasing.
 Context {D : Dim}.
 Variables N M tau : nat.
@@ -535,28 +641,28 @@ Hypothesis wP_in : P (wP - w0)%V = (wP - w0)%V.
 Hypothesis noise_mean0 : forall t w h k u, (k < N)%nat -> ker t w h (fun z => dot u (z k)) = 0.
 Hypothesis noise_var : forall t w h k, (k < N)%nat -> ker t w h (fun z => nrm2 (z k)) <= sigma ^ 2.
 Hypothesis noise_clients : forall t w h i j, (i < N)%nat -> (j < N)%nat -> i <> j -> ker t w h (fun z => dot (z i) (z j)) = 0.
-Definition gam : R := 80 * L / mu.
-Definition eta_ (t : nat) : R := 4 / (mu * INR tau * (INR t + gam)).
+Definition gam : R := 40 * L / mu.
+Definition eta_ (t : nat) : R := 2 / (mu * INR tau * (INR t + gam)).
 Definition step_t (s : nat * vec) p : nat * vec := (S (fst s), step M g (eta_ (fst s)) P (snd s) p).
 Definition round_t (s : nat * vec) : law (list nat * list noise) := round N M tau MN (ker (fst s)) (snd s).
 Definition v_ : R := Rmax (gam * nrm2 (w0 - wP))
-  (16 / mu ^ 2 * ((8 * s_ N M + 31/100) * zeta2 N g wP + (2 / INR M + 115/1000) * (sigma ^ 2 / INR tau))).
+  (4 / mu ^ 2 * ((3 * s_ N M + 31/1000) * zeta2 N g wP + (3 / (2 * INR M) + 41/1000) * (sigma ^ 2 / INR tau))).
 Lemma step_4_2 T : (forall t, eta_ t * INR tau * L <= 1/20) /\
   Eit round_t step_t T (fun s => nrm2 (snd s - wP)) (0%nat, w0) <= v_ / (INR T + gam).
 Proof.
   assert (T0 : 0 < INR tau) by now apply lt_0_INR. assert (M0 : 0 < INR M) by now apply lt_0_INR.
-  assert (g80 : 80 <= gam). { unfold gam. apply (Rmult_le_reg_r mu); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra. }
-  assert (gm : gam * mu = 80 * L) by (unfold gam; field; lra).
+  assert (g40 : 40 <= gam). { unfold gam. apply (Rmult_le_reg_r mu); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra. }
+  assert (gm : gam * mu = 40 * L) by (unfold gam; field; lra).
   assert (et : forall t, 0 < eta_ t /\ eta_ t * INR tau * L <= 1/20).
   { intros t. assert (t0 := pos_INR t). assert (x : 0 < mu * INR tau * (INR t + gam)) by (repeat apply Rmult_lt_0_compat; lra). split; [apply Rdiv_lt_0_compat; lra|].
     unfold eta_. apply (Rmult_le_reg_r (mu * (INR t + gam))); [apply Rmult_lt_0_compat; lra|].
-    replace (4 / (mu * INR tau * (INR t + gam)) * INR tau * L * (mu * (INR t + gam))) with (4 * L) by (field; lra).
+    replace (2 / (mu * INR tau * (INR t + gam)) * INR tau * L * (mu * (INR t + gam))) with (2 * L) by (field; lra).
     assert (0 <= mu * INR t) by (apply Rmult_le_pos; lra). lra. }
   split; [intros t; apply et|].
   assert (z0 := zeta2_ge0 N M tau M1 MN tau1 g wP). assert (sr := s_range N M tau M1 MN tau1). assert (s2 := pow2_ge_0 sigma).
-  set (B := 16 / mu ^ 2 * ((8 * s_ N M + 31/100) * zeta2 N g wP + (2 / INR M + 115/1000) * (sigma ^ 2 / INR tau))) in *.
+  set (B := 4 / mu ^ 2 * ((3 * s_ N M + 31/1000) * zeta2 N g wP + (3 / (2 * INR M) + 41/1000) * (sigma ^ 2 / INR tau))) in *.
   assert (Bv : B <= v_) by apply Rmax_r. assert (B0 : 0 <= B).
-  { unfold B. assert (i1 : 0 < / INR M) by now apply Rinv_0_lt_compat. assert (i2 : 0 < / INR tau) by now apply Rinv_0_lt_compat. assert (i3 : 0 < / mu ^ 2) by (apply Rinv_0_lt_compat, pow_lt; lra).
+  { unfold B. assert (i1 : 0 < / (2 * INR M)) by (apply Rinv_0_lt_compat; lra). assert (i2 : 0 < / INR tau) by now apply Rinv_0_lt_compat. assert (i3 : 0 < / mu ^ 2) by (apply Rinv_0_lt_compat, pow_lt; lra).
     unfold Rdiv. apply Rmult_le_pos; [lra|]. apply Rplus_le_le_0_compat; pos. }
   (* a round at time t *)
   assert (one : forall t w, sub P w0 w -> round_t (t, w) (fun p => nrm2 (snd (step_t (t, w) p) - wP)) <= (1 - 2 / (INR t + gam)) * nrm2 (w - wP) + v_ / (INR t + gam) ^ 2).
@@ -566,11 +672,16 @@ Proof.
     - right. f_equal. unfold eta_. field. lra.
     - apply Rle_trans with (B / (INR t + gam) ^ 2).
       + unfold c_. assert (ee : 0 <= eta_ t ^ 2) by apply pow2_ge_0.
-        assert (k1 : 23/10 * L * eta_ t ^ 3 * INR tau ^ 2 * sigma ^ 2 <= 115/1000 * (eta_ t ^ 2 * INR tau * sigma ^ 2)).
+        assert (k1 : 82/100 * L * eta_ t ^ 3 * INR tau ^ 2 * sigma ^ 2 <= 41/1000 * (eta_ t ^ 2 * INR tau * sigma ^ 2)).
         { assert (x : 0 <= eta_ t ^ 2 * INR tau * sigma ^ 2) by pos. apply (Rmult_le_compat_l _ _ _ x) in e1. lra. }
-        assert (k2 : 62/10 * L * eta_ t ^ 3 * INR tau ^ 3 * zeta2 N g wP <= 31/100 * (eta_ t ^ 2 * INR tau ^ 2 * zeta2 N g wP)).
-        { assert (x : 0 <= eta_ t ^ 2 * INR tau ^ 2 * zeta2 N g wP) by (assert (tt := pow2_ge_0 (INR tau)); pos). apply (Rmult_le_compat_l _ _ _ x) in e1. lra. }
-        eapply Rle_trans; [apply Rplus_le_compat; [apply Rplus_le_compat; [apply Rle_refl|exact k1]|exact k2]|]. right. unfold B, eta_. field. repeat split; lra.
+        assert (x : 0 <= eta_ t ^ 2 * INR tau ^ 2 * zeta2 N g wP) by (assert (tt := pow2_ge_0 (INR tau)); pos).
+        assert (k2 : 61/100 * L * eta_ t ^ 3 * INR tau ^ 3 * zeta2 N g wP <= 31/1000 * (eta_ t ^ 2 * INR tau ^ 2 * zeta2 N g wP)).
+        { assert (x' := x). apply (Rmult_le_compat_l _ _ _ x') in e1. lra. }
+        set (X1 := 82/100 * L * eta_ t ^ 3 * INR tau ^ 2 * sigma ^ 2) in *. set (X2 := 61/100 * L * eta_ t ^ 3 * INR tau ^ 3 * zeta2 N g wP) in *.
+        assert (k3 : (1 - / INR tau) * (X1 + X2) <= 41/1000 * (eta_ t ^ 2 * INR tau * sigma ^ 2) + 31/1000 * (eta_ t ^ 2 * INR tau ^ 2 * zeta2 N g wP)).
+        { assert (i0 : 0 <= / INR tau) by now apply Rlt_le, Rinv_0_lt_compat. assert (0 <= X1 + X2) by (unfold X1, X2; assert (e3 : 0 <= eta_ t ^ 3) by (apply pow_le; lra); assert (l := Rlt_le 0 L ltac:(lra)); assert (t2 := pow2_ge_0 (INR tau)); assert (t3 : 0 <= INR tau ^ 3) by (apply pow_le; lra); apply Rplus_le_le_0_compat; pos).
+          assert (0 <= / INR tau * (X1 + X2)) by pos. lra. }
+        eapply Rle_trans; [apply Rplus_le_compat_l; exact k3|]. right. unfold B, eta_. field. repeat split; lra.
       + unfold Rdiv. apply Rmult_le_compat_r; auto. apply Rlt_le, Rinv_0_lt_compat, pow_lt. lra. }
   (* the outermost law last *)
   assert (Eflip : forall k u s, Eit round_t step_t (S k) u s = Eit round_t step_t k (fun s => round_t s (fun p => u (step_t s p))) s).
@@ -587,7 +698,7 @@ Proof.
   - cbn [Eit snd]. simpl INR. rewrite Rplus_0_l. apply (Rmult_le_reg_r gam); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. assert (x := Rmax_l (gam * nrm2 (w0 - wP)) B). change (gam * nrm2 (w0 - wP) <= v_) in x. lra.
   - rewrite Eflip. eapply Rle_trans; [apply (Einv t 0%nat _ (fun s => (1 - 2 / (INR t + gam)) * nrm2 (snd s - wP) + v_ / (INR t + gam) ^ 2) (0%nat, w0) eq_refl s00)|].
     + intros [t' w] h1 h2. cbn [fst snd] in *. simpl in h1. subst t'. now apply one.
-    + rewrite (Elin t (1 - 2 / (INR t + gam)) (v_ / (INR t + gam) ^ 2) (fun s => nrm2 (snd s - wP))). assert (t0 := pos_INR t). set (nn := INR t + gam) in *. assert (n80 : 80 <= nn) by (unfold nn; lra).
+    + rewrite (Elin t (1 - 2 / (INR t + gam)) (v_ / (INR t + gam) ^ 2) (fun s => nrm2 (snd s - wP))). assert (t0 := pos_INR t). set (nn := INR t + gam) in *. assert (n40 : 40 <= nn) by (unfold nn; lra).
       assert (c0 : 0 <= 1 - 2 / nn). { assert (2 / nn <= 1); [|lra]. apply (Rmult_le_reg_r nn); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l; lra. }
       apply (Rmult_le_compat_l _ _ _ c0) in IH. rewrite S_INR. replace (INR t + 1 + gam) with (nn + 1) by (unfold nn; ring).
       apply Rle_trans with (v_ * ((nn - 1) / nn ^ 2)).

@@ -766,7 +766,9 @@ End OneStep.
 Lemma gram_right m n r (V A : mat nat nat) : fro m n (mul n A (gram r V)) (mul n A (gram r V)) = fro n m (mul n (gram r V) (tr_ A)) (mul n (gram r V) (tr_ A)).
 Proof. rewrite (fro_tr m n), tr_mul. assert (e : tr_ (gram r V) = gram r V) by (unfold gram; rewrite tr_mul; reflexivity). now rewrite e. Qed.
 (* 5.1, 5.3, 5.2's prices as numbers *)
-Lemma step_5_1 m r k : 0 < r -> let cm := (m + r + k - 2) / r in (m + m + 4 * r + 2 * k - 4) / (4 * r) = cm / 2 + 1/2. Proof. intros r0 cm. unfold cm. field. lra. Qed.
+Lemma step_5_1 m r k : 0 < r -> let cm r := (m + r + k - 2) / r in let aad := (m + m + 4 * r + 2 * k - 4) / (4 * r) in
+  aad = cm r / 2 + 1/2 /\ cm (2 * r) = aad /\ ((16 + 2 * 4 + 9/5 - 2) / (2 * 4) = 2975/1000).
+Proof. intros r0 cm aad. unfold cm, aad. repeat split; field; lra. Qed.
 Section Rate.
 (* one local step: the gradient's noise is independent of the factors; R is linear *)
 Context {D : Dim}.

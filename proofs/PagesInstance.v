@@ -41,7 +41,7 @@ Qed.
 Theorem flss_instance N M tau (M1 : (0 < M)%nat) (MN : (M <= N)%nat) A v sigma eta w0 : (0 < tau)%nat -> nrm2 v <= sigma ^ 2 -> 0 < eta -> eta * INR tau * 1 <= 1/20 ->
   let wP := (w0 + coords A ((/ INR N *: vsum N b) - w0))%V in forall T,
   Eit (Flss.round N M tau MN (fun _ _ => coin v)) (Flss.step M gq eta (coords A)) T (fun w => nrm2 (w - wP)) w0
-  <= (1 - 1 * eta * INR tau / 2) ^ T * nrm2 (w0 - wP) + eta / 1 * (16 * Flss.s_ N M * INR tau * Flss.zeta2 N gq wP + 4 * sigma ^ 2 / INR M + 46/10 * 1 * eta * INR tau * sigma ^ 2 + 124/10 * 1 * eta * INR tau ^ 2 * Flss.zeta2 N gq wP).
+  <= (1 - 1 * eta * INR tau) ^ T * nrm2 (w0 - wP) + eta / 1 * (3 * Flss.s_ N M * INR tau * Flss.zeta2 N gq wP + 3/2 * sigma ^ 2 / INR M + (1 - / INR tau) * 1 * eta * INR tau * (82/100 * sigma ^ 2 + 61/100 * INR tau * Flss.zeta2 N gq wP)).
 Proof.
   intros tau1 hv he hs wP T. destruct (coin_ok v sigma hv) as [c1 [c2 _]]. assert (pA := coords_proj A). assert (N0 : 0 < INR N) by (apply lt_0_INR; lia).
   apply (Flss.theorem N M tau M1 MN tau1 Fq gq 1 1 eta sigma (coords A) w0 wP); auto; try lra.

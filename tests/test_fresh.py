@@ -19,7 +19,8 @@ ALL = {**ITEMS, **EXTRAS}
 MEASURED = (  # without runs, or beside them: bytes and seconds of a machine, worst cases that are searched for
     "decomfl/speedup", "decomfl/table4", "deep/budget", "fedsub/why_nan", "fedsub/worst_case", "flss/rank_bound",
     "frontier/wire", "mud/repaired_rate", "ssf/why_nan", "ssf/worst_case", "use/controls", "use/directions",
-    "use/network", "use/rank", "use/reset", "use/step", *(f"{of}/tight" for of in (*PAPERS, "family")),
+    "use/network", "use/rank", "use/reset", "use/step", "use/targets",
+    *(f"{of}/tight" for of in (*PAPERS, "family")),
 )  # fmt: skip
 WITHOUT_RUNS = (  # made before finished runs were kept with the repository, or for more methods since
     "ssf/readings", "frontier/quadratics", "frontier/regression", "frontier/digits",

@@ -33,6 +33,7 @@ CALLED_FIRST = (
     fedtheory.linear_plan,
     fedtheory.controls_pay_after,
     fedtheory.estimate,
+    fedtheory.reset_interval,
 )
 WITH_EXAMPLES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)

@@ -283,6 +283,27 @@ def test_resets_stand_as_the_page_says():
     assert ranges[0]["mean"] > 0.95
 
 
+def test_low_rank_targets_stand_as_the_page_says():
+    for panel, keeps in (("rank 4", True), ("rank 4 and 1% noise", False)):
+        every, now_and_then, never = rows("use/targets", panel=panel)
+        best = min((every, now_and_then, never), key=lambda row: row["mean"])
+        assert best is (never if keeps else every)
+        assert [str(row["chosen"]) for row in (every, now_and_then, never)] == [str(not keeps), "False", str(keeps)]
+        assert every["mean"] < every["rule"]
+    assert never["mean"] == pytest.approx(never["rule"], rel=0.05)
+
+
+def test_what_keeps_its_factors():
+    """A frozen tail against fresh factors, (3/4)^10 = 0.056, at both sides of the line."""
+    least = 0.75**10
+    for share, wanted in ((0.9 * least, None), (1.1 * least, 1)):
+        values = [math.sqrt(1 - share), math.sqrt(share)]
+        assert rules.reset_interval(values, rank=1, rows=4, rounds=10) == wanted
+    assert rules.reset_interval([0.1, 3.0], rank=1, rows=4, rounds=10) is None  # any order
+    with pytest.raises(ValueError, match="singular_values=.*at least one above 0.*Fix: give those of the target"):
+        rules.reset_interval([0.0, 0.0], rank=1, rows=4, rounds=10)
+
+
 def test_directions_stand_as_the_page_says():
     for name in ("flat", "falling", "logistic regression"):
         found, tried = said("use/directions"), rows("use/directions", panel=name)

@@ -364,6 +364,7 @@ def api_targets() -> Iterator[Target]:
     yield target("largest_step", rules.largest_step, method="SSF", L=2.0, local_steps=5, share=0.2)
     yield target("best_directions", rules.best_directions, kappa=10.0)
     yield target("linear_plan", rules.linear_plan, L=1.0, mu=0.1, share=0.2, n=10, sampled=2)
+    yield target("reset_interval", rules.reset_interval, singular_values=[3.0, 0.1], rank=1, rows=4, rounds=10)
     yield target("subspace_price", rules.subspace_price, d=10, r=2, effective=3.0)
     yield target("controls_pay_after", rules.controls_pay_after, known=lambda: KNOWN, q=0.1, share=0.5, n=3)
     start = lambda: torch.ones(4, dtype=torch.float64)

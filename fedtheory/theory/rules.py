@@ -5,6 +5,7 @@ part. q stands for K L eta: how far a round's local steps go, in units of what c
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fedtheory.core import checks
@@ -182,6 +183,37 @@ def untouched_share(shares: tuple[float, ...], resets: int) -> float:
     number of local steps (docs/theory/use.md, section 5).
     """
     return math.prod(1 - share for share in shares) ** resets
+
+
+@checks.arguments
+def reset_interval(singular_values: Sequence[float], rank: int, rows: int, rounds: int) -> int | None:
+    """Return FedMUD's `reset_every`: 1, or None where one set of factors leaves less than fresh ones in every round.
+
+    Without a reset an update has rank `rank`, and leaves the singular values beyond (mud.10.4). Fresh factors leave
+    about (1 - rank/rows)^rounds of the squared distance, whatever the target is (mud.10.2). For the product, not for
+    AAD or a frozen factor: those see the same share of every target.
+
+    Args:
+        singular_values: of the target W* - W_0, or of what a trial run with a reset in every round has changed.
+        rank: r.
+        rows: m, of the factor U.
+        rounds: T.
+
+    Raises TypeError or ValueError for arguments out of range.
+
+    >>> reset_interval([3.0, 2.0, 0.0, 0.0], rank=2, rows=4, rounds=60)
+    >>> reset_interval([3.0, 2.0, 0.1, 0.1], rank=2, rows=4, rounds=60)
+    1
+    """
+    checks.whole("rank", rank, 1)
+    checks.whole("rows", rows, rank)
+    checks.whole("rounds", rounds, 1)
+    for value in singular_values:
+        checks.number("singular_values", value, 0.0)
+    squares = sorted((value**2 for value in singular_values), reverse=True)
+    if not sum(squares) > 0:
+        checks.reject("singular_values", list(singular_values), "at least one above 0", "give those of the target")
+    return None if sum(squares[rank:]) < untouched_share((rank / rows,), rounds) * sum(squares) else 1
 
 
 def bound_with_memory(

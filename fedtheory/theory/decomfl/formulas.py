@@ -27,7 +27,7 @@ LETTERS = {
     "nw": r"\Vert w\Vert", "zpzq": r"w^\top z_pz_p^\top Hz_qe_q", "wHze": r"w^\top Hz_qe_q",
     "aHb": r"\hat v^\top H\tilde b", "c_one": r"\hat c_1", "xR": "x_R", "x0": "x_0", "log": r"\log{}",
     "EF1_11": r"\mathbb Ef(x^+)", "gradf": r"\nabla f", "b_bar": r"\bar b", "IPi": r"(I-\Pi)", "Pi": r"\Pi",
-    "h0": "h_0", "S_k": r"\vert S_k\vert", "mean_k": r"\frac1K\sum_{k<K}{}", "pi": r"\pi",
+    "Delta": r"\Delta", "h0": "h_0", "S_k": r"\vert S_k\vert", "mean_k": r"\frac1K\sum_{k<K}{}", "pi": r"\pi",
 }  # fmt: skip
 
 FORMULAS = named(
@@ -238,4 +238,30 @@ FORMULAS = named(
     kink_factor="A**2/(2*K)",
     kink_two="1/16",
     kink_many="4/(9*pi)",
+    polar="-dot(g, g + Delta) == -1/2*sq(g) - 1/2*sq(g + Delta) + 1/2*sq(Delta)",
+    apart_of="Delta == 1/K*sum_all(dk + bk)",
+    apart_most="E(sq(Delta)) <= 3/2*L*Q + 3*b**2",
+    three="sqH(u + v + y) <= 2*sqH(u) + 6*sqH(v) + 3*sqH(y)",
+    first_part="L*K**2*((theta - 1)*sq(g) + theta*gamma*sigma_G**2/m + c*(sigma**2/(m*K)))",
+    third_part="2*L*K**2*(theta - 1)*(L*Q + bt**2)",
+    curvature_3="""L*etat**2*((theta - 1)*sq(g) + theta*gamma*sigma_G**2/m + c*(sigma**2/(m*K)))
+        + 3*L*etat**2*E(sq(g + Delta)) + 3*L*etat**2*(theta - 1)*(L*Q + bt**2)""",
+    sums_thirds="sum_k(k**2) <= 1/3*(K - 1)*K**2",
+    sums_theta_3="sum_k(k**2 + k*a) <= 1/2*(K - 1)*K**2*(theta - 1/3)",
+    LQ_3="L*Q <= 8/7*(1 - 1/K)*h**2*((theta - 1/3)*(sq(g) + sigma_G**2) + c*sigma**2/K + 4*b_th**2)",
+    paid="sq(g) <= 4*sq(g + Delta) + 4/3*sq(Delta)",
+    given="h*(theta - 1) + h/5",
+    bill="3*h + 4*(h*(theta - 1) + h/5) <= 1/2",
+    of_Delta="1/2 + 4/3*(h*(theta - 1) + h/5) <= 2/3",
+    of_LQ_3="3/2*(1/2 + 4/3*(h*(theta - 1) + h/5)) + 3*h*(theta - 1) <= 11/8 - 23/(40*theta)",
+    of_g_3="(11/8 - 23/(40*theta))*(8/7)*h**2*(theta - 1/3) <= h/5",
+    of_spread_3="(11/8 - 23/(40*theta))*(8/7)*(theta - 1/3) <= 0.61*(3*theta - 2)",
+    of_noise_3="11/8*(8/7) <= 0.61*3",
+    of_b_3="2*b**2 + 3*h*(theta - 1)*bt**2 + 11/8*(8/7)*4*h**2*b_th**2 <= 2.1*b**2 + 3.8*h*(theta - 1)*bt**2",
+    descent_3="""EF1 <= F0 - etat/2*sq(g) + L*etat**2*(theta*gamma*sigma_G**2/m + c*sigma**2/(m*K))
+        + 0.61*(1 - 1/K)*L**2*etat**3*((3*theta - 2)*sigma_G**2 + 3*c*sigma**2/K)
+        + etat*(2.1*b**2 + 3.8*L*eta*a*bt**2)""",
+    theorem_3="""average <= 2*D/(etat*R) + 2*L*etat*(theta*gamma*sigma_G**2/m + c*sigma**2/(m*K))
+        + 1.22*(1 - 1/K)*L**2*etat**2*((3*theta - 2)*sigma_G**2 + 3*c*sigma**2/K)
+        + mu**2*L**2*(4.2*kappa + 1.9*L*eta*a*kappa*(kappa + 7))""",
 )

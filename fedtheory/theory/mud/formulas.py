@@ -78,6 +78,8 @@ FORMULAS = named(
     short_one="L*alpha*c <= 1",
     divisor_one="alpha*T/2",
     halved="c == 1/2*c_mud + 1/2",
+    frozen="c == (m + 2*r + chi - 2)/(2*r)",
+    frozen_at="2.975",
     orthonormal="c == m/r",
     orthonormal_aad="c == m*n*(m + n + 2*r)/(r*(m + n)**2)",
     bowl="E(sq(W1)) == (1 - 2*alpha + alpha**2*c)*sq(W)",

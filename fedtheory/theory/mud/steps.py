@@ -281,7 +281,12 @@ RATE = every(
     Equal("most*L*c", F["short_one"], [("most", F["step_one"])]),
     Equal(F["step_one"].side(1), "eta*gamma"),
 )  # fmt: skip
-HALVED = Equal(F["halved"], F["price_aad"], ["n == m", ("c_mud", F["price"])])
+HALVED = every(
+    Equal(F["halved"], F["price_aad"], ["n == m", ("c_mud", F["price"])]),
+    Equal(F["frozen"], F["price_aad"], ["n == m"]),
+    Equal(F["frozen"], "wide", ["s == r", "r == 2*s", ("wide", F["price"]), "r == s"]),
+    Equal(F["frozen"], F["frozen_at"], ["m == 16", "r == 4", ("chi", F["uniform_chi"])]),
+)
 
 
 def orthonormal(price: Formula) -> Callable[[], bool]:

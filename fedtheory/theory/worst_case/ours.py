@@ -297,14 +297,14 @@ def _flss(tau: int, mu: float) -> tuple[Program, Any, Any, Any]:
 
 
 def flss_rate(tau: int, mu: float = 0.1) -> Tight:
-    """Section 3 at zeta = 0: the largest c with ||w^+ - w_P||^2 <= (1 - c mu eta tau) ||w - w_P||^2. Ours: 1/2."""
+    """Section 3 at zeta = 0: the largest c with ||w^+ - w_P||^2 <= (1 - c mu eta tau) ||w - w_P||^2. Ours: 1."""
     program, before, after, zeta2 = _flss(tau, mu)
     return program.maximise((after - before) / (mu * REACH), before == 1, zeta2 <= 0).guaranteed()
 
 
 def flss_drift(tau: int, mu: float = 0.1) -> Tight:
-    """Section 3: the smallest c with ||w^+ - w_P||^2 <= (1 - mu eta tau/2) ||w - w_P||^2 + c L eta^3 tau^3 zeta^2.
-    Ours: 6.2.
+    """Section 3: the smallest c with ||w^+ - w_P||^2 <= (1 - mu eta tau) ||w - w_P||^2 + c (1 - 1/tau) L eta^3 tau^3 zeta^2.
+    Ours: 0.61.
     """
     program, before, after, zeta2 = _flss(tau, mu)
-    return program.maximise((after - (1 - mu * REACH / 2) * before) / REACH**3, zeta2 <= 1)
+    return program.maximise((after - (1 - mu * REACH) * before) / ((1 - 1 / tau) * REACH**3), zeta2 <= 1)
