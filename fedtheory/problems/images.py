@@ -110,8 +110,9 @@ class ImageClassification(Minibatches):
             fix = "leave test out: the training images then; a held-out fifth needs five images a client"
             checks.reject("test", f"{len(self.test[1])} images", "at least one test image", fix)
         self.weights = partitions.client_shares(parts, len(images))
-        self.parts, self.network, self.key = tuple(parts), network, Key.of(key)
+        self.parts, self.key = tuple(parts), Key.of(key)
         self.batch = checks.whole("batch", batch, 1)
+        self.network = modules.by_size(network, self.images, self.batch)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
         self.std = None if std is None else checks.number("std", std, 0.0, open_low=True)
         if self.std is not None and isinstance(network, modules.Wrapped):
