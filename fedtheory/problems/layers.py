@@ -23,6 +23,7 @@ class Given:
         self.shapes: list[tuple[torch.Size, float]] | None = None  # of masks, where they are noted
         self.moments: Iterator[torch.Tensor] | None = None  # of evaluation
         self.seen: list[torch.Tensor] | None = None  # moments, where they are noted
+        self.groups = 1  # of a batch: so many clients' samples, each with moments of its own
         self.pulls: list[torch.Tensor] = []  # of running statistics towards a batch's
 
     def dropped(self, h: torch.Tensor, p: float, whole: int = 0) -> torch.Tensor:
@@ -133,16 +134,22 @@ class Norm(nn.Module):
             else:
                 mean, var = next(given.moments)  # type: ignore[arg-type]  # given wherever there are such layers
             return functional.batch_norm(h, mean, var, self.weight, self.bias, False, eps=self.eps)
+        if given.seen is not None:
+            own = h.unflatten(0, (given.groups, -1))
+            axes = [axis for axis in range(own.dim()) if axis not in (0, 2)]
+            var, mean = torch.var_mean(own, axes, correction=0, keepdim=True)
+            given.seen.append(torch.stack([mean, var]).flatten(2))
+            shape = (1, 1, -1, *[1] * (h.dim() - 2))
+            out = (own - mean) * (var + self.eps).rsqrt()
+            out = out if self.weight is None else torch.addcmul(self.bias.view(shape), out, self.weight.view(shape))
+            return out.flatten(0, 1)
         many = h.numel() > h.shape[1]  # values a channel
-        if given.seen is not None or (self.running and many):
+        if self.running and many:
             with torch.no_grad():
                 axes = [axis for axis in range(h.dim()) if axis != 1]
-                var, mean = torch.var_mean(h, axes, correction=int(self.running))
-            if given.seen is not None:
-                given.seen.append(torch.stack([mean, var]))
-            else:
-                away = ((self.running_mean - mean) ** 2).sum() + ((self.running_var - var) ** 2).sum()
-                given.pulls.append(away / 2)
+                var, mean = torch.var_mean(h, axes)
+            away = ((self.running_mean - mean) ** 2).sum() + ((self.running_var - var) ** 2).sum()
+            given.pulls.append(away / 2)
         if many:
             return functional.batch_norm(h, None, None, self.weight, self.bias, True, eps=self.eps)
         shape = (1, -1, *[1] * (h.dim() - 2))
@@ -197,7 +204,7 @@ class Scored(nn.Module):
 
 
 class Noting(nn.Module):
-    """Inputs -> mean and variance (2, channels) of each layer of batch normalisation, as one vector."""
+    """Inputs of m clients (m, b, ...) -> mean and variance of each layer of batch normalisation, (m, 2 channels)."""
 
     def __init__(self, scored: Scored) -> None:
         super().__init__()
@@ -205,10 +212,10 @@ class Noting(nn.Module):
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         given = self.scored.given
-        given.seen = seen = []
-        self.scored(inputs)
+        given.seen, given.groups = (seen := []), len(inputs)
+        self.scored(inputs.flatten(0, 1))
         given.seen = None
-        return torch.cat([pair.flatten() for pair in seen])
+        return torch.cat([pair.transpose(0, 1).flatten(1) for pair in seen], 1)
 
 
 def mask(shape: torch.Size, p: float, g: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
@@ -217,10 +224,34 @@ def mask(shape: torch.Size, p: float, g: torch.Generator, dtype: torch.dtype) ->
     return kept.to(dtype).div_(1 - p) if p < 1 else kept.to(dtype)
 
 
-def looked_at(parts: Sequence[torch.Tensor], most: int, key: Key) -> list[torch.Tensor]:
-    """Draw up to `most` samples of each client, by one random number a sample."""
-    luck = torch.rand(sum(map(len, parts)), generator=key.fold("moments").generator(), dtype=torch.float64)
-    return [part[luck[part].argsort()[:most]] for part in parts]
+def luck(count: int, key: Key) -> torch.Tensor:
+    """Draw a number for each sample, whose order decides who is looked at."""
+    return torch.rand(count, generator=key.fold("moments").generator(), dtype=torch.float64)
+
+
+def looked_at(
+    parts: Sequence[torch.Tensor], most: int, luck: torch.Tensor | None
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Clients (m,) that look at equally many samples, and these (m, size): up to `most`, the least `luck` (n,) first.
+
+    None: the first samples of each.
+    """
+    samples, sizes = torch.cat(list(parts)).cpu(), torch.tensor([len(part) for part in parts])
+    if luck is not None:
+        order = luck[samples].argsort()
+        samples = samples[order[torch.arange(len(parts)).repeat_interleave(sizes)[order].argsort(stable=True)]]
+    starts, taken, found = sizes.cumsum(0) - sizes, sizes.clamp(max=most), []
+    for size in dict.fromkeys(taken.tolist()):
+        clients = (taken == size).nonzero()[:, 0]
+        found.append((clients, samples[starts[clients, None] + torch.arange(size)]))
+    return found
+
+
+def blocks(found: list[tuple[torch.Tensor, torch.Tensor]], count: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """The same, about `count` samples at a time."""
+    for clients, index in found:
+        step = max(1, count // index.shape[1])
+        yield from zip(clients.split(step), index.split(step))
 
 
 def mixture(p: torch.Tensor, found: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,8 @@
 
 import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import torch
@@ -17,7 +18,7 @@ from fedtheory.problems import layers, partitions, samples
 from fedtheory.problems.layers import Loss, Scored
 from fedtheory.problems.minibatches import Batch, Minibatches
 from fedtheory.problems.models import modules, perceptron
-from fedtheory.problems.models.networks import Flatten, Network
+from fedtheory.problems.models.networks import Flatten, Network, Op, Pool, ReLU
 
 _STACKED = 2**20  # bytes of all stacked clients together
 _AT_ONCE = 1000  # samples of one forward pass in evaluation
@@ -78,6 +79,7 @@ class Supervised(Minibatches):
         "_network",
         "_written_out",
         "_local",
+        "_looked_at",
         "slope",
     )
     _network: Network | None = None  # the package's operations, where they are the module's
@@ -335,8 +337,11 @@ class Supervised(Minibatches):
         ops = modules.plain(self.scored.module)
         if not ops or self.local or self.inputs.dim() not in (2, 4):
             return None
-        flat = [] if self.inputs.dim() == 4 else [Flatten()]
-        self._network = Network("", (1, 1, 1), 1, (*flat, *ops))
+        chain: list[Op] = [] if self.inputs.dim() == 4 else [Flatten()]
+        for op in ops:  # ReLU of a pooled image is the same and takes a quarter of the time
+            behind = isinstance(op, (Pool, Flatten)) and chain and isinstance(chain[-1], ReLU)
+            chain.insert(len(chain) - bool(behind), op)
+        self._network = Network("", (1, 1, 1), 1, tuple(chain))
         rows, batch = self._trial
         try:
             found = torch.cat([self.grads(rows[j : j + 1], batch.client(j)) for j in range(2)])
@@ -522,6 +527,15 @@ class Supervised(Minibatches):
         """`accuracy` of each client's model, (N,), on its own test data where it has some, else on all of them."""
         self._require_classes()
         moments, found = self.moments(x), []
+        if not self.local:
+            right = torch.cat(list(self._correct(x, *self.test, moments))).cpu()
+            if not self.tested:
+                return right.double().mean().expand(self.n)
+            sizes = torch.tensor([len(at) for at in self.tested])
+            owner = torch.arange(self.n).repeat_interleave(sizes)
+            each = right.view(len(right), -1).sum(1).double()
+            found = torch.zeros(self.n, dtype=torch.float64).index_add_(0, owner, each)
+            return found / (sizes * right[0].numel())
         for i in range(self.n):
             x_i, y_i = (part[self.tested[i]] for part in self.test) if self.tested else self.test
             found.append(self._at(i)._right(x, x_i, y_i, moments) / y_i.numel())
@@ -537,8 +551,13 @@ class Supervised(Minibatches):
             checks.reject("metrics", "accuracy", "whole-number targets, one a row of outputs (b, classes, ...)", fix)
 
     def _right(self, x: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor, moments: list[torch.Tensor]) -> int:
-        parts = zip(inputs.split(_AT_ONCE), targets.split(_AT_ONCE))
-        return sum(int((self._outputs(x, some, moments).argmax(1) == of).sum()) for some, of in parts)
+        return sum(int(some.sum()) for some in self._correct(x, inputs, targets, moments))
+
+    def _correct(
+        self, x: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor, moments: list[torch.Tensor]
+    ) -> Iterator[torch.Tensor]:
+        for some, of in zip(inputs.split(_AT_ONCE), targets.split(_AT_ONCE)):
+            yield self._outputs(x, some, moments).argmax(1) == of
 
     @torch.no_grad()
     def outputs(self, x: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
@@ -572,12 +591,20 @@ class Supervised(Minibatches):
         """
         if not self._plain_moments():
             return []
-        weights = self._weights(x[None])
-        looked_at = layers.looked_at(self.parts, self.batch, self.key)
-        found = torch.cat([self._note.called(weights, self.inputs[at.to(self.device)][None]) for at in looked_at])
-        sizes = [2 * part.channels for _, part in self.scored.norms]
-        p = self.weights.to(found)
-        return [layers.mixture(p, of.unflatten(1, (2, -1))) for of in found.split(sizes, dim=1)]
+        weights, sizes = self._weights(x[None]), [2 * part.channels for _, part in self.scored.norms]
+        shares, found = [], []
+        for clients, index in layers.blocks(self._looked_at, _AT_ONCE):
+            own = self._note.called(weights, self.inputs[index.to(self.device)][None])[0].split(sizes, dim=1)
+            p = self.weights[clients]
+            shares.append(p.sum())
+            p = (p / p.sum()).to(own[0])
+            found.append([layers.mixture(p, of.unflatten(1, (2, -1))) for of in own])
+        p = torch.stack(shares).to(found[0][0])
+        return [layers.mixture(p, torch.stack(of)) for of in zip(*found)]
+
+    @cached_property
+    def _looked_at(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        return layers.looked_at(self.parts, self.batch, layers.luck(len(self.inputs), self.key))
 
     def _plain_moments(self) -> list[torch.Tensor]:
         """Mean 0 and variance 1 where `moments` has something to gather."""
