@@ -2170,6 +2170,13 @@ MUTANTS = [
         "test_networks.py::test_clients_that_are_done_stand_still_or_the_method_is_refused",
     ),
     Mutant(
+        "clients of a block share their moments",
+        "problems/layers.py",
+        "own = h.unflatten(0, (given.groups, -1))",
+        "own = h[None].expand(given.groups, *h.shape)",
+        "test_supervised.py::test_moments_in_blocks_are_those_of_clients_one_by_one",
+    ),
+    Mutant(
         "a GRU keeps what it should forget",
         "problems/layers.py",
         "torch.lerp(new, h, z)",

@@ -363,6 +363,24 @@ def test_a_local_step_is_pytorchs_and_so_are_the_running_statistics(norm):
     assert history["loss"][-1] == pytest.approx(loss)
 
 
+def test_moments_in_blocks_are_those_of_clients_one_by_one():
+    """Clients of two sizes, two layers, one without scale and shift: as plain PyTorch has them, client after client."""
+    normed = (nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.BatchNorm1d(64, affine=False))
+    module, seen = made(lambda: nn.Sequential(*normed, nn.Linear(64, 3))), {1: [], 4: []}
+    data = [(x[: 5 + 2 * i], y[: 5 + 2 * i]) for i, (x, y) in enumerate(classes(inputs(1, 6, 6)))]
+    p = Supervised(module, nn.CrossEntropyLoss(), data, batch=7)
+    for at, found in seen.items():
+        module[at].register_forward_pre_hook(lambda part, given, found=found: found.append(given[0].transpose(0, 1)))
+    for _, index in p._looked_at:
+        assert len(index[0]) in (5, 7)
+        for one in index:
+            module(p.inputs[one])
+    weights = p.weights[torch.cat([clients for clients, _ in p._looked_at])]
+    for found, pair in zip(seen.values(), p.moments(p.start())):
+        each = torch.stack([torch.stack([of.flatten(1).mean(1), of.flatten(1).var(1, False)]) for of in found])
+        torch.testing.assert_close(pair, layers.mixture(weights, each).detach())
+
+
 def test_moments_are_those_of_all_data_where_each_client_looks_at_all():
     p = Supervised(nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1)).double(), nn.MSELoss(), regression(), batch=60)
     (pair,) = p.moments(p.start())
