@@ -528,7 +528,8 @@ class Supervised(Minibatches):
         self._require_classes()
         moments, found = self.moments(x), []
         if not self.local:
-            right = torch.cat(list(self._correct(x, *self.test, moments))).cpu()
+            inputs, targets = self.test
+            right = torch.cat(list(self._correct(x, inputs, targets, moments))).cpu()
             if not self.tested:
                 return right.double().mean().expand(self.n)
             sizes = torch.tensor([len(at) for at in self.tested])
