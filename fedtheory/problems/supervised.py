@@ -48,8 +48,8 @@ class Supervised(Minibatches):
             "local": a client keeps its own layers of batch normalisation, running statistics included (FedBN: Li et al.
             2021, arXiv:2102.07623). They never cross, and the method goes into `LocalLayers`.
         together: whether clients are stacked, by `torch.func.vmap`. None: where a trial finds the same numbers, and, on
-            a CPU, where the tensors that autograd keeps of a client's step have less than 256 KiB on average. They do of
-            small networks and of recurrent ones. The choice hangs on the module and on shapes alone.
+            a CPU, where the tensors that autograd keeps of a client's step have less than 256 KiB on average. The
+            choice hangs on the module and on shapes alone.
         device: where to compute.
 
     Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`, in `nn.MultiheadAttention`) in training mode drop by the round's
