@@ -20,7 +20,7 @@ from fedtheory.problems.minibatches import Batch, Minibatches
 from fedtheory.problems.models import modules, perceptron
 from fedtheory.problems.models.networks import Flatten, Network, Op, Pool, ReLU
 
-_STACKED = 2**20  # bytes of all stacked clients together
+_STACKED = 2**21  # bytes of all stacked clients together
 _AT_ONCE = 1000  # samples of one forward pass in evaluation
 _TRIED = 4  # samples of a trial
 _MOVED = 0.05  # deviation of the trial's weights from the module's own
@@ -48,7 +48,7 @@ class Supervised(Minibatches):
             "local": a client keeps its own layers of batch normalisation, running statistics included (FedBN: Li et al.
             2021, arXiv:2102.07623). They never cross, and the method goes into `LocalLayers`.
         together: whether clients are stacked, by `torch.func.vmap`. None: where a trial finds the same numbers, and, on
-            a CPU, where the tensors that autograd keeps of a client's step have less than 256 KiB on average. The
+            a CPU, where the tensors that autograd keeps of a client's step have less than 192 KiB on average. The
             choice hangs on the module and on shapes alone.
         device: where to compute.
 

@@ -29,7 +29,7 @@ from fedtheory.core.layout import Layer
 from fedtheory.problems import layers
 from fedtheory.problems.models.networks import VIEWS, Conv, Flatten, Linear, Mean, Network, Norm, Op, Params, Pool, ReLU
 
-KEPT = 256 * 2**10  # bytes: below, stacked clients were no slower in benchmarks/own.py
+KEPT = 192 * 2**10  # bytes: below, stacked clients were no slower in benchmarks/own.py
 _TRIED = 3  # images of a trial pass
 _MOVED = 0.05  # deviation of the trial's weights from the module's own, some of which may be zero
 _ALIKE = {torch.float32: 1e-3, torch.float64: 1e-8}  # of a vector's length: far above rounding, far below what differs
