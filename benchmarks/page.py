@@ -24,6 +24,13 @@ NETWORKS = {
     "smollm2/fedavg": "SmolLM2-135M, a step of SGD",
     "smollm2/decomfl": "SmolLM2-135M, a step of DeComFL",
 }
+OWN = {
+    "vit": "attention, dropout",
+    "mixer": "Mixer, dropout",
+    "gru": "GRU",
+    "cnn": "small CNN",
+    "mlp": "perceptron 64-32-10",
+}
 SINCE = {  # what `since.py` calls
     "toy/fedavg": "SSF's problem, a round of FedAvg",
     "toy/scaffold": "SSF's problem, a round of SCAFFOLD",
@@ -135,6 +142,19 @@ def networks_table() -> str:
     return table(head, rows)
 
 
+def own_table() -> str:
+    """Ratios of a round on networks of one's own to a bare loop's."""
+    rows = []
+    found = record("own") if (RESULTS / "own-cpu.json").exists() else {}
+    for name, label in OWN.items() if found else ():
+        row = found[name]
+        cells = [
+            brackets(row[f"ratio_{way}"], row[f"ratio_{way}_quartiles"], ".2f") for way in ("ours", "stacked", "alone")
+        ]
+        rows.append([label, f"{row['loop'] * 1e3:.1f}", *cells, f"{row['bar']:.1f}"])
+    return table(["network", "loop, ms", "ours / loop", "stacked / loop", "one by one / loop", "at most"], rows)
+
+
 def card_table() -> str:
     """Milliseconds of a round, or of a step, on a card; how many times as long the peers take, and ours otherwise."""
     rows = []
@@ -231,7 +251,7 @@ def draw() -> Figure:
 
 PAGES = {
     "speed.md": (summary_table,),
-    "speed-details.md": (rounds_table, parts_table, networks_table, card_table, growth_table, since_table),
+    "speed-details.md": (rounds_table, parts_table, networks_table, own_table, card_table, growth_table, since_table),
 }
 
 

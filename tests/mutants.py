@@ -1445,8 +1445,8 @@ MUTANTS = [
     Mutant(
         "what a call hangs on a module stays there",
         MODULES,
-        "before = [_holds(part) for part in at.module.modules()]",
-        "before = []",
+        "list(map(_holds, module.modules()))",
+        "[]",
         "test_modules.py::test_what_a_call_leaves_on_a_module_is_gone",
     ),
     Mutant(
@@ -1544,8 +1544,8 @@ MUTANTS = [
     Mutant(
         "moments are of the first images",
         IMAGES,
-        "part[luck[part.cpu()].argsort()[: self.batch]]",
-        "part[: self.batch]",
+        'luck = None if self.moments_of == "first" else',
+        "luck = None if True else",
         f"{NETS}::test_moments_hang_on_no_order",
     ),
     Mutant(
@@ -2170,6 +2170,27 @@ MUTANTS = [
         "test_networks.py::test_clients_that_are_done_stand_still_or_the_method_is_refused",
     ),
     Mutant(
+        "clients of a block share their moments",
+        "problems/layers.py",
+        "own = h.unflatten(0, (given.groups, -1))",
+        "own = h[None].expand(given.groups, *h.shape)",
+        "test_supervised.py::test_moments_in_blocks_are_those_of_clients_one_by_one",
+    ),
+    Mutant(
+        "a GRU keeps what it should forget",
+        "problems/layers.py",
+        "torch.lerp(new, h, z)",
+        "torch.lerp(h, new, z)",
+        "test_supervised.py::test_gradients_are_autograds_however_clients_are_stacked",
+    ),
+    Mutant(
+        "clients are stacked however large their steps are",
+        "problems/supervised.py",
+        "(cuda or kept < modules.KEPT)",
+        "True",
+        "test_supervised.py::test_small_steps_are_stacked_and_large_ones_taken_client_by_client",
+    ),
+    Mutant(
         "every client has the same dropout",
         "problems/supervised.py",
         'key.fold(int(i), "dropout", k)',
@@ -2179,7 +2200,7 @@ MUTANTS = [
     Mutant(
         "dropout is not scaled",
         "problems/layers.py",
-        "kept.to(dtype) / (1 - p) if p < 1 else kept.to(dtype)",
+        "kept.to(dtype).div_(1 - p) if p < 1 else kept.to(dtype)",
         "kept.to(dtype)",
         "test_supervised.py::test_masks_drop_the_share_that_the_layer_names_and_keep_the_mean",
     ),
@@ -2228,8 +2249,8 @@ MUTANTS = [
     Mutant(
         "running statistics have the biased variance",
         "problems/layers.py",
-        "correction=int(self.running)",
-        "correction=0",
+        "var, mean = torch.var_mean(h, axes)",
+        "var, mean = torch.var_mean(h, axes, correction=0)",
         "test_supervised.py::test_a_local_step_is_pytorchs_and_so_are_the_running_statistics",
     ),
     Mutant(

@@ -11,6 +11,7 @@ from matplotlib import pyplot
 
 from fedtheory import FedAvg, History, Key, Quadratic, Scaffold, run, run_seeds
 from fedtheory.core.history import interval
+from fedtheory.running import simulate
 
 PROBLEM = Quadratic.random(6, 4, Key(0), sigma=0.5)
 METHOD = FedAvg(0.2, 3)
@@ -210,3 +211,12 @@ def test_ctrl_c_returns_what_is_there_where_somebody_watches(monkeypatch, tmp_pa
     assert history(checkpoint=tmp_path).columns == whole.columns
     with pytest.warns(UserWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
         run_seeds(METHOD, PROBLEM, 12, seeds=2, progress=stop)
+
+
+def test_private_state_is_handed_out_and_not_held_twice(monkeypatch):
+    copied: list[object] = []
+    whole = simulate.copy_tree
+    monkeypatch.setattr(simulate, "copy_tree", lambda tree: copied.append(tree) or whole(tree))
+    history = run(Scaffold(0.1, 2), Quadratic.random(n=5, d=3, key=Key(0)), 2)
+    assert history.state.own.c.shape == (5, 3)
+    assert all(type(tree) is type(history.state.server) for tree in copied)

@@ -383,6 +383,7 @@ def test_runs_of_other_versions_are_taken_and_said(tmp_path, inline):
     runs = again.provenance([CONVEX])
     assert len(inline) == 1
     assert runs["count"] == 1
+    assert runs["kept"] == {", ".join(map(str, CONVEX.ran().values())): [path.stem]}
     (said,) = again.provenance_notes(runs)
     assert said.startswith("1 of 1 runs were made with torch 1.0")
     assert "cuda" in said

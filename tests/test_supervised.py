@@ -78,6 +78,73 @@ def test_fedavg_is_pytorchs_own_loop(together, loss):
     assert torch.allclose(found, nn.utils.parameters_to_vector(module.parameters()), rtol=0, atol=1e-13)
 
 
+class Recurrent(nn.Module):
+    """A GRU of two layers over an image's rows."""
+
+    def __init__(self, first: bool = True, biased: bool = True) -> None:
+        super().__init__()
+        self.first = first
+        self.rows, self.head = nn.GRU(6, 5, 2, batch_first=first, bias=biased), nn.Linear(5, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x[:, 0] if self.first else x[:, 0].transpose(0, 1)
+        out, last = self.rows(x, torch.ones(2, len(x) if self.first else x.shape[1], 5).to(x))
+        return self.head(last.sum(0) + (out if self.first else out.transpose(0, 1)).mean(1))
+
+
+def perceptron() -> nn.Module:
+    return nn.Sequential(nn.Flatten(), nn.Linear(36, 8), nn.ReLU(), nn.Linear(8, 3))
+
+
+def convolutions() -> nn.Module:
+    convolved = (nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 2), nn.ReLU())
+    return nn.Sequential(*convolved, nn.Flatten(), nn.Linear(16, 3))
+
+
+@pytest.mark.parametrize("together", [None, True, False])
+@pytest.mark.parametrize("size", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "build", [perceptron, convolutions, Recurrent, lambda: Recurrent(False, False), lambda: Vit(0.0)]
+)
+def test_gradients_are_autograds_however_clients_are_stacked(build, size, together):
+    """Of the package's own operations, too: written-out gradients, oneDNN's layout, attention and GRUs."""
+    module, tight = made(build).to(size), {torch.float32: 1e-4, torch.float64: 1e-10}[size]
+    for part in module.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    p = Supervised(module, nn.CrossEntropyLoss(), classes(inputs(1, 6, 6, dtype=size)), batch=8, together=together)
+    assert together is not None or p.together
+    g = torch.Generator().manual_seed(5)
+    y = p.start() + 0.1 * torch.randn(p.n, p.d, generator=g, dtype=torch.float64).to(size)
+    for xi in (p.draw(p.clients, 1, Key(0))[0], p.full(p.clients)):
+        found, losses = p.grads(y, xi), p.losses(y, xi)
+        for i in range(p.n):
+            nn.utils.vector_to_parameters(y[i], module.parameters())
+            at = xi.client(i).index[0]
+            loss = nn.functional.cross_entropy(module(p.inputs[at]), p.targets[at])
+            wanted = nn.utils.parameters_to_vector(torch.autograd.grad(loss, list(module.parameters())))
+            torch.testing.assert_close(found[i], wanted, rtol=tight, atol=tight * float(wanted.abs().max()))
+            torch.testing.assert_close(losses[i], loss.detach(), rtol=tight, atol=0)
+
+
+def test_small_steps_are_stacked_and_large_ones_taken_client_by_client():
+    """The choice hangs on module and shapes; an argument fixes it."""
+    build = lambda side, width: nn.Sequential(
+        nn.Conv2d(1, width, 3), nn.Tanh(), nn.Flatten(), nn.Linear(width * (side - 2) ** 2, 3)
+    )
+    made_of = lambda side, width, **options: Supervised(
+        build(side, width), nn.CrossEntropyLoss(), classes(inputs(1, side, side, dtype=torch.float32)), **options
+    )
+    small, large = made_of(6, 4), made_of(18, 32)
+    assert small.together
+    assert small.chunk > 1
+    assert not large.together
+    assert large.chunk == 1
+    assert made_of(18, 32, batch=2).together  # a step of so few samples is small
+    assert made_of(18, 32, together=True).together
+    assert not made_of(6, 4, together=False).together
+
+
 @pytest.mark.parametrize("epochs", [None, 1])
 @pytest.mark.parametrize("build", [dropped, Vit])
 def test_a_run_with_dropout_does_not_hang_on_stacking_or_company(build, epochs):
@@ -294,6 +361,24 @@ def test_a_local_step_is_pytorchs_and_so_are_the_running_statistics(norm):
         loss = float(nn.functional.cross_entropy(back(x), y))
     assert history["accuracy"][-1] == pytest.approx(right)
     assert history["loss"][-1] == pytest.approx(loss)
+
+
+def test_moments_in_blocks_are_those_of_clients_one_by_one():
+    """Clients of two sizes, two layers, one without scale and shift: as plain PyTorch has them, client after client."""
+    normed = (nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.BatchNorm1d(64, affine=False))
+    module, seen = made(lambda: nn.Sequential(*normed, nn.Linear(64, 3))), {1: [], 4: []}
+    data = [(x[: 5 + 2 * i], y[: 5 + 2 * i]) for i, (x, y) in enumerate(classes(inputs(1, 6, 6)))]
+    p = Supervised(module, nn.CrossEntropyLoss(), data, batch=7)
+    for at, found in seen.items():
+        module[at].register_forward_pre_hook(lambda part, given, found=found: found.append(given[0].transpose(0, 1)))
+    for _, index in p._looked_at:
+        assert len(index[0]) in (5, 7)
+        for one in index:
+            module(p.inputs[one])
+    weights = p.weights[torch.cat([clients for clients, _ in p._looked_at])]
+    for found, pair in zip(seen.values(), p.moments(p.start())):
+        each = torch.stack([torch.stack([of.flatten(1).mean(1), of.flatten(1).var(1, False)]) for of in found])
+        torch.testing.assert_close(pair, layers.mixture(weights, each).detach())
 
 
 def test_moments_are_those_of_all_data_where_each_client_looks_at_all():

@@ -106,7 +106,7 @@ def test_workers_share_what_is_no_run(tmp_path, inline):
     found = {name: result for name, result, _ in made(tmp_path, items)}
     assert found["a"].table == found["b"].table == [{"square": 9}, {"square": 1}, {"square": 4}]
     assert found["c"].table == [{"scale": "quick", "device": "cpu"}]
-    assert found["c"].runs == {"count": 0, "made with": {}, "data": {}}
+    assert found["c"].runs == {"count": 0, "made with": {}, "data": {}, "kept": {}}
     done = []
     runner = Runner(tmp_path, workers=1, tick=lambda *count: done.append(count))
     assert runner.measure(items[0], "quick", 1).table == found["a"].table

@@ -757,17 +757,22 @@ class Runner:
         return result
 
     def _remember(self, record: Mapping[str, Any]) -> None:
-        self._origins[_first(record["words"])] = {name: record[name] for name in ("versions", "device", "data")}
+        own = {name: record[name] for name in ("versions", "device", "data")}
+        self._origins[_first(record["words"])] = own | {"name": self._named(dict(record)).stem}
 
     def provenance(self, specs: Iterable[Spec]) -> dict[str, Any]:
-        """Of runs whose results were given: how many, what made them, and the data that they read.
+        """Of runs whose results were given: how many, what made them, the data that they read, and their names.
 
-        It ends up in an item's record, under "runs".
+        It ends up in an item's record, under "runs". A row's columns RAN, joined by commas, find its runs in "kept".
         """
-        used = [self._origins[name] for name in dict.fromkeys(_first(spec.words()) for spec in specs)]
+        by_name = {_first(spec.words()): spec for spec in specs}
+        used = [self._origins[name] for name in by_name]
         made_with = Counter(_maker(run["versions"], run["device"]) for run in used)
         data = {name: part for run in used for name, part in run["data"].items()}
-        return {"count": len(used), "made with": dict(made_with), "data": data}
+        kept: dict[str, list[str]] = {}
+        for spec, found in zip(by_name.values(), used):
+            kept.setdefault(", ".join(map(str, spec.ran().values())), []).append(found["name"])
+        return {"count": len(used), "made with": dict(made_with), "data": data, "kept": kept}
 
     def provenance_notes(self, runs: dict[str, Any]) -> list[str]:
         """Of such a provenance, what a reader should know: runs of other versions or another device."""

@@ -16,7 +16,7 @@ from fedtheory.core.message import Cost
 from fedtheory.core.problem import Constants, Outputs, Penalty, Problem, Shift, own_modes
 from fedtheory.core.registry import Offer
 from fedtheory.problems import data as readers
-from fedtheory.problems import graphs, partitions
+from fedtheory.problems import graphs, layers, partitions
 from fedtheory.problems.augment import Augment
 from fedtheory.problems.minibatches import Batch, Minibatches
 from fedtheory.problems.models import modules, networks, perceptron
@@ -110,8 +110,9 @@ class ImageClassification(Minibatches):
             fix = "leave test out: the training images then; a held-out fifth needs five images a client"
             checks.reject("test", f"{len(self.test[1])} images", "at least one test image", fix)
         self.weights = partitions.client_shares(parts, len(images))
-        self.parts, self.network, self.key = tuple(parts), network, Key.of(key)
+        self.parts, self.key = tuple(parts), Key.of(key)
         self.batch = checks.whole("batch", batch, 1)
+        self.network = modules.by_size(network, self.images, self.batch)
         self.epochs = None if epochs is None else checks.count("epochs", epochs)
         self.std = None if std is None else checks.number("std", std, 0.0, open_low=True)
         if self.std is not None and isinstance(network, modules.Wrapped):
@@ -480,11 +481,11 @@ class ImageClassification(Minibatches):
         if not self.network.normalised:
             return []
         total, mixed = 0.0, []
-        for clients in self._blocks():
+        small = max(1, 28**2 // self.images[0].numel())  # of small images more stay in the cache
+        for clients, index in layers.blocks(self._looked_at, small * EVALUATED[self.device.type]):
             found = Groups(len(clients))
-            index = torch.cat([self._looked_at[i] for i in clients]).to(self.device)
             with self._precision():
-                self.network.logits(x[None], self.images[index][None], found)
+                self.network.logits(x[None], self.images[index.flatten().to(self.device)][None], found)
             weights = self.weights[clients]
             total += float(weights.sum())
             share = (weights / total).to(found[0][0])  # of all clients so far
@@ -492,21 +493,10 @@ class ImageClassification(Minibatches):
         return mixed
 
     @cached_property
-    def _looked_at(self) -> tuple[torch.Tensor, ...]:
+    def _looked_at(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
         """The images of each client's moments: up to `batch`, by one random number an image, whatever their order."""
-        if self.moments_of == "first":
-            return tuple(part[: self.batch] for part in self.parts)
-        luck = torch.rand(len(self.images), generator=self.key.fold("moments").generator(), dtype=torch.float64)
-        return tuple(part[luck[part.cpu()].argsort()[: self.batch]] for part in self.parts)
-
-    def _blocks(self) -> list[list[int]]:
-        """Clients that look at equally many images, so many that these are one pass."""
-        alike: dict[int, list[int]] = {}
-        for i, index in enumerate(self._looked_at):
-            alike.setdefault(len(index), []).append(i)
-        count = EVALUATED[self.device.type]
-        steps = [(some, max(1, count // size)) for size, some in alike.items()]
-        return [some[at : at + step] for some, step in steps for at in range(0, len(some), step)]
+        luck = None if self.moments_of == "first" else layers.luck(len(self.images), self.key)
+        return layers.looked_at(self.parts, self.batch, luck)
 
     @property
     def moments_cost(self) -> Cost:

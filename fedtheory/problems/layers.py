@@ -15,7 +15,7 @@ _DROPOUTS = {nn.Dropout: 0, nn.Dropout1d: 1, nn.Dropout2d: 2, nn.Dropout3d: 3}  
 STATISTICS = ("running_mean", "running_var")
 
 
-class _Given:
+class Given:
     """What the layers of one copy of a module are handed, and what they note down."""
 
     def __init__(self) -> None:
@@ -23,6 +23,7 @@ class _Given:
         self.shapes: list[tuple[torch.Size, float]] | None = None  # of masks, where they are noted
         self.moments: Iterator[torch.Tensor] | None = None  # of evaluation
         self.seen: list[torch.Tensor] | None = None  # moments, where they are noted
+        self.groups = 1  # of a batch: so many clients' samples, each with moments of its own
         self.pulls: list[torch.Tensor] = []  # of running statistics towards a batch's
 
     def dropped(self, h: torch.Tensor, p: float, whole: int = 0) -> torch.Tensor:
@@ -35,7 +36,7 @@ class _Given:
 class _Dropout(nn.Module):
     """Dropout by masks that come from outside."""
 
-    def __init__(self, given: _Given, p: float, whole: int) -> None:
+    def __init__(self, given: Given, p: float, whole: int) -> None:
         super().__init__()
         self.given, self.p, self.whole = given, p, whole
 
@@ -44,7 +45,7 @@ class _Dropout(nn.Module):
 
 
 class _Attention(nn.MultiheadAttention):
-    """PyTorch's attention, whose weights are dropped by masks that come from outside."""
+    """PyTorch's attention in operations that can be stacked; its weights are dropped by masks from outside."""
 
     def forward(
         self,
@@ -57,21 +58,46 @@ class _Attention(nn.MultiheadAttention):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        maps = zip(
-            self.in_proj_weight.chunk(3), (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        )
-        parts = (query, key, value) if self.batch_first else (part.transpose(0, 1) for part in (query, key, value))
-        linear = functional.linear
-        q, k, v = (linear(h, *of).unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for h, of in zip(parts, maps))
+        parts = (query, key, value) if self.batch_first else [part.transpose(0, 1) for part in (query, key, value)]
+        if query is key is value:
+            mapped = functional.linear(parts[0], self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
+        else:
+            biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+            mapped = map(functional.linear, parts, self.in_proj_weight.chunk(3), biases)
+        q, k, v = (h.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for h in mapped)
         scores = q @ k.mT / self.head_dim**0.5  # (b, heads, n, m)
         if attn_mask is not None:
             scores = _masked(scores, attn_mask if attn_mask.dim() == 2 else attn_mask.view_as(scores))
         if key_padding_mask is not None:
             scores = _masked(scores, key_padding_mask[:, None, None])
-        weights = vars(self)["given"].dropped(scores.softmax(-1), self.dropout)
+        weights = scores.softmax(-1)
+        if self.dropout:
+            weights = vars(self)["given"].dropped(weights, self.dropout)
         out = self.out_proj((weights @ v).transpose(1, 2).flatten(2))
         seen = None if not need_weights else weights.mean(1) if average_attn_weights else weights
         return out if self.batch_first else out.transpose(0, 1), seen
+
+
+class _GRU(nn.GRU):
+    """PyTorch's GRU in operations that can be stacked."""
+
+    def forward(self, input: Any, hx: torch.Tensor | None = None) -> tuple[Any, torch.Tensor]:
+        if not isinstance(input, torch.Tensor) or input.dim() != 3:
+            return super().forward(input, hx)
+        steps, n, last = input.unbind(1 if self.batch_first else 0), self.hidden_size, []
+        for layer in range(self.num_layers):
+            own: Callable[[str], Any] = lambda name, layer=layer: getattr(self, f"{name}_l{layer}", None)
+            h = steps[0].new_zeros(len(steps[0]), n) if hx is None else hx[layer]
+            seen = functional.linear(torch.stack(steps), own("weight_ih"), own("bias_ih"))
+            steps = []
+            for x in seen.unbind():
+                past = functional.linear(h, own("weight_hh"), own("bias_hh"))
+                r, z = (x[..., : 2 * n] + past[..., : 2 * n]).sigmoid().chunk(2, -1)
+                new = torch.addcmul(x[..., 2 * n :], r, past[..., 2 * n :]).tanh()
+                h = torch.lerp(new, h, z)
+                steps.append(h)
+            last.append(h)
+        return torch.stack(steps, 1 if self.batch_first else 0), torch.stack(last)
 
 
 def _masked(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -88,7 +114,7 @@ class Norm(nn.Module):
     running_mean: torch.Tensor
     running_var: torch.Tensor
 
-    def __init__(self, like: Any, given: _Given, running: bool) -> None:
+    def __init__(self, like: Any, given: Given, running: bool) -> None:
         super().__init__()
         self.given, self.eps, self.running, self.channels = given, like.eps, running, like.num_features
         self.weight, self.bias = like.weight, like.bias
@@ -108,16 +134,22 @@ class Norm(nn.Module):
             else:
                 mean, var = next(given.moments)  # type: ignore[arg-type]  # given wherever there are such layers
             return functional.batch_norm(h, mean, var, self.weight, self.bias, False, eps=self.eps)
+        if given.seen is not None:
+            own = h.unflatten(0, (given.groups, -1))
+            axes = [axis for axis in range(own.dim()) if axis not in (0, 2)]
+            var, mean = torch.var_mean(own, axes, correction=0, keepdim=True)
+            given.seen.append(torch.stack([mean, var]).flatten(2))
+            shape = (1, 1, -1, *[1] * (h.dim() - 2))
+            out = (own - mean) * (var + self.eps).rsqrt()
+            out = out if self.weight is None else torch.addcmul(self.bias.view(shape), out, self.weight.view(shape))
+            return out.flatten(0, 1)
         many = h.numel() > h.shape[1]  # values a channel
-        if given.seen is not None or (self.running and many):
+        if self.running and many:
             with torch.no_grad():
                 axes = [axis for axis in range(h.dim()) if axis != 1]
-                var, mean = torch.var_mean(h, axes, correction=int(self.running))
-            if given.seen is not None:
-                given.seen.append(torch.stack([mean, var]))
-            else:
-                away = ((self.running_mean - mean) ** 2).sum() + ((self.running_var - var) ** 2).sum()
-                given.pulls.append(away / 2)
+                var, mean = torch.var_mean(h, axes)
+            away = ((self.running_mean - mean) ** 2).sum() + ((self.running_var - var) ** 2).sum()
+            given.pulls.append(away / 2)
         if many:
             return functional.batch_norm(h, None, None, self.weight, self.bias, True, eps=self.eps)
         shape = (1, -1, *[1] * (h.dim() - 2))
@@ -133,8 +165,8 @@ class Scored(nn.Module):
 
     def __init__(self, module: nn.Module, loss: Loss, norm: str) -> None:
         super().__init__()
-        self.given = _Given()
-        self.module, self.loss = _replaced(module, self.given, norm != "moments"), loss
+        self.given = Given()
+        self.module, self.loss = replaced(module, self.given, norm != "moments"), loss
 
     def forward(
         self,
@@ -154,7 +186,7 @@ class Scored(nn.Module):
     @property
     def dropped(self) -> bool:
         """Whether a layer drops anything in training."""
-        drops = lambda part: isinstance(part, _Attention) or (isinstance(part, _Dropout) and part.p)
+        drops = lambda part: (isinstance(part, _Attention) and part.dropout) or (isinstance(part, _Dropout) and part.p)
         return any(drops(part) and part.training for part in self.modules())
 
     @property
@@ -172,7 +204,7 @@ class Scored(nn.Module):
 
 
 class Noting(nn.Module):
-    """Inputs -> mean and variance (2, channels) of each layer of batch normalisation, as one vector."""
+    """Inputs of m clients (m, b, ...) -> mean and variance of each layer of batch normalisation, (m, 2 channels)."""
 
     def __init__(self, scored: Scored) -> None:
         super().__init__()
@@ -180,22 +212,46 @@ class Noting(nn.Module):
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         given = self.scored.given
-        given.seen = seen = []
-        self.scored(inputs)
+        given.seen, given.groups = (seen := []), len(inputs)
+        self.scored(inputs.flatten(0, 1))
         given.seen = None
-        return torch.cat([pair.flatten() for pair in seen])
+        return torch.cat([pair.transpose(0, 1).flatten(1) for pair in seen], 1)
 
 
 def mask(shape: torch.Size, p: float, g: torch.Generator, dtype: torch.dtype) -> torch.Tensor:
     """Draw 0 with probability p, else 1 / (1 - p)."""
     kept = torch.rand(shape, generator=g, dtype=torch.float64) >= p
-    return kept.to(dtype) / (1 - p) if p < 1 else kept.to(dtype)
+    return kept.to(dtype).div_(1 - p) if p < 1 else kept.to(dtype)
 
 
-def looked_at(parts: Sequence[torch.Tensor], most: int, key: Key) -> list[torch.Tensor]:
-    """Draw up to `most` samples of each client, by one random number a sample."""
-    luck = torch.rand(sum(map(len, parts)), generator=key.fold("moments").generator(), dtype=torch.float64)
-    return [part[luck[part].argsort()[:most]] for part in parts]
+def luck(count: int, key: Key) -> torch.Tensor:
+    """Draw a number for each sample, whose order decides who is looked at."""
+    return torch.rand(count, generator=key.fold("moments").generator(), dtype=torch.float64)
+
+
+def looked_at(
+    parts: Sequence[torch.Tensor], most: int, luck: torch.Tensor | None
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Clients (m,) that look at equally many samples, and these (m, size): up to `most`, the least `luck` (n,) first.
+
+    None: the first samples of each.
+    """
+    samples, sizes = torch.cat(list(parts)).cpu(), torch.tensor([len(part) for part in parts])
+    if luck is not None:
+        order = luck[samples].argsort()
+        samples = samples[order[torch.arange(len(parts)).repeat_interleave(sizes)[order].argsort(stable=True)]]
+    starts, taken, found = sizes.cumsum(0) - sizes, sizes.clamp(max=most), []
+    for size in dict.fromkeys(taken.tolist()):
+        clients = (taken == size).nonzero()[:, 0]
+        found.append((clients, samples[starts[clients, None] + torch.arange(size)]))
+    return found
+
+
+def blocks(found: list[tuple[torch.Tensor, torch.Tensor]], count: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """The same, about `count` samples at a time."""
+    for clients, index in found:
+        step = max(1, count // index.shape[1])
+        yield from zip(clients.split(step), index.split(step))
 
 
 def mixture(p: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
@@ -204,7 +260,8 @@ def mixture(p: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
     return torch.stack([mean, torch.tensordot(p, found[:, 1] + (found[:, 0] - mean) ** 2, 1)])
 
 
-def _replaced(module: nn.Module, given: _Given, running: bool) -> nn.Module:
+def replaced(module: nn.Module, given: Given, running: bool = False) -> nn.Module:
+    """Put layers that are handed what is random, or that can be stacked, in the place of PyTorch's."""
     if (own := _own(module, given, running)) is not None:
         return own
     for parent in list(module.modules()):
@@ -214,11 +271,14 @@ def _replaced(module: nn.Module, given: _Given, running: bool) -> nn.Module:
     return module
 
 
-def _own(part: nn.Module | None, given: _Given, running: bool) -> nn.Module | None:
+def _own(part: nn.Module | None, given: Given, running: bool) -> nn.Module | None:
     if isinstance(part, nn.modules.dropout._DropoutNd) and type(part) in _DROPOUTS:
         return _Dropout(given, part.p, _DROPOUTS[type(part)]).train(part.training)
-    if type(part) is nn.MultiheadAttention and part.training and part.dropout and _is_plain(part):
+    if type(part) is nn.MultiheadAttention and part.training and _is_plain(part):
         part.__class__, vars(part)["given"] = _Attention, given
+        return part
+    if type(part) is nn.GRU and not part.bidirectional and not (part.training and part.dropout):
+        part.__class__ = _GRU
         return part
     if isinstance(part, nn.modules.batchnorm._BatchNorm) and (part.training or part.running_mean is None):
         return Norm(part, given, running)

@@ -2,7 +2,8 @@
 
 import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import torch
@@ -16,8 +17,10 @@ from fedtheory.core.problem import Constants, Problem, own_modes
 from fedtheory.problems import layers, partitions, samples
 from fedtheory.problems.layers import Loss, Scored
 from fedtheory.problems.minibatches import Batch, Minibatches
-from fedtheory.problems.models import modules
+from fedtheory.problems.models import modules, perceptron
+from fedtheory.problems.models.networks import Flatten, Network, Op, Pool, ReLU
 
+_STACKED = 2**21  # bytes of all stacked clients together
 _AT_ONCE = 1000  # samples of one forward pass in evaluation
 _TRIED = 4  # samples of a trial
 _MOVED = 0.05  # deviation of the trial's weights from the module's own
@@ -44,8 +47,9 @@ class Supervised(Minibatches):
             loss has half their squared distance from the batch's moments more, so their momentum is the step size.
             "local": a client keeps its own layers of batch normalisation, running statistics included (FedBN: Li et al.
             2021, arXiv:2102.07623). They never cross, and the method goes into `LocalLayers`.
-        together: whether clients are stacked (`torch.func.vmap`), which suits small networks. None: where a trial
-            finds the same numbers.
+        together: whether clients are stacked, by `torch.func.vmap`. None: where a trial finds the same numbers, and, on
+            a CPU, where the tensors that autograd keeps of a client's step have less than 192 KiB on average. The
+            choice hangs on the module and on shapes alone.
         device: where to compute.
 
     Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`, in `nn.MultiheadAttention`) in training mode drop by the round's
@@ -64,7 +68,22 @@ class Supervised(Minibatches):
     """
 
     closed_form = False
-    _apart = (*Problem._apart, "together", "_op", "_eval", "_note", "_masks", "_local", "slope")
+    revision = 2  # perceptrons, convolutions, attention and GRUs are other operations than before, with other rounding
+    _apart = (
+        *Problem._apart,
+        "together",
+        "_op",
+        "_eval",
+        "_note",
+        "_masks",
+        "_network",
+        "_written_out",
+        "_local",
+        "_looked_at",
+        "slope",
+    )
+    _network: Network | None = None  # the package's operations, where they are the module's
+    _written_out = False  # whether their gradient is
     _local: torch.Tensor | None = None  # what clients keep, (S, its size), in their view of the problem
     slope: torch.Tensor | None = None  # the last gradient in it
 
@@ -141,7 +160,14 @@ class Supervised(Minibatches):
         self.scored, self._masks, self._named = scored, {}, frozenset(module.state_dict())
         self._local = self.local_start()[None] if self.local else None
         self._require_sound()
-        self.together = checks.instance("together", self._stacks(), bool, "") if together is None else bool(together)
+        self.together = False
+        alone, kept = self._alone()
+        self._network = self._translated(alone)
+        self._written_out, cuda = self._is_perceptron(), self.device.type == "cuda"
+        if together is None:
+            together = self._written_out or ((cuda or kept < modules.KEPT) and self._stacks(alone))
+            self.chunk = None if cuda else max(1, _STACKED // max(kept, 1)) if together else 1
+        self.together = bool(together)
         self._op = modules.Module(scored, together=self.together)
         self._local = None
 
@@ -291,13 +317,50 @@ class Supervised(Minibatches):
         g = Key(0).fold("weights").generator()
         return start + _MOVED * torch.randn(len(start), generator=g, dtype=torch.float64).to(start)
 
-    def _stacks(self) -> bool:
-        """Whether two stacked clients get the gradients of each alone, masks included."""
-        x, y = self._moved(), self.start()
+    @property
+    def _trial(self) -> tuple[torch.Tensor, Batch]:
+        """Models of two clients (2, d), and a batch of each."""
         size = min(_TRIED, len(self.inputs))
-        rows, index = torch.stack([x, y]), torch.arange(size)
+        index = torch.arange(size)
         batch = Batch(torch.stack([index, index.flip(0)]).to(self.device), (size, size), keys=(Key(0), Key(1)))
-        alone = torch.cat([self.grads(rows[j : j + 1], batch.client(j)) for j in range(2)])
+        return torch.stack([self._moved(), self.start()]), batch
+
+    def _alone(self) -> tuple[torch.Tensor, int]:
+        """The gradients of two clients, one by one, and what a client's step keeps: see `modules.kept`."""
+        (rows, batch), found = self._trial, []
+        step = lambda: found.append(self.grads(rows[:1], batch.client(0)))
+        kept = modules.kept(step, rows) * min(self.batch, max(map(len, self.parts))) // batch.size[0]
+        return torch.cat([*found, self.grads(rows[1:], batch.client(1))]), kept
+
+    def _translated(self, alone: torch.Tensor) -> Network | None:
+        """The module as the package's operations; None where it is not a chain of them, or has other gradients."""
+        ops = modules.plain(self.scored.module)
+        if not ops or self.local or self.inputs.dim() not in (2, 4):
+            return None
+        chain: list[Op] = [] if self.inputs.dim() == 4 else [Flatten()]
+        for op in ops:  # ReLU of a pooled image is the same and takes a quarter of the time
+            behind = isinstance(op, (Pool, Flatten)) and chain and isinstance(chain[-1], ReLU)
+            chain.insert(len(chain) - bool(behind), op)
+        self._network = Network("", (1, 1, 1), 1, tuple(chain))
+        rows, batch = self._trial
+        try:
+            found = torch.cat([self.grads(rows[j : j + 1], batch.client(j)) for j in range(2)])
+            return self._network if _alike(found, alone) else None
+        except Exception:  # such as that of a linear map on images
+            return None
+        finally:
+            self._network = None
+
+    def _is_perceptron(self) -> bool:
+        """Whether it is a perceptron under cross-entropy, whose gradient is written out."""
+        loss, y = self.scored.loss, self.targets
+        plain = type(loss) is nn.CrossEntropyLoss and repr(vars(loss)) == repr(vars(nn.CrossEntropyLoss()))
+        plain = plain and y.dtype == torch.int64 and y.dim() == 1 and int(y.min()) >= 0
+        return plain and self._network is not None and perceptron.is_perceptron(self._network)
+
+    def _stacks(self, alone: torch.Tensor) -> bool:
+        """Whether two stacked clients get the gradients of each alone, masks included."""
+        rows, batch = self._trial
         self._op, op = modules.Module(self.scored, together=True), self._op
         before = torch.is_warn_always_enabled()
         torch.set_warn_always(True)
@@ -353,7 +416,13 @@ class Supervised(Minibatches):
 
     def _weights(self, whole: torch.Tensor) -> list[torch.Tensor]:
         """(S, .) -> a flat tensor a parameter, in the module's order."""
-        parts = whole.split([shape.numel() for shape in self.shapes], dim=-1)
+        return self._ordered(whole.split(self._sizes, dim=-1))
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [shape.numel() for shape in self.shapes]
+
+    def _ordered(self, parts: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         return [parts[at] for at in self._places]
 
     def draw(self, clients: torch.Tensor, steps: int, key: Key) -> list[Batch]:
@@ -373,12 +442,13 @@ class Supervised(Minibatches):
         index = xi.index
         if index.shape[1] == 0:
             return whole.new_zeros(len(whole))
+        weights = self._weights(whole)
         in_parts = index.shape[1] > _AT_ONCE and not torch.is_grad_enabled() and xi.keys is None
         if in_parts and not self.scored.norms:
             parts = index.split(_AT_ONCE, dim=1)
-            each = [self._scores(whole, part, None) * part.shape[1] for part in parts]
+            each = [self._scores(weights, part, None) * part.shape[1] for part in parts]
             return torch.stack(each).sum(0) / index.shape[1]
-        return self._scores(whole, index, xi.keys)
+        return self._scores(weights, index, xi.keys)
 
     def grads(self, y: torch.Tensor, xi: Batch) -> torch.Tensor:
         slope = self._grads(self._whole(y), xi)
@@ -390,19 +460,29 @@ class Supervised(Minibatches):
     def _grads(self, whole: torch.Tensor, xi: Batch) -> torch.Tensor:
         if len(whole) > 1 and not (xi.full and self.together):
             return torch.cat([self._grads(whole[i : i + 1], xi.client(i)) for i in range(len(whole))])
-        leaf = whole.detach().requires_grad_()
+        if max(xi.size) == 0:
+            return torch.zeros_like(whole)
+        if self._network is not None and self._written_out:
+            at = xi.index.to(self.device)
+            share = torch.full((1, 1), 1 / at.shape[1], dtype=self.dtype, device=self.device)
+            return perceptron.gradient(self._network, whole, self.inputs[at].flatten(2), self.targets[at], share)
+        leaves = [part.detach().requires_grad_() for part in whole.split(self._sizes, dim=-1)]
         with torch.enable_grad():
-            if max(xi.size) == 0:
-                return torch.zeros_like(whole)
-            return torch.autograd.grad(self._scores(leaf, xi.index, xi.keys).sum(), leaf)[0]
+            losses = self._scores(self._ordered(leaves), xi.index, xi.keys)
+            return torch.cat(torch.autograd.grad(losses.sum(), leaves, materialize_grads=True), dim=1)
 
-    def _scores(self, whole: torch.Tensor, index: torch.Tensor, keys: Sequence[Key] | None) -> torch.Tensor:
-        """Losses (S,) in training of models (S, .) on the samples `index` (S, b)."""
+    def _scores(self, weights: Sequence[torch.Tensor], index: torch.Tensor, keys: Sequence[Key] | None) -> torch.Tensor:
+        """Losses (S,) in training of models on the samples `index` (S, b)."""
         at = index.to(self.device)
         given = [self.inputs[at], self.targets[at]]
+        if self._network is not None and (len(at) == 1 or not self._network.convolutional):
+            outputs = self._network.forward(iter(weights), self._network.blocked(given[0], self.dtype))
+            if len(at) == 1:
+                return self.scored.loss(outputs[0], given[1][0])[None]
+            return torch.func.vmap(self.scored.loss)(outputs, given[1])
         if keys is not None:
             given.append(self._drawn_masks(given[0][0], keys))  # type: ignore[arg-type]
-        return self._op.called(self._weights(whole), *given)
+        return self._op.called(weights, *given)
 
     def _drawn_masks(self, inputs: torch.Tensor, keys: Sequence[Key]) -> list[torch.Tensor]:
         """What each dropout layer multiplies by, (S, ...): 0, or 1 / (1 - p)."""
@@ -413,7 +493,8 @@ class Supervised(Minibatches):
         for key in keys:
             g = key.generator()
             rows.append([layers.mask(shape, p, g, self.dtype) for shape, p in self._masks[count]])
-        return [torch.stack(layer).to(self.device) for layer in zip(*rows)]
+        join = torch.stack if len(rows) > 1 else lambda layer: layer[0][None]
+        return [join(layer).to(self.device) for layer in zip(*rows)]
 
     # Evaluation.
 
@@ -446,6 +527,16 @@ class Supervised(Minibatches):
         """`accuracy` of each client's model, (N,), on its own test data where it has some, else on all of them."""
         self._require_classes()
         moments, found = self.moments(x), []
+        if not self.local:
+            inputs, targets = self.test
+            right = torch.cat(list(self._correct(x, inputs, targets, moments))).cpu()
+            if not self.tested:
+                return right.double().mean().expand(self.n)
+            sizes = torch.tensor([len(at) for at in self.tested])
+            owner = torch.arange(self.n).repeat_interleave(sizes)
+            each = right.view(len(right), -1).sum(1).double()
+            found = torch.zeros(self.n, dtype=torch.float64).index_add_(0, owner, each)
+            return found / (sizes * right[0].numel())
         for i in range(self.n):
             x_i, y_i = (part[self.tested[i]] for part in self.test) if self.tested else self.test
             found.append(self._at(i)._right(x, x_i, y_i, moments) / y_i.numel())
@@ -461,8 +552,13 @@ class Supervised(Minibatches):
             checks.reject("metrics", "accuracy", "whole-number targets, one a row of outputs (b, classes, ...)", fix)
 
     def _right(self, x: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor, moments: list[torch.Tensor]) -> int:
-        parts = zip(inputs.split(_AT_ONCE), targets.split(_AT_ONCE))
-        return sum(int((self._outputs(x, some, moments).argmax(1) == of).sum()) for some, of in parts)
+        return sum(int(some.sum()) for some in self._correct(x, inputs, targets, moments))
+
+    def _correct(
+        self, x: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor, moments: list[torch.Tensor]
+    ) -> Iterator[torch.Tensor]:
+        for some, of in zip(inputs.split(_AT_ONCE), targets.split(_AT_ONCE)):
+            yield self._outputs(x, some, moments).argmax(1) == of
 
     @torch.no_grad()
     def outputs(self, x: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
@@ -496,12 +592,20 @@ class Supervised(Minibatches):
         """
         if not self._plain_moments():
             return []
-        weights = self._weights(x[None])
-        looked_at = layers.looked_at(self.parts, self.batch, self.key)
-        found = torch.cat([self._note.called(weights, self.inputs[at.to(self.device)][None]) for at in looked_at])
-        sizes = [2 * part.channels for _, part in self.scored.norms]
-        p = self.weights.to(found)
-        return [layers.mixture(p, of.unflatten(1, (2, -1))) for of in found.split(sizes, dim=1)]
+        weights, sizes = self._weights(x[None]), [2 * part.channels for _, part in self.scored.norms]
+        shares, found = [], []
+        for clients, index in layers.blocks(self._looked_at, _AT_ONCE):
+            own = self._note.called(weights, self.inputs[index.to(self.device)][None])[0].split(sizes, dim=1)
+            p = self.weights[clients]
+            shares.append(p.sum())
+            p = (p / p.sum()).to(own[0])
+            found.append([layers.mixture(p, of.unflatten(1, (2, -1))) for of in own])
+        p = torch.stack(shares).to(found[0][0])
+        return [layers.mixture(p, torch.stack(of)) for of in zip(*found)]
+
+    @cached_property
+    def _looked_at(self) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        return layers.looked_at(self.parts, self.batch, layers.luck(len(self.inputs), self.key))
 
     def _plain_moments(self) -> list[torch.Tensor]:
         """Mean 0 and variance 1 where `moments` has something to gather."""

@@ -5,6 +5,7 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -154,10 +155,19 @@ def run(
     with keeper as kept, stops as asked, keeping_freed(size), own_modes(), bar as show:
         due = (checkpoint_every, checkpoint_seconds)
         history = loop(plan, Place(kept, due, show, shards, store_rows, asked, rules, log))
-        own = history.state.own if map_folder is not None else copy_tree(history.state.own)
+        own = history.state.own
+        if map_folder is None and not _ordinary(own):
+            own = copy_tree(own)
         history.state = State(copy_tree(history.state.server), own)
     _warn_of_an_early_end(history, plan)
     return history
+
+
+def _ordinary(own: Any) -> bool:
+    """Whether the private state is tensors of its own, so that it need not be held twice to hand it out."""
+    leaves = [] if own is None else [getattr(own, of.name) for of in fields(own)]
+    tensors = all(isinstance(leaf, torch.Tensor) and not leaf.is_inference() for leaf in leaves)
+    return tensors and len({leaf.untyped_storage().data_ptr() for leaf in leaves}) == len(leaves)
 
 
 def _identity(plan: Plan, metrics: Sequence[str | Metric], blocks: int | None, shards: Shards | None) -> str:

@@ -26,19 +26,28 @@ from torch.nn.parameter import is_lazy
 from fedtheory.core import checks
 from fedtheory.core.key import Key
 from fedtheory.core.layout import Layer
+from fedtheory.problems import layers
 from fedtheory.problems.models.networks import VIEWS, Conv, Flatten, Linear, Mean, Network, Norm, Op, Params, Pool, ReLU
 
+KEPT = 192 * 2**10  # bytes: below, stacked clients were no slower in benchmarks/own.py
 _TRIED = 3  # images of a trial pass
 _MOVED = 0.05  # deviation of the trial's weights from the module's own, some of which may be zero
 _ALIKE = {torch.float32: 1e-3, torch.float64: 1e-8}  # of a vector's length: far above rounding, far below what differs
 _LOST = 1e-6  # of the whole gradient's length: what rounding may do to a small part of it
 
 
+_Held = tuple[nn.Module, dict[str, Any], list[tuple[Any, Any]]]
+
+
 class _Copy(NamedTuple):
-    """A module, and where its trained parameters hang: which one under which name of which part."""
+    """A module; where its trained parameters hang, which one under which name of which part; and what its parts hold.
+
+    Every call leaves the parts as they are here, so that no call sees another's.
+    """
 
     module: nn.Module
     slots: list[tuple[nn.Module, str, int]]
+    held: list[_Held]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +84,16 @@ class Module(Op):
 
         What is given to it, tensors or lists of them, leads with S as well.
         """
-        rows = [own.reshape(-1, *like.shape) for own, like in zip(weights, self._trained, strict=True)]
         try:
             at = self._spare.pop()
         except IndexError:  # each thread takes one
             at = self._copied()
         try:
-            if self.together and len(rows[0]) > 1:
+            if len(weights[0]) == 1:
+                alone = [own.reshape(like.shape) for own, like in zip(weights, self._trained, strict=True)]
+                return self._called(at, alone, *_row(given, 0))[None]
+            rows = [own.reshape(-1, *like.shape) for own, like in zip(weights, self._trained, strict=True)]
+            if self.together:
                 return torch.func.vmap(lambda weights, *given: self._called(at, weights, *given))(rows, *given)
             alone = [self._called(at, [own[g] for own in rows], *_row(given, g)) for g in range(len(rows[0]))]
             return torch.stack(alone)
@@ -98,17 +110,16 @@ class Module(Op):
             for name, own in part._parameters.items()
             if id(own) in place
         ]
-        return _Copy(module, slots)
+        return _Copy(module, slots, list(map(_holds, module.modules())))
 
     def _called(self, at: _Copy, weights: Sequence[torch.Tensor], *given: Any) -> torch.Tensor:
-        """Its outputs; whatever it hangs on itself meanwhile is gone afterwards, so that no call sees another's."""
-        before = [_holds(part) for part in at.module.modules()]
+        """Its outputs; whatever it hangs on itself meanwhile is gone afterwards."""
         for part, name, which in at.slots:
             part._parameters[name] = weights[which]  # pyright: ignore[reportArgumentType]
         try:
             return at.module(*given)
         finally:
-            for part, held, inside in before:
+            for part, held, inside in at.held:
                 vars(part).clear()
                 vars(part).update(held)
                 for one, entries in inside:
@@ -121,7 +132,7 @@ def _row(given: Any, g: int) -> Any:
     return [one[g] if isinstance(one, torch.Tensor) else _row(one, g) for one in given]
 
 
-def _holds(part: nn.Module) -> tuple[nn.Module, dict[str, Any], list[tuple[Any, Any]]]:
+def _holds(part: nn.Module) -> _Held:
     """A part, its attributes, and what is in those that are dicts, lists and sets."""
     held = dict(vars(part))
     return part, held, [(one, copy.copy(one)) for one in held.values() if type(one) in (dict, list, set)]
@@ -183,14 +194,14 @@ _TRANSLATED: dict[type, Callable[[Any], Op | None]] = {
 }
 
 
-def _plain(module: nn.Module) -> list[Op] | None:
+def plain(module: nn.Module) -> list[Op] | None:
     """The package's operations for a sequence of layers that it has; None for any other module."""
     if type(module) is not nn.Sequential:
         op = _TRANSLATED.get(type(module), lambda one: None)(module)
         return None if op is None or not all(own.requires_grad for own in module.parameters()) else [op]
     found: list[Op] = []
     for part in module:
-        ops = _plain(part)
+        ops = plain(part)
         if ops is None:
             return None
         found += ops
@@ -202,7 +213,7 @@ def _split(module: nn.Module) -> list[Op] | None:
     if type(module) is not nn.Sequential or len(module) < 2:
         return None
     *body, last = module
-    head = _plain(last)
+    head = plain(last)
     return [Module(nn.Sequential(*body)), *head] if head and isinstance(head[-1], Linear) else None
 
 
@@ -231,16 +242,44 @@ def of_module(
     trial = _tried(module, weights, some, said)
     shape = (some.shape[1], some.shape[2], some.shape[3])
     built = lambda ops: Wrapped(said, shape, trial.logits.shape[1], tuple(ops), view, whole, start)
-    ops = _plain(module)
+    ops = plain(module)
     if ops and isinstance(ops[-1], Linear) and trial.is_of(built(ops)):
         return built(ops)
     _require_steady(module, weights, some, said)
+    module = layers.replaced(module, layers.Given())
     for ops in (_split(module), [Module(module)]):
         if ops and trial.is_of(built(ops)):
             alone = [replace(op, together=False) if isinstance(op, Module) else op for op in ops]
             return built(ops if _stackable(module) and trial.stacks(built(ops)) else alone)
     fix = "compute it anew, without activation checkpointing and with weights read in forward alone"
     return checks.reject("network", said, "a module whose gradient is autograd's when it is called with weights", fix)
+
+
+def by_size(network: Network, images: torch.Tensor, batch: int) -> Network:
+    """Call modules client by client where a client's step on a CPU keeps large tensors: see `kept`."""
+    if not any(isinstance(op, Module) and op.together for op in network.ops) or images.device.type != "cpu":
+        return network
+    some = images[:_TRIED]
+    leaf = network.init(Key(0)).to(some)[None].requires_grad_()
+    with torch.enable_grad():
+        if kept(lambda: network.logits(leaf, some[None]).sum(), leaf) * batch < KEPT * len(some):
+            return network
+    ops = [replace(op, together=False) if isinstance(op, Module) else op for op in network.ops]
+    return replace(network, ops=tuple(ops))
+
+
+def kept(step: Callable[[], object], model: torch.Tensor) -> int:
+    """Bytes of a tensor that autograd keeps of a step, on average; those of the model do not count."""
+    found: dict[int, Any] = {}
+
+    def keep(one: torch.Tensor) -> torch.Tensor:
+        found[one.untyped_storage().data_ptr()] = one.untyped_storage()  # held, so that no other takes its place
+        return one
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda one: one):
+        step()
+    sizes = [of.nbytes() for at, of in found.items() if at != model.data_ptr()]
+    return sum(sizes) // max(len(sizes), 1)
 
 
 def _stackable(module: nn.Module) -> bool:
