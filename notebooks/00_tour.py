@@ -129,8 +129,8 @@ style.legend_above(figure, 2)
 show(figure)
 
 # %% [markdown]
-# Each client soon arrives in the coordinate that it cares about, for its steep direction is finished early. It then
-# goes on in its flat direction, where the other client should decide. That is **client drift**.
+# Each client soon arrives in the coordinate that it cares about, where its loss is steep. Then it goes on in its flat
+# direction, where the other client should decide. That is **client drift**.
 #
 # For quadratics we can say where it ends. After $K$ steps with rate $\eta$, client $i$ stands at $b_i + M_i (x - b_i)$
 # with $M_i = (I - \eta H_i)^K$. The server rests where the average of these endpoints is $x$ again:
@@ -237,13 +237,13 @@ assert abs(curves["FedAvg"][0][-1] - two.error(resting_point(0.2, 20))) < 1e-3
 #
 # ## 3. What crosses the wire *
 #
-# Now a larger problem, the matrix regression of the SSF paper: 20 clients, a $100 \times 10$ matrix $X$, and
-# $F_i(X) = \frac{1}{2 n_i}\lVert A_i X - B_i\rVert_F^2 + \frac{\lambda}{2}\lVert X\rVert_F^2$, where client $i$ holds
-# $n_i$ rows of data, $A_i$ and $B_i$.
+# Now a larger problem, the matrix regression of the SSF paper: 20 clients, a $100 \times 10$ matrix $X$, and $F_i(X) =
+# \frac{1}{2 n_i}\lVert A_i X - B_i\rVert_F^2 + \frac{\lambda}{2}\lVert X\rVert_F^2$, where $A_i$ and $B_i$ are client
+# $i$'s $n_i$ rows of data.
 #
 # A **subspace** method draws a random basis $P$ with $r$ orthonormal columns in each round (here $r = 20$ of $m =
-# 100$). All clients make the same basis from one seed. They move only within it, so their messages have $r$ rows in
-# place of $m$. Two methods do so. **FedSub** keeps its correction inside the subspace and sends one small matrix.
+# 100$). All clients make the same basis from one seed. They move only within it, so their messages have $r$ rows
+# instead of $m$. Two methods do so. **FedSub** keeps its correction inside the subspace and sends one small matrix.
 # **SSF**, which is SCAFFOLD in a subspace, keeps a full correction at home, refreshes the part that the subspace sees,
 # and sends two small matrices.
 #
@@ -271,7 +271,7 @@ assert upload["SSF"] == 2 * upload["FedSub"]
 
 # %% [markdown]
 # The subspace divides an upload by $m / r = 5$. Downloads differ: FedSub's Algorithm 1 broadcasts the whole model, and
-# SSF's clients follow the model from the small steps.
+# SSF's clients rebuild it from the small steps.
 #
 # > **Predict.** Four methods, the same step size, 300 rounds. (1) Against *rounds*: which is fastest, which stall?
 # > (2) Against *bytes*: does SSF now beat SCAFFOLD five to one?
@@ -299,7 +299,7 @@ style.legend_above(figure, 4)
 show(figure)
 
 # %% [markdown]
-# In numbers: when SSF has played its 300 rounds, where did SCAFFOLD stand after as many bytes?
+# In numbers: what error did SCAFFOLD have after as many bytes as SSF sends in its 300 rounds?
 
 # %%
 budget = histories["SSF"]["up_bytes"][-1]
@@ -322,8 +322,8 @@ assert histories["FedAvg"]["error"][-1] > 0.99 * histories["FedAvg"]["error"][-1
 #
 # ## 4. Where the gain comes from
 #
-# Inside the subspace a client sees $P^\top H_i P$ in place of the Hessian $H_i$. A random subspace hardly ever contains
-# its steepest direction, so the curvature that limits the step size is smaller there.
+# Inside the subspace a client sees $P^\top H_i P$ instead of the Hessian $H_i$. A random subspace hardly ever contains
+# the steepest direction, so the curvature that limits the step size is smaller there.
 
 # %%
 hessians = problem.A.mT @ problem.A / problem.rows + problem.lam * torch.eye(m)  # (clients, m, m)
@@ -383,9 +383,9 @@ assert rows[0][1] == rows[2][1] == "never"
 assert 1.5 < rows[1][2] / rows[3][2] < 3
 
 # %% [markdown]
-# A subspace buys messages that are five times smaller, at the price of *more* rounds. On this problem about half of the
-# uploaded bytes remain in total, because the smaller space allows longer steps. On a slow uplink that is worth having.
-# On a fast one it is not.
+# A subspace buys messages that are five times smaller, at the price of *more* rounds. On this problem SSF uploads about
+# half of SCAFFOLD's bytes in total, because the smaller space allows longer steps. On a slow uplink that is worth
+# having, on a fast one it is not.
 #
 # FedSub uploads half as much as SSF in each round, and stalls. When the subspace changes, it loses what its correction
 # knew outside the new one. Notebook 02 looks at FedSub, notebook 03 at SSF.
@@ -485,9 +485,9 @@ check("00.4", answer)
 #
 # $1 - (1 - \eta h)^K = \eta K h \bigl(1 - \tfrac{\eta (K-1)}{2} h\bigr) + O(\eta^3)$. So the resting point is the
 # average of the $b_i$ with the weights $h_i - \varepsilon h_i^2$, $\varepsilon = \tfrac{\eta (K-1)}{2}$, where
-# $x^\star$ has the weights $h_i$. Its derivative at $\varepsilon = 0$ stands above. The drift needs three things, and
-# grows with each: $\eta (K - 1)$, the length of the walk after its first step; the difference of the curvatures; and
-# the distance of the minimisers.
+# $x^\star$ has the weights $h_i$. The answer is its first-order term in $\varepsilon$. The drift needs three things,
+# and grows with each: $\eta (K - 1)$, the length of the walk after its first step; the difference of the curvatures;
+# and the distance of the minimisers.
 #
 # </details>
 
@@ -511,7 +511,7 @@ check("00.4", answer)
 #   describes a fast link, report B a slow one. (1 point)
 # - The gain comes from the step size, not from the subspace: with the same step the two need the same bytes. So each
 #   method must be tuned before it is compared. (1 point)
-# - Neither report says what comes down, what a client computes and keeps, or how far it holds: one problem, full
+# - Neither report says what comes down, what a client computes and keeps, or where else it holds: one problem, full
 #   gradients, all clients present, one target error. (1 point)
 #
 # **A model answer.** Let a round cost a time $a$ for latency and local steps, and a byte $1/\beta$. SCAFFOLD takes

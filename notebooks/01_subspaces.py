@@ -4,8 +4,8 @@
 # FedSub (notebook 02) and SSF (notebook 03) are methods of federated learning. In each round their clients move only
 # inside a new random subspace, so that little has to be sent. Everything that is special about them happens in two
 # lines: `P.project(g)`, down from $m$ to $r$ dimensions, and `P.lift(b)`, back up. This notebook is about these two
-# lines alone. Three quarters of it is geometry that you can see; the last quarter is why a correct algorithm can be
-# destroyed by rounding errors.
+# lines alone. Three quarters of it is geometry that you can see. The last quarter shows how rounding errors can destroy
+# a correct algorithm.
 #
 # **Time:** core sections (*) 1 to 4 and 6, about 25 minutes; all of it with the exercises about 95. It runs in half a
 # minute. **Needs:** nothing, or notebook 00.
@@ -71,9 +71,8 @@ def draw(projection, layout, *names):
 # | `Gaussian(r)` | RD, random generation | independent normal entries |
 # | `Identity()` | $P = I$ | all coordinates |
 #
-# Each comes in two scales, and the papers differ in it. `"orthonormal"`: the columns have length 1 (SSF).
-# `"isotropic"`: they are longer by $\sqrt{m/r}$ (FedSub). Gaussian columns have these lengths in the mean square only:
-# entries of variance $1/m$, or $1/r$.
+# Each comes in two scales. `"orthonormal"`: the columns have length 1 (SSF). `"isotropic"`: they are $\sqrt{m/r}$ times
+# as long (FedSub). Gaussian columns have these lengths in the mean square only: entries of variance $1/m$, or $1/r$.
 #
 # > **Predict.** In the plane ($m = 2$, $r = 1$) we take one arrow $v$ and draw its shadow for 300 random lines. What
 # > figure do the tips of the shadows make?
@@ -208,8 +207,8 @@ for scale, s2 in (("orthonormal", 1.0), ("isotropic", 4 / 2)):
 # That is larger than $\tfrac mr - 1$ by $1 + \tfrac1r$: the price of columns that are neither orthogonal nor of equal
 # length.
 #
-# > **Predict.** For which $r$ is the isotropic shadow a worse guess of $v$ than no guess at all, that is, worse than
-# > $0$, whose squared error is $\lVert v \rVert^2$?
+# > **Predict.** For which $r$ is the isotropic shadow a worse guess of $v$ than $0$, whose squared error is $\lVert v
+# > \rVert^2$?
 #
 # We measure all of it, 400 draws per point, with bars of $\pm 2$ standard errors. All 48 measurements lie within 4
 # standard errors of their formula; the table shows twelve.
@@ -264,10 +263,10 @@ for (name, scale, r), (mean, bar) in measured.items():
     assert abs(mean - price[name, scale](m, r)) < 2 * (bar + 1e-9)
 
 # %% [markdown]
-# For $r < m/2$ the isotropic shadow is worse than no guess (the line at 1), and the Gaussian one for *every* $r$. (At
-# $r = m/2$, $s^2 = 2$, and Fact 1 leaves nothing random: every draw loses exactly $\lVert v \rVert^2$.) Unbiased does
-# not mean accurate. FedSub lives with that because a gradient step multiplies the shadow by a small step size, and
-# over many rounds errors average out while a bias would not.
+# For $r < m/2$ the isotropic shadow is worse than no guess (the line at 1). The isotropic Gaussian shadow is worse for
+# *every* $r$. (At $r = m/2$, $s^2 = 2$, and Fact 1 leaves nothing random: every draw loses exactly $\lVert v
+# \rVert^2$.) Unbiased does not mean accurate. FedSub lives with that because a gradient step multiplies the shadow by a
+# small step size, and over many rounds errors average out while a bias would not.
 
 # %% [markdown]
 # ## 3. Which half of Assumption 1? *
@@ -277,11 +276,11 @@ for (name, scale, r), (mean, bar) in measured.items():
 # $$\underbrace{(P^k)^\top P^k = \tfrac{m}{r} I}_{\text{first half: for every draw}} \qquad\text{and}\qquad
 # \underbrace{\mathbb{E}\,[P^k (P^k)^\top] = I}_{\text{second half: on average}} .$$
 #
-# SSF's Assumption 3 (transposed) wants $P^\top P = I_r$ and $\mathbb{E}\,[P P^\top] = \tfrac rm I$ in their place.
+# SSF's Assumption 3 (transposed) wants $P^\top P = I_r$ and $\mathbb{E}\,[P P^\top] = \tfrac rm I$ instead.
 #
-# The code looks at 200 draws of each construction. First half: the largest deviation. Second half: coordinates go
-# through all subsets. For the others the symmetry argument above leaves only the average trace to look at (exact for
-# `Spherical`, four standard errors for `Gaussian`).
+# The code checks 200 draws of each construction. For the first half it takes the largest deviation. For the second half
+# it goes through all subsets of coordinates. For the other constructions the symmetry argument above leaves only the
+# average trace to check (exact for `Spherical`, four standard errors for `Gaussian`).
 
 # %%
 m, r = 6, 2
@@ -325,9 +324,9 @@ assert on_average(Identity(), 1)
 
 # %% [markdown]
 # Scaled coordinate and spherical bases satisfy both halves of FedSub's assumption, unscaled ones both halves of SSF's.
-# Gaussian bases satisfy only the second half, of the assumption of their scale. ($P = I$, with $r = m$, satisfies
-# everything.) The two assumptions differ by a factor only. But both halves together leave no freedom: by Facts 1 and 2
-# the price is exactly $\tfrac mr - 1$ under FedSub's and $1 - \tfrac rm$ under SSF's, however the basis is drawn.
+# Gaussian bases satisfy only the second half, in either scale. ($P = I$, with $r = m$, satisfies everything.) The two
+# assumptions differ by a factor only. Both halves together leave no freedom: by Facts 1 and 2 the price is exactly
+# $\tfrac mr - 1$ under FedSub's and $1 - \tfrac rm$ under SSF's, however the basis is drawn.
 #
 # ## 4. Seeing all of $\mathbb{R}^m$ *
 #
@@ -382,20 +381,20 @@ assert bool((outside[:, m // r :] == 0).all())
 assert bool((outside[:, m // r - 1] - r / m).abs().max() < 1e-6)
 
 # %% [markdown]
-# Three notions of "seen", and they are worth keeping apart.
+# Keep three notions of "seen" apart.
 #
 # - **Dimensions.** $m / r$ spherical bases span the whole space. Whoever could *store* them would know everything.
 # - **Coordinates visited.** Coordinate bases repeat themselves: after $m/r = 10$ rounds about a third is unvisited.
 #   The share falls like $(1 - r/m)^t$, and the unluckiest coordinate waits, on average, for about $(\ln m + 0.58)
 #   \,/\, -\!\ln(1 - r/m)$ rounds (here 41; 0.58 is Euler's constant).
 # - **What is left of a vector** when each round removes the part that its subspace sees. It falls at exactly the same
-#   rate for both constructions, by Fact 2. This is how SSF's control variates are brought up to date. A client
-#   refreshes the part $P P^\top c_i$ of its correction $c_i$ and keeps $(I - P P^\top) c_i$. So the old part fades by
-#   $1 - r/m$ per round.
+#   rate for both constructions, by Fact 2. SSF's clients use this: in each round a client refreshes the part $P P^\top
+#   c_i$ of its correction $c_i$ and keeps $(I - P P^\top) c_i$. So the old part fades by the factor $1 - r/m$ per
+#   round.
 
 # %% [markdown]
-# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
-# `moving("coverage", live=True)`.
+# **A picture that moves.** You see the first frame. The book has sliders in its place, and `moving("coverage",
+# live=True)` shows them in JupyterLab.
 
 # %%
 moving("coverage")
@@ -474,12 +473,12 @@ assert abs(float(lost.mean()) - predicted) < 2 * bar
 # | Coordinate, isotropic | $m/r$ | $-\infty$ |
 #
 # Here $\psi$ is the digamma function. Why: look at $w = P u$ in the full space; there a change of basis multiplies by
-# $W' = P' P'^\top$. For spherical bases $\lVert W' w \rVert^2 = (\frac mr)^2\, \beta\, \lVert w \rVert^2$. Here
-# $\beta \sim \mathrm{Beta}(\frac r2, \frac{m-r}2)$ is the share of its square that a vector keeps in a uniform
-# subspace; its mean is $\frac rm$, its mean square $\frac{r (r+2)}{m (m+2)}$. This holds for every direction of $w$, so
-# the rounds are independent. And $\mathbb{E} \ln \beta = \psi(\frac r2) - \psi(\frac m2)$. For Gaussian bases $\beta$'s
-# place is taken by a product of two chi-squares. (These are rates: the very first change differs by a constant factor,
-# which the lines below leave out.)
+# $W' = P' P'^\top$. For spherical bases $\lVert W' w \rVert^2 = (\frac mr)^2\, \beta\, \lVert w \rVert^2$. Here $\beta
+# \sim \mathrm{Beta}(\frac r2, \frac{m-r}2)$ is the share of its square that a vector keeps in a uniform subspace; its
+# mean is $\frac rm$, its mean square $\frac{r (r+2)}{m (m+2)}$. This holds for every direction of $w$, so the rounds
+# are independent. And $\mathbb{E} \ln \beta = \psi(\frac r2) - \psi(\frac m2)$. For Gaussian bases a product of two
+# chi-squares replaces $\beta$. (These are rates: the very first change differs by a constant factor, which the lines
+# below leave out.)
 #
 # > **Predict.** Coordinate and spherical bases have the same mean square growth, $m/r$ per round. We follow 40
 # > vectors for 60 changes of basis. Do the two pictures look alike?
@@ -549,9 +548,10 @@ assert 0 < rows[0][2] < 0.5 * math.log(m / r)
 
 # %% [markdown]
 # They could not look less alike. A coordinate basis multiplies what the two rounds share by $m/r$ and **drops** the
-# rest. Each coordinate survives $t$ rounds with probability $(r/m)^t$ and is then $(m/r)^t$ times larger: the mean
-# square grows as promised, carried by survivors that nobody ever sees; every chain dies. A spherical basis drops a
-# little of everything and stretches the rest, every time. Its chains grow, almost as fast as the mean square.
+# rest. Each coordinate survives $t$ rounds with probability $(r/m)^t$ and is then $(m/r)^t$ times larger. So the mean
+# square grows as promised, but survivors carry it that are too rare to be seen. Every chain of the picture dies. A
+# spherical basis drops a little of everything and stretches the rest, every time. Its chains grow, almost as fast as
+# the mean square.
 #
 # ### Rounding errors
 #
@@ -633,10 +633,10 @@ assert still
 assert typical("Spherical", 20, 4) > 2 * rate
 
 # %% [markdown]
-# The number of digits decides only where the line starts; its slope belongs to the bases. With $m/r = 2$ float64
-# lasts for about 110 rounds and float32 for about 50; with $r = 4$, $m/r = 5$, for less than half of that. The cure
-# is not more digits, but never to carry the error on. Orthonormal bases shrink it, coordinate bases drop it, and
-# FedSub's own rewriting of the dual variable (`form="sums"`, notebook 02) makes it anew in each round.
+# The number of digits decides only where the line starts; the bases decide its slope. With $m/r = 2$ float64 lasts for
+# about 110 rounds and float32 for about 50; with $r = 4$, $m/r = 5$, for less than half of that. The cure is not more
+# digits. It is never to carry the error on. Orthonormal bases shrink it, coordinate bases drop it, and FedSub's own
+# rewriting of the dual variable (`form="sums"`, notebook 02) makes it anew in each round.
 
 # %% [markdown]
 # ## Exercises
@@ -786,19 +786,18 @@ check("01.5", answer)
 #
 # - The first half of Assumption 1 holds, the second does not: $\mathbb{E} W$ is $\frac mr$ along the chosen direction
 #   and $\frac mr \cdot \frac{r-1}{m-1} < 1$ perpendicular to it. (1 point)
-# - The trace of $W$ is $m$ whatever the law: what one direction gains the others lose, and the loss is a bias, which no
+# - The trace of $W$ is $m$ whatever the law: what one direction gains the others lose. That loss is a bias, which no
 #   number of rounds averages out. (1 point)
 # - A seed makes the same basis at all clients only if all know the direction. It must come from what all have seen
-#   before the round, such as the last step of the model, or be sent: as many numbers as the model. (1 point)
+#   before the round, such as the last step of the model. Or it must be sent: as many numbers as the model. (1 point)
 #
 # **A model answer.** The columns are orthogonal and of the right length, so $P^\top P = \tfrac mr I$. But the law has a
 # preferred direction $g$: along it every draw has $W g = \tfrac mr g$; perpendicular to it $r - 1$ of $m - 1$
 # dimensions are seen, so that $\mathbb{E}\, W v = \tfrac mr \tfrac{r-1}{m-1} v$. A step is $\tfrac mr$ times too long
 # along $g$ and too short elsewhere. As long as $g$ stays the same this does not average out. One could divide it out,
-# since both factors are known. What a client wants that is *not* in the average gradient, which is what a correction of
-# drift is about, is among the directions that lose. And the average gradient is not known before the round. Clients
-# would use the last one, which they can read off the model's last step. Or the server would send $m$ numbers, which the
-# subspace was to save.
+# since both factors are known. A correction of drift is about what a client wants beyond the average gradient, and
+# those directions lose. And the average gradient is not known before the round. Clients would use the last one, which
+# they can read off the model's last step. Or the server would send $m$ numbers, which the subspace was to save.
 #
 # </details>
 
@@ -811,8 +810,9 @@ check("01.5", answer)
 #   ones.
 # - What is unseen falls like $(1 - r/m)^t$, for coordinates as for directions.
 # - The change of basis $(P')^\top P$ stretches by $\sqrt{m/r}$ in the mean square for spherical and coordinate bases,
-#   by $\sqrt{(m + r + 1)/r}$ for Gaussian ones. For spherical and Gaussian bases what typically happens is a little
-#   less, and rounding errors grow exponentially; with coordinate bases they always die out; orthonormal bases shrink.
+#   by $\sqrt{(m + r + 1)/r}$ for Gaussian ones. For spherical and Gaussian bases the typical growth is a little less,
+#   and rounding errors grow exponentially. With coordinate bases they always die out, and orthonormal bases shrink
+#   them.
 #
 # ## References
 # - *An Efficient Subspace Algorithm for Federated Learning on Heterogeneous Data* (FedSub): Assumption 1, Algorithm

@@ -3,7 +3,7 @@
 #
 # FedSub ("An Efficient Subspace Algorithm for Federated Learning on Heterogeneous Data") draws one random basis $P^k$
 # per round. Every client moves inside the range of $P^k$ only. Each client carries a small dual variable $\Lambda_i$,
-# which is meant to cancel client drift. What travels up has $r$ entries instead of $m$.
+# which is meant to cancel client drift. A client uploads $r$ entries instead of $m$.
 #
 # We read its algorithm beside the code and redo its derivation step by step with numbers. We find the one step that
 # costs it exact convergence, and the one line that makes it diverge. Then we compare every figure and table with the
@@ -16,8 +16,8 @@
 # - to read Algorithm 1 beside the code that runs;
 # - how it follows from a primal-dual method, (5) to (12), and what the dual variable is, (13) to (19);
 # - which step of the derivation is not an identity, what it drops, and what happens if you do not drop it;
-# - why Algorithm 1 as printed leaves the finite numbers with two of its three projections, how fast, and how the
-#   paper's own rewriting cures it at no cost;
+# - why Algorithm 1 as printed diverges with two of its three projections, how fast, and how the paper's own rewriting
+#   cures it at no cost;
 # - what of the paper's Figure 1 and Table 1 we reproduce, and on what the rest depends.
 #
 # ## Prerequisites
@@ -83,10 +83,10 @@ key = start(0)
 # %% [markdown]
 # ## What the paper concludes, and what to believe
 #
-# One line for each sentence that a reader takes home. The outcome is computed from the committed results ("direction
-# holds", ...) and from the ledger of claims ("theory ..."). Brackets count the claims. A caveat is a hypothesis that
-# the paper needs and does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence,
-# [docs/report.md](../docs/report.md) the rule. Read the list now for what is at stake, and again at the end.
+# One line for each conclusion of the paper. Its outcome comes from the committed results, or from the ledger of claims
+# where runs decide nothing. Brackets are 95% intervals over n seeds. A caveat is a condition that the paper needs and
+# does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence, [docs/report.md](../docs/report.md)
+# the rule. Read the list now for what is at stake, and again at the end.
 
 # %%
 conclusions("fedsub")
@@ -103,10 +103,10 @@ conclusions("fedsub")
 # subspaces.
 #
 # A round in words. A client walks $\tau$ steps in $r$ coordinates: its position $B_i$ is lifted into the model, the
-# gradient found there is projected back (lines 4 to 7). From every step it takes a $\tau$-th of its dual variable
-# $\Lambda_i$, the correction, which makes up for what the other clients want. It sends where it arrived (8), and the
-# server moves the model by the mean (10, 14). Each client adds to its dual how far it was from that mean, and carries
-# the dual over into the coordinates of the next basis (12).
+# gradient found there is projected back (lines 4 to 7). Every step also subtracts a $\tau$-th of its dual variable
+# $\Lambda_i$, the correction for what the other clients want. The client sends where it arrived (8), and the server
+# moves the model by the mean (10, 14). Each client adds to its dual how far it was from that mean, and carries the dual
+# over into the coordinates of the next basis (12).
 #
 # The factor $\frac rm$ in line 6 is $((P^k)^\top P^k)^{-1}$: it undoes the length of the columns. Beside each line of
 # the box stands the code that does it, read from the installed package: you see the code that runs.
@@ -195,7 +195,7 @@ assert float(at_solution.norm(dim=1).min()) > 0.1
 # \qquad \mathbf{y}^{k+1} = \mathbf{y}^k + \mathcal{L}\mathbf{z}^{k,\tau},
 # \qquad \mathbf{x}^{k+1} = \mathbf{z}^{k,\tau} - \mathcal{L}\mathbf{z}^{k,\tau},$$
 #
-# with $\mathbf{z}^{k,0} = \mathbf{x}^k$, $\mathbf{y}^0 = 0$. The last line takes away what the copies disagree in:
+# with $\mathbf{z}^{k,0} = \mathbf{x}^k$, $\mathbf{y}^0 = 0$. The last equation removes the disagreement of the copies:
 # every client goes on from the average. (The paper prints $\nabla f(z_i)$ for block $i$; the sum in (2) says that
 # $\nabla f_i(z_i)$ is meant.)
 #
@@ -244,8 +244,8 @@ assert [row[1:] for row in rows] == [[2 * m, 2 * m], [m, 2 * m]]
 # ### 2.2 Into the subspace, (9) and (10)
 #
 # Now clients move in the range of $P^k$ only: $z_i^{k,t} = x^k + P^k B_i^{k,t}$. Multiply (8) by $(P^k)^\top$, use
-# $(P^k)^\top P^k = \frac{m}{r} I$, and the first line of (10) reads, after division by $m/r$, as below; the second
-# line of (9) stays as it is:
+# $(P^k)^\top P^k = \frac{m}{r} I$ and divide by $m/r$. This gives the first line of (10), below; the second line of (9)
+# stays as it is:
 #
 # $$B_i^{k,t+1} = B_i^{k,t} - \eta \tfrac{r}{m} (P^k)^\top \Big(
 # \nabla f_i(x^k + P^k B_i^{k,t}) + \frac{y_i^k}{\eta \tau} \Big),$$
@@ -261,9 +261,9 @@ assert [row[1:] for row in rows] == [[2 * m, 2 * m], [m, 2 * m]]
 # \tfrac{m}{r} \big( B_i^{k,\tau} - \tfrac1n \sum_j B_j^{k,\tau} \big) \Big).
 # \tag{11}$$
 #
-# The paper says so and gives the reason $\mathbb{E}[P^k (P^k)^\top] = I$. Without the marked factor the left side is
-# $\frac mr \Lambda_i^{k+1}$, and $\Lambda_i$ can be updated without $y_i$: that is line 12. But the reason would need
-# $y_i^{k+1}$ to be independent of $P^k$, and $y_i^{k+1}$ contains $P^k(\dots)$.
+# The paper drops the marked factor, because $\mathbb{E}[P^k (P^k)^\top] = I$. Without it the left side is $\frac mr
+# \Lambda_i^{k+1}$, and $\Lambda_i$ can be updated without $y_i$: that is line 12. But the reason would need $y_i^{k+1}$
+# to be independent of $P^k$, and $y_i^{k+1}$ contains $P^k(\dots)$.
 #
 # > **Predict.** After the first round, $y_i^1 = P^0 (B_i - \frac1n \sum_j B_j)$ lies entirely in the range of $P^0$.
 # > By what factor does $P^0 (P^0)^\top$ multiply it?
@@ -295,10 +295,10 @@ assert abs(independent - 1) < 0.05
 #
 # ### 2.3 What if nothing is dropped?
 #
-# We can simply run these two lines, with the full $y_i$. Every draw of the package has a name, so we get the very
-# bases of the package's own runs by naming their keys. Beside it runs **SSF** (`SSF.haar`, spherical bases of
-# orthonormal scale), the method of notebook 03: SCAFFOLD in a new subspace per round, whose control variates $c_i$,
-# $c$ stay at home in full length and are refreshed where the subspace sees them.
+# We can simply run these two lines, with the full $y_i$. Every random draw of the package has a key, so the same keys
+# give us the bases of the package's own runs. Beside it runs **SSF** (`SSF.haar`, spherical bases of orthonormal
+# scale), the method of notebook 03: SCAFFOLD in a new subspace per round, whose control variates $c_i$, $c$ stay at
+# home in full length and are refreshed where the subspace sees them.
 
 
 # %%
@@ -370,7 +370,7 @@ assert plateau["FedSub"] > plateau["FedSub, no dual"]
 # $\nabla f_i(x^\star) \ne 0$. Its dual remembers one subspace and cannot cancel the part of this gradient that lies in
 # the next. The paper's Theorem 1 has room for this: its bound keeps a term proportional to $\eta\,(\theta_m - 1)$, with
 # $\theta_m = m/r$, that does not vanish with $K$. (The theorem also assumes bounded gradients, which quadratics do not
-# have. And its rule for the step size has the wrong unit, so the ledger of notebook 04 lists it as false.)
+# have. Its rule for the step size has the wrong unit: a slip, by the ledger of notebook 04.)
 #
 # Look at the table once more: on this problem, at this step size, FedSub stalls higher **with** its dual than
 # without. Here $m/r = 4$. What the dual carries over is right on average over the bases, but off by about
@@ -384,9 +384,9 @@ assert plateau["FedSub"] > plateau["FedSub, no dual"]
 # $$B_i^{k,\tau} = -\eta \sum_{t=0}^{\tau-1} g_i(B_i^{k,t}) - \Lambda_i^k, \qquad g_i(B) = \tfrac{r}{m} (P^k)^\top
 # \nabla f_i(x^k + P^k B). \tag{13}$$
 #
-# So $\Lambda_i^k + B_i^{k,\tau} = -\eta \sum_t g_i$: the old dual cancels. The average of the duals is zero (15): it is
-# at the start, and line 12 adds to duals that average to zero a term $B_i - \frac1n \sum_j B_j$ that does so, too. Put
-# both into lines 12 and 14, and with $\bar g^{k,t} = \frac1n \sum_j g_j(B_j^{k,t})$,
+# So $\Lambda_i^k + B_i^{k,\tau} = -\eta \sum_t g_i$: the old dual cancels. The average of the duals is zero (15): it
+# starts at zero, and line 12 adds the term $B_i - \frac1n \sum_j B_j$, whose average is zero, too. Put both into lines
+# 12 and 14. With $\bar g^{k,t} = \frac1n \sum_j g_j(B_j^{k,t})$,
 #
 # $$\Lambda_i^{k+1} = (P^{k+1})^\top P^k \, \eta \sum_{t=0}^{\tau-1} \big( \bar g^{k,t} - g_i(B_i^{k,t}) \big),
 # \qquad x^{k+1} = x^k - \eta P^k \sum_{t=0}^{\tau-1} \bar g^{k,t}. \tag{16, 18}$$
@@ -444,9 +444,9 @@ assert all(agree)
 # %% [markdown]
 # ## 3. The line that blows up *
 #
-# Eight rounds agree to rounding. Two hundred do not. Line 12 *keeps* the average of the duals at zero, but it does
-# not *make* it zero. Average line 12 over the clients: $B_i$ and its mean cancel, and what is left is a recursion of
-# its own,
+# Eight rounds agree to rounding. Two hundred do not. Line 12 *keeps* the average of the duals at zero, but it does not
+# *make* it zero. Average line 12 over the clients: $B_i$ and its mean cancel, and a recursion of the average alone is
+# left,
 #
 # $$\bar\Lambda^{k+1} = (P^{k+1})^\top P^k \, \bar\Lambda^k, \qquad \bar\Lambda^k = \tfrac1n \sum_i \Lambda_i^k .$$
 #
@@ -527,8 +527,8 @@ table(["projection, m = 20", "predicted", "measured", "sqrt(m/r)"], rows, digits
 assert all(abs(measured - predicted) <= 0.02 * predicted for _, predicted, measured, _ in rows)
 
 # %% [markdown]
-# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
-# `moving("rounding", live=True)`.
+# **A picture that moves.** You see the first frame. The book has sliders in its place, and `moving("rounding",
+# live=True)` shows them in JupyterLab.
 
 # %%
 moving("rounding")
@@ -600,9 +600,9 @@ if (rank, rounds) == (10, 150):
 
 # %% [markdown]
 # The printed line is right in exact arithmetic and unusable in floating point for SS and RD, however small the step
-# size: the step size does not enter the recursion. It needs no long run either: with $m/r = 2$ the average gains
-# about one decimal digit every seven rounds. For the paper's own problem the package has measured it ("our-" is the
-# paper's word for FedSub; "(n=1)" at an axis or "(n=5)" in a legend counts seeds, not clients):
+# size: the step size does not enter the recursion. It needs no long run either: with $m/r = 2$ the average gains about
+# one decimal digit every seven rounds. We measured it on the paper's own problem. ("our-" is the paper's word for
+# FedSub; "(n=1)" at an axis or "(n=5)" in a legend counts seeds, not clients.)
 
 # %%
 record = committed("fedsub/why_nan")
@@ -621,7 +621,7 @@ assert max(largest["our-CD, printed"], largest["our-SS, form sums"], largest["ou
 
 # %% [markdown]
 # (The grey lines there start at $10^{-17}$ and grow as the root mean square does: $(m/r)^{k/2}$ for SS, $((m + r + 1)/
-# r)^{k/2}$ for RD, by section 3.1. A typical run stays below its own.)
+# r)^{k/2}$ for RD, by section 3.1. A typical run stays below its line.)
 #
 # The paper's Figure 1(a) shows finite curves for our-SS and our-RD, so its runs did not use line 12 as printed for
 # long. The public code that presents itself as the paper's has a switch for the re-projection of the dual. In the
@@ -631,7 +631,7 @@ assert max(largest["our-CD, printed"], largest["our-SS, form sums"], largest["ou
 # ## 4. The paper's figures and table
 #
 # The pictures below are drawn from tables that were computed before, with `python -m fedtheory reproduce`; each says
-# how. Dotted lines are the levels that the paper's text prints. The verdicts are those of one rule for all papers
+# how. Dotted lines are the levels that the paper's text prints. One rule for all papers gives the verdicts
 # ([docs/report.md](../docs/report.md)). The paper does not say what its data are, so its levels cannot be tested. The
 # order of the methods can: we test the ratio of their plateaus, seed by seed.
 #
@@ -714,8 +714,8 @@ assert max(spread) > 10 * min(spread)
 #
 # The paper counts with $\mathcal{O}$ and symbols $C_g$, $M_g$ for the multiplications and the memory of a gradient. We
 # count the numbers in the messages, the multiplications that PyTorch executes, and the tensors that are alive. Into the
-# paper's formulas we put $C_g$ and $M_g$ as measured for the full gradient, which the printed lines form. A formula is
-# of order $\mathcal{O}$, so that a count within a factor of 1.5 of it matches.
+# paper's formulas we put $C_g$ and $M_g$ as measured for the full gradient, which the printed lines form. The formulas
+# are orders $\mathcal{O}$, so a count within a factor of 1.5 matches.
 #
 # > **Predict.** With $m = 100$, $r = 20$: which of the three costs falls by the factor $r/m$?
 
@@ -739,16 +739,16 @@ assert 3 * counted["FedSub", "memory (scalars)"] == 4 * counted["FedAvg", "memor
 # known to every client that holds $x^k$ and got the reply; SSF does that, see notebook 03.
 #
 # The multiplications do **not** fall. The printed lines form the whole gradient and then project it. So $C_g$ is as
-# large as in the full space, and the products with $P^k$ come on top. The paper's Section 7.3 supposes that
-# $(P^k)^\top \nabla f_i$ is evaluated directly, at the cost $C_g(rd)$. Whether that can be done depends on the problem.
-# For least squares with data $A$ it needs $A P^k$, which is itself a product with the whole basis; the option
-# `factored=True` works that way. Memory rises, too, by a third: the basis and the dual come on top. So the row
-# "computes and stores less" of the table at the top holds with a caveat. The formulas say less than FedAvg's only where
-# the gradient is formed in the subspace.
+# large as in the full space, and the products with $P^k$ come on top. The paper's Section 7.3 supposes that $(P^k)^\top
+# \nabla f_i$ is evaluated directly, at the cost $C_g(rd)$. Whether that can be done depends on the problem. For least
+# squares with data $A$ it needs $A P^k$, which is itself a product with the whole basis; the option `factored=True`
+# works that way. Memory rises, too, by a third: the basis and the dual come on top. So "computes and stores less", in
+# the table at the top, is false as stated: the formulas are below FedAvg's only where the gradient is formed in the
+# subspace.
 #
 # ### Figure 2: a deep network
 #
-# CIFAR-100, a 110-layer ResNet, 40 epochs. What of it was run, and on what, its record says; notebook 10 shows it.
+# CIFAR-100, a 110-layer ResNet, 40 epochs. Its record says what was run, and on which data; notebook 10 shows it.
 
 # %%
 what_was_run("fedsub/fig2")
@@ -880,9 +880,9 @@ check("02.3", answer)
 # answer = 0.05
 # ```
 #
-# At this step the plateau is about a third lower with the dual. One explanation fits. What the dual carries over is
-# right on average, so that small steps average its error out. The pull of the missing dual is the same in each round
-# and does not average out.
+# At this step the plateau is about a third lower with the dual. One explanation fits. The dual that is carried over is
+# right on average, so small steps average its error out. Without the dual, the pull is the same in each round and does
+# not average out.
 #
 # </details>
 
@@ -974,8 +974,8 @@ check("02.5", answer)
 # model. A network multiplies its layers, so that activations of such weights overflow well before the weights
 # themselves reach float32's $10^{38}$, and $\infty - \infty$ is NaN. Smaller steps make smaller duals, and so smaller
 # first errors, a digit for a factor of ten: seven rounds. float64 starts nine digits lower: some sixty rounds. Clipping
-# keeps the numbers finite; but once the average dominates, all clipped duals are nearly the same vector, and the
-# differences, for which they are there, are lost. With $U_i$ the average is subtracted in every round and nothing is
+# keeps the numbers finite. But once the average dominates, all clipped duals are nearly the same vector, and their
+# differences, which are their purpose, are lost. With $U_i$ the average is subtracted in every round and nothing is
 # carried on.
 #
 # </details>
@@ -983,9 +983,9 @@ check("02.5", answer)
 # %% [markdown]
 # ## Summary
 # - Algorithm 1 with $P = I$ is a primal-dual method and is SCAFFOLD, with half of its uplink.
-# - Its subspace version follows by identities up to one step, the dropped $P^k (P^k)^\top$ in (11). With that step
-#   undone the method is SSF and reaches the solution of our deterministic problem; with it, clients store $r$ instead
-#   of $m$ numbers, and the error stalls.
+# - Its subspace version follows by identities up to one step, the dropped $P^k (P^k)^\top$ in (11). Without that step
+#   the method is SSF and reaches the solution of our deterministic problem. With it, clients store $r$ instead of $m$
+#   numbers, and the error stalls.
 # - The dual is $\eta \tau$ times the difference of average and own gradient in the **last** subspace, seen from the
 #   new one.
 # - Line 12 carries the average of the duals on, and every new basis stretches it. At $m/r = 2$ the factor is a little

@@ -67,10 +67,10 @@ key = start(0)
 # %% [markdown]
 # ## What the paper concludes, and what to believe
 #
-# One line for each sentence that a reader takes home. The outcome is computed from the committed results ("direction
-# holds", ...) and from the ledger of claims ("theory ..."). Brackets count the claims. A caveat is a hypothesis that
-# the paper needs and does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence,
-# [docs/report.md](../docs/report.md) the rule.
+# One line for each conclusion of the paper. Its outcome comes from the committed results, or from the ledger of claims
+# where runs decide nothing. Brackets are 95% intervals over n seeds. A caveat is a condition that the paper needs and
+# does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence, [docs/report.md](../docs/report.md)
+# the rule.
 
 # %%
 conclusions("ssf")
@@ -232,8 +232,8 @@ assert all(abs(measured / predicted - 1) < 0.1 for _, predicted, measured in row
 # (\tfrac1\rho W v - v)$ in the second.
 #
 # $Q'$ is independent of $Q$, so it shows the share $\rho$ of any squared length on average: of the error and of $v$
-# alike. The relative error in the mean square is therefore that before the change of subspace. On average $\lVert W v -
-# v \rVert^2$ is $(1 - \rho) \lVert v \rVert^2$, and $\lVert \tfrac1\rho W v - v \rVert^2$ is $(\tfrac1{\rho^2} \rho - 2
+# alike. So the change of subspace leaves the relative mean square error as it was. On average $\lVert W v - v \rVert^2$
+# is $(1 - \rho) \lVert v \rVert^2$, and $\lVert \tfrac1\rho W v - v \rVert^2$ is $(\tfrac1{\rho^2} \rho - 2
 # + 1) \lVert v \rVert^2$.
 #
 # So the root mean square error is $\sqrt{1 - \rho}$ in the first scale, whose correction is too short on average. It is
@@ -441,8 +441,8 @@ assert gap > 1e-3
 #
 # Three things travel down: the seed of $P_t$ (8 bytes), $c_{proj}$, and the model. A client needs all of $x^t$ to
 # compute gradients, not only $x_{proj}$. If it holds $x^{t-1}$, it rebuilds $x^t$ from the new $x_{proj}$ and the seed
-# of $P_{t-1}$, which it got a round ago. That is a `Replay` message of $r$ rows. If it was away for some rounds, it
-# needs one such step per round, with the seeds that it missed, or the model itself where that is smaller. The first
+# of $P_{t-1}$, which it got a round ago. That is a `Replay` message of $r$ rows. After some rounds away it needs one
+# such step per round, with the seeds that it missed. Where the model itself is smaller, it gets the model. The first
 # time, it needs the model. The alternative, `SSFReading(resend_model=True)`, sends the model every time.
 #
 # > **Predict.** Count per client and round, up and down together, relative to SCAFFOLD. What do you expect for
@@ -525,7 +525,7 @@ assert saved > sent
 # know one mechanism that does (notebook 02, section 3). With FedSub's own scale $P^\top P = \frac dr I$, every new
 # basis multiplies the average dual by about $\sqrt{d/r}$, and that average is pure rounding error.
 #
-# > **Predict.** A new basis every 5 rounds, $r = 5, 20, 50$ of $d = 100$. Which run leaves first? Does the paper's
+# > **Predict.** A new basis every 5 rounds, $r = 5, 20, 50$ of $d = 100$. Which run diverges first? Does the paper's
 # > pattern (NaN at $r = 50$ only) come out?
 
 # %% tags=["hide-input"]
@@ -555,20 +555,20 @@ assert all(last[rank, "printed"] > 1e3 and last[rank, "sums"] < 1 for rank in (5
 # lies a little below, most at small $r$.) The form (19) of the FedSub paper stays finite, for the same bytes. With
 # sampled clients it is another algorithm, since (15) to (19) assume that all take part.
 #
-# But the order is the reverse of the paper's table: **small** $r$ leaves first. So this mechanism explains that a
+# But the order is the reverse of the paper's table: **small** $r$ diverges first. So this mechanism explains that a
 # FedSub run can end in NaN. It does not explain why only $r = 50$ did.
 #
 # SSF's text leaves open which scale, which form and which treatment of absent clients its FedSub has. We ran the
-# readings that seemed plausible. Their names:
+# readings that seemed plausible. A run that diverges is called lost. Their names:
 #
 # | name | what it means |
 # |---|---|
 # | $P^\top P = (d/r) I$, $P P^\top = I$ | FedSub's own scale, orthonormal |
-# | no more said | a returning client's dual is turned by all bases that it missed |
-# | absent keep | its coordinates stay as they are (the tables below) |
-# | absent step, step turned | it goes on stepping, with the last endpoint as it was, or turned as well |
+# | nothing on absent clients | a returning client's dual is turned by all bases that it missed |
+# | absent keep | the dual's coordinates stay as they are (the tables below) |
+# | absent step, step turned | the dual goes on stepping, with the last endpoint as it was, or turned |
 # | stored endpoints | the mean in line 12 is over the last endpoints of all clients |
-# | dual not rotated | no dual is turned, of whomever |
+# | dual not rotated | no client's dual is turned |
 # | no r/m | line 6 without its factor |
 # | form sums | (19), as above |
 
@@ -615,14 +615,14 @@ assert not any(lost(name, rank) for name in names if "SSF" in name or "Full" in 
 # Over all readings SSF, FedAvg and SCAFFOLD stay finite. FedSub in its own scale, as printed, with a rotated dual, is
 # lost at both values of $r$. The same runs with `form="sums"`, or with the dual not rotated, are not.
 #
-# How well a finite FedSub does is not robust. Its plateau moves over the range printed above with choices that the
-# paper does not state, and some of them end below SSF. The same holds for SSF and SCAFFOLD. Averaging $c$ over all
-# clients, or drawing minibatches without replacement, lowers their plateaus. (One seed each, with minibatch noise: read
-# the picture for its large differences only.)
+# The plateau of a finite FedSub is not robust. It moves over the range printed above with choices that the paper does
+# not state, and some of them end below SSF. The same holds for SSF and SCAFFOLD. Averaging $c$ over all clients, or
+# drawing minibatches without replacement, lowers their plateaus. (One seed each, with minibatch noise: read the picture
+# for its large differences only.)
 #
-# One reading of the picture has the paper's pattern: NaN at $r = 50$ and not at $r = 20$. It ran 25,000 rounds and left
-# after 19,000. The others ran 5,000 rounds, too few for a divergence as slow; "absent keep" runs for 25,000 in the
-# tables below.
+# One reading of the picture has the paper's pattern: NaN at $r = 50$ and not at $r = 20$. It ran 25,000 rounds and
+# diverged after 19,000. The others ran 5,000 rounds, too few for so slow a divergence; "absent keep" runs for 25,000 in
+# the tables below.
 #
 # SSF's text does not say what becomes of the dual of a client that is not sampled. In FedSub's own paper everyone takes
 # part, and its line 12 stands under "Client $i$" without saying for which $i$. A program may run line 12 for all $n$
@@ -700,7 +700,7 @@ assert unclear == [(0.5, 20, "Full-FedAvg")]
 # ones, all below them.
 #
 # None of this is printed, Table 1 says another period, and we found it among many readings. So it is a likely account
-# of what was run, and no proof. The NaN would then be no property of FedSub: line 12 is run for clients that have
+# of what was run, and no proof. If it is right, the NaN is no property of FedSub: line 12 was run for clients that had
 # nothing new to say.
 #
 # ## 6. The paper's figures and tables
@@ -748,9 +748,9 @@ beside("ssf/table2")
 assert all(near_print(cell) for cell in record["cells"])
 
 # %% [markdown]
-# A row such as SSF < Full-FedAvg holds the second method's error over the first one's, paired by seed. Above 1 the two
-# stand in the printed order. Where the interval holds 1, five seeds do not decide. Some methods are printed as level
-# (FedSub and SSF at $r = 1$: 0.281 and 0.282). There we test for a factor within 1.5.
+# A row such as SSF < Full-FedAvg is the second method's error divided by the first one's, paired by seed. Above 1 the
+# two stand in the printed order. Where the interval contains 1, five seeds do not decide. Some methods are printed as
+# level (FedSub and SSF at $r = 1$: 0.281 and 0.282). There we test for a factor within 1.5.
 #
 # ### Figure 2 and Table 3: the subspace dimension, at high heterogeneity
 #
@@ -824,7 +824,7 @@ assert len(turned) == 2
 #
 # ### Figure 4 and Table 5: a deep network
 #
-# CIFAR-100, ResNet-110. What of them was run, and on what, their records say; notebook 10 shows them.
+# CIFAR-100, ResNet-110. Their records say what was run, and on which data; notebook 10 shows them.
 
 # %%
 what_was_run("ssf/fig4", "ssf/table5")
@@ -905,8 +905,8 @@ check("03.1", answer)
 # answer = math.ceil(math.log(1e-4) / math.log(1 - 2 / 64))
 # ```
 #
-# In the meantime every client has sent the size of $2 \cdot 291 \cdot 2 / 64 \approx 18$ full models and received as
-# much. A full memory takes time to fill.
+# In the meantime every client has sent the equivalent of $2 \cdot 291 \cdot 2 / 64 \approx 18$ full models and received
+# as much. A full memory takes time to fill.
 #
 # </details>
 
@@ -948,7 +948,7 @@ check("03.2", answer)
 
 # %% [markdown]
 # **Exercise 3** (2 points). *Break it, and predict what goes red.* A programmer hands SSF a basis in FedSub's scale, $P
-# P^\top = \tfrac dr I_r$ with $r = d/4$, and changes nothing else. One round with all clients, $x$ so to speak at rest
+# P^\top = \tfrac dr I_r$ with $r = d/4$, and changes nothing else. One round with all clients, $x$ nearly at rest
 # ($\eta_\ell \approx 0$), exact gradients, controls with $\frac1N \sum_i c_i = c$. Which of these fail?
 #
 # - `"rows"`: $P P^\top = I_r$;
@@ -1125,8 +1125,8 @@ check("03.7", answer)
 # - The paper's numbers for SSF, SCAFFOLD and FedAvg come out. FedSub's depend on readings that are open. Its NaN at $r
 #   = 50$ alone came out in two of them. One of the two also has the printed orders: absent clients step their duals
 #   with stale endpoints, and every round has a new basis.
-# - Its lemmas and its rate, why there is a $12K^3$, and what of it is tight: notebook 04, sections 6 to 8 and
-#   exercise 5.
+# - Notebook 04, sections 6 to 8 and exercise 5, has its lemmas and its rate: why there is a $12K^3$, and how tight it
+#   is.
 #
 # ## References
 # - S. Zhu, Z. Huang, Y. Xu, P. Li: Subspace Optimization for Efficient Federated Learning under Heterogeneous Data,

@@ -28,7 +28,7 @@
 # - `flss`: FLSS, updates projected on directions of earlier rounds (06);
 # - `decomfl`: DeComFL, where scalars along random directions travel instead of gradients (07).
 #
-# Of the last three some claims appear in section 10, to be read for their form.
+# Section 10 shows some claims of the last three, to be read for their form.
 #
 # ## Symbols
 # Each story keeps the letters of its paper. Sections 3 to 5 are FedSub's, sections 6 to 8 and the exercises SSF's.
@@ -76,8 +76,8 @@ key = start()
 # %% [markdown]
 # ## What the papers conclude by proof alone
 #
-# Computed from the ledger; [docs/conclusions.md](../docs/conclusions.md) has all that the papers conclude, those that
-# rest on experiments too, with the claims behind each.
+# Computed from the ledger. [docs/conclusions.md](../docs/conclusions.md) has all conclusions, those from experiments
+# too, with the evidence of each.
 
 # %%
 for paper in ("fedsub", "ssf"):
@@ -195,9 +195,8 @@ assert all(r["counterexample"] for r in records.values() if r["error"])
 assert all(bool(r["error"]) == (r["verdict"] in ("slip", "false-as-stated")) for r in records.values())
 
 # %% [markdown]
-# The choice is unfair: it was made for instruction, so the false ones are over-represented. What is not a matter of
-# choice is the last column. Each check that says "holds" has a control next to it that says "refuted"; and
-# each false statement comes with an instance on which it fails.
+# We chose claims that teach, so false ones are over-represented. The last column does not depend on the choice: beside
+# each check that says "holds" a control says "refuted". Each false statement comes with an instance on which it fails.
 #
 # The next cell defines the one tool of this notebook. `tell(name)` prints the entry of a claim.
 
@@ -275,8 +274,8 @@ assert abs(measured["Gaussian"][ranks.index(10)] - 0.7416) < 0.02
 # 74%. The second half holds for all three constructions. The first holds exactly for two of them, and for Gaussian
 # bases only approximately, where $r \ll m$. The entry above says what the ledger makes of that.
 #
-# Does it matter? The variance bound (35) inherits it: what was $\tfrac mr - 1$ becomes $\tfrac{m+1}{r}$, at these
-# sizes 2.1 in place of 1 (notebook 01 measures it).
+# Does it matter? The variance bound (35) inherits it: $\tfrac mr - 1$ becomes $\tfrac{m+1}{r}$, at these sizes 2.1
+# instead of 1 (notebook 01 measures it).
 
 # %% [markdown]
 # ## 4. A wrong step to a right end: FedSub's (20)
@@ -309,9 +308,8 @@ assert all(abs(frobenius - m) < 1e-9 and abs(spectral - theta) < 1e-9 for _, the
 # The Frobenius norm squared is $m_\ell$, whatever the rank: too large by the factor $r_\ell$. The smallest
 # counterexample needs no random basis at all: $P = I$ in two dimensions, $\lVert P \rVert_F^2 = 2$, $\theta_m = 1$.
 #
-# With the spectral norm in the middle both steps are right, and the **ends**, which is all that the proof uses later,
-# stay as printed. So this false statement does no harm. That is worth knowing too, and the ledger's field `implies`
-# says it.
+# With the spectral norm in the middle both steps are right, and the **ends** stay as printed. The proof uses only the
+# ends later, so this false statement does no harm. The ledger's field `implies` says so.
 
 # %% [markdown]
 # ## 5. True on paper: the average of the dual variables
@@ -393,7 +391,7 @@ assert 0.08 < entry["margin"] < 0.12
 # %% [markdown]
 # The search climbs on *left over right* through the algorithm's own code, from random starts. It tries losses of both
 # signs of curvature and up to $K = 8$ steps, and cannot get above 0.1 there. Is that the truth or a weak search? In one
-# dimension we can solve it, for every $K$; the 0.12 above is found so. With $F = -\tfrac L2 x^2$ (curvature as negative
+# dimension we can solve it for every $K$, which gives the 0.12 above. With $F = -\tfrac L2 x^2$ (curvature as negative
 # as allowed) each local step multiplies the distance by $q = 1 + \eta_\ell L$, and
 #
 # $$\text{drift part: } \frac{\sum_{k<K} (q^k - 1)^2}{12 K^3 (\eta_\ell L)^2}, \qquad
@@ -454,9 +452,9 @@ assert abs(1 / noise_part(1000, 1e-4) - 12) < 0.1
 # The crosses also show what "worst ratio" means. At $K = 8$, the largest $K$ at which the search runs, it finds 0.095,
 # a lower bound on the tightness. For large $K$ the ledger adds this family, whose limit is $(e - 2)/6 = 0.12$.
 #
-# What the entry reads into the lemma is of another kind: fresh noise in every step, as its proof has it (Step 4).
-# Assumption 2 as printed allows a client to keep one minibatch for all its steps (the ledger has that under `ssf.A2`).
-# Then the noise adds up, and from some $K$ on the lemma is false: exercise 1.
+# The entry adds an assumption to the lemma: fresh noise in every step, as its proof has it (Step 4). Assumption 2 as
+# printed allows a client to keep one minibatch for all its steps (`ssf.A2` in the ledger). Then the noise adds up, and
+# from some $K$ on the lemma is false: exercise 1.
 
 # %% [markdown]
 # ## 7. Adding metres to seconds: SSF's Theorem 1
@@ -528,10 +526,10 @@ assert max(ratios["repaired"]) < 1
 assert max(ratios["repaired"]) <= min(ratios["repaired"]) * (1 + 1e-9)
 
 # %% [markdown]
-# It does not. Measured in large units (small $a$) the heterogeneity term vanishes from the bound and the run does
-# not. The repaired bound, with $5 L^2 K^2 \eta_\ell^2 C_0/(\rho T)$ for the second term, gives the same answer in every
-# unit. For *typical* numbers ($L \approx 1$) nothing dramatic happens, which is how such an error survives reading.
-# Corollary 1 inherits it (`ssf.cor1`, `ssf.cor1.eq124`).
+# It does not. In large units (small $a$) the heterogeneity term vanishes from the bound, but the run stays. The
+# repaired bound, with $5 L^2 K^2 \eta_\ell^2 C_0/(\rho T)$ for the second term, gives the same answer in every unit.
+# For *typical* numbers ($L \approx 1$) nothing dramatic happens, which is how such an error survives reading. Corollary
+# 1 inherits it (`ssf.cor1`, `ssf.cor1.eq124`).
 
 # %% [markdown]
 # ## 8. An independence that is not there: SSF's (42) *
@@ -575,12 +573,12 @@ assert all(abs(value + h * lr / 4) < 1e-12 for value, h in zip(products[2], curv
 # the printed argument is right. With positive curvature the error is in the paper's favour; with negative curvature
 # local steps amplify the noise. The argument treats $\bar g$ as if it were known before the noise is drawn.
 #
-# (55), further on, puts this split into the descent lemma, and is too small by what is missing. Is Lemma 3, which is
-# read off it, false, then? Not with what the ledger adds to it, all clients and fresh noise. A client that amplifies
-# its noise stands on a curve that bends down, and there the loss lies below the parabola of the descent lemma by as
-# much. [Steps 3.5 to 3.11 of the proof](../docs/theory/ssf.md) write that down. What the noise does to later
-# gradients cancels, and the lemma holds with its printed constants, for steps of the server up to $1/(2L)$, twice the
-# printed ones.
+# Inequality (55) puts this split into the descent lemma, and is too small by the missing product. Lemma 3 is read off
+# (55). Is it false, then? Not with the ledger's two additions, all clients and fresh noise. A client that amplifies its
+# noise stands on a curve that bends down, and there the loss lies below the parabola of the descent lemma by as much.
+# [Steps 3.5 to 3.11 of the proof](../docs/theory/ssf.md) write that down. What the noise does to later gradients
+# cancels, and the lemma holds with its printed constants, for steps of the server up to $1/(2L)$, twice the printed
+# ones.
 
 # %% [markdown]
 # ## 9. A taxonomy of errors
@@ -675,8 +673,8 @@ assert all(r["counterexample"] for r in false)
 # %% [markdown]
 # **Tightness.** For an inequality that survives its attack, the worst ratio (left side over right side at the worst
 # instance found) says how much of the bound is used. At 1 the constant cannot be lowered; at 0.01 it could be a hundred
-# times smaller, as far as the search can see. Shown are the claims that rest on a search, and hold: proved identities
-# and counts have no such number.
+# times smaller, as far as the search can see. The picture shows the claims that rest on a search and hold; proved
+# identities and counts have no such number.
 
 # %% tags=["hide-input"]
 # Picture: worst ratios of the inequalities that survive, in order
@@ -702,7 +700,7 @@ show(figure)
 
 # %% [markdown]
 # **Ten stories.** One line each: what it is, how it ends, and the left side over the right one at the worst instance
-# found. A statement allows 1 at most. No number: the ratio grows without limit, or there is none.
+# found. A statement allows 1 at most. Without a number, the ratio grows without limit or does not exist.
 
 # %%
 stories = {  # and where a picture stands in `figures/`
@@ -727,7 +725,7 @@ table(
 )
 
 # %% [markdown]
-# And one of them on a screen: statement, attack, counterexample, repair, and a picture. Where `figures/` has no
+# Here is one of them in full: statement, attack, counterexample, repair, and a picture. Where `figures/` has no
 # picture, ours shows how far the statement is off. Change the name and run the cell again.
 
 

@@ -91,10 +91,10 @@ key = start(0)
 # | EF21-P | whole models in training; random entries go up, the largest missing ones come down |
 # | FedBAT | clients learn their update through its own binarisation: one bit per entry |
 #
-# One line for each sentence that a reader takes home. The outcome is computed from the committed results ("direction
-# holds", ...) and from the ledger of claims ("theory ..."). Brackets count the claims. A caveat is a hypothesis that
-# the paper needs and does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence,
-# [docs/report.md](../docs/report.md) the rule.
+# One line for each conclusion of the paper. Its outcome comes from the committed results, or from the ledger of claims
+# where runs decide nothing. Brackets are 95% intervals over n seeds. A caveat is a condition that the paper needs and
+# does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence, [docs/report.md](../docs/report.md)
+# the rule.
 
 # %%
 conclusions("mud")
@@ -102,11 +102,9 @@ conclusions("mud")
 # %% [markdown]
 # ## 1. The algorithm *
 #
-# Put together from Sections 2, 3.1 and 3.3:
-#
-# Beside each equation stands the code that does it, read from the installed package. `D` is the decomposition of all
-# layers: `D.update(u)` makes the update of the model from the flat vector `u` of all factors, and `D.pullback(u, g)` is
-# the chain rule.
+# The box puts Sections 2, 3.1 and 3.3 together. Beside each equation stands the code that does it, read from the
+# installed package. `D` is the decomposition of all layers: `D.update(u)` makes the update of the model from the flat
+# vector `u` of all factors, and `D.pullback(u, g)` is the chain rule.
 
 # %% tags=["hide-input"]
 # The box, and our code beside it
@@ -208,9 +206,9 @@ assert ends["FedMUD, no reset"]["error"][-1] > 0.9 * floor
 assert ends["FedMUD, s = 1"]["error"][-1] < 0.3 * floor
 
 # %% [markdown]
-# FedLMT and FedMUD without resets end at about the best model of rank 1. With resets FedMUD goes on: what remains of
-# its error does not come from the rank. This is the paper's first point, and it is not about information in a message:
-# all four send the same 40 numbers.
+# FedLMT and FedMUD without resets end at about the best model of rank 1. With resets FedMUD goes on: the rank does not
+# limit it. This is the paper's first point. It is not about information in a message: all four send the same 40
+# numbers.
 #
 # ## 3. How to decompose: Kronecker blocks *
 #
@@ -260,13 +258,13 @@ assert all(rank == m for name in list(makers)[1:] for _, rank in found[name])
 
 # %% [markdown]
 # BKD has full rank for any number of blocks, as Section 3.2 and Appendix B say. (One count is off: the text gives the
-# ratio of low rank as $2(m+n)r/mn$, twice what its own figure and the public code have. Those of Kronecker blocks are
-# right.)
+# ratio of low rank as $2(m+n)r/mn$, twice the ratio of its own figure and of the public code. The ratios of Kronecker
+# blocks are right.)
 #
 # ### 3.2 Two shapes where it fails
 #
-# A block has $z^4$ entries, and the last one is cut off after $mn$ in all. Can this cost the rank? The package's
-# tests try all shapes up to 14 x 14 and up to 4 blocks (16 in a square), with exact arithmetic. There are two
+# A block has $z^4$ entries. The last block is cut off where all blocks together have $mn$. Can this cost the rank? The
+# package's tests try all shapes up to 14 x 14 and up to 4 blocks (16 in a square), with exact arithmetic. There are two
 # exceptions: 2 x 2 with $z = 2$, and 6 x 3 with one block.
 #
 # > **Predict.** 2 x 2, one block: $z = \lceil 4^{1/4} \rceil = 2$, so that the block is 4 x 4 and only its first 4
@@ -304,8 +302,8 @@ print(f"the 2 x 2 update is an outer product: {float((cut - outer).abs().max()) 
 assert float((cut - outer).abs().max()) < 1e-15
 
 # %% [markdown]
-# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
-# `moving("kronecker", live=True)`.
+# **A picture that moves.** You see the first frame. The book has sliders in its place, and `moving("kronecker",
+# live=True)` shows them in JupyterLab.
 
 # %%
 moving("kronecker")
@@ -348,7 +346,7 @@ assert all(row[1] > row[2] for row in rows[1:])
 
 # %% [markdown]
 # For independent entries the two are alike: a rearrangement of independent entries is a matrix of independent entries.
-# Gradients have structure, a gradient of a linear layer is a sum over few images of outer products, and rank 1 holds
+# Gradients have structure: the gradient of a linear layer is a sum of outer products over few images. Rank 1 holds
 # **more** of it than a Kronecker block does. So the upper bound on the rank is no reason in itself for BKD to be
 # better. Whether it trains better is a question for experiments; they follow in sections 7 and 8.
 #
@@ -425,8 +423,8 @@ assert all(3 < b / a < 5 for _, *values in rows for a, b in pairwise(values))
 # Four times: the relative gap is of the order of $\eta^2$. With $V = 0$ after every reset it is small for small steps.
 # It grows with the local movement, so with $\eta$, $E$ and the window $s$ (without resets neither factor is small).
 #
-# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
-# `moving("averages", live=True)`.
+# **A picture that moves.** You see the first frame. The book has sliders in its place, and `moving("averages",
+# live=True)` shows them in JupyterLab.
 
 # %%
 moving("averages")
@@ -522,9 +520,9 @@ assert all(abs(measured / predicted - 1) < 0.15 for _, predicted, measured in ro
 # + \mathcal O(\eta^{2-c})\big[1+(L-\rho)\,\mathcal O(\Gamma_u^4+\Gamma_v^4)\big], \tag{10}$$
 #
 # with $\Gamma_u^2 = \min\{2\epsilon_u^2 + 2\eta^2S^2G^2\kappa_v^2,\; \kappa_u^2\}$ (Lemma 2) and $\Gamma_v$ alike. In
-# words: gradients get small like $1/T$, down to a floor; every decomposed layer raises the floor by the size of its
-# factors, and resets keep these small. The remarks conclude: with $\eta = 1/\sqrt T$ it is FedAvg's rate
-# (`mud.remark1`), slower for a larger $S$ (`mud.remark2`), slowest for FedLMT, which never resets (`mud.remark3`).
+# words: gradients get small like $1/T$, down to a floor. Every decomposed layer raises the floor by the size of its
+# factors, which resets keep small. The remarks conclude: with $\eta = 1/\sqrt T$ it is FedAvg's rate (`mud.remark1`),
+# slower for a larger $S$ (`mud.remark2`), slowest for FedLMT, which never resets (`mud.remark3`).
 #
 # > **Predict.** A rank-1 update without resets cannot become a matrix of rank 2 (section 2). Can (10) be true for it?
 
@@ -606,8 +604,8 @@ assert rows[0][5] == "100%"
 assert rows[-1][5] == "0%"
 
 # %% [markdown]
-# At $r = 1$ in all draws; only the full rank never. The mean is $rv$ throughout. So a single draw may be blind, and the
-# next one sees: it is the **redraw** that Theorem 1 would have to use, and does not.
+# At $r = 1$ in all draws, at full rank never. The mean is $rv$ throughout. So a single draw may be blind, and the next
+# one sees. Theorem 1 would have to use this **redraw**, and does not.
 #
 # ### 5.3 What resets with fresh factors do
 #
@@ -650,9 +648,9 @@ assert entries[0]["verdict"] == "holds"
 # + \frac{L_s\,\eta\,c_U\,\sigma^2}{r v\,N}, \qquad \eta \le \frac{r v}{L_s c_U}.$$
 #
 # In words: this is FedAvg's rate with a step that is $rv$ times as long. The price of a random low rank: the noise
-# counts $c_U/(rv)^2 \approx (m+r)/r$ times, and the longest step is shorter by as much. Left below: full rank, where a
-# repaired Theorem 1 holds; (71), at the end of the appendix's proof, has the terms that (10) hides in its $\mathcal O$.
-# Right: rank 1 and a gradient that $U$ misses.
+# counts $c_U/(rv)^2 \approx (m+r)/r$ times, and the longest step is shorter by as much. Below, on the left: full rank,
+# where a repaired Theorem 1 holds. (Formula (71), at the end of the appendix's proof, has the terms that (10) hides in
+# its $\mathcal O$.) On the right: rank 1 and a gradient that $U$ misses.
 
 # %% tags=["hide-input"]
 # Picture: the repaired bounds and measured gradients (a committed result); checks
@@ -693,8 +691,8 @@ assert rows[0][2] < rows[1][2] < rows[2][2]
 
 # %% [markdown]
 # For the product never is best: its factors grow along the gradient, and its steps with them, until a reset takes both
-# away. With AAD the steps do not grow, and never is worst. So what resets buy is reach; what they cost or bring in
-# speed depends on the form and on the problem.
+# away. With AAD the steps do not grow, and never is worst. So resets buy reach. Whether they cost or bring speed
+# depends on the form and on the problem.
 #
 # ### 5.4 What AAD changes in the theory
 #
@@ -719,10 +717,10 @@ assert 90 < rows[2][1] / rows[1][1] < 110
 assert abs(rows[2][2] - rows[0][2]) < 1e-9
 
 # %% [markdown]
-# The product's curvature grows with the square of its factors, so no constant serves everywhere (`mud.A1`). Factors
-# can grow exponentially between resets: for $f = -w$, $U$ goes from 10 to 320 in six steps, where the printed bound
-# allows 31 (`mud.A3.exact`). With AAD $h$ has one constant, $L_s\Vert A\Vert^2$, and Assumption 3 is not needed; nor
-# has the server's mean an error that a bound must carry (`mud.eq8-9`). Exercise 7 asks what is left.
+# The product's curvature grows with the square of its factors, so no constant serves everywhere (`mud.A1`). Factors can
+# grow exponentially between resets: for $f = -w$, $U$ goes from 10 to 320 in six steps, where the printed bound allows
+# 31 (`mud.A3.exact`). With AAD $h$ has one constant, $L_s\Vert A\Vert^2$, and Assumption 3 is not needed. The server's
+# mean has no error that a bound must carry, either (`mud.eq8-9`). Exercise 7 asks what is left.
 #
 # ## 6. What 1/32 means
 #
@@ -820,8 +818,8 @@ assert right_of["FedLMT"] < right_of["FedMUD"] < right_of["FedAvg"]
 assert rows[2][2] < rows[0][2] / 15
 
 # %% [markdown]
-# One seed; read no more into it than that a model of rank 1 is not enough and updates of rank 1 are, for a seventeenth
-# of the bytes.
+# One seed shows no more than this: a model of rank 1 is not enough, and updates of rank 1 are, for a seventeenth of the
+# bytes.
 #
 # ## 8. How to read the paper's tables
 #
@@ -867,8 +865,8 @@ assert all(2 <= ratio <= 4 for ratio in larger)
 
 # %% [markdown]
 # The prediction is $\sqrt{384}/8 = 2.4$ to $\sqrt{768}/8 = 3.5$. Plain FedMUD meets it, on a grid of powers of two.
-# With AAD and +F both best values lie at an end of their grid, so the ratio 2 is that of the ends. A best value at an
-# end means that nothing was tried beyond it.
+# With AAD and +F both best values lie at an end of their grid, so the ratio 2 only compares the ends: nothing was tried
+# beyond them.
 #
 # Tuning can make an order or unmake it. On CIFAR-10 a shorter run with fewer settings showed none of the orders below.
 # A second one, with twelve settings and three seeds, had FedMUD+BKD+AAD ahead of FedBAT. With sixteen settings that
@@ -934,9 +932,9 @@ assert found == [[2.4, 1.7, 3.2, 85.1, 87.1], [2.2, 0.1, 4.3, 88.0, 89.2]]
 assert 1.5 < gains[0]["up_bytes"] / ratios["FMNIST N1", "of the whole network"]["up_bytes"] < 1.6
 
 # %% [markdown]
-# With the ratio of the whole network FedPara has the *lowest* ranks of all, with that of each layer the highest. The
-# second reading gains 2.4 points [1.7, 3.2] under N1, for half as many bytes again. So *contradicted* is said of one
-# reading, and the paper's number may come from the other.
+# With the ratio of the whole network FedPara has the *lowest* ranks of all, with the ratio of each layer the highest.
+# The second reading gains 2.4 points [1.7, 3.2] under N1, for half as many bytes again. So the verdict *contradicted*
+# holds for one reading, and the paper's number may come from the other.
 #
 # ### 8.3 Resets, and the size of the first factors
 #
@@ -1135,8 +1133,8 @@ check("05.6", answer)
 #
 # AAD removes the covariance of the clients' factors, a share of order $\eta^2$ of the update. And it makes the loss as
 # smooth in the factors as in the model, up to a constant. What a message of a 32nd can say stays a 32nd: the update is
-# $Au$ with far fewer numbers in $u$ than in $w$. Resets let other directions in, one draw after the other, and
-# $AA^\top$ is no projector, so that even within its range the steps are not gradient steps. In section 8 it is behind
+# $Au$ with far fewer numbers in $u$ than in $w$. Resets let other directions in, one draw after the other. And
+# $AA^\top$ is no projector, so even within its range the steps are not gradient steps. In section 8 it is behind
 # FedAvg.
 #
 # </details>

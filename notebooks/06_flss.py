@@ -15,7 +15,7 @@
 # ## What you will learn
 # - the algorithm as a reading of the appendix, beside the code that runs;
 # - how the SVD of a trajectory is kept up to date without holding the trajectory, checked against the exact one;
-# - what projecting updates, gradients or both changes, and when nothing;
+# - what it changes to project updates, gradients or both, and when nothing;
 # - why a subspace that is fed with its own projected updates stands still, and what keeps it "streaming";
 # - the proved part: the bound behind $\rho_R$, and the effect of a larger $R$ on bound, error and cost;
 # - which assumptions exclude each other, and which subspaces contain the solution at all;
@@ -75,15 +75,15 @@ key = start(0)
 # | SignSGD with error feedback, "Signsgd+EF" | one bit per entry and a scale; what is lost is added next round |
 # | STC | the largest entries only, as signs, up and down; the rest waits |
 # | FetchSGD | a count sketch of the update, with momentum and error kept inside the sketch |
-# | LBGM | one number in place of an update that lies along the last one sent whole |
+# | LBGM | one number instead of an update that lies along the last one sent whole |
 # | FedProx, FedDyn | whole models; the loss adds the distance to the global model (FedDyn: a linear term) |
 # | MOON, FedGen | whole models; the local loss ties features to the global model's, or to generated ones |
 # | FedNTD | whole models; the local loss ties the false classes' outputs to the global model's |
 #
-# One line for each sentence that a reader takes home. The outcome is computed from the committed results ("direction
-# holds", ...) and from the ledger of claims ("theory ..."). Brackets count the claims. A caveat is a hypothesis that
-# the paper needs and does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence,
-# [docs/report.md](../docs/report.md) the rule.
+# One line for each conclusion of the paper. Its outcome comes from the committed results, or from the ledger of claims
+# where runs decide nothing. Brackets are 95% intervals over n seeds. A caveat is a condition that the paper needs and
+# does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence, [docs/report.md](../docs/report.md)
+# the rule.
 
 # %%
 conclusions("flss")
@@ -91,7 +91,7 @@ conclusions("flss")
 # %% [markdown]
 # ## 1. The algorithm *
 #
-# What the appendix prints is this:
+# The appendix prints:
 #
 # $$\mathbf g_t^k = \mathbf w_{t+1}^k - \mathbf w_t \;\;(\tau \text{ local SGD steps}), \qquad
 # \hat{\mathbf g}_t^k = \mathrm{Proj}_P\big(\mathrm{Proj}_{?}(\mathbf g_t^k)\big), \qquad
@@ -99,8 +99,8 @@ conclusions("flss")
 #
 # $$\mathrm{Proj}(\mathbf g) = P P^\top \mathbf g, \tag{7}$$
 #
-# and that $P$ comes from the truncated SVD of $G \in \mathbb R^{d \times J}$, whose columns are sampled global updates
-# (C.5). Put together, our reading is the box below.
+# $P$ comes from the truncated SVD of $G \in \mathbb R^{d \times J}$, whose columns are sampled global updates (C.5).
+# The box below is our reading.
 #
 # Its last line is a choice. The paper says "streaming" and "continuously updating the subspace", and its cost column
 # leaves room for exactly this (section 5). The class has a field for each open point.
@@ -232,8 +232,8 @@ assert 0.9 * float(share[3]) < held <= float(share[3]) + 1e-12
 #
 # ### 2.3 Projecting updates, gradients, or both (Table 1)
 #
-# Table 1 compares three objects: the update, $P P^\top \mathbf g$; each local gradient, $P P^\top \nabla F_k$, so that
-# the client never leaves the subspace; both.
+# Table 1 projects three objects: the update, $P P^\top \mathbf g$; each local gradient, $P P^\top \nabla F_k$; both.
+# With projected gradients a client never leaves the subspace.
 #
 # > **Predict.** Which of the three train the same model? Does the answer change with a single local step?
 
@@ -261,16 +261,15 @@ assert [row[1:] for row in rows] == [["True", "True"], ["True", "False"]]
 
 # %% [markdown]
 # Without momentum (Appendix D has none) local steps along projected gradients add up to an update that is already in
-# the span of $P$; projecting it again changes nothing. So "both" and "gradient" are one method, "both" merely sends $R$
+# the span of $P$; projecting it again changes nothing. So "both" and "gradient" are one method; "both" merely sends $R$
 # numbers instead of $d$. The paper prints 55.98 and 56.10, 57.58 and 57.01, 56.58 and 56.28 for the two. Equal methods
 # differ by up to 0.57, which is a lower bound on the noise in the table. Keep it in mind when reading differences of
 # this size elsewhere.
 #
 # ## 3. What "streaming" can mean *
 #
-# After $T_0$, which vectors enter $G$? If it is the global updates of **projected** rounds, they lie in the span of
-# $P$ already. Three readings: $P$ stays fixed; projected updates are added; every fifth round is not projected and
-# its update is added.
+# After $T_0$, which vectors enter $G$? Global updates of **projected** rounds lie in the span of $P$ already. Three
+# readings: $P$ stays fixed; projected updates are added; every fifth round is not projected and its update is added.
 #
 # > **Predict.** 20 rounds after $T_0$, $R = 4$. How many dimensions does the model move in, with each reading?
 
@@ -292,13 +291,13 @@ table(["reading", "dimensions visited after T0"], dimensions.items())
 assert list(dimensions.values()) == [4, 4, 8]
 
 # %% [markdown]
-# A subspace fed with its own output stands still: $P$ may turn within its span, but no new direction can enter. It
-# takes something from outside. In 20 rounds there are four unprojected ones, each of which brings a direction. This is
-# why the package's default is the third reading. (Local updates before projection would also do, but would have to be
-# sent, at $d$ numbers each.)
+# A subspace fed with its own output stands still: $P$ may turn within its span, but no new direction can enter.
+# Something must come from outside. Of 20 rounds four are unprojected, and each brings a direction. This is why the
+# package's default is the third reading. (Local updates before projection would also do, but would have to be sent, at
+# $d$ numbers each.)
 #
-# Do the readings matter for the result? Digits, three seeds, 40 rounds; the differences are between runs with equal
-# seeds, so that the data and the batches are the same.
+# Do the readings matter for the result? We run the digits with three seeds and 40 rounds. Differences are between runs
+# with the same seed, so with the same data and batches.
 
 # %%
 others = {
@@ -330,10 +329,10 @@ assert losses["P stays (refresh=0)"] != losses["every fifth round unprojected"]
 
 # %% [markdown]
 # On this small problem all projected variants but `sr = 3` lie close to each other, 0.02 to 0.03 behind FedAvg in
-# training loss after as many rounds. For columns of norm 1 the interval holds zero. Test accuracy hardly separates
-# them. Moving three times as far per local step inside the subspace (`sr = 3`) lowers test accuracy in every seed.
-# Its loss scatters too much for three seeds. FedAvg's own rate is already large. None of this says what happens on
-# larger problems (section 7).
+# training loss after as many rounds. For columns of norm 1 the interval contains zero. Test accuracy hardly separates
+# them. Moving three times as far per local step inside the subspace (`sr = 3`) lowers test accuracy in every seed. Its
+# loss scatters too much for three seeds to decide. FedAvg's own rate is already large. None of this says what happens
+# on larger problems (section 7).
 #
 # ## 4. What is proved *
 #
@@ -388,7 +387,7 @@ assert entries[0]["margin"] < 0.26
 # $2L(F_k - F_k^*)$. By this a client at its minimum would not move, however noisy its gradients (`flss.eq16`; (18),
 # (21) and (27) inherit or repeat the step). The sum before (28) counts one gradient too many (`flss.drift-formula`).
 # The second pays for the first. A third, in (14), drops a factor $N$ before a term that the next step drops anyway
-# (`flss.eq14-centering`). And no instance comes nearer to the theorem's right side than a quarter of it.
+# (`flss.eq14-centering`). No instance reaches more than a quarter of the theorem's right side.
 #
 # Why "given $\mathbf w_t$"? The smallest counterexample to the other reading: $F = \frac12\Vert\mathbf w\Vert^2$,
 # $\mathbf w_t$ is $(1, 0)$ or $(-1, 0)$, each half the time, and $P = (0, 1)^\top$. Then $\mathbb E[\mathbf g_t] = 0$,
@@ -410,7 +409,7 @@ print(f"E|w|² after {rounds} rounds: {sum(ends) / 2:g}; Corollary C.4.1: at mos
 assert sum(ends) / 2 == 1 > bound
 
 # %% [markdown]
-# The model does not move, and the bound falls below what is left.
+# The model does not move, and the bound falls below its error.
 #
 # ### 4.2 The projection error, and where $\rho_R$ comes from
 #
@@ -438,8 +437,8 @@ assert G2["left"] > 8 * G2["right"]
 
 # %% [markdown]
 # With constant steps and gradients that are bounded in every draw, both sides can meet. With falling steps, which
-# Corollary C.4.2 asks for, it is false: the columns of $G$ come from rounds with longer steps than $\eta_t$ (exercise 4
-# repairs it).
+# Corollary C.4.2 asks for, (10) is false: the columns of $G$ come from rounds with longer steps than $\eta_t$ (exercise
+# 4 repairs it).
 #
 # The larger point is what (10) is about: the updates **from which $P$ was made**. Lemma C.2.1 below uses it for local
 # updates of later rounds.
@@ -501,10 +500,10 @@ assert shares["right side of (10)"][3] > 200
 
 # %% [markdown]
 # Of the next updates, $R = 4$ misses nearly three quarters, and all 20 directions of the past still miss a third. The
-# appendix bounds this loss in one place, the last step of (14), and there it borrows (10), which is not about these
-# updates. That step holds all the same, for another reason, $\lVert \hat g \rVert \le \lVert g \rVert$
-# (`flss.eq14-e-term`). The right side of (10) is true of them here, and far away: with the largest gradient of the
-# run it allows 260 times the square of a mean update.
+# appendix bounds this loss in one place, the last step of (14). There it borrows (10), which is not about these
+# updates. That step holds all the same, because $\lVert \hat g \rVert \le \lVert g \rVert$ (`flss.eq14-e-term`). Here
+# the right side of (10) bounds these updates, too, from far away: with the largest gradient of the run it allows 260
+# times the square of a mean update.
 #
 # ### 4.3 What a larger $R$ does to the bound, and what to the error
 #
@@ -516,7 +515,7 @@ assert shares["right side of (10)"][3] > 200
 # In words: sampling clients costs a variance that falls with $M$, and projecting costs a share $\rho_R$ on top. But a
 # projection shortens: it cannot add to a variance. The ledger attacked two sharper statements without success. One is
 # the bound $\eta_t^2\tau^2G_\nabla^2\,\frac{N-M}{M(N-1)}$, without $\rho_R$ ("repaired" in the picture below). The
-# other is this package's round, where $\Gamma$ and any bound on the step go as well (`flss.sharper.round`):
+# other is for this package's round, without $\Gamma$ and without a bound on the step (`flss.sharper.round`):
 #
 # $$\mathbb E\Vert\mathbf w_{t+1}-\mathbf w^*\Vert^2 \le \Big(1-\frac{\mu\eta\tau}{2}\Big)
 # \mathbb E\Vert\mathbf w_t-\mathbf w^*\Vert^2 + \eta^2G_\nabla^2\Big(3\tau^2-2\tau
@@ -578,9 +577,9 @@ assert outside == sorted(outside, reverse=True)
 assert inside == sorted(inside)
 
 # %% [markdown]
-# The bound falls with $R$, the bounded quantity rises: more directions carry more sampling noise. What a larger $R$
-# really buys stands in the right panel: the part of the error **outside** the span, which falls to zero. It is no part
-# of the theorem, since 3.4.4 assumes it away. And the cost, for the CNN of 878,538 weights, 400 rounds, $T_0 = 200$:
+# The bound falls with $R$, the bounded quantity rises: more directions carry more sampling noise. The right panel shows
+# what a larger $R$ buys: the error **outside** the span falls to zero. The theorem has no such term, since 3.4.4
+# assumes it away. Now the cost, for the CNN of 878,538 weights, 400 rounds, $T_0 = 200$:
 
 # %%
 cnn, rows = PARAMETERS["CNN"], []
@@ -602,11 +601,11 @@ assert rows[2][3] == 200 * cnn
 # | the constant $C$ of (4) | falls, through $\rho_R$, by a third at most, mostly by a few percent (C.2.1: half) |
 # | the error inside the span | rises: sampling noise enters with every direction |
 # | the error outside the span | falls; this is what the assumption leaves out |
-# | words up | nothing to speak of: the unprojected rounds decide |
-# | memory, SVD, way down | grow like $dR$: $P$ is $R$ models long (section 5) |
+# | words up | hardly change: the unprojected rounds decide |
+# | memory, SVD, words down | grow like $dR$: $P$ is $R$ models long (section 5) |
 #
-# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
-# `moving("trajectory", live=True)`.
+# **A picture that moves.** You see the first frame. The book has sliders in its place, and `moving("trajectory",
+# live=True)` shows them in JupyterLab.
 
 # %%
 moving("trajectory")
@@ -643,8 +642,8 @@ assert all(abs(row[3] - row[-1]) < 1e-12 for row in rows)
 assert entries[1]["counterexample"]["gamma"] == "-5"
 
 # %% [markdown]
-# Where $L(\tau+1) \le 1$, $B$ is not positive: the steps grow, then turn negative (the model walks uphill). It takes
-# the condition $L(\tau+1) > 1$, which is not printed; or the sharper round above, which has no such term.
+# Where $L(\tau+1) \le 1$, $B$ is not positive: the steps grow, then turn negative (the model walks uphill). The
+# corollary needs the condition $L(\tau+1) > 1$, which is not printed. The sharper round above needs none.
 #
 # ### 4.5 Bounded gradients against strong convexity
 #
@@ -654,9 +653,9 @@ assert entries[1]["counterexample"]["gamma"] == "-5"
 #
 # $$\mu\,\Vert\mathbf w-\mathbf w_k^*\Vert \;\le\; G_\nabla \quad\text{for every } \mathbf w:$$
 #
-# for $\mu > 0$ no function on all of $\mathbb R^d$ has both properties, and a theorem that assumes both speaks of
-# nothing. It can be saved by asking for 3.4.3 only where the run goes; the ledger reads it so. Then $G_\nabla$ is not
-# a constant of the problem but of the run, and grows with the distance from which it starts.
+# for $\mu > 0$ no function on all of $\mathbb R^d$ has both properties, and a theorem that assumes both applies to
+# none. The ledger saves it: it asks for 3.4.3 only where the run goes. Then $G_\nabla$ is not a constant of the problem
+# but of the run, and grows with the distance from which it starts.
 #
 # > **Predict.** One client, $F = w^2/2$, $\tau = 4$, exact gradients: the simplest problem there is. Its error goes to
 # > zero. What does Corollary C.4.1 promise after 50 rounds, in parts of the error at the start?
@@ -680,8 +679,8 @@ assert all(row[3] <= row[4] for row in rows)
 
 # %% [markdown]
 # With the longest step that the theorem admits, the promise is 7.6 times the error at the start, from near and from
-# far. For $G_\nabla$ grows with the start, and so does the floor. (FedSub's theorem assumes bounded gradients as well,
-# without strong convexity: notebook 02.)
+# far: $G_\nabla$ grows with the distance of the start, and so does the floor. (FedSub's theorem assumes bounded
+# gradients as well, without strong convexity: notebook 02.)
 #
 # ### 4.6 Which fixed subspaces reach the solution?
 #
@@ -828,10 +827,9 @@ assert [round(one) for one in saved] == [80, 40]
 # second half; over the 400 rounds it is 40%, since FLSS spends 200 of them as FedAvg.
 #
 # Two warnings. Some numbers are cut off rather than rounded (175.7 M is printed as 0.17 G, 69.886 M as 69.88 M). And
-# the 40 full vectors in FLSS's 35.14 M have two explanations that the appendix cannot tell apart: 200/5 unprojected
-# rounds, as here, or $P$ itself, sent once, with $R = 40$. One number does not fit: 1.11 M for Sign+EF+FLSS is
-# 1.10 M by this count. If the signs are taken first and projected then (`order="sign"`), projected rounds cost
-# $R$ words and not $R$ bits:
+# the appendix leaves two explanations for the 40 full vectors in FLSS's 35.14 M: 200/5 unprojected rounds, as here, or
+# $P$ itself, sent once, with $R = 40$. One number does not fit: 1.11 M for Sign+EF+FLSS is 1.10 M by this count. If the
+# signs are taken first and projected then (`order="sign"`), projected rounds cost $R$ words and not $R$ bits:
 
 # %%
 signs_first = FLSSReading(**vars(paper["Sign+EF+FLSS"]), order="sign")
@@ -879,9 +877,9 @@ assert rows[3][3] < 0.65 * rows[2][3]
 
 # %% [markdown]
 # The upload falls to 60%. With sampled clients the download grows by about as much here, and nothing is saved. At the
-# printed length ($R = 40$, 10 of 100 clients; section 7) it grows to 2.4 times FedAvg's, so that FLSS sends half as
-# many bytes again as FedAvg in all. With all clients in all rounds both ways shrink. The printed costs leave the way
-# down out.
+# printed length ($R = 40$, 10 of 100 clients; section 7) it grows to 2.4 times FedAvg's. So FLSS sends half as many
+# bytes again as FedAvg in all. With all clients in all rounds both ways shrink. The printed costs leave out the
+# download.
 #
 # ## 6. A run
 #
@@ -920,23 +918,23 @@ print("up to T0 a method and its FLSS are the same run; afterwards FLSS sends le
 assert curves["Sign+EF+FLSS"]["loss"][-1] > 1.3 * curves["Signsgd+EF"]["loss"][-1]
 
 # %% [markdown]
-# Neither pair rises at $T_0$ by more than it moves anyway; signs in the subspace stay above signs without from there
-# on. A rise could come from directions that $P$ lacks, as a step that is cut off no longer goes straight down. Figure
-# 1a in section 7 tests it against FedAvg itself.
+# Neither pair rises at $T_0$ by more than it moves anyway. From there on SignSGD's loss is higher with the subspace
+# than without. A rise could come from directions that $P$ lacks, as a step that is cut off no longer goes straight
+# down. Figure 1a in section 7 tests it against FedAvg itself.
 
 # %% [markdown]
 # ## 7. The paper's tables and figures
 #
-# Read from tables computed before. **Scale: medium**, far from the paper: 2,000 images of CIFAR-10 or Fashion-MNIST
-# at 16 x 16 pixels, 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$, three or five seeds. The CNN also
-# replaces ResNet-18. Four columns have 400 rounds. One is Table 3's with one local epoch. The others are Table 2's of
-# Fashion-MNIST, with the paper's data in full and the rounds and epochs of CIFAR-10: FedAvg and SignSGD, each with
-# and without FLSS. An accuracy is the mean of the last three of a run's ten records. Rates and batches are ours
-# anyway, since the paper's are in its main body. **In the short columns levels are not comparable.** They test the
-# order: a method minus its rival, with the same seeds. The 95% interval may lie on the printed side (*direction
-# holds*), on the other (*direction reversed*, which such a small run cannot call a contradiction) or on both
-# (*inconclusive*). Rivals: of FLSS its base; of SignSGD FedAvg; of the other uncompressed methods FedAvg+FLSS; of
-# FetchSGD and STC Sign+EF+FLSS. Cells without a number say what would make it.
+# Read from tables computed before. **Scale: medium**, far from the paper: 2,000 images of CIFAR-10 or Fashion-MNIST at
+# 16 x 16 pixels, 20 clients, 4 per round, 50 rounds, $T_0 = 25$, $R = 5$, three or five seeds. The CNN also replaces
+# ResNet-18. Four columns have 400 rounds. One is Table 3's with one local epoch. The others are Table 2's of
+# Fashion-MNIST, with the paper's data in full and the rounds and epochs of CIFAR-10: FedAvg and SignSGD, each with and
+# without FLSS. An accuracy is the mean of the last three of a run's ten records. Rates and batches are ours anyway,
+# since the paper's are in its main body. **In the short columns levels are not comparable.** They test the order: a
+# method minus its rival, with the same seeds. The 95% interval may lie on the printed side (*direction holds*), on the
+# other (*direction reversed*, which such a small run cannot call a contradiction) or on both (*inconclusive*). FLSS's
+# rival is its base, SignSGD's is FedAvg. The other uncompressed methods are compared with FedAvg+FLSS, FetchSGD and STC
+# with Sign+EF+FLSS. Cells without a number say which run would make it.
 
 
 # %% tags=["hide-input"]
@@ -968,12 +966,12 @@ others = [cell for cell in record["cells"][1:] if "sr=3" not in cell["cell"]]  #
 assert all(cell["verdict"] == "direction holds" for cell in others)
 
 # %% [markdown]
-# "gradient" and "both" agree to less than a tenth of a point, as section 2.3 says they must. They do not agree exactly:
-# in float32 their rounding differs, and 25 rounds of training amplify it. At $sr = 10$, where training swings most,
-# that makes a point. At $sr = 1$ updates are ahead of gradients by 1.3 points, as printed. $sr = 10$ lies below updates
-# at $sr = 3$, as printed. But here $sr = 10$ is the worst rate by far, and in print $sr = 1$ is. At $sr = 3$ it is the
-# other way: the paper gains with updates, here they lose four points to $sr = 1$ and lie behind gradients. Our rate is
-# not the paper's, so three times ours is not three times theirs.
+# At $sr = 1$ and 3 "gradient" and "both" agree to less than a tenth of a point, as section 2.3 says they must. They do
+# not agree exactly: in float32 their rounding differs, and 25 rounds of training amplify it. At $sr = 10$, where
+# training swings most, they differ by a point. At $sr = 1$ updates are ahead of gradients by 1.3 points, as printed.
+# $sr = 10$ lies below updates at $sr = 3$, as printed. But here $sr = 10$ is the worst rate by far; in print $sr = 1$
+# is. At $sr = 3$ the paper gains with updates. Here they lose four points to $sr = 1$ and lie behind gradients. Our
+# rate is not the paper's, so three times ours is not three times theirs.
 #
 # ### Table 2: heterogeneity
 #
@@ -1025,10 +1023,10 @@ assert [cell["verdict"] for cell in found["1"]] == ["not tested", "not tested", 
 
 # %% [markdown]
 # The paper's point is that FLSS **raises** accuracy. In the short runs it lowers it, with both bases and for every
-# $\beta$: FedAvg's by 2 to 5 points, surely, and SignSGD's by 3 to 9. One explanation is at hand: after 25 rounds the
-# base methods are still improving, and who goes on in a subspace of 5 directions improves more slowly. The extra item
-# below tests it, with $T$, $T_0$ and $R$ four times as large. None of that is judged: both methods, with FLSS and
-# without, are judged in full, below.
+# $\beta$: FedAvg's by 2 to 5 points, surely, and SignSGD's by 3 to 9. One explanation: after 25 rounds the base methods
+# are still improving, and a method that goes on in a subspace of 5 directions improves more slowly. The extra item
+# below tests it, with $T$, $T_0$ and $R$ four times as large. Both methods, with FLSS and without, are judged only in
+# full, below.
 #
 # Of the other methods FedDyn, last of the uncompressed ones in print, is first here, by 5 to 11 points. FedProx, MOON,
 # FedNTD and FedGen, with the printed small weights, lie within 0.2 points of FedAvg here; in print they lie within a
@@ -1040,18 +1038,18 @@ assert [cell["verdict"] for cell in found["1"]] == ["not tested", "not tested", 
 # by 0.43 points [0.20, 0.66], 0.32 [0.13, 0.52] and 0.17 [0.01, 0.33]. The paper prints gains of 1.2, 0.6 and 0.1;
 # three seeds hardly decide the last. The appendix does not print rate, batch, clients and $R$, and prints rounds and
 # epochs of CIFAR-10 alone. With our choices of these the direction is reversed. That contradicts nothing: only a run
-# with the paper's own choices could. As in print, less heterogeneity leaves less between the two. The short runs lost
-# two to five points, and here less than half a point is lost. They had the sign of the loss right, and not its size.
+# with the paper's own choices could. As in print, the two differ less where heterogeneity is lower. The short runs lost
+# two to five points, the full ones less than half a point: the short runs had the sign of the loss right, not its size.
 # FLSS saves 40% of the uploads, and sends half as many bytes again both ways, as in section 5.2.
 #
 # At $\beta = 0.5$ SignSGD ends at 89.7% [89.4, 90.0] (printed 90.8), 0.7 points behind FedAvg [0.3, 1.1] (printed 0.3).
-# FLSS ends 0.83 points [0.30, 1.36] below it, where a gain of 0.3 is printed: reversed, as on FedAvg. At $\beta = 1$ it
-# ends 0.48 points [0.38, 0.58] below SignSGD, where the largest of these gains is printed, 0.65. That is reversed, too,
-# though both levels, 90.1 and 89.6%, lie within two points of the printed ones, 90.4 and 91.0. At $\beta = 0.1$ SignSGD
-# ends at 86.2% [85.4, 87.0], half a point below FedAvg [-1.7, 2.7]. Printed are 80.8 and a distance of 4.3. So with our
+# FLSS ends 0.83 points [0.30, 1.36] below SignSGD; the paper prints a gain of 0.3: reversed, as on FedAvg. At $\beta =
+# 1$ it ends 0.48 points [0.38, 0.58] below; the paper prints its largest gain, 0.65. That is reversed, too, though both
+# levels, 90.1 and 89.6%, lie within two points of the printed ones, 90.4 and 91.0. At $\beta = 0.1$ SignSGD ends at
+# 86.2% [85.4, 87.0], half a point below FedAvg [-1.7, 2.7]. The paper prints 80.8, and 4.3 points below. So with our
 # choices signs cost far less there than in the paper. FLSS ends 2.3 points [-0.8, 5.3] below it, which three seeds
-# leave open (1.0 by the best round of each run); 0.5 are printed as a gain. It uploads 60% of SignSGD's bytes, and
-# sends 2.4 times as many both ways.
+# leave open (1.0 by the best round of each run); the paper prints a gain of 0.5. FLSS uploads 60% of SignSGD's bytes,
+# and sends 2.4 times as many both ways.
 
 # %% tags=["hide-input"]
 # Picture and numbers: four times as long, and checks
@@ -1065,9 +1063,9 @@ assert OPPOSITE in longer["reason"]
 assert -1 < loss < 0
 
 # %% [markdown]
-# With $T_0$ where FedAvg has nearly levelled off FLSS loses 0.6 points in place of 3; there are more directions, too.
-# So the explanation may carry most of it in this reduced setting. At the printed length, below, it does not: the loss
-# is 3 points again. A gain appears in neither.
+# With $T_0$ where FedAvg has nearly levelled off FLSS loses 0.6 points instead of 3; it has more directions, too. So
+# the explanation may carry most of it in this reduced setting. At the printed length, below, it does not: the loss is 3
+# points again. A gain appears in neither.
 #
 # ### Table 3: local epochs, and the costs
 
@@ -1101,10 +1099,10 @@ for E in (5, 10):
 # blame, or settings that the appendix does not print. These are the number of clients, the rate, the batch size, $R$,
 # how $G$ is sampled and when updates are sent whole.
 #
-# **Five and ten epochs**, the short runs: FedProx, MOON and FedNTD cannot be told from FedAvg; FetchSGD and STC lie
-# below it in the mean, as printed, which three seeds settle for FetchSGD at five epochs only. FLSS is behind its
-# base, less with 10 local epochs, where FedAvg has come farthest by $T_0$; there both intervals hold zero, and at
-# five epochs SignSGD's does. That fits the explanation above.
+# **Five and ten epochs**, the short runs: FedProx, MOON and FedNTD cannot be told from FedAvg. The means of FetchSGD
+# and STC lie below it, as printed; three seeds settle this only for FetchSGD at five epochs. FLSS is behind its base,
+# by less with 10 local epochs, where FedAvg has come farthest by $T_0$. There both intervals contain zero; at five
+# epochs SignSGD's does. That fits the explanation above.
 #
 # The costs come out, but for one (section 5), those of the other methods too: FetchSGD's table is a quarter of the
 # model, STC's entries are one of 32.
@@ -1138,13 +1136,13 @@ assert {"T0 x 1.5", "whole every 2 rounds"} <= nearer
 assert all(grid[name]["gap"] < printed_gap - 1 for name in ("T0 / 2", "never whole", "whole every 20 rounds", "sr = 3"))
 
 # %% [markdown]
-# None of twelve settings is ahead of FedAvg, on average over two seeds; four intervals lie below zero, the others hold
-# it. Four lie within two points of it, and two seeds do not order these four. A later start and whole updates every
-# other round pay with upload; they are nearer to FedAvg because they are more of it. Four times the directions and
-# twice the rate cost no upload (the directions cost memory and download, section 4.3). An earlier start, rarer whole
-# updates and fewer directions lie surely below zero, as the setting of Table 3 does. "Never whole" lies as low in the
-# mean and $s_r = 3$ far lower, but their intervals are wide and hold zero. One change at a time is not a search of all
-# settings, and two seeds are few. But ten of the twelve intervals leave out the printed gain of 2.4 points.
+# None of twelve settings is ahead of FedAvg, on average over two seeds; four intervals lie below zero, the others
+# contain it. Four lie within two points of it, and two seeds do not order these four. A later start and whole updates
+# every other round pay with upload; they are nearer to FedAvg because they are more like it. Four times the directions
+# and twice the rate cost no upload (the directions cost memory and download, section 4.3). An earlier start, rarer
+# whole updates and fewer directions lie surely below zero, as the setting of Table 3 does. "Never whole" lies as low in
+# the mean and $s_r = 3$ far lower, but their intervals are wide and hold zero. One change at a time is not a search of
+# all settings, and two seeds are few. But ten of the twelve intervals leave out the printed gain of 2.4 points.
 
 # %% [markdown]
 # ### Table 4
@@ -1168,10 +1166,10 @@ assert flss == ["direction holds", "direction holds", "not tested"]  # each besi
 
 # %% [markdown]
 # With our ten steps of 50 images a client's change hardly ever lies that near its last one: LBGM sends the whole model
-# in 99.8% of the messages or more, and is FedAvg but for single ones. The paper's LBGM saves two fifths of the upload,
-# so its changes repeat themselves more than ours; its batches and rates are not known. FLSS is behind LBGM here because
-# it is behind FedAvg, by 2 to 4 points (at $\beta = 1$ the interval holds zero); the printed order is the opposite.
-# FLSS's accuracy grows with $\beta$, as printed.
+# in at least 99.8% of the messages, so it is almost FedAvg. The paper's LBGM saves two fifths of the upload, so its
+# changes repeat themselves more than ours; its batches and rates are not known. FLSS is behind LBGM here because it is
+# behind FedAvg, by 2 to 4 points (at $\beta = 1$ the interval contains zero); the printed order is the opposite. FLSS's
+# accuracy grows with $\beta$, as printed.
 
 # %% [markdown]
 # ### Figure 1(a): the loss when the subspace starts
@@ -1195,10 +1193,10 @@ assert record["cells"][2]["high"] < 0
 assert [round(record["table"][-1][key], 2) for key in ("gap", "gap low", "gap high")] == [0.1, 0.05, 0.14]
 
 # %% [markdown]
-# The highest loss of the rounds after $T_0$ is that at $T_0$, on average over five seeds, and FedAvg's is the same.
-# So a rise in a single curve can be the noise of sampling clients, which a control run shows, too. Five seeds neither
-# show a rise that is the subspace's own nor exclude one of a few hundredths. The loss goes on falling in the
-# subspace, as printed, more slowly than FedAvg's: at the end it is 0.10 [0.05, 0.14] above that (right).
+# On average over five seeds the highest loss soon after $T_0$ is the loss at $T_0$, and so it is for FedAvg. So a rise
+# in a single curve can be the noise of sampling clients, which a control run shows, too. Five seeds neither show a rise
+# that is the subspace's own nor exclude one of a few hundredths. The loss goes on falling in the subspace, as printed,
+# more slowly than FedAvg's: at the end it is 0.10 [0.05, 0.14] above that (right).
 
 # %% [markdown]
 # ### Figure 1(b) to (d): singular values by network
@@ -1211,7 +1209,7 @@ beside("flss/fig1bcd")
 assert [cell["verdict"] for cell in record["cells"]] == ["direction holds", "direction holds"]
 
 # %% [markdown]
-# The direction holds: of our three networks the deeper has the flatter spectrum. Size alone does not explain it:
+# The direction holds: the deeper of our three networks, the flatter the spectrum. Size alone does not explain it:
 # resnet8 has fewer weights than the CNN (the legend says how many) and yet a flatter spectrum. But the two differ in
 # more than depth. A fixed $R$ therefore catches less of a deeper network's trajectory.
 
@@ -1228,7 +1226,7 @@ assert [cell["verdict"] for cell in record["cells"]] == ["direction reversed", "
 # %% [markdown]
 # A picture of t-SNE proves little, since it makes clusters of what is close and its axes mean nothing. So we measure
 # the silhouette of the features themselves (1: classes far apart, 0: overlapping). It grows with the rounds, as the
-# paper says. FLSS's is not above FedAvg's, as the paper says, but a little below.
+# paper says. The paper also puts FLSS's above FedAvg's; here it is a little below.
 
 # %% [markdown]
 # ### Do it yourself
@@ -1399,9 +1397,9 @@ check("06.5", answer)
 #   outside the span, and Assumption 3.4.4 amounts to saying that there is none.
 # - A gradient bound everywhere and strong convexity exclude each other. Read along a run, the bound grows with the
 #   start. At the longest step the promise is worth less than not moving at all.
-# - The printed costs are words uploaded by one client: of the second 200 rounds in Table 3, of all 400 in Table 4.
-#   The 80% of Table 3's column are 40% of the whole run; with sampled clients the way down eats the rest, and at the
-#   printed length more than that.
+# - The printed costs are words uploaded by one client: of the second 200 rounds in Table 3, of all 400 in Table 4. The
+#   80% of Table 3's column are 40% of the whole run. With sampled clients the download costs as much again, and more at
+#   the printed length.
 # - At the scale that we can run, deeper networks have flatter spectra, as printed. That FLSS raises accuracy, that the
 #   loss rises when the subspace starts, and that features get more distinct than FedAvg's does not come out.
 #

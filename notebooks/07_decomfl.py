@@ -73,10 +73,10 @@ key = start(0)
 # %% [markdown]
 # ## What the paper concludes, and what to believe
 #
-# One line for each sentence that a reader takes home. The outcome is computed from the committed results ("direction
-# holds", ...) and from the ledger of claims ("theory ..."). Brackets count the claims. A caveat is a hypothesis that
-# the paper needs and does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence,
-# [docs/report.md](../docs/report.md) the rule.
+# One line for each conclusion of the paper. Its outcome comes from the committed results, or from the ledger of claims
+# where runs decide nothing. Brackets are 95% intervals over n seeds. A caveat is a condition that the paper needs and
+# does not print. [docs/conclusions.md](../docs/conclusions.md) has the evidence, [docs/report.md](../docs/report.md)
+# the rule.
 
 # %%
 conclusions("decomfl")
@@ -84,7 +84,7 @@ conclusions("decomfl")
 # %% [markdown]
 # ## 1. The algorithm *
 #
-# Methods that know losses only are called **zeroth order**. Those that stand around DeComFL here:
+# Methods that use losses only are called **zeroth order**. DeComFL and its neighbours:
 #
 # | method | in five words | paper |
 # |---|---|---|
@@ -98,9 +98,9 @@ conclusions("decomfl")
 # | FedCom | FedAvg, uploads rounded to bits | Haddadpour et al., arXiv:2007.01154 |
 # | TopK (Top-k) | FedAvg, only largest entries up | Shi et al., arXiv:1911.08772 |
 #
-# Algorithms 3 and 4 are Algorithms 1 and 2 with $P$ perturbations in place of one. Beside each line of the boxes
-# stands the code that does it, read from the installed package. Its comments number lines as Algorithms 1 and 2 do,
-# and put Algorithm 4's number in parentheses where it differs.
+# Algorithms 3 and 4 are Algorithms 1 and 2 with $P$ perturbations instead of one. Beside each line of the boxes stands
+# the code that does it, read from the installed package. Its comments number lines as Algorithms 1 and 2 do, and put
+# Algorithm 4's number in parentheses where it differs.
 
 # %% tags=["hide-input"]
 # The two boxes, and our code beside them
@@ -236,9 +236,9 @@ assert float((ends[0] - ends[1]).norm()) > 1e-3
 # \left( g_{r,p}^k - g_{i,r,p}^k \right) z_{r,p}^k , \qquad (10)$$
 #
 # zero only where all clients measure the same. What comes down later are steps, not a model, and steps lead to $x_r$
-# only from a point of the same path. So a client must know exactly where on the path it stands. (5) says that the
-# rebuild begins at the client's model and makes the rounds $t_i, \dots, r-1$; line 11 sets $t_i = r$, the round in
-# which it took part, not the next one. Is that right? It depends on what the client holds after round $r$:
+# only from a point of the same path. So a client must know exactly where on the path it stands. By (5) the rebuild
+# begins at the client's model and makes the rounds $t_i, \dots, r-1$. Line 11 sets $t_i = r$, the round in which the
+# client took part, not the next one. Is that right? It depends on what the client holds after round $r$:
 #
 # | it holds | which is | the rebuild must begin with | because |
 # |---|---|---|---|
@@ -329,12 +329,12 @@ assert level["keeps its model", 1] < 3 * level["goes back", 0]
 #   which stay.
 # - **Goes back, $t_i = r + 1$**: the client never makes the rounds in which it took part. It measures slopes far from
 #   $x_r$, its scalars do not answer to the server's steps, and the run diverges.
-# - **Keeps its model, $t_i = r$**: its own steps and the mean's, the round twice. The server comes to rest at a
-#   worse point, where the slopes that it is told are those of other points. **(10) with $t_i = r$**, as printed, makes
-#   the round twice as well, and ends much the same.
+# - **Keeps its model, $t_i = r$**: the client makes the round twice, by its own steps and by the mean's. The server
+#   comes to rest at a worse point, as it is told the slopes of other points. **(10) with $t_i = r$**, as printed, also
+#   makes the round twice, and ends much the same.
 # - **Keeps its model, $t_i = r + 1$**: the server is hardly worse here. That is the treacherous case: the loss looks
-#   good, and the models have parted for good; nothing that comes down later brings them together. A server that keeps
-#   no model (line 12 is optional) has no good one to ask for: the last column is all there is.
+#   good, but the models have parted, and nothing that comes down later brings them together. A server that keeps no
+#   model (line 12 is optional) has no good one to ask for: the last column is all there is.
 #
 # ### 2.4 A client that was away rebuilds the model, (5)
 #
@@ -480,10 +480,10 @@ assert all(
 )
 
 # %% [markdown]
-# The second identity is where the theory turns. A step $-\eta \hat g$ decreases $f$ on average as long as
-# $\frac{\eta}{2}\, \mathbb{E}\, \hat g^\top H \hat g < \|\nabla f\|^2$, so the step is limited by
-# $\eta \lesssim 2P/(\mathrm{tr}(H) + (P+1)\|H\|)$. In general $\mathrm{tr}(H)$ grows like $d$. If it does not, if the
-# **effective rank** $\kappa = \mathrm{tr}(H)/\|H\|$ is small, then $d$ does not matter (Theorem 2).
+# The theory rests on the second identity. A step $-\eta \hat g$ decreases $f$ on average as long as $\frac{\eta}{2}\,
+# \mathbb{E}\, \hat g^\top H \hat g < \|\nabla f\|^2$, so the step is limited by $\eta \lesssim 2P/(\mathrm{tr}(H) +
+# (P+1)\|H\|)$. In general $\mathrm{tr}(H)$ grows like $d$. If it does not, if the **effective rank** $\kappa =
+# \mathrm{tr}(H)/\|H\|$ is small, then $d$ does not matter (Theorem 2).
 #
 # > **Predict.** $P = 1$, the step at a third of that limit. By what factor do the rounds grow from $d = 10$ to
 # > $d = 160$ where all eigenvalues are 1? And where five are 1 and the others share a trace of 1?
@@ -519,8 +519,8 @@ assert growth["five are 1"][2] < 3 * growth["five are 1"][0]
 # With the identity the rounds grow about as fast as $d$; with five directions that matter they stay where they are.
 # So everything depends on the spectrum of real networks' Hessians: section 6.
 #
-# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
-# `moving("directions", live=True)`.
+# **A picture that moves.** You see the first frame. The book has sliders in its place, and `moving("directions",
+# live=True)` shows them in JupyterLab.
 
 # %%
 moving("directions")
@@ -702,8 +702,8 @@ assert max(falls["4 times S, K = 16, longest step", False]) < 3
 #
 # ## 4. What a round costs *
 #
-# Table 1 prints $mKP$ numbers up and $2MKP$ numbers down per round, in our letters $SKP$ and $2nKP$. For sooner or
-# later the rebuild sends every client every round's seeds and scalars. Counted on the messages:
+# Table 1 prints $mKP$ numbers up and $2MKP$ numbers down per round, in our letters $SKP$ and $2nKP$. The reason: sooner
+# or later the rebuild sends every client every round's seeds and scalars. We count the messages:
 
 # %%
 record = committed("decomfl/table1")
@@ -743,7 +743,7 @@ assert 11 < ratio["Figure 2's axis"] / ratio["messages"] < 11.1
 # %% [markdown]
 # ### Tables 2, 5 and 6: the printed bytes
 #
-# What was run, and what not, the counts say. Costs can be checked without a model: no message depends on it.
+# The counts say what was run. Costs can be checked without a model: no message depends on it.
 
 # %%
 for item in ("decomfl/table2", "decomfl/table5", "decomfl/table6"):
@@ -759,7 +759,7 @@ costs = {row["cell"]: row for row in report_rows("decomfl/table2", committed("de
 assert round(costs["OPT-1.3B RTE: DeComFL, MB"]["paper"] / (3 * 4 * 10 * 1500 / 1e6), 6) == 10
 
 # %% [markdown]
-# Printed are 12 bytes per round and perturbation (three scalars of 4 bytes). The messages come to a quarter more,
+# The paper prints 12 bytes per round and perturbation (three scalars of 4 bytes). The messages come to a quarter more,
 # because a seed has 8 bytes and the round's own seeds are sent, too. Two of the twelve printed costs, 1.80 MB for
 # OPT-1.3B on RTE and BoolQ, do not fit the 1,500 rounds of Table 5. They are ten times too large: 0.18 MB fits. One of
 # FedZO's, 0.38 TB on CB, belongs to 1,500 rounds, where Table 5 has 1,000 for DeComFL.
@@ -838,10 +838,10 @@ assert near == {"K = 1", "K = 4", "P = 10", "P = 20", "P = 40"}
 # - **Larger $P$ ends higher**: it does in every mean, by 6 points as printed and by 0.8 with the authors' settings,
 #   from $P = 10$ to 40. Three seeds do not separate it this early. **And it slows the beginning** for the same
 #   communication: that holds under both readings.
-# - **Less communication than FedAvg for the same accuracy**: it holds, with counted messages. At the accuracy at
-#   which DeComFL stops with the authors' settings it is at least 3.2 [2.4, 4.2] times less for 92%, where FedAvg
-#   stops at 99%. As printed it is 14 [11, 17] times for 64%, where FedAvg stops at 97%. But there a single round of
-#   FedAvg sends more than DeComFL's whole run. So this number could not have come out otherwise, and tests nothing.
+# - **Less communication than FedAvg for the same accuracy**: it holds, with counted messages. With the authors'
+#   settings DeComFL stops at 92%, for at least 3.2 [2.4, 4.2] times less; FedAvg stops at 99%. As printed DeComFL stops
+#   at 64%, for 14 [11, 17] times less; FedAvg stops at 97%. But there a single round of FedAvg sends more than
+#   DeComFL's whole run. So this number could not have come out otherwise, and tests nothing.
 #
 # The two readings differ in many things at once. Is the batch size, which the paper does not print, a detail?
 #
@@ -896,13 +896,13 @@ assert all(re.fullmatch(r"TopK, 10%, signed values, seed \d: not finite in round
 
 # %% [markdown]
 # Per round DeComFL is far slower than FedAvg, by a factor of at most 27 [16, 48] and not of $d = 1{,}199{,}882$. Per
-# scalar it is ahead, by hundreds. With 41 times the parameters of the CNN above FedAvg's messages are 41 times as
-# long, and DeComFL's as long as before. How strong is that? Slower is a finding, for FedCom as for FedAvg. The two
-# factors are none: 240 rounds are never 1,199,882 times another's, and one round of FedAvg sends more than DeComFL's
+# scalar it is ahead, by hundreds. With 41 times the parameters of the CNN above FedAvg's messages are 41 times as long,
+# and DeComFL's as long as before. That DeComFL is slower is a finding, against FedCom as against FedAvg. The two
+# factors are none: 240 rounds cannot show a factor of 1,199,882, and one round of FedAvg sends more than DeComFL's
 # whole run. They count as not tested. That TopK is slower than DeComFL does not come out: with a tenth of the entries
-# and no error feedback, it is nearly as fast as FedAvg here. That holds for the largest magnitudes. The authors'
-# public function keeps the largest *signed* values. Then every entry that crosses is positive as long as a tenth of
-# them are. The weights drift upwards, and all three runs diverge before round 90. The authors' result file, at 76%
+# and no error feedback, it is nearly as fast as FedAvg here. That holds for the largest magnitudes. The authors' public
+# function keeps the largest *signed* values. Then every entry that crosses is positive as long as a tenth of all
+# entries are. The weights drift upwards, and all three runs diverge before round 90. The authors' result file, at 76%
 # accuracy after 500 rounds, comes from five local steps at a rate of 0.001, a hundredth of ours.
 #
 # ### Figure 4: differences or projected gradients?
@@ -961,20 +961,20 @@ assert sum(", 0.001, seed" in note and "not finite" in note for note in record["
 # %% [markdown]
 # At the rate 0.0005 the curves lie on each other for 2,000 rounds. Formed seed by seed, the mean difference of central
 # differences and projection stays within half a point. At 0.001 all nine runs learn alike to nearly 80%. From some 600
-# rounds on they lose this again, whatever the scalar; seven of them leave the finite numbers in the end. At 0.0025 that
-# takes 200. A lost run stands at its last finite model. All four intervals hold zero. Only the one at 0.0005 compares
-# models that have learnt: 0.2 points [-0.2, 0.6]. The others say that both scalars are lost at the same rates. The
-# advantage that the paper reports is not seen, and Section 2.1 says why there should be none. For small $\mu$ the two
-# scalars are the same number. The variance makes a run unstable. It is common to both, about $d/P$ times the
-# minibatch's. What moves the edge is the batch: on 64 images instead of 8, projected gradients carry the rate 0.001 to
-# the end. So a rate that one run bears and another does not says something of their batches first.
+# rounds on they lose this again, whatever the scalar; seven of them overflow in the end. At 0.0025 that takes 200. A
+# lost run keeps its last finite model. All four intervals contain zero. Only the one at 0.0005 compares models that
+# have learnt: 0.2 points [-0.2, 0.6]. The others say that both scalars are lost at the same rates. The advantage that
+# the paper reports is not seen, and Section 2.1 says why there should be none. For small $\mu$ the two scalars are the
+# same number. The variance makes a run unstable. It is common to both, about $d/P$ times the minibatch's. What moves
+# the edge is the batch: on 64 images instead of 8, projected gradients carry the rate 0.001 to the end. So where one
+# run bears a rate and another does not, compare their batches first.
 #
-# The paper prints neither the rates, the batch, $P$ and $K$ of its figure; its Algorithm 5 takes all gradients at
-# $x^K$, which we read as $x^k$. (Before, we had stopped after 240 rounds: there 0.001 looked safe.)
+# The paper does not print the rates, the batch, $P$ and $K$ of its figure. Its Algorithm 5 takes all gradients at
+# $x^K$, which we read as $x^k$. (After 240 rounds 0.001 still looks safe.)
 #
 # ### Figure 6, and what is missing
 #
-# DeComFL's curve of Figure 6 is that of Figure 3.
+# Figure 6 repeats DeComFL's curve of Figure 3.
 
 # %%
 record = committed("decomfl/fig6")
@@ -991,9 +991,9 @@ assert all(cell["low"] < 0 < cell["ours"] for cell in record["cells"][3:])
 
 # %% [markdown]
 # DeComFL stops at 57.5%, TopK at 75 to 79%. To reach 57.5% DeComFL needs at least 540 to 680 times fewer scalars than
-# TopK, in the mean. The intervals are wide, from 150 up. That a round of TopK alone sends more than DeComFL's whole run
-# leaves nothing to test in these numbers: any first round would do. Fewer entries cost accuracy in each of three seeds,
-# one point from 10% to 5% and 2.5 from 5% to 1%; the intervals still hold zero.
+# TopK, in the mean. The intervals are wide, from 150 up. These numbers test nothing, as one round of TopK sends more
+# than DeComFL's whole run. Fewer entries cost accuracy in each of three seeds, one point from 10% to 5% and 2.5 from 5%
+# to 1%; the intervals still contain zero.
 #
 # Language models have a notebook of their own:
 
@@ -1147,8 +1147,8 @@ check("07.4", answer)
 # %% [markdown]
 # **Exercise 5** (2 points). Break a replay and predict the difference. $K = 1$. A client takes part in round $r$ with
 # the scalars `own` (P,); their mean over $C_r$ is `mean` (P,). It does **not** go back, and later rebuilds. Predict its
-# model minus $x_{r+1}$ once it believes to stand there, as a function of (`Z`, `own`, `mean`, `eta`) that returns a
-# pair: for $t_i = r$, and for $t_i = r + 1$. The check plays both with the package's code.
+# model minus $x_{r+1}$ once it believes that it stands there, as a function of (`Z`, `own`, `mean`, `eta`) that returns
+# a pair: for $t_i = r$, and for $t_i = r + 1$. The check plays both with the package's code.
 
 # %%
 answer = ...  # lambda Z, own, mean, eta: (..., ...)

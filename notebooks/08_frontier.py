@@ -49,9 +49,9 @@ key = start(0)
 # %% [markdown]
 # ## What the papers conclude of themselves beside others
 #
-# Every paper compares its method on problems of its own choice. Computed from the committed results, with data, network
-# and length as far as we have run them; [docs/conclusions.md](../docs/conclusions.md) has all that the papers conclude,
-# with the evidence. What this notebook measures is another question: all of them on one problem at a time.
+# Every paper compares its method on problems of its own choice. The tables below are computed from the committed
+# results; [docs/conclusions.md](../docs/conclusions.md) has all conclusions, with the evidence. This notebook asks
+# another question: how do all methods do on one problem at a time?
 
 # %%
 for item in ("fedsub/fig1b", "ssf/table2", "mud/table1"):
@@ -135,8 +135,8 @@ for items in (("flss/table2", "flss/table3", "flss/table4"), ("decomfl/fig2a", "
 # | BAFFLE | model down, loss differences up | Feng et al. 2023, arXiv:2301.12195 |
 # | MeZO | measured slopes at one trainer | Malladi et al. 2023, arXiv:2305.17333 |
 #
-# The package has 14 newer methods, with a card each in `docs/methods.md`. The next cell names them, too; the
-# committed tables below were made before them.
+# The package has 14 newer methods, with a card each in `docs/methods.md`. The next cell names them, too; the committed
+# tables below do not have them.
 
 # %%
 for family in FAMILIES:
@@ -163,15 +163,15 @@ for task in tasks[:2]:
 # %% [markdown]
 # The level is the error or accuracy by which rounds are compared.
 #
-# - **Learning rate.** Six values for each method, a factor of about three apart, a full run each on a seed that is not
-#   used again. Where the best is at an end, the next value beyond, up to three times. The best by a fifth of every
-#   client's images, which are then not trained on; where there are no images, by the training objective. Methods whose
-#   steps are longer by construction start at a tenth.
+# - **Learning rate.** Each method tries six values, a factor of about three apart, in one full run each on a seed that
+#   is not used again. Where the best is at an end, it tries the next value beyond, up to three times. A fifth of every
+#   client's images, not trained on, decides; without images the training objective does. Methods whose steps are longer
+#   by construction start at a tenth.
 # - **Compression.** A method that compresses is asked to keep 1/32 of the numbers, as in FedMUD's tables and FLSS's
-#   rivals. What crosses is counted whatever it asked for: a position costs 4 bytes. Some do not upload such a share.
-#   SignSGD and FedBAT send one bit an entry, FedCom eight, and ProjectedFedAvg a projection of rank 1. FLSS and LBGM
-#   choose themselves when to send less. FetchSGD uploads a sketch of a quarter and downloads 1/32. It clears cells as
-#   in its public code, which says that the printed form diverges, and has no momentum.
+#   rivals. Bytes are counted on the messages: a position costs 4 bytes. Some methods upload another share. SignSGD and
+#   FedBAT send one bit an entry, FedCom eight, and ProjectedFedAvg a projection of rank 1. FLSS and LBGM choose
+#   themselves when to send less. FetchSGD uploads a sketch of a quarter and downloads 1/32. It runs without momentum
+#   and clears cells as in its public code, which says that the printed form diverges.
 # - **Everything else** stands at the papers' values: FLSS's appendix D for its rivals, DeComFL's 8 bits for FedCom. A
 #   method whose second hyperparameter matters more than its learning rate suffers from this rule.
 # - **Seeds.** Five, each with its own problem, partition, start and sampling, the same for all methods.
@@ -266,20 +266,19 @@ assert others == [("regression", "FedFTG"), ("digits", "DGC"), ("digits", "FedFT
 assert all(len(grid) == 6 for grid in grids.values())
 
 # %% [markdown]
-# Seven methods had their best of six at an end on the digits. For four of them the next value is worse: that end was
-# the best there is. FedAvg-CD's 3 is better than its 1, and the 0.3 of DGC and FedFTG than their 0.1. FetchSGD's 1 and
-# 0.3 are equal there, and the larger one is taken: a tie on one seed. So is FedDyn's on the quadratics, which rounding
-# decides: at several rates it arrives.
+# Seven methods had their best of six at an end on the digits. For four of them the next value is worse: that end is the
+# best. FedAvg-CD's 3 is better than its 1, and the 0.3 of DGC and FedFTG than their 0.1. FetchSGD's 1 and 0.3 are equal
+# there, and the larger one is taken: a tie on one seed. FedDyn's rate on the quadratics is a tie, too, which rounding
+# decides: it arrives at several rates.
 #
 # ## 5. Quality against cost *
 #
 # In each picture the thin line joins the methods that are better, on average, than all that cost less. They, and the
 # five papers' own, have names and colours; the others are grey. Bars are 95% intervals over seeds. A method is
-# **dominated** where another one costs no more and is better, intervals apart: a stricter thing than to lie below the
-# line. Those that are not dominated are listed below each table. In the tables **place** runs from one plus the
-# number of surely better methods to the number of those that are not surely worse (section 6). A method that diverged
-# on some seed counts as behind all. **Rounds** are those to the task's level (section 2), on average: inf if some
-# seed never reached it.
+# **dominated** where another one costs no more and is better, intervals apart. That is stricter than lying below the
+# line. Below each table stand the methods that are not dominated. **Place** is the range of ranks that the intervals
+# allow (section 6). A method that diverged on some seed counts as behind all. **Rounds** are those to the task's level
+# (section 2), on average: inf if some seed never reached it.
 #
 # ### Heterogeneous quadratics
 
@@ -309,8 +308,8 @@ quadratics = frontier_of("quadratics", picture=False)
 # - Three methods get to the solution, SCAFFOLD, FedDyn and FedDC: they estimate what each client's gradient is at the
 #   common minimum. All others stall, at FedAvg's error or above.
 # - FedProx at FLSS's $\mu = 0.01$ and FedAvg are the same within a thousandth.
-# - Of those that stall, SignSGD reaches FedAvg's level, intervals overlapping, with a 25th of its bytes up. STC is
-#   the most accurate of those that are cheap in both directions (FedBAT, EF21-P and SSF are, too); it is surely
+# - Of those that stall, SignSGD reaches FedAvg's level, intervals overlapping, with a 25th of its bytes up. Of the
+#   methods that are cheap in both directions (FedBAT, EF21-P and SSF are, too) STC is the most accurate; it is surely
 #   behind FedAvg here.
 
 # %%
@@ -337,7 +336,7 @@ regression = frontier_of("regression", picture=False)
 # %% [markdown]
 # - SCAFFOLD is ahead, but by a factor of 2.3 now, not by 14 orders of magnitude. The noise of the minibatches sets a
 #   floor that no correction of drift removes. More than half of FedAvg's error is drift still.
-# - One bit per entry (SignSGD), eight (FedCom) and 64 (FedAvg) are in no order.
+# - Five seeds do not order one bit per entry (SignSGD), eight (FedCom) and 64 (FedAvg).
 # - FedMUD's updates, of rank 1 but reset in every round, are surely better than models of rank 1 (FedLMT, FedPara,
 #   FedHM), which cannot hold the solution at all. AAD and BKD together are surely better than AAD alone; BKD alone
 #   diverges on one seed of five, and so counts as behind all.
@@ -380,7 +379,7 @@ digits = frontier_of("digits")
 # %% [markdown]
 # - SCAFFOLD and FedDyn are surely better than FedAvg, by one point of accuracy, at twice the bytes and at the same.
 # - FedProx, MOON and FedNTD at FLSS's weights cannot be told from FedAvg, nor can FedGen. Those weights are small
-#   (0.01, 0.01, 0.001): this says little about the methods, and something about such tables.
+#   (0.01, 0.01, 0.001), so this says little about the methods.
 # - **Up**, SignSGD and STC send a 32nd of FedAvg's bytes and cannot be told from it. **Down**, SignSGD pays the whole
 #   model. STC and, with a wider interval, FedMUD+BKD+AAD are cheap in both directions and not surely behind FedAvg; no
 #   other method is both.
@@ -432,11 +431,10 @@ cifar10 = frontier_of("cifar10")
 # - **MNIST** agrees with the digits on average, but its intervals are too wide to be sure. The three that correct drift
 #   are eight to nine points ahead of FedAvg on average, none of them surely. At the rate that the tuning seed liked
 #   best, 0.3, FedAvg's other seeds scatter, and its interval is 21 points wide. Of the four only FedAvg has this rate;
-#   the others have 0.1. So much depends on one tuning run, and on rounding. An earlier record, of the same runs on
-#   another processor, had FedAvg two points higher and an interval of thirteen. FedPara diverges on one seed at the
-#   rate 0.3. A 32nd of the bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a
-#   thousandth and gets 68%, not 85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy,
-#   two tasks cannot say.
+#   the others have 0.1. So much depends on one tuning run, and on rounding: the same runs on another processor had
+#   FedAvg two points higher and an interval of thirteen. FedPara diverges on one seed at the rate 0.3. A 32nd of the
+#   bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a thousandth and gets 68%, not
+#   85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy, two tasks cannot say.
 # - **CIFAR-10**, 40 rounds: nobody has arrived, and some twenty methods in the middle are in hardly any order. FedDyn
 #   is surely before all others; SCAFFOLD is not before FedAvg. The zeroth-order methods and the low-rank models are
 #   near chance, 10%.
@@ -474,8 +472,8 @@ assert [surely(rows, "FedDyn", "FedAvg") for rows in everywhere] == [True, True,
 assert [surely(rows, "FedAvg", "FedBAT") for rows in everywhere][:3] == [True] * 3
 
 # %% [markdown]
-# **A picture that moves.** Here stands the first frame; the book has sliders in this place, JupyterLab with
-# `moving("bytes", live=True)`.
+# **A picture that moves.** You see the first frame. The book has sliders in its place, and `moving("bytes", live=True)`
+# shows them in JupyterLab.
 
 # %%
 moving("bytes")
@@ -509,9 +507,9 @@ assert all(0 < ordered < pairs for ordered, pairs in counts)
 # %% [markdown]
 # ## 7. Where each method breaks
 #
-# One condition made harder, learning rates as tuned on the task itself. "Breaks" is: more than ten points lost against
-# the easiest value, the whole 95% interval of the difference, paired by seed, or a run that diverged. Who diverges at
-# the easiest value already has nothing to be compared with.
+# We make one condition harder and keep the learning rates of the task itself. A method breaks if a run diverges, or if
+# it surely loses more than ten points against the easiest value: the whole 95% interval of the difference, paired by
+# seed. A method that diverges at the easiest value already is not compared.
 
 
 # %%
@@ -535,12 +533,11 @@ skew = broken("heterogeneity", picture=True)
 whole = [name for name, method in METHODS.items() if method.family == "full" and (name, 0.05) in skew]
 
 # %% [markdown]
-# At 0.05 most clients hold one or two digits. The methods of the first family, which send whole models, lose up to
-# four points on average. Those that correct drift lose up to three and a half (FedDC's interval reaches nine and a
-# half). Nearly all others lose more. **Compression and skew add up.** One explanation is that what is left out of a
-# client's update is what that client alone knew; but FedZO and FedFTG, which send whole models, lose twenty points,
-# too. FedMUD, FedMUD+BKD and FedLoRU diverge on some seed at the rate that was best at 0.3, FedHM does at 0.3
-# already.
+# At 0.05 most clients hold one or two digits. The methods of the first family, which send whole models, lose up to four
+# points on average. Those that correct drift lose up to three and a half (FedDC's interval reaches nine and a half).
+# Nearly all others lose more. **Compression and skew add up.** Perhaps compression leaves out what that client alone
+# knew. But FedZO and FedFTG, which send whole models, lose twenty points, too. FedMUD, FedMUD+BKD and FedLoRU diverge
+# on some seed at the rate that was best at 0.3, FedHM does at 0.3 already.
 
 # %%
 ran = [name for name in METHODS if (name, 0.05) in skew]
@@ -563,9 +560,9 @@ assert 9 < skew["FedDC", 0.05]["lost_high"] < 10
 compression = broken("compression")
 
 # %% [markdown]
-# Top-k and STC, which choose the largest entries, lose four and two points at 1/128. What chooses at random loses more:
-# SSF 17, EF21-P (Rand-K up) 41. DGC, which chooses the largest, too, but with momentum, loses 14. FedMUD's numbers
-# are the same from 1/32 to 1/128, for rank 1 cannot be halved.
+# Top-k and STC, which choose the largest entries, lose four and two points at 1/128. Methods that choose at random lose
+# more: SSF 17, EF21-P (Rand-K up) 41. DGC, which chooses the largest, too, but with momentum, loses 14. FedMUD's
+# numbers are the same from 1/32 to 1/128, for rank 1 cannot be halved.
 
 # %% tags=["hide-input"]
 # Checks: what is said of compression
@@ -595,10 +592,10 @@ assert min(alone[name]["lost_low"] for name in ("EF21-P", "DeComFL", "FedZO")) >
 silent = broken("lag")
 
 # %% [markdown]
-# Of five clients that download, each falls silent with this probability (one always answers). At 0.9 that is nearly
-# one client in a round, and the picture is that of few participants. One thing is new: control variates and duals
-# (SCAFFOLD, FedDyn, FedDC) are as old as a client's last answer, and yet these three lose one to two points, FedAvg
-# three. The intervals of these four overlap.
+# Of five clients that download, each falls silent with this probability (one always answers). At 0.9 that is nearly one
+# client in a round, and the picture is that of few participants. One thing is new. Control variates and duals
+# (SCAFFOLD, FedDyn, FedDC) are as old as a client's last answer, and yet these three lose only one to two points,
+# FedAvg three. The intervals of these four overlap.
 
 # %% tags=["hide-input"]
 # Checks: what is said of silence

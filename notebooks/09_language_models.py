@@ -2,9 +2,9 @@
 # # Language models: fine-tuning with forward passes and a few bytes
 #
 # DeComFL (arXiv:2405.15861v4, Tables 2, 5 and 6, Figure 5) fine-tunes OPT models of up to 2.7 billion parameters. A
-# round has 2 of 8 clients, and only seeds and scalars travel. Its weights are not at hand where this notebook is built,
-# nor the hours that they take. Here a tiny model of the same architecture goes the same way through the same code: it
-# shows **the mechanism, the bytes, the memory, and rounds against dimension**. Section 7 says what it does not show.
+# round has 2 of 8 clients, and only seeds and scalars travel. OPT's weights are not at hand where this notebook is
+# built, nor the hours that they take. Here a tiny model of the same architecture goes through the same code. It shows
+# **the mechanism, the bytes, the memory, and rounds against dimension**. Section 7 says what it does not show.
 #
 # **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 85. It runs in 40 s.
 # **Needs:** notebook 07, and the extra `llm`.
@@ -70,8 +70,8 @@ key = start(0)
 # %% [markdown]
 # ## What the paper concludes of language models
 #
-# Computed from the committed results; [docs/conclusions.md](../docs/conclusions.md) has all that the paper concludes,
-# with the evidence.
+# Computed from the committed results. [docs/conclusions.md](../docs/conclusions.md) has all conclusions, with the
+# evidence.
 
 # %%
 conclusions("decomfl", "decomfl/table2", "decomfl/table6", "decomfl/fig5b")
@@ -79,7 +79,7 @@ conclusions("decomfl", "decomfl/table2", "decomfl/table6", "decomfl/fig5b")
 # %% [markdown]
 # ## 1. A task as a prompt *
 #
-# The paper follows MeZO's protocol. A record becomes a prompt, the model's next token is read off, and of the whole
+# The paper follows MeZO's protocol. A record becomes a prompt, and the model predicts the next token. Of the whole
 # vocabulary only the logits of a few words count. The six tasks of Table 2:
 
 # %%
@@ -102,9 +102,9 @@ for name, task in TASKS.items():
 # %% [markdown]
 # ### A model for it
 #
-# A generated language: reviews such as "dull plot but superb cast." whose mood is that of their end. A tiny OPT learns
-# which word follows them. Where that word is "great" or "terrible" it is mostly "great": so the model knows moods, but
-# its answers lean to one side. Fine-tuning starts there, on the task SST-2 with generated records.
+# We generate a language: reviews such as "dull plot but superb cast.", whose end decides the mood. A tiny OPT learns
+# which word follows a review. Of "great" and "terrible" its training text mostly has "great": so the model knows moods,
+# but its answers lean to one side. Fine-tuning starts there, on the task SST-2 with generated records.
 
 # %%
 folder = tempfile.TemporaryDirectory()
@@ -130,7 +130,7 @@ assert right < 0.75 * 128
 # ### Several prompts in a row
 #
 # A batch has prompts of many lengths, and is a rectangle of tokens. One prompt a row, filled up to the longest, would
-# compute for the filling: SST-2 has phrases of a few words beside whole sentences. So several stand in one row. An
+# waste work on the filling: SST-2 has phrases of a few words beside whole sentences. So several prompts share a row. An
 # attention mask keeps them apart: a token sees itself and the earlier ones of its own prompt. Positions count from each
 # prompt's first token, and the answer is read behind its last one.
 #
@@ -160,9 +160,9 @@ assert torch.allclose(single, batched, rtol=1e-10)
 #
 # Inference needs the weights. A gradient needs as much again, and the activations of all layers. A loss at $x + \mu z$
 # seems to need a second model, but does not. A layer is perturbed when the network gets to it, and forgotten when the
-# network has left it. MeZO adds $\mu z$ in place and takes it off again, which leaves rounding behind; here the layer
-# is made anew, and $x$ is never touched. Embeddings are cut into blocks, and of them only rows of tokens that occur are
-# asked for, at the output those of the words.
+# network has left it. MeZO adds $\mu z$ in place and takes it off again, which leaves rounding behind. Here the layer
+# is made anew, and $x$ is never touched. Embeddings are cut into blocks; only the rows of tokens that occur are made,
+# at the output the rows of the words.
 
 # %%
 for part in (LanguageModel._lend, LanguageModel._lend_rows, LanguageModel._lend_head, TextClassification.losses_at):
@@ -196,11 +196,12 @@ assert set(range(len(cut.layout.layers))) - set(blocks) <= set(asked)
 # %% [markdown]
 # ### Measured
 #
-# A deeper model with random weights in bfloat16 (memory does not ask what the numbers are). Peak of live tensors in a
-# client's round, in which it also rebuilds a missed one, over the peak of inference on the same batch.
+# We take a deeper model with random weights in bfloat16 (memory does not depend on the numbers). We measure the peak of
+# live tensors in a client's round, in which it also rebuilds a missed one, over the peak of inference on the same
+# batch.
 #
 # > **Predict.** Whose peak is within 1.1 of inference, and whose is near 3? ("A second, moved model" is put together
-# > from its moved layers, so that the model, these layers and the whole are there at once.)
+# > from its moved layers: the model, these layers and the whole exist at once.)
 
 # %%
 config = transformers.OPTConfig(
@@ -246,8 +247,8 @@ assert ratio["DeComFL's client"] < 1.1
 assert min(ratio["a second, moved model"], ratio["a gradient (FedAvg)"]) > 2.5
 
 # %% [markdown]
-# That is a client's lines. `run` is server and client on one machine and holds the pretrained weights it began with,
-# the model and the next one. That makes three copies on the CPU, for which `load` asks before it reads a model.
+# These are a client's lines. `run` is server and client on one machine, and holds the pretrained weights, the model and
+# the next one. For these three copies on the CPU `load` asks before it reads a model.
 #
 # ### What 16 bits do
 #
@@ -278,9 +279,9 @@ assert direction_kept["bfloat16"] < 0.98 < direction_kept["float16"]
 assert stepped_share["bfloat16"] < 10
 
 # %% [markdown]
-# In bfloat16 a third of the weights does not notice the perturbation, and nearly all of them sleep through the step.
-# The scalar then belongs to another direction than the one that is walked, and small steps are lost. The paper does
-# not say which precision it used (its public code: 32 bits). In 32 bits nothing is lost, so that is our default.
+# In bfloat16 the perturbation leaves a third of the weights as they are, and the step nearly all of them. So the scalar
+# belongs to another direction than the one that is walked, and small steps are lost. The paper does not say which
+# precision it used (its public code: 32 bits). In 32 bits nothing is lost, so that is our default.
 #
 # ## 3. Fine-tuning *
 #
@@ -329,8 +330,8 @@ assert all(h["loss"][-1] < 0.6 * h["loss"][0] for h in found.values())
 assert bytes_each["DeComFL"] * 500 < min(bytes_each["FedZO"], bytes_each["FedAvg"])
 
 # %% [markdown]
-# All four learn it. FedZO and DeComFL take the same kind of step, from clients' own directions here and shared ones
-# there, and one sends models, the other scalars. (Rates are ours, one seed: no ranking.)
+# All four learn it. FedZO and DeComFL take the same kind of step. FedZO's clients have their own directions and send
+# models; DeComFL's share directions and send scalars. (Rates are ours, one seed: no ranking.)
 #
 # ### With adapters (Table 6)
 #
@@ -358,8 +359,8 @@ assert tuned["down_bytes"][-1] == found["DeComFL"]["down_bytes"][-1]
 #
 # Table 2 prints what crosses "between the server and a single client": 0.36 MB for DeComFL on OPT-125M with SST-2
 # (3,000 rounds, $P = 10$), and 0.75 TB for FedZO. No message of DeComFL depends on the model, so our tiny one has the
-# same costs. A round costs every client a seed of 8 bytes and a scalar per direction, sent to it when it rebuilds. It
-# costs a client of the round another seed and a scalar. (Here scalars have 8 bytes: all is in float64.)
+# same costs. Per direction a round costs every client a seed of 8 bytes and a scalar, sent to it when it rebuilds. A
+# client of the round pays another seed and a scalar. (Here scalars have 8 bytes: all is in float64.)
 
 # %%
 P, length = 10, 40
@@ -390,10 +391,10 @@ assert {cell for cell, row in by_cell.items() if row["verdict"] == "contradicted
 assert all(abs(ratios[cell] / ratio - 1) < 0.02 for cell, ratio in odd.items())
 
 # %% [markdown]
-# The ratio of the two methods, a factor of more than a million, is not in doubt. The quarter by which ours is larger is
-# what the printed numbers leave out (notebook 07); a cost matches here within a factor of 1.5. Three of the 24 costs do
-# not fit the printed rounds: DeComFL's 1.8 MB for OPT-1.3B on RTE and on BoolQ is ten times what they give, and FedZO's
-# 0.38 TB on CB half as much again.
+# The ratio of the two methods, a factor of more than a million, is not in doubt. Ours is larger by a quarter, which the
+# printed numbers leave out (notebook 07). Here a cost within a factor of 1.5 matches. Three of the 24 costs do not fit
+# the printed rounds: DeComFL's 1.8 MB for OPT-1.3B on RTE and on BoolQ is ten times what they give, and FedZO's 0.38 TB
+# on CB half as much again.
 #
 # ## 5. Rounds against dimension
 #
@@ -437,7 +438,7 @@ assert history["accuracy"][1] < 0.75
 # %% [markdown]
 # ## 6. At the paper's size
 #
-# What it takes, and the command; it runs what it finds in the folder and says what is missing:
+# Here is what it takes, and the command. It runs what it finds in the folder and says what is missing:
 
 # %%
 all_waiting = []
@@ -470,11 +471,11 @@ assert len(all_waiting) > len(no_command) > 0
 # python -m fedtheory reproduce decomfl/smollm2 --scale medium --seeds 3 --workers 1 --data FOLDER
 # ```
 #
-# (`--no-deps`: what the package asks for is compiled, and serves to chat.) In FOLDER the tasks lie too, as published:
-# SST-2's two tables in FOLDER/SST-2. The last line compares FedAvg, FedZO and DeComFL, all weights and adapters, and
-# takes hours on one core. A stopped command goes on where it was; it loses ten minutes of a run at most.
+# (`--no-deps`: the package's dependencies are compiled, and only for chatting.) In FOLDER the tasks lie too, as
+# published: SST-2's two tables in FOLDER/SST-2. The last line compares FedAvg, FedZO and DeComFL, all weights and
+# adapters, and takes hours on one core. A stopped command goes on where it was; it loses ten minutes of a run at most.
 # `decomfl/smollm2_lora` is its adapters alone; `decomfl/smollm2_cb` and `decomfl/smollm2_cb_lora` are the same with CB.
-# It is another model than the paper's: orders and bytes, not the cells of its tables. What the package holds:
+# It is not the paper's model, so it can test orders and bytes, not the cells of the tables. The package holds:
 
 # %%
 from fedtheory.problems.models.packaged import PACKAGED
@@ -528,22 +529,22 @@ assert [said(curve["FedZO"][t])[0] for t in (120, 240)] == [69.0, 50.5]
 assert said(curve["FedAvg"][60]) == [71.4, 23.4, 119.5]
 
 # %% [markdown]
-# Zeroth order works on a real model. With **all weights**, 134.5 million of them, DeComFL goes from 51.6 to 68.2% in
-# 40 rounds and ends at 72.5% [63.3, 81.7]. FedZO is at 70.4% then and ends at 73.0% [69.3, 76.6]. Every seed gains 17
-# to 23 points, and ends within four of the run's best record. FedAvg with all weights has 72.1% [70.7, 73.6] after 60
-# rounds: three methods a point apart, which three seeds do not order, at one rate each. (Chosen by short trials, in
-# which the best of five was the highest for DeComFL and FedZO.)
+# Zeroth order works on a real model. With **all weights**, 134.5 million of them, DeComFL goes from 51.6 to 68.2% in 40
+# rounds and ends at 72.5% [63.3, 81.7]. FedZO is at 70.4% then and ends at 73.0% [69.3, 76.6]. Every seed gains 17 to
+# 23 points, and ends within four of the run's best record. FedAvg with all weights has 72.1% [70.7, 73.6] after 60
+# rounds. Three seeds do not order three methods a point apart, at one rate each. (Short trials chose the rates; for
+# DeComFL and FedZO the highest of five was best.)
 #
 # All weights are 292 times as many dimensions as the **adapters** have, and yet training with all of them is faster.
 # With the adapters both methods stand at 52 to 53% after 40 rounds. DeComFL reaches 75.3% [73.1, 77.5] after 200 and
 # loses 13, 27 and 4 points of it in the next 40, by seed. FedZO is at 69.0% after 120 rounds and back at 50.5% in the
-# end. The rate did best in 24 rounds and is too long for 240, as in Figure 4 of notebook 07: a short trial cannot see
+# end. The rate did best in 24 rounds and is too large for 240, as in Figure 4 of notebook 07: a short trial cannot see
 # it. So more dimensions were not slower here. This says nothing of a low effective rank: adapters are another
 # parametrisation, with other curvatures and rates.
 #
 # FedAvg with adapters is the best of all in two seeds, 83 and 82%. In the third it is at 71% after ten rounds, at 51%
 # after twenty, and stays there. The interval of 96 points, partly beyond 100, says that the mean of three such runs
-# means nothing. The rate which six rounds on another seed had chosen is too long for it as well.
+# means nothing. Here, too, the rate that six rounds on another seed chose is too large.
 #
 # DeComFL sends the same in both ways: 18 **kilo**bytes a client in all 240 rounds. FedAvg with adapters sends 18
 # megabytes in 20 rounds, with all weights 16 gigabytes in 60, and FedZO with all weights 65 gigabytes.
@@ -600,16 +601,16 @@ assert min(tried["FedAvg, full"], key=tried["FedAvg, full"].get) == "0.0003"
 # DeComFL's training loss falls from 0.99 to 0.89 in 26 rounds and then goes up and down between 0.84 and 0.91. Its
 # accuracy is 55.4% before and after; in between it moves from two texts up to three down. FedZO's loss falls to 0.74.
 # Its accuracy ends five texts up, at 64.3%, and stood at its start in rounds 52 and 65. FedAvg has 69.6% after 20
-# rounds, and between 50.0 and 58.9% in all records before: that much 56 texts jump. DeComFL has not moved the accuracy
-# in 80 rounds; whether FedZO has, one seed does not say.
+# rounds, and between 50.0 and 58.9% in all records before: so much does the accuracy of 56 texts jump. DeComFL has not
+# moved it in 80 rounds; whether FedZO has, one seed does not say.
 #
 # The **trials** by zeroth order could not choose. On another seed twelve rounds raise the loss of all texts at each of
-# five rates. The rise is 600 to 700 times the rate (390 for FedZO at 3e-4), so that the smallest step looks best. It is
-# not the luck of the directions: FedZO's are others than DeComFL's, and the rise is almost the same. What both share is
-# that seed's clients and batches, two of eight a round; which of these it is was not tried. At the rate that SST-2
-# chose the loss falls in the runs. FedAvg's trials agree with SST-2's choice.
+# five rates. The rise is 600 to 700 times the rate (390 for FedZO at 3e-4), so that the smallest step looks best. The
+# directions are not to blame: FedZO's differ from DeComFL's, and the rise is almost the same. Both share that seed's
+# clients, two of eight a round, and batches; we did not try which of these it is. At SST-2's rate the loss falls in the
+# runs. FedAvg's trials agree with SST-2's choice.
 #
-# With the **adapters** alone there were no trials: the rates are those that SST-2's chose.
+# With the **adapters** alone there were no trials: the rates are SST-2's.
 
 # %%
 adapted = committed("decomfl/smollm2_cb_lora")
@@ -641,7 +642,7 @@ assert (round(min(jumps), 1), round(max(jumps), 1), jumps[-1]) == (41.1, 62.5, 5
 # - **No accuracy of Tables 2 and 6.** The model of sections 1 to 5 is a toy, its language has 16 adjectives, and the
 #   task is solved by shifting and stretching one direction. Nothing here says how OPT does on SST-2.
 # - **Little about the effective rank of large models.** Three sizes up to 115,520 parameters, two models each, with one
-#   easy task: it agrees with the paper's claim and cannot carry it.
+#   easy task: it agrees with the paper's claim but cannot prove it.
 # - **Neither hours nor a GPU.** On the OPT-125M architecture with random weights and one core, the forward pass of 64
 #   texts of 32 tokens takes 4.4 s. Drawing a direction takes 0.4 s and walking it 0.5 s. A round with $P = 10$ makes
 #   11, 10 and 10 of these. Directions are drawn on the CPU, so that all clients agree bit for bit: on a GPU they

@@ -1,18 +1,17 @@
 # %% [markdown]
 # # Deep networks: what is projected in a ResNet, and four methods at equal compute
 #
-# The last experiments of FedSub and SSF train a 110-layer ResNet on CIFAR-100. They decide whether a subspace pays on
-# a deep network, and they leave most of their settings open. This notebook counts what can be counted, and shows what
+# The last experiments of FedSub and SSF train a 110-layer ResNet on CIFAR-100. They decide whether a subspace pays on a
+# deep network, and they leave most of their settings open. This notebook counts what can be counted, and shows what
 # happens to control variates and duals when the learning rate changes. It compares the four methods of SSF's Table 5
-# (SCAFFOLD, SSF, FedAvg, FedSub) **at equal local compute**, which the paper says it did not do. The scale is one
-# that two processor cores carry. The paper's scale is one command on a machine with a GPU; what it needs is in the
-# last section.
+# (SCAFFOLD, SSF, FedAvg, FedSub) **at equal local compute**, which the paper says it did not do. The scale suits two
+# processor cores. The paper's scale is one command on a machine with a GPU; the last section says what it needs.
 #
 # **Time:** core sections (*) 1, 2 and 4, about 15 minutes; all of it with the exercises about 70. It runs in 15 s.
 # **Needs:** notebooks 01, 02, 03.
 #
 # ## What you will learn
-# - which reading of "43% of the original" is the one: kernel size, matrix view and rank, by counting parameters;
+# - which reading gives "43% of the original": kernel size, matrix view and rank, by counting parameters;
 # - what a projection of a convolution is, layer by layer, and what happens to biases and normalisation;
 # - why control variates survive a change of the learning rate, and duals have to be carried over;
 # - what the moments of batch normalisation are when every client has other labels;
@@ -68,8 +67,8 @@ key = start(0)
 # %% [markdown]
 # ## What the papers conclude of deep networks
 #
-# Computed from the committed results, which are those of a small network on CIFAR-10;
-# [docs/conclusions.md](../docs/conclusions.md) has all that the papers conclude, with the evidence.
+# Computed from the committed results of a small network on CIFAR-10. [docs/conclusions.md](../docs/conclusions.md) has
+# all conclusions, with the evidence.
 
 # %%
 conclusions("fedsub", "fedsub/fig2")
@@ -144,18 +143,18 @@ for at in small.weights[:3]:
 # %% [markdown]
 # ## 2. A learning rate that changes *
 #
-# FedSub prints $\eta = 0.1$, and its public script for the network keeps 0.1 in every round (`--constant_lr`; four
-# processes, 47 epochs for coordinates, 20 for the full space and FedAvg). SSF prints nothing. `run` takes a schedule, a
-# function of the round that all know beforehand, so that nothing crosses for it. But what do the clients keep, and in
-# which units?
+# FedSub prints $\eta = 0.1$, and its public script for the network keeps 0.1 in every round (`--constant_lr`). It runs
+# four processes, 47 epochs for coordinates, 20 for the full space and FedAvg. SSF prints nothing. `run` takes a
+# schedule, a function of the round that all know beforehand, so it costs no message. But what do the clients keep, and
+# in which units?
 #
 # - SCAFFOLD's and SSF's $c_i$ are means of **gradients**, $(x - y_i)/(K \eta)$ in SCAFFOLD's line 12, with this round's
 #   $\eta$. They mean the same at any rate.
 # - FedSub's $\Lambda_i$ is a sum of **steps**: by (16), $\eta \tau$ times a difference of mean gradients. Line 6
 #   divides it by $\eta \tau$. If $\eta$ falls from one round to the next, the correction grows.
 #
-# The hook is one method of an algorithm. Most need nothing; FedSub multiplies by $\eta^{k+1}/\eta^k$ unless told not
-# to.
+# One method of an algorithm handles a change of the rate. Most algorithms need nothing; FedSub multiplies its duals by
+# $\eta^{k+1}/\eta^k$ unless told not to.
 
 # %%
 print(inspect.getsource(FedSub.at_rate))
@@ -199,16 +198,16 @@ assert left_alone[100] < 1e-13 < 1e-9 < left_alone[200] < 1e-7
 # %% [markdown]
 # At the solution the correction cancels the client's gradient exactly. A dual left as it is cancels $1/0.3$ times as
 # much as there is, and the clients walk away from a point that was exact. A hundred rounds later the error is still of
-# the order of $10^{-8}$, where it had been $10^{-14}$, and the next change throws it back again. FedAvg is the other
-# way round. Its error is client drift, of the order of $\eta$, and a smaller rate is the remedy. The public regression
-# code divides $\eta$ by 10 ten times in a run; open point 10 asks what it does with the dual.
+# the order of $10^{-8}$, where it had been $10^{-14}$, and the next change throws it back again. FedAvg gains: its
+# error is client drift, of the order of $\eta$, and a smaller rate is the remedy. The public regression code divides
+# $\eta$ by 10 ten times in a run; open point 10 asks what it does with the dual.
 #
 # ## 3. Whose moments?
 #
 # A ResNet has batch normalisation, and no paper says what happens to its moments across clients. Here a training batch
 # is normalised by **its own** moments; nothing is averaged over time, nothing crosses. For evaluation every client
 # passes one batch through the final model, and the server uses the moments of the mixture: means and mean squares,
-# averaged. If clients have different labels, the mixture's moments are none that any client trained with.
+# averaged. If clients have different labels, no client trained with the mixture's moments.
 #
 # > **Predict.** Five clients with two digits each. Is the global model better with the mixture's moments, or with those
 # > of the test images themselves?
@@ -284,14 +283,14 @@ show(ITEMS["ssf/table5"].draw(committed("ssf/table5")["table"]))
 cells = beside("ssf/table5")
 
 # %% [markdown]
-# What these runs say. **FedAvg is first**, on average, from the second record on. One of the three printed steps
-# holds: FedSub ends below FedAvg. One is reversed here: SSF ends below FedAvg, too, by seven points [5, 9]. The
-# third is open: SCAFFOLD and SSF jump by several points from record to record and seed to seed. In the right panel
-# SSF is what the paper wants it to be: it ends no lower than SCAFFOLD, on average, for 43% of its upload.
+# **FedAvg is first** in these runs, on average, from the second record on. One of the three printed steps holds: FedSub
+# ends below FedAvg. One is reversed here: SSF ends below FedAvg, too, by seven points [5, 9]. The third is open:
+# SCAFFOLD and SSF jump by several points from record to record and seed to seed. In the right panel SSF is what the
+# paper wants it to be: it ends no lower than SCAFFOLD, on average, for 43% of its upload.
 #
-# What they do not say: that the paper's table is wrong. It is another network, ten times as many labels, 100 epochs
-# instead of 11. But the printed order is not certain either. In SSF's table SCAFFOLD has another schedule, and
-# nothing in the text says which of its 18.6 points over FedAvg come from it. Does our order depend on the rate?
+# The runs do not say that the paper's table is wrong. It has another network, ten times as many labels, and 100 epochs
+# instead of 11. But the printed order is not certain either. In SSF's table SCAFFOLD has another schedule, and nothing
+# in the text says which of its 18.6 points over FedAvg come from it. Does our order depend on the rate?
 
 # %%
 record = committed("deep/rates")
@@ -325,23 +324,23 @@ assert all(found[name, 0.01, "final"]["gap low"] < 0 < found[name, 0.01, "final"
 assert found["our-P=I", 0.01, "best"]["gap high"] < 0 < found["our-CD", 0.01, "best"]["gap high"]
 
 # %% [markdown]
-# In part. FedAvg is first in the mean at all three rates: the printed order is the order of the means at none of
-# them. At the two higher rates all three methods with a correction surely lie behind it, in the last record and in
-# the best. At $\eta = 0.01$ the last record leaves all three differences open, and the best accuracies of all four
-# lie within two points. Against the printed rate the three gain three to five and a half points there in the mean of
-# the last record; five seeds leave that open. In the best record SSF and FedSub surely gain, one to two points. SSF's
-# own rule for its regression takes the rate that "yields the lowest final relative error" with Full-SCAFFOLD. Applied
-# to accuracy, it would choose 0.01 of our three, by its mean, and not FedSub's printed 0.1. A table of methods at one
-# rate is a table about that rate, too.
+# In part. FedAvg's mean is first at all three rates, so the means have the printed order at none of them. At the two
+# higher rates all three methods with a correction surely lie behind it, in the last record and in the best. At $\eta =
+# 0.01$ the last record leaves all three differences open, and the best accuracies of all four lie within two points.
+# Compared with the printed rate, the three gain three to five and a half points there in the mean of the last record;
+# five seeds leave that open. In the best record SSF and FedSub surely gain, one to two points. SSF's own rule for its
+# regression takes the rate that "yields the lowest final relative error" with Full-SCAFFOLD. Applied to accuracy, it
+# would choose 0.01 of our three, by its mean, and not FedSub's printed 0.1. So a table of methods at one rate also
+# depends on that rate.
 #
-# Our-CD and our-P=I, FedSub's own, of which the next figure is, stand beside: with them it is the same. At the two
-# higher rates both end surely behind FedAvg. At 0.01 both differences are open. Of their best records our-P=I's is
-# behind there, too, by an interval that leaves out zero (as one of so many may by chance).
+# FedSub's own variants our-CD and our-P=I, the next figure's, behave alike. At the two higher rates both end surely
+# behind FedAvg. At 0.01 both differences are open. There our-P=I's best record is behind, too, by an interval that
+# excludes zero (one of so many may by chance).
 #
 # ### FedSub's Figure 2
 #
-# FedSub's own claim: our-CD and our-P=I both beat FedAvg, at "nearly 58%". "Nearly" for both, and none for FedAvg: the
-# statement is an order.
+# FedSub's own claim: our-CD and our-P=I both beat FedAvg, at "nearly 58%". It says "nearly" for both and prints no
+# number for FedAvg, so we test the order.
 
 # %%
 record = committed("fedsub/fig2")
@@ -373,9 +372,9 @@ assert gap["our-P=I"]["ours"] < gap["our-CD"]["ours"] < gap["our-P=I"]["high"]
 # python -m fedtheory reproduce flss/table2 flss/table3 flss/fig1bcd --scale paper --device cuda --data FOLDER
 # ```
 #
-# What will they need? Products and memory can be **counted** without computing anything: the network runs on shapes
-# alone. One gradient of one client was **measured** here, in processor time. Hours on a GPU are **estimated**, none was
-# at hand: the longer of two times, that of the products at $10^{13}$ a second, and 10 microseconds per operation.
+# What will they need? Products and memory are **counted** without computing anything: the network runs on shapes alone.
+# One gradient of one client was **measured** here, in processor time. Hours on a GPU are **estimated**, as none was at
+# hand: the longer of the time for the products, at $10^{13}$ a second, and 10 microseconds per operation.
 #
 # > **Predict.** 100 epochs of ResNet-110 with 7 x 7 kernels: hours, days or weeks on one processor core?
 
@@ -397,8 +396,8 @@ assert counted == record["table"][0]["products"]
 assert 62 < record["table"][0]["cpu_hours"] < 64
 
 # %% [markdown]
-# A run of these that does not fit is refused before any work, as is one without its data. The cell below does the runs
-# of section 4's first figure again, with three of its ten seeds, in about five minutes of processor time.
+# The package refuses a run that does not fit, or lacks its data, before any work. The cell below repeats the runs of
+# section 4's first figure, with three of its ten seeds, in about five minutes of processor time.
 
 # %%
 REDO = False
@@ -486,9 +485,9 @@ check("10.4", answer)
 # answer = {"duals left"}
 # ```
 #
-# Line 6 divides by a larger $\eta\tau$: the correction is two thirds of what cancels the gradient, and the clients
-# drift off as FedAvg's do, by a third as much. What is kept as a gradient (SCAFFOLD), or carried over, is right at any
-# rate. FedAvg was not at the solution to begin with.
+# Line 6 divides by a larger $\eta\tau$, so the correction is two thirds of what cancels the gradient. The clients drift
+# off as FedAvg's do, by a third as much. What is kept as a gradient (SCAFFOLD), or carried over, is right at any rate.
+# FedAvg was not at the solution to begin with.
 #
 # </details>
 
@@ -510,7 +509,7 @@ check("10.4", answer)
 # *A model answer.* They do not contradict the table: it is ResNet-8 on small CIFAR-10 images for eleven epochs, where
 # the paper has ResNet-110, ten times as many labels and a hundred. They do show that its order is not certain. At equal
 # local compute and FedSub's printed rate FedAvg is first on average. FedSub is behind FedAvg, as printed, and so is
-# SSF. SCAFFOLD against SSF is open, for the interval holds zero. At a tenth of that rate the four lie close together.
+# SSF. SCAFFOLD against SSF is open, as the interval contains zero. At a tenth of that rate the four lie close together.
 # The printed order came out at none of three rates. It may come from the rate, which SSF does not print, from
 # SCAFFOLD's other schedule, or from the longer training. The text does not let one tell.
 #

@@ -11,15 +11,14 @@
 #
 # ## What you will learn
 # - which five steps make a method, what each is given, and what it must return;
-# - three laws that every method should pass. It becomes a known method at an end of its range, it resumes after a kill
-#   with the same bits, and it sends the bytes that you count by hand;
+# - three laws that every method should pass. At an end of its range it becomes a known method; it resumes after a kill
+#   with the same bits; and it sends the bytes that you count by hand;
 # - what a problem has to bring, so that every method runs on it;
 # - how both get on the command line without a change of the package, and how a claim gets into a ledger.
 #
 # ## Prerequisites
 # Notebook 00 (FedAvg, client drift) and notebook 04 (claims, controls). Python's dataclasses, and functions with
-# `yield`. The contract in full, with shapes, stands in `docs/book/do_it_yourself.md`; the files to copy in
-# `docs/template/`.
+# `yield`. `docs/book/do_it_yourself.md` has the contract in full, with shapes; `docs/template/` has the files to copy.
 #
 # ## Symbols
 # | here | meaning | the paper's letter | in the code |
@@ -57,10 +56,10 @@ key = start()
 # %% [markdown]
 # ## 1. A method is three messages and five steps *
 #
-# A round goes: the server **broadcasts**, each **client** steps and answers, the **server** takes in the answers, and
-# where it sends a reply each client **closes** with it. Before the first round stands **init**. What outlives a round
-# is the `State`: the server's part, and what clients keep for themselves. What crosses is a dataclass, so that it can
-# be counted.
+# In a round the server **broadcasts**, each **client** steps and answers, and the **server** takes in the answers.
+# Where it sends a reply, each client **closes** with it. Before the first round comes **init**. Only the `State`
+# outlives a round: the server's part, and what each client keeps. What crosses is a dataclass, so that it can be
+# counted.
 #
 # Start with the nouns. The server holds the model and its velocity. Down goes the model, up goes a change.
 
@@ -87,10 +86,10 @@ class Up:
 #
 # $$v \leftarrow \beta v + \Delta, \qquad x \leftarrow x + v, \qquad \Delta = \tfrac1S \textstyle\sum_i (y_i - x).$$
 #
-# Four things to see in the next cell. The class is a *frozen dataclass*: its fields are the hyperparameters, and
-# nothing else is remembered in it; memory is the `State`. The clients of a round are *stacked*: `y` has a row for each,
-# and no line loops over clients. `client` *yields* every local iterate: that is what lets a lemma about drift look into
-# the round. And whatever is random takes a *named key*: `key.fold("xi")` gives the same minibatches whoever asks.
+# See four things in the next cell. The class is a *frozen dataclass*: its fields are the hyperparameters, and nothing
+# else is remembered in it; memory is the `State`. The clients of a round are *stacked*: `y` has a row for each, and no
+# line loops over clients. `client` *yields* every local iterate: that is what lets a lemma about drift look into the
+# round. And whatever is random takes a *named key*: `key.fold("xi")` gives the same minibatches whoever asks.
 #
 # `close` is not written: nobody replies, and the base class leaves the clients as they are.
 
@@ -124,9 +123,9 @@ class ServerMomentum(Algorithm):
 # %% [markdown]
 # ## 2. At momentum 0 it is FedAvg, bit for bit *
 #
-# A new method has nothing to be compared with, but its ends have. At $\beta = 0$ the velocity is $\Delta$ and the
-# server does what FedAvg's does. Not nearly: the same operations in the same order, so the same bits. A law of this
-# kind costs a line and finds most slips.
+# A new method has nothing to be compared with, except at its ends. At $\beta = 0$ the velocity is $\Delta$ and the
+# server does what FedAvg's does: the same operations in the same order, so the same bits. A law of this kind costs a
+# line and finds most slips.
 #
 # The problem is that of notebook 00: two clients who want different things.
 #
@@ -172,8 +171,8 @@ table(
 assert history["up_bytes"][-1] == history["down_bytes"][-1] == by_hand
 
 # %% [markdown]
-# Had `broadcast` returned the whole `Server`, every round would have worked, and the count would have been twice as
-# large down. That is how such slips are seen.
+# Had `broadcast` returned the whole `Server`, every round would have worked, and only the count would have shown the
+# slip: twice as much down.
 #
 # Where both sides need the same random vector, one integer is enough: a `Seed` carries a key and a pure function of it.
 # The receiver makes the value; 8 bytes are charged, and what was spared is stated beside them.
@@ -187,9 +186,8 @@ assert torch.equal(direction.value, draw(Key(0).fold("direction")))
 assert (charged.bytes, charged.saved_bytes) == (8, 7992)
 
 # %% [markdown]
-# What is kept decides whether a run can be taken up again. Twenty rounds, a checkpoint, and twenty more are forty
-# rounds, with the same bits: the state and the named keys are all there is. Another seed samples other clients and ends
-# elsewhere.
+# The `State` decides whether a run can be resumed. Twenty rounds, a checkpoint, and twenty more are forty rounds, with
+# the same bits: the state and the named keys are all there is. Another seed samples other clients and ends elsewhere.
 
 # %%
 with TemporaryDirectory() as folder:
@@ -249,8 +247,7 @@ assert abs(away[0.0][100] / away[0.0][99] - 0.947) < 1e-3
 # %% [markdown]
 # All three rest at the same point, 0.011 from $x^\star$. At rest the server does not move, so $v = 0$, so $\Delta(x) =
 # 0$: and that equation is FedAvg's, whatever $\beta$ is. **Momentum changes how fast, not where.** Drift is made within
-# a round, and momentum works between rounds; what takes it out has to reach the clients' steps, as SCAFFOLD's control
-# variates do.
+# a round, and momentum works between rounds. A cure has to reach the clients' steps, as SCAFFOLD's control variates do.
 #
 # The speed: take a direction in which FedAvg's round takes away the share $s$ of the distance. There
 # $e^{t+1} = (1 + \beta - s)\, e^t - \beta\, e^{t-1}$ ties the rounds of momentum. So the distance shrinks by the root
@@ -258,7 +255,7 @@ assert abs(away[0.0][100] / away[0.0][99] - 0.947) < 1e-3
 # stays near 1; with too much the roots are complex, of length $\sqrt\beta$, and the server swings. Exercise 1 finds the
 # best.
 #
-# The local steps are seen without playing the round: `watch` gives what `client` yields.
+# `watch` shows the local steps that `client` yields, without playing the round.
 
 # %%
 state = heavy.init(two, two.constants.x_star.clone(), key)
@@ -344,8 +341,8 @@ assert max(error for k, _, error in rows if k == 1) < 1e-9
 assert abs(rows[2][2] - rows[3][2]) < 1e-9 < 1e-2 < rows[2][2]
 
 # %% [markdown]
-# With one local step both reach the solution; with five both rest at the same distance from it. What section 4 found on
-# quadratics holds here, on losses that are none.
+# With one local step both reach the solution; with five both rest at the same distance from it. So section 4's finding
+# holds on losses that are not quadratic, too.
 #
 # ## 6. On the command line, and in `compare`
 #
@@ -362,7 +359,7 @@ for group, points in project["entry-points"].items():
     print(group, points)
 
 # %% [markdown]
-# You would copy the folder and say `pip install -e .` in it. The next cell does without pip and leaves the environment
+# You would copy the folder and say `pip install -e .` in it. The next cell works without pip and leaves the environment
 # alone: it puts the module, and the metadata that pip would write, into a temporary folder on Python's path. Then it
 # calls the command line as you would. `lambda o: ServerMomentum(o.lr, o.local_steps)` is what `--lr` and
 # `--local-steps` reach.
@@ -425,13 +422,13 @@ home.cleanup()
 
 # %% [markdown]
 # No: it is behind, intervals apart. `compare` tunes the rate and nothing else, the entry says $\beta = 0.9$, and the
-# quick scale plays 20 rounds. A velocity that takes ten of them to build up takes as long to die down. That speaks of
-# these conditions and not of momentum. It does show SCAFFOLD, which takes the drift out, ahead of both for twice the
-# bytes. An `Offer` with more `rounds`, or a second `Method` with another $\beta$, is a line in `own.py`.
+# quick scale plays 20 rounds. A velocity that takes ten of them to build up takes as long to die down. That says
+# something about these conditions, not about momentum. SCAFFOLD, which takes the drift out, is ahead of both for twice
+# the bytes. An `Offer` with more `rounds`, or a second `Method` with another $\beta$, is a line in `own.py`.
 #
-# A finished run is kept and found again by its words: the class's name, its hyperparameters, the problem's data. Code
-# is not among them. So when you change what your method computes, raise `revision` in the class (`revision = 2`), as
-# the package does; a problem's class may have one, too.
+# Finished runs are cached by configuration: the class's name, its hyperparameters, the problem's data. Code is not part
+# of it. So when you change what your method computes, raise `revision` in the class (`revision = 2`), as the package
+# does; a problem's class may have one, too.
 #
 # ## 7. A claim with its control
 #
@@ -513,16 +510,16 @@ assert (record["verdict"], record["control_refuted"]) == ("holds", True)
 assert 0.98 < record["margin"] <= 1 + search.ROUNDING
 
 # %% [markdown]
-# The worst ratio is near 1: centres far away, where $\tanh$ is flat, give the same $\Delta$ in every round, and that is
-# the worst case. So the constant cannot be much smaller, and the search found out by itself.
+# The worst ratio is near 1. The search found the worst case by itself: centres far away, where $\tanh$ is flat, give
+# the same $\Delta$ in every round. So the constant cannot be much smaller.
 #
 # In the package a claim stands in `theory/<paper>/`, and `python -m fedtheory claims` decides it with the others
 # (CONTRIBUTING.md says how). A ledger of one's own is a file, as above.
 #
 # ## 8. The tests to copy
 #
-# What this notebook asked of the method is three tests, in `docs/template/test_own.py` (two more there are of the
-# problem). They know nothing of momentum but its end at 0: change the import and that line, and they are yours.
+# The three laws of this notebook are three tests in `docs/template/test_own.py` (two more test the problem). They know
+# nothing of momentum but its end at 0: change the import and that line, and they are yours.
 
 # %%
 tests = (template / "test_own.py").read_text()
@@ -533,8 +530,8 @@ print(tests[tests.index("def test_degenerates") : tests.index("def test_gradient
 #
 # ## 9. What a slip says
 #
-# In its first round a run looks at what each step returns, and says what does not fit in one line: what, its value,
-# what was expected, and a fix. Later rounds are not looked at, so nothing is lost. Three slips of the first hour:
+# In its first round a run checks what each step returns. One line says what does not fit, its value, what was expected,
+# and a fix. Later rounds are not checked, so they cost nothing. Three slips of the first hour:
 
 
 # %%
@@ -645,15 +642,15 @@ check("11.3", answer)
 #
 # A: what a checkpoint does not hold is lost, or left over from the run before. At momentum 0 nothing of it is used, and
 # no byte is sent more. B: the velocity crosses, $d$ numbers more for each client. C: at $\beta = 0$ it is FedAvg, it
-# resumes, it sends the same: all green. It is another method, whose resting point is the same and whose speed is that
-# of a tenth of the rate at $\beta = 0.9$. A law at one end does not tell two methods apart that share this end; one at
+# resumes, it sends the same: all green. It is another method, with the same resting point, and at $\beta = 0.9$ with
+# the speed of a tenth of the rate. A law at one end does not tell apart two methods that share this end. A law at
 # another point does, such as $v = \Delta^0 (1 + \beta)$ after two rounds of the same change.
 #
 # </details>
 
 # %% [markdown]
 # **Exercise 4** (4 points). Design a control. A new claim says: *every `ServerMomentum` rests where FedAvg rests*. Its
-# check plays a method for 2,000 rounds on the two clients of section 4 and holds where it ends within $10^{-6}$ of the
+# check plays a method for 600 rounds on the two clients of section 4 and holds where it ends within $10^{-6}$ of the
 # resting point of `FedAvg(lr=0.02, local_steps=5)`. Give an algorithm that the check must refute, and that makes a good
 # control. It must come to rest *near* FedAvg's point, within a tenth of the distance from there to $x^\star$.
 

@@ -5,7 +5,7 @@
 # one chain: the rate of **SSF**, proved without a convexity assumption. SSF is SCAFFOLD, the method with control
 # variates, inside one random subspace per round (notebook 03). With the whole space as subspace, $r = d$, it is the
 # rate of **SCAFFOLD** itself. Every line has two cells. One says why the line is there. The other evaluates both of its
-# sides on a round of the code that trains, and runs the machine's proof of it. You may break each of them, and should.
+# sides on a round of the code that trains, and runs the machine's proof of it. Break each of them.
 #
 # The proof is the one of [docs/theory/ssf.md](../docs/theory/ssf.md), sections 1 to 6, and keeps its numbers: line
 # 2.4 here is step 2.4 there. It takes the paper's shorter step $L\tilde\eta \le \min(\frac14, \frac\rho2)$, which the
@@ -82,7 +82,7 @@ key = start()
 # false (notebook 04, section 7).
 #
 # The plan has four claims and a sum. **Drift**: the clients stay close. **Descent**: a round lowers $F$ if they do.
-# **Memories**: the controls get better, if the model does not run. **Potential**: $F$ plus a multiple of the
+# **Memories**: the controls get better, if the model does not move too far. **Potential**: $F$ plus a multiple of the
 # memories' error falls in every round. Then everything telescopes.
 
 # %% [markdown]
@@ -92,10 +92,10 @@ key = start()
 # loss is convex. Noise: each client adds $\pm u_i$ to a gradient, a fresh sign in each local step, $\sigma = 1$.
 #
 # `play` runs one round through the lines of `fedtheory.SSF`, once for *every* projector and *every* combination of
-# signs. So every expectation below is a finite sum, exact but for rounding. For that the law of $P$ must have few
-# values: we draw a Haar basis of the whole space and cut it into $d/r$ blocks of $r$ columns. The round takes one
-# block. Each block alone is Haar, as the paper's Section 3.6 draws it (its Assumption 3 asks for the mean only). And
-# given the basis the mean over blocks is already $\rho I$.
+# signs. So every expectation below is a finite sum, exact but for rounding. For that $P$ must have few values. We draw
+# a Haar basis (uniform, notebook 01's `Spherical`) of the whole space and cut it into $d/r$ blocks of $r$ columns. The
+# round takes one block. Each block alone is Haar, as in the paper's Section 3.6 (its Assumption 3 asks for the mean
+# only). Given the basis, the mean over blocks is already $\rho I$.
 
 # %%
 N, K, d = 3, 4, 20
@@ -172,11 +172,11 @@ assert quadratic.constants.mu > 0
 # | `q.gain`, `q.moved` | $\mathbb{E} F(x^+) - F(x)$ and $\mathbb{E} \lVert x^+ - x \rVert^2$ |
 # | `q.A`, `q.B` | $(I - P)(c_i - \nabla F_i(x))$ and $P (\bar g_i - \nabla F_i(x))$ |
 #
-# The tool of this notebook. A line is a function of a round that returns both of its sides, for all clients, steps or
-# outcomes at once. `line` shows the entry where left is largest against right, for $r = 5$ and $r = d$. Then it runs
-# the machine's part. The **check** of the step is a proof for all values: algebra, a solver over all reals, a
-# certificate, or an enumeration with symbols (notebook 04). The **control** is a false step close by that the same
-# check must refuse. Where two sides must be equal, it shows their lengths.
+# The next cell makes the tool of this notebook, `line`. A line of the proof is a function of a round that returns both
+# of its sides, for all clients, steps or outcomes at once. `line` shows the entry where left is largest against right,
+# for $r = 5$ and $r = d$. Then it runs the machine's part. The **check** of the step is a proof for all values:
+# algebra, a solver over all reals, a certificate, or an enumeration with symbols (notebook 04). The **control** is a
+# false step close by that the same check must refuse. Where two sides must be equal, `line` shows their lengths.
 
 # %%
 steps = proof.steps("ssf")
@@ -236,8 +236,8 @@ line("1.1", mean_stays, equal=True)
 #
 # $$x^+ = x - \tilde\eta P (\bar g + \bar\xi), \qquad \bar g = \tfrac1{NK} \sum_{i,k} \nabla F_i(y_i^k) .$$
 #
-# *What it buys:* the descent will not know that there are controls. They work inside the drift only, by keeping the
-# points $y_i^k$ together at which gradients are taken.
+# *What it buys:* the descent will not see the controls. They work inside the drift only: they keep the points $y_i^k$
+# together at which gradients are taken.
 
 
 # %%
@@ -302,11 +302,11 @@ def unrolled(q):
 line("2.1", unrolled, equal=True)
 
 # %% [markdown]
-# **2.2** $\lVert u + v \rVert^2 \le 2 \lVert u \rVert^2 + 2 \lVert v \rVert^2$, since the difference is
-# $\lVert u - v \rVert^2$. *Why not the triangle inequality?* We have mean squares of the noise and want to keep them
-# squares. *What it loses:* a factor of two where $u$ and $v$ are orthogonal, as noise and drift nearly are; nothing
-# where $u = v$. (With 19/10 instead of 2 the machine refuses it.) We use it twice, for drift against noise and for
-# bends against the pull. That is a factor of four in all, the price of not computing two mixed terms.
+# **2.2** $\lVert u + v \rVert^2 \le 2 \lVert u \rVert^2 + 2 \lVert v \rVert^2$, since the difference is $\lVert u - v
+# \rVert^2$. *Why not the triangle inequality?* We have mean squares of the noise and want to keep them squares. *What
+# it loses:* a factor of two where $u$ and $v$ are orthogonal, as noise and drift nearly are; nothing where $u = v$.
+# (With 19/10 instead of 2 the machine refuses it.) We use it twice, for drift against noise and for bends against the
+# pull. That costs a factor of four in all, and saves computing two mixed terms.
 
 
 # %%
@@ -318,11 +318,10 @@ def split(q):
 line("2.2", split)
 
 # %% [markdown]
-# **2.3** $\lVert \sum_{j<k} a^j \rVert^2 \le k \sum_{j<k} \lVert a^j \rVert^2$. By induction: one vector $b$ more
-# adds $\sum_j \lVert a^j - b \rVert^2 \ge 0$ to the difference. *What it loses:* nothing if all $a^j$ are equal, a
-# factor $k$ if they are orthogonal. Bends grow slowly along one direction, so that they are nearly parallel: here it
-# is cheap. For the noise it would be ruinous. This is the first place where a $K$ is lost for ever if one is
-# careless.
+# **2.3** $\lVert \sum_{j<k} a^j \rVert^2 \le k \sum_{j<k} \lVert a^j \rVert^2$. By induction: one vector $b$ more adds
+# $\sum_j \lVert a^j - b \rVert^2 \ge 0$ to the difference. *What it loses:* nothing if all $a^j$ are equal, a factor
+# $k$ if they are orthogonal. Bends grow slowly along one direction, so they are nearly parallel: here it is cheap. For
+# the noise it would be ruinous: a careless proof loses its first $K$ here, for ever.
 
 
 # %%
@@ -336,9 +335,9 @@ line("2.3", cauchy)
 
 # %% [markdown]
 # **2.4** $\mathbb{E} \lVert \sum_{j<k} P \xi_i^j \rVert^2 \le k \sigma^2$, and not $k^2 \sigma^2$: in the square the
-# products of different steps have mean zero, since the later noise has, given $P$ and the earlier one. And $\lVert P
-# \xi \rVert \le \lVert \xi \rVert$. *What it loses:* the share $\rho$, where the noise does not know $P$, as here:
-# see the row $r = 5$. The assumption allows noise that lies in the subspace.
+# products of different steps have mean zero, as the later noise has mean zero given $P$ and the earlier noise. And
+# $\lVert P \xi \rVert \le \lVert \xi \rVert$. *What it loses:* the share $\rho$, where the noise does not know $P$, as
+# here: see the row $r = 5$. The assumption allows noise that lies in the subspace.
 
 
 # %%
@@ -366,8 +365,8 @@ assert [sides_of(fresh_noise, one)[2] for one in kept.values()] == [True, False]
 #
 # **2.5** $\mathbb{E} \lVert P d_i \rVert^2 = \langle d_i, \mathbb{E}[P] d_i \rangle = \rho \lVert d_i \rVert^2$, as
 # $P^2 = P = P^\top$ and $d_i$ is fixed before $P$ is drawn. *This is where the subspace helps:* a client feels the
-# share $\rho$ of its pull only. It is an equality, and loses nothing. The printed Lemma 2 has $\lVert P d_i \rVert
-# \le \lVert d_i \rVert$ here, and pays $1/\rho$ for it up to the end.
+# share $\rho$ of its pull only. It is an equality, and loses nothing. The printed Lemma 2 has $\lVert P d_i \rVert \le
+# \lVert d_i \rVert$ here, and carries the loss, $1/\rho$, to the end.
 
 
 # %%
@@ -468,8 +467,8 @@ line("2.7", counted_up)
 
 # %% [markdown]
 # **2.8** $(1 + \alpha)^K \le e^{\alpha K} \le e^{1/25} \le 1.041$, since $\alpha K = 4 (K L \eta_\ell)^2 \le
-# \frac1{25}$; and $\frac43 \cdot 1.041 = 1.388$. *Why $\frac1{10}$:* the step bound is chosen such that the growth is
-# nothing to speak of. With $K L \eta_\ell \le \frac12$, as in print, it would be $e$.
+# \frac1{25}$; and $\frac43 \cdot 1.041 = 1.388$. *Why $\frac1{10}$:* with this step bound the growth is negligible.
+# With $K L \eta_\ell \le \frac12$, as in print, it would be $e$.
 
 
 # %%
@@ -494,9 +493,9 @@ line("2.8", compounded, on=long_steps)
 # $$\tfrac1N \sum_i \lVert d_i \rVert^2 = \mathcal{C} - \lVert u \rVert^2 + \lVert G \rVert^2 \le \mathcal{C} + \lVert G
 # \rVert^2 .$$
 #
-# *This is what the memories are for.* Without them $d_i = \nabla F_i(x)$, and the difference of the clients would
-# stand here, in every round. With them it is the error of the memories, which section 4 makes small. The printed
-# proof has $2 \mathcal{C} + 2 \lVert G \rVert^2$ by 2.2; the mean makes one of it.
+# *This is what the memories are for.* Without them $d_i = \nabla F_i(x)$, and the difference of the clients would stand
+# here, in every round. With them it is the error of the memories, which section 4 makes small. The printed proof has $2
+# \mathcal{C} + 2 \lVert G \rVert^2$ by 2.2; the mean saves the factor of two.
 
 
 # %%
@@ -525,10 +524,10 @@ assert not sides_of(compounded, long_steps["ten times the step"])[2]
 assert all(sides_of(drift_claim, one)[2] for one in (*long_steps.values(), looks["it contains the pulls"]))
 
 # %% [markdown]
-# Look at the last two rows. Lines 2.8 and 2.5 have failed there, and the claim holds: it has room. A broken step is not
-# a false end, and a true end is no proof. How much room? Drift against $k$. On the left is the pull alone (no noise, 20
-# local steps, our three clients, $r = 5$). On the right is the noise alone (one client at its minimum, 10 local steps,
-# $r = d$).
+# Look at the last two rows. Lines 2.8 and 2.5 have failed there, and the claim holds: it has room. A broken step does
+# not make the end false, and a true end is no proof. How much room? We plot drift against $k$. On the left is the pull
+# alone (no noise, 20 local steps, our three clients, $r = 5$). On the right is the noise alone (one client at its
+# minimum, 10 local steps, $r = d$).
 #
 # > **Predict.** Both axes are logarithmic. Which curve has slope two, which slope one? How far above are the bounds?
 
@@ -576,18 +575,18 @@ assert all(1.9 < float(r / m) < 2.3 for r, m in zip(*[curves["noise"][n] for n i
 # %% [markdown]
 # The pull's square grows like $k^2$, and the bound follows at a factor of four, from the two splittings of 2.2. The
 # noise grows like $k$, and the bound follows at a factor of two, from one splitting. The printed bound is flat, as it
-# has $K$ instead of $k$, and has lost $\rho$: summed over $k$ it is the $12 K^3$. Whoever wants the drift lemma tight
-# must compute the mixed terms of 2.2. Whether that is worth the work is the question of section 6.
+# has $K$ instead of $k$, and has lost $\rho$: summed over $k$ it is the $12 K^3$. A tight drift lemma needs the mixed
+# terms of 2.2. Section 6 asks whether that is worth the work.
 #
 # ## 3. The descent *
 #
 # Claim: $\mathbb{E} F(x^+) \le F(x) - \frac{\rho \tilde\eta}2 \lVert G \rVert^2 + \frac{1 + L \tilde\eta}2 L^2
 # \tilde\eta\, D + \frac{L \tilde\eta^2 \sigma^2}{NK}$.
 #
-# **3.1** For any step $s$: $F(x + s) - F(x) - \langle G, s \rangle = \int_0^1 \langle \nabla F(x + us) - G, s
-# \rangle\, du \le \int_0^1 L u \lVert s \rVert^2\, du = \frac L2 \lVert s \rVert^2$. *Why this one:* it is the only
-# place where $F$ is looked at between $x$ and $x^+$, and it asks for nothing but a Lipschitz gradient. *What it
-# loses:* all that the curvature along $s$ is below $L$.
+# **3.1** For any step $s$: $F(x + s) - F(x) - \langle G, s \rangle = \int_0^1 \langle \nabla F(x + us) - G, s \rangle\,
+# du \le \int_0^1 L u \lVert s \rVert^2\, du = \frac L2 \lVert s \rVert^2$. *Why this one:* only here the proof looks at
+# $F$ between $x$ and $x^+$, and it needs nothing but a Lipschitz gradient. *What it loses:* the difference between $L$
+# and the curvature along $s$.
 
 
 # %%
@@ -664,7 +663,7 @@ assert not any(sides_of(collected, one)[2] for one in leaps.values())
 # %% [markdown]
 # Now each square. By 2.5, $\mathbb{E} \lVert a \rVert^2 = \rho \lVert G \rVert^2$: this time we need that $P$ does
 # **not miss** the gradient. By 2.3 for a mean of $NK$ vectors, $\lVert b \rVert^2 \le \lVert \bar g - G \rVert^2 \le
-# \frac1{NK} \sum_{i,k} L^2 \lVert y_i^k - x \rVert^2$, whose mean is $L^2 D$. Here enters the drift.
+# \frac1{NK} \sum_{i,k} L^2 \lVert y_i^k - x \rVert^2$, whose mean is $L^2 D$. Here the drift enters.
 
 
 # %%
@@ -745,8 +744,7 @@ line("4, the part that is refreshed", refreshed)
 #
 # **4.3** With $\beta = \frac\rho2$: $(1 + \frac\rho2)(1 - \rho) \le 1 - \frac\rho2$, $1 + \frac\rho2 \le \frac32$ and
 # $1 + \frac2\rho \le \frac3\rho$. Half of the contraction is spent, and $\frac1\rho$ enters, before the step of the
-# model. It will ask for a small step: the model may not run away from memories that a small subspace refreshes
-# slowly.
+# model. It will ask for a small step: the model must not run away from memories that a small subspace refreshes slowly.
 
 
 # %%
@@ -795,9 +793,10 @@ line("4.5", memory_claim)
 # %% [markdown]
 # ## 5. The potential, and the rate *
 #
-# Two quantities fall, each if the other is small: $F$ by 3, if the drift is small, which needs good memories by 2;
-# the memories by 4, if the model does not run. *The trick for such a pair* is old: add them with a weight such that
-# what one costs the other pays. With $q = (K L \eta_\ell)^2 \le \frac1{100}$, $h = L \tilde\eta$, $u = h^2/\rho$, let
+# Two quantities fall, each if the other is small. By section 3 $F$ falls if the drift is small, which by section 2
+# needs good memories. By section 4 the memories' error falls if the model moves little. *The trick for such a pair* is
+# old: add them, with a weight by which each pays the other's cost. With $q = (K L \eta_\ell)^2 \le \frac1{100}$, $h = L
+# \tilde\eta$, $u = h^2/\rho$, let
 #
 # $$\Phi = F(x) - F^\star + M\, \mathcal{C}, \qquad M = 2 L^2 \tilde\eta K^2 \eta_\ell^2 = 2 \tilde\eta q .$$
 #
@@ -871,9 +870,9 @@ for number, sides in {"5.3": descent_left, "5.4": weight_enough, "5.5": noise_ga
 
 # %% [markdown]
 # > **Break it.** Is $\rho/(2L)$ the largest step? It is used in 5.1 only, for $u \le \frac18$, and $\sqrt{\rho/8}$
-# > would do for that. Take $L \tilde\eta = \frac14$ at $r = 5$, twice what is allowed, by a larger step of the
-# > server: once with the clients' steps as they are, once with theirs smaller, $K L \eta_\ell =
-# > \frac{\sqrt\rho}{10}$. Which of the four lines fail?
+# > would do for that. Take $L \tilde\eta = \frac14$ at $r = 5$, twice what is allowed, by a larger step of the server.
+# > Do it once with the clients' steps as they are and once with smaller ones, $K L \eta_\ell = \frac{\sqrt\rho}{10}$.
+# > Which of the four lines fail?
 
 # %%
 rho = 5 / d
@@ -893,9 +892,9 @@ for name, one in faster.items():
     assert all(sides_of(sides, one)[2] for sides in (drift_claim, descent_claim, memory_claim))
 
 # %% [markdown]
-# The bound on the server's step is a matter of what the clients do: $u$ comes with $q$ before it, and without noise
-# only the product counts. The theorem's steps are a choice that makes three constants simple; 6.4 and 6.5 of the
-# page, and exercise 5, take others.
+# The bound on the server's step depends on what the clients do: $u$ comes with the factor $q$, and without noise only
+# the product counts. The theorem's steps are a choice that makes three constants simple; 6.4 and 6.5 of the page, and
+# exercise 5, take others.
 #
 # So in every round
 #
@@ -919,7 +918,7 @@ line("5, the potential", potential)
 
 # %% [markdown]
 # **5.6** Sum over $t < T$: the potentials telescope, $\Phi_T \ge 0$, and $\Phi_0 = \Delta_F + 2 L^2 \tilde\eta K^2
-# \eta_\ell^2\, \mathcal{C}_0$. Divide by $\frac9{20} \rho \tilde\eta T$, and the theorem stands there. $\blacksquare$
+# \eta_\ell^2\, \mathcal{C}_0$. Divide by $\frac9{20} \rho \tilde\eta T$: this is the theorem. $\blacksquare$
 #
 # The machine's part of 5.6 is that $20/9$, $40/9$ and $55/3$ come out; ours is a run. In each round we play *all*
 # outcomes, keep both sides of every line, and go on from one outcome drawn by chance. This is a run of SSF with full
@@ -981,9 +980,9 @@ for name, played in runs.items():
 # ## 6. Where the proof loses
 #
 # The theorem is between two and four times the run. Which lines lose it? Every line was evaluated on every round, so
-# this is bookkeeping. Take the slack of a line, right side minus left side, times what stands before it in the sum,
-# over $\frac9{20} \rho \tilde\eta T$. All slacks together are *exactly* the way from the left side of the theorem to
-# its right side; the folded check compares the sums.
+# this is bookkeeping. Take the slack of a line, right side minus left side, times its factor in the sum, over
+# $\frac9{20} \rho \tilde\eta T$. All slacks together are *exactly* the difference between the theorem's right and left
+# side; the folded check compares the sums.
 #
 # > **Predict.** The drift lemma is off by a factor of four, as we saw, and takes the longest proof. Which share of
 # > the theorem's slack is it: a half, a tenth, a hundredth?
@@ -1057,14 +1056,14 @@ for name, (left, right) in rates.items():
     assert max(lines, key=lambda part: lines[part] if part[:3] != "5.6" else 0) == "3.3 collected"
 
 # %% [markdown]
-# A few hundredths. The drift comes into the theorem with $q = (K L \eta_\ell)^2 \le \frac1{100}$ before it, and
-# whoever makes the famous lemma tight improves the rate by a few per cent. The large bars are elsewhere.
+# A few hundredths. The drift comes into the theorem with the factor $q = (K L \eta_\ell)^2 \le \frac1{100}$, so a tight
+# drift lemma improves the rate by a few per cent. The large bars are elsewhere.
 #
 # - **3.3** is the largest of all inequalities (at $r = 5$ only the end that 5.6 drops is larger). It gives $\frac12
 #   \lVert a \rVert^2$ away for $\langle a, b \rangle$, although $b$ is small: the weights in $-2 \langle a, b \rangle
 #   \le \lVert a \rVert^2 + \lVert b \rVert^2$ are equal, and should not be. Exercise 2 mends it.
-# - **5.6** drops $\Phi_T$. That is no loss of the method's constants: it vanishes with $T$ beside what has been
-#   spent, and at $r = 5$ forty rounds are few.
+# - **5.6** drops $\Phi_T$. That costs no constant of the rate: its share vanishes as $T$ grows, and at $r = 5$ forty
+#   rounds are few.
 # - **4** loses by its second splitting (4.4) and by half of the contraction (4.3), with the small $M$ before it.
 # - **Chance** is no loss: the theorem speaks of expectations, this is one run, and its sign may be either (green: a
 #   gain).
@@ -1091,9 +1090,9 @@ style.legend_above(figure, 3)
 show(figure)
 
 # %% [markdown]
-# The slack of 3.3 follows the descent, as it is a share of it, until it rests on a floor: 3.3 doubles the noise, too.
-# Drift and memories end on floors of the same kind. Late in a run the theorem's last two terms decide, and it is the
-# noise that the lines are loose in.
+# The slack of 3.3 is a share of the descent and follows it, until it rests on a floor: 3.3 doubles the noise, too.
+# Drift and memories end on floors of the same kind. Late in a run the theorem's last two terms decide, and there the
+# lines are loose in the noise.
 #
 # ## 7. What it says
 #
@@ -1126,15 +1125,15 @@ assert all(row[2] == "proved" and row[3] for row in rows)
 # %% [markdown]
 # - **SCAFFOLD** is the case $\rho = 1$: $\frac1{\sqrt{NKT}}$, with a linear speed-up in clients and local steps, and
 #   no term for the clients' difference but $\mathcal{C}_0/T$.
-# - **The subspace** multiplies the noisy term by $\frac1\rho$, since a round descends by a share $\rho$. In the
-#   noise-free one stands a second $\frac1\rho$, from the step $\rho/(2L)$. The break in section 5 and exercise 5 say
-#   what that one is worth.
+# - **The subspace** multiplies the noisy term by $\frac1\rho$, since a round descends by a share $\rho$. The noise-free
+#   term has a second $\frac1\rho$, from the step $\rho/(2L)$. The break in section 5 and exercise 5 say whether it is
+#   needed.
 # - **It does not** multiply what the pulls leave behind: a share $\rho$ of the pull (2.5) meets a share $\rho$ of the
 #   descent, in 2 and again in 4.4. The printed proof, without 2.5, carries $\frac1\rho$ there, and a $K$ too many;
 #   its conditions ask for $576 K^3 L^2 \eta_\ell^2 \le \rho$ where $K L \eta_\ell \le \frac1{10}$ will do.
 # - **Where it is not tight**: 3.3, by a factor that tends to two. 2.2, harmless. 2.4 and 3.4, by up to $\frac1\rho$,
-#   where the noise does not know $P$. Whoever assumes that may hope for noisy terms with less than $\frac1\rho$. That
-#   is a theorem to be stated, and no constant to be polished.
+#   where the noise does not know $P$. With that assumption noisy terms with less than $\frac1\rho$ may be provable: a
+#   new theorem, not a better constant.
 # - **What it does not say**: that local steps are worth anything. With $\eta_\ell \to 0$ at the same $\tilde\eta$
 #   every term falls or stays. The proof shows that they do no harm, as all proofs of this kind do.
 #
@@ -1186,8 +1185,8 @@ check("12.1", answer)
 # ```
 #
 # $y_i^k - x = -\eta k P d_i$, so that $e_k = \rho \eta^2 k^2 \lVert d_i \rVert^2$ by 2.5, and the mean of $k^2$ over
-# $k = 0, \dots, K - 1$ is $(K - 1)(2K - 1)/6$, about $K^2/3$. The claim has $1.388\, K^2$: four times as much for
-# many steps, one two for the noise, which is not there, and one two for the bends, which are not there.
+# $k = 0, \dots, K - 1$ is $(K - 1)(2K - 1)/6$, about $K^2/3$. The claim has $1.388\, K^2$, four times as much for many
+# steps: a factor of two for the noise and one for the bends. Neither is there.
 #
 # </details>
 
@@ -1345,8 +1344,8 @@ check("12.5", answer)
 #   its proof, and a check of the end alone sees little.
 # - $D$ is a mean and has $K^2$; the paper's lemma is a sum and has $K^3$. In its potential the $K^3$ is one $K$ too
 #   many.
-# - The theorem is 2.3 and 3.6 times our two runs. The drift lemma is a few hundredths of that; line 3.3 and, at small
-#   $r$ and few rounds, the end that is dropped are most of it.
+# - The theorem is 2.3 and 3.6 times our two runs. The drift lemma is a few hundredths of that slack. Line 3.3 is most
+#   of it, and at small $r$ and few rounds the end that is dropped.
 # - At $r = d$ the theorem is SCAFFOLD's rate. The subspace costs $\frac1\rho$ in rounds; a second $\frac1\rho$
 #   depends on how long the local steps are.
 # - The page that this notebook walks through is [docs/theory/ssf.md](../docs/theory/ssf.md); its section 7 has other

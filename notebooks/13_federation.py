@@ -1,11 +1,10 @@
 # %% [markdown]
 # # From one process to a federation
 #
-# In the notebooks so far clients were rows of a tensor. Here the same run is played four ways. It runs in one process;
-# in four processes that share the clients; as a server and clients that exchange bytes alone; and, where
-# [Flower](https://flower.ai) is installed, over a socket. The last model has **the same bits** each time. And since the
-# clients are really apart, we can ask what every count of bytes in this course has claimed: is what we count what
-# crosses?
+# In the notebooks so far clients were rows of a tensor. Here the same run is played four ways: in one process, in four
+# processes that share the clients, and as a server and clients that exchange bytes alone. Where
+# [Flower](https://flower.ai) is installed, it also runs over a socket. The last model has **the same bits** each time.
+# Now that the clients are really apart, we can test every count of bytes in this course: do we count what crosses?
 #
 # **Time:** core sections (*) 1 to 3, about 15 minutes; all of it with the exercises about 90. It runs in half a
 # minute. **Needs:** notebooks 00, 03, 07.
@@ -14,7 +13,7 @@
 # - what the bits of a run depend on, and what they do not;
 # - how a run is divided over processes without a change of its result;
 # - what a message is made of: the payload, which we count, and the metadata and headers around it;
-# - how a client catches up that was away, and what happens to one whose upload is lost;
+# - how a client that was away catches up, and what happens to a client whose upload is lost;
 # - what a message costs on a socket, and for which methods that matters.
 #
 # ## Prerequisites
@@ -81,10 +80,10 @@ print(fingerprint(once.x))
 # and a sum of floating-point numbers depends on the order. So this notebook says "the same bits" of runs on one
 # machine only.
 #
-# **What do the bits depend on?** On the key of each draw, and so not on who draws. And on *how clients are stacked*:
-# twelve clients are computed as rows of one tensor, and a product of stacked matrices may be rounded differently from
-# the same product alone. So `run` can be told to cut the clients into `blocks` and to stack only within a block.
-# Above every client was alone.
+# **What do the bits depend on?** They depend on the key of each draw, and so not on who draws. They also depend on *how
+# clients are stacked*. Twelve clients are computed as rows of one tensor, and a product of stacked matrices may be
+# rounded differently from the same product alone. So `run` can cut the clients into `blocks` and stack only within a
+# block. Above, each client was a block of its own.
 #
 # > **Predict:** with another number of blocks, which of the three change: the error in six digits, the bytes, the
 # > model?
@@ -108,15 +107,14 @@ assert torch.equal(cuts[12].x, once.x)
 assert all(row[2] and row[3] for row in rows)
 
 # %% [markdown]
-# Six digits stay, and all bytes. The last bits of the model need not: compare the fingerprints. Where they agree on
-# one machine they may differ on another, so a number of blocks belongs to a run as its seed does.
+# Six digits stay, and all bytes. The last bits of the model may change: compare the fingerprints. Where they agree on
+# one machine they may differ on another. So the number of blocks belongs to a run, as its seed does.
 #
 # ## 2. Four processes *
 #
 # `torchrun` starts the same program four times; `join_group` brings the four together. Every process makes the same
-# call of `run`, with `group=`. It draws the same participants as the others, for a draw depends on its key. It
-# computes those that it keeps. All uploads are gathered in the order of the clients' ids, and all make the same
-# server step.
+# call of `run`, with `group=`. It draws the same participants as the others, as a draw depends on its key. It computes
+# its own clients. All uploads are gathered in the order of the clients' ids, and all make the same server step.
 #
 # > **Predict:** what does a process keep of the clients' control variates? Whose bits has its model?
 
@@ -166,15 +164,15 @@ assert all(row[2] for row in rows)
 # line: `torchrun --standalone --nproc-per-node 4 -m fedtheory run SSF matrix_regression --sampled 6`
 # ([docs/processes.md](../docs/processes.md) has the rest: cards, several machines, checkpoints, processes that die).
 #
-# Nothing is saved in bytes: these processes trust each other and gather whole uploads. They are one computer that was
-# cut into pieces, not a server and its clients.
+# This saves no bytes: the processes trust each other and gather whole uploads. They are one computer cut into pieces,
+# not a server and its clients.
 
 # %% [markdown]
 # ## 3. Two halves and bytes between them *
 #
-# Now the cut goes where the papers have it. A `ServerHalf` has the server's state and reads no data. A `ClientHalf` has
-# one client's data and private row. Both know the method, the sizes, the start and the run's seed. Nothing else is
-# shared: what passes is a `Parcel`, bytes and plain metadata.
+# Now we cut where the papers do, between server and clients. A `ServerHalf` has the server's state and reads no data. A
+# `ClientHalf` has one client's data and private row. Both know the method, the sizes, the start and the run's seed.
+# Nothing else is shared: what passes is a `Parcel`, bytes and plain metadata.
 
 
 # %%
@@ -219,12 +217,12 @@ for way in ("down", "up"):
 # %% [markdown]
 # `P`, the basis of the round, is a seed: 8 bytes, and the name by which the client's own code makes the basis. `x` is
 # the model, in full, since this client has none. `c_proj` is the server's control in the subspace. Back come two
-# projected vectors. The metadata says shapes and types. A reader makes only the types of its own method from it:
-# nothing is unpickled, no name is imported.
+# projected vectors. The metadata says shapes and types. A reader makes only the types of its own method from it. It
+# unpickles nothing and imports no name.
 #
 # **Is the payload what we count?** The count (`cost`, behind notebook 00's `traffic.up.bytes`) walks over the message's
-# tensors and charges each part its price: a seed 8 bytes, a known value nothing. It never made a byte. The parcels are
-# made by another piece of code. So it is a fair question for every method.
+# tensors and charges each part its price: a seed 8 bytes, a known value nothing. It never made a byte; other code makes
+# the parcels. So we ask for every method.
 
 # %%
 methods = {
@@ -250,15 +248,15 @@ assert all(tuple(row[1:3]) == tuple(row[3:5]) and row[6] for row in rows)
 
 # %% [markdown]
 # Equal to the byte, over three rounds with clients that come and go. (The tests ask it of every method.) The metadata
-# is not counted: it says what both sides could have agreed upon before, and does not grow with the model.
+# is not counted: both sides could have agreed on it before, and it does not grow with the model.
 
 # %% [markdown]
 # ### 3.2 A client that was away
 #
-# SSF's model moves in every round within the subspace of that round. A client that has an older model needs, for each
-# missed round, the seed of its basis and $r$ new coordinates; it then makes the steps itself. If it was there when a
-# step was begun, it has the seed of that first step already. Where the model itself is smaller, it is sent the model.
-# In a run of twelve rounds with two clients each, look at who was sent what:
+# SSF's model moves in every round within the subspace of that round. For each missed round a client with an older model
+# needs the seed of the round's basis and $r$ new coordinates; it then makes the steps itself. It already has the seed
+# of the first step, from its last round. Where the model itself is smaller, it is sent the model. In a run of twelve
+# rounds with two clients each, look at who was sent what:
 
 # %%
 last, met = {}, {}
@@ -291,10 +289,10 @@ assert all(row[0] == row[1] and row[2] == '"held"' for row in rows)
 # ### 3.3 A client whose upload is lost
 #
 # A client has computed, its control variate has moved, its upload is on the way, and the connection breaks. The server
-# goes on without it. A client corrects its steps by $c - c_i$: what the server counted against what it remembers
-# itself. If it keeps a control that the server never counted, this is no longer the run of section 1. (With all clients
-# in every round $c$ is even the mean of the $c_i$, notebook 12, line 1.1. Here, with a sample, it comes from the
-# participants, notebook 03, section 2.5.) But the client does not know.
+# goes on without it. A client corrects its steps by $c - c_i$: the control that the server counted minus the one that
+# the client remembers. If it keeps a control that the server never counted, this is no longer the run of section 1.
+# (With all clients in every round $c$ is even the mean of the $c_i$, notebook 12, line 1.1. Here, with a sample, it
+# comes from the participants, notebook 03, section 2.5.) But the client does not know.
 #
 # > **Predict:** how can a client know, without one more message?
 
@@ -329,10 +327,10 @@ table(["round", "asked", "upload lost", 'client 5 is told: "last"', "bits of pla
 # %% [markdown]
 # (null: never.) In round 3 client 5 is told that it was last counted in round 1. So its upload of round 2 did not
 # count, and it goes on from before that round. It had kept both: what it made of a round *waits* until the next message
-# says whether it counted. One integer of metadata, no receipt, and the run is bit for bit the one in which client 5
-# fell silent.
+# says whether it counted. One integer of metadata is enough, without a receipt. The run is bit for bit the one in which
+# client 5 fell silent.
 #
-# In the same way an upload is refused that cannot be taken. Three kinds, one a round:
+# The server also refuses an upload that it cannot use, in the same way. Three kinds, one a round:
 
 # %%
 faults = {
@@ -361,9 +359,9 @@ assert all(kept)
 # Flower's: a *superlink* that holds messages, *supernodes* that fetch them and start a client's program for each. A
 # message carries one array, the payload, and the metadata as one text. The app is the two halves, in the same lines.
 #
-# Flower wants other versions of some packages than the rest of us, so it has an environment of its own. The cell uses
-# it where it is there, and says how to get it where not. It starts a superlink, two supernodes with six clients each
-# and the app, at Unix sockets in a private folder of this machine, and takes half a minute.
+# Flower needs other versions of some packages, so it has an environment of its own. The cell uses it if it is there,
+# and else says how to get it. It starts a superlink, two supernodes with six clients each and the app, at Unix sockets
+# in a private folder of this machine, and takes half a minute.
 
 # %%
 APP = """import os
@@ -447,11 +445,11 @@ show(figure)
 
 # %% [markdown]
 # Payload is count, and the rest is a constant: $h$, about 10,000 bytes a message, for Flower's requests with their
-# headers, whatever the method. FedSub's replies are messages of their own, so it pays twice; the picture leaves it
-# out. So the counted bytes are right, *and* on this socket a method of 400 bytes costs more than half of what one of
-# 8,000 costs. Only right of the bend, where a message is longer than $h$, is what a method saves seen on the bill.
-# Clients on one node share a message, and so share $h$. Polls and heartbeats come on top; they grow with seconds and
-# not with messages.
+# headers, whatever the method. FedSub's replies are messages of their own, so it pays twice; the picture leaves it out.
+# So the counted bytes are right, *and* on this socket a method of 400 bytes costs more than half as much as one of
+# 8,000. Only right of the bend, where a message is longer than $h$, do a method's savings show on the bill. Clients on
+# one node share a message, and so share $h$. Polls and heartbeats come on top; they grow with seconds and not with
+# messages.
 #
 # ## Exercises
 #
@@ -547,8 +545,7 @@ check("13.3", answer)
 # DeComFL's payload is the same for every $p$, 960 kB, the least by far. But forty thousand rounds of two messages are
 # 800 MB of headers. Scalars must travel in company. From 30 directions a round on, all of DeComFL costs less than SSF's
 # 28 MB. From 834 on, the two messages of a round are together as long as their headers. That is the design: few, fuller
-# messages. (That $p$ directions save a factor $p$ of rounds is only so while the noise of the directions is what
-# limits; notebook 07.)
+# messages. ($p$ directions save a factor $p$ of rounds only while their noise is the limit; notebook 07.)
 #
 # </details>
 
@@ -584,8 +581,8 @@ check("13.3", answer)
 #   same bits in one process, in four and in halves; over a socket, too (section 4, and `frontier/wire`).
 # - Processes that share a run gather whole uploads: they divide work and memory, and save no bytes.
 # - A parcel is payload and metadata. The payload is the count, to the byte.
-# - Who was away is sent the steps that it missed, or the value where that is not larger. What a client made of a round
-#   waits until it is told whether it counted; so lost and refused uploads leave no trace.
+# - A client that was away is sent the steps that it missed, or the value where that is not larger. A client's new state
+#   waits until it is told whether the round counted, so lost and refused uploads leave no trace.
 # - On a socket each message costs some 10 kB more with Flower. It is a constant, not a factor: short messages are no
 #   bargain until they are put together.
 #

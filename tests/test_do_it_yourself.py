@@ -849,7 +849,7 @@ def test_a_slip_is_one_line(slip):
 def test_the_page_says_what_the_slips_say():
     """Every line of the page's last table is the beginning of one above; dots stand for a value."""
     rows = re.findall(
-        r"^\| [^|]* \| `(\w[^|`]*)` \|$", PAGE.read_text().partition("## What a slip says")[2], re.MULTILINE
+        r"^\| [^|]* \| `(\w[^|`]*)` \|$", PAGE.read_text().partition("## Error messages")[2], re.MULTILINE
     )
     assert len(rows) >= 10
     found = [said(call) for call, *_ in SLIPS.values()]

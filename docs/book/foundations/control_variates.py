@@ -1,24 +1,24 @@
 # %% [markdown]
 # # Control variates
 #
-# You want the mean of a random $X$ and know another random $C$, close to $X$, with a mean that you know. Then
-# $X - C + \mathbb{E} C$ has the mean of $X$, and the variance of $X - C$: small, if $C$ follows $X$.
+# A control variate makes an estimate less noisy and keeps its mean. You want the mean of a random $X$. Take a random
+# $C$ that is close to $X$ and whose mean you know. Then $X - C + \mathbb{E} C$ has the mean of $X$ and the variance
+# of $X - C$:
 #
 # $$\operatorname{Var}(X - C) = \operatorname{Var} X + \operatorname{Var} C - 2 \operatorname{Cov}(X, C) .$$
 #
-# It pays as soon as $\operatorname{Cov}(X, C) > \frac12 \operatorname{Var} C$, and it harms if $C$ has nothing to do
-# with $X$.
+# It helps if $\operatorname{Cov}(X, C) > \frac12 \operatorname{Var} C$. It harms if $C$ is independent of $X$.
 #
-# **In federated learning** the random thing is *which client asks*. Client $i$ has the gradient $\nabla F_i(x)$; what
-# it should follow is the mean $\nabla F(x)$. If it keeps some $c_i$ near $\nabla F_i$ and is told the mean $c$ of
-# all, it walks along
+# **In federated learning** the randomness is *which client takes part*. Client $i$ has the gradient $\nabla F_i(x)$,
+# but should follow the mean gradient $\nabla F(x)$. It keeps some $c_i$ near $\nabla F_i$, receives the mean $c$ of
+# all $c_i$, and steps along
 #
 # $$\nabla F_i(y) - c_i + c .$$
 #
-# The mean over the clients is $\nabla F$, as it was. The spread between clients, which is what drives them apart,
-# becomes that of $\nabla F_i - c_i$: with $c_i = \nabla F_i(x)$ nothing is left of it at $y = x$. SCAFFOLD keeps
-# $c_i$ from the client's last round; FedSub and SSF keep it in or through a subspace. What can go wrong is age: a
-# $c_i$ from long ago is a $C$ that no longer follows $X$.
+# The mean over the clients is still $\nabla F$. What drives clients apart is the spread between them, which is now
+# the spread of $\nabla F_i - c_i$. With $c_i = \nabla F_i(x)$ it is zero at $y = x$. SCAFFOLD keeps $c_i$ from the
+# client's last round; FedSub and SSF keep it in or through a subspace. The risk is age: an old $c_i$ no longer
+# follows $\nabla F_i$.
 
 # %%
 import torch
@@ -48,7 +48,6 @@ assert rows[2][-1] < rows[3][-1] < rows[0][-1] < rows[5][-1]
 table(["control variates", "error of the mean", "spread between clients"], rows)
 
 # %% [markdown]
-# The mean is right whatever $c_i$ is; only the spread changes, and a wrong control variate is worse than none.
+# The mean is right whatever $c_i$ is. Only the spread changes, and a wrong control variate is worse than none.
 #
-# **Try.** Multiply every $c_i$ by $\theta$ between 0 and 1. Which $\theta$ is best for the gradients of the point
-# that is 10 away?
+# **Try.** Multiply every $c_i$ by $\theta$ between 0 and 1. Which $\theta$ is best for gradients of a point 10 away?

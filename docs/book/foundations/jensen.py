@@ -1,26 +1,24 @@
 # %% [markdown]
 # # Jensen's inequality
 #
-# For a convex function $\varphi$ the mean of the values is at least the value at the mean: $\varphi(\mathbb{E} X) \le
+# For a convex function $\varphi$ the value at the mean is at most the mean of the values: $\varphi(\mathbb{E} X) \le
 # \mathbb{E}\, \varphi(X)$. Proofs about federated learning use it for the square, in three forms.
 #
 # **The square of a mean.** $\bigl\lVert \frac1n \sum_i a_i \bigr\rVert^2 \le \frac1n \sum_i \lVert a_i \rVert^2$, or
-# $\bigl\lVert \sum_{i=1}^n a_i \bigr\rVert^2 \le n \sum_i \lVert a_i \rVert^2$. The gap is known: it is the spread of
-# the $a_i$, since
+# $\bigl\lVert \sum_{i=1}^n a_i \bigr\rVert^2 \le n \sum_i \lVert a_i \rVert^2$. The gap is the spread of the $a_i$:
 #
 # $$\frac1n \sum_i \lVert a_i \rVert^2 = \Bigl\lVert \frac1n \sum_i a_i \Bigr\rVert^2
 # + \frac1n \sum_i \lVert a_i - \bar a \rVert^2 .$$
 #
-# So the inequality is an equality when all $a_i$ agree, and loses the factor $n$ when they are orthogonal and equally
-# long.
+# The bound is tight when all $a_i$ agree. It loses the factor $n$ when they are orthogonal and equally long.
 #
-# **Independence does better.** If the $a_i$ are independent with mean zero, the cross terms vanish: $\mathbb{E}
-# \lVert \sum_i a_i \rVert^2 = \sum_i \mathbb{E} \lVert a_i \rVert^2$, without the factor $n$. This is the difference
-# between $K^3$ and $K^2$ in bounds on drift over $K$ local steps, and it needs fresh noise at each step.
+# **Independence does better.** If the $a_i$ are independent with mean zero, the cross terms vanish:
+# $\mathbb{E} \lVert \sum_i a_i \rVert^2 = \sum_i \mathbb{E} \lVert a_i \rVert^2$, without the factor $n$. In bounds
+# on drift over $K$ local steps this gives $K^2$ instead of $K^3$. It needs fresh noise at each step.
 #
-# **Young.** For two vectors and any $\beta > 0$: $\lVert a + b \rVert^2 \le (1 + \beta) \lVert a \rVert^2 + (1 +
-# \frac1\beta) \lVert b \rVert^2$. $\beta = 1$ gives the factor 2 that stands in every drift lemma; a small $\beta$
-# keeps a contraction of $a$ alive.
+# **Young's inequality.** For two vectors and any $\beta > 0$:
+# $\lVert a + b \rVert^2 \le (1 + \beta) \lVert a \rVert^2 + (1 + \frac1\beta) \lVert b \rVert^2$. With $\beta = 1$ it
+# gives the factor 2 of every drift lemma. With a small $\beta$ a contraction of $a$ remains one.
 
 # %%
 import torch
@@ -47,4 +45,5 @@ for name, a in kinds.items():
 table(["vectors", "square of the sum", "n times squares", "ratio", "1/n", "gap: the spread"], rows)
 
 # %% [markdown]
-# **Try.** Which $\beta$ makes Young's right side smallest for given $a$ and $b$, and when is it an equality?
+# **Try.** Which $\beta$ makes the right side of Young's inequality smallest for given $a$ and $b$? When is it an
+# equality?

@@ -1,23 +1,24 @@
 # %% [markdown]
 # # Smoothness and PL
 #
-# A function $F$ is *$L$-smooth* if its gradient changes by at most $L$ times the step: $\lVert \nabla F(x) - \nabla
-# F(y) \rVert \le L \lVert x - y \rVert$. Then it lies below a parabola,
+# A function $F$ is *$L$-smooth* if its gradient changes by at most $L$ times the distance:
+# $\lVert \nabla F(x) - \nabla F(y) \rVert \le L \lVert x - y \rVert$. Then it lies below a parabola:
 #
 # $$F(y) \le F(x) + \langle \nabla F(x), y - x \rangle + \tfrac{L}{2} \lVert y - x \rVert^2 .$$
 #
 # **The descent lemma.** Put $y = x - \eta \nabla F(x)$: $F(y) \le F(x) - \eta \bigl(1 - \tfrac{L \eta}{2}\bigr)
 # \lVert \nabla F(x) \rVert^2$. For $\eta \le 1/L$ a step gains at least $\frac{\eta}{2} \lVert \nabla F(x) \rVert^2$.
 # Summed over $T$ steps, some gradient is small: $\min_t \lVert \nabla F(x_t) \rVert^2 \le \frac{2 (F(x_0) -
-# F^\star)}{\eta\, T}$. That is the $1/T$ of every nonconvex rate in the papers.
+# F^\star)}{\eta\, T}$. Every nonconvex rate in the papers has its $1/T$ from here.
 #
-# **PL** (Polyak, Łojasiewicz): $\lVert \nabla F(x) \rVert^2 \ge 2 \mu\, (F(x) - F^\star)$: where the gradient is
-# small, the loss is nearly least. It asks for no convexity; strong convexity implies it. With the descent lemma the
-# gap shrinks by a factor in each step: $F(x_{t+1}) - F^\star \le (1 - \eta \mu) (F(x_t) - F^\star)$.
+# **PL** (Polyak, Łojasiewicz): $\lVert \nabla F(x) \rVert^2 \ge 2 \mu\, (F(x) - F^\star)$. Where the gradient is
+# small, the loss is near its minimum $F^\star$. PL needs no convexity; strong convexity implies it. With the descent
+# lemma the gap shrinks by a factor in each step: $F(x_{t+1}) - F^\star \le (1 - \eta \mu) (F(x_t) - F^\star)$.
 #
-# **In a subspace.** Let the step be $-\eta\, \mathcal{P} \nabla F$, with a projector drawn anew and
-# $\mathbb{E}[\mathcal{P}] = \frac{r}{d} I$. The same lemma holds with $\lVert \mathcal{P} \nabla F \rVert^2$, whose
-# mean is $\frac{r}{d} \lVert \nabla F \rVert^2$: on average, a step does the share $r/d$ of the work.
+# **In a subspace** a step makes on average the share $r/d$ of the progress. Let the step be
+# $-\eta\, \mathcal{P} \nabla F$, with a new random projector whose mean is $\mathbb{E}[\mathcal{P}] = \frac{r}{d} I$.
+# The lemma then holds with $\lVert \mathcal{P} \nabla F \rVert^2$, whose mean is
+# $\frac{r}{d} \lVert \nabla F \rVert^2$.
 
 # %%
 import torch
@@ -45,6 +46,6 @@ for r in (20, 10, 2):
 table(["r", "gap at the start", f"gap after {steps} steps", "gap that PL allows (on average)"], rows)
 
 # %% [markdown]
-# **Try.** Give the problem a zero eigenvalue, `spectrum=(0.0, 1.0)`: the solution is not unique then, so the package
-# names neither $F^\star$ nor $\mu$, and you put `f_star = 0.0` and a `mu` of yours. $F$ is not strongly convex. Is it
-# still PL, and with which $\mu$?
+# **Try.** Give the problem a zero eigenvalue, `spectrum=(0.0, 1.0)`. The solution is not unique then, so the package
+# gives neither $F^\star$ nor $\mu$: set `f_star = 0.0` and your own `mu`. $F$ is not strongly convex. Is it still PL,
+# and with which $\mu$?

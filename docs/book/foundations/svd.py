@@ -6,21 +6,21 @@
 # $$A = \sum_{k} \sigma_k\, u_k v_k^\top, \qquad \sigma_1 \ge \sigma_2 \ge \dots \ge 0,$$
 #
 # with orthonormal $u_k$ and orthonormal $v_k$. $A$ takes the direction $v_k$ to $u_k$ and stretches it by the
-# *singular value* $\sigma_k$. The squared Frobenius norm is $\lVert A \rVert_F^2 = \sum_k \sigma_k^2$: each piece has
-# its share.
+# *singular value* $\sigma_k$. The squared Frobenius norm is $\lVert A \rVert_F^2 = \sum_k \sigma_k^2$: each piece
+# contributes $\sigma_k^2$.
 #
-# **Eckart and Young.** Among all matrices of rank at most $r$, the first $r$ pieces come closest to $A$, and what
-# they miss is the rest of the shares:
+# **Eckart and Young.** Among all matrices of rank at most $r$, the sum of the first $r$ pieces is closest to $A$. Its
+# squared error is the sum of the other $\sigma_k^2$:
 #
 # $$\min_{\operatorname{rank} B \le r} \lVert A - B \rVert_F^2 = \sum_{k > r} \sigma_k^2 .$$
 #
-# *Why.* Let $B$ have rank $r$, and let $\Pi$ project on its columns: $\lVert A - B\rVert_F^2 \ge \lVert A\rVert_F^2 -
-# \lVert \Pi A\rVert_F^2$. And $\lVert \Pi A\rVert_F^2 = \sum_k \sigma_k^2 \lVert \Pi u_k \rVert^2$, where the numbers
-# $\lVert \Pi u_k \rVert^2$ lie between 0 and 1 and sum to at most $r$. That is largest when the first $r$ of them are
-# 1.
+# *Why.* Let $B$ have rank $r$, and let $\Pi$ project on the span of its columns. Then
+# $\lVert A - B\rVert_F^2 \ge \lVert A\rVert_F^2 - \lVert \Pi A\rVert_F^2$, and
+# $\lVert \Pi A\rVert_F^2 = \sum_k \sigma_k^2 \lVert \Pi u_k \rVert^2$. The numbers $\lVert \Pi u_k \rVert^2$ lie
+# between 0 and 1 and sum to at most $r$. The sum is largest when the first $r$ of them are 1.
 #
-# **Where the book uses it.** FLSS's basis is the first $R$ left singular vectors of a trajectory, and its bound carries
-# the missed share. FedHM and FlexLoRA truncate; FedMUD avoids truncating.
+# **Where the book uses it.** FLSS's basis is the first $R$ left singular vectors of a trajectory, and its bound
+# contains the share that they miss. FedHM and FlexLoRA truncate to low rank; FedMUD avoids truncating.
 #
 # The cell compares the truncation with the best of many random attempts of the same rank, and with the formula.
 
@@ -45,5 +45,5 @@ for r in (1, 2, 4, 7):
 table(["rank", "missed by the first pieces", "formula", "missed by the best of 500 random frames"], rows)
 
 # %% [markdown]
-# **Try.** Give $A$ singular values that fall fast, `A = U @ torch.diag(0.5 ** torch.arange(8.0)) @ Vt`. How large a
-# rank is needed now for 1% of the squared norm?
+# **Try.** Give $A$ singular values that fall fast, `A = U @ torch.diag(0.5 ** torch.arange(8.0)) @ Vt`. Which rank
+# now misses less than 1% of the squared norm?

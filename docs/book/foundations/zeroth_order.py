@@ -1,21 +1,23 @@
 # %% [markdown]
 # # Zeroth-order estimates
 #
-# A gradient from two losses: choose a direction $z$ and a small $\mu$, and measure the slope along $z$,
+# Two losses estimate a gradient. Choose a direction $z$ and a small $\mu$, and measure the slope along
+# $z$:
 #
 # $$g = \frac{f(x + \mu z) - f(x)}{\mu} \approx \langle \nabla f(x), z \rangle, \qquad \hat\nabla f = g\, z .$$
 #
-# **Unbiased, nearly.** If $\mathbb{E}[z z^\top] = I$, then $\mathbb{E}[\langle \nabla f, z\rangle z] = \nabla f$. A
-# positive $\mu$ adds an error: for an $L$-smooth $f$ the slope is off by at most $\frac{\mu L}{2} \lVert z \rVert^2$.
+# **Nearly unbiased.** If $\mathbb{E}[z z^\top] = I$, then $\mathbb{E}[\langle \nabla f, z\rangle z] =
+# \nabla f$. A positive $\mu$ adds an error: for an $L$-smooth $f$ the slope is off by at most
+# $\frac{\mu L}{2} \lVert z \rVert^2$.
 #
-# **Noisy.** For normal $z$ in $\mathbb{R}^d$, $\mathbb{E}\, \lVert \langle \nabla f, z \rangle z \rVert^2 = (d + 2)
-# \lVert \nabla f \rVert^2$: a single estimate is about $\sqrt{d}$ times too long. The mean over $P$ directions
-# divides the excess by $P$: $\mathbb{E} \lVert \hat\nabla f - \nabla f \rVert^2 = \frac{d + 1}{P} \lVert \nabla f
-# \rVert^2$.
+# **Noisy.** For normal $z$ in $\mathbb{R}^d$,
+# $\mathbb{E}\, \lVert \langle \nabla f, z \rangle z \rVert^2 = (d + 2) \lVert \nabla f \rVert^2$: a single estimate
+# is about $\sqrt{d}$ times too long. Averaging over $P$ directions divides the squared error by $P$:
+# $\mathbb{E} \lVert \hat\nabla f - \nabla f \rVert^2 = \frac{d + 1}{P} \lVert \nabla f \rVert^2$.
 #
-# **Cheap to send.** If server and clients draw $z$ from a shared seed, only the number $g$ has to cross, in any
-# dimension. That is DeComFL. The dimension is not gone: it comes back as a smaller step or more directions, unless
-# the Hessian has a low effective rank.
+# **Cheap to send.** If server and clients draw $z$ from a shared seed, only the number $g$ is sent, in any
+# dimension. This is DeComFL. But the dimension comes back as a smaller step or more directions, unless the Hessian
+# has a low effective rank (its trace over its largest eigenvalue).
 
 # %%
 import torch
@@ -46,5 +48,5 @@ for d, P in ((10, 1), (10, 10), (100, 1), (100, 10)):
 table(["d", "P", "squared error / |∇f|²", "(d+1)/P", "of the mean of all", "its size by chance"], rows)
 
 # %% [markdown]
-# **Try.** Draw $z$ uniformly on the sphere of radius $\sqrt{d}$: `z *= d**0.5 / z.norm(dim=1, keepdim=True)`. The
-# factor $d + 1$ becomes $d - 1$. Why?
+# **Try.** Draw $z$ uniformly from the sphere of radius $\sqrt{d}$: `z *= d**0.5 / z.norm(dim=1, keepdim=True)`. Why
+# does the factor $d + 1$ become $d - 1$?

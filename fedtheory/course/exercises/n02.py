@@ -90,7 +90,7 @@ def better_with_dual(answer: float) -> str:
     """A step size at which the plateau with the dual lies below that without."""
     if not 0.02 <= answer <= 0.2:
         return "Outside of 0.02 to 0.2: 1,500 rounds are too few for it, or the step is too long."
-    with_dual, without = (_plateau(answer, dual) for dual in (True, False))
+    with_dual, without = (_plateau(round(answer, 6), dual) for dual in (True, False))
     return "" if with_dual < without else f"The plateau with the dual is {with_dual / without:.3g} times that without."
 
 

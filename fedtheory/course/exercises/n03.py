@@ -17,6 +17,7 @@ from fedtheory.core.layout import Layout
 from fedtheory.core.loop import play_round
 from fedtheory.course import first_of, reveals
 from fedtheory.course.exercises import Exercise, plain
+from fedtheory.course.exercises.symbolic import same
 from fedtheory.maps.subspace import Spherical
 from fedtheory.problems.quadratic import Quadratic
 from fedtheory.running.simulate import run
@@ -52,7 +53,6 @@ def damped(answer: Callable[..., Any]) -> str:
     found = plain(answer(*symbols))
     if not isinstance(found, tuple) or len(found) != 2:
         return "Two expressions are asked for: the factor, and the limit."
-    same = lambda x, y: sympy.simplify(sympy.sympify(x) - y) == 0
     factor, limit = found
     right, rho = 1 - (2 * a - a**2) * r / d, r / d
     return first_of(

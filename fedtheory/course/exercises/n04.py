@@ -8,6 +8,7 @@ import torch
 
 from fedtheory.course import first_of
 from fedtheory.course.exercises import Exercise, plain
+from fedtheory.course.exercises.symbolic import same
 from fedtheory.theory.ssf.attack import attack
 from fedtheory.theory.ssf.lemma2 import DRIFT, eq10, eq11_12, eq14_15, eq16, lemma2
 from fedtheory.theory.ssf.round import Round, kept, moments, play, steps
@@ -62,8 +63,8 @@ def control(f: float) -> str:
     """A factor whose constants the search leaves standing, and 9/10 of which it breaks."""
     return first_of(
         [
-            (lambda: _survives_with(f), "Too small: with these constants the search breaks the lemma."),
-            (lambda: not _survives_with(0.9 * f), "With 9/10 of them the lemma still stands: no control yet."),
+            (lambda: _survives_with(round(f, 6)), "Too small: with these constants the search breaks the lemma."),
+            (lambda: not _survives_with(round(0.9 * f, 6)), "With 9/10 of them the lemma still stands: no control yet."),
         ]
     )
 
@@ -126,7 +127,6 @@ def constants(answer: Callable[..., Any]) -> str:
         return "Two expressions are asked for: A, and B."
     A, B = (sympy.sympify(one) for one in found)
     grown = sympy.exp((1 + a) * (1 + b) / 4)
-    same = lambda x, y: sympy.simplify(x - y) == 0
     drift, noise = (1 + a) * (1 + 1 / b), 1 + 1 / a
     return first_of(
         [

@@ -98,7 +98,7 @@ def _fedavg_at_rest() -> tuple[Quadratic, torch.Tensor]:
     """Two clients, and where FedAvg rests on them."""
     H = torch.tensor([[[1.0, 0.0], [0.0, 0.1]], [[0.1, 0.0], [0.0, 1.0]]], dtype=torch.float64)
     two = Quadratic(H, torch.tensor([[-1.0, -1.0], [1.0, 2.0]], dtype=torch.float64))
-    return two, run(FedAvg(0.02, 5), two, 2000, every=2000).x
+    return two, run(FedAvg(0.02, 5), two, 600, every=600).x
 
 
 def control(answer) -> str:
@@ -106,16 +106,16 @@ def control(answer) -> str:
     if not isinstance(answer, Algorithm):
         return f"An algorithm is asked for, not {checks.show(answer)}."
     two, fedavg = _fedavg_at_rest()
-    history = run(answer, two, 2000, every=2000)
+    history = run(answer, two, 600, every=600)
     if history.diverged is not None:
         return "It diverges: any check refutes that, so it shows nothing of this one."
-    later = run(answer, two, 2200, every=2200).x
+    later = run(answer, two, 700, every=700).x
     solution = two.constants.x_star
     assert solution is not None
     off, whole = float((history.x - fedavg).norm()), float((solution - fedavg).norm())
     return first_of(
         [
-            (float((later - history.x).norm()) < 1e-9, "It does not rest: 200 rounds later it is elsewhere."),
+            (float((later - history.x).norm()) < 1e-9, "It does not rest: 100 rounds later it is elsewhere."),
             (off > 1e-6, "The check holds for it: it rests where FedAvg rests. A control must be refuted."),
             (
                 off <= whole / 10,

@@ -5,7 +5,7 @@ from typing import Any
 
 from fedtheory.course import first_of
 from fedtheory.course.exercises import Exercise, plain
-from fedtheory.course.exercises.symbolic import formula
+from fedtheory.course.exercises.symbolic import formula, same
 from fedtheory.theory.ssf.round import Instance, Round, play
 from fedtheory.theory.ssf.sharper import sharper_lemma2
 
@@ -35,7 +35,6 @@ def weighted(answer: Callable[..., Any]) -> str:
     found = plain(answer(eps, h))
     if not isinstance(found, tuple) or len(found) != 2:
         return "Two expressions are asked for: A, and B."
-    same = lambda x, y: sympy.simplify(sympy.sympify(x) - y) == 0
     A, B = found
     tail = (1 - h) / (2 * eps)
     return first_of(

@@ -61,6 +61,14 @@ def formula(
     return f"At {place} it is {here}, which is too {'small' if here < sympy.N(wanted.subs(at)) else 'large'}."
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two expressions agree at three points of their symbols, which are positive."""
+    one, other = sympy.sympify(one), sympy.sympify(other)
+    symbols = sorted(one.free_symbols | other.free_symbols, key=str)
+    points = [{symbol: sympy.Rational(2 * n + 3 * k + 1, 7) for n, symbol in enumerate(symbols)} for k in (1, 2, 3)]
+    return all(_near(one, other, at) for at in points)
+
+
 def _near(one: Any, other: Any, at: dict[Any, Any]) -> bool:
     gap, size = (sympy.N(abs(value.subs(at)), 30) for value in (one - other, other))
     return bool(gap.is_number and gap.is_finite and gap <= _TOLERANCE * max(size, _SMALL))

@@ -6,8 +6,8 @@ TAKE_HOME = (
     "A round sends a few numbers, however large the model is; a client that missed rounds downloads more.",
     "With the authors' settings FedAvg sends 3.16 [2.4, 4.17] times as many numbers to reach DeComFL's final accuracy.",
     "DeComFL ends 7 to 32 points below FedAvg in our runs.",
-    "Early on, more local steps help more than more perturbations, by 27.6 points [21.6, 33.6]; the paper orders them "
-    "otherwise in the end.",
+    "Early on, four times the local steps gain 27.6 points [21.6, 33.6] more than four times the perturbations; the "
+    "paper expects the contrary later.",
     "With a low effective rank a repaired bound is free of the dimension; the printed theorems are false as stated.",
 )
 
@@ -34,12 +34,12 @@ CONCLUSIONS = [
         "Sec. 5, Figs. 2 and 3 right; App. B.3.2, Fig. 6",
         ("decomfl/fig*: scalars, * (above)*",),
         (),
-        "The same accuracy is the one at which DeComFL's run ends here, 7 to 32 points below FedAvg's (each number "
+        "\"The same accuracy\" is where DeComFL's run ends here, 7 to 32 points below FedAvg's (each number "
         "says both). "
         "We have not shown that DeComFL reaches FedAvg's accuracy. "
-        "Where one round of the other method sends more than DeComFL's whole run, the number could only come out one "
+        "Where one round of the other method sends more than DeComFL's whole run, a number could only come out one "
         "way. "
-        "Such numbers count as not tested. "
+        "It counts as not tested. "
         "The settings of the authors' files on MNIST do test the claim. "
         "On Fashion-MNIST P is a fifth of the printed one, which makes DeComFL's rounds cheaper and their gains "
         "smaller.",
@@ -62,8 +62,8 @@ CONCLUSIONS = [
             "decomfl/fig3a: rounds to the same loss, DeComFL / FedAvg (below)",
         ),
         (),
-        "The dimension is 1.2 million, and the run has 240 rounds. "
-        "No factor of that size could show, so it counts as not tested. "
+        "The dimension is 1.2 million. "
+        "A run of 240 rounds cannot show such a factor, so it counts as not tested. "
         "DeComFL takes 27 times FedAvg's rounds to its own last loss.",
         number=("decomfl/fig3a: loss, DeComFL minus FedAvg, end (above)", "{} more loss than FedAvg"),
     ),
@@ -74,8 +74,8 @@ CONCLUSIONS = [
         (),
         "Our Top-k keeps the largest magnitudes. "
         "The authors' public function keeps the largest signed values. "
-        "With it all three runs diverge before round 90 at our rate of 0.1. "
-        "At the 0.001 of the authors' files it learns (one run, not recorded).",
+        "With their function all three runs diverge before round 90 at our rate of 0.1. "
+        "At their files' rate, 0.001, it learns (one run, not recorded).",
         number=("decomfl/fig3a: loss, TopK minus DeComFL, end (above)", "{} in the loss, Top-k minus DeComFL"),
     ),
     Conclusion(
@@ -89,8 +89,8 @@ CONCLUSIONS = [
         ("decomfl/fig5a: *",),
         (),
         "We ran a ResNet-8 on 16 x 16 pixels, with the Hessian of the loss on 5,120 images. "
-        "Its Gauss-Newton part reaches up to 46,080 of 75,290 directions. "
-        "So 39% near zero are forced, and we find 99%.",
+        "Its Gauss-Newton part has a rank of at most 46,080 of 75,290. "
+        "That alone puts 39% near zero, and we find 99%.",
         number=(
             "decomfl/fig5a: share of eigenvalues below 1% of the largest in size (above)",
             "{100}% of the eigenvalues near 0",
@@ -102,7 +102,7 @@ CONCLUSIONS = [
         ("decomfl/fig2b: accuracy, P = * minus P = *, end (above)*",),
         (),
         "We compare after 240 rounds with the text's momentum and split (K, P and the batch are ours). "
-        "With the authors' settings we compare after 100; their files have 1,000 and more. "
+        "With the authors' settings we compare after 100 rounds; their files have 1,000 and more. "
         "With their momentum, 0.9, batches of 64 instead of their 256 lose the accuracy that was gained "
         "(decomfl/batch).",
         number=("decomfl/fig2b: accuracy, P = 40 minus P = 10, end (above)", "{100} points, P = 40 minus P = 10"),
@@ -160,7 +160,7 @@ CONCLUSIONS = [
         "App. B.2, Table 6, accuracies",
         tuple(f"decomfl/table6: *: {method}, accuracy in %" for method in ("DeComFL P=*", "FedZO P=5", "MeZO")),
         (),
-        "FedZO's printed costs of adapters are a whole model's costs. "
+        "The costs printed for FedZO with adapters are a whole model's. "
         "We ran a smaller model, SmolLM2-135M, with SST-2 and three seeds. "
         "From 52% DeComFL has 68% after 40 rounds with all weights and 52% with adapters. "
         "After 200 rounds it has 73 and 75%, in the end 72.5% [63.3, 81.7] and 60.7% [29.6, 91.9].",
@@ -177,7 +177,7 @@ CONCLUSIONS = [
         "With it a client needs 1.1 times its model for OPT-1.3B, and twice for the small network here. "
         "The server keeps the rounds that some client still needs: up to half of a small model, almost nothing beside "
         "a large one. "
-        "A slip in an index makes a client play one round twice; repaired.",
+        "As printed, a slip in an index makes a client play one round twice; ours does not.",
         number=(
             "decomfl/table4: DeComFL client, decomfl-fashion: memory / d",
             "client: {} times a small network's size",
@@ -199,6 +199,6 @@ CONCLUSIONS = [
         "The paper shows it for one local step and directions on a sphere. "
         "For Gaussian directions a repaired bound holds, and for more local steps if the rank is low at every client. "
         "It takes the loss of every sample to be smooth, not only their mean. "
-        "It is proved for kappa of 0 or more; below 0 it is searched, on few runs.",
+        "It is proved for kappa of 0 or more; below 0 we only searched, on few runs.",
     ),
 ]

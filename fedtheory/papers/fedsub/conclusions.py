@@ -34,7 +34,7 @@ CONCLUSIONS = [
         ),
         ("fedsub.thm1-obs-ii",),
         "Figure 1(b) orders the four methods without overlap; FedAvg has the largest error (fedsub/fig1b). "
-        "The theorem's part needs steps of at most 1/(6 L_f tau), which the printed rule does not give.",
+        "Theorem 1 needs steps of at most 1/(6 L_f tau), which its printed rule does not ensure.",
     ),
     Conclusion(
         "Projecting to a subspace leaves an error that more rounds do not remove",
@@ -49,9 +49,9 @@ CONCLUSIONS = [
         "Sec. 5.1, Fig. 1(a)",
         ("fedsub/fig1a: our-CD below our-SS", "fedsub/fig1a: our-CD below our-RD"),
         ("fedsub.fig1a-cd-best",),
-        "The answer depends on how the data lie to the axes, and the paper does not describe its data. "
+        "The answer depends on how the data align with the axes; the paper does not describe its data. "
         "As printed, Algorithm 1 diverges with the two other projections. "
-        "They run here in the paper's own rewriting (19).",
+        "We run those in the paper's rewriting (19).",
         number=("fedsub/fig1a: our-CD below our-SS", "uniform directions: {} times the error"),
     ),
     Conclusion(
@@ -60,7 +60,7 @@ CONCLUSIONS = [
         ("fedsub/fig1c: r=* below r=*",),
         ("fedsub.fig1c-mono",),
         "The paper does not print which dimensions it compares. "
-        "After 3,000 rounds the error at r = 5 still falls, so its number compares progress, not the final error.",
+        "After 3,000 rounds the error at r = 5 still falls, so we compare progress there, not the final error.",
         number=("fedsub/fig1c: r=15 below r=10", "r = 10: {} times the error of r = 15"),
     ),
     Conclusion(
@@ -68,7 +68,7 @@ CONCLUSIONS = [
         "Sec. 5.1 on Fig. 1(b)",
         ("fedsub/fig1b: FedAvg-CD below FedAvg",),
         ("fedsub.fedavgcd-better",),
-        "The reason is another one: projected steps are shorter. FedAvg with steps as short is better still.",
+        "The reason is that projected steps are shorter. FedAvg with equally short steps is better still.",
         number=("fedsub/fig1b: FedAvg-CD below FedAvg", "FedAvg: {} times the error"),
     ),
     Conclusion(
@@ -90,7 +90,7 @@ CONCLUSIONS = [
         "Sec. 5.2 on Fig. 2",
         ("fedsub/fig2: our-CD (nearly)", "fedsub/fig2: our-P=I (nearly)"),
         (),
-        "We do not judge levels of a ResNet-8 on CIFAR-10.",
+        "Our ResNet-8 on CIFAR-10 cannot test an accuracy on CIFAR-100.",
         number=("fedsub/fig2: our-CD (nearly)", "{}% on CIFAR-10, projected"),
     ),
     Conclusion(
@@ -114,8 +114,8 @@ CONCLUSIONS = [
         (),
         ("fedsub.cg-reduction", "fedsub.table1-comp", "fedsub.table1-mem"),
         "Table 1's formulas hold. "
-        "They give less than FedAvg's only where the gradient is formed in the subspace. "
-        "In a usual network a client forms the gradient first and then projects, and needs more of both.",
+        "A client saves only where it forms the gradient in the subspace. "
+        "In a usual network it forms the full gradient, then projects, and needs more of both.",
     ),
     Conclusion(
         "FedSub corrects drift like SCAFFOLD and FedLin, without their extra communication",
@@ -129,7 +129,7 @@ CONCLUSIONS = [
         "Sec. 4, Theorem 1",
         (),
         ("fedsub.thm1", "fedsub.lemma3 / eq46", "fedsub.eq47"),
-        "The rate is of the mean squared gradient over K rounds, on heterogeneous data; the projection's variance "
+        "The rate is for the mean squared gradient over K rounds, on heterogeneous data; the projection's variance "
         "sets the floor. "
         "With the step sizes of the proof the bound holds. "
         "The printed rule for the step does not imply them.",

@@ -5,8 +5,8 @@ from fedtheory.papers.conclusions import Conclusion
 TAKE_HOME = (
     "Every finite number of Tables 1 to 4 comes back within a factor of 1.5.",
     "With a fifth of the dimensions SSF beats FedSub, whose error is at least 1.61 [1.55, 1.67] times as large.",
-    "FedSub's failure (NaN) in large subspaces does not come back; a reading that the paper does not print gives it.",
-    "The rate holds with all clients in every round; with a sample of them heterogeneity leaves an error that stays.",
+    "FedSub's NaN in large subspaces comes back only in a reading that the paper does not print.",
+    "The rate holds with all clients in every round; with sampled clients heterogeneity leaves an error that stays.",
     "On a small ResNet SSF ends 7.14 points [4.98, 9.31] below FedAvg; the paper prints it above FedAvg.",
 )
 
@@ -27,12 +27,12 @@ CONCLUSIONS = [
         "Sec. 5.2.2, Table 3",
         ("ssf/table3: text: FedSub r=* / SSF r=* (comparable)",),
         (),
-        "We read comparable as within a factor of 1.5. "
+        'We read "comparable" as within a factor of 1.5. '
         "At 10% FedSub's error is 1.6 times SSF's; the paper prints 1.16. "
         "At 5%, where the table has FedSub ahead, it is 1.4 times SSF's. "
-        "In another reading, which Table 1 does not print, it is 1.1 times at 10%, and FedSub leads at 5% "
-        "(ssf/stale). "
-        "There absent clients go on stepping their duals, and every round has a new basis.",
+        "In a reading that the paper does not print, absent clients go on stepping their duals, and every round has a "
+        "new basis. "
+        "Then it is 1.1 times at 10%, and FedSub leads at 5% (ssf/stale).",
         number=("ssf/table3: text: FedSub r=10 / SSF r=10 (comparable)", "FedSub: {} times SSF's error at 10%"),
     ),
     Conclusion(
@@ -54,8 +54,7 @@ CONCLUSIONS = [
         "Five seeds leave two orders open: SCAFFOLD against SSF at het = 0.1 and 0.5, and SSF against FedAvg at 0.1. "
         "The table also has FedSub ahead of FedAvg at het = 0.5 and r = 20, which is contradicted: FedSub's error is "
         "a quarter larger. "
-        "The two are level where absent clients go on stepping their duals and every round has a new basis "
-        "(ssf/stale).",
+        "In the reading of conclusion 2 the two are level (ssf/stale).",
         number=("ssf/table2: het=0.1 r=20 Full-SCAFFOLD < SSF", "SSF: {} times SCAFFOLD's error at het = 0.1"),
     ),
     Conclusion(
@@ -66,10 +65,9 @@ CONCLUSIONS = [
             "ssf/table3: text: SSF r=1 / SSF r=5 (nearly)",
         ),
         ("ssf.r_tradeoff",),
-        "We judge five levels, and that r = 5 has a 36th of the error of r = 1. "
-        "At r = 10 and 20 SSF's error is 1.8 and 1.7 times SCAFFOLD's, in print and here, and about FedAvg's. "
-        "Near is the paper's word. "
-        "Section 5.4 says it of all toy experiments. "
+        "We judge five levels, and whether r = 5 has a 36th of the error of r = 1. "
+        "At r = 10 and 20 SSF's error is 1.8 and 1.7 times SCAFFOLD's, in print and here, and about FedAvg's. \"Near\" "
+        "is the paper's word, in Section 5.4 for all toy experiments. "
         "At the two lower heterogeneities the printed errors rise from r = 20 to r = 50.",
         number=("ssf/table3: text: SSF r=1 / SSF r=5 (nearly)", "r = 1: {} times the error of r = 5"),
     ),
@@ -85,11 +83,11 @@ CONCLUSIONS = [
         (*(f"ssf/table4: het={het} r=50 FedSub" for het in ("0.1", "0.5", "2.0")),),
         ("ssf.fedsub_diverges", "fedsub.float.mean-dual"),
         "In our reading FedSub stays finite. "
-        "In another one the dual of an absent client is updated in every round, with the last local model that it "
-        "sent (its endpoint). "
+        "In another one every round updates an absent client's dual with the last local model that the client sent "
+        "(its endpoint). "
         "Then FedSub ends in NaN at half of the dimensions and not below. "
-        "A search over readings found this one, so its fit does not show that it was run.",
-        more="With a basis every five rounds, into which endpoints are turned, its levels are 0.4 to 5 times the "
+        "A search over readings found this one, so its fit does not show that the authors ran it.",
+        more="With a new basis every five rounds, and endpoints rotated into it, its levels are 0.4 to 5 times the "
         "printed ones (one seed: ssf/readings). "
         "With a new basis every round the printed orders come back (five seeds: ssf/stale). "
         "With FedSub's own scale the error grows without bound at r = 5, 20 and 50 (one seed: ssf/why_nan). "
@@ -103,7 +101,7 @@ CONCLUSIONS = [
         (),
         "We ran a ResNet-8 on 4,000 images of CIFAR-10 at 12 x 12 pixels, with five clients and 28 rounds. "
         "The rate is FedSub's, as SSF prints none. "
-        "At a third of it all three are surely behind FedAvg. "
+        "At a third of that rate SCAFFOLD, SSF and FedSub are surely behind FedAvg. "
         "At a tenth five seeds leave every final difference to FedAvg open (deep/rates). "
         "The paper says that SCAFFOLD's compute is not equal to the others'.",
         number=("ssf/fig4: final: FedAvg < SSF", "{} points, SSF minus FedAvg"),
@@ -121,9 +119,9 @@ CONCLUSIONS = [
         "Abstract; Sec. 4, Theorem 1, Corollary 1",
         (),
         ("ssf.abstract.rate", "ssf.theorem1", "ssf.cor1"),
-        "The rate holds with all clients in every round, fresh noise in each local step and other constants. "
-        "With a sample of the clients, as in the toy experiments, heterogeneity leaves an error that does not go "
-        "away. "
+        "With other constants the rate holds, if all clients take part in every round and each local step has fresh "
+        "noise. "
+        "With sampled clients, as in the toy experiments, heterogeneity leaves an error that stays. "
         "The mean of the participants' fresh controls has all of FedAvg's sampling noise (claim ssf.partial_control). "
         "A mean of all stored controls has none, for the same bytes.",
     ),
@@ -133,8 +131,8 @@ CONCLUSIONS = [
         (),
         ("ssf.no_heterogeneity_term",),
         "Heterogeneity enters the term in 1/T, unless every client starts with a full gradient. "
-        "If only some clients take part and the server averages their controls alone, its effect never goes away "
-        "(claim ssf.partial_control).",
+        "If only some clients take part and the server averages their controls alone, its effect stays (claim "
+        "ssf.partial_control).",
     ),
     Conclusion(
         "Compared with SCAFFOLD the rate loses at most the ratio of dimension to subspace",
@@ -149,7 +147,7 @@ CONCLUSIONS = [
         "Secs. 1, 3.6, 3.7 (communication)",
         (),
         ("ssf.cost.comm", "ssf.shared_projector"),
-        "A client that missed rounds lacks the changes outside the subspace, and must be sent them.",
+        "A client that missed rounds must also download the changes outside the subspace.",
     ),
     Conclusion(
         "A client also computes and stores less, without any full-dimensional state",
@@ -159,7 +157,7 @@ CONCLUSIONS = [
         "As printed a client forms the full model and the full gradient, and then projects. "
         "On the ledger's example a round costs its clients 1.2 to 4.2 times SCAFFOLD's multiplications. "
         "With the gradient evaluated on projected data it costs 0.4 to 0.7 times in subspaces of a tenth and less. "
-        "From a quarter on it costs more. "
+        "From a quarter of the dimensions on it costs more. "
         "The controls are full-dimensional; Section 3.7 says that they are kept, in slower memory.",
     ),
     Conclusion(

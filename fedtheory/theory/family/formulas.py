@@ -9,7 +9,7 @@ LETTERS = {
     "average": r"\frac1T\sum_{t<T}\mathbb E\Vert\nabla F(x^t)\Vert^2", "C": r"\mathcal C", "C0": r"\mathcal C_0",
     "C1": r"\mathbb E\,\mathcal C^+", "V0": "V_0", "eta1": r"\eta", "G2": r"\Vert G\Vert^2", "F0": "F(x)",
         "EF1": r"\mathbb EF(x^+)",
-    "x1": "x^+", "y_k": "y_i^k", "e_k": "e_k", "S_k": "S_k", "S_K": "S_K", "d": "d_i", "xi_S": r"\bar\xi_{\mathcal S}",
+    "x1": "x^+", "y_k": "y_i^k", "e_k": "e_k", "S_k": "E_k", "S_K": "E_K", "d": "d_i", "xi_S": r"\bar\xi_{\mathcal S}",
     "a_S": r"\bar a_{\mathcal S}", "a": r"\bar a", "Pw": "Pw", "sqP": r"\Vert{}\Vert_P^2", "grad": r"\nabla F_i(x)",
     "grad_F": r"\nabla F(x)", "c_i": "c_i",
     "c_i1": "c_i^+", "u_i": "u_i", "a_i": r"\bar a_i", "e": "e", "sum_k": r"\sum_{k<K}{}", "mean_i": r"\frac1N\sum_i{}",

@@ -597,8 +597,8 @@ BEST = every(
 )
 
 STEPS = [
-    Step("family.1.1", "identity", "a local step with s P is one with P at s times the step", rescaled(1), rescaled(2),
-         "the square of the scale"),
+    Step("family.1.1", "identity", "a local step with lambda P is one with P at lambda times the step",
+         rescaled(1), rescaled(2), "the square of the scale"),
     Step("family.1.2", "implication", "for every eigenvalue in [0, 1]", CONTRACTION, {"pi <= 1": "pi <= 2"},
          "an eigenvalue that may be 2"),
     Step("family.1.3", "identity", "two of three clients, two local steps, any linear map instead of P",

@@ -15,7 +15,7 @@ LETTERS = {
     "v_R": r"\langle v,(I-R)v\rangle", "cut": r"\Vert R^{-1}\Pi\delta\Vert_R^2", "Pi_delta": r"\Pi\delta",
     "delta": r"\delta", "Omega": r"\Omega'", "dual_0": r"\mathbb E\Vert Y_i-\bar Y\Vert^2", "norm": r"\Vert{}\Vert_R",
     "part1": "h_i^{(1)}", "part2": "h_i^{(2)}", "part3": "h_i^{(3)}", "old_V": "V'", "old_G": "G'", "old_H": "H'",
-    "int01": r"\int_0^1{}\,d\vartheta", "vartheta": r"\vartheta", "f_s": "f(x+s)",
+    "int01": r"\int_0^1{}\,d\vartheta", "vartheta": r"\vartheta", "f_v": "f(x+v)",
     "product": r"\langle\Pi G,\Pi(\bar a-G)\rangle",
 }  # fmt: skip
 
@@ -50,7 +50,7 @@ FORMULAS = named(
     pulls="mean_i(sqR(G + h_i)) == sqR(G) + mean_i(sqR(h_i))",
     # 3: the descent
     descent="Ef1 <= E(f0 - t/2*sqR(G)) + t/2*L**2*D - (1 - lam)/(2*t)*moved",
-    smooth="f_s - f0 - dot(G, s) <= int01(L*vartheta*sq(s)) == L/2*sq(s)",
+    smooth="f_v - f0 - dot(G, v) <= int01(L*vartheta*sq(v)) == L/2*sq(v)",
     polar="2*dot(G, Pi*a_bar) == sq(Pi*G) + sq(Pi*a_bar) - sq(Pi*(a_bar - G))",
     split="f1 <= f0 - t/2*sq(Pi*G) + t/2*sq(Pi*(a_bar - G)) - t/2*(1 - lam)*sq(Pi*a_bar)",
     short="Ef1 <= E(f0 - t*sqR(G) - t*product) + lam*t*(E(sqR(G)) + L**2*D)",

@@ -257,7 +257,7 @@ def _square(v: Any) -> Any:
 
 
 IN_MEAN: list[Put] = [("E", same), ("sqR", lambda v: positive("G_R")), ("sq", _square)]
-STEP = ["s == t*Pi*a_bar", "lam == L*t"]
+STEP = ["v == t*Pi*a_bar", "lam == L*t"]
 SMOOTH = Equal(F["smooth"].side(1), F["smooth"].side(2), [("int01", _integral)])
 POLAR = every(*(Equal(F["polar"], None, [f"Pi == {one}"]) for one in (0, 1)))
 SPLIT = Equal(F["split"], "f0 - t/2*twice + smooth", [*STEP, ("twice", F["polar"]), ("smooth", F["smooth"])])
@@ -265,7 +265,7 @@ DESCENT = Equal(F["descent"], "split", [*IN_MEAN, ("split", F["split"])])
 SHORT = every(
     *(Equal("dot(G, Pi*a_bar)", "sq(Pi*G) + dot(Pi*G, Pi*(a_bar - G))", [f"Pi == {one}"]) for one in (0, 1)),
     Equal(F["short"], "f0 - t*(G_R + product) + curved*t**2*two(G_R, L**2*D)",
-          ["lam == L*t", "s == 1", ("curved", F["smooth"]), ("two", two), *IN_MEAN]),
+          ["lam == L*t", "v == 1", ("curved", F["smooth"]), ("two", two), *IN_MEAN]),
     Equal(F["short_move"], "t**2*two(G_R, L**2*D)", [*IN_MEAN, ("two", two)]),
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ LETTERS = {
     "grad_y": r"\nabla h(y)", "grad_w": r"\nabla h(w)", "grad_v": r"\nabla h(v)", "h_z": "h(z)", "h_x": "h(x)",
     "h_w": "h(w)", "h_v": "h(v)", "second": r"\mathbb E\Vert P(\bar g_M+\bar\xi_M)\Vert^2",
     "inner": r"\langle w-w_P,\bar g\rangle", "slopes": r"\frac1N\sum_k\Vert\nabla F_k(w)\Vert^2",
-    "slope_P": r"\Vert P\nabla F(w)\Vert^2", "eta_t": r"\eta_t",
+    "slope_P": r"\Vert P\nabla F(w)\Vert^2", "eta_t": r"\eta_t", "w_k": r"w_k^\star",
 }  # fmt: skip
 
 FORMULAS = named(

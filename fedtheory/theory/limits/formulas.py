@@ -12,7 +12,7 @@ LETTERS = {
     "G2": r"\Vert\nabla F(x)\Vert^2", "EPHP": r"\mathbb E[PHP]", "tr": r"\operatorname{tr}H",
     "diag": r"\operatorname{diag}H", "d_eff": r"d_{\rm eff}", "EF1": r"\mathbb EF(x^+)", "F0": "F(x)", "F1": "F(x^+)",
     "Fv": "F(x+v)", "grad": r"\nabla F(x)", "seen": r"\mathbb E\langle PG,HPG\rangle",
-    "ePe2": r"\mathbb E\langle e,Pe\rangle^2", "rho2": r"\rho_2", "Qx1": r"\mathbb E\Vert Qx^+\Vert^2",
+    "ePe2": r"\mathbb E\langle e,Pe\rangle^2", "rho2": r"\rho_2", "Qx1": r"\mathbb E\Vert Rx^+\Vert^2", "Q": "R",
     "lam_v": r"\mathbb E[\lambda\langle v,Pv\rangle]", "sum_k": r"\sum_{k<K}{}", "y_k": "y_i^k",
     "grad_i": r"\nabla F_i(x)", "a_bar": r"\bar a", "mean_i": r"\frac1N\sum_i{}",
     "over_lam": r"\mathbb E[\frac1\lambda\langle v,Pv\rangle]", "PG2": r"\mathbb E[\frac1\lambda\Vert PG\Vert^2]",

@@ -216,7 +216,7 @@ NONE2 = every(
                  "p == 0", F["B"], ("coef_C", F["coef_C"]), ("none2", F["none2"])])),
 )  # fmt: skip
 
-# 4: what stays is real
+# 4: the floors are real
 
 
 def local_paths(share: Formula) -> Callable[[], bool]:
