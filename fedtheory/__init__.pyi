@@ -75,6 +75,8 @@ from .maps.subspace import Coordinate as Coordinate
 from .maps.subspace import Gaussian as Gaussian
 from .maps.subspace import Identity as Identity
 from .maps.subspace import Spherical as Spherical
+from .papers.advice import Advice as Advice
+from .papers.advice import advise as advise
 from .problems.images import ImageClassification as ImageClassification
 from .problems.logistic_regression import LogisticRegression as LogisticRegression
 from .problems.matrix_regression import MatrixRegression as MatrixRegression

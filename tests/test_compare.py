@@ -16,6 +16,8 @@ from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
 from fedtheory.papers import store
 from fedtheory.papers.frontier import items as frontier
+from fedtheory.problems.models import perceptron
+from fedtheory.problems.models.networks import network
 from fedtheory.problems.validation import validation
 from fedtheory.running import meter, records
 from fedtheory.running.simulate import run
@@ -180,6 +182,15 @@ class TestRuns:
         rest = torch.tensor(sorted(set(range(len(whole.labels))) - set(kept.tolist())))
         assert sorted(problem.test[1].tolist()) == sorted(whole.labels[rest].tolist())
         assert all(set(own.tolist()) <= set(part.tolist()) for own, part in zip(problem.parts, whole.parts))
+
+    def test_products_of_onednn_are_counted(self, monkeypatch):
+        """As many as of the products that PyTorch's counter knows."""
+        of = network("mlp", (1, 28, 28), 10)
+        given = torch.zeros(1, of.layout.size), torch.zeros(1, 4, 784), torch.zeros(1, 4, dtype=torch.long)
+        work = lambda: perceptron.gradient(of, *given, torch.full((4,), 0.25))
+        whole = meter.multiplications(work)
+        monkeypatch.setattr(perceptron, "LINEAR", None)
+        assert meter.multiplications(work) == whole > 0
 
     def test_a_client_is_metered(self):
         """SCAFFOLD's client also holds c, c_i, their difference, and two sums at the worst moment; data are free."""

@@ -1,6 +1,7 @@
 """Counting what a piece of code computes and holds: multiplications, and the peak of live tensor memory."""
 
 import copy
+import math
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -14,11 +15,19 @@ from fedtheory.core.algorithm import Algorithm, State
 from fedtheory.core.engine import drain, map_leaves
 from fedtheory.core.key import Key
 from fedtheory.core.problem import Problem
+from fedtheory.problems.models.perceptron import LINEAR
+
+
+def _linear_flops(x: torch.Size, weight: torch.Size, *others: Any, **options: Any) -> int:
+    return 2 * math.prod(x) * weight[0]
+
+
+_COUNTED = {LINEAR: _linear_flops} if LINEAR is not None else {}  # what PyTorch's counter does not know
 
 
 def multiplications(work: Callable[[], Any]) -> int:
     """Count the multiplications of matrix products in `work` (half the FLOPs that PyTorch's own counter reports)."""
-    with FlopCounterMode(display=False) as counter:
+    with FlopCounterMode(display=False, custom_mapping=_COUNTED) as counter:
         work()
     return counter.get_total_flops() // 2
 

@@ -1,0 +1,83 @@
+"""`advise` against tables made by hand, and against the committed comparisons."""
+
+import math
+
+import pytest
+
+from fedtheory import advise
+from fedtheory.compare import METHODS
+from fedtheory.papers import EXTRAS, advice
+from fedtheory.papers.frontier import advised
+from fedtheory.running import records
+
+
+def line(method, quality, half=1.0, **costs):
+    row = {"method": method, "quality": quality, "low": quality - half, "high": quality + half, "seeds": 5}
+    return row | dict.fromkeys(advice.AXES, 1.0) | costs
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """Four methods on two tasks, and under two conditions."""
+    found = {
+        "digits": [line("FedAvg", 90), line("SSF", 91, up=0.2), line("STC", 80, up=0.1), line("SCAFFOLD", 95, up=2.0)],
+        "mnist": [line("FedAvg", 70), line("SSF", 69, up=0.3), line("STC", math.nan, up=0.1), line("SCAFFOLD", 75)],
+    }
+    found["participants"] = [line(n, 60 + a, value=v) for v in (20, 5, 1) for n, a in (("FedAvg", v), ("SSF", -v))]
+    found["heterogeneity"] = [line("FedAvg", 50, value=0.05), line("FedAvg", 40, value=10.0)]
+    monkeypatch.setattr(advice.records, "load", lambda out, item: {"table": found[item.removeprefix("frontier/")]})
+    return ["digits", "mnist"]
+
+
+def test_the_surely_best_stays_alone_without_limits(tables):
+    found = advise(tasks=tables)
+    assert found.methods == ("SCAFFOLD",)
+    assert set(found.beaten) == {("FedAvg", "digits"), ("SSF", "digits"), ("STC", "digits")}
+    assert set(found.untried) == set(METHODS) - {"FedAvg", "SSF", "STC", "SCAFFOLD"}
+
+
+def test_a_limit_holds_on_every_task_and_overlapping_intervals_decide_nothing(tables):
+    found = advise(up=1.0, tasks=tables)
+    assert found.dear == ("SCAFFOLD",)
+    assert found.methods == ("FedAvg", "SSF")
+    assert [row["behind"] for row in found.rows] == [0.5, 0.5]
+    assert found.rows[1]["up"] == 0.3
+    assert advise(up=0.25, tasks=tables).methods == ("STC",)  # all that is left, although it diverged
+
+
+def test_a_condition_adds_the_digits_at_the_nearest_value(tables):
+    found = advise(participation=0.04, up=1.0, tasks=tables)
+    assert found.sources[-1] == "digits at participation 0.05, n=5"
+    assert found.rows[0]["digits at participation 0.05"] == 61
+    assert advise(participation=0.4, up=1.0, tasks=tables).beaten == (("SSF", "digits at participation 0.25"),)
+    assert advise(heterogeneity=3, tasks=tables).sources[-1] == "digits at heterogeneity 10, n=5"
+
+
+def test_what_is_refused(tables):
+    with pytest.raises(ValueError, match=r"^up=0.01: .*the least up is 0.1$"):
+        advise(up=0.01, tasks=tables)
+    with pytest.raises(ValueError, match="participation=1.5"):
+        advise(participation=1.5, tasks=tables)
+    with pytest.raises(ValueError, match="memory=0"):
+        advise(memory=0, tasks=tables)
+    with pytest.raises(ValueError, match="tasks"):
+        advise(tasks=[])
+
+
+def test_the_committed_comparisons_answer_the_pages_question():
+    """Within limits, every method that stays keeps them on all tasks, and none that goes is missing from the list."""
+    found = advise(up=1 / 16, participation=0.1)
+    assert all(row["up"] <= 1 / 16 * (1 + 1e-9) for row in found.rows)
+    gone = {name for name, _ in found.beaten}
+    assert {*found.methods, *gone, *found.dear, *found.untried} == set(METHODS)
+    assert not gone & {*found.methods}
+    assert str(found).splitlines()[1].startswith(found.methods[0])
+
+
+def test_the_committed_judgement_is_todays():
+    """The advice from two tasks on the third, made again from the committed comparisons."""
+    again = advised.measure("medium", 1)
+    kept = records.load(records.results(), "frontier/advice")
+    assert kept["table"] == again.table
+    assert kept["notes"] == again.notes
+    assert EXTRAS["frontier/advice"].draw(again.table).axes
