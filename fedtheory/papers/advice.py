@@ -147,10 +147,11 @@ def _weighed(
     for name in within:
         if name in out and len(out) < len(within):
             continue
-        row: Row = {"method": name}
-        row["behind"] = sum(best[source] - _or_least(rows[name]["quality"]) for source, rows in found.items()) / len(found)
+        behind = [best[source] - _or_least(rows[name]["quality"]) for source, rows in found.items()]
+        row: Row = {"method": name, "behind": sum(behind) / len(behind)}
         for source, rows in found.items():
-            row |= {source: rows[name]["quality"], f"{source} low": rows[name]["low"], f"{source} high": rows[name]["high"]}
+            one = rows[name]
+            row |= {source: one["quality"], f"{source} low": one["low"], f"{source} high": one["high"]}
         table.append(row | shares[name])
     table.sort(key=lambda row: row["behind"])
     sources = tuple(f"{source}, n={next(iter(rows.values()))['seeds']}" for source, rows in found.items())

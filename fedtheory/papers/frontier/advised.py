@@ -69,4 +69,6 @@ def draw(table: Table) -> Figure:
     return figure
 
 
-EXTRAS = [Item("frontier/advice", "What advice costs on a task that it has not seen", itself(measure), draw, ("medium",))]
+EXTRAS = [
+    Item("frontier/advice", "What advice costs on a task that it has not seen", itself(measure), draw, ("medium",))
+]
