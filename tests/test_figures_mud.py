@@ -374,14 +374,16 @@ def test_the_eight_layers_run_the_papers_network_and_rounds_on_the_images_at_han
     assert EXTRAS["mud/cifar10"].draw(result.table).axes
 
 
-def test_fedpara_under_both_readings_of_the_ratio():
-    """The same seeds, rates and starts; the ranks that each reading allows are counted."""
+def test_fedpara_under_three_readings():
+    """The same seeds and, by both ratios, rates and starts; the ranks that each reading allows are counted."""
     runner = Flat()
     result = measured(runner, EXTRAS["mud/ratio"].measure("large", 5))
     runs = {(one.rounds, dict(one.options)["data"], one.seed) for one in runner.specs}
     assert runs == {*((100, "fashion_mnist", seed) for seed in range(3)), (200, "cifar10", 0)}
-    assert [row["ratio"] for row in result.table] == ["of the whole network", "of each layer"] * 3
-    assert [round(row["gap"], 6) for row in result.table] == [0.0, 1.1, 0.0, 1.1, 0.0, 1.0]
+    both, tensor = ["of the whole network", "of each layer"], "of the whole network, tensor form"
+    assert [row["ratio"] for row in result.table] == [*both, tensor, *both, *both]
+    assert [round(row["gap"], 6) for row in result.table] == [0.0, 1.1, 0.0, 0.0, 1.1, 0.0, 1.0]
+    assert result.notes[4] == "FMNIST N1: highest ranks of a kernel's slices in the tensor form: 4, 16, 49."
     reached = [note.partition("with the ratio ")[2] for note in result.notes[:4]]
     assert reached == [
         "of the whole network: FedPara's 1, 1, 4; FedLMT's 2, 3, 5.",
@@ -398,13 +400,17 @@ FIGURES = Path(__file__).resolve().parent.parent / "figures"
 def test_what_is_said_of_fedparas_levels_and_of_ef21ps_bytes():
     """Conclusions and results: one reading contradicts both levels, the other leaves both open; bytes of kept runs."""
     verdict = {}
-    for row in records.load(FIGURES, "mud/ratio")["table"][:4]:  # Fashion-MNIST's
+    for row in records.load(FIGURES, "mud/ratio")["table"]:
+        if row["column"].startswith("CIFAR"):
+            continue
         found = (row["ours"], row["low"], row["high"])
         verdict[row["ratio"], row["column"]] = verdicts.judge(
             verdicts.points(row["paper"]), found, row["seeds"], "paper's"
         )[0]
     assert {one for (ratio, _), one in verdict.items() if ratio == "of the whole network"} == {verdicts.AGAINST}
     assert {one for (ratio, _), one in verdict.items() if ratio == "of each layer"} == {verdicts.OPEN}
+    tensor = next(row for row in records.load(FIGURES, "mud/ratio")["table"] if "tensor" in row["ratio"])
+    assert (round(tensor["ours"], 1), round(tensor["gap"], 1), tensor["seeds"]) == (85.1, 2.8, 1)
     both = {}
     for name in ("EF21-P", "FedMUD+BKD+AAD"):
         words = spec(algorithm(name, "FMNIST IID", "large"), "FMNIST IID", "large", 0).words()
@@ -475,7 +481,7 @@ def test_what_is_said_of_the_eight_layers():
     assert all(table[a]["paper"] > table[b]["paper"] and ours[a] < ours[b] for a, b in turned)
     best = ours["FedMUD+BKD+AAD"]
     assert [round(best - ours[name], 1) for name in ("EF21-P", "FedBAT")] == [0.7, 8.5]
-    each = {row["ratio"]: row for row in records.load(FIGURES, "mud/ratio")["table"][4:]}["of each layer"]
+    each = {row["ratio"]: row for row in records.load(FIGURES, "mud/ratio")["table"][-2:]}["of each layer"]
     assert round(ours["FedAvg"] - each["ours"], 1) == 19.3
     assert 6 < ours["FedMUD"] - each["ours"] < 6.5
     assert 22 < each["paper"] - each["ours"] < 22.5

@@ -69,6 +69,8 @@ METHODS = {
     "FedMUD+F": LowRank(RATIO, form="freeze"),
     "FedMUD+BKD+F": Kronecker(RATIO, form="freeze"),
 }
+TENSOR = "FedPara, tensor form"  # Proposition 3 of its paper, for convolutions: mud/ratio alone runs it
+DECOMPOSED = METHODS | {TENSOR: Hadamard(RATIO, kernel=3, tensor=True)}
 ALONE = (0.003, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)  # without a
 RATES = (0.01, 0.03, 0.1, 0.3)
 TRIED: dict[str, list[tuple[float, float]]] = {  # (rate, a): sixteen for every method
@@ -118,7 +120,7 @@ TUNED = {  # and at the medium scale
     "FedMUD+BKD+F": (0.01, 4.0),
 }
 AUTHORS = {"FedAvg": (0.03, NAN), "FedMUD+BKD+AAD": (0.01, 5.0)}  # in the public code, for every data set
-START = TUNED | AUTHORS
+START = TUNED | AUTHORS | {TENSOR: (0.1, 0.4)}  # the tensor form runs on Fashion-MNIST alone
 NEAR: dict[str, list[tuple[float, float]]] = {  # (rate, a) on Fashion-MNIST: eight for every method, around START
     name: [(round(lr * times, 5), NAN) for times in (1 / 3, 2 / 3, 1, 1.5, 2, 3, 5, 10)]
     if name in OTHERS
@@ -135,6 +137,7 @@ ON_FMNIST = {  # the best of them, in mud/tuning_fmnist
     "FedBAT": (0.02667, NAN),
     "FedLMT": (0.01, 0.025),
     "FedPara": (0.03333, 0.2),
+    TENSOR: (0.3, 0.8),
     "FedMUD": (0.03, 0.5),
     "FedMUD+BKD": (0.09, 1.0),
     "FedMUD+AAD": (0.01, 1.0),
@@ -267,8 +270,8 @@ def algorithm(name: str, column: str, scale: str, network: str | None = None, **
                 plain, decomposition=fitted(replace(plain.decomposition, layers=layers), column, scale, network)
             )
         return plain
-    how = fitted(replace(METHODS[name], **{"a": a, "layers": layers} | changes), column, scale, network)
-    if name in ("FedLMT", "FedPara"):
+    how = fitted(replace(DECOMPOSED[name], **{"a": a, "layers": layers} | changes), column, scale, network)
+    if name in ("FedLMT", "FedPara", TENSOR):
         return FedMUD.of_model(rate, setting.steps, how)
     return FedMUD(rate, setting.steps, how, s)
 

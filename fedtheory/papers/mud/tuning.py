@@ -10,7 +10,6 @@ from fedtheory.papers import style
 from fedtheory.papers.mud.settings import (
     BEYOND,
     HERE,
-    METHODS,
     NEAR,
     OTHERS,
     SCALES,
@@ -85,7 +84,7 @@ def at_ends(table: Sequence[Row], of: Tried) -> str:
     edge = lambda name, at: found[name][at] in (min(tried[name][at]), max(tried[name][at]))
     rates, starts = (
         [name for name in found if edge(name, 0)],
-        [name for name in METHODS if name in found and edge(name, 1)],
+        [name for name in found if name not in OTHERS and edge(name, 1)],
     )
     return (
         f"Best rate at an end of the budget's: {', '.join(rates) or 'none'}. Best a at an end: "
@@ -109,7 +108,10 @@ def draw_tuning(tried: Tried, table: Table) -> Figure:
     inside = within(table, tried)
     taken = best(inside)
     names = list(dict.fromkeys(row["method"] for row in table))
-    figure, panels = style.new_figure(len(names), 5.4, columns=3, rows=3)
+    lines = math.ceil(len(names) / 4)
+    figure, panels = style.new_figure(4 * lines, 1.8 * lines, columns=3, rows=lines)
+    for axes in panels[len(names) :]:
+        axes.remove()
     reached = [row["accuracy"] for row in table if row["accuracy"] == row["accuracy"]]
     for axes, name in zip(panels, names):
         rows = [row for row in table if row["method"] == name]
@@ -132,7 +134,7 @@ def draw_tuning(tried: Tried, table: Table) -> Figure:
         axes.set_xticks([], minor=True)
         if len(values) > 1:
             axes.legend(fontsize=5.5, handlelength=1.2, loc="best", ncols=1 + len(values) // 5)
-    for axes in panels[:: len(names) // 3]:
+    for axes in panels[::4]:
         axes.set_ylabel("accuracy in % (n=1)")
     beyond = "; hollow points: beyond the budget" if len(inside) < len(table) else ""
     style.caption(figure, table, f"ring: the setting that is taken{beyond}", "no point: not tried, or the run diverged")
