@@ -5,7 +5,7 @@
 # arXiv:2405.15861v4) moves all clients along random directions that everybody makes from shared seeds. What a client
 # has to say about a direction is one number, so a round costs a few numbers, whatever the size $d$ of the model.
 #
-# **Time:** core sections (*) 1, 2 and 4, about 50 minutes; all of it with the exercises about 200. It runs in 30 s.
+# **Time:** core sections (*) 1, 2 and 4, about 60 minutes; all of it with the exercises about 225. It runs in 30 s.
 # **Needs:** notebook 00.
 #
 # ## What you will learn
