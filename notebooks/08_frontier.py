@@ -37,6 +37,7 @@
 import math
 from collections import Counter
 
+from fedtheory import advise
 from fedtheory.compare import ABSENT, FAMILIES, MEDIUM, METHODS, QUICK, RATIO, methods
 from fedtheory.course import committed, conclusions, fold, provenance, show, start, table
 from fedtheory.course.exercises import check
@@ -135,8 +136,8 @@ for items in (("flss/table2", "flss/table3", "flss/table4"), ("decomfl/fig2a", "
 # | BAFFLE | model down, loss differences up | Feng et al. 2023, arXiv:2301.12195 |
 # | MeZO | measured slopes at one trainer | Malladi et al. 2023, arXiv:2305.17333 |
 #
-# The package has 14 newer methods, with a card each in `docs/methods.md`. The next cell names them, too; the committed
-# tables below do not have them.
+# Fourteen newer methods have a card each in `docs/methods.md`, and the next cell names them. The tables of quadratics,
+# digits and MNIST have them; regression, CIFAR-10 and sections 6 and 7 do not.
 
 # %%
 for family in FAMILIES:
@@ -305,8 +306,9 @@ def surely(rows, better, worse):
 quadratics = frontier_of("quadratics", picture=False)
 
 # %% [markdown]
-# - Three methods get to the solution, SCAFFOLD, FedDyn and FedDC: they estimate what each client's gradient is at the
-#   common minimum. All others stall, at FedAvg's error or above.
+# - Four methods get to the solution, SCAFFOLD, Scaffnew, FedDyn and FedDC: they estimate what each client's gradient is
+#   at the common minimum. SCAFCOM does so with compressed uploads and gets to 1%. All others stall, at FedAvg's error or
+#   above.
 # - FedProx at FLSS's $\mu = 0.01$ and FedAvg are the same within a thousandth.
 # - Of those that stall, SignSGD reaches FedAvg's level, intervals overlapping, with a 25th of its bytes up. Of the
 #   methods that are cheap in both directions (FedBAT, EF21-P and SSF are, too) STC is the most accurate; it is surely
@@ -317,8 +319,10 @@ exact = {"SCAFFOLD", "FedDyn", "FedDC"}
 
 # %% tags=["hide-input"]
 # Checks: what is said of the quadratics
-assert {name for name, row in quadratics.items() if row["high"] < 1e-12} == exact
-assert not any(surely(quadratics, name, "FedAvg") for name in quadratics if name not in exact)
+assert {name for name, row in quadratics.items() if row["high"] < 1e-12} == exact | {"Scaffnew"}
+better = {name for name in quadratics if surely(quadratics, name, "FedAvg")}
+assert better == exact | {"Scaffnew", "SCAFCOM"}
+assert 0.009 < quadratics["SCAFCOM"]["quality"] < 0.011
 assert abs(quadratics["FedProx"]["quality"] / quadratics["FedAvg"]["quality"] - 1) < 1e-3
 assert not surely(quadratics, "FedAvg", "SignSGD")
 assert quadratics["SignSGD"]["up"] * 25 == quadratics["FedAvg"]["up"]
@@ -387,6 +391,9 @@ digits = frontier_of("digits")
 #   Models of rank 1 (FedLMT, FedPara) and FlexLoRA stay near 25%; 1/32 leaves this small network rank 1.
 # - DeComFL is at 85% with a 96th of the bytes up, BAFFLE at 56% with a 480th; they pay in arithmetic, five times and
 #   twice FedAvg's.
+# - Of the 14 newer methods none is surely better than FedAvg. FedCM, Scaffnew, SCAFCOM and MimeLite cannot be told from
+#   it, nor can FedKRSO, whose interval is 19 points wide. SCAFCOM sends a 16th of FedAvg's bytes up. Adapters of rank 1 that are never merged into the weights, or seldom (FFA-LoRA, RoLoRA,
+#   FedEx-LoRA), stay below 55%.
 # - Memory is mostly copies of the model, about five for FedAvg; the network's activations are little of it. It
 #   differs within a family: SCAFFOLD has twice FedAvg's, FedGen and FLSS more than three times, FLSS with the SVD of
 #   the trajectory.
@@ -409,6 +416,12 @@ assert surely(digits, "SSF", "FedAvg-CD")
 assert surely(digits, "FedMUD+AAD", "FedMUD")
 assert not surely(digits, "FedMUD+BKD+AAD", "FedMUD+AAD")
 assert all(row["high"] < 35 for name, row in digits.items() if name in ("FedLMT", "FedPara", "FlexLoRA"))
+newer = {name for name in digits if name not in {row["method"] for row in committed("frontier/cifar10")["table"]}}
+level = {name for name in newer if not surely(digits, "FedAvg", name)}
+assert (len(newer), level) == (14, {"FedCM", "Scaffnew", "SCAFCOM", "MimeLite", "FedKRSO"})
+assert not any(surely(digits, name, "FedAvg") for name in newer)
+assert 1 / 17 < up["SCAFCOM"] < 1 / 15
+assert max(digits[name]["high"] for name in ("FFA-LoRA", "RoLoRA", "FedEx-LoRA")) < 55
 assert up["DeComFL"] < 1 / 95
 assert digits["DeComFL"]["flops"] > 5 * digits["FedAvg"]["flops"]
 
@@ -428,11 +441,11 @@ mnist = frontier_of("mnist", picture=False)
 cifar10 = frontier_of("cifar10")
 
 # %% [markdown]
-# - **MNIST** agrees with the digits on average, but its intervals are too wide to be sure. The three that correct drift
-#   are eight to nine points ahead of FedAvg on average, none of them surely. At the rate that the tuning seed liked
-#   best, 0.3, FedAvg's other seeds scatter, and its interval is 21 points wide. Of the four only FedAvg has this rate;
+# - **MNIST** agrees with the digits on average, but its intervals are too wide to be sure of much. The three that
+#   correct drift are six to eight points ahead of FedAvg on average, FedDC surely. At the rate that the tuning seed liked
+#   best, 0.3, FedAvg's other seeds scatter, and its interval is 13 points wide. Of the four only FedAvg has this rate;
 #   the others have 0.1. So much depends on one tuning run, and on rounding: the same runs on another processor had
-#   FedAvg two points higher and an interval of thirteen. FedPara diverges on one seed at the rate 0.3. A 32nd of the
+#   FedAvg two points lower and an interval of 21. FedPara diverges on one seed at the rate 0.3. A 32nd of the
 #   bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a thousandth and gets 68%, not
 #   85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy, two tasks cannot say.
 # - **CIFAR-10**, 40 rounds: nobody has arrived, and some twenty methods in the middle are in hardly any order. FedDyn
@@ -449,9 +462,9 @@ fold(f"CIFAR-10, diverged seeds of five: {', '.join(f'{name} {count}' for name, 
 # Checks: what is said of MNIST and CIFAR-10, and of all five tasks
 drift = ("SCAFFOLD", "FedDyn", "FedDC")
 cheap = ("SignSGD", "STC", "FedMUD+BKD+AAD")
-assert not any(surely(mnist, name, "FedAvg") for name in drift)
-assert all(8 < mnist[name]["quality"] - mnist["FedAvg"]["quality"] < 9.5 for name in drift)
-assert 20 < mnist["FedAvg"]["high"] - mnist["FedAvg"]["low"] < 22
+assert [name for name in drift if surely(mnist, name, "FedAvg")] == ["FedDC"]
+assert all(6 < mnist[name]["quality"] - mnist["FedAvg"]["quality"] < 8 for name in drift)
+assert 12 < mnist["FedAvg"]["high"] - mnist["FedAvg"]["low"] < 13
 assert [name for name, row in mnist.items() if row["diverged"]] == ["FedPara"]
 assert [mnist[name]["rate"] for name in ("FedAvg", *drift)] == [0.3, 0.1, 0.1, 0.1]
 assert not any(surely(mnist, "FedAvg", name) for name in cheap)
@@ -648,6 +661,18 @@ print(f"digits: {pairs - apart} of {pairs} pairs are in no order")
 # Checks: a fifth of the pairs, five times the arithmetic
 assert 0.15 < 1 - apart / pairs < 0.25
 assert round(digits["DeComFL"]["flops"] / digits["FedAvg"]["flops"]) == 5
+
+# %% [markdown]
+# ### Which one, then?
+#
+# `advise` reads these tables: it lists the methods that no other surely beats within your limits. A limit is a share of
+# FedAvg's cost. [Which method?](../docs/which-method.md) says how it decides, and how far off it is on a task that it has
+# not seen.
+
+# %%
+advice = advise(up=1 / 16, participation=0.1)
+rows = [[row["method"], row["behind"], row["up"], row["down"], row["memory"]] for row in advice.rows]
+table(["method", "points behind", "up / FedAvg's", "down / FedAvg's", "memory / FedAvg's"], rows, digits=2)
 
 # %% [markdown]
 # ### Do it yourself
