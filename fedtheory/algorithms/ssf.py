@@ -95,7 +95,7 @@ class SSF(Algorithm):
             )
 
     @classmethod
-    def haar(cls, lr: float, local_steps: int, r: int, **options: Any) -> Self:
+    def haar(cls, lr: float, local_steps: int, r: int | tuple[int, ...], **options: Any) -> Self:
         """SSF with the paper's projector: uniform among r orthonormal rows."""
         return cls(lr, local_steps, Spherical(r, "orthonormal"), **options)
 

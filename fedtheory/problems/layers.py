@@ -86,7 +86,10 @@ class _GRU(nn.GRU):
             return super().forward(input, hx)
         steps, n, last = input.unbind(1 if self.batch_first else 0), self.hidden_size, []
         for layer in range(self.num_layers):
-            own: Callable[[str], Any] = lambda name, layer=layer: getattr(self, f"{name}_l{layer}", None)
+
+            def own(name: str, layer: int = layer) -> Any:
+                return getattr(self, f"{name}_l{layer}", None)
+
             h = steps[0].new_zeros(len(steps[0]), n) if hx is None else hx[layer]
             seen = functional.linear(torch.stack(steps), own("weight_ih"), own("bias_ih"))
             steps = []
