@@ -306,9 +306,8 @@ def surely(rows, better, worse):
 quadratics = frontier_of("quadratics", picture=False)
 
 # %% [markdown]
-# - Four methods get to the solution, SCAFFOLD, Scaffnew, FedDyn and FedDC: they estimate what each client's gradient is
-#   at the common minimum. SCAFCOM does so with compressed uploads and gets to 1%. All others stall, at FedAvg's error or
-#   above.
+# - Four methods get to the solution, SCAFFOLD, Scaffnew, FedDyn and FedDC: they estimate each client's gradient at the
+#   common minimum. SCAFCOM does so with compressed uploads and gets to 1%. All others stall, at FedAvg's error or above.
 # - FedProx at FLSS's $\mu = 0.01$ and FedAvg are the same within a thousandth.
 # - Of those that stall, SignSGD reaches FedAvg's level, intervals overlapping, with a 25th of its bytes up. Of the
 #   methods that are cheap in both directions (FedBAT, EF21-P and SSF are, too) STC is the most accurate; it is surely
@@ -392,8 +391,8 @@ digits = frontier_of("digits")
 # - DeComFL is at 85% with a 96th of the bytes up, BAFFLE at 56% with a 480th; they pay in arithmetic, five times and
 #   twice FedAvg's.
 # - Of the 14 newer methods none is surely better than FedAvg. FedCM, Scaffnew, SCAFCOM and MimeLite cannot be told from
-#   it, nor can FedKRSO, whose interval is 19 points wide. SCAFCOM sends a 16th of FedAvg's bytes up. Adapters of rank 1 that are never merged into the weights, or seldom (FFA-LoRA, RoLoRA,
-#   FedEx-LoRA), stay below 55%.
+#   it, nor can FedKRSO, whose interval is 19 points wide. SCAFCOM sends a 16th of FedAvg's bytes up. FFA-LoRA, RoLoRA
+#   and FedEx-LoRA, with adapters of rank 1, stay below 55%.
 # - Memory is mostly copies of the model, about five for FedAvg; the network's activations are little of it. It
 #   differs within a family: SCAFFOLD has twice FedAvg's, FedGen and FLSS more than three times, FLSS with the SVD of
 #   the trajectory.
@@ -442,9 +441,9 @@ cifar10 = frontier_of("cifar10")
 
 # %% [markdown]
 # - **MNIST** agrees with the digits on average, but its intervals are too wide to be sure of much. The three that
-#   correct drift are six to eight points ahead of FedAvg on average, FedDC surely. At the rate that the tuning seed liked
-#   best, 0.3, FedAvg's other seeds scatter, and its interval is 13 points wide. Of the four only FedAvg has this rate;
-#   the others have 0.1. So much depends on one tuning run, and on rounding: the same runs on another processor had
+#   correct drift are six to eight points ahead of FedAvg on average, FedDC surely. At the rate that the tuning seed
+#   liked best, 0.3, FedAvg's other seeds scatter, and its interval is 13 points wide. Of the four only FedAvg has this
+#   rate; the others have 0.1. So much depends on one tuning run, and on rounding: the same runs on another processor had
 #   FedAvg two points lower and an interval of 21. FedPara diverges on one seed at the rate 0.3. A 32nd of the
 #   bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a thousandth and gets 68%, not
 #   85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy, two tasks cannot say.
@@ -666,8 +665,8 @@ assert round(digits["DeComFL"]["flops"] / digits["FedAvg"]["flops"]) == 5
 # ### Which one, then?
 #
 # `advise` reads these tables: it lists the methods that no other surely beats within your limits. A limit is a share of
-# FedAvg's cost. [Which method?](../docs/which-method.md) says how it decides, and how far off it is on a task that it has
-# not seen.
+# FedAvg's cost. [Which method?](../docs/which-method.md) says how it decides, and how far off it is on a task that it
+# has not seen.
 
 # %%
 advice = advise(up=1 / 16, participation=0.1)

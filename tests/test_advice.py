@@ -1,6 +1,7 @@
 """`advise` against tables made by hand, and against the committed comparisons."""
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -56,7 +57,7 @@ def test_a_condition_adds_the_digits_at_the_nearest_value(tables):
 def test_what_is_refused(tables):
     with pytest.raises(ValueError, match=r"^up=0.01: .*the least up is 0.1$"):
         advise(up=0.01, tasks=tables)
-    with pytest.raises(ValueError, match="participation=1.5"):
+    with pytest.raises(ValueError, match=r"participation=1\.5"):
         advise(participation=1.5, tasks=tables)
     with pytest.raises(ValueError, match="memory=0"):
         advise(memory=0, tasks=tables)
@@ -80,4 +81,6 @@ def test_the_committed_judgement_is_todays():
     kept = records.load(records.results(), "frontier/advice")
     assert kept["table"] == again.table
     assert kept["notes"] == again.notes
+    page = (Path(__file__).parent.parent / "docs/which-method.md").read_text()
+    assert again.notes[0] in " ".join(page.split())
     assert EXTRAS["frontier/advice"].draw(again.table).axes

@@ -17,7 +17,7 @@ from tests.cases import problem as network
 from tests.test_rounds import refused
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("your-data.md", "your-network.md", "your-method.md", "your-experiment.md", "coming-from.md")
+PAGES = ("your-data.md", "your-network.md", "your-method.md", "your-experiment.md", "which-method.md", "coming-from.md")
 PROBLEM = Quadratic.random(n=8, d=6, key=Key(0))
 
 

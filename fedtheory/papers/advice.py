@@ -1,6 +1,7 @@
 """Which method to take under limits: read off the committed comparisons, and not derived from a formula."""
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,11 +49,13 @@ class Advice:
             lines.append([row["method"], f"{row['behind']:.1f}", *found, *(f"{row[axis]:.2g}" for axis in AXES)])
         widths = [max(map(len, column)) for column in zip(*lines)]
         shown = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
-        shown.append(f"Accuracy in %, 95% intervals. Sources: {'; '.join(self.sources)}.")
-        shown.append(f"Surely beaten: {', '.join(name for name, _ in self.beaten) or 'none'}.")
-        shown.append(f"Beyond a limit: {', '.join(self.dear) or 'none'}.")
-        shown.append(f"Not tried: {', '.join(self.untried) or 'none'}.")
-        return "\n".join(shown)
+        lists = {"Surely beaten": [name for name, _ in self.beaten], "Beyond a limit": self.dear}
+        lists["Not in every comparison"] = self.untried
+        said = [f"Accuracy in %, 95% intervals. Compared on {'; '.join(self.sources)}."]
+        said += [f"{words}: {', '.join(names) or 'none'}." for words, names in lists.items()]
+        return "\n".join(
+            [*shown, *(line for text in said for line in textwrap.wrap(text, 110, break_on_hyphens=False))]
+        )
 
 
 @checks.arguments

@@ -11,7 +11,7 @@ from fedtheory.theory import ledger
 
 ROOT = Path(__file__).resolve().parents[3]
 BOOK = ROOT / "docs" / "book"
-GUIDES = ("your-data", "your-network", "your-method", "your-experiment", "loggers", "coming-from")
+GUIDES = ("your-data", "your-network", "your-method", "your-experiment", "which-method", "loggers", "coming-from")
 GUIDES += ("processes", "federation", "speed", "speed-details")
 
 

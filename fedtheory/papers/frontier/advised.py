@@ -41,8 +41,8 @@ def measure(scale: str, seeds: int) -> Result:
             table.append(row | {name: there[first][name] for name in RAN})
     behind, any_of = (sum(row[name] for row in table) / len(table) for name in ("behind", "any"))
     note = (
-        f"On average the method advised first ends {behind:.1f} points behind the best within the limits, one of those "
-        f"within them at random {any_of:.1f}. In {sum(row['surely'] for row in table)} of {len(table)} cases another "
+        f"On average the method advised first ends {behind:.1f} points behind the best within the limits; a method drawn "
+        f"at random within them ends {any_of:.1f} behind. In {sum(row['surely'] for row in table)} of {len(table)} cases another "
         "method is surely better on the unseen task (95% intervals apart)."
     )
     return Result(table, [], {"tasks": ", ".join(TASKS), "limits": str(LIMITS)}, [note])

@@ -179,7 +179,7 @@ def measure_eight(scale: str, seeds: int) -> Wants[Result]:
 
 
 def measure_each(scale: str, seeds: int) -> Wants[Result]:
-    """FedPara with the ratio of the whole network, as in the tables, with that of each decomposed layer, and as a tensor.
+    """FedPara with the ratio of the whole network, as in the tables, with that of each layer, and as a tensor.
 
     Sec. 3.2 gives the ratio for a matrix, and Sec. 5.2 explains FedPara by its higher rank; the whole network's ratio
     is the public code's, which has no FedPara. By it FedPara's ranks are below those of a plain product. FedPara's

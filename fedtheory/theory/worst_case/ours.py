@@ -303,9 +303,9 @@ def flss_rate(tau: int, mu: float = 0.1) -> Tight:
 
 
 def flss_drift(tau: int, mu: float = 0.1) -> Tight:
-    """Section 3: the smallest c by which the distance's square may grow, c (1 - 1/tau) L eta^3 tau^3 zeta^2. Ours: 0.61.
+    """Section 3: the smallest c such that a round adds at most c (1 - 1/tau) L eta^3 tau^3 zeta^2. Ours: 0.61.
 
-    It is beside (1 - mu eta tau) ||w - w_P||^2.
+    It adds that to (1 - mu eta tau) ||w - w_P||^2.
     """
     program, before, after, zeta2 = _flss(tau, mu)
     return program.maximise((after - (1 - mu * REACH) * before) / ((1 - 1 / tau) * REACH**3), zeta2 <= 1)
