@@ -111,7 +111,9 @@ def table(found: dict) -> str:
             size(scaled(of["down"])),
         ]
         lines.append("| " + " | ".join([name, *cells, *(f"{s:.2g}" for s in seconds(of))]) + " |")
-    left = f"Left out: {', '.join(found['networks'])}, which need a network, and MeZO, which is one machine."
+    *names, last = found["networks"]
+    networks = f"{', '.join(names)} and {last} are left out because they need a network"
+    left = f"{networks}, and MeZO because it trains on one machine."
     return "\n".join([*lines, "", left])
 
 

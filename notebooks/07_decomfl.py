@@ -566,7 +566,7 @@ valleys = {
 loss, bend = float(soft(here.double())), float(curved.abs().median())
 predicted = {name: 2 * math.sqrt(torch.finfo(dtype).eps / 2 * loss / bend) for name, dtype in sizes.items()}
 lowest = {of: float(mus[error.argmin()]) for of, error in valleys.items()}
-print(f"f = {loss:.2f}, |z^T H z| = {bend:.2f}; best mu of the forward difference by the formula:")
+print(f"f = {loss:.2f}, |zᵀ H z| = {bend:.2f}; best μ of the forward difference by the formula:")
 for name, best_mu in predicted.items():
     print(f"{name}: {best_mu:.1e}; measured within a factor of 5: {1 / 5 < lowest[name, 'forward'] / best_mu < 5}")
 

@@ -144,7 +144,8 @@ def test_no_page_shows_mathematics_in_ascii(staged):
     """A name of the code stands in backticks; a formula in dollars, an output in the letters of mathematics."""
     paths = [path for path in sorted(staged.rglob("*")) if path.suffix in (".md", ".ipynb")]
     assert len(paths) > 250
-    assert [fault for path in paths for fault in ascii_mathematics(path)] == []
+    faults = [fault for path in paths for fault in ascii_mathematics(path)]
+    assert faults == [], "\n".join(faults)
 
 
 def test_mathematics_in_ascii_is_found(tmp_path):

@@ -24,7 +24,7 @@ MEASURED = (  # without runs, or beside them: bytes and seconds of a machine, wo
 )  # fmt: skip
 WITHOUT_RUNS = (  # made before finished runs were kept with the repository, or for more methods since
     "ssf/readings", "frontier/quadratics", "frontier/regression", "frontier/digits",
-    "frontier/mnist", "frontier/ranks", "frontier/tuning", "frontier/heterogeneity", "frontier/compression",
+    "frontier/ranks", "frontier/tuning", "frontier/heterogeneity", "frontier/compression",
     "frontier/participants", "frontier/lag", "frontier/precision", "frontier/cifar10",
 )  # fmt: skip
 MADE = [name for name, item in ALL.items() if (FIGURES / f"{name}.json").exists() and not item.early]

@@ -23,6 +23,7 @@ ITSELF = {  # measured without a runner, or beside it
     "decomfl/table5", "decomfl/table6", "decomfl/tight", "deep/budget", "family/tight", "fedsub/table1", "fedsub/tight",
     "fedsub/why_nan", "fedsub/worst_case", "flss/fig1bcd", "flss/fig2", "flss/rank_bound", "flss/tight",
     "mud/repaired_rate", "mud/tight", "ssf/tight", "ssf/why_nan", "ssf/worst_case",
+    "frontier/advice",
     "frontier/wire", "use/controls", "use/directions", "use/network", "use/rank", "use/reset", "use/step",
     "use/targets",
 }  # fmt: skip

@@ -195,7 +195,7 @@ def test_the_plan_obeys_itself():
         "08 before" in one
         for one in plan_faults(
             text.replace(
-                "| [Notebook 07](../notebooks/07_decomfl.ipynb), core | 50", "| [Notebook 08](../x), core | 20"
+                "| [Notebook 07](../notebooks/07_decomfl.ipynb), core | 60", "| [Notebook 08](../x), core | 20"
             )
         )
     )

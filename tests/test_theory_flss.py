@@ -315,7 +315,7 @@ def test_a_control_is_just_beyond_the_tight_constant(name):
 
 
 IN_A_FIXED_SUBSPACE = {
-    "sharper.fixed": (fixed.contraction, fixed.NOISE_ALONE, 0.4729, 0.47),
+    "sharper.fixed": (fixed.contraction, fixed.NOISE_ALONE, 0.6667, 0.664),
     "sharper.gap": (fixed.gap, [fixed.ROUND_BOWL], 1.0, 0.99),
     "a343-convex": (fixed.steep, [fixed.ROUND_BOWL], 1.0, 1.01),
 }

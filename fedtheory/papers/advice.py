@@ -21,9 +21,9 @@ class Advice:
     """The methods that no other method surely beats within the limits, and what the advice rests on.
 
     Fields:
-        rows: one per method, best first: "method"; "behind", mean points behind the best within the limits; per source
-            its accuracy in percent with a 95% interval (name, "<name> low", "<name> high"); and per cost the largest
-            share of FedAvg's.
+        rows: one per method, best first. "behind" is the mean distance to the best within the limits, in points. A
+            source's name has the accuracy in percent, "<name> low" and "<name> high" its 95% interval. "up", "down",
+            "memory" and "flops" are the largest shares of FedAvg's.
         sources: what was compared, and with how many seeds.
         beaten: (method, a source where another one within the limits is surely better), of those left out for that.
         dear: methods beyond a limit.

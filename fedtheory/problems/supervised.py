@@ -49,7 +49,7 @@ class Supervised(Minibatches):
             2021, arXiv:2102.07623). They never cross, and the method goes into `LocalLayers`.
         together: whether clients are stacked, by `torch.func.vmap`. None: where a trial finds the same numbers, and, on
             a CPU, where the tensors that autograd keeps of a client's step have less than 192 KiB on average. The
-            choice hangs on the module and on shapes alone.
+            choice depends on the module and on shapes alone.
         device: where to compute.
 
     Dropout layers (`nn.Dropout`, `Dropout1d` to `3d`, in `nn.MultiheadAttention`) in training mode drop by the round's

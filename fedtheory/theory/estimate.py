@@ -77,7 +77,7 @@ def estimate(
     >>> from fedtheory import Quadratic
     >>> problem = Quadratic.random(n=5, d=8, key=1)
     >>> found = estimate(problem, effort=50)
-    >>> round(found.L, 2), problem.constants.L
+    >>> round(found.L, 2), round(problem.constants.L, 2)
     (1.0, 1.0)
     """
     checks.instance("problem", problem, Problem, "pass a problem such as Quadratic.random(n=5, d=8, key=0)")

@@ -250,7 +250,7 @@ def controls_pay_after(known: Estimate, q: float, share: float = 1.0, n: int = 1
 
     >>> from fedtheory import Quadratic, estimate
     >>> round(controls_pay_after(estimate(Quadratic.random(n=10, d=20, key=0)), q=1.0, n=10, local_steps=5), 1)
-    2.6
+    3.1
     """
     checks.instance("known", known, Estimate, "pass estimate(problem)")
     for name, value in known._asdict().items():

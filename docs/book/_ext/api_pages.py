@@ -19,6 +19,7 @@ FOLDERS = {
     "maps": "Bases",
     "problems": "Problems",
     "theory": "Rules",
+    "papers": "Advice",
 }
 PARTS = ("Fields", "Args", "Returns", "Raises", "Example")
 

@@ -170,8 +170,8 @@ EXERCISES = {
             "Report A describes a fast link, report B a slow one.": 1,
             "The gain comes from the step size, not from the subspace: with the same step the two need the same bytes. "
             "So each method must be tuned before it is compared.": 1,
-            "Neither report says what comes down, what a client computes and keeps, or how far it holds: one problem, "
-            "full gradients, all clients present, one target error.": 1,
+            "Neither report says what comes down, what a client computes and keeps, or where else it holds: one "
+            "problem, full gradients, all clients present, one target error.": 1,
         },
         weak={
             "SSF is better, since it sends less.": "Counts a round's bytes and not a run's.",

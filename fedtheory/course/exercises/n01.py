@@ -220,10 +220,10 @@ EXERCISES = {
         rubric={
             r"The first half of Assumption 1 holds, the second does not: $\mathbb{E} W$ is $\frac mr$ along the "
             r"chosen direction and $\frac mr \cdot \frac{r-1}{m-1} < 1$ perpendicular to it.": 1,
-            r"The trace of $W$ is $m$ whatever the law: what one direction gains the others lose, and the loss is a "
+            r"The trace of $W$ is $m$ whatever the law: what one direction gains the others lose. That loss is a "
             "bias, which no number of rounds averages out.": 1,
             "A seed makes the same basis at all clients only if all know the direction. It must come from what all "
-            "have seen before the round, such as the last step of the model, or be sent: "
+            "have seen before the round, such as the last step of the model. Or it must be sent: "
             "as many numbers as the model.": 1,
         },
         weak={

@@ -64,7 +64,7 @@ def control(f: float) -> str:
     return first_of(
         [
             (lambda: _survives_with(round(f, 6)), "Too small: with these constants the search breaks the lemma."),
-            (lambda: not _survives_with(round(0.9 * f, 6)), "With 9/10 of them the lemma stands: no control yet."),
+            (lambda: not _survives_with(round(0.9 * f, 6)), "With 9/10 of them the lemma still stands: not yet."),
         ]
     )
 

@@ -281,7 +281,8 @@ def draw(table: Table) -> Figure:
         **look,
     )
     directions.axvline(rows[0]["rule"], color="0.6", linewidth=1, label="the rule's $P$")
-    directions.set(xscale="log", yscale="log", xlabel="directions $P$", title="directions")
+    scale = "log" if any(math.isfinite(row["mean"]) for row in rows) else "linear"  # no run need arrive
+    directions.set(xscale="log", yscale=scale, xlabel="directions $P$", title="directions")
     directions.set_ylabel("evaluations to half of the loss")
     directions.legend(fontsize=5)
     style.caption(figure, [row for row in table if row["panel"] != "sizes"], "digits: five clients, 150 images")
