@@ -190,8 +190,8 @@ def reset_interval(singular_values: Sequence[float], rank: int, rows: int, round
     """Return FedMUD's `reset_every`: 1, or None where one set of factors leaves less than fresh ones in every round.
 
     Without a reset an update has rank `rank`, and leaves the singular values beyond (mud.10.4). Fresh factors leave
-    about `(1 - rank / rows) ** rounds` of the squared distance, whatever the target is (mud.10.2). For the product, not for
-    AAD or a frozen factor: those see the same share of every target.
+    about `(1 - rank / rows) ** rounds` of the squared distance, whatever the target is (mud.10.2). For the product, not
+    for AAD or a frozen factor: those see the same share of every target.
 
     Args:
         singular_values: of the target W* - W_0, or of what a trial run with a reset in every round has changed.
