@@ -40,13 +40,18 @@ def names() -> dict[str, list[str]]:
 def write(stage: Stage, code: Code) -> None:
     lines = ["# The public names", "", "What a program may rely on: `from fedtheory import ...`.", ""]
     for folder, own in names().items():
-        rows = [[f"[`{name}`]({slug(name)}.md)", first(getattr(fedtheory, name))] for name in own]
+        rows = [[f"[`{name}`]({place(name)}.md)", first(getattr(fedtheory, name))] for name in own]
         lines += [f"## {FOLDERS[folder]}", "", *table(["name", "what it is"], rows), ""]
-    lines += toctree(slug(name) for own in names().values() for name in own)
+    lines += toctree(place(name) for own in names().values() for name in own)
     stage.write("look-up/api/index.md", "\n".join(lines) + "\n")
     for own in names().values():
         for name in own:
-            stage.write(f"look-up/api/{slug(name)}.md", "\n".join(_page(name, code)) + "\n")
+            stage.write(f"look-up/api/{place(name)}.md", "\n".join(_page(name, code)) + "\n")
+
+
+def place(name: str) -> str:
+    """The file of a name's page: that of `estimate` is not that of `Estimate`, whatever the file system."""
+    return slug(name) + "-function" * (name.islower() and name.capitalize() in fedtheory.__all__)
 
 
 def first(thing: Any) -> str:
