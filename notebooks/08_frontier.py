@@ -443,10 +443,9 @@ cifar10 = frontier_of("cifar10")
 # - **MNIST** agrees with the digits on average, but its intervals are too wide to be sure of much. The three that
 #   correct drift are six to eight points ahead of FedAvg on average, FedDC surely. At the rate that the tuning seed
 #   liked best, 0.3, FedAvg's other seeds scatter, and its interval is 13 points wide. Of the four only FedAvg has this
-#   rate; the others have 0.1. So much depends on one tuning run, and on rounding: the same runs on another processor
-#   had FedAvg two points lower and an interval of 21. FedPara diverges on one seed at the rate 0.3. A 32nd of the
-#   bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a thousandth and gets 68%, not
-#   85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy, two tasks cannot say.
+#   rate; the others have 0.1. So much depends on one tuning run. FedPara diverges on one seed at the rate 0.3. A 32nd
+#   of the bytes up (SignSGD, STC, FedMUD+BKD+AAD) cannot be told from FedAvg. DeComFL sends a thousandth and gets 68%,
+#   not 85%: its bytes do not grow with $d$. Whether $d$ or the harder data cost the accuracy, two tasks cannot say.
 # - **CIFAR-10**, 40 rounds: nobody has arrived, and some twenty methods in the middle are in hardly any order. FedDyn
 #   is surely before all others; SCAFFOLD is not before FedAvg. The zeroth-order methods and the low-rank models are
 #   near chance, 10%.
