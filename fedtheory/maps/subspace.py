@@ -203,7 +203,7 @@ class Coordinate(Projection):
 
     signs: bool = False
 
-    @checks.arguments
+    @checks.explained
     def draw(self, layout: Layout, key: Key, dtype: torch.dtype, device: torch.device | str = "cpu") -> CoordinateBasis:
         checks.dtype("dtype", dtype)
         device = checks.device("device", device)
@@ -226,7 +226,7 @@ class Coordinate(Projection):
 class _Dense(Projection):
     """Frames that are made of a Gaussian matrix each."""
 
-    @checks.arguments
+    @checks.explained
     def draw(self, layout: Layout, key: Key, dtype: torch.dtype, device: torch.device | str = "cpu") -> DenseBasis:
         checks.dtype("dtype", dtype)
         device = checks.device("device", device)
