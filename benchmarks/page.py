@@ -31,6 +31,11 @@ OWN = {
     "cnn": "small CNN",
     "mlp": "perceptron 64-32-10",
 }
+MEMORY = {  # what `memory.py` calls
+    "clients": "SCAFFOLD, 100,000 clients, a regression",
+    "images": "SCAFFOLD, 100,000 clients, a perceptron",
+    "smollm2": "FedAvg, SmolLM2-135M",
+}
 SINCE = {  # what `since.py` calls
     "toy/fedavg": "SSF's problem, a round of FedAvg",
     "toy/scaffold": "SSF's problem, a round of SCAFFOLD",
@@ -110,6 +115,19 @@ def parts_table() -> str:
     return table(["method", *PARTS, "sum"], rows)
 
 
+def dispatch_table() -> str:
+    """Microseconds of a round's PyTorch calls and of the Python around them."""
+    rows = []
+    for method, label in zip(("fedavg", "scaffold", "ssf"), METHODS.values()):
+        row = record("dispatch")[method]
+        cells = [
+            brackets(1e6 * row[part]["median"], [1e6 * q for q in row[part]["quartiles"]], ".0f")
+            for part in ("round", "dispatch", "arithmetic", "ours")
+        ]
+        rows.append([label, str(row["calls"]), *cells])
+    return table(["method", "PyTorch calls", "a round", "their dispatch", "their arithmetic", "our Python"], rows)
+
+
 def networks_table() -> str:
     """Milliseconds of a round, or of a step, ours in both precisions; share of the limit; the peers."""
     rows = []
@@ -153,6 +171,16 @@ def own_table() -> str:
         ]
         rows.append([label, f"{row['loop'] * 1e3:.1f}", *cells, f"{row['bar']:.1f}"])
     return table(["network", "loop, ms", "ours / loop", "stacked / loop", "one by one / loop", "at most"], rows)
+
+
+def memory_table() -> str:
+    """MiB of a run's peak, and of the least that its method needs."""
+    found = record("memory")
+    rows = [
+        [label, *(f"{found[name][part] / 2**20:,.0f}" for part in ("peak", "least")), f"{found[name]['ratio']:.2f}"]
+        for name, label in MEMORY.items()
+    ]
+    return table(["a run", "its peak, MiB", "the least, MiB", "times"], rows)
 
 
 def card_table() -> str:
@@ -251,7 +279,17 @@ def draw() -> Figure:
 
 PAGES = {
     "speed.md": (summary_table,),
-    "speed-details.md": (rounds_table, parts_table, networks_table, own_table, card_table, growth_table, since_table),
+    "speed-details.md": (
+        rounds_table,
+        parts_table,
+        dispatch_table,
+        networks_table,
+        own_table,
+        memory_table,
+        card_table,
+        growth_table,
+        since_table,
+    ),
 }
 
 
