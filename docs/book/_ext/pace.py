@@ -129,7 +129,7 @@ def minutes(number: str, what: str = "") -> int:
     """Of a notebook: all that is read; "core"; "sections 1, 2 and 4"; "with exercises"; "with exercises 1 and 3"."""
     from fedtheory.course.exercises import exercises
 
-    (one,) = (one for one in notebooks() if one.stem[:2] == number)
+    (one,) = map(pace, FOLDER.glob(f"{number}_*.ipynb"))
     asked, before = exercises(number), what.partition("with exercise")
     chosen = [int(n) for n in numbers(before[2])] if numbers(before[2]) else list(asked)
     points = sum(asked[n].points for n in chosen) if before[1] else 0
